@@ -1,0 +1,86 @@
+package coordinator
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Deployment is the name of a deployment: that of its stack.
+type Deployment string
+
+// Segment writes any text as one segment of a path: bytes outside of letters,
+// digits and "-_.:,@=+" are percent-encoded, and so is a leading dot ("." and
+// ".." are no segments, and "zookeeper" at the root is ZooKeeper's own).
+func Segment(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
+			strings.IndexByte("-_:,@=+", c) >= 0, c == '.' && i > 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// Join puts a segment below a path.
+func (p Path) Join(segment string) Path {
+	if p == "" {
+		return Path(segment)
+	}
+	return p + "/" + Path(segment)
+}
+
+// Root is the deployment's own node; it holds a DeploymentRecord.
+func (d Deployment) Root() Path { return Path(Segment(string(d))) }
+
+// Ready stands when all else does; it is created last and deleted first.
+func (d Deployment) Ready() Path { return d.Root().Join("ready") }
+
+// Plan holds the whole plan, in parts, for the operator.
+func (d Deployment) Plan() Path { return d.Root().Join("plan") }
+
+// Files holds the roles' files by digest.
+func (d Deployment) Files() Path { return d.Root().Join("files") }
+
+// File holds one file, in parts.
+func (d Deployment) File(digest string) Path { return d.Files().Join(digest) }
+
+// Servers holds the servers.
+func (d Deployment) Servers() Path { return d.Root().Join("servers") }
+
+// Server holds a server's IncarnationRecord.
+func (d Deployment) Server(s plan.ServerPath) Path { return d.Servers().Join(Segment(string(s))) }
+
+// ServerPlan holds the server's part of the plan, in parts.
+func (d Deployment) ServerPlan(s plan.ServerPath) Path { return d.Server(s).Join("plan") }
+
+// Keys holds the KeysRecord of a server: passwords of the readers' sets it is in.
+func (d Deployment) Keys(s plan.ServerPath) Path { return d.Server(s).Join("keys") }
+
+// State holds the ServerState that the server's agent reports.
+func (d Deployment) State(s plan.ServerPath) Path { return d.Server(s).Join("state") }
+
+// Agent is where the server's agent may create its presence.
+func (d Deployment) Agent(s plan.ServerPath) Path { return d.Server(s).Join("agent") }
+
+// Presence stands while the server's agent has a session.
+func (d Deployment) Presence(s plan.ServerPath) Path { return d.Agent(s).Join("presence") }
+
+// Log holds the end of what a role printed, as it stands (at most LogSize bytes).
+func (d Deployment) Log(s plan.ServerPath, role string) Path {
+	return d.Server(s).Join("log:" + Segment(role))
+}
+
+// Cells holds a server's cells.
+func (d Deployment) Cells(s plan.ServerPath) Path { return d.Server(s).Join("cells") }
+
+// Cell holds a CellRecord.
+func (d Deployment) Cell(c plan.CellRef) Path {
+	return d.Cells(c.Server).Join(Segment(string(c.Cell)))
+}

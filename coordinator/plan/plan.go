@@ -1,0 +1,184 @@
+// Package plan holds the contract between the compiler and the agents: the
+// coordination plan (plan.json) and the boot file of a server.
+//
+// A plan is a value: the compiler builds it, `hotc apply` publishes it, an agent
+// reads its own server's part of it, and nobody changes it on the way. It knows
+// nothing of Heat's templates but residual expressions, which it carries as
+// opaque JSON together with the positions that they came from.
+//
+// The JSON forms are documented in docs/plan.md and checked by schema.json.
+package plan
+
+import "encoding/json"
+
+// Format is the version of plan.json and of the boot file that this code
+// writes and reads.
+const Format = 1
+
+// ServerPath names a server in a deployment: its resource's name, preceded by
+// those of the nested stacks it lives in ("db", "tier/2/db").
+type ServerPath string
+
+// RoleKey names a role in a deployment: SERVER.ROLE, split at the last dot.
+type RoleKey string
+
+// CellName names a cell in a deployment. SERVER.ROLE:OUTPUT is a role's output,
+// SERVER.ROLE the role's completion, SERVER:FACT a fact its agent publishes.
+type CellName string
+
+// Position is a place in the user's text as people read it: FILE:LINE:COLUMN,
+// the column counted in characters from 1.
+type Position string
+
+// Time says when a value is known (DESIGN, "Binding times").
+type Time string
+
+// The binding times, from early to late.
+const (
+	Static Time = "static" // known to the compiler
+	Deploy Time = "deploy" // known to Heat when it creates the stack
+	Run    Time = "run"    // known to an agent while roles run
+)
+
+// Type is the declared type of a role's input or output.
+type Type string
+
+// The types of values. JSON is any value at all.
+const (
+	String  Type = "string"
+	Number  Type = "number"
+	Boolean Type = "boolean"
+	List    Type = "list"
+	JSON    Type = "json"
+)
+
+// Plan is what `hotc compile` writes as plan.json.
+type Plan struct {
+	Format   int    `json:"format"`
+	Compiler string `json:"compiler"` // "hotc VERSION"
+	Template string `json:"template"` // file name of the source template
+	// Signal is "heat" when agents report to the stack's wait condition.
+	Signal  string   `json:"signal"`
+	Servers []Server `json:"servers"`
+	Cells   []Cell   `json:"cells"`
+	// Outputs are the stack's outputs that need a run-time value.
+	Outputs []StackOutput `json:"outputs"`
+	Files   []File        `json:"files"`
+}
+
+// Server is one server's part of the plan; its agent gets this and no other.
+type Server struct {
+	Path ServerPath `json:"path"`
+	At   Position   `json:"at"`
+	// Facts are the names of the facts that somebody reads: see the Fact constants.
+	Facts []string `json:"facts,omitempty"`
+	// Deploy are the values that Heat puts into the boot file, by key. A key is
+	// derived from the expression, so that user-data of an older plan can lack a
+	// value but never hold a wrong one.
+	Deploy map[string]DeployValue `json:"deploy,omitempty"`
+	// Reads are the cells that the server may read, each with the server that writes it.
+	Reads []CellRef `json:"reads,omitempty"`
+	// Writes are the server's own cells.
+	Writes []CellName `json:"writes,omitempty"`
+	Roles  []Role     `json:"roles"`
+}
+
+// CellRef is a cell and the server that writes it, which is where it lies.
+type CellRef struct {
+	Cell   CellName   `json:"cell"`
+	Server ServerPath `json:"server"`
+}
+
+// DeployValue is an expression that Heat resolves for a server.
+type DeployValue struct {
+	Expr json.RawMessage `json:"expr"`
+	At   Position        `json:"at"`
+}
+
+// Role is one run of a tool on a server. Roles run in the order of the list.
+type Role struct {
+	Name      string          `json:"name"`
+	At        Position        `json:"at"`
+	Driver    string          `json:"driver"`
+	Source    json.RawMessage `json:"source"` // of the driver; files are named by digest
+	Inputs    []Input         `json:"inputs,omitempty"`
+	Outputs   []Output        `json:"outputs,omitempty"`
+	DependsOn []Dependency    `json:"depends_on,omitempty"`
+	// Timeout ends the role after so many seconds; 0 is never.
+	Timeout    float64  `json:"timeout,omitempty"`
+	Idempotent bool     `json:"idempotent,omitempty"`
+	Files      []string `json:"files,omitempty"` // digests of the files it needs
+}
+
+// Dependency is a read of another role's completion.
+type Dependency struct {
+	Cell CellName `json:"cell"`
+	At   Position `json:"at"`
+}
+
+// Input is a value that a role reads.
+type Input struct {
+	Name string `json:"name"`
+	Time Time   `json:"time"`
+	// Expr is the residual expression (docs/plan.md, "Residual expressions").
+	Expr json.RawMessage `json:"expr"`
+	// At gives the position of parts of Expr by JSON pointer; "" is the whole.
+	At map[string]Position `json:"at"`
+	// Reads are the cells that Expr may read, in the order of the text.
+	Reads []CellName `json:"reads,omitempty"`
+	// Default is used when the producer has definitely not delivered.
+	Default  json.RawMessage `json:"default,omitempty"`
+	Optional bool            `json:"optional,omitempty"`
+	// Timeout ends the wait after so many seconds; 0 is never.
+	Timeout float64 `json:"timeout,omitempty"`
+	// IfDown is how many seconds to wait on for a producer whose agent is gone.
+	IfDown float64 `json:"if_down,omitempty"`
+	Eager  bool    `json:"eager,omitempty"`
+	Watch  bool    `json:"watch,omitempty"`
+	Type   Type    `json:"type,omitempty"`
+}
+
+// Output is a value that a role writes.
+type Output struct {
+	Name string   `json:"name"` // in the tool's own terms
+	Cell CellName `json:"cell"`
+	Type Type     `json:"type"`
+	// Attribute is the name that references use, where it is not Name.
+	Attribute string   `json:"attribute,omitempty"`
+	Secret    bool     `json:"secret,omitempty"`
+	At        Position `json:"at"`
+	// Heat says that the stack needs the value: the agent sends it with its signal.
+	Heat bool `json:"heat,omitempty"`
+}
+
+// Cell is one value's place in the coordinator.
+type Cell struct {
+	Name    CellName     `json:"name"`
+	Server  ServerPath   `json:"server"` // who writes it
+	Role    string       `json:"role,omitempty"`
+	Readers []ServerPath `json:"readers,omitempty"`
+}
+
+// StackOutput is an output of the stack that needs a run-time value.
+type StackOutput struct {
+	Name string              `json:"name"`
+	Expr json.RawMessage     `json:"expr"`
+	At   map[string]Position `json:"at"`
+}
+
+// File is a file that lies beside the plan as files/DIGEST.
+type File struct {
+	Digest string `json:"digest"` // sha256, 64 hex digits
+	Size   int64  `json:"size"`   // bytes
+	Name   string `json:"name"`   // where it came from, for people
+}
+
+// The facts an agent can publish about its server.
+const (
+	FactID           = "id"            // Nova's instance id, as get_resource gives it
+	FactName         = "name"          // the server's name in Nova
+	FactFirstAddress = "first_address" // the address of the one network
+)
+
+// DefaultIfDown is how many seconds a reader waits on for a lost producer.
+const DefaultIfDown = 300

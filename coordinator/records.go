@@ -1,0 +1,152 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// DeploymentRecord is what stands at a deployment's root.
+type DeploymentRecord struct {
+	Format  int       `json:"format"`
+	Plan    string    `json:"plan"` // sha256 of plan.json
+	Created time.Time `json:"created"`
+}
+
+// IncarnationRecord says which machine a server's name means now. The version
+// of its node fences: every write of an agent checks it.
+type IncarnationRecord struct {
+	Number   int       `json:"number"`             // 0: no server has come yet
+	ID       string    `json:"id,omitempty"`       // random, in the agent's journal
+	Instance string    `json:"instance,omitempty"` // Nova's instance id
+	Since    time.Time `json:"since,omitzero"`
+}
+
+// KeysRecord holds passwords of readers' sets, by id.
+type KeysRecord struct {
+	Sets map[string]string `json:"sets,omitempty"`
+}
+
+// CellState is what a cell is.
+type CellState string
+
+// The states of a cell: empty → value or failed, and back to empty with the next
+// incarnation of its server.
+const (
+	Empty  CellState = "empty"
+	Valued CellState = "value"
+	Failed CellState = "failed"
+)
+
+// CellRecord is a cell.
+type CellRecord struct {
+	State CellState `json:"state"`
+	// Incarnation is the number of the server's incarnation that wrote this.
+	Incarnation int             `json:"incarnation"`
+	Value       json.RawMessage `json:"value,omitempty"`
+	Cause       *Cause          `json:"cause,omitempty"`
+	Since       time.Time       `json:"since,omitzero"`
+}
+
+// Cause says why something failed, and what made that happen.
+type Cause struct {
+	Role   plan.RoleKey  `json:"role,omitempty"`
+	Reason string        `json:"reason"`
+	At     plan.Position `json:"at,omitempty"`
+	Cause  *Cause        `json:"cause,omitempty"`
+}
+
+// Root is the first cause of the chain.
+func (c *Cause) Root() *Cause {
+	for c.Cause != nil {
+		c = c.Cause
+	}
+	return c
+}
+
+// String writes the chain, the last effect first.
+func (c *Cause) String() string {
+	var text string
+	for ; c != nil; c = c.Cause {
+		if text != "" {
+			text += "\n  because "
+		}
+		if c.Role != "" {
+			text += string(c.Role) + ": "
+		}
+		text += c.Reason
+		if c.At != "" {
+			text += " (" + string(c.At) + ")"
+		}
+	}
+	return text
+}
+
+// PresenceRecord stands while an agent has a session.
+type PresenceRecord struct {
+	Incarnation int       `json:"incarnation"`
+	Since       time.Time `json:"since"`
+}
+
+// LogSize is how many bytes of what a role printed the coordinator keeps.
+const LogSize = 16 << 10
+
+// Phase is how far a server's agent is.
+type Phase string
+
+// The phases of an agent.
+const (
+	PhaseUp         Phase = "up"
+	PhaseWaiting    Phase = "waiting"    // for the deployment to be applied
+	PhaseInstalling Phase = "installing" // a tool
+	PhaseRunning    Phase = "running"
+	PhaseDone       Phase = "done"
+	PhaseFailed     Phase = "failed"
+)
+
+// RoleStatus is how far a role is.
+type RoleStatus string
+
+// The statuses of a role.
+const (
+	RolePending RoleStatus = "pending"
+	RoleRunning RoleStatus = "running"
+	RoleDone    RoleStatus = "done"
+	RoleFailed  RoleStatus = "failed"
+	RoleSkipped RoleStatus = "skipped" // an earlier role of its server failed
+)
+
+// ServerState is what an agent reports of its server; only it writes this.
+type ServerState struct {
+	Incarnation int         `json:"incarnation"`
+	Phase       Phase       `json:"phase"`
+	Since       time.Time   `json:"since"`
+	Message     string      `json:"message,omitempty"`
+	Agent       string      `json:"agent,omitempty"` // version
+	Roles       []RoleState `json:"roles"`
+}
+
+// RoleState is how far one role of a server is.
+type RoleState struct {
+	Name     string     `json:"name"`
+	Status   RoleStatus `json:"status"`
+	Started  time.Time  `json:"started,omitzero"`
+	Ended    time.Time  `json:"ended,omitzero"`
+	ExitCode *int       `json:"exit_code,omitempty"`
+	// Blocked are the reads that wait now.
+	Blocked []Wait `json:"blocked,omitempty"`
+	// BlockedSeconds is the time in which at least one read waited, so far.
+	BlockedSeconds float64 `json:"blocked_seconds,omitempty"`
+	Cause          *Cause  `json:"cause,omitempty"`
+	// LastLines are the end of what the role printed, kept when it fails.
+	LastLines string `json:"last_lines,omitempty"`
+}
+
+// Wait is a read that is blocked.
+type Wait struct {
+	Cell  plan.CellName `json:"cell"`
+	Input string        `json:"input,omitempty"`
+	At    plan.Position `json:"at,omitempty"`
+	Since time.Time     `json:"since"`
+}

@@ -1,0 +1,132 @@
+// Package coordinator is the place where agents meet: a tree of nodes with
+// rights on each, versioned writes, watches and ephemeral presence, and on top
+// of it the protocol of cells, incarnations and deployments.
+//
+// Back ends implement Store, a small interface that says nothing of cells; the
+// protocol is written once, here. What must hold of every back end is written
+// down as tests in the folder conformance. Paths, records and rights are
+// described in docs/coordination.md.
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Path is a node's place below the coordinator's root: segments joined by "/",
+// without one at either end; "" is the root. Segments are made by Segment.
+type Path string
+
+// Version counts the writes of a node, from 0. AnyVersion matches all.
+type Version int32
+
+// AnyVersion makes a write or delete unconditional.
+const AnyVersion Version = -1
+
+// Credential is a user and its password. A back end keeps only a digest of it.
+type Credential struct{ User, Password string }
+
+// Rights is a set of what a user may do with a node.
+type Rights uint8
+
+// The rights. Creating and deleting children are rights on the parent, as in
+// ZooKeeper; whether a node exists may be asked by everyone.
+const (
+	MayRead Rights = 1 << iota
+	MayWrite
+	MayCreateChildren
+	MayDeleteChildren
+	MayAll = MayRead | MayWrite | MayCreateChildren | MayDeleteChildren
+)
+
+// Grant gives one user rights on a node.
+type Grant struct {
+	To  Credential
+	May Rights
+}
+
+// NewNode is a node to be created. An empty list of grants gives the store's own
+// first credential all rights.
+type NewNode struct {
+	Path   Path
+	Data   []byte
+	Grants []Grant
+}
+
+// Node is a node as it was read.
+type Node struct {
+	Data    []byte
+	Version Version
+}
+
+// Op is a part of a Commit: a check of a version or, with Data, a write.
+type Op struct {
+	Path    Path
+	Version Version
+	// Write says that Data replaces the node's data; else only the version is checked.
+	Write bool
+	Data  []byte
+}
+
+// Store is one session with a coordinator, under the identities of the
+// credentials it was opened with.
+//
+// Every method waits, retrying through disconnection and expiry, until it has
+// an answer or its context ends; then it returns the context's error, wrapped
+// with the last thing that went wrong. A write whose answer was lost may return
+// ErrVersion although it took effect: read again to tell.
+type Store interface {
+	// Create makes nodes, parents before children, in batches. It can be called
+	// again after an interruption: a node that exists with the same data is left
+	// alone, one with other data is ErrExists.
+	Create(ctx context.Context, nodes []NewNode) error
+	// Read returns a node.
+	Read(ctx context.Context, path Path) (Node, error)
+	// Stat says whether a node exists and its version, whatever the rights.
+	Stat(ctx context.Context, path Path) (version Version, exists bool, err error)
+	// Children returns the names of a node's children, sorted.
+	Children(ctx context.Context, path Path) ([]string, error)
+	// Commit does all of the operations or none. ErrVersion if a version differs.
+	Commit(ctx context.Context, ops ...Op) error
+	// Watch returns a channel that gets a token whenever the node may have been
+	// created, changed or deleted since the last token was taken, the first one at
+	// once. A change is never missed, not by a lost session nor by a lost answer:
+	// at most 400 ms pass before the node is looked at again (docs/coordination.md,
+	// "Blocked reads"). The channel is closed when ctx ends.
+	Watch(ctx context.Context, path Path) (<-chan struct{}, error)
+	// WatchTree is Watch for a node and all nodes below it, with the path that
+	// changed. A path may come more than once.
+	WatchTree(ctx context.Context, path Path) (<-chan Path, error)
+	// Announce keeps an ephemeral node in place until ctx ends, made again after an
+	// expiry. It returns when the node stands for the first time.
+	Announce(ctx context.Context, path Path, data []byte) error
+	// DeleteTree deletes a node and all below it; none is no error.
+	DeleteTree(ctx context.Context, path Path) error
+	// Authenticate adds an identity to the session.
+	Authenticate(ctx context.Context, c Credential) error
+	// MaxValue is how many bytes a node can hold.
+	MaxValue() int
+	Close() error
+}
+
+// What callers decide on.
+var (
+	ErrNotFound = errors.New("no such node")
+	ErrRefused  = errors.New("no right to do this")
+	ErrVersion  = errors.New("the node has another version")
+	ErrExists   = errors.New("the node exists with other data")
+	ErrTooLarge = errors.New("larger than the coordinator takes")
+)
+
+// PathError is an error at a path.
+type PathError struct {
+	Op   string
+	Path Path
+	Err  error
+}
+
+func (e *PathError) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Err) }
+
+// Unwrap gives the error itself.
+func (e *PathError) Unwrap() error { return e.Err }

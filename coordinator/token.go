@@ -1,0 +1,86 @@
+package coordinator
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Secret is a deployment's one secret: 64 hex digits, made by `hotc secret new`.
+// It never prints itself.
+type Secret struct{ hex string }
+
+// NewSecret makes a secret of 32 bytes of randomness.
+func NewSecret(random io.Reader) (Secret, error) {
+	var raw [32]byte
+	if _, err := io.ReadFull(random, raw[:]); err != nil {
+		return Secret{}, fmt.Errorf("read randomness: %w", err)
+	}
+	return Secret{hex.EncodeToString(raw[:])}, nil
+}
+
+// ParseSecret reads a secret: exactly 64 lower-case hex digits. One that is
+// obviously made by hand (fewer than 8 different digits, or a short text
+// repeated) is refused as weak.
+func ParseSecret(text string) (Secret, error) {
+	if len(text) != 64 || strings.Trim(text, "0123456789abcdef") != "" {
+		return Secret{}, errors.New("a secret is 64 hex digits (0-9, a-f) and nothing else, no line end either")
+	}
+	digits := map[rune]bool{}
+	for _, c := range text {
+		digits[c] = true
+	}
+	if len(digits) < 8 || repeats(text) {
+		return Secret{}, errors.New("this secret is weak: it is not random")
+	}
+	return Secret{text}, nil
+}
+
+// repeats reports whether text is a part of itself several times over.
+func repeats(text string) bool {
+	return strings.Contains((text + text)[1:2*len(text)-1], text)
+}
+
+// Hex is the secret itself, for the file of `hotc secret new` and for Heat's
+// hidden parameter.
+func (s Secret) Hex() string { return s.hex }
+
+// String keeps the secret out of messages.
+func (Secret) String() string { return "(secret)" }
+
+// GoString keeps the secret out of %#v.
+func (Secret) GoString() string { return "(secret)" }
+
+// ServerToken is the password of a server's agent, as Heat computes it in the
+// emitted template: hex(sha256(SECRET ":" STACK ":" SERVER)). A stack's name has
+// no colon, so that no two servers share a token (docs/coordination.md, "Tokens").
+func (s Secret) ServerToken(d Deployment, server plan.ServerPath) string {
+	return s.digest(string(d) + ":" + string(server))
+}
+
+// Operator is the identity that creates, reads and destroys a deployment.
+func (s Secret) Operator(d Deployment) Credential {
+	return Credential{User: "operator", Password: s.digest(string(d))}
+}
+
+// ServerCredential is the identity of a server's agent.
+func ServerCredential(server plan.ServerPath, token string) Credential {
+	return Credential{User: "server-" + Segment(string(server)), Password: token}
+}
+
+// ReaderSet is the identity of a set of servers that read the same cells. Each
+// of them finds its password in its own KeysRecord. A server's path never starts
+// with a slash, so this is no server's token.
+func (s Secret) ReaderSet(d Deployment, id string) Credential {
+	return Credential{User: "readers-" + id, Password: s.digest(string(d) + ":/readers/" + id)}
+}
+
+func (s Secret) digest(rest string) string {
+	sum := sha256.Sum256([]byte(s.hex + ":" + rest))
+	return hex.EncodeToString(sum[:])
+}
