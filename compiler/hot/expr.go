@@ -1,0 +1,137 @@
+package hot
+
+import (
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Expr is an expression: a value, a list or map of expressions, or the call of a
+// function. Exprs are never changed once made; folding makes new ones.
+type Expr struct {
+	Kind  ExprKind
+	At    source.Place
+	Value Value   // of a value
+	Items []*Expr // of a list; the values of a map; the one argument of a call
+	Keys  []string
+	Func  *Function
+}
+
+// ExprKind is what an expression is.
+type ExprKind uint8
+
+// The kinds of expressions.
+const (
+	ValueExpr ExprKind = iota
+	ListExpr
+	MapExpr
+	CallExpr
+)
+
+// Constant makes an expression of a value. What it holds is data, even where it
+// looks like a call.
+func Constant(v Value, at source.Place) *Expr { return &Expr{Kind: ValueExpr, Value: v, At: at} }
+
+// NewCall makes a call of a function.
+func NewCall(f *Function, at source.Place, argument *Expr) *Expr {
+	return &Expr{Kind: CallExpr, Func: f, At: at, Items: []*Expr{argument}}
+}
+
+// Arg is a call's argument.
+func (e *Expr) Arg() *Expr { return e.Items[0] }
+
+// IsValue says whether the expression is known.
+func (e *Expr) IsValue() bool { return e.Kind == ValueExpr }
+
+// NewExpr reads a node as an expression: a map whose only key is a function of
+// the table is a call.
+func NewExpr(file *source.File, n *Node, table Table) *Expr {
+	e := &Expr{At: source.Place{File: file, Span: n.Span}}
+	switch n.Kind {
+	case Scalar:
+		e.Value = n.Value
+	case List:
+		e.Kind = ListExpr
+		e.Items = make([]*Expr, len(n.Items))
+		for i, x := range n.Items {
+			e.Items[i] = NewExpr(file, x, table)
+		}
+	case Map:
+		if f := table.callOf(n); f != nil {
+			e.Kind, e.Func = CallExpr, f
+			e.Items = []*Expr{NewExpr(file, n.Entries[0].Value, table)}
+			return e
+		}
+		e.Kind = MapExpr
+		for _, entry := range n.Entries {
+			e.Keys = append(e.Keys, entry.Name)
+			e.Items = append(e.Items, NewExpr(file, entry.Value, table))
+		}
+	}
+	return e
+}
+
+func (t Table) callOf(n *Node) *Function {
+	if len(n.Entries) != 1 {
+		return nil
+	}
+	return t[n.Entries[0].Name]
+}
+
+// Walk visits an expression and all in it, in the order of the text, until visit
+// says not to go deeper.
+func (e *Expr) Walk(visit func(*Expr) (deeper bool)) {
+	if !visit(e) {
+		return
+	}
+	for _, x := range e.Items {
+		x.Walk(visit)
+	}
+}
+
+// Any says whether something in the expression is so.
+func (e *Expr) Any(is func(*Expr) bool) bool {
+	found := false
+	e.Walk(func(x *Expr) bool {
+		found = found || is(x)
+		return !found
+	})
+	return found
+}
+
+// CallsAny says whether the expression calls a function of one of these names.
+func (e *Expr) CallsAny(names ...string) bool {
+	return e.Any(func(x *Expr) bool {
+		if x.Kind != CallExpr {
+			return false
+		}
+		for _, n := range names {
+			if x.Func.Name == n {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// collapse makes one value of a list or map whose parts are all known.
+func (e *Expr) collapse() *Expr {
+	for _, x := range e.Items {
+		if !x.IsValue() {
+			return e
+		}
+	}
+	switch e.Kind {
+	case ListExpr:
+		list := make([]Value, len(e.Items))
+		for i, x := range e.Items {
+			list[i] = x.Value
+		}
+		return Constant(list, e.At)
+	case MapExpr:
+		d := NewDict()
+		for i, k := range e.Keys {
+			d.Set(k, e.Items[i].Value)
+		}
+		return Constant(d, e.At)
+	}
+	return e
+}

@@ -1,0 +1,202 @@
+package hot
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// The YAML library gives only where a node starts, by line and column. Here the
+// bytes are found again: where it starts, and where it ends. Editing the user's
+// text in place rests on this; every edited text is parsed again and compared
+// with what was meant (emit/heat).
+
+// yamlLines are the offsets at which lines start as YAML counts them: U+0085,
+// U+2028 and U+2029 end a line too, and a carriage return alone.
+func yamlLines(text []byte) []uint32 {
+	lines := append(make([]uint32, 0, bytes.Count(text, []byte("\n"))+1), 0)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\n', c == '\r' && (i+1 == len(text) || text[i+1] != '\n'):
+			lines = append(lines, uint32(i+1))
+		case c == 0xc2 && i+1 < len(text) && text[i+1] == 0x85:
+			lines = append(lines, uint32(i+2))
+		case c == 0xe2 && i+2 < len(text) && text[i+1] == 0x80 && (text[i+2] == 0xa8 || text[i+2] == 0xa9):
+			lines = append(lines, uint32(i+3))
+		}
+	}
+	return lines
+}
+
+func isASCII(text []byte) bool {
+	for _, c := range text {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// offset is where the library says that a node starts.
+func (p *parser) offset(y *yaml.Node) uint32 {
+	if y.Line < 1 || y.Line > len(p.lines) {
+		return uint32(len(p.file.Text))
+	}
+	at := p.lines[y.Line-1]
+	if at == 0 && bytes.HasPrefix(p.file.Text, []byte("\ufeff")) {
+		at = 3
+	}
+	if p.ascii {
+		return min(at+uint32(y.Column-1), uint32(len(p.file.Text)))
+	}
+	for i := 1; i < y.Column && int(at) < len(p.file.Text); i++ {
+		_, size := utf8.DecodeRune(p.file.Text[at:])
+		at += uint32(size)
+	}
+	return at
+}
+
+// skipProperties goes over anchors and tags, and the white space behind them.
+func skipProperties(text []byte, at uint32) uint32 {
+	for int(at) < len(text) && (text[at] == '&' || text[at] == '!') {
+		for int(at) < len(text) && !isWhite(text[at]) {
+			at++
+		}
+		at = skipWhiteAndComments(text, at)
+	}
+	return at
+}
+
+func skipWhiteAndComments(text []byte, at uint32) uint32 {
+	for int(at) < len(text) {
+		switch {
+		case isWhite(text[at]):
+			at++
+		case text[at] == '#' && (at == 0 || isWhite(text[at-1])):
+			for int(at) < len(text) && text[at] != '\n' {
+				at++
+			}
+		default:
+			return at
+		}
+	}
+	return at
+}
+
+func isWhite(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+func endOfDoubleQuoted(text []byte, at uint32) uint32 {
+	for at++; int(at) < len(text); at++ {
+		switch text[at] {
+		case '\\':
+			at++
+		case '"':
+			return at + 1
+		}
+	}
+	return uint32(len(text))
+}
+
+func endOfSingleQuoted(text []byte, at uint32) uint32 {
+	for at++; int(at) < len(text); at++ {
+		if text[at] != '\'' {
+			continue
+		}
+		if int(at)+1 < len(text) && text[at+1] == '\'' {
+			at++
+			continue
+		}
+		return at + 1
+	}
+	return uint32(len(text))
+}
+
+// endOfPlain follows a plain scalar through the text: white space and line ends
+// in the text were folded in its value, all else is the same.
+func endOfPlain(text []byte, at uint32, value string) uint32 {
+	for i := 0; i < len(value); {
+		if !isWhite(value[i]) {
+			at, i = at+1, i+1
+			continue
+		}
+		for i < len(value) && isWhite(value[i]) {
+			i++
+		}
+		for int(at) < len(text) && isWhite(text[at]) {
+			at++
+		}
+	}
+	return min(at, uint32(len(text)))
+}
+
+// endOfBlockScalar is behind the last line of a literal or folded scalar that is
+// not empty. indent is the column of the collection around it.
+func endOfBlockScalar(text []byte, at uint32, indent int) uint32 {
+	end := lineEnd(text, at)
+	content := explicitIndent(text[at:end], indent)
+	for next := end; int(next) < len(text); {
+		start := next + 1
+		if text[next] == '\r' {
+			start++
+		}
+		if int(start) >= len(text) {
+			break
+		}
+		next = lineEnd(text, start)
+		line := text[start:next]
+		spaces := len(line) - len(bytes.TrimLeft(line, " "))
+		if spaces == len(line) {
+			continue // empty: belongs to what follows, if that is content
+		}
+		if content < 0 {
+			content = max(spaces, indent+1)
+		}
+		if spaces < content {
+			break
+		}
+		end = next
+	}
+	return end
+}
+
+// explicitIndent reads the digit of a block scalar's header; -1 if there is none.
+func explicitIndent(header []byte, indent int) int {
+	for _, c := range header[1:] {
+		switch {
+		case '1' <= c && c <= '9':
+			return max(indent, 0) + int(c-'0')
+		case c != '+' && c != '-':
+			return -1
+		}
+	}
+	return -1
+}
+
+// lineEnd is where the line of an offset ends, before its line end.
+func lineEnd(text []byte, at uint32) uint32 {
+	i := bytes.IndexByte(text[at:], '\n')
+	if i < 0 {
+		return uint32(len(text))
+	}
+	end := at + uint32(i)
+	if end > at && text[end-1] == '\r' {
+		end--
+	}
+	return end
+}
+
+// closing finds the bracket that ends a flow collection, behind its last child.
+func closing(text []byte, at uint32) uint32 {
+	for int(at) < len(text) {
+		at = skipWhiteAndComments(text, at)
+		if int(at) >= len(text) {
+			break
+		}
+		if c := text[at]; c == ']' || c == '}' {
+			return at + 1
+		}
+		at++ // a comma, or the colon of an empty value
+	}
+	return uint32(len(text))
+}

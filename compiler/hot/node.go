@@ -1,0 +1,105 @@
+package hot
+
+import "github.com/hotc-dev/hotc/compiler/source"
+
+// Node is a piece of the template's text: what it says, and where exactly.
+// Aliases are followed: the use of an alias is a Node of its own whose Target is
+// the anchored one and whose children are the target's.
+type Node struct {
+	Kind  Kind
+	Style Style
+	// Span is the node's own text, from its first byte (after anchor and tag) to
+	// its last; an empty scalar has an empty one.
+	Span    source.Span
+	Value   Value   // of a scalar
+	Items   []*Node // of a list
+	Entries []Entry // of a map, in order, without repeats
+	Target  *Node   // of an alias
+}
+
+// Entry is one key of a map with its value.
+type Entry struct {
+	Key   *Node
+	Name  string // the key as JSON would write it
+	Value *Node
+	// Merged says that the entry came through a merge key and stands elsewhere.
+	Merged bool
+}
+
+// Kind is what a node is.
+type Kind uint8
+
+// The kinds of nodes.
+const (
+	Scalar Kind = iota
+	List
+	Map
+)
+
+func (k Kind) String() string { return [...]string{"a scalar", "a list", "a map"}[k] }
+
+// Style is how a node is written.
+type Style uint8
+
+// The styles: of scalars, then of lists and maps.
+const (
+	Plain Style = iota
+	SingleQuoted
+	DoubleQuoted
+	Literal
+	Folded
+	Block
+	Flow
+)
+
+// Get returns the value of a key, or nil.
+func (n *Node) Get(key string) *Node {
+	if e := n.Entry(key); e != nil {
+		return e.Value
+	}
+	return nil
+}
+
+// Entry returns the entry of a key, or nil; also of a nil node.
+func (n *Node) Entry(key string) *Entry {
+	if n == nil {
+		return nil
+	}
+	for i := range n.Entries {
+		if n.Entries[i].Name == key {
+			return &n.Entries[i]
+		}
+	}
+	return nil
+}
+
+// Text is a scalar's string.
+func (n *Node) Text() (string, bool) {
+	if n == nil || n.Kind != Scalar {
+		return "", false
+	}
+	s, ok := n.Value.(string)
+	return s, ok
+}
+
+// IsNull says whether a node is missing or null.
+func (n *Node) IsNull() bool { return n == nil || n.Kind == Scalar && n.Value == nil }
+
+// Data is the node as a plain value, functions not evaluated.
+func (n *Node) Data() Value {
+	switch n.Kind {
+	case List:
+		list := make([]Value, len(n.Items))
+		for i, x := range n.Items {
+			list[i] = x.Data()
+		}
+		return list
+	case Map:
+		d := NewDict()
+		for _, e := range n.Entries {
+			d.Set(e.Name, e.Value.Data())
+		}
+		return d
+	}
+	return n.Value
+}

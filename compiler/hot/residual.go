@@ -1,0 +1,348 @@
+package hot
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// A residual expression is what the compiler leaves for the agent, as JSON:
+// HOT's own form, and a few that no template has (docs/plan.md).
+
+// The references of a plan.
+var (
+	// CellRef reads a cell: {"$cell": NAME} or {"$cell": [NAME, PATH…]}.
+	CellRef = reference("$cell")
+	// DeployRef is a value that Heat put into the boot file: {"$deploy": KEY}.
+	DeployRef = reference("$deploy")
+)
+
+// planTable are the functions of residual expressions: the last variant of each,
+// older ones under NAME@VERSION, and the references above.
+func planTable() Table {
+	t := Table{CellRef.Name: CellRef, DeployRef.Name: DeployRef}
+	for _, s := range functions {
+		if !s.function.Reference {
+			t[s.planName()] = s.function
+		}
+	}
+	return t
+}
+
+func (s since) planName() string {
+	if s.until == V20210416 {
+		return s.function.Name
+	}
+	return s.function.Name + "@" + s.until.String()
+}
+
+func planNameOf(f *Function) string {
+	for _, s := range functions {
+		if s.function == f {
+			return s.planName()
+		}
+	}
+	return f.Name
+}
+
+// EncodeResidual writes an expression for a plan, with the places of its calls
+// by JSON pointer ("" is the whole).
+func EncodeResidual(e *Expr) (expr json.RawMessage, at map[string]string) {
+	enc := encoder{at: map[string]string{"": e.At.String()}}
+	enc.write(e, "")
+	return json.RawMessage(enc.out.String()), enc.at
+}
+
+type encoder struct {
+	out strings.Builder
+	at  map[string]string
+}
+
+func (c *encoder) write(e *Expr, pointer string) {
+	switch e.Kind {
+	case ValueExpr:
+		text := EncodeJSON(e.Value)
+		if looksLikeCall(e.Value) {
+			c.out.WriteString(`{"$literal":` + string(text) + `}`)
+			return
+		}
+		c.out.Write(text)
+	case ListExpr:
+		c.list(e, pointer)
+	case MapExpr:
+		if len(e.Keys) == 1 && isPlanName(e.Keys[0]) {
+			c.out.WriteString(`{"$map":`)
+			c.entries(e, pointer+"/$map")
+			c.out.WriteByte('}')
+			return
+		}
+		c.entries(e, pointer)
+	case CallExpr:
+		name := planNameOf(e.Func)
+		if pointer != "" && e.At.Known() {
+			c.at[pointer] = e.At.String()
+		}
+		c.out.WriteString(`{"` + name + `":`)
+		c.write(e.Arg(), pointer+"/"+name)
+		c.out.WriteByte('}')
+	}
+}
+
+func (c *encoder) list(e *Expr, pointer string) {
+	c.out.WriteByte('[')
+	for i, x := range e.Items {
+		if i > 0 {
+			c.out.WriteByte(',')
+		}
+		c.write(x, pointer+"/"+strconv.Itoa(i))
+	}
+	c.out.WriteByte(']')
+}
+
+func (c *encoder) entries(e *Expr, pointer string) {
+	c.out.WriteByte('{')
+	for i, k := range e.Keys {
+		if i > 0 {
+			c.out.WriteByte(',')
+		}
+		c.out.Write(EncodeJSON(k))
+		c.out.WriteByte(':')
+		c.write(e.Items[i], pointer+"/"+escapePointer(k))
+	}
+	c.out.WriteByte('}')
+}
+
+// escapePointer writes a key as a JSON pointer's token (RFC 6901).
+func escapePointer(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}
+
+func looksLikeCall(v Value) bool {
+	switch v := v.(type) {
+	case []Value:
+		for _, x := range v {
+			if looksLikeCall(x) {
+				return true
+			}
+		}
+	case *Dict:
+		if v.Len() == 1 && isPlanName(v.Keys()[0]) {
+			return true
+		}
+		for _, k := range v.Keys() {
+			if looksLikeCall(v.values[k]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isPlanName(name string) bool {
+	if strings.HasPrefix(name, "$") {
+		return true
+	}
+	for _, s := range functions {
+		if s.planName() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Residual is an expression that was read from a plan.
+type Residual struct{ expr *Expr }
+
+// Resolver gives what a residual expression refers to. Cell may block.
+type Resolver interface {
+	Cell(name string) (json.RawMessage, error)
+	Deploy(key string) (json.RawMessage, error)
+}
+
+// ParseResidual reads a residual expression. The error is about the plan, which
+// was written by a compiler: the user cannot cause it with a template.
+func ParseResidual(expr json.RawMessage, at map[string]string) (*Residual, error) {
+	v, err := DecodeJSON(expr)
+	if err != nil {
+		return nil, fmt.Errorf("residual expression: %w", err)
+	}
+	r := residualReader{table: planTable(), at: at}
+	e, err := r.read(v, "", source.Place{Remote: at[""]})
+	if err != nil {
+		return nil, err
+	}
+	return &Residual{e}, nil
+}
+
+type residualReader struct {
+	table Table
+	at    map[string]string
+}
+
+// read gives the parts of an expression without a place of their own that of the
+// part around them.
+func (r *residualReader) read(v Value, pointer string, around source.Place) (*Expr, error) {
+	if text, ok := r.at[pointer]; ok {
+		around = source.Place{Remote: text}
+	}
+	switch v := v.(type) {
+	case []Value:
+		e := &Expr{Kind: ListExpr, At: around}
+		for i, x := range v {
+			item, err := r.read(x, pointer+"/"+strconv.Itoa(i), around)
+			if err != nil {
+				return nil, err
+			}
+			e.Items = append(e.Items, item)
+		}
+		return e.collapse(), nil
+	case *Dict:
+		return r.dict(v, pointer, around)
+	}
+	return Constant(v, around), nil
+}
+
+func (r *residualReader) dict(d *Dict, pointer string, around source.Place) (*Expr, error) {
+	if d.Len() == 1 {
+		name := d.Keys()[0]
+		inner, _ := d.Get(name)
+		switch f := r.table[name]; {
+		case f != nil:
+			arg, err := r.read(inner, pointer+"/"+name, around)
+			if err != nil {
+				return nil, err
+			}
+			return NewCall(f, around, arg), nil
+		case name == "$literal":
+			return Constant(inner, around), nil
+		case name == "$map":
+			m, ok := inner.(*Dict)
+			if !ok {
+				return nil, fmt.Errorf("residual expression: $map needs a map")
+			}
+			return r.entries(m, pointer+"/$map", around)
+		case strings.HasPrefix(name, "$"):
+			return nil, fmt.Errorf("residual expression: this hotc does not know %s", name)
+		}
+	}
+	return r.entries(d, pointer, around)
+}
+
+func (r *residualReader) entries(d *Dict, pointer string, around source.Place) (*Expr, error) {
+	e := &Expr{Kind: MapExpr, At: around}
+	for _, k := range d.Keys() {
+		x, _ := d.Get(k)
+		item, err := r.read(x, pointer+"/"+escapePointer(k), around)
+		if err != nil {
+			return nil, err
+		}
+		e.Keys, e.Items = append(e.Keys, k), append(e.Items, item)
+	}
+	return e.collapse(), nil
+}
+
+// Eval computes the expression. An error of the resolver comes back wrapped in
+// an *Error that has the place of the reference.
+func (r *Residual) Eval(from Resolver) (json.RawMessage, error) {
+	e, err := Fold(r.expr, func(call *Expr) (*Expr, error) { return resolveFrom(from, call) })
+	if err != nil {
+		return nil, err
+	}
+	if !e.IsValue() {
+		return nil, errorf(e.At, "the expression cannot be computed here")
+	}
+	if text := EncodeJSON(e.Value); json.Valid(text) {
+		return text, nil
+	}
+	return nil, errorf(e.At, "the value is infinite or no number, which JSON cannot say")
+}
+
+func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
+	if !call.Arg().IsValue() {
+		return call, nil
+	}
+	name, path, err := referenceArgument(call)
+	if err != nil {
+		return nil, err
+	}
+	var text json.RawMessage
+	if call.Func == CellRef {
+		text, err = from.Cell(name)
+	} else {
+		text, err = from.Deploy(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := DecodeJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	return Constant(Select(v, path), call.At), nil
+}
+
+func referenceArgument(call *Expr) (name string, path []Value, err error) {
+	switch arg := call.Arg().Value.(type) {
+	case string:
+		return arg, nil, nil
+	case []Value:
+		if len(arg) > 0 {
+			if name, ok := arg[0].(string); ok {
+				return name, arg[1:], nil
+			}
+		}
+	}
+	return "", nil, errorf(call.At, "%s needs a name", call.Func.Name)
+}
+
+// Cells are the cells that the expression may read, in the order of the text.
+func (e *Expr) Cells() []string {
+	var names []string
+	e.Walk(func(x *Expr) bool {
+		if x.Kind == CallExpr && x.Func == CellRef && x.Arg().IsValue() {
+			if name, _, err := referenceArgument(x); err == nil {
+				names = append(names, name)
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// Select walks into a value as get_attr does with the rest of its argument: a
+// step that leads nowhere gives null (heat/engine/attributes.py,
+// select_from_attribute).
+func Select(v Value, path []Value) Value {
+	for _, step := range path {
+		switch c := v.(type) {
+		case *Dict:
+			v, _ = c.Get(ToString(step))
+		case []Value:
+			i, ok := index(step)
+			if ok && i < 0 {
+				i += int64(len(c))
+			}
+			if !ok || i < 0 || i >= int64(len(c)) {
+				return nil
+			}
+			v = c[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+func index(step Value) (int64, bool) {
+	switch s := step.(type) {
+	case int64:
+		return s, true
+	case string:
+		i, err := strconv.ParseInt(s, 10, 64)
+		return i, err == nil
+	}
+	return 0, false
+}

@@ -1,0 +1,289 @@
+package hot
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// Value is a value as Heat has it: nil, bool, int64, *big.Int, float64, string,
+// []Value or *Dict.
+type Value any
+
+// Dict is a mapping that keeps its order, as Python's do. Keys are strings:
+// templates travel to Heat as JSON, which makes every key one.
+type Dict struct {
+	keys   []string
+	values map[string]Value
+}
+
+// NewDict makes an empty mapping.
+func NewDict() *Dict { return &Dict{values: map[string]Value{}} }
+
+// Len is the number of keys.
+func (d *Dict) Len() int { return len(d.keys) }
+
+// Keys are the keys in order; the caller does not change them.
+func (d *Dict) Keys() []string { return d.keys }
+
+// Get returns the value of a key.
+func (d *Dict) Get(key string) (Value, bool) {
+	v, ok := d.values[key]
+	return v, ok
+}
+
+// Set sets a key; a new one goes to the end.
+func (d *Dict) Set(key string, v Value) {
+	if _, ok := d.values[key]; !ok {
+		d.keys = append(d.keys, key)
+	}
+	d.values[key] = v
+}
+
+// DecodeJSON reads one JSON value exactly: the order of keys is kept and
+// integers of any size stay integers.
+func DecodeJSON(data []byte) (Value, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	v, err := decodeValue(dec)
+	if err != nil {
+		return nil, err
+	}
+	if dec.More() {
+		return nil, fmt.Errorf("more than one JSON value")
+	}
+	return v, nil
+}
+
+func decodeValue(dec *json.Decoder) (Value, error) {
+	t, err := dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		if t == '[' {
+			return decodeList(dec)
+		}
+		return decodeDict(dec)
+	case json.Number:
+		return decodeNumber(string(t))
+	}
+	return t, nil // nil, bool, string
+}
+
+func decodeList(dec *json.Decoder) (Value, error) {
+	list := []Value{}
+	for dec.More() {
+		v, err := decodeValue(dec)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	_, err := dec.Token()
+	return list, err
+}
+
+func decodeDict(dec *json.Decoder) (Value, error) {
+	d := NewDict()
+	for dec.More() {
+		k, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		v, err := decodeValue(dec)
+		if err != nil {
+			return nil, err
+		}
+		d.Set(k.(string), v)
+	}
+	_, err := dec.Token()
+	return d, err
+}
+
+func decodeNumber(text string) (Value, error) {
+	if strings.ContainsAny(text, ".eE") {
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil && !math.IsInf(f, 0) {
+			return nil, err
+		}
+		return f, nil
+	}
+	return parseInt(text, 10), nil
+}
+
+// EncodeJSON writes a value as JSON on one line, without escaping <, > and &.
+func EncodeJSON(v Value) []byte {
+	var b bytes.Buffer
+	encodeValue(&b, v)
+	return b.Bytes()
+}
+
+func encodeValue(b *bytes.Buffer, v Value) {
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("null")
+	case bool:
+		b.WriteString(strconv.FormatBool(v))
+	case int64:
+		b.WriteString(strconv.FormatInt(v, 10))
+	case *big.Int:
+		b.WriteString(v.String())
+	case float64:
+		b.WriteString(jsonFloat(v))
+	case string:
+		encodeString(b, v)
+	case []Value:
+		b.WriteByte('[')
+		for i, x := range v {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			encodeValue(b, x)
+		}
+		b.WriteByte(']')
+	case *Dict:
+		b.WriteByte('{')
+		for i, k := range v.keys {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			encodeString(b, k)
+			b.WriteByte(':')
+			encodeValue(b, v.values[k])
+		}
+		b.WriteByte('}')
+	default:
+		panic(fmt.Sprintf("hot: no JSON form of %T", v)) // a mistake of ours, not of the input
+	}
+}
+
+func encodeString(b *bytes.Buffer, s string) {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	b.Truncate(b.Len() - 1)
+}
+
+// jsonFloat writes infinities and NaN as Python's json does: they are no JSON,
+// and whoever reads them says so.
+func jsonFloat(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	case math.IsNaN(f):
+		return "NaN"
+	}
+	return FormatFloat(f)
+}
+
+// FormatFloat writes a float as Python's repr does: the shortest digits that
+// read back the same, with an exponent from 1e16 on and below 1e-4.
+func FormatFloat(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	case math.IsNaN(f):
+		return "nan"
+	case f == 0:
+		return map[bool]string{true: "-0.0", false: "0.0"}[math.Signbit(f)]
+	}
+	if a := math.Abs(f); a >= 1e16 || a < 1e-4 {
+		return strconv.FormatFloat(f, 'e', -1, 64)
+	}
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
+
+// TypeName is what people call the type of a value.
+func TypeName(v Value) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case int64, *big.Int, float64:
+		return "a number"
+	case string:
+		return "a string"
+	case []Value:
+		return "a list"
+	}
+	return "a map"
+}
+
+// Equal compares two values as Python does: 1 == 1.0 == true, maps whatever
+// their order.
+func Equal(a, b Value) bool {
+	switch x := a.(type) {
+	case nil:
+		return b == nil
+	case string:
+		y, ok := b.(string)
+		return ok && x == y
+	case []Value:
+		y, ok := b.([]Value)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !Equal(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	case *Dict:
+		y, ok := b.(*Dict)
+		if !ok || x.Len() != y.Len() {
+			return false
+		}
+		for _, k := range x.keys {
+			if v, ok := y.Get(k); !ok || !Equal(x.values[k], v) {
+				return false
+			}
+		}
+		return true
+	}
+	return numbersEqual(a, b)
+}
+
+func numbersEqual(a, b Value) bool {
+	x, okX := rational(a)
+	y, okY := rational(b)
+	if okX && okY {
+		return x.Cmp(y) == 0
+	}
+	f, isF := a.(float64)
+	g, isG := b.(float64)
+	return isF && isG && f == g // infinities; NaN equals nothing
+}
+
+func rational(v Value) (*big.Rat, bool) {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return big.NewRat(1, 1), true
+		}
+		return new(big.Rat), true
+	case int64:
+		return big.NewRat(v, 1), true
+	case *big.Int:
+		return new(big.Rat).SetInt(v), true
+	case float64:
+		r := new(big.Rat).SetFloat64(v)
+		return r, r != nil
+	}
+	return nil, false
+}

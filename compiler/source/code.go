@@ -1,0 +1,61 @@
+package source
+
+// Code names a kind of diagnostic. It never changes its meaning.
+type Code string
+
+// The codes, by the stage that finds them: H1 reading, H2 the language, H3 roles,
+// H4 binding, H5 the order of reads and writes, H6 what is emitted, H7 the
+// coordinator and the operator's commands, H8 `hotc run`.
+const (
+	CannotRead        Code = "H101" // a file cannot be read
+	NotYAML           Code = "H102" // the text is not YAML
+	Tab               Code = "H103" // a tab where YAML wants spaces
+	SecondDocument    Code = "H104" // more than one YAML document
+	TooDeep           Code = "H105" // nested deeper, or larger, than hotc reads
+	DuplicateKey      Code = "H106" // a key stands twice; Heat takes the last
+	NotText           Code = "H107" // not UTF-8, or control characters
+	BadTag            Code = "H108" // a YAML tag or value that Heat refuses
+	NotATemplate      Code = "H201" // no heat_template_version, or not a mapping
+	UnknownVersion    Code = "H202" // a version that hotc does not know
+	BadSection        Code = "H203" // a section that is not what HOT says
+	BadArgument       Code = "H204" // a function's argument is wrong
+	UnknownParameter  Code = "H205" // get_param of what is not declared
+	UnknownResource   Code = "H206" // a reference to a resource that is not there
+	UnknownFunction   Code = "H207" // a function that this version lacks
+	BadParameter      Code = "H208" // a parameter's value breaks its type or constraints
+	BadEnvironment    Code = "H209" // an environment file is wrong
+	BadMetadata       Code = "H301" // the hotc block breaks its schema
+	UnknownDriver     Code = "H302" // no driver of this name
+	BadSource         Code = "H303" // a role's source is not what its driver takes
+	DuplicateRole     Code = "H304" // two roles of one name on one server
+	DuplicateOutput   Code = "H305" // two roles of a server declare one attribute
+	AttributeTaken    Code = "H306" // an output is named like a real attribute
+	UnknownOutput     Code = "H307" // a reference to an output that nobody declares
+	UnknownRole       Code = "H308" // depends_on of a role that is not there
+	NotYet            Code = "H309" // a part of the design that this version lacks
+	RolesElsewhere    Code = "H310" // roles on what is not an OS::Nova::Server
+	SecretUnsealed    Code = "H311" // secret outputs are refused until they can be sealed
+	RunTimeInShape    Code = "H401" // a run-time value decides the stack's shape
+	RunTimeInProperty Code = "H402" // a run-time value in a resource's property
+	SelfReference     Code = "H403" // a server's user_data would need the server itself
+	NeedsHeat         Code = "H404" // a run-time value in an output, with Heat left out
+	UnknowableFact    Code = "H405" // a fact that neither Heat nor an agent can give in time
+	Deadlock          Code = "H501" // roles that wait for each other in every order
+	OverLimit         Code = "H601" // over a limit of Heat or Nova
+	UserDataFormat    Code = "H602" // a user_data_format that hotc cannot keep yet
+	NameTaken         Code = "H603" // the template uses a name that hotc needs
+	OutputFolder      Code = "H604" // the output folder cannot be written
+	PinImpossible     Code = "H605" // a value that cannot be pinned
+	Internal          Code = "H699" // a mistake of hotc's own; nothing was written
+	NoCoordinator     Code = "H701" // the coordinator cannot be reached
+	BadSecret         Code = "H702" // a secret that is missing, weak, or not this deployment's
+	ChangedPlan       Code = "H703" // another plan on a live deployment
+	NoDeployment      Code = "H704" // the deployment is not there
+	BadPlan           Code = "H705" // plan.json or a file beside it is wrong
+	UnknownName       Code = "H706" // no such server, role or output
+	OperationFailed   Code = "H707" // an operation on the coordinator failed
+	MissingFact       Code = "H801" // `hotc run` needs a value that only Heat knows
+	RoleFailed        Code = "H802" // a role failed
+	NoAgent           Code = "H803" // the agent's binary is not found
+	Usage             Code = "H901" // wrong usage
+)

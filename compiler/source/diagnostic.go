@@ -1,0 +1,120 @@
+package source
+
+import (
+	"errors"
+	"sort"
+	"strings"
+)
+
+// Severity is how bad a diagnostic is.
+type Severity uint8
+
+// The severities. An error stops the compiler before it writes anything.
+const (
+	Error Severity = iota
+	Warning
+	Info
+)
+
+func (s Severity) String() string { return [...]string{"error", "warning", "info"}[s] }
+
+// Diagnostic is the one type for everything that is found wrong, anywhere: what
+// and where, why, and what to do. Finding never prints; see Print.
+type Diagnostic struct {
+	Code     Code
+	Severity Severity
+	At       Place
+	Message  string
+	Notes    []Note
+	Hint     string
+}
+
+// Note is a further place that explains a diagnostic.
+type Note struct {
+	At      Place
+	Message string
+}
+
+// Error makes a diagnostic an error, in one line.
+func (d *Diagnostic) Error() string {
+	var b strings.Builder
+	if d.At.Known() {
+		b.WriteString(d.At.String() + ": ")
+	}
+	b.WriteString(d.Severity.String() + "[" + string(d.Code) + "]: " + d.Message)
+	return b.String()
+}
+
+// Fail makes an error without a place: of a command, a file, a connection.
+func Fail(code Code, message, hint string) *Diagnostic {
+	return &Diagnostic{Code: code, Message: message, Hint: hint}
+}
+
+// AsDiagnostic finds the diagnostic in an error.
+func AsDiagnostic(err error) (*Diagnostic, bool) {
+	var d *Diagnostic
+	return d, errors.As(err, &d)
+}
+
+// Diagnostics collects what is found.
+type Diagnostics struct{ list []*Diagnostic }
+
+// Add collects one.
+func (l *Diagnostics) Add(d *Diagnostic) { l.list = append(l.list, d) }
+
+// Error collects an error; notes can be added to what it returns.
+func (l *Diagnostics) Error(code Code, at Place, message, hint string) *Diagnostic {
+	d := &Diagnostic{Code: code, At: at, Message: message, Hint: hint}
+	l.Add(d)
+	return d
+}
+
+// Warning collects a warning.
+func (l *Diagnostics) Warning(code Code, at Place, message, hint string) *Diagnostic {
+	d := &Diagnostic{Code: code, Severity: Warning, At: at, Message: message, Hint: hint}
+	l.Add(d)
+	return d
+}
+
+// Failed says whether there is an error among them.
+func (l *Diagnostics) Failed() bool {
+	for _, d := range l.list {
+		if d.Severity == Error {
+			return true
+		}
+	}
+	return false
+}
+
+// All are the diagnostics by file, place, severity and code; repeats are left out.
+func (l *Diagnostics) All() []*Diagnostic {
+	out := append([]*Diagnostic(nil), l.list...)
+	sort.SliceStable(out, func(i, j int) bool { return less(out[i], out[j]) })
+	kept := out[:0]
+	for i, d := range out {
+		if i == 0 || d.Error() != out[i-1].Error() {
+			kept = append(kept, d)
+		}
+	}
+	return kept
+}
+
+func less(a, b *Diagnostic) bool {
+	if a.At.File != b.At.File {
+		return fileName(a.At.File) < fileName(b.At.File)
+	}
+	if a.At.Span.Start != b.At.Span.Start {
+		return a.At.Span.Start < b.At.Span.Start
+	}
+	if a.Severity != b.Severity {
+		return a.Severity < b.Severity
+	}
+	return a.Code < b.Code
+}
+
+func fileName(f *File) string {
+	if f == nil {
+		return ""
+	}
+	return f.Name
+}

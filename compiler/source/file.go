@@ -1,0 +1,111 @@
+// Package source holds what every stage needs of the user's text: files, places
+// in them, edits of them, and diagnostics about them.
+//
+// Offsets count bytes; people are shown lines and columns, the columns counted
+// in characters. A place is carried from the first byte that is read to the last
+// failure on a server.
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"sort"
+	"sync"
+	"unicode/utf8"
+)
+
+// File is a text that was read. Name is how the user called it.
+type File struct {
+	Name string
+	Text []byte
+
+	once  sync.Once
+	lines []uint32 // where each line starts
+}
+
+// NewFile makes a file of a text.
+func NewFile(name string, text []byte) *File { return &File{Name: name, Text: text} }
+
+// Span is a range of bytes, the end not included.
+type Span struct{ Start, End uint32 }
+
+// Len is the number of bytes.
+func (s Span) Len() int { return int(s.End) - int(s.Start) }
+
+// Contains says whether o lies within s.
+func (s Span) Contains(o Span) bool { return s.Start <= o.Start && o.End <= s.End }
+
+// Position gives the line and the column of an offset, both from 1.
+func (f *File) Position(offset uint32) (line, column int) {
+	starts := f.lineStarts()
+	i := sort.Search(len(starts), func(i int) bool { return starts[i] > offset }) - 1
+	end := min(int(offset), len(f.Text))
+	return i + 1, utf8.RuneCount(f.Text[starts[i]:end]) + 1
+}
+
+// Line is the text of a line (from 1) without its end.
+func (f *File) Line(n int) string {
+	starts := f.lineStarts()
+	if n < 1 || n > len(starts) {
+		return ""
+	}
+	text := f.Text[starts[n-1]:]
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		text = text[:i]
+	}
+	return string(bytes.TrimSuffix(text, []byte("\r")))
+}
+
+// LineOffset is where a line (from 1) starts.
+func (f *File) LineOffset(n int) uint32 {
+	starts := f.lineStarts()
+	return starts[min(max(n, 1), len(starts))-1]
+}
+
+// Slice is the text of a span.
+func (f *File) Slice(s Span) string { return string(f.Text[s.Start:s.End]) }
+
+// LineStart is the offset at which the line of an offset starts.
+func (f *File) LineStart(offset uint32) uint32 {
+	return uint32(bytes.LastIndexByte(f.Text[:offset], '\n') + 1)
+}
+
+// LineEnd is the offset just behind the line of an offset, its end included.
+func (f *File) LineEnd(offset uint32) uint32 {
+	if i := bytes.IndexByte(f.Text[offset:], '\n'); i >= 0 {
+		return offset + uint32(i) + 1
+	}
+	return uint32(len(f.Text))
+}
+
+func (f *File) lineStarts() []uint32 {
+	f.once.Do(func() {
+		f.lines = append(make([]uint32, 0, bytes.Count(f.Text, []byte("\n"))+1), 0)
+		for i, c := range f.Text {
+			if c == '\n' {
+				f.lines = append(f.lines, uint32(i+1))
+			}
+		}
+	})
+	return f.lines
+}
+
+// Place is a span of a file. A place that was read back from a plan has no file
+// but only its text form, as Remote.
+type Place struct {
+	File   *File
+	Span   Span
+	Remote string
+}
+
+// Known says whether there is a place at all.
+func (p Place) Known() bool { return p.File != nil || p.Remote != "" }
+
+// String is FILE:LINE:COLUMN, or "" for no place.
+func (p Place) String() string {
+	if p.File == nil {
+		return p.Remote
+	}
+	line, column := p.File.Position(p.Span.Start)
+	return fmt.Sprintf("%s:%d:%d", p.File.Name, line, column)
+}
