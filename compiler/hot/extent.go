@@ -135,6 +135,7 @@ func endOfPlain(text []byte, at uint32, value string) uint32 {
 func endOfBlockScalar(text []byte, at uint32, indent int) uint32 {
 	end := lineEnd(text, at)
 	content := explicitIndent(text[at:end], indent)
+	keep := keepsEmptyLines(text[at:end])
 	for next := end; int(next) < len(text); {
 		start := next + 1
 		if text[next] == '\r' {
@@ -147,6 +148,9 @@ func endOfBlockScalar(text []byte, at uint32, indent int) uint32 {
 		line := text[start:next]
 		spaces := len(line) - len(bytes.TrimLeft(line, " "))
 		if spaces == len(line) {
+			if keep {
+				end = next
+			}
 			continue // empty: belongs to what follows, if that is content
 		}
 		if content < 0 {
@@ -158,6 +162,11 @@ func endOfBlockScalar(text []byte, at uint32, indent int) uint32 {
 		end = next
 	}
 	return end
+}
+
+// keepsEmptyLines says whether a block scalar's header has the indicator "+".
+func keepsEmptyLines(header []byte) bool {
+	return len(header) > 1 && bytes.IndexByte(header[1:min(len(header), 3)], '+') >= 0
 }
 
 // explicitIndent reads the digit of a block scalar's header; -1 if there is none.

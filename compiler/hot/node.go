@@ -73,6 +73,14 @@ func (n *Node) Entry(key string) *Entry {
 	return nil
 }
 
+// All are the entries of a map; also of a nil node.
+func (n *Node) All() []Entry {
+	if n == nil {
+		return nil
+	}
+	return n.Entries
+}
+
 // Text is a scalar's string.
 func (n *Node) Text() (string, bool) {
 	if n == nil || n.Kind != Scalar {

@@ -177,3 +177,19 @@ func (t *Template) readOutputs(diags *source.Diagnostics) {
 		t.Outputs = append(t.Outputs, o)
 	}
 }
+
+// MetadataEntry finds a key in the resource's metadata.
+func (r *Resource) MetadataEntry(key string) *Entry {
+	if r.Metadata == nil {
+		return nil
+	}
+	return r.Metadata.Value.Entry(key)
+}
+
+// Property finds a property's value.
+func (r *Resource) Property(name string) *Node {
+	if r.Properties == nil {
+		return nil
+	}
+	return r.Properties.Value.Get(name)
+}

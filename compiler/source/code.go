@@ -35,11 +35,13 @@ const (
 	NotYet            Code = "H309" // a part of the design that this version lacks
 	RolesElsewhere    Code = "H310" // roles on what is not an OS::Nova::Server
 	SecretUnsealed    Code = "H311" // secret outputs are refused until they can be sealed
+	HiddenInUserData  Code = "H312" // a hidden parameter reaches user_data
 	RunTimeInShape    Code = "H401" // a run-time value decides the stack's shape
 	RunTimeInProperty Code = "H402" // a run-time value in a resource's property
 	SelfReference     Code = "H403" // a server's user_data would need the server itself
 	NeedsHeat         Code = "H404" // a run-time value in an output, with Heat left out
 	UnknowableFact    Code = "H405" // a fact that neither Heat nor an agent can give in time
+	HeatCycle         Code = "H406" // a cycle of dependencies that Heat refuses
 	Deadlock          Code = "H501" // roles that wait for each other in every order
 	OverLimit         Code = "H601" // over a limit of Heat or Nova
 	UserDataFormat    Code = "H602" // a user_data_format that hotc cannot keep yet

@@ -164,6 +164,8 @@ type StackOutput struct {
 	Name string              `json:"name"`
 	Expr json.RawMessage     `json:"expr"`
 	At   map[string]Position `json:"at"`
+	// Deploy are the parts that only Heat knows, by key.
+	Deploy map[string]DeployValue `json:"deploy,omitempty"`
 }
 
 // File is a file that lies beside the plan as files/DIGEST.

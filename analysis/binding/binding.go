@@ -1,0 +1,226 @@
+// Package binding decides for every reference when its value is known: static,
+// deploy or run. This is binding-time analysis as in partial evaluation, and the
+// heart of the compiler.
+//
+// An input's expression is folded with everything that is static; what is left
+// refers to values that Heat knows (deploy) and to cells (run). The expression's
+// own time is the latest of its parts. Making more known never makes anything
+// later: a fold only ever replaces a reference by a value.
+//
+// A server's address, name or id in a role's input is a run-time fact that its
+// own agent publishes, wherever the agent can know it for sure, so that servers
+// boot in parallel and may need each other's addresses. Everywhere else facts
+// stay with Heat.
+package binding
+
+import (
+	"errors"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Time says when a value is known; a later one is greater.
+type Time uint8
+
+// The binding times.
+const (
+	Static Time = iota
+	Deploy
+	Run
+)
+
+func (t Time) String() string { return [...]string{"static", "deploy", "run"}[t] }
+
+// Facts says who gives servers' facts to role inputs.
+type Facts uint8
+
+// Who gives facts: the agents where they can, or always Heat.
+const (
+	FactsAtRun Facts = iota
+	FactsFromHeat
+)
+
+// Options are the user's wishes.
+type Options struct{ Facts Facts }
+
+// Analysis is what was decided.
+type Analysis struct {
+	Inputs map[*program.Input]*Bound
+	// Facts are the facts to publish, by resource name, in the order of first use.
+	Facts map[string][]string
+	// Outputs are the stack's outputs that need a run-time value.
+	Outputs []*StackOutput
+	// Reads are the places outside of roles that name a role's output.
+	Reads []*Read
+	// Edges are the dependencies between resources that Heat will see, those that
+	// deploy-time inputs add included.
+	Edges map[string][]Edge
+}
+
+// Bound is an input's expression, folded, with its time.
+type Bound struct {
+	Expr       *hot.Expr
+	Time       Time
+	References []Reference
+}
+
+// Reference is one reference in an input.
+type Reference struct {
+	At   source.Place
+	Text string // as the user would write it
+	Time Time
+	Rule string // why
+	Cell string // of a run-time reference
+	// Writer is the server that writes the cell.
+	Writer string
+}
+
+// StackOutput is an output of the stack that needs a run-time value.
+type StackOutput struct {
+	Output *hot.Output
+	Expr   *hot.Expr
+}
+
+// Read is a use of a role's output in a place that Heat evaluates.
+type Read struct {
+	Call   *hot.Node // the map {get_attr: …}
+	Arg    *hot.Node
+	Path   []*hot.Node // behind resource and attribute
+	Output *program.Output
+}
+
+// Edge is a dependency of a resource on another one.
+type Edge struct {
+	On string
+	At source.Place
+	// Added says that hotc makes it: a role's input needs a deploy-time value.
+	Added bool
+}
+
+// Analyse decides the time of every reference of a program.
+func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *Analysis {
+	b := &binder{program: p, template: p.Template, options: options, diags: diags, analysis: &Analysis{
+		Inputs: map[*program.Input]*Bound{}, Facts: map[string][]string{}, Edges: map[string][]Edge{}}}
+	for _, s := range p.Servers {
+		for _, r := range s.Roles {
+			for _, in := range r.Inputs {
+				b.input(in)
+			}
+		}
+	}
+	b.heatsPlaces()
+	return b.analysis
+}
+
+type binder struct {
+	program  *program.Program
+	template *hot.Template
+	options  Options
+	diags    *source.Diagnostics
+	analysis *Analysis
+
+	current *program.Input // that is being bound; nil for a stack's output
+	bound   *Bound
+}
+
+func (b *binder) input(in *program.Input) {
+	b.current, b.bound = in, &Bound{}
+	e, err := hot.Fold(in.Expr, b.resolve)
+	if err != nil {
+		b.failed(in.Expr.At, err)
+		return
+	}
+	b.bound.Expr, b.bound.Time = e, TimeOf(e)
+	b.analysis.Inputs[in] = b.bound
+	b.checkWish(in)
+	if b.bound.Time == Deploy || b.bound.Time == Run {
+		b.addedEdges(in, e)
+	}
+}
+
+// TimeOf is the time of a folded expression.
+func TimeOf(e *hot.Expr) Time {
+	switch {
+	case e.IsValue():
+		return Static
+	case e.Any(func(x *hot.Expr) bool { return x.Kind == hot.CallExpr && x.Func == hot.CellRef }):
+		return Run
+	}
+	return Deploy
+}
+
+func (b *binder) checkWish(in *program.Input) {
+	switch {
+	case in.Bind == "deploy" && b.bound.Time == Run:
+		b.diags.Error(source.RunTimeInShape, in.Expr.At, "input "+in.Name+" cannot be bound when the stack is created: it needs a value that a role writes",
+			"remove `bind: deploy`")
+	case in.Bind == "run" && b.bound.Time == Deploy:
+		b.diags.Error(source.RunTimeInShape, in.Expr.At, "input "+in.Name+" cannot be bound at run time: only Heat knows its value", "remove `bind: run`")
+	}
+}
+
+// addedEdges notes what the server's user_data will depend on, and refuses that
+// it depends on the server itself.
+func (b *binder) addedEdges(in *program.Input, e *hot.Expr) {
+	server := in.Role.Server.Path
+	e.Walk(func(x *hot.Expr) bool {
+		name, ok := resourceOf(x)
+		if !ok {
+			return true
+		}
+		if name == server {
+			b.diags.Error(source.SelfReference, x.At, "input "+in.Name+" needs a value of its own server that Heat knows only when the server is there",
+				"the server's own agent can give: id, name, and the address of a server with one network")
+			return true
+		}
+		b.analysis.Edges[server] = append(b.analysis.Edges[server], Edge{On: name, At: x.At, Added: true})
+		return true
+	})
+}
+
+// resourceOf is the resource that a call refers to.
+func resourceOf(x *hot.Expr) (string, bool) {
+	if x.Kind != hot.CallExpr || !x.Arg().IsValue() && x.Arg().Kind != hot.ListExpr {
+		return "", false
+	}
+	switch x.Func.Name {
+	case "get_resource":
+		name, ok := x.Arg().Value.(string)
+		return name, ok
+	case "get_attr":
+		if list, ok := x.Arg().Value.([]hot.Value); ok && len(list) > 0 {
+			name, ok := list[0].(string)
+			return name, ok
+		}
+		if x.Arg().Kind == hot.ListExpr && len(x.Arg().Items) > 0 {
+			name, ok := x.Arg().Items[0].Value.(string)
+			return name, ok
+		}
+	}
+	return "", false
+}
+
+func (b *binder) failed(at source.Place, err error) {
+	if errors.Is(err, errReported) {
+		return
+	}
+	if d, ok := source.AsDiagnostic(err); ok {
+		found := *d
+		if !found.At.Known() {
+			found.At = at
+		}
+		b.diags.Add(&found)
+		return
+	}
+	if e, ok := err.(*hot.Error); ok {
+		message := e.Message
+		if e.Err != nil {
+			message = e.Err.Error()
+		}
+		b.diags.Error(source.BadArgument, e.At, message, "")
+		return
+	}
+	b.diags.Error(source.BadArgument, at, err.Error(), "")
+}

@@ -1,0 +1,222 @@
+package binding
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/frontend/roles"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// errReported ends a fold whose failure is a diagnostic already.
+var errReported = errors.New("reported")
+
+// resolve answers a reference in a role's input or a stack's output.
+func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
+	switch call.Func.Name {
+	case "get_param":
+		return b.parameter(call)
+	case "get_resource":
+		return b.resource(call)
+	case "get_attr":
+		return b.attribute(call)
+	case "get_file":
+		out, err := b.program.Given.Resolve(call)
+		b.note(call, Static, "files are read when compiling", "", "")
+		return out, err
+	}
+	b.note(call, Deploy, "only Heat knows it", "", "")
+	return call, nil
+}
+
+func (b *binder) note(call *hot.Expr, time Time, rule, cell, writer string) {
+	if b.bound == nil {
+		return
+	}
+	b.bound.References = append(b.bound.References, Reference{At: call.At, Text: textOf(call), Time: time, Rule: rule, Cell: cell, Writer: writer})
+}
+
+func textOf(call *hot.Expr) string {
+	if !call.Arg().IsValue() {
+		return "{" + call.Func.Name + ": …}"
+	}
+	if s, ok := call.Arg().Value.(string); ok {
+		return "{" + call.Func.Name + ": " + s + "}"
+	}
+	if list, ok := call.Arg().Value.([]hot.Value); ok {
+		var parts []string
+		for _, x := range list {
+			parts = append(parts, hot.ToString(x))
+		}
+		return "{" + call.Func.Name + ": [" + strings.Join(parts, ", ") + "]}"
+	}
+	return "{" + call.Func.Name + ": …}"
+}
+
+func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
+	out, err := b.program.Given.Resolve(call)
+	if err != nil {
+		return nil, err
+	}
+	if out.IsValue() {
+		b.note(call, Static, "the parameter was given to the compiler", "", "")
+		return out, nil
+	}
+	name := firstString(call.Arg())
+	if name != "" && !strings.HasPrefix(name, "OS::") {
+		p := b.template.Parameter(name)
+		if p == nil {
+			b.unknown(source.UnknownParameter, call, fmt.Sprintf("there is no parameter %q", name), name, parameterNames(b.template))
+			return nil, errReported
+		}
+		if p.Hidden && b.current != nil {
+			b.diags.Warning(source.HiddenInUserData, call.At, fmt.Sprintf("the hidden parameter %q reaches input %q by the server's user_data, which any process there can read from the metadata service",
+				name, b.current.Name), "hand it over another way if that matters")
+		}
+	}
+	b.note(call, Deploy, "the parameter is left open for Heat", "", "")
+	return call, nil
+}
+
+// unknown is a diagnostic of a name that is not there, with the nearest that is.
+func (b *binder) unknown(code source.Code, call *hot.Expr, message, name string, known []string) {
+	hint := ""
+	if near := hot.Nearest(name, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	b.diags.Error(code, call.At, message, hint)
+}
+
+// findResource checks that a resource is there.
+func (b *binder) findResource(call *hot.Expr, name string) (*hot.Resource, error) {
+	if r := b.template.Resource(name); r != nil {
+		return r, nil
+	}
+	b.unknown(source.UnknownResource, call, fmt.Sprintf("there is no resource %q", name), name, resourceNames(b.template))
+	return nil, errReported
+}
+
+func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
+	name, ok := call.Arg().Value.(string)
+	if !call.Arg().IsValue() || !ok {
+		return call, nil
+	}
+	r, err := b.findResource(call, name)
+	if err != nil {
+		return nil, err
+	}
+	if r.Type == roles.ServerType && b.factsAtRun() {
+		return b.fact(call, r, factID, "a server's id is known to its own agent"), nil
+	}
+	b.note(call, Deploy, "the id of a resource is Heat's", "", "")
+	return call, nil
+}
+
+func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
+	list, ok := call.Arg().Value.([]hot.Value)
+	if !call.Arg().IsValue() || !ok || len(list) < 2 {
+		if call.Arg().IsValue() && (!ok || len(list) < 1) {
+			return nil, fmt.Errorf("get_attr needs a list of a resource, an attribute and perhaps a path into it")
+		}
+		b.note(call, Deploy, "only Heat can tell which attribute this is", "", "")
+		return call, nil
+	}
+	name, okName := list[0].(string)
+	attribute, okAttribute := list[1].(string)
+	if !okName || !okAttribute {
+		return nil, fmt.Errorf("get_attr: resource and attribute are names")
+	}
+	r, err := b.findResource(call, name)
+	if err != nil {
+		return nil, err
+	}
+	if s := b.program.Server(name); s != nil {
+		if o := s.Output(attribute); o != nil {
+			return b.output(call, o, list[2:])
+		}
+	}
+	if r.Type == roles.ServerType {
+		if !roles.IsServerAttribute(attribute) {
+			b.unknownOutput(call.At, name, attribute)
+			return nil, errReported
+		}
+		return b.serverFact(call, r, attribute, list[2:])
+	}
+	b.note(call, Deploy, "an attribute of a resource is Heat's", "", "")
+	return call, nil
+}
+
+func (b *binder) unknownOutput(at source.Place, server, attribute string) {
+	message := fmt.Sprintf("no role of server %q declares an output %q, and it is no attribute of a server", server, attribute)
+	hint := "declare it under `outputs:` of the role that writes it"
+	if s := b.program.Server(server); s != nil {
+		if near := hot.Nearest(attribute, s.Attributes()); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+	}
+	b.diags.Error(source.UnknownOutput, at, message, hint)
+}
+
+// output is a reference to a role's output: its cell, or its value where that is
+// known before the role runs.
+func (b *binder) output(call *hot.Expr, o *program.Output, path []hot.Value) (*hot.Expr, error) {
+	if o.Value == nil {
+		b.note(call, Run, "a role writes it", o.Cell(), o.Role.Server.Path)
+		return cellCall(call.At, o.Cell(), path), nil
+	}
+	e, err := hot.Fold(o.Value, b.resolve)
+	if err != nil {
+		return nil, err
+	}
+	b.note(call, TimeOf(e), "the output has a value of its own", "", "")
+	if e.IsValue() {
+		return hot.Constant(hot.Select(e.Value, path), call.At), nil
+	}
+	if len(path) > 0 {
+		return nil, fmt.Errorf("hotc cannot select a part of output %q, whose value only Heat knows", o.Attribute)
+	}
+	return e, nil
+}
+
+func cellCall(at source.Place, cell string, path []hot.Value) *hot.Expr {
+	if len(path) == 0 {
+		return hot.NewCall(hot.CellRef, at, hot.Constant(cell, at))
+	}
+	return hot.NewCall(hot.CellRef, at, hot.Constant(append([]hot.Value{cell}, path...), at))
+}
+
+func firstString(arg *hot.Expr) string {
+	switch v := arg.Value.(type) {
+	case string:
+		return v
+	case []hot.Value:
+		if len(v) > 0 {
+			s, _ := v[0].(string)
+			return s
+		}
+	}
+	if arg.Kind == hot.ListExpr && len(arg.Items) > 0 {
+		s, _ := arg.Items[0].Value.(string)
+		return s
+	}
+	return ""
+}
+
+func parameterNames(t *hot.Template) []string {
+	var names []string
+	for _, p := range t.Parameters {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func resourceNames(t *hot.Template) []string {
+	var names []string
+	for _, r := range t.Resources {
+		names = append(names, r.Name)
+	}
+	return names
+}

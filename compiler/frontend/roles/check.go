@@ -1,0 +1,187 @@
+package roles
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"math/big"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/xeipuuv/gojsonschema"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Schema is the JSON Schema of the metadata block, as it is published.
+//
+//go:embed schema.json
+var Schema []byte
+
+// separator joins the keys of a violation's context; a key may hold a dot.
+const separator = "\x00"
+
+// schemas compiles the schema once: the block, and the detailed form of an input.
+var schemas = sync.OnceValues(func() (block, input *gojsonschema.Schema) {
+	block, err := gojsonschema.NewSchema(gojsonschema.NewBytesLoader(Schema))
+	if err != nil {
+		panic("roles: schema.json: " + err.Error()) // embedded, and tested
+	}
+	loader := gojsonschema.NewSchemaLoader()
+	if err := loader.AddSchema("https://hotc.dev/schema/metadata-1.json", gojsonschema.NewBytesLoader(Schema)); err != nil {
+		panic("roles: schema.json: " + err.Error())
+	}
+	input, err = loader.Compile(gojsonschema.NewStringLoader(`{"$ref": "https://hotc.dev/schema/metadata-1.json#/definitions/input"}`))
+	if err != nil {
+		panic("roles: schema.json: " + err.Error())
+	}
+	return block, input
+})
+
+// check compares a node with a schema; each violation is a diagnostic at its own
+// place.
+func (l *lowering) check(schema *gojsonschema.Schema, n *hot.Node, what string) bool {
+	result, err := schema.Validate(gojsonschema.NewGoLoader(plainJSON(n)))
+	if err != nil {
+		l.diags.Error(source.BadMetadata, l.template.Place(n), what+" cannot be checked: "+err.Error(), "")
+		return false
+	}
+	for _, violation := range result.Errors() {
+		if violation.Type() == "condition_then" || violation.Type() == "condition_else" {
+			continue // what it is made of is reported by itself
+		}
+		l.report(n, violation, what)
+	}
+	return result.Valid()
+}
+
+func (l *lowering) report(root *hot.Node, v gojsonschema.ResultError, what string) {
+	path := strings.Split(v.Context().String(separator), separator)[1:]
+	node, key := walk(root, path)
+	place := l.template.Place(node)
+	where := what
+	if len(path) > 0 {
+		where = path[len(path)-1]
+	}
+	if _, err := strconv.Atoi(where); err == nil && len(path) > 1 {
+		where = "an item of " + path[len(path)-2]
+	}
+	message, hint := "", ""
+	details := v.Details()
+	switch v.Type() {
+	case "additional_property_not_allowed":
+		name := fmt.Sprint(details["property"])
+		if e := node.Entry(name); e != nil {
+			place = l.template.Place(e.Key)
+		}
+		message, hint = fmt.Sprintf("%s has no key %q", where, name), suggestKey(name, where)
+	case "required":
+		if key != nil {
+			place = l.template.Place(key)
+		}
+		message = fmt.Sprintf("%s needs the key %q", where, details["property"])
+	case "invalid_type":
+		message = fmt.Sprintf("%s must be %s, not %s", where, article(fmt.Sprint(details["expected"])), hot.TypeName(node.Data()))
+	case "enum":
+		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), "one of "+fmt.Sprint(details["allowed"])
+	case "pattern":
+		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), patternHint(fmt.Sprint(details["pattern"]))
+	case "number_gt":
+		message = where + " must be more than 0"
+	case "array_min_items":
+		message = where + " is empty"
+	default:
+		message = where + ": " + strings.ToLower(v.Description())
+	}
+	l.diags.Error(source.BadMetadata, place, message, hint)
+}
+
+// walk follows a path of keys and indexes; key is the last key's own node.
+func walk(n *hot.Node, path []string) (node, key *hot.Node) {
+	for _, step := range path {
+		if n.Kind == hot.List {
+			if i, err := strconv.Atoi(step); err == nil && i < len(n.Items) {
+				n, key = n.Items[i], nil
+			}
+			continue
+		}
+		if e := n.Entry(step); e != nil {
+			n, key = e.Value, e.Key
+		}
+	}
+	return n, key
+}
+
+func shown(n *hot.Node) string {
+	text := string(hot.EncodeJSON(n.Data()))
+	if len(text) > 60 {
+		text = text[:57] + "…"
+	}
+	return text
+}
+
+func article(kind string) string {
+	names := map[string]string{"object": "a map", "array": "a list", "string": "a string", "number": "a number", "boolean": "true or false", "null": "null"}
+	var out []string
+	for _, k := range strings.FieldsFunc(kind, func(r rune) bool { return r == '/' || r == ',' || r == '[' || r == ']' || r == ' ' }) {
+		if n := names[k]; n != "" {
+			k = n
+		}
+		out = append(out, k)
+	}
+	return strings.Join(out, " or ")
+}
+
+func patternHint(pattern string) string {
+	switch {
+	case strings.Contains(pattern, "(s|m|h)"):
+		return "seconds, or a number with s, m or h: 90, 90s, 5m, 2h"
+	case strings.Contains(pattern, "{64}"):
+		return "64 hex digits"
+	case pattern == "^/":
+		return "a path on the server begins with /"
+	}
+	return "letters, digits, _ and -; no dot and no slash, since SERVER.ROLE splits at the last dot"
+}
+
+// suggestKey looks for the key that was perhaps meant.
+func suggestKey(name, where string) string {
+	known := []string{"name", "driver", "source", "inputs", "outputs", "depends_on", "hooks", "actions", "idempotent", "timeout",
+		"files", "install", "roles", "defaults", "type", "secret", "attribute", "value", "default", "optional", "if_down", "eager", "watch", "bind"}
+	sort.Strings(known)
+	if near := hot.Nearest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "docs/metadata.md lists the keys"
+}
+
+// plainJSON is a node in the form that the schema library takes: it refuses
+// infinities and numbers that are no float64.
+func plainJSON(n *hot.Node) any {
+	switch n.Kind {
+	case hot.List:
+		list := make([]any, len(n.Items))
+		for i, x := range n.Items {
+			list[i] = plainJSON(x)
+		}
+		return list
+	case hot.Map:
+		m := make(map[string]any, len(n.Entries))
+		for _, e := range n.Entries {
+			m[e.Name] = plainJSON(e.Value)
+		}
+		return m
+	}
+	switch v := n.Value.(type) {
+	case float64:
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return hot.FormatFloat(v)
+		}
+	case *big.Int:
+		return v.String()
+	}
+	return n.Value
+}

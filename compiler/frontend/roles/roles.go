@@ -1,0 +1,339 @@
+// Package roles is the front-end of the metadata block: it lowers the roles that
+// an OS::Nova::Server lists under metadata.hotc into a program.
+//
+// The block is first compared with its published schema (schema.json), so that
+// lowering can take the shape for granted. Names are then resolved: drivers,
+// attributes, roles in depends_on. What the design has but this version does not
+// is a clear diagnostic, never silently ignored.
+package roles
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// ServerType is the only type of resource that runs roles.
+const ServerType = "OS::Nova::Server"
+
+// serverAttributes are the real attributes of OS::Nova::Server
+// (heat/engine/resources/openstack/nova/server.py, ATTRIBUTES, and resource.py).
+var serverAttributes = []string{"name", "addresses", "networks", "first_address", "instance_name", "accessIPv4",
+	"accessIPv6", "console_urls", "tags", "os_collect_config", "show"}
+
+// IsServerAttribute says whether Heat gives a server this attribute.
+func IsServerAttribute(name string) bool { return slices.Contains(serverAttributes, name) }
+
+type lowering struct {
+	template *hot.Template
+	given    *program.Given
+	drivers  []driver.Driver
+	diags    *source.Diagnostics
+	program  *program.Program
+	waiting  []func() // what can be looked up when all servers are known
+}
+
+// Lower reads the roles of a template.
+func Lower(t *hot.Template, given *program.Given, drivers []driver.Driver, diags *source.Diagnostics) *program.Program {
+	l := &lowering{template: t, given: given, drivers: drivers, diags: diags, program: program.New(t, given)}
+	for _, r := range t.Resources {
+		if block := r.MetadataEntry("hotc"); block != nil {
+			l.server(r, block)
+		}
+	}
+	for _, look := range l.waiting {
+		look()
+	}
+	return l.program
+}
+
+func (l *lowering) server(r *hot.Resource, block *hot.Entry) {
+	switch {
+	case r.Type != ServerType:
+		l.diags.Error(source.RolesElsewhere, l.template.Place(block.Key), fmt.Sprintf("resource %q is a %s: roles run on %s", r.Name, r.Type, ServerType), "")
+		return
+	case r.Entry.Merged || r.Entry.Value.Target != nil || r.Metadata.Merged || r.Metadata.Value.Target != nil || block.Merged || block.Value.Target != nil:
+		l.diags.Error(source.NotYet, l.template.Place(r.Entry.Key), fmt.Sprintf("the roles of %q come through an alias or a merge key, which hotc does not edit yet", r.Name),
+			"write the metadata block out")
+		return
+	case r.Condition != nil:
+		l.diags.Error(source.NotYet, l.template.Place(r.Condition.Key), fmt.Sprintf("server %q has roles and a condition, which hotc does not compile yet", r.Name), "")
+		return
+	}
+	blockSchema, _ := schemas()
+	if !l.check(blockSchema, block.Value, "the hotc block") {
+		return
+	}
+	s := l.program.AddServer(r)
+	defaults := block.Value.Get("defaults")
+	for _, n := range block.Value.Get("roles").Items {
+		if role := l.role(s, n, defaults); role != nil {
+			s.Roles = append(s.Roles, role)
+		}
+	}
+}
+
+func (l *lowering) role(s *program.Server, n, defaults *hot.Node) *program.Role {
+	role := &program.Role{Server: s, At: l.template.Place(n)}
+	if name, short := n.Text(); short {
+		role.Name = name
+	} else {
+		role.Name, _ = n.Get("name").Text()
+		role.At = l.template.Place(n.Get("name"))
+	}
+	if other := s.Role(role.Name); other != nil {
+		d := l.diags.Error(source.DuplicateRole, role.At, fmt.Sprintf("server %q has a role %q already", s.Path, role.Name), "give one of them another name")
+		d.Notes = append(d.Notes, source.Note{At: other.At, Message: "the first one"})
+		return nil
+	}
+	l.refuseLater(n, "install", "hooks", "actions", "files")
+	setting := func(key string) *hot.Node {
+		if v := n.Get(key); v != nil {
+			return v
+		}
+		return defaults.Get(key)
+	}
+	role.Timeout = seconds(setting("timeout"))
+	if v := setting("idempotent"); v != nil {
+		role.Idempotent = v.Value == true
+	}
+	if !l.driver(role, setting("driver"), setting("source")) {
+		return nil
+	}
+	l.inputs(role, n.Get("inputs"))
+	l.outputs(role, n.Get("outputs"))
+	l.dependsOn(role, n.Get("depends_on"))
+	return role
+}
+
+// refuseLater names the parts of the design that are not there yet.
+func (l *lowering) refuseLater(n *hot.Node, keys ...string) {
+	for _, key := range keys {
+		if e := n.Entry(key); e != nil {
+			l.diags.Error(source.NotYet, l.template.Place(e.Key), fmt.Sprintf("%q is part of hotc's design, but this version does not have it yet", key), "")
+		}
+	}
+}
+
+func (l *lowering) driver(role *program.Role, name, src *hot.Node) bool {
+	var known []string
+	for _, d := range l.drivers {
+		known = append(known, d.Name())
+	}
+	hint := "the drivers are " + strings.Join(known, ", ")
+	if name == nil {
+		l.diags.Error(source.UnknownDriver, role.At, fmt.Sprintf("role %q has no driver", role.Name), hint)
+		return false
+	}
+	role.Driver, _ = name.Text()
+	i := slices.Index(known, role.Driver)
+	if i < 0 {
+		if near := hot.Nearest(role.Driver, known); near != "" {
+			hint = fmt.Sprintf("did you mean %q? ", near) + hint
+		}
+		l.diags.Error(source.UnknownDriver, l.template.Place(name), fmt.Sprintf("there is no driver %q", role.Driver), hint)
+		return false
+	}
+	seen := driver.Role{Name: role.Name, At: role.At}
+	if src != nil {
+		seen.SourceAt = l.template.Place(src)
+		e, err := hot.Fold(l.template.Expr(src), l.given.Resolve)
+		if err != nil {
+			l.failed(source.BadSource, seen.SourceAt, err)
+			return false
+		}
+		if !e.IsValue() {
+			l.diags.Error(source.BadSource, seen.SourceAt, fmt.Sprintf("the source of role %q must be known when compiling", role.Name),
+				"give the parameters that it uses with -P or -e")
+			return false
+		}
+		seen.Source = e.Value
+		if file, ok := src.Get("get_file").Text(); ok {
+			seen.SourceFile = file
+		}
+	}
+	role.Meaning = l.drivers[i].Lower(seen, l.diags)
+	return role.Meaning != nil
+}
+
+func (l *lowering) failed(code source.Code, at source.Place, err error) {
+	if d, ok := source.AsDiagnostic(err); ok {
+		found := *d
+		if !found.At.Known() {
+			found.At = at
+		}
+		l.diags.Add(&found)
+		return
+	}
+	message := err.Error()
+	if e, ok := err.(*hot.Error); ok {
+		at = e.At
+		if message = e.Message; e.Err != nil {
+			message = e.Err.Error()
+		}
+	}
+	l.diags.Error(code, at, message, "")
+}
+
+// inputOptions are the keys that make a map with `value` an input's detailed form.
+var inputOptions = []string{"value", "type", "default", "optional", "timeout", "if_down", "eager", "watch", "bind"}
+
+// isDetailed tells an input's detailed form from a value that is a map.
+func isDetailed(n *hot.Node) bool {
+	if n.Kind != hot.Map || n.Get("value") == nil {
+		return false
+	}
+	for _, e := range n.Entries {
+		if !slices.Contains(inputOptions, e.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *lowering) inputs(role *program.Role, n *hot.Node) {
+	if n == nil {
+		return
+	}
+	for _, e := range n.Entries {
+		in := &program.Input{Role: role, Name: e.Name, At: l.template.Place(e.Key)}
+		value := e.Value
+		if isDetailed(value) {
+			if _, input := schemas(); !l.check(input, value, "input "+e.Name) {
+				continue
+			}
+			l.refuseLater(value, "watch")
+			l.inputOptions(in, value)
+			value = value.Get("value")
+		}
+		in.Expr = l.template.Expr(value)
+		role.Inputs = append(role.Inputs, in)
+	}
+}
+
+func (l *lowering) inputOptions(in *program.Input, n *hot.Node) {
+	if d := n.Get("default"); d != nil {
+		e, err := hot.Fold(l.template.Expr(d), l.given.Resolve)
+		switch {
+		case err != nil:
+			l.failed(source.BadArgument, l.template.Place(d), err)
+		case !e.IsValue():
+			l.diags.Error(source.BadMetadata, l.template.Place(d), fmt.Sprintf("the default of input %q must be known when compiling", in.Name), "")
+		default:
+			in.Default, in.HasDefault = e.Value, true
+		}
+	}
+	in.Optional = flag(n, "optional")
+	in.Eager = flag(n, "eager")
+	in.Timeout = seconds(n.Get("timeout"))
+	in.IfDown = seconds(n.Get("if_down"))
+	in.Bind, _ = n.Get("bind").Text()
+}
+
+func flag(n *hot.Node, key string) bool {
+	v := n.Get(key)
+	return v != nil && v.Value == true
+}
+
+func (l *lowering) outputs(role *program.Role, n *hot.Node) {
+	if n == nil {
+		return
+	}
+	for _, e := range n.Entries {
+		o := &program.Output{Role: role, Name: e.Name, Attribute: e.Name, At: l.template.Place(e.Key), Secret: flag(e.Value, "secret")}
+		at := o.At
+		if a := e.Value.Get("attribute"); a != nil {
+			o.Attribute, _ = a.Text()
+			at = l.template.Place(a)
+		}
+		o.Type, _ = e.Value.Get("type").Text()
+		if v := e.Value.Get("value"); v != nil {
+			o.Value = l.template.Expr(v)
+		}
+		l.refuseLater(e.Value, "resource")
+		if o.Secret {
+			l.diags.Error(source.SecretUnsealed, l.template.Place(e.Value.Entry("secret").Key),
+				fmt.Sprintf("output %q is secret, and this version of hotc cannot seal values yet: it would lie readable in the coordinator", o.Name),
+				"hand the secret over another way, for example as a hidden parameter, until sealing is there")
+			continue
+		}
+		if IsServerAttribute(o.Attribute) {
+			l.diags.Error(source.AttributeTaken, at, fmt.Sprintf("%q is an attribute that Heat gives every server", o.Attribute),
+				fmt.Sprintf("name the output otherwise, or only the attribute: `%s: {attribute: my_%s}`", o.Name, o.Attribute))
+			continue
+		}
+		if taken := role.Server.Declare(o); taken != nil {
+			d := l.diags.Error(source.DuplicateOutput, at, fmt.Sprintf("server %q has an output %q already", role.Server.Path, o.Attribute), "`attribute:` gives one of them another name")
+			d.Notes = append(d.Notes, source.Note{At: taken.At, Message: "declared by role " + taken.Role.Name})
+			continue
+		}
+		role.Outputs = append(role.Outputs, o)
+	}
+}
+
+func (l *lowering) dependsOn(role *program.Role, n *hot.Node) {
+	if n == nil {
+		return
+	}
+	items := n.Items
+	if n.Kind == hot.Scalar {
+		items = []*hot.Node{n}
+	}
+	for _, item := range items {
+		text, _ := item.Text()
+		at := l.template.Place(item)
+		l.waiting = append(l.waiting, func() {
+			if on := l.findRole(text, at); on != nil {
+				role.DependsOn = append(role.DependsOn, program.Dependency{At: at, Role: on})
+			}
+		})
+	}
+}
+
+// findRole looks SERVER.ROLE up, which splits at the last dot.
+func (l *lowering) findRole(key string, at source.Place) *program.Role {
+	i := strings.LastIndexByte(key, '.')
+	if i < 0 {
+		l.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q names no role", key), "a role is named SERVER.ROLE")
+		return nil
+	}
+	var known []string
+	for _, s := range l.program.Servers {
+		for _, r := range s.Roles {
+			if r.Key() == key {
+				return r
+			}
+			known = append(known, r.Key())
+		}
+	}
+	hint := ""
+	if near := hot.Nearest(key, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	l.diags.Error(source.UnknownRole, at, fmt.Sprintf("there is no role %q", key), hint)
+	return nil
+}
+
+// seconds reads a duration that has passed the schema; nil is 0.
+func seconds(n *hot.Node) float64 {
+	if n == nil {
+		return 0
+	}
+	switch v := n.Value.(type) {
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	case string:
+		unit := map[byte]float64{'s': 1, 'm': 60, 'h': 3600}[v[len(v)-1]]
+		f, _ := strconv.ParseFloat(v[:len(v)-1], 64)
+		return f * unit
+	}
+	return 0
+}

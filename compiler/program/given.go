@@ -1,0 +1,85 @@
+package program
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+)
+
+// Given is what the compiler knows of a deployment beside the template: values of
+// parameters, and files. It remembers which of the values were used, since a
+// value that was folded into the plan is pinned in the emitted template.
+type Given struct {
+	Parameters map[string]hot.Value
+	// ReadFile reads a file that get_file names.
+	ReadFile func(name string) ([]byte, error)
+	// Unpinned says that no Heat will see the template (`hotc run`): every value may
+	// be used, and none is pinned.
+	Unpinned bool
+	// Unpinnable are parameters whose type Heat cannot pin to a value: their values
+	// stay with Heat.
+	Unpinnable map[string]bool
+
+	used map[string]bool
+}
+
+// Resolve answers what is given; it leaves all else.
+func (g *Given) Resolve(call *hot.Expr) (*hot.Expr, error) {
+	out, err := g.Peek(call)
+	if err == nil && out != call && call.Func.Name == "get_param" {
+		name, _, _ := nameAndPath(call.Arg().Value)
+		g.use(name)
+	}
+	return out, err
+}
+
+// Peek is Resolve for what only has to be looked at: the value is not folded into
+// anything, and so not pinned.
+func (g *Given) Peek(call *hot.Expr) (*hot.Expr, error) {
+	if !call.Arg().IsValue() {
+		return call, nil
+	}
+	switch call.Func.Name {
+	case "get_param":
+		name, path, ok := nameAndPath(call.Arg().Value)
+		if v, given := g.Parameters[name]; ok && given && !g.Unpinnable[name] {
+			return hot.Constant(hot.Select(v, path), call.At), nil
+		}
+	case "get_file":
+		name, ok := call.Arg().Value.(string)
+		if !ok {
+			return nil, fmt.Errorf("get_file needs a file's name, not %s", hot.TypeName(call.Arg().Value))
+		}
+		text, err := g.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		return hot.Constant(string(text), call.At), nil
+	}
+	return call, nil
+}
+
+func (g *Given) use(name string) {
+	if g.used == nil {
+		g.used = map[string]bool{}
+	}
+	g.used[name] = true
+}
+
+// Used says whether a parameter's value was folded into something.
+func (g *Given) Used(parameter string) bool { return g.used[parameter] }
+
+// nameAndPath reads the argument of get_param: a name, or a list of a name and a
+// path into its value.
+func nameAndPath(arg hot.Value) (string, []hot.Value, bool) {
+	switch arg := arg.(type) {
+	case string:
+		return arg, nil, true
+	case []hot.Value:
+		if len(arg) > 0 {
+			name, ok := arg[0].(string)
+			return name, arg[1:], ok
+		}
+	}
+	return "", nil, false
+}

@@ -1,0 +1,156 @@
+// Package program is the form that every front-end lowers a template into:
+// servers with their roles, the cells that roles write, and the expressions that
+// they read. What kind of text it came from is no longer visible, but every part
+// keeps its place there.
+package program
+
+import (
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Program is a deployment as its template describes it.
+type Program struct {
+	Template *hot.Template
+	Given    *Given
+	// Servers are those with roles, in the order of the text.
+	Servers []*Server
+
+	byResource map[string]*Server
+}
+
+// New makes a program of a template without any servers yet.
+func New(t *hot.Template, given *Given) *Program {
+	return &Program{Template: t, Given: given, byResource: map[string]*Server{}}
+}
+
+// AddServer adds a server, or returns the one of that resource.
+func (p *Program) AddServer(r *hot.Resource) *Server {
+	if s := p.byResource[r.Name]; s != nil {
+		return s
+	}
+	s := &Server{Path: r.Name, Template: p.Template, Resource: r, attributes: map[string]*Output{}}
+	p.Servers = append(p.Servers, s)
+	p.byResource[r.Name] = s
+	return s
+}
+
+// Server finds a server by the name of its resource.
+func (p *Program) Server(resource string) *Server { return p.byResource[resource] }
+
+// Server is a server with roles.
+type Server struct {
+	Path     string
+	Template *hot.Template
+	Resource *hot.Resource
+	Roles    []*Role
+
+	attributes map[string]*Output
+}
+
+// At is where the server's resource begins.
+func (s *Server) At() source.Place { return s.Template.Place(s.Resource.Entry.Key) }
+
+// Output finds a role's output by the attribute that references use.
+func (s *Server) Output(attribute string) *Output { return s.attributes[attribute] }
+
+// Attributes are the names that references to the server's outputs may use.
+func (s *Server) Attributes() []string {
+	var names []string
+	for _, r := range s.Roles {
+		for _, o := range r.Outputs {
+			names = append(names, o.Attribute)
+		}
+	}
+	return names
+}
+
+// Declare makes an output known as an attribute of the server. It returns the
+// one that has the name already, if there is one.
+func (s *Server) Declare(o *Output) (taken *Output) {
+	if other := s.attributes[o.Attribute]; other != nil {
+		return other
+	}
+	s.attributes[o.Attribute] = o
+	return nil
+}
+
+// Role finds a role of the server.
+func (s *Server) Role(name string) *Role {
+	for _, r := range s.Roles {
+		if r.Name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// Role is one run of a tool on a server.
+type Role struct {
+	Server     *Server
+	Name       string
+	At         source.Place
+	Driver     string
+	Meaning    *Meaning
+	Inputs     []*Input // in the order of the text
+	Outputs    []*Output
+	DependsOn  []Dependency
+	Timeout    float64 // seconds; 0 is never
+	Idempotent bool
+}
+
+// Key is SERVER.ROLE.
+func (r *Role) Key() string { return r.Server.Path + "." + r.Name }
+
+// Meaning is what a driver found a role's source to mean.
+type Meaning struct {
+	// Source is what the driver's other half gets on the server. It names files by
+	// digest.
+	Source hot.Value
+	Files  []File
+}
+
+// File is a file that travels with the plan.
+type File struct {
+	Name   string // where it came from
+	Digest string // sha256, hex
+	Data   []byte
+}
+
+// Dependency is a role's wish to run after another one.
+type Dependency struct {
+	At   source.Place
+	Role *Role
+}
+
+// Input is a value that a role reads.
+type Input struct {
+	Role       *Role
+	Name       string
+	At         source.Place // of its name
+	Expr       *hot.Expr
+	Default    hot.Value
+	HasDefault bool
+	Optional   bool
+	Timeout    float64 // seconds; 0 is never
+	IfDown     float64 // seconds; 0 is the default
+	Eager      bool
+	Bind       string // "", "deploy" or "run"
+}
+
+// Output is a value that a role writes, or with Value one that is known before.
+type Output struct {
+	Role      *Role
+	Name      string
+	Attribute string
+	Type      string // "" is whatever the tool gives
+	Secret    bool
+	Value     *hot.Expr
+	At        source.Place
+}
+
+// Cell is the name of the output's cell: SERVER.ROLE:OUTPUT.
+func (o *Output) Cell() string { return o.Role.Key() + ":" + o.Name }
+
+// FactCell is the name of the cell of a server's fact: SERVER:FACT.
+func FactCell(server, fact string) string { return server + ":" + fact }

@@ -1,0 +1,236 @@
+package heat
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// editor collects edits of a template's text, and beside each what it is meant
+// to do to the tree, so that the result can be checked.
+type editor struct {
+	writer
+	inserts []source.Edit
+	removes []source.Edit
+	changes map[*hot.Node]*change
+	err     error // the first edit that cannot be made
+}
+
+// change is what is meant to happen to a node.
+type change struct {
+	whole   bool
+	value   tree // instead of the node, if whole
+	removed map[string]bool
+	added   *hot.Dict
+}
+
+func newEditor(t *hot.Template) *editor {
+	e := &editor{writer: writer{file: t.File, nl: "\n", json: t.Root.Style == hot.Flow}, changes: map[*hot.Node]*change{}}
+	if i := strings.IndexByte(string(t.File.Text[:min(len(t.File.Text), 4096)]), '\n'); i > 0 && t.File.Text[i-1] == '\r' {
+		e.nl = "\r\n"
+	}
+	return e
+}
+
+func (e *editor) change(n *hot.Node) *change {
+	c := e.changes[n]
+	if c == nil {
+		c = &change{removed: map[string]bool{}, added: hot.NewDict()}
+		e.changes[n] = c
+	}
+	return c
+}
+
+func (e *editor) fail(n *hot.Node, what string) {
+	if e.err == nil {
+		at := source.Place{File: e.file, Span: n.Span}
+		e.err = &source.Diagnostic{Code: source.NotYet, At: at, Message: "hotc cannot edit this place of the template yet: " + what,
+			Hint: "write it in the usual block or flow style, without aliases and merge keys"}
+	}
+}
+
+// replace puts a tree in the place of a node.
+func (e *editor) replace(n *hot.Node, v tree) {
+	if n.Target != nil {
+		e.fail(n, "it is an alias")
+		return
+	}
+	c := e.change(n)
+	c.whole, c.value = true, v
+	text := e.flow(v)
+	if n.Span.Len() == 0 {
+		text = " " + text
+	}
+	e.inserts = append(e.inserts, source.Edit{Span: n.Span, New: text})
+}
+
+// wrap puts a tree in the place of an entry's value; the tree may hold the value
+// itself as a verbatim.
+func (e *editor) wrap(in *hot.Node, entry *hot.Entry, v tree) {
+	c := e.change(entry.Value)
+	c.whole, c.value = true, v
+	span := valueSpan(e.file, entry)
+	text := " " + e.flow(v)
+	if in.Style == hot.Block {
+		column := int(entry.Key.Span.Start - e.file.LineStart(entry.Key.Span.Start))
+		text = e.entry(entry.Name, v, column)
+		text = text[strings.IndexByte(text, ':')+1:]
+	}
+	e.inserts = append(e.inserts, source.Edit{Span: span, New: text})
+}
+
+// add puts new entries at the end of a map.
+func (e *editor) add(n *hot.Node, entries *hot.Dict) {
+	if n.Target != nil || n.Kind != hot.Map {
+		e.fail(n, "it is an alias or no map")
+		return
+	}
+	c := e.change(n)
+	for _, k := range entries.Keys() {
+		v, _ := entries.Get(k)
+		c.added.Set(k, v)
+	}
+	if n.Style == hot.Flow {
+		e.addFlow(n, entries)
+		return
+	}
+	last := e.lastOwn(n)
+	if last == nil {
+		e.fail(n, "all of its keys are merged from elsewhere")
+		return
+	}
+	column := int(last.Key.Span.Start - e.file.LineStart(last.Key.Span.Start))
+	var b strings.Builder
+	for _, k := range entries.Keys() {
+		v, _ := entries.Get(k)
+		b.WriteString(e.nl + e.entry(k, v, column))
+	}
+	at := e.contentEnd(endOf(last))
+	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at}, New: b.String()})
+}
+
+func (e *editor) addFlow(n *hot.Node, entries *hot.Dict) {
+	parts := []string{}
+	for _, k := range entries.Keys() {
+		v, _ := entries.Get(k)
+		parts = append(parts, e.scalar(k)+": "+e.flow(v))
+	}
+	text := strings.Join(parts, ", ")
+	at := n.Span.Start + 1
+	if last := e.lastOwn(n); last != nil {
+		at = endOf(last)
+		text = ", " + text
+	}
+	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at}, New: text})
+}
+
+// lastOwn is the last entry that stands in the map itself and stays.
+func (e *editor) lastOwn(n *hot.Node) *hot.Entry {
+	var last *hot.Entry
+	removed := map[string]bool{}
+	if c := e.changes[n]; c != nil {
+		removed = c.removed
+	}
+	for i := range n.Entries {
+		x := &n.Entries[i]
+		if !x.Merged && !removed[x.Name] && (last == nil || x.Key.Span.Start > last.Key.Span.Start) {
+			last = x
+		}
+	}
+	return last
+}
+
+func endOf(x *hot.Entry) uint32 { return max(x.Key.Span.End, x.Value.Span.End) }
+
+// contentEnd is where the line of an offset ends, before its line end.
+func (e *editor) contentEnd(at uint32) uint32 {
+	end := e.file.LineEnd(at)
+	for end > at && (e.file.Text[end-1] == '\n' || e.file.Text[end-1] == '\r') {
+		end--
+	}
+	return end
+}
+
+// fill gives a map entry whose value is null or missing a map's content.
+func (e *editor) fill(entry *hot.Entry, content *hot.Dict) {
+	n := entry.Value
+	c := e.change(n)
+	c.whole, c.value = true, section{content}
+	column := int(entry.Key.Span.Start - e.file.LineStart(entry.Key.Span.Start))
+	text := e.entry(entry.Name, section{content}, column)
+	if e.json {
+		e.inserts = append(e.inserts, source.Edit{Span: n.Span, New: e.flow(content)})
+		return
+	}
+	e.inserts = append(e.inserts, source.Edit{Span: valueSpan(e.file, entry), New: text[strings.IndexByte(text, ':')+1:]})
+}
+
+// remove takes an entry out of a map.
+func (e *editor) remove(n *hot.Node, name string) {
+	e.change(n).removed[name] = true
+	i := 0
+	for n.Entries[i].Name != name {
+		i++
+	}
+	x := &n.Entries[i]
+	if n.Style == hot.Flow {
+		e.removes = append(e.removes, source.Edit{Span: e.flowEntry(n, i)})
+		return
+	}
+	start := e.file.LineStart(x.Key.Span.Start)
+	if strings.TrimLeft(string(e.file.Text[start:x.Key.Span.Start]), " ?") != "" {
+		e.fail(x.Key, "the key does not begin its line")
+		return
+	}
+	e.removes = append(e.removes, source.Edit{Span: source.Span{Start: start, End: e.file.LineEnd(endOf(x))}})
+}
+
+// flowEntry is an entry of a flow map with one of the commas around it.
+func (e *editor) flowEntry(n *hot.Node, i int) source.Span {
+	switch {
+	case len(n.Entries) == 1:
+		return source.Span{Start: n.Span.Start + 1, End: n.Span.End - 1}
+	case i+1 < len(n.Entries):
+		return source.Span{Start: n.Entries[i].Key.Span.Start, End: n.Entries[i+1].Key.Span.Start}
+	}
+	return source.Span{Start: endOf(&n.Entries[i-1]), End: endOf(&n.Entries[i])}
+}
+
+// apply makes the edits. What would be inserted inside of a removed piece goes in
+// front of it.
+func (e *editor) apply() ([]byte, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	removes := append([]source.Edit(nil), e.removes...)
+	sort.Slice(removes, func(i, j int) bool { return removes[i].Span.Start < removes[j].Span.Start })
+	edits := make([]source.Edit, 0, len(removes)+len(e.inserts))
+	for _, in := range e.inserts {
+		i := sort.Search(len(removes), func(i int) bool { return removes[i].Span.End >= in.Span.Start })
+		if in.Span.Len() == 0 && i < len(removes) && removes[i].Span.Start < in.Span.Start {
+			at := e.before(removes[i].Span.Start)
+			in.Span = source.Span{Start: at, End: at}
+		}
+		edits = append(edits, in)
+	}
+	text, err := source.Apply(e.file.Text, append(edits, removes...))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.file.Name, err)
+	}
+	return text, nil
+}
+
+// before is the end of the line above one that is removed.
+func (e *editor) before(lineStart uint32) uint32 {
+	if lineStart == 0 || e.file.Text[lineStart-1] != '\n' {
+		return lineStart
+	}
+	at := lineStart - 1
+	if at > 0 && e.file.Text[at-1] == '\r' {
+		at--
+	}
+	return at
+}

@@ -1,0 +1,122 @@
+package heat
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// A tree is content to be written: a hot.Value in which a verbatim stands for a
+// piece of the user's own text, and a section for a map that is worth a line for
+// each key.
+type tree = hot.Value
+
+// verbatim is a node of the user's that moves to another place as it is.
+type verbatim struct {
+	entry *hot.Entry // the entry whose value it is
+}
+
+// section is a map that is written in block style where the text around it is.
+type section struct{ *hot.Dict }
+
+func dict(pairs ...any) *hot.Dict {
+	d := hot.NewDict()
+	for i := 0; i < len(pairs); i += 2 {
+		d.Set(pairs[i].(string), pairs[i+1])
+	}
+	return d
+}
+
+// writer writes trees in the style of the text around them.
+type writer struct {
+	file *source.File
+	json bool
+	nl   string
+}
+
+// entry writes KEY: VALUE for a block map whose keys stand at a column.
+func (w *writer) entry(key string, v tree, column int) string {
+	head := strings.Repeat(" ", column) + hot.FlowString(key) + ":"
+	switch v := v.(type) {
+	case section:
+		var b strings.Builder
+		b.WriteString(head)
+		for _, k := range v.Keys() {
+			x, _ := v.Get(k)
+			b.WriteString(w.nl + w.entry(k, x, column+2))
+		}
+		return b.String()
+	case verbatim:
+		return head + w.shifted(v, column)
+	}
+	if name, ok := v.(string); ok && !w.json && typeName.MatchString(name) {
+		return head + " " + name
+	}
+	return head + " " + w.flow(v)
+}
+
+// typeName is the name of a resource type, which everybody writes plain.
+var typeName = regexp.MustCompile(`^[A-Za-z]+(::[A-Za-z]+)+$`)
+
+// flow writes a tree on one line.
+func (w *writer) flow(v tree) string {
+	switch v := v.(type) {
+	case section:
+		return w.flow(v.Dict)
+	case verbatim:
+		return strings.TrimSpace(w.file.Slice(valueSpan(w.file, v.entry)))
+	case *hot.Dict:
+		parts := make([]string, 0, v.Len())
+		for _, k := range v.Keys() {
+			x, _ := v.Get(k)
+			parts = append(parts, w.scalar(k)+": "+w.flow(x))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case []hot.Value:
+		parts := make([]string, 0, len(v))
+		for _, x := range v {
+			parts = append(parts, w.flow(x))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case *hot.Node:
+		return w.file.Slice(v.Span)
+	}
+	return w.scalar(v)
+}
+
+func (w *writer) scalar(v hot.Value) string {
+	if w.json {
+		return string(hot.EncodeJSON(v))
+	}
+	return hot.FlowText(v)
+}
+
+// shifted is the text of a value, from behind its colon, moved so that its key
+// stands at another column.
+func (w *writer) shifted(v verbatim, column int) string {
+	text := w.file.Slice(valueSpan(w.file, v.entry))
+	old := int(v.entry.Key.Span.Start - w.file.LineStart(v.entry.Key.Span.Start))
+	lines := strings.SplitAfter(text, "\n")
+	for i := range lines {
+		if i > 0 && strings.Trim(lines[i], "\r\n") != "" {
+			lines[i] = strings.Repeat(" ", column-old) + lines[i]
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// valueSpan is an entry's value with what stands between it and the colon: white
+// space, an anchor, a tag, comments.
+func valueSpan(f *source.File, e *hot.Entry) source.Span {
+	return source.Span{Start: behindColon(f, e), End: max(e.Value.Span.End, behindColon(f, e))}
+}
+
+func behindColon(f *source.File, e *hot.Entry) uint32 {
+	at := e.Key.Span.End
+	for int(at) < len(f.Text) && f.Text[at] != ':' {
+		at++
+	}
+	return min(at+1, uint32(len(f.Text)))
+}

@@ -1,0 +1,306 @@
+// Package plan builds the coordination plan of an analysed program. It decides
+// nothing: it writes down what the analysis found.
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"sort"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Options are the facts about the compilation that the plan repeats.
+type Options struct {
+	Compiler string // "hotc VERSION"
+	Signal   string // "heat" or "none"
+}
+
+// Built is a plan with what belongs to it.
+type Built struct {
+	Plan *plan.Plan
+	// Files are the contents of the plan's files, by digest.
+	Files map[string][]byte
+	// Deploy are the expressions that Heat resolves for each server, by key.
+	Deploy map[string]map[string]*hot.Expr
+	// Facts are the servers that only publish facts, by resource name.
+	Facts []string
+}
+
+// Build builds the plan.
+func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
+	b := &builder{program: p, analysis: a, cells: map[plan.CellName]*cell{}, heat: map[*program.Output]bool{}, built: &Built{
+		Plan: &plan.Plan{Format: plan.Format, Compiler: o.Compiler, Template: p.Template.File.Name, Signal: o.Signal,
+			Servers: []plan.Server{}, Cells: []plan.Cell{}, Outputs: []plan.StackOutput{}, Files: []plan.File{}},
+		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}}}
+	for _, r := range a.Reads {
+		b.heat[r.Output] = r.Output.Value == nil || b.heat[r.Output]
+	}
+	b.declareCells()
+	for _, s := range p.Servers {
+		b.server(s)
+	}
+	for _, name := range b.built.Facts {
+		b.factServer(name)
+	}
+	b.finishCells()
+	for _, out := range a.Outputs {
+		b.stackOutput(out)
+	}
+	sort.Slice(b.built.Plan.Files, func(i, j int) bool { return b.built.Plan.Files[i].Digest < b.built.Plan.Files[j].Digest })
+	return b.built
+}
+
+type builder struct {
+	program  *program.Program
+	analysis *binding.Analysis
+	built    *Built
+	cells    map[plan.CellName]*cell
+	order    []*cell
+	heat     map[*program.Output]bool
+}
+
+// cell is a cell while its readers are collected.
+type cell struct {
+	plan.Cell
+	readers map[plan.ServerPath]bool
+}
+
+func (b *builder) declare(name, server, role string) {
+	c := &cell{Cell: plan.Cell{Name: plan.CellName(name), Server: plan.ServerPath(server), Role: role}, readers: map[plan.ServerPath]bool{}}
+	b.cells[c.Name] = c
+	b.order = append(b.order, c)
+}
+
+func (b *builder) declareCells() {
+	declareFacts := func(server string) {
+		for _, fact := range b.analysis.Facts[server] {
+			b.declare(program.FactCell(server, fact), server, "")
+		}
+	}
+	for _, s := range b.program.Servers {
+		declareFacts(s.Path)
+		for _, r := range s.Roles {
+			for _, o := range r.Outputs {
+				if o.Value == nil {
+					b.declare(o.Cell(), s.Path, r.Name)
+				}
+			}
+			b.declare(r.Key(), s.Path, r.Name)
+		}
+	}
+	for _, r := range b.program.Template.Resources {
+		if len(b.analysis.Facts[r.Name]) > 0 && b.program.Server(r.Name) == nil {
+			b.built.Facts = append(b.built.Facts, r.Name)
+			declareFacts(r.Name)
+		}
+	}
+}
+
+func (b *builder) finishCells() {
+	writes := map[plan.ServerPath][]plan.CellName{}
+	for _, c := range b.order {
+		for reader := range c.readers {
+			c.Readers = append(c.Readers, reader)
+		}
+		sort.Slice(c.Readers, func(i, j int) bool { return c.Readers[i] < c.Readers[j] })
+		writes[c.Server] = append(writes[c.Server], c.Name)
+		b.built.Plan.Cells = append(b.built.Plan.Cells, c.Cell)
+	}
+	for i := range b.built.Plan.Servers {
+		s := &b.built.Plan.Servers[i]
+		s.Writes = writes[s.Path]
+	}
+}
+
+func (b *builder) factServer(name string) {
+	r := b.program.Template.Resource(name)
+	b.built.Plan.Servers = append(b.built.Plan.Servers, plan.Server{Path: plan.ServerPath(name),
+		At: position(b.program.Template.Place(r.Entry.Key).String()), Facts: b.analysis.Facts[name], Roles: []plan.Role{}})
+}
+
+func (b *builder) server(s *program.Server) {
+	w := &serverWriter{builder: b, out: plan.Server{Path: plan.ServerPath(s.Path), At: position(s.At().String()),
+		Facts: b.analysis.Facts[s.Path], Roles: []plan.Role{}}, reads: map[plan.CellName]bool{}}
+	for _, r := range s.Roles {
+		w.role(r)
+	}
+	b.built.Plan.Servers = append(b.built.Plan.Servers, w.out)
+}
+
+// serverWriter collects one server's part.
+type serverWriter struct {
+	*builder
+	out   plan.Server
+	reads map[plan.CellName]bool
+}
+
+// read notes that the server reads a cell.
+func (w *serverWriter) read(name plan.CellName) {
+	c := w.cells[name]
+	if c.Server != w.out.Path {
+		c.readers[w.out.Path] = true
+	}
+	if !w.reads[name] {
+		w.reads[name] = true
+		w.out.Reads = append(w.out.Reads, plan.CellRef{Cell: name, Server: c.Server})
+	}
+}
+
+func (w *serverWriter) role(r *program.Role) {
+	out := plan.Role{Name: r.Name, At: position(r.At.String()), Driver: r.Driver, Source: hot.EncodeJSON(r.Meaning.Source),
+		Timeout: r.Timeout, Idempotent: r.Idempotent}
+	for _, f := range r.Meaning.Files {
+		out.Files = append(out.Files, f.Digest)
+		w.file(f)
+	}
+	for _, in := range r.Inputs {
+		if bound := w.analysis.Inputs[in]; bound != nil {
+			out.Inputs = append(out.Inputs, w.input(in, bound))
+		}
+	}
+	for _, o := range r.Outputs {
+		if o.Value == nil {
+			out.Outputs = append(out.Outputs, w.output(o))
+		}
+	}
+	for _, d := range r.DependsOn {
+		name := plan.CellName(d.Role.Key())
+		w.read(name)
+		out.DependsOn = append(out.DependsOn, plan.Dependency{Cell: name, At: position(d.At.String())})
+	}
+	w.out.Roles = append(w.out.Roles, out)
+}
+
+func (b *builder) file(f program.File) {
+	if _, have := b.built.Files[f.Digest]; have {
+		return
+	}
+	b.built.Files[f.Digest] = f.Data
+	b.built.Plan.Files = append(b.built.Plan.Files, plan.File{Digest: f.Digest, Size: int64(len(f.Data)), Name: f.Name})
+}
+
+func (w *serverWriter) output(o *program.Output) plan.Output {
+	out := plan.Output{Name: o.Name, Cell: plan.CellName(o.Cell()), Type: plan.Type(o.Type), Secret: o.Secret,
+		At: position(o.At.String()), Heat: w.heat[o]}
+	if o.Attribute != o.Name {
+		out.Attribute = o.Attribute
+	}
+	return out
+}
+
+func (w *serverWriter) input(in *program.Input, bound *binding.Bound) plan.Input {
+	e := slots(bound.Expr, w.deploy)
+	expr, at := hot.EncodeResidual(e)
+	out := plan.Input{Name: in.Name, Time: plan.Time(bound.Time.String()), Expr: expr, At: positions(at), Optional: in.Optional,
+		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager}
+	if in.HasDefault {
+		out.Default = hot.EncodeJSON(in.Default)
+	}
+	seen := map[string]bool{}
+	for _, name := range e.Cells() {
+		if !seen[name] {
+			seen[name] = true
+			out.Reads = append(out.Reads, plan.CellName(name))
+			w.read(plan.CellName(name))
+		}
+	}
+	return out
+}
+
+// deploy gives an expression a slot in the server's boot file.
+func (w *serverWriter) deploy(e *hot.Expr) *hot.Expr {
+	key := w.slot(e)
+	if w.built.Deploy[string(w.out.Path)] == nil {
+		w.built.Deploy[string(w.out.Path)] = map[string]*hot.Expr{}
+	}
+	w.built.Deploy[string(w.out.Path)][key] = e
+	if w.out.Deploy == nil {
+		w.out.Deploy = map[string]plan.DeployValue{}
+	}
+	w.out.Deploy[key] = plan.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.String())}
+	return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
+}
+
+// slot derives the key of an expression from the expression.
+func (b *builder) slot(e *hot.Expr) string {
+	sum := sha256.Sum256(hot.EncodeJSON(HOT(e)))
+	return hex.EncodeToString(sum[:])[:12]
+}
+
+func (b *builder) stackOutput(out *binding.StackOutput) {
+	deploy := map[string]plan.DeployValue{}
+	e := slots(out.Expr, func(e *hot.Expr) *hot.Expr {
+		key := b.slot(e)
+		deploy[key] = plan.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.String())}
+		return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
+	})
+	expr, at := hot.EncodeResidual(e)
+	b.built.Plan.Outputs = append(b.built.Plan.Outputs, plan.StackOutput{Name: out.Output.Name, Expr: expr, At: positions(at), Deploy: deploy})
+}
+
+// slots replaces the largest parts of an expression that only Heat can resolve.
+func slots(e *hot.Expr, deploy func(*hot.Expr) *hot.Expr) *hot.Expr {
+	switch binding.TimeOf(e) {
+	case binding.Static:
+		return e
+	case binding.Deploy:
+		return deploy(e)
+	}
+	if e.Kind == hot.CallExpr && e.Func == hot.CellRef {
+		return e
+	}
+	out := *e
+	out.Items = make([]*hot.Expr, len(e.Items))
+	for i, x := range e.Items {
+		out.Items[i] = slots(x, deploy)
+	}
+	return &out
+}
+
+// HOT is an expression as the value that a template would hold.
+func HOT(e *hot.Expr) hot.Value {
+	switch e.Kind {
+	case hot.ListExpr:
+		list := make([]hot.Value, len(e.Items))
+		for i, x := range e.Items {
+			list[i] = HOT(x)
+		}
+		return list
+	case hot.MapExpr:
+		d := hot.NewDict()
+		for i, k := range e.Keys {
+			d.Set(k, HOT(e.Items[i]))
+		}
+		return d
+	case hot.CallExpr:
+		d := hot.NewDict()
+		d.Set(e.Func.Name, HOT(e.Arg()))
+		return d
+	}
+	return e.Value
+}
+
+func position(text string) plan.Position { return plan.Position(text) }
+
+func positions(at map[string]string) map[string]plan.Position {
+	out := make(map[string]plan.Position, len(at))
+	for k, v := range at {
+		out[k] = plan.Position(v)
+	}
+	return out
+}
+
+// Encode writes a plan as plan.json: indented, so that two plans can be compared
+// line by line.
+func Encode(p *plan.Plan) ([]byte, error) {
+	text, err := json.MarshalIndent(p, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	return append(text, '\n'), nil
+}
