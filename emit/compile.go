@@ -74,7 +74,7 @@ func Compile(o Options, diags *source.Diagnostics) *Result {
 		return nil
 	}
 	r := &Result{Program: roles.Lower(template, given, o.Drivers, diags), Folder: Folder{}}
-	r.Analysis = binding.Analyse(r.Program, binding.Options{Facts: o.Facts}, diags)
+	r.Analysis = binding.Analyse(r.Program, binding.Options{Facts: o.Facts, AllOutputs: o.WithoutHeat}, diags)
 	order.HeatCycles(template, r.Analysis, diags)
 	if diags.Failed() {
 		return nil

@@ -69,3 +69,49 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
+// What is wrong in each template, as the user sees it.
+func TestBadInput(t *testing.T) {
+	cases, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil || len(cases) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, template := range cases {
+		t.Run(strings.TrimSuffix(filepath.Base(template), ".yaml"), func(t *testing.T) {
+			r, found := compile(t, options(template))
+			if r != nil {
+				t.Error("was compiled")
+			}
+			golden(t, strings.TrimSuffix(template, ".yaml")+".out", []byte(found))
+		})
+	}
+}
+
+// Over a limit nothing is emitted; a cloud's own limit can be given.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct{ limit, want string }{
+		{"template", "max_template_size"}, {"resources", "max_resources_per_stack"}, {"user_data", "Nova takes 100"},
+	} {
+		o := options("../testdata/three-tier/site.yaml")
+		if err := o.Limits.Set(c.limit, map[string]int{"template": 1000, "resources": 5, "user_data": 100}[c.limit]); err != nil {
+			t.Fatal(err)
+		}
+		if r, found := compile(t, o); r != nil || !strings.Contains(found, "error[H601]") || !strings.Contains(found, c.want) {
+			t.Errorf("limit %s: %v %s", c.limit, r != nil, found)
+		}
+	}
+	var l emit.Limits
+	if err := l.Set("servers", 1); err == nil {
+		t.Error("an unknown limit was taken")
+	}
+}
+
+// The same input gives the same bytes.
+func TestDeterministic(t *testing.T) {
+	first, _ := compile(t, options("../testdata/three-tier/site.yaml"))
+	for range 5 {
+		again, _ := compile(t, options("../testdata/three-tier/site.yaml"))
+		if diff := cmp.Diff(first.Folder, again.Folder); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}

@@ -43,7 +43,12 @@ const (
 )
 
 // Options are the user's wishes.
-type Options struct{ Facts Facts }
+type Options struct {
+	Facts Facts
+	// AllOutputs binds all outputs of the stack, not just those that need a run-time
+	// value: there is no Heat to do it.
+	AllOutputs bool
+}
 
 // Analysis is what was decided.
 type Analysis struct {

@@ -170,7 +170,7 @@ func (b *binder) stackOutput(o *hot.Output) {
 	if c := o.Entry.Value.Get("condition"); c != nil {
 		b.uses("", c, b.inShape("condition"))
 	}
-	if !needsRun {
+	if !needsRun && !b.options.AllOutputs {
 		return
 	}
 	b.current, b.bound = nil, nil

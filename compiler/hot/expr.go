@@ -13,6 +13,8 @@ type Expr struct {
 	Items []*Expr // of a list; the values of a map; the one argument of a call
 	Keys  []string
 	Func  *Function
+
+	names *names // of a call whose argument may name conditions
 }
 
 // ExprKind is what an expression is.
@@ -42,9 +44,23 @@ func (e *Expr) Arg() *Expr { return e.Items[0] }
 func (e *Expr) IsValue() bool { return e.Kind == ValueExpr }
 
 // NewExpr reads a node as an expression: a map whose only key is a function of
-// the table is a call.
+// the table is a call (heat/engine/template.py, parse).
 func NewExpr(file *source.File, n *Node, table Table) *Expr {
-	e := &Expr{At: source.Place{File: file, Span: n.Span}}
+	return exprReader{file, table}.read(n, table.expressions)
+}
+
+// newCondition reads a node as a condition, which has functions of its own.
+func newCondition(file *source.File, n *Node, table Table) *Expr {
+	return exprReader{file, table}.read(n, table.conditions)
+}
+
+type exprReader struct {
+	file  *source.File
+	table Table
+}
+
+func (r exprReader) read(n *Node, functions map[string]*Function) *Expr {
+	e := &Expr{At: source.Place{File: r.file, Span: n.Span}}
 	switch n.Kind {
 	case Scalar:
 		e.Value = n.Value
@@ -52,28 +68,37 @@ func NewExpr(file *source.File, n *Node, table Table) *Expr {
 		e.Kind = ListExpr
 		e.Items = make([]*Expr, len(n.Items))
 		for i, x := range n.Items {
-			e.Items[i] = NewExpr(file, x, table)
+			e.Items[i] = r.read(x, functions)
 		}
 	case Map:
-		if f := table.callOf(n); f != nil {
-			e.Kind, e.Func = CallExpr, f
-			e.Items = []*Expr{NewExpr(file, n.Entries[0].Value, table)}
-			return e
+		if len(n.Entries) == 1 {
+			if f := functions[n.Entries[0].Name]; f != nil {
+				r.call(e, f, n.Entries[0].Value, functions)
+				return e
+			}
 		}
 		e.Kind = MapExpr
-		for _, entry := range n.Entries {
-			e.Keys = append(e.Keys, entry.Name)
-			e.Items = append(e.Items, NewExpr(file, entry.Value, table))
+		e.Keys, e.Items = make([]string, len(n.Entries)), make([]*Expr, len(n.Entries))
+		for i, entry := range n.Entries {
+			e.Keys[i], e.Items[i] = entry.Name, r.read(entry.Value, functions)
 		}
 	}
 	return e
 }
 
-func (t Table) callOf(n *Node) *Function {
-	if len(n.Entries) != 1 {
-		return nil
+func (r exprReader) call(e *Expr, f *Function, arg *Node, functions map[string]*Function) {
+	e.Kind, e.Func = CallExpr, f
+	if f.namesConditions {
+		e.names = r.table.names
 	}
-	return t[n.Entries[0].Name]
+	if f == ref && r.table.names != nil {
+		e.Func = r.table.names.meaningOfRef(arg)
+	}
+	a := r.read(arg, functions)
+	if (f == ifElse || f == ifNullable) && arg.Kind == List && len(arg.Items) > 0 {
+		a.Items[0] = r.read(arg.Items[0], r.table.conditions)
+	}
+	e.Items = []*Expr{a}
 }
 
 // Walk visits an expression and all in it, in the order of the text, until visit
@@ -112,12 +137,19 @@ func (e *Expr) CallsAny(names ...string) bool {
 	})
 }
 
-// collapse makes one value of a list or map whose parts are all known.
+// collapse makes one value of a list or map whose parts are all known. Parts that
+// an `if` without an else left out are gone.
 func (e *Expr) collapse() *Expr {
+	known, left := true, false
 	for _, x := range e.Items {
-		if !x.IsValue() {
-			return e
-		}
+		known = known && x.IsValue()
+		left = left || x.isAbsent()
+	}
+	if left {
+		e = e.withoutAbsent()
+	}
+	if !known {
+		return e
 	}
 	switch e.Kind {
 	case ListExpr:
@@ -127,11 +159,25 @@ func (e *Expr) collapse() *Expr {
 		}
 		return Constant(list, e.At)
 	case MapExpr:
-		d := NewDict()
+		d := newDict(len(e.Keys))
 		for i, k := range e.Keys {
 			d.Set(k, e.Items[i].Value)
 		}
 		return Constant(d, e.At)
 	}
 	return e
+}
+
+func (e *Expr) withoutAbsent() *Expr {
+	out := &Expr{Kind: e.Kind, At: e.At}
+	for i, x := range e.Items {
+		if x.isAbsent() {
+			continue
+		}
+		out.Items = append(out.Items, x)
+		if e.Kind == MapExpr {
+			out.Keys = append(out.Keys, e.Keys[i])
+		}
+	}
+	return out
 }

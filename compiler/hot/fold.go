@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -37,69 +38,232 @@ func errorf(at source.Place, format string, args ...any) *Error {
 	return &Error{At: at, Message: fmt.Sprintf(format, args...)}
 }
 
+// absent is what an `if` without an else is when its condition is false: the list
+// item or map entry around it is left out. Heat says Ellipsis
+// (heat/engine/function.py, resolve).
+type absent struct{}
+
+func (e *Expr) isAbsent() bool {
+	if e.Kind != ValueExpr {
+		return false
+	}
+	_, is := e.Value.(absent)
+	return is
+}
+
+// orNull is null in the place of what is left out, where nothing can be left out.
+func (e *Expr) orNull() *Expr {
+	if e.isAbsent() {
+		return Constant(nil, e.At)
+	}
+	return e
+}
+
 // Fold evaluates as much of an expression as the references allow. The one
 // evaluator serves the compiler, where much is left over, and the agent, where
 // nothing is.
 func Fold(e *Expr, resolve Resolve) (*Expr, error) {
+	if e.Kind == ValueExpr {
+		return e, nil
+	}
+	f := folder{resolve: resolve, work: work{left: maxWork}}
+	out, err := f.fold(e)
+	if err != nil {
+		return nil, err
+	}
+	return out.orNull(), nil
+}
+
+// folder is one run of Fold.
+type folder struct {
+	resolve    Resolve
+	work       work
+	conditions map[*Expr]*Expr // folded; nil while it is being folded
+}
+
+// maxWork is how many bytes of values one expression may make. Stock Heat's
+// templates have half a megabyte.
+const maxWork = 64 << 20
+
+// What lists and maps cost, about.
+const (
+	perItem  = 24
+	perEntry = 64
+)
+
+// work bounds what the functions of one expression make: a few lines of nested
+// repeats, or of replacements, would fill any memory.
+type work struct{ left int }
+
+func (w *work) spend(n int) error {
+	if n > w.left || n < 0 {
+		return fmt.Errorf("the expression grows beyond %d MiB", maxWork>>20)
+	}
+	w.left -= n
+	return nil
+}
+
+func (f *folder) fold(e *Expr) (*Expr, error) {
 	switch e.Kind {
 	case ListExpr, MapExpr:
-		return foldParts(e, resolve)
-	case CallExpr:
-		if e.Func.Lazy != nil {
-			return e.Func.Lazy(e, resolve)
-		}
-		arg, err := Fold(e.Arg(), resolve)
+		items, err := f.parts(e.Items)
 		if err != nil {
 			return nil, err
 		}
-		call := e
-		if arg != e.Arg() {
-			call = NewCall(e.Func, e.At, arg)
-		}
-		return foldCall(call, resolve)
+		return e.with(items).collapse(), nil
+	case CallExpr:
+		return f.call(e)
 	}
 	return e, nil
 }
 
-// foldParts folds the items of a list or map, and makes a new one if any changed.
-func foldParts(e *Expr, resolve Resolve) (*Expr, error) {
-	items := e.Items
-	for i, x := range e.Items {
-		y, err := Fold(x, resolve)
+// with is the list or map with other items, itself if they are the same.
+func (e *Expr) with(items []*Expr) *Expr {
+	if len(items) == 0 || &items[0] == &e.Items[0] {
+		return e
+	}
+	return &Expr{Kind: e.Kind, At: e.At, Items: items, Keys: e.Keys}
+}
+
+// parts folds items; what comes back is the same slice if nothing changed.
+func (f *folder) parts(items []*Expr) ([]*Expr, error) {
+	out := items
+	for i, x := range items {
+		y, err := f.fold(x)
 		if err != nil {
 			return nil, err
 		}
 		if y != x {
-			if &items[0] == &e.Items[0] {
-				items = append([]*Expr(nil), e.Items...)
+			if &out[0] == &items[0] {
+				out = slices.Clone(items)
 			}
-			items[i] = y
+			out[i] = y
 		}
 	}
-	return (&Expr{Kind: e.Kind, At: e.At, Items: items, Keys: e.Keys}).collapse(), nil
+	return out, nil
 }
 
-// foldCall folds a call whose argument is folded.
-func foldCall(call *Expr, resolve Resolve) (*Expr, error) {
-	f := call.Func
-	switch {
-	case f.Reference:
-		out, err := resolve(call)
+func (f *folder) call(call *Expr) (*Expr, error) {
+	fn := call.Func
+	if fn.Check != nil {
+		if err := fn.Check(call.Arg()); err != nil {
+			return nil, located(call.At, err)
+		}
+	}
+	if fn.Lazy != nil {
+		out, err := fn.Lazy(f, call)
 		if err != nil {
 			return nil, located(call.At, err)
 		}
 		return out, nil
-	case call.Arg().IsValue():
-		v, err := f.Apply(call.Arg().Value)
+	}
+	arg, err := f.argument(fn, call.Arg())
+	if err != nil {
+		return nil, err
+	}
+	out, err := f.apply(call.withArg(arg))
+	if err != nil {
+		return nil, located(call.At, err)
+	}
+	return out, nil
+}
+
+// withArg is the call with another argument, itself if it is the same.
+func (e *Expr) withArg(arg *Expr) *Expr {
+	if arg == e.Arg() {
+		return e
+	}
+	return &Expr{Kind: CallExpr, Func: e.Func, At: e.At, Items: []*Expr{arg}, names: e.names}
+}
+
+// argument folds a call's argument as the function takes it apart.
+func (f *folder) argument(fn *Function, arg *Expr) (*Expr, error) {
+	switch {
+	case arg.Kind == MapExpr && fn.Parts != nil:
+		return f.namedParts(fn, arg)
+	case arg.Kind == ListExpr && fn.Positional > 0:
+		items, err := f.parts(arg.Items)
 		if err != nil {
-			return nil, located(call.At, err)
+			return nil, err
+		}
+		for i := range items[:min(len(items), fn.Positional)] {
+			if items[i].isAbsent() {
+				items[i] = items[i].orNull() // it changed, so this is our slice
+			}
+		}
+		return arg.with(items).collapse(), nil
+	}
+	out, err := f.fold(arg)
+	if err != nil {
+		return nil, err
+	}
+	return out.orNull(), nil
+}
+
+// namedParts folds those entries of the argument that Heat evaluates, and drops
+// the others once they were checked.
+func (f *folder) namedParts(fn *Function, arg *Expr) (*Expr, error) {
+	out := &Expr{Kind: MapExpr, At: arg.At}
+	for i, k := range arg.Keys {
+		x := arg.Items[i]
+		if !slices.Contains(fn.Parts, k) {
+			if err := checkCalls(x); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		y, err := f.fold(x)
+		if err != nil {
+			return nil, err
+		}
+		out.Keys, out.Items = append(out.Keys, k), append(out.Items, y.orNull())
+	}
+	return out.collapse(), nil
+}
+
+// checkCalls checks the calls in an expression that Heat parses but never
+// evaluates.
+func checkCalls(e *Expr) error {
+	var err error
+	e.Walk(func(x *Expr) bool {
+		if err == nil && x.Kind == CallExpr && x.Func.Check != nil {
+			if e := x.Func.Check(x.Arg()); e != nil {
+				err = located(x.At, e)
+			}
+		}
+		return err == nil
+	})
+	return err
+}
+
+// apply computes a call whose argument is folded, if it can be computed.
+func (f *folder) apply(call *Expr) (*Expr, error) {
+	fn, arg := call.Func, call.Arg()
+	switch {
+	case fn.Reference:
+		if arg.IsValue() && fn.Apply != nil {
+			if _, err := fn.Apply(&f.work, arg.Value); err != nil {
+				return nil, err
+			}
+		}
+		return f.resolve(call)
+	case arg.IsValue() && fn.Apply != nil:
+		v, err := fn.Apply(&f.work, arg.Value)
+		if err == errLeftToHeat {
+			return call, nil
+		}
+		if err != nil {
+			return nil, err
 		}
 		return Constant(v, call.At), nil
-	case f.Partial != nil:
-		return f.Partial(call)
+	case fn.Partial != nil && !arg.IsValue():
+		return fn.Partial(call)
 	}
 	return call, nil
 }
+
+// errLeftToHeat is what Apply says of a call that only Heat can compute.
+var errLeftToHeat = fmt.Errorf("only Heat can compute this")
 
 // located gives an error the place of the call, unless it has one.
 func located(at source.Place, err error) error {

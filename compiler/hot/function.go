@@ -1,25 +1,53 @@
 package hot
 
-import "slices"
+import "fmt"
 
 // Function is one intrinsic function of HOT, in one of its variants: some change
 // their meaning from one template version to another.
 type Function struct {
 	Name string
+	// Check looks at the argument as it is written, before anything is known of
+	// its values: what Heat's function classes refuse when a template is parsed or
+	// validated. A call within the argument is not looked through, as in Heat:
+	// `list_join: {get_param: x}` is wrong whatever x is.
+	Check func(arg *Expr) error
 	// Apply computes a call whose argument is known.
-	Apply func(arg Value) (Value, error)
+	Apply func(w *work, arg Value) (Value, error)
 	// Partial folds a call whose argument is known in part; nil leaves it.
 	Partial func(call *Expr) (*Expr, error)
 	// Lazy folds a call whose argument must not simply be evaluated first.
-	Lazy func(call *Expr, resolve Resolve) (*Expr, error)
+	Lazy func(f *folder, call *Expr) (*Expr, error)
 	// Reference says that the call is answered by the Resolve function.
 	Reference bool
-	// Check looks at an argument before anything is known of its values.
-	Check func(arg *Expr) error
+	// HeatOnly says that only Heat can compute the call: no agent ever will.
+	HeatOnly bool
+	// Parts are the keys of the argument's map that Heat evaluates; it checks the
+	// others but never looks at their values. Nil means all.
+	Parts []string
+	// Positional is how many items of the argument's list keep their place even if
+	// an `if` without an else leaves them out; they are then null.
+	Positional int
+
+	namesConditions bool // its argument may hold names of conditions
+	mayLeaveOut     bool // the item or entry with the call may be left out
 }
 
-// Table are the functions that a text may call, by name.
-type Table map[string]*Function
+// everyItem is Positional of functions that take their list apart.
+const everyItem = 1 << 30
+
+// Table are the functions that a text may call, by name: in expressions, and in
+// conditions. It also knows what the names in them mean.
+type Table struct {
+	expressions map[string]*Function
+	conditions  map[string]*Function
+	names       *names
+}
+
+// names are what strings in expressions of one template may refer to.
+type names struct {
+	conditions map[string]*Expr
+	isResource func(name string) bool // for Ref
+}
 
 // since is a function and the versions that have it in this form.
 type since struct {
@@ -27,35 +55,121 @@ type since struct {
 	function    *Function
 }
 
-// functions are all functions of HOT. Adding one is one line here.
+// functions are all functions of expressions (heat/engine/hot/template.py, the
+// `functions` of each class). Adding one is one line here.
 var functions = []since{
-	{V20130523, V20210416, reference("get_param")},
-	{V20130523, V20210416, reference("get_attr")},
-	{V20130523, V20210416, reference("get_resource")},
-	{V20130523, V20210416, reference("get_file")},
+	{V20130523, V20210416, getParam},
+	{V20130523, V20130523, getAttrThenSelect},
+	{V20141016, V20150430, getAttr},
+	{V20151015, V20210416, getAttrAll},
+	{V20130523, V20210416, getResource},
+	{V20130523, V20210416, getFile},
+	{V20130523, V20210416, resourceFacade},
+	{V20130523, V20150430, strReplaceText},
 	{V20151015, V20210416, strReplace},
+	{V20130523, V20150430, listJoinOne},
 	{V20151015, V20210416, listJoin},
+	{V20150430, V20160408, repeatLists},
+	{V20161014, V20170224, repeatMaps},
+	{V20170901, V20210416, repeat},
 	{V20150430, V20210416, digest},
+	{V20151015, V20210416, strSplit},
+	{V20160408, V20210416, mapMerge},
+	{V20161014, V20210416, yaql},
+	{V20161014, V20210416, mapReplace},
+	{V20161014, V20180831, ifElse},
+	{V20210416, V20210416, ifNullable},
+	{V20170224, V20210416, filter},
+	{V20170224, V20210416, strReplaceStrict},
+	{V20170901, V20210416, strReplaceVeryStrict},
+	{V20170901, V20210416, makeURL},
+	{V20170901, V20210416, listConcat},
+	{V20170901, V20210416, listConcatUnique},
+	{V20170901, V20210416, contains},
+	{V20130523, V20130523, ref},
+	{V20130523, V20130523, fnGetAZs},
+	{V20130523, V20130523, fnJoin},
+	{V20130523, V20130523, fnSplit},
+	{V20130523, V20130523, fnReplace},
+	{V20130523, V20130523, fnBase64},
+	{V20130523, V20130523, fnMemberListToMap},
+	{V20130523, V20130523, fnResourceFacade},
+	{V20130523, V20150430, fnSelect},
 }
 
-func reference(name string) *Function { return &Function{Name: name, Reference: true} }
+// conditionFunctions are the functions of conditions (condition_functions).
+var conditionFunctions = []since{
+	{V20161014, V20210416, getParam},
+	{V20161014, V20210416, equals},
+	{V20161014, V20210416, not},
+	{V20161014, V20210416, and},
+	{V20161014, V20210416, or},
+	{V20170901, V20210416, yaql},
+	{V20170901, V20210416, contains},
+}
 
-// Functions is the table of a template version.
+// Functions is the table of a template version. A function that the version lost
+// is in it as one that refuses every call (Heat: Removed); one that may not stand
+// in a condition likewise (Heat: Invalid).
 func (v Version) Functions() Table {
-	t := Table{}
+	t := Table{expressions: map[string]*Function{}, conditions: map[string]*Function{}}
 	for _, s := range functions {
+		switch {
+		case s.from <= v && v <= s.until:
+			t.expressions[s.function.Name] = s.function
+		case s.until < v && t.expressions[s.function.Name] == nil:
+			t.expressions[s.function.Name] = removed(s, v)
+		}
+	}
+	if v < V20161014 {
+		return t
+	}
+	for name, f := range t.expressions {
+		t.conditions[name] = f
+		if last, _ := LastVersion(name); last >= v {
+			t.conditions[name] = notInConditions(name)
+		}
+	}
+	for _, s := range conditionFunctions {
 		if s.from <= v && v <= s.until {
-			t[s.function.Name] = s.function
+			t.conditions[s.function.Name] = s.function
 		}
 	}
 	return t
 }
 
+func removed(s since, v Version) *Function {
+	return refusing(s.function.Name, fmt.Sprintf("heat_template_version %s has no function %s any more, %s was the last that had it",
+		v, s.function.Name, s.until))
+}
+
+func notInConditions(name string) *Function {
+	return refusing(name, "the function "+name+" may not stand in a condition")
+}
+
+func refusing(name, message string) *Function {
+	return &Function{Name: name, Check: func(*Expr) error { return fmt.Errorf("%s", message) }}
+}
+
 // FirstVersion is the first version that has a function.
 func FirstVersion(name string) (Version, bool) {
-	i := slices.IndexFunc(functions, func(s since) bool { return s.function.Name == name })
-	if i < 0 {
-		return 0, false
+	for _, s := range functions {
+		if s.function.Name == name {
+			return s.from, true
+		}
 	}
-	return functions[i].from, true
+	return 0, false
 }
+
+// LastVersion is the last version that has a function.
+func LastVersion(name string) (last Version, ok bool) {
+	for _, s := range functions {
+		if s.function.Name == name {
+			last, ok = max(last, s.until), true
+		}
+	}
+	return last, ok
+}
+
+// Lookup finds the function that a name calls in an expression.
+func (t Table) Lookup(name string) *Function { return t.expressions[name] }

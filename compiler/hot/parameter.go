@@ -2,57 +2,220 @@ package hot
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Cast gives a value the parameter's type (heat/engine/parameters.py).
-func (p *Parameter) Cast(v Value) (Value, error) {
-	text, isText := v.(string)
-	switch p.Type {
-	case "string":
-		switch v.(type) {
-		case string:
-			return v, nil
-		case []Value, *Dict, nil:
-			return nil, fmt.Errorf("it must be a string, not %s", TypeName(v))
-		}
-		return ToString(v), nil
-	case "number":
-		if !isText {
-			return v, nil
-		}
-		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return i, nil
-		}
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q is no number", text)
-		}
-		return f, nil
-	case "boolean":
-		switch strings.ToLower(strings.TrimSpace(ToString(v))) {
-		case "t", "true", "on", "y", "yes", "1":
-			return true, nil
-		case "f", "false", "off", "n", "no", "0":
-			return false, nil
-		}
-		return nil, fmt.Errorf("%s is no boolean", ToString(v))
-	case "json":
-		if isText {
-			return DecodeJSON([]byte(text))
-		}
-	case "comma_delimited_list":
-		if isText {
-			list := []Value{}
-			for _, item := range strings.Split(text, ",") {
-				list = append(list, strings.TrimSpace(item))
-			}
-			return list, nil
-		}
-	}
-	return v, nil
+// Parameter is a parameter's declaration (heat/engine/hot/parameters.py).
+type Parameter struct {
+	Name        string
+	Entry       *Entry
+	Type        string // string, number, comma_delimited_list, json or boolean
+	Default     *Node  // nil if there is none; null counts as none
+	Hidden      bool
+	Immutable   bool
+	Label       string
+	Description string
+	Tags        []string
+	Constraints []Constraint
 }
 
-// Check compares a value with the parameter's constraints.
-func (p *Parameter) Check(v Value) error { return nil }
+// PseudoParameters are the parameters that every stack has. OS::region is not
+// among them: Heat knows the name but gives it no value.
+func PseudoParameters() []string { return []string{"OS::stack_id", "OS::stack_name", "OS::project_id"} }
+
+var parameterTypes = []string{"string", "number", "comma_delimited_list", "json", "boolean"}
+
+// parameterKeys are the keys of a declaration and the versions that have them.
+var parameterKeys = map[string]Version{"type": V20130523, "description": V20130523, "default": V20130523,
+	"schema": V20130523, "constraints": V20130523, "hidden": V20130523, "label": V20130523, "immutable": V20130523,
+	"tags": V20180302}
+
+func (t *Template) readParameters(diags *source.Diagnostics) {
+	for _, e := range t.section("parameters", diags) {
+		r := parameterReader{t: t, diags: diags, p: &Parameter{Name: e.Name, Entry: &e}}
+		r.read(e)
+		t.Parameters = append(t.Parameters, r.p)
+		t.parameters[e.Name] = r.p
+	}
+}
+
+type parameterReader struct {
+	t      *Template
+	diags  *source.Diagnostics
+	p      *Parameter
+	failed bool
+}
+
+func (r *parameterReader) fail(n *Node, hint, format string, args ...any) {
+	r.failed = true
+	r.diags.Error(source.BadParameter, r.t.Place(n), fmt.Sprintf("parameter %q: ", r.p.Name)+fmt.Sprintf(format, args...), hint)
+}
+
+func (r *parameterReader) read(e Entry) {
+	p, n := r.p, e.Value
+	for _, key := range n.Entries {
+		if first, ok := parameterKeys[key.Name]; !ok {
+			r.fail(key.Key, "", "%q is no key of a declaration", key.Name)
+		} else if first > r.t.Version {
+			r.fail(key.Key, "", "the key %q exists from version %s on", key.Name, first)
+		}
+	}
+	r.readType(e)
+	if p.Default = n.Get("default"); p.Default.IsNull() {
+		p.Default = nil
+	}
+	if h := n.Get("hidden"); h != nil {
+		p.Hidden = truthy(h.Data())
+	}
+	if i := n.Get("immutable"); i != nil {
+		p.Immutable = truthy(i.Data())
+	}
+	p.Label, _ = n.Get("label").Text()
+	p.Description, _ = n.Get("description").Text()
+	if tags := n.Get("tags"); tags != nil {
+		if tags.Kind != List {
+			r.fail(tags, "", "tags must be a list, not %s", tags.Kind)
+		}
+		for _, x := range tags.Items {
+			p.Tags = append(p.Tags, ToString(x.Data()))
+		}
+	}
+	r.readConstraints(n.Get("constraints"))
+	r.checkDefault()
+}
+
+func (r *parameterReader) readType(e Entry) {
+	n := e.Value.Get("type")
+	if n == nil {
+		r.fail(e.Key, "string, number, comma_delimited_list, json or boolean", "there is no type")
+		return
+	}
+	text, _ := n.Text()
+	for _, known := range parameterTypes {
+		if text == known {
+			r.p.Type = text
+			return
+		}
+	}
+	hint := "string, number, comma_delimited_list, json or boolean"
+	if near := Nearest(strings.ToLower(text), parameterTypes); near != "" {
+		hint = "did you mean " + near + "?"
+		r.p.Type = near
+	}
+	r.fail(n, hint, "%s is no type", shown(n.Data()))
+}
+
+func (r *parameterReader) checkDefault() {
+	if r.p.Default == nil || r.failed {
+		return
+	}
+	v := r.p.Default.Data()
+	if err := r.p.checkDefault(v); err != nil {
+		r.fail(r.p.Default, "", "the default breaks a constraint: %s", err)
+	} else if err := r.p.Check(v); err != nil {
+		r.diags.Warning(source.BadParameter, r.t.Place(r.p.Default),
+			fmt.Sprintf("parameter %q: the default cannot be used: %s", r.p.Name, err), "")
+	}
+}
+
+// Cast gives a value the parameter's type, as get_param returns it
+// (heat/engine/parameters.py: value of each class).
+func (p *Parameter) Cast(v Value) (Value, error) {
+	if v == nil {
+		return nil, fmt.Errorf("there is no value")
+	}
+	switch p.Type {
+	case "number":
+		if n, ok := number(v); ok {
+			return n, nil
+		}
+		return nil, fmt.Errorf("a number is expected, not %s", shown(v))
+	case "boolean":
+		return boolean(v)
+	case "comma_delimited_list":
+		return commaDelimited(v)
+	case "json":
+		return jsonValue(v)
+	}
+	return ToString(v), nil
+}
+
+func boolean(v Value) (Value, error) {
+	switch strings.ToLower(strings.TrimFunc(ToString(v), isSpace)) {
+	case "1", "t", "true", "on", "y", "yes":
+		return true, nil
+	case "0", "f", "false", "off", "n", "no":
+		return false, nil
+	}
+	return nil, fmt.Errorf("a boolean (true, yes, on, 1, … or false, no, off, 0, …) is expected, not %s", shown(v))
+}
+
+// commaDelimited splits at commas; white space around them stays.
+func commaDelimited(v Value) (Value, error) {
+	list := []Value{}
+	switch v := v.(type) {
+	case []Value:
+		for _, x := range v {
+			list = append(list, ToString(x))
+		}
+	case string:
+		if v == "" {
+			break
+		}
+		for _, part := range strings.Split(v, ",") {
+			list = append(list, part)
+		}
+	default:
+		return nil, fmt.Errorf("a list, or a string with commas, is expected, not %s", shown(v))
+	}
+	return list, nil
+}
+
+func jsonValue(v Value) (Value, error) {
+	text, ok := v.(string)
+	if !ok || text == "" {
+		return v, nil
+	}
+	out, err := DecodeJSON([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("JSON is expected: %w", err)
+	}
+	return out, nil
+}
+
+// Check says what is wrong with a value for the parameter: its type, or a
+// constraint. Custom constraints are Heat's to check.
+func (p *Parameter) Check(v Value) error {
+	cast, err := p.Cast(v)
+	if err != nil {
+		return err
+	}
+	if p.Type == "comma_delimited_list" || p.Type == "json" {
+		v = cast
+	}
+	return p.checkConstraints(v)
+}
+
+func (p *Parameter) checkConstraints(v Value) error {
+	for _, c := range p.Constraints {
+		if err := c.check(p, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkDefault compares a default with the constraints alone, as Heat does while
+// it reads the template (parameters.py, Schema._validate_default).
+func (p *Parameter) checkDefault(v Value) error {
+	if p.Type == "comma_delimited_list" {
+		list, err := commaDelimited(v)
+		if err != nil {
+			return err
+		}
+		v = list
+	}
+	return p.checkConstraints(v)
+}

@@ -12,13 +12,13 @@ import (
 // pythonJSON writes a value as Heat inserts it into a text: jsonutils.dumps(v,
 // sort_keys=True), that is with ", " and ": " between parts, keys sorted by code
 // point and only ASCII.
-func pythonJSON(v Value) (string, error) {
+func pythonJSON(v Value) string {
 	var b strings.Builder
-	err := writePythonJSON(&b, v)
-	return b.String(), err
+	writePythonJSON(&b, v)
+	return b.String()
 }
 
-func writePythonJSON(b *strings.Builder, v Value) error {
+func writePythonJSON(b *strings.Builder, v Value) {
 	switch v := v.(type) {
 	case nil:
 		b.WriteString("null")
@@ -38,20 +38,15 @@ func writePythonJSON(b *strings.Builder, v Value) error {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			if err := writePythonJSON(b, x); err != nil {
-				return err
-			}
+			writePythonJSON(b, x)
 		}
 		b.WriteByte(']')
 	case *Dict:
-		return writePythonDict(b, v)
-	default:
-		return fmt.Errorf("no JSON form of %s", TypeName(v))
+		writePythonDict(b, v)
 	}
-	return nil
 }
 
-func writePythonDict(b *strings.Builder, d *Dict) error {
+func writePythonDict(b *strings.Builder, d *Dict) {
 	keys := append([]string(nil), d.Keys()...)
 	sort.Strings(keys) // by bytes of UTF-8, which is by code points
 	b.WriteByte('{')
@@ -62,12 +57,9 @@ func writePythonDict(b *strings.Builder, d *Dict) error {
 		writePythonString(b, k)
 		b.WriteString(": ")
 		v, _ := d.Get(k)
-		if err := writePythonJSON(b, v); err != nil {
-			return err
-		}
+		writePythonJSON(b, v)
 	}
 	b.WriteByte('}')
-	return nil
 }
 
 func writePythonString(b *strings.Builder, s string) {

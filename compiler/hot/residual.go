@@ -15,18 +15,22 @@ import (
 // The references of a plan.
 var (
 	// CellRef reads a cell: {"$cell": NAME} or {"$cell": [NAME, PATH…]}.
-	CellRef = reference("$cell")
+	CellRef = &Function{Name: "$cell", Reference: true}
 	// DeployRef is a value that Heat put into the boot file: {"$deploy": KEY}.
-	DeployRef = reference("$deploy")
+	DeployRef = &Function{Name: "$deploy", Reference: true}
 )
 
 // planTable are the functions of residual expressions: the last variant of each,
-// older ones under NAME@VERSION, and the references above.
-func planTable() Table {
-	t := Table{CellRef.Name: CellRef, DeployRef.Name: DeployRef}
-	for _, s := range functions {
-		if !s.function.Reference {
-			t[s.planName()] = s.function
+// older ones under NAME@VERSION, the functions of conditions (no name means
+// something else there) and the references above. What only Heat can compute is
+// in no plan.
+func planTable() map[string]*Function {
+	t := map[string]*Function{CellRef.Name: CellRef, DeployRef.Name: DeployRef}
+	for _, list := range [][]since{functions, conditionFunctions} {
+		for _, s := range list {
+			if !s.function.Reference && !s.function.HeatOnly {
+				t[s.planName()] = s.function
+			}
 		}
 	}
 	return t
@@ -145,9 +149,11 @@ func isPlanName(name string) bool {
 	if strings.HasPrefix(name, "$") {
 		return true
 	}
-	for _, s := range functions {
-		if s.planName() == name {
-			return true
+	for _, list := range [][]since{functions, conditionFunctions} {
+		for _, s := range list {
+			if s.planName() == name {
+				return true
+			}
 		}
 	}
 	return false
@@ -178,7 +184,7 @@ func ParseResidual(expr json.RawMessage, at map[string]string) (*Residual, error
 }
 
 type residualReader struct {
-	table Table
+	table map[string]*Function
 	at    map[string]string
 }
 
@@ -310,39 +316,4 @@ func (e *Expr) Cells() []string {
 		return true
 	})
 	return names
-}
-
-// Select walks into a value as get_attr does with the rest of its argument: a
-// step that leads nowhere gives null (heat/engine/attributes.py,
-// select_from_attribute).
-func Select(v Value, path []Value) Value {
-	for _, step := range path {
-		switch c := v.(type) {
-		case *Dict:
-			v, _ = c.Get(ToString(step))
-		case []Value:
-			i, ok := index(step)
-			if ok && i < 0 {
-				i += int64(len(c))
-			}
-			if !ok || i < 0 || i >= int64(len(c)) {
-				return nil
-			}
-			v = c[i]
-		default:
-			return nil
-		}
-	}
-	return v
-}
-
-func index(step Value) (int64, bool) {
-	switch s := step.(type) {
-	case int64:
-		return s, true
-	case string:
-		i, err := strconv.ParseInt(s, 10, 64)
-		return i, err == nil
-	}
-	return 0, false
 }

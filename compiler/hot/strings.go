@@ -1,189 +1,110 @@
 package hot
 
 import (
-	"crypto/md5"
-	"crypto/sha1"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/hex"
 	"fmt"
-	"hash"
-	"math/big"
-	"sort"
-	"strconv"
 	"strings"
 )
 
-// The functions of text: str_replace, list_join, digest
-// (heat/engine/hot/functions.py: ReplaceJson, JoinMultiple, Digest).
+// str_split and Fn::Split, Fn::Base64 (heat/engine/hot/functions.py: StrSplit;
+// heat/engine/cfn/functions.py: Split, Base64).
 
-var strReplace = &Function{Name: "str_replace", Apply: applyReplace}
+var (
+	strSplit = &Function{Name: "str_split", Check: checkSplit, Apply: applySplit}
+	fnSplit  = &Function{Name: "Fn::Split", Check: checkFnSplit, Apply: applyFnSplit, Positional: everyItem}
+	fnBase64 = &Function{Name: "Fn::Base64", Apply: applyBase64}
+)
 
-func applyReplace(arg Value) (Value, error) {
-	args, ok := arg.(*Dict)
-	if !ok {
-		return nil, fmt.Errorf("str_replace needs a map with template and params, not %s", TypeName(arg))
+func checkSplit(arg *Expr) error {
+	if _, isText := arg.text(); isText || arg.isMap() {
+		return wants("str_split", "a list of the delimiter, the string and, perhaps, an index", arg)
 	}
-	t, hasTemplate := args.Get("template")
-	p, hasParams := args.Get("params")
-	if !hasTemplate || !hasParams {
-		return nil, fmt.Errorf("str_replace needs the keys template and params")
-	}
-	template, ok := t.(string)
-	if !ok {
-		return nil, fmt.Errorf("str_replace: template must be a string, not %s", TypeName(t))
-	}
-	params, ok := p.(*Dict)
-	if !ok {
-		return nil, fmt.Errorf("str_replace: params must be a map, not %s", TypeName(p))
-	}
-	return replaceAll(template, placeholders(params), params)
+	return nil
 }
 
-// placeholders are the keys in Heat's order: the longer first, else by code point.
-func placeholders(params *Dict) []string {
-	keys := append([]string(nil), params.Keys()...)
-	sort.Slice(keys, func(i, j int) bool {
-		if n, m := len([]rune(keys[i])), len([]rune(keys[j])); n != m {
-			return n > m
+func applySplit(_ *work, arg Value) (Value, error) {
+	args, _ := arg.([]Value)
+	if len(args) < 2 {
+		return nil, fmt.Errorf("str_split needs a list of the delimiter, the string and, perhaps, an index")
+	}
+	if args[1] == nil {
+		return nil, nil
+	}
+	parts, err := splitText("str_split", args[0], args[1])
+	if err != nil || len(args) == 2 {
+		return parts, err
+	}
+	n, ok := integer(args[2])
+	if !ok {
+		return nil, fmt.Errorf("str_split: the index must be a number, not %s", shown(args[2]))
+	}
+	i, ok := position(n, len(parts))
+	if !ok {
+		return nil, fmt.Errorf("str_split: index %s, but there are only the parts 0 to %d", ToString(n), len(parts)-1)
+	}
+	return parts[i], nil
+}
+
+// splitText is Python's str.split: without a delimiter at white space.
+func splitText(name string, delimiter, text Value) ([]Value, error) {
+	s, ok := text.(string)
+	if !ok {
+		return nil, fmt.Errorf("%s splits a string, not %s", name, TypeName(text))
+	}
+	var parts []string
+	switch d := delimiter.(type) {
+	case nil:
+		parts = strings.FieldsFunc(s, isSpace)
+	case string:
+		if d == "" {
+			return nil, fmt.Errorf("%s: the delimiter is empty", name)
 		}
-		return keys[i] < keys[j]
-	})
-	return keys
+		parts = strings.Split(s, d)
+	default:
+		return nil, fmt.Errorf("%s: the delimiter must be a string, not %s", name, TypeName(d))
+	}
+	list := make([]Value, len(parts))
+	for i, p := range parts {
+		list[i] = p
+	}
+	return list, nil
 }
 
-// replaceAll splits the text at the first key and goes on with the other keys in
-// the pieces, so that what was put in is not looked at again.
-func replaceAll(text string, keys []string, params *Dict) (string, error) {
-	if len(keys) == 0 {
-		return text, nil
+func checkFnSplit(arg *Expr) error {
+	items, ok := arg.list()
+	if !ok || len(items) != 2 {
+		return wants("Fn::Split", "a list of the delimiter and the string", arg)
 	}
-	v, _ := params.Get(keys[0])
-	with, err := replacement(v)
+	if _, isText := items[0].text(); !isText {
+		return wants("Fn::Split: the delimiter", "to be a string", items[0])
+	}
+	return nil
+}
+
+func applyFnSplit(_ *work, arg Value) (Value, error) {
+	args := arg.([]Value)
+	parts, err := splitText("Fn::Split", args[0], args[1])
 	if err != nil {
-		return "", fmt.Errorf("str_replace: param %s: %w", keys[0], err)
+		return nil, err
 	}
-	if keys[0] == "" {
-		return "", fmt.Errorf("str_replace: a placeholder is empty")
-	}
-	pieces := strings.Split(text, keys[0])
-	for i, piece := range pieces {
-		if pieces[i], err = replaceAll(piece, keys[1:], params); err != nil {
-			return "", err
-		}
-	}
-	return strings.Join(pieces, with), nil
+	return parts, nil
 }
 
-// replacement is a value as text: maps and lists as JSON, null as nothing.
-func replacement(v Value) (string, error) {
+// Fn::Base64 encodes nothing: Heat takes user data as plain text.
+func applyBase64(_ *work, arg Value) (Value, error) {
+	if _, ok := arg.(string); !ok {
+		return nil, fmt.Errorf("Fn::Base64 needs a string, not %s", TypeName(arg))
+	}
+	return arg, nil
+}
+
+// shown is a value in a message.
+func shown(v Value) string {
+	if s, ok := v.(string); ok && len(s) <= 60 {
+		return quoted(s)
+	}
 	switch v.(type) {
-	case nil:
-		return "", nil
-	case []Value, *Dict:
-		return pythonJSON(v)
+	case bool, float64, int64:
+		return ToString(v)
 	}
-	return ToString(v), nil
-}
-
-// ToString writes a scalar as Python's str does.
-func ToString(v Value) string {
-	switch v := v.(type) {
-	case nil:
-		return "None"
-	case bool:
-		if v {
-			return "True"
-		}
-		return "False"
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case *big.Int:
-		return v.String()
-	case float64:
-		return FormatFloat(v)
-	case string:
-		return v
-	}
-	return string(EncodeJSON(v))
-}
-
-var listJoin = &Function{Name: "list_join", Apply: applyJoin}
-
-func applyJoin(arg Value) (Value, error) {
-	args, ok := arg.([]Value)
-	if !ok || len(args) < 2 {
-		return nil, fmt.Errorf("list_join needs a list: the delimiter, then one or more lists")
-	}
-	delimiter, ok := args[0].(string)
-	if !ok {
-		return nil, fmt.Errorf("list_join: the delimiter must be a string, not %s", TypeName(args[0]))
-	}
-	var items []string
-	for _, a := range args[1:] {
-		list, ok := a.([]Value)
-		if !ok && truthy(a) {
-			return nil, fmt.Errorf("list_join joins lists, not %s", TypeName(a))
-		}
-		for _, x := range list {
-			s, err := joinItem(x)
-			if err != nil {
-				return nil, err
-			}
-			items = append(items, s)
-		}
-	}
-	return strings.Join(items, delimiter), nil
-}
-
-func joinItem(v Value) (string, error) {
-	switch v := v.(type) {
-	case nil:
-		return "", nil
-	case string:
-		return v, nil
-	case []Value, *Dict:
-		return pythonJSON(v)
-	}
-	return "", fmt.Errorf("list_join joins strings, maps and lists, not %s", TypeName(v))
-}
-
-// truthy is Python's idea of true.
-func truthy(v Value) bool {
-	switch v := v.(type) {
-	case nil:
-		return false
-	case bool:
-		return v
-	case string:
-		return v != ""
-	case []Value:
-		return len(v) > 0
-	case *Dict:
-		return v.Len() > 0
-	}
-	return !Equal(v, int64(0))
-}
-
-var digest = &Function{Name: "digest", Apply: applyDigest}
-
-func applyDigest(arg Value) (Value, error) {
-	args, ok := arg.([]Value)
-	if !ok || len(args) != 2 {
-		return nil, fmt.Errorf("digest needs a list of the algorithm and the value")
-	}
-	algorithm, okA := args[0].(string)
-	text, okV := args[1].(string)
-	if !okA || !okV {
-		return nil, fmt.Errorf("digest: algorithm and value must be strings")
-	}
-	makers := map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224,
-		"sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}
-	make, ok := makers[strings.ToLower(algorithm)]
-	if !ok {
-		return nil, fmt.Errorf("digest: unknown algorithm %q", algorithm)
-	}
-	h := make()
-	h.Write([]byte(text))
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return TypeName(v)
 }

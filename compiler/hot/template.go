@@ -14,20 +14,12 @@ type Template struct {
 	Version    Version
 	Functions  Table
 	Parameters []*Parameter
+	Conditions []*Condition
 	Resources  []*Resource
 	Outputs    []*Output
 
 	parameters map[string]*Parameter
 	resources  map[string]*Resource
-}
-
-// Parameter is a parameter's declaration.
-type Parameter struct {
-	Name    string
-	Entry   *Entry
-	Type    string // lower case
-	Default *Node  // nil if there is none
-	Hidden  bool
 }
 
 // Resource is a resource of the template.
@@ -43,9 +35,10 @@ type Resource struct {
 
 // Output is an output of the stack.
 type Output struct {
-	Name  string
-	Entry *Entry
-	Value *Node
+	Name      string
+	Entry     *Entry
+	Value     *Node
+	Condition *Entry
 }
 
 // Parameter finds a parameter by name.
@@ -82,14 +75,17 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 		return nil
 	}
 	t.Functions = t.Version.Functions()
+	t.Functions.names = &names{conditions: map[string]*Expr{}, isResource: t.hasResource}
 	for _, e := range root.Entries {
 		if first, ok := sections[e.Name]; !ok || first > t.Version {
 			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("%q is no section of a template of version %s", e.Name, t.Version), "")
 		}
 	}
 	t.readParameters(diags)
+	t.readConditions(diags)
 	t.readResources(diags)
 	t.readOutputs(diags)
+	t.CheckFunctions(diags)
 	return t
 }
 
@@ -134,27 +130,11 @@ func (t *Template) section(name string, diags *source.Diagnostics) []Entry {
 	return out
 }
 
-func (t *Template) readParameters(diags *source.Diagnostics) {
-	for _, e := range t.section("parameters", diags) {
-		p := &Parameter{Name: e.Name, Entry: &e, Default: e.Value.Get("default")}
-		kind, _ := e.Value.Get("type").Text()
-		p.Type = strings.ToLower(kind)
-		if p.Type == "" {
-			diags.Error(source.BadParameter, t.Place(e.Key), fmt.Sprintf("parameter %q has no type", e.Name),
-				"string, number, comma_delimited_list, json or boolean")
-		}
-		if h := e.Value.Get("hidden"); h != nil {
-			p.Hidden = truthy(h.Value) && h.Value != "false"
-		}
-		t.Parameters = append(t.Parameters, p)
-		t.parameters[p.Name] = p
-	}
-}
-
 func (t *Template) readResources(diags *source.Diagnostics) {
 	for _, e := range t.section("resources", diags) {
 		r := &Resource{Name: e.Name, Entry: &e, Properties: e.Value.Entry("properties"), Metadata: e.Value.Entry("metadata"),
 			DependsOn: e.Value.Entry("depends_on"), Condition: e.Value.Entry("condition")}
+		t.checkKeys("a resource", e, resourceKeys, diags)
 		r.Type, _ = e.Value.Get("type").Text()
 		if r.Type == "" {
 			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("resource %q has no type", e.Name), "for a server: `type: OS::Nova::Server`")
@@ -167,9 +147,31 @@ func (t *Template) readResources(diags *source.Diagnostics) {
 	}
 }
 
+// The keys of a resource and of an output, and the versions that have them.
+var (
+	resourceKeys = map[string]Version{"type": V20130523, "properties": V20130523, "metadata": V20130523,
+		"depends_on": V20130523, "deletion_policy": V20130523, "update_policy": V20130523, "description": V20130523,
+		"external_id": V20161014, "condition": V20161014}
+	outputKeys = map[string]Version{"description": V20130523, "value": V20130523, "condition": V20161014}
+)
+
+// checkKeys says which keys Heat refuses.
+func (t *Template) checkKeys(of string, e Entry, known map[string]Version, diags *source.Diagnostics) {
+	for _, k := range e.Value.Entries {
+		if first, ok := known[k.Name]; !ok {
+			diags.Error(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: %q is no key of %s", e.Name, k.Name, of), "")
+		} else if first > t.Version {
+			diags.Error(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: the key %q of %s exists from version %s on", e.Name, k.Name, of, first), "")
+		}
+	}
+}
+
+func (t *Template) hasResource(name string) bool { return t.resources[name] != nil }
+
 func (t *Template) readOutputs(diags *source.Diagnostics) {
 	for _, e := range t.section("outputs", diags) {
-		o := &Output{Name: e.Name, Entry: &e, Value: e.Value.Get("value")}
+		t.checkKeys("an output", e, outputKeys, diags)
+		o := &Output{Name: e.Name, Entry: &e, Value: e.Value.Get("value"), Condition: e.Value.Entry("condition")}
 		if o.Value == nil {
 			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("output %q has no value", e.Name), "")
 			continue

@@ -24,6 +24,10 @@ type Dict struct {
 // NewDict makes an empty mapping.
 func NewDict() *Dict { return &Dict{values: map[string]Value{}} }
 
+func newDict(size int) *Dict {
+	return &Dict{keys: make([]string, 0, size), values: make(map[string]Value, size)}
+}
+
 // Len is the number of keys.
 func (d *Dict) Len() int { return len(d.keys) }
 

@@ -44,6 +44,8 @@ type Server struct {
 	Template *hot.Template
 	Resource *hot.Resource
 	Roles    []*Role
+	// Unread says that the roles could not be read: what they declare is not known.
+	Unread bool
 
 	attributes map[string]*Output
 }

@@ -84,6 +84,7 @@ type Emitted struct {
 func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options, diags *source.Diagnostics) *Emitted {
 	s := &stack{program: p, template: p.Template, analysis: a, built: b, options: o, diags: diags, editor: newEditor(p.Template),
 		out: &Emitted{Files: map[string][]byte{}, UserData: map[userdata.Own]bool{}}}
+	s.checkVersion()
 	s.checkNames()
 	s.checkOutputs()
 	s.removeBlocks()
@@ -125,6 +126,15 @@ type stack struct {
 	diags    *source.Diagnostics
 	editor   *editor
 	out      *Emitted
+}
+
+// checkVersion refuses versions that lack what user_data needs: digest, and
+// str_replace that inserts maps as JSON.
+func (s *stack) checkVersion() {
+	if n := s.template.Root.Get("heat_template_version"); s.template.Version < hot.V20151015 && len(s.built.Plan.Servers) > 0 {
+		s.diags.Error(source.NotYet, s.template.Place(n), "hotc compiles roles in templates from version 2015-10-15 on; older ones lack functions that user_data needs",
+			"raise the version; hotc does not do it by itself, since that changes what functions mean")
+	}
 }
 
 // checkNames refuses a template that has names of hotc's own.

@@ -27,6 +27,8 @@ type Built struct {
 	Files map[string][]byte
 	// Deploy are the expressions that Heat resolves for each server, by key.
 	Deploy map[string]map[string]*hot.Expr
+	// OutputDeploy are those of the stack's outputs, by key.
+	OutputDeploy map[string]*hot.Expr
 	// Facts are the servers that only publish facts, by resource name.
 	Facts []string
 }
@@ -36,7 +38,7 @@ func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
 	b := &builder{program: p, analysis: a, cells: map[plan.CellName]*cell{}, heat: map[*program.Output]bool{}, built: &Built{
 		Plan: &plan.Plan{Format: plan.Format, Compiler: o.Compiler, Template: p.Template.File.Name, Signal: o.Signal,
 			Servers: []plan.Server{}, Cells: []plan.Cell{}, Outputs: []plan.StackOutput{}, Files: []plan.File{}},
-		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}}}
+		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}, OutputDeploy: map[string]*hot.Expr{}}}
 	for _, r := range a.Reads {
 		b.heat[r.Output] = r.Output.Value == nil || b.heat[r.Output]
 	}
@@ -236,6 +238,7 @@ func (b *builder) stackOutput(out *binding.StackOutput) {
 	deploy := map[string]plan.DeployValue{}
 	e := slots(out.Expr, func(e *hot.Expr) *hot.Expr {
 		key := b.slot(e)
+		b.built.OutputDeploy[key] = e
 		deploy[key] = plan.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.String())}
 		return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
 	})

@@ -91,6 +91,8 @@ func (l *lowering) report(root *hot.Node, v gojsonschema.ResultError, what strin
 		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), patternHint(fmt.Sprint(details["pattern"]))
 	case "number_gt":
 		message = where + " must be more than 0"
+	case "string_gte":
+		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), "it is too short; a role is named SERVER.ROLE"
 	case "array_min_items":
 		message = where + " is empty"
 	default:

@@ -56,7 +56,7 @@ func Lower(t *hot.Template, given *program.Given, drivers []driver.Driver, diags
 func (l *lowering) server(r *hot.Resource, block *hot.Entry) {
 	switch {
 	case r.Type != ServerType:
-		l.diags.Error(source.RolesElsewhere, l.template.Place(block.Key), fmt.Sprintf("resource %q is a %s: roles run on %s", r.Name, r.Type, ServerType), "")
+		l.diags.Error(source.RolesElsewhere, l.template.Place(block.Key), fmt.Sprintf("resource %q is of type %s; roles run on %s", r.Name, r.Type, ServerType), "")
 		return
 	case r.Entry.Merged || r.Entry.Value.Target != nil || r.Metadata.Merged || r.Metadata.Value.Target != nil || block.Merged || block.Value.Target != nil:
 		l.diags.Error(source.NotYet, l.template.Place(r.Entry.Key), fmt.Sprintf("the roles of %q come through an alias or a merge key, which hotc does not edit yet", r.Name),
@@ -66,11 +66,12 @@ func (l *lowering) server(r *hot.Resource, block *hot.Entry) {
 		l.diags.Error(source.NotYet, l.template.Place(r.Condition.Key), fmt.Sprintf("server %q has roles and a condition, which hotc does not compile yet", r.Name), "")
 		return
 	}
+	s := l.program.AddServer(r)
 	blockSchema, _ := schemas()
 	if !l.check(blockSchema, block.Value, "the hotc block") {
+		s.Unread = true
 		return
 	}
-	s := l.program.AddServer(r)
 	defaults := block.Value.Get("defaults")
 	for _, n := range block.Value.Get("roles").Items {
 		if role := l.role(s, n, defaults); role != nil {
@@ -103,9 +104,7 @@ func (l *lowering) role(s *program.Server, n, defaults *hot.Node) *program.Role 
 	if v := setting("idempotent"); v != nil {
 		role.Idempotent = v.Value == true
 	}
-	if !l.driver(role, setting("driver"), setting("source")) {
-		return nil
-	}
+	l.driver(role, setting("driver"), setting("source"))
 	l.inputs(role, n.Get("inputs"))
 	l.outputs(role, n.Get("outputs"))
 	l.dependsOn(role, n.Get("depends_on"))
@@ -121,7 +120,8 @@ func (l *lowering) refuseLater(n *hot.Node, keys ...string) {
 	}
 }
 
-func (l *lowering) driver(role *program.Role, name, src *hot.Node) bool {
+// driver finds the role's driver and what its source means to it.
+func (l *lowering) driver(role *program.Role, name, src *hot.Node) {
 	var known []string
 	for _, d := range l.drivers {
 		known = append(known, d.Name())
@@ -129,7 +129,7 @@ func (l *lowering) driver(role *program.Role, name, src *hot.Node) bool {
 	hint := "the drivers are " + strings.Join(known, ", ")
 	if name == nil {
 		l.diags.Error(source.UnknownDriver, role.At, fmt.Sprintf("role %q has no driver", role.Name), hint)
-		return false
+		return
 	}
 	role.Driver, _ = name.Text()
 	i := slices.Index(known, role.Driver)
@@ -138,7 +138,7 @@ func (l *lowering) driver(role *program.Role, name, src *hot.Node) bool {
 			hint = fmt.Sprintf("did you mean %q? ", near) + hint
 		}
 		l.diags.Error(source.UnknownDriver, l.template.Place(name), fmt.Sprintf("there is no driver %q", role.Driver), hint)
-		return false
+		return
 	}
 	seen := driver.Role{Name: role.Name, At: role.At}
 	if src != nil {
@@ -146,12 +146,12 @@ func (l *lowering) driver(role *program.Role, name, src *hot.Node) bool {
 		e, err := hot.Fold(l.template.Expr(src), l.given.Resolve)
 		if err != nil {
 			l.failed(source.BadSource, seen.SourceAt, err)
-			return false
+			return
 		}
 		if !e.IsValue() {
 			l.diags.Error(source.BadSource, seen.SourceAt, fmt.Sprintf("the source of role %q must be known when compiling", role.Name),
 				"give the parameters that it uses with -P or -e")
-			return false
+			return
 		}
 		seen.Source = e.Value
 		if file, ok := src.Get("get_file").Text(); ok {
@@ -159,7 +159,6 @@ func (l *lowering) driver(role *program.Role, name, src *hot.Node) bool {
 		}
 	}
 	role.Meaning = l.drivers[i].Lower(seen, l.diags)
-	return role.Meaning != nil
 }
 
 func (l *lowering) failed(code source.Code, at source.Place, err error) {

@@ -1,0 +1,34 @@
+# make test   installs what the tests need and runs them all
+# make demo   runs a three-tier site on this machine
+# make bench  measures, as ratios against a peer in the same run
+.PHONY: all build test demo bench lint fuzz clean packages
+
+GO ?= go
+
+all: build
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/hotc ./cmd/hotc
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/hotc-agent ./cmd/hotc-agent
+
+demo: build
+	@echo '$$ hotc run testdata/three-tier/site.yaml'
+	@bin/hotc run testdata/three-tier/site.yaml
+
+packages:
+	@sh .ci/packages
+
+test: packages build lint
+	$(GO) test -race ./...
+
+lint:
+	@unformatted=$$(gofmt -l cmd compiler analysis emit coordinator runtime); if [ -n "$$unformatted" ]; then echo "not gofmt'ed: $$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	git ls-files '*.sh' .ci | xargs shellcheck -x
+
+bench: packages build
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./...
+
+clean:
+	rm -rf bin

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit"
+	"github.com/hotc-dev/hotc/emit/userdata"
+)
+
+func newCompileCommand(s streams) *cobra.Command {
+	var (
+		in     compilation
+		output string
+		quiet  bool
+	)
+	cmd := &cobra.Command{
+		Use:   "compile TEMPLATE -o DIR",
+		Short: "Make a folder that stock Heat and `hotc apply` take",
+		Long: `Compile a template into a folder: stack.yaml for stock Heat with the files that it
+names, plan.json and the roles' files for hotc apply. The folder needs nothing
+from where it was made. Nothing is written if there is an error.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if output == "" {
+				return usageError{fmt.Errorf("compile needs -o DIR")}
+			}
+			r, err := in.run(args[0], s)
+			if err != nil {
+				return err
+			}
+			if err := r.Folder.Write(output); err != nil {
+				return err
+			}
+			if !quiet {
+				printCompiled(s, r, output)
+			}
+			return nil
+		},
+	}
+	in.addFlags(cmd.Flags())
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the folder to write")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only diagnostics")
+	return cmd
+}
+
+// compilation are the flags of the commands that compile.
+type compilation struct {
+	environments, parameters, limits, digests []string
+	coordinator, agentURL, signal, facts      string
+}
+
+func (c *compilation) addFlags(f *pflag.FlagSet) {
+	c.addTemplateFlags(f)
+	f.StringVar(&c.coordinator, "coordinator", "", "default of the parameter hotc_coordinator: zk://HOST:PORT[,…]/ROOT")
+	f.StringVar(&c.agentURL, "agent-url", "", "default of the parameter hotc_agent_url: where servers get the agent; {arch} is replaced")
+	f.StringArrayVar(&c.digests, "agent-sha256", nil, "ARCH=HEX, digest of the agent for amd64, arm64, … (several times)")
+	f.StringVar(&c.signal, "signal", "heat", "heat: the stack completes when every role has; none: leave Heat out")
+	f.StringArrayVar(&c.limits, "limit", nil, "NAME=VALUE, a limit of your cloud: template, resources or user_data (several times)")
+	f.StringVar(&c.facts, "facts", "run", "who gives servers' addresses and ids to roles: run (agents) or heat")
+}
+
+func (c *compilation) addTemplateFlags(f *pflag.FlagSet) {
+	f.StringArrayVarP(&c.environments, "environment", "e", nil, "an environment file (several times)")
+	f.StringArrayVarP(&c.parameters, "parameter", "P", nil, "NAME=VALUE, a parameter's value known now (several times)")
+}
+
+// options makes the compiler's options of the flags.
+func (c *compilation) options(template string) (emit.Options, error) {
+	o := emit.Options{Template: template, Environments: c.environments, Parameters: map[string]string{}, Coordinator: c.coordinator,
+		AgentURL: c.agentURL, AgentDigests: map[userdata.Arch]string{}, Limits: emit.DefaultLimits, Drivers: drivers(), Version: version}
+	for _, p := range c.parameters {
+		name, value, err := assignment("-P", p)
+		if err != nil {
+			return o, err
+		}
+		o.Parameters[name] = value
+	}
+	for _, l := range c.limits {
+		name, value, err := assignment("--limit", l)
+		if err != nil {
+			return o, err
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 {
+			return o, usageError{fmt.Errorf("--limit %s: %q is no number", name, value)}
+		}
+		if err := o.Limits.Set(name, n); err != nil {
+			return o, usageError{err}
+		}
+	}
+	for _, d := range c.digests {
+		arch, hex, err := assignment("--agent-sha256", d)
+		if err != nil {
+			return o, err
+		}
+		o.AgentDigests[userdata.Arch(arch)] = hex
+	}
+	return o, c.choices(&o)
+}
+
+// choices reads the flags that take one of a few words.
+func (c *compilation) choices(o *emit.Options) error {
+	switch c.signal {
+	case "heat":
+		o.Signal = true
+	case "none":
+	default:
+		return usageError{fmt.Errorf("--signal is heat or none, not %q", c.signal)}
+	}
+	switch c.facts {
+	case "run":
+	case "heat":
+		o.Facts = binding.FactsFromHeat
+	default:
+		return usageError{fmt.Errorf("--facts is run or heat, not %q", c.facts)}
+	}
+	if c.agentURL != "" && len(c.digests) == 0 {
+		return source.Fail(source.Usage, "--agent-url needs the agent's digest: a server does not run what it cannot check",
+			"--agent-sha256 amd64=$(sha256sum hotc-agent | cut -d' ' -f1)")
+	}
+	return nil
+}
+
+func assignment(flag, text string) (name, value string, err error) {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return "", "", usageError{fmt.Errorf("%s takes NAME=VALUE, not %q", flag, text)}
+	}
+	return name, value, nil
+}
+
+// run compiles and prints what was found.
+func (c *compilation) run(template string, s streams) (*emit.Result, error) {
+	o, err := c.options(template)
+	if err != nil {
+		return nil, err
+	}
+	return compileWith(o, s)
+}
+
+func compileWith(o emit.Options, s streams) (*emit.Result, error) {
+	var diags source.Diagnostics
+	r := emit.Compile(o, &diags)
+	for _, d := range diags.All() {
+		source.Print(s.err, d, source.Style{Color: s.errColor()})
+	}
+	if r == nil {
+		return nil, errReported
+	}
+	return r, nil
+}
+
+// printCompiled says what was made and what to do with it.
+func printCompiled(s streams, r *emit.Result, dir string) {
+	p := r.Built.Plan
+	if len(p.Servers) == 0 {
+		fmt.Fprintf(s.out, "%s: no server has roles; stack.yaml is the template as it was\n", dir)
+		return
+	}
+	count := 0
+	for _, server := range p.Servers {
+		count += len(server.Roles)
+	}
+	fmt.Fprintf(s.out, "%s: %s with %s, %s\n", dir, counted(len(p.Servers), "server"), counted(count, "role"), counted(len(p.Cells), "cell"))
+	if n := r.Emitted.Ignored; n > 0 {
+		fmt.Fprintf(s.out, "  user_data_update_policy: IGNORE is set on %s, so that no change of user_data replaces one\n", counted(n, "server"))
+	}
+	fmt.Fprintf(s.out, "next: hotc secret new SECRET-FILE\n      hotc apply %s --stack NAME --coordinator zk://HOST:2181/hotc --secret-file SECRET-FILE\n", shellQuote(dir))
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

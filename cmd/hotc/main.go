@@ -1,0 +1,118 @@
+// Command hotc compiles OpenStack Heat templates whose servers say which software
+// roles they run, and operates what was compiled. Each command has a file here.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/driver/script"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// version is set when a release is linked.
+var version = "0.1.0-dev"
+
+// drivers are the compiler's halves of the drivers. Adding one is a line here and
+// one in cmd/hotc-agent.
+func drivers() []driver.Driver { return []driver.Driver{script.Driver{}} }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// The exit statuses.
+const (
+	exitOK    = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+// run is the whole program but for the process around it.
+func run(ctx context.Context, args []string, s streams) int {
+	root := newRootCommand(s)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage):
+		source.Print(s.err, source.Fail(source.Usage, usage.Error(), "`hotc help` and `hotc COMMAND --help` say how"), source.Style{Color: s.errColor()})
+		return exitUsage
+	case errors.Is(err, errReported):
+		return exitError
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		fmt.Fprintln(s.err, "hotc: interrupted")
+		return exitError
+	}
+	printError(s.err, err, s.errColor())
+	return exitError
+}
+
+// errReported ends a command whose diagnostics were printed already.
+var errReported = errors.New("reported")
+
+// usageError is a wrong call of hotc itself.
+type usageError struct{ error }
+
+func printError(w io.Writer, err error, color bool) {
+	d, ok := source.AsDiagnostic(err)
+	if !ok {
+		d = source.Fail(source.OperationFailed, err.Error(), "")
+	}
+	source.Print(w, d, source.Style{Color: color})
+}
+
+func newRootCommand(s streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "hotc",
+		Short: "Compile and operate Heat templates whose servers run software roles",
+		Long: `hotc compiles a Heat template whose servers say in their metadata which software
+roles they run, what each role needs from other servers and what it produces,
+into a plain HOT template for stock Heat and a plan for the servers' agents.`,
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetVersionTemplate("hotc {{.Version}}\n")
+	root.AddCommand(newCompileCommand(s), newApplyCommand(s), newStatusCommand(s), newWhyCommand(s), newLogsCommand(s),
+		newOutputsCommand(s), newDestroyCommand(s), newSecretCommand(s), newRunCommand(s))
+	markUsage(root)
+	return root
+}
+
+// markUsage makes errors of flags and arguments usage errors, in all commands.
+func markUsage(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		}
+	}
+	for _, c := range cmd.Commands() {
+		markUsage(c)
+	}
+}
+
+// errColor says whether diagnostics may be coloured.
+func (s streams) errColor() bool { return streams{out: s.err}.color() }

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/emit"
+	emitplan "github.com/hotc-dev/hotc/emit/plan"
+)
+
+func newRunCommand(s streams) *cobra.Command {
+	var (
+		in      compilation
+		facts   []string
+		workdir string
+		agent   string
+		asJSON  bool
+	)
+	cmd := &cobra.Command{
+		Use:   "run TEMPLATE",
+		Short: "Run all roles of a template on this machine, without Heat and ZooKeeper",
+		Long: `Compile a template and run its roles for real on this machine: a coordinator in this
+process, and for each server an agent of its own with a folder of its own. Addresses
+are made up (127.x.y.z); what else only Heat would know is given with --fact.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := in.options(args[0])
+			if err != nil {
+				return err
+			}
+			o.WithoutHeat, o.Signal = true, false
+			result, err := compileWith(o, s)
+			if err != nil {
+				return err
+			}
+			r := &localRun{streams: s, result: result, asJSON: asJSON, started: time.Now()}
+			if r.facts, err = parseFacts(facts, result.Program.Template); err != nil {
+				return err
+			}
+			if r.agent, err = findAgent(agent); err != nil {
+				return err
+			}
+			return r.run(cmd.Context(), workdir)
+		},
+	}
+	in.addTemplateFlags(cmd.Flags())
+	in.signal, in.facts = "none", "run"
+	cmd.Flags().StringArrayVar(&facts, "fact", nil, "RESOURCE.ATTRIBUTE=VALUE, what Heat would know (several times)")
+	cmd.Flags().StringVar(&workdir, "workdir", "", "keep everything in this `DIR`: what a role wrote, its stdout, stderr and status")
+	cmd.Flags().StringVar(&agent, "agent", "", "the hotc-agent to run (default: beside hotc, or on PATH)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return cmd
+}
+
+// localRun is one run of a template on this machine.
+type localRun struct {
+	streams
+	result  *emit.Result
+	facts   facts
+	agent   string // path of hotc-agent
+	asJSON  bool
+	started time.Time
+
+	workdir string
+	session *session
+	url     string
+	stackID string
+	made    map[string]map[string]hot.Value
+}
+
+// deploymentName is the name of the deployment where there is no stack.
+const deploymentName coordinator.Deployment = "run"
+
+func (r *localRun) run(ctx context.Context, workdir string) error {
+	if len(r.result.Built.Plan.Servers) == 0 {
+		return source.Fail(source.Usage, "no server of the template has roles", "roles stand in a server's metadata under `hotc:`")
+	}
+	r.stackID = uuid.NewString()
+	boots, err := r.boots()
+	if err != nil {
+		return err
+	}
+	kept := workdir != ""
+	if r.workdir, err = makeWorkdir(workdir); err != nil {
+		return err
+	}
+	if !kept {
+		defer os.RemoveAll(r.workdir)
+	}
+	runtime, err := os.MkdirTemp("", "hotc-run-") // a socket's path must be short
+	if err != nil {
+		return source.Fail(source.OperationFailed, err.Error(), "")
+	}
+	defer os.RemoveAll(runtime)
+	if err := r.serve(ctx, filepath.Join(runtime, "coordinator")); err != nil {
+		return err
+	}
+	defer r.session.Close()
+	for i := range boots {
+		boots[i].Coordinator = r.url
+		boots[i].Token = r.session.secret.ServerToken(deploymentName, boots[i].Server)
+	}
+	states, err := r.runAgents(ctx, boots)
+	if err != nil {
+		return err
+	}
+	return r.report(states, kept)
+}
+
+func makeWorkdir(dir string) (string, error) {
+	if dir == "" {
+		made, err := os.MkdirTemp("", "hotc-work-")
+		if err != nil {
+			return "", source.Fail(source.OperationFailed, err.Error(), "")
+		}
+		return made, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		return "", source.Fail(source.OutputFolder, dir+" is not empty", "name a new folder with --workdir")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", source.Fail(source.OutputFolder, err.Error(), "")
+	}
+	return filepath.Abs(dir)
+}
+
+// serve starts the coordinator and publishes the plan on it.
+func (r *localRun) serve(ctx context.Context, socket string) error {
+	secret, err := coordinator.NewSecret(rand.Reader)
+	if err != nil {
+		return err
+	}
+	tree := memory.New()
+	listening, err := memory.Listen(tree, socket)
+	if err != nil {
+		return source.Fail(source.NoCoordinator, "the local coordinator cannot listen: "+err.Error(), "")
+	}
+	go func() {
+		<-ctx.Done()
+		// agents end their roles over the socket first; the process ends soon
+	}()
+	r.url = "unix://" + socket
+	store := &servedStore{Store: tree.Open(secret.Operator(deploymentName)), server: listening}
+	r.session = &session{Store: store, deployment: deploymentName, secret: secret, target: &target{stack: string(deploymentName), url: r.url, timeout: time.Minute}}
+	text, err := emitplan.Encode(r.result.Built.Plan)
+	if err != nil {
+		return err
+	}
+	files := func(digest string) ([]byte, error) {
+		data, ok := r.result.Built.Files[digest]
+		if !ok {
+			return nil, fmt.Errorf("no file %s", digest)
+		}
+		return data, nil
+	}
+	_, err = coordinator.Publish(ctx, store, deploymentName, secret, r.result.Built.Plan, text, files, time.Now())
+	return r.session.explain(ctx, err)
+}
+
+// servedStore closes the server together with the operator's own session.
+type servedStore struct {
+	coordinator.Store
+	server interface{ Close() error }
+}
+
+// Close ends the session and the server.
+func (s *servedStore) Close() error {
+	err := s.Store.Close()
+	if closing := s.server.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// findAgent looks for the agent's binary.
+func findAgent(given string) (string, error) {
+	if given == "" {
+		if self, err := os.Executable(); err == nil {
+			beside := filepath.Join(filepath.Dir(self), "hotc-agent")
+			if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
+				return beside, nil
+			}
+		}
+		given = "hotc-agent"
+	}
+	path, err := exec.LookPath(given)
+	if err != nil {
+		return "", source.Fail(source.NoAgent, fmt.Sprintf("hotc-agent is not found: %v", err), "build it with `make`, put it beside hotc, or name it with --agent")
+	}
+	return path, nil
+}
+
+// facts are what Heat would know of resources: by resource, then attribute.
+type facts map[string]map[string]fact
+
+type fact struct {
+	value any
+	text  string
+}
+
+// splitFact reads RESOURCE.ATTRIBUTE=VALUE; a resource's name may hold dots.
+func splitFact(text string) (resource, attribute, value string, err error) {
+	key, value, ok := strings.Cut(text, "=")
+	dot := strings.LastIndexByte(key, '.')
+	if !ok || dot <= 0 || dot == len(key)-1 {
+		return "", "", "", usageError{fmt.Errorf("--fact takes RESOURCE.ATTRIBUTE=VALUE, not %q", text)}
+	}
+	return key[:dot], key[dot+1:], value, nil
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// graceToEnd is how long agents have to end their roles after Ctrl-C.
+const graceToEnd = 10 * time.Second
+
+// runAgents runs one agent for each server until all have ended, and shows their
+// progress meanwhile. It returns the servers' last states.
+func (r *localRun) runAgents(ctx context.Context, boots []plan.Boot) (map[plan.ServerPath]coordinator.ServerState, error) {
+	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWatching()
+	p := newProgress(r)
+	shown := make(chan struct{})
+	go func() {
+		defer close(shown)
+		p.follow(watching)
+	}()
+	var (
+		wait   sync.WaitGroup
+		failed = make([]error, len(boots))
+	)
+	for i, b := range boots {
+		cmd, err := r.agentCommand(ctx, b)
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			failed[i] = source.Fail(source.NoAgent, "the agent of "+string(b.Server)+" cannot be started: "+err.Error(), "")
+			continue
+		}
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			_ = cmd.Wait() // how its roles ended is in the coordinator
+		}()
+	}
+	wait.Wait()
+	if err := p.finish(boots); err != nil {
+		failed = append(failed, err)
+	}
+	stopWatching()
+	<-shown
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return p.states, errors.Join(failed...)
+}
+
+// agentCommand prepares a server's agent: its boot file and its folders.
+func (r *localRun) agentCommand(ctx context.Context, b plan.Boot) (*exec.Cmd, error) {
+	name := coordinator.Segment(string(b.Server))
+	own := filepath.Join(r.workdir, ".hotc", name)
+	if err := os.MkdirAll(own, 0o700); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(b)
+	if err != nil {
+		return nil, err
+	}
+	boot := filepath.Join(own, "boot.json")
+	if err := os.WriteFile(boot, text, 0o600); err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(own, "agent.log"))
+	if err != nil {
+		return nil, err
+	}
+	var id string
+	_ = json.Unmarshal(b.Facts[plan.FactID], &id)
+	cmd := exec.CommandContext(ctx, r.agent, "run", "--boot", boot, "--state", own, "--work", filepath.Join(r.workdir, name),
+		"--instance-id", id, "--once")
+	cmd.Stdout, cmd.Stderr = log, log
+	// in a group of its own: Ctrl-C reaches hotc, which asks the agents to end
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = graceToEnd
+	return cmd, nil
+}
+
+// agentTrouble is what an agent that never got to its roles said last.
+func (r *localRun) agentTrouble(server plan.ServerPath) string {
+	text, err := os.ReadFile(filepath.Join(r.workdir, ".hotc", coordinator.Segment(string(server)), "agent.log"))
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// runReport is the result of `hotc run --json` (docs/json.md).
+type runReport struct {
+	Servers []runServer     `json:"servers"`
+	Outputs map[string]any  `json:"outputs"` // null where there is no value
+	Done    bool            `json:"done"`
+	Workdir string          `json:"workdir,omitempty"`
+	Failed  []runFailedRole `json:"failed,omitempty"`
+}
+
+type runServer struct {
+	Path  plan.ServerPath         `json:"path"`
+	Phase coordinator.Phase       `json:"phase"`
+	Roles []coordinator.RoleState `json:"roles"`
+}
+
+type runFailedRole struct {
+	Role  plan.RoleKey       `json:"role"`
+	Cause *coordinator.Cause `json:"cause"`
+}
+
+// report prints outputs, or why there are none.
+func (r *localRun) report(states map[plan.ServerPath]coordinator.ServerState, kept bool) error {
+	report := runReport{Servers: []runServer{}, Outputs: map[string]any{}, Done: true}
+	if kept {
+		report.Workdir = r.workdir
+	}
+	for _, s := range r.result.Built.Plan.Servers {
+		state := states[s.Path]
+		report.Servers = append(report.Servers, runServer{Path: s.Path, Phase: state.Phase, Roles: state.Roles})
+		report.Done = report.Done && state.Phase == coordinator.PhaseDone
+		for _, role := range state.Roles {
+			if role.Status == coordinator.RoleFailed {
+				report.Failed = append(report.Failed, runFailedRole{plan.RoleKey(string(s.Path) + "." + role.Name), role.Cause})
+			}
+		}
+	}
+	outputs, err := r.outputs()
+	if err != nil {
+		return err
+	}
+	for _, o := range outputs {
+		report.Outputs[o.Name] = nil
+		if o.State == outputValue {
+			report.Outputs[o.Name] = o.Value
+		}
+	}
+	if r.asJSON {
+		if err := printJSON(r.out, report); err != nil {
+			return err
+		}
+	} else {
+		r.printOutputs(outputs)
+	}
+	if report.Done {
+		return nil
+	}
+	r.explainFailure(states)
+	return errReported
+}
+
+// outputs evaluates the stack's outputs.
+func (r *localRun) outputs() ([]output, error) {
+	ctx, stop := r.session.within(context.Background())
+	defer stop()
+	e := newEvaluation(ctx, r.session, r.result.Built.Plan)
+	e.deploy = map[string]json.RawMessage{}
+	for key, expr := range r.result.Built.OutputDeploy {
+		if v, err := hot.Fold(expr, r.answer(r.madeUp())); err == nil && v.IsValue() {
+			e.deploy[key] = hot.EncodeJSON(v.Value)
+		} // else the output says that only Heat knows
+	}
+	var out []output
+	for _, o := range r.result.Built.Plan.Outputs {
+		value, err := e.stackOutput(o)
+		if err != nil {
+			return nil, r.session.explain(ctx, err)
+		}
+		out = append(out, value)
+	}
+	return out, nil
+}
+
+func (r *localRun) printOutputs(outputs []output) {
+	if len(outputs) == 0 {
+		return
+	}
+	fmt.Fprintln(r.out)
+	for _, o := range outputs {
+		switch o.State {
+		case outputValue:
+			fmt.Fprintf(r.out, "%s = %s\n", o.Name, o.Value)
+		case outputHeat:
+			fmt.Fprintf(r.out, "%s needs a value that only Heat knows\n", o.Name)
+		default:
+			fmt.Fprintf(r.out, "%s has no value: %s\n", o.Name, o.Message)
+		}
+	}
+}
+
+// explainFailure prints each failure that no other failure caused, with the last
+// lines of the role and the place in the template.
+func (r *localRun) explainFailure(states map[plan.ServerPath]coordinator.ServerState) {
+	style := source.Style{Color: r.errColor()}
+	for _, s := range r.result.Built.Plan.Servers {
+		state := states[s.Path]
+		if state.Phase != coordinator.PhaseDone && state.Phase != coordinator.PhaseFailed {
+			source.Print(r.err, source.Fail(source.RoleFailed, fmt.Sprintf("the agent of server %q ended early", s.Path), r.agentTrouble(s.Path)), style)
+		}
+		for _, role := range state.Roles {
+			if role.Status != coordinator.RoleFailed || role.Cause == nil || role.Cause.Cause != nil {
+				continue
+			}
+			d := &source.Diagnostic{Code: source.RoleFailed, At: r.place(role.Cause.At), Message: fmt.Sprintf("%s.%s: %s", s.Path, role.Name, role.Cause.Reason)}
+			if lines := strings.TrimSpace(role.LastLines); lines != "" {
+				d.Notes = append(d.Notes, source.Note{Message: "it said last:\n    " + strings.ReplaceAll(lines, "\n", "\n    ")})
+			}
+			source.Print(r.err, d, style)
+		}
+	}
+}
+
+// place finds a position that was read back from the plan in the template again.
+func (r *localRun) place(at plan.Position) source.Place {
+	file := r.result.Program.Template.File
+	rest, ok := strings.CutPrefix(string(at), file.Name+":")
+	lineText, columnText, found := strings.Cut(rest, ":")
+	line, lineErr := strconv.Atoi(lineText)
+	column, columnErr := strconv.Atoi(columnText)
+	if !ok || !found || lineErr != nil || columnErr != nil {
+		return source.Place{Remote: string(at)}
+	}
+	start := file.LineOffset(line) + uint32(len(string([]rune(file.Line(line))[:max(0, min(column-1, len([]rune(file.Line(line)))))])))
+	return source.Place{File: file, Span: source.Span{Start: start, End: start}}
+}

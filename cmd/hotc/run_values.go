@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/hotc-dev/hotc/compiler/frontend/roles"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// What `hotc run` says where Heat would: the made-up facts of servers, and the
+// deploy-time values of roles' inputs.
+
+// parseFacts reads the flags --fact; a value is JSON, or else a string.
+func parseFacts(given []string, t *hot.Template) (facts, error) {
+	out := facts{}
+	for _, text := range given {
+		resource, attribute, value, err := splitFact(text)
+		if err != nil {
+			return nil, err
+		}
+		if t.Resource(resource) == nil {
+			return nil, source.Fail(source.UnknownResource, fmt.Sprintf("--fact %s: the template has no resource %q", text, resource), "")
+		}
+		if out[resource] == nil {
+			out[resource] = map[string]fact{}
+		}
+		v, err := hot.DecodeJSON([]byte(value))
+		if err != nil {
+			v = value
+		}
+		out[resource][attribute] = fact{value: v, text: text}
+	}
+	return out, nil
+}
+
+// boots makes a boot file for each server, but for coordinator and token.
+func (r *localRun) boots() ([]plan.Boot, error) {
+	made := r.madeUp()
+	var boots []plan.Boot
+	for _, s := range r.result.Built.Plan.Servers {
+		b := plan.Boot{Format: plan.Format, Deployment: string(deploymentName), StackID: r.stackID, Server: s.Path,
+			Deploy: map[string]json.RawMessage{}, Facts: map[string]json.RawMessage{}}
+		for name, v := range made[string(s.Path)] {
+			b.Facts[name] = hot.EncodeJSON(v)
+		}
+		for key, e := range r.result.Built.Deploy[string(s.Path)] {
+			v, err := hot.Fold(e, r.answer(made))
+			if err != nil {
+				return nil, asDiagnostic(err)
+			}
+			if !v.IsValue() {
+				return nil, &source.Diagnostic{Code: source.MissingFact, At: e.At, Message: "only Heat can compute this value", Hint: "give the input a value that hotc knows"}
+			}
+			b.Deploy[key] = hot.EncodeJSON(v.Value)
+		}
+		boots = append(boots, b)
+	}
+	return boots, nil
+}
+
+// madeUp are plausible facts of all servers: an address of this machine's own,
+// the resource's name, a random id. They are made once.
+func (r *localRun) madeUp() map[string]map[string]hot.Value {
+	if r.made != nil {
+		return r.made
+	}
+	out := map[string]map[string]hot.Value{}
+	n := 0
+	for _, res := range r.result.Program.Template.Resources {
+		if res.Type != roles.ServerType {
+			continue
+		}
+		n++
+		out[res.Name] = map[string]hot.Value{plan.FactID: uuid.NewString(), plan.FactName: res.Name,
+			plan.FactFirstAddress: fmt.Sprintf("127.%d.%d.%d", 1+n/62500, n/250%250, 1+n%250)}
+		for name, f := range r.facts[res.Name] {
+			if _, known := out[res.Name][name]; known {
+				out[res.Name][name] = f.value
+			}
+		}
+	}
+	r.made = out
+	return out
+}
+
+// answer resolves what Heat would: pseudo parameters, made-up facts, --fact.
+func (r *localRun) answer(made map[string]map[string]hot.Value) hot.Resolve {
+	return func(call *hot.Expr) (*hot.Expr, error) {
+		if !call.Arg().IsValue() {
+			return call, nil
+		}
+		if call.Func.Name == "get_param" {
+			name, _ := call.Arg().Value.(string)
+			pseudo := map[string]string{"OS::stack_name": string(deploymentName), "OS::stack_id": r.stackID, "OS::project_id": r.stackID}
+			if v, ok := pseudo[name]; ok {
+				return hot.Constant(v, call.At), nil
+			}
+			return nil, &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("parameter %q has no value", name),
+				Hint: fmt.Sprintf("give it with -P %s=VALUE", name)}
+		}
+		resource, attribute, path := referenced(call)
+		if v, ok := made[resource][attribute]; ok {
+			return hot.Constant(hot.Select(v, path), call.At), nil
+		}
+		if f, ok := r.facts[resource][attribute]; ok {
+			return hot.Constant(hot.Select(f.value, path), call.At), nil
+		}
+		return nil, &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("only Heat knows %s.%s", resource, attribute),
+			Hint: fmt.Sprintf("say what it is with --fact %s.%s=VALUE", resource, attribute)}
+	}
+}
+
+// referenced is what a get_attr or get_resource names; a resource's own id counts
+// as its attribute id.
+func referenced(call *hot.Expr) (resource, attribute string, path []hot.Value) {
+	switch arg := call.Arg().Value.(type) {
+	case string:
+		return arg, plan.FactID, nil
+	case []hot.Value:
+		if len(arg) > 1 {
+			resource, _ = arg[0].(string)
+			attribute, _ = arg[1].(string)
+			path = arg[2:]
+		}
+	}
+	return resource, attribute, path
+}
+
+func asDiagnostic(err error) error {
+	if d, ok := source.AsDiagnostic(err); ok {
+		return d
+	}
+	if e, ok := err.(*hot.Error); ok {
+		return &source.Diagnostic{Code: source.BadArgument, At: e.At, Message: e.Message}
+	}
+	return err
+}

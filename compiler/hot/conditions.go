@@ -1,0 +1,229 @@
+package hot
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// if, and the functions of conditions: equals, not, and, or
+// (heat/engine/hot/functions.py: If, IfNullable, Equals, Not, And, Or;
+// heat/engine/conditions.py).
+//
+// Heat decides an `if` when it parses the template: the branch that is not taken
+// is never looked at, whatever it holds.
+
+var (
+	ifElse     = &Function{Name: "if", Check: checkIf(3, 3), Lazy: foldIf, namesConditions: true}
+	ifNullable = &Function{Name: "if", Check: checkIf(2, 3), Lazy: foldIf, namesConditions: true, mayLeaveOut: true}
+	equals     = &Function{Name: "equals", Check: checkPair("equals", "two values"), Apply: applyEquals, Positional: everyItem}
+	not        = &Function{Name: "not", Check: checkNot, Lazy: foldNot, namesConditions: true}
+	and        = &Function{Name: "and", Check: checkConditions("and"), Lazy: foldAll(false), namesConditions: true}
+	or         = &Function{Name: "or", Check: checkConditions("or"), Lazy: foldAll(true), namesConditions: true}
+)
+
+func checkIf(least, most int) func(*Expr) error {
+	return func(arg *Expr) error {
+		if n, ok := arg.size(); !ok || n < least || n > most {
+			return wants("if", "a list of the condition, the value if it is true and the value if it is false", arg)
+		}
+		return nil
+	}
+}
+
+func foldIf(f *folder, call *Expr) (*Expr, error) {
+	items, _ := call.Arg().list()
+	condition, err := f.condition(items[0], call.names)
+	if err != nil {
+		return nil, err
+	}
+	if condition.IsValue() {
+		switch {
+		case condition.Value == true:
+			return f.fold(items[1])
+		case len(items) == 3:
+			return f.fold(items[2])
+		}
+		return Constant(absent{}, call.At), nil
+	}
+	branches := []*Expr{condition}
+	for _, x := range items[1:] {
+		branches = append(branches, f.branch(call.Func, x))
+	}
+	return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: branches}), nil
+}
+
+// branch folds one that may not be taken: what fails in it may never matter.
+func (f *folder) branch(fn *Function, e *Expr) *Expr {
+	folded, err := f.fold(e)
+	switch {
+	case err != nil:
+		return e
+	case folded.isAbsent():
+		never := &Expr{Kind: ListExpr, At: e.At, Items: []*Expr{Constant(false, e.At), Constant(nil, e.At)}}
+		return NewCall(fn, e.At, never)
+	}
+	return folded
+}
+
+// condition folds what stands in the place of a condition: a boolean, a
+// condition's name, or a function of conditions.
+func (f *folder) condition(e *Expr, in *names) (*Expr, error) {
+	folded, err := f.fold(e)
+	if err != nil {
+		return nil, err
+	}
+	return f.enabled(folded.orNull(), in)
+}
+
+// enabled is the truth of a folded condition; null is true, a string a name.
+func (f *folder) enabled(e *Expr, in *names) (*Expr, error) {
+	if !e.IsValue() {
+		return e, nil
+	}
+	switch v := e.Value.(type) {
+	case nil:
+		return Constant(true, e.At), nil
+	case bool:
+		return e, nil
+	case string:
+		if in == nil || in.conditions[v] == nil {
+			return nil, unknownCondition(e, v, in)
+		}
+		return f.named(e, v, in.conditions[v])
+	}
+	return nil, errorf(e.At, "a condition must be true, false or the name of one, not %s", TypeName(e.Value))
+}
+
+func unknownCondition(e *Expr, name string, in *names) error {
+	if in != nil {
+		if near := Nearest(name, slices.Sorted(maps.Keys(in.conditions))); near != "" {
+			return errorf(e.At, "there is no condition %q; did you mean %q?", name, near)
+		}
+	}
+	return errorf(e.At, "there is no condition %q", name)
+}
+
+// named folds the definition of a condition, once in a run.
+func (f *folder) named(e *Expr, name string, definition *Expr) (*Expr, error) {
+	if f.conditions == nil {
+		f.conditions = map[*Expr]*Expr{}
+	}
+	if folded, begun := f.conditions[definition]; begun {
+		if folded == nil {
+			return nil, errorf(e.At, "the condition %q needs itself", name)
+		}
+		return folded, nil
+	}
+	f.conditions[definition] = nil
+	folded, err := f.fold(definition)
+	if err == nil && folded.IsValue() {
+		if _, isBool := folded.Value.(bool); !isBool {
+			err = errorf(definition.At, "the condition %q must be true or false, it is %s", name, shown(folded.Value))
+		}
+	}
+	if err == nil && (folded.Kind == ListExpr || folded.Kind == MapExpr) {
+		err = errorf(definition.At, "the condition %q must be true or false, it is %s", name, folded.called())
+	}
+	if err != nil {
+		delete(f.conditions, definition)
+		return nil, err
+	}
+	f.conditions[definition] = folded
+	return folded, nil
+}
+
+func applyEquals(_ *work, arg Value) (Value, error) {
+	args := arg.([]Value)
+	return Equal(args[0], args[1]), nil
+}
+
+func checkNot(arg *Expr) error {
+	if arg.IsValue() && arg.Value == nil {
+		return fmt.Errorf("not needs a condition")
+	}
+	return nil
+}
+
+func foldNot(f *folder, call *Expr) (*Expr, error) {
+	arg, err := f.condition(call.Arg(), call.names)
+	if err != nil {
+		return nil, err
+	}
+	if arg.IsValue() {
+		return Constant(arg.Value == false, call.At), nil
+	}
+	return call.withArg(arg), nil
+}
+
+func checkConditions(name string) func(*Expr) error {
+	return func(arg *Expr) error {
+		if n, ok := arg.size(); !ok || n < 2 {
+			return wants(name, "a list of at least two conditions", arg)
+		}
+		return nil
+	}
+}
+
+// foldAll folds `and` and `or`. The first item that decides ends it, and only
+// functions, not the names behind it, are evaluated then.
+func foldAll(decisive bool) func(*folder, *Expr) (*Expr, error) {
+	return func(f *folder, call *Expr) (*Expr, error) {
+		items, _ := call.Arg().list()
+		folded, err := f.fold(&Expr{Kind: ListExpr, At: call.Arg().At, Items: items})
+		if err != nil {
+			return nil, err
+		}
+		items, _ = folded.list()
+		var open []*Expr
+		certain := true // what is open cannot fail
+		for _, x := range items {
+			if x, err = f.enabled(x, call.names); err != nil {
+				return nil, err
+			}
+			switch {
+			case !x.IsValue():
+				open = append(open, x)
+				certain = certain && x.isTruth()
+			case x.Value == decisive:
+				if certain {
+					return Constant(decisive, call.At), nil
+				}
+				return call.withOpen(append(open, x)), nil
+			}
+		}
+		switch {
+		case len(open) == 0:
+			return Constant(!decisive, call.At), nil
+		case len(open) == 1 && certain:
+			return open[0], nil
+		case len(open) == 1:
+			open = append(open, Constant(!decisive, call.At))
+		}
+		return call.withOpen(open), nil
+	}
+}
+
+func (e *Expr) withOpen(items []*Expr) *Expr {
+	return e.withArg(&Expr{Kind: ListExpr, At: e.Arg().At, Items: items})
+}
+
+// isTruth says that an expression is true or false for sure, and cannot fail.
+func (e *Expr) isTruth() bool {
+	if e.Kind == ValueExpr {
+		_, isBool := e.Value.(bool)
+		return isBool
+	}
+	if e.Kind != CallExpr {
+		return false
+	}
+	switch e.Func.Name {
+	case "equals":
+		return e.Arg().harmless()
+	case "not":
+		return e.Arg().isTruth()
+	case "and", "or":
+		return !slices.ContainsFunc(e.Arg().Items, func(x *Expr) bool { return !x.isTruth() })
+	}
+	return false
+}

@@ -1,0 +1,56 @@
+package hot
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Condition is a named condition of the template.
+type Condition struct {
+	Name  string
+	Entry *Entry
+	Expr  *Expr
+}
+
+// Condition is the definition of a condition, nil if there is none of this name.
+func (t *Template) Condition(name string) *Expr { return t.Functions.names.conditions[name] }
+
+// Enabled is the expression of the `condition:` of a resource or output: true,
+// false, or what decides it. Without an entry it is true.
+func (t *Template) Enabled(condition *Entry) *Expr {
+	if condition == nil {
+		return Constant(true, source.Place{})
+	}
+	at := t.Place(condition.Value)
+	e := newCondition(t.File, condition.Value, t.Functions)
+	if e.IsValue() {
+		if _, isBool := e.Value.(bool); isBool {
+			return e
+		}
+	}
+	choice := &Expr{Kind: ListExpr, At: at, Items: []*Expr{e, Constant(true, at), Constant(false, at)}}
+	return &Expr{Kind: CallExpr, Func: ifElse, At: at, Items: []*Expr{choice}, names: t.Functions.names}
+}
+
+// readConditions reads the conditions section. Each must be true, false or a
+// function, not the name of another (heat/engine/conditions.py).
+func (t *Template) readConditions(diags *source.Diagnostics) {
+	n := t.Root.Get("conditions")
+	if n.IsNull() || t.Version < V20161014 {
+		return
+	}
+	if n.Kind != Map {
+		diags.Error(source.BadSection, t.Place(n), "conditions must be a map, not "+n.Kind.String(), "")
+		return
+	}
+	for _, e := range n.Entries {
+		c := &Condition{Name: e.Name, Entry: &e, Expr: newCondition(t.File, e.Value, t.Functions)}
+		if _, isBool := c.Expr.Value.(bool); !isBool && c.Expr.Kind != CallExpr {
+			diags.Error(source.BadSection, t.Place(e.Value),
+				fmt.Sprintf("the condition %q must be true, false or a function such as equals, not %s", e.Name, shown(e.Value.Data())), "")
+		}
+		t.Conditions = append(t.Conditions, c)
+		t.Functions.names.conditions[c.Name] = c.Expr
+	}
+}

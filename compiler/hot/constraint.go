@@ -1,0 +1,342 @@
+package hot
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Constraint is one constraint of a parameter (heat/engine/constraints.py: Range,
+// Length, Modulo, AllowedValues, AllowedPattern, CustomConstraint).
+type Constraint struct {
+	Kind        string // range, length, modulo, allowed_values, allowed_pattern or custom_constraint
+	At          source.Place
+	Description string
+	Min, Max    Value   // of range and length; nil if there is none
+	Step        Value   // of modulo
+	Offset      Value   // of modulo
+	Allowed     []Value // of allowed_values
+	Pattern     string  // of allowed_pattern
+	Custom      string  // of custom_constraint
+
+	match *regexp.Regexp // nil if only Python can match the pattern
+}
+
+// constraintKinds are in the order in which Heat looks for them.
+var constraintKinds = []string{"modulo", "range", "length", "allowed_values", "allowed_pattern", "custom_constraint"}
+
+// constrainable are the parameter types that a constraint may have.
+var constrainable = map[string][]string{
+	"range": {"number"}, "modulo": {"number"}, "allowed_pattern": {"string"},
+	"length":            {"string", "comma_delimited_list", "json"},
+	"allowed_values":    {"string", "number", "boolean", "comma_delimited_list"},
+	"custom_constraint": {"string", "number", "boolean", "comma_delimited_list"},
+}
+
+func (r *parameterReader) readConstraints(n *Node) {
+	if n.IsNull() {
+		return
+	}
+	if n.Kind != List {
+		r.fail(n, "", "constraints must be a list, not %s", n.Kind)
+		return
+	}
+	for _, x := range n.Items {
+		if x.Kind != Map {
+			r.fail(x, "", "a constraint must be a map, not %s", x.Kind)
+			continue
+		}
+		r.readConstraint(x)
+	}
+}
+
+func (r *parameterReader) readConstraint(n *Node) {
+	for _, e := range n.Entries {
+		if e.Name != "description" && !slices.Contains(constraintKinds, e.Name) {
+			r.fail(e.Key, "", "%q is no constraint", e.Name)
+			return
+		}
+	}
+	c := Constraint{At: r.t.Place(n)}
+	c.Description, _ = n.Get("description").Text()
+	for _, kind := range constraintKinds {
+		if n.Get(kind) != nil && (kind != "modulo" || r.t.Version >= V20170224) {
+			c.Kind = kind
+			break
+		}
+	}
+	if c.Kind == "" {
+		if n.Get("modulo") != nil {
+			r.fail(n, "", "the constraint modulo exists from version %s on", V20170224)
+			return
+		}
+		r.fail(n, "range, length, modulo, allowed_values, allowed_pattern or custom_constraint", "this is no constraint")
+		return
+	}
+	if err := c.read(n.Get(c.Kind)); err != nil {
+		r.fail(n.Get(c.Kind), "", "%s: %s", c.Kind, err)
+		return
+	}
+	if r.p.Type != "" && !slices.Contains(constrainable[c.Kind], r.p.Type) {
+		r.fail(n, "", "%s cannot be used with the type %s", c.Kind, r.p.Type)
+		return
+	}
+	r.p.Constraints = append(r.p.Constraints, c)
+}
+
+func (c *Constraint) read(n *Node) error {
+	v := n.Data()
+	switch c.Kind {
+	case "range", "length":
+		return c.readBounds(v)
+	case "modulo":
+		return c.readModulo(v)
+	case "allowed_values":
+		list, ok := v.([]Value)
+		if !ok {
+			return fmt.Errorf("a list is expected, not %s", TypeName(v))
+		}
+		c.Allowed = list
+	case "allowed_pattern":
+		text, ok := v.(string)
+		if !ok {
+			return fmt.Errorf("a regular expression is expected, not %s", TypeName(v))
+		}
+		c.Pattern, c.match = text, pattern(text)
+	case "custom_constraint":
+		c.Custom = ToString(v)
+	}
+	return nil
+}
+
+func (c *Constraint) readBounds(v Value) (err error) {
+	if c.Min, c.Max, err = twoNumbers(v, "min", "max"); err != nil {
+		return err
+	}
+	if c.Min == nil && c.Max == nil {
+		return errors.New("min, max or both are expected")
+	}
+	for _, bound := range []Value{c.Min, c.Max} {
+		if _, isFloat := bound.(float64); isFloat && c.Kind == "length" {
+			return fmt.Errorf("a length must be an integer, not %s", shown(bound))
+		}
+	}
+	return nil
+}
+
+func twoNumbers(v Value, a, b string) (x, y Value, err error) {
+	d, ok := v.(*Dict)
+	if !ok {
+		return nil, nil, fmt.Errorf("a map of %s and %s is expected, not %s", a, b, TypeName(v))
+	}
+	out := map[string]Value{}
+	for _, k := range d.Keys() {
+		if k != a && k != b {
+			return nil, nil, fmt.Errorf("%q is neither %s nor %s", k, a, b)
+		}
+		n, _ := d.Get(k)
+		if n == nil {
+			continue
+		}
+		if out[k], ok = number(n); !ok {
+			return nil, nil, fmt.Errorf("%s must be a number, not %s", k, shown(n))
+		}
+	}
+	return out[a], out[b], nil
+}
+
+func (c *Constraint) readModulo(v Value) (err error) {
+	if c.Step, c.Offset, err = twoNumbers(v, "step", "offset"); err != nil {
+		return err
+	}
+	if c.Step == nil || c.Offset == nil {
+		return errors.New("step and offset are expected")
+	}
+	step, okS := whole(c.Step)
+	offset, okO := whole(c.Offset)
+	switch {
+	case !okS || !okO:
+		return errors.New("step and offset must be integers")
+	case step.Sign() == 0:
+		return errors.New("step cannot be 0")
+	case offset.CmpAbs(step) >= 0:
+		return errors.New("offset must be smaller than step")
+	case step.Sign()*offset.Sign() < 0:
+		return errors.New("step and offset must have the same sign")
+	}
+	return nil
+}
+
+// whole is a number that is an integer, whatever its type.
+func whole(v Value) (*big.Int, bool) {
+	r, ok := rational(v)
+	if !ok || !r.IsInt() {
+		return nil, false
+	}
+	return r.Num(), true
+}
+
+func (c *Constraint) check(p *Parameter, v Value) error {
+	err := c.violation(p, v)
+	if err != nil && c.Description != "" {
+		return fmt.Errorf("%s (%w)", c.Description, err)
+	}
+	return err
+}
+
+func (c *Constraint) violation(p *Parameter, v Value) error {
+	switch c.Kind {
+	case "range":
+		n, ok := number(v)
+		if !ok || !c.within(n) {
+			return fmt.Errorf("%s is expected, not %s", c.bounds("a number"), shown(v))
+		}
+	case "length":
+		n, ok := length(v)
+		if !ok || !c.within(int64(n)) {
+			return fmt.Errorf("%s is expected, not %d", c.bounds("a length"), n)
+		}
+	case "modulo":
+		n, ok := number(v)
+		if !ok || !congruent(n, c.Step, c.Offset) {
+			return fmt.Errorf("a multiple of %s, plus %s, is expected, not %s", ToString(c.Step), ToString(c.Offset), shown(v))
+		}
+	case "allowed_values":
+		if !c.allows(p, v) {
+			return fmt.Errorf("one of %s is expected, not %s", EncodeJSON(c.Allowed), EncodeJSON(v))
+		}
+	case "allowed_pattern":
+		if !c.matches(v) {
+			return fmt.Errorf("a string like the regular expression %s is expected, not %s", c.Pattern, shown(v))
+		}
+	}
+	return nil
+}
+
+func (c *Constraint) bounds(what string) string {
+	switch {
+	case c.Max == nil:
+		return fmt.Sprintf("%s of at least %s", what, ToString(c.Min))
+	case c.Min == nil:
+		return fmt.Sprintf("%s of at most %s", what, ToString(c.Max))
+	}
+	return fmt.Sprintf("%s from %s to %s", what, ToString(c.Min), ToString(c.Max))
+}
+
+func (c *Constraint) within(n Value) bool {
+	return (c.Min == nil || !less(n, c.Min)) && (c.Max == nil || !less(c.Max, n))
+}
+
+// less compares numbers; not-a-number is less than nothing.
+func less(a, b Value) bool {
+	x, okX := rational(a)
+	y, okY := rational(b)
+	if okX && okY {
+		return x.Cmp(y) < 0
+	}
+	return toFloat(a) < toFloat(b)
+}
+
+func toFloat(v Value) float64 {
+	if f, ok := v.(float64); ok {
+		return f
+	}
+	r, _ := rational(v)
+	f, _ := r.Float64()
+	return f
+}
+
+func length(v Value) (int, bool) {
+	switch v := v.(type) {
+	case string:
+		return utf8.RuneCountInString(v), true
+	case []Value:
+		return len(v), true
+	case *Dict:
+		return v.Len(), true
+	}
+	return 0, false
+}
+
+// congruent says whether v leaves the offset when it is divided by the step; the
+// remainder has the step's sign, as in Python.
+func congruent(v, step, offset Value) bool {
+	n, okN := whole(v)
+	s, okS := whole(step)
+	if okN && okS {
+		r := new(big.Int).Mod(n, new(big.Int).Abs(s)) // from 0 up
+		if s.Sign() < 0 && r.Sign() != 0 {
+			r.Add(r, s)
+		}
+		o, ok := whole(offset)
+		return ok && r.Cmp(o) == 0
+	}
+	f := toFloat(step)
+	r := math.Mod(toFloat(v), f)
+	if r != 0 && (r < 0) != (f < 0) {
+		r += f
+	}
+	return r == toFloat(offset)
+}
+
+// allows compares with the allowed values: a list's items as they are, all else
+// cast to the parameter's type first.
+func (c *Constraint) allows(p *Parameter, v Value) bool {
+	if list, ok := v.([]Value); ok {
+		return !slices.ContainsFunc(list, func(x Value) bool { return !in(c.Allowed, x) })
+	}
+	cast, err := p.Cast(v)
+	if err != nil {
+		return false
+	}
+	found := false
+	for _, a := range c.Allowed {
+		if p.Type == "string" {
+			a = ToString(a)
+		} else if a, err = p.Cast(a); err != nil {
+			return false // Heat casts all of them
+		}
+		found = found || Equal(a, cast)
+	}
+	return found
+}
+
+// pattern compiles a Python regular expression, if Go's mean the same by it.
+func pattern(text string) *regexp.Regexp {
+	for _, other := range []string{"{,", "[[", "(?<", `\z`, `\Q`, `\p`, `\P`, `\C`, `\x{`, "(?U"} {
+		if strings.Contains(text, other) {
+			return nil
+		}
+	}
+	re, err := regexp.Compile(`\A(?:` + text + `)`)
+	if err != nil {
+		return nil
+	}
+	return re
+}
+
+// matches says whether the whole value is matched. What only Python can decide is
+// left to Heat: patterns that Go lacks, and texts for which \d, \w, \s and \b are
+// not the same to both.
+func (c *Constraint) matches(v Value) bool {
+	s, ok := v.(string)
+	if !ok {
+		return false
+	}
+	if c.match == nil || strings.ContainsFunc(s, notSame) && strings.ContainsAny(c.Pattern, `\(`) {
+		return true
+	}
+	at := c.match.FindStringIndex(s)
+	return at != nil && at[1] == len(s)
+}
+
+func notSame(r rune) bool {
+	return r >= utf8.RuneSelf || r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f'
+}

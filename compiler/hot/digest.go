@@ -1,0 +1,91 @@
+package hot
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha3"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"strings"
+)
+
+// digest (heat/engine/hot/functions.py: Digest). The algorithms are those of
+// Python's hashlib; which of the rarer ones there are depends on the OpenSSL of
+// the machine that Heat runs on, so these stay with Heat.
+
+var digest = &Function{Name: "digest", Apply: applyDigest}
+
+func applyDigest(_ *work, arg Value) (Value, error) {
+	args, ok := arg.([]Value)
+	if !ok || len(args) != 2 {
+		return nil, fmt.Errorf("digest needs a list of the algorithm and the text")
+	}
+	algorithm, okA := args[0].(string)
+	text, okT := args[1].(string)
+	if !okA || !okT {
+		return nil, fmt.Errorf("digest: algorithm and text must be strings")
+	}
+	make, err := hashOf(algorithm)
+	if err != nil {
+		return nil, err
+	}
+	bytes, err := latin1(text)
+	if err != nil {
+		return nil, err
+	}
+	h := make()
+	h.Write(bytes)
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func hashOf(algorithm string) (func() hash.Hash, error) {
+	name := strings.ToLower(algorithm)
+	switch name {
+	case "md5":
+		return md5.New, nil
+	case "sha1":
+		return sha1.New, nil
+	case "sha224":
+		return sha256.New224, nil
+	case "sha256":
+		return sha256.New, nil
+	case "sha384":
+		return sha512.New384, nil
+	case "sha512":
+		return sha512.New, nil
+	}
+	switch algorithm { // these have no other spelling
+	case "sha512_224":
+		return sha512.New512_224, nil
+	case "sha512_256":
+		return sha512.New512_256, nil
+	case "sha3_224":
+		return func() hash.Hash { return sha3.New224() }, nil
+	case "sha3_256":
+		return func() hash.Hash { return sha3.New256() }, nil
+	case "sha3_384":
+		return func() hash.Hash { return sha3.New384() }, nil
+	case "sha3_512":
+		return func() hash.Hash { return sha3.New512() }, nil
+	}
+	switch name {
+	case "blake2b", "blake2s", "ripemd160", "sm3", "md5-sha1", "md4", "mdc2", "whirlpool":
+		return nil, errLeftToHeat
+	}
+	return nil, fmt.Errorf("digest: unknown algorithm %s; there are md5, sha1, sha224, sha256, sha384, sha512 and others", shown(algorithm))
+}
+
+// latin1 is a text in the encoding that Heat computes digests over.
+func latin1(text string) ([]byte, error) {
+	out := make([]byte, 0, len(text))
+	for _, r := range text {
+		if r > 0xff {
+			return nil, fmt.Errorf("digest: Heat encodes the text as ISO 8859-1, which has no %q", r)
+		}
+		out = append(out, byte(r))
+	}
+	return out, nil
+}

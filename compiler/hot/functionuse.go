@@ -1,0 +1,82 @@
+package hot
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// CheckFunctions finds the functions that this version of HOT lacks. One that a
+// version lost is an error, as in Heat. One that came later is data to Heat, so
+// it is a warning, and only where its argument looks like one: a property may well
+// be called `filter`.
+func (t *Template) CheckFunctions(diags *source.Diagnostics) {
+	c := functionChecker{t: t, diags: diags, names: map[string]*Function{}}
+	for _, s := range functions {
+		if s.from > t.Version && c.names[s.function.Name] == nil {
+			c.names[s.function.Name] = s.function
+		}
+	}
+	for _, r := range t.Resources {
+		for _, e := range r.Entry.Value.Entries {
+			c.visit(e.Value, false)
+		}
+	}
+	for _, o := range t.Outputs {
+		c.visit(o.Value, false)
+	}
+}
+
+type functionChecker struct {
+	t     *Template
+	diags *source.Diagnostics
+	names map[string]*Function // that come later
+}
+
+func (c *functionChecker) visit(n *Node, inBranch bool) {
+	if n.Target != nil {
+		return // an alias: looked at where the anchor stands
+	}
+	for _, x := range n.Items {
+		c.visit(x, inBranch)
+	}
+	if len(n.Entries) == 1 {
+		c.call(&n.Entries[0], inBranch)
+		inBranch = inBranch || n.Entries[0].Name == "if"
+	}
+	for _, e := range n.Entries {
+		c.visit(e.Value, inBranch)
+	}
+}
+
+func (c *functionChecker) call(e *Entry, inBranch bool) {
+	f := c.t.Functions.Lookup(e.Name)
+	if f != nil {
+		if last, _ := LastVersion(e.Name); last < c.t.Version {
+			d := c.diags.Error(source.UnknownFunction, c.t.Place(e.Key), f.Check(nil).Error(), replacementOf[e.Name])
+			if inBranch {
+				d.Severity = source.Warning // Heat never looks at a branch that is not taken
+			}
+		}
+		return
+	}
+	later := c.names[e.Name]
+	if later == nil {
+		return
+	}
+	arg := NewExpr(c.t.File, e.Value, c.t.Functions)
+	if later.Check != nil && later.Check(arg) != nil || later.Check == nil && !arg.isList() {
+		return
+	}
+	first, _ := FirstVersion(e.Name)
+	c.diags.Warning(source.UnknownFunction, c.t.Place(e.Key),
+		fmt.Sprintf("the function %s exists from version %s on; in this one, %s, Heat takes it for data", e.Name, first, c.t.Version),
+		"raise heat_template_version to "+first.String()+", if that changes nothing else you use")
+}
+
+// replacementOf says what to use for functions that are gone.
+var replacementOf = map[string]string{
+	"Ref": "use get_param or get_resource", "Fn::Join": "use list_join", "Fn::Select": "use get_attr or get_param with an index",
+	"Fn::Split": "use str_split, from 2015-10-15 on", "Fn::Replace": "use str_replace", "Fn::Base64": "leave it out, it does nothing",
+	"Fn::ResourceFacade": "use resource_facade",
+}

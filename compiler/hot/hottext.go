@@ -1,0 +1,74 @@
+package hot
+
+// HOT is the expression as a template says it. ok is false if no template can:
+// a plan's references, and data that every template would read as a call.
+func (e *Expr) HOT() (v Value, ok bool) {
+	switch e.Kind {
+	case ValueExpr:
+		return e.Value, !hasCallShape(e.Value)
+	case CallExpr:
+		arg, ok := e.Arg().HOT()
+		d := newDict(1)
+		d.Set(e.Func.Name, arg)
+		return d, ok && e.Func != CellRef && e.Func != DeployRef
+	case ListExpr:
+		list := make([]Value, len(e.Items))
+		for i, x := range e.Items {
+			if list[i], ok = x.HOT(); !ok {
+				return nil, false
+			}
+		}
+		return list, true
+	}
+	d := newDict(len(e.Keys))
+	for i, k := range e.Keys {
+		x, ok := e.Items[i].HOT()
+		if !ok {
+			return nil, false
+		}
+		d.Set(k, x)
+	}
+	return d, !e.looksLikeCall()
+}
+
+// looksLikeCall says whether a template would read the map as a call.
+func (e *Expr) looksLikeCall() bool {
+	return e.Kind == MapExpr && len(e.Keys) == 1 && isFunctionName(e.Keys[0])
+}
+
+// hasCallShape says whether there is a map in the value that some version of HOT
+// reads as a call.
+func hasCallShape(v Value) bool {
+	switch v := v.(type) {
+	case []Value:
+		for _, x := range v {
+			if hasCallShape(x) {
+				return true
+			}
+		}
+	case *Dict:
+		if v.Len() == 1 && isFunctionName(v.keys[0]) {
+			return true
+		}
+		for _, k := range v.keys {
+			if hasCallShape(v.values[k]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isFunctionName says whether some version of HOT has a function of this name, in
+// expressions or conditions.
+func isFunctionName(name string) bool {
+	switch name {
+	case "get_param", "get_attr", "get_resource", "get_file", "resource_facade", "str_replace", "str_replace_strict",
+		"str_replace_vstrict", "list_join", "repeat", "digest", "str_split", "map_merge", "map_replace", "yaql", "if",
+		"filter", "make_url", "list_concat", "list_concat_unique", "contains", "equals", "not", "and", "or",
+		"Ref", "Fn::GetAZs", "Fn::Join", "Fn::Split", "Fn::Replace", "Fn::Base64", "Fn::MemberListToMap",
+		"Fn::ResourceFacade", "Fn::Select":
+		return true
+	}
+	return false
+}

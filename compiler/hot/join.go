@@ -1,0 +1,192 @@
+package hot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// list_join (heat/engine/hot/functions.py: Join until 2015-04-30, JoinMultiple
+// since) and Fn::Join, which is the older one.
+
+var (
+	listJoinOne = &Function{Name: "list_join", Check: checkJoinOne("list_join"), Apply: applyJoinOne("list_join"),
+		Partial: joinPartial("list_join", false), Positional: everyItem}
+	listJoin = &Function{Name: "list_join", Check: checkJoin, Apply: applyJoin,
+		Partial: joinPartial("list_join", true), Positional: 1}
+	fnJoin = &Function{Name: "Fn::Join", Check: checkJoinOne("Fn::Join"), Apply: applyJoinOne("Fn::Join"),
+		Partial: joinPartial("Fn::Join", false), Positional: everyItem}
+)
+
+func checkJoinOne(name string) func(*Expr) error {
+	return func(arg *Expr) error {
+		if n, ok := arg.size(); !ok || n != 2 {
+			return wants(name, "a list of the delimiter and one list", arg)
+		}
+		return nil
+	}
+}
+
+func checkJoin(arg *Expr) error {
+	if n, ok := arg.size(); !ok || n < 2 {
+		return wants("list_join", "a list of the delimiter and one or more lists", arg)
+	}
+	return nil
+}
+
+func applyJoinOne(name string) func(*work, Value) (Value, error) {
+	return func(w *work, arg Value) (Value, error) {
+		args := arg.([]Value)
+		list, ok := args[1].([]Value)
+		if !ok && args[1] != nil {
+			return nil, fmt.Errorf("%s joins a list, not %s", name, TypeName(args[1]))
+		}
+		delimiter, ok := args[0].(string)
+		if !ok {
+			return nil, fmt.Errorf("%s: the delimiter must be a string, not %s", name, TypeName(args[0]))
+		}
+		return join(w, name, false, delimiter, list)
+	}
+}
+
+func applyJoin(w *work, arg Value) (Value, error) {
+	args := arg.([]Value)
+	if len(args) == 0 {
+		return nil, fmt.Errorf("list_join needs a delimiter")
+	}
+	var items []Value
+	for _, a := range args[1:] {
+		list, ok := a.([]Value)
+		if !ok && truthy(a) {
+			return nil, fmt.Errorf("list_join joins lists, not %s", TypeName(a))
+		}
+		items = append(items, list...)
+	}
+	delimiter, ok := args[0].(string)
+	if !ok {
+		return nil, fmt.Errorf("list_join: the delimiter must be a string, not %s", TypeName(args[0]))
+	}
+	return join(w, "list_join", true, delimiter, items)
+}
+
+func join(w *work, name string, structures bool, delimiter string, items []Value) (Value, error) {
+	texts := make([]string, len(items))
+	size := len(delimiter) * max(0, len(items)-1)
+	for i, x := range items {
+		var err error
+		if texts[i], err = joinItem(name, structures, x); err != nil {
+			return nil, err
+		}
+		size += len(texts[i])
+	}
+	if err := w.spend(size); err != nil {
+		return nil, err
+	}
+	return strings.Join(texts, delimiter), nil
+}
+
+func joinItem(name string, structures bool, v Value) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "", nil
+	case string:
+		return v, nil
+	case []Value, *Dict:
+		if structures {
+			return pythonJSON(v), nil
+		}
+	}
+	if structures {
+		return "", fmt.Errorf("%s joins strings, maps and lists, not %s", name, TypeName(v))
+	}
+	return "", fmt.Errorf("%s joins strings, not %s", name, TypeName(v))
+}
+
+// joinPartial makes one item of known ones that stand side by side, and one list
+// of several that stand in the text.
+func joinPartial(name string, structures bool) func(*Expr) (*Expr, error) {
+	return func(call *Expr) (*Expr, error) {
+		args := call.Arg().Items
+		delimiter, ok := args[0].text()
+		switch {
+		case args[0].IsValue() && !ok:
+			return nil, fmt.Errorf("%s: the delimiter must be a string, not %s", name, args[0].called())
+		case !ok:
+			return call, nil
+		}
+		j := joiner{name: name, structures: structures, delimiter: delimiter}
+		for _, a := range args[1:] {
+			if err := j.list(a); err != nil {
+				return nil, err
+			}
+		}
+		j.flush()
+		j.close()
+		if !j.changed || !structures && len(j.lists) != 1 {
+			return call, nil
+		}
+		return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: append([]*Expr{args[0]}, j.lists...)}), nil
+	}
+}
+
+type joiner struct {
+	name, delimiter string
+	structures      bool
+	lists           []*Expr // done
+	items           []*Expr // of the list that is being made
+	texts           []string
+	around          *Expr // of texts: the list they stood in
+	changed         bool
+}
+
+func (j *joiner) list(a *Expr) error {
+	items, ok := a.list()
+	switch {
+	case ok:
+		j.changed = j.changed || len(j.items)+len(j.texts) > 0
+	case a.IsValue() && (a.Value == nil || j.structures && !truthy(a.Value)):
+		j.changed = true
+		return nil
+	case a.IsValue():
+		return fmt.Errorf("%s joins lists, not %s", j.name, a.called())
+	case a.Kind == CallExpr:
+		j.flush()
+		j.close()
+		j.lists = append(j.lists, a)
+		return nil
+	default:
+		return fmt.Errorf("%s joins lists, not %s", j.name, a.called())
+	}
+	j.around = a
+	for _, x := range items {
+		if !x.IsValue() {
+			j.flush()
+			j.items = append(j.items, x)
+			continue
+		}
+		text, err := joinItem(j.name, j.structures, x.Value)
+		if err != nil {
+			return err
+		}
+		j.texts = append(j.texts, text)
+	}
+	return nil
+}
+
+// flush makes one item of the texts so far.
+func (j *joiner) flush() {
+	if len(j.texts) == 0 {
+		return
+	}
+	j.changed = j.changed || len(j.texts) > 1
+	j.items = append(j.items, Constant(strings.Join(j.texts, j.delimiter), j.around.At))
+	j.texts = nil
+}
+
+// close ends a list.
+func (j *joiner) close() {
+	if len(j.items) > 0 {
+		e := &Expr{Kind: ListExpr, At: j.around.At, Items: slices.Clone(j.items)}
+		j.lists, j.items = append(j.lists, e.collapse()), nil
+	}
+}

@@ -1,0 +1,213 @@
+package hot
+
+import (
+	"fmt"
+	"slices"
+)
+
+// list_concat, list_concat_unique, contains and filter
+// (heat/engine/hot/functions.py: ListConcat, ListConcatUnique, Contains, Filter).
+
+var (
+	listConcat       = &Function{Name: "list_concat", Apply: concat("list_concat", false), Partial: concatPartial("list_concat", false)}
+	listConcatUnique = &Function{Name: "list_concat_unique", Apply: concat("list_concat_unique", true),
+		Partial: concatPartial("list_concat_unique", true)}
+	contains = &Function{Name: "contains", Check: checkPair("contains", "the value and the list"), Apply: applyContains,
+		Partial: containsPartial, Positional: everyItem}
+	filter = &Function{Name: "filter", Check: checkPair("filter", "the values and the list"), Lazy: foldFilter}
+)
+
+func checkPair(name, what string) func(*Expr) error {
+	return func(arg *Expr) error {
+		if n, ok := arg.size(); !ok || n != 2 {
+			return wants(name, "a list of "+what, arg)
+		}
+		return nil
+	}
+}
+
+func concat(name string, unique bool) func(*work, Value) (Value, error) {
+	return func(w *work, arg Value) (Value, error) {
+		lists, ok := arg.([]Value)
+		if !ok {
+			return nil, fmt.Errorf("%s needs a list of lists, not %s", name, TypeName(arg))
+		}
+		out := []Value{}
+		for _, l := range lists {
+			items, ok := l.([]Value)
+			if !ok && l != nil {
+				return nil, fmt.Errorf("%s joins lists, not %s", name, TypeName(l))
+			}
+			if err := w.spend(perItem * len(items)); err != nil {
+				return nil, err
+			}
+			out = append(out, items...)
+		}
+		if unique {
+			return withoutRepeats(out), nil
+		}
+		return out, nil
+	}
+}
+
+// withoutRepeats keeps the first of equal items.
+func withoutRepeats(list []Value) []Value {
+	texts := map[string]bool{}
+	out := []Value{}
+	for _, x := range list {
+		if s, ok := x.(string); ok {
+			if !texts[s] {
+				texts[s] = true
+				out = append(out, x)
+			}
+		} else if !in(out, x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func in(list []Value, v Value) bool {
+	return slices.ContainsFunc(list, func(x Value) bool { return Equal(x, v) })
+}
+
+// concatPartial makes one list of lists that stand side by side; if all stand in
+// the text the call is gone.
+func concatPartial(name string, unique bool) func(*Expr) (*Expr, error) {
+	return func(call *Expr) (*Expr, error) {
+		arg := call.Arg()
+		if arg.Kind != ListExpr {
+			if arg.Kind == MapExpr {
+				return nil, wants(name, "a list of lists", arg)
+			}
+			return call, nil
+		}
+		lists := []*Expr{}
+		for _, a := range arg.Items {
+			items, ok := a.list()
+			last := len(lists) - 1
+			switch {
+			case a.IsValue() && a.Value == nil:
+			case !ok && a.Kind != CallExpr:
+				return nil, fmt.Errorf("%s joins lists, not %s", name, a.called())
+			case ok && last >= 0 && lists[last].Kind == ListExpr:
+				lists[last] = &Expr{Kind: ListExpr, At: lists[last].At, Items: slices.Concat(lists[last].Items, items)}
+			case ok:
+				lists = append(lists, &Expr{Kind: ListExpr, At: a.At, Items: items})
+			default:
+				lists = append(lists, a)
+			}
+		}
+		if len(lists) == 1 && lists[0].Kind == ListExpr && !unique {
+			return lists[0].collapse(), nil
+		}
+		if len(lists) == len(arg.Items) {
+			return call, nil
+		}
+		for i, l := range lists {
+			lists[i] = l.collapse()
+		}
+		return call.withArg(&Expr{Kind: ListExpr, At: arg.At, Items: lists}), nil
+	}
+}
+
+func applyContains(_ *work, arg Value) (Value, error) {
+	args := arg.([]Value)
+	switch sequence := args[1].(type) {
+	case []Value:
+		return in(sequence, args[0]), nil
+	case string: // a sequence of characters
+		s, ok := args[0].(string)
+		if !ok {
+			return nil, fmt.Errorf("contains: only a string can be within a string, not %s", TypeName(args[0]))
+		}
+		return containsText(sequence, s), nil
+	}
+	return nil, fmt.Errorf("contains looks into a list, not %s", TypeName(args[1]))
+}
+
+// containsPartial decides as soon as a known item is equal.
+func containsPartial(call *Expr) (*Expr, error) {
+	value, list := call.Arg().Items[0], call.Arg().Items[1]
+	switch {
+	case list.Kind == MapExpr || list.IsValue() && !list.isList() && TypeName(list.Value) != "a string":
+		return nil, fmt.Errorf("contains looks into a list, not %s", list.called())
+	case !value.IsValue() || list.Kind != ListExpr:
+		return call, nil
+	}
+	var open []*Expr
+	found := false
+	for _, x := range list.Items {
+		if !x.IsValue() {
+			open = append(open, x)
+		} else if Equal(x.Value, value.Value) {
+			found = true
+		}
+	}
+	if found && list.harmless() {
+		return Constant(true, call.At), nil
+	}
+	if found || len(open) == len(list.Items) {
+		return call, nil
+	}
+	left := &Expr{Kind: ListExpr, At: list.At, Items: open}
+	return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{value, left}}), nil
+}
+
+// foldFilter looks at the list first: of an empty one Heat returns whatever it
+// is, and never computes the values.
+func foldFilter(f *folder, call *Expr) (*Expr, error) {
+	items, _ := call.Arg().list()
+	list, err := f.fold(items[1])
+	if err != nil {
+		return nil, err
+	}
+	list = list.orNull()
+	if list.IsValue() && !truthy(list.Value) {
+		return list, checkCalls(items[0])
+	}
+	if list.Kind == MapExpr || list.IsValue() && !list.isList() {
+		return nil, fmt.Errorf("filter works on a list, not %s", list.called())
+	}
+	values, err := f.fold(items[0])
+	if err != nil {
+		if list.Kind != CallExpr {
+			return nil, err
+		}
+		values = items[0] // the list may yet be empty
+	}
+	values = values.orNull()
+	return filtered(call, values, list)
+}
+
+func filtered(call, values, list *Expr) (*Expr, error) {
+	left := call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{values, list}})
+	if !values.IsValue() {
+		return left, nil
+	}
+	out, ok := values.Value.([]Value)
+	switch {
+	case !truthy(values.Value):
+		if list.Kind == CallExpr {
+			return left, nil
+		}
+		return list, nil
+	case !ok && list.Kind == CallExpr:
+		return left, nil
+	case !ok:
+		return nil, fmt.Errorf("filter takes a list of values out, not %s", values.called())
+	case list.Kind == CallExpr:
+		return left, nil
+	}
+	items, _ := list.list()
+	kept := &Expr{Kind: ListExpr, At: list.At}
+	for _, x := range items {
+		if !x.IsValue() || !in(out, x.Value) {
+			kept.Items = append(kept.Items, x)
+		}
+	}
+	if kept := kept.collapse(); kept.IsValue() {
+		return kept, nil
+	}
+	return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{values, kept}}), nil
+}

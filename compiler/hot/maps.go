@@ -1,0 +1,181 @@
+package hot
+
+import (
+	"fmt"
+	"slices"
+)
+
+// map_merge and map_replace (heat/engine/hot/functions.py: MapMerge, MapReplace).
+
+var (
+	mapMerge   = &Function{Name: "map_merge", Apply: applyMerge, Partial: mergePartial}
+	mapReplace = &Function{Name: "map_replace", Apply: applyMapReplace}
+)
+
+func applyMerge(w *work, arg Value) (Value, error) {
+	maps, ok := arg.([]Value)
+	if !ok && arg != "" { // a string is a sequence of characters, and none is a map
+		return nil, fmt.Errorf("map_merge needs a list of maps, not %s", TypeName(arg))
+	}
+	out := NewDict()
+	for _, m := range maps {
+		d, ok := m.(*Dict)
+		if !ok {
+			if m == nil {
+				continue
+			}
+			return nil, fmt.Errorf("map_merge joins maps, not %s", TypeName(m))
+		}
+		if err := w.spend(perEntry * d.Len()); err != nil {
+			return nil, err
+		}
+		for _, k := range d.keys {
+			out.Set(k, d.values[k])
+		}
+	}
+	return out, nil
+}
+
+// mergePartial merges maps that stand side by side; if all stand in the text the
+// call is gone.
+func mergePartial(call *Expr) (*Expr, error) {
+	arg := call.Arg()
+	if arg.Kind != ListExpr {
+		if arg.Kind == MapExpr {
+			return nil, wants("map_merge", "a list of maps", arg)
+		}
+		return call, nil
+	}
+	maps := []*Expr{}
+	for _, a := range arg.Items {
+		last := len(maps) - 1
+		switch {
+		case a.IsValue() && a.Value == nil:
+		case a.Kind != CallExpr && !a.isMap():
+			return nil, fmt.Errorf("map_merge joins maps, not %s", a.called())
+		case last >= 0 && maps[last].Kind != CallExpr && a.Kind != CallExpr:
+			merged, ok := maps[last].merged(a)
+			if !ok {
+				return call, nil
+			}
+			maps[last] = merged
+		default:
+			maps = append(maps, a)
+		}
+	}
+	if len(maps) == 1 && maps[0].Kind != CallExpr {
+		if maps[0].looksLikeCall() {
+			return call, nil
+		}
+		return maps[0].collapse(), nil
+	}
+	if len(maps) == len(arg.Items) {
+		return call, nil
+	}
+	for i, m := range maps {
+		if m.looksLikeCall() {
+			return call, nil
+		}
+		maps[i] = m.collapse()
+	}
+	return call.withArg(&Expr{Kind: ListExpr, At: arg.At, Items: maps}), nil
+}
+
+// merged is the map with another's entries over it. It cannot be known where an
+// entry may be left out.
+func (e *Expr) merged(over *Expr) (*Expr, bool) {
+	out := e.asMap()
+	out.Keys, out.Items = slices.Clone(out.Keys), slices.Clone(out.Items)
+	over = over.asMap()
+	for i, k := range over.Keys {
+		if j := slices.Index(out.Keys, k); j < 0 {
+			out.Keys, out.Items = append(out.Keys, k), append(out.Items, over.Items[i])
+		} else if over.Items[i].mayBeAbsent() || out.Items[j].mayBeAbsent() || !out.Items[j].harmless() {
+			return nil, false
+		} else {
+			out.Items[j] = over.Items[i]
+		}
+	}
+	return out, true
+}
+
+// asMap is a map whose entries are expressions of their own.
+func (e *Expr) asMap() *Expr {
+	if e.Kind == MapExpr {
+		return &Expr{Kind: MapExpr, At: e.At, Keys: e.Keys, Items: e.Items}
+	}
+	out := &Expr{Kind: MapExpr, At: e.At}
+	d := e.Value.(*Dict)
+	for _, k := range d.keys {
+		out.Keys, out.Items = append(out.Keys, k), append(out.Items, Constant(d.values[k], e.At))
+	}
+	return out
+}
+
+func applyMapReplace(_ *work, arg Value) (Value, error) {
+	args, _ := arg.([]Value)
+	if len(args) != 2 {
+		return nil, fmt.Errorf("map_replace needs a list of a map and a map with keys and values")
+	}
+	in, err := mapOrNull(args[0])
+	if err != nil {
+		return nil, err
+	}
+	with, err := mapOrNull(args[1])
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range with.keys {
+		if k != "keys" && k != "values" {
+			return nil, fmt.Errorf("map_replace has no key %q, only keys and values", k)
+		}
+	}
+	keys, err := mapOrNull(with.values["keys"])
+	if err != nil {
+		return nil, err
+	}
+	values, err := mapOrNull(with.values["values"])
+	if err != nil {
+		return nil, err
+	}
+	return replaceInMap(in, keys, values)
+}
+
+func mapOrNull(v Value) (*Dict, error) {
+	if d, ok := v.(*Dict); ok {
+		return d, nil
+	}
+	if v == nil {
+		return NewDict(), nil
+	}
+	return nil, fmt.Errorf("map_replace works on maps, not on %s", TypeName(v))
+}
+
+func replaceInMap(in, keys, values *Dict) (Value, error) {
+	out := newDict(in.Len())
+	for _, k := range in.keys {
+		key := k
+		if to := keys.values[k]; to != nil {
+			name, ok := keyText(to)
+			if !ok {
+				return nil, fmt.Errorf("map_replace: the new key for %q cannot be %s", k, TypeName(to))
+			}
+			_, isString := to.(string)
+			if _, taken := in.Get(name); taken && isString && name != k {
+				return nil, fmt.Errorf("map_replace: the new key %q for %q is already in the map", name, k)
+			}
+			if _, taken := out.Get(name); taken {
+				return nil, fmt.Errorf("map_replace: the new key %q for %q is already in the result", name, k)
+			}
+			key = name
+		}
+		v := in.values[k]
+		if s, ok := v.(string); ok {
+			if to, found := values.Get(s); found {
+				v = to
+			}
+		}
+		out.Set(key, v)
+	}
+	return out, nil
+}

@@ -1,0 +1,264 @@
+package hot
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Heat is written in Python, and where it converts values the rules of Python's
+// types show through: str, repr, int, float, truth.
+
+// ToString writes a value as Python's str does.
+func ToString(v Value) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	var b strings.Builder
+	writeRepr(&b, v)
+	return b.String()
+}
+
+func writeRepr(b *strings.Builder, v Value) {
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("None")
+	case bool:
+		b.WriteString(map[bool]string{true: "True", false: "False"}[v])
+	case int64:
+		b.WriteString(strconv.FormatInt(v, 10))
+	case *big.Int:
+		b.WriteString(v.String())
+	case float64:
+		b.WriteString(FormatFloat(v))
+	case string:
+		writeStringRepr(b, v)
+	case []Value:
+		b.WriteByte('[')
+		for i, x := range v {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			writeRepr(b, x)
+		}
+		b.WriteByte(']')
+	case *Dict:
+		b.WriteByte('{')
+		for i, k := range v.keys {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			writeStringRepr(b, k)
+			b.WriteString(": ")
+			writeRepr(b, v.values[k])
+		}
+		b.WriteByte('}')
+	}
+}
+
+func writeStringRepr(b *strings.Builder, s string) {
+	quote := '\''
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		quote = '"'
+	}
+	b.WriteRune(quote)
+	for _, r := range s {
+		switch {
+		case r == quote || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r <= 0xff:
+			fmt.Fprintf(b, `\x%02x`, r)
+		case r <= 0xffff:
+			fmt.Fprintf(b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(b, `\U%08x`, r)
+		}
+	}
+	b.WriteRune(quote)
+}
+
+// truthy is Python's idea of true.
+func truthy(v Value) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case int64:
+		return v != 0
+	case float64:
+		return v != 0
+	case *big.Int:
+		return v.Sign() != 0
+	case string:
+		return v != ""
+	case []Value:
+		return len(v) > 0
+	case *Dict:
+		return v.Len() > 0
+	}
+	return false
+}
+
+// isSpace is str.isspace of one character.
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+
+// longestNumber is how many digits Python converts (sys.get_int_max_str_digits).
+const longestNumber = 4300
+
+// integer converts as Python's int does.
+func integer(v Value) (Value, bool) {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return int64(1), true
+		}
+		return int64(0), true
+	case int64, *big.Int:
+		return v, true
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, false
+		}
+		if math.Abs(v) < 1<<62 {
+			return int64(v), true
+		}
+		n, _ := big.NewFloat(v).Int(nil)
+		return n, true
+	case string:
+		return integerOf(v)
+	}
+	return nil, false
+}
+
+func integerOf(text string) (Value, bool) {
+	digits, ok := asciiNumber(text)
+	body := strings.TrimLeft(digits, "+-")
+	if !ok || len(digits)-len(body) > 1 || !separatedDigits(body) {
+		return nil, false
+	}
+	digits = strings.TrimPrefix(strings.ReplaceAll(digits, "_", ""), "+")
+	if len(digits) > longestNumber {
+		return nil, false
+	}
+	return parseInt(digits, 10), true
+}
+
+// asciiNumber trims a text and writes the digits of other scripts as 0 to 9.
+func asciiNumber(text string) (string, bool) {
+	text = strings.TrimFunc(text, isSpace)
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r < 0x80:
+			b.WriteRune(r)
+		case unicode.Is(unicode.Nd, r):
+			b.WriteByte('0' + digitOf(r))
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+// digitOf is the value of a decimal digit: they come in runs of ten.
+func digitOf(r rune) byte {
+	for _, t := range unicode.Nd.R16 {
+		if rune(t.Lo) <= r && r <= rune(t.Hi) {
+			return byte((r - rune(t.Lo)) % 10)
+		}
+	}
+	for _, t := range unicode.Nd.R32 {
+		if rune(t.Lo) <= r && r <= rune(t.Hi) {
+			return byte((r - rune(t.Lo)) % 10)
+		}
+	}
+	return 0
+}
+
+// separatedDigits says whether a text is digits, with single underscores between.
+func separatedDigits(s string) bool {
+	for _, part := range strings.Split(s, "_") {
+		if !isDigits(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// float converts a text as Python's float does.
+func floatOf(text string) (float64, bool) {
+	s, ok := asciiNumber(text)
+	if !ok {
+		return 0, false
+	}
+	body := strings.ToLower(strings.TrimLeft(s, "+-"))
+	if len(s)-len(body) > 1 {
+		return 0, false
+	}
+	switch body {
+	case "inf", "infinity", "nan":
+		f, _ := strconv.ParseFloat(strings.ToLower(s), 64)
+		return f, true
+	}
+	mantissa, exponent, hasExponent := strings.Cut(body, "e")
+	if hasExponent && !separatedDigits(strings.TrimPrefix(strings.TrimPrefix(exponent, "-"), "+")) ||
+		hasExponent && len(strings.TrimLeft(exponent, "+-")) < len(exponent)-1 {
+		return 0, false
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	if whole == "" && fraction == "" || whole != "" && !separatedDigits(whole) || fraction != "" && !separatedDigits(fraction) {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), 64)
+	return f, err == nil || math.IsInf(f, 0)
+}
+
+// number converts as Heat does with a parameter of type number
+// (heat/engine/constraints.py, Schema.str_to_num): to an integer if it is one.
+func number(v Value) (Value, bool) {
+	switch v := v.(type) {
+	case bool, int64, *big.Int, float64:
+		return v, true
+	case string:
+		if n, ok := integerOf(v); ok {
+			return n, true
+		}
+		f, ok := floatOf(v)
+		return f, ok
+	}
+	return nil, false
+}
+
+func containsText(s, part string) bool { return strings.Contains(s, part) }
+
+// keyText is a map's key as JSON writes it: templates travel to Heat as JSON.
+func keyText(v Value) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case nil:
+		return "null", true
+	case bool:
+		return strconv.FormatBool(v), true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case *big.Int:
+		return v.String(), true
+	case float64:
+		return jsonFloat(v), true
+	}
+	return "", false
+}

@@ -1,0 +1,235 @@
+package hot
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// The references: calls that a Resolve function answers. Apply of a reference only
+// looks at its argument (heat/engine/hot/functions.py: GetParam, GetAttThenSelect,
+// GetAtt, GetAttAllAttributes, GetResource, GetFile, ResourceFacade).
+
+var (
+	getParam    = &Function{Name: "get_param", Reference: true, Apply: paramArgument}
+	getResource = &Function{Name: "get_resource", Reference: true, Apply: nameArgument("get_resource", "a resource")}
+	getFile     = &Function{Name: "get_file", Reference: true, Apply: nameArgument("get_file", "a file")}
+
+	// get_attr asked for the attribute and then selected from it until 2013-05-23,
+	// hands the whole path to the resource since 2014-10-16, and gives all
+	// attributes of a resource since 2015-10-15.
+	getAttrThenSelect = &Function{Name: "get_attr", Reference: true, Check: checkGetAttr, Apply: attrArgument, Positional: 2}
+	getAttr           = &Function{Name: "get_attr", Reference: true, Check: checkGetAttr, Apply: attrArgument, Positional: 2}
+	getAttrAll        = &Function{Name: "get_attr", Reference: true, Check: checkGetAttrAll, Apply: attrArgument, Positional: 2}
+
+	resourceFacade = &Function{Name: "resource_facade", Reference: true, HeatOnly: true,
+		Check: checkFacade("resource_facade", "metadata", "deletion_policy", "update_policy")}
+	yaql = &Function{Name: "yaql", HeatOnly: true, Check: checkYaql, Parts: []string{"expression", "data"}}
+)
+
+func paramArgument(_ *work, arg Value) (Value, error) {
+	_, _, err := ParamArgument(arg)
+	return nil, err
+}
+
+// ParamArgument reads get_param's argument: a parameter's name, or a list of that
+// and a path into its value.
+func ParamArgument(arg Value) (name string, path []Value, err error) {
+	switch arg := arg.(type) {
+	case string:
+		if arg != "" {
+			return arg, nil, nil
+		}
+	case []Value:
+		if len(arg) == 0 {
+			break
+		}
+		if name, ok := arg[0].(string); ok {
+			return name, arg[1:], nil
+		}
+		return "", nil, fmt.Errorf("get_param: the parameter's name must be a string, not %s", TypeName(arg[0]))
+	}
+	return "", nil, fmt.Errorf("get_param needs a parameter's name, or a list of the name and a path")
+}
+
+func nameArgument(function, what string) func(*work, Value) (Value, error) {
+	return func(_ *work, arg Value) (Value, error) {
+		if _, ok := arg.(string); !ok {
+			return nil, fmt.Errorf("%s needs %s's name, not %s", function, what, TypeName(arg))
+		}
+		return nil, nil
+	}
+}
+
+func checkGetAttr(arg *Expr) error {
+	if n, ok := arg.size(); !ok || n < 2 {
+		return wants("get_attr", "a list of the resource, the attribute and a path", arg)
+	}
+	return nil
+}
+
+func checkGetAttrAll(arg *Expr) error {
+	if n, ok := arg.size(); ok && n > 0 {
+		return nil
+	}
+	if s, ok := arg.text(); ok && len(characters(s)) == 1 {
+		return nil // Heat takes a string for a list of characters
+	}
+	return wants("get_attr", "a list of the resource and, mostly, an attribute and a path", arg)
+}
+
+func attrArgument(_ *work, arg Value) (Value, error) {
+	_, _, _, err := AttrArgument(arg)
+	return nil, err
+}
+
+// AttrArgument reads get_attr's argument: the resource, the attribute (null for
+// all of them) and the path.
+func AttrArgument(arg Value) (resource string, attribute Value, path []Value, err error) {
+	if s, ok := arg.(string); ok {
+		return s, nil, nil, nil
+	}
+	list, _ := arg.([]Value)
+	if len(list) == 0 {
+		return "", nil, nil, fmt.Errorf("get_attr needs a list of the resource, the attribute and a path")
+	}
+	resource, ok := list[0].(string)
+	if !ok {
+		return "", nil, nil, fmt.Errorf("get_attr: the resource's name must be a string, not %s", TypeName(list[0]))
+	}
+	if len(list) == 1 {
+		return resource, nil, nil, nil
+	}
+	return resource, list[1], list[2:], nil
+}
+
+func checkFacade(name string, allowed ...string) func(*Expr) error {
+	return func(arg *Expr) error {
+		s, ok := arg.text()
+		for _, a := range allowed {
+			if ok && s == a {
+				return nil
+			}
+		}
+		if arg.Kind == CallExpr {
+			return nil
+		}
+		return fmt.Errorf("%s needs one of %q", name, allowed)
+	}
+}
+
+func checkYaql(arg *Expr) error {
+	if !arg.isMap() {
+		return wants("yaql", "a map with expression and data", arg)
+	}
+	expression, ok := arg.entry("expression")
+	if !ok {
+		return fmt.Errorf("yaql needs the key expression")
+	}
+	if _, isText := expression.text(); expression.Kind != CallExpr && !isText {
+		return wants("yaql: expression", "a string", expression)
+	}
+	keys := arg.Keys
+	if d, ok := arg.Value.(*Dict); ok {
+		keys = d.Keys()
+	}
+	for _, k := range keys {
+		if k != "expression" && k != "data" {
+			return fmt.Errorf("yaql has no key %q, only expression and data", k)
+		}
+	}
+	return nil
+}
+
+// Select walks into a value as get_attr does with the rest of its argument: a
+// step that leads nowhere gives null (heat/engine/attributes.py,
+// select_from_attribute).
+func Select(v Value, path []Value) Value {
+	for _, step := range path {
+		var ok bool
+		if v, ok = step1(v, step); !ok {
+			return nil
+		}
+	}
+	return v
+}
+
+// SelectParam walks into a parameter's value as get_param does: a step that leads
+// nowhere gives "", and a list's index may be a string.
+func SelectParam(v Value, path []Value) Value {
+	for _, step := range path {
+		if s, isText := step.(string); isText {
+			if _, isMap := v.(*Dict); !isMap {
+				n, ok := integerOf(s)
+				if !ok {
+					return ""
+				}
+				step = n
+			}
+		}
+		var ok bool
+		if v, ok = step1(v, step); !ok {
+			return ""
+		}
+	}
+	return v
+}
+
+// step1 is Python's collection[key], for keys that are strings or integers.
+func step1(v, key Value) (Value, bool) {
+	switch c := v.(type) {
+	case *Dict:
+		s, ok := key.(string)
+		if !ok {
+			return nil, false
+		}
+		return c.Get(s)
+	case []Value:
+		i, ok := position(key, len(c))
+		if !ok {
+			return nil, false
+		}
+		return c[i], true
+	case string: // a sequence of characters
+		runes := []rune(c)
+		i, ok := position(key, len(runes))
+		if !ok {
+			return nil, false
+		}
+		return string(runes[i]), true
+	}
+	return nil, false
+}
+
+// position is an index into n items; negative ones count from the end.
+func position(key Value, n int) (int, bool) {
+	var i int64
+	switch k := key.(type) {
+	case int64:
+		i = k
+	case bool:
+		if k {
+			i = 1
+		}
+	default:
+		return 0, false
+	}
+	if i < 0 {
+		i += int64(n)
+	}
+	return int(i), i >= 0 && i < int64(n)
+}
+
+// meaningOfRef is what Ref means with this argument: a resource of the template,
+// else a parameter (heat/engine/cfn/functions.py, Ref).
+func (n *names) meaningOfRef(arg *Node) *Function {
+	name, ok := arg.Text()
+	switch {
+	case !ok:
+		return ref
+	case n.isResource(name):
+		return getResource
+	}
+	return getParam
+}
+
+func quoted(s string) string { return strconv.Quote(s) }

@@ -1,0 +1,231 @@
+package hot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// repeat (heat/engine/hot/functions.py: Repeat until 2016-04-08, RepeatWithMap
+// until 2017-02-24, RepeatWithNestedLoop since).
+
+// repeating is one variant of repeat.
+type repeating struct {
+	maps         bool // for_each may give a map, whose keys it takes
+	permutations bool // the key permutations is known
+}
+
+var (
+	repeatLists = repeating{}.function()
+	repeatMaps  = repeating{maps: true}.function()
+	repeat      = repeating{maps: true, permutations: true}.function()
+)
+
+func (r repeating) function() *Function {
+	return &Function{Name: "repeat", Check: r.check, Apply: r.apply, Parts: []string{"for_each", "template", "permutations"}}
+}
+
+func (r repeating) check(arg *Expr) error {
+	if !arg.isMap() {
+		return wants("repeat", "a map with for_each and template", arg)
+	}
+	forEach, ok := arg.entry("for_each")
+	if _, hasTemplate := arg.entry("template"); !ok || !hasTemplate {
+		return fmt.Errorf("repeat needs the keys for_each and template")
+	}
+	if forEach.Kind != CallExpr && !forEach.isMap() {
+		return wants("repeat: for_each", "a map", forEach)
+	}
+	if p, ok := arg.entry("permutations"); ok && r.permutations {
+		if _, isBool := p.Value.(bool); !isBool || p.Kind != ValueExpr {
+			return wants("repeat: permutations", "true or false", p)
+		}
+	}
+	return nil
+}
+
+func (r repeating) apply(w *work, arg Value) (Value, error) {
+	args := arg.(*Dict)
+	each, ok := args.values["for_each"].(*Dict)
+	if !ok || each.Len() == 0 {
+		return nil, fmt.Errorf("repeat: for_each must be a map with at least one entry")
+	}
+	nested := true
+	if p, ok := args.values["permutations"].(bool); ok && r.permutations {
+		nested = p
+	}
+	lists, err := r.lists(each, nested)
+	if err != nil {
+		return nil, err
+	}
+	body := args.values["template"]
+	l := loop{work: w, keys: each.keys, body: body, hasText: hasText(body), values: make([]Value, len(lists)), out: []Value{}}
+	switch {
+	case slices.ContainsFunc(lists, func(list []Value) bool { return len(list) == 0 }):
+	case nested:
+		err = l.permute(lists, 0)
+	default:
+		err = l.zip(lists)
+	}
+	return l.out, err
+}
+
+// lists are what to iterate over; null is nothing.
+func (r repeating) lists(each *Dict, nested bool) ([][]Value, error) {
+	lists := make([][]Value, each.Len())
+	length := -1
+	for i, k := range each.keys {
+		switch v := each.values[k].(type) {
+		case nil:
+			continue
+		case []Value:
+			lists[i] = v
+		case *Dict:
+			if !r.maps || !nested {
+				return nil, fmt.Errorf("repeat: for_each of %q must be a list, not a map", k)
+			}
+			for _, name := range v.keys {
+				lists[i] = append(lists[i], name)
+			}
+		default:
+			return nil, fmt.Errorf("repeat: for_each of %q must be a list, not %s", k, TypeName(v))
+		}
+		if !nested && length >= 0 && length != len(lists[i]) {
+			return nil, fmt.Errorf("repeat without permutations: the lists of for_each have %d and %d items", length, len(lists[i]))
+		}
+		length = len(lists[i])
+	}
+	return lists, nil
+}
+
+// loop makes the copies of a body.
+type loop struct {
+	work    *work
+	keys    []string
+	body    Value
+	hasText bool
+	values  []Value // for the keys, in this round
+	out     []Value
+}
+
+// permute goes through all combinations, the last key's values fastest.
+func (l *loop) permute(lists [][]Value, i int) error {
+	if i == len(lists) {
+		return l.add()
+	}
+	for _, v := range lists[i] {
+		l.values[i] = v
+		if err := l.permute(lists, i+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *loop) zip(lists [][]Value) error {
+	shortest := len(lists[0])
+	for _, list := range lists {
+		shortest = min(shortest, len(list))
+	}
+	for n := range shortest {
+		for i, list := range lists {
+			l.values[i] = list[n]
+		}
+		if err := l.add(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *loop) add() error {
+	if l.hasText {
+		for i, v := range l.values {
+			if _, ok := v.(string); !ok {
+				return fmt.Errorf("repeat: only strings can be put in for %q, not %s", l.keys[i], TypeName(v))
+			}
+		}
+	}
+	v, err := l.replace(l.body)
+	l.out = append(l.out, v)
+	return err
+}
+
+// replace puts the values in. What does not change is not copied.
+func (l *loop) replace(v Value) (Value, error) {
+	if err := l.work.spend(sizeOf(v)); err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
+	case string:
+		s, err := l.text(v)
+		if err != nil || s == v {
+			return v, err
+		}
+		return s, nil
+	case []Value:
+		out := make([]Value, len(v))
+		for i, x := range v {
+			var err error
+			if out[i], err = l.replace(x); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case *Dict:
+		out := newDict(v.Len())
+		for _, k := range v.keys {
+			key, err := l.text(k)
+			if err != nil {
+				return nil, err
+			}
+			x, err := l.replace(v.values[k])
+			if err != nil {
+				return nil, err
+			}
+			out.Set(key, x)
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+// text replaces one key after the other; what was put in is looked at again.
+func (l *loop) text(s string) (string, error) {
+	for i, k := range l.keys {
+		uses := strings.Count(s, k)
+		if k == "" {
+			uses = utf8.RuneCountInString(s) + 1
+		}
+		if uses == 0 {
+			continue
+		}
+		with := l.values[i].(string)
+		if err := l.work.spend(len(s) + uses*(len(with)-len(k))); err != nil {
+			return "", err
+		}
+		s = strings.ReplaceAll(s, k, with)
+	}
+	return s, nil
+}
+
+// sizeOf is what a copy of a value costs, without what is in it.
+func sizeOf(v Value) int {
+	if d, ok := v.(*Dict); ok {
+		return perItem + perEntry*d.Len()
+	}
+	return perItem
+}
+
+func hasText(v Value) bool {
+	switch v := v.(type) {
+	case string:
+		return true
+	case []Value:
+		return slices.ContainsFunc(v, hasText)
+	case *Dict:
+		return v.Len() > 0
+	}
+	return false
+}

@@ -1,0 +1,316 @@
+package hot
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf8"
+)
+
+// str_replace and its stricter sisters (heat/engine/hot/functions.py: Replace,
+// ReplaceJson, ReplaceJsonStrict, ReplaceJsonVeryStrict).
+
+// replacing is one variant of str_replace.
+type replacing struct {
+	name       string
+	structures bool // maps and lists are put in as JSON
+	strict     bool // every placeholder must stand in the template
+	veryStrict bool // and no value may be empty
+}
+
+var (
+	strReplaceText       = replacing{name: "str_replace"}.function()
+	strReplace           = replacing{name: "str_replace", structures: true}.function()
+	strReplaceStrict     = replacing{name: "str_replace_strict", structures: true, strict: true}.function()
+	strReplaceVeryStrict = replacing{name: "str_replace_vstrict", structures: true, strict: true, veryStrict: true}.function()
+)
+
+func (r replacing) function() *Function {
+	return &Function{Name: r.name, Check: r.check, Apply: r.apply, Partial: r.partial, Parts: []string{"template", "params"}}
+}
+
+func (r replacing) check(arg *Expr) error {
+	if !arg.isMap() {
+		return wants(r.name, "a map with template and params", arg)
+	}
+	params, ok := arg.entry("params")
+	if _, hasTemplate := arg.entry("template"); !ok || !hasTemplate {
+		return fmt.Errorf("%s needs the keys template and params", r.name)
+	}
+	if params.Kind != CallExpr && !params.isMap() {
+		return wants(r.name+": params", "a map", params)
+	}
+	return nil
+}
+
+func (r replacing) apply(w *work, arg Value) (Value, error) {
+	args := arg.(*Dict)
+	t, _ := args.Get("template")
+	p, _ := args.Get("params")
+	return r.replace(w, t, p)
+}
+
+func (r replacing) replace(w *work, t, p Value) (Value, error) {
+	template, ok := t.(string)
+	if !ok {
+		return nil, fmt.Errorf("%s: template must be a string, not %s", r.name, TypeName(t))
+	}
+	params, ok := p.(*Dict)
+	if !ok {
+		return nil, fmt.Errorf("%s: params must be a map, not %s", r.name, TypeName(p))
+	}
+	keys := placeholders(params.Keys())
+	with := make([]string, len(keys))
+	for i, k := range keys {
+		v, _ := params.Get(k)
+		var err error
+		if with[i], err = r.text(k, v); err != nil {
+			return nil, err
+		}
+	}
+	segments, err := split(template, keys)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.name, err)
+	}
+	if err := r.allFound(segments, keys); err != nil {
+		return nil, err
+	}
+	return fill(w, segments, with)
+}
+
+// text is a value as it is put into the template.
+func (r replacing) text(key string, v Value) (string, error) {
+	var text string
+	switch x := v.(type) {
+	case nil:
+	case []Value:
+		if !r.structures {
+			return "", fmt.Errorf("%s: the param %q is a list; only strings and numbers can be put in", r.name, key)
+		}
+		if text = pythonJSON(v); len(x) == 0 && r.veryStrict {
+			text = ""
+		}
+	case *Dict:
+		if !r.structures {
+			return "", fmt.Errorf("%s: the param %q is a map; only strings and numbers can be put in", r.name, key)
+		}
+		if text = pythonJSON(v); x.Len() == 0 && r.veryStrict {
+			text = ""
+		}
+	default:
+		text = ToString(v)
+	}
+	if text == "" && r.veryStrict {
+		return "", fmt.Errorf("%s: the param %q is empty, which this function forbids", r.name, key)
+	}
+	return text, nil
+}
+
+// placeholders are the keys in Heat's order: the longer first, else by code point.
+func placeholders(keys []string) []string {
+	keys = slices.Clone(keys)
+	sort.Slice(keys, func(i, j int) bool {
+		if n, m := utf8.RuneCountInString(keys[i]), utf8.RuneCountInString(keys[j]); n != m {
+			return n > m
+		}
+		return keys[i] < keys[j]
+	})
+	return keys
+}
+
+// segment is a piece of a template: text, or the use of a placeholder.
+type segment struct {
+	text string
+	key  int // index of the placeholder; -1 for text
+}
+
+// split takes a template apart at its placeholders. A piece is only ever searched
+// for later ones, so that nothing that is put in is looked at again.
+func split(template string, keys []string) ([]segment, error) {
+	segments := []segment{{template, -1}}
+	for i, k := range keys {
+		if k == "" {
+			return nil, fmt.Errorf("a placeholder is empty")
+		}
+		if !strings.Contains(template, k) {
+			continue
+		}
+		var next []segment
+		for _, s := range segments {
+			if s.key >= 0 || !strings.Contains(s.text, k) {
+				next = append(next, s)
+				continue
+			}
+			for n, piece := range strings.Split(s.text, k) {
+				if n > 0 {
+					next = append(next, segment{key: i})
+				}
+				next = append(next, segment{piece, -1})
+			}
+		}
+		segments = next
+	}
+	return segments, nil
+}
+
+func (r replacing) allFound(segments []segment, keys []string) error {
+	if !r.strict {
+		return nil
+	}
+	found := make([]bool, len(keys))
+	for _, s := range segments {
+		if s.key >= 0 {
+			found[s.key] = true
+		}
+	}
+	for i, k := range keys {
+		if !found[i] {
+			return fmt.Errorf("%s: the param %q does not stand in the template", r.name, k)
+		}
+	}
+	return nil
+}
+
+func fill(w *work, segments []segment, with []string) (Value, error) {
+	size := 0
+	for _, s := range segments {
+		if size += len(s.text); s.key >= 0 {
+			size += len(with[s.key])
+		}
+	}
+	if err := w.spend(size); err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for _, s := range segments {
+		if b.WriteString(s.text); s.key >= 0 {
+			b.WriteString(with[s.key])
+		}
+	}
+	return b.String(), nil
+}
+
+// partial puts in what is known, if the template that this leaves is taken apart
+// at the very same places for the rest: a known value that holds another
+// placeholder, or makes one with its neighbours, keeps the call as it is.
+func (r replacing) partial(call *Expr) (*Expr, error) {
+	t, _ := call.Arg().entry("template")
+	params, _ := call.Arg().entry("params")
+	template, ok := t.text()
+	if t.IsValue() && !ok {
+		return nil, fmt.Errorf("%s: template must be a string, not %s", r.name, t.called())
+	}
+	if !ok || params.Kind != MapExpr {
+		return call, nil
+	}
+	keys := placeholders(params.Keys)
+	with, open, err := r.known(keys, params)
+	if err != nil || with == nil {
+		return call, err
+	}
+	segments, err := split(template, keys)
+	if err == nil {
+		err = r.allFound(segments, keys)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rest, ok := meld(segments, with)
+	again, _ := split(rest, openKeys(keys, open))
+	if !ok || !sameUse(segments, again, keys, with, open) {
+		return call, nil
+	}
+	left := &Expr{Kind: MapExpr, At: params.At}
+	for i, k := range params.Keys {
+		if open[slices.Index(keys, k)] {
+			left.Keys, left.Items = append(left.Keys, k), append(left.Items, params.Items[i])
+		}
+	}
+	if len(left.Keys) == 1 && isFunctionName(left.Keys[0]) {
+		return call, nil // it would look like a call
+	}
+	return call.withArg(&Expr{Kind: MapExpr, At: call.Arg().At, Keys: []string{"template", "params"},
+		Items: []*Expr{Constant(rest, t.At), left}}), nil
+}
+
+// known gives the texts of the placeholders that are known, nil if none is or if
+// it is not even known which placeholders there are.
+func (r replacing) known(keys []string, params *Expr) (with []string, open []bool, err error) {
+	with, open = make([]string, len(keys)), make([]bool, len(keys))
+	any := false
+	for i, k := range keys {
+		x, _ := params.entry(k)
+		switch {
+		case x.mayBeAbsent():
+			return nil, nil, nil
+		case !x.IsValue():
+			open[i] = true
+			continue
+		}
+		any = true
+		if with[i], err = r.text(k, x.Value); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !any {
+		return nil, nil, nil
+	}
+	for i, k := range keys {
+		if open[i] {
+			with[i] = k
+		}
+	}
+	return with, open, nil
+}
+
+// meld is the template with what is known put in.
+func meld(segments []segment, with []string) (string, bool) {
+	var b strings.Builder
+	for _, s := range segments {
+		if b.WriteString(s.text); s.key >= 0 {
+			b.WriteString(with[s.key])
+		}
+		if b.Len() > maxWork/8 {
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+func openKeys(keys []string, open []bool) []string {
+	var out []string
+	for i, k := range keys {
+		if open[i] {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// sameUse says whether the melded template uses the open placeholders at exactly
+// the places where the original does.
+func sameUse(before, after []segment, keys, with []string, open []bool) bool {
+	left := openKeys(keys, open)
+	want := layout(before, func(s segment) (string, bool) { return with[s.key], open[s.key] })
+	got := layout(after, func(s segment) (string, bool) { return left[s.key], true })
+	return slices.Equal(want, got)
+}
+
+// layout is text, placeholder, text, placeholder, …, text.
+func layout(segments []segment, use func(segment) (text string, isOpen bool)) []string {
+	out := []string{""}
+	for _, s := range segments {
+		out[len(out)-1] += s.text
+		if s.key < 0 {
+			continue
+		}
+		text, isOpen := use(s)
+		if out[len(out)-1] += text; isOpen {
+			out[len(out)-1] = strings.TrimSuffix(out[len(out)-1], text)
+			out = append(out, text, "")
+		}
+	}
+	return out
+}

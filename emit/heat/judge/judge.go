@@ -1,0 +1,313 @@
+// Package judge lets tests ask stock OpenStack Heat for its verdict: would it
+// accept this template, and what becomes of a stack made from it?
+//
+// hotc promises that what it emits is plain HOT for a Heat that nobody has
+// changed. The only judge of that is Heat itself, so the tests load every
+// emitted template into the real engine (Debian's python3-heat), inside one
+// long-lived Python process: parse, strict validation, and creation of the stack
+// with the real convergence engine, resource classes and heat-api. Stand-ins are
+// only what lies beyond Heat: Keystone, Nova and Neutron, and the resource types
+// that would talk to other clouds' services. Nova boots nothing; it writes down
+// the user-data that Heat resolved, and the test plays the server: it starts an
+// agent from that, which signals over HTTP as it would in a cloud.
+//
+// The Python part lies in python/, one subject a file. A new kind of question is
+// a method and a line in the table of handlers.py, and a method here.
+package judge
+
+import (
+	"bufio"
+	"bytes"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+//go:embed python/*.py
+var program embed.FS
+
+// interpreter is the Python that sees Debian's packages; another python3 may
+// stand first on PATH.
+const interpreter = "/usr/bin/python3"
+
+// SkipVariable is the environment variable that, set to 1, turns a missing Heat
+// from a failure into a skip.
+const SkipVariable = "HOTC_SKIP_HEAT"
+
+// Endpoints is how a client reaches the judge's HTTP APIs as the owner of stacks.
+type Endpoints struct {
+	AuthURL  string `json:"auth_url"` // Keystone v3
+	HeatURL  string `json:"heat_url"` // heat-api, with the owner's project
+	Username string `json:"username"`
+	Password string `json:"password"`
+	Project  string `json:"project"` // its id
+}
+
+// Judge is a running stock Heat. Its methods may be used by several goroutines
+// and tests at the same time.
+type Judge struct {
+	Endpoints Endpoints
+
+	process *exec.Cmd
+	folder  string
+	stderr  tail
+
+	writing  sync.Mutex
+	requests io.WriteCloser
+
+	mu      sync.Mutex
+	number  int
+	waiting map[int]chan answer
+	ended   error // why no more answers come
+}
+
+// answer is one line from the process.
+type answer struct {
+	ID       int             `json:"id"`
+	Result   json.RawMessage `json:"result"`
+	Error    *string         `json:"error"`
+	Event    string          `json:"event"`
+	Packages []string        `json:"packages"`
+	Endpoints
+}
+
+// Start starts a judge that ends with the test. A missing Heat fails the test,
+// or skips it if HOTC_SKIP_HEAT=1.
+func Start(t testing.TB) *Judge {
+	t.Helper()
+	j, err := New()
+	if err != nil {
+		refuse(t, err)
+	}
+	t.Cleanup(func() {
+		if err := j.Close(); err != nil {
+			t.Errorf("ending the judge: %v", err)
+		}
+	})
+	return j
+}
+
+// Shared is one judge for all tests of a package: it starts when the first of
+// them asks, and ends with the test binary. Its zero value is ready to use.
+type Shared struct {
+	once sync.Once
+	j    *Judge
+	err  error
+}
+
+// Judge is the shared judge. A missing Heat fails the test, or skips it if
+// HOTC_SKIP_HEAT=1.
+func (s *Shared) Judge(t testing.TB) *Judge {
+	t.Helper()
+	s.once.Do(func() { s.j, s.err = New() })
+	if s.err != nil {
+		refuse(t, s.err)
+	}
+	return s.j
+}
+
+// MissingError names the Debian packages without which there is no judge.
+type MissingError struct{ Packages []string }
+
+func (e *MissingError) Error() string {
+	return "stock Heat is needed as judge: apt-get install " + strings.Join(e.Packages, " ") +
+		" (`make test` does it), or set " + SkipVariable + "=1 to go without"
+}
+
+func refuse(t testing.TB, err error) {
+	t.Helper()
+	var missing *MissingError
+	if errors.As(err, &missing) && os.Getenv(SkipVariable) == "1" {
+		t.Skipf("NOT JUDGED BY STOCK HEAT (%s=1): packages %s are missing", SkipVariable, strings.Join(missing.Packages, " "))
+	}
+	t.Fatal(err)
+}
+
+// New starts a judge. The process ends with Close, or by itself when this process
+// is gone.
+func New() (*Judge, error) {
+	if _, err := os.Stat(interpreter); err != nil {
+		return nil, &MissingError{Packages: []string{"python3-heat", "heat-common", "python3-heatclient"}}
+	}
+	folder, err := unpack()
+	if err != nil {
+		return nil, err
+	}
+	j := &Judge{folder: folder, waiting: map[int]chan answer{}}
+	if err := j.start(); err != nil {
+		os.RemoveAll(folder)
+		return nil, err
+	}
+	return j, nil
+}
+
+// unpack writes the Python program to a folder of its own.
+func unpack() (string, error) {
+	folder, err := os.MkdirTemp("", "hotc-judge-")
+	if err != nil {
+		return "", err
+	}
+	sources, err := fs.Sub(program, "python")
+	if err == nil {
+		err = os.CopyFS(folder, sources)
+	}
+	if err != nil {
+		os.RemoveAll(folder)
+		return "", fmt.Errorf("unpacking the judge: %w", err)
+	}
+	return folder, nil
+}
+
+func (j *Judge) start() error {
+	cmd := exec.Command(interpreter, filepath.Join(j.folder, "judge.py"), "serve", j.folder)
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONUTF8=1", "PYTHONPATH=")
+	cmd.Stderr = &j.stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the judge: %w", err)
+	}
+	j.process, j.requests = cmd, stdin
+	lines := bufio.NewReader(stdout)
+	var first answer
+	line, err := lines.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &first)
+	}
+	if err != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		return fmt.Errorf("the judge did not start: %w\n%s", err, j.stderr.String())
+	}
+	if first.Event == "missing" {
+		stdin.Close()
+		cmd.Wait()
+		return &MissingError{Packages: first.Packages}
+	}
+	j.Endpoints = first.Endpoints
+	go j.listen(lines)
+	return nil
+}
+
+// listen hands each answer to the call that waits for it.
+func (j *Judge) listen(lines *bufio.Reader) {
+	for {
+		line, err := lines.ReadBytes('\n')
+		var a answer
+		if err == nil {
+			err = json.Unmarshal(line, &a)
+		}
+		j.mu.Lock()
+		if err != nil {
+			j.ended = fmt.Errorf("the judge has ended (%w)\n%s", err, j.stderr.String())
+			for id, ch := range j.waiting {
+				delete(j.waiting, id)
+				close(ch)
+			}
+			j.mu.Unlock()
+			return
+		}
+		if ch := j.waiting[a.ID]; ch != nil {
+			delete(j.waiting, a.ID)
+			ch <- a
+		}
+		j.mu.Unlock()
+	}
+}
+
+// Error is Heat's refusal of a request: the exception's class and its text.
+type Error struct{ Text string }
+
+func (e *Error) Error() string { return e.Text }
+
+// arguments are those of one request, by name.
+type arguments map[string]any
+
+// ask makes one request and reads its result into result, unless that is nil.
+func (j *Judge) ask(op string, args arguments, result any) error {
+	request := arguments{"op": op}
+	for name, value := range args {
+		request[name] = value
+	}
+	reply := make(chan answer, 1)
+	j.mu.Lock()
+	if j.ended != nil {
+		defer j.mu.Unlock()
+		return j.ended
+	}
+	j.number++
+	request["id"] = j.number
+	j.waiting[j.number] = reply
+	j.mu.Unlock()
+
+	line, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("request %s: %w", op, err)
+	}
+	j.writing.Lock()
+	_, err = j.requests.Write(append(line, '\n'))
+	j.writing.Unlock()
+	if err != nil {
+		return fmt.Errorf("request %s: %w\n%s", op, err, j.stderr.String())
+	}
+	a, open := <-reply
+	switch {
+	case !open:
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return j.ended
+	case a.Error != nil:
+		return &Error{Text: *a.Error}
+	case result == nil:
+		return nil
+	}
+	return json.Unmarshal(a.Result, result)
+}
+
+// Close ends the process. Stacks that are still in progress are forgotten.
+func (j *Judge) Close() error {
+	j.writing.Lock()
+	j.requests.Close()
+	j.writing.Unlock()
+	err := j.process.Wait()
+	return errors.Join(err, os.RemoveAll(j.folder))
+}
+
+// tail keeps the end of what the process writes to standard error.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const tailBytes = 16 << 10
+
+func (w *tail) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text = append(w.text, p...)
+	if over := len(w.text) - tailBytes; over > 0 {
+		w.text = bytes.Clone(w.text[over:])
+	}
+	return len(p), nil
+}
+
+func (w *tail) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return string(w.text)
+}

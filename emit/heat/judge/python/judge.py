@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+"""Stock Heat as judge of templates.
+
+  judge.py check TEMPLATE… [-e ENV]… [-P NAME=VALUE]…    would stock Heat accept these templates?
+  judge.py serve FOLDER                                  requests and replies, one JSON object a line
+
+`serve` is what the Go package talks to: {"id": 1, "op": "validate", …} is answered, perhaps after the answers to later
+requests, by {"id": 1, "result": …} or {"id": 1, "error": "…"}. It ends with its standard input."""
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+PACKAGES = {'heat': 'python3-heat', 'heatclient': 'python3-heatclient', 'novaclient': 'python3-novaclient'}
+
+
+def missing_packages():
+    """Debian packages without which there is no judge."""
+    missing = [package for module, package in sorted(PACKAGES.items()) if importlib.util.find_spec(module) is None]
+    return missing + ([] if os.path.isdir('/etc/heat/environment.d') else ['heat-common'])
+
+
+def check(arguments):
+    import handlers
+    folder, accepted = tempfile.mkdtemp(prefix='judge-'), True
+    try:
+        judge = handlers.Judge(folder)
+        for template in arguments.template:
+            verdict = judge.validate(path=template, environments=arguments.environment,
+                                     parameters=dict(p.split('=', 1) for p in arguments.parameter))
+            accepted = accepted and verdict['accepted']
+            print('%s: %s' % (template, 'accepted, %d resources' % len(verdict['resources'])
+                              if verdict['accepted'] else 'REFUSED: ' + verdict['error']))
+            for warning in verdict['warnings']:
+                print('%s: warning: %s' % (template, warning))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0 if accepted else 1
+
+
+def serve(folder):
+    replies = os.fdopen(os.dup(1), 'w')
+    os.dup2(2, 1)           # whatever prints, does not print into the replies
+    missing = missing_packages()
+    if missing:
+        print(json.dumps({'event': 'missing', 'packages': missing}), file=replies, flush=True)
+        return 3
+    import handlers
+    import lines
+    try:
+        lines.serve(handlers.Judge(folder), sys.stdin, replies)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(0)         # no farewell: threads of unfinished stacks would have to be waited for
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest='command', required=True)
+    commands.add_parser('serve').add_argument('folder', help='for the database; removed at the end')
+    one = commands.add_parser('check')
+    one.add_argument('template', nargs='+', metavar='TEMPLATE')
+    one.add_argument('-e', '--environment', action='append', default=[], metavar='ENV')
+    one.add_argument('-P', '--parameter', action='append', default=[], metavar='NAME=VALUE')
+    arguments = parser.parse_args()
+    if arguments.command == 'serve':
+        return serve(arguments.folder)
+    missing = missing_packages()
+    if missing:
+        sys.exit('judge.py: these Debian packages are missing: ' + ' '.join(missing))
+    if not all('=' in p for p in arguments.parameter):
+        parser.error('-P takes NAME=VALUE')
+    return check(arguments)
+
+
+if __name__ == '__main__':
+    import eventlet
+    eventlet.monkey_patch()      # as heat-engine does: operations on stacks are green threads
+    status = main()
+    sys.stdout.flush()
+    os._exit(status)

@@ -1,0 +1,139 @@
+#!/bin/sh
+# hotc: obtains this server's agent and becomes it.
+# `start detach` and `start loop` do for a server without systemd what the unit
+# does for one with it. For tests: $HOTC_ROOT is worked in instead of /,
+# $HOTC_PAUSE and $HOTC_TRIES change how long and how often.
+set -u
+umask 022
+export HOME="${HOME:-/root}" PATH="${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}"
+r=${HOTC_ROOT-}
+boot=$r/etc/hotc/boot.json
+here=$r/var/lib/cloud/instance
+log=$r/var/log/hotc-agent.log
+pid=$r/run/hotc-agent.pid
+
+say() { echo "hotc: $*"; }
+
+if [ "${1-}" = detach ]; then
+    [ -e "$here/hotc" ] || exit 0
+    # the number may be another boot's, and another process's now
+    case $(tr '\0' ' ' 2>/dev/null <"/proc/$(cat "$pid" 2>/dev/null)/cmdline") in
+    *"$0 loop"*) exit 0 ;;
+    esac
+    mkdir -p "$r/var/log" "$r/run"
+    new="setsid"
+    command -v setsid >/dev/null || new="nohup"
+    console=$r/dev/console
+    ( : >>"$console" ) 2>/dev/null || console=/dev/null
+    # shellcheck disable=SC2016 # the inner shell expands these
+    $new sh -c 'sh "$1" loop 2>&1 | tee -a "$2" >>"$3"' sh "$0" "$log" "$console" </dev/null >/dev/null 2>&1 &
+    exit 0
+fi
+
+if [ "${1-}" = loop ]; then
+    echo $$ >"$pid"
+    while :; do
+        sh "$0"
+        s=$?
+        case $s in
+        0 | 78) exit $s ;;
+        esac
+        say "the agent has ended with status $s and is started again"
+        sleep "${HOTC_PAUSE:-5}"
+    done
+fi
+
+# Proxies and the like, if the user wants them for the agent.
+if [ -f "$r/etc/hotc/environment" ]; then
+    set -a
+    # shellcheck source=/dev/null
+    . "$r/etc/hotc/environment"
+    set +a
+fi
+
+# The user's own part of the user-data comes first. The file appears at every
+# boot when cloud-init ends, and goes when it begins.
+until [ -e "$here/boot-finished" ] || [ -e "$r/run/cloud-init/result.json" ] ||
+    systemctl is-failed -q cloud-final.service 2>/dev/null; do
+    sleep 1
+done
+
+arch=$(uname -m)
+case $arch in
+x86_64) arch=amd64 ;;
+aarch64 | armv8*) arch=arm64 ;;
+armv*) arch=arm ;;
+i?86) arch=386 ;;
+esac
+sum='' got=''
+case $arch in
+@digests@
+esac
+url=$(sed "s/{arch}/$arch/g" "$r/etc/hotc/agent-url")
+
+fits() {
+    [ -x "$1" ] || return 1
+    [ -n "$sum" ] || return 0
+    got=$( (sha256sum "$1" || python3 -c 'import hashlib,sys
+print(hashlib.sha256(open(sys.argv[1],"rb").read()).hexdigest())' "$1") 2>/dev/null)
+    [ "${got%% *}" = "$sum" ]
+}
+
+# give_up STATUS REASON tells the console, and Heat if it waits for this server.
+give_up() {
+    s=$1
+    why="hotc: no agent on this server: $2"
+    say "FAILED: $why" >&2
+    python3 - "$boot" "$why" <<'HOTC_PYTHON' || say "Heat could not be told" >&2
+@tell.py@
+HOTC_PYTHON
+    exit "$s"
+}
+
+agent=
+for a in "$r/usr/bin" "$r/usr/local/bin" "$r/opt/hotc/bin"; do
+    if fits "$a/hotc-agent"; then
+        agent=$a/hotc-agent
+        break
+    fi
+done
+
+if [ -z "$agent" ]; then
+    [ -n "$url" ] || give_up 78 "the image has none that fits, and hotc_agent_url is empty"
+    [ -n "$sum" ] || give_up 78 "no checksum is known for $arch"
+    dir=$r/usr/local/bin
+    mkdir -p "$dir" 2>/dev/null && [ -w "$dir" ] || dir=$r/opt/hotc/bin
+    mkdir -p "$dir"
+    new=$dir/.hotc-agent.new
+    tries=${HOTC_TRIES:-12}
+    n=1 pause=1
+    while :; do
+        why="$url cannot be downloaded"
+        for tool in curl wget python3; do
+            command -v $tool >/dev/null || continue
+            rm -f "$new"
+            case $tool in
+            curl) curl -fsSL --connect-timeout 20 --speed-time 60 --speed-limit 999 -o "$new" "$url" ;;
+            wget) wget -q -T 60 -O "$new" "$url" ;;
+            python3) python3 -c 'import shutil,sys,urllib.request as u
+try: shutil.copyfileobj(u.urlopen(sys.argv[1], timeout=60), open(sys.argv[2], "wb"))
+except Exception as e: sys.exit("python3: %s" % e)' "$url" "$new" ;;
+            esac || continue
+            chmod 755 "$new"
+            if fits "$new"; then
+                agent=$dir/hotc-agent
+                mv -f "$new" "$agent"
+                break 2
+            fi
+            why="$url has sha256 ${got%% *}, expected $sum"
+            break
+        done
+        say "try $n of $tries: $why" >&2
+        [ "$n" -lt "$tries" ] || give_up 1 "$why"
+        sleep "${HOTC_PAUSE:-$pause}"
+        n=$((n + 1)) pause=$((pause * 2))
+        [ $pause -le 30 ] || pause=30
+    done
+    say "downloaded $url"
+fi
+exec "$agent" run --boot "$boot" --state "$r/var/lib/hotc"

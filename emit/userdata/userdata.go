@@ -1,0 +1,151 @@
+// Package userdata renders the user-data of hotc's servers.
+//
+// All servers of a deployment share one file, which the emitted template reads
+// with get_file and completes with str_replace: a MIME archive whose last part is
+// a shell script that starts the server's agent, and whose first part, where the
+// user has one, is his own user-data. What differs between servers is in two
+// placeholders, the boot file's JSON and the agent's URL. Heat splits only the
+// file's text at the placeholders and joins it with the values
+// (heat.engine.hot.functions.Replace), so nothing in a value is taken for a
+// placeholder, and a map is inserted as JSON of one line in ASCII (ReplaceJson),
+// which no quoted here-document and no MIME boundary can mistake.
+//
+// # The user's own part
+//
+// cloud-init finds out what a text is by its first line, and does so for a part of
+// type text/plain too (cloudinit.user_data.UserDataProcessor._process_msg). But it
+// reads an archive as text and then decodes a part's payload as if that were
+// ASCII (email.message.Message.get_payload): "é" becomes a byte that is not UTF-8,
+// "€" becomes the six characters \u20ac, and a cloud-config with an accent in a
+// comment is ignored as a whole. So a text with such characters is inserted as
+// quoted-printable, and Heat does the quoting: str_replace again, from each
+// character in question to its quoted form (see Quotes), which works for any
+// expression. An archive of the user's (OS::Heat::MultipartMime makes one) is no
+// part of type text/plain: its own header becomes the header of the part.
+package userdata
+
+import (
+	"bytes"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// The keys of str_replace's params in the emitted template. Each stands once in
+// the file.
+const (
+	BootKey     = "$hotc_boot$"      // a map: Heat inserts it as JSON
+	AgentURLKey = "$hotc_agent_url$" // a text; {arch} in it stands for amd64, arm64, …
+	UserKey     = "$hotc_user$"      // the user's own user-data, for files with one
+)
+
+// Boundary separates the parts; a user's text must not hold it.
+const Boundary = "==hotc-5d0c1c2a=="
+
+// BootFile, StateDir and Start are where things lie on the server.
+const (
+	BootFile = "/etc/hotc/boot.json"
+	StateDir = "/var/lib/hotc"
+	Start    = "/etc/hotc/start"
+)
+
+// ExitForGood is the status with which an agent, or the script that obtains it,
+// ends for good: it is not started again before the next boot. So does 0; any
+// other status means that it is to be started again. (EX_CONFIG of sysexits.)
+const ExitForGood = 78
+
+// Arch is a processor's name as Go has it (GOARCH).
+type Arch string
+
+// Options are what the file says of the deployment.
+type Options struct {
+	// AgentDigests are the agent's sha256 in hex, by architecture. An agent is
+	// only downloaded for an architecture that is here; an agent in the image must
+	// match, too, unless its architecture is not here.
+	AgentDigests map[Arch]string
+}
+
+//go:embed parts
+var parts embed.FS
+
+// File is the text of the shared file, for servers whose user has given the kind
+// of user-data that own says. The same arguments give the same bytes.
+func File(own Own, o Options) ([]byte, error) {
+	script, err := install(o)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "Content-Type: multipart/mixed; boundary=%q\nMIME-Version: 1.0\n", Boundary)
+	if header, ok := own.header(); ok {
+		// the line break before a boundary belongs to the boundary (RFC 2046, 5.1.1)
+		fmt.Fprintf(&b, "\n--%s\n%s%s", Boundary, header, UserKey)
+	}
+	// `cloud-init schema --system` (22.4) fails where there is no cloud-config at all
+	part(&b, "cloud-config", "hotc", "#cloud-config\n{}")
+	part(&b, "x-shellscript", "00-hotc", script)
+	fmt.Fprintf(&b, "\n--%s--\n", Boundary)
+	return b.Bytes(), nil
+}
+
+func part(b *bytes.Buffer, subtype, name, text string) {
+	fmt.Fprintf(b, "\n--%s\nContent-Type: text/%s; charset=\"us-ascii\"\n"+
+		"Content-Disposition: attachment; filename=%q\n\n%s", Boundary, subtype, name, text)
+}
+
+// install is the shell part, with the other pieces in it.
+func install(o Options) (string, error) {
+	var digests strings.Builder
+	for i, arch := range slices.Sorted(maps.Keys(o.AgentDigests)) {
+		digest := o.AgentDigests[arch]
+		if sum, err := hex.DecodeString(digest); err != nil || len(sum) != 32 {
+			return "", fmt.Errorf("the agent's digest for %s is not a sha256 in hex: %q", arch, digest)
+		}
+		if arch == "" || strings.Trim(string(arch), "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+			return "", fmt.Errorf("%q is no architecture", arch)
+		}
+		if i > 0 {
+			digests.WriteByte('\n')
+		}
+		fmt.Fprintf(&digests, "%s) sum=%s ;;", arch, strings.ToLower(digest))
+	}
+	tell, err := piece("tell.py", nil)
+	if err != nil {
+		return "", err
+	}
+	start, err := piece("start.sh", map[string]string{"@tell.py@": tell, "@digests@": digests.String()})
+	if err != nil {
+		return "", err
+	}
+	unit, err := piece("hotc-agent.service", nil)
+	if err != nil {
+		return "", err
+	}
+	return piece("install.sh", map[string]string{"@start.sh@": start, "@hotc-agent.service@": unit})
+}
+
+// piece is a file of parts/ without its comments, which are for us: user-data is
+// short. Lines of the form @NAME@ are replaced by other pieces.
+func piece(name string, inner map[string]string) (string, error) {
+	text, err := parts.ReadFile("parts/" + name)
+	if err != nil {
+		return "", err
+	}
+	var kept []string
+	for line := range strings.SplitSeq(strings.TrimRight(string(text), "\n"), "\n") {
+		bare := strings.TrimLeft(line, " ")
+		replacement, isName := inner[bare]
+		switch {
+		case isName && replacement == "", bare == "":
+		case isName:
+			kept = append(kept, replacement)
+		case strings.HasPrefix(bare, "#") && !strings.HasPrefix(bare, "#!") && !strings.HasPrefix(bare, "# hotc:"):
+		default:
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "\n"), nil
+}
