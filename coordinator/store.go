@@ -117,6 +117,7 @@ var (
 	ErrVersion  = errors.New("the node has another version")
 	ErrExists   = errors.New("the node exists with other data")
 	ErrTooLarge = errors.New("larger than the coordinator takes")
+	ErrClosed   = errors.New("the session with the coordinator was closed")
 )
 
 // PathError is an error at a path.

@@ -1,0 +1,100 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// ErrOtherValue says that the cell already holds another value of this incarnation.
+var ErrOtherValue = errors.New("it was published before, with another value")
+
+// FailedCellError says that a cell was marked failed, and why.
+type FailedCellError struct {
+	Cell  plan.CellName
+	Cause *Cause
+}
+
+func (e *FailedCellError) Error() string {
+	if e.Cause == nil {
+		return fmt.Sprintf("%s has failed", e.Cell)
+	}
+	return fmt.Sprintf("%s has failed: %v", e.Cell, e.Cause)
+}
+
+// Put writes a cell of the server's own. The same value again is nothing: the
+// order of keys and white space do not count. ErrOtherValue, ErrTooLarge,
+// ErrNotInPlan, ErrFenced; *FailedCellError when the cell was marked failed.
+func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMessage, now time.Time) error {
+	ref := plan.CellRef{Cell: cell, Server: m.server}
+	m.mu.Lock()
+	mine := m.own[cell]
+	m.mu.Unlock()
+	if !mine {
+		return fmt.Errorf("publish %s: %w", cell, ErrNotInPlan)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, value); err != nil {
+		return fmt.Errorf("publish %s: the value is not JSON: %w", cell, err)
+	}
+	if size := compact.Len(); size > m.limit() {
+		return fmt.Errorf("publish %s: the value has %d bytes as JSON, a cell takes %d: %w", cell, size, m.limit(), ErrTooLarge)
+	}
+	for {
+		f, err := m.enrolled()
+		if err != nil {
+			return fmt.Errorf("publish %s: %w", cell, err)
+		}
+		version, record, err := m.ownCell(ctx, ref)
+		if err != nil {
+			return err
+		}
+		if record.State != Empty && record.Incarnation == f.record.Number {
+			return compareCell(cell, record, value)
+		}
+		data, err := encode(CellRecord{State: Valued, Incarnation: f.record.Number, Value: compact.Bytes(), Since: now.UTC()})
+		if err != nil {
+			return fmt.Errorf("publish %s: %w", cell, err)
+		}
+		err = m.store.Commit(ctx, m.check(f), Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data})
+		m.forget(cell)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, ErrVersion) {
+			return fmt.Errorf("publish %s: %w", cell, gone(err))
+		}
+		if err := m.checkFence(ctx); err != nil {
+			return fmt.Errorf("publish %s: %w", cell, err)
+		}
+	}
+}
+
+// ownCell is a cell of the server's own as it was seen or, when in doubt, read.
+func (m *Member) ownCell(ctx context.Context, ref plan.CellRef) (Version, CellRecord, error) {
+	m.mu.Lock()
+	version, empty := m.empty[ref.Cell]
+	m.mu.Unlock()
+	if empty {
+		return version, CellRecord{State: Empty}, nil
+	}
+	record, version, err := m.readCell(ctx, ref)
+	return version, record, err
+}
+
+// compareCell says whether a cell that is written already holds this very value.
+func compareCell(cell plan.CellName, there CellRecord, value json.RawMessage) error {
+	switch {
+	case there.State == Failed:
+		return fmt.Errorf("publish: %w", &FailedCellError{cell, there.Cause})
+	case sameValue(there.Value, value):
+		return nil
+	default:
+		return fmt.Errorf("publish %s: %w", cell, ErrOtherValue)
+	}
+}

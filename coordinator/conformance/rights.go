@@ -1,0 +1,189 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+func isVersion(err error) bool { return errors.Is(err, coordinator.ErrVersion) }
+
+func rightsReadWrite(b *bench) {
+	b.create(
+		node(b.at("cell"), "0", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayWrite), grant(bob, coordinator.MayRead)),
+		node(b.at("both"), "0", grant(alice, coordinator.MayRead), grant(alice, coordinator.MayWrite), grant(bob, 0), grant(operator, coordinator.MayAll)))
+	a, r, nobody := b.open(alice), b.open(bob), b.open()
+	_, err := a.Read(b.ctx, b.at("cell"))
+	b.failsAt(err, coordinator.ErrRefused, b.at("cell")) // WRITE is not READ
+	b.set(a, b.at("cell"), "1")
+	b.holds(r, b.at("cell"), "1", 1)
+	b.failsAt(r.Commit(b.ctx, write(b.at("cell"), 1, "x")), coordinator.ErrRefused, b.at("cell"))
+	b.ok(r.Commit(b.ctx, check(b.at("cell"), 1)))
+	b.failsAt(a.Commit(b.ctx, check(b.at("cell"), 1)), coordinator.ErrRefused, b.at("cell")) // a check reads
+	// One part that is refused refuses all.
+	b.failsAt(a.Commit(b.ctx, write(b.at("cell"), 1, "x"), write(b.root, 0, "x")), coordinator.ErrRefused, b.root)
+	b.holds(r, b.at("cell"), "1", 1)
+	b.set(a, b.at("both"), "1")
+	b.holds(a, b.at("both"), "1", 1)
+	_, err = r.Read(b.ctx, b.at("both"))
+	b.failsAt(err, coordinator.ErrRefused, b.at("both"))
+	for _, s := range []coordinator.Store{nobody, a} {
+		_, err = s.Read(b.ctx, b.root)
+		b.failsAt(err, coordinator.ErrRefused, b.root)
+		_, err = s.Children(b.ctx, b.root)
+		b.failsAt(err, coordinator.ErrRefused, b.root)
+		b.failsAt(s.Commit(b.ctx, write(b.root, coordinator.AnyVersion, "x")), coordinator.ErrRefused, b.root)
+	}
+	// Existence and version are no secrets.
+	version, exists, err := nobody.Stat(b.ctx, b.at("cell"))
+	b.ok(err)
+	if !exists || version != 1 {
+		b.Fatalf("without rights stat says %v, version %d", exists, version)
+	}
+	if b.exists(nobody, b.at("none")) {
+		b.Fatal("a node that is not there exists for who has no rights")
+	}
+}
+
+func rightsParent(b *bench) {
+	b.create(
+		node(b.at("agent"), "", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayCreateChildren)),
+		node(b.at("bin"), "", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayCreateChildren|coordinator.MayDeleteChildren|coordinator.MayRead)))
+	a, r := b.open(alice), b.open(bob)
+	b.ok(a.Create(b.ctx, []coordinator.NewNode{node(b.at("agent/mine"), "x")}))
+	b.holds(a, b.at("agent/mine"), "x", 0) // without grants it is its creator's
+	_, err := b.operator.Read(b.ctx, b.at("agent/mine"))
+	b.failsAt(err, coordinator.ErrRefused, b.at("agent/mine"))
+	b.failsAt(r.Create(b.ctx, []coordinator.NewNode{node(b.at("agent/his"), "x")}), coordinator.ErrRefused, b.at("agent/his"))
+	b.failsAt(a.Create(b.ctx, []coordinator.NewNode{node(b.at("hers"), "x")}), coordinator.ErrRefused, b.at("hers"))
+	// All rights on a node do not allow to delete it.
+	b.failsAt(a.DeleteTree(b.ctx, b.at("agent/mine")), coordinator.ErrRefused, b.at("agent/mine"))
+	b.ok(b.operator.DeleteTree(b.ctx, b.at("agent/mine")))
+	b.ok(a.Create(b.ctx, []coordinator.NewNode{node(b.at("bin/mine"), "x")}))
+	b.ok(a.DeleteTree(b.ctx, b.at("bin/mine")))
+	ctx, cancel := context.WithCancel(b.ctx)
+	defer cancel()
+	b.failsAt(r.Announce(ctx, b.at("agent/presence"), nil), coordinator.ErrRefused, b.at("agent/presence"))
+	b.failsAt(r.Announce(ctx, b.at("none/presence"), nil), coordinator.ErrNotFound, b.at("none/presence"))
+}
+
+func rightsAuthenticate(b *bench) {
+	b.create(node(b.at("cell"), "x", grant(bob, coordinator.MayRead)))
+	s := b.open(alice)
+	_, err := s.Read(b.ctx, b.at("cell"))
+	b.failsAt(err, coordinator.ErrRefused, b.at("cell"))
+	b.ok(s.Authenticate(b.ctx, bob))
+	b.holds(s, b.at("cell"), "x", 0)
+	// What it creates is still its first identity's.
+	b.create(node(b.at("dir"), "", grant(bob, coordinator.MayCreateChildren)))
+	b.ok(s.Create(b.ctx, []coordinator.NewNode{node(b.at("dir/mine"), "x")}))
+	b.holds(b.open(alice), b.at("dir/mine"), "x", 0)
+	_, err = b.open(bob).Read(b.ctx, b.at("dir/mine"))
+	b.failsAt(err, coordinator.ErrRefused, b.at("dir/mine"))
+}
+
+func rightsWrongPassword(b *bench) {
+	b.create(node(b.at("cell"), "x", grant(alice, coordinator.MayAll)))
+	s := b.open(coordinator.Credential{User: alice.User, Password: "wrong"})
+	_, err := s.Read(b.ctx, b.at("cell"))
+	b.failsAt(err, coordinator.ErrRefused, b.at("cell"))
+	if !b.exists(s, b.at("cell")) {
+		b.Fatal("a wrong password hides the node")
+	}
+	// The right one helps, even after the wrong one.
+	b.ok(s.Authenticate(b.ctx, alice))
+	b.holds(s, b.at("cell"), "x", 0)
+}
+
+// rightsColon is about names with the character that ZooKeeper ends a user at.
+func rightsColon(b *bench) {
+	one := coordinator.Credential{User: "server-a:b", Password: "x"}
+	two := coordinator.Credential{User: "server-a", Password: "y"}
+	three := coordinator.Credential{User: "server-a:c", Password: "x"}
+	b.create(node(b.at("cell"), "x", grant(one, coordinator.MayRead)))
+	b.holds(b.open(one), b.at("cell"), "x", 0)
+	for _, other := range []coordinator.Credential{two, three} {
+		_, err := b.open(other).Read(b.ctx, b.at("cell"))
+		b.failsAt(err, coordinator.ErrRefused, b.at("cell"))
+	}
+}
+
+func announce(b *bench) {
+	b.create(node(b.at("agent"), "", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayCreateChildren)))
+	a := b.open(alice)
+	ctx, cancel := context.WithCancel(b.ctx)
+	defer cancel()
+	watcher := b.open(bob)
+	tokens, err := watcher.Watch(b.ctx, b.at("agent/presence"))
+	b.ok(err)
+	b.token(tokens)
+	b.ok(a.Announce(ctx, b.at("agent/presence"), []byte("here")))
+	b.until(tokens, func() bool { return b.exists(watcher, b.at("agent/presence")) })
+	b.holds(a, b.at("agent/presence"), "here", 0)
+	// It has no children.
+	if a.Create(b.ctx, []coordinator.NewNode{node(b.at("agent/presence/child"), "")}) == nil {
+		b.Fatal("an ephemeral node has a child")
+	}
+	// Its end is seen, though its keeper may not delete it.
+	b.ok(b.operator.DeleteTree(b.ctx, b.at("agent/presence")))
+	b.eventually("made again", func() bool { return b.exists(watcher, b.at("agent/presence")) })
+	a.Close()
+	b.until(tokens, func() bool { return !b.exists(watcher, b.at("agent/presence")) })
+}
+
+// announceOver is an agent's new process while the old one's session still stands.
+func announceOver(b *bench) {
+	b.create(node(b.at("agent"), "", grant(operator, coordinator.MayAll),
+		grant(alice, coordinator.MayCreateChildren|coordinator.MayDeleteChildren)))
+	first, second := b.open(alice), b.open(alice)
+	path := b.at("agent/presence")
+	ctx1, cancel1 := context.WithCancel(b.ctx)
+	defer cancel1()
+	b.ok(first.Announce(ctx1, path, []byte("first")))
+	ctx2, cancel2 := context.WithCancel(b.ctx)
+	defer cancel2()
+	b.ok(second.Announce(ctx2, path, []byte("second")))
+	b.holds(second, path, "second", 0)
+	// The one that was replaced comes back when the other has gone, and not before.
+	time.Sleep(50 * time.Millisecond)
+	b.holds(second, path, "second", 0)
+	cancel2()
+	b.eventually("the first is back", func() bool {
+		n, err := first.Read(b.ctx, path)
+		return err == nil && string(n.Data) == "first"
+	})
+	cancel1()
+	b.eventually("the node is gone", func() bool { return !b.exists(first, path) })
+	// A node that is not ephemeral is nobody's to replace.
+	b.create(node(b.at("agent/solid"), ""))
+	b.failsAt(first.Announce(b.ctx, b.at("agent/solid"), nil), coordinator.ErrExists, b.at("agent/solid"))
+}
+
+// announceAgain takes the parent away too.
+func announceAgain(b *bench) {
+	b.create(node(b.at("agent"), ""))
+	ctx, cancel := context.WithCancel(b.ctx)
+	defer cancel()
+	b.ok(b.operator.Announce(ctx, b.at("agent/presence"), nil))
+	other := b.open(operator)
+	b.ok(other.DeleteTree(b.ctx, b.at("agent/presence")))
+	b.eventually("made again", func() bool { return b.exists(other, b.at("agent/presence")) })
+	b.ok(other.DeleteTree(b.ctx, b.at("agent")))
+	b.ok(other.Create(b.ctx, []coordinator.NewNode{node(b.at("agent"), "")}))
+	b.eventually("made again below a new parent", func() bool { return b.exists(other, b.at("agent/presence")) })
+	cancel()
+	b.eventually("withdrawn", func() bool { return !b.exists(other, b.at("agent/presence")) })
+}
+
+func announceClose(b *bench) {
+	b.create(node(b.at("agent"), ""))
+	s := b.open(operator)
+	b.ok(s.Announce(b.ctx, b.at("agent/presence"), nil))
+	if !b.exists(b.operator, b.at("agent/presence")) {
+		b.Fatal("it did not stand when Announce returned")
+	}
+	b.ok(s.Close())
+	b.eventually("gone with its session", func() bool { return !b.exists(b.operator, b.at("agent/presence")) })
+}

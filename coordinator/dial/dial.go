@@ -1,0 +1,55 @@
+// Package dial opens the coordinator that a URL names. A back end is one line in
+// backEnds.
+package dial
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/zookeeper"
+)
+
+// backEnd opens the URLs of one scheme.
+type backEnd struct {
+	scheme string
+	form   string // of a URL, for people
+	open   func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error)
+}
+
+// backEnds are the known ones.
+var backEnds = []backEnd{
+	{"zk", "zk://HOST:PORT[,HOST:PORT…]/ROOT", zookeeper.Open},
+	{"zk+tls", "", zookeeper.Open}, // says that it cannot yet
+	{"unix", "unix:///PATH", openSocket},
+}
+
+// Open starts a session with the coordinator at a URL under some identities. It
+// tries until the context ends.
+func Open(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+	scheme, _, _ := strings.Cut(url, "://")
+	var forms []string
+	for _, b := range backEnds {
+		if b.scheme == scheme {
+			return b.open(ctx, url, creds...)
+		}
+		if b.form != "" {
+			forms = append(forms, b.form)
+		}
+	}
+	return nil, fmt.Errorf("%q names no coordinator that hotc knows: write %s", url, strings.Join(forms, " or "))
+}
+
+func openSocket(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+	path := strings.TrimPrefix(url, "unix://")
+	if !strings.HasPrefix(path, "/") {
+		return nil, fmt.Errorf("%s: a socket's URL is unix:// and an absolute path", url)
+	}
+	s, err := memory.Dial(ctx, path, creds...)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", url, err)
+	}
+	return s, nil
+}

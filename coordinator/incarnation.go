@@ -1,0 +1,248 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// ErrFenced says that another machine has taken over the server's name.
+var ErrFenced = errors.New("another machine has taken over this server's name")
+
+// errNotEnrolled is a mistake of the caller.
+var errNotEnrolled = errors.New("this agent writes before it has enrolled")
+
+// fence is the incarnation this agent has, and the version of its node: every
+// write checks it.
+type fence struct {
+	record  IncarnationRecord
+	version Version
+}
+
+// Enrol makes this machine the server (docs/coordination.md, "Incarnations"). It
+// comes after Plan and before every write. id is the random one in the agent's
+// journal, where enrolledBefore is noted after the first success. ErrFenced says
+// that a later machine of the same name is there.
+func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (IncarnationRecord, error) {
+	path := m.deployment.Server(m.server)
+	tried := 0 // the number we may have got without learning of it
+	for {
+		node, err := m.store.Read(ctx, path)
+		if err != nil {
+			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, gone(err))
+		}
+		there, err := decode[IncarnationRecord](path, node.Data)
+		if err != nil {
+			return IncarnationRecord{}, err
+		}
+		if there.Number > 0 && there.ID == id {
+			m.hold(fence{there, node.Version})
+			return there, m.sweep(ctx)
+		}
+		if enrolledBefore || tried > 0 && there.Number > tried {
+			return there, fenced(there)
+		}
+		next := IncarnationRecord{Number: there.Number + 1, ID: id, Instance: instance, Since: now.UTC()}
+		left, err := m.takeOver(ctx, node.Version, next)
+		switch {
+		case errors.Is(err, ErrVersion):
+			tried = next.Number
+		case err != nil:
+			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, gone(err))
+		case left:
+			return next, m.sweep(ctx)
+		default:
+			return next, nil
+		}
+	}
+}
+
+// takeOver commits the next incarnation together with the emptying of the
+// predecessor's cells. left says that not all of them fitted into one commit.
+func (m *Member) takeOver(ctx context.Context, version Version, next IncarnationRecord) (left bool, err error) {
+	var old []Op
+	if next.Number > 1 {
+		if old, err = m.leftovers(ctx, next.Number); err != nil {
+			return false, err
+		}
+	} else {
+		m.believeEmpty()
+	}
+	data, err := encode(next)
+	if err != nil {
+		return false, err
+	}
+	ops := []Op{{Path: m.deployment.Server(m.server), Version: version, Write: true, Data: data}}
+	ops, rest := m.fill(ops, old)
+	if err := m.store.Commit(ctx, ops...); err != nil {
+		return false, err
+	}
+	m.hold(fence{next, version + 1})
+	return len(rest) > 0, nil
+}
+
+// sweep empties what an earlier incarnation left in the server's cells: one
+// commit took over the name, but not all cells may have fitted into it.
+func (m *Member) sweep(ctx context.Context) error {
+	for {
+		f, err := m.enrolled()
+		if err != nil {
+			return err
+		}
+		old, err := m.leftovers(ctx, f.record.Number)
+		if err != nil {
+			return fmt.Errorf("empty the cells of server %s: %w", m.server, gone(err))
+		}
+		if len(old) == 0 {
+			return nil
+		}
+		ops, _ := m.fill([]Op{m.check(f)}, old)
+		if err := m.store.Commit(ctx, ops...); err != nil && !errors.Is(err, ErrVersion) {
+			return fmt.Errorf("empty the cells of server %s: %w", m.server, gone(err))
+		}
+		m.forgetAll()
+		if err := m.checkFence(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// leftovers are the writes that empty the cells which an incarnation before
+// number has filled. Cells that are empty are noted as such.
+func (m *Member) leftovers(ctx context.Context, number int) ([]Op, error) {
+	m.mu.Lock()
+	cells := slices.Sorted(maps.Keys(m.own))
+	m.mu.Unlock()
+	data, err := encode(CellRecord{State: Empty, Incarnation: number})
+	if err != nil {
+		return nil, err
+	}
+	old := make([]*Op, len(cells))
+	err = each(ctx, len(cells), func(ctx context.Context, i int) error {
+		ref := plan.CellRef{Cell: cells[i], Server: m.server}
+		record, version, err := m.readCell(ctx, ref)
+		switch {
+		case err != nil:
+			return err
+		case record.State == Empty:
+			m.noteEmpty(cells[i], version)
+		case record.Incarnation < number:
+			old[i] = &Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
+		}
+		return nil
+	})
+	var ops []Op
+	for _, op := range old {
+		if op != nil {
+			ops = append(ops, *op)
+		}
+	}
+	return ops, err
+}
+
+// fill puts as many operations into a commit as the coordinator takes in one
+// request; one more than a single check or write always fits.
+func (m *Member) fill(ops, more []Op) (filled, rest []Op) {
+	size, base := 0, len(ops)
+	for _, op := range ops {
+		size += opSize(op)
+	}
+	for i, op := range more {
+		if size += opSize(op); size > m.limit() && (i > 0 || base > 1) {
+			return ops, more[i:]
+		}
+		ops = append(ops, op)
+	}
+	return ops, nil
+}
+
+// limit is how many bytes of values go into one cell or commit: a node's size
+// less what the record and the request say besides.
+func (m *Member) limit() int { return m.store.MaxValue() - 16<<10 }
+
+// opSize is what an operation takes in a request, names and lengths included.
+func opSize(op Op) int { return len(op.Path) + len(op.Data) + 128 }
+
+func (m *Member) hold(f fence) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fence = &f
+}
+
+func (m *Member) enrolled() (fence, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fence == nil {
+		return fence{}, errNotEnrolled
+	}
+	return *m.fence, nil
+}
+
+// check is the operation that fails a commit of a fenced agent.
+func (m *Member) check(f fence) Op {
+	return Op{Path: m.deployment.Server(m.server), Version: f.version}
+}
+
+// checkFence is called when a commit failed over a version: either a cell was
+// written meanwhile, perhaps by this agent's own commit whose answer was lost, or
+// the agent is fenced.
+func (m *Member) checkFence(ctx context.Context) error {
+	f, err := m.enrolled()
+	if err != nil {
+		return err
+	}
+	path := m.deployment.Server(m.server)
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		return fmt.Errorf("read the incarnation of server %s: %w", m.server, gone(err))
+	}
+	there, err := decode[IncarnationRecord](path, node.Data)
+	if err != nil {
+		return err
+	}
+	if there.ID != f.record.ID {
+		return fenced(there)
+	}
+	m.hold(fence{there, node.Version})
+	return nil
+}
+
+func fenced(by IncarnationRecord) error {
+	return fmt.Errorf("%w: instance %s, since %s", ErrFenced, by.Instance, by.Since.UTC().Format(time.RFC3339))
+}
+
+func (m *Member) noteEmpty(cell plan.CellName, version Version) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.empty[cell] = version
+}
+
+// believeEmpty notes all own cells as never written. Where that is wrong, the
+// first write fails over the version and looks again.
+func (m *Member) believeEmpty() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for cell := range m.own {
+		m.empty[cell] = 0
+	}
+}
+
+// forget drops what is believed about some of the server's own cells.
+func (m *Member) forget(cells ...plan.CellName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, cell := range cells {
+		delete(m.empty, cell)
+	}
+}
+
+func (m *Member) forgetAll() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.empty)
+}

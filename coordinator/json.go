@@ -1,0 +1,88 @@
+package coordinator
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// encode writes a record as JSON, with every character of a value as it is:
+// the standard Marshal would escape <, > and &, and a value near the limit would
+// grow over it.
+func encode(record any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(record); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// decode reads a record; an empty node is a zero record.
+func decode[T any](path Path, data []byte) (T, error) {
+	var record T
+	if len(data) == 0 {
+		return record, nil
+	}
+	if err := json.Unmarshal(data, &record); err != nil {
+		return record, fmt.Errorf("the node %s holds no %T: %w", path, record, err)
+	}
+	return record, nil
+}
+
+// sameValue says whether two JSON texts are one value: the order of keys, white
+// space and escapes do not count. Numbers are the same when their digits are:
+// 1 and 1.0 differ to the tools that read them.
+func sameValue(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	x, errX := decodeExact(a)
+	y, errY := decodeExact(b)
+	return errX == nil && errY == nil && equal(x, y)
+}
+
+func decodeExact(text json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("more than one JSON value")
+	}
+	return v, nil
+}
+
+func equal(x, y any) bool {
+	switch x := x.(type) {
+	case map[string]any:
+		y, ok := y.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for k, v := range x {
+			w, ok := y[k]
+			if !ok || !equal(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, ok := y.([]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !equal(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	default:
+		return x == y
+	}
+}

@@ -1,0 +1,100 @@
+package coordinator
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// namedReaders is how many readers an access list names one by one. A list of
+// 1,000 costs ZooKeeper 30 ms and fills its requests: above this number the
+// readers get an identity together.
+const namedReaders = 8
+
+// keyring knows the identities of a deployment, each computed once, and which
+// servers are in which readers' set.
+type keyring struct {
+	secret     Secret
+	deployment Deployment
+	operator   Grant
+	servers    map[plan.ServerPath]Credential
+	sets       map[string]Credential
+	members    map[plan.ServerPath]map[string]string // passwords by set
+}
+
+func newKeyring(secret Secret, d Deployment) *keyring {
+	return &keyring{
+		secret:     secret,
+		deployment: d,
+		operator:   Grant{To: secret.Operator(d), May: MayAll},
+		servers:    map[plan.ServerPath]Credential{},
+		sets:       map[string]Credential{},
+		members:    map[plan.ServerPath]map[string]string{},
+	}
+}
+
+func (k *keyring) server(s plan.ServerPath, may Rights) Grant {
+	c, known := k.servers[s]
+	if !known {
+		c = ServerCredential(s, k.secret.ServerToken(k.deployment, s))
+		k.servers[s] = c
+	}
+	return Grant{To: c, May: may}
+}
+
+// own are the rights on a node of a server's own.
+func (k *keyring) own(s plan.ServerPath, may Rights) []Grant {
+	return []Grant{k.operator, k.server(s, may)}
+}
+
+// cell are the rights on a cell: its writer's, and those of its readers.
+func (k *keyring) cell(c plan.Cell) []Grant {
+	others := slices.DeleteFunc(slices.Clone(c.Readers), func(r plan.ServerPath) bool { return r == c.Server })
+	return append(k.own(c.Server, MayRead|MayWrite), k.readers(others)...)
+}
+
+// readers gives servers the right to read, one by one or as a set.
+func (k *keyring) readers(servers []plan.ServerPath) []Grant {
+	servers = slices.Compact(slices.Sorted(slices.Values(servers)))
+	if len(servers) <= namedReaders {
+		grants := make([]Grant, 0, len(servers))
+		for _, s := range servers {
+			grants = append(grants, k.server(s, MayRead))
+		}
+		return grants
+	}
+	id := readerSetID(servers)
+	set, known := k.sets[id]
+	if !known {
+		set = k.secret.ReaderSet(k.deployment, id)
+		k.sets[id] = set
+		for _, s := range servers {
+			if k.members[s] == nil {
+				k.members[s] = map[string]string{}
+			}
+			k.members[s][id] = set.Password
+		}
+	}
+	return []Grant{{To: set, May: MayRead}}
+}
+
+// readerSetID names a set of servers, which are sorted (docs/coordination.md, "Tokens").
+func readerSetID(sorted []plan.ServerPath) string {
+	var text strings.Builder
+	for i, s := range sorted {
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		text.WriteString(string(s))
+	}
+	sum := sha256.Sum256([]byte(text.String()))
+	return hex.EncodeToString(sum[:16])
+}
+
+// readerSet is the identity of a readers' set as its members have it.
+func readerSet(id, password string) Credential {
+	return Credential{User: "readers-" + id, Password: password}
+}

@@ -1,0 +1,129 @@
+package coordinator
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// MaxFiles is how many bytes of files the coordinator carries for a deployment.
+const MaxFiles = 16 << 20
+
+// layout is every node of a deployment but `ready`, parents before children,
+// with the rights that follow from the plan (docs/coordination.md, "Paths").
+func layout(d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, record DeploymentRecord) ([]NewNode, error) {
+	k := newKeyring(secret, d)
+	operator := []Grant{k.operator}
+	root, err := encode(record)
+	if err != nil {
+		return nil, err
+	}
+	nodes := []NewNode{{Path: d.Root(), Data: root, Grants: operator}}
+	nodes = append(nodes, inParts(d.Plan(), planJSON, operator)...)
+	nodes = append(nodes, NewNode{Path: d.Files(), Grants: operator})
+	fileNodes, err := layFiles(d, k, p, files)
+	if err != nil {
+		return nil, err
+	}
+	nodes = append(nodes, fileNodes...)
+	cells, err := layCells(d, k, p)
+	if err != nil {
+		return nil, err
+	}
+	nodes = append(nodes, NewNode{Path: d.Servers(), Grants: operator})
+	for i := range p.Servers {
+		serverNodes, err := layServer(d, k, &p.Servers[i])
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(append(nodes, serverNodes...), cells[p.Servers[i].Path]...)
+	}
+	return nodes, nil
+}
+
+// layFiles makes the files' nodes, each readable by the servers whose roles use it.
+func layFiles(d Deployment, k *keyring, p *plan.Plan, files Files) ([]NewNode, error) {
+	users := map[string][]plan.ServerPath{}
+	for _, s := range p.Servers {
+		for _, r := range s.Roles {
+			for _, digest := range r.Files {
+				users[digest] = append(users[digest], s.Path)
+			}
+		}
+	}
+	var nodes []NewNode
+	total := 0
+	for _, f := range p.Files {
+		content, err := files(f.Digest)
+		if err != nil {
+			return nil, fmt.Errorf("read the file %s of the plan: %w", f.Name, err)
+		}
+		if !hasDigest(content, f.Digest) {
+			return nil, fmt.Errorf("the file %s is not what was compiled: its sha256 is not %s", f.Name, f.Digest)
+		}
+		if total += len(content); total > MaxFiles {
+			return nil, fmt.Errorf("the files have more than %d bytes together: %w", MaxFiles, ErrTooLarge)
+		}
+		grants := append([]Grant{k.operator}, k.readers(users[f.Digest])...)
+		nodes = append(nodes, inParts(d.File(f.Digest), content, grants)...)
+		delete(users, f.Digest)
+	}
+	if missing := slices.Sorted(maps.Keys(users)); len(missing) > 0 {
+		return nil, fmt.Errorf("the plan lists no file %s, which a role of %s uses", missing[0], users[missing[0]][0])
+	}
+	return nodes, nil
+}
+
+// layCells makes the cells' nodes by the server that writes them.
+func layCells(d Deployment, k *keyring, p *plan.Plan) (map[plan.ServerPath][]NewNode, error) {
+	known := map[plan.ServerPath]bool{}
+	for _, s := range p.Servers {
+		known[s.Path] = true
+	}
+	empty, err := encode(CellRecord{State: Empty})
+	if err != nil {
+		return nil, err
+	}
+	cells := map[plan.ServerPath][]NewNode{}
+	for _, c := range p.Cells {
+		for _, s := range append([]plan.ServerPath{c.Server}, c.Readers...) {
+			if !known[s] {
+				return nil, fmt.Errorf("the plan has no server %s, which the cell %s names", s, c.Name)
+			}
+		}
+		path := d.Cell(plan.CellRef{Cell: c.Name, Server: c.Server})
+		cells[c.Server] = append(cells[c.Server], NewNode{Path: path, Data: empty, Grants: k.cell(c)})
+	}
+	return cells, nil
+}
+
+// layServer makes a server's own nodes; its readers' sets must be known by now.
+func layServer(d Deployment, k *keyring, s *plan.Server) ([]NewNode, error) {
+	slice, errSlice := encode(s)
+	keys, errKeys := encode(KeysRecord{Sets: k.members[s.Path]})
+	nobody, errNobody := encode(IncarnationRecord{})
+	if err := errors.Join(errSlice, errKeys, errNobody); err != nil {
+		return nil, fmt.Errorf("write down the server %s: %w", s.Path, err)
+	}
+	reads, writes := k.own(s.Path, MayRead), k.own(s.Path, MayRead|MayWrite)
+	nodes := []NewNode{{Path: d.Server(s.Path), Data: nobody, Grants: writes}}
+	nodes = append(nodes, inParts(d.ServerPlan(s.Path), slice, reads)...)
+	nodes = append(nodes, inParts(d.Keys(s.Path), keys, reads)...)
+	nodes = append(nodes,
+		NewNode{Path: d.State(s.Path), Data: []byte("{}"), Grants: writes},
+		NewNode{Path: d.Agent(s.Path), Grants: k.own(s.Path, MayCreateChildren|MayDeleteChildren)})
+	for _, r := range s.Roles {
+		nodes = append(nodes, NewNode{Path: d.Log(s.Path, r.Name), Grants: writes})
+	}
+	return append(nodes, NewNode{Path: d.Cells(s.Path), Grants: []Grant{k.operator}}), nil
+}
+
+func hasDigest(content []byte, digest string) bool {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:]) == digest
+}

@@ -1,0 +1,197 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// What an agent decides on.
+var (
+	// ErrNotInPlan says that the deployment stands and has no such server or cell,
+	// or none that this server may use.
+	ErrNotInPlan = errors.New("not in the plan")
+	// ErrDestroyed says that the deployment is being taken away.
+	ErrDestroyed = errors.New("the deployment has been destroyed")
+)
+
+// Member is a server's agent in its deployment. Its methods may be called at the
+// same time. In the life of an agent they come in this order: AwaitDeployment,
+// Plan, Enrol, Announce, and then reads, writes and reports as the roles go.
+type Member struct {
+	store      Store
+	deployment Deployment
+	server     plan.ServerPath
+
+	mu     sync.Mutex
+	places map[plan.CellName]plan.ServerPath // who writes the cells this server may read
+	own    map[plan.CellName]bool            // the cells this server writes
+	empty  map[plan.CellName]Version         // those of them that are believed to be empty
+	fence  *fence
+
+	reporting sync.Mutex
+}
+
+// Join makes a server a member of a deployment. The store was opened with the
+// server's own credential (ServerCredential).
+func Join(s Store, d Deployment, server plan.ServerPath) *Member {
+	return &Member{
+		store: s, deployment: d, server: server,
+		places: map[plan.CellName]plan.ServerPath{},
+		own:    map[plan.CellName]bool{},
+		empty:  map[plan.CellName]Version{},
+	}
+}
+
+// AwaitDeployment waits until the deployment is applied. It calls waiting, when
+// there is something to wait for, with what that is. ErrNotInPlan says that the
+// deployment has no such server, ErrRefused that the server's token is not its.
+func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	changes, err := m.store.Watch(ctx, m.deployment.Ready())
+	if err != nil {
+		return fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
+	}
+	said := ""
+	for range changes {
+		why, err := m.whyNotReady(ctx)
+		if err != nil || why == "" {
+			return err
+		}
+		if why != said && waiting != nil {
+			waiting(why)
+		}
+		said = why
+	}
+	return fmt.Errorf("wait for the deployment %s: %w", m.deployment, context.Cause(ctx))
+}
+
+// whyNotReady is "" when the deployment stands and lets this server in.
+func (m *Member) whyNotReady(ctx context.Context) (string, error) {
+	for _, n := range []struct {
+		path Path
+		why  string
+	}{
+		{m.deployment.Root(), "the deployment %s is not applied yet"},
+		{m.deployment.Ready(), "the deployment %s is being applied"},
+	} {
+		_, exists, err := m.store.Stat(ctx, n.path)
+		if err != nil {
+			return "", fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
+		}
+		if !exists {
+			return fmt.Sprintf(n.why, m.deployment), nil
+		}
+	}
+	switch _, err := m.store.Read(ctx, m.deployment.ServerPlan(m.server)); {
+	case errors.Is(err, ErrNotFound):
+		return "", fmt.Errorf("server %s of deployment %s: %w", m.server, m.deployment, ErrNotInPlan)
+	case errors.Is(err, ErrRefused):
+		return "", fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, err)
+	case err != nil:
+		return "", fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
+	}
+	return "", nil
+}
+
+// Plan reads the server's part of the plan, and gives the session the identities
+// of the readers' sets that the server is in.
+func (m *Member) Plan(ctx context.Context) (*plan.Server, error) {
+	text, err := readParts(ctx, m.store, m.deployment.ServerPlan(m.server))
+	if err != nil {
+		return nil, fmt.Errorf("read the plan of server %s: %w", m.server, err)
+	}
+	var s plan.Server
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, fmt.Errorf("read the plan of server %s: %w", m.server, err)
+	}
+	if err := m.joinSets(ctx); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range s.Reads {
+		m.places[r.Cell] = r.Server
+	}
+	for _, c := range s.Writes {
+		m.places[c] = m.server
+		m.own[c] = true
+	}
+	return &s, nil
+}
+
+func (m *Member) joinSets(ctx context.Context) error {
+	path := m.deployment.Keys(m.server)
+	text, err := readParts(ctx, m.store, path)
+	if err != nil {
+		return fmt.Errorf("read the keys of server %s: %w", m.server, err)
+	}
+	keys, err := decode[KeysRecord](path, text)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(keys.Sets)) {
+		if err := m.store.Authenticate(ctx, readerSet(id, keys.Sets[id])); err != nil {
+			return fmt.Errorf("use the keys of server %s: %w", m.server, err)
+		}
+	}
+	return nil
+}
+
+// File reads a file of the server's roles and checks its digest.
+func (m *Member) File(ctx context.Context, digest string) ([]byte, error) {
+	content, err := readParts(ctx, m.store, m.deployment.File(digest))
+	if err != nil {
+		return nil, fmt.Errorf("read the file %s: %w", digest, err)
+	}
+	if !hasDigest(content, digest) {
+		return nil, fmt.Errorf("the file %s arrived with another content: its sha256 differs", digest)
+	}
+	return content, nil
+}
+
+// place is where a cell of the plan lies.
+func (m *Member) place(cell plan.CellName) (plan.CellRef, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	server, known := m.places[cell]
+	if !known {
+		return plan.CellRef{}, fmt.Errorf("%s: %w", cell, ErrNotInPlan)
+	}
+	return plan.CellRef{Cell: cell, Server: server}, nil
+}
+
+// Cell reads a cell as it is now.
+func (m *Member) Cell(ctx context.Context, cell plan.CellName) (CellRecord, error) {
+	ref, err := m.place(cell)
+	if err != nil {
+		return CellRecord{}, err
+	}
+	record, _, err := m.readCell(ctx, ref)
+	return record, err
+}
+
+func (m *Member) readCell(ctx context.Context, ref plan.CellRef) (CellRecord, Version, error) {
+	path := m.deployment.Cell(ref)
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		return CellRecord{}, 0, fmt.Errorf("read %s: %w", ref.Cell, gone(err))
+	}
+	record, err := decode[CellRecord](path, node.Data)
+	return record, node.Version, err
+}
+
+// gone says what it means that a node of the plan is missing.
+func gone(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("%w: %w", ErrDestroyed, err)
+	}
+	return err
+}

@@ -1,0 +1,220 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// session is one session with a tree.
+type session struct {
+	tree *Tree
+
+	// alive ends at Close; end ends it.
+	alive context.Context
+	end   context.CancelFunc
+	// running are the goroutines that Close waits for.
+	running sync.WaitGroup
+
+	// The identities are guarded by the tree's mutex.
+	identities map[identity]struct{}
+	first      identity // what nodes without grants belong to
+}
+
+// Open starts a session under some identities.
+func (t *Tree) Open(creds ...coordinator.Credential) coordinator.Store {
+	alive, end := context.WithCancel(context.Background())
+	s := &session{tree: t, alive: alive, end: end, identities: map[identity]struct{}{anyone: {}}, first: anyone}
+	for _, c := range creds {
+		s.identify(c)
+	}
+	return s
+}
+
+func (s *session) identify(c coordinator.Credential) {
+	id := identify(c)
+	s.identities[id] = struct{}{}
+	if s.first == anyone {
+		s.first = id
+	}
+}
+
+// enter locks the tree for an operation that may still begin.
+func (s *session) enter(ctx context.Context, path coordinator.Path) (leave func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := check(path); err != nil {
+		return nil, err
+	}
+	s.tree.mu.Lock()
+	if s.alive.Err() != nil {
+		s.tree.mu.Unlock()
+		return nil, coordinator.ErrClosed
+	}
+	return s.tree.mu.Unlock, nil
+}
+
+// may reports whether one of the session's identities has a right.
+func (s *session) may(n *node, right coordinator.Rights) bool {
+	for id := range s.identities {
+		if n.may[id]&right != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// node finds a node on which the session has a right.
+func (s *session) node(path coordinator.Path, right coordinator.Rights) (*node, error) {
+	n := s.tree.find(path)
+	if n == nil {
+		return nil, coordinator.ErrNotFound
+	}
+	if !s.may(n, right) {
+		return nil, coordinator.ErrRefused
+	}
+	return n, nil
+}
+
+func fail(op string, path coordinator.Path, err error) error {
+	return &coordinator.PathError{Op: op, Path: path, Err: err}
+}
+
+// Create implements coordinator.Store.
+func (s *session) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+	for _, n := range nodes {
+		if len(n.Data) > MaxValue {
+			return fail("create", n.Path, tooLarge(len(n.Data)))
+		}
+	}
+	sorted := slices.Clone(nodes)
+	slices.SortStableFunc(sorted, func(a, b coordinator.NewNode) int {
+		return cmp.Compare(depth(a.Path), depth(b.Path))
+	})
+	for _, n := range sorted {
+		if err := s.create(ctx, n); err != nil {
+			return fail("create", n.Path, err)
+		}
+	}
+	return nil
+}
+
+func (s *session) create(ctx context.Context, n coordinator.NewNode) error {
+	leave, err := s.enter(ctx, n.Path)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := s.mayCreate(n.Path); err != nil {
+		return err
+	}
+	if there := s.tree.find(n.Path); there != nil {
+		switch {
+		case !s.may(there, coordinator.MayRead):
+			return coordinator.ErrRefused
+		case !bytes.Equal(there.data, n.Data):
+			return coordinator.ErrExists
+		}
+		return nil
+	}
+	s.tree.add(n.Path, s.newNode(n.Data, n.Grants))
+	return nil
+}
+
+// mayCreate reports why a node may not be created, if so.
+func (s *session) mayCreate(path coordinator.Path) error {
+	if path == "" {
+		return errRoot
+	}
+	above, _ := split(path)
+	parent, err := s.node(above, coordinator.MayCreateChildren)
+	if err != nil {
+		return err
+	}
+	if parent.owner != nil {
+		return errEphemeralParent
+	}
+	return nil
+}
+
+func (s *session) newNode(data []byte, grants []coordinator.Grant) *node {
+	may := map[identity]coordinator.Rights{}
+	for _, g := range grants {
+		may[identify(g.To)] |= g.May
+	}
+	if len(grants) == 0 {
+		may[s.first] = coordinator.MayAll
+	}
+	return &node{data: bytes.Clone(data), may: may, children: map[string]struct{}{}}
+}
+
+// Read implements coordinator.Store.
+func (s *session) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+	leave, err := s.enter(ctx, path)
+	if err != nil {
+		return coordinator.Node{}, fail("read", path, err)
+	}
+	defer leave()
+	n, err := s.node(path, coordinator.MayRead)
+	if err != nil {
+		return coordinator.Node{}, fail("read", path, err)
+	}
+	return coordinator.Node{Data: bytes.Clone(n.data), Version: n.version}, nil
+}
+
+// Stat implements coordinator.Store.
+func (s *session) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
+	leave, err := s.enter(ctx, path)
+	if err != nil {
+		return 0, false, fail("stat", path, err)
+	}
+	defer leave()
+	n := s.tree.find(path)
+	if n == nil {
+		return 0, false, nil
+	}
+	return n.version, true, nil
+}
+
+// Children implements coordinator.Store.
+func (s *session) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
+	leave, err := s.enter(ctx, path)
+	if err != nil {
+		return nil, fail("list", path, err)
+	}
+	defer leave()
+	n, err := s.node(path, coordinator.MayRead)
+	if err != nil {
+		return nil, fail("list", path, err)
+	}
+	return slices.Sorted(maps.Keys(n.children)), nil
+}
+
+// Authenticate implements coordinator.Store.
+func (s *session) Authenticate(ctx context.Context, c coordinator.Credential) error {
+	leave, err := s.enter(ctx, "")
+	if err != nil {
+		return fail("authenticate", "", err)
+	}
+	defer leave()
+	s.identify(c)
+	return nil
+}
+
+// MaxValue implements coordinator.Store.
+func (s *session) MaxValue() int { return MaxValue }
+
+// Close implements coordinator.Store.
+func (s *session) Close() error {
+	s.tree.mu.Lock()
+	s.end()
+	s.tree.mu.Unlock()
+	s.running.Wait()
+	return nil
+}

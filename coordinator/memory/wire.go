@@ -1,0 +1,145 @@
+package memory
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// The protocol of the socket: lines of JSON. A client sends requests with ids of
+// its choice; each gets one answer of the same id, in any order. After the answer
+// to a watch, a tree or an announcement its id stays in use until the client
+// cancels it or goes: a watch's tokens and a tree's paths come under it, as events.
+// What a connection announced goes with it.
+
+const (
+	// maxMessage bounds a line. A commit of MaxValue bytes takes 1.4 MiB in base64.
+	maxMessage = 8 << 20
+	// maxCreate is how much data a client puts in one request to create nodes.
+	maxCreate = 1 << 20
+	// maxStanding bounds what a connection watches and announces at a time.
+	maxStanding = 1 << 16
+)
+
+// operation is what a request asks for.
+type operation string
+
+const (
+	opAuthenticate operation = "authenticate"
+	opCreate       operation = "create"
+	opRead         operation = "read"
+	opStat         operation = "stat"
+	opChildren     operation = "children"
+	opCommit       operation = "commit"
+	opWatch        operation = "watch"
+	opWatchTree    operation = "watch tree"
+	opAnnounce     operation = "announce"
+	opDeleteTree   operation = "delete tree"
+	opCancel       operation = "cancel" // has no answer
+)
+
+type request struct {
+	ID         uint64                  `json:"id"`
+	Op         operation               `json:"op"`
+	Path       coordinator.Path        `json:"path,omitempty"`
+	Data       []byte                  `json:"data,omitempty"`
+	Nodes      []coordinator.NewNode   `json:"nodes,omitempty"`
+	Ops        []coordinator.Op        `json:"ops,omitempty"`
+	Credential *coordinator.Credential `json:"credential,omitempty"`
+}
+
+// response is an answer or, with Event, what came later.
+type response struct {
+	ID      uint64              `json:"id"`
+	Event   bool                `json:"event,omitempty"`
+	Path    coordinator.Path    `json:"path,omitempty"`
+	Data    []byte              `json:"data,omitempty"`
+	Version coordinator.Version `json:"version,omitempty"`
+	Exists  bool                `json:"exists,omitempty"`
+	Names   []string            `json:"names,omitempty"`
+	Error   *wireError          `json:"error,omitempty"`
+}
+
+// wireError is an error on its way.
+type wireError struct {
+	Kind string           `json:"kind"` // of kinds, or empty
+	Text string           `json:"text"`
+	Op   string           `json:"op,omitempty"`
+	Path coordinator.Path `json:"path,omitempty"`
+}
+
+// kinds are the errors that callers decide on.
+var kinds = []struct {
+	name string
+	err  error
+}{
+	{"not found", coordinator.ErrNotFound},
+	{"refused", coordinator.ErrRefused},
+	{"version", coordinator.ErrVersion},
+	{"exists", coordinator.ErrExists},
+	{"too large", coordinator.ErrTooLarge},
+	{"closed", coordinator.ErrClosed},
+}
+
+func toWire(err error) *wireError {
+	if err == nil {
+		return nil
+	}
+	w := &wireError{}
+	var at *coordinator.PathError
+	if errors.As(err, &at) {
+		w.Op, w.Path, err = at.Op, at.Path, at.Err
+	}
+	w.Text = err.Error()
+	for _, kind := range kinds {
+		if errors.Is(err, kind.err) {
+			w.Kind = kind.name
+		}
+	}
+	return w
+}
+
+// remoteError has the text of another process and means one of ours.
+type remoteError struct {
+	text string
+	kind error
+}
+
+func (e *remoteError) Error() string { return e.text }
+func (e *remoteError) Unwrap() error { return e.kind }
+
+func (w *wireError) error() error {
+	if w == nil {
+		return nil
+	}
+	e := &remoteError{text: w.Text}
+	for _, kind := range kinds {
+		if kind.name == w.Kind {
+			e.kind = kind.err
+		}
+	}
+	return fail(w.Op, w.Path, e)
+}
+
+// lines reads the messages of a connection.
+func lines(r io.Reader) *bufio.Scanner {
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(make([]byte, 0, 4<<10), maxMessage)
+	return scanner
+}
+
+// line writes a message.
+func line(message any) ([]byte, error) {
+	text, err := json.Marshal(message)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) >= maxMessage {
+		return nil, fmt.Errorf("%w: a message of %d bytes", coordinator.ErrTooLarge, len(text))
+	}
+	return append(text, '\n'), nil
+}

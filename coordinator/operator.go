@@ -1,0 +1,91 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// The functions of this file are the operator's: the session has authenticated
+// itself as Secret.Operator.
+
+// ReadPlan reads the whole plan of a deployment. ErrNotApplied, ErrWrongSecret.
+func ReadPlan(ctx context.Context, s Store, d Deployment) (*plan.Plan, error) {
+	if _, err := readRecord(ctx, s, d); err != nil {
+		return nil, fmt.Errorf("read the plan of %s: %w", d, err)
+	}
+	text, err := readParts(ctx, s, d.Plan())
+	if err != nil {
+		return nil, fmt.Errorf("read the plan of %s: %w", d, operatorError(err))
+	}
+	var p plan.Plan
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, fmt.Errorf("read the plan of %s: %w", d, err)
+	}
+	if p.Format != plan.Format {
+		return nil, fmt.Errorf("read the plan of %s: it has format %d, this hotc reads format %d", d, p.Format, plan.Format)
+	}
+	return &p, nil
+}
+
+// ReadCell reads a cell of a deployment.
+func ReadCell(ctx context.Context, s Store, d Deployment, c plan.CellRef) (CellRecord, error) {
+	path := d.Cell(c)
+	node, err := s.Read(ctx, path)
+	if err != nil {
+		return CellRecord{}, fmt.Errorf("read the cell %s: %w", c.Cell, operatorError(err))
+	}
+	return decode[CellRecord](path, node.Data)
+}
+
+// ReadLog reads the end of what a role printed.
+func ReadLog(ctx context.Context, s Store, d Deployment, server plan.ServerPath, role string) ([]byte, error) {
+	node, err := s.Read(ctx, d.Log(server, role))
+	if err != nil {
+		return nil, fmt.Errorf("read the log of %s.%s: %w", server, role, operatorError(err))
+	}
+	return node.Data, nil
+}
+
+// Destroy takes a deployment away: first the node that agents look for, then all
+// of it. It can be called again after it was interrupted. ErrNotApplied, ErrWrongSecret.
+func Destroy(ctx context.Context, s Store, d Deployment) error {
+	if _, err := readRecord(ctx, s, d); err != nil {
+		return fmt.Errorf("destroy %s: %w", d, err)
+	}
+	for _, path := range []Path{d.Ready(), d.Root()} {
+		if err := s.DeleteTree(ctx, path); err != nil {
+			return fmt.Errorf("destroy %s: %w", d, operatorError(err))
+		}
+	}
+	return nil
+}
+
+// readRecord tells a deployment that is not there from one of another secret.
+func readRecord(ctx context.Context, s Store, d Deployment) (DeploymentRecord, error) {
+	node, err := s.Read(ctx, d.Root())
+	if errors.Is(err, ErrNotFound) {
+		return DeploymentRecord{}, ErrNotApplied
+	}
+	if err != nil {
+		return DeploymentRecord{}, operatorError(err)
+	}
+	return decode[DeploymentRecord](d.Root(), node.Data)
+}
+
+// operatorError says what a refusal means to an operator: everything in a
+// deployment is open to those who have its secret, and everything in its plan is
+// there.
+func operatorError(err error) error {
+	switch {
+	case errors.Is(err, ErrRefused):
+		return fmt.Errorf("%w: %w", ErrWrongSecret, err)
+	case errors.Is(err, ErrNotFound):
+		return fmt.Errorf("%w: %w", ErrUnfinished, err)
+	default:
+		return err
+	}
+}

@@ -1,0 +1,136 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// names checks what the schema cannot: servers, cells and files that are named
+// exist, once, and each server's reads and writes are those that the cells say.
+func names(p *plan.Plan) error {
+	c := checker{
+		servers: map[plan.ServerPath]bool{},
+		cells:   map[plan.CellName]plan.Cell{},
+		readers: map[use]bool{},
+		files:   map[string]bool{},
+	}
+	for i, s := range p.Servers {
+		c.must(!c.servers[s.Path], "/servers/%d/path: %s is there twice", i, s.Path)
+		c.servers[s.Path] = true
+	}
+	for i, f := range p.Files {
+		c.must(!c.files[f.Digest], "/files/%d/digest: %s is there twice", i, f.Digest)
+		c.files[f.Digest] = true
+	}
+	for i, cell := range p.Cells {
+		_, twice := c.cells[cell.Name]
+		c.must(!twice, "/cells/%d/name: %s is there twice", i, cell.Name)
+		c.must(c.servers[cell.Server], "/cells/%d/server: the plan has no server %s", i, cell.Server)
+		for j, r := range cell.Readers {
+			c.must(c.servers[r], "/cells/%d/readers/%d: the plan has no server %s", i, j, r)
+		}
+		c.cells[cell.Name] = cell
+		for _, r := range cell.Readers {
+			c.readers[use{r, cell.Name}] = true
+		}
+	}
+	for i := range p.Servers {
+		c.server(fmt.Sprintf("/servers/%d", i), &p.Servers[i])
+	}
+	if len(c.wrong) == 0 {
+		c.complete(p)
+	}
+	if len(c.wrong) > mostReported {
+		c.wrong = append(c.wrong[:mostReported:mostReported], fmt.Errorf("and %d more", len(c.wrong)-mostReported))
+	}
+	return errors.Join(c.wrong...)
+}
+
+type checker struct {
+	servers map[plan.ServerPath]bool
+	cells   map[plan.CellName]plan.Cell
+	readers map[use]bool
+	files   map[string]bool
+	wrong   []error
+}
+
+// use is what a server does with a cell.
+type use struct {
+	server plan.ServerPath
+	cell   plan.CellName
+}
+
+func (c *checker) must(holds bool, format string, args ...any) {
+	if !holds {
+		c.wrong = append(c.wrong, fmt.Errorf(format, args...))
+	}
+}
+
+func (c *checker) server(at string, s *plan.Server) {
+	usable := map[plan.CellName]bool{}
+	for j, r := range s.Reads {
+		cell, known := c.cells[r.Cell]
+		c.must(known, "%s/reads/%d/cell: the plan has no cell %s", at, j, r.Cell)
+		if known {
+			c.must(cell.Server == r.Server, "%s/reads/%d/server: %s is written by %s", at, j, r.Cell, cell.Server)
+			c.must(cell.Server == s.Path || c.readers[use{s.Path, r.Cell}],
+				"%s/reads/%d: %s is not among the readers of %s", at, j, s.Path, r.Cell)
+		}
+		usable[r.Cell] = true
+	}
+	for j, w := range s.Writes {
+		cell, known := c.cells[w]
+		c.must(known && cell.Server == s.Path, "%s/writes/%d: %s is no cell of %s", at, j, w, s.Path)
+		usable[w] = true
+	}
+	roles := map[string]bool{}
+	for j, r := range s.Roles {
+		at := fmt.Sprintf("%s/roles/%d", at, j)
+		c.must(!roles[r.Name], "%s/name: %s is there twice", at, r.Name)
+		roles[r.Name] = true
+		c.role(at, s, r, usable)
+	}
+}
+
+func (c *checker) role(at string, s *plan.Server, r plan.Role, usable map[plan.CellName]bool) {
+	for j, digest := range r.Files {
+		c.must(c.files[digest], "%s/files/%d: the plan lists no file %s", at, j, digest)
+	}
+	for j, d := range r.DependsOn {
+		c.must(usable[d.Cell], "%s/depends_on/%d/cell: %s is not among the reads of %s", at, j, d.Cell, s.Path)
+	}
+	inputs := map[string]bool{}
+	for j, in := range r.Inputs {
+		c.must(!inputs[in.Name], "%s/inputs/%d/name: %s is there twice", at, j, in.Name)
+		inputs[in.Name] = true
+		for n, cell := range in.Reads {
+			c.must(usable[cell], "%s/inputs/%d/reads/%d: %s is not among the reads of %s", at, j, n, cell, s.Path)
+		}
+	}
+	for j, out := range r.Outputs {
+		c.must(c.cells[out.Cell].Server == s.Path, "%s/outputs/%d/cell: %s is not among the writes of %s", at, j, out.Cell, s.Path)
+	}
+}
+
+// complete checks the other direction: every right that the cells give is one
+// that its server knows of.
+func (c *checker) complete(p *plan.Plan) {
+	reads, writes := map[use]bool{}, map[use]bool{}
+	for _, s := range p.Servers {
+		for _, r := range s.Reads {
+			reads[use{s.Path, r.Cell}] = true
+		}
+		for _, w := range s.Writes {
+			writes[use{s.Path, w}] = true
+		}
+	}
+	for i, cell := range p.Cells {
+		c.must(writes[use{cell.Server, cell.Name}], "/cells/%d/name: %s is not among the writes of %s", i, cell.Name, cell.Server)
+		for j, r := range cell.Readers {
+			c.must(r == cell.Server || reads[use{r, cell.Name}],
+				"/cells/%d/readers/%d: %s is not among the reads of %s", i, j, cell.Name, r)
+		}
+	}
+}

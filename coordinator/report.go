@@ -1,0 +1,198 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Announce keeps the server's presence in place until ctx ends. It returns when
+// the presence stands for the first time.
+func (m *Member) Announce(ctx context.Context, rec PresenceRecord) error {
+	data, err := encode(rec)
+	if err != nil {
+		return err
+	}
+	if err := m.store.Announce(ctx, m.deployment.Presence(m.server), data); err != nil {
+		return fmt.Errorf("announce server %s: %w", m.server, gone(err))
+	}
+	return nil
+}
+
+// State is what this incarnation reported last; its Phase is "" when nothing was.
+func (m *Member) State(ctx context.Context) (ServerState, error) {
+	f, err := m.enrolled()
+	if err != nil {
+		return ServerState{}, err
+	}
+	path := m.deployment.State(m.server)
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		return ServerState{}, fmt.Errorf("read the state of server %s: %w", m.server, gone(err))
+	}
+	state, err := decode[ServerState](path, node.Data)
+	if state.Incarnation != f.record.Number {
+		return ServerState{}, err
+	}
+	return state, err
+}
+
+// Report writes the server's state and, in the same commit, marks those of the
+// given cells failed that are still empty. When one request does not take them
+// all, the state comes with the last of them, so that an agent which was
+// interrupted reports again. A text that would not fit is cut. ErrFenced.
+func (m *Member) Report(ctx context.Context, state ServerState, failed map[plan.CellName]*Cause) error {
+	m.reporting.Lock()
+	defer m.reporting.Unlock()
+	for {
+		f, err := m.enrolled()
+		if err != nil {
+			return fmt.Errorf("report of server %s: %w", m.server, err)
+		}
+		err = m.report(ctx, f, state, failed)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, ErrVersion) {
+			return fmt.Errorf("report of server %s: %w", m.server, gone(err))
+		}
+		m.forgetAll()
+		if err := m.checkFence(ctx); err != nil {
+			return fmt.Errorf("report of server %s: %w", m.server, err)
+		}
+	}
+}
+
+func (m *Member) report(ctx context.Context, f fence, state ServerState, failed map[plan.CellName]*Cause) error {
+	marks, err := m.marks(ctx, f, state.Since, failed)
+	if err != nil {
+		return err
+	}
+	state.Incarnation = f.record.Number
+	data, err := m.encodeState(state)
+	if err != nil {
+		return err
+	}
+	last := Op{Path: m.deployment.State(m.server), Version: AnyVersion, Write: true, Data: data}
+	for {
+		ops, rest := m.fill([]Op{m.check(f), last}, marks)
+		final := len(rest) == 0
+		if !final {
+			ops, rest = m.fill([]Op{m.check(f)}, marks)
+		}
+		if err := m.store.Commit(ctx, ops...); err != nil {
+			return err
+		}
+		if final {
+			m.forget(slices.Collect(maps.Keys(failed))...)
+			return nil
+		}
+		marks = rest
+	}
+}
+
+// marks are the writes that mark cells failed, of those that are empty.
+func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map[plan.CellName]*Cause) ([]Op, error) {
+	var ops []Op
+	for _, cell := range slices.Sorted(maps.Keys(failed)) {
+		m.mu.Lock()
+		mine := m.own[cell]
+		m.mu.Unlock()
+		if !mine {
+			return nil, fmt.Errorf("%s: %w", cell, ErrNotInPlan)
+		}
+		ref := plan.CellRef{Cell: cell, Server: m.server}
+		version, record, err := m.ownCell(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		if record.State != Empty && record.Incarnation == f.record.Number {
+			continue
+		}
+		data, err := encode(CellRecord{State: Failed, Incarnation: f.record.Number, Cause: shorten(failed[cell]), Since: since.UTC()})
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data})
+	}
+	return ops, nil
+}
+
+// encodeState writes a state that fits into its node: what roles printed is the
+// first to go.
+func (m *Member) encodeState(state ServerState) ([]byte, error) {
+	state.Roles = slices.Clone(state.Roles)
+	for i := range state.Roles {
+		state.Roles[i].Cause = shorten(state.Roles[i].Cause)
+	}
+	data, err := encode(state)
+	for i := 0; err == nil && len(data) > m.limit() && i < len(state.Roles); i++ {
+		state.Roles[i].LastLines = ""
+		data, err = encode(state)
+	}
+	if err == nil && len(data) > m.limit() {
+		return nil, fmt.Errorf("the state has %d bytes, the coordinator takes %d: %w", len(data), m.limit(), ErrTooLarge)
+	}
+	return data, err
+}
+
+// The longest chain of causes that is kept, and the longest reason in it: a
+// failure that runs through a thousand servers must still fit into their cells.
+const (
+	longestChain  = 32
+	longestReason = 4 << 10
+)
+
+// shorten keeps the last effects and the first causes of a long chain.
+func shorten(c *Cause) *Cause {
+	var chain []Cause
+	for ; c != nil; c = c.Cause {
+		link := *c
+		if len(link.Reason) > longestReason {
+			link.Reason = strings.ToValidUTF8(link.Reason[:longestReason], "") + "…"
+		}
+		chain = append(chain, link)
+	}
+	if over := len(chain) - longestChain; over > 0 {
+		cut := Cause{Reason: fmt.Sprintf("(%d causes between are left out)", over+1)}
+		half := longestChain / 2
+		chain = slices.Concat(chain[:half], []Cause{cut}, chain[half+over+1:])
+	}
+	var short *Cause
+	for i := len(chain) - 1; i >= 0; i-- {
+		link := chain[i]
+		link.Cause = short
+		short = &link
+	}
+	return short
+}
+
+// WriteLog keeps the end of what a role printed, at most LogSize bytes of it.
+func (m *Member) WriteLog(ctx context.Context, role string, tail []byte) error {
+	if over := len(tail) - LogSize; over > 0 {
+		tail = tail[over:]
+	}
+	for {
+		f, err := m.enrolled()
+		if err != nil {
+			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, err)
+		}
+		err = m.store.Commit(ctx, m.check(f),
+			Op{Path: m.deployment.Log(m.server, role), Version: AnyVersion, Write: true, Data: tail})
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, ErrVersion) {
+			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, gone(err))
+		}
+		if err := m.checkFence(ctx); err != nil {
+			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, err)
+		}
+	}
+}

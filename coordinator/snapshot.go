@@ -1,0 +1,89 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Snapshot is a deployment as it is now, in the order of the plan. Its parts were
+// read at the same time as agents wrote: no more than each node is consistent.
+type Snapshot struct {
+	// Ready says that the deployment was applied to the end.
+	Ready   bool
+	Servers []ServerSnapshot
+}
+
+// ServerSnapshot is a server as it is now.
+type ServerSnapshot struct {
+	Path        plan.ServerPath
+	Incarnation IncarnationRecord // Number 0: no agent has come
+	// Alive says that the agent has a session with the coordinator.
+	Alive bool
+	// State is what the agent of this incarnation reported last; Phase "" is nothing yet.
+	State ServerState
+	// Cells are the server's own cells, without their values.
+	Cells map[plan.CellName]CellRecord
+}
+
+// TakeSnapshot reads everything about a deployment's servers but the values of
+// cells, which may be large, or secret.
+func TakeSnapshot(ctx context.Context, s Store, d Deployment, p *plan.Plan) (*Snapshot, error) {
+	if _, err := readRecord(ctx, s, d); err != nil {
+		return nil, fmt.Errorf("look at %s: %w", d, err)
+	}
+	_, ready, err := s.Stat(ctx, d.Ready())
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", d, err)
+	}
+	snapshot := &Snapshot{Ready: ready, Servers: make([]ServerSnapshot, len(p.Servers))}
+	index := map[plan.ServerPath]int{}
+	for i, server := range p.Servers {
+		index[server.Path] = i
+	}
+	err = each(ctx, len(p.Servers), func(ctx context.Context, i int) error {
+		return snapshot.Servers[i].read(ctx, s, d, p.Servers[i].Path)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
+	}
+	records := make([]CellRecord, len(p.Cells))
+	err = each(ctx, len(p.Cells), func(ctx context.Context, i int) error {
+		record, err := ReadCell(ctx, s, d, plan.CellRef{Cell: p.Cells[i].Name, Server: p.Cells[i].Server})
+		record.Value = nil
+		records[i] = record
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", d, err)
+	}
+	for i, record := range records {
+		if at, known := index[p.Cells[i].Server]; known {
+			snapshot.Servers[at].Cells[p.Cells[i].Name] = record
+		}
+	}
+	return snapshot, nil
+}
+
+func (v *ServerSnapshot) read(ctx context.Context, s Store, d Deployment, server plan.ServerPath) error {
+	v.Path, v.Cells = server, map[plan.CellName]CellRecord{}
+	node, err := s.Read(ctx, d.Server(server))
+	if err != nil {
+		return err
+	}
+	if v.Incarnation, err = decode[IncarnationRecord](d.Server(server), node.Data); err != nil {
+		return err
+	}
+	if node, err = s.Read(ctx, d.State(server)); err != nil {
+		return err
+	}
+	if v.State, err = decode[ServerState](d.State(server), node.Data); err != nil {
+		return err
+	}
+	if v.State.Incarnation != v.Incarnation.Number {
+		v.State = ServerState{} // of the machine that had this name before
+	}
+	_, v.Alive, err = s.Stat(ctx, d.Presence(server))
+	return err
+}

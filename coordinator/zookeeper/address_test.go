@@ -1,0 +1,54 @@
+package zookeeper
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for _, test := range []struct {
+		url   string
+		hosts string
+		root  string
+	}{
+		{"zk://a:1/hotc", "a:1", "/hotc"},
+		{"zk://a/hotc", "a:2181", "/hotc"},
+		{"zk://a:1,b,10.0.0.7:3/x/y/z", "a:1 b:2181 10.0.0.7:3", "/x/y/z"},
+		{"zk://[::1]:5,[fe80::1]/hotc", "[::1]:5 [fe80::1]:2181", "/hotc"},
+	} {
+		a, err := parse(test.url)
+		if err != nil {
+			t.Errorf("%s: %v", test.url, err)
+		} else if !slices.Equal(a.hosts, strings.Fields(test.hosts)) || a.root != test.root {
+			t.Errorf("%s: got %v", test.url, a)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for url, want := range map[string]string{
+		"zk+tls://a/hotc":      "not supported yet",
+		"http://a/hotc":        "a ZooKeeper URL is",
+		"zk:///hotc":           "names no host",
+		"zk://a,/hotc":         "names no host",
+		"zk://a:/hotc":         "no port",
+		"zk://a:0/hotc":        "no port",
+		"zk://a:65536/hotc":    "no port",
+		"zk://a:http/hotc":     "no port",
+		"zk://::1/hotc":        "in brackets",
+		"zk://[a]/hotc":        "no IPv6 address",
+		"zk://u@a:1/hotc":      "names no host",
+		"zk://a:1":             "names no root",
+		"zk://a:1/":            "names no root",
+		"zk://a:1/hotc/":       "empty segment",
+		"zk://a:1/../hotc":     "..",
+		"zk://a:1/zookeeper/x": "ZooKeeper's own",
+		"zk://a:1/hotc?x=1":    "? or #",
+	} {
+		_, err := parse(url)
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", url, err, want)
+		}
+	}
+}

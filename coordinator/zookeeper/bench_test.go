@@ -1,0 +1,293 @@
+package zookeeper
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
+)
+
+// The benchmarks compare with a peer in the same run and report ratios:
+//
+//	go test -bench . -benchtime 200x -run '^$' ./coordinator/zookeeper
+
+// side is a reader that blocks until its node has a value, and tells when.
+type side interface {
+	until(value string) time.Time
+	close()
+}
+
+// ours reads through the store.
+type ours struct {
+	store  *store
+	path   coordinator.Path
+	tokens <-chan struct{}
+}
+
+func newOurs(b *testing.B, url string, path coordinator.Path) side {
+	s, err := open(b.Context(), url, sessionTimeout)
+	must(b, err)
+	tokens, err := s.Watch(context.Background(), path)
+	must(b, err)
+	return &ours{s, path, tokens}
+}
+
+func (o *ours) until(value string) time.Time {
+	for range o.tokens {
+		if n, err := o.store.Read(context.Background(), o.path); err == nil && string(n.Data) == value {
+			break
+		}
+	}
+	return time.Now()
+}
+
+func (o *ours) close() { o.store.Close() }
+
+// bare is the library as one would use it where nothing ever breaks.
+type bare struct {
+	conn  *zk.Conn
+	at    string
+	event <-chan zk.Event
+}
+
+func newBare(b *testing.B, host, at string) side {
+	conn, err := dialBare(host)
+	must(b, err)
+	_, _, event, err := conn.GetW(at)
+	must(b, err)
+	return &bare{conn, at, event}
+}
+
+func dialBare(host string) (*zk.Conn, error) {
+	conn, events, err := zk.Connect([]string{host}, sessionTimeout, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	if err != nil {
+		return nil, err
+	}
+	for e := range events {
+		if e.State == zk.StateHasSession {
+			break
+		}
+	}
+	return conn, nil
+}
+
+func (r *bare) until(value string) time.Time {
+	for {
+		<-r.event
+		data, _, event, err := r.conn.GetW(r.at)
+		if err != nil {
+			panic(err)
+		}
+		if r.event = event; string(data) == value {
+			return time.Now()
+		}
+	}
+}
+
+func (r *bare) close() { r.conn.Close() }
+
+// BenchmarkBlockedRead measures from the beginning of a write to a blocked reader's
+// return with the value, ours and bare in turn.
+func BenchmarkBlockedRead(b *testing.B) {
+	for _, idle := range []time.Duration{0, 50 * time.Millisecond} {
+		b.Run(fmt.Sprint("idle=", idle), func(b *testing.B) {
+			server := zktest.Start(b, zktest.AsInstalled)
+			url := server.URL("hotc/blocked")
+			op := join(b, b.Context(), url, sessionTimeout)
+			must(b, op.DeleteTree(b.Context(), ""))
+			must(b, op.Create(b.Context(), []coordinator.NewNode{{Path: "ours"}, {Path: "bare"}}))
+			writer, err := dialBare(server.Addr())
+			must(b, err)
+			defer writer.Close()
+			var took [2][]time.Duration
+			sides := [2]side{newOurs(b, url, "ours"), newBare(b, server.Addr(), op.at("bare"))}
+			at := [2]string{op.at("ours"), op.at("bare")}
+			settle()
+			b.ResetTimer()
+			for i := range b.N {
+				for k := range 2 {
+					k := (k + i) % 2
+					time.Sleep(idle)
+					took[k] = append(took[k], round(b, writer, at[k], strconv.Itoa(i), sides[k:k+1]))
+				}
+			}
+			b.StopTimer()
+			report(b, took)
+			for _, s := range sides {
+				s.close()
+			}
+		})
+	}
+}
+
+// settle lets what sessions do at their start come to its end.
+func settle() { time.Sleep(300 * time.Millisecond) }
+
+// round writes a value and returns how long it took the last reader to return.
+func round(b *testing.B, writer *zk.Conn, at, value string, readers []side) time.Duration {
+	ends := make([]time.Time, len(readers))
+	var running sync.WaitGroup
+	for i, r := range readers {
+		running.Go(func() { ends[i] = r.until(value) })
+	}
+	begin := time.Now()
+	if _, err := writer.Set(at, []byte(value), -1); err != nil {
+		b.Fatal(err)
+	}
+	running.Wait()
+	return slices.MaxFunc(ends, time.Time.Compare).Sub(begin)
+}
+
+// report reports the median and the 99th percentile of ours, and how they compare.
+func report(b *testing.B, took [2][]time.Duration) {
+	for _, k := range took {
+		slices.Sort(k)
+	}
+	for name, q := range map[string]float64{"p50": 0.5, "p99": 0.99} {
+		at := func(k int) time.Duration { return took[k][int(q*float64(len(took[k])-1))] }
+		b.ReportMetric(float64(at(0).Microseconds()), "µs-"+name)
+		b.ReportMetric(float64(at(0))/float64(at(1)), "ratio-"+name)
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkFanOut is BenchmarkBlockedRead for the last of 1,000 sessions. The peers
+// take turns, so that neither's sessions load the other's server.
+func BenchmarkFanOut(b *testing.B) {
+	const sessions, turns = 1000, 2
+	for _, idle := range []time.Duration{0, 50 * time.Millisecond} {
+		b.Run(fmt.Sprint("idle=", idle), func(b *testing.B) {
+			server := zktest.Start(b, zktest.AsInstalled)
+			url := server.URL("hotc/fanout")
+			op := join(b, b.Context(), url, sessionTimeout)
+			must(b, op.DeleteTree(b.Context(), ""))
+			must(b, op.Create(b.Context(), []coordinator.NewNode{{Path: "cell"}}))
+			writer, err := dialBare(server.Addr())
+			must(b, err)
+			defer writer.Close()
+			var took [2][]time.Duration
+			for turn := range 2 * turns {
+				readers := make([]side, sessions)
+				var running sync.WaitGroup
+				begin := time.Now()
+				for i := range readers {
+					running.Go(func() {
+						if turn%2 == 0 {
+							readers[i] = newOurs(b, url, "cell")
+						} else {
+							readers[i] = newBare(b, server.Addr(), op.at("cell"))
+						}
+					})
+				}
+				running.Wait()
+				b.Logf("%d sessions, ours %v, came up in %v", sessions, turn%2 == 0, time.Since(begin))
+				settle()
+				for i := range max(1, b.N/turns) {
+					time.Sleep(idle)
+					took[turn%2] = append(took[turn%2], round(b, writer, op.at("cell"), fmt.Sprint(turn, i), readers))
+				}
+				for _, r := range readers {
+					running.Go(r.close)
+				}
+				running.Wait()
+			}
+			report(b, took)
+		})
+	}
+}
+
+// BenchmarkPublish creates 10,000 nodes with rights, as Create does, one at a time,
+// and in bare Multi batches of 100, four under way.
+func BenchmarkPublish(b *testing.B) {
+	const count = 10_000
+	server := zktest.Start(b, zktest.AsInstalled)
+	ctx := b.Context()
+	op := join(b, ctx, server.URL("hotc/publish"), sessionTimeout, operator)
+	nodes := func(under coordinator.Path) []coordinator.NewNode {
+		list := []coordinator.NewNode{{Path: under}}
+		for i := range 100 {
+			top := under.Join(fmt.Sprint("server-", i))
+			list = append(list, coordinator.NewNode{Path: top, Grants: []coordinator.Grant{{To: operator, May: coordinator.MayAll}}})
+			for k := range count/100 - 1 {
+				list = append(list, coordinator.NewNode{
+					Path: top.Join(fmt.Sprint("cell", k)), Data: []byte(`{"state":"empty","incarnation":0}`),
+					Grants: []coordinator.Grant{
+						{To: operator, May: coordinator.MayAll},
+						{To: agent, May: coordinator.MayRead | coordinator.MayWrite},
+						{To: coordinator.Credential{User: "server-reader", Password: "r"}, May: coordinator.MayRead},
+					},
+				})
+			}
+		}
+		return list
+	}
+	must(b, op.Create(ctx, nodes("warm"))) // Java compiles what runs often
+	var ours, single, multi time.Duration
+	for i := range b.N {
+		top := coordinator.Path(fmt.Sprint("run", i))
+		list := nodes(top)
+		requests := make([]*zk.CreateRequest, len(list))
+		for i, n := range list {
+			requests[i] = &zk.CreateRequest{Path: op.at(n.Path), Data: bytesOf(n.Data), Acl: acl(n.Grants, &operator)}
+		}
+		wipe := func() { must(b, op.DeleteTree(ctx, top)) }
+		wipe()
+		begin := time.Now()
+		must(b, op.Create(ctx, list))
+		ours += time.Since(begin)
+		wipe()
+
+		conn, err := dialBare(server.Addr())
+		must(b, err)
+		must(b, conn.AddAuth("digest", auth(operator)))
+		begin = time.Now()
+		for _, r := range requests {
+			_, err := conn.Create(r.Path, r.Data, 0, r.Acl)
+			must(b, err)
+		}
+		single += time.Since(begin)
+		wipe()
+
+		begin = time.Now()
+		slots := make(chan struct{}, 4)
+		var running sync.WaitGroup
+		send := func(ops []any) {
+			if _, err := conn.Multi(ops...); err != nil {
+				b.Error(err)
+			}
+		}
+		var parents []any // a bare client knows its parents
+		var rest []any
+		for _, r := range requests {
+			if len(r.Acl) == 1 {
+				parents = append(parents, r)
+			} else {
+				rest = append(rest, r)
+			}
+		}
+		send(parents)
+		for some := range slices.Chunk(rest, 100) {
+			slots <- struct{}{}
+			running.Go(func() {
+				defer func() { <-slots }()
+				send(some)
+			})
+		}
+		running.Wait()
+		multi += time.Since(begin)
+		wipe()
+		conn.Close()
+	}
+	b.ReportMetric(float64(b.N*count)/ours.Seconds(), "nodes/s")
+	b.ReportMetric(float64(single)/float64(ours), "times-faster-than-one-by-one")
+	b.ReportMetric(float64(ours)/float64(multi), "ratio-to-bare-multi")
+	b.ReportMetric(0, "ns/op")
+}

@@ -1,0 +1,146 @@
+package zookeeper
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// Create implements coordinator.Store. Nodes go out by depth in batches, so that
+// within a level several are under way; the list's last node is made last.
+func (s *store) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+	for _, n := range nodes {
+		if len(n.Data) > MaxValue {
+			return fail("create", n.Path, tooLarge(len(n.Data)))
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fail("create", "", err)
+	}
+	sorted, last := byDepth(nodes)
+	requests := make([]*zk.CreateRequest, len(sorted))
+	own := s.owner()
+	for i, n := range sorted {
+		requests[i] = &zk.CreateRequest{Path: s.at(n.Path), Data: bytesOf(n.Data), Acl: acl(n.Grants, own)}
+	}
+	cuts := batches(len(requests), func(i int) int { return createSize(requests[i]) })
+	parents := parentBatches(requests, cuts)
+	after := func(i int) int {
+		if last && i == len(cuts)-1 {
+			return i - 1
+		}
+		return parents[i]
+	}
+	return inOrder(ctx, len(cuts), after, func(ctx context.Context, i int) error {
+		return s.createBatch(ctx, requests[cuts[i][0]:cuts[i][1]])
+	})
+}
+
+// byDepth sorts nodes so that parents come before children. The last node stays
+// the last, unless it is the parent of another.
+func byDepth(nodes []coordinator.NewNode) (sorted []coordinator.NewNode, last bool) {
+	sorted = slices.Clone(nodes)
+	rest := sorted
+	if n := len(sorted); n > 0 {
+		end := string(sorted[n-1].Path) + "/"
+		last = !slices.ContainsFunc(sorted, func(other coordinator.NewNode) bool {
+			return strings.HasPrefix(string(other.Path), end)
+		})
+		if last {
+			rest = sorted[:n-1]
+		}
+	}
+	slices.SortStableFunc(rest, func(a, b coordinator.NewNode) int {
+		return cmp.Compare(strings.Count(string(a.Path), "/"), strings.Count(string(b.Path), "/"))
+	})
+	return sorted, last
+}
+
+// parentBatches gives for every batch the last one that holds a parent of its
+// nodes, itself not counted, or -1.
+func parentBatches(requests []*zk.CreateRequest, cuts [][2]int) []int {
+	batch := make(map[string]int, len(requests))
+	parents := make([]int, len(cuts))
+	for i, cut := range cuts {
+		parents[i] = -1
+		for _, r := range requests[cut[0]:cut[1]] {
+			above := r.Path[:strings.LastIndexByte(r.Path, '/')]
+			if p, ok := batch[above]; ok && p < i {
+				parents[i] = max(parents[i], p)
+			}
+			batch[r.Path] = i
+		}
+	}
+	return parents
+}
+
+// createSize is about how many bytes a creation takes in a request.
+func createSize(r *zk.CreateRequest) int {
+	size := 32 + len(r.Path) + len(r.Data)
+	for _, entry := range r.Acl {
+		size += 12 + len(entry.Scheme) + len(entry.ID)
+	}
+	return size
+}
+
+// createBatch creates nodes, leaving out those that stand already.
+func (s *store) createBatch(ctx context.Context, requests []*zk.CreateRequest) error {
+	for len(requests) > 0 {
+		ops := make([]any, len(requests))
+		for i, r := range requests {
+			ops[i] = r
+		}
+		i, err := s.multi(ctx, ops)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, zk.ErrNodeExists) {
+			return fail("create", s.path(requests[i].Path), err)
+		}
+		if requests, err = s.missing(ctx, requests); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing returns those nodes that do not stand. One that stands with other data
+// is an error.
+func (s *store) missing(ctx context.Context, requests []*zk.CreateRequest) ([]*zk.CreateRequest, error) {
+	errs := make([]error, len(requests))
+	var running sync.WaitGroup
+	slots := make(chan struct{}, mostScouts)
+	for i, r := range requests {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			data, err := ask(ctx, s, read, func(c *zk.Conn) ([]byte, error) {
+				data, _, err := c.Get(r.Path)
+				return data, err
+			})
+			if err == nil && !bytes.Equal(data, r.Data) {
+				err = coordinator.ErrExists
+			}
+			errs[i] = err
+		})
+	}
+	running.Wait()
+	var left []*zk.CreateRequest
+	for i, r := range requests {
+		switch {
+		case errors.Is(errs[i], zk.ErrNoNode):
+			left = append(left, r)
+		case errs[i] != nil:
+			return nil, fail("create", s.path(r.Path), errs[i])
+		}
+	}
+	return left, nil
+}

@@ -1,0 +1,126 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// errGrew says that a node got children while its tree was being deleted.
+var errGrew = errors.New("a node has new children")
+
+// DeleteTree implements coordinator.Store. The store's root itself always stays.
+func (s *store) DeleteTree(ctx context.Context, path coordinator.Path) error {
+	for {
+		paths, err := s.below(ctx, s.at(path))
+		if err != nil {
+			return err
+		}
+		if path == "" && len(paths) > 0 {
+			paths = paths[1:]
+		}
+		slices.Reverse(paths) // children before parents
+		cuts := batches(len(paths), func(i int) int { return 32 + len(paths[i]) })
+		err = inOrder(ctx, len(cuts), deeperBatches(paths, cuts), func(ctx context.Context, i int) error {
+			return s.deleteBatch(ctx, paths[cuts[i][0]:cuts[i][1]])
+		})
+		if !errors.Is(err, errGrew) {
+			return err
+		}
+	}
+}
+
+// deeperBatches gives for every batch the last one that holds deeper nodes than
+// its least deep one: paths are sorted by depth, the deepest first.
+func deeperBatches(paths []string, cuts [][2]int) func(int) int {
+	depth := func(i int) int { return strings.Count(paths[i], "/") }
+	return func(i int) int {
+		least := depth(cuts[i][1] - 1)
+		for k := i - 1; k >= 0; k-- {
+			if depth(cuts[k][0]) > least {
+				return k
+			}
+		}
+		return -1
+	}
+}
+
+// below lists a node and all below it, level by level.
+func (s *store) below(ctx context.Context, root string) ([]string, error) {
+	stat, err := s.exists(ctx, root, false)
+	if err != nil {
+		return nil, fail("delete", s.path(root), err)
+	}
+	if stat == nil {
+		return nil, nil
+	}
+	all := []string{root}
+	for level := all; len(level) > 0; {
+		next := make([][]string, len(level))
+		errs := make([]error, len(level))
+		var running sync.WaitGroup
+		slots := make(chan struct{}, mostScouts)
+		for i, at := range level {
+			slots <- struct{}{}
+			running.Go(func() {
+				defer func() { <-slots }()
+				names, err := ask(ctx, s, read, func(c *zk.Conn) ([]string, error) {
+					names, _, err := c.Children(at)
+					return names, err
+				})
+				if errors.Is(err, zk.ErrNoNode) {
+					err = nil
+				}
+				errs[i] = err
+				slices.Sort(names)
+				for _, name := range names {
+					next[i] = append(next[i], at+"/"+name)
+				}
+			})
+		}
+		running.Wait()
+		for i, err := range errs {
+			// One that may not be listed may still be empty, and deleted.
+			if err != nil && !errors.Is(err, zk.ErrNoAuth) {
+				return nil, fail("delete", s.path(level[i]), err)
+			}
+		}
+		level = slices.Concat(next...)
+		all = append(all, level...)
+	}
+	return all, nil
+}
+
+// deleteBatch deletes nodes. When one of them is not as expected, each is deleted
+// on its own.
+func (s *store) deleteBatch(ctx context.Context, paths []string) error {
+	ops := make([]any, len(paths))
+	for i, at := range paths {
+		ops[i] = &zk.DeleteRequest{Path: at, Version: -1}
+	}
+	i, err := s.multi(ctx, ops)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNotEmpty):
+	default:
+		return fail("delete", s.path(paths[i]), err)
+	}
+	for _, at := range paths {
+		_, err := ask(ctx, s, write, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(at, -1) })
+		switch {
+		case err == nil, errors.Is(err, zk.ErrNoNode):
+		case errors.Is(err, zk.ErrNotEmpty):
+			return errGrew
+		default:
+			return fail("delete", s.path(at), err)
+		}
+	}
+	return nil
+}

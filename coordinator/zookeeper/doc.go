@@ -1,0 +1,46 @@
+// Package zookeeper is the coordinator in ZooKeeper, on the library
+// github.com/go-zookeeper/zk. It knows nothing of cells: it gives nodes, rights,
+// versions and watches the meaning that coordinator.Store asks for, through
+// everything that happens to connections and sessions.
+//
+// # Requests
+//
+// A request waits until there is a session, goes out, and is made again when the
+// connection breaks (request.go). A read without an answer is also made again
+// beside the first one, since Debian's ZooKeeper 3.8.0 can lose a request's
+// wake-up until other traffic of the session arrives (ZOOKEEPER-4537). A write is
+// not: that would be a second write. The pulse frees it.
+//
+// # Watches
+//
+// A watch fires once and must then be set again, and what happens in between is
+// reported by nobody. So the order is: set the watch, then read. Doing so before
+// the reader gets its token would cost every blocked read a second round trip.
+// Here the token comes at once, and the reader's own Read sets the watch: a read
+// of a node that is watched in this session, but has no watch standing at the
+// server, is sent as a read with watch (watch.go). A reader that takes its token
+// and does not read gets a watch after rearmAfter. What a node looked like is
+// remembered as its state, the ids of the transactions that created and last
+// wrote it; whenever any later answer shows another state than the watchers were
+// told of, they get a token. That makes the rest simple: a reconnection, an
+// expiry or the pulse just looks at the node.
+//
+// A tree is watched node by node, data and children apart, because the library
+// has no recursive watches (tree.go). There, where latency matters less, the
+// watch is set first and the path is handed over after.
+//
+// # The pulse
+//
+// While anything of a session waits, it looks at one of the watched nodes every
+// 300 to 400 ms, in turn (pulse.go). It waits for no answer.
+//
+// # Sessions
+//
+// The library connects again by itself, joins the session or finds it expired and
+// starts another, and repeats the credentials. Our host provider decides when it
+// dials (hosts.go): at once where another server may answer, spread a little so
+// that a thousand agents do not overflow a listen queue of 50, and with a pause
+// that grows where none does. It sets its watches again after a reconnection, but
+// only logs it when that fails, and reads the last transaction's id for it in a
+// race with answers that come in; so we do look at everything ourselves.
+package zookeeper

@@ -1,0 +1,426 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
+)
+
+// The tests of this file break connections, sessions and servers while readers are
+// blocked. Nothing may be lost.
+
+var (
+	operator = coordinator.Credential{User: "operator", Password: "0p"}
+	agent    = coordinator.Credential{User: "server-a", Password: "a"}
+)
+
+// patience is longer than anything takes on a machine that is busy with other things.
+const patience = 2 * time.Minute
+
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// join opens a session that ends with the test.
+func join(t testing.TB, ctx context.Context, url string, timeout time.Duration, creds ...coordinator.Credential) *store {
+	t.Helper()
+	s, err := open(ctx, url, timeout, creds...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func cell(path coordinator.Path) coordinator.NewNode {
+	return coordinator.NewNode{Path: path, Data: []byte("0"), Grants: []coordinator.Grant{
+		{To: operator, May: coordinator.MayAll}, {To: agent, May: coordinator.MayRead},
+	}}
+}
+
+func set(ctx context.Context, s coordinator.Store, path coordinator.Path, value string) error {
+	return s.Commit(ctx, coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte(value)})
+}
+
+// reader blocks until a node has a value, again and again.
+type reader struct {
+	store  *store
+	path   coordinator.Path
+	tokens <-chan struct{}
+}
+
+func read1(t *testing.T, ctx context.Context, s *store, path coordinator.Path) *reader {
+	t.Helper()
+	tokens, err := s.Watch(ctx, path)
+	must(t, err)
+	r := &reader{s, path, tokens}
+	must(t, r.until(ctx, "0"))
+	return r
+}
+
+func (r *reader) until(ctx context.Context, value string) error {
+	last := "nothing"
+	for {
+		select {
+		case <-r.tokens:
+		case <-ctx.Done():
+			return fmt.Errorf("the reader of %s waits for %q and has seen %s", r.path, value, last)
+		}
+		n, err := r.store.Read(ctx, r.path)
+		if err != nil {
+			return err
+		}
+		if last = string(n.Data); last == value {
+			return nil
+		}
+	}
+}
+
+// behindProxy opens a session of an agent through a proxy, and one of the operator
+// without, and creates a cell and a place for presences.
+func behindProxy(t *testing.T, ctx context.Context, timeout time.Duration) (*zktest.Proxy, *store, *store) {
+	t.Helper()
+	server := shared.Server(t)
+	root := "hotc/" + strings.ReplaceAll(t.Name(), "/", "-")
+	op := join(t, ctx, server.URL(root), timeout, operator)
+	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell"), cell("other"), {Path: "agent", Grants: []coordinator.Grant{
+		{To: operator, May: coordinator.MayAll},
+		{To: agent, May: coordinator.MayCreateChildren},
+	}}}))
+	proxy := zktest.NewProxy(t, server.Addr())
+	return proxy, join(t, ctx, "zk://"+proxy.Addr()+"/"+root, timeout, agent), op
+}
+
+func TestExpiryDuringBlockedReads(t *testing.T) {
+	ctx := within(t)
+	proxy, s, op := behindProxy(t, ctx, sessionTimeout)
+	reading, other := read1(t, ctx, s, "cell"), read1(t, ctx, s, "other")
+	changed, err := s.WatchTree(ctx, "")
+	must(t, err)
+	must(t, s.Announce(ctx, "agent/presence", []byte("here")))
+	for i := 1; i <= 3; i++ {
+		value := strconv.Itoa(i)
+		was := s.link.conn.SessionID()
+		// The session ends on the server while its client is cut off; what is written
+		// then, no event will tell.
+		proxy.Cut()
+		proxy.Expire()
+		must(t, set(ctx, op, "cell", value))
+		must(t, set(ctx, op, "other", value))
+		if _, exists, err := op.Stat(ctx, "agent/presence"); err != nil || exists {
+			t.Fatalf("the presence stands after its session: %v, %v", exists, err)
+		}
+		proxy.Mend()
+		must(t, reading.until(ctx, value))
+		must(t, other.until(ctx, value))
+		if s.link.conn.SessionID() == was {
+			t.Fatal("the session did not expire")
+		}
+		seen := false
+		for !seen {
+			select {
+			case path := <-changed:
+				seen = path == "other"
+			case <-ctx.Done():
+				t.Fatal("the tree's watcher missed the change")
+			}
+		}
+		eventually(t, ctx, "the presence is back", func() bool {
+			_, exists, err := op.Stat(ctx, "agent/presence")
+			must(t, err)
+			return exists
+		})
+		// The new session has its watches as well.
+		must(t, set(ctx, op, "cell", value+"b"))
+		must(t, reading.until(ctx, value+"b"))
+	}
+}
+
+func eventually(t *testing.T, ctx context.Context, what string, holds func() bool) {
+	t.Helper()
+	for !holds() {
+		if ctx.Err() != nil {
+			t.Fatalf("it never came about: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func TestDisconnectionDuringBlockedReads(t *testing.T) {
+	ctx := within(t)
+	proxy, s, op := behindProxy(t, ctx, sessionTimeout)
+	reading := read1(t, ctx, s, "cell")
+	must(t, s.Announce(ctx, "agent/presence", nil))
+	was := s.link.conn.SessionID()
+	for i := range 10 {
+		value := strconv.Itoa(i + 1)
+		proxy.Cut()
+		must(t, set(ctx, op, "cell", value))
+		proxy.Mend()
+		must(t, reading.until(ctx, value))
+		proxy.Drop()
+		must(t, set(ctx, op, "cell", value+"b"))
+		must(t, reading.until(ctx, value+"b"))
+	}
+	if s.link.conn.SessionID() != was {
+		t.Skip("the machine was so slow that the session expired")
+	}
+	if n, err := s.Read(ctx, "agent/presence"); err != nil || n.Version != 0 {
+		t.Fatalf("the presence of the same session: %v, %v", n, err)
+	}
+}
+
+// TestBlackHole lets no byte through for longer than the session lasts, so that it
+// expires at the server and its client learns of it late.
+func TestBlackHole(t *testing.T) {
+	ctx := within(t)
+	proxy, s, op := behindProxy(t, ctx, time.Second)
+	reading := read1(t, ctx, s, "cell")
+	must(t, s.Announce(ctx, "agent/presence", nil))
+	proxy.Freeze()
+	eventually(t, ctx, "the presence is gone", func() bool {
+		_, exists, err := op.Stat(ctx, "agent/presence")
+		must(t, err)
+		return !exists
+	})
+	must(t, set(ctx, op, "cell", "1"))
+	// A read is under way all the time.
+	got := make(chan error, 1)
+	go func() { got <- reading.until(ctx, "1") }()
+	proxy.Thaw()
+	must(t, <-got)
+	eventually(t, ctx, "the presence is back", func() bool {
+		_, exists, err := op.Stat(ctx, "agent/presence")
+		must(t, err)
+		return exists
+	})
+}
+
+// TestRestart kills and starts the only server while readers are blocked and
+// writers write.
+func TestRestart(t *testing.T) {
+	ctx := within(t)
+	server := zktest.Start(t)
+	op := join(t, ctx, server.URL("hotc"), sessionTimeout, operator)
+	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell"), cell("other")}))
+	s := join(t, ctx, server.URL("hotc"), sessionTimeout, agent)
+	reading := read1(t, ctx, s, "cell")
+	for i, end := range []func(){server.Kill, server.Stop} {
+		value := strconv.Itoa(i + 1)
+		end()
+		written := make(chan error, 1)
+		go func() { written <- set(ctx, op, "cell", value) }()
+		got := make(chan error, 1)
+		go func() { got <- reading.until(ctx, value) }()
+		_, err := func() (coordinator.Node, error) {
+			short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer cancel()
+			return s.Read(short, "other")
+		}()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("a read without a server returns %v", err)
+		}
+		server.Start(t)
+		must(t, <-written)
+		must(t, <-got)
+	}
+}
+
+// TestPausedServer is one whose kernel takes connections and that never answers.
+func TestPausedServer(t *testing.T) {
+	ctx := within(t)
+	server := zktest.Start(t)
+	op := join(t, ctx, server.URL("hotc"), time.Second, operator)
+	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell")}))
+	s := join(t, ctx, server.URL("hotc"), time.Second, agent)
+	reading := read1(t, ctx, s, "cell")
+	server.Pause()
+	time.Sleep(1500 * time.Millisecond) // of a session of one second
+	short, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
+	defer cancel()
+	if _, err := Open(short, server.URL("hotc"), agent); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("a server that does not answer gives %v", err)
+	}
+	server.Resume()
+	must(t, set(ctx, op, "cell", "1"))
+	must(t, reading.until(ctx, "1"))
+}
+
+// TestEnsemble kills the leader of three, again and again, while values pass
+// between sessions.
+func TestEnsemble(t *testing.T) {
+	ctx := within(t)
+	ensemble := zktest.Ensemble(t, 3)
+	op := join(t, ctx, ensemble.URL("hotc"), sessionTimeout, operator)
+	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell")}))
+	var readers []*reader
+	for range 6 {
+		readers = append(readers, read1(t, ctx, join(t, ctx, ensemble.URL("hotc"), sessionTimeout, agent), "cell"))
+	}
+	for i := range 3 {
+		leader := ensemble.Leader(t)
+		leader.Kill()
+		for k := range 20 {
+			value := fmt.Sprint(i, k)
+			must(t, set(ctx, op, "cell", value))
+			var running sync.WaitGroup
+			errs := make([]error, len(readers))
+			for n, r := range readers {
+				running.Go(func() { errs[n] = r.until(ctx, value) })
+			}
+			running.Wait()
+			must(t, errors.Join(errs...))
+		}
+		leader.Start(t)
+	}
+}
+
+// TestInterruptedCreate cuts the connection while many nodes are being created;
+// Create carries on by itself, and a second call finds all done.
+func TestInterruptedCreate(t *testing.T) {
+	ctx := within(t)
+	server := shared.Server(t)
+	proxy := zktest.NewProxy(t, server.Addr())
+	s := join(t, ctx, "zk://"+proxy.Addr()+"/hotc/interrupted", sessionTimeout, operator)
+	var nodes []coordinator.NewNode
+	for i := range 20 {
+		top := coordinator.Path(fmt.Sprint("d", i))
+		nodes = append(nodes, coordinator.NewNode{Path: top})
+		for k := range 300 {
+			nodes = append(nodes, coordinator.NewNode{Path: top.Join(fmt.Sprint(k)), Data: fmt.Append(nil, i, k)})
+		}
+	}
+	nodes = append(nodes, coordinator.NewNode{Path: "ready"})
+	stop := make(chan struct{})
+	var cutting sync.WaitGroup
+	cutting.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(30 * time.Millisecond):
+				proxy.Drop()
+			}
+		}
+	})
+	err := s.Create(ctx, nodes)
+	close(stop)
+	cutting.Wait()
+	must(t, err)
+	must(t, s.Create(ctx, nodes))
+	for i := range 20 {
+		names, err := s.Children(ctx, coordinator.Path(fmt.Sprint("d", i)))
+		must(t, err)
+		if len(names) != 300 {
+			t.Fatalf("%d of 300 nodes", len(names))
+		}
+	}
+}
+
+// TestBrokenCommits counts through a proxy that breaks connections: no write that
+// was reported done is lost, and one that was reported as ErrVersion is looked at.
+func TestBrokenCommits(t *testing.T) {
+	ctx := within(t)
+	proxy, _, op := behindProxy(t, ctx, sessionTimeout)
+	s := join(t, ctx, "zk://"+proxy.Addr()+op.root, sessionTimeout, operator)
+	stop := make(chan struct{})
+	var cutting sync.WaitGroup
+	cutting.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+				proxy.Drop()
+			}
+		}
+	})
+	for i := 1; i <= 100; {
+		n, err := s.Read(ctx, "cell")
+		must(t, err)
+		have, _ := strconv.Atoi(string(n.Data))
+		if have == i {
+			i++
+			continue
+		}
+		if have != i-1 {
+			t.Fatalf("the cell holds %d when %d was written last", have, i-1)
+		}
+		err = s.Commit(ctx, coordinator.Op{Path: "cell", Version: n.Version, Write: true, Data: []byte(strconv.Itoa(i))})
+		if err != nil && !errors.Is(err, coordinator.ErrVersion) {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	cutting.Wait()
+	if n, err := op.Read(ctx, "cell"); err != nil || string(n.Data) != "100" || n.Version != 100 {
+		t.Fatalf("it was written more than once: %v, %v", n, err)
+	}
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	free := l.Addr().String()
+	l.Close()
+	hangUp, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer hangUp.Close()
+	go func() {
+		for {
+			conn, err := hangUp.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+		}
+	}()
+	before := runtime.NumGoroutine()
+	for url, want := range map[string]string{
+		"zk://" + free + "/hotc":                   "no ZooKeeper answers at " + free + ": connection refused",
+		"zk://" + hangUp.Addr().String() + "/hotc": "gives no session",
+		"zk://no-such-host.invalid/hotc":           "no ZooKeeper answers at no-such-host.invalid:2181: lookup",
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+		_, err := Open(ctx, url, operator)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	eventually(t, within(t), "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// TestRootIsOpen: everyone may create below a root, and below it is as it is.
+func TestRootIsOpen(t *testing.T) {
+	ctx := within(t)
+	url := shared.Server(t).URL("hotc/several/segments")
+	a, b := join(t, ctx, url, sessionTimeout, operator), join(t, ctx, url, sessionTimeout, agent)
+	must(t, a.Create(ctx, []coordinator.NewNode{{Path: "a"}}))
+	must(t, b.Create(ctx, []coordinator.NewNode{{Path: "b"}}))
+	// Below an operator's node another may create nothing, so neither may a root be.
+	_, err := Open(ctx, url+"/a/x", agent)
+	if !errors.Is(err, coordinator.ErrRefused) {
+		t.Fatalf("got %v", err)
+	}
+	must(t, a.DeleteTree(ctx, "a"))
+}

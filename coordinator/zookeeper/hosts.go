@@ -1,0 +1,72 @@
+package zookeeper
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	// firstSpread is how far apart clients that start, or lose a server, at the same
+	// moment dial. ZooKeeper's listen queue holds 50; a connection that it drops
+	// comes back after a second (FACTS, "1,000 sessions dialled at once").
+	firstSpread = 100 * time.Millisecond
+	// A round over all servers without success is followed by a pause.
+	shortestPause = 25 * time.Millisecond
+	longestPause  = 500 * time.Millisecond
+)
+
+// hosts tells the library which server to dial next, and holds it back until then:
+// its own pause at the end of the list is a fixed second. All methods are called
+// by the library's one goroutine.
+type hosts struct {
+	ended <-chan struct{}
+
+	addrs []string
+	next  int
+	tried int // since the last success
+}
+
+// Init implements zk.HostProvider; the library has shuffled the servers.
+func (h *hosts) Init(servers []string) error {
+	h.addrs = servers
+	return nil
+}
+
+// Len implements zk.HostProvider.
+func (h *hosts) Len() int { return len(h.addrs) }
+
+// Next implements zk.HostProvider. Only when the end has come does it report the
+// end of the list: that is where the library looks whether it was closed. It would
+// otherwise dial a server that refuses for ever.
+func (h *hosts) Next() (server string, end bool) {
+	var most time.Duration
+	switch {
+	case h.tried == 0:
+		most = firstSpread
+	case h.tried%len(h.addrs) == 0:
+		most = longestPause
+		if rounds := h.tried / len(h.addrs); rounds < 6 {
+			most = min(most, shortestPause<<rounds)
+		}
+	}
+	if most > 0 {
+		pause := time.NewTimer(rand.N(most))
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-h.ended:
+		}
+	}
+	server = h.addrs[h.next]
+	h.next = (h.next + 1) % len(h.addrs)
+	h.tried++
+	select {
+	case <-h.ended:
+		return server, true
+	default:
+		return server, false
+	}
+}
+
+// Connected implements zk.HostProvider.
+func (h *hosts) Connected() { h.tried = 0 }

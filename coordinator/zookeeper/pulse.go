@@ -1,0 +1,113 @@
+package zookeeper
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// While anything waits, the session looks at one node every beat, which is this
+// long and up to a third longer (docs/coordination.md, "Blocked reads").
+const shortestBeat = 300 * time.Millisecond
+
+// mostLooks bounds the looks of the pulse that have no answer yet.
+const mostLooks = 4
+
+// target is a node that the pulse may look at.
+type target struct {
+	entry *entry
+	tree  *tree
+	at    string
+}
+
+// pulse looks at what is watched, in turn, until the store is closed. It frees
+// requests whose wake-up the server lost, and finds changes that no event told of.
+func (s *store) pulse() {
+	beat := time.NewTimer(0)
+	defer beat.Stop()
+	looks := make(chan struct{}, mostLooks)
+	for {
+		beat.Reset(shortestBeat + rand.N(shortestBeat/3))
+		select {
+		case <-beat.C:
+		case <-s.link.alive.Done():
+			return
+		}
+		if !s.link.isUp() {
+			continue
+		}
+		next, ok := s.watches.next()
+		if !ok && s.pending.Load() == 0 {
+			continue
+		}
+		select {
+		case looks <- struct{}{}:
+			go func() {
+				defer func() { <-looks }()
+				s.glance(next)
+			}()
+		default:
+		}
+	}
+}
+
+// next returns the node whose turn it is. A round takes what is watched when it begins.
+func (w *watches) next() (target, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.turn) == 0 {
+		for _, e := range w.entries {
+			w.turn = append(w.turn, target{entry: e, at: e.at})
+		}
+		for t := range w.trees {
+			w.turn = t.targets(w.turn)
+		}
+	}
+	if len(w.turn) == 0 {
+		return target{at: w.store.root}, false
+	}
+	next := w.turn[0]
+	w.turn = w.turn[1:]
+	return next, true
+}
+
+// glance looks at a node once, over the connection that there is now.
+func (s *store) glance(next target) {
+	w := s.watches
+	var before uint64
+	if next.entry != nil {
+		w.mu.Lock()
+		before = next.entry.events
+		w.mu.Unlock()
+	}
+	ctx, cancel := context.WithTimeout(s.link.alive, time.Minute)
+	defer cancel()
+	stat, err := once(ctx, s, write, func(c *zk.Conn) (*zk.Stat, error) {
+		exists, stat, err := c.Exists(next.at)
+		if err != nil || !exists {
+			return nil, err
+		}
+		return stat, nil
+	})
+	if err != nil {
+		return
+	}
+	switch {
+	case next.entry != nil:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		e, st := next.entry, stateOf(stat, stat != nil)
+		if e.events != before || e.known == nil {
+			return // a reader or rearm is about to look
+		}
+		if e.known != nil && *e.known != st {
+			e.armed = false // a change came without its event
+		}
+		e.see(st)
+		w.rearmNow(e)
+	case next.tree != nil:
+		next.tree.glanced(next.at, stat)
+	}
+}

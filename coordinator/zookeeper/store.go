@@ -1,0 +1,267 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// MaxValue is how many bytes a node holds. A request may have 1 MiB
+// (jute.maxbuffer); what is left is for its path, access list and frame.
+const MaxValue = 1<<20 - 16<<10
+
+// sessionTimeout is what is asked for; a server's own limits are 2 and 20 ticks,
+// by default 4 and 40 s. An agent that is gone is missed after this time.
+const sessionTimeout = 10 * time.Second
+
+// store is a coordinator.Store: one session at a time, under the same root.
+type store struct {
+	root    string
+	link    *link
+	watches *watches
+	pending atomic.Int64 // requests that wait for an answer
+	running sync.WaitGroup
+	closing sync.Once
+
+	mu    sync.Mutex
+	ended bool
+	own   *coordinator.Credential // whose the nodes without grants are
+	// sessions are the ids of the sessions there have been: nodes of theirs are ours.
+	sessions map[int64]struct{}
+}
+
+// Open connects to the ZooKeeper that a URL names,
+// zk://HOST:PORT[,HOST:PORT…]/ROOT, and starts a session under some identities.
+// The root is created if it is not there. Open tries until the context ends.
+func Open(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+	return open(ctx, url, sessionTimeout, creds...)
+}
+
+func open(ctx context.Context, url string, timeout time.Duration, creds ...coordinator.Credential) (*store, error) {
+	a, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	s := &store{root: a.root, sessions: map[int64]struct{}{}}
+	s.watches = newWatches(s)
+	if s.link, err = connect(a.hosts, timeout, s.watches.heard, s.watches.joined); err != nil {
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	for _, c := range creds {
+		if err == nil {
+			err = s.Authenticate(ctx, c)
+		}
+	}
+	if err == nil {
+		err = s.makeRoot(ctx)
+	}
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("open %s: %w", url, err)
+	}
+	s.running.Go(s.pulse)
+	return s, nil
+}
+
+// makeRoot creates the root and what is above it, open for everyone.
+func (s *store) makeRoot(ctx context.Context) error {
+	for i := 1; i <= len(s.root); i++ {
+		if i < len(s.root) && s.root[i] != '/' {
+			continue
+		}
+		path := s.root[:i]
+		exists, err := ask(ctx, s, read, func(c *zk.Conn) (bool, error) {
+			exists, _, err := c.Exists(path)
+			return exists, err
+		})
+		if err == nil && !exists {
+			_, err = ask(ctx, s, write, func(c *zk.Conn) (string, error) { return c.Create(path, []byte{}, 0, openACL) })
+		}
+		switch {
+		case errors.Is(err, zk.ErrNoAuth):
+			return fmt.Errorf("create the root %s: %w", path, coordinator.ErrRefused)
+		case err != nil && !errors.Is(err, zk.ErrNodeExists):
+			return err
+		}
+	}
+	return nil
+}
+
+// at is a path in ZooKeeper.
+func (s *store) at(path coordinator.Path) string {
+	if path == "" {
+		return s.root
+	}
+	return s.root + "/" + string(path)
+}
+
+// path is at's inverse.
+func (s *store) path(at string) coordinator.Path {
+	return coordinator.Path(strings.TrimPrefix(strings.TrimPrefix(at, s.root), "/"))
+}
+
+// Read implements coordinator.Store.
+func (s *store) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+	at := s.at(path)
+	look := s.watches.look(at)
+	type found struct {
+		data []byte
+		stat *zk.Stat
+	}
+	f, err := ask(ctx, s, read, func(c *zk.Conn) (f found, err error) {
+		if look.arms {
+			f.data, f.stat, _, err = c.GetW(at)
+		} else {
+			f.data, f.stat, err = c.Get(at)
+		}
+		return f, err
+	})
+	look.done(stateOf(f.stat, err == nil), err)
+	if err != nil {
+		return coordinator.Node{}, fail("read", path, err)
+	}
+	return coordinator.Node{Data: f.data, Version: coordinator.Version(f.stat.Version)}, nil
+}
+
+// Stat implements coordinator.Store.
+func (s *store) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
+	at := s.at(path)
+	look := s.watches.look(at)
+	stat, err := s.exists(ctx, at, look.arms)
+	look.done(stateOf(stat, stat != nil), err)
+	if err != nil {
+		return 0, false, fail("stat", path, err)
+	}
+	if stat == nil {
+		return 0, false, nil
+	}
+	return coordinator.Version(stat.Version), true, nil
+}
+
+// exists returns a node's stat, nil where there is none.
+func (s *store) exists(ctx context.Context, at string, watch bool) (*zk.Stat, error) {
+	return ask(ctx, s, read, func(c *zk.Conn) (stat *zk.Stat, err error) {
+		var exists bool
+		if watch {
+			exists, stat, _, err = c.ExistsW(at)
+		} else {
+			exists, stat, err = c.Exists(at)
+		}
+		if err != nil || !exists {
+			return nil, err
+		}
+		return stat, nil
+	})
+}
+
+// Children implements coordinator.Store.
+func (s *store) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
+	names, err := ask(ctx, s, read, func(c *zk.Conn) ([]string, error) {
+		names, _, err := c.Children(s.at(path))
+		return names, err
+	})
+	if err != nil {
+		return nil, fail("list", path, err)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Commit implements coordinator.Store.
+func (s *store) Commit(ctx context.Context, ops ...coordinator.Op) error {
+	size := 0
+	requests := make([]any, len(ops))
+	for i, op := range ops {
+		if size += len(op.Data); size > MaxValue {
+			return fail("commit", op.Path, tooLarge(size))
+		}
+		if op.Write {
+			requests[i] = &zk.SetDataRequest{Path: s.at(op.Path), Data: bytesOf(op.Data), Version: int32(op.Version)}
+		} else {
+			requests[i] = &zk.CheckVersionRequest{Path: s.at(op.Path), Version: int32(op.Version)}
+		}
+	}
+	if i, err := s.multi(ctx, requests); err != nil {
+		var path coordinator.Path
+		if i < len(ops) {
+			path = ops[i].Path
+		}
+		return fail("commit", path, err)
+	}
+	return nil
+}
+
+// multi does all of the operations or none, and says which one was refused.
+func (s *store) multi(ctx context.Context, requests []any) (refused int, err error) {
+	results, err := ask(ctx, s, write, func(c *zk.Conn) ([]zk.MultiResponse, error) {
+		results, err := c.Multi(requests...)
+		return results, err
+	})
+	for i, r := range results {
+		if r.Error != nil {
+			return i, r.Error
+		}
+	}
+	return 0, err
+}
+
+// bytesOf keeps empty data from becoming ZooKeeper's null.
+func bytesOf(data []byte) []byte { return append([]byte{}, data...) }
+
+// Authenticate implements coordinator.Store. ZooKeeper accepts any password; a
+// wrong one shows in what is refused later.
+func (s *store) Authenticate(ctx context.Context, c coordinator.Credential) error {
+	_, err := ask(ctx, s, write, func(conn *zk.Conn) (struct{}, error) {
+		return struct{}{}, conn.AddAuth("digest", auth(c))
+	})
+	if err != nil {
+		return fmt.Errorf("authenticate %s: %w", c.User, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.own == nil {
+		s.own = &c
+	}
+	return nil
+}
+
+// owner is whose the nodes without grants are.
+func (s *store) owner() *coordinator.Credential {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.own
+}
+
+// MaxValue implements coordinator.Store.
+func (s *store) MaxValue() int { return MaxValue }
+
+// start runs a goroutine that Close waits for, unless Close has begun.
+func (s *store) start(run func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.running.Go(run)
+	}
+	return !s.ended
+}
+
+// Close implements coordinator.Store.
+func (s *store) Close() error {
+	s.closing.Do(func() {
+		s.mu.Lock()
+		s.ended = true
+		s.mu.Unlock()
+		s.link.close()
+	})
+	s.running.Wait()
+	return nil
+}

@@ -1,0 +1,252 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// rearmAfter is how long a reader has to take its token and to read, and so to set
+// the watch again, before that is done for it. Where many readers share a busy
+// machine, doing it too early doubles the server's work at the worst moment.
+const rearmAfter = 100 * time.Millisecond
+
+// state is what a node looked like: the transactions that created and last wrote
+// it. There is no node in state{}.
+type state struct{ created, written int64 }
+
+func stateOf(stat *zk.Stat, exists bool) state {
+	if !exists {
+		return state{}
+	}
+	return state{stat.Czxid, stat.Mzxid}
+}
+
+// watches are all that is watched in a session. Its mutex is held for moments
+// only, and never during a request: the library's goroutine takes it.
+type watches struct {
+	store *store
+
+	mu      sync.Mutex
+	entries map[string]*entry
+	trees   map[*tree]struct{}
+	turn    []target // what the pulse looks at next
+}
+
+// entry is one watched node.
+//
+// While armed, a watch stands at the server that was set no later than known was
+// seen. known is a state that every watcher knows or has a token for; it is nil
+// from an event on, which gave them all a token, until the node has been seen
+// again. What happened between a watcher's taking its token and that first look,
+// no event tells. So a first look gives everybody another token, unless it is a
+// Read or Stat and there is one watcher only, whose look that then is. If the node
+// is seen in another state than known, all get a token too.
+type entry struct {
+	at       string
+	watchers map[chan struct{}]struct{}
+	armed    bool
+	known    *state
+	events   uint64 // counts what may have disarmed
+	looks    int    // requests under way that set the watch
+	rearming bool
+}
+
+func newWatches(s *store) *watches {
+	return &watches{store: s, entries: map[string]*entry{}, trees: map[*tree]struct{}{}}
+}
+
+// tell gives every watcher a token, unless it has one.
+func (e *entry) tell() {
+	for tokens := range e.watchers {
+		select {
+		case tokens <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Watch implements coordinator.Store.
+func (s *store) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fail("watch", path, err)
+	}
+	w, at := s.watches, s.at(path)
+	tokens := make(chan struct{}, 1)
+	tokens <- struct{}{}
+	w.mu.Lock()
+	e := w.entries[at]
+	if e == nil {
+		e = &entry{at: at, watchers: map[chan struct{}]struct{}{}}
+		w.entries[at] = e
+		w.rearmLater(e)
+	}
+	e.watchers[tokens] = struct{}{}
+	w.mu.Unlock()
+	leave := func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(e.watchers, tokens)
+		if len(e.watchers) == 0 {
+			delete(w.entries, at)
+		}
+		close(tokens)
+	}
+	started := s.start(func() {
+		defer leave()
+		select {
+		case <-ctx.Done():
+		case <-s.link.alive.Done():
+		}
+	})
+	if !started {
+		leave()
+		return nil, fail("watch", path, coordinator.ErrClosed)
+	}
+	return tokens, nil
+}
+
+// heard takes an event of a node; it runs in the library's goroutine.
+func (w *watches) heard(event zk.Event) {
+	switch event.Type {
+	case zk.EventNodeCreated, zk.EventNodeDataChanged, zk.EventNodeDeleted, zk.EventNodeChildrenChanged:
+	default:
+		return // watches that ended with a session: joined deals with them
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e := w.entries[event.Path]; e != nil && event.Type != zk.EventNodeChildrenChanged {
+		e.events++
+		e.armed, e.known = false, nil
+		e.tell()
+		w.rearmLater(e)
+	}
+	for t := range w.trees {
+		t.heard(event)
+	}
+}
+
+// joined starts to look at everything: nothing is known to stand at the server. On
+// a fresh session everybody gets a token as well. It runs in the library's goroutine.
+func (w *watches) joined(fresh bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.entries {
+		e.events++
+		e.armed = false
+		if fresh {
+			e.known = nil
+			e.tell()
+		}
+		w.rearmNow(e)
+	}
+	for t := range w.trees {
+		t.joined()
+	}
+}
+
+// look is one request's look at a node that may be watched.
+type look struct {
+	watches *watches
+	entry   *entry // nil if the node is not watched
+	events  uint64 // when it began
+	arms    bool   // it shall set the watch
+}
+
+// look begins a request.
+func (w *watches) look(at string) look {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := w.entries[at]
+	if e == nil || e.armed {
+		return look{}
+	}
+	e.looks++
+	return look{w, e, e.events, true}
+}
+
+// done takes a request's answer: the state if it tells one.
+func (l look) done(st state, err error) {
+	if l.entry == nil {
+		return
+	}
+	l.watches.mu.Lock()
+	defer l.watches.mu.Unlock()
+	l.entry.looks--
+	if l.entry.known == nil && len(l.entry.watchers) > 1 {
+		l.entry.tell()
+	}
+	switch {
+	case err == nil:
+		l.seen(st)
+	case errors.Is(err, zk.ErrNoNode):
+		// A read with watch leaves none on a node that is not there.
+		l.entry.see(state{})
+	}
+	l.watches.rearmNow(l.entry) // unless it stands
+}
+
+// seen takes a state that was seen with a watch set. The mutex is held.
+func (l look) seen(st state) {
+	if l.entry.see(st); l.entry.events == l.events {
+		l.entry.armed = true
+	}
+}
+
+// see takes a state that somebody saw. The mutex is held.
+func (e *entry) see(st state) {
+	if e.known != nil && *e.known != st {
+		e.tell()
+	}
+	e.known = &st
+}
+
+// rearmLater sets the watch if no reader has done so by then. The mutex is held.
+func (w *watches) rearmLater(e *entry) {
+	time.AfterFunc(rearmAfter, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.rearmNow(e)
+	})
+}
+
+// rearmNow sets the watch, beside, unless somebody is about to. The mutex is held.
+func (w *watches) rearmNow(e *entry) {
+	if e.armed || e.rearming || e.looks > 0 || len(e.watchers) == 0 {
+		return
+	}
+	e.rearming = true
+	go w.rearm(e)
+}
+
+// rearm sets the watch until it stands. It asks for the node's existence, which
+// needs no right. The watch's own context ends with the session.
+func (w *watches) rearm(e *entry) {
+	for {
+		w.mu.Lock()
+		if e.armed || len(e.watchers) == 0 {
+			e.rearming = false
+			w.mu.Unlock()
+			return
+		}
+		l := look{w, e, e.events, true}
+		w.mu.Unlock()
+		stat, err := w.store.exists(w.store.link.alive, e.at, true)
+		w.mu.Lock()
+		if err != nil { // the store was closed, or the path is none
+			e.rearming = false
+			w.mu.Unlock()
+			return
+		}
+		if e.known == nil {
+			e.tell()
+		}
+		l.seen(stateOf(stat, stat != nil))
+		w.mu.Unlock()
+	}
+}
