@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/socket"
+)
+
+func get(ctx context.Context, args []string, s streams) error {
+	flags := newFlags("get", "NAME", "Prints a role's input, once it is there: a string as it is, another value as JSON.\n"+
+		"Nothing is added, no line end either.", s)
+	if err := parse(flags, args, 1); err != nil {
+		return err
+	}
+	path, err := rolesSocket()
+	if err != nil {
+		return err
+	}
+	value, err := socket.Get(ctx, path, flags.Arg(0))
+	if err != nil {
+		return err
+	}
+	if _, err := s.out.Write(driver.Text(value)); err != nil {
+		return fmt.Errorf("print the value: %w", err)
+	}
+	return nil
+}
+
+func put(ctx context.Context, args []string, s streams) error {
+	flags := newFlags("put", "NAME [--json]", "Publishes a role's output from standard input. An output of type string gets the\n"+
+		"text as it is, to the last line end; every other type is read as JSON.", s)
+	typed := flags.Bool("json", false, "read JSON, for an output of type string too")
+	if err := parse(flags, args, 1); err != nil {
+		return err
+	}
+	path, err := rolesSocket()
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(io.LimitReader(s.in, maxValue+1))
+	if err != nil {
+		return fmt.Errorf("read the value: %w", err)
+	}
+	if len(text) > maxValue {
+		return fmt.Errorf("output %s: the value has more than %d bytes", flags.Arg(0), maxValue)
+	}
+	if *typed {
+		return socket.PutJSON(ctx, path, flags.Arg(0), text)
+	}
+	return socket.PutText(ctx, path, flags.Arg(0), text)
+}
+
+// maxValue leaves room for a request's other bytes, and for those that JSON adds.
+// No coordinator takes as much.
+const maxValue = socket.MaxRequest / 8
+
+func rolesSocket() (string, error) {
+	path := os.Getenv(socket.Variable)
+	if path == "" {
+		return "", errors.New("this works only inside a role (" + socket.Variable + " is not set)")
+	}
+	return path, nil
+}

@@ -1,0 +1,248 @@
+// Package agent is a server's agent from its start to its end: it finds its
+// deployment, becomes the server, tells the facts it knows, runs the roles in
+// order and reports how they went, to the coordinator and to Heat. Then it stays,
+// so that everybody sees that the server is there.
+//
+// It may be killed and started again at any moment. Everything it does is either
+// noted in its journal before (the start of a role), or can be done again without
+// harm (every write to the coordinator, every signal). What decides is never what
+// the agent remembers, but what the journal and the coordinator hold.
+//
+// Of two agents with one server's name the later machine wins: the first one's
+// writes are refused from then on, it ends its role and itself.
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/journal"
+	"github.com/hotc-dev/hotc/runtime/process"
+	"github.com/hotc-dev/hotc/runtime/role"
+)
+
+// Config is what an agent needs. Every field but the last five must be set.
+type Config struct {
+	Boot plan.Boot
+	// Instance names the machine: Nova's instance id.
+	Instance string
+	// State is the folder of the journal and of private files, Work that of roles.
+	State, Work string
+	// Program is the path of the agent's own program.
+	Program     string
+	Version     string
+	Environment []string
+	Drivers     []driver.Driver
+	Open        func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error)
+	Console     io.Writer
+	Now         func() time.Time
+	Random      io.Reader
+	Grace       time.Duration
+
+	// Facts finds out what the server knows of itself; nil is nothing.
+	Facts func(ctx context.Context, name string) (json.RawMessage, error)
+	// Once ends the agent when the roles have ended and Heat has been told.
+	Once bool
+	// EndLeftovers ends, with the agent, what its roles left in the background.
+	EndLeftovers bool
+	// Parting is how long a role that has failed may go on by itself; 0 is a second.
+	Parting time.Duration
+	// Retry is the time between attempts after a refusal; 0 is half a minute.
+	Retry time.Duration
+}
+
+// ErrRolesFailed says that the roles have not all been done.
+var ErrRolesFailed = errors.New("not all roles are done")
+
+// agent is an agent at work.
+type agent struct {
+	Config
+	console *console
+	journal *journal.Journal
+	store   coordinator.Store
+	member  *coordinator.Member
+	plan    *plan.Server
+	board   *board
+	// stop ends everything, with the reason.
+	stop context.CancelCauseFunc
+}
+
+// Run is an agent's life. It returns nil when ctx ends after all went well, or
+// with Once when all roles are done; ErrRolesFailed, journal.ErrLocked,
+// coordinator.ErrFenced and coordinator.ErrDestroyed are for the caller to tell
+// apart.
+func Run(ctx context.Context, c Config) error {
+	if c.Boot.Format != plan.Format {
+		return fmt.Errorf("the boot file has format %d, this agent knows format %d", c.Boot.Format, plan.Format)
+	}
+	if c.Parting == 0 {
+		c.Parting = time.Second
+	}
+	if c.Retry == 0 {
+		c.Retry = 30 * time.Second
+	}
+	a := &agent{Config: c, console: &console{out: c.Console}}
+	var err error
+	a.journal, err = journal.Open(c.State, journal.Machine{
+		Deployment: c.Boot.Deployment, Server: c.Boot.Server, Instance: c.Instance}, c.Random, c.Now)
+	if err != nil {
+		return err
+	}
+	defer a.journal.Close()
+	ctx, a.stop = context.WithCancelCause(ctx)
+	defer a.stop(nil)
+	if c.EndLeftovers {
+		defer a.endLeftovers()
+	}
+	return a.live(ctx)
+}
+
+// live is Run but for the journal. However an error came about: when the agent
+// was asked to end, that is what it ended of.
+func (a *agent) live(ctx context.Context) error {
+	done, err := a.work(ctx)
+	if a.store != nil {
+		defer a.store.Close()
+	}
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, coordinator.ErrFenced), errors.Is(cause, coordinator.ErrDestroyed):
+		return cause
+	case cause != nil && !a.Once, cause != nil && done:
+		return nil
+	case cause != nil:
+		return fmt.Errorf("the agent was told to end: %w", errors.Join(cause, ErrRolesFailed))
+	case err == nil && !done:
+		return ErrRolesFailed
+	}
+	return err
+}
+
+// work does everything, and says whether all roles are done. It returns when there
+// is no more to do.
+func (a *agent) work(ctx context.Context) (done bool, err error) {
+	if err := a.join(ctx); err != nil {
+		return false, err
+	}
+	if err := a.enrol(ctx); err != nil {
+		return false, err
+	}
+	stopBoard := a.board.follow(ctx)
+	defer stopBoard()
+	if err := a.watchFence(ctx); err != nil {
+		return false, err
+	}
+	if err := a.publishFacts(ctx); err != nil {
+		return false, err
+	}
+	if done, err = a.runRoles(ctx); err != nil {
+		return done, err
+	}
+	a.tellHeat(ctx)
+	if !a.Once {
+		<-ctx.Done()
+	}
+	return done, nil
+}
+
+// enrol makes this machine the server and shows that it is there.
+func (a *agent) enrol(ctx context.Context) error {
+	record, err := a.member.Enrol(ctx, a.journal.ID(), a.Instance, a.journal.Incarnation() > 0, a.Now())
+	if errors.Is(err, coordinator.ErrFenced) && record.Number == 0 {
+		return fmt.Errorf("the deployment %s was destroyed and made anew after this server had run its roles: %w",
+			a.Boot.Deployment, coordinator.ErrDestroyed)
+	}
+	if err != nil {
+		return err
+	}
+	if a.journal.Incarnation() != record.Number {
+		if err := a.journal.NoteEnrolled(record.Number); err != nil {
+			return err
+		}
+	}
+	presence := coordinator.PresenceRecord{Incarnation: record.Number, Since: a.Now().UTC()}
+	if err := a.member.Announce(ctx, presence); err != nil {
+		return err
+	}
+	a.console.say("server %s of %s, incarnation %d: %d roles", a.Boot.Server, a.Boot.Deployment, record.Number, len(a.plan.Roles))
+	before, err := a.member.State(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.takeOver(before); err != nil {
+		return err
+	}
+	a.board = newBoard(a.member, a.console, a.stop, a.Now, a.firstState())
+	return nil
+}
+
+// takeOver notes what the coordinator knows of this very machine and the journal
+// does not: its disk was put back to an earlier day. A role that has ended must
+// not run again.
+func (a *agent) takeOver(before coordinator.ServerState) error {
+	for _, r := range before.Roles {
+		noted := a.journal.Role(r.Name).Status
+		ended := r.Status == coordinator.RoleDone || r.Status == coordinator.RoleFailed
+		if ended && noted != coordinator.RoleDone && noted != coordinator.RoleFailed {
+			if err := a.journal.NoteEnded(r.Name, r.Status, r.ExitCode, r.Cause); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *agent) firstState() coordinator.ServerState {
+	state := coordinator.ServerState{Phase: coordinator.PhaseUp, Since: a.Now().UTC(), Agent: a.Version}
+	host := a.host()
+	for _, r := range a.plan.Roles {
+		state.Roles = append(state.Roles, host.Recall(r))
+	}
+	return state
+}
+
+func (a *agent) host() *role.Host {
+	return &role.Host{
+		Deployment: a.Boot.Deployment, Server: a.Boot.Server, Deploy: a.Boot.Deploy,
+		Drivers: a.Drivers, Cells: a.member, Journal: a.journal,
+		Work: a.Work, Private: filepath.Join(a.State, "run"), Agent: a.Program, Environment: a.Environment,
+		Show: func(r coordinator.RoleState) { a.board.show(func(s *coordinator.ServerState) { setRole(s, r) }) },
+		Commit: func(ctx context.Context, r coordinator.RoleState) error {
+			return a.board.commit(ctx, nil, func(s *coordinator.ServerState) { setRole(s, r) })
+		},
+		Now: a.Now, Random: a.Random, Grace: a.Grace, Parting: a.Parting,
+	}
+}
+
+// watchFence ends the agent as soon as another machine takes over the name, or
+// the deployment goes away, even while nothing is to be written.
+func (a *agent) watchFence(ctx context.Context) error {
+	changes, err := a.store.Watch(ctx, coordinator.Deployment(a.Boot.Deployment).Server(a.Boot.Server))
+	if err != nil {
+		return err
+	}
+	go func() {
+		for range changes {
+			// Every report checks the incarnation, and the board ends the agent over it.
+			a.board.show(func(*coordinator.ServerState) {})
+		}
+	}()
+	return nil
+}
+
+func (a *agent) endLeftovers() {
+	found, err := process.EndMarked(a.journal.Runs(), a.Grace)
+	if err != nil {
+		a.console.say("%v", err)
+	} else if found > 0 {
+		a.console.say("ended %d processes that roles had left in the background", found)
+	}
+}

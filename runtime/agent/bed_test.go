@@ -1,0 +1,407 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/agent"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/driver/script"
+	"github.com/hotc-dev/hotc/runtime/socket"
+)
+
+// Roles call `hotc-agent get` and `put`. In these tests that is the test program
+// itself: a link to it of that name stands first on their PATH.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "hotc-agent" {
+		if err := playCommand(os.Args[1], os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, "hotc-agent:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	// A program under the race detector sleeps for a second before it ends.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
+	os.Exit(m.Run())
+}
+
+func playCommand(command, name string) error {
+	path := os.Getenv(socket.Variable)
+	if command == "get" {
+		value, err := socket.Get(context.Background(), path, name)
+		os.Stdout.Write(driver.Text(value))
+		return err
+	}
+	text, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return err
+	}
+	return socket.PutText(context.Background(), path, name, text)
+}
+
+type rawMessage = json.RawMessage
+
+const deployment coordinator.Deployment = "blog"
+
+// patience bounds what would otherwise hang a test for ever; no test is about it.
+const patience = 2 * time.Minute
+
+// bed is a coordinator, and a plan that grows until it is applied.
+type bed struct {
+	t      *testing.T
+	tree   *memory.Tree
+	secret coordinator.Secret
+	plan   plan.Plan
+	files  map[string][]byte
+	state  string // where servers keep theirs
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	secret, err := coordinator.NewSecret(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bed{t: t, tree: memory.New(), secret: secret, files: map[string][]byte{}, state: t.TempDir(),
+		plan: plan.Plan{Format: plan.Format, Compiler: "test", Template: "site.yaml", Signal: "heat",
+			Outputs: []plan.StackOutput{}}}
+}
+
+// server adds a server with its roles.
+func (b *bed) server(path plan.ServerPath, roles ...plan.Role) *plan.Server {
+	s := plan.Server{Path: path, At: "site.yaml:1:1", Roles: roles}
+	own := func(cell plan.CellName, role string) {
+		s.Writes = append(s.Writes, cell)
+		b.plan.Cells = append(b.plan.Cells, plan.Cell{Name: cell, Server: path, Role: role})
+	}
+	for i, r := range roles {
+		own(plan.CellName(string(path)+"."+r.Name), r.Name)
+		for j, o := range r.Outputs {
+			s.Roles[i].Outputs[j].Cell = plan.CellName(string(path) + "." + r.Name + ":" + o.Name)
+			own(s.Roles[i].Outputs[j].Cell, r.Name)
+		}
+		for _, cell := range reads(r) {
+			writer, _, _ := strings.Cut(string(cell), ".")
+			writer, _, _ = strings.Cut(writer, ":")
+			s.Reads = append(s.Reads, plan.CellRef{Cell: cell, Server: plan.ServerPath(writer)})
+		}
+	}
+	b.plan.Servers = append(b.plan.Servers, s)
+	return &b.plan.Servers[len(b.plan.Servers)-1]
+}
+
+func reads(r plan.Role) []plan.CellName {
+	var cells []plan.CellName
+	for _, d := range r.DependsOn {
+		cells = append(cells, d.Cell)
+	}
+	for _, in := range r.Inputs {
+		cells = append(cells, in.Reads...)
+	}
+	return cells
+}
+
+// fact makes a server tell one.
+func (b *bed) fact(s *plan.Server, name string) {
+	cell := plan.CellName(string(s.Path) + ":" + name)
+	s.Facts = append(s.Facts, name)
+	s.Writes = append(s.Writes, cell)
+	b.plan.Cells = append(b.plan.Cells, plan.Cell{Name: cell, Server: s.Path})
+}
+
+// sh is a role whose script this is.
+func (b *bed) sh(name, text string) plan.Role {
+	sum := sha256.Sum256([]byte(text))
+	digest := hex.EncodeToString(sum[:])
+	if _, known := b.files[digest]; !known {
+		b.files[digest] = []byte(text)
+		b.plan.Files = append(b.plan.Files, plan.File{Digest: digest, Size: int64(len(text)), Name: name})
+	}
+	return plan.Role{Name: name, At: "site.yaml:2:2", Driver: "script", Files: []string{digest},
+		Source: json.RawMessage(fmt.Sprintf(`{"file":%q}`, digest))}
+}
+
+// with changes a role on its way into the plan.
+func with(r plan.Role, changes ...func(*plan.Role)) plan.Role {
+	for _, change := range changes {
+		change(&r)
+	}
+	return r
+}
+
+func output(name string, t plan.Type) func(*plan.Role) {
+	return func(r *plan.Role) {
+		r.Outputs = append(r.Outputs, plan.Output{Name: name, Type: t, At: "site.yaml:3:3"})
+	}
+}
+
+// input reads a cell.
+func input(name string, cell plan.CellName, changes ...func(*plan.Input)) func(*plan.Role) {
+	in := plan.Input{Name: name, Time: plan.Run, Expr: json.RawMessage(fmt.Sprintf(`{"$cell":%q}`, cell)),
+		At: map[string]plan.Position{"": "site.yaml:4:4"}, Reads: []plan.CellName{cell}}
+	for _, change := range changes {
+		change(&in)
+	}
+	return func(r *plan.Role) { r.Inputs = append(r.Inputs, in) }
+}
+
+// static is an input that the compiler knew.
+func static(name, value string) func(*plan.Role) {
+	return func(r *plan.Role) {
+		r.Inputs = append(r.Inputs, plan.Input{Name: name, Time: plan.Static, Expr: json.RawMessage(value),
+			At: map[string]plan.Position{"": "site.yaml:4:4"}})
+	}
+}
+
+func dependsOn(cell plan.CellName) func(*plan.Role) {
+	return func(r *plan.Role) {
+		r.DependsOn = append(r.DependsOn, plan.Dependency{Cell: cell, At: "site.yaml:5:5"})
+	}
+}
+
+func idempotent(r *plan.Role) { r.Idempotent = true }
+
+// apply publishes the plan.
+func (b *bed) apply() {
+	b.t.Helper()
+	for i, c := range b.plan.Cells {
+		for _, s := range b.plan.Servers {
+			for _, r := range s.Reads {
+				if r.Cell == c.Name && s.Path != c.Server {
+					b.plan.Cells[i].Readers = append(b.plan.Cells[i].Readers, s.Path)
+				}
+			}
+		}
+	}
+	text, err := json.Marshal(b.plan)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	files := func(digest string) ([]byte, error) { return b.files[digest], nil }
+	_, err = coordinator.Publish(b.t.Context(), b.operator(), deployment, b.secret, &b.plan, text, files, time.Now())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bed) operator() coordinator.Store {
+	s := b.tree.Open(b.secret.Operator(deployment))
+	b.t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// running is an agent at work in this process.
+type running struct {
+	t       *testing.T
+	server  plan.ServerPath
+	work    string
+	console *lines
+	cancel  context.CancelFunc
+	ended   chan error
+}
+
+// config is that of a server's agent.
+func (b *bed) config(server plan.ServerPath) agent.Config {
+	own := filepath.Join(b.state, coordinator.Segment(string(server)))
+	program, err := os.Executable()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return agent.Config{
+		Boot: plan.Boot{Format: plan.Format, Deployment: string(deployment), Server: server,
+			Coordinator: "memory:", Token: b.secret.ServerToken(deployment, server)},
+		Instance: "i-" + string(server), State: filepath.Join(own, "state"), Work: filepath.Join(own, "work"),
+		Program: program, Version: "test", Environment: os.Environ(),
+		Drivers: []driver.Driver{script.Driver{Grace: time.Second}},
+		Open: func(_ context.Context, _ string, creds ...coordinator.Credential) (coordinator.Store, error) {
+			return b.tree.Open(creds...), nil
+		},
+		Now: time.Now, Random: rand.Reader, Grace: time.Second, Once: true,
+		Parting: 200 * time.Millisecond, Retry: time.Millisecond,
+	}
+}
+
+// start starts a server's agent.
+func (b *bed) start(server plan.ServerPath, changes ...func(*agent.Config)) *running {
+	b.t.Helper()
+	c := b.config(server)
+	for _, change := range changes {
+		change(&c)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	r := &running{t: b.t, server: server, work: c.Work, console: newLines(), cancel: cancel, ended: make(chan error, 1)}
+	c.Console = r.console
+	go func() {
+		r.ended <- agent.Run(ctx, c)
+	}()
+	b.t.Cleanup(func() {
+		cancel()
+		<-r.ended
+		if b.t.Failed() {
+			b.t.Logf("console of %s:\n%s", server, r.console)
+		}
+	})
+	return r
+}
+
+// wait waits for the agent's end.
+func (r *running) wait() error {
+	r.t.Helper()
+	err := <-r.ended
+	r.ended <- err
+	r.cancel()
+	if errors.Is(err, context.DeadlineExceeded) {
+		r.t.Fatalf("the agent of %s hangs", r.server)
+	}
+	return err
+}
+
+// mustBeDone waits for an agent whose roles all have to be done.
+func (r *running) mustBeDone() {
+	r.t.Helper()
+	if err := r.wait(); err != nil {
+		r.t.Fatalf("%s: %v\n%s", r.server, err, r.console)
+	}
+}
+
+// mustFail waits for an agent whose roles have to fail.
+func (r *running) mustFail() {
+	r.t.Helper()
+	if err := r.wait(); !errors.Is(err, agent.ErrRolesFailed) {
+		r.t.Fatalf("%s: %v\n%s", r.server, err, r.console)
+	}
+}
+
+// file is a file in or beside a role's folder.
+func (r *running) file(path ...string) string {
+	r.t.Helper()
+	text, err := os.ReadFile(filepath.Join(append([]string{r.work}, path...)...))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// cell is what a cell holds: its value, or "failed: " and the chain, or "empty".
+func (b *bed) cell(cell plan.CellName) string {
+	b.t.Helper()
+	for _, c := range b.plan.Cells {
+		if c.Name != cell {
+			continue
+		}
+		record, err := coordinator.ReadCell(b.t.Context(), b.operator(), deployment, plan.CellRef{Cell: cell, Server: c.Server})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		switch record.State {
+		case coordinator.Valued:
+			return string(record.Value)
+		case coordinator.Failed:
+			return "failed: " + record.Cause.String()
+		case coordinator.Empty:
+			return "empty"
+		}
+	}
+	b.t.Fatalf("no cell %s", cell)
+	return ""
+}
+
+func (b *bed) want(cell plan.CellName, want string) {
+	b.t.Helper()
+	if got := b.cell(cell); got != want {
+		b.t.Errorf("%s is\n%s\nwant\n%s", cell, got, want)
+	}
+}
+
+// awaitState waits until a server's state fulfils a condition.
+func (b *bed) awaitState(server plan.ServerPath, fulfilled func(coordinator.ServerState) bool) coordinator.ServerState {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	store := b.operator()
+	changes, err := store.Watch(ctx, deployment.State(server))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var last coordinator.ServerState
+	for range changes {
+		node, err := store.Read(ctx, deployment.State(server))
+		if err == nil && len(node.Data) > 0 && json.Unmarshal(node.Data, &last) == nil && fulfilled(last) {
+			return last
+		}
+	}
+	b.t.Fatalf("the state of %s never came: %+v", server, last)
+	return last
+}
+
+// blockedOn says that some role of a server waits for a cell.
+func blockedOn(cell plan.CellName) func(coordinator.ServerState) bool {
+	return func(s coordinator.ServerState) bool {
+		for _, r := range s.Roles {
+			for _, w := range r.Blocked {
+				if w.Cell == cell {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+func inPhase(p coordinator.Phase) func(coordinator.ServerState) bool {
+	return func(s coordinator.ServerState) bool { return s.Phase == p }
+}
+
+// lines are what an agent prints, and a way to wait for a line.
+type lines struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	changed chan struct{}
+}
+
+func newLines() *lines { return &lines{changed: make(chan struct{}, 1)} }
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// await waits until a text was printed.
+func (r *running) await(text string) {
+	r.t.Helper()
+	timeout := time.After(patience)
+	for !strings.Contains(r.console.String(), text) {
+		select {
+		case <-r.console.changed:
+		case <-timeout:
+			r.t.Fatalf("%q was never said:\n%s", text, r.console)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// reporter takes a server's state; a coordinator.Member does.
+type reporter interface {
+	Report(ctx context.Context, state coordinator.ServerState, failed map[plan.CellName]*coordinator.Cause) error
+}
+
+// board is the server's state, and its way to the coordinator. Transitions are
+// committed: the agent goes on when they stand. What is only to be seen, such as
+// a read that blocks, is shown: reported soon, several changes at once.
+type board struct {
+	to      reporter
+	console *console
+	stop    context.CancelCauseFunc
+	now     func() time.Time
+	changed chan struct{}
+
+	mu    sync.Mutex
+	state coordinator.ServerState
+
+	reporting sync.Mutex // held from the look at the state to the end of its report
+}
+
+func newBoard(to reporter, c *console, stop context.CancelCauseFunc, now func() time.Time, state coordinator.ServerState) *board {
+	return &board{to: to, console: c, stop: stop, now: now, state: state, changed: make(chan struct{}, 1)}
+}
+
+// settle is the time in which changes gather that are only to be seen.
+const settle = 50 * time.Millisecond
+
+// follow reports what is shown, until it is stopped.
+func (b *board) follow(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-b.changed:
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(settle):
+			}
+			if err := b.commit(ctx, nil, nil); err != nil && ctx.Err() == nil {
+				b.console.say("%v", err)
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// show changes the state; it is reported soon.
+func (b *board) show(change func(*coordinator.ServerState)) {
+	b.change(change)
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+// commit changes the state, and returns when the coordinator has it; with it the
+// cells are marked failed. An error that is for good ends the agent.
+func (b *board) commit(ctx context.Context, failed map[plan.CellName]*coordinator.Cause, change func(*coordinator.ServerState)) error {
+	b.change(change)
+	b.reporting.Lock()
+	defer b.reporting.Unlock()
+	err := b.to.Report(ctx, b.copy(), failed)
+	if errors.Is(err, coordinator.ErrFenced) || errors.Is(err, coordinator.ErrDestroyed) {
+		b.stop(err)
+	}
+	return err
+}
+
+func (b *board) change(change func(*coordinator.ServerState)) {
+	if change == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	phase := b.state.Phase
+	change(&b.state)
+	if b.state.Phase != phase {
+		b.state.Since = b.now().UTC()
+	}
+}
+
+func (b *board) copy() coordinator.ServerState {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	state := b.state
+	state.Roles = slices.Clone(state.Roles)
+	return state
+}
+
+func setRole(s *coordinator.ServerState, r coordinator.RoleState) {
+	for i := range s.Roles {
+		if s.Roles[i].Name == r.Name {
+			s.Roles[i] = r
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// publishFacts publishes the facts that somebody reads. One that cannot be told
+// fails its readers, and nobody else.
+func (a *agent) publishFacts(ctx context.Context) error {
+	failed := map[plan.CellName]*coordinator.Cause{}
+	for _, name := range a.plan.Facts {
+		cell := plan.CellName(string(a.Boot.Server) + ":" + name)
+		value, err := a.fact(ctx, name)
+		if err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			a.console.say("%s of this server: %v", name, err)
+			failed[cell] = &coordinator.Cause{At: a.plan.At,
+				Reason: fmt.Sprintf("server %s cannot tell its %s: %v", a.Boot.Server, name, err)}
+			continue
+		}
+		err = a.member.Put(ctx, cell, value, a.Now())
+		var marked *coordinator.FailedCellError
+		switch {
+		case errors.Is(err, coordinator.ErrOtherValue), errors.As(err, &marked):
+			// It has changed since the last start. What others have read stays.
+			a.console.say("the fact is now %s: %v", value, err)
+		case err != nil:
+			return err
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return a.board.commit(ctx, failed, nil)
+}
+
+func (a *agent) fact(ctx context.Context, name string) (json.RawMessage, error) {
+	if value, given := a.Boot.Facts[name]; given {
+		return value, nil
+	}
+	if a.Facts == nil {
+		return nil, errors.New("nobody knows it")
+	}
+	return a.Facts(ctx, name)
+}

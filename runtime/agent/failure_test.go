@@ -1,0 +1,170 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+func TestAFailureRunsAlongTheWholeChain(t *testing.T) {
+	b := newBed(t)
+	b.server("db",
+		with(b.sh("mysql", "printf up >$heat_outputs_path.early; echo broken pipe >&2; exit 3"), output("early", plan.String), output("endpoint", plan.String)),
+		with(b.sh("backup", "touch ran"), output("path", plan.String)))
+	b.server("app", with(b.sh("app", "hotc-agent get url; echo gone on; sleep 600"), input("url", "db.mysql:endpoint"), output("site", plan.String)))
+	b.server("web", with(b.sh("nginx", "touch ran"), dependsOn("app.app")))
+	b.server("cron", with(b.sh("cron", "hotc-agent get path"), input("path", "db.backup:path")))
+	b.apply()
+	app, web, cron := b.start("app"), b.start("web"), b.start("cron")
+	b.awaitState("app", blockedOn("db.mysql:endpoint"))
+	b.awaitState("web", blockedOn("app.app"))
+	db := b.start("db")
+	for _, r := range []*running{db, app, web, cron} {
+		r.mustFail()
+	}
+	const (
+		root = "db.mysql: exit status 3: broken pipe (site.yaml:2:2)"
+		mid  = "app.app: blocked on db.mysql:endpoint (input url) (site.yaml:4:4)\n  because " + root
+		last = "web.nginx: blocked on app.app (depends_on) (site.yaml:5:5)\n  because " + mid
+		skip = "db.backup: skipped: the role mysql before it failed (site.yaml:2:2)\n  because " + root
+	)
+	b.want("db.mysql:early", `"up"`)
+	b.want("db.mysql:endpoint", "failed: "+root)
+	b.want("db.mysql", "failed: "+root)
+	b.want("db.backup", "failed: "+skip)
+	b.want("db.backup:path", "failed: "+skip)
+	b.want("app.app:site", "failed: "+mid)
+	b.want("web.nginx", "failed: "+last)
+	b.want("cron.cron", "failed: cron.cron: blocked on db.backup:path (input path) (site.yaml:4:4)\n  because "+skip)
+	if got := db.file("mysql.status"); got != "3\n" {
+		t.Errorf("the exit status is %q", got)
+	}
+	state := b.awaitState("db", inPhase(coordinator.PhaseFailed))
+	if r := state.Roles[0]; r.Status != coordinator.RoleFailed || *r.ExitCode != 3 || r.LastLines != "broken pipe" {
+		t.Errorf("db reports %+v", r)
+	}
+	if r := state.Roles[1]; r.Status != coordinator.RoleSkipped {
+		t.Errorf("db reports %+v", r)
+	}
+}
+
+// One role a row: how it fails, and what everybody is told.
+func TestWhatFailsARole(t *testing.T) {
+	for name, c := range map[string]struct {
+		role func(*bed) plan.Role
+		want string
+	}{
+		"an output is not written": {
+			func(b *bed) plan.Role {
+				return with(b.sh("r", "printf 1 >$heat_outputs_path.a"), output("a", plan.String), output("b", plan.String), output("c", plan.String))
+			},
+			"s.r: finished without writing b, c (site.yaml:3:3)"},
+		"a number that is none": {
+			func(b *bed) plan.Role {
+				return with(b.sh("r", "echo many | hotc-agent put a; sleep 600"), output("a", plan.Number))
+			},
+			"s.r: output a: the value is no JSON (invalid character 'm' looking for beginning of value), and a number was declared: it is \"many\\n\" (site.yaml:3:3)"},
+		"a list that is a map, in a file": {
+			func(b *bed) plan.Role {
+				return with(b.sh("r", "echo '{}' >$heat_outputs_path.a; sleep 600"), output("a", plan.List))
+			},
+			"s.r: output a: the value is a map or null, and a list was declared: it is \"{}\\n\" (site.yaml:3:3)"},
+		"another value": {
+			func(b *bed) plan.Role {
+				return with(b.sh("r", "printf 1 | hotc-agent put a; printf 2 | hotc-agent put a; sleep 600"), output("a", plan.String))
+			},
+			"s.r: output a: it was published before, with another value (site.yaml:3:3)"},
+		"a signal": {
+			func(b *bed) plan.Role { return b.sh("r", "echo last words; kill -9 $$") },
+			"s.r: killed by a signal (killed): last words (site.yaml:2:2)"},
+		"its time": {
+			func(b *bed) plan.Role {
+				return with(b.sh("r", "sleep 600 & wait"), func(r *plan.Role) { r.Timeout = 0.2 })
+			},
+			"s.r: timed out after 200ms (site.yaml:2:2)"},
+		"an input's time": {
+			func(b *bed) plan.Role {
+				return with(b.sh("r", "hotc-agent get x; sleep 600"), input("x", "other.role:x", func(in *plan.Input) { in.Timeout = 0.2 }))
+			},
+			"s.r: blocked on other.role:x (input x): no value after 200ms (the input's timeout) (site.yaml:4:4)"},
+		"an eager input's type": {
+			func(b *bed) plan.Role {
+				return with(b.sh("r", "touch ran"), static("x", `"many"`), func(r *plan.Role) { r.Inputs[0].Type = plan.Number })
+			},
+			"s.r: input x: the value is a string, and a number was declared: it is \"\\\"many\\\"\" (site.yaml:4:4)"},
+		"no such interpreter": {
+			func(b *bed) plan.Role { return b.sh("r", "#!/no/such/thing -x\n") },
+			"s.r: interpreter /no/such/thing: start the process: fork/exec /no/such/thing: no such file or directory (site.yaml:2:2)"},
+		"Windows line ends": {
+			func(b *bed) plan.Role { return b.sh("r", "#!/bin/sh\r\nexit 0\r\n") },
+			"s.r: the script has Windows line ends, so that its interpreter is called \"/bin/sh\\r\" (site.yaml:2:2)"},
+		"no such driver": {
+			func(b *bed) plan.Role { return with(b.sh("r", ""), func(r *plan.Role) { r.Driver = "cfengine" }) },
+			"s.r: this agent has no driver \"cfengine\" (site.yaml:2:2)"},
+		"a source of a newer compiler": {
+			func(b *bed) plan.Role {
+				return with(b.sh("r", ""), func(r *plan.Role) { r.Source = rawMessage(`{"url":"x"}`) })
+			},
+			"s.r: the script's source in the plan cannot be read: json: unknown field \"url\" (site.yaml:2:2)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			b.server("s", c.role(b))
+			b.server("other", with(b.sh("role", ""), output("x", plan.String)))
+			b.apply()
+			b.start("s").mustFail()
+			b.want("s.r", "failed: "+c.want)
+		})
+	}
+}
+
+func TestTooLargeAValue(t *testing.T) {
+	b := newBed(t)
+	b.server("s", with(b.sh("r", "head -c 2000000 /dev/zero | tr '\\0' x | hotc-agent put a; sleep 600"), output("a", plan.String)))
+	b.apply()
+	b.start("s").mustFail()
+	if got := b.cell("s.r"); !strings.Contains(got, "s.r: output a: ") || !strings.Contains(got, "2000002 bytes") {
+		t.Errorf("%.300s", got)
+	}
+}
+
+func TestAnUndeclaredNameIsAnErrorOfWhoAsks(t *testing.T) {
+	b := newBed(t)
+	b.server("s", with(b.sh("r", `hotc-agent get password; echo $?; echo x | hotc-agent put b; echo $?; echo x >$heat_outputs_path.typo`),
+		static("name", `"x"`), func(r *plan.Role) { r.Outputs = nil }))
+	b.server("db", with(b.sh("mysql", ""), static("password", `"hush"`)))
+	b.apply()
+	s := b.start("s")
+	s.mustBeDone()
+	want := "hotc-agent: input password is not declared; the inputs of s.r are: name\n" +
+		"hotc-agent: output b is not declared; the outputs of s.r are: none\n" +
+		"hotc-agent: output.typo: output typo is not declared; the outputs of s.r are: none\n"
+	if got := s.file("r.stderr"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := s.file("r.stdout"); got != "1\n1\n" {
+		t.Errorf("exit statuses %q", got)
+	}
+}
+
+func TestAProducerWhoseAgentIsGone(t *testing.T) {
+	b := newBed(t)
+	b.server("db", with(b.sh("mysql", "hotc-agent get go"), input("go", "web.app:go"), output("endpoint", plan.String)))
+	b.server("web", with(b.sh("app", "hotc-agent get url; sleep 600"), output("go", plan.String),
+		input("url", "db.mysql:endpoint", func(in *plan.Input) { in.IfDown = 0.3 })))
+	b.apply()
+	// The agent enrols and is gone without a word, as when a server loses its power.
+	member := coordinator.Join(b.tree.Open(coordinator.ServerCredential("db", b.secret.ServerToken(deployment, "db"))), deployment, "db")
+	if _, err := member.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := member.Enrol(t.Context(), "id", "i-db", false, noon); err != nil {
+		t.Fatal(err)
+	}
+	b.start("web").mustFail()
+	if got := b.cell("web.app"); !strings.HasPrefix(got, "failed: web.app: blocked on db.mysql:endpoint (input url): the agent of server db is gone, not seen since ") {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,118 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/agent"
+)
+
+// heat plays Keystone and heat-api, and keeps the signals.
+type heat struct {
+	*httptest.Server
+	t       *testing.T
+	signals chan heatSignal
+}
+
+type heatSignal struct {
+	Path, Status, Reason, ID string
+	Data                     map[string]json.RawMessage
+}
+
+func newHeat(t *testing.T) *heat {
+	h := &heat{t: t, signals: make(chan heatSignal, 10)}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+			w.Header().Set("X-Subject-Token", "t")
+			fmt.Fprintf(w, `{"token":{"catalog":[{"type":"orchestration","endpoints":[{"interface":"public","url":%q}]}]}}`, h.URL)
+			return
+		}
+		s := heatSignal{Path: r.URL.Path}
+		if err := json.NewDecoder(r.Body).Decode(&s); err != nil {
+			t.Error(err)
+		}
+		h.signals <- s
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+// tell makes an agent tell this Heat.
+func (h *heat) tell(c *agent.Config) {
+	text, err := json.Marshal(map[string]string{"auth_url": h.URL + "/v3", "username": "u", "user_id": "i", "password": "hush",
+		"project_id": "p", "domain_id": "d", "region_name": ""})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	c.Boot.Signal, c.Boot.SignalResource, c.Boot.StackID = string(text), "hotc_done_handle", "5e7"
+}
+
+func (h *heat) next() heatSignal {
+	h.t.Helper()
+	select {
+	case s := <-h.signals:
+		return s
+	case <-time.After(patience):
+		h.t.Fatal("Heat was told nothing")
+		return heatSignal{}
+	}
+}
+
+func TestHeatIsToldOfTheEndOnceAndGetsTheValuesItNeeds(t *testing.T) {
+	b := newBed(t)
+	forHeat := func(r *plan.Role) {
+		r.Outputs[0].Heat = true
+		r.Outputs[1].Heat, r.Outputs[1].Attribute = true, "site_url"
+	}
+	b.server("web", with(b.sh("app", `printf '["a",false,null]' >$heat_outputs_path.list; printf 'a "b"\n' >$heat_outputs_path.site; printf x >$heat_outputs_path.own`),
+		output("list", plan.List), output("site", plan.String), output("own", plan.String), forHeat))
+	b.apply()
+	h := newHeat(t)
+	web := b.start("web", h.tell)
+	web.mustBeDone()
+	got := h.next()
+	if got.Path != "/stacks/blog/5e7/resources/hotc_done_handle/signal" || got.Status != "SUCCESS" || got.ID != "web" {
+		t.Errorf("Heat got %+v", got)
+	}
+	if data, _ := json.Marshal(got.Data); string(data) != `{"list":["a",false,null],"site_url":"a \"b\"\n"}` {
+		t.Errorf("Heat got %s", data)
+	}
+	// A reboot does not signal again.
+	b.start("web", h.tell).mustBeDone()
+	if len(h.signals) != 0 {
+		t.Errorf("Heat was told again: %+v", <-h.signals)
+	}
+	if strings.Contains(web.console.String(), "hush") {
+		t.Error("the console tells the password")
+	}
+}
+
+func TestHeatIsToldOfTheFirstFailure(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.sh("mysql", "echo no space left >&2; exit 3"), b.sh("later", ""))
+	b.apply()
+	h := newHeat(t)
+	b.start("db", h.tell).mustFail()
+	if got := h.next(); got.Status != "FAILURE" || got.Reason != "db.mysql: exit status 3: no space left (site.yaml:2:2)" || got.Data != nil {
+		t.Errorf("Heat got %+v", got)
+	}
+}
+
+func TestValuesThatHeatCannotTakeFailTheStackInsteadOfHangingIt(t *testing.T) {
+	b := newBed(t)
+	large := "head -c 600000 /dev/zero | tr '\\0' x >$heat_outputs_path."
+	b.server("db", with(b.sh("mysql", large+"a;"+large+"b"), output("a", plan.String), output("b", plan.String),
+		func(r *plan.Role) { r.Outputs[0].Heat, r.Outputs[1].Heat = true, true }))
+	b.apply()
+	h := newHeat(t)
+	b.start("db", h.tell).mustBeDone()
+	if got := h.next(); got.Status != "FAILURE" || !strings.Contains(got.Reason, "Heat takes 1048576") {
+		t.Errorf("Heat got %+v", got)
+	}
+}

@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/runtime/signal"
+)
+
+// maxRetry bounds the time between attempts after a refusal.
+const maxRetry = 5 * time.Minute
+
+// join opens the coordinator, waits for the deployment and gets the server's part
+// of the plan. A deployment that is not there yet is waited for. A token that is
+// refused, and a server that the plan does not know, are told to Heat too, and
+// tried again slowly: the operator may apply the deployment anew.
+func (a *agent) join(ctx context.Context) error {
+	refused := false
+	for retry := a.Retry; ; retry = min(2*retry, maxRetry) {
+		err := a.tryToJoin(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("before the deployment was there: %w", context.Cause(ctx))
+		}
+		reason := err.Error()
+		switch {
+		case errors.Is(err, coordinator.ErrRefused):
+			reason = fmt.Sprintf("the coordinator refuses this server's token: the deployment %s was applied with another secret than the stack's (%v)",
+				a.Boot.Deployment, err)
+		case errors.Is(err, coordinator.ErrNotInPlan):
+			reason = fmt.Sprintf("the deployment %s has no server %s: it was applied from another template (%v)",
+				a.Boot.Deployment, a.Boot.Server, err)
+		}
+		a.console.say("%s; next attempt in %v", reason, retry)
+		if !refused && (errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNotInPlan)) {
+			refused = true
+			// Beside the attempts: Heat may be out of reach, too.
+			go a.signal(ctx, signal.Signal{Status: signal.Failure, ID: string(a.Boot.Server),
+				Reason: fmt.Sprintf("%s: %s", a.Boot.Server, reason)})
+		}
+		select {
+		case <-time.After(retry/2 + rand.N(retry/2+1)):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (a *agent) tryToJoin(ctx context.Context) error {
+	waiting, over := context.WithCancel(ctx)
+	defer over()
+	patience := a.console.wait(waiting, "no answer yet from the coordinator "+a.Boot.Coordinator)
+	store, err := a.Open(ctx, a.Boot.Coordinator, coordinator.ServerCredential(a.Boot.Server, a.Boot.Token))
+	if err != nil {
+		return fmt.Errorf("open the coordinator %s: %w", a.Boot.Coordinator, err)
+	}
+	member := coordinator.Join(store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server)
+	err = member.AwaitDeployment(ctx, patience.because)
+	if err == nil {
+		a.plan, err = member.Plan(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	a.store, a.member = store, member
+	return nil
+}

@@ -1,0 +1,162 @@
+// Package script runs roles that are scripts, in whatever language their first
+// line names.
+//
+// A script is not looked into here. What it reads and writes it reads and writes
+// by means that every language has:
+//
+//   - Inputs that are known before it starts (static and deploy-time ones, and a
+//     run-time one that is eager) are in its environment and in files.
+//   - A run-time input is asked for with `hotc-agent get NAME`, which blocks.
+//   - Outputs are printed into `hotc-agent put NAME`, or written to the file
+//     $heat_outputs_path.NAME, as Heat's own script hook has it; such a file is
+//     published when it is closed or moved there, and whatever is there at the
+//     script's end.
+//
+// The role's source is {"file": DIGEST, "interpreter": [optional]}. The script
+// lies in the role's private folder, and its interpreter is started with it, as
+// the kernel would do: that folder may well be on a file system that forbids
+// programs.
+package script
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/process"
+)
+
+// Driver runs scripts.
+type Driver struct {
+	// Grace is how long a script that is asked to end may take.
+	Grace time.Duration
+}
+
+// source is a role's source.
+type source struct {
+	File        string   `json:"file"`
+	Interpreter []string `json:"interpreter,omitempty"`
+}
+
+// Name is "script".
+func (Driver) Name() string { return "script" }
+
+// Prepare fetches the script.
+func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
+	s, err := parseSource(job.Role.Source)
+	if err != nil {
+		return err
+	}
+	text, err := job.Files.File(ctx, s.File)
+	if err != nil {
+		return fmt.Errorf("fetch the script: %w", err)
+	}
+	if err := os.WriteFile(scriptPath(job), text, 0o700); err != nil {
+		return fmt.Errorf("write the script: %w", err)
+	}
+	return nil
+}
+
+func parseSource(text json.RawMessage) (source, error) {
+	var s source
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&s); err != nil {
+		return source{}, fmt.Errorf("the script's source in the plan cannot be read: %w", err)
+	}
+	if s.File == "" {
+		return source{}, fmt.Errorf("the script's source in the plan names no file")
+	}
+	return s, nil
+}
+
+func scriptPath(job *driver.Job) string { return filepath.Join(job.Folder, "script") }
+
+// Run waits for the inputs that must be there, runs the script, and publishes
+// what it writes.
+func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
+	s, err := parseSource(job.Role.Source)
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	command, err := commandLine(s, scriptPath(job))
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	values, err := writeInputs(ctx, job)
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	outputs, err := watchOutputs(ctx, job)
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Work, job.Stdout, job.Stderr
+	cmd.Env = append(values, job.Environment...)
+	cmd.Env = append(cmd.Env, "hotc_inputs="+inputsFolder(job), "heat_outputs_path="+outputsPrefix(job))
+	if err := job.Started(ctx); err != nil {
+		outputs.stop()
+		return driver.Exit{}, err
+	}
+	exit, err := process.Run(ctx, cmd, d.Grace)
+	outputs.stop()
+	if err != nil {
+		return driver.Exit{}, explainStart(command, err)
+	}
+	outputs.sweep(ctx)
+	return exit, nil
+}
+
+// commandLine is how the kernel would start a script: the interpreter that its
+// first line names, with at most one argument, and the script's path. A script
+// without such a line is one for /bin/sh; a program is started as it is.
+func commandLine(s source, path string) ([]string, error) {
+	if len(s.Interpreter) > 0 {
+		return append(append([]string(nil), s.Interpreter...), path), nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the script: %w", err)
+	}
+	if bytes.HasPrefix(text, []byte("\x7fELF")) {
+		return []string{path}, nil
+	}
+	first, hasLine := bytes.CutPrefix(text, []byte("#!"))
+	if !hasLine {
+		return []string{"/bin/sh", path}, nil
+	}
+	if end := bytes.IndexByte(first, '\n'); end >= 0 {
+		first = first[:end]
+	}
+	interpreter, argument, _ := strings.Cut(strings.Trim(string(first), " \t"), " ")
+	if before, after, tab := strings.Cut(interpreter, "\t"); tab {
+		interpreter, argument = before, after+" "+argument
+	}
+	if interpreter == "" {
+		return []string{"/bin/sh", path}, nil
+	}
+	if argument = strings.Trim(argument, " \t"); argument != "" {
+		return []string{interpreter, argument, path}, nil
+	}
+	return []string{interpreter, path}, nil
+}
+
+// explainStart says what is wrong with an interpreter that does not start.
+func explainStart(command []string, err error) error {
+	if strings.HasSuffix(command[0], "\r") || len(command) > 2 && strings.HasSuffix(command[1], "\r") {
+		return fmt.Errorf("the script has Windows line ends, so that its interpreter is called %q", command[0])
+	}
+	return fmt.Errorf("interpreter %s: %w", command[0], err)
+}
+
+// isRunTime says that an input is not known before the script starts.
+func isRunTime(in plan.Input) bool { return in.Time == plan.Run && !in.Eager }

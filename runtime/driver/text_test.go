@@ -1,0 +1,78 @@
+package driver_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+)
+
+func TestATextIsReadByTheDeclaredType(t *testing.T) {
+	for _, c := range []struct {
+		declared plan.Type
+		text     string
+		want     string // a value, or after "!" a part of the error
+	}{
+		{plan.String, "mysql://db", `"mysql://db"`},
+		{plan.String, "with its newline\n", `"with its newline\n"`},
+		{plan.String, "", `""`},
+		{plan.String, `a "quote" <b> ☃`, `"a \"quote\" <b> ☃"`},
+		{plan.String, "123", `"123"`},
+		{plan.String, "\xff\xfe", "!not UTF-8"},
+		{plan.Number, "3306\n", `3306`},
+		{plan.Number, "-1.5e3", `-1.5e3`},
+		{plan.Number, "many", `!the value is no JSON`},
+		{plan.Number, `"3306"`, `!the value is a string, and a number was declared: it is "\"3306\""`},
+		{plan.Boolean, "false", `false`},
+		{plan.Boolean, "0", `!a boolean was declared`},
+		{plan.List, " [ 1, 2 ] ", `[1,2]`},
+		{plan.List, "{}", `!a map or null, and a list was declared`},
+		{plan.JSON, `{"a": [null]}`, `{"a":[null]}`},
+		{plan.JSON, "null", `null`},
+		{plan.JSON, "", `!no JSON`},
+		{plan.JSON, "\"\xff\"", "!not UTF-8"},
+	} {
+		value, err := driver.Parse(c.declared, []byte(c.text))
+		if part, fails := strings.CutPrefix(c.want, "!"); fails {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%q as %s: got %s, %v, want an error with %q", c.text, c.declared, value, err, part)
+			}
+		} else if err != nil || string(value) != c.want {
+			t.Errorf("%q as %s: got %s, %v, want %s", c.text, c.declared, value, err, c.want)
+		}
+	}
+}
+
+func TestAValueIsReadBackAsItWasWritten(t *testing.T) {
+	for value, want := range map[string]string{
+		`"a\n\"b\""`: "a\n\"b\"",
+		`""`:         "",
+		`3306`:       "3306",
+		`[1,"a"]`:    `[1,"a"]`,
+		`false`:      "false",
+		`null`:       "null",
+	} {
+		if got := string(driver.Text([]byte(value))); got != want {
+			t.Errorf("%s reads as %q, want %q", value, got, want)
+		}
+	}
+}
+
+func TestNamesOfFilesAreExactAndReversible(t *testing.T) {
+	for name, want := range map[string]string{
+		"wordpress.db.url": "wordpress.db.url",
+		"a/b":              "a%2Fb",
+		"a%2Fb":            "a%252Fb",
+		"..":               "%2E%2E",
+		".":                "%2E",
+		".hidden":          ".hidden",
+	} {
+		if got := driver.FileName(name); got != want {
+			t.Errorf("%q is the file %q, want %q", name, got, want)
+		}
+		if back := driver.NameOfFile(driver.FileName(name)); back != name {
+			t.Errorf("%q came back as %q", name, back)
+		}
+	}
+}

@@ -1,0 +1,288 @@
+// Package journal is what a server remembers of itself across restarts: who it
+// is, which of its roles began and ended, and what Heat was told.
+//
+// It answers one question, whatever happened to the agent in between: may this
+// role be started? A role whose start is noted is never started again, unless it
+// is idempotent; so the note must be on the disk before the process exists, and
+// no line may ever be lost that was there. The journal is therefore one file,
+// STATE/journal, that only grows: a JSON object a line, each synced before the
+// call that wrote it returns. A crash can tear only the last line, which then was
+// never relied upon and is cut off when the file is opened again.
+//
+//	{"journal":1,"id":"<random>","deployment":"blog","server":"db","instance":"<Nova's id>","at":…}
+//	{"enrolled":1,"at":…}                                          the number of the incarnation
+//	{"role":"mysql","status":"running","run":"<random>","at":…}    before its process starts
+//	{"role":"mysql","status":"done","exit_code":0,"at":…}          after all its outputs are published
+//	{"role":"mysql","status":"failed","exit_code":3,"cause":{…},"at":…}
+//	{"signalled":"SUCCESS","at":…}                                 after Heat has taken the signal
+//
+// The last line of a role counts. Unknown keys and lines without a known key are
+// skipped, so that an older agent can read on. No value of an input or output is
+// ever in it.
+//
+// The first line names the machine. A journal of another instance, server or
+// deployment (an image was made of a server that had run) is set aside as
+// STATE/journal.old, and a new one begins: a new incarnation. A lock on
+// STATE/lock keeps a second agent out.
+package journal
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Format is the version of the journal that this code writes and reads.
+const Format = 1
+
+// ErrLocked says that another agent uses the same journal.
+var ErrLocked = errors.New("another agent is at work with this state folder")
+
+// Machine is whose journal it is.
+type Machine struct {
+	Deployment string
+	Server     plan.ServerPath
+	Instance   string
+}
+
+// Role is what is noted of a role.
+type Role struct {
+	Status coordinator.RoleStatus
+	// Run is a random text that all processes of the last start have in their
+	// environment as HOTC_RUN.
+	Run      string
+	ExitCode *int
+	Cause    *coordinator.Cause
+	Started  time.Time
+	Ended    time.Time
+}
+
+// Journal is an open journal. It is not for use by several goroutines.
+type Journal struct {
+	file *os.File
+	lock *os.File
+	now  func() time.Time
+
+	id        string
+	enrolled  int
+	roles     map[string]Role
+	runs      []string
+	signalled string
+}
+
+// line is a line of the file.
+type line struct {
+	Journal    int                    `json:"journal,omitempty"`
+	ID         string                 `json:"id,omitempty"`
+	Deployment string                 `json:"deployment,omitempty"`
+	Server     plan.ServerPath        `json:"server,omitempty"`
+	Instance   string                 `json:"instance,omitempty"`
+	Enrolled   int                    `json:"enrolled,omitempty"`
+	Role       string                 `json:"role,omitempty"`
+	Status     coordinator.RoleStatus `json:"status,omitempty"`
+	Run        string                 `json:"run,omitempty"`
+	ExitCode   *int                   `json:"exit_code,omitempty"`
+	Cause      *coordinator.Cause     `json:"cause,omitempty"`
+	Signalled  string                 `json:"signalled,omitempty"`
+	At         time.Time              `json:"at"`
+}
+
+// Open opens the journal in a folder, or begins one, for this machine.
+func Open(folder string, m Machine, random io.Reader, now func() time.Time) (*Journal, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make the state folder: %w", err)
+	}
+	lock, err := takeLock(filepath.Join(folder, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{lock: lock, now: now, roles: map[string]Role{}}
+	if err := j.load(folder, m, random); err != nil {
+		j.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+func takeLock(path string) (*os.File, error) {
+	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%s: %w", path, ErrLocked)
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return lock, nil
+}
+
+func (j *Journal) load(folder string, m Machine, random io.Reader) error {
+	path := filepath.Join(folder, "journal")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return j.begin(folder, m, random)
+	}
+	if err != nil {
+		return fmt.Errorf("read the journal: %w", err)
+	}
+	lines, whole, err := parse(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if first := lines[0]; first.Deployment != m.Deployment || first.Server != m.Server || first.Instance != m.Instance {
+		if err := os.Rename(path, path+".old"); err != nil {
+			return fmt.Errorf("set the journal of another machine aside: %w", err)
+		}
+		return j.begin(folder, m, random)
+	}
+	if j.file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
+		return fmt.Errorf("open the journal: %w", err)
+	}
+	if whole < len(text) {
+		if err := j.file.Truncate(int64(whole)); err != nil {
+			return fmt.Errorf("cut the torn end off the journal: %w", err)
+		}
+	}
+	for _, l := range lines {
+		j.apply(l)
+	}
+	return nil
+}
+
+// begin makes a journal of one line. It is put in place by a rename, so that the
+// first line is never torn.
+func (j *Journal) begin(folder string, m Machine, random io.Reader) error {
+	var id [16]byte
+	if _, err := io.ReadFull(random, id[:]); err != nil {
+		return fmt.Errorf("read randomness: %w", err)
+	}
+	path := filepath.Join(folder, "journal")
+	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("begin the journal: %w", err)
+	}
+	j.file = file
+	err = j.append(line{Journal: Format, ID: hex.EncodeToString(id[:]),
+		Deployment: m.Deployment, Server: m.Server, Instance: m.Instance})
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("begin the journal: %w", err)
+	}
+	return syncFolder(folder)
+}
+
+func syncFolder(folder string) error {
+	dir, err := os.Open(folder)
+	if err != nil {
+		return fmt.Errorf("sync the state folder: %w", err)
+	}
+	defer dir.Close()
+	if err := dir.Sync(); err != nil {
+		return fmt.Errorf("sync the state folder: %w", err)
+	}
+	return nil
+}
+
+// append writes a line and takes it over once it is on the disk.
+func (j *Journal) append(l line) error {
+	l.At = j.now().UTC()
+	text, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	if _, err := j.file.Write(append(text, '\n')); err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	if err := j.file.Sync(); err != nil {
+		return fmt.Errorf("sync the journal: %w", err)
+	}
+	j.apply(l)
+	return nil
+}
+
+func (j *Journal) apply(l line) {
+	switch {
+	case l.Journal != 0:
+		j.id = l.ID
+	case l.Enrolled != 0:
+		j.enrolled = l.Enrolled
+	case l.Role != "":
+		j.applyRole(l)
+	case l.Signalled != "":
+		j.signalled = l.Signalled
+	}
+}
+
+func (j *Journal) applyRole(l line) {
+	role := j.roles[l.Role]
+	role.Status = l.Status
+	if l.Status == coordinator.RoleRunning {
+		role = Role{Status: l.Status, Run: l.Run, Started: l.At}
+		j.runs = append(j.runs, l.Run)
+	} else {
+		role.ExitCode, role.Cause, role.Ended = l.ExitCode, l.Cause, l.At
+	}
+	j.roles[l.Role] = role
+}
+
+// ID is the random text that tells this machine from others of the same name.
+func (j *Journal) ID() string { return j.id }
+
+// Incarnation is the number that the machine was enrolled with; 0 is not yet.
+func (j *Journal) Incarnation() int { return j.enrolled }
+
+// Role is what is noted of a role; its status is pending when nothing is.
+func (j *Journal) Role(name string) Role {
+	role, noted := j.roles[name]
+	if !noted {
+		role.Status = coordinator.RolePending
+	}
+	return role
+}
+
+// Runs are the random texts of all starts of roles, in order.
+func (j *Journal) Runs() []string { return append([]string(nil), j.runs...) }
+
+// Signalled is the status that Heat was told last; "" is none.
+func (j *Journal) Signalled() string { return j.signalled }
+
+// NoteEnrolled notes the number of the incarnation.
+func (j *Journal) NoteEnrolled(number int) error { return j.append(line{Enrolled: number}) }
+
+// NoteRunning notes that a role is about to start. No process of it may exist
+// before this has returned.
+func (j *Journal) NoteRunning(role, run string) error {
+	return j.append(line{Role: role, Status: coordinator.RoleRunning, Run: run})
+}
+
+// NoteEnded notes that a role is done, or has failed with a cause.
+func (j *Journal) NoteEnded(role string, status coordinator.RoleStatus, exitCode *int, cause *coordinator.Cause) error {
+	return j.append(line{Role: role, Status: status, ExitCode: exitCode, Cause: cause})
+}
+
+// NoteSignalled notes that Heat has taken a signal.
+func (j *Journal) NoteSignalled(status string) error { return j.append(line{Signalled: status}) }
+
+// Close ends the use of the journal and lets another agent in.
+func (j *Journal) Close() error {
+	var err error
+	if j.file != nil {
+		err = j.file.Close()
+	}
+	return errors.Join(err, j.lock.Close())
+}

@@ -1,0 +1,124 @@
+package machine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Interface is a network interface that is up, other than the loopback.
+type Interface struct {
+	Name string
+	// Default says that a default route leads through it.
+	Default   bool
+	Addresses []netip.Addr
+}
+
+// ErrNoAddress says that the server has no address yet.
+var ErrNoAddress = errors.New("the server has no network address")
+
+// FirstAddress is the address of a server with one network: of the one interface
+// that the default route leads through or, without such a route, of the one that
+// has an address; IPv4 before IPv6. Where there are several, it is not for the
+// agent to guess which of them Heat means.
+func FirstAddress(list []Interface) (string, error) {
+	var candidates []Interface
+	for _, i := range list {
+		if len(i.usable()) > 0 {
+			candidates = append(candidates, i)
+		}
+	}
+	if routed := slices.DeleteFunc(slices.Clone(candidates), func(i Interface) bool { return !i.Default }); len(routed) > 0 {
+		candidates = routed
+	}
+	switch {
+	case len(candidates) == 0:
+		return "", ErrNoAddress
+	case len(candidates) > 1:
+		var names []string
+		for _, i := range candidates {
+			names = append(names, i.Name)
+		}
+		return "", fmt.Errorf("the server has several networks (interfaces %s), so that its first address is not certain; "+
+			"let Heat give it (bind: deploy on the input)", strings.Join(names, ", "))
+	}
+	addresses := candidates[0].usable()
+	if len(addresses) > 1 {
+		return "", fmt.Errorf("interface %s has several addresses (%v), so that the first one is not certain; "+
+			"let Heat give it (bind: deploy on the input)", candidates[0].Name, addresses)
+	}
+	return addresses[0].String(), nil
+}
+
+// usable are the interface's IPv4 addresses or, where it has none, its IPv6
+// addresses that hold beyond the link.
+func (i Interface) usable() []netip.Addr {
+	var four, six []netip.Addr
+	for _, a := range i.Addresses {
+		switch a = a.Unmap(); {
+		case a.IsLinkLocalUnicast() || a.IsLoopback() || a.IsMulticast():
+		case a.Is4():
+			four = append(four, a)
+		default:
+			six = append(six, a.WithZone(""))
+		}
+	}
+	if len(four) > 0 {
+		return four
+	}
+	return six
+}
+
+func interfaces(proc string) ([]Interface, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	routed := defaultRoutes(proc)
+	var list []Interface
+	for _, i := range all {
+		if i.Flags&net.FlagLoopback != 0 || i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		addresses, err := i.Addrs()
+		if err != nil {
+			return nil, err
+		}
+		one := Interface{Name: i.Name, Default: routed[i.Name]}
+		for _, a := range addresses {
+			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+				one.Addresses = append(one.Addresses, prefix.Addr())
+			}
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// defaultRoutes are the interfaces that a default route leads through, as the
+// kernel tells it: destination 0, mask 0; for IPv6 prefix length 0 and not the
+// unreachable one that the loopback has.
+func defaultRoutes(proc string) map[string]bool {
+	found := map[string]bool{}
+	four, _ := os.ReadFile(filepath.Join(proc, "net/route"))
+	for line := range bytes.Lines(four) {
+		f := strings.Fields(string(line))
+		if len(f) >= 8 && f[1] == "00000000" && f[7] == "00000000" {
+			found[f[0]] = true
+		}
+	}
+	six, _ := os.ReadFile(filepath.Join(proc, "net/ipv6_route"))
+	for line := range bytes.Lines(six) {
+		f := strings.Fields(string(line))
+		if len(f) >= 10 && strings.Trim(f[0], "0") == "" && f[1] == "00" && f[9] != "lo" {
+			found[f[9]] = true
+		}
+	}
+	return found
+}

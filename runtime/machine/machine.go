@@ -1,0 +1,133 @@
+// Package machine finds out what a server knows of itself: the id and the name
+// that Nova gave it, as cloud-init wrote them down, and its address.
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Machine is a server as seen from within.
+type Machine struct {
+	// Root is where its file system lies: "/".
+	Root string
+	// Interfaces are its network interfaces.
+	Interfaces func() ([]Interface, error)
+}
+
+// Here is the machine that this program runs on.
+func Here() Machine {
+	return Machine{Root: "/", Interfaces: func() ([]Interface, error) { return interfaces("/proc") }}
+}
+
+// instanceData is the part of cloud-init's instance data that is of use. Its keys
+// have changed from hyphens to underscores over the versions.
+type instanceData struct {
+	V1 struct {
+		InstanceID   string `json:"instance_id"`
+		InstanceID18 string `json:"instance-id"`
+		Hostname     string `json:"local_hostname"`
+		Hostname18   string `json:"local-hostname"`
+	} `json:"v1"`
+	DS struct {
+		MetaData struct {
+			UUID string `json:"uuid"`
+			Name string `json:"name"`
+		} `json:"meta_data"`
+	} `json:"ds"`
+}
+
+func (m Machine) instanceData() (instanceData, error) {
+	var d instanceData
+	text, err := os.ReadFile(filepath.Join(m.Root, "run/cloud-init/instance-data.json"))
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		return d, fmt.Errorf("cloud-init's instance data: %w", err)
+	}
+	return d, nil
+}
+
+// InstanceID is the id that Nova gave the server.
+func (m Machine) InstanceID() (string, error) {
+	d, err := m.instanceData()
+	for _, id := range []string{d.DS.MetaData.UUID, d.V1.InstanceID, d.V1.InstanceID18} {
+		if id != "" {
+			return id, nil
+		}
+	}
+	text, fileErr := os.ReadFile(filepath.Join(m.Root, "var/lib/cloud/data/instance-id"))
+	if id := strings.TrimSpace(string(text)); id != "" {
+		return id, nil
+	}
+	return "", fmt.Errorf("cloud-init has not written down the instance's id: %w", errors.Join(err, fileErr))
+}
+
+// Name is the server's name in Nova; where the cloud does not tell it, the host
+// name that it gave.
+func (m Machine) Name() (string, error) {
+	d, err := m.instanceData()
+	if err != nil {
+		return "", fmt.Errorf("cloud-init has not written down the server's name: %w", err)
+	}
+	for _, name := range []string{d.DS.MetaData.Name, d.V1.Hostname, d.V1.Hostname18} {
+		if name != "" {
+			return name, nil
+		}
+	}
+	return "", errors.New("cloud-init's instance data has no name of the server")
+}
+
+// Fact is the value of one of plan's facts.
+func (m Machine) Fact(ctx context.Context, name string) (json.RawMessage, error) {
+	var value string
+	var err error
+	switch name {
+	case plan.FactID:
+		value, err = m.InstanceID()
+	case plan.FactName:
+		value, err = m.Name()
+	case plan.FactFirstAddress:
+		value, err = m.awaitAddress(ctx)
+	default:
+		return nil, errors.New("this agent does not know such a fact")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
+}
+
+// The address may come a moment after the agent.
+const (
+	addressWithin = 30 * time.Second
+	addressEvery  = time.Second
+)
+
+func (m Machine) awaitAddress(ctx context.Context) (string, error) {
+	deadline := time.Now().Add(addressWithin)
+	for {
+		list, err := m.Interfaces()
+		if err != nil {
+			return "", fmt.Errorf("look at the network interfaces: %w", err)
+		}
+		address, err := FirstAddress(list)
+		if !errors.Is(err, ErrNoAddress) || time.Now().After(deadline) {
+			return address, err
+		}
+		select {
+		case <-time.After(addressEvery):
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package machine_test
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/machine"
+)
+
+// root makes a file system of some files.
+func root(t *testing.T, files map[string]string) machine.Machine {
+	t.Helper()
+	folder := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return machine.Machine{Root: folder, Interfaces: func() ([]machine.Interface, error) {
+		return []machine.Interface{eth("eth0", true, "10.0.0.5")}, nil
+	}}
+}
+
+func eth(name string, routed bool, addresses ...string) machine.Interface {
+	i := machine.Interface{Name: name, Default: routed}
+	for _, a := range addresses {
+		i.Addresses = append(i.Addresses, netip.MustParseAddr(a))
+	}
+	return i
+}
+
+const (
+	data = "run/cloud-init/instance-data.json"
+	id   = "var/lib/cloud/data/instance-id"
+)
+
+func TestWhatCloudInitWroteDown(t *testing.T) {
+	for name, c := range map[string]struct {
+		files    map[string]string
+		id, name string
+	}{
+		"OpenStack": {map[string]string{data: `{"v1":{"instance_id":"i-7","local_hostname":"db-1"},
+			"ds":{"meta_data":{"uuid":"5e7-uuid","name":"DB 1"}}}`}, `"5e7-uuid"`, `"DB 1"`},
+		"another cloud":    {map[string]string{data: `{"v1":{"instance_id":"i-7","local_hostname":"db-1"},"ds":{}}`}, `"i-7"`, `"db-1"`},
+		"cloud-init 18":    {map[string]string{data: `{"v1":{"instance-id":"i-7","local-hostname":"db-1"}}`}, `"i-7"`, `"db-1"`},
+		"only the id file": {map[string]string{id: "i-7\n"}, `"i-7"`, "!has not written down the server's name"},
+		"nothing":          {nil, "!has not written down the instance's id", "!has not written down the server's name"},
+		"damaged":          {map[string]string{data: `{"v1"`}, "!instance data", "!instance data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := root(t, c.files)
+			for fact, want := range map[string]string{plan.FactID: c.id, plan.FactName: c.name, plan.FactFirstAddress: `"10.0.0.5"`,
+				"colour": "!does not know"} {
+				value, err := m.Fact(t.Context(), fact)
+				if part, fails := strings.CutPrefix(want, "!"); fails {
+					if err == nil || !strings.Contains(err.Error(), part) {
+						t.Errorf("%s: %s, %v; want %q", fact, value, err, part)
+					}
+				} else if err != nil || string(value) != want {
+					t.Errorf("%s is %s, %v; want %s", fact, value, err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestTheFirstAddress(t *testing.T) {
+	for name, c := range map[string]struct {
+		interfaces []machine.Interface
+		want       string
+	}{
+		"one network":                  {[]machine.Interface{eth("eth0", true, "10.0.0.5", "fe80::1", "2001:db8::5")}, "10.0.0.5"},
+		"without a default route":      {[]machine.Interface{eth("eth0", false, "10.0.0.5")}, "10.0.0.5"},
+		"IPv6 alone":                   {[]machine.Interface{eth("eth0", true, "fe80::1", "2001:db8::5")}, "2001:db8::5"},
+		"a bridge of containers":       {[]machine.Interface{eth("docker0", false, "172.17.0.1"), eth("ens3", true, "10.0.0.5")}, "10.0.0.5"},
+		"two networks":                 {[]machine.Interface{eth("eth0", true, "10.0.0.5"), eth("eth1", true, "10.1.0.5")}, "!several networks (interfaces eth0, eth1)"},
+		"two networks without a route": {[]machine.Interface{eth("eth0", false, "10.0.0.5"), eth("eth1", false, "10.1.0.5")}, "!several networks"},
+		"two addresses":                {[]machine.Interface{eth("eth0", true, "10.0.0.5", "10.0.0.6")}, "!several addresses"},
+		"none":                         {[]machine.Interface{eth("eth0", true, "fe80::1")}, "!no network address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := machine.FirstAddress(c.interfaces)
+			if part, fails := strings.CutPrefix(c.want, "!"); fails {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("got %s, %v", got, err)
+				}
+			} else if err != nil || got != c.want {
+				t.Errorf("got %s, %v, want %s", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestThisMachineCanBeLookedAt(t *testing.T) {
+	list, err := machine.Here().Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := machine.FirstAddress(list); err != nil && !errors.Is(err, machine.ErrNoAddress) &&
+		!strings.Contains(err.Error(), "several") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,137 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// EndMarked ends every process that has one of the marks in its environment:
+// asked first, killed after the grace. It returns how many there were, and an
+// error if some are still there (a process that waits in the kernel cannot be
+// killed).
+func EndMarked(marks []string, grace time.Duration) (found int, err error) {
+	marked := func() []target { return withEnvironment(marks) }
+	targets := marked()
+	if len(targets) == 0 {
+		return 0, nil
+	}
+	signal(targets, unix.SIGTERM)
+	awaitNone(marked, time.Now().Add(grace))
+	// A process may start another between the look and the signal: look again.
+	deadline := time.Now().Add(grace)
+	for left := marked(); len(left) > 0; left = marked() {
+		if time.Now().After(deadline) {
+			return len(targets), fmt.Errorf("%d processes of a role cannot be ended, the first is %d", len(left), left[0].pid)
+		}
+		signal(left, unix.SIGKILL)
+		awaitNone(marked, time.Now().Add(lookEvery))
+	}
+	return len(targets), nil
+}
+
+// lookEvery is the time between two looks at processes that are about to end.
+const lookEvery = 20 * time.Millisecond
+
+// target is a process that was found. The process is held by a descriptor, so
+// that a signal never reaches another one that was given its number.
+type target struct {
+	pid     int
+	process *os.Process
+}
+
+func signal(targets []target, s unix.Signal) {
+	for _, t := range targets {
+		t.process.Signal(s)
+		t.process.Release()
+	}
+}
+
+// awaitNone looks until nothing is found or the deadline has passed.
+func awaitNone(find func() []target, deadline time.Time) {
+	for {
+		found := find()
+		for _, t := range found {
+			t.process.Release()
+		}
+		if len(found) == 0 || time.Now().After(deadline) {
+			return
+		}
+		time.Sleep(lookEvery)
+	}
+}
+
+func withEnvironment(marks []string) []target {
+	wanted := map[string]bool{}
+	for _, m := range marks {
+		wanted[MarkVariable+"="+m] = true
+	}
+	return find(func(folder string) bool {
+		environment, err := os.ReadFile(filepath.Join(folder, "environ"))
+		if err != nil {
+			return false
+		}
+		for entry := range bytes.SplitSeq(environment, []byte{0}) {
+			if wanted[string(entry)] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func inSession(session int) []target {
+	return find(func(folder string) bool {
+		s := readStat(folder)
+		return s.session == session && s.state != 'Z'
+	})
+}
+
+// find returns the processes, other than this one, whose folder in /proc matches.
+// One that has ended but is not reaped has an empty environment.
+func find(matches func(folder string) bool) []target {
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	var found []target
+	for _, folder := range folders {
+		pid, err := strconv.Atoi(filepath.Base(folder))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		// Held first, looked at second: what is looked at is what is held, or has ended.
+		process, err := os.FindProcess(pid)
+		if err != nil {
+			continue
+		}
+		if !matches(folder) {
+			process.Release()
+			continue
+		}
+		found = append(found, target{pid, process})
+	}
+	return found
+}
+
+type stat struct {
+	state   byte
+	session int
+}
+
+// readStat reads what the kernel says of a process. The second field is the
+// program's name in brackets and may hold anything.
+func readStat(folder string) stat {
+	text, err := os.ReadFile(filepath.Join(folder, "stat"))
+	if err != nil {
+		return stat{}
+	}
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) < 4 || len(fields[0]) != 1 {
+		return stat{}
+	}
+	session, _ := strconv.Atoi(string(fields[3]))
+	return stat{fields[0][0], session}
+}

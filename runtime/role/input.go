@@ -1,0 +1,247 @@
+package role
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+)
+
+// input is a declared input. All its readers share one evaluation, which ends
+// when the last of them goes away.
+type input struct {
+	plan.Input
+	expr *hot.Residual
+
+	mu      sync.Mutex
+	attempt *attempt
+}
+
+// attempt is one evaluation of an input.
+type attempt struct {
+	readers int
+	cancel  context.CancelFunc
+	done    chan struct{}
+	value   json.RawMessage
+	err     error
+}
+
+func (l *life) parseInputs() error {
+	for _, in := range l.role.Inputs {
+		at := map[string]string{}
+		for pointer, position := range in.At {
+			at[pointer] = string(position)
+		}
+		expr, err := hot.ParseResidual(in.Expr, at)
+		if err != nil {
+			return fmt.Errorf("input %s: %w", in.Name, err)
+		}
+		l.inputs[in.Name] = &input{Input: in, expr: expr}
+	}
+	return nil
+}
+
+// Read returns an input's value. A value that will not come dooms the role.
+func (l *life) Read(ctx context.Context, name string) (json.RawMessage, error) {
+	in, declared := l.inputs[name]
+	if !declared {
+		return nil, l.undeclared("input", name)
+	}
+	in.mu.Lock()
+	a := in.attempt
+	if a == nil {
+		evaluation, cancel := context.WithCancel(l.process)
+		a = &attempt{cancel: cancel, done: make(chan struct{})}
+		in.attempt = a
+		go func() {
+			defer cancel()
+			a.value, a.err = l.evaluate(evaluation, in)
+			close(a.done)
+		}()
+	}
+	a.readers++
+	in.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.value, a.err
+	case <-ctx.Done():
+		l.leave(in, a)
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (l *life) leave(in *input, a *attempt) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	a.readers--
+	select {
+	case <-a.done:
+	default:
+		if a.readers == 0 {
+			a.cancel()
+			in.attempt = nil
+		}
+	}
+}
+
+var errInputTimeout = errors.New("the input's time is over")
+
+func (l *life) evaluate(ctx context.Context, in *input) (json.RawMessage, error) {
+	if in.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, seconds(in.Timeout), errInputTimeout)
+		defer cancel()
+	}
+	r := &resolver{life: l, ctx: ctx, in: in}
+	value, err := in.expr.Eval(r)
+	if err == nil && in.Type != "" {
+		value, err = driver.Check(in.Type, value)
+	}
+	switch {
+	case err == nil:
+		return value, nil
+	case errors.Is(context.Cause(ctx), errInputTimeout):
+		err = fmt.Errorf("no value after %v (the input's timeout)", seconds(in.Timeout))
+		return nil, l.failedRead(in, r, err)
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case stopsAgent(err):
+		l.giveUp(err)
+		return nil, err
+	case notDelivered(err) && in.Default != nil:
+		return in.Default, nil
+	case notDelivered(err) && in.Optional:
+		return json.RawMessage("null"), nil
+	}
+	return nil, l.failedRead(in, r, err)
+}
+
+// notDelivered says that the producer has definitely not delivered.
+func notDelivered(err error) bool {
+	var failed *coordinator.FailedCellError
+	return errors.As(err, &failed) || errors.Is(err, coordinator.ErrNotInPlan)
+}
+
+// failedRead dooms the role, and is what the reader is told.
+func (l *life) failedRead(in *input, r *resolver, err error) error {
+	at := in.At[""]
+	var placed *hot.Error
+	if errors.As(err, &placed) {
+		if placed.At.Known() {
+			at = plan.Position(placed.At.String())
+		}
+		if placed.Err != nil {
+			err = placed.Err
+		} else {
+			err = errors.New(placed.Message)
+		}
+	}
+	var cause *coordinator.Cause
+	if r.last != "" {
+		cause = l.blockedOn(r.last, fmt.Sprintf(" (input %s)", in.Name), at, err)
+	} else {
+		cause = l.reason(fmt.Sprintf("input %s: %v", in.Name, err))
+		if at != "" {
+			cause.At = at
+		}
+	}
+	l.doomed(cause)
+	return errors.New(cause.String())
+}
+
+// resolver gives an input's expression what it refers to.
+type resolver struct {
+	life *life
+	ctx  context.Context
+	in   *input
+	last plan.CellName // the cell that is read; "" when its value has come
+}
+
+// Cell reads a cell once for the whole role.
+func (r *resolver) Cell(name string) (json.RawMessage, error) {
+	cell := plan.CellName(name)
+	if value, known := r.life.cells.get(cell); known {
+		return value, nil
+	}
+	r.last = cell
+	value, err := r.life.await(r.ctx, cell, r.in.Name, r.in.At[""], seconds(r.in.IfDown))
+	if err != nil {
+		return nil, err
+	}
+	r.last = ""
+	return r.life.cells.put(cell, value), nil
+}
+
+// Deploy gives a value of the boot file.
+func (r *resolver) Deploy(key string) (json.RawMessage, error) {
+	value, there := r.life.host.Deploy[key]
+	if !there {
+		return nil, fmt.Errorf("this server's user-data has no value %s: it was made from an older template", key)
+	}
+	return value, nil
+}
+
+// cellCache keeps the first value of each cell that was read, so that a role
+// never sees two.
+type cellCache struct {
+	mu     sync.Mutex
+	values map[plan.CellName]json.RawMessage
+}
+
+func (c *cellCache) get(cell plan.CellName) (json.RawMessage, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	value, known := c.values[cell]
+	return value, known
+}
+
+func (c *cellCache) put(cell plan.CellName, value json.RawMessage) json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if first, known := c.values[cell]; known {
+		return first
+	}
+	if c.values == nil {
+		c.values = map[plan.CellName]json.RawMessage{}
+	}
+	c.values[cell] = value
+	return value
+}
+
+// UndeclaredError says that a role has no input or output of a name.
+type UndeclaredError struct {
+	Kind     string // "input" or "output"
+	Name     string
+	Role     plan.RoleKey
+	Declared []string
+}
+
+func (e *UndeclaredError) Error() string {
+	names := "none"
+	if len(e.Declared) > 0 {
+		names = strings.Join(e.Declared, ", ")
+	}
+	return fmt.Sprintf("%s %s is not declared; the %ss of %s are: %s", e.Kind, e.Name, e.Kind, e.Role, names)
+}
+
+func (l *life) undeclared(kind, name string) error {
+	e := &UndeclaredError{Kind: kind, Name: name, Role: l.host.Key(l.role.Name)}
+	for _, in := range l.role.Inputs {
+		if kind == "input" {
+			e.Declared = append(e.Declared, in.Name)
+		}
+	}
+	for _, out := range l.role.Outputs {
+		if kind == "output" {
+			e.Declared = append(e.Declared, out.Name)
+		}
+	}
+	return e
+}

@@ -1,0 +1,293 @@
+package role
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/journal"
+)
+
+// life is one role on its way.
+type life struct {
+	host *Host
+	role plan.Role
+	// ctx is the agent's, process ends earlier when the role is doomed.
+	ctx     context.Context
+	process context.Context
+	kill    context.CancelCauseFunc
+	timers  []*time.Timer
+
+	inputs  map[string]*input
+	outputs map[string]*output
+	cells   *cellCache
+	prints  *prints
+	mark    string
+
+	mu        sync.Mutex
+	status    coordinator.RoleStatus
+	started   time.Time
+	ended     time.Time
+	exitCode  *int
+	cause     *coordinator.Cause
+	lastLines string
+	waits     waits
+	doom      *coordinator.Cause
+	fatal     error
+}
+
+func newLife(ctx context.Context, h *Host, r plan.Role) *life {
+	l := &life{host: h, role: r, ctx: ctx, status: coordinator.RolePending,
+		inputs: map[string]*input{}, outputs: map[string]*output{}, cells: &cellCache{}}
+	l.process, l.kill = context.WithCancelCause(ctx)
+	for _, o := range r.Outputs {
+		l.outputs[o.Name] = &output{Output: o}
+	}
+	return l
+}
+
+func (l *life) release() {
+	l.kill(nil)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.timers {
+		t.Stop()
+	}
+}
+
+// state is what there is to tell of the role now.
+func (l *life) state() coordinator.RoleState {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return coordinator.RoleState{
+		Name: l.role.Name, Status: l.status, Started: l.started, Ended: l.ended, ExitCode: l.exitCode,
+		Blocked: l.waits.now(), BlockedSeconds: l.waits.seconds(l.host.Now()),
+		Cause: l.cause, LastLines: l.lastLines,
+	}
+}
+
+// recall takes over what an earlier agent noted.
+func (l *life) recall(noted journal.Role) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.status, l.started, l.ended = noted.Status, noted.Started, noted.Ended
+	l.exitCode, l.cause = noted.ExitCode, noted.Cause
+}
+
+// start is the border between a role that has done nothing and one that may have
+// done anything. Its order matters: see the package's comment.
+func (l *life) start(ctx context.Context) error {
+	l.mu.Lock()
+	l.status, l.started = coordinator.RoleRunning, l.host.Now().UTC()
+	l.mu.Unlock()
+	err := l.host.Commit(ctx, l.state())
+	if err == nil {
+		err = l.host.Journal.NoteRunning(l.role.Name, l.mark)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.status, l.started = coordinator.RolePending, time.Time{}
+		if l.fatal == nil && l.ctx.Err() == nil {
+			l.fatal = err
+		}
+		return err
+	}
+	if l.role.Timeout > 0 {
+		l.timers = append(l.timers, time.AfterFunc(seconds(l.role.Timeout), func() {
+			l.setDoom(l.reason(fmt.Sprintf("timed out after %v", seconds(l.role.Timeout))))
+			l.kill(errDoomed)
+		}))
+	}
+	return nil
+}
+
+func (l *life) end(status coordinator.RoleStatus, code *int, cause *coordinator.Cause) {
+	var lines string
+	if status == coordinator.RoleFailed && l.prints != nil {
+		lines = l.prints.lastLines()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.status, l.exitCode, l.cause, l.lastLines = status, code, cause, lines
+	l.ended = l.host.Now().UTC()
+}
+
+// ending is why the agent is to end; nil when it is not.
+func (l *life) ending() error { return context.Cause(l.ctx) }
+
+// endingOr is why the agent is to end, given an error that may be such a reason.
+func (l *life) endingOr(err error) error {
+	if stopsAgent(err) {
+		return err
+	}
+	return l.ending()
+}
+
+var errDoomed = errors.New("the role has failed")
+
+// doomed makes the role fail with a cause, whatever its process does: it is ended
+// after a moment in which it may say what it thinks of the error.
+func (l *life) doomed(cause *coordinator.Cause) {
+	if !l.setDoom(cause) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timers = append(l.timers, time.AfterFunc(l.host.Parting, func() { l.kill(errDoomed) }))
+}
+
+// setDoom keeps the first cause.
+func (l *life) setDoom(cause *coordinator.Cause) (first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.doom != nil {
+		return false
+	}
+	l.doom = cause
+	return true
+}
+
+// giveUp ends the role and the agent: nothing can be written any more.
+func (l *life) giveUp(err error) {
+	l.mu.Lock()
+	if l.fatal == nil {
+		l.fatal = err
+	}
+	l.mu.Unlock()
+	l.kill(err)
+}
+
+func (l *life) fatalError() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fatal
+}
+
+// causeOf is why a role whose process has ended failed; nil when it did not.
+func (l *life) causeOf(exit driver.Exit, err error) *coordinator.Cause {
+	l.mu.Lock()
+	doom := l.doom
+	l.mu.Unlock()
+	switch {
+	case doom != nil:
+		return doom
+	case err != nil:
+		return l.reason(err.Error())
+	case !exit.OK():
+		reason := exit.String()
+		if line := l.prints.lastLine(); line != "" {
+			reason += ": " + line
+		}
+		return l.reason(reason)
+	}
+	return nil
+}
+
+// reason is a cause of the role's own.
+func (l *life) reason(text string) *coordinator.Cause {
+	return &coordinator.Cause{Role: l.host.Key(l.role.Name), Reason: text, At: l.role.At}
+}
+
+// blockedOn is the cause of a role that needs what another did not deliver.
+func (l *life) blockedOn(cell plan.CellName, what string, at plan.Position, err error) *coordinator.Cause {
+	cause := l.reason(fmt.Sprintf("blocked on %s%s", cell, what))
+	if at != "" {
+		cause.At = at
+	}
+	var failed *coordinator.FailedCellError
+	var lost *coordinator.LostProducerError
+	switch {
+	case errors.As(err, &failed):
+		cause.Cause = failed.Cause
+	case errors.As(err, &lost):
+		cause.Reason += fmt.Sprintf(": the agent of server %s is gone, not seen since %s",
+			lost.Server, lost.Since.UTC().Format(time.RFC3339))
+	default:
+		cause.Reason += ": " + err.Error()
+	}
+	return cause
+}
+
+func (l *life) awaitDependencies() (*coordinator.Cause, error) {
+	for _, d := range l.role.DependsOn {
+		_, err := l.await(l.ctx, d.Cell, "", d.At, 0)
+		switch {
+		case err == nil:
+		case l.ending() != nil:
+			return nil, l.ending()
+		case stopsAgent(err):
+			return nil, err
+		default:
+			return l.blockedOn(d.Cell, " (depends_on)", d.At, err), nil
+		}
+	}
+	return nil, nil
+}
+
+// await is a blocked read that everybody can see.
+func (l *life) await(ctx context.Context, cell plan.CellName, input string, at plan.Position, ifDown time.Duration) (json.RawMessage, error) {
+	var stop func()
+	value, err := l.host.Cells.Await(ctx, cell, coordinator.AwaitOptions{
+		IfDown: ifDown,
+		Blocked: func(since time.Time) {
+			stop = l.blocked(coordinator.Wait{Cell: cell, Input: input, At: at, Since: since.UTC()})
+		},
+	})
+	if stop != nil {
+		stop()
+	}
+	return value, err
+}
+
+// stopsAgent says that an error is about the agent and not about a value.
+func stopsAgent(err error) bool {
+	return errors.Is(err, coordinator.ErrFenced) || errors.Is(err, coordinator.ErrDestroyed) ||
+		errors.Is(err, coordinator.ErrClosed)
+}
+
+func (l *life) missingOutputs() *coordinator.Cause {
+	var missing []string
+	var at plan.Position
+	for _, o := range l.role.Outputs {
+		if !l.outputs[o.Name].isWritten() {
+			if missing == nil {
+				at = o.At
+			}
+			missing = append(missing, o.Name)
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	cause := l.reason("finished without writing " + strings.Join(missing, ", "))
+	if at != "" {
+		cause.At = at
+	}
+	return cause
+}
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
+// oneLine is a text for a reason: bounded, without control characters.
+func oneLine(text []byte, longest int) string {
+	line := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, string(bytes.ToValidUTF8(text, []byte("?"))))
+	line = strings.TrimSpace(line)
+	if runes := []rune(line); len(runes) > longest {
+		return string(runes[:longest]) + "…"
+	}
+	return line
+}

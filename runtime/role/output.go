@@ -1,0 +1,95 @@
+package role
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+)
+
+// output is a declared output, and what was published of it.
+type output struct {
+	plan.Output
+
+	mu      sync.Mutex
+	written bool
+	sum     [sha256.Size]byte
+}
+
+func (o *output) isWritten() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.written
+}
+
+// Write publishes an output's value. A value that cannot be published dooms the
+// role.
+func (l *life) Write(ctx context.Context, name string, value json.RawMessage) error {
+	o, declared := l.outputs[name]
+	if !declared {
+		return l.undeclared("output", name)
+	}
+	checked, err := driver.Check(o.Type, value)
+	if err != nil {
+		return l.failedWrite(o, err)
+	}
+	return l.publish(ctx, o, checked)
+}
+
+// WriteText publishes an output from a text as a tool printed it.
+func (l *life) WriteText(ctx context.Context, name string, text []byte) error {
+	o, declared := l.outputs[name]
+	if !declared {
+		return l.undeclared("output", name)
+	}
+	value, err := driver.Parse(o.Type, text)
+	if err != nil {
+		return l.failedWrite(o, err)
+	}
+	return l.publish(ctx, o, value)
+}
+
+// publish puts the value into its cell. It is the role that writes, not the
+// process that asked: a write that has begun goes on without it.
+func (l *life) publish(ctx context.Context, o *output, value json.RawMessage) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	sum := sha256.Sum256(value)
+	if o.written && o.sum == sum {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	err := l.host.Cells.Put(l.ctx, o.Cell, value, l.host.Now())
+	switch {
+	case err == nil:
+		if !o.written {
+			o.written, o.sum = true, sum
+		}
+		return nil
+	case l.ending() != nil:
+		return l.ending()
+	case stopsAgent(err):
+		l.giveUp(err)
+		return err
+	case errors.Is(err, coordinator.ErrOtherValue):
+		return l.failedWrite(o, errors.New("it was published before, with another value"))
+	}
+	return l.failedWrite(o, err)
+}
+
+func (l *life) failedWrite(o *output, err error) error {
+	cause := l.reason(fmt.Sprintf("output %s: %v", o.Name, err))
+	if o.At != "" {
+		cause.At = o.At
+	}
+	l.doomed(cause)
+	return errors.New(cause.String())
+}

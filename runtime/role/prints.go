@@ -1,0 +1,174 @@
+package role
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// prints is what a role prints: two files beside its folder, which the role's
+// processes write themselves. Nothing stands between, so that a daemon which the
+// role leaves behind can print on when the agent is gone.
+type prints struct {
+	stdout, stderr *os.File
+	from           [2]int64 // where this run begins
+
+	mu   sync.Mutex
+	read [2]int64 // how far the tail has come
+	tail []byte   // of both, in the order they were seen
+}
+
+func openPrints(work string) (*prints, error) {
+	p := &prints{}
+	for i, ending := range []string{".stdout", ".stderr"} {
+		file, err := os.OpenFile(work+ending, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o640)
+		if err != nil {
+			p.close()
+			return nil, fmt.Errorf("open the role's output: %w", err)
+		}
+		if info, err := file.Stat(); err == nil {
+			p.from[i], p.read[i] = info.Size(), info.Size()
+		}
+		*[]**os.File{&p.stdout, &p.stderr}[i] = file
+	}
+	return p, nil
+}
+
+func (p *prints) close() {
+	for _, file := range p.files() {
+		if file != nil {
+			file.Close()
+		}
+	}
+}
+
+func (p *prints) files() [2]*os.File { return [2]*os.File{p.stdout, p.stderr} }
+
+// look reads what was printed since the last look and says whether that was
+// anything.
+func (p *prints) look() (changed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, file := range p.files() {
+		info, err := file.Stat()
+		if err != nil || info.Size() <= p.read[i] {
+			continue
+		}
+		from := max(p.read[i], info.Size()-coordinator.LogSize)
+		more, _ := io.ReadAll(io.NewSectionReader(file, from, info.Size()-from))
+		p.read[i] = info.Size()
+		p.tail = append(p.tail, more...)
+		if over := len(p.tail) - coordinator.LogSize; over > 0 {
+			p.tail = append([]byte(nil), p.tail[over:]...)
+		}
+		changed = true
+	}
+	return changed
+}
+
+// tailNow is the tail as it was last seen. What it holds is never changed.
+func (p *prints) tailNow() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tail[:len(p.tail):len(p.tail)]
+}
+
+// lastLine is the end of what the run printed, best of all to its standard error.
+func (p *prints) lastLine() string {
+	for _, i := range []int{1, 0} {
+		for _, line := range reversed(p.end(i, 4<<10)) {
+			if text := oneLine(line, 200); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// lastLines are for people: the last 20 lines of the run, at most 4 KiB.
+func (p *prints) lastLines() string {
+	p.look()
+	text := bytes.TrimRight(p.tailNow(), "\n")
+	if len(text) > 4<<10 {
+		text = text[len(text)-4<<10:]
+	}
+	lines := bytes.Split(text, []byte{'\n'})
+	if len(lines) > 20 {
+		lines = lines[len(lines)-20:]
+	}
+	return string(bytes.ToValidUTF8(bytes.Join(lines, []byte{'\n'}), []byte("?")))
+}
+
+// end is the last part of one of the files, without what earlier runs printed.
+func (p *prints) end(which int, size int64) []byte {
+	file := p.files()[which]
+	info, err := file.Stat()
+	if err != nil {
+		return nil
+	}
+	from := max(p.from[which], info.Size()-size)
+	text, _ := io.ReadAll(io.NewSectionReader(file, from, max(0, info.Size()-from)))
+	return text
+}
+
+func reversed(text []byte) [][]byte {
+	lines := bytes.Split(text, []byte{'\n'})
+	for i, j := 0, len(lines)-1; i < j; i, j = i+1, j-1 {
+		lines[i], lines[j] = lines[j], lines[i]
+	}
+	return lines
+}
+
+// The tail is looked at often, so that the two files keep their order, and sent
+// seldom.
+const (
+	lookEvery = 250 * time.Millisecond
+	sendEvery = time.Second
+	lastSend  = 5 * time.Second
+)
+
+// followLog sends the tail of what the role prints to the coordinator, at most
+// once a second, and at the end.
+func (l *life) followLog() (stop func()) {
+	ctx, cancel := context.WithCancel(l.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(lookEvery)
+		defer ticker.Stop()
+		var sent time.Time
+		unsent := false
+		for {
+			select {
+			case <-ctx.Done():
+				if l.prints.look() || unsent {
+					l.sendLog()
+				}
+				return
+			case now := <-ticker.C:
+				unsent = l.prints.look() || unsent
+				if unsent && now.Sub(sent) >= sendEvery {
+					// A log that cannot be sent now is sent with the next lines.
+					unsent = l.host.Cells.WriteLog(ctx, l.role.Name, l.prints.tailNow()) != nil
+					sent = now
+				}
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// sendLog sends the tail at the end, even of an agent that is to end itself, but
+// does not hold up that end.
+func (l *life) sendLog() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), lastSend)
+	defer cancel()
+	// What cannot be kept there still lies on the server.
+	_ = l.host.Cells.WriteLog(ctx, l.role.Name, l.prints.tailNow())
+}

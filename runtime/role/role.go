@@ -1,0 +1,292 @@
+// Package role is the life of one role on a server: what it waits for, when it
+// starts, what its end means, and what others are told.
+//
+//	pending ──► running ──► done
+//	   │           │
+//	   └───────────┴──────► failed        (skipped: an earlier role failed; runtime/agent)
+//
+// A role is pending while it waits for what it depends on and for its eager
+// inputs: nothing of it exists yet, and a restart simply waits again. Then three
+// things happen in this order: the coordinator is told that it runs, which fails
+// if another machine has taken over the server's name; the journal notes it, on
+// the disk; its process starts. So a role that the journal calls running may have
+// done anything, and one that it does not has done nothing. After a restart the
+// first kind has failed as interrupted, unless it is idempotent and runs again.
+//
+// A role is done when its process ended well, every declared output is published,
+// and the journal says so, in this order; only then its completion is published.
+// Whatever the agent is killed between, the next one knows what is left to do and
+// does only that: publishing the same value again is nothing.
+//
+// A role that read a value which will not come, or wrote one that cannot be, is
+// doomed: its process gets the error, a moment to say something about it, and is
+// ended. What its exit status would have been no longer matters.
+package role
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/journal"
+	"github.com/hotc-dev/hotc/runtime/process"
+	"github.com/hotc-dev/hotc/runtime/socket"
+)
+
+// Cells is the coordinator as a role sees it.
+type Cells interface {
+	Await(ctx context.Context, cell plan.CellName, o coordinator.AwaitOptions) (json.RawMessage, error)
+	Put(ctx context.Context, cell plan.CellName, value json.RawMessage, now time.Time) error
+	File(ctx context.Context, digest string) ([]byte, error)
+	WriteLog(ctx context.Context, role string, tail []byte) error
+}
+
+// Host is the server that a role lives on. It is used by one role at a time.
+type Host struct {
+	Deployment string
+	Server     plan.ServerPath
+	// Deploy are the values of the boot file, by key.
+	Deploy  map[string]json.RawMessage
+	Drivers []driver.Driver
+	Cells   Cells
+	Journal *journal.Journal
+	// Work is the folder that roles run in, Private that of what goes with them.
+	Work, Private string
+	// Agent is the path of the agent's own program, for `hotc-agent get`.
+	Agent string
+	// Environment is the agent's, as KEY=VALUE.
+	Environment []string
+	// Show is told of each change of a role's state. It must not block.
+	Show func(coordinator.RoleState)
+	// Commit reports a role's state and returns when the coordinator has taken it.
+	Commit func(context.Context, coordinator.RoleState) error
+	Now    func() time.Time
+	Random io.Reader
+	// Grace is how long a process that is asked to end may take, Parting how long a
+	// doomed one may go on before it is asked.
+	Grace, Parting time.Duration
+}
+
+// ErrInterrupted says that the agent was told to end while a role ran.
+var ErrInterrupted = errors.New("interrupted: the agent was told to end")
+
+// Run leads a role to its end, from wherever the journal says it is. The state
+// is what there is to report; an error says that the agent cannot go on.
+func (h *Host) Run(ctx context.Context, r plan.Role) (coordinator.RoleState, error) {
+	l := newLife(ctx, h, r)
+	defer l.release()
+	switch noted := h.Journal.Role(r.Name); noted.Status {
+	case coordinator.RoleDone:
+		l.recall(noted)
+		return l.complete()
+	case coordinator.RoleFailed:
+		l.recall(noted)
+		return l.state(), nil
+	case coordinator.RoleRunning:
+		if _, err := process.EndMarked([]string{noted.Run}, h.Grace); err != nil {
+			return l.state(), err
+		}
+		if !r.Idempotent {
+			l.recall(noted)
+			return l.fail(l.reason("interrupted: the agent was ended or the server restarted while it ran"), nil)
+		}
+	case coordinator.RolePending, coordinator.RoleSkipped:
+	}
+	return l.live()
+}
+
+// Recall is what the journal knows of a role, without touching it.
+func (h *Host) Recall(r plan.Role) coordinator.RoleState {
+	noted := h.Journal.Role(r.Name)
+	return coordinator.RoleState{Name: r.Name, Status: noted.Status, Started: noted.Started,
+		Ended: noted.Ended, ExitCode: noted.ExitCode, Cause: noted.Cause}
+}
+
+// Key names a role of the host.
+func (h *Host) Key(role string) plan.RoleKey { return plan.RoleKey(string(h.Server) + "." + role) }
+
+// live takes a role that has not started to its end.
+func (l *life) live() (coordinator.RoleState, error) {
+	if cause, err := l.awaitDependencies(); cause != nil || err != nil {
+		return l.failOr(cause, err)
+	}
+	job, tool, closeJob, err := l.prepare()
+	if err != nil {
+		return l.failOr(l.reason(err.Error()), l.endingOr(err))
+	}
+	defer closeJob()
+	exit, err := l.run(tool, job)
+	if fatal := l.fatalError(); fatal != nil {
+		return l.state(), fatal
+	}
+	if l.state().Started.IsZero() {
+		if err == nil {
+			err = errors.New("the driver ended without having started anything")
+		}
+		return l.failOr(l.causeOf(exit, err), l.ending())
+	}
+	var status *int
+	if err == nil {
+		code := exit.Status()
+		status = &code
+		l.keepStatus(code)
+	}
+	if l.ending() != nil {
+		return l.interrupted(status)
+	}
+	if cause := l.causeOf(exit, err); cause != nil {
+		return l.fail(cause, status)
+	}
+	if cause := l.missingOutputs(); cause != nil {
+		return l.fail(cause, status)
+	}
+	if err := l.host.Journal.NoteEnded(l.role.Name, coordinator.RoleDone, status, nil); err != nil {
+		return l.state(), err
+	}
+	l.end(coordinator.RoleDone, status, nil)
+	return l.complete()
+}
+
+// run runs the driver under the role's time-out, until it has ended everything.
+func (l *life) run(tool driver.Driver, job *driver.Job) (driver.Exit, error) {
+	exit, err := tool.Run(l.process, job)
+	if l.process.Err() != nil && l.mark != "" {
+		if _, leftErr := process.EndMarked([]string{l.mark}, l.host.Grace); leftErr != nil {
+			err = errors.Join(err, leftErr)
+		}
+	}
+	return exit, err
+}
+
+// complete publishes the completion of a role that is done.
+func (l *life) complete() (coordinator.RoleState, error) {
+	completion := plan.CellName(l.host.Key(l.role.Name))
+	if err := l.host.Cells.Put(l.ctx, completion, json.RawMessage("null"), l.host.Now()); err != nil {
+		return l.state(), err
+	}
+	return l.state(), nil
+}
+
+// failOr fails the role that has a cause, unless the agent itself is to end.
+func (l *life) failOr(cause *coordinator.Cause, err error) (coordinator.RoleState, error) {
+	if err != nil {
+		return l.state(), err
+	}
+	return l.fail(cause, nil)
+}
+
+// fail notes the failure. Telling others is up to the agent, who knows which
+// roles come after this one.
+func (l *life) fail(cause *coordinator.Cause, status *int) (coordinator.RoleState, error) {
+	if err := l.host.Journal.NoteEnded(l.role.Name, coordinator.RoleFailed, status, cause); err != nil {
+		return l.state(), err
+	}
+	l.end(coordinator.RoleFailed, status, cause)
+	return l.state(), nil
+}
+
+// interrupted is the end of a role whose agent was told to end. An idempotent one
+// is left as running, so that the next agent runs it again.
+func (l *life) interrupted(status *int) (coordinator.RoleState, error) {
+	if l.role.Idempotent {
+		return l.state(), l.ending()
+	}
+	state, err := l.fail(l.reason(ErrInterrupted.Error()), status)
+	return state, errors.Join(l.ending(), err)
+}
+
+// prepare makes the job and lets the driver make ready what needs no value.
+func (l *life) prepare() (job *driver.Job, tool driver.Driver, closeJob func(), err error) {
+	for _, d := range l.host.Drivers {
+		if d.Name() == l.role.Driver {
+			tool = d
+		}
+	}
+	if tool == nil {
+		return nil, nil, nil, fmt.Errorf("this agent has no driver %q", l.role.Driver)
+	}
+	if err := l.parseInputs(); err != nil {
+		return nil, nil, nil, err
+	}
+	job, closeJob, err = l.openJob()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := tool.Prepare(l.ctx, job); err != nil {
+		closeJob()
+		return nil, nil, nil, err
+	}
+	return job, tool, closeJob, nil
+}
+
+// openJob makes the folders, streams and socket of a run.
+func (l *life) openJob() (*driver.Job, func(), error) {
+	name := coordinator.Segment(l.role.Name)
+	folder := filepath.Join(l.host.Private, name)
+	work := filepath.Join(l.host.Work, name)
+	socket.Remove(folder)
+	if err := os.RemoveAll(folder); err != nil {
+		return nil, nil, fmt.Errorf("clear the role's folder: %w", err)
+	}
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return nil, nil, fmt.Errorf("make the role's folder: %w", err)
+	}
+	bin := filepath.Join(folder, "bin")
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("make the role's folder: %w", err)
+	}
+	if err := os.Symlink(l.host.Agent, filepath.Join(bin, "hotc-agent")); err != nil {
+		return nil, nil, fmt.Errorf("make the role's folder: %w", err)
+	}
+	var random [8]byte
+	if _, err := io.ReadFull(l.host.Random, random[:]); err != nil {
+		return nil, nil, fmt.Errorf("read randomness: %w", err)
+	}
+	l.mark = hex.EncodeToString(random[:])
+	prints, err := openPrints(work)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.prints = prints
+	server, err := socket.Serve(l.ctx, folder, l)
+	if err != nil {
+		prints.close()
+		return nil, nil, err
+	}
+	stopLog := l.followLog()
+	job := &driver.Job{
+		Role: l.role, Folder: folder, Work: work, Values: l, Files: l.host.Cells,
+		Stdout: prints.stdout, Stderr: prints.stderr, Started: l.start,
+		Environment: environment(l.host.Environment, bin, map[string]string{
+			socket.Variable:      server.Path(),
+			process.MarkVariable: l.mark,
+			"HOTC_DEPLOYMENT":    l.host.Deployment,
+			"HOTC_SERVER":        string(l.host.Server),
+			"HOTC_ROLE":          l.role.Name,
+		}),
+	}
+	return job, func() {
+		server.Close()
+		stopLog()
+		prints.close()
+		socket.Remove(folder)
+		os.RemoveAll(folder)
+	}, nil
+}
+
+// keepStatus writes the exit status beside the role's folder.
+func (l *life) keepStatus(code int) {
+	path := filepath.Join(l.host.Work, coordinator.Segment(l.role.Name)+".status")
+	if os.WriteFile(path+".new", fmt.Appendf(nil, "%d\n", code), 0o644) == nil {
+		os.Rename(path+".new", path)
+	}
+}

@@ -1,0 +1,59 @@
+package role
+
+import (
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// waits are the reads that are blocked now, and how long at least one was.
+type waits struct {
+	list  []*coordinator.Wait
+	since time.Time
+	total time.Duration
+}
+
+func (w *waits) begin(wait *coordinator.Wait) {
+	if len(w.list) == 0 {
+		w.since = wait.Since
+	}
+	w.list = append(w.list, wait)
+}
+
+func (w *waits) end(wait *coordinator.Wait, now time.Time) {
+	w.list = slices.DeleteFunc(w.list, func(x *coordinator.Wait) bool { return x == wait })
+	if len(w.list) == 0 {
+		w.total += now.Sub(w.since)
+	}
+}
+
+func (w *waits) now() []coordinator.Wait {
+	var list []coordinator.Wait
+	for _, x := range w.list {
+		list = append(list, *x)
+	}
+	return list
+}
+
+func (w *waits) seconds(now time.Time) float64 {
+	total := w.total
+	if len(w.list) > 0 {
+		total += now.Sub(w.since)
+	}
+	return max(0, total.Seconds())
+}
+
+// blocked notes a read that waits, shows it, and returns what ends it.
+func (l *life) blocked(wait coordinator.Wait) (stop func()) {
+	l.mu.Lock()
+	l.waits.begin(&wait)
+	l.mu.Unlock()
+	l.host.Show(l.state())
+	return func() {
+		l.mu.Lock()
+		l.waits.end(&wait, l.host.Now())
+		l.mu.Unlock()
+		l.host.Show(l.state())
+	}
+}

@@ -1,0 +1,157 @@
+package signal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Client sends signals to one handle. It is not for use by several goroutines.
+type Client struct {
+	handle Handle
+	http   *http.Client
+	// Say is told of each attempt that failed and will be repeated.
+	Say func(error)
+	// Wait is the time before the first repetition; it doubles up to MaxWait.
+	Wait, MaxWait time.Duration
+
+	token    string
+	endpoint string
+}
+
+// NewClient makes a client of a handle.
+func NewClient(h Handle) *Client {
+	return &Client{
+		handle: h,
+		http:   &http.Client{Timeout: 30 * time.Second},
+		Say:    func(error) {},
+		Wait:   time.Second, MaxWait: time.Minute,
+	}
+}
+
+// ErrTooLarge says that Heat would not take the body, today or later.
+var ErrTooLarge = errors.New("larger than Heat takes")
+
+// Send sends a signal. It returns when Heat has taken it, when Heat never will
+// (ErrTooLarge), or when ctx ends.
+func (c *Client) Send(ctx context.Context, s Signal) error {
+	s.Reason = ShortReason(s.Reason)
+	body, err := encode(s)
+	if err != nil {
+		return fmt.Errorf("signal Heat: %w", err)
+	}
+	if len(body) > MaxBody {
+		return fmt.Errorf("signal Heat: the values for the stack have %d bytes, Heat takes %d: %w", len(body), MaxBody, ErrTooLarge)
+	}
+	for wait := c.Wait; ; wait = min(2*wait, c.MaxWait) {
+		err := c.attempt(ctx, body)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("signal Heat: %w", context.Cause(ctx))
+		}
+		if isStatus(err, http.StatusRequestEntityTooLarge) {
+			return fmt.Errorf("signal Heat: %w: %w", err, ErrTooLarge)
+		}
+		c.Say(fmt.Errorf("signal Heat: %w", err))
+		select {
+		case <-time.After(wait/2 + rand.N(wait/2+1)):
+		case <-ctx.Done():
+			return fmt.Errorf("signal Heat: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// attempt authenticates where there is no token, and again where it is no longer
+// good.
+func (c *Client) attempt(ctx context.Context, body []byte) error {
+	fresh := c.token == ""
+	if fresh {
+		if err := c.authenticate(ctx); err != nil {
+			return fmt.Errorf("authenticate: %w", err)
+		}
+	}
+	err := c.post(ctx, body)
+	if isStatus(err, http.StatusUnauthorized) {
+		c.token = ""
+		if !fresh {
+			return c.attempt(ctx, body)
+		}
+	}
+	return err
+}
+
+func (c *Client) post(ctx context.Context, body []byte) error {
+	target := fmt.Sprintf("%s/stacks/%s/%s/resources/%s/signal", c.endpoint,
+		url.PathEscape(c.handle.stack), url.PathEscape(c.handle.stackID), url.PathEscape(c.handle.resource))
+	response, err := c.do(ctx, target, body, c.token)
+	if err != nil {
+		return err
+	}
+	finish(response)
+	return nil
+}
+
+// do posts JSON. A status other than 2xx is an error.
+func (c *Client) do(ctx context.Context, target string, body []byte, token string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	if token != "" {
+		request.Header.Set("X-Auth-Token", token)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode/100 != 2 {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 300))
+		finish(response)
+		return nil, &statusError{request.URL.Host, response.StatusCode, strings.Join(strings.Fields(string(text)), " ")}
+	}
+	return response, nil
+}
+
+// finish reads what is left, so that the connection can be used again.
+func finish(response *http.Response) {
+	io.Copy(io.Discard, io.LimitReader(response.Body, 1<<20))
+	response.Body.Close()
+}
+
+func encode(value any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
+
+// statusError is an answer other than 2xx.
+type statusError struct {
+	host string
+	code int
+	text string
+}
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("%s answered %d %s: %s", e.host, e.code, http.StatusText(e.code), e.text)
+}
+
+func isStatus(err error, code int) bool {
+	var status *statusError
+	return errors.As(err, &status) && status.code == code
+}
