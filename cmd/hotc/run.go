@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,16 +146,12 @@ func (r *localRun) serve(ctx context.Context, socket string) error {
 		return err
 	}
 	tree := memory.New()
-	listening, err := memory.Listen(tree, socket)
+	server, err := startServing(ctx, tree, socket)
 	if err != nil {
 		return source.Fail(source.NoCoordinator, "the local coordinator cannot listen: "+err.Error(), "")
 	}
-	go func() {
-		<-ctx.Done()
-		// agents end their roles over the socket first; the process ends soon
-	}()
 	r.url = "unix://" + socket
-	store := &servedStore{Store: tree.Open(secret.Operator(deploymentName)), server: listening}
+	store := &servedStore{Store: tree.Open(secret.Operator(deploymentName)), server: server}
 	r.session = &session{Store: store, deployment: deploymentName, secret: secret, target: &target{stack: string(deploymentName), url: r.url, timeout: time.Minute}}
 	text, err := emitplan.Encode(r.result.Built.Plan)
 	if err != nil {
@@ -171,10 +168,42 @@ func (r *localRun) serve(ctx context.Context, socket string) error {
 	return r.session.explain(ctx, err)
 }
 
+// serving is the coordinator's server on the socket.
+type serving struct {
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// startServing returns when agents can connect. The server outlives Ctrl-C: agents
+// report over it how they end.
+func startServing(ctx context.Context, tree *memory.Tree, socket string) (*serving, error) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s := &serving{stop: stop, ended: make(chan error, 1)}
+	go func() { s.ended <- memory.Serve(ctx, tree, socket) }()
+	for {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			return s, conn.Close()
+		}
+		select {
+		case err := <-s.ended:
+			stop()
+			return nil, err
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// Close ends the server.
+func (s *serving) Close() error {
+	s.stop()
+	return <-s.ended
+}
+
 // servedStore closes the server together with the operator's own session.
 type servedStore struct {
 	coordinator.Store
-	server interface{ Close() error }
+	server *serving
 }
 
 // Close ends the session and the server.

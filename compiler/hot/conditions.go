@@ -177,19 +177,21 @@ func foldAll(decisive bool) func(*folder, *Expr) (*Expr, error) {
 		items, _ = folded.list()
 		var open []*Expr
 		certain := true // what is open cannot fail
-		for _, x := range items {
-			if x, err = f.enabled(x, call.names); err != nil {
-				return nil, err
-			}
+		for i, item := range items {
+			x, err := f.enabled(item, call.names)
 			switch {
+			case err != nil && len(open) == 0:
+				return nil, err
+			case err != nil: // it may never be reached
+				open, certain = append(open, item), false
 			case !x.IsValue():
 				open = append(open, x)
 				certain = certain && x.isTruth()
 			case x.Value == decisive:
-				if certain {
-					return Constant(decisive, call.At), nil
+				if rest := doubtful(items[i+1:]); !certain || len(rest) > 0 {
+					return call.withOpen(append(append(open, x), rest...)), nil
 				}
-				return call.withOpen(append(open, x)), nil
+				return Constant(decisive, call.At), nil
 			}
 		}
 		switch {
@@ -202,6 +204,17 @@ func foldAll(decisive bool) func(*folder, *Expr) (*Expr, error) {
 		}
 		return call.withOpen(open), nil
 	}
+}
+
+// doubtful are the items that Heat evaluates though the matter is decided, and that
+// may fail.
+func doubtful(items []*Expr) (out []*Expr) {
+	for _, x := range items {
+		if !x.harmless() && !x.isTruth() {
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 func (e *Expr) withOpen(items []*Expr) *Expr {

@@ -201,14 +201,18 @@ func (f *folder) argument(fn *Function, arg *Expr) (*Expr, error) {
 }
 
 // namedParts folds those entries of the argument that Heat evaluates, and drops
-// the others once they were checked.
+// the others once they are checked.
 func (f *folder) namedParts(fn *Function, arg *Expr) (*Expr, error) {
 	out := &Expr{Kind: MapExpr, At: arg.At}
 	for i, k := range arg.Keys {
 		x := arg.Items[i]
 		if !slices.Contains(fn.Parts, k) {
-			if err := checkCalls(x); err != nil {
+			settled, err := f.unused(x)
+			if err != nil {
 				return nil, err
+			}
+			if !settled {
+				out.Keys, out.Items = append(out.Keys, k), append(out.Items, x)
 			}
 			continue
 		}
@@ -221,19 +225,49 @@ func (f *folder) namedParts(fn *Function, arg *Expr) (*Expr, error) {
 	return out.collapse(), nil
 }
 
-// checkCalls checks the calls in an expression that Heat parses but never
-// evaluates.
-func checkCalls(e *Expr) error {
-	var err error
-	e.Walk(func(x *Expr) bool {
-		if err == nil && x.Kind == CallExpr && x.Func.Check != nil {
-			if e := x.Func.Check(x.Arg()); e != nil {
-				err = located(x.At, e)
-			}
+// unused checks an expression that Heat parses and validates but never evaluates:
+// the shape of every call, the conditions, and the attributes that are asked for.
+// It is not settled while that depends on something unknown.
+func (f *folder) unused(e *Expr) (settled bool, err error) {
+	if e.Kind != CallExpr {
+		return f.unusedParts(e.Items)
+	}
+	if e.Func.Check != nil {
+		if err := e.Func.Check(e.Arg()); err != nil {
+			return false, located(e.At, err)
 		}
-		return err == nil
-	})
-	return err
+	}
+	items, _ := e.Arg().list()
+	switch e.Func.Name {
+	case "if":
+		condition, err := f.condition(items[0], e.names)
+		switch {
+		case err != nil || !condition.IsValue():
+			return false, err
+		case condition.Value == true:
+			return f.unused(items[1])
+		}
+		return f.unusedParts(items[2:])
+	case "get_attr":
+		n := min(2, len(items))
+		if _, err := f.call(e.withArg(&Expr{Kind: ListExpr, At: e.Arg().At, Items: items[:n]})); err != nil {
+			return false, err
+		}
+		return f.unusedParts(items[n:])
+	}
+	return f.unused(e.Arg())
+}
+
+func (f *folder) unusedParts(items []*Expr) (settled bool, err error) {
+	settled = true
+	for _, x := range items {
+		s, err := f.unused(x)
+		if err != nil {
+			return false, err
+		}
+		settled = settled && s
+	}
+	return settled, nil
 }
 
 // apply computes a call whose argument is folded, if it can be computed.

@@ -164,7 +164,11 @@ func foldFilter(f *folder, call *Expr) (*Expr, error) {
 	}
 	list = list.orNull()
 	if list.IsValue() && !truthy(list.Value) {
-		return list, checkCalls(items[0])
+		settled, err := f.unused(items[0])
+		if settled || err != nil {
+			return list, err
+		}
+		return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{items[0], list}}), nil
 	}
 	if list.Kind == MapExpr || list.IsValue() && !list.isList() {
 		return nil, fmt.Errorf("filter works on a list, not %s", list.called())

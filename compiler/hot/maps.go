@@ -156,12 +156,11 @@ func replaceInMap(in, keys, values *Dict) (Value, error) {
 	for _, k := range in.keys {
 		key := k
 		if to := keys.values[k]; to != nil {
-			name, ok := keyText(to)
-			if !ok {
-				return nil, fmt.Errorf("map_replace: the new key for %q cannot be %s", k, TypeName(to))
+			name, err := newKey(k, to)
+			if err != nil {
+				return nil, err
 			}
-			_, isString := to.(string)
-			if _, taken := in.Get(name); taken && isString && name != k {
+			if _, taken := in.Get(name); taken && name != k {
 				return nil, fmt.Errorf("map_replace: the new key %q for %q is already in the map", name, k)
 			}
 			if _, taken := out.Get(name); taken {
@@ -178,4 +177,16 @@ func replaceInMap(in, keys, values *Dict) (Value, error) {
 		out.Set(key, v)
 	}
 	return out, nil
+}
+
+// newKey is what a key is replaced by. Python's maps take numbers as keys, ours do
+// not: what becomes of them only Heat can say.
+func newKey(k string, to Value) (string, error) {
+	switch to := to.(type) {
+	case string:
+		return to, nil
+	case []Value, *Dict:
+		return "", fmt.Errorf("map_replace: the new key for %q cannot be %s", k, TypeName(to))
+	}
+	return "", errLeftToHeat
 }

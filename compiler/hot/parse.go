@@ -25,6 +25,13 @@ const (
 // Parse reads a YAML or JSON text into nodes with their places, the scalars as
 // Heat reads them. It returns nil if an error was found.
 func Parse(file *source.File, diags *source.Diagnostics) *Node {
+	if looksLikeJSON(file.Text) {
+		if root, err := parseJSON(file.Text); err == nil {
+			p := &parser{file: file, diags: diags}
+			p.uniqueWithin(root)
+			return root
+		}
+	}
 	if at, ok := notText(file.Text); ok {
 		diags.Error(source.NotText, source.Place{File: file, Span: source.Span{Start: at, End: at + 1}},
 			"the text is not UTF-8 or holds a control character", "save the file as plain UTF-8 text")
@@ -341,6 +348,17 @@ func (p *parser) unique(entries []Entry) []Entry {
 		out[i] = e
 	}
 	return out
+}
+
+// uniqueWithin is unique for all maps of a text in JSON.
+func (p *parser) uniqueWithin(n *Node) {
+	for _, x := range n.Items {
+		p.uniqueWithin(x)
+	}
+	for _, e := range n.Entries {
+		p.uniqueWithin(e.Value)
+	}
+	n.Entries = p.unique(n.Entries)
 }
 
 func saturate(n uint64) uint64 { return min(n, 1<<40) }

@@ -243,22 +243,3 @@ func number(v Value) (Value, bool) {
 }
 
 func containsText(s, part string) bool { return strings.Contains(s, part) }
-
-// keyText is a map's key as JSON writes it: templates travel to Heat as JSON.
-func keyText(v Value) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case nil:
-		return "null", true
-	case bool:
-		return strconv.FormatBool(v), true
-	case int64:
-		return strconv.FormatInt(v, 10), true
-	case *big.Int:
-		return v.String(), true
-	case float64:
-		return jsonFloat(v), true
-	}
-	return "", false
-}

@@ -17,9 +17,9 @@ var (
 	// get_attr asked for the attribute and then selected from it until 2013-05-23,
 	// hands the whole path to the resource since 2014-10-16, and gives all
 	// attributes of a resource since 2015-10-15.
-	getAttrThenSelect = &Function{Name: "get_attr", Reference: true, Check: checkGetAttr, Apply: attrArgument, Positional: 2}
-	getAttr           = &Function{Name: "get_attr", Reference: true, Check: checkGetAttr, Apply: attrArgument, Positional: 2}
-	getAttrAll        = &Function{Name: "get_attr", Reference: true, Check: checkGetAttrAll, Apply: attrArgument, Positional: 2}
+	getAttrThenSelect = &Function{Name: "get_attr", Reference: true, Check: checkGetAttr, Apply: attrArgument(false, false), Positional: 2}
+	getAttr           = &Function{Name: "get_attr", Reference: true, Check: checkGetAttr, Apply: attrArgument(false, true), Positional: 2}
+	getAttrAll        = &Function{Name: "get_attr", Reference: true, Check: checkGetAttrAll, Apply: attrArgument(true, true), Positional: 2}
 
 	resourceFacade = &Function{Name: "resource_facade", Reference: true, HeatOnly: true,
 		Check: checkFacade("resource_facade", "metadata", "deletion_policy", "update_policy")}
@@ -77,9 +77,27 @@ func checkGetAttrAll(arg *Expr) error {
 	return wants("get_attr", "a list of the resource and, mostly, an attribute and a path", arg)
 }
 
-func attrArgument(_ *work, arg Value) (Value, error) {
-	_, _, _, err := AttrArgument(arg)
-	return nil, err
+// attrArgument checks get_attr's argument: null for all attributes, and steps of
+// a path that a resource can be asked for, as the versions have it.
+func attrArgument(all, pathToResource bool) func(*work, Value) (Value, error) {
+	return func(_ *work, arg Value) (Value, error) {
+		_, attribute, path, err := AttrArgument(arg)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := attribute.(string); !ok && (attribute != nil || !all) {
+			return nil, fmt.Errorf("get_attr: the attribute's name must be a string, not %s", TypeName(attribute))
+		}
+		for _, step := range path {
+			switch step.(type) {
+			case []Value, *Dict:
+				if pathToResource && attribute != nil {
+					return nil, fmt.Errorf("get_attr: a step of the path cannot be %s", TypeName(step))
+				}
+			}
+		}
+		return nil, nil
+	}
 }
 
 // AttrArgument reads get_attr's argument: the resource, the attribute (null for

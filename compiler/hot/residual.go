@@ -222,6 +222,8 @@ func (r *residualReader) dict(d *Dict, pointer string, around source.Place) (*Ex
 				return nil, err
 			}
 			return NewCall(f, around, arg), nil
+		case isPlanName(name) && name[0] != '$':
+			return nil, fmt.Errorf("residual expression: only Heat can compute %s", name)
 		case name == "$literal":
 			return Constant(inner, around), nil
 		case name == "$map":
@@ -302,6 +304,20 @@ func referenceArgument(call *Expr) (name string, path []Value, err error) {
 		}
 	}
 	return "", nil, errorf(call.At, "%s needs a name", call.Func.Name)
+}
+
+// NeedsHeat is the first call in the expression that no agent can compute: a
+// reference that is none of a plan's, or a function that only Heat has. It is nil if
+// there is none.
+func (e *Expr) NeedsHeat() *Expr {
+	var found *Expr
+	e.Walk(func(x *Expr) bool {
+		if found == nil && x.Kind == CallExpr && x.Func != CellRef && x.Func != DeployRef && (x.Func.Reference || x.Func.HeatOnly) {
+			found = x
+		}
+		return found == nil
+	})
+	return found
 }
 
 // Cells are the cells that the expression may read, in the order of the text.

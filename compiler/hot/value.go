@@ -48,77 +48,14 @@ func (d *Dict) Set(key string, v Value) {
 	d.values[key] = v
 }
 
-// DecodeJSON reads one JSON value exactly: the order of keys is kept and
-// integers of any size stay integers.
+// DecodeJSON reads one JSON value exactly, as Python's json module does: the order
+// of keys is kept and integers of any size stay integers.
 func DecodeJSON(data []byte) (Value, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	v, err := decodeValue(dec)
+	n, err := parseJSON(data)
 	if err != nil {
 		return nil, err
 	}
-	if dec.More() {
-		return nil, fmt.Errorf("more than one JSON value")
-	}
-	return v, nil
-}
-
-func decodeValue(dec *json.Decoder) (Value, error) {
-	t, err := dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t := t.(type) {
-	case json.Delim:
-		if t == '[' {
-			return decodeList(dec)
-		}
-		return decodeDict(dec)
-	case json.Number:
-		return decodeNumber(string(t))
-	}
-	return t, nil // nil, bool, string
-}
-
-func decodeList(dec *json.Decoder) (Value, error) {
-	list := []Value{}
-	for dec.More() {
-		v, err := decodeValue(dec)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	_, err := dec.Token()
-	return list, err
-}
-
-func decodeDict(dec *json.Decoder) (Value, error) {
-	d := NewDict()
-	for dec.More() {
-		k, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		v, err := decodeValue(dec)
-		if err != nil {
-			return nil, err
-		}
-		d.Set(k.(string), v)
-	}
-	_, err := dec.Token()
-	return d, err
-}
-
-func decodeNumber(text string) (Value, error) {
-	if strings.ContainsAny(text, ".eE") {
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil && !math.IsInf(f, 0) {
-			return nil, err
-		}
-		return f, nil
-	}
-	return parseInt(text, 10), nil
+	return n.Data(), nil
 }
 
 // EncodeJSON writes a value as JSON on one line, without escaping <, > and &.

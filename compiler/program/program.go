@@ -110,6 +110,8 @@ type Meaning struct {
 	// digest.
 	Source hot.Value
 	Files  []File
+	// Sequence is the order of its reads and writes; nil where that is not known.
+	Sequence *Sequence
 }
 
 // File is a file that travels with the plan.

@@ -70,8 +70,7 @@ func (s *stack) ownUserData(r *hot.Resource) (own, bool) {
 		return own{}, false
 	}
 	if e.Kind == hot.CallExpr && e.Func.Name == "get_resource" {
-		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("the user_data of server %q is a resource, which hotc cannot keep yet", r.Name), "put its text here")
-		return own{}, false
+		return s.configResource(r, n, e)
 	}
 	static := knownText(e)
 	kind, err := userdata.OwnOf(static)
@@ -88,6 +87,27 @@ func (s *stack) ownUserData(r *hot.Resource) (own, bool) {
 		out.inserted = section{dict("str_replace", section{dict("template", verbatim{entry}, "params", quotes)})}
 	}
 	return out, true
+}
+
+// configKinds are the resources whose config may be a server's user_data.
+var configKinds = map[string]userdata.Own{"OS::Heat::SoftwareConfig": userdata.Text, "OS::Heat::CloudConfig": userdata.Text,
+	"OS::Heat::MultipartMime": userdata.Archive}
+
+// configResource is user_data that another resource holds. As a property's value
+// Heat reads the text behind the resource's id; inside of str_replace it would
+// leave the id, so the text is asked for.
+func (s *stack) configResource(r *hot.Resource, n *hot.Node, e *hot.Expr) (own, bool) {
+	name, _ := e.Arg().Value.(string)
+	kind := userdata.NoOwn
+	if config := s.template.Resource(name); config != nil {
+		kind = configKinds[config.Type]
+	}
+	if kind == userdata.NoOwn {
+		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("the user_data of server %q is a resource that hotc cannot read", r.Name),
+			"hotc knows OS::Heat::SoftwareConfig, OS::Heat::CloudConfig and OS::Heat::MultipartMime")
+		return own{}, false
+	}
+	return own{kind: kind, inserted: dict("get_attr", []hot.Value{name, "config"})}, true
 }
 
 // knownText are the pieces of a text that are known, the text's beginning first.

@@ -45,5 +45,5 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 	file := program.File{Name: role.SourceFile, Digest: hex.EncodeToString(sum[:]), Data: []byte(text)}
 	meaning := hot.NewDict()
 	meaning.Set("file", file.Digest)
-	return &program.Meaning{Source: meaning, Files: []program.File{file}}
+	return &program.Meaning{Source: meaning, Files: []program.File{file}, Sequence: sequence(role, text, diags)}
 }

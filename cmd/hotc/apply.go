@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/plan/check"
+)
+
+func newApplyCommand(io streams) *cobra.Command {
+	var (
+		t              target
+		dryRun, asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "apply DIR",
+		Short: "Put a compiled deployment on the coordinator",
+		Long: `Put the plan, the files, the cells and the rights of a compiled deployment on the
+coordinator: before, while or after Heat makes the stack. Agents that are there
+already go on as soon as it is done. The same plan again changes nothing.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a := application{target: &t, dir: args[0], dryRun: dryRun}
+			result, err := a.run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(io.out, result)
+			}
+			result.print(io)
+			return nil
+		},
+	}
+	t.addFlags(cmd)
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be made, and make nothing")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return cmd
+}
+
+// application is one run of `hotc apply`.
+type application struct {
+	target *target
+	dir    string
+	dryRun bool
+}
+
+// applied is the result of `hotc apply` (docs/json.md).
+type applied struct {
+	Stack   string    `json:"stack"`
+	Outcome string    `json:"outcome"` // created, unchanged, resumed
+	DryRun  bool      `json:"dry_run"`
+	Plan    string    `json:"plan"` // sha256 of plan.json
+	Created time.Time `json:"created"`
+	Servers int       `json:"servers"`
+	Roles   int       `json:"roles"`
+	Cells   int       `json:"cells"`
+	Files   int       `json:"files"`
+	Nodes   int       `json:"nodes"`
+	Bytes   int       `json:"bytes"`
+	// Next are the commands that come next, ready for a shell.
+	Next []string `json:"next"`
+	// Parameters are those of the template that have no default.
+	Parameters []string `json:"parameters"`
+}
+
+func (a *application) run(ctx context.Context) (*applied, error) {
+	planJSON, p, err := readPlanFile(filepath.Join(a.dir, "plan.json"))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFiles(a.dir, p); err != nil {
+		return nil, err
+	}
+	s, err := a.target.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	do := coordinator.Publish
+	if a.dryRun {
+		do = coordinator.Rehearse
+	}
+	// Making many nodes takes longer than one answer.
+	within, stop := context.WithTimeout(ctx, 20*a.target.timeout)
+	defer stop()
+	done, err := do(within, s, s.deployment, s.secret, p, planJSON, filesOf(a.dir), time.Now())
+	if err != nil && ctx.Err() != nil {
+		return nil, source.Fail(source.OperationFailed, "interrupted", "the same command again goes on where this one stopped")
+	}
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	result := &applied{
+		Stack: string(s.deployment), Outcome: string(done.Outcome), DryRun: a.dryRun,
+		Plan: done.Record.Plan, Created: done.Record.Created,
+		Servers: len(p.Servers), Cells: len(p.Cells), Files: len(p.Files), Nodes: done.Nodes, Bytes: done.Bytes,
+	}
+	for _, server := range p.Servers {
+		result.Roles += len(server.Roles)
+	}
+	result.Next, result.Parameters = nextCommands(a.dir, a.target)
+	return result, nil
+}
+
+func (r *applied) print(io streams) {
+	say := map[string]string{
+		"created":   "%s is applied: %s.\n",
+		"unchanged": "%s is applied already, with this very plan: %s.\n",
+		"resumed":   "%s is applied; an apply that was interrupted is finished: %s.\n",
+	}
+	if r.DryRun {
+		say = map[string]string{
+			"created":   "%s would be made: %s.\n",
+			"unchanged": "%s is applied already, with this very plan: %s. Nothing would be made.\n",
+			"resumed":   "an interrupted apply of %s would be finished: %s.\n",
+		}
+	}
+	what := strings.Join([]string{
+		count(r.Servers, "server"), count(r.Roles, "role"), count(r.Cells, "cell"), count(r.Files, "file"),
+		fmt.Sprintf("%s of %s", count(r.Nodes, "node"), size(r.Bytes)),
+	}, ", ")
+	fmt.Fprintf(io.out, say[r.Outcome], r.Stack, what)
+	if r.DryRun {
+		return
+	}
+	fmt.Fprint(io.out, "\nNext, unless the stack is there already:\n\n")
+	for i, command := range r.Next {
+		if i == 1 {
+			fmt.Fprint(io.out, "\nand to see how it goes:\n\n")
+		}
+		fmt.Fprintf(io.out, "  %s\n", command)
+		if i == 0 && len(r.Parameters) > 0 {
+			fmt.Fprintf(io.out, "\nThe template has no default for %s: add an -e FILE or --parameter NAME=VALUE for each.\n", strings.Join(r.Parameters, ", "))
+		}
+	}
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func size(bytes int) string {
+	switch {
+	case bytes < 10_000:
+		return fmt.Sprintf("%d bytes", bytes)
+	case bytes < 10_000_000:
+		return fmt.Sprintf("%d kB", bytes/1000)
+	default:
+		return fmt.Sprintf("%d MB", bytes/1_000_000)
+	}
+}
+
+// readPlanFile reads and checks a plan.
+func readPlanFile(path string) ([]byte, *plan.Plan, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, source.Fail(source.BadPlan, "there is no "+path, "apply takes the folder that \"hotc compile -o DIR\" wrote")
+	}
+	if err != nil {
+		return nil, nil, source.Fail(source.BadPlan, "the plan cannot be read: "+err.Error(), "")
+	}
+	p, err := check.Plan(data)
+	if err != nil {
+		d := source.Fail(source.BadPlan, path+" is no plan that this hotc reads", "compile again, with this version of hotc")
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			d.Notes = append(d.Notes, source.Note{Message: line})
+		}
+		return nil, nil, d
+	}
+	return data, p, nil
+}
+
+// filesOf reads the files that lie beside a plan.
+func filesOf(dir string) coordinator.Files {
+	return func(digest string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, "files", digest)) }
+}
+
+// checkFiles looks at the files beside a plan before anybody is asked anything.
+func checkFiles(dir string, p *plan.Plan) error {
+	var total int64
+	for _, f := range p.Files {
+		path := filepath.Join(dir, "files", f.Digest)
+		info, err := os.Stat(path)
+		if err != nil {
+			return source.Fail(source.BadPlan, fmt.Sprintf("the file of %s is missing: %v", f.Name, err), "compile again: the folder is not whole")
+		}
+		if total += info.Size(); total > coordinator.MaxFiles {
+			return source.Fail(source.BadPlan, fmt.Sprintf("the roles' files have more than %s together", size(coordinator.MaxFiles)),
+				"the coordinator is no place for large files: let the role fetch them")
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return source.Fail(source.BadPlan, fmt.Sprintf("the file of %s cannot be read: %v", f.Name, err), "")
+		}
+		if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != f.Digest {
+			return source.Fail(source.BadPlan, path+" is not what was compiled", "it was changed: compile again")
+		}
+	}
+	return nil
+}

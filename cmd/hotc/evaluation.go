@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// evaluation computes a plan's outputs from the cells as they are now, with the
+// evaluator that agents use.
+type evaluation struct {
+	ctx     context.Context
+	session *session
+	plan    *plan.Plan
+	places  map[plan.CellName]plan.CellRef
+	read    map[plan.CellName]coordinator.CellRecord
+	secret  map[plan.CellName]bool
+	// deploy are values of Heat's, where somebody else gives them (`hotc run`).
+	deploy map[string]json.RawMessage
+}
+
+// prefetch reads the cells of many outputs at the same time.
+func (e *evaluation) prefetch(outputs []plan.Output) error {
+	records := make([]coordinator.CellRecord, len(outputs))
+	group, ctx := errgroup.WithContext(e.ctx)
+	group.SetLimit(64)
+	for i, o := range outputs {
+		group.Go(func() (err error) {
+			records[i], err = coordinator.ReadCell(ctx, e.session, e.session.deployment, e.places[o.Cell])
+			return err
+		})
+	}
+	err := group.Wait()
+	for i, o := range outputs {
+		e.read[o.Cell] = records[i]
+	}
+	return err
+}
+
+func (e *evaluation) cell(name plan.CellName) (coordinator.CellRecord, error) {
+	if record, known := e.read[name]; known {
+		return record, nil
+	}
+	place, known := e.places[name]
+	if !known {
+		return coordinator.CellRecord{}, fmt.Errorf("the plan has no cell %s", name)
+	}
+	record, err := coordinator.ReadCell(e.ctx, e.session, e.session.deployment, place)
+	if err == nil {
+		e.read[name] = record
+	}
+	return record, err
+}
+
+func (e *evaluation) roleOutput(o plan.Output) (output, error) {
+	record, err := e.cell(o.Cell)
+	if err != nil {
+		return output{}, err
+	}
+	result := output{Name: string(o.Cell), Type: o.Type, Secret: o.Secret, Since: record.Since}
+	switch record.State {
+	case coordinator.Valued:
+		result.State = outputValue
+		if !o.Secret {
+			result.Value = record.Value
+		}
+	case coordinator.Failed:
+		result.State, result.Cause = outputFailed, record.Cause
+		result.Message = causeText(record.Cause)
+	default:
+		result.State, result.Message = outputWaiting, "not published yet"
+		result.WaitingFor = []plan.CellName{o.Cell}
+	}
+	return result, nil
+}
+
+func (e *evaluation) stackOutput(o plan.StackOutput) (output, error) {
+	result := output{Name: o.Name}
+	at := map[string]string{}
+	for pointer, position := range o.At {
+		at[pointer] = string(position)
+	}
+	residual, err := hot.ParseResidual(o.Expr, at)
+	if err != nil {
+		return result, source.Fail(source.BadPlan, "the output "+o.Name+": "+err.Error(), "")
+	}
+	r := &cellResolver{evaluation: e}
+	value, err := residual.Eval(r)
+	switch {
+	case r.err != nil:
+		return result, r.err
+	case r.failed != nil:
+		result.State, result.Cause = outputFailed, r.failed
+		result.Message = causeText(r.failed)
+	case r.heat:
+		result.State = outputHeat
+	case len(r.waiting) > 0:
+		result.State, result.WaitingFor = outputWaiting, r.waiting
+		result.Message = fmt.Sprintf("waits for %s", r.waiting[0])
+		if n := len(r.waiting); n > 1 {
+			result.Message += fmt.Sprintf(" and %d more", n-1)
+		}
+	case err != nil:
+		result.State, result.Message = outputFailed, err.Error()
+	default:
+		result.State, result.Secret = outputValue, r.secret
+		if !r.secret {
+			result.Value = value
+		}
+	}
+	return result, nil
+}
+
+// cellResolver answers an expression's reads from the cells, and remembers why
+// it could not.
+type cellResolver struct {
+	*evaluation
+	waiting []plan.CellName
+	failed  *coordinator.Cause
+	heat    bool
+	secret  bool
+	err     error
+}
+
+var errUnavailable = errors.New("not there")
+
+// Cell implements hot.Resolver.
+func (r *cellResolver) Cell(name string) (json.RawMessage, error) {
+	cell := plan.CellName(name)
+	record, err := r.cell(cell)
+	if err != nil {
+		r.err = err
+		return nil, err
+	}
+	r.secret = r.secret || r.evaluation.secret[cell]
+	switch record.State {
+	case coordinator.Valued:
+		return record.Value, nil
+	case coordinator.Failed:
+		r.failed = record.Cause
+		if r.failed == nil {
+			r.failed = &coordinator.Cause{Reason: name + " has failed"}
+		}
+	default:
+		if !slices.Contains(r.waiting, cell) {
+			r.waiting = append(r.waiting, cell)
+		}
+	}
+	return nil, errUnavailable
+}
+
+// Deploy implements hot.Resolver: what Heat computed is in the servers' boot files.
+func (r *cellResolver) Deploy(key string) (json.RawMessage, error) {
+	if v, known := r.deploy[key]; known {
+		return v, nil
+	}
+	r.heat = true
+	return nil, errUnavailable
+}

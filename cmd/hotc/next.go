@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// The parameters of an emitted template that are hotc's.
+const (
+	secretParameter      = "hotc_secret"
+	coordinatorParameter = "hotc_coordinator"
+)
+
+// nextCommands are what an operator types after apply, quoted for a shell, and
+// the template's own parameters that still want a value.
+func nextCommands(dir string, t *target) (commands, missing []string) {
+	template := filepath.Join(dir, "stack.yaml")
+	words := []string{"openstack stack create -t", shellQuote(template)}
+	open := openParameters(template)
+	if slices.Contains(open, secretParameter) {
+		words = append(words, secretArgument(t.secretPath())...)
+	}
+	if slices.Contains(open, coordinatorParameter) {
+		words = append(words, "--parameter", shellQuote(coordinatorParameter+"="+t.coordinatorURL()))
+	}
+	words = append(words, shellQuote(t.stack))
+	for _, name := range open {
+		if name != secretParameter && name != coordinatorParameter {
+			missing = append(missing, name)
+		}
+	}
+	return []string{strings.Join(words, " "), "hotc status --watch " + t.flags()}, missing
+}
+
+// secretArgument gives the secret to the client without showing it to the
+// process list. The client looks for a --parameter-file beside the template.
+func secretArgument(path string) []string {
+	environment := path + environmentSuffix
+	if _, err := os.Stat(environment); err == nil {
+		return []string{"-e", shellQuote(environment)}
+	}
+	if whole, err := filepath.Abs(path); err == nil {
+		path = whole
+	}
+	return []string{"--parameter-file", shellQuote(secretParameter + "=" + path)}
+}
+
+// openParameters are a template's parameters without a default, in its order. A
+// template that cannot be read is Heat's to complain about.
+func openParameters(path string) []string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return []string{secretParameter}
+	}
+	var template struct {
+		Parameters yaml.Node `yaml:"parameters"`
+	}
+	if yaml.Unmarshal(text, &template) != nil || template.Parameters.Kind != yaml.MappingNode {
+		return nil
+	}
+	var open []string
+	for i := 0; i+1 < len(template.Parameters.Content); i += 2 {
+		var schema map[string]any
+		if template.Parameters.Content[i+1].Decode(&schema) != nil {
+			continue
+		}
+		if _, has := schema["default"]; !has {
+			open = append(open, template.Parameters.Content[i].Value)
+		}
+	}
+	return open
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// desk is where an operator of these tests sits: a coordinator on a unix socket,
+// a secret, a compiled folder.
+type desk struct {
+	tree   *memory.Tree
+	url    string
+	secret string // its file
+}
+
+const testSecret = "6f1c0b9e4d2a7385c4be91d07a36f8e25b0d9c8171e4a6f3902c5d8b7e6f1a43"
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	t.Setenv(coordinatorVariable, "")
+	t.Setenv(secretFileVariable, "")
+	tree, url := serve(t)
+	d := &desk{tree: tree, url: url, secret: filepath.Join(t.TempDir(), "secret")}
+	if err := os.WriteFile(d.secret, []byte(testSecret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// call runs a command the way main does, and gives what it printed.
+func call(t *testing.T, build func(streams) *cobra.Command, args ...string) (string, error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := build(streams{in: strings.NewReader(""), out: &out, err: &errs})
+	cmd.SetArgs(args)
+	cmd.SetOut(&out)
+	cmd.SetErr(&errs)
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	err := cmd.ExecuteContext(ctx)
+	text := out.String()
+	said := text + errs.String()
+	if err != nil {
+		said += err.Error()
+	}
+	if strings.Contains(said, testSecret) {
+		t.Error("the secret is shown")
+	}
+	return text, err
+}
+
+// on runs a command about the desk's deployment.
+func (d *desk) on(t *testing.T, build func(streams) *cobra.Command, args ...string) (string, error) {
+	t.Helper()
+	return call(t, build, append(args, "--stack", "site", "--coordinator", d.url, "--secret-file", d.secret)...)
+}
+
+func (d *desk) apply(t *testing.T) {
+	t.Helper()
+	if _, err := d.on(t, newApplyCommand, "testdata/site"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// steady takes out of a text what differs from run to run.
+func (d *desk) steady(text string) string {
+	return strings.NewReplacer(d.url, "COORDINATOR", d.secret, "SECRET").Replace(text)
+}
+
+// expectCode checks that an error is a diagnostic of this code.
+func expectCode(t *testing.T, err error, code source.Code, texts ...string) {
+	t.Helper()
+	d, is := source.AsDiagnostic(err)
+	if !is || d.Code != code {
+		t.Errorf("%v, want a diagnostic %s", err, code)
+		return
+	}
+	var b bytes.Buffer
+	source.Print(&b, d, source.Style{})
+	for _, want := range texts {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the diagnostic lacks %q:\n%s", want, b.String())
+		}
+	}
+}
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// agent is a server's agent, enrolled and present.
+func (d *desk) agent(t *testing.T, server plan.ServerPath) *coordinator.Member {
+	t.Helper()
+	secret, err := coordinator.ParseSecret(testSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := d.tree.Open(coordinator.ServerCredential(server, secret.ServerToken("site", server)))
+	t.Cleanup(func() { store.Close() })
+	m := coordinator.Join(store, "site", server)
+	if _, err := m.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Enrol(t.Context(), "id-"+string(server), "i-"+string(server), false, noon); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// report sends a state with these roles; the phase follows from them.
+func report(t *testing.T, m *coordinator.Member, failed map[plan.CellName]*coordinator.Cause, roles ...coordinator.RoleState) {
+	t.Helper()
+	phase := coordinator.PhaseDone
+	for _, r := range roles {
+		switch r.Status {
+		case coordinator.RoleFailed:
+			phase = coordinator.PhaseFailed
+		case coordinator.RoleRunning:
+			phase = coordinator.PhaseRunning
+		}
+	}
+	state := coordinator.ServerState{Phase: phase, Since: noon, Agent: "0.1", Roles: roles}
+	if err := m.Report(t.Context(), state, failed); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t *testing.T, m *coordinator.Member, cell plan.CellName, value string) {
+	t.Helper()
+	if err := m.Put(t.Context(), cell, json.RawMessage(value), noon); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func running(name string, blocked ...coordinator.Wait) coordinator.RoleState {
+	return coordinator.RoleState{Name: name, Status: coordinator.RoleRunning, Started: noon.Add(10 * time.Second), Blocked: blocked}
+}
+
+func done(name string) coordinator.RoleState {
+	zero := 0
+	return coordinator.RoleState{Name: name, Status: coordinator.RoleDone, Started: noon, Ended: noon.Add(10 * time.Second), ExitCode: &zero}
+}
+
+func wait(cell plan.CellName, input string, at plan.Position) coordinator.Wait {
+	return coordinator.Wait{Cell: cell, Input: input, At: at, Since: noon.Add(20 * time.Second)}
+}
+
+func failure(name string, c *coordinator.Cause, lines string) coordinator.RoleState {
+	seven := 7
+	return coordinator.RoleState{Name: name, Status: coordinator.RoleFailed, Started: noon, Ended: noon.Add(30 * time.Second), ExitCode: &seven, Cause: c, LastLines: lines}
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+func newOutputsCommand(io streams) *cobra.Command {
+	var (
+		t      target
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "outputs [NAME]",
+		Short: "Print the values that have been published",
+		Long: `Print the stack's outputs that need a run-time value, and all outputs of roles, as far
+as they are there. With a NAME, of the stack's output or SERVER.ROLE:OUTPUT, just
+that value: a string as it is, anything else as JSON.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			s, err := t.open(ctx)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			within, stop := s.within(ctx)
+			defer stop()
+			p, err := coordinator.ReadPlan(within, s, s.deployment)
+			if err != nil {
+				return s.explain(ctx, err)
+			}
+			e := newEvaluation(within, s, p)
+			if len(args) == 1 {
+				o, err := e.named(args[0])
+				if err != nil {
+					return s.explain(ctx, err)
+				}
+				if asJSON {
+					return printJSON(io.out, o)
+				}
+				return printOutput(io, &t, o)
+			}
+			report, err := e.all(t.stack)
+			if err != nil {
+				return s.explain(ctx, err)
+			}
+			if asJSON {
+				return printJSON(io.out, report)
+			}
+			_, err = fmt.Fprint(io.out, outputsText(io, report))
+			return err
+		},
+	}
+	t.addFlags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the values as JSON")
+	return cmd
+}
+
+// outputsReport is the result of `hotc outputs --json` (docs/json.md).
+type outputsReport struct {
+	Stack   string   `json:"stack"`
+	Outputs []output `json:"outputs"` // the stack's
+	Roles   []output `json:"roles"`   // the roles'
+}
+
+// outputState says whether an output has a value.
+type outputState string
+
+// The states of an output.
+const (
+	outputValue   outputState = "value"
+	outputWaiting outputState = "waiting"
+	outputFailed  outputState = "failed"
+	// outputHeat is an output that takes a value only Heat knows.
+	outputHeat outputState = "heat"
+)
+
+// output is one output, of the stack or of a role.
+type output struct {
+	Name       string             `json:"name"`
+	State      outputState        `json:"state"`
+	Value      json.RawMessage    `json:"value,omitempty"`
+	Secret     bool               `json:"secret,omitempty"` // its value is not shown
+	Type       plan.Type          `json:"type,omitempty"`
+	Since      time.Time          `json:"since,omitzero"`
+	WaitingFor []plan.CellName    `json:"waiting_for,omitempty"`
+	Cause      *coordinator.Cause `json:"cause,omitempty"`
+	Message    string             `json:"message,omitempty"`
+}
+
+// printOutput prints one value for a shell's $(…).
+func printOutput(io streams, t *target, o output) error {
+	switch o.State {
+	case outputValue:
+		if o.Secret {
+			return source.Fail(source.SecretUnsealed, "the value of "+o.Name+" is secret", "")
+		}
+		var text string
+		if json.Unmarshal(o.Value, &text) != nil || len(o.Value) == 0 || o.Value[0] != '"' {
+			text = string(o.Value)
+		}
+		_, err := fmt.Fprintln(io.out, text)
+		return err
+	case outputFailed:
+		return source.Fail(source.RoleFailed, o.Name+" has failed: "+visible(o.Message), "")
+	case outputHeat:
+		return source.Fail(source.NeedsHeat, o.Name+" takes a value that only Heat knows", "openstack stack output show "+shellQuote(t.stack)+" "+shellQuote(o.Name))
+	default:
+		hint := ""
+		if len(o.WaitingFor) > 0 {
+			role, _, _ := strings.Cut(string(o.WaitingFor[0]), ":")
+			hint = "\"hotc why " + shellQuote(role) + "\" says what it is waiting for"
+		}
+		return source.Fail(source.OperationFailed, o.Name+" is not there yet: "+o.Message, hint)
+	}
+}
+
+// longestValue is how many characters of a value a table shows.
+const longestValue = 200
+
+func outputsText(io streams, report outputsReport) string {
+	t := table{width: io.width()}
+	t.add("OUTPUT", "VALUE")
+	for _, o := range append(append([]output{}, report.Outputs...), report.Roles...) {
+		text := string(o.Value)
+		switch {
+		case o.Secret && o.State == outputValue:
+			text = "(secret)"
+		case o.State == outputHeat:
+			text = "(known to Heat alone)"
+		case o.State != outputValue:
+			text = "(" + o.Message + ")"
+		}
+		if utf8.RuneCountInString(text) > longestValue {
+			text = string([]rune(text)[:longestValue]) + "…"
+		}
+		t.add(o.Name, text)
+	}
+	if len(t.rows) == 1 {
+		return "The deployment has no outputs that need a run-time value.\n"
+	}
+	return t.String()
+}
+
+// named evaluates one output.
+func (e *evaluation) named(name string) (output, error) {
+	for _, o := range e.plan.Outputs {
+		if o.Name == name {
+			return e.stackOutput(o)
+		}
+	}
+	var known []string
+	for _, o := range e.plan.Outputs {
+		known = append(known, o.Name)
+	}
+	for _, r := range roleOutputs(e.plan) {
+		if string(r.Cell) == name {
+			return e.roleOutput(r)
+		}
+		known = append(known, string(r.Cell))
+	}
+	if len(known) > 12 {
+		known = append(known[:12], "…")
+	}
+	return output{}, source.Fail(source.UnknownName, "the deployment has no output "+name, "its outputs: "+strings.Join(known, ", "))
+}
+
+// all evaluates all outputs.
+func (e *evaluation) all(stack string) (outputsReport, error) {
+	report := outputsReport{Stack: stack, Outputs: []output{}, Roles: []output{}}
+	roles := roleOutputs(e.plan)
+	if err := e.prefetch(roles); err != nil {
+		return report, err
+	}
+	for _, o := range e.plan.Outputs {
+		result, err := e.stackOutput(o)
+		if err != nil {
+			return report, err
+		}
+		report.Outputs = append(report.Outputs, result)
+	}
+	for _, r := range roles {
+		result, err := e.roleOutput(r)
+		if err != nil {
+			return report, err
+		}
+		report.Roles = append(report.Roles, result)
+	}
+	return report, nil
+}
+
+// roleOutputs are the outputs of all roles, in the order of the plan.
+func roleOutputs(p *plan.Plan) []plan.Output {
+	var all []plan.Output
+	for _, s := range p.Servers {
+		for _, r := range s.Roles {
+			all = append(all, r.Outputs...)
+		}
+	}
+	return all
+}
+
+// newEvaluation prepares to read cells under ctx.
+func newEvaluation(ctx context.Context, s *session, p *plan.Plan) *evaluation {
+	e := &evaluation{ctx: ctx, session: s, plan: p, places: map[plan.CellName]plan.CellRef{}, read: map[plan.CellName]coordinator.CellRecord{}, secret: map[plan.CellName]bool{}}
+	for _, c := range p.Cells {
+		e.places[c.Name] = plan.CellRef{Cell: c.Name, Server: c.Server}
+	}
+	for _, o := range roleOutputs(p) {
+		e.secret[o.Cell] = o.Secret
+	}
+	return e
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// The scenes are deployments at a certain moment, for every command that looks
+// at one. What each of them prints is in testdata/SCENE.*.
+var scenes = []struct {
+	name    string
+	arrange func(t *testing.T, d *desk)
+	ask     string // whom `why` asks about
+}{
+	{"nobody-came", func(t *testing.T, d *desk) {}, "lb.proxy"},
+	{"chain", func(t *testing.T, d *desk) {
+		db := d.agent(t, "db")
+		report(t, db, nil, running("mysql"))
+		if err := db.WriteLog(t.Context(), "mysql", []byte("Reading package lists...\nUnpacking mysql-server \x1b[2J(8.0) ...\r\n\n")); err != nil {
+			t.Fatal(err)
+		}
+		report(t, d.agent(t, "app"), nil, done("base"), running("web", wait("db.mysql:endpoint", "db", "site.yaml:30:17")))
+		report(t, d.agent(t, "lb"), nil, running("proxy",
+			wait("app.web:port", "port", "site.yaml:44:19"), wait("db.mysql", "", "site.yaml:46:13")))
+	}, "lb.proxy"},
+	{"turn", func(t *testing.T, d *desk) {
+		report(t, d.agent(t, "app"), nil, running("base"), coordinator.RoleState{Name: "web", Status: coordinator.RolePending})
+	}, "app.web"},
+	{"absent-producer", func(t *testing.T, d *desk) {
+		report(t, d.agent(t, "app"), nil, done("base"), running("web",
+			wait("db.mysql:endpoint", "db", "site.yaml:30:17"), wait("db:first_address", "host", "site.yaml:31:19")))
+	}, "app"},
+	{"failure", func(t *testing.T, d *desk) {
+		first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:14:11"}
+		report(t, d.agent(t, "db"), map[plan.CellName]*coordinator.Cause{"db.mysql": first, "db.mysql:endpoint": first},
+			failure("mysql", first, "E: Unable to locate package mysql-server\n"))
+		second := &coordinator.Cause{Role: "app.web", Reason: "input db has failed", At: "site.yaml:30:17", Cause: first}
+		report(t, d.agent(t, "app"), map[plan.CellName]*coordinator.Cause{"app.web": second, "app.web:port": second},
+			done("base"), failure("web", second, ""))
+		report(t, d.agent(t, "lb"), nil, running("proxy", wait("app.web:port", "port", "site.yaml:44:19")))
+	}, "app.web"},
+	{"skipped", func(t *testing.T, d *desk) {
+		first := &coordinator.Cause{Role: "app.base", Reason: "exit status 7"}
+		second := &coordinator.Cause{Role: "app.web", Reason: "an earlier role failed", Cause: first}
+		report(t, d.agent(t, "app"), map[plan.CellName]*coordinator.Cause{"app.base": first, "app.web": second, "app.web:port": second},
+			failure("base", first, "no space left on device"), coordinator.RoleState{Name: "web", Status: coordinator.RoleSkipped, Cause: second})
+	}, "app.web"},
+	{"lost", func(t *testing.T, d *desk) {
+		db := d.agentUntil(t, "db", func(m *coordinator.Member) { report(t, m, nil, running("mysql")) })
+		_ = db
+		report(t, d.agent(t, "app"), nil, done("base"), running("web", wait("db.mysql:endpoint", "db", "site.yaml:30:17")))
+	}, "app.web"},
+	{"cycle", func(t *testing.T, d *desk) {
+		report(t, d.agent(t, "db"), nil, running("mysql", wait("app.web:port", "peer", "site.yaml:15:9")))
+		report(t, d.agent(t, "app"), nil, done("base"), running("web", wait("db.mysql:endpoint", "db", "site.yaml:30:17")))
+	}, "db"},
+	{"all-done", func(t *testing.T, d *desk) {
+		db, app, lb := d.agent(t, "db"), d.agent(t, "app"), d.agent(t, "lb")
+		put(t, db, "db:first_address", `"10.0.0.3"`)
+		put(t, db, "db.mysql:endpoint", `"mysql://10.0.0.3/<blog>"`)
+		put(t, db, "db.mysql", `null`)
+		put(t, app, "app.base", `null`)
+		put(t, app, "app.web:port", `8080`)
+		put(t, app, "app.web", `null`)
+		put(t, lb, "lb.proxy", `null`)
+		report(t, db, nil, done("mysql"))
+		report(t, app, nil, done("base"), done("web"))
+		report(t, lb, nil, done("proxy"))
+	}, "db.mysql"},
+}
+
+// agentUntil is an agent that goes away after what it does.
+func (d *desk) agentUntil(t *testing.T, server plan.ServerPath, do func(*coordinator.Member)) *coordinator.Member {
+	t.Helper()
+	secret, _ := coordinator.ParseSecret(testSecret)
+	store := d.tree.Open(coordinator.ServerCredential(server, secret.ServerToken("site", server)))
+	defer store.Close()
+	m := coordinator.Join(store, "site", server)
+	if _, err := m.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Enrol(t.Context(), "id-"+string(server), "i-"+string(server), false, noon); err != nil {
+		t.Fatal(err)
+	}
+	do(m)
+	return m
+}
+
+// A text is told at a quarter past noon, on a terminal of 80 characters.
+func TestScenesForPeople(t *testing.T) {
+	now := noon.Add(75 * time.Second)
+	for _, scene := range scenes {
+		t.Run(scene.name, func(t *testing.T) {
+			d := newDesk(t)
+			d.apply(t)
+			scene.arrange(t, d)
+			tgt := &target{stack: "site", url: d.url, secretFile: d.secret, timeout: 10 * time.Second}
+			s, err := tgt.open(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			v, err := s.look(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := "$ hotc status\n" + statusText(streams{}, v, v.servers, "site", now)
+			text += "\n$ hotc why\n" + rootsText(asked(t, s, v), now)
+			text += "\n$ hotc why " + scene.ask + "\n" + storyText(asked(t, s, v, scene.ask), now)
+			golden(t, scene.name+".txt", d.steady(text))
+		})
+	}
+}
+
+func asked(t *testing.T, s *session, v *standing, args ...string) *investigation {
+	t.Helper()
+	roles, err := questioned(v, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := investigate(v, roles)
+	if err := s.illustrate(context.Background(), i); err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func TestScenesAsJSON(t *testing.T) {
+	for _, scene := range scenes {
+		t.Run(scene.name, func(t *testing.T) {
+			d := newDesk(t)
+			d.apply(t)
+			scene.arrange(t, d)
+			status, err := d.on(t, newStatusCommand, "--json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			why, err := d.on(t, newWhyCommand, scene.ask, "--json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			outputs, err := d.on(t, newOutputsCommand, "--json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, scene.name+".json", d.steady(status+why+outputs))
+		})
+	}
+}

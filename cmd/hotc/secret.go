@@ -1,0 +1,88 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// environmentSuffix names the environment for the openstack client that lies
+// beside a secret.
+const environmentSuffix = ".env.yaml"
+
+func newSecretCommand(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "secret",
+		Short: "Make a deployment's secret",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSecretNewCommand(io))
+	return cmd
+}
+
+func newSecretNewCommand(io streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "new FILE",
+		Short: "Write a new secret into FILE, and an environment for Heat into FILE" + environmentSuffix,
+		Long: `Write a new secret, 64 hex digits without a line end, into FILE, and an environment
+that gives it to Heat's hidden parameter into FILE` + environmentSuffix + `. Only you may read them,
+and no existing file is overwritten.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := writeSecret(args[0]); err != nil {
+				return err
+			}
+			environment := args[0] + environmentSuffix
+			if asJSON {
+				return printJSON(io.out, map[string]string{"file": args[0], "environment": environment})
+			}
+			fmt.Fprintf(io.out, "%s holds a new secret, for hotc's --secret-file.\n%s gives it to Heat: openstack stack create -e %s …\n",
+				args[0], environment, shellQuote(environment))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the names of the files as JSON")
+	return cmd
+}
+
+func writeSecret(path string) error {
+	secret, err := coordinator.NewSecret(rand.Reader)
+	if err != nil {
+		return source.Fail(source.OperationFailed, err.Error(), "")
+	}
+	environment := "# Gives hotc's secret to Heat: openstack stack create -e THIS-FILE …\nparameters:\n  hotc_secret: \"" + secret.Hex() + "\"\n"
+	if err := writeNew(path, secret.Hex()); err != nil {
+		return err
+	}
+	if err := writeNew(path+environmentSuffix, environment); err != nil {
+		os.Remove(path)
+		return err
+	}
+	return nil
+}
+
+// writeNew writes a file that only its owner may read, and that was not there before.
+func writeNew(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return source.Fail(source.BadSecret, path+" exists and is not overwritten", "a deployment may depend on it: take another name")
+	}
+	if err != nil {
+		return source.Fail(source.BadSecret, "the secret cannot be written: "+err.Error(), "")
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		os.Remove(path)
+		return source.Fail(source.BadSecret, "the secret cannot be written: "+err.Error(), "")
+	}
+	return nil
+}

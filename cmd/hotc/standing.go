@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// standing is what a deployment's plan wants, together with how far it is. What
+// status and why say is computed from it alone.
+type standing struct {
+	ready   bool
+	servers []*serverStanding
+	byPath  map[plan.ServerPath]*serverStanding
+	cells   map[plan.CellName]plan.Cell
+	plan    *plan.Plan
+}
+
+// serverStanding is one server of it.
+type serverStanding struct {
+	coordinator.ServerSnapshot
+	roles []roleStanding // in the order they run
+}
+
+// roleStanding is one role: pending where its agent has reported nothing.
+type roleStanding struct {
+	coordinator.RoleState
+	server *serverStanding
+	index  int
+}
+
+// came says that an agent was ever there.
+func (s *serverStanding) came() bool { return s.Incarnation.Number > 0 }
+
+// lost says that an agent came, has not finished, and has no session now.
+func (s *serverStanding) lost() bool {
+	return s.came() && !s.Alive && s.State.Phase != coordinator.PhaseDone && s.State.Phase != coordinator.PhaseFailed
+}
+
+// finished says that nothing more is to be expected of the server.
+func (s *serverStanding) finished() bool {
+	return s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
+}
+
+func (r *roleStanding) key() plan.RoleKey {
+	return plan.RoleKey(string(r.server.Path) + "." + r.Name)
+}
+
+// blocked says that a running role waits for a value.
+func (r *roleStanding) blocked() bool {
+	return r.Status == coordinator.RoleRunning && len(r.Blocked) > 0
+}
+
+// word is the role's status in one word, as people read it.
+func (r *roleStanding) word() string {
+	if r.blocked() {
+		return "blocked"
+	}
+	return string(r.Status)
+}
+
+// look reads how a deployment stands.
+func (s *session) look(ctx context.Context) (*standing, error) {
+	within, stop := s.within(ctx)
+	defer stop()
+	p, err := coordinator.ReadPlan(within, s, s.deployment)
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	return s.lookAgain(ctx, p)
+}
+
+// lookAgain is look with a plan that was read before.
+func (s *session) lookAgain(ctx context.Context, p *plan.Plan) (*standing, error) {
+	within, stop := s.within(ctx)
+	defer stop()
+	snapshot, err := coordinator.TakeSnapshot(within, s, s.deployment, p)
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	return newStanding(p, snapshot), nil
+}
+
+func newStanding(p *plan.Plan, snapshot *coordinator.Snapshot) *standing {
+	v := &standing{
+		ready:  snapshot.Ready,
+		byPath: map[plan.ServerPath]*serverStanding{},
+		cells:  map[plan.CellName]plan.Cell{},
+		plan:   p,
+	}
+	for i, server := range p.Servers {
+		s := &serverStanding{ServerSnapshot: snapshot.Servers[i]}
+		reported := map[string]coordinator.RoleState{}
+		for _, r := range s.State.Roles {
+			reported[r.Name] = r
+		}
+		for n, role := range server.Roles {
+			state, known := reported[role.Name]
+			if !known {
+				state = coordinator.RoleState{Name: role.Name, Status: coordinator.RolePending}
+			}
+			s.roles = append(s.roles, roleStanding{RoleState: state, server: s, index: n})
+		}
+		v.servers = append(v.servers, s)
+		v.byPath[server.Path] = s
+	}
+	for _, c := range p.Cells {
+		v.cells[c.Name] = c
+	}
+	return v
+}
+
+// role finds a role; nil is none.
+func (v *standing) role(server plan.ServerPath, name string) *roleStanding {
+	s := v.byPath[server]
+	if s == nil {
+		return nil
+	}
+	for i := range s.roles {
+		if s.roles[i].Name == name {
+			return &s.roles[i]
+		}
+	}
+	return nil
+}
+
+// cell is a cell's state now.
+func (v *standing) cell(name plan.CellName) coordinator.CellRecord {
+	if s := v.byPath[v.cells[name].Server]; s != nil {
+		return s.Cells[name]
+	}
+	return coordinator.CellRecord{}
+}
+
+// finished says that nothing more will happen.
+func (v *standing) finished() bool {
+	for _, s := range v.servers {
+		if !s.finished() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/dial"
+)
+
+// The environment's defaults for the flags that name a coordinator and a secret.
+const (
+	coordinatorVariable = "HOTC_COORDINATOR"
+	secretFileVariable  = "HOTC_SECRET_FILE"
+)
+
+// target is the deployment that an operator's command is about, as the flags
+// name it.
+type target struct {
+	stack      string
+	url        string
+	secretFile string
+	timeout    time.Duration
+}
+
+func (t *target) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&t.stack, "stack", "", "the stack's `NAME`, which is the deployment's")
+	f.StringVar(&t.url, "coordinator", "", "the coordinator's `URL`, zk://HOST:PORT[,…]/ROOT (default: $"+coordinatorVariable+")")
+	f.StringVar(&t.secretFile, "secret-file", "", "the `FILE` made by \"hotc secret new\" (default: $"+secretFileVariable+")")
+	f.DurationVar(&t.timeout, "timeout", 15*time.Second, "how long to wait for the coordinator's answer")
+}
+
+// session is an operator's session with a deployment's coordinator.
+type session struct {
+	coordinator.Store
+	deployment coordinator.Deployment
+	secret     coordinator.Secret
+	target     *target
+}
+
+// open connects as the deployment's operator, and makes sure that somebody
+// answers.
+func (t *target) open(ctx context.Context) (*session, error) {
+	if t.stack == "" {
+		return nil, source.Fail(source.Usage, "which deployment?", "name it with --stack NAME")
+	}
+	d, err := coordinator.ParseDeployment(t.stack)
+	if err != nil {
+		return nil, source.Fail(source.Usage, err.Error(), "--stack takes the name that the stack has in Heat")
+	}
+	url := t.coordinatorURL()
+	if url == "" {
+		return nil, source.Fail(source.Usage, "which coordinator?", "name it with --coordinator zk://HOST:PORT/ROOT, or in $"+coordinatorVariable)
+	}
+	secret, err := t.secret()
+	if err != nil {
+		return nil, err
+	}
+	within, stop := context.WithTimeout(ctx, t.timeout)
+	defer stop()
+	store, err := dial.Open(within, url, secret.Operator(d))
+	if err == nil {
+		if _, _, err = store.Stat(within, d.Root()); err != nil {
+			store.Close()
+		}
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, interrupted()
+		}
+		return nil, unreachable(url, err)
+	}
+	return &session{Store: store, deployment: d, secret: secret, target: t}, nil
+}
+
+func (t *target) coordinatorURL() string {
+	if t.url != "" {
+		return t.url
+	}
+	return os.Getenv(coordinatorVariable)
+}
+
+func (t *target) secretPath() string {
+	if t.secretFile != "" {
+		return t.secretFile
+	}
+	return os.Getenv(secretFileVariable)
+}
+
+func (t *target) secret() (coordinator.Secret, error) {
+	path := t.secretPath()
+	if path == "" {
+		return coordinator.Secret{}, source.Fail(source.Usage, "which secret?",
+			"name its file with --secret-file FILE, or in $"+secretFileVariable+"; \"hotc secret new FILE\" makes one")
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return coordinator.Secret{}, source.Fail(source.BadSecret, "there is no file "+path, "\"hotc secret new "+shellQuote(path)+"\" makes a secret")
+	}
+	if err != nil {
+		return coordinator.Secret{}, source.Fail(source.BadSecret, "the secret cannot be read: "+err.Error(), "")
+	}
+	secret, err := coordinator.ParseSecret(string(text))
+	if err != nil {
+		hint := "\"hotc secret new FILE\" makes one that is right"
+		if _, fine := coordinator.ParseSecret(strings.TrimSpace(string(text))); fine == nil {
+			hint = "it would be right without its line end, which Heat would take for a part of it"
+		}
+		return coordinator.Secret{}, source.Fail(source.BadSecret, path+": "+err.Error(), hint)
+	}
+	return secret, nil
+}
+
+// flags are those that lead another command to the same deployment, as the user
+// gave them.
+func (t *target) flags() string {
+	text := "--stack " + shellQuote(t.stack)
+	if t.url != "" {
+		text += " --coordinator " + shellQuote(t.url)
+	}
+	if t.secretFile != "" {
+		text += " --secret-file " + shellQuote(t.secretFile)
+	}
+	return text
+}
+
+// within bounds one exchange with the coordinator.
+func (s *session) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.target.timeout)
+}
+
+// explain makes a diagnostic of what went wrong on the coordinator.
+func (s *session) explain(ctx context.Context, err error) error {
+	if _, done := source.AsDiagnostic(err); done || err == nil {
+		return err
+	}
+	name := string(s.deployment)
+	var changed *coordinator.ChangedPlanError
+	switch {
+	case ctx.Err() != nil:
+		return interrupted()
+	case errors.Is(err, context.DeadlineExceeded):
+		return unreachable(s.target.coordinatorURL(), err)
+	case errors.As(err, &changed):
+		d := source.Fail(source.ChangedPlan, "the deployment "+name+" is live with another plan",
+			"a live deployment's plan cannot be changed yet: apply under another --stack, or \"hotc destroy\" this one first")
+		for _, line := range changed.Differences {
+			d.Notes = append(d.Notes, source.Note{Message: line})
+		}
+		return d
+	case errors.Is(err, coordinator.ErrWrongSecret), errors.Is(err, coordinator.ErrRefused):
+		return source.Fail(source.BadSecret, "wrong secret: the deployment "+name+" was applied with another one than "+s.target.secretPath(),
+			"give the file it was applied with; if the secret is lost, deploy under another stack name")
+	case errors.Is(err, coordinator.ErrNotApplied):
+		return source.Fail(source.NoDeployment, "there is no deployment "+name+" on "+s.target.coordinatorURL(),
+			"\"hotc apply DIR --stack "+shellQuote(name)+"\" makes it; is this the right coordinator?")
+	case errors.Is(err, coordinator.ErrUnfinished):
+		return source.Fail(source.OperationFailed, "the deployment "+name+" is unfinished: "+coordinator.ErrUnfinished.Error(),
+			"when nobody else works on it: \"hotc destroy "+s.target.flags()+"\", then apply again")
+	default:
+		return source.Fail(source.OperationFailed, err.Error(), "")
+	}
+}
+
+func unreachable(url string, err error) error {
+	message := "no answer from the coordinator " + url
+	if err != context.DeadlineExceeded {
+		message += ": " + err.Error()
+	}
+	return source.Fail(source.NoCoordinator, message, "is the address right, does it run, and does a firewall let you through? --timeout waits longer")
+}
+
+func interrupted() error { return source.Fail(source.OperationFailed, "interrupted", "") }
+
+// serverAndRole splits SERVER.ROLE at the last dot.
+func serverAndRole(text string) (server, role string, err error) {
+	at := strings.LastIndexByte(text, '.')
+	if at <= 0 || at == len(text)-1 {
+		return "", "", source.Fail(source.Usage, fmt.Sprintf("%q is no role", text), "a role is SERVER.ROLE, as in db.mysql")
+	}
+	return text[:at], text[at+1:], nil
+}

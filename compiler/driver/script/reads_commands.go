@@ -1,0 +1,290 @@
+package script
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+)
+
+// opaque are commands that start what cannot be looked into.
+var opaque = []string{"eval", "source", ".", "trap", "python", "python3", "python2", "perl", "ruby", "node", "lua", "awk",
+	"sh", "bash", "dash", "ksh", "zsh", "busybox", "make", "xargs", "find", "parallel", "ssh", "chroot", "nsenter", "su", "runuser", "watch"}
+
+// wrappers run the command that follows their own options.
+var wrappers = []string{"command", "exec", "sudo", "env", "nice", "nohup", "time", "timeout", "setsid", "stdbuf", "ionice", "chronic"}
+
+// copiers write the file that a word names, when they are done.
+var copiers = []string{"cp", "mv", "tee", "install", "ln", "dd", "sponge"}
+
+// call walks a simple command: its words first, from left to right.
+func (w *walker) call(c *syntax.CallExpr) ([]program.Step, leaving) {
+	var steps []program.Step
+	for _, a := range c.Args {
+		steps = append(steps, w.word(a)...)
+	}
+	for _, a := range c.Assigns {
+		steps = append(steps, w.expansions(a)...)
+	}
+	args := unwrapped(c.Args)
+	if len(args) == 0 {
+		return steps, goesOn
+	}
+	name, known := literalOf(args[0])
+	if !known {
+		w.complete = false
+		return steps, goesOn
+	}
+	first, _ := literalOf(c.Args[0])
+	switch {
+	case name == "exit" || name == "return" || name == "break" || name == "continue":
+		return steps, w.leave(name, args[1:])
+	case path.Base(name) == "hotc-agent":
+		steps = append(steps, w.agent(c, args[1:])...)
+	case w.functions[name] != nil:
+		own, end := w.function(name)
+		return append(steps, own...), end
+	case slices.Contains(copiers, name):
+		for _, a := range args[1:] {
+			steps = append(steps, w.outputFile(a, true)...)
+		}
+	case slices.Contains(opaque, path.Base(name)) || strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
+		w.complete = false
+	default:
+		for _, a := range args[1:] {
+			steps = append(steps, w.outputFile(a, false)...)
+		}
+	}
+	if first == "exec" {
+		w.exits++
+		return steps, leaves
+	}
+	return steps, goesOn
+}
+
+// unwrapped is a command without the ones that only start it.
+func unwrapped(args []*syntax.Word) []*syntax.Word {
+	for len(args) > 0 {
+		name, ok := literalOf(args[0])
+		if !ok || !slices.Contains(wrappers, name) {
+			return args
+		}
+		rest := args[1:]
+		for len(rest) > 0 {
+			text, _ := literalOf(rest[0])
+			if !strings.HasPrefix(text, "-") && !strings.Contains(text, "=") && (name != "timeout" || text == "" || text[0] < '0' || text[0] > '9') {
+				break
+			}
+			rest = rest[1:]
+		}
+		args = rest
+	}
+	return args
+}
+
+func (w *walker) leave(name string, args []*syntax.Word) leaving {
+	if name != "exit" && (name != "return" || len(w.calls) > 0) {
+		return leaves // the loop or the function, whose walk takes it back
+	}
+	status := ""
+	if len(args) > 0 {
+		status, _ = literalOf(args[0])
+	}
+	if status != "" && status != "0" {
+		return failsHere
+	}
+	w.exits++
+	return leaves
+}
+
+// function walks a function's body where it is called.
+func (w *walker) function(name string) ([]program.Step, leaving) {
+	if slices.Contains(w.calls, name) || len(w.calls) > 8 {
+		w.complete = false // it calls itself
+		return nil, goesOn
+	}
+	w.calls = append(w.calls, name)
+	before := w.exits
+	steps, end := w.statement(w.functions[name])
+	w.calls = w.calls[:len(w.calls)-1]
+	switch {
+	case end == goesOn || end == failsHere:
+		return steps, end
+	case w.exits == before:
+		return steps, goesOn // it only returned
+	}
+	return steps, mayLeave
+}
+
+// agent is a call of the agent: a read, a write, or what cannot be told.
+func (w *walker) agent(c *syntax.CallExpr, args []*syntax.Word) []program.Step {
+	var words []string
+	for _, a := range args {
+		text, ok := literalOf(a)
+		if !ok {
+			if len(words) > 0 && words[0] == "get" {
+				return []program.Step{{Op: program.ReadAny, At: w.at(c), Progress: w.progress(c)}}
+			}
+			w.complete = false
+			return nil
+		}
+		if !strings.HasPrefix(text, "-") {
+			words = append(words, text)
+		}
+	}
+	if len(words) < 2 {
+		return nil
+	}
+	switch words[0] {
+	case "get":
+		return []program.Step{{Op: program.ReadInput, Name: words[1], At: w.at(c), Progress: w.progress(c)}}
+	case "put":
+		return []program.Step{{Op: program.WriteOutput, Name: words[1], At: w.at(c), Progress: w.progress(c)}}
+	}
+	return nil
+}
+
+// cannotFail says whether a statement fails only when its role has failed: what
+// follows it with && is then certain.
+func (w *walker) cannotFail(s *syntax.Stmt) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || s.Negated {
+		return false
+	}
+	if len(c.Args) == 0 { // an assignment: of a `get`, or of a text
+		certain := true
+		for _, a := range c.Assigns {
+			syntax.Walk(a, func(n syntax.Node) bool {
+				if sub, is := n.(*syntax.CmdSubst); is {
+					certain = certain && len(sub.Stmts) == 1 && w.cannotFail(sub.Stmts[0])
+					return false
+				}
+				return true
+			})
+		}
+		return certain
+	}
+	name, _ := literalOf(c.Args[0])
+	return path.Base(name) == "hotc-agent" || name == "true" || name == ":" || name == "echo" || name == "printf"
+}
+
+// outputFile is the write of the output whose file a word names.
+func (w *walker) outputFile(word *syntax.Word, certain bool) []program.Step {
+	name, is, known := outputOf(word)
+	if !is {
+		return nil
+	}
+	if !known {
+		w.complete = false
+		return nil
+	}
+	steps := []program.Step{{Op: program.WriteOutput, Name: name, At: w.at(word), Progress: w.progress(word)}}
+	if !certain {
+		return fork(w.at(word), nil, steps)
+	}
+	return steps
+}
+
+// outputOf reads the word $heat_outputs_path.NAME, in any quotes.
+func outputOf(word *syntax.Word) (name string, is, known bool) {
+	if word == nil {
+		return "", false, false
+	}
+	known = true
+	var text strings.Builder
+	var look func(parts []syntax.WordPart)
+	look = func(parts []syntax.WordPart) {
+		for _, p := range parts {
+			switch p := p.(type) {
+			case *syntax.DblQuoted:
+				look(p.Parts)
+			case *syntax.Lit:
+				text.WriteString(p.Value)
+			case *syntax.SglQuoted:
+				text.WriteString(p.Value)
+			case *syntax.ParamExp:
+				if p.Param != nil && p.Param.Value == "heat_outputs_path" && p.Exp == nil && !is {
+					is = true
+					text.Reset() // what stands before it: dd's of=
+					continue
+				}
+				known = false
+			default:
+				known = false
+			}
+		}
+	}
+	look(word.Parts)
+	name = strings.TrimPrefix(text.String(), ".")
+	if plain, err := url.PathUnescape(name); err == nil {
+		name = plain
+	}
+	return name, is, known && name != ""
+}
+
+// word walks the expansions of a word.
+func (w *walker) word(word *syntax.Word) []program.Step {
+	if word == nil {
+		return nil
+	}
+	return w.expansions(word)
+}
+
+// expansions are the reads within words: command substitutions from left to right.
+func (w *walker) expansions(n syntax.Node) []program.Step {
+	var steps []program.Step
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			own, _ := w.statements(n.Stmts)
+			steps = append(steps, own...)
+			return false
+		case *syntax.ProcSubst:
+			own, _ := w.statements(n.Stmts)
+			steps = append(steps, own...)
+			return false
+		case *syntax.ParamExp:
+			if n.Param != nil {
+				w.uses[n.Param.Value] = true
+			}
+			if n.Excl {
+				w.complete = false
+			}
+		}
+		return true
+	})
+	return steps
+}
+
+// literalOf is a word that is only text.
+func literalOf(word *syntax.Word) (string, bool) {
+	var b strings.Builder
+	for _, p := range word.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			b.WriteString(p.Value)
+		case *syntax.SglQuoted:
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			for _, q := range p.Parts {
+				l, ok := q.(*syntax.Lit)
+				if !ok {
+					return "", false
+				}
+				b.WriteString(l.Value)
+			}
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+// progress is how far down the script a command stands.
+func (w *walker) progress(n syntax.Node) float64 {
+	return min(1, float64(n.Pos().Line()-1)/float64(w.lines))
+}

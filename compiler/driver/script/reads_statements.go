@@ -1,0 +1,299 @@
+package script
+
+import (
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// walker goes through a script as the shell would.
+type walker struct {
+	file      *source.File
+	lines     int
+	functions map[string]*syntax.Stmt
+	calls     []string // functions that are being walked
+	complete  bool
+	uses      map[string]bool
+	exits     int // how many times the script itself may end on the way
+}
+
+// leaving says whether what stands behind a statement is still reached.
+type leaving uint8
+
+const (
+	goesOn leaving = iota
+	mayLeave
+	leaves
+	failsHere // with a status that fails the role: no outcome to think about
+)
+
+// declare notes a function, wherever it stands.
+func (w *walker) declare(n syntax.Node) bool {
+	if f, ok := n.(*syntax.FuncDecl); ok && f.Name != nil {
+		w.functions[f.Name.Value] = f.Body
+	}
+	return true
+}
+
+// statements walks statements in a row.
+func (w *walker) statements(list []*syntax.Stmt) ([]program.Step, leaving) {
+	var steps []program.Step
+	for i, s := range list {
+		if s.Background || s.Coprocess || s.Disown {
+			rest, end := w.statements(list[i+1:])
+			own, _ := w.statement(s)
+			return append(steps, together(w.at(s), own, rest)...), end
+		}
+		if c, ok := s.Cmd.(*syntax.IfClause); ok && len(s.Redirs) == 0 {
+			cond, ways, ends := w.choices(c)
+			steps = append(steps, cond...)
+			merged, end := w.branch(w.at(s), ways, ends, list[i+1:])
+			return append(steps, merged...), end
+		}
+		own, end := w.statement(s)
+		steps = append(steps, own...)
+		switch end {
+		case leaves, failsHere:
+			return steps, end
+		case mayLeave:
+			rest, _ := w.statements(list[i+1:])
+			return append(steps, fork(w.at(s), nil, rest)...), mayLeave
+		}
+	}
+	return steps, goesOn
+}
+
+// branch joins the ways of an if with what follows: a way that leaves the script
+// does not reach it.
+func (w *walker) branch(at source.Place, ways [][]program.Step, ends []leaving, rest []*syntax.Stmt) ([]program.Step, leaving) {
+	var gone, staying [][]program.Step
+	unsure := false
+	for i, way := range ways {
+		switch ends[i] {
+		case failsHere:
+		case leaves:
+			gone = append(gone, way)
+		default:
+			staying = append(staying, way)
+			unsure = unsure || ends[i] == mayLeave
+		}
+	}
+	if len(staying) == 0 {
+		if len(gone) == 0 {
+			return fork(at, ways...), failsHere
+		}
+		return fork(at, gone...), leaves
+	}
+	after, end := w.statements(rest)
+	if unsure {
+		after, end = fork(at, nil, after), mayLeave
+	}
+	stay := append(fork(at, staying...), after...)
+	if len(gone) == 0 {
+		return stay, end
+	}
+	return fork(at, append(gone, stay)...), mayLeave
+}
+
+// choices are the condition that is always looked at, and the ways of an if.
+func (w *walker) choices(c *syntax.IfClause) (cond []program.Step, ways [][]program.Step, ends []leaving) {
+	cond, _ = w.statements(c.Cond)
+	then, end := w.statements(c.Then)
+	ways, ends = [][]program.Step{then}, []leaving{end}
+	switch {
+	case c.Else == nil:
+		return cond, append(ways, nil), append(ends, goesOn)
+	case len(c.Else.Cond) == 0:
+		other, end := w.statements(c.Else.Then)
+		return cond, append(ways, other), append(ends, end)
+	}
+	again, more, moreEnds := w.choices(c.Else)
+	if len(again) == 0 {
+		return cond, append(ways, more...), append(ends, moreEnds...)
+	}
+	joined, end := w.branch(w.place(c.Else.Position, c.Else.ThenPos), more, moreEnds, nil)
+	return cond, append(ways, append(again, joined...)), append(ends, end)
+}
+
+// statement walks one statement: its words and redirections, then what it does.
+func (w *walker) statement(s *syntax.Stmt) ([]program.Step, leaving) {
+	var before, after []program.Step
+	for _, r := range s.Redirs {
+		before = append(before, w.word(r.Word)...)
+		before = append(before, w.word(r.Hdoc)...)
+		if isWriting(r.Op) {
+			after = append(after, w.outputFile(r.Word, true)...)
+		}
+	}
+	own, end := w.command(s.Cmd)
+	return append(append(before, own...), after...), end
+}
+
+func isWriting(op syntax.RedirOperator) bool {
+	switch op {
+	case syntax.RdrOut, syntax.AppOut, syntax.RdrInOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.DplOut:
+		return true
+	}
+	return false
+}
+
+func (w *walker) command(c syntax.Command) ([]program.Step, leaving) {
+	switch c := c.(type) {
+	case nil:
+		return nil, goesOn
+	case *syntax.CallExpr:
+		return w.call(c)
+	case *syntax.Block:
+		return w.statements(c.Stmts)
+	case *syntax.Subshell:
+		steps, end := w.statements(c.Stmts)
+		return steps, inside(end)
+	case *syntax.IfClause:
+		cond, ways, ends := w.choices(c)
+		joined, end := w.branch(w.at(c), ways, ends, nil)
+		return append(cond, joined...), end
+	case *syntax.BinaryCmd:
+		return w.binary(c)
+	case *syntax.WhileClause:
+		cond, _ := w.statements(c.Cond)
+		body, end := w.loop(c.Do)
+		return append(cond, fork(w.at(c), nil, body)...), end
+	case *syntax.ForClause:
+		return w.forLoop(c)
+	case *syntax.CaseClause:
+		return w.cases(c)
+	case *syntax.TimeClause:
+		if c.Stmt == nil {
+			return nil, goesOn
+		}
+		return w.statement(c.Stmt)
+	case *syntax.FuncDecl:
+		return nil, goesOn
+	case *syntax.CoprocClause:
+		w.complete = false
+		return nil, goesOn
+	}
+	return w.expansions(c), goesOn // declarations, tests, arithmetic
+}
+
+// inside is how a subshell's end is seen from outside: it ends nothing else.
+func inside(end leaving) leaving {
+	if end == failsHere {
+		return failsHere
+	}
+	return goesOn
+}
+
+// binary walks a pipeline, or the two sides of && and ||.
+func (w *walker) binary(c *syntax.BinaryCmd) ([]program.Step, leaving) {
+	left, leftEnd := w.statement(c.X)
+	right, rightEnd := w.statement(c.Y)
+	switch c.Op {
+	case syntax.Pipe, syntax.PipeAll:
+		if len(right) <= 1 || len(left) == 0 { // `… | hotc-agent put NAME` reads to the end first
+			return append(left, right...), goesOn
+		}
+		return together(w.at(c), left, right), goesOn
+	case syntax.AndStmt:
+		if w.cannotFail(c.X) {
+			return append(left, right...), rightEnd
+		}
+		return append(left, fork(w.at(c), nil, right)...), perhaps(leftEnd, rightEnd)
+	}
+	if rightEnd == failsHere {
+		return left, leftEnd
+	}
+	if w.cannotFail(c.X) {
+		return left, leftEnd
+	}
+	return append(left, fork(w.at(c), nil, right)...), perhaps(leftEnd, rightEnd)
+}
+
+func perhaps(left, right leaving) leaving {
+	if left == leaves || left == failsHere {
+		return left
+	}
+	if right == goesOn || right == failsHere {
+		return left
+	}
+	return mayLeave
+}
+
+// loop walks a loop's body. A break ends the loop only, an exit the script.
+func (w *walker) loop(body []*syntax.Stmt) ([]program.Step, leaving) {
+	before := w.exits
+	steps, _ := w.statements(body)
+	if w.exits > before {
+		return steps, mayLeave
+	}
+	return steps, goesOn
+}
+
+func (w *walker) forLoop(c *syntax.ForClause) ([]program.Step, leaving) {
+	steps := w.expansions(c.Loop)
+	body, end := w.loop(c.Do)
+	if items, ok := c.Loop.(*syntax.WordIter); !ok || c.Select || !allLiteral(items.Items) {
+		body = fork(w.at(c), nil, body)
+	}
+	return append(steps, body...), end
+}
+
+// allLiteral says that a loop over these words runs at least once.
+func allLiteral(words []*syntax.Word) bool {
+	for _, word := range words {
+		if _, literal := literalOf(word); !literal {
+			return false
+		}
+	}
+	return len(words) > 0
+}
+
+func (w *walker) cases(c *syntax.CaseClause) ([]program.Step, leaving) {
+	steps := w.word(c.Word)
+	var ways [][]program.Step
+	var ends []leaving
+	all := false
+	for _, item := range c.Items {
+		for _, p := range item.Patterns {
+			if text, ok := literalOf(p); ok && text == "*" {
+				all = true
+			}
+		}
+		way, end := w.statements(item.Stmts)
+		ways, ends = append(ways, way), append(ends, end)
+	}
+	if !all {
+		ways, ends = append(ways, nil), append(ends, goesOn)
+	}
+	joined, end := w.branch(w.at(c), ways, ends, nil)
+	return append(steps, joined...), end
+}
+
+// fork is a place where one of the ways is taken; nothing if none does anything.
+func fork(at source.Place, ways ...[]program.Step) []program.Step {
+	if len(ways) == 1 {
+		return ways[0]
+	}
+	for _, way := range ways {
+		if len(way) > 0 {
+			return []program.Step{{Op: program.Fork, At: at, Progress: way[0].Progress, Ways: ways}}
+		}
+	}
+	return nil
+}
+
+// together are steps that run beside each other.
+func together(at source.Place, one, other []program.Step) []program.Step {
+	if len(one) == 0 || len(other) == 0 {
+		return append(one, other...)
+	}
+	all := append(append([]program.Step{}, one...), other...)
+	return []program.Step{{Op: program.AnyOrder, At: at, Progress: all[0].Progress, Ways: [][]program.Step{all}}}
+}
+
+func (w *walker) at(n syntax.Node) source.Place { return w.place(n.Pos(), n.End()) }
+
+func (w *walker) place(from, to syntax.Pos) source.Place {
+	return source.Place{File: w.file, Span: source.Span{Start: uint32(from.Offset()), End: uint32(max(from.Offset(), to.Offset()))}}
+}

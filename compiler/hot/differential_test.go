@@ -1,0 +1,358 @@
+package hot
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+var (
+	seed  = flag.Uint64("seed", 0, "run only the differential tests' case of this seed")
+	cases = flag.Uint64("cases", 6000, "how many random expressions to compare with stock Heat")
+)
+
+// world is what the random expressions can refer to.
+const world = `"parameters": {
+  "text": {"type": "string"}, "empty": {"type": "string"}, "commas": {"type": "string", "default": "a,b,c"}, "named": {"type": "string", "default": "is_on"},
+  "number": {"type": "number", "default": 3}, "fraction": {"type": "number", "default": "2.5"},
+  "items": {"type": "comma_delimited_list", "default": "x,y, z"}, "none": {"type": "comma_delimited_list", "default": []},
+  "object": {"type": "json", "default": {"k": {"n": [1, 2, {"z": "q"}]}, "f": 1.5, "x": "", "n": "v"}},
+  "array": {"type": "json", "default": "[1, \"two\", null, [3]]"}, "null": {"type": "json", "default": "null"},
+  "yes": {"type": "boolean", "default": "on"}, "no": {"type": "boolean", "default": false}},
+ "resources": {"server": {"type": "OS::Heat::None"}}`
+
+const worldConditions = `"conditions": {"is_on": {"equals": [{"get_param": "yes"}, true]}, "is_off": {"not": "is_on"},
+  "both": {"and": ["is_on", "is_off"]}, "loop": {"not": "loop"}, "bad": {"get_param": "text"}}, `
+
+var (
+	worldValues     = map[string]Value{"text": "alpha %x%", "empty": ""}
+	worldAttributes = `{"ip": "10.0.0.1", "list": ["a", "b", {"c": 1}], "map": {"k": "v", "n": [1, 2], "1": "one"}, "none": null, "number": 5, "show": {"s": 1}}`
+	worldFiles      = map[string]string{"file.txt": "content of\nthe file"}
+)
+
+func worldTemplate(v Version, outputs []string) string {
+	conditions := ""
+	if v >= V20161014 {
+		conditions = worldConditions
+	}
+	return fmt.Sprintf(`{"heat_template_version": %q, %s%s, "outputs": {%s}}`, v, conditions, world, strings.Join(outputs, ", "))
+}
+
+func worldStack(template string) heatjudge.Stack {
+	values, _ := json.Marshal(worldValues)
+	return heatjudge.Stack{Template: template, Values: values, Files: worldFiles,
+		Resources: map[string]heatjudge.Resource{"server": {Ref: "id-of-server", Attributes: json.RawMessage(worldAttributes)}}}
+}
+
+// resolver answers references as Heat would, but for what is said to be unknown.
+type resolver struct {
+	template *Template
+	unknown  func(call string) bool
+}
+
+func (r resolver) resolve(call *Expr) (*Expr, error) {
+	if !call.Arg().IsValue() {
+		return call, nil
+	}
+	v, err := r.value(call.Func.Name, call.Arg().Value)
+	if err == nil && r.unknown != nil && r.unknown(string(EncodeJSON(call.Arg().Value))) {
+		return call, nil
+	}
+	return Constant(v, call.At), err
+}
+
+func (r resolver) value(function string, arg Value) (Value, error) {
+	switch function {
+	case "get_param":
+		name, path, err := ParamArgument(arg)
+		if err != nil {
+			return nil, err
+		}
+		p := r.template.Parameter(name)
+		if p == nil {
+			return nil, fmt.Errorf("no parameter %q", name)
+		}
+		v, given := worldValues[name]
+		if !given {
+			v = p.Default.Data()
+		}
+		if v, err = p.Cast(v); err != nil {
+			return nil, err
+		}
+		return SelectParam(v, path), nil
+	case "get_resource":
+		if arg != "server" {
+			return nil, fmt.Errorf("no resource %q", arg)
+		}
+		return "id-of-server", nil
+	case "get_file":
+		text, ok := worldFiles[arg.(string)]
+		if !ok {
+			return nil, fmt.Errorf("no file %q", arg)
+		}
+		return text, nil
+	}
+	return attribute(arg)
+}
+
+func attribute(arg Value) (Value, error) {
+	resource, name, path, err := AttrArgument(arg)
+	if err != nil {
+		return nil, err
+	}
+	if resource != "server" {
+		return nil, fmt.Errorf("no resource %q", resource)
+	}
+	all, _ := DecodeJSON([]byte(worldAttributes))
+	if name == nil {
+		d := NewDict()
+		for _, k := range all.(*Dict).Keys() {
+			if v, _ := all.(*Dict).Get(k); k != "show" {
+				d.Set(k, v)
+			}
+		}
+		return d, nil
+	}
+	key, _ := name.(string)
+	v, ok := all.(*Dict).Get(key)
+	if !ok {
+		return nil, fmt.Errorf("no attribute %v", name)
+	}
+	return Select(v, path), nil
+}
+
+// batch is how many expressions go to Heat at once.
+const batch = 100
+
+// trial is one random expression, with what hotc and Heat make of it.
+type trial struct {
+	seed     uint64
+	text     json.RawMessage
+	template *Template
+	expr     *Expr
+	heat     heatjudge.Verdict
+}
+
+// trials makes random expressions of a version and asks Heat for their values.
+func trials(t *testing.T, judge *heatjudge.Judge, v Version, seeds []uint64) []*trial {
+	t.Helper()
+	var outputs []string
+	var out []*trial
+	var texts []json.RawMessage
+	for i, s := range seeds {
+		g := newGenerator(s, v)
+		text := json.RawMessage(EncodeJSON(g.value(anything, 1+g.IntN(4))))
+		outputs = append(outputs, fmt.Sprintf(`"o%d": {"value": %s}`, i, text))
+		texts = append(texts, text)
+		out = append(out, &trial{seed: s, text: text})
+	}
+	text := worldTemplate(v, outputs)
+	var diags source.Diagnostics
+	template := ParseTemplate(source.NewFile("world.json", []byte(text)), &diags)
+	if template == nil {
+		t.Fatalf("%v", diags.All())
+	}
+	verdicts := judge.Evaluate(t, worldStack(worldTemplate(v, nil)), texts)
+	for i, o := range template.Outputs {
+		out[i].template, out[i].expr, out[i].heat = template, template.Expr(o.Value), verdicts[i]
+	}
+	return out
+}
+
+// allTrials runs a check over the random expressions of all versions.
+func allTrials(t *testing.T, judge *heatjudge.Judge, count uint64, check func(*testing.T, *trial)) {
+	t.Helper()
+	if *seed != 0 {
+		count = 0
+		for _, x := range trials(t, judge, versionOfSeed(*seed), []uint64{*seed}) {
+			check(t, x)
+		}
+	}
+	byVersion := map[Version][]uint64{}
+	for s := uint64(1); s <= count; s++ {
+		byVersion[versionOfSeed(s)] = append(byVersion[versionOfSeed(s)], s)
+	}
+	for v := V20130523; v <= V20210416; v++ {
+		for seeds := byVersion[v]; len(seeds) > 0; {
+			n := min(batch, len(seeds))
+			for _, x := range trials(t, judge, v, seeds[:n]) {
+				check(t, x)
+			}
+			seeds = seeds[n:]
+		}
+	}
+}
+
+func versionOfSeed(s uint64) Version { return Version(s % uint64(V20210416+1)) }
+
+func (x *trial) report(t *testing.T, format string, args ...any) {
+	t.Helper()
+	t.Errorf("-seed %d (%s): %s\n%s\nHeat: %s%s", x.seed, versionOfSeed(x.seed), x.text, fmt.Sprintf(format, args...), x.heat.Value, x.heat.Error)
+}
+
+// agrees compares a value, or an error, with Heat's.
+func (x *trial) agrees(t *testing.T, what string, v Value, err error) bool {
+	t.Helper()
+	switch {
+	case err != nil && x.heat.Error == "":
+		x.report(t, "%s: error %v", what, err)
+	case err == nil && x.heat.Error != "":
+		x.report(t, "%s: %s", what, EncodeJSON(v))
+	case err == nil:
+		heat, e := DecodeJSON([]byte(x.heat.Value))
+		if e != nil {
+			t.Fatal(e)
+		}
+		if got := EncodeJSON(v); string(got) != string(EncodeJSON(heat)) {
+			x.report(t, "%s: %s", what, got)
+			return false
+		}
+		return true
+	default:
+		return true
+	}
+	return false
+}
+
+// Every expression has the value that stock Heat gives it, or both refuse it.
+func TestAgreesWithHeat(t *testing.T) {
+	judge := heatjudge.Start(t)
+	values, refused, left := 0, 0, 0
+	allTrials(t, judge, *cases, func(t *testing.T, x *trial) {
+		out, err := Fold(x.expr, resolver{template: x.template}.resolve)
+		if err == nil && !out.IsValue() {
+			if !out.CallsAny("map_replace") { // with a new key that is no string
+				x.report(t, "not folded")
+			}
+			left++
+			return
+		}
+		var v Value
+		if err == nil {
+			v = out.Value
+		}
+		if x.agrees(t, "hotc", v, err) {
+			if err == nil {
+				values++
+			} else {
+				refused++
+			}
+		}
+	})
+	t.Logf("%d values and %d errors agree, %d were left to Heat", values, refused, left)
+}
+
+// What is left of an expression when some references are not known means to stock
+// Heat what the whole expression does.
+func TestResidualsAgreeWithHeat(t *testing.T) {
+	judge := heatjudge.Start(t)
+	var waiting []*trial
+	var texts []json.RawMessage
+	counts := map[string]int{}
+	ask := func(t *testing.T) {
+		if len(waiting) == 0 {
+			return
+		}
+		stack := worldStack(worldTemplate(versionOfSeed(waiting[0].seed), nil))
+		for i, heat := range judge.Evaluate(t, stack, texts) {
+			x := waiting[i]
+			if heat.Value != x.heat.Value || (heat.Error == "") != (x.heat.Error == "") {
+				x.report(t, "the residual %s\nis to Heat: %s%s", texts[i], heat.Value, heat.Error)
+			}
+		}
+		waiting, texts = nil, nil
+	}
+	allTrials(t, judge, *cases, func(t *testing.T, x *trial) {
+		if len(waiting) > 0 && versionOfSeed(waiting[0].seed) != versionOfSeed(x.seed) || len(waiting) == batch {
+			ask(t)
+		}
+		unknown := unknownOf(x.seed)
+		out, err := Fold(x.expr, resolver{template: x.template, unknown: unknown}.resolve)
+		if err != nil {
+			counts["errors"]++
+			if x.heat.Error == "" {
+				x.report(t, "folding in part: error %v", err)
+			}
+			return
+		}
+		v, ok := out.HOT()
+		if !ok {
+			counts["inexpressible"]++
+			return
+		}
+		counts[map[bool]string{true: "values", false: "residuals"}[out.IsValue()]]++
+		waiting, texts = append(waiting, x), append(texts, json.RawMessage(EncodeJSON(v)))
+	})
+	ask(t)
+	t.Log(counts)
+}
+
+// unknownOf makes half of the references unknown, always the same of one seed.
+func unknownOf(seed uint64) func(string) bool {
+	return func(call string) bool {
+		h := fnv.New64a()
+		fmt.Fprint(h, seed, call)
+		return h.Sum64()&4 != 0
+	}
+}
+
+// What is left of an expression, written into a plan and read again, has on a
+// server the value that stock Heat gives the whole.
+func TestPlansAgreeWithHeat(t *testing.T) {
+	judge := heatjudge.Start(t)
+	residuals, named := 0, 0
+	allTrials(t, judge, *cases/2, func(t *testing.T, x *trial) {
+		r := resolver{template: x.template, unknown: unknownOf(x.seed)}
+		out, err := Fold(x.expr, func(call *Expr) (*Expr, error) {
+			left, err := r.resolve(call)
+			if err == nil && left == call && call.Arg().IsValue() {
+				name := call.Func.Name + " " + string(EncodeJSON(call.Arg().Value))
+				return NewCall(CellRef, call.At, Constant(name, call.At)), nil
+			}
+			return left, err
+		})
+		if err != nil || out.IsValue() || out.CallsAny("map_replace") || out.NeedsHeat() != nil {
+			return
+		}
+		residuals++
+		text, at := EncodeResidual(out)
+		read, err := ParseResidual(text, at)
+		if err != nil {
+			x.report(t, "the plan %s: %v", text, err)
+			return
+		}
+		var v Value
+		value, err := read.Eval(cells{resolver{template: x.template}})
+		if err == nil {
+			v, err = DecodeJSON(value)
+		}
+		if err != nil && strings.Contains(err.Error(), "there is no condition") && out.CallsAny("if") {
+			named++ // docs/language.md: a condition that is named by an unknown parameter
+			return
+		}
+		x.agrees(t, "the plan "+string(text), v, err)
+	})
+	t.Logf("%d residuals agree, %d have a condition that is named by what is unknown", residuals, named)
+}
+
+// cells are named after the references that they stand for.
+type cells struct{ resolver }
+
+func (c cells) Cell(name string) (json.RawMessage, error) {
+	function, arg, _ := strings.Cut(name, " ")
+	v, err := DecodeJSON([]byte(arg))
+	if err != nil {
+		return nil, err
+	}
+	v, err = c.value(function, v)
+	return EncodeJSON(v), err
+}
+
+func (c cells) Deploy(string) (json.RawMessage, error) { return nil, errors.New("no such value") }

@@ -1,0 +1,55 @@
+package program
+
+import "github.com/hotc-dev/hotc/compiler/source"
+
+// Sequence is the order in which a role's source reads inputs and writes outputs,
+// as far as its driver can tell. A role without one may do both at any time.
+type Sequence struct {
+	Steps []Step
+	// Complete says that the source does nothing else: an input that no step reads
+	// is not read. Where it is false, the rest may be read and written at any time.
+	Complete bool
+	// Uses are the variables of the tool that the source looks at, by name; for
+	// inputs that are known before it starts.
+	Uses map[string]bool
+}
+
+// Step is one thing that a source does, or a place where its way forks.
+type Step struct {
+	Op   StepOp
+	Name string // of the input or output
+	At   source.Place
+	// Progress is how far through the source the step stands, from 0 to 1.
+	Progress float64
+	// Ways are the ways on from a fork; exactly one is taken. The steps that happen
+	// in any order are the only way of an AnyOrder.
+	Ways [][]Step
+}
+
+// StepOp is what a step does.
+type StepOp uint8
+
+// The steps of a source.
+const (
+	ReadInput StepOp = iota
+	WriteOutput
+	Fork     // one of the ways is taken
+	AnyOrder // all of it happens, in an order that is not known
+	ReadAny  // some input that cannot be told is perhaps read
+)
+
+// Walk visits all steps, those within forks included, in the order of the source.
+func (s *Sequence) Walk(visit func(*Step)) {
+	if s != nil {
+		walkSteps(s.Steps, visit)
+	}
+}
+
+func walkSteps(steps []Step, visit func(*Step)) {
+	for i := range steps {
+		visit(&steps[i])
+		for _, way := range steps[i].Ways {
+			walkSteps(way, visit)
+		}
+	}
+}
