@@ -58,6 +58,9 @@ func run(ctx context.Context, args []string, s streams) int {
 		return exitError
 	}
 	printError(s.err, err, s.errColor())
+	if d, ok := source.AsDiagnostic(err); ok && d.Code == source.Usage {
+		return exitUsage
+	}
 	return exitError
 }
 

@@ -331,6 +331,9 @@ func (p *parser) keyName(y *yaml.Node, key *Node) string {
 // unique leaves the last of entries with the same key, at the first one's place,
 // as Python's dicts do. What the user wrote twice is a warning.
 func (p *parser) unique(entries []Entry) []Entry {
+	if len(entries) <= 8 && allDifferent(entries) {
+		return entries // nearly all maps, without a map of Go's
+	}
 	seen := make(map[string]int, len(entries))
 	out := entries[:0]
 	for _, e := range entries {
@@ -359,6 +362,17 @@ func (p *parser) uniqueWithin(n *Node) {
 		p.uniqueWithin(e.Value)
 	}
 	n.Entries = p.unique(n.Entries)
+}
+
+func allDifferent(entries []Entry) bool {
+	for i := range entries {
+		for j := range i {
+			if entries[i].Name == entries[j].Name {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func saturate(n uint64) uint64 { return min(n, 1<<40) }

@@ -121,7 +121,10 @@ func (c *encoder) entries(e *Expr, pointer string) {
 
 // escapePointer writes a key as a JSON pointer's token (RFC 6901).
 func escapePointer(key string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+	if !strings.ContainsAny(key, "~/") {
+		return key
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
 func looksLikeCall(v Value) bool {

@@ -83,7 +83,7 @@ type Emitted struct {
 // Emit edits the template.
 func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options, diags *source.Diagnostics) *Emitted {
 	s := &stack{program: p, template: p.Template, analysis: a, built: b, options: o, diags: diags, editor: newEditor(p.Template),
-		out: &Emitted{Files: map[string][]byte{}, UserData: map[userdata.Own]bool{}}}
+		sizes: map[userdata.Own]int{}, out: &Emitted{Files: map[string][]byte{}, UserData: map[userdata.Own]bool{}}}
 	s.checkVersion()
 	s.checkNames()
 	s.checkOutputs()
@@ -126,6 +126,7 @@ type stack struct {
 	diags    *source.Diagnostics
 	editor   *editor
 	out      *Emitted
+	sizes    map[userdata.Own]int // of the user-data files, in bytes
 }
 
 // checkVersion refuses versions that lack what user_data needs: digest, and

@@ -133,12 +133,17 @@ func knownText(e *hot.Expr) string {
 // checkSize refuses user-data that is too large for Nova however short its
 // deploy-time values are.
 func (s *stack) checkSize(r *hot.Resource, p plan.Server, o own) {
-	shared, err := userdata.File(o.kind, s.options.UserData)
-	if err != nil {
-		s.diags.Add(internalDiagnostic(err.Error()))
-		return
+	shared, known := s.sizes[o.kind]
+	if !known {
+		text, err := userdata.File(o.kind, s.options.UserData)
+		if err != nil {
+			s.diags.Add(source.Fail(source.Usage, err.Error(), ""))
+			return
+		}
+		shared = len(text)
+		s.sizes[o.kind] = shared
 	}
-	raw := len(shared) + len(o.static) + len(p.Path)
+	raw := shared + len(o.static) + len(p.Path)
 	if size := userdata.Base64Size(raw); size > s.options.UserDataLimit {
 		s.diags.Error(source.OverLimit, s.template.Place(r.Entry.Key), fmt.Sprintf("the user_data of server %q has at least %d bytes after base64; Nova takes %d", r.Name, size, s.options.UserDataLimit),
 			"shorten the server's own user_data; what roles need travels in the plan")

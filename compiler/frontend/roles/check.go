@@ -2,6 +2,7 @@ package roles
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
@@ -44,7 +45,7 @@ var schemas = sync.OnceValues(func() (block, input *gojsonschema.Schema) {
 // check compares a node with a schema; each violation is a diagnostic at its own
 // place.
 func (l *lowering) check(schema *gojsonschema.Schema, n *hot.Node, what string) bool {
-	result, err := schema.Validate(gojsonschema.NewGoLoader(plainJSON(n)))
+	result, err := schema.Validate(gojsonschema.NewRawLoader(plainJSON(n)))
 	if err != nil {
 		l.diags.Error(source.BadMetadata, l.template.Place(n), what+" cannot be checked: "+err.Error(), "")
 		return false
@@ -160,8 +161,8 @@ func suggestKey(name, where string) string {
 	return "docs/metadata.md lists the keys"
 }
 
-// plainJSON is a node in the form that the schema library takes: it refuses
-// infinities and numbers that are no float64.
+// plainJSON is a node as the schema library decodes JSON itself; infinities,
+// which JSON cannot say, are strings.
 func plainJSON(n *hot.Node) any {
 	switch n.Kind {
 	case hot.List:
@@ -178,12 +179,15 @@ func plainJSON(n *hot.Node) any {
 		return m
 	}
 	switch v := n.Value.(type) {
+	case int64:
+		return json.Number(strconv.FormatInt(v, 10))
+	case *big.Int:
+		return json.Number(v.String())
 	case float64:
 		if math.IsInf(v, 0) || math.IsNaN(v) {
 			return hot.FormatFloat(v)
 		}
-	case *big.Int:
-		return v.String()
+		return json.Number(hot.FormatFloat(v))
 	}
 	return n.Value
 }
