@@ -17,11 +17,14 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
-// graceToEnd is how long agents have to end their roles after Ctrl-C.
-const graceToEnd = 10 * time.Second
+// graceToEnd is how long agents have to end their roles, and what those left in
+// the background.
+const graceToEnd = 20 * time.Second
 
-// runAgents runs one agent for each server until all have ended, and shows their
-// progress meanwhile. It returns the servers' last states.
+// runAgents runs one agent for each server until the roles of all have ended, and
+// shows their progress meanwhile. Agents stay until the last role: one may have
+// started in the background what another one's role talks to. It returns the
+// servers' last states.
 func (r *localRun) runAgents(ctx context.Context, boots []plan.Boot) (map[plan.ServerPath]coordinator.ServerState, error) {
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWatching()
@@ -31,25 +34,34 @@ func (r *localRun) runAgents(ctx context.Context, boots []plan.Boot) (map[plan.S
 		defer close(shown)
 		p.follow(watching)
 	}()
+	agents, endAgents := context.WithCancel(ctx)
+	defer endAgents()
 	var (
 		wait   sync.WaitGroup
 		failed = make([]error, len(boots))
 	)
 	for i, b := range boots {
-		cmd, err := r.agentCommand(ctx, b)
+		cmd, err := r.agentCommand(agents, b)
 		if err == nil {
 			err = cmd.Start()
 		}
 		if err != nil {
 			failed[i] = source.Fail(source.NoAgent, "the agent of "+string(b.Server)+" cannot be started: "+err.Error(), "")
+			p.settle(b.Server)
 			continue
 		}
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
 			_ = cmd.Wait() // how its roles ended is in the coordinator
+			p.settle(b.Server)
 		}()
 	}
+	select {
+	case <-p.settled:
+	case <-ctx.Done():
+	}
+	endAgents()
 	wait.Wait()
 	if err := p.finish(boots); err != nil {
 		failed = append(failed, err)
@@ -84,7 +96,7 @@ func (r *localRun) agentCommand(ctx context.Context, b plan.Boot) (*exec.Cmd, er
 	var id string
 	_ = json.Unmarshal(b.Facts[plan.FactID], &id)
 	cmd := exec.CommandContext(ctx, r.agent, "run", "--boot", boot, "--state", own, "--work", filepath.Join(r.workdir, name),
-		"--instance-id", id, "--once")
+		"--instance-id", id, "--end-leftovers")
 	cmd.Stdout, cmd.Stderr = log, log
 	// in a group of its own: Ctrl-C reaches hotc, which asks the agents to end
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}

@@ -18,16 +18,36 @@ type progress struct {
 	mu     sync.Mutex
 	states map[plan.ServerPath]coordinator.ServerState
 	width  int // of the longest role's key
+	// settled is closed when the roles of every server have ended.
+	settled   chan struct{}
+	unsettled map[plan.ServerPath]bool
 }
 
 func newProgress(r *localRun) *progress {
-	p := &progress{run: r, states: map[plan.ServerPath]coordinator.ServerState{}}
+	p := &progress{run: r, states: map[plan.ServerPath]coordinator.ServerState{}, settled: make(chan struct{}), unsettled: map[plan.ServerPath]bool{}}
 	for _, s := range r.result.Built.Plan.Servers {
+		p.unsettled[s.Path] = true
 		for _, role := range s.Roles {
 			p.width = max(p.width, len(s.Path)+1+len(role.Name))
 		}
 	}
 	return p
+}
+
+// settle notes that a server's roles have ended, or its agent.
+func (p *progress) settle(server plan.ServerPath) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settleLocked(server)
+}
+
+func (p *progress) settleLocked(server plan.ServerPath) {
+	if p.unsettled[server] {
+		delete(p.unsettled, server)
+		if len(p.unsettled) == 0 {
+			close(p.settled)
+		}
+	}
 }
 
 // follow prints changes until its context ends.
@@ -78,6 +98,9 @@ func (p *progress) look(ctx context.Context, server plan.ServerPath) error {
 			old = before.Roles[i]
 		}
 		p.changed(server, old, role)
+	}
+	if state.Phase == coordinator.PhaseDone || state.Phase == coordinator.PhaseFailed {
+		p.settleLocked(server)
 	}
 	return nil
 }

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets test scripts run hotc itself, and removes what tests built.
+func TestMain(m *testing.M) {
+	testscript.Main(removing{m}, map[string]func(){
+		"hotc": func() { os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})) },
+	})
+}
+
+// removing removes the binaries behind the tests.
+type removing struct{ m *testing.M }
+
+// Run implements testscript.TestingM.
+func (r removing) Run() int {
+	defer func() { _ = os.RemoveAll(binaries.dir) }()
+	return r.m.Run()
+}
+
+// The commands as a user types them: one script a subject in testdata/script.
+func TestScripts(t *testing.T) {
+	examples, err := filepath.Abs("../../testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := binary(t, "hotc-agent")
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: false,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("EXAMPLES", examples)
+			env.Setenv("AGENT", agent)
+			return nil
+		},
+	})
+}
