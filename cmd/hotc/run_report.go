@@ -137,7 +137,7 @@ func (r *localRun) explainFailure(states map[plan.ServerPath]coordinator.ServerS
 // place finds a position that was read back from the plan in the template again.
 func (r *localRun) place(at plan.Position) source.Place {
 	file := r.result.Program.Template.File
-	rest, ok := strings.CutPrefix(string(at), file.Name+":")
+	rest, ok := strings.CutPrefix(string(at), file.Portable+":")
 	lineText, columnText, found := strings.Cut(rest, ":")
 	line, lineErr := strconv.Atoi(lineText)
 	column, columnErr := strconv.Atoi(columnText)

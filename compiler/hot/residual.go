@@ -55,7 +55,7 @@ func planNameOf(f *Function) string {
 // EncodeResidual writes an expression for a plan, with the places of its calls
 // by JSON pointer ("" is the whole).
 func EncodeResidual(e *Expr) (expr json.RawMessage, at map[string]string) {
-	enc := encoder{at: map[string]string{"": e.At.String()}}
+	enc := encoder{at: map[string]string{"": e.At.Portable()}}
 	enc.write(e, "")
 	return json.RawMessage(enc.out.String()), enc.at
 }
@@ -87,7 +87,7 @@ func (c *encoder) write(e *Expr, pointer string) {
 	case CallExpr:
 		name := planNameOf(e.Func)
 		if pointer != "" && e.At.Known() {
-			c.at[pointer] = e.At.String()
+			c.at[pointer] = e.At.Portable()
 		}
 		c.out.WriteString(`{"` + name + `":`)
 		c.write(e.Arg(), pointer+"/"+name)

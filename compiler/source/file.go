@@ -14,10 +14,12 @@ import (
 	"unicode/utf8"
 )
 
-// File is a text that was read. Name is how the user called it.
+// File is a text that was read. Name is how the user called it; Portable, if it is
+// not "", is the name in what is written for other machines.
 type File struct {
-	Name string
-	Text []byte
+	Name     string
+	Portable string
+	Text     []byte
 
 	once  sync.Once
 	lines []uint32 // where each line starts
@@ -100,6 +102,16 @@ type Place struct {
 
 // Known says whether there is a place at all.
 func (p Place) Known() bool { return p.File != nil || p.Remote != "" }
+
+// Portable is String with a file name that means something on other machines:
+// plans hold places in this form.
+func (p Place) Portable() string {
+	if p.File == nil || p.File.Portable == "" {
+		return p.String()
+	}
+	line, column := p.File.Position(p.Span.Start)
+	return fmt.Sprintf("%s:%d:%d", p.File.Portable, line, column)
+}
 
 // String is FILE:LINE:COLUMN, or "" for no place.
 func (p Place) String() string {

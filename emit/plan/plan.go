@@ -36,7 +36,7 @@ type Built struct {
 // Build builds the plan.
 func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
 	b := &builder{program: p, analysis: a, cells: map[plan.CellName]*cell{}, heat: map[*program.Output]bool{}, built: &Built{
-		Plan: &plan.Plan{Format: plan.Format, Compiler: o.Compiler, Template: p.Template.File.Name, Signal: o.Signal,
+		Plan: &plan.Plan{Format: plan.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
 			Servers: []plan.Server{}, Cells: []plan.Cell{}, Outputs: []plan.StackOutput{}, Files: []plan.File{}},
 		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}, OutputDeploy: map[string]*hot.Expr{}}}
 	for _, r := range a.Reads {
@@ -122,11 +122,11 @@ func (b *builder) finishCells() {
 func (b *builder) factServer(name string) {
 	r := b.program.Template.Resource(name)
 	b.built.Plan.Servers = append(b.built.Plan.Servers, plan.Server{Path: plan.ServerPath(name),
-		At: position(b.program.Template.Place(r.Entry.Key).String()), Facts: b.analysis.Facts[name], Roles: []plan.Role{}})
+		At: position(b.program.Template.Place(r.Entry.Key).Portable()), Facts: b.analysis.Facts[name], Roles: []plan.Role{}})
 }
 
 func (b *builder) server(s *program.Server) {
-	w := &serverWriter{builder: b, out: plan.Server{Path: plan.ServerPath(s.Path), At: position(s.At().String()),
+	w := &serverWriter{builder: b, out: plan.Server{Path: plan.ServerPath(s.Path), At: position(s.At().Portable()),
 		Facts: b.analysis.Facts[s.Path], Roles: []plan.Role{}}, reads: map[plan.CellName]bool{}}
 	for _, r := range s.Roles {
 		w.role(r)
@@ -154,7 +154,7 @@ func (w *serverWriter) read(name plan.CellName) {
 }
 
 func (w *serverWriter) role(r *program.Role) {
-	out := plan.Role{Name: r.Name, At: position(r.At.String()), Driver: r.Driver, Source: hot.EncodeJSON(r.Meaning.Source),
+	out := plan.Role{Name: r.Name, At: position(r.At.Portable()), Driver: r.Driver, Source: hot.EncodeJSON(r.Meaning.Source),
 		Timeout: r.Timeout, Idempotent: r.Idempotent}
 	for _, f := range r.Meaning.Files {
 		out.Files = append(out.Files, f.Digest)
@@ -173,7 +173,7 @@ func (w *serverWriter) role(r *program.Role) {
 	for _, d := range r.DependsOn {
 		name := plan.CellName(d.Role.Key())
 		w.read(name)
-		out.DependsOn = append(out.DependsOn, plan.Dependency{Cell: name, At: position(d.At.String())})
+		out.DependsOn = append(out.DependsOn, plan.Dependency{Cell: name, At: position(d.At.Portable())})
 	}
 	w.out.Roles = append(w.out.Roles, out)
 }
@@ -188,7 +188,7 @@ func (b *builder) file(f program.File) {
 
 func (w *serverWriter) output(o *program.Output) plan.Output {
 	out := plan.Output{Name: o.Name, Cell: plan.CellName(o.Cell()), Type: plan.Type(o.Type), Secret: o.Secret,
-		At: position(o.At.String()), Heat: w.heat[o]}
+		At: position(o.At.Portable()), Heat: w.heat[o]}
 	if o.Attribute != o.Name {
 		out.Attribute = o.Attribute
 	}
@@ -224,7 +224,7 @@ func (w *serverWriter) deploy(e *hot.Expr) *hot.Expr {
 	if w.out.Deploy == nil {
 		w.out.Deploy = map[string]plan.DeployValue{}
 	}
-	w.out.Deploy[key] = plan.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.String())}
+	w.out.Deploy[key] = plan.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
 	return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
 }
 
@@ -239,7 +239,7 @@ func (b *builder) stackOutput(out *binding.StackOutput) {
 	e := slots(out.Expr, func(e *hot.Expr) *hot.Expr {
 		key := b.slot(e)
 		b.built.OutputDeploy[key] = e
-		deploy[key] = plan.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.String())}
+		deploy[key] = plan.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
 		return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
 	})
 	expr, at := hot.EncodeResidual(e)
