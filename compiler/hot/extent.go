@@ -112,6 +112,9 @@ func endOfSingleQuoted(text []byte, at uint32) uint32 {
 	return uint32(len(text))
 }
 
+// nextLine is U+0085, a line end that is folded like the others.
+var nextLine = []byte("\u0085")
+
 // endOfPlain follows a plain scalar through the text: white space and line ends
 // in the text were folded in its value, all else is the same.
 func endOfPlain(text []byte, at uint32, value string) uint32 {
@@ -123,7 +126,7 @@ func endOfPlain(text []byte, at uint32, value string) uint32 {
 		for i < len(value) && isWhite(value[i]) {
 			i++
 		}
-		for int(at) < len(text) && isWhite(text[at]) {
+		for int(at) < len(text) && (isWhite(text[at]) || bytes.HasPrefix(text[at:], nextLine) || bytes.HasPrefix(text[max(at, 1)-1:], nextLine)) {
 			at++
 		}
 	}

@@ -15,6 +15,7 @@ type Node struct {
 	Items   []*Node // of a list
 	Entries []Entry // of a map, in order, without repeats
 	Target  *Node   // of an alias
+	Merges  []Entry // the merge keys themselves, of a map that stands here
 }
 
 // Entry is one key of a map with its value.

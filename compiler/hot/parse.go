@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
@@ -37,14 +36,29 @@ func Parse(file *source.File, diags *source.Diagnostics) *Node {
 			"the text is not UTF-8 or holds a control character", "save the file as plain UTF-8 text")
 		return nil
 	}
-	document, ok := decode(file, diags)
-	if !ok {
+	if root := parsePieces(file, diags); root != nil {
+		return root
+	}
+	return parseWhole(file, diags)
+}
+
+func parseWhole(file *source.File, diags *source.Diagnostics) *Node {
+	p := &parser{file: file, diags: diags, lines: yamlLines(file.Text), anchors: map[*yaml.Node]*anchored{}, names: map[string]bool{}}
+	document, problem := decode(file, file.Text)
+	if problem != nil {
+		if other, repair := repaired(file.Text); other != nil {
+			if again, stillWrong := decode(file, other); stillWrong == nil {
+				document, problem, p.repair = again, nil, repair
+			}
+		}
+	}
+	if problem != nil {
+		diags.Add(problem)
 		return nil
 	}
 	if document == nil {
 		return &Node{}
 	}
-	p := &parser{file: file, diags: diags, lines: yamlLines(file.Text), anchors: map[*yaml.Node]*anchored{}}
 	p.ascii = isASCII(file.Text)
 	root, size := p.node(document, -1, 0)
 	if size > maxNodes && !p.failed {
@@ -56,31 +70,29 @@ func Parse(file *source.File, diags *source.Diagnostics) *Node {
 	return root
 }
 
-func decode(file *source.File, diags *source.Diagnostics) (*yaml.Node, bool) {
+// decode gives the text's one document, nil if it is empty.
+func decode(file *source.File, text []byte) (*yaml.Node, *source.Diagnostic) {
 	var document, second yaml.Node
-	dec := yaml.NewDecoder(bytes.NewReader(file.Text))
+	dec := yaml.NewDecoder(bytes.NewReader(text))
 	err := dec.Decode(&document)
 	if errors.Is(err, io.EOF) {
-		return nil, true
+		return nil, nil
 	}
 	if err != nil {
-		diags.Add(syntaxError(file, err))
-		return nil, false
+		return nil, syntaxError(file, err)
 	}
 	switch err := dec.Decode(&second); {
 	case errors.Is(err, io.EOF):
-		return document.Content[0], true
+		return document.Content[0], nil
 	case err != nil:
-		diags.Add(syntaxError(file, err))
-	default:
-		line := second.Line
-		if len(second.Content) > 0 {
-			line = second.Content[0].Line
-		}
-		diags.Error(source.SecondDocument, lineOf(file, line), "a second YAML document begins here; a template is one document",
-			"remove it, or the line `---` in front of it")
+		return nil, syntaxError(file, err)
 	}
-	return nil, false
+	line := second.Line
+	if len(second.Content) > 0 {
+		line = second.Content[0].Line
+	}
+	return nil, &source.Diagnostic{Code: source.SecondDocument, At: lineOf(file, line),
+		Message: "a second YAML document begins here; a template is one document", Hint: "remove it, or the line `---` in front of it"}
 }
 
 // notText finds the first byte that YAML does not allow in a stream.
@@ -157,7 +169,11 @@ type parser struct {
 	lines   []uint32
 	ascii   bool
 	failed  bool
-	anchors map[*yaml.Node]*anchored // those that are being read have no node yet
+	repair  repair
+	flow    int  // how many flow collections are around
+	key     bool // the next scalar is a key
+	anchors map[*yaml.Node]*anchored
+	names   map[string]bool // of anchors
 	slab    []Node
 }
 
@@ -196,26 +212,42 @@ func (p *parser) node(y *yaml.Node, indent, depth int) (n *Node, size uint64) {
 		return p.alias(y, n)
 	}
 	if y.Anchor != "" {
-		p.anchors[y] = &anchored{}
+		if p.names[y.Anchor] {
+			p.fail(y, source.NotYAML, "the anchor &"+y.Anchor+" stands here again; Heat refuses that", "give one of them another name")
+		}
+		p.anchors[y], p.names[y.Anchor] = &anchored{}, true
 	}
 	start := p.offset(y)
-	if y.Anchor != "" || y.Style&yaml.TaggedStyle != 0 {
+	bare := false // a tag "!", which says that there is none
+	if y.Anchor != "" || y.Style&yaml.TaggedStyle != 0 || int(start) < len(p.file.Text) && p.file.Text[start] == '!' {
+		at := start
 		start = skipProperties(p.file.Text, start)
+		bare = y.Style&yaml.TaggedStyle == 0 && hasBareTag(p.file.Text[at:start])
 	}
 	n.Span = source.Span{Start: start, End: start}
 	switch y.Kind {
 	case yaml.ScalarNode:
 		size = 1
-		p.scalar(y, n, indent)
+		p.scalar(y, n, indent, bare)
 	case yaml.SequenceNode:
+		p.collectionTag(y, "!!seq")
 		size = p.list(y, n, indent, depth)
 	case yaml.MappingNode:
+		p.collectionTag(y, "!!map")
 		size = p.mapping(y, n, indent, depth)
 	}
 	if y.Anchor != "" {
 		*p.anchors[y] = anchored{n, size}
 	}
 	return n, size
+}
+
+// collectionTag refuses tags that Heat's loader has no constructor for.
+func (p *parser) collectionTag(y *yaml.Node, own string) {
+	p.key = false
+	if y.Style&yaml.TaggedStyle != 0 && y.Tag != own {
+		p.fail(y, source.BadTag, "Heat refuses the tag "+y.Tag+" here", "remove the tag")
+	}
 }
 
 func (p *parser) alias(y *yaml.Node, n *Node) (*Node, uint64) {
@@ -229,212 +261,4 @@ func (p *parser) alias(y *yaml.Node, n *Node) (*Node, uint64) {
 	n.Target = target.node
 	n.Span = source.Span{Start: start, End: start + uint32(len(y.Value)) + 1}
 	return n, target.size
-}
-
-func (p *parser) list(y *yaml.Node, n *Node, indent, depth int) uint64 {
-	n.Kind, n.Style = List, Block
-	if y.Style&yaml.FlowStyle != 0 {
-		n.Style = Flow
-	} else {
-		indent = y.Column - 1
-	}
-	size := uint64(1)
-	n.Items = make([]*Node, len(y.Content))
-	for i, c := range y.Content {
-		item, s := p.node(c, indent, depth+1)
-		n.Items[i] = item
-		size = saturate(size + s)
-		n.Span.End = item.Span.End
-	}
-	if n.Style == Flow {
-		n.Span.End = closing(p.file.Text, max(n.Span.End, n.Span.Start+1))
-	}
-	return size
-}
-
-func (p *parser) mapping(y *yaml.Node, n *Node, indent, depth int) uint64 {
-	n.Kind, n.Style = Map, Block
-	if y.Style&yaml.FlowStyle != 0 {
-		n.Style = Flow
-	} else {
-		indent = y.Column - 1
-	}
-	size := uint64(1)
-	var merged []Entry
-	own := make([]Entry, 0, len(y.Content)/2)
-	for i := 0; i+1 < len(y.Content); i += 2 {
-		k, v := y.Content[i], y.Content[i+1]
-		key, _ := p.node(k, indent, depth+1)
-		value, s := p.node(v, indent, depth+1)
-		size = saturate(size + s + 1)
-		n.Span.End = max(n.Span.End, key.Span.End, value.Span.End)
-		if k.Tag == "!!merge" && k.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0 {
-			merged = append(merged, p.merge(v, value)...)
-			continue
-		}
-		own = append(own, Entry{Key: key, Name: p.keyName(k, key), Value: value})
-	}
-	n.Entries = p.unique(append(merged, own...))
-	if n.Style == Flow {
-		n.Span.End = closing(p.file.Text, max(n.Span.End, n.Span.Start+1))
-	}
-	return size
-}
-
-// merge gives the entries of a merge key in PyYAML's order: of several maps the
-// first one wins, so it comes last (yaml/constructor.py, flatten_mapping).
-func (p *parser) merge(y *yaml.Node, v *Node) []Entry {
-	var out []Entry
-	switch v.Kind {
-	case Map:
-		for _, e := range v.Entries {
-			e.Merged = true
-			out = append(out, e)
-		}
-		return out
-	case List:
-		for i := len(v.Items) - 1; i >= 0; i-- {
-			if v.Items[i].Kind != Map {
-				break
-			}
-			out = append(out, p.merge(y, v.Items[i])...)
-		}
-		return out
-	}
-	p.fail(y, source.BadTag, "a merge key (<<) needs a map or a list of maps", "")
-	return nil
-}
-
-// keyName is a key as JSON writes it: templates travel to Heat as JSON.
-func (p *parser) keyName(y *yaml.Node, key *Node) string {
-	if key.Kind != Scalar {
-		p.fail(y, source.BadTag, "a map's key must be a scalar; Heat refuses "+key.Kind.String(), "")
-		return ""
-	}
-	switch v := key.Value.(type) {
-	case string:
-		return v
-	case nil:
-		return "null"
-	case bool:
-		return strconv.FormatBool(v)
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case *big.Int:
-		return v.String()
-	case float64:
-		return jsonFloat(v)
-	}
-	return ""
-}
-
-// unique leaves the last of entries with the same key, at the first one's place,
-// as Python's dicts do. What the user wrote twice is a warning.
-func (p *parser) unique(entries []Entry) []Entry {
-	if len(entries) <= 8 && allDifferent(entries) {
-		return entries // nearly all maps, without a map of Go's
-	}
-	seen := make(map[string]int, len(entries))
-	out := entries[:0]
-	for _, e := range entries {
-		i, twice := seen[e.Name]
-		if !twice {
-			seen[e.Name] = len(out)
-			out = append(out, e)
-			continue
-		}
-		if first := out[i]; !first.Merged {
-			d := p.diags.Warning(source.DuplicateKey, source.Place{File: p.file, Span: e.Key.Span},
-				fmt.Sprintf("the key %q stands here again; Heat silently takes this one", e.Name), "remove one of the two")
-			d.Notes = append(d.Notes, source.Note{At: source.Place{File: p.file, Span: first.Key.Span}, Message: "what is lost"})
-		}
-		out[i] = e
-	}
-	return out
-}
-
-// uniqueWithin is unique for all maps of a text in JSON.
-func (p *parser) uniqueWithin(n *Node) {
-	for _, x := range n.Items {
-		p.uniqueWithin(x)
-	}
-	for _, e := range n.Entries {
-		p.uniqueWithin(e.Value)
-	}
-	n.Entries = p.unique(n.Entries)
-}
-
-func allDifferent(entries []Entry) bool {
-	for i := range entries {
-		for j := range i {
-			if entries[i].Name == entries[j].Name {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func saturate(n uint64) uint64 { return min(n, 1<<40) }
-
-func (p *parser) scalar(y *yaml.Node, n *Node, indent int) {
-	text := p.file.Text
-	switch {
-	case y.Style&yaml.DoubleQuotedStyle != 0:
-		n.Style, n.Value = DoubleQuoted, y.Value
-		n.Span.End = endOfDoubleQuoted(text, n.Span.Start)
-	case y.Style&yaml.SingleQuotedStyle != 0:
-		n.Style, n.Value = SingleQuoted, y.Value
-		n.Span.End = endOfSingleQuoted(text, n.Span.Start)
-	case y.Style&yaml.LiteralStyle != 0:
-		n.Style, n.Value = Literal, y.Value
-		n.Span.End = endOfBlockScalar(text, n.Span.Start, indent)
-	case y.Style&yaml.FoldedStyle != 0:
-		n.Style, n.Value = Folded, y.Value
-		n.Span.End = endOfBlockScalar(text, n.Span.Start, indent)
-	default:
-		n.Span.End = endOfPlain(text, n.Span.Start, y.Value)
-		var ok bool
-		if n.Value, ok = resolvePlain(y.Value); !ok && y.Style&yaml.TaggedStyle == 0 {
-			p.fail(y, source.BadTag, "Heat refuses the plain scalar =", "quote it")
-		}
-	}
-	if y.Style&yaml.TaggedStyle != 0 {
-		p.tagged(y, n)
-	}
-}
-
-// tagged applies an explicit tag of YAML's own; others are refused, as by Heat.
-func (p *parser) tagged(y *yaml.Node, n *Node) {
-	v, _ := resolvePlain(y.Value)
-	ok := true
-	switch y.Tag {
-	case "!!str", "!", "!!timestamp":
-		v = y.Value
-	case "!!null":
-		v = nil
-	case "!!bool":
-		_, ok = v.(bool)
-	case "!!int":
-		switch v.(type) {
-		case int64, *big.Int:
-		default:
-			ok = false
-		}
-	case "!!float":
-		switch x := v.(type) {
-		case int64:
-			v = float64(x)
-		case float64:
-		default:
-			ok = false
-		}
-	default:
-		ok = false
-	}
-	if !ok {
-		p.fail(y, source.BadTag, "Heat refuses the tag "+y.Tag+" here", "remove the tag")
-		return
-	}
-	n.Value = v
 }

@@ -3,6 +3,7 @@ package hot
 import (
 	"math"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -10,7 +11,8 @@ import (
 // resolvePlain gives the value of a plain scalar as Heat reads it: by YAML 1.1
 // as PyYAML's SafeLoader implements it (yaml/resolver.py, yaml/constructor.py),
 // but for timestamps, which Heat keeps as strings (heat/common/template_format.py).
-// ok is false for what PyYAML refuses: a lone "=".
+// ok is false for what PyYAML refuses: a lone "=", and "0x_", of which it makes no
+// number after all.
 func resolvePlain(text string) (v Value, ok bool) {
 	if text == "" {
 		return nil, true
@@ -24,11 +26,16 @@ func resolvePlain(text string) (v Value, ok bool) {
 		if v, isNumber := resolveNumber(text); isNumber {
 			return v, true
 		}
+		if text[len(text)-1] == '_' && onlyUnderscores.MatchString(text) {
+			return text, false
+		}
 	case '=':
 		return text, text != "="
 	}
 	return text, true
 }
+
+var onlyUnderscores = regexp.MustCompile(`^[-+]?0[bx]_+$`)
 
 var words = map[string]Value{
 	"yes": true, "Yes": true, "YES": true, "no": false, "No": false, "NO": false,
@@ -42,6 +49,8 @@ func resolveNumber(text string) (Value, bool) {
 	negative := text[0] == '-'
 	switch {
 	case body == "":
+		return nil, false
+	case body == "0b" || body == "0x":
 		return nil, false
 	case strings.HasPrefix(body, "0b"):
 		return radix(body[2:], 2, "01", negative)

@@ -45,6 +45,7 @@ const (
 	HeatCycle         Code = "H406" // a cycle of dependencies that Heat refuses
 	WrongType         Code = "H407" // a value of a type that is not what its use needs
 	SecretLeak        Code = "H408" // a secret reaches a place where others can read it
+	HeatsFunction     Code = "H408" // only Heat can compute what needs a run-time value
 	Deadlock          Code = "H501" // roles that wait for each other in every order
 	PossibleDeadlock  Code = "H502" // roles that wait for each other in some order
 	TimedDeadlock     Code = "H503" // roles that wait for each other until a time-out
@@ -56,6 +57,8 @@ const (
 	NameTaken         Code = "H603" // the template uses a name that hotc needs
 	OutputFolder      Code = "H604" // the output folder cannot be written
 	PinImpossible     Code = "H605" // a value that cannot be pinned
+	BadCloudConfig    Code = "H606" // a cloud-config that cloud-init would ignore
+	UserDataIgnored   Code = "H607" // user_data that nothing on the server would read
 	Internal          Code = "H699" // a mistake of hotc's own; nothing was written
 	NoCoordinator     Code = "H701" // the coordinator cannot be reached
 	BadSecret         Code = "H702" // a secret that is missing, weak, or not this deployment's

@@ -98,6 +98,9 @@ func (j *Judge) Ask(t testing.TB, what string, question map[string]any, answer a
 type Verdict struct {
 	Value string `json:"value"`
 	Error string `json:"error"`
+	// SecondTry says that a text was only read by PyYAML's slow loader, which Heat
+	// falls back to.
+	SecondTry bool `json:"second_try"`
 }
 
 // Stack is what expressions are evaluated in.
@@ -148,7 +151,8 @@ func (j *Judge) Parameter(t testing.TB, version string, schema, value json.RawMe
 	return out
 }
 
-// Seconds is how long Heat takes for a text: its YAML loader alone ("timing").
+// Seconds is how long Heat takes, the best of some times: "timing" is its YAML
+// loader alone.
 func (j *Judge) Seconds(t testing.TB, what string, q map[string]any) float64 {
 	t.Helper()
 	var out struct {
@@ -156,4 +160,13 @@ func (j *Judge) Seconds(t testing.TB, what string, q map[string]any) float64 {
 	}
 	j.Ask(t, what, q, &out)
 	return out.Seconds
+}
+
+// Resolving is how long Heat takes to read a template and resolve its resources'
+// properties, the best of some times.
+func (j *Judge) Resolving(t testing.TB, s Stack, times int) float64 {
+	t.Helper()
+	q := s.question()
+	q["times"] = times
+	return j.Seconds(t, "resolving", q)
 }

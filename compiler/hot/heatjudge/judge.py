@@ -64,7 +64,14 @@ def result(compute):
 
 
 def read(req):
-    return result(lambda: template_format.simple_parse(req['text']))
+    answer = result(lambda: template_format.simple_parse(req['text']))
+    try:
+        yaml.load(req['text'], Loader=template_format.yaml_loader)
+    except yaml.YAMLError:
+        answer['second_try'] = True
+    except Exception:  # Heat lets these through, and so fails
+        pass
+    return answer
 
 
 def table(req):

@@ -1,0 +1,194 @@
+package hot
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Lists and maps of a YAML text, with merge keys and keys that stand twice.
+
+func (p *parser) list(y *yaml.Node, n *Node, indent, depth int) uint64 {
+	n.Kind, n.Style = List, Block
+	if y.Style&yaml.FlowStyle != 0 {
+		n.Style = Flow
+	} else {
+		indent = y.Column - 1
+	}
+	p.flow += flowDepth(n)
+	defer func() { p.flow -= flowDepth(n) }()
+	size := uint64(1)
+	n.Items = make([]*Node, len(y.Content))
+	for i, c := range y.Content {
+		item, s := p.node(c, indent, depth+1)
+		n.Items[i] = item
+		size = saturate(size + s)
+		n.Span.End = item.Span.End
+	}
+	if n.Style == Flow {
+		n.Span.End = closing(p.file.Text, max(n.Span.End, n.Span.Start+1))
+	}
+	return size
+}
+
+func flowDepth(n *Node) int {
+	if n.Style == Flow {
+		return 1
+	}
+	return 0
+}
+
+func (p *parser) mapping(y *yaml.Node, n *Node, indent, depth int) uint64 {
+	n.Kind, n.Style = Map, Block
+	if y.Style&yaml.FlowStyle != 0 {
+		n.Style = Flow
+	} else {
+		indent = y.Column - 1
+	}
+	p.flow += flowDepth(n)
+	defer func() { p.flow -= flowDepth(n) }()
+	size := uint64(1)
+	var merged []Entry
+	own := make([]Entry, 0, len(y.Content)/2)
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		k, v := y.Content[i], y.Content[i+1]
+		p.key = true
+		key, _ := p.node(k, indent, depth+1)
+		p.key = false
+		value, s := p.node(v, indent, depth+1)
+		size = saturate(size + s + 1)
+		n.Span.End = max(n.Span.End, key.Span.End, value.Span.End)
+		if k.Tag == "!!merge" && k.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0 {
+			merged = append(merged, p.merge(v, value)...)
+			n.Merges = append(n.Merges, Entry{Key: key, Name: "<<", Value: value})
+			continue
+		}
+		own = append(own, Entry{Key: key, Name: p.keyName(k, key), Value: value})
+	}
+	n.Entries = p.unique(append(merged, own...))
+	if n.Style == Flow {
+		n.Span.End = closing(p.file.Text, max(n.Span.End, n.Span.Start+1))
+	}
+	return size
+}
+
+// merge gives the entries of a merge key in PyYAML's order: of several maps the
+// first one wins, so it comes last (yaml/constructor.py, flatten_mapping).
+func (p *parser) merge(y *yaml.Node, v *Node) []Entry {
+	var out []Entry
+	switch v.Kind {
+	case Map:
+		for _, e := range v.Entries {
+			e.Merged = true
+			out = append(out, e)
+		}
+		return out
+	case List:
+		for i := len(v.Items) - 1; i >= 0; i-- {
+			if v.Items[i].Kind != Map {
+				p.fail(y, source.BadTag, "a merge key (<<) needs a map or a list of maps", "")
+				return nil
+			}
+			out = append(out, p.merge(y, v.Items[i])...)
+		}
+		return out
+	}
+	p.fail(y, source.BadTag, "a merge key (<<) needs a map or a list of maps", "")
+	return nil
+}
+
+// keyName is a key as JSON writes it: templates travel to Heat as JSON.
+func (p *parser) keyName(y *yaml.Node, key *Node) string {
+	if key.Kind != Scalar {
+		p.fail(y, source.BadTag, "a map's key must be a scalar; Heat refuses "+key.Kind.String(), "")
+		return ""
+	}
+	switch v := key.Value.(type) {
+	case string:
+		return v
+	case nil:
+		return "null"
+	case bool:
+		return strconv.FormatBool(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case *big.Int:
+		return v.String()
+	case float64:
+		return jsonFloat(v)
+	}
+	return ""
+}
+
+// unique leaves the last of entries with the same key, at the first one's place,
+// as Python's dicts do. What the user wrote twice is a warning.
+func (p *parser) unique(entries []Entry) []Entry {
+	p.equalNumbers(entries)
+	if len(entries) <= 8 && allDifferent(entries) {
+		return entries // nearly all maps, without a map of Go's
+	}
+	seen := make(map[string]int, len(entries))
+	out := entries[:0]
+	for _, e := range entries {
+		i, twice := seen[e.Name]
+		if !twice {
+			seen[e.Name] = len(out)
+			out = append(out, e)
+			continue
+		}
+		if first := out[i]; !first.Merged {
+			d := p.diags.Warning(source.DuplicateKey, source.Place{File: p.file, Span: e.Key.Span},
+				fmt.Sprintf("the key %q stands here again; Heat silently takes this one", e.Name), "remove one of the two")
+			d.Notes = append(d.Notes, source.Note{At: source.Place{File: p.file, Span: first.Key.Span}, Message: "what is lost"})
+		}
+		out[i] = e
+	}
+	return out
+}
+
+// equalNumbers gives keys that are the same number to Python one name: of 1, 1.0
+// and true the first stays.
+func (p *parser) equalNumbers(entries []Entry) {
+	var numbers []*Entry
+	for i := range entries {
+		e := &entries[i]
+		switch e.Key.Value.(type) {
+		case string, nil:
+			continue
+		}
+		for _, before := range numbers {
+			if Equal(before.Key.Value, e.Key.Value) {
+				e.Name = before.Name
+			}
+		}
+		numbers = append(numbers, e)
+	}
+}
+
+// uniqueWithin is unique for all maps of a text in JSON.
+func (p *parser) uniqueWithin(n *Node) {
+	for _, x := range n.Items {
+		p.uniqueWithin(x)
+	}
+	for _, e := range n.Entries {
+		p.uniqueWithin(e.Value)
+	}
+	n.Entries = p.unique(n.Entries)
+}
+
+func allDifferent(entries []Entry) bool {
+	for i := range entries {
+		for j := range i {
+			if entries[i].Name == entries[j].Name {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func saturate(n uint64) uint64 { return min(n, 1<<40) }

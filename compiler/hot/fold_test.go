@@ -1,0 +1,215 @@
+package hot
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// parseValue reads an expression of a version; a and b are unknown attributes, p is
+// the string "known".
+func parseValue(t testing.TB, v Version, conditions, text string) *Expr {
+	t.Helper()
+	section := ""
+	if conditions != "" {
+		section = "conditions: " + conditions + "\n"
+	}
+	var diags source.Diagnostics
+	file := source.NewFile("t.yaml", []byte("heat_template_version: "+v.String()+"\nparameters:\n  p: {type: string}\n"+section+
+		"outputs:\n  o:\n    value: "+text+"\n"))
+	template := ParseTemplate(file, &diags)
+	if template == nil || diags.Failed() {
+		t.Fatalf("%s: %v", text, diags.All())
+	}
+	return template.Expr(template.Outputs[0].Value)
+}
+
+func onlyP(call *Expr) (*Expr, error) {
+	if call.Func.Name == "get_param" && call.Arg().Value == "p" {
+		return Constant("known", call.At), nil
+	}
+	return call, nil
+}
+
+// What is known is computed, and what is left is HOT of the same version.
+func TestPartialEvaluation(t *testing.T) {
+	const a, b, p = "{get_attr: [r, a]}", "{get_attr: [r, b]}", "{get_param: p}"
+	const u = `{"get_attr":["r","a"]}`
+	for _, c := range []struct{ name, text, want string }{
+		{"a known condition takes its branch", `{if: [{equals: [` + p + `, known]}, ` + a + `, {digest: wrong}]}`, u},
+		{"a named condition too", `{if: [named, ` + a + `, 0]}`, u},
+		{"an unknown condition is written out, its branches are folded", `{if: [open, ` + p + `, ` + a + `]}`,
+			`{"if":[{"equals":[{"get_param":"q"},1]},"known",` + u + `]}`},
+		{"what fails in a branch may never matter", `{if: [open, {digest: [x]}, 1]}`, `{"if":[{"equals":[{"get_param":"q"},1]},{"digest":["x"]},1]}`},
+		{"and ends at what decides", `{if: [{and: [open, {equals: [1, 2]}]}, 1, 2]}`, `2`},
+		{"or keeps what is open", `{if: [{or: [open, named, false]}, 1, 2]}`, `1`},
+		{"and drops what is true", `{if: [{and: [open, named]}, 1, 2]}`, `{"if":[{"equals":[{"get_param":"q"},1]},1,2]}`},
+		{"maps of the text are merged, unknown values and all", `{map_merge: [{x: ` + a + `, y: 1}, {y: 2}]}`, `{"x":` + u + `,"y":2}`},
+		{"maps side by side become one", `{map_merge: [{x: 1}, {y: 2}, ` + a + `, {z: 3}]}`, `{"map_merge":[{"x":1,"y":2},` + u + `,{"z":3}]}`},
+		{"texts side by side become one", `{list_join: ["-", [x, ` + p + `, ` + a + `, y], [z]]}`, `{"list_join":["-",["x-known",` + u + `,"y-z"]]}`},
+		{"an unknown delimiter keeps all apart", `{list_join: [` + a + `, [x, y]]}`, `{"list_join":[` + u + `,["x","y"]]}`},
+		{"known params are put in", `{str_replace: {template: $x/$y, params: {$x: ` + a + `, $y: ` + p + `}}}`,
+			`{"str_replace":{"template":"$x/known","params":{"$x":` + u + `}}}`},
+		{"but not if they make a placeholder", `{str_replace: {template: $x/$y, params: {$x: ` + a + `, $y: $x}}}`,
+			`{"str_replace":{"template":"$x/$y","params":{"$x":` + u + `,"$y":"$x"}}}`},
+		{"or make one with their neighbours", `{str_replace: {template: "$$y $x", params: {$x: ` + a + `, $y: x}}}`,
+			`{"str_replace":{"template":"$$y $x","params":{"$x":` + u + `,"$y":"x"}}}`},
+		{"contains is decided early", `{contains: [known, [` + a + `, ` + p + `]]}`, `true`},
+		{"contains forgets what it is not", `{contains: [x, [` + a + `, ` + p + `]]}`, `{"contains":["x",[` + u + `]]}`},
+		{"lists of the text are joined", `{list_concat: [[1], [` + a + `], [2]]}`, `[1,` + u + `,2]`},
+		{"filter takes out what it knows", `{filter: [[known], [` + p + `, ` + a + `, x]]}`, `{"filter":[["known"],[` + u + `,"x"]]}`},
+		{"repeat waits for its template", `{repeat: {for_each: {$i: [1, 2]}, template: ` + a + `}}`,
+			`{"repeat":{"for_each":{"$i":[1,2]},"template":` + u + `}}`},
+		{"a reference's path is folded", `{get_attr: [r, a, ` + p + `]}`, `{"get_attr":["r","a","known"]}`},
+		{"an if without else leaves its item out", `[1, {if: [{not: named}, 2]}, ` + b + `]`, `[1,{"get_attr":["r","b"]}]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := parseValue(t, V20210416, `{named: {equals: [1, 1]}, open: {equals: [{get_param: q}, 1]}}`, c.text)
+			out, err := Fold(e, onlyP)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, ok := out.HOT()
+			if got := string(EncodeJSON(v)); !ok || got != c.want {
+				t.Errorf("%s\n   is %s\nwant %s", c.text, got, c.want)
+			}
+		})
+	}
+}
+
+// Data that looks like a call stays data, and says that HOT cannot say it.
+func TestDataThatLooksLikeACall(t *testing.T) {
+	e := parseValue(t, V20210416, "", `{list_concat: [[1], {get_param: p}]}`)
+	data := dict("get_param", "p")
+	out, err := Fold(e, func(call *Expr) (*Expr, error) { return Constant(list(data), call.At), nil })
+	if err != nil || string(EncodeJSON(out.Value)) != `[1,{"get_param":"p"}]` {
+		t.Fatalf("%v %v", out, err)
+	}
+	if _, ok := out.HOT(); ok {
+		t.Error("no template can say this")
+	}
+	text, at := EncodeResidual(out)
+	read, err := ParseResidual(text, at)
+	if err != nil || !Equal(read.expr.Value, out.Value) {
+		t.Errorf("%s is read as %v, %v", text, read, err)
+	}
+}
+
+// Few lines that would make gigabytes are refused at once.
+func TestGrowthIsBounded(t *testing.T) {
+	items := "[" + strings.Repeat("aaaaaaaaaa, ", 300) + "b]"
+	nested := "x"
+	for range 40 {
+		nested = `{list_join: [x, [` + nested + `, y]]}`
+	}
+	for _, text := range []string{
+		`{repeat: {for_each: {$a: ` + items + `, $b: ` + items + `, $c: ` + items + `}, template: {k: $a$b$c}}}`,
+		`{repeat: {for_each: {a: [` + strings.Repeat("a", 5000) + `], b: [` + strings.Repeat("b", 10) + `]}, template: ` + strings.Repeat("a", 50_000) + `}}`,
+		`{str_replace: {template: ` + strings.Repeat("a", 100_000) + `, params: {a: ` + strings.Repeat("b", 10_000) + `}}}`,
+		`{list_join: [` + strings.Repeat("d", 100_000) + `, ` + items + `, ` + items + `, ` + items + `]}`,
+		`{str_replace: {template: {list_join: ["", [` + strings.Repeat("a, ", 5000) + `a]]}, params: {a: {list_join: ["", [` + strings.Repeat("bbbbbbbbbb, ", 5000) + `b]]}}}}`,
+	} {
+		start := time.Now()
+		_, err := Fold(parseValue(t, V20210416, "", text), onlyP)
+		if err == nil || !strings.Contains(err.Error(), "grows beyond 64 MiB") {
+			t.Errorf("%.60s…: %v", text, err)
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%.60s… took %s", text, took)
+		}
+	}
+}
+
+// Conditions may use each other, but not themselves.
+func TestConditions(t *testing.T) {
+	deep := `c0: {equals: [1, 1]}`
+	for i := range 60 {
+		deep += fmt.Sprintf(`, c%d: {and: [c%d, c%d]}`, i+1, i, i)
+	}
+	e := parseValue(t, V20180831, "{"+deep+"}", `{if: [c60, yes, no]}`)
+	if out, err := Fold(e, onlyP); err != nil || out.Value != true {
+		t.Errorf("%v %v", out, err)
+	}
+	e = parseValue(t, V20180831, "{a: {not: b}, b: {not: a}}", `{if: [a, 1, 2]}`)
+	if _, err := Fold(e, onlyP); err == nil || !strings.Contains(err.Error(), `the condition "a" needs itself`) {
+		t.Error(err)
+	}
+	e = parseValue(t, V20180831, "{production: true}", `{if: [prodction, 1, 2]}`)
+	if _, err := Fold(e, onlyP); err == nil || err.Error() != `t.yaml:7:18: there is no condition "prodction"; did you mean "production"?` {
+		t.Error(err)
+	}
+}
+
+// Functions of other versions are found where they stand.
+func TestCheckFunctions(t *testing.T) {
+	for _, c := range []struct{ version, value, want string }{
+		{"2016-04-08", `{Ref: p}`, `error[H207]: heat_template_version 2016-04-08 has no function Ref any more, 2013-05-23 was the last that had it`},
+		{"2016-04-08", `{"Fn::Select": [0, [a]]}`, `error[H207]: heat_template_version 2016-04-08 has no function Fn::Select any more, 2015-04-30 was the last`},
+		{"2013-05-23", `{digest: [md5, x]}`, `warning[H207]: the function digest exists from version 2015-04-30 on; in this one, 2013-05-23, Heat takes it for data`},
+		{"2016-10-14", `{filter: just a property}`, ``},
+		{"2016-10-14", `{if: [true, 1, {Ref: p}]}`, `warning[H207]: heat_template_version 2016-10-14 has no function Ref any more`},
+	} {
+		var diags source.Diagnostics
+		ParseTemplate(source.NewFile("t.yaml", []byte("heat_template_version: "+c.version+"\noutputs:\n  o: {value: "+c.value+"}\n")), &diags)
+		got := ""
+		for _, d := range diags.All() {
+			got += d.Error()
+		}
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s in %s: %s, want %s", c.value, c.version, got, c.want)
+		}
+	}
+}
+
+// FuzzFold: no expression makes the evaluator panic, hang or fill the memory, and
+// what is left of it survives a plan.
+func FuzzFold(f *testing.F) {
+	for s := uint64(1); s < 200; s++ {
+		v := versionOfSeed(s)
+		f.Add(uint8(v), []byte(EncodeJSON(newGenerator(s, v).value(anything, 3))))
+	}
+	f.Fuzz(func(t *testing.T, version uint8, text []byte) {
+		v := Version(version % uint8(V20210416+1))
+		var diags source.Diagnostics
+		head := fmt.Sprintf("heat_template_version: %s\nconditions: {c: {equals: [1, {get_param: q}]}}\noutputs:\n  o:\n    value:\n      ", v)
+		if v < V20161014 {
+			head = strings.Replace(head, "conditions: {c: {equals: [1, {get_param: q}]}}\n", "", 1)
+		}
+		template := ParseTemplate(source.NewFile("f.yaml", append([]byte(head), text...)), &diags)
+		if template == nil || len(template.Outputs) == 0 {
+			return
+		}
+		out, err := Fold(template.Expr(template.Outputs[0].Value), onlyP)
+		if err != nil {
+			return
+		}
+		out.HOT()
+		encoded, at := EncodeResidual(out)
+		if out.NeedsHeat() != nil {
+			return
+		}
+		if _, err := ParseResidual(encoded, at); err != nil && !strings.Contains(string(encoded), "Infinity") && !strings.Contains(string(encoded), "NaN") {
+			t.Fatalf("%s: %v", encoded, err)
+		}
+	})
+}
+
+// FuzzJSON: the JSON reader takes any text.
+func FuzzJSON(f *testing.F) {
+	for _, s := range trickyTexts {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		n, err := parseJSON(text)
+		if err != nil {
+			return
+		}
+		again, err := DecodeJSON(EncodeJSON(n.Data()))
+		if err != nil || string(EncodeJSON(again)) != string(EncodeJSON(n.Data())) {
+			t.Fatalf("%q: %s is then %s, %v", text, EncodeJSON(n.Data()), EncodeJSON(again), err)
+		}
+	})
+}

@@ -1,0 +1,119 @@
+package hot
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// A large text gives the same nodes whether it is read in pieces or in one,
+// whatever stands in it.
+func TestPieces(t *testing.T) {
+	filler := strings.Repeat("      # filler\n", 4<<10)
+	for name, resource := range map[string]string{
+		"plain":             "  %s:\n    type: OS::Heat::Value\n    properties: {value: [1, a]}\n",
+		"block scalar":      "  %s:\n    type: T\n    text: |\n      x: y\n    \n      resources:\n",
+		"folded":            "  %s:\n    >\n     text\n  # a comment\n",
+		"long quotes":       "  %s: \"over\n  lines: that\n  look: like\n  names: here\"\n",
+		"long brackets":     "  %s: {a: 1,\n  b: 2,\n  c: [3]}\n",
+		"anchors":           "  %s: &a%[1]s\n    x: 1\n  u%[1]s: *a%[1]s\n",
+		"explicit keys":     "  ? %s\n  : value\n",
+		"quoted names":      "  \"%s\":\n    x: 1\n",
+		"doubled":           "  same:\n    x: %s\n",
+		"not ASCII":         "  %s:\n    x: [ä, 'ö']   # ü\n    y: ß\n",
+		"document's end":    "  %s:\n    x: 1\n...\n",
+		"tab":               "  %s:\n\tx: 1\n",
+		"wrong indentation": "  %s:\n    x: 1\n   y: 2\n",
+	} {
+		for _, tail := range []string{"", "outputs:\n  o: {value: 1}\n", "# the end", "resources:\n  again: 1\n"} {
+			var b strings.Builder
+			b.WriteString("heat_template_version: 2018-08-31\ndescription: |\n  resources:\n    x: 1\nresources:   # all\n\n")
+			for i := range 4 {
+				fmt.Fprintf(&b, resource, fmt.Sprintf("r%d", i))
+				b.WriteString(filler)
+			}
+			b.WriteString(tail)
+			read := compareReadings(t, name, b.String())
+			if alike := name == "plain" || name == "block scalar" || name == "quoted names" || name == "not ASCII"; alike && !read && !strings.HasPrefix(tail, "resources") {
+				t.Errorf("%s with tail %q was not read in pieces", name, tail)
+			}
+		}
+	}
+}
+
+// Pieces of templates in any order are read the same way, too.
+func TestPiecesAtRandom(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	lines := []string{"  a%d:", "    b: 1", "    c: 'x", "  d'", "    e: {f: 1", "  g: 2}", "    h: |", "      text", "   odd: 1", "# c", "", "    - i",
+		"outputs:", "resources:", "  ? k", "  : v", "    t: \"u", "  v\"", "---", "    w: [1, 2]", "    <<: {a: 1}"}
+	for range 300 {
+		var b strings.Builder
+		b.WriteString("resources:\n  first:\n    x: 1\n")
+		for b.Len() < minPieces+pieceSize {
+			line := lines[random.IntN(len(lines))]
+			if random.IntN(3) > 0 {
+				line = lines[random.IntN(2)]
+			}
+			if strings.Contains(line, "%d") {
+				line = fmt.Sprintf(line, b.Len())
+				b.WriteString("  p" + line[2:] + "\n    x: " + strings.Repeat("y", random.IntN(40000)) + "\n")
+				continue
+			}
+			b.WriteString(line + "\n")
+			b.WriteString(strings.Repeat("    # filler\n", random.IntN(3000)))
+		}
+		compareReadings(t, "random", b.String())
+	}
+}
+
+// compareReadings says whether the text could be read in pieces.
+func compareReadings(t *testing.T, name, text string) bool {
+	t.Helper()
+	file := source.NewFile("t.yaml", []byte(text))
+	var inPieces, inOne source.Diagnostics
+	root := parsePieces(file, &inPieces)
+	if root == nil {
+		return false // it is left to be read in one
+	}
+	whole := parseWhole(file, &inOne)
+	if whole == nil {
+		t.Errorf("%s: read in pieces, but not in one: %v", name, inOne.All()[0])
+		return true
+	}
+	if diff := cmp.Diff(describe(whole), describe(root)); diff != "" {
+		t.Errorf("%s: (-in one +in pieces)\n%.2000s", name, diff)
+	}
+	if diff := cmp.Diff(texts(&inOne), texts(&inPieces)); diff != "" {
+		t.Errorf("%s: (-in one +in pieces)\n%s", name, diff)
+	}
+	return true
+}
+
+func texts(l *source.Diagnostics) (out []string) {
+	for _, d := range l.All() {
+		out = append(out, d.Error())
+	}
+	return out
+}
+
+// describe is a node with the places of all that is in it, a line each.
+func describe(n *Node) string {
+	var b strings.Builder
+	var write func(n *Node, path string)
+	write = func(n *Node, path string) {
+		fmt.Fprintf(&b, "%s %d-%d %v %v\n", path, n.Span.Start, n.Span.End, n.Style, n.Value)
+		for i, x := range n.Items {
+			write(x, fmt.Sprintf("%s/%d", path, i))
+		}
+		for _, e := range n.Entries {
+			write(e.Value, path+"/"+e.Name)
+		}
+	}
+	write(n, "")
+	return b.String()
+}

@@ -1,0 +1,165 @@
+package hot
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Explicit tags, as PyYAML's SafeLoader constructs them (yaml/constructor.py).
+// They take more than the same text without a tag means: `!!float 1e3` is 1000.0.
+
+// tagged applies a scalar's tag. Tags that are not YAML's own are refused, as by
+// Heat, and so are those whose values cannot travel as JSON.
+func (p *parser) tagged(y *yaml.Node, n *Node) {
+	v, ok := construct(y.Tag, y.Value)
+	if !ok {
+		p.fail(y, source.BadTag, "Heat refuses the tag "+y.Tag+" here", "remove the tag")
+		return
+	}
+	n.Value = v
+}
+
+func construct(tag, text string) (Value, bool) {
+	switch tag {
+	case "!!str", "!!timestamp":
+		return text, true
+	case "!!null":
+		return nil, true
+	case "!!bool":
+		switch strings.ToLower(text) {
+		case "yes", "true", "on":
+			return true, true
+		case "no", "false", "off":
+			return false, true
+		}
+	case "!!int":
+		return constructInt(strings.ReplaceAll(text, "_", ""))
+	case "!!float":
+		return constructFloat(strings.ToLower(strings.ReplaceAll(text, "_", "")))
+	}
+	return nil, false
+}
+
+// signed takes a number's sign off.
+func signed(text string) (body string, negative, ok bool) {
+	if text == "" {
+		return "", false, false
+	}
+	if text[0] == '+' || text[0] == '-' {
+		return text[1:], text[0] == '-', len(text) > 1
+	}
+	return text, false, true
+}
+
+func constructInt(text string) (Value, bool) {
+	body, negative, ok := signed(text)
+	if !ok {
+		return nil, false
+	}
+	var n Value
+	switch {
+	case body == "0":
+		n = int64(0)
+	case strings.HasPrefix(body, "0b"):
+		n, ok = digitsOf(body[2:], 2, "0b")
+	case strings.HasPrefix(body, "0x"):
+		n, ok = digitsOf(body[2:], 16, "0x")
+	case body[0] == '0':
+		n, ok = digitsOf(body, 8, "0o")
+	case strings.Contains(body, ":"):
+		n, ok = sixties(body)
+	default:
+		n, ok = integerOf(body)
+	}
+	if !ok || !negative {
+		return n, ok
+	}
+	return negated(n), true
+}
+
+func negated(n Value) Value {
+	if i, ok := n.(int64); ok && i != math.MinInt64 {
+		return -i
+	}
+	b, _ := whole(n)
+	return parseInt(new(big.Int).Neg(b).String(), 10)
+}
+
+// digitsOf is Python's int with a base, which may stand in front once more.
+func digitsOf(text string, base int, prefix string) (Value, bool) {
+	text, ok := asciiNumber(text)
+	body, negative, okSign := signed(text)
+	if !ok || !okSign {
+		return nil, false
+	}
+	if lower := strings.ToLower(body); strings.HasPrefix(lower, prefix) && len(body) > 2 {
+		body = body[2:]
+	}
+	n, ok := new(big.Int).SetString(body, base)
+	if !ok || body[0] == '+' || body[0] == '-' {
+		return nil, false
+	}
+	if negative {
+		n.Neg(n)
+	}
+	return parseInt(n.String(), 10), true
+}
+
+// sixties reads parts of base 60, each of which may be any integer.
+func sixties(text string) (Value, bool) {
+	total := new(big.Int)
+	for _, part := range strings.Split(text, ":") {
+		v, ok := integerOf(part)
+		if !ok {
+			return nil, false
+		}
+		n, _ := whole(v)
+		total.Mul(total, big.NewInt(60)).Add(total, n)
+	}
+	return parseInt(total.String(), 10), true
+}
+
+func constructFloat(text string) (Value, bool) {
+	body, negative, ok := signed(text)
+	if !ok {
+		return nil, false
+	}
+	var f float64
+	switch {
+	case body == ".inf":
+		f = math.Inf(1)
+	case body == ".nan":
+		return math.NaN(), true
+	case strings.Contains(body, ":"):
+		base := 1.0
+		parts := strings.Split(body, ":")
+		for i := len(parts) - 1; i >= 0; i-- {
+			part, ok := floatOf(parts[i])
+			if !ok {
+				return nil, false
+			}
+			f += part * base
+			base *= 60
+		}
+	default:
+		if f, ok = floatOf(body); !ok {
+			return nil, false
+		}
+	}
+	if negative {
+		f = -f
+	}
+	return f, true
+}
+
+// tooLong says whether an integer has more digits than Python writes.
+func tooLong(v Value) bool {
+	n, ok := v.(*big.Int)
+	return ok && (n.BitLen() > 15_000 || len(strconv.Quote(n.String()))-2-max(0, -n.Sign()) > longestNumber)
+}

@@ -1,0 +1,74 @@
+package hot
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
+)
+
+// heatTable is what stock Heat says of a version.
+type heatTable struct {
+	Functions     []string          `json:"functions"`
+	Removed       []string          `json:"removed"`
+	Conditions    []string          `json:"conditions"`
+	Classes       map[string]string `json:"classes"`
+	Sections      []string          `json:"sections"`
+	ResourceKeys  []string          `json:"resource_keys"`
+	OutputKeys    []string          `json:"output_keys"`
+	ParameterKeys []string          `json:"parameter_keys"`
+}
+
+// Every version has exactly the functions, sections and keys that it has in Heat.
+func TestVersions(t *testing.T) {
+	judge := heatjudge.Start(t)
+	variants := map[string]*Function{} // Heat's class → our function
+	for v := V20130523; v <= V20210416; v++ {
+		t.Run(v.String(), func(t *testing.T) {
+			var heat heatTable
+			judge.Ask(t, "table", map[string]any{"version": v.String()}, &heat)
+			table := v.Functions()
+			got := heatTable{Sections: keysOf(sections, v), ResourceKeys: keysOf(resourceKeys, v), OutputKeys: keysOf(outputKeys, v),
+				ParameterKeys: keysOf(parameterKeys, v), Functions: []string{}, Removed: []string{}, Conditions: []string{}}
+			for _, name := range slices.Sorted(maps.Keys(table.expressions)) {
+				if last, _ := LastVersion(name); last < v {
+					got.Removed = append(got.Removed, name)
+				} else {
+					got.Functions = append(got.Functions, name)
+				}
+			}
+			for _, s := range conditionFunctions {
+				if s.from <= v {
+					got.Conditions = append(got.Conditions, s.function.Name)
+				}
+			}
+			slices.Sort(got.Conditions)
+			for _, name := range got.Functions {
+				class := name + " " + heat.Classes[name]
+				if f := variants[class]; f != nil && f != table.Lookup(name) {
+					t.Errorf("%s is still Heat's %s, but another variant here", name, class)
+				}
+				variants[class] = table.Lookup(name)
+			}
+			heat.Classes = nil
+			heat.Sections = slices.DeleteFunc(heat.Sections, func(s string) bool { return s == "__undefined__" })
+			if diff := cmp.Diff(heat, got); diff != "" {
+				t.Errorf("Heat -, hotc +:\n%s", diff)
+			}
+		})
+	}
+}
+
+func keysOf(since map[string]Version, v Version) []string {
+	var out []string
+	for k, first := range since {
+		if first <= v {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
