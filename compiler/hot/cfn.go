@@ -166,7 +166,7 @@ func membersToMap(keyName, valueName string, from Value) (Value, error) {
 			groups[number] = NewDict()
 			numbers = append(numbers, number)
 		}
-		groups[number].Set(m[2], items.values[name])
+		groups[number].Set(m[2], items.at(name))
 	}
 	sort.Slice(numbers, func(i, j int) bool {
 		if len(numbers[i]) != len(numbers[j]) {

@@ -51,7 +51,7 @@ func hasCallShape(v Value) bool {
 			return true
 		}
 		for _, k := range v.keys {
-			if hasCallShape(v.values[k]) {
+			if hasCallShape(v.at(k)) {
 				return true
 			}
 		}

@@ -30,7 +30,7 @@ func applyMerge(w *work, arg Value) (Value, error) {
 			return nil, err
 		}
 		for _, k := range d.keys {
-			out.Set(k, d.values[k])
+			out.Set(k, d.at(k))
 		}
 	}
 	return out, nil
@@ -107,7 +107,7 @@ func (e *Expr) asMap() *Expr {
 	out := &Expr{Kind: MapExpr, At: e.At}
 	d := e.Value.(*Dict)
 	for _, k := range d.keys {
-		out.Keys, out.Items = append(out.Keys, k), append(out.Items, Constant(d.values[k], e.At))
+		out.Keys, out.Items = append(out.Keys, k), append(out.Items, Constant(d.at(k), e.At))
 	}
 	return out
 }
@@ -130,11 +130,11 @@ func applyMapReplace(_ *work, arg Value) (Value, error) {
 			return nil, fmt.Errorf("map_replace has no key %q, only keys and values", k)
 		}
 	}
-	keys, err := mapOrNull(with.values["keys"])
+	keys, err := mapOrNull(with.at("keys"))
 	if err != nil {
 		return nil, err
 	}
-	values, err := mapOrNull(with.values["values"])
+	values, err := mapOrNull(with.at("values"))
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func replaceInMap(in, keys, values *Dict) (Value, error) {
 	out := newDict(in.Len())
 	for _, k := range in.keys {
 		key := k
-		if to := keys.values[k]; to != nil {
+		if to := keys.at(k); to != nil {
 			name, err := newKey(k, to)
 			if err != nil {
 				return nil, err
@@ -168,7 +168,7 @@ func replaceInMap(in, keys, values *Dict) (Value, error) {
 			}
 			key = name
 		}
-		v := in.values[k]
+		v := in.at(k)
 		if s, ok := v.(string); ok {
 			if to, found := values.Get(s); found {
 				v = to

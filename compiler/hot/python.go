@@ -53,7 +53,7 @@ func writeRepr(b *strings.Builder, v Value) {
 			}
 			writeStringRepr(b, k)
 			b.WriteString(": ")
-			writeRepr(b, v.values[k])
+			writeRepr(b, v.at(k))
 		}
 		b.WriteByte('}')
 	}

@@ -47,19 +47,19 @@ func (r repeating) check(arg *Expr) error {
 
 func (r repeating) apply(w *work, arg Value) (Value, error) {
 	args := arg.(*Dict)
-	each, ok := args.values["for_each"].(*Dict)
+	each, ok := args.at("for_each").(*Dict)
 	if !ok || each.Len() == 0 {
 		return nil, fmt.Errorf("repeat: for_each must be a map with at least one entry")
 	}
 	nested := true
-	if p, ok := args.values["permutations"].(bool); ok && r.permutations {
+	if p, ok := args.at("permutations").(bool); ok && r.permutations {
 		nested = p
 	}
 	lists, err := r.lists(each, nested)
 	if err != nil {
 		return nil, err
 	}
-	body := args.values["template"]
+	body := args.at("template")
 	l := loop{work: w, keys: each.keys, body: body, hasText: hasText(body), values: make([]Value, len(lists)), out: []Value{}}
 	switch {
 	case slices.ContainsFunc(lists, func(list []Value) bool { return len(list) == 0 }):
@@ -76,7 +76,7 @@ func (r repeating) lists(each *Dict, nested bool) ([][]Value, error) {
 	lists := make([][]Value, each.Len())
 	length := -1
 	for i, k := range each.keys {
-		switch v := each.values[k].(type) {
+		switch v := each.at(k).(type) {
 		case nil:
 			continue
 		case []Value:
@@ -180,7 +180,7 @@ func (l *loop) replace(v Value) (Value, error) {
 			if err != nil {
 				return nil, err
 			}
-			x, err := l.replace(v.values[k])
+			x, err := l.replace(v.at(k))
 			if err != nil {
 				return nil, err
 			}

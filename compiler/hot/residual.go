@@ -140,7 +140,7 @@ func looksLikeCall(v Value) bool {
 			return true
 		}
 		for _, k := range v.Keys() {
-			if looksLikeCall(v.values[k]) {
+			if looksLikeCall(v.at(k)) {
 				return true
 			}
 		}

@@ -90,7 +90,7 @@ func applyURL(w *work, arg Value) (Value, error) {
 		return nil, fmt.Errorf("make_url: scheme must not contain a colon")
 	}
 	query := ""
-	if d, ok := args.values["query"].(*Dict); ok {
+	if d, ok := args.at("query").(*Dict); ok {
 		query = urlQuery(d)
 	}
 	url := joinURL(text["scheme"], urlAuthority(text), quoteURL(text["path"], "/"), query, quoteURL(text["fragment"], "/"))
@@ -123,7 +123,7 @@ func urlAuthority(text map[string]string) string {
 func urlQuery(d *Dict) string {
 	pairs := make([]string, 0, d.Len())
 	for _, k := range d.keys {
-		pairs = append(pairs, quotePlus(k)+"="+quotePlus(ToString(d.values[k])))
+		pairs = append(pairs, quotePlus(k)+"="+quotePlus(ToString(d.at(k))))
 	}
 	return strings.ReplaceAll(strings.Join(pairs, "&"), "%2F", "/")
 }

@@ -18,14 +18,20 @@ type Value any
 // templates travel to Heat as JSON, which makes every key one.
 type Dict struct {
 	keys   []string
-	values map[string]Value
+	values []Value
+	index  map[string]int // only of large ones
 }
 
-// NewDict makes an empty mapping.
-func NewDict() *Dict { return &Dict{values: map[string]Value{}} }
+// smallDict is the number of keys up to which looking at each is faster than an
+// index, and much smaller.
+const smallDict = 8
 
-func newDict(size int) *Dict {
-	return &Dict{keys: make([]string, 0, size), values: make(map[string]Value, size)}
+// NewDict makes an empty mapping.
+func NewDict() *Dict { return &Dict{} }
+
+// newDict makes an empty mapping that has room for some keys.
+func newDict(room int) *Dict {
+	return &Dict{keys: make([]string, 0, room), values: make([]Value, 0, room)}
 }
 
 // Len is the number of keys.
@@ -34,18 +40,52 @@ func (d *Dict) Len() int { return len(d.keys) }
 // Keys are the keys in order; the caller does not change them.
 func (d *Dict) Keys() []string { return d.keys }
 
+func (d *Dict) find(key string) int {
+	if d.index != nil {
+		if i, ok := d.index[key]; ok {
+			return i
+		}
+		return -1
+	}
+	for i, k := range d.keys {
+		if k == key {
+			return i
+		}
+	}
+	return -1
+}
+
 // Get returns the value of a key.
 func (d *Dict) Get(key string) (Value, bool) {
-	v, ok := d.values[key]
-	return v, ok
+	if i := d.find(key); i >= 0 {
+		return d.values[i], true
+	}
+	return nil, false
+}
+
+// at is the value of a key, nil if there is none.
+func (d *Dict) at(key string) Value {
+	v, _ := d.Get(key)
+	return v
 }
 
 // Set sets a key; a new one goes to the end.
 func (d *Dict) Set(key string, v Value) {
-	if _, ok := d.values[key]; !ok {
-		d.keys = append(d.keys, key)
+	if i := d.find(key); i >= 0 {
+		d.values[i] = v
+		return
 	}
-	d.values[key] = v
+	d.keys, d.values = append(d.keys, key), append(d.values, v)
+	if d.index != nil {
+		d.index[key] = len(d.keys) - 1
+		return
+	}
+	if len(d.keys) > smallDict {
+		d.index = make(map[string]int, 2*len(d.keys))
+		for i, k := range d.keys {
+			d.index[k] = i
+		}
+	}
 }
 
 // DecodeJSON reads one JSON value exactly, as Python's json module does: the order
@@ -96,7 +136,7 @@ func encodeValue(b *bytes.Buffer, v Value) {
 			}
 			encodeString(b, k)
 			b.WriteByte(':')
-			encodeValue(b, v.values[k])
+			encodeValue(b, v.at(k))
 		}
 		b.WriteByte('}')
 	default:
@@ -191,7 +231,7 @@ func Equal(a, b Value) bool {
 			return false
 		}
 		for _, k := range x.keys {
-			if v, ok := y.Get(k); !ok || !Equal(x.values[k], v) {
+			if v, ok := y.Get(k); !ok || !Equal(x.at(k), v) {
 				return false
 			}
 		}
