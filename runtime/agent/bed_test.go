@@ -175,8 +175,6 @@ func dependsOn(cell plan.CellName) func(*plan.Role) {
 	}
 }
 
-func idempotent(r *plan.Role) { r.Idempotent = true }
-
 // apply publishes the plan.
 func (b *bed) apply() {
 	b.t.Helper()
