@@ -51,6 +51,10 @@ func (p *parser) offset(y *yaml.Node) uint32 {
 		return min(at+uint32(y.Column-1), uint32(len(p.file.Text)))
 	}
 	for i := 1; i < y.Column && int(at) < len(p.file.Text); i++ {
+		if p.file.Text[at] < utf8.RuneSelf {
+			at++
+			continue
+		}
 		_, size := utf8.DecodeRune(p.file.Text[at:])
 		at += uint32(size)
 	}

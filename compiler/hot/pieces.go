@@ -35,14 +35,13 @@ func parsePieces(file *source.File, diags *source.Diagnostics) *Node {
 	if len(cuts) < 4 {
 		return nil
 	}
-	ascii := isASCII(file.Text)
 	pieces := make([]piece, len(cuts)-1)
 	var work sync.WaitGroup
 	next := make(chan int)
 	for range runtime.GOMAXPROCS(0) {
 		work.Go(func() {
 			for i := range next {
-				pieces[i].read(file, cuts[i], cuts[i+1], ascii)
+				pieces[i].read(file, cuts[i], cuts[i+1])
 			}
 		})
 	}
@@ -122,12 +121,12 @@ type piece struct {
 	ok      bool
 }
 
-func (x *piece) read(file *source.File, start, end uint32, ascii bool) {
+func (x *piece) read(file *source.File, start, end uint32) {
 	text := file.Text[start:end]
 	if bytes.IndexByte(text, '&') >= 0 || bytes.Contains(text, []byte("<<")) || bytes.IndexByte(text, '*') >= 0 || hasExplicitKey(text) {
 		return // perhaps an anchor, an alias or a merge key
 	}
-	p := &parser{file: file, diags: &x.diags, lines: yamlLines(text), ascii: ascii, anchors: map[*yaml.Node]*anchored{}, names: map[string]bool{}}
+	p := &parser{file: file, diags: &x.diags, lines: yamlLines(text), ascii: isASCII(text), anchors: map[*yaml.Node]*anchored{}, names: map[string]bool{}}
 	for i := range p.lines {
 		p.lines[i] += start
 	}
