@@ -7,9 +7,9 @@
 //
 // A request waits until there is a session, goes out, and is made again when the
 // connection breaks (request.go). A read without an answer is also made again
-// beside the first one, since Debian's ZooKeeper 3.8.0 can lose a request's
-// wake-up until other traffic of the session arrives (ZOOKEEPER-4537). A write is
-// not: that would be a second write. The pulse frees it.
+// beside the first one, by the pulse, since Debian's ZooKeeper 3.8.0 can lose a
+// request's wake-up until other traffic of the session arrives (ZOOKEEPER-4537). A
+// write is not: that would be a second write. The pulse's own looks free it.
 //
 // # Watches
 //
@@ -18,12 +18,18 @@
 // the reader gets its token would cost every blocked read a second round trip.
 // Here the token comes at once, and the reader's own Read sets the watch: a read
 // of a node that is watched in this session, but has no watch standing at the
-// server, is sent as a read with watch (watch.go). A reader that takes its token
-// and does not read gets a watch after rearmAfter. What a node looked like is
-// remembered as its state, the ids of the transactions that created and last
-// wrote it; whenever any later answer shows another state than the watchers were
-// told of, they get a token. That makes the rest simple: a reconnection, an
-// expiry or the pulse just looks at the node.
+// server, is sent as a read with watch (watch.go). A blocked read costs the server
+// one request a wake. Where a token was taken and nobody reads, the pulse sets the
+// watch, and then gives another token for what may have happened before.
+//
+// So a Read or Stat of a watched node counts as the look of its watcher. Where a
+// node has several watchers in one session, the first look after an event gives
+// them all another token, since it cannot be known whose look it was.
+//
+// What a node looked like is remembered as its state, the ids of the transactions
+// that created and last wrote it; whenever any later answer shows another state
+// than the watchers were told of, they get a token. That makes the rest simple: a
+// reconnection, an expiry or the pulse just looks at the node.
 //
 // A tree is watched node by node, data and children apart, because the library
 // has no recursive watches (tree.go). There, where latency matters less, the
@@ -32,7 +38,8 @@
 // # The pulse
 //
 // While anything of a session waits, it looks at one of the watched nodes every
-// 300 to 400 ms, in turn (pulse.go). It waits for no answer.
+// 300 to 400 ms, in turn (pulse.go), but for those that their readers have just
+// looked at. It waits for no answer.
 //
 // # Sessions
 //

@@ -2,6 +2,7 @@ package zookeeper
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -100,7 +101,7 @@ func (r *reader) until(ctx context.Context, value string) error {
 func behindProxy(t *testing.T, ctx context.Context, timeout time.Duration) (*zktest.Proxy, *store, *store) {
 	t.Helper()
 	server := shared.Server(t)
-	root := "hotc/" + strings.ReplaceAll(t.Name(), "/", "-")
+	root := "hotc/" + rand.Text()
 	op := join(t, ctx, server.URL(root), timeout, operator)
 	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell"), cell("other"), {Path: "agent", Grants: []coordinator.Grant{
 		{To: operator, May: coordinator.MayAll},
@@ -300,7 +301,7 @@ func TestInterruptedCreate(t *testing.T) {
 	ctx := within(t)
 	server := shared.Server(t)
 	proxy := zktest.NewProxy(t, server.Addr())
-	s := join(t, ctx, "zk://"+proxy.Addr()+"/hotc/interrupted", sessionTimeout, operator)
+	s := join(t, ctx, "zk://"+proxy.Addr()+"/hotc/"+rand.Text(), sessionTimeout, operator)
 	var nodes []coordinator.NewNode
 	for i := range 20 {
 		top := coordinator.Path(fmt.Sprint("d", i))
@@ -423,4 +424,26 @@ func TestRootIsOpen(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	must(t, a.DeleteTree(ctx, "a"))
+}
+
+// TestWakeCostsOneRequest counts what a blocked read costs the server: with a
+// thousand readers, each request more would be a thousand.
+func TestWakeCostsOneRequest(t *testing.T) {
+	ctx := within(t)
+	server := zktest.Start(t)
+	op := join(t, ctx, server.URL("hotc"), sessionTimeout, operator)
+	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell")}))
+	s := join(t, ctx, server.URL("hotc"), sessionTimeout, agent)
+	reading := read1(t, ctx, s, "cell")
+	before, begin := server.Received(), time.Now()
+	const rounds = 500
+	for i := range rounds {
+		must(t, set(ctx, op, "cell", fmt.Sprint("r", i)))
+		must(t, reading.until(ctx, fmt.Sprint("r", i)))
+	}
+	// A write and a read each; what comes with time, and what a slow machine repeats.
+	beats := int(time.Since(begin)/shortestBeat) + 1
+	if got, want := server.Received()-before, 2*rounds+10*beats+rounds/10; got > want {
+		t.Fatalf("%d values cost %d requests, more than %d", rounds, got, want)
+	}
 }

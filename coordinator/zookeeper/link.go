@@ -17,10 +17,11 @@ import (
 
 // link is the library's connection and what is known of its state.
 type link struct {
-	conn  *zk.Conn
-	alive context.Context // ends at Close
-	end   context.CancelFunc
-	ended chan struct{} // closed when the library's goroutine has ended
+	conn    *zk.Conn
+	dialled chan struct{}   // closed when conn is set
+	alive   context.Context // ends at Close
+	end     context.CancelFunc
+	ended   chan struct{} // closed when the library's goroutine has ended
 
 	// heard gets the events of nodes; joined is told that the session stands again,
 	// and whether it is another one. Both run in the library's goroutines: they do
@@ -28,13 +29,23 @@ type link struct {
 	heard  func(zk.Event)
 	joined func(fresh bool)
 
-	mu      sync.Mutex
-	up      bool
-	changed chan struct{} // closed and replaced when up changes
-	fresh   bool          // the next session is a new one
-	trouble error         // what went wrong last
-	socket  *socket
+	mu       sync.Mutex
+	up       bool
+	changed  chan struct{} // closed and replaced when up changes
+	fresh    bool          // the next session is a new one
+	dropped  bool          // the anchor may be watched in this session
+	anchored bool          // it is
+	moves    int           // of the connection, up and down
+	trouble  error         // what went wrong last
+	socket   *socket
+
+	owed atomic.Int32 // see socket
 }
+
+// anchor is a node that nobody writes or deletes. A session watches it before it
+// does anything else, so that the library has always watches to set again when it
+// rejoins the session (see socket).
+const anchor = "/zookeeper"
 
 // silent keeps the library from printing.
 type silent struct{}
@@ -44,7 +55,7 @@ func (silent) Printf(string, ...any) {}
 func connect(servers []string, timeout time.Duration, heard func(zk.Event), joined func(fresh bool)) (*link, error) {
 	alive, end := context.WithCancel(context.Background())
 	l := &link{
-		alive: alive, end: end, ended: make(chan struct{}),
+		alive: alive, end: end, ended: make(chan struct{}), dialled: make(chan struct{}),
 		heard: heard, joined: joined,
 		changed: make(chan struct{}), fresh: true,
 	}
@@ -58,6 +69,7 @@ func connect(servers []string, timeout time.Duration, heard func(zk.Event), join
 		return nil, err
 	}
 	l.conn = conn
+	close(l.dialled)
 	go func() {
 		defer close(l.ended)
 		for range events { // the callback has seen them
@@ -69,32 +81,65 @@ func connect(servers []string, timeout time.Duration, heard func(zk.Event), join
 // event follows the session's state; it runs in the library's goroutines.
 func (l *link) event(e zk.Event) {
 	if e.Type != zk.EventSession {
+		if e.Path == anchor {
+			l.mu.Lock()
+			l.anchored = false
+			l.mu.Unlock()
+			return
+		}
 		l.heard(e)
 		return
 	}
 	switch e.State {
 	case zk.StateHasSession:
 		l.mu.Lock()
-		fresh := l.fresh
+		fresh, anchored := l.fresh, l.anchored
 		l.fresh, l.trouble = false, nil
 		l.socket.established.Store(true)
+		if l.dropped {
+			l.socket.hold()
+		}
+		l.dropped = true
+		l.moves++
+		moves := l.moves
 		l.mu.Unlock()
 		// Watchers learn that nothing stands before any request can go out.
 		l.joined(fresh)
-		l.setUp(true)
-	case zk.StateExpired:
+		if !anchored {
+			go l.drop(moves)
+			return
+		}
 		l.mu.Lock()
-		l.fresh = true
-		l.mu.Unlock()
-		l.setUp(false)
-	case zk.StateConnecting, zk.StateDisconnected:
-		l.setUp(false)
+		defer l.mu.Unlock()
+		l.turn(true)
+	case zk.StateConnecting, zk.StateDisconnected, zk.StateExpired:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.moves++
+		l.turn(false)
+		if e.State == zk.StateExpired {
+			l.fresh, l.dropped, l.anchored = true, false, false
+		}
 	}
 }
 
-func (l *link) setUp(up bool) {
+// drop drops the anchor, and opens the session to requests. If the connection
+// has moved meanwhile, that begins again with the next one.
+func (l *link) drop(moves int) {
+	<-l.dialled
+	if _, _, _, err := l.conn.ExistsW(anchor); err != nil {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.moves == moves {
+		l.anchored = true
+		l.turn(true)
+	}
+}
+
+// turn sets up. The mutex is held.
+func (l *link) turn(up bool) {
 	if l.up != up {
 		l.up = up
 		close(l.changed)
@@ -164,24 +209,6 @@ func (l *link) close() {
 // closePatience is how long a server has to confirm a session's end.
 const closePatience = 2 * time.Second
 
-// socket is a connection that bounds how long a server that accepted it may take
-// to give a session. The library would wait for ten times its receive time-out,
-// and for the second part of the answer without any bound: a paused server, whose
-// kernel still accepts, would hold a client until its session has expired.
-type socket struct {
-	net.Conn
-	until       time.Time
-	established atomic.Bool
-}
-
-// SetReadDeadline implements net.Conn.
-func (s *socket) SetReadDeadline(t time.Time) error {
-	if !s.established.Load() && (t.IsZero() || t.After(s.until)) {
-		t = s.until
-	}
-	return s.Conn.SetReadDeadline(t)
-}
-
 // firstDial is how long the first dial of a server may take: a dropped
 // connection is dialled again before TCP would. Later ones take longer.
 const firstDial = 400 * time.Millisecond
@@ -208,7 +235,7 @@ func (l *link) dialer(session time.Duration) zk.Dialer {
 			return nil, err
 		}
 		patience = firstDial
-		s := &socket{Conn: raw, until: time.Now().Add(session / 2)}
+		s := newSocket(raw, time.Now().Add(session/2), &l.owed)
 		l.mu.Lock()
 		l.socket = s
 		l.mu.Unlock()

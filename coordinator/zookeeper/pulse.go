@@ -9,7 +9,8 @@ import (
 )
 
 // While anything waits, the session looks at one node every beat, which is this
-// long and up to a third longer (docs/coordination.md, "Blocked reads").
+// long and up to a third longer (docs/coordination.md, "Blocked reads"). A node that
+// its reader has looked at in this time is passed over.
 const shortestBeat = 300 * time.Millisecond
 
 // mostLooks bounds the looks of the pulse that have no answer yet.
@@ -24,12 +25,17 @@ type target struct {
 
 // pulse looks at what is watched, in turn, until the store is closed. It frees
 // requests whose wake-up the server lost, and finds changes that no event told of.
+// It also makes reads again that have no answer, and sets watches again whose
+// readers do not: doing that here, and not in a timer for each, keeps it off the way
+// of those reads that all go well.
 func (s *store) pulse() {
 	beat := time.NewTimer(0)
 	defer beat.Stop()
 	looks := make(chan struct{}, mostLooks)
+	wait := shortestBeat
 	for {
-		beat.Reset(shortestBeat + rand.N(shortestBeat/3))
+		beat.Reset(wait + rand.N(shortestBeat/3))
+		wait = shortestBeat
 		select {
 		case <-beat.C:
 		case <-s.link.alive.Done():
@@ -38,8 +44,17 @@ func (s *store) pulse() {
 		if !s.link.isUp() {
 			continue
 		}
-		next, ok := s.watches.next()
-		if !ok && s.pending.Load() == 0 {
+		for _, again := range s.reads.late() {
+			s.do(again)
+		}
+		s.watches.rearmIdle()
+		next, fresh := s.watches.next()
+		switch {
+		case next.at != "":
+		case s.pending.Load() > 0:
+			next.at = s.root
+		default:
+			wait -= fresh
 			continue
 		}
 		select {
@@ -53,8 +68,10 @@ func (s *store) pulse() {
 	}
 }
 
-// next returns the node whose turn it is. A round takes what is watched when it begins.
-func (w *watches) next() (target, bool) {
+// next returns the node whose turn it is; a round takes what is watched when it
+// begins. Where all were looked at within a beat, it returns none, and how long ago
+// that was for the first of them.
+func (w *watches) next() (next target, fresh time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.turn) == 0 {
@@ -65,12 +82,18 @@ func (w *watches) next() (target, bool) {
 			w.turn = t.targets(w.turn)
 		}
 	}
-	if len(w.turn) == 0 {
-		return target{at: w.store.root}, false
+	for len(w.turn) > 0 {
+		next, w.turn = w.turn[0], w.turn[1:]
+		if next.entry == nil {
+			return next, 0
+		}
+		age := time.Since(next.entry.looked)
+		if age >= shortestBeat {
+			return next, 0
+		}
+		fresh = max(fresh, age)
 	}
-	next := w.turn[0]
-	w.turn = w.turn[1:]
-	return next, true
+	return target{}, fresh
 }
 
 // glance looks at a node once, over the connection that there is now.
@@ -99,6 +122,7 @@ func (s *store) glance(next target) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		e, st := next.entry, stateOf(stat, stat != nil)
+		e.looked = time.Now()
 		if e.events != before || e.known == nil {
 			return // a reader or rearm is about to look
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -72,36 +73,90 @@ func once[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, 
 		value, err := call(s.link.conn)
 		answers <- answer[T]{value, err}
 	}
-	go begin()
-	made, open := 1, 1
-	wait := repeatAfter
-	var repeat <-chan time.Time // of a write, never
+	s.do(begin)
+	made := func() int { return 1 }
 	if k == read {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		repeat = timer.C
+		r := s.reads.add(begin)
+		made = func() int { return s.reads.remove(r) }
 	}
-	var none T
-	for {
-		select {
-		case a := <-answers:
-			if open--; lost(a.err) && open > 0 {
-				continue
-			}
-			return a.value, a.err
-		case <-repeat:
-			if made < mostRepeats {
-				go begin()
-				made, open = made+1, open+1
-				wait *= 2
-				repeat = time.After(wait)
-			}
-		case <-ctx.Done():
-			return none, s.link.gaveUp(ctx.Err(), nil)
-		case <-s.link.alive.Done():
-			return none, coordinator.ErrClosed
+	select {
+	case a := <-answers:
+		// A connection that breaks ends them all; else the next one may know more.
+		for left := made() - 1; left > 0 && lost(a.err); left-- {
+			a = <-answers
+		}
+		return a.value, a.err
+	case <-ctx.Done():
+		made()
+		var none T
+		return none, s.link.gaveUp(ctx.Err(), nil)
+	}
+}
+
+// reads are those under way. The pulse makes those again that have no answer.
+type reads struct {
+	mu   sync.Mutex
+	open map[*openRead]struct{}
+}
+
+type openRead struct {
+	begin func()
+	since time.Time
+	made  int
+}
+
+func (r *reads) add(begin func()) *openRead {
+	o := &openRead{begin, time.Now(), 1}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open[o] = struct{}{}
+	return o
+}
+
+// remove ends a read and says how often it was made.
+func (r *reads) remove(o *openRead) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.open, o)
+	return o.made
+}
+
+// late returns those that are to be made again.
+func (r *reads) late() []func() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var again []func()
+	for o := range r.open {
+		if o.made < mostRepeats && time.Since(o.since) > repeatAfter<<(o.made-1) {
+			o.made++
+			again = append(again, o.begin)
 		}
 	}
+	return again
+}
+
+// do runs a call to the library in a goroutine: a call cannot be given up. One
+// goroutine waits for the next call, since a new one would have to grow its stack.
+func (s *store) do(call func()) {
+	select {
+	case s.calls <- call:
+		return
+	default:
+	}
+	go func() {
+		for call != nil {
+			call()
+			if !s.idle.CompareAndSwap(false, true) {
+				return
+			}
+			select {
+			case call = <-s.calls:
+			case <-s.link.alive.Done():
+				call = nil
+			}
+			s.idle.Store(false)
+		}
+	}()
 }
 
 // answers are the errors with which a server answers a request: everything else

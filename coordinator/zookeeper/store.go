@@ -29,6 +29,9 @@ type store struct {
 	link    *link
 	watches *watches
 	pending atomic.Int64 // requests that wait for an answer
+	reads   reads
+	calls   chan func() // to the goroutine that is idle
+	idle    atomic.Bool // there is one
 	running sync.WaitGroup
 	closing sync.Once
 
@@ -51,11 +54,12 @@ func open(ctx context.Context, url string, timeout time.Duration, creds ...coord
 	if err != nil {
 		return nil, err
 	}
-	s := &store{root: a.root, sessions: map[int64]struct{}{}}
+	s := &store{root: a.root, sessions: map[int64]struct{}{}, calls: make(chan func()), reads: reads{open: map[*openRead]struct{}{}}}
 	s.watches = newWatches(s)
 	if s.link, err = connect(a.hosts, timeout, s.watches.heard, s.watches.joined); err != nil {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}
+	s.running.Go(s.pulse)
 	for _, c := range creds {
 		if err == nil {
 			err = s.Authenticate(ctx, c)
@@ -68,7 +72,6 @@ func open(ctx context.Context, url string, timeout time.Duration, creds ...coord
 		s.Close()
 		return nil, fmt.Errorf("open %s: %w", url, err)
 	}
-	s.running.Go(s.pulse)
 	return s, nil
 }
 

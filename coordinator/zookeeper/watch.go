@@ -11,10 +11,11 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// rearmAfter is how long a reader has to take its token and to read, and so to set
-// the watch again, before that is done for it. Where many readers share a busy
-// machine, doing it too early doubles the server's work at the worst moment.
-const rearmAfter = 100 * time.Millisecond
+// rearmAfter is how long a new watcher has to take its first token and to read, and
+// so to set the watch, before that is done for it. After an event the pulse does so:
+// where many readers share a busy machine, too early would double the server's work
+// at the worst moment.
+const rearmAfter = 50 * time.Millisecond
 
 // state is what a node looked like: the transactions that created and last wrote
 // it. There is no node in state{}.
@@ -54,6 +55,8 @@ type entry struct {
 	known    *state
 	events   uint64 // counts what may have disarmed
 	looks    int    // requests under way that set the watch
+	looked   time.Time
+	fired    time.Time
 	rearming bool
 }
 
@@ -84,7 +87,11 @@ func (s *store) Watch(ctx context.Context, path coordinator.Path) (<-chan struct
 	if e == nil {
 		e = &entry{at: at, watchers: map[chan struct{}]struct{}{}}
 		w.entries[at] = e
-		w.rearmLater(e)
+		time.AfterFunc(rearmAfter, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.rearmNow(e)
+		})
 	}
 	e.watchers[tokens] = struct{}{}
 	w.mu.Unlock()
@@ -122,9 +129,8 @@ func (w *watches) heard(event zk.Event) {
 	defer w.mu.Unlock()
 	if e := w.entries[event.Path]; e != nil && event.Type != zk.EventNodeChildrenChanged {
 		e.events++
-		e.armed, e.known = false, nil
+		e.armed, e.known, e.fired = false, nil, time.Now()
 		e.tell()
-		w.rearmLater(e)
 	}
 	for t := range w.trees {
 		t.heard(event)
@@ -178,6 +184,7 @@ func (l look) done(st state, err error) {
 	l.watches.mu.Lock()
 	defer l.watches.mu.Unlock()
 	l.entry.looks--
+	l.entry.looked = time.Now()
 	if l.entry.known == nil && len(l.entry.watchers) > 1 {
 		l.entry.tell()
 	}
@@ -206,13 +213,15 @@ func (e *entry) see(st state) {
 	e.known = &st
 }
 
-// rearmLater sets the watch if no reader has done so by then. The mutex is held.
-func (w *watches) rearmLater(e *entry) {
-	time.AfterFunc(rearmAfter, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.rearmNow(e)
-	})
+// rearmIdle sets the watches that no reader has set in good time after an event.
+func (w *watches) rearmIdle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.entries {
+		if !e.armed && time.Since(e.fired) > rearmAfter {
+			w.rearmNow(e)
+		}
+	}
 }
 
 // rearmNow sets the watch, beside, unless somebody is about to. The mutex is held.

@@ -207,7 +207,16 @@ func (s *Server) await() error {
 }
 
 // Mode is "standalone", "leader" or "follower", and empty while it does not serve.
-func (s *Server) Mode() string {
+func (s *Server) Mode() string { return s.fact("Mode") }
+
+// Received is how many packets the server has got from clients.
+func (s *Server) Received() int {
+	n, _ := strconv.Atoi(s.fact("Received"))
+	return n
+}
+
+// fact asks the server for a line of its "srvr" command.
+func (s *Server) fact(name string) string {
 	conn, err := net.DialTimeout("tcp", s.Addr(), time.Second)
 	if err != nil {
 		return ""
@@ -218,9 +227,9 @@ func (s *Server) Mode() string {
 		return ""
 	}
 	text, _ := io.ReadAll(conn)
-	_, mode, _ := strings.Cut(string(text), "Mode: ")
-	mode, _, _ = strings.Cut(mode, "\n")
-	return mode
+	_, value, _ := strings.Cut(string(text), name+": ")
+	value, _, _ = strings.Cut(value, "\n")
+	return value
 }
 
 // Addr is HOST:PORT.

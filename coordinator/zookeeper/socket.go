@@ -1,0 +1,101 @@
+package zookeeper
+
+import (
+	"encoding/binary"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// socket is the library's connection to a server, with two things mended that the
+// library leaves open.
+//
+// It would wait for a session for ten times its receive time-out, and for the
+// second part of the answer without any bound: a paused server, whose kernel still
+// accepts, would hold a client until its session has expired. Here all of that ends
+// at until.
+//
+// And when it rejoins a session, it tells the server the last transaction it has
+// seen, so that watches whose nodes have changed since fire at once. But it reads
+// that number while answers on the new connection may already have raised it: then
+// a change is missed (and it is a data race). Here answers are held back until the
+// request that sets the watches is on its way.
+type socket struct {
+	net.Conn
+	until       time.Time
+	established atomic.Bool // there is a session
+
+	holding   atomic.Bool
+	proving   atomic.Bool // what was sent last are credentials, whose answer does no harm
+	rewatched chan struct{}
+	once      sync.Once
+	// owed counts the requests to set watches that are still to come, over all
+	// connections: one that a broken connection did not take is sent on the next.
+	owed *atomic.Int32
+}
+
+func newSocket(conn net.Conn, until time.Time, owed *atomic.Int32) *socket {
+	return &socket{Conn: conn, until: until, rewatched: make(chan struct{}), owed: owed}
+}
+
+// hold begins to hold answers back; nothing is read or written meanwhile.
+func (s *socket) hold() {
+	s.owed.Add(1)
+	s.holding.Store(true)
+}
+
+// release ends it.
+func (s *socket) release() {
+	s.owed.Swap(0)
+	s.holding.Store(false)
+	s.once.Do(func() { close(s.rewatched) })
+}
+
+// SetReadDeadline implements net.Conn.
+func (s *socket) SetReadDeadline(t time.Time) error {
+	if !s.established.Load() && (t.IsZero() || t.After(s.until)) {
+		t = s.until
+	}
+	return s.Conn.SetReadDeadline(t)
+}
+
+// The operations' codes in a request, and where they stand: after its length and
+// its id (org.apache.zookeeper.ZooDefs.OpCode).
+const (
+	opAuth       = 100
+	opSetWatches = 101
+	opAt         = 8
+)
+
+// Write implements net.Conn. The library writes a request at a time.
+func (s *socket) Write(p []byte) (int, error) {
+	if s.established.Load() && len(p) >= opAt+4 {
+		op := binary.BigEndian.Uint32(p[opAt:])
+		s.proving.Store(op == opAuth)
+		if op == opSetWatches && s.owed.Add(-1) <= 0 {
+			s.release()
+		}
+	}
+	return s.Conn.Write(p)
+}
+
+// mostHold is how long answers are held back at most. The request comes at once,
+// but for two cases: a connection broke before its session had set any watch, or
+// just when the library had taken the request up.
+const mostHold = 300 * time.Millisecond
+
+// Read implements net.Conn.
+func (s *socket) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	if err == nil && s.holding.Load() && !s.proving.Load() {
+		patience := time.NewTimer(mostHold)
+		defer patience.Stop()
+		select {
+		case <-s.rewatched:
+		case <-patience.C:
+			s.release()
+		}
+	}
+	return n, err
+}
