@@ -31,7 +31,7 @@ func manyServers(n int) string {
         roles:
           - name: app
             driver: script
-            source: "true"
+            source: echo 80 | hotc-agent put port; hotc-agent get url; hotc-agent get left; hotc-agent get right; echo "$name"
             inputs:
               name: {get_param: name}
               left: {get_attr: [server%d, first_address]}

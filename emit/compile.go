@@ -1,7 +1,7 @@
 // Package emit makes the output folder of a template. Compile runs the stages in
 // their order and is hotc's table of contents:
 //
-//	bytes → hot.ParseTemplate → roles.Lower → binding.Analyse → order.HeatCycles
+//	bytes → hot.ParseTemplate → nesting.Load → roles.Lower → binding.Analyse → analysis.Check
 //	      → emit/plan.Build and emit/heat.Emit → the folder
 //
 // Each stage is a function from value to value; what is found wrong is collected,
@@ -14,11 +14,13 @@ import (
 	"path/filepath"
 	"sort"
 
+	"github.com/hotc-dev/hotc/analysis"
 	"github.com/hotc-dev/hotc/analysis/binding"
-	"github.com/hotc-dev/hotc/analysis/order"
 	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit/heat"
@@ -46,8 +48,16 @@ type Options struct {
 
 // Result is what was made of a template.
 type Result struct {
-	Program  *program.Program
-	Analysis *binding.Analysis
+	Program *program.Program
+	// Environment is what the environment files say, Templates all templates that
+	// stacks are made of, by path.
+	Environment *environment.Environment
+	Templates   map[string]*hot.Template
+	// Environments are the names of the environment files in the folder.
+	Environments []string
+	Analysis     *binding.Analysis
+	// Findings are what the analysis knows of the order of things.
+	Findings *analysis.Findings
 	Built    *plan.Built
 	Emitted  *heat.Emitted // nil without Heat
 	// PlanJSON is the text of plan.json.
@@ -59,24 +69,8 @@ type Result struct {
 // found.
 func Compile(o Options, diags *source.Diagnostics) *Result {
 	files := &files{root: filepath.Dir(o.Template), diags: diags}
-	text, err := readFile(o.Template)
-	if err != nil {
-		diags.Add(cannotRead(source.Place{}, o.Template, err))
-		return nil
-	}
-	template := hot.ParseTemplate(source.NewFile(o.Template, text), diags)
-	if template == nil || diags.Failed() {
-		return nil
-	}
-	given := givenParameters(template, o, diags)
-	given.ReadFile = files.read
-	if diags.Failed() {
-		return nil
-	}
-	r := &Result{Program: roles.Lower(template, given, o.Drivers, diags), Folder: Folder{}}
-	r.Analysis = binding.Analyse(r.Program, binding.Options{Facts: o.Facts, AllOutputs: o.WithoutHeat}, diags)
-	order.HeatCycles(template, r.Analysis, diags)
-	if diags.Failed() {
+	r := analyse(o, files, diags)
+	if r == nil || diags.Failed() {
 		return nil
 	}
 	signal := "none"
@@ -94,9 +88,49 @@ func Compile(o Options, diags *source.Diagnostics) *Result {
 	return r
 }
 
+// Analyse runs the stages that only look: up to the analysis. It returns what
+// they found even if that has errors, and nil if the template cannot be read.
+func Analyse(o Options, diags *source.Diagnostics) *Result {
+	return analyse(o, &files{root: filepath.Dir(o.Template), diags: diags}, diags)
+}
+
+func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
+	text, err := readFile(o.Template)
+	if err != nil {
+		diags.Add(cannotRead(source.Place{}, o.Template, err))
+		return nil
+	}
+	file := source.NewFile(o.Template, text)
+	file.Portable = filepath.Base(o.Template)
+	template := hot.ParseTemplate(file, diags)
+	if template == nil || diags.Failed() {
+		return nil
+	}
+	env := readEnvironments(o, template, files, diags)
+	if diags.Failed() {
+		return nil
+	}
+	given := givenParameters(template, env, o, diags)
+	given.ReadFile = files.read
+	if diags.Failed() {
+		return nil
+	}
+	r := &Result{Program: program.New(template, given), Environment: env, Folder: Folder{}}
+	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
+	roles.Lower(r.Program, o.Drivers, diags)
+	r.Analysis = binding.Analyse(r.Program, binding.Options{Facts: o.Facts, AllOutputs: o.WithoutHeat}, diags)
+	r.Findings = analysis.Check(r.Program, r.Analysis, diags)
+	return r
+}
+
 // emit makes the files of the output folder.
 func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
-	moved := files.collect(r.Program.Template, r.Folder)
+	files.templates = r.Templates
+	templates := files.collect(r.Program, r.Folder)
+	r.Environments = files.environments(r.Environment)
+	if diags.Failed() {
+		return
+	}
 	data := userdata.Options{AgentDigests: o.AgentDigests}
 	encoded := make(chan error, 1)
 	go func() { // beside the emission, which is the longest part of the work
@@ -105,7 +139,7 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 		encoded <- err
 	}()
 	r.Emitted = heat.Emit(r.Program, r.Analysis, r.Built, heat.Options{Coordinator: o.Coordinator, AgentURL: o.AgentURL, Signal: o.Signal,
-		Moved: moved, UserData: data, UserDataLimit: o.Limits.UserData}, diags)
+		Templates: templates, UserData: data, UserDataLimit: o.Limits.UserData}, diags)
 	if err := <-encoded; err != nil {
 		diags.Add(source.Fail(source.Internal, "hotc made a mistake, nothing was written: "+err.Error(), "please report it"))
 	}
@@ -137,12 +171,13 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 type Limits struct {
 	Template  int // bytes of each file
 	Resources int // in the whole tree of stacks
+	Depth     int // of nested stacks
 	UserData  int // bytes after base64
 }
 
 // DefaultLimits are those of stock Heat and Nova (heat/common/config.py:
-// max_template_size, max_resources_per_stack).
-var DefaultLimits = Limits{Template: 524288, Resources: 1000, UserData: userdata.Base64Limit}
+// max_template_size, max_resources_per_stack, max_nested_stack_depth).
+var DefaultLimits = Limits{Template: 524288, Resources: 1000, Depth: 5, UserData: userdata.Base64Limit}
 
 // Set changes a limit by its name.
 func (l *Limits) Set(name string, value int) error {
@@ -151,10 +186,12 @@ func (l *Limits) Set(name string, value int) error {
 		l.Template = value
 	case "resources":
 		l.Resources = value
+	case "depth":
+		l.Depth = value
 	case "user_data":
 		l.UserData = value
 	default:
-		return fmt.Errorf("there is no limit %q: the limits are template, resources and user_data", name)
+		return fmt.Errorf("there is no limit %q: the limits are template, resources, depth and user_data", name)
 	}
 	return nil
 }
@@ -172,7 +209,7 @@ func (l Limits) check(r *Result, diags *source.Diagnostics) {
 				"split the template into nested stacks, or say --limit template=N if your cloud allows more")
 		}
 	}
-	resources := len(r.Program.Template.Resources) + heat.AddedResources(r.Emitted)
+	resources := nesting.Resources(r.Program.Root) + heat.AddedResources(r.Emitted)
 	if resources > l.Resources {
 		diags.Error(source.OverLimit, start, fmt.Sprintf("the stack would have %d resources; Heat takes %d (max_resources_per_stack)", resources, l.Resources),
 			"split it into several stacks, or say --limit resources=N if your cloud allows more")

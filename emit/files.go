@@ -1,29 +1,40 @@
 package emit
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"net/url"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit/heat"
 )
 
-// files reads what a template names, as the real client finds it
-// (heatclient/common/template_utils.py): relative to the template that names it.
+// files reads what templates and environments name, as the real client finds it
+// (heatclient/common/template_utils.py): relative to the file that names it.
 type files struct {
 	root  string
 	diags *source.Diagnostics
-	seen  map[string]bool // nested templates that were read
+
+	templates map[string]*hot.Template // that stacks are made of, by path
+	folder    Folder
+	taken     map[string]bool // what was put into the folder, by path
 }
+
+// path is where a named file lies.
+func (f *files) path(name, base string) (string, error) { return source.Locate(name, base) }
 
 // read gives get_file its content when it is evaluated by the compiler.
 func (f *files) read(name string) ([]byte, error) {
-	p, err := f.path(name, f.root)
+	p, err := source.Locate(name, f.root)
 	if err != nil {
 		return nil, err
 	}
@@ -34,137 +45,275 @@ func (f *files) read(name string) ([]byte, error) {
 	return text, nil
 }
 
-// path is where a named file lies.
-func (f *files) path(name, base string) (string, error) {
-	if strings.Contains(name, "://") {
-		u, err := url.Parse(name)
-		if err == nil && u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") {
-			return u.Path, nil
-		}
-		return "", &source.Diagnostic{Code: source.NotYet, Message: fmt.Sprintf("hotc does not fetch %s", name), Hint: "put the file beside the template"}
-	}
-	if filepath.IsAbs(name) {
-		return name, nil
-	}
-	return filepath.Join(base, filepath.FromSlash(name)), nil
-}
-
-// collect puts the files that stay named in the template into the folder, at the
-// same relative path. A file from elsewhere gets a name in the folder; those of
-// the root template are returned by the node that names them.
-func (f *files) collect(t *hot.Template, folder Folder) map[*hot.Node]string {
-	f.seen = map[string]bool{}
-	moved := map[*hot.Node]string{}
-	for _, e := range t.Root.Entries {
-		if e.Name == "resources" && e.Value.Kind == hot.Map {
-			f.resources(t, e.Value, folder, moved)
-			continue
-		}
-		f.named(t.File, e.Value, "", folder, moved)
-	}
-	return moved
-}
-
-// resources leaves the hotc blocks out: what they name travels in the plan.
-func (f *files) resources(t *hot.Template, n *hot.Node, folder Folder, moved map[*hot.Node]string) {
-	for _, r := range n.Entries {
-		for _, e := range r.Value.Entries {
-			switch {
-			case e.Name == "type":
-				f.typeName(t.File, e.Value, "", folder, moved)
-			case e.Name != "metadata":
-				f.named(t.File, e.Value, "", folder, moved)
-			default:
-				for _, m := range e.Value.Entries {
-					if m.Name != "hotc" {
-						f.named(t.File, m.Value, "", folder, moved)
-					}
-				}
-			}
-		}
-	}
-}
-
-// named looks for get_file and for types that are files, anywhere below a node.
-// dir is the folder of the template, relative to the root template's.
-func (f *files) named(file *source.File, n *hot.Node, dir string, folder Folder, moved map[*hot.Node]string) {
-	for _, e := range n.Entries {
-		switch e.Name {
-		case "get_file":
-			if name, ok := e.Value.Text(); ok {
-				f.take(file, e.Value, name, dir, folder, moved)
-				continue
-			}
-		case "type":
-			f.typeName(file, e.Value, dir, folder, moved)
-		}
-		f.named(file, e.Value, dir, folder, moved)
-	}
-	for _, x := range n.Items {
-		f.named(file, x, dir, folder, moved)
-	}
-}
-
-func (f *files) typeName(file *source.File, n *hot.Node, dir string, folder Folder, moved map[*hot.Node]string) {
-	name, ok := n.Text()
-	if !ok || !strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, ".template") {
-		return
-	}
-	if text := f.take(file, n, name, dir, folder, moved); text != nil {
-		f.nested(name, path.Join(dir, name), text, folder)
-	}
-}
-
-// nested takes along what a nested template names.
-func (f *files) nested(name, at string, text []byte, folder Folder) {
-	if f.seen[at] {
-		return
-	}
-	f.seen[at] = true
-	file := source.NewFile(path.Join(f.root, at), text)
-	root := hot.Parse(file, f.diags)
-	if root.IsNull() {
-		return
-	}
-	for _, r := range root.Get("resources").All() {
-		if m := r.Value.Get("metadata"); m != nil && m.Entry("hotc") != nil {
-			f.diags.Error(source.NotYet, source.Place{File: file, Span: m.Entry("hotc").Key.Span}, "hotc does not compile roles in nested templates yet", "move the server into the root template")
-		}
-	}
-	f.named(file, root, path.Dir(at), folder, nil)
-}
-
-// take puts one file into the folder and returns its text.
-func (f *files) take(file *source.File, n *hot.Node, name, dir string, folder Folder, moved map[*hot.Node]string) []byte {
-	at := source.Place{File: file, Span: n.Span}
-	where, err := f.path(name, filepath.Join(f.root, filepath.FromSlash(dir)))
+// readTemplate reads a nested template.
+func (f *files) readTemplate(path string) ([]byte, error) {
+	text, err := readFile(path)
 	if err != nil {
-		d, _ := source.AsDiagnostic(err)
-		d.At = at
-		f.diags.Add(d)
-		return nil
+		return nil, cannotRead(source.Place{}, path, err)
 	}
-	text, err := readFile(where)
-	if err != nil {
-		f.diags.Add(cannotRead(at, name, err))
-		return nil
+	return text, nil
+}
+
+// portable is the path of a file from the root template's folder.
+func (f *files) portable(path string) string {
+	if rel, err := filepath.Rel(f.root, path); err == nil {
+		return filepath.ToSlash(rel)
 	}
-	target := path.Join(dir, filepath.ToSlash(name))
-	if strings.Contains(name, "://") || filepath.IsAbs(name) || target == ".." || strings.HasPrefix(target, "../") || reserved(target) {
-		if moved == nil {
-			f.diags.Error(source.NotYet, at, fmt.Sprintf("the nested template names %s, which is outside of the root template's folder", name), "put the file beside the templates")
-			return nil
-		}
-		sum := sha256.Sum256([]byte(where))
-		target = "hotc/named/" + hex.EncodeToString(sum[:4]) + "-" + path.Base(filepath.ToSlash(where))
-		moved[n] = target
+	return filepath.ToSlash(path)
+}
+
+// target is where a file goes in the output folder: to the same place as beside the
+// root template, or to one with a name of hotc's if it lies elsewhere.
+func (f *files) target(where string) string {
+	name := f.portable(where)
+	if name == ".." || strings.HasPrefix(name, "../") || path.IsAbs(name) || reserved(name) {
+		sum := sha256.Sum256([]byte(name))
+		return "hotc/named/" + hex.EncodeToString(sum[:4]) + "-" + path.Base(filepath.ToSlash(where))
 	}
-	folder[target] = text
-	return text
+	return name
 }
 
 // reserved are the names in the folder that are hotc's own.
 func reserved(target string) bool {
 	first, _, _ := strings.Cut(target, "/")
 	return first == "hotc" || first == "files" || target == "plan.json" || target == "stack.yaml"
+}
+
+// collect puts the files that stay named into the folder. It returns the templates
+// to be emitted, the root first.
+func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
+	f.folder, f.taken = folder, map[string]bool{}
+	used := map[*hot.Template]bool{}
+	bare := map[*hot.Node]bool{} // types behind which no stack is
+	p.Root.Walk(func(s *program.Stack) {
+		used[s.Template] = true
+		for _, r := range s.Template.Resources {
+			if n := s.NestOf(r.Name); s.Absent(r.Name) || n != nil && n.Size == 0 {
+				bare[r.Entry.Value] = true
+			}
+		}
+	})
+	var out []heat.Template
+	paths := slices.Sorted(maps.Keys(f.templates))
+	for _, where := range paths {
+		f.taken[where] = used[f.templates[where]] // emitted by itself
+	}
+	for _, where := range paths {
+		t := f.templates[where]
+		if !used[t] {
+			continue
+		}
+		x := heat.Template{Template: t, Target: f.target(where), Moved: map[*hot.Node]string{}}
+		if t == p.Template {
+			x.Target = "stack.yaml"
+		}
+		n := &naming{files: f, file: t.File, dir: filepath.Dir(where), target: x.Target, moved: x.Moved}
+		n.template(t, bare)
+		if t == p.Template {
+			out = append([]heat.Template{x}, out...)
+		} else {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// naming looks at one text that names files.
+type naming struct {
+	*files
+	file   *source.File
+	dir    string // where the text lies
+	target string // where it goes
+	moved  map[*hot.Node]string
+	// roles says that a template which no stack was found for may have roles: it is
+	// not used.
+	roles bool
+}
+
+// template leaves the hotc blocks out: what they name travels in the plan.
+func (n *naming) template(t *hot.Template, bare map[*hot.Node]bool) {
+	for _, e := range t.Root.Entries {
+		if e.Name != "resources" || e.Value.Kind != hot.Map {
+			n.named(e.Value)
+			continue
+		}
+		for _, r := range e.Value.Entries {
+			n.roles = bare[r.Value]
+			n.resource(r.Value)
+		}
+		n.roles = false
+	}
+}
+
+func (n *naming) resource(r *hot.Node) {
+	for _, e := range r.Entries {
+		switch {
+		case e.Name == "type":
+			n.typeName(e.Value)
+		case e.Name == "metadata":
+			for _, m := range e.Value.Entries {
+				if m.Name != "hotc" {
+					n.named(m.Value)
+				}
+			}
+		case e.Name == "properties":
+			for _, p := range e.Value.Entries {
+				if p.Name == "resource_def" && p.Value.Get("metadata").Get("hotc") != nil && !n.roles {
+					n.resource(p.Value)
+				} else {
+					n.named(p.Value)
+				}
+			}
+		default:
+			n.named(e.Value)
+		}
+	}
+}
+
+// named looks for get_file and for types that are files, anywhere below a node.
+func (n *naming) named(x *hot.Node) {
+	for _, e := range x.Entries {
+		switch e.Name {
+		case "get_file":
+			if name, ok := e.Value.Text(); ok {
+				n.take(e.Value, name)
+				continue
+			}
+		case "type":
+			n.typeName(e.Value)
+		}
+		n.named(e.Value)
+	}
+	for _, y := range x.Items {
+		n.named(y)
+	}
+}
+
+func (n *naming) typeName(x *hot.Node) {
+	if name, ok := x.Text(); ok && environment.IsTemplate(name) {
+		n.take(x, name)
+	}
+}
+
+// take puts one file into the folder.
+func (n *naming) take(x *hot.Node, name string) {
+	at := source.Place{File: n.file, Span: x.Span}
+	where, err := source.Locate(name, n.dir)
+	if err != nil {
+		d, _ := source.AsDiagnostic(err)
+		found := *d
+		found.At = at
+		n.diags.Add(&found)
+		return
+	}
+	n.takeAs(x, name, filepath.Clean(where))
+}
+
+// takeAs is take of a file whose place is known.
+func (n *naming) takeAs(x *hot.Node, name, where string) {
+	target := n.files.target(where)
+	if path.Join(path.Dir(n.target), filepath.ToSlash(name)) != target || strings.Contains(name, "://") {
+		n.moved[x] = heat.Beside(n.target, target)
+	}
+	if n.taken[where] {
+		return
+	}
+	n.taken[where] = true
+	text, err := readFile(where)
+	at := source.Place{File: n.file, Span: x.Span}
+	if err != nil {
+		n.diags.Add(cannotRead(at, name, err))
+		return
+	}
+	n.folder[target] = n.within(at, where, target, text)
+}
+
+// within takes along what a file names that is a template itself: the client looks
+// into any that is one.
+func (n *naming) within(at source.Place, where, target string, text []byte) []byte {
+	if !bytes.Contains(text, []byte("emplate_version")) && !bytes.Contains(text, []byte("TemplateFormatVersion")) {
+		return text
+	}
+	var quiet source.Diagnostics
+	file := source.NewFile(where, text)
+	root := hot.Parse(file, &quiet)
+	if root.IsNull() || root.Get("heat_template_version") == nil && root.Get("AWSTemplateFormatVersion") == nil && root.Get("HeatTemplateFormatVersion") == nil {
+		return text
+	}
+	if !n.roles {
+		for _, r := range root.Get("resources").All() {
+			if m := r.Value.Get("metadata").Entry("hotc"); m != nil {
+				d := n.diags.Error(source.NotYet, source.Place{File: file, Span: m.Key.Span}, "hotc does not compile the roles of a template that is used in this way yet", "nest the template as the type of a resource, or of a ResourceGroup's members")
+				d.Notes = append(d.Notes, source.Note{At: at, Message: "it is used here"})
+			}
+		}
+	}
+	inner := &naming{files: n.files, file: file, dir: filepath.Dir(where), target: target, moved: map[*hot.Node]string{}, roles: n.roles}
+	inner.named(root)
+	return inner.renamed(root, text, nil)
+}
+
+// renamed is the text with the names that fit the output folder, without some
+// entries.
+func (n *naming) renamed(root *hot.Node, text []byte, without map[*hot.Node][]string) []byte {
+	if len(n.moved) == 0 && len(without) == 0 {
+		return text
+	}
+	edited, err := heat.Rename(n.file, root, n.moved, without)
+	if err != nil {
+		d, ok := source.AsDiagnostic(err)
+		if !ok {
+			d = source.Fail(source.Internal, fmt.Sprintf("hotc made a mistake, nothing was written: %v", err), "please report it")
+		}
+		n.diags.Add(d)
+	}
+	return edited
+}
+
+// environments puts the environment files into the folder: the registry names the
+// templates that are there. Values of hidden parameters stay out. It returns the
+// names that they have there.
+func (f *files) environments(e *environment.Environment) []string {
+	var names []string
+	for _, x := range e.Files {
+		n := &naming{files: f, file: x.Text, dir: x.Dir, target: f.target(x.Path), moved: map[*hot.Node]string{}}
+		for _, named := range x.Named {
+			name, _ := named.Node.Text()
+			n.roles = true // a mapping that no resource uses
+			n.takeAs(named.Node, name, filepath.Clean(named.Path))
+		}
+		f.folder[n.target] = n.renamed(x.Root, x.Text.Text, f.hidden(x))
+		names = append(names, n.target)
+	}
+	return names
+}
+
+// hidden are the entries with values of hidden parameters, by the section.
+func (f *files) hidden(e *environment.File) map[*hot.Node][]string {
+	out := map[*hot.Node][]string{}
+	for _, section := range []string{"parameters", "parameter_defaults"} {
+		n := e.Root.Get(section)
+		for _, p := range n.All() {
+			if !f.isHidden(p.Name) {
+				continue
+			}
+			out[n] = append(out[n], p.Name)
+			f.diags.Add(&source.Diagnostic{Code: source.HiddenLeftOut, Severity: source.Info, At: e.Place(p.Key),
+				Message: fmt.Sprintf("the value of the hidden parameter %q stays out of the output folder", p.Name),
+				Hint:    "give it when the stack is created, with --parameter or one more -e"})
+		}
+	}
+	return out
+}
+
+func (f *files) isHidden(name string) bool {
+	for _, t := range f.templates {
+		if t == nil {
+			continue
+		}
+		if p := t.Parameter(name); p != nil && p.Hidden {
+			return true
+		}
+	}
+	return false
 }

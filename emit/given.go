@@ -2,9 +2,12 @@ package emit
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -12,7 +15,7 @@ import (
 
 // givenParameters collects the values of parameters that the compiler knows: of
 // environments and of -P, and without Heat the defaults.
-func givenParameters(t *hot.Template, o Options, diags *source.Diagnostics) *program.Given {
+func givenParameters(t *hot.Template, env *environment.Environment, o Options, diags *source.Diagnostics) *program.Given {
 	g := &program.Given{Parameters: map[string]hot.Value{}, Unpinnable: map[string]bool{}, Unpinned: o.WithoutHeat}
 	if o.WithoutHeat {
 		for _, p := range t.Parameters {
@@ -21,8 +24,18 @@ func givenParameters(t *hot.Template, o Options, diags *source.Diagnostics) *pro
 			}
 		}
 	}
-	for _, path := range o.Environments {
-		readEnvironment(t, path, g, diags)
+	for _, p := range t.Parameters {
+		if d, ok := env.Defaults[p.Name]; ok && d.Value != nil {
+			g.Parameters[p.Name] = d.Value
+		}
+		if v, ok := env.Parameters[p.Name]; ok && v.Value != nil {
+			g.Parameters[p.Name] = v.Value
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(env.Parameters)) {
+		if t.Parameter(name) == nil {
+			unknownParameter(t, name, env.Parameters[name].At, diags)
+		}
 	}
 	names := make([]string, 0, len(o.Parameters))
 	for name := range o.Parameters {
@@ -79,49 +92,25 @@ func castParameters(t *hot.Template, g *program.Given, diags *source.Diagnostics
 	}
 }
 
-// environmentSections are the keys of an environment file
-// (heat/common/environment_format.py, SECTIONS).
-var environmentSections = map[string]bool{"parameters": true, "parameter_defaults": true, "parameter_merge_strategies": true,
-	"resource_registry": true, "encrypted_param_names": true, "event_sinks": true}
-
-func readEnvironment(t *hot.Template, path string, g *program.Given, diags *source.Diagnostics) {
-	text, err := readFile(path)
-	if err != nil {
-		diags.Add(cannotRead(source.Place{}, path, err))
-		return
-	}
-	file := source.NewFile(path, text)
-	root := hot.Parse(file, diags)
-	if root.IsNull() {
-		return
-	}
-	place := func(n *hot.Node) source.Place { return source.Place{File: file, Span: n.Span} }
-	if root.Kind != hot.Map {
-		diags.Error(source.BadEnvironment, place(root), "an environment is a map of sections, this is "+root.Kind.String(), "")
-		return
-	}
-	for _, e := range root.Entries {
-		switch {
-		case !environmentSections[e.Name]:
-			diags.Error(source.BadEnvironment, place(e.Key), fmt.Sprintf("an environment has no section %q", e.Name),
-				"the sections are parameters, parameter_defaults, resource_registry, parameter_merge_strategies, encrypted_param_names, event_sinks")
-		case e.Name != "parameters" && e.Name != "parameter_defaults" && !e.Value.IsNull():
-			diags.Warning(source.NotYet, place(e.Key), fmt.Sprintf("hotc does not look at %q of environments yet; Heat will", e.Name), "")
-		}
-	}
-	for _, section := range []string{"parameter_defaults", "parameters"} {
-		n := root.Get(section)
-		if n.IsNull() {
+// readEnvironments reads the environment files. Parameters are declared by the root
+// template and by those that it nests.
+func readEnvironments(o Options, t *hot.Template, f *files, diags *source.Diagnostics) *environment.Environment {
+	var texts []*source.File
+	for _, path := range o.Environments {
+		text, err := readFile(path)
+		if err != nil {
+			diags.Add(cannotRead(source.Place{}, path, err))
 			continue
 		}
-		for _, e := range n.Entries {
-			if t.Parameter(e.Name) == nil {
-				if section == "parameters" {
-					unknownParameter(t, e.Name, place(e.Key), diags)
-				}
-				continue
-			}
-			g.Parameters[e.Name] = e.Value.Data()
-		}
+		file := source.NewFile(path, text)
+		file.Portable = f.portable(path)
+		texts = append(texts, file)
 	}
+	types := func(name string) string {
+		if p := t.Parameter(name); p != nil {
+			return p.Type
+		}
+		return ""
+	}
+	return environment.Read(texts, types, diags)
 }

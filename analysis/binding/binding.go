@@ -52,16 +52,38 @@ type Options struct {
 
 // Analysis is what was decided.
 type Analysis struct {
-	Inputs map[*program.Input]*Bound
-	// Facts are the facts to publish, by resource name, in the order of first use.
+	Program *program.Program
+	Inputs  map[*program.Input]*Bound
+	// Facts are the facts to publish, by server path, in the order of first use.
 	Facts map[string][]string
+	// FactServers are the servers without roles that publish facts, in the order of
+	// the text.
+	FactServers []FactServer
 	// Outputs are the stack's outputs that need a run-time value.
 	Outputs []*StackOutput
 	// Reads are the places outside of roles that name a role's output.
 	Reads []*Read
-	// Edges are the dependencies between resources that Heat will see, those that
-	// deploy-time inputs add included.
+	// Edges are the dependencies between resources of a stack that Heat will see, those
+	// that deploy-time inputs add included, by the path of the resource.
 	Edges map[string][]Edge
+	// Waits are the resources that Heat can make only when a role has run.
+	Waits []Wait
+	Crossings
+}
+
+// FactServer is a server without roles whose facts somebody needs.
+type FactServer struct {
+	Path     string
+	Stack    *program.Stack
+	Resource *hot.Resource
+}
+
+// Wait is a resource's wait for a role, through a wait condition.
+type Wait struct {
+	Resource string
+	Role     *program.Role
+	Output   *program.Output // nil for a dependency on the role as a whole
+	At       source.Place
 }
 
 // Bound is an input's expression, folded, with its time.
@@ -84,8 +106,9 @@ type Reference struct {
 
 // StackOutput is an output of the stack that needs a run-time value.
 type StackOutput struct {
-	Output *hot.Output
-	Expr   *hot.Expr
+	Output     *hot.Output
+	Expr       *hot.Expr
+	References []Reference
 }
 
 // Read is a use of a role's output in a place that Heat evaluates.
@@ -94,9 +117,18 @@ type Read struct {
 	Arg    *hot.Node
 	Path   []*hot.Node // behind resource and attribute
 	Output *program.Output
+	// Template is the one that the call stands in.
+	Template *hot.Template
+	// Outputs are all outputs that are read, and Expr what they are read for, where
+	// the call names a nested stack or a group.
+	Outputs []*program.Output
+	Expr    *hot.Expr
+	// Argument is the parameter of a nested stack behind which the output is, if the
+	// call is one of get_param.
+	Argument *program.Argument
 }
 
-// Edge is a dependency of a resource on another one.
+// Edge is a dependency of a resource on another one, by its path.
 type Edge struct {
 	On string
 	At source.Place
@@ -106,8 +138,7 @@ type Edge struct {
 
 // Analyse decides the time of every reference of a program.
 func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *Analysis {
-	b := &binder{program: p, template: p.Template, options: options, diags: diags, analysis: &Analysis{
-		Inputs: map[*program.Input]*Bound{}, Facts: map[string][]string{}, Edges: map[string][]Edge{}}}
+	b := newBinder(p, options, diags)
 	for _, s := range p.Servers {
 		for _, r := range s.Roles {
 			for _, in := range r.Inputs {
@@ -115,24 +146,56 @@ func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *An
 			}
 		}
 	}
-	b.heatsPlaces()
+	p.Root.Walk(func(s *program.Stack) {
+		b.enter(s)
+		b.heatsPlaces()
+	})
+	b.factServers()
 	return b.analysis
 }
 
 type binder struct {
 	program  *program.Program
-	template *hot.Template
+	stack    *program.Stack // whose expressions are looked at
+	template *hot.Template  // the stack's
 	options  Options
 	diags    *source.Diagnostics
 	analysis *Analysis
 
 	current *program.Input // that is being bound; nil for a stack's output
 	bound   *Bound
+	// quiet says that an expression is only looked at: nothing is noted.
+	quiet bool
+	// through is the call in the reader's own stack that led to another one.
+	through   *hot.Expr
+	following map[crossing]bool
+	arguments map[crossing]handed
+}
+
+func newBinder(p *program.Program, options Options, diags *source.Diagnostics) *binder {
+	return &binder{program: p, stack: p.Root, template: p.Template, options: options, diags: diags, analysis: &Analysis{
+		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[string][]string{}, Edges: map[string][]Edge{}, Crossings: newCrossings()},
+		following: map[crossing]bool{}, arguments: map[crossing]handed{}}
+}
+
+// enter goes to a stack and returns the way back.
+func (b *binder) enter(s *program.Stack) (leave func()) {
+	stack, template := b.stack, b.template
+	b.stack, b.template = s, s.Template
+	return func() { b.stack, b.template = stack, template }
 }
 
 func (b *binder) input(in *program.Input) {
+	server := in.Role.Server
+	b.enter(server.Stack)
 	b.current, b.bound = in, &Bound{}
 	e, err := hot.Fold(in.Expr, b.resolve)
+	if err == nil && server.Nest != nil {
+		e, err = b.inMember(server, e)
+	}
+	if errors.Is(err, errAbsent) && (in.HasDefault || in.Optional) {
+		e, err = hot.Constant(in.Default, in.Expr.At), nil
+	}
 	if err != nil {
 		b.failed(in.Expr.At, err)
 		return
@@ -140,6 +203,7 @@ func (b *binder) input(in *program.Input) {
 	b.bound.Expr, b.bound.Time = e, TimeOf(e)
 	b.analysis.Inputs[in] = b.bound
 	b.checkWish(in)
+	b.checkComputable(e)
 	if b.bound.Time == Deploy || b.bound.Time == Run {
 		b.addedEdges(in, e)
 	}
@@ -156,6 +220,22 @@ func TimeOf(e *hot.Expr) Time {
 	return Deploy
 }
 
+// checkComputable refuses a run-time value in the argument of what only Heat can
+// compute: neither Heat nor an agent could.
+func (b *binder) checkComputable(e *hot.Expr) {
+	e.Walk(func(x *hot.Expr) bool {
+		if x.Kind != hot.CallExpr || x.Func == hot.CellRef {
+			return true
+		}
+		if (x.Func.HeatOnly || x.Func.Reference) && TimeOf(x) == Run {
+			b.diags.Error(source.HeatsFunction, x.At, x.Func.Name+" is computed by Heat, but its argument needs a value that is known only when roles run",
+				"give the role the value itself, and let it compute the rest")
+			return false
+		}
+		return true
+	})
+}
+
 func (b *binder) checkWish(in *program.Input) {
 	switch {
 	case in.Bind == "deploy" && b.bound.Time == Run:
@@ -169,18 +249,19 @@ func (b *binder) checkWish(in *program.Input) {
 // addedEdges notes what the server's user_data will depend on, and refuses that
 // it depends on the server itself.
 func (b *binder) addedEdges(in *program.Input, e *hot.Expr) {
-	server := in.Role.Server.Path
+	server := in.Role.Server
+	path := b.stack.PathOf(server.Resource.Name)
 	e.Walk(func(x *hot.Expr) bool {
 		name, ok := resourceOf(x)
 		if !ok {
 			return true
 		}
-		if name == server {
+		if name == server.Resource.Name {
 			b.diags.Error(source.SelfReference, x.At, "input "+in.Name+" needs a value of its own server that Heat knows only when the server is there",
 				"the server's own agent can give: id, name, and the address of a server with one network")
 			return true
 		}
-		b.analysis.Edges[server] = append(b.analysis.Edges[server], Edge{On: name, At: x.At, Added: true})
+		b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: b.stack.PathOf(name), At: x.At, Added: true})
 		return true
 	})
 }
@@ -209,6 +290,11 @@ func resourceOf(x *hot.Expr) (string, bool) {
 
 func (b *binder) failed(at source.Place, err error) {
 	if errors.Is(err, errReported) {
+		return
+	}
+	if absent := (*absentError)(nil); errors.As(err, &absent) {
+		d := b.diags.Error(source.UnknownResource, absent.at, absent.Error(), "an input with a `default`, or that is `optional`, does without")
+		d.Notes = append(d.Notes, source.Note{At: absent.condition, Message: "its condition"})
 		return
 	}
 	if d, ok := source.AsDiagnostic(err); ok {

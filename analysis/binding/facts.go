@@ -3,6 +3,7 @@ package binding
 import (
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
@@ -23,37 +24,54 @@ func (b *binder) factsAtRun() bool {
 	return b.options.Facts == FactsAtRun || b.current.Bind == "run"
 }
 
+// server is a server that a reference names: a resource, or a member of a group.
+type server struct {
+	*hot.Resource
+	path   string
+	nest   *program.Nest
+	member *program.Member
+}
+
 // fact is a reference to what a server's own agent knows.
-func (b *binder) fact(call *hot.Expr, r *hot.Resource, fact, rule string) *hot.Expr {
-	cell := program.FactCell(r.Name, fact)
-	if !slices.Contains(b.analysis.Facts[r.Name], fact) {
-		b.analysis.Facts[r.Name] = append(b.analysis.Facts[r.Name], fact)
+func (b *binder) fact(call *hot.Expr, s server, fact, rule string) *hot.Expr {
+	cell := program.FactCell(s.path, fact)
+	if !b.quiet && !slices.Contains(b.analysis.Facts[s.path], fact) {
+		b.analysis.Facts[s.path] = append(b.analysis.Facts[s.path], fact)
 	}
-	b.note(call, Run, rule, cell, r.Name)
+	b.note(call, Run, rule, cell, s.path)
 	return cellCall(call.At, cell, nil)
 }
 
 // serverFact is a reference to a real attribute of a server: a run-time fact
-// where the agent can know it as Heat would give it, else Heat's.
-func (b *binder) serverFact(call *hot.Expr, r *hot.Resource, attribute string, path []hot.Value) (*hot.Expr, error) {
+// where the agent can know it as Heat would give it, else Heat's. A server of
+// another stack has an agent only if it has roles.
+func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []hot.Value) (*hot.Expr, error) {
 	leave := func(rule string) (*hot.Expr, error) {
 		b.note(call, Deploy, rule, "", "")
 		return call, nil
 	}
-	if !b.factsAtRun() {
+	r := s.Resource
+	switch {
+	case !b.factsAtRun():
 		return leave("facts of servers were left to Heat")
+	case b.through != nil && b.program.Server(s.path) == nil:
+		return leave("the server is in another stack and has no roles: it has no agent")
 	}
 	switch {
 	case attribute == "name" && len(path) == 0:
 		if n := r.Property("name"); n != nil {
 			b.note(call, Deploy, "the server's name is what its property says", "", "")
-			return hot.Fold(b.template.Expr(n), b.resolve)
+			e, err := hot.Fold(b.template.Expr(n), b.resolve)
+			if err == nil && s.nest != nil {
+				e, err = s.nest.Indexed(e, s.member.Name), nil
+			}
+			return e, err
 		}
-		return b.fact(call, r, factName, "a server's name is known to its own agent"), nil
+		return b.fact(call, s, factName, "a server's name is known to its own agent"), nil
 	case attribute == "first_address" && len(path) == 0 && oneNetwork(r):
-		return b.fact(call, r, factFirstAddress, "the server has one network: its own agent knows the address"), nil
+		return b.fact(call, s, factFirstAddress, "the server has one network: its own agent knows the address"), nil
 	case attribute == "networks" && len(path) == 2 && isZero(path[1]) && networkIs(r, path[0]):
-		return b.fact(call, r, factFirstAddress, "the server has this one network: its own agent knows the address"), nil
+		return b.fact(call, s, factFirstAddress, "the server has this one network: its own agent knows the address"), nil
 	case attribute == "first_address" || attribute == "networks" || attribute == "addresses":
 		return leave("the agent cannot know for sure which address Heat would give: the server has not just one network")
 	}
@@ -78,3 +96,46 @@ func networkIs(r *hot.Resource, name hot.Value) bool {
 }
 
 func isZero(v hot.Value) bool { return hot.Equal(v, int64(0)) && v != false }
+
+// factServers lists the servers without roles whose facts somebody needs. Where one
+// use of a template needs a server's facts, all uses have its agent: the emitted
+// text is the same.
+func (b *binder) factServers() {
+	type place struct {
+		template *hot.Template
+		resource string
+	}
+	needed := map[place][]string{}
+	uses := map[*hot.Template]int{}
+	collect := func(visit func(s *program.Stack, r *hot.Resource, path string)) {
+		b.program.Root.Walk(func(s *program.Stack) {
+			for _, r := range s.Template.Resources {
+				if path := s.PathOf(r.Name); s.Type(r) == roles.ServerType && b.program.Server(path) == nil && !s.Absent(r.Name) {
+					visit(s, r, path)
+				}
+			}
+		})
+	}
+	b.program.Root.Walk(func(s *program.Stack) { uses[s.Template]++ })
+	collect(func(s *program.Stack, r *hot.Resource, path string) {
+		at := place{s.Template, r.Name}
+		for _, fact := range b.analysis.Facts[path] {
+			if !slices.Contains(needed[at], fact) {
+				needed[at] = append(needed[at], fact)
+			}
+		}
+	})
+	if len(needed) == 0 {
+		return
+	}
+	collect(func(s *program.Stack, r *hot.Resource, path string) {
+		facts := needed[place{s.Template, r.Name}]
+		if len(facts) == 0 {
+			return
+		}
+		if uses[s.Template] > 1 {
+			b.analysis.Facts[path] = facts
+		}
+		b.analysis.FactServers = append(b.analysis.FactServers, FactServer{Path: path, Stack: s, Resource: r})
+	})
+}

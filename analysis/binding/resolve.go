@@ -24,7 +24,7 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 	case "get_attr":
 		return b.attribute(call)
 	case "get_file":
-		out, err := b.program.Given.Resolve(call)
+		out, err := b.stack.Given.Resolve(call)
 		b.note(call, Static, "files are read when compiling", "", "")
 		return out, err
 	}
@@ -33,8 +33,11 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 }
 
 func (b *binder) note(call *hot.Expr, time Time, rule, cell, writer string) {
-	if b.bound == nil {
+	if b.bound == nil || b.quiet {
 		return
+	}
+	if b.through != nil {
+		call = b.through
 	}
 	b.bound.References = append(b.bound.References, Reference{At: call.At, Text: textOf(call), Time: time, Rule: rule, Cell: cell, Writer: writer})
 }
@@ -57,7 +60,11 @@ func textOf(call *hot.Expr) string {
 }
 
 func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
-	out, err := b.program.Given.Resolve(call)
+	resolve := b.stack.Given.Resolve
+	if b.quiet {
+		resolve = b.stack.Given.Peek
+	}
+	out, err := resolve(call)
 	if err != nil {
 		return nil, err
 	}
@@ -66,13 +73,18 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 		return out, nil
 	}
 	name := firstString(call.Arg())
+	if a := b.stack.Arguments[name]; a != nil {
+		if out, err := b.argument(call, name, a); out != nil || err != nil {
+			return out, err
+		}
+	}
 	if name != "" && !strings.HasPrefix(name, "OS::") {
 		p := b.template.Parameter(name)
 		if p == nil {
 			b.unknown(source.UnknownParameter, call, fmt.Sprintf("there is no parameter %q", name), name, parameterNames(b.template))
 			return nil, errReported
 		}
-		if p.Hidden && b.current != nil {
+		if p.Hidden && b.current != nil && !b.quiet {
 			b.diags.Warning(source.HiddenInUserData, call.At, fmt.Sprintf("the hidden parameter %q reaches input %q by the server's user_data, which any process there can read from the metadata service",
 				name, b.current.Name), "hand it over another way if that matters")
 		}
@@ -83,6 +95,9 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 
 // unknown is a diagnostic of a name that is not there, with the nearest that is.
 func (b *binder) unknown(code source.Code, call *hot.Expr, message, name string, known []string) {
+	if b.quiet {
+		return
+	}
 	hint := ""
 	if near := hot.Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
@@ -93,6 +108,9 @@ func (b *binder) unknown(code source.Code, call *hot.Expr, message, name string,
 // findResource checks that a resource is there.
 func (b *binder) findResource(call *hot.Expr, name string) (*hot.Resource, error) {
 	if r := b.template.Resource(name); r != nil {
+		if b.stack.Absent(name) {
+			return nil, &absentError{resource: b.stack.PathOf(name), at: call.At, condition: b.template.Place(r.Condition.Value)}
+		}
 		return r, nil
 	}
 	b.unknown(source.UnknownResource, call, fmt.Sprintf("there is no resource %q", name), name, resourceNames(b.template))
@@ -108,8 +126,9 @@ func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Type == roles.ServerType && b.factsAtRun() {
-		return b.fact(call, r, factID, "a server's id is known to its own agent"), nil
+	path := b.stack.PathOf(name)
+	if b.stack.Type(r) == roles.ServerType && b.factsAtRun() && (b.through == nil || b.program.Server(path) != nil) {
+		return b.fact(call, server{Resource: r, path: path}, factID, "a server's id is known to its own agent"), nil
 	}
 	b.note(call, Deploy, "the id of a resource is Heat's", "", "")
 	return call, nil
@@ -133,23 +152,34 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s := b.program.Server(name); s != nil {
-		if o := s.Output(attribute); o != nil {
-			return b.output(call, o, list[2:])
-		}
+	if n := b.stack.NestOf(name); n != nil && len(n.Members) > 0 {
+		return b.nestAttribute(call, n, attribute, list[2:])
 	}
-	if r.Type == roles.ServerType {
-		if !roles.IsServerAttribute(attribute) {
-			b.unknownOutput(call.At, name, attribute)
-			return nil, errReported
-		}
-		return b.serverFact(call, r, attribute, list[2:])
+	if b.stack.Type(r) == roles.ServerType {
+		return b.serverAttribute(call, server{Resource: r, path: b.stack.PathOf(name)}, attribute, list[2:])
 	}
 	b.note(call, Deploy, "an attribute of a resource is Heat's", "", "")
 	return call, nil
 }
 
+// serverAttribute is an attribute of a server: an output of a role, or a fact.
+func (b *binder) serverAttribute(call *hot.Expr, s server, attribute string, path []hot.Value) (*hot.Expr, error) {
+	if known := b.program.Server(s.path); known != nil {
+		if o := known.Output(attribute); o != nil {
+			return b.output(call, o, path)
+		}
+	}
+	if !roles.IsServerAttribute(attribute) {
+		b.unknownOutput(call.At, s.path, attribute)
+		return nil, errReported
+	}
+	return b.serverFact(call, s, attribute, path)
+}
+
 func (b *binder) unknownOutput(at source.Place, server, attribute string) {
+	if b.quiet {
+		return
+	}
 	if s := b.program.Server(server); s != nil && s.Unread {
 		return // why is said already
 	}
@@ -167,12 +197,18 @@ func (b *binder) unknownOutput(at source.Place, server, attribute string) {
 // known before the role runs.
 func (b *binder) output(call *hot.Expr, o *program.Output, path []hot.Value) (*hot.Expr, error) {
 	if o.Value == nil {
+		if b.through != nil || b.current == nil {
+			b.analysis.Cells[o.Cell()] = o
+		}
 		b.note(call, Run, "a role writes it", o.Cell(), o.Role.Server.Path)
 		return cellCall(call.At, o.Cell(), path), nil
 	}
 	e, err := hot.Fold(o.Value, b.resolve)
 	if err != nil {
 		return nil, err
+	}
+	if s := o.Role.Server; s.Nest != nil {
+		e = s.Nest.Indexed(e, s.Member.Name)
 	}
 	b.note(call, TimeOf(e), "the output has a value of its own", "", "")
 	if e.IsValue() {

@@ -12,10 +12,19 @@ import (
 // heatsPlaces looks at what Heat evaluates: properties, metadata, conditions and
 // outputs. Roles' outputs may be named there too.
 func (b *binder) heatsPlaces() {
+	b.current, b.bound = nil, nil
 	for _, r := range b.template.Resources {
+		nest := b.stack.NestOf(r.Name)
+		if b.stack.Absent(r.Name) {
+			continue
+		}
 		for _, e := range r.Entry.Value.Entries {
 			switch e.Name {
 			case "properties":
+				if nest != nil && len(nest.Members) > 0 {
+					b.nestProperties(nest, e.Value)
+					continue
+				}
 				b.uses(r.Name, e.Value, b.inProperty(r))
 			case "metadata":
 				for _, m := range e.Value.Entries {
@@ -34,7 +43,11 @@ func (b *binder) heatsPlaces() {
 		b.uses("", n, b.inShape("conditions"))
 	}
 	for _, o := range b.template.Outputs {
-		b.stackOutput(o)
+		if b.stack.Nest == nil {
+			b.stackOutput(o)
+		} else {
+			b.nestedOutput(o)
+		}
 	}
 }
 
@@ -62,11 +75,19 @@ func (b *binder) callOf(n *hot.Node) (name string, arg *hot.Node) {
 	switch e := n.Entries[0]; e.Name {
 	case "get_attr", "get_resource":
 		return e.Name, e.Value
+	case "get_param":
+		if len(b.stack.Arguments) > 0 {
+			return e.Name, e.Value
+		}
 	}
 	return "", nil
 }
 
 func (b *binder) use(owner string, call *hot.Node, name string, arg *hot.Node, found func(*Read)) {
+	if name == "get_param" {
+		b.useOfArgument(call, arg, found)
+		return
+	}
 	resource, _ := arg.Text()
 	if name == "get_attr" && len(arg.Items) > 0 {
 		resource, _ = arg.Items[0].Text()
@@ -75,21 +96,35 @@ func (b *binder) use(owner string, call *hot.Node, name string, arg *hot.Node, f
 	if r == nil {
 		return // Heat says so itself, and the linter will
 	}
-	if name == "get_attr" && len(arg.Items) > 1 && r.Type == roles.ServerType {
-		attribute, ok := arg.Items[1].Text()
-		if s := b.program.Server(resource); ok && s != nil {
-			if o := s.Output(attribute); o != nil {
-				found(&Read{Call: call, Arg: arg, Path: arg.Items[2:], Output: o})
+	if name == "get_attr" && len(arg.Items) > 1 {
+		if nest := b.stack.NestOf(resource); nest != nil && len(nest.Members) > 0 {
+			if b.useOfNest(call, arg, found) {
 				return
 			}
-		}
-		if ok && !roles.IsServerAttribute(attribute) {
-			b.unknownOutput(b.template.Place(call), resource, attribute)
+		} else if b.stack.Type(r) == roles.ServerType && b.useOfServer(call, arg, resource, found) {
+			return
 		}
 	}
 	if owner != "" {
-		b.analysis.Edges[owner] = append(b.analysis.Edges[owner], Edge{On: resource, At: b.template.Place(call)})
+		path := b.stack.PathOf(owner)
+		b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: b.stack.PathOf(resource), At: b.template.Place(call)})
 	}
+}
+
+// useOfServer says whether a role's output is read.
+func (b *binder) useOfServer(call, arg *hot.Node, resource string, found func(*Read)) bool {
+	attribute, ok := arg.Items[1].Text()
+	path := b.stack.PathOf(resource)
+	if s := b.program.Server(path); ok && s != nil {
+		if o := s.Output(attribute); o != nil {
+			found(&Read{Call: call, Arg: arg, Path: arg.Items[2:], Output: o, Outputs: []*program.Output{o}})
+			return true
+		}
+	}
+	if ok && !roles.IsServerAttribute(attribute) {
+		b.unknownOutput(b.template.Place(call), path, attribute)
+	}
+	return false
 }
 
 func (b *binder) dependsOn(r *hot.Resource, n *hot.Node) {
@@ -97,13 +132,15 @@ func (b *binder) dependsOn(r *hot.Resource, n *hot.Node) {
 	if n.Kind == hot.Scalar {
 		items = []*hot.Node{n}
 	}
+	path := b.stack.PathOf(r.Name)
 	for _, item := range items {
 		on, ok := item.Text()
 		switch {
 		case !ok:
 		case b.template.Resource(on) != nil:
-			b.analysis.Edges[r.Name] = append(b.analysis.Edges[r.Name], Edge{On: on, At: b.template.Place(item)})
-		case b.roleNamed(on) != nil:
+			b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: b.stack.PathOf(on), At: b.template.Place(item)})
+		case b.roleNamed(b.stack.PathOf(on)) != nil:
+			b.analysis.Waits = append(b.analysis.Waits, Wait{Resource: path, Role: b.roleNamed(b.stack.PathOf(on)), At: b.template.Place(item)})
 			b.diags.Error(source.NotYet, b.template.Place(item), fmt.Sprintf("%q depends on the role %s; hotc does not make wait conditions for resources yet", r.Name, on),
 				"let a role depend on it, under `depends_on:` in the role")
 		}
@@ -128,10 +165,11 @@ func (b *binder) inProperty(r *hot.Resource) func(*Read) {
 		if b.known(read) {
 			return
 		}
+		b.analysis.Waits = append(b.analysis.Waits, Wait{Resource: b.stack.PathOf(r.Name), Role: read.Output.Role, Output: read.Output, At: b.template.Place(read.Call)})
 		d := b.diags.Error(source.RunTimeInProperty, b.template.Place(read.Call),
 			fmt.Sprintf("resource %q needs %s.%s, which is known only when a role has run; hotc does not carry such values into properties yet",
 				r.Name, read.Output.Role.Server.Path, read.Output.Attribute), "if it is known before, give the output a `value:`")
-		d.Notes = append(d.Notes, source.Note{At: read.Output.At, Message: "the role's output"})
+		d.Notes = append(d.Notes, read.notes()...)
 	}
 }
 
@@ -143,18 +181,19 @@ func (b *binder) inShape(what string) func(*Read) {
 		d := b.diags.Error(source.RunTimeInShape, b.template.Place(read.Call),
 			fmt.Sprintf("%s decides the shape of the stack and cannot wait for %s.%s, which a role writes", what, read.Output.Role.Server.Path, read.Output.Attribute),
 			"decide it by a parameter")
-		d.Notes = append(d.Notes, source.Note{At: read.Output.At, Message: "the role's output"})
+		d.Notes = append(d.Notes, read.notes()...)
 	}
 }
 
 // known takes a use of an output that has a value of its own.
 func (b *binder) known(read *Read) bool {
-	if read.Output.Value == nil {
+	if read.Expr != nil || read.Argument != nil || read.Output.Value == nil {
 		return false
 	}
 	if len(read.Path) > 0 {
 		b.diags.Error(source.NotYet, b.template.Place(read.Call), fmt.Sprintf("hotc does not select a part of output %q outside of roles yet", read.Output.Attribute), "")
 	}
+	read.Template = b.template
 	b.analysis.Reads = append(b.analysis.Reads, read)
 	return true
 }
@@ -162,10 +201,17 @@ func (b *binder) known(read *Read) bool {
 func (b *binder) stackOutput(o *hot.Output) {
 	needsRun := false
 	b.uses("", o.Value, func(read *Read) {
-		if !b.known(read) {
-			needsRun = true
-			b.analysis.Reads = append(b.analysis.Reads, read)
+		if b.known(read) {
+			return
 		}
+		needsRun = true
+		if read.Expr != nil { // again, this time noting what it needs
+			if e, err := hot.Fold(b.template.Expr(read.Call), b.resolve); err == nil {
+				read.Expr = e
+			}
+		}
+		read.Template = b.template
+		b.analysis.Reads = append(b.analysis.Reads, read)
 	})
 	if c := o.Entry.Value.Get("condition"); c != nil {
 		b.uses("", c, b.inShape("condition"))
@@ -173,11 +219,11 @@ func (b *binder) stackOutput(o *hot.Output) {
 	if !needsRun && !b.options.AllOutputs {
 		return
 	}
-	b.current, b.bound = nil, nil
+	b.current, b.bound = nil, &Bound{}
 	e, err := hot.Fold(b.template.Expr(o.Value), b.resolve)
 	if err != nil {
 		b.failed(b.template.Place(o.Value), err)
 		return
 	}
-	b.analysis.Outputs = append(b.analysis.Outputs, &StackOutput{Output: o, Expr: e})
+	b.analysis.Outputs = append(b.analysis.Outputs, &StackOutput{Output: o, Expr: e, References: b.bound.References})
 }

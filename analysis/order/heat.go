@@ -6,18 +6,20 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
-	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 // HeatCycles finds cycles of dependencies between resources, which Heat refuses
 // as CircularDependency. Those that roles' inputs make are hotc's to explain.
-func HeatCycles(t *hot.Template, a *binding.Analysis, diags *source.Diagnostics) {
+func HeatCycles(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	c := cycles{edges: a.Edges, state: map[string]mark{}}
-	for _, r := range t.Resources {
-		if cycle := c.from(r.Name); cycle != nil {
-			report(t, cycle, diags)
-			return
+	for _, s := range p.Stacks() {
+		for _, r := range s.Template.Resources {
+			if cycle := c.from(s.PathOf(r.Name)); cycle != nil {
+				report(cycle, diags)
+				return
+			}
 		}
 	}
 }
@@ -89,7 +91,7 @@ func (c *cycles) cycle(path []step, at string) []cycleStep {
 	return out
 }
 
-func report(t *hot.Template, cycle []cycleStep, diags *source.Diagnostics) {
+func report(cycle []cycleStep, diags *source.Diagnostics) {
 	names := []string{}
 	added := -1
 	for i, s := range cycle {

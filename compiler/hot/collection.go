@@ -17,7 +17,7 @@ func (p *parser) list(y *yaml.Node, n *Node, indent, depth int) uint64 {
 	if y.Style&yaml.FlowStyle != 0 {
 		n.Style = Flow
 	} else {
-		indent = y.Column - 1
+		indent = p.column(y, n)
 	}
 	p.flow += flowDepth(n)
 	defer func() { p.flow -= flowDepth(n) }()
@@ -35,6 +35,15 @@ func (p *parser) list(y *yaml.Node, n *Node, indent, depth int) uint64 {
 	return size
 }
 
+// column is where a block collection begins in its line, from 0: the library says
+// where its anchor or tag does.
+func (p *parser) column(y *yaml.Node, n *Node) int {
+	if y.Anchor == "" && y.Style&yaml.TaggedStyle == 0 {
+		return y.Column - 1
+	}
+	return int(n.Span.Start - p.file.LineStart(n.Span.Start))
+}
+
 func flowDepth(n *Node) int {
 	if n.Style == Flow {
 		return 1
@@ -47,7 +56,7 @@ func (p *parser) mapping(y *yaml.Node, n *Node, indent, depth int) uint64 {
 	if y.Style&yaml.FlowStyle != 0 {
 		n.Style = Flow
 	} else {
-		indent = y.Column - 1
+		indent = p.column(y, n)
 	}
 	p.flow += flowDepth(n)
 	defer func() { p.flow -= flowDepth(n) }()

@@ -19,6 +19,9 @@ type Given struct {
 	// Unpinnable are parameters whose type Heat cannot pin to a value: their values
 	// stay with Heat.
 	Unpinnable map[string]bool
+	// Handed are the parameters whose values the stack around hands over: who uses
+	// one uses what that value was made of, and it is this that is pinned.
+	Handed map[string]func()
 
 	used map[string]bool
 }
@@ -43,7 +46,7 @@ func (g *Given) Peek(call *hot.Expr) (*hot.Expr, error) {
 	case "get_param":
 		name, path, ok := nameAndPath(call.Arg().Value)
 		if v, given := g.Parameters[name]; ok && given && !g.Unpinnable[name] {
-			return hot.Constant(hot.Select(v, path), call.At), nil
+			return hot.Constant(hot.SelectParam(v, path), call.At), nil
 		}
 	case "get_file":
 		name, ok := call.Arg().Value.(string)
@@ -64,6 +67,9 @@ func (g *Given) use(name string) {
 		g.used = map[string]bool{}
 	}
 	g.used[name] = true
+	if handed := g.Handed[name]; handed != nil {
+		handed()
+	}
 }
 
 // Used says whether a parameter's value was folded into something.

@@ -11,38 +11,64 @@ import (
 
 // Program is a deployment as its template describes it.
 type Program struct {
-	Template *hot.Template
-	Given    *Given
-	// Servers are those with roles, in the order of the text.
+	Template *hot.Template // of the root
+	Given    *Given        // of the root
+	Root     *Stack
+	// Servers are those with roles, in all stacks, in the order of the text.
 	Servers []*Server
 
-	byResource map[string]*Server
+	byPath map[string]*Server
 }
 
-// New makes a program of a template without any servers yet.
+// New makes a program of a root template without any servers yet.
 func New(t *hot.Template, given *Given) *Program {
-	return &Program{Template: t, Given: given, byResource: map[string]*Server{}}
+	return &Program{Template: t, Given: given, Root: NewStack("", t, given, nil), byPath: map[string]*Server{}}
 }
 
-// AddServer adds a server, or returns the one of that resource.
-func (p *Program) AddServer(r *hot.Resource) *Server {
-	if s := p.byResource[r.Name]; s != nil {
+// AddServer adds a server of a stack, or returns the one of that resource.
+func (p *Program) AddServer(in *Stack, r *hot.Resource) *Server {
+	if s := in.byResource[r.Name]; s != nil {
 		return s
 	}
-	s := &Server{Path: r.Name, Template: p.Template, Resource: r, attributes: map[string]*Output{}}
-	p.Servers = append(p.Servers, s)
-	p.byResource[r.Name] = s
+	s := p.add(in, r, in.PathOf(r.Name))
+	in.byResource[r.Name] = s
 	return s
 }
 
-// Server finds a server by the name of its resource.
-func (p *Program) Server(resource string) *Server { return p.byResource[resource] }
+// AddMember adds a server that is the member of a group.
+func (p *Program) AddMember(n *Nest, m *Member) *Server {
+	m.Server = p.add(n.In, n.Definition, n.Path(m))
+	m.Server.Member, m.Server.Nest = m, n
+	return m.Server
+}
+
+func (p *Program) add(in *Stack, r *hot.Resource, path string) *Server {
+	s := &Server{Path: path, Template: in.Template, Stack: in, Resource: r, attributes: map[string]*Output{}}
+	p.Servers = append(p.Servers, s)
+	p.byPath[path] = s
+	return s
+}
+
+// Server finds a server by its path: in the root, the name of its resource.
+func (p *Program) Server(path string) *Server { return p.byPath[path] }
+
+// Stacks are all stacks, the root first, in the order of the text.
+func (p *Program) Stacks() []*Stack {
+	var all []*Stack
+	p.Root.Walk(func(s *Stack) { all = append(all, s) })
+	return all
+}
 
 // Server is a server with roles.
 type Server struct {
 	Path     string
 	Template *hot.Template
+	// Stack is the one in which the server's expressions are evaluated: a group's
+	// server is described by the stack around the group.
+	Stack    *Stack
 	Resource *hot.Resource
+	Nest     *Nest // the group whose member it is; nil for most
+	Member   *Member
 	Roles    []*Role
 	// Unread says that the roles could not be read: what they declare is not known.
 	Unread bool

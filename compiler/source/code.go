@@ -24,6 +24,7 @@ const (
 	UnknownFunction   Code = "H207" // a function that this version lacks
 	BadParameter      Code = "H208" // a parameter's value breaks its type or constraints
 	BadEnvironment    Code = "H209" // an environment file is wrong
+	Recursion         Code = "H212" // a template that nests itself
 	BadMetadata       Code = "H301" // the hotc block breaks its schema
 	UnknownDriver     Code = "H302" // no driver of this name
 	BadSource         Code = "H303" // a role's source is not what its driver takes
@@ -45,7 +46,7 @@ const (
 	HeatCycle         Code = "H406" // a cycle of dependencies that Heat refuses
 	WrongType         Code = "H407" // a value of a type that is not what its use needs
 	SecretLeak        Code = "H408" // a secret reaches a place where others can read it
-	HeatsFunction     Code = "H408" // only Heat can compute what needs a run-time value
+	HeatsFunction     Code = "H409" // only Heat can compute what needs a run-time value
 	Deadlock          Code = "H501" // roles that wait for each other in every order
 	PossibleDeadlock  Code = "H502" // roles that wait for each other in some order
 	TimedDeadlock     Code = "H503" // roles that wait for each other until a time-out
@@ -56,6 +57,7 @@ const (
 	UserDataFormat    Code = "H602" // a user_data_format that hotc cannot keep yet
 	NameTaken         Code = "H603" // the template uses a name that hotc needs
 	OutputFolder      Code = "H604" // the output folder cannot be written
+	HiddenLeftOut     Code = "H608" // a hidden parameter's value stays out of the output folder
 	PinImpossible     Code = "H605" // a value that cannot be pinned
 	BadCloudConfig    Code = "H606" // a cloud-config that cloud-init would ignore
 	UserDataIgnored   Code = "H607" // user_data that nothing on the server would read

@@ -22,6 +22,7 @@ type editor struct {
 // change is what is meant to happen to a node.
 type change struct {
 	whole   bool
+	around  bool // the new tree stands around the node, which keeps its anchor
 	value   tree // instead of the node, if whole
 	removed map[string]bool
 	added   *hot.Dict
@@ -46,10 +47,13 @@ func (e *editor) change(n *hot.Node) *change {
 
 func (e *editor) fail(n *hot.Node, what string) {
 	if e.err == nil {
-		at := source.Place{File: e.file, Span: n.Span}
-		e.err = &source.Diagnostic{Code: source.NotYet, At: at, Message: "hotc cannot edit this place of the template yet: " + what,
-			Hint: "write it in the usual block or flow style, without aliases and merge keys"}
+		e.err = cannotEdit(e.file, n, what)
 	}
+}
+
+func cannotEdit(file *source.File, n *hot.Node, what string) *source.Diagnostic {
+	return &source.Diagnostic{Code: source.NotYet, At: source.Place{File: file, Span: n.Span}, Message: "hotc cannot edit this place of the template yet: " + what,
+		Hint: "write it in the usual block or flow style, without aliases and merge keys"}
 }
 
 // replace puts a tree in the place of a node.
@@ -71,7 +75,7 @@ func (e *editor) replace(n *hot.Node, v tree) {
 // itself as a verbatim.
 func (e *editor) wrap(in *hot.Node, entry *hot.Entry, v tree) {
 	c := e.change(entry.Value)
-	c.whole, c.value = true, v
+	c.whole, c.value, c.around = true, v, true
 	span := valueSpan(e.file, entry)
 	text := " " + e.flow(v)
 	if in.Style == hot.Block {
@@ -146,9 +150,11 @@ func (e *editor) lastOwn(n *hot.Node) *hot.Entry {
 func endOf(x *hot.Entry) uint32 { return max(x.Key.Span.End, x.Value.Span.End) }
 
 // contentEnd is where the line of an offset ends, before its line end.
-func (e *editor) contentEnd(at uint32) uint32 {
-	end := e.file.LineEnd(at)
-	for end > at && (e.file.Text[end-1] == '\n' || e.file.Text[end-1] == '\r') {
+func (e *editor) contentEnd(at uint32) uint32 { return lineContentEnd(e.file, at) }
+
+func lineContentEnd(file *source.File, at uint32) uint32 {
+	end := file.LineEnd(at)
+	for end > at && (file.Text[end-1] == '\n' || file.Text[end-1] == '\r') {
 		end--
 	}
 	return end

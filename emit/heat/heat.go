@@ -14,7 +14,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
@@ -36,8 +35,11 @@ const (
 // UserDataFile is the file with hotc's user-data for servers whose user has given
 // this kind of his own.
 func UserDataFile(own userdata.Own) string {
-	if own == userdata.NoOwn {
+	switch own {
+	case userdata.NoOwn:
 		return "hotc/user-data"
+	case userdata.CfnTools:
+		return "hotc/user-data-for-cfntools"
 	}
 	return "hotc/user-data-with-" + own.String()
 }
@@ -61,18 +63,19 @@ type Options struct {
 	Coordinator string // default of hotc_coordinator; "" for none
 	AgentURL    string
 	Signal      bool // whether Heat learns of success and failure
-	// Moved are scalars that name files, with the names that the files have in the
-	// output folder.
-	Moved    map[*hot.Node]string
-	UserData userdata.Options
+	// Templates are those that stacks are made of, in the order in which they are
+	// emitted, the root first.
+	Templates []Template
+	UserData  userdata.Options
 	// UserDataLimit is Nova's, in bytes after base64.
 	UserDataLimit int
 }
 
 // Emitted is a template for Heat, with the small files that it names.
 type Emitted struct {
-	Text  []byte
-	Files map[string][]byte // by path below the output folder
+	Text []byte
+	// Files are nested templates and what hotc adds, by path below the output folder.
+	Files map[string][]byte
 	// UserData are the kinds of user-data files that are named.
 	UserData map[userdata.Own]bool
 	added    int
@@ -80,85 +83,136 @@ type Emitted struct {
 	Ignored int
 }
 
-// Emit edits the template.
+// Emit edits the templates.
 func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options, diags *source.Diagnostics) *Emitted {
-	s := &stack{program: p, template: p.Template, analysis: a, built: b, options: o, diags: diags, editor: newEditor(p.Template),
-		sizes: map[userdata.Own]int{}, out: &Emitted{Files: map[string][]byte{}, UserData: map[userdata.Own]bool{}}}
-	s.checkVersion()
+	out := &Emitted{Files: map[string][]byte{}, UserData: map[userdata.Own]bool{}}
+	sites := sitesOf(p, a, b)
+	stacks := map[*hot.Template][]*program.Stack{}
+	p.Root.Walk(func(s *program.Stack) { stacks[s.Template] = append(stacks[s.Template], s) })
+	sizes := map[userdata.Own]int{}
+	for _, t := range o.Templates {
+		s := &stack{program: p, template: t.Template, analysis: a, built: b, options: o, diags: diags, generated: hot.NewDict(), sizes: sizes,
+			stacks: stacks[t.Template], sites: sites[t.Template], files: t, version: t.Version, out: out}
+		text := s.emit()
+		switch {
+		case text == nil:
+			return nil
+		case s.isRoot():
+			out.Text = text
+		default:
+			out.Files[t.Target] = text
+		}
+	}
+	return out
+}
+
+// emit edits one template; nil if that cannot be done.
+func (s *stack) emit() []byte {
 	s.checkNames()
 	s.checkOutputs()
+	if !s.open() {
+		return nil
+	}
 	s.removeBlocks()
-	for _, server := range b.Plan.Servers {
+	for _, server := range s.sites {
 		s.server(server)
 	}
+	s.nests()
 	s.reads()
+	s.outputs()
 	s.pins()
 	s.moves()
-	if len(b.Plan.Servers) > 0 {
+	if s.carries() {
 		s.parameters()
 		s.resources()
 	}
-	if diags.Failed() {
+	if s.diags.Failed() {
 		return nil
 	}
 	text, err := s.editor.apply()
 	if err == nil {
-		err = s.editor.verify(text, p.Template.Root)
+		err = s.editor.verify(text, s.text.Root)
 	}
 	if err != nil {
-		d, ok := source.AsDiagnostic(err)
-		if !ok {
-			d, _ = source.AsDiagnostic(internal(err.Error()))
-		}
-		diags.Add(d)
+		s.failed(err)
 		return nil
 	}
-	s.out.Text = text
-	return s.out
+	return text
+}
+
+// open makes the text that is edited.
+func (s *stack) open() bool {
+	text, err := s.unshare()
+	if err != nil {
+		s.failed(err)
+		return false
+	}
+	s.text, s.editor = text, newEditor(text.Template)
+	return true
+}
+
+func (s *stack) failed(err error) {
+	d, ok := source.AsDiagnostic(err)
+	if !ok {
+		d, _ = source.AsDiagnostic(internal(err.Error()))
+	}
+	s.diags.Add(d)
 }
 
 type stack struct {
 	program  *program.Program
-	template *hot.Template
+	template *hot.Template // the user's
+	text     editable      // the one that is edited
 	analysis *binding.Analysis
 	built    *emitplan.Built
 	options  Options
 	diags    *source.Diagnostics
 	editor   *editor
 	out      *Emitted
-	sizes    map[userdata.Own]int // of the user-data files, in bytes
-}
+	// sizes are those of the user-data files, in bytes.
+	sizes map[userdata.Own]int
+	// stacks are the uses of the template, sites its servers with agents.
+	stacks []*program.Stack
+	sites  []site
+	files  Template
+	// inMember says that a generated member of a group is written, not the template.
+	inMember bool
+	nodes    map[*hot.Node]bool
 
-// checkVersion refuses versions that lack what user_data needs: digest, and
-// str_replace that inserts maps as JSON.
-func (s *stack) checkVersion() {
-	if n := s.template.Root.Get("heat_template_version"); s.template.Version < hot.V20151015 && len(s.built.Plan.Servers) > 0 {
-		s.diags.Error(source.NotYet, s.template.Place(n), "hotc compiles roles in templates from version 2015-10-15 on; older ones lack functions that user_data needs",
-			"raise the version; hotc does not do it by itself, since that changes what functions mean")
-	}
+	carryingNests []*program.Nest
+	nestsKnown    bool
+	// version is the one of the text in which servers are written.
+	version hot.Version
+	// generated are resources that hotc adds for single servers.
+	generated *hot.Dict
 }
 
 // checkNames refuses a template that has names of hotc's own.
 func (s *stack) checkNames() {
 	for _, p := range s.template.Parameters {
-		if slices.Contains([]string{ParameterCoordinator, ParameterAgentURL, ParameterSecret}, p.Name) {
+		if slices.Contains(ownParameters, p.Name) && (s.carries() || s.isRoot()) {
 			s.diags.Error(source.NameTaken, s.template.Place(p.Entry.Key), fmt.Sprintf("hotc adds a parameter %q itself", p.Name), "name yours otherwise")
 		}
 	}
-	for _, r := range s.template.Resources {
-		if slices.Contains([]string{ResourceHandle, ResourceCondition, ResourceValues}, r.Name) {
-			s.diags.Error(source.NameTaken, s.template.Place(r.Entry.Key), fmt.Sprintf("hotc adds a resource %q itself", r.Name), "name yours otherwise")
-		}
+	for _, name := range []string{ResourceHandle, ResourceCondition, ResourceValues} {
+		s.checkName(name)
+	}
+}
+
+// checkName refuses a resource that has a name of hotc's own.
+func (s *stack) checkName(name string) {
+	if r := s.template.Resource(name); r != nil {
+		s.diags.Error(source.NameTaken, s.template.Place(r.Entry.Key), fmt.Sprintf("hotc adds a resource %q itself", name), "name yours otherwise")
 	}
 }
 
 // checkOutputs refuses run-time values in outputs of a stack that leaves Heat out.
 func (s *stack) checkOutputs() {
-	if s.options.Signal {
+	if s.options.Signal || !s.isRoot() {
 		return
 	}
 	for _, r := range s.analysis.Reads {
-		if r.Output.Value == nil {
+		if r.Expr != nil || r.Output.Value == nil {
 			s.diags.Error(source.NeedsHeat, s.template.Place(r.Call), fmt.Sprintf("this output needs %s.%s, which a role writes, and with --signal=none nothing reaches Heat",
 				r.Output.Role.Server.Path, r.Output.Attribute), "`hotc outputs` shows it without Heat; else compile with --signal=heat")
 		}
@@ -166,8 +220,10 @@ func (s *stack) checkOutputs() {
 }
 
 func (s *stack) removeBlocks() {
-	for _, server := range s.program.Servers {
-		r := server.Resource
+	for _, r := range s.text.Resources {
+		if r.MetadataEntry("hotc") == nil {
+			continue
+		}
 		if len(r.Metadata.Value.Entries) == 1 {
 			s.editor.remove(r.Entry.Value, "metadata")
 		} else {
@@ -176,49 +232,34 @@ func (s *stack) removeBlocks() {
 	}
 }
 
-// boot is what the server's agent is told; see plan.Boot.
-func (s *stack) boot(p plan.Server) *hot.Dict {
-	param := func(name string) hot.Value { return dict("get_param", name) }
-	b := dict(
-		"format", int64(plan.Format),
-		"server", string(p.Path),
-		"deployment", param("OS::stack_name"),
-		"stack_id", param("OS::stack_id"),
-		"coordinator", param(ParameterCoordinator),
-		"token", dict("digest", []hot.Value{"sha256", dict("list_join", []hot.Value{":", []hot.Value{
-			param(ParameterSecret), param("OS::stack_name"), string(p.Path)}})}),
-	)
-	if s.options.Signal && len(p.Roles) > 0 {
-		b.Set("signal", dict("get_attr", []hot.Value{ResourceHandle, "signal"}))
-		b.Set("signal_resource", ResourceHandle)
-	}
-	if slots := s.built.Deploy[string(p.Path)]; len(slots) > 0 {
-		values := hot.NewDict()
-		keys := make([]string, 0, len(slots))
-		for k := range slots {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		for _, k := range keys {
-			values.Set(k, emitplan.HOT(slots[k]))
-		}
-		b.Set("deploy", section{values})
-	}
-	return b
-}
-
 // reads rewrites the uses of roles' outputs that Heat evaluates.
 func (s *stack) reads() {
+	done := map[*hot.Node]bool{}
+	replace := func(n *hot.Node, v tree) {
+		for _, now := range s.text.nodes(n) {
+			if !done[now] {
+				done[now] = true
+				s.editor.replace(now, v)
+			}
+		}
+	}
 	for _, r := range s.analysis.Reads {
+		if r.Template != s.template {
+			continue
+		}
+		if r.Expr != nil {
+			replace(r.Call, s.fromValues(r.Expr))
+			continue
+		}
 		if r.Output.Value != nil {
-			s.editor.replace(r.Call, emitplan.HOT(r.Output.Value))
+			replace(r.Call, emitplan.HOT(r.Output.Value))
 			continue
 		}
 		arg := []hot.Value{ResourceValues, "data", r.Output.Role.Server.Path, r.Output.Attribute}
 		for _, n := range r.Path {
-			arg = append(arg, n)
+			arg = append(arg, s.text.nodes(n)[0])
 		}
-		s.editor.replace(r.Arg, arg)
+		replace(r.Arg, arg)
 	}
 }
 
@@ -226,18 +267,19 @@ func (s *stack) reads() {
 // folded into the plan.
 func (s *stack) pins() {
 	for _, p := range s.template.Parameters {
-		if !s.program.Given.Used(p.Name) || s.program.Given.Unpinned {
+		values := s.pinned(p)
+		if len(values) == 0 {
 			continue
 		}
-		value := s.program.Given.Parameters[p.Name]
-		n := p.Entry.Value
+		value := values[0]
+		n := s.text.Parameter(p.Name).Entry.Value
 		added := hot.NewDict()
 		if e := n.Entry("default"); e != nil {
 			s.editor.replace(e.Value, value)
 		} else {
 			added.Set("default", value)
 		}
-		pin := dict("allowed_values", []hot.Value{value}, "description", "hotc compiled the plan with this value")
+		pin := dict("allowed_values", values, "description", "hotc compiled the plan with this value")
 		switch c := n.Get("constraints"); {
 		case c.IsNull():
 			added.Set("constraints", []hot.Value{pin})
@@ -265,7 +307,7 @@ func (s *stack) replaceConstraints(c *hot.Node, items []hot.Value, pin *hot.Dict
 	first := c.Items[0].Span.Start
 	text := s.editor.flow(pin) + ", "
 	if c.Style == hot.Block {
-		line := string(s.template.File.Text[s.template.File.LineStart(c.Span.Start):c.Span.Start])
+		line := string(s.text.File.Text[s.text.File.LineStart(c.Span.Start):c.Span.Start])
 		if strings.TrimSpace(line) != "" {
 			s.editor.fail(c, "constraints do not begin their line")
 			return
@@ -278,18 +320,28 @@ func (s *stack) replaceConstraints(c *hot.Node, items []hot.Value, pin *hot.Dict
 
 // moves renames files that could not stay where they were.
 func (s *stack) moves() {
-	nodes := make([]*hot.Node, 0, len(s.options.Moved))
-	for n := range s.options.Moved {
-		nodes = append(nodes, n)
+	var nodes []*hot.Node
+	names := map[*hot.Node]string{}
+	for n, name := range s.files.Moved {
+		for _, now := range s.text.nodes(n) {
+			if names[now] == "" {
+				nodes = append(nodes, now)
+			}
+			names[now] = name
+		}
 	}
 	slices.SortFunc(nodes, func(a, b *hot.Node) int { return int(a.Span.Start) - int(b.Span.Start) })
 	for _, n := range nodes {
-		s.editor.replace(n, s.options.Moved[n])
+		s.editor.replace(n, names[n])
 	}
 }
 
 // parameters declares where the coordinator and the agent are, and the secret.
 func (s *stack) parameters() {
+	if !s.isRoot() {
+		s.addTo("parameters", "resources", s.handedParameters())
+		return
+	}
 	withDefault := func(text, description string) *hot.Dict {
 		d := dict("type", "string")
 		if text != "" {
@@ -314,35 +366,37 @@ func (s *stack) parameters() {
 // resources adds the one wait condition of the deployment, and what gives the
 // values of roles back to the stack.
 func (s *stack) resources() {
-	if !s.options.Signal {
+	added := s.generated
+	s.signals(added)
+	if added.Len() == 0 {
 		return
 	}
-	var names []hot.Value
-	for _, p := range s.built.Plan.Servers {
-		if len(p.Roles) > 0 {
-			names = append(names, string(p.Path))
-		}
-	}
-	if len(names) == 0 {
+	s.out.added += added.Len() * len(s.stacks)
+	s.addTo("resources", "", added)
+}
+
+// signals are the resources by which Heat learns of success and failure.
+func (s *stack) signals(added *hot.Dict) {
+	if !s.options.Signal || !s.isRoot() {
 		return
 	}
-	added := dict(
-		ResourceHandle, section{dict("type", "OS::Heat::WaitConditionHandle", "properties", dict("signal_transport", "HEAT_SIGNAL"))},
-		ResourceCondition, section{dict("type", "OS::Heat::WaitCondition", "depends_on", names, "properties",
-			dict("handle", dict("get_resource", ResourceHandle), "count", int64(len(names)), "timeout", int64(waitSeconds)))},
-	)
-	if slices.ContainsFunc(s.analysis.Reads, func(r *binding.Read) bool { return r.Output.Value == nil }) {
+	names, count := s.withRoles()
+	if count == 0 {
+		return
+	}
+	added.Set(ResourceHandle, section{dict("type", "OS::Heat::WaitConditionHandle", "properties", dict("signal_transport", "HEAT_SIGNAL"))})
+	added.Set(ResourceCondition, section{dict("type", "OS::Heat::WaitCondition", "depends_on", names, "properties",
+		dict("handle", dict("get_resource", ResourceHandle), "count", int64(count), "timeout", int64(waitSeconds)))})
+	if slices.ContainsFunc(s.analysis.Reads, func(r *binding.Read) bool { return r.Expr != nil || r.Output.Value == nil }) {
 		added.Set(ResourceValues, section{dict("type", ValuesFile, "properties",
 			dict("data", dict("get_attr", []hot.Value{ResourceCondition, "data"})))})
 		s.out.Files[ValuesFile] = []byte(valuesTemplate)
 	}
-	s.out.added = added.Len()
-	s.addTo("resources", "", added)
 }
 
 // addTo adds entries to a section of the template, making it if it is missing.
 func (s *stack) addTo(name, before string, added *hot.Dict) {
-	root := s.template.Root
+	root := s.text.Root
 	entry := root.Entry(name)
 	switch {
 	case entry != nil && !entry.Value.IsNull():
@@ -353,7 +407,7 @@ func (s *stack) addTo(name, before string, added *hot.Dict) {
 		s.editor.add(root, dict(name, section{added}))
 	default:
 		s.editor.change(root).added.Set(name, section{added})
-		at := s.template.File.LineStart(root.Entry(before).Key.Span.Start)
+		at := s.text.File.LineStart(root.Entry(before).Key.Span.Start)
 		s.editor.inserts = append(s.editor.inserts, source.Edit{Span: source.Span{Start: at, End: at},
 			New: s.editor.entry(name, section{added}, 0) + s.editor.nl})
 	}

@@ -16,6 +16,7 @@ type tree = hot.Value
 // verbatim is a node of the user's that moves to another place as it is.
 type verbatim struct {
 	entry *hot.Entry // the entry whose value it is
+	bare  bool       // without what stands before the value: comments, an anchor
 }
 
 // section is a map that is written in block style where the text around it is.
@@ -97,14 +98,70 @@ func (w *writer) scalar(v hot.Value) string {
 // stands at another column.
 func (w *writer) shifted(v verbatim, column int) string {
 	text := w.file.Slice(valueSpan(w.file, v.entry))
+	if v.bare {
+		text = " " + w.file.Slice(v.entry.Value.Span)
+	}
 	old := int(v.entry.Key.Span.Start - w.file.LineStart(v.entry.Key.Span.Start))
 	lines := strings.SplitAfter(text, "\n")
 	for i := range lines {
-		if i > 0 && strings.Trim(lines[i], "\r\n") != "" {
+		if i == 0 || strings.Trim(lines[i], "\r\n") == "" {
+			continue
+		}
+		if column >= old {
 			lines[i] = strings.Repeat(" ", column-old) + lines[i]
+		} else {
+			white := len(lines[i]) - len(strings.TrimLeft(lines[i], " "))
+			lines[i] = lines[i][min(old-column, white):]
 		}
 	}
 	return strings.Join(lines, "")
+}
+
+// content is what a node says, to be written elsewhere: without anchors and
+// aliases, the scalars as they are written where that is possible.
+func (w *writer) content(e *hot.Entry, n *hot.Node, block bool) tree {
+	switch n.Kind {
+	case hot.List:
+		list := make([]hot.Value, len(n.Items))
+		for i, x := range n.Items {
+			list[i] = w.content(nil, x, false)
+		}
+		return list
+	case hot.Map:
+		block = block && n.Style == hot.Block && len(n.Entries) > 0
+		d := hot.NewDict()
+		for i := range n.Entries {
+			x := &n.Entries[i]
+			d.Set(x.Name, w.content(x, x.Value, block))
+		}
+		if block {
+			return section{d}
+		}
+		return d
+	}
+	return w.scalarContent(e, n, block)
+}
+
+func (w *writer) scalarContent(e *hot.Entry, n *hot.Node, block bool) tree {
+	if n.Target != nil {
+		n = n.Target
+	}
+	text := w.file.Slice(n.Span)
+	switch n.Style {
+	case hot.Literal, hot.Folded:
+		if block && e != nil && e.Value == n {
+			return verbatim{entry: e, bare: true}
+		}
+	case hot.SingleQuoted, hot.DoubleQuoted:
+		if !strings.Contains(text, "\n") {
+			return n
+		}
+	default:
+		if block && text != "" && !strings.Contains(text, "\n") {
+			return n
+		}
+	}
+	return n.Value
 }
 
 // valueSpan is an entry's value with what stands between it and the colon: white

@@ -3,8 +3,6 @@
 package plan
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"sort"
 
@@ -29,8 +27,6 @@ type Built struct {
 	Deploy map[string]map[string]*hot.Expr
 	// OutputDeploy are those of the stack's outputs, by key.
 	OutputDeploy map[string]*hot.Expr
-	// Facts are the servers that only publish facts, by resource name.
-	Facts []string
 }
 
 // Build builds the plan.
@@ -40,14 +36,16 @@ func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
 			Servers: []plan.Server{}, Cells: []plan.Cell{}, Outputs: []plan.StackOutput{}, Files: []plan.File{}},
 		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}, OutputDeploy: map[string]*hot.Expr{}}}
 	for _, r := range a.Reads {
-		b.heat[r.Output] = r.Output.Value == nil || b.heat[r.Output]
+		for _, o := range r.Outputs {
+			b.heat[o] = o.Value == nil || b.heat[o]
+		}
 	}
 	b.declareCells()
 	for _, s := range p.Servers {
 		b.server(s)
 	}
-	for _, name := range b.built.Facts {
-		b.factServer(name)
+	for _, s := range a.FactServers {
+		b.factServer(s)
 	}
 	b.finishCells()
 	for _, out := range a.Outputs {
@@ -95,11 +93,8 @@ func (b *builder) declareCells() {
 			b.declare(r.Key(), s.Path, r.Name)
 		}
 	}
-	for _, r := range b.program.Template.Resources {
-		if len(b.analysis.Facts[r.Name]) > 0 && b.program.Server(r.Name) == nil {
-			b.built.Facts = append(b.built.Facts, r.Name)
-			declareFacts(r.Name)
-		}
+	for _, s := range b.analysis.FactServers {
+		declareFacts(s.Path)
 	}
 }
 
@@ -119,10 +114,9 @@ func (b *builder) finishCells() {
 	}
 }
 
-func (b *builder) factServer(name string) {
-	r := b.program.Template.Resource(name)
-	b.built.Plan.Servers = append(b.built.Plan.Servers, plan.Server{Path: plan.ServerPath(name),
-		At: position(b.program.Template.Place(r.Entry.Key).Portable()), Facts: b.analysis.Facts[name], Roles: []plan.Role{}})
+func (b *builder) factServer(s binding.FactServer) {
+	b.built.Plan.Servers = append(b.built.Plan.Servers, plan.Server{Path: plan.ServerPath(s.Path),
+		At: position(s.Stack.Place(s.Resource.Entry.Key).Portable()), Facts: b.analysis.Facts[s.Path], Roles: []plan.Role{}})
 }
 
 func (b *builder) server(s *program.Server) {
@@ -196,7 +190,7 @@ func (w *serverWriter) output(o *program.Output) plan.Output {
 }
 
 func (w *serverWriter) input(in *program.Input, bound *binding.Bound) plan.Input {
-	e := slots(bound.Expr, w.deploy)
+	e := binding.Slots(bound.Expr, w.deploy)
 	expr, at := hot.EncodeResidual(e)
 	out := plan.Input{Name: in.Name, Time: plan.Time(bound.Time.String()), Expr: expr, At: positions(at), Optional: in.Optional,
 		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager}
@@ -216,7 +210,7 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) plan.Input
 
 // deploy gives an expression a slot in the server's boot file.
 func (w *serverWriter) deploy(e *hot.Expr) *hot.Expr {
-	key := w.slot(e)
+	key := binding.Key(e)
 	if w.built.Deploy[string(w.out.Path)] == nil {
 		w.built.Deploy[string(w.out.Path)] = map[string]*hot.Expr{}
 	}
@@ -228,16 +222,10 @@ func (w *serverWriter) deploy(e *hot.Expr) *hot.Expr {
 	return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
 }
 
-// slot derives the key of an expression from the expression.
-func (b *builder) slot(e *hot.Expr) string {
-	sum := sha256.Sum256(hot.EncodeJSON(HOT(e)))
-	return hex.EncodeToString(sum[:])[:12]
-}
-
 func (b *builder) stackOutput(out *binding.StackOutput) {
 	deploy := map[string]plan.DeployValue{}
-	e := slots(out.Expr, func(e *hot.Expr) *hot.Expr {
-		key := b.slot(e)
+	e := binding.Slots(out.Expr, func(e *hot.Expr) *hot.Expr {
+		key := binding.Key(e)
 		b.built.OutputDeploy[key] = e
 		deploy[key] = plan.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
 		return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
@@ -246,47 +234,8 @@ func (b *builder) stackOutput(out *binding.StackOutput) {
 	b.built.Plan.Outputs = append(b.built.Plan.Outputs, plan.StackOutput{Name: out.Output.Name, Expr: expr, At: positions(at), Deploy: deploy})
 }
 
-// slots replaces the largest parts of an expression that only Heat can resolve.
-func slots(e *hot.Expr, deploy func(*hot.Expr) *hot.Expr) *hot.Expr {
-	switch binding.TimeOf(e) {
-	case binding.Static:
-		return e
-	case binding.Deploy:
-		return deploy(e)
-	}
-	if e.Kind == hot.CallExpr && e.Func == hot.CellRef {
-		return e
-	}
-	out := *e
-	out.Items = make([]*hot.Expr, len(e.Items))
-	for i, x := range e.Items {
-		out.Items[i] = slots(x, deploy)
-	}
-	return &out
-}
-
 // HOT is an expression as the value that a template would hold.
-func HOT(e *hot.Expr) hot.Value {
-	switch e.Kind {
-	case hot.ListExpr:
-		list := make([]hot.Value, len(e.Items))
-		for i, x := range e.Items {
-			list[i] = HOT(x)
-		}
-		return list
-	case hot.MapExpr:
-		d := hot.NewDict()
-		for i, k := range e.Keys {
-			d.Set(k, HOT(e.Items[i]))
-		}
-		return d
-	case hot.CallExpr:
-		d := hot.NewDict()
-		d.Set(e.Func.Name, HOT(e.Arg()))
-		return d
-	}
-	return e.Value
-}
+func HOT(e *hot.Expr) hot.Value { return binding.Written(e) }
 
 func position(text string) plan.Position { return plan.Position(text) }
 

@@ -23,6 +23,9 @@ const (
 	Quoted
 	// Archive is a MIME archive.
 	Archive
+	// CfnTools is what Heat's cfntools run, perhaps nothing: there hotc's file is no
+	// archive but a script.
+	CfnTools
 )
 
 // String is the kind as part of a file's name.
@@ -36,6 +39,8 @@ func (o Own) String() string {
 		return "quoted"
 	case Archive:
 		return "archive"
+	case CfnTools:
+		return "cfntools"
 	}
 	return fmt.Sprintf("Own(%d)", int(o))
 }

@@ -74,7 +74,10 @@ var parts embed.FS
 // File is the text of the shared file, for servers whose user has given the kind
 // of user-data that own says. The same arguments give the same bytes.
 func File(own Own, o Options) ([]byte, error) {
-	script, err := install(o)
+	if own == CfnTools {
+		return script(o)
+	}
+	install, err := install(o)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +89,7 @@ func File(own Own, o Options) ([]byte, error) {
 	}
 	// `cloud-init schema --system` (22.4) fails where there is no cloud-config at all
 	part(&b, "cloud-config", "hotc", "#cloud-config\n{}")
-	part(&b, "x-shellscript", "00-hotc", script)
+	part(&b, "x-shellscript", "00-hotc", install)
 	fmt.Fprintf(&b, "\n--%s--\n", Boundary)
 	return b.Bytes(), nil
 }

@@ -30,6 +30,7 @@ func sequence(role driver.Role, text string, diags *source.Diagnostics) *program
 		return nil
 	}
 	file := source.NewFile(scriptName(role), []byte(text))
+	places := placesIn(role, file)
 	var tree *syntax.File
 	var first error
 	for _, dialect := range dialects {
@@ -43,10 +44,10 @@ func sequence(role driver.Role, text string, diags *source.Diagnostics) *program
 		}
 	}
 	if tree == nil {
-		refuse(role, file, first, diags)
+		refuse(role, places, first, diags)
 		return nil
 	}
-	w := &walker{file: file, functions: map[string]*syntax.Stmt{}, complete: true, uses: map[string]bool{}, lines: max(1, strings.Count(text, "\n"))}
+	w := &walker{places: places, functions: map[string]*syntax.Stmt{}, complete: true, uses: map[string]bool{}, lines: max(1, strings.Count(text, "\n"))}
 	syntax.Walk(tree, w.declare)
 	steps, _ := w.statements(tree.Stmts)
 	return &program.Sequence{Steps: steps, Complete: w.complete, Uses: w.uses}
@@ -87,7 +88,11 @@ func dialectsOf(text string) []syntax.LangVariant {
 // scriptName is how the user finds the script: beside the template that names it.
 func scriptName(role driver.Role) string {
 	if role.SourceFile == "" {
-		return "script of role " + role.Name
+		if role.SourceAt.File == nil {
+			return "script of role " + role.Name
+		}
+		line, _ := role.SourceAt.File.Position(role.SourceAt.Span.Start)
+		return fmt.Sprintf("script in line %d of %s", line, role.SourceAt.File.Name)
 	}
 	if role.SourceAt.File == nil || filepath.IsAbs(role.SourceFile) || strings.Contains(role.SourceFile, "://") {
 		return role.SourceFile
@@ -95,7 +100,7 @@ func scriptName(role driver.Role) string {
 	return path.Join(path.Dir(role.SourceAt.File.Name), role.SourceFile)
 }
 
-func refuse(role driver.Role, file *source.File, err error, diags *source.Diagnostics) {
+func refuse(role driver.Role, places places, err error, diags *source.Diagnostics) {
 	message, at := err.Error(), uint(0)
 	var wrong syntax.ParseError
 	var other syntax.LangError
@@ -106,7 +111,7 @@ func refuse(role driver.Role, file *source.File, err error, diags *source.Diagno
 		other.Filename = ""
 		message, at = strings.TrimPrefix(other.Error(), other.Pos.String()+": "), other.Pos.Offset()
 	}
-	place := source.Place{File: file, Span: source.Span{Start: uint32(at), End: uint32(at) + 1}}
+	place := places.of(uint32(at), uint32(at)+1)
 	d := diags.Error(source.BadScript, place, fmt.Sprintf("the script of role %q is not what its shell takes: %s", role.Name, message), "")
 	if role.SourceAt.Known() {
 		d.Notes = append(d.Notes, source.Note{At: role.SourceAt, Message: "the role's source"})

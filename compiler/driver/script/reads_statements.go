@@ -9,7 +9,7 @@ import (
 
 // walker goes through a script as the shell would.
 type walker struct {
-	file      *source.File
+	places    places
 	lines     int
 	functions map[string]*syntax.Stmt
 	calls     []string // functions that are being walked
@@ -295,5 +295,5 @@ func together(at source.Place, one, other []program.Step) []program.Step {
 func (w *walker) at(n syntax.Node) source.Place { return w.place(n.Pos(), n.End()) }
 
 func (w *walker) place(from, to syntax.Pos) source.Place {
-	return source.Place{File: w.file, Span: source.Span{Start: uint32(from.Offset()), End: uint32(max(from.Offset(), to.Offset()))}}
+	return w.places.of(uint32(from.Offset()), uint32(max(from.Offset(), to.Offset())))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -27,46 +28,79 @@ const ServerType = "OS::Nova::Server"
 var serverAttributes = []string{"name", "addresses", "networks", "first_address", "instance_name", "accessIPv4",
 	"accessIPv6", "console_urls", "tags", "os_collect_config", "show"}
 
+// ServerAttributes are the attributes that Heat gives a server.
+func ServerAttributes() []string { return serverAttributes }
+
 // IsServerAttribute says whether Heat gives a server this attribute.
 func IsServerAttribute(name string) bool { return slices.Contains(serverAttributes, name) }
 
 type lowering struct {
+	program *program.Program
+	drivers []driver.Driver
+	diags   *source.Diagnostics
+	waiting []func() // what can be looked up when all servers are known
+
+	// of the stack that is being read
+	stack    *program.Stack
 	template *hot.Template
 	given    *program.Given
-	drivers  []driver.Driver
-	diags    *source.Diagnostics
-	program  *program.Program
-	waiting  []func() // what can be looked up when all servers are known
 }
 
-// Lower reads the roles of a template.
-func Lower(t *hot.Template, given *program.Given, drivers []driver.Driver, diags *source.Diagnostics) *program.Program {
-	l := &lowering{template: t, given: given, drivers: drivers, diags: diags, program: program.New(t, given)}
-	for _, r := range t.Resources {
-		if block := r.MetadataEntry("hotc"); block != nil {
-			l.server(r, block)
-		}
-	}
+// Lower reads the roles of all stacks of a program.
+func Lower(p *program.Program, drivers []driver.Driver, diags *source.Diagnostics) *program.Program {
+	l := &lowering{program: p, drivers: drivers, diags: diags}
+	p.Root.Walk(l.readStack)
 	for _, look := range l.waiting {
 		look()
 	}
-	return l.program
+	return p
+}
+
+func (l *lowering) readStack(s *program.Stack) {
+	l.stack, l.template, l.given = s, s.Template, s.Given
+	for _, r := range s.Template.Resources {
+		if block := r.MetadataEntry("hotc"); block != nil && !s.Absent(r.Name) {
+			l.server(r, block)
+		}
+		if n := s.NestOf(r.Name); n != nil && n.Group {
+			l.group(n)
+		}
+	}
+}
+
+// group reads the roles of a group whose members are servers.
+func (l *lowering) group(n *program.Nest) {
+	block := n.Definition.MetadataEntry("hotc")
+	switch {
+	case block == nil:
+		return
+	case n.Definition.Type != ServerType:
+		l.elsewhere(n.Resource.Name, "a group of "+n.Definition.Type, block)
+		return
+	}
+	for _, m := range n.Members {
+		l.roles(l.program.AddMember(n, m), block)
+	}
+}
+
+func (l *lowering) elsewhere(name, what string, block *hot.Entry) {
+	l.diags.Error(source.RolesElsewhere, l.template.Place(block.Key), fmt.Sprintf("resource %q is %s; roles run on %s", name, what, ServerType), "")
 }
 
 func (l *lowering) server(r *hot.Resource, block *hot.Entry) {
 	switch {
-	case r.Type != ServerType:
-		l.diags.Error(source.RolesElsewhere, l.template.Place(block.Key), fmt.Sprintf("resource %q is of type %s; roles run on %s", r.Name, r.Type, ServerType), "")
+	case l.stack.Type(r) != ServerType:
+		l.elsewhere(r.Name, "of type "+l.stack.Type(r), block)
 		return
-	case r.Entry.Merged || r.Entry.Value.Target != nil || r.Metadata.Merged || r.Metadata.Value.Target != nil || block.Merged || block.Value.Target != nil:
-		l.diags.Error(source.NotYet, l.template.Place(r.Entry.Key), fmt.Sprintf("the roles of %q come through an alias or a merge key, which hotc does not edit yet", r.Name),
-			"write the metadata block out")
-		return
-	case r.Condition != nil:
-		l.diags.Error(source.NotYet, l.template.Place(r.Condition.Key), fmt.Sprintf("server %q has roles and a condition, which hotc does not compile yet", r.Name), "")
+	case r.Condition != nil && nesting.Open(l.stack, r):
+		l.diags.Error(source.NotYet, l.template.Place(r.Condition.Key), fmt.Sprintf("server %q has roles, and whether it is there is left to Heat, which hotc does not compile yet", r.Name),
+			"give the parameters that decide it with -P or -e")
 		return
 	}
-	s := l.program.AddServer(r)
+	l.roles(l.program.AddServer(l.stack, r), block)
+}
+
+func (l *lowering) roles(s *program.Server, block *hot.Entry) {
 	blockSchema, _ := schemas()
 	if !l.check(blockSchema, block.Value, "the hotc block") {
 		s.Unread = true
@@ -287,27 +321,36 @@ func (l *lowering) dependsOn(role *program.Role, n *hot.Node) {
 	for _, item := range items {
 		text, _ := item.Text()
 		at := l.template.Place(item)
+		in := l.stack
 		l.waiting = append(l.waiting, func() {
-			if on := l.findRole(text, at); on != nil {
+			for _, on := range l.findRoles(in, text, at) {
 				role.DependsOn = append(role.DependsOn, program.Dependency{At: at, Role: on})
 			}
 		})
 	}
 }
 
-// findRole looks SERVER.ROLE up, which splits at the last dot.
-func (l *lowering) findRole(key string, at source.Place) *program.Role {
+// findRoles looks SERVER.ROLE up, which splits at the last dot: SERVER is a path from
+// the stack, or from the root. The name of a group means all of its servers.
+func (l *lowering) findRoles(in *program.Stack, key string, at source.Place) []*program.Role {
 	i := strings.LastIndexByte(key, '.')
 	if i < 0 {
 		l.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q names no role", key), "a role is named SERVER.ROLE")
 		return nil
 	}
+	path, name := key[:i], key[i+1:]
+	var found []*program.Role
+	for _, s := range l.servers(in, path) {
+		if r := s.Role(name); r != nil {
+			found = append(found, r)
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
 	var known []string
 	for _, s := range l.program.Servers {
 		for _, r := range s.Roles {
-			if r.Key() == key {
-				return r
-			}
 			known = append(known, r.Key())
 		}
 	}
@@ -316,6 +359,26 @@ func (l *lowering) findRole(key string, at source.Place) *program.Role {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	l.diags.Error(source.UnknownRole, at, fmt.Sprintf("there is no role %q", key), hint)
+	return nil
+}
+
+// servers are those that a path means in a stack.
+func (l *lowering) servers(in *program.Stack, path string) []*program.Server {
+	if s := l.program.Server(in.PathOf(path)); s != nil {
+		return []*program.Server{s}
+	}
+	if n := in.NestOf(path); n != nil && n.Inline() {
+		var all []*program.Server
+		for _, m := range n.Members {
+			if m.Server != nil {
+				all = append(all, m.Server)
+			}
+		}
+		return all
+	}
+	if s := l.program.Server(path); s != nil {
+		return []*program.Server{s}
+	}
 	return nil
 }
 

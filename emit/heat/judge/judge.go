@@ -132,9 +132,32 @@ func refuse(t testing.TB, err error) {
 	t.Fatal(err)
 }
 
+// Site is where a judge stands. The zero Site is on the loopback interface, and
+// nobody boots its servers.
+type Site struct {
+	Address string // where the HTTP APIs listen
+	// Bed is the socket of who boots servers (emit/heat/bed), Network the CIDR of
+	// those that have no subnet in the template.
+	Bed, Network string
+}
+
+func (s Site) flags() []string {
+	var flags []string
+	if s.Address != "" {
+		flags = append(flags, "--address", s.Address)
+	}
+	if s.Bed != "" {
+		flags = append(flags, "--bed", s.Bed, "--network", s.Network)
+	}
+	return flags
+}
+
 // New starts a judge. The process ends with Close, or by itself when this process
 // is gone.
-func New() (*Judge, error) {
+func New() (*Judge, error) { return NewAt(Site{}) }
+
+// NewAt starts a judge at a site.
+func NewAt(site Site) (*Judge, error) {
 	if _, err := os.Stat(interpreter); err != nil {
 		return nil, &MissingError{Packages: []string{"python3-heat", "heat-common", "python3-heatclient"}}
 	}
@@ -143,7 +166,7 @@ func New() (*Judge, error) {
 		return nil, err
 	}
 	j := &Judge{folder: folder, waiting: map[int]chan answer{}}
-	if err := j.start(); err != nil {
+	if err := j.start(site); err != nil {
 		os.RemoveAll(folder)
 		return nil, err
 	}
@@ -167,8 +190,8 @@ func unpack() (string, error) {
 	return folder, nil
 }
 
-func (j *Judge) start() error {
-	cmd := exec.Command(interpreter, filepath.Join(j.folder, "judge.py"), "serve", j.folder)
+func (j *Judge) start(site Site) error {
+	cmd := exec.Command(interpreter, append([]string{filepath.Join(j.folder, "judge.py"), "serve", j.folder}, site.flags()...)...)
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONUTF8=1", "PYTHONPATH=")
 	cmd.Stderr = &j.stderr
 	stdin, err := cmd.StdinPipe()

@@ -1,4 +1,4 @@
-"""The HTTP APIs on loopback: stock heat-api, and the stand-in of Keystone. Both can be made to fail."""
+"""The HTTP APIs: stock heat-api, and the stand-in of Keystone. Both can be made to fail."""
 import logging
 
 import eventlet
@@ -13,10 +13,10 @@ from heat.common import context as heat_context
 import identity
 
 
-def listen():
-    """A listening socket on a free port of loopback, and its URL."""
-    sock = eventlet.listen(('127.0.0.1', 0), backlog=512)
-    return sock, 'http://127.0.0.1:%d' % sock.getsockname()[1]
+def listen(address):
+    """A listening socket on a free port of an address, and its URL."""
+    sock = eventlet.listen((address, 0), backlog=512)
+    return sock, 'http://%s:%d' % (address, sock.getsockname()[1])
 
 
 class Outage:

@@ -1,10 +1,9 @@
 """Nova and Neutron as the stock resource classes see them through their client libraries.
 
-OS::Nova::Server is the stock class. Its Nova is the one below: it boots nothing, and keeps for each server what Heat
-had resolved when it asked for it, which is what the judge is after."""
+OS::Nova::Server is the stock class. Its Nova is the one below: it keeps for each server what Heat had resolved when it
+asked for it, which is what the judge is after, and leaves the booting to a hypervisor."""
 import base64
 import hashlib
-import ipaddress
 import itertools
 import types
 import uuid
@@ -12,7 +11,6 @@ import uuid
 from novaclient import exceptions as nova_exceptions
 
 USER_DATA_LIMIT = 65535      # bytes after base64: nova.api.openstack.compute.schemas.servers, `user_data`
-UNNAMED = ipaddress.ip_network('10.77.0.0/16')      # addresses of whatever has no subnet in the template
 
 
 def stable_id(text):
@@ -33,7 +31,8 @@ class Packed(str):
 class Cloud:
     """Networks, ports and servers of all the judge's stacks."""
 
-    def __init__(self):
+    def __init__(self, hypervisor):
+        self.hypervisor = hypervisor
         self.nets, self.subnets, self.ports, self.floating_ips, self.servers = {}, {}, {}, {}, {}
         self.deleted = []
         self.taken = set()
@@ -51,7 +50,7 @@ class Cloud:
 
     def address(self, subnet=None, wanted=None):
         if not wanted:
-            cidr, first = (subnet['cidr'], 2) if subnet else (UNNAMED, 10)
+            cidr, first = (subnet['cidr'], 2) if subnet else (self.hypervisor.network, 10)
             wanted = next((str(cidr[i]) for i in range(first, cidr.num_addresses - 1)
                            if str(cidr[i]) not in self.taken), None)
             if wanted is None:
@@ -106,13 +105,15 @@ class Instance:
         self.nova.delete(self.record['id'])
 
     def suspend(self):
+        self.nova.cloud.hypervisor.power(self.record, 'suspend')
         self.record['status'] = 'SUSPENDED'
 
     def resume(self):
+        self.nova.cloud.hypervisor.power(self.record, 'resume')
         self.record['status'] = 'ACTIVE'
 
     def reboot(self, *_args, **_kw):
-        pass
+        self.nova.cloud.hypervisor.power(self.record, 'reboot')
 
 
 class Nova:
@@ -149,6 +150,7 @@ class Nova:
             'metadata': dict(meta or {}), 'userdata': userdata or '', 'image': {'id': kw.get('image')},
             'flavor': {'id': kw.get('flavor')}, 'key_name': kw.get('key_name'),
             'OS-EXT-SRV-ATTR:instance_name': 'instance-%s' % server_id[:8]}
+        self.cloud.hypervisor.boot(self.cloud, self.cloud.servers[server_id])
         return self.get(server_id)
 
     def get(self, server):
@@ -159,6 +161,7 @@ class Nova:
 
     def delete(self, server):
         record = self.cloud.servers.pop(self.get(server).id)
+        self.cloud.hypervisor.power(record, 'delete')
         self.cloud.deleted.append(record['id'])
         for port_id in record['ports']:
             if self.cloud.ports.get(port_id, {}).get('owned'):
@@ -201,7 +204,7 @@ class Neutron:
         known = self.cloud.subnet_of(subnet_id)
         if known:
             return {'subnet': dict(known, cidr=str(known['cidr']))}
-        return {'subnet': {'id': subnet_id, 'name': str(subnet_id), 'network_id': None, 'cidr': str(UNNAMED)}}
+        return {'subnet': {'id': subnet_id, 'name': str(subnet_id), 'network_id': None, 'cidr': str(self.cloud.hypervisor.network)}}
 
     def list_floatingips(self, fixed_ip_address=None, **_kw):
         return {'floatingips': [f for f in self.cloud.floating_ips.values()

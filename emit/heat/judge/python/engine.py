@@ -50,12 +50,13 @@ def patch(owner, name, **kw):
 
 
 class Engine:
-    """One engine; it serves many templates. `heat_url` and `keystone_url` are where the HTTP APIs will be."""
+    """One engine; it serves many templates. `heat_url` and `keystone_url` are where the HTTP APIs will be,
+    `hypervisor` is who boots servers."""
 
-    def __init__(self, folder, heat_url, keystone_url):
+    def __init__(self, folder, heat_url, keystone_url, hypervisor):
         self.identity = identity.Identity(keystone_url)
         self.identity.services['orchestration'] = heat_url + '/v1/%(tenant_id)s'
-        self.cloud = cloud.Cloud()
+        self.cloud = cloud.Cloud(hypervisor)
         self._configure(folder, heat_url)
         self._stand_in()
         self.service = service.EngineService('judge', rpc_api.ENGINE_TOPIC)

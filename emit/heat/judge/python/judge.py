@@ -2,7 +2,8 @@
 """Stock Heat as judge of templates.
 
   judge.py check TEMPLATE… [-e ENV]… [-P NAME=VALUE]…    would stock Heat accept these templates?
-  judge.py serve FOLDER                                  requests and replies, one JSON object a line
+  judge.py serve FOLDER [--address A] [--bed SOCKET --network CIDR]
+                                                         requests and replies, one JSON object a line
 
 `serve` is what the Go package talks to: {"id": 1, "op": "validate", …} is answered, perhaps after the answers to later
 requests, by {"id": 1, "result": …} or {"id": 1, "error": "…"}. It ends with its standard input."""
@@ -41,7 +42,8 @@ def check(arguments):
     return 0 if accepted else 1
 
 
-def serve(folder):
+def serve(arguments):
+    folder = arguments.folder
     replies = os.fdopen(os.dup(1), 'w')
     os.dup2(2, 1)           # whatever prints, does not print into the replies
     missing = missing_packages()
@@ -49,9 +51,11 @@ def serve(folder):
         print(json.dumps({'event': 'missing', 'packages': missing}), file=replies, flush=True)
         return 3
     import handlers
+    import hypervisor
     import lines
     try:
-        lines.serve(handlers.Judge(folder), sys.stdin, replies)
+        boots = hypervisor.Bed(arguments.bed, arguments.network) if arguments.bed else hypervisor.Nobody()
+        lines.serve(handlers.Judge(folder, arguments.address, boots), sys.stdin, replies)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)         # no farewell: threads of unfinished stacks would have to be waited for
@@ -60,14 +64,18 @@ def serve(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest='command', required=True)
-    commands.add_parser('serve').add_argument('folder', help='for the database; removed at the end')
+    answers = commands.add_parser('serve')
+    answers.add_argument('folder', help='for the database; removed at the end')
+    answers.add_argument('--address', default='127.0.0.1', help='where the HTTP APIs listen (%(default)s)')
+    answers.add_argument('--bed', metavar='SOCKET', help='where servers are booted')
+    answers.add_argument('--network', metavar='CIDR', help='of the servers that have no subnet')
     one = commands.add_parser('check')
     one.add_argument('template', nargs='+', metavar='TEMPLATE')
     one.add_argument('-e', '--environment', action='append', default=[], metavar='ENV')
     one.add_argument('-P', '--parameter', action='append', default=[], metavar='NAME=VALUE')
     arguments = parser.parse_args()
     if arguments.command == 'serve':
-        return serve(arguments.folder)
+        return serve(arguments)
     missing = missing_packages()
     if missing:
         sys.exit('judge.py: these Debian packages are missing: ' + ' '.join(missing))

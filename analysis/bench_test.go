@@ -1,0 +1,58 @@
+package analysis_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/analysis"
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// large is a template of servers with five roles of four references each: to the
+// role before, to other servers' outputs and to a fact.
+func large(servers int) []byte {
+	var b strings.Builder
+	b.WriteString("heat_template_version: 2018-08-31\nresources:\n")
+	for i := range servers {
+		fmt.Fprintf(&b, "  s%d:\n    type: OS::Nova::Server\n    properties: {image: i, flavor: f}\n    metadata:\n      hotc:\n        roles:\n", i)
+		for r := range 5 {
+			other := i / 2
+			if i == 0 {
+				other = 0
+			}
+			fmt.Fprintf(&b, "          - {name: r%d, driver: script, source: \"hotc-agent get a; hotc-agent get b; hotc-agent get c; hotc-agent get d; echo x | hotc-agent put o\", ", r)
+			reference := fmt.Sprintf("{get_attr: [s%d, o%d]}", other, r)
+			if i == 0 {
+				reference = "{get_attr: [s0, first_address]}"
+			}
+			fmt.Fprintf(&b, "inputs: {a: %s, b: %s, c: {get_attr: [s%d, first_address]}, d: {get_resource: s%d}}, outputs: {o: {attribute: o%d}}}\n",
+				reference, reference, (i+1)%servers, i, r)
+		}
+	}
+	return []byte(b.String())
+}
+
+// The analysis grows linearly: the time for a reference stays the same.
+func BenchmarkAnalysis(b *testing.B) {
+	for _, servers := range []int{1000, 10000} {
+		b.Run(fmt.Sprintf("servers=%d", servers), func(b *testing.B) {
+			var diags source.Diagnostics
+			p := lower("large.yaml", large(servers), &diags)
+			if diags.Failed() {
+				b.Fatal(diags.All()[0])
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				analysis.Check(p, binding.Analyse(p, binding.Options{}, &diags), &diags)
+			}
+			b.StopTimer()
+			if diags.Failed() {
+				b.Fatal(diags.All()[0])
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(servers*20), "ns/ref")
+		})
+	}
+}

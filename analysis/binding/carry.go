@@ -1,0 +1,175 @@
+package binding
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// DeployParameter is the parameter of a nested template by which values that only
+// Heat knows reach the agents in it: a map, by the key of each.
+const DeployParameter = "hotc_deploy"
+
+// Crossings are what the emitted templates need for references between stacks.
+type Crossings struct {
+	// Handed are the expressions whose values the members of a nest get in
+	// hotc_deploy, in the stack around.
+	Handed map[*program.Nest]*Carried
+	// Returned are the outputs that are added to a nested stack, for parts of roles'
+	// inputs elsewhere.
+	Returned map[*program.Stack]*Carried
+	// Placeholders are properties that hand a role's output over: Heat cannot know
+	// it. The parameter is the nested template's.
+	Placeholders map[*hot.Node]*hot.Parameter
+	// Removed are outputs of nested templates that need a role's output.
+	Removed map[*hot.Output]bool
+	// Cells are the outputs behind cells that crossed from stack to stack, or that
+	// outputs of the stack need.
+	Cells map[string]*program.Output
+}
+
+func newCrossings() Crossings {
+	return Crossings{Handed: map[*program.Nest]*Carried{}, Returned: map[*program.Stack]*Carried{}, Placeholders: map[*hot.Node]*hot.Parameter{},
+		Removed: map[*hot.Output]bool{}, Cells: map[string]*program.Output{}}
+}
+
+// Carried are expressions by name, in the order in which they were needed.
+type Carried struct {
+	Names []string
+	Exprs map[string]*hot.Expr
+}
+
+func (c *Carried) add(name string, e *hot.Expr) *Carried {
+	if c == nil {
+		c = &Carried{Exprs: map[string]*hot.Expr{}}
+	}
+	if c.Exprs[name] == nil {
+		c.Names = append(c.Names, name)
+		c.Exprs[name] = e
+	}
+	return c
+}
+
+// Key derives a name from an expression that only Heat can resolve: a name never
+// stands for another value.
+func Key(e *hot.Expr) string {
+	sum := sha256.Sum256(hot.EncodeJSON(Written(e)))
+	return hex.EncodeToString(sum[:])[:12]
+}
+
+// Written is an expression as the value that a template would hold.
+func Written(e *hot.Expr) hot.Value {
+	switch e.Kind {
+	case hot.ListExpr:
+		list := make([]hot.Value, len(e.Items))
+		for i, x := range e.Items {
+			list[i] = Written(x)
+		}
+		return list
+	case hot.MapExpr:
+		d := hot.NewDict()
+		for i, k := range e.Keys {
+			d.Set(k, Written(e.Items[i]))
+		}
+		return d
+	case hot.CallExpr:
+		d := hot.NewDict()
+		d.Set(e.Func.Name, Written(e.Arg()))
+		return d
+	}
+	return e.Value
+}
+
+// Slots replaces the largest parts of an expression that only Heat can resolve.
+func Slots(e *hot.Expr, deploy func(*hot.Expr) *hot.Expr) *hot.Expr {
+	switch TimeOf(e) {
+	case Static:
+		return e
+	case Deploy:
+		return deploy(e)
+	}
+	if e.Kind == hot.CallExpr && e.Func == hot.CellRef {
+		return e
+	}
+	out := *e
+	out.Items = make([]*hot.Expr, len(e.Items))
+	for i, x := range e.Items {
+		out.Items[i] = Slots(x, deploy)
+	}
+	return &out
+}
+
+// carryUp makes an expression of a member one of the stack around.
+func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.Expr {
+	getAttr := b.template.Functions.Lookup("get_attr")
+	return Slots(e, func(x *hot.Expr) *hot.Expr {
+		name := "hotc_" + Key(x)
+		if !b.quiet {
+			b.analysis.Returned[m.Stack] = b.analysis.Returned[m.Stack].add(name, x)
+		}
+		arg := []hot.Value{n.Resource.Name, name}
+		if n.Group {
+			arg[1] = "resource." + m.Name + "." + name
+		}
+		return hot.NewCall(getAttr, x.At, hot.Constant(arg, x.At))
+	})
+}
+
+// carryDown makes an expression of the stack around a nest one of its members'.
+func (b *binder) carryDown(n *program.Nest, e *hot.Expr) (*hot.Expr, error) {
+	getParam := n.In.Template.Functions.Lookup("get_param")
+	if s := n.Members[0].Stack; s != nil {
+		getParam = s.Template.Functions.Lookup("get_param")
+	}
+	var err error
+	out := Slots(e, func(x *hot.Expr) *hot.Expr {
+		if getParam == nil {
+			err = &source.Diagnostic{Code: source.NotYet, At: x.At, Message: "hotc cannot hand a value that only Heat knows to roles in a template of this version yet",
+				Hint: "hand it over as a parameter of its own"}
+			return x
+		}
+		if own := b.dependOn(n, x); own != nil {
+			err = &source.Diagnostic{Code: source.SelfReference, At: own.At, Message: "this needs a value of " + n.Resource.Name + " itself that Heat knows only when it is there",
+				Hint: "a server's own agent can give: id, name, and the address of a server with one network"}
+			return x
+		}
+		key := Key(x)
+		if !b.quiet {
+			b.analysis.Handed[n] = b.analysis.Handed[n].add(key, x)
+		}
+		return hot.NewCall(getParam, x.At, hot.Constant([]hot.Value{DeployParameter, key}, x.At))
+	})
+	return out, err
+}
+
+// dependOn notes what a nest depends on for a value that it hands over. It returns
+// the call that needs the nest itself, if there is one.
+func (b *binder) dependOn(n *program.Nest, e *hot.Expr) (own *hot.Expr) {
+	path := n.In.PathOf(n.Resource.Name)
+	e.Walk(func(x *hot.Expr) bool {
+		name, ok := resourceOf(x)
+		switch {
+		case !ok:
+		case name == n.Resource.Name:
+			own = x
+		case !b.quiet && !slices.ContainsFunc(b.analysis.Edges[path], func(e Edge) bool { return e.Added && e.On == n.In.PathOf(name) }):
+			b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: n.In.PathOf(name), At: x.At, Added: true})
+		}
+		return true
+	})
+	return own
+}
+
+// inMember makes an input's expression one of a group's member: the group's
+// definition is evaluated by the stack around it.
+func (b *binder) inMember(s *program.Server, e *hot.Expr) (*hot.Expr, error) {
+	out, err := b.carryDown(s.Nest, e)
+	if err != nil {
+		return nil, err
+	}
+	return s.Nest.Indexed(out, s.Member.Name), nil
+}

@@ -1,0 +1,39 @@
+package binding
+
+import (
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Evaluator binds expressions that stand in no template, as the inputs of a role in
+// the root stack would be bound.
+type Evaluator struct {
+	program *program.Program
+	options Options
+}
+
+// NewEvaluator makes an evaluator for a program.
+func NewEvaluator(p *program.Program, options Options) *Evaluator {
+	return &Evaluator{program: p, options: options}
+}
+
+// Evaluate binds one expression. The error is a *source.Diagnostic.
+func (v *Evaluator) Evaluate(e *hot.Expr) (*Bound, error) {
+	var diags source.Diagnostics
+	b := newBinder(v.program, v.options, &diags)
+	b.current, b.bound = &program.Input{Name: "expression", Expr: e}, &Bound{}
+	out, err := hot.Fold(e, b.resolve)
+	if err != nil {
+		b.failed(e.At, err)
+	} else {
+		b.bound.Expr, b.bound.Time = out, TimeOf(out)
+		b.checkComputable(out)
+	}
+	for _, d := range diags.All() {
+		if d.Severity == source.Error {
+			return nil, d
+		}
+	}
+	return b.bound, nil
+}

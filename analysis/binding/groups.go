@@ -1,0 +1,91 @@
+package binding
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// groupAttribute is what is read through a group whose members have roles
+// (heat/engine/resources/openstack/heat/resource_group.py, get_attribute):
+//
+//	[group, x, …]             a list over the members
+//	[group, attributes, x, …] a map of the members' names
+//	[group, resource.N.x, …]  of one member, also as [group, resource.N, x, …]
+func (b *binder) groupAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
+	switch {
+	case attribute == "refs" || attribute == "refs_map" || attribute == "removed_rsrc_list" || attribute == "show":
+		return b.leave(call, "an attribute of a group is Heat's"), nil
+	case attribute == "attributes" && len(path) > 0:
+		name, ok := path[0].(string)
+		if !ok {
+			return b.leave(call, "only Heat can tell which attribute this is"), nil
+		}
+		return b.gather(call, n, name, path[1:], true)
+	case strings.HasPrefix(attribute, "resource."):
+		return b.oneMember(call, n, attribute, path)
+	case b.template.Version == hot.V20130523: // selects from the list
+		list, err := b.gather(call, n, attribute, nil, false)
+		if err != nil || list == call {
+			return list, err
+		}
+		return b.part(call, list, path)
+	}
+	return b.gather(call, n, attribute, path, false)
+}
+
+func (b *binder) oneMember(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
+	parts := strings.SplitN(attribute, ".", 3)
+	m := n.Member(parts[1])
+	if m == nil {
+		b.unknown(source.UnknownResource, call, fmt.Sprintf("the group %q has no member %q", n.Resource.Name, parts[1]), parts[1], nil)
+		return nil, errReported
+	}
+	if len(parts) == 3 {
+		return b.memberAttribute(call, n, m, parts[2], path)
+	}
+	if len(path) == 0 {
+		return b.leave(call, "the id of a member is Heat's"), nil
+	}
+	name, ok := path[0].(string)
+	if !ok {
+		return b.leave(call, "only Heat can tell which attribute this is"), nil
+	}
+	return b.memberAttribute(call, n, m, name, path[1:])
+}
+
+// gather reads an attribute of all members. If only Heat knows all of them, the
+// call stays as it is.
+func (b *binder) gather(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value, named bool) (*hot.Expr, error) {
+	out := &hot.Expr{Kind: hot.ListExpr, At: call.At}
+	if named {
+		out.Kind = hot.MapExpr
+	}
+	ours := false
+	for _, m := range n.Members {
+		e, err := b.memberAttribute(call, n, m, attribute, path)
+		if err != nil {
+			return nil, err
+		}
+		if ours = ours || e != call; e == call {
+			e = b.memberCall(call, n, m, attribute, path)
+		}
+		out.Items = append(out.Items, e)
+		if named {
+			out.Keys = append(out.Keys, m.Name)
+		}
+	}
+	if !ours {
+		return call, nil
+	}
+	return hot.Fold(out, func(call *hot.Expr) (*hot.Expr, error) { return call, nil })
+}
+
+// memberCall is how the stack around reads an attribute of one member.
+func (b *binder) memberCall(call *hot.Expr, n *program.Nest, m *program.Member, attribute string, path []hot.Value) *hot.Expr {
+	arg := append([]hot.Value{n.Resource.Name, "resource." + m.Name + "." + attribute}, path...)
+	return hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At))
+}

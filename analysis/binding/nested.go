@@ -1,0 +1,272 @@
+package binding
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// References from one stack to another: into a nested stack through its parameters,
+// out of it through its outputs. What an agent can compute is carried across as the
+// expression that it is; what is left of it for Heat crosses in ways that Heat has
+// (carry.go).
+//
+// A property that hands a role's output over keeps its place in the template but
+// Heat cannot know its value: it gets a placeholder, and the parameter may be used
+// in roles' inputs only. An output that needs a role's output leaves the nested
+// template, and whoever reads it reads the role's output instead.
+
+// absentError says that a resource is not there, its condition being false.
+type absentError struct {
+	resource      string
+	at, condition source.Place
+}
+
+var errAbsent = errors.New("absent")
+
+func (e *absentError) Error() string {
+	return fmt.Sprintf("%q is not there: its condition is false", e.resource)
+}
+
+// Is lets errors.Is find any absence.
+func (e *absentError) Is(target error) bool { return target == errAbsent }
+
+// crossing is a reference that is being followed from stack to stack.
+type crossing struct {
+	stack *program.Stack
+	name  string
+}
+
+// follow evaluates an expression of another stack for a call in this one.
+func (b *binder) follow(call *hot.Expr, to *program.Stack, name string, e *hot.Expr) (*hot.Expr, error) {
+	at := crossing{to, name}
+	if b.following[at] {
+		return nil, fmt.Errorf("the value needs itself: %s of %s", name, stackName(to))
+	}
+	b.following[at] = true
+	back, through := b.enter(to), b.through
+	if through == nil {
+		b.through = call
+	}
+	out, err := hot.Fold(e, b.resolve)
+	b.through = through
+	back()
+	delete(b.following, at)
+	return out, err
+}
+
+func stackName(s *program.Stack) string {
+	if s.Path == "" {
+		return "the root stack"
+	}
+	return s.Path
+}
+
+// look evaluates without noting anything.
+func (b *binder) look(evaluate func() (*hot.Expr, error)) (*hot.Expr, error) {
+	quiet := b.quiet
+	b.quiet = true
+	out, err := evaluate()
+	b.quiet = quiet
+	return out, err
+}
+
+// asHeat evaluates as for a place that Heat evaluates.
+func (b *binder) asHeat(evaluate func() (*hot.Expr, error)) (*hot.Expr, error) {
+	current, bound := b.current, b.bound
+	b.current, b.bound = nil, nil
+	out, err := evaluate()
+	b.current, b.bound = current, bound
+	return out, err
+}
+
+// handed is what is known of an argument.
+type handed struct {
+	time Time
+	expr *hot.Expr // as Heat would have it; in the stack around
+	err  error
+}
+
+// handed finds out when the value of a parameter is known. Facts count as Heat's:
+// the property is Heat's place.
+func (b *binder) handed(s *program.Stack, name string) handed {
+	at := crossing{s, name}
+	if h, known := b.arguments[at]; known {
+		return h
+	}
+	a := s.Arguments[name]
+	e, err := b.look(func() (*hot.Expr, error) {
+		return b.asHeat(func() (*hot.Expr, error) { return b.follow(a.Expr, s.Nest.In, "the parameter "+name, a.Expr) })
+	})
+	h := handed{time: Deploy, expr: e, err: err}
+	switch {
+	case err == nil:
+		h.time = TimeOf(e)
+	case errors.Is(err, errAbsent):
+		h.time = Run // so that the input that needs it says so
+	}
+	b.arguments[at] = h
+	return h
+}
+
+// argument answers a call of get_param by what was handed over. It returns nil if
+// that is Heat's to know.
+func (b *binder) argument(call *hot.Expr, name string, a *program.Argument) (*hot.Expr, error) {
+	h := b.handed(b.stack, name)
+	p := b.template.Parameter(name)
+	if h.time == Deploy || p == nil || p.Hidden && h.time == Static {
+		return nil, nil
+	}
+	nest := b.stack.Nest
+	e, err := b.follow(call, nest.In, "the parameter "+name, a.Expr)
+	if err != nil {
+		return nil, err
+	}
+	if TimeOf(e) == Run {
+		if e, err = b.carryDown(nest, e); err != nil {
+			return nil, err
+		}
+	}
+	e = nest.Indexed(e, memberName(b.stack))
+	if e.IsValue() {
+		cast, err := p.Cast(e.Value)
+		if err != nil {
+			return nil, err
+		}
+		e = hot.Constant(cast, call.At)
+		b.note(call, Static, "the stack around hands over a value that is known", "", "")
+	}
+	return b.part(call, e, pathOf(call))
+}
+
+// memberName is the name of the stack in its group.
+func memberName(s *program.Stack) string {
+	for _, m := range s.Nest.Members {
+		if m.Stack == s {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// pathOf is the path behind the name of a parameter.
+func pathOf(call *hot.Expr) []hot.Value {
+	_, path, _ := hot.ParamArgument(call.Arg().Value)
+	return path
+}
+
+// nestAttribute is an attribute of a resource that stands for stacks or servers.
+func (b *binder) nestAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
+	if n.Group {
+		return b.groupAttribute(call, n, attribute, path)
+	}
+	return b.memberAttribute(call, n, n.Members[0], attribute, path)
+}
+
+// memberAttribute is an attribute of one member of a nest. It is the call itself if
+// only Heat knows it.
+func (b *binder) memberAttribute(call *hot.Expr, n *program.Nest, m *program.Member, attribute string, path []hot.Value) (*hot.Expr, error) {
+	if m.Stack == nil {
+		return b.serverAttribute(call, server{Resource: n.Definition, path: n.Path(m), nest: n, member: m}, attribute, path)
+	}
+	t := m.Stack.Template
+	if rest, ok := strings.CutPrefix(attribute, "resource."); ok { // template_resource.py, get_attribute
+		resource, inner, found := strings.Cut(rest, ".")
+		if !found && len(path) == 0 {
+			return b.leave(call, "the id of a resource of a nested stack is Heat's"), nil
+		}
+		arg := []hot.Value{resource}
+		if found {
+			arg = append(arg, inner)
+		}
+		getAttr := t.Functions.Lookup("get_attr")
+		if getAttr == nil || t.Resource(resource) == nil {
+			return b.leave(call, "an attribute of a nested stack is Heat's"), nil
+		}
+		return b.across(call, n, m, attribute, hot.NewCall(getAttr, call.At, hot.Constant(append(arg, path...), call.At)), nil)
+	}
+	for _, o := range t.Outputs {
+		if o.Name == attribute {
+			return b.across(call, n, m, attribute, t.Expr(o.Value), path)
+		}
+	}
+	if attribute == "show" || attribute == "OS::stack_id" { // attributes that every resource has
+		return b.leave(call, "an attribute of a nested stack is Heat's"), nil
+	}
+	if !b.quiet {
+		var names []string
+		for _, o := range t.Outputs {
+			names = append(names, o.Name)
+		}
+		b.unknown(source.UnknownOutput, call, fmt.Sprintf("the nested template %s has no output %q", t.File.Name, attribute), attribute, names)
+	}
+	return nil, errReported
+}
+
+func (b *binder) leave(call *hot.Expr, rule string) *hot.Expr {
+	b.note(call, Deploy, rule, "", "")
+	return call
+}
+
+// across evaluates an expression of a member for a call in this stack.
+func (b *binder) across(call *hot.Expr, n *program.Nest, m *program.Member, name string, e *hot.Expr, path []hot.Value) (*hot.Expr, error) {
+	follow := func() (*hot.Expr, error) { return b.follow(call, m.Stack, name, e) }
+	out, err := b.look(follow)
+	if err == nil && TimeOf(out) == Deploy {
+		return b.leave(call, "an output of a nested stack that only Heat knows"), nil
+	}
+	if !b.quiet {
+		out, err = follow()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if TimeOf(out) == Run {
+		out = b.carryUp(n, m, out)
+	}
+	return b.part(call, out, path)
+}
+
+// part selects a part of what a call gives.
+func (b *binder) part(call, e *hot.Expr, path []hot.Value) (*hot.Expr, error) {
+	for len(path) > 0 {
+		switch {
+		case e.IsValue():
+			return hot.Constant(hot.Select(e.Value, path), call.At), nil
+		case e.Kind == hot.CallExpr && e.Func == hot.CellRef:
+			arg, isList := e.Arg().Value.([]hot.Value)
+			if !isList {
+				arg = []hot.Value{e.Arg().Value}
+			}
+			return hot.NewCall(hot.CellRef, e.At, hot.Constant(append(append([]hot.Value{}, arg...), path...), e.At)), nil
+		}
+		x := itemOf(e, path[0])
+		if x == nil {
+			return nil, &source.Diagnostic{Code: source.NotYet, At: call.At, Message: "hotc cannot select a part of this value, which is known only at run time",
+				Hint: "hand the part over as a value of its own"}
+		}
+		e, path = x, path[1:]
+	}
+	return e, nil
+}
+
+// itemOf is an item of a list or map, nil if there is none for sure.
+func itemOf(e *hot.Expr, key hot.Value) *hot.Expr {
+	switch k := key.(type) {
+	case int64:
+		if e.Kind == hot.ListExpr && k >= 0 && int(k) < len(e.Items) {
+			return e.Items[k]
+		}
+	case string:
+		for i, name := range e.Keys {
+			if e.Kind == hot.MapExpr && name == k {
+				return e.Items[i]
+			}
+		}
+	}
+	return nil
+}

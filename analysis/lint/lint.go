@@ -1,0 +1,89 @@
+// Package lint finds what is allowed and yet hardly meant: a file a rule, a line
+// in the list each. A rule looks only at scripts that were read to the end: what
+// cannot be looked into may do anything.
+package lint
+
+import (
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// rule looks at one role.
+type rule func(l *linter, role *program.Role)
+
+// rules are all of them.
+func rules() []rule { return []rule{neverWritten, neverRead, notDeclared} }
+
+// Check looks at every role by every rule.
+func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
+	l := &linter{analysis: a, diags: diags}
+	for _, s := range p.Servers {
+		for _, role := range s.Roles {
+			if role.Meaning == nil || role.Meaning.Sequence == nil {
+				continue
+			}
+			for _, look := range rules() {
+				look(l, role)
+			}
+		}
+	}
+}
+
+// linter is one run of the rules.
+type linter struct {
+	analysis *binding.Analysis
+	diags    *source.Diagnostics
+	readers  map[string][]*program.Input // by cell; made when needed
+}
+
+// readersOf are the inputs that wait for an output.
+func (l *linter) readersOf(o *program.Output) []*program.Input {
+	if l.readers == nil {
+		l.readers = map[string][]*program.Input{}
+		for _, s := range l.analysis.Program.Servers {
+			for _, r := range s.Roles {
+				for _, in := range r.Inputs {
+					l.index(in)
+				}
+			}
+		}
+	}
+	return l.readers[o.Cell()]
+}
+
+func (l *linter) index(in *program.Input) {
+	bound := l.analysis.Inputs[in]
+	if bound == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for _, ref := range bound.References {
+		if ref.Cell != "" && !seen[ref.Cell] {
+			seen[ref.Cell] = true
+			l.readers[ref.Cell] = append(l.readers[ref.Cell], in)
+		}
+	}
+}
+
+// names are what the steps of a role's source read, or write.
+func names(role *program.Role, op program.StepOp) map[string]*program.Step {
+	out := map[string]*program.Step{}
+	role.Meaning.Sequence.Walk(func(s *program.Step) {
+		if s.Op == op && out[s.Name] == nil {
+			out[s.Name] = s
+		}
+	})
+	return out
+}
+
+// readsAny says whether a step may read any input.
+func readsAny(role *program.Role) bool { return names(role, program.ReadAny)[""] != nil }
+
+// sourceName is how a role's source is called.
+func sourceName(role *program.Role) string {
+	if len(role.Meaning.Files) == 1 && role.Meaning.Files[0].Name != "" {
+		return role.Meaning.Files[0].Name
+	}
+	return "its script"
+}

@@ -1,0 +1,32 @@
+package lint
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// neverRead finds run-time inputs that the role's script never asks for. One that
+// is known before the script starts is in its environment, for every program that
+// it calls.
+func neverRead(l *linter, role *program.Role) {
+	if !role.Meaning.Sequence.Complete || readsAny(role) {
+		return
+	}
+	read := names(role, program.ReadInput)
+	for _, in := range role.Inputs {
+		bound := l.analysis.Inputs[in]
+		if bound == nil || bound.Time != binding.Run || in.Eager || read[in.Name] != nil {
+			continue
+		}
+		hint := "leave the input out, or read it where it is needed: `$(hotc-agent get " + in.Name + ")`"
+		message := fmt.Sprintf("%s never reads input %q", sourceName(role), in.Name)
+		if role.Meaning.Sequence.Uses[in.Name] {
+			message = fmt.Sprintf("%s uses $%s, but input %q comes at run time and is in no variable", sourceName(role), in.Name, in.Name)
+			hint = fmt.Sprintf("`%s=$(hotc-agent get %s)` waits for it; `eager: true` makes the whole role wait", in.Name, in.Name)
+		}
+		l.diags.Warning(source.NeverRead, in.At, message, hint)
+	}
+}

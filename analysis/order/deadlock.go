@@ -1,0 +1,239 @@
+package order
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Deadlocks reports the deadlocks of a net, each as a story: who waits for what of
+// whom, and which changes would break it. It returns them for pictures.
+func Deadlocks(n *waits.Net, diags *source.Diagnostics) []waits.Deadlock {
+	var found []waits.Deadlock
+	for _, d := range waits.Decide(n) {
+		if heatsOwn(n, d) {
+			continue // HeatCycles tells it
+		}
+		turn(&d)
+		found = append(found, d)
+		diags.Add(story{net: n, deadlock: d}.tell())
+	}
+	return found
+}
+
+// heatsOwn says whether a cycle has no role in it.
+func heatsOwn(n *waits.Net, d waits.Deadlock) bool {
+	for _, w := range d.Cycle {
+		if !n.Processes[w.Process].Tasks[w.Task].Heat || w.WriteTask > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// turn begins a cycle with its first process, so that the story is always the same.
+func turn(d *waits.Deadlock) {
+	first := 0
+	for i, w := range d.Cycle {
+		if f := d.Cycle[first]; w.Process < f.Process || w.Process == f.Process && w.Task < f.Task {
+			first = i
+		}
+	}
+	d.Cycle = append(append([]waits.Wait{}, d.Cycle[first:]...), d.Cycle[:first]...)
+}
+
+// story tells one deadlock.
+type story struct {
+	net      *waits.Net
+	deadlock waits.Deadlock
+}
+
+func (s story) tell() *source.Diagnostic {
+	d := &source.Diagnostic{Code: source.Deadlock, At: s.deadlock.Cycle[0].Read.At, Message: s.message()}
+	switch s.deadlock.Verdict {
+	case waits.Certain:
+	case waits.Timed:
+		d.Code, d.Severity = source.TimedDeadlock, source.Warning
+	default:
+		d.Code, d.Severity = source.PossibleDeadlock, source.Warning
+	}
+	for i, w := range s.deadlock.Cycle {
+		d.Notes = append(d.Notes, s.reads(w), s.writes(i))
+	}
+	if s.deadlock.Behind > 0 {
+		d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("%d more wait behind them", s.deadlock.Behind)})
+	}
+	d.Hint = s.hint()
+	return d
+}
+
+// who names the task of a process.
+func (s story) who(process, task int) string {
+	p := &s.net.Processes[process]
+	if t := &p.Tasks[task]; !t.Heat {
+		return p.Name + "." + t.Name
+	}
+	return "resource " + p.Name
+}
+
+func (s story) message() string {
+	cycle := s.deadlock.Cycle
+	var names []string
+	for _, w := range cycle {
+		if name := s.who(w.Process, w.Task); len(names) == 0 || names[len(names)-1] != name {
+			names = append(names, name)
+		}
+	}
+	wait := strings.Join(names, " → ") + " → " + names[0]
+	if len(cycle) == 1 {
+		wait = names[0] + " waits for " + s.what(cycle[0])
+	}
+	switch s.deadlock.Verdict {
+	case waits.Certain:
+		return "deadlock, whatever the order in which things happen: " + wait
+	case waits.Conditional:
+		return fmt.Sprintf("deadlock if the condition %s is %s: %s", s.deadlock.Key, [...]string{"true", "false"}[min(1, s.deadlock.Way)], wait)
+	case waits.Timed:
+		return fmt.Sprintf("a wait in a circle that only a time-out ends, after %s: %s", seconds(s.first().Read.Timeout), wait)
+	default:
+		return "possible deadlock, if reads come before the writes that others wait for: " + wait
+	}
+}
+
+// first is the read of the cycle that times out first.
+func (s story) first() waits.Wait {
+	var first *waits.Wait
+	for i := range s.deadlock.Cycle {
+		w := &s.deadlock.Cycle[i]
+		if w.Read.Timeout > 0 && (first == nil || w.Read.Timeout < first.Read.Timeout) {
+			first = w
+		}
+	}
+	return *first
+}
+
+// what names the cell that is waited for, and whose it is.
+func (s story) what(w waits.Wait) string {
+	next := s.after(w)
+	whose := "its own"
+	if next.Process != w.Process || w.WriteTask != w.Task {
+		whose = s.who(next.Process, w.WriteTask) + "'s"
+	}
+	t := &s.net.Processes[next.Process].Tasks[w.WriteTask]
+	name := s.net.Cells[w.Cell].Name
+	switch {
+	case t.Heat && w.Cell == t.Completion:
+		return "resource " + name + " to be there"
+	case t.Heat:
+		return "the fact " + name
+	case w.Cell == t.Completion:
+		return whose + " completion"
+	}
+	return whose + " " + s.output(w)
+}
+
+// output names an output without whose it is.
+func (s story) output(w waits.Wait) string {
+	_, output, _ := strings.Cut(s.net.Cells[w.Cell].Name, ":")
+	return fmt.Sprintf("output %q", output)
+}
+
+func (s story) after(w waits.Wait) waits.Wait {
+	for i := range s.deadlock.Cycle {
+		if s.deadlock.Cycle[i].Read == w.Read && s.deadlock.Cycle[i].Cell == w.Cell {
+			return s.deadlock.Cycle[(i+1)%len(s.deadlock.Cycle)]
+		}
+	}
+	return w
+}
+
+func (s story) reads(w waits.Wait) source.Note {
+	how := " waits for "
+	if w.Read.Guess {
+		how = ", whose order of reads and writes is not known, waits at some time for "
+	}
+	text := s.who(w.Process, w.Task) + how + s.what(w)
+	if !s.net.Processes[w.Process].Tasks[w.Task].Heat && strings.HasPrefix(w.Read.What, "input ") {
+		text += " (" + w.Read.What + ")"
+	}
+	if w.Read.Timeout > 0 {
+		text += ", at most " + seconds(w.Read.Timeout) + "; then it fails, and with it all that waits for it"
+	}
+	return source.Note{At: w.Read.At, Message: text}
+}
+
+// writes says why the write comes too late: what its process waits for before it.
+func (s story) writes(i int) source.Note {
+	w, next := s.deadlock.Cycle[i], s.deadlock.Cycle[(i+1)%len(s.deadlock.Cycle)]
+	writer := &s.net.Processes[next.Process].Tasks[w.WriteTask]
+	at := writer.At
+	if w.Write != nil {
+		at = w.Write.At
+	}
+	name := s.who(next.Process, w.WriteTask)
+	switch {
+	case writer.Heat && next.Task == w.WriteTask:
+		return source.Note{At: at, Message: fmt.Sprintf("Heat makes %s only after %s", s.net.Processes[next.Process].Name, next.Read.What)}
+	case next.Task != w.WriteTask && s.net.Processes[next.Process].Tasks[next.Task].Heat:
+		return source.Note{At: at, Message: fmt.Sprintf("%s begins only when its server is there", name)}
+	case next.Task != w.WriteTask:
+		return source.Note{At: at, Message: fmt.Sprintf("%s begins only when %s, which is listed before it, is done", name, s.who(next.Process, next.Task))}
+	case w.Cell == writer.Completion:
+		return source.Note{At: at, Message: fmt.Sprintf("%s is done only after %s", name, has(next.Read))}
+	case w.Write == nil:
+		return source.Note{At: at, Message: fmt.Sprintf("%s writes it only at its end, after %s", name, has(next.Read))}
+	}
+	return source.Note{At: at, Message: fmt.Sprintf("%s writes it only after %s", name, has(next.Read))}
+}
+
+// has says what must have happened for a read to be over.
+func has(read *waits.Step) string {
+	if strings.HasPrefix(read.What, "role ") {
+		return read.What + " is done"
+	}
+	return "it has read " + read.What
+}
+
+// hint tells the changes that break the cycle.
+func (s story) hint() string {
+	var parts []string
+	for _, f := range s.net.Fixes(s.deadlock) {
+		link := s.deadlock.Cycle[f.Link]
+		before := s.deadlock.Cycle[(f.Link+len(s.deadlock.Cycle)-1)%len(s.deadlock.Cycle)]
+		who := s.who(link.Process, link.Task)
+		switch f.Kind {
+		case waits.Swap:
+			parts = append(parts, fmt.Sprintf("list %s before %s", s.who(link.Process, before.WriteTask), who))
+		case waits.Split:
+			parts = append(parts, fmt.Sprintf("split %s before it reads %s%s, and wait for the first part only", who, link.Read.What, at(link.Read)))
+		case waits.PublishFirst:
+			parts = append(parts, fmt.Sprintf("let %s publish %s before it reads %s%s", who, s.output(before), link.Read.What, at(link.Read)))
+		}
+	}
+	if len(parts) > 3 {
+		parts = parts[:3]
+	}
+	if len(parts) == 0 {
+		return "no single change of order breaks the circle: take one of these reads out"
+	}
+	return strings.Join(parts, "; or ")
+}
+
+func at(s *waits.Step) string {
+	if s.Guess || !s.At.Known() {
+		return ""
+	}
+	return " (" + s.At.String() + ")"
+}
+
+func seconds(s float64) string {
+	switch {
+	case s >= 3600 && s == float64(int(s/3600))*3600:
+		return fmt.Sprintf("%g h", s/3600)
+	case s >= 60 && s == float64(int(s/60))*60:
+		return fmt.Sprintf("%g min", s/60)
+	}
+	return fmt.Sprintf("%g s", s)
+}

@@ -1,0 +1,210 @@
+package waits
+
+// Wait is one link of a cycle: a process that reads what the next one writes only
+// after its own read.
+type Wait struct {
+	Process int
+	Task    int
+	Read    *Step
+	Cell    CellID
+	// Write is how the next process of the cycle writes the cell, in which task.
+	Write     *Step // nil where no statement of it writes the cell
+	WriteTask int
+}
+
+// tangle is what is left of a run that hangs: operations that wait for each other.
+// Its nodes are operations; one leads to the operation before it and, if it is a
+// read, to the write that it waits for.
+type tangle struct {
+	run     *run
+	start   []int // number of a process's first operation that was not done
+	process []int32
+	index   []int32
+	writer  []int32 // of a read, the number of its write; -1
+}
+
+func newTangle(r *run) *tangle {
+	t := &tangle{run: r, start: make([]int, len(r.program))}
+	writers := map[CellID]int32{}
+	for p, ops := range r.program {
+		t.start[p] = len(t.process)
+		for i := r.at[p]; i < len(ops); i++ {
+			n := int32(len(t.process))
+			t.process, t.index, t.writer = append(t.process, int32(p)), append(t.index, int32(i)), append(t.writer, -1)
+			note := func(cell CellID) {
+				if _, have := writers[cell]; !have && r.cells[cell] == empty {
+					writers[cell] = n
+				}
+			}
+			switch ops[i].op {
+			case Write:
+				note(ops[i].cell)
+			case taskEnd:
+				for _, cell := range r.net.Processes[p].Tasks[ops[i].task].Owns {
+					note(cell)
+				}
+			}
+		}
+	}
+	for n := range t.process {
+		if o := t.operation(int32(n)); o.op == Read && r.cells[o.cell] == empty {
+			if w, ok := writers[o.cell]; ok {
+				t.writer[n] = w
+			}
+		}
+	}
+	return t
+}
+
+func (t *tangle) operation(n int32) *operation {
+	return &t.run.program[t.process[n]][t.index[n]]
+}
+
+// next are the operations that one waits for.
+func (t *tangle) next(n int32) (before, writer int32) {
+	before = n - 1
+	if int(n) == t.start[t.process[n]] {
+		before = -1
+	}
+	return before, t.writer[n]
+}
+
+// knots are the strongly connected parts of a tangle that hold a cycle, in a
+// fixed order (Tarjan's algorithm, with a stack of its own).
+func (t *tangle) knots() [][]int32 {
+	size := len(t.process)
+	order, low := make([]int32, size), make([]int32, size)
+	on := make([]bool, size)
+	var stack []int32
+	var knots [][]int32
+	counter := int32(0)
+	type frame struct {
+		node int32
+		edge uint8
+	}
+	for root := range size {
+		if order[root] != 0 {
+			continue
+		}
+		path := []frame{{node: int32(root)}}
+		for len(path) > 0 {
+			f := &path[len(path)-1]
+			n := f.node
+			if f.edge == 0 {
+				counter++
+				order[n], low[n] = counter, counter
+				stack, on[n] = append(stack, n), true
+			}
+			before, writer := t.next(n)
+			to := int32(-1)
+			switch f.edge {
+			case 0:
+				to = before
+			case 1:
+				to = writer
+			}
+			if f.edge < 2 {
+				f.edge++
+				switch {
+				case to < 0:
+				case order[to] == 0:
+					path = append(path, frame{node: to})
+				case on[to]:
+					low[n] = min(low[n], order[to])
+				}
+				continue
+			}
+			if low[n] == order[n] {
+				var knot []int32
+				for {
+					last := stack[len(stack)-1]
+					stack, on[last] = stack[:len(stack)-1], false
+					knot = append(knot, last)
+					if last == n {
+						break
+					}
+				}
+				if len(knot) > 1 {
+					knots = append(knots, knot)
+				}
+			}
+			path = path[:len(path)-1]
+			if len(path) > 0 {
+				up := path[len(path)-1].node
+				low[up] = min(low[up], low[n])
+			}
+		}
+	}
+	return knots
+}
+
+// searches bounds how many operations the search for a shortest cycle looks at.
+const searches = 4 << 20
+
+// shortest is the cycle of a knot with the fewest waits, as numbers of its reads.
+func (t *tangle) shortest(knot []int32) []int32 {
+	in := make(map[int32]bool, len(knot))
+	first := knot[0]
+	for _, n := range knot {
+		in[n] = true
+		first = min(first, n)
+	}
+	var best []int32
+	left := searches
+	for n := first; int(n) < len(t.process) && left > 0; n++ {
+		if !in[n] || t.writer[n] < 0 || !in[t.writer[n]] {
+			continue
+		}
+		if cycle := t.cycleFrom(n, in, &left); cycle != nil && (best == nil || len(cycle) < len(best)) {
+			best = cycle
+		}
+		if len(best) == 1 {
+			break
+		}
+	}
+	return best
+}
+
+// cycleFrom searches breadth first, by waits, for the way from a read back to it.
+func (t *tangle) cycleFrom(start int32, in map[int32]bool, left *int) []int32 {
+	from := map[int32]int32{} // the read that led to a read
+	seen := map[int32]bool{}
+	queue := []int32{start}
+	for len(queue) > 0 && *left > 0 {
+		read := queue[0]
+		queue = queue[1:]
+		for n := t.writer[read]; n >= 0 && in[n] && !seen[n]; n, _ = t.next(n) {
+			seen[n] = true
+			*left--
+			if n == start {
+				cycle := []int32{}
+				for at := read; at != start; at = from[at] {
+					cycle = append(cycle, at)
+				}
+				cycle = append(cycle, start)
+				for i, j := 0, len(cycle)-1; i < j; i, j = i+1, j-1 {
+					cycle[i], cycle[j] = cycle[j], cycle[i]
+				}
+				return cycle
+			}
+			if w := t.writer[n]; w >= 0 && in[w] {
+				from[n] = read
+				queue = append(queue, n)
+			}
+		}
+	}
+	return nil
+}
+
+// waits tells a cycle as who waits for what of whom.
+func (t *tangle) waits(cycle []int32) []Wait {
+	out := make([]Wait, len(cycle))
+	for i, n := range cycle {
+		o, w := t.operation(n), t.operation(t.writer[n])
+		out[i] = Wait{Process: int(t.process[n]), Task: int(o.task), Read: o.step, Cell: o.cell, WriteTask: int(w.task)}
+		if w.op == Write {
+			out[i].Write = w.step
+		}
+	}
+	return out
+}

@@ -1,0 +1,277 @@
+package waits
+
+import "sort"
+
+// Verdict is how sure a deadlock is.
+type Verdict uint8
+
+// The verdicts.
+const (
+	// Certain: no order of steps, and no way of any fork, avoids it.
+	Certain Verdict = iota
+	// Conditional: it is certain where one condition holds.
+	Conditional
+	// Possible: some ways of the forks avoid it, others do not.
+	Possible
+	// Timed: a read of the cycle times out, so that its process fails.
+	Timed
+)
+
+func (v Verdict) String() string {
+	return [...]string{"certain", "conditional", "possible", "timed"}[v]
+}
+
+// Deadlock is a cycle of processes that wait for each other.
+type Deadlock struct {
+	Verdict Verdict
+	Cycle   []Wait
+	// Key and Way say, of a conditional one, which choice makes it certain.
+	Key string
+	Way int
+	// Processes are all that wait for each other here, the cycle's included.
+	Processes []int
+	// Behind is how many further processes wait for one of them.
+	Behind int
+}
+
+// Decide finds the deadlocks of a net: one for each group of processes that wait
+// for each other, its shortest cycle told.
+func Decide(n *Net) []Deadlock {
+	first := execute(n, earliest(n), nothing, false)
+	if !first.anyHung() {
+		return nil
+	}
+	d := &decider{net: n, broken: make([]bool, len(n.Cells))}
+	program := latest(n)
+	d.certain(mayFail(n, program, true).relaxed(), Certain)
+	d.certain(mayFail(n, program, false).relaxed(), Timed)
+	d.rest()
+	return d.found
+}
+
+type decider struct {
+	net   *Net
+	found []Deadlock
+	// broken are the cells of processes whose deadlock is found: taken as written,
+	// to find what else there is.
+	broken []bool
+	// whole and owner are of the whole net, made when needed.
+	whole *failable
+	owner map[CellID]int
+}
+
+func (d *decider) outside(c CellID) bool { return d.broken[c] }
+
+func (d *decider) breakOpen(processes []int) {
+	for _, p := range processes {
+		for _, t := range d.net.Processes[p].Tasks {
+			for _, cell := range t.Owns {
+				d.broken[cell] = true
+			}
+		}
+	}
+}
+
+// certain reports the knots of a program that blocks less than any other.
+func (d *decider) certain(program straight, verdict Verdict) {
+	r := execute(d.net, program, d.outside, false)
+	if !r.anyHung() {
+		return
+	}
+	t := newTangle(r)
+	var open []int
+	first := len(d.found)
+	for _, knot := range t.knots() {
+		found := Deadlock{Verdict: verdict, Cycle: t.waits(t.shortest(knot)), Processes: t.processesOf(knot)}
+		if verdict == Timed && !isTimed(found.Cycle) {
+			found.Verdict = Possible // another read may time out before it comes to this
+		}
+		d.found = append(d.found, found)
+		open = append(open, found.Processes...)
+	}
+	d.breakOpen(open)
+	if len(d.found) > first {
+		d.found[first].Behind = r.behindThem(open)
+	}
+}
+
+// behindThem counts the processes that hang without being among those.
+func (r *run) behindThem(those []int) int {
+	is := map[int]bool{}
+	for _, p := range those {
+		is[p] = true
+	}
+	count := 0
+	for p := range r.program {
+		if r.hung(p) && !is[p] {
+			count++
+		}
+	}
+	return count
+}
+
+func (t *tangle) processesOf(knot []int32) []int {
+	seen := map[int]bool{}
+	var out []int
+	for _, n := range knot {
+		if p := int(t.process[n]); !seen[p] {
+			seen[p] = true
+			out = append(out, p)
+		}
+	}
+	sort.Ints(out)
+	return out
+}
+
+// rest decides what the two bounds leave open.
+func (d *decider) rest() {
+	r := execute(d.net, earliest(d.net), d.outside, false)
+	if !r.anyHung() {
+		return
+	}
+	t := newTangle(r)
+	for _, group := range d.groups(t, t.knots()) {
+		ways := d.region(group.processes)
+		verdict := ways.decide()
+		if verdict == nil { // too many ways to go through
+			w := t.waits(t.shortest(group.knot))
+			verdict = &Deadlock{Verdict: Possible, Cycle: w}
+			if isTimed(w) {
+				verdict.Verdict = Timed
+			}
+		}
+		if verdict.Cycle != nil {
+			verdict.Processes = group.processes
+			d.found = append(d.found, *verdict)
+		}
+	}
+}
+
+// group are knots that must be decided together.
+type group struct {
+	processes []int
+	knot      []int32 // the first one
+}
+
+// groups joins knots that share a process or a condition.
+func (d *decider) groups(t *tangle, knots [][]int32) []group {
+	parent := make([]int, len(knots))
+	for i := range parent {
+		parent[i] = i
+	}
+	root := func(i int) int {
+		for parent[i] != i {
+			i = parent[i]
+		}
+		return i
+	}
+	byProcess, byKey := map[int]int{}, map[string]int{}
+	all := make([][]int, len(knots))
+	join := func(i, j int) {
+		if a, b := root(i), root(j); a != b {
+			parent[max(a, b)] = min(a, b)
+		}
+	}
+	for i, knot := range knots {
+		all[i] = d.withFailing(t.processesOf(knot))
+		for _, p := range all[i] {
+			if j, have := byProcess[p]; have {
+				join(i, j)
+			} else {
+				byProcess[p] = i
+			}
+			for _, key := range d.keysOf(p) {
+				if j, have := byKey[key]; have {
+					join(i, j)
+				} else {
+					byKey[key] = i
+				}
+			}
+		}
+	}
+	var out []group
+	index := map[int]int{}
+	for i := range knots {
+		r := root(i)
+		if _, have := index[r]; !have {
+			index[r] = len(out)
+			out = append(out, group{knot: knots[r]})
+		}
+		g := &out[index[r]]
+		g.processes = append(g.processes, all[i]...)
+	}
+	for i := range out {
+		sort.Ints(out[i].processes)
+		out[i].processes = unique(out[i].processes)
+	}
+	return out
+}
+
+// mostProcesses is how many processes are looked at together to learn whether what
+// they wait for may fail.
+const mostProcesses = 64
+
+// withFailing adds to processes those whose failure they would notice: it decides
+// whether they block.
+func (d *decider) withFailing(processes []int) []int {
+	if d.whole == nil {
+		d.whole = mayFail(d.net, latest(d.net), true)
+		d.owner = map[CellID]int{}
+		for p := range d.net.Processes {
+			for _, t := range d.net.Processes[p].Tasks {
+				for _, cell := range t.Owns {
+					d.owner[cell] = p
+				}
+			}
+		}
+	}
+	in := map[int]bool{}
+	for _, p := range processes {
+		in[p] = true
+	}
+	all := append([]int{}, processes...)
+	for i := 0; i < len(all) && len(all) <= mostProcesses; i++ {
+		for _, t := range d.net.Processes[all[i]].Tasks {
+			walk(t.Body, func(s *Step) {
+				if s.Op != Read || s.Tolerant || !d.whole.cells[s.Cell] || d.broken[s.Cell] {
+					return
+				}
+				if p, known := d.owner[s.Cell]; known && !in[p] {
+					in[p] = true
+					all = append(all, p)
+				}
+			})
+		}
+	}
+	sort.Ints(all)
+	return all
+}
+
+func unique(sorted []int) []int {
+	out := sorted[:0]
+	for i, x := range sorted {
+		if i == 0 || x != sorted[i-1] {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func (d *decider) keysOf(process int) []string {
+	var keys []string
+	var look func(steps []Step)
+	look = func(steps []Step) {
+		for i := range steps {
+			if steps[i].Key != "" {
+				keys = append(keys, steps[i].Key)
+			}
+			for _, way := range steps[i].Ways {
+				look(way)
+			}
+		}
+	}
+	for _, t := range d.net.Processes[process].Tasks {
+		look(t.Body)
+	}
+	return keys
+}

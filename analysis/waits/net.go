@@ -1,0 +1,139 @@
+// Package waits decides which programs of waiting processes block for ever.
+//
+// A net is what is left of a deployment when everything but waiting is taken
+// away: processes (servers, and the resources that Heat makes), each a row of
+// tasks (roles), each a row of steps that read and write cells. A cell is written
+// once, a read blocks until it is, and a process does one step at a time: a Kahn
+// network. Its outcome does not depend on the schedule, so that one run, in any
+// order, decides whether it blocks for ever, in linear time.
+//
+// That holds where the order of steps is known. Where it forks (an if in a script,
+// a tool whose order nobody knows) two straight programs bound it: the latest one
+// reads only what every way reads, after all that any way writes; the earliest
+// one reads all that any way reads, before all that not every way writes. If the
+// latest blocks for ever, every way does; if the earliest does not, none does.
+// What lies between is decided by going through the ways of the few processes
+// that wait for each other, as long as they are few.
+//
+// A task that ends without having written a cell it owns has failed, and so has
+// one that reads a cell which will never be written. Its process ends there, and
+// all it has not written is settled as failed: nobody blocks on it. A timed read
+// may end that way too.
+package waits
+
+import "github.com/hotc-dev/hotc/compiler/source"
+
+// CellID numbers the cells of a net.
+type CellID int32
+
+// Net are processes that wait for each other's cells.
+type Net struct {
+	Processes []Process
+	Cells     []Cell
+}
+
+// Cell is a value that is written once.
+type Cell struct {
+	Name string
+	At   source.Place
+}
+
+// Process is what does one step after another: a server, a resource.
+type Process struct {
+	Name   string
+	At     source.Place
+	Server bool
+	Tasks  []Task
+}
+
+// Task is a part of a process that must write all cells it owns.
+type Task struct {
+	Name string
+	At   source.Place
+	Body []Step
+	Owns []CellID
+	// Completion is the cell that says that the task is done, the last that it
+	// writes; -1 for a task that nobody can wait for.
+	Completion CellID
+	// Heat says that this is Heat's work: nobody can swap or split it.
+	Heat bool
+}
+
+// Step is a read, a write or a choice.
+type Step struct {
+	Op   Op
+	Cell CellID
+	At   source.Place
+	// What says in words what is read or written: `input "url"`.
+	What string
+	// Timeout ends a read after so many seconds; 0 is never.
+	Timeout float64
+	// Tolerant is a read that goes on if the cell will never be written.
+	Tolerant bool
+	// Start is a read before the task's own work begins: nothing can come before it.
+	Start bool
+	// Guess says that nobody knows when the step is done.
+	Guess bool
+	// Ways are a choice's, one of which is taken; Key names what decides it, the
+	// same for all choices of that key.
+	Ways [][]Step
+	Key  string
+	// Progress is how far through its task's own work the step stands, from 0 to 1.
+	Progress float64
+}
+
+// Op is what a step does.
+type Op uint8
+
+// The steps.
+const (
+	Read Op = iota
+	Write
+	Choice
+	fail // the process ends here, as if it had failed
+)
+
+// AddCell adds a cell.
+func (n *Net) AddCell(name string, at source.Place) CellID {
+	n.Cells = append(n.Cells, Cell{Name: name, At: at})
+	return CellID(len(n.Cells) - 1)
+}
+
+// Phases are reads and writes of a tool that works in phases, each of which ends
+// before the next begins, in an unknown order within: Chef compiles all recipes
+// and then converges, Puppet compiles a catalogue and then applies it.
+func Phases(phases ...[]Step) []Step {
+	var body []Step
+	for _, steps := range phases {
+		body = append(body, Unordered(steps)...)
+	}
+	return body
+}
+
+// Unordered are reads and writes that all happen, in an order that is not known:
+// all writes first, or all reads.
+func Unordered(steps []Step) []Step {
+	var reads, writes []Step
+	for _, s := range steps {
+		s.Guess = true
+		if s.Op == Read {
+			reads = append(reads, s)
+		} else {
+			writes = append(writes, s)
+		}
+	}
+	if len(reads) == 0 || len(writes) == 0 {
+		return append(reads, writes...)
+	}
+	return AnyTime(reads, writes, reads)
+}
+
+// AnyTime is a body with more that may come before, within or after it: the
+// writes for sure, the reads perhaps.
+func AnyTime(reads, writes, body []Step) []Step {
+	if len(reads) == 0 && len(writes) == 0 {
+		return body
+	}
+	out := []Step{{Op: Choice, Ways: [][]Step{writes, reads}}}
+	return append(append(out, body...), writes...)
+}

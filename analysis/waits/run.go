@@ -1,0 +1,130 @@
+package waits
+
+// state is what a run has made of a cell.
+type state uint8
+
+const (
+	empty state = iota
+	written
+	failed
+)
+
+// run is one run of a straight program to its end, or until nothing moves.
+type run struct {
+	net     *Net
+	program straight
+	cells   []state
+	at      []int // next operation of each process
+	// blocked lists the processes that wait for a cell: the first, and for each
+	// process the next one.
+	blocked map[CellID]int
+	behind  []int
+	ready   []int
+	// failing says that what is missing fails its readers; else it is only settled.
+	failing bool
+}
+
+// settledAlready is what a run starts from: cells that others have written.
+type settledAlready func(CellID) bool
+
+func nothing(CellID) bool { return false }
+
+// execute runs a straight program. Which process goes first makes no difference.
+func execute(n *Net, program straight, outside settledAlready, failing bool) *run {
+	r := &run{net: n, program: program, cells: make([]state, len(n.Cells)), at: make([]int, len(program)), blocked: map[CellID]int{},
+		behind: make([]int, len(program)), ready: make([]int, len(program)), failing: failing}
+	for c := range r.cells {
+		if outside(CellID(c)) {
+			r.cells[c] = written
+		}
+	}
+	for p := range program {
+		r.ready[p] = len(program) - 1 - p
+	}
+	for len(r.ready) > 0 {
+		p := r.ready[len(r.ready)-1]
+		r.ready = r.ready[:len(r.ready)-1]
+		r.process(p)
+	}
+	return r
+}
+
+func (r *run) process(p int) {
+	ops := r.program[p]
+	for r.at[p] < len(ops) {
+		o := &ops[r.at[p]]
+		switch o.op {
+		case Read:
+			if r.cells[o.cell] == empty {
+				r.behind[p] = r.blocked[o.cell] - 1 // 0 stands for nobody
+				r.blocked[o.cell] = p + 1
+				return
+			}
+			if r.failing && r.cells[o.cell] == failed && !o.step.Tolerant {
+				r.end(p, o.task)
+				return
+			}
+		case Write:
+			r.settle(o.cell, written)
+		case fail, letGo:
+			r.end(p, o.task)
+			return
+		case taskEnd:
+			if !r.finish(p, o.task) {
+				return
+			}
+		}
+		r.at[p]++
+	}
+}
+
+// finish ends a task; false if it fails.
+func (r *run) finish(p int, task int32) bool {
+	for _, cell := range r.net.Processes[p].Tasks[task].Owns {
+		if r.cells[cell] != empty {
+			continue
+		}
+		if r.failing {
+			r.end(p, task)
+			return false
+		}
+		r.settle(cell, written)
+	}
+	return true
+}
+
+// end settles all that a process has not written, from a task on.
+func (r *run) end(p int, task int32) {
+	r.at[p] = len(r.program[p])
+	for _, t := range r.net.Processes[p].Tasks[task:] {
+		for _, cell := range t.Owns {
+			r.settle(cell, failed)
+		}
+	}
+}
+
+func (r *run) settle(cell CellID, s state) {
+	if r.cells[cell] != empty {
+		return
+	}
+	r.cells[cell] = s
+	p := r.blocked[cell] - 1
+	delete(r.blocked, cell)
+	for p >= 0 {
+		next := r.behind[p]
+		r.ready = append(r.ready, p)
+		p = next
+	}
+}
+
+// hung says whether a process waits for ever.
+func (r *run) hung(p int) bool { return r.at[p] < len(r.program[p]) }
+
+func (r *run) anyHung() bool {
+	for p := range r.program {
+		if r.hung(p) {
+			return true
+		}
+	}
+	return false
+}

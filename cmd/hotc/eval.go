@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit"
+)
+
+func newEvalCommand(s streams) *cobra.Command {
+	var (
+		in    compilation
+		v     evaluator
+		batch string
+	)
+	cmd := &cobra.Command{
+		Use:   "eval [-t TEMPLATE] EXPRESSION",
+		Short: "Say what an expression becomes, and when its value is known",
+		Long: `Evaluate an expression of HOT, written in YAML or JSON, as an input of a role would
+be: what is known now gives a value (static); what Heat resolves (deploy) or needs a
+role's output (run) gives the expression that is left. Without a template there are
+the functions of a version, files, and the parameters of -P and -e.`,
+		Example: `  hotc eval '{list_join: ["-", [a, b]]}'
+  hotc eval -t site.yaml -P name=blog '{get_param: name}'
+  hotc eval --batch expressions.json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if (batch == "") == (len(args) == 0) {
+				return usageError{fmt.Errorf("eval takes an EXPRESSION or --batch FILE")}
+			}
+			if batch != "" {
+				return v.batch(&in, batch, s)
+			}
+			return v.one(&in, args[0], s)
+		},
+	}
+	in.addTemplateFlags(cmd.Flags())
+	cmd.Flags().StringVarP(&v.template, "template", "t", "", "the template that the expression could stand in")
+	cmd.Flags().StringVarP(&v.stackName, "stack-name", "n", "", "the value of OS::stack_name")
+	cmd.Flags().StringVar(&v.version, "version", "", "heat_template_version where there is no template (default: the latest)")
+	cmd.Flags().StringVar(&in.facts, "facts", "run", "who gives servers' addresses and ids: run (agents) or heat")
+	cmd.Flags().StringVar(&batch, "batch", "", "a file with a JSON list of expressions, - for standard input; the answer is a JSON list")
+	cmd.Flags().BoolVar(&v.json, "json", false, "print JSON")
+	in.signal = "heat"
+	return cmd
+}
+
+// evaluator are the command's own flags.
+type evaluator struct {
+	template, stackName, version string
+	json                         bool
+}
+
+// evaluated is the answer about one expression.
+type evaluated struct {
+	Binding  string          `json:"binding,omitempty"`
+	Value    json.RawMessage `json:"value,omitempty"`
+	Residual json.RawMessage `json:"residual,omitempty"`
+	Error    string          `json:"error,omitempty"`
+}
+
+// scope reads the template and what is given with it.
+func (v *evaluator) scope(in *compilation, s streams) (*emit.Scope, error) {
+	version := hot.V20210416
+	if v.version != "" {
+		var ok bool
+		if version, ok = hot.ParseVersion(v.version); !ok {
+			return nil, usageError{fmt.Errorf("there is no heat_template_version %q", v.version)}
+		}
+		if v.template != "" {
+			return nil, usageError{fmt.Errorf("--version is the template's own where there is a template")}
+		}
+	}
+	o, err := in.options(v.template)
+	if err != nil {
+		return nil, err
+	}
+	var diags source.Diagnostics
+	scope := emit.NewScope(o, version, v.stackName, &diags)
+	if scope != nil {
+		return scope, nil
+	}
+	for _, d := range diags.All() {
+		source.Print(s.err, d, source.Style{Color: s.errColor()})
+	}
+	return nil, errReported
+}
+
+func (v *evaluator) one(in *compilation, text string, s streams) error {
+	scope, err := v.scope(in, s)
+	if err != nil {
+		return err
+	}
+	var diags source.Diagnostics
+	file := source.NewFile("expression", []byte(text))
+	n := hot.Parse(file, &diags)
+	for _, d := range diags.All() {
+		source.Print(s.err, d, source.Style{Color: s.errColor()})
+	}
+	if n == nil {
+		return errReported
+	}
+	bound, err := scope.Evaluator.Evaluate(hot.NewExpr(file, n, scope.Template.Functions))
+	if err != nil {
+		return err
+	}
+	if v.json {
+		answer := answerOf(bound)
+		if answer.Error != "" {
+			return source.Fail(source.BadArgument, answer.Error, "")
+		}
+		return printJSON(s.out, answer)
+	}
+	key, value := "value", bound.Expr.Value
+	if bound.Time != binding.Static {
+		key, value = "residual", left(bound)
+	}
+	d := hot.NewDict()
+	d.Set("binding", bound.Time.String())
+	d.Set(key, value)
+	for _, k := range d.Keys() {
+		x, _ := d.Get(k)
+		fmt.Fprintf(s.out, "%s: %s\n", k, hot.FlowText(x))
+	}
+	return nil
+}
+
+// answerOf is the answer as JSON.
+func answerOf(bound *binding.Bound) evaluated {
+	a := evaluated{Binding: bound.Time.String()}
+	v := bound.Expr.Value
+	if bound.Time != binding.Static {
+		v = left(bound)
+	}
+	text := hot.EncodeJSON(v)
+	switch {
+	case !json.Valid(text):
+		return evaluated{Error: "the value is infinite or no number, which JSON cannot say"}
+	case bound.Time == binding.Static:
+		a.Value = text
+	default:
+		a.Residual = text
+	}
+	return a
+}
+
+// left is what is left of an expression: HOT for Heat, a plan's form for agents.
+func left(bound *binding.Bound) hot.Value {
+	if v, ok := bound.Expr.HOT(); ok && bound.Time == binding.Deploy {
+		return v
+	}
+	text, _ := hot.EncodeResidual(bound.Expr)
+	v, err := hot.DecodeJSON(text)
+	if err != nil {
+		return string(text) // an infinite number in it
+	}
+	return v
+}
+
+// batch answers a list of expressions with a list of answers.
+func (v *evaluator) batch(in *compilation, path string, s streams) error {
+	text, err := readBatch(path, s.in)
+	if err != nil {
+		return source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", path, err), "")
+	}
+	scope, err := v.scope(in, s)
+	if err != nil {
+		return err
+	}
+	var diags source.Diagnostics
+	file := source.NewFile(path, text)
+	root := hot.Parse(file, &diags)
+	if root == nil {
+		return diags.All()[0]
+	}
+	if root.Kind != hot.List {
+		d := source.Fail(source.Usage, "--batch takes a JSON list of expressions, this is "+root.Kind.String(), "")
+		d.At = source.Place{File: file, Span: root.Span}
+		return d
+	}
+	out := bufio.NewWriter(s.out)
+	fmt.Fprint(out, "[")
+	for i, n := range root.Items {
+		separator := ",\n"
+		if i == 0 {
+			separator = "\n"
+		}
+		fmt.Fprint(out, separator)
+		var line bytes.Buffer
+		if err := printJSONLine(&line, answer(scope, file, n)); err != nil {
+			return err
+		}
+		out.Write(bytes.TrimSuffix(line.Bytes(), []byte("\n")))
+	}
+	fmt.Fprintln(out, "\n]")
+	return out.Flush()
+}
+
+// answer evaluates one expression of a batch.
+func answer(scope *emit.Scope, file *source.File, n *hot.Node) evaluated {
+	bound, err := scope.Evaluator.Evaluate(hot.NewExpr(file, n, scope.Template.Functions))
+	if d, ok := source.AsDiagnostic(err); ok {
+		return evaluated{Error: d.Message}
+	}
+	return answerOf(bound)
+}
+
+func readBatch(path string, stdin io.Reader) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit"
+)
+
+func newExplainCommand(s streams) *cobra.Command {
+	var (
+		in     compilation
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "explain TEMPLATE [REFERENCE]",
+		Short: "Say when each reference gets its value, why, and who resolves it",
+		Long: `Say of every reference in roles' inputs, and in outputs that need a role's value,
+when it gets its value (static, deploy or run), by which rule, and who resolves it.
+REFERENCE chooses: SERVER.ROLE, SERVER.ROLE.INPUT, the name of what is referred to,
+or a place as LINE or FILE:LINE.`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := in.look(args[0], s)
+			if err != nil {
+				return err
+			}
+			chosen := ""
+			if len(args) > 1 {
+				chosen = args[1]
+			}
+			list := explanations(r, chosen)
+			if len(list) == 0 && chosen != "" {
+				return source.Fail(source.UnknownName, fmt.Sprintf("no reference matches %q", chosen), "`hotc explain "+shellQuote(args[0])+"` lists them all")
+			}
+			if asJSON {
+				return printJSON(s.out, map[string]any{"references": list})
+			}
+			printExplanations(s, list)
+			return nil
+		},
+	}
+	in.addFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// look analyses a template for a command that shows what was found. Errors of the
+// analysis are printed and do not stop it: they are what one wants to look at.
+func (c *compilation) look(template string, s streams) (*emit.Result, error) {
+	o, err := c.options(template)
+	if err != nil {
+		return nil, err
+	}
+	var diags source.Diagnostics
+	r := emit.Analyse(o, &diags)
+	for _, d := range diags.All() {
+		source.Print(s.err, d, source.Style{Color: s.errColor()})
+	}
+	if r == nil {
+		return nil, errReported
+	}
+	return r, nil
+}
+
+// explanation is what there is to say of one reference.
+type explanation struct {
+	At        string `json:"at"`
+	Reference string `json:"reference"`
+	Place     string `json:"place"` // SERVER.ROLE.INPUT, or outputs.NAME
+	Time      string `json:"time"`
+	Rule      string `json:"rule"`
+	By        string `json:"resolved_by"`
+	Cell      string `json:"cell,omitempty"`
+	// Timed says that the wait may end without a value.
+	Timed    bool            `json:"timed,omitempty"`
+	Residual json.RawMessage `json:"residual,omitempty"`
+}
+
+func explanations(r *emit.Result, chosen string) []explanation {
+	list := []explanation{}
+	add := func(place string, timed bool, e *hot.Expr, references []binding.Reference) {
+		residual, _ := hot.EncodeResidual(e)
+		for _, ref := range references {
+			x := explanation{At: ref.At.String(), Reference: ref.Text, Place: place, Time: ref.Time.String(), Rule: ref.Rule,
+				By: resolver(ref), Cell: ref.Cell, Timed: timed && ref.Time == binding.Run, Residual: residual}
+			if chosen == "" || x.matches(chosen) {
+				list = append(list, x)
+			}
+		}
+	}
+	for _, server := range r.Program.Servers {
+		for _, role := range server.Roles {
+			for _, in := range role.Inputs {
+				if bound := r.Analysis.Inputs[in]; bound != nil {
+					add(role.Key()+"."+in.Name, in.Timeout > 0 || role.Timeout > 0, bound.Expr, bound.References)
+				}
+			}
+		}
+	}
+	for _, out := range r.Analysis.Outputs {
+		add("outputs."+out.Output.Name, false, out.Expr, out.References)
+	}
+	return list
+}
+
+func resolver(ref binding.Reference) string {
+	switch ref.Time {
+	case binding.Static:
+		return "hotc, when compiling"
+	case binding.Deploy:
+		return "Heat, when the stack is created"
+	}
+	return "the agent, when " + ref.Writer + " has published it"
+}
+
+func (x explanation) matches(chosen string) bool {
+	line := strings.Split(x.At, ":")
+	at := strings.Join(line[:max(0, len(line)-1)], ":")
+	return x.At == chosen || at == chosen || strings.HasSuffix(at, ":"+chosen) || x.Place == chosen || strings.HasPrefix(x.Place, chosen+".") ||
+		x.Cell == chosen || x.Reference == chosen || strings.Contains(strings.NewReplacer(", ", ".", "[", "", "]", "", "}", "").Replace(x.Reference), " "+chosen)
+}
+
+// printExplanations prints a block for each input: its references, what each is
+// and why.
+func printExplanations(s streams, list []explanation) {
+	paint := func(code, text string) string {
+		if !s.color() {
+			return text
+		}
+		return code + text + "\x1b[0m"
+	}
+	colors := map[string]string{"static": "\x1b[32m", "deploy": "\x1b[34m", "run": "\x1b[33m"}
+	place := ""
+	for _, x := range list {
+		if x.Place != place {
+			if place != "" {
+				fmt.Fprintln(s.out)
+			}
+			place = x.Place
+			fmt.Fprintln(s.out, paint("\x1b[1m", visible(place)))
+		}
+		fmt.Fprintf(s.out, "  %s  %s\n", visible(x.At), visible(x.Reference))
+		text := x.Rule + "; by " + x.By
+		if x.Timed {
+			text += "; timed: the wait may end without a value"
+		}
+		width := s.width()
+		if width == 0 {
+			width = 100
+		}
+		for i, line := range wrap(visible(text), max(narrowest, width-12)) {
+			time := ""
+			if i == 0 {
+				time = x.Time
+			}
+			fmt.Fprintf(s.out, "    %s%s  %s\n", paint(colors[x.Time], time), strings.Repeat(" ", 6-len(time)), line)
+		}
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(s.out, "no role has an input that refers to anything")
+	}
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/emit/graph"
+)
+
+func newGraphCommand(s streams) *cobra.Command {
+	var (
+		in     compilation
+		format string
+	)
+	cmd := &cobra.Command{
+		Use:   "graph TEMPLATE",
+		Short: "Draw servers, their roles and the values between them",
+		Long: `Draw servers as boxes with their roles in order, and the values between them as
+arrows, coloured by when they are known; the cycle of a deadlock is red.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if format != "dot" && format != "mermaid" && format != "svg" {
+				return usageError{fmt.Errorf("--format is dot, mermaid or svg, not %q", format)}
+			}
+			r, err := in.look(args[0], s)
+			if err != nil {
+				return err
+			}
+			g := graph.New(r.Program, r.Analysis, r.Findings)
+			text := g.DOT()
+			switch format {
+			case "mermaid":
+				text = g.Mermaid()
+			case "svg":
+				text = g.SVG(filepath.Base(args[0]))
+			}
+			_, err = s.out.Write(text)
+			return err
+		},
+	}
+	in.addFlags(cmd.Flags())
+	cmd.Flags().StringVar(&format, "format", "svg", "dot, mermaid or svg")
+	return cmd
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// The result of `hotc status --json` (docs/json.md).
+type (
+	statusReport struct {
+		Stack    string         `json:"stack"`
+		Ready    bool           `json:"ready"`
+		Finished bool           `json:"finished"`
+		Servers  []serverReport `json:"servers"`
+	}
+	serverReport struct {
+		Path        plan.ServerPath `json:"path"`
+		Came        bool            `json:"came"`
+		Alive       bool            `json:"alive"`
+		Lost        bool            `json:"lost"`
+		Incarnation int             `json:"incarnation"`
+		Instance    string          `json:"instance,omitempty"`
+		Phase       string          `json:"phase,omitempty"`
+		Since       time.Time       `json:"since,omitzero"`
+		Message     string          `json:"message,omitempty"`
+		Agent       string          `json:"agent,omitempty"`
+		Roles       []roleReport    `json:"roles"`
+	}
+	roleReport struct {
+		Name           string             `json:"name"`
+		Status         string             `json:"status"`
+		Started        time.Time          `json:"started,omitzero"`
+		Ended          time.Time          `json:"ended,omitzero"`
+		ExitCode       *int               `json:"exit_code,omitempty"`
+		Blocked        []waitReport       `json:"blocked"`
+		BlockedSeconds float64            `json:"blocked_seconds"`
+		Cause          *coordinator.Cause `json:"cause,omitempty"`
+	}
+	waitReport struct {
+		Cell     plan.CellName  `json:"cell"`
+		Input    string         `json:"input,omitempty"`
+		At       plan.Position  `json:"at,omitempty"`
+		Since    time.Time      `json:"since"`
+		Producer producerReport `json:"producer"`
+	}
+	producerReport struct {
+		Server plan.ServerPath `json:"server,omitempty"`
+		Role   string          `json:"role,omitempty"`
+		Came   bool            `json:"came"`
+		Alive  bool            `json:"alive"`
+		Status string          `json:"status,omitempty"`
+	}
+)
+
+func statusOf(stack string, v *standing, of []*serverStanding) statusReport {
+	report := statusReport{Stack: stack, Ready: v.ready, Finished: v.finished(), Servers: []serverReport{}}
+	for _, s := range of {
+		server := serverReport{
+			Path: s.Path, Came: s.came(), Alive: s.Alive, Lost: s.lost(),
+			Incarnation: s.Incarnation.Number, Instance: s.Incarnation.Instance,
+			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Agent: s.State.Agent,
+			Roles: []roleReport{},
+		}
+		for i := range s.roles {
+			server.Roles = append(server.Roles, reportRole(v, &s.roles[i]))
+		}
+		report.Servers = append(report.Servers, server)
+	}
+	return report
+}
+
+func reportRole(v *standing, r *roleStanding) roleReport {
+	role := roleReport{
+		Name: r.Name, Status: r.word(), Started: r.Started, Ended: r.Ended, ExitCode: r.ExitCode,
+		Blocked: []waitReport{}, BlockedSeconds: r.BlockedSeconds, Cause: r.Cause,
+	}
+	if !r.blocked() {
+		return role
+	}
+	for _, w := range r.Blocked {
+		c := v.cells[w.Cell]
+		producer := producerReport{Server: c.Server, Role: c.Role}
+		if s := v.byPath[c.Server]; s != nil {
+			producer.Came, producer.Alive = s.came(), s.Alive
+		}
+		if p := v.role(c.Server, c.Role); p != nil {
+			producer.Status = p.word()
+		}
+		role.Blocked = append(role.Blocked, waitReport{Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since, Producer: producer})
+	}
+	slices.SortStableFunc(role.Blocked, func(a, b waitReport) int { return a.Since.Compare(b.Since) })
+	return role
+}

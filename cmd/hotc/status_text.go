@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// statusText is the status for people.
+func statusText(io streams, v *standing, of []*serverStanding, stack string, now time.Time) string {
+	t := table{width: io.width()}
+	if io.color() {
+		t.paint = map[int]func(string) string{2: paintStatus}
+	}
+	t.add("SERVER", "ROLE", "STATUS", "FOR", "")
+	for _, s := range of {
+		statusRows(&t, v, s, now)
+	}
+	return summary(v, stack) + "\n" + t.String()
+}
+
+func statusRows(t *table, v *standing, s *serverStanding, now time.Time) {
+	path := string(s.Path)
+	switch {
+	case !s.came():
+		t.add(path, "-", "never came", "", "")
+		return
+	case s.lost():
+		t.add(path, "-", "lost", "", "its agent has no session with the coordinator")
+	case len(s.roles) == 0:
+		t.add(path, "-", string(s.State.Phase), ageOf(s.State.Since, now), s.State.Message)
+		return
+	case s.State.Phase == "" || s.State.Phase == coordinator.PhaseUp || s.State.Phase == coordinator.PhaseWaiting || s.State.Phase == coordinator.PhaseInstalling:
+		word := string(s.State.Phase)
+		if word == "" {
+			word = "up"
+		}
+		t.add(path, "-", word, ageOf(s.State.Since, now), s.State.Message)
+	}
+	for i := range s.roles {
+		r := &s.roles[i]
+		t.add(path, r.Name, r.word(), roleAge(r, now), roleDetail(v, r))
+	}
+}
+
+// roleAge is how long a role has been what it is.
+func roleAge(r *roleStanding, now time.Time) string {
+	switch {
+	case r.blocked():
+		return ageOf(r.Blocked[0].Since, now)
+	case !r.Ended.IsZero():
+		return age(r.Ended.Sub(r.Started))
+	default:
+		return ageOf(r.Started, now)
+	}
+}
+
+// roleDetail says what a role waits for or failed of.
+func roleDetail(v *standing, r *roleStanding) string {
+	switch {
+	case r.blocked():
+		var waits []string
+		for _, w := range r.Blocked {
+			waits = append(waits, fmt.Sprintf("%s (%s)", w.Cell, producerText(v, w.Cell)))
+		}
+		return "on " + strings.Join(waits, ", ")
+	case r.Cause != nil && r.Status == coordinator.RoleFailed:
+		text := r.Cause.Reason
+		if root := r.Cause.Root(); root != r.Cause && root.Role != "" {
+			text += ", because " + string(root.Role) + " failed"
+		}
+		return text
+	default:
+		return ""
+	}
+}
+
+// producerText says how the writer of a cell stands.
+func producerText(v *standing, cell plan.CellName) string {
+	c, known := v.cells[cell]
+	s := v.byPath[c.Server]
+	switch {
+	case !known || s == nil:
+		return "not in the plan"
+	case v.cell(cell).State == coordinator.Valued:
+		return "has just arrived"
+	case !s.came():
+		return string(c.Server) + " never came"
+	case s.lost():
+		return string(c.Server) + " is lost"
+	}
+	if r := v.role(c.Server, c.Role); r != nil {
+		return string(r.key()) + " " + r.word()
+	}
+	return string(c.Server) + " is alive"
+}
+
+// summary is the deployment in one line.
+func summary(v *standing, stack string) string {
+	words := map[string]int{}
+	absent, lost, roles := 0, 0, 0
+	for _, s := range v.servers {
+		roles += len(s.roles)
+		if !s.came() {
+			absent++
+		}
+		if s.lost() {
+			lost++
+		}
+		for i := range s.roles {
+			words[s.roles[i].word()]++
+		}
+	}
+	text := fmt.Sprintf("%s: %s, %s", stack, count(len(v.servers), "server"), count(roles, "role"))
+	var parts []string
+	for _, w := range []string{"done", "running", "blocked", "pending", "failed", "skipped"} {
+		if words[w] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", words[w], w))
+		}
+	}
+	if absent > 0 {
+		parts = append(parts, count(absent, "server")+" never came")
+	}
+	if lost > 0 {
+		parts = append(parts, count(lost, "server")+" lost")
+	}
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	if !v.ready {
+		text += " (apply has not come to its end)"
+	}
+	return text + "\n"
+}
+
+func paintStatus(word string) string {
+	colors := map[string]string{
+		"done": "32", "running": "36", "blocked": "33", "failed": "31", "skipped": "31", "lost": "31", "never came": "33", "STATUS": "1",
+	}
+	if c := colors[word]; c != "" {
+		return "\x1b[" + c + "m" + word + "\x1b[0m"
+	}
+	return word
+}

@@ -1,0 +1,132 @@
+// Package environment reads environment files and merges them as the real client
+// and the real engine do.
+//
+// Both of them merge. The client merges the files deeply, the last one wins, and
+// sends the result together with the list of the files
+// (heatclient/common/template_utils.py, deep_update); the engine merges each file
+// into that once more, parameters by their merge strategies and the other sections
+// key by key (heat/common/environment_util.py, merge_environments). What comes of
+// both is what counts here: a parameter has the value of the last file that gives
+// one, and `resource_registry.resources` is that of the last file that has it.
+package environment
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Environment is what all files together say.
+type Environment struct {
+	Files []*File
+	// Parameters and Defaults are the sections parameters and parameter_defaults.
+	Parameters map[string]Setting
+	Defaults   map[string]Setting
+	Registry   *Registry
+	// Encrypted are the parameters that Heat keeps encrypted.
+	Encrypted map[string]bool
+}
+
+// File is one environment file.
+type File struct {
+	Text *source.File
+	Root *hot.Node
+	// Path is where it lies, Dir its folder.
+	Path, Dir string
+	// Named are the files that its registry names.
+	Named []Named
+}
+
+// Named is a file that an environment names.
+type Named struct {
+	Node *hot.Node
+	Path string // where it lies
+}
+
+// Setting is the value that a parameter was given, and where.
+type Setting struct {
+	Value hot.Value
+	At    source.Place
+}
+
+// Place is where a node of the file stands.
+func (f *File) Place(n *hot.Node) source.Place { return source.Place{File: f.Text, Span: n.Span} }
+
+// sections are the keys of an environment (heat/common/environment_format.py,
+// SECTIONS), with what each must be.
+var sections = map[string]hot.Kind{"parameters": hot.Map, "parameter_defaults": hot.Map, "parameter_merge_strategies": hot.Map,
+	"resource_registry": hot.Map, "encrypted_param_names": hot.List, "event_sinks": hot.List}
+
+const sectionNames = "parameters, parameter_defaults, resource_registry, parameter_merge_strategies, encrypted_param_names and event_sinks"
+
+// Read reads the files and merges them. Types are what parameters are declared as,
+// in the root template and in those that it nests: what nobody declares is merged,
+// too, but never by a strategy.
+func Read(files []*source.File, types func(parameter string) string, diags *source.Diagnostics) *Environment {
+	e := &Environment{Parameters: map[string]Setting{}, Defaults: map[string]Setting{}, Encrypted: map[string]bool{}}
+	for _, text := range files {
+		if f := readFile(text, diags); f != nil {
+			e.Files = append(e.Files, f)
+		}
+	}
+	e.merge(types, diags)
+	e.Registry = newRegistry(e.Files, diags)
+	return e
+}
+
+func readFile(text *source.File, diags *source.Diagnostics) *File {
+	root := hot.Parse(text, diags)
+	if root == nil {
+		return nil
+	}
+	f := &File{Text: text, Root: root, Path: text.Name, Dir: filepath.Dir(text.Name)}
+	if root.IsNull() {
+		return f
+	}
+	if root.Kind != hot.Map {
+		diags.Error(source.BadEnvironment, f.Place(root), "an environment is a map of sections, this is "+root.Kind.String(), "")
+		return nil
+	}
+	for _, s := range root.Entries {
+		want, known := sections[s.Name]
+		switch {
+		case !known:
+			hint := "the sections are " + sectionNames
+			if near := hot.Nearest(s.Name, strings.FieldsFunc(sectionNames, func(r rune) bool { return r == ',' || r == ' ' })); near != "" {
+				hint = fmt.Sprintf("did you mean %q?", near)
+			}
+			diags.Error(source.BadEnvironment, f.Place(s.Key), fmt.Sprintf("an environment has no section %q", s.Name), hint)
+		case s.Value.IsNull():
+			diags.Error(source.BadEnvironment, f.Place(s.Key), fmt.Sprintf("the section %q is empty, which Heat refuses", s.Name), "remove it, or write {} or []")
+		case s.Value.Kind != want:
+			diags.Error(source.BadEnvironment, f.Place(s.Value), fmt.Sprintf("%s must be %s, not %s", s.Name, want, s.Value.Kind), "")
+		}
+	}
+	f.checkSinks(diags)
+	return f
+}
+
+// section is a section of the right kind, nil if there is none.
+func (f *File) section(name string) *hot.Node {
+	if n := f.Root.Get(name); n != nil && n.Kind == sections[name] {
+		return n
+	}
+	return nil
+}
+
+// checkSinks looks at event_sinks (heat/engine/environment.py,
+// _update_event_sinks).
+func (f *File) checkSinks(diags *source.Diagnostics) {
+	n := f.section("event_sinks")
+	if n == nil {
+		return
+	}
+	for _, sink := range n.Items {
+		if kind, ok := sink.Get("type").Text(); !ok || kind == "" {
+			diags.Error(source.BadEnvironment, f.Place(sink), "an event sink is a map with a type", "for example `type: zaqar-queue`")
+		}
+	}
+}

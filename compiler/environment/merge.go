@@ -1,0 +1,268 @@
+package environment
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// The merge strategies (heat/common/environment_util.py,
+// ALLOWED_PARAM_MERGE_STRATEGIES).
+const (
+	overwrite = "overwrite"
+	merge     = "merge"
+	deepMerge = "deep_merge"
+)
+
+// merging is the state of one merge: what the first file that gives a parameter
+// says of it holds for all.
+type merging struct {
+	types    func(parameter string) string
+	strategy map[string]string
+	diags    *source.Diagnostics
+}
+
+func (e *Environment) merge(types func(string) string, diags *source.Diagnostics) {
+	m := &merging{types: types, strategy: map[string]string{}, diags: diags}
+	for _, f := range e.Files { // the client
+		m.client(f, "parameters", e.Parameters)
+		m.client(f, "parameter_defaults", e.Defaults)
+	}
+	for _, f := range e.Files { // the engine, in the order of each file's sections
+		for _, s := range f.Root.Entries {
+			switch s.Name {
+			case "parameters":
+				m.engine(f, s.Name, e.Parameters)
+			case "parameter_defaults":
+				m.engine(f, s.Name, e.Defaults)
+			}
+		}
+		if n := f.section("encrypted_param_names"); n != nil {
+			for _, x := range n.Items {
+				if name, ok := x.Text(); ok {
+					e.Encrypted[name] = true
+				}
+			}
+		}
+	}
+}
+
+// client is deep_update.
+func (m *merging) client(f *File, section string, into map[string]Setting) {
+	n := f.section(section)
+	if n == nil {
+		return
+	}
+	for _, p := range n.Entries {
+		v := p.Value.Data()
+		old, had := into[p.Name]
+		if _, isMap := old.Value.(*hot.Dict); had && isMap && v == nil {
+			continue
+		}
+		into[p.Name] = Setting{Value: deepUpdate(old.Value, v), At: f.Place(p.Key)}
+	}
+}
+
+func deepUpdate(old, new hot.Value) hot.Value {
+	d, ok := new.(*hot.Dict)
+	if !ok {
+		return new
+	}
+	out := hot.NewDict()
+	if o, ok := old.(*hot.Dict); ok {
+		for _, k := range o.Keys() {
+			v, _ := o.Get(k)
+			out.Set(k, v)
+		}
+	}
+	for _, k := range d.Keys() {
+		v, _ := d.Get(k)
+		before, _ := out.Get(k)
+		if _, wasMap := before.(*hot.Dict); wasMap && v == nil {
+			continue
+		}
+		out.Set(k, deepUpdate(before, v))
+	}
+	return out
+}
+
+// engine is merge_parameters. What no template declares stays as the client left
+// it.
+func (m *merging) engine(f *File, section string, into map[string]Setting) {
+	n := f.section(section)
+	if n == nil {
+		return
+	}
+	for _, p := range n.Entries {
+		kind := m.types(p.Name)
+		v := p.Value.Data()
+		if kind == "" || v == nil {
+			continue
+		}
+		strategy := m.strategyOf(f, p)
+		at := f.Place(p.Key)
+		if strategy == overwrite {
+			into[p.Name] = Setting{Value: v, At: at}
+			continue
+		}
+		merged, err := combine(kind, into[p.Name].Value, v, strategy == deepMerge)
+		if err != nil {
+			m.diags.Error(source.BadEnvironment, at, fmt.Sprintf("parameter %q cannot be merged: %v", p.Name, err), "")
+			continue
+		}
+		into[p.Name] = Setting{Value: merged, At: at}
+	}
+}
+
+// strategyOf is get_param_merge_strategy, with the check that files agree.
+func (m *merging) strategyOf(f *File, p hot.Entry) string {
+	first, decided := m.strategy[p.Name]
+	n := f.section("parameter_merge_strategies")
+	general := overwrite
+	if d, ok := n.Get("default").Text(); ok {
+		general = d
+	}
+	strategy := general
+	if decided {
+		strategy = first
+	}
+	if own, ok := n.Get(p.Name).Text(); ok {
+		strategy = own
+	}
+	if !known(strategy) {
+		strategy = general
+	}
+	if !known(strategy) {
+		strategy = overwrite // Heat treats any other word so
+	}
+	if !decided {
+		m.strategy[p.Name] = strategy
+	} else if strategy != first {
+		m.diags.Error(source.BadEnvironment, f.Place(p.Key), fmt.Sprintf("the merge strategy of parameter %q is %s here and was %s in an earlier file, which Heat refuses", p.Name, strategy, first),
+			"give every file with the parameter the same strategy")
+	}
+	return strategy
+}
+
+func known(strategy string) bool {
+	return strategy == overwrite || strategy == merge || strategy == deepMerge
+}
+
+// combine is param_merge.
+func combine(kind string, old, new hot.Value, deep bool) (hot.Value, error) {
+	switch kind {
+	case "json":
+		if text, isText := new.(string); isText {
+			v, err := hot.DecodeJSON([]byte(text))
+			if err != nil {
+				return nil, fmt.Errorf("JSON is expected: %w", err)
+			}
+			new = v
+		}
+		return combineMaps(old, new, deep)
+	case "comma_delimited_list":
+		return combineLists(old, new)
+	case "string":
+		text, ok := new.(string)
+		if !ok {
+			return nil, fmt.Errorf("a string is expected, not %s", hot.TypeName(new))
+		}
+		before, _ := old.(string)
+		return before + text, nil
+	}
+	return nil, fmt.Errorf("Heat merges strings, lists and maps, not parameters of type %s", kind)
+}
+
+func combineMaps(old, new hot.Value, deep bool) (hot.Value, error) {
+	o, wasMap := old.(*hot.Dict)
+	n, isMap := new.(*hot.Dict)
+	if !wasMap || o.Len() == 0 {
+		return new, nil
+	}
+	if !isMap {
+		return nil, fmt.Errorf("a map is expected, not %s", hot.TypeName(new))
+	}
+	out := hot.NewDict()
+	for _, k := range o.Keys() {
+		v, _ := o.Get(k)
+		out.Set(k, v)
+	}
+	for _, k := range n.Keys() {
+		v, _ := n.Get(k)
+		before, _ := out.Get(k)
+		merged, err := combineEntry(before, v, deep)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			out.Set(k, merged)
+		}
+	}
+	return out, nil
+}
+
+func combineEntry(old, new hot.Value, deep bool) (hot.Value, error) {
+	if !deep {
+		return new, nil
+	}
+	switch n := new.(type) {
+	case *hot.Dict:
+		return combineMaps(old, n, true)
+	case []hot.Value:
+		if list, ok := old.([]hot.Value); ok && len(list) > 0 {
+			return combineLists(old, n)
+		}
+	case string:
+		if text, ok := old.(string); ok {
+			return text + n, nil
+		}
+		if old != nil {
+			return nil, fmt.Errorf("a string cannot be joined to %s", hot.TypeName(old))
+		}
+	}
+	return new, nil
+}
+
+func combineLists(old, new hot.Value) (hot.Value, error) {
+	if empty(old) {
+		return new, nil
+	}
+	if list, isList := new.([]hot.Value); isList {
+		before, wasList := old.([]hot.Value)
+		if !wasList {
+			return nil, fmt.Errorf("a list cannot be joined to %s", hot.TypeName(old))
+		}
+		return append(append([]hot.Value{}, before...), list...), nil
+	}
+	text, isText := new.(string)
+	before, wasText := old.(string)
+	if !isText || !wasText {
+		return nil, fmt.Errorf("%s cannot be joined to %s", hot.TypeName(new), hot.TypeName(old))
+	}
+	return before + "," + text, nil
+}
+
+// empty is Python's `not v`.
+func empty(v hot.Value) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case bool:
+		return !v
+	case int64:
+		return v == 0
+	case *big.Int:
+		return v.Sign() == 0
+	case float64:
+		return v == 0
+	case []hot.Value:
+		return len(v) == 0
+	case *hot.Dict:
+		return v.Len() == 0
+	}
+	return false
+}

@@ -1,0 +1,96 @@
+package nesting
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// hand gives a stack what is known of its parameters: by the properties of the
+// resource that it stands for, by parameter_defaults, and where there is no Heat
+// by their own defaults.
+func (l *loader) hand(s *program.Stack, n *program.Nest, m *program.Member, path string) {
+	around := n.In
+	s.Arguments = map[string]*program.Argument{}
+	s.Given = &program.Given{Parameters: map[string]hot.Value{}, Unpinnable: map[string]bool{}, Handed: map[string]func(){}, Unpinned: around.Given.Unpinned,
+		ReadFile: l.reader(filepath.Dir(path))}
+	if n.Definition.Properties != nil {
+		for i := range n.Definition.Properties.Value.Entries {
+			e := &n.Definition.Properties.Value.Entries[i]
+			if s.Template.Parameter(e.Name) == nil {
+				l.unknownProperty(s, around, e)
+				continue
+			}
+			s.Arguments[e.Name] = &program.Argument{Entry: e, Expr: around.Template.Expr(e.Value)}
+		}
+	}
+	for _, p := range s.Template.Parameters {
+		l.value(s, n, m, p)
+	}
+}
+
+// reader reads the files that a template in a folder names.
+func (l *loader) reader(dir string) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		path, err := source.Locate(name, dir)
+		if err != nil {
+			return nil, err
+		}
+		return l.Read(path)
+	}
+}
+
+func (l *loader) unknownProperty(s, around *program.Stack, e *hot.Entry) {
+	var known []string
+	for _, p := range s.Template.Parameters {
+		known = append(known, p.Name)
+	}
+	hint := ""
+	if near := hot.Nearest(e.Name, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	l.diags.Error(source.UnknownParameter, around.Place(e.Key), fmt.Sprintf("the template %s has no parameter %q", l.name(s.Template.File.Name), e.Name), hint)
+}
+
+// value finds the value of one parameter, if it is known. Values of hidden
+// parameters are never used when compiling.
+func (l *loader) value(s *program.Stack, n *program.Nest, m *program.Member, p *hot.Parameter) {
+	var (
+		v     hot.Value
+		at    source.Place
+		known bool
+	)
+	if a := s.Arguments[p.Name]; a != nil {
+		e, err := hot.Fold(a.Expr, n.In.Given.Peek)
+		if err != nil || !e.IsValue() {
+			return // who needs it says what is wrong
+		}
+		v, at, known = n.Indexed(e, m.Name).Value, a.Expr.At, e.Value != nil
+		if known {
+			s.Given.Handed[p.Name] = func() { _, _ = hot.Fold(a.Expr, n.In.Given.Resolve) }
+		}
+	}
+	if d, ok := l.Environment.Defaults[p.Name]; ok && !known {
+		v, at, known = d.Value, d.At, d.Value != nil
+		s.Given.Unpinnable[p.Name] = !s.Given.Unpinned && (p.Type == "json" || p.Type == "comma_delimited_list")
+	}
+	if s.Given.Unpinned && !known && p.Default != nil {
+		v, at, known = p.Default.Data(), s.Place(p.Default), true
+	}
+	if !known || p.Hidden && !s.Given.Unpinned {
+		return
+	}
+	cast, err := p.Cast(v)
+	if err == nil {
+		err = p.Check(cast)
+	}
+	if err != nil {
+		d := l.diags.Error(source.BadParameter, at, fmt.Sprintf("the value of parameter %q: %v", p.Name, err), "")
+		d.Notes = append(d.Notes, source.Note{At: s.Place(p.Entry.Key), Message: "the parameter"})
+		return
+	}
+	s.Given.Parameters[p.Name] = cast
+}

@@ -1,0 +1,203 @@
+package nesting
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/environment"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// groupType is a type of resource whose members are all alike.
+type groupType struct {
+	definition string // the property that says what a member is
+	size       string // the property that says how many there are
+	// counted says that the members are named 0, 1, 2, …; else Heat makes names up.
+	counted bool
+}
+
+// groups are the types of groups (heat/engine/resources/openstack/heat:
+// resource_group.py, autoscaling_group.py). Members of OS::Heat::InstanceGroup and
+// of AWS::AutoScaling::AutoScalingGroup come from a launch configuration, which can
+// have no roles.
+var groups = map[string]groupType{
+	"OS::Heat::ResourceGroup":    {definition: "resource_def", size: "count", counted: true},
+	"OS::Heat::AutoScalingGroup": {definition: "resource", size: "min_size"},
+}
+
+const defaultIndexVariable = "%index%"
+
+// group loads the members of a group.
+func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place) {
+	definition := r.Property(g.definition)
+	if definition == nil || definition.Kind != hot.Map {
+		return // Heat says what is missing
+	}
+	entry := r.Properties.Value.Entry(g.definition)
+	d := &hot.Resource{Name: r.Name, Entry: entry, Properties: definition.Entry("properties"), Metadata: definition.Entry("metadata")}
+	n := &program.Nest{In: s, Resource: r, Group: true, Definition: d, IndexVariable: defaultIndexVariable}
+	if v := l.peek(s, r.Property("index_var")); v != nil {
+		n.IndexVariable, _ = v.(string)
+	}
+	if g.counted {
+		n.Size = l.size(s, r.Property(g.size), 1)
+	} else {
+		n.IndexVariable, n.Size = "", l.size(s, r.Property(g.size), 0)
+	}
+	typeName, _ := l.peek(s, definition.Get("type")).(string)
+	registry := at.registry.Child(r.Name, environment.Type{})
+	t, err := registry.Resolve(typeName, "0")
+	if err != nil {
+		l.diags.Error(source.BadEnvironment, s.Place(definition.Get("type")), err.Error(), "")
+		return
+	}
+	d.Type = t.Name
+	s.AddNest(n)
+	var first *program.Member
+	hasRoles := d.MetadataEntry("hotc") != nil
+	if environment.IsTemplate(t.Name) && n.Size != 0 {
+		first = &program.Member{Name: "0"}
+		if first.Stack = l.member(n, first, t, at, registry.Child("0", t)); first.Stack == nil {
+			return
+		}
+		n.EachResources = Resources(first.Stack)
+		hasRoles = hasRoles || HasRoles(first.Stack)
+	}
+	if !hasRoles || n.Size == 0 && l.fixed(s, r.Property(g.size)) {
+		return
+	}
+	l.members(n, r, g, first, func(m *program.Member) *program.Stack {
+		t, _ := registry.Resolve(typeName, m.Name)
+		return l.member(n, m, t, at, registry.Child(m.Name, t))
+	})
+}
+
+// members makes the members of a group with roles, one by one.
+func (l *loader) members(n *program.Nest, r *hot.Resource, g groupType, first *program.Member, load func(*program.Member) *program.Stack) {
+	s := n.In
+	switch {
+	case !g.counted:
+		l.diags.Error(source.NotYet, s.Place(r.Entry.Key), fmt.Sprintf("the members of %q have roles, and Heat makes their names up when it scales the group, which hotc does not compile yet", r.Name),
+			"use OS::Heat::ResourceGroup")
+		return
+	case r.Condition != nil && Open(s, r):
+		l.diags.Error(source.NotYet, s.Place(r.Condition.Key), fmt.Sprintf("whether %q is there is left to Heat, and its members have roles, which hotc does not compile yet", r.Name),
+			"give the parameters that decide it with -P or -e")
+		return
+	case !l.fixed(s, r.Property(g.size)):
+		l.openSize(s, r, r.Property(g.size))
+		return
+	case n.Size > l.MaxResources:
+		l.diags.Error(source.OverLimit, s.Place(r.Property(g.size)), fmt.Sprintf("the group %q would have %d members; Heat takes %d resources (max_resources_per_stack)", r.Name, n.Size, l.MaxResources),
+			"split it into several stacks, or say --limit resources=N if your cloud allows more")
+		return
+	}
+	removed, ok := l.removed(s, r)
+	if !ok {
+		return
+	}
+	for i := 0; len(n.Members) < n.Size; i++ {
+		name := strconv.Itoa(i)
+		if slices.Contains(removed, name) {
+			continue
+		}
+		m := &program.Member{Name: name}
+		switch {
+		case first != nil && name == "0":
+			m = first
+		case first != nil:
+			if m.Stack = load(m); m.Stack == nil {
+				return
+			}
+		}
+		n.Members = append(n.Members, m)
+	}
+}
+
+// peek is a value that is known, nil if it is not.
+func (l *loader) peek(s *program.Stack, n *hot.Node) hot.Value {
+	if n == nil {
+		return nil
+	}
+	e, err := hot.Fold(s.Template.Expr(n), s.Given.Peek)
+	if err != nil || !e.IsValue() {
+		return nil
+	}
+	return e.Value
+}
+
+// size is the number of members, -1 if only Heat knows.
+func (l *loader) size(s *program.Stack, n *hot.Node, missing int) int {
+	if n.IsNull() {
+		return missing
+	}
+	v := l.peek(s, n)
+	if v == nil {
+		return -1
+	}
+	number, err := (&hot.Parameter{Type: "number"}).Cast(v)
+	size, ok := number.(int64)
+	if err != nil || !ok || size < 0 || size > 1<<30 {
+		l.diags.Error(source.BadArgument, s.Place(n), fmt.Sprintf("a group cannot have %s members", hot.EncodeJSON(v)), "")
+		return 0
+	}
+	return int(size)
+}
+
+// fixed says whether a value is known, and pins what it is made of.
+func (l *loader) fixed(s *program.Stack, n *hot.Node) bool {
+	if n.IsNull() {
+		return true
+	}
+	e, err := hot.Fold(s.Template.Expr(n), s.Given.Resolve)
+	return err == nil && e.IsValue()
+}
+
+// openSize says which parameters would make the number known.
+func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *hot.Node) {
+	hint := "give it as a number"
+	var open []string
+	if e, err := hot.Fold(s.Template.Expr(n), s.Given.Peek); err == nil {
+		e.Walk(func(x *hot.Expr) bool {
+			if name, ok := x.Value.(string); ok && s.Template.Parameter(name) != nil && !slices.Contains(open, name) {
+				open = append(open, name)
+			}
+			return true
+		})
+	}
+	switch {
+	case len(open) > 0 && s.Path == "":
+		hint = "give it when compiling: -P " + strings.Join(open, "=N -P ") + "=N"
+	case len(open) > 0:
+		hint = fmt.Sprintf("give %s when compiling: as a property of %q that is known, or as one of the parameter_defaults of an environment", strings.Join(open, ", "), s.Path)
+	}
+	l.diags.Error(source.NotYet, s.Place(n), fmt.Sprintf("the members of %q have roles, and their number is left to Heat, which hotc does not compile yet", r.Name), hint)
+}
+
+// removed are the names that a new group leaves out (resource_group.py,
+// _name_skiplist).
+func (l *loader) removed(s *program.Stack, r *hot.Resource) (names []string, ok bool) {
+	n := r.Property("removal_policies")
+	if n.IsNull() {
+		return nil, true
+	}
+	if !l.fixed(s, n) {
+		l.diags.Error(source.NotYet, s.Place(n), fmt.Sprintf("the members of %q have roles, and which of them are left out is left to Heat, which hotc does not compile yet", r.Name), "")
+		return nil, false
+	}
+	policies, _ := l.peek(s, n).([]hot.Value)
+	for _, p := range policies {
+		if d, isMap := p.(*hot.Dict); isMap {
+			list, _ := d.Get("resource_list")
+			items, _ := list.([]hot.Value)
+			for _, x := range items {
+				names = append(names, hot.ToString(x))
+			}
+		}
+	}
+	return names, true
+}

@@ -1,0 +1,257 @@
+// Package nesting finds the stacks of a deployment: the root, the nested templates
+// that its resources stand for, and the members of its groups.
+//
+// A resource stands for a template if its type is a file's name, or is mapped to a
+// file by an environment. One template may be used many times; each use is a stack
+// of its own, with parameters and a path of its own, while the text is read once. A
+// group is looked at member by member only if its members have roles: then their
+// number must be known, and what makes it known is pinned.
+package nesting
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/environment"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Options are what the templates do not say.
+type Options struct {
+	Environment *environment.Environment
+	// Read reads a file by its path.
+	Read func(path string) ([]byte, error)
+	// MaxDepth is how deep stacks may be nested, MaxResources how many resources
+	// there may be (max_nested_stack_depth, max_resources_per_stack).
+	MaxDepth, MaxResources int
+}
+
+// Load finds the stacks below the root. It returns the templates that were used, by
+// path.
+func Load(p *program.Program, o Options, diags *source.Diagnostics) map[string]*hot.Template {
+	l := &loader{Options: o, diags: diags, templates: map[string]*hot.Template{}, root: filepath.Dir(p.Template.File.Name)}
+	path := filepath.Clean(p.Template.File.Name)
+	l.templates[path] = p.Template
+	l.stack(p.Root, place{path: path, registry: o.Environment.Registry})
+	return l.templates
+}
+
+type loader struct {
+	Options
+	diags     *source.Diagnostics
+	root      string
+	templates map[string]*hot.Template // nil for one that cannot be read
+}
+
+// place is where a stack is in the tree.
+type place struct {
+	path     string // of its template
+	registry *environment.Registry
+	depth    int
+	around   *place
+}
+
+// stack looks at the resources of a stack.
+func (l *loader) stack(s *program.Stack, at place) {
+	for _, r := range s.Template.Resources {
+		t, err := at.registry.Resolve(r.Type, r.Name)
+		if err != nil {
+			l.diags.Error(source.BadEnvironment, s.Place(r.Entry.Value.Get("type")), err.Error(), "")
+			continue
+		}
+		if t.Name != r.Type {
+			s.SetType(r, t.Name)
+		}
+		group := groups[t.Name]
+		isTemplate := environment.IsTemplate(t.Name)
+		if r.Condition != nil && !l.present(s, r, isTemplate || group.definition != "" || r.MetadataEntry("hotc") != nil) {
+			s.SetAbsent(r.Name)
+			continue
+		}
+		switch {
+		case isTemplate:
+			l.nested(s, r, t, at)
+		case group.definition != "":
+			l.group(s, r, group, at)
+		}
+	}
+}
+
+// present says whether a resource's condition allows it. One that only Heat can
+// decide counts as true.
+func (l *loader) present(s *program.Stack, r *hot.Resource, matters bool) bool {
+	e, err := hot.Fold(s.Template.Enabled(r.Condition), s.Given.Peek)
+	if err != nil || !e.IsValue() {
+		return true // what is wrong is told by those who need it
+	}
+	if matters { // so what decides it is pinned
+		_, _ = hot.Fold(s.Template.Enabled(r.Condition), s.Given.Resolve)
+	}
+	return e.Value == true
+}
+
+// nested loads the one stack that a resource stands for.
+func (l *loader) nested(s *program.Stack, r *hot.Resource, t environment.Type, at place) {
+	n := &program.Nest{In: s, Resource: r, Definition: r, Size: 1}
+	m := &program.Member{}
+	if m.Stack = l.member(n, m, t, at, at.registry.Child(r.Name, t)); m.Stack == nil {
+		return
+	}
+	n.Members = []*program.Member{m}
+	n.EachResources = Resources(m.Stack)
+	s.AddNest(n)
+	l.leftToHeat(s, r, m.Stack)
+}
+
+// leftToHeat refuses a condition that only Heat can decide where roles depend on it.
+func (l *loader) leftToHeat(s *program.Stack, r *hot.Resource, inside *program.Stack) {
+	if r.Condition != nil && HasRoles(inside) && Open(s, r) {
+		l.diags.Error(source.NotYet, s.Place(r.Condition.Key), fmt.Sprintf("whether %q is there is left to Heat, and servers in it have roles, which hotc does not compile yet", r.Name),
+			"give the parameters that decide it with -P or -e")
+	}
+}
+
+// Open says whether the condition of a resource is left to Heat.
+func Open(s *program.Stack, r *hot.Resource) bool {
+	e, err := hot.Fold(s.Template.Enabled(r.Condition), s.Given.Peek)
+	return err == nil && !e.IsValue()
+}
+
+// member loads a stack. It returns nil if there is none, with a diagnostic.
+func (l *loader) member(n *program.Nest, m *program.Member, t environment.Type, at place, registry *environment.Registry) *program.Stack {
+	s := n.In
+	typeNode := n.Definition.Entry.Value.Get("type")
+	where := s.Place(typeNode)
+	path := t.File
+	if path == "" {
+		located, err := source.Locate(t.Name, filepath.Dir(at.path))
+		if err != nil {
+			d, _ := source.AsDiagnostic(err)
+			found := *d
+			found.At = where
+			l.diags.Add(&found)
+			return nil
+		}
+		path = located
+	}
+	path = filepath.Clean(path)
+	depth := at.depth + 1
+	if n.Group {
+		depth++
+	}
+	if !l.checkChain(path, depth, at, where) {
+		return nil
+	}
+	template := l.template(path, where, t)
+	if template == nil {
+		return nil
+	}
+	out := program.NewStack(n.Path(m), template, nil, n)
+	l.hand(out, n, m, path)
+	l.stack(out, place{path: path, registry: registry, depth: depth, around: &at})
+	return out
+}
+
+// checkChain refuses a template that nests itself, and stacks that are too deep.
+func (l *loader) checkChain(path string, depth int, at place, where source.Place) bool {
+	for around := &at; around != nil; around = around.around {
+		if around.path == path {
+			l.diags.Error(source.Recursion, where, fmt.Sprintf("%s nests itself%s", l.name(path), l.through(path, at)), "a template cannot be a part of itself")
+			return false
+		}
+	}
+	if depth > l.MaxDepth {
+		l.diags.Error(source.OverLimit, where, fmt.Sprintf("the stack would be nested %d levels deep; Heat takes %d (max_nested_stack_depth)", depth, l.MaxDepth),
+			"nest less, or say --limit depth=N if your cloud allows more")
+		return false
+	}
+	return true
+}
+
+// through names the templates between one and itself.
+func (l *loader) through(path string, at place) string {
+	var names []string
+	for around := &at; around != nil && around.path != path; around = around.around {
+		names = append([]string{l.name(around.path)}, names...)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " through " + strings.Join(names, ", ")
+}
+
+// name is how people know a template: by its path from the root template's folder.
+func (l *loader) name(path string) string {
+	if rel, err := filepath.Rel(l.root, path); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return filepath.ToSlash(path)
+}
+
+// template reads a template, once.
+func (l *loader) template(path string, where source.Place, t environment.Type) *hot.Template {
+	if template, read := l.templates[path]; read {
+		return template
+	}
+	l.templates[path] = nil
+	text, err := l.Read(path)
+	if err != nil {
+		d := &source.Diagnostic{Code: source.CannotRead, At: where, Message: err.Error()}
+		if known, ok := source.AsDiagnostic(err); ok {
+			d.Message, d.Hint = known.Message, known.Hint
+		}
+		if t.At.Known() {
+			d.Notes = append(d.Notes, source.Note{At: t.At, Message: "the environment maps the type to it"})
+		}
+		l.diags.Add(d)
+		return nil
+	}
+	file := source.NewFile(path, text)
+	file.Portable = l.name(path)
+	l.templates[path] = hot.ParseTemplate(file, l.diags)
+	return l.templates[path]
+}
+
+// HasRoles says whether a server in the stack, or in a stack nested in it, has
+// roles.
+func HasRoles(s *program.Stack) bool {
+	for _, r := range s.Template.Resources {
+		if r.MetadataEntry("hotc") != nil && !s.Absent(r.Name) {
+			return true
+		}
+	}
+	for _, n := range s.Nests {
+		if n.Group && n.Definition.MetadataEntry("hotc") != nil && n.Size != 0 {
+			return true
+		}
+		for _, m := range n.Members {
+			if m.Stack != nil && HasRoles(m.Stack) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Resources counts the resources of a stack and of those in it, as Heat does
+// (heat/engine/stack.py, total_resources). Where only Heat knows how many members a
+// group has, the least number is counted.
+func Resources(s *program.Stack) int {
+	count := 0
+	for _, r := range s.Template.Resources {
+		if !s.Absent(r.Name) {
+			count++
+		}
+	}
+	for _, n := range s.Nests {
+		each := n.EachResources
+		if n.Group {
+			each++ // the member itself is a resource of the group's stack
+		}
+		count += max(n.Size, 0) * each
+	}
+	return count
+}

@@ -1,0 +1,197 @@
+package program
+
+import (
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Stack is one use of a template: the root, a resource that is a nested template,
+// or a member of a group. A template that is used twice is two stacks.
+type Stack struct {
+	// Path is what server paths in the stack begin with: "" for the root, else
+	// "tier" or "tier/2".
+	Path     string
+	Template *hot.Template
+	Given    *Given
+	Nest     *Nest // what this is a member of; nil for the root
+	// Arguments are the properties that hand the parameters over, evaluated by the
+	// stack around this one.
+	Arguments map[string]*Argument
+	Nests     []*Nest // in the order of the text
+
+	types      map[string]string // of resources whose type is not what it stands for
+	absent     map[string]bool
+	nests      map[string]*Nest
+	byResource map[string]*Server
+}
+
+// Nest is a resource that stands for stacks or servers: a nested template, which
+// has one member without a name, or a group.
+type Nest struct {
+	In       *Stack
+	Resource *hot.Resource
+	Group    bool
+	// Definition is what each member is: the resource itself, or the resource_def of
+	// a group.
+	Definition *hot.Resource
+	// IndexVariable is what a group replaces by a member's name.
+	IndexVariable string
+	Members       []*Member
+	// Size is how many members there are, also where they have no roles and are not
+	// looked at one by one; -1 if only Heat knows.
+	Size int
+	// EachResources is how many resources every member has, nested ones included.
+	EachResources int
+}
+
+// Member is one stack of a nest, or one server of a group.
+type Member struct {
+	Name   string // in the group; "" for a nested template
+	Stack  *Stack
+	Server *Server // of a group whose members are servers; nil without roles
+}
+
+// Argument is a property that becomes a parameter.
+type Argument struct {
+	Entry *hot.Entry
+	Expr  *hot.Expr // in the stack around
+}
+
+// NewStack makes a stack without any resources known yet.
+func NewStack(path string, t *hot.Template, given *Given, nest *Nest) *Stack {
+	return &Stack{Path: path, Template: t, Given: given, Nest: nest, types: map[string]string{}, absent: map[string]bool{},
+		nests: map[string]*Nest{}, byResource: map[string]*Server{}}
+}
+
+// Around is the stack in which this one is nested, nil for the root.
+func (s *Stack) Around() *Stack {
+	if s.Nest == nil {
+		return nil
+	}
+	return s.Nest.In
+}
+
+// PathOf is the path of a resource.
+func (s *Stack) PathOf(resource string) string {
+	if s.Path == "" {
+		return resource
+	}
+	return s.Path + "/" + resource
+}
+
+// Type is the type that a resource's type stands for.
+func (s *Stack) Type(r *hot.Resource) string {
+	if t, ok := s.types[r.Name]; ok {
+		return t
+	}
+	return r.Type
+}
+
+// SetType says that a resource's type stands for another one.
+func (s *Stack) SetType(r *hot.Resource, to string) { s.types[r.Name] = to }
+
+// Absent says whether a resource is not there, its condition being false.
+func (s *Stack) Absent(resource string) bool { return s.absent[resource] }
+
+// SetAbsent says that a resource is not there.
+func (s *Stack) SetAbsent(resource string) { s.absent[resource] = true }
+
+// AddNest adds a nest.
+func (s *Stack) AddNest(n *Nest) {
+	s.Nests = append(s.Nests, n)
+	s.nests[n.Resource.Name] = n
+}
+
+// NestOf finds the nest that a resource is.
+func (s *Stack) NestOf(resource string) *Nest { return s.nests[resource] }
+
+// Server finds a server with roles by the name of its resource.
+func (s *Stack) Server(resource string) *Server { return s.byResource[resource] }
+
+// Place is where a node of the stack's template stands.
+func (s *Stack) Place(n *hot.Node) source.Place { return s.Template.Place(n) }
+
+// Walk visits the stack and all in it, in the order of the text.
+func (s *Stack) Walk(visit func(*Stack)) {
+	visit(s)
+	for _, n := range s.Nests {
+		for _, m := range n.Members {
+			if m.Stack != nil {
+				m.Stack.Walk(visit)
+			}
+		}
+	}
+}
+
+// Path is the path of a nest's member.
+func (n *Nest) Path(m *Member) string {
+	path := n.In.PathOf(n.Resource.Name)
+	if m.Name != "" {
+		path += "/" + m.Name
+	}
+	return path
+}
+
+// Member finds a member by name.
+func (n *Nest) Member(name string) *Member {
+	for _, m := range n.Members {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// Inline says that the members are servers that the group itself describes.
+func (n *Nest) Inline() bool {
+	return n.Group && len(n.Members) > 0 && n.Members[0].Stack == nil
+}
+
+// Indexed is an expression of a group's definition, folded, as it is for one
+// member: Heat evaluates functions first and then puts the member's name into all
+// strings (heat/engine/resources/openstack/heat/resource_group.py,
+// _handle_repl_val).
+func (n *Nest) Indexed(e *hot.Expr, member string) *hot.Expr {
+	if n == nil || n.IndexVariable == "" || member == "" {
+		return e
+	}
+	return indexed(e, strings.NewReplacer(n.IndexVariable, member))
+}
+
+func indexed(e *hot.Expr, index *strings.Replacer) *hot.Expr {
+	switch {
+	case e.Kind == hot.ValueExpr:
+		return hot.Constant(indexedValue(e.Value, index), e.At)
+	case e.Kind == hot.CallExpr && e.Func.Reference:
+		return e
+	}
+	out := *e
+	out.Items = make([]*hot.Expr, len(e.Items))
+	for i, x := range e.Items {
+		out.Items[i] = indexed(x, index)
+	}
+	return &out
+}
+
+func indexedValue(v hot.Value, index *strings.Replacer) hot.Value {
+	switch v := v.(type) {
+	case string:
+		return index.Replace(v)
+	case []hot.Value:
+		list := make([]hot.Value, len(v))
+		for i, x := range v {
+			list[i] = indexedValue(x, index)
+		}
+		return list
+	case *hot.Dict:
+		d := hot.NewDict()
+		for _, k := range v.Keys() {
+			x, _ := v.Get(k)
+			d.Set(k, indexedValue(x, index))
+		}
+		return d
+	}
+	return v
+}

@@ -1,0 +1,57 @@
+package emit
+
+import (
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Scope is what expressions outside of a template are evaluated in.
+type Scope struct {
+	Template  *hot.Template
+	Evaluator *binding.Evaluator
+}
+
+// NewScope reads what the expressions may refer to: a template or, without one, just
+// parameters, with the functions of a version. It returns nil if an error was found.
+func NewScope(o Options, version hot.Version, stackName string, diags *source.Diagnostics) *Scope {
+	var p *program.Program
+	if o.Template != "" {
+		r := Analyse(o, diags)
+		if r == nil {
+			return nil
+		}
+		p = r.Program
+	} else if p = withoutTemplate(o, version, diags); p == nil {
+		return nil
+	}
+	// no plan is made of the values, so nothing needs to be pinned
+	p.Given.Unpinnable = nil
+	if stackName != "" {
+		p.Given.Parameters["OS::stack_name"] = stackName
+	}
+	return &Scope{Template: p.Template, Evaluator: binding.NewEvaluator(p, binding.Options{Facts: o.Facts})}
+}
+
+// withoutTemplate is a program of parameters alone: those of -P as text, those of
+// environments as they are written there.
+func withoutTemplate(o Options, version hot.Version, diags *source.Diagnostics) *program.Program {
+	t := hot.ParseTemplate(source.NewFile("", []byte("heat_template_version: "+version.String()+"\n")), diags)
+	files := &files{root: ".", diags: diags}
+	env := readEnvironments(o, t, files, diags)
+	if diags.Failed() {
+		return nil
+	}
+	given := &program.Given{Parameters: map[string]hot.Value{}, ReadFile: files.read}
+	for name, s := range env.Defaults {
+		given.Parameters[name] = s.Value
+	}
+	for name, s := range env.Parameters {
+		given.Parameters[name] = s.Value
+	}
+	for name, text := range o.Parameters {
+		given.Parameters[name] = text
+	}
+	return program.New(t, given)
+}

@@ -1,0 +1,219 @@
+package graph
+
+import "sort"
+
+// The layout is a layered one (Sugiyama's): servers go into columns so that most
+// arrows point to the right, the rows of a column are ordered by the mean row of
+// their neighbours, and arrows are curves between the columns.
+
+// The measures of boxes, in pixels.
+const (
+	roleHeight = 30
+	headHeight = 26
+	boxPadding = 10
+	rowGap     = 26
+	columnGap  = 150
+	boxMin     = 120
+	boxMax     = 260
+)
+
+// box is a server with its place.
+type box struct {
+	server *Server
+	column int
+	order  int
+	x, y   float64
+	w, h   float64
+}
+
+type layout struct {
+	boxes   []*box
+	byName  map[string]*box
+	columns [][]*box
+	// more says of a column that it goes on with the one before.
+	more []bool
+	w, h float64
+	// in and out are the neighbours of each box.
+	in, out map[*box][]*box
+}
+
+func arrange(g *Graph) *layout {
+	l := &layout{byName: map[string]*box{}, in: map[*box][]*box{}, out: map[*box][]*box{}}
+	for i, s := range g.Servers {
+		b := &box{server: s, order: i, w: boxMin, h: headHeight + float64(len(s.Roles))*roleHeight + boxPadding}
+		b.w = max(b.w, textWidth(s.Name)+2*boxPadding+10)
+		for _, r := range s.Roles {
+			b.w = max(b.w, textWidth(r)+4*boxPadding)
+		}
+		b.w = min(b.w, boxMax)
+		l.boxes = append(l.boxes, b)
+		l.byName[s.Name] = b
+	}
+	seen := map[[2]*box]bool{}
+	for _, e := range g.Edges {
+		from, to := l.byName[e.From.Server], l.byName[e.To.Server]
+		if from != to && !seen[[2]*box{from, to}] {
+			seen[[2]*box{from, to}] = true
+			l.out[from] = append(l.out[from], to)
+			l.in[to] = append(l.in[to], from)
+		}
+	}
+	l.assignColumns()
+	l.orderRows()
+	l.place()
+	return l
+}
+
+// assignColumns puts each box behind those it needs. Arrows that close a circle,
+// found depth first, are left out.
+func (l *layout) assignColumns() {
+	state := map[*box]int{}
+	back := map[[2]*box]bool{}
+	var finished []*box
+	type frame struct {
+		b    *box
+		next int
+	}
+	// Those that need least come first, so that circles open at their sources.
+	roots := append([]*box(nil), l.boxes...)
+	sort.SliceStable(roots, func(i, j int) bool { return len(l.in[roots[i]]) < len(l.in[roots[j]]) })
+	for _, root := range roots {
+		if state[root] != 0 {
+			continue
+		}
+		path := []frame{{b: root}}
+		state[root] = 1
+		for len(path) > 0 {
+			f := &path[len(path)-1]
+			if f.next == len(l.out[f.b]) {
+				state[f.b] = 2
+				finished = append(finished, f.b)
+				path = path[:len(path)-1]
+				continue
+			}
+			to := l.out[f.b][f.next]
+			f.next++
+			switch state[to] {
+			case 0:
+				state[to] = 1
+				path = append(path, frame{b: to})
+			case 1:
+				back[[2]*box{f.b, to}] = true
+			}
+		}
+	}
+	for i := len(finished) - 1; i >= 0; i-- {
+		for _, to := range l.out[finished[i]] {
+			if !back[[2]*box{finished[i], to}] {
+				to.column = max(to.column, finished[i].column+1)
+			}
+		}
+	}
+	for _, b := range l.boxes {
+		for len(l.columns) <= b.column {
+			l.columns = append(l.columns, nil)
+		}
+		l.columns[b.column] = append(l.columns[b.column], b)
+	}
+	l.spread()
+}
+
+// mostRows is how many boxes a column holds before it gets a second one beside it.
+const mostRows = 24
+
+// spread splits columns that are too long to look at.
+func (l *layout) spread() {
+	var columns [][]*box
+	for _, column := range l.columns {
+		parts := (len(column) + mostRows - 1) / mostRows
+		size := (len(column) + max(1, parts) - 1) / max(1, parts)
+		for from := 0; from < len(column); from += size {
+			columns = append(columns, column[from:min(len(column), from+size)])
+			l.more = append(l.more, from > 0)
+		}
+	}
+	l.columns = columns
+	for i, column := range columns {
+		for _, b := range column {
+			b.column = i
+		}
+	}
+}
+
+// orderRows goes back and forth over the columns and sorts each by the mean row
+// of its neighbours.
+func (l *layout) orderRows() {
+	for _, column := range l.columns {
+		number(column)
+	}
+	for round := range 8 {
+		for i := range l.columns {
+			column, neighbours := l.columns[i], l.in
+			if round%2 == 1 {
+				column, neighbours = l.columns[len(l.columns)-1-i], l.out
+			}
+			mean := map[*box]float64{}
+			for _, b := range column {
+				mean[b] = float64(b.order)
+				if n := neighbours[b]; len(n) > 0 {
+					sum := 0.0
+					for _, x := range n {
+						sum += float64(x.order) / float64(max(1, len(l.columns[x.column])-1))
+					}
+					mean[b] = sum / float64(len(n)) * float64(max(1, len(column)-1))
+				}
+			}
+			sort.SliceStable(column, func(i, j int) bool { return mean[column[i]] < mean[column[j]] })
+			number(column)
+		}
+	}
+}
+
+func number(column []*box) {
+	for i, b := range column {
+		b.order = i
+	}
+}
+
+// place gives boxes their coordinates; columns are centred.
+func (l *layout) place() {
+	x := 0.0
+	heights := make([]float64, len(l.columns))
+	for i, column := range l.columns {
+		width := 0.0
+		busy := 0 // arrows that leave the column on the right or come in there
+		for _, b := range column {
+			busy += len(l.out[b]) + len(l.in[b])
+			width = max(width, b.w)
+			heights[i] += b.h + rowGap
+		}
+		for _, b := range column {
+			b.x, b.w = x, width
+		}
+		x += width + columnGap + min(120, float64(busy)*12)
+		if i+1 < len(l.more) && l.more[i+1] {
+			x -= columnGap + min(120, float64(busy)*12) - rowGap
+		}
+		l.h = max(l.h, heights[i]-rowGap)
+	}
+	l.w = x - columnGap
+	for i, column := range l.columns {
+		y := (l.h - (heights[i] - rowGap)) / 2
+		for _, b := range column {
+			b.y = y
+			y += b.h + rowGap
+		}
+	}
+}
+
+// port is the height at which an arrow meets a box.
+func (b *box) port(p Port) float64 {
+	for i, r := range b.server.Roles {
+		if r == p.Role {
+			return b.y + headHeight + float64(i)*roleHeight + roleHeight/2
+		}
+	}
+	return b.y + headHeight/2
+}
+
+func textWidth(text string) float64 { return float64(len([]rune(text))) * 7.2 }

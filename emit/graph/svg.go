@@ -1,0 +1,212 @@
+package graph
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strings"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+)
+
+const margin = 48
+
+// SVG draws the graph. The picture needs nothing from elsewhere.
+func (g *Graph) SVG(title string) []byte {
+	l := arrange(g)
+	p := &picture{layout: l, dense: len(g.Edges) > 80, labels: map[[2]int]bool{}}
+	loops := 0.0
+	for _, e := range g.Edges {
+		if l.byName[e.To.Server].column <= l.byName[e.From.Server].column {
+			loops = 60
+		}
+	}
+	width, height := math.Max(l.w+2*margin+2*loops, 560), l.h+margin+120
+	for _, e := range g.Edges {
+		if l.byName[e.From.Server].column > l.byName[e.To.Server].column+1 {
+			height = l.h + margin + 170
+		}
+	}
+	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="%.0f -76 %.0f %.0f" font-family="system-ui,'DejaVu Sans',sans-serif">`+"\n", width, height, -margin-loops, width, height)
+	p.printf("<defs>\n")
+	for _, color := range []string{runColor, deployColor, deadlockColor} {
+		p.printf(`<marker id="%s" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0.8 L10 5 L0 9.2 z" fill="%s"/></marker>`+"\n", color[1:], color)
+	}
+	p.printf("</defs>\n")
+	p.printf(`<rect x="%.0f" y="-76" width="100%%" height="100%%" fill="#ffffff"/>`+"\n", -margin-loops)
+	p.text(-margin-loops+20, -48, 15, "#1c2733", "bold", "start", title)
+	p.legend(-margin-loops+20, -26)
+	for _, b := range l.boxes {
+		p.box(b)
+	}
+	for _, deadlocked := range []bool{false, true} { // what matters most lies on top
+		for _, e := range g.Edges {
+			if e.Deadlocked == deadlocked {
+				p.edge(e)
+			}
+		}
+	}
+	p.out.WriteString(p.over.String())
+	p.printf("</svg>\n")
+	return []byte(p.out.String())
+}
+
+type picture struct {
+	out    strings.Builder
+	over   strings.Builder // labels, above all lines
+	layout *layout
+	dense  bool // too many arrows for words at them
+	labels map[[2]int]bool
+}
+
+func (p *picture) printf(format string, args ...any) { fmt.Fprintf(&p.out, format, args...) }
+
+func (p *picture) text(x, y, size float64, color, weight, anchor, text string) {
+	p.printf(`<text x="%.1f" y="%.1f" font-size="%.0f" fill="%s" font-weight="%s" text-anchor="%s">%s</text>`+"\n", x, y, size, color, weight, anchor, html.EscapeString(text))
+}
+
+func (p *picture) box(b *box) {
+	border := "#9fb1c3"
+	if len(b.server.Deadlocked) > 0 {
+		border = deadlockColor
+	}
+	p.printf(`<g><title>%s</title><rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="8" fill="#f2f6fa" stroke="%s" stroke-width="1.2"/>`+"\n",
+		html.EscapeString(b.server.Name), b.x, b.y, b.w, b.h, border)
+	p.text(b.x+boxPadding+2, b.y+18, 13, "#1c2733", "bold", "start", shorten(b.server.Name, int(b.w/8.2)))
+	for i, r := range b.server.Roles {
+		y := b.y + headHeight + float64(i)*roleHeight
+		stroke := "#cfd9e3"
+		if b.server.Deadlocked[r] {
+			stroke = deadlockColor
+		}
+		p.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%d" rx="5" fill="#ffffff" stroke="%s"/>`+"\n", b.x+boxPadding, y+3, b.w-2*boxPadding, roleHeight-6, stroke)
+		p.text(b.x+2*boxPadding, y+roleHeight/2+4, 12, "#33414e", "normal", "start", shorten(r, int((b.w-4*boxPadding)/6.6)))
+		if i > 0 { // roles of a server run one after another
+			p.printf(`<path d="M%.1f %.1f l4 4 l4 -4" fill="none" stroke="#9fb1c3" stroke-width="1.4"/>`+"\n", b.x+b.w/2-4, y-2)
+		}
+	}
+	p.printf("</g>\n")
+}
+
+// point is a place on a curve.
+type point struct{ x, y float64 }
+
+func (p *picture) edge(e *Edge) {
+	from, to := p.layout.byName[e.From.Server], p.layout.byName[e.To.Server]
+	a, d := point{from.x + from.w, from.port(e.From)}, point{to.x, to.port(e.To)}
+	bend := math.Max(50, (d.x-a.x)/2)
+	b, c := point{a.x + bend, a.y}, point{d.x - bend, d.y}
+	switch {
+	case from == to: // beside the box
+		d = point{to.x + to.w, to.port(e.To)}
+		b, c = point{a.x + 46, a.y}, point{d.x + 46, d.y}
+	case from.column == to.column: // around, on the right
+		d = point{to.x + to.w, to.port(e.To)}
+		far := 50 + math.Min(80, math.Abs(d.y-a.y)/4)
+		b, c = point{a.x + far, a.y}, point{d.x + far, d.y}
+	case from.column > to.column: // back, from the left side to the right one
+		a, d = point{from.x, from.port(e.From) + 7}, point{to.x + to.w, to.port(e.To) + 7}
+		bend = math.Max(50, (a.x-d.x)/2)
+		b, c = point{a.x - bend, a.y + 24}, point{d.x + bend, d.y + 24}
+		if from.column > to.column+1 { // below what lies between
+			a, d = point{from.x + from.w/2, from.y + from.h}, point{to.x + to.w/2, to.y + to.h}
+			deep := p.layout.h + 90
+			b, c = point{a.x - 30, deep}, point{d.x + 30, deep}
+		}
+	}
+	style, width, opacity := "", 1.6, 0.9
+	if e.Completion {
+		style = ` stroke-dasharray="5 4"`
+	}
+	if p.dense {
+		width, opacity = 1.1, 0.45
+	}
+	if e.Deadlocked {
+		width, opacity = 2.6, 1
+	}
+	color := e.color()
+	p.printf(`<path d="M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f" fill="none" stroke="%s" stroke-width="%.1f" stroke-opacity="%.2f" marker-end="url(#%s)"%s><title>%s</title></path>`+"\n",
+		a.x, a.y, b.x, b.y, c.x, c.y, d.x, d.y, color, width, opacity, color[1:], style, html.EscapeString(e.tip()))
+	if label := e.label(); label != "" && (!p.dense || e.Deadlocked) {
+		p.label(curve(a, b, c, d), shorten(label, 26), color)
+	}
+}
+
+// tip is what is shown when the pointer rests on an arrow.
+func (e *Edge) tip() string {
+	name := func(q Port) string {
+		if q.Role == "" {
+			return q.Server
+		}
+		return q.Server + "." + q.Role
+	}
+	text := name(e.From) + " → " + name(e.To)
+	if e.label() != "" {
+		text += ": " + e.label()
+	}
+	if e.Time == binding.Run {
+		return text + " (run time)"
+	}
+	return text + " (Heat)"
+}
+
+// curve gives points of a cubic Bézier curve.
+func curve(a, b, c, d point) func(t float64) point {
+	return func(t float64) point {
+		u := 1 - t
+		return point{u*u*u*a.x + 3*u*u*t*b.x + 3*u*t*t*c.x + t*t*t*d.x, u*u*u*a.y + 3*u*u*t*b.y + 3*u*t*t*c.y + t*t*t*d.y}
+	}
+}
+
+// label puts words on a curve, where no others stand yet.
+func (p *picture) label(at func(float64) point, text, color string) {
+	w := float64(len([]rune(text)))*5.9 + 8
+	spot, found := at(0.5), false
+	for _, aside := range []float64{0, -11, 11} {
+		for _, t := range []float64{0.5, 0.42, 0.58, 0.34, 0.66, 0.28, 0.72} {
+			if try := at(t); !found && p.free(point{try.x, try.y + aside}, w) {
+				spot, found = point{try.x, try.y + aside}, true
+			}
+		}
+	}
+	if !found {
+		return // the arrow's title has it
+	}
+	p.take(spot, w)
+	fmt.Fprintf(&p.over, `<rect x="%.1f" y="%.1f" width="%.1f" height="15" rx="4" fill="#ffffff" fill-opacity="0.85"/>`+"\n", spot.x-w/2, spot.y-8, w)
+	fmt.Fprintf(&p.over, `<text x="%.1f" y="%.1f" font-size="10.5" fill="%s" text-anchor="middle">%s</text>`+"\n", spot.x, spot.y+3.5, color, html.EscapeString(text))
+}
+
+// cell is the grain in which room for labels is kept.
+const cell = 8
+
+func (p *picture) free(at point, w float64) bool {
+	free := true
+	cells(at, w, func(k [2]int) { free = free && !p.labels[k] })
+	return free
+}
+
+func (p *picture) take(at point, w float64) {
+	cells(at, w, func(k [2]int) { p.labels[k] = true })
+}
+
+func cells(at point, w float64, visit func([2]int)) {
+	for x := at.x - w/2; x <= at.x+w/2; x += cell {
+		for _, y := range []float64{at.y - 7, at.y, at.y + 7} {
+			visit([2]int{int(math.Floor(x / cell)), int(math.Floor(y / cell))})
+		}
+	}
+}
+
+func (p *picture) legend(x, y float64) {
+	for _, item := range []struct{ color, dash, text string }{{runColor, "", "value at run time"}, {runColor, "5 4", "completion"},
+		{deployColor, "", "Heat's dependency"}, {deadlockColor, "", "deadlock"}} {
+		dash := ""
+		if item.dash != "" {
+			dash = ` stroke-dasharray="` + item.dash + `"`
+		}
+		p.printf(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="2"%s/>`+"\n", x, y-4, x+24, y-4, item.color, dash)
+		p.text(x+30, y, 11, "#4a5763", "normal", "start", item.text)
+		x += 44 + float64(len(item.text))*6
+	}
+}

@@ -1,0 +1,136 @@
+package graph
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+)
+
+// The colours of arrows, by what they mean.
+const (
+	runColor      = "#c77700"
+	deployColor   = "#2f6fb0"
+	deadlockColor = "#d1242f"
+)
+
+func (e *Edge) color() string {
+	switch {
+	case e.Deadlocked:
+		return deadlockColor
+	case e.Time == binding.Run:
+		return runColor
+	}
+	return deployColor
+}
+
+// label is what stands at an arrow; secret values are marked.
+func (e *Edge) label() string {
+	text := strings.Join(e.Labels, ", ")
+	if e.Completion {
+		text = "done"
+	}
+	if e.Secret {
+		text = "🔒 " + text
+	}
+	return text
+}
+
+// DOT writes the graph for Graphviz.
+func (g *Graph) DOT() []byte {
+	var b strings.Builder
+	b.WriteString("digraph hotc {\n  rankdir=LR; compound=true; node [shape=box, style=\"rounded,filled\", fillcolor=\"#ffffff\", fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n")
+	for i, s := range g.Servers {
+		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s; style=\"rounded,filled\"; color=\"#9fb1c3\"; fillcolor=\"#f4f7fa\"; fontname=\"sans-serif\";\n", i, strconv.Quote(s.Name))
+		if len(s.Roles) == 0 {
+			fmt.Fprintf(&b, "    %s [label=\"\", shape=point];\n", dotID(Port{Server: s.Name}))
+		}
+		for n, role := range s.Roles {
+			border := ""
+			if s.Deadlocked[role] {
+				border = ", color=\"" + deadlockColor + "\""
+			}
+			fmt.Fprintf(&b, "    %s [label=%s%s];\n", dotID(Port{s.Name, role}), strconv.Quote(role), border)
+			if n > 0 {
+				fmt.Fprintf(&b, "    %s -> %s [style=dotted, color=\"#9fb1c3\", arrowhead=none];\n", dotID(Port{s.Name, s.Roles[n-1]}), dotID(Port{s.Name, role}))
+			}
+		}
+		b.WriteString("  }\n")
+	}
+	for _, e := range g.Edges {
+		style := "solid"
+		if e.Completion {
+			style = "dashed"
+		}
+		fmt.Fprintf(&b, "  %s -> %s [label=%s, color=%q, fontcolor=%q, style=%s];\n", dotID(g.end(e.From)), dotID(g.end(e.To)), strconv.Quote(e.label()), e.color(), e.color(), style)
+	}
+	b.WriteString("}\n")
+	return []byte(b.String())
+}
+
+func dotID(p Port) string { return strconv.Quote(p.Server + "." + p.Role) }
+
+// end is where an arrow to a server as a whole is fastened: its first role.
+func (g *Graph) end(p Port) Port {
+	if p.Role != "" {
+		return p
+	}
+	for _, s := range g.Servers {
+		if s.Name == p.Server && len(s.Roles) > 0 {
+			return Port{s.Name, s.Roles[0]}
+		}
+	}
+	return p
+}
+
+// Mermaid writes the graph as a Mermaid flow chart.
+func (g *Graph) Mermaid() []byte {
+	var b strings.Builder
+	b.WriteString("flowchart LR\n")
+	ids := map[Port]string{}
+	id := func(p Port) string {
+		p = g.end(p)
+		if ids[p] == "" {
+			ids[p] = fmt.Sprintf("n%d", len(ids))
+		}
+		return ids[p]
+	}
+	for i, s := range g.Servers {
+		fmt.Fprintf(&b, "  subgraph s%d[%s]\n", i, mermaidText(s.Name))
+		if len(s.Roles) == 0 {
+			fmt.Fprintf(&b, "    %s(( ))\n", id(Port{Server: s.Name}))
+		}
+		for n, role := range s.Roles {
+			fmt.Fprintf(&b, "    %s[%s]\n", id(Port{s.Name, role}), mermaidText(role))
+			if n > 0 {
+				fmt.Fprintf(&b, "    %s ~~~ %s\n", id(Port{s.Name, s.Roles[n-1]}), id(Port{s.Name, role}))
+			}
+		}
+		b.WriteString("  end\n")
+	}
+	links := 0
+	for _, s := range g.Servers {
+		links += max(0, len(s.Roles)-1)
+	}
+	var styles strings.Builder
+	for _, e := range g.Edges {
+		arrow := "-->"
+		if e.Completion {
+			arrow = "-.->"
+		}
+		label := ""
+		if e.label() != "" {
+			label = "|" + mermaidText(e.label()) + "|"
+		}
+		fmt.Fprintf(&b, "  %s %s%s %s\n", id(e.From), arrow, label, id(e.To))
+		fmt.Fprintf(&styles, "  linkStyle %d stroke:%s,color:%s\n", links, e.color(), e.color())
+		links++
+	}
+	return []byte(b.String() + styles.String())
+}
+
+// mermaidText quotes a label, as Mermaid's entities.
+func mermaidText(text string) string {
+	return `"` + strings.NewReplacer(`"`, "#quot;", "<", "#lt;", ">", "#gt;").Replace(text) + `"`
+}

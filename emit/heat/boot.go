@@ -1,0 +1,91 @@
+package heat
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	emitplan "github.com/hotc-dev/hotc/emit/plan"
+)
+
+// BootFile is the nested template that makes the boot file for templates whose
+// version lacks what that needs.
+const BootFile = "hotc/boot.yaml"
+
+// bootTemplate computes the token and writes all as JSON. A json parameter takes
+// what the parent's functions gave exactly; map_merge exists from 2016-04-08 on.
+const bootTemplate = `heat_template_version: 2016-04-08
+description: Written by hotc. A server's boot file, for a template whose own version cannot write it.
+parameters:
+  boot: {type: json}
+  secret: {type: string, hidden: true}
+outputs:
+  json:
+    value:
+      str_replace:
+        template: $boot$
+        params:
+          $boot$:
+            map_merge:
+              - {get_param: boot}
+              - token: {digest: [sha256, {list_join: [':', [{get_param: secret}, {get_param: [boot, deployment]}, {get_param: [boot, server]}]]}]}
+`
+
+// boot is what the server's agent is told (plan.Boot), as a map that Heat inserts
+// as JSON. Versions before 2015-10-15 have neither digest nor a str_replace that
+// inserts JSON (heat/engine/hot/template.py): a nested template of a newer one does
+// it for them, and the user's stays what it is.
+func (s *stack) boot(p site, resource string) tree {
+	b := dict(
+		"format", int64(plan.Format),
+		"server", p.path,
+		"deployment", s.rootName(),
+		"stack_id", s.rootID(),
+		"coordinator", dict("get_param", ParameterCoordinator),
+	)
+	nested := s.version < hot.V20151015
+	if !nested {
+		b.Set("token", dict("digest", []hot.Value{"sha256", dict("list_join", []hot.Value{":", []hot.Value{
+			dict("get_param", ParameterSecret), s.rootName(), p.path}})}))
+	}
+	if s.options.Signal && p.roles {
+		b.Set("signal", s.signal())
+		b.Set("signal_resource", ResourceHandle)
+	}
+	if values := s.deployValues(p); values != nil {
+		b.Set("deploy", section{values})
+	}
+	if !nested {
+		return section{b}
+	}
+	s.out.Files[BootFile] = []byte(bootTemplate)
+	name := s.generate("hotc_boot_"+resource, dict("type", s.beside(BootFile), "properties", section{dict(
+		"secret", dict("get_param", ParameterSecret), "boot", section{b})}))
+	return dict("get_attr", []hot.Value{name, "json"})
+}
+
+// deployValues are the expressions that Heat resolves for a server, by key; nil if
+// there are none.
+func (s *stack) deployValues(p site) *hot.Dict {
+	slots := p.deploy
+	if len(slots) == 0 {
+		return nil
+	}
+	values := hot.NewDict()
+	keys := make([]string, 0, len(slots))
+	for k := range slots {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		values.Set(k, emitplan.HOT(slots[k]))
+	}
+	return values
+}
+
+// generate adds a resource of hotc's own for one server.
+func (s *stack) generate(name string, resource *hot.Dict) string {
+	s.checkName(name)
+	s.generated.Set(name, section{resource})
+	return name
+}

@@ -1,0 +1,113 @@
+package heat
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit/userdata"
+)
+
+// The types of resources whose config may be a server's user_data.
+const (
+	textType  = "OS::Heat::SoftwareConfig"
+	cloudType = "OS::Heat::CloudConfig"
+	mimeType  = "OS::Heat::MultipartMime"
+)
+
+// configOf is the resource whose config an expression means.
+func configOf(e *hot.Expr) (name string, ok bool) {
+	if e.Kind != hot.CallExpr || !e.Arg().IsValue() {
+		return "", false
+	}
+	switch e.Func.Name {
+	case "get_resource":
+		name, ok = e.Arg().Value.(string)
+	case "get_attr":
+		if list, is := e.Arg().Value.([]hot.Value); is && len(list) == 2 && list[1] == "config" {
+			name, ok = list[0].(string)
+		}
+	}
+	return name, ok
+}
+
+// configResource is user_data that another resource holds. As a property's value
+// Heat reads the text behind the resource's id (nova/server.py, handle_create);
+// inside of str_replace it would leave the id, so the text is asked for.
+func (s *stack) configResource(r *hot.Resource, n *hot.Node, name string, format userDataFormat) (own, bool) {
+	config := s.template.Resource(name)
+	if config == nil {
+		s.diags.Error(source.UnknownResource, s.template.Place(n), fmt.Sprintf("there is no resource %q", name), "")
+		return own{}, false
+	}
+	switch config.Type {
+	case cloudType:
+		return own{kind: userdata.Text, inserted: dict("get_attr", []hot.Value{name, "config"})}, true
+	case textType:
+		return s.softwareConfig(r, config, format)
+	case mimeType:
+		if format == softwareConfig {
+			return own{kind: userdata.NoOwn, parts: []hot.Value{dict("config", dict("get_resource", name), "type", "multipart")}}, true
+		}
+		return own{kind: userdata.Archive, inserted: dict("get_attr", []hot.Value{name, "config"})}, true
+	}
+	if strings.HasPrefix(config.Type, "OS::Heat::") || strings.HasPrefix(config.Type, "OS::Nova::") {
+		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("the user_data of server %q is a resource that hotc cannot read", r.Name),
+			"hotc knows OS::Heat::SoftwareConfig, OS::Heat::CloudConfig, OS::Heat::MultipartMime, and nested templates that stand for one of them")
+		return own{}, false
+	}
+	// a nested template whose OS::stack_id is a config's
+	return s.unknownData(r, dict("get_resource", name), format), true
+}
+
+// softwareConfig is the text of an OS::Heat::SoftwareConfig.
+func (s *stack) softwareConfig(r, config *hot.Resource, format userDataFormat) (own, bool) {
+	n := config.Property("config")
+	if n.IsNull() {
+		return own{kind: userdata.NoOwn}, true
+	}
+	e, err := hot.Fold(s.template.Expr(n), s.stacks[0].Given.Peek)
+	if err != nil {
+		s.badArgument(n, err)
+		return own{}, false
+	}
+	if beginning(e) == "" && !e.IsValue() {
+		return s.unknownData(r, dict("get_resource", config.Name), format), true
+	}
+	s.checkText(r, n, e)
+	text := knownText(e)
+	value := textOf(config.Name)
+	if kind, _ := userdata.OwnOf(text); kind != userdata.Quoted || format == softwareConfig {
+		value = dict("get_attr", []hot.Value{config.Name, "config"})
+	}
+	if kind, _ := userdata.OwnOf(text); kind == userdata.Archive && format == softwareConfig {
+		value = dict("get_resource", config.Name)
+	}
+	return s.textData(r, n, text, value, format)
+}
+
+// checkText says what cloud-init would only shrug at.
+func (s *stack) checkText(r *hot.Resource, n *hot.Node, e *hot.Expr) {
+	begin := beginning(e)
+	name := fmt.Sprintf("the user_data of server %q", r.Name)
+	if userdata.IsIgnition(begin) {
+		s.diags.Error(source.UserDataFormat, s.template.Place(n), name+" is for Ignition; images that read it have no cloud-init, which installs hotc's agent",
+			"use an image with cloud-init")
+		return
+	}
+	if begin != "" && !userdata.Known(begin) {
+		s.diags.Warning(source.UserDataIgnored, s.template.Place(n), name+" does nothing: cloud-init knows what a text is by its first line, and this is none that it knows",
+			"begin a script with `#!/bin/sh`, a cloud-config with `#cloud-config`")
+		return
+	}
+	if !e.IsValue() {
+		return
+	}
+	file := source.NewFile("user_data of "+r.Name, []byte(begin))
+	if found := userdata.CheckCloudConfig(file); found != nil {
+		place := source.Note{At: s.template.Place(n), Message: "the user_data is here"}
+		found.Notes = append(found.Notes, place)
+		s.diags.Add(found)
+	}
+}

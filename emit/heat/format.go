@@ -1,0 +1,111 @@
+package heat
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit/userdata"
+)
+
+// userDataFormat says what Heat makes of user_data before Nova gets it
+// (heat/engine/clients/os/nova.py, build_userdata).
+//
+// RAW is passed on. SOFTWARE_CONFIG puts the user's text, or each part of his
+// archive, beside the server's metadata for os-collect-config: hotc's archive is
+// taken apart in the same way, so the format stays. HEAT_CFNTOOLS writes the text
+// to a file on the server and runs that: hotc's is then a script that does the
+// same with the user's. The default is HEAT_CFNTOOLS; where nobody uses cfntools
+// hotc says RAW instead, which needs none of their files in the image.
+type userDataFormat uint8
+
+const (
+	raw userDataFormat = iota
+	softwareConfig
+	cfnTools
+	byDefault // not yet decided: raw or cfnTools
+)
+
+// What Heat adds to an archive of these formats, in bytes, at the least.
+const (
+	softwareConfigWrapping = 4500
+	cfnToolsWrapping       = 10000
+)
+
+func (f userDataFormat) wrapping() int {
+	switch f {
+	case softwareConfig:
+		return softwareConfigWrapping
+	case cfnTools:
+		return cfnToolsWrapping
+	}
+	return 0
+}
+
+// format reads a server's user_data_format.
+func (s *stack) format(r *hot.Resource) (userDataFormat, bool) {
+	n := r.Property("user_data_format")
+	if n.IsNull() {
+		return byDefault, true
+	}
+	e, err := hot.Fold(s.template.Expr(n), s.stacks[0].Given.Resolve)
+	if err != nil {
+		s.badArgument(n, err)
+		return raw, false
+	}
+	switch e.Value {
+	case "RAW":
+		return raw, true
+	case "SOFTWARE_CONFIG":
+		return softwareConfig, true
+	case "HEAT_CFNTOOLS":
+		return cfnTools, true
+	}
+	if !e.IsValue() {
+		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("server %q has roles, and its user_data_format is known only to Heat", r.Name),
+			"write the format out, or give the parameter to the compiler with -P")
+		return raw, false
+	}
+	s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("%s is no user_data_format", hot.EncodeJSON(e.Value)),
+		"the formats are RAW, SOFTWARE_CONFIG and HEAT_CFNTOOLS")
+	return raw, false
+}
+
+// cfnMetadata is the metadata that cfn-init reads.
+const cfnMetadata = "AWS::CloudFormation::Init"
+
+// decide chooses between RAW and HEAT_CFNTOOLS for a server that says neither:
+// known is what is known of its own user_data, begin its beginning.
+func (f *userDataFormat) decide(r *hot.Resource, none bool, begin, known string) {
+	if *f != byDefault {
+		return
+	}
+	*f = cfnTools
+	cfn := r.MetadataEntry(cfnMetadata) != nil || strings.Contains(known, "cfn")
+	if !cfn && (none || strings.HasPrefix(begin, "#!")) {
+		*f = raw
+	}
+}
+
+// cfnToolsData is user_data in the format HEAT_CFNTOOLS: Heat's own script on the
+// server runs it if it is executable (heat/cloudinit/loguserdata.py).
+func (s *stack) cfnToolsData(r *hot.Resource, entry *hot.Entry, e *hot.Expr) (own, bool) {
+	o := own{kind: userdata.CfnTools, inserted: ""}
+	if entry == nil {
+		return o, true
+	}
+	o.static, o.inserted = knownText(e), verbatim{entry: entry}
+	n := r.Property("user_data")
+	if err := userdata.CheckScript(o.static); err != nil {
+		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("the user_data of server %q %v", r.Name, err), "")
+		return own{}, false
+	}
+	if begin := beginning(e); begin != "" && !strings.HasPrefix(begin, "#!") || isResource(e) {
+		s.diags.Warning(source.UserDataIgnored, s.template.Place(n), fmt.Sprintf("the user_data of server %q does nothing: in the format HEAT_CFNTOOLS, which is the default, Heat runs it only if it begins with #!", r.Name),
+			"say `user_data_format: RAW` if it is meant for cloud-init")
+	}
+	return o, true
+}
+
+func isResource(e *hot.Expr) bool { return e.Kind == hot.CallExpr && e.Func.Name == "get_resource" }

@@ -1,0 +1,277 @@
+package heat
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/frontend/roles"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit/userdata"
+)
+
+// A group of servers with roles becomes a group of generated nested templates: Heat
+// resolves functions before it puts the index in, so that a token computed in the
+// group's own definition would be the same for every member. The properties that
+// the user wrote stay where they were, one level deeper, and reach the server as one
+// json parameter; the index reaches it as part of hotc_path.
+
+// The parameters of a generated member.
+const (
+	memberServer   = "server"
+	memberMetadata = "metadata"
+)
+
+// members makes a group's servers members of a generated template.
+func (s *stack) members(n *program.Nest) {
+	file := s.memberFile(n)
+	text, ok := s.member(n)
+	if !ok {
+		return
+	}
+	if before, have := s.out.Files[file]; have && string(before) != text {
+		s.failed(internal(file + " would be written twice"))
+		return
+	}
+	s.out.Files[file] = []byte(text)
+	each := 1 // the server itself; the member was counted as one
+	for _, use := range s.stacks {
+		if other := use.NestOf(n.Resource.Name); other != nil {
+			s.out.added += each * len(other.Members)
+		}
+	}
+	in, properties := s.definitionOf(n)
+	s.editor.replace(in.Get("type"), s.beside(file))
+	added := hot.NewDict()
+	if properties != nil && !properties.Value.IsNull() {
+		added.Set(memberServer, verbatim{entry: properties})
+	}
+	if rest := s.otherMetadata(in.Get("metadata")); rest.Len() > 0 {
+		added.Set(memberMetadata, rest)
+	}
+	handing := s.handing(n)
+	for _, k := range handing.Keys() {
+		v, _ := handing.Get(k)
+		added.Set(k, v)
+	}
+	switch {
+	case properties == nil:
+		s.editor.add(in, dict("properties", section{added}))
+	case properties.Value.IsNull():
+		s.editor.fill(properties, added)
+	default:
+		s.editor.wrap(in, properties, section{added})
+	}
+	s.editor.remove(in, "metadata")
+}
+
+// memberFile is where a generated member lies.
+func (s *stack) memberFile(n *program.Nest) string {
+	base := strings.TrimSuffix(s.files.Target, path.Ext(s.files.Target))
+	if s.isRoot() {
+		base = ""
+	}
+	return path.Join("hotc/members", base, n.Resource.Name+".yaml")
+}
+
+// otherMetadata is a definition's metadata without hotc's.
+func (s *stack) otherMetadata(n *hot.Node) *hot.Dict {
+	d := hot.NewDict()
+	for _, e := range n.All() {
+		if e.Name != "hotc" {
+			d.Set(e.Name, s.editor.content(nil, e.Value, false))
+		}
+	}
+	return d
+}
+
+// member is the text of a generated member.
+func (s *stack) member(n *program.Nest) (string, bool) {
+	inner := *s
+	inner.inMember, inner.version = true, hot.V20151015
+	inner.files = Template{Target: s.memberFile(n)}
+	inner.generated = hot.NewDict()
+	data, added, ok := inner.memberUserData(n)
+	if !ok {
+		return "", false
+	}
+	properties := hot.NewDict()
+	for _, e := range propertiesOf(n.Definition) {
+		if e.Name != "user_data" {
+			properties.Set(e.Name, dict("get_param", []hot.Value{memberServer, e.Name}))
+		}
+	}
+	for _, k := range added.Keys() {
+		v, _ := added.Get(k)
+		properties.Set(k, v)
+	}
+	properties.Set("user_data", data)
+	server := dict("type", n.Definition.Type, "properties", section{properties})
+	parameters := dict(memberServer, dict("type", "json"))
+	if len(n.Definition.Entry.Value.Get("metadata").All()) > 1 {
+		parameters.Set(memberMetadata, dict("type", "json"))
+		server.Set("metadata", dict("get_param", memberMetadata))
+	}
+	handed := s.handedParameters()
+	for _, k := range handed.Keys() {
+		v, _ := handed.Get(k)
+		parameters.Set(k, v)
+	}
+	outputs := dict("OS::stack_id", dict("value", dict("get_resource", memberServer)))
+	for _, name := range s.readThrough(n) {
+		outputs.Set(name, dict("value", dict("get_attr", []hot.Value{memberServer, name})))
+	}
+	w := &writer{nl: "\n"}
+	var b strings.Builder
+	for _, part := range []struct {
+		key   string
+		value tree
+	}{
+		{"heat_template_version", hot.V20151015.String()},
+		{"description", fmt.Sprintf("Written by hotc. A member of the group %s of %s.", n.Resource.Name, path.Base(s.files.Target))},
+		{"parameters", section{parameters}},
+		{"resources", section{dict(memberServer, section{server})}},
+		{"outputs", section{outputs}},
+	} {
+		b.WriteString(w.entry(part.key, part.value, 0) + "\n")
+	}
+	return strings.Replace(b.String(), `"`+hot.V20151015.String()+`"`, hot.V20151015.String(), 1), true
+}
+
+// memberUserData is the property user_data of a member's server, and the others that
+// hotc sets.
+func (s *stack) memberUserData(n *program.Nest) (tree, *hot.Dict, bool) {
+	r := n.Definition
+	added := hot.NewDict()
+	format, ok := s.format(r)
+	if !ok {
+		return nil, nil, false
+	}
+	o := own{}
+	if data := r.Property("user_data"); data.IsNull() {
+		format.decide(r, true, "", "")
+		if format == cfnTools {
+			o.inserted = ""
+		}
+	} else if o, ok = s.memberOwn(r, data, &format); !ok {
+		return nil, nil, false
+	}
+	if format == cfnTools {
+		o.kind = userdata.CfnTools
+	}
+	if format == raw && r.Property("user_data_format") == nil {
+		added.Set("user_data_format", "RAW")
+	}
+	if r.Property("user_data_update_policy") == nil {
+		added.Set("user_data_update_policy", "IGNORE")
+		for _, use := range s.stacks {
+			if other := use.NestOf(n.Resource.Name); other != nil {
+				s.out.Ignored += len(other.Members)
+			}
+		}
+	}
+	s.out.UserData[o.kind] = true
+	p := site{resource: memberServer, path: dict("get_param", ParameterPath), roles: true}
+	for _, m := range n.Members {
+		merge(&p, s.built.Deploy[n.Path(m)])
+		p.longest = max(p.longest, len(n.Path(m)))
+	}
+	for _, use := range s.stacks {
+		if other := use.NestOf(n.Resource.Name); other != nil {
+			for _, m := range other.Members {
+				merge(&p, s.built.Deploy[other.Path(m)])
+			}
+		}
+	}
+	s.checkSize(r, p, o, format)
+	return s.userData(p, r, o, format), added, true
+}
+
+// memberOwn is the user's own user_data: in the member it is a part of the json
+// parameter.
+func (s *stack) memberOwn(r *hot.Resource, n *hot.Node, format *userDataFormat) (own, bool) {
+	e, err := hot.Fold(s.template.Expr(n), s.stacks[0].Given.Peek)
+	if err != nil {
+		s.badArgument(n, err)
+		return own{}, false
+	}
+	value := dict("get_param", []hot.Value{memberServer, "user_data"})
+	format.decide(r, false, beginning(e), knownText(e))
+	if *format == cfnTools {
+		o, ok := s.cfnToolsData(r, r.Properties.Value.Entry("user_data"), e)
+		o.inserted = value
+		return o, ok
+	}
+	if _, isConfig := configOf(e); !isConfig && (beginning(e) != "" || e.IsValue()) {
+		s.checkText(r, n, e)
+		o, ok := s.textData(r, n, knownText(e), value, *format)
+		if ok && len(o.parts) == 0 {
+			return o, true
+		}
+		if !ok {
+			return own{}, false
+		}
+	}
+	s.diags.Error(source.NotYet, s.template.Place(n), fmt.Sprintf("the members of %q have roles and user_data whose text hotc does not know, which it does not compile in a group yet", r.Name),
+		"make the server a nested template of its own, and that the member")
+	return own{}, false
+}
+
+// readThrough are the real attributes of servers that the template reads through a
+// group: they must be outputs of the member.
+func (s *stack) readThrough(n *program.Nest) []string {
+	read := map[string]bool{}
+	var visit func(x *hot.Node)
+	visit = func(x *hot.Node) {
+		for _, item := range x.Items {
+			visit(item)
+		}
+		for _, e := range x.Entries {
+			if e.Name == "get_attr" && len(e.Value.Items) > 1 {
+				if name, _ := e.Value.Items[0].Text(); name == n.Resource.Name {
+					attributesIn(e.Value.Items[1:], read)
+				}
+			}
+			visit(e.Value)
+		}
+	}
+	visit(s.template.Root)
+	var out []string
+	for _, name := range roles.ServerAttributes() {
+		if read[name] {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// attributesIn notes what a path through a group asks its members for.
+func attributesIn(path []*hot.Node, read map[string]bool) {
+	text, ok := path[0].Text()
+	rest := path[1:]
+	switch parts := strings.SplitN(text, ".", 3); {
+	case ok && parts[0] == "resource" && len(parts) == 3:
+		text = parts[2]
+	case ok && (parts[0] == "resource" || text == "attributes"):
+		if len(rest) == 0 {
+			return
+		}
+		text, ok = rest[0].Text()
+	}
+	if ok {
+		read[text] = true
+		return
+	}
+	for _, name := range roles.ServerAttributes() { // only Heat knows which
+		read[name] = true
+	}
+}
+
+func propertiesOf(r *hot.Resource) []hot.Entry {
+	if r.Properties == nil {
+		return nil
+	}
+	return r.Properties.Value.Entries
+}

@@ -1,0 +1,360 @@
+package heat
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// A nested template with agents in it gets what its servers need as parameters,
+// and hands it on to those that it nests. One text serves all uses of the template:
+// what differs between them is in hotc_path and hotc_deploy.
+
+// The parameters of nested templates, beside the root's.
+const (
+	ParameterPath      = "hotc_path" // of the nested stack: what its servers' paths begin with
+	ParameterStackName = "hotc_stack_name"
+	ParameterStackID   = "hotc_stack_id"
+	ParameterSignal    = "hotc_signal"
+	ParameterDeploy    = binding.DeployParameter
+)
+
+var ownParameters = []string{ParameterCoordinator, ParameterAgentURL, ParameterSecret, ParameterPath, ParameterStackName, ParameterStackID, ParameterSignal, ParameterDeploy}
+
+// carries says whether there are agents in the template or below it.
+func (s *stack) carries() bool {
+	return len(s.sites) > 0 || len(s.carrying()) > 0
+}
+
+// carrying are the nests of the template with agents in them: each once, of the
+// first use that has members.
+func (s *stack) carrying() []*program.Nest {
+	if s.nestsKnown {
+		return s.carryingNests
+	}
+	s.nestsKnown = true
+	at := map[string]int{}
+	for _, use := range s.stacks {
+		for _, n := range use.Nests {
+			if _, have := at[n.Resource.Name]; have || !s.hasAgents(n) {
+				continue
+			}
+			at[n.Resource.Name] = len(s.carryingNests)
+			s.carryingNests = append(s.carryingNests, n)
+		}
+	}
+	return s.carryingNests
+}
+
+// hasAgents says whether a server in a nest has an agent.
+func (s *stack) hasAgents(n *program.Nest) bool {
+	for _, m := range n.Members {
+		if m.Server != nil {
+			return true
+		}
+		if m.Stack == nil {
+			continue
+		}
+		for _, r := range m.Stack.Template.Resources {
+			path := m.Stack.PathOf(r.Name)
+			if s.program.Server(path) != nil || len(s.analysis.Facts[path]) > 0 {
+				return true
+			}
+		}
+		if slices.ContainsFunc(m.Stack.Nests, s.hasAgents) {
+			return true
+		}
+	}
+	return false
+}
+
+// nests edits the resources that stand for stacks and servers with agents.
+func (s *stack) nests() {
+	s.placeholders()
+	for _, n := range s.carrying() {
+		s.checkUses(n)
+		if n.Inline() {
+			s.members(n)
+			continue
+		}
+		in, properties := s.definitionOf(n)
+		added := s.handing(n)
+		switch {
+		case properties == nil:
+			s.editor.add(in, dict("properties", section{added}))
+		case properties.Value.IsNull():
+			s.editor.fill(properties, added)
+		default:
+			s.editor.add(properties.Value, added)
+		}
+	}
+}
+
+// definitionOf is the map that says what a nest's members are, and the properties in
+// it, in the text that is edited.
+func (s *stack) definitionOf(n *program.Nest) (in *hot.Node, properties *hot.Entry) {
+	r := s.text.Resource(n.Resource.Name)
+	in = r.Entry.Value
+	if n.Group {
+		in = r.Property(n.Definition.Entry.Name)
+	}
+	return in, in.Entry("properties")
+}
+
+// checkUses refuses a template that another use of it makes something else of.
+func (s *stack) checkUses(n *program.Nest) {
+	for _, use := range s.stacks {
+		other := use.NestOf(n.Resource.Name)
+		switch {
+		case use.Absent(n.Resource.Name):
+		case other == nil, other.Group != n.Group, other.Size != 0 && !s.hasAgents(other), other.Size != 0 && other.Inline() != n.Inline():
+			s.diags.Error(source.NotYet, s.template.Place(n.Resource.Entry.Key), fmt.Sprintf("%q has servers with roles in %q and none in %q, since the environment maps types differently there; hotc cannot emit one text for both yet",
+				n.Resource.Name, stackPath(n.In), stackPath(use)), "use two files")
+			return
+		}
+	}
+}
+
+func stackPath(s *program.Stack) string {
+	if s.Path == "" {
+		return "the root stack"
+	}
+	return s.Path
+}
+
+// handing is what a nest's members get.
+func (s *stack) handing(n *program.Nest) *hot.Dict {
+	var path hot.Value = n.In.PathOf(n.Resource.Name)
+	rest := []hot.Value{n.Resource.Name}
+	if n.Group {
+		rest = append(rest, n.IndexVariable)
+		path = n.Resource.Name + "/" + n.IndexVariable
+	}
+	if !s.isRoot() {
+		path = dict("list_join", []hot.Value{"/", append([]hot.Value{dict("get_param", ParameterPath)}, rest...)})
+	}
+	d := dict(
+		ParameterPath, path,
+		ParameterStackName, s.rootName(),
+		ParameterStackID, s.rootID(),
+	)
+	for _, name := range []string{ParameterCoordinator, ParameterAgentURL, ParameterSecret} {
+		d.Set(name, dict("get_param", name))
+	}
+	if s.options.Signal && s.anyRoles() {
+		d.Set(ParameterSignal, s.signal())
+	}
+	if values := s.handedValues(n); values.Len() > 0 {
+		d.Set(ParameterDeploy, section{values})
+	}
+	return d
+}
+
+// anyRoles says whether there are roles at all: without any, nobody signals.
+func (s *stack) anyRoles() bool {
+	return slices.ContainsFunc(s.program.Servers, func(x *program.Server) bool { return len(x.Roles) > 0 })
+}
+
+// handedValues are the values that only Heat knows, those of all uses.
+func (s *stack) handedValues(n *program.Nest) *hot.Dict {
+	values := hot.NewDict()
+	var names []string
+	exprs := map[string]*hot.Expr{}
+	for _, use := range s.stacks {
+		other := use.NestOf(n.Resource.Name)
+		if c := s.analysis.Handed[other]; c != nil {
+			for _, name := range c.Names {
+				if exprs[name] == nil {
+					names = append(names, name)
+				}
+				exprs[name] = c.Exprs[name]
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		values.Set(name, binding.Written(exprs[name]))
+	}
+	return values
+}
+
+// handedParameters declares what a nested template with agents gets. They have
+// defaults: a type that the template stands for may be a real one, which has no such
+// properties (heat/engine/resources/template_resource.py,
+// _validate_against_facade).
+func (s *stack) handedParameters() *hot.Dict {
+	text := func(description string) *hot.Dict {
+		return dict("type", "string", "default", "", "description", description)
+	}
+	hidden := func(description string) *hot.Dict {
+		return dict("type", "string", "default", "", "hidden", true, "description", description)
+	}
+	d := dict(
+		ParameterPath, text("the path of this stack among the stacks of the deployment"),
+		ParameterStackName, text("the root stack's name"),
+		ParameterStackID, text("the root stack's id"),
+		ParameterCoordinator, text("where the servers' agents meet"),
+		ParameterAgentURL, text("where servers get hotc-agent if their image lacks it"),
+		ParameterSecret, hidden("made by `hotc secret new`"),
+		ParameterSignal, hidden("how servers tell the root stack that their roles are done"),
+		ParameterDeploy, dict("type", "json", "default", hot.NewDict(), "description", "values of the stack around for roles in this one"),
+	)
+	return d
+}
+
+// placeholders takes roles' outputs out of properties: Heat cannot know them.
+func (s *stack) placeholders() {
+	if len(s.analysis.Placeholders) == 0 {
+		return
+	}
+	var nodes []*hot.Node
+	for n := range s.analysis.Placeholders {
+		nodes = append(nodes, n)
+	}
+	slices.SortFunc(nodes, func(a, b *hot.Node) int { return int(a.Span.Start) - int(b.Span.Start) })
+	for _, n := range nodes {
+		if !s.owns(n) {
+			continue
+		}
+		p := s.analysis.Placeholders[n]
+		value := placeholder(p)
+		if err := p.Check(value); err != nil {
+			s.diags.Error(source.RunTimeInProperty, s.template.Place(n), fmt.Sprintf("this hands over what a role writes, which Heat does not know, and the parameter %q takes nothing in its place: %v", p.Name, err),
+				"give the parameter a default")
+			continue
+		}
+		for _, now := range s.text.nodes(n) {
+			s.editor.replace(now, value)
+		}
+	}
+}
+
+// placeholder is a value that a parameter can have.
+func placeholder(p *hot.Parameter) hot.Value {
+	if p.Default != nil {
+		return p.Default.Data()
+	}
+	switch p.Type {
+	case "number":
+		return int64(0)
+	case "boolean":
+		return false
+	case "comma_delimited_list":
+		return []hot.Value{}
+	case "json":
+		return hot.NewDict()
+	}
+	return ""
+}
+
+// outputs takes those away that need a role's output, and adds those that roles in
+// other stacks need.
+func (s *stack) outputs() {
+	if s.isRoot() {
+		return
+	}
+	added := hot.NewDict()
+	for _, use := range s.stacks {
+		if c := s.analysis.Returned[use]; c != nil {
+			for _, name := range slices.Sorted(slices.Values(c.Names)) {
+				added.Set(name, dict("value", binding.Written(c.Exprs[name])))
+			}
+		}
+	}
+	var removed []string
+	for _, o := range s.template.Outputs {
+		if s.analysis.Removed[o] {
+			removed = append(removed, o.Name)
+		}
+	}
+	section := s.text.Root.Entry("outputs")
+	switch {
+	case len(removed) > 0 && len(removed) == len(section.Value.Entries) && added.Len() == 0:
+		s.editor.remove(s.text.Root, "outputs")
+		return
+	case len(removed) > 0 && len(removed) == len(section.Value.Entries):
+		s.editor.fill(section, added)
+		return
+	}
+	for _, name := range removed {
+		s.editor.remove(section.Value, name)
+	}
+	if added.Len() > 0 {
+		s.addOutputs(added)
+	}
+}
+
+func (s *stack) addOutputs(added *hot.Dict) {
+	if s.text.Root.Entry("outputs") == nil && s.text.Root.Style != hot.Flow {
+		s.addTo("outputs", "resources", added)
+		return
+	}
+	s.addTo("outputs", "", added)
+}
+
+// pinned are the values that a parameter may have: of the root, the one that the
+// plan was made with; of a nested template, those of all uses, where they come from
+// parameter_defaults. Nil if it is not pinned.
+func (s *stack) pinned(p *hot.Parameter) []hot.Value {
+	if s.isRoot() {
+		given := s.program.Given
+		if !given.Used(p.Name) || given.Unpinned {
+			return nil
+		}
+		return []hot.Value{given.Parameters[p.Name]}
+	}
+	used := false
+	for _, use := range s.stacks {
+		used = used || use.Given.Used(p.Name) && use.Given.Handed[p.Name] == nil
+	}
+	if !used {
+		return nil
+	}
+	var values []hot.Value
+	for _, use := range s.stacks {
+		v, known := use.Given.Parameters[p.Name]
+		switch {
+		case !known && use.Arguments[p.Name] != nil:
+			s.diags.Error(source.PinImpossible, use.Arguments[p.Name].Expr.At, fmt.Sprintf("the parameter %q is left open here, and another use of the template was compiled with its value from parameter_defaults", p.Name),
+				"hand it over in every use")
+			return nil
+		case known && !slices.ContainsFunc(values, func(x hot.Value) bool { return hot.Equal(x, v) }):
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// notHere refuses a function that the root's version has in another form.
+func (s *stack) notHere(e *hot.Expr) {
+	s.diags.Error(source.NotYet, e.At, fmt.Sprintf("an output of the root stack needs this value, and the root template's version %s has no such %s", s.template.Version, e.Func.Name),
+		"give both templates the same version")
+}
+
+// owns says whether a node stands in the template.
+func (s *stack) owns(n *hot.Node) bool {
+	if s.nodes == nil {
+		s.nodes = map[*hot.Node]bool{}
+		for _, r := range s.template.Resources {
+			s.collectValues(r.Properties)
+		}
+	}
+	return s.nodes[n]
+}
+
+// collectValues are the nodes of properties, and of a definition's.
+func (s *stack) collectValues(e *hot.Entry) {
+	if e == nil {
+		return
+	}
+	for _, p := range e.Value.Entries {
+		s.nodes[p.Value] = true
+		if p.Value.Kind == hot.Map {
+			s.collectValues(p.Value.Entry("properties"))
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package heat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit/userdata"
+)
+
+// own is the user's own user_data.
+type own struct {
+	kind     userdata.Own
+	static   string // what is known of it
+	inserted tree   // for userdata.UserKey; nil if there is no such key
+	// parts of a generated OS::Heat::MultipartMime, where a text of Heat's cannot
+	// hold both.
+	parts []hot.Value
+}
+
+// ownUserData finds out what the user's own user_data is, and decides the format if
+// it is the default; ok is false with a diagnostic if it cannot be kept.
+func (s *stack) ownUserData(r *hot.Resource, format *userDataFormat) (o own, ok bool) {
+	n := r.Property("user_data")
+	if n.IsNull() {
+		if format.decide(r, true, "", ""); *format == cfnTools {
+			return s.cfnToolsData(r, nil, nil)
+		}
+		return own{kind: userdata.NoOwn}, true
+	}
+	e, err := hot.Fold(s.template.Expr(n), s.stacks[0].Given.Peek)
+	if err != nil {
+		s.badArgument(n, err)
+		return own{}, false
+	}
+	entry := s.text.Resource(r.Name).Properties.Value.Entry("user_data")
+	format.decide(r, false, beginning(e), knownText(e))
+	if *format == cfnTools {
+		return s.cfnToolsData(r, entry, e)
+	}
+	if name, is := configOf(e); is {
+		return s.configResource(r, n, name, *format)
+	}
+	if beginning(e) == "" && !e.IsValue() {
+		return s.unknownData(r, s.editor.content(nil, entry.Value, false), *format), true
+	}
+	s.checkText(r, n, e)
+	return s.textData(r, n, knownText(e), verbatim{entry: entry}, *format)
+}
+
+// textData is user_data of which the compiler knows the beginning.
+func (s *stack) textData(r *hot.Resource, n *hot.Node, static string, value tree, format userDataFormat) (own, bool) {
+	kind, err := userdata.OwnOf(static)
+	if err != nil {
+		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("the user_data of server %q %v", r.Name, err), "")
+		return own{}, false
+	}
+	o := own{kind: kind, static: static, inserted: value}
+	switch {
+	case format == softwareConfig && kind == userdata.Archive:
+		// Heat takes an archive apart, but not one within another
+		v, ok := value.(verbatim)
+		if ok {
+			value = s.editor.content(nil, v.entry.Value, false)
+		}
+		return own{kind: userdata.NoOwn, static: static, parts: []hot.Value{dict("config", value, "type", "multipart")}}, true
+	case format == softwareConfig:
+		o.kind = userdata.Text // Heat quotes it itself
+	case kind == userdata.Quoted:
+		quotes := hot.NewDict()
+		for _, q := range userdata.Quotes(static) {
+			quotes.Set(q.Char, q.Form)
+		}
+		o.inserted = section{dict("str_replace", section{dict("template", value, "params", quotes)})}
+	}
+	return o, true
+}
+
+// plainHeader is what OS::Heat::MultipartMime writes before a text in ASCII
+// (heat/engine/resources/openstack/heat/multi_part.py, by Python's email package).
+// Without it the text is a part whose own beginning says what it is, be it a script,
+// a cloud-config or an archive.
+const plainHeader = "Content-Type: text/plain; charset=\"us-ascii\"\nMIME-Version: 1.0\nContent-Transfer-Encoding: 7bit\n\n"
+
+// unknownData is user_data of which the compiler knows nothing: Heat packs it, in
+// whatever characters it is written.
+func (s *stack) unknownData(r *hot.Resource, value tree, format userDataFormat) own {
+	if format == softwareConfig {
+		// one of the two parts is what it says; Heat drops the first if it is no
+		// archive, cloud-init the second if it is one
+		return own{kind: userdata.NoOwn, parts: []hot.Value{dict("config", value, "type", "multipart"), dict("config", value, "type", "text")}}
+	}
+	name := s.mime(r, []hot.Value{dict("config", value)})
+	return own{kind: userdata.Archive, inserted: section{dict("str_replace", section{dict(
+		"template", textOf(name), "params", dict(plainHeader, ""))})}}
+}
+
+// textOf is the text of a config resource. Before the resource is there Heat has no
+// value for the attribute, which str_replace does not take as a template.
+func textOf(resource string) tree {
+	return dict("list_join", []hot.Value{"", []hot.Value{dict("get_attr", []hot.Value{resource, "config"})}})
+}
+
+func (s *stack) badArgument(n *hot.Node, err error) {
+	s.diags.Error(source.BadArgument, s.template.Place(n), err.Error(), "")
+}
+
+// knownText are the pieces of a text that are known, the text's beginning first.
+func knownText(e *hot.Expr) string {
+	var b strings.Builder
+	var collect func(*hot.Expr)
+	collect = func(e *hot.Expr) {
+		if s, ok := e.Value.(string); ok {
+			b.WriteString(s)
+		}
+		if e.Kind == hot.MapExpr && slices.Contains(e.Keys, "template") {
+			collect(e.Items[slices.Index(e.Keys, "template")])
+			return
+		}
+		for _, x := range e.Items {
+			collect(x)
+		}
+	}
+	collect(e)
+	return b.String()
+}
+
+// beginning is how a text begins, as far as that is known.
+func beginning(e *hot.Expr) string {
+	switch {
+	case e.IsValue():
+		text, _ := e.Value.(string)
+		return text
+	case e.Kind != hot.CallExpr:
+		return ""
+	}
+	arg := e.Arg()
+	switch e.Func.Name {
+	case "str_replace", "str_replace_strict", "str_replace_vstrict":
+		if arg.Kind == hot.MapExpr && slices.Contains(arg.Keys, "template") {
+			return beginning(arg.Items[slices.Index(arg.Keys, "template")])
+		}
+	case "list_join", "Fn::Join":
+		if len(arg.Items) > 1 {
+			if parts := arg.Items[1]; parts.Kind == hot.ListExpr && len(parts.Items) > 0 {
+				return beginning(parts.Items[0])
+			}
+		}
+	}
+	return ""
+}

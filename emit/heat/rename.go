@@ -1,0 +1,42 @@
+package heat
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Rename edits a text that is no template of a stack: scalars that name files get
+// other names, and some entries of maps are left out.
+func Rename(file *source.File, root *hot.Node, names map[*hot.Node]string, without map[*hot.Node][]string) ([]byte, error) {
+	e := newEditor(&hot.Template{File: file, Root: root})
+	nodes := make([]*hot.Node, 0, len(names))
+	for n := range names {
+		nodes = append(nodes, n)
+	}
+	slices.SortFunc(nodes, func(a, b *hot.Node) int { return int(a.Span.Start) - int(b.Span.Start) })
+	done := map[*hot.Node]bool{}
+	for _, n := range nodes {
+		if at := anchoredNode(n); !done[at] {
+			done[at] = true
+			e.replace(at, names[n])
+		}
+	}
+	for i := range root.Entries {
+		section := &root.Entries[i]
+		entries := without[section.Value]
+		if len(entries) > 0 && len(entries) == len(section.Value.Entries) {
+			e.remove(root, section.Name)
+			continue
+		}
+		for _, name := range entries {
+			e.remove(section.Value, name)
+		}
+	}
+	text, err := e.apply()
+	if err == nil {
+		err = e.verify(text, root)
+	}
+	return text, err
+}

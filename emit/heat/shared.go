@@ -1,0 +1,288 @@
+package heat
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// An alias or a merge key is one text with several uses. An edit that holds for
+// one of them only needs that use written out; and where the edited text is the
+// anchored one itself, or is removed with the anchor in it, the first of the other
+// uses becomes the anchor. What comes of that says the same as before, for which
+// it is compared with the user's; the edits are then made in it.
+
+// sharing finds the uses of a template's anchors, and which of them an edit
+// touches.
+type sharing struct {
+	writer
+	uses    []*use // in the order of the text
+	byAlias map[*hot.Node]*use
+	byMap   map[*hot.Node][]*use // the merge keys of a map
+	// spoiled are the spans whose text changes for the one place where they stand,
+	// removed those that go.
+	changed, removed []source.Span
+	edits            []source.Edit
+	err              *source.Diagnostic
+}
+
+// use is an alias as a value or a list's item, or a merge key.
+type use struct {
+	alias *hot.Node
+	entry *hot.Entry // whose value it is; nil in a list
+	in    *hot.Node  // the map or list around it
+	merge bool
+	write bool // it has to be written out
+}
+
+func newSharing(t *hot.Template) *sharing {
+	e := newEditor(t)
+	s := &sharing{writer: e.writer, byAlias: map[*hot.Node]*use{}, byMap: map[*hot.Node][]*use{}}
+	s.collect(t.Root)
+	sort.SliceStable(s.uses, func(i, j int) bool { return s.uses[i].span().Start < s.uses[j].span().Start })
+	return s
+}
+
+func (u *use) span() source.Span {
+	if u.merge {
+		return source.Span{Start: u.entry.Key.Span.Start, End: endOf(u.entry)}
+	}
+	return u.alias.Span
+}
+
+// collect walks what stands in the text: neither into aliases nor into what is
+// merged.
+func (s *sharing) collect(n *hot.Node) {
+	for _, x := range n.Items {
+		s.value(x, nil, n)
+	}
+	for i := range n.Entries {
+		if e := &n.Entries[i]; !e.Merged {
+			s.value(e.Value, e, n)
+		}
+	}
+	for i := range n.Merges {
+		e := &n.Merges[i]
+		u := &use{alias: e.Value, entry: e, in: n, merge: true}
+		s.uses = append(s.uses, u)
+		s.byMap[n] = append(s.byMap[n], u)
+	}
+}
+
+func (s *sharing) value(n *hot.Node, e *hot.Entry, in *hot.Node) {
+	if n.Target == nil {
+		s.collect(n)
+		return
+	}
+	u := &use{alias: n, entry: e, in: in}
+	s.uses = append(s.uses, u)
+	s.byAlias[n] = u
+}
+
+// own makes sure that an entry of a map can be edited for this place alone. It
+// returns false if the edits are within something that is written out anyway.
+func (s *sharing) own(in *hot.Node, e *hot.Entry) bool {
+	if e.Merged {
+		s.writeMerges(in)
+		return false
+	}
+	if u := s.byAlias[e.Value]; u != nil {
+		u.write = true
+		return false
+	}
+	return true
+}
+
+func (s *sharing) writeMerges(in *hot.Node) {
+	for _, u := range s.byMap[in] {
+		u.write = true
+	}
+}
+
+// server notes the edits of a server with roles or facts.
+func (s *sharing) server(resources *hot.Node, r *hot.Resource) {
+	if !s.own(resources, r.Entry) {
+		return
+	}
+	n := r.Entry.Value
+	switch p := r.Properties; {
+	case p == nil:
+		s.changed = append(s.changed, n.Span)
+		s.addable(n)
+	case s.own(n, p):
+		s.changed = append(s.changed, p.Value.Span)
+		s.properties(p.Value)
+	}
+	m := r.Metadata
+	if m == nil || m.Value.Entry("hotc") == nil {
+		return
+	}
+	if len(m.Value.Entries) == 1 {
+		if m.Merged {
+			s.writeMerges(n)
+			return
+		}
+		s.remove(n, m)
+		return
+	}
+	if s.own(n, m) {
+		s.changed = append(s.changed, m.Value.Span)
+		if block := m.Value.Entry("hotc"); block.Merged {
+			s.writeMerges(m.Value)
+		} else {
+			s.remove(m.Value, block)
+		}
+	}
+}
+
+// nest notes the edits of a resource that stands for stacks or servers.
+func (s *sharing) nest(resources *hot.Node, x *program.Nest) {
+	r := x.Resource
+	if !s.own(resources, r.Entry) {
+		return
+	}
+	n, p := r.Entry.Value, r.Properties
+	if x.Group {
+		if !s.own(n, p) || !s.own(p.Value, x.Definition.Entry) {
+			return
+		}
+		n, p = x.Definition.Entry.Value, x.Definition.Properties
+	}
+	switch {
+	case p == nil:
+		s.changed = append(s.changed, n.Span)
+		s.addable(n)
+	case s.own(n, p):
+		s.changed = append(s.changed, p.Value.Span)
+		s.addable(p.Value)
+	}
+}
+
+func (s *sharing) properties(n *hot.Node) {
+	for _, name := range []string{"user_data", "user_data_format"} {
+		if e := n.Entry(name); e != nil && e.Merged {
+			s.writeMerges(n)
+		}
+	}
+	s.addable(n)
+}
+
+// addable makes sure that entries can be added to a map.
+func (s *sharing) addable(n *hot.Node) {
+	for i := range n.Entries {
+		if !n.Entries[i].Merged {
+			return
+		}
+	}
+	s.writeMerges(n)
+}
+
+func (s *sharing) remove(in *hot.Node, e *hot.Entry) {
+	if in.Style == hot.Flow {
+		s.writeMerges(in)
+	}
+	s.removed = append(s.removed, source.Span{Start: e.Key.Span.Start, End: endOf(e)})
+}
+
+// parameter notes the edit of a parameter that is pinned.
+func (s *sharing) parameter(parameters *hot.Node, p *hot.Parameter) {
+	if !s.own(parameters, p.Entry) {
+		return
+	}
+	s.changed = append(s.changed, p.Entry.Value.Span)
+	s.addable(p.Entry.Value)
+	for _, name := range []string{"constraints", "default"} {
+		if e := p.Entry.Value.Entry(name); e != nil {
+			s.own(p.Entry.Value, e)
+		}
+	}
+}
+
+// within says whether a span lies in one of a list.
+func within(span source.Span, list []source.Span) bool {
+	for _, x := range list {
+		if x.Contains(span) {
+			return true
+		}
+	}
+	return false
+}
+
+// spoiled says whether an anchored text does not stay what its other uses mean.
+func (s *sharing) spoiled(n *hot.Node) bool {
+	if within(n.Span, s.removed) {
+		return true
+	}
+	for _, x := range s.changed {
+		if n.Span.Contains(x) {
+			return true
+		}
+	}
+	return false
+}
+
+// text is the template with uses written out; nil if none has to be.
+func (s *sharing) text() ([]byte, error) {
+	anchored := map[*hot.Node]bool{} // spoiled ones that have a new place
+	done := map[*hot.Node]bool{}     // maps whose merge keys were written out
+	for _, u := range s.uses {
+		if u.merge && u.write {
+			if !done[u.in] {
+				done[u.in] = true
+				s.writeMerged(u.in)
+			}
+			continue
+		}
+		for _, a := range u.aliases() {
+			switch {
+			case u.write:
+				s.writeValue(u, a, "")
+			case !s.spoiled(a.Target):
+			case within(a.Span, s.removed):
+				s.writeValue(u, a, "")
+			case !anchored[a.Target]:
+				anchored[a.Target] = true
+				name := strings.TrimPrefix(s.file.Slice(a.Span), "*")
+				s.dropAnchor(a.Target, name)
+				s.writeValue(u, a, "&"+name)
+			}
+		}
+	}
+	if s.err != nil || len(s.edits) == 0 {
+		if s.err != nil {
+			return nil, s.err
+		}
+		return nil, nil
+	}
+	return source.Apply(s.file.Text, s.edits)
+}
+
+// aliases are the aliases of a use: of a merge key there may be several, or none.
+func (u *use) aliases() []*hot.Node {
+	switch {
+	case u.alias.Target != nil:
+		return []*hot.Node{u.alias}
+	case u.merge && u.alias.Kind == hot.List:
+		var list []*hot.Node
+		for _, x := range u.alias.Items {
+			if x.Target != nil {
+				list = append(list, x)
+			}
+		}
+		return list
+	}
+	return nil
+}
+
+func (s *sharing) fail(n *hot.Node, what string) {
+	if s.err == nil {
+		s.err = cannotEdit(s.file, n, what)
+	}
+}
+
+func (s *sharing) edit(span source.Span, text string) {
+	s.edits = append(s.edits, source.Edit{Span: span, New: text})
+}

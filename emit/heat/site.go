@@ -1,0 +1,167 @@
+package heat
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	emitplan "github.com/hotc-dev/hotc/emit/plan"
+)
+
+// Template is a template that is emitted.
+type Template struct {
+	*hot.Template
+	Target string // its path below the output folder
+	// Moved are scalars that name files, with the names that fit the output folder.
+	Moved map[*hot.Node]string
+}
+
+// site is a server with an agent, as it stands in a template: one server of the
+// deployment, or one for each use of the template.
+type site struct {
+	resource string
+	path     hot.Value // the server's path: a text, or how Heat makes it
+	longest  int       // bytes of the path, at least
+	roles    bool
+	// deploy are the values that Heat puts into the boot file, those of all uses.
+	deploy map[string]*hot.Expr
+}
+
+// sitesOf finds the servers with agents of each template, in the order of the plan.
+// Servers that a group describes are none: see member.go.
+func sitesOf(p *program.Program, a *binding.Analysis, b *emitplan.Built) map[*hot.Template][]site {
+	out := map[*hot.Template][]site{}
+	type place struct {
+		template *hot.Template
+		resource string
+	}
+	known := map[place]int{}
+	add := func(s *program.Stack, resource, serverPath string, roles bool) {
+		at := place{s.Template, resource}
+		if i, have := known[at]; have {
+			merge(&out[s.Template][i], b.Deploy[serverPath])
+			return
+		}
+		x := site{resource: resource, path: serverPath, longest: len(serverPath), roles: roles, deploy: b.Deploy[serverPath]}
+		if s.Nest != nil {
+			known[at] = len(out[s.Template]) // the root has one use only
+			x.path = dict("list_join", []hot.Value{"/", []hot.Value{dict("get_param", ParameterPath), resource}})
+			x.deploy = nil
+			merge(&x, b.Deploy[serverPath])
+		}
+		out[s.Template] = append(out[s.Template], x)
+	}
+	for _, s := range p.Servers {
+		if s.Nest == nil {
+			add(s.Stack, s.Resource.Name, s.Path, len(s.Roles) > 0)
+		}
+	}
+	for _, s := range a.FactServers {
+		add(s.Stack, s.Resource.Name, s.Path, false)
+	}
+	return out
+}
+
+func merge(s *site, deploy map[string]*hot.Expr) {
+	for key, e := range deploy {
+		if s.deploy == nil {
+			s.deploy = map[string]*hot.Expr{}
+		}
+		s.deploy[key] = e
+	}
+}
+
+func (s *stack) isRoot() bool { return s.template == s.program.Template }
+
+// withRoles are the resources of the root that wait conditions depend on, and the
+// number of servers with roles in the whole tree.
+func (s *stack) withRoles() (names []hot.Value, count int) {
+	last := ""
+	for _, p := range s.built.Plan.Servers {
+		if len(p.Roles) == 0 {
+			continue
+		}
+		count++
+		name, _, _ := strings.Cut(string(p.Path), "/")
+		if name != last && (s.stacks[0].Nests == nil || !slices.Contains(names, hot.Value(name))) {
+			names = append(names, name)
+		}
+		last = name
+	}
+	return names, count
+}
+
+// beside is the path of a file of the output folder from the template's own.
+func (s *stack) beside(target string) string { return Beside(s.files.Target, target) }
+
+// Beside is the path of a file of the output folder, as one that lies at from names
+// it.
+func Beside(from, target string) string {
+	dir := path.Dir(from)
+	if dir == "." {
+		return target
+	}
+	parts, to := strings.Split(dir, "/"), strings.Split(target, "/")
+	for len(parts) > 0 && len(to) > 1 && parts[0] == to[0] {
+		parts, to = parts[1:], to[1:]
+	}
+	return strings.Repeat("../", len(parts)) + strings.Join(to, "/")
+}
+
+// The root stack's name and id, and the credentials of its wait condition's signal:
+// nested stacks have them as parameters.
+
+func (s *stack) rootName() hot.Value { return s.ofRoot("OS::stack_name", ParameterStackName) }
+
+func (s *stack) rootID() hot.Value { return s.ofRoot("OS::stack_id", ParameterStackID) }
+
+func (s *stack) ofRoot(name, handed string) hot.Value {
+	if s.isRoot() && !s.inMember {
+		return dict("get_param", name)
+	}
+	return dict("get_param", handed)
+}
+
+func (s *stack) signal() hot.Value {
+	if s.isRoot() && !s.inMember {
+		return dict("get_attr", []hot.Value{ResourceHandle, "signal"})
+	}
+	return dict("get_param", ParameterSignal)
+}
+
+// fromValues is an expression with the values that roles wrote, as Heat has them.
+func (s *stack) fromValues(e *hot.Expr) hot.Value {
+	if e.Kind == hot.CallExpr && e.Func == hot.CellRef {
+		cell, path := e.Arg().Value, []hot.Value(nil)
+		if list, ok := cell.([]hot.Value); ok {
+			cell, path = list[0], list[1:]
+		}
+		name, _ := cell.(string)
+		if o := s.analysis.Cells[name]; o != nil {
+			return dict("get_attr", append([]hot.Value{ResourceValues, "data", o.Role.Server.Path, o.Attribute}, path...))
+		}
+	}
+	switch e.Kind {
+	case hot.ListExpr:
+		list := make([]hot.Value, len(e.Items))
+		for i, x := range e.Items {
+			list[i] = s.fromValues(x)
+		}
+		return list
+	case hot.MapExpr:
+		d := hot.NewDict()
+		for i, k := range e.Keys {
+			d.Set(k, s.fromValues(e.Items[i]))
+		}
+		return d
+	case hot.CallExpr:
+		if f := s.template.Functions.Lookup(e.Func.Name); f != e.Func {
+			s.notHere(e)
+		}
+		return dict(e.Func.Name, s.fromValues(e.Arg()))
+	}
+	return e.Value
+}

@@ -1,0 +1,88 @@
+package heat
+
+import (
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// writeValue puts what an alias stands for in its place, under an anchor if there
+// is a name for one.
+func (s *sharing) writeValue(u *use, alias *hot.Node, anchor string) {
+	if u.entry == nil || u.merge || u.in.Style == hot.Flow {
+		text := s.flow(s.content(nil, alias, false))
+		if anchor != "" {
+			text = anchor + " " + text
+		}
+		s.edit(alias.Span, text)
+		return
+	}
+	text := s.entry(u.entry.Name, s.content(u.entry, alias, true), s.column(u.entry.Key))
+	text = text[strings.IndexByte(text, ':')+1:]
+	if anchor != "" {
+		text = " " + anchor + text
+	}
+	span := valueSpan(s.file, u.entry)
+	if head, rest, several := strings.Cut(text, s.nl); several {
+		// a comment behind the alias stays in its line
+		end := lineContentEnd(s.file, span.End)
+		text = head + s.file.Slice(source.Span{Start: span.End, End: end}) + s.nl + rest
+		span.End = end
+	}
+	s.edit(span, text)
+}
+
+// writeMerged puts the entries that a map has from merge keys in the place of the
+// first of these.
+func (s *sharing) writeMerged(in *hot.Node) {
+	merges := s.byMap[in]
+	column := s.column(merges[0].entry.Key)
+	var parts []string
+	for i := range in.Entries {
+		e := &in.Entries[i]
+		switch {
+		case !e.Merged:
+		case in.Style == hot.Flow:
+			parts = append(parts, s.scalar(e.Name)+": "+s.flow(s.content(nil, e.Value, false)))
+		default:
+			parts = append(parts, strings.TrimLeft(s.entry(e.Name, s.content(e, e.Value, true), column), " "))
+		}
+	}
+	separator := ", "
+	if in.Style != hot.Flow {
+		separator = s.nl + strings.Repeat(" ", column)
+	}
+	for i, u := range merges {
+		if i == 0 && len(parts) > 0 {
+			s.edit(u.span(), strings.Join(parts, separator))
+			continue
+		}
+		start := s.file.LineStart(u.entry.Key.Span.Start)
+		if in.Style == hot.Flow || strings.TrimSpace(s.file.Slice(source.Span{Start: start, End: u.entry.Key.Span.Start})) != "" {
+			s.fail(u.entry.Key, "a merge key that gives nothing")
+			return
+		}
+		s.edit(source.Span{Start: start, End: s.file.LineEnd(endOf(u.entry))}, "")
+	}
+}
+
+func (s *sharing) column(key *hot.Node) int {
+	return int(key.Span.Start - s.file.LineStart(key.Span.Start))
+}
+
+// dropAnchor takes the anchor away from where it stood.
+func (s *sharing) dropAnchor(n *hot.Node, name string) {
+	at := strings.LastIndex(string(s.file.Text[:n.Span.Start]), "&"+name)
+	if at < 0 {
+		return
+	}
+	start, end := uint32(at), uint32(at+1+len(name))
+	switch {
+	case int(end) < len(s.file.Text) && s.file.Text[end] == ' ':
+		end++
+	case start > 0 && s.file.Text[start-1] == ' ':
+		start--
+	}
+	s.edit(source.Span{Start: start, End: end}, "")
+}

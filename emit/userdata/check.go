@@ -1,0 +1,77 @@
+package userdata
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// The beginnings by which cloud-init knows a text
+// (cloudinit.handlers.INCLUSION_TYPES_MAP; #cloud-config-archive, #include-once and
+// others begin like these).
+const (
+	cloudConfig        = "#cloud-config"
+	cloudConfigArchive = "#cloud-config-archive"
+	cloudConfigPatch   = "#cloud-config-jsonp"
+)
+
+// Known says whether cloud-init knows what a text with this beginning is. It looks
+// past white space and does not mind the case (type_from_starts_with).
+func Known(text string) bool {
+	if archive.MatchString(text) && strings.Contains(strings.ToLower(text[:min(len(text), archiveSearch)]), "mime-version:") {
+		return true
+	}
+	begin := strings.ToLower(strings.TrimSpace(text))
+	for _, known := range []string{"#!", cloudConfig, "#include", "#part-handler", "#cloud-boothook", "## template: jinja"} {
+		if strings.HasPrefix(begin, known) {
+			return true
+		}
+	}
+	return begin == ""
+}
+
+// IsIgnition says whether a text is for Ignition, which Heat tells by this key
+// (heat/engine/clients/os/nova.py, is_ignition_format).
+func IsIgnition(text string) bool {
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return false
+	}
+	v, err := hot.DecodeJSON([]byte(text))
+	d, ok := v.(*hot.Dict)
+	if err != nil || !ok {
+		return false
+	}
+	_, is := d.Get("ignition")
+	return is
+}
+
+// CheckCloudConfig reads a cloud-config as cloud-init does, which at an error goes
+// on without it and calls the boot a success (cloudinit.handlers.cloud_config). It
+// returns nil if nothing is wrong, or if the text is something else.
+func CheckCloudConfig(file *source.File) *source.Diagnostic {
+	begin := strings.ToLower(strings.TrimLeft(string(file.Text[:min(len(file.Text), 64)]), " \t\r\n"))
+	want := hot.Map
+	switch {
+	case !strings.HasPrefix(begin, cloudConfig), strings.HasPrefix(begin, cloudConfigPatch):
+		return nil
+	case strings.HasPrefix(begin, cloudConfigArchive):
+		want = hot.List
+	}
+	var diags source.Diagnostics
+	root := hot.Parse(file, &diags)
+	if root == nil {
+		d := *diags.All()[0]
+		if d.Code == source.BadTag {
+			return nil // cloud-init has tags that Heat has not
+		}
+		d.Code, d.Message = source.BadCloudConfig, "cloud-init would ignore this cloud-config: "+strings.TrimPrefix(d.Message, "this is ")
+		return &d
+	}
+	if root.Kind == want || root.IsNull() {
+		return nil
+	}
+	return &source.Diagnostic{Code: source.BadCloudConfig, At: source.Place{File: file, Span: root.Span},
+		Message: fmt.Sprintf("cloud-init would ignore this cloud-config: it is %s, not %s", root.Kind, want), Hint: "write `key: value` lines below the first one"}
+}

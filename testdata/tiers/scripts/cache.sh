@@ -1,0 +1,2 @@
+#!/bin/sh
+hotc-agent put endpoint "cache-of-$(hotc-agent get owner)"
