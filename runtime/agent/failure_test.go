@@ -50,6 +50,23 @@ func TestAFailureRunsAlongTheWholeChain(t *testing.T) {
 	}
 }
 
+// What a role makes of the error of a read is no value for others.
+func TestNothingIsPublishedAfterAFailedRead(t *testing.T) {
+	b := newBed(t)
+	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", plan.String)))
+	b.server("app", with(b.sh("app", "hotc-agent get url | hotc-agent put site; printf x >$heat_outputs_path.late"),
+		input("url", "db.mysql:endpoint"), output("site", plan.String), output("late", plan.String)))
+	b.server("web", with(b.sh("nginx", "hotc-agent get site; touch ran"), input("site", "app.app:site")))
+	b.apply()
+	for _, r := range []*running{b.start("web"), b.start("app"), b.start("db")} {
+		r.mustFail()
+	}
+	const cause = "app.app: blocked on db.mysql:endpoint (input url) (site.yaml:4:4)\n  because db.mysql: exit status 3 (site.yaml:2:2)"
+	b.want("app.app:site", "failed: "+cause)
+	b.want("app.app:late", "failed: "+cause)
+	b.want("web.nginx", "failed: web.nginx: blocked on app.app:site (input site) (site.yaml:4:4)\n  because "+cause)
+}
+
 // One role a row: how it fails, and what everybody is told.
 func TestWhatFailsARole(t *testing.T) {
 	for name, c := range map[string]struct {

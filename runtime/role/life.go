@@ -156,6 +156,14 @@ func (l *life) setDoom(cause *coordinator.Cause) (first bool) {
 	return true
 }
 
+// doomCause is why the role has failed, whatever its process still does; nil when
+// it has not.
+func (l *life) doomCause() *coordinator.Cause {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.doom
+}
+
 // giveUp ends the role and the agent: nothing can be written any more.
 func (l *life) giveUp(err error) {
 	l.mu.Lock()
@@ -174,9 +182,7 @@ func (l *life) fatalError() error {
 
 // causeOf is why a role whose process has ended failed; nil when it did not.
 func (l *life) causeOf(exit driver.Exit, err error) *coordinator.Cause {
-	l.mu.Lock()
-	doom := l.doom
-	l.mu.Unlock()
+	doom := l.doomCause()
 	switch {
 	case doom != nil:
 		return doom

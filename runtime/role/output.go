@@ -56,7 +56,9 @@ func (l *life) WriteText(ctx context.Context, name string, text []byte) error {
 }
 
 // publish puts the value into its cell. It is the role that writes, not the
-// process that asked: a write that has begun goes on without it.
+// process that asked: a write that has begun goes on without it. A role that has
+// failed writes nothing any more: in `hotc-agent get a | hotc-agent put b` what
+// would be put after a failed read is an empty text.
 func (l *life) publish(ctx context.Context, o *output, value json.RawMessage) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,6 +68,9 @@ func (l *life) publish(ctx context.Context, o *output, value json.RawMessage) er
 	}
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
+	}
+	if cause := l.doomCause(); cause != nil {
+		return errors.New(cause.String())
 	}
 	err := l.host.Cells.Put(l.ctx, o.Cell, value, l.host.Now())
 	switch {
