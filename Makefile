@@ -1,7 +1,8 @@
 # make test   installs what the tests need and runs them all
+# make e2e    deploys real stacks on this machine and breaks them: stock Heat, cloud-init, ZooKeeper (root; docs/bed.md)
 # make demo   runs a three-tier site on this machine
 # make bench  measures, as ratios against a peer in the same run
-.PHONY: all build test demo bench lint fuzz clean packages
+.PHONY: all build test e2e demo bench lint fuzz clean packages
 
 GO ?= go
 
@@ -10,6 +11,7 @@ all: build
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/hotc ./cmd/hotc
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/hotc-agent ./cmd/hotc-agent
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/hotc-bed ./cmd/hotc-bed
 
 demo: build
 	@echo '$$ hotc run testdata/three-tier/site.yaml'
@@ -20,6 +22,11 @@ packages:
 
 test: packages build lint
 	$(GO) test -race ./...
+
+e2e: packages
+	$(GO) vet -tags e2e ./emit/heat/bed
+	$(GO) tool staticcheck -tags e2e ./emit/heat/bed
+	$(GO) test -tags e2e -count=1 -parallel 4 -timeout 15m ./emit/heat/bed
 
 lint:
 	@unformatted=$$(gofmt -l cmd compiler analysis emit coordinator runtime); if [ -n "$$unformatted" ]; then echo "not gofmt'ed: $$unformatted"; exit 1; fi

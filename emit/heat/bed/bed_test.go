@@ -1,0 +1,73 @@
+//go:build e2e
+
+package bed_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/hotc-dev/hotc/emit/heat/bed"
+)
+
+// The bed of these tests, with hotc and the agent built for it. They share it and
+// run at the same time, each with a stack of its own.
+var place struct {
+	once     sync.Once
+	bed      *bed.Bed
+	zk       *bed.Ensemble
+	programs string
+	err      error
+}
+
+func TestMain(m *testing.M) {
+	if err := bed.Enter(); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// theBed makes the bed when the first test asks.
+func theBed(t *testing.T) *bed.Bed {
+	t.Helper()
+	place.once.Do(func() { place.err = makePlace() })
+	if place.err != nil {
+		t.Fatal(place.err)
+	}
+	return place.bed
+}
+
+func makePlace() error {
+	dir, err := os.MkdirTemp("", "programs")
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+string(filepath.Separator),
+		"github.com/hotc-dev/hotc/cmd/hotc", "github.com/hotc-dev/hotc/cmd/hotc-agent")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build hotc: %w: %s", err, out)
+	}
+	place.programs = dir
+	if place.bed, err = bed.New(bed.Options{Files: dir}); err != nil {
+		return err
+	}
+	place.zk, err = place.bed.ZooKeeper(1)
+	return err
+}
+
+// hotc runs a command of the operator's, who sits in the bed.
+func hotc(args ...string) (string, error) {
+	cmd := exec.Command(filepath.Join(place.programs, "hotc"), args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return out.String() + errs.String(), fmt.Errorf("%w: %s", err, errs.String())
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,99 @@
+//go:build e2e
+
+package bed_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/emit/heat/bed"
+)
+
+// sleeperVariable makes the test below a bed's inhabitant.
+const sleeperVariable = "HOTC_BED_SLEEPER"
+
+// marker is an argument by which its processes are found.
+const marker = "86413.25"
+
+func TestSleeper(t *testing.T) {
+	if os.Getenv(sleeperVariable) == "" {
+		t.Skip("is started by TestKilledBedLeavesNothing")
+	}
+	b, err := bed.New(bed.Options{})
+	do(t, err)
+	_, err = b.ZooKeeper(1)
+	do(t, err)
+	// a process of another session that nobody waits for
+	do(t, exec.Command("setsid", "sleep", marker).Start())
+	time.Sleep(time.Hour)
+}
+
+// A bed whose program is killed takes everything with it.
+func TestKilledBedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	do(t, err)
+	cmd := exec.Command(program, "-test.run=^TestSleeper$")
+	cmd.Env = append(os.Environ(), "HOTC_BED=", sleeperVariable+"=1")
+	do(t, cmd.Start())
+	until(t, "the other bed to stand", func() bool { return len(marked(t)) > 0 })
+	do(t, cmd.Process.Signal(syscall.SIGKILL))
+	_ = cmd.Wait()
+	until(t, "everything of the killed bed to be gone", func() bool { return len(marked(t)) == 0 })
+}
+
+// marked are the command lines with the marker.
+func marked(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	do(t, err)
+	var found []string
+	for _, file := range files {
+		line, _ := os.ReadFile(file)
+		if bytes.Contains(line, []byte(marker)) {
+			found = append(found, string(line))
+		}
+	}
+	return found
+}
+
+// The requests of a user in the bed.
+func TestRequestsInTheBed(t *testing.T) {
+	t.Parallel()
+	d := newWorld(t, "testdata/own.yaml").deploy("asked")
+	d.stack.Complete(t)
+	s := d.server("script")
+	listed, err := bed.Ask("servers", "")
+	do(t, err)
+	if !bytes.Contains([]byte(listed.Text), []byte(s.Name)) {
+		t.Errorf("servers: %s", listed.Text)
+	}
+	logs, err := bed.Ask("logs", s.Name)
+	do(t, err)
+	if !bytes.Contains([]byte(logs.Text), []byte("Heat was told: SUCCESS")) {
+		t.Errorf("logs: %s", logs.Text)
+	}
+	command, environment, err := bed.InServer(s.Name, []string{"hostname"})
+	do(t, err)
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = environment
+	if out, err := cmd.CombinedOutput(); err != nil || string(bytes.TrimSpace(out)) != s.HostName {
+		t.Errorf("hostname on %s: %v: %s", s.Name, err, out)
+	}
+	for _, action := range []string{"cut", "restore", "suspend", "resume", "off", "on", "reboot"} {
+		if _, err := bed.Ask(action, s.Name); err != nil {
+			t.Errorf("%s: %v", action, err)
+		}
+	}
+	if _, err := bed.Ask("fly", s.Name); err == nil {
+		t.Error("servers can fly")
+	}
+	if _, err := bed.Ask("off", "nobody"); err == nil {
+		t.Error("a server that is not there is off")
+	}
+}

@@ -1,0 +1,219 @@
+package bed
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// jars are Debian's ZooKeeper, and what it logs with.
+var jars = []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar"}
+
+// Ensemble is a ZooKeeper of one server or of several, each with a network
+// namespace and an address of its own.
+type Ensemble struct{ Members []*Member }
+
+// Member is a server of an ensemble.
+type Member struct {
+	Address string
+	place   string
+	dir     string
+
+	mu      sync.Mutex
+	process *exec.Cmd // nil while it is stopped
+	ended   chan struct{}
+}
+
+const clientPort = "2181"
+
+// startTime is more than ZooKeeper needs on a machine that is busy with other things.
+const startTime = 2 * time.Minute
+
+// ZooKeeper starts an ensemble and waits until it serves.
+func (b *Bed) ZooKeeper(size int) (*Ensemble, error) {
+	e := &Ensemble{}
+	b.mu.Lock()
+	first := b.members + 1
+	b.members += size
+	b.mu.Unlock()
+	list := ""
+	for i := range size {
+		number := strconv.Itoa(first + i)
+		m := &Member{Address: memberNetwork + number, place: "zookeeper" + number, dir: filepath.Join(memberDir, number)}
+		if err := addPlace(m.place, []nic{{Address: m.Address + prefixLength}}); err != nil {
+			return nil, err
+		}
+		e.Members = append(e.Members, m)
+		if size > 1 {
+			list += fmt.Sprintf("server.%d=%s:2888:3888\n", i+1, m.Address)
+		}
+	}
+	for i, m := range e.Members {
+		if err := m.configure(i+1, list); err != nil {
+			return nil, err
+		}
+		if err := m.Start(); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range e.Members {
+		if err := m.Await(); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// configure writes a member's configuration. No fsync: its disk is memory.
+func (m *Member) configure(id int, list string) error {
+	text := fmt.Sprintf(`tickTime=1000
+initLimit=20
+syncLimit=10
+dataDir=%s/data
+clientPortAddress=%s
+clientPort=%s
+maxClientCnxns=0
+minSessionTimeout=1000
+maxSessionTimeout=60000
+4lw.commands.whitelist=srvr
+admin.enableServer=false
+%s`, m.dir, m.Address, clientPort, list)
+	if err := writeFile(filepath.Join(m.dir, "zoo.cfg"), text, 0o644); err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(m.dir, "data", "myid"), strconv.Itoa(id)+"\n", 0o644)
+}
+
+// Start starts a stopped member with the data that it has, and does not wait.
+func (m *Member) Start() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.process != nil {
+		return fmt.Errorf("ZooKeeper at %s is running", m.Address)
+	}
+	log, err := os.OpenFile(m.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command("java", "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no",
+		"-Djava.net.preferIPv4Stack=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", strings.Join(jars, ":"),
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(m.dir, "zoo.cfg"))
+	cmd.Dir, cmd.Stdout, cmd.Stderr = m.dir, log, log
+	if err := startIn(m.place, cmd); err != nil {
+		return fmt.Errorf("start ZooKeeper: %w", err)
+	}
+	ended := make(chan struct{})
+	m.process, m.ended = cmd, ended
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	return nil
+}
+
+// Await waits until the member serves.
+func (m *Member) Await() error {
+	for end := time.Now().Add(startTime); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if m.Mode() != "" {
+			return nil
+		}
+		select {
+		case <-m.ended:
+			return fmt.Errorf("ZooKeeper at %s ended at its start:\n%s", m.Address, m.Log())
+		default:
+		}
+	}
+	return fmt.Errorf("ZooKeeper at %s does not serve after %v:\n%s", m.Address, startTime, m.Log())
+}
+
+// Stop ends a member in order, Kill as a power cut would.
+func (m *Member) Stop() error { return m.end(syscall.SIGTERM) }
+
+// Kill ends a member as a power cut would.
+func (m *Member) Kill() error { return m.end(syscall.SIGKILL) }
+
+func (m *Member) end(signal syscall.Signal) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.process == nil {
+		return nil
+	}
+	err := m.process.Process.Signal(signal)
+	<-m.ended
+	m.process = nil
+	return err
+}
+
+// Cut pulls the member's network cable, Restore plugs it in again.
+func (m *Member) Cut() error { return setLink(m.place, false) }
+
+// Restore ends a Cut.
+func (m *Member) Restore() error { return setLink(m.place, true) }
+
+// Mode is "standalone", "leader" or "follower", and empty while it does not serve.
+func (m *Member) Mode() string {
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort(m.Address, clientPort), time.Second)
+	if err != nil {
+		return ""
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
+	if _, err := io.WriteString(conn, "srvr"); err != nil {
+		return ""
+	}
+	text, _ := io.ReadAll(conn)
+	_, mode, _ := strings.Cut(string(text), "Mode: ")
+	mode, _, _ = strings.Cut(mode, "\n")
+	return mode
+}
+
+// Log is what the member printed.
+func (m *Member) Log() string {
+	text, err := os.ReadFile(m.logFile())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func (m *Member) logFile() string { return filepath.Join(m.dir, "log") }
+
+// Leader waits until a member leads, and returns it.
+func (e *Ensemble) Leader() (*Member, error) {
+	for end := time.Now().Add(startTime); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		for _, m := range e.Members {
+			if mode := m.Mode(); mode == "leader" || mode == "standalone" {
+				return m, nil
+			}
+		}
+	}
+	return nil, errors.New("the ensemble has no leader")
+}
+
+// Close ends all members.
+func (e *Ensemble) Close() error {
+	var errs []error
+	for _, m := range e.Members {
+		errs = append(errs, m.Kill(), removePlace(m.place))
+	}
+	return errors.Join(errs...)
+}
+
+// URL is the coordinator's URL with a root.
+func (e *Ensemble) URL(root string) string {
+	addresses := make([]string, len(e.Members))
+	for i, m := range e.Members {
+		addresses[i] = net.JoinHostPort(m.Address, clientPort)
+	}
+	return "zk://" + strings.Join(addresses, ",") + "/" + root
+}

@@ -1,0 +1,129 @@
+package bed
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The bed's network. Everything is on one bridge: the operator's place, where
+// Heat, the files and the commands are, members of ZooKeeper, and servers, with
+// whatever addresses their template gives them. Nothing leads out of it.
+const (
+	bridge          = "bed"
+	network         = "10.77.0.0/16"
+	operatorAddress = "10.77.0.1"
+	prefixLength    = "/16"
+	memberNetwork   = "10.77.255." // ZooKeeper's; Heat's own addresses begin at the other end
+)
+
+// private are the networks that a template's subnets may have. They are reached
+// directly, each server's being on the one bridge.
+var private = []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "203.0.113.0/24"}
+
+// run runs a program of the machine.
+func run(name string, args ...string) error { return runWith("", name, args...) }
+
+func runWith(input, name string, args ...string) error {
+	cmd := exec.Command(name, args...)
+	cmd.Stdin = strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// ip runs lines of the program of that name in a namespace, "" for our own.
+func ip(place string, lines ...string) error {
+	args := []string{"-batch", "-"}
+	if place != "" {
+		args = append([]string{"-n", place}, args...)
+	}
+	return runWith(strings.Join(lines, "\n")+"\n", "ip", args...)
+}
+
+func makeBridge() error {
+	lines := []string{"link set lo up", "link add name " + bridge + " type bridge forward_delay 0",
+		"addr add " + operatorAddress + prefixLength + " dev " + bridge, "link set " + bridge + " up"}
+	for _, net := range private {
+		lines = append(lines, "route add "+net+" dev "+bridge+" src "+operatorAddress)
+	}
+	return ip("", lines...)
+}
+
+// nic is a server's address with its prefix length, and the interface's hardware
+// address, if that is to be a certain one.
+type nic struct {
+	Address string `json:"address"`
+	MAC     string `json:"mac"`
+}
+
+// addPlace makes a network namespace whose eth0, with all the addresses, is on
+// the bridge.
+func addPlace(name string, nics []nic) error {
+	if err := run("ip", "netns", "add", name); err != nil {
+		return err
+	}
+	if err := ip("", "link add name "+name+" type veth peer name eth0 netns "+name, "link set "+name+" master "+bridge+" up"); err != nil {
+		return err
+	}
+	lines := []string{"link set lo up"}
+	if len(nics) > 0 && nics[0].MAC != "" {
+		lines = append(lines, "link set eth0 address "+nics[0].MAC)
+	}
+	for _, n := range nics {
+		lines = append(lines, "addr add "+n.Address+" dev eth0")
+	}
+	lines = append(lines, "link set eth0 up")
+	if len(nics) > 0 {
+		own, _, _ := strings.Cut(nics[0].Address, "/")
+		for _, net := range private {
+			lines = append(lines, "route add "+net+" dev eth0 src "+own)
+		}
+	}
+	return ip(name, lines...)
+}
+
+func removePlace(name string) error { return run("ip", "netns", "del", name) }
+
+// setLink pulls a place's cable at the other end, or plugs it in.
+func setLink(name string, up bool) error {
+	if up {
+		return ip("", "link set "+name+" up")
+	}
+	return ip("", "link set "+name+" down")
+}
+
+// startIn starts a command in a place. Only the thread that does it changes its
+// network namespace, and changes it back.
+func startIn(place string, cmd *exec.Cmd) error {
+	runtime.LockOSThread()
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		runtime.UnlockOSThread()
+		return err
+	}
+	defer home.Close()
+	there, err := os.Open("/run/netns/" + place)
+	if err != nil {
+		runtime.UnlockOSThread()
+		return err
+	}
+	defer there.Close()
+	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
+		runtime.UnlockOSThread()
+		return fmt.Errorf("enter the network of %s: %w", place, err)
+	}
+	started := cmd.Start()
+	if err := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("leave the network of %s: %w", place, err) // and the thread stays locked: nobody else gets it
+	}
+	runtime.UnlockOSThread()
+	return started
+}
