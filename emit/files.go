@@ -29,9 +29,6 @@ type files struct {
 	taken     map[string]bool // what was put into the folder, by path
 }
 
-// path is where a named file lies.
-func (f *files) path(name, base string) (string, error) { return source.Locate(name, base) }
-
 // read gives get_file its content when it is evaluated by the compiler.
 func (f *files) read(name string) ([]byte, error) {
 	p, err := source.Locate(name, f.root)
