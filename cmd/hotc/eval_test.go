@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Thousands of expressions are one process and one reading of the template.
@@ -30,12 +29,8 @@ func TestEvalBatchOfThousands(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errors bytes.Buffer
-	started := time.Now()
 	if code := run(t.Context(), []string{"eval", "-t", template, "--batch", "-"}, streams{bytes.NewReader(in), &out, &errors}); code != exitOK {
 		t.Fatalf("status %d: %s", code, errors.String())
-	}
-	if took := time.Since(started); took > 10*time.Second {
-		t.Errorf("it took %v", took)
 	}
 	var answers []evaluated
 	if err := json.Unmarshal(out.Bytes(), &answers); err != nil || len(answers) != number {
