@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 
 	"github.com/hotc-dev/hotc/analysis"
 	"github.com/hotc-dev/hotc/analysis/binding"
@@ -64,6 +65,10 @@ type Result struct {
 	PlanJSON []byte
 	Folder   Folder
 }
+
+// EnvironmentsFile lists the environment files of an output folder, a line each, in
+// the order in which they are given to Heat.
+const EnvironmentsFile = "hotc/environments"
 
 // Compile makes the output folder, in memory. It returns nil if an error was
 // found.
@@ -127,7 +132,9 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	files.templates = r.Templates
 	templates := files.collect(r.Program, r.Folder)
-	r.Environments = files.environments(r.Environment)
+	if r.Environments = files.environments(r.Environment); len(r.Environments) > 0 {
+		r.Folder[EnvironmentsFile] = []byte(strings.Join(r.Environments, "\n") + "\n")
+	}
 	if diags.Failed() {
 		return
 	}

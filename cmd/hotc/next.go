@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/hotc-dev/hotc/emit"
 )
 
 // The parameters of an emitted template that are hotc's.
@@ -20,6 +22,9 @@ const (
 func nextCommands(dir string, t *target) (commands, missing []string) {
 	template := filepath.Join(dir, "stack.yaml")
 	words := []string{"openstack stack create -t", shellQuote(template)}
+	for _, name := range environmentsOf(dir) {
+		words = append(words, "-e", shellQuote(filepath.Join(dir, filepath.FromSlash(name))))
+	}
 	open := openParameters(template)
 	if slices.Contains(open, secretParameter) {
 		words = append(words, secretArgument(t.secretPath())...)
@@ -34,6 +39,15 @@ func nextCommands(dir string, t *target) (commands, missing []string) {
 		}
 	}
 	return []string{strings.Join(words, " "), "hotc status --watch " + t.flags()}, missing
+}
+
+// environmentsOf are the environment files of a folder.
+func environmentsOf(dir string) []string {
+	text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(emit.EnvironmentsFile)))
+	if err != nil {
+		return nil
+	}
+	return slices.Collect(strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n"))
 }
 
 // secretArgument gives the secret to the client without showing it to the

@@ -48,7 +48,7 @@ are made up (127.x.y.z); what else only Heat would know is given with --fact.`,
 				return err
 			}
 			r := &localRun{streams: s, result: result, asJSON: asJSON, started: time.Now()}
-			if r.facts, err = parseFacts(facts, result.Program.Template); err != nil {
+			if r.facts, err = parseFacts(facts, result.Program); err != nil {
 				return err
 			}
 			if r.agent, err = findAgent(agent); err != nil {

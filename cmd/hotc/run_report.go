@@ -80,7 +80,7 @@ func (r *localRun) outputs() ([]output, error) {
 	e := newEvaluation(ctx, r.session, r.result.Built.Plan)
 	e.deploy = map[string]json.RawMessage{}
 	for key, expr := range r.result.Built.OutputDeploy {
-		if v, err := hot.Fold(expr, r.answer(r.madeUp())); err == nil && v.IsValue() {
+		if v, err := hot.Fold(expr, (&scope{run: r, stack: r.result.Program.Root}).answer); err == nil && v.IsValue() {
 			e.deploy[key] = hot.EncodeJSON(v.Value)
 		} // else the output says that only Heat knows
 	}
@@ -136,8 +136,7 @@ func (r *localRun) explainFailure(states map[plan.ServerPath]coordinator.ServerS
 
 // place finds a position that was read back from the plan in the template again.
 func (r *localRun) place(at plan.Position) source.Place {
-	file := r.result.Program.Template.File
-	rest, ok := strings.CutPrefix(string(at), file.Portable+":")
+	file, rest, ok := r.fileOf(string(at))
 	lineText, columnText, found := strings.Cut(rest, ":")
 	line, lineErr := strconv.Atoi(lineText)
 	column, columnErr := strconv.Atoi(columnText)
@@ -146,4 +145,14 @@ func (r *localRun) place(at plan.Position) source.Place {
 	}
 	start := file.LineOffset(line) + uint32(len(string([]rune(file.Line(line))[:max(0, min(column-1, len([]rune(file.Line(line)))))])))
 	return source.Place{File: file, Span: source.Span{Start: start, End: start}}
+}
+
+// fileOf finds the template that a position is in.
+func (r *localRun) fileOf(at string) (file *source.File, rest string, ok bool) {
+	for _, s := range r.result.Program.Stacks() {
+		if rest, ok = strings.CutPrefix(at, s.Template.File.Portable+":"); ok {
+			return s.Template.File, rest, true
+		}
+	}
+	return nil, "", false
 }

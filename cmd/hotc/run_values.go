@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
@@ -15,15 +16,24 @@ import (
 // What `hotc run` says where Heat would: the made-up facts of servers, and the
 // deploy-time values of roles' inputs.
 
-// parseFacts reads the flags --fact; a value is JSON, or else a string.
-func parseFacts(given []string, t *hot.Template) (facts, error) {
+// parseFacts reads the flags --fact; a value is JSON, or else a string. A resource of
+// a nested stack is named by its path.
+func parseFacts(given []string, p *program.Program) (facts, error) {
 	out := facts{}
+	known := map[string]bool{}
+	if len(given) > 0 {
+		p.Root.Walk(func(s *program.Stack) {
+			for _, r := range s.Template.Resources {
+				known[s.PathOf(r.Name)] = true
+			}
+		})
+	}
 	for _, text := range given {
 		resource, attribute, value, err := splitFact(text)
 		if err != nil {
 			return nil, err
 		}
-		if t.Resource(resource) == nil {
+		if !known[resource] {
 			return nil, source.Fail(source.UnknownResource, fmt.Sprintf("--fact %s: the template has no resource %q", text, resource), "")
 		}
 		if out[resource] == nil {
@@ -49,7 +59,7 @@ func (r *localRun) boots() ([]plan.Boot, error) {
 			b.Facts[name] = hot.EncodeJSON(v)
 		}
 		for key, e := range r.result.Built.Deploy[string(s.Path)] {
-			v, err := hot.Fold(e, r.answer(made))
+			v, err := hot.Fold(e, r.scopeOf(s.Path).answer)
 			if err != nil {
 				return nil, asDiagnostic(err)
 			}
@@ -71,48 +81,30 @@ func (r *localRun) madeUp() map[string]map[string]hot.Value {
 	}
 	out := map[string]map[string]hot.Value{}
 	n := 0
-	for _, res := range r.result.Program.Template.Resources {
-		if res.Type != roles.ServerType {
-			continue
-		}
+	add := func(path string, property string) {
 		n++
-		out[res.Name] = map[string]hot.Value{plan.FactID: uuid.NewString(), plan.FactName: res.Name,
+		out[path] = map[string]hot.Value{plan.FactID: uuid.NewString(), plan.FactName: property,
 			plan.FactFirstAddress: fmt.Sprintf("127.%d.%d.%d", 1+n/62500, n/250%250, 1+n%250)}
-		for name, f := range r.facts[res.Name] {
-			if _, known := out[res.Name][name]; known {
-				out[res.Name][name] = f.value
+		for name, f := range r.facts[path] {
+			if _, known := out[path][name]; known {
+				out[path][name] = f.value
 			}
 		}
 	}
+	r.result.Program.Root.Walk(func(s *program.Stack) {
+		for _, res := range s.Template.Resources {
+			if s.Type(res) == roles.ServerType && !s.Absent(res.Name) {
+				add(s.PathOf(res.Name), res.Name)
+			}
+			if nest := s.NestOf(res.Name); nest != nil && nest.Inline() {
+				for _, m := range nest.Members {
+					add(nest.Path(m), res.Name+"-"+m.Name)
+				}
+			}
+		}
+	})
 	r.made = out
 	return out
-}
-
-// answer resolves what Heat would: pseudo parameters, made-up facts, --fact.
-func (r *localRun) answer(made map[string]map[string]hot.Value) hot.Resolve {
-	return func(call *hot.Expr) (*hot.Expr, error) {
-		if !call.Arg().IsValue() {
-			return call, nil
-		}
-		if call.Func.Name == "get_param" {
-			name, _ := call.Arg().Value.(string)
-			pseudo := map[string]string{"OS::stack_name": string(deploymentName), "OS::stack_id": r.stackID, "OS::project_id": r.stackID}
-			if v, ok := pseudo[name]; ok {
-				return hot.Constant(v, call.At), nil
-			}
-			return nil, &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("parameter %q has no value", name),
-				Hint: fmt.Sprintf("give it with -P %s=VALUE", name)}
-		}
-		resource, attribute, path := referenced(call)
-		if v, ok := made[resource][attribute]; ok {
-			return hot.Constant(hot.Select(v, path), call.At), nil
-		}
-		if f, ok := r.facts[resource][attribute]; ok {
-			return hot.Constant(hot.Select(f.value, path), call.At), nil
-		}
-		return nil, &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("only Heat knows %s.%s", resource, attribute),
-			Hint: fmt.Sprintf("say what it is with --fact %s.%s=VALUE", resource, attribute)}
-	}
 }
 
 // referenced is what a get_attr or get_resource names; a resource's own id counts

@@ -61,17 +61,27 @@ func (m *merging) client(f *File, section string, into map[string]Setting) {
 		if _, isMap := old.Value.(*hot.Dict); had && isMap && v == nil {
 			continue
 		}
-		into[p.Name] = Setting{Value: deepUpdate(old.Value, v), At: f.Place(p.Key)}
+		merged, ok := deepUpdate(old.Value, v)
+		if !ok {
+			d := m.diags.Error(source.BadEnvironment, f.Place(p.Key), fmt.Sprintf("parameter %q has a map here where an earlier file has none, on which the client fails", p.Name), "")
+			d.Notes = append(d.Notes, source.Note{At: old.At, Message: "the earlier file"})
+		}
+		into[p.Name] = Setting{Value: merged, At: f.Place(p.Key)}
 	}
 }
 
-func deepUpdate(old, new hot.Value) hot.Value {
-	d, ok := new.(*hot.Dict)
-	if !ok {
-		return new
+// deepUpdate puts one value into another; ok is false if the client cannot.
+func deepUpdate(old, new hot.Value) (v hot.Value, ok bool) {
+	d, isMap := new.(*hot.Dict)
+	if !isMap {
+		return new, true
 	}
 	out := hot.NewDict()
-	if o, ok := old.(*hot.Dict); ok {
+	o, wasMap := old.(*hot.Dict)
+	if old != nil && !wasMap && d.Len() > 0 {
+		return new, false
+	}
+	if wasMap {
 		for _, k := range o.Keys() {
 			v, _ := o.Get(k)
 			out.Set(k, v)
@@ -83,9 +93,13 @@ func deepUpdate(old, new hot.Value) hot.Value {
 		if _, wasMap := before.(*hot.Dict); wasMap && v == nil {
 			continue
 		}
-		out.Set(k, deepUpdate(before, v))
+		merged, ok := deepUpdate(before, v)
+		if !ok {
+			return new, false
+		}
+		out.Set(k, merged)
 	}
-	return out
+	return out, true
 }
 
 // engine is merge_parameters. What no template declares stays as the client left
@@ -178,11 +192,11 @@ func combine(kind string, old, new hot.Value, deep bool) (hot.Value, error) {
 func combineMaps(old, new hot.Value, deep bool) (hot.Value, error) {
 	o, wasMap := old.(*hot.Dict)
 	n, isMap := new.(*hot.Dict)
-	if !wasMap || o.Len() == 0 {
+	switch {
+	case empty(old):
 		return new, nil
-	}
-	if !isMap {
-		return nil, fmt.Errorf("a map is expected, not %s", hot.TypeName(new))
+	case !wasMap || !isMap:
+		return nil, fmt.Errorf("%s cannot be merged into %s", hot.TypeName(new), hot.TypeName(old))
 	}
 	out := hot.NewDict()
 	for _, k := range o.Keys() {

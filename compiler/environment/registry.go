@@ -180,51 +180,75 @@ func (r *registryReader) words(e hot.Entry, what string, known []string) {
 // Resolve finds what a type stands for, for a resource of that name. A type that
 // nothing maps stands for itself. The error says why there is nothing.
 func (r *Registry) Resolve(typeName, resource string) (Type, error) {
-	seen := map[string]bool{}
-	out := Type{Name: typeName}
-	for {
-		if seen[out.Name] {
-			return Type{}, fmt.Errorf("the type %s is mapped to itself", typeName)
-		}
-		seen[out.Name] = true
-		m := r.find(out.Name, resource)
-		if m == nil {
-			return out, nil
-		}
-		out = Type{Name: m.value, File: m.file, At: m.at, via: m}
-		if strings.HasSuffix(m.pattern, "*") && strings.HasSuffix(m.value, "*") {
-			before := strings.TrimSuffix(m.pattern, "*")
-			out.Name = strings.TrimSuffix(m.value, "*") + typeName[len(before):]
-		}
-		if m.file != "" {
-			return out, nil
-		}
-		typeName = out.Name
+	if r == nil || len(r.types) == 0 && len(r.resources) == 0 {
+		return Type{Name: typeName}, nil
 	}
+	t, _, circular := r.resolve(typeName, resource, nil)
+	if circular {
+		return Type{}, fmt.Errorf("the type %s is mapped to itself", typeName)
+	}
+	return t, nil
 }
 
-// find is iterable_by with what sorts its results: a mapping for the resource
-// comes first, then patterns and types in the order of their names.
-func (r *Registry) find(typeName, resource string) *mapping {
-	if r == nil {
-		return nil
+// resolve is get_resource_info: of the mappings that fit it takes the first that
+// leads to something. Only Heat knows all types that there are; those of OpenStack
+// and of AWS count as such.
+func (r *Registry) resolve(typeName, resource string, through []string) (found Type, exists, circular bool) {
+	if slices.Contains(through, typeName) {
+		return Type{}, false, true
 	}
+	through = append(through, typeName)
+	found = Type{Name: typeName}
+	for i, m := range r.matching(typeName, resource) {
+		t := Type{Name: m.value, File: m.file, At: m.at, via: m}
+		if m.file != "" {
+			return t, true, false
+		}
+		name := m.value
+		if strings.HasSuffix(m.pattern, "*") && strings.HasSuffix(name, "*") {
+			name = strings.TrimSuffix(name, "*") + strings.TrimPrefix(typeName, strings.TrimSuffix(m.pattern, "*"))
+		}
+		t, exists, circular = r.resolve(name, resource, through)
+		if exists || circular {
+			return t, exists, circular
+		}
+		if i == 0 {
+			found = t // that nothing is found is Heat's to say
+		}
+	}
+	if isReal(typeName) {
+		return Type{Name: typeName}, true, false
+	}
+	return found, false, false
+}
+
+// isReal says whether a type is one that Heat has itself, as far as its name tells.
+func isReal(name string) bool {
+	return (strings.HasPrefix(name, "OS::") || strings.HasPrefix(name, "AWS::")) && !strings.HasSuffix(name, "*")
+}
+
+// matching is iterable_by with what sorts its results: a mapping for the resource
+// comes first, then patterns and types in the order of their names. A pattern cannot
+// stand for a file.
+func (r *Registry) matching(typeName, resource string) []*mapping {
+	var out []*mapping
 	for _, x := range r.resources {
 		if x.pattern != resource {
 			continue
 		}
 		for _, m := range x.types {
 			if m.pattern == typeName {
-				return m
+				out = append(out, m)
 			}
 		}
 	}
 	for _, m := range r.types {
-		if m.pattern == typeName || strings.HasSuffix(m.pattern, "*") && m.value != typeName && strings.HasPrefix(typeName, strings.TrimSuffix(m.pattern, "*")) {
-			return m
+		before, isPattern := strings.CutSuffix(m.pattern, "*")
+		if m.pattern == typeName || isPattern && m.file == "" && m.value != typeName && strings.HasPrefix(typeName, before) {
+			out = append(out, m)
 		}
 	}
-	return nil
+	return out
 }
 
 // Child is the registry of the stack that a resource stands for: without the

@@ -67,7 +67,11 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 		n.EachResources = Resources(first.Stack)
 		hasRoles = hasRoles || HasRoles(first.Stack)
 	}
-	if !hasRoles || n.Size == 0 && l.fixed(s, r.Property(g.size)) {
+	if n.Size == 0 {
+		l.fixed(s, r.Property(g.size)) // with members there may be roles
+		return
+	}
+	if !hasRoles {
 		return
 	}
 	l.members(n, r, g, first, func(m *program.Member) *program.Stack {

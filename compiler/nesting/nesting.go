@@ -9,6 +9,7 @@
 package nesting
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -84,13 +85,27 @@ func (l *loader) stack(s *program.Stack, at place) {
 // decide counts as true.
 func (l *loader) present(s *program.Stack, r *hot.Resource, matters bool) bool {
 	e, err := hot.Fold(s.Template.Enabled(r.Condition), s.Given.Peek)
+	if err != nil && matters {
+		l.diags.Error(source.BadArgument, s.Place(r.Condition.Value), fmt.Sprintf("the condition of %q: %v", r.Name, reason(err)), "")
+	}
 	if err != nil || !e.IsValue() {
-		return true // what is wrong is told by those who need it
+		return true
 	}
 	if matters { // so what decides it is pinned
 		_, _ = hot.Fold(s.Template.Enabled(r.Condition), s.Given.Resolve)
 	}
 	return e.Value == true
+}
+
+// reason is an error without its place.
+func reason(err error) error {
+	if e := (*hot.Error)(nil); errors.As(err, &e) {
+		if e.Err != nil {
+			return e.Err
+		}
+		return errors.New(e.Message)
+	}
+	return err
 }
 
 // nested loads the one stack that a resource stands for.

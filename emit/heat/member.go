@@ -1,8 +1,11 @@
 package heat
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
@@ -18,10 +21,12 @@ import (
 // the user wrote stay where they were, one level deeper, and reach the server as one
 // json parameter; the index reaches it as part of hotc_path.
 
-// The parameters of a generated member.
+// A generated member: its one resource, and the parameters with what the user says
+// of it. (Heat refuses a parameter that is named like a resource.)
 const (
-	memberServer   = "server"
-	memberMetadata = "metadata"
+	memberServer     = "server"
+	memberProperties = "server_properties"
+	memberMetadata   = "server_metadata"
 )
 
 // members makes a group's servers members of a generated template.
@@ -36,25 +41,19 @@ func (s *stack) members(n *program.Nest) {
 		return
 	}
 	s.out.Files[file] = []byte(text)
-	each := 1 // the server itself; the member was counted as one
 	for _, use := range s.stacks {
 		if other := use.NestOf(n.Resource.Name); other != nil {
-			s.out.added += each * len(other.Members)
+			s.out.added += len(other.Members) // the servers; the members themselves were counted
 		}
 	}
 	in, properties := s.definitionOf(n)
 	s.editor.replace(in.Get("type"), s.beside(file))
-	added := hot.NewDict()
-	if properties != nil && !properties.Value.IsNull() {
-		added.Set(memberServer, verbatim{entry: properties})
-	}
+	added := s.handing(n)
 	if rest := s.otherMetadata(in.Get("metadata")); rest.Len() > 0 {
 		added.Set(memberMetadata, rest)
 	}
-	handing := s.handing(n)
-	for _, k := range handing.Keys() {
-		v, _ := handing.Get(k)
-		added.Set(k, v)
+	if properties != nil && !properties.Value.IsNull() {
+		added.Set(memberProperties, verbatim{entry: properties}) // last, so that a comment behind it stays behind it
 	}
 	switch {
 	case properties == nil:
@@ -73,8 +72,16 @@ func (s *stack) memberFile(n *program.Nest) string {
 	if s.isRoot() {
 		base = ""
 	}
-	return path.Join("hotc/members", base, n.Resource.Name+".yaml")
+	name := n.Resource.Name
+	if plain := notPlain.ReplaceAllString(name, "_"); plain != name || strings.HasPrefix(name, ".") {
+		sum := sha256.Sum256([]byte(name))
+		name = plain + "-" + hex.EncodeToString(sum[:4])
+	}
+	return path.Join("hotc/members", base, name+".yaml")
 }
+
+// notPlain is what a name in a URL would need quotes for.
+var notPlain = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
 // otherMetadata is a definition's metadata without hotc's.
 func (s *stack) otherMetadata(n *hot.Node) *hot.Dict {
@@ -100,7 +107,7 @@ func (s *stack) member(n *program.Nest) (string, bool) {
 	properties := hot.NewDict()
 	for _, e := range propertiesOf(n.Definition) {
 		if e.Name != "user_data" {
-			properties.Set(e.Name, dict("get_param", []hot.Value{memberServer, e.Name}))
+			properties.Set(e.Name, dict("get_param", []hot.Value{memberProperties, e.Name}))
 		}
 	}
 	for _, k := range added.Keys() {
@@ -109,9 +116,9 @@ func (s *stack) member(n *program.Nest) (string, bool) {
 	}
 	properties.Set("user_data", data)
 	server := dict("type", n.Definition.Type, "properties", section{properties})
-	parameters := dict(memberServer, dict("type", "json"))
+	parameters := dict(memberProperties, dict("type", "json", "default", hot.NewDict()))
 	if len(n.Definition.Entry.Value.Get("metadata").All()) > 1 {
-		parameters.Set(memberMetadata, dict("type", "json"))
+		parameters.Set(memberMetadata, dict("type", "json", "default", hot.NewDict()))
 		server.Set("metadata", dict("get_param", memberMetadata))
 	}
 	handed := s.handedParameters()
@@ -197,7 +204,7 @@ func (s *stack) memberOwn(r *hot.Resource, n *hot.Node, format *userDataFormat) 
 		s.badArgument(n, err)
 		return own{}, false
 	}
-	value := dict("get_param", []hot.Value{memberServer, "user_data"})
+	value := dict("get_param", []hot.Value{memberProperties, "user_data"})
 	format.decide(r, false, beginning(e), knownText(e))
 	if *format == cfnTools {
 		o, ok := s.cfnToolsData(r, r.Properties.Value.Entry("user_data"), e)

@@ -26,7 +26,7 @@ func file(t *testing.T, own Own, o Options) string {
 }
 
 func TestGolden(t *testing.T) {
-	for _, own := range []Own{NoOwn, Text, Quoted, Archive} {
+	for _, own := range []Own{NoOwn, Text, Quoted, Archive, CfnTools} {
 		golden(t, filepath.Join("testdata", own.String()+".golden"), file(t, own, options))
 	}
 }
@@ -57,7 +57,7 @@ func TestSmall(t *testing.T) {
 // Heat replaces every occurrence of a key, and its client looks into the file for
 // a template's keys.
 func TestEachKeyOnce(t *testing.T) {
-	for _, own := range []Own{NoOwn, Text, Quoted, Archive} {
+	for _, own := range []Own{NoOwn, Text, Quoted, Archive, CfnTools} {
 		text := file(t, own, options)
 		for key, want := range map[string]int{BootKey: 1, AgentURLKey: 1, UserKey: 1} {
 			if own == NoOwn && key == UserKey {

@@ -4,7 +4,7 @@
 @install.sh@
 )
 # The user's own takes this file's place, so that it sees what it would see alone.
-# That this text is read to its end before is the shell's doing only up to here.
+# The shell goes on reading this text: mv leaves the open file what it is.
 cat >"$0.hotc" <<'==hotc-own-5d0c1c2a=='
 $hotc_user$
 ==hotc-own-5d0c1c2a==

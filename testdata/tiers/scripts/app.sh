@@ -1,2 +1,2 @@
 #!/bin/sh
-hotc-agent put url "http://app/?db=$(hotc-agent get database)&cache=$(hotc-agent get cache)&says=$(hotc-agent get greeting)"
+printf %s "http://app/?db=$(hotc-agent get database);cache=$(hotc-agent get cache);says=$(hotc-agent get greeting)" | hotc-agent put url

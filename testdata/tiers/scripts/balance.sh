@@ -1,2 +1,2 @@
 #!/bin/sh
-hotc-agent put seen "{\"backends\": $(hotc-agent get backends), \"first\": \"$(hotc-agent get first)\", \"workers\": $(hotc-agent get workers), \"database\": \"$(hotc-agent get database)\"}"
+printf %s "{\"backends\": $(hotc-agent get backends), \"first\": \"$(hotc-agent get first)\", \"workers\": $(hotc-agent get workers), \"database\": \"$(hotc-agent get database)\"}" | hotc-agent put seen

@@ -1,2 +1,2 @@
 #!/bin/sh
-hotc-agent put endpoint "cache-of-$(hotc-agent get owner)"
+printf %s "cache-of-$(hotc-agent get owner)" | hotc-agent put endpoint

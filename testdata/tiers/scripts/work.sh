@@ -1,2 +1,2 @@
 #!/bin/sh
-hotc-agent put done "[$(hotc-agent get number), \"$(hotc-agent get queue)\", \"$(hotc-agent get zone)\"]"
+printf %s "[$(hotc-agent get number), \"$(hotc-agent get queue)\", \"$(hotc-agent get zone)\"]" | hotc-agent put 'done'

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/hotc-dev/hotc/emit/heat/judge"
+)
+
+// createWith is create with the environments of the folder, as a user gives them.
+func (w *world) createWith(stack string, environments ...string) *judge.Stack {
+	in := judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}}
+	for _, name := range environments {
+		in.Environments = append(in.Environments, filepath.Join(w.dir, name))
+	}
+	return stockHeat.Judge(w.t).Create(w.t, stack, in)
+}
+
+// Values cross into nested stacks and out of them, through groups, and in parts that
+// only Heat knows; the environment that maps the types travels with the folder.
+func TestNestedTiers(t *testing.T) {
+	w := newWorld(t, "../../testdata/tiers/site.yaml", "-e", "../../testdata/tiers/environments/services.yaml",
+		"-e", "../../testdata/tiers/environments/size.yaml", "-P", "workers=2")
+	w.hotc(w.on("tiers", "apply", w.dir)...)
+	st := w.createWith("tiers", "environments/services.yaml", "environments/size.yaml")
+	w.bootAll(st, 9)
+	st.Complete(t)
+	if all := st.Resources(t); len(all) != 26 { // what emit.TestLimitsOfTrees counts
+		t.Errorf("%d resources: %v", len(all), all)
+	}
+	got := outputsOf(t, st)
+	var seen struct {
+		Backends []string
+		First    string
+		Workers  map[string]string
+		Database string
+	}
+	if err := json.Unmarshal([]byte(got["seen"]), &seen); err != nil {
+		t.Fatal(err, got["seen"])
+	}
+	database := regexp.MustCompile(`^sql://10\.4\.0\.\d+/eu-west-main\?volume=[0-9a-f-]{36}$`)
+	if !database.MatchString(seen.Database) || got["database"] != string(quoted(seen.Database)) {
+		t.Errorf("database: %s in a role, %s in an output", seen.Database, got["database"])
+	}
+	if want := regexp.MustCompile(`^"sql://10\.4\.0\.\d+/spare of sql://.*/eu-west-main\?volume=[0-9a-f-]+\?volume=[0-9a-f-]+"$`); !want.MatchString(got["spare"]) {
+		t.Errorf("spare: %s", got["spare"])
+	}
+	for i, url := range seen.Backends {
+		want := fmt.Sprintf("http://app/?db=%s;cache=cache-of-%d;says=hello from eu-west, member %d, of eu-west-main", seen.Database, i, i)
+		if url != want {
+			t.Errorf("backend %d: %s, want %s", i, url, want)
+		}
+	}
+	backends, _ := json.Marshal(seen.Backends)
+	if len(seen.Backends) != 2 || compact(t, got["backends"]) != compact(t, string(backends)) || seen.First != seen.Backends[0] || got["second"] != string(quoted(seen.Backends[1])) {
+		t.Errorf("backends %s in an output, first %s, second %s; in a role %s", got["backends"], seen.First, got["second"], backends)
+	}
+	if want := `[[0,"amqp://front/","eu-west"],[1,"amqp://front/","eu-west"]]`; compact(t, got["done"]) != want {
+		t.Errorf("done: %s, want %s", got["done"], want)
+	}
+	var addresses, references []string
+	if json.Unmarshal([]byte(got["addresses"]), &addresses) != nil || len(addresses) != 2 || addresses[0] != seen.Workers["0"] || addresses[1] != seen.Workers["1"] {
+		t.Errorf("addresses: %s, in a role %v", got["addresses"], seen.Workers)
+	}
+	ids := map[string]string{}
+	for _, s := range st.Booted(t) {
+		ids[s.ID] = s.Path
+	}
+	if json.Unmarshal([]byte(got["references"]), &references) != nil || len(references) != 2 || ids[references[0]] != "worker/0/server" {
+		t.Errorf("references: %s of %v", got["references"], ids)
+	}
+	if logged := st.Warnings(t); len(logged) > 0 {
+		t.Errorf("Heat warned: %v", logged)
+	}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// scope answers what Heat would in one stack: pseudo parameters, made-up facts,
+// --fact, and what crosses from one stack to another.
+type scope struct {
+	run   *localRun
+	stack *program.Stack
+	// server is the member of a group whose own expressions these are; nil for others.
+	server *program.Server
+}
+
+// scopeOf is the scope of a server's deploy-time values.
+func (r *localRun) scopeOf(path plan.ServerPath) *scope {
+	if s := r.result.Program.Server(string(path)); s != nil {
+		if s.Nest != nil {
+			return &scope{r, s.Stack, s}
+		}
+		return &scope{r, s.Stack, nil}
+	}
+	for _, f := range r.result.Analysis.FactServers {
+		if f.Path == string(path) {
+			return &scope{r, f.Stack, nil}
+		}
+	}
+	return &scope{r, r.result.Program.Root, nil}
+}
+
+// answer is a hot.Resolve.
+func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
+	if !call.Arg().IsValue() {
+		return call, nil
+	}
+	if call.Func.Name == "get_param" {
+		return s.parameter(call)
+	}
+	resource, attribute, path := referenced(call)
+	if e, err := s.nested(call, resource, attribute, path); e != nil || err != nil {
+		return e, err
+	}
+	where := s.stack.PathOf(resource)
+	if v, ok := s.run.madeUp()[where][attribute]; ok {
+		return hot.Constant(hot.Select(v, path), call.At), nil
+	}
+	if f, ok := s.run.facts[where][attribute]; ok {
+		return hot.Constant(hot.Select(f.value, path), call.At), nil
+	}
+	return nil, &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("only Heat knows %s.%s", where, attribute),
+		Hint: fmt.Sprintf("say what it is with --fact %s.%s=VALUE", where, attribute)}
+}
+
+func (s *scope) parameter(call *hot.Expr) (*hot.Expr, error) {
+	name, path, err := hot.ParamArgument(call.Arg().Value)
+	if err != nil {
+		return nil, err
+	}
+	pseudo := map[string]string{"OS::stack_name": string(deploymentName), "OS::stack_id": s.run.stackID, "OS::project_id": s.run.stackID}
+	if v, ok := pseudo[name]; ok {
+		return hot.Constant(v, call.At), nil
+	}
+	if name == binding.DeployParameter && len(path) == 1 {
+		if e, err := s.handed(path[0]); e != nil || err != nil {
+			return e, err
+		}
+	}
+	if v, ok := s.stack.Given.Parameters[name]; ok {
+		return hot.Constant(hot.SelectParam(v, path), call.At), nil
+	}
+	if a := s.stack.Arguments[name]; a != nil {
+		e, err := hot.Fold(a.Expr, (&scope{run: s.run, stack: s.stack.Around()}).answer)
+		if err != nil || !e.IsValue() {
+			return e, err
+		}
+		v := s.stack.Nest.Indexed(e, memberOf(s.stack)).Value
+		if p := s.stack.Template.Parameter(name); p != nil {
+			if v, err = p.Cast(v); err != nil {
+				return nil, err
+			}
+		}
+		return hot.Constant(hot.SelectParam(v, path), call.At), nil
+	}
+	hint := fmt.Sprintf("give it with -P %s=VALUE", name)
+	if s.stack.Path != "" {
+		hint = fmt.Sprintf("hand it to %q as a property", s.stack.Path)
+	}
+	return nil, &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("parameter %q has no value", name), Hint: hint}
+}
+
+// handed is a value of the stack around that only Heat would know.
+func (s *scope) handed(key hot.Value) (*hot.Expr, error) {
+	nest, member := s.stack.Nest, ""
+	around := s.stack.Around()
+	if s.server != nil {
+		nest, member, around = s.server.Nest, s.server.Member.Name, s.stack
+	} else if nest != nil {
+		member = memberOf(s.stack)
+	}
+	c := s.run.result.Analysis.Handed[nest]
+	name, _ := key.(string)
+	if c == nil || c.Exprs[name] == nil {
+		return nil, nil
+	}
+	e, err := hot.Fold(c.Exprs[name], (&scope{run: s.run, stack: around}).answer)
+	if err != nil {
+		return nil, err
+	}
+	return nest.Indexed(e, member), nil
+}
+
+func memberOf(s *program.Stack) string {
+	for _, m := range s.Nest.Members {
+		if m.Stack == s {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// nested is an output of a nested stack, one that the user declared or one that hotc
+// adds. It is nil for all else.
+func (s *scope) nested(call *hot.Expr, resource, attribute string, path []hot.Value) (*hot.Expr, error) {
+	nest := s.stack.NestOf(resource)
+	if nest == nil {
+		return nil, nil
+	}
+	rest, isMember := strings.CutPrefix(attribute, "resource.")
+	switch {
+	case isMember:
+		member, name, found := strings.Cut(rest, ".")
+		if m := nest.Member(member); m != nil && found {
+			return s.ofMember(call, nest, m, name, path)
+		}
+		return nil, nil
+	case nest.Group && attribute != "refs" && attribute != "refs_map" && len(nest.Members) > 0:
+		var list []hot.Value
+		for _, m := range nest.Members {
+			e, err := s.ofMember(call, nest, m, attribute, path)
+			if err != nil || e == nil {
+				return nil, err
+			}
+			list = append(list, e.Value)
+		}
+		return hot.Constant(list, call.At), nil
+	case !nest.Group && len(nest.Members) == 1:
+		return s.ofMember(call, nest, nest.Members[0], attribute, path)
+	}
+	return nil, nil
+}
+
+func (s *scope) ofMember(call *hot.Expr, nest *program.Nest, m *program.Member, attribute string, path []hot.Value) (*hot.Expr, error) {
+	if m.Stack == nil {
+		if v, ok := s.run.madeUp()[nest.Path(m)][attribute]; ok {
+			return hot.Constant(hot.Select(v, path), call.At), nil
+		}
+		return nil, nil
+	}
+	var e *hot.Expr
+	for _, o := range m.Stack.Template.Outputs {
+		if o.Name == attribute {
+			e = m.Stack.Template.Expr(o.Value)
+		}
+	}
+	if c := s.run.result.Analysis.Returned[m.Stack]; c != nil && c.Exprs[attribute] != nil {
+		e = c.Exprs[attribute]
+	}
+	if e == nil {
+		return nil, nil
+	}
+	v, err := hot.Fold(e, (&scope{run: s.run, stack: m.Stack}).answer)
+	if err != nil || !v.IsValue() {
+		return v, err
+	}
+	return hot.Constant(hot.Select(v.Value, path), call.At), nil
+}

@@ -1,0 +1,168 @@
+package emit_test
+
+import (
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/emit"
+	"github.com/hotc-dev/hotc/emit/heat/judge"
+)
+
+// nestedOptions are those of a folder with main.yaml and perhaps environments, in
+// the order of their names, and parameters in args (NAME=VALUE, a line each).
+func nestedOptions(t *testing.T, dir string) emit.Options {
+	t.Helper()
+	o := options(filepath.Join(dir, "main.yaml"))
+	var err error
+	if o.Environments, err = filepath.Glob(filepath.Join(dir, "*.env.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	sort.Strings(o.Environments)
+	o.Parameters = map[string]string{}
+	args, err := os.ReadFile(filepath.Join(dir, "args"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for line := range strings.FieldsSeq(string(args)) {
+		name, value, _ := strings.Cut(line, "=")
+		o.Parameters[name] = value
+	}
+	return o
+}
+
+// accepted writes a folder and has stock Heat look at it, with the environments that
+// lie in it.
+func accepted(t *testing.T, r *emit.Result) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out")
+	if err := r.Folder.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{}}
+	if len(r.Built.Plan.Servers) > 0 {
+		in.Parameters["hotc_secret"] = secret
+	}
+	for _, p := range r.Program.Template.Parameters {
+		if p.Hidden && p.Default == nil {
+			in.Parameters[p.Name] = "what the folder does not hold"
+		}
+	}
+	for _, name := range r.Environments {
+		in.Environments = append(in.Environments, filepath.Join(dir, name))
+	}
+	stockHeat.Judge(t).Accepts(t, in)
+}
+
+// forHeat are the files of a folder that Heat reads, but for user-data, which has
+// tests of its own.
+func forHeat(r *emit.Result) []string {
+	var names []string
+	for name := range r.Folder {
+		if !strings.HasPrefix(name, "files/") && !strings.HasPrefix(name, "hotc/user-data") && name != "plan.json" {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+// What is emitted for programs of several templates stands beside each, in expected;
+// stock Heat accepts it without a warning.
+func TestNested(t *testing.T) {
+	cases, err := filepath.Glob("testdata/nested/*/main.yaml")
+	if err != nil || len(cases) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, main := range cases {
+		dir := filepath.Dir(main)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			r, found := compile(t, nestedOptions(t, dir))
+			if r == nil {
+				t.Fatal(found)
+			}
+			for _, name := range forHeat(r) {
+				golden(t, filepath.Join(dir, "expected", name), r.Folder[name])
+			}
+			checkNothingElse(t, filepath.Join(dir, "expected"), r)
+			for name, text := range r.Folder {
+				if strings.Contains(string(text), "s3cret") {
+					t.Errorf("%s holds the value of a hidden parameter", name)
+				}
+			}
+			accepted(t, r)
+		})
+	}
+}
+
+// checkNothingElse finds expected files that were not emitted.
+func checkNothingElse(t *testing.T, dir string, r *emit.Result) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if r.Folder[filepath.ToSlash(name)] == nil {
+			t.Errorf("%s was not emitted", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is wrong in programs of several templates, as the user sees it.
+func TestBadNested(t *testing.T) {
+	cases, err := filepath.Glob("testdata/bad-nested/*/main.yaml")
+	if err != nil || len(cases) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, main := range cases {
+		dir := filepath.Dir(main)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			r, found := compile(t, nestedOptions(t, dir))
+			if r != nil {
+				t.Error("was compiled")
+			}
+			golden(t, filepath.Join(dir, "diagnostics"), []byte(found))
+		})
+	}
+}
+
+// The example with an environment as large deployments have it.
+func TestTiers(t *testing.T) {
+	t.Chdir("../testdata/tiers")
+	o := options("site.yaml")
+	o.Environments = []string{"environments/services.yaml", "environments/size.yaml"}
+	o.Parameters = map[string]string{"workers": "2"}
+	r, found := compile(t, o)
+	if r == nil || found != "" {
+		t.Fatal(found)
+	}
+	for _, name := range append(forHeat(r), "plan.json") {
+		golden(t, filepath.Join("expected", name), r.Folder[name])
+	}
+	accepted(t, r)
+}
+
+// All resources of the tree are counted: nested ones, members of groups and what hotc adds.
+func TestLimitsOfTrees(t *testing.T) {
+	o := options("../testdata/tiers/site.yaml")
+	o.Environments = []string{"../testdata/tiers/environments/services.yaml"}
+	o.Parameters = map[string]string{"workers": "2", "apps": "2"}
+	for _, limit := range []int{26, 25} {
+		o.Limits.Resources = limit
+		r, found := compile(t, o)
+		if ok := r != nil; ok != (limit == 26) {
+			t.Errorf("limit %d: %v %s", limit, ok, found)
+		}
+	}
+	o.Limits.Resources, o.Limits.Depth = 1000, 2
+	if r, found := compile(t, o); r != nil || !strings.Contains(found, "max_nested_stack_depth") {
+		t.Errorf("depth: %v %s", r != nil, found)
+	}
+}
