@@ -313,7 +313,8 @@ func TestScriptsAreClean(t *testing.T) {
 	s := newServer(t)
 	s.write("usr/bin/hotc-agent", agent)
 	s.install(options, "{}", "")
-	for _, script := range []string{"part", "etc/hotc/start", "var/lib/cloud/scripts/per-boot/hotc-agent"} {
+	s.write("cfntools", strings.NewReplacer(UserKey, "#!/bin/sh", BootKey, "{}", AgentURLKey, "").Replace(file(t, CfnTools, options)))
+	for _, script := range []string{"part", "cfntools", "etc/hotc/start", "var/lib/cloud/scripts/per-boot/hotc-agent"} {
 		for _, shell := range []string{"dash", "bash"} {
 			need(t, shell)
 			if out, err := exec.Command(shell, "-n", s.path(script)).CombinedOutput(); err != nil {

@@ -25,14 +25,39 @@ func EndMarked(marks []string, grace time.Duration) (found int, err error) {
 	awaitNone(marked, time.Now().Add(grace))
 	// A process may start another between the look and the signal: look again.
 	deadline := time.Now().Add(grace)
+	killed := pidsOf(targets)
 	for left := marked(); len(left) > 0; left = marked() {
+		killed = append(killed, pidsOf(left)...)
 		if time.Now().After(deadline) {
 			return len(targets), fmt.Errorf("%d processes of a role cannot be ended, the first is %d", len(left), left[0].pid)
 		}
 		signal(left, unix.SIGKILL)
 		awaitNone(marked, time.Now().Add(lookEvery))
 	}
+	awaitGone(killed, time.Now().Add(time.Second))
 	return len(targets), nil
+}
+
+func pidsOf(targets []target) []int {
+	pids := make([]int, len(targets))
+	for i, t := range targets {
+		pids[i] = t.pid
+	}
+	return pids
+}
+
+// awaitGone waits for processes that have lost their memory, and with it their
+// environment, but have not quite ended. A number that was given to another
+// process meanwhile costs no more than the time until the deadline.
+func awaitGone(pids []int, deadline time.Time) {
+	for _, pid := range pids {
+		for time.Now().Before(deadline) {
+			if state := readStat(filepath.Join("/proc", strconv.Itoa(pid))).state; state == 0 || state == 'Z' || state == 'X' {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
 }
 
 // lookEvery is the time between two looks at processes that are about to end.
