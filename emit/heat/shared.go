@@ -167,6 +167,9 @@ func (s *sharing) properties(n *hot.Node) {
 			s.writeMerges(n)
 		}
 	}
+	if e := n.Entry("user_data"); e != nil && !e.Merged && e.Value.Kind != hot.Scalar {
+		s.removed = append(s.removed, e.Value.Span) // it may be written anew
+	}
 	s.addable(n)
 }
 

@@ -2,7 +2,6 @@ package heat
 
 import (
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
@@ -79,17 +78,17 @@ func (s *stack) isRoot() bool { return s.template == s.program.Template }
 // withRoles are the resources of the root that wait conditions depend on, and the
 // number of servers with roles in the whole tree.
 func (s *stack) withRoles() (names []hot.Value, count int) {
-	last := ""
+	seen := map[string]bool{}
 	for _, p := range s.built.Plan.Servers {
 		if len(p.Roles) == 0 {
 			continue
 		}
 		count++
 		name, _, _ := strings.Cut(string(p.Path), "/")
-		if name != last && (s.stacks[0].Nests == nil || !slices.Contains(names, hot.Value(name))) {
+		if !seen[name] {
+			seen[name] = true
 			names = append(names, name)
 		}
-		last = name
 	}
 	return names, count
 }
