@@ -190,6 +190,11 @@ func TestDownload(t *testing.T) {
 				if got := s.read("usr/local/bin/hotc-agent"); got != agent {
 					t.Errorf("installed %q", got)
 				}
+				// what is said goes through a pipe of its own
+				s.until("the log", func() bool {
+					return strings.Contains(s.read("var/log/hotc-agent.log"), "hotc: downloaded ") &&
+						s.read("dev/console") == s.read("var/log/hotc-agent.log")
+				})
 				if log := s.read("var/log/hotc-agent.log"); strings.Count(log, "hotc: try") != len(answers)-1 ||
 					!strings.Contains(log, "hotc: downloaded ") {
 					t.Errorf("log: %s", log)
