@@ -199,7 +199,9 @@ func (s *sharing) parameter(parameters *hot.Node, p *hot.Parameter) {
 	s.addable(p.Entry.Value)
 	for _, name := range []string{"constraints", "default"} {
 		if e := p.Entry.Value.Entry(name); e != nil {
-			s.own(p.Entry.Value, e)
+			if s.own(p.Entry.Value, e) {
+				s.changed = append(s.changed, e.Value.Span)
+			}
 		}
 	}
 }

@@ -1,0 +1,25 @@
+package emit_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/hotc-dev/hotc/emit/heat/judge"
+)
+
+// A parameter that is pinned leaves those alone that share its text.
+func TestPinnedAliases(t *testing.T) {
+	const template = "testdata/pinned/aliases.yaml"
+	o := options(template)
+	o.Parameters = map[string]string{"p": "one", "r": "two", "s": "three"}
+	r, found := compile(t, o)
+	if r == nil {
+		t.Fatal(found)
+	}
+	golden(t, "testdata/pinned/aliases.stack", r.Folder["stack.yaml"])
+	dir := filepath.Join(t.TempDir(), "out")
+	if err := r.Folder.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	stockHeat.Judge(t).Accepts(t, judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}})
+}
