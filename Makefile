@@ -21,7 +21,7 @@ packages:
 	@sh .ci/packages
 
 test: packages build lint
-	$(GO) test -race ./...
+	$(GO) test -race -timeout 30m ./...
 
 e2e: packages
 	$(GO) vet -tags e2e ./emit/heat/bed
