@@ -14,6 +14,7 @@ var logFiles = []string{stateDir + "/stages", "var/log/cloud-init-output.log", "
 // log only what is no mere progress.
 func (s *Server) Logs() string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "--- the machine\n%s\n", s.condition())
 	for _, pattern := range logFiles {
 		names, _ := filepath.Glob(s.path(pattern))
 		for _, name := range names {
@@ -29,6 +30,19 @@ func (s *Server) Logs() string {
 		}
 	}
 	return b.String()
+}
+
+// condition is what runs in the server, and how it is wired.
+func (s *Server) condition() string {
+	list, err := s.processes()
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, p := range list {
+		fmt.Fprintf(&b, "%s %s\n", p.state, strings.Join(p.words, " "))
+	}
+	return b.String() + wiring(s.place)
 }
 
 // troubles are the lines of cloud-init's log that are above INFO.

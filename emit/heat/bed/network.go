@@ -49,7 +49,9 @@ func ip(place string, lines ...string) error {
 }
 
 func makeBridge() error {
-	lines := []string{"link set lo up", "link add name " + bridge + " type bridge forward_delay 0",
+	// an address of its own: else the bridge takes one of those that are on it, and
+	// another one when that goes
+	lines := []string{"link set lo up", "link add name " + bridge + " address 02:00:00:00:00:01 type bridge forward_delay 0",
 		"addr add " + operatorAddress + prefixLength + " dev " + bridge, "link set " + bridge + " up"}
 	for _, net := range private {
 		lines = append(lines, "route add "+net+" dev "+bridge+" src "+operatorAddress)
@@ -88,6 +90,14 @@ func addPlace(name string, nics []nic) error {
 		}
 	}
 	return ip(name, lines...)
+}
+
+// wiring is what the kernel knows of a place's link and neighbours.
+func wiring(name string) string {
+	outside, _ := exec.Command("ip", "-s", "link", "show", name).CombinedOutput()
+	inside, _ := exec.Command("ip", "-n", name, "neigh").CombinedOutput()
+	ours, _ := exec.Command("ip", "neigh", "show", "dev", bridge).CombinedOutput()
+	return fmt.Sprintf("%s\nneighbours:\n%s\nthe operator's neighbours:\n%s", outside, inside, ours)
 }
 
 func removePlace(name string) error { return run("ip", "netns", "del", name) }
