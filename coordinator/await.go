@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
+	"hash/fnv"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
@@ -126,7 +126,7 @@ func (m *Member) followProducer(ctx context.Context, server plan.ServerPath, ifD
 				since = time.Time{}
 				again.Stop()
 			case missing == neverCame:
-				again.Reset(arrivalCheck + rand.N(arrivalCheck/10))
+				again.Reset(arrivalCheck + m.spread(server, arrivalCheck/10))
 			case since.IsZero():
 				since = now
 				again.Reset(ifDown)
@@ -139,6 +139,14 @@ func (m *Member) followProducer(ctx context.Context, server plan.ServerPath, ifD
 		}
 	}()
 	return lost
+}
+
+// spread keeps the looks of many readers at one server apart. Their names do that
+// as well as chance would, and the same run can be played again.
+func (m *Member) spread(server plan.ServerPath, over time.Duration) time.Duration {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %s", m.server, server)
+	return time.Duration(h.Sum64() % uint64(over))
 }
 
 // arrival is what the nodes say about a server's agent.

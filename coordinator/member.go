@@ -35,7 +35,7 @@ type Member struct {
 	empty  map[plan.CellName]Version         // those of them that are believed to be empty
 	fence  *fence
 
-	reporting sync.Mutex
+	reporting chan struct{} // full while a report is under way
 }
 
 // Join makes a server a member of a deployment. The store was opened with the
@@ -46,6 +46,8 @@ func Join(s Store, d Deployment, server plan.ServerPath) *Member {
 		places: map[plan.CellName]plan.ServerPath{},
 		own:    map[plan.CellName]bool{},
 		empty:  map[plan.CellName]Version{},
+
+		reporting: make(chan struct{}, 1),
 	}
 }
 

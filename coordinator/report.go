@@ -48,8 +48,12 @@ func (m *Member) State(ctx context.Context) (ServerState, error) {
 // all, the state comes with the last of them, so that an agent which was
 // interrupted reports again. A text that would not fit is cut. ErrFenced.
 func (m *Member) Report(ctx context.Context, state ServerState, failed map[plan.CellName]*Cause) error {
-	m.reporting.Lock()
-	defer m.reporting.Unlock()
+	select {
+	case m.reporting <- struct{}{}:
+		defer func() { <-m.reporting }()
+	case <-ctx.Done():
+		return fmt.Errorf("report of server %s: %w", m.server, context.Cause(ctx))
+	}
 	for {
 		f, err := m.enrolled()
 		if err != nil {

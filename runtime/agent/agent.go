@@ -29,7 +29,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/role"
 )
 
-// Config is what an agent needs. Every field but the last five must be set.
+// Config is what an agent needs. Every field but the last seven must be set.
 type Config struct {
 	Boot plan.Boot
 	// Instance names the machine: Nova's instance id.
@@ -49,6 +49,10 @@ type Config struct {
 
 	// Facts finds out what the server knows of itself; nil is nothing.
 	Facts func(ctx context.Context, name string) (json.RawMessage, error)
+	// Disk is where the journal lies; nil is the folder State.
+	Disk journal.Disk
+	// Serve opens the socket of a role's values; nil is socket.Serve.
+	Serve role.ServeFunc
 	// Once ends the agent when the roles have ended and Heat has been told.
 	Once bool
 	// EndLeftovers ends, with the agent, what its roles left in the background.
@@ -91,7 +95,10 @@ func Run(ctx context.Context, c Config) error {
 	}
 	a := &agent{Config: c, console: &console{out: c.Console}}
 	var err error
-	a.journal, err = journal.Open(c.State, journal.Machine{
+	if c.Disk == nil {
+		c.Disk = journal.Folder(c.State)
+	}
+	a.journal, err = journal.OpenOn(c.Disk, journal.Machine{
 		Deployment: c.Boot.Deployment, Server: c.Boot.Server, Instance: c.Instance}, c.Random, c.Now)
 	if err != nil {
 		return err
@@ -213,7 +220,7 @@ func (a *agent) host() *role.Host {
 	return &role.Host{
 		Deployment: a.Boot.Deployment, Server: a.Boot.Server, Deploy: a.Boot.Deploy,
 		Drivers: a.Drivers, Cells: a.member, Journal: a.journal,
-		Work: a.Work, Private: filepath.Join(a.State, "run"), Agent: a.Program, Environment: a.Environment,
+		Serve: a.Serve, Work: a.Work, Private: filepath.Join(a.State, "run"), Agent: a.Program, Environment: a.Environment,
 		Show: func(r coordinator.RoleState) { a.board.show(func(s *coordinator.ServerState) { setRole(s, r) }) },
 		Commit: func(ctx context.Context, r coordinator.RoleState) error {
 			return a.board.commit(ctx, nil, func(s *coordinator.ServerState) { setRole(s, r) })

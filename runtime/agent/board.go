@@ -29,11 +29,12 @@ type board struct {
 	mu    sync.Mutex
 	state coordinator.ServerState
 
-	reporting sync.Mutex // held from the look at the state to the end of its report
+	reporting chan struct{} // full from the look at the state to the end of its report
 }
 
 func newBoard(to reporter, c *console, stop context.CancelCauseFunc, now func() time.Time, state coordinator.ServerState) *board {
-	return &board{to: to, console: c, stop: stop, now: now, state: state, changed: make(chan struct{}, 1)}
+	return &board{to: to, console: c, stop: stop, now: now, state: state,
+		changed: make(chan struct{}, 1), reporting: make(chan struct{}, 1)}
 }
 
 // settle is the time in which changes gather that are only to be seen.
@@ -77,8 +78,12 @@ func (b *board) show(change func(*coordinator.ServerState)) {
 // cells are marked failed. An error that is for good ends the agent.
 func (b *board) commit(ctx context.Context, failed map[plan.CellName]*coordinator.Cause, change func(*coordinator.ServerState)) error {
 	b.change(change)
-	b.reporting.Lock()
-	defer b.reporting.Unlock()
+	select {
+	case b.reporting <- struct{}{}:
+		defer func() { <-b.reporting }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	err := b.to.Report(ctx, b.copy(), failed)
 	if errors.Is(err, coordinator.ErrFenced) || errors.Is(err, coordinator.ErrDestroyed) {
 		b.stop(err)

@@ -2,9 +2,10 @@ package agent
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"io"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
@@ -44,11 +45,24 @@ func (a *agent) join(ctx context.Context) error {
 			go a.signal(ctx, signal.Signal{Status: signal.Failure, ID: string(a.Boot.Server),
 				Reason: fmt.Sprintf("%s: %s", a.Boot.Server, reason)})
 		}
+		pause, err := a.upTo(retry / 2)
+		if err != nil {
+			return err
+		}
 		select {
-		case <-time.After(retry/2 + rand.N(retry/2+1)):
+		case <-time.After(retry/2 + pause):
 		case <-ctx.Done():
 		}
 	}
+}
+
+// upTo is a random time, so that agents that were refused at once do not come back at once.
+func (a *agent) upTo(most time.Duration) (time.Duration, error) {
+	var random [8]byte
+	if _, err := io.ReadFull(a.Random, random[:]); err != nil {
+		return 0, fmt.Errorf("read randomness: %w", err)
+	}
+	return time.Duration(binary.NativeEndian.Uint64(random[:]) % uint64(most+1)), nil
 }
 
 func (a *agent) tryToJoin(ctx context.Context) error {

@@ -32,11 +32,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
@@ -69,8 +66,8 @@ type Role struct {
 
 // Journal is an open journal. It is not for use by several goroutines.
 type Journal struct {
-	file *os.File
-	lock *os.File
+	file File
+	lock io.Closer
 	now  func() time.Time
 
 	id        string
@@ -99,56 +96,49 @@ type line struct {
 
 // Open opens the journal in a folder, or begins one, for this machine.
 func Open(folder string, m Machine, random io.Reader, now func() time.Time) (*Journal, error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("make the state folder: %w", err)
-	}
-	lock, err := takeLock(filepath.Join(folder, "lock"))
+	return OpenOn(Folder(folder), m, random, now)
+}
+
+// OpenOn is Open on any disk.
+func OpenOn(disk Disk, m Machine, random io.Reader, now func() time.Time) (*Journal, error) {
+	lock, err := disk.Lock()
 	if err != nil {
 		return nil, err
 	}
 	j := &Journal{lock: lock, now: now, roles: map[string]Role{}}
-	if err := j.load(folder, m, random); err != nil {
+	if err := j.load(disk, m, random); err != nil {
 		j.Close()
 		return nil, err
 	}
 	return j, nil
 }
 
-func takeLock(path string) (*os.File, error) {
-	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open the lock: %w", err)
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		lock.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%s: %w", path, ErrLocked)
-		}
-		return nil, fmt.Errorf("lock %s: %w", path, err)
-	}
-	return lock, nil
-}
+// The names of the journal's files.
+const (
+	current  = "journal"
+	setAside = "journal.old"
+	begun    = "journal.new"
+)
 
-func (j *Journal) load(folder string, m Machine, random io.Reader) error {
-	path := filepath.Join(folder, "journal")
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return j.begin(folder, m, random)
+func (j *Journal) load(disk Disk, m Machine, random io.Reader) error {
+	text, err := disk.Read(current)
+	if errors.Is(err, fs.ErrNotExist) {
+		return j.begin(disk, m, random)
 	}
 	if err != nil {
 		return fmt.Errorf("read the journal: %w", err)
 	}
 	lines, whole, err := parse(text)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%v/%s: %w", disk, current, err)
 	}
 	if first := lines[0]; first.Deployment != m.Deployment || first.Server != m.Server || first.Instance != m.Instance {
-		if err := os.Rename(path, path+".old"); err != nil {
+		if err := disk.Rename(current, setAside); err != nil {
 			return fmt.Errorf("set the journal of another machine aside: %w", err)
 		}
-		return j.begin(folder, m, random)
+		return j.begin(disk, m, random)
 	}
-	if j.file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
+	if j.file, err = disk.Append(current); err != nil {
 		return fmt.Errorf("open the journal: %w", err)
 	}
 	if whole < len(text) {
@@ -164,13 +154,12 @@ func (j *Journal) load(folder string, m Machine, random io.Reader) error {
 
 // begin makes a journal of one line. It is put in place by a rename, so that the
 // first line is never torn.
-func (j *Journal) begin(folder string, m Machine, random io.Reader) error {
+func (j *Journal) begin(disk Disk, m Machine, random io.Reader) error {
 	var id [16]byte
 	if _, err := io.ReadFull(random, id[:]); err != nil {
 		return fmt.Errorf("read randomness: %w", err)
 	}
-	path := filepath.Join(folder, "journal")
-	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	file, err := disk.Create(begun)
 	if err != nil {
 		return fmt.Errorf("begin the journal: %w", err)
 	}
@@ -180,19 +169,10 @@ func (j *Journal) begin(folder string, m Machine, random io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := disk.Rename(begun, current); err != nil {
 		return fmt.Errorf("begin the journal: %w", err)
 	}
-	return syncFolder(folder)
-}
-
-func syncFolder(folder string) error {
-	dir, err := os.Open(folder)
-	if err != nil {
-		return fmt.Errorf("sync the state folder: %w", err)
-	}
-	defer dir.Close()
-	if err := dir.Sync(); err != nil {
+	if err := disk.Sync(); err != nil {
 		return fmt.Errorf("sync the state folder: %w", err)
 	}
 	return nil

@@ -49,7 +49,7 @@ func newLife(ctx context.Context, h *Host, r plan.Role) *life {
 		inputs: map[string]*input{}, outputs: map[string]*output{}, cells: &cellCache{}}
 	l.process, l.kill = context.WithCancelCause(ctx)
 	for _, o := range r.Outputs {
-		l.outputs[o.Name] = &output{Output: o}
+		l.outputs[o.Name] = newOutput(o)
 	}
 	return l
 }

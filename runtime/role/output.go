@@ -17,15 +17,34 @@ import (
 type output struct {
 	plan.Output
 
+	writing chan struct{} // full while a value is published
+
 	mu      sync.Mutex
 	written bool
 	sum     [sha256.Size]byte
 }
 
+func newOutput(o plan.Output) *output { return &output{Output: o, writing: make(chan struct{}, 1)} }
+
 func (o *output) isWritten() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.written
+}
+
+func (o *output) holds(sum [sha256.Size]byte) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.written && o.sum == sum
+}
+
+// note keeps the first value that was published.
+func (o *output) note(sum [sha256.Size]byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.written {
+		o.written, o.sum = true, sum
+	}
 }
 
 // Write publishes an output's value. A value that cannot be published dooms the
@@ -60,10 +79,14 @@ func (l *life) WriteText(ctx context.Context, name string, text []byte) error {
 // failed writes nothing any more: in `hotc-agent get a | hotc-agent put b` what
 // would be put after a failed read is an empty text.
 func (l *life) publish(ctx context.Context, o *output, value json.RawMessage) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	select {
+	case o.writing <- struct{}{}:
+		defer func() { <-o.writing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	sum := sha256.Sum256(value)
-	if o.written && o.sum == sum {
+	if o.holds(sum) {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -75,9 +98,7 @@ func (l *life) publish(ctx context.Context, o *output, value json.RawMessage) er
 	err := l.host.Cells.Put(l.ctx, o.Cell, value, l.host.Now())
 	switch {
 	case err == nil:
-		if !o.written {
-			o.written, o.sum = true, sum
-		}
+		o.note(sum)
 		return nil
 	case l.ending() != nil:
 		return l.ending()

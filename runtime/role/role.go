@@ -63,6 +63,8 @@ type Host struct {
 	Work, Private string
 	// Agent is the path of the agent's own program, for `hotc-agent get`.
 	Agent string
+	// Serve opens the socket of a role's values; nil is socket.Serve.
+	Serve ServeFunc
 	// Environment is the agent's, as KEY=VALUE.
 	Environment []string
 	// Show is told of each change of a role's state. It must not block.
@@ -74,6 +76,23 @@ type Host struct {
 	// Grace is how long a process that is asked to end may take, Parting how long a
 	// doomed one may go on before it is asked.
 	Grace, Parting time.Duration
+}
+
+// ServeFunc gives the processes of a role their way to its values, in the role's
+// private folder.
+type ServeFunc func(ctx context.Context, folder string, values driver.Values) (Endpoint, error)
+
+// Endpoint is such a way, open until it is closed.
+type Endpoint interface {
+	Path() string
+	Close()
+}
+
+func (h *Host) serve(ctx context.Context, folder string, values driver.Values) (Endpoint, error) {
+	if h.Serve != nil {
+		return h.Serve(ctx, folder, values)
+	}
+	return socket.Serve(ctx, folder, values)
 }
 
 // ErrInterrupted says that the agent was told to end while a role ran.
@@ -257,7 +276,7 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 		return nil, nil, err
 	}
 	l.prints = prints
-	server, err := socket.Serve(l.ctx, folder, l)
+	server, err := l.host.serve(l.ctx, folder, l)
 	if err != nil {
 		prints.close()
 		return nil, nil, err

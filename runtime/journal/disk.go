@@ -1,0 +1,93 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Disk is where a journal lies: a folder (Folder) or, in the simulation, a disk
+// that forgets in a crash what was not synced (runtime/simulation).
+type Disk interface {
+	// Lock keeps other agents out until it is closed. ErrLocked.
+	Lock() (io.Closer, error)
+	// Read returns what is in a file; fs.ErrNotExist where there is none.
+	Read(name string) ([]byte, error)
+	// Create begins a file anew, Append goes on at the end of one.
+	Create(name string) (File, error)
+	Append(name string) (File, error)
+	// Rename gives a file another name; Sync puts the names on the disk.
+	Rename(from, to string) error
+	Sync() error
+}
+
+// File is a file that is written at its end.
+type File interface {
+	io.WriteCloser
+	Truncate(size int64) error
+	// Sync puts what was written on the disk.
+	Sync() error
+}
+
+// Folder is a folder of the file system. Lock makes it.
+type Folder string
+
+func (f Folder) path(name string) string { return filepath.Join(string(f), name) }
+
+// Lock implements Disk.
+func (f Folder) Lock() (io.Closer, error) {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return nil, fmt.Errorf("make the state folder: %w", err)
+	}
+	lock, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%s: %w", f.path("lock"), ErrLocked)
+		}
+		return nil, fmt.Errorf("lock %s: %w", f.path("lock"), err)
+	}
+	return lock, nil
+}
+
+// Read implements Disk.
+func (f Folder) Read(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }
+
+// Create implements Disk.
+func (f Folder) Create(name string) (File, error) {
+	return open(f.path(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND)
+}
+
+// Append implements Disk.
+func (f Folder) Append(name string) (File, error) {
+	return open(f.path(name), os.O_WRONLY|os.O_APPEND)
+}
+
+// open keeps a nil *os.File from becoming a File that is not nil.
+func open(path string, flags int) (File, error) {
+	file, err := os.OpenFile(path, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// Rename implements Disk.
+func (f Folder) Rename(from, to string) error { return os.Rename(f.path(from), f.path(to)) }
+
+// Sync implements Disk.
+func (f Folder) Sync() error {
+	folder, err := os.Open(string(f))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return folder.Sync()
+}
