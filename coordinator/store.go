@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Path is a node's place below the coordinator's root: segments joined by "/",
@@ -108,6 +109,12 @@ type Store interface {
 	// MaxValue is how many bytes a node can hold.
 	MaxValue() int
 	Close() error
+}
+
+// Clock is a Store that knows by the coordinator's own clock when a node was
+// written last.
+type Clock interface {
+	Written(ctx context.Context, path Path) (time.Time, error)
 }
 
 // What callers decide on.

@@ -74,7 +74,7 @@ func configure(bootFile, state, work, instance string) (agent.Config, error) {
 	}
 	return agent.Config{
 		Boot: boot, Instance: instance, State: state, Work: work, Program: program, Version: version,
-		Environment: os.Environ(), Drivers: drivers(), Open: dial.Open,
+		Environment: os.Environ(), Drivers: drivers(), Open: dial.Open, Probe: dial.Probe,
 		Now: time.Now, Random: rand.Reader, Facts: here.Fact,
 	}, nil
 }

@@ -39,6 +39,8 @@ func statusRows(t *table, v *standing, s *serverStanding, now time.Time) {
 			word = "up"
 		}
 		t.add(path, "-", word, ageOf(s.State.Since, now), s.State.Message)
+	case s.State.Message != "":
+		t.add(path, "-", string(s.State.Phase), ageOf(s.State.Since, now), s.State.Message)
 	}
 	for i := range s.roles {
 		r := &s.roles[i]

@@ -17,13 +17,15 @@ type backEnd struct {
 	scheme string
 	form   string // of a URL, for people
 	open   func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error)
+	// endpoints are what Probe dials; nil is nothing.
+	endpoints func(url string) ([]endpoint, error)
 }
 
 // backEnds are the known ones.
 var backEnds = []backEnd{
-	{"zk", "zk://HOST:PORT[,HOST:PORT…]/ROOT", zookeeper.Open},
-	{"zk+tls", "", zookeeper.Open}, // says that it cannot yet
-	{"unix", "unix:///PATH", openSocket},
+	{"zk", "zk://HOST:PORT[,HOST:PORT…]/ROOT", zookeeper.Open, zooKeepers},
+	{"zk+tls", "", zookeeper.Open, zooKeepers}, // says that it cannot yet
+	{"unix", "unix:///PATH", openSocket, socketOf},
 }
 
 // Open starts a session with the coordinator at a URL under some identities. It
@@ -52,4 +54,18 @@ func openSocket(ctx context.Context, url string, creds ...coordinator.Credential
 		return nil, fmt.Errorf("open %s: %w", url, err)
 	}
 	return s, nil
+}
+
+func zooKeepers(url string) ([]endpoint, error) {
+	hosts, err := zookeeper.Hosts(url)
+	scheme, _, _ := strings.Cut(url, "://")
+	var places []endpoint
+	for _, host := range hosts {
+		places = append(places, endpoint{name: scheme + "://" + host, network: "tcp", address: host})
+	}
+	return places, err
+}
+
+func socketOf(url string) ([]endpoint, error) {
+	return []endpoint{{name: url, network: "unix", address: strings.TrimPrefix(url, "unix://")}}, nil
 }

@@ -47,6 +47,12 @@ func parse(url string) (address, error) {
 	return a, nil
 }
 
+// Hosts are the addresses that a URL names, HOST:PORT each.
+func Hosts(url string) ([]string, error) {
+	a, err := parse(url)
+	return a.hosts, err
+}
+
 func parseHost(text string) (string, error) {
 	host, port := text, defaultPort
 	bare := strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]")

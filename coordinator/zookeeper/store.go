@@ -150,6 +150,18 @@ func (s *store) Stat(ctx context.Context, path coordinator.Path) (coordinator.Ve
 	return coordinator.Version(stat.Version), true, nil
 }
 
+// Written implements coordinator.Clock.
+func (s *store) Written(ctx context.Context, path coordinator.Path) (time.Time, error) {
+	stat, err := s.exists(ctx, s.at(path), false)
+	if err == nil && stat == nil {
+		err = coordinator.ErrNotFound
+	}
+	if err != nil {
+		return time.Time{}, fail("stat", path, err)
+	}
+	return time.UnixMilli(stat.Mtime), nil
+}
+
 // exists returns a node's stat, nil where there is none.
 func (s *store) exists(ctx context.Context, at string, watch bool) (*zk.Stat, error) {
 	return ask(ctx, s, read, func(c *zk.Conn) (stat *zk.Stat, err error) {

@@ -29,7 +29,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/role"
 )
 
-// Config is what an agent needs. Every field but the last seven must be set.
+// Config is what an agent needs. Every field but those after Grace must be set.
 type Config struct {
 	Boot plan.Boot
 	// Instance names the machine: Nova's instance id.
@@ -47,6 +47,11 @@ type Config struct {
 	Random      io.Reader
 	Grace       time.Duration
 
+	// Probe says why the coordinator at a URL takes no connections, in words for the
+	// console (dial.Probe); nil is nothing.
+	Probe func(ctx context.Context, url string) error
+	// Room is how many bytes a folder's disk has left; nil asks the file system.
+	Room func(folder string) (uint64, error)
 	// Facts finds out what the server knows of itself; nil is nothing.
 	Facts func(ctx context.Context, name string) (json.RawMessage, error)
 	// Disk is where the journal lies; nil is the folder State.
@@ -144,6 +149,9 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 	}
 	stopBoard := a.board.follow(ctx)
 	defer stopBoard()
+	if err := a.appear(ctx); err != nil {
+		return false, err
+	}
 	if err := a.watchFence(ctx); err != nil {
 		return false, err
 	}

@@ -69,12 +69,18 @@ func (a *agent) tryToJoin(ctx context.Context) error {
 	waiting, over := context.WithCancel(ctx)
 	defer over()
 	patience := a.console.wait(waiting, "no answer yet from the coordinator "+a.Boot.Coordinator)
+	probing, reached := context.WithCancel(waiting)
+	defer reached()
+	go a.reach(probing, patience)
 	store, err := a.Open(ctx, a.Boot.Coordinator, coordinator.ServerCredential(a.Boot.Server, a.Boot.Token))
 	if err != nil {
 		return fmt.Errorf("open the coordinator %s: %w", a.Boot.Coordinator, err)
 	}
 	member := coordinator.Join(store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server)
-	err = member.AwaitDeployment(ctx, patience.because)
+	err = member.AwaitDeployment(ctx, func(why string) {
+		reached()
+		patience.because(why)
+	})
 	if err == nil {
 		a.plan, err = member.Plan(ctx)
 	}

@@ -19,9 +19,17 @@ func (a *agent) runRoles(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	host := a.host()
+	checked := false
 	for i, r := range a.plan.Roles {
 		before := a.journal.Role(r.Name).Status
-		state, err := host.Run(ctx, r)
+		run := host.Run
+		if before == coordinator.RolePending && !checked {
+			checked = true
+			if err := a.preflight(ctx, a.plan.Roles[i:]); err != nil {
+				run = func(ctx context.Context, r plan.Role) (coordinator.RoleState, error) { return host.Fail(ctx, r, err) }
+			}
+		}
+		state, err := run(ctx, r)
 		if state.Status == coordinator.RoleFailed {
 			a.console.say("%v", state.Cause)
 			report := ctx

@@ -37,6 +37,14 @@ type Driver interface {
 	Run(ctx context.Context, job *Job) (Exit, error)
 }
 
+// Checker is a Driver that can tell, before any role of the server runs, whether a
+// role's tool is there. What it finds is a warning: an earlier role may bring the
+// tool. It does not complain of what the driver installs by itself, changes
+// nothing, and returns soon.
+type Checker interface {
+	Check(ctx context.Context, r plan.Role) error
+}
+
 // Values are a role's inputs and outputs, by their declared names.
 type Values interface {
 	// Read returns an input's value. It blocks until the value is there.

@@ -123,6 +123,13 @@ func (h *Host) Run(ctx context.Context, r plan.Role) (coordinator.RoleState, err
 	return l.live()
 }
 
+// Fail fails a role that has not started, for a reason that was found before.
+func (h *Host) Fail(ctx context.Context, r plan.Role, reason error) (coordinator.RoleState, error) {
+	l := newLife(ctx, h, r)
+	defer l.release()
+	return l.fail(l.reason(reason.Error()), nil)
+}
+
 // Recall is what the journal knows of a role, without touching it.
 func (h *Host) Recall(r plan.Role) coordinator.RoleState {
 	noted := h.Journal.Role(r.Name)

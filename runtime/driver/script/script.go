@@ -49,6 +49,18 @@ type source struct {
 // Name is "script".
 func (Driver) Name() string { return "script" }
 
+// Check implements driver.Checker: the interpreter of scripts that name none.
+func (Driver) Check(_ context.Context, r plan.Role) error {
+	interpreter := "/bin/sh"
+	if s, err := parseSource(r.Source); err == nil && len(s.Interpreter) > 0 {
+		interpreter = s.Interpreter[0]
+	}
+	if _, err := exec.LookPath(interpreter); err != nil {
+		return fmt.Errorf("its interpreter is not there: %w", err)
+	}
+	return nil
+}
+
 // Prepare fetches the script.
 func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 	s, err := parseSource(job.Role.Source)

@@ -1,0 +1,104 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// probePatience is how long one address may take to answer.
+const probePatience = 5 * time.Second
+
+// endpoint is where a coordinator's URL leads: what people call it, and how it is
+// dialled.
+type endpoint struct {
+	name    string // zk://10.0.0.5:2181
+	network string
+	address string
+}
+
+// Probe says why no connection to a coordinator comes about, in words for a
+// console: for each of its addresses what is wrong and what to check. nil says
+// that one of them takes connections, or that the URL says nothing to dial.
+func Probe(ctx context.Context, url string) error {
+	scheme, _, _ := strings.Cut(url, "://")
+	for _, b := range backEnds {
+		if b.scheme != scheme || b.endpoints == nil {
+			continue
+		}
+		places, err := b.endpoints(url)
+		if err != nil {
+			return err
+		}
+		return probe(ctx, places)
+	}
+	return nil
+}
+
+func probe(ctx context.Context, places []endpoint) error {
+	ctx, stop := context.WithTimeout(ctx, probePatience)
+	defer stop()
+	found := make([]error, len(places))
+	var all sync.WaitGroup
+	for i, p := range places {
+		all.Go(func() {
+			var dialer net.Dialer
+			conn, err := dialer.DialContext(ctx, p.network, p.address)
+			if err != nil {
+				found[i] = fmt.Errorf("cannot reach %s: %s", p.name, explain(p, err))
+				return
+			}
+			conn.Close()
+			stop() // one is enough
+		})
+	}
+	all.Wait()
+	var lines []string
+	for _, err := range found {
+		if err == nil {
+			return nil
+		}
+		lines = append(lines, err.Error())
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+// explain says what a failure to connect means and what to check.
+func explain(p endpoint, err error) string {
+	var unknown *net.DNSError
+	var timeout net.Error
+	host, port, _ := net.SplitHostPort(p.address)
+	switch {
+	case errors.As(err, &unknown):
+		return fmt.Sprintf("the name %s cannot be looked up (%s); is it right, and does this server's DNS (/etc/resolv.conf) know it? an address needs none",
+			unknown.Name, unknown.Err)
+	case p.network == "unix":
+		var path *os.SyscallError
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		return fmt.Sprintf("%v; is the coordinator that serves this socket running?", err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Sprintf("connection refused; %s answers, but nothing listens on port %s: is the coordinator running there, on this port, and not on 127.0.0.1 only?", host, port)
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+		return fmt.Sprintf("%v; has this server a route there, on a network that leads to %s?", rootOf(err), host)
+	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("no answer in %v; does a security group or a firewall let this server through to port %s, is the address right, and is there a route?", probePatience, port)
+	}
+	return rootOf(err).Error()
+}
+
+// rootOf leaves out what the message says already.
+func rootOf(err error) error {
+	var call *os.SyscallError
+	if errors.As(err, &call) {
+		return call.Err
+	}
+	return err
+}

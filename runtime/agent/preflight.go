@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+)
+
+// What is looked for before any role runs. That the coordinator answers and takes
+// the token has been seen by then, or is on the console (reach, join); with a
+// coordinator over TLS, so is that its certificate holds.
+//
+// What cannot get better by itself fails the first role that has not run, so that
+// Heat and all who wait learn of it at once. What an earlier role, an operator or
+// time may still mend is a warning: on the console, and in the server's state.
+const (
+	// leastRoom is what a disk must have free for a journal, files and logs, in bytes.
+	leastRoom = 64 << 20
+	// mostSkew is how far the server's clock may be from the coordinator's.
+	mostSkew = time.Minute
+)
+
+// probeAfter is how long the coordinator may take to answer before it is looked
+// for why it does not.
+const probeAfter = time.Second
+
+// reach says on the console why no connection to the coordinator comes about,
+// until the context ends, and again whenever the reason has changed.
+func (a *agent) reach(ctx context.Context, p *patience) {
+	if a.Probe == nil {
+		return
+	}
+	said := ""
+	for pause := probeAfter; ; pause = min(2*pause, time.Minute) {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		err := a.Probe(ctx, a.Boot.Coordinator)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil && err.Error() != said {
+			said = err.Error()
+			p.because(strings.ReplaceAll(said, "\n", "\n  "))
+		}
+		if err == nil && said != "" {
+			said = ""
+			p.because(a.Boot.Coordinator + " takes connections now; no session with it yet")
+		}
+	}
+}
+
+// appear reports that the agent is up, and compares the clocks: the coordinator
+// notes when the report came.
+func (a *agent) appear(ctx context.Context) error {
+	from := a.Now()
+	if err := a.enter(ctx, coordinator.PhaseUp); err != nil {
+		return err
+	}
+	until := a.Now()
+	clock, has := a.store.(coordinator.Clock)
+	if !has {
+		return nil
+	}
+	written, err := clock.Written(ctx, coordinator.Deployment(a.Boot.Deployment).State(a.Boot.Server))
+	if err != nil {
+		return err
+	}
+	if off := skew(written, from, until); off != "" {
+		a.warn("the clock of this server is " + off + " the coordinator's: certificates and Keystone's tokens are judged by it, and times in logs will not fit together; is NTP set up?")
+	}
+	return nil
+}
+
+// skew is "3m0s behind" or "… ahead of", for a moment that lies between two
+// others by another clock; "" is within what may be.
+func skew(there, from, until time.Time) string {
+	switch {
+	case there.Sub(until) > mostSkew:
+		return there.Sub(until).Round(time.Second).String() + " behind"
+	case from.Sub(there) > mostSkew:
+		return from.Sub(there).Round(time.Second).String() + " ahead of"
+	}
+	return ""
+}
+
+// preflight looks whether the roles from an index on can run at all; the error says
+// why not.
+func (a *agent) preflight(ctx context.Context, roles []plan.Role) error {
+	var found []error
+	for _, folder := range []string{a.State, a.Work} {
+		found = append(found, a.checkRoom(folder))
+	}
+	for i, r := range roles {
+		tool := a.driver(r.Driver)
+		switch {
+		case tool == nil && i == 0:
+			found = append(found, fmt.Errorf("this agent has no driver %q", r.Driver))
+			continue
+		case tool == nil:
+			found = append(found, fmt.Errorf("this agent has no driver %q, which the role %s needs", r.Driver, r.Name))
+			continue
+		}
+		if checker, can := tool.(driver.Checker); can {
+			if err := checker.Check(ctx, r); err != nil {
+				a.warn(fmt.Sprintf("role %s: %v", r.Name, err))
+			}
+		}
+	}
+	return errors.Join(found...)
+}
+
+func (a *agent) driver(name string) driver.Driver {
+	for _, d := range a.Drivers {
+		if d.Name() == name {
+			return d
+		}
+	}
+	return nil
+}
+
+// checkRoom says that a folder's disk is full.
+func (a *agent) checkRoom(folder string) error {
+	room := a.Room
+	if room == nil {
+		room = roomOf
+	}
+	free, err := room(folder)
+	if err != nil {
+		return fmt.Errorf("the disk of %s cannot be looked at: %w", folder, err)
+	}
+	if free < leastRoom {
+		return fmt.Errorf("the disk of %s has %d MiB left, and %d are needed", folder, free>>20, leastRoom>>20)
+	}
+	return nil
+}
+
+// roomOf is how many bytes the file system of a folder, or of the nearest one above
+// that is there, has left.
+func roomOf(folder string) (uint64, error) {
+	for {
+		var fs unix.Statfs_t
+		err := unix.Statfs(folder, &fs)
+		if err == nil {
+			return fs.Bavail * uint64(fs.Bsize), nil
+		}
+		above := filepath.Dir(folder)
+		if !errors.Is(err, unix.ENOENT) || above == folder {
+			return 0, os.NewSyscallError("statfs", err)
+		}
+		folder = above
+	}
+}
+
+// warn says something on the console and in the server's state, once.
+func (a *agent) warn(text string) {
+	known := false
+	a.board.show(func(s *coordinator.ServerState) {
+		if known = strings.Contains(s.Message, text); !known {
+			s.Message = strings.TrimPrefix(s.Message+"; "+text, "; ")
+		}
+	})
+	if !known {
+		a.console.say("%s", text)
+	}
+}
