@@ -51,10 +51,23 @@ func (m *Member) Await(ctx context.Context, cell plan.CellName, o AwaitOptions) 
 	if err != nil {
 		return nil, fmt.Errorf("wait for %s: %w", cell, err)
 	}
+	var keys <-chan struct{} // of a box that may be there before its key is
+	if ref.Sealed {
+		if keys, err = m.store.Watch(ctx, m.deployment.SealsFor(ref.Server, m.server)); err != nil {
+			return nil, fmt.Errorf("wait for %s: %w", cell, err)
+		}
+	}
 	lost := m.followProducer(ctx, ref.Server, o.IfDown)
 	for {
 		select {
 		case _, open := <-changes:
+			if !open {
+				return nil, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
+			}
+			if value, done, err := m.look(ctx, ref); done || err != nil {
+				return value, err
+			}
+		case _, open := <-keys:
 			if !open {
 				return nil, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
 			}
@@ -73,6 +86,9 @@ func (m *Member) Await(ctx context.Context, cell plan.CellName, o AwaitOptions) 
 // look reads a cell; done says that it is not empty.
 func (m *Member) look(ctx context.Context, ref plan.CellRef) (value json.RawMessage, done bool, err error) {
 	record, _, err := m.readCell(ctx, ref)
+	if err == nil && record.Sealed != "" {
+		record, err = m.openRecord(ctx, ref, record)
+	}
 	if err != nil {
 		return nil, false, err
 	}

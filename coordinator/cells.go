@@ -42,8 +42,16 @@ func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMess
 	if err := json.Compact(&compact, value); err != nil {
 		return fmt.Errorf("publish %s: the value is not JSON: %w", cell, err)
 	}
-	if size := compact.Len(); size > m.limit() {
-		return fmt.Errorf("publish %s: the value has %d bytes as JSON, a cell takes %d: %w", cell, size, m.limit(), ErrTooLarge)
+	if size, limit := compact.Len(), m.valueLimit(cell); size > limit {
+		return fmt.Errorf("publish %s: the value has %d bytes as JSON, a cell takes %d: %w", cell, size, limit, ErrTooLarge)
+	}
+	if m.sealing.has(cell) {
+		select {
+		case m.sealing.boxing <- struct{}{}:
+			defer func() { <-m.sealing.boxing }()
+		case <-ctx.Done():
+			return fmt.Errorf("publish %s: %w", cell, context.Cause(ctx))
+		}
 	}
 	for {
 		f, err := m.enrolled()
@@ -55,15 +63,26 @@ func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMess
 			return err
 		}
 		if record.State != Empty && record.Incarnation == f.record.Number {
+			if record.Sealed != "" {
+				if record, err = m.openRecord(ctx, ref, record); err != nil {
+					return fmt.Errorf("publish %s: %w", cell, err)
+				}
+			}
 			return compareCell(cell, record, value)
 		}
-		data, err := encode(CellRecord{State: Valued, Incarnation: f.record.Number, Value: compact.Bytes(), Since: now.UTC()})
+		filled, key, published, err := m.fillRecord(ctx, ref, CellRecord{State: Valued, Incarnation: f.record.Number, Value: compact.Bytes(), Since: now.UTC()})
 		if err != nil {
 			return fmt.Errorf("publish %s: %w", cell, err)
 		}
-		err = m.store.Commit(ctx, m.check(f), Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data})
+		data, err := encode(filled)
+		if err != nil {
+			return fmt.Errorf("publish %s: %w", cell, err)
+		}
+		ops := append([]Op{m.check(f), {Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}}, key...)
+		err = m.store.Commit(ctx, ops...)
 		m.forget(cell)
 		if err == nil {
+			published()
 			return nil
 		}
 		if !errors.Is(err, ErrVersion) {

@@ -42,7 +42,7 @@ func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore 
 		}
 		if there.Number > 0 && there.ID == id {
 			m.hold(fence{there, node.Version})
-			return there, m.sweep(ctx)
+			return there, errors.Join(m.showKey(ctx), m.sweep(ctx))
 		}
 		if enrolledBefore || tried > 0 && there.Number > tried {
 			return there, fenced(there)
@@ -78,6 +78,11 @@ func (m *Member) takeOver(ctx context.Context, version Version, next Incarnation
 		return false, err
 	}
 	ops := []Op{{Path: m.deployment.Server(m.server), Version: version, Write: true, Data: data}}
+	if public, err := m.publicOp(next.Number); err != nil {
+		return false, err
+	} else if public != nil {
+		ops = append(ops, *public)
+	}
 	ops, rest := m.fill(ops, old)
 	if err := m.store.Commit(ctx, ops...); err != nil {
 		return false, err

@@ -35,13 +35,14 @@ func layout(d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Fi
 	if err != nil {
 		return nil, err
 	}
+	sealed := laySealed(d, k, p)
 	nodes = append(nodes, NewNode{Path: d.Servers(), Grants: operator})
 	for i := range p.Servers {
 		serverNodes, err := layServer(d, k, &p.Servers[i])
 		if err != nil {
 			return nil, err
 		}
-		nodes = append(append(nodes, serverNodes...), cells[p.Servers[i].Path]...)
+		nodes = slices.Concat(nodes, serverNodes, sealed[p.Servers[i].Path], cells[p.Servers[i].Path])
 	}
 	return nodes, nil
 }
@@ -126,4 +127,48 @@ func layServer(d Deployment, k *keyring, s *plan.Server) ([]NewNode, error) {
 func hasDigest(content []byte, digest string) bool {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:]) == digest
+}
+
+// laySealed makes the nodes of sealed cells by server: the readers' and writers'
+// public keys, and the keys of the boxes for each pair of them.
+func laySealed(d Deployment, k *keyring, p *plan.Plan) map[plan.ServerPath][]NewNode {
+	type servers = map[plan.ServerPath]bool
+	writers, readers := map[plan.ServerPath]servers{}, map[plan.ServerPath]servers{}
+	add := func(to map[plan.ServerPath]servers, key, s plan.ServerPath) {
+		if to[key] == nil {
+			to[key] = servers{}
+		}
+		to[key][s] = true
+	}
+	for _, c := range p.Cells {
+		if !c.Sealed {
+			continue
+		}
+		for _, r := range append([]plan.ServerPath{c.Server}, c.Readers...) {
+			add(writers, r, c.Server)
+			add(readers, c.Server, r)
+		}
+	}
+	nodes := map[plan.ServerPath][]NewNode{}
+	for _, s := range p.Servers {
+		if len(writers[s.Path]) == 0 {
+			continue
+		}
+		others := slices.Sorted(maps.Keys(writers[s.Path]))
+		others = slices.DeleteFunc(others, func(w plan.ServerPath) bool { return w == s.Path })
+		nodes[s.Path] = []NewNode{{Path: d.Public(s.Path), Data: []byte("{}"),
+			Grants: append(k.own(s.Path, MayRead|MayWrite), k.readers(others)...)}}
+		if len(readers[s.Path]) == 0 {
+			continue
+		}
+		nodes[s.Path] = append(nodes[s.Path], NewNode{Path: d.Seals(s.Path), Grants: []Grant{k.operator}})
+		for _, r := range slices.Sorted(maps.Keys(readers[s.Path])) {
+			grants := k.own(s.Path, MayRead|MayWrite)
+			if r != s.Path {
+				grants = append(grants, k.server(r, MayRead))
+			}
+			nodes[s.Path] = append(nodes[s.Path], NewNode{Path: d.SealsFor(s.Path, r), Data: []byte("{}"), Grants: grants})
+		}
+	}
+	return nodes
 }

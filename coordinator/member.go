@@ -30,12 +30,13 @@ type Member struct {
 	server     plan.ServerPath
 
 	mu     sync.Mutex
-	places map[plan.CellName]plan.ServerPath // who writes the cells this server may read
-	own    map[plan.CellName]bool            // the cells this server writes
-	empty  map[plan.CellName]Version         // those of them that are believed to be empty
+	places map[plan.CellName]plan.CellRef // where the cells are that this server may read
+	own    map[plan.CellName]bool         // the cells this server writes
+	empty  map[plan.CellName]Version      // those of them that are believed to be empty
 	fence  *fence
 
 	reporting chan struct{} // full while a report is under way
+	sealing   sealing
 }
 
 // Join makes a server a member of a deployment. The store was opened with the
@@ -43,7 +44,7 @@ type Member struct {
 func Join(s Store, d Deployment, server plan.ServerPath) *Member {
 	return &Member{
 		store: s, deployment: d, server: server,
-		places: map[plan.CellName]plan.ServerPath{},
+		places: map[plan.CellName]plan.CellRef{},
 		own:    map[plan.CellName]bool{},
 		empty:  map[plan.CellName]Version{},
 
@@ -120,12 +121,13 @@ func (m *Member) Plan(ctx context.Context) (*plan.Server, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range s.Reads {
-		m.places[r.Cell] = r.Server
+		m.places[r.Cell] = r
 	}
 	for _, c := range s.Writes {
-		m.places[c] = m.server
+		m.places[c] = plan.CellRef{Cell: c, Server: m.server}
 		m.own[c] = true
 	}
+	m.sealing.learn(m, &s)
 	return &s, nil
 }
 
@@ -163,20 +165,24 @@ func (m *Member) File(ctx context.Context, digest string) ([]byte, error) {
 func (m *Member) place(cell plan.CellName) (plan.CellRef, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	server, known := m.places[cell]
+	ref, known := m.places[cell]
 	if !known {
 		return plan.CellRef{}, fmt.Errorf("%s: %w", cell, ErrNotInPlan)
 	}
-	return plan.CellRef{Cell: cell, Server: server}, nil
+	return ref, nil
 }
 
-// Cell reads a cell as it is now.
+// Cell reads a cell as it is now. A sealed one is Empty to this server for as long
+// as it cannot open it.
 func (m *Member) Cell(ctx context.Context, cell plan.CellName) (CellRecord, error) {
 	ref, err := m.place(cell)
 	if err != nil {
 		return CellRecord{}, err
 	}
 	record, _, err := m.readCell(ctx, ref)
+	if err == nil && record.Sealed != "" {
+		return m.openRecord(ctx, ref, record)
+	}
 	return record, err
 }
 

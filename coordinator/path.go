@@ -63,6 +63,17 @@ func (d Deployment) ServerPlan(s plan.ServerPath) Path { return d.Server(s).Join
 // Keys holds the KeysRecord of a server: passwords of the readers' sets it is in.
 func (d Deployment) Keys(s plan.ServerPath) Path { return d.Server(s).Join("keys") }
 
+// Public holds the PublicRecord of a server that reads or writes sealed cells.
+func (d Deployment) Public(s plan.ServerPath) Path { return d.Server(s).Join("public") }
+
+// Seals holds, by reader, the keys of what a server has sealed.
+func (d Deployment) Seals(s plan.ServerPath) Path { return d.Server(s).Join("seals") }
+
+// SealsFor holds the SealsRecord for one reader.
+func (d Deployment) SealsFor(s, reader plan.ServerPath) Path {
+	return d.Seals(s).Join(Segment(string(reader)))
+}
+
 // State holds the ServerState that the server's agent reports.
 func (d Deployment) State(s plan.ServerPath) Path { return d.Server(s).Join("state") }
 

@@ -28,6 +28,23 @@ type KeysRecord struct {
 	Sets map[string]string `json:"sets,omitempty"`
 }
 
+// PublicRecord is the key that values for a server are sealed with. It is made on
+// the server; only its public half leaves it.
+type PublicRecord struct {
+	Incarnation int    `json:"incarnation"`
+	Key         string `json:"key,omitempty"`
+}
+
+// SealsRecord holds the keys of one writer's boxes for one reader, by cell.
+type SealsRecord map[plan.CellName]SealedKey
+
+// SealedKey is the key of a box, sealed to a reader.
+type SealedKey struct {
+	Box string `json:"box"` // seal.ID of the box that it opens
+	To  string `json:"to"`  // seal.ID of the reader's public key
+	Key string `json:"key"`
+}
+
 // CellState is what a cell is.
 type CellState string
 
@@ -45,8 +62,10 @@ type CellRecord struct {
 	// Incarnation is the number of the server's incarnation that wrote this.
 	Incarnation int             `json:"incarnation"`
 	Value       json.RawMessage `json:"value,omitempty"`
-	Cause       *Cause          `json:"cause,omitempty"`
-	Since       time.Time       `json:"since,omitzero"`
+	// Sealed is the value in a box, of a cell that is sealed; Value is not there then.
+	Sealed string    `json:"sealed,omitempty"`
+	Cause  *Cause    `json:"cause,omitempty"`
+	Since  time.Time `json:"since,omitzero"`
 }
 
 // Cause says why something failed, and what made that happen.

@@ -104,7 +104,7 @@ func printOutput(io streams, t *target, o output) error {
 	switch o.State {
 	case outputValue:
 		if o.Secret {
-			return source.Fail(source.SecretUnsealed, "the value of "+o.Name+" is secret", "")
+			return source.Fail(source.SecretShown, "the value of "+o.Name+" is secret: only the servers that read it can open it", "")
 		}
 		var text string
 		if json.Unmarshal(o.Value, &text) != nil || len(o.Value) == 0 || o.Value[0] != '"' {

@@ -35,7 +35,7 @@ const (
 	UnknownRole       Code = "H308" // depends_on of a role that is not there
 	NotYet            Code = "H309" // a part of the design that this version lacks
 	RolesElsewhere    Code = "H310" // roles on what is not an OS::Nova::Server
-	SecretUnsealed    Code = "H311" // secret outputs are refused until they can be sealed
+	SecretShown       Code = "H311" // a secret value is asked for where it would be shown
 	HiddenInUserData  Code = "H312" // a hidden parameter reaches user_data
 	BadScript         Code = "H313" // a role's script is not what its shell takes
 	RunTimeInShape    Code = "H401" // a run-time value decides the stack's shape

@@ -80,13 +80,23 @@ type Server struct {
 	Reads []CellRef `json:"reads,omitempty"`
 	// Writes are the server's own cells.
 	Writes []CellName `json:"writes,omitempty"`
-	Roles  []Role     `json:"roles"`
+	// Seals are those of them that are sealed, each for its readers.
+	Seals []Sealing `json:"seals,omitempty"`
+	Roles []Role    `json:"roles"`
 }
 
 // CellRef is a cell and the server that writes it, which is where it lies.
 type CellRef struct {
 	Cell   CellName   `json:"cell"`
 	Server ServerPath `json:"server"`
+	// Sealed says that its value is sealed to the readers.
+	Sealed bool `json:"sealed,omitempty"`
+}
+
+// Sealing is a cell whose value only its readers, and its writer, can open.
+type Sealing struct {
+	Cell    CellName     `json:"cell"`
+	Readers []ServerPath `json:"readers,omitempty"`
 }
 
 // DeployValue is an expression that Heat resolves for a server.
@@ -135,7 +145,10 @@ type Input struct {
 	IfDown float64 `json:"if_down,omitempty"`
 	Eager  bool    `json:"eager,omitempty"`
 	Watch  bool    `json:"watch,omitempty"`
-	Type   Type    `json:"type,omitempty"`
+	// Secret says that the value has a secret part: it is not put into an
+	// environment unless the input is Eager.
+	Secret bool `json:"secret,omitempty"`
+	Type   Type `json:"type,omitempty"`
 }
 
 // Output is a value that a role writes.
@@ -157,6 +170,8 @@ type Cell struct {
 	Server  ServerPath   `json:"server"` // who writes it
 	Role    string       `json:"role,omitempty"`
 	Readers []ServerPath `json:"readers,omitempty"`
+	// Sealed says that the coordinator holds the value sealed (docs/secrets.md).
+	Sealed bool `json:"sealed,omitempty"`
 }
 
 // StackOutput is an output of the stack that needs a run-time value.

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/analysis/secrecy"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/coordinator/plan"
@@ -70,10 +71,11 @@ type cell struct {
 	readers map[plan.ServerPath]bool
 }
 
-func (b *builder) declare(name, server, role string) {
+func (b *builder) declare(name, server, role string) *cell {
 	c := &cell{Cell: plan.Cell{Name: plan.CellName(name), Server: plan.ServerPath(server), Role: role}, readers: map[plan.ServerPath]bool{}}
 	b.cells[c.Name] = c
 	b.order = append(b.order, c)
+	return c
 }
 
 func (b *builder) declareCells() {
@@ -87,7 +89,7 @@ func (b *builder) declareCells() {
 		for _, r := range s.Roles {
 			for _, o := range r.Outputs {
 				if o.Value == nil {
-					b.declare(o.Cell(), s.Path, r.Name)
+					b.declare(o.Cell(), s.Path, r.Name).Sealed = o.Secret
 				}
 			}
 			b.declare(r.Key(), s.Path, r.Name)
@@ -100,17 +102,21 @@ func (b *builder) declareCells() {
 
 func (b *builder) finishCells() {
 	writes := map[plan.ServerPath][]plan.CellName{}
+	seals := map[plan.ServerPath][]plan.Sealing{}
 	for _, c := range b.order {
 		for reader := range c.readers {
 			c.Readers = append(c.Readers, reader)
 		}
 		sort.Slice(c.Readers, func(i, j int) bool { return c.Readers[i] < c.Readers[j] })
 		writes[c.Server] = append(writes[c.Server], c.Name)
+		if c.Sealed {
+			seals[c.Server] = append(seals[c.Server], plan.Sealing{Cell: c.Name, Readers: c.Readers})
+		}
 		b.built.Plan.Cells = append(b.built.Plan.Cells, c.Cell)
 	}
 	for i := range b.built.Plan.Servers {
 		s := &b.built.Plan.Servers[i]
-		s.Writes = writes[s.Path]
+		s.Writes, s.Seals = writes[s.Path], seals[s.Path]
 	}
 }
 
@@ -143,7 +149,7 @@ func (w *serverWriter) read(name plan.CellName) {
 	}
 	if !w.reads[name] {
 		w.reads[name] = true
-		w.out.Reads = append(w.out.Reads, plan.CellRef{Cell: name, Server: c.Server})
+		w.out.Reads = append(w.out.Reads, plan.CellRef{Cell: name, Server: c.Server, Sealed: c.Sealed})
 	}
 }
 
@@ -193,7 +199,7 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) plan.Input
 	e := binding.Slots(bound.Expr, w.deploy)
 	expr, at := hot.EncodeResidual(e)
 	out := plan.Input{Name: in.Name, Time: plan.Time(bound.Time.String()), Expr: expr, At: positions(at), Optional: in.Optional,
-		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager}
+		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Secret: secrecy.OfInput(w.program, in)}
 	if in.HasDefault {
 		out.Default = hot.EncodeJSON(in.Default)
 	}
@@ -202,6 +208,7 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) plan.Input
 		if !seen[name] {
 			seen[name] = true
 			out.Reads = append(out.Reads, plan.CellName(name))
+			out.Secret = out.Secret || w.cells[plan.CellName(name)].Sealed
 			w.read(plan.CellName(name))
 		}
 	}

@@ -98,11 +98,11 @@ func Run(ctx context.Context, c Config) error {
 	if c.Retry == 0 {
 		c.Retry = 30 * time.Second
 	}
-	a := &agent{Config: c, console: &console{out: c.Console}}
-	var err error
 	if c.Disk == nil {
 		c.Disk = journal.Folder(c.State)
 	}
+	a := &agent{Config: c, console: &console{out: c.Console}}
+	var err error
 	a.journal, err = journal.OpenOn(c.Disk, journal.Machine{
 		Deployment: c.Boot.Deployment, Server: c.Boot.Server, Instance: c.Instance}, c.Random, c.Now)
 	if err != nil {
@@ -152,6 +152,9 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 	if err := a.appear(ctx); err != nil {
 		return false, err
 	}
+	sealing, stopSealing := context.WithCancel(ctx)
+	waitSealing := a.keepSealed(sealing)
+	defer func() { stopSealing(); waitSealing() }()
 	if err := a.watchFence(ctx); err != nil {
 		return false, err
 	}
@@ -170,6 +173,13 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 
 // enrol makes this machine the server and shows that it is there.
 func (a *agent) enrol(ctx context.Context) error {
+	if a.member.NeedsKey() {
+		key, err := loadKey(a.Disk, a.journal.ID())
+		if err != nil {
+			return err
+		}
+		a.member.UseKey(key)
+	}
 	record, err := a.member.Enrol(ctx, a.journal.ID(), a.Instance, a.journal.Incarnation() > 0, a.Now())
 	if errors.Is(err, coordinator.ErrFenced) && record.Number == 0 {
 		return fmt.Errorf("the deployment %s was destroyed and made anew after this server had run its roles: %w",

@@ -106,6 +106,9 @@ func (l *life) evaluate(ctx context.Context, in *input) (json.RawMessage, error)
 	}
 	switch {
 	case err == nil:
+		if in.Secret {
+			l.mask.add(value)
+		}
 		return value, nil
 	case errors.Is(context.Cause(ctx), errInputTimeout):
 		err = fmt.Errorf("no value after %v (the input's timeout)", seconds(in.Timeout))

@@ -30,6 +30,7 @@ type life struct {
 	outputs map[string]*output
 	cells   *cellCache
 	prints  *prints
+	mask    mask
 	mark    string
 
 	mu        sync.Mutex
@@ -200,7 +201,7 @@ func (l *life) causeOf(exit driver.Exit, err error) *coordinator.Cause {
 
 // reason is a cause of the role's own.
 func (l *life) reason(text string) *coordinator.Cause {
-	return &coordinator.Cause{Role: l.host.Key(l.role.Name), Reason: text, At: l.role.At}
+	return &coordinator.Cause{Role: l.host.Key(l.role.Name), Reason: string(l.mask.hide([]byte(text))), At: l.role.At}
 }
 
 // blockedOn is the cause of a role that needs what another did not deliver.

@@ -54,6 +54,9 @@ func (l *life) Write(ctx context.Context, name string, value json.RawMessage) er
 	if !declared {
 		return l.undeclared("output", name)
 	}
+	if o.Secret {
+		l.mask.add(value)
+	}
 	checked, err := driver.Check(o.Type, value)
 	if err != nil {
 		return l.failedWrite(o, err)
@@ -66,6 +69,9 @@ func (l *life) WriteText(ctx context.Context, name string, text []byte) error {
 	o, declared := l.outputs[name]
 	if !declared {
 		return l.undeclared("output", name)
+	}
+	if quoted, err := json.Marshal(string(text)); o.Secret && err == nil {
+		l.mask.add(quoted)
 	}
 	value, err := driver.Parse(o.Type, text)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 type prints struct {
 	stdout, stderr *os.File
 	from           [2]int64 // where this run begins
+	mask           *mask    // what is taken out; nil is nothing
 
 	mu   sync.Mutex
 	read [2]int64 // how far the tail has come
@@ -60,10 +61,11 @@ func (p *prints) look() (changed bool) {
 		if err != nil || info.Size() <= p.read[i] {
 			continue
 		}
-		from := max(p.read[i], info.Size()-coordinator.LogSize)
+		// A secret at the cut is seen whole, and so taken out whole.
+		from := max(p.read[i], info.Size()-coordinator.LogSize-p.mask.longest())
 		more, _ := io.ReadAll(io.NewSectionReader(file, from, info.Size()-from))
 		p.read[i] = info.Size()
-		p.tail = append(p.tail, more...)
+		p.tail = p.mask.hide(append(p.tail, more...))
 		if over := len(p.tail) - coordinator.LogSize; over > 0 {
 			p.tail = append([]byte(nil), p.tail[over:]...)
 		}
@@ -82,7 +84,7 @@ func (p *prints) tailNow() []byte {
 // lastLine is the end of what the run printed, best of all to its standard error.
 func (p *prints) lastLine() string {
 	for _, i := range []int{1, 0} {
-		for _, line := range reversed(p.end(i, 4<<10)) {
+		for _, line := range reversed(p.mask.hide(p.end(i, 4<<10))) {
 			if text := oneLine(line, 200); text != "" {
 				return text
 			}

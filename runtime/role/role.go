@@ -282,6 +282,7 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	prints.mask = &l.mask
 	l.prints = prints
 	server, err := l.host.serve(l.ctx, folder, l)
 	if err != nil {

@@ -290,12 +290,6 @@ func (l *lowering) outputs(role *program.Role, n *hot.Node) {
 			o.Value = l.template.Expr(v)
 		}
 		l.refuseLater(e.Value, "resource")
-		if o.Secret {
-			l.diags.Error(source.SecretUnsealed, l.template.Place(e.Value.Entry("secret").Key),
-				fmt.Sprintf("output %q is secret, and this version of hotc cannot seal values yet: it would lie readable in the coordinator", o.Name),
-				"hand the secret over another way, for example as a hidden parameter, until sealing is there")
-			continue
-		}
 		if IsServerAttribute(o.Attribute) {
 			l.diags.Error(source.AttributeTaken, at, fmt.Sprintf("%q is an attribute that Heat gives every server", o.Attribute),
 				fmt.Sprintf("name the output otherwise, or only the attribute: `%s: {attribute: my_%s}`", o.Name, o.Attribute))

@@ -36,6 +36,9 @@ func writeInputs(ctx context.Context, job *driver.Job) (environment []string, er
 		if err := writeInput(folder, in.Name, value); err != nil {
 			return nil, err
 		}
+		if in.Secret && !in.Eager {
+			continue // every process of the same user can read an environment
+		}
 		entry := Variable(in.Name) + "=" + string(driver.Text(value))
 		if len(entry) <= largestVariable && !strings.Contains(entry, "\x00") {
 			environment = append(environment, entry)

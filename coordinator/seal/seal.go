@@ -1,0 +1,169 @@
+// Package seal closes a value so that only the servers it is meant for can open
+// it.
+//
+// Each server makes a key pair at its first start; the private half never leaves
+// its disk. A value is encrypted once, with a random content key (AES-256-GCM);
+// the content key is wrapped for each reader's public key (HPKE, RFC 9180: X25519,
+// HKDF-SHA256, AES-256-GCM). So a reader that comes late, or anew with another
+// key, costs its writer a few bytes, whatever the size of the value.
+//
+// What a box or a wrapped key belongs to (deployment, cell, reader) is
+// authenticated with it: neither opens in another place.
+package seal
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ecdh"
+	"crypto/hpke"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+// ErrNotOpened says that a box or a wrapped key is not for this key, or not what
+// was sealed.
+var ErrNotOpened = errors.New("it cannot be opened with this server's key")
+
+func suite() (hpke.KEM, hpke.KDF, hpke.AEAD) {
+	return hpke.DHKEM(ecdh.X25519()), hpke.HKDFSHA256(), hpke.AES256GCM()
+}
+
+// Key is a server's private key. It never prints itself.
+type Key struct{ private hpke.PrivateKey }
+
+// NewKey makes a key.
+func NewKey() (Key, error) {
+	kem, _, _ := suite()
+	private, err := kem.GenerateKey()
+	if err != nil {
+		return Key{}, fmt.Errorf("make a key: %w", err)
+	}
+	return Key{private}, nil
+}
+
+// ParseKey reads what Text wrote.
+func ParseKey(text string) (Key, error) {
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return Key{}, errors.New("the private key is not base64")
+	}
+	kem, _, _ := suite()
+	private, err := kem.NewPrivateKey(raw)
+	if err != nil {
+		return Key{}, errors.New("this is no private key")
+	}
+	return Key{private}, nil
+}
+
+// Text is the private key, for the server's own disk only.
+func (k Key) Text() (string, error) {
+	raw, err := k.private.Bytes()
+	if err != nil {
+		return "", fmt.Errorf("write down the key: %w", err)
+	}
+	return base64.StdEncoding.EncodeToString(raw), nil
+}
+
+// Public is the half that everybody may know, in base64; "" of no key.
+func (k Key) Public() string {
+	if k.private == nil {
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString(k.private.PublicKey().Bytes())
+}
+
+// String keeps the key out of messages.
+func (Key) String() string { return "(key)" }
+
+// GoString keeps the key out of %#v.
+func (Key) GoString() string { return "(key)" }
+
+// Content is what opens one box.
+type Content struct{ key [32]byte }
+
+// String keeps the key out of messages.
+func (Content) String() string { return "(key)" }
+
+// GoString keeps the key out of %#v.
+func (Content) GoString() string { return "(key)" }
+
+// Close puts a value into a box that belongs to a place. Its text is base64.
+func Close(value []byte, place string) (box string, content Content, err error) {
+	if _, err := rand.Read(content.key[:]); err != nil {
+		return "", Content{}, fmt.Errorf("seal a value: %w", err)
+	}
+	aead, err := content.aead()
+	if err != nil {
+		return "", Content{}, err
+	}
+	// The key is used once, so that a nonce of zeros is no repetition.
+	sealed := aead.Seal(nil, make([]byte, aead.NonceSize()), value, []byte(place))
+	return base64.StdEncoding.EncodeToString(sealed), content, nil
+}
+
+// Open takes the value out of a box. ErrNotOpened.
+func (c Content) Open(box, place string) ([]byte, error) {
+	sealed, err := base64.StdEncoding.DecodeString(box)
+	if err != nil {
+		return nil, ErrNotOpened
+	}
+	aead, err := c.aead()
+	if err != nil {
+		return nil, err
+	}
+	value, err := aead.Open(nil, make([]byte, aead.NonceSize()), sealed, []byte(place))
+	if err != nil {
+		return nil, ErrNotOpened
+	}
+	return value, nil
+}
+
+func (c Content) aead() (cipher.AEAD, error) {
+	block, err := aes.NewCipher(c.key[:])
+	if err != nil {
+		return nil, fmt.Errorf("seal a value: %w", err)
+	}
+	return cipher.NewGCM(block)
+}
+
+// Wrap gives the content key to the owner of a public key, for a place.
+func (c Content) Wrap(public, place string) (string, error) {
+	raw, err := base64.StdEncoding.DecodeString(public)
+	if err != nil {
+		return "", errors.New("the public key is not base64")
+	}
+	kem, kdf, aead := suite()
+	to, err := kem.NewPublicKey(raw)
+	if err != nil {
+		return "", errors.New("this is no public key")
+	}
+	wrapped, err := hpke.Seal(to, kdf, aead, []byte(place), c.key[:])
+	if err != nil {
+		return "", fmt.Errorf("seal a key: %w", err)
+	}
+	return base64.StdEncoding.EncodeToString(wrapped), nil
+}
+
+// Unwrap is the reverse of Wrap. ErrNotOpened.
+func (k Key) Unwrap(wrapped, place string) (Content, error) {
+	raw, err := base64.StdEncoding.DecodeString(wrapped)
+	if err != nil || k.private == nil {
+		return Content{}, ErrNotOpened
+	}
+	_, kdf, aead := suite()
+	key, err := hpke.Open(k.private, kdf, aead, []byte(place), raw)
+	if err != nil || len(key) != len(Content{}.key) {
+		return Content{}, ErrNotOpened
+	}
+	return Content{[32]byte(key)}, nil
+}
+
+// ID names a box, or a public key, in a few characters.
+func ID(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}

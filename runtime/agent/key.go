@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/runtime/journal"
+)
+
+// keyName is the file beside the journal.
+const keyName = "key"
+
+// keyFile is STATE/key: the server's private key, readable by root alone. It
+// belongs to one journal: an image that was made of a server does not take it along.
+type keyFile struct {
+	Journal string `json:"journal"` // its id
+	Key     string `json:"key"`
+}
+
+// loadKey reads the server's private key, or makes one at its first start.
+func loadKey(disk journal.Disk, id string) (seal.Key, error) {
+	text, err := disk.Read(keyName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return seal.Key{}, fmt.Errorf("read the server's key: %w", err)
+	}
+	var there keyFile
+	if err == nil && json.Unmarshal(text, &there) == nil && there.Journal == id {
+		if key, err := seal.ParseKey(there.Key); err == nil {
+			return key, nil
+		}
+	}
+	key, err := seal.NewKey()
+	if err != nil {
+		return seal.Key{}, err
+	}
+	private, err := key.Text()
+	if err == nil {
+		err = writeKey(disk, keyFile{Journal: id, Key: private})
+	}
+	if err != nil {
+		return seal.Key{}, fmt.Errorf("write the server's key: %w", err)
+	}
+	return key, nil
+}
+
+// writeKey replaces the file and has it on the disk before it returns: what was
+// sealed for a key that is lost cannot be opened.
+func writeKey(disk journal.Disk, k keyFile) error {
+	text, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	file, err := disk.Create(keyName + ".new")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(text, '\n'))
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := disk.Rename(keyName+".new", keyName); err != nil {
+		return err
+	}
+	return disk.Sync()
+}
+
+// keepSealed gives the readers of this server's secrets their keys, beside
+// everything else, until ctx ends. It returns what waits for its end.
+func (a *agent) keepSealed(ctx context.Context) (wait func()) {
+	if !a.member.NeedsKey() {
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := a.member.KeepSealed(ctx, func(err error) { a.console.say("%v", err) })
+		if errors.Is(err, coordinator.ErrFenced) || errors.Is(err, coordinator.ErrDestroyed) {
+			a.stop(err)
+		} else if ctx.Err() == nil {
+			a.console.say("%v", err)
+		}
+	}()
+	return func() { <-done }
+}

@@ -1,0 +1,100 @@
+package role
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// mask knows the secrets that a role has read or written, and takes them out of
+// what leaves the server besides cells: what the role printed, and the reasons of
+// its failure. It is a net, not a wall: a tool that prints a secret in another
+// form (encoded, a character a line) is not caught.
+type mask struct {
+	mu    sync.Mutex
+	texts [][]byte // the longest first
+}
+
+// shortestMasked is how many bytes a secret must have: to take every "1" out of a
+// log would hide nothing and spoil the log.
+const shortestMasked = 4
+
+// masked stands for a secret.
+var masked = []byte("(secret)")
+
+// add takes over the texts in a secret value.
+func (m *mask) add(value json.RawMessage) {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.addAll(v)
+	slices.SortStableFunc(m.texts, func(a, b []byte) int { return cmp.Compare(len(b), len(a)) })
+}
+
+func (m *mask) addAll(v any) {
+	switch v := v.(type) {
+	case string:
+		m.addText(v)
+		escaped, err := json.Marshal(v)
+		if err == nil {
+			m.addText(string(escaped[1 : len(escaped)-1]))
+		}
+		for line := range strings.Lines(v) {
+			m.addText(strings.TrimSpace(line))
+		}
+	case json.Number:
+		m.addText(v.String())
+	case []any:
+		for _, x := range v {
+			m.addAll(x)
+		}
+	case map[string]any:
+		for _, x := range v {
+			m.addAll(x)
+		}
+	}
+}
+
+func (m *mask) addText(text string) {
+	text = strings.TrimRight(text, "\r\n")
+	known := func(x []byte) bool { return string(x) == text }
+	if len(text) >= shortestMasked && !slices.ContainsFunc(m.texts, known) {
+		m.texts = append(m.texts, []byte(text))
+	}
+}
+
+// hide is a text without the secrets. The text itself is not changed.
+func (m *mask) hide(text []byte) []byte {
+	if m == nil {
+		return text
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, secret := range m.texts {
+		if bytes.Contains(text, secret) {
+			text = bytes.ReplaceAll(text, secret, masked)
+		}
+	}
+	return text
+}
+
+// longest is how many bytes the longest secret has.
+func (m *mask) longest() int64 {
+	if m == nil {
+		return 0
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.texts) == 0 {
+		return 0
+	}
+	return int64(len(m.texts[0]))
+}
