@@ -29,7 +29,7 @@ func NewScope(o Options, version hot.Version, stackName string, diags *source.Di
 	// no plan is made of the values, so nothing needs to be pinned
 	p.Given.Unpinnable = nil
 	if stackName != "" {
-		p.Given.Parameters["OS::stack_name"] = stackName
+		p.Given.Parameters[hot.StackName], p.Given.Parameters[hot.CFNStackName] = stackName, stackName
 	}
 	return &Scope{Template: p.Template, Evaluator: binding.NewEvaluator(p, binding.Options{Facts: o.Facts})}
 }

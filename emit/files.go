@@ -129,34 +129,35 @@ type naming struct {
 
 // template leaves the hotc blocks out: what they name travels in the plan.
 func (n *naming) template(t *hot.Template, bare map[*hot.Node]bool) {
+	w := t.Words()
 	for _, e := range t.Root.Entries {
-		if e.Name != "resources" || e.Value.Kind != hot.Map {
+		if e.Name != w.Resources || e.Value.Kind != hot.Map {
 			n.named(e.Value)
 			continue
 		}
 		for _, r := range e.Value.Entries {
 			n.roles = bare[r.Value]
-			n.resource(r.Value)
+			n.resource(r.Value, w)
 		}
 		n.roles = false
 	}
 }
 
-func (n *naming) resource(r *hot.Node) {
+func (n *naming) resource(r *hot.Node, w *hot.Words) {
 	for _, e := range r.Entries {
 		switch {
-		case e.Name == "type":
+		case e.Name == "type": // the client does not look at Type
 			n.typeName(e.Value)
-		case e.Name == "metadata":
+		case e.Name == w.Metadata:
 			for _, m := range e.Value.Entries {
 				if m.Name != "hotc" {
 					n.named(m.Value)
 				}
 			}
-		case e.Name == "properties":
+		case e.Name == w.Properties:
 			for _, p := range e.Value.Entries {
 				if p.Name == "resource_def" && p.Value.Get("metadata").Get("hotc") != nil && !n.roles {
-					n.resource(p.Value)
+					n.resource(p.Value, hot.V20151015.Words()) // a group's definition is HOT
 				} else {
 					n.named(p.Value)
 				}
@@ -238,8 +239,12 @@ func (n *naming) within(at source.Place, where, target string, text []byte) []by
 		return text
 	}
 	if !n.roles {
-		for _, r := range root.Get("resources").All() {
-			if m := r.Value.Get("metadata").Entry("hotc"); m != nil {
+		w := hot.V20151015.Words()
+		if root.Get("heat_template_version") == nil {
+			w = hot.CFN20100909.Words()
+		}
+		for _, r := range root.Get(w.Resources).All() {
+			if m := r.Value.Get(w.Metadata).Entry("hotc"); m != nil {
 				d := n.diags.Error(source.NotYet, source.Place{File: file, Span: m.Key.Span}, "hotc does not compile the roles of a template that is used in this way yet", "nest the template as the type of a resource, or of a ResourceGroup's members")
 				d.Notes = append(d.Notes, source.Note{At: at, Message: "it is used here"})
 			}

@@ -271,7 +271,7 @@ func resourceOf(x *hot.Expr) (string, bool) {
 	if x.Kind != hot.CallExpr || !x.Arg().IsValue() && x.Arg().Kind != hot.ListExpr {
 		return "", false
 	}
-	switch x.Func.Name {
+	switch x.Func.Meaning() {
 	case "get_resource":
 		name, ok := x.Arg().Value.(string)
 		return name, ok

@@ -105,33 +105,26 @@ func Slots(e *hot.Expr, deploy func(*hot.Expr) *hot.Expr) *hot.Expr {
 
 // carryUp makes an expression of a member one of the stack around.
 func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.Expr {
-	getAttr := b.template.Functions.Lookup("get_attr")
 	return Slots(e, func(x *hot.Expr) *hot.Expr {
 		name := "hotc_" + Key(x)
 		if !b.quiet {
 			b.analysis.Returned[m.Stack] = b.analysis.Returned[m.Stack].add(name, x)
 		}
-		arg := []hot.Value{n.Resource.Name, name}
 		if n.Group {
-			arg[1] = "resource." + m.Name + "." + name
+			name = "resource." + m.Name + "." + name
 		}
-		return hot.NewCall(getAttr, x.At, hot.Constant(arg, x.At))
+		return b.template.Version.AttributeCall(x.At, n.Resource.Name, name)
 	})
 }
 
 // carryDown makes an expression of the stack around a nest one of its members'.
 func (b *binder) carryDown(n *program.Nest, e *hot.Expr) (*hot.Expr, error) {
-	getParam := n.In.Template.Functions.Lookup("get_param")
+	version := hot.MemberVersion
 	if s := n.Members[0].Stack; s != nil {
-		getParam = s.Template.Functions.Lookup("get_param")
+		version = s.Template.Version
 	}
 	var err error
 	out := Slots(e, func(x *hot.Expr) *hot.Expr {
-		if getParam == nil {
-			err = &source.Diagnostic{Code: source.NotYet, At: x.At, Message: "hotc cannot hand a value that only Heat knows to roles in a template of this version yet",
-				Hint: "hand it over as a parameter of its own"}
-			return x
-		}
 		if own := b.dependOn(n, x); own != nil {
 			err = &source.Diagnostic{Code: source.SelfReference, At: own.At, Message: "this needs a value of " + n.Resource.Name + " itself that Heat knows only when it is there",
 				Hint: "a server's own agent can give: id, name, and the address of a server with one network"}
@@ -141,7 +134,7 @@ func (b *binder) carryDown(n *program.Nest, e *hot.Expr) (*hot.Expr, error) {
 		if !b.quiet {
 			b.analysis.Handed[n] = b.analysis.Handed[n].add(key, x)
 		}
-		return hot.NewCall(getParam, x.At, hot.Constant([]hot.Value{DeployParameter, key}, x.At))
+		return version.ParameterCall(x.At, DeployParameter, key)
 	})
 	return out, err
 }

@@ -27,7 +27,7 @@ func (b *binder) groupAttribute(call *hot.Expr, n *program.Nest, attribute strin
 		return b.gather(call, n, name, path[1:], true)
 	case strings.HasPrefix(attribute, "resource."):
 		return b.oneMember(call, n, attribute, path)
-	case b.template.Version == hot.V20130523: // selects from the list
+	case b.template.Version <= hot.V20130523: // selects from the list
 		list, err := b.gather(call, n, attribute, nil, false)
 		if err != nil || list == call {
 			return list, err

@@ -115,8 +115,8 @@ func (b *binder) nestedOutput(o *hot.Output) {
 			b.analysis.Removed[o] = true
 		}
 	})
-	if c := o.Entry.Value.Get("condition"); c != nil {
-		b.uses("", c, b.inShape("condition"))
+	if o.Condition != nil {
+		b.uses("", o.Condition.Value, b.inShape(o.Condition.Name))
 	}
 }
 

@@ -179,15 +179,14 @@ func (b *binder) memberAttribute(call *hot.Expr, n *program.Nest, m *program.Mem
 		if !found && len(path) == 0 {
 			return b.leave(call, "the id of a resource of a nested stack is Heat's"), nil
 		}
-		arg := []hot.Value{resource}
-		if found {
-			arg = append(arg, inner)
+		if !found {
+			inner, found = path[0].(string)
+			path = path[1:]
 		}
-		getAttr := t.Functions.Lookup("get_attr")
-		if getAttr == nil || t.Resource(resource) == nil {
+		if !found || t.Resource(resource) == nil {
 			return b.leave(call, "an attribute of a nested stack is Heat's"), nil
 		}
-		return b.across(call, n, m, attribute, hot.NewCall(getAttr, call.At, hot.Constant(append(arg, path...), call.At)), nil)
+		return b.across(call, n, m, attribute, t.Version.AttributeCall(call.At, resource, inner), path)
 	}
 	for _, o := range t.Outputs {
 		if o.Name == attribute {

@@ -3,6 +3,7 @@ package binding
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
@@ -16,7 +17,7 @@ var errReported = errors.New("reported")
 
 // resolve answers a reference in a role's input or a stack's output.
 func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
-	switch call.Func.Name {
+	switch call.Func.Meaning() {
 	case "get_param":
 		return b.parameter(call)
 	case "get_resource":
@@ -25,6 +26,9 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 		return b.attribute(call)
 	case "get_file":
 		out, err := b.stack.Given.Resolve(call)
+		if out == call && b.template.Version.CFN() {
+			return nil, fmt.Errorf("get_file: which file it is must be known when compiling, since Heat has no get_file in a CloudFormation template")
+		}
 		b.note(call, Static, "files are read when compiling", "", "")
 		return out, err
 	}
@@ -78,7 +82,7 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 			return out, err
 		}
 	}
-	if name != "" && !strings.HasPrefix(name, "OS::") {
+	if name != "" && !slices.Contains(b.template.Version.PseudoParameters(), name) && !strings.HasPrefix(name, "OS::") {
 		p := b.template.Parameter(name)
 		if p == nil {
 			b.unknown(source.UnknownParameter, call, fmt.Sprintf("there is no parameter %q", name), name, parameterNames(b.template))

@@ -13,6 +13,7 @@ import (
 // outputs. Roles' outputs may be named there too.
 func (b *binder) heatsPlaces() {
 	b.current, b.bound = nil, nil
+	w := b.template.Words()
 	for _, r := range b.template.Resources {
 		nest := b.stack.NestOf(r.Name)
 		if b.stack.Absent(r.Name) {
@@ -20,27 +21,27 @@ func (b *binder) heatsPlaces() {
 		}
 		for _, e := range r.Entry.Value.Entries {
 			switch e.Name {
-			case "properties":
+			case w.Properties:
 				if nest != nil && len(nest.Members) > 0 {
 					b.nestProperties(nest, e.Value)
 					continue
 				}
 				b.uses(r.Name, e.Value, b.inProperty(r))
-			case "metadata":
+			case w.Metadata:
 				for _, m := range e.Value.Entries {
 					if m.Name != "hotc" {
 						b.uses(r.Name, m.Value, b.inProperty(r))
 					}
 				}
-			case "depends_on":
+			case w.DependsOn:
 				b.dependsOn(r, e.Value)
-			case "condition", "type", "deletion_policy", "update_policy":
+			case w.Condition, w.Type, w.DeletionPolicy, w.UpdatePolicy:
 				b.uses(r.Name, e.Value, b.inShape(e.Name))
 			}
 		}
 	}
-	if n := b.template.Root.Get("conditions"); n != nil {
-		b.uses("", n, b.inShape("conditions"))
+	if n := b.template.Root.Get(w.Conditions); n != nil {
+		b.uses("", n, b.inShape(w.Conditions))
 	}
 	for _, o := range b.template.Outputs {
 		if b.stack.Nest == nil {
@@ -68,16 +69,13 @@ func (b *binder) uses(owner string, n *hot.Node, found func(*Read)) {
 }
 
 // callOf tells whether a node is a call of a reference.
-func (b *binder) callOf(n *hot.Node) (name string, arg *hot.Node) {
-	if n.Kind != hot.Map || len(n.Entries) != 1 {
-		return "", nil
-	}
-	switch e := n.Entries[0]; e.Name {
+func (b *binder) callOf(n *hot.Node) (meaning string, arg *hot.Node) {
+	switch meaning, arg = b.template.CallOf(n); meaning {
 	case "get_attr", "get_resource":
-		return e.Name, e.Value
+		return meaning, arg
 	case "get_param":
 		if len(b.stack.Arguments) > 0 {
-			return e.Name, e.Value
+			return meaning, arg
 		}
 	}
 	return "", nil
@@ -213,8 +211,8 @@ func (b *binder) stackOutput(o *hot.Output) {
 		read.Template = b.template
 		b.analysis.Reads = append(b.analysis.Reads, read)
 	})
-	if c := o.Entry.Value.Get("condition"); c != nil {
-		b.uses("", c, b.inShape("condition"))
+	if o.Condition != nil {
+		b.uses("", o.Condition.Value, b.inShape(o.Condition.Name))
 	}
 	if !needsRun && !b.options.AllOutputs {
 		return

@@ -313,7 +313,7 @@ func (l *lowering) read(in *program.Input, at source.Place, guess bool) []waits.
 func conditionNames(e *hot.Expr) map[source.Span]string {
 	names := map[source.Span]string{}
 	e.Walk(func(x *hot.Expr) bool {
-		if x.Kind == hot.CallExpr && x.Func.Name == "if" && x.Arg().Kind == hot.ListExpr && len(x.Arg().Items) > 0 {
+		if x.Kind == hot.CallExpr && x.Func.Meaning() == "if" && x.Arg().Kind == hot.ListExpr && len(x.Arg().Items) > 0 {
 			if name, ok := x.Arg().Items[0].Value.(string); ok {
 				names[x.At.Span] = name
 			}
@@ -342,7 +342,7 @@ func (r reading) cells(e *hot.Expr, out []waits.Step) []waits.Step {
 			}
 			return out
 		}
-		if arg := e.Arg(); e.Func.Name == "if" && arg.Kind == hot.ListExpr && len(arg.Items) >= 2 {
+		if arg := e.Arg(); e.Func.Meaning() == "if" && arg.Kind == hot.ListExpr && len(arg.Items) >= 2 {
 			return r.branches(e, arg.Items, out)
 		}
 	}

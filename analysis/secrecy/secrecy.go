@@ -52,7 +52,7 @@ type tracer struct{ program *program.Program }
 func (t *tracer) trace(e *hot.Expr, through []*program.Output) *leak {
 	var found *leak
 	e.Walk(func(x *hot.Expr) bool {
-		if found != nil || x.Kind == hot.CallExpr && x.Func.Name == "digest" {
+		if found != nil || x.Kind == hot.CallExpr && x.Func.Meaning() == "digest" {
 			return false
 		}
 		if x.Kind == hot.CallExpr {
@@ -65,7 +65,7 @@ func (t *tracer) trace(e *hot.Expr, through []*program.Output) *leak {
 
 func (t *tracer) reference(call *hot.Expr, through []*program.Output) *leak {
 	first, second := names(call.Arg())
-	switch call.Func.Name {
+	switch call.Func.Meaning() {
 	case "get_param":
 		if p := t.program.Template.Parameter(first); p != nil && p.Hidden {
 			return &leak{at: call.At, what: fmt.Sprintf("the hidden parameter %q", first),

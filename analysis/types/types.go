@@ -126,7 +126,7 @@ func (c *checker) typeOf(e *hot.Expr) Type {
 	} else {
 		c.typeOf(arg)
 	}
-	switch e.Func.Name {
+	switch e.Func.Meaning() {
 	case "list_join":
 		for i := 1; i < len(parts); i++ {
 			c.mustNot(parts[i].scalar() || parts[i] == JSON && isMap(arg.Items[i]), arg.Items[i], parts[i], "list_join joins a list")
@@ -148,7 +148,7 @@ func (c *checker) typeOf(e *hot.Expr) Type {
 			return parts[1]
 		}
 	}
-	return makes(e.Func.Name)
+	return makes(e.Func.Meaning())
 }
 
 func isMap(e *hot.Expr) bool { return e.Kind == hot.MapExpr }

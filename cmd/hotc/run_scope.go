@@ -41,7 +41,7 @@ func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
 	if !call.Arg().IsValue() {
 		return call, nil
 	}
-	if call.Func.Name == "get_param" {
+	if call.Func.Meaning() == "get_param" {
 		return s.parameter(call)
 	}
 	resource, attribute, path := referenced(call)
@@ -64,7 +64,9 @@ func (s *scope) parameter(call *hot.Expr) (*hot.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	pseudo := map[string]string{"OS::stack_name": string(deploymentName), "OS::stack_id": s.run.stackID, "OS::project_id": s.run.stackID}
+	pseudo := map[string]string{"OS::stack_name": string(deploymentName), "OS::stack_id": s.run.stackID, "OS::project_id": s.run.stackID,
+		hot.CFNStackName: string(deploymentName), hot.CFNRegion: "ap-southeast-1", // heat/engine/cfn/parameters.py
+		hot.CFNStackID: fmt.Sprintf("arn:openstack:heat::%s:stacks/%s/%s", s.run.stackID, deploymentName, s.run.stackID)}
 	if v, ok := pseudo[name]; ok {
 		return hot.Constant(v, call.At), nil
 	}

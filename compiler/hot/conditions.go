@@ -14,18 +14,18 @@ import (
 // is never looked at, whatever it holds.
 
 var (
-	ifElse     = &Function{Name: "if", Check: checkIf(3, 3), Lazy: foldIf, namesConditions: true}
-	ifNullable = &Function{Name: "if", Check: checkIf(2, 3), Lazy: foldIf, namesConditions: true, mayLeaveOut: true}
+	ifElse     = &Function{Name: "if", Check: checkIf("if", 3, 3), Lazy: foldIf, usesNames: true}
+	ifNullable = &Function{Name: "if", Check: checkIf("if", 2, 3), Lazy: foldIf, usesNames: true, mayLeaveOut: true}
 	equals     = &Function{Name: "equals", Check: checkPair("equals", "two values"), Apply: applyEquals, Positional: everyItem}
-	not        = &Function{Name: "not", Check: checkNot, Lazy: foldNot, namesConditions: true}
-	and        = &Function{Name: "and", Check: checkConditions("and"), Lazy: foldAll(false), namesConditions: true}
-	or         = &Function{Name: "or", Check: checkConditions("or"), Lazy: foldAll(true), namesConditions: true}
+	not        = &Function{Name: "not", Check: checkNot, Lazy: foldNot, usesNames: true}
+	and        = &Function{Name: "and", Check: checkConditions("and"), Lazy: foldAll(false), usesNames: true}
+	or         = &Function{Name: "or", Check: checkConditions("or"), Lazy: foldAll(true), usesNames: true}
 )
 
-func checkIf(least, most int) func(*Expr) error {
+func checkIf(name string, least, most int) func(*Expr) error {
 	return func(arg *Expr) error {
 		if n, ok := arg.size(); !ok || n < least || n > most {
-			return wants("if", "a list of the condition, the value if it is true and the value if it is false", arg)
+			return wants(name, "a list of the condition, the value if it is true and the value if it is false", arg)
 		}
 		return nil
 	}
@@ -146,14 +146,28 @@ func checkNot(arg *Expr) error {
 }
 
 func foldNot(f *folder, call *Expr) (*Expr, error) {
-	arg, err := f.condition(call.Arg(), call.names)
+	arg, err := f.condition(call.negated(), call.names)
 	if err != nil {
 		return nil, err
 	}
 	if arg.IsValue() {
 		return Constant(arg.Value == false, call.At), nil
 	}
+	if call.Func.Name == fnNotName {
+		return call.withOpen([]*Expr{arg}), nil
+	}
 	return call.withArg(arg), nil
+}
+
+const fnNotName = "Fn::Not"
+
+// negated is the condition that `not` turns round; Fn::Not has it in a list.
+func (e *Expr) negated() *Expr {
+	if e.Func.Name == fnNotName {
+		items, _ := e.Arg().list()
+		return items[0]
+	}
+	return e.Arg()
 }
 
 func checkConditions(name string) func(*Expr) error {
@@ -230,11 +244,11 @@ func (e *Expr) isTruth() bool {
 	if e.Kind != CallExpr {
 		return false
 	}
-	switch e.Func.Name {
+	switch e.Func.Meaning() {
 	case "equals":
 		return e.Arg().harmless()
 	case "not":
-		return e.Arg().isTruth()
+		return e.negated().isTruth()
 	case "and", "or":
 		return !slices.ContainsFunc(e.Arg().Items, func(x *Expr) bool { return !x.isTruth() })
 	}

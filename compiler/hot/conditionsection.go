@@ -36,12 +36,13 @@ func (t *Template) Enabled(condition *Entry) *Expr {
 // readConditions reads the conditions section. Each must be true, false or a
 // function, not the name of another (heat/engine/conditions.py).
 func (t *Template) readConditions(diags *source.Diagnostics) {
-	n := t.Root.Get("conditions")
-	if n.IsNull() || t.Version < V20161014 {
+	name := t.Words().Conditions
+	n := t.Root.Get(name)
+	if n.IsNull() || !t.Version.hasConditions() {
 		return
 	}
 	if n.Kind != Map {
-		diags.Error(source.BadSection, t.Place(n), "conditions must be a map, not "+n.Kind.String(), "")
+		diags.Error(source.BadSection, t.Place(n), name+" must be a map, not "+n.Kind.String(), "")
 		return
 	}
 	for _, e := range n.Entries {

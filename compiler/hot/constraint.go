@@ -80,19 +80,23 @@ func (r *parameterReader) readConstraint(n *Node) {
 		r.fail(n, "range, length, modulo, allowed_values, allowed_pattern or custom_constraint", "this is no constraint")
 		return
 	}
-	if err := c.read(n.Get(c.Kind)); err != nil {
+	if err := c.read(n.Get(c.Kind).Data()); err != nil {
 		r.fail(n.Get(c.Kind), "", "%s: %s", c.Kind, err)
 		return
 	}
+	r.constrain(c, n, c.Kind)
+}
+
+// constrain adds a constraint; name is how the template says it.
+func (r *parameterReader) constrain(c Constraint, n *Node, name string) {
 	if r.p.Type != "" && !slices.Contains(constrainable[c.Kind], r.p.Type) {
-		r.fail(n, "", "%s cannot be used with the type %s", c.Kind, r.p.Type)
+		r.fail(n, "", "%s cannot be used with the type %s", name, r.p.Type)
 		return
 	}
 	r.p.Constraints = append(r.p.Constraints, c)
 }
 
-func (c *Constraint) read(n *Node) error {
-	v := n.Data()
+func (c *Constraint) read(v Value) error {
 	switch c.Kind {
 	case "range", "length":
 		return c.readBounds(v)

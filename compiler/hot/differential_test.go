@@ -31,6 +31,21 @@ const world = `"parameters": {
 const worldConditions = `"conditions": {"is_on": {"equals": [{"get_param": "yes"}, true]}, "is_off": {"not": "is_on"},
   "both": {"and": ["is_on", "is_off"]}, "loop": {"not": "loop"}, "bad": {"get_param": "text"}}, `
 
+// cfnWorld is the same for CloudFormation templates.
+const cfnWorld = `"Parameters": {
+  "text": {"Type": "String"}, "empty": {"Type": "String"}, "commas": {"Type": "String", "Default": "a,b,c"}, "named": {"Type": "String", "Default": "is_on"},
+  "key": {"Type": "String", "Default": "a"},
+  "number": {"Type": "Number", "Default": 3}, "fraction": {"Type": "Number", "Default": "2.5"},
+  "items": {"Type": "CommaDelimitedList", "Default": "x,y, z"}, "none": {"Type": "CommaDelimitedList", "Default": []},
+  "object": {"Type": "Json", "Default": {"k": {"n": [1, 2, {"z": "q"}]}, "f": 1.5, "x": "", "n": "v"}},
+  "array": {"Type": "Json", "Default": "[1, \"two\", null, [3]]"}, "null": {"Type": "Json", "Default": "null"},
+  "yes": {"Type": "Boolean", "Default": "on"}, "no": {"Type": "Boolean", "Default": false}},
+ "Mappings": {"m": {"a": {"x": "ax", "y": 1, "l": ["p", "q"]}, "b": {"x": "bx", "y": null, "l": []}}, "deep": {"k": ["one", {"z": "two"}], "text": "abc"}},
+ "Resources": {"server": {"Type": "OS::Heat::None"}}`
+
+const cfnConditions = `"Conditions": {"is_on": {"Fn::Equals": [{"Ref": "yes"}, true]}, "is_off": {"Fn::Not": ["is_on"]},
+  "both": {"Fn::And": ["is_on", "is_off"]}, "loop": {"Fn::Not": ["loop"]}, "bad": {"Ref": "text"}}, `
+
 var (
 	worldValues     = map[string]Value{"text": "alpha %x%", "empty": ""}
 	worldAttributes = `{"ip": "10.0.0.1", "list": ["a", "b", {"c": 1}], "map": {"k": "v", "n": [1, 2], "1": "one"}, "none": null, "number": 5, "show": {"s": 1}}`
@@ -39,6 +54,13 @@ var (
 
 func worldTemplate(v Version, outputs []string) string {
 	conditions := ""
+	if v.CFN() {
+		key, date := v.Head()
+		if v.hasConditions() {
+			conditions = cfnConditions
+		}
+		return fmt.Sprintf(`{%q: %q, %s%s, "Outputs": {%s}}`, key, date, conditions, cfnWorld, strings.Join(outputs, ", "))
+	}
 	if v >= V20161014 {
 		conditions = worldConditions
 	}
@@ -61,7 +83,7 @@ func (r resolver) resolve(call *Expr) (*Expr, error) {
 	if !call.Arg().IsValue() {
 		return call, nil
 	}
-	v, err := r.value(call.Func.Name, call.Arg().Value)
+	v, err := r.value(call.Func.Meaning(), call.Arg().Value)
 	if err == nil && r.unknown != nil && r.unknown(string(EncodeJSON(call.Arg().Value))) {
 		return call, nil
 	}
@@ -149,7 +171,7 @@ func trials(t *testing.T, judge *heatjudge.Judge, v Version, seeds []uint64) []*
 	for i, s := range seeds {
 		g := newGenerator(s, v)
 		text := json.RawMessage(EncodeJSON(g.value(anything, 1+g.IntN(4))))
-		outputs = append(outputs, fmt.Sprintf(`"o%d": {"value": %s}`, i, text))
+		outputs = append(outputs, fmt.Sprintf(`"o%d": {%q: %s}`, i, v.Words().Value, text))
 		texts = append(texts, text)
 		out = append(out, &trial{seed: s, text: text})
 	}
@@ -179,7 +201,7 @@ func allTrials(t *testing.T, judge *heatjudge.Judge, count uint64, check func(*t
 	for s := uint64(1); s <= count; s++ {
 		byVersion[versionOfSeed(s)] = append(byVersion[versionOfSeed(s)], s)
 	}
-	for v := V20130523; v <= V20210416; v++ {
+	for v := firstVersion; v <= lastVersion; v++ {
 		for seeds := byVersion[v]; len(seeds) > 0; {
 			n := min(batch, len(seeds))
 			for _, x := range trials(t, judge, v, seeds[:n]) {
@@ -190,7 +212,7 @@ func allTrials(t *testing.T, judge *heatjudge.Judge, count uint64, check func(*t
 	}
 }
 
-func versionOfSeed(s uint64) Version { return Version(s % uint64(V20210416+1)) }
+func versionOfSeed(s uint64) Version { return Version(s % uint64(lastVersion+1)) }
 
 func (x *trial) report(t *testing.T, format string, args ...any) {
 	t.Helper()
@@ -313,7 +335,7 @@ func TestPlansAgreeWithHeat(t *testing.T) {
 		out, err := Fold(x.expr, func(call *Expr) (*Expr, error) {
 			left, err := r.resolve(call)
 			if err == nil && left == call && call.Arg().IsValue() {
-				name := call.Func.Name + " " + string(EncodeJSON(call.Arg().Value))
+				name := call.Func.Meaning() + " " + string(EncodeJSON(call.Arg().Value))
 				return NewCall(CellRef, call.At, Constant(name, call.At)), nil
 			}
 			return left, err

@@ -19,6 +19,11 @@ func TestLanguageDocument(t *testing.T) {
 			t.Errorf("docs/language.md lacks the line\n%s", row)
 		}
 	}
+	for _, s := range slices.Concat(cfnFunctions, cfnConditionFunctions) {
+		if !strings.Contains(string(text), "`"+s.function.Name+"`") {
+			t.Errorf("docs/language.md lacks %s", s.function.Name)
+		}
+	}
 	if want := len(functionRows()); strings.Count(string(text), "\n| `") < want {
 		t.Errorf("docs/language.md has fewer than %d rows", want)
 	}

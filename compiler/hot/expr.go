@@ -88,14 +88,14 @@ func (r exprReader) read(n *Node, functions map[string]*Function) *Expr {
 
 func (r exprReader) call(e *Expr, f *Function, arg *Node, functions map[string]*Function) {
 	e.Kind, e.Func = CallExpr, f
-	if f.namesConditions {
+	if f.usesNames {
 		e.names = r.table.names
 	}
-	if f == ref && r.table.names != nil {
-		e.Func = r.table.names.meaningOfRef(arg)
+	if (f == ref || f == cfnRef) && r.table.names != nil {
+		e.Func = r.table.names.meaningOfRef(f, arg)
 	}
 	a := r.read(arg, functions)
-	if (f == ifElse || f == ifNullable) && arg.Kind == List && len(arg.Items) > 0 {
+	if f.Meaning() == "if" && arg.Kind == List && len(arg.Items) > 0 {
 		a.Items[0] = r.read(arg.Items[0], r.table.conditions)
 	}
 	e.Items = []*Expr{a}
@@ -122,14 +122,14 @@ func (e *Expr) Any(is func(*Expr) bool) bool {
 	return found
 }
 
-// CallsAny says whether the expression calls a function of one of these names.
+// CallsAny says whether the expression calls a function of one of these meanings.
 func (e *Expr) CallsAny(names ...string) bool {
 	return e.Any(func(x *Expr) bool {
 		if x.Kind != CallExpr {
 			return false
 		}
 		for _, n := range names {
-			if x.Func.Name == n {
+			if x.Func.Meaning() == n {
 				return true
 			}
 		}

@@ -238,7 +238,7 @@ func (f *folder) unused(e *Expr) (settled bool, err error) {
 		}
 	}
 	items, _ := e.Arg().list()
-	switch e.Func.Name {
+	switch e.Func.Meaning() {
 	case "if":
 		condition, err := f.condition(items[0], e.names)
 		switch {

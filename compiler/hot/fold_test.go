@@ -28,7 +28,7 @@ func parseValue(t testing.TB, v Version, conditions, text string) *Expr {
 }
 
 func onlyP(call *Expr) (*Expr, error) {
-	if call.Func.Name == "get_param" && call.Arg().Value == "p" {
+	if call.Func.Meaning() == "get_param" && call.Arg().Value == "p" {
 		return Constant("known", call.At), nil
 	}
 	return call, nil
@@ -174,12 +174,20 @@ func FuzzFold(f *testing.F) {
 		f.Add(uint8(v), []byte(EncodeJSON(newGenerator(s, v).value(anything, 3))))
 	}
 	f.Fuzz(func(t *testing.T, version uint8, text []byte) {
-		v := Version(version % uint8(V20210416+1))
+		v := Version(version % uint8(lastVersion+1))
 		var diags source.Diagnostics
-		head := fmt.Sprintf("heat_template_version: %s\nconditions: {c: {equals: [1, {get_param: q}]}}\noutputs:\n  o:\n    value:\n      ", v)
-		if v < V20161014 {
-			head = strings.Replace(head, "conditions: {c: {equals: [1, {get_param: q}]}}\n", "", 1)
+		key, date := v.Head()
+		head := fmt.Sprintf("%s: %s\n", key, date)
+		switch {
+		case v.CFN() && v.hasConditions():
+			head += "Conditions: {c: {Fn::Equals: [1, {Ref: q}]}}\n"
+		case v.hasConditions():
+			head += "conditions: {c: {equals: [1, {get_param: q}]}}\n"
 		}
+		if v.CFN() {
+			head += "Mappings: {m: {a: {x: 1}}}\n"
+		}
+		head += fmt.Sprintf("%s:\n  o:\n    %s:\n      ", v.Words().Outputs, v.Words().Value)
 		template := ParseTemplate(source.NewFile("f.yaml", append([]byte(head), text...)), &diags)
 		if template == nil || len(template.Outputs) == 0 {
 			return

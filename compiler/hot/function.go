@@ -6,6 +6,8 @@ import "fmt"
 // their meaning from one template version to another.
 type Function struct {
 	Name string
+	// means is what HOT calls this, if the name is another: get_attr of Fn::GetAtt.
+	means string
 	// Check looks at the argument as it is written, before anything is known of
 	// its values: what Heat's function classes refuse when a template is parsed or
 	// validated. A call within the argument is not looked through, as in Heat:
@@ -28,8 +30,17 @@ type Function struct {
 	// an `if` without an else leaves them out; they are then null.
 	Positional int
 
-	namesConditions bool // its argument may hold names of conditions
-	mayLeaveOut     bool // the item or entry with the call may be left out
+	usesNames   bool   // its argument may hold names of conditions, or of mappings
+	mayLeaveOut bool   // the item or entry with the call may be left out
+	refusal     string // why every call is an error
+}
+
+// Meaning is HOT's name of what the function does: get_attr for Fn::GetAtt too.
+func (f *Function) Meaning() string {
+	if f.means != "" {
+		return f.means
+	}
+	return f.Name
 }
 
 // everyItem is Positional of functions that take their list apart.
@@ -46,6 +57,7 @@ type Table struct {
 // names are what strings in expressions of one template may refer to.
 type names struct {
 	conditions map[string]*Expr
+	mappings   *Dict                  // of a CloudFormation template
 	isResource func(name string) bool // for Ref
 }
 
@@ -113,6 +125,10 @@ var conditionFunctions = []since{
 // in a condition likewise (Heat: Invalid).
 func (v Version) Functions() Table {
 	t := Table{expressions: map[string]*Function{}, conditions: map[string]*Function{}}
+	if v.CFN() {
+		t.cfn(v)
+		return t
+	}
 	for _, s := range functions {
 		switch {
 		case s.from <= v && v <= s.until:
@@ -148,10 +164,13 @@ func notInConditions(name string) *Function {
 }
 
 func refusing(name, message string) *Function {
-	return &Function{Name: name, Check: func(*Expr) error { return fmt.Errorf("%s", message) }}
+	return &Function{Name: name, refusal: message, Check: func(*Expr) error { return fmt.Errorf("%s", message) }}
 }
 
-// FirstVersion is the first version that has a function.
+// everyFunction lists the tables of all functions.
+var everyFunction = [][]since{functions, conditionFunctions, cfnFunctions, cfnConditionFunctions}
+
+// FirstVersion is the first version of HOT that has a function.
 func FirstVersion(name string) (Version, bool) {
 	for _, s := range functions {
 		if s.function.Name == name {
@@ -161,7 +180,7 @@ func FirstVersion(name string) (Version, bool) {
 	return 0, false
 }
 
-// LastVersion is the last version that has a function.
+// LastVersion is the last version of HOT that has a function.
 func LastVersion(name string) (last Version, ok bool) {
 	for _, s := range functions {
 		if s.function.Name == name {

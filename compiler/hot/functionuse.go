@@ -52,7 +52,7 @@ func (c *functionChecker) visit(n *Node, inBranch bool) {
 func (c *functionChecker) call(e *Entry, inBranch bool) {
 	f := c.t.Functions.Lookup(e.Name)
 	if f != nil {
-		if last, _ := LastVersion(e.Name); last < c.t.Version {
+		if last, isHOT := LastVersion(e.Name); isHOT && last < c.t.Version {
 			d := c.diags.Error(source.UnknownFunction, c.t.Place(e.Key), f.Check(nil).Error(), replacementOf[e.Name])
 			if inBranch {
 				d.Severity = source.Warning // Heat never looks at a branch that is not taken
@@ -69,9 +69,20 @@ func (c *functionChecker) call(e *Entry, inBranch bool) {
 		return
 	}
 	first, _ := FirstVersion(e.Name)
+	if c.t.Version.CFN() {
+		c.diags.Warning(source.UnknownFunction, c.t.Place(e.Key), fmt.Sprintf("%s is a function of HOT; in a CloudFormation template Heat takes it for data", e.Name),
+			replacementInCFN[e.Name])
+		return
+	}
 	c.diags.Warning(source.UnknownFunction, c.t.Place(e.Key),
 		fmt.Sprintf("the function %s exists from version %s on; in this one, %s, Heat takes it for data", e.Name, first, c.t.Version),
 		"raise heat_template_version to "+first.String()+", if that changes nothing else you use")
+}
+
+// replacementInCFN says what CloudFormation templates have instead.
+var replacementInCFN = map[string]string{
+	"get_param": "use Ref", "get_resource": "use Ref", "get_attr": "use Fn::GetAtt", "str_replace": "use Fn::Replace",
+	"list_join": "use Fn::Join", "str_split": "use Fn::Split", "if": "use Fn::If", "resource_facade": "use Fn::ResourceFacade",
 }
 
 // replacementOf says what to use for functions that are gone.

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"math/rand/v2"
+	"slices"
 )
 
 // generator makes random expressions, most of them sensible, some with wrong
@@ -14,7 +15,7 @@ type generator struct {
 
 func newGenerator(seed uint64, v Version) *generator {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 7)), version: v}
-	for _, s := range functions {
+	for _, s := range slices.Concat(functions, cfnFunctions) {
 		if s.function.HeatOnly {
 			continue
 		}
@@ -103,6 +104,9 @@ func (g *generator) key() string {
 // call makes a call of some function, one that gives the kind if it is simple.
 func (g *generator) call(k kind, depth int) Value {
 	if g.IntN(3) == 0 {
+		if g.version.CFN() && g.IntN(8) > 0 {
+			return g.cfnReference(k, depth)
+		}
 		return g.reference(k, depth)
 	}
 	name := pick(g, g.names...)
@@ -173,10 +177,17 @@ func (g *generator) argument(name string, depth int) Value {
 		return list("Name", "Value", pick(g, list(".member.1.Name=a", ".member.1.Value=b", ".member.0.Name=z", ".member.0.Value=y", v(aText)), v(aList)))
 	case "make_url":
 		return g.url(depth)
-	case "if":
+	case "if", "Fn::If":
 		args := []Value{g.condition(2), v(anything), v(anything)}
 		return args[:pick(g, 3, 3, 3, 3, 2)]
+	case "Fn::FindInMap":
+		return g.lookUp(depth)
+	case "Fn::GetAtt":
+		return list("server", pick(g, v(aText), "map"))
 	case "get_param", "get_attr", "get_resource", "get_file", "Ref":
+		if g.version.CFN() {
+			return pick[Value](g, "server", "text", "number", "nowhere", "items", v(aText))
+		}
 		for _, x := range g.reference(anything, depth).(*Dict).values {
 			return x
 		}
@@ -245,6 +256,28 @@ func (g *generator) reference(k kind, depth int) Value {
 	return dict("get_param", name)
 }
 
+// cfnReference is one as CloudFormation templates have it.
+func (g *generator) cfnReference(k kind, depth int) Value {
+	switch g.IntN(4) {
+	case 0:
+		return dict("Fn::GetAtt", pick[Value](g, list("server", pick(g, "ip", "list", "map", "none", "number", "nothing")), list("server", "ip"),
+			list("server", dict("Ref", "text")), list("nowhere", "ip"), list("server"), "ip", "server.ip", g.value(anything, depth-1)))
+	case 1:
+		return dict("Fn::FindInMap", g.lookUp(depth))
+	}
+	parameters := map[kind][]string{aText: {"text", "empty", "commas", "named"}, aList: {"items", "none", "array"}, aMap: {"object"},
+		aNumber: {"number", "fraction"}, aTruth: {"yes", "no"}, anything: {"text", "items", "object", "missing", "array", "yes", "null", "server"}}[k]
+	return dict("Ref", pick(g, parameters...))
+}
+
+// lookUp is an argument of Fn::FindInMap.
+func (g *generator) lookUp(depth int) Value {
+	if g.IntN(5) == 0 {
+		return list(pick[Value](g, "m", "deep", "gone", g.value(aText, depth-1)), g.value(aText, depth-1), g.value(aText, depth-1))
+	}
+	return list("m", pick[Value](g, "a", "b", dict("Ref", "key")), pick[Value](g, "x", "y", "l", dict("Fn::Join", list("", list("x")))))
+}
+
 func (g *generator) path(from Value, depth int) Value {
 	path := from.([]Value)
 	for range g.IntN(3) {
@@ -255,6 +288,9 @@ func (g *generator) path(from Value, depth int) Value {
 
 // condition is what may stand where a condition is wanted.
 func (g *generator) condition(depth int) Value {
+	if g.version.CFN() && (depth == 0 || g.IntN(4) == 0) {
+		return pick[Value](g, true, false, "is_on", "is_off", "both", "nobody", nil, dict("Ref", "yes"), dict("Ref", "named"), "loop", "bad", dict("Ref", "text"))
+	}
 	if depth == 0 || g.IntN(4) == 0 {
 		return pick[Value](g, true, false, "is_on", "is_off", "both", "nobody", nil, dict("get_param", "yes"), dict("get_param", "no"),
 			dict("get_param", "named"), "loop", "bad", dict("get_param", "text"))
@@ -265,6 +301,9 @@ func (g *generator) condition(depth int) Value {
 	}
 	operand := func() Value {
 		return pick[Value](g, g.literal(anything, 0), dict("get_param", pick(g, "text", "yes", "number", "items", "object")))
+	}
+	if g.version.CFN() {
+		return g.cfnCondition(args, depth)
 	}
 	switch g.IntN(6) {
 	case 0:
@@ -279,4 +318,21 @@ func (g *generator) condition(depth int) Value {
 		return g.value(anything, 1)
 	}
 	return dict("equals", list(operand(), operand()))
+}
+
+func (g *generator) cfnCondition(args []Value, depth int) Value {
+	operand := func() Value {
+		return pick[Value](g, g.literal(anything, 0), dict("Ref", pick(g, "text", "yes", "number", "items", "object", "server")), dict("Fn::FindInMap", g.lookUp(0)))
+	}
+	switch g.IntN(6) {
+	case 0:
+		return dict("Fn::Not", pick[Value](g, list(args[0]), list(args[0]), args[0]))
+	case 1:
+		return dict("Fn::And", list(args...))
+	case 2:
+		return dict("Fn::Or", list(args...))
+	case 3:
+		return g.value(anything, 1)
+	}
+	return dict("Fn::Equals", list(operand(), operand()))
 }

@@ -67,7 +67,7 @@ func isFunctionName(name string) bool {
 		"str_replace_vstrict", "list_join", "repeat", "digest", "str_split", "map_merge", "map_replace", "yaql", "if",
 		"filter", "make_url", "list_concat", "list_concat_unique", "contains", "equals", "not", "and", "or",
 		"Ref", "Fn::GetAZs", "Fn::Join", "Fn::Split", "Fn::Replace", "Fn::Base64", "Fn::MemberListToMap",
-		"Fn::ResourceFacade", "Fn::Select":
+		"Fn::ResourceFacade", "Fn::Select", "Fn::GetAtt", "Fn::FindInMap", "Fn::If", "Fn::Equals", "Fn::Not", "Fn::And", "Fn::Or":
 		return true
 	}
 	return false

@@ -21,10 +21,6 @@ type Parameter struct {
 	Constraints []Constraint
 }
 
-// PseudoParameters are the parameters that every stack has. OS::region is not
-// among them: Heat knows the name but gives it no value.
-func PseudoParameters() []string { return []string{"OS::stack_id", "OS::stack_name", "OS::project_id"} }
-
 var parameterTypes = []string{"string", "number", "comma_delimited_list", "json", "boolean"}
 
 // parameterKeys are the keys of a declaration and the versions that have them.
@@ -33,7 +29,7 @@ var parameterKeys = map[string]Version{"type": V20130523, "description": V201305
 	"tags": V20180302}
 
 func (t *Template) readParameters(diags *source.Diagnostics) {
-	for _, e := range t.section("parameters", diags) {
+	for _, e := range t.section(t.Words().Parameters, diags) {
 		r := parameterReader{t: t, diags: diags, p: &Parameter{Name: e.Name, Entry: &e}}
 		r.read(e)
 		t.Parameters = append(t.Parameters, r.p)
@@ -55,17 +51,31 @@ func (r *parameterReader) fail(n *Node, hint, format string, args ...any) {
 
 func (r *parameterReader) read(e Entry) {
 	p, n := r.p, e.Value
+	known := parameterKeys
+	if r.t.Version.CFN() {
+		known = cfnParameterKeys
+	}
 	for _, key := range n.Entries {
-		if first, ok := parameterKeys[key.Name]; !ok {
+		if first, ok := known[key.Name]; !ok {
 			r.fail(key.Key, "", "%q is no key of a declaration", key.Name)
 		} else if first > r.t.Version {
 			r.fail(key.Key, "", "the key %q exists from version %s on", key.Name, first)
 		}
 	}
 	r.readType(e)
-	if p.Default = n.Get("default"); p.Default.IsNull() {
+	if p.Default = n.Get(r.t.Words().Default); p.Default.IsNull() {
 		p.Default = nil
 	}
+	if r.t.Version.CFN() {
+		r.readCFN(e)
+	} else {
+		r.readHOT(n)
+	}
+	r.checkDefault()
+}
+
+func (r *parameterReader) readHOT(n *Node) {
+	p := r.p
 	if h := n.Get("hidden"); h != nil {
 		p.Hidden = truthy(h.Data())
 	}
@@ -83,25 +93,28 @@ func (r *parameterReader) read(e Entry) {
 		}
 	}
 	r.readConstraints(n.Get("constraints"))
-	r.checkDefault()
 }
 
 func (r *parameterReader) readType(e Entry) {
-	n := e.Value.Get("type")
+	n := e.Value.Get(r.t.Words().Type)
+	said := func(name string) string { return name }
+	if r.t.Version.CFN() {
+		said = CFNType
+	}
+	hint := fmt.Sprintf("%s, %s, %s, %s or %s", said("string"), said("number"), said("comma_delimited_list"), said("json"), said("boolean"))
 	if n == nil {
-		r.fail(e.Key, "string, number, comma_delimited_list, json or boolean", "there is no type")
+		r.fail(e.Key, hint, "there is no type")
 		return
 	}
 	text, _ := n.Text()
 	for _, known := range parameterTypes {
-		if text == known {
-			r.p.Type = text
+		if text == said(known) {
+			r.p.Type = known
 			return
 		}
 	}
-	hint := "string, number, comma_delimited_list, json or boolean"
 	if near := Nearest(strings.ToLower(text), parameterTypes); near != "" {
-		hint = "did you mean " + near + "?"
+		hint = "did you mean " + said(near) + "?"
 		r.p.Type = near
 	}
 	r.fail(n, hint, "%s is no type", shown(n.Data()))

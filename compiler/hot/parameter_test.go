@@ -88,6 +88,9 @@ func TestParametersAgreeWithHeat(t *testing.T) {
 		v := versionOfSeed(s)
 		g := newGenerator(s, v)
 		schema, value := randomParameter(g)
+		if v.CFN() {
+			schema = cfnDeclaration(g, schema)
+		}
 		custom := false
 		for _, c := range schemaConstraints(schema) {
 			if _, has := c.Get("custom_constraint"); has {
@@ -97,7 +100,7 @@ func TestParametersAgreeWithHeat(t *testing.T) {
 		if custom {
 			continue
 		}
-		heat := judge.Parameter(t, v.String(), EncodeJSON(schema), EncodeJSON(value))
+		heat := judge.Parameter(t, headOf(v), EncodeJSON(schema), EncodeJSON(value))
 		got, err := parameterOf(v, schema, value)
 		switch {
 		case err == nil && heat.Error != "" && onlyPython(schema):
@@ -117,6 +120,32 @@ func TestParametersAgreeWithHeat(t *testing.T) {
 	t.Logf("%d values and %d refusals agree, %d patterns were left to Heat", values, refused, leftToHeat)
 }
 
+// cfnDeclaration says the same in the terms of CloudFormation, more or less.
+func cfnDeclaration(g *generator, schema *Dict) *Dict {
+	kind, _ := schema.Get("type")
+	out := dict("Type", pick[Value](g, CFNType(kind.(string)), CFNType(kind.(string)), CFNType(kind.(string)), CFNType(kind.(string)), kind))
+	if v, ok := schema.Get("default"); ok {
+		out.Set("Default", v)
+	}
+	for _, c := range schemaConstraints(schema) {
+		for _, x := range [][3]string{{"range", "min", "MinValue"}, {"range", "max", "MaxValue"}, {"length", "min", "MinLength"},
+			{"length", "max", "MaxLength"}, {"allowed_values", "", "AllowedValues"}, {"allowed_pattern", "", "AllowedPattern"}} {
+			v, ok := c.Get(x[0])
+			if bounds, isMap := v.(*Dict); ok && x[1] != "" && isMap {
+				v, ok = bounds.Get(x[1])
+				ok = ok && g.IntN(4) > 0
+			}
+			if ok {
+				out.Set(x[2], v)
+			}
+		}
+	}
+	if g.IntN(10) == 0 {
+		out.Set(pick(g, "NoEcho", "Label", "default", "ConstraintDescription", "Description"), pick[Value](g, "true", true, "x"))
+	}
+	return out
+}
+
 func schemaConstraints(schema *Dict) (out []*Dict) {
 	constraints, _ := schema.Get("constraints")
 	items, _ := constraints.([]Value)
@@ -128,8 +157,15 @@ func schemaConstraints(schema *Dict) (out []*Dict) {
 
 // onlyPython says whether a pattern is one that hotc leaves to Heat.
 func onlyPython(schema *Dict) bool {
-	for _, c := range schemaConstraints(schema) {
+	patterns := schemaConstraints(schema)
+	if _, isCFN := schema.Get("AllowedPattern"); isCFN {
+		patterns = append(patterns, schema)
+	}
+	for _, c := range patterns {
 		p, _ := c.Get("allowed_pattern")
+		if p == nil {
+			p, _ = c.Get("AllowedPattern")
+		}
 		if text, ok := p.(string); ok && (pattern(text) == nil || containsText(text, `\`) || containsText(text, "(")) {
 			return true
 		}
@@ -138,7 +174,8 @@ func onlyPython(schema *Dict) bool {
 }
 
 func parameterOf(v Version, schema *Dict, value Value) (Value, error) {
-	text := fmt.Sprintf(`{"heat_template_version": %q, "parameters": {"p": %s}}`, v, EncodeJSON(schema))
+	key, date := v.Head()
+	text := fmt.Sprintf(`{%q: %q, %q: {"p": %s}}`, key, date, v.Words().Parameters, EncodeJSON(schema))
 	var diags source.Diagnostics
 	template := ParseTemplate(source.NewFile("p.json", []byte(text)), &diags)
 	if diags.Failed() {

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -17,7 +18,7 @@ var (
 	// get_attr asked for the attribute and then selected from it until 2013-05-23,
 	// hands the whole path to the resource since 2014-10-16, and gives all
 	// attributes of a resource since 2015-10-15.
-	getAttrThenSelect = &Function{Name: "get_attr", Reference: true, Check: checkGetAttr, Apply: attrArgument(false, false), Positional: 2}
+	getAttrThenSelect = &Function{Name: "get_attr", Reference: true, Check: checkGetAttr, Apply: attrArgument(false, false), Lazy: foldThenSelect}
 	getAttr           = &Function{Name: "get_attr", Reference: true, Check: checkGetAttr, Apply: attrArgument(false, true), Positional: 2}
 	getAttrAll        = &Function{Name: "get_attr", Reference: true, Check: checkGetAttrAll, Apply: attrArgument(true, true), Positional: 2}
 
@@ -98,6 +99,32 @@ func attrArgument(all, pathToResource bool) func(*work, Value) (Value, error) {
 		}
 		return nil, nil
 	}
+}
+
+// foldThenSelect folds the path only if there is an attribute to walk into: Heat
+// does not look at it if that is null.
+func foldThenSelect(f *folder, call *Expr) (*Expr, error) {
+	items, _ := call.Arg().list()
+	first, err := f.list(call, items[:2])
+	if err != nil {
+		return nil, err
+	}
+	parts, _ := first.list()
+	rest, err := f.fold(&Expr{Kind: ListExpr, At: call.Arg().At, Items: items[2:]})
+	if err == nil {
+		path, _ := rest.list()
+		return f.apply(call.withArg((&Expr{Kind: ListExpr, At: call.Arg().At, Items: slices.Concat(parts, path)}).collapse()))
+	}
+	attribute, attributeErr := f.apply(call.withArg(first))
+	switch {
+	case attributeErr != nil:
+		return nil, attributeErr
+	case attribute.IsValue() && attribute.Value == nil:
+		return attribute, nil
+	case attribute.IsValue():
+		return nil, err
+	}
+	return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: slices.Concat(parts, items[2:])}), nil
 }
 
 // AttrArgument reads get_attr's argument: the resource, the attribute (null for
@@ -238,13 +265,19 @@ func position(key Value, n int) (int, bool) {
 }
 
 // meaningOfRef is what Ref means with this argument: a resource of the template,
-// else a parameter (heat/engine/cfn/functions.py, Ref).
-func (n *names) meaningOfRef(arg *Node) *Function {
+// else a parameter (heat/engine/cfn/functions.py, Ref). HOT's is read as the
+// function that it means.
+func (n *names) meaningOfRef(f *Function, arg *Node) *Function {
 	name, ok := arg.Text()
+	isResource := ok && n.isResource(name)
 	switch {
 	case !ok:
-		return ref
-	case n.isResource(name):
+		return f
+	case f == cfnRef && isResource:
+		return refResource
+	case f == cfnRef:
+		return refParameter
+	case isResource:
 		return getResource
 	}
 	return getParam

@@ -18,6 +18,9 @@ var (
 	CellRef = &Function{Name: "$cell", Reference: true}
 	// DeployRef is a value that Heat put into the boot file: {"$deploy": KEY}.
 	DeployRef = &Function{Name: "$deploy", Reference: true}
+	// refused is a call that fails, in a branch that may never be taken:
+	// {"$refused": WHY}.
+	refused = &Function{Name: "$refused", Apply: func(_ *work, why Value) (Value, error) { return nil, fmt.Errorf("%s", ToString(why)) }}
 )
 
 // planTable are the functions of residual expressions: the last variant of each,
@@ -26,24 +29,40 @@ var (
 // in no plan.
 func planTable() map[string]*Function {
 	t := map[string]*Function{CellRef.Name: CellRef, DeployRef.Name: DeployRef}
-	for _, list := range [][]since{functions, conditionFunctions} {
+	for _, list := range everyFunction {
 		for _, s := range list {
 			if !s.function.Reference && !s.function.HeatOnly {
 				t[s.planName()] = s.function
 			}
 		}
 	}
+	t[fnFindInMap.Name] = findInMaps
+	t[refused.Name] = refused
 	return t
 }
 
 func (s since) planName() string {
-	if s.until == V20210416 {
+	if s.until == V20210416 || s.until.CFN() {
 		return s.function.Name
 	}
 	return s.function.Name + "@" + s.until.String()
 }
 
+// planArg is a call's argument as a plan has it.
+func (e *Expr) planArg() *Expr {
+	switch {
+	case e.Func.refusal != "":
+		return Constant(e.Func.refusal, e.At)
+	case e.Func == fnFindInMap:
+		return e.withMappings()
+	}
+	return e.Arg()
+}
+
 func planNameOf(f *Function) string {
+	if f.refusal != "" {
+		return refused.Name
+	}
 	for _, s := range functions {
 		if s.function == f {
 			return s.planName()
@@ -90,7 +109,7 @@ func (c *encoder) write(e *Expr, pointer string) {
 			c.at[pointer] = e.At.Portable()
 		}
 		c.out.WriteString(`{"` + name + `":`)
-		c.write(e.Arg(), pointer+"/"+name)
+		c.write(e.planArg(), pointer+"/"+name)
 		c.out.WriteByte('}')
 	}
 }
@@ -152,7 +171,7 @@ func isPlanName(name string) bool {
 	if strings.HasPrefix(name, "$") {
 		return true
 	}
-	for _, list := range [][]since{functions, conditionFunctions} {
+	for _, list := range everyFunction {
 		for _, s := range list {
 			if s.planName() == name {
 				return true

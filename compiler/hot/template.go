@@ -7,7 +7,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Template is a HOT template: its text, and what stands in its sections.
+// Template is a template, in HOT or a CloudFormation format: its text, and what
+// stands in its sections.
 type Template struct {
 	File       *source.File
 	Root       *Node
@@ -27,6 +28,7 @@ type Resource struct {
 	Name       string
 	Entry      *Entry
 	Type       string
+	TypeNode   *Node
 	Properties *Entry // nil if there are none
 	Metadata   *Entry
 	DependsOn  *Entry
@@ -58,6 +60,14 @@ var sections = map[string]Version{"heat_template_version": V20130523, "descripti
 	"parameter_groups": V20130523, "parameters": V20130523, "resources": V20130523, "outputs": V20130523,
 	"conditions": V20161014}
 
+// cfnSections are those of CloudFormation templates (heat/engine/cfn/template.py).
+var cfnSections = map[string]Version{"AWSTemplateFormatVersion": CFN20121212, "HeatTemplateFormatVersion": CFN20121212,
+	"Description": CFN20121212, "Mappings": CFN20121212, "Parameters": CFN20121212, "Resources": CFN20121212, "Outputs": CFN20121212,
+	"Conditions": CFN20100909}
+
+// Words are what the template's family calls things.
+func (t *Template) Words() *Words { return t.Version.Words() }
+
 // ParseTemplate reads a template. It returns nil if the text cannot be read; with
 // errors in a section it goes on, to find them all.
 func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
@@ -76,8 +86,13 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 	}
 	t.Functions = t.Version.Functions()
 	t.Functions.names = &names{conditions: map[string]*Expr{}, isResource: t.hasResource}
+	known := sections
+	if t.Version.CFN() {
+		known = cfnSections
+		t.readMappings(diags)
+	}
 	for _, e := range root.Entries {
-		if first, ok := sections[e.Name]; !ok || first > t.Version {
+		if first, ok := known[e.Name]; !ok || first > t.Version {
 			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("%q is no section of a template of version %s", e.Name, t.Version), "")
 		}
 	}
@@ -89,24 +104,65 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 	return t
 }
 
+// readVersion finds the one key that says what the template is written in
+// (heat/engine/template.py, get_version).
 func (t *Template) readVersion(diags *source.Diagnostics) bool {
-	n := t.Root.Get("heat_template_version")
-	if n == nil {
-		d := diags.Error(source.NotATemplate, source.Place{File: t.File, Span: source.Span{}}, "there is no heat_template_version",
-			"begin the template with `heat_template_version: 2018-08-31`")
-		if t.Root.Get("AWSTemplateFormatVersion") != nil || t.Root.Get("HeatTemplateFormatVersion") != nil {
-			d.Code, d.Message, d.Hint = source.NotYet, "CloudFormation templates are not read yet", "write it in HOT"
+	var said []*Entry
+	for i := range t.Root.Entries {
+		e := &t.Root.Entries[i]
+		if _, isText := e.Value.Text(); isText && isVersionKey(e.Name) {
+			said = append(said, e)
 		}
+	}
+	switch {
+	case len(said) == 0 && t.Root.Get("heat_template_version") != nil:
+		t.unknownVersion(t.Root.Entry("heat_template_version"), diags)
+		return false
+	case len(said) == 0:
+		diags.Error(source.NotATemplate, source.Place{File: t.File, Span: source.Span{}}, "there is no heat_template_version",
+			"begin the template with `heat_template_version: 2018-08-31`")
+		return false
+	case len(said) > 1:
+		diags.Error(source.UnknownVersion, t.Place(said[1].Key), "the template says two versions, "+said[0].Name+" and "+said[1].Name, "leave one of them")
 		return false
 	}
-	text, _ := n.Text()
+	text, _ := said[0].Value.Text()
 	v, ok := ParseVersion(text)
+	if said[0].Name != "heat_template_version" {
+		v = cfnVersions[said[0].Name]
+		ok = v.String() == said[0].Name+" "+text
+	}
 	if !ok {
-		diags.Error(source.UnknownVersion, t.Place(n), fmt.Sprintf("unknown heat_template_version %s", strings.TrimSpace(t.File.Slice(n.Span))),
-			"the versions are "+strings.Join(versionNames[:], ", ")+" and the releases' names from newton on")
+		t.unknownVersion(said[0], diags)
 	}
 	t.Version = v
 	return ok
+}
+
+func isVersionKey(name string) bool {
+	_, isCFN := cfnVersions[name]
+	return isCFN || name == "heat_template_version"
+}
+
+func (t *Template) unknownVersion(e *Entry, diags *source.Diagnostics) {
+	hint := "the versions are " + strings.Join(Versions(), ", ") + " and the releases' names from newton on"
+	if v, isCFN := cfnVersions[e.Name]; isCFN {
+		hint = "write " + strings.Replace(v.String(), " ", ": ", 1)
+	}
+	diags.Error(source.UnknownVersion, t.Place(e.Value), fmt.Sprintf("unknown %s %s", e.Name, strings.TrimSpace(t.File.Slice(e.Value.Span))), hint)
+}
+
+// readMappings keeps the section that Fn::FindInMap looks into, as it stands.
+func (t *Template) readMappings(diags *source.Diagnostics) {
+	n := t.Root.Get("Mappings")
+	t.Functions.names.mappings = NewDict()
+	switch {
+	case n.IsNull():
+	case n.Kind != Map:
+		diags.Error(source.BadSection, t.Place(n), "Mappings must be a map, not "+n.Kind.String(), "")
+	default:
+		t.Functions.names.mappings = n.Data().(*Dict)
+	}
 }
 
 // section gives the entries of a section that must be a map of maps.
@@ -131,13 +187,17 @@ func (t *Template) section(name string, diags *source.Diagnostics) []Entry {
 }
 
 func (t *Template) readResources(diags *source.Diagnostics) {
-	for _, e := range t.section("resources", diags) {
-		r := &Resource{Name: e.Name, Entry: &e, Properties: e.Value.Entry("properties"), Metadata: e.Value.Entry("metadata"),
-			DependsOn: e.Value.Entry("depends_on"), Condition: e.Value.Entry("condition")}
-		t.checkKeys("a resource", e, resourceKeys, diags)
-		r.Type, _ = e.Value.Get("type").Text()
+	w := t.Words()
+	for _, e := range t.section(w.Resources, diags) {
+		r := &Resource{Name: e.Name, Entry: &e, TypeNode: e.Value.Get(w.Type), Properties: e.Value.Entry(w.Properties), Metadata: e.Value.Entry(w.Metadata),
+			DependsOn: e.Value.Entry(w.DependsOn)}
+		if t.Version.hasConditions() {
+			r.Condition = e.Value.Entry(w.Condition)
+		}
+		t.checkKeys("a resource", e, resourceKeys, cfnResourceKeys, diags)
+		r.Type, _ = r.TypeNode.Text()
 		if r.Type == "" {
-			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("resource %q has no type", e.Name), "for a server: `type: OS::Nova::Server`")
+			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("resource %q has no type", e.Name), "for a server: `"+w.Type+": OS::Nova::Server`")
 		}
 		if strings.Contains(r.Name, "/") {
 			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("the resource name %q has a slash, which Heat refuses", e.Name), "")
@@ -153,10 +213,24 @@ var (
 		"depends_on": V20130523, "deletion_policy": V20130523, "update_policy": V20130523, "description": V20130523,
 		"external_id": V20161014, "condition": V20161014}
 	outputKeys = map[string]Version{"description": V20130523, "value": V20130523, "condition": V20161014}
+
+	cfnResourceKeys = map[string]Version{"Type": CFN20121212, "Properties": CFN20121212, "Metadata": CFN20121212,
+		"DependsOn": CFN20121212, "DeletionPolicy": CFN20121212, "UpdatePolicy": CFN20121212, "Description": CFN20121212,
+		"Condition": CFN20100909}
+	cfnOutputKeys = map[string]Version{"Description": CFN20121212, "Value": CFN20121212, "Condition": CFN20100909}
 )
 
-// checkKeys says which keys Heat refuses.
-func (t *Template) checkKeys(of string, e Entry, known map[string]Version, diags *source.Diagnostics) {
+// checkKeys says which keys Heat refuses, and which it passes over in a
+// CloudFormation template.
+func (t *Template) checkKeys(of string, e Entry, known, cfn map[string]Version, diags *source.Diagnostics) {
+	if t.Version.CFN() {
+		for _, k := range e.Value.Entries {
+			if first, ok := cfn[k.Name]; !ok || first > t.Version {
+				diags.Warning(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: Heat takes no notice of the key %q of %s here", e.Name, k.Name, of), "")
+			}
+		}
+		return
+	}
 	for _, k := range e.Value.Entries {
 		if first, ok := known[k.Name]; !ok {
 			diags.Error(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: %q is no key of %s", e.Name, k.Name, of), "")
@@ -169,9 +243,13 @@ func (t *Template) checkKeys(of string, e Entry, known map[string]Version, diags
 func (t *Template) hasResource(name string) bool { return t.resources[name] != nil }
 
 func (t *Template) readOutputs(diags *source.Diagnostics) {
-	for _, e := range t.section("outputs", diags) {
-		t.checkKeys("an output", e, outputKeys, diags)
-		o := &Output{Name: e.Name, Entry: &e, Value: e.Value.Get("value"), Condition: e.Value.Entry("condition")}
+	w := t.Words()
+	for _, e := range t.section(w.Outputs, diags) {
+		t.checkKeys("an output", e, outputKeys, cfnOutputKeys, diags)
+		o := &Output{Name: e.Name, Entry: &e, Value: e.Value.Get(w.Value)}
+		if t.Version.hasConditions() {
+			o.Condition = e.Value.Entry(w.Condition)
+		}
 		if o.Value == nil {
 			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("output %q has no value", e.Name), "")
 			continue

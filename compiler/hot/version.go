@@ -1,11 +1,18 @@
 package hot
 
-// Version is a heat_template_version, by its place in the order of versions.
+import "strings"
+
+// Version is what a template is written in: a heat_template_version, or one of the
+// two CloudFormation formats, which lack most of what HOT has and so come before
+// all of it in the order of versions.
 type Version uint8
 
-// The versions of HOT that Heat 19 knows (heat/engine/hot/template.py).
+// The versions that Heat 19 knows (heat/engine/cfn/template.py,
+// heat/engine/hot/template.py).
 const (
-	V20130523 Version = iota
+	CFN20121212 Version = iota // HeatTemplateFormatVersion
+	CFN20100909                // AWSTemplateFormatVersion, which has conditions
+	V20130523
 	V20141016
 	V20150430
 	V20151015
@@ -18,7 +25,19 @@ const (
 	V20210416
 )
 
-var versionNames = [...]string{"2013-05-23", "2014-10-16", "2015-04-30", "2015-10-15", "2016-04-08", "2016-10-14",
+// MemberVersion is that of the templates which hotc makes for members of groups.
+const MemberVersion = V20151015
+
+// firstVersion and lastVersion are the ends of the order.
+const (
+	firstVersion = CFN20121212
+	lastVersion  = V20210416
+)
+
+// cfnVersions are the CloudFormation formats, by the key that names them.
+var cfnVersions = map[string]Version{"AWSTemplateFormatVersion": CFN20100909, "HeatTemplateFormatVersion": CFN20121212}
+
+var versionNames = [...]string{"HeatTemplateFormatVersion 2012-12-12", "AWSTemplateFormatVersion 2010-09-09", "2013-05-23", "2014-10-16", "2015-04-30", "2015-10-15", "2016-04-08", "2016-10-14",
 	"2017-02-24", "2017-09-01", "2018-03-02", "2018-08-31", "2021-04-16"}
 
 var releaseNames = map[string]Version{"newton": V20161014, "ocata": V20170224, "pike": V20170901, "queens": V20180302,
@@ -26,14 +45,31 @@ var releaseNames = map[string]Version{"newton": V20161014, "ocata": V20170224, "
 
 func (v Version) String() string { return versionNames[v] }
 
-// ParseVersion reads a version by its date or its release's name.
+// CFN says whether this is a CloudFormation format.
+func (v Version) CFN() bool { return v < V20130523 }
+
+// hasConditions says whether there are conditions in this version.
+func (v Version) hasConditions() bool { return v >= V20161014 || v == CFN20100909 }
+
+// Versions are all versions of HOT, the oldest first.
+func Versions() []string { return versionNames[V20130523:] }
+
+// Head is how a template says its version: a key, and the value.
+func (v Version) Head() (key, value string) {
+	if key, value, ok := strings.Cut(v.String(), " "); ok {
+		return key, value
+	}
+	return "heat_template_version", v.String()
+}
+
+// ParseVersion reads a version of HOT by its date or its release's name.
 func ParseVersion(text string) (Version, bool) {
 	if v, ok := releaseNames[text]; ok {
 		return v, true
 	}
-	for i, name := range versionNames {
+	for i, name := range Versions() {
 		if name == text {
-			return Version(i), true
+			return V20130523 + Version(i), true
 		}
 	}
 	return 0, false

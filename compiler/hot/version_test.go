@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -26,28 +27,32 @@ type heatTable struct {
 func TestVersions(t *testing.T) {
 	judge := heatjudge.Start(t)
 	variants := map[string]*Function{} // Heat's class → our function
-	for v := V20130523; v <= V20210416; v++ {
+	for v := firstVersion; v <= lastVersion; v++ {
 		t.Run(v.String(), func(t *testing.T) {
 			var heat heatTable
-			judge.Ask(t, "table", map[string]any{"version": v.String()}, &heat)
+			judge.Ask(t, "table", map[string]any{"head": headOf(v)}, &heat)
 			table := v.Functions()
 			got := heatTable{Sections: keysOf(sections, v), ResourceKeys: keysOf(resourceKeys, v), OutputKeys: keysOf(outputKeys, v),
 				ParameterKeys: keysOf(parameterKeys, v), Functions: []string{}, Removed: []string{}, Conditions: []string{}}
+			if v.CFN() {
+				got.Sections, got.ResourceKeys = keysOf(cfnSections, v), keysOf(cfnResourceKeys, v)
+				got.OutputKeys, got.ParameterKeys = keysOf(cfnOutputKeys, v), keysOf(cfnParameterKeys, v)
+			}
 			for _, name := range slices.Sorted(maps.Keys(table.expressions)) {
-				if last, _ := LastVersion(name); last < v {
+				if last, isHOT := LastVersion(name); isHOT && last < v {
 					got.Removed = append(got.Removed, name)
 				} else {
 					got.Functions = append(got.Functions, name)
 				}
 			}
-			for _, s := range conditionFunctions {
-				if s.from <= v {
+			for _, s := range slices.Concat(conditionFunctions, cfnConditionFunctions) {
+				if s.from <= v && v <= s.until {
 					got.Conditions = append(got.Conditions, s.function.Name)
 				}
 			}
 			slices.Sort(got.Conditions)
 			for _, name := range got.Functions {
-				class := name + " " + heat.Classes[name]
+				class := fmt.Sprint(v.CFN(), name, heat.Classes[name])
 				if f := variants[class]; f != nil && f != table.Lookup(name) {
 					t.Errorf("%s is still Heat's %s, but another variant here", name, class)
 				}
@@ -60,6 +65,11 @@ func TestVersions(t *testing.T) {
 			}
 		})
 	}
+}
+
+func headOf(v Version) [2]string {
+	key, value := v.Head()
+	return [2]string{key, value}
 }
 
 func keysOf(since map[string]Version, v Version) []string {

@@ -38,7 +38,7 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 		return // Heat says what is missing
 	}
 	entry := r.Properties.Value.Entry(g.definition)
-	d := &hot.Resource{Name: r.Name, Entry: entry, Properties: definition.Entry("properties"), Metadata: definition.Entry("metadata")}
+	d := &hot.Resource{Name: r.Name, Entry: entry, Properties: definition.Entry("properties"), Metadata: definition.Entry("metadata"), TypeNode: definition.Get("type")}
 	n := &program.Nest{In: s, Resource: r, Group: true, Definition: d, IndexVariable: defaultIndexVariable}
 	if v := l.peek(s, r.Property("index_var")); v != nil {
 		n.IndexVariable, _ = v.(string)

@@ -60,7 +60,7 @@ func (l *loader) stack(s *program.Stack, at place) {
 	for _, r := range s.Template.Resources {
 		t, err := at.registry.Resolve(r.Type, r.Name)
 		if err != nil {
-			l.diags.Error(source.BadEnvironment, s.Place(r.Entry.Value.Get("type")), err.Error(), "")
+			l.diags.Error(source.BadEnvironment, s.Place(r.TypeNode), err.Error(), "")
 			continue
 		}
 		if t.Name != r.Type {
@@ -110,6 +110,11 @@ func reason(err error) error {
 
 // nested loads the one stack that a resource stands for.
 func (l *loader) nested(s *program.Stack, r *hot.Resource, t environment.Type, at place) {
+	if s.Template.Version.CFN() && t.File == "" {
+		l.diags.Error(source.BadEnvironment, s.Place(r.TypeNode), fmt.Sprintf("%s does not reach Heat: the client sends no file that a CloudFormation template names", t.Name),
+			"map a type of your own to the file, in the resource_registry of an environment")
+		return
+	}
 	n := &program.Nest{In: s, Resource: r, Definition: r, Size: 1}
 	m := &program.Member{}
 	if m.Stack = l.member(n, m, t, at, at.registry.Child(r.Name, t)); m.Stack == nil {
@@ -138,7 +143,7 @@ func Open(s *program.Stack, r *hot.Resource) bool {
 // member loads a stack. It returns nil if there is none, with a diagnostic.
 func (l *loader) member(n *program.Nest, m *program.Member, t environment.Type, at place, registry *environment.Registry) *program.Stack {
 	s := n.In
-	typeNode := n.Definition.Entry.Value.Get("type")
+	typeNode := n.Definition.TypeNode
 	where := s.Place(typeNode)
 	path := t.File
 	if path == "" {

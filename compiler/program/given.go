@@ -29,7 +29,7 @@ type Given struct {
 // Resolve answers what is given; it leaves all else.
 func (g *Given) Resolve(call *hot.Expr) (*hot.Expr, error) {
 	out, err := g.Peek(call)
-	if err == nil && out != call && call.Func.Name == "get_param" {
+	if err == nil && out != call && call.Func.Meaning() == "get_param" {
 		name, _, _ := nameAndPath(call.Arg().Value)
 		g.use(name)
 	}
@@ -42,7 +42,7 @@ func (g *Given) Peek(call *hot.Expr) (*hot.Expr, error) {
 	if !call.Arg().IsValue() {
 		return call, nil
 	}
-	switch call.Func.Name {
+	switch call.Func.Meaning() {
 	case "get_param":
 		name, path, ok := nameAndPath(call.Arg().Value)
 		if v, given := g.Parameters[name]; ok && given && !g.Unpinnable[name] {

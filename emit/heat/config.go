@@ -21,7 +21,7 @@ func configOf(e *hot.Expr) (name string, ok bool) {
 	if e.Kind != hot.CallExpr || !e.Arg().IsValue() {
 		return "", false
 	}
-	switch e.Func.Name {
+	switch e.Func.Meaning() {
 	case "get_resource":
 		name, ok = e.Arg().Value.(string)
 	case "get_attr":

@@ -108,4 +108,6 @@ func (s *stack) cfnToolsData(r *hot.Resource, entry *hot.Entry, e *hot.Expr) (ow
 	return o, true
 }
 
-func isResource(e *hot.Expr) bool { return e.Kind == hot.CallExpr && e.Func.Name == "get_resource" }
+func isResource(e *hot.Expr) bool {
+	return e.Kind == hot.CallExpr && e.Func.Meaning() == "get_resource"
+}

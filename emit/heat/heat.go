@@ -108,6 +108,12 @@ func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options,
 
 // emit edits one template; nil if that cannot be done.
 func (s *stack) emit() []byte {
+	if s.version.CFN() && s.needsEdits() {
+		head, _ := s.version.Head()
+		s.diags.Error(source.NotYet, s.template.Place(s.template.Root.Entry(head).Key), "there are roles in this template or below it, or values that they need; hotc reads CloudFormation templates, but does not write them yet",
+			"keep roles in HOT templates, which may nest CloudFormation templates without roles")
+		return nil
+	}
 	s.checkNames()
 	s.checkOutputs()
 	if !s.open() {
@@ -138,6 +144,19 @@ func (s *stack) emit() []byte {
 		return nil
 	}
 	return text
+}
+
+// needsEdits says whether more is to be done in the template than to give files their
+// names.
+func (s *stack) needsEdits() bool {
+	for _, use := range s.stacks {
+		if s.analysis.Returned[use] != nil {
+			return true
+		}
+	}
+	return s.carries() ||
+		slices.ContainsFunc(s.template.Parameters, func(p *hot.Parameter) bool { return len(s.pinned(p)) > 0 }) ||
+		slices.ContainsFunc(s.template.Outputs, func(o *hot.Output) bool { return s.analysis.Removed[o] })
 }
 
 // open makes the text that is edited.

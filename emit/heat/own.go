@@ -137,7 +137,7 @@ func beginning(e *hot.Expr) string {
 		return ""
 	}
 	arg := e.Arg()
-	switch e.Func.Name {
+	switch e.Func.Meaning() {
 	case "str_replace", "str_replace_strict", "str_replace_vstrict":
 		if arg.Kind == hot.MapExpr && slices.Contains(arg.Keys, "template") {
 			return beginning(arg.Items[slices.Index(arg.Keys, "template")])

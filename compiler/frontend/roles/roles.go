@@ -177,7 +177,7 @@ func (l *lowering) driver(role *program.Role, name, src *hot.Node) {
 	seen := driver.Role{Name: role.Name, At: role.At}
 	if src != nil {
 		seen.SourceAt = l.template.Place(src)
-		e, err := hot.Fold(l.template.Expr(src), l.given.Resolve)
+		e, err := hot.Fold(l.template.RoleExpr(src), l.given.Resolve)
 		if err != nil {
 			l.failed(source.BadSource, seen.SourceAt, err)
 			return
@@ -245,14 +245,14 @@ func (l *lowering) inputs(role *program.Role, n *hot.Node) {
 			l.inputOptions(in, value)
 			value = value.Get("value")
 		}
-		in.Expr = l.template.Expr(value)
+		in.Expr = l.template.RoleExpr(value)
 		role.Inputs = append(role.Inputs, in)
 	}
 }
 
 func (l *lowering) inputOptions(in *program.Input, n *hot.Node) {
 	if d := n.Get("default"); d != nil {
-		e, err := hot.Fold(l.template.Expr(d), l.given.Resolve)
+		e, err := hot.Fold(l.template.RoleExpr(d), l.given.Resolve)
 		switch {
 		case err != nil:
 			l.failed(source.BadArgument, l.template.Place(d), err)
@@ -287,7 +287,7 @@ func (l *lowering) outputs(role *program.Role, n *hot.Node) {
 		}
 		o.Type, _ = e.Value.Get("type").Text()
 		if v := e.Value.Get("value"); v != nil {
-			o.Value = l.template.Expr(v)
+			o.Value = l.template.RoleExpr(v)
 		}
 		l.refuseLater(e.Value, "resource")
 		if IsServerAttribute(o.Attribute) {

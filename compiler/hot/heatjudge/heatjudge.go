@@ -143,11 +143,12 @@ func (j *Judge) Read(t testing.TB, text string) Verdict {
 	return out
 }
 
-// Parameter gives Heat's value of a parameter.
-func (j *Judge) Parameter(t testing.TB, version string, schema, value json.RawMessage) Verdict {
+// Parameter gives Heat's value of a parameter; head is the key and the value that
+// say a template's version.
+func (j *Judge) Parameter(t testing.TB, head [2]string, schema, value json.RawMessage) Verdict {
 	t.Helper()
 	var out Verdict
-	j.Ask(t, "parameter", map[string]any{"version": version, "schema": schema, "value": value}, &out)
+	j.Ask(t, "parameter", map[string]any{"head": head, "schema": schema, "value": value}, &out)
 	return out
 }
 

@@ -75,7 +75,7 @@ def read(req):
 
 
 def table(req):
-    tmpl = template.Template({'heat_template_version': req['version']})
+    tmpl = template.Template(dict([req['head']]))
     def names(of, but):
         return sorted(n for n, f in of.items() if f not in but)
     return {'functions': names(tmpl.functions, [hot_functions.Removed]),
@@ -83,12 +83,15 @@ def table(req):
             'conditions': names(tmpl.condition_functions, []),
             'classes': {n: f.__name__ for n, f in tmpl.functions.items()},
             'sections': sorted(tmpl.SECTIONS), 'resource_keys': sorted(tmpl._RESOURCE_KEYS),
-            'output_keys': sorted(tmpl.OUTPUT_KEYS), 'parameter_keys': sorted(tmpl.param_schema_class.KEYS)}
+            'output_keys': sorted(tmpl.OUTPUT_KEYS),
+            'parameter_keys': sorted(tmpl.param_schema_class.KEYS if hasattr(tmpl, 'param_schema_class')
+                                     else parameters.PARAMETER_KEYS)}
 
 
 def parameter(req):
     def declared():
-        t = {'heat_template_version': req['version'], 'parameters': {'p': req['schema']}}
+        t = dict([req['head']])
+        t[template.Template(t).PARAMETERS] = {'p': req['schema']}
         tmpl = template.Template(t, env=environment.Environment({'parameters': {'p': req['value']}}))
         params = tmpl.parameters(IDENTIFIER, {'p': req['value']})
         params.validate(validate_value=True)

@@ -1,0 +1,124 @@
+package hot
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+const cfnText = `AWSTemplateFormatVersion: 2010-09-09
+Description: a template as CloudFormation has them
+Parameters:
+  flavor: {Type: String, Default: m1.small, AllowedValues: [m1.small, m1.large]}
+  size: {Type: Number, MinValue: 1, MaxValue: 5}
+  secret: {Type: String, NoEcho: true, AllowedPattern: "[a-z]+", ConstraintDescription: small letters}
+Mappings:
+  images: {east: {web: a, db: b}}
+Conditions:
+  large: {Fn::Equals: [{Ref: flavor}, m1.large]}
+Resources:
+  db:
+    Type: OS::Nova::Server
+    Condition: large
+    DependsOn: [net]
+    Properties: {flavor: {Ref: flavor}}
+    Metadata: {a: b}
+  net: {Type: OS::Neutron::Net}
+Outputs:
+  ip: {Value: {Fn::GetAtt: [db, first_address]}, Condition: large}
+`
+
+// The sections of a CloudFormation template are read as HOT's are.
+func TestCloudFormationTemplate(t *testing.T) {
+	var diags source.Diagnostics
+	template := ParseTemplate(source.NewFile("t.yaml", []byte(cfnText)), &diags)
+	if template == nil || len(diags.All()) > 0 {
+		t.Fatal(diags.All())
+	}
+	type parameter struct {
+		Type   string
+		Hidden bool
+		Kinds  string
+	}
+	got := map[string]parameter{}
+	for _, p := range template.Parameters {
+		var kinds []string
+		for _, c := range p.Constraints {
+			kinds = append(kinds, c.Kind)
+		}
+		got[p.Name] = parameter{p.Type, p.Hidden, strings.Join(kinds, " ")}
+	}
+	want := map[string]parameter{"flavor": {"string", false, "allowed_values"}, "size": {"number", false, "range"}, "secret": {"string", true, "allowed_pattern"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	db := template.Resource("db")
+	if db.Type != "OS::Nova::Server" || db.Condition == nil || db.DependsOn == nil || db.MetadataEntry("a") == nil || db.Property("flavor") == nil {
+		t.Errorf("%+v", db)
+	}
+	for answer, want := range map[string]bool{"m1.large": true, "m1.small": false} {
+		enabled, err := Fold(template.Enabled(db.Condition), func(call *Expr) (*Expr, error) { return Constant(answer, call.At), nil })
+		if err != nil || enabled.Value != want {
+			t.Errorf("with %s: %v %v", answer, enabled.Value, err)
+		}
+	}
+	if f := template.Expr(db.Property("flavor")).Func; f.Meaning() != "get_param" || f.Name != "Ref" {
+		t.Errorf("Ref of a parameter means %s", f.Meaning())
+	}
+}
+
+// What is wrong in a CloudFormation template is said in its own words.
+func TestCloudFormationDiagnostics(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"an unknown version", "AWSTemplateFormatVersion: 2011-01-01\n", `unknown AWSTemplateFormatVersion 2011-01-01`},
+		{"two versions", "AWSTemplateFormatVersion: 2010-09-09\nheat_template_version: 2018-08-31\n", `the template says two versions, AWSTemplateFormatVersion and heat_template_version`},
+		{"a section of HOT", "AWSTemplateFormatVersion: 2010-09-09\nresources: {}\n", `"resources" is no section of a template of version AWSTemplateFormatVersion 2010-09-09`},
+		{"conditions in the older format", "HeatTemplateFormatVersion: 2012-12-12\nConditions: {}\n", `"Conditions" is no section of a template of version HeatTemplateFormatVersion 2012-12-12`},
+		{"a type of HOT's", "HeatTemplateFormatVersion: 2012-12-12\nParameters: {p: {Type: string}}\n", `parameter "p": "string" is no type`},
+		{"a key of HOT's", "HeatTemplateFormatVersion: 2012-12-12\nResources: {r: {Type: A, properties: {}}}\n", `"r": Heat takes no notice of the key "properties" of a resource here`},
+		{"a function of HOT's", "HeatTemplateFormatVersion: 2012-12-12\nResources: {r: {Type: A, Properties: {x: {get_attr: [r, y]}}}}\n",
+			`get_attr is a function of HOT; in a CloudFormation template Heat takes it for data`},
+		{"a resource without a type", "HeatTemplateFormatVersion: 2012-12-12\nResources: {r: {}}\n", `resource "r" has no type`},
+	} {
+		var diags source.Diagnostics
+		ParseTemplate(source.NewFile("t.yaml", []byte(c.text)), &diags)
+		if len(diags.All()) == 0 || diags.All()[0].Message != c.want {
+			t.Errorf("%s: %v, want %s", c.name, diags.All(), c.want)
+		}
+	}
+}
+
+// Fn::FindInMap goes into a plan with the mapping that it needs.
+func TestMappingsTravelInPlans(t *testing.T) {
+	var diags source.Diagnostics
+	text := "AWSTemplateFormatVersion: 2010-09-09\nMappings: {m: {a: {x: {get_attr: 1}}}, other: {}}\nOutputs: {o: {Value: {Fn::FindInMap: [m, {Ref: key}, x]}}}\n"
+	template := ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags)
+	out, err := Fold(template.Expr(template.Outputs[0].Value), func(call *Expr) (*Expr, error) {
+		return NewCall(CellRef, call.At, Constant("key", call.At)), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, at := EncodeResidual(out)
+	if want := `{"Fn::FindInMap":[{"$literal":{"m":{"a":{"x":{"get_attr":1}}}}},"m",{"$cell":"key"},"x"]}`; string(plan) != want {
+		t.Errorf("%s, want %s", plan, want)
+	}
+	read, err := ParseResidual(plan, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := read.Eval(sayA{})
+	if err != nil || string(v) != `{"get_attr":1}` {
+		t.Errorf("%s %v", v, err)
+	}
+}
+
+// sayA answers every reference of a plan with "a".
+type sayA struct{}
+
+func (sayA) Cell(string) (json.RawMessage, error)   { return json.RawMessage(`"a"`), nil }
+func (sayA) Deploy(string) (json.RawMessage, error) { return json.RawMessage(`"a"`), nil }

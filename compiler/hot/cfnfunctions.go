@@ -1,0 +1,158 @@
+package hot
+
+import "fmt"
+
+// The functions that only CloudFormation templates have
+// (heat/engine/cfn/functions.py: FindInMap, Ref, ParamRef, GetAtt, If, Equals, Not,
+// And, Or). Most are HOT's under another name.
+
+var (
+	// cfnRef stands in the table; a call of it is one of the two that follow.
+	cfnRef       = &Function{Name: "Ref", Reference: true, Check: checkRef}
+	refParameter = &Function{Name: "Ref", means: "get_param", Reference: true, Apply: nameArgument("Ref", "a parameter")}
+	refResource  = &Function{Name: "Ref", means: "get_resource", Reference: true, Apply: nameArgument("Ref", "a resource")}
+
+	fnGetAtt = &Function{Name: "Fn::GetAtt", means: "get_attr", Reference: true, Apply: attrArgument(false, false),
+		Check: checkUnpacked("Fn::GetAtt", 2, "the resource and the attribute"), Lazy: foldGetAtt}
+
+	fnFindInMap = &Function{Name: "Fn::FindInMap", Lazy: foldFindInMap, usesNames: true,
+		Check: checkUnpacked("Fn::FindInMap", 3, "the mapping, the key and the value's name")}
+	// findInMaps is what it is in a plan, which has no mappings: they come first.
+	findInMaps = &Function{Name: "Fn::FindInMap", Apply: applyFindInMaps, Positional: everyItem}
+
+	fnIf = &Function{Name: "Fn::If", means: "if", Check: checkIf("Fn::If", 3, 3), Lazy: foldIf, usesNames: true}
+
+	fnEquals = &Function{Name: "Fn::Equals", means: "equals", Check: checkPair("Fn::Equals", "two values"), Apply: applyEquals,
+		Positional: everyItem}
+	fnNot = &Function{Name: fnNotName, means: "not", Check: checkFnNot, Lazy: foldNot, usesNames: true}
+	fnAnd = &Function{Name: "Fn::And", means: "and", Check: checkConditions("Fn::And"), Lazy: foldAll(false), usesNames: true}
+	fnOr  = &Function{Name: "Fn::Or", means: "or", Check: checkConditions("Fn::Or"), Lazy: foldAll(true), usesNames: true}
+)
+
+// cfnFunctions are the functions of expressions (heat/engine/cfn/template.py, the
+// `functions` of each class).
+var cfnFunctions = []since{
+	{CFN20121212, CFN20100909, fnFindInMap},
+	{CFN20121212, CFN20100909, fnGetAZs},
+	{CFN20121212, CFN20100909, cfnRef},
+	{CFN20121212, CFN20100909, fnGetAtt},
+	{CFN20121212, CFN20100909, fnSelect},
+	{CFN20121212, CFN20100909, fnJoin},
+	{CFN20121212, CFN20100909, fnSplit},
+	{CFN20121212, CFN20100909, fnReplace},
+	{CFN20121212, CFN20100909, fnBase64},
+	{CFN20121212, CFN20100909, fnMemberListToMap},
+	{CFN20121212, CFN20100909, fnResourceFacade},
+	{CFN20100909, CFN20100909, fnIf},
+}
+
+// cfnConditionFunctions are the functions of conditions.
+var cfnConditionFunctions = []since{
+	{CFN20100909, CFN20100909, fnEquals},
+	{CFN20100909, CFN20100909, refParameter},
+	{CFN20100909, CFN20100909, fnFindInMap},
+	{CFN20100909, CFN20100909, fnNot},
+	{CFN20100909, CFN20100909, fnAnd},
+	{CFN20100909, CFN20100909, fnOr},
+}
+
+// cfn fills the table of a CloudFormation version.
+func (t Table) cfn(v Version) {
+	for _, s := range cfnFunctions {
+		if s.from <= v && v <= s.until {
+			t.expressions[s.function.Name] = s.function
+			t.conditions[s.function.Name] = notInConditions(s.function.Name)
+		}
+	}
+	for _, s := range cfnConditionFunctions {
+		if s.from <= v && v <= s.until {
+			t.conditions[s.function.Name] = s.function
+		}
+	}
+}
+
+func foldGetAtt(f *folder, call *Expr) (*Expr, error) {
+	parts, _ := unpacked(call.Arg(), 2)
+	arg, err := f.list(call, parts)
+	if err != nil {
+		return nil, err
+	}
+	return f.apply(call.withArg(arg))
+}
+
+// list folds the parts that an argument was unpacked into, each in its place.
+func (f *folder) list(call *Expr, parts []*Expr) (*Expr, error) {
+	folded := make([]*Expr, len(parts))
+	for i, x := range parts {
+		y, err := f.fold(x)
+		if err != nil {
+			return nil, err
+		}
+		folded[i] = y.orNull()
+	}
+	return (&Expr{Kind: ListExpr, At: call.Arg().At, Items: folded}).collapse(), nil
+}
+
+func foldFindInMap(f *folder, call *Expr) (*Expr, error) {
+	parts, _ := unpacked(call.Arg(), 3)
+	arg, err := f.list(call, parts)
+	if err != nil {
+		return nil, err
+	}
+	items, _ := arg.list()
+	var found Value
+	if call.names != nil && call.names.mappings != nil {
+		found = call.names.mappings
+	}
+	for _, x := range items {
+		if !x.IsValue() {
+			return call.withArg(arg), nil
+		}
+		if found, err = findIn(found, x.Value); err != nil {
+			return nil, err
+		}
+	}
+	return Constant(found, call.At), nil
+}
+
+// applyFindInMaps finds in the mappings that a plan brings along.
+func applyFindInMaps(_ *work, arg Value) (found Value, err error) {
+	items, _ := arg.([]Value)
+	if len(items) != 4 {
+		return nil, fmt.Errorf("Fn::FindInMap of a plan needs the mappings, a mapping, a key and the value's name")
+	}
+	found = items[0]
+	for _, key := range items[1:] {
+		if found, err = findIn(found, key); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func findIn(from, key Value) (Value, error) {
+	if v, ok := step1(from, key); ok {
+		return v, nil
+	}
+	return nil, fmt.Errorf("Fn::FindInMap: there is no %s in the mapping", shown(key))
+}
+
+// withMappings is the argument of Fn::FindInMap as a plan has it.
+func (e *Expr) withMappings() *Expr {
+	items, _ := e.Arg().list()
+	mappings := e.names.mappings
+	if name, ok := items[0].Value.(string); ok {
+		mappings = NewDict()
+		if m, found := e.names.mappings.Get(name); found {
+			mappings.Set(name, m)
+		}
+	}
+	return &Expr{Kind: ListExpr, At: e.Arg().At, Items: append([]*Expr{Constant(mappings, e.Arg().At)}, items...)}
+}
+
+func checkFnNot(arg *Expr) error {
+	if n, ok := arg.size(); !ok || n != 1 {
+		return wants("Fn::Not", "a list of one condition", arg)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package hot
+
+import (
+	"strings"
+)
+
+// cfnParameterKeys are the keys of a declaration in a CloudFormation template
+// (heat/engine/parameters.py, PARAMETER_KEYS).
+var cfnParameterKeys = map[string]Version{"Type": CFN20121212, "Default": CFN20121212, "NoEcho": CFN20121212,
+	"AllowedValues": CFN20121212, "AllowedPattern": CFN20121212, "MaxLength": CFN20121212, "MinLength": CFN20121212,
+	"MaxValue": CFN20121212, "MinValue": CFN20121212, "Description": CFN20121212, "ConstraintDescription": CFN20121212,
+	"Label": CFN20121212}
+
+// cfnTypes are its types, with HOT's names for them.
+var cfnTypes = map[string]string{"String": "string", "Number": "number", "CommaDelimitedList": "comma_delimited_list",
+	"Json": "json", "Boolean": "boolean"}
+
+// CFNType is a parameter type as CloudFormation templates say it.
+func CFNType(name string) string {
+	for cfn, hot := range cfnTypes {
+		if hot == name {
+			return cfn
+		}
+	}
+	return name
+}
+
+// readCFN reads a declaration (heat/engine/parameters.py, Schema.from_dict).
+func (r *parameterReader) readCFN(e Entry) {
+	p, n := r.p, e.Value
+	if h := n.Get("NoEcho"); h != nil {
+		p.Hidden = strings.ToLower(ToString(h.Data())) == "true"
+	}
+	p.Label, _ = n.Get("Label").Text()
+	p.Description, _ = n.Get("Description").Text()
+	r.cfnBounds("range", n.Entry("MinValue"), n.Entry("MaxValue"))
+	r.cfnBounds("length", n.Entry("MinLength"), n.Entry("MaxLength"))
+	r.cfnConstraint("allowed_values", n.Entry("AllowedValues"))
+	r.cfnConstraint("allowed_pattern", n.Entry("AllowedPattern"))
+}
+
+// cfnBounds reads a constraint that two keys make.
+func (r *parameterReader) cfnBounds(kind string, least, most *Entry) {
+	if least == nil && most == nil {
+		return
+	}
+	at := least
+	if at == nil {
+		at = most
+	}
+	bounds := NewDict()
+	if least != nil {
+		bounds.Set("min", least.Value.Data())
+	}
+	if most != nil {
+		bounds.Set("max", most.Value.Data())
+	}
+	r.addCFN(kind, at, bounds)
+}
+
+func (r *parameterReader) cfnConstraint(kind string, e *Entry) {
+	if e != nil {
+		r.addCFN(kind, e, e.Value.Data())
+	}
+}
+
+func (r *parameterReader) addCFN(kind string, e *Entry, v Value) {
+	c := Constraint{Kind: kind, At: r.t.Place(e.Value)}
+	c.Description, _ = r.p.Entry.Value.Get("ConstraintDescription").Text()
+	if err := c.read(v); err != nil {
+		r.fail(e.Value, "", "%s: %s", e.Name, err)
+		return
+	}
+	r.constrain(c, e.Value, e.Name)
+}

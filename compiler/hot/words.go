@@ -1,0 +1,50 @@
+package hot
+
+// Words are what a family of templates calls its sections, and the keys in them.
+type Words struct {
+	Description, Parameters, Conditions, Resources, Outputs string // sections
+
+	Type, Properties, Metadata, DependsOn, DeletionPolicy, UpdatePolicy, Condition string // of a resource
+
+	Default, Hidden string // of a parameter
+	Value           string // of an output
+}
+
+var hotWords = Words{
+	Description: "description", Parameters: "parameters", Conditions: "conditions", Resources: "resources", Outputs: "outputs",
+	Type: "type", Properties: "properties", Metadata: "metadata", DependsOn: "depends_on", DeletionPolicy: "deletion_policy",
+	UpdatePolicy: "update_policy", Condition: "condition", Default: "default", Hidden: "hidden", Value: "value",
+}
+
+var cfnWords = Words{
+	Description: "Description", Parameters: "Parameters", Conditions: "Conditions", Resources: "Resources", Outputs: "Outputs",
+	Type: "Type", Properties: "Properties", Metadata: "Metadata", DependsOn: "DependsOn", DeletionPolicy: "DeletionPolicy",
+	UpdatePolicy: "UpdatePolicy", Condition: "Condition", Default: "Default", Hidden: "NoEcho", Value: "Value",
+}
+
+// Words are those of the version's family.
+func (v Version) Words() *Words {
+	if v.CFN() {
+		return &cfnWords
+	}
+	return &hotWords
+}
+
+// The pseudo parameters that every stack has; those of CloudFormation know the
+// stack's id as part of an ARN only (heat/engine/cfn/parameters.py).
+const (
+	StackName    = "OS::stack_name"
+	StackID      = "OS::stack_id"
+	CFNStackName = "AWS::StackName"
+	CFNStackID   = "AWS::StackId"
+	CFNRegion    = "AWS::Region"
+)
+
+// PseudoParameters are the parameters that every stack has. OS::region is not
+// among them: Heat knows the name but gives it no value.
+func (v Version) PseudoParameters() []string {
+	if v.CFN() {
+		return []string{CFNStackID, CFNStackName, CFNRegion}
+	}
+	return []string{StackID, StackName, "OS::project_id"}
+}
