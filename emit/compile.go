@@ -24,6 +24,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/emit/heat"
 	"github.com/hotc-dev/hotc/emit/plan"
 	"github.com/hotc-dev/hotc/emit/userdata"
@@ -116,12 +117,12 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 		return nil
 	}
 	given := givenParameters(template, env, o, diags)
-	given.ReadFile = files.read
+	given.ReadFile, given.OpenFolder = files.read, files.open
 	if diags.Failed() {
 		return nil
 	}
 	r := &Result{Program: program.New(template, given), Environment: env, Folder: Folder{}}
-	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
+	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
 	roles.Lower(r.Program, o.Drivers, diags)
 	r.Analysis = binding.Analyse(r.Program, binding.Options{Facts: o.Facts, AllOutputs: o.WithoutHeat}, diags)
 	r.Findings = analysis.Check(r.Program, r.Analysis, diags)
@@ -215,6 +216,13 @@ func (l Limits) check(r *Result, diags *source.Diagnostics) {
 			diags.Error(source.OverLimit, start, fmt.Sprintf("%s would have %d bytes; Heat takes %d a file (max_template_size)", name, size, l.Template),
 				"split the template into nested stacks, or say --limit template=N if your cloud allows more")
 		}
+	}
+	carried := 0
+	for _, data := range r.Built.Files {
+		carried += len(data)
+	}
+	if carried > coordinator.MaxFiles {
+		diags.Error(source.OverLimit, start, fmt.Sprintf("the files of the roles have %d bytes; the coordinator carries %d a deployment", carried, coordinator.MaxFiles), driver.LargeHint)
 	}
 	resources := nesting.Resources(r.Program.Root) + heat.AddedResources(r.Emitted)
 	if resources > l.Resources {

@@ -43,7 +43,7 @@ func withoutTemplate(o Options, version hot.Version, diags *source.Diagnostics) 
 	if diags.Failed() {
 		return nil
 	}
-	given := &program.Given{Parameters: map[string]hot.Value{}, ReadFile: files.read}
+	given := &program.Given{Parameters: map[string]hot.Value{}, ReadFile: files.read, OpenFolder: files.open}
 	for name, s := range env.Defaults {
 		given.Parameters[name] = s.Value
 	}

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -40,6 +42,24 @@ func (f *files) read(name string) ([]byte, error) {
 		return nil, cannotRead(source.Place{}, name, err)
 	}
 	return text, nil
+}
+
+// open gives a driver a folder that a role's source names.
+func (f *files) open(name string) (fs.FS, error) {
+	p, err := source.Locate(name, f.root)
+	if err != nil {
+		return nil, err
+	}
+	return openFolder(p)
+}
+
+// openFolder opens a folder so that no link in it leads out of it.
+func openFolder(path string) (fs.FS, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, cannotRead(source.Place{}, path, err)
+	}
+	return root.FS(), nil
 }
 
 // readTemplate reads a nested template.

@@ -31,6 +31,7 @@ func runAgent(ctx context.Context, args []string, s streams) error {
 	work := flags.String("work", "", "the `DIR` that roles run in (default STATE/roles)")
 	instance := flags.String("instance-id", "", "the instance's `ID` (default what cloud-init wrote down)")
 	once := flags.Bool("once", false, "end when the roles have ended: with status 0 if all are done, else 1")
+	nothing := flags.Bool("install-nothing", false, "fail roles whose tool is not there, instead of installing it")
 	leftovers := flags.Bool("end-leftovers", false, "end, with the agent, what roles have left in the background")
 	grace := flags.Duration("grace", process.Grace, "how long a process that is asked to end may take")
 	if err := parse(flags, args, 0); err != nil {
@@ -40,6 +41,7 @@ func runAgent(ctx context.Context, args []string, s streams) error {
 	if err != nil {
 		return err
 	}
+	config.InstallNothing = *nothing
 	config.Once, config.EndLeftovers, config.Grace, config.Console = *once, *leftovers, *grace, s.err
 	debug.SetGCPercent(gcPercent)
 	return agent.Run(ctx, config)

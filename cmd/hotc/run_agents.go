@@ -96,7 +96,7 @@ func (r *localRun) agentCommand(ctx context.Context, b plan.Boot) (*exec.Cmd, er
 	var id string
 	_ = json.Unmarshal(b.Facts[plan.FactID], &id)
 	cmd := exec.CommandContext(ctx, r.agent, "run", "--boot", boot, "--state", own, "--work", filepath.Join(r.workdir, name),
-		"--instance-id", id, "--end-leftovers")
+		"--instance-id", id, "--end-leftovers", "--install-nothing")
 	cmd.Stdout, cmd.Stderr = log, log
 	// in a group of its own: Ctrl-C reaches hotc, which asks the agents to end
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}

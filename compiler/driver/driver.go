@@ -3,6 +3,8 @@
 package driver
 
 import (
+	"io/fs"
+
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -18,6 +20,23 @@ type Driver interface {
 	Lower(role Role, diags *source.Diagnostics) *program.Meaning
 }
 
+// Resources is what a driver is, too, whose tool has resources that an output can
+// be the completion of: `outputs: {up: {resource: "service[mysql]"}}`. Such an
+// output is true, at the moment at which the tool has applied the resource
+// successfully. A failure of the resource leaves it empty.
+type Resources interface {
+	// CheckResource says what is wrong with a resource's name, as the tool writes
+	// it; nil when nothing is.
+	CheckResource(name string) error
+}
+
+// Installable is what a driver is whose tool the agent can install.
+type Installable interface {
+	// InstallsFrom are the kinds of `install: {from: …}` that it knows, besides
+	// "none". The first one is used where none is named.
+	InstallsFrom() []string
+}
+
 // Role is what a driver gets to see of a role.
 type Role struct {
 	Name string
@@ -27,4 +46,43 @@ type Role struct {
 	SourceAt source.Place
 	// SourceFile is the name of the file that Source is the text of, if it is one's.
 	SourceFile string
+	// Locate is where a part of the source stands, by its keys; where that was
+	// computed, the place of what it is part of.
+	Locate func(keys ...string) source.Place
+	// Inputs and Outputs are what the role declares, in the order of the text.
+	// Outputs with a value are not among them: nobody writes those. Which inputs are
+	// known before the role runs is decided later.
+	Inputs  []*program.Input
+	Outputs []*program.Output
+	// Reader reads what the source names beside the template.
+	Reader Reader
+}
+
+// Reader reads what a source names, by names relative to its template's folder.
+// Errors are diagnostics without a place.
+type Reader interface {
+	// File reads a file.
+	File(name string) ([]byte, error)
+	// Folder opens a folder. What is read through it never lies outside.
+	Folder(name string) (fs.FS, error)
+}
+
+// Input finds a declared input; nil if there is none of that name.
+func (r Role) Input(name string) *program.Input {
+	for _, in := range r.Inputs {
+		if in.Name == name {
+			return in
+		}
+	}
+	return nil
+}
+
+// Output finds a declared output; nil if there is none of that name.
+func (r Role) Output(name string) *program.Output {
+	for _, o := range r.Outputs {
+		if o.Name == name {
+			return o
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package nesting
 
 import (
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -16,7 +17,7 @@ func (l *loader) hand(s *program.Stack, n *program.Nest, m *program.Member, path
 	around := n.In
 	s.Arguments = map[string]*program.Argument{}
 	s.Given = &program.Given{Parameters: map[string]hot.Value{}, Unpinnable: map[string]bool{}, Handed: map[string]func(){}, Unpinned: around.Given.Unpinned,
-		ReadFile: l.reader(filepath.Dir(path))}
+		ReadFile: l.reader(filepath.Dir(path)), OpenFolder: l.opener(filepath.Dir(path))}
 	if n.Definition.Properties != nil {
 		for i := range n.Definition.Properties.Value.Entries {
 			e := &n.Definition.Properties.Value.Entries[i]
@@ -40,6 +41,17 @@ func (l *loader) reader(dir string) func(name string) ([]byte, error) {
 			return nil, err
 		}
 		return l.Read(path)
+	}
+}
+
+// opener opens the folders that a template in a folder names.
+func (l *loader) opener(dir string) func(name string) (fs.FS, error) {
+	return func(name string) (fs.FS, error) {
+		path, err := source.Locate(name, dir)
+		if err != nil {
+			return nil, err
+		}
+		return l.Open(path)
 	}
 }
 

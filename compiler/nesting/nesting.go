@@ -11,6 +11,7 @@ package nesting
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -25,6 +26,8 @@ type Options struct {
 	Environment *environment.Environment
 	// Read reads a file by its path.
 	Read func(path string) ([]byte, error)
+	// Open opens a folder by its path.
+	Open func(path string) (fs.FS, error)
 	// MaxDepth is how deep stacks may be nested, MaxResources how many resources
 	// there may be (max_nested_stack_depth, max_resources_per_stack).
 	MaxDepth, MaxResources int

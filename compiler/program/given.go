@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"io/fs"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 )
@@ -13,6 +14,9 @@ type Given struct {
 	Parameters map[string]hot.Value
 	// ReadFile reads a file that get_file names.
 	ReadFile func(name string) ([]byte, error)
+	// OpenFolder opens a folder that a role's source names; what it gives stays
+	// within that folder.
+	OpenFolder func(name string) (fs.FS, error)
 	// Unpinned says that no Heat will see the template (`hotc run`): every value may
 	// be used, and none is pinned.
 	Unpinned bool

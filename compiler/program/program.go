@@ -125,6 +125,18 @@ type Role struct {
 	DependsOn  []Dependency
 	Timeout    float64 // seconds; 0 is never
 	Idempotent bool
+	Install    Install
+}
+
+// Install is how a role's tool gets onto its server. The zero value leaves it to
+// the driver.
+type Install struct {
+	Version string // "7.23", of which each part that is given must be the tool's; or ">=7.2"
+	From    string // "packages", "url", "gem", "none"; "" is the driver's own choice
+	URL     string
+	SHA256  string // hex
+	Proxy   string
+	Licence string // the one that the user accepts
 }
 
 // Key is SERVER.ROLE.
@@ -176,7 +188,9 @@ type Output struct {
 	Type      string // "" is whatever the tool gives
 	Secret    bool
 	Value     *hot.Expr
-	At        source.Place
+	// Resource is the tool's resource whose completion the output is; "" for most.
+	Resource string
+	At       source.Place
 }
 
 // Cell is the name of the output's cell: SERVER.ROLE:OUTPUT.

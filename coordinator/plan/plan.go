@@ -118,6 +118,22 @@ type Role struct {
 	Timeout    float64  `json:"timeout,omitempty"`
 	Idempotent bool     `json:"idempotent,omitempty"`
 	Files      []string `json:"files,omitempty"` // digests of the files it needs
+	// Install says how the driver's tool gets onto the server; nil leaves it to the
+	// driver.
+	Install *Install `json:"install,omitempty"`
+}
+
+// Install is how a tool gets onto a server.
+type Install struct {
+	// Version is one that fits if the tool's begins with the same parts ("7.23" fits
+	// 7.23.0), or after ">=" the lowest one; "" is any.
+	Version string `json:"version,omitempty"`
+	// From is "packages", "url", "gem" or "none"; "" is the driver's own choice.
+	From    string `json:"from,omitempty"`
+	URL     string `json:"url,omitempty"`
+	SHA256  string `json:"sha256,omitempty"` // hex
+	Proxy   string `json:"proxy,omitempty"`  // URL
+	Licence string `json:"licence,omitempty"`
 }
 
 // Dependency is a read of another role's completion.
@@ -157,9 +173,12 @@ type Output struct {
 	Cell CellName `json:"cell"`
 	Type Type     `json:"type"`
 	// Attribute is the name that references use, where it is not Name.
-	Attribute string   `json:"attribute,omitempty"`
-	Secret    bool     `json:"secret,omitempty"`
-	At        Position `json:"at"`
+	Attribute string `json:"attribute,omitempty"`
+	// Resource is the tool's resource whose completion the output is: the driver
+	// writes true when the tool has applied it successfully.
+	Resource string   `json:"resource,omitempty"`
+	Secret   bool     `json:"secret,omitempty"`
+	At       Position `json:"at"`
 	// Heat says that the stack needs the value: the agent sends it with its signal.
 	Heat bool `json:"heat,omitempty"`
 }

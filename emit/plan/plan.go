@@ -156,6 +156,10 @@ func (w *serverWriter) read(name plan.CellName) {
 func (w *serverWriter) role(r *program.Role) {
 	out := plan.Role{Name: r.Name, At: position(r.At.Portable()), Driver: r.Driver, Source: hot.EncodeJSON(r.Meaning.Source),
 		Timeout: r.Timeout, Idempotent: r.Idempotent}
+	if r.Install != (program.Install{}) {
+		install := plan.Install(r.Install)
+		out.Install = &install
+	}
 	for _, f := range r.Meaning.Files {
 		out.Files = append(out.Files, f.Digest)
 		w.file(f)
@@ -187,7 +191,7 @@ func (b *builder) file(f program.File) {
 }
 
 func (w *serverWriter) output(o *program.Output) plan.Output {
-	out := plan.Output{Name: o.Name, Cell: plan.CellName(o.Cell()), Type: plan.Type(o.Type), Secret: o.Secret,
+	out := plan.Output{Name: o.Name, Cell: plan.CellName(o.Cell()), Type: plan.Type(o.Type), Secret: o.Secret, Resource: o.Resource,
 		At: position(o.At.Portable()), Heat: w.heat[o]}
 	if o.Attribute != o.Name {
 		out.Attribute = o.Attribute

@@ -60,6 +60,8 @@ type Config struct {
 	Serve role.ServeFunc
 	// Once ends the agent when the roles have ended and Heat has been told.
 	Once bool
+	// InstallNothing fails roles whose tool is not there, instead of installing it.
+	InstallNothing bool
 	// EndLeftovers ends, with the agent, what its roles left in the background.
 	EndLeftovers bool
 	// Parting is how long a role that has failed may go on by itself; 0 is a second.
@@ -80,6 +82,7 @@ type agent struct {
 	member  *coordinator.Member
 	plan    *plan.Server
 	board   *board
+	tools   map[wanted]string // the programs of those that were found
 	// stop ends everything, with the reason.
 	stop context.CancelCauseFunc
 }
@@ -101,7 +104,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Disk == nil {
 		c.Disk = journal.Folder(c.State)
 	}
-	a := &agent{Config: c, console: &console{out: c.Console}}
+	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}}
 	var err error
 	a.journal, err = journal.OpenOn(c.Disk, journal.Machine{
 		Deployment: c.Boot.Deployment, Server: c.Boot.Server, Instance: c.Instance}, c.Random, c.Now)
@@ -239,7 +242,8 @@ func (a *agent) host() *role.Host {
 		Deployment: a.Boot.Deployment, Server: a.Boot.Server, Deploy: a.Boot.Deploy,
 		Drivers: a.Drivers, Cells: a.member, Journal: a.journal,
 		Serve: a.Serve, Work: a.Work, Private: filepath.Join(a.State, "run"), Agent: a.Program, Environment: a.Environment,
-		Show: func(r coordinator.RoleState) { a.board.show(func(s *coordinator.ServerState) { setRole(s, r) }) },
+		Ensure: a.ensure,
+		Show:   func(r coordinator.RoleState) { a.board.show(func(s *coordinator.ServerState) { setRole(s, r) }) },
 		Commit: func(ctx context.Context, r coordinator.RoleState) error {
 			return a.board.commit(ctx, nil, func(s *coordinator.ServerState) { setRole(s, r) })
 		},

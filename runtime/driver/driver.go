@@ -79,6 +79,38 @@ type Job struct {
 	// started, when all that the role waits for beforehand is there. The process
 	// must not be started if it returns an error.
 	Started func(ctx context.Context) error
+	// Program is where the tool's program was found or installed; "" for a driver
+	// that is not Installable.
+	Program string
+	// Need finds another program that the role needs, and installs it if it may.
+	Need func(ctx context.Context, tool Tool) (program string, err error)
+}
+
+// Installable is what a Driver is, too, whose tool is a program of its own. Before
+// Prepare the program is there.
+type Installable interface {
+	Tool() Tool
+}
+
+// Tool is a program that the agent finds, or installs (runtime/install).
+type Tool struct {
+	// Name is what people call it, Program its executable, which is looked for on
+	// PATH and then in Folders.
+	Name, Program string
+	Folders       []string
+	// Version are the arguments with which it prints its version; nil where any will
+	// do.
+	Version []string
+	// Packages are those of the distribution, by package manager: "apt", "dnf", "apk",
+	// "zypper". The version that a role wants is that of the first one.
+	Packages map[string][]string
+	// Gem is the Ruby gem that holds it, GemNeeds the packages without which that
+	// cannot be installed.
+	Gem      string
+	GemNeeds map[string][]string
+	// From is how it is installed where the role does not say: "packages", "gem", or
+	// "none" for a tool that is only where the user has put it.
+	From string
 }
 
 // Exit is how a tool's process ended.

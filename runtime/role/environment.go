@@ -28,9 +28,16 @@ func environment(agent []string, bin string, own map[string]string) []string {
 			kept = append(kept, entry)
 		}
 	}
-	kept = append(kept, "PATH="+bin+":"+path, "HOME="+home)
+	if bin != "" {
+		path = bin + ":" + path
+	}
+	kept = append(kept, "PATH="+path, "HOME="+home)
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		kept = append(kept, name+"="+own[name])
 	}
 	return kept
 }
+
+// ToolEnvironment is what programs get that prepare a role, such as a package
+// manager: what a role's own processes get, without the role.
+func (h *Host) ToolEnvironment() []string { return environment(h.Environment, "", nil) }

@@ -67,6 +67,9 @@ type Host struct {
 	Serve ServeFunc
 	// Environment is the agent's, as KEY=VALUE.
 	Environment []string
+	// Ensure finds the tool that a role's driver or its source needs, and installs it
+	// if it may; what that prints goes to a file.
+	Ensure func(ctx context.Context, tool driver.Tool, want plan.Install, log *os.File) (program string, err error)
 	// Show is told of each change of a role's state. It must not block.
 	Show func(coordinator.RoleState)
 	// Commit reports a role's state and returns when the coordinator has taken it.
@@ -247,11 +250,29 @@ func (l *life) prepare() (job *driver.Job, tool driver.Driver, closeJob func(), 
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if err := tool.Prepare(l.ctx, job); err != nil {
+	if err = l.findTool(tool, job); err == nil {
+		err = tool.Prepare(l.ctx, job)
+	}
+	if err != nil {
 		closeJob()
 		return nil, nil, nil, err
 	}
 	return job, tool, closeJob, nil
+}
+
+// findTool makes sure that a driver's tool is there.
+func (l *life) findTool(d driver.Driver, job *driver.Job) error {
+	installable, ok := d.(driver.Installable)
+	if !ok {
+		return nil
+	}
+	var want plan.Install
+	if l.role.Install != nil {
+		want = *l.role.Install
+	}
+	program, err := l.host.Ensure(l.ctx, installable.Tool(), want, job.Stderr)
+	job.Program = program
+	return err
 }
 
 // openJob makes the folders, streams and socket of a run.
@@ -293,6 +314,9 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 	job := &driver.Job{
 		Role: l.role, Folder: folder, Work: work, Values: l, Files: l.host.Cells,
 		Stdout: prints.stdout, Stderr: prints.stderr, Started: l.start,
+		Need: func(ctx context.Context, tool driver.Tool) (string, error) {
+			return l.host.Ensure(ctx, tool, plan.Install{}, prints.stderr)
+		},
 		Environment: environment(l.host.Environment, bin, map[string]string{
 			socket.Variable:      server.Path(),
 			process.MarkVariable: l.mark,

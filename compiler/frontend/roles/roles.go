@@ -9,6 +9,7 @@ package roles
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,7 +128,7 @@ func (l *lowering) role(s *program.Server, n, defaults *hot.Node) *program.Role 
 		d.Notes = append(d.Notes, source.Note{At: other.At, Message: "the first one"})
 		return nil
 	}
-	l.refuseLater(n, "install", "hooks", "actions", "files")
+	l.refuseLater(n, "hooks", "actions", "files")
 	setting := func(key string) *hot.Node {
 		if v := n.Get(key); v != nil {
 			return v
@@ -138,9 +139,12 @@ func (l *lowering) role(s *program.Server, n, defaults *hot.Node) *program.Role 
 	if v := setting("idempotent"); v != nil {
 		role.Idempotent = v.Value == true
 	}
-	l.driver(role, setting("driver"), setting("source"))
 	l.inputs(role, n.Get("inputs"))
 	l.outputs(role, n.Get("outputs"))
+	if tool := l.driver(role, setting("driver"), setting("source")); tool != nil {
+		l.install(role, tool, setting("install"), n.Get("install") == nil)
+		l.resources(role, tool, n.Get("outputs"))
+	}
 	l.dependsOn(role, n.Get("depends_on"))
 	return role
 }
@@ -154,8 +158,9 @@ func (l *lowering) refuseLater(n *hot.Node, keys ...string) {
 	}
 }
 
-// driver finds the role's driver and what its source means to it.
-func (l *lowering) driver(role *program.Role, name, src *hot.Node) {
+// driver finds the role's driver and what its source means to it. It returns nil if
+// there is no such driver.
+func (l *lowering) driver(role *program.Role, name, src *hot.Node) driver.Driver {
 	var known []string
 	for _, d := range l.drivers {
 		known = append(known, d.Name())
@@ -163,7 +168,7 @@ func (l *lowering) driver(role *program.Role, name, src *hot.Node) {
 	hint := "the drivers are " + strings.Join(known, ", ")
 	if name == nil {
 		l.diags.Error(source.UnknownDriver, role.At, fmt.Sprintf("role %q has no driver", role.Name), hint)
-		return
+		return nil
 	}
 	role.Driver, _ = name.Text()
 	i := slices.Index(known, role.Driver)
@@ -172,20 +177,25 @@ func (l *lowering) driver(role *program.Role, name, src *hot.Node) {
 			hint = fmt.Sprintf("did you mean %q? ", near) + hint
 		}
 		l.diags.Error(source.UnknownDriver, l.template.Place(name), fmt.Sprintf("there is no driver %q", role.Driver), hint)
-		return
+		return nil
 	}
-	seen := driver.Role{Name: role.Name, At: role.At}
+	seen := driver.Role{Name: role.Name, At: role.At, Inputs: role.Inputs, Reader: reader{l.given}, Locate: l.locator(role.At, src)}
+	for _, o := range role.Outputs {
+		if o.Value == nil {
+			seen.Outputs = append(seen.Outputs, o)
+		}
+	}
 	if src != nil {
 		seen.SourceAt = l.template.Place(src)
 		e, err := hot.Fold(l.template.RoleExpr(src), l.given.Resolve)
 		if err != nil {
 			l.failed(source.BadSource, seen.SourceAt, err)
-			return
+			return l.drivers[i]
 		}
 		if !e.IsValue() {
 			l.diags.Error(source.BadSource, seen.SourceAt, fmt.Sprintf("the source of role %q must be known when compiling", role.Name),
 				"give the parameters that it uses with -P or -e")
-			return
+			return l.drivers[i]
 		}
 		seen.Source = e.Value
 		if file, ok := src.Get("get_file").Text(); ok {
@@ -193,7 +203,34 @@ func (l *lowering) driver(role *program.Role, name, src *hot.Node) {
 		}
 	}
 	role.Meaning = l.drivers[i].Lower(seen, l.diags)
+	return l.drivers[i]
 }
+
+// locator finds the places of a source's parts; what has no place of its own has
+// that of the part around it.
+func (l *lowering) locator(role source.Place, src *hot.Node) func(keys ...string) source.Place {
+	template := l.template
+	return func(keys ...string) source.Place {
+		if src == nil {
+			return role
+		}
+		n := src
+		for _, key := range keys {
+			inner := n.Get(key)
+			if inner == nil {
+				break
+			}
+			n = inner
+		}
+		return template.Place(n)
+	}
+}
+
+// reader reads what a template's roles name.
+type reader struct{ given *program.Given }
+
+func (r reader) File(name string) ([]byte, error)  { return r.given.ReadFile(name) }
+func (r reader) Folder(name string) (fs.FS, error) { return r.given.OpenFolder(name) }
 
 func (l *lowering) failed(code source.Code, at source.Place, err error) {
 	if d, ok := source.AsDiagnostic(err); ok {
@@ -289,7 +326,7 @@ func (l *lowering) outputs(role *program.Role, n *hot.Node) {
 		if v := e.Value.Get("value"); v != nil {
 			o.Value = l.template.RoleExpr(v)
 		}
-		l.refuseLater(e.Value, "resource")
+		o.Resource, _ = e.Value.Get("resource").Text()
 		if IsServerAttribute(o.Attribute) {
 			l.diags.Error(source.AttributeTaken, at, fmt.Sprintf("%q is an attribute that Heat gives every server", o.Attribute),
 				fmt.Sprintf("name the output otherwise, or only the attribute: `%s: {attribute: my_%s}`", o.Name, o.Attribute))

@@ -1,0 +1,131 @@
+package driver
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+)
+
+// The bounds of one folder that travels with the plan. The coordinator carries no
+// more bytes for a whole deployment.
+const (
+	maxArchive = 16 << 20
+	maxEntries = 20_000
+)
+
+// LargeHint says what to do with files that are too large for the coordinator.
+const LargeHint = "put them on a web server and name them with `url:` and `sha256:`; docs/drivers.md shows how"
+
+// versionControl are folders that a tool keeps beside its files, not in them.
+var versionControl = map[string]bool{".git": true, ".hg": true, ".svn": true}
+
+// TooLargeError says that a folder is over a bound.
+type TooLargeError struct{ What string }
+
+func (e *TooLargeError) Error() string { return e.What }
+
+// Archive puts a folder into one tar archive. The same files give the same bytes:
+// entries are sorted, and have no times, no owners, and of their permissions only
+// whether they may be executed. Folders of version control stay out. A symbolic
+// link goes along as one if it leads to a place in the folder; one that does not,
+// devices, pipes and sockets are errors.
+func Archive(folder fs.FS) ([]byte, error) {
+	var out bytes.Buffer
+	w := &archiver{folder: folder, out: &out, tar: tar.NewWriter(&out)}
+	if err := fs.WalkDir(folder, ".", w.add); err != nil {
+		return nil, err
+	}
+	if err := w.tar.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+type archiver struct {
+	folder  fs.FS
+	out     *bytes.Buffer
+	tar     *tar.Writer
+	entries int
+}
+
+func (a *archiver) add(name string, entry fs.DirEntry, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("read %s: %w", name, reason(err))
+	case name == ".":
+		return nil
+	case entry.IsDir() && versionControl[entry.Name()]:
+		return fs.SkipDir
+	}
+	if a.entries++; a.entries > maxEntries {
+		return &TooLargeError{fmt.Sprintf("it holds more than %d files", maxEntries)}
+	}
+	header := &tar.Header{Name: name, Format: tar.FormatPAX, Mode: 0o644}
+	switch kind := entry.Type(); {
+	case kind.IsDir():
+		header.Typeflag, header.Name, header.Mode = tar.TypeDir, name+"/", 0o755
+		return a.tar.WriteHeader(header)
+	case kind == fs.ModeSymlink:
+		return a.link(name, header)
+	case kind.IsRegular():
+		return a.file(name, entry, header)
+	}
+	return fmt.Errorf("%s is a device, a pipe or a socket", name)
+}
+
+func (a *archiver) link(name string, header *tar.Header) error {
+	target, err := fs.ReadLink(a.folder, name)
+	if err != nil {
+		return fmt.Errorf("read the link %s: %w", name, reason(err))
+	}
+	if within := path.Join(path.Dir(name), target); path.IsAbs(target) || within == ".." || strings.HasPrefix(within, "../") {
+		return fmt.Errorf("%s is a symbolic link that leads out of the folder, to %s; only what lies in the folder travels", name, target)
+	}
+	header.Typeflag, header.Linkname, header.Mode = tar.TypeSymlink, target, 0o777
+	return a.tar.WriteHeader(header)
+}
+
+func (a *archiver) file(name string, entry fs.DirEntry, header *tar.Header) error {
+	info, err := entry.Info()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, reason(err))
+	}
+	if int64(a.out.Len())+info.Size() > maxArchive {
+		return &TooLargeError{fmt.Sprintf("it is larger than the %d MB that travel with a plan", maxArchive>>20)}
+	}
+	data, err := fs.ReadFile(a.folder, name)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, reason(err))
+	}
+	if header.Size = int64(len(data)); info.Mode()&0o111 != 0 {
+		header.Mode = 0o755
+	}
+	if err := a.tar.WriteHeader(header); err != nil {
+		return fmt.Errorf("put %s into an archive: %w", name, err)
+	}
+	_, err = a.tar.Write(data)
+	return err
+}
+
+// reason is an error without the name that its caller says.
+func reason(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}
+
+// NewFile is a file that travels with the plan.
+func NewFile(name string, data []byte) program.File {
+	sum := sha256.Sum256(data)
+	return program.File{Name: name, Digest: hex.EncodeToString(sum[:]), Data: data}
+}

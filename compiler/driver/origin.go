@@ -1,0 +1,255 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Origin is where a tree of files comes from, as a source says it. It is one of
+//
+//	./cookbooks                                  a folder, or an archive, beside the template: it travels with the plan
+//	{folder: ./cookbooks, path: site}            the same; path is the part of it that is meant
+//	{url: https://…, sha256: …, proxy, path}     an archive that the server fetches
+//	{git: https://…, branch|tag|commit: …, ssh_key, known_hosts, proxy, path}
+//
+// Value is what the driver's other half gets (runtime/fetch.Origin), Files what
+// travels.
+type Origin struct {
+	Value hot.Value
+	Files []program.File
+}
+
+// originKeys are the keys of each form, after the one that tells it.
+var originKeys = map[string][]string{
+	"folder": {"path"},
+	"url":    {"sha256", "proxy", "path"},
+	"git":    {"branch", "tag", "commit", "ssh_key", "known_hosts", "proxy", "path"},
+}
+
+// Origin reads the part of a role's source under some keys as the origin of a tree
+// of files. It returns nil, with a diagnostic, if that is none.
+func (r Role) Origin(value hot.Value, diags *source.Diagnostics, keys ...string) *Origin {
+	at := r.Locate(keys...)
+	what := strings.Join(append([]string{"source"}, keys...), ".")
+	switch value := value.(type) {
+	case string:
+		return r.local(value, "", at, diags)
+	case *hot.Dict:
+		return r.originMap(value, what, at, diags)
+	}
+	diags.Error(source.BadSource, at, fmt.Sprintf("%s of role %q must name a folder, or be a map with folder, url or git, not %s", what, r.Name, hot.TypeName(value)), "")
+	return nil
+}
+
+func (r Role) originMap(m *hot.Dict, what string, at source.Place, diags *source.Diagnostics) *Origin {
+	bad := func(hint, format string, args ...any) *Origin {
+		diags.Error(source.BadSource, at, fmt.Sprintf("%s of role %q: ", what, r.Name)+fmt.Sprintf(format, args...), hint)
+		return nil
+	}
+	kind := ""
+	for _, k := range []string{"folder", "url", "git"} {
+		if _, there := m.Get(k); there {
+			if kind != "" {
+				return bad("", "%s and %s exclude each other", kind, k)
+			}
+			kind = k
+		}
+	}
+	if kind == "" {
+		return bad("", "a map needs one of the keys folder, url and git")
+	}
+	texts := map[string]string{}
+	for _, k := range m.Keys() {
+		v, _ := m.Get(k)
+		text, ok := v.(string)
+		switch {
+		case k != kind && !slices.Contains(originKeys[kind], k):
+			return bad("", "there is no key %q beside %s", k, kind)
+		case k == "ssh_key" && isInputRef(v):
+			continue
+		case !ok || text == "":
+			return bad("", "%s must be a text, not %s", k, hot.TypeName(v))
+		}
+		texts[k] = text
+	}
+	if p, given := texts["path"]; given && (path.IsAbs(p) || !fsPath(path.Clean(p))) {
+		return bad("", "path must lead to a place below, and %q does not", p)
+	}
+	var err error
+	switch kind {
+	case "folder":
+		return r.local(texts["folder"], texts["path"], at, diags)
+	case "url":
+		err = checkURL(texts)
+	case "git":
+		err = r.checkGit(m, texts)
+	}
+	if err != nil {
+		return bad("", "%v", err)
+	}
+	return &Origin{Value: m}
+}
+
+// local takes a folder, or an archive, along.
+func (r Role) local(name, within string, at source.Place, diags *source.Diagnostics) *Origin {
+	if strings.Contains(name, "://") && !strings.HasPrefix(name, "file:") {
+		diags.Error(source.BadSource, at, fmt.Sprintf("role %q names the URL %s without a checksum", r.Name, name), "`{url: …, sha256: …}`, or `{git: …, tag: …}`")
+		return nil
+	}
+	file, err := r.pack(name)
+	var large *TooLargeError
+	switch {
+	case errors.As(err, &large):
+		diags.Error(source.OverLimit, at, fmt.Sprintf("%s cannot travel with the plan: %v", name, err), LargeHint)
+		return nil
+	case err != nil:
+		if d, ok := source.AsDiagnostic(err); ok {
+			found := *d
+			found.At = at
+			diags.Add(&found)
+			return nil
+		}
+		diags.Error(source.BadSource, at, fmt.Sprintf("%s cannot travel with the plan: %v", name, err), "")
+		return nil
+	}
+	value := hot.NewDict()
+	value.Set("file", file.Digest)
+	if within != "" {
+		value.Set("path", within)
+	}
+	return &Origin{Value: value, Files: []program.File{file}}
+}
+
+// archiveName is how the names of archives end.
+var archiveName = regexp.MustCompile(`\.(tar|tar\.gz|tgz|zip)$`)
+
+func (r Role) pack(name string) (program.File, error) {
+	if archiveName.MatchString(name) {
+		data, err := r.Reader.File(name)
+		if err == nil && len(data) > maxArchive {
+			err = &TooLargeError{fmt.Sprintf("it is larger than the %d MB that travel with a plan", maxArchive>>20)}
+		}
+		return NewFile(name, data), err
+	}
+	folder, err := r.Reader.Folder(name)
+	if err != nil {
+		return program.File{}, err
+	}
+	data, err := Archive(folder)
+	return NewFile(strings.TrimSuffix(name, "/")+"/", data), err
+}
+
+// fsPath says that a clean path stays below where it begins.
+func fsPath(p string) bool { return p != ".." && !strings.HasPrefix(p, "../") }
+
+var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func checkURL(texts map[string]string) error {
+	if err := CheckFetchURL(texts["url"]); err != nil {
+		return err
+	}
+	if !digestForm.MatchString(texts["sha256"]) {
+		return errors.New("a url needs its sha256, 64 hex digits: `sha256sum FILE` prints it")
+	}
+	return checkProxy(texts["proxy"])
+}
+
+// CheckFetchURL says what is wrong with a URL that a server is to fetch.
+func CheckFetchURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Host == "":
+		return fmt.Errorf("%q is no URL", text)
+	case u.Scheme != "https" && u.Scheme != "http":
+		return fmt.Errorf("servers fetch http:// and https://, not %s://", u.Scheme)
+	case u.User != nil:
+		return errors.New("the URL holds a user name or password, which the plan would show to everybody who reads it")
+	}
+	return nil
+}
+
+func checkProxy(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) {
+		return fmt.Errorf("the proxy %q is no URL of the form http://HOST:PORT", text)
+	}
+	if u.User != nil {
+		return errors.New("the proxy's URL holds a password, which the plan would show to everybody who reads it")
+	}
+	return nil
+}
+
+// revision is what a branch, a tag or a commit may be named: never an option of
+// git's.
+var revision = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./+@-]*$`)
+
+// repository is what git may be given to clone: no helper that runs a command
+// (ext::), no option.
+var repository = regexp.MustCompile(`^(https?://|ssh://|git://|[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:)[^\s]+$`)
+
+func (r Role) checkGit(m *hot.Dict, texts map[string]string) error {
+	if !repository.MatchString(texts["git"]) {
+		return fmt.Errorf("%q is not a repository that a server can clone: https://…, ssh://…, git://… or USER@HOST:PATH", texts["git"])
+	}
+	if u, err := url.Parse(texts["git"]); err == nil && u.User != nil {
+		if _, password := u.User.Password(); password {
+			return errors.New("the repository's URL holds a password, which the plan would show to everybody who reads it")
+		}
+	}
+	named := ""
+	for _, k := range []string{"branch", "tag", "commit"} {
+		if texts[k] == "" {
+			continue
+		}
+		if named != "" {
+			return fmt.Errorf("%s and %s exclude each other", named, k)
+		}
+		if named = k; !revision.MatchString(texts[k]) || strings.Contains(texts[k], "..") {
+			return fmt.Errorf("%q is no name of a %s", texts[k], k)
+		}
+	}
+	if named == "" {
+		return errors.New("a git repository needs a branch, a tag or a commit")
+	}
+	if key, given := m.Get("ssh_key"); given {
+		if err := r.checkKey(key); err != nil {
+			return err
+		}
+	}
+	return checkProxy(texts["proxy"])
+}
+
+// isInputRef says that a value is {input: NAME}.
+func isInputRef(v hot.Value) bool {
+	d, ok := v.(*hot.Dict)
+	return ok && d.Len() == 1 && d.Keys()[0] == "input"
+}
+
+// checkKey takes the path of a key on the server, or {input: NAME}: the plan holds
+// no secrets.
+func (r Role) checkKey(key hot.Value) error {
+	if isInputRef(key) {
+		v, _ := key.(*hot.Dict).Get("input")
+		name, _ := v.(string)
+		if r.Input(name) == nil {
+			return fmt.Errorf("ssh_key names the input %q, which the role does not declare", name)
+		}
+		return nil
+	}
+	if text, _ := key.(string); !path.IsAbs(text) {
+		return errors.New("ssh_key must be the path of a file on the server, or {input: NAME}: the plan holds no secrets")
+	}
+	return nil
+}

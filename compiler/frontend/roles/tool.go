@@ -1,0 +1,99 @@
+package roles
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// versionForm is a version, or the lowest one: its parts are compared one by one.
+var versionForm = regexp.MustCompile(`^(>= ?)?[0-9][0-9A-Za-z.+~:-]*$`)
+
+// install reads how the role's tool gets onto the server.
+// A server's defaults are for those of its roles that they fit.
+func (l *lowering) install(role *program.Role, tool driver.Driver, n *hot.Node, isDefault bool) {
+	if n == nil {
+		return
+	}
+	installable, ok := tool.(driver.Installable)
+	if !ok {
+		if !isDefault {
+			l.diags.Error(source.BadMetadata, l.template.Place(n), fmt.Sprintf("the %s driver has no tool to install", tool.Name()), "")
+		}
+		return
+	}
+	wrong := func(key, hint, format string, args ...any) {
+		l.diags.Error(source.BadMetadata, l.template.Place(n.Get(key)), fmt.Sprintf(format, args...), hint)
+	}
+	text := func(key string) string {
+		v, _ := n.Get(key).Text()
+		return v
+	}
+	i := &role.Install
+	*i = program.Install{From: text("from"), URL: text("url"), SHA256: text("sha256"), Proxy: text("proxy"), Licence: text("licence")}
+	if v := n.Get("version"); v != nil {
+		if _, fraction := v.Value.(float64); fraction {
+			wrong("version", "7.10 is the number 7.1 to YAML: write \"7.10\"", "a version with a point must be quoted")
+		} else if i.Version, _ = v.Text(); i.Version == "" {
+			i.Version = fmt.Sprint(v.Value)
+		}
+		if i.Version != "" && !versionForm.MatchString(i.Version) {
+			wrong("version", "7, 7.23 or >=7.2", "%q is no version", i.Version)
+		}
+	}
+	if known := append(slices.Clone(installable.InstallsFrom()), "none"); i.From != "" && !slices.Contains(known, i.From) {
+		wrong("from", "one of "+strings.Join(known, ", "), "the tool of the %s driver is not installed from %q", tool.Name(), i.From)
+	}
+	if i.URL != "" && i.From == "" {
+		i.From = "url"
+	}
+	switch {
+	case i.From == "url" && (i.URL == "" || i.SHA256 == ""):
+		l.diags.Error(source.BadMetadata, l.template.Place(n), "a tool that is installed from a URL needs url and sha256", "`sha256sum FILE` prints it")
+	case i.From != "url" && (i.URL != "" || i.SHA256 != ""):
+		wrong("from", "", "url and sha256 are for `from: url`")
+	case i.URL != "":
+		if err := driver.CheckFetchURL(i.URL); err != nil {
+			wrong("url", "", "%v", err)
+		}
+	}
+	if i.Proxy != "" {
+		if err := driver.CheckFetchURL(i.Proxy); err != nil {
+			wrong("proxy", "", "the proxy: %v", err)
+		}
+	}
+}
+
+// resources checks the outputs that are the completion of one of the tool's
+// resources.
+func (l *lowering) resources(role *program.Role, tool driver.Driver, outputs *hot.Node) {
+	for _, o := range role.Outputs {
+		if o.Resource == "" {
+			continue
+		}
+		n := outputs.Get(o.Name)
+		at := l.template.Place(n.Get("resource"))
+		known, ok := tool.(driver.Resources)
+		switch {
+		case !ok:
+			l.diags.Error(source.BadMetadata, at, fmt.Sprintf("the %s driver has no resources whose completion output %q could be", tool.Name(), o.Name), "")
+			continue
+		case o.Value != nil:
+			l.diags.Error(source.BadMetadata, at, fmt.Sprintf("output %q has a value and cannot be a resource's completion, too", o.Name), "")
+			continue
+		case o.Type != "" && o.Type != "boolean":
+			l.diags.Error(source.BadMetadata, l.template.Place(n.Get("type")), fmt.Sprintf("output %q is a resource's completion: it is true, of type boolean", o.Name), "leave the type out")
+			continue
+		}
+		o.Type = "boolean"
+		if err := known.CheckResource(o.Resource); err != nil {
+			l.diags.Error(source.BadMetadata, at, fmt.Sprintf("output %q: %v", o.Name, err), "")
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package agent
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/install"
+)
+
+// wanted is a tool as a role wants it.
+type wanted struct {
+	name string
+	as   plan.Install
+}
+
+// ensure finds a tool, and installs it if it must, once on a server. As long as that
+// takes the server's phase is "installing".
+func (a *agent) ensure(ctx context.Context, tool driver.Tool, want plan.Install, log *os.File) (string, error) {
+	if program, known := a.tools[wanted{tool.Name, want}]; known {
+		return program, nil
+	}
+	i := install.Installer{
+		Forbidden: a.InstallNothing, Folder: filepath.Join(a.State, "tools"), Environment: a.host().ToolEnvironment(), Log: log,
+		Begin: func(ctx context.Context, tool string) (func(), error) {
+			a.console.say("installing %s", tool)
+			before := ""
+			err := a.board.commit(ctx, nil, func(s *coordinator.ServerState) {
+				before, s.Phase, s.Message = s.Message, coordinator.PhaseInstalling, tool
+			})
+			// Should the report of the end not get through, the role's own does.
+			return func() {
+				a.board.show(func(s *coordinator.ServerState) { s.Phase, s.Message = coordinator.PhaseRunning, before })
+			}, err
+		},
+	}
+	program, err := i.Ensure(ctx, tool, want)
+	if err == nil {
+		a.tools[wanted{tool.Name, want}] = program
+	}
+	return program, err
+}

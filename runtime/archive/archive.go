@@ -1,0 +1,335 @@
+// Package archive unpacks archives that somebody else has made: tar, tar with
+// gzip or bzip2, and zip. Whatever such a file says, nothing is written outside of
+// the folder, nothing in it leads outside afterwards, and there is an end to it:
+//
+//   - Names and links that lead out of the folder are errors, and so are devices and
+//     pipes. All writing goes through an os.Root, for which the kernel's own look-up
+//     is watched, so that a link which comes first and a file below it later is no way out.
+//   - Owners, times and special permissions are not taken over: files have mode 0644,
+//     or 0755 if they may be executed.
+//   - Bytes and entries are counted as they come, not as headers announce them.
+package archive
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Limits bound what is unpacked.
+type Limits struct {
+	Bytes   int64
+	Entries int
+}
+
+// DefaultLimits fit any tree of recipes.
+var DefaultLimits = Limits{Bytes: 2 << 30, Entries: 200_000}
+
+// ErrUnknown says that a file is no archive of a kind that is known here.
+var ErrUnknown = errors.New("it is no tar, tar.gz, tar.bz2 or zip archive")
+
+// Unpack unpacks an archive into a folder, which it makes.
+func Unpack(ctx context.Context, file *os.File, folder string, limits Limits) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	defer root.Close()
+	u := &unpacking{ctx: ctx, root: root, limits: limits, left: limits.Bytes}
+	err = u.any(file)
+	if linkErr := u.checkLinks(); err == nil {
+		err = linkErr
+	}
+	if err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	return nil
+}
+
+type unpacking struct {
+	ctx     context.Context
+	root    *os.Root
+	limits  Limits
+	left    int64
+	entries int
+	links   []string // the places of symbolic links
+}
+
+func (u *unpacking) any(file *os.File) error {
+	head := make([]byte, 512)
+	n, err := file.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	head = head[:n]
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(file, 1<<16)
+	switch {
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")):
+		return u.zip(file)
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		unzipped, err := gzip.NewReader(in)
+		if err != nil {
+			return err
+		}
+		return u.tar(unzipped)
+	case bytes.HasPrefix(head, []byte("BZh")):
+		return u.tar(bzip2.NewReader(in))
+	case len(head) > 262 && string(head[257:262]) == "ustar":
+		return u.tar(in)
+	case bytes.HasPrefix(head, []byte("\xfd7zXZ")), bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return errors.New("xz and zstd archives are not read here; pack it as tar.gz")
+	}
+	return ErrUnknown
+}
+
+func (u *unpacking) tar(in io.Reader) error {
+	archive := tar.NewReader(&ended{u.ctx, in})
+	for {
+		h, err := archive.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch h.Typeflag {
+		case tar.TypeXGlobalHeader:
+			continue
+		case tar.TypeReg, tar.TypeRegA: //lint:ignore SA1019 old archives have it
+			err = u.file(h.Name, archive, h.Mode&0o111 != 0)
+		case tar.TypeDir:
+			err = u.folder(h.Name)
+		case tar.TypeSymlink:
+			err = u.link(h.Name, h.Linkname)
+		case tar.TypeLink:
+			err = u.hardLink(h.Name, h.Linkname)
+		default:
+			err = fmt.Errorf("%q is a device, a pipe or another thing that no archive of files has", h.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (u *unpacking) zip(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	archive, err := zip.NewReader(file, info.Size())
+	if err != nil {
+		return err
+	}
+	for _, f := range archive.File {
+		if err := u.zipEntry(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// longestLink is how long the target of a link in a zip archive may be.
+const longestLink = 4096
+
+func (u *unpacking) zipEntry(f *zip.File) error {
+	switch mode := f.Mode(); {
+	case mode.IsDir():
+		return u.folder(f.Name)
+	case mode&fs.ModeSymlink == 0 && !mode.IsRegular():
+		return fmt.Errorf("%q is a device, a pipe or another thing that no archive of files has", f.Name)
+	}
+	in, err := f.Open()
+	if err != nil {
+		return fmt.Errorf("%q: %w", f.Name, err)
+	}
+	defer in.Close()
+	if f.Mode()&fs.ModeSymlink == 0 {
+		return u.file(f.Name, &ended{u.ctx, in}, f.Mode()&0o111 != 0)
+	}
+	target, err := io.ReadAll(io.LimitReader(in, longestLink))
+	if err != nil {
+		return fmt.Errorf("%q: %w", f.Name, err)
+	}
+	return u.link(f.Name, string(target))
+}
+
+// place is where an entry goes; what leads out of the folder is an error.
+func (u *unpacking) place(name string) (string, error) {
+	if u.entries++; u.entries > u.limits.Entries {
+		return "", fmt.Errorf("it has more than %d entries", u.limits.Entries)
+	}
+	clean := path.Clean(strings.TrimPrefix(name, "./"))
+	if strings.ContainsRune(name, 0) || !filepath.IsLocal(clean) || strings.Contains(name, `\`) {
+		return "", fmt.Errorf("%q leads out of the folder", name)
+	}
+	return clean, nil
+}
+
+// parent makes the folder around an entry, and room for it.
+func (u *unpacking) parent(clean string) error {
+	if err := u.root.MkdirAll(path.Dir(clean), 0o755); err != nil {
+		return fmt.Errorf("%q: %w", clean, reason(err))
+	}
+	info, err := u.root.Lstat(clean)
+	if err != nil || info.IsDir() {
+		return nil
+	}
+	return u.root.Remove(clean)
+}
+
+func (u *unpacking) folder(name string) error {
+	clean, err := u.place(name)
+	if err != nil {
+		return err
+	}
+	if err := u.root.MkdirAll(clean, 0o755); err != nil {
+		return fmt.Errorf("%q: %w", name, reason(err))
+	}
+	return nil
+}
+
+func (u *unpacking) file(name string, in io.Reader, executable bool) error {
+	clean, err := u.place(name)
+	if err != nil {
+		return err
+	}
+	if err := u.parent(clean); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if executable {
+		mode = 0o755
+	}
+	out, err := u.root.OpenFile(clean, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return fmt.Errorf("%q: %w", name, reason(err))
+	}
+	n, err := io.Copy(out, io.LimitReader(in, u.left+1))
+	if closeErr := out.Close(); err == nil {
+		err = closeErr
+	}
+	if u.left -= n; u.left < 0 {
+		return fmt.Errorf("it is larger than %d MB when unpacked", u.limits.Bytes>>20)
+	}
+	if err != nil {
+		return fmt.Errorf("%q: %w", name, err)
+	}
+	return nil
+}
+
+// leadsOut says that a link in a place leads out of the folder.
+func leadsOut(clean, target string) bool {
+	return path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(clean), target))
+}
+
+func (u *unpacking) link(name, target string) error {
+	clean, err := u.place(name)
+	if err != nil {
+		return err
+	}
+	if leadsOut(clean, target) || target == "" || strings.ContainsRune(target, 0) {
+		return fmt.Errorf("the link %q leads out of the folder, to %q", name, target)
+	}
+	if err := u.parent(clean); err != nil {
+		return err
+	}
+	if err := u.root.Symlink(target, clean); err != nil {
+		return fmt.Errorf("%q: %w", name, reason(err))
+	}
+	u.links = append(u.links, clean)
+	return nil
+}
+
+// checkLinks follows the links when all are there: one that goes by way of another
+// may lead out although its own text does not. Such a link is removed.
+func (u *unpacking) checkLinks() error {
+	var wrong error
+	for _, link := range u.links {
+		if _, err := u.root.Stat(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			u.root.Remove(link)
+			wrong = fmt.Errorf("the link %q leads out of the folder, or in a circle", link)
+		}
+	}
+	return wrong
+}
+
+func (u *unpacking) hardLink(name, target string) error {
+	clean, err := u.place(name)
+	if err != nil {
+		return err
+	}
+	from := path.Clean(target)
+	if !filepath.IsLocal(from) {
+		return fmt.Errorf("the link %q leads out of the folder, to %q", name, target)
+	}
+	if err := u.parent(clean); err != nil {
+		return err
+	}
+	if err := u.root.Link(from, clean); err != nil {
+		return fmt.Errorf("the link %q: %w", name, reason(err))
+	}
+	return nil
+}
+
+// CheckLinks says which link in a folder leads out of it; nil if none does.
+func CheckLinks(folder string) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Type() != fs.ModeSymlink {
+			return err
+		}
+		if _, err := root.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("the link %q leads out of the folder", name)
+		}
+		return nil
+	})
+}
+
+// ended is a reader that ends with a context.
+type ended struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (e *ended) Read(p []byte) (int, error) {
+	if e.ctx.Err() != nil {
+		return 0, context.Cause(e.ctx)
+	}
+	return e.in.Read(p)
+}
+
+// reason is an error without the path, which its caller says.
+func reason(err error) error {
+	var pathErr *fs.PathError
+	var linkErr *os.LinkError
+	switch {
+	case errors.As(err, &pathErr):
+		return pathErr.Err
+	case errors.As(err, &linkErr):
+		return linkErr.Err
+	}
+	return err
+}

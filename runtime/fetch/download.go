@@ -1,0 +1,147 @@
+// Package fetch brings what a role needs onto its server: files that travel with
+// the plan, archives from a URL, repositories. What comes over a network is
+// checked before it is used.
+package fetch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+)
+
+// Download is one file to be fetched.
+type Download struct {
+	URL    string
+	SHA256 string // hex; a file with another one is refused
+	Proxy  string // URL; "" is what the environment says
+	// Limit is how many bytes it may have; 0 is DefaultLimit.
+	Limit int64
+	// Pause is the time before the second attempt, which doubles; 0 is a second.
+	Pause time.Duration
+}
+
+// DefaultLimit is how many bytes a download may have.
+const DefaultLimit = 4 << 30
+
+// attempts is how often a download is tried whose server does not answer, breaks
+// off or says that it is its own fault.
+const attempts = 6
+
+// stall is how long a server may be silent.
+const stall = time.Minute
+
+// To fetches the file and puts it at a path when it is complete and right.
+func (d Download) To(ctx context.Context, path string) error {
+	client, err := d.client()
+	if err != nil {
+		return fmt.Errorf("fetch %s: %w", d.URL, err)
+	}
+	defer client.CloseIdleConnections()
+	pause := d.Pause
+	if pause == 0 {
+		pause = time.Second
+	}
+	for i := 1; ; i++ {
+		again, err := d.once(ctx, client, path)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("fetch %s: %w", d.URL, context.Cause(ctx))
+		}
+		if !again || i == attempts {
+			return fmt.Errorf("fetch %s: %w", d.URL, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+			pause *= 2
+		}
+	}
+}
+
+func (d Download) client() (*http.Client, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if d.Proxy != "" {
+		proxy, err := url.Parse(d.Proxy)
+		if err != nil {
+			return nil, fmt.Errorf("the proxy: %w", err)
+		}
+		transport.Proxy = http.ProxyURL(proxy)
+	}
+	transport.ResponseHeaderTimeout = stall
+	return &http.Client{Transport: transport}, nil
+}
+
+// once is one attempt; again says that another may do better.
+func (d Download) once(ctx context.Context, client *http.Client, path string) (again bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.URL, nil)
+	if err != nil {
+		return false, err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return true, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests, fmt.Errorf("the server answers %s", answer.Status)
+	}
+	silent := time.AfterFunc(stall, func() { cancel(errors.New("the server is silent")) })
+	defer silent.Stop()
+	return d.keep(path, &heard{answer.Body, silent})
+}
+
+// heard is a reader that puts an alarm off with every byte.
+type heard struct {
+	io.Reader
+	silent *time.Timer
+}
+
+func (h *heard) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p)
+	h.silent.Reset(stall)
+	return n, err
+}
+
+func (d Download) keep(path string, body io.Reader) (again bool, err error) {
+	limit := d.Limit
+	if limit == 0 {
+		limit = DefaultLimit
+	}
+	partial := path + ".partial"
+	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return false, err
+	}
+	defer os.Remove(partial)
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(file, sum), io.LimitReader(body, limit+1))
+	if closeErr := file.Close(); closeErr != nil {
+		return false, closeErr
+	}
+	switch is := hex.EncodeToString(sum.Sum(nil)); {
+	case n > limit:
+		return false, fmt.Errorf("it has more than %d bytes", limit)
+	case err != nil:
+		return true, err
+	case d.SHA256 == "":
+		return false, errors.New("there is no checksum to compare it with")
+	case is != d.SHA256:
+		return false, fmt.Errorf("its sha256 is %s, and %s was declared", is, d.SHA256)
+	}
+	return false, os.Rename(partial, path)
+}

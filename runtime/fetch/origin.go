@@ -1,0 +1,105 @@
+package fetch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hotc-dev/hotc/runtime/archive"
+	"github.com/hotc-dev/hotc/runtime/driver"
+)
+
+// Origin is where a tree of files comes from, as the compiler wrote it down
+// (compiler/driver/origin.go): a file of the plan, a URL, or a repository.
+type Origin struct {
+	File   string `json:"file,omitempty"` // digest of an archive
+	URL    string `json:"url,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
+	Git    string `json:"git,omitempty"`
+	Branch string `json:"branch,omitempty"`
+	Tag    string `json:"tag,omitempty"`
+	Commit string `json:"commit,omitempty"`
+	// SSHKey is a path on the server, or {"input": NAME}.
+	SSHKey json.RawMessage `json:"ssh_key,omitempty"`
+	// KnownHosts are lines of that file of ssh's; without them a host is believed the
+	// first time.
+	KnownHosts string `json:"known_hosts,omitempty"`
+	Proxy      string `json:"proxy,omitempty"`
+	// Path is the part of the tree that is meant.
+	Path string `json:"path,omitempty"`
+}
+
+// Tree brings a tree of files into a folder of the job's, by a name, and returns
+// the path of the part that is meant. It reads the input that holds an ssh key, if
+// there is one.
+func Tree(ctx context.Context, job *driver.Job, o Origin, name string) (string, error) {
+	folder := filepath.Join(job.Folder, name)
+	if err := os.RemoveAll(folder); err != nil {
+		return "", fmt.Errorf("clear %s: %w", name, err)
+	}
+	var err error
+	switch {
+	case o.File != "":
+		err = fromPlan(ctx, job, o, folder)
+	case o.URL != "":
+		err = fromURL(ctx, o, folder)
+	case o.Git != "":
+		err = fromGit(ctx, job, o, folder)
+	default:
+		err = errors.New("the plan does not say where it comes from")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return part(folder, o.Path)
+}
+
+// part is the path of what is meant in a tree. Nothing in the tree leads out of
+// it, so neither does the path.
+func part(folder, within string) (string, error) {
+	if within == "" {
+		return folder, nil
+	}
+	if !filepath.IsLocal(within) {
+		return "", fmt.Errorf("the path %q leads out of the tree", within)
+	}
+	path := filepath.Join(folder, within)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("there is no %s in what was fetched", within)
+	}
+	return path, nil
+}
+
+func fromPlan(ctx context.Context, job *driver.Job, o Origin, folder string) error {
+	data, err := job.Files.File(ctx, o.File)
+	if err != nil {
+		return fmt.Errorf("fetch the plan's file: %w", err)
+	}
+	path := folder + ".archive"
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return err
+	}
+	return unpack(ctx, path, folder)
+}
+
+func fromURL(ctx context.Context, o Origin, folder string) error {
+	path := folder + ".archive"
+	if err := (Download{URL: o.URL, SHA256: o.SHA256, Proxy: o.Proxy}).To(ctx, path); err != nil {
+		return err
+	}
+	return unpack(ctx, path, folder)
+}
+
+// unpack unpacks an archive and removes it.
+func unpack(ctx context.Context, path, folder string) error {
+	defer os.Remove(path)
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return archive.Unpack(ctx, file, folder, archive.DefaultLimits)
+}

@@ -1,0 +1,151 @@
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/runtime/archive"
+	"github.com/hotc-dev/hotc/runtime/fetch"
+)
+
+// fromURL installs a package's file, or unpacks an archive into a folder of its own.
+func (r *run) fromURL() error {
+	if err := os.MkdirAll(r.Folder, 0o755); err != nil {
+		return err
+	}
+	name := path.Base(r.want.URL)
+	if i := strings.IndexAny(name, "?#"); i >= 0 {
+		name = name[:i]
+	}
+	folder, err := os.MkdirTemp(r.Folder, "package-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	// apt reads packages as a user of its own
+	if err := os.Chmod(folder, 0o755); err != nil {
+		return err
+	}
+	file := filepath.Join(folder, strings.TrimLeft(strings.ReplaceAll(name, "%", "_"), "-"))
+	download := fetch.Download{URL: r.want.URL, SHA256: r.want.SHA256, Proxy: r.want.Proxy}
+	if err := download.To(r.ctx, file); err != nil {
+		return err
+	}
+	if err := os.Chmod(file, 0o644); err != nil {
+		return err
+	}
+	return r.file(file)
+}
+
+// What the files of packages begin with.
+var (
+	debMagic = []byte("!<arch>\n")
+	rpmMagic = []byte{0xed, 0xab, 0xee, 0xdb}
+)
+
+func (r *run) file(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	head := make([]byte, 8)
+	if _, err := io.ReadFull(file, head); err != nil {
+		return fmt.Errorf("%s is empty", filepath.Base(name))
+	}
+	switch {
+	case bytes.HasPrefix(head, debMagic):
+		return r.packageFile("apt", name, ".deb")
+	case bytes.HasPrefix(head, rpmMagic):
+		return r.packageFile("dnf", name, ".rpm")
+	case strings.HasSuffix(name, ".apk"):
+		return r.packageFile("apk", name, ".apk")
+	}
+	own := filepath.Join(r.Folder, r.tool.Name)
+	if err := os.RemoveAll(own); err != nil {
+		return err
+	}
+	err = archive.Unpack(r.ctx, file, own, archive.DefaultLimits)
+	if errors.Is(err, archive.ErrUnknown) {
+		return fmt.Errorf("%s is neither a package (deb, rpm, apk) nor an archive (tar, tar.gz, tar.bz2, zip)", filepath.Base(name))
+	}
+	return err
+}
+
+func (r *run) packageFile(kind, name, suffix string) error {
+	m, err := r.manager()
+	if err != nil {
+		return err
+	}
+	if m.name != kind && !(kind == "dnf" && m.name == "zypper") {
+		return fmt.Errorf("%s is a package for %s, and this server has %s", filepath.Base(name), kind, m.name)
+	}
+	// apt tells a file from a package's name by its suffix
+	if !strings.HasSuffix(name, suffix) {
+		if err := os.Rename(name, name+suffix); err != nil {
+			return err
+		}
+		name += suffix
+	}
+	switch {
+	case m.name == "apk":
+		m.install = append(slices.Clone(m.install), "--allow-untrusted")
+	case m.name == "zypper":
+		m.install = append(slices.Clone(m.install), "--allow-unsigned-rpm")
+	}
+	return r.packages(m, []string{name})
+}
+
+// fromGem installs a Ruby gem, and Ruby before it where that is not there.
+func (r *run) fromGem() error {
+	if r.tool.Gem == "" {
+		return errors.New("no gem of it is known")
+	}
+	if r.lookUp("gem") == "" || len(r.tool.GemNeeds) > 0 {
+		m, err := r.manager()
+		if err != nil {
+			return err
+		}
+		if needs := r.tool.GemNeeds[m.name]; len(needs) > 0 {
+			if err := r.prerequisites(m, needs); err != nil {
+				return err
+			}
+		}
+	}
+	if r.lookUp("gem") == "" {
+		return errors.New("there is no `gem` on this server, and no package of Ruby is known for it")
+	}
+	args := []string{"install", r.tool.Gem, "--no-document", "--conservative"}
+	if v := r.want.Version; v != "" {
+		args = append(args, "--version", gemVersion(v))
+	}
+	_, err := r.run(nil, "gem", args...)
+	return err
+}
+
+// prerequisites installs what a gem is built with.
+func (r *run) prerequisites(m manager, packages []string) error {
+	install := append(slices.Clone(m.install), packages...)
+	if err := r.manage(m, install); err == nil || r.ctx.Err() != nil {
+		return err
+	}
+	if err := r.manage(m, m.refresh); err != nil {
+		return err
+	}
+	return r.manage(m, install)
+}
+
+// gemVersion writes a version as RubyGems' requirement: "18.4" is any 18.4.x.
+func gemVersion(want string) string {
+	if lowest, is := strings.CutPrefix(want, ">="); is {
+		return ">= " + strings.TrimSpace(lowest)
+	}
+	return "~> " + want + ".0"
+}

@@ -1,0 +1,34 @@
+package process
+
+import (
+	"bytes"
+	"strings"
+)
+
+// longestLine is how many characters of a line an error repeats.
+const longestLine = 300
+
+// LastLine is the last line of what a process printed that says something, without
+// control characters: what most programs end with when they fail.
+func LastLine(text []byte) string {
+	for {
+		text = bytes.TrimRight(text, " \t\r\n")
+		if len(text) == 0 {
+			return "it printed nothing"
+		}
+		start := bytes.LastIndexByte(text, '\n') + 1
+		line := strings.TrimSpace(strings.Map(func(r rune) rune {
+			if r < ' ' || r == 0x7f {
+				return ' '
+			}
+			return r
+		}, string(bytes.ToValidUTF8(text[start:], []byte("?")))))
+		if runes := []rune(line); len(runes) > longestLine {
+			return string(runes[:longestLine]) + "…"
+		}
+		if line != "" {
+			return line
+		}
+		text = text[:start]
+	}
+}
