@@ -140,6 +140,14 @@ func roleDifferences(a, b plan.Role) []string {
 	note(!slices.Equal(dependsOn(a), dependsOn(b)), "depends_on")
 	note(a.Timeout != b.Timeout, "timeout")
 	note(a.Idempotent != b.Idempotent, "idempotent")
+	compareTasks := func(what string, a, b []plan.Task) {
+		compare(a, b, func(t plan.Task) string { return t.Name }, func(kind string, x, y plan.Task) {
+			x.At, y.At = "", ""
+			note(kind != "" || !sameRecord(x, y), what+" "+cmpName(x.Name, y.Name))
+		})
+	}
+	compareTasks("action", a.Actions, b.Actions)
+	compareTasks("hook", a.Hooks, b.Hooks)
 	return what
 }
 

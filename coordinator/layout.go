@@ -52,7 +52,7 @@ func layFiles(d Deployment, k *keyring, p *plan.Plan, files Files) ([]NewNode, e
 	users := map[string][]plan.ServerPath{}
 	for _, s := range p.Servers {
 		for _, r := range s.Roles {
-			for _, digest := range r.Files {
+			for _, digest := range r.AllFiles() {
 				users[digest] = append(users[digest], s.Path)
 			}
 		}
@@ -117,6 +117,8 @@ func layServer(d Deployment, k *keyring, s *plan.Server) ([]NewNode, error) {
 	nodes = append(nodes, inParts(d.Keys(s.Path), keys, reads)...)
 	nodes = append(nodes,
 		NewNode{Path: d.State(s.Path), Data: []byte("{}"), Grants: writes},
+		NewNode{Path: d.Requests(s.Path), Data: []byte("{}"), Grants: reads},
+		NewNode{Path: d.Answers(s.Path), Data: []byte("{}"), Grants: writes},
 		NewNode{Path: d.Agent(s.Path), Grants: k.own(s.Path, MayCreateChildren|MayDeleteChildren)})
 	for _, r := range s.Roles {
 		nodes = append(nodes, NewNode{Path: d.Log(s.Path, r.Name), Grants: writes})

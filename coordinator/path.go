@@ -77,6 +77,12 @@ func (d Deployment) SealsFor(s, reader plan.ServerPath) Path {
 // State holds the ServerState that the server's agent reports.
 func (d Deployment) State(s plan.ServerPath) Path { return d.Server(s).Join("state") }
 
+// Requests holds the RequestsRecord of what the server's agent is asked for.
+func (d Deployment) Requests(s plan.ServerPath) Path { return d.Server(s).Join("requests") }
+
+// Answers holds the AnswersRecord of what it answered.
+func (d Deployment) Answers(s plan.ServerPath) Path { return d.Server(s).Join("answers") }
+
 // Agent is where the server's agent may create its presence.
 func (d Deployment) Agent(s plan.ServerPath) Path { return d.Server(s).Join("agent") }
 

@@ -148,11 +148,15 @@ type ServerState struct {
 
 // RoleState is how far one role of a server is.
 type RoleState struct {
-	Name     string     `json:"name"`
-	Status   RoleStatus `json:"status"`
-	Started  time.Time  `json:"started,omitzero"`
-	Ended    time.Time  `json:"ended,omitzero"`
-	ExitCode *int       `json:"exit_code,omitempty"`
+	Name   string     `json:"name"`
+	Status RoleStatus `json:"status"`
+	// Attempt counts the operator's requests to run the role again.
+	Attempt int `json:"attempt,omitempty"`
+	// ByHand says that the role is done because an operator said so.
+	ByHand   bool      `json:"by_hand,omitempty"`
+	Started  time.Time `json:"started,omitzero"`
+	Ended    time.Time `json:"ended,omitzero"`
+	ExitCode *int      `json:"exit_code,omitempty"`
 	// Blocked are the reads that wait now.
 	Blocked []Wait `json:"blocked,omitempty"`
 	// BlockedSeconds is the time in which at least one read waited, so far.

@@ -23,6 +23,9 @@ type ServerSnapshot struct {
 	Alive bool
 	// State is what the agent of this incarnation reported last; Phase "" is nothing yet.
 	State ServerState
+	// Requests are what its agent was asked for lately, Answers what became of it.
+	Requests []Request
+	Answers  []Answer
 	// Cells are the server's own cells, without their values.
 	Cells map[plan.CellName]CellRecord
 }
@@ -84,6 +87,15 @@ func (v *ServerSnapshot) read(ctx context.Context, s Store, d Deployment, server
 	if v.State.Incarnation != v.Incarnation.Number {
 		v.State = ServerState{} // of the machine that had this name before
 	}
+	requests, err := readIfThere[RequestsRecord](ctx, s, d.Requests(server))
+	if err != nil {
+		return err
+	}
+	answers, err := readIfThere[AnswersRecord](ctx, s, d.Answers(server))
+	if err != nil {
+		return err
+	}
+	v.Requests, v.Answers = requests.Requests, answers.Answers
 	_, v.Alive, err = s.Stat(ctx, d.Presence(server))
 	return err
 }

@@ -121,6 +121,10 @@ type Role struct {
 	// Install says how the driver's tool gets onto the server; nil leaves it to the
 	// driver.
 	Install *Install `json:"install,omitempty"`
+	// Actions run when an operator asks, Hooks around what becomes of the stack: the
+	// names of those are the Hook constants.
+	Actions []Task `json:"actions,omitempty"`
+	Hooks   []Task `json:"hooks,omitempty"`
 }
 
 // Install is how a tool gets onto a server.
@@ -135,6 +139,42 @@ type Install struct {
 	Proxy   string `json:"proxy,omitempty"`  // URL
 	Licence string `json:"licence,omitempty"`
 }
+
+// Task is a run of the role's tool beside the role's own.
+type Task struct {
+	Name   string          `json:"name"`
+	At     Position        `json:"at"`
+	Source json.RawMessage `json:"source"`
+	Files  []string        `json:"files,omitempty"`
+}
+
+// AllFiles are the digests of the files that the role and its tasks need.
+func (r *Role) AllFiles() []string {
+	all := append([]string(nil), r.Files...)
+	for _, tasks := range [][]Task{r.Actions, r.Hooks} {
+		for _, t := range tasks {
+			all = append(all, t.Files...)
+		}
+	}
+	return all
+}
+
+// FindTask finds a task by its name; nil is none.
+func FindTask(tasks []Task, name string) *Task {
+	for i := range tasks {
+		if tasks[i].Name == name {
+			return &tasks[i]
+		}
+	}
+	return nil
+}
+
+// The hooks of a role.
+const (
+	HookSuspend = "suspend" // before the stack is suspended
+	HookResume  = "resume"  // after it was resumed
+	HookDelete  = "delete"  // before it is deleted
+)
 
 // Dependency is a read of another role's completion.
 type Dependency struct {

@@ -82,7 +82,12 @@ type agent struct {
 	member  *coordinator.Member
 	plan    *plan.Server
 	board   *board
-	tools   map[wanted]string // the programs of those that were found
+	tools   map[wanted]string     // the programs of those that were found
+	asked   <-chan struct{}       // an operator may have asked for something
+	open    []coordinator.Request // as they were read last
+	answers []coordinator.Answer
+	// reported are the roles whose failure the coordinator has, with the attempt.
+	reported map[string]int
 	// stop ends everything, with the reason.
 	stop context.CancelCauseFunc
 }
@@ -104,7 +109,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Disk == nil {
 		c.Disk = journal.Folder(c.State)
 	}
-	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}}
+	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}}
 	var err error
 	a.journal, err = journal.OpenOn(c.Disk, journal.Machine{
 		Deployment: c.Boot.Deployment, Server: c.Boot.Server, Instance: c.Instance}, c.Random, c.Now)
@@ -164,14 +169,58 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 	if err := a.publishFacts(ctx); err != nil {
 		return false, err
 	}
-	if done, err = a.runRoles(ctx); err != nil {
-		return done, err
+	if err := a.listen(ctx); err != nil {
+		return false, err
 	}
-	a.tellHeat(ctx)
-	if !a.Once {
-		<-ctx.Done()
+	for again := true; again && err == nil; {
+		if done, err = a.runRoles(ctx); err == nil {
+			again, err = a.rest(ctx)
+		}
 	}
-	return done, nil
+	return done, err
+}
+
+// listen prepares for requests of operators.
+func (a *agent) listen(ctx context.Context) (err error) {
+	if a.answers, err = a.member.Answers(ctx); err != nil {
+		return err
+	}
+	a.asked, err = a.store.Watch(ctx, coordinator.Deployment(a.Boot.Deployment).Requests(a.Boot.Server))
+	return err
+}
+
+// rest tells Heat how the roles ended, and takes requests, until a role has to run
+// again or the agent has to end.
+func (a *agent) rest(ctx context.Context) (again bool, err error) {
+	telling, enough := context.WithCancel(ctx)
+	defer enough()
+	told := a.tellHeat(telling)
+	for {
+		if told == nil && a.Once {
+			return false, nil
+		}
+		select {
+		case status := <-told:
+			told = nil
+			a.noteSignalled(status)
+		case _, open := <-a.asked:
+			if !open {
+				return false, nil // the agent ends
+			}
+			if again, err = a.attend(ctx); again || err != nil {
+				enough()
+				if told != nil {
+					a.noteSignalled(<-told)
+				}
+				return again, err
+			}
+		case <-ctx.Done():
+			if told != nil {
+				a.noteSignalled(<-told)
+			}
+			return false, nil
+		}
+	}
 }
 
 // enrol makes this machine the server and shows that it is there.
@@ -208,7 +257,7 @@ func (a *agent) enrol(ctx context.Context) error {
 	if err := a.takeOver(before); err != nil {
 		return err
 	}
-	a.board = newBoard(a.member, a.console, a.stop, a.Now, a.firstState())
+	a.board = newBoard(a.member, a.console, a.stop, a.Now, a.firstState(before))
 	return nil
 }
 
@@ -217,22 +266,33 @@ func (a *agent) enrol(ctx context.Context) error {
 // not run again.
 func (a *agent) takeOver(before coordinator.ServerState) error {
 	for _, r := range before.Roles {
-		noted := a.journal.Role(r.Name).Status
+		noted := a.journal.Role(r.Name)
 		ended := r.Status == coordinator.RoleDone || r.Status == coordinator.RoleFailed
-		if ended && noted != coordinator.RoleDone && noted != coordinator.RoleFailed {
-			if err := a.journal.NoteEnded(r.Name, r.Status, r.ExitCode, r.Cause); err != nil {
+		known := noted.Status == coordinator.RoleDone || noted.Status == coordinator.RoleFailed
+		if ended && (r.Attempt > noted.Attempt || r.Attempt == noted.Attempt && !known) {
+			if err := a.journal.NoteFound(r); err != nil {
 				return err
 			}
+		}
+		if r.Status == coordinator.RoleFailed {
+			a.reported[r.Name] = r.Attempt
 		}
 	}
 	return nil
 }
 
-func (a *agent) firstState() coordinator.ServerState {
+// firstState is what the journal knows, and what was printed of that.
+func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerState {
 	state := coordinator.ServerState{Phase: coordinator.PhaseUp, Since: a.Now().UTC(), Agent: a.Version}
 	host := a.host()
 	for _, r := range a.plan.Roles {
-		state.Roles = append(state.Roles, host.Recall(r))
+		now := host.Recall(r)
+		for _, old := range before.Roles {
+			if old.Name == now.Name && old.Status == now.Status && old.Attempt == now.Attempt {
+				now.LastLines = old.LastLines
+			}
+		}
+		state.Roles = append(state.Roles, now)
 	}
 	return state
 }
@@ -243,7 +303,12 @@ func (a *agent) host() *role.Host {
 		Drivers: a.Drivers, Cells: a.member, Journal: a.journal,
 		Serve: a.Serve, Work: a.Work, Private: filepath.Join(a.State, "run"), Agent: a.Program, Environment: a.Environment,
 		Ensure: a.ensure,
-		Show:   func(r coordinator.RoleState) { a.board.show(func(s *coordinator.ServerState) { setRole(s, r) }) },
+		Show: func(r coordinator.RoleState) {
+			if r.Status == coordinator.RoleFailed {
+				return // it is reported together with what it poisons
+			}
+			a.board.show(func(s *coordinator.ServerState) { setRole(s, r) })
+		},
 		Commit: func(ctx context.Context, r coordinator.RoleState) error {
 			return a.board.commit(ctx, nil, func(s *coordinator.ServerState) { setRole(s, r) })
 		},

@@ -10,20 +10,33 @@ import (
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
-// tellHeat signals how the roles ended, unless an earlier agent did.
-func (a *agent) tellHeat(ctx context.Context) {
+// tellHeat signals how the roles ended, unless an earlier agent did. The channel,
+// nil where there is nothing to tell, gets the status that Heat has taken, or "" if
+// the context ended before.
+func (a *agent) tellHeat(ctx context.Context) <-chan signal.Status {
 	if a.Boot.Signal == "" {
-		return
+		return nil
 	}
 	s := a.outcome(ctx)
 	if ctx.Err() != nil || a.journal.Signalled() == string(s.Status) {
+		return nil
+	}
+	told := make(chan signal.Status, 1)
+	go func() {
+		if !a.signal(ctx, s) {
+			s.Status = ""
+		}
+		told <- s.Status
+	}()
+	return told
+}
+
+func (a *agent) noteSignalled(status signal.Status) {
+	if status == "" {
 		return
 	}
-	if !a.signal(ctx, s) {
-		return
-	}
-	a.console.say("Heat was told: %s", s.Status)
-	if err := a.journal.NoteSignalled(string(s.Status)); err != nil {
+	a.console.say("Heat was told: %s", status)
+	if err := a.journal.NoteSignalled(string(status)); err != nil {
 		a.console.say("%v", err)
 	}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
@@ -15,13 +16,27 @@ const lastReport = 5 * time.Second
 // runRoles runs the roles in order. The first failure ends the later ones. An
 // error says that the agent has to end.
 func (a *agent) runRoles(ctx context.Context) (done bool, err error) {
-	if err := a.enter(ctx, coordinator.PhaseRunning); err != nil {
+	if err := a.board.commit(ctx, nil, a.begin); err != nil {
 		return false, err
 	}
 	host := a.host()
-	checked := false
-	for i, r := range a.plan.Roles {
+	checked, again, taken := false, false, false
+	for i := 0; i < len(a.plan.Roles); i++ {
+		if again, err = a.attend(ctx); err != nil {
+			return false, err
+		}
+		if again {
+			i = 0
+			a.board.show(a.begin)
+		}
+		r := a.plan.Roles[i]
 		before := a.journal.Role(r.Name).Status
+		if before == coordinator.RolePending && a.retried() && !taken {
+			taken = true
+			if err := a.takeBack(ctx, r.Name); err != nil {
+				return false, err
+			}
+		}
 		run := host.Run
 		if before == coordinator.RolePending && !checked {
 			checked = true
@@ -39,7 +54,7 @@ func (a *agent) runRoles(ctx context.Context) (done bool, err error) {
 				report, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastReport)
 				defer cancel()
 			}
-			if reportErr := a.poison(report, i, state); err == nil {
+			if reportErr := a.reportFailure(report, i, state); err == nil {
 				err = reportErr
 			}
 			return false, err
@@ -57,6 +72,38 @@ func (a *agent) runRoles(ctx context.Context) (done bool, err error) {
 	return true, a.enter(ctx, coordinator.PhaseDone)
 }
 
+// retried says that some role was asked to run again: what its failure had marked
+// may still stand.
+func (a *agent) retried() bool {
+	return slices.ContainsFunc(a.plan.Roles, func(r plan.Role) bool { return a.journal.Role(r.Name).Attempt > 0 })
+}
+
+// reportFailure poisons what a failed role was to write, once: after a restart an
+// operator may have taken that back already, for a request that is still to be
+// taken.
+func (a *agent) reportFailure(ctx context.Context, index int, state coordinator.RoleState) error {
+	if attempt, known := a.reported[state.Name]; known && attempt == state.Attempt {
+		return a.board.commit(ctx, nil, a.failure(index, state, a.skipped(index, state)))
+	}
+	err := a.poison(ctx, index, state)
+	if err == nil {
+		a.reported[state.Name] = state.Attempt
+	}
+	return err
+}
+
+// begin changes the state to that of a server whose roles run, for the first time
+// or again.
+func (a *agent) begin(s *coordinator.ServerState) {
+	s.Phase = coordinator.PhaseRunning
+	host := a.host()
+	for i, r := range a.plan.Roles {
+		if now := host.Recall(r); now.Status != s.Roles[i].Status {
+			s.Roles[i] = now
+		}
+	}
+}
+
 func (a *agent) enter(ctx context.Context, phase coordinator.Phase) error {
 	return a.board.commit(ctx, nil, func(s *coordinator.ServerState) { s.Phase = phase })
 }
@@ -72,19 +119,35 @@ func (a *agent) poison(ctx context.Context, index int, state coordinator.RoleSta
 		}
 	}
 	mark(a.plan.Roles[index], state.Cause)
-	skipped := map[string]*coordinator.Cause{}
+	skipped := a.skipped(index, state)
 	for _, r := range a.plan.Roles[index+1:] {
-		skipped[r.Name] = &coordinator.Cause{Role: a.key(r.Name), At: r.At, Cause: state.Cause,
-			Reason: fmt.Sprintf("skipped: the role %s before it failed", state.Name)}
 		mark(r, skipped[r.Name])
 	}
-	return a.board.commit(ctx, failed, func(s *coordinator.ServerState) {
+	return a.board.commit(ctx, failed, a.failure(index, state, skipped))
+}
+
+// skipped are the causes of the roles after a failed one.
+func (a *agent) skipped(index int, state coordinator.RoleState) map[string]*coordinator.Cause {
+	causes := map[string]*coordinator.Cause{}
+	for _, r := range a.plan.Roles[index+1:] {
+		causes[r.Name] = &coordinator.Cause{Role: a.key(r.Name), At: r.At, Cause: state.Cause,
+			Reason: fmt.Sprintf("skipped: the role %s before it failed", state.Name)}
+	}
+	return causes
+}
+
+// failure is the change of the server's state.
+func (a *agent) failure(index int, state coordinator.RoleState, skipped map[string]*coordinator.Cause) func(*coordinator.ServerState) {
+	return func(s *coordinator.ServerState) {
 		s.Phase = coordinator.PhaseFailed
+		if old := s.Roles[index]; state.LastLines == "" && old.Name == state.Name {
+			state.LastLines = old.LastLines
+		}
 		setRole(s, state)
 		for name, cause := range skipped {
 			setRole(s, coordinator.RoleState{Name: name, Status: coordinator.RoleSkipped, Cause: cause})
 		}
-	})
+	}
 }
 
 func (a *agent) key(role string) plan.RoleKey {

@@ -16,6 +16,14 @@
 //	{"role":"mysql","status":"failed","exit_code":3,"cause":{…},"at":…}
 //	{"signalled":"SUCCESS","at":…}                                 after Heat has taken the signal
 //
+// and for what an operator asks (docs/coordination.md, "Requests"), each with the
+// request's id:
+//
+//	{"request":"<id>","retry":"mysql","at":…}                      the role may be started again
+//	{"request":"<id>","role":"mysql","status":"done","by_hand":true,"at":…}
+//	{"request":"<id>","task":"mysql.backup","status":"running","run":"<random>","at":…}
+//	{"request":"<id>","task":"mysql.backup","status":"done","exit_code":0,"at":…}
+//
 // The last line of a role counts. Unknown keys and lines without a known key are
 // skipped, so that an older agent can read on. No value of an input or output is
 // ever in it.
@@ -62,6 +70,20 @@ type Role struct {
 	Cause    *coordinator.Cause
 	Started  time.Time
 	Ended    time.Time
+	// Attempt counts the requests to run it again, ByHand says that it is done because
+	// an operator said so.
+	Attempt int
+	ByHand  bool
+}
+
+// Task is what is noted of an action or a hook that was asked for.
+type Task struct {
+	Status   coordinator.RoleStatus // pending when nothing is noted
+	Run      string
+	ExitCode *int
+	Cause    *coordinator.Cause
+	Started  time.Time
+	Ended    time.Time
 }
 
 // Journal is an open journal. It is not for use by several goroutines.
@@ -73,6 +95,8 @@ type Journal struct {
 	id        string
 	enrolled  int
 	roles     map[string]Role
+	tasks     map[string]Task // by request
+	requests  map[string]bool // the requests that changed a role
 	runs      []string
 	signalled string
 }
@@ -91,6 +115,11 @@ type line struct {
 	ExitCode   *int                   `json:"exit_code,omitempty"`
 	Cause      *coordinator.Cause     `json:"cause,omitempty"`
 	Signalled  string                 `json:"signalled,omitempty"`
+	Request    string                 `json:"request,omitempty"`
+	Retry      string                 `json:"retry,omitempty"`
+	Task       string                 `json:"task,omitempty"`
+	Attempt    int                    `json:"attempt,omitempty"`
+	ByHand     bool                   `json:"by_hand,omitempty"`
 	At         time.Time              `json:"at"`
 }
 
@@ -105,7 +134,7 @@ func OpenOn(disk Disk, m Machine, random io.Reader, now func() time.Time) (*Jour
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{lock: lock, now: now, roles: map[string]Role{}}
+	j := &Journal{lock: lock, now: now, roles: map[string]Role{}, tasks: map[string]Task{}, requests: map[string]bool{}}
 	if err := j.load(disk, m, random); err != nil {
 		j.Close()
 		return nil, err
@@ -201,6 +230,11 @@ func (j *Journal) apply(l line) {
 		j.id = l.ID
 	case l.Enrolled != 0:
 		j.enrolled = l.Enrolled
+	case l.Retry != "":
+		j.roles[l.Retry] = Role{Status: coordinator.RolePending, Attempt: j.roles[l.Retry].Attempt + 1}
+		j.requests[l.Request] = true
+	case l.Task != "":
+		j.applyTask(l)
 	case l.Role != "":
 		j.applyRole(l)
 	case l.Signalled != "":
@@ -212,12 +246,31 @@ func (j *Journal) applyRole(l line) {
 	role := j.roles[l.Role]
 	role.Status = l.Status
 	if l.Status == coordinator.RoleRunning {
-		role = Role{Status: l.Status, Run: l.Run, Started: l.At}
+		role = Role{Status: l.Status, Run: l.Run, Started: l.At, Attempt: role.Attempt}
 		j.runs = append(j.runs, l.Run)
 	} else {
-		role.ExitCode, role.Cause, role.Ended = l.ExitCode, l.Cause, l.At
+		role.ExitCode, role.Cause, role.Ended, role.ByHand = l.ExitCode, l.Cause, l.At, l.ByHand
+	}
+	if l.Request != "" {
+		role.Attempt++
+		j.requests[l.Request] = true
+	}
+	if l.Attempt > 0 {
+		role.Attempt = l.Attempt
 	}
 	j.roles[l.Role] = role
+}
+
+func (j *Journal) applyTask(l line) {
+	task := j.tasks[l.Request]
+	task.Status = l.Status
+	if l.Status == coordinator.RoleRunning {
+		task.Run, task.Started = l.Run, l.At
+		j.runs = append(j.runs, l.Run)
+	} else {
+		task.ExitCode, task.Cause, task.Ended = l.ExitCode, l.Cause, l.At
+	}
+	j.tasks[l.Request] = task
 }
 
 // ID is the random text that tells this machine from others of the same name.
@@ -234,6 +287,18 @@ func (j *Journal) Role(name string) Role {
 	}
 	return role
 }
+
+// Task is what is noted of the action or hook of a request.
+func (j *Journal) Task(request string) Task {
+	task, noted := j.tasks[request]
+	if !noted {
+		task.Status = coordinator.RolePending
+	}
+	return task
+}
+
+// Taken says that a request to retry or to skip a role has been taken.
+func (j *Journal) Taken(request string) bool { return j.requests[request] }
 
 // Runs are the random texts of all starts of roles, in order.
 func (j *Journal) Runs() []string { return append([]string(nil), j.runs...) }
@@ -253,6 +318,33 @@ func (j *Journal) NoteRunning(role, run string) error {
 // NoteEnded notes that a role is done, or has failed with a cause.
 func (j *Journal) NoteEnded(role string, status coordinator.RoleStatus, exitCode *int, cause *coordinator.Cause) error {
 	return j.append(line{Role: role, Status: status, ExitCode: exitCode, Cause: cause})
+}
+
+// NoteFound notes how a role has ended that the journal does not know, or no
+// longer: its disk was put back.
+func (j *Journal) NoteFound(r coordinator.RoleState) error {
+	return j.append(line{Role: r.Name, Status: r.Status, ExitCode: r.ExitCode, Cause: r.Cause, Attempt: r.Attempt, ByHand: r.ByHand})
+}
+
+// NoteRetry notes that a role may be started again, by request.
+func (j *Journal) NoteRetry(request, role string) error {
+	return j.append(line{Request: request, Retry: role})
+}
+
+// NoteByHand notes that a role is done, by request.
+func (j *Journal) NoteByHand(request, role string) error {
+	return j.append(line{Request: request, Role: role, Status: coordinator.RoleDone, ByHand: true})
+}
+
+// NoteTaskRunning notes that the action or hook of a request is about to start. No
+// process of it may exist before this has returned.
+func (j *Journal) NoteTaskRunning(request, task, run string) error {
+	return j.append(line{Request: request, Task: task, Status: coordinator.RoleRunning, Run: run})
+}
+
+// NoteTaskEnded notes that it is done, or has failed with a cause.
+func (j *Journal) NoteTaskEnded(request, task string, status coordinator.RoleStatus, exitCode *int, cause *coordinator.Cause) error {
+	return j.append(line{Request: request, Task: task, Status: status, ExitCode: exitCode, Cause: cause})
 }
 
 // NoteSignalled notes that Heat has taken a signal.

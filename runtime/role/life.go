@@ -20,6 +20,7 @@ import (
 type life struct {
 	host *Host
 	role plan.Role
+	task *Task // what is run instead of the role's own source; nil is that
 	// ctx is the agent's, process ends earlier when the role is doomed.
 	ctx     context.Context
 	process context.Context
@@ -34,6 +35,8 @@ type life struct {
 	mark    string
 
 	mu        sync.Mutex
+	attempt   int
+	byHand    bool
 	status    coordinator.RoleStatus
 	started   time.Time
 	ended     time.Time
@@ -46,7 +49,8 @@ type life struct {
 }
 
 func newLife(ctx context.Context, h *Host, r plan.Role) *life {
-	l := &life{host: h, role: r, ctx: ctx, status: coordinator.RolePending,
+	noted := h.Journal.Role(r.Name)
+	l := &life{host: h, role: r, ctx: ctx, status: coordinator.RolePending, attempt: noted.Attempt, byHand: noted.ByHand,
 		inputs: map[string]*input{}, outputs: map[string]*output{}, cells: &cellCache{}}
 	l.process, l.kill = context.WithCancelCause(ctx)
 	for _, o := range r.Outputs {
@@ -69,7 +73,8 @@ func (l *life) state() coordinator.RoleState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return coordinator.RoleState{
-		Name: l.role.Name, Status: l.status, Started: l.started, Ended: l.ended, ExitCode: l.exitCode,
+		Name: l.role.Name, Status: l.status, Attempt: l.attempt, ByHand: l.byHand,
+		Started: l.started, Ended: l.ended, ExitCode: l.exitCode,
 		Blocked: l.waits.now(), BlockedSeconds: l.waits.seconds(l.host.Now()),
 		Cause: l.cause, LastLines: l.lastLines,
 	}
@@ -89,10 +94,7 @@ func (l *life) start(ctx context.Context) error {
 	l.mu.Lock()
 	l.status, l.started = coordinator.RoleRunning, l.host.Now().UTC()
 	l.mu.Unlock()
-	err := l.host.Commit(ctx, l.state())
-	if err == nil {
-		err = l.host.Journal.NoteRunning(l.role.Name, l.mark)
-	}
+	err := l.noteStart(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
@@ -109,6 +111,16 @@ func (l *life) start(ctx context.Context) error {
 		}))
 	}
 	return nil
+}
+
+func (l *life) noteStart(ctx context.Context) error {
+	if l.task != nil {
+		return l.task.Start(ctx, l.mark)
+	}
+	if err := l.host.Commit(ctx, l.state()); err != nil {
+		return err
+	}
+	return l.host.Journal.NoteRunning(l.role.Name, l.mark)
 }
 
 func (l *life) end(status coordinator.RoleStatus, code *int, cause *coordinator.Cause) {

@@ -25,9 +25,12 @@ type prints struct {
 	tail []byte   // of both, in the order they were seen
 }
 
+// printEndings are those of the two files' names.
+var printEndings = []string{".stdout", ".stderr"}
+
 func openPrints(work string) (*prints, error) {
 	p := &prints{}
-	for i, ending := range []string{".stdout", ".stderr"} {
+	for i, ending := range printEndings {
 		file, err := os.OpenFile(work+ending, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o640)
 		if err != nil {
 			p.close()
@@ -104,8 +107,11 @@ func (p *prints) lastLines() string {
 	if len(lines) > 20 {
 		lines = lines[len(lines)-20:]
 	}
-	return string(bytes.ToValidUTF8(bytes.Join(lines, []byte{'\n'}), []byte("?")))
+	return readable(bytes.Join(lines, []byte{'\n'}))
 }
+
+// readable is what was printed as a text for JSON.
+func readable(printed []byte) string { return string(bytes.ToValidUTF8(printed, []byte("?"))) }
 
 // end is the last part of one of the files, without what earlier runs printed.
 func (p *prints) end(which int, size int64) []byte {

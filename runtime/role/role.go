@@ -136,8 +136,8 @@ func (h *Host) Fail(ctx context.Context, r plan.Role, reason error) (coordinator
 // Recall is what the journal knows of a role, without touching it.
 func (h *Host) Recall(r plan.Role) coordinator.RoleState {
 	noted := h.Journal.Role(r.Name)
-	return coordinator.RoleState{Name: r.Name, Status: noted.Status, Started: noted.Started,
-		Ended: noted.Ended, ExitCode: noted.ExitCode, Cause: noted.Cause}
+	return coordinator.RoleState{Name: r.Name, Status: noted.Status, Started: noted.Started, Ended: noted.Ended,
+		ExitCode: noted.ExitCode, Cause: noted.Cause, Attempt: noted.Attempt, ByHand: noted.ByHand}
 }
 
 // Key names a role of the host.
@@ -280,6 +280,10 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 	name := coordinator.Segment(l.role.Name)
 	folder := filepath.Join(l.host.Private, name)
 	work := filepath.Join(l.host.Work, name)
+	own := map[string]string{"HOTC_DEPLOYMENT": l.host.Deployment, "HOTC_SERVER": string(l.host.Server), "HOTC_ROLE": l.role.Name}
+	if l.task != nil {
+		own[l.task.variable()] = l.task.Name
+	}
 	socket.Remove(folder)
 	if err := os.RemoveAll(folder); err != nil {
 		return nil, nil, fmt.Errorf("clear the role's folder: %w", err)
@@ -299,7 +303,11 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 		return nil, nil, fmt.Errorf("read randomness: %w", err)
 	}
 	l.mark = hex.EncodeToString(random[:])
-	prints, err := openPrints(work)
+	base := work
+	if l.task != nil {
+		base = l.host.printsOf(l.role.Name, l.task)
+	}
+	prints, err := openPrints(base)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -311,19 +319,14 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 		return nil, nil, err
 	}
 	stopLog := l.followLog()
+	own[socket.Variable], own[process.MarkVariable] = server.Path(), l.mark
 	job := &driver.Job{
 		Role: l.role, Folder: folder, Work: work, Values: l, Files: l.host.Cells,
 		Stdout: prints.stdout, Stderr: prints.stderr, Started: l.start,
 		Need: func(ctx context.Context, tool driver.Tool) (string, error) {
 			return l.host.Ensure(ctx, tool, plan.Install{}, prints.stderr)
 		},
-		Environment: environment(l.host.Environment, bin, map[string]string{
-			socket.Variable:      server.Path(),
-			process.MarkVariable: l.mark,
-			"HOTC_DEPLOYMENT":    l.host.Deployment,
-			"HOTC_SERVER":        string(l.host.Server),
-			"HOTC_ROLE":          l.role.Name,
-		}),
+		Environment: environment(l.host.Environment, bin, own),
 	}
 	return job, func() {
 		server.Close()

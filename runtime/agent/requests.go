@@ -1,0 +1,267 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/process"
+	"github.com/hotc-dev/hotc/runtime/role"
+)
+
+// keptAnswers is how many answers stay after their requests have gone.
+const keptAnswers = 16
+
+// attend takes the requests of operators that can be taken now, in their order,
+// while no role runs. again says that a role has to run again. An error says that
+// the agent has to end.
+//
+// What decides whether a request is taken is the journal: a line of its id is
+// written before anything is done for it. The answer follows, and is written again
+// by the next agent if this one does not get that far.
+func (a *agent) attend(ctx context.Context) (again bool, err error) {
+	requests, err := a.member.Requests(ctx)
+	if err != nil {
+		return false, err
+	}
+	a.open = requests
+	for _, r := range requests {
+		if known := a.answerTo(r.ID); known != nil && known.Final() {
+			continue
+		}
+		answer, restart, err := a.take(ctx, r)
+		if err != nil {
+			if answer.Final() {
+				// The agent ends, but whoever waits for the answer should not wait for its return.
+				last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastReport)
+				defer cancel()
+				err = errors.Join(err, a.answer(last, r, answer))
+			}
+			return false, err
+		}
+		again = again || restart
+		if answer.Status == "" {
+			continue // its time has not come
+		}
+		if err := a.answer(ctx, r, answer); err != nil {
+			return false, err
+		}
+		what := string(r.Kind) + " " + r.Role
+		if r.Name != "" {
+			what += " " + r.Name
+		}
+		a.console.say("asked for %s: %s", what, strings.TrimSpace(string(answer.Status)+" "+answer.Reason))
+	}
+	return again, nil
+}
+
+func (a *agent) answerTo(id string) *coordinator.Answer {
+	for i := range a.answers {
+		if a.answers[i].ID == id {
+			return &a.answers[i]
+		}
+	}
+	return nil
+}
+
+// answer writes the answer to a request. Of the older ones, those whose requests
+// have gone are forgotten in time.
+func (a *agent) answer(ctx context.Context, r coordinator.Request, answer coordinator.Answer) error {
+	answer.ID, answer.Kind, answer.Role, answer.Name = r.ID, r.Kind, r.Role, r.Name
+	if known := a.answerTo(r.ID); known != nil {
+		*known = answer
+	} else {
+		a.answers = append(a.answers, answer)
+	}
+	over := len(a.answers) - keptAnswers - len(a.open)
+	a.answers = slices.DeleteFunc(a.answers, func(old coordinator.Answer) bool {
+		gone := over > 0 && !slices.ContainsFunc(a.open, func(r coordinator.Request) bool { return r.ID == old.ID })
+		if gone {
+			over--
+		}
+		return gone
+	})
+	return a.member.Answer(ctx, a.answers)
+}
+
+// take does what a request asks for. An answer without a status says that its
+// time has not come.
+func (a *agent) take(ctx context.Context, r coordinator.Request) (answer coordinator.Answer, again bool, err error) {
+	index := slices.IndexFunc(a.plan.Roles, func(p plan.Role) bool { return p.Name == r.Role })
+	switch {
+	case a.journal.Taken(r.ID):
+		return coordinator.Answer{Status: coordinator.AnswerDone}, false, nil
+	case a.journal.Task(r.ID).Status != coordinator.RolePending:
+		answer, err = a.recallTask(r)
+		return answer, false, err
+	case r.Incarnation != a.journal.Incarnation():
+		return refused("it was asked of incarnation %d of the server, and this is incarnation %d", r.Incarnation, a.journal.Incarnation()), false, nil
+	case index < 0:
+		return refused("the server has no role %s", r.Role), false, nil
+	}
+	switch r.Kind {
+	case coordinator.Retry, coordinator.Skip:
+		return a.takeAgain(ctx, r, a.plan.Roles[index])
+	case coordinator.Action, coordinator.Hook:
+		answer, err = a.takeTask(ctx, r, a.plan.Roles[index])
+		return answer, false, err
+	}
+	return refused("this agent does not know the request %q", r.Kind), false, nil
+}
+
+func refused(format string, arguments ...any) coordinator.Answer {
+	return coordinator.Answer{Status: coordinator.AnswerRefused, Reason: fmt.Sprintf(format, arguments...)}
+}
+
+// takeAgain takes a request to run a failed role again, or to take it as done.
+func (a *agent) takeAgain(ctx context.Context, r coordinator.Request, p plan.Role) (coordinator.Answer, bool, error) {
+	noted := a.journal.Role(p.Name)
+	switch {
+	case noted.Status != coordinator.RoleFailed:
+		return refused("the role %s has not failed: it is %s", p.Name, noted.Status), false, nil
+	case noted.Attempt != r.Attempt:
+		return refused("the role %s has been run again since", p.Name), false, nil
+	}
+	if r.Kind == coordinator.Retry {
+		return coordinator.Answer{Status: coordinator.AnswerDone}, true, a.journal.NoteRetry(r.ID, p.Name)
+	}
+	if err := a.takeBack(ctx, p.Name); err != nil {
+		return coordinator.Answer{}, false, err
+	}
+	if refusal, err := a.publishGiven(ctx, r, p); refusal != nil || err != nil {
+		if err == nil {
+			err = a.markAgain(ctx, p.Name)
+		}
+		return coordinator.Answer{Status: coordinator.AnswerRefused, Reason: fmt.Sprint(refusal)}, false, err
+	}
+	return coordinator.Answer{Status: coordinator.AnswerDone}, true, a.journal.NoteByHand(r.ID, p.Name)
+}
+
+// publishGiven publishes the outputs that an operator gives in a role's place. The
+// refusal says what is wrong with them.
+func (a *agent) publishGiven(ctx context.Context, r coordinator.Request, p plan.Role) (refusal, err error) {
+	for _, o := range p.Outputs {
+		given, is := r.Values[o.Name]
+		if !is {
+			record, err := a.member.Cell(ctx, o.Cell)
+			if err != nil {
+				return nil, err
+			}
+			if record.State != coordinator.Valued {
+				return fmt.Errorf("the output %s is not given", o.Name), nil
+			}
+			continue
+		}
+		value, err := driver.Check(o.Type, given)
+		if err != nil {
+			return fmt.Errorf("output %s: %w", o.Name, err), nil
+		}
+		err = a.member.Put(ctx, o.Cell, value, a.Now())
+		switch {
+		case errors.Is(err, coordinator.ErrOtherValue), errors.Is(err, coordinator.ErrTooLarge):
+			return fmt.Errorf("output %s: %w", o.Name, err), nil
+		case err != nil:
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// takeBack empties what the failure of a role had marked: the cells of this role
+// and the later ones that have failed.
+func (a *agent) takeBack(ctx context.Context, from string) error {
+	var cells []plan.CellName
+	found := false
+	for _, r := range a.plan.Roles {
+		if found = found || r.Name == from; !found {
+			continue
+		}
+		cells = append(cells, plan.CellName(a.key(r.Name)))
+		for _, o := range r.Outputs {
+			cells = append(cells, o.Cell)
+		}
+	}
+	return a.member.TakeBack(ctx, cells)
+}
+
+// markAgain marks again what was taken back for nothing.
+func (a *agent) markAgain(ctx context.Context, name string) error {
+	index := slices.IndexFunc(a.plan.Roles, func(p plan.Role) bool { return p.Name == name })
+	return a.poison(ctx, index, a.host().Recall(a.plan.Roles[index]))
+}
+
+// takeTask runs an action or a hook, if its time has come.
+func (a *agent) takeTask(ctx context.Context, r coordinator.Request, p plan.Role) (coordinator.Answer, error) {
+	tasks := p.Actions
+	if r.Kind == coordinator.Hook {
+		tasks = p.Hooks
+	}
+	t := plan.FindTask(tasks, r.Name)
+	if t == nil {
+		return refused("the role %s has no %s %s", p.Name, r.Kind, r.Name), nil
+	}
+	switch status := a.journal.Role(p.Name).Status; {
+	case status == coordinator.RoleDone:
+	case status == coordinator.RoleFailed && r.Kind == coordinator.Hook && r.Name == plan.HookDelete:
+	case a.failed():
+		return refused("the role %s is not done, and a role of its server has failed", p.Name), nil
+	default:
+		return coordinator.Answer{}, nil
+	}
+	host, name := a.host(), p.Name+"."+t.Name
+	answer := coordinator.Answer{Status: coordinator.AnswerRunning, Started: a.Now().UTC()}
+	task := &role.Task{Task: *t, Kind: r.Kind, Arguments: r.Values, Start: func(ctx context.Context, mark string) error {
+		if err := a.answer(ctx, r, answer); err != nil {
+			return err
+		}
+		return a.journal.NoteTaskRunning(r.ID, name, mark)
+	}}
+	end, err := host.RunTask(ctx, p, task)
+	if err != nil && end.Cause == nil {
+		return answer, err
+	}
+	answer.Status, answer.ExitCode, answer.Ended = coordinator.AnswerDone, end.ExitCode, a.Now().UTC()
+	answer.Output = host.Printed(p.Name, task)
+	if end.Cause != nil {
+		answer.Status, answer.Reason = coordinator.AnswerFailed, end.Cause.String()
+	}
+	if noteErr := a.journal.NoteTaskEnded(r.ID, name, coordinator.RoleStatus(answer.Status), end.ExitCode, end.Cause); err == nil {
+		err = noteErr
+	}
+	return answer, err
+}
+
+// failed says that a role of the server has failed.
+func (a *agent) failed() bool {
+	return slices.ContainsFunc(a.plan.Roles, func(r plan.Role) bool {
+		return a.journal.Role(r.Name).Status == coordinator.RoleFailed
+	})
+}
+
+// recallTask is the answer for a task that the journal knows. One that had started
+// and not ended was interrupted, and never runs again.
+func (a *agent) recallTask(r coordinator.Request) (coordinator.Answer, error) {
+	noted := a.journal.Task(r.ID)
+	if noted.Status == coordinator.RoleRunning {
+		if _, err := process.EndMarked([]string{noted.Run}, a.Grace); err != nil {
+			return coordinator.Answer{}, err
+		}
+		cause := &coordinator.Cause{Role: a.key(r.Role), Reason: "interrupted: the agent was ended or the server restarted while it ran"}
+		if err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, coordinator.RoleFailed, nil, cause); err != nil {
+			return coordinator.Answer{}, err
+		}
+		noted = a.journal.Task(r.ID)
+	}
+	answer := coordinator.Answer{Status: coordinator.AnswerStatus(noted.Status), ExitCode: noted.ExitCode,
+		Started: noted.Started, Ended: noted.Ended,
+		Output: a.host().Printed(r.Role, &role.Task{Task: plan.Task{Name: r.Name}, Kind: r.Kind})}
+	if noted.Cause != nil {
+		answer.Reason = noted.Cause.String()
+	}
+	return answer, nil
+}

@@ -1,0 +1,117 @@
+package role
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Task is an action or a hook: another source that the role's tool runs, with the
+// role's inputs and without its outputs, in the role's folder.
+type Task struct {
+	plan.Task
+	Kind coordinator.RequestKind // Action or Hook
+	// Arguments are inputs of this run alone. One of a declared input's name takes
+	// its place.
+	Arguments map[string]json.RawMessage
+	// Start notes that the task is about to start, under the mark of its processes. It
+	// must not start if that fails.
+	Start func(ctx context.Context, mark string) error
+}
+
+// variable is the environment variable that names the task to its processes.
+func (t *Task) variable() string {
+	if t.Kind == coordinator.Hook {
+		return "HOTC_HOOK"
+	}
+	return "HOTC_ACTION"
+}
+
+// TaskEnd is how a task ended.
+type TaskEnd struct {
+	ExitCode *int               // nil where there was no process
+	Cause    *coordinator.Cause // nil when it went well
+}
+
+// silent keeps what a task prints out of the role's log.
+type silent struct{ Cells }
+
+func (silent) WriteLog(context.Context, string, []byte) error { return nil }
+
+// RunTask runs a task of a role. An error says that the agent cannot go on; the end
+// then tells how far the task came.
+func (h *Host) RunTask(ctx context.Context, r plan.Role, t *Task) (TaskEnd, error) {
+	quiet := *h
+	quiet.Cells = silent{h.Cells}
+	quiet.Show = func(coordinator.RoleState) {}
+	for _, ending := range printEndings {
+		if err := os.Remove(h.printsOf(r.Name, t) + ending); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return TaskEnd{}, fmt.Errorf("begin the task's output: %w", err)
+		}
+	}
+	r.Source, r.Files = t.Source, t.Files
+	r.Outputs, r.DependsOn = nil, nil
+	r.Inputs = withArguments(r.Inputs, t.Arguments)
+	l := newLife(ctx, &quiet, r)
+	l.task = t
+	defer l.release()
+	job, tool, closeJob, err := l.prepare()
+	if err != nil {
+		return TaskEnd{Cause: l.reason(err.Error())}, l.endingOr(err)
+	}
+	defer closeJob()
+	exit, err := l.run(tool, job)
+	if fatal := l.fatalError(); fatal != nil {
+		return TaskEnd{}, fatal
+	}
+	if l.ending() != nil {
+		return TaskEnd{Cause: l.reason(ErrInterrupted.Error())}, l.ending()
+	}
+	var end TaskEnd
+	if err == nil && !l.state().Started.IsZero() {
+		code := exit.Status()
+		end.ExitCode = &code
+	}
+	end.Cause = l.causeOf(exit, err)
+	return end, nil
+}
+
+// withArguments are a role's inputs with arguments among them.
+func withArguments(inputs []plan.Input, arguments map[string]json.RawMessage) []plan.Input {
+	var all []plan.Input
+	for _, in := range inputs {
+		if _, replaced := arguments[in.Name]; !replaced {
+			all = append(all, in)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(arguments)) {
+		expr, _ := json.Marshal(map[string]json.RawMessage{"$literal": arguments[name]})
+		all = append(all, plan.Input{Name: name, Time: plan.Static, Expr: expr, At: map[string]plan.Position{}})
+	}
+	return all
+}
+
+// printsOf is where a task prints to, less the endings.
+func (h *Host) printsOf(role string, t *Task) string {
+	return filepath.Join(h.Work, coordinator.Segment(role)+"."+string(t.Kind)+"."+coordinator.Segment(t.Name))
+}
+
+// Printed is the end of what a task printed when it ran last, as text.
+func (h *Host) Printed(role string, t *Task) string {
+	p, err := openPrints(h.printsOf(role, t))
+	if err != nil {
+		return ""
+	}
+	defer p.close()
+	p.read = [2]int64{}
+	p.look()
+	return readable(p.tailNow())
+}
