@@ -1,0 +1,332 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+)
+
+func newRetryCommand(io streams) *cobra.Command {
+	var (
+		t            target
+		skip, asJSON bool
+		outputs      []string
+		outputsFile  string
+	)
+	cmd := &cobra.Command{
+		Use:   "retry SERVER[.ROLE]",
+		Short: "Run a failed role again, and what failed because of it",
+		Long: `Ask the agent of a server to run its failed role again, in the same incarnation, and
+the agents of other servers to run again what failed because of it. What the failure
+had marked is taken back first, so that readers wait again. Nothing that is done runs
+again; an output that was published keeps its value. With --skip the role does not
+run: it counts as done, with the outputs given by hand.
+
+Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !skip && (len(outputs) > 0 || outputsFile != "") {
+				return usageError{errors.New("--output and --outputs give the outputs of a role that is skipped: they go with --skip")}
+			}
+			s, err := t.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			r := retrying{session: s, skip: skip, outputs: outputs, file: outputsFile}
+			result, err := r.run(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(io.out, result)
+			}
+			result.print(io, skip)
+			return nil
+		},
+	}
+	t.addFlags(cmd)
+	cmd.Flags().BoolVar(&skip, "skip", false, "do not run the role: take it as done")
+	cmd.Flags().StringArrayVar(&outputs, "output", nil, "`NAME=VALUE` of an output of the skipped role (several times)")
+	cmd.Flags().StringVar(&outputsFile, "outputs", "", "a JSON `FILE` with a map of outputs of the skipped role")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return cmd
+}
+
+// retried is the result of `hotc retry` (docs/json.md).
+type retried struct {
+	Stack string         `json:"stack"`
+	Roles []plan.RoleKey `json:"roles"` // those that run again, the one asked for first
+	// Absent are those of them whose agents are not there: they run when they return.
+	Absent []plan.RoleKey `json:"absent"`
+}
+
+func (r *retried) print(io streams, skip bool) {
+	first := "runs again"
+	if skip {
+		first = "is taken as done"
+	}
+	for i, key := range r.Roles {
+		what := first
+		if i > 0 {
+			what = "runs again, too: it failed because of it"
+		}
+		if slices.Contains(r.Absent, key) {
+			what += "; its agent is not there now, and does so when it returns"
+		}
+		fmt.Fprintf(io.out, "%s %s.\n", key, what)
+	}
+}
+
+// retrying is one run of `hotc retry`.
+type retrying struct {
+	*session
+	skip    bool
+	outputs []string
+	file    string
+}
+
+// mostTries is how often a request is worked out anew when agents report meanwhile.
+const mostTries = 5
+
+func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
+	for range mostTries {
+		v, err := r.look(ctx)
+		if err != nil {
+			return nil, err
+		}
+		role, err := failedRole(v, name)
+		if err != nil {
+			return nil, err
+		}
+		again := append([]*roleStanding{}, role)
+		if role.Status != coordinator.RoleFailed {
+			again = nil // what is left are those that failed because of it
+		}
+		again = append(again, becauseOf(v, role)...)
+		if err := checkRetry(v, role, again); err != nil {
+			return nil, err
+		}
+		posts, cells, err := r.requests(v, role, again)
+		if err != nil {
+			return nil, err
+		}
+		within, stop := r.within(ctx)
+		err = coordinator.Post(within, r, r.deployment, posts, cells)
+		stop()
+		if errors.Is(err, coordinator.ErrVersion) {
+			continue
+		}
+		if err != nil {
+			return nil, r.explain(ctx, err)
+		}
+		result := &retried{Stack: string(r.deployment), Roles: []plan.RoleKey{}, Absent: []plan.RoleKey{}}
+		for _, a := range again {
+			result.Roles = append(result.Roles, a.key())
+			if !a.server.Alive {
+				result.Absent = append(result.Absent, a.key())
+			}
+		}
+		return result, nil
+	}
+	return nil, source.Fail(source.OperationFailed, "the deployment changes too fast", "try again")
+}
+
+// failedRole is the role that is meant: of a server, the one that has failed.
+func failedRole(v *standing, name string) (*roleStanding, error) {
+	if s := v.byPath[plan.ServerPath(name)]; s != nil {
+		for i := range s.roles {
+			if s.roles[i].Status == coordinator.RoleFailed {
+				return &s.roles[i], nil
+			}
+		}
+		return nil, source.Fail(source.OperationFailed, "no role of server "+name+" has failed", "\"hotc status\" shows how its roles stand")
+	}
+	role, err := findRole(v, name)
+	if err != nil {
+		var known []string
+		for _, s := range v.servers {
+			for i := range s.roles {
+				known = append(known, string(s.roles[i].key()))
+			}
+		}
+		if d, is := source.AsDiagnostic(err); is {
+			if near := hot.Nearest(name, known); near != "" {
+				d.Hint = strings.TrimSuffix("did you mean "+near+"? "+d.Hint, " ")
+			}
+		}
+		return nil, err
+	}
+	return role, nil
+}
+
+// becauseOf are the failed roles of other servers whose chain of causes leads to a
+// role.
+func becauseOf(v *standing, role *roleStanding) []*roleStanding {
+	var found []*roleStanding
+	for _, s := range v.servers {
+		for i := range s.roles {
+			r := &s.roles[i]
+			if r.Status != coordinator.RoleFailed || r.key() == role.key() || r.Cause == nil {
+				continue
+			}
+			for c := r.Cause.Cause; c != nil; c = c.Cause {
+				if c.Role == role.key() {
+					found = append(found, r)
+					break
+				}
+			}
+		}
+	}
+	return found
+}
+
+// checkRetry refuses what would come to nothing.
+func checkRetry(v *standing, role *roleStanding, again []*roleStanding) error {
+	key := string(role.key())
+	switch {
+	case role.Status == coordinator.RoleSkipped:
+		root := role.Cause.Root()
+		return source.Fail(source.OperationFailed, key+" was skipped because "+string(root.Role)+" failed", "\"hotc retry "+string(root.Role)+"\" runs that one again, and then this one")
+	case len(again) == 0:
+		return source.Fail(source.OperationFailed, key+" has not failed: it is "+role.word(), "only a role that has failed can be run again")
+	case role.Status != coordinator.RoleFailed:
+		return nil
+	case !role.server.Alive:
+		return source.Fail(source.OperationFailed, "the agent of "+string(role.server.Path)+" is not there", "start it first: a role can only be run by its server's agent")
+	}
+	if root := role.Cause.Root(); root.Role != "" && root.Role != role.key() {
+		if server, name, err := serverAndRole(string(root.Role)); err == nil {
+			if first := v.role(plan.ServerPath(server), name); first != nil && first.Status == coordinator.RoleFailed {
+				return source.Fail(source.OperationFailed, key+" failed because "+string(root.Role)+" did, and would fail again", "\"hotc retry "+string(root.Role)+"\" runs that one again, and then this one")
+			}
+		}
+	}
+	return nil
+}
+
+// requests are what is posted, and the cells that are taken back with it.
+func (r *retrying) requests(v *standing, role *roleStanding, again []*roleStanding) ([]coordinator.Posting, []plan.CellRef, error) {
+	var posts []coordinator.Posting
+	var cells []plan.CellRef
+	for _, a := range again {
+		request := coordinator.Request{ID: rand.Text(), Kind: coordinator.Retry, Incarnation: a.server.Incarnation.Number,
+			Role: a.Name, Attempt: a.Attempt, Since: time.Now().UTC()}
+		if r.skip && a.key() == role.key() {
+			values, err := r.values(v, a)
+			if err != nil {
+				return nil, nil, err
+			}
+			request.Kind, request.Values = coordinator.Skip, values
+		}
+		posts = append(posts, coordinator.Posting{Server: a.server.Path, Request: request})
+		for i := range a.server.roles[a.index:] {
+			later := &a.server.roles[a.index+i]
+			cells = append(cells, plan.CellRef{Cell: plan.CellName(later.key()), Server: a.server.Path})
+			for _, o := range planRole(v.plan, later).Outputs {
+				cells = append(cells, plan.CellRef{Cell: o.Cell, Server: a.server.Path})
+			}
+		}
+	}
+	if r.skip && role.Status != coordinator.RoleFailed {
+		return nil, nil, source.Fail(source.OperationFailed, string(role.key())+" has not failed: it is "+role.word(), "only a role that has failed can be skipped")
+	}
+	return posts, cells, nil
+}
+
+func planRole(p *plan.Plan, r *roleStanding) plan.Role {
+	for _, s := range p.Servers {
+		if s.Path == r.server.Path {
+			return s.Roles[r.index]
+		}
+	}
+	return plan.Role{}
+}
+
+// values are the outputs of the skipped role, as they are given.
+func (r *retrying) values(v *standing, role *roleStanding) (map[string]json.RawMessage, error) {
+	given, err := readOutputs(r.file)
+	if err != nil {
+		return nil, err
+	}
+	declared := map[string]plan.Output{}
+	for _, o := range planRole(v.plan, role).Outputs {
+		declared[o.Name] = o
+	}
+	names := slices.Sorted(maps.Keys(declared))
+	for _, text := range r.outputs {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, usageError{fmt.Errorf("--output takes NAME=VALUE, not %q", text)}
+		}
+		o, known := declared[name]
+		if !known {
+			given[name] = nil
+			continue
+		}
+		if given[name], err = driver.Parse(o.Type, []byte(value)); err != nil {
+			return nil, source.Fail(source.Usage, "output "+name+": "+err.Error(), "")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		o, known := declared[name]
+		if !known {
+			hint := "its outputs: " + strings.Join(names, ", ")
+			if near := hot.Nearest(name, names); near != "" {
+				hint = "did you mean " + near + "? " + hint
+			}
+			return nil, source.Fail(source.UnknownName, "the role "+string(role.key())+" has no output "+name, hint)
+		}
+		if o.Secret {
+			return nil, source.Fail(source.Usage, "the output "+name+" is secret: a value given by hand would lie readable in the coordinator", "run the role again instead, without --skip")
+		}
+		if given[name], err = driver.Check(o.Type, given[name]); err != nil {
+			return nil, source.Fail(source.Usage, "output "+name+": "+err.Error(), "")
+		}
+	}
+	var missing []string
+	for _, name := range names {
+		valued := v.cell(declared[name].Cell).State == coordinator.Valued
+		switch _, is := given[name]; {
+		case is && valued:
+			return nil, source.Fail(source.Usage, "the output "+name+" was published before the role failed, and keeps its value", "leave it out")
+		case !is && !valued:
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, source.Fail(source.Usage, "the role "+string(role.key())+" has outputs that nobody gives: "+strings.Join(missing, ", "), "give each with --output NAME=VALUE, or all in a JSON file with --outputs FILE")
+	}
+	return given, nil
+}
+
+// readOutputs reads a file of outputs; none is no outputs.
+func readOutputs(path string) (map[string]json.RawMessage, error) {
+	given := map[string]json.RawMessage{}
+	if path == "" {
+		return given, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, source.Fail(source.Usage, "the outputs cannot be read: "+err.Error(), "")
+	}
+	if err := json.Unmarshal(text, &given); err != nil || given == nil {
+		return nil, source.Fail(source.Usage, path+" holds no JSON map of outputs", `it looks like {"endpoint": "10.0.0.5:3306"}`)
+	}
+	return given, nil
+}

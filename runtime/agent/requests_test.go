@@ -1,0 +1,188 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/agent"
+	"github.com/hotc-dev/hotc/runtime/journal"
+)
+
+// post asks a server's agent for something, and takes back cells of db.
+func (b *bed) post(server plan.ServerPath, r coordinator.Request, cells ...plan.CellName) {
+	b.t.Helper()
+	r.Incarnation, r.Since = 1, time.Now()
+	var refs []plan.CellRef
+	for _, cell := range cells {
+		refs = append(refs, plan.CellRef{Cell: cell, Server: server})
+	}
+	if err := coordinator.Post(b.t.Context(), b.operator(), deployment, []coordinator.Posting{{Server: server, Request: r}}, refs); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// failsOnce is a role that fails unless a file is there, and notes each run.
+const failsOnce = `echo run >>../count; [ -e ../mended ] || exit 3; printf up >$heat_outputs_path.endpoint`
+
+func mend(t *testing.T, r *running) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(r.work, "mended"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFailedRoleRunsAgainByRequestAndItsReadersGoOn(t *testing.T) {
+	b := newBed(t)
+	b.server("db", with(b.sh("mysql", failsOnce), output("endpoint", plan.String)), b.sh("backup", "echo backup >>../count"))
+	b.server("web", with(b.sh("app", "hotc-agent get url"), input("url", "db.mysql:endpoint")))
+	b.apply()
+	db := b.start("db", stays)
+	b.awaitState("db", inPhase(coordinator.PhaseFailed))
+	mend(t, db)
+	b.post("db", coordinator.Request{ID: "r1", Kind: coordinator.Retry, Role: "mysql"}, "db.mysql", "db.mysql:endpoint", "db.backup")
+	state := b.awaitState("db", inPhase(coordinator.PhaseDone))
+	if state.Roles[0].Attempt != 1 {
+		t.Errorf("db reports %+v", state.Roles[0])
+	}
+	web := b.start("web")
+	web.mustBeDone()
+	if got := db.file("count"); got != "run\nrun\nbackup\n" {
+		t.Errorf("it ran %q", got)
+	}
+	if got := web.file("app.stdout"); got != "up" {
+		t.Errorf("web read %q", got)
+	}
+	// The same request again, and one for a role that is done, come to nothing.
+	b.post("db", coordinator.Request{ID: "r2", Kind: coordinator.Retry, Role: "mysql", Attempt: 1})
+	db.await("asked for retry mysql: refused the role mysql has not failed: it is done")
+}
+
+func TestAFailedRoleIsSkippedWithItsOutputsGivenByHand(t *testing.T) {
+	b := newBed(t)
+	b.server("db", with(b.sh("mysql", failsOnce), output("endpoint", plan.String)), b.sh("backup", "echo backup >>../count"))
+	b.apply()
+	db := b.start("db", stays)
+	b.awaitState("db", inPhase(coordinator.PhaseFailed))
+	b.post("db", coordinator.Request{ID: "r1", Kind: coordinator.Skip, Role: "mysql", Values: map[string]rawMessage{"endpoint": rawMessage(`"by hand"`)}})
+	state := b.awaitState("db", inPhase(coordinator.PhaseDone))
+	if r := state.Roles[0]; !r.ByHand || r.Status != coordinator.RoleDone {
+		t.Errorf("db reports %+v", r)
+	}
+	b.want("db.mysql:endpoint", `"by hand"`)
+	if got := db.file("count"); got != "run\nbackup\n" {
+		t.Errorf("it ran %q", got)
+	}
+}
+
+var errKilled = errors.New("the disk is gone: as if the agent were killed")
+
+// mortal is a disk of which the n-th line of the journal is the last: before or
+// after that the agent gets no further.
+type mortal struct {
+	journal.Disk
+	left  *int
+	after bool
+}
+
+type mortalFile struct {
+	journal.File
+	disk mortal
+}
+
+func (d mortal) Append(name string) (journal.File, error) {
+	f, err := d.Disk.Append(name)
+	return mortalFile{f, d}, err
+}
+
+func (f mortalFile) Write(line []byte) (int, error) {
+	*f.disk.left--
+	if *f.disk.left > 0 {
+		return f.File.Write(line)
+	}
+	if *f.disk.left == 0 && f.disk.after {
+		if n, err := f.File.Write(line); err != nil {
+			return n, err
+		}
+	}
+	return 0, errKilled
+}
+
+// An agent is killed before and after each line that a request adds to its journal.
+// The role runs once more for the request, or was interrupted; an action never runs
+// twice; both are answered.
+func TestAKillAtEveryLineOfTheJournalOfARequest(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for n := 1; n <= 6; n++ {
+			t.Run(fmt.Sprintf("line %d, after it %v", n, after), func(t *testing.T) {
+				b := newBed(t)
+				role := with(b.sh("mysql", failsOnce), output("endpoint", plan.String))
+				task := b.sh("act", "echo act $level >>../count; echo said")
+				role.Actions = []plan.Task{{Name: "act", Source: task.Source, Files: task.Files}}
+				b.server("db", role)
+				b.apply()
+				first := b.start("db")
+				first.mustFail()
+				mend(t, first)
+				b.post("db", coordinator.Request{ID: "r1", Kind: coordinator.Retry, Role: "mysql"}, "db.mysql", "db.mysql:endpoint")
+				b.post("db", coordinator.Request{ID: "r2", Kind: coordinator.Action, Role: "mysql", Name: "act", Values: map[string]rawMessage{"level": rawMessage(`"9"`)}})
+				left := n
+				_ = b.start("db", func(c *agent.Config) {
+					c.Disk = mortal{journal.Folder(c.State), &left, after}
+				}).wait()
+				last := b.start("db", stays)
+				answers := b.awaitAnswers("db", 2)
+				if answers[0].Status != coordinator.AnswerDone {
+					t.Errorf("retry: %+v", answers[0])
+				}
+				ran := last.file("count")
+				if runs := strings.Count(ran, "run\n"); runs != 2 && runs != 1 {
+					t.Errorf("it ran %q", ran)
+				}
+				if acts := strings.Count(ran, "act 9\n"); acts > 1 || answers[1].Status == coordinator.AnswerDone && (acts != 1 || answers[1].Output != "said\n") {
+					t.Errorf("the action ran %d times: %+v", acts, answers[1])
+				}
+				if s := answers[1]; s.Status == coordinator.AnswerFailed && !strings.Contains(s.Reason, "interrupted") {
+					t.Errorf("the action: %+v", s)
+				}
+			})
+		}
+	}
+}
+
+// awaitAnswers waits until a server has given so many final answers.
+func (b *bed) awaitAnswers(server plan.ServerPath, n int) []coordinator.Answer {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	store := b.operator()
+	changes, err := store.Watch(ctx, deployment.Answers(server))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var answers []coordinator.Answer
+	for range changes {
+		if answers, err = coordinator.ReadAnswers(ctx, store, deployment, server); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			b.t.Fatal(err)
+		}
+		final := 0
+		for _, a := range answers {
+			if a.Final() {
+				final++
+			}
+		}
+		if final == n {
+			return answers
+		}
+	}
+	b.t.Fatalf("%d answers never came: %+v", n, answers)
+	return nil
+}
