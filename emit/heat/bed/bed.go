@@ -48,7 +48,7 @@ type Bed struct {
 	// FilesURL is where servers find the files of Options.Files.
 	FilesURL string
 
-	names    []string // further lines of every server's /etc/hosts
+	net      addresses
 	listener net.Listener
 	files    net.Listener
 
@@ -62,6 +62,8 @@ type Bed struct {
 type Options struct {
 	// Files is a folder that servers can download from.
 	Files string
+	// IPv6 makes a bed in which nothing has an address of version 4.
+	IPv6 bool
 }
 
 // New makes a bed, in the namespaces that Enter made.
@@ -75,14 +77,20 @@ func New(o Options) (*Bed, error) {
 	if err := makeBase(); err != nil {
 		return nil, fmt.Errorf("prepare the servers' base: %w", err)
 	}
-	b := &Bed{}
+	b := &Bed{net: version4}
+	if o.IPv6 {
+		b.net = version6
+	}
+	if err := b.net.makeBridge(); err != nil {
+		return nil, err
+	}
 	if err := b.serveFiles(o.Files); err != nil {
 		return nil, err
 	}
 	if err := b.listen(); err != nil {
 		return nil, err
 	}
-	j, err := judge.NewAt(judge.Site{Address: operatorAddress, Bed: socketFile, Network: network})
+	j, err := judge.NewAt(judge.Site{Address: b.net.operator, Bed: socketFile, Network: b.net.network})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +99,7 @@ func New(o Options) (*Bed, error) {
 }
 
 func (b *Bed) serveFiles(folder string) error {
-	l, err := net.Listen("tcp", net.JoinHostPort(operatorAddress, "0"))
+	l, err := net.Listen("tcp", net.JoinHostPort(b.net.operator, "0"))
 	if err != nil {
 		return fmt.Errorf("serve files: %w", err)
 	}

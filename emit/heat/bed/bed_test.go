@@ -54,11 +54,21 @@ func makePlace() error {
 		return fmt.Errorf("build hotc: %w: %s", err, out)
 	}
 	place.programs = dir
-	if place.bed, err = bed.New(bed.Options{Files: dir}); err != nil {
+	if place.bed, err = bed.New(bed.Options{Files: dir, IPv6: os.Getenv(version6Variable) != ""}); err != nil {
 		return err
 	}
 	place.zk, err = place.bed.ZooKeeper(1)
 	return err
+}
+
+// another is this program once more, for one of its tests in a bed of its own.
+func another(t *testing.T, test, variable string) *exec.Cmd {
+	t.Helper()
+	program, err := os.Executable()
+	do(t, err)
+	cmd := exec.CommandContext(t.Context(), program, "-test.run=^"+test+"$", "-test.v")
+	cmd.Env = append(os.Environ(), "HOTC_BED=", variable+"=1")
+	return cmd
 }
 
 // hotc runs a command of the operator's, who sits in the bed.

@@ -36,10 +36,7 @@ func TestSleeper(t *testing.T) {
 // A bed whose program is killed takes everything with it.
 func TestKilledBedLeavesNothing(t *testing.T) {
 	t.Parallel()
-	program, err := os.Executable()
-	do(t, err)
-	cmd := exec.Command(program, "-test.run=^TestSleeper$")
-	cmd.Env = append(os.Environ(), "HOTC_BED=", sleeperVariable+"=1")
+	cmd := another(t, "TestSleeper", sleeperVariable)
 	do(t, cmd.Start())
 	until(t, "the other bed to stand", func() bool { return len(marked(t)) > 0 })
 	do(t, cmd.Process.Signal(syscall.SIGKILL))

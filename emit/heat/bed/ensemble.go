@@ -48,13 +48,13 @@ func (b *Bed) ZooKeeper(size int) (*Ensemble, error) {
 	list := ""
 	for i := range size {
 		number := strconv.Itoa(first + i)
-		m := &Member{Address: memberNetwork + number, place: "zookeeper" + number, dir: filepath.Join(memberDir, number)}
-		if err := addPlace(m.place, []nic{{Address: m.Address + prefixLength}}); err != nil {
+		m := &Member{Address: b.net.members + number, place: "zookeeper" + number, dir: filepath.Join(memberDir, number)}
+		if err := b.net.addPlace(m.place, []nic{{Address: m.Address + b.net.length}}); err != nil {
 			return nil, err
 		}
 		e.Members = append(e.Members, m)
 		if size > 1 {
-			list += fmt.Sprintf("server.%d=%s:2888:3888\n", i+1, m.Address)
+			list += fmt.Sprintf("server.%d=%s:3888\n", i+1, net.JoinHostPort(m.Address, "2888"))
 		}
 	}
 	for i, m := range e.Members {
@@ -106,7 +106,7 @@ func (m *Member) Start() error {
 	}
 	defer log.Close()
 	cmd := exec.Command("java", "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no",
-		"-Djava.net.preferIPv4Stack=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", strings.Join(jars, ":"),
+		"-Djava.net.preferIPv4Stack="+strconv.FormatBool(!strings.Contains(m.Address, ":")), "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", strings.Join(jars, ":"),
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(m.dir, "zoo.cfg"))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = m.dir, log, log
 	if err := startIn(m.place, cmd); err != nil {

@@ -83,9 +83,8 @@ func enter() (int, error) {
 	return cmd.ProcessState.ExitCode(), nil
 }
 
-// prepare makes the inside usable: /proc of the new process namespace, a /run in
-// memory for everything that the bed makes, and the network of the operator's
-// place.
+// prepare makes the inside usable: /proc of the new process namespace, and a /run
+// in memory for everything that the bed makes.
 func prepare() error {
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return fmt.Errorf("mount /proc for the bed: %w", err)
@@ -98,5 +97,5 @@ func prepare() error {
 			return err
 		}
 	}
-	return makeBridge()
+	return nil
 }

@@ -164,5 +164,5 @@ func (s *Server) Restore() error { return setLink(s.place, true) }
 // user-data, an empty root and an address of its own. The old one is left as it
 // is, like a host that Nova has given up and that may come back.
 func (b *Bed) Rebuild(old *Server, id, address string) (*Server, error) {
-	return b.boot(order{ID: id, Name: old.Name, UserData: old.UserData, NICs: []nic{{Address: address + prefixLength}}})
+	return b.boot(order{ID: id, Name: old.Name, UserData: old.UserData, NICs: []nic{{Address: address + b.net.length}}})
 }

@@ -14,17 +14,34 @@ import (
 // The bed's network. Everything is on one bridge: the operator's place, where
 // Heat, the files and the commands are, members of ZooKeeper, and servers, with
 // whatever addresses their template gives them. Nothing leads out of it.
-const (
-	bridge          = "bed"
-	network         = "10.77.0.0/16"
-	operatorAddress = "10.77.0.1"
-	prefixLength    = "/16"
-	memberNetwork   = "10.77.255." // ZooKeeper's; Heat's own addresses begin at the other end
+const bridge = "bed"
+
+// addresses are those of a bed, all of one version of IP.
+type addresses struct {
+	network  string // of servers that have no subnet
+	length   string // of its prefix
+	operator string
+	members  string // ZooKeeper's, but for the number; Heat's own begin at the network's other end
+	// private are the networks that a template's subnets may have. They are reached
+	// directly, each server's being on the one bridge.
+	private []string
+}
+
+var (
+	version4 = addresses{network: "10.77.0.0/16", length: "/16", operator: "10.77.0.1", members: "10.77.255.",
+		private: []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "203.0.113.0/24"}}
+	version6 = addresses{network: "fd77::/64", length: "/64", operator: "fd77::1", members: "fd77::ff:0:",
+		private: []string{"fc00::/7", "2001:db8::/32"}}
 )
 
-// private are the networks that a template's subnets may have. They are reached
-// directly, each server's being on the one bridge.
-var private = []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "203.0.113.0/24"}
+// on is the argument of ip that gives an address to a link. An address of version
+// 6 is used at once: nobody else can have it.
+func on(address, link string) string {
+	if strings.Contains(address, ":") {
+		return "addr add " + address + " dev " + link + " nodad"
+	}
+	return "addr add " + address + " dev " + link
+}
 
 // run runs a program of the machine.
 func run(name string, args ...string) error { return runWith("", name, args...) }
@@ -48,13 +65,13 @@ func ip(place string, lines ...string) error {
 	return runWith(strings.Join(lines, "\n")+"\n", "ip", args...)
 }
 
-func makeBridge() error {
+func (a addresses) makeBridge() error {
 	// an address of its own: else the bridge takes one of those that are on it, and
 	// another one when that goes
 	lines := []string{"link set lo up", "link add name " + bridge + " address 02:00:00:00:00:01 type bridge forward_delay 0",
-		"addr add " + operatorAddress + prefixLength + " dev " + bridge, "link set " + bridge + " up"}
-	for _, net := range private {
-		lines = append(lines, "route add "+net+" dev "+bridge+" src "+operatorAddress)
+		on(a.operator+a.length, bridge), "link set " + bridge + " up"}
+	for _, net := range a.private {
+		lines = append(lines, "route add "+net+" dev "+bridge+" src "+a.operator)
 	}
 	return ip("", lines...)
 }
@@ -68,7 +85,7 @@ type nic struct {
 
 // addPlace makes a network namespace whose eth0, with all the addresses, is on
 // the bridge.
-func addPlace(name string, nics []nic) error {
+func (a addresses) addPlace(name string, nics []nic) error {
 	if err := run("ip", "netns", "add", name); err != nil {
 		return err
 	}
@@ -80,12 +97,12 @@ func addPlace(name string, nics []nic) error {
 		lines = append(lines, "link set eth0 address "+nics[0].MAC)
 	}
 	for _, n := range nics {
-		lines = append(lines, "addr add "+n.Address+" dev eth0")
+		lines = append(lines, on(n.Address, "eth0"))
 	}
 	lines = append(lines, "link set eth0 up")
 	if len(nics) > 0 {
 		own, _, _ := strings.Cut(nics[0].Address, "/")
-		for _, net := range private {
+		for _, net := range a.private {
 			lines = append(lines, "route add "+net+" dev eth0 src "+own)
 		}
 	}

@@ -99,6 +99,35 @@ func TestServerBuiltAnew(t *testing.T) {
 	d.stack.Complete(t)
 }
 
+// Heat builds a server anew that somebody has marked unhealthy.
+func TestServerReplacedByHeat(t *testing.T) {
+	t.Parallel()
+	d := newWorld(t, "testdata/anew.yaml").deploy("unhealthy")
+	old, web := d.server("db"), d.server("web")
+	d.await("db", "serve", "done")
+	open(t, web, "")
+	d.stack.Complete(t)
+	expectFile(t, web, "var/lib/value", old.Address)
+	d.stack.MarkUnhealthy(t, "db")
+	d.stack.Update(t, d.input(d.dir))
+	d.stack.Complete(t)
+	fresh := d.server("db")
+	if fresh.ID == old.ID {
+		t.Fatal("Heat has not replaced db")
+	}
+	until(t, "the new db to be done", func() bool {
+		s := d.status()["db"]
+		return s.Incarnation == 2 && s.Instance == fresh.ID && s.Phase == "done"
+	})
+	expectFile(t, fresh, "var/lib/runs", "install\nserve\n")
+	if got := strings.TrimSpace(d.on("outputs", "where")); got != fresh.Address {
+		t.Errorf("the output is %s, not the new machine's address %s", got, fresh.Address)
+	}
+	if s := d.status()["web"]; s.Incarnation != 1 || s.Phase != "done" || !s.Alive {
+		t.Errorf("the neighbour of a server that was built anew: %+v", s)
+	}
+}
+
 // A stack is deleted and created again under a deployment that stays.
 func TestStackCreatedAgain(t *testing.T) {
 	t.Parallel()

@@ -69,7 +69,7 @@ func (b *Bed) boot(o order) (*Server, error) {
 	if len(o.NICs) > 0 {
 		s.Address, _, _ = strings.Cut(o.NICs[0].Address, "/")
 	}
-	if err := addPlace(s.place, o.NICs); err != nil {
+	if err := b.net.addPlace(s.place, o.NICs); err != nil {
 		return nil, err
 	}
 	root, err := mountRoot(s.dir)
@@ -77,7 +77,7 @@ func (b *Bed) boot(o order) (*Server, error) {
 		return nil, err
 	}
 	s.root = root
-	if err := s.seed(o, b.names); err != nil {
+	if err := s.seed(o, b.net.operator); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
@@ -87,8 +87,11 @@ func (b *Bed) boot(o order) (*Server, error) {
 }
 
 // seed writes what makes this machine itself.
-func (s *Server) seed(o order, names []string) error {
-	about := map[string]any{"instance-id": o.ID, "local-hostname": s.HostName, "local-ipv4": s.Address}
+func (s *Server) seed(o order, operator string) error {
+	about := map[string]any{"instance-id": o.ID, "local-hostname": s.HostName}
+	if !strings.Contains(s.Address, ":") {
+		about["local-ipv4"] = s.Address
+	}
 	for key, value := range o.Metadata {
 		about[key] = value
 	}
@@ -96,9 +99,9 @@ func (s *Server) seed(o order, names []string) error {
 	if err != nil {
 		return err
 	}
-	hosts := []string{"127.0.0.1 localhost", "127.0.1.1 " + s.HostName, operatorAddress + " operator"}
+	hosts := "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 " + s.HostName + "\n" + operator + " operator\n"
 	for name, text := range map[string]string{
-		"etc/hostname": s.HostName + "\n", "etc/hosts": strings.Join(append(hosts, names...), "\n") + "\n",
+		"etc/hostname": s.HostName + "\n", "etc/hosts": hosts,
 		"etc/machine-id":                         strings.ReplaceAll(o.ID, "-", "") + "\n",
 		"var/lib/cloud/seed/nocloud/meta-data":   string(text),
 		"var/lib/cloud/seed/nocloud/user-data":   o.UserData,

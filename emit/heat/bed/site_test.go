@@ -4,9 +4,11 @@ package bed_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,10 +129,63 @@ func TestApplyLongAfterCreation(t *testing.T) {
 			return strings.Contains(log, "hotc apply") || strings.Contains(log, "not applied") || strings.Contains(log, "waits")
 		})
 	}
-	time.Sleep(5 * time.Second)
+	// the time between creation and apply is a user's, whatever the machine is at
+	time.Sleep(30 * time.Second)
 	if s := d.stack.Status(t); s.Status != "IN_PROGRESS" {
 		t.Errorf("without a deployment the stack is %s: %s", s, s.Reason)
 	}
 	d.apply()
 	d.stack.Complete(t)
+}
+
+// Nested templates, and groups of nested templates and of servers, whose members
+// need each other's values.
+func TestNestedTiers(t *testing.T) {
+	t.Parallel()
+	theBed(t)
+	d := worldOn(t, place.zk.URL("hotc"), examples+"tiers/site.yaml", "-e", "testdata/tiers.env.yaml").deploy("tiers")
+	d.stack.Complete(t)
+	standing := d.status()
+	paths := slices.Sorted(maps.Keys(standing))
+	want := []string{"app/0/cache/server", "app/0/server", "app/1/cache/server", "app/1/server", "front", "main/server", "spare/server", "worker/0", "worker/1"}
+	if !slices.Equal(paths, want) {
+		t.Errorf("the servers are %v, not %v", paths, want)
+	}
+	for path, s := range standing {
+		if s.Phase != "done" || s.Incarnation != 1 {
+			t.Errorf("%s: %+v", path, s)
+		}
+	}
+	outputs := d.stack.Outputs(t)
+	text := func(name string) (value string) {
+		do(t, json.Unmarshal(outputs[name].Value, &value))
+		return value
+	}
+	main := "sql://" + d.server("main/server").Address + "/eu-west-main?volume="
+	if got := text("database"); !strings.HasPrefix(got, main) {
+		t.Errorf("database is %s, not %s…", got, main)
+	}
+	if got := text("spare"); !strings.Contains(got, "/spare of "+text("database")+"?volume=") {
+		t.Errorf("spare, which copies main, is %s", got)
+	}
+	second := "http://app/?db=" + text("database") + ";cache=cache-of-1;says=hello from eu-west, member 1, of eu-west-main"
+	if got := text("second"); got != second {
+		t.Errorf("the second backend is %s, not %s", got, second)
+	}
+	var backends []string
+	do(t, json.Unmarshal(outputs["backends"].Value, &backends))
+	if len(backends) != 2 || backends[1] != second {
+		t.Errorf("backends: %q", backends)
+	}
+	var seen struct {
+		Backends        []string
+		Workers         map[string]string
+		First, Database string
+	}
+	do(t, json.Unmarshal(outputs["seen"].Value, &seen))
+	// in Heat a group's member is a nested stack with the server in it
+	workers := map[string]string{"0": d.server("worker/0/server").Address, "1": d.server("worker/1/server").Address}
+	if !slices.Equal(seen.Backends, backends) || seen.First != backends[0] || !maps.Equal(seen.Workers, workers) || seen.Database != text("database") {
+		t.Errorf("front has seen %+v", seen)
+	}
 }

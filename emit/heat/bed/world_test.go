@@ -7,7 +7,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,14 +36,20 @@ type world struct {
 // one of the test's own.
 func newWorld(t *testing.T, template string, own ...*bed.Ensemble) *world {
 	t.Helper()
-	w := &world{t: t, bed: theBed(t), secret: filepath.Join(t.TempDir(), "secret")}
+	theBed(t)
 	zk := place.zk
 	if len(own) > 0 {
 		zk = own[0]
 	}
-	w.url = zk.URL("hotc")
+	return worldOn(t, zk.URL("hotc"), template)
+}
+
+// worldOn compiles a template for a coordinator.
+func worldOn(t *testing.T, url, template string, flags ...string) *world {
+	t.Helper()
+	w := &world{t: t, bed: theBed(t), url: url, secret: filepath.Join(t.TempDir(), "secret")}
 	w.must("secret", "new", w.secret)
-	w.dir = w.compile(template)
+	w.dir = w.compile(template, flags...)
 	return w
 }
 
@@ -110,8 +118,19 @@ func (d *deployment) apply() {
 	d.on("apply", d.dir)
 }
 
+// input is what Heat gets of a folder: the environments that it was compiled
+// with, and the secret.
 func (w *world) input(dir string) judge.Input {
-	return judge.Input{Template: filepath.Join(dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}}
+	in := judge.Input{Template: filepath.Join(dir, "stack.yaml")}
+	list, err := os.ReadFile(filepath.Join(dir, "hotc", "environments"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.t.Fatal(err)
+	}
+	for name := range strings.FieldsSeq(string(list)) {
+		in.Environments = append(in.Environments, filepath.Join(dir, name))
+	}
+	in.Environments = append(in.Environments, w.secret+".env.yaml")
+	return in
 }
 
 // create lets Heat begin with a stack. What its servers have to say is printed if

@@ -239,6 +239,12 @@ func (st *Stack) Update(t testing.TB, in Input) {
 	st.ask(t, "update", in.arguments(), nil)
 }
 
+// MarkUnhealthy says of a resource that it is broken: the next update replaces it.
+func (st *Stack) MarkUnhealthy(t testing.TB, resource string) {
+	t.Helper()
+	st.ask(t, "unhealthy", arguments{"resource": resource}, nil)
+}
+
 // Delete deletes the stack and waits until it is gone.
 func (st *Stack) Delete(t testing.TB) {
 	t.Helper()

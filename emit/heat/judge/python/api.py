@@ -1,5 +1,6 @@
 """The HTTP APIs: stock heat-api, and the stand-in of Keystone. Both can be made to fail."""
 import logging
+import socket
 
 import eventlet
 from eventlet import wsgi
@@ -15,8 +16,9 @@ import identity
 
 def listen(address):
     """A listening socket on a free port of an address, and its URL."""
-    sock = eventlet.listen((address, 0), backlog=512)
-    return sock, 'http://%s:%d' % (address, sock.getsockname()[1])
+    version6 = ':' in address
+    sock = eventlet.listen((address, 0), socket.AF_INET6 if version6 else socket.AF_INET, backlog=512)
+    return sock, 'http://%s:%d' % ('[%s]' % address if version6 else address, sock.getsockname()[1])
 
 
 class Outage:

@@ -31,8 +31,8 @@ class Judge:
         self.stacks = stacks.Stacks(self.engine)
         self.operations = {
             'validate': self.validate, 'create': self.create, 'update': self.update, 'preview': self.preview,
-            'delete': self.delete, 'find': self.find, 'status': self.stacks.status, 'wait': self.stacks.wait,
-            'resources': self.stacks.resources, 'servers': self.stacks.servers, 'outputs': self.stacks.outputs,
+            'unhealthy': self.unhealthy, 'delete': self.delete, 'find': self.find,
+            'status': self.stacks.status, 'wait': self.stacks.wait, 'resources': self.stacks.resources, 'servers': self.stacks.servers, 'outputs': self.stacks.outputs,
             'warnings': self.warnings, 'outage': self.outage, 'expire_tokens': self.expire_tokens,
             'requests': self.requests,
         }
@@ -99,6 +99,10 @@ class Judge:
         """What an update would do: names of resources, by what happens to them."""
         changes = self._change(self.engine.client.preview_update_stack, ident, path, environments, parameters)
         return {kind: sorted(res['resource_name'] for res in changes[kind]) for kind in PREVIEW}
+
+    def unhealthy(self, ident, resource):
+        self.engine.client.resource_mark_unhealthy(self.stacks.context(ident), dict(ident), resource, True, 'broken')
+        return {}
 
     def delete(self, ident):
         self.engine.client.delete_stack(self.stacks.context(ident), dict(ident), cast=False)

@@ -15,7 +15,7 @@ class Nobody:
         pass
 
     def power(self, record, action):
-        """`action` is delete, suspend, resume or reboot."""
+        """`action` is delete, suspend, resume, reboot or cut."""
 
 
 class Bed(Nobody):
