@@ -76,7 +76,27 @@ func open(path string, flags int) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return file, nil
+	return onDisk{file}, nil
+}
+
+// onDisk is a file of a Folder.
+type onDisk struct{ *os.File }
+
+// Reserve takes room for what will be written next. A file system that cannot
+// promise room is taken as it is.
+func (f onDisk) Reserve(room int64) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	err = unix.EINTR
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, info.Size(), room)
+	}
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return err
+	}
+	return nil
 }
 
 // Rename implements Disk.

@@ -309,10 +309,30 @@ func (j *Journal) Signalled() string { return j.signalled }
 // NoteEnrolled notes the number of the incarnation.
 func (j *Journal) NoteEnrolled(number int) error { return j.append(line{Enrolled: number}) }
 
+// endRoom is more than the note of a role's end takes, causes included.
+const endRoom = 64 << 10
+
 // NoteRunning notes that a role is about to start. No process of it may exist
-// before this has returned.
+// before this has returned. It fails where the disk has no room for the note of
+// the role's end, too.
 func (j *Journal) NoteRunning(role, run string) error {
+	if err := j.reserve(endRoom); err != nil {
+		return err
+	}
 	return j.append(line{Role: role, Status: coordinator.RoleRunning, Run: run})
+}
+
+// reserve takes room on the disk for what has to be noted later: a role whose end
+// cannot be noted counts as interrupted, however well it went.
+func (j *Journal) reserve(room int64) error {
+	file, can := j.file.(interface{ Reserve(room int64) error })
+	if !can {
+		return nil
+	}
+	if err := file.Reserve(room); err != nil {
+		return fmt.Errorf("the journal has no room for a role's end: %w", err)
+	}
+	return nil
 }
 
 // NoteEnded notes that a role is done, or has failed with a cause.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -151,5 +153,35 @@ func TestANewerFormatIsRefused(t *testing.T) {
 	_, err := journal.Open(folder, machine, rand.Reader, time.Now)
 	if err == nil || !strings.Contains(err.Error(), "written by a newer agent") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// On a full disk no role is started whose end could not be noted.
+func TestNoRoleStartsWithoutRoomForItsEnd(t *testing.T) {
+	folder := t.TempDir()
+	if err := unix.Mount("full", folder, "tmpfs", 0, "size=32k"); err != nil {
+		t.Skipf("NOT TESTED on a full disk, which needs a file system of its own: %v", err)
+	}
+	defer unix.Unmount(folder, unix.MNT_DETACH)
+	j := open(t, folder, machine)
+	if err := j.NoteRunning("mysql", "r1"); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("on a disk that is almost full: %v", err)
+	}
+	if got := j.Role("mysql").Status; got != coordinator.RolePending {
+		t.Errorf("the role is noted as %s", got)
+	}
+	if err := unix.Mount("", folder, "", unix.MS_REMOUNT, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.NoteRunning("mysql", "r1"); err != nil {
+		t.Fatal(err)
+	}
+	// others fill the disk while the role runs
+	if err := os.WriteFile(filepath.Join(folder, "fill"), make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk cannot be filled: %v", err)
+	}
+	cause := &coordinator.Cause{Role: "db.mysql", Reason: strings.Repeat("x", 32<<10)}
+	if err := j.NoteEnded("mysql", coordinator.RoleFailed, nil, cause); err != nil {
+		t.Errorf("the end of a role cannot be noted: %v", err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // jars are Debian's ZooKeeper, and what it logs with.
@@ -73,12 +75,22 @@ func (b *Bed) ZooKeeper(size int) (*Ensemble, error) {
 	return e, nil
 }
 
-// configure writes a member's configuration. No fsync: its disk is memory.
+// diskSize is that of a member's own disk, which can therefore be filled.
+const diskSize = "64m"
+
+// configure makes a member's disk, and writes its configuration. No fsync: the
+// disk is memory.
 func (m *Member) configure(id int, list string) error {
+	if err := os.MkdirAll(m.data(), 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("zookeeper", m.data(), "tmpfs", 0, "mode=755,size="+diskSize); err != nil {
+		return fmt.Errorf("mount the disk of ZooKeeper at %s: %w", m.Address, err)
+	}
 	text := fmt.Sprintf(`tickTime=1000
 initLimit=20
 syncLimit=10
-dataDir=%s/data
+dataDir=%s
 clientPortAddress=%s
 clientPort=%s
 maxClientCnxns=0
@@ -86,18 +98,18 @@ minSessionTimeout=1000
 maxSessionTimeout=60000
 4lw.commands.whitelist=srvr
 admin.enableServer=false
-%s`, m.dir, m.Address, clientPort, list)
+%s`, m.data(), m.Address, clientPort, list)
 	if err := writeFile(filepath.Join(m.dir, "zoo.cfg"), text, 0o644); err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(m.dir, "data", "myid"), strconv.Itoa(id)+"\n", 0o644)
+	return writeFile(filepath.Join(m.data(), "myid"), strconv.Itoa(id)+"\n", 0o644)
 }
 
 // Start starts a stopped member with the data that it has, and does not wait.
 func (m *Member) Start() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.process != nil {
+	if m.process != nil && !m.hasEnded() {
 		return fmt.Errorf("ZooKeeper at %s is running", m.Address)
 	}
 	log, err := os.OpenFile(m.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -149,10 +161,39 @@ func (m *Member) end(signal syscall.Signal) error {
 		return nil
 	}
 	err := m.process.Process.Signal(signal)
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil
+	}
 	<-m.ended
 	m.process = nil
 	return err
 }
+
+func (m *Member) hasEnded() bool {
+	select {
+	case <-m.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Ended says that the member does not run, be it by its own choice.
+func (m *Member) Ended() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.process == nil || m.hasEnded()
+}
+
+// FillDisk leaves no room on the member's disk, FreeDisk makes some.
+func (m *Member) FillDisk() error { return fill(m.filler()) }
+
+// FreeDisk ends a FillDisk.
+func (m *Member) FreeDisk() error { return os.Remove(m.filler()) }
+
+func (m *Member) filler() string { return filepath.Join(m.data(), "filler") }
+
+func (m *Member) data() string { return filepath.Join(m.dir, "data") }
 
 // Cut pulls the member's network cable, Restore plugs it in again.
 func (m *Member) Cut() error { return setLink(m.place, false) }
@@ -204,7 +245,7 @@ func (e *Ensemble) Leader() (*Member, error) {
 func (e *Ensemble) Close() error {
 	var errs []error
 	for _, m := range e.Members {
-		errs = append(errs, m.Kill(), removePlace(m.place))
+		errs = append(errs, m.Kill(), removePlace(m.place), unix.Unmount(m.data(), unix.MNT_DETACH))
 	}
 	return errors.Join(errs...)
 }

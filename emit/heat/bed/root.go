@@ -2,6 +2,7 @@ package bed
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -88,6 +89,25 @@ func writeFile(path, text string, mode os.FileMode) error {
 		return err
 	}
 	return os.WriteFile(path, []byte(text), mode)
+}
+
+// fill writes a file that takes all the room that its file system has.
+func fill(path string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	zeros := make([]byte, 1<<20)
+	for len(zeros) > 0 {
+		if _, err := file.Write(zeros); err != nil {
+			if !errors.Is(err, unix.ENOSPC) {
+				return err
+			}
+			zeros = zeros[:len(zeros)/2] // for what is less than that
+		}
+	}
+	return nil
 }
 
 // mountRoot makes a server's root in a folder of its own.
