@@ -1,0 +1,323 @@
+package chef_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hotc-dev/hotc/runtime/driver/chef"
+	"github.com/hotc-dev/hotc/runtime/socket"
+)
+
+// read is a form in which a recipe may read. It is run below a top-level key of its
+// own, written X here: X.y and X.w are inputs, X.own and X.in.own the cookbook's.
+type read struct{ form, waits, gives string }
+
+var reads = []read{
+	{"node['X']['y']", "y", `"Y"`},
+	{"node[:X][:y]", "y", `"Y"`},
+	{"node['X'].fetch('y')", "y", `"Y"`},
+	{"node['X'].fetch('none', 1)", "", `1`},
+	{"node['X'].dig('y')", "y", `"Y"`},
+	{"node.dig('X', 'y')", "y", `"Y"`},
+	{"node.read('X', 'y')", "y", `"Y"`},
+	{"node.read!('X', 'y')", "y", `"Y"`},
+	{"node.read('X', 'w', 'k', 0)", "w", `1`},
+	{"node['X']['w']['k']", "w", `[1, 2]`},
+	{"node.attributes['X']['y']", "y", `"Y"`},
+	{"node.attributes.merged_attributes('X', 'y')", "y", `"Y"`},
+	{"node['X'].values_at('y', 'own')", "y", `["Y", "own"]`},
+	{"node['X'].slice('y').to_h", "y", `{"y"=>"Y"}`},
+	{"node['X'].fetch_values('y')", "y", `["Y"]`},
+	{"node['X'].assoc('y')", "y", `["y", "Y"]`},
+	{"node['X'].to_proc.call('y')", "w y", `"Y"`},
+	{"node['X']['own']", "", `"own"`},
+	{"node['X']['in']['own']", "", `"deep"`},
+	{"node['X']['in']['z']", "in.z", `"Z"`},
+	{"node['X'].key?('y')", "", `true`},
+	{"node['X'].include?(:y)", "", `true`},
+	{"node['X'].keys.sort", "", `["in", "own", "w", "y"]`},
+	{"node['X'].size", "", `4`},
+	{"node['X'].empty?", "", `false`},
+	{"node['X'].any?", "", `true`},
+	{"node['X'].count", "", `4`},
+	{"node.exist?('X', 'y')", "", `true`},
+	{"node['X'].exist?('in', 'z')", "", `true`},
+	{"node.exist?('X', 'w', 'none')", "w", `false`},
+	{"node.attribute?('X')", "", `true`},
+	{"node.key?('X')", "", `true`},
+	{"node.default['X'].key?('y')", "", `false`},
+	{"node['X'].map { |k, v| k }.sort", "w y", `["in", "own", "w", "y"]`},
+	{"node['X'].each { |k, v| v.to_s if k == 'y' }.class.name", "w y", `"Chef::Node::ImmutableMash"`},
+	{"node['X'].select { |k, v| k == 'y' }.to_a", "w y", `[["y", "Y"]]`},
+	{"node['X'].values.size", "w y", `4`},
+	{"node['X'].any? { |k, v| v == 'Y' }", "w y", `true`},
+	{"node['X'].to_h['in']", "in.z w y", `{"own"=>"deep", "z"=>"Z"}`},
+	{"node['X'].to_hash['y']", "in.z w y", `"Y"`},
+	{"node['X'].to_json.include?('Y')", "in.z w y", `true`},
+	{"Chef::JSONCompat.to_json(node['X']).include?('\"z\":\"Z\"')", "in.z w y", `true`},
+	{"require('yaml'); node['X'].to_yaml.include?('z: Z')", "in.z w y", `true`},
+	{"node['X'].inspect.include?('Z')", "in.z w y", `true`},
+	{"(node['X']['in'] == { 'own' => 'deep', 'z' => 'Z' })", "in.z", `true`},
+	{"({ 'own' => 'deep', 'z' => 'Z' } == node['X']['in'])", "in.z", `true`},
+	{"node['X'].dup['y']", "in.z w y", `"Y"`},
+	{"node['X'].merge('q' => 1)['y']", "in.z w y", `"Y"`},
+	{"{}.merge(node['X'])['own']", "", `"own"`},
+	{"{}.merge(node['X'])['y'] + '!'", "y", `"Y!"`},
+	{"{}.merge(node['X'])['y'] == 'Y'", "y", `true`},
+	{"Hash[node['X'].to_a]['y']", "w y", `"Y"`},
+	{"(node['X'] in { y: String })", "y", `true`},
+	{"Chef::DelayedEvaluator.new { node['X']['y'] }.call", "y", `"Y"`},
+	{"Chef::DelayedEvaluator.new { node['X']['y'] }.class.name", "", `"Chef::DelayedEvaluator"`},
+	{"(node.default['X']['more'] = 1; node['X']['y'])", "y", `"Y"`},
+	{"(m = node['X']; node.default['X']['more'] = 1; m['y'])", "y", `"Y"`},
+	{"(node.default['X']['y'] = 'mine'; node['X']['y'])", "y", `"Y"`},
+	{"(node.force_override['X']['y'] = 'mine'; node['X']['y'])", "y", `"Y"`},
+	{"(begin; node['X']['y'] = 1; rescue => e; e.class.name; end)", "", `"Chef::Exceptions::ImmutableAttributeModification"`},
+	{"node['X']['from_attribute_file']", "", `nil`},
+	{"(begin; node['X']['y'].frozen?; end)", "y", `true`},
+}
+
+// write is a form in which a recipe may write its output X.o; attribute files have
+// set nothing there. when is "now", "compile" (when that has ended), "end" or "".
+type write struct{ form, when, value string }
+
+var writes = []write{
+	{"node.default['X']['o'] = 1", "now", `1`},
+	{"node.normal['X']['o'] = 'a'", "now", `"a"`},
+	{"node.override['X']['o'] = true", "now", `true`},
+	{"node.force_default['X']['o'] = 1.5", "now", `1.5`},
+	{"node.force_override['X']['o'] = 1", "now", `1`},
+	{"node.automatic['X']['o'] = 1", "now", `1`},
+	{"node.default['X']['o'] = false", "now", `false`},
+	{"node.default[:X][:o] = :a", "now", `"a"`},
+	{"node.default!['X']['o'] = 1", "now", `1`},
+	{"node.force_default!['X']['o'] = 1", "now", `1`},
+	{"node.force_override!['X']['o'] = 1", "now", `1`},
+	{"node.default_unless['X']['o'] = 1", "now", `1`},
+	{"node.normal_unless['X']['o'] = 1", "now", `1`},
+	{"node.override_unless['X']['o'] = 1", "now", `1`},
+	{"node.write(:default, 'X', 'o', 1)", "now", `1`},
+	{"node.write!(:normal, 'X', 'o', 1)", "now", `1`},
+	{"node.default.write('X', 'o', 1)", "now", `1`},
+	{"node.default['X'].store('o', 1)", "now", `1`},
+	{"node.default['X'].merge!('o' => 1)", "now", `1`},
+	{"node.default['X'].update('o' => 1)", "now", `1`},
+	{"node.default['X'] = { 'o' => 1 }", "now", `1`},
+	{"node.default.merge!('X' => { 'o' => 1 })", "now", `1`},
+	{"node.default['X'].replace('o' => 1)", "now", `1`},
+	{"(m = node.default['X']; m['o'] = 1)", "now", `1`},
+	{"node.default['X']['o'] = [1]", "compile", `[1]`},
+	{"(node.default['X']['o'] = []; node.default['X']['o'] << 1; node.default['X']['o'].push(2))", "compile", `[1,2]`},
+	{"(node.default['X']['o']['a'] = 1; node.default['X']['o']['b'] = 2)", "compile", `{"a":1,"b":2}`},
+	{"node.default['X']['o'] = nil", "end", `null`},
+	{"node.default['X']['o'] = []", "end", `[]`},
+	{"node.default['X']['o'] = Chef::DelayedEvaluator.new { 7 }", "end", `7`},
+	{"(node.override['X']['o'] = 1; node.default['X']['o'] = 2)", "now", `1`},
+	{"node.default['X']['other'] = 1", "", ``},
+	{"(node.default['X']['o'] = nil; node.rm('X', 'o'))", "", ``},
+}
+
+// agent is a role that has every input and keeps what is asked and written.
+type agent struct {
+	mu  sync.Mutex
+	log []string
+}
+
+func (a *agent) note(s string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.log = append(a.log, s)
+}
+
+func (a *agent) Read(_ context.Context, name string) (json.RawMessage, error) {
+	a.note("get " + name)
+	switch {
+	case strings.HasSuffix(name, ".y"):
+		return json.RawMessage(`"Y"`), nil
+	case strings.HasSuffix(name, ".z"):
+		return json.RawMessage(`"Z"`), nil
+	case name == "optional":
+		return json.RawMessage("null"), nil
+	case name == "broken":
+		return nil, errors.New("db.mysql failed: exit status 1")
+	}
+	return json.RawMessage(`{"k":[1,2]}`), nil
+}
+
+func (a *agent) Write(_ context.Context, name string, value json.RawMessage) error {
+	a.note("put " + name + " " + string(value))
+	return nil
+}
+
+func (a *agent) WriteText(context.Context, string, []byte) error { return nil }
+
+// install writes the interceptor and its plan.
+func install(t *testing.T, folder string, plan map[string]any) string {
+	t.Helper()
+	err := fs.WalkDir(chef.Interceptor, "ruby", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := chef.Interceptor.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, filepath.Base(path)), data, 0o600)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := json.Marshal(plan)
+	put(t, folder, "plan.json", string(text))
+	return filepath.Join(folder, "hotc.rb")
+}
+
+func put(t *testing.T, folder, name, text string) string {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Every form of reading and writing, in one run of the stand-in, and of the real Chef
+// where there is one.
+func TestFormsOfReadingAndWriting(t *testing.T) {
+	t.Run("stand-in", func(t *testing.T) {
+		ruby, err := exec.LookPath("ruby")
+		if err != nil {
+			t.Skip("SKIPPED: no ruby on PATH")
+		}
+		solo, err := filepath.Abs("testdata/standin/chef-solo.rb")
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkForms(t, ruby, solo)
+	})
+	t.Run("Chef", func(t *testing.T) {
+		solo, err := exec.LookPath("chef-solo")
+		if err != nil {
+			t.Skip("SKIPPED: no chef-solo on PATH: Debian 12 has no Chef, so that only the stand-in was tried")
+		}
+		checkForms(t, solo)
+	})
+}
+
+func checkForms(t *testing.T, solo ...string) {
+	folder := t.TempDir()
+	a := &agent{}
+	server, err := socket.Serve(t.Context(), folder, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	var inputs, outputs []any
+	var attributes, recipe strings.Builder
+	for i, r := range reads {
+		x := fmt.Sprintf("r%d", i)
+		for _, path := range [][]string{{x, "y"}, {x, "w"}, {x, "in", "z"}} {
+			inputs = append(inputs, map[string]any{"name": strings.Join(path, "."), "path": path})
+		}
+		fmt.Fprintf(&attributes, "default['%s']['own'] = 'own'\ndefault['%s']['in']['own'] = 'deep'\n", x, x)
+		fmt.Fprintf(&recipe, "results[%q] = begin; (%s).inspect; rescue Exception => e; e.full_message; end\n", x, strings.ReplaceAll(r.form, "X", x))
+	}
+	for i, w := range writes {
+		x := fmt.Sprintf("w%d", i)
+		outputs = append(outputs, map[string]any{"name": x, "path": []string{x, "o"}})
+		inputs = append(inputs, map[string]any{"name": "mark." + x + ".y", "path": []string{"mark", x}})
+		fmt.Fprintf(&recipe, "begin; %s; rescue Exception => e; results[%q] = e.full_message; end; node['mark']['%s']\n", strings.ReplaceAll(w.form, "X", x), x, x)
+	}
+	outputs = append(outputs, map[string]any{"name": "up", "resource": "log[first]"}, map[string]any{"name": "file", "path": []string{"file", "o"}},
+		map[string]any{"name": "late", "path": []string{"late", "o"}})
+	inputs = append(inputs, map[string]any{"name": "optional", "path": []string{"optional", "y"}, "optional": true},
+		map[string]any{"name": "broken", "path": []string{"broken", "y"}})
+	recipe.WriteString("results['optional'] = node['optional']['y'].inspect\nresults['broken'] = begin; node['broken']['y']; rescue => e; e.message; end\n")
+	attributes.WriteString("default['optional']['y'] = 'own'\ndefault['file']['o'] = 1\ndefault['file']['o'] = 2\n")
+	results := filepath.Join(folder, "results.json")
+	fmt.Fprintf(&recipe, "File.write(%q, JSON.generate(results))\nlog 'first'\nruby_block('late') { block { node.default['late']['o'] = 5 } }\nlog 'last'\n", results)
+	put(t, folder, "cookbooks/forms/metadata.rb", "name 'forms'\nversion '1.0.0'\n")
+	put(t, folder, "cookbooks/forms/attributes/default.rb", attributes.String())
+	put(t, folder, "cookbooks/forms/recipes/default.rb", "results = {}\n"+recipe.String())
+	hook := install(t, folder, map[string]any{"socket": server.Path(), "inputs": inputs, "outputs": outputs})
+	config := put(t, folder, "solo.rb", fmt.Sprintf("cookbook_path [%q]\nfile_cache_path %q\nnode_path %q\nnode_name 'n'\nlog_level :error\nrequire %q\n",
+		filepath.Join(folder, "cookbooks"), filepath.Join(folder, "cache"), filepath.Join(folder, "nodes"), hook))
+	node := put(t, folder, "node.json", `{"run_list": ["recipe[forms]"]}`)
+	out, err := exec.CommandContext(t.Context(), solo[0], append(solo[1:], "-c", config, "-j", node, "--no-color")...).CombinedOutput()
+	if err != nil {
+		t.Errorf("chef-solo: %v\n%s", err, out)
+	}
+	text, _ := os.ReadFile(results)
+	got := map[string]string{}
+	json.Unmarshal(text, &got)
+	for i, r := range reads {
+		x := fmt.Sprintf("r%d", i)
+		var want []string
+		for _, name := range strings.Fields(r.waits) {
+			want = append(want, x+"."+name)
+		}
+		if asked := a.asked(x); strings.Join(asked, " ") != strings.Join(want, " ") || got[x] != r.gives {
+			t.Errorf("%s\n asked for %v, want %v\n gives %s, want %s", r.form, asked, want, got[x], r.gives)
+		}
+	}
+	// what did not come and may be missing leaves the cookbook's own; a failure has its reason
+	if got["optional"] != `"own"` || got["broken"] != "hotc: db.mysql failed: exit status 1" {
+		t.Errorf("optional %s, broken %s", got["optional"], got["broken"])
+	}
+	for i, w := range writes {
+		x := fmt.Sprintf("w%d", i)
+		if when, value := a.published(x); when != w.when || value != w.value || got[x] != "" {
+			t.Errorf("%s\n published %q %s, want %q %s %s", w.form, when, value, w.when, w.value, got[x])
+		}
+	}
+	for name, value := range map[string]string{"up": "true", "file": "2", "late": "5"} {
+		if _, got := a.published(name); got != value {
+			t.Errorf("%s was published as %q, want %s", name, got, value)
+		}
+	}
+}
+
+// asked are the inputs below a top-level key that were asked for, sorted.
+func (a *agent) asked(x string) []string {
+	seen := map[string]bool{}
+	for _, line := range a.log {
+		if name, ok := strings.CutPrefix(line, "get "+x+"."); ok {
+			seen[name] = true
+		}
+	}
+	var names []string
+	for _, name := range []string{"in.z", "w", "y"} {
+		if seen[name] {
+			names = append(names, x+"."+name)
+		}
+	}
+	return names
+}
+
+// published is when an output was published, and as what.
+func (a *agent) published(x string) (when, value string) {
+	when = "now"
+	for _, line := range a.log {
+		switch {
+		case line == "get mark."+x+".y":
+			when = "compile"
+		case strings.HasPrefix(line, "put "+x+" "):
+			return when, strings.TrimPrefix(line, "put "+x+" ")
+		case line == "put up true":
+			when = "end"
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,32 @@
+# Makes a Chef run read its inputs from hotc's agent and publish its outputs
+# there, with cookbooks as they are. Required by the configuration that the agent
+# writes; works with Chef and Cinc from version 15 on, whose Ruby is 2.6 at least.
+#
+# Reads: the merged view of the run's own node (Chef::Node::Attribute and the
+# ImmutableMash below it) gets a leaf for every declared input. A leaf asks the agent
+# when its value is needed, and waits; see reads.rb.
+# Writes: every method that changes attributes is followed by a look at the merged
+# values of the declared outputs; see writes.rb and outputs.rb.
+require "json"
+
+module Hotc
+  FOLDER = File.expand_path(__dir__)
+
+  class << self
+    attr_reader :run
+
+    # begins to intercept. plan is what the agent wrote: its socket, the inputs and
+    # outputs with their paths.
+    def install(plan)
+      return if @run
+
+      %w{agent inputs outputs reads writes run}.each { |part| require File.join(FOLDER, part) }
+      @run = Run.new(plan)
+      Reads.install
+      Writes.install
+      Chef::Config[:event_handlers] << @run.events
+    end
+  end
+end
+
+Hotc.install(JSON.parse(File.read(File.join(Hotc::FOLDER, "plan.json"))))

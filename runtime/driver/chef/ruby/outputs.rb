@@ -1,0 +1,148 @@
+require "json"
+
+module Hotc
+  # Output is a declared output that is an attribute.
+  class Output
+    attr_reader :name, :path
+    attr_accessor :seen, :published
+
+    def initialize(name, path)
+      @name, @path = name, path
+    end
+  end
+
+  # Outputs publishes the merged values of the declared outputs.
+  #
+  # A number, a text or a boolean is published at the moment at which it is written
+  # in a recipe, or while resources converge. What can still grow or be overruled
+  # waits for the end of the step that wrote it: what attribute files say for the end
+  # of compilation; lists and maps for the end of compilation or of the resource. null,
+  # an empty list or map and a lazy value wait for the end of the run, where everything
+  # that the node then holds is published. So is what an earlier run has saved and this
+  # one did not write.
+  class Outputs
+    def initialize(run, list)
+      @run, @list = run, list
+      @tops = list.map { |output| output.path.first }.uniq
+      @armed = false
+      @provisional = 0
+    end
+
+    def armed?
+      @armed
+    end
+
+    # arm begins to look at writes: what was there before is not of this run.
+    def arm
+      @list.each { |output| output.seen = json_of(output) }
+      @armed = !@list.empty?
+    end
+
+    def provisionally
+      @provisional += 1
+      yield
+    ensure
+      @provisional -= 1
+    end
+
+    # changed looks at what a writer has done. path is what it named, nil if that is
+    # not known.
+    def changed(path)
+      return if @provisional > 0
+      return if path && !@tops.include?(path.first.to_s)
+
+      path = path.map { |key| Reads.plain(key) } if path
+      @list.each { |output| look(output, output.path == path) }
+    end
+
+    # step_ended publishes what has changed and was held back.
+    def step_ended
+      return unless @armed
+
+      @list.each do |output|
+        json = json_of(output)
+        publish(output, json) if json && json != output.seen && !%w{null [] {}}.include?(json)
+      end
+    end
+
+    # run_ended publishes everything that the node holds.
+    def run_ended
+      return unless @armed
+
+      @list.each do |output|
+        json = json_of(output, true)
+        publish(output, json) if json
+      end
+    end
+
+    private
+
+    # named says that the writer named the output's own path: that counts, even if it
+    # is the value that an earlier run has saved.
+    def look(output, named)
+      json = json_of(output)
+      return if json.nil? || json == "null" || json.start_with?("[", "{")
+
+      publish(output, json) if named || json != output.seen
+    end
+
+    def publish(output, json)
+      output.seen = json
+      return if output.published == json
+
+      @run.agent.put(output.name, json)
+      output.published = json
+    end
+
+    # json_of is the output's merged value; nil if there is none, or one that is only
+    # computed when it is read. It never waits for an input.
+    def json_of(output, forced = false)
+      top, *rest = output.path
+      return unless @run.attributes.key?(top)
+
+      value = @run.attributes[top]
+      rest.each do |key|
+        value = value.call while forced && value.is_a?(Proc)
+        return unless value.is_a?(Hash) && Reads::RAW_KEY.bind(value).call(key)
+
+        value = Reads::RAW_GET.bind(value).call(key)
+      end
+      plain = plain(output, value, forced)
+      plain.equal?(LAZY) ? nil : JSON.generate(plain, max_nesting: Agent::DEPTH)
+    rescue JSON::GeneratorError, EncodingError => e
+      raise Failure, "hotc: output #{output.name} cannot be published: #{e.message}"
+    end
+
+    LAZY = Object.new
+
+    # plain is a value of what JSON has. (A lazy value is a Proc, which Chef 16 copies
+    # as a plain one.)
+    def plain(output, value, forced)
+      while value.is_a?(Proc)
+        return LAZY unless forced
+
+        value = value.call
+      end
+      case value
+      when Hash
+        pairs = value.map { |key, inner| [key.to_s, plain(output, inner, forced)] }
+        pairs.any? { |_, inner| inner.equal?(LAZY) } ? LAZY : pairs.to_h
+      when Array
+        list = value.map { |inner| plain(output, inner, forced) }
+        list.any? { |inner| inner.equal?(LAZY) } ? LAZY : list
+      when nil, true, false, Integer, Float
+        value
+      else
+        text(output, value.to_s)
+      end
+    end
+
+    def text(output, value)
+      value = value.encode(Encoding::UTF_8) unless value.encoding == Encoding::ASCII_8BIT
+      value = value.dup.force_encoding(Encoding::UTF_8)
+      raise Failure, "hotc: output #{output.name} is not UTF-8; encode binary data, for example with base64" unless value.valid_encoding?
+
+      value
+    end
+  end
+end
