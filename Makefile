@@ -1,8 +1,9 @@
 # make test   installs what the tests need and runs them all
 # make e2e    deploys real stacks on this machine and breaks them: stock Heat, cloud-init, ZooKeeper (root; docs/bed.md)
+# make sim    plays deployments in virtual time: DURATION=10m, SEEDS=n or SEED=n (docs/simulation.md)
 # make demo   runs a three-tier site on this machine
 # make bench  measures, as ratios against a peer in the same run
-.PHONY: all build test e2e demo bench lint fuzz clean packages
+.PHONY: all build test e2e sim demo bench lint fuzz clean packages
 
 GO ?= go
 
@@ -27,6 +28,10 @@ e2e: packages
 	$(GO) vet -tags e2e ./emit/heat/bed
 	$(GO) tool staticcheck -tags e2e ./emit/heat/bed
 	$(GO) test -tags e2e -count=1 -parallel 4 -timeout 15m ./emit/heat/bed
+
+sim: export DURATION := $(or $(DURATION),$(if $(SEED)$(SEEDS),,10m))
+sim:
+	$(GO) test ./runtime/simulation -run '^TestSimulation$$' -count=1 -v -timeout 0
 
 lint:
 	@unformatted=$$(gofmt -l cmd compiler analysis emit coordinator runtime); if [ -n "$$unformatted" ]; then echo "not gofmt'ed: $$unformatted"; exit 1; fi

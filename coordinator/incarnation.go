@@ -65,9 +65,9 @@ func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore 
 // takeOver commits the next incarnation together with the emptying of the
 // predecessor's cells. left says that not all of them fitted into one commit.
 func (m *Member) takeOver(ctx context.Context, version Version, next IncarnationRecord) (left bool, err error) {
-	var old []Op
+	var old, untouched []Op
 	if next.Number > 1 {
-		if old, err = m.leftovers(ctx, next.Number); err != nil {
+		if old, untouched, err = m.leftovers(ctx, next.Number); err != nil {
 			return false, err
 		}
 	} else {
@@ -83,7 +83,7 @@ func (m *Member) takeOver(ctx context.Context, version Version, next Incarnation
 	} else if public != nil {
 		ops = append(ops, *public)
 	}
-	ops, rest := m.fill(ops, old)
+	ops, rest := m.fill(ops, slices.Concat(old, untouched))
 	if err := m.store.Commit(ctx, ops...); err != nil {
 		return false, err
 	}
@@ -99,7 +99,7 @@ func (m *Member) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		old, err := m.leftovers(ctx, f.record.Number)
+		old, _, err := m.leftovers(ctx, f.record.Number)
 		if err != nil {
 			return fmt.Errorf("empty the cells of server %s: %w", m.server, gone(err))
 		}
@@ -118,16 +118,18 @@ func (m *Member) sweep(ctx context.Context) error {
 }
 
 // leftovers are the writes that empty the cells which an incarnation before
-// number has filled. Cells that are empty are noted as such.
-func (m *Member) leftovers(ctx context.Context, number int) ([]Op, error) {
+// number has filled, and the checks that the others are still as they were seen:
+// until the name is taken over, the predecessor may write. Cells that are empty
+// are noted as such.
+func (m *Member) leftovers(ctx context.Context, number int) (old, untouched []Op, err error) {
 	m.mu.Lock()
 	cells := slices.Sorted(maps.Keys(m.own))
 	m.mu.Unlock()
 	data, err := encode(CellRecord{State: Empty, Incarnation: number})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	old := make([]*Op, len(cells))
+	found := make([]Op, len(cells))
 	err = each(ctx, len(cells), func(ctx context.Context, i int) error {
 		ref := plan.CellRef{Cell: cells[i], Server: m.server}
 		record, version, err := m.readCell(ctx, ref)
@@ -136,18 +138,21 @@ func (m *Member) leftovers(ctx context.Context, number int) ([]Op, error) {
 			return err
 		case record.State == Empty:
 			m.noteEmpty(cells[i], version)
+			found[i] = Op{Path: m.deployment.Cell(ref), Version: version}
 		case record.Incarnation < number:
-			old[i] = &Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
+			found[i] = Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
 		}
 		return nil
 	})
-	var ops []Op
-	for _, op := range old {
-		if op != nil {
-			ops = append(ops, *op)
+	for _, op := range found {
+		switch {
+		case op.Write:
+			old = append(old, op)
+		case op.Path != "":
+			untouched = append(untouched, op)
 		}
 	}
-	return ops, err
+	return old, untouched, err
 }
 
 // fill puts as many operations into a commit as the coordinator takes in one

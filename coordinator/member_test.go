@@ -254,6 +254,44 @@ func TestIncarnations(t *testing.T) {
 	})
 }
 
+// preceded lets something happen right before a commit.
+type preceded struct {
+	coordinator.Store
+	before func()
+}
+
+func (s *preceded) Commit(ctx context.Context, ops ...coordinator.Op) error {
+	if before := s.before; before != nil {
+		s.before = nil
+		before()
+	}
+	return s.Store.Commit(ctx, ops...)
+}
+
+// A value that the old machine publishes while the new one takes over the name is
+// gone with the rest: seed 194 of the simulation left it for readers to find.
+func TestPredecessorWritesDuringTheTakeOver(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, threeTier())
+		old := b.agent(t, "db")
+		s := &preceded{b.session(t, "db"), func() {
+			if err := old.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"old"`), noon); err != nil {
+				t.Error(err)
+			}
+		}}
+		next := coordinator.Join(s, site, "db")
+		if _, err := next.Plan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if rec, err := next.Enrol(t.Context(), "next", "i-next", false, noon); err != nil || rec.Number != 2 {
+			t.Fatalf("%+v, %v", rec, err)
+		}
+		if rec, err := next.Cell(t.Context(), "db.mysql:endpoint"); err != nil || rec.State != coordinator.Empty {
+			t.Errorf("the new incarnation begins with %+v (%v)", rec, err)
+		}
+	})
+}
+
 // A server with more cells than one request takes is still taken over as a whole.
 func TestTakeOverOfManyCells(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {

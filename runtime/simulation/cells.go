@@ -1,0 +1,288 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// register is what a cell is to those who use it: a write-once register with
+// incarnations.
+type register struct {
+	incarnation int
+	state       coordinator.CellState
+	value       string
+}
+
+// act is an operation on a cell as its caller saw it.
+type act struct {
+	op     string // enrol, put, fail, read
+	number int    // the caller's incarnation, where it writes
+	value  string // written or read
+	failed bool   // the read saw a failed cell
+	// unknown says that the caller never learned how it went.
+	unknown bool
+}
+
+// registerModel is the specification of a cell.
+var registerModel = porcupine.Model{
+	Init: func() any { return register{state: coordinator.Empty} },
+	Step: func(state, input, _ any) (bool, any) {
+		return input.(act).step(state.(register))
+	},
+	DescribeOperation: func(input, _ any) string { return fmt.Sprintf("%+v", input) },
+}
+
+func (a act) step(r register) (bool, register) {
+	mine := a.number == r.incarnation
+	switch a.op {
+	case "enrol":
+		return a.number > r.incarnation, register{incarnation: a.number, state: coordinator.Empty}
+	case "fail":
+		return mine && r.state == coordinator.Empty, register{r.incarnation, coordinator.Failed, ""}
+	case "put":
+		if mine && r.state == coordinator.Empty {
+			return true, register{r.incarnation, coordinator.Valued, a.value}
+		}
+		return a.unknown || mine && r.state == coordinator.Valued && r.value == a.value, r
+	default:
+		if a.failed {
+			return r.state == coordinator.Failed, r
+		}
+		return r.state == coordinator.Valued && r.value == a.value, r
+	}
+}
+
+// checkCells looks at every cell's history twice: as the callers saw it, whether
+// there is an order in which a register would have answered so; and in truth,
+// commit by commit.
+func (h *history) checkCells() {
+	acts := map[plan.CellName][]porcupine.Operation{}
+	h.commitActs(acts)
+	h.accessActs(acts)
+	for _, c := range h.world.program.Plan.Cells {
+		if !porcupine.CheckOperations(registerModel, acts[c.Name]) {
+			h.violate("what was seen of %s is not what a cell shows: %s", c.Name, describe(h.world.cluster.begin, acts[c.Name]))
+		}
+	}
+	h.checkCommits()
+}
+
+func describe(begin time.Time, operations []porcupine.Operation) string {
+	var b strings.Builder
+	for _, o := range operations {
+		end := "never"
+		if o.Return != math.MaxInt64 {
+			end = time.Duration(o.Return - begin.UnixNano()).String()
+		}
+		fmt.Fprintf(&b, "\n    %v to %v: %+v", time.Duration(o.Call-begin.UnixNano()), end, o.Input)
+	}
+	return b.String()
+}
+
+// until is when an operation was over; never, if nobody heard of its end.
+func until(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+// commitActs are the enrolments and failures, which agents do by themselves, and
+// the publishing of facts and completions.
+func (h *history) commitActs(acts map[plan.CellName][]porcupine.Operation) {
+	c := h.world.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.commits {
+		x := &c.commits[i]
+		if x.machine == nil {
+			continue
+		}
+		for _, w := range x.writes {
+			for _, cl := range h.world.program.Plan.Cells {
+				operation := porcupine.Operation{Call: x.asked.UnixNano(), Return: until(x.answered)}
+				switch w.path {
+				case deployment.Server(cl.Server):
+					operation.Input = act{op: "enrol", number: incarnation(w.data).Number}
+				case deployment.Cell(plan.CellRef{Cell: cl.Name, Server: cl.Server}):
+					r := cell(w.data)
+					switch {
+					case r.State == coordinator.Failed:
+						operation.Input = act{op: "fail", number: r.Incarnation}
+					case r.State == coordinator.Valued && (isCompletion(cl.Name) || cl.Role == ""):
+						operation.Input = act{op: "put", number: r.Incarnation, value: string(r.Value)}
+					default:
+						continue
+					}
+				default:
+					continue
+				}
+				acts[cl.Name] = append(acts[cl.Name], operation)
+			}
+		}
+	}
+}
+
+// accessActs are the roles' reads and writes. A role that reads a cell again is
+// shown its first value: all its reads of it are one.
+func (h *history) accessActs(acts map[plan.CellName][]porcupine.Operation) {
+	type shown struct {
+		run  *run
+		cell plan.CellName
+	}
+	type reading struct {
+		porcupine.Operation
+		value string
+	}
+	first := map[shown]*reading{}
+	begun := map[shown]time.Time{}
+	for _, a := range h.accesses {
+		m := a.run.process.machine
+		if a.write {
+			operation := porcupine.Operation{Call: a.called.UnixNano(), Return: until(a.returned),
+				Input: act{op: "put", number: h.number(m), value: a.value}}
+			if a.returned.IsZero() || a.err != nil {
+				operation.Return = math.MaxInt64
+				operation.Input = act{op: "put", number: h.number(m), value: a.value, unknown: true}
+			}
+			acts[a.cells[0]] = append(acts[a.cells[0]], operation)
+			continue
+		}
+		from := h.sawAt(a)
+		for _, c := range a.cells {
+			key := shown{a.run, c}
+			if t, before := begun[key]; !before || from.Before(t) {
+				begun[key] = from
+			}
+		}
+		for _, o := range a.observations() {
+			key := shown{a.run, o.cell}
+			operation := porcupine.Operation{Call: begun[key].UnixNano(), Return: until(a.returned),
+				Input: act{op: "read", value: o.value, failed: o.failed}}
+			if o.failed {
+				acts[o.cell] = append(acts[o.cell], operation)
+				continue
+			}
+			if r := first[key]; r == nil {
+				first[key] = &reading{operation, o.value}
+			} else if r.value != o.value {
+				h.violate("%s of %v saw two values of %s: %s, %s", a.run.key, a.run.process, o.cell, r.value, o.value)
+			} else {
+				r.Return = min(r.Return, operation.Return)
+			}
+		}
+	}
+	for key, r := range first {
+		acts[key.cell] = append(acts[key.cell], r.Operation)
+	}
+}
+
+// sawAt is the moment from which on what a read shows may be the state: its call or,
+// on a replica that is behind, when that was the state of everything.
+func (h *history) sawAt(a *access) time.Time {
+	c := h.world.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.faults.Lag == 0 || a.seen >= len(c.commits) || !c.commits[a.seen].at.Before(a.called) {
+		return a.called
+	}
+	from := c.commits[a.seen].at.Add(-1)
+	if earliest := a.called.Add(-c.faults.Lag); from.Before(earliest) {
+		return earliest
+	}
+	return from
+}
+
+// observation is what a read tells of one cell.
+type observation struct {
+	cell   plan.CellName
+	value  string
+	failed bool
+}
+
+func (a *access) observations() []observation {
+	switch {
+	case a.returned.IsZero():
+		return nil
+	case a.err != nil:
+		// "blocked on CELL (input NAME) …, because …": the cell had failed.
+		for _, c := range a.cells {
+			if text := a.err.Error(); strings.Contains(text, "blocked on "+string(c)+" (") && strings.Contains(text, "\n  because ") {
+				return []observation{{cell: c, failed: true}}
+			}
+		}
+		return nil
+	case len(a.cells) > 1:
+		var values []json.RawMessage
+		if json.Unmarshal([]byte(a.value), &values) != nil || len(values) != len(a.cells) {
+			return []observation{{cell: a.cells[0], value: a.value}}
+		}
+		var all []observation
+		for i, c := range a.cells {
+			all = append(all, observation{cell: c, value: string(values[i])})
+		}
+		return all
+	case a.input.Default != nil && a.value == string(a.input.Default), a.input.Optional && a.value == "null":
+		return []observation{{cell: a.cells[0], failed: true}}
+	}
+	return []observation{{cell: a.cells[0], value: a.value}}
+}
+
+// checkCommits goes through the truth: nobody writes for an incarnation that is
+// not the server's, a cell is written once in each, and a new one finds it empty.
+func (h *history) checkCommits() {
+	c := h.world.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var found []string
+	for _, s := range h.world.program.Plan.Servers {
+		found = append(found, c.checkServer(s)...)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.violations = append(h.violations, found...)
+}
+
+func (c *cluster) checkServer(s plan.Server) (found []string) {
+	wrong := func(n int, format string, arguments ...any) {
+		found = append(found, fmt.Sprintf("%v, %s: %s", c.commits[n].at.Sub(c.begin), c.commits[n].session, fmt.Sprintf(format, arguments...)))
+	}
+	for _, x := range c.nodes[deployment.Server(s.Path)] {
+		before := incarnation(c.state(deployment.Server(s.Path), x.commit).data)
+		now := incarnation(x.data)
+		if x.version > 0 && now.Number != before.Number+1 {
+			wrong(x.commit, "incarnation %d of %s after %d", now.Number, s.Path, before.Number)
+		}
+		for _, name := range s.Writes {
+			left := cell(c.state(deployment.Cell(plan.CellRef{Cell: name, Server: s.Path}), x.commit+1).data)
+			if left.State != coordinator.Empty && now.Number > 0 {
+				wrong(x.commit, "incarnation %d of %s begins with %s %s", now.Number, s.Path, name, left.State)
+			}
+		}
+	}
+	for _, name := range s.Writes {
+		path := deployment.Cell(plan.CellRef{Cell: name, Server: s.Path})
+		for _, x := range c.nodes[path] {
+			before, now := cell(c.state(path, x.commit).data), cell(x.data)
+			number := incarnation(c.state(deployment.Server(s.Path), x.commit+1).data).Number
+			switch {
+			case x.version == 0:
+			case now.Incarnation != number:
+				wrong(x.commit, "%s is written for incarnation %d, the server is at %d", name, now.Incarnation, number)
+			case now.State == coordinator.Empty && before.Incarnation >= number:
+				wrong(x.commit, "%s is emptied in its own incarnation", name)
+			case now.State != coordinator.Empty && before.State != coordinator.Empty && before.Incarnation == number:
+				wrong(x.commit, "%s is written again in incarnation %d", name, number)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,252 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/memory"
+)
+
+// cluster is a coordinator of several replicas behind a network. Its truth is the
+// in-process coordinator, whose rights and versions count; around it stand what a
+// network and an ensemble do to a session: requests take time, they or their
+// answers are lost and made again, a session sees what its replica has seen so
+// far (never less than it saw before, never less than its own writes), and a
+// machine that is cut off loses its ephemeral nodes after a while.
+type cluster struct {
+	dice   dice
+	faults *Faults
+	tree   *memory.Tree
+	begin  time.Time
+
+	mu      sync.Mutex
+	commits []commit
+	nodes   map[coordinator.Path][]change
+	// stale counts answers that were older than the truth.
+	stale  int
+	closed []coordinator.Store // sessions to close at the end
+}
+
+// commit is one step of the cluster's history.
+type commit struct {
+	at      time.Time
+	session string
+	machine *machine
+	writes  []write
+	// asked and answered are when the session began with the request and had its
+	// answer; answered is zero when it never did.
+	asked, answered time.Time
+}
+
+type write struct {
+	path coordinator.Path
+	data []byte
+}
+
+// change is a node after a commit.
+type change struct {
+	commit  int // its index
+	exists  bool
+	version coordinator.Version
+	data    []byte
+}
+
+// The times of the network and of sessions.
+const (
+	quickest, usual = 200 * time.Microsecond, 5 * time.Millisecond
+	sessionTimeout  = 10 * time.Second
+	longestRetry    = 400 * time.Millisecond
+	slowest         = 3 * time.Second
+)
+
+func newCluster(d dice, f *Faults) *cluster {
+	return &cluster{dice: d, faults: f, tree: memory.New(), begin: time.Now(),
+		nodes: map[coordinator.Path][]change{}}
+}
+
+// now is the time since the beginning.
+func (c *cluster) now() time.Duration { return time.Since(c.begin) }
+
+// lastCommit is when something was written last.
+func (c *cluster) lastCommit() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.commits) == 0 {
+		return c.begin
+	}
+	return c.commits[len(c.commits)-1].at
+}
+
+// head is the number of commits; the state that a session sees is the one after so
+// many.
+func (c *cluster) head() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.commits)
+}
+
+// asOf is how many commits were done at a moment. Locked.
+func (c *cluster) asOf(t time.Time) int {
+	n, _ := slices.BinarySearchFunc(c.commits, t, func(x commit, t time.Time) int {
+		if x.at.After(t) {
+			return 1
+		}
+		return -1
+	})
+	return n
+}
+
+// state is a node after the first so many commits. Locked.
+func (c *cluster) state(path coordinator.Path, view int) change {
+	changes := c.nodes[path]
+	for i := len(changes) - 1; i >= 0; i-- {
+		if changes[i].commit < view {
+			return changes[i]
+		}
+	}
+	return change{}
+}
+
+// record notes a commit. Locked.
+func (c *cluster) record(s *session, asked time.Time, writes ...write) *commit {
+	n := len(c.commits)
+	c.commits = append(c.commits, commit{at: time.Now(), session: s.name, machine: s.machine(), writes: writes, asked: asked})
+	for _, w := range writes {
+		before := c.state(w.path, n)
+		now := change{commit: n, exists: true, data: w.data}
+		if before.exists {
+			now.version = before.version + 1
+		}
+		c.nodes[w.path] = append(c.nodes[w.path], now)
+	}
+	return &c.commits[n]
+}
+
+// answered notes that a session has the answer to a commit of its own.
+func (c *cluster) answered(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n >= 0 && c.commits[n].answered.IsZero() {
+		c.commits[n].answered = time.Now()
+	}
+}
+
+// write does a commit for a session; done is its index, -1 where it was refused.
+func (c *cluster) write(s *session, asked time.Time, ops []coordinator.Op) (done int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	done = -1
+	err = s.inner.Commit(context.Background(), ops...)
+	if err == nil {
+		var writes []write
+		for _, op := range ops {
+			if op.Write {
+				writes = append(writes, write{op.Path, slices.Clone(op.Data)})
+			}
+		}
+		c.record(s, asked, writes...)
+		done = len(c.commits) - 1
+	}
+	// Whoever has the answer to a write, a refusal too, sees all that came before it.
+	s.seen = len(c.commits)
+	return done, err
+}
+
+func (c *cluster) create(s *session, nodes []coordinator.NewNode) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range nodes {
+		before := c.state(n.Path, len(c.commits))
+		if err := s.inner.Create(context.Background(), []coordinator.NewNode{n}); err != nil {
+			return err
+		}
+		if !before.exists {
+			c.record(s, time.Now(), write{n.Path, slices.Clone(n.Data)})
+		}
+	}
+	s.seen = len(c.commits)
+	return nil
+}
+
+func (c *cluster) deleteTree(s *session, path coordinator.Path) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := s.inner.DeleteTree(context.Background(), path); err != nil {
+		return err
+	}
+	c.record(s, time.Now())
+	for p, changes := range c.nodes {
+		if (p == path || strings.HasPrefix(string(p), string(path)+"/")) && changes[len(changes)-1].exists {
+			c.nodes[p] = append(changes, change{commit: len(c.commits) - 1})
+		}
+	}
+	s.seen = len(c.commits)
+	return nil
+}
+
+// look answers a read from the session's replica, which is behind by lag at most.
+// late says that the answer is older than the truth.
+func (c *cluster) look(s *session, path coordinator.Path, lag time.Duration) (node change, late bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if isEphemeral(path) { // kept by the cluster itself: no history
+		version, exists, err := s.inner.Stat(context.Background(), path)
+		return change{exists: exists, version: version}, false, err
+	}
+	s.seen = max(s.seen, c.asOf(time.Now().Add(-lag)))
+	node = c.state(path, s.seen)
+	truth := c.state(path, len(c.commits))
+	late = node.commit != truth.commit || node.exists != truth.exists
+	if late {
+		c.stale++
+	}
+	return node, late, nil
+}
+
+func isEphemeral(path coordinator.Path) bool {
+	return strings.HasSuffix(string(path), "/agent/presence")
+}
+
+// mayRead asks the truth whether a session may read a node; one that is gone says so.
+func (c *cluster) mayRead(s *session, path coordinator.Path) error {
+	_, err := s.inner.Read(context.Background(), path)
+	if errors.Is(err, coordinator.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// cell decodes a cell's record.
+func cell(data []byte) (r coordinator.CellRecord) {
+	_ = json.Unmarshal(data, &r)
+	return r
+}
+
+// incarnation decodes a server's record.
+func incarnation(data []byte) (r coordinator.IncarnationRecord) {
+	_ = json.Unmarshal(data, &r)
+	return r
+}
+
+func (c *cluster) close() {
+	c.mu.Lock()
+	sessions := c.closed
+	c.mu.Unlock()
+	for _, s := range sessions {
+		s.Close()
+	}
+}
+
+// later keeps a session until the end of the run.
+func (c *cluster) later(s coordinator.Store) coordinator.Store {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = append(c.closed, s)
+	return s
+}

@@ -1,0 +1,156 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+)
+
+// driverName is what roles of a generated program say.
+const driverName = "simulated"
+
+// tool runs roles as their program says, in virtual time.
+type tool struct{ process *process }
+
+// Name implements driver.Driver.
+func (tool) Name() string { return driverName }
+
+// Prepare implements driver.Driver.
+func (tool) Prepare(context.Context, *driver.Job) error { return nil }
+
+// run is one run of a role.
+type run struct {
+	process *process
+	job     *driver.Job
+	key     plan.RoleKey
+	role    *Role
+
+	mu   sync.Mutex
+	read map[string]string // what each input was read as, first
+}
+
+// Run implements driver.Driver.
+func (t tool) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
+	p := t.process
+	key := plan.RoleKey(string(p.machine.Server) + "." + job.Role.Name)
+	r := &run{process: p, job: job, key: key, role: p.world.program.Roles[key], read: map[string]string{}}
+	steps := r.role.Steps
+	for ; len(steps) > 0 && steps[0].Eager; steps = steps[1:] {
+		if err := r.readInput(ctx, steps[0].Name); err != nil {
+			return driver.Exit{}, err
+		}
+	}
+	if p.mark(key, "before the start") {
+		return driver.Exit{}, errDead
+	}
+	if err := job.Started(ctx); err != nil {
+		return driver.Exit{}, err
+	}
+	p.world.history.started(p, job.Role)
+	exit := r.run(ctx, steps)
+	if p.mark(key, "at the end") {
+		return driver.Exit{}, errDead
+	}
+	return exit, nil
+}
+
+func (r *run) run(ctx context.Context, steps []Step) driver.Exit {
+	for i, step := range steps {
+		if r.process.mark(r.key, fmt.Sprintf("before step %d", i)) {
+			return driver.Exit{Signal: syscall.SIGKILL}
+		}
+		err := r.step(ctx, step)
+		if ctx.Err() != nil {
+			return driver.Exit{Signal: syscall.SIGTERM}
+		}
+		if err != nil && !r.role.Stubborn {
+			fmt.Fprintf(r.job.Stderr, "%v\n", err)
+			return driver.Exit{Code: 1}
+		}
+	}
+	return driver.Exit{Code: r.role.Exit}
+}
+
+func (r *run) step(ctx context.Context, s Step) error {
+	switch s.Op {
+	case Read:
+		return r.readInput(ctx, s.Name)
+	case Both:
+		errs := make(chan error, 1)
+		go func() { errs <- r.readInput(ctx, s.Other) }()
+		return errors.Join(r.readInput(ctx, s.Name), <-errs)
+	case Write:
+		return r.write(ctx, s.Name, r.process.machine.value(r.cellOf(s.Name)))
+	case Other:
+		return r.write(ctx, s.Name, "another value")
+	case Hang:
+		<-ctx.Done()
+		return ctx.Err()
+	default:
+		timer := time.NewTimer(s.For)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}
+}
+
+func (r *run) cellOf(output string) plan.CellName {
+	for _, o := range r.job.Role.Outputs {
+		if o.Name == output {
+			return o.Cell
+		}
+	}
+	return ""
+}
+
+func (r *run) input(name string) plan.Input {
+	for _, in := range r.job.Role.Inputs {
+		if in.Name == name {
+			return in
+		}
+	}
+	return plan.Input{}
+}
+
+func (r *run) readInput(ctx context.Context, name string) error {
+	begun := r.process.world.history.reads(r, name)
+	value, err := r.job.Values.Read(ctx, name)
+	if isClosed(r.process.dead) {
+		return errDead
+	}
+	begun.ended(value, err)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if first, again := r.read[name]; again && first != string(value) {
+		r.process.world.history.violate("%s of %v read input %s twice: first %s, then %s", r.key, r.process, name, first, value)
+	}
+	r.read[name] = string(value)
+	return nil
+}
+
+func (r *run) write(ctx context.Context, output, value string) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	begun := r.process.world.history.writes(r, r.cellOf(output), value)
+	err = r.job.Values.Write(ctx, output, text)
+	if isClosed(r.process.dead) {
+		return errDead
+	}
+	begun.ended(nil, err)
+	return err
+}

@@ -1,0 +1,213 @@
+package simulation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Faults is what goes wrong, and when. Times count from the beginning of the run.
+type Faults struct {
+	// Apply is when the operator applies the plan. When Interrupted is not 0 the
+	// operator's program dies at that request, and is run again at Again.
+	Apply       time.Duration
+	Interrupted int
+	Again       time.Duration
+	// Lost is the chance that a request, or its answer, is lost; the store makes it
+	// again. Slow is the chance that it takes seconds.
+	Lost, Slow float64
+	// Lag is how far behind a session's replica may be.
+	Lag      time.Duration
+	Machines []Machine
+}
+
+// Machine is a server as it was built once.
+type Machine struct {
+	Server   plan.ServerPath
+	Number   int
+	Instance string
+	Boot     time.Duration
+	// Once ends its agent when all is done.
+	Once bool
+	// Gone is when the machine is deleted; 0 is never.
+	Gone time.Duration
+	// Ends is how the machine's processes end, one after the other; the one after
+	// the last is left alone.
+	Ends []End
+	// Cut are the times in which it does not reach the coordinator.
+	Cut []Span
+	// Twice is when somebody starts a second agent by mistake; 0 is never.
+	Twice time.Duration
+	// NoFact makes the machine unable to tell its facts.
+	NoFact bool
+}
+
+func (m *Machine) String() string { return fmt.Sprintf("%s#%d", m.Server, m.Number) }
+
+// Span is a time between two moments.
+type Span struct{ From, To time.Duration }
+
+// End is how a process ends before its time: the first of the moments that it
+// reaches.
+type End struct {
+	After   time.Duration // of the process's start; 0 is not by time
+	Request int           // at this request to the coordinator; 0 is at none
+	Taken   bool          // after the coordinator has taken that request, before it answers
+	Mark    int           // at this point of a role's life, counted over the roles; 0 is at none
+	// Asked ends the process by a signal (an orderly restart), else it is killed;
+	// Power takes what was not synced.
+	Asked, Power bool
+	// Down is the time until the next process; negative is for ever.
+	Down time.Duration
+}
+
+// mishaps makes a fault plan for a program.
+type mishaps struct {
+	*rand.Rand
+}
+
+func (g mishaps) perhaps(p float64) bool { return g.Float64() < p }
+
+func (g mishaps) within(d time.Duration) time.Duration { return 1 + time.Duration(g.Int64N(int64(d))) }
+
+// GenerateFaults makes a fault plan. With calm nothing goes wrong but that the
+// servers and the plan come in any order.
+func GenerateFaults(r *rand.Rand, p *Program, calm bool) *Faults {
+	g := mishaps{r}
+	f := &Faults{Apply: g.within(time.Minute)}
+	for i := range p.Plan.Servers {
+		f.Machines = append(f.Machines, Machine{Server: p.Plan.Servers[i].Path, Boot: g.within(time.Minute)})
+	}
+	if !calm {
+		g.trouble(f)
+	}
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		if m.Instance == "" {
+			m.Instance = fmt.Sprintf("i-%s-%d", m.Server, m.Number)
+		}
+	}
+	return f
+}
+
+func (g mishaps) trouble(f *Faults) {
+	if g.perhaps(0.1) {
+		f.Interrupted, f.Again = 1+g.IntN(12), f.Apply+g.within(time.Minute)
+	}
+	if g.perhaps(0.5) {
+		f.Lost = 0.15 * g.Float64()
+	}
+	if g.perhaps(0.3) {
+		f.Slow = 0.1 * g.Float64()
+	}
+	if g.perhaps(0.4) {
+		f.Lag = g.within(6 * time.Second)
+	}
+	var more []Machine
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		g.machine(m)
+		// A server that is built anew, once or twice, with the old one gone or not.
+		for old := m; g.perhaps(0.2) && old.Number < 3; {
+			next := Machine{Server: old.Server, Number: old.Number + 1, Boot: old.Boot + g.within(80*time.Second)}
+			switch {
+			case g.perhaps(0.5):
+				old.Gone = old.Boot + g.within(next.Boot-old.Boot)
+			case g.perhaps(0.3):
+				next.Instance = old.Instance // a second state folder on the same machine
+			}
+			g.machine(&next)
+			more = append(more, next)
+			old = &more[len(more)-1]
+		}
+	}
+	f.Machines = append(f.Machines, more...)
+	if g.perhaps(0.05) { // a server that never comes
+		i := g.IntN(len(f.Machines))
+		f.Machines[i].Gone = f.Machines[i].Boot
+	}
+}
+
+func (g mishaps) machine(m *Machine) {
+	m.Once = g.perhaps(0.1)
+	m.NoFact = g.perhaps(0.05)
+	for g.perhaps(0.4) && len(m.Ends) < 4 {
+		m.Ends = append(m.Ends, g.end())
+	}
+	at := m.Boot
+	for g.perhaps(0.2) && len(m.Cut) < 3 {
+		at += g.within(40 * time.Second)
+		cut := Span{at, at + g.within(4*time.Second)}
+		if g.perhaps(0.5) {
+			cut.To += g.within(40 * time.Second) // longer than a session lives
+		}
+		m.Cut, at = append(m.Cut, cut), cut.To
+	}
+	if g.perhaps(0.05) {
+		m.Twice = m.Boot + g.within(time.Minute)
+	}
+}
+
+func (g mishaps) end() End {
+	e := End{Asked: g.perhaps(0.15), Power: g.perhaps(0.5), Down: g.within(5 * time.Second)}
+	switch g.IntN(4) {
+	case 0:
+		e.After = g.within(time.Minute)
+	case 1:
+		e.Request, e.Taken = 1+g.IntN(25), g.perhaps(0.5)
+	case 2:
+		e.Request, e.Taken = 1+g.IntN(80), g.perhaps(0.5)
+	case 3:
+		e.Mark = 1 + g.IntN(12)
+	}
+	switch {
+	case g.perhaps(0.08):
+		e.Down = -1
+	case g.perhaps(0.3):
+		e.Down += g.within(40 * time.Second)
+	}
+	return e
+}
+
+// last is when the last of what is planned happens.
+func (f *Faults) last() time.Duration {
+	last := max(f.Apply, f.Again)
+	for _, m := range f.Machines {
+		last = max(last, m.Boot, m.Gone, m.Twice)
+		for _, c := range m.Cut {
+			last = max(last, c.To)
+		}
+	}
+	return last
+}
+
+// String tells the plan, for people who look at a failing seed.
+func (f *Faults) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "apply at %v", f.Apply)
+	if f.Interrupted > 0 {
+		fmt.Fprintf(&b, ", interrupted at request %d, again at %v", f.Interrupted, f.Again)
+	}
+	fmt.Fprintf(&b, "; lost %.2f, slow %.2f, lag %v\n", f.Lost, f.Slow, f.Lag)
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		fmt.Fprintf(&b, "%v (%s) boots at %v", m, m.Instance, m.Boot)
+		if m.Gone > 0 {
+			fmt.Fprintf(&b, ", is deleted at %v", m.Gone)
+		}
+		if m.Twice > 0 {
+			fmt.Fprintf(&b, ", has a second agent at %v", m.Twice)
+		}
+		for _, c := range m.Cut {
+			fmt.Fprintf(&b, ", is cut off from %v to %v", c.From, c.To)
+		}
+		for n, e := range m.Ends {
+			fmt.Fprintf(&b, "\n    process %d ends: %+v", n, e)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,205 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// history is what the roles did and saw, and what must not have been.
+type history struct {
+	world *world
+
+	mu         sync.Mutex
+	trace      []string
+	violations []string
+	counts     map[string]int
+	starts     map[string]int // MACHINE ROLE
+	accesses   []*access
+}
+
+func newHistory(w *world) *history {
+	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}}
+}
+
+// access is one read or write of a role.
+type access struct {
+	history *history
+	run     *run
+	write   bool
+	cells   []plan.CellName
+	input   plan.Input
+	called  time.Time
+	seen    int // what the session's replica had shown before
+	// The rest is there when it ended.
+	returned time.Time
+	value    string // written, or read as JSON
+	err      error
+}
+
+func (h *history) note(line string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.trace = append(h.trace, line)
+}
+
+func (h *history) count(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counts[what]++
+}
+
+// violate notes what must not have happened.
+func (h *history) violate(format string, arguments ...any) {
+	text := fmt.Sprintf(format, arguments...)
+	h.world.trace("VIOLATION %s", text)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.violations = append(h.violations, text)
+}
+
+// number is the incarnation that a machine was enrolled as; 0 is not yet.
+func (h *history) number(m *machine) int {
+	c := h.world.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.numberOf(m)
+}
+
+func (c *cluster) numberOf(m *machine) int {
+	path := deployment.Server(m.Server)
+	number := 0
+	for _, x := range c.nodes[path] {
+		if c.commits[x.commit].machine == m {
+			number = incarnation(x.data).Number
+		}
+	}
+	return number
+}
+
+// held says that a cell once held a value of an incarnation.
+func (h *history) held(cellName plan.CellName, server plan.ServerPath, number int, value string) bool {
+	c := h.world.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range c.nodes[deployment.Cell(plan.CellRef{Cell: cellName, Server: server})] {
+		r := cell(x.data)
+		if r.State == coordinator.Valued && (number == 0 || r.Incarnation == number) && (value == "" || string(r.Value) == value) {
+			return true
+		}
+	}
+	return false
+}
+
+// started notes that a role's tool was started.
+func (h *history) started(p *process, r plan.Role) {
+	m := p.machine
+	key := fmt.Sprintf("%v %s", m, r.Name)
+	h.mu.Lock()
+	h.starts[key]++
+	again := h.starts[key] > 1
+	h.mu.Unlock()
+	h.world.trace("%v: %s starts", p, r.Name)
+	h.count("starts")
+	if again && !r.Idempotent {
+		h.violate("%s of %v was started again, by %v", r.Name, m, p)
+	}
+	number := h.number(m)
+	for _, s := range h.world.program.Plan.Servers {
+		if s.Path != m.Server {
+			continue
+		}
+		for _, earlier := range s.Roles {
+			if earlier.Name == r.Name {
+				break
+			}
+			if c := plan.CellName(coordinatorKey(s.Path, earlier.Name)); !h.held(c, s.Path, number, "null") {
+				h.violate("%s of %v was started before %s was done", r.Name, p, earlier.Name)
+			}
+		}
+	}
+	for _, d := range r.DependsOn {
+		if !h.held(d.Cell, h.serverOf(d.Cell), 0, "null") {
+			h.violate("%s of %v was started before %s was done", r.Name, p, d.Cell)
+		}
+	}
+}
+
+func (h *history) serverOf(c plan.CellName) plan.ServerPath {
+	for _, x := range h.world.program.Plan.Cells {
+		if x.Name == c {
+			return x.Server
+		}
+	}
+	return ""
+}
+
+func (h *history) reads(r *run, input string) *access {
+	in := r.input(input)
+	return h.begin(&access{run: r, cells: in.Reads, input: in})
+}
+
+func (h *history) writes(r *run, c plan.CellName, value string) *access {
+	text, _ := json.Marshal(value)
+	return h.begin(&access{run: r, write: true, cells: []plan.CellName{c}, value: string(text)})
+}
+
+func (h *history) begin(a *access) *access {
+	c := h.world.cluster
+	c.mu.Lock()
+	a.seen = a.run.process.session.seen
+	c.mu.Unlock()
+	a.history, a.called = h, time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.accesses = append(h.accesses, a)
+	return a
+}
+
+func (a *access) ended(value json.RawMessage, err error) {
+	h := a.history
+	h.mu.Lock()
+	a.returned, a.err = time.Now(), err
+	if !a.write {
+		a.value = string(value)
+	}
+	h.mu.Unlock()
+	what := "reads"
+	if a.write {
+		what = "writes"
+	}
+	outcome := a.value
+	if err != nil {
+		outcome = "error: " + err.Error()
+	}
+	h.world.trace("%v: %s %s %v: %s", a.run.process, a.run.key, what, a.cells, strings.ReplaceAll(outcome, "\n", " "))
+	if a.write && err == nil {
+		m := a.run.process.machine
+		if number := h.number(m); !h.held(a.cells[0], m.Server, number, a.value) {
+			h.violate("%v was told that %s is published, and it is not", a.run.process, a.cells[0])
+		}
+	}
+}
+
+// finish hands over what was noted.
+func (h *history) finish(o *Outcome) {
+	h.checkCells()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.world.cluster
+	c.mu.Lock()
+	h.counts["stale answers"], h.counts["commits"] = c.stale, len(c.commits)
+	c.mu.Unlock()
+	o.Trace, o.Counts = append([]string(nil), h.trace...), maps.Clone(h.counts)
+	o.Violations = append([]string(nil), h.violations...)
+}
+
+func coordinatorKey(s plan.ServerPath, role string) plan.RoleKey {
+	return plan.RoleKey(string(s) + "." + role)
+}

@@ -1,0 +1,183 @@
+package simulation
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// verdict looks at a deployment at rest.
+type verdict struct {
+	world    *world
+	snapshot *coordinator.Snapshot
+	servers  map[plan.ServerPath]*coordinator.ServerSnapshot
+	cells    map[plan.CellName]plan.Cell
+	// excused are the roles of which it is believed that they wait for good.
+	excused map[plan.RoleKey]bool
+}
+
+// judge says what is wrong with a deployment at rest: every role is done, failed
+// with its cause, or waits for what can never come.
+func (w *world) judge(s *coordinator.Snapshot) {
+	v := &verdict{world: w, snapshot: s, servers: map[plan.ServerPath]*coordinator.ServerSnapshot{},
+		cells: map[plan.CellName]plan.Cell{}, excused: map[plan.RoleKey]bool{}}
+	if !s.Ready {
+		w.history.violate("the deployment was never ready")
+		return
+	}
+	for i := range s.Servers {
+		v.servers[s.Servers[i].Path] = &s.Servers[i]
+	}
+	for _, c := range w.program.Plan.Cells {
+		v.cells[c.Name] = c
+	}
+	v.excuse()
+	for i := range w.program.Plan.Servers {
+		v.server(&w.program.Plan.Servers[i])
+	}
+}
+
+// alive says that a machine of a server is at work and has not been fenced.
+func (v *verdict) alive(path plan.ServerPath) bool {
+	for _, m := range v.world.machines {
+		if m.Server == path && m.last.Load() != nil && !m.left.Load() && !m.last.Load().isEnded() {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *verdict) role(server plan.ServerPath, name string) coordinator.RoleState {
+	for _, r := range v.servers[server].State.Roles {
+		if r.Name == name {
+			return r
+		}
+	}
+	return coordinator.RoleState{Name: name, Status: coordinator.RolePending}
+}
+
+// lost says that an agent came, did not finish, and will not come back.
+func (v *verdict) lost(path plan.ServerPath) bool {
+	s := v.servers[path]
+	return s.Incarnation.Number > 0 && !v.alive(path) && !finished(s)
+}
+
+func finished(s *coordinator.ServerSnapshot) bool {
+	return s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
+}
+
+// excuse finds the roles that may wait for ever: those that wait for a server that
+// never came, for a role that may wait for ever, or for each other. It begins with
+// all that have not ended and takes away, until nothing changes, what has no such
+// reason.
+func (v *verdict) excuse() {
+	for _, s := range v.world.program.Plan.Servers {
+		for _, r := range s.Roles {
+			status := v.role(s.Path, r.Name).Status
+			v.excused[coordinatorKey(s.Path, r.Name)] = status == coordinator.RolePending || status == coordinator.RoleRunning
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, s := range v.world.program.Plan.Servers {
+			for i, r := range s.Roles {
+				key := coordinatorKey(s.Path, r.Name)
+				if v.excused[key] && !v.hasReason(s, i) {
+					v.excused[key], changed = false, true
+				}
+			}
+		}
+	}
+}
+
+func (v *verdict) hasReason(s plan.Server, index int) bool {
+	if v.servers[s.Path].Incarnation.Number == 0 {
+		return true
+	}
+	for _, earlier := range s.Roles[:index] {
+		if v.excused[coordinatorKey(s.Path, earlier.Name)] {
+			return true
+		}
+	}
+	return slices.ContainsFunc(v.role(s.Path, s.Roles[index].Name).Blocked, v.never)
+}
+
+// never says that what a read waits for will never come, and nobody can know.
+func (v *verdict) never(w coordinator.Wait) bool {
+	c := v.cells[w.Cell]
+	s := v.servers[c.Server]
+	if s.Cells[w.Cell].State != coordinator.Empty {
+		return false
+	}
+	return s.Incarnation.Number == 0 || c.Role != "" && v.excused[coordinatorKey(c.Server, c.Role)]
+}
+
+func (v *verdict) server(s *plan.Server) {
+	violate := v.world.history.violate
+	there := v.servers[s.Path]
+	if there.Incarnation.Number == 0 {
+		if v.alive(s.Path) {
+			violate("%s has an agent, and it never enrolled", s.Path)
+		}
+		return
+	}
+	if v.lost(s.Path) {
+		v.world.history.count("lost servers")
+		return
+	}
+	if v.alive(s.Path) && !there.Alive {
+		violate("%s has an agent, and no presence", s.Path)
+	}
+	for _, r := range s.Roles {
+		state := v.role(s.Path, r.Name)
+		switch state.Status {
+		case coordinator.RoleDone:
+			v.done(s, r)
+		case coordinator.RoleFailed, coordinator.RoleSkipped:
+			v.failed(s, r, state)
+		case coordinator.RolePending, coordinator.RoleRunning:
+			if !v.excused[coordinatorKey(s.Path, r.Name)] {
+				violate("%s.%s is %s for ever, and nothing says why: blocked on %v", s.Path, r.Name, state.Status, state.Blocked)
+			}
+			v.world.history.count("waits for ever")
+		}
+	}
+	if len(s.Roles) == 0 && there.State.Phase != coordinator.PhaseDone {
+		violate("%s has no roles and is not done: %s", s.Path, there.State.Phase)
+	}
+}
+
+func (v *verdict) done(s *plan.Server, r plan.Role) {
+	v.world.history.count("done")
+	there := v.servers[s.Path]
+	must := []plan.CellName{plan.CellName(coordinatorKey(s.Path, r.Name))}
+	for _, o := range r.Outputs {
+		must = append(must, o.Cell)
+	}
+	for _, c := range must {
+		if record := there.Cells[c]; record.State != coordinator.Valued || record.Incarnation != there.Incarnation.Number {
+			v.world.history.violate("%s.%s is done, and %s is %s in incarnation %d of %d", s.Path, r.Name, c,
+				record.State, record.Incarnation, there.Incarnation.Number)
+		}
+	}
+}
+
+func (v *verdict) failed(s *plan.Server, r plan.Role, state coordinator.RoleState) {
+	v.world.history.count(string(state.Status))
+	there := v.servers[s.Path]
+	if state.Cause == nil || state.Cause.Root().Reason == "" {
+		v.world.history.violate("%s.%s is %s without a cause", s.Path, r.Name, state.Status)
+	}
+	if there.State.Phase != coordinator.PhaseFailed {
+		v.world.history.violate("%s.%s is %s, and the server is %s", s.Path, r.Name, state.Status, there.State.Phase)
+	}
+	for _, o := range r.Outputs {
+		if there.Cells[o.Cell].State == coordinator.Empty {
+			v.world.history.violate("%s.%s is %s, and %s is empty", s.Path, r.Name, state.Status, o.Cell)
+		}
+	}
+	if c := there.Cells[plan.CellName(coordinatorKey(s.Path, r.Name))]; c.State != coordinator.Failed {
+		v.world.history.violate("%s.%s is %s, and its completion is %s", s.Path, r.Name, state.Status, c.State)
+	}
+}

@@ -1,0 +1,279 @@
+package simulation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/agent"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/journal"
+	"github.com/hotc-dev/hotc/runtime/role"
+)
+
+// machine is a server as it was built once: its disk, and the agents that live on
+// it one after the other.
+type machine struct {
+	*Machine
+	world *world
+	disk  *disk
+	gone  chan struct{} // closed when the machine is deleted
+	// last is the process that was started last. It is read when all is at rest.
+	last atomic.Pointer[process]
+	// left says that no process will come any more.
+	left atomic.Bool
+}
+
+// value is what the machine's role writes to a cell: no other writes the same.
+func (m *machine) value(cell plan.CellName) string { return fmt.Sprintf("%s of %v", cell, m) }
+
+// live boots the machine and starts its agent again as systemd would
+// (emit/userdata/parts/hotc-agent.service).
+func (m *machine) live() {
+	defer func() {
+		if !m.world.over() {
+			m.left.Store(true)
+		}
+	}()
+	if !m.world.sleepUntil(m.Boot, m.gone) {
+		return
+	}
+	for n := 0; ; n++ {
+		end := End{}
+		if n < len(m.Ends) {
+			end = m.Ends[n]
+		}
+		p := m.world.newProcess(m, n, end)
+		m.last.Store(p)
+		err := p.live()
+		down := 5 * time.Second
+		switch {
+		case m.world.over() || isClosed(m.gone):
+			return
+		case p.toEnd():
+			down = end.Down
+		case errors.Is(err, coordinator.ErrFenced):
+			return
+		case m.Once && (err == nil || errors.Is(err, agent.ErrRolesFailed)):
+			return
+		default:
+			m.world.history.violate("the agent of %v ended by itself: %v", p, err)
+			return
+		}
+		if down < 0 || !m.world.sleep(down, m.gone) {
+			return
+		}
+	}
+}
+
+// process is an agent at work.
+type process struct {
+	world   *world
+	machine *machine
+	number  int
+	end     End
+	mount   *mount
+	creds   []coordinator.Credential
+	dead    chan struct{}
+	ctx     context.Context
+	cancel  context.CancelFunc
+	started time.Duration
+
+	mu       sync.Mutex
+	session  *session
+	requests int
+	marks    int
+	killed   bool
+	asked    bool
+	ended    bool
+	err      error
+}
+
+func (p *process) String() string { return fmt.Sprintf("%v.%d", p.machine, p.number) }
+
+func (w *world) newProcess(m *machine, n int, end End) *process {
+	p := &process{world: w, machine: m, number: n, end: end, dead: make(chan struct{}), mount: &mount{disk: m.disk},
+		started: w.cluster.now(), creds: []coordinator.Credential{
+			coordinator.ServerCredential(m.Server, w.secret.ServerToken(deployment, m.Server))}}
+	p.ctx, p.cancel = context.WithCancel(w.ctx)
+	return p
+}
+
+// live is the process from its start to its end.
+func (p *process) live() error {
+	defer p.cancel()
+	if p.end.After > 0 {
+		defer time.AfterFunc(p.end.After, p.stop).Stop()
+	}
+	stopGone := context.AfterFunc(p.world.ctx, func() {})
+	defer stopGone()
+	go func() {
+		select {
+		case <-p.machine.gone:
+			p.kill(true)
+		case <-p.ctx.Done():
+		}
+	}()
+	p.world.trace("%v starts", p)
+	err := agent.Run(p.ctx, p.config())
+	p.world.trace("%v ends: %v", p, err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended, p.err = true, err
+	return err
+}
+
+// config is what cmd/hotc-agent would make, but for what is not of virtual time:
+// processes, sockets and the file system's clock.
+func (p *process) config() agent.Config {
+	m := p.machine
+	folder := filepath.Join(p.world.folder, coordinator.Segment(p.String()))
+	return agent.Config{
+		Boot: plan.Boot{Format: plan.Format, Deployment: string(deployment), Server: m.Server, Coordinator: "simulated:",
+			Token: p.world.secret.ServerToken(deployment, m.Server)},
+		Instance: m.Instance, State: filepath.Join(folder, "state"), Work: filepath.Join(folder, "work"),
+		Program: "/bin/true", Version: "simulated", Drivers: []driver.Driver{tool{p}}, Open: p.open,
+		Console: p, Now: time.Now, Random: randomness(p.world.dice.roll(p.String(), "random")),
+		Grace: time.Second, Facts: p.fact, Once: m.Once, Disk: p.mount, Serve: noSocket,
+	}
+}
+
+// noSocket is the way to a role's values where no process will come: roles run
+// inside of the simulation.
+func noSocket(context.Context, string, driver.Values) (role.Endpoint, error) { return nowhere{}, nil }
+
+type nowhere struct{}
+
+func (nowhere) Path() string { return "/nowhere" }
+func (nowhere) Close()       {}
+
+// randomness is a stream of bytes from a seed.
+func randomness(seed uint64) *rand.ChaCha8 {
+	var key [32]byte
+	for i := range 8 {
+		key[i] = byte(seed >> (8 * i))
+	}
+	return rand.NewChaCha8(key)
+}
+
+func (p *process) open(ctx context.Context, _ string, creds ...coordinator.Credential) (coordinator.Store, error) {
+	s := p.world.cluster.open(p, p.String(), p.dead, p, creds)
+	p.mu.Lock()
+	p.session = s
+	p.mu.Unlock()
+	return s, s.travel(ctx, s.way(s.identify("open", ""), "there"))
+}
+
+func (p *process) fact(context.Context, string) (json.RawMessage, error) {
+	if p.machine.NoFact {
+		return nil, errors.New("nobody told it")
+	}
+	return json.Marshal(p.machine.value(plan.CellName(fmt.Sprintf("%s:%s", p.machine.Server, plan.FactFirstAddress))))
+}
+
+// Write implements io.Writer: what the agent says on the console.
+func (p *process) Write(text []byte) (int, error) {
+	p.world.trace("%v says: %s", p, bytes.TrimSpace(text))
+	return len(text), nil
+}
+
+// request implements caller.
+func (p *process) request() (number int, died bool) {
+	p.mu.Lock()
+	p.requests++
+	number = p.requests
+	p.mu.Unlock()
+	if number == p.end.Request && !p.end.Taken {
+		p.stop()
+	}
+	return number, isClosed(p.dead)
+}
+
+// taken implements caller.
+func (p *process) taken(number int) (died bool) {
+	if number == p.end.Request && p.end.Taken {
+		p.stop()
+	}
+	return isClosed(p.dead)
+}
+
+// mark is a point in a role's life at which the process may end.
+func (p *process) mark(key plan.RoleKey, point string) (died bool) {
+	p.mu.Lock()
+	p.marks++
+	number := p.marks
+	p.mu.Unlock()
+	if number == p.end.Mark {
+		p.world.trace("%v: %s, %s", p, key, point)
+		p.stop()
+	}
+	return isClosed(p.dead)
+}
+
+// stop ends the process in the way that is planned.
+func (p *process) stop() {
+	if !p.end.Asked {
+		p.kill(p.end.Power)
+		return
+	}
+	p.mu.Lock()
+	p.asked = true
+	p.mu.Unlock()
+	p.world.history.count("asked to end")
+	p.world.trace("%v is asked to end", p)
+	p.cancel()
+}
+
+// kill ends the process at once: nothing that it still does has an effect.
+func (p *process) kill(power bool) {
+	p.mu.Lock()
+	again := p.killed || p.ended
+	p.killed = p.killed || !again
+	p.mu.Unlock()
+	if again {
+		return
+	}
+	p.world.history.count("killed")
+	p.world.trace("%v is killed (power %v)", p, power)
+	p.machine.disk.crash(p.mount, power, func(unsynced int) int {
+		return int(p.world.dice.roll(p.String(), "torn") % uint64(unsynced+1))
+	})
+	close(p.dead)
+	p.cancel()
+}
+
+// second is an agent that somebody starts beside the machine's own.
+func (m *machine) second() {
+	if !m.world.sleepUntil(m.Twice, m.gone) || m.last.Load() == nil || m.last.Load().isEnded() {
+		return
+	}
+	p := m.world.newProcess(m, 100, End{})
+	defer p.cancel()
+	first := m.last.Load()
+	if err := agent.Run(p.ctx, p.config()); !errors.Is(err, journal.ErrLocked) && !first.isEnded() && !m.world.over() {
+		m.world.history.violate("a second agent on %v ended with: %v", m, err)
+	}
+	m.world.history.count("second agents")
+}
+
+// toEnd says that the process was killed, or asked to end.
+func (p *process) toEnd() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.killed || p.asked
+}
+
+func (p *process) isEnded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended || p.killed
+}

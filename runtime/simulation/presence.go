@@ -1,0 +1,103 @@
+package simulation
+
+import (
+	"context"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// Announce implements coordinator.Store. The node is kept by the cluster for the
+// session: it stands until the process ends in order, a while after it died, and
+// while its machine is cut off for no longer than a session lives.
+func (s *session) Announce(ctx context.Context, path coordinator.Path, data []byte) error {
+	a := &presence{session: s, path: path, data: data}
+	err := s.ask(ctx, "announce", path, func(string) error { return a.stand(ctx) }, nil)
+	if err != nil {
+		a.fall()
+		return err
+	}
+	go a.keep(ctx)
+	return nil
+}
+
+// presence is an ephemeral node of a session.
+type presence struct {
+	session *session
+	path    coordinator.Path
+	data    []byte
+	inner   coordinator.Store
+}
+
+// stand puts the node in place, where nobody else's stands or it may be replaced.
+func (a *presence) stand(ctx context.Context) error {
+	if a.inner != nil {
+		return nil
+	}
+	a.inner = a.session.cluster.tree.Open(a.session.process.creds...)
+	return a.inner.Announce(context.Background(), a.path, a.data)
+}
+
+// fall takes the node away. The session that held it ends with it.
+func (a *presence) fall() {
+	if a.inner != nil {
+		a.inner.Close()
+		a.inner = nil
+	}
+}
+
+// keep holds the node as long as the process lives.
+func (a *presence) keep(ctx context.Context) {
+	s := a.session
+	defer a.fall()
+	for {
+		timer := time.NewTimer(a.untilCut())
+		select {
+		case <-timer.C:
+			a.cutOff(ctx)
+			continue
+		case <-ctx.Done():
+		case <-s.closed:
+		case <-s.dead:
+		}
+		timer.Stop()
+		break
+	}
+	if isClosed(s.dead) || s.cut() > 0 {
+		// Nobody says goodbye: the session has to expire.
+		s.process.world.sleep(sessionTimeout)
+	}
+}
+
+// untilCut is how long it takes until the machine is cut off for too long.
+func (a *presence) untilCut() time.Duration {
+	now := a.session.cluster.now()
+	for _, c := range a.session.process.machine.Cut {
+		if expiry := c.From + sessionTimeout; expiry < c.To && now <= expiry {
+			return expiry - now + 1
+		}
+	}
+	return time.Hour
+}
+
+// cutOff is a session that has expired: the node falls, and is put back when the
+// machine is there again and no other node stands.
+func (a *presence) cutOff(ctx context.Context) {
+	s := a.session
+	if s.cut() == 0 {
+		return
+	}
+	a.fall()
+	for {
+		if s.travel(ctx, s.way(s.identify("announce", a.path), "again")) != nil {
+			return
+		}
+		_, stands, err := s.inner.Stat(context.Background(), a.path)
+		if err == nil && !stands && a.stand(ctx) == nil {
+			return
+		}
+		if s.sleep(ctx, time.Second) != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Program is a deployment: a plan, and what its roles do.
+type Program struct {
+	Plan  plan.Plan
+	Roles map[plan.RoleKey]*Role
+}
+
+// Role is what a role does, whatever tool it would be made of.
+type Role struct {
+	Steps []Step
+	// Exit is the exit status of the tool, when it comes to its end.
+	Exit int
+	// Stubborn goes on after a read or write that failed.
+	Stubborn bool
+}
+
+// Op is what a step does.
+type Op string
+
+// The steps.
+const (
+	Read  Op = "read"  // of the input Name
+	Both  Op = "both"  // of the inputs Name and Other, at the same time
+	Write Op = "write" // of the output Name
+	Other Op = "other" // a second value for the output Name: a mistake
+	Work  Op = "work"  // for a while
+	Hang  Op = "hang"  // for ever, until it is ended
+)
+
+// Step is a step of a role.
+type Step struct {
+	Op          Op
+	Name, Other string
+	For         time.Duration
+	// Eager is a read that comes before the tool is started.
+	Eager bool
+}
+
+func (s Step) String() string {
+	switch s.Op {
+	case Work:
+		return fmt.Sprintf("work %v", s.For)
+	case Both:
+		return fmt.Sprintf("both %s %s", s.Name, s.Other)
+	case Hang:
+		return "hang"
+	}
+	if s.Eager {
+		return fmt.Sprintf("eager %s %s", s.Op, s.Name)
+	}
+	return fmt.Sprintf("%s %s", s.Op, s.Name)
+}
+
+// Options are what a generated program may hold.
+type Options struct {
+	// Timed allows what ends by the clock: inputs' and roles' time-outs.
+	Timed bool
+	// Straight leaves out what no order of reads and writes can say: reads at the
+	// same time, and tools that go on after an error.
+	Straight bool
+}
+
+// generator makes a program.
+type generator struct {
+	*rand.Rand
+	Options
+	program *Program
+	// cells are all cells that a role may read, in the order they are written when
+	// the servers run one after the other.
+	cells []plan.CellRef
+}
+
+// Generate makes a program from chance.
+func Generate(r *rand.Rand, o Options) *Program {
+	g := &generator{Rand: r, Options: o, program: &Program{Roles: map[plan.RoleKey]*Role{},
+		Plan: plan.Plan{Format: plan.Format, Compiler: "simulation", Template: "site.yaml", Signal: "none",
+			Outputs: []plan.StackOutput{}, Files: []plan.File{}}}}
+	for i := range 1 + g.IntN(5) {
+		g.server(plan.ServerPath([]string{"a", "b", "c", "tier/0/d", "e"}[i]))
+	}
+	g.connect()
+	g.finish()
+	return g.program
+}
+
+func (g *generator) perhaps(p float64) bool { return g.Float64() < p }
+
+// server adds a server with its outputs; what it reads is decided when all are there.
+func (g *generator) server(path plan.ServerPath) {
+	s := plan.Server{Path: path, At: "site.yaml:1:1", Roles: []plan.Role{}}
+	if g.perhaps(0.4) {
+		s.Facts = []string{plan.FactFirstAddress}
+		g.own(&s, plan.CellName(fmt.Sprintf("%s:%s", path, plan.FactFirstAddress)), "")
+	}
+	for i := range g.IntN(4) {
+		r := plan.Role{Name: fmt.Sprintf("r%d", i), At: plan.Position(fmt.Sprintf("site.yaml:%d:1", 10*(i+1))),
+			Driver: driverName, Source: json.RawMessage(`{}`), Idempotent: g.perhaps(0.25)}
+		for k := range g.IntN(3) {
+			cell := plan.CellName(fmt.Sprintf("%s.%s:o%d", path, r.Name, k))
+			r.Outputs = append(r.Outputs, plan.Output{Name: fmt.Sprintf("o%d", k), Cell: cell, Type: plan.String, At: r.At})
+			g.own(&s, cell, r.Name)
+		}
+		g.own(&s, plan.CellName(fmt.Sprintf("%s.%s", path, r.Name)), r.Name)
+		s.Roles = append(s.Roles, r)
+	}
+	g.program.Plan.Servers = append(g.program.Plan.Servers, s)
+}
+
+func (g *generator) own(s *plan.Server, cell plan.CellName, role string) {
+	s.Writes = append(s.Writes, cell)
+	g.program.Plan.Cells = append(g.program.Plan.Cells, plan.Cell{Name: cell, Server: s.Path, Role: role})
+	g.cells = append(g.cells, plan.CellRef{Cell: cell, Server: s.Path})
+}
+
+// connect makes the roles' reads. In most programs a role reads only what comes
+// before it; in the others there may be circles.
+func (g *generator) connect() {
+	circles := g.perhaps(0.3)
+	before := 0 // of the cells
+	for i := range g.program.Plan.Servers {
+		s := &g.program.Plan.Servers[i]
+		before += len(s.Facts)
+		for k := range s.Roles {
+			known := g.cells[:before]
+			if circles && g.perhaps(0.5) {
+				known = g.cells
+			}
+			g.role(s, &s.Roles[k], known)
+			before += len(s.Roles[k].Outputs) + 1
+		}
+	}
+}
+
+func (g *generator) role(s *plan.Server, r *plan.Role, known []plan.CellRef) {
+	if own := plan.CellName(fmt.Sprintf("%s.%s", s.Path, r.Name)); len(known) > 0 && g.perhaps(0.2) {
+		c := known[g.IntN(len(known))]
+		if isCompletion(c.Cell) && c.Cell != own {
+			r.DependsOn = append(r.DependsOn, plan.Dependency{Cell: c.Cell, At: r.At})
+			g.reads(s, c)
+		}
+	}
+	for n := range g.IntN(4) {
+		g.input(s, r, fmt.Sprintf("i%d", n), known)
+	}
+	behaviour := &Role{Steps: g.steps(r)}
+	switch {
+	case g.perhaps(0.06):
+		behaviour.Exit = 3
+	case g.Timed && g.perhaps(0.03):
+		behaviour.Steps = append(behaviour.Steps, Step{Op: Hang})
+		r.Timeout = 20
+	case !g.Straight && g.perhaps(0.1):
+		behaviour.Stubborn = true
+	}
+	g.program.Roles[plan.RoleKey(fmt.Sprintf("%s.%s", s.Path, r.Name))] = behaviour
+}
+
+// isCompletion says that a cell has no output's or fact's name: SERVER.ROLE.
+func isCompletion(c plan.CellName) bool { return !slices.Contains([]byte(c), ':') }
+
+func (g *generator) input(s *plan.Server, r *plan.Role, name string, known []plan.CellRef) {
+	var from []plan.CellRef
+	for range 1 + g.IntN(8)/7 {
+		if len(known) == 0 {
+			return
+		}
+		if c := known[g.IntN(len(known))]; !isCompletion(c.Cell) {
+			from = append(from, c)
+		}
+	}
+	if len(from) == 0 {
+		return
+	}
+	in := plan.Input{Name: name, Time: plan.Run, At: map[string]plan.Position{"": r.At}, IfDown: float64(5 + g.IntN(40))}
+	for _, c := range from {
+		in.Reads = append(in.Reads, c.Cell)
+		g.reads(s, c)
+	}
+	if len(from) == 1 {
+		in.Expr = json.RawMessage(fmt.Sprintf(`{"$cell":%q}`, from[0].Cell))
+		switch {
+		case g.perhaps(0.1):
+			in.Default = json.RawMessage(`"default"`)
+		case g.perhaps(0.1):
+			in.Optional = true
+		}
+	} else {
+		in.Expr = json.RawMessage(fmt.Sprintf(`[{"$cell":%q},{"$cell":%q}]`, from[0].Cell, from[1].Cell))
+	}
+	if g.Timed && g.perhaps(0.05) {
+		in.Timeout = float64(1 + g.IntN(60))
+	}
+	r.Inputs = append(r.Inputs, in)
+}
+
+// reads gives a server the right to read a cell.
+func (g *generator) reads(s *plan.Server, c plan.CellRef) {
+	if c.Server == s.Path || slices.Contains(s.Reads, c) {
+		return
+	}
+	s.Reads = append(s.Reads, c)
+	for i := range g.program.Plan.Cells {
+		if g.program.Plan.Cells[i].Name == c.Cell {
+			g.program.Plan.Cells[i].Readers = append(g.program.Plan.Cells[i].Readers, s.Path)
+		}
+	}
+}
+
+// steps reads every input and writes every output, in any order, with work between.
+func (g *generator) steps(r *plan.Role) []Step {
+	var steps []Step
+	for i := 0; i < len(r.Inputs); i++ {
+		if !g.Straight && i+1 < len(r.Inputs) && g.perhaps(0.15) {
+			steps = append(steps, Step{Op: Both, Name: r.Inputs[i].Name, Other: r.Inputs[i+1].Name})
+			i++
+			continue
+		}
+		steps = append(steps, Step{Op: Read, Name: r.Inputs[i].Name})
+	}
+	for _, o := range r.Outputs {
+		if g.perhaps(0.96) {
+			steps = append(steps, Step{Op: Write, Name: o.Name})
+		}
+	}
+	g.Shuffle(len(steps), func(i, k int) { steps[i], steps[k] = steps[k], steps[i] })
+	for i := range steps {
+		if steps[i].Op == Read && g.perhaps(0.1) {
+			steps[i].Eager = true
+		}
+	}
+	// What is eager comes first.
+	slices.SortStableFunc(steps, func(a, b Step) int {
+		switch {
+		case a.Eager == b.Eager:
+			return 0
+		case a.Eager:
+			return -1
+		}
+		return 1
+	})
+	var out []Step
+	for _, step := range steps {
+		if !step.Eager && g.perhaps(0.7) {
+			out = append(out, Step{Op: Work, For: g.lasting()})
+		}
+		out = append(out, step)
+		switch {
+		case step.Op == Write && g.perhaps(0.1):
+			out = append(out, step) // the same value again is nothing
+		case step.Op == Write && g.perhaps(0.02):
+			out = append(out, Step{Op: Other, Name: step.Name})
+		}
+	}
+	return append(out, Step{Op: Work, For: g.lasting()})
+}
+
+// lasting is how long a piece of work takes: mostly short.
+func (g *generator) lasting() time.Duration {
+	if g.perhaps(0.2) {
+		return time.Duration(g.Int64N(int64(20 * time.Second)))
+	}
+	return time.Duration(g.Int64N(int64(2 * time.Second)))
+}
+
+func (g *generator) finish() {
+	// A plan lists the cells that a server may read once, its own as its own.
+	p := &g.program.Plan
+	slices.SortFunc(p.Cells, func(a, b plan.Cell) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+}

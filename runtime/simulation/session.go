@@ -1,0 +1,353 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// caller counts the requests of a program, which may die over one: before it is
+// taken, or after.
+type caller interface {
+	request() (number int, died bool)
+	taken(number int) (died bool)
+}
+
+// session is a process's session with the cluster: a coordinator.Store.
+type session struct {
+	cluster *cluster
+	process *process // nil for the operator's
+	inner   coordinator.Store
+	name    string
+	caller  caller
+	dead    <-chan struct{}
+	closed  chan struct{}
+
+	// seen is the state that the session's replica has shown so far: the number of
+	// commits. Guarded by the cluster's mutex.
+	seen int
+
+	mu      sync.Mutex
+	counts  map[string]int
+	watches map[coordinator.Path]map[chan struct{}]struct{}
+}
+
+func (c *cluster) open(p *process, name string, dead <-chan struct{}, by caller, creds []coordinator.Credential) *session {
+	return &session{cluster: c, process: p, name: name, inner: c.later(c.tree.Open(creds...)), dead: dead, caller: by,
+		closed: make(chan struct{}), counts: map[string]int{}, watches: map[coordinator.Path]map[chan struct{}]struct{}{}}
+}
+
+func (s *session) machine() *machine {
+	if s.process == nil {
+		return nil
+	}
+	return s.process.machine
+}
+
+// identify names a request: by what it is and how often it was made.
+func (s *session) identify(op string, path coordinator.Path) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := op + " " + string(path)
+	s.counts[key]++
+	return fmt.Sprintf("%s %s #%d", s.name, key, s.counts[key])
+}
+
+// cut is how long the machine will still be cut off from the cluster.
+func (s *session) cut() time.Duration {
+	if s.process == nil {
+		return 0
+	}
+	now := s.cluster.now()
+	for _, c := range s.process.machine.Cut {
+		if c.From <= now && now < c.To {
+			return c.To - now
+		}
+	}
+	return 0
+}
+
+// travel is the way of a request or an answer. A machine that is cut off waits.
+func (s *session) travel(ctx context.Context, d time.Duration) error {
+	for {
+		if err := s.sleep(ctx, d); err != nil {
+			return err
+		}
+		if d = s.cut(); d == 0 {
+			return nil
+		}
+		d += s.cluster.dice.between(time.Millisecond, longestRetry, s.name, "back", s.cluster.now())
+	}
+}
+
+func (s *session) sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-s.dead:
+	case <-s.closed:
+	}
+	switch {
+	case isClosed(s.dead):
+		return errDead
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case isClosed(s.closed):
+		return coordinator.ErrClosed
+	}
+	return nil
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// ask makes a request until it has an answer, as coordinator.Store promises.
+// late does the request after the session has given up on it: it was on its way.
+func (s *session) ask(ctx context.Context, op string, path coordinator.Path, effect func(id string) error, late func()) error {
+	d, f := s.cluster.dice, s.cluster.faults
+	for {
+		id := s.identify(op, path)
+		if err := s.travel(ctx, s.way(id, "there")); err != nil {
+			if late != nil && d.chance(0.3, id, "late") {
+				time.AfterFunc(d.between(usual, slowest, id, "how late"), late)
+			}
+			return fail(op, path, err)
+		}
+		if d.chance(f.Lost, id, "request lost") {
+			if err := s.sleep(ctx, d.between(usual, longestRetry, id, "retry")); err != nil {
+				return fail(op, path, err)
+			}
+			continue
+		}
+		number, died := s.caller.request()
+		if died {
+			return fail(op, path, errDead)
+		}
+		err := effect(id)
+		if s.caller.taken(number) {
+			return fail(op, path, errDead)
+		}
+		if d.chance(f.Lost, id, "answer lost") || s.cut() > 0 {
+			if err := s.sleep(ctx, d.between(usual, longestRetry, id, "retry")); err != nil {
+				return fail(op, path, err)
+			}
+			continue
+		}
+		if gone := s.travel(ctx, s.way(id, "back")); gone != nil {
+			return fail(op, path, gone)
+		}
+		if err != nil {
+			return err
+		}
+		return nil
+	}
+}
+
+func (s *session) way(id, direction string) time.Duration {
+	d := s.cluster.dice
+	if d.chance(s.cluster.faults.Slow, id, direction, "slow") {
+		return d.between(usual, slowest, id, direction)
+	}
+	return d.between(quickest, usual, id, direction)
+}
+
+func fail(op string, path coordinator.Path, err error) error {
+	return &coordinator.PathError{Op: op, Path: path, Err: err}
+}
+
+// batch is how many nodes one request of a Create makes.
+const batch = 5
+
+// Create implements coordinator.Store.
+func (s *session) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+	for len(nodes) > 0 {
+		n := min(batch, len(nodes))
+		some := nodes[:n]
+		nodes = nodes[n:]
+		err := s.ask(ctx, "create", some[0].Path, func(string) error { return s.cluster.create(s, some) }, nil)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Read implements coordinator.Store.
+func (s *session) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+	var node change
+	err := s.ask(ctx, "read", path, func(id string) (err error) {
+		if err := s.cluster.mayRead(s, path); err != nil {
+			return err
+		}
+		if node, err = s.look(id, path); err == nil && !node.exists {
+			err = fail("read", path, coordinator.ErrNotFound)
+		}
+		return err
+	}, nil)
+	if err != nil {
+		return coordinator.Node{}, err
+	}
+	return coordinator.Node{Data: append([]byte{}, node.data...), Version: node.version}, nil
+}
+
+// Stat implements coordinator.Store.
+func (s *session) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
+	var node change
+	err := s.ask(ctx, "stat", path, func(id string) (err error) {
+		node, err = s.look(id, path)
+		return err
+	}, nil)
+	return node.version, err == nil && node.exists, err
+}
+
+// look reads from the session's replica. When an old state was shown, all who watch
+// anything are woken when the replica has caught up: their watches stand there.
+func (s *session) look(id string, path coordinator.Path) (change, error) {
+	lag := time.Duration(0)
+	if s.cluster.faults.Lag > 0 && s.process != nil {
+		lag = s.cluster.dice.between(0, s.cluster.faults.Lag, id, "lag")
+	}
+	node, late, err := s.cluster.look(s, path, lag)
+	if late {
+		head := s.cluster.head()
+		time.AfterFunc(lag+s.cluster.dice.between(quickest, usual, id, "caught up"), func() { s.wakeAll(head) })
+	}
+	return node, err
+}
+
+// wake tells those who watch a node, now that the replica is so far.
+func (s *session) wake(path coordinator.Path, head int) {
+	s.cluster.mu.Lock()
+	s.seen = max(s.seen, head)
+	s.cluster.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for tokens := range s.watches[path] {
+		token(tokens)
+	}
+}
+
+func (s *session) wakeAll(head int) {
+	s.mu.Lock()
+	paths := slices.Collect(maps.Keys(s.watches))
+	s.mu.Unlock()
+	for _, path := range paths {
+		s.wake(path, head)
+	}
+}
+
+func token(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Children implements coordinator.Store.
+func (s *session) Children(ctx context.Context, path coordinator.Path) (names []string, err error) {
+	err = s.ask(ctx, "list", path, func(string) (err error) {
+		names, err = s.inner.Children(context.Background(), path)
+		return err
+	}, nil)
+	return names, err
+}
+
+// Commit implements coordinator.Store.
+func (s *session) Commit(ctx context.Context, ops ...coordinator.Op) error {
+	path, asked, done := ops[0].Path, time.Now(), -1
+	for _, op := range ops {
+		if op.Write {
+			path = op.Path
+		}
+	}
+	effect := func(id string) (err error) {
+		n, err := s.cluster.write(s, asked, ops)
+		if err == nil {
+			done = n
+		}
+		return err
+	}
+	err := s.ask(ctx, "commit", path, effect, func() {
+		_, _ = s.cluster.write(s, asked, ops) // nobody hears the answer
+	})
+	s.cluster.answered(done)
+	return err
+}
+
+// DeleteTree implements coordinator.Store.
+func (s *session) DeleteTree(ctx context.Context, path coordinator.Path) error {
+	return s.ask(ctx, "delete", path, func(string) error { return s.cluster.deleteTree(s, path) }, nil)
+}
+
+// Watch implements coordinator.Store. A token takes its time; what the replica
+// shows afterwards is not older than what it is about.
+func (s *session) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
+	inner, err := s.inner.Watch(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	tokens := make(chan struct{}, 1)
+	s.mu.Lock()
+	if s.watches[path] == nil {
+		s.watches[path] = map[chan struct{}]struct{}{}
+	}
+	s.watches[path][tokens] = struct{}{}
+	s.mu.Unlock()
+	go func() {
+		first := true // it is about no change
+		for range inner {
+			head := 0
+			if !first {
+				head = s.cluster.head()
+			}
+			first = false
+			if s.travel(ctx, s.way(s.identify("watch", path), "token")) != nil {
+				break
+			}
+			s.wake(path, head)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watches[path], tokens)
+		close(tokens)
+	}()
+	return tokens, nil
+}
+
+// WatchTree implements coordinator.Store. No agent uses it.
+func (s *session) WatchTree(ctx context.Context, path coordinator.Path) (<-chan coordinator.Path, error) {
+	return s.inner.WatchTree(ctx, path)
+}
+
+// Authenticate implements coordinator.Store.
+func (s *session) Authenticate(ctx context.Context, c coordinator.Credential) error {
+	return s.ask(ctx, "authenticate", coordinator.Path(c.User), func(string) error {
+		return s.inner.Authenticate(context.Background(), c)
+	}, nil)
+}
+
+// MaxValue implements coordinator.Store.
+func (s *session) MaxValue() int { return s.inner.MaxValue() }
+
+// Close implements coordinator.Store.
+func (s *session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !isClosed(s.closed) {
+		close(s.closed)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package simulation
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+func TestSimulation(t *testing.T) {
+	total := map[string]int{}
+	Seeds(t, 500, func(t *testing.T, seed uint64) {
+		o := Run(t, NewCase(seed, false), t.TempDir())
+		if len(o.Violations) > 0 {
+			o.Fatal(t, Replay("runtime/simulation", "TestSimulation", seed))
+		}
+		for what, n := range o.Counts {
+			total[what] += n
+		}
+	})
+	for _, what := range slices.Sorted(maps.Keys(total)) {
+		t.Logf("%7d %s", total[what], what)
+	}
+}
+
+// A seed makes the same program and faults again, and nearly always the same run.
+// Chance that hung on the scheduler would leave hardly one trace as it was.
+func TestReplay(t *testing.T) {
+	const seeds = 40
+	same := 0
+	for seed := range uint64(seeds) {
+		first := Run(t, NewCase(seed, false), t.TempDir())
+		second := Run(t, NewCase(seed, false), t.TempDir())
+		if first.Program.String() != second.Program.String() || first.Faults.String() != second.Faults.String() {
+			t.Errorf("seed %d made another case", seed)
+		}
+		if slices.Equal(sorted(first.Trace), sorted(second.Trace)) {
+			same++
+		}
+	}
+	t.Logf("%d of %d runs were the same to the nanosecond", same, seeds)
+	if same < seeds/2 {
+		t.Errorf("only %d of %d runs were the same", same, seeds)
+	}
+}
+
+// Without faults and clocks nothing is killed, lost or started again.
+func TestCalm(t *testing.T) {
+	for seed := range uint64(60) {
+		o := Run(t, NewCase(seed, true), t.TempDir())
+		for _, what := range []string{"killed", "lost servers", "stale answers"} {
+			if o.Counts[what] > 0 {
+				o.Violations = append(o.Violations, what+" without a fault")
+			}
+		}
+		if len(o.Violations) > 0 {
+			o.Fatal(t, "TestCalm")
+		}
+	}
+}

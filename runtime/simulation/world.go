@@ -1,0 +1,311 @@
+// Package simulation runs whole deployments in virtual time and looks for what
+// must not happen. The agents are the real ones (runtime/agent and everything
+// below it, the protocol of package coordinator included); the coordinator is the
+// in-process one behind a simulated network and ensemble; the disks remember what
+// was synced; roles are generated programs. docs/simulation.md says what is
+// checked and how a seed is played again.
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+const deployment coordinator.Deployment = "blog"
+
+// Case is what is played: a program and what goes wrong with it.
+type Case struct {
+	Seed    uint64
+	Program *Program
+	Faults  *Faults
+}
+
+// NewCase makes the case of a seed. With calm nothing goes wrong, and nothing in
+// the program ends by the clock.
+func NewCase(seed uint64, calm bool) Case {
+	r := rand.New(rand.NewPCG(seed, 1))
+	c := Case{Seed: seed, Program: Generate(r, Options{Timed: !calm, Straight: calm})}
+	c.Faults = GenerateFaults(r, c.Program, calm)
+	return c
+}
+
+// Outcome is how a run ended.
+type Outcome struct {
+	Case
+	// Snapshot is the deployment at rest, as hotc status would see it.
+	Snapshot *coordinator.Snapshot
+	// Lasted is the virtual time until everything was at rest.
+	Lasted time.Duration
+	// Violations are what must not have happened.
+	Violations []string
+	// Trace is what happened, in order; Counts how often some of it did.
+	Trace  []string
+	Counts map[string]int
+}
+
+// Fatal fails a test with all there is to know of a run, and how to see it again.
+func (o *Outcome) Fatal(t testing.TB, replay string) {
+	t.Helper()
+	t.Fatalf("seed %d:\n  %s\n\nplay it again: %s\n\n%s\n%v\n%s", o.Seed, strings.Join(o.Violations, "\n  "), replay,
+		o.Program, o.Faults, strings.Join(o.Trace, "\n"))
+}
+
+// world is a run.
+type world struct {
+	Case
+	program *Program
+	dice    dice
+	folder  string
+	secret  coordinator.Secret
+	cluster *cluster
+	history *history
+	ctx     context.Context
+	end     context.CancelFunc
+	running sync.WaitGroup
+
+	machines []*machine
+}
+
+// Run plays a case in a bubble of virtual time. The roles' folders lie in folder.
+func Run(t *testing.T, c Case, folder string) *Outcome {
+	var o *Outcome
+	synctest.Test(t, func(t *testing.T) { o = play(c, folder) })
+	return o
+}
+
+// The times of a run: how long nothing must have been written until it is at rest
+// (readers wait 300 s for a producer that is gone, and look every half minute
+// whether it ever came), and when it has taken too long.
+const (
+	restAfter = 400 * time.Second
+	tooLong   = 3 * time.Hour
+)
+
+func play(c Case, folder string) *Outcome {
+	w := &world{Case: c, program: c.Program, dice: dice(c.Seed), folder: folder}
+	secret, err := coordinator.NewSecret(randomness(c.Seed))
+	if err != nil {
+		panic(err)
+	}
+	w.secret = secret
+	w.cluster = newCluster(w.dice, c.Faults)
+	w.history = newHistory(w)
+	w.ctx, w.end = context.WithCancel(context.Background())
+	for i := range c.Faults.Machines {
+		m := &machine{Machine: &c.Faults.Machines[i], world: w, disk: newDisk(), gone: make(chan struct{})}
+		w.machines = append(w.machines, m)
+		w.start(m)
+	}
+	w.running.Go(w.operate)
+	w.awaitRest()
+	o := w.outcome()
+	for _, m := range w.machines {
+		if m.last.Load() != nil {
+			m.last.Load().kill(false)
+		}
+	}
+	w.end()
+	w.running.Wait()
+	w.cluster.close()
+	return o
+}
+
+func (w *world) start(m *machine) {
+	w.running.Go(m.live)
+	if m.Gone > 0 {
+		w.running.Go(func() {
+			if w.sleepUntil(m.Gone, nil) {
+				w.trace("%v is deleted", m)
+				close(m.gone)
+			}
+		})
+	}
+	if m.Twice > 0 {
+		w.running.Go(m.second)
+	}
+}
+
+func (w *world) over() bool { return w.ctx.Err() != nil }
+
+// sleep is false when the run is over before, or what it is for is gone.
+func (w *world) sleep(d time.Duration, gone ...<-chan struct{}) bool {
+	var never <-chan struct{}
+	if len(gone) > 0 {
+		never = gone[0]
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return !w.over() && !isClosed(never)
+	case <-w.ctx.Done():
+		return false
+	case <-never:
+		return false
+	}
+}
+
+func (w *world) sleepUntil(at time.Duration, gone <-chan struct{}) bool {
+	return w.sleep(at-w.cluster.now(), gone)
+}
+
+// operate applies the plan.
+func (w *world) operate() {
+	if !w.sleepUntil(w.Faults.Apply, nil) {
+		return
+	}
+	err := w.apply(w.Faults.Interrupted)
+	w.trace("applied: %v", err)
+	if w.Faults.Interrupted > 0 && errors.Is(err, errDead) {
+		if !w.sleepUntil(w.Faults.Again, nil) {
+			return
+		}
+		err = w.apply(0)
+		w.trace("applied again: %v", err)
+	}
+	if err != nil && !w.over() {
+		w.history.violate("apply: %v", err)
+	}
+}
+
+func (w *world) apply(interrupted int) error {
+	o := &operator{dies: interrupted}
+	s := w.cluster.open(nil, fmt.Sprintf("operator (%d)", interrupted), nil, o, []coordinator.Credential{w.secret.Operator(deployment)})
+	text, err := json.Marshal(w.program.Plan)
+	if err != nil {
+		return err
+	}
+	_, err = coordinator.Publish(w.ctx, s, deployment, w.secret, &w.program.Plan, text,
+		func(string) ([]byte, error) { return nil, errors.New("no files") }, time.Now())
+	return err
+}
+
+// operator counts the requests of hotc apply.
+type operator struct {
+	dies, requests int
+	dead           bool
+}
+
+func (o *operator) request() (int, bool) {
+	o.requests++
+	o.dead = o.dead || o.requests == o.dies
+	return o.requests, o.dead
+}
+
+func (o *operator) taken(int) bool { return false }
+
+// awaitRest waits until everything planned has happened and nothing more does.
+func (w *world) awaitRest() {
+	for {
+		time.Sleep(10 * time.Second)
+		now := w.cluster.now()
+		switch {
+		case now < w.Faults.last():
+		case time.Since(w.cluster.lastCommit()) > restAfter:
+			return
+		case w.settled():
+			time.Sleep(time.Second)
+			return
+		case now > tooLong:
+			w.history.violate("after %v there is still no rest", tooLong)
+			return
+		}
+	}
+}
+
+// calm is how long nothing must have been written or started.
+const calm = time.Minute
+
+// settled says that every machine's story is at its end, and every server has
+// finished: nothing can happen any more.
+func (w *world) settled() bool {
+	if time.Since(w.cluster.lastCommit()) < calm {
+		return false
+	}
+	for _, m := range w.machines {
+		if !m.left.Load() && (m.last.Load() == nil || m.last.Load().number < len(m.Ends) || w.cluster.now()-m.last.Load().started < calm) {
+			return false
+		}
+	}
+	s := w.snapshot()
+	for _, server := range s.Servers {
+		if server.State.Phase != coordinator.PhaseDone && server.State.Phase != coordinator.PhaseFailed {
+			return false
+		}
+	}
+	return s.Ready
+}
+
+func (w *world) snapshot() *coordinator.Snapshot {
+	s := w.cluster.tree.Open(w.secret.Operator(deployment))
+	defer s.Close()
+	snapshot, err := coordinator.TakeSnapshot(context.Background(), s, deployment, &w.program.Plan)
+	if err != nil {
+		return &coordinator.Snapshot{}
+	}
+	return snapshot
+}
+
+func (w *world) outcome() *Outcome {
+	o := &Outcome{Case: w.Case, Snapshot: w.snapshot(), Lasted: w.cluster.now()}
+	w.judge(o.Snapshot)
+	w.history.finish(o)
+	return o
+}
+
+// trace notes what happened.
+func (w *world) trace(format string, arguments ...any) {
+	w.history.note(fmt.Sprintf("%12v  %s", w.cluster.now(), fmt.Sprintf(format, arguments...)))
+}
+
+// String tells a program.
+func (p *Program) String() string {
+	var b strings.Builder
+	for _, s := range p.Plan.Servers {
+		fmt.Fprintf(&b, "server %s, facts %v\n", s.Path, s.Facts)
+		for _, r := range s.Roles {
+			role := p.Roles[coordinatorKey(s.Path, r.Name)]
+			fmt.Fprintf(&b, "  role %s: %v; exit %d", r.Name, role.Steps, role.Exit)
+			if role.Stubborn {
+				b.WriteString(", stubborn")
+			}
+			if r.Idempotent {
+				b.WriteString(", idempotent")
+			}
+			if r.Timeout > 0 {
+				fmt.Fprintf(&b, ", timeout %v", r.Timeout)
+			}
+			for _, d := range r.DependsOn {
+				fmt.Fprintf(&b, ", depends on %s", d.Cell)
+			}
+			b.WriteString("\n")
+			for _, in := range r.Inputs {
+				fmt.Fprintf(&b, "    %s = %s", in.Name, in.Expr)
+				if in.Default != nil {
+					fmt.Fprintf(&b, ", default %s", in.Default)
+				}
+				fmt.Fprintf(&b, ", optional %v, timeout %v, if_down %v\n", in.Optional, in.Timeout, in.IfDown)
+			}
+		}
+	}
+	return b.String()
+}
+
+// sorted are a trace's lines in an order that does not depend on who of two was
+// first in the same instant.
+func sorted(trace []string) []string {
+	lines := slices.Clone(trace)
+	slices.Sort(lines)
+	return lines
+}
