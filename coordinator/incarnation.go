@@ -45,6 +45,15 @@ func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore 
 			return there, errors.Join(m.showKey(ctx), m.sweep(ctx))
 		}
 		if enrolledBefore || tried > 0 && there.Number > tried {
+			// A read may come from a server of the ensemble that lags behind; what passes
+			// through a commit is how it stands.
+			err := m.store.Commit(ctx, Op{Path: path, Version: node.Version})
+			switch {
+			case errors.Is(err, ErrVersion):
+				continue
+			case err != nil:
+				return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, gone(err))
+			}
 			return there, fenced(there)
 		}
 		next := IncarnationRecord{Number: there.Number + 1, ID: id, Instance: instance, Since: now.UTC()}

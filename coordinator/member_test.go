@@ -268,6 +268,42 @@ func (s *preceded) Commit(ctx context.Context, ops ...coordinator.Op) error {
 	return s.Store.Commit(ctx, ops...)
 }
 
+// lagging answers the first read of a node with what stood there before.
+type lagging struct {
+	coordinator.Store
+	path   coordinator.Path
+	before []coordinator.Node
+}
+
+func (s *lagging) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+	if path == s.path && len(s.before) > 0 {
+		node := s.before[0]
+		s.before = s.before[1:]
+		return node, nil
+	}
+	return s.Store.Read(ctx, path)
+}
+
+// An agent that was enrolled and starts again on a server of the ensemble that lags
+// behind is not fenced by the past.
+func TestEnrolledAgentReadsThePast(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, threeTier())
+		before, err := b.operator(t).Read(t.Context(), site.Server("db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.agent(t, "db")
+		again := coordinator.Join(&lagging{b.session(t, "db"), site.Server("db"), []coordinator.Node{before, before}}, site, "db")
+		if _, err := again.Plan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if rec, err := again.Enrol(t.Context(), "journal-db", "i-db", true, noon); err != nil || rec.Number != 1 {
+			t.Fatalf("%+v, %v", rec, err)
+		}
+	})
+}
+
 // A value that the old machine publishes while the new one takes over the name is
 // gone with the rest: seed 194 of the simulation left it for readers to find.
 func TestPredecessorWritesDuringTheTakeOver(t *testing.T) {
