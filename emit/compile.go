@@ -81,7 +81,7 @@ func Compile(o Options, diags *source.Diagnostics) *Result {
 	}
 	signal := "none"
 	if o.Signal {
-		signal = "heat"
+		signal = plan.SignalHeat
 	}
 	r.Built = plan.Build(r.Program, r.Analysis, plan.Options{Compiler: "hotc " + o.Version, Signal: signal})
 	if o.WithoutHeat {

@@ -66,9 +66,17 @@ type Analysis struct {
 	// Edges are the dependencies between resources of a stack that Heat will see, those
 	// that deploy-time inputs add included, by the path of the resource.
 	Edges map[string][]Edge
-	// Waits are the resources that Heat can make only when a role has run.
-	Waits []Wait
+	// Waits are the resources that Heat can make only when a role has run, Signals the
+	// wait conditions that they wait for.
+	Waits   []Wait
+	Signals []*Signal
+	// PropertyReads are the uses of roles' outputs that Heat makes resources of, and
+	// Dependencies the roles in resources' depends_on.
+	PropertyReads []*PropertyRead
+	Dependencies  []*Dependency
 	Crossings
+
+	signals map[crossing]*Signal
 }
 
 // FactServer is a server without roles whose facts somebody needs.
@@ -81,7 +89,8 @@ type FactServer struct {
 // Wait is a resource's wait for a role, through a wait condition.
 type Wait struct {
 	Resource string
-	Role     *program.Role
+	Signal   *Signal
+	Role     *program.Role   // the first of the signal's
 	Output   *program.Output // nil for a dependency on the role as a whole
 	At       source.Place
 }
@@ -150,6 +159,7 @@ func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *An
 		b.enter(s)
 		b.heatsPlaces()
 	})
+	b.alike()
 	b.factServers()
 	return b.analysis
 }
@@ -170,12 +180,16 @@ type binder struct {
 	through   *hot.Expr
 	following map[crossing]bool
 	arguments map[crossing]handed
+	// needed says which parameters of nested stacks Heat itself evaluates, waiting
+	// which resources wait for which role.
+	needed, waiting map[crossing]bool
 }
 
 func newBinder(p *program.Program, options Options, diags *source.Diagnostics) *binder {
 	return &binder{program: p, stack: p.Root, template: p.Template, options: options, diags: diags, analysis: &Analysis{
-		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[string][]string{}, Edges: map[string][]Edge{}, Crossings: newCrossings()},
-		following: map[crossing]bool{}, arguments: map[crossing]handed{}}
+		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[string][]string{}, Edges: map[string][]Edge{}, Crossings: newCrossings(),
+		signals: map[crossing]*Signal{}},
+		following: map[crossing]bool{}, arguments: map[crossing]handed{}, needed: map[crossing]bool{}, waiting: map[crossing]bool{}}
 }
 
 // enter goes to a stack and returns the way back.

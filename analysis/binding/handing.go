@@ -47,15 +47,21 @@ func (b *binder) definition(n *program.Nest, definition *hot.Node) {
 	}
 }
 
-// handsOver is for properties that become parameters. What is handed through from
-// the stack around stays: Heat evaluates it to the placeholder.
+// handsOver is for properties that become parameters. Where Heat itself evaluates
+// the parameter, the nest waits for the value. Where only roles need it, they get it
+// themselves, and what is handed through from the stack around stays: Heat evaluates
+// it to the placeholder.
 func (b *binder) handsOver(n *program.Nest, e *hot.Entry) func(*Read) {
+	waits := b.inProperty(n.Resource)
 	return func(read *Read) {
-		if b.known(read) || read.Argument != nil {
-			return
-		}
-		if p := n.Members[0].Stack.Template.Parameter(e.Name); p != nil {
-			b.analysis.Placeholders[e.Value] = p
+		switch {
+		case b.heatNeeds(n, e.Name):
+			waits(read)
+		case b.known(read) || read.Argument != nil:
+		default:
+			if p := n.Members[0].Stack.Template.Parameter(e.Name); p != nil {
+				b.analysis.Placeholders[e.Value] = p
+			}
 		}
 	}
 }
@@ -124,7 +130,7 @@ func (b *binder) nestedOutput(o *hot.Output) {
 func (r *Read) notes() []source.Note {
 	notes := []source.Note{{At: r.Output.At, Message: "the role's output"}}
 	if r.Argument != nil {
-		notes = append(notes, source.Note{At: r.Argument.Expr.At, Message: "the stack around hands it over here; a parameter that a role's output is handed to can be used in roles' inputs only"})
+		notes = append(notes, source.Note{At: r.Argument.Expr.At, Message: "the stack around hands it over here"})
 	}
 	return notes
 }

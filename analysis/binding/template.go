@@ -137,37 +137,19 @@ func (b *binder) dependsOn(r *hot.Resource, n *hot.Node) {
 		case !ok:
 		case b.template.Resource(on) != nil:
 			b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: b.stack.PathOf(on), At: b.template.Place(item)})
-		case b.roleNamed(b.stack.PathOf(on)) != nil:
-			b.analysis.Waits = append(b.analysis.Waits, Wait{Resource: path, Role: b.roleNamed(b.stack.PathOf(on)), At: b.template.Place(item)})
-			b.diags.Error(source.NotYet, b.template.Place(item), fmt.Sprintf("%q depends on the role %s; hotc does not make wait conditions for resources yet", r.Name, on),
-				"let a role depend on it, under `depends_on:` in the role")
+		default:
+			b.dependsOnRole(r, item, on)
 		}
 	}
 }
 
-func (b *binder) roleNamed(key string) *program.Role {
-	for _, s := range b.program.Servers {
-		for _, r := range s.Roles {
-			if r.Key() == key {
-				return r
-			}
-		}
-	}
-	return nil
-}
-
-// inProperty is for what Heat needs to make a resource: a value that a role
-// writes is not there yet.
+// inProperty is for what Heat needs to make a resource: it waits for the role. A
+// parameter has its value already, the stack around has waited.
 func (b *binder) inProperty(r *hot.Resource) func(*Read) {
 	return func(read *Read) {
-		if b.known(read) {
-			return
+		if read.Argument == nil && !b.known(read) {
+			b.property(r.Name, read)
 		}
-		b.analysis.Waits = append(b.analysis.Waits, Wait{Resource: b.stack.PathOf(r.Name), Role: read.Output.Role, Output: read.Output, At: b.template.Place(read.Call)})
-		d := b.diags.Error(source.RunTimeInProperty, b.template.Place(read.Call),
-			fmt.Sprintf("resource %q needs %s.%s, which is known only when a role has run; hotc does not carry such values into properties yet",
-				r.Name, read.Output.Role.Server.Path, read.Output.Attribute), "if it is known before, give the output a `value:`")
-		d.Notes = append(d.Notes, read.notes()...)
 	}
 }
 

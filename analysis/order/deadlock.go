@@ -75,6 +75,9 @@ func (s story) who(process, task int) string {
 	if t := &p.Tasks[task]; !t.Heat {
 		return p.Name + "." + t.Name
 	}
+	if p.Condition {
+		return p.Name
+	}
 	return "resource " + p.Name
 }
 
@@ -125,7 +128,7 @@ func (s story) what(w waits.Wait) string {
 	name := s.net.Cells[w.Cell].Name
 	switch {
 	case t.Heat && w.Cell == t.Completion:
-		return "resource " + name + " to be there"
+		return s.who(next.Process, w.WriteTask) + " to be there"
 	case t.Heat:
 		return "the fact " + name
 	case w.Cell == t.Completion:

@@ -18,11 +18,13 @@ import (
 // roles' outputs and completions, servers' facts, and that a resource is there.
 //
 // A resource that needs a role's value waits for the whole role: its wait
-// condition is signalled when the role is done.
+// condition is signalled when the role is done. A condition is a process of its own
+// where it waits for more than that one role, and where a nested stack is there only
+// when its conditions are.
 func Net(p *program.Program, a *binding.Analysis) *waits.Net {
 	b := &netBuilder{program: p, analysis: a, net: &waits.Net{}, cells: map[string]waits.CellID{}, made: map[string]waits.CellID{},
 		begun: map[*program.Nest]waits.CellID{}, members: map[*program.Nest][]string{},
-		waits: map[string][]binding.Wait{}}
+		waits: map[string][]binding.Wait{}, conditions: map[*binding.Signal]waits.CellID{}, inner: map[*program.Nest][]*binding.Signal{}}
 	for _, w := range a.Waits {
 		b.waits[w.Resource] = append(b.waits[w.Resource], w)
 	}
@@ -37,8 +39,14 @@ func Net(p *program.Program, a *binding.Analysis) *waits.Net {
 	for _, x := range all {
 		b.declare(x)
 	}
+	for _, s := range a.Signals {
+		b.declareCondition(s)
+	}
 	for _, x := range all {
 		b.process(x)
+	}
+	for _, s := range a.Signals {
+		b.condition(s)
 	}
 	return b.net
 }
@@ -52,6 +60,9 @@ type netBuilder struct {
 	begun    map[*program.Nest]waits.CellID
 	members  map[*program.Nest][]string
 	waits    map[string][]binding.Wait
+	// conditions are the wait conditions that are there.
+	conditions map[*binding.Signal]waits.CellID
+	inner      map[*program.Nest][]*binding.Signal // by the nest whose members they stand in
 }
 
 // part is what becomes a process: a resource, or a group's member.
@@ -121,11 +132,11 @@ func (b *netBuilder) process(x part) {
 		}
 	}
 	for _, w := range b.waits[name] {
-		cell, known := b.cells[w.Role.Key()]
-		if !known {
-			continue
+		cell := b.cells[w.Role.Key()]
+		if !w.Signal.Beside {
+			cell = b.conditions[w.Signal]
 		}
-		start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: cell, At: w.At, What: "the wait condition of " + w.Role.Key()})
+		start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: cell, At: w.At, What: conditionOf(w.Signal)})
 	}
 	if x.nest != nil {
 		begun := b.begun[x.nest]
@@ -133,6 +144,9 @@ func (b *netBuilder) process(x part) {
 		start.Body = append(start.Body, waits.Step{Op: waits.Write, Cell: begun, At: at, What: "resource " + name})
 		for _, member := range b.members[x.nest] {
 			start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: b.made[member], At: at, What: "member " + member})
+		}
+		for _, s := range b.inner[x.nest] {
+			start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: b.conditions[s], At: at, What: conditionOf(s)})
 		}
 	}
 	start.Body = append(start.Body, waits.Step{Op: waits.Write, Cell: made, At: at, What: "resource " + name, Progress: 1})
@@ -148,6 +162,35 @@ func (b *netBuilder) process(x part) {
 		}
 	}
 	b.net.Processes = append(b.net.Processes, process)
+}
+
+func conditionOf(s *binding.Signal) string { return "the wait condition of " + s.In.PathOf(s.Name) }
+
+func (b *netBuilder) declareCondition(s *binding.Signal) {
+	if s.Beside && s.In.Nest == nil {
+		return // its role stands for it
+	}
+	b.conditions[s] = b.net.AddCell(s.In.PathOf(s.Name), s.Roles[0].At)
+	if s.In.Nest != nil {
+		b.inner[s.In.Nest] = append(b.inner[s.In.Nest], s)
+	}
+}
+
+// condition is the process of a wait condition: Heat makes it when what its servers
+// lie in is there, and it is there when their roles are done.
+func (b *netBuilder) condition(s *binding.Signal) {
+	cell, known := b.conditions[s]
+	if !known {
+		return
+	}
+	at := s.Roles[0].At
+	task := waits.Task{Name: conditionOf(s), At: at, Heat: true, Completion: cell, Owns: []waits.CellID{cell}}
+	task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.made[s.In.PathOf(s.Resource)], At: at, What: "resource " + s.In.PathOf(s.Resource)})
+	for _, r := range s.Roles {
+		task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.cells[r.Key()], At: r.At, What: "role " + r.Key()})
+	}
+	task.Body = append(task.Body, waits.Step{Op: waits.Write, Cell: cell, At: at, What: conditionOf(s), Progress: 1})
+	b.net.Processes = append(b.net.Processes, waits.Process{Name: conditionOf(s), At: at, Condition: true, Tasks: []waits.Task{task}})
 }
 
 func (b *netBuilder) task(role *program.Role) waits.Task {

@@ -143,6 +143,8 @@ func (s *simulation) length(p, t int) float64 {
 		return s.durations.Role
 	case process.Server:
 		return s.durations.Boot
+	case s.net.Processes[p].Condition:
+		return 0
 	}
 	return s.durations.Make
 }

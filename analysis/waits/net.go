@@ -43,7 +43,9 @@ type Process struct {
 	Name   string
 	At     source.Place
 	Server bool
-	Tasks  []Task
+	// Condition is a wait condition of Heat's: it takes no time of its own.
+	Condition bool
+	Tasks     []Task
 }
 
 // Task is a part of a process that must write all cells it owns.

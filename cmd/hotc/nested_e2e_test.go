@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/hotc-dev/hotc/emit/heat/judge"
@@ -71,6 +72,49 @@ func TestNestedTiers(t *testing.T) {
 	}
 	if json.Unmarshal([]byte(got["references"]), &references) != nil || len(references) != 2 || ids[references[0]] != "worker/0/server" {
 		t.Errorf("references: %s of %v", got["references"], ids)
+	}
+	if logged := st.Warnings(t); len(logged) > 0 {
+		t.Errorf("Heat warned: %v", logged)
+	}
+}
+
+// bootAsMade boots each server as soon as Heat has made it: some are made only when
+// others' roles are done.
+func (w *world) bootAsMade(st *judge.Stack, n int) {
+	w.t.Helper()
+	booted := map[string]bool{}
+	for len(booted) < n {
+		for _, s := range st.Servers(w.t, len(booted)+1) {
+			if !booted[s.ID] {
+				booted[s.ID] = true
+				w.boot(s)
+			}
+		}
+	}
+}
+
+// Values that roles write reach resources' properties, exactly, through nested
+// stacks and groups too; a role's completion is something to depend on.
+func TestRolesValuesInProperties(t *testing.T) {
+	w := newWorld(t, "../../testdata/crossing/site.yaml")
+	w.hotc(w.on("crossing", "apply", w.dir)...)
+	st := w.create("crossing")
+	w.bootAsMade(st, 5)
+	st.Complete(t)
+	got := outputsOf(t, st)
+	text := "it's \"quoted\" \\ Zürich\nand more"
+	want, _ := json.Marshal(map[string]any{"text": text, "list": []any{"a", false, nil, map[string]any{"k": 1.5}}, "second": 1.5,
+		"all": []string{"m", "m"}, "first": "m", "inner": "ten"})
+	if compact(t, got["values"]) != compact(t, string(want)) {
+		t.Errorf("values: %s, want %s", got["values"], want)
+	}
+	if got["tier"] != string(quoted("ten of "+text)) || got["last"] != `"the end"` {
+		t.Errorf("tier %s, last %s", got["tier"], got["last"])
+	}
+	for _, s := range st.Booted(t) {
+		if s.Path == "web" && !strings.Contains(s.UserData, "# text of the database: "+strings.Split(text, "\n")[0]) && !strings.Contains(s.UserData, "it's") {
+			t.Errorf("user-data of web:\n%s", s.UserData)
+		}
 	}
 	if logged := st.Warnings(t); len(logged) > 0 {
 		t.Errorf("Heat warned: %v", logged)

@@ -16,9 +16,76 @@ type Boot struct {
 	Signal string `json:"signal,omitempty"`
 	// SignalResource is the name of the wait condition handle in its stack.
 	SignalResource string `json:"signal_resource,omitempty"`
+	// Signals are the handles of the wait conditions of single roles.
+	Signals *Handles `json:"signals,omitempty"`
 	// Deploy are the values of Server.Deploy, by key.
 	Deploy map[string]json.RawMessage `json:"deploy,omitempty"`
 	// Facts overrides what the agent would find out about its server; `hotc run`
 	// makes them up here.
 	Facts map[string]json.RawMessage `json:"facts,omitempty"`
+}
+
+// Handles are wait condition handles by name. Those of the stacks around are under
+// "above", which is no handle's name.
+type Handles struct {
+	Own   map[string]Handle
+	Above *Handles
+}
+
+// Handle is a wait condition handle of a stack.
+type Handle struct {
+	Signal  string `json:"signal"` // as Boot.Signal
+	Stack   string `json:"stack"`  // the stack's name
+	StackID string `json:"stack_id"`
+}
+
+// Find finds a handle, in the nearest stack.
+func (h *Handles) Find(name string) (Handle, bool) {
+	for at := h; at != nil; at = at.Above {
+		if found, ok := at.Own[name]; ok {
+			return found, true
+		}
+	}
+	return Handle{}, false
+}
+
+// handlesAbove is the key of the handles of the stacks around.
+const handlesAbove = "above"
+
+// UnmarshalJSON reads {"HANDLE": {…}, "above": {…}}.
+func (h *Handles) UnmarshalJSON(text []byte) error {
+	var entries map[string]json.RawMessage
+	if err := json.Unmarshal(text, &entries); err != nil {
+		return err
+	}
+	for name, entry := range entries {
+		if name == handlesAbove {
+			h.Above = &Handles{}
+			if err := json.Unmarshal(entry, h.Above); err != nil {
+				return err
+			}
+			continue
+		}
+		var one Handle
+		if err := json.Unmarshal(entry, &one); err != nil {
+			return err
+		}
+		if h.Own == nil {
+			h.Own = map[string]Handle{}
+		}
+		h.Own[name] = one
+	}
+	return nil
+}
+
+// MarshalJSON writes what UnmarshalJSON reads.
+func (h Handles) MarshalJSON() ([]byte, error) {
+	entries := map[string]any{}
+	for name, one := range h.Own {
+		entries[name] = one
+	}
+	if h.Above != nil {
+		entries[handlesAbove] = h.Above
+	}
+	return json.Marshal(entries)
 }

@@ -125,6 +125,8 @@ type Role struct {
 	// names of those are the Hook constants.
 	Actions []Task `json:"actions,omitempty"`
 	Hooks   []Task `json:"hooks,omitempty"`
+	// Signals are what Heat is told as soon as the role is done: resources wait for it.
+	Signals []Signal `json:"signals,omitempty"`
 }
 
 // Install is how a tool gets onto a server.
@@ -175,6 +177,17 @@ const (
 	HookResume  = "resume"  // after it was resumed
 	HookDelete  = "delete"  // before it is deleted
 )
+
+// Signal is a wait condition that a role signals when it is done, or has failed.
+type Signal struct {
+	// Handle is the name of the condition's handle, and the key of its credentials in
+	// the boot file.
+	Handle string `json:"handle"`
+	// ID tells the servers apart that signal one condition.
+	ID string `json:"id"`
+	// Outputs are the role's outputs, by name, whose values Heat gets.
+	Outputs []string `json:"outputs,omitempty"`
+}
 
 // Dependency is a read of another role's completion.
 type Dependency struct {

@@ -51,6 +51,9 @@ func (s *stack) boot(p site, resource string) tree {
 	if s.options.Signal && p.roles {
 		b.Set("signal", s.signal())
 		b.Set("signal_resource", ResourceHandle)
+		if handles := s.handles(p.resource); handles != nil {
+			b.Set("signals", handles)
+		}
 	}
 	if values := s.deployValues(p); values != nil {
 		b.Set("deploy", section{values})

@@ -1,7 +1,9 @@
 package heat
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -15,8 +17,11 @@ type editor struct {
 	writer
 	inserts []source.Edit
 	removes []source.Edit
-	changes map[*hot.Node]*change
-	err     error // the first edit that cannot be made
+	// replaced are the replacements of nodes, of which the first so many are in order.
+	replaced []source.Edit
+	ordered  int
+	changes  map[*hot.Node]*change
+	err      error // the first edit that cannot be made
 }
 
 // change is what is meant to happen to a node.
@@ -33,7 +38,40 @@ func newEditor(t *hot.Template) *editor {
 	if i := strings.IndexByte(string(t.File.Text[:min(len(t.File.Text), 4096)]), '\n'); i > 0 && t.File.Text[i-1] == '\r' {
 		e.nl = "\r\n"
 	}
+	e.moved, e.changed = e.inside, e.instead
 	return e
+}
+
+// inside are the replacements within a piece of text, from its beginning: the piece
+// is written elsewhere, and these go with it.
+func (e *editor) inside(span source.Span) []source.Edit {
+	var out []source.Edit
+	first, last := e.replacedIn(span)
+	for _, x := range e.replaced[first:last] {
+		out = append(out, source.Edit{Span: source.Span{Start: x.Span.Start - span.Start, End: x.Span.End - span.Start}, New: x.New})
+	}
+	return out
+}
+
+// replacedIn are the replacements within a piece of text.
+func (e *editor) replacedIn(span source.Span) (first, last int) {
+	byStart := func(a, b source.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) }
+	if e.ordered < len(e.replaced) {
+		slices.SortStableFunc(e.replaced, byStart)
+		e.ordered = len(e.replaced)
+	}
+	first = sort.Search(len(e.replaced), func(i int) bool { return e.replaced[i].Span.Start >= span.Start })
+	for last = first; last < len(e.replaced) && e.replaced[last].Span.End <= span.End; last++ {
+	}
+	return first, last
+}
+
+// instead is what stands in a node's place.
+func (e *editor) instead(n *hot.Node) (tree, bool) {
+	if c := e.changes[n]; c != nil && c.whole && !c.around {
+		return c.value, true
+	}
+	return nil, false
 }
 
 func (e *editor) change(n *hot.Node) *change {
@@ -68,7 +106,7 @@ func (e *editor) replace(n *hot.Node, v tree) {
 	if n.Span.Len() == 0 {
 		text = " " + text
 	}
-	e.inserts = append(e.inserts, source.Edit{Span: n.Span, New: text})
+	e.replaced = append(e.replaced, source.Edit{Span: n.Span, New: text})
 }
 
 // wrap puts a tree in the place of an entry's value; the tree may hold the value
@@ -83,6 +121,9 @@ func (e *editor) wrap(in *hot.Node, entry *hot.Entry, v tree) {
 		text = e.entry(entry.Name, v, column)
 		text = text[strings.IndexByte(text, ':')+1:]
 	}
+	first, last := e.replacedIn(span)
+	e.replaced = slices.Delete(e.replaced, first, last)
+	e.ordered = len(e.replaced)
 	e.inserts = append(e.inserts, source.Edit{Span: span, New: text})
 }
 
@@ -213,8 +254,8 @@ func (e *editor) apply() ([]byte, error) {
 	}
 	removes := append([]source.Edit(nil), e.removes...)
 	sort.Slice(removes, func(i, j int) bool { return removes[i].Span.Start < removes[j].Span.Start })
-	edits := make([]source.Edit, 0, len(removes)+len(e.inserts))
-	for _, in := range e.inserts {
+	edits := make([]source.Edit, 0, len(removes)+len(e.inserts)+len(e.replaced))
+	for _, in := range append(slices.Clip(e.replaced), e.inserts...) {
 		i := sort.Search(len(removes), func(i int) bool { return removes[i].Span.End >= in.Span.Start })
 		if in.Span.Len() == 0 && i < len(removes) && removes[i].Span.Start < in.Span.Start {
 			at := e.before(removes[i].Span.Start)

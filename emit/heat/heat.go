@@ -120,11 +120,12 @@ func (s *stack) emit() []byte {
 		return nil
 	}
 	s.removeBlocks()
+	s.reads() // before what moves pieces of the text
+	s.properties()
 	for _, server := range s.sites {
 		s.server(server)
 	}
 	s.nests()
-	s.reads()
 	s.outputs()
 	s.pins()
 	s.moves()
@@ -200,6 +201,8 @@ type stack struct {
 
 	carryingNests []*program.Nest
 	nestsKnown    bool
+	signalsHere   []*binding.Signal
+	signalsKnown  bool
 	// version is the one of the text in which servers are written.
 	version hot.Version
 	// generated are resources that hotc adds for single servers.

@@ -23,7 +23,7 @@ const (
 	ParameterDeploy    = binding.DeployParameter
 )
 
-var ownParameters = []string{ParameterCoordinator, ParameterAgentURL, ParameterSecret, ParameterPath, ParameterStackName, ParameterStackID, ParameterSignal, ParameterDeploy}
+var ownParameters = []string{ParameterCoordinator, ParameterAgentURL, ParameterSecret, ParameterPath, ParameterStackName, ParameterStackID, ParameterSignal, ParameterSignals, ParameterDeploy}
 
 // carries says whether there are agents in the template or below it.
 func (s *stack) carries() bool {
@@ -147,6 +147,9 @@ func (s *stack) handing(n *program.Nest) *hot.Dict {
 	}
 	if s.options.Signal && s.anyRoles() {
 		d.Set(ParameterSignal, s.signal())
+		if handles := s.handles(n.Resource.Name); handles != nil && handsSignals(s.analysis) {
+			d.Set(ParameterSignals, handles)
+		}
 	}
 	if values := s.handedValues(n); values.Len() > 0 {
 		d.Set(ParameterDeploy, section{values})
@@ -203,6 +206,9 @@ func (s *stack) handedParameters() *hot.Dict {
 		ParameterSignal, hidden("how servers tell the root stack that their roles are done"),
 		ParameterDeploy, dict("type", "json", "default", hot.NewDict(), "description", "values of the stack around for roles in this one"),
 	)
+	if s.options.Signal && handsSignals(s.analysis) {
+		d.Set(ParameterSignals, dict("type", "json", "default", hot.NewDict(), "hidden", true, "description", "how servers tell the stacks around that single roles are done"))
+	}
 	return d
 }
 
@@ -331,7 +337,7 @@ func (s *stack) pinned(p *hot.Parameter) []hot.Value {
 
 // notHere refuses a function that the root's version has in another form.
 func (s *stack) notHere(e *hot.Expr) {
-	s.diags.Error(source.NotYet, e.At, fmt.Sprintf("an output of the root stack needs this value, and the root template's version %s has no such %s", s.template.Version, e.Func.Name),
+	s.diags.Error(source.NotYet, e.At, fmt.Sprintf("%s needs this value, and the version of that template, %s, has no such %s", s.template.File.Portable, s.template.Version, e.Func.Name),
 		"give both templates the same version")
 }
 

@@ -39,6 +39,7 @@ func (s *stack) parameters() {
 func (s *stack) resources() {
 	added := s.generated
 	s.signals(added)
+	s.conditions(added)
 	if added.Len() == 0 {
 		return
 	}
@@ -59,8 +60,6 @@ func (s *stack) signals(added *hot.Dict) {
 	added.Set(ResourceCondition, section{dict("type", "OS::Heat::WaitCondition", "depends_on", names, "properties",
 		dict("handle", dict("get_resource", ResourceHandle), "count", int64(count), "timeout", int64(waitSeconds)))})
 	if slices.ContainsFunc(s.analysis.Reads, func(r *binding.Read) bool { return r.Expr != nil || r.Output.Value == nil }) {
-		added.Set(ResourceValues, section{dict("type", ValuesFile, "properties",
-			dict("data", dict("get_attr", []hot.Value{ResourceCondition, "data"})))})
-		s.out.Files[ValuesFile] = []byte(valuesTemplate)
+		s.addValues(added, ResourceValues, ResourceCondition)
 	}
 }

@@ -131,8 +131,17 @@ func (s *stack) signal() hot.Value {
 	return dict("get_param", ParameterSignal)
 }
 
-// fromValues is an expression with the values that roles wrote, as Heat has them.
+// fromValues is an expression with the values that roles wrote, as Heat has them
+// when the whole deployment is done.
 func (s *stack) fromValues(e *hot.Expr) hot.Value {
+	return s.withValues(e, func(o *program.Output) []hot.Value {
+		return []hot.Value{ResourceValues, "data", o.Role.Server.Path, o.Attribute}
+	})
+}
+
+// withValues is an expression in which get_attr reads roles' outputs from where they
+// are.
+func (s *stack) withValues(e *hot.Expr, where func(*program.Output) []hot.Value) hot.Value {
 	if e.Kind == hot.CallExpr && e.Func == hot.CellRef {
 		cell, path := e.Arg().Value, []hot.Value(nil)
 		if list, ok := cell.([]hot.Value); ok {
@@ -140,27 +149,27 @@ func (s *stack) fromValues(e *hot.Expr) hot.Value {
 		}
 		name, _ := cell.(string)
 		if o := s.analysis.Cells[name]; o != nil {
-			return dict("get_attr", append([]hot.Value{ResourceValues, "data", o.Role.Server.Path, o.Attribute}, path...))
+			return dict("get_attr", append(where(o), path...))
 		}
 	}
 	switch e.Kind {
 	case hot.ListExpr:
 		list := make([]hot.Value, len(e.Items))
 		for i, x := range e.Items {
-			list[i] = s.fromValues(x)
+			list[i] = s.withValues(x, where)
 		}
 		return list
 	case hot.MapExpr:
 		d := hot.NewDict()
 		for i, k := range e.Keys {
-			d.Set(k, s.fromValues(e.Items[i]))
+			d.Set(k, s.withValues(e.Items[i], where))
 		}
 		return d
 	case hot.CallExpr:
 		if f := s.template.Functions.Lookup(e.Func.Name); f != e.Func {
 			s.notHere(e)
 		}
-		return dict(e.Func.Name, s.fromValues(e.Arg()))
+		return dict(e.Func.Name, s.withValues(e.Arg(), where))
 	}
 	return e.Value
 }

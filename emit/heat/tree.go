@@ -35,6 +35,26 @@ type writer struct {
 	file *source.File
 	json bool
 	nl   string
+	// moved gives the edits of a piece of text that is written elsewhere, changed what
+	// stands in a node's place; nil where nothing is edited.
+	moved   func(source.Span) []source.Edit
+	changed func(*hot.Node) (tree, bool)
+}
+
+// slice is a piece of the user's text, with the edits in it.
+func (w *writer) slice(span source.Span) string {
+	if w.moved == nil {
+		return w.file.Slice(span)
+	}
+	edits := w.moved(span)
+	if len(edits) == 0 {
+		return w.file.Slice(span)
+	}
+	text, err := source.Apply([]byte(w.file.Slice(span)), edits)
+	if err != nil {
+		return w.file.Slice(span) // verification says that it is not what was meant
+	}
+	return string(text)
 }
 
 // entry writes KEY: VALUE for a block map whose keys stand at a column.
@@ -67,7 +87,7 @@ func (w *writer) flow(v tree) string {
 	case section:
 		return w.flow(v.Dict)
 	case verbatim:
-		return strings.TrimSpace(w.file.Slice(valueSpan(w.file, v.entry)))
+		return strings.TrimSpace(w.slice(valueSpan(w.file, v.entry)))
 	case *hot.Dict:
 		parts := make([]string, 0, v.Len())
 		for _, k := range v.Keys() {
@@ -97,9 +117,11 @@ func (w *writer) scalar(v hot.Value) string {
 // shifted is the text of a value, from behind its colon, moved so that its key
 // stands at another column.
 func (w *writer) shifted(v verbatim, column int) string {
-	text := w.file.Slice(valueSpan(w.file, v.entry))
+	text := ""
 	if v.bare {
-		text = " " + w.file.Slice(v.entry.Value.Span)
+		text = " " + w.slice(v.entry.Value.Span)
+	} else {
+		text = w.slice(valueSpan(w.file, v.entry))
 	}
 	old := int(v.entry.Key.Span.Start - w.file.LineStart(v.entry.Key.Span.Start))
 	lines := strings.SplitAfter(text, "\n")
@@ -120,6 +142,11 @@ func (w *writer) shifted(v verbatim, column int) string {
 // content is what a node says, to be written elsewhere: without anchors and
 // aliases, the scalars as they are written where that is possible.
 func (w *writer) content(e *hot.Entry, n *hot.Node, block bool) tree {
+	if w.changed != nil {
+		if v, is := w.changed(anchoredNode(n)); is {
+			return v
+		}
+	}
 	switch n.Kind {
 	case hot.List:
 		list := make([]hot.Value, len(n.Items))

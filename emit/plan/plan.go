@@ -16,8 +16,11 @@ import (
 // Options are the facts about the compilation that the plan repeats.
 type Options struct {
 	Compiler string // "hotc VERSION"
-	Signal   string // "heat" or "none"
+	Signal   string // SignalHeat or "none"
 }
+
+// SignalHeat says that agents tell Heat how their roles went.
+const SignalHeat = "heat"
 
 // Built is a plan with what belongs to it.
 type Built struct {
@@ -32,13 +35,20 @@ type Built struct {
 
 // Build builds the plan.
 func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
-	b := &builder{program: p, analysis: a, cells: map[plan.CellName]*cell{}, heat: map[*program.Output]bool{}, built: &Built{
+	b := &builder{program: p, analysis: a, cells: map[plan.CellName]*cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, built: &Built{
 		Plan: &plan.Plan{Format: plan.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
 			Servers: []plan.Server{}, Cells: []plan.Cell{}, Outputs: []plan.StackOutput{}, Files: []plan.File{}},
 		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}, OutputDeploy: map[string]*hot.Expr{}}}
 	for _, r := range a.Reads {
 		for _, o := range r.Outputs {
 			b.heat[o] = o.Value == nil || b.heat[o]
+		}
+	}
+	if o.Signal == SignalHeat {
+		for _, s := range a.Signals {
+			for _, r := range s.Roles {
+				b.signalsOf[r] = append(b.signalsOf[r], s)
+			}
 		}
 	}
 	b.declareCells()
@@ -63,6 +73,8 @@ type builder struct {
 	cells    map[plan.CellName]*cell
 	order    []*cell
 	heat     map[*program.Output]bool
+	// signalsOf are the wait conditions that a role signals.
+	signalsOf map[*program.Role][]*binding.Signal
 }
 
 // cell is a cell while its readers are collected.
@@ -155,7 +167,7 @@ func (w *serverWriter) read(name plan.CellName) {
 
 func (w *serverWriter) role(r *program.Role) {
 	out := plan.Role{Name: r.Name, At: position(r.At.Portable()), Driver: r.Driver, Source: hot.EncodeJSON(r.Meaning.Source),
-		Timeout: r.Timeout, Idempotent: r.Idempotent}
+		Timeout: r.Timeout, Idempotent: r.Idempotent, Signals: w.signals(r)}
 	if r.Install != (program.Install{}) {
 		install := plan.Install(r.Install)
 		out.Install = &install

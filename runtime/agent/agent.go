@@ -172,11 +172,18 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 	if err := a.listen(ctx); err != nil {
 		return false, err
 	}
+	telling, stopTelling := context.WithCancel(ctx)
+	defer stopTelling()
+	h := &herald{agent: a, ctx: telling}
 	for again := true; again && err == nil; {
-		if done, err = a.runRoles(ctx); err == nil {
+		if done, err = a.runRoles(ctx, h); err == nil {
 			again, err = a.rest(ctx)
 		}
 	}
+	if err != nil {
+		stopTelling()
+	}
+	h.finish()
 	return done, err
 }
 

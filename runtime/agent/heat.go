@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
@@ -18,12 +20,12 @@ func (a *agent) tellHeat(ctx context.Context) <-chan signal.Status {
 		return nil
 	}
 	s := a.outcome(ctx)
-	if ctx.Err() != nil || a.journal.Signalled() == string(s.Status) {
+	if ctx.Err() != nil || a.journal.Signalled("") == string(s.Status) {
 		return nil
 	}
 	told := make(chan signal.Status, 1)
 	go func() {
-		if !a.signal(ctx, s) {
+		if !a.signalTo(ctx, a.Boot.Signal, a.ownHandle(), s) {
 			s.Status = ""
 		}
 		told <- s.Status
@@ -36,7 +38,7 @@ func (a *agent) noteSignalled(status signal.Status) {
 		return
 	}
 	a.console.say("Heat was told: %s", status)
-	if err := a.journal.NoteSignalled(string(status)); err != nil {
+	if err := a.journal.NoteSignalled("", string(status)); err != nil {
 		a.console.say("%v", err)
 	}
 }
@@ -59,39 +61,55 @@ func (a *agent) outcome(ctx context.Context) signal.Signal {
 	return s
 }
 
-// valuesForHeat are the outputs that the stack needs. They are read back, so that
-// an agent knows them after a restart.
+// valuesForHeat are the outputs that the stack needs when all roles are done.
 func (a *agent) valuesForHeat(ctx context.Context) (map[string]json.RawMessage, error) {
-	values := map[string]json.RawMessage{}
+	all := map[string]json.RawMessage{}
 	for _, r := range a.plan.Roles {
-		for _, o := range r.Outputs {
-			if !o.Heat {
-				continue
-			}
-			record, err := a.member.Cell(ctx, o.Cell)
-			if err != nil {
-				return nil, err
-			}
-			if record.State != coordinator.Valued {
-				return nil, fmt.Errorf("the output %s of role %s has no value for the stack", o.Name, r.Name)
-			}
-			name := o.Attribute
-			if name == "" {
-				name = o.Name
-			}
-			values[name] = record.Value
+		values, err := a.values(ctx, r, func(o plan.Output) bool { return o.Heat })
+		if err != nil {
+			return nil, err
 		}
+		maps.Copy(all, values)
+	}
+	return all, nil
+}
+
+// values are outputs of a role that is done, by attribute. They are read back, so
+// that an agent knows them after a restart.
+func (a *agent) values(ctx context.Context, r plan.Role, wanted func(plan.Output) bool) (map[string]json.RawMessage, error) {
+	values := map[string]json.RawMessage{}
+	for _, o := range r.Outputs {
+		if !wanted(o) {
+			continue
+		}
+		record, err := a.member.Cell(ctx, o.Cell)
+		if err != nil {
+			return nil, err
+		}
+		if record.State != coordinator.Valued {
+			return nil, fmt.Errorf("the output %s of role %s has no value for the stack", o.Name, r.Name)
+		}
+		name := o.Attribute
+		if name == "" {
+			name = o.Name
+		}
+		values[name] = record.Value
 	}
 	return values, nil
 }
 
-// signal sends a signal, through whatever outage, and says whether Heat has it.
-func (a *agent) signal(ctx context.Context, s signal.Signal) bool {
-	if a.Boot.Signal == "" {
-		return false
+// ownHandle is the place of the handle by which the server's roles as a whole are
+// told of.
+func (a *agent) ownHandle() signal.Stack {
+	return signal.Stack{Name: a.Boot.Deployment, ID: a.Boot.StackID, Resource: a.Boot.SignalResource}
+}
+
+// signalTo sends a signal, through whatever outage, and says whether Heat has it.
+func (a *agent) signalTo(ctx context.Context, credentials string, at signal.Stack, s signal.Signal) bool {
+	if credentials == "" {
+		return false // Heat is left out
 	}
-	handle, err := signal.ParseHandle(a.Boot.Signal, signal.Stack{
-		Name: a.Boot.Deployment, ID: a.Boot.StackID, Resource: a.Boot.SignalResource})
+	handle, err := signal.ParseHandle(credentials, at)
 	if err != nil {
 		a.console.say("%v", err)
 		return false
@@ -101,7 +119,7 @@ func (a *agent) signal(ctx context.Context, s signal.Signal) bool {
 	err = client.Send(ctx, s)
 	if errors.Is(err, signal.ErrTooLarge) && s.Data != nil {
 		a.console.say("%v", err)
-		return a.signal(ctx, signal.Signal{Status: signal.Failure, ID: s.ID,
+		return a.signalTo(ctx, credentials, at, signal.Signal{Status: signal.Failure, ID: s.ID,
 			Reason: fmt.Sprintf("%s: all roles are done, but %v", a.Boot.Server, err)})
 	}
 	if err != nil {

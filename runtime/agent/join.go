@@ -41,9 +41,7 @@ func (a *agent) join(ctx context.Context) error {
 		a.console.say("%s; next attempt in %v", reason, retry)
 		if !refused && (errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNotInPlan)) {
 			refused = true
-			// Beside the attempts: Heat may be out of reach, too.
-			go a.signal(ctx, signal.Signal{Status: signal.Failure, ID: string(a.Boot.Server),
-				Reason: fmt.Sprintf("%s: %s", a.Boot.Server, reason)})
+			a.refusedForHeat(ctx, reason)
 		}
 		pause, err := a.upTo(retry / 2)
 		if err != nil {
@@ -63,6 +61,19 @@ func (a *agent) upTo(most time.Duration) (time.Duration, error) {
 		return 0, fmt.Errorf("read randomness: %w", err)
 	}
 	return time.Duration(binary.NativeEndian.Uint64(random[:]) % uint64(most+1)), nil
+}
+
+// refusedForHeat tells Heat, by every handle there is, that the server's roles will
+// not run: resources may wait for any of them. It does so beside the attempts to join:
+// Heat may be out of reach, too.
+func (a *agent) refusedForHeat(ctx context.Context, reason string) {
+	s := signal.Signal{Status: signal.Failure, ID: string(a.Boot.Server), Reason: fmt.Sprintf("%s: %s", a.Boot.Server, reason)}
+	go a.signalTo(ctx, a.Boot.Signal, a.ownHandle(), s)
+	for at := a.Boot.Signals; at != nil; at = at.Above {
+		for name, to := range at.Own {
+			go a.signalTo(ctx, to.Signal, signal.Stack{Name: to.Stack, ID: to.StackID, Resource: name}, s)
+		}
+	}
 }
 
 func (a *agent) tryToJoin(ctx context.Context) error {

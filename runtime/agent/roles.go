@@ -15,7 +15,7 @@ const lastReport = 5 * time.Second
 
 // runRoles runs the roles in order. The first failure ends the later ones. An
 // error says that the agent has to end.
-func (a *agent) runRoles(ctx context.Context) (done bool, err error) {
+func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) {
 	if err := a.board.commit(ctx, nil, a.begin); err != nil {
 		return false, err
 	}
@@ -57,6 +57,11 @@ func (a *agent) runRoles(ctx context.Context) (done bool, err error) {
 			if reportErr := a.reportFailure(report, i, state); err == nil {
 				err = reportErr
 			}
+			if err == nil {
+				for _, later := range a.plan.Roles[i:] {
+					h.tell(later, state.Cause)
+				}
+			}
 			return false, err
 		}
 		if err != nil {
@@ -68,6 +73,7 @@ func (a *agent) runRoles(ctx context.Context) (done bool, err error) {
 		if err := a.board.commit(ctx, nil, func(s *coordinator.ServerState) { setRole(s, state) }); err != nil {
 			return false, err
 		}
+		h.tell(r, nil)
 	}
 	return true, a.enter(ctx, coordinator.PhaseDone)
 }

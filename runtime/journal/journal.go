@@ -98,7 +98,7 @@ type Journal struct {
 	tasks     map[string]Task // by request
 	requests  map[string]bool // the requests that changed a role
 	runs      []string
-	signalled string
+	signalled map[string]string // by handle; "" is that of the server's roles as a whole
 }
 
 // line is a line of the file.
@@ -120,6 +120,7 @@ type line struct {
 	Task       string                 `json:"task,omitempty"`
 	Attempt    int                    `json:"attempt,omitempty"`
 	ByHand     bool                   `json:"by_hand,omitempty"`
+	Handle     string                 `json:"handle,omitempty"` // of a role's own signal
 	At         time.Time              `json:"at"`
 }
 
@@ -134,7 +135,7 @@ func OpenOn(disk Disk, m Machine, random io.Reader, now func() time.Time) (*Jour
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{lock: lock, now: now, roles: map[string]Role{}, tasks: map[string]Task{}, requests: map[string]bool{}}
+	j := &Journal{lock: lock, now: now, roles: map[string]Role{}, tasks: map[string]Task{}, requests: map[string]bool{}, signalled: map[string]string{}}
 	if err := j.load(disk, m, random); err != nil {
 		j.Close()
 		return nil, err
@@ -238,7 +239,7 @@ func (j *Journal) apply(l line) {
 	case l.Role != "":
 		j.applyRole(l)
 	case l.Signalled != "":
-		j.signalled = l.Signalled
+		j.signalled[l.Handle] = l.Signalled
 	}
 }
 
@@ -303,8 +304,9 @@ func (j *Journal) Taken(request string) bool { return j.requests[request] }
 // Runs are the random texts of all starts of roles, in order.
 func (j *Journal) Runs() []string { return append([]string(nil), j.runs...) }
 
-// Signalled is the status that Heat was told last; "" is none.
-func (j *Journal) Signalled() string { return j.signalled }
+// Signalled is the status that Heat was told last by a handle; "" is none. The
+// handle of the server's roles as a whole has no name here.
+func (j *Journal) Signalled(handle string) string { return j.signalled[handle] }
 
 // NoteEnrolled notes the number of the incarnation.
 func (j *Journal) NoteEnrolled(number int) error { return j.append(line{Enrolled: number}) }
@@ -368,7 +370,9 @@ func (j *Journal) NoteTaskEnded(request, task string, status coordinator.RoleSta
 }
 
 // NoteSignalled notes that Heat has taken a signal.
-func (j *Journal) NoteSignalled(status string) error { return j.append(line{Signalled: status}) }
+func (j *Journal) NoteSignalled(handle, status string) error {
+	return j.append(line{Signalled: status, Handle: handle})
+}
 
 // Close ends the use of the journal and lets another agent in.
 func (j *Journal) Close() error {

@@ -39,7 +39,7 @@ func written(t *testing.T, folder string) {
 		j.NoteEnded("base", coordinator.RoleDone, new(int), nil),
 		j.NoteRunning("mysql", "r2"),
 		j.NoteEnded("mysql", coordinator.RoleFailed, &three, &coordinator.Cause{Role: "db.mysql", Reason: "exit status 3"}),
-		j.NoteSignalled("FAILURE"),
+		j.NoteSignalled("", "FAILURE"),
 		j.Close(),
 	} {
 		if err != nil {
@@ -52,8 +52,8 @@ func TestWhatWasNotedIsThereAfterARestart(t *testing.T) {
 	folder := t.TempDir()
 	written(t, folder)
 	j := open(t, folder, machine)
-	if j.Incarnation() != 2 || j.Signalled() != "FAILURE" || strings.Join(j.Runs(), " ") != "r1 r2" {
-		t.Errorf("incarnation %d, signalled %q, runs %q", j.Incarnation(), j.Signalled(), j.Runs())
+	if j.Incarnation() != 2 || j.Signalled("") != "FAILURE" || strings.Join(j.Runs(), " ") != "r1 r2" {
+		t.Errorf("incarnation %d, signalled %q, runs %q", j.Incarnation(), j.Signalled(""), j.Runs())
 	}
 	if base := j.Role("base"); base.Status != coordinator.RoleDone || base.Started.IsZero() || base.Ended.IsZero() {
 		t.Errorf("base: %+v", base)
@@ -81,11 +81,11 @@ func TestATornLastLineIsCutOffWhereverItWasTorn(t *testing.T) {
 				t.Fatal(err)
 			}
 			j := open(t, folder, machine)
-			if err := j.NoteSignalled("SUCCESS"); err != nil {
+			if err := j.NoteSignalled("", "SUCCESS"); err != nil {
 				t.Fatal(err)
 			}
 			j.Close()
-			if j = open(t, folder, machine); j.Signalled() != "SUCCESS" {
+			if j = open(t, folder, machine); j.Signalled("") != "SUCCESS" {
 				t.Fatalf("torn after %d bytes: the line after it is lost", end)
 			}
 			j.Close()

@@ -109,8 +109,15 @@ func (c *checker) role(at string, s *plan.Server, r plan.Role, usable map[plan.C
 			c.must(usable[cell], "%s/inputs/%d/reads/%d: %s is not among the reads of %s", at, j, n, cell, s.Path)
 		}
 	}
+	outputs := map[string]bool{}
 	for j, out := range r.Outputs {
+		outputs[out.Name] = true
 		c.must(c.cells[out.Cell].Server == s.Path, "%s/outputs/%d/cell: %s is not among the writes of %s", at, j, out.Cell, s.Path)
+	}
+	for j, signal := range r.Signals {
+		for n, name := range signal.Outputs {
+			c.must(outputs[name], "%s/signals/%d/outputs/%d: the role has no output %s", at, j, n, name)
+		}
 	}
 }
 

@@ -1,0 +1,342 @@
+package binding
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// A value that a role writes crosses back to Heat, for a resource's property,
+// through a wait condition that stands in the stack whose text reads it: beside the
+// server, or above the nested stack or the group that the server lies in. What a
+// nested stack is handed waits in the stack that hands it over. So a reference only
+// ever reaches down, and every wait is one that the user wrote.
+
+// Signal is the wait condition of a role that Heat reads from. The members of a
+// group, which Heat cannot name one by one, have one for all of them.
+type Signal struct {
+	In *program.Stack // whose template it stands in
+	// Name is the role as that template sees it, without members of groups: db.mysql,
+	// tier/db.mysql, web.site.
+	Name string
+	// Resource is the server, or what its servers lie in.
+	Resource string
+	Roles    []*program.Role
+	// Beside says that the one server is a resource of the stack itself.
+	Beside bool
+
+	read map[*program.Output]bool
+}
+
+// Outputs are those of a role that Heat reads.
+func (s *Signal) Outputs(r *program.Role) []*program.Output {
+	var out []*program.Output
+	for _, o := range r.Outputs {
+		if o.Value == nil && s.reads(o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// reads says whether Heat reads an output, of this member or of another one.
+func (s *Signal) reads(o *program.Output) bool {
+	for other := range s.read {
+		if other.Attribute == o.Attribute {
+			return true
+		}
+	}
+	return false
+}
+
+// Values says whether Heat reads values and not only that the role is done.
+func (s *Signal) Values() bool { return len(s.read) > 0 }
+
+// ID tells the servers of one signal apart: the server's path from the stack.
+func (s *Signal) ID(server string) string {
+	return strings.TrimPrefix(server, s.In.PathOf(""))
+}
+
+// PropertyRead is a use of roles' outputs in what Heat makes a resource of.
+type PropertyRead struct {
+	*Read
+	In         *program.Stack
+	Resource   string
+	Bound      *hot.Expr // the call, folded; for explanations
+	References []Reference
+}
+
+// Dependency is a role's name in a resource's depends_on.
+type Dependency struct {
+	Item     *hot.Node
+	In       *program.Stack
+	Resource string
+	Signal   *Signal
+}
+
+// Signal finds the signal by which Heat learns of a role in a stack; nil if it does
+// not.
+func (a *Analysis) Signal(in *program.Stack, r *program.Role) *Signal {
+	seen, ok := seenFrom(in, r.Server)
+	if !ok {
+		return nil
+	}
+	return a.signals[crossing{in, seen.name + "." + r.Name}]
+}
+
+// sight is how a stack sees a server that lies in it.
+type sight struct {
+	name     string // without members of groups
+	resource string
+	beside   bool
+	grouped  bool
+}
+
+func seenFrom(in *program.Stack, s *program.Server) (sight, bool) {
+	names := []string{s.Resource.Name}
+	out := sight{beside: s.Stack == in && s.Nest == nil, grouped: s.Nest != nil}
+	for at := s.Stack; at != in; at = at.Nest.In {
+		if at.Nest == nil {
+			return sight{}, false
+		}
+		names = append([]string{at.Nest.Resource.Name}, names...)
+		out.grouped = out.grouped || at.Nest.Group
+	}
+	out.name, out.resource = strings.Join(names, "/"), names[0]
+	return out, true
+}
+
+// signal is the signal of a role for this stack.
+func (b *binder) signal(in *program.Stack, r *program.Role) *Signal {
+	seen, ok := seenFrom(in, r.Server)
+	if !ok {
+		return nil
+	}
+	name := seen.name + "." + r.Name
+	if s := b.analysis.signals[crossing{in, name}]; s != nil {
+		return s
+	}
+	s := &Signal{In: in, Name: name, Resource: seen.resource, Beside: seen.beside, Roles: []*program.Role{r}, read: map[*program.Output]bool{}}
+	if seen.grouped {
+		s.Roles = nil
+		for _, server := range b.program.Servers {
+			if other, ok := seenFrom(in, server); ok && other.name == seen.name && server.Role(r.Name) != nil {
+				s.Roles = append(s.Roles, server.Role(r.Name))
+			}
+		}
+	}
+	b.analysis.signals[crossing{in, name}] = s
+	b.analysis.Signals = append(b.analysis.Signals, s)
+	return s
+}
+
+// waitFor lets a resource of the stack wait for a role.
+func (b *binder) waitFor(resource string, s *Signal, o *program.Output, at source.Place) {
+	path := b.stack.PathOf(resource)
+	of := crossing{b.stack, resource + " " + s.Name}
+	if b.waiting[of] {
+		return
+	}
+	b.waiting[of] = true
+	b.analysis.Waits = append(b.analysis.Waits, Wait{Resource: path, Signal: s, Role: s.Roles[0], Output: o, At: at})
+}
+
+// property notes that Heat needs what roles write to make a resource.
+func (b *binder) property(resource string, read *Read) {
+	current, bound := b.current, b.bound
+	b.current, b.bound = nil, &Bound{}
+	e, err := hot.Fold(b.template.Expr(read.Call), b.resolve)
+	found := b.bound
+	b.current, b.bound = current, bound
+	if err != nil {
+		b.failed(b.template.Place(read.Call), err)
+		return
+	}
+	if read.Expr != nil {
+		read.Expr = e
+	}
+	read.Template = b.template
+	b.analysis.PropertyReads = append(b.analysis.PropertyReads, &PropertyRead{Read: read, In: b.stack, Resource: resource, Bound: e, References: found.References})
+	for _, o := range read.Outputs {
+		if s := b.signal(b.stack, o.Role); s != nil {
+			s.read[o] = true
+			b.waitFor(resource, s, o, b.template.Place(read.Call))
+		}
+	}
+}
+
+// dependsOnRole answers a name in depends_on that is no resource.
+func (b *binder) dependsOnRole(r *hot.Resource, item *hot.Node, on string) {
+	i := strings.LastIndexByte(on, '.')
+	if i < 0 {
+		return // Heat says that there is no such resource
+	}
+	at := b.template.Place(item)
+	role := b.roleIn(on[:i], on[i+1:])
+	if role == nil {
+		b.noRole(r, on, at)
+		return
+	}
+	s := b.signal(b.stack, role)
+	b.waitFor(r.Name, s, nil, at)
+	b.analysis.Dependencies = append(b.analysis.Dependencies, &Dependency{Item: item, In: b.stack, Resource: r.Name, Signal: s})
+}
+
+// roleIn finds a role by its server's path from the stack; of a group's servers any.
+func (b *binder) roleIn(path, name string) *program.Role {
+	if s := b.program.Server(b.stack.PathOf(path)); s != nil {
+		return s.Role(name)
+	}
+	if n := b.stack.NestOf(path); n != nil && n.Inline() && n.Members[0].Server != nil {
+		return n.Members[0].Server.Role(name)
+	}
+	return nil
+}
+
+func (b *binder) noRole(r *hot.Resource, on string, at source.Place) {
+	server := on[:strings.LastIndexByte(on, '.')]
+	if s := b.program.Server(server); s != nil && b.stack.Nest != nil && b.stack.Server(server) == nil && s.Role(on[len(server)+1:]) != nil {
+		b.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q depends on the role %s of another stack; Heat's resources can depend on roles of their own stack, and of those nested in it", r.Name, on),
+			"hand a value of the role over as a property of the nested stack and use it here, or let the nested stack itself depend on the role")
+		return
+	}
+	var known []string
+	for _, s := range b.program.Servers {
+		if path, ok := strings.CutPrefix(s.Path, b.stack.PathOf("")); ok {
+			for _, role := range s.Roles {
+				known = append(known, path+"."+role.Name)
+			}
+		}
+	}
+	if near := hot.Nearest(on, known); near != "" {
+		b.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q depends on %q, which is neither a resource nor a role", r.Name, on), fmt.Sprintf("did you mean %q?", near))
+	}
+}
+
+// heatNeeds says whether Heat itself evaluates a parameter in a nest's members or
+// below: then it must have the value, and not only the roles there.
+func (b *binder) heatNeeds(n *program.Nest, parameter string) bool {
+	return slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && b.usesParameter(m.Stack, parameter) })
+}
+
+func (b *binder) usesParameter(s *program.Stack, parameter string) bool {
+	at := crossing{s, parameter}
+	if used, known := b.needed[at]; known {
+		return used
+	}
+	b.needed[at] = false
+	for _, r := range s.Template.Resources {
+		if !s.Absent(r.Name) && b.resourceUses(s, r, parameter) {
+			b.needed[at] = true
+			break
+		}
+	}
+	return b.needed[at]
+}
+
+func (b *binder) resourceUses(s *program.Stack, r *hot.Resource, parameter string) bool {
+	if r.Metadata != nil {
+		for _, e := range r.Metadata.Value.Entries {
+			if e.Name != "hotc" && mentions(e.Value, parameter) {
+				return true
+			}
+		}
+	}
+	if r.Properties == nil {
+		return false
+	}
+	n := s.NestOf(r.Name)
+	if n == nil || len(n.Members) == 0 {
+		return mentions(r.Properties.Value, parameter)
+	}
+	for i := range r.Properties.Value.Entries {
+		e := &r.Properties.Value.Entries[i]
+		switch {
+		case !mentions(e.Value, parameter):
+		case !n.Group:
+			if b.heatNeeds(n, e.Name) {
+				return true
+			}
+		case e.Name != n.Definition.Entry.Name:
+			return true
+		case b.definitionUses(n, parameter):
+			return true
+		}
+	}
+	return false
+}
+
+// definitionUses is resourceUses for what a group says of its members.
+func (b *binder) definitionUses(n *program.Nest, parameter string) bool {
+	for _, e := range n.Definition.Entry.Value.Entries {
+		for i := range e.Value.Entries {
+			p := &e.Value.Entries[i]
+			handed := e.Name == "properties" && !n.Inline()
+			if p.Name != "hotc" && mentions(p.Value, parameter) && (!handed || b.heatNeeds(n, p.Name)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mentions says whether a text gets a parameter.
+func mentions(n *hot.Node, parameter string) bool {
+	if n.Kind == hot.Map && len(n.Entries) == 1 && n.Entries[0].Name == "get_param" {
+		arg := n.Entries[0].Value
+		name, _ := arg.Text()
+		if len(arg.Items) > 0 {
+			name, _ = arg.Items[0].Text()
+		}
+		if name == parameter {
+			return true
+		}
+	}
+	return slices.ContainsFunc(n.Items, func(x *hot.Node) bool { return mentions(x, parameter) }) ||
+		slices.ContainsFunc(n.Entries, func(e hot.Entry) bool { return mentions(e.Value, parameter) })
+}
+
+// alike makes the signals of all uses of a template the same, as their text is one:
+// where one use has a wait condition, the others' servers signal it too.
+func (b *binder) alike() {
+	uses := map[*hot.Template][]*program.Stack{}
+	b.program.Root.Walk(func(s *program.Stack) { uses[s.Template] = append(uses[s.Template], s) })
+	for _, s := range b.analysis.Signals { // grows meanwhile, by none that differ again
+		for _, use := range uses[s.In.Template] {
+			if use == s.In {
+				continue
+			}
+			other := b.sameIn(use, s)
+			if other == nil || len(other.Roles) != len(s.Roles) {
+				b.diags.Error(source.NotYet, s.Roles[0].At, fmt.Sprintf("Heat reads from role %s in %q, and another use of the template, %q, has not the same servers; hotc cannot emit one text for both yet",
+					s.Name, stackName(s.In), stackName(use)), "use two files")
+				return
+			}
+			for o := range s.read {
+				for _, r := range other.Roles {
+					if same := r.Server.Output(o.Attribute); same != nil && same.Role == r {
+						other.read[same] = true
+					}
+				}
+			}
+		}
+	}
+}
+
+// sameIn is the signal of another use of its template; nil if there is no such role.
+func (b *binder) sameIn(use *program.Stack, s *Signal) *Signal {
+	if have := b.analysis.signals[crossing{use, s.Name}]; have != nil {
+		return have
+	}
+	role := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
+	for _, server := range b.program.Servers {
+		if seen, ok := seenFrom(use, server); ok && seen.name+"."+role == s.Name && server.Role(role) != nil {
+			return b.signal(use, server.Role(role))
+		}
+	}
+	return nil
+}

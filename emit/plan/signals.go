@@ -1,0 +1,41 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Names are what hotc calls the resources of a role's wait condition.
+type Names struct{ Handle, Condition, Values string }
+
+// NamesOf names the resources of a signal: hotc_done_db.mysql. A role's key has a
+// dot, so none of hotc's other resources is named like one of these. A resource's
+// name holds no slash; the digest keeps tier/db apart from tier_db.
+func NamesOf(s *binding.Signal) Names {
+	name := s.Name
+	if strings.Contains(name, "/") {
+		sum := sha256.Sum256([]byte(name))
+		name = strings.ReplaceAll(name, "/", "_") + "-" + hex.EncodeToString(sum[:4])
+	}
+	return Names{Handle: "hotc_handle_" + name, Condition: "hotc_done_" + name, Values: "hotc_values_" + name}
+}
+
+// signals are what the agent tells Heat when the role is done.
+func (b *builder) signals(r *program.Role) []plan.Signal {
+	var out []plan.Signal
+	for _, s := range b.signalsOf[r] {
+		one := plan.Signal{Handle: NamesOf(s).Handle, ID: s.ID(r.Server.Path)}
+		for _, o := range s.Outputs(r) {
+			one.Outputs = append(one.Outputs, o.Name)
+		}
+		out = append(out, one)
+	}
+	slices.SortFunc(out, func(a, b plan.Signal) int { return strings.Compare(a.Handle, b.Handle) })
+	return out
+}

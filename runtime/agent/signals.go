@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/signal"
+)
+
+// herald tells Heat of single roles while later ones run: resources wait for them.
+// What Heat has taken is noted in the journal when all have been told, by who owns
+// the journal; an agent that is killed before tells it again, which changes nothing.
+type herald struct {
+	*agent
+	ctx     context.Context // of what is told in the background
+	telling sync.WaitGroup
+	mu      sync.Mutex
+	taken   []told
+}
+
+// told is a signal that Heat has taken.
+type told struct{ handle, status string }
+
+// tell signals the wait conditions of a role that has ended, in the background. A
+// cause says that it has failed, or will not run.
+func (h *herald) tell(r plan.Role, cause *coordinator.Cause) {
+	if h.Boot.Signal == "" {
+		return // Heat is left out
+	}
+	for _, s := range r.Signals {
+		status := signal.Success
+		if cause != nil {
+			status = signal.Failure
+		}
+		if h.journal.Signalled(s.Handle) == string(status) {
+			continue
+		}
+		handle, known := h.Boot.Signals.Find(s.Handle)
+		if !known {
+			h.console.say("%s: the boot file has no handle %s: it is older than the plan, and Heat cannot be told", h.key(r.Name), s.Handle)
+			continue
+		}
+		h.telling.Go(func() { h.send(r, s, handle, cause) })
+	}
+}
+
+func (h *herald) send(r plan.Role, s plan.Signal, to plan.Handle, cause *coordinator.Cause) {
+	out := signal.Signal{Status: signal.Success, Reason: string(h.key(r.Name)) + " is done", ID: s.ID}
+	switch values, err := h.valuesOf(r, s); {
+	case cause != nil:
+		out.Status, out.Reason = signal.Failure, cause.String()
+	case err != nil:
+		out.Status, out.Reason = signal.Failure, fmt.Sprintf("%s: %v", h.key(r.Name), err)
+	default:
+		out.Data = values
+	}
+	at := signal.Stack{Name: to.Stack, ID: to.StackID, Resource: s.Handle}
+	if h.ctx.Err() != nil || !h.signalTo(h.ctx, to.Signal, at, out) {
+		return
+	}
+	h.console.say("Heat was told of %s: %s", h.key(r.Name), out.Status)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.taken = append(h.taken, told{s.Handle, string(out.Status)})
+}
+
+// valuesOf are the outputs of a role that a wait condition hands to Heat.
+func (h *herald) valuesOf(r plan.Role, s plan.Signal) (map[string]json.RawMessage, error) {
+	wanted := map[string]bool{}
+	for _, name := range s.Outputs {
+		wanted[name] = true
+	}
+	return h.values(h.ctx, r, func(o plan.Output) bool { return wanted[o.Name] })
+}
+
+// finish waits until Heat has been told of everything, and notes it.
+func (h *herald) finish() {
+	h.telling.Wait()
+	for _, t := range h.taken {
+		if err := h.journal.NoteSignalled(t.handle, t.status); err != nil {
+			h.console.say("%v", err)
+		}
+	}
+	h.taken = nil
+}
