@@ -17,7 +17,8 @@ import (
 )
 
 // Check reports secrets that reach a place where others can read them.
-func Check(p *program.Program, _ *binding.Analysis, diags *source.Diagnostics) {
+func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
+	properties(a, diags)
 	t := &tracer{program: p}
 	for _, o := range p.Template.Outputs {
 		t.report(t.trace(p.Template.Expr(o.Value), nil), fmt.Sprintf("the stack's output %q, which anybody who may see the stack can read", o.Name),
@@ -34,6 +35,21 @@ func Check(p *program.Program, _ *binding.Analysis, diags *source.Diagnostics) {
 				if o.Value != nil && !o.Secret {
 					t.report(t.trace(o.Value, nil), fmt.Sprintf("output %q of role %s, which is not declared secret", o.Name, role.Key()), "declare it `secret: true`", diags)
 				}
+			}
+		}
+	}
+}
+
+// properties refuses secret outputs in what Heat makes resources of: they would have
+// to travel, and stay, readable in the stack's wait conditions.
+func properties(a *binding.Analysis, diags *source.Diagnostics) {
+	for _, r := range a.PropertyReads {
+		for _, o := range r.Outputs {
+			if o.Secret {
+				d := diags.Error(source.SecretLeak, r.Template.Place(r.Call), fmt.Sprintf("the secret output %q of role %s reaches resource %q, and on its way Heat, where anybody who may see the stack can read it",
+					o.Name, o.Role.Key(), r.Resource), "give it to a role's input instead")
+				d.Notes = append(d.Notes, source.Note{At: o.At, Message: "the output is declared secret"})
+				break
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func newExplainCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain TEMPLATE [REFERENCE]",
 		Short: "Say when each reference gets its value, why, and who resolves it",
-		Long: `Say of every reference in roles' inputs, and in outputs that need a role's value,
+		Long: `Say of every reference in roles' inputs, and in outputs and resources that need a role's value,
 when it gets its value (static, deploy or run), by which rule, and who resolves it.
 REFERENCE chooses: SERVER.ROLE, SERVER.ROLE.INPUT, the name of what is referred to,
 or a place as LINE or FILE:LINE.`,
@@ -106,6 +106,17 @@ func explanations(r *emit.Result, chosen string) []explanation {
 	}
 	for _, out := range r.Analysis.Outputs {
 		add("outputs."+out.Output.Name, false, out.Expr, out.References)
+	}
+	for _, read := range r.Analysis.PropertyReads {
+		if read.Bound == nil {
+			continue
+		}
+		for i := range read.References {
+			if read.References[i].Time == binding.Run {
+				read.References[i].Rule += "; Heat waits for the whole role, by a wait condition"
+			}
+		}
+		add("resources."+read.In.PathOf(read.Resource), false, read.Bound, read.References)
 	}
 	return list
 }

@@ -108,15 +108,28 @@ func TestRolesValuesInProperties(t *testing.T) {
 	if compact(t, got["values"]) != compact(t, string(want)) {
 		t.Errorf("values: %s, want %s", got["values"], want)
 	}
-	if got["tier"] != string(quoted("ten of "+text)) || got["last"] != `"the end"` {
+	if compact(t, got["tier"]) != compact(t, string(quoted("ten of "+text))) || got["last"] != `"the end"` {
 		t.Errorf("tier %s, last %s", got["tier"], got["last"])
 	}
 	for _, s := range st.Booted(t) {
-		if s.Path == "web" && !strings.Contains(s.UserData, "# text of the database: "+strings.Split(text, "\n")[0]) && !strings.Contains(s.UserData, "it's") {
+		if s.Path == "web" && !strings.Contains(s.UserData, "# text of the database: it's \"quoted\"") {
 			t.Errorf("user-data of web:\n%s", s.UserData)
 		}
 	}
 	if logged := st.Warnings(t); len(logged) > 0 {
 		t.Errorf("Heat warned: %v", logged)
+	}
+}
+
+// A failed role ends the resources that wait for it or for a role after it, also
+// where the deployment's own condition waits for them and so has not begun.
+func TestFailureEndsWhoWaitsForTheRole(t *testing.T) {
+	w := newWorld(t, "testdata/crossing-fails.yaml")
+	w.hotc(w.on("burning", "apply", w.dir)...)
+	st := w.create("burning")
+	w.bootAsMade(st, 2) // b is made with a's value
+	s := st.Wait(t)
+	if s.String() != "CREATE_FAILED" || !strings.Contains(s.Reason, "hotc_done_b.later") || !strings.Contains(s.Reason, "the disk is on fire") {
+		t.Errorf("%s: %s", s, s.Reason)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -114,5 +116,62 @@ func TestValuesThatHeatCannotTakeFailTheStackInsteadOfHangingIt(t *testing.T) {
 	b.start("db", h.tell).mustBeDone()
 	if got := h.next(); got.Status != "FAILURE" || !strings.Contains(got.Reason, "Heat takes 1048576") {
 		t.Errorf("Heat got %+v", got)
+	}
+}
+
+// alone makes an agent tell of single roles, too.
+func (h *heat) alone(handles ...string) func(*agent.Config) {
+	return func(c *agent.Config) {
+		h.tell(c)
+		c.Boot.Signals = &plan.Handles{Above: &plan.Handles{Own: map[string]plan.Handle{}}}
+		for _, name := range handles {
+			c.Boot.Signals.Above.Own[name] = plan.Handle{Signal: c.Boot.Signal, Stack: "tier", StackID: "9a"}
+		}
+	}
+}
+
+func signals(handle string, outputs ...string) func(*plan.Role) {
+	return func(r *plan.Role) {
+		r.Signals = []plan.Signal{{Handle: handle, ID: "web", Outputs: outputs}}
+	}
+}
+
+func TestHeatIsToldOfARoleThatResourcesWaitForBeforeTheNextOneIsDone(t *testing.T) {
+	b := newBed(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	b.server("web", with(b.sh("app", `printf 5 >$heat_outputs_path.size; printf x >$heat_outputs_path.own`),
+		output("size", plan.Number), output("own", plan.String), signals("hotc_handle_web.app", "size")),
+		b.sh("later", "until [ -e "+gate+" ]; do sleep 0.05; done"))
+	b.apply()
+	h := newHeat(t)
+	web := b.start("web", h.alone("hotc_handle_web.app"))
+	got := h.next()
+	if data, _ := json.Marshal(got.Data); got.Path != "/stacks/tier/9a/resources/hotc_handle_web.app/signal" || got.Status != "SUCCESS" ||
+		got.ID != "web" || string(data) != `{"size":5}` {
+		t.Errorf("Heat got %+v, %s", got, data)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	web.mustBeDone()
+	if got := h.next(); !strings.HasSuffix(got.Path, "/hotc_done_handle/signal") {
+		t.Errorf("Heat got %+v", got)
+	}
+	b.start("web", h.alone("hotc_handle_web.app")).mustBeDone()
+	if len(h.signals) != 0 {
+		t.Errorf("Heat was told again: %+v", <-h.signals)
+	}
+}
+
+func TestWhoWaitsForARoleThatWillNotRunIsToldWhy(t *testing.T) {
+	b := newBed(t)
+	b.server("web", b.sh("breaks", "echo no space left >&2; exit 3"), with(b.sh("app", ""), signals("hotc_handle_web.app")))
+	b.apply()
+	h := newHeat(t)
+	b.start("web", h.alone("hotc_handle_web.app")).mustFail()
+	for range 2 { // the other is that of all roles
+		if got := h.next(); got.Status != "FAILURE" || !strings.Contains(got.Reason, "no space left") {
+			t.Errorf("Heat got %+v", got)
+		}
 	}
 }

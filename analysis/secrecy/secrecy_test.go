@@ -1,0 +1,41 @@
+package secrecy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/analysis/secrecy"
+	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/driver/script"
+	"github.com/hotc-dev/hotc/compiler/frontend/roles"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// A secret output in a resource's property would lie readable in Heat.
+func TestSecretInAProperty(t *testing.T) {
+	const text = `heat_template_version: 2018-08-31
+resources:
+  db:
+    type: OS::Nova::Server
+    properties: {image: i, flavor: f}
+    metadata: {hotc: {roles: [{name: mysql, driver: script, source: 'true', outputs: {password: {}, port: {}}}]}}
+  user:
+    type: OS::Heat::Value
+    properties: {value: {list_join: [':', [{get_attr: [db, port]}, {get_attr: [db, password]}]]}}
+`
+	var diags source.Diagnostics
+	template := hot.ParseTemplate(source.NewFile("site.yaml", []byte(text)), &diags)
+	p := roles.Lower(program.New(template, &program.Given{}), []driver.Driver{script.Driver{}}, &diags)
+	p.Server("db").Output("password").Secret = true
+	secrecy.Check(p, binding.Analyse(p, binding.Options{}, &diags), &diags)
+	all := diags.All()
+	if len(all) != 1 || all[0].Code != source.SecretLeak || all[0].Severity != source.Error {
+		t.Fatalf("%v", all)
+	}
+	if got := all[0].Error(); !strings.Contains(got, "site.yaml:9:68") || !strings.Contains(got, `"password" of role db.mysql reaches resource "user"`) {
+		t.Error(got)
+	}
+}
