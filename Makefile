@@ -2,6 +2,7 @@
 # make e2e    deploys real stacks on this machine and breaks them: stock Heat, cloud-init, ZooKeeper (root; docs/bed.md)
 # make sim    plays deployments in virtual time: DURATION=10m, SEEDS=n or SEED=n (docs/simulation.md)
 # make demo   runs a three-tier site on this machine
+# make fuzz   looks for inputs that break what parses, FUZZTIME (1m) for each target
 # make bench  measures, as ratios against a peer in the same run
 .PHONY: all build test e2e sim demo bench lint fuzz clean packages
 
@@ -32,6 +33,15 @@ e2e: packages
 sim: export DURATION := $(or $(DURATION),$(if $(SEED)$(SEEDS),,10m))
 sim:
 	$(GO) test ./runtime/simulation -run '^TestSimulation$$' -count=1 -v -timeout 0
+
+fuzz: FUZZTIME ?= 1m
+fuzz:
+	@for package in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
+		for target in $$(cat $$package/*_test.go | sed -n 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/p'); do \
+			echo "$$package $$target"; \
+			$(GO) test ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) || exit 1; \
+		done; \
+	done
 
 lint:
 	@unformatted=$$(gofmt -l cmd compiler analysis emit coordinator runtime); if [ -n "$$unformatted" ]; then echo "not gofmt'ed: $$unformatted"; exit 1; fi
