@@ -172,19 +172,26 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 	if err := a.listen(ctx); err != nil {
 		return false, err
 	}
-	telling, stopTelling := context.WithCancel(ctx)
-	defer stopTelling()
-	h := &herald{agent: a, ctx: telling}
 	for again := true; again && err == nil; {
-		if done, err = a.runRoles(ctx, h); err == nil {
-			again, err = a.rest(ctx)
-		}
+		done, again, err = a.round(ctx)
 	}
-	if err != nil {
-		stopTelling()
+	return done, err
+}
+
+// round runs the roles and rests, until a role has to run again or the agent has to
+// end.
+func (a *agent) round(ctx context.Context) (done, again bool, err error) {
+	telling, enough := context.WithCancel(ctx)
+	defer enough()
+	h := newHerald(telling, a)
+	if done, err = a.runRoles(ctx, h); err == nil {
+		again, err = a.rest(ctx, h)
+	}
+	if again || err != nil {
+		enough()
 	}
 	h.finish()
-	return done, err
+	return done, again, err
 }
 
 // listen prepares for requests of operators.
@@ -198,7 +205,7 @@ func (a *agent) listen(ctx context.Context) (err error) {
 
 // rest tells Heat how the roles ended, and takes requests, until a role has to run
 // again or the agent has to end.
-func (a *agent) rest(ctx context.Context) (again bool, err error) {
+func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 	telling, enough := context.WithCancel(ctx)
 	defer enough()
 	told := a.tellHeat(telling)
@@ -210,6 +217,8 @@ func (a *agent) rest(ctx context.Context) (again bool, err error) {
 		case status := <-told:
 			told = nil
 			a.noteSignalled(status)
+		case t := <-h.taken:
+			h.note(t)
 		case _, open := <-a.asked:
 			if !open {
 				return false, nil // the agent ends

@@ -12,14 +12,22 @@ import (
 )
 
 // herald tells Heat of single roles while later ones run: resources wait for them.
-// What Heat has taken is noted in the journal when all have been told, by who owns
-// the journal; an agent that is killed before tells it again, which changes nothing.
+// What Heat has taken is noted in the journal when the roles have ended, by who
+// owns the journal; an agent that is killed before tells it again, which changes nothing.
 type herald struct {
 	*agent
 	ctx     context.Context // of what is told in the background
 	telling sync.WaitGroup
-	mu      sync.Mutex
-	taken   []told
+	sent    map[told]bool
+	taken   chan told // holds all that may be sent
+}
+
+func newHerald(ctx context.Context, a *agent) *herald {
+	most := 0
+	for _, r := range a.plan.Roles {
+		most += 2 * len(r.Signals) // a success and a failure
+	}
+	return &herald{agent: a, ctx: ctx, sent: map[told]bool{}, taken: make(chan told, most)}
 }
 
 // told is a signal that Heat has taken.
@@ -36,9 +44,11 @@ func (h *herald) tell(r plan.Role, cause *coordinator.Cause) {
 		if cause != nil {
 			status = signal.Failure
 		}
-		if h.journal.Signalled(s.Handle) == string(status) {
+		this := told{s.Handle, string(status)}
+		if h.sent[this] || h.journal.Signalled(s.Handle) == this.status {
 			continue
 		}
+		h.sent[this] = true
 		handle, known := h.Boot.Signals.Find(s.Handle)
 		if !known {
 			h.console.say("%s: the boot file has no handle %s: it is older than the plan, and Heat cannot be told", h.key(r.Name), s.Handle)
@@ -63,9 +73,7 @@ func (h *herald) send(r plan.Role, s plan.Signal, to plan.Handle, cause *coordin
 		return
 	}
 	h.console.say("Heat was told of %s: %s", h.key(r.Name), out.Status)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.taken = append(h.taken, told{s.Handle, string(out.Status)})
+	h.taken <- told{s.Handle, string(out.Status)}
 }
 
 // valuesOf are the outputs of a role that a wait condition hands to Heat.
@@ -77,13 +85,22 @@ func (h *herald) valuesOf(r plan.Role, s plan.Signal) (map[string]json.RawMessag
 	return h.values(h.ctx, r, func(o plan.Output) bool { return wanted[o.Name] })
 }
 
-// finish waits until Heat has been told of everything, and notes it.
+// finish waits until Heat has been told of everything, or the context has ended, and
+// notes it.
 func (h *herald) finish() {
 	h.telling.Wait()
-	for _, t := range h.taken {
-		if err := h.journal.NoteSignalled(t.handle, t.status); err != nil {
-			h.console.say("%v", err)
+	for {
+		select {
+		case t := <-h.taken:
+			h.note(t)
+		default:
+			return
 		}
 	}
-	h.taken = nil
+}
+
+func (h *herald) note(t told) {
+	if err := h.journal.NoteSignalled(t.handle, t.status); err != nil {
+		h.console.say("%v", err)
+	}
 }
