@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/big"
@@ -17,49 +18,10 @@ func ToString(v Value) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	var b strings.Builder
-	writeRepr(&b, v)
-	return b.String()
+	return string(pythonRepr.write(v))
 }
 
-func writeRepr(b *strings.Builder, v Value) {
-	switch v := v.(type) {
-	case nil:
-		b.WriteString("None")
-	case bool:
-		b.WriteString(map[bool]string{true: "True", false: "False"}[v])
-	case int64:
-		b.WriteString(strconv.FormatInt(v, 10))
-	case *big.Int:
-		b.WriteString(v.String())
-	case float64:
-		b.WriteString(FormatFloat(v))
-	case string:
-		writeStringRepr(b, v)
-	case []Value:
-		b.WriteByte('[')
-		for i, x := range v {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			writeRepr(b, x)
-		}
-		b.WriteByte(']')
-	case *Dict:
-		b.WriteByte('{')
-		for i, k := range v.keys {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			writeStringRepr(b, k)
-			b.WriteString(": ")
-			writeRepr(b, v.at(k))
-		}
-		b.WriteByte('}')
-	}
-}
-
-func writeStringRepr(b *strings.Builder, s string) {
+func writeStringRepr(b *bytes.Buffer, s string) {
 	quote := '\''
 	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
 		quote = '"'

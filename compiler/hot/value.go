@@ -1,9 +1,6 @@
 package hot
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"math"
 	"math/big"
 	"strconv"
@@ -96,73 +93,6 @@ func DecodeJSON(data []byte) (Value, error) {
 		return nil, err
 	}
 	return n.Data(), nil
-}
-
-// EncodeJSON writes a value as JSON on one line, without escaping <, > and &.
-func EncodeJSON(v Value) []byte {
-	var b bytes.Buffer
-	encodeValue(&b, v)
-	return b.Bytes()
-}
-
-func encodeValue(b *bytes.Buffer, v Value) {
-	switch v := v.(type) {
-	case nil:
-		b.WriteString("null")
-	case bool:
-		b.WriteString(strconv.FormatBool(v))
-	case int64:
-		b.WriteString(strconv.FormatInt(v, 10))
-	case *big.Int:
-		b.WriteString(v.String())
-	case float64:
-		b.WriteString(jsonFloat(v))
-	case string:
-		encodeString(b, v)
-	case []Value:
-		b.WriteByte('[')
-		for i, x := range v {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			encodeValue(b, x)
-		}
-		b.WriteByte(']')
-	case *Dict:
-		b.WriteByte('{')
-		for i, k := range v.keys {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			encodeString(b, k)
-			b.WriteByte(':')
-			encodeValue(b, v.at(k))
-		}
-		b.WriteByte('}')
-	default:
-		panic(fmt.Sprintf("hot: no JSON form of %T", v)) // a mistake of ours, not of the input
-	}
-}
-
-func encodeString(b *bytes.Buffer, s string) {
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	b.Truncate(b.Len() - 1)
-}
-
-// jsonFloat writes infinities and NaN as Python's json does: they are no JSON,
-// and whoever reads them says so.
-func jsonFloat(f float64) string {
-	switch {
-	case math.IsInf(f, 1):
-		return "Infinity"
-	case math.IsInf(f, -1):
-		return "-Infinity"
-	case math.IsNaN(f):
-		return "NaN"
-	}
-	return FormatFloat(f)
 }
 
 // FormatFloat writes a float as Python's repr does: the shortest digits that

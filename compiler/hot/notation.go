@@ -1,0 +1,146 @@
+package hot
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+)
+
+// notation is a way to write values down.
+type notation struct {
+	null, no, yes string
+	comma, colon  string
+	sorted        bool // keys by code point, which is by the bytes of UTF-8
+	float         func(float64) string
+	text          func(*bytes.Buffer, string)
+}
+
+var (
+	plainJSON = notation{null: "null", no: "false", yes: "true", comma: ",", colon: ":", float: jsonFloat, text: writeString}
+
+	// insertedJSON is how Heat inserts values into a text: jsonutils.dumps(v,
+	// sort_keys=True), that is with only ASCII.
+	insertedJSON = notation{null: "null", no: "false", yes: "true", comma: ", ", colon: ": ", sorted: true, float: jsonFloat, text: writeASCIIString}
+
+	// pythonRepr is what Python's repr writes.
+	pythonRepr = notation{null: "None", no: "False", yes: "True", comma: ", ", colon: ": ", float: FormatFloat, text: writeStringRepr}
+)
+
+// EncodeJSON writes a value as JSON on one line, without escaping <, > and &.
+func EncodeJSON(v Value) []byte { return plainJSON.write(v) }
+
+func (n *notation) write(v Value) []byte {
+	var b bytes.Buffer
+	n.value(&b, v)
+	return b.Bytes()
+}
+
+func (n *notation) value(b *bytes.Buffer, v Value) {
+	switch v := v.(type) {
+	case nil:
+		b.WriteString(n.null)
+	case bool:
+		if v {
+			b.WriteString(n.yes)
+		} else {
+			b.WriteString(n.no)
+		}
+	case int64:
+		b.WriteString(strconv.FormatInt(v, 10))
+	case *big.Int:
+		b.WriteString(v.String())
+	case float64:
+		b.WriteString(n.float(v))
+	case string:
+		n.text(b, v)
+	case []Value:
+		n.list(b, v)
+	case *Dict:
+		n.dict(b, v)
+	default:
+		panic(fmt.Sprintf("hot: no way to write %T down", v)) // a mistake of ours, not of the input
+	}
+}
+
+func (n *notation) list(b *bytes.Buffer, list []Value) {
+	b.WriteByte('[')
+	for i, x := range list {
+		if i > 0 {
+			b.WriteString(n.comma)
+		}
+		n.value(b, x)
+	}
+	b.WriteByte(']')
+}
+
+func (n *notation) dict(b *bytes.Buffer, d *Dict) {
+	keys := d.keys
+	if n.sorted {
+		keys = slices.Sorted(slices.Values(keys))
+	}
+	b.WriteByte('{')
+	for i, k := range keys {
+		if i > 0 {
+			b.WriteString(n.comma)
+		}
+		n.text(b, k)
+		b.WriteString(n.colon)
+		n.value(b, d.at(k))
+	}
+	b.WriteByte('}')
+}
+
+func writeASCIIString(b *bytes.Buffer, s string) {
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\b':
+			b.WriteString(`\b`)
+		case r == '\f':
+			b.WriteString(`\f`)
+		case r >= ' ' && r <= '~':
+			b.WriteRune(r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			fmt.Fprintf(b, `\u%04x\u%04x`, hi, lo)
+		default:
+			fmt.Fprintf(b, `\u%04x`, r)
+		}
+	}
+	b.WriteByte('"')
+}
+
+func writeString(b *bytes.Buffer, s string) {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	b.Truncate(b.Len() - 1)
+}
+
+// jsonFloat writes infinities and NaN as Python's json does: they are no JSON,
+// and whoever reads them says so.
+func jsonFloat(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	case math.IsNaN(f):
+		return "NaN"
+	}
+	return FormatFloat(f)
+}
