@@ -29,7 +29,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 )
 
 //go:embed python/*.py
@@ -60,6 +62,7 @@ type Judge struct {
 	process *exec.Cmd
 	folder  string
 	stderr  tail
+	limit   time.Duration // for an answer
 
 	writing  sync.Mutex
 	requests io.WriteCloser
@@ -165,7 +168,7 @@ func NewAt(site Site) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{folder: folder, waiting: map[int]chan answer{}}
+	j := &Judge{folder: folder, waiting: map[int]chan answer{}, limit: answerLimit}
 	if err := j.start(site); err != nil {
 		os.RemoveAll(folder)
 		return nil, err
@@ -237,7 +240,9 @@ func (j *Judge) listen(lines *bufio.Reader) {
 		}
 		j.mu.Lock()
 		if err != nil {
-			j.ended = fmt.Errorf("the judge has ended (%w)\n%s", err, j.stderr.String())
+			if j.ended == nil {
+				j.ended = fmt.Errorf("the judge has ended (%w)\n%s", err, j.stderr.String())
+			}
 			for id, ch := range j.waiting {
 				delete(j.waiting, id)
 				close(ch)
@@ -288,7 +293,9 @@ func (j *Judge) ask(op string, args arguments, result any) error {
 	if err != nil {
 		return fmt.Errorf("request %s: %w\n%s", op, err, j.stderr.String())
 	}
+	late := time.AfterFunc(j.limit, func() { j.giveUp(op) })
 	a, open := <-reply
+	late.Stop()
 	switch {
 	case !open:
 		j.mu.Lock()
@@ -300,6 +307,25 @@ func (j *Judge) ask(op string, args arguments, result any) error {
 		return nil
 	}
 	return json.Unmarshal(a.Result, result)
+}
+
+// answerLimit is far more than Heat takes for anything that the tests ask of it.
+const answerLimit = 10 * time.Minute
+
+// stackTime is more than the process needs to print its stacks (python/stuck.py).
+const stackTime = 2 * time.Second
+
+// giveUp ends a process that does not answer, with what it was at as the reason
+// that all requests in progress fail with.
+func (j *Judge) giveUp(op string) {
+	_ = j.process.Process.Signal(syscall.SIGUSR1)
+	time.Sleep(stackTime)
+	j.mu.Lock()
+	if j.ended == nil {
+		j.ended = fmt.Errorf("the judge has not answered %q for %v. It was at:\n%s", op, j.limit, j.stderr.String())
+	}
+	j.mu.Unlock()
+	_ = j.process.Process.Kill()
 }
 
 // Close ends the process. Stacks that are still in progress are forgotten.
@@ -317,7 +343,7 @@ type tail struct {
 	text []byte
 }
 
-const tailBytes = 16 << 10
+const tailBytes = 64 << 10
 
 func (w *tail) Write(p []byte) (int, error) {
 	w.mu.Lock()

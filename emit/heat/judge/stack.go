@@ -105,10 +105,18 @@ func (st *Stack) Status(t testing.TB) Status {
 // time limit of its own; the template's wait conditions have.
 func (st *Stack) Wait(t testing.TB) Status {
 	t.Helper()
-	var s Status
-	st.ask(t, "wait", nil, &s)
-	return s
+	for {
+		var s Status
+		st.ask(t, "wait", arguments{"seconds": waitSlice.Seconds()}, &s)
+		if s.Status != "IN_PROGRESS" {
+			return s
+		}
+	}
 }
+
+// waitSlice is how long one request waits for a stack: each gets its answer well
+// within answerLimit, however long the stack takes.
+const waitSlice = 20 * time.Second
 
 // Complete waits, and fails the test if the stack's last action has failed.
 func (st *Stack) Complete(t testing.TB) {

@@ -44,18 +44,20 @@ def check(arguments):
 
 def serve(arguments):
     folder = arguments.folder
-    replies = os.fdopen(os.dup(1), 'w')
+    requests, replies = os.dup(0), os.dup(1)
     os.dup2(2, 1)           # whatever prints, does not print into the replies
     missing = missing_packages()
     if missing:
-        print(json.dumps({'event': 'missing', 'packages': missing}), file=replies, flush=True)
+        os.write(replies, (json.dumps({'event': 'missing', 'packages': missing}) + '\n').encode())
         return 3
     import handlers
     import hypervisor
     import lines
+    import stuck
+    stuck.tell_on_signal()
     try:
         boots = hypervisor.Bed(arguments.bed, arguments.network) if arguments.bed else hypervisor.Nobody()
-        lines.serve(handlers.Judge(folder, arguments.address, boots), sys.stdin, replies)
+        lines.serve(handlers.Judge(folder, arguments.address, boots), requests, replies)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)         # no farewell: threads of unfinished stacks would have to be waited for

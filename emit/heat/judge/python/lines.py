@@ -1,16 +1,27 @@
 """Requests and replies as JSON lines; each request is a green thread of its own."""
 import json
+import os
 import traceback
 
 import eventlet
-from eventlet import tpool
+from eventlet import queue
 
 
-def serve(judge, requests, replies):
-    """Answers until the requests end. A request's `op` names one of the judge's `operations`."""
+def serve(judge, source, sink):
+    """Answers until the requests end. A request's `op` names one of the judge's `operations`.
+
+    `source` and `sink` are descriptors. Only one green thread reads, and only one writes: while a write waits for room in
+    a pipe, others run, and what they would write into the same stream meanwhile is refused by Python and lost."""
+    requests, replies = os.fdopen(source, 'r'), os.fdopen(sink, 'w')     # green: they let others run while they wait
+    waiting = queue.Queue()
+
+    def write():
+        while True:
+            replies.write(waiting.get())
+            replies.flush()
+
     def reply(**message):
-        replies.write(json.dumps(message, default=str) + '\n')
-        replies.flush()
+        waiting.put(json.dumps(message, default=str) + '\n')
 
     def answer(number, op, arguments):
         try:
@@ -19,10 +30,8 @@ def serve(judge, requests, replies):
             traceback.print_exc()
             reply(id=number, error='%s: %s' % (type(error).__name__, error))
 
+    eventlet.spawn_n(write)
     reply(event='ready', **judge.endpoints())
-    while True:
-        line = tpool.execute(requests.readline)
-        if not line:
-            return
+    for line in iter(requests.readline, ''):
         request = json.loads(line)
         eventlet.spawn_n(answer, request.pop('id'), request.pop('op'), request)

@@ -1,4 +1,6 @@
 """Stacks as the judge's user looks at them: status, resources with their paths, servers that have booted, outputs."""
+import time
+
 import eventlet
 
 from heat.db.sqlalchemy import api as db_api
@@ -25,11 +27,12 @@ class Stacks:
         row = db_api.stack_get(self.context(ident), ident['stack_id'], show_deleted=True)
         return {'action': row.action, 'status': row.status, 'reason': row.status_reason or ''}
 
-    def wait(self, ident):
-        """Returns once the stack's last action has ended, one way or the other."""
+    def wait(self, ident, seconds):
+        """Returns once the stack's last action has ended, one way or the other, or after so many seconds."""
+        end = time.monotonic() + seconds
         while True:
             now = self.status(ident)
-            if now['status'] != 'IN_PROGRESS':
+            if now['status'] != 'IN_PROGRESS' or time.monotonic() > end:
                 return now
             eventlet.sleep(LOOK)
 
