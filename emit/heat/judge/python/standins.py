@@ -68,8 +68,9 @@ class StandIn(resource.Resource):
 
     def _facts(self):
         rid, cloud = self.resource_id, self.cloud
-        facts = {'name': self._prop('name') or self.physical_resource_name(), 'status': 'ACTIVE',
-                 'admin_state_up': True, 'size': self._prop('size') or 1}
+        name = self._prop('name') or self.physical_resource_name()
+        facts = {'name': name, 'display_name': name, 'status': 'ACTIVE', 'admin_state_up': True,
+                 'size': self._prop('size') or 1}
         if rid in cloud.ports:
             facts.update({k: cloud.ports[rid][k] for k in ('fixed_ips', 'mac_address', 'network_id', 'device_id')})
         if rid in cloud.floating_ips:
