@@ -224,6 +224,10 @@ func (l Limits) check(r *Result, diags *source.Diagnostics) {
 	if carried > coordinator.MaxFiles {
 		diags.Error(source.OverLimit, start, fmt.Sprintf("the files of the roles have %d bytes; the coordinator carries %d a deployment", carried, coordinator.MaxFiles), driver.LargeHint)
 	}
+	if r.Emitted.Depth > l.Depth {
+		diags.Error(source.OverLimit, start, fmt.Sprintf("with the stacks that hotc adds, they would be nested %d levels deep; Heat takes %d (max_nested_stack_depth)", r.Emitted.Depth, l.Depth),
+			"nest less, or say --limit depth=N if your cloud allows more")
+	}
 	resources := nesting.Resources(r.Program.Root) + heat.AddedResources(r.Emitted)
 	if resources > l.Resources {
 		diags.Error(source.OverLimit, start, fmt.Sprintf("the stack would have %d resources; Heat takes %d (max_resources_per_stack)", resources, l.Resources),

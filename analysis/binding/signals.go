@@ -241,7 +241,7 @@ func (b *binder) usesParameter(s *program.Stack, parameter string) bool {
 func (b *binder) resourceUses(s *program.Stack, r *hot.Resource, parameter string) bool {
 	if r.Metadata != nil {
 		for _, e := range r.Metadata.Value.Entries {
-			if e.Name != "hotc" && mentions(e.Value, parameter) {
+			if e.Name != "hotc" && mentions(s.Template, e.Value, parameter) {
 				return true
 			}
 		}
@@ -251,12 +251,12 @@ func (b *binder) resourceUses(s *program.Stack, r *hot.Resource, parameter strin
 	}
 	n := s.NestOf(r.Name)
 	if n == nil || len(n.Members) == 0 {
-		return mentions(r.Properties.Value, parameter)
+		return mentions(s.Template, r.Properties.Value, parameter)
 	}
 	for i := range r.Properties.Value.Entries {
 		e := &r.Properties.Value.Entries[i]
 		switch {
-		case !mentions(e.Value, parameter):
+		case !mentions(s.Template, e.Value, parameter):
 		case !n.Group:
 			if b.heatNeeds(n, e.Name) {
 				return true
@@ -276,7 +276,7 @@ func (b *binder) definitionUses(n *program.Nest, parameter string) bool {
 		for i := range e.Value.Entries {
 			p := &e.Value.Entries[i]
 			handed := e.Name == "properties" && !n.Inline()
-			if p.Name != "hotc" && mentions(p.Value, parameter) && (!handed || b.heatNeeds(n, p.Name)) {
+			if p.Name != "hotc" && mentions(n.In.Template, p.Value, parameter) && (!handed || b.heatNeeds(n, p.Name)) {
 				return true
 			}
 		}
@@ -285,9 +285,8 @@ func (b *binder) definitionUses(n *program.Nest, parameter string) bool {
 }
 
 // mentions says whether a text gets a parameter.
-func mentions(n *hot.Node, parameter string) bool {
-	if n.Kind == hot.Map && len(n.Entries) == 1 && n.Entries[0].Name == "get_param" {
-		arg := n.Entries[0].Value
+func mentions(t *hot.Template, n *hot.Node, parameter string) bool {
+	if meaning, arg := t.CallOf(n); meaning == "get_param" {
 		name, _ := arg.Text()
 		if len(arg.Items) > 0 {
 			name, _ = arg.Items[0].Text()
@@ -296,8 +295,8 @@ func mentions(n *hot.Node, parameter string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(n.Items, func(x *hot.Node) bool { return mentions(x, parameter) }) ||
-		slices.ContainsFunc(n.Entries, func(e hot.Entry) bool { return mentions(e.Value, parameter) })
+	return slices.ContainsFunc(n.Items, func(x *hot.Node) bool { return mentions(t, x, parameter) }) ||
+		slices.ContainsFunc(n.Entries, func(e hot.Entry) bool { return mentions(t, e.Value, parameter) })
 }
 
 // alike makes the signals of all uses of a template the same, as their text is one:

@@ -133,3 +133,30 @@ func TestFailureEndsWhoWaitsForTheRole(t *testing.T) {
 		t.Errorf("%s: %s", s, s.Reason)
 	}
 }
+
+// A CloudFormation template with roles, in a group and in nested templates of either
+// kind too, deploys as a HOT template does: values come back byte for byte.
+func TestCloudFormation(t *testing.T) {
+	const dir = "../../emit/testdata/nested/cloudformation-roles/"
+	w := newWorld(t, dir+"main.yaml", "-e", dir+"types.env.yaml", "-P", "size=2")
+	w.hotc(w.on("legacy", "apply", w.dir)...)
+	st := w.createWith("legacy", "types.env.yaml")
+	w.bootAll(st, 5)
+	st.Complete(t)
+	got := outputsOf(t, st)
+	url := "say \"x\" \\ ž"
+	for name, want := range map[string]string{
+		"url":   string(quoted(url)),
+		"sites": string(quoted(url + " m1," + url + " m1")),
+		"names": `["web-0", "web-1"]`,
+		"tier":  string(quoted(url + " legacy")),
+		"old":   string(quoted(url + " m1")),
+	} {
+		if compact(t, got[name]) != compact(t, want) {
+			t.Errorf("%s: %s, want %s", name, got[name], want)
+		}
+	}
+	if logged := st.Warnings(t); len(logged) > 0 {
+		t.Errorf("Heat warned: %v", logged)
+	}
+}

@@ -12,6 +12,9 @@ import (
 // version lacks what that needs.
 const BootFile = "hotc/boot.yaml"
 
+// bootResource begins the name of the resource that makes a server's.
+const bootResource = "hotc_boot_"
+
 // bootTemplate computes the token and writes all as JSON. A json parameter takes
 // what the parent's functions gave exactly; map_merge exists from 2016-04-08 on.
 const bootTemplate = `heat_template_version: 2016-04-08
@@ -22,7 +25,10 @@ parameters:
 outputs:
   json:
     value:
-      str_replace:
+` + bootJSON
+
+// bootJSON is the value that does it.
+const bootJSON = `      str_replace:
         template: $boot$
         params:
           $boot$:
@@ -41,12 +47,11 @@ func (s *stack) boot(p site, resource string) tree {
 		"server", p.path,
 		"deployment", s.rootName(),
 		"stack_id", s.rootID(),
-		"coordinator", dict("get_param", ParameterCoordinator),
+		"coordinator", s.parameter(ParameterCoordinator),
 	)
 	nested := s.version < hot.V20151015
 	if !nested {
-		b.Set("token", dict("digest", []hot.Value{"sha256", dict("list_join", []hot.Value{":", []hot.Value{
-			dict("get_param", ParameterSecret), s.rootName(), p.path}})}))
+		b.Set("token", dict("digest", []hot.Value{"sha256", s.join(":", s.parameter(ParameterSecret), s.rootName(), p.path)}))
 	}
 	if s.options.Signal && p.roles {
 		b.Set("signal", s.signal())
@@ -58,13 +63,14 @@ func (s *stack) boot(p site, resource string) tree {
 	if values := s.deployValues(p); values != nil {
 		b.Set("deploy", section{values})
 	}
-	if !nested {
+	if !nested || s.version.CFN() {
 		return section{b}
 	}
 	s.out.Files[BootFile] = []byte(bootTemplate)
-	name := s.generate("hotc_boot_"+resource, dict("type", s.beside(BootFile), "properties", section{dict(
-		"secret", dict("get_param", ParameterSecret), "boot", section{b})}))
-	return dict("get_attr", []hot.Value{name, "json"})
+	s.nestsDeeper(1)
+	name := s.generate(bootResource+resource, s.resource(s.beside(BootFile), section{dict(
+		"secret", s.parameter(ParameterSecret), "boot", section{b})}))
+	return s.attribute(name, "json")
 }
 
 // deployValues are the expressions that Heat resolves for a server, by key; nil if
@@ -87,8 +93,8 @@ func (s *stack) deployValues(p site) *hot.Dict {
 }
 
 // generate adds a resource of hotc's own for one server.
-func (s *stack) generate(name string, resource *hot.Dict) string {
+func (s *stack) generate(name string, resource section) string {
 	s.checkName(name)
-	s.generated.Set(name, section{resource})
+	s.generated.Set(name, resource)
 	return name
 }

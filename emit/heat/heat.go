@@ -78,7 +78,9 @@ type Emitted struct {
 	Files map[string][]byte
 	// UserData are the kinds of user-data files that are named.
 	UserData map[userdata.Own]bool
-	added    int
+	// Depth is how deep the stacks are nested that hotc adds.
+	Depth int
+	added int
 	// Ignored is the number of servers whose user_data_update_policy hotc set.
 	Ignored int
 }
@@ -92,7 +94,7 @@ func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options,
 	sizes := map[userdata.Own]int{}
 	for _, t := range o.Templates {
 		s := &stack{program: p, template: t.Template, analysis: a, built: b, options: o, diags: diags, generated: hot.NewDict(), sizes: sizes,
-			stacks: stacks[t.Template], sites: sites[t.Template], files: t, version: t.Version, out: out}
+			stacks: stacks[t.Template], sites: sites[t.Template], files: t, language: language{t.Version}, out: out}
 		text := s.emit()
 		switch {
 		case text == nil:
@@ -108,12 +110,6 @@ func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options,
 
 // emit edits one template; nil if that cannot be done.
 func (s *stack) emit() []byte {
-	if s.version.CFN() && s.needsEdits() {
-		head, _ := s.version.Head()
-		s.diags.Error(source.NotYet, s.template.Place(s.template.Root.Entry(head).Key), "there are roles in this template or below it, or values that they need; hotc reads CloudFormation templates, but does not write them yet",
-			"keep roles in HOT templates, which may nest CloudFormation templates without roles")
-		return nil
-	}
 	s.checkNames()
 	s.checkOutputs()
 	if !s.open() {
@@ -145,19 +141,6 @@ func (s *stack) emit() []byte {
 		return nil
 	}
 	return text
-}
-
-// needsEdits says whether more is to be done in the template than to give files their
-// names.
-func (s *stack) needsEdits() bool {
-	for _, use := range s.stacks {
-		if s.analysis.Returned[use] != nil {
-			return true
-		}
-	}
-	return s.carries() ||
-		slices.ContainsFunc(s.template.Parameters, func(p *hot.Parameter) bool { return len(s.pinned(p)) > 0 }) ||
-		slices.ContainsFunc(s.template.Outputs, func(o *hot.Output) bool { return s.analysis.Removed[o] })
 }
 
 // open makes the text that is edited.
@@ -203,8 +186,7 @@ type stack struct {
 	nestsKnown    bool
 	signalsHere   []*binding.Signal
 	signalsKnown  bool
-	// version is the one of the text in which servers are written.
-	version hot.Version
+	language      // of the text in which servers are written
 	// generated are resources that hotc adds for single servers.
 	generated *hot.Dict
 }
@@ -247,7 +229,7 @@ func (s *stack) removeBlocks() {
 			continue
 		}
 		if len(r.Metadata.Value.Entries) == 1 {
-			s.editor.remove(r.Entry.Value, "metadata")
+			s.editor.remove(r.Entry.Value, s.words().Metadata)
 		} else {
 			s.editor.remove(r.Metadata.Value, "hotc")
 		}
@@ -277,7 +259,12 @@ func (s *stack) reads() {
 			replace(r.Call, emitplan.HOT(r.Output.Value))
 			continue
 		}
-		arg := []hot.Value{ResourceValues, "data", r.Output.Role.Server.Path, r.Output.Attribute}
+		path := []hot.Value{r.Output.Role.Server.Path, r.Output.Attribute}
+		if s.version.CFN() {
+			replace(r.Call, s.value(ResourceValues, ResourceCondition, path))
+			continue
+		}
+		arg := append([]hot.Value{ResourceValues, "data"}, path...)
 		for _, n := range r.Path {
 			arg = append(arg, s.text.nodes(n)[0])
 		}
@@ -293,29 +280,46 @@ func (s *stack) pins() {
 		if len(values) == 0 {
 			continue
 		}
-		value := values[0]
 		n := s.text.Parameter(p.Name).Entry.Value
 		added := hot.NewDict()
-		if e := n.Entry("default"); e != nil {
-			s.editor.replace(e.Value, value)
+		s.put(n, added, s.words().Default, values[0])
+		if s.version.CFN() {
+			s.put(n, added, "AllowedValues", values)
+			s.put(n, added, "ConstraintDescription", pinnedBecause)
 		} else {
-			added.Set("default", value)
-		}
-		pin := dict("allowed_values", values, "description", "hotc compiled the plan with this value")
-		switch c := n.Get("constraints"); {
-		case c.IsNull():
-			added.Set("constraints", []hot.Value{pin})
-		default:
-			items := []hot.Value{pin}
-			for _, x := range c.Items {
-				items = append(items, x)
-			}
-			s.replaceConstraints(c, items, pin)
+			s.pin(n, added, values)
 		}
 		if added.Len() > 0 {
 			s.editor.add(n, added)
 		}
 	}
+}
+
+// pinnedBecause is what Heat says to who gives another value.
+const pinnedBecause = "hotc compiled the plan with this value"
+
+// put sets an entry of a map, which is added if it is not there.
+func (s *stack) put(n *hot.Node, added *hot.Dict, name string, value tree) {
+	if e := n.Entry(name); e != nil {
+		s.editor.replace(e.Value, value)
+		return
+	}
+	added.Set(name, value)
+}
+
+// pin adds the constraint that leaves only some values.
+func (s *stack) pin(n *hot.Node, added *hot.Dict, values []hot.Value) {
+	pin := dict("allowed_values", values, "description", pinnedBecause)
+	c := n.Get("constraints")
+	if c.IsNull() {
+		added.Set("constraints", []hot.Value{pin})
+		return
+	}
+	items := []hot.Value{pin}
+	for _, x := range c.Items {
+		items = append(items, x)
+	}
+	s.replaceConstraints(c, items, pin)
 }
 
 // replaceConstraints puts the pin in front of the user's constraints.

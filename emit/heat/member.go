@@ -41,6 +41,7 @@ func (s *stack) members(n *program.Nest) {
 		return
 	}
 	s.out.Files[file] = []byte(text)
+	s.nestsDeeper(2)
 	for _, use := range s.stacks {
 		if other := use.NestOf(n.Resource.Name); other != nil {
 			s.out.added += len(other.Members) // the servers; the members themselves were counted
@@ -97,7 +98,7 @@ func (s *stack) otherMetadata(n *hot.Node) *hot.Dict {
 // member is the text of a generated member.
 func (s *stack) member(n *program.Nest) (string, bool) {
 	inner := *s
-	inner.inMember, inner.version = true, hot.V20151015
+	inner.inMember, inner.language = true, language{hot.MemberVersion}
 	inner.files = Template{Target: s.memberFile(n)}
 	inner.generated = hot.NewDict()
 	data, added, ok := inner.memberUserData(n)
@@ -119,16 +120,16 @@ func (s *stack) member(n *program.Nest) (string, bool) {
 	parameters := dict(memberProperties, dict("type", "json", "default", hot.NewDict()))
 	if len(n.Definition.Entry.Value.Get("metadata").All()) > 1 {
 		parameters.Set(memberMetadata, dict("type", "json", "default", hot.NewDict()))
-		server.Set("metadata", dict("get_param", memberMetadata))
+		server.Set("metadata", inner.parameter(memberMetadata))
 	}
-	handed := s.handedParameters()
+	handed := inner.handedParameters()
 	for _, k := range handed.Keys() {
 		v, _ := handed.Get(k)
 		parameters.Set(k, v)
 	}
-	outputs := dict("OS::stack_id", dict("value", dict("get_resource", memberServer)))
+	outputs := dict("OS::stack_id", dict("value", inner.id(memberServer)))
 	for _, name := range s.readThrough(n) {
-		outputs.Set(name, dict("value", dict("get_attr", []hot.Value{memberServer, name})))
+		outputs.Set(name, dict("value", inner.attribute(memberServer, name)))
 	}
 	w := &writer{nl: "\n"}
 	var b strings.Builder
@@ -136,7 +137,7 @@ func (s *stack) member(n *program.Nest) (string, bool) {
 		key   string
 		value tree
 	}{
-		{"heat_template_version", hot.V20151015.String()},
+		{"heat_template_version", hot.MemberVersion.String()},
 		{"description", fmt.Sprintf("Written by hotc. A member of the group %s of %s.", n.Resource.Name, path.Base(s.files.Target))},
 		{"parameters", section{parameters}},
 		{"resources", section{dict(memberServer, section{server})}},
@@ -144,7 +145,7 @@ func (s *stack) member(n *program.Nest) (string, bool) {
 	} {
 		b.WriteString(w.entry(part.key, part.value, 0) + "\n")
 	}
-	return strings.Replace(b.String(), `"`+hot.V20151015.String()+`"`, hot.V20151015.String(), 1), true
+	return strings.Replace(b.String(), `"`+hot.MemberVersion.String()+`"`, hot.MemberVersion.String(), 1), true
 }
 
 // memberUserData is the property user_data of a member's server, and the others that
@@ -180,7 +181,7 @@ func (s *stack) memberUserData(n *program.Nest) (tree, *hot.Dict, bool) {
 		}
 	}
 	s.out.UserData[o.kind] = true
-	p := site{resource: memberServer, path: dict("get_param", ParameterPath), roles: true}
+	p := site{resource: memberServer, path: s.parameter(ParameterPath), roles: true}
 	for _, m := range n.Members {
 		merge(&p, s.built.Deploy[n.Path(m)])
 		p.longest = max(p.longest, len(n.Path(m)))
@@ -236,9 +237,9 @@ func (s *stack) readThrough(n *program.Nest) []string {
 			visit(item)
 		}
 		for _, e := range x.Entries {
-			if e.Name == "get_attr" && len(e.Value.Items) > 1 {
-				if name, _ := e.Value.Items[0].Text(); name == n.Resource.Name {
-					attributesIn(e.Value.Items[1:], read)
+			if meaning, arg := s.template.CallOf(x); meaning == "get_attr" && len(arg.Items) > 1 {
+				if name, _ := arg.Items[0].Text(); name == n.Resource.Name {
+					attributesIn(arg.Items[1:], read)
 				}
 			}
 			visit(e.Value)

@@ -85,7 +85,7 @@ func (s *stack) nests() {
 		added := s.handing(n)
 		switch {
 		case properties == nil:
-			s.editor.add(in, dict("properties", section{added}))
+			s.editor.add(in, dict(s.propertiesKey(n), section{added}))
 		case properties.Value.IsNull():
 			s.editor.fill(properties, added)
 		default:
@@ -102,7 +102,16 @@ func (s *stack) definitionOf(n *program.Nest) (in *hot.Node, properties *hot.Ent
 	if n.Group {
 		in = r.Property(n.Definition.Entry.Name)
 	}
-	return in, in.Entry("properties")
+	return in, in.Entry(s.propertiesKey(n))
+}
+
+// propertiesKey is the word for properties where a nest's members are described: what
+// a group says of them is HOT in every template.
+func (s *stack) propertiesKey(n *program.Nest) string {
+	if n.Group {
+		return language{hot.MemberVersion}.words().Properties
+	}
+	return s.words().Properties
 }
 
 // checkUses refuses a template that another use of it makes something else of.
@@ -135,7 +144,7 @@ func (s *stack) handing(n *program.Nest) *hot.Dict {
 		path = n.Resource.Name + "/" + n.IndexVariable
 	}
 	if !s.isRoot() {
-		path = dict("list_join", []hot.Value{"/", append([]hot.Value{dict("get_param", ParameterPath)}, rest...)})
+		path = s.join("/", append([]hot.Value{s.parameter(ParameterPath)}, rest...)...)
 	}
 	d := dict(
 		ParameterPath, path,
@@ -143,7 +152,7 @@ func (s *stack) handing(n *program.Nest) *hot.Dict {
 		ParameterStackID, s.rootID(),
 	)
 	for _, name := range []string{ParameterCoordinator, ParameterAgentURL, ParameterSecret} {
-		d.Set(name, dict("get_param", name))
+		d.Set(name, s.parameter(name))
 	}
 	if s.options.Signal && s.anyRoles() {
 		d.Set(ParameterSignal, s.signal())
@@ -191,10 +200,10 @@ func (s *stack) handedValues(n *program.Nest) *hot.Dict {
 // _validate_against_facade).
 func (s *stack) handedParameters() *hot.Dict {
 	text := func(description string) *hot.Dict {
-		return dict("type", "string", "default", "", "description", description)
+		return s.declare(declaration{kind: "string", preset: "", description: description})
 	}
 	hidden := func(description string) *hot.Dict {
-		return dict("type", "string", "default", "", "hidden", true, "description", description)
+		return s.declare(declaration{kind: "string", preset: "", hidden: true, description: description})
 	}
 	d := dict(
 		ParameterPath, text("the path of this stack among the stacks of the deployment"),
@@ -204,10 +213,10 @@ func (s *stack) handedParameters() *hot.Dict {
 		ParameterAgentURL, text("where servers get hotc-agent if their image lacks it"),
 		ParameterSecret, hidden("made by `hotc secret new`"),
 		ParameterSignal, hidden("how servers tell the root stack that their roles are done"),
-		ParameterDeploy, dict("type", "json", "default", hot.NewDict(), "description", "values of the stack around for roles in this one"),
+		ParameterDeploy, s.declare(declaration{kind: "json", preset: hot.NewDict(), description: "values of the stack around for roles in this one"}),
 	)
 	if s.options.Signal && handsSignals(s.analysis) {
-		d.Set(ParameterSignals, dict("type", "json", "default", hot.NewDict(), "hidden", true, "description", "how servers tell the stacks around that single roles are done"))
+		d.Set(ParameterSignals, s.declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "how servers tell the stacks around that single roles are done"}))
 	}
 	return d
 }
@@ -267,7 +276,7 @@ func (s *stack) outputs() {
 	for _, use := range s.stacks {
 		if c := s.analysis.Returned[use]; c != nil {
 			for _, name := range slices.Sorted(slices.Values(c.Names)) {
-				added.Set(name, dict("value", binding.Written(c.Exprs[name])))
+				added.Set(name, dict(s.words().Value, binding.Written(c.Exprs[name])))
 			}
 		}
 	}
@@ -277,10 +286,11 @@ func (s *stack) outputs() {
 			removed = append(removed, o.Name)
 		}
 	}
-	section := s.text.Root.Entry("outputs")
+	outputs := s.words().Outputs
+	section := s.text.Root.Entry(outputs)
 	switch {
 	case len(removed) > 0 && len(removed) == len(section.Value.Entries) && added.Len() == 0:
-		s.editor.remove(s.text.Root, "outputs")
+		s.editor.remove(s.text.Root, outputs)
 		return
 	case len(removed) > 0 && len(removed) == len(section.Value.Entries):
 		s.editor.fill(section, added)
@@ -295,11 +305,12 @@ func (s *stack) outputs() {
 }
 
 func (s *stack) addOutputs(added *hot.Dict) {
-	if s.text.Root.Entry("outputs") == nil && s.text.Root.Style != hot.Flow {
-		s.addTo("outputs", "resources", added)
+	w := s.words()
+	if s.text.Root.Entry(w.Outputs) == nil && s.text.Root.Style != hot.Flow {
+		s.addTo(w.Outputs, w.Resources, added)
 		return
 	}
-	s.addTo("outputs", "", added)
+	s.addTo(w.Outputs, "", added)
 }
 
 // pinned are the values that a parameter may have: of the root, the one that the

@@ -73,7 +73,7 @@ func (s *stack) textData(r *hot.Resource, n *hot.Node, static string, value tree
 		for _, q := range userdata.Quotes(static) {
 			quotes.Set(q.Char, q.Form)
 		}
-		o.inserted = section{dict("str_replace", section{dict("template", value, "params", quotes)})}
+		o.inserted = s.quoted(value, quotes)
 	}
 	return o, true
 }
@@ -93,14 +93,24 @@ func (s *stack) unknownData(r *hot.Resource, value tree, format userDataFormat) 
 		return own{kind: userdata.NoOwn, parts: []hot.Value{dict("config", value, "type", "multipart"), dict("config", value, "type", "text")}}
 	}
 	name := s.mime(r, []hot.Value{dict("config", value)})
-	return own{kind: userdata.Archive, inserted: section{dict("str_replace", section{dict(
-		"template", textOf(name), "params", dict(plainHeader, ""))})}}
+	return own{kind: userdata.Archive, inserted: s.quoted(s.textOf(name), dict(plainHeader, ""))}
 }
 
 // textOf is the text of a config resource. Before the resource is there Heat has no
 // value for the attribute, which str_replace does not take as a template.
-func textOf(resource string) tree {
-	return dict("list_join", []hot.Value{"", []hot.Value{dict("get_attr", []hot.Value{resource, "config"})}})
+func (s *stack) textOf(resource string) tree {
+	return s.join("", s.attribute(resource, "config"))
+}
+
+// quoted puts the forms of an archive in the place of characters.
+func (s *stack) quoted(text tree, quotes *hot.Dict) tree {
+	if s.version.CFN() {
+		if v, ok := text.(verbatim); ok { // a list is written on one line
+			text = s.editor.content(nil, v.entry.Value, false)
+		}
+		return s.filled(text, quotes)
+	}
+	return section{dict("str_replace", section{dict("template", text, "params", quotes)})}
 }
 
 func (s *stack) badArgument(n *hot.Node, err error) {
@@ -117,6 +127,10 @@ func knownText(e *hot.Expr) string {
 		}
 		if e.Kind == hot.MapExpr && slices.Contains(e.Keys, "template") {
 			collect(e.Items[slices.Index(e.Keys, "template")])
+			return
+		}
+		if e.Kind == hot.CallExpr && e.Func.Meaning() == "Fn::Replace" {
+			collect(e.Arg().Items[1])
 			return
 		}
 		for _, x := range e.Items {
@@ -142,6 +156,10 @@ func beginning(e *hot.Expr) string {
 		if arg.Kind == hot.MapExpr && slices.Contains(arg.Keys, "template") {
 			return beginning(arg.Items[slices.Index(arg.Keys, "template")])
 		}
+	case "Fn::Replace":
+		return beginning(arg.Items[1])
+	case "Fn::Base64": // which encodes nothing
+		return beginning(arg)
 	case "list_join", "Fn::Join":
 		if len(arg.Items) > 1 {
 			if parts := arg.Items[1]; parts.Kind == hot.ListExpr && len(parts.Items) > 0 {

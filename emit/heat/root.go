@@ -10,28 +10,21 @@ import (
 // parameters declares where the coordinator and the agent are, and the secret.
 func (s *stack) parameters() {
 	if !s.isRoot() {
-		s.addTo("parameters", "resources", s.handedParameters())
+		s.addTo(s.words().Parameters, s.words().Resources, s.handedParameters())
 		return
 	}
-	withDefault := func(text, description string) *hot.Dict {
-		d := dict("type", "string")
-		if text != "" {
-			d.Set("default", text)
-		}
-		d.Set("description", description)
-		return d
-	}
-	agent := withDefault(s.options.AgentURL, "where servers get hotc-agent if their image lacks it; {arch} becomes amd64, arm64, …")
-	if s.options.AgentURL == "" {
-		agent.Set("default", "")
+	coordinator := declaration{kind: "string", description: "where the servers' agents meet: zk://HOST:PORT[,…]/ROOT"}
+	if s.options.Coordinator != "" {
+		coordinator.preset = s.options.Coordinator
 	}
 	added := dict(
-		ParameterCoordinator, section{withDefault(s.options.Coordinator, "where the servers' agents meet: zk://HOST:PORT[,…]/ROOT")},
-		ParameterAgentURL, section{agent},
-		ParameterSecret, section{dict("type", "string", "hidden", true, "description", "made by `hotc secret new`",
-			"constraints", []hot.Value{dict("allowed_pattern", "[0-9a-f]{64}", "description", "64 hex digits, made by hotc secret new")})},
+		ParameterCoordinator, section{s.declare(coordinator)},
+		ParameterAgentURL, section{s.declare(declaration{kind: "string", preset: s.options.AgentURL,
+			description: "where servers get hotc-agent if their image lacks it; {arch} becomes amd64, arm64, …"})},
+		ParameterSecret, section{s.declare(declaration{kind: "string", hidden: true, description: "made by `hotc secret new`",
+			pattern: "[0-9a-f]{64}", patternIs: "64 hex digits, made by hotc secret new"})},
 	)
-	s.addTo("parameters", "resources", added)
+	s.addTo(s.words().Parameters, s.words().Resources, added)
 }
 
 // resources adds the one wait condition of the deployment, and what gives the
@@ -44,7 +37,7 @@ func (s *stack) resources() {
 		return
 	}
 	s.out.added += added.Len() * len(s.stacks)
-	s.addTo("resources", "", added)
+	s.addTo(s.words().Resources, "", added)
 }
 
 // signals are the resources by which Heat learns of success and failure.
@@ -56,9 +49,7 @@ func (s *stack) signals(added *hot.Dict) {
 	if count == 0 {
 		return
 	}
-	added.Set(ResourceHandle, section{dict("type", "OS::Heat::WaitConditionHandle", "properties", dict("signal_transport", "HEAT_SIGNAL"))})
-	added.Set(ResourceCondition, section{dict("type", "OS::Heat::WaitCondition", "depends_on", names, "properties",
-		dict("handle", dict("get_resource", ResourceHandle), "count", int64(count), "timeout", int64(waitSeconds)))})
+	s.waitCondition(added, ResourceHandle, ResourceCondition, count, names)
 	if slices.ContainsFunc(s.analysis.Reads, func(r *binding.Read) bool { return r.Expr != nil || r.Output.Value == nil }) {
 		s.addValues(added, ResourceValues, ResourceCondition)
 	}

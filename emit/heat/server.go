@@ -34,20 +34,28 @@ func (s *stack) server(p site) {
 
 // userData is the property's value.
 func (s *stack) userData(p site, r *hot.Resource, o own, format userDataFormat) tree {
-	params := dict(userdata.BootKey, s.boot(p, r.Name), userdata.AgentURLKey, dict("get_param", ParameterAgentURL))
-	if o.inserted != nil {
-		params.Set(userdata.UserKey, o.inserted)
-	}
-	text := section{dict("str_replace", section{dict("template", dict("get_file", s.beside(UserDataFile(o.kind))), "params", section{params})})}
+	text := s.archive(p, r, o)
 	if len(o.parts) == 0 {
 		return text
 	}
-	return dict("get_resource", s.mime(r, append(o.parts, dict("config", text, "type", "multipart"))))
+	return s.id(s.mime(r, append(o.parts, dict("config", text, "type", "multipart"))))
+}
+
+// archive is hotc's file with what Heat fills in.
+func (s *stack) archive(p site, r *hot.Resource, o own) tree {
+	if s.version.CFN() {
+		return s.archiveElsewhere(p, r, o)
+	}
+	params := dict(userdata.BootKey, s.boot(p, r.Name), userdata.AgentURLKey, s.parameter(ParameterAgentURL))
+	if o.inserted != nil {
+		params.Set(userdata.UserKey, o.inserted)
+	}
+	return s.filled(dict("get_file", s.beside(UserDataFile(o.kind))), params)
 }
 
 // mime generates the resource that makes an archive of parts.
 func (s *stack) mime(r *hot.Resource, parts []hot.Value) string {
-	return s.generate("hotc_user_data_"+r.Name, dict("type", mimeType, "properties", dict("parts", parts)))
+	return s.generate("hotc_user_data_"+r.Name, s.resource(mimeType, dict("parts", parts)))
 }
 
 // checkSize refuses user-data that is too large for Nova however short its
@@ -75,7 +83,7 @@ func (s *stack) setUserData(r *hot.Resource, added *hot.Dict, value tree) {
 	switch {
 	case r.Properties == nil:
 		added.Set("user_data", value)
-		s.editor.add(r.Entry.Value, dict("properties", section{added}))
+		s.editor.add(r.Entry.Value, dict(s.words().Properties, section{added}))
 	case r.Properties.Value.IsNull():
 		added.Set("user_data", value)
 		s.editor.fill(r.Properties, added)

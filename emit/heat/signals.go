@@ -57,19 +57,37 @@ func (s *stack) conditions(added *hot.Dict) {
 		for _, name := range []string{names.Handle, names.Condition, names.Values} {
 			s.checkName(name)
 		}
-		added.Set(names.Handle, section{dict("type", "OS::Heat::WaitConditionHandle", "properties", dict("signal_transport", "HEAT_SIGNAL"))})
-		added.Set(names.Condition, section{dict("type", "OS::Heat::WaitCondition", "depends_on", []hot.Value{x.Resource}, "properties",
-			dict("handle", dict("get_resource", names.Handle), "count", int64(len(x.Roles)), "timeout", int64(waitSeconds)))})
+		s.waitCondition(added, names.Handle, names.Condition, len(x.Roles), []hot.Value{x.Resource})
 		if x.Values() {
 			s.addValues(added, names.Values, names.Condition)
 		}
 	}
 }
 
+// waitCondition adds a condition that is there when so many signals have come.
+func (s *stack) waitCondition(added *hot.Dict, handle, condition string, count int, dependsOn []hot.Value) {
+	added.Set(handle, s.resource("OS::Heat::WaitConditionHandle", dict("signal_transport", "HEAT_SIGNAL")))
+	added.Set(condition, s.resource("OS::Heat::WaitCondition",
+		dict("handle", s.id(handle), "count", int64(count), "timeout", int64(waitSeconds)), dependsOn...))
+}
+
 // addValues adds the nested stack that gives a condition's values their types back.
+// CloudFormation's Fn::Select reads them as they are.
 func (s *stack) addValues(added *hot.Dict, name, condition string) {
-	added.Set(name, section{dict("type", s.beside(ValuesFile), "properties", dict("data", dict("get_attr", []hot.Value{condition, "data"})))})
+	if s.version.CFN() {
+		return
+	}
+	added.Set(name, s.resource(s.beside(ValuesFile), dict("data", s.attribute(condition, "data"))))
 	s.out.Files[ValuesFile] = []byte(valuesTemplate)
+	s.nestsDeeper(1)
+}
+
+// value is one of a condition's values, or a part of it.
+func (s *stack) value(values, condition string, path []hot.Value) tree {
+	if s.version.CFN() {
+		values = condition
+	}
+	return s.attribute(values, "data", path...)
 }
 
 // handles are what the agents in a resource signal with: the handles of this stack
@@ -79,16 +97,15 @@ func (s *stack) handles(resource string) tree {
 	for _, x := range s.roleSignals() {
 		if x.Resource == resource && !s.inMember {
 			handle := emitplan.NamesOf(x).Handle
-			own.Set(handle, dict("signal", dict("get_attr", []hot.Value{handle, "signal"}),
-				"stack", dict("get_param", "OS::stack_name"), "stack_id", dict("get_param", "OS::stack_id")))
+			own.Set(handle, dict("signal", s.attribute(handle, "signal"), "stack", s.stackName(), "stack_id", s.stackID()))
 		}
 	}
 	handed := (!s.isRoot() || s.inMember) && s.options.Signal && handsSignals(s.analysis)
 	switch {
 	case handed && own.Len() == 0:
-		return dict("get_param", ParameterSignals)
+		return s.parameter(ParameterSignals)
 	case handed:
-		own.Set(handlesAbove, dict("get_param", ParameterSignals))
+		own.Set(handlesAbove, s.parameter(ParameterSignals))
 	case own.Len() == 0:
 		return nil
 	}
@@ -136,19 +153,20 @@ func (s *stack) replace(n *hot.Node, v tree) {
 // propertyValue is a use of roles' outputs, as Heat reads it from wait conditions.
 func (s *stack) propertyValue(r *binding.PropertyRead) tree {
 	if r.Expr != nil {
-		return s.withValues(r.Expr, func(o *program.Output) []hot.Value { return s.signalled(r.In, o) })
+		return s.withValues(r.Expr, func(o *program.Output, path []hot.Value) tree { return s.signalled(r.In, o, path) })
 	}
-	arg := s.signalled(r.In, r.Output)
+	var path []hot.Value
 	for _, n := range r.Path {
-		arg = append(arg, s.text.nodes(n)[0])
+		path = append(path, s.text.nodes(n)[0])
 	}
-	return dict("get_attr", arg)
+	return s.signalled(r.In, r.Output, path)
 }
 
-// signalled is where a stack has the value of an output.
-func (s *stack) signalled(in *program.Stack, o *program.Output) []hot.Value {
+// signalled is the value of an output as a stack has it, or a part of it.
+func (s *stack) signalled(in *program.Stack, o *program.Output, path []hot.Value) tree {
 	x := s.analysis.Signal(in, o.Role)
-	return []hot.Value{emitplan.NamesOf(x).Values, "data", x.ID(o.Role.Server.Path), o.Attribute}
+	names := emitplan.NamesOf(x)
+	return s.value(names.Values, names.Condition, append([]hot.Value{x.ID(o.Role.Server.Path), o.Attribute}, path...))
 }
 
 // needsSignals refuses what needs a wait condition in a stack that leaves Heat out.

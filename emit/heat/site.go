@@ -47,7 +47,8 @@ func sitesOf(p *program.Program, a *binding.Analysis, b *emitplan.Built) map[*ho
 		x := site{resource: resource, path: serverPath, longest: len(serverPath), roles: roles, deploy: b.Deploy[serverPath]}
 		if s.Nest != nil {
 			known[at] = len(out[s.Template]) // the root has one use only
-			x.path = dict("list_join", []hot.Value{"/", []hot.Value{dict("get_param", ParameterPath), resource}})
+			l := language{s.Template.Version}
+			x.path = l.join("/", l.parameter(ParameterPath), resource)
 			x.deploy = nil
 			merge(&x, b.Deploy[serverPath])
 		}
@@ -93,6 +94,19 @@ func (s *stack) withRoles() (names []hot.Value, count int) {
 	return names, count
 }
 
+// nestsDeeper notes that hotc nests stacks in the template's, so many levels.
+func (s *stack) nestsDeeper(levels int) {
+	for _, use := range s.stacks {
+		depth := levels
+		for n := use.Nest; n != nil; n = n.In.Nest {
+			if depth++; n.Group {
+				depth++ // the group's own stack
+			}
+		}
+		s.out.Depth = max(s.out.Depth, depth)
+	}
+}
+
 // beside is the path of a file of the output folder from the template's own.
 func (s *stack) beside(target string) string { return Beside(s.files.Target, target) }
 
@@ -113,35 +127,40 @@ func Beside(from, target string) string {
 // The root stack's name and id, and the credentials of its wait condition's signal:
 // nested stacks have them as parameters.
 
-func (s *stack) rootName() hot.Value { return s.ofRoot("OS::stack_name", ParameterStackName) }
-
-func (s *stack) rootID() hot.Value { return s.ofRoot("OS::stack_id", ParameterStackID) }
-
-func (s *stack) ofRoot(name, handed string) hot.Value {
-	if s.isRoot() && !s.inMember {
-		return dict("get_param", name)
+func (s *stack) rootName() tree {
+	if s.inRoot() {
+		return s.stackName()
 	}
-	return dict("get_param", handed)
+	return s.parameter(ParameterStackName)
 }
 
-func (s *stack) signal() hot.Value {
-	if s.isRoot() && !s.inMember {
-		return dict("get_attr", []hot.Value{ResourceHandle, "signal"})
+func (s *stack) rootID() tree {
+	if s.inRoot() {
+		return s.stackID()
 	}
-	return dict("get_param", ParameterSignal)
+	return s.parameter(ParameterStackID)
 }
+
+func (s *stack) signal() tree {
+	if s.inRoot() {
+		return s.attribute(ResourceHandle, "signal")
+	}
+	return s.parameter(ParameterSignal)
+}
+
+// inRoot says whether what is written is a part of the root stack.
+func (s *stack) inRoot() bool { return s.isRoot() && !s.inMember }
 
 // fromValues is an expression with the values that roles wrote, as Heat has them
 // when the whole deployment is done.
 func (s *stack) fromValues(e *hot.Expr) hot.Value {
-	return s.withValues(e, func(o *program.Output) []hot.Value {
-		return []hot.Value{ResourceValues, "data", o.Role.Server.Path, o.Attribute}
+	return s.withValues(e, func(o *program.Output, path []hot.Value) tree {
+		return s.value(ResourceValues, ResourceCondition, append([]hot.Value{o.Role.Server.Path, o.Attribute}, path...))
 	})
 }
 
-// withValues is an expression in which get_attr reads roles' outputs from where they
-// are.
-func (s *stack) withValues(e *hot.Expr, where func(*program.Output) []hot.Value) hot.Value {
+// withValues is an expression in which roles' outputs are read from where they are.
+func (s *stack) withValues(e *hot.Expr, value func(o *program.Output, path []hot.Value) tree) tree {
 	if e.Kind == hot.CallExpr && e.Func == hot.CellRef {
 		cell, path := e.Arg().Value, []hot.Value(nil)
 		if list, ok := cell.([]hot.Value); ok {
@@ -149,27 +168,27 @@ func (s *stack) withValues(e *hot.Expr, where func(*program.Output) []hot.Value)
 		}
 		name, _ := cell.(string)
 		if o := s.analysis.Cells[name]; o != nil {
-			return dict("get_attr", append(where(o), path...))
+			return value(o, path)
 		}
 	}
 	switch e.Kind {
 	case hot.ListExpr:
 		list := make([]hot.Value, len(e.Items))
 		for i, x := range e.Items {
-			list[i] = s.withValues(x, where)
+			list[i] = s.withValues(x, value)
 		}
 		return list
 	case hot.MapExpr:
 		d := hot.NewDict()
 		for i, k := range e.Keys {
-			d.Set(k, s.withValues(e.Items[i], where))
+			d.Set(k, s.withValues(e.Items[i], value))
 		}
 		return d
 	case hot.CallExpr:
 		if f := s.template.Functions.Lookup(e.Func.Name); f != e.Func {
 			s.notHere(e)
 		}
-		return dict(e.Func.Name, s.withValues(e.Arg(), where))
+		return dict(e.Func.Name, s.withValues(e.Arg(), value))
 	}
 	return e.Value
 }

@@ -22,15 +22,15 @@ func (s *stack) unshare() (editable, error) {
 	}
 	for _, p := range s.sites {
 		if r := t.Resource(p.resource); r != nil {
-			sh.server(t.Root.Get("resources"), r)
+			sh.server(t.Root.Get(s.words().Resources), r)
 		}
 	}
 	for _, n := range s.carrying() {
-		sh.nest(t.Root.Get("resources"), n)
+		sh.nest(t.Root.Get(s.words().Resources), n)
 	}
 	for _, p := range t.Parameters {
 		if len(s.pinned(p)) > 0 {
-			sh.parameter(t.Root.Get("parameters"), p)
+			sh.parameter(t.Root.Get(s.words().Parameters), p)
 		}
 	}
 	text, err := sh.text()
