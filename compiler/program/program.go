@@ -150,6 +150,9 @@ type Meaning struct {
 	Files  []File
 	// Sequence is the order of its reads and writes; nil where that is not known.
 	Sequence *Sequence
+	// Finish gives the source and the files as they travel, once it is known which
+	// inputs come while the role runs; nil where they travel as they are.
+	Finish func(late []string) (source hot.Value, files []File)
 }
 
 // File is a file that travels with the plan.

@@ -166,13 +166,14 @@ func (w *serverWriter) read(name plan.CellName) {
 }
 
 func (w *serverWriter) role(r *program.Role) {
-	out := plan.Role{Name: r.Name, At: position(r.At.Portable()), Driver: r.Driver, Source: hot.EncodeJSON(r.Meaning.Source),
+	src, files := w.source(r)
+	out := plan.Role{Name: r.Name, At: position(r.At.Portable()), Driver: r.Driver, Source: hot.EncodeJSON(src),
 		Timeout: r.Timeout, Idempotent: r.Idempotent, Signals: w.signals(r)}
 	if r.Install != (program.Install{}) {
 		install := plan.Install(r.Install)
 		out.Install = &install
 	}
-	for _, f := range r.Meaning.Files {
+	for _, f := range files {
 		out.Files = append(out.Files, f.Digest)
 		w.file(f)
 	}
@@ -192,6 +193,20 @@ func (w *serverWriter) role(r *program.Role) {
 		out.DependsOn = append(out.DependsOn, plan.Dependency{Cell: name, At: position(d.At.Portable())})
 	}
 	w.out.Roles = append(w.out.Roles, out)
+}
+
+// source is a role's source and files, as they travel.
+func (b *builder) source(r *program.Role) (hot.Value, []program.File) {
+	if r.Meaning.Finish == nil {
+		return r.Meaning.Source, r.Meaning.Files
+	}
+	var late []string
+	for _, in := range r.Inputs {
+		if bound := b.analysis.Inputs[in]; bound != nil && bound.Time == binding.Run && !in.Eager {
+			late = append(late, in.Name)
+		}
+	}
+	return r.Meaning.Finish(late)
 }
 
 func (b *builder) file(f program.File) {

@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"strings"
@@ -10,47 +11,93 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// sequence finds the order in which a shell script reads its inputs and writes
-// its outputs; nil for a script in another language. A script that its shell
-// would not take is a diagnostic.
-//
-// A run-time input is read by `hotc-agent get NAME`. An output is written by
-// `hotc-agent put NAME`, or when the file $heat_outputs_path.NAME is closed. Steps
-// in a row are certain; an if, a case, a loop and what stands behind && or || is
-// a fork. A function counts where it is called. Where the script starts what
-// cannot be looked into (eval, a sourced file, another interpreter), more may
-// happen than the steps say, and the sequence is not complete.
-func sequence(role driver.Role, text string, diags *source.Diagnostics) *program.Sequence {
+// shell is a script in a shell's language.
+type shell struct {
+	role     driver.Role
+	text     string
+	places   places
+	tree     *syntax.File
+	dialect  syntax.LangVariant
+	survey   *survey
+	inputs   map[string]string // names by variable
+	outputs  map[string]string
+	analysed *analyser // with all inputs
+}
+
+// parse reads a shell script; nil for one in another language. A script that its
+// shell would not take is a diagnostic.
+func parse(role driver.Role, text string, diags *source.Diagnostics) *shell {
 	dialects := dialectsOf(text)
 	if len(dialects) == 0 {
 		return nil
 	}
 	file := source.NewFile(scriptName(role), []byte(text))
-	places := placesIn(role, file)
-	var tree *syntax.File
+	s := &shell{role: role, text: text, places: placesIn(role, file), inputs: map[string]string{}, outputs: map[string]string{}}
 	var first error
 	for _, dialect := range dialects {
 		parsed, err := syntax.NewParser(syntax.Variant(dialect)).Parse(strings.NewReader(text), "")
 		if err == nil {
-			tree = parsed
+			s.tree, s.dialect = parsed, dialect
 			break
 		}
 		if first == nil {
 			first = err
 		}
 	}
-	if tree == nil {
-		refuse(role, places, first, diags)
+	if s.tree == nil {
+		refuse(role, s.places, first, diags)
 		return nil
 	}
-	w := &walker{places: places, functions: map[string]*syntax.Stmt{}, complete: true, uses: map[string]bool{}, lines: max(1, strings.Count(text, "\n"))}
-	syntax.Walk(tree, w.declare)
-	steps, _ := w.statements(tree.Stmts)
-	return &program.Sequence{Steps: steps, Complete: w.complete, Uses: w.uses}
+	for _, in := range role.Inputs {
+		if v := variable(in.Name); v != "" {
+			s.inputs[v] = in.Name
+		}
+	}
+	for _, o := range role.Outputs {
+		if v := variable(o.Name); v != "" {
+			s.outputs[v] = o.Name
+		}
+	}
+	s.survey = surveyOf(s.tree, text)
+	s.analysed = analyse(s.tree, s.survey, s.inputs, maps.Clone(s.outputs))
+	return s
+}
+
+// finish rewrites the script so that it waits for the inputs that come while it
+// runs.
+func (s *shell) finish(late []string) (hot.Value, []program.File) {
+	inputs := map[string]string{}
+	for _, name := range late {
+		if v := variable(name); v != "" && s.inputs[v] == name {
+			inputs[v] = name
+		}
+	}
+	a := analyse(s.tree, s.survey, inputs, maps.Clone(s.outputs))
+	text := a.rewrite(s.text)
+	return travelling(s.role.SourceFile, text, text != s.text)
+}
+
+// sequence finds the order in which the script reads its inputs and writes its
+// outputs.
+//
+// A run-time input is read where the rewritten script waits for it, and by
+// `hotc-agent get NAME`. An output is written by `hotc-agent put NAME`, when the
+// file $heat_outputs_path.NAME is closed, and where the rewritten script publishes
+// a variable. Steps in a row are certain; an if, a case, a loop and what stands
+// behind && or || is a fork. A function counts where it is called. Where the script
+// starts what cannot be looked into (eval, a sourced file, another interpreter),
+// more may happen than the steps say, and the sequence is not complete.
+func (s *shell) sequence() *program.Sequence {
+	w := &walker{analyser: s.analysed, places: s.places, functions: map[string]*syntax.Stmt{}, complete: true, uses: map[string]bool{},
+		lines: max(1, strings.Count(s.text, "\n"))}
+	syntax.Walk(s.tree, w.declare)
+	steps, _ := w.statements(s.tree.Stmts)
+	return &program.Sequence{Steps: append(steps, w.atEnd()...), Complete: w.complete, Uses: w.uses}
 }
 
 // dialectsOf are the languages of the shell that runs a script. What /bin/sh is

@@ -1,6 +1,9 @@
 package script
 
 import (
+	"maps"
+	"slices"
+
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -9,6 +12,7 @@ import (
 
 // walker goes through a script as the shell would.
 type walker struct {
+	analyser  *analyser
 	places    places
 	lines     int
 	functions map[string]*syntax.Stmt
@@ -42,10 +46,11 @@ func (w *walker) statements(list []*syntax.Stmt) ([]program.Step, leaving) {
 	for i, s := range list {
 		if s.Background || s.Coprocess || s.Disown {
 			rest, end := w.statements(list[i+1:])
-			own, _ := w.statement(s)
-			return append(steps, together(w.at(s), own, rest)...), end
+			own, _ := w.behindWaits(s)
+			return append(append(steps, w.waits(s)...), together(w.at(s), own, rest)...), end
 		}
-		if c, ok := s.Cmd.(*syntax.IfClause); ok && len(s.Redirs) == 0 {
+		if c, ok := s.Cmd.(*syntax.IfClause); ok && len(s.Redirs) == 0 && w.analyser.after[s] == nil {
+			steps = append(steps, w.waits(s)...)
 			cond, ways, ends := w.choices(c)
 			steps = append(steps, cond...)
 			merged, end := w.branch(w.at(s), ways, ends, list[i+1:])
@@ -116,8 +121,59 @@ func (w *walker) choices(c *syntax.IfClause) (cond []program.Step, ways [][]prog
 	return cond, append(ways, append(again, joined...)), append(ends, end)
 }
 
-// statement walks one statement: its words and redirections, then what it does.
+// statement walks one statement, with the waits before it and the writes behind.
 func (w *walker) statement(s *syntax.Stmt) ([]program.Step, leaving) {
+	own, end := w.behindWaits(s)
+	return append(append(w.waits(s), own...), w.writes(s)...), end
+}
+
+// waits are the reads that the rewritten script puts before a statement.
+func (w *walker) waits(s *syntax.Stmt) []program.Step {
+	b := w.analyser.before[s]
+	if b == nil {
+		return nil
+	}
+	var steps []program.Step
+	for _, v := range slices.Sorted(maps.Keys(b.reads)) {
+		steps = append(steps, program.Step{Op: program.ReadInput, Name: w.analyser.inputs[v], At: w.at(b.reads[v]), Progress: w.progress(s)})
+	}
+	return steps
+}
+
+// writes are the outputs that the rewritten script publishes behind a statement.
+func (w *walker) writes(s *syntax.Stmt) []program.Step {
+	x := w.analyser.after[s]
+	if x == nil {
+		return nil
+	}
+	var steps []program.Step
+	for _, v := range slices.Sorted(maps.Keys(x.keeps)) {
+		if x.keeps[v] {
+			steps = append(steps, program.Step{Op: program.WriteOutput, Name: w.analyser.outputs[v], At: w.at(s), Progress: w.progress(s)})
+		}
+	}
+	return steps
+}
+
+// atEnd are the outputs whose last values are published when the script has ended.
+func (w *walker) atEnd() []program.Step {
+	kept := map[string]*syntax.Stmt{}
+	for s, x := range w.analyser.after {
+		for v := range x.keeps {
+			if kept[v] == nil || s.Pos().After(kept[v].Pos()) {
+				kept[v] = s
+			}
+		}
+	}
+	var steps []program.Step
+	for _, v := range slices.Sorted(maps.Keys(kept)) {
+		steps = append(steps, program.Step{Op: program.WriteOutput, Name: w.analyser.outputs[v], At: w.at(kept[v]), Progress: 1})
+	}
+	return steps
+}
+
+// behindWaits walks a statement's words and redirections, then what it does.
+func (w *walker) behindWaits(s *syntax.Stmt) ([]program.Step, leaving) {
 	var before, after []program.Step
 	for _, r := range s.Redirs {
 		before = append(before, w.word(r.Word)...)

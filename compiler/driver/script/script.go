@@ -1,5 +1,26 @@
 // Package script is the compiler's half of the script driver: the source is a
 // program's text with a `#!` line, or without one for /bin/sh.
+//
+// A shell script is written as if every input were an environment variable. The
+// ones that come while it runs are not there when it starts; the script is
+// rewritten so that each is awaited right before the first statement that may read
+// it, and each output that it assigns is published behind the assignment that no
+// other follows. What a script does must not change by that, so:
+//
+//   - survey.go looks at the whole script once: its functions, its traps, and
+//     whatever makes a command in between visible (then all is awaited at the start).
+//   - look.go says what one statement itself reads; where its words do not tell,
+//     everything that may be meant. shell.go knows the programs that read nothing
+//     of their environment.
+//   - place.go finds the innermost statement that a wait may stand before, and
+//     leaves out waits that are certainly over; a wait is nothing the second time,
+//     so that where it is not certain there may be two.
+//   - assign.go does the same for outputs, from the end to the start.
+//   - rewrite.go puts the calls into the text. They stand on the statement's own
+//     line, keep `$?` and read nothing. The result is parsed again and compared.
+//
+// The order of reads and writes (reads*.go) is found on the same tree with the same
+// waits, so that the analysis of deadlocks sees what will run.
 package script
 
 import (
@@ -41,9 +62,24 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 			role.Name, strings.TrimPrefix(line, "#!")), "save it with LF line ends")
 		return nil
 	}
+	src, files := travelling(role.SourceFile, text, false)
+	meaning := &program.Meaning{Source: src, Files: files}
+	if shell := parse(role, text, diags); shell != nil {
+		meaning.Sequence = shell.sequence()
+		meaning.Finish = shell.finish
+	}
+	return meaning
+}
+
+// travelling is a script as it goes into the plan. Waits says that it calls the
+// functions that let it wait.
+func travelling(name, text string, waits bool) (hot.Value, []program.File) {
 	sum := sha256.Sum256([]byte(text))
-	file := program.File{Name: role.SourceFile, Digest: hex.EncodeToString(sum[:]), Data: []byte(text)}
-	meaning := hot.NewDict()
-	meaning.Set("file", file.Digest)
-	return &program.Meaning{Source: meaning, Files: []program.File{file}, Sequence: sequence(role, text, diags)}
+	file := program.File{Name: name, Digest: hex.EncodeToString(sum[:]), Data: []byte(text)}
+	src := hot.NewDict()
+	src.Set("file", file.Digest)
+	if waits {
+		src.Set("waits", true)
+	}
+	return src, []program.File{file}
 }

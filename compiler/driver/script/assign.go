@@ -1,0 +1,274 @@
+package script
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// placeOutputs finds, for each output that the script assigns as a variable, after
+// which statements its value is kept, and after which it is published: the ones
+// that no way leads on from to another assignment.
+func (a *analyser) placeOutputs() {
+	if a.survey.writesAny {
+		return
+	}
+	for v, output := range a.outputs {
+		if a.survey.written[output] {
+			delete(a.outputs, v)
+		}
+	}
+	if len(a.outputs) == 0 {
+		return
+	}
+	a.keepList(a.tree.Stmts, false)
+	for v := range a.outputs {
+		later := a.survey.handlers || a.mayAssignAny(a.survey.trapped, v, map[string]bool{})
+		a.publish(a.tree.Stmts, v, later)
+	}
+}
+
+func (a *analyser) afterOf(s *syntax.Stmt, st style) *after {
+	if a.after[s] == nil {
+		a.after[s] = &after{style: st, keeps: map[string]bool{}}
+	}
+	return a.after[s]
+}
+
+// publish marks the last statement of a list that may assign a variable, and the
+// last ones within it.
+func (a *analyser) publish(list []*syntax.Stmt, v string, later bool) {
+	if later {
+		return
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		s := list[i]
+		if !a.mayAssign(s, v, map[string]bool{}) {
+			continue
+		}
+		a.afterOf(s, inList).keeps[v] = true
+		switch c := s.Cmd.(type) {
+		case *syntax.Block:
+			a.publish(c.Stmts, v, false)
+		case *syntax.IfClause:
+			for ; c != nil; c = c.Else {
+				a.publish(c.Then, v, false)
+			}
+		case *syntax.CaseClause:
+			for _, item := range c.Items {
+				a.publish(item.Stmts, v, item.Op != syntax.Break)
+			}
+		case *syntax.CallExpr:
+			if len(c.Args) == 0 {
+				return
+			}
+			name, _ := literalOf(c.Args[0])
+			bodies := a.survey.functions[name]
+			if len(bodies) != 1 || a.survey.calls[name] != 1 {
+				return
+			}
+			if body, is := bodies[0].Cmd.(*syntax.Block); is {
+				a.publish(body.Stmts, v, false)
+			}
+		}
+		return
+	}
+}
+
+// keepList marks statements that assign an output in the script's own process.
+func (a *analyser) keepList(list []*syntax.Stmt, inFunction bool) {
+	for _, s := range list {
+		a.keep(s, inList, inFunction)
+	}
+}
+
+func (a *analyser) keep(s *syntax.Stmt, st style, inFunction bool) {
+	if s.Background || s.Coprocess || s.Disown {
+		return
+	}
+	names, any := assignedBy(s)
+	for v := range a.outputs {
+		if (any || names[v]) && !(inFunction && a.survey.localised[v]) {
+			if st != inList && hasHereDocument(s) {
+				continue
+			}
+			a.afterOf(s, st).keeps[v] = false
+		}
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.Block:
+		a.keepList(c.Stmts, inFunction)
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			a.keepList(c.Cond, inFunction)
+			a.keepList(c.Then, inFunction)
+		}
+	case *syntax.WhileClause:
+		a.keepList(c.Cond, inFunction)
+		a.keepList(c.Do, inFunction)
+	case *syntax.ForClause:
+		a.keepList(c.Do, inFunction)
+	case *syntax.CaseClause:
+		for _, item := range c.Items {
+			a.keepList(item.Stmts, inFunction)
+		}
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
+			a.keep(c.X, inBraces, inFunction)
+			a.keep(c.Y, inBraces, inFunction)
+		}
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			a.keep(c.Stmt, inBraces, inFunction)
+		}
+	case *syntax.FuncDecl:
+		if body, is := c.Body.Cmd.(*syntax.Block); is {
+			a.keepList(body.Stmts, true)
+		}
+	}
+}
+
+// assignedBy are the variables that a statement itself assigns; any says that it
+// may be others, too.
+func assignedBy(s *syntax.Stmt) (names map[string]bool, any bool) {
+	names = map[string]bool{}
+	syntax.Walk(s, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Stmt:
+			return n == s
+		case *syntax.ParamExp:
+			if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+				names[n.Param.Value] = true
+			}
+		case *syntax.UnaryArithm:
+			if n.Op == syntax.Inc || n.Op == syntax.Dec {
+				arithmeticName(n.X, names)
+			}
+		case *syntax.BinaryArithm:
+			if strings.HasSuffix(n.Op.String(), "=") && n.Op != syntax.Eql && n.Op != syntax.Neq && n.Op != syntax.Leq && n.Op != syntax.Geq {
+				arithmeticName(n.X, names)
+			}
+		case *syntax.ForClause:
+			if loop, is := n.Loop.(*syntax.WordIter); is {
+				names[loop.Name.Value] = true
+			}
+		case *syntax.DeclClause:
+			if n.Variant.Value != "local" {
+				for _, arg := range n.Args {
+					if arg.Name != nil && !arg.Naked {
+						names[arg.Name.Value] = true
+					}
+				}
+			}
+		case *syntax.CallExpr:
+			any = assignedByCall(n, names) || any
+		}
+		return true
+	})
+	return names, any
+}
+
+func arithmeticName(n syntax.ArithmExpr, names map[string]bool) {
+	if w, is := n.(*syntax.Word); is {
+		for _, name := range identifiers(leading(w)) {
+			names[name] = true
+		}
+	}
+}
+
+func assignedByCall(c *syntax.CallExpr, names map[string]bool) (any bool) {
+	if len(c.Args) == 0 {
+		for _, x := range c.Assigns {
+			if x.Name != nil && x.Array == nil && x.Index == nil {
+				names[x.Name.Value] = true
+			}
+		}
+		return false
+	}
+	run := childOf(c.Args)
+	switch run.name {
+	case "eval", ".", "source":
+		return true
+	case "export", "readonly", "declare", "typeset":
+		for _, w := range run.args {
+			if name, _, value := strings.Cut(leading(w), "="); value {
+				names[name] = true
+			}
+		}
+	case "read", "mapfile", "readarray", "getopts", "let":
+		for _, w := range run.args {
+			text, literal := literalOf(w)
+			any = any || !literal && run.name != "getopts" && run.name != "let"
+			for _, name := range identifiers(text) {
+				names[name] = true
+			}
+		}
+	case "printf":
+		if len(run.args) > 1 && leading(run.args[0]) == "-v" {
+			text, literal := literalOf(run.args[1])
+			names[text] = true
+			return !literal
+		}
+	}
+	return any
+}
+
+// mayAssign says whether a statement, or what it calls, may assign a variable of
+// the script's own process.
+func (a *analyser) mayAssign(s *syntax.Stmt, v string, visited map[string]bool) bool {
+	if s.Background || s.Coprocess || s.Disown {
+		return false
+	}
+	if names, any := assignedBy(s); any || names[v] {
+		return true
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
+			return a.mayAssign(c.X, v, visited) || a.mayAssign(c.Y, v, visited)
+		}
+	case *syntax.TimeClause:
+		return c.Stmt != nil && a.mayAssign(c.Stmt, v, visited)
+	case *syntax.Block:
+		return a.mayAssignAny(c.Stmts, v, visited)
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			if a.mayAssignAny(c.Cond, v, visited) || a.mayAssignAny(c.Then, v, visited) {
+				return true
+			}
+		}
+	case *syntax.WhileClause:
+		return a.mayAssignAny(c.Cond, v, visited) || a.mayAssignAny(c.Do, v, visited)
+	case *syntax.ForClause:
+		return a.mayAssignAny(c.Do, v, visited)
+	case *syntax.CaseClause:
+		for _, item := range c.Items {
+			if a.mayAssignAny(item.Stmts, v, visited) {
+				return true
+			}
+		}
+	case *syntax.CallExpr:
+		if len(c.Args) == 0 {
+			return false
+		}
+		name, known := literalOf(c.Args[0])
+		if !known {
+			return true // it may be any function
+		}
+		if visited[name] || a.survey.localised[v] {
+			return false
+		}
+		visited[name] = true
+		return a.mayAssignAny(a.survey.functions[name], v, visited)
+	}
+	return false
+}
+
+func (a *analyser) mayAssignAny(list []*syntax.Stmt, v string, visited map[string]bool) bool {
+	for _, s := range list {
+		if a.mayAssign(s, v, visited) {
+			return true
+		}
+	}
+	return false
+}

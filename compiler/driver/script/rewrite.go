@@ -1,0 +1,170 @@
+package script
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// What a rewritten script calls. They are shell functions that the agent's half of
+// the driver defines in the file that its first statement reads (docs/scripts.md).
+const (
+	prelude   = `. "$hotc_shell"; `
+	awaits    = "hotc_await" // its arguments are variables
+	owns      = "hotc_own"
+	keeps     = "hotc_keep"
+	publishes = "hotc_publish"
+	silently  = "2>/dev/null"
+)
+
+// edit is a text that goes into the script.
+type edit struct {
+	at   uint
+	text string
+}
+
+// rewrite puts waits before the statements that read inputs, and writes behind
+// those that assign outputs. All stands on the lines where it belongs, so that no
+// line gets another number. It returns the text as it is if there is nothing to
+// do.
+func (a *analyser) rewrite(text string) string {
+	var opens, closes []edit
+	syntax.Walk(a.tree, func(n syntax.Node) bool {
+		s, is := n.(*syntax.Stmt)
+		if !is {
+			return true
+		}
+		before, after := a.before[s], a.after[s]
+		if before != nil {
+			opens = append(opens, edit{s.Pos().Offset(), before.text()})
+			if before.style == inBraces {
+				closes = append(closes, edit{endOf(s), "; }"})
+			}
+		}
+		if after != nil {
+			if after.style == inBraces {
+				opens = append(opens, edit{s.Pos().Offset(), "{ "})
+				closes = append(closes, edit{endOf(s), "; }"})
+			}
+			closes = append(closes, edit{endOf(s), "; " + after.text()})
+		}
+		return true
+	})
+	if len(opens)+len(closes) == 0 {
+		return text
+	}
+	slices.Reverse(closes) // what is within ends first
+	edits := append(closes, append([]edit{{a.tree.Stmts[0].Pos().Offset(), prelude}}, opens...)...)
+	sort.SliceStable(edits, func(i, j int) bool { return edits[i].at < edits[j].at })
+	var out strings.Builder
+	last := uint(0)
+	for _, e := range edits {
+		out.WriteString(text[last:e.at])
+		out.WriteString(e.text)
+		last = e.at
+	}
+	out.WriteString(text[last:])
+	return out.String()
+}
+
+// text is a wait. `&& :` keeps the status of the statement before it without
+// setting off `set -e`; the redirection hides it from `set -x`.
+func (b *before) text() string {
+	var calls []string
+	names := slices.Sorted(maps.Keys(b.reads))
+	if len(names) > 0 {
+		calls = append(calls, awaits+" "+strings.Join(names, " "))
+	}
+	if len(b.owns) > 0 {
+		calls = append(calls, owns+" "+strings.Join(b.owns, " "))
+	}
+	text := "{ " + strings.Join(calls, " && :; ")
+	switch b.style {
+	case ifAnd:
+		return text + "; } " + silently + " && "
+	case ifOr:
+		return text + "; } " + silently + " || "
+	case inBraces:
+		return "{ " + text + " && :; } " + silently + "; "
+	}
+	return text + " && :; } " + silently + "; "
+}
+
+func (a *after) text() string {
+	var kept, published []string
+	for _, v := range slices.Sorted(maps.Keys(a.keeps)) {
+		if a.keeps[v] {
+			published = append(published, v)
+		} else {
+			kept = append(kept, v)
+		}
+	}
+	var calls []string
+	if len(kept) > 0 {
+		calls = append(calls, keeps+" "+strings.Join(kept, " ")+" && :; ")
+	}
+	if len(published) > 0 {
+		calls = append(calls, publishes+" "+strings.Join(published, " ")+" && :; ")
+	}
+	return "{ " + strings.Join(calls, "") + "} " + silently
+}
+
+// endOf is where a statement's words end; a here-document's text comes later.
+func endOf(s *syntax.Stmt) uint {
+	end := s.Pos().Offset()
+	switch c := s.Cmd.(type) {
+	case nil:
+	case *syntax.BinaryCmd:
+		end = endOf(c.Y)
+	case *syntax.TimeClause:
+		if end = c.End().Offset(); c.Stmt != nil {
+			end = endOf(c.Stmt)
+		}
+	default:
+		end = c.End().Offset()
+	}
+	for _, r := range s.Redirs {
+		end = max(end, r.Word.End().Offset())
+	}
+	return end
+}
+
+// check compares the rewritten script with what was meant: the same statements,
+// with as many calls as were put in, on as many lines.
+func (a *analyser) check(text, rewritten string, dialect syntax.LangVariant) error {
+	tree, err := syntax.NewParser(syntax.Variant(dialect)).Parse(strings.NewReader(rewritten), "")
+	if err != nil {
+		return fmt.Errorf("the rewritten script is not what its shell takes: %w", err)
+	}
+	if strings.Count(text, "\n") != strings.Count(rewritten, "\n") {
+		return fmt.Errorf("the rewritten script has other lines")
+	}
+	found, meant := 0, 0
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		if c, is := n.(*syntax.CallExpr); is && len(c.Args) > 0 {
+			switch c.Args[0].Lit() {
+			case awaits, owns, keeps, publishes:
+				found++
+			}
+		}
+		return true
+	})
+	for _, b := range a.before {
+		meant += min(1, len(b.reads)) + min(1, len(b.owns))
+	}
+	for _, x := range a.after {
+		all := map[bool]int{}
+		for _, published := range x.keeps {
+			all[published] = 1
+		}
+		meant += len(all)
+	}
+	if found != meant {
+		return fmt.Errorf("the rewritten script has %d calls, not %d", found, meant)
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package script
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// survey is what must be known of a whole script before its statements are looked
+// at one by one.
+type survey struct {
+	functions map[string][]*syntax.Stmt // bodies, by name
+	calls     map[string]int            // how often a word is a function's name
+	localised map[string]bool           // variables that some function declares its own
+	asked     map[string]bool           // inputs that `hotc-agent get` reads
+	written   map[string]bool           // outputs that the script writes itself
+	writesAny bool                      // … or whose names cannot be told
+	named     map[string]bool           // names of variables that are texts somewhere
+	trapped   []*syntax.Stmt            // what handlers of traps do
+	handlers  bool                      // that there are some which cannot be read
+	obstacle  *obstacle                 // why no wait may stand before a statement
+	fixed     bool                      // nothing at all may be added
+}
+
+// obstacle is why a script cannot be followed statement by statement.
+type obstacle struct {
+	at  syntax.Node
+	why string
+}
+
+func surveyOf(tree *syntax.File, text string) *survey {
+	s := &survey{functions: map[string][]*syntax.Stmt{}, calls: map[string]int{}, localised: map[string]bool{}, asked: map[string]bool{},
+		written: map[string]bool{}, named: map[string]bool{}}
+	line, _, _ := strings.Cut(text, "\n")
+	if strings.HasPrefix(line, "#!") {
+		for _, word := range strings.Fields(line)[1:] {
+			s.fixed = s.fixed || word == "-i" || word == "-"
+			if strings.HasPrefix(word, "-") && strings.Contains(word, "v") {
+				s.stop(tree, "the shell prints each line as it reads it (-v)")
+			}
+		}
+	}
+	inFunction := 0
+	var walk func(n syntax.Node) bool
+	walk = func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.FuncDecl:
+			if n.Name != nil {
+				s.functions[n.Name.Value] = append(s.functions[n.Name.Value], n.Body)
+			}
+			inFunction++
+			syntax.Walk(n.Body, walk)
+			inFunction--
+			return false
+		case *syntax.ParamExp:
+			if n.Param != nil {
+				s.special(n, n.Param.Value)
+			}
+		case *syntax.Assign:
+			if n.Name != nil {
+				s.special(n, n.Name.Value)
+			}
+			if n.Value != nil {
+				s.texts(n.Value)
+			}
+		case *syntax.Word:
+			if text, literal := literalOf(n); literal && isName(text) {
+				s.named[text] = true
+				s.calls[text]++
+			}
+			if name, is, known := outputOf(n); is {
+				s.written[name] = true
+				s.writesAny = s.writesAny || !known
+			}
+		case *syntax.DeclClause:
+			if inFunction > 0 && n.Variant.Value != "export" && n.Variant.Value != "readonly" {
+				for _, a := range n.Args {
+					if a.Name != nil {
+						s.localised[a.Name.Value] = true
+					}
+				}
+			}
+		case *syntax.CallExpr:
+			s.call(n, inFunction > 0)
+		}
+		return true
+	}
+	syntax.Walk(tree, walk)
+	return s
+}
+
+func (s *survey) stop(at syntax.Node, why string) {
+	if s.obstacle == nil {
+		s.obstacle = &obstacle{at, why}
+	}
+}
+
+// texts notes names of variables within what is assigned.
+func (s *survey) texts(n syntax.Node) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		text := ""
+		switch n := n.(type) {
+		case *syntax.Lit:
+			text = n.Value
+		case *syntax.SglQuoted:
+			text = n.Value
+		case *syntax.CmdSubst:
+			return false
+		}
+		for _, name := range identifiers(text) {
+			s.named[name] = true
+		}
+		return true
+	})
+}
+
+func identifiers(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool {
+		return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
+}
+
+// special looks for variables that another command in between would change.
+func (s *survey) special(n syntax.Node, name string) {
+	switch name {
+	case "PIPESTATUS", "_", "BASH_COMMAND", "BASH_XTRACEFD":
+		s.stop(n, "it looks at $"+name+", which a command in between would change")
+	}
+	if strings.HasPrefix(name, "hotc_") && name != "hotc_inputs" {
+		s.stop(n, "it uses a variable of hotc's own, $"+name)
+	}
+}
+
+func (s *survey) call(c *syntax.CallExpr, inFunction bool) {
+	if len(c.Args) == 0 {
+		return
+	}
+	run := childOf(c.Args)
+	if !run.known {
+		return
+	}
+	args := make([]string, len(run.args))
+	for i, a := range run.args {
+		args[i], _ = literalOf(a)
+	}
+	switch run.name {
+	case "set":
+		s.set(c, args)
+	case "shopt":
+		if contains(args, "extdebug") {
+			s.stop(c, "it debugs itself (extdebug)")
+		}
+	case "alias", "enable":
+		s.stop(c, "it changes what words mean ("+run.name+")")
+	case "local", "typeset":
+		for _, a := range run.args {
+			if name, _, _ := strings.Cut(leading(a), "="); inFunction {
+				s.localised[name] = true
+			}
+		}
+	case "trap":
+		s.trap(c, run.args, args)
+	case "hotc-agent":
+		s.agent(run.args, args)
+	}
+	if strings.HasSuffix(run.name, "/hotc-agent") {
+		s.agent(run.args, args)
+	}
+}
+
+func (s *survey) set(c *syntax.CallExpr, args []string) {
+	for i, a := range args {
+		switch {
+		case a == "--" || a == "":
+			return
+		case a == "-o" && i+1 < len(args):
+			switch args[i+1] {
+			case "verbose":
+				s.stop(c, "it prints each line as the shell reads it (set -v)")
+			case "functrace":
+				s.stop(c, "it traces its functions (functrace)")
+			}
+		case strings.HasPrefix(a, "-") && strings.Contains(a, "v"):
+			s.stop(c, "it prints each line as the shell reads it (set -v)")
+		case strings.HasPrefix(a, "-") && strings.Contains(a, "T"):
+			s.stop(c, "it traces its functions (set -T)")
+		}
+	}
+}
+
+func (s *survey) trap(c *syntax.CallExpr, words []*syntax.Word, args []string) {
+	if len(args) > 0 && args[0] == "--" {
+		words, args = words[1:], args[1:]
+	}
+	if len(args) < 2 {
+		return
+	}
+	for _, signal := range args[1:] {
+		switch strings.TrimPrefix(strings.ToUpper(signal), "SIG") {
+		case "DEBUG", "RETURN", "CHLD", "CLD", "17":
+			s.stop(c, "it traps "+signal+", which a command in between would set off")
+		}
+	}
+	stmts, ok := handlerOf(words[0])
+	s.handlers = s.handlers || !ok
+	s.trapped = append(s.trapped, stmts...)
+	for _, stmt := range stmts {
+		syntax.Walk(stmt, func(n syntax.Node) bool {
+			if call, is := n.(*syntax.CallExpr); is && len(call.Args) > 0 {
+				if name, literal := literalOf(call.Args[0]); literal {
+					s.calls[name] += 2 // it may run at any time
+				}
+			}
+			return true
+		})
+	}
+}
+
+// handlerOf reads the text that a trap is given.
+func handlerOf(word *syntax.Word) ([]*syntax.Stmt, bool) {
+	text, literal := literalOf(word)
+	if !literal {
+		return nil, false
+	}
+	if text == "" || text == "-" {
+		return nil, true
+	}
+	tree, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return nil, false
+	}
+	return tree.Stmts, true
+}
+
+func (s *survey) agent(words []*syntax.Word, args []string) {
+	var plain []string
+	for i, a := range args {
+		if _, literal := literalOf(words[i]); !literal {
+			a = ""
+		}
+		if !strings.HasPrefix(a, "-") {
+			plain = append(plain, a)
+		}
+	}
+	if len(plain) < 2 {
+		return
+	}
+	switch plain[0] {
+	case "get":
+		s.asked[plain[1]] = true
+	case "put":
+		s.written[plain[1]] = true
+		s.writesAny = s.writesAny || plain[1] == ""
+	}
+}
+
+func contains(list []string, text string) bool {
+	for _, x := range list {
+		if x == text {
+			return true
+		}
+	}
+	return false
+}
