@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/driver/script"
+	"github.com/hotc-dev/hotc/runtime/process"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
@@ -29,6 +31,34 @@ func get(ctx context.Context, args []string, s streams) error {
 		return fmt.Errorf("print the value: %w", err)
 	}
 	return nil
+}
+
+// await is what a rewritten shell script calls (docs/scripts.md). It does not
+// return before it has the value: nothing that follows in the script may run
+// without it. A read that fails ends the role, this process included; where there is
+// no agent any more to do so, the role's processes are ended from here.
+func await(ctx context.Context, args []string, s streams) error {
+	flags := newFlags("await", "NAME VARIABLE", "Prints a shell's assignment of a role's input, once it is there. It is what scripts\n"+
+		"that hotc has rewritten call: where the value does not come, it waits for the role's end.", s)
+	if err := parse(flags, args, 2); err != nil {
+		return err
+	}
+	path, err := rolesSocket()
+	if err != nil {
+		return err
+	}
+	value, err := socket.Get(ctx, path, flags.Arg(0))
+	if err == nil {
+		_, err = io.WriteString(s.out, script.Assignment(flags.Arg(1), value))
+		return err
+	}
+	socket.AwaitEnd(ctx, path)
+	if mark := os.Getenv(process.MarkVariable); mark != "" && ctx.Err() == nil {
+		if _, endErr := process.EndMarked([]string{mark}, 0); endErr != nil {
+			return errors.Join(err, endErr)
+		}
+	}
+	return err
 }
 
 func put(ctx context.Context, args []string, s streams) error {

@@ -56,6 +56,14 @@ type Values interface {
 	WriteText(ctx context.Context, output string, text []byte) error
 }
 
+// Foresight is what Values may have, too.
+type Foresight interface {
+	// Foresee returns an input's value when it is there, without being a read: it
+	// does not show as one, no time-out runs, and a value that does not come is an
+	// error for the caller alone.
+	Foresee(ctx context.Context, input string) (json.RawMessage, error)
+}
+
 // Files are the deployment's files.
 type Files interface {
 	// File returns the file with a digest.

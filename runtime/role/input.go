@@ -159,12 +159,28 @@ func (l *life) failedRead(in *input, r *resolver, err error) error {
 	return errors.New(cause.String())
 }
 
+// Foresee returns an input's value when it is there. It is no read: nothing of the
+// role depends on how it ends.
+func (l *life) Foresee(ctx context.Context, name string) (json.RawMessage, error) {
+	in, declared := l.inputs[name]
+	if !declared {
+		return nil, l.undeclared("input", name)
+	}
+	value, err := in.expr.Eval(&resolver{life: l, ctx: ctx, in: in, ahead: true})
+	if err == nil && in.Type != "" {
+		value, err = driver.Check(in.Type, value)
+	}
+	return value, err
+}
+
 // resolver gives an input's expression what it refers to.
 type resolver struct {
 	life *life
 	ctx  context.Context
 	in   *input
 	last plan.CellName // the cell that is read; "" when its value has come
+	// ahead says that nobody reads yet: the wait is not shown, and lasts.
+	ahead bool
 }
 
 // Cell reads a cell once for the whole role.
@@ -174,7 +190,13 @@ func (r *resolver) Cell(name string) (json.RawMessage, error) {
 		return value, nil
 	}
 	r.last = cell
-	value, err := r.life.await(r.ctx, cell, r.in.Name, r.in.At[""], seconds(r.in.IfDown))
+	var value json.RawMessage
+	var err error
+	if r.ahead {
+		value, err = r.life.host.Cells.Await(r.ctx, cell, coordinator.AwaitOptions{IfDown: -1})
+	} else {
+		value, err = r.life.await(r.ctx, cell, r.in.Name, r.in.At[""], seconds(r.in.IfDown))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,19 @@ func PutJSON(ctx context.Context, path, name string, value []byte) error {
 	return err
 }
 
+// AwaitEnd returns when the role's agent serves its values no more.
+func AwaitEnd(ctx context.Context, path string) {
+	var dialer net.Dialer
+	connection, err := dialer.DialContext(ctx, "unix", path)
+	if err != nil {
+		return
+	}
+	defer connection.Close()
+	stop := context.AfterFunc(ctx, func() { connection.Close() })
+	defer stop()
+	_, _ = connection.Read(make([]byte, 1)) // there is nothing to read
+}
+
 func ask(ctx context.Context, path string, r request) (answer, error) {
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, "unix", path)

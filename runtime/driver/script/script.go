@@ -6,13 +6,17 @@
 //
 //   - Inputs that are known before it starts (static and deploy-time ones, and a
 //     run-time one that is eager) are in its environment and in files.
-//   - A run-time input is asked for with `hotc-agent get NAME`, which blocks.
+//   - A run-time input is asked for with `hotc-agent get NAME`, which blocks. A
+//     shell script reads it as a variable: the compiler has put a wait before each
+//     statement that may (docs/scripts.md), which finds the value in a file where it
+//     has arrived, and asks the agent where it has not.
 //   - Outputs are printed into `hotc-agent put NAME`, or written to the file
 //     $heat_outputs_path.NAME, as Heat's own script hook has it; such a file is
 //     published when it is closed or moved there, and whatever is there at the
 //     script's end.
 //
-// The role's source is {"file": DIGEST, "interpreter": [optional]}. The script
+// The role's source is {"file": DIGEST, "interpreter": [optional], "waits": true for such
+// a script}. The script
 // lies in the role's private folder, and its interpreter is started with it, as
 // the kernel would do: that folder may well be on a file system that forbids
 // programs.
@@ -44,6 +48,8 @@ type Driver struct {
 type source struct {
 	File        string   `json:"file"`
 	Interpreter []string `json:"interpreter,omitempty"`
+	// Waits says that this is a shell script which calls hotc's functions.
+	Waits bool `json:"waits,omitempty"`
 }
 
 // Name is "script".
@@ -113,18 +119,34 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Work, job.Stdout, job.Stderr
-	cmd.Env = append(values, job.Environment...)
+	shell := shellOf(job)
+	cmd.Env = append(values, shell.withoutInputs(job.Environment)...)
 	cmd.Env = append(cmd.Env, "hotc_inputs="+inputsFolder(job), "heat_outputs_path="+outputsPrefix(job))
+	if s.Waits {
+		if err := shell.Write(); err != nil {
+			outputs.stop()
+			return driver.Exit{}, err
+		}
+		cmd.Env = append(cmd.Env, "hotc_shell="+shell.file())
+	}
 	if err := job.Started(ctx); err != nil {
 		outputs.stop()
 		return driver.Exit{}, err
 	}
+	stop := func() {}
+	if s.Waits {
+		stop = foresee(ctx, job, shell)
+	}
 	exit, err := process.Run(ctx, cmd, d.Grace)
+	stop()
 	outputs.stop()
 	if err != nil {
 		return driver.Exit{}, explainStart(command, err)
 	}
 	outputs.sweep(ctx)
+	if s.Waits && exit.OK() {
+		publishKept(ctx, job, shell)
+	}
 	return exit, nil
 }
 

@@ -1,0 +1,54 @@
+hotc_await() {
+	hotc_status=$?
+	for hotc_variable in "$@"; do
+		case $hotc_settled in *" $hotc_variable "*) continue ;; esac
+		eval "hotc_there=\${$hotc_variable+there}"
+		case $hotc_there in there) continue ;; esac
+		if command [ -r "$hotc_arrived/$hotc_variable" ]; then
+			command . "$hotc_arrived/$hotc_variable"
+		else
+			hotc_input "$hotc_variable"
+			until hotc_there=$(hotc_ask "$hotc_name" "$hotc_variable" </dev/null); do command sleep 1; done
+			eval "$hotc_there"
+		fi
+		hotc_settled="$hotc_settled$hotc_variable "
+	done
+	return "$hotc_status"
+}
+hotc_own() {
+	hotc_status=$?
+	for hotc_variable in "$@"; do
+		hotc_settled="$hotc_settled$hotc_variable "
+	done
+	return "$hotc_status"
+}
+hotc_keep() {
+	hotc_status=$?
+	IFS=' ' command read -r hotc_process hotc_there </proc/self/stat
+	case $hotc_process in
+	"$$")
+		for hotc_variable in "$@"; do
+			eval "hotc_there=\${$hotc_variable+there}"
+			case $hotc_there in there) ;; *) continue ;; esac
+			hotc_output "$hotc_variable"
+			eval "command printf %s \"\$$hotc_variable\"" >|"$hotc_kept/$hotc_name"
+		done
+		;;
+	esac
+	return "$hotc_status"
+}
+hotc_publish() {
+	hotc_status=$?
+	hotc_keep "$@"
+	case $hotc_process in
+	"$$")
+		for hotc_variable in "$@"; do
+			eval "hotc_there=\${$hotc_variable+there}"
+			case $hotc_there in there) ;; *) continue ;; esac
+			hotc_output "$hotc_variable"
+			eval "command printf %s \"\$$hotc_variable\"" >|"$hotc_outputs.$hotc_name"
+		done
+		;;
+	esac
+	return "$hotc_status"
+}

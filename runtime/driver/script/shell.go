@@ -1,0 +1,185 @@
+package script
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/socket"
+)
+
+// Functions are what a rewritten shell script calls (docs/scripts.md): they are
+// written into a file of the role's private folder, behind the settings of that
+// role.
+//
+//go:embed functions.sh
+var Functions string
+
+// Shell are the files through which a shell script and the agent meet:
+//
+//	shell             the functions; $hotc_shell names it
+//	arrived/VARIABLE  an assignment of a run-time input's value, once it is there
+//	kept/NAME         the last value of an output that is a variable of the script
+type Shell struct {
+	Folder string
+	// Agent is the command line of `hotc-agent await`, without the input's name.
+	Agent []string
+	// Inputs are run-time inputs' names by variable, Outputs those of outputs.
+	Inputs, Outputs map[string]string
+	// OutputsPrefix is what $heat_outputs_path says.
+	OutputsPrefix string
+}
+
+func (s Shell) file() string                   { return filepath.Join(s.Folder, "shell") }
+func (s Shell) arrived(variable string) string { return filepath.Join(s.Folder, "arrived", variable) }
+func (s Shell) kept() string                   { return filepath.Join(s.Folder, "kept") }
+
+// Write makes the files.
+func (s Shell) Write() error {
+	for _, folder := range []string{"arrived", "kept"} {
+		if err := os.MkdirAll(filepath.Join(s.Folder, folder), 0o700); err != nil {
+			return fmt.Errorf("make the script's folder: %w", err)
+		}
+	}
+	var b strings.Builder
+	var agent []string
+	for _, word := range s.Agent {
+		agent = append(agent, quote(word))
+	}
+	fmt.Fprintf(&b, "hotc_arrived=%s hotc_kept=%s hotc_settled=' '\n", quote(filepath.Join(s.Folder, "arrived")), quote(s.kept()))
+	fmt.Fprintf(&b, "hotc_ask() { %s \"$@\"; }\n", strings.Join(agent, " "))
+	names(&b, "hotc_input", s.Inputs, func(name string) string { return name })
+	names(&b, "hotc_output", s.Outputs, driver.FileName)
+	fmt.Fprintf(&b, "hotc_outputs=%s\n", quote(s.OutputsPrefix))
+	if len(s.Inputs) > 0 {
+		fmt.Fprintf(&b, "export %s\n", strings.Join(sorted(s.Inputs), " "))
+	}
+	b.WriteString(Functions)
+	if err := os.WriteFile(s.file(), []byte(b.String()), 0o600); err != nil {
+		return fmt.Errorf("write the script's functions: %w", err)
+	}
+	return nil
+}
+
+// names writes a function that finds what belongs to a variable.
+func names(b *strings.Builder, function string, of map[string]string, text func(string) string) {
+	fmt.Fprintf(b, "%s() { case $1 in ", function)
+	for _, v := range sorted(of) {
+		fmt.Fprintf(b, "%s) hotc_name=%s;; ", v, quote(text(of[v])))
+	}
+	b.WriteString("esac; }\n")
+}
+
+func sorted(m map[string]string) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Arrive writes a value down, so that the script finds it without starting
+// anything.
+func (s Shell) Arrive(variable string, value json.RawMessage) error {
+	path := s.arrived(variable)
+	if err := os.WriteFile(path+".new", []byte(Assignment(variable, value)), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// Assignment is the text by which a shell takes a value over. A value that the
+// kernel would not let into a child's environment is not exported, and one with a
+// zero byte fits into no variable at all.
+func Assignment(variable string, value json.RawMessage) string {
+	text := string(driver.Text(value))
+	switch {
+	case strings.Contains(text, "\x00"):
+		return "unset " + variable + "\n"
+	case len(variable)+1+len(text) > largestVariable:
+		return "unset " + variable + "\n" + variable + "=" + quote(text) + "\n"
+	}
+	return variable + "=" + quote(text) + "\n"
+}
+
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// shellOf is the shell's side of a job.
+func shellOf(job *driver.Job) Shell {
+	s := Shell{Folder: filepath.Join(job.Folder, "script.d"), Inputs: map[string]string{}, Outputs: map[string]string{}, OutputsPrefix: outputsPrefix(job)}
+	for _, in := range job.Role.Inputs {
+		if isRunTime(in) && isVariable(Variable(in.Name)) {
+			s.Inputs[Variable(in.Name)] = in.Name
+		}
+	}
+	for _, o := range job.Role.Outputs {
+		if isVariable(Variable(o.Name)) {
+			s.Outputs[Variable(o.Name)] = o.Name
+		}
+	}
+	// whatever the script does to its environment
+	s.Agent = []string{"env", "hotc-agent", "await"}
+	for _, entry := range job.Environment {
+		name, value, _ := strings.Cut(entry, "=")
+		switch name {
+		case socket.Variable, "HOTC_RUN":
+			s.Agent = slices.Insert(s.Agent, 1, entry)
+		case "PATH":
+			folder, _, _ := strings.Cut(value, ":")
+			s.Agent[len(s.Agent)-2] = filepath.Join(folder, "hotc-agent")
+		}
+	}
+	return s
+}
+
+// isVariable says that a shell has variables of that name.
+func isVariable(name string) bool { return name != "" && (name[0] < '0' || name[0] > '9') }
+
+// foresee writes values down as they arrive, until the returned function is called.
+// It is nobody's read: a value that does not come fails nobody before somebody asks.
+func foresee(ctx context.Context, job *driver.Job, s Shell) (stop func()) {
+	ahead, is := job.Values.(driver.Foresight)
+	if !is {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	for variable, name := range s.Inputs {
+		running.Go(func() {
+			if value, err := ahead.Foresee(ctx, name); err == nil {
+				_ = s.Arrive(variable, value) // the script asks where there is no file
+			}
+		})
+	}
+	return func() { cancel(); running.Wait() }
+}
+
+// publishKept publishes what outputs held when the script ended well.
+func publishKept(ctx context.Context, job *driver.Job, s Shell) {
+	for _, variable := range sorted(s.Outputs) {
+		text, err := os.ReadFile(filepath.Join(s.kept(), driver.FileName(s.Outputs[variable])))
+		if err == nil {
+			err = job.Values.WriteText(ctx, s.Outputs[variable], text)
+		}
+		if err != nil && !os.IsNotExist(err) && ctx.Err() == nil {
+			fmt.Fprintf(job.Stderr, "hotc-agent: $%s: %v\n", variable, err)
+		}
+	}
+}
+
+// withoutInputs is an environment without variables that the agent happens to have
+// of the same names as run-time inputs.
+func (s Shell) withoutInputs(environment []string) []string {
+	return slices.DeleteFunc(slices.Clone(environment), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return s.Inputs[name] != "" && name != "PATH" && name != "HOME"
+	})
+}
