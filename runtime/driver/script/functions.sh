@@ -38,7 +38,7 @@ hotc_keep() {
 	return "$hotc_status"
 }
 hotc_publish() {
-	hotc_status=$?
+	hotc_result=$?
 	hotc_keep "$@"
 	case $hotc_process in
 	"$$")
@@ -50,5 +50,5 @@ hotc_publish() {
 		done
 		;;
 	esac
-	return "$hotc_status"
+	return "$hotc_result"
 }
