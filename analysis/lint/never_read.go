@@ -23,10 +23,6 @@ func neverRead(l *linter, role *program.Role) {
 		}
 		hint := "leave the input out, or read it where it is needed: `$(hotc-agent get " + in.Name + ")`"
 		message := fmt.Sprintf("%s never reads input %q", sourceName(role), in.Name)
-		if role.Meaning.Sequence.Uses[in.Name] {
-			message = fmt.Sprintf("%s uses $%s, but input %q comes at run time and is in no variable", sourceName(role), in.Name, in.Name)
-			hint = fmt.Sprintf("`%s=$(hotc-agent get %s)` waits for it; `eager: true` makes the whole role wait", in.Name, in.Name)
-		}
 		l.diags.Warning(source.NeverRead, in.At, message, hint)
 	}
 }

@@ -202,7 +202,11 @@ func (b *builder) source(r *program.Role) (hot.Value, []program.File) {
 	}
 	var late []string
 	for _, in := range r.Inputs {
-		if bound := b.analysis.Inputs[in]; bound != nil && bound.Time == binding.Run && !in.Eager {
+		if in.Eager {
+			continue
+		}
+		// no secret is in the environment, where other processes could read it
+		if bound := b.analysis.Inputs[in]; bound != nil && bound.Time == binding.Run || secrecy.OfInput(b.program, in) {
 			late = append(late, in.Name)
 		}
 	}

@@ -73,6 +73,9 @@ func analyse(tree *syntax.File, s *survey, inputs, outputs map[string]string) *a
 		return true
 	})
 	a.put(anchor{stmt: tree.Stmts[0]}, u, known{})
+	if s.obstacle.keeps {
+		a.placeOutputs()
+	}
 	return a
 }
 

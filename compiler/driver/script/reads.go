@@ -79,7 +79,22 @@ func (s *shell) finish(late []string) (hot.Value, []program.File) {
 	}
 	a := analyse(s.tree, s.survey, inputs, maps.Clone(s.outputs))
 	text := a.rewrite(s.text)
+	if err := a.check(s.text, text, s.dialect); err != nil {
+		text = atStart(s, inputs)
+	}
 	return travelling(s.role.SourceFile, text, text != s.text)
+}
+
+// atStart is the script with one wait before its first statement, for all that it
+// may read.
+func atStart(s *shell, inputs map[string]string) string {
+	survey := *s.survey
+	survey.stop(s.tree, "its statements cannot be told apart")
+	a := analyse(s.tree, &survey, inputs, nil)
+	if text := a.rewrite(s.text); a.check(s.text, text, s.dialect) == nil {
+		return text
+	}
+	return s.text
 }
 
 // sequence finds the order in which the script reads its inputs and writes its

@@ -26,6 +26,8 @@ type survey struct {
 type obstacle struct {
 	at  syntax.Node
 	why string
+	// keeps says that outputs may be kept all the same.
+	keeps bool
 }
 
 func surveyOf(tree *syntax.File, text string) *survey {
@@ -39,6 +41,10 @@ func surveyOf(tree *syntax.File, text string) *survey {
 				s.stop(tree, "the shell prints each line as it reads it (-v)")
 			}
 		}
+	}
+	var lines *obstacle
+	if at := substitutionOverLines(tree); at != nil && strings.Contains(text, "LINENO") {
+		lines = &obstacle{at: at, why: "bash counts the lines of a command substitution anew (it looks at $LINENO)", keeps: true}
 	}
 	inFunction := 0
 	var walk func(n syntax.Node) bool
@@ -86,12 +92,28 @@ func surveyOf(tree *syntax.File, text string) *survey {
 		return true
 	}
 	syntax.Walk(tree, walk)
+	if s.obstacle == nil {
+		s.obstacle = lines
+	}
 	return s
+}
+
+// substitutionOverLines finds a command substitution that has several lines: bash
+// prints what it has parsed and parses that again, so that its lines depend on how
+// the statements are written.
+func substitutionOverLines(tree *syntax.File) (found syntax.Node) {
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		if c, is := n.(*syntax.CmdSubst); is && c.Pos().Line() != c.End().Line() {
+			found = c
+		}
+		return found == nil
+	})
+	return found
 }
 
 func (s *survey) stop(at syntax.Node, why string) {
 	if s.obstacle == nil {
-		s.obstacle = &obstacle{at, why}
+		s.obstacle = &obstacle{at: at, why: why}
 	}
 }
 

@@ -4,6 +4,10 @@ hotc_await() {
 		case $hotc_settled in *" $hotc_variable "*) continue ;; esac
 		eval "hotc_there=\${$hotc_variable+there}"
 		case $hotc_there in there) continue ;; esac
+		hotc_all=
+		case $hotc_secret in
+		*" $hotc_variable "*) case $- in *a*) hotc_all=yes; set +a ;; esac ;;
+		esac
 		if command [ -r "$hotc_arrived/$hotc_variable" ]; then
 			command . "$hotc_arrived/$hotc_variable"
 		else
@@ -11,6 +15,7 @@ hotc_await() {
 			until hotc_there=$(hotc_ask "$hotc_name" "$hotc_variable" </dev/null); do command sleep 1; done
 			eval "$hotc_there"
 		fi
+		case $hotc_all in yes) set -a ;; esac
 		hotc_settled="$hotc_settled$hotc_variable "
 	done
 	return "$hotc_status"

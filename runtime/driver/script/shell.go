@@ -31,8 +31,11 @@ type Shell struct {
 	Folder string
 	// Agent is the command line of `hotc-agent await`, without the input's name.
 	Agent []string
-	// Inputs are run-time inputs' names by variable, Outputs those of outputs.
+	// Inputs are the names, by variable, of inputs that are awaited: run-time and
+	// secret ones. Outputs are those of outputs.
 	Inputs, Outputs map[string]string
+	// Secret are the variables that no program which the script starts may see.
+	Secret map[string]bool
 	// OutputsPrefix is what $heat_outputs_path says.
 	OutputsPrefix string
 }
@@ -58,9 +61,11 @@ func (s Shell) Write() error {
 	names(&b, "hotc_input", s.Inputs, func(name string) string { return name })
 	names(&b, "hotc_output", s.Outputs, driver.FileName)
 	fmt.Fprintf(&b, "hotc_outputs=%s\n", quote(s.OutputsPrefix))
-	if len(s.Inputs) > 0 {
-		fmt.Fprintf(&b, "export %s\n", strings.Join(sorted(s.Inputs), " "))
+	exported := slices.DeleteFunc(sorted(s.Inputs), func(v string) bool { return s.Secret[v] })
+	if len(exported) > 0 {
+		fmt.Fprintf(&b, "export %s\n", strings.Join(exported, " "))
 	}
+	fmt.Fprintf(&b, "hotc_secret=' %s '\n", strings.Join(sorted(s.Secret), " "))
 	b.WriteString(Functions)
 	if err := os.WriteFile(s.file(), []byte(b.String()), 0o600); err != nil {
 		return fmt.Errorf("write the script's functions: %w", err)
@@ -77,7 +82,7 @@ func names(b *strings.Builder, function string, of map[string]string, text func(
 	b.WriteString("esac; }\n")
 }
 
-func sorted(m map[string]string) []string {
+func sorted[V any](m map[string]V) []string {
 	var keys []string
 	for k := range m {
 		keys = append(keys, k)
@@ -114,10 +119,14 @@ func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\'
 
 // shellOf is the shell's side of a job.
 func shellOf(job *driver.Job) Shell {
-	s := Shell{Folder: filepath.Join(job.Folder, "script.d"), Inputs: map[string]string{}, Outputs: map[string]string{}, OutputsPrefix: outputsPrefix(job)}
+	s := Shell{Folder: filepath.Join(job.Folder, "script.d"), Inputs: map[string]string{}, Outputs: map[string]string{},
+		Secret: map[string]bool{}, OutputsPrefix: outputsPrefix(job)}
 	for _, in := range job.Role.Inputs {
-		if isRunTime(in) && isVariable(Variable(in.Name)) {
+		if (isRunTime(in) || in.Secret && !in.Eager) && isVariable(Variable(in.Name)) {
 			s.Inputs[Variable(in.Name)] = in.Name
+			if in.Secret {
+				s.Secret[Variable(in.Name)] = true
+			}
 		}
 	}
 	for _, o := range job.Role.Outputs {
