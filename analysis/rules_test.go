@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The example on each rule's page gives what the page says.
+// The examples on each rule's page give what the page says.
 func TestRulePages(t *testing.T) {
 	pages, err := filepath.Glob("../docs/rules/H*.md")
 	if err != nil || len(pages) == 0 {
@@ -22,25 +22,30 @@ func TestRulePages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, rest, _ := strings.Cut(string(text), "```yaml\n")
-			example, _, found := strings.Cut(rest, "```\n")
-			before, rest, there := strings.Cut(string(text), "```text\n")
-			want, after, ends := strings.Cut(rest, "```\n")
-			if !found || !there || !ends {
-				t.Fatal("the page has no example, or not what it gives")
+			examples := strings.Split(string(text), "```yaml\n")
+			if len(examples) < 2 {
+				t.Fatal("the page has no example")
 			}
-			got := check("example.yaml", []byte(example))
-			if !strings.Contains(got, "["+code+"]") {
-				t.Errorf("the example does not give %s:\n%s", code, got)
+			for i, part := range examples[1:] {
+				example, _, found := strings.Cut(part, "```\n")
+				before, rest, there := strings.Cut(part, "```text\n")
+				want, after, ends := strings.Cut(rest, "```\n")
+				if !found || !there || !ends {
+					t.Fatal("an example without what it gives")
+				}
+				got := check("example.yaml", []byte(example))
+				if !strings.Contains(got, "["+code+"]") {
+					t.Errorf("the example does not give %s:\n%s", code, got)
+				}
+				if diff := cmp.Diff(want, got); diff != "" && !*update {
+					t.Errorf("(-page +got; go test -update writes it anew):\n%s", diff)
+				}
+				examples[i+1] = before + "```text\n" + got + "```\n" + after
 			}
 			if *update {
-				if err := os.WriteFile(page, []byte(before+"```text\n"+got+"```\n"+after), 0o644); err != nil {
+				if err := os.WriteFile(page, []byte(strings.Join(examples, "```yaml\n")), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				return
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-page +got; go test -update writes it anew):\n%s", diff)
 			}
 		})
 	}

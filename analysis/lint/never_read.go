@@ -12,13 +12,24 @@ import (
 // is known before the script starts is in its environment, for every program that
 // it calls.
 func neverRead(l *linter, role *program.Role) {
-	if !role.Meaning.Sequence.Complete || readsAny(role) {
+	lost := role.Meaning.Sequence.Lost
+	if (!role.Meaning.Sequence.Complete || readsAny(role)) && len(lost) == 0 {
 		return
 	}
 	read := names(role, program.ReadInput)
 	for _, in := range role.Inputs {
 		bound := l.analysis.Inputs[in]
 		if bound == nil || bound.Time != binding.Run || in.Eager || read[in.Name] != nil {
+			continue
+		}
+		why, isLost := lost[in.Name]
+		switch {
+		case isLost:
+			message := fmt.Sprintf("%s reads input %q from a variable, which will be empty: it comes at run time, and no wait can be put into the script", sourceName(role), in.Name)
+			d := l.diags.Warning(source.NeverRead, in.At, message, "`$(hotc-agent get "+in.Name+")` waits for it; `eager: true` makes the whole role wait")
+			d.Notes = append(d.Notes, source.Note{At: why.At, Message: why.Why})
+			continue
+		case !role.Meaning.Sequence.Complete || readsAny(role):
 			continue
 		}
 		hint := "leave the input out, or read it where it is needed: `$(hotc-agent get " + in.Name + ")`"

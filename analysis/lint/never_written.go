@@ -11,7 +11,8 @@ import (
 // neverWritten finds outputs that no statement of the role's script writes: the
 // role would fail at its end, and all that waits for the output with it.
 func neverWritten(l *linter, role *program.Role) {
-	if !role.Meaning.Sequence.Complete {
+	lost := role.Meaning.Sequence.Lost
+	if !role.Meaning.Sequence.Complete && len(lost) == 0 {
 		return
 	}
 	written := names(role, program.WriteOutput)
@@ -19,6 +20,11 @@ func neverWritten(l *linter, role *program.Role) {
 		if o.Value != nil || written[o.Name] != nil {
 			continue
 		}
+		why, isLost := lost[o.Name]
+		if !isLost && !role.Meaning.Sequence.Complete {
+			continue
+		}
+		message := fmt.Sprintf("no statement of %s writes output %q: role %s would fail when it ends", sourceName(role), o.Name, role.Key())
 		hint := fmt.Sprintf("`… | hotc-agent put %s`, or `… > \"$heat_outputs_path.%s\"`", o.Name, o.Name)
 		var undeclared []string
 		for name := range written {
@@ -29,7 +35,13 @@ func neverWritten(l *linter, role *program.Role) {
 		if near := hot.Nearest(o.Name, undeclared); near != "" {
 			hint = fmt.Sprintf("it writes %q, at %s", near, written[near].At)
 		}
-		d := l.diags.Warning(source.NeverWritten, o.At, fmt.Sprintf("no statement of %s writes output %q: role %s would fail when it ends", sourceName(role), o.Name, role.Key()), hint)
+		if isLost {
+			message = fmt.Sprintf("%s assigns output %q to a variable that cannot be published: role %s would fail when it ends", sourceName(role), o.Name, role.Key())
+		}
+		d := l.diags.Warning(source.NeverWritten, o.At, message, hint)
+		if isLost {
+			d.Notes = append(d.Notes, source.Note{At: why.At, Message: why.Why})
+		}
 		readers := l.readersOf(o)
 		for _, in := range readers[:min(len(readers), mostReaders)] {
 			d.Notes = append(d.Notes, source.Note{At: in.At, Message: fmt.Sprintf("input %q of %s waits for it", in.Name, in.Role.Key())})

@@ -9,9 +9,15 @@ type Sequence struct {
 	// Complete says that the source does nothing else: an input that no step reads
 	// is not read. Where it is false, the rest may be read and written at any time.
 	Complete bool
-	// Uses are the variables of the tool that the source looks at, by name; for
-	// inputs that are known before it starts.
-	Uses map[string]bool
+	// Lost are the inputs and outputs that the source reads or writes by means from
+	// which no value can be taken, or given to it.
+	Lost map[string]Lost
+}
+
+// Lost is why a value gets lost.
+type Lost struct {
+	At  source.Place // of what prevents it
+	Why string
 }
 
 // Step is one thing that a source does, or a place where its way forks.

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -10,21 +11,37 @@ import (
 // which statements its value is kept, and after which it is published: the ones
 // that no way leads on from to another assignment.
 func (a *analyser) placeOutputs() {
-	if a.survey.writesAny {
-		return
-	}
-	for v, output := range a.outputs {
-		if a.survey.written[output] {
-			delete(a.outputs, v)
-		}
-	}
-	if len(a.outputs) == 0 {
-		return
-	}
 	a.keepList(a.tree.Stmts, false)
 	for v := range a.outputs {
 		later := a.survey.handlers || a.mayAssignAny(a.survey.trapped, v, map[string]bool{})
 		a.publish(a.tree.Stmts, v, later)
+	}
+}
+
+// leaveWritten leaves out outputs that the script writes itself, or may.
+func (a *analyser) leaveWritten() {
+	for v, output := range a.outputs {
+		if a.survey.writesAny || a.survey.written[output] {
+			delete(a.outputs, v)
+		}
+	}
+}
+
+// assignedOutputs are the variables of outputs that the script may assign.
+func (a *analyser) assignedOutputs() (names []string) {
+	for v := range a.outputs {
+		if a.mayAssignAny(a.tree.Stmts, v, map[string]bool{}) || a.mayAssignAny(a.survey.trapped, v, map[string]bool{}) {
+			names = append(names, v)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// inVain notes the outputs that are assigned where nothing can publish them.
+func (a *analyser) inVain(why *obstacle) {
+	for _, v := range a.assignedOutputs() {
+		a.unpublished[v] = why
 	}
 }
 

@@ -17,6 +17,9 @@ type analyser struct {
 
 	before map[*syntax.Stmt]*before
 	after  map[*syntax.Stmt]*after
+	atEnd  []string // variables of outputs whose values a handler keeps when the script ends
+	// unpublished are variables of outputs that the script assigns in vain.
+	unpublished map[string]*obstacle
 }
 
 // before is what stands in front of a statement.
@@ -54,8 +57,14 @@ type anchor struct {
 type known map[string]bool
 
 func analyse(tree *syntax.File, s *survey, inputs, outputs map[string]string) *analyser {
-	a := &analyser{inputs: inputs, outputs: outputs, survey: s, tree: tree, before: map[*syntax.Stmt]*before{}, after: map[*syntax.Stmt]*after{}}
-	if s.fixed || len(tree.Stmts) == 0 {
+	a := &analyser{inputs: inputs, outputs: outputs, survey: s, tree: tree, before: map[*syntax.Stmt]*before{}, after: map[*syntax.Stmt]*after{},
+		unpublished: map[string]*obstacle{}}
+	if len(tree.Stmts) == 0 {
+		return a
+	}
+	a.leaveWritten()
+	if s.fixed != nil {
+		a.inVain(s.fixed)
 		return a
 	}
 	if s.obstacle == nil {
@@ -73,8 +82,15 @@ func analyse(tree *syntax.File, s *survey, inputs, outputs map[string]string) *a
 		return true
 	})
 	a.put(anchor{stmt: tree.Stmts[0]}, u, known{})
-	if s.obstacle.keeps {
+	switch {
+	case s.obstacle.writes == behindAssigned:
 		a.placeOutputs()
+	case s.obstacle.writes == notAtAll:
+		a.inVain(s.obstacle)
+	case s.ending != nil:
+		a.inVain(&obstacle{at: s.ending, why: s.obstacle.why + ", and it has traps of its own, so that hotc can set none for the script's end"})
+	default:
+		a.atEnd = a.assignedOutputs()
 	}
 	return a
 }

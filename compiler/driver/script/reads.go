@@ -64,12 +64,25 @@ func parse(role driver.Role, text string, diags *source.Diagnostics) *shell {
 		}
 	}
 	s.survey = surveyOf(s.tree, text)
-	s.analysed = analyse(s.tree, s.survey, s.inputs, maps.Clone(s.outputs))
+	s.analysed = s.analyse(s.inputs)
+	if s.analysed.check(text, s.analysed.rewrite(text), s.dialect) == nil {
+		return s
+	}
+	s.survey.stop(s.tree, "its statements cannot be told apart", atItsEnd)
+	s.analysed = s.analyse(s.inputs)
+	if s.analysed.check(text, s.analysed.rewrite(text), s.dialect) != nil {
+		s.survey.fixed = &obstacle{at: s.tree, why: "its statements cannot be told apart"}
+		s.analysed = s.analyse(s.inputs)
+	}
 	return s
 }
 
+func (s *shell) analyse(inputs map[string]string) *analyser {
+	return analyse(s.tree, s.survey, inputs, maps.Clone(s.outputs))
+}
+
 // finish rewrites the script so that it waits for the inputs that come while it
-// runs.
+// runs. What passed the check with all inputs passes it with some of them.
 func (s *shell) finish(late []string) (hot.Value, []program.File) {
 	inputs := map[string]string{}
 	for _, name := range late {
@@ -77,24 +90,8 @@ func (s *shell) finish(late []string) (hot.Value, []program.File) {
 			inputs[v] = name
 		}
 	}
-	a := analyse(s.tree, s.survey, inputs, maps.Clone(s.outputs))
-	text := a.rewrite(s.text)
-	if err := a.check(s.text, text, s.dialect); err != nil {
-		text = atStart(s, inputs)
-	}
+	text := s.analyse(inputs).rewrite(s.text)
 	return travelling(s.role.SourceFile, text, text != s.text)
-}
-
-// atStart is the script with one wait before its first statement, for all that it
-// may read.
-func atStart(s *shell, inputs map[string]string) string {
-	survey := *s.survey
-	survey.stop(s.tree, "its statements cannot be told apart")
-	a := analyse(s.tree, &survey, inputs, nil)
-	if text := a.rewrite(s.text); a.check(s.text, text, s.dialect) == nil {
-		return text
-	}
-	return s.text
 }
 
 // sequence finds the order in which the script reads its inputs and writes its
@@ -108,11 +105,35 @@ func atStart(s *shell, inputs map[string]string) string {
 // starts what cannot be looked into (eval, a sourced file, another interpreter),
 // more may happen than the steps say, and the sequence is not complete.
 func (s *shell) sequence() *program.Sequence {
-	w := &walker{analyser: s.analysed, places: s.places, functions: map[string]*syntax.Stmt{}, complete: true, uses: map[string]bool{},
+	w := &walker{analyser: s.analysed, places: s.places, functions: map[string]*syntax.Stmt{}, complete: true,
 		lines: max(1, strings.Count(s.text, "\n"))}
 	syntax.Walk(s.tree, w.declare)
 	steps, _ := w.statements(s.tree.Stmts)
-	return &program.Sequence{Steps: append(steps, w.atEnd()...), Complete: w.complete, Uses: w.uses}
+	return &program.Sequence{Steps: append(steps, w.atEnd()...), Complete: w.complete, Lost: s.lost()}
+}
+
+// lost are the inputs and outputs in variables that no wait and no publication can
+// be put to.
+func (s *shell) lost() map[string]program.Lost {
+	lost := map[string]program.Lost{}
+	add := func(name string, why *obstacle) {
+		at := s.places.of(0, 0)
+		if _, whole := why.at.(*syntax.File); !whole {
+			at = s.places.of(uint32(why.at.Pos().Offset()), uint32(why.at.End().Offset()))
+		}
+		lost[name] = program.Lost{At: at, Why: why.why}
+	}
+	for v, why := range s.analysed.unpublished {
+		add(s.outputs[v], why)
+	}
+	if s.survey.fixed != nil {
+		found := map[string]bool{}
+		s.analysed.deep(s.tree.Stmts, found, map[string]bool{})
+		for v := range found {
+			add(s.inputs[v], s.survey.fixed)
+		}
+	}
+	return lost
 }
 
 // dialectsOf are the languages of the shell that runs a script. What /bin/sh is

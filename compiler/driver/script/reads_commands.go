@@ -248,9 +248,6 @@ func (w *walker) expansions(n syntax.Node) []program.Step {
 			steps = append(steps, own...)
 			return false
 		case *syntax.ParamExp:
-			if n.Param != nil {
-				w.uses[n.Param.Value] = true
-			}
 			if n.Excl {
 				w.complete = false
 			}

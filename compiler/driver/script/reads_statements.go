@@ -18,7 +18,6 @@ type walker struct {
 	functions map[string]*syntax.Stmt
 	calls     []string // functions that are being walked
 	complete  bool
-	uses      map[string]bool
 	exits     int // how many times the script itself may end on the way
 }
 
@@ -166,6 +165,9 @@ func (w *walker) atEnd() []program.Step {
 		}
 	}
 	var steps []program.Step
+	for _, v := range w.analyser.atEnd {
+		kept[v] = w.analyser.tree.Stmts[len(w.analyser.tree.Stmts)-1]
+	}
 	for _, v := range slices.Sorted(maps.Keys(kept)) {
 		steps = append(steps, program.Step{Op: program.WriteOutput, Name: w.analyser.outputs[v], At: w.at(kept[v]), Progress: 1})
 	}

@@ -1,6 +1,8 @@
 package script_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,14 +71,31 @@ func TestSequence(t *testing.T) {
 		{"# hotc-agent get a\necho 'hotc-agent get b'", ""},
 		{"#!/usr/bin/env python3\nimport os", "unknown"},
 		{"#!/usr/bin/env -S bash -eu\nhotc-agent get a", "r:a"},
+		{"echo $in; out=1; echo x", "r:in w:out w:out"},
+		{"a | b; out=$PIPESTATUS; echo $in", "r:in w:out"},
+		{"echo $_ $in; trap - INT; out=1", "r:in w:out …"},
+		{"echo $_ $in; trap 'rm x' EXIT; out=1", "r:in … lost out"},
+		{"set -v; out=$in", "r:in lost out"},
+		{"#!/bin/bash\ntrap 'echo' DEBUG; out=$in; hotc-agent put b < f", "r:in w:b … lost out"},
+		{"set -v; out=$in; hotc-agent put out < f", "r:in w:out"},
+		{"#!/bin/bash -i\nout=$in", " lost in lost out"},
 	} {
 		var diags source.Diagnostics
-		m := script.Driver{}.Lower(driver.Role{Name: "r", Source: c.script}, &diags)
+		role := driver.Role{Name: "r", Source: c.script}
+		if strings.Contains(c.script, "out=") {
+			role.Inputs, role.Outputs = []*program.Input{{Name: "in"}}, []*program.Output{{Name: "out"}}
+		}
+		m := script.Driver{}.Lower(role, &diags)
 		got := "unknown"
 		if m != nil && m.Sequence != nil {
 			got = text(m.Sequence.Steps)
 			if !m.Sequence.Complete {
 				got += " …"
+			}
+		}
+		if m != nil && m.Sequence != nil {
+			for _, name := range slices.Sorted(maps.Keys(m.Sequence.Lost)) {
+				got += " lost " + name
 			}
 		}
 		if got != c.want || diags.Failed() {

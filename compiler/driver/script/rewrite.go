@@ -54,11 +54,15 @@ func (a *analyser) rewrite(text string) string {
 		}
 		return true
 	})
-	if len(opens)+len(closes) == 0 {
+	if len(opens)+len(closes)+len(a.atEnd) == 0 {
 		return text
 	}
+	start := prelude
+	if len(a.atEnd) > 0 {
+		start += "trap '{ " + keeps + " " + strings.Join(a.atEnd, " ") + " && :; } " + silently + "' EXIT; "
+	}
 	slices.Reverse(closes) // what is within ends first
-	edits := append(closes, append([]edit{{a.tree.Stmts[0].Pos().Offset(), prelude}}, opens...)...)
+	edits := append(closes, append([]edit{{a.tree.Stmts[0].Pos().Offset(), start}}, opens...)...)
 	sort.SliceStable(edits, func(i, j int) bool { return edits[i].at < edits[j].at })
 	var out strings.Builder
 	last := uint(0)

@@ -18,17 +18,27 @@ type survey struct {
 	named     map[string]bool           // names of variables that are texts somewhere
 	trapped   []*syntax.Stmt            // what handlers of traps do
 	handlers  bool                      // that there are some which cannot be read
+	ending    syntax.Node               // where the script looks at its own end, or at all traps
 	obstacle  *obstacle                 // why no wait may stand before a statement
-	fixed     bool                      // nothing at all may be added
+	fixed     *obstacle                 // why nothing at all may be added
 }
 
 // obstacle is why a script cannot be followed statement by statement.
 type obstacle struct {
-	at  syntax.Node
-	why string
-	// keeps says that outputs may be kept all the same.
-	keeps bool
+	at     syntax.Node
+	why    string
+	writes writing
 }
+
+// writing is how outputs that a script assigns get out of it in spite of an
+// obstacle.
+type writing uint8
+
+const (
+	notAtAll       writing = iota
+	atItsEnd               // a handler that hotc sets at the start does it
+	behindAssigned         // as if there were no obstacle
+)
 
 func surveyOf(tree *syntax.File, text string) *survey {
 	s := &survey{functions: map[string][]*syntax.Stmt{}, calls: map[string]int{}, localised: map[string]bool{}, asked: map[string]bool{},
@@ -36,15 +46,17 @@ func surveyOf(tree *syntax.File, text string) *survey {
 	line, _, _ := strings.Cut(text, "\n")
 	if strings.HasPrefix(line, "#!") {
 		for _, word := range strings.Fields(line)[1:] {
-			s.fixed = s.fixed || word == "-i" || word == "-"
+			if word == "-i" {
+				s.fixed = &obstacle{at: tree, why: "its shell is an interactive one (-i), in which words may mean anything"}
+			}
 			if strings.HasPrefix(word, "-") && strings.Contains(word, "v") {
-				s.stop(tree, "the shell prints each line as it reads it (-v)")
+				s.stop(tree, "the shell prints each line as it reads it (-v)", notAtAll)
 			}
 		}
 	}
 	var lines *obstacle
 	if at := substitutionOverLines(tree); at != nil && strings.Contains(text, "LINENO") {
-		lines = &obstacle{at: at, why: "bash counts the lines of a command substitution anew (it looks at $LINENO)", keeps: true}
+		lines = &obstacle{at: at, why: "bash counts the lines of a command substitution anew (it looks at $LINENO)", writes: behindAssigned}
 	}
 	inFunction := 0
 	var walk func(n syntax.Node) bool
@@ -111,9 +123,10 @@ func substitutionOverLines(tree *syntax.File) (found syntax.Node) {
 	return found
 }
 
-func (s *survey) stop(at syntax.Node, why string) {
-	if s.obstacle == nil {
-		s.obstacle = &obstacle{at: at, why: why}
+// stop notes an obstacle. Of several the one counts that lets the least through.
+func (s *survey) stop(at syntax.Node, why string, writes writing) {
+	if s.obstacle == nil || writes < s.obstacle.writes {
+		s.obstacle = &obstacle{at: at, why: why, writes: writes}
 	}
 }
 
@@ -145,11 +158,13 @@ func identifiers(text string) []string {
 // special looks for variables that another command in between would change.
 func (s *survey) special(n syntax.Node, name string) {
 	switch name {
-	case "PIPESTATUS", "_", "BASH_COMMAND", "BASH_XTRACEFD":
-		s.stop(n, "it looks at $"+name+", which a command in between would change")
+	case "PIPESTATUS", "_":
+		s.stop(n, "it looks at $"+name+", which a command in between would change", atItsEnd)
+	case "BASH_COMMAND", "BASH_XTRACEFD":
+		s.stop(n, "it looks at $"+name+", which a command in between would change", notAtAll)
 	}
 	if strings.HasPrefix(name, "hotc_") && name != "hotc_inputs" {
-		s.stop(n, "it uses a variable of hotc's own, $"+name)
+		s.stop(n, "it uses a variable of hotc's own, $"+name, notAtAll)
 	}
 }
 
@@ -170,10 +185,12 @@ func (s *survey) call(c *syntax.CallExpr, inFunction bool) {
 		s.set(c, args)
 	case "shopt":
 		if contains(args, "extdebug") {
-			s.stop(c, "it debugs itself (extdebug)")
+			s.stop(c, "it debugs itself (extdebug)", notAtAll)
 		}
-	case "alias", "enable":
-		s.stop(c, "it changes what words mean ("+run.name+")")
+	case "alias":
+		s.stop(c, "it changes what words mean (alias)", atItsEnd)
+	case "enable":
+		s.stop(c, "it changes what words mean (enable)", notAtAll)
 	case "local", "typeset":
 		for _, a := range run.args {
 			if name, _, _ := strings.Cut(leading(a), "="); inFunction {
@@ -198,14 +215,14 @@ func (s *survey) set(c *syntax.CallExpr, args []string) {
 		case a == "-o" && i+1 < len(args):
 			switch args[i+1] {
 			case "verbose":
-				s.stop(c, "it prints each line as the shell reads it (set -v)")
+				s.stop(c, "it prints each line as the shell reads it (set -v)", notAtAll)
 			case "functrace":
-				s.stop(c, "it traces its functions (functrace)")
+				s.stop(c, "it traces its functions (functrace)", notAtAll)
 			}
 		case strings.HasPrefix(a, "-") && strings.Contains(a, "v"):
-			s.stop(c, "it prints each line as the shell reads it (set -v)")
+			s.stop(c, "it prints each line as the shell reads it (set -v)", notAtAll)
 		case strings.HasPrefix(a, "-") && strings.Contains(a, "T"):
-			s.stop(c, "it traces its functions (set -T)")
+			s.stop(c, "it traces its functions (set -T)", notAtAll)
 		}
 	}
 }
@@ -215,12 +232,19 @@ func (s *survey) trap(c *syntax.CallExpr, words []*syntax.Word, args []string) {
 		words, args = words[1:], args[1:]
 	}
 	if len(args) < 2 {
+		s.ending = c
 		return
 	}
-	for _, signal := range args[1:] {
+	for i, signal := range args[1:] {
+		_, literal := literalOf(words[i+1])
 		switch strings.TrimPrefix(strings.ToUpper(signal), "SIG") {
 		case "DEBUG", "RETURN", "CHLD", "CLD", "17":
-			s.stop(c, "it traps "+signal+", which a command in between would set off")
+			s.stop(c, "it traps "+signal+", which a command in between would set off", notAtAll)
+		case "EXIT", "0":
+			s.ending = c
+		}
+		if !literal || strings.HasPrefix(args[0], "-") && args[0] != "-" {
+			s.ending = c
 		}
 	}
 	stmts, ok := handlerOf(words[0])

@@ -1,3 +1,12 @@
+# A program would have the value among its arguments, where every user can read it.
+case $(command -v printf),$(command -v print) in
+printf,*) hotc_print() { command printf %s "$1"; } ;;
+*,print) hotc_print() { command print -rn -- "$1"; } ;; # mksh
+*)
+	echo "hotc-agent: this shell has neither printf nor print: write outputs with hotc-agent put" >&2
+	exit 1
+	;;
+esac
 hotc_await() {
 	hotc_status=$?
 	for hotc_variable in "$@"; do
@@ -36,7 +45,7 @@ hotc_keep() {
 			eval "hotc_there=\${$hotc_variable+there}"
 			case $hotc_there in there) ;; *) continue ;; esac
 			hotc_output "$hotc_variable"
-			eval "command printf %s \"\$$hotc_variable\"" >|"$hotc_kept/$hotc_name"
+			eval "hotc_print \"\$$hotc_variable\"" >|"$hotc_kept/$hotc_name"
 		done
 		;;
 	esac
@@ -51,7 +60,7 @@ hotc_publish() {
 			eval "hotc_there=\${$hotc_variable+there}"
 			case $hotc_there in there) ;; *) continue ;; esac
 			hotc_output "$hotc_variable"
-			eval "command printf %s \"\$$hotc_variable\"" >|"$hotc_outputs.$hotc_name"
+			eval "hotc_print \"\$$hotc_variable\"" >|"$hotc_outputs.$hotc_name"
 		done
 		;;
 	esac

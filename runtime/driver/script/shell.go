@@ -25,7 +25,8 @@ var Functions string
 // Shell are the files through which a shell script and the agent meet:
 //
 //	shell             the functions; $hotc_shell names it
-//	arrived/VARIABLE  an assignment of a run-time input's value, once it is there
+//	arrived/VARIABLE  an assignment of a run-time input's value, once it is there;
+//	                  never a secret's, which the script asks the agent for
 //	kept/NAME         the last value of an output that is a variable of the script
 type Shell struct {
 	Folder string
@@ -162,6 +163,9 @@ func foresee(ctx context.Context, job *driver.Job, s Shell) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	for variable, name := range s.Inputs {
+		if s.Secret[variable] {
+			continue // it would lie on a disk
+		}
 		running.Go(func() {
 			if value, err := ahead.Foresee(ctx, name); err == nil {
 				_ = s.Arrive(variable, value) // the script asks where there is no file
