@@ -60,7 +60,11 @@ func (s story) tell() *source.Diagnostic {
 		d.Code, d.Severity = source.PossibleDeadlock, source.Warning
 	}
 	for i, w := range s.deadlock.Cycle {
-		d.Notes = append(d.Notes, s.reads(w), s.writes(i))
+		if told, left := tells(i, len(s.deadlock.Cycle)); told {
+			d.Notes = append(d.Notes, s.reads(w), s.writes(i))
+		} else if left > 0 {
+			d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("and so on: %d more, each of which waits for the next", left)})
+		}
 	}
 	if s.deadlock.Behind > 0 {
 		d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("%d more wait behind them", s.deadlock.Behind)})
@@ -89,7 +93,7 @@ func (s story) message() string {
 			names = append(names, name)
 		}
 	}
-	wait := strings.Join(names, " → ") + " → " + names[0]
+	wait := circle(names)
 	if len(cycle) == 1 {
 		wait = names[0] + " waits for " + s.what(cycle[0])
 	}
@@ -199,10 +203,13 @@ func has(read *waits.Step) string {
 	return "it has read " + read.What
 }
 
+// mostFixes is how many changes a hint names.
+const mostFixes = 3
+
 // hint tells the changes that break the cycle.
 func (s story) hint() string {
 	var parts []string
-	for _, f := range s.net.Fixes(s.deadlock) {
+	for _, f := range s.net.Fixes(s.deadlock, mostFixes) {
 		link := s.deadlock.Cycle[f.Link]
 		before := s.deadlock.Cycle[(f.Link+len(s.deadlock.Cycle)-1)%len(s.deadlock.Cycle)]
 		who := s.who(link.Process, link.Task)
@@ -214,9 +221,6 @@ func (s story) hint() string {
 		case waits.PublishFirst:
 			parts = append(parts, fmt.Sprintf("let %s publish %s before it reads %s%s", who, s.output(before), link.Read.What, at(link.Read)))
 		}
-	}
-	if len(parts) > 3 {
-		parts = parts[:3]
 	}
 	if len(parts) == 0 {
 		return "no single change of order breaks the circle: take one of these reads out"

@@ -3,7 +3,6 @@ package order
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -105,8 +104,15 @@ func report(cycle []cycleStep, diags *source.Diagnostics) {
 		first = added
 		hint = "let the role get this value at run time: from another role's output, or as a fact of a server with one network"
 	}
-	d := diags.Error(source.HeatCycle, cycle[first].edge.At, fmt.Sprintf("Heat would refuse this as circular: %s → %s", strings.Join(names, " → "), names[0]), hint)
+	d := diags.Error(source.HeatCycle, cycle[first].edge.At, fmt.Sprintf("Heat would refuse this as circular: %s", circle(names)), hint)
 	for i := range cycle {
+		told, left := tells(i, len(cycle))
+		if left > 0 {
+			d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("and so on: %d more", left)})
+		}
+		if !told {
+			continue
+		}
 		s := cycle[(first+i)%len(cycle)]
 		why := "needs"
 		if s.edge.Added {

@@ -19,46 +19,39 @@ const (
 // straight are programs without choices, one for each process.
 type straight [][]operation
 
-// earliest is the bound that blocks most.
-func earliest(n *Net) straight {
-	out := make(straight, len(n.Processes))
-	for i := range n.Processes {
-		var ops []operation
-		for t := range n.Processes[i].Tasks {
-			ops = early(ops, n.Processes[i].Tasks[t].Body, int32(t))
-			ops = append(ops, operation{op: taskEnd, task: int32(t)})
-		}
-		out[i] = ops
-	}
-	return out
+// bound is a straight program of a net. What a choice becomes in it tells fork, step by
+// step of the ways, and common: what every way reads, or writes.
+type bound struct {
+	fork   func(op Op) (becomes Op, kept bool)
+	common Op
 }
 
-func early(ops []operation, body []Step, task int32) []operation {
-	for i := range body {
-		s := &body[i]
-		if s.Op != Choice {
-			ops = append(ops, operation{op: s.Op, cell: s.Cell, task: task, step: s})
-			continue
-		}
-		for _, way := range s.Ways {
-			walk(way, func(x *Step) {
-				if x.Op == Read {
-					ops = append(ops, operation{op: Read, cell: x.Cell, task: task, step: x, fork: true})
-				}
-			})
-		}
-		ops = append(ops, common(s, Write, task)...)
-	}
-	return ops
+// earliest is the bound that blocks most.
+func earliest(n *Net) straight {
+	return bound{common: Write, fork: func(op Op) (Op, bool) { return Read, op == Read }}.of(n)
 }
 
 // latest is the bound that blocks least, but for what may fail.
 func latest(n *Net) straight {
+	return bound{common: Read, fork: func(op Op) (Op, bool) {
+		if op == Read {
+			return glance, true
+		}
+		return Write, op == Write
+	}}.of(n)
+}
+
+func (b bound) of(n *Net) straight {
 	out := make(straight, len(n.Processes))
 	for i := range n.Processes {
-		var ops []operation
-		for t := range n.Processes[i].Tasks {
-			ops = late(ops, n.Processes[i].Tasks[t].Body, int32(t))
+		tasks := n.Processes[i].Tasks
+		size := 0
+		for t := range tasks {
+			size += len(tasks[t].Body) + 1
+		}
+		ops := make([]operation, 0, size)
+		for t := range tasks {
+			ops = b.steps(ops, tasks[t].Body, int32(t))
 			ops = append(ops, operation{op: taskEnd, task: int32(t)})
 		}
 		out[i] = ops
@@ -66,7 +59,7 @@ func latest(n *Net) straight {
 	return out
 }
 
-func late(ops []operation, body []Step, task int32) []operation {
+func (b bound) steps(ops []operation, body []Step, task int32) []operation {
 	for i := range body {
 		s := &body[i]
 		if s.Op != Choice {
@@ -75,15 +68,12 @@ func late(ops []operation, body []Step, task int32) []operation {
 		}
 		for _, way := range s.Ways {
 			walk(way, func(x *Step) {
-				switch x.Op {
-				case Write:
-					ops = append(ops, operation{op: Write, cell: x.Cell, task: task, step: x, fork: true})
-				case Read:
-					ops = append(ops, operation{op: glance, cell: x.Cell, task: task, step: x, fork: true})
+				if op, kept := b.fork(x.Op); kept {
+					ops = append(ops, operation{op: op, cell: x.Cell, task: task, step: x, fork: true})
 				}
 			})
 		}
-		ops = append(ops, common(s, Read, task)...)
+		ops = append(ops, common(s, b.common, task)...)
 	}
 	return ops
 }

@@ -20,8 +20,8 @@ type Fix struct {
 	Link int
 }
 
-// Fixes are the changes that were tried and break a deadlock.
-func (n *Net) Fixes(d Deadlock) []Fix {
+// Fixes are changes that were tried and break a deadlock, the first ones of its cycle.
+func (n *Net) Fixes(d Deadlock, most int) []Fix {
 	w := (&decider{net: n, broken: make([]bool, len(n.Cells))}).region(d.Processes)
 	var program straight
 	if d.Verdict == Certain {
@@ -35,6 +35,9 @@ func (n *Net) Fixes(d Deadlock) []Fix {
 	}
 	var out []Fix
 	for i, link := range d.Cycle {
+		if len(out) == most {
+			break
+		}
 		before := d.Cycle[(i+len(d.Cycle)-1)%len(d.Cycle)]
 		p := local[link.Process]
 		tasks := w.net.Processes[p].Tasks

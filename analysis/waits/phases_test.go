@@ -93,7 +93,7 @@ func TestFixes(t *testing.T) {
 		return []waits.Step{read(b), write(a)}, []waits.Step{read(a), write(b)}
 	})
 	found := waits.Decide(n)
-	if fixes := n.Fixes(found[0]); len(fixes) != 2 || fixes[0].Kind != waits.PublishFirst {
+	if fixes := n.Fixes(found[0], 5); len(fixes) != 2 || fixes[0].Kind != waits.PublishFirst {
 		t.Errorf("%+v", fixes)
 	}
 }

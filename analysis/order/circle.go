@@ -1,0 +1,41 @@
+package order
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A circle can be as long as the template. Of a long one the beginning and the end are
+// told.
+const (
+	mostTold  = 12
+	toldFirst = 6
+	toldLast  = 3
+)
+
+// tells says whether a step of a circle is told. With the first that is not comes how
+// many those are.
+func tells(step, steps int) (told bool, left int) {
+	if steps <= mostTold || step < toldFirst || step >= steps-toldLast {
+		return true, 0
+	}
+	if step == toldFirst {
+		left = steps - toldFirst - toldLast
+	}
+	return false, left
+}
+
+// circle writes down who waits for whom.
+func circle(names []string) string {
+	var out []string
+	for i, name := range names {
+		told, left := tells(i, len(names))
+		switch {
+		case told:
+			out = append(out, name)
+		case left > 0:
+			out = append(out, fmt.Sprintf("… (%d more)", left))
+		}
+	}
+	return strings.Join(append(out, names[0]), " → ")
+}
