@@ -17,7 +17,8 @@ func rules() []rule { return []rule{neverWritten, neverRead, notDeclared} }
 
 // Check looks at every role by every rule.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
-	l := &linter{analysis: a, diags: diags}
+	l := &linter{analysis: a, diags: &source.Diagnostics{}}
+	defer l.tell(diags)
 	for _, s := range p.Servers {
 		for _, role := range s.Roles {
 			if role.Meaning == nil || role.Meaning.Sequence == nil {
@@ -26,6 +27,22 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 			for _, look := range rules() {
 				look(l, role)
 			}
+		}
+	}
+}
+
+// tell reports what was found. What the members of a group, or the uses of a template,
+// have in common is told of the first.
+func (l *linter) tell(diags *source.Diagnostics) {
+	type finding struct {
+		code source.Code
+		at   source.Place
+	}
+	told := map[finding]bool{}
+	for _, d := range l.diags.All() {
+		if f := (finding{d.Code, d.At}); !told[f] {
+			told[f] = true
+			diags.Add(d)
 		}
 	}
 }
