@@ -13,8 +13,10 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
+	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -28,7 +30,9 @@ func lower(name string, text []byte, diags *source.Diagnostics) *program.Program
 		return nil
 	}
 	given := &program.Given{ReadFile: func(file string) ([]byte, error) { return os.ReadFile(filepath.Join(filepath.Dir(name), file)) }}
-	return roles.Lower(program.New(t, given), []driver.Driver{script.Driver{}}, diags)
+	p := program.New(t, given)
+	nesting.Load(p, nesting.Options{Environment: &environment.Environment{}, Read: os.ReadFile, MaxDepth: 5, MaxResources: 1000}, diags)
+	return roles.Lower(p, []driver.Driver{script.Driver{}}, diags)
 }
 
 // check runs the stages up to the analysis over a template's text.

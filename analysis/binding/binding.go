@@ -16,6 +16,7 @@ package binding
 import (
 	"errors"
 
+	"github.com/hotc-dev/hotc/analysis/trace"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -183,13 +184,18 @@ type binder struct {
 	// needed says which parameters of nested stacks Heat itself evaluates, waiting
 	// which resources wait for which role.
 	needed, waiting map[crossing]bool
+	// written finds what roles write; refused are the places where that may not be.
+	written *trace.Finder
+	refused map[source.Place]bool
+	// missing says that a place names roles that are not there.
+	missing bool
 }
 
 func newBinder(p *program.Program, options Options, diags *source.Diagnostics) *binder {
 	return &binder{program: p, stack: p.Root, template: p.Template, options: options, diags: diags, analysis: &Analysis{
 		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[string][]string{}, Edges: map[string][]Edge{}, Crossings: newCrossings(),
 		signals: map[crossing]*Signal{}},
-		following: map[crossing]bool{}, arguments: map[crossing]handed{}, needed: map[crossing]bool{}, waiting: map[crossing]bool{}}
+		following: map[crossing]bool{}, arguments: map[crossing]handed{}, needed: map[crossing]bool{}, waiting: map[crossing]bool{}, refused: map[source.Place]bool{}}
 }
 
 // enter goes to a stack and returns the way back.
@@ -242,8 +248,11 @@ func (b *binder) checkComputable(e *hot.Expr) {
 			return true
 		}
 		if (x.Func.HeatOnly || x.Func.Reference) && TimeOf(x) == Run {
-			b.diags.Error(source.HeatsFunction, x.At, x.Func.Name+" is computed by Heat, but its argument needs a value that is known only when roles run",
+			d := b.diags.Error(source.HeatsFunction, x.At, x.Func.Name+" is computed by Heat, but its argument needs a value that is known only when roles run",
 				"give the role the value itself, and let it compute the rest")
+			if path := b.runTime().Find(b.stack, b.current.Expr); path != nil {
+				d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: path.Output.At, Message: "role " + path.Output.Role.Key() + " writes it"})
+			}
 			return false
 		}
 		return true
@@ -307,8 +316,12 @@ func (b *binder) failed(at source.Place, err error) {
 		return
 	}
 	if absent := (*absentError)(nil); errors.As(err, &absent) {
-		d := b.diags.Error(source.UnknownResource, absent.at, absent.Error(), "an input with a `default`, or that is `optional`, does without")
-		d.Notes = append(d.Notes, source.Note{At: absent.condition, Message: "its condition"})
+		d := b.diags.Error(source.MissingProducer, absent.at, absent.Error(), "")
+		d.Hint = "an input with a `default`, or that is `optional`, does without"
+		if b.current == nil {
+			d.Hint = "leave the reference out under the same condition, by an `if`"
+		}
+		d.Notes = append(d.Notes, absent.why.Note(absent.resource))
 		return
 	}
 	if d, ok := source.AsDiagnostic(err); ok {

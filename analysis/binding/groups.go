@@ -37,6 +37,19 @@ func (b *binder) groupAttribute(call *hot.Expr, n *program.Nest, attribute strin
 	return b.gather(call, n, attribute, path, false)
 }
 
+// emptyGroup is what is read through a group without members: a list or a map with
+// nothing in it, which Heat gives.
+func (b *binder) emptyGroup(call *hot.Expr, n *program.Nest, attribute string) (*hot.Expr, error) {
+	switch {
+	case strings.HasPrefix(attribute, "resource."):
+		return nil, b.absence(call, n.Resource.Name)
+	case b.current != nil && !b.quiet && attribute != "refs" && attribute != "refs_map" && n.Definition.MetadataEntry("hotc") != nil:
+		d := b.diags.Warning(source.MissingProducer, call.At, fmt.Sprintf("input %s reads a list of nothing: nobody is there to write a value", b.current.Name), "")
+		d.Notes = append(d.Notes, b.stack.Removed(n.Resource.Name).Note(b.stack.PathOf(n.Resource.Name)))
+	}
+	return b.leave(call, "the group has no members"), nil
+}
+
 func (b *binder) oneMember(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
 	parts := strings.SplitN(attribute, ".", 3)
 	m := n.Member(parts[1])

@@ -3,7 +3,6 @@ package binding
 import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
-	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 // nestProperties looks at the properties of a resource that stands for stacks or
@@ -15,7 +14,7 @@ func (b *binder) nestProperties(n *program.Nest, properties *hot.Node) {
 		case !n.Group:
 			b.uses(n.Resource.Name, e.Value, b.handsOver(n, e))
 		case e != n.Definition.Entry && e.Name != n.Definition.Entry.Name:
-			b.uses(n.Resource.Name, e.Value, b.inShape(e.Name))
+			b.inShape(n.Resource.Name, e.Name, e.Value)
 		default:
 			b.definition(n, e.Value)
 		}
@@ -27,7 +26,7 @@ func (b *binder) definition(n *program.Nest, definition *hot.Node) {
 	for _, e := range definition.Entries {
 		switch e.Name {
 		case "type":
-			b.uses(n.Resource.Name, e.Value, b.inShape("type"))
+			b.inShape(n.Resource.Name, "type", e.Value)
 		case "properties":
 			for i := range e.Value.Entries {
 				p := &e.Value.Entries[i]
@@ -116,21 +115,16 @@ func (b *binder) outputsOf(e *hot.Expr) []*program.Output {
 // nestedOutput looks at an output of a nested stack: one that needs a role's output
 // leaves the template. What is only handed through stays.
 func (b *binder) nestedOutput(o *hot.Output) {
+	if b.leftOut(o) {
+		return
+	}
 	b.uses("", o.Value, func(read *Read) {
 		if !b.known(read) && read.Argument == nil {
 			b.analysis.Removed[o] = true
 		}
 	})
+	b.live(o.Value)
 	if o.Condition != nil {
-		b.uses("", o.Condition.Value, b.inShape(o.Condition.Name))
+		b.inShape("", o.Condition.Name, o.Condition.Value)
 	}
-}
-
-// notes say where the value comes from.
-func (r *Read) notes() []source.Note {
-	notes := []source.Note{{At: r.Output.At, Message: "the role's output"}}
-	if r.Argument != nil {
-		notes = append(notes, source.Note{At: r.Argument.Expr.At, Message: "the stack around hands it over here"})
-	}
-	return notes
 }

@@ -20,16 +20,17 @@ import (
 // in roles' inputs only. An output that needs a role's output leaves the nested
 // template, and whoever reads it reads the role's output instead.
 
-// absentError says that a resource is not there, its condition being false.
+// absentError says that the roles of a resource are not there.
 type absentError struct {
-	resource      string
-	at, condition source.Place
+	resource string
+	at       source.Place
+	why      *program.Removal
 }
 
 var errAbsent = errors.New("absent")
 
 func (e *absentError) Error() string {
-	return fmt.Sprintf("%q is not there: its condition is false", e.resource)
+	return fmt.Sprintf("nobody writes this value: the roles of %q are not in the deployment", e.resource)
 }
 
 // Is lets errors.Is find any absence.

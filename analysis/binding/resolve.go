@@ -109,11 +109,15 @@ func (b *binder) unknown(code source.Code, call *hot.Expr, message, name string,
 	b.diags.Error(code, call.At, message, hint)
 }
 
+func (b *binder) absence(call *hot.Expr, name string) error {
+	return &absentError{resource: b.stack.PathOf(name), at: call.At, why: b.stack.Removed(name)}
+}
+
 // findResource checks that a resource is there.
 func (b *binder) findResource(call *hot.Expr, name string) (*hot.Resource, error) {
 	if r := b.template.Resource(name); r != nil {
 		if b.stack.Absent(name) {
-			return nil, &absentError{resource: b.stack.PathOf(name), at: call.At, condition: b.template.Place(r.Condition.Value)}
+			return nil, b.absence(call, name)
 		}
 		return r, nil
 	}
@@ -156,7 +160,15 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := b.stack.NestOf(name); n != nil && len(n.Members) > 0 {
+	n := b.stack.NestOf(name)
+	switch why := b.stack.Removed(name); {
+	case why == nil:
+	case why.Null && b.current != nil:
+		return nil, b.absence(call, name)
+	case n != nil:
+		return b.emptyGroup(call, n, attribute)
+	}
+	if n != nil && len(n.Members) > 0 {
 		return b.nestAttribute(call, n, attribute, list[2:])
 	}
 	if b.stack.Type(r) == roles.ServerType {

@@ -76,6 +76,9 @@ type Dependency struct {
 	In       *program.Stack
 	Resource string
 	Signal   *Signal
+	// Left is the resource to depend on if the role is not there; there is no signal
+	// then.
+	Left string
 }
 
 // Signal finds the signal by which Heat learns of a role in a stack; nil if it does
@@ -178,6 +181,12 @@ func (b *binder) dependsOnRole(r *hot.Resource, item *hot.Node, on string) {
 	at := b.template.Place(item)
 	role := b.roleIn(on[:i], on[i+1:])
 	if role == nil {
+		if resource, why := b.stack.RemovedOn(on[:i]); why != nil {
+			b.analysis.Dependencies = append(b.analysis.Dependencies, &Dependency{Item: item, In: b.stack, Resource: r.Name, Left: strings.SplitN(on[:i], "/", 2)[0]})
+			d := b.diags.Warning(source.MissingProducer, at, fmt.Sprintf("role %s is not there: nothing is waited for", on), "")
+			d.Notes = append(d.Notes, why.Note(resource))
+			return
+		}
 		b.noRole(r, on, at)
 		return
 	}

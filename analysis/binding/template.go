@@ -2,6 +2,7 @@ package binding
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -26,7 +27,7 @@ func (b *binder) heatsPlaces() {
 					b.nestProperties(nest, e.Value)
 					continue
 				}
-				b.uses(r.Name, e.Value, b.inProperty(r))
+				b.properties(r, e.Value)
 			case w.Metadata:
 				for _, m := range e.Value.Entries {
 					if m.Name != "hotc" {
@@ -35,13 +36,13 @@ func (b *binder) heatsPlaces() {
 				}
 			case w.DependsOn:
 				b.dependsOn(r, e.Value)
-			case w.Condition, w.Type, w.DeletionPolicy, w.UpdatePolicy:
-				b.uses(r.Name, e.Value, b.inShape(e.Name))
+			case w.Condition, w.Type, w.DeletionPolicy, w.UpdatePolicy, "external_id":
+				b.inShape(r.Name, e.Name, e.Value)
 			}
 		}
 	}
 	if n := b.template.Root.Get(w.Conditions); n != nil {
-		b.uses("", n, b.inShape(w.Conditions))
+		b.inShape("", w.Conditions, n)
 	}
 	for _, o := range b.template.Outputs {
 		if b.stack.Nest == nil {
@@ -49,6 +50,28 @@ func (b *binder) heatsPlaces() {
 		} else {
 			b.nestedOutput(o)
 		}
+	}
+}
+
+// properties are those of an ordinary resource.
+func (b *binder) properties(r *hot.Resource, n *hot.Node) {
+	deciding := shapes[b.stack.Type(r)]
+	for _, e := range n.Entries {
+		switch {
+		case slices.Contains(deciding, e.Name):
+			b.inShape(r.Name, e.Name, e.Value)
+		case len(deciding) > 0 && e.Value.Get("type") != nil: // what the members are
+			for _, d := range e.Value.Entries {
+				if d.Name == "type" {
+					b.inShape(r.Name, "type", d.Value)
+				} else {
+					b.uses(r.Name, d.Value, b.inProperty(r))
+				}
+			}
+		default:
+			b.uses(r.Name, e.Value, b.inProperty(r))
+		}
+		b.live(e.Value)
 	}
 }
 
@@ -93,6 +116,10 @@ func (b *binder) use(owner string, call *hot.Node, name string, arg *hot.Node, f
 	r := b.template.Resource(resource)
 	if r == nil {
 		return // Heat says so itself, and the linter will
+	}
+	if name == "get_attr" && b.stack.Absent(resource) {
+		b.missing = b.missing || r.MetadataEntry("hotc") != nil || b.stack.Type(r) != roles.ServerType
+		return
 	}
 	if name == "get_attr" && len(arg.Items) > 1 {
 		if nest := b.stack.NestOf(resource); nest != nil && len(nest.Members) > 0 {
@@ -153,18 +180,6 @@ func (b *binder) inProperty(r *hot.Resource) func(*Read) {
 	}
 }
 
-func (b *binder) inShape(what string) func(*Read) {
-	return func(read *Read) {
-		if b.known(read) {
-			return
-		}
-		d := b.diags.Error(source.RunTimeInShape, b.template.Place(read.Call),
-			fmt.Sprintf("%s decides the shape of the stack and cannot wait for %s.%s, which a role writes", what, read.Output.Role.Server.Path, read.Output.Attribute),
-			"decide it by a parameter")
-		d.Notes = append(d.Notes, read.notes()...)
-	}
-}
-
 // known takes a use of an output that has a value of its own.
 func (b *binder) known(read *Read) bool {
 	if read.Expr != nil || read.Argument != nil || read.Output.Value == nil {
@@ -179,6 +194,9 @@ func (b *binder) known(read *Read) bool {
 }
 
 func (b *binder) stackOutput(o *hot.Output) {
+	if b.leftOut(o) {
+		return
+	}
 	needsRun := false
 	b.uses("", o.Value, func(read *Read) {
 		if b.known(read) {
@@ -194,8 +212,9 @@ func (b *binder) stackOutput(o *hot.Output) {
 		b.analysis.Reads = append(b.analysis.Reads, read)
 	})
 	if o.Condition != nil {
-		b.uses("", o.Condition.Value, b.inShape(o.Condition.Name))
+		b.inShape("", o.Condition.Name, o.Condition.Value)
 	}
+	b.live(o.Value)
 	if !needsRun && !b.options.AllOutputs {
 		return
 	}

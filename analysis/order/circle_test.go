@@ -13,7 +13,9 @@ import (
 // ring is a net of servers each of which waits for the next one's value.
 func ring(size int) *waits.Net {
 	file := source.NewFile("ring.yaml", []byte(strings.Repeat("\n", size)))
-	place := func(i int) source.Place { return source.Place{File: file, Span: source.Span{Start: uint32(i), End: uint32(i)}} }
+	place := func(i int) source.Place {
+		return source.Place{File: file, Span: source.Span{Start: uint32(i), End: uint32(i)}}
+	}
 	n := &waits.Net{}
 	for i := range size {
 		n.AddCell(fmt.Sprintf("s%d.r:x", i), place(i))

@@ -30,24 +30,33 @@ func (t Type) scalar() bool { return t == String || t == Number || t == Boolean 
 
 // Check reports uses of a type that cannot be.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
-	c := &checker{outputs: map[string]*program.Output{}, diags: diags}
+	c := &checker{outputs: map[string]*program.Output{}, facts: map[string]bool{}, diags: diags}
+	for server, facts := range a.Facts {
+		for _, fact := range facts {
+			c.facts[program.FactCell(server, fact)] = true
+		}
+	}
 	for _, s := range p.Servers {
 		for _, role := range s.Roles {
 			for _, o := range role.Outputs {
 				c.outputs[o.Cell()] = o
-				c.declared(o)
 			}
 		}
 	}
 	for _, s := range p.Servers {
+		c.stack = s.Stack
 		for _, role := range s.Roles {
+			for _, o := range role.Outputs {
+				c.declared(o)
+			}
 			for _, in := range role.Inputs {
-				if bound := a.Inputs[in]; bound != nil && bound.Time == binding.Run {
-					c.typeOf(bound.Expr)
+				if bound := a.Inputs[in]; bound != nil {
+					c.input(in, bound)
 				}
 			}
 		}
 	}
+	c.stack = p.Root
 	for _, out := range a.Outputs {
 		c.typeOf(out.Expr)
 	}
@@ -55,17 +64,63 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 
 type checker struct {
 	outputs map[string]*program.Output // by cell
+	facts   map[string]bool            // cells of servers' facts
+	stack   *program.Stack             // whose parameters are meant
 	diags   *source.Diagnostics
+	quiet   bool // only the type is asked for
 }
 
 // declared compares an output's value with its declared type.
 func (c *checker) declared(o *program.Output) {
-	if o.Value == nil || !o.Value.IsValue() || o.Type == "" {
+	if o.Value == nil {
 		return
 	}
-	if is := valueType(o.Value.Value); is != Any && is != Type(o.Type) && Type(o.Type) != JSON {
-		c.diags.Error(source.WrongType, o.Value.At, fmt.Sprintf("output %q is declared to be a %s, and its value is a %s", o.Name, o.Type, is), "")
+	if is := c.known(o.Value); is.isNot(o.Type) {
+		c.diags.Error(source.WrongType, o.Value.At, fmt.Sprintf("output %q is declared to be a %s, and its value is a %s", o.Name, o.Type, is.word()), "")
 	}
+}
+
+// input compares an input's expression and its default with its declared type. In
+// what only Heat computes, Heat itself finds the functions that cannot work.
+func (c *checker) input(in *program.Input, bound *binding.Bound) {
+	is := Any
+	if bound.Time == binding.Run {
+		is = c.typeOf(bound.Expr)
+	} else {
+		is = c.known(bound.Expr)
+	}
+	if is.isNot(in.Type) {
+		d := c.diags.Error(source.WrongType, in.Expr.At, fmt.Sprintf("input %q is declared to be a %s, and this is a %s: the role would fail when it reads it", in.Name, in.Type, is.word()), "")
+		if o, path := c.output(bound.Expr); o != nil && len(path) == 0 {
+			d.Notes = append(d.Notes, declaredAs(o))
+		}
+	}
+	if !in.HasDefault || in.Default == nil {
+		return
+	}
+	if is := valueType(in.Default); is.isNot(in.Type) {
+		c.diags.Error(source.WrongType, in.At, fmt.Sprintf("input %q is declared to be a %s, and its default is a %s", in.Name, in.Type, is.word()), "")
+	}
+}
+
+// known is the type of an expression, without a look at what in it cannot be.
+func (c *checker) known(e *hot.Expr) Type {
+	c.quiet = true
+	defer func() { c.quiet = false }()
+	return c.typeOf(e)
+}
+
+// isNot says whether a value of this type is surely not what is declared. Declared
+// as json, it may be anything; found to be json, it is a map.
+func (t Type) isNot(declared string) bool {
+	return t != Any && declared != "" && Type(declared) != JSON && t != Type(declared)
+}
+
+func (t Type) word() string {
+	if t == JSON {
+		return "map"
+	}
+	return string(t)
 }
 
 func valueType(v hot.Value) Type {
@@ -127,6 +182,10 @@ func (c *checker) typeOf(e *hot.Expr) Type {
 		c.typeOf(arg)
 	}
 	switch e.Func.Meaning() {
+	case "get_param":
+		return c.parameter(arg.Value)
+	case "get_resource":
+		return String
 	case "list_join":
 		for i := 1; i < len(parts); i++ {
 			c.mustNot(parts[i].scalar() || parts[i] == JSON && isMap(arg.Items[i]), arg.Items[i], parts[i], "list_join joins a list")
@@ -154,13 +213,37 @@ func (c *checker) typeOf(e *hot.Expr) Type {
 func isMap(e *hot.Expr) bool { return e.Kind == hot.MapExpr }
 
 func (c *checker) mustNot(wrong bool, e *hot.Expr, is Type, why string) {
-	if !wrong {
+	if !wrong || c.quiet {
 		return
 	}
-	d := c.diags.Error(source.WrongType, e.At, fmt.Sprintf("%s, and this is a %s", why, is), "")
+	d := c.diags.Error(source.WrongType, e.At, fmt.Sprintf("%s, and this is a %s", why, is.word()), "")
 	if o, _ := c.output(e); o != nil {
-		d.Notes = append(d.Notes, source.Note{At: o.At, Message: fmt.Sprintf("output %q of role %s is declared to be a %s", o.Name, o.Role.Key(), o.Type)})
+		d.Notes = append(d.Notes, declaredAs(o))
 	}
+}
+
+func declaredAs(o *program.Output) source.Note {
+	return source.Note{At: o.At, Message: fmt.Sprintf("output %q of role %s is declared to be a %s", o.Name, o.Role.Key(), o.Type)}
+}
+
+// parameter is the type of a parameter that is left to Heat.
+func (c *checker) parameter(arg hot.Value) Type {
+	name, whole := arg.(string)
+	p := c.stack.Template.Parameter(name)
+	if !whole || p == nil {
+		return Any
+	}
+	switch p.Type {
+	case "string":
+		return String
+	case "number":
+		return Number
+	case "boolean":
+		return Boolean
+	case "comma_delimited_list":
+		return List
+	}
+	return Any // json is a map or a list
 }
 
 // output is the output that a reference names, and the path into it.
@@ -181,8 +264,11 @@ func (c *checker) output(e *hot.Expr) (*program.Output, []hot.Value) {
 
 // cell is a reference: a part of what has no parts gives nothing.
 func (c *checker) cell(e *hot.Expr) Type {
+	if name, ok := e.Arg().Value.(string); ok && c.facts[name] {
+		return String
+	}
 	o, path := c.output(e)
-	if o == nil {
+	if o == nil || Type(o.Type) == JSON {
 		return Any
 	}
 	is := Type(o.Type)
@@ -190,11 +276,9 @@ func (c *checker) cell(e *hot.Expr) Type {
 		return is
 	}
 	_, key := path[0].(string)
-	if is == Number || is == Boolean || key && (is == String || is == List) {
-		d := c.diags.Error(source.WrongType, e.At, fmt.Sprintf("%s has no part %s: this would be null", article(is), hot.EncodeJSON(path[0])), "declare the output `type: json` if it is one")
-		d.Notes = append(d.Notes, source.Note{At: o.At, Message: fmt.Sprintf("output %q of role %s is declared to be %s", o.Name, o.Role.Key(), article(is))})
+	if (is == Number || is == Boolean || key && (is == String || is == List)) && !c.quiet {
+		d := c.diags.Error(source.WrongType, e.At, fmt.Sprintf("a %s has no part %s: this would be null", is, hot.EncodeJSON(path[0])), "declare the output `type: json` if it is one")
+		d.Notes = append(d.Notes, declaredAs(o))
 	}
 	return Any
 }
-
-func article(t Type) string { return "a " + string(t) }

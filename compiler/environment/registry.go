@@ -37,7 +37,7 @@ type Type struct {
 	Name string // of a real type, or the file's name as it was written
 	// File is where the template lies; "" for a real type.
 	File string
-	At   source.Place // of the mapping; unknown if the template itself names the file
+	At   source.Place // of the mapping; unknown if the type is what the template says
 	via  *mapping
 }
 
@@ -209,6 +209,9 @@ func (r *Registry) resolve(typeName, resource string, through []string) (found T
 			name = strings.TrimSuffix(name, "*") + strings.TrimPrefix(typeName, strings.TrimSuffix(m.pattern, "*"))
 		}
 		t, exists, circular = r.resolve(name, resource, through)
+		if exists && !t.At.Known() {
+			t.At = m.at
+		}
 		if exists || circular {
 			return t, exists, circular
 		}

@@ -48,6 +48,10 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 	} else {
 		n.IndexVariable, n.Size = "", l.size(s, r.Property(g.size), 0)
 	}
+	n.SizeAt = s.Place(r.Entry.Key)
+	if size := r.Property(g.size); size != nil {
+		n.SizeAt = s.Place(size)
+	}
 	typeName, _ := l.peek(s, definition.Get("type")).(string)
 	registry := at.registry.Child(r.Name, environment.Type{})
 	t, err := registry.Resolve(typeName, "0")

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/environment"
@@ -20,6 +21,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
+
+// noneType is the type of resources that do nothing (none_resource.py).
+const noneType = "OS::Heat::None"
 
 // Options are what the templates do not say.
 type Options struct {
@@ -72,8 +76,11 @@ func (l *loader) stack(s *program.Stack, at place) {
 		group := groups[t.Name]
 		isTemplate := environment.IsTemplate(t.Name)
 		if r.Condition != nil && !l.present(s, r, isTemplate || group.definition != "" || r.MetadataEntry("hotc") != nil) {
-			s.SetAbsent(r.Name)
+			s.SetAbsent(r.Name, program.Removal{Why: l.whyFalse(s, r), At: s.Place(r.Condition.Value)})
 			continue
+		}
+		if t.Name == noneType && t.At.Known() {
+			s.SetNone(r.Name, t.At)
 		}
 		switch {
 		case isTemplate:
@@ -98,6 +105,31 @@ func (l *loader) present(s *program.Stack, r *hot.Resource, matters bool) bool {
 		_, _ = hot.Fold(s.Template.Enabled(r.Condition), s.Given.Resolve)
 	}
 	return e.Value == true
+}
+
+// whyFalse says which condition of a resource is false, and which values make it so.
+func (l *loader) whyFalse(s *program.Stack, r *hot.Resource) string {
+	why := "its condition is false"
+	if name, ok := r.Condition.Value.Text(); ok {
+		why = fmt.Sprintf("its condition %q is false", name)
+	}
+	var values []string
+	_, _ = hot.Fold(s.Template.Enabled(r.Condition), func(call *hot.Expr) (*hot.Expr, error) {
+		out, err := s.Given.Peek(call)
+		if err == nil && out.IsValue() && call.Func.Meaning() == "get_param" {
+			if name, _, bad := hot.ParamArgument(call.Arg().Value); bad == nil {
+				value := fmt.Sprintf("%s is %s", name, hot.EncodeJSON(out.Value))
+				if !slices.Contains(values, value) {
+					values = append(values, value)
+				}
+			}
+		}
+		return out, err
+	})
+	if len(values) > 0 {
+		why += ", since " + strings.Join(values, " and ")
+	}
+	return why
 }
 
 // reason is an error without its place.
@@ -242,7 +274,7 @@ func (l *loader) template(path string, where source.Place, t environment.Type) *
 // roles.
 func HasRoles(s *program.Stack) bool {
 	for _, r := range s.Template.Resources {
-		if r.MetadataEntry("hotc") != nil && !s.Absent(r.Name) {
+		if r.MetadataEntry("hotc") != nil && s.Removed(r.Name) == nil {
 			return true
 		}
 	}

@@ -174,6 +174,7 @@ type Input struct {
 	Name       string
 	At         source.Place // of its name
 	Expr       *hot.Expr
+	Type       string // "" is whatever the expression gives
 	Default    hot.Value
 	HasDefault bool
 	Optional   bool

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -23,6 +24,7 @@ type Stack struct {
 
 	types      map[string]string // of resources whose type is not what it stands for
 	absent     map[string]bool
+	removals   map[string]*Removal
 	nests      map[string]*Nest
 	byResource map[string]*Server
 }
@@ -42,6 +44,8 @@ type Nest struct {
 	// Size is how many members there are, also where they have no roles and are not
 	// looked at one by one; -1 if only Heat knows.
 	Size int
+	// SizeAt is where the number is said, or the group itself.
+	SizeAt source.Place
 	// EachResources is how many resources every member has, nested ones included.
 	EachResources int
 }
@@ -61,7 +65,7 @@ type Argument struct {
 
 // NewStack makes a stack without any resources known yet.
 func NewStack(path string, t *hot.Template, given *Given, nest *Nest) *Stack {
-	return &Stack{Path: path, Template: t, Given: given, Nest: nest, types: map[string]string{}, absent: map[string]bool{},
+	return &Stack{Path: path, Template: t, Given: given, Nest: nest, types: map[string]string{}, absent: map[string]bool{}, removals: map[string]*Removal{},
 		nests: map[string]*Nest{}, byResource: map[string]*Server{}}
 }
 
@@ -92,11 +96,69 @@ func (s *Stack) Type(r *hot.Resource) string {
 // SetType says that a resource's type stands for another one.
 func (s *Stack) SetType(r *hot.Resource, to string) { s.types[r.Name] = to }
 
+// Removal is why a resource, and the roles in it, are not there.
+type Removal struct {
+	Why string       // "its condition is false"
+	At  source.Place // of what decides it
+	// Null says that Heat makes a resource all the same, whose attributes are null.
+	Null bool
+}
+
+// Note says of a resource why its roles are not there.
+func (r *Removal) Note(resource string) source.Note {
+	return source.Note{At: r.At, Message: fmt.Sprintf("why %q is not there: %s", resource, r.Why)}
+}
+
 // Absent says whether a resource is not there, its condition being false.
 func (s *Stack) Absent(resource string) bool { return s.absent[resource] }
 
 // SetAbsent says that a resource is not there.
-func (s *Stack) SetAbsent(resource string) { s.absent[resource] = true }
+func (s *Stack) SetAbsent(resource string, why Removal) {
+	s.absent[resource] = true
+	s.removals[resource] = &why
+}
+
+// SetNone says that a resource is one of OS::Heat::None, which does nothing.
+func (s *Stack) SetNone(resource string, mapping source.Place) {
+	s.removals[resource] = &Removal{Why: "the environment maps its type to OS::Heat::None", At: mapping, Null: true}
+}
+
+// Removed says why the roles of a resource are not there; nil if they are. A group
+// without members is there, and has none.
+func (s *Stack) Removed(resource string) *Removal {
+	if why := s.removals[resource]; why != nil {
+		return why
+	}
+	n := s.nests[resource]
+	if n == nil || !n.Group || n.Size != 0 {
+		return nil
+	}
+	return &Removal{Why: "it is a group of no members", At: n.SizeAt}
+}
+
+// RemovedOn finds the first resource on a path of servers whose roles are not there;
+// nil if there is none.
+func (s *Stack) RemovedOn(path string) (resource string, why *Removal) {
+	names := strings.Split(path, "/")
+	for at := s; at != nil && len(names) > 0; {
+		if why := at.Removed(names[0]); why != nil {
+			return at.PathOf(names[0]), why
+		}
+		n := at.NestOf(names[0])
+		names = names[1:]
+		at = nil
+		switch {
+		case n == nil:
+		case !n.Group:
+			at = n.Members[0].Stack
+		case len(names) > 0:
+			if m := n.Member(names[0]); m != nil {
+				at, names = m.Stack, names[1:]
+			}
+		}
+	}
+	return "", nil
+}
 
 // AddNest adds a nest.
 func (s *Stack) AddNest(n *Nest) {

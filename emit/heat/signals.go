@@ -115,10 +115,16 @@ func (s *stack) handles(resource string) tree {
 // properties rewrites what Heat makes resources of and needs roles' values for, and
 // the roles in depends_on.
 func (s *stack) properties() {
+	meant := map[*hot.Node]string{}
+	for _, d := range s.analysis.Dependencies {
+		if d.Signal == nil && d.In.Template == s.template && meant[d.Item] == "" {
+			meant[d.Item] = d.Left
+			s.replace(d.Item, d.Left)
+		}
+	}
 	if !s.needsSignals() {
 		return
 	}
-	meant := map[*hot.Node]string{}
 	for _, r := range s.analysis.PropertyReads {
 		if r.Template != s.template {
 			continue
@@ -183,7 +189,7 @@ func (s *stack) needsSignals() bool {
 		}
 	}
 	for _, d := range s.analysis.Dependencies {
-		if d.In.Template == s.template {
+		if d.Signal != nil && d.In.Template == s.template {
 			refuse(s.template.Place(d.Item), fmt.Sprintf("resource %q waits for the role %s", d.Resource, d.Signal.Name))
 		}
 	}

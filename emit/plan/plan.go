@@ -35,7 +35,7 @@ type Built struct {
 
 // Build builds the plan.
 func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
-	b := &builder{program: p, analysis: a, cells: map[plan.CellName]*cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, built: &Built{
+	b := &builder{program: p, analysis: a, cells: map[plan.CellName]*cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), built: &Built{
 		Plan: &plan.Plan{Format: plan.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
 			Servers: []plan.Server{}, Cells: []plan.Cell{}, Outputs: []plan.StackOutput{}, Files: []plan.File{}},
 		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}, OutputDeploy: map[string]*hot.Expr{}}}
@@ -75,6 +75,7 @@ type builder struct {
 	heat     map[*program.Output]bool
 	// signalsOf are the wait conditions that a role signals.
 	signalsOf map[*program.Role][]*binding.Signal
+	secret    *secrecy.Inputs
 }
 
 // cell is a cell while its readers are collected.
@@ -206,7 +207,7 @@ func (b *builder) source(r *program.Role) (hot.Value, []program.File) {
 			continue
 		}
 		// no secret is in the environment, where other processes could read it
-		if bound := b.analysis.Inputs[in]; bound != nil && bound.Time == binding.Run || secrecy.OfInput(b.program, in) {
+		if bound := b.analysis.Inputs[in]; bound != nil && bound.Time == binding.Run || b.secret.Secret(in) {
 			late = append(late, in.Name)
 		}
 	}
@@ -234,7 +235,7 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) plan.Input
 	e := binding.Slots(bound.Expr, w.deploy)
 	expr, at := hot.EncodeResidual(e)
 	out := plan.Input{Name: in.Name, Time: plan.Time(bound.Time.String()), Expr: expr, At: positions(at), Optional: in.Optional,
-		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Secret: secrecy.OfInput(w.program, in)}
+		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Secret: w.secret.Secret(in), Type: plan.Type(in.Type)}
 	if in.HasDefault {
 		out.Default = hot.EncodeJSON(in.Default)
 	}

@@ -60,7 +60,7 @@ func Lower(p *program.Program, drivers []driver.Driver, diags *source.Diagnostic
 func (l *lowering) readStack(s *program.Stack) {
 	l.stack, l.template, l.given = s, s.Template, s.Given
 	for _, r := range s.Template.Resources {
-		if block := r.MetadataEntry("hotc"); block != nil && !s.Absent(r.Name) {
+		if block := r.MetadataEntry("hotc"); block != nil && s.Removed(r.Name) == nil {
 			l.server(r, block)
 		}
 		if n := s.NestOf(r.Name); n != nil && n.Group {
@@ -304,6 +304,7 @@ func (l *lowering) inputOptions(in *program.Input, n *hot.Node) {
 	in.Timeout = seconds(n.Get("timeout"))
 	in.IfDown = seconds(n.Get("if_down"))
 	in.Bind, _ = n.Get("bind").Text()
+	in.Type, _ = n.Get("type").Text()
 }
 
 func flag(n *hot.Node, key string) bool {
@@ -379,6 +380,9 @@ func (l *lowering) findRoles(in *program.Stack, key string, at source.Place) []*
 	if len(found) > 0 {
 		return found
 	}
+	if l.removed(in, path, key, at) {
+		return nil
+	}
 	var known []string
 	for _, s := range l.program.Servers {
 		for _, r := range s.Roles {
@@ -391,6 +395,21 @@ func (l *lowering) findRoles(in *program.Stack, key string, at source.Place) []*
 	}
 	l.diags.Error(source.UnknownRole, at, fmt.Sprintf("there is no role %q", key), hint)
 	return nil
+}
+
+// removed says that a role is not there, if something took it away: as with Heat's own
+// dependencies on what a condition left out, nothing is waited for then.
+func (l *lowering) removed(in *program.Stack, path, key string, at source.Place) bool {
+	resource, why := in.RemovedOn(path)
+	if why == nil {
+		resource, why = l.program.Root.RemovedOn(path)
+	}
+	if why == nil {
+		return false
+	}
+	d := l.diags.Warning(source.MissingProducer, at, fmt.Sprintf("role %s is not there: nothing is waited for", key), "")
+	d.Notes = append(d.Notes, why.Note(resource))
+	return true
 }
 
 // servers are those that a path means in a stack.

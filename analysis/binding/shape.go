@@ -1,0 +1,81 @@
+package binding
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/analysis/trace"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Places that decide the stack's shape: which resources there are, how many and of
+// what type. Heat looks at them before it makes anything, so no value that a role
+// writes may reach one, by whatever way.
+
+// shapes are properties that decide how many resources there are, or which (heat/
+// engine/resources: openstack/heat/resource_group.py, autoscaling_group.py,
+// instance_group.py, resource_chain.py, aws/autoscaling/autoscaling_group.py).
+var shapes = map[string][]string{
+	"OS::Heat::ResourceGroup":            {"count", "index_var", "removal_policies", "removal_policies_mode"},
+	"OS::Heat::AutoScalingGroup":         {"min_size", "max_size", "desired_capacity"},
+	"OS::Heat::InstanceGroup":            {"Size"},
+	"AWS::AutoScaling::AutoScalingGroup": {"MinSize", "MaxSize", "DesiredCapacity"},
+	"OS::Heat::ResourceChain":            {"resources"},
+}
+
+// insteadOf says what to do instead of a run-time value in a place.
+func insteadOf(what string) string {
+	switch what {
+	case "condition", "conditions", "Condition", "Conditions":
+		return "decide it by a parameter; or make the resource in any case, and let a role that reads the value decide what to do"
+	case "count", "min_size", "max_size", "desired_capacity", "Size", "MinSize", "MaxSize", "DesiredCapacity":
+		return "give the number as a parameter; or make as many members as may be needed, and let a role in each of them wait for the value and decide whether it works"
+	case "type", "resources":
+		return "choose the type by the resource_registry of an environment"
+	}
+	return "decide it by a parameter"
+}
+
+// shape refuses a value that a role writes in a place that decides the stack's
+// shape, with the way from there to the role. It says whether it did.
+func (b *binder) shape(what string, e *hot.Expr) bool {
+	path := b.runTime().Find(b.stack, e)
+	if path == nil {
+		return false
+	}
+	if b.refused[path.At] { // by another use of the template
+		return true
+	}
+	b.refused[path.At] = true
+	o := path.Output
+	d := b.diags.Error(source.RunTimeInShape, path.At, fmt.Sprintf("%s decides the shape of the stack and cannot wait for %s.%s, which a role writes", placeOf(what), o.Role.Server.Path, o.Attribute), insteadOf(what))
+	d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: o.At, Message: fmt.Sprintf("role %s writes it, when its server is there", o.Role.Key())})
+	return true
+}
+
+// placeOf is how a place is called in a sentence.
+func placeOf(what string) string {
+	switch what {
+	case "conditions", "Conditions":
+		return "a condition"
+	case "resources":
+		return "the list of resources"
+	}
+	return "`" + what + "`"
+}
+
+// runTime finds the way to what roles write.
+func (b *binder) runTime() *trace.Finder {
+	if b.written == nil {
+		b.written = trace.NewFinder(b.program, func(o trace.Origin) bool { return o.Output != nil && o.Output.Value == nil }, nil)
+	}
+	return b.written
+}
+
+// inShape looks at a place that decides the stack's shape.
+func (b *binder) inShape(owner, what string, n *hot.Node) {
+	if b.shape(what, b.template.Expr(n)) {
+		return
+	}
+	b.uses(owner, n, func(read *Read) { b.known(read) })
+}
