@@ -1,10 +1,11 @@
 // Package analysis looks at a whole program before anything is deployed. Check
 // runs the passes, each a package here that only finds and never prints:
 //
-//	order    cycles that Heat refuses, and roles that wait for each other (waits)
-//	types    values of a type that is not what their use needs
-//	secrecy  secrets that reach a place where others can read them
-//	lint     outputs never written, inputs never read
+//	references  names that lead nowhere, arguments that a function cannot take
+//	order       cycles that Heat refuses, and roles that wait for each other (waits)
+//	types       values of a type that is not what their use needs
+//	secrecy     secrets that reach a place where others can read them
+//	lint        outputs never written, inputs never read
 //
 // What must be decided before them is in binding; what is predicted for an
 // operator who asks is in timeline.
@@ -14,6 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/lint"
 	"github.com/hotc-dev/hotc/analysis/order"
+	"github.com/hotc-dev/hotc/analysis/references"
 	"github.com/hotc-dev/hotc/analysis/secrecy"
 	"github.com/hotc-dev/hotc/analysis/types"
 	"github.com/hotc-dev/hotc/analysis/waits"
@@ -29,6 +31,7 @@ type Findings struct {
 
 // Check runs all passes over a program.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) *Findings {
+	references.Check(p, diags)
 	order.HeatCycles(p, a, diags)
 	f := &Findings{Net: order.Net(p, a)}
 	f.Deadlocks = order.Deadlocks(f.Net, diags)

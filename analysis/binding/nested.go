@@ -30,7 +30,7 @@ type absentError struct {
 var errAbsent = errors.New("absent")
 
 func (e *absentError) Error() string {
-	return fmt.Sprintf("nobody writes this value: the roles of %q are not in the deployment", e.resource)
+	return fmt.Sprintf("nobody gives this value: %q is not in the deployment", e.resource)
 }
 
 // Is lets errors.Is find any absence.

@@ -176,7 +176,7 @@ func (b *binder) property(resource string, read *Read) {
 func (b *binder) dependsOnRole(r *hot.Resource, item *hot.Node, on string) {
 	i := strings.LastIndexByte(on, '.')
 	if i < 0 {
-		return // Heat says that there is no such resource
+		return // references says that there is no such resource
 	}
 	at := b.template.Place(item)
 	role := b.roleIn(on[:i], on[i+1:])

@@ -115,7 +115,7 @@ func (b *binder) use(owner string, call *hot.Node, name string, arg *hot.Node, f
 	}
 	r := b.template.Resource(resource)
 	if r == nil {
-		return // Heat says so itself, and the linter will
+		return // references says so
 	}
 	if name == "get_attr" && b.stack.Absent(resource) {
 		b.missing = b.missing || r.MetadataEntry("hotc") != nil || b.stack.Type(r) != roles.ServerType

@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -84,6 +85,11 @@ func (l *Diagnostics) Failed() bool {
 		}
 	}
 	return false
+}
+
+// FailedAt says whether there is an error at a place.
+func (l *Diagnostics) FailedAt(at Place) bool {
+	return slices.ContainsFunc(l.list, func(d *Diagnostic) bool { return d.Severity == Error && d.At == at })
 }
 
 // All are the diagnostics by file, place, severity and code; repeats are left out.

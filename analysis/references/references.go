@@ -1,0 +1,243 @@
+// Package references looks at every expression that Heat will evaluate: names that
+// lead nowhere, and arguments that a function cannot take. Heat would find them
+// after the upload, some of them in the middle of a deployment.
+//
+// What stands in roles' blocks is looked at by binding.
+package references
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Check looks at each template once.
+func Check(p *program.Program, diags *source.Diagnostics) {
+	uses := map[*hot.Template][]*program.Stack{}
+	var templates []*hot.Template
+	p.Root.Walk(func(s *program.Stack) {
+		if uses[s.Template] == nil {
+			templates = append(templates, s.Template)
+		}
+		uses[s.Template] = append(uses[s.Template], s)
+	})
+	for _, t := range templates {
+		c := &checker{program: p, template: t, uses: uses[t], diags: diags}
+		c.check()
+	}
+}
+
+type checker struct {
+	program  *program.Program
+	template *hot.Template
+	uses     []*program.Stack
+	diags    *source.Diagnostics
+}
+
+func (c *checker) check() {
+	w := c.template.Words()
+	for _, condition := range c.template.Conditions {
+		c.call(condition.Expr, source.Error)
+	}
+	for _, r := range c.template.Resources {
+		if c.absent(r.Name) {
+			continue
+		}
+		_, severity := c.enabled(r.Condition)
+		for _, e := range r.Entry.Value.Entries {
+			switch e.Name {
+			case w.Metadata:
+				for _, m := range e.Value.Entries {
+					if m.Name != "hotc" {
+						c.calls(m.Value, severity)
+					}
+				}
+			case w.DependsOn:
+				c.dependsOn(r, e.Value, severity)
+			case w.Condition:
+			default:
+				c.calls(e.Value, severity)
+			}
+		}
+	}
+	for _, o := range c.template.Outputs {
+		if there, severity := c.enabled(o.Condition); there && o.Value != nil {
+			c.calls(o.Value, severity)
+		}
+	}
+}
+
+// absent says whether a resource is there in no use of the template.
+func (c *checker) absent(resource string) bool {
+	return !slices.ContainsFunc(c.uses, func(s *program.Stack) bool { return !s.Absent(resource) })
+}
+
+// enabled says whether something is there, or may be, and what a mistake in it is:
+// Heat looks only at what is there.
+func (c *checker) enabled(condition *hot.Entry) (bool, source.Severity) {
+	folded, err := c.fold(c.template.Enabled(condition))
+	switch {
+	case err != nil:
+		c.wrong(err, source.Error)
+	case folded.IsValue():
+		return folded.Value == true, source.Error
+	default:
+		c.names(folded, source.Error)
+	}
+	return true, source.Warning
+}
+
+// fold evaluates what the compiler was given. Where a template has several uses,
+// with values of their own, its parameters are left open.
+func (c *checker) fold(e *hot.Expr) (*hot.Expr, error) {
+	return hot.Fold(e, func(call *hot.Expr) (*hot.Expr, error) {
+		if len(c.uses) == 1 && call.Func.Meaning() == "get_param" {
+			return c.uses[0].Given.Peek(call)
+		}
+		return call, nil
+	})
+}
+
+// calls looks at all calls below a node, the outer ones first.
+func (c *checker) calls(n *hot.Node, severity source.Severity) {
+	if n.Target != nil {
+		return // an alias: looked at where the anchor stands
+	}
+	if len(n.Entries) == 1 && c.template.Functions.Lookup(n.Entries[0].Name) != nil {
+		c.call(c.template.Expr(n), severity)
+		return
+	}
+	for _, x := range n.Items {
+		c.calls(x, severity)
+	}
+	for _, e := range n.Entries {
+		c.calls(e.Value, severity)
+	}
+}
+
+func (c *checker) call(e *hot.Expr, severity source.Severity) {
+	folded, err := c.fold(e)
+	if err != nil {
+		c.wrong(err, severity)
+		return
+	}
+	c.names(folded, severity)
+}
+
+// wrong says why an expression cannot be evaluated.
+func (c *checker) wrong(err error, severity source.Severity) {
+	if wrong := (*hot.Error)(nil); errors.As(err, &wrong) {
+		message := wrong.Message
+		if wrong.Err != nil {
+			message = wrong.Err.Error()
+		}
+		c.add(severity, source.BadArgument, wrong.At, message, "")
+	}
+}
+
+// names looks at the references that are left in an expression: those that Heat
+// will follow.
+func (c *checker) names(e *hot.Expr, severity source.Severity) {
+	if e.Kind == hot.CallExpr {
+		switch e.Func.Meaning() {
+		case "if":
+			if e.Arg().Kind == hot.ListExpr && len(e.Arg().Items) > 0 {
+				c.names(e.Arg().Items[0], severity)
+			}
+			severity = source.Warning // it is still open which branch is taken
+		case "get_param":
+			c.parameter(e, severity)
+		case "get_resource":
+			c.resource(e, severity)
+		case "get_attr":
+			c.attribute(e, severity)
+		}
+	}
+	for _, x := range e.Items {
+		c.names(x, severity)
+	}
+}
+
+func (c *checker) parameter(call *hot.Expr, severity source.Severity) {
+	if !call.Arg().IsValue() {
+		return
+	}
+	name, _, err := hot.ParamArgument(call.Arg().Value)
+	if err != nil || c.template.Parameter(name) != nil || slices.Contains(c.template.Version.PseudoParameters(), name) {
+		return
+	}
+	known := c.template.Version.PseudoParameters()
+	for _, p := range c.template.Parameters {
+		known = append(known, p.Name)
+	}
+	c.unknown(severity, source.UnknownParameter, call.At, fmt.Sprintf("there is no parameter %q", name), name, known)
+}
+
+func (c *checker) resource(call *hot.Expr, severity source.Severity) {
+	if name, is := call.Arg().Value.(string); is && call.Arg().IsValue() {
+		c.find(call.At, name, severity)
+	}
+}
+
+// find looks for a resource.
+func (c *checker) find(at source.Place, name string, severity source.Severity) {
+	r := c.template.Resource(name)
+	switch {
+	case r == nil:
+		var known []string
+		for _, r := range c.template.Resources {
+			known = append(known, r.Name)
+		}
+		c.unknown(severity, source.UnknownResource, at, fmt.Sprintf("there is no resource %q", name), name, known)
+	case c.absent(name):
+		d := c.add(severity, source.UnknownResource, at, fmt.Sprintf("there is no resource %q: its condition is false", name), "")
+		d.Notes = append(d.Notes, source.Note{At: c.template.Place(r.Condition.Value), Message: "the condition"})
+	}
+}
+
+// attribute looks for the resource alone: outputs of roles and servers' attributes
+// are binding's, and those of other types are Heat's.
+func (c *checker) attribute(call *hot.Expr, severity source.Severity) {
+	if !call.Arg().IsValue() {
+		return
+	}
+	if name, _, _, err := hot.AttrArgument(call.Arg().Value); err == nil {
+		c.find(call.At, name, severity)
+	}
+}
+
+func (c *checker) dependsOn(r *hot.Resource, n *hot.Node, severity source.Severity) {
+	items := n.Items
+	if n.Kind == hot.Scalar {
+		items = []*hot.Node{n}
+	}
+	for _, item := range items {
+		// a dot is for a role, which binding looks for
+		if name, is := item.Text(); is && !strings.Contains(name, ".") && !c.absent(name) {
+			c.find(c.template.Place(item), name, severity)
+		}
+	}
+}
+
+// unknown is a diagnostic of a name that is not there, with the nearest that is.
+func (c *checker) unknown(severity source.Severity, code source.Code, at source.Place, message, name string, known []string) {
+	hint := ""
+	if near := hot.Nearest(name, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	c.add(severity, code, at, message, hint)
+}
+
+// add is a diagnostic, unless what is wrong at that place is said already.
+func (c *checker) add(severity source.Severity, code source.Code, at source.Place, message, hint string) *source.Diagnostic {
+	d := &source.Diagnostic{Code: code, Severity: severity, At: at, Message: message, Hint: hint}
+	if !c.diags.FailedAt(at) {
+		c.diags.Add(d)
+	}
+	return d
+}
