@@ -44,7 +44,7 @@ fuzz:
 	done
 
 lint:
-	@unformatted=$$(gofmt -l cmd compiler analysis emit coordinator runtime); if [ -n "$$unformatted" ]; then echo "not gofmt'ed: $$unformatted"; exit 1; fi
+	@unformatted=$$(gofmt -l cmd compiler analysis emit coordinator runtime docs); if [ -n "$$unformatted" ]; then echo "not gofmt'ed: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	git ls-files .ci '*.sh' ':!testdata' ':!*/testdata/*' ':!emit/userdata/parts' | xargs shellcheck -x

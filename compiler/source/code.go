@@ -42,7 +42,6 @@ const (
 	RunTimeInProperty Code = "H402" // a run-time value in a resource's property
 	SelfReference     Code = "H403" // a server's user_data would need the server itself
 	NeedsHeat         Code = "H404" // a run-time value in an output, with Heat left out
-	UnknowableFact    Code = "H405" // a fact that neither Heat nor an agent can give in time
 	HeatCycle         Code = "H406" // a cycle of dependencies that Heat refuses
 	WrongType         Code = "H407" // a value of a type that is not what its use needs
 	SecretLeak        Code = "H408" // a secret reaches a place where others can read it

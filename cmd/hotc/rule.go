@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/docs/rules"
+)
+
+func newRuleCommand(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rule [CODE]",
+		Short: "Tell what a diagnostic means, or list them all",
+		Long:  "Print the page about a diagnostic, such as H501: what it means, an example, and what to do. Without CODE all are listed.",
+		Args:  cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var list []string
+			for _, title := range rules.Titles() {
+				list = append(list, strings.Replace(title, ": ", "\t", 1))
+			}
+			return list, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			text := strings.Join(rules.Titles(), "\n") + "\n"
+			if len(args) > 0 {
+				var known bool
+				if text, known = rules.Page(args[0]); !known {
+					return source.Fail(source.UnknownName, fmt.Sprintf("there is no rule %q", args[0]), "`hotc rule` lists them")
+				}
+			}
+			_, err := fmt.Fprint(s.out, text)
+			return err
+		},
+	}
+}

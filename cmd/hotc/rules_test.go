@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Every code has its page, and every page its code.
+func TestEveryCodeHasItsPage(t *testing.T) {
+	codes, err := os.ReadFile("../../compiler/source/code.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := map[string]bool{}
+	for _, m := range regexp.MustCompile(`= "(H\d+)"`).FindAllStringSubmatch(string(codes), -1) {
+		declared[m[1]] = true
+		if _, err := os.Stat(filepath.Join("../../docs/rules", m[1]+".md")); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, page := range rulePages(t) {
+		if code := codeOf(page); !declared[code] {
+			t.Errorf("no diagnostic has the code of %s", page)
+		}
+	}
+}
+
+// The examples on a rule's page give what the page says.
+func TestRulePages(t *testing.T) {
+	t.Setenv("PATH", filepath.Dir(binary(t, "hotc-agent"))+string(os.PathListSeparator)+os.Getenv("PATH"))
+	examples := 0
+	for _, page := range rulePages(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := strings.Split(string(text), "```text\n")
+		if len(parts) == 1 {
+			continue
+		}
+		examples++
+		t.Run(codeOf(page), func(t *testing.T) {
+			for i, part := range parts[1:] {
+				shown, after, _ := strings.Cut(part, "```\n")
+				got := replay(t, parts[i], shown)
+				if !strings.Contains(got, "["+codeOf(page)+"]") {
+					t.Errorf("the example does not give it:\n%s", got)
+				}
+				if diff := cmp.Diff(shown, got); diff != "" && !*update {
+					t.Errorf("(-page +got; go test -update writes it anew):\n%s", diff)
+				}
+				parts[i+1] = got + "```\n" + after
+			}
+			if *update {
+				if err := os.WriteFile(page, []byte(strings.Join(parts, "```text\n")), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+	if examples < 40 {
+		t.Errorf("only %d pages have examples", examples)
+	}
+}
+
+func rulePages(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob("../../docs/rules/H*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal("no pages", err)
+	}
+	for i := range pages {
+		if pages[i], err = filepath.Abs(pages[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return pages
+}
+
+func codeOf(page string) string { return strings.TrimSuffix(filepath.Base(page), ".md") }
+
+// exampleFile is a file on a page: example.yaml, unless a line before says
+// otherwise.
+var exampleFile = regexp.MustCompile("(?s)(?:with `([^`]+)`\n\n)?```yaml\n(.*?)```\n")
+
+// replay runs the commands that a page shows in a folder with the files that it
+// shows before, and returns them with what they print.
+func replay(t *testing.T, page, shown string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, m := range exampleFile.FindAllStringSubmatch(page, -1) {
+		name := m[1]
+		if name == "" {
+			name = "example.yaml"
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(m[2]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.Chdir(back) }()
+	if err := os.Chdir(dir); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	commands := 0
+	for _, line := range strings.Split(shown, "\n") {
+		if command, is := strings.CutPrefix(line, "$ hotc "); is {
+			commands++
+			fmt.Fprintln(&out, line)
+			run(t.Context(), strings.Fields(command), streams{strings.NewReader(""), &out, &out})
+		}
+	}
+	if commands == 0 {
+		t.Error("the page shows no command")
+	}
+	return out.String()
+}
