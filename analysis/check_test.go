@@ -2,6 +2,7 @@ package analysis_test
 
 import (
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis"
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/driver/chef"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
@@ -29,10 +31,12 @@ func lower(name string, text []byte, diags *source.Diagnostics) *program.Program
 	if t == nil {
 		return nil
 	}
-	given := &program.Given{ReadFile: func(file string) ([]byte, error) { return os.ReadFile(filepath.Join(filepath.Dir(name), file)) }}
+	given := &program.Given{
+		ReadFile:   func(file string) ([]byte, error) { return os.ReadFile(filepath.Join(filepath.Dir(name), file)) },
+		OpenFolder: func(folder string) (fs.FS, error) { return os.DirFS(filepath.Join(filepath.Dir(name), folder)), nil }}
 	p := program.New(t, given)
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{}, Read: os.ReadFile, MaxDepth: 5, MaxResources: 1000}, diags)
-	return roles.Lower(p, []driver.Driver{script.Driver{}}, diags)
+	return roles.Lower(p, []driver.Driver{script.Driver{}, chef.Driver{}}, diags)
 }
 
 // check runs the stages up to the analysis over a template's text.

@@ -32,6 +32,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	agent := binary(t, "hotc-agent")
+	standIn := chefStandIn(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,
@@ -39,6 +40,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
 			env.Setenv("AGENT", agent)
+			env.Setenv("STANDIN", standIn)
 			return nil
 		},
 	})

@@ -31,7 +31,8 @@ func TestEveryCodeHasItsPage(t *testing.T) {
 	}
 }
 
-// The examples on a rule's page give what the page says.
+// The examples on a rule's page give what the page says. Cookbooks beside them are
+// the prototype's.
 func TestRulePages(t *testing.T) {
 	t.Setenv("PATH", filepath.Dir(binary(t, "hotc-agent"))+string(os.PathListSeparator)+os.Getenv("PATH"))
 	examples := 0
@@ -94,6 +95,9 @@ var exampleFile = regexp.MustCompile("(?s)(?:with `([^`]+)`\n\n)?```yaml\n(.*?)`
 func replay(t *testing.T, page, shown string) string {
 	t.Helper()
 	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "cookbooks"), os.DirFS("../../testdata/prototype/cookbooks")); err != nil {
+		t.Fatal(err)
+	}
 	for _, m := range exampleFile.FindAllStringSubmatch(page, -1) {
 		name := m[1]
 		if name == "" {

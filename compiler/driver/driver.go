@@ -37,6 +37,14 @@ type Installable interface {
 	InstallsFrom() []string
 }
 
+// Licensed is what an Installable driver is whose tool has a licence that only its
+// user can accept.
+type Licensed interface {
+	// CheckLicence says what is wrong with the words of `install: {licence: …}`; nil
+	// when nothing is.
+	CheckLicence(licence string) error
+}
+
 // Role is what a driver gets to see of a role.
 type Role struct {
 	Name string

@@ -113,9 +113,13 @@ type Tool struct {
 	// "zypper". The version that a role wants is that of the first one.
 	Packages map[string][]string
 	// Gem is the Ruby gem that holds it, GemNeeds the packages without which that
-	// cannot be installed.
-	Gem      string
-	GemNeeds map[string][]string
+	// cannot be installed, GemVersion what is installed where any version will do.
+	Gem        string
+	GemNeeds   map[string][]string
+	GemVersion string
+	// GemLicence is said where the role accepts no licence, and the gem needs that; ""
+	// is a gem that does not.
+	GemLicence string
 	// From is how it is installed where the role does not say: "packages", "gem", or
 	// "none" for a tool that is only where the user has put it.
 	From string

@@ -170,3 +170,36 @@ func archiveOf(t *testing.T) []byte {
 	zipped.Close()
 	return b.Bytes()
 }
+
+// A gem whose licence nobody has accepted is not installed: not even Ruby is.
+func TestAGemWithALicence(t *testing.T) {
+	i, _ := installer(t)
+	i.Environment = []string{"PATH=" + t.TempDir()}
+	licensed := driver.Tool{Name: "tool", Program: "hotc-test-tool", From: "gem", Gem: "hotc-test-tool", GemLicence: "only you can accept its licence"}
+	if _, err := i.Ensure(t.Context(), licensed, plan.Install{}); err == nil || err.Error() != "install tool: only you can accept its licence" {
+		t.Error(err)
+	}
+	if _, err := i.Ensure(t.Context(), licensed, plan.Install{Licence: "accept"}); err == nil || strings.Contains(err.Error(), "licence") {
+		t.Error(err)
+	}
+}
+
+// Where any version will do, a gem is installed in the version that its driver
+// names.
+func TestAGemsVersion(t *testing.T) {
+	for want, gem := range map[string]string{"": "~> 18.0", "17.1": "~> 17.1.0"} {
+		path := t.TempDir()
+		said := filepath.Join(path, "said")
+		if err := os.WriteFile(filepath.Join(path, "gem"), []byte("#!/bin/sh\necho \"$*\" > "+said+"\nexit 1\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		i, _ := installer(t)
+		i.Environment = []string{"PATH=" + path + ":/usr/bin:/bin"}
+		if _, err := i.Ensure(t.Context(), driver.Tool{Name: "tool", Program: "hotc-test-tool", Gem: "x", GemVersion: "18", From: "gem"}, plan.Install{Version: want}); err == nil {
+			t.Error("it was installed")
+		}
+		if text, err := os.ReadFile(said); err != nil || string(text) != "install x --no-document --conservative --version "+gem+"\n" {
+			t.Errorf("%q: %s, %v", want, text, err)
+		}
+	}
+}

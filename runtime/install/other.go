@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -108,6 +109,9 @@ func (r *run) fromGem() error {
 	if r.tool.Gem == "" {
 		return errors.New("no gem of it is known")
 	}
+	if r.tool.GemLicence != "" && r.want.Licence == "" {
+		return errors.New(r.tool.GemLicence)
+	}
 	if r.lookUp("gem") == "" || len(r.tool.GemNeeds) > 0 {
 		m, err := r.manager()
 		if err != nil {
@@ -123,7 +127,7 @@ func (r *run) fromGem() error {
 		return errors.New("there is no `gem` on this server, and no package of Ruby is known for it")
 	}
 	args := []string{"install", r.tool.Gem, "--no-document", "--conservative"}
-	if v := r.want.Version; v != "" {
+	if v := cmp.Or(r.want.Version, r.tool.GemVersion); v != "" {
 		args = append(args, "--version", gemVersion(v))
 	}
 	_, err := r.run(nil, "gem", args...)

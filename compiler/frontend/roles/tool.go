@@ -63,6 +63,11 @@ func (l *lowering) install(role *program.Role, tool driver.Driver, n *hot.Node, 
 			wrong("url", "", "%v", err)
 		}
 	}
+	if licensed, is := tool.(driver.Licensed); is && i.Licence != "" {
+		if err := licensed.CheckLicence(i.Licence); err != nil {
+			wrong("licence", "", "%v", err)
+		}
+	}
 	if i.Proxy != "" {
 		if err := driver.CheckFetchURL(i.Proxy); err != nil {
 			wrong("proxy", "", "the proxy: %v", err)

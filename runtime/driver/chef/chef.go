@@ -1,10 +1,152 @@
-// Package chef is about roles that are run by Chef or Cinc.
+// Package chef runs roles by Chef or Cinc, as chef-solo or as chef-client in local
+// mode, with cookbooks as they are.
+//
+// For each run the agent makes a Chef repository in the role's private folder: the
+// cookbooks, roles, data bags and environments of the source, a configuration, and
+// the node's JSON with run list and attributes. The configuration requires the
+// interceptor (ruby/hotc.rb), which asks the agent for the inputs over the role's
+// socket and publishes the outputs there. The folder goes when the role has ended,
+// so that no run finds what an earlier one has saved. What recipes download stays
+// in the role's own folder.
 package chef
 
-import "embed"
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/process"
+)
 
 // Interceptor is the Ruby that a Chef run requires, so that its own reads and writes
 // of node attributes become the role's: ruby/hotc.rb says how.
 //
 //go:embed ruby/*.rb
 var Interceptor embed.FS
+
+// Driver runs Chef.
+type Driver struct {
+	// Grace is how long a run that is asked to end may take. (Chef does not heed
+	// SIGTERM while it converges.)
+	Grace time.Duration
+}
+
+// Name is "chef".
+func (Driver) Name() string { return "chef" }
+
+// Tool is chef-solo, which Chef's and Cinc's packages and the gem chef-bin have.
+// chef-client lies beside it.
+func (Driver) Tool() driver.Tool {
+	return driver.Tool{Name: "chef", Program: "chef-solo", Folders: []string{"/opt/chef/bin", "/opt/cinc/bin"}, Version: []string{"--version"},
+		Packages: map[string][]string{"apt": {"chef"}, "dnf": {"chef"}, "zypper": {"chef"}},
+		Gem:      "chef-bin", GemVersion: "18", GemLicence: gemLicence,
+		GemNeeds: map[string][]string{"apt": {"ruby", "ruby-dev", "build-essential"}, "dnf": {"ruby", "ruby-devel", "gcc", "gcc-c++", "make", "redhat-rpm-config"},
+			"zypper": {"ruby", "ruby-devel", "gcc", "gcc-c++", "make"}, "apk": {"ruby", "ruby-dev", "build-base"}},
+		From: "gem"}
+}
+
+// gemLicence is said where the gem is to be installed and nobody has accepted its
+// licence.
+const gemLicence = "the gem is Chef's, whose licence only you can accept: `install: {licence: accept}`, or name a package of Cinc: `install: {from: url, url: …, sha256: …}`"
+
+// Check implements driver.Checker.
+func (d Driver) Check(_ context.Context, r plan.Role) error {
+	tool := d.Tool()
+	if _, err := exec.LookPath(tool.Program); err == nil {
+		return nil
+	}
+	for _, folder := range tool.Folders {
+		if _, err := exec.LookPath(filepath.Join(folder, tool.Program)); err == nil {
+			return nil
+		}
+	}
+	var want plan.Install
+	if r.Install != nil {
+		want = *r.Install
+	}
+	switch {
+	case want.From == "none":
+		return errors.New("chef-solo is not on this server, and it is not to be installed (install: {from: none})")
+	case (want.From == "gem" || want.From == "") && want.Licence == "":
+		return errors.New("chef-solo is not on this server; " + gemLicence)
+	}
+	return nil
+}
+
+// Prepare fetches the source's trees and runs its `prepare` command.
+func (d Driver) Prepare(ctx context.Context, job *driver.Job) error {
+	s, err := parseSource(job.Role.Source)
+	if err != nil {
+		return err
+	}
+	_, err = makeRepository(ctx, job, s, d.Grace)
+	return err
+}
+
+// Run waits for the inputs that must be there from the start, and runs Chef.
+func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
+	s, err := parseSource(job.Role.Source)
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	for _, in := range job.Role.Inputs {
+		if !in.Eager {
+			continue
+		}
+		if _, err := job.Values.Read(ctx, in.Name); err != nil {
+			return driver.Exit{}, err
+		}
+	}
+	program, err := s.program(job.Program)
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	r, err := openRepository(job)
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	arguments, err := r.configure(s)
+	if err != nil {
+		return driver.Exit{}, fmt.Errorf("write Chef's run folder: %w", err)
+	}
+	cmd := exec.Command(program, arguments...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Work, job.Stdout, job.Stderr
+	cmd.Env = slices.Clone(job.Environment)
+	if licence := job.Role.Install; licence != nil && licence.Licence != "" {
+		cmd.Env = append(cmd.Env, "CHEF_LICENSE="+licence.Licence)
+	}
+	if err := job.Started(ctx); err != nil {
+		return driver.Exit{}, err
+	}
+	exit, err := process.Run(ctx, cmd, d.Grace)
+	if err != nil {
+		return driver.Exit{}, fmt.Errorf("start %s: %w", program, err)
+	}
+	if !exit.OK() && ctx.Err() == nil {
+		// The last line of standard error is what the role's cause repeats.
+		if why := r.failure(exit); why != "" {
+			fmt.Fprintln(job.Stderr, why)
+		}
+	}
+	return exit, nil
+}
+
+// program is the one that runs the source, given where chef-solo is.
+func (s source) program(solo string) (string, error) {
+	if s.Mode != "client" {
+		return solo, nil
+	}
+	client := filepath.Join(filepath.Dir(solo), "chef-client")
+	if info, err := os.Stat(client); err != nil || !info.Mode().IsRegular() {
+		return "", fmt.Errorf("there is no chef-client beside %s: leave `mode: client` out", solo)
+	}
+	return client, nil
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -191,6 +192,46 @@ func put(t *testing.T, folder, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+var update = flag.Bool("update", false, "write the page's table anew")
+
+// The page has every form, with what this test wants of it.
+func TestEveryFormIsDocumented(t *testing.T) {
+	const file, mark = "../../../docs/chef.md", "<!-- forms: go test ./runtime/driver/chef -update -->\n"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, table, found := strings.Cut(string(text), mark)
+	if !found {
+		t.Fatalf("%s has no line %q", file, mark)
+	}
+	var want strings.Builder
+	cell := func(text string) string {
+		if text == "" {
+			return "nothing"
+		}
+		return "`" + strings.ReplaceAll(text, "|", `\|`) + "`"
+	}
+	want.WriteString("\n| read | waits for | gives |\n|---|---|---|\n")
+	for _, r := range reads {
+		fmt.Fprintf(&want, "| %s | %s | %s |\n", cell(r.form), cell(r.waits), cell(r.gives))
+	}
+	want.WriteString("\n| write | is published | as |\n|---|---|---|\n")
+	when := map[string]string{"now": "at once", "compile": "after compilation", "end": "at the end", "": "never"}
+	for _, w := range writes {
+		fmt.Fprintf(&want, "| %s | %s | %s |\n", cell(w.form), when[w.when], cell(w.value))
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(before+mark+want.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if table != want.String() {
+		t.Errorf("the table in %s is not what is tested; go test -update writes it anew", file)
+	}
 }
 
 // Every form of reading and writing, in one run of the stand-in, and of the real Chef

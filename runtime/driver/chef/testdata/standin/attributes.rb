@@ -405,7 +405,7 @@ class Chef
     end
 
     def from_file(path)
-      instance_eval(File.read(path), path)
+      TOPLEVEL.run(self, path)
     end
 
     def method_missing(name, *args, &block)

@@ -1,19 +1,34 @@
 # A stand-in for chef-solo, for tests only, where there is no Chef: the interface of
 # Chef's node attributes (15 to 19) as its documentation and its public source
-# describe it, one run of local cookbooks, and four resources. The same tests run
-# against the real Chef where it is on PATH.
+# describe it, one run of local cookbooks and roles, and a few resources. The same
+# tests run against the real Chef where it is on PATH.
 require "json"
+require "open3"
 require File.join(__dir__, "attributes")
+require File.join(__dir__, "resources")
+
+# A text that is run sees the names around the place that runs it.
+TOPLEVEL = Object.new
+def TOPLEVEL.run(*its)
+  its.first.instance_eval(File.read(its.last), its.last)
+end
 
 class Chef
   Config = Hash.new { |h, k| h[k] = [] }
   Config[:why_run] = false
 
+  module Exceptions
+    class ShellCommandFailed < RuntimeError; end
+    class CookbookNotFound < RuntimeError; end
+    class RecipeNotFound < ArgumentError; end
+    class RoleNotFound < RuntimeError; end
+  end
+
   module EventDispatch
     # Every event is a method that does nothing until a subscriber defines it.
     class Base
       %i{node_load_completed attribute_load_start converge_start converge_complete resource_updated resource_up_to_date
-         resource_skipped resource_completed}.each { |event| define_method(event) { |*| nil } }
+         resource_skipped resource_completed run_failed}.each { |event| define_method(event) { |*| nil } }
     end
   end
 
@@ -21,60 +36,127 @@ class Chef
     Config[:event_handlers].each { |handler| handler.public_send(event, *args) }
   end
 
-  # Context is a run's context: what was declared.
+  # Context is a run's context: its node, its cookbooks, and what was declared.
   class Context
-    attr_reader :all_resources
+    attr_reader :node, :all_resources
 
-    def initialize
-      @all_resources = []
+    def initialize(node)
+      @node, @all_resources, @included = node, [], []
     end
 
     def resource_collection
       self
     end
-  end
 
-  # Resource is declared while recipes are compiled and acts when they converge.
-  class Resource
-    attr_reader :run_context
-
-    def initialize(type, name, context, &block)
-      @type, @name, @run_context = type, name, context
-      instance_eval(&block) if block
+    # Chef takes the first cookbook of a name.
+    def cookbook(name)
+      Config[:cookbook_path].map { |folder| File.join(folder, name) }.find { |folder| File.directory?(folder) } ||
+        raise(Exceptions::CookbookNotFound, "Cookbook #{name} not found.")
     end
 
-    def block(&code)
-      @code = code
+    # attributes loads a cookbook's attribute files, after those that it depends on.
+    def attributes(name)
+      return if @included.include?(name)
+
+      @included << name
+      folder = cookbook(name)
+      metadata = File.join(folder, "metadata.rb")
+      File.read(metadata).scan(/^depends ["'](.*?)["']/) { |(on)| attributes(on) } if File.exist?(metadata)
+      Dir[File.join(folder, "attributes/*.rb")].sort.each { |file| node.from_file(file) }
     end
 
-    def action(*)
-      [:run]
-    end
+    def include_recipe(item)
+      name, recipe = item.split("::")
+      recipe ||= "default"
+      return if @included.include?([name, recipe])
 
-    def to_s
-      "#{@type}[#{@name}]"
-    end
+      @included << [name, recipe]
+      file = File.join(cookbook(name), "recipes", "#{recipe}.rb")
+      raise Exceptions::RecipeNotFound, "could not find recipe #{recipe} for cookbook #{name}" unless File.exist?(file)
 
-    def converge
-      @code&.call
-      Chef.tell(:resource_updated, self, :run)
-    ensure
-      Chef.tell(:resource_completed, self)
+      TOPLEVEL.run(Recipe.new(self, cookbook(name), "#{name}::#{recipe}"), file)
     end
   end
 
   # Recipe is what a recipe's text runs in.
   class Recipe
-    attr_reader :node
-
-    def initialize(node, context)
-      @node, @context = node, context
+    def initialize(context, cookbook, name)
+      @context, @cookbook, @name = context, cookbook, name
     end
 
-    %i{log ruby_block}.each do |type|
-      define_method(type) { |name, &block| @context.all_resources << Resource.new(type, name, @context, &block) }
+    def node
+      @context.node
+    end
+
+    def lazy(&block)
+      DelayedEvaluator.new(&block)
+    end
+
+    def include_recipe(*items)
+      items.each { |item| @context.include_recipe(item) }
+    end
+
+    Resources::ALL.each do |type, of|
+      define_method(type) do |name, &block|
+        place = "#{@name} line #{caller_locations(1, 1).first.lineno}"
+        @context.all_resources << of.new(type, name, @context, @cookbook, place, &block)
+      end
     end
   end
+
+  # Role is what a role's file in Ruby runs in.
+  class Role
+    attr_reader :said
+
+    def initialize
+      @said = {}
+    end
+
+    %i{name description}.each { |key| define_method(key) { |value| @said[key.to_s] = value } }
+    %i{default_attributes override_attributes}.each { |key| define_method(key) { |value| @said[key.to_s] = value } }
+
+    def run_list(*items)
+      @said["run_list"] = items.flatten
+    end
+
+    def self.load(name)
+      Array(Config[:role_path]).each do |folder|
+        json, ruby = %w{json rb}.map { |ending| File.join(folder, "#{name}.#{ending}") }
+        return JSON.parse(File.read(json)) if File.exist?(json)
+        return new.tap { |role| TOPLEVEL.run(role, ruby) }.said if File.exist?(ruby)
+      end
+      raise Exceptions::RoleNotFound, "The role #{name} was not found."
+    end
+  end
+end
+
+# expand is the recipes of a run list; the attributes of its roles go to the node.
+def expand(items, node)
+  items.flat_map do |item|
+    kind, name = item.match(/\A(?:(recipe|role)\[(.*)\]|(.*))\z/).captures.compact.then { |found| found.length == 1 ? ["recipe", found.first] : found }
+    next [name] if kind == "recipe"
+
+    role = Chef::Role.load(name)
+    node.attributes.role_default.merge!(role["default_attributes"] || {})
+    node.attributes.role_override.merge!(role["override_attributes"] || {})
+    expand(role["run_list"] || [], node)
+  end
+end
+
+def converge(options)
+  node = Chef::Node.new
+  given = JSON.parse(File.read(options["-j"]))
+  run_list = given.delete("run_list")
+  node.attributes.normal = given
+  Chef.tell(:node_load_completed, node, run_list, Chef::Config)
+  recipes = expand(run_list, node)
+  context = Chef::Context.new(node)
+  Chef.tell(:attribute_load_start, recipes.length)
+  recipes.each { |recipe| context.attributes(recipe.split("::").first) }
+  recipes.each { |recipe| context.include_recipe(recipe) }
+  Chef.tell(:converge_start, context)
+  context.all_resources.each(&:converge)
+  Chef.tell(:converge_complete)
 end
 
 # The configuration is Ruby: what it calls that is not Ruby's own is a setting.
@@ -88,22 +170,18 @@ class << settings
     ::Kernel.require(path)
   end
 end
-options = (ARGV - ["--no-color"]).each_slice(2).to_h
-settings.instance_eval(File.read(options["-c"]), options["-c"])
 
-node = Chef::Node.new
-given = JSON.parse(File.read(options["-j"]))
-run_list = given.delete("run_list")
-node.attributes.normal = given
-Chef.tell(:node_load_completed, node, run_list, Chef::Config)
-cookbooks = run_list.map { |item| File.join(Chef::Config[:cookbook_path].first, item[/\Arecipe\[(.*)\]\z/, 1]) }
-Chef.tell(:attribute_load_start, cookbooks.length)
-cookbooks.each { |path| node.from_file(File.join(path, "attributes/default.rb")) }
-context = Chef::Context.new
-cookbooks.each do |path|
-  file = File.join(path, "recipes/default.rb")
-  Chef::Recipe.new(node, context).instance_eval(File.read(file), file)
+if ARGV == ["--version"]
+  puts "Chef's stand-in: 18.0.0"
+  exit
 end
-Chef.tell(:converge_start, context)
-context.all_resources.each(&:converge)
-Chef.tell(:converge_complete)
+options = (ARGV - ["--no-color"]).each_slice(2).to_h
+TOPLEVEL.run(settings, options["-c"])
+Dir.chdir("/") # as Chef does (lib/chef/daemon.rb)
+begin
+  converge(options)
+rescue StandardError, ScriptError => e
+  Chef.tell(:run_failed, e, nil)
+  puts "FATAL: #{e.class}: #{e.message}"
+  exit 1
+end

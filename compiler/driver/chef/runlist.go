@@ -1,0 +1,211 @@
+package chef
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+var (
+	// nameForm is what cookbooks, recipes, roles and environments may be called.
+	nameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+	// itemForm is an item of a run list: role[x], recipe[x::y@1.2], or a recipe alone.
+	itemForm = regexp.MustCompile(`^(?:(recipe|role)\[([A-Za-z0-9_.-]+)(::[A-Za-z0-9_.-]+)?(@[0-9.]+)?\]|([A-Za-z0-9_.-]+)(::[A-Za-z0-9_.-]+)?(@[0-9.]+)?)$`)
+)
+
+const runListHint = "`run_list: [\"recipe[web]\", \"recipe[web::site]\", \"role[base]\"]`"
+
+// item is an item of a run list.
+type item struct {
+	role         bool
+	name, recipe string // recipe is "" for a role
+}
+
+func (i item) String() string {
+	if i.role {
+		return "role[" + i.name + "]"
+	}
+	return "recipe[" + i.name + "::" + i.recipe + "]"
+}
+
+func parseItem(text string) (item, bool) {
+	m := itemForm.FindStringSubmatch(text)
+	if m == nil || m[1] == "role" && (m[3] != "" || m[4] != "") {
+		return item{}, false
+	}
+	if m[1] == "role" {
+		return item{role: true, name: m[2]}, true
+	}
+	i := item{name: m[2] + m[5], recipe: strings.TrimPrefix(m[3]+m[6], "::")}
+	if i.recipe == "" {
+		i.recipe = "default"
+	}
+	return i, true
+}
+
+// runList takes the run list along. Where there is none, a role of hotc's runs the
+// role of Chef's of its name, or where no roles are given the cookbook of its name.
+func (l *lowering) runList() {
+	value, given := l.keys.Get("run_list")
+	var texts []string
+	at := l.role.Locate("run_list")
+	switch value := value.(type) {
+	case string:
+		for _, text := range strings.Split(value, ",") {
+			texts = append(texts, strings.TrimSpace(text))
+		}
+	case []hot.Value:
+		for _, v := range value {
+			text, is := v.(string)
+			if !is {
+				l.wrong(at, runListHint, "an item of the run list of role %q must be a text, not %s", l.role.Name, hot.TypeName(v))
+				return
+			}
+			texts = append(texts, text)
+		}
+	case nil:
+		if !given {
+			at = l.role.At
+			if l.holds.broken {
+				return
+			}
+			if texts = l.ownRunList(); texts == nil {
+				return
+			}
+		}
+	}
+	if len(texts) == 0 {
+		l.wrong(at, runListHint, "the run list of role %q must be a list of recipes and roles", l.role.Name)
+		return
+	}
+	var list []hot.Value
+	var items []item
+	for _, text := range texts {
+		i, ok := parseItem(text)
+		if !ok {
+			l.wrong(at, runListHint, "%q in the run list of role %q is neither a recipe nor a role", text, l.role.Name)
+			return
+		}
+		list, items = append(list, text), append(items, i)
+	}
+	l.out.Set("run_list", list)
+	if l.holds.broken {
+		return
+	}
+	for _, i := range items {
+		l.lookUp(i, at)
+	}
+}
+
+// ownRunList is the run list of a role that names none.
+func (l *lowering) ownRunList() []string {
+	name := l.role.Name
+	if !nameForm.MatchString(name) {
+		l.wrong(l.role.At, runListHint, "role %q has no run list, and no recipe or role of Chef's can have its name", name)
+		return nil
+	}
+	switch {
+	case !l.holds.allRoles:
+		l.wrong(l.role.At, runListHint, "role %q needs a run list: the roles of its source are known on the server only, so that nobody can tell here whether %s is a role or a cookbook", name, name)
+		return nil
+	case l.roleFile(name) != "":
+		return []string{"role[" + name + "]"}
+	}
+	return []string{"recipe[" + name + "]"}
+}
+
+// roleFile is the name of a role's file in the first tree that has it; "" if none
+// has.
+func (l *lowering) roleFile(name string) string {
+	for _, t := range l.holds.roles {
+		for _, ending := range []string{".rb", ".json"} {
+			if isFile(t, name+ending) {
+				return name + ending
+			}
+		}
+	}
+	return ""
+}
+
+// lookUp says what of the run list is not there.
+func (l *lowering) lookUp(i item, at source.Place) {
+	missing := func(hint, format string, args ...any) {
+		l.bad = true
+		l.diags.Error(source.NoCookbook, at, fmt.Sprintf(format, args...), hint)
+	}
+	if i.role {
+		if l.holds.allRoles && l.roleFile(i.name) == "" {
+			missing(near(i.name, l.roleNames(), "the roles are "), "the run list of role %q names %s, and there is no such role", l.role.Name, i)
+		}
+		return
+	}
+	book := l.holds.cookbooks[i.name]
+	switch {
+	case book == nil && l.holds.allCookbooks:
+		missing(near(i.name, l.holds.names, "the cookbooks are "), "the run list of role %q names the cookbook %s, and there is none", l.role.Name, i.name)
+	case book != nil && book.recipeFile(i.recipe) == "":
+		missing(near(i.recipe, book.recipes(), "its recipes are "), "the cookbook %s (%s) has no recipe %q", i.name, book.tree.name, i.recipe)
+	}
+}
+
+// near names what was perhaps meant, or all there are.
+func near(name string, known []string, all string) string {
+	if name := hot.Nearest(name, known); name != "" {
+		return fmt.Sprintf("did you mean %q?", name)
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	const enough = 10
+	if len(known) > enough {
+		return all + strings.Join(known[:enough], ", ") + ", …"
+	}
+	return all + strings.Join(known, ", ")
+}
+
+func (l *lowering) roleNames() []string {
+	var names []string
+	for _, t := range l.holds.roles {
+		names = append(names, stems(t, ".", ".rb", ".json")...)
+	}
+	return names
+}
+
+// recipeEndings are the kinds of recipes (YAML from Chef 16 on, JSON from 17 on).
+var recipeEndings = []string{".rb", ".yml", ".yaml", ".json"}
+
+func (c *cookbook) recipes() []string { return stems(c.tree, "recipes", recipeEndings...) }
+
+// recipeFile is where a recipe is; "" if there is none.
+func (c *cookbook) recipeFile(recipe string) string {
+	for _, ending := range recipeEndings {
+		if name := "recipes/" + recipe + ending; isFile(c.tree, name) {
+			return name
+		}
+	}
+	if recipe == "default" && isFile(c.tree, "recipe.rb") {
+		return "recipe.rb" // from Chef 14 on
+	}
+	return ""
+}
+
+// stems are the names of a folder's files without their endings.
+func stems(in fs.FS, folder string, endings ...string) []string {
+	entries, err := fs.ReadDir(in, folder)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, entry := range entries {
+		for _, ending := range endings {
+			if name, is := strings.CutSuffix(entry.Name(), ending); is && name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}

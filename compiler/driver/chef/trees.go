@@ -1,0 +1,221 @@
+package chef
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+
+	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// holdings are what lies in the trees beside the template.
+type holdings struct {
+	// cookbooks by name; of two of one name the first counts.
+	cookbooks map[string]*cookbook
+	names     []string // of cookbooks, in order
+	roles     []tree
+	// allCookbooks and allRoles say that nothing else comes from elsewhere.
+	allCookbooks, allRoles bool
+	// broken says that some tree is not as it must be: no more is said of what lacks.
+	broken bool
+}
+
+// tree is a folder beside the template.
+type tree struct {
+	fs.FS
+	name string // as the source names it
+}
+
+// cookbook is a cookbook in a tree.
+type cookbook struct {
+	tree
+	name string
+}
+
+// trees takes all trees along, and looks into those that lie beside the template.
+func (l *lowering) trees() {
+	l.holds = holdings{cookbooks: map[string]*cookbook{}, allCookbooks: true, allRoles: true}
+	if _, prepares := l.keys.Get("prepare"); prepares {
+		l.holds.allCookbooks = false
+	}
+	if value, given := l.keys.Get("repository"); given {
+		if o := l.origin(value, "repository"); o != nil {
+			l.out.Set("repository", o.Value)
+			l.repository(l.open(value))
+		}
+	}
+	if value, given := l.keys.Get("cookbooks"); given {
+		l.cookbookTrees(value)
+	}
+	for _, key := range []string{"roles", "data_bags", "environments"} {
+		value, given := l.keys.Get(key)
+		if !given {
+			continue
+		}
+		o := l.origin(value, key)
+		if o == nil {
+			continue
+		}
+		l.out.Set(key, o.Value)
+		if key == "roles" {
+			if t := l.open(value); t != nil {
+				l.holds.roles = []tree{*t} // these take the place of the repository's
+			} else {
+				l.holds.allRoles = false
+			}
+		}
+	}
+	if l.holds.allCookbooks && len(l.holds.cookbooks) == 0 && !l.bad {
+		l.wrong(l.cookbooksAt(), "a cookbook is a folder with a metadata.rb or metadata.json", "there is no cookbook in what the source of role %q names", l.role.Name)
+	}
+	l.holds.broken = l.bad
+}
+
+func (l *lowering) cookbooksAt() source.Place {
+	if _, given := l.keys.Get("cookbooks"); given {
+		return l.role.Locate("cookbooks")
+	}
+	return l.role.Locate("repository")
+}
+
+// cookbookTrees takes one tree, or a list of them.
+func (l *lowering) cookbookTrees(value hot.Value) {
+	list, several := value.([]hot.Value)
+	if !several {
+		list = []hot.Value{value}
+	}
+	var origins []hot.Value
+	for _, value := range list {
+		o := l.origin(value, "cookbooks")
+		if o == nil {
+			continue
+		}
+		origins = append(origins, o.Value)
+		if t := l.open(value); t != nil {
+			l.add(*t)
+		} else {
+			l.holds.allCookbooks = false
+		}
+	}
+	l.out.Set("cookbooks", origins)
+}
+
+// origin takes one tree along.
+func (l *lowering) origin(value hot.Value, key string) *driver.Origin {
+	o := l.role.Origin(value, l.diags, key)
+	if o == nil {
+		l.bad = true
+		return nil
+	}
+	for _, file := range o.Files {
+		known := false
+		for _, other := range l.files {
+			known = known || other.Digest == file.Digest
+		}
+		if !known {
+			l.files = append(l.files, file)
+		}
+	}
+	return o
+}
+
+var archiveName = regexp.MustCompile(`\.(tar|tar\.gz|tgz|zip)$`)
+
+// open opens a tree that has been taken along, if it is a folder.
+func (l *lowering) open(value hot.Value) *tree {
+	name, within := "", ""
+	switch value := value.(type) {
+	case string:
+		name = value
+	case *hot.Dict:
+		folder, _ := value.Get("folder")
+		below, _ := value.Get("path")
+		name, _ = folder.(string)
+		within, _ = below.(string)
+	}
+	if name == "" || archiveName.MatchString(name) {
+		return nil
+	}
+	folder, err := l.role.Reader.Folder(name)
+	if err == nil && within != "" {
+		folder, err = fs.Sub(folder, path.Clean(within))
+	}
+	if err != nil {
+		return nil
+	}
+	return &tree{folder, path.Join(name, within)}
+}
+
+// repository looks into a whole Chef repository; nil is one that the server fetches.
+func (l *lowering) repository(t *tree) {
+	if t == nil {
+		l.holds.allCookbooks, l.holds.allRoles = false, false
+		return
+	}
+	for _, name := range []string{"site-cookbooks", "cookbooks"} {
+		if below, err := fs.Sub(t, name); err == nil && isFolder(t, name) {
+			l.add(tree{below, path.Join(t.name, name)})
+		}
+	}
+	if below, err := fs.Sub(t, "roles"); err == nil && isFolder(t, "roles") {
+		l.holds.roles = append(l.holds.roles, tree{below, path.Join(t.name, "roles")})
+	}
+}
+
+func isFolder(in fs.FS, name string) bool {
+	info, err := fs.Stat(in, name)
+	return err == nil && info.IsDir()
+}
+
+func isFile(in fs.FS, name string) bool {
+	info, err := fs.Stat(in, name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// add notes the cookbooks of a tree: those in its folders, or the tree itself.
+func (l *lowering) add(t tree) {
+	if isFile(t, "metadata.rb") || isFile(t, "metadata.json") {
+		l.addCookbook(t)
+		return
+	}
+	entries, err := fs.ReadDir(t, ".")
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		below, err := fs.Sub(t, entry.Name())
+		if err == nil && (isFile(below, "metadata.rb") || isFile(below, "metadata.json")) {
+			l.addCookbook(tree{below, path.Join(t.name, entry.Name())})
+		}
+	}
+}
+
+// nameLine is how metadata.rb names its cookbook.
+var nameLine = regexp.MustCompile(`(?m)^[ \t]*name[ \t(]+["']([^"'\n]*)["']`)
+
+func (l *lowering) addCookbook(t tree) {
+	name := path.Base(t.name)
+	if text, err := fs.ReadFile(t, "metadata.json"); err == nil {
+		metadata, err := hot.DecodeJSON(text)
+		if err != nil {
+			l.wrong(l.cookbooksAt(), "", "%s/metadata.json is no JSON: %v", t.name, err)
+			return
+		}
+		if d, is := metadata.(*hot.Dict); is {
+			given, _ := d.Get("name")
+			if text, is := given.(string); is && text != "" {
+				name = text
+			}
+		}
+	} else if text, err := fs.ReadFile(t, "metadata.rb"); err == nil {
+		if m := nameLine.FindSubmatch(text); m != nil {
+			name = string(m[1])
+		}
+	}
+	if l.holds.cookbooks[name] == nil {
+		l.holds.cookbooks[name] = &cookbook{t, name}
+		l.holds.names = append(l.holds.names, name)
+	}
+}

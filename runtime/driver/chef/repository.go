@@ -1,0 +1,358 @@
+package chef
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/fetch"
+	"github.com/hotc-dev/hotc/runtime/process"
+	"github.com/hotc-dev/hotc/runtime/socket"
+)
+
+// The folders of a Chef repository.
+const (
+	cookbooks    = "cookbooks"
+	roles        = "roles"
+	dataBags     = "data_bags"
+	environments = "environments"
+)
+
+// repository is a role's Chef repository on the server, in the job's folder:
+//
+//	chef/            configuration, node's JSON, the interceptor, what Chef saves of the node
+//	chef.paths       where the trees are
+//	cookbooks-1 …    the trees as they were fetched
+type repository struct {
+	job *driver.Job
+	// Paths are the folders that Chef looks into, by what they hold. In local mode Chef
+	// takes the first cookbook of a name (lib/chef/chef_fs/file_system/multiplexed_dir.rb).
+	Paths map[string][]string
+}
+
+func (r *repository) folder() string { return filepath.Join(r.job.Folder, "chef") }
+func (r *repository) notes() string  { return filepath.Join(r.job.Folder, "chef.paths") }
+
+// makeRepository fetches the trees of a source.
+func makeRepository(ctx context.Context, job *driver.Job, s source, grace time.Duration) (*repository, error) {
+	r := &repository{job: job, Paths: map[string][]string{}}
+	var first string
+	if s.Repository != nil {
+		tree, err := fetch.Tree(ctx, job, *s.Repository, "repository")
+		if err != nil {
+			return nil, err
+		}
+		first = tree
+		r.adopt(tree)
+	}
+	for i, origin := range s.Cookbooks {
+		tree, err := fetch.Tree(ctx, job, origin, fmt.Sprintf("cookbooks-%d", i+1))
+		if err != nil {
+			return nil, err
+		}
+		if first == "" {
+			first = tree
+		}
+		r.Paths[cookbooks] = append(r.Paths[cookbooks], tree)
+	}
+	for _, part := range []struct {
+		name   string
+		origin *fetch.Origin
+	}{{roles, s.Roles}, {dataBags, s.DataBags}, {environments, s.Environments}} {
+		if part.origin == nil {
+			continue
+		}
+		tree, err := fetch.Tree(ctx, job, *part.origin, part.name)
+		if err != nil {
+			return nil, err
+		}
+		r.Paths[part.name] = []string{tree}
+	}
+	if err := r.prepare(ctx, s.Prepare, first, grace); err != nil {
+		return nil, err
+	}
+	if err := r.arrange(); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(r.Paths)
+	if err == nil {
+		err = os.WriteFile(r.notes(), text, 0o600)
+	}
+	return r, err
+}
+
+// openRepository finds what makeRepository made.
+func openRepository(job *driver.Job) (*repository, error) {
+	r := &repository{job: job}
+	text, err := os.ReadFile(r.notes())
+	if err == nil {
+		err = json.Unmarshal(text, &r.Paths)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find Chef's repository: %w", err)
+	}
+	return r, nil
+}
+
+// adopt takes the folders of a whole Chef repository.
+func (r *repository) adopt(tree string) {
+	for _, names := range [][]string{{cookbooks, "site-cookbooks", cookbooks}, {roles, roles}, {dataBags, dataBags}, {environments, environments}} {
+		for _, name := range names[1:] {
+			if isFolder(filepath.Join(tree, name)) {
+				r.Paths[names[0]] = append(r.Paths[names[0]], filepath.Join(tree, name))
+			}
+		}
+	}
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// preparation is how long a `prepare` command may take.
+const preparation = 30 * time.Minute
+
+// prepare runs a command in the first tree, which may put cookbooks into a folder.
+func (r *repository) prepare(ctx context.Context, command, in string, grace time.Duration) error {
+	if command == "" {
+		return nil
+	}
+	folder := filepath.Join(r.job.Folder, "prepared")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	if in == "" {
+		in = r.job.Work
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, preparation, fmt.Errorf("prepare: it took longer than %v", preparation))
+	defer cancel()
+	words, err := os.OpenFile(filepath.Join(r.job.Folder, "prepare.log"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	defer words.Close()
+	cmd := exec.Command("/bin/sh", "-e", "-c", command)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = in, words, words
+	cmd.Env = append(slices.Clone(r.job.Environment), "hotc_cookbooks="+folder)
+	exit, err := process.Run(ctx, cmd, grace)
+	text, _ := os.ReadFile(words.Name())
+	fmt.Fprintf(r.job.Stderr, "%s", text)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("prepare: %w", err)
+	case !exit.OK():
+		return fmt.Errorf("prepare: %s: %s", exit, process.LastLine(text))
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	if len(entries) > 0 {
+		r.Paths[cookbooks] = append([]string{folder}, r.Paths[cookbooks]...)
+	}
+	return nil
+}
+
+// arrange makes of each tree a folder with cookbooks in folders of their own names,
+// as Chef wants them. A tree may be one cookbook itself, or hold a folder that is
+// called otherwise, such as web-1.2.0.
+func (r *repository) arrange() error {
+	found := 0
+	for i, tree := range r.Paths[cookbooks] {
+		if isCookbook(tree) {
+			name, err := cookbookName(tree)
+			if err != nil {
+				return err
+			}
+			around := filepath.Join(r.job.Folder, fmt.Sprintf("cookbook-%d", i+1))
+			if err := os.RemoveAll(around); err != nil {
+				return err
+			}
+			if err := os.Mkdir(around, 0o700); err != nil {
+				return err
+			}
+			if err := os.Rename(tree, filepath.Join(around, name)); err != nil {
+				return err
+			}
+			r.Paths[cookbooks][i] = around
+			found++
+			continue
+		}
+		n, err := renameCookbooks(tree)
+		if err != nil {
+			return err
+		}
+		found += n
+	}
+	if found == 0 {
+		return errors.New("there is no cookbook in what the source names: none of its folders has a metadata.rb or metadata.json")
+	}
+	return nil
+}
+
+func renameCookbooks(tree string) (found int, err error) {
+	entries, err := os.ReadDir(tree)
+	if err != nil {
+		return 0, fmt.Errorf("look for cookbooks: %w", err)
+	}
+	for _, entry := range entries {
+		folder := filepath.Join(tree, entry.Name())
+		if !isCookbook(folder) {
+			continue
+		}
+		found++
+		name, err := cookbookName(folder)
+		if err != nil {
+			return 0, err
+		}
+		if name == entry.Name() {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(tree, name)); !errors.Is(err, fs.ErrNotExist) {
+			return 0, fmt.Errorf("the folders %s and %s hold the same cookbook", entry.Name(), name)
+		}
+		if err := os.Rename(folder, filepath.Join(tree, name)); err != nil {
+			return 0, err
+		}
+	}
+	return found, nil
+}
+
+// configure writes all that Chef is started with, and returns its arguments.
+func (r *repository) configure(s source) ([]string, error) {
+	folder := r.folder()
+	for _, part := range []string{roles, dataBags, environments} {
+		// Chef warns of a folder that is not there.
+		if err := os.MkdirAll(filepath.Join(folder, part), 0o700); err != nil {
+			return nil, err
+		}
+		if len(r.Paths[part]) == 0 {
+			r.Paths[part] = []string{filepath.Join(folder, part)}
+		}
+	}
+	hook, err := r.intercept(s)
+	if err != nil {
+		return nil, err
+	}
+	config, node := filepath.Join(folder, "solo.rb"), filepath.Join(folder, "node.json")
+	text, err := r.config(s, hook)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	attributes := map[string]any{}
+	if len(s.Attributes) > 0 {
+		if err := json.Unmarshal(s.Attributes, &attributes); err != nil {
+			return nil, fmt.Errorf("attributes: %w", err)
+		}
+	}
+	attributes["run_list"] = s.RunList
+	encoded, err := json.Marshal(attributes)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(node, encoded, 0o600); err != nil {
+		return nil, err
+	}
+	arguments := []string{"-c", config, "-j", node, "--no-color"}
+	if s.Mode == "client" {
+		arguments = append([]string{"--local-mode"}, arguments...)
+	}
+	return arguments, nil
+}
+
+// intercept writes the interceptor, and what it has to know. It returns the file to
+// require.
+func (r *repository) intercept(s source) (string, error) {
+	folder := filepath.Join(r.folder(), "hotc")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	parts, err := fs.Sub(Interceptor, "ruby")
+	if err != nil {
+		return "", err
+	}
+	entries, err := fs.ReadDir(parts, ".")
+	if err != nil {
+		return "", err
+	}
+	for _, entry := range entries {
+		text, err := fs.ReadFile(parts, entry.Name())
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, entry.Name()), text, 0o600)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	plan := s.interception(r.job.Role)
+	plan.Failure = r.failureFile()
+	for _, entry := range r.job.Environment {
+		if path, is := strings.CutPrefix(entry, socket.Variable+"="); is {
+			plan.Socket = path
+		}
+	}
+	text, err := json.Marshal(plan)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "plan.json"), text, 0o600)
+	}
+	return filepath.Join(folder, "hotc.rb"), err
+}
+
+// config is Chef's configuration: the user's lines, and then what must be so. What
+// recipes keep (Chef::Config[:file_cache_path]) lies where roles run, since other
+// users than root may have to read it.
+func (r *repository) config(s source, hook string) (string, error) {
+	cache := filepath.Join(r.job.Work, "cache")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	if s.Config != "" {
+		fmt.Fprintf(&b, "%s\n", strings.TrimRight(s.Config, "\n"))
+	}
+	set := func(name, value string) { fmt.Fprintf(&b, "%s %s\n", name, value) }
+	set("local_mode", "true")
+	set("chef_repo_path", quoted(r.folder()))
+	for _, setting := range [][2]string{{"cookbook_path", cookbooks}, {"role_path", roles}, {"data_bag_path", dataBags}, {"environment_path", environments}} {
+		var paths []string
+		for _, path := range r.Paths[setting[1]] {
+			paths = append(paths, quoted(path))
+		}
+		set(setting[0], "["+strings.Join(paths, ", ")+"]")
+	}
+	set("node_path", quoted(filepath.Join(r.folder(), "nodes")))
+	set("file_cache_path", quoted(cache))
+	set("file_backup_path", quoted(filepath.Join(r.job.Work, "backup")))
+	if s.Environment != "" {
+		set("environment", quoted(s.Environment))
+	}
+	for _, in := range r.job.Role.Inputs {
+		if in.Secret {
+			// Chef prints the lines of a file that it changes.
+			set("diff_disabled", "true")
+			break
+		}
+	}
+	set("require", quoted(hook))
+	return b.String(), nil
+}
+
+// quoted is a text in Ruby, in which nothing is evaluated.
+func quoted(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text) + "'"
+}

@@ -1,0 +1,371 @@
+package chef_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/driver/chef"
+	"github.com/hotc-dev/hotc/runtime/socket"
+)
+
+// standIn is a program chef-solo that is the stand-in.
+func standIn(t *testing.T) string {
+	t.Helper()
+	ruby, err := exec.LookPath("ruby")
+	if err != nil {
+		t.Skip("SKIPPED: no ruby on PATH")
+	}
+	script, err := filepath.Abs("testdata/standin/chef-solo.rb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "chef-solo")
+	if err := os.WriteFile(path, fmt.Appendf(nil, "#!/bin/sh\nexec '%s' '%s' \"$@\"\n", ruby, script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// everyChef runs a test with the stand-in, and with the real Chef where there is one.
+func everyChef(t *testing.T, test func(t *testing.T, solo string)) {
+	t.Run("stand-in", func(t *testing.T) { test(t, standIn(t)) })
+	t.Run("Chef", func(t *testing.T) {
+		solo, err := exec.LookPath("chef-solo")
+		if err != nil {
+			t.Skip("SKIPPED: no chef-solo on PATH: Debian 12 has no Chef, so that only the stand-in was tried")
+		}
+		test(t, solo)
+	})
+}
+
+// tree is a tree of files that travels with the plan, by name; a name that ends with
+// "/" is a folder.
+type tree map[string]string
+
+func (files tree) archive(t *testing.T) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name]))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(files[name])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	return out.Bytes()
+}
+
+// trees are the files of a plan, by digest (which are just names here).
+type trees map[string][]byte
+
+func (f trees) File(_ context.Context, digest string) ([]byte, error) {
+	if data, there := f[digest]; there {
+		return data, nil
+	}
+	return nil, errors.New("no such file")
+}
+
+// bed runs a role.
+type bed struct {
+	t      *testing.T
+	values *agent
+	job    *driver.Job
+	files  trees
+	driver chef.Driver
+}
+
+func newBed(t *testing.T, solo, source string, cookbooks tree) *bed {
+	t.Helper()
+	b := &bed{t: t, values: &agent{}, files: trees{"books": cookbooks.archive(t)}, driver: chef.Driver{Grace: time.Second}}
+	open := func(name string) *os.File {
+		file, err := os.Create(filepath.Join(t.TempDir(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { file.Close() })
+		return file
+	}
+	b.job = &driver.Job{Role: plan.Role{Name: "web", Source: json.RawMessage(source)}, Work: t.TempDir(), Values: b.values, Files: b.files,
+		Stdout: open("stdout"), Stderr: open("stderr"), Program: solo, Started: func(context.Context) error { return nil }}
+	return b
+}
+
+// run prepares and runs the role in a new folder, as the agent does.
+func (b *bed) run() (driver.Exit, error) {
+	b.t.Helper()
+	b.job.Folder = b.t.TempDir()
+	s, err := socket.Serve(b.t.Context(), b.job.Folder, b.values)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer s.Close()
+	b.job.Environment = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.t.TempDir(), socket.Variable + "=" + s.Path()}
+	if err := b.driver.Prepare(b.t.Context(), b.job); err != nil {
+		return driver.Exit{}, err
+	}
+	return b.driver.Run(b.t.Context(), b.job)
+}
+
+func (b *bed) mustRun() {
+	b.t.Helper()
+	if exit, err := b.run(); err != nil || !exit.OK() {
+		b.t.Fatalf("%v, %v\n%s%s", exit, err, b.printed(b.job.Stdout), b.printed(b.job.Stderr))
+	}
+}
+
+// fails runs a role that must fail, and returns what its cause will say.
+func (b *bed) fails() string {
+	b.t.Helper()
+	exit, err := b.run()
+	if err != nil {
+		return err.Error()
+	}
+	if exit.OK() {
+		b.t.Error("it did not fail")
+	}
+	said := strings.TrimSpace(b.printed(b.job.Stderr))
+	return said[strings.LastIndexByte(said, '\n')+1:]
+}
+
+func (b *bed) printed(file *os.File) string {
+	text, err := os.ReadFile(file.Name())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// recipe is a cookbook "web" with one recipe.
+func recipe(text string) tree {
+	return tree{"web/metadata.rb": "name 'web'\n", "web/recipes/default.rb": text}
+}
+
+const web = `{"cookbooks": [{"file": "books"}], "run_list": ["recipe[web]"]}`
+
+func TestARunReadsAndWrites(t *testing.T) {
+	everyChef(t, func(t *testing.T, solo string) {
+		b := newBed(t, solo, `{"cookbooks": [{"file": "books", "path": "chef/books"}], "roles": {"file": "books", "path": "chef/roles"},
+			"run_list": ["role[blog]"], "attributes": {"web": {"port": 80}}, "inputs": {"db.y": ["web", "db.url"]}, "outputs": {"site": ["web", "site"]}}`, tree{
+			"chef/roles/blog.json":              `{"name": "blog", "run_list": ["recipe[web::site]"], "default_attributes": {"web": {"name": "blog"}}}`,
+			"chef/books/web/metadata.rb":        "name 'web'\n",
+			"chef/books/web/recipes/site.rb":    `node.default['web']['site'] = "#{node['web']['name']}:#{node['web']['port']} #{node['web']['db.url']}"; log 'last'`,
+			"chef/books/other/metadata.json":    `{"name": "other"}`,
+			"chef/books/other/recipes/dummy.rb": "raise",
+		})
+		b.job.Role.Inputs = []plan.Input{{Name: "db.y", Time: plan.Run}}
+		b.job.Role.Outputs = []plan.Output{{Name: "site"}, {Name: "up", Resource: "log[last]"}}
+		b.mustRun()
+		if got := strings.Join(b.values.log, "\n"); got != "get db.y\nput site \"blog:80 Y\"\nput up true" {
+			t.Error(got)
+		}
+	})
+}
+
+// An archive of one cookbook, or of one in a folder of another name, is as good as
+// a folder of cookbooks; of two cookbooks of one name the first tree's counts.
+func TestCookbooksAsTheyCome(t *testing.T) {
+	everyChef(t, func(t *testing.T, solo string) {
+		for name, files := range map[string]tree{
+			"a folder of cookbooks": recipe("node.default['a']['b'] = 'right'"),
+			"one cookbook":          {"metadata.rb": "name 'web'\n", "recipes/default.rb": "node.default['a']['b'] = 'right'"},
+			"of a release":          {"web-1.2.0/metadata.json": `{"name": "web", "version": "1.2.0"}`, "web-1.2.0/recipes/default.rb": "node.default['a']['b'] = 'right'"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				b := newBed(t, solo, `{"cookbooks": [{"file": "books"}, {"file": "later"}], "run_list": ["web"], "outputs": {"out": ["a", "b"]}}`, files)
+				b.files["later"] = recipe("node.default['a']['b'] = 'the other'").archive(t)
+				b.job.Role.Outputs = []plan.Output{{Name: "out"}}
+				b.mustRun()
+				if got := strings.Join(b.values.log, "\n"); got != `put out "right"` {
+					t.Error(got)
+				}
+			})
+		}
+	})
+}
+
+func TestARepositoryOfChefs(t *testing.T) {
+	everyChef(t, func(t *testing.T, solo string) {
+		b := newBed(t, solo, `{"repository": {"file": "books"}, "run_list": ["role[r]"], "outputs": {"out": ["a", "b"]}}`, tree{
+			"roles/r.rb": "name 'r'\nrun_list 'web'\n", "cookbooks/web/metadata.rb": "name 'web'", "cookbooks/web/recipes/default.rb": "raise 'the other'",
+			"site-cookbooks/web/metadata.rb": "name 'web'", "site-cookbooks/web/recipes/default.rb": "node.default['a']['b'] = 'right'", "README.md": "x"})
+		b.job.Role.Outputs = []plan.Output{{Name: "out"}}
+		b.mustRun()
+		if got := strings.Join(b.values.log, "\n"); got != `put out "right"` {
+			t.Error(got)
+		}
+	})
+}
+
+// What berks vendor and its like do is done before, in the cookbooks' folder.
+func TestPrepare(t *testing.T) {
+	everyChef(t, func(t *testing.T, solo string) {
+		command := `test -f web/metadata.rb; mkdir -p "$hotc_cookbooks/lib/recipes"; echo "name 'lib'" > "$hotc_cookbooks/lib/metadata.rb"
+			echo "node.default['a']['b'] = 'from lib'" > "$hotc_cookbooks/lib/recipes/default.rb"`
+		source, _ := json.Marshal(map[string]any{"cookbooks": []any{map[string]any{"file": "books"}}, "run_list": []string{"web", "lib"}, "prepare": command,
+			"outputs": map[string]any{"out": []string{"a", "b"}}})
+		b := newBed(t, solo, string(source), recipe("log 'x'"))
+		b.job.Role.Outputs = []plan.Output{{Name: "out"}}
+		b.mustRun()
+		if got := strings.Join(b.values.log, "\n"); got != `put out "from lib"` {
+			t.Error(got)
+		}
+	})
+	b := newBed(t, "/bin/false", `{"cookbooks": [{"file": "books"}], "run_list": ["web"], "prepare": "echo no Berksfile here >&2; exit 3"}`, recipe(""))
+	if got := b.fails(); got != "prepare: exit status 3: no Berksfile here" {
+		t.Error(got)
+	}
+}
+
+// What a run has saved in the node is not there in the next.
+func TestNothingIsLeftOfARun(t *testing.T) {
+	everyChef(t, func(t *testing.T, solo string) {
+		b := newBed(t, solo, web, recipe("raise 'left over' if node['a']\nnode.normal['a']['b'] = 1\nlog 'x'"))
+		b.mustRun()
+		b.mustRun()
+	})
+}
+
+// The user's own lines of configuration count, but not against what must be so.
+func TestConfiguration(t *testing.T) {
+	everyChef(t, func(t *testing.T, solo string) {
+		source, _ := json.Marshal(map[string]any{"cookbooks": []any{map[string]any{"file": "books"}}, "run_list": []string{"web"}, "environment": "_default",
+			"config": "rest_timeout 7\nfile_cache_path '/nowhere'", "outputs": map[string]any{"out": []string{"a", "b"}}})
+		b := newBed(t, solo, string(source), recipe("node.default['a']['b'] = \"#{Chef::Config[:rest_timeout]} #{Chef::Config[:file_cache_path]} #{Chef::Config[:diff_disabled]}\""))
+		b.job.Role.Inputs = []plan.Input{{Name: "password", Secret: true}}
+		b.job.Role.Outputs = []plan.Output{{Name: "out"}}
+		b.mustRun()
+		if got, want := strings.Join(b.values.log, "\n"), `put out "7 `+b.job.Work+`/cache true"`; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	})
+}
+
+// The cause of a failed role is in Chef's own words, and not in Ruby's.
+func TestFailures(t *testing.T) {
+	everyChef(t, func(t *testing.T, solo string) {
+		for _, c := range []struct{ recipe, cause string }{
+			{"raise 'the disk is on fire'", "the disk is on fire (web/recipes/default.rb:1)"},
+			{"log 'x'\n\nnode['a'].nothing", "undefined method `nothing' for nil:NilClass (web/recipes/default.rb:3)"},
+			{"log 'x' do", "web/recipes/default.rb:1: syntax error, unexpected end-of-input"},
+			{"log 'x'\nexecute 'create' do\n  command 'echo working; echo disk full >&2; exit 4'\nend",
+				"execute[create] (web::default line 2) had an error: Expected process to exit with [0], but received '4': disk full"},
+			{"ruby_block 'one' do\n  block { raise ArgumentError, 'no such user' }\nend", "ruby_block[one] (web::default line 1) had an error: no such user"},
+			{"include_recipe 'web::none'", "could not find recipe none for cookbook web"},
+		} {
+			b := newBed(t, solo, web, recipe(c.recipe))
+			if got := b.fails(); !strings.Contains(got, c.cause) {
+				t.Errorf("%s\n fails with %q\n want %q", c.recipe, got, c.cause)
+			}
+		}
+	})
+}
+
+// What is wrong before Chef starts.
+func TestWhatCannotRun(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside")
+	for _, c := range []struct {
+		source string
+		files  tree
+		cause  string
+	}{
+		{web, tree{"../../../../../../.." + outside: "x", "web/metadata.rb": "name 'web'"}, "leads out"},
+		{web, tree{"web/metadata.rb": "name '../../etc'\n"}, `"../../etc" is no name of a cookbook`},
+		{web, tree{"web/metadata.json": "{"}, "the metadata.json of the cookbook web is no JSON: unexpected end of JSON input"},
+		{web, tree{"web/recipes/default.rb": ""}, "there is no cookbook in what the source names: none of its folders has a metadata.rb or metadata.json"},
+		{web, tree{"web/metadata.rb": "name 'web'", "web-2/metadata.rb": "name 'web'"}, "the folders web-2 and web hold the same cookbook"},
+		{`{"cookbooks": [{"file": "books", "path": "none"}], "run_list": ["web"]}`, recipe(""), "there is no none in what was fetched"},
+		{`{"cookbooks": [{"file": "none"}], "run_list": ["web"]}`, nil, "cookbooks-1: fetch the plan's file: no such file"},
+		{`{"cookbooks": [{"file": "books"}], "run_list": ["web"], "mode": "client"}`, recipe(""), "there is no chef-client beside /bin/false: leave `mode: client` out"},
+		{`{"cookbooks": [{"file": "books"}], "run_list": []}`, recipe(""), "Chef's source in the plan has no run list"},
+		{`{"cookbook": []}`, nil, `Chef's source in the plan cannot be read: json: unknown field "cookbook"`},
+	} {
+		b := newBed(t, "/bin/false", c.source, c.files)
+		if got := b.fails(); !strings.Contains(got, c.cause) {
+			t.Errorf("%s with %v\n fails with %q\n want %q", c.source, c.files, got, c.cause)
+		}
+	}
+	if _, err := os.Stat(outside); err == nil {
+		t.Error("an archive has written outside of its folder")
+	}
+}
+
+// Exit statuses that say why by themselves.
+func TestStatusesOfChef(t *testing.T) {
+	for status, cause := range map[int]string{35: "reboot", 37: "reboot", 172: "Chef's licence is not accepted"} {
+		solo := put(t, t.TempDir(), "chef-solo", fmt.Sprintf("#!/bin/sh\nexit %d\n", status))
+		if err := os.Chmod(solo, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if got := newBed(t, solo, web, recipe("")).fails(); !strings.Contains(got, cause) {
+			t.Errorf("%d: %q", status, got)
+		}
+	}
+}
+
+// The licence is accepted with the words of the role, and with none else.
+func TestTheLicenceIsTheUsers(t *testing.T) {
+	solo := put(t, t.TempDir(), "chef-solo", "#!/bin/sh\necho \"said ${CHEF_LICENSE-nothing}\" >&2\nexit 1\n")
+	if err := os.Chmod(solo, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b := newBed(t, solo, web, recipe(""))
+	if got := b.fails(); got != "said nothing" {
+		t.Error(got)
+	}
+	b.job.Role.Install = &plan.Install{Licence: "accept-no-persist"}
+	if got := b.fails(); got != "said accept-no-persist" {
+		t.Error(got)
+	}
+}
+
+// Before any role runs, the agent warns of a Chef that is not there and will not be.
+func TestCheck(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	d := chef.Driver{}
+	for _, c := range []struct {
+		install *plan.Install
+		wants   string
+	}{
+		{nil, "chef-solo is not on this server; the gem is Chef's, whose licence only you can accept"},
+		{&plan.Install{From: "gem"}, "whose licence only you can accept"},
+		{&plan.Install{From: "none"}, "it is not to be installed"},
+		{&plan.Install{Licence: "accept"}, ""},
+		{&plan.Install{From: "url"}, ""},
+	} {
+		err := d.Check(t.Context(), plan.Role{Install: c.install})
+		if c.wants == "" && err != nil || c.wants != "" && (err == nil || !strings.Contains(err.Error(), c.wants)) {
+			t.Errorf("%+v: %v", c.install, err)
+		}
+	}
+	t.Setenv("PATH", filepath.Dir(program(t)))
+	if err := d.Check(t.Context(), plan.Role{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// program is some program of the name chef-solo.
+func program(t *testing.T) string {
+	t.Helper()
+	path := put(t, t.TempDir(), "chef-solo", "#!/bin/sh\n")
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,94 @@
+package chef
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/fetch"
+)
+
+// source is a role's source, as the compiler wrote it down (compiler/driver/chef).
+type source struct {
+	// Mode is "solo" or "client": which of Chef's programs runs it, in local mode.
+	Mode string `json:"mode,omitempty"`
+	// Repository is a tree with folders of Chef's own names: cookbooks,
+	// site-cookbooks, roles, data_bags, environments.
+	Repository *fetch.Origin `json:"repository,omitempty"`
+	// Cookbooks are trees of cookbooks, or of one; of two cookbooks of one name the
+	// first tree's counts.
+	Cookbooks    []fetch.Origin  `json:"cookbooks,omitempty"`
+	Roles        *fetch.Origin   `json:"roles,omitempty"`
+	DataBags     *fetch.Origin   `json:"data_bags,omitempty"`
+	Environments *fetch.Origin   `json:"environments,omitempty"`
+	Environment  string          `json:"environment,omitempty"`
+	RunList      []string        `json:"run_list"`
+	Attributes   json.RawMessage `json:"attributes,omitempty"` // a map
+	// Prepare is a command for sh, which may put cookbooks into $hotc_cookbooks.
+	Prepare string `json:"prepare,omitempty"`
+	// Config are lines of Chef's configuration.
+	Config string `json:"config,omitempty"`
+	// Inputs and Outputs give the place of each in the node's attributes. One that is
+	// not there (an action's argument) has its name's, split at the dots.
+	Inputs  map[string][]string `json:"inputs,omitempty"`
+	Outputs map[string][]string `json:"outputs,omitempty"`
+}
+
+func parseSource(text json.RawMessage) (source, error) {
+	var s source
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&s); err != nil {
+		return source{}, fmt.Errorf("Chef's source in the plan cannot be read: %w", err)
+	}
+	if len(s.RunList) == 0 {
+		return source{}, errors.New("Chef's source in the plan has no run list")
+	}
+	return s, nil
+}
+
+// place is a name's path in the node's attributes.
+func place(of map[string][]string, name string) []string {
+	if path := of[name]; len(path) > 0 {
+		return path
+	}
+	return strings.Split(name, ".")
+}
+
+// What the interceptor gets to know of the role (ruby/hotc.rb).
+type (
+	interception struct {
+		Socket  string        `json:"socket"`
+		Failure string        `json:"failure"` // the file that says why a run has failed
+		Inputs  []interceptIn `json:"inputs"`
+		Outputs []intercepted `json:"outputs"`
+	}
+	interceptIn struct {
+		Name     string   `json:"name"`
+		Path     []string `json:"path"`
+		Optional bool     `json:"optional,omitempty"`
+	}
+	intercepted struct {
+		Name     string   `json:"name"`
+		Path     []string `json:"path,omitempty"`
+		Resource string   `json:"resource,omitempty"`
+	}
+)
+
+func (s source) interception(r plan.Role) interception {
+	i := interception{Inputs: []interceptIn{}, Outputs: []intercepted{}}
+	for _, in := range r.Inputs {
+		i.Inputs = append(i.Inputs, interceptIn{in.Name, place(s.Inputs, in.Name), in.Optional})
+	}
+	for _, o := range r.Outputs {
+		out := intercepted{Name: o.Name, Resource: o.Resource}
+		if o.Resource == "" {
+			out.Path = place(s.Outputs, o.Name)
+		}
+		i.Outputs = append(i.Outputs, out)
+	}
+	return i
+}

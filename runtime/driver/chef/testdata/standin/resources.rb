@@ -1,0 +1,159 @@
+require "erb"
+require "fileutils"
+
+class Chef
+  # Resource is declared while recipes are compiled, its properties with it, and acts
+  # when it converges; a lazy property is computed then.
+  class Resource
+    attr_reader :name, :run_context, :cookbook
+
+    def self.property(*names)
+      names.each do |name|
+        define_method(name) do |*value, &block|
+          return @properties[name] = block || value.first if block || !value.empty?
+
+          found = @properties[name]
+          found.is_a?(DelayedEvaluator) ? found.call : found
+        end
+      end
+    end
+
+    property :mode, :not_if, :only_if, :sensitive
+
+    def initialize(type, name, context, cookbook, place, &block)
+      @type, @name, @run_context, @cookbook, @place, @properties = type, name, context, cookbook, place, {}
+      instance_eval(&block) if block
+    end
+
+    def node
+      run_context.node
+    end
+
+    def lazy(&block)
+      DelayedEvaluator.new(&block)
+    end
+
+    def action(*given)
+      @action = given.flatten unless given.empty?
+      @action || [default_action]
+    end
+
+    def default_action
+      :create
+    end
+
+    def to_s
+      "#{@type}[#{@name}]"
+    end
+
+    def converge
+      (action - [:nothing]).each { |step| Chef.tell(act(step), self, step) }
+      Chef.tell(:resource_completed, self)
+    rescue StandardError => e
+      raise e.class, "#{self} (#{@place}) had an error: #{e.class}: #{e.message}", e.backtrace
+    end
+
+    private
+
+    # act is the event that tells what an action came to.
+    def act(step)
+      return :resource_skipped if (not_if && not_if.call) || (only_if && !only_if.call)
+
+      perform(step) == false ? :resource_up_to_date : :resource_updated
+    end
+
+    def perform(_step); end
+  end
+
+  # The resources of the stand-in.
+  module Resources
+    class Log < Resource
+      def default_action
+        :write
+      end
+    end
+
+    class RubyBlock < Resource
+      property :block
+
+      def default_action
+        :run
+      end
+
+      def perform(_step)
+        @properties[:block].call
+      end
+    end
+
+    class Directory < Resource
+      property :recursive
+
+      def perform(_step)
+        return false if ::File.directory?(name)
+
+        recursive ? FileUtils.mkdir_p(name) : Dir.mkdir(name)
+      end
+    end
+
+    class File < Resource
+      property :content
+
+      def perform(_step)
+        text = body
+        return false if ::File.exist?(name) && ::File.read(name) == text
+
+        ::File.write(name, text)
+        ::File.chmod(Integer(mode, 8), name) if mode
+      end
+
+      def body
+        content.to_s
+      end
+    end
+
+    class Template < File
+      property :source, :variables
+
+      # Page is what a template's text runs in.
+      class Page
+        def initialize(node, variables)
+          @node = node
+          variables.each { |name, value| instance_variable_set(:"@#{name}", value) }
+        end
+
+        def node
+          @node
+        end
+
+        def render(text)
+          ERB.new(text, trim_mode: "-").result(binding)
+        end
+      end
+
+      def body
+        path = %w{templates templates/default}.map { |folder| ::File.join(cookbook, folder, source || "#{::File.basename(name)}.erb") }
+        Page.new(node, variables || {}).render(::File.read(path.find { |file| ::File.exist?(file) }))
+      end
+    end
+
+    class Execute < Resource
+      property :command, :cwd, :creates
+
+      def default_action
+        :run
+      end
+
+      def perform(_step)
+        return false if creates && ::File.exist?(::File.expand_path(creates, cwd || "/"))
+
+        out, err, status = Open3.capture3("/bin/sh", "-c", command || name, chdir: cwd || "/")
+        return if status.success?
+
+        raise Exceptions::ShellCommandFailed, "Expected process to exit with [0], but received '#{status.exitstatus}'\n" \
+          "---- Begin output of #{command || name} ----\nSTDOUT: #{out.strip}\nSTDERR: #{err.strip}\n---- End output of #{command || name} ----"
+      end
+    end
+
+    ALL = { log: Log, ruby_block: RubyBlock, directory: Directory, file: File, template: Template, execute: Execute }.freeze
+  end
+end

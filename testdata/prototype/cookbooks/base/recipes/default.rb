@@ -1,0 +1,7 @@
+directory node["base"]["etc"] do
+  recursive true
+end
+
+file ::File.join(node["base"]["etc"], "motd") do
+  content "#{node["base"]["motd"]}\n"
+end

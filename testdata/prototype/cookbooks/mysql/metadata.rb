@@ -1,0 +1,3 @@
+name "mysql"
+version "1.0.0"
+depends "base"

@@ -1,0 +1,4 @@
+name "wordpress"
+description "The blog"
+override_attributes "wordpress" => { "plugins" => %w{akismet} }
+run_list "recipe[wordpress]"
