@@ -16,6 +16,7 @@ import (
 
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/chef"
+	"github.com/hotc-dev/hotc/runtime/driver/puppet"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
@@ -26,7 +27,11 @@ var version = "0.1.0-dev"
 // drivers are the agent's halves of the drivers. Adding one is a line here and
 // one in cmd/hotc.
 func drivers() []driver.Driver {
-	return []driver.Driver{script.Driver{Grace: process.Grace}, chef.Driver{Grace: process.Grace}}
+	return []driver.Driver{
+		script.Driver{Grace: process.Grace},
+		chef.Driver{Grace: process.Grace},
+		puppet.Driver{Grace: process.Grace},
+	}
 }
 
 func main() {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/chef"
+	"github.com/hotc-dev/hotc/compiler/driver/puppet"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -24,7 +25,13 @@ var version = "0.1.0-dev"
 
 // drivers are the compiler's halves of the drivers. Adding one is a line here and
 // one in cmd/hotc-agent.
-func drivers() []driver.Driver { return []driver.Driver{script.Driver{}, chef.Driver{}} }
+func drivers() []driver.Driver {
+	return []driver.Driver{
+		script.Driver{},
+		chef.Driver{},
+		puppet.Driver{},
+	}
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -57,6 +57,9 @@ type Role struct {
 	// Locate is where a part of the source stands, by its keys; where that was
 	// computed, the place of what it is part of.
 	Locate func(keys ...string) source.Place
+	// FileOf is the name of the file that a part of the source is the text of, by its
+	// keys; "" where it is none's.
+	FileOf func(keys ...string) string
 	// Inputs and Outputs are what the role declares, in the order of the text.
 	// Outputs with a value are not among them: nobody writes those. Which inputs are
 	// known before the role runs is decided later.

@@ -174,12 +174,12 @@ func (l *lowering) driver(role *program.Role, name, src *hot.Node) driver.Driver
 	i := slices.Index(known, role.Driver)
 	if i < 0 {
 		if near := hot.Nearest(role.Driver, known); near != "" {
-			hint = fmt.Sprintf("did you mean %q? ", near) + hint
+			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		l.diags.Error(source.UnknownDriver, l.template.Place(name), fmt.Sprintf("there is no driver %q", role.Driver), hint)
 		return nil
 	}
-	seen := driver.Role{Name: role.Name, At: role.At, Inputs: role.Inputs, Reader: reader{l.given}, Locate: l.locator(role.At, src)}
+	seen := driver.Role{Name: role.Name, At: role.At, Inputs: role.Inputs, Reader: reader{l.given}, Locate: l.locator(role.At, src), FileOf: fileOf(src)}
 	for _, o := range role.Outputs {
 		if o.Value == nil {
 			seen.Outputs = append(seen.Outputs, o)
@@ -198,9 +198,7 @@ func (l *lowering) driver(role *program.Role, name, src *hot.Node) driver.Driver
 			return l.drivers[i]
 		}
 		seen.Source = e.Value
-		if file, ok := src.Get("get_file").Text(); ok {
-			seen.SourceFile = file
-		}
+		seen.SourceFile = seen.FileOf()
 	}
 	role.Meaning = l.drivers[i].Lower(seen, l.diags)
 	return l.drivers[i]
@@ -223,6 +221,18 @@ func (l *lowering) locator(role source.Place, src *hot.Node) func(keys ...string
 			n = inner
 		}
 		return template.Place(n)
+	}
+}
+
+// fileOf finds the names of the files that parts of a source are the text of.
+func fileOf(src *hot.Node) func(keys ...string) string {
+	return func(keys ...string) string {
+		n := src
+		for _, key := range keys {
+			n = n.Get(key)
+		}
+		file, _ := n.Get("get_file").Text()
+		return file
 	}
 }
 

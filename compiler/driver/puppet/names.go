@@ -1,0 +1,113 @@
+package puppet
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// The names of Puppet's variables: of the top scope, and of a class.
+var (
+	topForm   = regexp.MustCompile(`^[a-z_]\w*$`)
+	classVar  = regexp.MustCompile(`^[a-z]\w*(::[a-z]\w*)*::[a-z_]\w*$`)
+	reference = regexp.MustCompile(`^[A-Z]\w*(::[A-Z]\w*)*\[.+\]$`)
+)
+
+// taken are variables that Puppet sets itself.
+var taken = []string{"facts", "trusted", "server_facts", "environment", "name", "title", "module_name", "caller_module_name",
+	"settings", "servername", "serverip", "serverversion"}
+
+// names checks the names of inputs and outputs. It returns what each output is to
+// Puppet: a variable, a fact or a resource.
+func (l *lowering) names() *hot.Dict {
+	for _, in := range l.role.Inputs {
+		if why := notReadable(in.Name); why != "" {
+			l.wrongName(in.At, "input", in.Name, why)
+		}
+	}
+	outputs := hot.NewDict()
+	for _, o := range l.role.Outputs {
+		kind, name := outputOf(o)
+		if kind == "" {
+			l.wrongName(o.At, "output", o.Name, name)
+			continue
+		}
+		of := hot.NewDict()
+		of.Set(kind, name)
+		outputs.Set(o.Name, of)
+	}
+	return outputs
+}
+
+func (l *lowering) wrongName(at source.Place, what, name, why string) {
+	l.diags.Error(source.BadMetadata, at, fmt.Sprintf("%s %q of role %q: %s", what, name, l.role.Name, why),
+		"an input is `db_url` ($db_url, $facts['db_url'] and the Hiera key) or `wordpress::db_url` (the class parameter and Hiera key); an output is a variable `endpoint`, `mysql::endpoint`, a fact `facts.os.name`, or has `resource:`")
+}
+
+// notReadable says why a manifest could not read an input of a name.
+func notReadable(name string) string {
+	switch {
+	case strings.HasPrefix(name, "$"), strings.HasPrefix(name, "::"):
+		return fmt.Sprintf("write it without %s", name[:len(name)-len(strings.TrimLeft(name, "$:"))])
+	case slices.Contains(taken, name):
+		return "Puppet sets that variable itself"
+	case strings.Contains(name, "."):
+		return "a point leads into a Hiera value: declare the whole as `" + name[:strings.Index(name, ".")] + "`, a map"
+	}
+	return ""
+}
+
+// outputOf is what an output is; without a kind, why it cannot be any.
+func outputOf(o *program.Output) (kind, name string) {
+	if o.Resource != "" {
+		return "resource", plainReference(o.Resource)
+	}
+	fact, isFact := strings.CutPrefix(o.Name, "facts.")
+	switch {
+	case isFact && fact != "":
+		return "fact", fact
+	case strings.HasPrefix(o.Name, "$"), strings.HasPrefix(o.Name, "::"):
+		return "", notReadable(o.Name)
+	case slices.Contains(taken, o.Name):
+		return "", "Puppet sets that variable itself"
+	case topForm.MatchString(o.Name), classVar.MatchString(o.Name):
+		return "variable", o.Name
+	}
+	return "", "no variable has that name"
+}
+
+// plainReference is a reference without the quotes that manifests have in it.
+func plainReference(text string) string {
+	open := strings.IndexByte(text, '[')
+	title := strings.TrimSuffix(text[open+1:], "]")
+	for _, quote := range []string{"'", `"`} {
+		if inner, quoted := strings.CutPrefix(title, quote); quoted {
+			title = strings.TrimSuffix(inner, quote)
+		}
+	}
+	return text[:open+1] + title + "]"
+}
+
+// CheckResource implements driver.Resources: a reference as manifests write it.
+func (Driver) CheckResource(name string) error {
+	if reference.MatchString(name) {
+		return nil
+	}
+	if open := strings.IndexByte(name, '['); open > 0 && strings.HasSuffix(name, "]") {
+		parts := strings.Split(name[:open], "::")
+		for i, part := range parts {
+			if part != "" {
+				parts[i] = strings.ToUpper(part[:1]) + part[1:]
+			}
+		}
+		if better := strings.Join(parts, "::") + name[open:]; reference.MatchString(better) {
+			return fmt.Errorf("Puppet writes the resource %q as %q", name, better)
+		}
+	}
+	return fmt.Errorf("%q is no reference to a resource, such as \"Service[mysql]\" or \"Class[mysql::server]\"", name)
+}

@@ -1,0 +1,157 @@
+// Package puppet runs roles with `puppet apply`, with manifests, modules and Hiera
+// data as they are.
+//
+// The run gets a configuration of its own: a global layer of Hiera whose values are
+// the role's inputs, and a node terminus, which Puppet loads before anything else
+// and which brings the interceptor in ruby/ with it. That asks for inputs when a
+// variable, a fact or a Hiera key is evaluated, and publishes outputs when a variable
+// is assigned or a resource was applied. ruby/hotc/run.rb says how.
+package puppet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/fetch"
+	"github.com/hotc-dev/hotc/runtime/process"
+)
+
+// Driver runs manifests.
+type Driver struct {
+	// Grace is how long a run that is asked to end may take.
+	Grace time.Duration
+}
+
+// source is a role's source, as the compiler wrote it.
+type source struct {
+	Manifest    *manifest               `json:"manifest,omitempty"`
+	Environment *fetch.Origin           `json:"environment,omitempty"`
+	Hiera       *fetch.Origin           `json:"hiera,omitempty"`
+	Modules     map[string]fetch.Origin `json:"modules,omitempty"`
+	ModulePath  []fetch.Origin          `json:"modulepath,omitempty"`
+	Classes     []string                `json:"classes,omitempty"`
+	Settings    map[string]any          `json:"settings,omitempty"`
+	// Outputs says what each output is to Puppet.
+	Outputs map[string]output `json:"outputs,omitempty"`
+}
+
+// manifest is a text in a file of the plan, or a tree.
+type manifest struct {
+	Text string `json:"text,omitempty"` // digest
+	Name string `json:"name,omitempty"`
+	fetch.Origin
+}
+
+// output is a variable, a fact or a resource.
+type output struct {
+	Variable string `json:"variable,omitempty"`
+	Fact     string `json:"fact,omitempty"`
+	Resource string `json:"resource,omitempty"`
+}
+
+// Name is "puppet".
+func (Driver) Name() string { return "puppet" }
+
+// Tool implements driver.Installable. Puppet's own packages have it under /opt.
+func (Driver) Tool() driver.Tool {
+	return driver.Tool{
+		Name: "puppet", Program: "puppet", Folders: []string{"/opt/puppetlabs/bin"}, Version: []string{"--version"}, From: "packages",
+		Packages: map[string][]string{"apt": {"puppet-agent"}, "dnf": {"puppet"}, "zypper": {"puppet"}, "apk": {"puppet"}},
+	}
+}
+
+// Check implements driver.Checker: Puppet itself, where it must be there already.
+func (d Driver) Check(_ context.Context, r plan.Role) error {
+	if _, err := parseSource(r.Source); err != nil {
+		return err
+	}
+	if r.Install == nil || r.Install.From != "none" {
+		return nil
+	}
+	tool := d.Tool()
+	if _, err := exec.LookPath(tool.Program); err == nil {
+		return nil
+	}
+	for _, folder := range tool.Folders {
+		if _, err := exec.LookPath(filepath.Join(folder, tool.Program)); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("puppet is not on this server, and it is not to be installed (install: {from: none})")
+}
+
+// Prepare fetches what the source names.
+func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
+	s, err := parseSource(job.Role.Source)
+	if err != nil {
+		return err
+	}
+	return (&layout{job: job, source: s}).make(ctx)
+}
+
+func parseSource(text json.RawMessage) (source, error) {
+	var s source
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&s); err != nil {
+		return source{}, fmt.Errorf("the role's source in the plan cannot be read: %w", err)
+	}
+	return s, nil
+}
+
+// changed is what `puppet apply --detailed-exitcodes` ends with when it changed
+// something, and nothing failed.
+const changed = 2
+
+// Run applies the manifest. A run that fails says at its end once more what failed
+// first, which is the role's cause.
+func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
+	s, err := parseSource(job.Role.Source)
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	at := layout{job: job, source: s}
+	if err := at.writePlan(); err != nil {
+		return driver.Exit{}, err
+	}
+	program := job.Program
+	if program == "" {
+		program = d.Tool().Program
+	}
+	cmd := exec.Command(program, append([]string{"apply", "--confdir", at.configuration(), "--vardir", at.state(), "--detailed-exitcodes", "--color=false"}, at.manifest()...)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Work, job.Stdout, job.Stderr
+	cmd.Env = append(append([]string(nil), job.Environment...), "LC_ALL=C.UTF-8")
+	if err := job.Started(ctx); err != nil {
+		return driver.Exit{}, err
+	}
+	exit, err := process.Run(ctx, cmd, d.Grace)
+	if err != nil {
+		return driver.Exit{}, fmt.Errorf("start puppet: %w", err)
+	}
+	if exit.Signal == 0 && exit.Code == changed {
+		return driver.Exit{}, nil
+	}
+	if !exit.OK() {
+		at.repeatFailure()
+	}
+	return exit, nil
+}
+
+// repeatFailure prints what failed first, with the places of files as the user knows
+// them.
+func (at *layout) repeatFailure() {
+	text, err := os.ReadFile(at.failure())
+	if err != nil || len(bytes.TrimSpace(text)) == 0 {
+		return
+	}
+	fmt.Fprintf(at.job.Stderr, "Error: %s\n", strings.ReplaceAll(string(text), at.job.Folder+string(filepath.Separator), ""))
+}

@@ -1,0 +1,15 @@
+# The role's inputs as Hiera data, key by key. It is the global layer of a run that
+# hotc's agent has started.
+Puppet::Functions.create_function(:"hotc::lookup") do
+  dispatch :find do
+    param "String[1]", :key
+    param "Hash[String[1], Any]", :options
+    param "Puppet::LookupContext", :context
+  end
+
+  def find(key, _options, context)
+    input = Hotc.run.input(key)
+    context.not_found if input.nil?
+    input.value
+  end
+end
