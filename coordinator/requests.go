@@ -299,6 +299,15 @@ func posted(ctx context.Context, s Store, d Deployment, posts []Posting) bool {
 	return true
 }
 
+// ReadRequests reads what a server's agent is asked for and has not forgotten.
+func ReadRequests(ctx context.Context, s Store, d Deployment, server plan.ServerPath) ([]Request, error) {
+	r, err := readIfThere[RequestsRecord](ctx, s, d.Requests(server))
+	if err != nil {
+		return nil, fmt.Errorf("read the requests of server %s: %w", server, operatorError(err))
+	}
+	return r.Requests, nil
+}
+
 // ReadAnswers reads what a server's agent has answered.
 func ReadAnswers(ctx context.Context, s Store, d Deployment, server plan.ServerPath) ([]Answer, error) {
 	r, err := readIfThere[AnswersRecord](ctx, s, d.Answers(server))

@@ -133,7 +133,12 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	files.templates = r.Templates
 	templates := files.collect(r.Program, r.Folder)
-	if r.Environments = files.environments(r.Environment); len(r.Environments) > 0 {
+	r.Environments = files.environments(r.Environment)
+	if hooks := heat.DeleteHooks(r.Program); hooks != nil {
+		r.Folder[heat.DeleteHooksFile] = hooks
+		r.Environments = append(r.Environments, heat.DeleteHooksFile)
+	}
+	if len(r.Environments) > 0 {
 		r.Folder[EnvironmentsFile] = []byte(strings.Join(r.Environments, "\n") + "\n")
 	}
 	if diags.Failed() {

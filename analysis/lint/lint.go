@@ -12,8 +12,10 @@ import (
 // rule looks at one role.
 type rule func(l *linter, role *program.Role)
 
-// rules are all of them.
-func rules() []rule { return []rule{neverWritten, neverRead, notDeclared} }
+// rules are those about a role's own source, rulesOfTasks those about its actions
+// and hooks.
+func rules() []rule        { return []rule{neverWritten, neverRead, notDeclared} }
+func rulesOfTasks() []rule { return []rule{hooksByHand, taskWrites} }
 
 // Check looks at every role by every rule.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
@@ -21,6 +23,9 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	defer l.tell(diags)
 	for _, s := range p.Servers {
 		for _, role := range s.Roles {
+			for _, look := range rulesOfTasks() {
+				look(l, role)
+			}
 			if role.Meaning == nil || role.Meaning.Sequence == nil {
 				continue
 			}
@@ -52,6 +57,7 @@ type linter struct {
 	analysis *binding.Analysis
 	diags    *source.Diagnostics
 	readers  map[string][]*program.Input // by cell; made when needed
+	byHand   *source.Diagnostic          // that of hooksByHand
 }
 
 // readersOf are the inputs that wait for an output.
@@ -85,8 +91,12 @@ func (l *linter) index(in *program.Input) {
 
 // names are what the steps of a role's source read, or write.
 func names(role *program.Role, op program.StepOp) map[string]*program.Step {
+	return namesIn(role.Meaning.Sequence, op)
+}
+
+func namesIn(sequence *program.Sequence, op program.StepOp) map[string]*program.Step {
 	out := map[string]*program.Step{}
-	role.Meaning.Sequence.Walk(func(s *program.Step) {
+	sequence.Walk(func(s *program.Step) {
 		if s.Op == op && out[s.Name] == nil {
 			out[s.Name] = s
 		}

@@ -29,11 +29,27 @@ func neverRead(l *linter, role *program.Role) {
 			d := l.diags.Warning(source.NeverRead, in.At, message, "`$(hotc-agent get "+in.Name+")` waits for it; `eager: true` makes the whole role wait")
 			d.Notes = append(d.Notes, source.Note{At: why.At, Message: why.Why})
 			continue
-		case !role.Meaning.Sequence.Complete || readsAny(role):
+		case !role.Meaning.Sequence.Complete || readsAny(role) || taskReads(role, in.Name):
 			continue
 		}
 		hint := "leave the input out, or read it where it is needed: `$(hotc-agent get " + in.Name + ")`"
 		message := fmt.Sprintf("%s never reads input %q", sourceName(role), in.Name)
 		l.diags.Warning(source.NeverRead, in.At, message, hint)
 	}
+}
+
+// taskReads says whether an action or a hook may read an input.
+func taskReads(role *program.Role, input string) bool {
+	for _, t := range role.Apart() {
+		if t.Meaning == nil || t.Meaning.Sequence == nil || !t.Meaning.Sequence.Complete {
+			return true
+		}
+		if read := namesIn(t.Meaning.Sequence, program.ReadInput); read[input] != nil {
+			return true
+		}
+		if any := namesIn(t.Meaning.Sequence, program.ReadAny); any[""] != nil {
+			return true
+		}
+	}
+	return false
 }

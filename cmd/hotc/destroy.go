@@ -11,59 +11,149 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 func newDestroyCommand(io streams) *cobra.Command {
 	var (
-		t           target
-		yes, asJSON bool
+		d      = destruction{io: io}
+		asJSON bool
 	)
 	cmd := &cobra.Command{
 		Use:   "destroy",
 		Short: "Take a deployment off the coordinator",
 		Long: `Take a deployment off the coordinator: plan, files, cells and all. The stack stays
-as it is; agents that still run roles fail.`,
+as it is; agents that still run roles fail.
+
+With --run-hooks the delete hooks of the roles run before, and are waited for. If Heat is
+deleting the stack, and waits at the hooks that hotc/delete-hooks.yaml sets, they are
+cleared then, with the openstack client; --delete-stack deletes the stack, too.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			destroyed, err := destroy(cmd.Context(), io, &t, yes)
-			if err != nil {
-				return err
+			if d.deleteStack && !d.runHooks {
+				return usageError{errors.New("--delete-stack goes with --run-hooks; without hooks \"openstack stack delete\" is enough")}
 			}
-			switch {
-			case asJSON:
-				return printJSON(io.out, map[string]any{"stack": t.stack, "destroyed": destroyed})
-			case destroyed:
-				fmt.Fprintf(io.out, "%s is destroyed.\n", t.stack)
-			default:
-				fmt.Fprintf(io.out, "Nothing to destroy: there is no deployment %s on %s.\n", t.stack, t.coordinatorURL())
+			result, err := d.run(cmd.Context())
+			if asJSON && result != nil {
+				return errors.Join(printJSON(io.out, result), err)
 			}
-			return nil
+			if err == nil {
+				result.print(io, &d)
+			}
+			return err
 		},
 	}
-	t.addFlags(cmd)
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	d.addFlags(cmd)
+	cmd.Flags().BoolVar(&d.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&d.runHooks, "run-hooks", false, "run the roles' delete hooks before")
+	cmd.Flags().BoolVar(&d.deleteStack, "delete-stack", false, "delete the stack, when the hooks are done")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
 
-func destroy(ctx context.Context, io streams, t *target, yes bool) (bool, error) {
-	s, err := t.open(ctx)
+// destruction is one run of `hotc destroy`.
+type destruction struct {
+	target
+	io                         streams
+	yes, runHooks, deleteStack bool
+}
+
+// destroyed is the result of `hotc destroy` (docs/json.md).
+type destroyed struct {
+	Stack     string `json:"stack"`
+	Destroyed bool   `json:"destroyed"`
+	// Hooks are what became of the delete hooks, if they were to run.
+	Hooks *hooked `json:"hooks,omitempty"`
+	// StackGone says that Heat has deleted the stack, or has none.
+	StackGone bool `json:"stack_gone,omitempty"`
+}
+
+func (r *destroyed) print(io streams, d *destruction) {
+	if r.Destroyed {
+		fmt.Fprintf(io.out, "%s is destroyed.\n", d.stack)
+	} else {
+		fmt.Fprintf(io.out, "Nothing to destroy: there is no deployment %s on %s.\n", d.stack, d.coordinatorURL())
+	}
+	if r.Hooks != nil && len(r.Hooks.Roles) > 0 && !r.StackGone {
+		fmt.Fprintf(io.out, "\nThe stack stands. If it was created with hotc/delete-hooks.yaml, its deletion waits for this command again:\n\n"+
+			"  openstack stack delete --yes %s\n  hotc destroy --run-hooks --yes %s\n", shellQuote(d.stack), d.flags())
+	}
+}
+
+func (d *destruction) run(ctx context.Context) (*destroyed, error) {
+	s, err := d.open(ctx)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer s.Close()
-	if !yes {
-		if err := confirm(io, fmt.Sprintf("Destroy the deployment %s on %s?", t.stack, t.coordinatorURL())); err != nil {
-			return false, err
+	if !d.yes {
+		if err := confirm(d.io, fmt.Sprintf("Destroy the deployment %s on %s?", d.stack, d.coordinatorURL())); err != nil {
+			return nil, err
 		}
 	}
-	within, stop := context.WithTimeout(ctx, 20*t.timeout)
+	result := &destroyed{Stack: d.stack}
+	if d.runHooks {
+		if err := d.hooks(ctx, s, result); err != nil {
+			return result, err
+		}
+		if err := d.leaveHeat(ctx, result); err != nil {
+			return result, err
+		}
+	}
+	within, stop := context.WithTimeout(ctx, 20*d.timeout)
 	defer stop()
 	err = coordinator.Destroy(within, s, s.deployment)
 	if errors.Is(err, coordinator.ErrNotApplied) {
-		return false, nil
+		return result, nil
 	}
-	return err == nil, s.explain(ctx, err)
+	result.Destroyed = err == nil
+	return result, s.explain(ctx, err)
+}
+
+func (d *destruction) say(text string) { fmt.Fprintln(d.io.err, text) }
+
+// hooks runs the delete hooks. A deployment that is not there has none: an earlier
+// run of this command has come so far.
+func (d *destruction) hooks(ctx context.Context, s *session, result *destroyed) error {
+	v, err := s.look(ctx)
+	if found, is := source.AsDiagnostic(err); is && found.Code == source.NoDeployment {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if result.Hooks, err = s.runHooks(ctx, v, plan.HookDelete, d.say); err != nil {
+		return err
+	}
+	for _, r := range result.Hooks.Roles {
+		d.say(fmt.Sprintf("%s: the hook delete is %s.", r.Role, r.Status))
+	}
+	return result.Hooks.failure()
+}
+
+// leaveHeat lets Heat go on with a deletion that waits for the hooks, which are
+// done.
+func (d *destruction) leaveHeat(ctx context.Context, result *destroyed) error {
+	heat, err := findHeat(d.stack)
+	if err == nil && d.deleteStack {
+		err = heat.remove(ctx)
+	}
+	if err == nil {
+		result.StackGone, err = heat.release(ctx, d.say)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return source.Fail(source.OperationFailed, "interrupted: the hooks are done, the deployment is still there", "the same command goes on")
+	case err == nil:
+		return nil
+	case result.Hooks != nil && len(result.Hooks.Roles) == 0 && !d.deleteStack:
+		return nil // there are no hooks for which Heat could wait
+	}
+	if _, is := source.AsDiagnostic(err); is {
+		return err
+	}
+	return source.Fail(source.OperationFailed, "the hooks are done, but Heat cannot be asked whether it waits for them: "+err.Error(),
+		"the openstack client and its settings ($OS_CLOUD, or $OS_AUTH_URL …) are needed here. Without a stack in Heat: \"hotc destroy "+d.flags()+"\"; where a deletion waits: \"openstack stack hook clear --pre-delete "+shellQuote(d.stack)+" RESOURCE\"")
 }
 
 // confirm asks, on the error stream so that the output stays clean.

@@ -53,9 +53,13 @@ func run(ctx context.Context, args []string, s streams) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var usage usageError
+	var with exitWith
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &with):
+		printError(s.err, with.error, s.errColor())
+		return with.status
 	case errors.As(err, &usage):
 		source.Print(s.err, source.Fail(source.Usage, usage.Error(), "`hotc help` and `hotc COMMAND --help` say how"), source.Style{Color: s.errColor()})
 		return exitUsage
@@ -74,6 +78,14 @@ func run(ctx context.Context, args []string, s streams) int {
 
 // errReported ends a command whose diagnostics were printed already.
 var errReported = errors.New("reported")
+
+// exitWith ends hotc with a status of its own.
+type exitWith struct {
+	status int
+	error
+}
+
+func (e exitWith) Unwrap() error { return e.error }
 
 // usageError is a wrong call of hotc itself.
 type usageError struct{ error }
@@ -104,7 +116,7 @@ into a plain HOT template for stock Heat and a plan for the servers' agents.`,
 	root.SetErr(s.err)
 	root.SetVersionTemplate("hotc {{.Version}}\n")
 	root.AddCommand(newCompileCommand(s), newApplyCommand(s), newStatusCommand(s), newWhyCommand(s), newLogsCommand(s),
-		newOutputsCommand(s), newDestroyCommand(s), newRetryCommand(s), newSecretCommand(s), newRunCommand(s), newManCommand(), newExplainCommand(s), newSimulateCommand(s), newGraphCommand(s), newEvalCommand(s), newRuleCommand(s))
+		newOutputsCommand(s), newDestroyCommand(s), newRetryCommand(s), newActionCommand(s), newSuspendCommand(s), newResumeCommand(s), newSecretCommand(s), newRunCommand(s), newManCommand(), newExplainCommand(s), newSimulateCommand(s), newGraphCommand(s), newEvalCommand(s), newRuleCommand(s))
 	markUsage(root)
 	return root
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -225,8 +223,7 @@ func (r *retrying) requests(v *standing, role *roleStanding, again []*roleStandi
 	var posts []coordinator.Posting
 	var cells []plan.CellRef
 	for _, a := range again {
-		request := coordinator.Request{ID: rand.Text(), Kind: coordinator.Retry, Incarnation: a.server.Incarnation.Number,
-			Role: a.Name, Attempt: a.Attempt, Since: time.Now().UTC()}
+		request := newRequest(coordinator.Retry, a)
 		if r.skip && a.key() == role.key() {
 			values, err := r.values(v, a)
 			if err != nil {

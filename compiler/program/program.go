@@ -126,6 +126,29 @@ type Role struct {
 	Timeout    float64 // seconds; 0 is never
 	Idempotent bool
 	Install    Install
+	// Actions run when an operator asks, Hooks at turns of the stack's life; in the
+	// order of the text. Hooks are named create, suspend, resume, delete.
+	Actions []*Task
+	Hooks   []*Task
+}
+
+// Apart are the tasks that are no part of the role's own run.
+func (r *Role) Apart() []*Task {
+	apart := append([]*Task(nil), r.Actions...)
+	for _, t := range r.Hooks {
+		if t.Name != "create" {
+			apart = append(apart, t)
+		}
+	}
+	return apart
+}
+
+// Task is a run of the role's tool beside the role's own. It reads the role's
+// inputs. But for the hook create, which is a part of the role, it writes no output.
+type Task struct {
+	Name    string
+	At      source.Place
+	Meaning *Meaning
 }
 
 // Install is how a role's tool gets onto its server. The zero value leaves it to

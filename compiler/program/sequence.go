@@ -1,6 +1,10 @@
 package program
 
-import "github.com/hotc-dev/hotc/compiler/source"
+import (
+	"maps"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
 
 // Sequence is the order in which a role's source reads inputs and writes outputs,
 // as far as its driver can tell. A role without one may do both at any time.
@@ -49,6 +53,34 @@ func (s *Sequence) Walk(visit func(*Step)) {
 	if s != nil {
 		walkSteps(s.Steps, visit)
 	}
+}
+
+// Then is the sequence of a source and of another one that runs after it; nil if
+// nothing is known of one of them.
+func (s *Sequence) Then(next *Sequence) *Sequence {
+	if s == nil || next == nil {
+		return nil
+	}
+	both := &Sequence{Complete: s.Complete && next.Complete, Lost: map[string]Lost{}}
+	both.Steps = append(scaled(s.Steps, 0), scaled(next.Steps, 0.5)...)
+	maps.Copy(both.Lost, next.Lost)
+	maps.Copy(both.Lost, s.Lost)
+	return both
+}
+
+// scaled are steps as a half of something that begins at a progress.
+func scaled(steps []Step, from float64) []Step {
+	out := make([]Step, len(steps))
+	for i, s := range steps {
+		s.Progress = from + s.Progress/2
+		ways := s.Ways
+		s.Ways = make([][]Step, len(ways))
+		for j, way := range ways {
+			s.Ways[j] = scaled(way, from)
+		}
+		out[i] = s
+	}
+	return out
 }
 
 func walkSteps(steps []Step, visit func(*Step)) {

@@ -54,6 +54,7 @@ const (
 	NeverWritten      Code = "H504" // an output that its script does not write
 	NeverRead         Code = "H505" // an input that its script does not read
 	NotDeclared       Code = "H506" // a script names an input or output that its role has not
+	HookByHand        Code = "H507" // a hook that Heat's own commands do not run
 	OverLimit         Code = "H601" // over a limit of Heat or Nova
 	UserDataFormat    Code = "H602" // a user_data_format that hotc cannot keep yet
 	NameTaken         Code = "H603" // the template uses a name that hotc needs

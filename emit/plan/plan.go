@@ -167,7 +167,7 @@ func (w *serverWriter) read(name plan.CellName) {
 }
 
 func (w *serverWriter) role(r *program.Role) {
-	src, files := w.source(r)
+	src, files := w.source(r, r.Meaning)
 	out := plan.Role{Name: r.Name, At: position(r.At.Portable()), Driver: r.Driver, Source: hot.EncodeJSON(src),
 		Timeout: r.Timeout, Idempotent: r.Idempotent, Signals: w.signals(r)}
 	if r.Install != (program.Install{}) {
@@ -178,6 +178,7 @@ func (w *serverWriter) role(r *program.Role) {
 		out.Files = append(out.Files, f.Digest)
 		w.file(f)
 	}
+	out.Actions, out.Hooks = w.tasks(r, r.Actions), w.tasks(r, r.Hooks)
 	for _, in := range r.Inputs {
 		if bound := w.analysis.Inputs[in]; bound != nil {
 			out.Inputs = append(out.Inputs, w.input(in, bound))
@@ -196,10 +197,24 @@ func (w *serverWriter) role(r *program.Role) {
 	w.out.Roles = append(w.out.Roles, out)
 }
 
-// source is a role's source and files, as they travel.
-func (b *builder) source(r *program.Role) (hot.Value, []program.File) {
-	if r.Meaning.Finish == nil {
-		return r.Meaning.Source, r.Meaning.Files
+func (w *serverWriter) tasks(r *program.Role, tasks []*program.Task) []plan.Task {
+	var out []plan.Task
+	for _, t := range tasks {
+		text, files := w.source(r, t.Meaning)
+		task := plan.Task{Name: t.Name, At: position(t.At.Portable()), Source: hot.EncodeJSON(text)}
+		for _, f := range files {
+			task.Files = append(task.Files, f.Digest)
+			w.file(f)
+		}
+		out = append(out, task)
+	}
+	return out
+}
+
+// source is a source of a role's and its files, as they travel.
+func (b *builder) source(r *program.Role, m *program.Meaning) (hot.Value, []program.File) {
+	if m.Finish == nil {
+		return m.Source, m.Files
 	}
 	var late []string
 	for _, in := range r.Inputs {
@@ -211,7 +226,7 @@ func (b *builder) source(r *program.Role) (hot.Value, []program.File) {
 			late = append(late, in.Name)
 		}
 	}
-	return r.Meaning.Finish(late)
+	return m.Finish(late)
 }
 
 func (b *builder) file(f program.File) {

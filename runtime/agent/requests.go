@@ -97,7 +97,7 @@ func (a *agent) take(ctx context.Context, r coordinator.Request) (answer coordin
 	case a.journal.Taken(r.ID):
 		return coordinator.Answer{Status: coordinator.AnswerDone}, false, nil
 	case a.journal.Task(r.ID).Status != coordinator.RolePending:
-		answer, err = a.recallTask(r)
+		answer, err = a.recallTask(r, index)
 		return answer, false, err
 	case r.Incarnation != a.journal.Incarnation():
 		return refused("it was asked of incarnation %d of the server, and this is incarnation %d", r.Incarnation, a.journal.Incarnation()), false, nil
@@ -226,7 +226,7 @@ func (a *agent) takeTask(ctx context.Context, r coordinator.Request, p plan.Role
 		return answer, err
 	}
 	answer.Status, answer.ExitCode, answer.Ended = coordinator.AnswerDone, end.ExitCode, a.Now().UTC()
-	answer.Output = host.Printed(p.Name, task)
+	answer.Output = end.Output
 	if end.Cause != nil {
 		answer.Status, answer.Reason = coordinator.AnswerFailed, end.Cause.String()
 	}
@@ -245,7 +245,7 @@ func (a *agent) failed() bool {
 
 // recallTask is the answer for a task that the journal knows. One that had started
 // and not ended was interrupted, and never runs again.
-func (a *agent) recallTask(r coordinator.Request) (coordinator.Answer, error) {
+func (a *agent) recallTask(r coordinator.Request, index int) (coordinator.Answer, error) {
 	noted := a.journal.Task(r.ID)
 	if noted.Status == coordinator.RoleRunning {
 		if _, err := process.EndMarked([]string{noted.Run}, a.Grace); err != nil {
@@ -258,8 +258,10 @@ func (a *agent) recallTask(r coordinator.Request) (coordinator.Answer, error) {
 		noted = a.journal.Task(r.ID)
 	}
 	answer := coordinator.Answer{Status: coordinator.AnswerStatus(noted.Status), ExitCode: noted.ExitCode,
-		Started: noted.Started, Ended: noted.Ended,
-		Output: a.host().Printed(r.Role, &role.Task{Task: plan.Task{Name: r.Name}, Kind: r.Kind})}
+		Started: noted.Started, Ended: noted.Ended}
+	if index >= 0 {
+		answer.Output = a.host().Printed(a.plan.Roles[index], &role.Task{Task: plan.Task{Name: r.Name}, Kind: r.Kind})
+	}
 	if noted.Cause != nil {
 		answer.Reason = noted.Cause.String()
 	}

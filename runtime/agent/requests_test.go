@@ -186,3 +186,75 @@ func (b *bed) awaitAnswers(server plan.ServerPath, n int) []coordinator.Answer {
 	b.t.Fatalf("%d answers never came: %+v", n, answers)
 	return nil
 }
+
+// act asks a server's agent for an action of a role and gives the answer.
+func (b *bed) act(server plan.ServerPath, id, role, name string) coordinator.Answer {
+	b.t.Helper()
+	b.post(server, coordinator.Request{ID: id, Kind: coordinator.Action, Role: role, Name: name})
+	for _, a := range b.awaitAnswers(server, 1) {
+		if a.ID == id {
+			return a
+		}
+	}
+	b.t.Fatalf("%s was not answered", id)
+	return coordinator.Answer{}
+}
+
+// task is another source of a role.
+func (b *bed) task(name, text string) plan.Task {
+	r := b.sh(name, text)
+	return plan.Task{Name: name, At: "site.yaml:9:9", Source: r.Source, Files: r.Files}
+}
+
+func TestWhatAnActionPrintsIsAnsweredWithoutSecrets(t *testing.T) {
+	b := newBed(t)
+	b.server("db", with(b.sh("mysql", "printf hunter2hunter2 | hotc-agent put password"), output("password", plan.String)))
+	web := with(b.sh("app", "hotc-agent get password >/dev/null"), input("password", "db.mysql:password", func(in *plan.Input) { in.Secret = true }))
+	web.Actions = []plan.Task{b.task("show", `echo "it is $(hotc-agent get password)"; exit 3`)}
+	b.server("web", web)
+	b.apply()
+	b.start("db", stays)
+	b.start("web", stays)
+	b.awaitState("web", inPhase(coordinator.PhaseDone))
+	a := b.act("web", "r1", "app", "show")
+	if a.Status != coordinator.AnswerFailed || a.ExitCode == nil || *a.ExitCode != 3 || a.Output != "it is (secret)\n" || strings.Contains(a.Reason, "hunter2") {
+		t.Errorf("%+v", a)
+	}
+	// An agent that only remembers the action knows the secret no longer, and shows nothing.
+	text, err := os.ReadFile(filepath.Join(b.config("web").Work, "app.action.show.stdout"))
+	if err != nil || string(text) != "it is hunter2hunter2\n" {
+		t.Errorf("on the server: %q, %v", text, err)
+	}
+}
+
+func TestTheCreateHookIsAPartOfTheRole(t *testing.T) {
+	b := newBed(t)
+	role := func(hook string) plan.Role {
+		r := with(b.sh("mysql", "echo $HOTC_HOOK role >>../count; echo from the role; printf up | hotc-agent put endpoint"),
+			output("endpoint", plan.String), output("seeded", plan.String), static("level", `"9"`))
+		r.Hooks = []plan.Task{b.task(plan.HookCreate, hook)}
+		return r
+	}
+	b.server("good", role(`echo $HOTC_HOOK hook $level >>../count; echo from the hook; hotc-agent put seeded <../count`))
+	b.server("bad", role("echo no seed >&2; exit 4"))
+	b.apply()
+	good := b.start("good")
+	good.mustBeDone()
+	if got := good.file("count"); got != "role\ncreate hook 9\n" {
+		t.Errorf("it ran %q", got)
+	}
+	if got := good.file("mysql.stdout"); got != "from the role\nfrom the hook\n" {
+		t.Errorf("it printed %q", got)
+	}
+	log, err := coordinator.ReadLog(t.Context(), b.operator(), deployment, "good", "mysql")
+	if err != nil || string(log) != "from the role\nfrom the hook\n" {
+		t.Errorf("the log is %q, %v", log, err)
+	}
+	b.want("good.mysql:seeded", `"role\ncreate hook 9\n"`)
+	b.start("good").mustBeDone()
+	if got := good.file("count"); strings.Count(got, "hook") != 1 {
+		t.Errorf("after a restart it ran %q", got)
+	}
+	b.start("bad").mustFail()
+	b.want("bad.mysql", "failed: bad.mysql: hook create: exit status 4: no seed (site.yaml:9:9)")
+}

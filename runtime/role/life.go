@@ -20,7 +20,8 @@ import (
 type life struct {
 	host *Host
 	role plan.Role
-	task *Task // what is run instead of the role's own source; nil is that
+	task *Task  // what is run instead of the role's own source; nil is that
+	hook string // the hook that runs after the role's own source, once it does
 	// ctx is the agent's, process ends earlier when the role is doomed.
 	ctx     context.Context
 	process context.Context
@@ -200,15 +201,23 @@ func (l *life) causeOf(exit driver.Exit, err error) *coordinator.Cause {
 	case doom != nil:
 		return doom
 	case err != nil:
-		return l.reason(err.Error())
+		return l.reason(l.inHook() + err.Error())
 	case !exit.OK():
-		reason := exit.String()
+		reason := l.inHook() + exit.String()
 		if line := l.prints.lastLine(); line != "" {
 			reason += ": " + line
 		}
 		return l.reason(reason)
 	}
 	return nil
+}
+
+// inHook begins the reason of a failure that was the hook's.
+func (l *life) inHook() string {
+	if l.hook == "" {
+		return ""
+	}
+	return "hook " + l.hook + ": "
 }
 
 // reason is a cause of the role's own.

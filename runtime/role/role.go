@@ -32,6 +32,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
@@ -152,8 +153,12 @@ func (l *life) live() (coordinator.RoleState, error) {
 	if err != nil {
 		return l.failOr(l.reason(err.Error()), l.endingOr(err))
 	}
-	defer closeJob()
+	defer func() { closeJob() }()
 	exit, err := l.run(tool, job)
+	if hook := plan.FindTask(l.role.Hooks, plan.HookCreate); hook != nil && l.goesWell(exit, err) {
+		closeJob()
+		exit, closeJob, err = l.runHook(hook)
+	}
 	if fatal := l.fatalError(); fatal != nil {
 		return l.state(), fatal
 	}
@@ -183,6 +188,25 @@ func (l *life) live() (coordinator.RoleState, error) {
 	}
 	l.end(coordinator.RoleDone, status, nil)
 	return l.complete()
+}
+
+// goesWell says that nothing is wrong with a role whose process has ended.
+func (l *life) goesWell(exit driver.Exit, err error) bool {
+	return err == nil && exit.OK() && l.doomCause() == nil && l.fatalError() == nil && l.ending() == nil && !l.state().Started.IsZero()
+}
+
+// runHook runs a hook as a part of the role: it has started long ago, and the hook's
+// processes bear its mark.
+func (l *life) runHook(hook *plan.Task) (driver.Exit, func(), error) {
+	l.hook = hook.Name
+	l.role.Source, l.role.Files, l.role.At = hook.Source, hook.Files, hook.At
+	job, tool, closeJob, err := l.prepare()
+	if err != nil {
+		return driver.Exit{}, func() {}, err
+	}
+	job.Started = func(context.Context) error { return nil }
+	exit, err := l.run(tool, job)
+	return exit, closeJob, err
 }
 
 // run runs the driver under the role's time-out, until it has ended everything.
@@ -283,6 +307,8 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 	own := map[string]string{"HOTC_DEPLOYMENT": l.host.Deployment, "HOTC_SERVER": string(l.host.Server), "HOTC_ROLE": l.role.Name}
 	if l.task != nil {
 		own[l.task.variable()] = l.task.Name
+	} else if l.hook != "" {
+		own["HOTC_HOOK"] = l.hook
 	}
 	socket.Remove(folder)
 	if err := os.RemoveAll(folder); err != nil {
@@ -298,11 +324,13 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 	if err := os.Symlink(l.host.Agent, filepath.Join(bin, "hotc-agent")); err != nil {
 		return nil, nil, fmt.Errorf("make the role's folder: %w", err)
 	}
-	var random [8]byte
-	if _, err := io.ReadFull(l.host.Random, random[:]); err != nil {
-		return nil, nil, fmt.Errorf("read randomness: %w", err)
+	if l.mark == "" {
+		var random [8]byte
+		if _, err := io.ReadFull(l.host.Random, random[:]); err != nil {
+			return nil, nil, fmt.Errorf("read randomness: %w", err)
+		}
+		l.mark = hex.EncodeToString(random[:])
 	}
-	l.mark = hex.EncodeToString(random[:])
 	base := work
 	if l.task != nil {
 		base = l.host.printsOf(l.role.Name, l.task)
@@ -312,6 +340,9 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 		return nil, nil, err
 	}
 	prints.mask = &l.mask
+	if l.prints != nil {
+		prints.from, prints.tail = l.prints.from, l.prints.tailNow()
+	}
 	l.prints = prints
 	server, err := l.host.serve(l.ctx, folder, l)
 	if err != nil {
@@ -328,13 +359,13 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 		},
 		Environment: environment(l.host.Environment, bin, own),
 	}
-	return job, func() {
+	return job, sync.OnceFunc(func() {
 		server.Close()
 		stopLog()
 		prints.close()
 		socket.Remove(folder)
 		os.RemoveAll(folder)
-	}, nil
+	}), nil
 }
 
 // keepStatus writes the exit status beside the role's folder.

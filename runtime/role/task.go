@@ -39,6 +39,7 @@ func (t *Task) variable() string {
 type TaskEnd struct {
 	ExitCode *int               // nil where there was no process
 	Cause    *coordinator.Cause // nil when it went well
+	Output   string             // the end of what it printed, without secrets
 }
 
 // silent keeps what a task prints out of the role's log.
@@ -57,7 +58,7 @@ func (h *Host) RunTask(ctx context.Context, r plan.Role, t *Task) (TaskEnd, erro
 			return TaskEnd{}, fmt.Errorf("begin the task's output: %w", err)
 		}
 	}
-	r.Source, r.Files = t.Source, t.Files
+	r.Source, r.Files, r.At = t.Source, t.Files, t.At
 	r.Outputs, r.DependsOn = nil, nil
 	r.Inputs = withArguments(r.Inputs, t.Arguments)
 	l := newLife(ctx, &quiet, r)
@@ -72,15 +73,17 @@ func (h *Host) RunTask(ctx context.Context, r plan.Role, t *Task) (TaskEnd, erro
 	if fatal := l.fatalError(); fatal != nil {
 		return TaskEnd{}, fatal
 	}
+	end := TaskEnd{Cause: l.causeOf(exit, err)}
+	closeJob()
+	end.Output = readable(l.prints.tailNow())
 	if l.ending() != nil {
-		return TaskEnd{Cause: l.reason(ErrInterrupted.Error())}, l.ending()
+		end.Cause = l.reason(ErrInterrupted.Error())
+		return end, l.ending()
 	}
-	var end TaskEnd
 	if err == nil && !l.state().Started.IsZero() {
 		code := exit.Status()
 		end.ExitCode = &code
 	}
-	end.Cause = l.causeOf(exit, err)
 	return end, nil
 }
 
@@ -104,9 +107,13 @@ func (h *Host) printsOf(role string, t *Task) string {
 	return filepath.Join(h.Work, coordinator.Segment(role)+"."+string(t.Kind)+"."+coordinator.Segment(t.Name))
 }
 
-// Printed is the end of what a task printed when it ran last, as text.
-func (h *Host) Printed(role string, t *Task) string {
-	p, err := openPrints(h.printsOf(role, t))
+// Printed is the end of what a task printed when it ran last, as text; "" if there
+// may be secrets in it, which only the agent knew that ran it.
+func (h *Host) Printed(r plan.Role, t *Task) string {
+	if slices.ContainsFunc(r.Inputs, func(in plan.Input) bool { return in.Secret }) {
+		return ""
+	}
+	p, err := openPrints(h.printsOf(r.Name, t))
 	if err != nil {
 		return ""
 	}

@@ -128,7 +128,7 @@ func (l *lowering) role(s *program.Server, n, defaults *hot.Node) *program.Role 
 		d.Notes = append(d.Notes, source.Note{At: other.At, Message: "the first one"})
 		return nil
 	}
-	l.refuseLater(n, "hooks", "actions", "files")
+	l.refuseLater(n, "files")
 	setting := func(key string) *hot.Node {
 		if v := n.Get(key); v != nil {
 			return v
@@ -141,7 +141,9 @@ func (l *lowering) role(s *program.Server, n, defaults *hot.Node) *program.Role 
 	}
 	l.inputs(role, n.Get("inputs"))
 	l.outputs(role, n.Get("outputs"))
-	if tool := l.driver(role, setting("driver"), setting("source")); tool != nil {
+	if tool := l.driver(role, setting("driver")); tool != nil {
+		role.Meaning = l.source(role, tool, setting("source"))
+		l.tasks(role, tool, n)
 		l.install(role, tool, setting("install"), n.Get("install") == nil)
 		l.resources(role, tool, n.Get("outputs"))
 	}
@@ -158,9 +160,8 @@ func (l *lowering) refuseLater(n *hot.Node, keys ...string) {
 	}
 }
 
-// driver finds the role's driver and what its source means to it. It returns nil if
-// there is no such driver.
-func (l *lowering) driver(role *program.Role, name, src *hot.Node) driver.Driver {
+// driver finds the role's driver. It returns nil if there is no such driver.
+func (l *lowering) driver(role *program.Role, name *hot.Node) driver.Driver {
 	var known []string
 	for _, d := range l.drivers {
 		known = append(known, d.Name())
@@ -179,29 +180,45 @@ func (l *lowering) driver(role *program.Role, name, src *hot.Node) driver.Driver
 		l.diags.Error(source.UnknownDriver, l.template.Place(name), fmt.Sprintf("there is no driver %q", role.Driver), hint)
 		return nil
 	}
-	seen := driver.Role{Name: role.Name, At: role.At, Inputs: role.Inputs, Reader: reader{l.given}, Locate: l.locator(role.At, src), FileOf: fileOf(src)}
+	return l.drivers[i]
+}
+
+// source finds what the role's own source means.
+func (l *lowering) source(role *program.Role, tool driver.Driver, src *hot.Node) *program.Meaning {
+	return l.meaning(driver.Role{Name: role.Name, At: role.At, Inputs: role.Inputs, Outputs: written(role)}, tool, src)
+}
+
+// written are the outputs that a role's source has to write.
+func written(role *program.Role) []*program.Output {
+	var outputs []*program.Output
 	for _, o := range role.Outputs {
 		if o.Value == nil {
-			seen.Outputs = append(seen.Outputs, o)
+			outputs = append(outputs, o)
 		}
 	}
+	return outputs
+}
+
+// meaning finds what a source means to its driver; nil with a diagnostic if it
+// means nothing.
+func (l *lowering) meaning(seen driver.Role, tool driver.Driver, src *hot.Node) *program.Meaning {
+	seen.Reader, seen.Locate, seen.FileOf = reader{l.given}, l.locator(seen.At, src), fileOf(src)
 	if src != nil {
 		seen.SourceAt = l.template.Place(src)
 		e, err := hot.Fold(l.template.RoleExpr(src), l.given.Resolve)
 		if err != nil {
 			l.failed(source.BadSource, seen.SourceAt, err)
-			return l.drivers[i]
+			return nil
 		}
 		if !e.IsValue() {
-			l.diags.Error(source.BadSource, seen.SourceAt, fmt.Sprintf("the source of role %q must be known when compiling", role.Name),
+			l.diags.Error(source.BadSource, seen.SourceAt, fmt.Sprintf("the source of role %q must be known when compiling", seen.Name),
 				"give the parameters that it uses with -P or -e")
-			return l.drivers[i]
+			return nil
 		}
 		seen.Source = e.Value
 		seen.SourceFile = seen.FileOf()
 	}
-	role.Meaning = l.drivers[i].Lower(seen, l.diags)
-	return l.drivers[i]
+	return tool.Lower(seen, l.diags)
 }
 
 // locator finds the places of a source's parts; what has no place of its own has

@@ -98,6 +98,8 @@ func (c *checker) role(at string, s *plan.Server, r plan.Role, usable map[plan.C
 	for j, digest := range r.Files {
 		c.must(c.files[digest], "%s/files/%d: the plan lists no file %s", at, j, digest)
 	}
+	c.tasks(at+"/actions", r.Actions)
+	c.tasks(at+"/hooks", r.Hooks)
 	for j, d := range r.DependsOn {
 		c.must(usable[d.Cell], "%s/depends_on/%d/cell: %s is not among the reads of %s", at, j, d.Cell, s.Path)
 	}
@@ -117,6 +119,17 @@ func (c *checker) role(at string, s *plan.Server, r plan.Role, usable map[plan.C
 	for j, signal := range r.Signals {
 		for n, name := range signal.Outputs {
 			c.must(outputs[name], "%s/signals/%d/outputs/%d: the role has no output %s", at, j, n, name)
+		}
+	}
+}
+
+func (c *checker) tasks(at string, tasks []plan.Task) {
+	named := map[string]bool{}
+	for i, t := range tasks {
+		c.must(!named[t.Name], "%s/%d/name: %s is there twice", at, i, t.Name)
+		named[t.Name] = true
+		for j, digest := range t.Files {
+			c.must(c.files[digest], "%s/%d/files/%d: the plan lists no file %s", at, i, j, digest)
 		}
 	}
 }

@@ -1,0 +1,24 @@
+package lint
+
+import (
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// hooksByHand tells of hooks that Heat's own commands do not run: when a stack is
+// suspended or resumed, nothing on a server notices. It tells once, of all of them.
+func hooksByHand(l *linter, role *program.Role) {
+	for _, t := range role.Hooks {
+		if t.Name != "suspend" && t.Name != "resume" {
+			continue
+		}
+		if l.byHand != nil {
+			l.byHand.Notes = append(l.byHand.Notes, source.Note{At: t.At, Message: "so it is with the hook " + t.Name + " of " + role.Key()})
+			continue
+		}
+		l.byHand = &source.Diagnostic{Code: source.HookByHand, Severity: source.Info, At: t.At,
+			Message: "`openstack stack " + t.Name + "` does not run the hook " + t.Name + " of " + role.Key(),
+			Hint:    "`hotc suspend --run-hooks` before the stack is suspended, `hotc resume --run-hooks` after it was resumed"}
+		l.diags.Add(l.byHand)
+	}
+}

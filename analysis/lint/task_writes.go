@@ -1,0 +1,25 @@
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// taskWrites finds actions and hooks that write an output: what a role has written
+// stands, and its agent refuses the write.
+func taskWrites(l *linter, role *program.Role) {
+	for _, t := range role.Apart() {
+		if t.Meaning == nil {
+			continue
+		}
+		written := namesIn(t.Meaning.Sequence, program.WriteOutput)
+		for _, name := range slices.Sorted(maps.Keys(written)) {
+			d := l.diags.Warning(source.NotDeclared, written[name].At, fmt.Sprintf("%q of role %s writes the output %q, which only the role itself may write", t.Name, role.Key(), name), "print it: `hotc action --wait` gives what an action prints")
+			d.Notes = append(d.Notes, source.Note{At: t.At, Message: "it runs when the role has ended"})
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+)
+
+func newActionCommand(io streams) *cobra.Command {
+	var (
+		t            target
+		wait, asJSON bool
+		request      string
+	)
+	cmd := &cobra.Command{
+		Use:   "action SERVER ROLE NAME [KEY=VALUE]…",
+		Short: "Run an action of a role",
+		Long: fmt.Sprintf(`Ask the agent of a server to run one of the actions that a role declares, once, when
+no role of the server runs. KEY=VALUE are inputs of this run alone; one of a declared
+input's name takes its place. They lie readable in the coordinator: no place for secrets.
+
+With --wait the end of what the action printed (%d KiB) goes to the standard output,
+and hotc ends with the action's exit status. Without it the request's id is printed, with
+which --request asks later what became of it.`, coordinator.LogSize>>10),
+		Args: cobra.MinimumNArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := t.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			a := acting{session: s, io: io, server: args[0], role: args[1], name: args[2], arguments: args[3:], request: request, wait: wait}
+			result, err := a.run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(io.out, result)
+			} else {
+				result.print(io, &t)
+			}
+			return errors.Join(err, result.failure())
+		},
+	}
+	t.addFlags(cmd)
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it has ended")
+	cmd.Flags().StringVar(&request, "request", "", "run nothing: tell what became of the request with this `ID`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return cmd
+}
+
+// acted is the result of `hotc action` (docs/json.md).
+type acted struct {
+	Stack   string                   `json:"stack"`
+	Role    plan.RoleKey             `json:"role"`
+	Action  string                   `json:"action"`
+	Request string                   `json:"request"`
+	Status  coordinator.AnswerStatus `json:"status"` // "" is: not taken yet
+	// ExitCode is there when its process has ended.
+	ExitCode *int      `json:"exit_code,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Output   string    `json:"output"`
+	Started  time.Time `json:"started,omitzero"`
+	Ended    time.Time `json:"ended,omitzero"`
+
+	server plan.ServerPath
+	name   string // of the role
+}
+
+func (r *acted) print(io streams, t *target) {
+	switch r.Status {
+	case coordinator.AnswerDone, coordinator.AnswerFailed, coordinator.AnswerRefused:
+		fmt.Fprint(io.out, r.Output)
+		return
+	case coordinator.AnswerRunning:
+		fmt.Fprintf(io.out, "%s of %s runs since %s.\n", r.Action, r.Role, r.Started.Local().Format(time.TimeOnly))
+	default:
+		fmt.Fprintf(io.out, "%s of %s is asked for.\n", r.Action, r.Role)
+	}
+	fmt.Fprintf(io.out, "  hotc action %s %s %s --request %s --wait %s\n", shellQuote(string(r.server)), shellQuote(r.name), shellQuote(r.Action), r.Request, t.flags())
+}
+
+// failure is the error with which hotc ends; nil when nothing is wrong.
+func (r *acted) failure() error {
+	switch r.Status {
+	case coordinator.AnswerRefused:
+		return source.Fail(source.OperationFailed, fmt.Sprintf("the action %s of %s was refused: %s", r.Action, r.Role, r.Reason), "nothing was done")
+	case coordinator.AnswerFailed:
+		err := source.Fail(source.RoleFailed, "the action "+r.Action+": "+r.Reason, "")
+		if r.ExitCode != nil && *r.ExitCode > 0 {
+			return exitWith{*r.ExitCode, err}
+		}
+		return err
+	}
+	return nil
+}
+
+// acting is one run of `hotc action`.
+type acting struct {
+	*session
+	io                 streams
+	server, role, name string
+	arguments          []string
+	request            string
+	wait               bool
+}
+
+func (a *acting) run(ctx context.Context) (*acted, error) {
+	v, err := a.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	role, err := findRole(v, a.server+"."+a.role)
+	if err != nil {
+		return nil, err
+	}
+	result := &acted{Stack: string(a.deployment), Role: role.key(), Action: a.name, Request: a.request, server: role.server.Path, name: role.Name}
+	if a.request == "" {
+		request, err := a.compose(v, role)
+		if err != nil {
+			return nil, err
+		}
+		if err := a.ask(ctx, role.server.Path, request); err != nil {
+			return nil, err
+		}
+		result.Request = request.ID
+	} else if len(a.arguments) > 0 {
+		return nil, usageError{errors.New("--request asks what became of a request; it takes no KEY=VALUE")}
+	}
+	answer, err := a.await(ctx, result)
+	if err != nil {
+		return nil, err
+	}
+	result.Status, result.ExitCode, result.Reason, result.Output = answer.Status, answer.ExitCode, answer.Reason, answer.Output
+	result.Started, result.Ended = answer.Started, answer.Ended
+	return result, nil
+}
+
+func (a *acting) await(ctx context.Context, r *acted) (coordinator.Answer, error) {
+	if a.request != "" {
+		answer, err := a.answer(ctx, r.server, r.Request)
+		if err == nil && answer.Status == "" {
+			err = a.known(ctx, r)
+		}
+		if err != nil || !a.wait || answer.Final() {
+			return answer, err
+		}
+	} else if !a.wait {
+		return coordinator.Answer{}, nil
+	}
+	answer, err := a.awaitAnswer(ctx, r.server, r.Request, func(text string) { fmt.Fprintln(a.io.err, text) })
+	if ctx.Err() != nil {
+		return answer, source.Fail(source.OperationFailed, "interrupted: the action is asked for all the same", "--request "+r.Request+" --wait waits for it again")
+	}
+	return answer, err
+}
+
+// known says that a request that has no answer is there.
+func (a *acting) known(ctx context.Context, r *acted) error {
+	within, stop := a.within(ctx)
+	defer stop()
+	requests, err := coordinator.ReadRequests(within, a, a.deployment, r.server)
+	if err != nil {
+		return a.explain(ctx, err)
+	}
+	for _, known := range requests {
+		if known.ID == r.Request {
+			return nil
+		}
+	}
+	return source.Fail(source.UnknownName, "the agent of "+string(r.server)+" knows nothing of a request "+r.Request,
+		"answers are kept until some newer ones have come; what an action printed lies on the server")
+}
+
+// compose makes the request, of what the plan knows.
+func (a *acting) compose(v *standing, r *roleStanding) (coordinator.Request, error) {
+	p := planRole(v.plan, r)
+	if plan.FindTask(p.Actions, a.name) == nil {
+		var names []string
+		for _, t := range p.Actions {
+			names = append(names, t.Name)
+		}
+		hint := "it has none: `actions:` of the role declares them"
+		if len(names) > 0 {
+			hint = "its actions: " + strings.Join(names, ", ")
+		}
+		if near := hot.Nearest(a.name, names); near != "" {
+			hint = "did you mean " + near + "? " + hint
+		}
+		return coordinator.Request{}, source.Fail(source.UnknownName, "the role "+string(r.key())+" has no action "+a.name, hint)
+	}
+	if !r.server.Alive {
+		return coordinator.Request{}, source.Fail(source.OperationFailed, "the agent of "+string(r.server.Path)+" is not there", "\"hotc why "+string(r.server.Path)+"\" says what is known of it")
+	}
+	request := newRequest(coordinator.Action, r)
+	request.Name = a.name
+	var err error
+	request.Values, err = argumentsOf(a.arguments, p)
+	return request, err
+}
+
+// argumentsOf are the values of KEY=VALUE, by the types of the inputs that they
+// replace.
+func argumentsOf(texts []string, p plan.Role) (map[string]json.RawMessage, error) {
+	inputs := map[string]plan.Input{}
+	for _, in := range p.Inputs {
+		inputs[in.Name] = in
+	}
+	values := map[string]json.RawMessage{}
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, usageError{fmt.Errorf("an action's arguments are KEY=VALUE, not %q", text)}
+		}
+		if _, twice := values[name]; twice {
+			return nil, usageError{fmt.Errorf("%s is given twice", name)}
+		}
+		in := inputs[name]
+		if in.Secret {
+			return nil, source.Fail(source.Usage, "the input "+name+" is secret: a value given here would lie readable in the coordinator", "leave it out: the action reads it as the role does")
+		}
+		parsed, err := driver.Parse(in.Type, []byte(value))
+		if err != nil {
+			return nil, source.Fail(source.Usage, "input "+name+": "+err.Error(), "")
+		}
+		values[name] = parsed
+	}
+	return values, nil
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// agents is the command `agents DIR STACK`: the real agents of a compiled folder's
+// servers, from boot files as Heat would write them, on the script's coordinator.
+// They end with the script.
+func agents(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: agents DIR STACK")
+	}
+	var p plan.Plan
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(filepath.Join(args[0], "plan.json"))), &p))
+	secret, err := coordinator.ParseSecret(ts.ReadFile(ts.Getenv(secretFileVariable)))
+	ts.Check(err)
+	for _, s := range p.Servers {
+		own := ts.MkAbs(filepath.Join("servers", coordinator.Segment(string(s.Path))))
+		ts.Check(os.MkdirAll(own, 0o700))
+		text, err := json.Marshal(plan.Boot{Format: plan.Format, Deployment: args[1], Server: s.Path, Coordinator: ts.Getenv(coordinatorVariable),
+			Token: secret.ServerToken(coordinator.Deployment(args[1]), s.Path)})
+		ts.Check(err)
+		boot := filepath.Join(own, "boot.json")
+		ts.Check(os.WriteFile(boot, text, 0o600))
+		cmd := exec.Command(ts.Getenv("AGENT"), "run", "--boot", boot, "--state", filepath.Join(own, "state"), "--work", filepath.Join(own, "work"),
+			"--instance-id", "i-"+string(s.Path), "--end-leftovers", "--install-nothing")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+		var log bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &log, &log
+		ts.Check(cmd.Start())
+		ts.Defer(func() {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			_ = cmd.Wait()
+			ts.Logf("agent of %s:\n%s", s.Path, log.String())
+		})
+	}
+}
+
+// until is the command `until TEXT hotc …`: it runs hotc again and again, until
+// that prints the text.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until TEXT COMMAND…")
+	}
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		_ = ts.Exec(args[1], args[2:]...)
+		if strings.Contains(ts.ReadFile("stdout"), args[0]) {
+			return
+		}
+		if time.Now().After(end) { // bounds what would otherwise hang; no test is about it
+			ts.Fatalf("it never said %q", args[0])
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+func newSuspendCommand(io streams) *cobra.Command {
+	return newTurnCommand(io, plan.HookSuspend, `Run the suspend hooks of a deployment's roles and wait for them, those of readers
+before those of whom they read from. Heat suspends servers from outside, and nothing
+on them notices: so this comes first, then "openstack stack suspend".`, "openstack stack suspend %s")
+}
+
+func newResumeCommand(io streams) *cobra.Command {
+	return newTurnCommand(io, plan.HookResume, `Run the resume hooks of a deployment's roles and wait for them, in the order in which
+roles read from each other. It comes after "openstack stack resume", and waits for
+agents that have not come back yet.`, "")
+}
+
+// newTurnCommand makes a command for hooks that Heat does not know.
+func newTurnCommand(io streams, hook, long, next string) *cobra.Command {
+	var (
+		t                target
+		runHooks, asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   hook,
+		Short: "Run the roles' " + hook + " hooks",
+		Long:  long,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !runHooks {
+				return usageError{fmt.Errorf("hotc %s runs hooks, and leaves the stack to \"openstack stack %s\": say --run-hooks", hook, hook)}
+			}
+			result, err := turn(cmd.Context(), io, &t, hook)
+			if err != nil {
+				return err
+			}
+			failed := result.failure()
+			if asJSON {
+				return errors.Join(printJSON(io.out, result), failed)
+			}
+			result.print(io)
+			if failed == nil && next != "" {
+				fmt.Fprintf(io.out, "\nNext:\n\n  "+next+"\n", shellQuote(t.stack))
+			}
+			return failed
+		},
+	}
+	t.addFlags(cmd)
+	cmd.Flags().BoolVar(&runHooks, "run-hooks", false, "run the hooks, one run each")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return cmd
+}
+
+func turn(ctx context.Context, io streams, t *target, hook string) (*hooked, error) {
+	s, err := t.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	v, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.runHooks(ctx, v, hook, func(text string) { fmt.Fprintln(io.err, text) })
+}

@@ -1,0 +1,43 @@
+package roles
+
+import (
+	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// The hooks that the compiler treats in a way of their own.
+const (
+	hookCreate = "create"
+	hookUpdate = "update"
+)
+
+// tasks reads a role's actions and hooks.
+func (l *lowering) tasks(role *program.Role, tool driver.Driver, n *hot.Node) {
+	for _, e := range n.Get("actions").All() {
+		role.Actions = append(role.Actions, l.task(role, tool, e, nil))
+	}
+	for _, e := range n.Get("hooks").All() {
+		var t *program.Task
+		switch e.Name {
+		case hookUpdate:
+			l.diags.Error(source.NotYet, l.template.Place(e.Key), "a live deployment cannot be changed yet: nothing would run the hook update", "an action runs whenever an operator asks")
+			continue
+		case hookCreate: // a part of the role, right after its own source
+			t = l.task(role, tool, e, written(role))
+			if role.Meaning != nil && t.Meaning != nil {
+				role.Meaning.Sequence = role.Meaning.Sequence.Then(t.Meaning.Sequence)
+			}
+		default:
+			t = l.task(role, tool, e, nil)
+		}
+		role.Hooks = append(role.Hooks, t)
+	}
+}
+
+func (l *lowering) task(role *program.Role, tool driver.Driver, e hot.Entry, outputs []*program.Output) *program.Task {
+	t := &program.Task{Name: e.Name, At: l.template.Place(e.Key)}
+	t.Meaning = l.meaning(driver.Role{Name: role.Name, At: t.At, Inputs: role.Inputs, Outputs: outputs}, tool, e.Value)
+	return t
+}
