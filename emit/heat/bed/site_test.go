@@ -62,13 +62,18 @@ func TestThreeTierSite(t *testing.T) {
 	}
 }
 
+// clientEnvironment is what the client is told of the stacks' owner.
+func (w *world) clientEnvironment() []string {
+	e := w.bed.Judge.Endpoints
+	return append(os.Environ(), "OS_AUTH_URL="+e.AuthURL, "OS_USERNAME="+e.Username, "OS_PASSWORD="+e.Password,
+		"OS_PROJECT_ID="+e.Project, "OS_USER_DOMAIN_NAME=Default", "OS_IDENTITY_API_VERSION=3")
+}
+
 // openstack runs the client as the stacks' owner.
 func openstack(t *testing.T, w *world, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("openstack", args...)
-	e := w.bed.Judge.Endpoints
-	cmd.Env = append(os.Environ(), "OS_AUTH_URL="+e.AuthURL, "OS_USERNAME="+e.Username, "OS_PASSWORD="+e.Password,
-		"OS_PROJECT_ID="+e.Project, "OS_USER_DOMAIN_NAME=Default", "OS_IDENTITY_API_VERSION=3")
+	cmd.Env = w.clientEnvironment()
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -1,0 +1,91 @@
+//go:build e2e
+
+package bed_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A plain deletion of the stack waits at the servers whose roles have delete hooks,
+// until hotc has run these and lets Heat go on: first the workers', then the
+// database's. A hook that fails leaves everything as it is.
+func TestDeleteHooks(t *testing.T) {
+	t.Parallel()
+	d := ownedByUser(t, "hooks")
+	db, worker, other := d.server("db"), d.server("workers/0/server"), d.server("workers/1/server")
+	do(t, worker.Write("tmp/free", ""))
+	openstack(t, d.world, "stack", "delete", "--yes", d.name)
+	paused := func() string {
+		return openstack(t, d.world, "stack", "hook", "poll", d.name, "--nested-depth", "5", "-f", "value", "-c", "Resource Name")
+	}
+	until(t, "Heat to wait at a hook", func() bool { return strings.TrimSpace(paused()) != "" })
+	out, err := d.destroy("--run-hooks")
+	if err == nil || !strings.Contains(out, "H802") || !strings.Contains(out, "the hook delete of workers/1.work") {
+		t.Errorf("a hook has failed, and hotc says: %v\n%s", err, out)
+	}
+	if s := d.stack.Status(t); s.String() != "DELETE_IN_PROGRESS" {
+		t.Errorf("the stack is %s", s)
+	}
+	if _, err := db.Read("tmp/bye"); err == nil {
+		t.Error("the database's hook has run before the workers'")
+	}
+	do(t, other.Write("tmp/free", ""))
+	out, err = d.destroy("--run-hooks")
+	if err != nil || !strings.Contains(out, "db.base: the hook delete is done.") || !strings.Contains(out, "hooks is destroyed.") {
+		t.Errorf("hotc says: %v\n%s", err, out)
+	}
+	if strings.Count(out, "Heat goes on with ") != 3 {
+		t.Errorf("Heat did not wait at three servers:\n%s", out)
+	}
+	if s := d.stack.Status(t); s.String() != "DELETE_COMPLETE" {
+		t.Errorf("the stack is %s", s)
+	}
+}
+
+// One command deletes all.
+func TestDeleteStackWithItsHooks(t *testing.T) {
+	t.Parallel()
+	d := ownedByUser(t, "hooks-all")
+	for _, path := range []string{"workers/0/server", "workers/1/server"} {
+		do(t, d.server(path).Write("tmp/free", ""))
+	}
+	if out, err := d.destroy("--run-hooks", "--delete-stack"); err != nil || !strings.Contains(out, "is destroyed.") {
+		t.Errorf("hotc says: %v\n%s", err, out)
+	}
+	if s := d.stack.Status(t); s.String() != "DELETE_COMPLETE" {
+		t.Errorf("the stack is %s", s)
+	}
+}
+
+// ownedByUser is a stack with hooks that the client has made, as the command says
+// that apply prints.
+func ownedByUser(t *testing.T, name string) *deployment {
+	t.Helper()
+	w := newWorld(t, "testdata/hooks.yaml")
+	d := &deployment{world: w, name: name}
+	d.apply()
+	args := []string{"stack", "create", "-t", w.dir + "/stack.yaml", "--wait"}
+	for _, file := range w.input(w.dir).Environments {
+		args = append(args, "-e", file)
+	}
+	openstack(t, w, append(args, name)...)
+	d.stack = w.bed.Judge.Find(t, name)
+	t.Cleanup(func() {
+		if t.Failed() {
+			d.tell()
+		}
+	})
+	return d
+}
+
+// destroy runs hotc destroy with what the openstack client needs.
+func (d *deployment) destroy(flags ...string) (string, error) {
+	args := append([]string{"destroy", "--yes", "--stack", d.name, "--coordinator", d.url, "--secret-file", d.secret}, flags...)
+	cmd := exec.Command(filepath.Join(place.programs, "hotc"), args...)
+	cmd.Env = d.clientEnvironment()
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
