@@ -32,7 +32,10 @@ func neverRead(l *linter, role *program.Role) {
 		case !role.Meaning.Sequence.Complete || readsAny(role) || taskReads(role, in.Name):
 			continue
 		}
-		hint := "leave the input out, or read it where it is needed: `$(hotc-agent get " + in.Name + ")`"
+		hint := "leave the input out, or read it where it is needed"
+		if role.Driver == "script" {
+			hint += ": `$(hotc-agent get " + in.Name + ")`"
+		}
 		message := fmt.Sprintf("%s never reads input %q", sourceName(role), in.Name)
 		l.diags.Warning(source.NeverRead, in.At, message, hint)
 	}

@@ -25,7 +25,10 @@ func neverWritten(l *linter, role *program.Role) {
 			continue
 		}
 		message := fmt.Sprintf("no statement of %s writes output %q: role %s would fail when it ends", sourceName(role), o.Name, role.Key())
-		hint := fmt.Sprintf("`… | hotc-agent put %s`, or `… > \"$heat_outputs_path.%s\"`", o.Name, o.Name)
+		hint := ""
+		if role.Driver == "script" {
+			hint = fmt.Sprintf("`… | hotc-agent put %s`, or `… > \"$heat_outputs_path.%s\"`", o.Name, o.Name)
+		}
 		var undeclared []string
 		for name := range written {
 			if !declares(role, name) {

@@ -68,6 +68,14 @@ func newBed(t testing.TB, idempotent bool, scripts ...string) *bed {
 
 func newBedOn(t testing.TB, start startCoordinator, idempotent bool, scripts ...string) *bed {
 	t.Helper()
+	return newBedOf(t, start, func(digest string) plan.Role {
+		return plan.Role{Driver: "script", Idempotent: idempotent, Source: json.RawMessage(fmt.Sprintf(`{"file":%q}`, digest))}
+	}, scripts...)
+}
+
+// newBedOf makes a server whose roles run these files by any driver.
+func newBedOf(t testing.TB, start startCoordinator, as func(digest string) plan.Role, scripts ...string) *bed {
+	t.Helper()
 	secret, err := coordinator.NewSecret(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -100,9 +108,10 @@ func newBedOn(t testing.TB, start startCoordinator, idempotent bool, scripts ...
 		cell := plan.CellName("db." + name)
 		db.Writes = append(db.Writes, cell)
 		b.plan.Cells = append(b.plan.Cells, plan.Cell{Name: cell, Server: "db", Role: name})
-		db.Roles = append(db.Roles, plan.Role{Name: name, At: "site.yaml:2:2", Driver: "script", Idempotent: idempotent,
-			Files: []string{digest}, Source: json.RawMessage(fmt.Sprintf(`{"file":%q}`, digest)),
-			Inputs: []plan.Input{{Name: "x", Time: plan.Run, Expr: json.RawMessage(`{"$cell":"web.app:x"}`), Reads: []plan.CellName{"web.app:x"}}}})
+		role := as(digest)
+		role.Name, role.At, role.Files = name, "site.yaml:2:2", []string{digest}
+		role.Inputs = []plan.Input{{Name: "x", Time: plan.Run, Expr: json.RawMessage(`{"$cell":"web.app:x"}`), Reads: []plan.CellName{"web.app:x"}}}
+		db.Roles = append(db.Roles, role)
 	}
 	b.plan.Servers = []plan.Server{db, web}
 	text, err := json.Marshal(b.plan)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/driver/ansible"
 	"github.com/hotc-dev/hotc/runtime/driver/chef"
 	"github.com/hotc-dev/hotc/runtime/driver/puppet"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
@@ -31,6 +32,7 @@ func drivers() []driver.Driver {
 		script.Driver{Grace: process.Grace},
 		chef.Driver{Grace: process.Grace},
 		puppet.Driver{Grace: process.Grace},
+		ansible.Driver{Grace: process.Grace},
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -27,10 +29,13 @@ func BenchmarkSize(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, start := range map[string]startCoordinator{"socket": inMemory, "zookeeper": inZooKeeper} {
+	script := func(start startCoordinator) func(testing.TB) *bed {
+		return func(b testing.TB) *bed { return newBedOn(b, start, false, "hotc-agent get x") }
+	}
+	for name, make := range map[string]func(testing.TB) *bed{"socket": script(inMemory), "zookeeper": script(inZooKeeper), "ansible": withPlaybook} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				bed := newBedOn(b, start, false, "hotc-agent get x")
+				bed := make(b)
 				bed.program = program
 				p := bed.start()
 				bed.awaitBlocked()
@@ -41,6 +46,16 @@ func BenchmarkSize(b *testing.B) {
 			b.ReportMetric(float64(info.Size())/1e6, "MB-program")
 		})
 	}
+}
+
+// withPlaybook is a server whose role is a playbook that waits.
+func withPlaybook(b testing.TB) *bed {
+	if _, err := exec.LookPath("ansible-playbook"); err != nil {
+		b.Skip("SKIPPED: no ansible-playbook on PATH (Debian: ansible-core)")
+	}
+	return newBedOf(b, inMemory, func(digest string) plan.Role {
+		return plan.Role{Driver: "ansible", Source: json.RawMessage(fmt.Sprintf(`{"playbook":["site.yml"],"text":{"file":%q,"name":"site.yml"},"host":"localhost"}`, digest))}
+	}, "- hosts: all\n  gather_facts: false\n  tasks: [{debug: {msg: '{{ x }}'}}]\n")
 }
 
 func inZooKeeper(t testing.TB, _ string) (string, func(...coordinator.Credential) coordinator.Store) {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/driver/ansible"
 	"github.com/hotc-dev/hotc/compiler/driver/chef"
 	"github.com/hotc-dev/hotc/compiler/driver/puppet"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
@@ -30,6 +31,7 @@ func drivers() []driver.Driver {
 		script.Driver{},
 		chef.Driver{},
 		puppet.Driver{},
+		ansible.Driver{},
 	}
 }
 

@@ -1,0 +1,326 @@
+package ansible
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// walker finds the order in which playbooks read inputs and write outputs.
+//
+// It goes through plays, roles and tasks as Ansible does. What is certain stands as a
+// step by itself; what depends on a condition, a loop, a notification or a failure
+// is a fork. Where it cannot look (a module that may return facts, an include whose
+// name is computed, a role from elsewhere) anything may be read or written. An output that
+// several tasks write is published after the last of them, as the agent's half does it.
+type walker struct {
+	*lowering
+	variables variables
+	inputs    *part
+	budget    int
+	tasks     int // seen, and in all
+	allTasks  int
+	tagged    bool // only some tasks are run
+	depth     int
+	host      string
+	groups    []string
+	roles     []*tree
+	seen      map[string]bool // roles that have run in this play
+	handlers  []handler
+	notified  map[string]bool
+	any       bool            // any handler may have been notified
+	ends      bool            // the play may have ended
+	defined   map[string]bool // files of variables that were looked at
+	mentioned map[string][]mention
+	gathered  map[*yaml.Node]bool
+}
+
+type handler struct {
+	task  piece
+	where where
+}
+
+// where is what surrounds a task.
+type where struct {
+	file string // the tasks' own, in its tree
+	tree *tree
+	role string // "" outside of roles
+	base string // the role's folder
+}
+
+// builtin is what the full names of Ansible's own modules begin with.
+const builtin = "ansible.builtin."
+
+func newWalker(l *lowering) *walker {
+	var names []string
+	for _, in := range l.role.Inputs {
+		names = append(names, in.Name)
+	}
+	w := &walker{lowering: l, inputs: inputTree(names), budget: maxPieces, defined: map[string]bool{}, mentioned: map[string][]mention{}, gathered: map[*yaml.Node]bool{}, variables: variables{made: map[string][]piece{}, set: map[string]bool{}},
+		roles: l.roleTrees, tagged: l.tagged, host: l.host, groups: l.groups}
+	w.gather(l.tree)
+	for _, t := range l.roleTrees {
+		w.gather(t)
+	}
+	if w.budget > 0 {
+		w.budget = maxSteps
+	}
+	for _, v := range l.vars {
+		w.variables.made[v.name] = append(w.variables.made[v.name], v.piece)
+	}
+	return w
+}
+
+// spend says whether another piece may be looked at.
+func (w *walker) spend() bool {
+	if w.budget > 0 {
+		w.budget--
+	}
+	return w.budget > 0
+}
+
+// mentions are those of a text, found once.
+func (w *walker) mentions(text string) []mention {
+	all, known := w.mentioned[text]
+	if !known {
+		all = mentions(text)
+		w.mentioned[text] = all
+	}
+	return all
+}
+
+func (w *walker) progress() float64 {
+	return float64(w.tasks) / float64(max(1, w.allTasks, w.tasks))
+}
+
+// sequence walks through playbooks twice: how many tasks there are is known after
+// the first time. It is nil if there is too much to look at.
+func (w *walker) sequence(playbooks []string) *program.Sequence {
+	var steps []program.Step
+	for range 2 {
+		w.allTasks, w.tasks = w.tasks, 0
+		steps = nil
+		for _, name := range playbooks {
+			steps = append(steps, w.playbook(name)...)
+		}
+	}
+	if w.budget <= 0 {
+		return nil
+	}
+	return &program.Sequence{Steps: w.settle(steps), Complete: true}
+}
+
+func (w *walker) playbook(name string) []program.Step {
+	plays := w.tree.parse(name)
+	if plays.node == nil || w.depth > maxWithin || !w.spend() {
+		return w.unknown(source.Place{})
+	}
+	w.depth++
+	defer func() { w.depth-- }()
+	var steps []program.Step
+	for _, play := range plays.items() {
+		steps = append(steps, w.play(play, name)...)
+	}
+	return steps
+}
+
+func (w *walker) play(play piece, file string) []program.Step {
+	for _, key := range []string{"import_playbook", builtin + "import_playbook"} {
+		if other := play.get(key); other.there() {
+			if isTemplate(other.text()) {
+				return w.unknown(play.place())
+			}
+			steps := w.playbook(path.Join(path.Dir(file), other.text()))
+			if play.get("when").there() {
+				steps = append(w.perhaps(play.place(), w.conditions(play.get("when"))), w.perhaps(play.place(), steps)...)
+			}
+			return steps
+		}
+	}
+	steps := w.reads(play.get("hosts"))
+	mine, certain := w.isMine(play.get("hosts"))
+	if !mine && certain {
+		return steps
+	}
+	body := w.playBody(play, where{file: file, tree: w.tree})
+	if !certain {
+		body = w.perhaps(play.place(), body)
+	}
+	return append(steps, body...)
+}
+
+// isMine says whether a play is for this server.
+func (w *walker) isMine(hosts piece) (mine, certain bool) {
+	certain = true
+	for _, pattern := range hosts.texts() {
+		for name := range strings.SplitSeq(pattern, ",") {
+			name = strings.TrimSpace(name)
+			switch {
+			case name == "all" || name == "*" || name == w.host || slices.Contains(w.groups, name):
+				mine = true
+			case !groupName.MatchString(name) || name == "localhost" || name == "ungrouped":
+				certain = false
+			}
+		}
+	}
+	if w.variables.set[otherGroups] {
+		certain = certain && mine
+	}
+	return mine, certain
+}
+
+func (w *walker) playBody(play piece, at where) []program.Step {
+	w.handlers, w.notified, w.any, w.ends, w.seen = nil, map[string]bool{}, false, false, map[string]bool{}
+	for _, h := range play.get("handlers").items() {
+		w.handlers = append(w.handlers, handler{h, at})
+	}
+	for _, name := range play.get("vars_files").texts() {
+		if !holdsVariables(path.Dir(name)) && !w.defined[name] {
+			w.defined[name] = true
+			w.define(w.tree.parse(path.Join(path.Dir(at.file), name)))
+		}
+	}
+	steps := w.perhaps(play.place(), w.reads(play.get("environment")))
+	if g := play.get("gather_facts"); g.text() != "false" && g.text() != "no" && g.text() != "False" {
+		steps = append(steps, w.mayWrite(play.place(), someFacts))
+	}
+	add := func(more []program.Step) {
+		if w.ends {
+			more = w.perhaps(play.place(), more)
+		}
+		steps = append(steps, more...)
+	}
+	list := func(key string) {
+		for _, t := range play.get(key).items() {
+			add(w.task(t, at))
+		}
+	}
+	list("pre_tasks")
+	add(w.flush())
+	for _, r := range play.get("roles").items() {
+		add(w.roleEntry(r, at))
+	}
+	list("tasks")
+	add(w.flush())
+	list("post_tasks")
+	add(w.flush())
+	return steps
+}
+
+// flush are the handlers that may have been notified, in their order.
+func (w *walker) flush() []program.Step {
+	var steps []program.Step
+	notified, any := w.notified, w.any
+	w.notified, w.any = map[string]bool{}, false
+	for i := 0; i < len(w.handlers); i++ {
+		h := w.handlers[i]
+		names := append(h.task.get("listen").texts(), h.task.get("name").text())
+		if h.where.role != "" {
+			names = append(names, h.where.role+" : "+h.task.get("name").text())
+		}
+		if any || slices.ContainsFunc(names, func(n string) bool { return notified[n] || isTemplate(n) }) {
+			steps = append(steps, w.perhaps(h.task.place(), w.task(h.task, h.where))...)
+		}
+	}
+	return steps
+}
+
+// roleEntry is one of a play's roles.
+func (w *walker) roleEntry(p piece, at where) []program.Step {
+	name := p.text()
+	for _, key := range []string{"role", "name"} {
+		if n := p.get(key).text(); n != "" {
+			name = n
+		}
+	}
+	steps := w.aRole(name, "main", p, at)
+	if when := p.get("when"); when.there() {
+		return append(w.conditions(when), w.perhaps(p.place(), steps)...)
+	}
+	return steps
+}
+
+var rolesPath = regexp.MustCompile(`(?m)^\s*roles_path\s*[=:]\s*(\S+)`)
+
+// findRole finds the folder of a role.
+func (w *walker) findRole(name string, at where) (*tree, string) {
+	if isTemplate(name) || name == "" {
+		return nil, ""
+	}
+	there := func(t *tree, folder string) bool {
+		f, _ := t.firstOf(folder+"/tasks/main.yml", folder+"/tasks/main.yaml", folder+"/tasks/main", folder+"/meta/main.yml", folder+"/defaults/main.yml", folder+"/handlers/main.yml", folder+"/vars/main.yml")
+		return f != nil
+	}
+	folders := []string{path.Join(path.Dir(w.playbooks[0]), "roles", name)}
+	if at.tree == w.tree && at.role == "" {
+		folders = append([]string{path.Join(path.Dir(at.file), "roles", name)}, folders...)
+	}
+	for _, cfg := range []string{path.Join(path.Dir(w.playbooks[0]), "ansible.cfg"), "ansible.cfg"} {
+		if f := w.tree.read(cfg); f != nil {
+			if m := rolesPath.FindSubmatch(f.Text); m != nil {
+				for dir := range strings.SplitSeq(string(m[1]), ":") {
+					folders = append(folders, path.Join(path.Dir(cfg), dir, name))
+				}
+			}
+			break
+		}
+	}
+	for _, folder := range folders {
+		if there(w.tree, folder) {
+			return w.tree, folder
+		}
+	}
+	for _, t := range w.roles {
+		if there(t, name) {
+			return t, name
+		}
+	}
+	return nil, ""
+}
+
+// aRole runs a role: what it depends on, then its tasks.
+func (w *walker) aRole(name, tasks string, p piece, at where) []program.Step {
+	t, folder := w.findRole(name, at)
+	if t == nil || w.depth > maxWithin || isTemplate(tasks) || !w.spend() {
+		return w.unknown(p.place())
+	}
+	w.depth++
+	defer func() { w.depth-- }()
+	var steps []program.Step
+	if _, meta := t.firstOf(folder+"/meta/main.yml", folder+"/meta/main.yaml"); meta != "" {
+		for _, d := range t.parse(meta).get("dependencies").items() {
+			steps = append(steps, w.roleEntry(d, where{file: meta, tree: t, role: name, base: folder})...)
+		}
+	}
+	for _, h := range w.tasksOf(t, folder+"/handlers/main") {
+		if !w.seen[folder] {
+			w.handlers = append(w.handlers, handler{h, where{file: folder + "/handlers/main.yml", tree: t, role: name, base: folder}})
+		}
+	}
+	again := w.seen[folder]
+	w.seen[folder] = true
+	own := where{file: folder + "/tasks/main.yml", tree: t, role: name, base: folder}
+	var body []program.Step
+	for _, task := range w.tasksOf(t, folder+"/tasks/"+strings.TrimSuffix(strings.TrimSuffix(tasks, ".yml"), ".yaml")) {
+		body = append(body, w.task(task, own)...)
+	}
+	if again { // Ansible runs a role once, unless something differs
+		body = w.perhaps(p.place(), body)
+	}
+	return append(steps, body...)
+}
+
+func (w *walker) tasksOf(t *tree, name string) []piece {
+	_, found := t.firstOf(name+".yml", name+".yaml", name)
+	return t.parse(found).items()
+}
+
+func isTemplate(text string) bool {
+	return strings.Contains(text, "{{") || strings.Contains(text, "{%")
+}

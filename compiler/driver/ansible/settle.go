@@ -1,0 +1,120 @@
+package ansible
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// What a step may write that cannot be told is settled when all of them are known:
+// it is those outputs that no task is seen to write.
+const (
+	someFacts = "\x00facts" // variables
+	anyOutput = "\x00any"   // tasks, too
+)
+
+func (w *walker) mayWrite(at source.Place, what string) program.Step {
+	return program.Step{Op: program.WriteOutput, Name: what, At: at, Progress: w.progress()}
+}
+
+// settle makes of the writes of tasks the publications of outputs.
+func (w *walker) settle(steps []program.Step) []program.Step {
+	count := map[string]int{}
+	(&program.Sequence{Steps: steps}).Walk(func(s *program.Step) {
+		if s.Op == program.WriteOutput {
+			count[s.Name]++
+		}
+	})
+	var unseenFacts, unseen []string
+	for _, o := range w.role.Outputs {
+		if count[o.Name] > 0 {
+			continue
+		}
+		unseen = append(unseen, o.Name)
+		if o.Resource == "" {
+			unseenFacts = append(unseenFacts, o.Name)
+		}
+	}
+	steps = w.expand(steps, map[string][]string{someFacts: unseenFacts, anyOutput: unseen})
+	for _, o := range w.role.Outputs {
+		if count[o.Name] > 1 {
+			steps = publishLast(steps, o.Name)
+		}
+		top, _, _ := strings.Cut(o.Name, ".")
+		if made := w.variables.made[top]; count[o.Name] == 0 && o.Resource == "" && len(made) > 0 {
+			// a variable that nothing sets is published at the end
+			at := made[0].place()
+			steps = append(steps, w.perhaps(at, w.read(mention{path: []string{top}}, at, nil))...)
+			steps = append(steps, w.perhaps(at, []program.Step{{Op: program.WriteOutput, Name: o.Name, At: at, Progress: 1}})...)
+		}
+	}
+	return steps
+}
+
+// expand puts outputs in the place of what may be written.
+func (w *walker) expand(steps []program.Step, what map[string][]string) []program.Step {
+	var out []program.Step
+	for _, s := range steps {
+		names, isAny := what[s.Name]
+		if s.Op != program.WriteOutput || !isAny {
+			s.Ways = slices.Clone(s.Ways)
+			for i := range s.Ways {
+				s.Ways[i] = w.expand(s.Ways[i], what)
+			}
+			out = append(out, s)
+			continue
+		}
+		for _, name := range names {
+			write := s
+			write.Name = name
+			out = append(out, w.perhaps(s.At, []program.Step{write})...)
+		}
+	}
+	return out
+}
+
+// publishLast takes the writes of an output together to one, behind the last: only
+// then it is known that no other follows.
+func publishLast(steps []program.Step, name string) []program.Step {
+	last, certain := -1, false
+	var write program.Step
+	for i := range steps {
+		(&program.Sequence{Steps: steps[i : i+1]}).Walk(func(s *program.Step) {
+			if s.Op == program.WriteOutput && s.Name == name {
+				last, write = i, *s
+			}
+		})
+		certain = certain || steps[i].Op == program.WriteOutput && steps[i].Name == name
+	}
+	if !certain {
+		write = program.Step{Op: program.Fork, At: write.At, Progress: write.Progress, Ways: [][]program.Step{nil, {write}}}
+	}
+	var out []program.Step
+	for i, s := range steps {
+		out = append(out, without([]program.Step{s}, name)...)
+		if i == last {
+			out = append(out, write)
+		}
+	}
+	return out
+}
+
+func without(steps []program.Step, name string) []program.Step {
+	var out []program.Step
+	for _, s := range steps {
+		if s.Op == program.WriteOutput && s.Name == name {
+			continue
+		}
+		s.Ways = slices.Clone(s.Ways)
+		for i := range s.Ways {
+			s.Ways[i] = without(s.Ways[i], name)
+		}
+		if s.Op == program.Fork && !slices.ContainsFunc(s.Ways, func(way []program.Step) bool { return len(way) > 0 }) {
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}

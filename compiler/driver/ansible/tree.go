@@ -1,0 +1,228 @@
+package ansible
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"strconv"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// tree is a folder of files that the compiler can look into.
+type tree struct {
+	files fs.FS
+	// name is what the user calls the folder; what lies in it is called NAME/….
+	name string
+	// single says that it is one file, and name that file's.
+	single bool
+
+	known map[string]*document
+}
+
+// document is a file that was read, once.
+type document struct {
+	file   *source.File
+	parsed bool
+	root   piece // of YAML
+}
+
+// read reads a file; nil if there is none.
+func (t *tree) read(name string) *source.File {
+	return t.open(name).file
+}
+
+func (t *tree) open(name string) *document {
+	if d := t.known[name]; d != nil {
+		return d
+	}
+	d := &document{}
+	if t.known == nil {
+		t.known = map[string]*document{}
+	}
+	t.known[name] = d
+	if !fs.ValidPath(name) {
+		return d
+	}
+	text, err := fs.ReadFile(t.files, name)
+	switch {
+	case err != nil:
+	case t.single:
+		d.file = source.NewFile(t.name, text)
+	default:
+		d.file = source.NewFile(path.Join(t.name, name), text)
+	}
+	return d
+}
+
+// parse reads a file as YAML; what is none has no parts.
+func (t *tree) parse(name string) piece {
+	d := t.open(name)
+	if d.file != nil && !d.parsed {
+		d.root, _ = parse(d.file)
+		d.parsed = true
+	}
+	return d.root
+}
+
+// firstOf is the first of some files that is there, with its name.
+func (t *tree) firstOf(names ...string) (*source.File, string) {
+	for _, name := range names {
+		if f := t.read(name); f != nil {
+			return f, name
+		}
+	}
+	return nil, ""
+}
+
+// oneFile is a playbook without anything beside it.
+type oneFile struct {
+	name string
+	text []byte
+}
+
+// Open implements fs.FS.
+func (f oneFile) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (f oneFile) ReadFile(name string) ([]byte, error) {
+	if name != f.name {
+		return nil, fs.ErrNotExist
+	}
+	return f.text, nil
+}
+
+// piece is a part of a YAML file.
+type piece struct {
+	node *yaml.Node
+	file *source.File
+}
+
+// parse reads the one document of a file; a piece without a node if it is empty.
+func parse(file *source.File) (piece, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(file.Text, &document); err != nil {
+		return piece{}, err
+	}
+	if len(document.Content) == 0 {
+		return piece{file: file}, nil
+	}
+	return piece{node: document.Content[0], file: file}, nil
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+): (.*)`)
+
+// syntaxError is what a YAML library says, and where.
+func syntaxError(file *source.File, err error) (string, source.Place) {
+	message, line := err.Error(), 1
+	if m := yamlLine.FindStringSubmatch(message); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		message = m[2]
+	}
+	start := file.LineOffset(line)
+	return message, source.Place{File: file, Span: source.Span{Start: start, End: start + uint32(len(file.Line(line)))}}
+}
+
+// resolved follows an alias.
+func (p piece) resolved() piece {
+	for p.node != nil && p.node.Kind == yaml.AliasNode {
+		p.node = p.node.Alias
+	}
+	return p
+}
+
+// place is where the piece stands: its first line, from its beginning.
+func (p piece) place() source.Place {
+	if p.node == nil {
+		return source.Place{File: p.file}
+	}
+	start := p.file.LineOffset(p.node.Line)
+	line := p.file.Line(p.node.Line)
+	column := 0
+	for n := 1; n < p.node.Column && column < len(line); n++ {
+		_, size := utf8.DecodeRuneInString(line[column:])
+		column += size
+	}
+	return source.Place{File: p.file, Span: source.Span{Start: start + uint32(column), End: start + uint32(max(column+1, len(line)))}}
+}
+
+// items are those of a list.
+func (p piece) items() []piece {
+	p = p.resolved()
+	if p.node == nil || p.node.Kind != yaml.SequenceNode {
+		return nil
+	}
+	all := make([]piece, len(p.node.Content))
+	for i, n := range p.node.Content {
+		all[i] = piece{n, p.file}.resolved()
+	}
+	return all
+}
+
+// entry is one of a map's.
+type entry struct {
+	name string
+	key  piece
+	piece
+}
+
+// entries are those of a map, merge keys followed.
+func (p piece) entries() []entry { return p.merged(0) }
+
+func (p piece) merged(depth int) []entry {
+	p = p.resolved()
+	if p.node == nil || p.node.Kind != yaml.MappingNode || depth > maxWithin {
+		return nil
+	}
+	var all []entry
+	for i := 0; i+1 < len(p.node.Content); i += 2 {
+		key := p.node.Content[i]
+		value := piece{p.node.Content[i+1], p.file}.resolved()
+		if key.Tag == "!!merge" {
+			all = append(all, value.merged(depth+1)...)
+			continue
+		}
+		all = append(all, entry{key.Value, piece{key, p.file}, value})
+	}
+	return all
+}
+
+func (p piece) get(name string) piece {
+	for _, e := range p.entries() {
+		if e.name == name {
+			return e.piece
+		}
+	}
+	return piece{file: p.file}
+}
+
+func (p piece) there() bool { return p.node != nil && p.node.Tag != "!!null" }
+
+// text is a scalar's text, "" for what is none.
+func (p piece) text() string {
+	p = p.resolved()
+	if p.node == nil || p.node.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return p.node.Value
+}
+
+// texts are the texts of a scalar or of a list of such.
+func (p piece) texts() []string {
+	if items := p.items(); items != nil {
+		var all []string
+		for _, x := range items {
+			all = append(all, x.text())
+		}
+		return all
+	}
+	if t := p.text(); t != "" {
+		return []string{t}
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package ansible
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// What is looked at, at most. Beyond that the order of reads and writes is not known.
+const (
+	maxFiles  = 2_000
+	maxPieces = 1_000_000 // of YAML, in search of variables
+	maxSteps  = 100_000   // pieces of YAML, each as often as it is come to
+	maxWithin = 20        // includes in includes, variables in variables
+)
+
+// variables are what a tree says of variables: what they are made of, and which get
+// a value while playbooks run.
+type variables struct {
+	made map[string][]piece
+	set  map[string]bool
+}
+
+// otherGroups stands among the variables that are set for groups which come into being
+// while playbooks run.
+const otherGroups = "\x00groups"
+
+// gather looks through all YAML files of a tree. It does not tell which of them are
+// used: a variable that is made of two things may be either.
+func (w *walker) gather(t *tree) {
+	if _, single := t.files.(oneFile); single {
+		w.gatherFile(t, w.playbooks[0])
+		return
+	}
+	files := 0
+	err := fs.WalkDir(t.files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		folder := path.Base(path.Dir(name))
+		isYAML := slices.Contains([]string{".yml", ".yaml", ".json"}, path.Ext(name)) || path.Ext(name) == "" && holdsVariables(path.Dir(name))
+		if !isYAML || folder == "files" {
+			return nil
+		}
+		if files++; files > maxFiles {
+			return fs.SkipAll
+		}
+		w.gatherFile(t, name)
+		return nil
+	})
+	if err != nil || files > maxFiles {
+		w.budget = 0
+	}
+}
+
+// holdsVariables says that the files of a folder are maps of variables.
+func holdsVariables(folder string) bool {
+	for _, part := range strings.Split(folder, "/") {
+		if slices.Contains([]string{"group_vars", "host_vars", "defaults", "vars"}, part) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *walker) gatherFile(t *tree, name string) {
+	p := t.parse(name)
+	if holdsVariables(path.Dir(name)) {
+		w.define(p)
+	}
+	w.gatherPiece(p)
+}
+
+// gatherPiece finds variables in plays and tasks.
+func (w *walker) gatherPiece(p piece) {
+	if p.node == nil || w.gathered[p.node] || !w.spend() {
+		return
+	}
+	w.gathered[p.node] = true
+	for _, x := range p.items() {
+		w.gatherPiece(x)
+	}
+	for _, e := range p.entries() {
+		switch name := strings.TrimPrefix(e.name, builtin); {
+		case name == "vars":
+			w.define(e.piece)
+		case name == "set_fact":
+			for _, n := range factNames(e.piece) {
+				w.variables.set[n] = true
+			}
+		case name == "add_host" || name == "group_by":
+			w.variables.set[otherGroups] = true
+		case name == "register":
+			w.variables.set[e.text()] = true
+		case name == "roles":
+			for _, x := range e.items() { // what is beside the role's name is a variable, or a keyword
+				w.define(x)
+			}
+		}
+		w.gatherPiece(e.piece)
+	}
+}
+
+func (w *walker) define(p piece) {
+	for _, e := range p.entries() {
+		w.variables.made[e.name] = append(w.variables.made[e.name], e.piece)
+	}
+}
+
+// factNames are the variables that a set_fact sets.
+func factNames(p piece) []string {
+	var names []string
+	for _, e := range p.entries() {
+		if e.name != "cacheable" {
+			names = append(names, e.name)
+		}
+	}
+	for _, word := range strings.Fields(p.text()) {
+		if name, _, is := strings.Cut(word, "="); is {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// part is a place in the tree of declared inputs.
+type part struct {
+	input string
+	parts map[string]*part
+	order []string
+}
+
+func inputTree(names []string) *part {
+	root := &part{}
+	for _, name := range names {
+		at := root
+		for _, key := range strings.Split(name, ".") {
+			if at.parts == nil {
+				at.parts = map[string]*part{}
+			}
+			if at.parts[key] == nil {
+				at.parts[key] = &part{}
+				at.order = append(at.order, key)
+			}
+			at = at.parts[key]
+		}
+		at.input = name
+	}
+	return root
+}
+
+func (p *part) all() []string {
+	if p.input != "" {
+		return []string{p.input}
+	}
+	var names []string
+	for _, key := range p.order {
+		names = append(names, p.parts[key].all()...)
+	}
+	return names
+}
+
+// named are the inputs that a mention means, and whether it certainly means them.
+func (p *part) named(m mention) (names []string, certain bool) {
+	at := p
+	for _, key := range m.path {
+		if at.input != "" {
+			break
+		}
+		next := at.parts[key]
+		if next == nil {
+			return at.all(), false // a key of the playbook's own, or all to find that there is none
+		}
+		at = next
+	}
+	return at.all(), at.input != "" || !m.open
+}
+
+// reads are the reads of all templates in a value.
+func (w *walker) reads(p piece, within ...string) []program.Step {
+	p = p.resolved()
+	if p.node == nil || !w.spend() || len(within) > maxWithin {
+		return nil
+	}
+	if p.node.Kind == yaml.ScalarNode {
+		if p.node.Tag == "!unsafe" || p.node.Tag == "!vault" {
+			return nil
+		}
+		return w.readsOf(w.mentions(p.node.Value), p.place(), within)
+	}
+	var steps []program.Step
+	for _, x := range p.items() {
+		steps = append(steps, w.reads(x, append(within, "")...)...)
+	}
+	for _, e := range p.entries() {
+		steps = append(steps, w.reads(e.piece, append(within, "")...)...)
+	}
+	return steps
+}
+
+// condition are the reads of a text that is an expression by itself.
+func (w *walker) condition(p piece) []program.Step {
+	return w.readsOf(append(expression(jinjaPart.ReplaceAllString(p.text(), " ")), w.mentions(p.text())...), p.place(), nil)
+}
+
+func (w *walker) readsOf(all []mention, at source.Place, within []string) []program.Step {
+	var steps []program.Step
+	for _, m := range all {
+		if m.any {
+			steps = append(steps, program.Step{Op: program.ReadAny, At: at, Progress: w.progress()})
+			continue
+		}
+		read := w.read(m, at, within)
+		if !m.certain {
+			read = w.perhaps(at, read)
+		}
+		steps = append(steps, read...)
+	}
+	return steps
+}
+
+// read are the reads of one variable.
+func (w *walker) read(m mention, at source.Place, within []string) []program.Step {
+	top := m.path[0]
+	if slices.Contains(within, top) || len(within) > maxWithin {
+		return nil
+	}
+	var own []program.Step
+	for _, p := range w.variables.made[top] {
+		own = append(own, w.reads(p, append(slices.Clone(within), top)...)...)
+	}
+	if w.inputs.parts[top] == nil {
+		if len(w.variables.made[top]) != 1 || w.variables.set[top] {
+			own = w.perhaps(at, own)
+		}
+		return own
+	}
+	names, certain := w.inputs.named(m)
+	var steps []program.Step
+	for _, n := range names {
+		steps = append(steps, program.Step{Op: program.ReadInput, Name: n, At: at, Progress: w.progress()})
+	}
+	if !certain {
+		return w.perhaps(at, append(steps, own...))
+	}
+	return steps
+}
+
+// perhaps are steps that may happen or not.
+func (w *walker) perhaps(at source.Place, steps []program.Step) []program.Step {
+	if len(steps) == 0 {
+		return nil
+	}
+	if len(steps) == 1 && steps[0].Op == program.Fork && len(steps[0].Ways) == 2 && len(steps[0].Ways[0]) == 0 {
+		return steps
+	}
+	return []program.Step{{Op: program.Fork, At: at, Progress: steps[0].Progress, Ways: [][]program.Step{nil, steps}}}
+}

@@ -1,0 +1,244 @@
+// Package ansible runs roles that are Ansible playbooks, on the server itself.
+//
+// The program ansible-playbook is started by a launcher (python/launch.py) in the
+// same Python, which wraps a few of its functions before its main function is called:
+// declared inputs become variables whose values are asked for when they are used, and
+// what the playbook sets becomes the outputs. Playbooks, and the Ansible on the disk,
+// stay as they are; the user's own ansible.cfg counts.
+//
+// The role's source in the plan is
+//
+//	{"playbook": ["site.yml"], "text": {"file": DIGEST, "name": "site.yml"} or "playbooks": ORIGIN,
+//	 "roles": [ORIGIN], "collections": [ORIGIN], "host": "localhost", "groups": ["db"],
+//	 "tags": [], "skip_tags": [], "vars": {}}
+package ansible
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/fetch"
+	"github.com/hotc-dev/hotc/runtime/process"
+)
+
+//go:embed python/*.py
+var interceptor embed.FS
+
+// Driver runs playbooks.
+type Driver struct {
+	// Grace is how long a playbook that is asked to end may take.
+	Grace time.Duration
+}
+
+// Name is "ansible".
+func (Driver) Name() string { return "ansible" }
+
+// Tool implements driver.Installable.
+func (Driver) Tool() driver.Tool {
+	core := []string{"ansible-core"}
+	return driver.Tool{
+		Name: "ansible", Program: program, Version: []string{"--version"}, From: "packages",
+		Packages: map[string][]string{"apt": core, "dnf": core, "zypper": core, "apk": core},
+	}
+}
+
+const program = "ansible-playbook"
+
+// Check implements driver.Checker.
+func (Driver) Check(_ context.Context, r plan.Role) error {
+	if r.Install == nil || r.Install.From != "none" {
+		return nil
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return fmt.Errorf("its tool is not there: %w", err)
+	}
+	return nil
+}
+
+// source is a role's source.
+type source struct {
+	Playbook    []string        `json:"playbook"`
+	Text        *text           `json:"text,omitempty"`
+	Playbooks   *fetch.Origin   `json:"playbooks,omitempty"`
+	Roles       []fetch.Origin  `json:"roles,omitempty"`
+	Collections []fetch.Origin  `json:"collections,omitempty"`
+	Host        string          `json:"host"`
+	Groups      []string        `json:"groups,omitempty"`
+	Tags        []string        `json:"tags,omitempty"`
+	SkipTags    []string        `json:"skip_tags,omitempty"`
+	Vars        json.RawMessage `json:"vars,omitempty"`
+}
+
+// text is a playbook that came without a folder.
+type text struct {
+	File string `json:"file"` // digest
+	Name string `json:"name"`
+}
+
+func parseSource(raw json.RawMessage) (source, error) {
+	var s source
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&s); err != nil {
+		return source{}, fmt.Errorf("the playbook's source in the plan cannot be read: %w", err)
+	}
+	if len(s.Playbook) == 0 || s.Host == "" || (s.Text == nil) == (s.Playbooks == nil) {
+		return source{}, errors.New("the playbook's source in the plan names no playbook")
+	}
+	for _, name := range s.Playbook {
+		if !filepath.IsLocal(name) {
+			return source{}, fmt.Errorf("the playbook %q does not lie in its folder", name)
+		}
+	}
+	return s, nil
+}
+
+// Prepare fetches the playbooks, roles and collections.
+func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
+	s, err := parseSource(job.Role.Source)
+	if err != nil {
+		return err
+	}
+	trees := layout{Folders: map[string]string{}}
+	if trees.Playbooks, err = playbooks(ctx, job, s); err != nil {
+		return err
+	}
+	trees.Folders[trees.Playbooks] = ""
+	for _, name := range s.Playbook {
+		if info, err := os.Stat(filepath.Join(trees.Playbooks, name)); err != nil || !info.Mode().IsRegular() {
+			return fmt.Errorf("there is no playbook %s in what was fetched", name)
+		}
+	}
+	if trees.Roles, err = fetchAll(ctx, job, s.Roles, "roles", trees.Folders); err != nil {
+		return err
+	}
+	if trees.Collections, err = fetchAll(ctx, job, s.Collections, "collections", trees.Folders); err != nil {
+		return err
+	}
+	return writeConfig(job, s, trees)
+}
+
+// layout is where the fetched trees lie.
+type layout struct {
+	Playbooks          string
+	Roles, Collections []string
+	// Folders are what people call them in messages, by path.
+	Folders map[string]string
+}
+
+func playbooks(ctx context.Context, job *driver.Job, s source) (string, error) {
+	if s.Playbooks != nil {
+		return fetch.Tree(ctx, job, *s.Playbooks, "playbooks")
+	}
+	data, err := job.Files.File(ctx, s.Text.File)
+	if err != nil {
+		return "", fmt.Errorf("fetch the playbook: %w", err)
+	}
+	folder := filepath.Join(job.Folder, "playbooks")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("write the playbook: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, s.Playbook[0]), data, 0o600); err != nil {
+		return "", fmt.Errorf("write the playbook: %w", err)
+	}
+	return folder, nil
+}
+
+func fetchAll(ctx context.Context, job *driver.Job, origins []fetch.Origin, kind string, folders map[string]string) ([]string, error) {
+	paths := []string{}
+	for i, o := range origins {
+		name := kind
+		if len(origins) > 1 {
+			name = fmt.Sprintf("%s-%d", kind, i+1)
+		}
+		path, err := fetch.Tree(ctx, job, o, name)
+		if err != nil {
+			return nil, err
+		}
+		folders[path] = kind + "/"
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// Run runs the playbook.
+func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
+	if err := awaitEager(ctx, job); err != nil {
+		return driver.Exit{}, err
+	}
+	interpreter, err := interpreterOf(job.Program)
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	arguments := append(interpreter[1:], filepath.Join(interceptorFolder(job), "launch.py"), configPath(job))
+	cmd := exec.Command(interpreter[0], arguments...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Work, job.Stdout, job.Stderr
+	cmd.Env = environment(job)
+	if err := job.Started(ctx); err != nil {
+		return driver.Exit{}, err
+	}
+	exit, err := process.Run(ctx, cmd, d.Grace)
+	if err != nil {
+		return driver.Exit{}, fmt.Errorf("start %s: %w", job.Program, err)
+	}
+	return exit, nil
+}
+
+// awaitEager waits for the inputs that must be there before the playbook starts.
+func awaitEager(ctx context.Context, job *driver.Job) error {
+	for _, in := range job.Role.Inputs {
+		if !in.Eager {
+			continue
+		}
+		if _, err := job.Values.Read(ctx, in.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// interpreterOf is the Python of the program, as its first line has it.
+func interpreterOf(path string) ([]string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", program, err)
+	}
+	defer file.Close()
+	head := make([]byte, 1024)
+	n, _ := file.Read(head)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
+	words := strings.Fields(strings.TrimPrefix(line, "#!"))
+	if !strings.HasPrefix(line, "#!") || len(words) == 0 || !strings.Contains(line, "python") {
+		return nil, fmt.Errorf("%s is not the Python program that it is when Ansible was installed from a package or with pip: its first line names no Python", path)
+	}
+	return words, nil
+}
+
+// environment is the role's, with a locale in UTF-8, without which Ansible does not
+// start, and where it starts.
+func environment(job *driver.Job) []string {
+	all := append(append([]string(nil), job.Environment...), "PWD="+job.Work)
+	locale := ""
+	for _, name := range []string{"LANG=", "LC_CTYPE=", "LC_ALL="} { // the later ones win
+		for _, entry := range job.Environment {
+			if value, is := strings.CutPrefix(entry, name); is && value != "" {
+				locale = strings.ToLower(value)
+			}
+		}
+	}
+	if !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8") {
+		all = append(all, "LC_ALL=C.UTF-8")
+	}
+	return all
+}

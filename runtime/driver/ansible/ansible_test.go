@@ -1,0 +1,228 @@
+package ansible_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/hotc-dev/hotc/runtime/driver/ansible"
+	"github.com/hotc-dev/hotc/runtime/process"
+)
+
+// A playbook does all that it can before it waits: another input has not arrived, and
+// a service that needs the one which has is up and told of.
+func TestAReadThatIsNotNeededYetDoesNotBlock(t *testing.T) {
+	port, folder := freePort(t), t.TempDir()
+	r := role{
+		agent:  &agent{values: map[string]string{"db.url": `"mysql://db"`}, asking: make(chan string)},
+		source: map[string]any{"vars": map[string]any{"port": port, "folder": folder}},
+		inputs: []string{"db.url", "db.replica", "license"}, outputs: []string{"up: the server answers", "site", "late"},
+		files: map[string]string{
+			"site.yml": `- hosts: all
+  gather_facts: false
+  roles: [web]
+  post_tasks:
+    - set_fact: {site: "http://{{ inventory_hostname }}/"}
+    - template: {src: replica.j2, dest: "{{ folder }}/replica.conf"}
+      when: db.replica is defined
+    - set_fact: {late: "{{ license }}"}
+`,
+			"templates/replica.j2":        "{{ 'no replica' if db.url is match('mysql') else db.replica }}\n",
+			"roles/web/defaults/main.yml": "db: {url: none, replica: none, name: blog}\nport: 8080\n",
+			"roles/web/tasks/main.yml": `- copy: {content: "{{ db.url }}/{{ db.name }}", dest: "{{ folder }}/index.html"}
+  notify: start the server
+`,
+			"roles/web/handlers/main.yml": `- name: run the server
+  listen: start the server
+  shell: "python3 -m http.server --bind 127.0.0.1 {{ port }} > server.log 2>&1 & echo $! > server.pid"
+  args: {chdir: "{{ folder }}"}
+- name: the server answers
+  listen: start the server
+  wait_for: {host: 127.0.0.1, port: "{{ port }}"}
+`,
+		},
+	}
+	job, printed := r.job(t)
+	d := ansible.Driver{Grace: process.Grace}
+	if err := d.Prepare(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := d.Run(ctx, job)
+		ended <- err
+	}()
+	select {
+	case name := <-r.agent.asking:
+		if name != "license" {
+			t.Errorf("it waits for %s", name)
+		}
+	case <-ended:
+		t.Fatalf("it ended without waiting:\n%s", printed().stdout)
+	}
+	defer endServer(t, folder)
+	lines := strings.Join(r.agent.lines(), "; ")
+	if want := `get db.url; put up true; put site "http://localhost/"; get db.url; get license`; lines != want {
+		t.Errorf("got %s\nwant %s\n%s", lines, want, printed().stdout)
+	}
+	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if page, _ := io.ReadAll(answer.Body); string(page) != "mysql://db/blog" {
+		t.Errorf("the server gives %q", page)
+	}
+	cancel()
+	<-ended
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// endServer ends what a playbook has left running.
+func endServer(t *testing.T, work string) {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(read(filepath.Join(work, "server.pid"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a role's failure is called, by what went wrong.
+func TestReasonsOfFailure(t *testing.T) {
+	const start = "- hosts: all\n  gather_facts: false\n  tasks:\n"
+	for name, c := range map[string]struct {
+		tasks, want string
+		source      map[string]any
+	}{
+		"a command":         {tasks: start + "    - name: make it\n      shell: 'echo no space left >&2; exit 3'\n", want: `task "make it" (site.yml:4) failed: non-zero return code: no space left`},
+		"a message":         {tasks: start + "    - fail: {msg: it is not so}\n", want: `task "fail" (site.yml:4) failed: it is not so`},
+		"an item":           {tasks: start + "    - {name: each, fail: {msg: 'not {{ item }}'}, when: item > 1, loop: [1, 2]}\n", want: `task "each" (site.yml:4) failed: not 2`},
+		"in a role":         {tasks: start + "    - import_role: {name: web}\n", want: `task "web : serve" (roles/web/tasks/main.yml:1) failed: it is not so`},
+		"no_log":            {tasks: start + "    - {name: quiet, fail: {msg: hush}, no_log: true}\n", want: `task "quiet" (site.yml:4) failed: its output is not shown (no_log)`},
+		"undefined":         {tasks: start + "    - debug: {msg: '{{ nothing }}'}\n", want: `task "debug" (site.yml:4) failed: The task includes an option with an undefined variable. The error was: 'nothing' is undefined. 'nothing' is undefined`},
+		"no YAML":           {tasks: "- hosts: all\n  tasks: [\n", want: `site.yml:`},
+		"no such module":    {tasks: start + "    - nosuchmodule: {}\n", want: `site.yml:4: couldn't resolve module/action 'nosuchmodule'.`},
+		"a failed producer": {tasks: start + "    - {debug: {msg: '{{ broken }}'}}\n", want: `task "debug" (site.yml:4) failed:`},
+		"not this server":   {tasks: "- hosts: db\n  tasks: []\n", want: `no play is for this server, which is host "localhost" in no group: ` + "`groups:` in the role's source puts it into some"},
+		"rescued":           {tasks: start + "    - block: [{fail: {msg: first}}]\n      rescue: [{name: then, fail: {msg: second}}]\n", want: `task "then" (site.yml:5) failed: second`},
+		"an output":         {tasks: start + "    - set_fact: {refused: 1}\n", want: "hotc: output refused: no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := role{agent: &agent{values: map[string]string{}, broken: map[string]string{"broken": "db.mysql failed: exit status 1"}}, inputs: []string{"broken"}, outputs: []string{"refused"},
+				files: map[string]string{"site.yml": c.tasks, "roles/web/tasks/main.yml": "- {name: serve, fail: {msg: it is not so}}\n"}}
+			end := r.run(t)
+			lines := strings.Split(strings.TrimSpace(end.stderr), "\n")
+			if last := lines[len(lines)-1]; end.exit.OK() || !strings.HasPrefix(last, c.want) {
+				t.Errorf("%v: %s\nwant %s\n%s", end.exit, last, c.want, end.stdout)
+			}
+		})
+	}
+}
+
+// A secret is nowhere in what Ansible prints, whatever a playbook does with it.
+func TestSecretsAreNotPrinted(t *testing.T) {
+	r := role{
+		agent:  &agent{values: map[string]string{"password": `"s3cr\"et-word"`, "db.key": `"line one\nline two"`}},
+		inputs: []string{"!password", "!db.key"}, outputs: []string{"!made"},
+		source:      map[string]any{"vars": map[string]any{"folder": t.TempDir()}},
+		environment: []string{"ANSIBLE_VERBOSITY=4", "ANSIBLE_LOG_PATH=" + filepath.Join(t.TempDir(), "log")},
+		files: map[string]string{"site.yml": `- hosts: all
+  gather_facts: false
+  vars: {db: {key: none}}
+  tasks:
+    - debug: {msg: "the password is {{ password }}"}
+    - debug: {var: db.key}
+    - command: {argv: [echo, "{{ password }}"]}
+    - copy: {content: "{{ db.key }}", dest: "{{ folder }}/key"}
+      diff: true
+    - set_fact: {made: "generated-value"}
+    - debug: {var: made}
+    - fail: {msg: "no {{ password }}"}
+`},
+	}
+	end := r.run(t)
+	if end.exit.OK() || !strings.Contains(end.stderr, "failed: no (secret)") {
+		t.Errorf("%v\n%s", end.exit, end.stderr)
+	}
+	log := read(strings.TrimPrefix(r.environment[1], "ANSIBLE_LOG_PATH="))
+	if !strings.Contains(log, "PLAY") {
+		t.Fatalf("no log: %s", log)
+	}
+	for _, secret := range []string{"et-word", "line one", "line two"} {
+		for _, printed := range []string{end.stdout, end.stderr, log} {
+			if i := strings.Index(printed, secret); i >= 0 {
+				t.Errorf("%q was printed: …%s…", secret, printed[max(0, i-200):i+20])
+			}
+		}
+	}
+}
+
+// What another server sent is data: no template in it is evaluated.
+func TestValuesAreNotTemplates(t *testing.T) {
+	r := role{
+		agent:  &agent{values: map[string]string{"evil": `"{{ lookup('pipe', 'echo owned') }}"`, "a.b": `["{{ 1 + 1 }}"]`}},
+		inputs: []string{"evil", "a.b"}, outputs: []string{"got", "nested", "joined"},
+		files: map[string]string{"site.yml": `- hosts: all
+  gather_facts: false
+  vars: {around: "{{ evil }}"}
+  tasks:
+    - set_fact: {got: "{{ around }}", nested: "{{ a.b }}", joined: "{{ a.b[0] ~ evil }}"}
+`},
+	}
+	r.run(t).mustSucceed(t)
+	for name, want := range map[string]string{"got": `"{{ lookup('pipe', 'echo owned') }}"`, "nested": `["{{ 1 + 1 }}"]`, "joined": `"{{ 1 + 1 }}{{ lookup('pipe', 'echo owned') }}"`} {
+		if got := r.agent.published(name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+// Settings, groups, roles from elsewhere, tags, a playbook below the top, and optional
+// inputs that did not come.
+func TestHowPlaybooksAreRun(t *testing.T) {
+	r := role{
+		agent:  &agent{values: map[string]string{"optional.gone": "null", "whole": "null", "optional.there": `"new"`}},
+		inputs: []string{"?optional.gone", "?whole", "?optional.there"}, outputs: []string{"of_group", "of_role", "gone", "there", "whole_one", "given"},
+		source: map[string]any{"playbook": []string{"plays/site.yml", "plays/more.yml"}, "groups": []string{"db"}, "host": "db1", "skip_tags": []string{"never_here"},
+			"vars": map[string]any{"given": map[string]any{"a": 1}}},
+		environment: []string{"LC_ALL=C", "LANG="},
+		files: map[string]string{
+			"ansible.cfg":                  "[defaults]\nroles_path = elsewhere\n",
+			"elsewhere/one/tasks/main.yml": "- set_fact: {of_role: '{{ inventory_hostname }}'}\n",
+			"plays/group_vars/db.yml":      "of_group: 5\noptional: {gone: own, there: own}\nwhole: own\n",
+			"plays/site.yml":               "- hosts: web\n  tasks: [{fail: {}}]\n- hosts: db\n  roles: [one]\n",
+			"plays/more.yml": `- hosts: db
+  gather_facts: false
+  tasks:
+    - {fail: {msg: skipped}, tags: never_here}
+    - set_fact: {gone: "{{ optional.gone }}", there: "{{ optional.there }}", whole_one: "{{ whole }}"}
+`,
+		},
+	}
+	r.run(t).mustSucceed(t)
+	for name, want := range map[string]string{"of_group": "5", "of_role": `"db1"`, "gone": `"own"`, "whole_one": `"own"`, "there": `"new"`, "given": `{"a": 1}`} {
+		if got := r.agent.published(name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package ansible
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+)
+
+// config is what the launcher is told. It lies in the job's private folder and holds
+// no value of an input.
+type config struct {
+	Program     string            `json:"program"`
+	Arguments   []string          `json:"arguments"`
+	Host        string            `json:"host"`
+	Groups      []string          `json:"groups"`
+	Roles       []string          `json:"roles"`
+	Collections []string          `json:"collections"`
+	Folders     map[string]string `json:"folders"`
+	// Settings is the ansible.cfg that came with the playbooks; "" if none did.
+	Settings string          `json:"settings"`
+	Vars     json.RawMessage `json:"vars"`
+	Inputs   []declared      `json:"inputs"`
+	Outputs  []declared      `json:"outputs"`
+}
+
+// declared is an input or an output as a variable, or an output as a task's success.
+type declared struct {
+	Name     string    `json:"name"`
+	Path     []string  `json:"path,omitempty"`
+	Resource string    `json:"resource,omitempty"`
+	Type     plan.Type `json:"type,omitempty"`
+	Secret   bool      `json:"secret,omitempty"`
+	Optional bool      `json:"optional,omitempty"`
+}
+
+func interceptorFolder(job *driver.Job) string { return filepath.Join(job.Folder, "interceptor") }
+func configPath(job *driver.Job) string        { return filepath.Join(job.Folder, "config.json") }
+func inventoryPath(job *driver.Job) string {
+	return filepath.Join(job.Folder, "inventory", "hosts.yml")
+}
+
+// writeConfig writes what the launcher needs: itself, its configuration, and an
+// inventory of this server alone.
+func writeConfig(job *driver.Job, s source, l layout) error {
+	c := config{Program: job.Program, Host: s.Host, Groups: s.Groups, Roles: l.Roles, Collections: l.Collections,
+		Folders: l.Folders, Vars: s.Vars, Arguments: arguments(job, s, l), Settings: settings(s, l), Inputs: []declared{}, Outputs: []declared{}}
+	if c.Vars == nil {
+		c.Vars = json.RawMessage("{}")
+	}
+	for _, in := range job.Role.Inputs {
+		c.Inputs = append(c.Inputs, declared{Name: in.Name, Path: strings.Split(in.Name, "."), Secret: in.Secret, Optional: in.Optional})
+	}
+	for _, out := range job.Role.Outputs {
+		d := declared{Name: out.Name, Type: out.Type, Secret: out.Secret, Resource: out.Resource}
+		if out.Resource == "" {
+			d.Path = strings.Split(out.Name, ".")
+		}
+		c.Outputs = append(c.Outputs, d)
+	}
+	if err := writeInterceptor(interceptorFolder(job)); err != nil {
+		return err
+	}
+	if err := writeJSON(inventoryPath(job), inventory(s)); err != nil {
+		return err
+	}
+	return writeJSON(configPath(job), c)
+}
+
+// settings is the ansible.cfg beside the first playbook, else the one of the tree.
+func settings(s source, l layout) string {
+	for _, folder := range []string{filepath.Dir(filepath.Join(l.Playbooks, s.Playbook[0])), l.Playbooks} {
+		path := filepath.Join(folder, "ansible.cfg")
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
+}
+
+func arguments(job *driver.Job, s source, l layout) []string {
+	all := []string{"--inventory", inventoryPath(job)}
+	if len(s.Tags) > 0 {
+		all = append(all, "--tags", strings.Join(s.Tags, ","))
+	}
+	if len(s.SkipTags) > 0 {
+		all = append(all, "--skip-tags", strings.Join(s.SkipTags, ","))
+	}
+	for _, name := range s.Playbook {
+		all = append(all, filepath.Join(l.Playbooks, name))
+	}
+	return all
+}
+
+// inventory is this server, in its groups, as Ansible's YAML inventories have it.
+func inventory(s source) any {
+	type object = map[string]any
+	host := object{s.Host: object{"ansible_connection": "local", "ansible_python_interpreter": "{{ ansible_playbook_python }}"}}
+	all := object{"hosts": host}
+	if len(s.Groups) > 0 {
+		groups := object{}
+		for _, name := range s.Groups {
+			groups[name] = object{"hosts": object{s.Host: object{}}}
+		}
+		all["children"] = groups
+	}
+	return object{"all": all}
+}
+
+func writeInterceptor(folder string) error {
+	files, err := fs.Glob(interceptor, "python/*.py")
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		data, err := interceptor.ReadFile(name)
+		if err == nil {
+			err = writeFile(filepath.Join(folder, filepath.Base(name)), data)
+		}
+		if err != nil {
+			return fmt.Errorf("write the interceptor: %w", err)
+		}
+	}
+	return nil
+}
+
+func writeJSON(path string, value any) error {
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = writeFile(path, data)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	return nil
+}
+
+func writeFile(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}

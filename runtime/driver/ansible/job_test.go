@@ -1,0 +1,215 @@
+package ansible_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	compiler "github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/driver/ansible"
+	"github.com/hotc-dev/hotc/runtime/process"
+	"github.com/hotc-dev/hotc/runtime/socket"
+)
+
+// agent is a role's values: the inputs that have arrived, and a log of what was asked
+// and published, in the order in which it happened.
+type agent struct {
+	values map[string]string // as JSON; another input never comes
+	broken map[string]string // inputs whose producer has failed, with the reason
+
+	// asking is told of each input that is asked for and has not arrived.
+	asking chan string
+
+	mu  sync.Mutex
+	log []string
+}
+
+func (a *agent) note(s string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.log = append(a.log, s)
+}
+
+func (a *agent) lines() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]string(nil), a.log...)
+}
+
+func (a *agent) Read(ctx context.Context, name string) (json.RawMessage, error) {
+	a.note("get " + name)
+	if value, arrived := a.values[name]; arrived {
+		return json.RawMessage(value), nil
+	}
+	if reason, failed := a.broken[name]; failed {
+		return nil, fmt.Errorf("%s", reason)
+	}
+	select {
+	case a.asking <- name:
+	case <-ctx.Done():
+	}
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+func (a *agent) Write(_ context.Context, name string, value json.RawMessage) error {
+	if name == "refused" {
+		return errors.New("output refused: no")
+	}
+	a.note("put " + name + " " + string(value))
+	return nil
+}
+
+func (a *agent) WriteText(_ context.Context, name string, text []byte) error {
+	a.note("put " + name + " text " + string(text))
+	return nil
+}
+
+// published is what an output was published as; "" if it was not.
+func (a *agent) published(name string) string {
+	for _, line := range a.lines() {
+		if value, is := strings.CutPrefix(line, "put "+name+" "); is {
+			return value
+		}
+	}
+	return ""
+}
+
+// role is one run of the driver, with the files of its folder of playbooks.
+type role struct {
+	files           map[string]string
+	source          map[string]any // besides playbooks and host; playbook is site.yml
+	inputs, outputs []string       // an output "NAME: TASK" is a task's success; "!" before a name: secret, "?": optional
+	environment     []string
+	agent           *agent
+}
+
+// ended is how it ended.
+type ended struct {
+	exit           driver.Exit
+	stdout, stderr string
+	work           string
+}
+
+type plainFiles struct{ data []byte }
+
+func (f plainFiles) File(context.Context, string) ([]byte, error) { return f.data, nil }
+
+func needAnsible(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("ansible-playbook")
+	if err != nil {
+		t.Skip("SKIPPED: no ansible-playbook on PATH: nothing of the ansible driver was tried (Debian: ansible-core)")
+	}
+	return path
+}
+
+func (r role) job(t testing.TB) (*driver.Job, func() ended) {
+	t.Helper()
+	program := needAnsible(t)
+	folder, work := t.TempDir(), t.TempDir()
+	tree := fstest.MapFS{}
+	for name, text := range r.files {
+		tree[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
+	}
+	archive, err := compiler.Archive(fs.FS(tree))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := map[string]any{"playbook": []string{"site.yml"}, "playbooks": map[string]any{"file": "x"}, "host": "localhost"}
+	for k, v := range r.source {
+		source[k] = v
+	}
+	raw, err := json.Marshal(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plan.Role{Name: "r", Source: raw}
+	for _, name := range r.inputs {
+		in := plan.Input{Name: strings.TrimLeft(name, "!?"), Time: plan.Run, Secret: name[0] == '!', Optional: name[0] == '?'}
+		p.Inputs = append(p.Inputs, in)
+	}
+	for _, name := range r.outputs {
+		out := plan.Output{Name: strings.TrimLeft(name, "!"), Secret: name[0] == '!'}
+		if name, task, is := strings.Cut(out.Name, ": "); is {
+			out.Name, out.Resource = name, task
+		}
+		p.Outputs = append(p.Outputs, out)
+	}
+	server, err := socket.Serve(t.Context(), folder, r.agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	stdout, stderr := open(t, filepath.Join(work, "stdout")), open(t, filepath.Join(work, "stderr"))
+	job := &driver.Job{Role: p, Folder: folder, Work: work, Stdout: stdout, Stderr: stderr, Values: r.agent, Files: plainFiles{archive},
+		Program: program, Started: func(context.Context) error { return nil },
+		Environment: append(append(os.Environ(), "ANSIBLE_HOME="+work, "ANSIBLE_REMOTE_TEMP="+work+"/tmp", "ANSIBLE_ASYNC_DIR="+work+"/async",
+			socket.Variable+"="+server.Path()), r.environment...)}
+	return job, func() ended { return ended{stdout: read(stdout.Name()), stderr: read(stderr.Name()), work: work} }
+}
+
+// run runs the role to its end.
+func (r role) run(t *testing.T) ended {
+	t.Helper()
+	job, printed := r.job(t)
+	d := ansible.Driver{Grace: process.Grace}
+	if err := d.Prepare(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	exit, err := d.Run(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := printed()
+	end.exit = exit
+	return end
+}
+
+func (e ended) mustSucceed(t *testing.T) {
+	t.Helper()
+	if !e.exit.OK() {
+		t.Fatalf("the playbook ended with %v\n%s\n%s", e.exit, e.stdout, e.stderr)
+	}
+}
+
+func open(t testing.TB, path string) *os.File {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return file
+}
+
+func read(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func write(t testing.TB, folder, name, text string) string {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
