@@ -66,8 +66,8 @@ func newBare(b *testing.B, host, at string) side {
 	return &bare{conn, at, event}
 }
 
-func dialBare(host string) (*zk.Conn, error) {
-	conn, events, err := zk.Connect([]string{host}, sessionTimeout, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+func dialBare(hosts ...string) (*zk.Conn, error) {
+	conn, events, err := zk.Connect(hosts, sessionTimeout, zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, err
 	}

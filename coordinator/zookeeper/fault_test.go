@@ -87,6 +87,10 @@ func (r *reader) until(ctx context.Context, value string) error {
 			return fmt.Errorf("the reader of %s waits for %q and has seen %s", r.path, value, last)
 		}
 		n, err := r.store.Read(ctx, r.path)
+		if errors.Is(err, coordinator.ErrNotFound) {
+			last = "no node" // the reader's server is behind: it will come
+			continue
+		}
 		if err != nil {
 			return err
 		}

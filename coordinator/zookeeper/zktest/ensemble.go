@@ -14,7 +14,7 @@ import (
 type Cluster struct{ Servers []*Server }
 
 // Ensemble starts n servers that form an ensemble and end with the test.
-func Ensemble(t testing.TB, n int) *Cluster {
+func Ensemble(t testing.TB, n int, mode ...Mode) *Cluster {
 	t.Helper()
 	need(t)
 	c := &Cluster{}
@@ -38,6 +38,7 @@ func Ensemble(t testing.TB, n int) *Cluster {
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.mode = len(mode) > 0 && mode[0]
 		id := filepath.Join(s.dir, "data", "myid")
 		if err := os.WriteFile(id, []byte(strconv.Itoa(i+1)+"\n"), 0o666); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,188 @@
+package zookeeper
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
+)
+
+// Times are from the death of a server, or the start of a stampede, ours and bare at
+// the same time from the same cause.
+
+// client does one read and one write, and repeats them until they succeed.
+type client func(ctx context.Context, value string) error
+
+func storeClient(b *testing.B, url string) client {
+	s := join(b, b.Context(), url, sessionTimeout)
+	return func(ctx context.Context, value string) error {
+		if _, err := s.Read(ctx, "ours"); err != nil {
+			return err
+		}
+		return set(ctx, s, "ours", value)
+	}
+}
+
+func bareClient(b *testing.B, at string, hosts ...string) client {
+	conn, err := dialBare(hosts...)
+	must(b, err)
+	b.Cleanup(conn.Close)
+	return func(ctx context.Context, value string) error {
+		for {
+			_, _, err := conn.Get(at)
+			if err == nil {
+				_, err = conn.Set(at, []byte(value), -1)
+			}
+			if err == nil || ctx.Err() != nil {
+				return err
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// recoveries breaks something and returns how long the clients took to read and write
+// again, sorted.
+func recoveries(b *testing.B, value string, breaks func(), clients []client) []time.Duration {
+	ctx, cancel := context.WithTimeout(b.Context(), patience)
+	defer cancel()
+	breaks()
+	begin := time.Now()
+	took := make([]time.Duration, len(clients))
+	var running sync.WaitGroup
+	for i, do := range clients {
+		running.Go(func() {
+			if err := do(ctx, value); err != nil {
+				b.Error(err)
+			}
+			took[i] = time.Since(begin)
+		})
+	}
+	running.Wait()
+	return took
+}
+
+// eachSide is how many clients of each kind recover at the same time: which server
+// a client had, and which it dials first, is chance.
+const eachSide = 8
+
+func recoveryClients(b *testing.B, url string, hosts ...string) []client {
+	op := join(b, b.Context(), url, sessionTimeout)
+	must(b, op.Create(b.Context(), []coordinator.NewNode{{Path: "ours"}, {Path: "bare"}}))
+	var clients []client
+	for range eachSide {
+		clients = append(clients, storeClient(b, url))
+	}
+	for range eachSide {
+		clients = append(clients, bareClient(b, op.at("bare"), hosts...))
+	}
+	return clients
+}
+
+// reportRecoveries reports the median of all of ours, and its ratio to bare's.
+func reportRecoveries(b *testing.B, all [2][]time.Duration) {
+	for _, side := range all {
+		slices.Sort(side)
+	}
+	middle := func(k int) time.Duration { return all[k][len(all[k])/2] }
+	b.ReportMetric(float64(middle(0).Milliseconds()), "ms")
+	b.ReportMetric(float64(middle(0))/float64(middle(1)), "ratio")
+	b.ReportMetric(0, "ns/op")
+}
+
+// breakages are how often something is broken in each iteration.
+const breakages = 6
+
+// BenchmarkLeaderKilled kills the leader of three, and measures until the first
+// read and write of each client have succeeded.
+func BenchmarkLeaderKilled(b *testing.B) {
+	e := zktest.Ensemble(b, 3, zktest.AsInstalled)
+	var hosts []string
+	for _, s := range e.Servers {
+		hosts = append(hosts, s.Addr())
+	}
+	clients := recoveryClients(b, e.URL("hotc/recovery"), hosts...)
+	var all [2][]time.Duration
+	for i := range b.N * breakages {
+		settle()
+		leader := e.Leader(b)
+		took := recoveries(b, fmt.Sprint(i), leader.Kill, clients)
+		all[0], all[1] = append(all[0], took[:eachSide]...), append(all[1], took[eachSide:]...)
+		leader.Start(b)
+	}
+	reportRecoveries(b, all)
+}
+
+// BenchmarkServerRestarted kills a server that is alone and starts it at once, and
+// measures from when it serves again.
+func BenchmarkServerRestarted(b *testing.B) {
+	server := zktest.Start(b, zktest.AsInstalled)
+	clients := recoveryClients(b, server.URL("hotc/recovery"), server.Addr())
+	var all [2][]time.Duration
+	for i := range b.N * breakages {
+		settle()
+		took := recoveries(b, fmt.Sprint(i), func() {
+			server.Kill()
+			server.Start(b)
+		}, clients)
+		all[0], all[1] = append(all[0], took[:eachSide]...), append(all[1], took[eachSide:]...)
+	}
+	reportRecoveries(b, all)
+}
+
+// BenchmarkStampede opens a thousand sessions at once on a server as Debian installs
+// it, ours with all that an agent's does until it is ready, and bare ones that only
+// dial. It is about the last one.
+func BenchmarkStampede(b *testing.B) {
+	const sessions = 1000
+	var all [2][]time.Duration
+	for i := range b.N * 2 {
+		for k := range 2 {
+			k := (k + i) % 2
+			server := zktest.Start(b, zktest.AsInstalled)
+			url := server.URL("hotc/stampede")
+			op := join(b, b.Context(), url, sessionTimeout, operator)
+			must(b, op.Create(b.Context(), []coordinator.NewNode{cell("cell")}))
+			all[k] = append(all[k], stampede(b, sessions, func() (func(), error) {
+				if k == 1 {
+					conn, err := dialBare(server.Addr())
+					if err != nil {
+						return nil, err
+					}
+					return conn.Close, nil
+				}
+				s, err := open(b.Context(), url, sessionTimeout, agent)
+				if err != nil {
+					return nil, err
+				}
+				_, err = s.Read(b.Context(), "cell")
+				return func() { s.Close() }, err
+			}))
+			server.Kill()
+		}
+	}
+	reportRecoveries(b, all)
+}
+
+// stampede does something as often at once, and returns when the last was done.
+func stampede(b *testing.B, times int, open func() (end func(), err error)) time.Duration {
+	ends, errs := make([]func(), times), make([]error, times)
+	var running sync.WaitGroup
+	begin := time.Now()
+	for i := range times {
+		running.Go(func() { ends[i], errs[i] = open() })
+	}
+	running.Wait()
+	took := time.Since(begin)
+	for i, err := range errs {
+		must(b, err)
+		running.Go(ends[i])
+	}
+	running.Wait()
+	return took
+}
