@@ -24,13 +24,30 @@ type fence struct {
 	version Version
 }
 
+// RememberTries makes Enrol note each incarnation's number before it tries to get
+// it. tried is the last one that was noted on this machine, 0 is none. An agent that
+// is killed after it got a number, and before it noted so, would otherwise take a
+// later machine for an earlier one, and fence it.
+func (m *Member) RememberTries(tried int, note func(number int) error) {
+	m.tried, m.noteTry = tried, note
+}
+
+// try notes the number that is about to be tried.
+func (m *Member) try(number int) error {
+	if m.noteTry == nil || m.tried == number {
+		return nil
+	}
+	m.tried = number
+	return m.noteTry(number)
+}
+
 // Enrol makes this machine the server (docs/coordination.md, "Incarnations"). It
 // comes after Plan and before every write. id is the random one in the agent's
 // journal, where enrolledBefore is noted after the first success. ErrFenced says
 // that a later machine of the same name is there.
 func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (IncarnationRecord, error) {
 	path := m.deployment.Server(m.server)
-	tried := 0 // the number we may have got without learning of it
+	tried := m.tried // the number we may have got without learning of it
 	for {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
@@ -57,6 +74,9 @@ func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore 
 			return there, fenced(there)
 		}
 		next := IncarnationRecord{Number: there.Number + 1, ID: id, Instance: instance, Since: now.UTC()}
+		if err := m.try(next.Number); err != nil {
+			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, err)
+		}
 		left, err := m.takeOver(ctx, node.Version, next)
 		switch {
 		case errors.Is(err, ErrVersion):
@@ -264,4 +284,5 @@ func (m *Member) forgetAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.empty)
+	m.state = nil
 }

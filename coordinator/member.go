@@ -34,6 +34,10 @@ type Member struct {
 	own    map[plan.CellName]bool         // the cells this server writes
 	empty  map[plan.CellName]Version      // those of them that are believed to be empty
 	fence  *fence
+	state  *Version // of the state's node, where it is known
+
+	tried   int // see RememberTries
+	noteTry func(number int) error
 
 	reporting chan struct{} // full while a report is under way
 	sealing   sealing

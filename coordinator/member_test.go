@@ -268,6 +268,90 @@ func (s *preceded) Commit(ctx context.Context, ops ...coordinator.Op) error {
 	return s.Store.Commit(ctx, ops...)
 }
 
+// An agent is killed after it got its number and before it noted so; then a later
+// machine takes over. The agent that comes back must not fence that one.
+func TestKilledBetweenNumberAndNote(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, threeTier())
+		tries := map[string]int{}
+		enrol := func(id string) (coordinator.IncarnationRecord, error) {
+			m := coordinator.Join(b.session(t, "db"), site, "db")
+			if _, err := m.Plan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			m.RememberTries(tries[id], func(number int) error {
+				tries[id] = number
+				return nil
+			})
+			return m.Enrol(t.Context(), id, "i-"+id, false, noon) // enrolled, but for the note
+		}
+		if rec, err := enrol("older"); err != nil || rec.Number != 1 {
+			t.Fatalf("older: %+v, %v", rec, err)
+		}
+		if rec, err := enrol("older"); err != nil || rec.Number != 1 {
+			t.Fatalf("the same again: %+v, %v", rec, err)
+		}
+		if rec, err := enrol("newer"); err != nil || rec.Number != 2 {
+			t.Fatalf("newer: %+v, %v", rec, err)
+		}
+		if _, err := enrol("older"); !errors.Is(err, coordinator.ErrFenced) {
+			t.Errorf("the older machine comes back: %v, want ErrFenced", err)
+		}
+	})
+}
+
+// held keeps commits back, as a network does.
+type held struct {
+	coordinator.Store
+	on  bool
+	ops []coordinator.Op
+}
+
+func (s *held) Commit(ctx context.Context, ops ...coordinator.Op) error {
+	if s.on {
+		s.ops = ops
+		return errors.New("killed before it had an answer")
+	}
+	return s.Store.Commit(ctx, ops...)
+}
+
+// A report arrives when the agent that made it is dead and its successor on the same
+// machine has reported: it comes too late.
+func TestLateReport(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, threeTier())
+		slow := &held{Store: b.session(t, "db")}
+		agent := func(s coordinator.Store) *coordinator.Member {
+			m := coordinator.Join(s, site, "db")
+			if _, err := m.Plan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.Enrol(t.Context(), "one", "i-1", false, noon); err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		first := agent(slow)
+		if err := first.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning}, nil); err != nil {
+			t.Fatal(err)
+		}
+		slow.on = true
+		if err := first.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning}, nil); err == nil {
+			t.Fatal("the report was not kept back")
+		}
+		second := agent(b.session(t, "db"))
+		if err := second.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseDone}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := slow.Store.Commit(t.Context(), slow.ops...); !errors.Is(err, coordinator.ErrVersion) {
+			t.Errorf("the late report: %v, want ErrVersion", err)
+		}
+		if state, err := second.State(t.Context()); err != nil || state.Phase != coordinator.PhaseDone {
+			t.Errorf("the state is %+v, %v", state, err)
+		}
+	})
+}
+
 // lagging answers the first read of a node with what stood there before.
 type lagging struct {
 	coordinator.Store

@@ -83,7 +83,11 @@ func (m *Member) report(ctx context.Context, f fence, state ServerState, failed 
 	if err != nil {
 		return err
 	}
-	last := Op{Path: m.deployment.State(m.server), Version: AnyVersion, Write: true, Data: data}
+	version, err := m.stateVersion(ctx)
+	if err != nil {
+		return err
+	}
+	last := Op{Path: m.deployment.State(m.server), Version: version, Write: true, Data: data}
 	for {
 		ops, rest := m.fill([]Op{m.check(f), last}, marks)
 		final := len(rest) == 0
@@ -95,10 +99,37 @@ func (m *Member) report(ctx context.Context, f fence, state ServerState, failed 
 		}
 		if final {
 			m.forget(slices.Collect(maps.Keys(failed))...)
+			m.noteState(version + 1)
 			return nil
 		}
 		marks = rest
 	}
+}
+
+// stateVersion is the version of the state that this agent has written or, before
+// that, found: a report of this very machine's last agent, that is still on its way
+// when that agent is dead, comes too late.
+func (m *Member) stateVersion(ctx context.Context) (Version, error) {
+	m.mu.Lock()
+	known := m.state
+	m.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	version, exists, err := m.store.Stat(ctx, m.deployment.State(m.server))
+	if err == nil && !exists {
+		err = gone(ErrNotFound)
+	}
+	if err == nil {
+		m.noteState(version)
+	}
+	return version, err
+}
+
+func (m *Member) noteState(version Version) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state = &version
 }
 
 // marks are the writes that mark cells failed, of those that are empty.

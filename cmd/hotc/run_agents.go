@@ -99,7 +99,7 @@ func (r *localRun) agentCommand(ctx context.Context, b plan.Boot) (*exec.Cmd, er
 		"--instance-id", id, "--end-leftovers", "--install-nothing")
 	cmd.Stdout, cmd.Stderr = log, log
 	// in a group of its own: Ctrl-C reaches hotc, which asks the agents to end
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr = ofItsOwn()
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = graceToEnd
 	return cmd, nil

@@ -93,6 +93,7 @@ type Journal struct {
 	now  func() time.Time
 
 	id        string
+	trying    int
 	enrolled  int
 	roles     map[string]Role
 	tasks     map[string]Task // by request
@@ -108,6 +109,7 @@ type line struct {
 	Deployment string                 `json:"deployment,omitempty"`
 	Server     plan.ServerPath        `json:"server,omitempty"`
 	Instance   string                 `json:"instance,omitempty"`
+	Trying     int                    `json:"trying,omitempty"`
 	Enrolled   int                    `json:"enrolled,omitempty"`
 	Role       string                 `json:"role,omitempty"`
 	Status     coordinator.RoleStatus `json:"status,omitempty"`
@@ -229,6 +231,8 @@ func (j *Journal) apply(l line) {
 	switch {
 	case l.Journal != 0:
 		j.id = l.ID
+	case l.Trying != 0:
+		j.trying = l.Trying
 	case l.Enrolled != 0:
 		j.enrolled = l.Enrolled
 	case l.Retry != "":
@@ -307,6 +311,13 @@ func (j *Journal) Runs() []string { return append([]string(nil), j.runs...) }
 // Signalled is the status that Heat was told last by a handle; "" is none. The
 // handle of the server's roles as a whole has no name here.
 func (j *Journal) Signalled(handle string) string { return j.signalled[handle] }
+
+// Trying is the incarnation's number that the machine tried last to get; 0 is none.
+// Whether it got it, an agent that was killed meanwhile does not know.
+func (j *Journal) Trying() int { return j.trying }
+
+// NoteTrying notes that it is about to try to get a number.
+func (j *Journal) NoteTrying(number int) error { return j.append(line{Trying: number}) }
 
 // NoteEnrolled notes the number of the incarnation.
 func (j *Journal) NoteEnrolled(number int) error { return j.append(line{Enrolled: number}) }

@@ -34,6 +34,8 @@ func written(t *testing.T, folder string) {
 	j := open(t, folder, machine)
 	three := 3
 	for _, err := range []error{
+		j.NoteTrying(1),
+		j.NoteTrying(2),
 		j.NoteEnrolled(2),
 		j.NoteRunning("base", "r1"),
 		j.NoteEnded("base", coordinator.RoleDone, new(int), nil),
@@ -52,7 +54,7 @@ func TestWhatWasNotedIsThereAfterARestart(t *testing.T) {
 	folder := t.TempDir()
 	written(t, folder)
 	j := open(t, folder, machine)
-	if j.Incarnation() != 2 || j.Signalled("") != "FAILURE" || strings.Join(j.Runs(), " ") != "r1 r2" {
+	if j.Trying() != 2 || j.Incarnation() != 2 || j.Signalled("") != "FAILURE" || strings.Join(j.Runs(), " ") != "r1 r2" {
 		t.Errorf("incarnation %d, signalled %q, runs %q", j.Incarnation(), j.Signalled(""), j.Runs())
 	}
 	if base := j.Role("base"); base.Status != coordinator.RoleDone || base.Started.IsZero() || base.Ended.IsZero() {

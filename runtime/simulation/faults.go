@@ -20,7 +20,10 @@ type Faults struct {
 	// again. Slow is the chance that it takes seconds.
 	Lost, Slow float64
 	// Lag is how far behind a session's replica may be.
-	Lag      time.Duration
+	Lag time.Duration
+	// Room is how many bytes an agent's commit may have, less than it needs for all
+	// of its cells; 0 is a megabyte.
+	Room     int
 	Machines []Machine
 }
 
@@ -57,6 +60,7 @@ type End struct {
 	Request int           // at this request to the coordinator; 0 is at none
 	Taken   bool          // after the coordinator has taken that request, before it answers
 	Mark    int           // at this point of a role's life, counted over the roles; 0 is at none
+	Number  bool          // after the coordinator has made its machine the server, before it says so
 	// Asked ends the process by a signal (an orderly restart), else it is killed;
 	// Power takes what was not synced.
 	Asked, Power bool
@@ -105,6 +109,12 @@ func (g mishaps) trouble(f *Faults) {
 	}
 	if g.perhaps(0.4) {
 		f.Lag = g.within(6 * time.Second)
+		if g.perhaps(0.2) {
+			f.Lag *= 5 // longer than a session lives
+		}
+	}
+	if g.perhaps(0.1) {
+		f.Room = 4000 + g.IntN(4000)
 	}
 	var more []Machine
 	for i := range f.Machines {
@@ -153,7 +163,7 @@ func (g mishaps) machine(m *Machine) {
 
 func (g mishaps) end() End {
 	e := End{Asked: g.perhaps(0.15), Power: g.perhaps(0.5), Down: g.within(5 * time.Second)}
-	switch g.IntN(4) {
+	switch g.IntN(5) {
 	case 0:
 		e.After = g.within(time.Minute)
 	case 1:
@@ -162,6 +172,8 @@ func (g mishaps) end() End {
 		e.Request, e.Taken = 1+g.IntN(80), g.perhaps(0.5)
 	case 3:
 		e.Mark = 1 + g.IntN(12)
+	case 4:
+		e.Number = true
 	}
 	switch {
 	case g.perhaps(0.08):
@@ -191,7 +203,7 @@ func (f *Faults) String() string {
 	if f.Interrupted > 0 {
 		fmt.Fprintf(&b, ", interrupted at request %d, again at %v", f.Interrupted, f.Again)
 	}
-	fmt.Fprintf(&b, "; lost %.2f, slow %.2f, lag %v\n", f.Lost, f.Slow, f.Lag)
+	fmt.Fprintf(&b, "; lost %.2f, slow %.2f, lag %v, room %d\n", f.Lost, f.Slow, f.Lag, f.Room)
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		fmt.Fprintf(&b, "%v (%s) boots at %v", m, m.Instance, m.Boot)

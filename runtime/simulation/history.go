@@ -190,6 +190,7 @@ func (a *access) ended(value json.RawMessage, err error) {
 // finish hands over what was noted.
 func (h *history) finish(o *Outcome) {
 	h.checkCells()
+	h.checkIncarnations()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.world.cluster
@@ -198,6 +199,25 @@ func (h *history) finish(o *Outcome) {
 	c.mu.Unlock()
 	o.Trace, o.Counts = append([]string(nil), h.trace...), maps.Clone(h.counts)
 	o.Violations = append([]string(nil), h.violations...)
+}
+
+// checkIncarnations says which machine was a server, was replaced, and was it again.
+func (h *history) checkIncarnations() {
+	c := h.world.cluster
+	for _, s := range h.world.program.Plan.Servers {
+		c.mu.Lock()
+		changes := c.nodes[deployment.Server(s.Path)]
+		c.mu.Unlock()
+		var last coordinator.IncarnationRecord
+		were := map[string]bool{}
+		for _, x := range changes {
+			now := incarnation(x.data)
+			if now.ID != last.ID && were[now.ID] {
+				h.violate("machine %s of server %s is number %d and was the server before: it fenced number %d", now.Instance, s.Path, now.Number, last.Number)
+			}
+			were[now.ID], last = true, now
+		}
+	}
 }
 
 func coordinatorKey(s plan.ServerPath, role string) plan.RoleKey {

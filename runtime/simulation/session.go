@@ -277,6 +277,7 @@ func (s *session) Commit(ctx context.Context, ops ...coordinator.Op) error {
 		n, err := s.cluster.write(s, asked, ops)
 		if err == nil {
 			done = n
+			s.becomes(ops)
 		}
 		return err
 	}
@@ -285,6 +286,19 @@ func (s *session) Commit(ctx context.Context, ops ...coordinator.Op) error {
 	})
 	s.cluster.answered(done)
 	return err
+}
+
+// becomes ends a process that is to end when its machine becomes the server.
+func (s *session) becomes(ops []coordinator.Op) {
+	p := s.process
+	if p == nil || !p.end.Number {
+		return
+	}
+	for _, op := range ops {
+		if op.Write && op.Path == deployment.Server(p.machine.Server) {
+			p.stop()
+		}
+	}
 }
 
 // DeleteTree implements coordinator.Store.
@@ -340,7 +354,15 @@ func (s *session) Authenticate(ctx context.Context, c coordinator.Credential) er
 }
 
 // MaxValue implements coordinator.Store.
-func (s *session) MaxValue() int { return s.inner.MaxValue() }
+func (s *session) MaxValue() int {
+	if room := s.cluster.faults.Room; room > 0 && s.process != nil {
+		return room + overhead
+	}
+	return s.inner.MaxValue()
+}
+
+// overhead is what an agent leaves free in a commit (coordinator's Member).
+const overhead = 16 << 10
 
 // Close implements coordinator.Store.
 func (s *session) Close() error {

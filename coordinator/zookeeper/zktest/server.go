@@ -215,9 +215,12 @@ func (s *Server) Received() int {
 	return n
 }
 
-// fact asks the server for a line of its "srvr" command.
-func (s *Server) fact(name string) string {
-	conn, err := net.DialTimeout("tcp", s.Addr(), time.Second)
+func (s *Server) fact(name string) string { return Fact(s.Addr(), name) }
+
+// Fact asks the server at an address for a line of its "srvr" command; "" where it
+// does not serve.
+func Fact(address, name string) string {
+	conn, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {
 		return ""
 	}

@@ -3,7 +3,6 @@ package bed
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
 // jars are Debian's ZooKeeper, and what it logs with.
@@ -203,19 +204,7 @@ func (m *Member) Restore() error { return setLink(m.place, true) }
 
 // Mode is "standalone", "leader" or "follower", and empty while it does not serve.
 func (m *Member) Mode() string {
-	conn, err := net.DialTimeout("tcp", net.JoinHostPort(m.Address, clientPort), time.Second)
-	if err != nil {
-		return ""
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
-	if _, err := io.WriteString(conn, "srvr"); err != nil {
-		return ""
-	}
-	text, _ := io.ReadAll(conn)
-	_, mode, _ := strings.Cut(string(text), "Mode: ")
-	mode, _, _ = strings.Cut(mode, "\n")
-	return mode
+	return zktest.Fact(net.JoinHostPort(m.Address, clientPort), "Mode")
 }
 
 // Log is what the member printed.
