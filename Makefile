@@ -1,10 +1,12 @@
 # make test   installs what the tests need and runs them all
 # make e2e    deploys real stacks on this machine and breaks them: stock Heat, cloud-init, ZooKeeper (root; docs/bed.md)
 # make sim    plays deployments in virtual time: DURATION=10m, SEEDS=n or SEED=n (docs/simulation.md)
+# make soak   deploys generated programs on this machine with random faults (root): DURATION=10m, SEEDS=n or SEED=n; and
+#             starts twenty ensembles of ZooKeeper, one after another
 # make demo   runs a three-tier site on this machine
 # make fuzz   looks for inputs that break what parses, FUZZTIME (1m) for each target
 # make bench  measures, as ratios against a peer in the same run
-.PHONY: all build test e2e sim demo bench lint fuzz clean packages
+.PHONY: all build test e2e sim soak demo bench lint fuzz clean packages
 
 GO ?= go
 
@@ -29,6 +31,13 @@ e2e: packages
 	$(GO) vet -tags e2e ./emit/heat/bed
 	$(GO) tool staticcheck -tags e2e ./emit/heat/bed
 	$(GO) test -tags e2e -count=1 -parallel 4 -timeout 15m ./emit/heat/bed
+
+soak: export HOTC_SOAK := 1
+soak: export DURATION := $(or $(DURATION),$(if $(SEED)$(SEEDS),,10m))
+soak: packages
+	$(GO) test -tags e2e -run '^TestSoak$$' -count=1 -v -timeout 0 ./emit/heat/bed
+	@# a seed that is played again is about its deployment alone
+	$(if $(SEED),,HOTC_FRESH_ENSEMBLES=20 $(GO) test -run '^TestFreshEnsembles$$' -count=1 -v -timeout 0 ./coordinator/zookeeper)
 
 sim: export DURATION := $(or $(DURATION),$(if $(SEED)$(SEEDS),,10m))
 sim:

@@ -145,7 +145,9 @@ func (i *investigation) describeFailure(f *finding, r *roleStanding) {
 		return
 	}
 	server, role, err := serverAndRole(string(first.Role))
-	if culprit := i.standing.role(plan.ServerPath(server), role); err == nil && culprit != nil {
+	// A server that was built anew, or a role that ran again, tells no more of it: the
+	// failure stands for itself, with its causes.
+	if culprit := i.standing.role(plan.ServerPath(server), role); err == nil && culprit != nil && culprit.holdsUp() {
 		f.Kind = findPoisoned
 		f.LastLines = nil
 		i.lead(f, dependence{Subject: subjectOf(culprit)}, culprit.server, culprit)

@@ -47,9 +47,14 @@ func (r *roleStanding) key() plan.RoleKey {
 	return plan.RoleKey(string(r.server.Path) + "." + r.Name)
 }
 
-// blocked says that a running role waits for a value.
+// blocked says that a role waits for a value, perhaps before its tool is started.
 func (r *roleStanding) blocked() bool {
-	return r.Status == coordinator.RoleRunning && len(r.Blocked) > 0
+	return (r.Status == coordinator.RoleRunning || r.Status == coordinator.RolePending) && len(r.Blocked) > 0
+}
+
+// holdsUp says that a role has failed, or will not come to its end as things stand.
+func (r *roleStanding) holdsUp() bool {
+	return r.Status == coordinator.RoleFailed || !r.server.came() || r.server.lost()
 }
 
 // word is the role's status in one word, as people read it.

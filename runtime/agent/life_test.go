@@ -108,7 +108,7 @@ func TestWhatARoleLeftBehindEndsWithTheAgentOnRequestOnly(t *testing.T) {
 // only if it is idempotent, and readers learn the end of it.
 func TestARestartAtEveryLineOfTheJournal(t *testing.T) {
 	for _, again := range []bool{false, true} {
-		for lost := range 6 {
+		for lost := range 7 {
 			t.Run(fmt.Sprintf("idempotent %v, %d lines lost", again, lost), func(t *testing.T) {
 				b := newBed(t)
 				count := func(name string) plan.Role {
@@ -131,7 +131,7 @@ func TestARestartAtEveryLineOfTheJournal(t *testing.T) {
 					t.Fatal(err)
 				}
 				lines := strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")
-				if len(lines) != 6 {
+				if len(lines) != 7 {
 					t.Fatalf("the journal has %d lines", len(lines))
 				}
 				kept := lines[:len(lines)-lost]

@@ -176,8 +176,21 @@ type standing struct {
 	Roles       []struct {
 		Name, Status string
 		Ended        time.Time
-		Cause        struct{ Reason string }
+		Cause        reasons
 	}
+}
+
+// reasons is a cause and what it goes back to.
+type reasons struct {
+	Role, Reason string
+	Cause        *reasons
+}
+
+func (r reasons) root() reasons {
+	for r.Cause != nil {
+		r = *r.Cause
+	}
+	return r
 }
 
 // status is `hotc status`, by server.
