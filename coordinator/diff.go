@@ -123,6 +123,10 @@ func roleDifferences(a, b plan.Role) []string {
 	}
 	note(a.Driver != b.Driver, "driver")
 	note(!sameValue(orNull(a.Source), orNull(b.Source)) || !slices.Equal(a.Files, b.Files), "source")
+	compare(a.Render, b.Render, func(f plan.RenderedFile) string { return f.Path }, func(kind string, x, y plan.RenderedFile) {
+		x.At, y.At = "", ""
+		note(kind != "" || x != y, "file "+cmpName(x.Path, y.Path))
+	})
 	compare(a.Inputs, b.Inputs, func(i plan.Input) string { return i.Name }, func(kind string, x, y plan.Input) {
 		x.At, y.At = nil, nil
 		note(kind != "" || !sameRecord(x, y), "input "+cmpName(x.Name, y.Name))

@@ -89,19 +89,27 @@ func (l *linter) index(in *program.Input) {
 	}
 }
 
-// names are what the steps of a role's source read, or write.
+// names are what the steps of a role's files and source read, or write.
 func names(role *program.Role, op program.StepOp) map[string]*program.Step {
-	return namesIn(role.Meaning.Sequence, op)
+	out := namesIn(role.Meaning.Sequence, op)
+	for _, f := range role.Files {
+		f.Walk(noteIn(out, op))
+	}
+	return out
 }
 
 func namesIn(sequence *program.Sequence, op program.StepOp) map[string]*program.Step {
 	out := map[string]*program.Step{}
-	sequence.Walk(func(s *program.Step) {
-		if s.Op == op && out[s.Name] == nil {
-			out[s.Name] = s
-		}
-	})
+	sequence.Walk(noteIn(out, op))
 	return out
+}
+
+func noteIn(names map[string]*program.Step, op program.StepOp) func(*program.Step) {
+	return func(s *program.Step) {
+		if s.Op == op && names[s.Name] == nil {
+			names[s.Name] = s
+		}
+	}
 }
 
 // readsAny says whether a step may read any input.

@@ -220,6 +220,9 @@ func (b *netBuilder) task(role *program.Role) waits.Task {
 			t.Owns = append(t.Owns, b.cells[o.Cell()])
 		}
 	}
+	for _, f := range role.Files {
+		t.Body = append(t.Body, l.steps(f.Steps)...)
+	}
 	t.Body = append(t.Body, l.body()...)
 	t.Body = append(t.Body, waits.Step{Op: waits.Write, Cell: done, At: role.At, What: "completion", Progress: 1})
 	t.Owns = append(t.Owns, done)

@@ -16,3 +16,15 @@ func OfInputs(p *program.Program) *Inputs { return &Inputs{finder(p)} }
 func (i *Inputs) Secret(in *program.Input) bool {
 	return i.finder.Find(in.Role.Server.Stack, in.Expr) != nil
 }
+
+// InFile is a secret input that the template of a role's file may read; nil if there is
+// none.
+func (i *Inputs) InFile(r *program.Role, f *program.RoleFile) *program.Input {
+	reads := f.Reads(r)
+	for _, in := range r.Inputs {
+		if reads[in.Name] && i.Secret(in) {
+			return in
+		}
+	}
+	return nil
+}

@@ -29,6 +29,9 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	}
 	for _, s := range p.Servers {
 		for _, role := range s.Roles {
+			for _, f := range role.Files {
+				c.file(role, f)
+			}
 			for _, o := range role.Outputs {
 				if o.Value != nil && !o.Secret {
 					c.report(c.finder.Find(s.Stack, o.Value), fmt.Sprintf("output %q of role %s, which is not declared secret", o.Name, role.Key()), "declare it `secret: true`")
@@ -97,6 +100,17 @@ func (c *checker) properties(a *binding.Analysis) {
 				break
 			}
 		}
+	}
+}
+
+// file reports a secret in a file that every user of its server can read.
+func (c *checker) file(role *program.Role, f *program.RoleFile) {
+	if f.Mode == "" || (f.Mode[len(f.Mode)-1]-'0')&4 == 0 {
+		return
+	}
+	if in := (&Inputs{c.finder}).InFile(role, f); in != nil {
+		c.report(c.finder.Find(role.Server.Stack, in.Expr), fmt.Sprintf("file %q of role %s, whose mode %s lets every user of the server read it", f.Path, role.Key(), f.Mode),
+			"leave the mode out, which makes it 0600, or give it a `group` and 0640")
 	}
 }
 

@@ -123,7 +123,8 @@ type Role struct {
 	Inputs     []*Input // in the order of the text
 	Outputs    []*Output
 	DependsOn  []Dependency
-	Timeout    float64 // seconds; 0 is never
+	Files      []*RoleFile // in the order of the text
+	Timeout    float64     // seconds; 0 is never
 	Idempotent bool
 	Install    Install
 	// Actions run when an operator asks, Hooks at turns of the stack's life; in the
@@ -149,6 +150,37 @@ type Task struct {
 	Name    string
 	At      source.Place
 	Meaning *Meaning
+}
+
+// RoleFile is a file that the agent renders before the role runs.
+type RoleFile struct {
+	Path         string // on the server; a relative one begins at the folder that the role runs in
+	At           source.Place
+	Template     File
+	Owner, Group string // "" is who the agent runs as
+	Mode         string // octal digits; "" leaves it to what the template reads
+	// Steps are its reads, in their order.
+	Steps []Step
+}
+
+// Walk visits all steps, those within forks included.
+func (f *RoleFile) Walk(visit func(*Step)) { walkSteps(f.Steps, visit) }
+
+// Reads are the names of the inputs that the template may read.
+func (f *RoleFile) Reads(r *Role) map[string]bool {
+	found := map[string]bool{}
+	f.Walk(func(s *Step) {
+		switch s.Op {
+		case ReadInput:
+			found[s.Name] = true
+		case ReadAny:
+			for _, in := range r.Inputs {
+				found[in.Name] = true
+			}
+		case WriteOutput, Fork, AnyOrder:
+		}
+	})
+	return found
 }
 
 // Install is how a role's tool gets onto its server. The zero value leaves it to

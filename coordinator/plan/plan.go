@@ -118,6 +118,8 @@ type Role struct {
 	Timeout    float64  `json:"timeout,omitempty"`
 	Idempotent bool     `json:"idempotent,omitempty"`
 	Files      []string `json:"files,omitempty"` // digests of the files it needs
+	// Render are the files that the agent makes before the tool is started.
+	Render []RenderedFile `json:"render,omitempty"`
 	// Install says how the driver's tool gets onto the server; nil leaves it to the
 	// driver.
 	Install *Install `json:"install,omitempty"`
@@ -127,6 +129,17 @@ type Role struct {
 	Hooks   []Task `json:"hooks,omitempty"`
 	// Signals are what Heat is told as soon as the role is done: resources wait for it.
 	Signals []Signal `json:"signals,omitempty"`
+}
+
+// RenderedFile is a file that is made from a template (docs/files.md).
+type RenderedFile struct {
+	Path     string   `json:"path"` // a relative one begins at the folder that the role runs in
+	At       Position `json:"at"`
+	Template string   `json:"template"` // digest
+	Name     string   `json:"name"`     // of the template, for messages
+	Owner    string   `json:"owner,omitempty"`
+	Group    string   `json:"group,omitempty"`
+	Mode     string   `json:"mode"` // octal digits
 }
 
 // Install is how a tool gets onto a server.
@@ -153,6 +166,9 @@ type Task struct {
 // AllFiles are the digests of the files that the role and its tasks need.
 func (r *Role) AllFiles() []string {
 	all := append([]string(nil), r.Files...)
+	for _, f := range r.Render {
+		all = append(all, f.Template)
+	}
 	for _, tasks := range [][]Task{r.Actions, r.Hooks} {
 		for _, t := range tasks {
 			all = append(all, t.Files...)

@@ -179,6 +179,10 @@ func (w *serverWriter) role(r *program.Role) {
 		w.file(f)
 	}
 	out.Actions, out.Hooks = w.tasks(r, r.Actions), w.tasks(r, r.Hooks)
+	for _, f := range r.Files {
+		out.Render = append(out.Render, w.rendered(r, f))
+		w.file(f.Template)
+	}
 	for _, in := range r.Inputs {
 		if bound := w.analysis.Inputs[in]; bound != nil {
 			out.Inputs = append(out.Inputs, w.input(in, bound))
@@ -195,6 +199,24 @@ func (w *serverWriter) role(r *program.Role) {
 		out.DependsOn = append(out.DependsOn, plan.Dependency{Cell: name, At: position(d.At.Portable())})
 	}
 	w.out.Roles = append(w.out.Roles, out)
+}
+
+// The modes of files that say none: what holds a secret is its owner's alone.
+const (
+	openMode   = "0644"
+	secretMode = "0600"
+)
+
+func (w *serverWriter) rendered(r *program.Role, f *program.RoleFile) plan.RenderedFile {
+	mode := f.Mode
+	if mode == "" {
+		mode = openMode
+		if w.secret.InFile(r, f) != nil {
+			mode = secretMode
+		}
+	}
+	return plan.RenderedFile{Path: f.Path, At: position(f.At.Portable()), Template: f.Template.Digest, Name: f.Template.Name,
+		Owner: f.Owner, Group: f.Group, Mode: mode}
 }
 
 func (w *serverWriter) tasks(r *program.Role, tasks []*program.Task) []plan.Task {

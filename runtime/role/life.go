@@ -31,6 +31,7 @@ type life struct {
 	inputs  map[string]*input
 	outputs map[string]*output
 	cells   *cellCache
+	files   []renderedFile // that wait for the role's start
 	prints  *prints
 	mask    mask
 	mark    string
@@ -89,9 +90,8 @@ func (l *life) recall(noted journal.Role) {
 	l.exitCode, l.cause = noted.ExitCode, noted.Cause
 }
 
-// start is the border between a role that has done nothing and one that may have
-// done anything. Its order matters: see the package's comment.
-func (l *life) start(ctx context.Context) error {
+// noteRunning tells of the start. Its order matters: see the package's comment.
+func (l *life) noteRunning(ctx context.Context) error {
 	l.mu.Lock()
 	l.status, l.started = coordinator.RoleRunning, l.host.Now().UTC()
 	l.mu.Unlock()

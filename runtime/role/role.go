@@ -5,11 +5,12 @@
 //	   │           │
 //	   └───────────┴──────► failed        (skipped: an earlier role failed; runtime/agent)
 //
-// A role is pending while it waits for what it depends on and for its eager
-// inputs: nothing of it exists yet, and a restart simply waits again. Then three
-// things happen in this order: the coordinator is told that it runs, which fails
-// if another machine has taken over the server's name; the journal notes it, on
-// the disk; its process starts. So a role that the journal calls running may have
+// A role is pending while it waits for what it depends on, for its eager inputs and
+// for those that its files are rendered from: nothing of it exists yet, and a restart
+// simply waits again. Then things happen in this order: the coordinator is told that
+// it runs, which fails if another machine has taken over the server's name; the
+// journal notes it, on the disk; its files are put in their places; its process
+// starts. So a role that the journal calls running may have
 // done anything, and one that it does not has done nothing. After a restart the
 // first kind has failed as interrupted, unless it is idempotent and runs again.
 //
@@ -211,6 +212,9 @@ func (l *life) runHook(hook *plan.Task) (driver.Exit, func(), error) {
 
 // run runs the driver under the role's time-out, until it has ended everything.
 func (l *life) run(tool driver.Driver, job *driver.Job) (driver.Exit, error) {
+	if err := l.render(job.Work); err != nil {
+		return driver.Exit{}, err
+	}
 	exit, err := tool.Run(l.process, job)
 	if l.process.Err() != nil && l.mark != "" {
 		if _, leftErr := process.EndMarked([]string{l.mark}, l.host.Grace); leftErr != nil {

@@ -59,7 +59,7 @@ func (h *Host) RunTask(ctx context.Context, r plan.Role, t *Task) (TaskEnd, erro
 		}
 	}
 	r.Source, r.Files, r.At = t.Source, t.Files, t.At
-	r.Outputs, r.DependsOn = nil, nil
+	r.Outputs, r.DependsOn, r.Render = nil, nil, nil
 	r.Inputs = withArguments(r.Inputs, t.Arguments)
 	l := newLife(ctx, &quiet, r)
 	l.task = t

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -20,7 +19,7 @@ import (
 type shell struct {
 	role     driver.Role
 	text     string
-	places   places
+	places   driver.Text
 	tree     *syntax.File
 	dialect  syntax.LangVariant
 	survey   *survey
@@ -36,8 +35,11 @@ func parse(role driver.Role, text string, diags *source.Diagnostics) *shell {
 	if len(dialects) == 0 {
 		return nil
 	}
-	file := source.NewFile(scriptName(role), []byte(text))
-	s := &shell{role: role, text: text, places: placesIn(role, file), inputs: map[string]string{}, outputs: map[string]string{}}
+	what := "script"
+	if role.SourceAt.File == nil {
+		what = "script of role " + role.Name
+	}
+	s := &shell{role: role, text: text, places: driver.TextAt(role.SourceAt, role.SourceFile, text, what), inputs: map[string]string{}, outputs: map[string]string{}}
 	var first error
 	for _, dialect := range dialects {
 		parsed, err := syntax.NewParser(syntax.Variant(dialect)).Parse(strings.NewReader(text), "")
@@ -117,9 +119,9 @@ func (s *shell) sequence() *program.Sequence {
 func (s *shell) lost() map[string]program.Lost {
 	lost := map[string]program.Lost{}
 	add := func(name string, why *obstacle) {
-		at := s.places.of(0, 0)
+		at := s.places.Place(0, 0)
 		if _, whole := why.at.(*syntax.File); !whole {
-			at = s.places.of(uint32(why.at.Pos().Offset()), uint32(why.at.End().Offset()))
+			at = s.places.Place(uint32(why.at.Pos().Offset()), uint32(why.at.End().Offset()))
 		}
 		lost[name] = program.Lost{At: at, Why: why.why}
 	}
@@ -168,22 +170,7 @@ func dialectsOf(text string) []syntax.LangVariant {
 	return nil
 }
 
-// scriptName is how the user finds the script: beside the template that names it.
-func scriptName(role driver.Role) string {
-	if role.SourceFile == "" {
-		if role.SourceAt.File == nil {
-			return "script of role " + role.Name
-		}
-		line, _ := role.SourceAt.File.Position(role.SourceAt.Span.Start)
-		return fmt.Sprintf("script in line %d of %s", line, role.SourceAt.File.Name)
-	}
-	if role.SourceAt.File == nil || filepath.IsAbs(role.SourceFile) || strings.Contains(role.SourceFile, "://") {
-		return role.SourceFile
-	}
-	return path.Join(path.Dir(role.SourceAt.File.Name), role.SourceFile)
-}
-
-func refuse(role driver.Role, places places, err error, diags *source.Diagnostics) {
+func refuse(role driver.Role, places driver.Text, err error, diags *source.Diagnostics) {
 	message, at := err.Error(), uint(0)
 	var wrong syntax.ParseError
 	var other syntax.LangError
@@ -194,7 +181,7 @@ func refuse(role driver.Role, places places, err error, diags *source.Diagnostic
 		other.Filename = ""
 		message, at = strings.TrimPrefix(other.Error(), other.Pos.String()+": "), other.Pos.Offset()
 	}
-	place := places.of(uint32(at), uint32(at)+1)
+	place := places.Place(uint32(at), uint32(at)+1)
 	d := diags.Error(source.BadScript, place, fmt.Sprintf("the script of role %q is not what its shell takes: %s", role.Name, message), "")
 	if role.SourceAt.Known() {
 		d.Notes = append(d.Notes, source.Note{At: role.SourceAt, Message: "the role's source"})

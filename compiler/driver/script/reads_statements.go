@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -13,7 +14,7 @@ import (
 // walker goes through a script as the shell would.
 type walker struct {
 	analyser  *analyser
-	places    places
+	places    driver.Text
 	lines     int
 	functions map[string]*syntax.Stmt
 	calls     []string // functions that are being walked
@@ -353,5 +354,5 @@ func together(at source.Place, one, other []program.Step) []program.Step {
 func (w *walker) at(n syntax.Node) source.Place { return w.place(n.Pos(), n.End()) }
 
 func (w *walker) place(from, to syntax.Pos) source.Place {
-	return w.places.of(uint32(from.Offset()), uint32(max(from.Offset(), to.Offset())))
+	return w.places.Place(uint32(from.Offset()), uint32(max(from.Offset(), to.Offset())))
 }

@@ -144,8 +144,6 @@ func patternHint(pattern string) string {
 		return "seconds, or a number with s, m or h: 90, 90s, 5m, 2h"
 	case strings.Contains(pattern, "{64}"):
 		return "64 hex digits"
-	case pattern == "^/":
-		return "a path on the server begins with /"
 	}
 	return "letters, digits, _ and -; no dot and no slash, since SERVER.ROLE splits at the last dot"
 }

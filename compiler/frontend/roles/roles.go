@@ -128,7 +128,6 @@ func (l *lowering) role(s *program.Server, n, defaults *hot.Node) *program.Role 
 		d.Notes = append(d.Notes, source.Note{At: other.At, Message: "the first one"})
 		return nil
 	}
-	l.refuseLater(n, "files")
 	setting := func(key string) *hot.Node {
 		if v := n.Get(key); v != nil {
 			return v
@@ -141,6 +140,7 @@ func (l *lowering) role(s *program.Server, n, defaults *hot.Node) *program.Role 
 	}
 	l.inputs(role, n.Get("inputs"))
 	l.outputs(role, n.Get("outputs"))
+	l.files(role, n.Get("files"))
 	if tool := l.driver(role, setting("driver")); tool != nil {
 		role.Meaning = l.source(role, tool, setting("source"))
 		l.tasks(role, tool, n)
@@ -282,12 +282,15 @@ func (l *lowering) failed(code source.Code, at source.Place, err error) {
 var inputOptions = []string{"value", "type", "default", "optional", "timeout", "if_down", "eager", "watch", "bind"}
 
 // isDetailed tells an input's detailed form from a value that is a map.
-func isDetailed(n *hot.Node) bool {
-	if n.Kind != hot.Map || n.Get("value") == nil {
+func isDetailed(n *hot.Node) bool { return isMapOf(n, "value", inputOptions) }
+
+// isMapOf says that a node is a map with one key, and others only of a list.
+func isMapOf(n *hot.Node, key string, of []string) bool {
+	if n.Kind != hot.Map || n.Get(key) == nil {
 		return false
 	}
 	for _, e := range n.Entries {
-		if !slices.Contains(inputOptions, e.Name) {
+		if !slices.Contains(of, e.Name) {
 			return false
 		}
 	}

@@ -100,6 +100,9 @@ func (c *checker) role(at string, s *plan.Server, r plan.Role, usable map[plan.C
 	}
 	c.tasks(at+"/actions", r.Actions)
 	c.tasks(at+"/hooks", r.Hooks)
+	for j, f := range r.Render {
+		c.must(c.files[f.Template], "%s/render/%d/template: the plan lists no file %s", at, j, f.Template)
+	}
 	for j, d := range r.DependsOn {
 		c.must(usable[d.Cell], "%s/depends_on/%d/cell: %s is not among the reads of %s", at, j, d.Cell, s.Path)
 	}

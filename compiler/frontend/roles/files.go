@@ -1,0 +1,149 @@
+package roles
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/hot/filetemplate"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// fileOptions are the keys of a file's detailed form.
+var fileOptions = []string{"template", "owner", "group", "mode"}
+
+var modeForm = regexp.MustCompile(`^0?[0-7]{3,4}$`)
+
+// files reads the files that the agent renders before the role runs.
+func (l *lowering) files(role *program.Role, n *hot.Node) {
+	if n == nil {
+		return
+	}
+	for _, e := range n.Entries {
+		f := &program.RoleFile{Path: e.Name, At: l.template.Place(e.Key)}
+		if why := wrongPath(f.Path); why != "" {
+			l.diags.Error(source.BadFile, f.At, fmt.Sprintf("the path of file %q %s", f.Path, why), "an absolute path, or one below the folder that the role runs in")
+			continue
+		}
+		text, ok := e.Value, true
+		if isMapOf(text, "template", fileOptions) {
+			ok = l.fileSettings(f, text)
+			text = text.Get("template")
+		}
+		if l.fileTemplate(role, f, text) && ok {
+			role.Files = append(role.Files, f)
+		}
+	}
+}
+
+func wrongPath(p string) string {
+	switch {
+	case strings.ContainsRune(p, 0):
+		return "has a zero byte"
+	case strings.HasSuffix(p, "/"):
+		return "is that of a folder"
+	case path.Clean(p) != p:
+		return "must be written as " + path.Clean(p)
+	case p == "." || p == ".." || strings.HasPrefix(p, "../"):
+		return "leads out of the role's folder"
+	}
+	return ""
+}
+
+// fileSettings reads owner, group and mode. A mode that is no text has lost its first
+// zero: YAML reads 0644 as 420.
+func (l *lowering) fileSettings(f *program.RoleFile, n *hot.Node) bool {
+	ok := true
+	for _, setting := range []struct {
+		key  string
+		into *string
+	}{{"owner", &f.Owner}, {"group", &f.Group}, {"mode", &f.Mode}} {
+		key := setting.key
+		v := n.Get(key)
+		if v == nil {
+			continue
+		}
+		text, is := v.Value.(string)
+		hint := "the name of a user or group of the server, or a number in quotes"
+		if key == "mode" {
+			is, hint = is && modeForm.MatchString(text), `octal digits in quotes: "0640"`
+		}
+		if !is || text == "" || strings.ContainsAny(text, ":\n\x00") {
+			l.diags.Error(source.BadFile, l.template.Place(v), fmt.Sprintf("the %s of file %q cannot be %s", key, f.Path, shown(v)), hint)
+			ok = false
+			continue
+		}
+		*setting.into = text
+	}
+	return ok
+}
+
+func (l *lowering) fileTemplate(role *program.Role, f *program.RoleFile, n *hot.Node) bool {
+	at := l.template.Place(n)
+	e, err := hot.Fold(l.template.RoleExpr(n), l.given.Resolve)
+	if err != nil {
+		l.failed(source.BadFile, at, err)
+		return false
+	}
+	text, isText := e.Value.(string)
+	switch {
+	case !e.IsValue():
+		l.diags.Error(source.BadFile, at, fmt.Sprintf("the template of file %q must be known when compiling", f.Path),
+			"give the parameters that it uses with -P or -e; what comes later is an input of the role, which the template reads: {{ .NAME }}")
+		return false
+	case !isText:
+		l.diags.Error(source.BadFile, at, fmt.Sprintf("the template of file %q must be a text, not %s", f.Path, hot.TypeName(e.Value)), "`{get_file: app.conf.tmpl}`, or the text itself")
+		return false
+	}
+	named, _ := n.Get("get_file").Text()
+	places := driver.TextAt(at, named, text, "template")
+	var inputs []string
+	for _, in := range role.Inputs {
+		inputs = append(inputs, in.Name)
+	}
+	parsed, err := filetemplate.Parse(text, inputs)
+	var wrong *filetemplate.Error
+	if errors.As(err, &wrong) {
+		code := source.BadFile
+		if wrong.Undeclared {
+			code = source.NotDeclared
+		}
+		from := uint32(wrong.Offset)
+		d := l.diags.Error(code, places.Place(from, from+1), fmt.Sprintf("the template of file %q: %s", f.Path, wrong.Message), wrong.Hint)
+		d.Notes = append(d.Notes, source.Note{At: f.At, Message: fmt.Sprintf("the file, of role %q", role.Name)})
+		return false
+	}
+	if err != nil {
+		l.diags.Error(source.BadFile, at, fmt.Sprintf("the template of file %q: %v", f.Path, err), "")
+		return false
+	}
+	sum := sha256.Sum256([]byte(text))
+	f.Template = program.File{Name: places.Name, Digest: hex.EncodeToString(sum[:]), Data: []byte(text)}
+	f.Steps = fileSteps(parsed.Steps(), places)
+	return true
+}
+
+func fileSteps(list []filetemplate.Step, places driver.Text) []program.Step {
+	var out []program.Step
+	for _, s := range list {
+		step := program.Step{Op: program.ReadInput, Name: s.Input, At: places.Place(uint32(s.Offset), uint32(s.Offset)+1)}
+		switch {
+		case s.Any:
+			step.Op = program.ReadAny
+		case s.Input == "":
+			step.Op = program.Fork
+			for _, way := range s.Ways {
+				step.Ways = append(step.Ways, fileSteps(way, places))
+			}
+		}
+		out = append(out, step)
+	}
+	return out
+}

@@ -1,0 +1,191 @@
+package role
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hotc-dev/hotc/compiler/hot/filetemplate"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// renderedFile is a file that is ready to be put in its place.
+type renderedFile struct {
+	plan.RenderedFile
+	path     string
+	text     []byte
+	uid, gid int // -1 leaves it
+}
+
+// largestFile is how many bytes a rendered file may have.
+const largestFile = 16 << 20
+
+// render makes the role's files in memory, in their order. A template blocks at the
+// inputs that it reads. All are made before the first is put in its place, and none
+// is put there before the role has started, so that a role that waits, or whose
+// templates fail, has changed nothing.
+func (l *life) render(work string) error {
+	l.files = nil
+	for _, f := range l.role.Render {
+		text, err := l.execute(f)
+		if err != nil {
+			return l.fileFailed(f, err)
+		}
+		path := f.Path
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(work, path)
+		}
+		l.files = append(l.files, renderedFile{RenderedFile: f, path: path, text: text})
+	}
+	return nil
+}
+
+func (l *life) execute(f plan.RenderedFile) ([]byte, error) {
+	text, err := l.host.Cells.File(l.process, f.Template)
+	if err != nil {
+		return nil, fmt.Errorf("fetch its template: %w", err)
+	}
+	var names []string
+	for _, in := range l.role.Inputs {
+		names = append(names, in.Name)
+	}
+	parsed, err := filetemplate.Parse(string(text), names)
+	if err != nil {
+		return nil, fmt.Errorf("its template %s: %w", f.Name, err)
+	}
+	out := &boundedBuffer{ctx: l.process}
+	err = parsed.Execute(out, f.Name, func(input string) (json.RawMessage, error) { return l.Read(l.process, input) })
+	return out.Bytes(), err
+}
+
+// boundedBuffer takes no more than a file may hold, and nothing once its context has
+// ended.
+type boundedBuffer struct {
+	bytes.Buffer
+	ctx context.Context
+}
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if b.ctx.Err() != nil {
+		return 0, context.Cause(b.ctx)
+	}
+	if b.Len()+len(p) > largestFile {
+		return 0, fmt.Errorf("it has more than %d bytes", largestFile)
+	}
+	return b.Buffer.Write(p)
+}
+
+// fileFailed makes a file's error the role's cause, at the place of the file, unless
+// there is a cause already: a read that failed has its own.
+func (l *life) fileFailed(f plan.RenderedFile, err error) error {
+	if l.ending() != nil || stopsAgent(err) {
+		return err
+	}
+	cause := l.reason(fmt.Sprintf("file %s: %v", f.Path, err))
+	if f.At != "" {
+		cause.At = f.At
+	}
+	l.setDoom(cause)
+	return errors.New(cause.String())
+}
+
+// place puts the rendered files in their places, each at once: nobody sees half of
+// one. A symbolic link there is replaced, not followed.
+func (l *life) place() error {
+	for i := range l.files {
+		f := &l.files[i]
+		err := f.findOwner()
+		if err == nil {
+			err = f.write()
+		}
+		if err != nil {
+			return l.fileFailed(f.RenderedFile, err)
+		}
+	}
+	l.files = nil
+	return nil
+}
+
+func (f *renderedFile) findOwner() (err error) {
+	find := func(name, kind string, lookup func(string) (string, error)) (int, error) {
+		if name == "" {
+			return -1, nil
+		}
+		if id, err := strconv.ParseUint(name, 10, 31); err == nil {
+			return int(id), nil
+		}
+		found, err := lookup(name)
+		if err != nil {
+			return 0, fmt.Errorf("there is no %s %q on this server", kind, name)
+		}
+		return strconv.Atoi(found)
+	}
+	f.uid, err = find(f.Owner, "user", func(name string) (string, error) {
+		u, err := user.Lookup(name)
+		if err != nil {
+			return "", err
+		}
+		return u.Uid, nil
+	})
+	if err != nil {
+		return err
+	}
+	f.gid, err = find(f.Group, "group", func(name string) (string, error) {
+		g, err := user.LookupGroup(name)
+		if err != nil {
+			return "", err
+		}
+		return g.Gid, nil
+	})
+	return err
+}
+
+func (f *renderedFile) write() error {
+	mode, err := strconv.ParseUint(f.Mode, 8, 12)
+	if err != nil {
+		return fmt.Errorf("its mode %q in the plan is none", f.Mode)
+	}
+	folder := filepath.Dir(f.path)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(folder, ".hotc-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(f.text)
+	if err == nil && (f.uid >= 0 || f.gid >= 0) {
+		err = temporary.Chown(f.uid, f.gid)
+	}
+	if err == nil {
+		err = os.NewSyscallError("chmod", unix.Fchmod(int(temporary.Fd()), uint32(mode)))
+	}
+	if err == nil {
+		err = temporary.Sync()
+	}
+	if closeErr := temporary.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), f.path)
+}
+
+// start is the border between a role that has done nothing and one that may have
+// done anything: its files are the first that it does.
+func (l *life) start(ctx context.Context) error {
+	if err := l.noteRunning(ctx); err != nil {
+		return err
+	}
+	return l.place()
+}
