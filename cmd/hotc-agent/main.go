@@ -73,7 +73,7 @@ type usageError struct{ error }
 // commands are the program's commands, by name.
 func commands() map[string]func(context.Context, []string, streams) error {
 	return map[string]func(context.Context, []string, streams) error{
-		"run": runAgent, "get": get, "await": await, "put": put, "version": printVersion,
+		"run": runAgent, "get": get, "await": await, "put": put, "guard": guard, "version": printVersion,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
+	"github.com/hotc-dev/hotc/runtime/lazyfile"
 	"github.com/hotc-dev/hotc/runtime/process"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
@@ -54,11 +55,19 @@ func await(ctx context.Context, args []string, s streams) error {
 	}
 	socket.AwaitEnd(ctx, path)
 	if mark := os.Getenv(process.MarkVariable); mark != "" && ctx.Err() == nil {
-		if _, endErr := process.EndMarked([]string{mark}, 0); endErr != nil {
+		if _, endErr := process.EndMarked([]string{mark}, process.Grace); endErr != nil {
 			return errors.Join(err, endErr)
 		}
 	}
 	return err
+}
+
+// guard is what the agent starts beside a role (package lazyfile).
+func guard(_ context.Context, args []string, s streams) error {
+	if err := parse(newFlags("guard", "", "Ends a role's processes if its agent dies. The agent starts it.", s), args, 0); err != nil {
+		return err
+	}
+	return lazyfile.Guard(s.in)
 }
 
 func put(ctx context.Context, args []string, s streams) error {

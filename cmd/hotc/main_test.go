@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hotc-dev/hotc/runtime/lazyfile"
 )
 
 // TestMain lets test scripts run hotc itself, and removes what tests built.
@@ -48,6 +51,12 @@ func TestScripts(t *testing.T) {
 			_, url := serve(t)
 			env.Setenv(coordinatorVariable, url)
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "fanotify" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return lazyfile.Supported() == nil, nil
 		},
 	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
+	"github.com/hotc-dev/hotc/runtime/lazyfile"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
@@ -30,6 +31,13 @@ import (
 // itself: a link to it of that name stands first on their PATH.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "hotc-agent" {
+		if os.Args[1] == "guard" {
+			if err := lazyfile.Guard(os.Stdin); err != nil {
+				fmt.Fprintln(os.Stderr, "guard:", err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
 		if err := playCommand(os.Args[1], os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, "hotc-agent:", err)
 			os.Exit(1)

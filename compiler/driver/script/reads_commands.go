@@ -191,6 +191,17 @@ func (w *walker) outputFile(word *syntax.Word, certain bool) []program.Step {
 
 // outputOf reads the word $heat_outputs_path.NAME, in any quotes.
 func outputOf(word *syntax.Word) (name string, is, known bool) {
+	return fileOf(word, "heat_outputs_path", ".")
+}
+
+// inputOf reads the word $hotc_inputs/NAME.
+func inputOf(word *syntax.Word) (name string, is, known bool) {
+	return fileOf(word, "hotc_inputs", "/")
+}
+
+// fileOf reads a word that is the name of a value's file: a variable, a separator, and
+// the value's name.
+func fileOf(word *syntax.Word, variable, separator string) (name string, is, known bool) {
 	if word == nil {
 		return "", false, false
 	}
@@ -207,7 +218,7 @@ func outputOf(word *syntax.Word) (name string, is, known bool) {
 			case *syntax.SglQuoted:
 				text.WriteString(p.Value)
 			case *syntax.ParamExp:
-				if p.Param != nil && p.Param.Value == "heat_outputs_path" && p.Exp == nil && !is {
+				if p.Param != nil && p.Param.Value == variable && p.Exp == nil && !is {
 					is = true
 					text.Reset() // what stands before it: dd's of=
 					continue
@@ -219,11 +230,11 @@ func outputOf(word *syntax.Word) (name string, is, known bool) {
 		}
 	}
 	look(word.Parts)
-	name = strings.TrimPrefix(text.String(), ".")
+	name, begins := strings.CutPrefix(text.String(), separator)
 	if plain, err := url.PathUnescape(name); err == nil {
 		name = plain
 	}
-	return name, is, known && name != ""
+	return name, is, known && begins && name != ""
 }
 
 // word walks the expansions of a word.
@@ -231,7 +242,18 @@ func (w *walker) word(word *syntax.Word) []program.Step {
 	if word == nil {
 		return nil
 	}
+	if steps := w.inputFile(word); steps != nil {
+		return fork(w.at(word), nil, steps) // a program that gets the name may open it
+	}
 	return w.expansions(word)
+}
+
+// inputFile is the read of an input's file, whose opening waits.
+func (w *walker) inputFile(word *syntax.Word) []program.Step {
+	if name, is, known := inputOf(word); is && known {
+		return []program.Step{{Op: program.ReadInput, Name: name, At: w.at(word), Progress: w.progress(word)}}
+	}
+	return nil
 }
 
 // expansions are the reads within words: command substitutions from left to right.
@@ -248,7 +270,7 @@ func (w *walker) expansions(n syntax.Node) []program.Step {
 			steps = append(steps, own...)
 			return false
 		case *syntax.ParamExp:
-			if n.Excl {
+			if n.Excl || n.Param != nil && n.Param.Value == "hotc_inputs" {
 				w.complete = false
 			}
 		}

@@ -179,7 +179,11 @@ func (w *walker) atEnd() []program.Step {
 func (w *walker) behindWaits(s *syntax.Stmt) ([]program.Step, leaving) {
 	var before, after []program.Step
 	for _, r := range s.Redirs {
-		before = append(before, w.word(r.Word)...)
+		if steps := w.inputFile(r.Word); steps != nil && r.Op == syntax.RdrIn {
+			before = append(before, steps...)
+		} else {
+			before = append(before, w.word(r.Word)...)
+		}
 		before = append(before, w.word(r.Hdoc)...)
 		if isWriting(r.Op) {
 			after = append(after, w.outputFile(r.Word, true)...)

@@ -71,6 +71,8 @@ func TestSequence(t *testing.T) {
 		{"# hotc-agent get a\necho 'hotc-agent get b'", ""},
 		{"#!/usr/bin/env python3\nimport os", "unknown"},
 		{"#!/usr/bin/env -S bash -eu\nhotc-agent get a", "r:a"},
+		{`cat "$hotc_inputs/a" | sed s/x/y/; read -r x <$hotc_inputs/b%2Fc`, "{|r:a} r:b/c"},
+		{`f=$hotc_inputs/a; ls "${hotc_inputs}"`, " …"},
 		{"echo $in; out=1; echo x", "r:in w:out w:out"},
 		{"a | b; out=$PIPESTATUS; echo $in", "r:in w:out"},
 		{"echo $_ $in; trap - INT; out=1", "r:in w:out …"},

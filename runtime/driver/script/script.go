@@ -6,7 +6,8 @@
 //
 //   - Inputs that are known before it starts (static and deploy-time ones, and a
 //     run-time one that is eager) are in its environment and in files.
-//   - A run-time input is asked for with `hotc-agent get NAME`, which blocks. A
+//   - A run-time input is a file whose opening blocks ($hotc_inputs/NAME, package
+//     lazyfile), and is asked for with `hotc-agent get NAME`, which blocks. A
 //     shell script reads it as a variable: the compiler has put a wait before each
 //     statement that may (docs/scripts.md), which finds the value in a file where it
 //     has arrived, and asks the agent where it has not.
@@ -26,6 +27,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -129,17 +131,25 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 		}
 		cmd.Env = append(cmd.Env, "hotc_shell="+shell.file())
 	}
-	if err := job.Started(ctx); err != nil {
+	late, err := openLate(ctx, job)
+	if err != nil {
 		outputs.stop()
 		return driver.Exit{}, err
+	}
+	if err := job.Started(ctx); err != nil {
+		outputs.stop()
+		return driver.Exit{}, errors.Join(err, late.close(d))
 	}
 	stop := func() {}
 	if s.Waits {
 		stop = foresee(ctx, job, shell)
 	}
-	exit, err := process.Run(ctx, cmd, d.Grace)
+	exit, err := process.Run(late.ctx, cmd, d.Grace)
 	stop()
 	outputs.stop()
+	if lateErr := late.close(d); lateErr != nil {
+		return driver.Exit{}, lateErr
+	}
 	if err != nil {
 		return driver.Exit{}, explainStart(command, err)
 	}
