@@ -50,7 +50,8 @@ func TestAnAgentThatIsKilledWhereverItMayBe(t *testing.T) {
 					}
 					p.status()
 				}
-				status := b.start("--once").status()
+				last := b.start("--once")
+				status := last.status()
 				log := b.log()
 				if i := strings.Index(log, "start2"); i >= 0 && strings.Contains(log[i:], "start1") {
 					t.Errorf("a role that was done ran again:\n%s", log)
@@ -60,7 +61,7 @@ func TestAnAgentThatIsKilledWhereverItMayBe(t *testing.T) {
 				}
 				switch one, two := b.cell("db.r1"), b.cell("db.r2"); {
 				case idempotent && (status != exitOK || one != "null" || two != "null"):
-					t.Errorf("status %d, cells %s, %s", status, one, two)
+					t.Errorf("status %d, cells %s, %s\n%s", status, one, two, last.printed)
 				case !idempotent && status == exitOK && (one != "null" || two != "null"):
 					t.Errorf("status 0, but cells %s, %s", one, two)
 				case !idempotent && status != exitOK && !strings.Contains(one+two, "interrupted"):

@@ -75,7 +75,7 @@ hotc-agent get late; hotc-agent get none; hotc-agent get wordpress.db.list
 	b.awaitState("web", blockedOn("db.mysql:port"))
 	b.start("db").mustBeDone()
 	web.mustBeDone()
-	want := "a \"b\"\nc|[1,\"x\"]|null\n" + "a \"b\"\nc[1,\"x\"]slash\n" + "eager 7 7 lazy unset 0\n" +
+	want := "a \"b\"\nc|[1,\"x\"]|null\n" + "a \"b\"\nc[1,\"x\"]slash\n" + "eager 7 7 lazy unset 1\n" +
 		"blog web app \n" + "1\n" + "7null[1,\"x\"]\n" + "1\n"
 	if got := web.file("app.stdout"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

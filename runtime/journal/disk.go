@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,7 +48,7 @@ func (f Folder) Lock() (io.Closer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the lock: %w", err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := flock(lock); err != nil {
 		lock.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, fmt.Errorf("%s: %w", f.path("lock"), ErrLocked)
@@ -56,6 +57,19 @@ func (f Folder) Lock() (io.Closer, error) {
 	}
 	return lock, nil
 }
+
+// flock takes the lock. An agent that was killed while it started a process lets go of
+// the lock only when that process has become another program.
+func flock(lock *os.File) error {
+	for deadline := time.Now().Add(lockPatience); ; time.Sleep(lockPatience / 100) {
+		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+const lockPatience = 2 * time.Second
 
 // Read implements Disk.
 func (f Folder) Read(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }

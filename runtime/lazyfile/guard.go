@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -16,8 +15,12 @@ import (
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
-// guarded is the descriptor that the guard is started with.
-const guarded = 3
+// The descriptors that the guard is started with: fanotify's, and that of the files'
+// folder. The next agent may make another one of that name before the guard has ended.
+const (
+	guarded = 3
+	folder  = 4
+)
 
 // Guard is the guard's whole life: it holds fanotify's descriptor until the agent
 // says that the role has ended, or has gone itself. Then the role is ended first, the
@@ -42,8 +45,8 @@ func Guard(in io.Reader) error {
 			break
 		}
 	}
-	for _, path := range o.Files {
-		os.Remove(path)
+	for _, name := range o.Files {
+		_ = unix.Unlinkat(folder, name, 0)
 	}
 	denyAll()
 	return nil

@@ -180,6 +180,11 @@ func inodeOf(fd int) (inode, error) {
 }
 
 func (f *Files) startGuard(fanotify *os.File) error {
+	folder, err := os.Open(f.Folder)
+	if err != nil {
+		return fmt.Errorf("start the guard: %w", err)
+	}
+	defer folder.Close()
 	in, life, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("start the guard: %w", err)
@@ -187,10 +192,9 @@ func (f *Files) startGuard(fanotify *os.File) error {
 	defer in.Close()
 	f.life = life
 	f.guard = exec.Command(f.Guard[0], f.Guard[1:]...)
-	f.guard.Stdin, f.guard.ExtraFiles, f.guard.Env, f.guard.Dir = in, []*os.File{fanotify}, []string{}, "/"
+	f.guard.Stdin, f.guard.ExtraFiles, f.guard.Env, f.guard.Dir = in, []*os.File{fanotify, folder}, []string{}, "/"
 	f.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends the agent or the role does not reach it
 	if err := f.guard.Start(); err != nil {
-		f.guard = nil
 		close(f.gone)
 		return fmt.Errorf("start the guard: %w", err)
 	}
@@ -205,7 +209,7 @@ func (f *Files) startGuard(fanotify *os.File) error {
 	}()
 	o := orders{Mark: f.Mark}
 	for _, x := range f.byFile {
-		o.Files = append(o.Files, x.path)
+		o.Files = append(o.Files, filepath.Base(x.path))
 	}
 	if err := json.NewEncoder(life).Encode(o); err != nil {
 		return fmt.Errorf("instruct the guard: %w", err)
