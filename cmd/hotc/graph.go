@@ -13,12 +13,14 @@ func newGraphCommand(s streams) *cobra.Command {
 	var (
 		in     compilation
 		format string
+		single bool
 	)
 	cmd := &cobra.Command{
 		Use:   "graph TEMPLATE",
 		Short: "Draw servers, their roles and the values between them",
 		Long: `Draw servers as boxes with their roles in order, and the values between them as
-arrows, coloured by when they are known; the cycle of a deadlock is red.`,
+arrows, coloured by when they are known; secret ones are marked, and the cycle of a
+deadlock is red. Members of a group that run the same roles share a box.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if format != "dot" && format != "mermaid" && format != "svg" {
@@ -28,7 +30,7 @@ arrows, coloured by when they are known; the cycle of a deadlock is red.`,
 			if err != nil {
 				return err
 			}
-			g := graph.New(r.Program, r.Analysis, r.Findings)
+			g := graph.New(r.Program, r.Analysis, r.Findings, single)
 			text := g.DOT()
 			switch format {
 			case "mermaid":
@@ -41,6 +43,7 @@ arrows, coloured by when they are known; the cycle of a deadlock is red.`,
 		},
 	}
 	in.addFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&single, "single", false, "draw each member of a group")
 	cmd.Flags().StringVar(&format, "format", "svg", "dot, mermaid or svg")
 	return cmd
 }

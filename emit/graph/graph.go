@@ -1,10 +1,10 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 
 	"github.com/hotc-dev/hotc/analysis"
 	"github.com/hotc-dev/hotc/analysis/binding"
@@ -19,7 +19,10 @@ type Graph struct {
 
 // Server is a box that holds its roles in their order.
 type Server struct {
-	Name  string
+	Name string
+	// Count is how many servers the box stands for: members of a group that run the same
+	// roles.
+	Count int
 	Roles []string // empty for a server that only publishes facts, or a resource
 	// Deadlocked says that one of its roles is in a deadlock's cycle.
 	Deadlocked map[string]bool
@@ -29,12 +32,22 @@ type Server struct {
 type Edge struct {
 	From, To Port
 	// Labels are the values that go along it.
-	Labels []string
+	Labels []Label
 	Time   binding.Time
-	Secret bool
 	// Completion says that only the end of the role is waited for.
 	Completion bool
 	Deadlocked bool
+}
+
+// Label is a value on its way.
+type Label struct {
+	Name   string
+	Secret bool
+}
+
+// secret says whether one of the values is.
+func (e *Edge) secret() bool {
+	return slices.ContainsFunc(e.Labels, func(l Label) bool { return l.Secret })
 }
 
 // Port is a role, or with no role the server as a whole.
@@ -43,13 +56,25 @@ type Port struct {
 	Role   string
 }
 
-// New makes the graph of an analysed program.
-func New(p *program.Program, a *binding.Analysis, f *analysis.Findings) *Graph {
-	b := &builder{graph: &Graph{}, servers: map[string]*Server{}, edges: map[edgeKey]*Edge{}, outputs: map[string]*program.Output{}}
+// title is what stands above a box.
+func (s *Server) title() string {
+	if s.Count > 1 {
+		return fmt.Sprintf("%s ×%d", s.Name, s.Count)
+	}
+	return s.Name
+}
+
+// New makes the graph of an analysed program. Members of groups share a box, unless
+// single ones are asked for.
+func New(p *program.Program, a *binding.Analysis, f *analysis.Findings, single bool) *Graph {
+	b := &builder{graph: &Graph{}, collapse: newCollapse(p, single), servers: map[string]*Server{}, edges: map[edgeKey]*Edge{}, outputs: map[string]*program.Output{}}
 	for _, s := range p.Servers {
+		known := b.servers[b.box(s.Path)] != nil
 		box := b.server(s.Path)
 		for _, role := range s.Roles {
-			box.Roles = append(box.Roles, role.Name)
+			if !known {
+				box.Roles = append(box.Roles, role.Name)
+			}
 			for _, o := range role.Outputs {
 				b.outputs[o.Cell()] = o
 			}
@@ -62,21 +87,23 @@ func New(p *program.Program, a *binding.Analysis, f *analysis.Findings) *Graph {
 	}
 	for _, w := range a.Waits {
 		b.server(w.Resource)
-		b.edge(Port{w.Role.Server.Path, w.Role.Name}, Port{Server: w.Resource}, binding.Run, true, "")
+		b.edge(Port{w.Role.Server.Path, w.Role.Name}, Port{Server: w.Resource}, binding.Run, true, Label{})
 	}
 	for _, resource := range slices.Sorted(maps.Keys(a.Edges)) {
 		for _, e := range a.Edges[resource] {
-			if b.servers[resource] != nil && b.servers[e.On] != nil && e.On != resource {
-				b.edge(Port{Server: e.On}, Port{Server: resource}, binding.Deploy, false, "")
+			from, to := b.servers[b.box(e.On)], b.servers[b.box(resource)]
+			if from != nil && to != nil && from != to {
+				b.edge(Port{Server: e.On}, Port{Server: resource}, binding.Deploy, false, Label{})
 			}
 		}
 	}
 	b.deadlocks(f)
-	sort.Slice(b.graph.Edges, func(i, j int) bool { return fmt.Sprint(b.graph.Edges[i].key()) < fmt.Sprint(b.graph.Edges[j].key()) })
+	slices.SortFunc(b.graph.Edges, func(x, y *Edge) int { return x.key().compare(y.key()) })
 	return b.graph
 }
 
 type builder struct {
+	*collapse
 	graph   *Graph
 	servers map[string]*Server
 	edges   map[edgeKey]*Edge
@@ -89,11 +116,27 @@ type edgeKey struct {
 	completion bool
 }
 
+func (k edgeKey) compare(other edgeKey) int {
+	order := cmp.Or(k.from.compare(other.from), k.to.compare(other.to), cmp.Compare(k.time, other.time))
+	switch {
+	case order != 0 || k.completion == other.completion:
+		return order
+	case other.completion:
+		return -1
+	}
+	return 1
+}
+
+func (p Port) compare(other Port) int {
+	return cmp.Or(cmp.Compare(p.Server, other.Server), cmp.Compare(p.Role, other.Role))
+}
+
 func (e *Edge) key() edgeKey { return edgeKey{e.From, e.To, e.Time, e.Completion} }
 
-func (b *builder) server(name string) *Server {
+func (b *builder) server(path string) *Server {
+	name := b.box(path)
 	if b.servers[name] == nil {
-		b.servers[name] = &Server{Name: name, Deadlocked: map[string]bool{}}
+		b.servers[name] = &Server{Name: name, Count: b.count(name), Deadlocked: map[string]bool{}}
 		b.graph.Servers = append(b.graph.Servers, b.servers[name])
 	}
 	return b.servers[name]
@@ -102,7 +145,7 @@ func (b *builder) server(name string) *Server {
 func (b *builder) role(role *program.Role, a *binding.Analysis) {
 	to := Port{role.Server.Path, role.Name}
 	for _, d := range role.DependsOn {
-		b.edge(Port{d.Role.Server.Path, d.Role.Name}, to, binding.Run, true, "")
+		b.edge(Port{d.Role.Server.Path, d.Role.Name}, to, binding.Run, true, Label{})
 	}
 	for _, in := range role.Inputs {
 		bound := a.Inputs[in]
@@ -116,17 +159,17 @@ func (b *builder) role(role *program.Role, a *binding.Analysis) {
 			o := b.outputs[ref.Cell]
 			switch {
 			case o != nil:
-				e := b.edge(Port{o.Role.Server.Path, o.Role.Name}, to, binding.Run, false, o.Name)
-				e.Secret = e.Secret || o.Secret
+				b.edge(Port{o.Role.Server.Path, o.Role.Name}, to, binding.Run, false, Label{o.Name, o.Secret})
 			case ref.Writer != role.Server.Path:
 				b.server(ref.Writer)
-				b.edge(Port{Server: ref.Writer}, to, binding.Run, false, ref.Cell[len(ref.Writer)+1:])
+				b.edge(Port{Server: ref.Writer}, to, binding.Run, false, Label{Name: ref.Cell[len(ref.Writer)+1:]})
 			}
 		}
 	}
 }
 
-func (b *builder) edge(from, to Port, time binding.Time, completion bool, label string) *Edge {
+func (b *builder) edge(from, to Port, time binding.Time, completion bool, label Label) {
+	from.Server, to.Server = b.box(from.Server), b.box(to.Server)
 	e := &Edge{From: from, To: to, Time: time, Completion: completion}
 	if known := b.edges[e.key()]; known != nil {
 		e = known
@@ -134,15 +177,9 @@ func (b *builder) edge(from, to Port, time binding.Time, completion bool, label 
 		b.edges[e.key()] = e
 		b.graph.Edges = append(b.graph.Edges, e)
 	}
-	for _, l := range e.Labels {
-		if l == label {
-			return e
-		}
-	}
-	if label != "" {
+	if label.Name != "" && !slices.Contains(e.Labels, label) {
 		e.Labels = append(e.Labels, label)
 	}
-	return e
 }
 
 // deadlocks marks the arrows of the cycles: against the direction of the waits.
@@ -150,17 +187,19 @@ func (b *builder) deadlocks(f *analysis.Findings) {
 	port := func(process, task int) Port {
 		p := f.Net.Processes[process]
 		if p.Tasks[task].Heat {
-			return Port{Server: p.Name}
+			return Port{Server: b.box(p.Name)}
 		}
-		return Port{p.Name, p.Tasks[task].Name}
+		return Port{b.box(p.Name), p.Tasks[task].Name}
 	}
 	for _, d := range f.Deadlocks {
 		for i, w := range d.Cycle {
 			next := d.Cycle[(i+1)%len(d.Cycle)]
 			from, to := port(next.Process, w.WriteTask), port(w.Process, w.Task)
-			for _, e := range b.graph.Edges {
-				if e.From == from && e.To == to {
-					e.Deadlocked = true
+			for _, time := range []binding.Time{binding.Deploy, binding.Run} {
+				for _, completion := range []bool{false, true} {
+					if e := b.edges[edgeKey{from, to, time, completion}]; e != nil {
+						e.Deadlocked = true
+					}
 				}
 			}
 			b.mark(to)

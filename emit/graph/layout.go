@@ -17,7 +17,8 @@ const (
 	boxMax     = 260
 )
 
-// box is a server with its place.
+// box is a server with its place, or without a server a gap through which arrows pass
+// a column.
 type box struct {
 	server *Server
 	column int
@@ -35,13 +36,15 @@ type layout struct {
 	w, h float64
 	// in and out are the neighbours of each box.
 	in, out map[*box][]*box
+	// via are the gaps that arrows between two boxes pass through, from left to right.
+	via map[[2]*box][]*box
 }
 
 func arrange(g *Graph) *layout {
-	l := &layout{byName: map[string]*box{}, in: map[*box][]*box{}, out: map[*box][]*box{}}
+	l := &layout{byName: map[string]*box{}, in: map[*box][]*box{}, out: map[*box][]*box{}, via: map[[2]*box][]*box{}}
 	for i, s := range g.Servers {
 		b := &box{server: s, order: i, w: boxMin, h: headHeight + float64(len(s.Roles))*roleHeight + boxPadding}
-		b.w = max(b.w, textWidth(s.Name)+2*boxPadding+10)
+		b.w = max(b.w, textWidth(s.title())+2*boxPadding+10)
 		for _, r := range s.Roles {
 			b.w = max(b.w, textWidth(r)+4*boxPadding)
 		}
@@ -59,6 +62,7 @@ func arrange(g *Graph) *layout {
 		}
 	}
 	l.assignColumns()
+	l.leaveGaps(g)
 	l.orderRows()
 	l.place()
 	return l
@@ -137,6 +141,52 @@ func (l *layout) spread() {
 		for _, b := range column {
 			b.column = i
 		}
+	}
+}
+
+// mostGaps bounds the gaps: with more arrows than that they go where they like.
+const mostGaps = 300
+
+// gapHeight is the room that arrows get to pass a column.
+const gapHeight = 26
+
+// leaveGaps makes room for arrows that pass columns, in both directions, so that they
+// cross no box.
+func (l *layout) leaveGaps(g *Graph) {
+	count := 0
+	for _, e := range g.Edges {
+		left, right := l.byName[e.From.Server], l.byName[e.To.Server]
+		if left.column > right.column {
+			left, right = right, left
+		}
+		if pair := [2]*box{left, right}; l.via[pair] == nil && right.column > left.column+1 {
+			l.via[pair] = make([]*box, right.column-left.column-1)
+			count += len(l.via[pair])
+		}
+	}
+	if count > mostGaps {
+		l.via = map[[2]*box][]*box{}
+		return
+	}
+	for _, e := range g.Edges { // in the order of the arrows, so that the picture is always the same
+		left, right := l.byName[e.From.Server], l.byName[e.To.Server]
+		if left.column > right.column {
+			left, right = right, left
+		}
+		gaps := l.via[[2]*box{left, right}]
+		if len(gaps) == 0 || gaps[0] != nil {
+			continue
+		}
+		before := left
+		for i := range gaps {
+			gaps[i] = &box{column: left.column + 1 + i, order: left.order, h: gapHeight}
+			l.columns[gaps[i].column] = append(l.columns[gaps[i].column], gaps[i])
+			l.out[before] = append(l.out[before], gaps[i])
+			l.in[gaps[i]] = append(l.in[gaps[i]], before)
+			before = gaps[i]
+		}
+		l.out[before] = append(l.out[before], right)
+		l.in[right] = append(l.in[right], before)
 	}
 }
 

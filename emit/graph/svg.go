@@ -22,11 +22,6 @@ func (g *Graph) SVG(title string) []byte {
 		}
 	}
 	width, height := math.Max(l.w+2*margin+2*loops, 560), l.h+margin+120
-	for _, e := range g.Edges {
-		if l.byName[e.From.Server].column > l.byName[e.To.Server].column+1 {
-			height = l.h + margin + 170
-		}
-	}
 	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="%.0f -76 %.0f %.0f" font-family="system-ui,'DejaVu Sans',sans-serif">`+"\n", width, height, -margin-loops, width, height)
 	p.printf("<defs>\n")
 	for _, color := range []string{runColor, deployColor, deadlockColor} {
@@ -71,8 +66,8 @@ func (p *picture) box(b *box) {
 		border = deadlockColor
 	}
 	p.printf(`<g><title>%s</title><rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="8" fill="#f2f6fa" stroke="%s" stroke-width="1.2"/>`+"\n",
-		html.EscapeString(b.server.Name), b.x, b.y, b.w, b.h, border)
-	p.text(b.x+boxPadding+2, b.y+18, 13, "#1c2733", "bold", "start", shorten(b.server.Name, int(b.w/8.2)))
+		html.EscapeString(b.server.title()), b.x, b.y, b.w, b.h, border)
+	p.text(b.x+boxPadding+2, b.y+18, 13, "#1c2733", "bold", "start", shorten(b.server.title(), int(b.w/8.2)))
 	for i, r := range b.server.Roles {
 		y := b.y + headHeight + float64(i)*roleHeight
 		stroke := "#cfd9e3"
@@ -88,32 +83,8 @@ func (p *picture) box(b *box) {
 	p.printf("</g>\n")
 }
 
-// point is a place on a curve.
-type point struct{ x, y float64 }
-
 func (p *picture) edge(e *Edge) {
-	from, to := p.layout.byName[e.From.Server], p.layout.byName[e.To.Server]
-	a, d := point{from.x + from.w, from.port(e.From)}, point{to.x, to.port(e.To)}
-	bend := math.Max(50, (d.x-a.x)/2)
-	b, c := point{a.x + bend, a.y}, point{d.x - bend, d.y}
-	switch {
-	case from == to: // beside the box
-		d = point{to.x + to.w, to.port(e.To)}
-		b, c = point{a.x + 46, a.y}, point{d.x + 46, d.y}
-	case from.column == to.column: // around, on the right
-		d = point{to.x + to.w, to.port(e.To)}
-		far := 50 + math.Min(80, math.Abs(d.y-a.y)/4)
-		b, c = point{a.x + far, a.y}, point{d.x + far, d.y}
-	case from.column > to.column: // back, from the left side to the right one
-		a, d = point{from.x, from.port(e.From) + 7}, point{to.x + to.w, to.port(e.To) + 7}
-		bend = math.Max(50, (a.x-d.x)/2)
-		b, c = point{a.x - bend, a.y + 24}, point{d.x + bend, d.y + 24}
-		if from.column > to.column+1 { // below what lies between
-			a, d = point{from.x + from.w/2, from.y + from.h}, point{to.x + to.w/2, to.y + to.h}
-			deep := p.layout.h + 90
-			b, c = point{a.x - 30, deep}, point{d.x + 30, deep}
-		}
-	}
+	route := p.route(e)
 	style, width, opacity := "", 1.6, 0.9
 	if e.Completion {
 		style = ` stroke-dasharray="5 4"`
@@ -125,10 +96,18 @@ func (p *picture) edge(e *Edge) {
 		width, opacity = 2.6, 1
 	}
 	color := e.color()
-	p.printf(`<path d="M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f" fill="none" stroke="%s" stroke-width="%.1f" stroke-opacity="%.2f" marker-end="url(#%s)"%s><title>%s</title></path>`+"\n",
-		a.x, a.y, b.x, b.y, c.x, c.y, d.x, d.y, color, width, opacity, color[1:], style, html.EscapeString(e.tip()))
+	var d strings.Builder
+	fmt.Fprintf(&d, "M%.1f %.1f", route[0].a.x, route[0].a.y)
+	for i, c := range route {
+		if i > 0 {
+			fmt.Fprintf(&d, " L%.1f %.1f", c.a.x, c.a.y)
+		}
+		fmt.Fprintf(&d, " C%.1f %.1f %.1f %.1f %.1f %.1f", c.b.x, c.b.y, c.c.x, c.c.y, c.d.x, c.d.y)
+	}
+	p.printf(`<path d="%s" fill="none" stroke="%s" stroke-width="%.1f" stroke-opacity="%.2f" marker-end="url(#%s)"%s><title>%s</title></path>`+"\n",
+		d.String(), color, width, opacity, color[1:], style, html.EscapeString(e.tip()))
 	if label := e.label(); label != "" && (!p.dense || e.Deadlocked) {
-		p.label(curve(a, b, c, d), shorten(label, 26), color)
+		p.label(route, e.secret(), shorten(label, 26), color)
 	}
 }
 
@@ -141,8 +120,8 @@ func (e *Edge) tip() string {
 		return q.Server + "." + q.Role
 	}
 	text := name(e.From) + " → " + name(e.To)
-	if e.label() != "" {
-		text += ": " + e.label()
+	if e.marked() != "" {
+		text += ": " + e.marked()
 	}
 	if e.Time == binding.Run {
 		return text + " (run time)"
@@ -150,32 +129,42 @@ func (e *Edge) tip() string {
 	return text + " (Heat)"
 }
 
-// curve gives points of a cubic Bézier curve.
-func curve(a, b, c, d point) func(t float64) point {
-	return func(t float64) point {
-		u := 1 - t
-		return point{u*u*u*a.x + 3*u*u*t*b.x + 3*u*t*t*c.x + t*t*t*d.x, u*u*u*a.y + 3*u*u*t*b.y + 3*u*t*t*c.y + t*t*t*d.y}
-	}
-}
-
-// label puts words on a curve, where no others stand yet.
-func (p *picture) label(at func(float64) point, text, color string) {
+// label puts words on the way of an arrow, where no others stand yet.
+func (p *picture) label(route []curve, secret bool, text, color string) {
 	w := float64(len([]rune(text)))*5.9 + 8
-	spot, found := at(0.5), false
-	for _, aside := range []float64{0, -11, 11} {
-		for _, t := range []float64{0.5, 0.42, 0.58, 0.34, 0.66, 0.28, 0.72} {
-			if try := at(t); !found && p.free(point{try.x, try.y + aside}, w) {
-				spot, found = point{try.x, try.y + aside}, true
-			}
-		}
+	if secret {
+		w += lockWidth
 	}
+	spot, found := p.room(route, w)
 	if !found {
 		return // the arrow's title has it
 	}
 	p.take(spot, w)
 	fmt.Fprintf(&p.over, `<rect x="%.1f" y="%.1f" width="%.1f" height="15" rx="4" fill="#ffffff" fill-opacity="0.85"/>`+"\n", spot.x-w/2, spot.y-8, w)
+	if secret {
+		fmt.Fprintf(&p.over, `<g transform="translate(%.1f %.1f)"><rect y="4" width="8" height="6" rx="1" fill="%s"/><path d="M1.8 4 V2.6 a2.2 2.2 0 0 1 4.4 0 V4" fill="none" stroke="%s" stroke-width="1.3"/></g>`+"\n", spot.x-w/2+4, spot.y-6, color, color)
+		spot.x += lockWidth / 2
+	}
 	fmt.Fprintf(&p.over, `<text x="%.1f" y="%.1f" font-size="10.5" fill="%s" text-anchor="middle">%s</text>`+"\n", spot.x, spot.y+3.5, color, html.EscapeString(text))
 }
+
+// room finds a spot on an arrow, or else beside it.
+func (p *picture) room(route []curve, w float64) (point, bool) {
+	for _, aside := range []float64{0, -11, 11} {
+		for _, c := range route {
+			for _, t := range []float64{0.5, 0.42, 0.58, 0.34, 0.66, 0.28, 0.72} {
+				try := c.at(t)
+				if try.y += aside; p.free(try, w) {
+					return try, true
+				}
+			}
+		}
+	}
+	return point{}, false
+}
+
+// lockWidth is the room for the sign of a secret.
+const lockWidth = 11
 
 // cell is the grain in which room for labels is kept.
 const cell = 8

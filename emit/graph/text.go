@@ -25,16 +25,31 @@ func (e *Edge) color() string {
 	return deployColor
 }
 
-// label is what stands at an arrow; secret values are marked.
+// label is what stands at an arrow.
 func (e *Edge) label() string {
-	text := strings.Join(e.Labels, ", ")
 	if e.Completion {
-		text = "done"
+		return "done"
 	}
-	if e.Secret {
-		text = "🔒 " + text
+	var names []string
+	for _, l := range e.Labels {
+		names = append(names, l.Name)
 	}
-	return text
+	return strings.Join(names, ", ")
+}
+
+// marked is the label with the secret values marked, where a sign cannot be drawn.
+func (e *Edge) marked() string {
+	if e.Completion {
+		return e.label()
+	}
+	var names []string
+	for _, l := range e.Labels {
+		if l.Secret {
+			l.Name += " (secret)"
+		}
+		names = append(names, l.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // DOT writes the graph for Graphviz.
@@ -42,7 +57,7 @@ func (g *Graph) DOT() []byte {
 	var b strings.Builder
 	b.WriteString("digraph hotc {\n  rankdir=LR; compound=true; node [shape=box, style=\"rounded,filled\", fillcolor=\"#ffffff\", fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n")
 	for i, s := range g.Servers {
-		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s; style=\"rounded,filled\"; color=\"#9fb1c3\"; fillcolor=\"#f4f7fa\"; fontname=\"sans-serif\";\n", i, strconv.Quote(s.Name))
+		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s; style=\"rounded,filled\"; color=\"#9fb1c3\"; fillcolor=\"#f4f7fa\"; fontname=\"sans-serif\";\n", i, strconv.Quote(s.title()))
 		if len(s.Roles) == 0 {
 			fmt.Fprintf(&b, "    %s [label=\"\", shape=point];\n", dotID(Port{Server: s.Name}))
 		}
@@ -63,7 +78,14 @@ func (g *Graph) DOT() []byte {
 		if e.Completion {
 			style = "dashed"
 		}
-		fmt.Fprintf(&b, "  %s -> %s [label=%s, color=%q, fontcolor=%q, style=%s];\n", dotID(g.end(e.From)), dotID(g.end(e.To)), strconv.Quote(e.label()), e.color(), e.color(), style)
+		whole := ""
+		if i := g.whole(e.From); i >= 0 {
+			whole += fmt.Sprintf(", ltail=cluster_%d", i)
+		}
+		if i := g.whole(e.To); i >= 0 {
+			whole += fmt.Sprintf(", lhead=cluster_%d", i)
+		}
+		fmt.Fprintf(&b, "  %s -> %s [label=%s, color=%q, fontcolor=%q, style=%s%s];\n", dotID(g.end(e.From)), dotID(g.end(e.To)), strconv.Quote(e.marked()), e.color(), e.color(), style, whole)
 	}
 	b.WriteString("}\n")
 	return []byte(b.String())
@@ -84,20 +106,33 @@ func (g *Graph) end(p Port) Port {
 	return p
 }
 
+// whole is the number of a server with roles that an arrow means as a whole; -1 if it
+// means a role.
+func (g *Graph) whole(p Port) int {
+	for i, s := range g.Servers {
+		if p.Role == "" && s.Name == p.Server && len(s.Roles) > 0 {
+			return i
+		}
+	}
+	return -1
+}
+
 // Mermaid writes the graph as a Mermaid flow chart.
 func (g *Graph) Mermaid() []byte {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")
 	ids := map[Port]string{}
 	id := func(p Port) string {
-		p = g.end(p)
+		if i := g.whole(p); i >= 0 {
+			return fmt.Sprintf("s%d", i)
+		}
 		if ids[p] == "" {
 			ids[p] = fmt.Sprintf("n%d", len(ids))
 		}
 		return ids[p]
 	}
 	for i, s := range g.Servers {
-		fmt.Fprintf(&b, "  subgraph s%d[%s]\n", i, mermaidText(s.Name))
+		fmt.Fprintf(&b, "  subgraph s%d[%s]\n", i, mermaidText(s.title()))
 		if len(s.Roles) == 0 {
 			fmt.Fprintf(&b, "    %s(( ))\n", id(Port{Server: s.Name}))
 		}
@@ -120,8 +155,8 @@ func (g *Graph) Mermaid() []byte {
 			arrow = "-.->"
 		}
 		label := ""
-		if e.label() != "" {
-			label = "|" + mermaidText(e.label()) + "|"
+		if e.marked() != "" {
+			label = "|" + mermaidText(e.marked()) + "|"
 		}
 		fmt.Fprintf(&b, "  %s %s%s %s\n", id(e.From), arrow, label, id(e.To))
 		fmt.Fprintf(&styles, "  linkStyle %d stroke:%s,color:%s\n", links, e.color(), e.color())

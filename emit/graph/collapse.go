@@ -1,0 +1,80 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+)
+
+// collapse finds the boxes of servers: members of a group that run the same roles
+// share one, so that a group of 500 is one thing to look at.
+type collapse struct {
+	boxes map[string]string // by path
+	size  map[string]int    // how many servers a box stands for
+}
+
+// newCollapse looks at a program; with single every server has a box of its own.
+func newCollapse(p *program.Program, single bool) *collapse {
+	c := &collapse{boxes: map[string]string{}, size: map[string]int{}}
+	if single {
+		return c
+	}
+	first := map[string]*program.Server{}
+	for _, s := range p.Servers {
+		box := boxOf(s.Stack) + s.Resource.Name
+		if s.Member != nil {
+			box += mark(s.Nest)
+		}
+		if other := first[box]; other == nil {
+			first[box] = s
+		} else if !alike(other, s) {
+			continue // a box of its own
+		}
+		c.boxes[s.Path] = box
+		c.size[box]++
+	}
+	p.Root.Walk(func(s *program.Stack) { // other resources, and servers that only publish facts
+		for _, r := range s.Template.Resources {
+			if path := s.PathOf(r.Name); s.Server(r.Name) == nil {
+				c.boxes[path] = boxOf(s) + r.Name
+				c.size[c.boxes[path]]++
+			}
+		}
+	})
+	return c
+}
+
+// boxOf is what the boxes of a stack's servers begin with: its path, with a star for
+// each member of a group.
+func boxOf(s *program.Stack) string {
+	if s.Nest == nil {
+		return ""
+	}
+	return boxOf(s.Nest.In) + s.Nest.Resource.Name + mark(s.Nest) + "/"
+}
+
+// mark stands for the name of a group's member.
+func mark(n *program.Nest) string {
+	switch {
+	case !n.Group:
+		return ""
+	case len(n.Members) == 1:
+		return "/" + n.Members[0].Name
+	}
+	return "/*"
+}
+
+// alike says whether two servers run the same roles.
+func alike(a, b *program.Server) bool {
+	return slices.EqualFunc(a.Roles, b.Roles, func(x, y *program.Role) bool { return x.Name == y.Name })
+}
+
+// box is the name of the box that a server is in.
+func (c *collapse) box(path string) string {
+	if box, ok := c.boxes[path]; ok {
+		return box
+	}
+	return path
+}
+
+func (c *collapse) count(box string) int { return max(1, c.size[box]) }
