@@ -195,7 +195,7 @@ func (b *netBuilder) condition(s *binding.Signal) {
 
 func (b *netBuilder) task(role *program.Role) waits.Task {
 	done := b.cells[role.Key()]
-	t := waits.Task{Name: role.Name, At: role.At, Completion: done}
+	t := waits.Task{Name: role.Name, At: role.At, Completion: done, Timeout: role.Timeout}
 	for _, d := range role.DependsOn {
 		cell, known := b.cells[d.Role.Key()]
 		if !known {

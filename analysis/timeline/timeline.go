@@ -10,6 +10,7 @@
 package timeline
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/waits"
@@ -21,7 +22,16 @@ type Durations struct {
 	Role float64 // of a role's own work
 	Make float64 // of another resource
 	// Of are those of single ones: SERVER, SERVER.ROLE or a resource's name.
-	Of map[string]float64
+	Of map[string]Duration
+}
+
+// Duration is how long one thing takes.
+type Duration struct {
+	Seconds float64
+	// Worst is how long it takes at worst, 0 if nobody knows; Retries is how often it may
+	// have to be done again, at worst.
+	Worst   float64
+	Retries int
 }
 
 // Run is a predicted run.
@@ -29,7 +39,9 @@ type Run struct {
 	Processes []Process `json:"servers"`
 	Makespan  float64   `json:"makespan"`
 	// Hung says that it never ends: the processes in it wait for each other.
-	Hung     bool   `json:"hung,omitempty"`
+	Hung bool `json:"hung,omitempty"`
+	// Failed says that some time-out ends before what it waits for has come.
+	Failed   bool   `json:"failed,omitempty"`
 	Critical []Link `json:"critical_path"`
 }
 
@@ -48,6 +60,10 @@ type Task struct {
 	Waits []Wait  `json:"waits,omitempty"`
 	// Blocked is the sum of the waits.
 	Blocked float64 `json:"blocked"`
+	// Failed is why the task fails, or is never begun; "" if it is done.
+	Failed string `json:"failed,omitempty"`
+
+	began float64 // its own work, after what it waits for before
 }
 
 // Wait is a read that blocked.
@@ -78,37 +94,48 @@ type simulation struct {
 	net       *waits.Net
 	programs  [][][]waits.Step
 	durations Durations
-	written   []float64 // -1 if not yet
-	writer    []moment
+	worst     bool
+	cells     []settled
 	blocked   map[waits.CellID][]int
 	now       []float64
 	task      []int
 	step      []int
+	worked    []bool // the work before the present step is done
 	run       *Run
-	// arrived is, for each process and task, the write that its last wait ended with.
+	// came is, for the reads that waited, what they waited for.
 	came map[[3]int]waits.CellID
 }
 
-// Simulate runs a net.
-func Simulate(n *waits.Net, d Durations) *Run {
+// settled is what became of a cell, and who did it.
+type settled struct {
+	known  bool
+	failed bool
+	by     moment
+}
+
+// Simulate runs a net as it is expected to run.
+func Simulate(n *waits.Net, d Durations) *Run { return bounded(n, d, false) }
+
+// AtWorst runs a net with everything as slow as it may be: what has a time-out takes
+// all of it and publishes last, and what is retried fails as often as it may.
+func AtWorst(n *waits.Net, d Durations) *Run { return bounded(n, d, true) }
+
+func bounded(n *waits.Net, d Durations, worst bool) *Run {
 	early, late := n.Bounds()
-	r := simulate(n, early, d)
+	r := simulate(n, early, d, worst)
 	if r.Hung {
-		if other := simulate(n, late, d); !other.Hung {
+		if other := simulate(n, late, d, worst); !other.Hung {
 			return other
 		}
 	}
 	return r
 }
 
-func simulate(n *waits.Net, programs [][][]waits.Step, d Durations) *Run {
+func simulate(n *waits.Net, programs [][][]waits.Step, d Durations, worst bool) *Run {
 	size := len(n.Processes)
-	s := &simulation{net: n, programs: programs, durations: d, written: make([]float64, len(n.Cells)), writer: make([]moment, len(n.Cells)),
-		blocked: map[waits.CellID][]int{}, now: make([]float64, size), task: make([]int, size), step: make([]int, size),
+	s := &simulation{net: n, programs: programs, durations: d, worst: worst, cells: make([]settled, len(n.Cells)),
+		blocked: map[waits.CellID][]int{}, now: make([]float64, size), task: make([]int, size), step: make([]int, size), worked: make([]bool, size),
 		run: &Run{Processes: make([]Process, size)}, came: map[[3]int]waits.CellID{}}
-	for c := range s.written {
-		s.written[c] = -1
-	}
 	ready := make([]int, size)
 	for p := range n.Processes {
 		ready[p] = size - 1 - p
@@ -119,34 +146,21 @@ func simulate(n *waits.Net, programs [][][]waits.Step, d Durations) *Run {
 		s.run.Processes[p] = out
 	}
 	// A process runs ahead as far as it can: a cell is written once, so the time of
-	// a read depends on that of the write alone and not on who ran first.
-	for len(ready) > 0 {
-		p := ready[len(ready)-1]
-		ready = append(ready[:len(ready)-1], s.advance(p)...)
+	// a read depends on that of the write alone and not on who ran first. Only when
+	// nobody can go on does the next time-out end a wait.
+	for {
+		for len(ready) > 0 {
+			p := ready[len(ready)-1]
+			ready = append(ready[:len(ready)-1], s.advance(p)...)
+		}
+		p := s.nextTimeout()
+		if p < 0 {
+			break
+		}
+		ready = s.timeOut(p)
 	}
 	s.finish()
 	return s.run
-}
-
-// length is how long a task works by itself.
-func (s *simulation) length(p, t int) float64 {
-	process := &s.net.Processes[p]
-	key := process.Name
-	if !process.Tasks[t].Heat {
-		key += "." + process.Tasks[t].Name
-	}
-	if d, ok := s.durations.Of[key]; ok {
-		return d
-	}
-	switch {
-	case !process.Tasks[t].Heat:
-		return s.durations.Role
-	case process.Server:
-		return s.durations.Boot
-	case s.net.Processes[p].Condition:
-		return 0
-	}
-	return s.durations.Make
 }
 
 // advance runs a process until it blocks; it returns who can go on by that.
@@ -157,54 +171,105 @@ func (s *simulation) advance(p int) []int {
 		steps := s.programs[p][t]
 		out := &s.run.Processes[p].Tasks[t]
 		if out.Start < 0 {
-			out.Start = s.now[p]
+			out.Start, out.began = s.now[p], s.now[p]
 		}
-		length := s.length(p, t)
-		for s.step[p] < len(steps) {
+		for ; s.step[p] < len(steps); s.step[p]++ {
 			i := s.step[p]
 			step := &steps[i]
-			s.now[p] += max(0, progress(steps, i)-progress(steps, i-1)) * length
-			if step.Op == waits.Read {
-				if s.written[step.Cell] < 0 {
-					s.now[p] -= max(0, progress(steps, i)-progress(steps, i-1)) * length // it is added again
-					s.blocked[step.Cell] = append(s.blocked[step.Cell], p)
-					return woken
-				}
-				s.read(p, t, i, step)
-			} else if s.written[step.Cell] < 0 {
-				s.written[step.Cell], s.writer[step.Cell] = s.now[p], moment{p, t, i, s.now[p]}
-				woken = append(woken, s.blocked[step.Cell]...)
-				delete(s.blocked, step.Cell)
+			switch {
+			case !s.work(p, t, i):
+				return append(woken, s.fail(p)...)
+			case step.Op != waits.Read:
+				woken = append(woken, s.settle(step.Cell, settled{known: true, by: moment{p, t, i, s.now[p]}})...)
+			case !s.cells[step.Cell].known:
+				s.blocked[step.Cell] = append(s.blocked[step.Cell], p)
+				return woken
+			case !s.read(p, t, i, step):
+				return append(woken, s.fail(p)...)
 			}
-			s.step[p]++
+			s.worked[p] = false
 		}
-		s.now[p] += (1 - progress(steps, len(steps)-1)) * length
+		if !s.work(p, t, len(steps)) {
+			return append(woken, s.fail(p)...)
+		}
 		out.End = s.now[p]
-		s.task[p], s.step[p] = t+1, 0
+		s.task[p], s.step[p], s.worked[p] = t+1, 0, false
 	}
 	return woken
 }
 
-// progress is how far a task's own work is at a step; it never goes back.
-func progress(steps []waits.Step, i int) float64 {
-	most := 0.0
-	for ; i >= 0; i-- {
-		most = max(most, steps[i].Progress)
+// work does a task's own work before a step, once; false if its time is over before.
+func (s *simulation) work(p, t, i int) bool {
+	if s.worked[p] {
+		return true
 	}
-	return min(1, most)
+	s.worked[p] = true
+	s.now[p] += share(s.programs[p][t], i) * s.length(p, t)
+	limit := s.deadline(p, t)
+	if limit == 0 || s.now[p] <= limit {
+		return true
+	}
+	s.now[p] = limit
+	s.run.Processes[p].Tasks[t].Failed = "its time is over"
+	return false
 }
 
-func (s *simulation) read(p, t, i int, step *waits.Step) {
-	at := s.written[step.Cell]
-	if at <= s.now[p] {
+// share is the part of a task's own work between a step and the one before; after the
+// last step, what is left.
+func share(steps []waits.Step, i int) float64 {
+	if i == len(steps) {
+		return 1 - progress(steps, i-1)
+	}
+	return max(0, progress(steps, i)-progress(steps, i-1))
+}
+
+func (s *simulation) settle(cell waits.CellID, to settled) (woken []int) {
+	if s.cells[cell].known {
+		return nil
+	}
+	s.cells[cell] = to
+	woken = s.blocked[cell]
+	delete(s.blocked, cell)
+	return woken
+}
+
+// read waits for a cell; false if the wait ends in failure.
+func (s *simulation) read(p, t, i int, step *waits.Step) bool {
+	out := &s.run.Processes[p].Tasks[t]
+	cell := s.cells[step.Cell]
+	until := max(s.now[p], cell.by.at)
+	end, timed := s.patience(p, t, step)
+	if timed && end < until {
+		s.wait(p, t, i, step, end)
+		out.Failed = late(step)
+		return false
+	}
+	s.wait(p, t, i, step, until)
+	if step.Start {
+		out.began = s.now[p]
+	}
+	if cell.failed && !step.Tolerant {
+		out.Failed = fmt.Sprintf("%s failed", s.name(cell.by.process, cell.by.task))
+		return false
+	}
+	return true
+}
+
+func (s *simulation) wait(p, t, i int, step *waits.Step, until float64) {
+	if until <= s.now[p] {
 		return
 	}
 	out := &s.run.Processes[p].Tasks[t]
-	w := s.writer[step.Cell]
-	out.Waits = append(out.Waits, Wait{Cell: s.net.Cells[step.Cell].Name, What: step.What, By: s.name(w.process, w.task), From: s.now[p], To: at})
-	out.Blocked += at - s.now[p]
-	s.came[[3]int{p, t, i}] = step.Cell
-	s.now[p] = at
+	w := Wait{Cell: s.net.Cells[step.Cell].Name, What: step.What, From: s.now[p], To: until}
+	if cell := s.cells[step.Cell]; cell.known {
+		w.By = s.name(cell.by.process, cell.by.task)
+		if cell.by.at == until {
+			s.came[[3]int{p, t, i}] = step.Cell
+		}
+	}
+	out.Waits = append(out.Waits, w)
+	out.Blocked += until - s.now[p]
+	s.now[p] = until
 }
 
 // name is how a task is called: SERVER, or SERVER.ROLE.
@@ -220,6 +285,9 @@ func (s *simulation) name(p, t int) string {
 func (s *simulation) finish() {
 	last := -1
 	for p := range s.net.Processes {
+		for t := range s.run.Processes[p].Tasks {
+			s.run.Failed = s.run.Failed || s.run.Processes[p].Tasks[t].Failed != ""
+		}
 		if s.task[p] < len(s.programs[p]) {
 			s.run.Hung = true
 			t := s.task[p]
@@ -240,6 +308,9 @@ func (s *simulation) finish() {
 		return
 	}
 	t := len(s.programs[last]) - 1
+	for t > 0 && s.run.Processes[last].Tasks[t].End < 0 { // not begun, after a failure
+		t--
+	}
 	at := moment{last, t, len(s.programs[last][t]) - 1, s.now[last]}
 	cell := ""
 	for {
@@ -258,7 +329,7 @@ func (s *simulation) finish() {
 func (s *simulation) back(at moment) (from float64, next *moment, cell string) {
 	for i := at.step; i >= 0; i-- {
 		if c, waited := s.came[[3]int{at.process, at.task, i}]; waited {
-			w := s.writer[c]
+			w := s.cells[c].by
 			return w.at, &w, s.net.Cells[c].Name
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func durations() timeline.Durations {
-	return timeline.Durations{Boot: 40, Role: 20, Of: map[string]float64{}}
+	return timeline.Durations{Boot: 40, Role: 20, Of: map[string]timeline.Duration{}}
 }
 
 // server is a process whose first task is Heat's.
@@ -29,7 +29,7 @@ func TestBlockedFromReadToWrite(t *testing.T) {
 	server(n, "web", waits.Task{Name: "app", Owns: []waits.CellID{site}, Completion: -1,
 		Body: []waits.Step{{Op: waits.Read, Cell: url, Progress: 0.25}, {Op: waits.Write, Cell: site, Progress: 1}}})
 	d := durations()
-	d.Of["db.mysql"], d.Of["web.app"] = 60, 24
+	d.Of["db.mysql"], d.Of["web.app"] = timeline.Duration{Seconds: 60}, timeline.Duration{Seconds: 24}
 	r := timeline.Simulate(n, d)
 	app := r.Processes[1].Tasks[1]
 	if len(app.Waits) != 1 || app.Waits[0].From != 46 || app.Waits[0].To != 85 || app.Blocked != 39 || app.End != 103 || r.Makespan != 103 {
@@ -105,5 +105,71 @@ func TestHangsWhereTheAnalysisIsCertain(t *testing.T) {
 	}
 	if hangs == 0 || hangs == 3000 {
 		t.Error("the programs are all alike:", hangs)
+	}
+}
+
+// withTimeouts are a server whose role reads a cell with a time-out, and one that works too
+// long for its own time-out.
+func withTimeouts(readTimeout, roleTimeout float64) *waits.Net {
+	n := &waits.Net{}
+	url, done := n.AddCell("db.mysql:url", source.Place{}), n.AddCell("web.app", source.Place{})
+	last := n.AddCell("web.last", source.Place{})
+	server(n, "db", waits.Task{Name: "mysql", Owns: []waits.CellID{url}, Completion: -1, Timeout: roleTimeout, Body: []waits.Step{{Op: waits.Write, Cell: url, Progress: 1}}})
+	server(n, "web", waits.Task{Name: "app", Owns: []waits.CellID{done}, Completion: done,
+		Body: []waits.Step{{Op: waits.Read, Cell: url, What: `input "url"`, Timeout: readTimeout}, {Op: waits.Write, Cell: done, Progress: 1}}},
+		waits.Task{Name: "last", Owns: []waits.CellID{last}, Completion: last, Body: []waits.Step{{Op: waits.Write, Cell: last, Progress: 1}}})
+	return n
+}
+
+// Time-outs end waits and roles, and with them what needs these.
+func TestTimeouts(t *testing.T) {
+	d := durations()
+	d.Of["db.mysql"] = timeline.Duration{Seconds: 90}
+	for _, test := range []struct {
+		what                     string
+		readTimeout, roleTimeout float64
+		makespan                 float64
+		mysql, app, last         string
+	}{
+		{"both long enough", 100, 100, 170, "", "", ""},
+		{"the reader gives up", 60, 100, 130, "", `input "url" has not come in time`, "web.app failed before it"},
+		{"the writer's time is over", 0, 50, 90, "its time is over", "db.mysql failed", "web.app failed before it"},
+	} {
+		r := timeline.Simulate(withTimeouts(test.readTimeout, test.roleTimeout), d)
+		got := []string{r.Processes[0].Tasks[1].Failed, r.Processes[1].Tasks[1].Failed, r.Processes[1].Tasks[2].Failed}
+		if r.Hung || r.Makespan != test.makespan || got[0] != test.mysql || got[1] != test.app || got[2] != test.last || r.Failed != (test.app != "") {
+			t.Errorf("%s: %v after %v", test.what, got, r.Makespan)
+		}
+	}
+}
+
+// At worst a role takes all of its time, each time that it is tried.
+func TestAtWorst(t *testing.T) {
+	d := durations()
+	d.Of["db.mysql"] = timeline.Duration{Seconds: 30, Worst: 50, Retries: 2}
+	if r := timeline.AtWorst(withTimeouts(0, 0), d); r.Failed || r.Makespan != 40+3*50+20+20 {
+		t.Errorf("%+v", r)
+	}
+	if r := timeline.AtWorst(withTimeouts(0, 100), d); r.Failed || r.Makespan != 40+3*100+20+20 {
+		t.Errorf("with a time-out: %+v", r)
+	}
+	r := timeline.AtWorst(withTimeouts(60, 100), d)
+	if app := r.Processes[1].Tasks[1]; !r.Failed || app.End != 100 || app.Failed != `input "url" has not come in time` {
+		t.Errorf("the reader has no such patience: %+v", app)
+	}
+}
+
+// A wait in a circle that a time-out ends does not hang: it fails.
+func TestTimedCircle(t *testing.T) {
+	n := &waits.Net{}
+	a, b := n.AddCell("a", source.Place{}), n.AddCell("b", source.Place{})
+	server(n, "one", waits.Task{Name: "r", Owns: []waits.CellID{a}, Completion: -1,
+		Body: []waits.Step{{Op: waits.Read, Cell: b, What: `input "b"`, Timeout: 30, Progress: 0.5}, {Op: waits.Write, Cell: a, Progress: 1}}})
+	server(n, "two", waits.Task{Name: "r", Owns: []waits.CellID{b}, Completion: -1,
+		Body: []waits.Step{{Op: waits.Read, Cell: a, What: `input "a"`}, {Op: waits.Write, Cell: b, Progress: 1}}})
+	r := timeline.Simulate(n, durations())
+	one, two := r.Processes[0].Tasks[1], r.Processes[1].Tasks[1]
+	if r.Hung || !r.Failed || one.End != 80 || two.End != 80 || two.Failed != "one.r failed" || r.Makespan != 80 {
+		t.Errorf("%+v\n%+v", one, two)
 	}
 }

@@ -59,6 +59,9 @@ type Task struct {
 	Completion CellID
 	// Heat says that this is Heat's work: nobody can swap or split it.
 	Heat bool
+	// Timeout ends the task, in failure, so many seconds after its own work began; 0 is
+	// never.
+	Timeout float64
 }
 
 // Step is a read, a write or a choice.

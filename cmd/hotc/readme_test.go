@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -32,5 +33,39 @@ func TestReadme(t *testing.T) {
 	}
 	if shown != 2 {
 		t.Errorf("%d examples were found, not 2", shown)
+	}
+}
+
+// The pictures of the documentation are what hotc draws of the examples.
+func TestPicturesOfTheDocumentation(t *testing.T) {
+	dir := t.TempDir()
+	for picture, args := range map[string][]string{
+		"timeline.svg": {"simulate", "testdata/three-tier/site.yaml", "--svg", filepath.Join(dir, "timeline.svg")},
+		"cluster.svg":  {"graph", "testdata/slurm/cluster.yaml"},
+	} {
+		t.Run(picture, func(t *testing.T) {
+			t.Chdir("../..")
+			var out, said strings.Builder
+			if status := run(t.Context(), args, streams{strings.NewReader(""), &out, &said}); status != 0 {
+				t.Fatalf("status %d: %s", status, said.String())
+			}
+			got := []byte(out.String())
+			if written, err := os.ReadFile(filepath.Join(dir, picture)); err == nil {
+				got = written
+			}
+			path := filepath.Join("docs", "pictures", picture)
+			if *update {
+				if err := os.WriteFile(path, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != string(want) {
+				t.Errorf("%s is not what hotc draws now (go test -update writes it anew)", path)
+			}
+		})
 	}
 }

@@ -6,13 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"gopkg.in/yaml.v3"
-
 	"github.com/hotc-dev/hotc/analysis/timeline"
-	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/graph"
+	"github.com/spf13/cobra"
 )
 
 func newSimulateCommand(s streams) *cobra.Command {
@@ -27,17 +24,19 @@ func newSimulateCommand(s streams) *cobra.Command {
 		Short: "Predict a deployment's timeline and critical path",
 		Long: `Predict how a deployment will run: when each server boots, when each role works and
 what it is blocked on, the critical path, and how long it would take if Heat ordered
-whole servers. FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot)
-to seconds, as YAML or JSON.`,
+whole servers; and the same with everything as slow as time-outs and retries allow.
+FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot) to seconds, or to
+{seconds: N, worst: N, retries: N}, as YAML or JSON; or what ` + "`hotc status --json`" + ` or
+` + "`hotc run --json`" + ` printed of a former run. - is standard input.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := in.look(args[0], s)
 			if err != nil {
 				return err
 			}
-			d := timeline.Durations{Boot: boot, Role: role, Make: resource, Of: map[string]float64{}}
+			d := timeline.Durations{Boot: boot, Role: role, Make: resource, Of: map[string]timeline.Duration{}}
 			if durations != "" {
-				if d.Of, err = readDurations(durations, r); err != nil {
+				if d.Of, err = readDurations(durations, r, boot, s); err != nil {
 					return err
 				}
 			}
@@ -56,7 +55,7 @@ to seconds, as YAML or JSON.`,
 	}
 	in.addFlags(cmd.Flags())
 	f := cmd.Flags()
-	f.StringVar(&durations, "durations", "", "how long roles and boots take: a map of SERVER.ROLE or SERVER to seconds")
+	f.StringVar(&durations, "durations", "", "how long roles and boots take: a map of SERVER.ROLE or SERVER to seconds, or the record of a former run")
 	f.Float64Var(&boot, "boot", 45, "seconds that a server takes to boot, where the file says nothing")
 	f.Float64Var(&role, "role", 30, "seconds that a role works, where the file says nothing")
 	f.Float64Var(&resource, "resource", 5, "seconds that another resource takes")
@@ -65,38 +64,13 @@ to seconds, as YAML or JSON.`,
 	return cmd
 }
 
-func readDurations(path string, r *emit.Result) (map[string]float64, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", path, err), "")
-	}
-	of := map[string]float64{}
-	if err := yaml.Unmarshal(text, &of); err != nil {
-		return nil, source.Fail(source.CannotRead, fmt.Sprintf("%s is no map of names to seconds: %v", path, err), "for example `db.mysql: 90`")
-	}
-	known := map[string]bool{}
-	for _, p := range r.Findings.Net.Processes {
-		for _, t := range p.Tasks {
-			known[p.Name] = true
-			known[p.Name+"."+t.Name] = known[p.Name+"."+t.Name] || !t.Heat
-		}
-	}
-	for name, seconds := range of {
-		if !known[name] {
-			return nil, source.Fail(source.UnknownName, fmt.Sprintf("%s: there is no %q in the template", path, name), "the names are SERVER.ROLE, SERVER, and those of other resources")
-		}
-		if seconds < 0 {
-			return nil, source.Fail(source.Usage, fmt.Sprintf("%s: %s cannot take %g seconds", path, name, seconds), "")
-		}
-	}
-	return of, nil
-}
-
 // prediction is what a simulation says.
 type prediction struct {
 	*timeline.Run
-	// Worst is the makespan if every role with a time-out takes all its time.
+	// Worst is the makespan if everything takes as long as it may.
 	Worst float64 `json:"worst_makespan"`
+	// WorstFailures are the roles that fail then.
+	WorstFailures []string `json:"worst_failures,omitempty"`
 	// WholeServers is that of Heat's own ordering of whole servers; -1 if it cannot
 	// express this.
 	WholeServers float64 `json:"whole_servers_makespan"`
@@ -108,18 +82,8 @@ func predict(r *emit.Result, d timeline.Durations) *prediction {
 	if makespan, possible := timeline.WholeServers(net, d); possible {
 		p.WholeServers = makespan
 	}
-	worst := timeline.Durations{Boot: d.Boot, Role: d.Role, Make: d.Make, Of: map[string]float64{}}
-	for name, seconds := range d.Of {
-		worst.Of[name] = seconds
-	}
-	for _, server := range r.Program.Servers {
-		for _, role := range server.Roles {
-			if role.Timeout > 0 {
-				worst.Of[role.Key()] = role.Timeout
-			}
-		}
-	}
-	p.Worst = timeline.Simulate(net, worst).Makespan
+	worst := timeline.AtWorst(net, d)
+	p.Worst, p.WorstFailures = worst.Makespan, failures(worst)
 	return p
 }
 
@@ -128,6 +92,9 @@ func (p *prediction) headline() string {
 		return "never ends: roles wait for each other"
 	}
 	text := fmt.Sprintf("%s in all", lasting(p.Makespan))
+	if p.Failed {
+		return fmt.Sprintf("fails: all is over after %s", lasting(p.Makespan))
+	}
 	if p.WholeServers < 0 {
 		return text + "; ordering whole servers would be a circle"
 	}
@@ -160,8 +127,14 @@ func (p *prediction) print(s streams) {
 	}
 	fmt.Fprint(s.out, t.String())
 	fmt.Fprintf(s.out, "\n%s\n", p.headline())
-	if p.Worst > p.Makespan {
-		fmt.Fprintf(s.out, "at worst %s, if every role with a time-out takes all its time\n", lasting(p.Worst))
+	for _, failed := range failures(p.Run) {
+		fmt.Fprintln(s.out, failed)
+	}
+	if p.Worst > p.Makespan || len(p.WorstFailures) > 0 && !p.Failed {
+		fmt.Fprintf(s.out, "at worst %s, if everything takes as long as it may\n", lasting(p.Worst))
+		for _, failed := range p.WorstFailures {
+			fmt.Fprintln(s.out, "  then "+failed)
+		}
 	}
 	if len(p.Critical) > 0 {
 		fmt.Fprintln(s.out, "critical path:")
@@ -175,6 +148,27 @@ func (p *prediction) print(s streams) {
 		}
 		fmt.Fprint(s.out, path.String())
 	}
+}
+
+// failures say why roles fail: by a time-out, or by what they need.
+func failures(r *timeline.Run) []string {
+	var out []string
+	for _, p := range r.Processes {
+		for _, t := range p.Tasks {
+			name := p.Name
+			if !t.Heat {
+				name += "." + t.Name
+			}
+			switch {
+			case t.Failed == "":
+			case t.End < 0:
+				out = append(out, fmt.Sprintf("%s does not begin: %s", name, t.Failed))
+			default:
+				out = append(out, fmt.Sprintf("%s fails after %s: %s", name, lasting(t.End), t.Failed))
+			}
+		}
+	}
+	return out
 }
 
 func point(seconds float64) string {
