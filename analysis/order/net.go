@@ -1,9 +1,6 @@
 package order
 
 import (
-	"fmt"
-	"strconv"
-
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/waits"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
@@ -22,7 +19,7 @@ import (
 // where it waits for more than that one role, and where a nested stack is there only
 // when its conditions are.
 func Net(p *program.Program, a *binding.Analysis) *waits.Net {
-	b := &netBuilder{program: p, analysis: a, net: &waits.Net{}, cells: map[string]waits.CellID{}, made: map[string]waits.CellID{},
+	b := &netBuilder{program: p, analysis: a, net: &waits.Net{}, cells: make(map[string]waits.CellID, 4*len(p.Servers)), done: make(map[*program.Role]waits.CellID, 4*len(p.Servers)), made: map[string]waits.CellID{},
 		begun: map[*program.Nest]waits.CellID{}, members: map[*program.Nest][]string{},
 		waits: map[string][]binding.Wait{}, conditions: map[*binding.Signal]waits.CellID{}, inner: map[*program.Nest][]*binding.Signal{}}
 	for _, w := range a.Waits {
@@ -55,7 +52,8 @@ type netBuilder struct {
 	program  *program.Program
 	analysis *binding.Analysis
 	net      *waits.Net
-	cells    map[string]waits.CellID
+	cells    map[string]waits.CellID // of outputs and facts
+	done     map[*program.Role]waits.CellID
 	made     map[string]waits.CellID // by path
 	begun    map[*program.Nest]waits.CellID
 	members  map[*program.Nest][]string
@@ -112,7 +110,7 @@ func (b *netBuilder) declare(x part) {
 				b.cells[o.Cell()] = b.net.AddCell(o.Cell(), o.At)
 			}
 		}
-		b.cells[role.Key()] = b.net.AddCell(role.Key(), role.At)
+		b.done[role] = b.net.AddCell(role.Key(), role.At)
 	}
 }
 
@@ -132,7 +130,7 @@ func (b *netBuilder) process(x part) {
 		}
 	}
 	for _, w := range b.waits[name] {
-		cell := b.cells[w.Role.Key()]
+		cell := b.done[w.Role]
 		if !w.Signal.Beside {
 			cell = b.conditions[w.Signal]
 		}
@@ -187,230 +185,8 @@ func (b *netBuilder) condition(s *binding.Signal) {
 	task := waits.Task{Name: conditionOf(s), At: at, Heat: true, Completion: cell, Owns: []waits.CellID{cell}}
 	task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.made[s.In.PathOf(s.Resource)], At: at, What: "resource " + s.In.PathOf(s.Resource)})
 	for _, r := range s.Roles {
-		task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.cells[r.Key()], At: r.At, What: "role " + r.Key()})
+		task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.done[r], At: r.At, What: "role " + r.Key()})
 	}
 	task.Body = append(task.Body, waits.Step{Op: waits.Write, Cell: cell, At: at, What: conditionOf(s), Progress: 1})
 	b.net.Processes = append(b.net.Processes, waits.Process{Name: conditionOf(s), At: at, Condition: true, Tasks: []waits.Task{task}})
-}
-
-func (b *netBuilder) task(role *program.Role) waits.Task {
-	done := b.cells[role.Key()]
-	t := waits.Task{Name: role.Name, At: role.At, Completion: done, Timeout: role.Timeout}
-	for _, d := range role.DependsOn {
-		cell, known := b.cells[d.Role.Key()]
-		if !known {
-			continue
-		}
-		t.Body = append(t.Body, waits.Step{Op: waits.Read, Cell: cell, At: d.At, What: "role " + d.Role.Key(), Start: true})
-	}
-	l := lowering{netBuilder: b, role: role, inputs: map[string]*program.Input{}, outputs: map[string]*program.Output{}}
-	for _, in := range role.Inputs {
-		l.inputs[in.Name] = in
-		if in.Eager {
-			start := l.read(in, in.At, false)
-			for i := range start {
-				start[i].Start = true
-			}
-			t.Body = append(t.Body, start...)
-		}
-	}
-	for _, o := range role.Outputs {
-		if o.Value == nil {
-			l.outputs[o.Name] = o
-			t.Owns = append(t.Owns, b.cells[o.Cell()])
-		}
-	}
-	for _, f := range role.Files {
-		t.Body = append(t.Body, l.steps(f.Steps)...)
-	}
-	t.Body = append(t.Body, l.body()...)
-	t.Body = append(t.Body, waits.Step{Op: waits.Write, Cell: done, At: role.At, What: "completion", Progress: 1})
-	t.Owns = append(t.Owns, done)
-	return t
-}
-
-// lowering makes the steps of one role.
-type lowering struct {
-	*netBuilder
-	role    *program.Role
-	inputs  map[string]*program.Input
-	outputs map[string]*program.Output
-}
-
-// body is what the role's source does. Where the driver cannot tell, every input
-// is read and every output written at some time.
-func (l *lowering) body() []waits.Step {
-	var sequence *program.Sequence
-	if l.role.Meaning != nil {
-		sequence = l.role.Meaning.Sequence
-	}
-	if sequence == nil {
-		return waits.Unordered(append(l.reads(nil), l.writes(nil)...))
-	}
-	body := l.steps(sequence.Steps)
-	if sequence.Complete {
-		return body
-	}
-	named := map[string]bool{}
-	sequence.Walk(func(s *program.Step) {
-		if s.Op == program.ReadInput || s.Op == program.WriteOutput {
-			named[fmt.Sprint(s.Op, s.Name)] = true
-		}
-	})
-	return waits.AnyTime(l.reads(named), l.writes(named), body)
-}
-
-func (l *lowering) reads(but map[string]bool) []waits.Step {
-	var out []waits.Step
-	for _, in := range l.role.Inputs {
-		if !in.Eager && !but[fmt.Sprint(program.ReadInput, in.Name)] {
-			out = append(out, l.read(in, in.At, true)...)
-		}
-	}
-	return out
-}
-
-func (l *lowering) writes(but map[string]bool) []waits.Step {
-	var out []waits.Step
-	for _, o := range l.role.Outputs {
-		if o.Value == nil && !but[fmt.Sprint(program.WriteOutput, o.Name)] {
-			out = append(out, waits.Step{Op: waits.Write, Cell: l.cells[o.Cell()], At: o.At, What: "output " + strconv.Quote(o.Name), Guess: true, Progress: 1})
-		}
-	}
-	return out
-}
-
-func (l *lowering) steps(list []program.Step) []waits.Step {
-	var out []waits.Step
-	for i := range list {
-		s := &list[i]
-		first := len(out)
-		switch s.Op {
-		case program.ReadInput:
-			if in := l.inputs[s.Name]; in != nil && !in.Eager {
-				out = append(out, l.read(in, s.At, false)...)
-			}
-		case program.WriteOutput:
-			if o := l.outputs[s.Name]; o != nil {
-				out = append(out, waits.Step{Op: waits.Write, Cell: l.cells[o.Cell()], At: s.At, What: "output " + strconv.Quote(o.Name)})
-			}
-		case program.Fork:
-			choice := waits.Step{Op: waits.Choice, At: s.At}
-			for _, way := range s.Ways {
-				choice.Ways = append(choice.Ways, l.steps(way))
-			}
-			out = append(out, choice)
-		case program.AnyOrder:
-			out = append(out, unordered(l.steps(s.Ways[0]))...)
-		case program.ReadAny:
-			out = append(out, waits.Step{Op: waits.Choice, At: s.At, Ways: [][]waits.Step{nil, l.reads(nil)}})
-		}
-		for j := range out[first:] {
-			out[first+j].Progress = s.Progress
-		}
-	}
-	return out
-}
-
-// unordered puts forks among steps of unknown order at both ends.
-func unordered(steps []waits.Step) []waits.Step {
-	var plain, reads, writes []waits.Step
-	for _, s := range steps {
-		if s.Op != waits.Choice {
-			plain = append(plain, s)
-			continue
-		}
-		for _, way := range s.Ways {
-			for _, x := range way {
-				switch x.Op {
-				case waits.Read:
-					reads = append(reads, x)
-				case waits.Write:
-					writes = append(writes, x)
-				}
-			}
-		}
-	}
-	out := waits.AnyTime(reads, nil, waits.Unordered(plain))
-	if len(writes) > 0 {
-		out = append(append([]waits.Step{{Op: waits.Choice, Ways: [][]waits.Step{writes, nil}}}, out...),
-			waits.Step{Op: waits.Choice, Ways: [][]waits.Step{nil, writes}})
-	}
-	return out
-}
-
-// read is an input's wait for all cells that its expression needs. A cell in a
-// branch of an `if` is needed only where that branch is taken.
-func (l *lowering) read(in *program.Input, at source.Place, guess bool) []waits.Step {
-	bound := l.analysis.Inputs[in]
-	if bound == nil {
-		return nil
-	}
-	timeout := in.Timeout
-	if r := in.Role.Timeout; r > 0 && !in.Eager && (timeout == 0 || r < timeout) {
-		timeout = r
-	}
-	like := waits.Step{Op: waits.Read, At: at, What: "input " + strconv.Quote(in.Name), Timeout: timeout, Tolerant: in.HasDefault || in.Optional, Guess: guess}
-	return reading{lowering: l, like: like, input: in}.cells(bound.Expr, nil)
-}
-
-// conditionNames are the named conditions of an expression by the place of their
-// `if`: what is folded has only what they mean.
-func conditionNames(e *hot.Expr) map[source.Span]string {
-	names := map[source.Span]string{}
-	e.Walk(func(x *hot.Expr) bool {
-		if x.Kind == hot.CallExpr && x.Func.Meaning() == "if" && x.Arg().Kind == hot.ListExpr && len(x.Arg().Items) > 0 {
-			if name, ok := x.Arg().Items[0].Value.(string); ok {
-				names[x.At.Span] = name
-			}
-		}
-		return true
-	})
-	return names
-}
-
-// reading makes the reads of one input.
-type reading struct {
-	*lowering
-	like  waits.Step
-	input *program.Input
-}
-
-func (r reading) cells(e *hot.Expr, out []waits.Step) []waits.Step {
-	if e.Kind == hot.CallExpr {
-		if e.Func == hot.CellRef {
-			for _, name := range e.Cells() {
-				if cell, ok := r.lowering.cells[name]; ok {
-					step := r.like
-					step.Cell = cell
-					out = append(out, step)
-				}
-			}
-			return out
-		}
-		if arg := e.Arg(); e.Func.Meaning() == "if" && arg.Kind == hot.ListExpr && len(arg.Items) >= 2 {
-			return r.branches(e, arg.Items, out)
-		}
-	}
-	for _, x := range e.Items {
-		out = r.cells(x, out)
-	}
-	return out
-}
-
-func (r reading) branches(call *hot.Expr, items []*hot.Expr, out []waits.Step) []waits.Step {
-	out = r.cells(items[0], out)
-	key := conditionNames(r.input.Expr)[call.At.Span]
-	if key == "" {
-		text, _ := hot.EncodeResidual(items[0])
-		key = string(text)
-	}
-	choice := waits.Step{Op: waits.Choice, At: r.like.At, Key: key, Ways: make([][]waits.Step, 2)}
-	for i, x := range items[1:min(3, len(items))] {
-		choice.Ways[i] = r.cells(x, nil)
-	}
-	if len(choice.Ways[0])+len(choice.Ways[1]) > 0 {
-		out = append(out, choice)
-	}
-	return out
 }

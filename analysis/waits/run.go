@@ -16,9 +16,9 @@ type run struct {
 	cells   []state
 	at      []int // next operation of each process
 	// blocked lists the processes that wait for a cell: the first, and for each
-	// process the next one.
-	blocked map[CellID]int
-	behind  []int
+	// process the next one; 0 stands for nobody.
+	blocked []int32
+	behind  []int32
 	ready   []int
 	// failing says that what is missing fails its readers; else it is only settled.
 	failing bool
@@ -31,8 +31,8 @@ func nothing(CellID) bool { return false }
 
 // execute runs a straight program. Which process goes first makes no difference.
 func execute(n *Net, program straight, outside settledAlready, failing bool) *run {
-	r := &run{net: n, program: program, cells: make([]state, len(n.Cells)), at: make([]int, len(program)), blocked: map[CellID]int{},
-		behind: make([]int, len(program)), ready: make([]int, len(program)), failing: failing}
+	r := &run{net: n, program: program, cells: make([]state, len(n.Cells)), at: make([]int, len(program)), blocked: make([]int32, len(n.Cells)),
+		behind: make([]int32, len(program)), ready: make([]int, len(program)), failing: failing}
 	for c := range r.cells {
 		if outside(CellID(c)) {
 			r.cells[c] = written
@@ -56,8 +56,8 @@ func (r *run) process(p int) {
 		switch o.op {
 		case Read:
 			if r.cells[o.cell] == empty {
-				r.behind[p] = r.blocked[o.cell] - 1 // 0 stands for nobody
-				r.blocked[o.cell] = p + 1
+				r.behind[p] = r.blocked[o.cell]
+				r.blocked[o.cell] = int32(p + 1)
 				return
 			}
 			if r.failing && r.cells[o.cell] == failed && !o.step.Tolerant {
@@ -108,12 +108,12 @@ func (r *run) settle(cell CellID, s state) {
 		return
 	}
 	r.cells[cell] = s
-	p := r.blocked[cell] - 1
-	delete(r.blocked, cell)
-	for p >= 0 {
-		next := r.behind[p]
+	waiting := r.blocked[cell]
+	r.blocked[cell] = 0
+	for waiting > 0 {
+		p := int(waiting - 1)
+		waiting = r.behind[p]
 		r.ready = append(r.ready, p)
-		p = next
 	}
 }
 
