@@ -109,7 +109,10 @@ type Reference struct {
 	Text string // as the user would write it
 	Time Time
 	Rule string // why
-	Cell string // of a run-time reference
+	// Needs is what must be there first: `role db.mysql`, `server db`, `resource net`,
+	// `parameter size`; "" is nothing.
+	Needs string
+	Cell  string // of a run-time reference
 	// Writer is the server that writes the cell.
 	Writer string
 }
@@ -184,8 +187,9 @@ type binder struct {
 	// needed says which parameters of nested stacks Heat itself evaluates, waiting
 	// which resources wait for which role.
 	needed, waiting map[crossing]bool
-	// written finds what roles write; refused are the places where that may not be.
+	// written finds what roles write, hidden what hidden parameters give; refused are the places where that may not be.
 	written *trace.Finder
+	hidden  *trace.Finder
 	refused map[source.Place]bool
 	// missing says that a place names roles that are not there.
 	missing bool
@@ -259,13 +263,24 @@ func (b *binder) checkComputable(e *hot.Expr) {
 	})
 }
 
+// checkWish says when the user's own choice of a time cannot be: a time can be made
+// later than what is known, but not earlier.
 func (b *binder) checkWish(in *program.Input) {
 	switch {
 	case in.Bind == "deploy" && b.bound.Time == Run:
-		b.diags.Error(source.RunTimeInShape, in.Expr.At, "input "+in.Name+" cannot be bound when the stack is created: it needs a value that a role writes",
-			"remove `bind: deploy`")
+		b.impossible(in, "cannot be bound when the stack is created: it needs what is known only when roles run",
+			"remove `bind: deploy`; a role's output that is known before may have a `value`", Run)
 	case in.Bind == "run" && b.bound.Time == Deploy:
-		b.diags.Error(source.RunTimeInShape, in.Expr.At, "input "+in.Name+" cannot be bound at run time: only Heat knows its value", "remove `bind: run`")
+		b.impossible(in, "cannot be bound at run time: only Heat knows it, and no agent", "remove `bind: run`; an agent knows the id, the name and, with one network, the address of a server", Deploy)
+	}
+}
+
+func (b *binder) impossible(in *program.Input, message, hint string, time Time) {
+	d := b.diags.Error(source.ImpossibleTime, in.Expr.At, "input "+in.Name+" "+message, hint)
+	for _, r := range b.bound.References {
+		if r.Time == time {
+			d.Notes = append(d.Notes, source.Note{At: r.At, Message: r.Text + ": " + r.Rule})
+		}
 	}
 }
 

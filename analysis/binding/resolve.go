@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/analysis/trace"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -43,7 +44,25 @@ func (b *binder) note(call *hot.Expr, time Time, rule, cell, writer string) {
 	if b.through != nil {
 		call = b.through
 	}
-	b.bound.References = append(b.bound.References, Reference{At: call.At, Text: textOf(call), Time: time, Rule: rule, Cell: cell, Writer: writer})
+	b.bound.References = append(b.bound.References, Reference{At: call.At, Text: textOf(call), Time: time, Rule: rule, Needs: needs(call, time, cell, writer), Cell: cell, Writer: writer})
+}
+
+func needs(call *hot.Expr, time Time, cell, writer string) string {
+	switch role, _, _ := strings.Cut(cell, ":"); {
+	case time == Static:
+		return ""
+	case cell != "" && role == writer:
+		return "server " + role
+	case cell != "":
+		return "role " + role
+	}
+	switch name := firstString(call.Arg()); call.Func.Meaning() {
+	case "get_param":
+		return "parameter " + name
+	case "get_attr", "get_resource":
+		return "resource " + name
+	}
+	return ""
 }
 
 func textOf(call *hot.Expr) string {
@@ -65,12 +84,17 @@ func textOf(call *hot.Expr) string {
 
 func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 	resolve := b.stack.Given.Resolve
-	if b.quiet {
+	late := b.current != nil && b.current.Bind == "deploy" && !b.stack.Given.Unpinned
+	if b.quiet || late { // what is not used is not pinned
 		resolve = b.stack.Given.Peek
 	}
 	out, err := resolve(call)
 	if err != nil {
 		return nil, err
+	}
+	if out.IsValue() && late {
+		b.note(call, Deploy, "the input is to be bound when the stack is created", "", "")
+		return call, nil
 	}
 	if out.IsValue() {
 		b.note(call, Static, "the parameter was given to the compiler", "", "")
@@ -88,13 +112,22 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 			b.unknown(source.UnknownParameter, call, fmt.Sprintf("there is no parameter %q", name), name, parameterNames(b.template))
 			return nil, errReported
 		}
-		if p.Hidden && b.current != nil && !b.quiet {
+		if b.isHidden(call) && b.current != nil && !b.quiet {
 			b.diags.Warning(source.HiddenInUserData, call.At, fmt.Sprintf("the hidden parameter %q reaches input %q by the server's user_data, which any process there can read from the metadata service",
 				name, b.current.Name), "hand it over another way if that matters")
 		}
 	}
 	b.note(call, Deploy, "the parameter is left open for Heat", "", "")
 	return call, nil
+}
+
+// isHidden says whether a call gets a hidden parameter, be it one of a stack around that
+// hands it over.
+func (b *binder) isHidden(call *hot.Expr) bool {
+	if b.hidden == nil {
+		b.hidden = trace.NewFinder(b.program, func(o trace.Origin) bool { return o.Parameter != nil && o.Parameter.Hidden }, nil)
+	}
+	return b.hidden.Find(b.stack, call) != nil
 }
 
 // unknown is a diagnostic of a name that is not there, with the nearest that is.

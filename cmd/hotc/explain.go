@@ -78,6 +78,8 @@ type explanation struct {
 	Rule      string `json:"rule"`
 	By        string `json:"resolved_by"`
 	Cell      string `json:"cell,omitempty"`
+	// Needs is what must be there first: a role, a server, a resource, a parameter.
+	Needs string `json:"needs,omitempty"`
 	// Timed says that the wait may end without a value.
 	Timed    bool            `json:"timed,omitempty"`
 	Residual json.RawMessage `json:"residual,omitempty"`
@@ -89,7 +91,7 @@ func explanations(r *emit.Result, chosen string) []explanation {
 		residual, _ := hot.EncodeResidual(e)
 		for _, ref := range references {
 			x := explanation{At: ref.At.String(), Reference: ref.Text, Place: place, Time: ref.Time.String(), Rule: ref.Rule,
-				By: resolver(ref), Cell: ref.Cell, Timed: timed && ref.Time == binding.Run, Residual: residual}
+				By: resolver(ref), Cell: ref.Cell, Needs: ref.Needs, Timed: timed && ref.Time == binding.Run, Residual: residual}
 			if chosen == "" || x.matches(chosen) {
 				list = append(list, x)
 			}
@@ -149,9 +151,10 @@ func printExplanations(s streams, list []explanation) {
 	}
 	colors := map[string]string{"static": "\x1b[32m", "deploy": "\x1b[34m", "run": "\x1b[33m"}
 	place := ""
-	for _, x := range list {
+	for i, x := range list {
 		if x.Place != place {
 			if place != "" {
+				printResidual(s, list[i-1])
 				fmt.Fprintln(s.out)
 			}
 			place = x.Place
@@ -166,6 +169,9 @@ func printExplanations(s streams, list []explanation) {
 		if width == 0 {
 			width = 100
 		}
+		if x.Needs != "" {
+			text += "; needs " + x.Needs
+		}
 		for i, line := range wrap(visible(text), max(narrowest, width-12)) {
 			time := ""
 			if i == 0 {
@@ -174,7 +180,33 @@ func printExplanations(s streams, list []explanation) {
 			fmt.Fprintf(s.out, "    %s%s  %s\n", paint(colors[x.Time], time), strings.Repeat(" ", 6-len(time)), line)
 		}
 	}
+	if len(list) > 0 {
+		printResidual(s, list[len(list)-1])
+	}
 	if len(list) == 0 {
 		fmt.Fprintln(s.out, "no role has an input that refers to anything")
+	}
+}
+
+// mostResidual is how much of a residual the text shows, in bytes.
+const mostResidual = 600
+
+// printResidual prints what is left of an input: what the agent evaluates, and what Heat
+// has put in its place by then.
+func printResidual(s streams, x explanation) {
+	width := s.width()
+	if width == 0 {
+		width = 100
+	}
+	text := visible(string(x.Residual))
+	if len(text) > mostResidual {
+		text = strings.ToValidUTF8(text[:mostResidual], "") + "… (--json has all of it)"
+	}
+	for i, line := range wrap(text, max(narrowest, width-12)) {
+		leaves := "leaves"
+		if i > 0 {
+			leaves = ""
+		}
+		fmt.Fprintf(s.out, "    %-6s  %s\n", leaves, line)
 	}
 }

@@ -49,6 +49,7 @@ const (
 	SecretLeak        Code = "H408" // a secret reaches a place where others can read it
 	HeatsFunction     Code = "H409" // only Heat can compute what needs a run-time value
 	MissingProducer   Code = "H411" // who would write a value is not in the deployment
+	ImpossibleTime    Code = "H412" // an input cannot be bound when the user wants it
 	Deadlock          Code = "H501" // roles that wait for each other in every order
 	PossibleDeadlock  Code = "H502" // roles that wait for each other in some order
 	TimedDeadlock     Code = "H503" // roles that wait for each other until a time-out
