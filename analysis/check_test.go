@@ -14,6 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/chef"
+	"github.com/hotc-dev/hotc/compiler/driver/puppet"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
@@ -36,7 +37,7 @@ func lower(name string, text []byte, diags *source.Diagnostics) *program.Program
 		OpenFolder: func(folder string) (fs.FS, error) { return os.DirFS(filepath.Join(filepath.Dir(name), folder)), nil }}
 	p := program.New(t, given)
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{}, Read: os.ReadFile, MaxDepth: 5, MaxResources: 1000}, diags)
-	return roles.Lower(p, []driver.Driver{script.Driver{}, chef.Driver{}}, diags)
+	return roles.Lower(p, []driver.Driver{script.Driver{}, chef.Driver{}, puppet.Driver{}}, diags)
 }
 
 // check runs the stages up to the analysis over a template's text.

@@ -133,8 +133,10 @@ func (s story) what(w waits.Wait) string {
 	switch {
 	case t.Heat && w.Cell == t.Completion:
 		return s.who(next.Process, w.WriteTask) + " to be there"
-	case t.Heat:
+	case t.Heat && strings.Contains(name, ":"):
 		return "the fact " + name
+	case t.Heat:
+		return fmt.Sprintf("Heat to begin with %s, which it is in", name)
 	case w.Cell == t.Completion:
 		return whose + " completion"
 	}

@@ -1,5 +1,7 @@
 package waits
 
+import "slices"
+
 // FixKind is a change that breaks a deadlock.
 type FixKind uint8
 
@@ -20,6 +22,9 @@ type Fix struct {
 	Link int
 }
 
+// mostTries is how many changes are tried of one deadlock.
+const mostTries = 32
+
 // Fixes are changes that were tried and break a deadlock, the first ones of its cycle.
 func (n *Net) Fixes(d Deadlock, most int) []Fix {
 	w := (&decider{net: n, broken: make([]bool, len(n.Cells))}).region(d.Processes)
@@ -34,8 +39,9 @@ func (n *Net) Fixes(d Deadlock, most int) []Fix {
 		local[p] = i
 	}
 	var out []Fix
+	tries := 0
 	for i, link := range d.Cycle {
-		if len(out) == most {
+		if len(out) == most || tries == mostTries {
 			break
 		}
 		before := d.Cycle[(i+len(d.Cycle)-1)%len(d.Cycle)]
@@ -44,27 +50,44 @@ func (n *Net) Fixes(d Deadlock, most int) []Fix {
 		if tasks[link.Task].Heat || tasks[before.WriteTask].Heat {
 			continue
 		}
-		cell := w.local(before.Cell)
 		fix := Fix{Kind: PublishFirst, Link: i}
-		var changed []operation
 		switch {
 		case link.Task != before.WriteTask:
 			fix.Kind = Swap
-			changed = swapped(program[p], int32(link.Task), int32(before.WriteTask))
 		case link.Read.Start:
 			continue
-		default:
-			if cell == tasks[link.Task].Completion {
-				fix.Kind = Split
-			}
-			changed = moved(program[p], cell, w.local(link.Cell))
+		case w.local(before.Cell) == tasks[link.Task].Completion:
+			fix.Kind = Split
 		}
-		whole := program[p]
-		program[p] = changed
-		if !execute(w.net, program, func(c CellID) bool { return c == 0 }, false).anyHung() {
+		changed := append(straight{}, program...)
+		owned := slices.Index(tasks[before.WriteTask].Owns, w.local(before.Cell))
+		if owned < 0 && fix.Kind != Swap {
+			continue
+		}
+		tries++
+		for _, q := range w.alike(p, link.Task) {
+			if fix.Kind == Swap {
+				changed[q] = swapped(program[q], int32(link.Task), int32(before.WriteTask))
+			} else {
+				changed[q] = moved(program[q], w.net.Processes[q].Tasks[link.Task].Owns[owned], link.Read)
+			}
+		}
+		if !execute(w.net, changed, func(c CellID) bool { return c == 0 }, false).anyHung() {
 			out = append(out, fix)
 		}
-		program[p] = whole
+	}
+	return out
+}
+
+// alike are the processes whose task has the same source: the members of a group, which
+// a change changes all.
+func (w *ways) alike(p, task int) []int {
+	own := &w.net.Processes[p].Tasks[task]
+	out := []int{p}
+	for q := range w.net.Processes {
+		if tasks := w.net.Processes[q].Tasks; q != p && own.At.Known() && task < len(tasks) && tasks[task].At == own.At && len(tasks[task].Owns) == len(own.Owns) {
+			out = append(out, q)
+		}
 	}
 	return out
 }
@@ -100,11 +123,11 @@ func swapped(ops []operation, earlier, later int32) []operation {
 	return out
 }
 
-// moved writes a cell before another is read.
-func moved(ops []operation, cell, read CellID) []operation {
+// moved writes a cell before something is read.
+func moved(ops []operation, cell CellID, read *Step) []operation {
 	var out []operation
 	for _, o := range ops {
-		if o.op == Read && o.cell == read {
+		if o.op == Read && o.step != nil && o.step.At == read.At && o.step.What == read.What {
 			out = append(out, operation{op: Write, cell: cell, task: o.task})
 		}
 		out = append(out, o)

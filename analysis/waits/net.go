@@ -120,15 +120,19 @@ func Phases(phases ...[]Step) []Step {
 func Unordered(steps []Step) []Step {
 	var reads, writes []Step
 	for _, s := range steps {
-		s.Guess = true
 		if s.Op == Read {
 			reads = append(reads, s)
 		} else {
 			writes = append(writes, s)
 		}
 	}
-	if len(reads) == 0 || len(writes) == 0 {
+	if len(reads) == 0 || len(writes) == 0 { // then it does not matter
 		return append(reads, writes...)
+	}
+	for _, side := range [][]Step{reads, writes} {
+		for i := range side {
+			side[i].Guess = true
+		}
 	}
 	return AnyTime(reads, writes, reads)
 }
