@@ -56,6 +56,7 @@ type lowering struct {
 	files []program.File
 	// holds is what is known of the trees.
 	holds holdings
+	items []item // the run list
 	bad   bool
 }
 
@@ -73,7 +74,7 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 	if l.bad {
 		return nil
 	}
-	return &program.Meaning{Source: l.out, Files: l.files}
+	return &program.Meaning{Source: l.out, Files: l.files, Sequence: l.sequence()}
 }
 
 // sourceKeys are the keys of a source.

@@ -2,6 +2,8 @@ package chef_test
 
 import (
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -135,4 +137,13 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%s\n gives %s (%s) at %v\n want  %s (%s)", c.role, got, d.Hint, d.At, c.wants, c.hint)
 		}
 	}
+}
+
+// dict is a map as a template has it.
+func dict(m map[string]any) *hot.Dict {
+	d := hot.NewDict()
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		d.Set(key, m[key])
+	}
+	return d
 }

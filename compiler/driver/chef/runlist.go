@@ -93,6 +93,7 @@ func (l *lowering) runList() {
 		list, items = append(list, text), append(items, i)
 	}
 	l.out.Set("run_list", list)
+	l.items = items
 	if l.holds.broken {
 		return
 	}

@@ -178,6 +178,20 @@ func TestARunReadsAndWrites(t *testing.T) {
 	})
 }
 
+// A resource is found by the name that notifications use, and by its own; one that
+// a guard holds back has converged.
+func TestCompletionOfResources(t *testing.T) {
+	everyChef(t, func(t *testing.T, solo string) {
+		b := newBed(t, solo, web, recipe("package 'x' do\n  only_if { false }\nend\nlog 'waits' do\n  action :nothing\nend\n"))
+		b.job.Role.Outputs = []plan.Output{{Name: "declared", Resource: "package[x]"}, {Name: "own", Resource: "apt_package[x]"}, {Name: "never", Resource: "log[waits]"}}
+		b.mustRun()
+		slices.Sort(b.values.log)
+		if got := strings.Join(b.values.log, "\n"); got != "put declared true\nput own true" {
+			t.Error(got)
+		}
+	})
+}
+
 // An archive of one cookbook, or of one in a folder of another name, is as good as
 // a folder of cookbooks; of two cookbooks of one name the first tree's counts.
 func TestCookbooksAsTheyCome(t *testing.T) {

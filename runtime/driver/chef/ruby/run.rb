@@ -59,7 +59,7 @@ module Hotc
 
     # succeeded notes that an action has.
     def succeeded(resource, action)
-      return if action.to_sym == :nothing || Chef::Config[:why_run] || !@outputs.key?(resource.to_s)
+      return if action.to_sym == :nothing || Chef::Config[:why_run] || !names(resource).any? { |name| @outputs.key?(name) }
 
       (@done[resource.object_id] ||= []) << action.to_sym
     end
@@ -70,10 +70,16 @@ module Hotc
       done = @done[resource.object_id] or return
       return unless (own_actions(resource) - done).empty? && last?(resource)
 
-      (@outputs.delete(resource.to_s) || []).each { |o| @agent.put(o["name"], "true") }
+      names(resource).each { |name| (@outputs.delete(name) || []).each { |o| @agent.put(o["name"], "true") } }
     end
 
     private
+
+    # names are those by which notifications find a resource: package[x], too, where
+    # that is an apt_package.
+    def names(resource)
+      [resource.to_s, "#{resource.declared_type}[#{resource.name}]"].uniq
+    end
 
     def own_actions(resource)
       Array(resource.action).map(&:to_sym) - [:nothing]
@@ -81,7 +87,7 @@ module Hotc
 
     def last?(resource)
       context = resource.run_context or return true
-      last = context.resource_collection.all_resources.select { |other| other.to_s == resource.to_s }.last
+      last = context.resource_collection.all_resources.select { |other| !(names(other) & names(resource)).empty? }.last
       last.nil? || last.equal?(resource)
     end
   end

@@ -42,12 +42,16 @@ class Chef
       :create
     end
 
+    def declared_type
+      @type
+    end
+
     def to_s
       "#{@type}[#{@name}]"
     end
 
     def converge
-      (action - [:nothing]).each { |step| Chef.tell(act(step), self, step) }
+      (action - [:nothing]).each { |step| Chef.tell(*act(step)) }
       Chef.tell(:resource_completed, self)
     rescue StandardError => e
       raise e.class, "#{self} (#{@place}) had an error: #{e.class}: #{e.message}", e.backtrace
@@ -57,9 +61,9 @@ class Chef
 
     # act is the event that tells what an action came to.
     def act(step)
-      return :resource_skipped if (not_if && not_if.call) || (only_if && !only_if.call)
+      return [:resource_skipped, self, step, nil] if (not_if && not_if.call) || (only_if && !only_if.call)
 
-      perform(step) == false ? :resource_up_to_date : :resource_updated
+      [perform(step) == false ? :resource_up_to_date : :resource_updated, self, step]
     end
 
     def perform(_step); end
@@ -154,6 +158,21 @@ class Chef
       end
     end
 
-    ALL = { log: Log, ruby_block: RubyBlock, directory: Directory, file: File, template: Template, execute: Execute }.freeze
+    # What is declared as a package is one of the system's package manager.
+    class AptPackage < Resource
+      def default_action
+        :install
+      end
+
+      def perform(_step)
+        raise "there are no packages here"
+      end
+
+      def to_s
+        "apt_package[#{name}]"
+      end
+    end
+
+    ALL = { log: Log, package: AptPackage, ruby_block: RubyBlock, directory: Directory, file: File, template: Template, execute: Execute }.freeze
   end
 end

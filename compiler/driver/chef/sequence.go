@@ -1,0 +1,326 @@
+package chef
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/driver/chef/ruby"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// sequence finds the order in which the recipes of a run list read inputs and write
+// outputs; nil where not all of the cookbooks lie beside the template.
+//
+// Chef works in two phases. It compiles: attribute files, and then the recipes'
+// bodies, run from the first line to the last. Then it converges: the resources that
+// were declared act one after the other, with what their lazy properties, guards,
+// blocks and templates read. So nothing that a resource writes is there before
+// everything that the recipes' bodies read; and what attribute files write counts
+// only when all is compiled (runtime/driver/chef/ruby/outputs.rb).
+//
+// Libraries, custom resources and definitions may be called at any time, or never.
+func (l *lowering) sequence() *program.Sequence {
+	if !l.holds.allCookbooks || !l.holds.allRoles {
+		return nil
+	}
+	w := &walker{lowering: l, inputs: map[string][]string{}, outputs: map[string][]string{}, seen: map[string]bool{}}
+	for _, in := range l.role.Inputs {
+		w.inputs[in.Name], _ = nodePath(in.Name)
+	}
+	for _, o := range l.role.Outputs {
+		if o.Resource == "" {
+			w.outputs[o.Name], _ = nodePath(o.Name)
+		}
+	}
+	recipes, ok := w.expand(l.items, 0)
+	if !ok {
+		return nil
+	}
+	for _, r := range recipes {
+		w.cookbook(r.name)
+	}
+	for _, r := range recipes {
+		w.recipe(r, false)
+	}
+	if w.unknown {
+		return nil
+	}
+	return &program.Sequence{Steps: w.steps()}
+}
+
+// walker goes through the cookbooks of a run list.
+type walker struct {
+	*lowering
+	inputs, outputs map[string][]string // paths, by name
+	seen            map[string]bool     // cookbooks, and recipes as NAME::RECIPE
+	unknown         bool                // something cannot be read
+	acts            []act               // in order
+	mentions        strings.Builder     // all recipes, for what they notify
+}
+
+// act is an event in a file.
+type act struct {
+	ruby.Event
+	file *source.File
+	// attributes says that it stands in an attribute file.
+	attributes bool
+	// resource is the one that it belongs to; nil for most.
+	resource *ruby.Event
+}
+
+// mostRoles bounds roles within roles.
+const mostRoles = 50
+
+// expand is the recipes of a run list.
+func (w *walker) expand(items []item, depth int) (recipes []item, ok bool) {
+	for _, i := range items {
+		if !i.role {
+			recipes = append(recipes, i)
+			continue
+		}
+		if w.seen[i.String()] {
+			continue
+		}
+		w.seen[i.String()] = true
+		inner, ok := w.roleRunList(i.name)
+		if !ok || depth > mostRoles {
+			return nil, false
+		}
+		more, ok := w.expand(inner, depth+1)
+		if !ok {
+			return nil, false
+		}
+		recipes = append(recipes, more...)
+	}
+	return recipes, true
+}
+
+var (
+	// runListLines is the run list of a role in Ruby, if it is written down plainly.
+	runListLines = regexp.MustCompile(`(?m)^[ \t]*run_list[ \t(]+((?:\[?\s*(?:"[^"#\n]*"|'[^'\n]*')\s*\]?,?\s*)+)\)?`)
+	itsTexts     = regexp.MustCompile(`"([^"#\n]*)"|'([^'\n]*)'`)
+)
+
+func (w *walker) roleRunList(name string) ([]item, bool) {
+	var text []byte
+	file := w.roleFile(name)
+	for _, t := range w.holds.roles {
+		if file != "" && isFile(t, file) {
+			text, _ = fs.ReadFile(t, file)
+			break
+		}
+	}
+	var texts []string
+	if strings.HasSuffix(file, ".json") {
+		value, err := hot.DecodeJSON(text)
+		role, is := value.(*hot.Dict)
+		if err != nil || !is {
+			return nil, false
+		}
+		list, _ := role.Get("run_list")
+		items, _ := list.([]hot.Value)
+		for _, v := range items {
+			text, _ := v.(string)
+			texts = append(texts, text)
+		}
+	} else if m := runListLines.FindSubmatch(text); m != nil {
+		for _, t := range itsTexts.FindAllSubmatch(m[1], -1) {
+			texts = append(texts, string(t[1])+string(t[2]))
+		}
+	} else {
+		return nil, !strings.Contains(string(text), "run_list") && file != ""
+	}
+	var items []item
+	for _, text := range texts {
+		i, ok := parseItem(text)
+		if !ok {
+			return nil, false
+		}
+		items = append(items, i)
+	}
+	return items, true
+}
+
+// dependsLine is how metadata.rb names a cookbook that it needs.
+var dependsLine = regexp.MustCompile(`(?m)^[ \t]*depends[ \t(]+["']([^"'\n]*)["']`)
+
+// cookbook reads what is loaded of a cookbook before any recipe: those that it
+// depends on, libraries and resources, attribute files.
+func (w *walker) cookbook(name string) {
+	if w.seen[name] {
+		return
+	}
+	w.seen[name] = true
+	book := w.holds.cookbooks[name]
+	if book == nil {
+		w.unknown = true
+		return
+	}
+	for _, on := range book.depends() {
+		w.cookbook(on)
+	}
+	for _, folder := range []string{"libraries", "resources", "providers", "definitions"} {
+		for _, file := range book.files(folder, ".rb") {
+			w.add(w.read(book, file, ruby.Library)...)
+		}
+	}
+	attributes := book.files("attributes", ".rb")
+	if i := slices.Index(attributes, "attributes/default.rb"); i > 0 {
+		attributes = append([]string{"attributes/default.rb"}, slices.Delete(attributes, i, i+1)...)
+	}
+	for _, file := range attributes {
+		for _, a := range w.read(book, file, ruby.Attributes) {
+			a.attributes = true
+			w.add(a)
+		}
+	}
+}
+
+func (c *cookbook) depends() []string {
+	var names []string
+	if text, err := fs.ReadFile(c.tree, "metadata.json"); err == nil {
+		value, _ := hot.DecodeJSON(text)
+		if metadata, is := value.(*hot.Dict); is {
+			on, _ := metadata.Get("dependencies")
+			if d, is := on.(*hot.Dict); is {
+				names = append(names, d.Keys()...)
+			}
+		}
+		return names
+	}
+	text, _ := fs.ReadFile(c.tree, "metadata.rb")
+	for _, m := range dependsLine.FindAllSubmatch(text, -1) {
+		names = append(names, string(m[1]))
+	}
+	return names
+}
+
+// files are those below a folder with an ending, in order.
+func (c *cookbook) files(folder, ending string) []string {
+	var files []string
+	_ = fs.WalkDir(c.tree, folder, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() && strings.HasSuffix(name, ending) {
+			files = append(files, name)
+		}
+		return nil
+	})
+	return files
+}
+
+func (w *walker) add(acts ...act) { w.acts = append(w.acts, acts...) }
+
+// read finds what a file does.
+func (w *walker) read(book *cookbook, name string, scan func(string) ([]ruby.Event, bool)) []act {
+	data, err := fs.ReadFile(book.tree, name)
+	if err != nil {
+		w.unknown = true
+		return nil
+	}
+	events, ok := scan(string(data))
+	if !ok {
+		w.unknown = true
+		return nil
+	}
+	file := source.NewFile(path.Join(w.folder(), book.tree.name, name), data)
+	acts := make([]act, len(events))
+	for i, e := range events {
+		acts[i] = act{Event: e, file: file}
+		if e.Resource >= 0 {
+			acts[i].resource = &events[e.Resource]
+		}
+	}
+	return acts
+}
+
+// folder is where the template lies that names the source.
+func (w *walker) folder() string {
+	if w.role.At.File == nil {
+		return ""
+	}
+	return path.Dir(w.role.At.File.Name)
+}
+
+// recipe reads a recipe, and those that it includes, where it includes them.
+func (w *walker) recipe(i item, perhaps bool) {
+	if w.seen[i.String()] || w.unknown {
+		return
+	}
+	w.seen[i.String()] = true
+	w.cookbook(i.name)
+	book := w.holds.cookbooks[i.name]
+	if book == nil {
+		w.unknown = true
+		return
+	}
+	name := book.recipeFile(i.recipe)
+	if !strings.HasSuffix(name, ".rb") {
+		w.unknown = true
+		return
+	}
+	text, _ := fs.ReadFile(book.tree, name)
+	w.mentions.Write(text)
+	for _, a := range w.read(book, name, ruby.Recipe) {
+		a.Perhaps = a.Perhaps || perhaps
+		switch a.Op {
+		case ruby.Include:
+			included, ok := parseItem(a.Name)
+			if strings.HasPrefix(a.Name, "::") {
+				included, ok = item{name: i.name, recipe: a.Name[2:]}, true
+			}
+			if !ok {
+				w.unknown = true
+				return
+			}
+			w.recipe(included, a.Perhaps)
+			continue
+		case ruby.Resource:
+			w.add(a)
+			w.template(book, a)
+			continue
+		case ruby.Read, ruby.Write, ruby.Whole:
+		}
+		w.add(a)
+	}
+}
+
+// template reads the template of a resource of that type; where nobody can tell
+// which it is, all.
+func (w *walker) template(book *cookbook, a act) {
+	if a.Properties["type"] != "template" {
+		return
+	}
+	name, given := a.Properties["source"]
+	if !given {
+		name = path.Base(strings.TrimSuffix(strings.TrimPrefix(a.Name, "template["), "]")) + ".erb"
+	}
+	_, elsewhere := a.Properties["cookbook"]
+	_, local := a.Properties["local"]
+	var files []string
+	for _, file := range book.files("templates", ".erb") {
+		if path.Base(file) == path.Base(name) {
+			files = append(files, file)
+		}
+	}
+	if len(files) == 1 && !elsewhere && !local && name != "" {
+		w.page(book, files[0], a, a.Perhaps)
+		return
+	}
+	for _, other := range w.holds.names {
+		for _, file := range w.holds.cookbooks[other].files("templates", ".erb") {
+			w.page(w.holds.cookbooks[other], file, a, true)
+		}
+	}
+}
+
+// page notes what a template does.
+func (w *walker) page(book *cookbook, file string, resource act, perhaps bool) {
+	for _, a := range w.read(book, file, ruby.Template) {
+		a.resource, a.Perhaps = &resource.Event, a.Perhaps || perhaps
+		w.add(a)
+	}
+}
