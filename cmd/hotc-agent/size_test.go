@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
+	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
@@ -32,7 +34,7 @@ func BenchmarkSize(b *testing.B) {
 	script := func(start startCoordinator) func(testing.TB) *bed {
 		return func(b testing.TB) *bed { return newBedOn(b, start, false, "hotc-agent get x") }
 	}
-	for name, make := range map[string]func(testing.TB) *bed{"socket": script(inMemory), "zookeeper": script(inZooKeeper), "ansible": withPlaybook} {
+	for name, make := range map[string]func(testing.TB) *bed{"socket": script(inMemory), "zookeeper": script(inZooKeeper), "ansible": withPlaybook, "chef": withRecipe} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				bed := make(b)
@@ -56,6 +58,29 @@ func withPlaybook(b testing.TB) *bed {
 	return newBedOf(b, inMemory, func(digest string) plan.Role {
 		return plan.Role{Driver: "ansible", Source: json.RawMessage(fmt.Sprintf(`{"playbook":["site.yml"],"text":{"file":%q,"name":"site.yml"},"host":"localhost"}`, digest))}
 	}, "- hosts: all\n  gather_facts: false\n  tasks: [{debug: {msg: '{{ x }}'}}]\n")
+}
+
+// withRecipe is a server whose role is a recipe that waits: in Chef where it is on
+// PATH, else in its stand-in.
+func withRecipe(b testing.TB) *bed {
+	if _, err := exec.LookPath("chef-solo"); err != nil {
+		script, err := filepath.Abs("../../runtime/driver/chef/testdata/standin/chef-solo.rb")
+		if err != nil {
+			b.Fatal(err)
+		}
+		folder := b.TempDir()
+		if err := os.WriteFile(filepath.Join(folder, "chef-solo"), fmt.Appendf(nil, "#!/bin/sh\nexec ruby '%s' \"$@\"\n", script), 0o700); err != nil {
+			b.Fatal(err)
+		}
+		b.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+	}
+	cookbooks, err := driver.Archive(fstest.MapFS{"web/metadata.rb": {Data: []byte("name 'web'")}, "web/recipes/default.rb": {Data: []byte("node['x']")}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return newBedOf(b, inMemory, func(digest string) plan.Role {
+		return plan.Role{Driver: "chef", Source: json.RawMessage(fmt.Sprintf(`{"cookbooks":[{"file":%q}],"run_list":["web"]}`, digest))}
+	}, string(cookbooks))
 }
 
 func inZooKeeper(t testing.TB, _ string) (string, func(...coordinator.Credential) coordinator.Store) {

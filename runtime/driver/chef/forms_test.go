@@ -162,7 +162,7 @@ func (a *agent) Write(_ context.Context, name string, value json.RawMessage) err
 func (a *agent) WriteText(context.Context, string, []byte) error { return nil }
 
 // install writes the interceptor and its plan.
-func install(t *testing.T, folder string, plan map[string]any) string {
+func install(t testing.TB, folder string, plan map[string]any) string {
 	t.Helper()
 	err := fs.WalkDir(chef.Interceptor, "ruby", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -182,7 +182,7 @@ func install(t *testing.T, folder string, plan map[string]any) string {
 	return filepath.Join(folder, "hotc.rb")
 }
 
-func put(t *testing.T, folder, name, text string) string {
+func put(t testing.TB, folder, name, text string) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

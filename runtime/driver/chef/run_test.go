@@ -23,7 +23,7 @@ import (
 )
 
 // standIn is a program chef-solo that is the stand-in.
-func standIn(t *testing.T) string {
+func standIn(t testing.TB) string {
 	t.Helper()
 	ruby, err := exec.LookPath("ruby")
 	if err != nil {

@@ -132,7 +132,8 @@ func TestPlaces(t *testing.T) {
 func TestHostileTexts(t *testing.T) {
 	for _, text := range []string{strings.Repeat("(", 100_000), strings.Repeat("if x\n", 100_000), strings.Repeat(`"#{`, 100_000), strings.Repeat("\n", 500_000),
 		strings.Repeat("a? b ", 100_000), strings.Repeat("x {} ", 100_000), strings.Repeat("node.default['a'] = ", 10_000), strings.Repeat("end ", 100_000),
-		strings.Repeat("<<~A ", 50_000), "\"", "%", "<<~", "node[", "node.default", ":", "%w", strings.Repeat("x", 1<<20)} {
+		strings.Repeat("<<~A ", 50_000),
+		strings.Repeat("node['a'] do end ", 20_000), strings.Repeat("x 'y' { node['a'] if ", 20_000), "\"", "%", "<<~", "node[", "node.default", ":", "%w", strings.Repeat("x", 1<<20)} {
 		ruby.Recipe(text)
 		ruby.Template("<%" + text)
 	}

@@ -117,7 +117,7 @@ func (s *scanner) do() {
 
 // declared is the resource that the statement has declared; -1 if it has not.
 func (s *scanner) declared() int {
-	for i := len(s.events) - 1; i >= s.top().first && i >= 0; i-- {
+	for i := len(s.events) - 1; i >= max(s.top().first, len(s.events)-statement); i-- {
 		if s.events[i].Op == Resource {
 			return i
 		}

@@ -72,8 +72,14 @@ class Chef
   # The resources of the stand-in.
   module Resources
     class Log < Resource
+      property :message
+
       def default_action
         :write
+      end
+
+      def perform(_step)
+        puts message || name
       end
     end
 
