@@ -51,7 +51,7 @@ func measure(b *testing.B, solo, recipe string, intercepted bool) (declared, oth
 	put(b, folder, "cookbooks/web/metadata.rb", "name 'web'\nversion '1.0.0'\n")
 	put(b, folder, "cookbooks/web/attributes/default.rb", "%w(declared other).each { |key| default[key]['d']['y'] = 1 }\n")
 	put(b, folder, "cookbooks/web/recipes/default.rb", recipe)
-	hook := install(b, folder, map[string]any{"socket": server.Path(), "outputs": []any{},
+	hook := writeHook(b, folder, map[string]any{"socket": server.Path(), "outputs": []any{},
 		"inputs": []any{map[string]any{"name": "declared.d.y", "path": []string{"declared", "d", "y"}}}})
 	config := fmt.Sprintf("cookbook_path [%q]\nfile_cache_path %q\nnode_path %q\nlog_level :error\n",
 		filepath.Join(folder, "cookbooks"), folder, filepath.Join(folder, "nodes"))

@@ -11,13 +11,16 @@ import (
 )
 
 // failed is the exception that ended a run, as the interceptor noted it
-// (ruby/run.rb).
+// (ruby/report.rb).
 type failed struct {
 	Class   string `json:"class"`
 	Message string `json:"message"`
 	// At is the line of a cookbook that it came from: web/recipes/default.rb:3; "" where
 	// there is none.
 	At string `json:"at"`
+	// Resource is the one that failed, with its place: file[/x] (web::default line 3); ""
+	// is none.
+	Resource string `json:"resource"`
 }
 
 func (r *repository) failureFile() string { return filepath.Join(r.folder(), "failure.json") }
@@ -70,7 +73,10 @@ func (f failed) line() string {
 			first += ": " + said
 		}
 	}
-	if f.At != "" && !itsLine.MatchString(first) {
+	if name, _, _ := strings.Cut(f.Resource, " ("); f.Resource != "" && !strings.Contains(first, name) {
+		first = f.Resource + " had an error: " + first
+	}
+	if f.At != "" && (!itsLine.MatchString(first) || strings.HasSuffix(f.At, "template")) {
 		first += " (" + f.At + ")"
 	}
 	return first

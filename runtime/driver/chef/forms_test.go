@@ -161,8 +161,8 @@ func (a *agent) Write(_ context.Context, name string, value json.RawMessage) err
 
 func (a *agent) WriteText(context.Context, string, []byte) error { return nil }
 
-// install writes the interceptor and its plan.
-func install(t testing.TB, folder string, plan map[string]any) string {
+// writeHook writes the interceptor and its plan.
+func writeHook(t testing.TB, folder string, plan map[string]any) string {
 	t.Helper()
 	err := fs.WalkDir(chef.Interceptor, "ruby", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -292,7 +292,7 @@ func checkForms(t *testing.T, solo ...string) {
 	put(t, folder, "cookbooks/forms/metadata.rb", "name 'forms'\nversion '1.0.0'\n")
 	put(t, folder, "cookbooks/forms/attributes/default.rb", attributes.String())
 	put(t, folder, "cookbooks/forms/recipes/default.rb", "results = {}\n"+recipe.String())
-	hook := install(t, folder, map[string]any{"socket": server.Path(), "inputs": inputs, "outputs": outputs})
+	hook := writeHook(t, folder, map[string]any{"socket": server.Path(), "inputs": inputs, "outputs": outputs})
 	config := put(t, folder, "solo.rb", fmt.Sprintf("cookbook_path [%q]\nfile_cache_path %q\nnode_path %q\nnode_name 'n'\nlog_level :error\nrequire %q\n",
 		filepath.Join(folder, "cookbooks"), filepath.Join(folder, "cache"), filepath.Join(folder, "nodes"), hook))
 	node := put(t, folder, "node.json", `{"run_list": ["recipe[forms]"]}`)

@@ -281,12 +281,25 @@ func TestFailures(t *testing.T) {
 			{"log 'x'\nexecute 'create' do\n  command 'echo working; echo disk full >&2; exit 4'\nend",
 				"execute[create] (web::default line 2) had an error: Expected process to exit with [0], but received '4': disk full"},
 			{"ruby_block 'one' do\n  block { raise ArgumentError, 'no such user' }\nend", "ruby_block[one] (web::default line 1) had an error: no such user"},
+			{"template '/etc/x' do\n  source 'page.erb'\nend", "template[/etc/x] (web::default line 1) had an error: undefined method `[]' for nil:NilClass (line 2 of the template)"},
 			{"include_recipe 'web::none'", "could not find recipe none for cookbook web"},
 		} {
-			b := newBed(t, solo, web, recipe(c.recipe))
+			files := recipe(c.recipe)
+			files["web/templates/default/page.erb"] = "first line\n<%= node['none']['x'] %>\n"
+			b := newBed(t, solo, web, files)
 			if got := b.fails(); !strings.Contains(got, c.cause) {
 				t.Errorf("%s\n fails with %q\n want %q", c.recipe, got, c.cause)
 			}
+		}
+	})
+}
+
+// A cookbook that another one needs and that is not there is named.
+func TestACookbookThatIsMissing(t *testing.T) {
+	everyChef(t, func(t *testing.T, solo string) {
+		b := newBed(t, solo, web, tree{"web/metadata.rb": "name 'web'\ndepends 'nowhere'\n", "web/recipes/default.rb": "log 'x'"})
+		if got := strings.ToLower(b.fails()); !strings.Contains(got, "cookbook") || !strings.Contains(got, "nowhere") {
+			t.Error(got)
 		}
 	})
 }

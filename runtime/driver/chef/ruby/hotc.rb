@@ -20,7 +20,7 @@ module Hotc
     def install(plan)
       return if @run
 
-      %w{agent inputs outputs reads writes run}.each { |part| require File.join(FOLDER, part) }
+      %w{agent inputs outputs reads writes report run}.each { |part| require File.join(FOLDER, part) }
       @run = Run.new(plan)
       Reads.install
       Writes.install

@@ -4,7 +4,7 @@ module Hotc
   # Run is one Chef run: its node, its inputs and outputs, and what Chef tells of its
   # phases.
   class Run
-    attr_reader :agent, :inputs, :outputs, :resources, :events, :node
+    attr_reader :agent, :inputs, :outputs, :resources, :report, :events, :node
 
     def initialize(plan)
       @agent = Agent.new(plan["socket"])
@@ -14,19 +14,7 @@ module Hotc
       @outputs = Outputs.new(self, attributes.map { |o| Output.new(o["name"], o["path"]) })
       @resources = Resources.new(@agent, resources)
       @events = Events.new(self)
-      @failure = plan["failure"]
-    end
-
-    # a line of a cookbook, in a backtrace
-    COOKBOOK_LINE = %r{([^/]+/(?:recipes|attributes|libraries|resources|providers|definitions|templates)/[^:]+:[0-9]+)}.freeze
-
-    # note_failure writes down why the run fails, for the role's cause.
-    def note_failure(exception)
-      return unless @failure
-
-      at = Array(exception.backtrace).map { |line| line[COOKBOOK_LINE, 1] }.compact.first
-      said = { "class" => exception.class.name, "message" => exception.message, "at" => at }
-      File.write(@failure, JSON.generate(said.compact.transform_values { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }))
+      @report = Report.new(plan["failure"])
     end
 
     # node= begins with the reads: the node is loaded, nothing of a cookbook is yet.
@@ -133,8 +121,12 @@ module Hotc
       @run.outputs.run_ended
     end
 
+    def resource_failed(resource, *)
+      @run.report.failing(resource)
+    end
+
     def run_failed(exception, *)
-      @run.note_failure(exception)
+      @run.report.write(exception)
     end
   end
 end

@@ -22,13 +22,23 @@ class Chef
     class CookbookNotFound < RuntimeError; end
     class RecipeNotFound < ArgumentError; end
     class RoleNotFound < RuntimeError; end
+
+    # TemplateError knows the line; Chef says nothing of the resource with it.
+    class TemplateError < RuntimeError
+      attr_reader :line_number
+
+      def initialize(message, line)
+        super(message)
+        @line_number = line
+      end
+    end
   end
 
   module EventDispatch
     # Every event is a method that does nothing until a subscriber defines it.
     class Base
       %i{node_load_completed attribute_load_start converge_start converge_complete resource_updated resource_up_to_date
-         resource_skipped resource_completed run_failed}.each { |event| define_method(event) { |*| nil } }
+         resource_skipped resource_failed resource_completed run_failed}.each { |event| define_method(event) { |*| nil } }
     end
   end
 

@@ -46,6 +46,10 @@ class Chef
       @type
     end
 
+    def defined_at
+      @place
+    end
+
     def to_s
       "#{@type}[#{@name}]"
     end
@@ -54,6 +58,9 @@ class Chef
       (action - [:nothing]).each { |step| Chef.tell(*act(step)) }
       Chef.tell(:resource_completed, self)
     rescue StandardError => e
+      Chef.tell(:resource_failed, self, nil, e)
+      raise e if e.is_a?(Exceptions::TemplateError)
+
       raise e.class, "#{self} (#{@place}) had an error: #{e.class}: #{e.message}", e.backtrace
     end
 
@@ -137,6 +144,8 @@ class Chef
 
         def render(text)
           ERB.new(text, trim_mode: "-").result(binding)
+        rescue StandardError => e
+          raise Exceptions::TemplateError.new(e.message, e.backtrace.join("\n")[/^\(erb\):(\d+)/, 1])
         end
       end
 
