@@ -108,7 +108,10 @@ func (l *lowering) openSource() bool {
 			return true
 		}
 	}
-	l.wrong(l.role.SourceAt, sourceHint, "the source of role %q says nothing of cookbooks", l.role.Name)
+	if !l.bad { // a key that is written wrong may be the one that is missed
+		l.wrong(l.role.SourceAt, "name `cookbooks:` or `repository:`; a role's own source takes the place of the whole source of the defaults",
+			"the source of role %q says nothing of cookbooks", l.role.Name)
+	}
 	return false
 }
 
