@@ -178,6 +178,15 @@ func TestARunReadsAndWrites(t *testing.T) {
 	})
 }
 
+// What the plan gives no place, such as an action's argument, has its name's.
+func TestAnArgumentsPlace(t *testing.T) {
+	everyChef(t, func(t *testing.T, solo string) {
+		b := newBed(t, solo, web, recipe("raise node['backup']['y'].to_s unless node['backup']['y'] == 'Y'\nlog 'x'"))
+		b.job.Role.Inputs = []plan.Input{{Name: "backup.y", Time: plan.Static}}
+		b.mustRun()
+	})
+}
+
 // A resource is found by the name that notifications use, and by its own; one that
 // a guard holds back has converged.
 func TestCompletionOfResources(t *testing.T) {
