@@ -17,6 +17,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/ansible"
 	"github.com/hotc-dev/hotc/runtime/driver/chef"
+	"github.com/hotc-dev/hotc/runtime/driver/plugin"
 	"github.com/hotc-dev/hotc/runtime/driver/puppet"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -33,6 +34,7 @@ func drivers() []driver.Driver {
 		chef.Driver{Grace: process.Grace},
 		puppet.Driver{Grace: process.Grace},
 		ansible.Driver{Grace: process.Grace},
+		plugin.Driver{Grace: process.Grace},
 	}
 }
 
@@ -62,6 +64,7 @@ const usage = `usage: hotc-agent COMMAND
   run --boot FILE --state DIR   run this server's roles
   get NAME                      in a role: print an input, once it is there
   put NAME                      in a role: publish an output from standard input
+  check-driver PATH             for authors of plug-ins: try whether one keeps to the protocol
   version                       print the version
 
 "hotc-agent COMMAND --help" says more.
@@ -73,7 +76,7 @@ type usageError struct{ error }
 // commands are the program's commands, by name.
 func commands() map[string]func(context.Context, []string, streams) error {
 	return map[string]func(context.Context, []string, streams) error{
-		"run": runAgent, "get": get, "await": await, "put": put, "guard": guard, "version": printVersion,
+		"run": runAgent, "get": get, "await": await, "put": put, "guard": guard, "check-driver": checkDriver, "version": printVersion,
 	}
 }
 

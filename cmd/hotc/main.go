@@ -16,6 +16,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/ansible"
 	"github.com/hotc-dev/hotc/compiler/driver/chef"
+	"github.com/hotc-dev/hotc/compiler/driver/plugin"
 	"github.com/hotc-dev/hotc/compiler/driver/puppet"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -32,6 +33,7 @@ func drivers() []driver.Driver {
 		chef.Driver{},
 		puppet.Driver{},
 		ansible.Driver{},
+		plugin.Drivers{Machine: pluginMachine{}},
 	}
 }
 

@@ -45,6 +45,17 @@ type Licensed interface {
 	CheckLicence(licence string) error
 }
 
+// Finder stands in the list of drivers for those that are not hotc's own: plug-ins.
+// On the server all of them are run by the driver of the Finder's name.
+type Finder interface {
+	Driver
+	// Find finds the driver of a name; nil is none. Elsewhere says that its program
+	// gets onto the server in another way than with the plan, and need not be here.
+	Find(name string, elsewhere bool) Driver
+	// Program is how the program of a name is called.
+	Program(name string) string
+}
+
 // Role is what a driver gets to see of a role.
 type Role struct {
 	Name string

@@ -40,6 +40,7 @@ const (
 	BadScript         Code = "H313" // a role's script is not what its shell takes
 	NoCookbook        Code = "H314" // a run list names what is not in the cookbooks or roles
 	BadFile           Code = "H316" // a role's file cannot be what it says
+	BadPlugin         Code = "H320" // a driver's plug-in does not answer as it should
 	RunTimeInShape    Code = "H401" // a run-time value decides the stack's shape
 	RunTimeInProperty Code = "H402" // a run-time value in a resource's property
 	SelfReference     Code = "H403" // a server's user_data would need the server itself

@@ -100,6 +100,23 @@ type Installable interface {
 	Tool() Tool
 }
 
+// RoleInstallable is a Driver whose tool depends on the role; false is a role that
+// needs none.
+type RoleInstallable interface {
+	ToolOf(r plan.Role) (Tool, bool)
+}
+
+// ToolFor is the tool that a driver needs for a role; false is none.
+func ToolFor(d Driver, r plan.Role) (Tool, bool) {
+	switch d := d.(type) {
+	case Installable:
+		return d.Tool(), true
+	case RoleInstallable:
+		return d.ToolOf(r)
+	}
+	return Tool{}, false
+}
+
 // Tool is a program that the agent finds, or installs (runtime/install).
 type Tool struct {
 	// Name is what people call it, Program its executable, which is looked for on

@@ -290,15 +290,15 @@ func (l *life) prepare() (job *driver.Job, tool driver.Driver, closeJob func(), 
 
 // findTool makes sure that a driver's tool is there.
 func (l *life) findTool(d driver.Driver, job *driver.Job) error {
-	installable, ok := d.(driver.Installable)
-	if !ok {
+	needed, any := driver.ToolFor(d, l.role)
+	if !any {
 		return nil
 	}
 	var want plan.Install
 	if l.role.Install != nil {
 		want = *l.role.Install
 	}
-	program, err := l.host.Ensure(l.ctx, installable.Tool(), want, job.Stderr)
+	program, err := l.host.Ensure(l.ctx, needed, want, job.Stderr)
 	job.Program = program
 	return err
 }

@@ -141,7 +141,7 @@ func (l *lowering) role(s *program.Server, n, defaults *hot.Node) *program.Role 
 	l.inputs(role, n.Get("inputs"))
 	l.outputs(role, n.Get("outputs"))
 	l.files(role, n.Get("files"))
-	if tool := l.driver(role, setting("driver")); tool != nil {
+	if tool := l.driver(role, setting("driver"), setting("install")); tool != nil {
 		role.Meaning = l.source(role, tool, setting("source"))
 		l.tasks(role, tool, n)
 		l.install(role, tool, setting("install"), n.Get("install") == nil)
@@ -161,10 +161,12 @@ func (l *lowering) refuseLater(n *hot.Node, keys ...string) {
 }
 
 // driver finds the role's driver. It returns nil if there is no such driver.
-func (l *lowering) driver(role *program.Role, name *hot.Node) driver.Driver {
+func (l *lowering) driver(role *program.Role, name, install *hot.Node) driver.Driver {
 	var known []string
 	for _, d := range l.drivers {
-		known = append(known, d.Name())
+		if _, others := d.(driver.Finder); !others {
+			known = append(known, d.Name())
+		}
 	}
 	hint := "the drivers are " + strings.Join(known, ", ")
 	if name == nil {
@@ -172,15 +174,16 @@ func (l *lowering) driver(role *program.Role, name *hot.Node) driver.Driver {
 		return nil
 	}
 	role.Driver, _ = name.Text()
-	i := slices.Index(known, role.Driver)
-	if i < 0 {
+	tool := l.find(role, install)
+	if tool == nil {
+		hint += l.pluginHint(role.Driver)
 		if near := hot.Nearest(role.Driver, known); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		l.diags.Error(source.UnknownDriver, l.template.Place(name), fmt.Sprintf("there is no driver %q", role.Driver), hint)
 		return nil
 	}
-	return l.drivers[i]
+	return tool
 }
 
 // source finds what the role's own source means.

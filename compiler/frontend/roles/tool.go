@@ -12,6 +12,40 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
+// find finds the driver that a role names: one of hotc's own, or a plug-in; nil if
+// there is none. A plug-in that is not here may be on the server, if `install:` says
+// how it gets there.
+func (l *lowering) find(role *program.Role, install *hot.Node) driver.Driver {
+	var finder driver.Finder
+	for _, d := range l.drivers {
+		if f, others := d.(driver.Finder); others {
+			finder = f
+		} else if d.Name() == role.Driver {
+			return d
+		}
+	}
+	if finder == nil {
+		return nil
+	}
+	from, _ := install.Get("from").Text()
+	tool := finder.Find(role.Driver, from == "none" || from == "url" || install.Get("url") != nil)
+	if tool == nil {
+		return nil
+	}
+	role.Driver = finder.Name()
+	return tool
+}
+
+// pluginHint names the program that a plug-in would be; "" where there are none.
+func (l *lowering) pluginHint(name string) string {
+	for _, d := range l.drivers {
+		if f, others := d.(driver.Finder); others {
+			return fmt.Sprintf("; a plug-in would be a program %s on PATH", f.Program(name))
+		}
+	}
+	return ""
+}
+
 // versionForm is a version, or the lowest one: its parts are compared one by one.
 var versionForm = regexp.MustCompile(`^(>= ?)?[0-9][0-9A-Za-z.+~:-]*$`)
 

@@ -325,11 +325,9 @@ func (at *layout) writePlan() error {
 		p.Inputs = append(p.Inputs, runInput{Name: in.Name, Optional: in.Optional})
 	}
 	for _, o := range at.job.Role.Outputs {
-		of, known := at.source.Outputs[o.Name]
-		if !known {
-			return fmt.Errorf("the plan does not say what output %s is to Puppet", o.Name)
+		if of, known := at.source.Outputs[o.Name]; known { // a hook's source writes none
+			p.Outputs = append(p.Outputs, runOutput{o.Name, of})
 		}
-		p.Outputs = append(p.Outputs, runOutput{o.Name, of})
 	}
 	text, err := json.Marshal(p)
 	if err != nil {

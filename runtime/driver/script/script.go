@@ -160,6 +160,9 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	return exit, nil
 }
 
+// CommandLine is how a program or script at a path is started.
+func CommandLine(path string) ([]string, error) { return commandLine(source{}, path) }
+
 // commandLine is how the kernel would start a script: the interpreter that its
 // first line names, with at most one argument, and the script's path. A script
 // without such a line is one for /bin/sh; a program is started as it is.

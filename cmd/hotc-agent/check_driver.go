@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver/plugin"
+)
+
+// checkDriver is for authors of plug-ins (docs/plugins.md).
+func checkDriver(ctx context.Context, args []string, s streams) error {
+	flags := newFlags("check-driver", "PATH [flags]", "Tries whether a plug-in keeps to the protocol. With a source it runs that for real, on this machine,\n"+
+		"in a folder of its own, three times: with its inputs, with a failing input, and to be ended.", s)
+	file := flags.String("source", "", "a FILE with a role's source: JSON if it is called .json, otherwise a text")
+	inputs := flags.StringArray("input", nil, "NAME=VALUE, an input of the role; JSON, or else a text (several times)")
+	outputs := flags.StringArray("output", nil, "NAME[:TYPE], an output of the role (several times)")
+	patience := flags.Duration("patience", 0, "how long the plug-in may take to say something (default 1m)")
+	if err := parse(flags, args, 1); err != nil {
+		return err
+	}
+	path, err := filepath.Abs(flags.Arg(0))
+	if err != nil {
+		return err
+	}
+	trial := plugin.NewTrial(path)
+	if *patience > 0 {
+		trial.Patience = *patience
+	}
+	if trial.Source, err = readSource(*file); err != nil {
+		return err
+	}
+	if trial.Inputs, err = trialInputs(*inputs); err != nil {
+		return err
+	}
+	if trial.Outputs, err = trialOutputs(*outputs); err != nil {
+		return err
+	}
+	if trial.Agent, err = os.Executable(); err != nil {
+		return err
+	}
+	if trial.Folder, err = os.MkdirTemp("", "hotc-check-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(trial.Folder)
+	trial.Environment = os.Environ()
+	if trial.Said, err = os.Create(filepath.Join(trial.Folder, "said")); err != nil {
+		return err
+	}
+	defer trial.Said.Close()
+	return report(ctx, trial, s)
+}
+
+func report(ctx context.Context, trial *plugin.Trial, s streams) error {
+	failed := 0
+	trial.Run(ctx, func(check string, err error) {
+		var skipped *plugin.ErrSkipped
+		switch {
+		case err == nil:
+			fmt.Fprintf(s.out, "ok       %s\n", check)
+		case errors.As(err, &skipped):
+			fmt.Fprintf(s.out, "SKIPPED  %s: %v\n", check, err)
+		default:
+			failed++
+			fmt.Fprintf(s.out, "FAILED   %s: %v\n", check, err)
+		}
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if failed == 0 {
+		return nil
+	}
+	if said, err := os.ReadFile(trial.Said.Name()); err == nil && len(said) > 0 {
+		fmt.Fprintf(s.err, "what it printed:\n%s\n", said[max(0, len(said)-4<<10):])
+	}
+	return fmt.Errorf("%s does not keep to the protocol: %d of its checks failed", filepath.Base(trial.Path), failed)
+}
+
+func readSource(file string) (json.RawMessage, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the source: %w", err)
+	}
+	if !strings.HasSuffix(file, ".json") {
+		return json.Marshal(string(text))
+	}
+	if !json.Valid(text) {
+		return nil, fmt.Errorf("the source %s is not JSON", file)
+	}
+	return text, nil
+}
+
+func trialInputs(given []string) ([]plugin.TrialInput, error) {
+	var inputs []plugin.TrialInput
+	for _, text := range given {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, usageError{fmt.Errorf("--input takes NAME=VALUE, not %q", text)}
+		}
+		in := plugin.TrialInput{Name: name, Value: json.RawMessage(value)}
+		if !json.Valid(in.Value) {
+			in.Value, _ = json.Marshal(value)
+		}
+		inputs = append(inputs, in)
+	}
+	return inputs, nil
+}
+
+func trialOutputs(given []string) ([]plan.Output, error) {
+	var outputs []plan.Output
+	for _, text := range given {
+		name, kind := text, plan.JSON
+		if i := strings.LastIndexByte(text, ':'); i > 0 && text[i-1] != ':' {
+			name, kind = text[:i], plan.Type(text[i+1:])
+		}
+		if !slices.Contains([]plan.Type{plan.String, plan.Number, plan.Boolean, plan.List, plan.JSON}, kind) {
+			return nil, usageError{fmt.Errorf("--output takes NAME or NAME:TYPE, with a type string, number, boolean, list or json, not %q", text)}
+		}
+		outputs = append(outputs, plan.Output{Name: name, Type: kind})
+	}
+	return outputs, nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/driver/plugin"
+)
+
+// pluginMachine runs plug-ins on this machine.
+type pluginMachine struct{}
+
+// largestPlugin is how many bytes of a plug-in are read: more do not travel.
+const largestPlugin = 16<<20 + 1
+
+// Executable implements plugin.Machine.
+func (pluginMachine) Executable(program string) ([]byte, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return nil, plugin.ErrNotFound
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, largestPlugin))
+}
+
+// pluginThinks is how long a plug-in may think about a source.
+const pluginThinks = time.Minute
+
+// Ask implements plugin.Machine.
+func (pluginMachine) Ask(program string, line []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), pluginThinks)
+	defer cancel()
+	var said bytes.Buffer
+	printed := &bounded{limit: plugin.MaxAnswer, over: cancel}
+	cmd := exec.CommandContext(ctx, program, "compile")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(line), printed, &bounded{limit: plugin.MaxAnswer, to: &said, over: cancel}
+	// what it started ends with it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	switch {
+	case printed.exceeded:
+		return nil, fmt.Errorf("it prints more than %d bytes", plugin.MaxAnswer)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, fmt.Errorf("it does not answer within %v", pluginThinks)
+	case err != nil:
+		return nil, fmt.Errorf("`%s compile` fails (%v)%s", program, err, lastSaid(said.Bytes()))
+	}
+	return printed.kept.Bytes(), nil
+}
+
+func lastSaid(text []byte) string {
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	if last := bytes.ToValidUTF8(lines[len(lines)-1], []byte("?")); len(last) > 0 {
+		return fmt.Sprintf(": %.300s", last)
+	}
+	return ""
+}
+
+// bounded keeps what is written to it, up to a limit; more ends the writer.
+type bounded struct {
+	kept     bytes.Buffer
+	to       *bytes.Buffer // nil is kept
+	limit    int
+	exceeded bool
+	over     func()
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	to := &b.kept
+	if b.to != nil {
+		to = b.to
+	}
+	if to.Len()+len(p) > b.limit {
+		b.exceeded = true
+		b.over()
+		return len(p), nil
+	}
+	return to.Write(p)
+}

@@ -1,0 +1,299 @@
+// Package plugin is the compiler's half of drivers that hotc does not have: an
+// executable hotc-driver-NAME on the compiling machine is asked what a role's source
+// means, by one line of JSON and one answer (docs/plugins.md). It travels with the
+// plan, so that the server runs what was asked.
+package plugin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Protocol is the version of the lines that plug-ins are spoken to with.
+const Protocol = 1
+
+// Prefix is what the names of executables begin with.
+const Prefix = "hotc-driver-"
+
+// mostCarried is how many bytes a program that travels may have.
+const mostCarried = 16 << 20
+
+// MaxAnswer is how many bytes an answer may have.
+const MaxAnswer = 1 << 20
+
+// ErrNotFound says that there is no such executable.
+var ErrNotFound = errors.New("not found")
+
+// Machine is the compiling machine, as far as plug-ins need it.
+type Machine interface {
+	// Executable is the content of a program on PATH; ErrNotFound.
+	Executable(program string) ([]byte, error)
+	// Ask runs `PROGRAM compile` with a line as its input, and returns what it
+	// printed. The error tells what it said when it failed.
+	Ask(program string, line []byte) ([]byte, error)
+}
+
+// Drivers are all plug-ins of a machine.
+type Drivers struct{ Machine Machine }
+
+// Name is that of the driver that runs them all on a server.
+func (Drivers) Name() string { return "plugin" }
+
+// Lower implements driver.Driver; it is a plug-in that means something.
+func (Drivers) Lower(driver.Role, *source.Diagnostics) *program.Meaning { return nil }
+
+// Program implements driver.Finder.
+func (Drivers) Program(name string) string { return Prefix + name }
+
+var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
+
+// Find implements driver.Finder.
+func (d Drivers) Find(name string, elsewhere bool) driver.Driver {
+	if !nameForm.MatchString(name) {
+		return nil
+	}
+	data, err := d.Machine.Executable(Prefix + name)
+	switch {
+	case err == nil:
+		return &Driver{name: name, executable: data, travels: !elsewhere, machine: d.Machine}
+	case elsewhere:
+		return &Driver{name: name}
+	}
+	return nil
+}
+
+// Driver is one plug-in.
+type Driver struct {
+	name       string
+	executable []byte // nil is one that is not here
+	travels    bool   // with the plan
+	machine    Machine
+}
+
+// Name is the plug-in's.
+func (d *Driver) Name() string { return d.name }
+
+// InstallsFrom implements driver.Installable: where it does not come with the plan.
+func (d *Driver) InstallsFrom() []string { return []string{"url"} }
+
+// CheckResource implements driver.Resources. What is a resource's name, the plug-in
+// says when it is asked about the source.
+func (d *Driver) CheckResource(string) error { return nil }
+
+// The question and the answer.
+type (
+	question struct {
+		Protocol int             `json:"protocol"`
+		Role     string          `json:"role"`
+		Source   json.RawMessage `json:"source"`
+		Inputs   []string        `json:"inputs"`
+		Outputs  []output        `json:"outputs"`
+	}
+	output struct {
+		Name     string `json:"name"`
+		Type     string `json:"type,omitempty"`
+		Resource string `json:"resource,omitempty"`
+	}
+	answer struct {
+		Protocol int `json:"protocol"`
+		// Source takes the place of the role's source.
+		Source json.RawMessage `json:"source"`
+		// Trees are keys of the source whose values say where a tree of files comes from.
+		Trees  []string  `json:"trees"`
+		Errors []problem `json:"errors"`
+		// Steps is the order of reads and writes; nil is not known.
+		Steps []step `json:"steps"`
+		// Complete says that there are no others.
+		Complete bool `json:"complete"`
+	}
+	problem struct {
+		Message string   `json:"message"`
+		Hint    string   `json:"hint"`
+		At      []string `json:"at"` // keys in the source
+	}
+	step struct {
+		Read  *string `json:"read"`
+		Write *string `json:"write"`
+		// Any are steps in an order that is not known, Maybe steps that are done or not.
+		Any   []step `json:"any"`
+		Maybe []step `json:"maybe"`
+	}
+)
+
+// Lower asks the plug-in. One that is only on the server is not asked: its source
+// goes there as it is.
+func (d *Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
+	value := hot.NewDict()
+	value.Set("name", d.name)
+	value.Set("source", role.Source)
+	meaning := &program.Meaning{Source: value}
+	if d.executable == nil {
+		return meaning
+	}
+	bad := func(format string, args ...any) *program.Meaning {
+		at := role.SourceAt
+		if role.Source == nil {
+			at = role.At
+		}
+		diags.Error(source.BadPlugin, at, fmt.Sprintf("plug-in %s%s: ", Prefix, d.name)+fmt.Sprintf(format, args...),
+			"`hotc-agent check-driver` tells its author more; docs/plugins.md says what is expected")
+		return nil
+	}
+	if d.travels && len(d.executable) > mostCarried {
+		diags.Error(source.OverLimit, role.At, fmt.Sprintf("plug-in %s%s is larger than the %d MB that travel with a plan", Prefix, d.name, mostCarried>>20),
+			"`install: {url: …, sha256: …}` lets servers fetch it, `install: {from: none}` says that they have it")
+		return nil
+	}
+	a, err := d.ask(role)
+	if err != nil {
+		return bad("%v", err)
+	}
+	if len(a.Errors) > 0 {
+		for _, p := range a.Errors {
+			diags.Error(source.BadSource, role.Locate(p.At...), p.Message, p.Hint)
+		}
+		return nil
+	}
+	if a.Source != nil {
+		own, err := hot.DecodeJSON(a.Source)
+		if err != nil {
+			return bad("its source is not JSON: %v", err)
+		}
+		value.Set("source", own)
+	}
+	if d.travels {
+		executable := driver.NewFile(Prefix+d.name, d.executable)
+		value.Set("executable", executable.Digest)
+		meaning.Files = append(meaning.Files, executable)
+	}
+	if err := d.trees(role, a.Trees, meaning, diags); err != nil {
+		return bad("%v", err)
+	}
+	if a.Steps != nil || a.Complete {
+		steps, err := d.steps(role, a.Steps, 0)
+		if err != nil {
+			return bad("%v", err)
+		}
+		spread(steps, 0, 1)
+		meaning.Sequence = &program.Sequence{Steps: steps, Complete: a.Complete}
+	}
+	return meaning
+}
+
+func (d *Driver) ask(role driver.Role) (*answer, error) {
+	q := question{Protocol: Protocol, Role: role.Name, Source: hot.EncodeJSON(role.Source), Inputs: []string{}, Outputs: []output{}}
+	for _, in := range role.Inputs {
+		q.Inputs = append(q.Inputs, in.Name)
+	}
+	for _, o := range role.Outputs {
+		q.Outputs = append(q.Outputs, output{o.Name, o.Type, o.Resource})
+	}
+	line, err := json.Marshal(q)
+	if err != nil {
+		return nil, err
+	}
+	printed, err := d.machine.Ask(Prefix+d.name, append(line, '\n'))
+	if err != nil {
+		return nil, err
+	}
+	printed = bytes.TrimSpace(printed)
+	var a answer
+	decoder := json.NewDecoder(bytes.NewReader(printed))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&a); err != nil {
+		return nil, fmt.Errorf("what it prints is no answer (%v): it begins with %q", err, printed[:min(len(printed), 60)])
+	}
+	if decoder.More() {
+		return nil, errors.New("it prints more than one line")
+	}
+	if a.Protocol != Protocol {
+		return nil, fmt.Errorf("it speaks version %d of the protocol, and this hotc version %d", a.Protocol, Protocol)
+	}
+	return &a, nil
+}
+
+// trees takes trees of files along.
+func (d *Driver) trees(role driver.Role, keys []string, meaning *program.Meaning, diags *source.Diagnostics) error {
+	from, _ := role.Source.(*hot.Dict)
+	trees := hot.NewDict()
+	for _, key := range keys {
+		v, there := hot.Value(nil), false
+		if from != nil {
+			v, there = from.Get(key)
+		}
+		if !there {
+			return fmt.Errorf("it names the tree %q, which the source does not have", key)
+		}
+		if origin := role.Origin(v, diags, key); origin != nil {
+			trees.Set(key, origin.Value)
+			meaning.Files = append(meaning.Files, origin.Files...)
+		}
+	}
+	if trees.Len() > 0 {
+		meaning.Source.(*hot.Dict).Set("trees", trees)
+	}
+	return nil
+}
+
+// The bounds of a plug-in's steps.
+const (
+	maxSteps = 10_000
+	maxDepth = 20
+)
+
+func (d *Driver) steps(role driver.Role, list []step, depth int) ([]program.Step, error) {
+	if len(list) > maxSteps || depth > maxDepth {
+		return nil, errors.New("its steps are too many, or too deep")
+	}
+	out := []program.Step{}
+	for _, s := range list {
+		switch {
+		case s.Read != nil:
+			in := role.Input(*s.Read)
+			if in == nil {
+				return nil, fmt.Errorf("it reads the input %q, which the role does not declare", *s.Read)
+			}
+			out = append(out, program.Step{Op: program.ReadInput, Name: in.Name, At: in.At})
+		case s.Write != nil:
+			o := role.Output(*s.Write)
+			if o == nil {
+				return nil, fmt.Errorf("it writes the output %q, which the role does not declare", *s.Write)
+			}
+			out = append(out, program.Step{Op: program.WriteOutput, Name: o.Name, At: o.At})
+		case s.Any != nil, s.Maybe != nil:
+			inner, err := d.steps(role, slices.Concat(s.Any, s.Maybe), depth+1)
+			if err != nil {
+				return nil, err
+			}
+			way := program.Step{Op: program.AnyOrder, At: role.At, Ways: [][]program.Step{inner}}
+			if s.Maybe != nil {
+				way = program.Step{Op: program.Fork, At: role.At, Ways: [][]program.Step{inner, nil}}
+			}
+			out = append(out, way)
+		default:
+			return nil, errors.New("a step has one of read, write, any and maybe")
+		}
+	}
+	return out, nil
+}
+
+// spread says how far through the source the steps stand: nobody knows better than
+// evenly.
+func spread(steps []program.Step, from, to float64) {
+	for i := range steps {
+		end := from + (to-from)*float64(i+1)/float64(len(steps))
+		steps[i].Progress = end
+		for _, way := range steps[i].Ways {
+			spread(way, from, end)
+		}
+	}
+}

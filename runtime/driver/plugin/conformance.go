@@ -1,0 +1,393 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/driver/script"
+	"github.com/hotc-dev/hotc/runtime/process"
+	"github.com/hotc-dev/hotc/runtime/socket"
+)
+
+// Trial is what a plug-in is tried with, for its author.
+type Trial struct {
+	Path string
+	// Source is a role's source that succeeds with the inputs; nil tries the compile
+	// half alone.
+	Source  json.RawMessage
+	Inputs  []TrialInput
+	Outputs []plan.Output
+	// Folder is where the plug-in works; Agent the agent's program, for `hotc-agent get`.
+	Folder, Agent string
+	Environment   []string
+	// Said is where the plug-in's standard error goes.
+	Said     *os.File
+	Patience time.Duration
+	Grace    time.Duration
+}
+
+// TrialInput is an input with its value.
+type TrialInput struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// Report is told of each check: nil is one that went well.
+type Report func(check string, err error)
+
+// ErrSkipped says that a check was not made, and why.
+type ErrSkipped struct{ Why string }
+
+func (e *ErrSkipped) Error() string { return e.Why }
+
+// Run makes all checks. It runs the source for real.
+func (t *Trial) Run(ctx context.Context, report Report) {
+	name := strings.TrimPrefix(filepath.Base(t.Path), Prefix)
+	err := t.checkProgram(name)
+	report("it is an executable of the right name", err)
+	if err != nil {
+		return
+	}
+	source := t.Source
+	if source == nil {
+		source = json.RawMessage("null")
+	}
+	report("compile: it answers with one line", t.asked(ctx, source, t.Source != nil))
+	for _, odd := range []string{`null`, `"text"`, `17`, `[1, [2, {"a": null}]]`, `{"no such key": {"a": [true]}}`} {
+		report("compile: it has an answer to the source "+odd, t.asked(ctx, json.RawMessage(odd), false))
+	}
+	runs := []struct {
+		check string
+		do    func(context.Context, string) error
+	}{
+		{"run: it succeeds, and publishes every output", t.succeeds},
+		{"run: it fails when an input fails", t.failsWithAnInput},
+		{"run: it ends when it is asked to", t.endsWhenAsked},
+	}
+	for _, r := range runs {
+		if t.Source == nil {
+			report(r.check, &ErrSkipped{"no source was given to run (--source)"})
+			continue
+		}
+		report(r.check, r.do(ctx, name))
+	}
+}
+
+func (t *Trial) checkProgram(name string) error {
+	info, err := os.Stat(t.Path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+		return errors.New("it may not be executed: chmod +x")
+	case !strings.HasPrefix(filepath.Base(t.Path), Prefix) || !nameForm.MatchString(name):
+		return fmt.Errorf("its name must be %sNAME, with a NAME of small letters, digits, - and _", Prefix)
+	}
+	return nil
+}
+
+// asked asks the compile half.
+func (t *Trial) asked(ctx context.Context, source json.RawMessage, must bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, t.Patience, fmt.Errorf("it does not answer within %v", t.Patience))
+	defer cancel()
+	inputs, outputs := []string{}, []startOutput{}
+	for _, in := range t.Inputs {
+		inputs = append(inputs, in.Name)
+	}
+	for _, o := range t.Outputs {
+		outputs = append(outputs, startOutput{Name: o.Name, Type: string(o.Type), Resource: o.Resource})
+	}
+	line, err := encode(map[string]any{"protocol": Protocol, "role": "check", "source": source, "inputs": inputs, "outputs": outputs,
+		"a key of a later version": true})
+	if err != nil {
+		return err
+	}
+	command, err := script.CommandLine(t.Path)
+	if err != nil {
+		return err
+	}
+	var printed bytes.Buffer
+	cmd := exec.CommandContext(ctx, command[0], append(command[1:], "compile")...)
+	cmd.Env, cmd.Dir, cmd.Stderr = t.Environment, t.Folder, t.Said
+	cmd.Stdin, cmd.Stdout = bytes.NewReader(line), &printed
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err = cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("`compile` fails (%w): what is wrong with a source goes into \"errors\" of the answer", err)
+	}
+	return checkAnswer(printed.Bytes(), inputs, outputs, must)
+}
+
+// compiled is the answer of a compile half, as compiler/driver/plugin has it.
+type compiled struct {
+	Protocol int             `json:"protocol"`
+	Source   json.RawMessage `json:"source"`
+	Trees    []string        `json:"trees"`
+	Errors   []struct {
+		Message string   `json:"message"`
+		Hint    string   `json:"hint"`
+		At      []string `json:"at"`
+	} `json:"errors"`
+	Steps    []compiledStep `json:"steps"`
+	Complete bool           `json:"complete"`
+}
+
+type compiledStep struct {
+	Read  *string        `json:"read"`
+	Write *string        `json:"write"`
+	Any   []compiledStep `json:"any"`
+	Maybe []compiledStep `json:"maybe"`
+}
+
+func checkAnswer(printed []byte, inputs []string, outputs []startOutput, must bool) error {
+	var a compiled
+	decoder := json.NewDecoder(bytes.NewReader(printed))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&a); err != nil {
+		return fmt.Errorf("it prints no answer (%w): %s", err, excerpt(printed))
+	}
+	if decoder.More() {
+		return fmt.Errorf("it prints more than one line: %s", excerpt(printed))
+	}
+	if a.Protocol != Protocol {
+		return fmt.Errorf("its answer has protocol %d, and this agent speaks %d", a.Protocol, Protocol)
+	}
+	for _, e := range a.Errors {
+		if e.Message == "" {
+			return errors.New("an error in its answer has no message")
+		}
+		if must {
+			return fmt.Errorf("it refuses the source: %s", e.Message)
+		}
+	}
+	return checkSteps(a.Steps, inputs, outputs)
+}
+
+func checkSteps(steps []compiledStep, inputs []string, outputs []startOutput) error {
+	for _, s := range steps {
+		switch {
+		case s.Read != nil && !slices.Contains(inputs, *s.Read):
+			return fmt.Errorf("a step reads %q, which is no input", *s.Read)
+		case s.Write != nil && !slices.ContainsFunc(outputs, func(o startOutput) bool { return o.Name == *s.Write }):
+			return fmt.Errorf("a step writes %q, which is no output", *s.Write)
+		case s.Read == nil && s.Write == nil && s.Any == nil && s.Maybe == nil:
+			return errors.New("a step has none of read, write, any and maybe")
+		}
+		if err := checkSteps(slices.Concat(s.Any, s.Maybe), inputs, outputs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// values are the values of a trial.
+type values struct {
+	*Trial
+	read  func(ctx context.Context, name string) (json.RawMessage, error)
+	mu    sync.Mutex
+	asked []string
+	wrote map[string]json.RawMessage
+	wrong error
+}
+
+// Read implements driver.Values.
+func (v *values) Read(ctx context.Context, name string) (json.RawMessage, error) {
+	v.mu.Lock()
+	v.asked = append(v.asked, name)
+	v.mu.Unlock()
+	for _, in := range v.Inputs {
+		if in.Name == name {
+			if v.read != nil {
+				return v.read(ctx, name)
+			}
+			return in.Value, nil
+		}
+	}
+	return nil, v.isWrong(fmt.Errorf("it reads %q, which is no input", name))
+}
+
+func (v *values) isWrong(err error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.wrong == nil {
+		v.wrong = err
+	}
+	return err
+}
+
+// Write implements driver.Values.
+func (v *values) Write(_ context.Context, name string, value json.RawMessage) error {
+	i := slices.IndexFunc(v.Outputs, func(o plan.Output) bool { return o.Name == name })
+	if i < 0 {
+		return v.isWrong(fmt.Errorf("it writes %q, which is no output", name))
+	}
+	value, err := driver.Check(v.Outputs[i].Type, value)
+	if err != nil {
+		return v.isWrong(fmt.Errorf("output %s: %w", name, err))
+	}
+	v.mu.Lock()
+	was, twice := v.wrote[name]
+	if !twice {
+		v.wrote[name] = value
+	}
+	v.mu.Unlock()
+	if twice && !bytes.Equal(was, value) {
+		return v.isWrong(fmt.Errorf("output %s was %s already, and is now %s", name, was, value))
+	}
+	return nil
+}
+
+// WriteText implements driver.Values.
+func (v *values) WriteText(ctx context.Context, name string, text []byte) error {
+	i := slices.IndexFunc(v.Outputs, func(o plan.Output) bool { return o.Name == name })
+	if i < 0 {
+		return v.isWrong(fmt.Errorf("it writes %q, which is no output", name))
+	}
+	value, err := driver.Parse(v.Outputs[i].Type, text)
+	if err != nil {
+		return v.isWrong(fmt.Errorf("output %s: %w", name, err))
+	}
+	return v.Write(ctx, name, value)
+}
+
+// File implements driver.Files: the plug-in.
+func (v *values) File(context.Context, string) ([]byte, error) { return os.ReadFile(v.Path) }
+
+// run runs the source once.
+func (t *Trial) run(ctx context.Context, name string, v *values) (driver.Exit, error) {
+	v.Trial, v.wrote = t, map[string]json.RawMessage{}
+	folder, err := os.MkdirTemp(t.Folder, "job-")
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	bin := filepath.Join(folder, "bin")
+	if err := errors.Join(os.Mkdir(bin, 0o700), os.Symlink(t.Agent, filepath.Join(bin, "hotc-agent"))); err != nil {
+		return driver.Exit{}, err
+	}
+	server, err := socket.Serve(ctx, folder, v)
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	defer server.Close()
+	text, err := json.Marshal(source{Name: name, Executable: "the plug-in", Source: t.Source})
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	role := plan.Role{Name: "check", Driver: "plugin", Source: text, Outputs: t.Outputs}
+	for _, in := range t.Inputs {
+		role.Inputs = append(role.Inputs, plan.Input{Name: in.Name, Time: plan.Run})
+	}
+	job := &driver.Job{Role: role, Folder: folder, Work: t.Folder, Values: v, Files: v, Stdout: t.Said, Stderr: t.Said,
+		Started: func(context.Context) error { return nil }, Environment: []string{socket.Variable + "=" + server.Path()}}
+	for _, entry := range t.Environment {
+		if path, is := strings.CutPrefix(entry, "PATH="); is {
+			entry = "PATH=" + bin + ":" + path
+		}
+		job.Environment = append(job.Environment, entry)
+	}
+	d := Driver{Grace: t.Grace, Patience: t.Patience}
+	if err := d.Prepare(ctx, job); err != nil {
+		return driver.Exit{}, err
+	}
+	return d.Run(ctx, job)
+}
+
+func (t *Trial) succeeds(ctx context.Context, name string) error {
+	v := &values{}
+	exit, err := t.run(ctx, name, v)
+	switch {
+	case v.wrong != nil:
+		return v.wrong
+	case err != nil:
+		return err
+	case !exit.OK():
+		return fmt.Errorf("it ends with %v", exit)
+	}
+	for _, o := range t.Outputs {
+		if v.wrote[o.Name] == nil {
+			return fmt.Errorf("it does not publish %s", o.Name)
+		}
+	}
+	return nil
+}
+
+var errProbe = errors.New("db.mysql failed: this is a trial")
+
+func (t *Trial) failsWithAnInput(ctx context.Context, name string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var late sync.Once
+	hangs := make(chan struct{})
+	v := &values{read: func(context.Context, string) (json.RawMessage, error) {
+		late.Do(func() { time.AfterFunc(t.Patience, func() { close(hangs); cancel() }) })
+		return nil, errProbe
+	}}
+	exit, err := t.run(ctx, name, v)
+	select {
+	case <-hangs:
+		return fmt.Errorf("it did not end within %v of an input's failure", t.Patience)
+	default:
+	}
+	switch {
+	case len(v.asked) == 0:
+		return &ErrSkipped{"it reads no input of this source"}
+	case err == nil && exit.OK():
+		return fmt.Errorf("it is done, though it could not read %s", v.asked[0])
+	}
+	return nil
+}
+
+// endsWhenAsked lets the first read wait for ever, and then asks the plug-in to end.
+func (t *Trial) endsWhenAsked(ctx context.Context, name string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	waits := make(chan struct{}, 1)
+	v := &values{read: func(ctx context.Context, _ string) (json.RawMessage, error) {
+		select {
+		case waits <- struct{}{}:
+		default:
+		}
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}}
+	go func() {
+		select {
+		case <-waits:
+			cancel(errors.New("asked to end"))
+		case <-ctx.Done():
+		}
+	}()
+	exit, err := t.run(ctx, name, v)
+	switch {
+	case len(v.asked) == 0:
+		return &ErrSkipped{"it reads no input of this source"}
+	case exit.Signal == syscall.SIGKILL:
+		return fmt.Errorf("it had to be killed: it did not end within %v of SIGTERM", t.Grace)
+	case err != nil && ctx.Err() == nil:
+		return err
+	}
+	return nil
+}
+
+// NewTrial is a trial with the agent's own times.
+func NewTrial(path string) *Trial {
+	return &Trial{Path: path, Patience: time.Minute, Grace: process.Grace}
+}

@@ -1,0 +1,270 @@
+// Package plugin runs roles whose driver is an executable hotc-driver-NAME that hotc
+// does not have: `hotc-driver-NAME run`, spoken to in lines of JSON over its standard
+// input and output (docs/plugins.md).
+//
+// The executable came with the plan, or is on the server. What it prints to its
+// standard error is the role's output. It is not trusted to keep to the protocol:
+// whatever it does instead is told, and fails the role.
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/driver/script"
+	"github.com/hotc-dev/hotc/runtime/fetch"
+	"github.com/hotc-dev/hotc/runtime/process"
+)
+
+// Protocol is the version of the lines.
+const Protocol = 1
+
+// Prefix is what the names of executables begin with.
+const Prefix = "hotc-driver-"
+
+// Driver runs plug-ins.
+type Driver struct {
+	// Grace is how long a plug-in that is asked to end may take.
+	Grace time.Duration
+	// Patience is how long it may take to its first line, and from its last to its
+	// end; 0 is Patience.
+	Patience time.Duration
+}
+
+// Patience is how long a plug-in may take to its first line.
+const Patience = 2 * time.Minute
+
+// source is a role's source, as the compiler wrote it.
+type source struct {
+	Name string `json:"name"`
+	// Executable is the digest of the program; "" is one on the server.
+	Executable string                  `json:"executable,omitempty"`
+	Source     json.RawMessage         `json:"source"`
+	Trees      map[string]fetch.Origin `json:"trees,omitempty"`
+}
+
+var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
+
+// treeForm is a key that a tree's folder may be named by.
+var treeForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+func parseSource(text json.RawMessage) (source, error) {
+	var s source
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&s); err != nil {
+		return source{}, fmt.Errorf("the role's source in the plan cannot be read: %w", err)
+	}
+	if !nameForm.MatchString(s.Name) {
+		return source{}, fmt.Errorf("the role's source in the plan names the plug-in %q", s.Name)
+	}
+	for key := range s.Trees {
+		if !treeForm.MatchString(key) {
+			return source{}, fmt.Errorf("the role's source in the plan has a tree %q", key)
+		}
+	}
+	return s, nil
+}
+
+// Name is "plugin": what `driver:` names stands in the source.
+func (Driver) Name() string { return "plugin" }
+
+// ToolOf implements driver.RoleInstallable: a plug-in that did not come with the plan.
+func (Driver) ToolOf(r plan.Role) (driver.Tool, bool) {
+	s, err := parseSource(r.Source)
+	if err != nil || s.Executable != "" {
+		return driver.Tool{}, false
+	}
+	return driver.Tool{Name: Prefix + s.Name, Program: Prefix + s.Name, From: "none"}, true
+}
+
+// Check implements driver.Checker: a plug-in that must be there.
+func (d Driver) Check(_ context.Context, r plan.Role) error {
+	if _, err := parseSource(r.Source); err != nil {
+		return err
+	}
+	tool, needed := d.ToolOf(r)
+	if !needed || r.Install != nil && r.Install.From == "url" {
+		return nil
+	}
+	if _, err := exec.LookPath(tool.Program); err != nil {
+		return fmt.Errorf("the plug-in %s is not on this server, and did not come with the plan", tool.Program)
+	}
+	return nil
+}
+
+// layout are the places of a job.
+type layout struct {
+	job    *driver.Job
+	source source
+}
+
+func (at layout) executable() string             { return filepath.Join(at.job.Folder, Prefix+at.source.Name) }
+func (at layout) sourceFile() string             { return filepath.Join(at.job.Folder, "source") }
+func (at layout) tree(key string) string         { return filepath.Join(at.job.Folder, "tree-"+key+".link") }
+func (at layout) folder() string                 { return filepath.Join(at.job.Folder, "own") }
+func (at layout) write(p string, b []byte) error { return os.WriteFile(p, b, 0o700) }
+
+// Prepare fetches the executable and the trees.
+func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
+	s, err := parseSource(job.Role.Source)
+	if err != nil {
+		return err
+	}
+	at := layout{job, s}
+	if s.Executable != "" {
+		data, err := job.Files.File(ctx, s.Executable)
+		if err != nil {
+			return fmt.Errorf("fetch the plug-in: %w", err)
+		}
+		if err := at.write(at.executable(), data); err != nil {
+			return fmt.Errorf("write the plug-in: %w", err)
+		}
+	}
+	for key, origin := range s.Trees {
+		path, err := fetch.Tree(ctx, job, origin, "tree-"+key)
+		if err != nil {
+			return err
+		}
+		if err := os.Symlink(path, at.tree(key)); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(at.folder(), 0o700); err != nil {
+		return err
+	}
+	return at.write(at.sourceFile(), driver.Text(s.Source))
+}
+
+// Run runs the plug-in.
+func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
+	s, err := parseSource(job.Role.Source)
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	at := layout{job, s}
+	command := []string{job.Program}
+	if s.Executable != "" {
+		if command, err = script.CommandLine(at.executable()); err != nil {
+			return driver.Exit{}, err
+		}
+	}
+	cmd := exec.Command(command[0], append(command[1:], "run")...)
+	cmd.Dir, cmd.Stderr, cmd.Env = job.Work, job.Stderr, at.environment()
+	start, err := at.start()
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	c, err := converse(ctx, d.patience(), job)
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	defer c.close()
+	cmd.Stdin, cmd.Stdout = c.childIn, c.childOut
+	if err := job.Started(ctx); err != nil {
+		return driver.Exit{}, err
+	}
+	c.begin(start)
+	exit, err := process.Run(c.ctx, cmd, d.Grace)
+	if ctx.Err() != nil {
+		return exit, err
+	}
+	end := c.end()
+	switch {
+	case end != nil:
+		return driver.Exit{}, fmt.Errorf("plug-in %s%s: %w", Prefix, s.Name, end)
+	case err != nil && !errors.Is(err, errOver):
+		return driver.Exit{}, fmt.Errorf("start plug-in %s%s: %w", Prefix, s.Name, err)
+	case !exit.OK():
+		return exit, nil
+	case !c.isDone():
+		return driver.Exit{}, fmt.Errorf("plug-in %s%s ended without saying that it is done", Prefix, s.Name)
+	}
+	return exit, nil
+}
+
+func (d Driver) patience() time.Duration {
+	if d.Patience > 0 {
+		return d.Patience
+	}
+	return Patience
+}
+
+// The first line to a plug-in.
+type (
+	startLine struct {
+		Protocol int               `json:"protocol"`
+		Role     string            `json:"role"`
+		Source   json.RawMessage   `json:"source"`
+		Inputs   []startInput      `json:"inputs"`
+		Outputs  []startOutput     `json:"outputs"`
+		Trees    map[string]string `json:"trees"`
+		Folder   string            `json:"folder"`
+		Work     string            `json:"work"`
+	}
+	startInput struct {
+		Name     string `json:"name"`
+		Optional bool   `json:"optional,omitempty"`
+		Secret   bool   `json:"secret,omitempty"`
+		Type     string `json:"type,omitempty"`
+	}
+	startOutput struct {
+		Name     string `json:"name"`
+		Type     string `json:"type,omitempty"`
+		Resource string `json:"resource,omitempty"`
+		Secret   bool   `json:"secret,omitempty"`
+	}
+)
+
+func (at layout) start() ([]byte, error) {
+	r := at.job.Role
+	line := startLine{Protocol: Protocol, Role: r.Name, Source: at.source.Source, Inputs: []startInput{}, Outputs: []startOutput{},
+		Trees: map[string]string{}, Folder: at.folder(), Work: at.job.Work}
+	for _, in := range r.Inputs {
+		line.Inputs = append(line.Inputs, startInput{in.Name, in.Optional, in.Secret, string(in.Type)})
+	}
+	for _, o := range r.Outputs {
+		line.Outputs = append(line.Outputs, startOutput{o.Name, string(o.Type), o.Resource, o.Secret})
+	}
+	for key := range at.source.Trees {
+		path, err := os.Readlink(at.tree(key))
+		if err != nil {
+			return nil, err
+		}
+		line.Trees[key] = path
+	}
+	return encode(line)
+}
+
+// environment has what a plug-in in shell needs, so that it reads no JSON: the names,
+// one a line, and the source in a file.
+func (at layout) environment() []string {
+	var inputs, outputs []string
+	for _, in := range at.job.Role.Inputs {
+		inputs = append(inputs, in.Name)
+	}
+	for _, o := range at.job.Role.Outputs {
+		outputs = append(outputs, o.Name)
+	}
+	return append(append([]string(nil), at.job.Environment...), "HOTC_INPUTS="+strings.Join(inputs, "\n"),
+		"HOTC_OUTPUTS="+strings.Join(outputs, "\n"), "HOTC_SOURCE="+at.sourceFile())
+}
+
+func encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return out.Bytes(), err
+}
