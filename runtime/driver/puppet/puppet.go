@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -105,8 +106,21 @@ func parseSource(text json.RawMessage) (source, error) {
 	if err := decoder.Decode(&s); err != nil {
 		return source{}, fmt.Errorf("the role's source in the plan cannot be read: %w", err)
 	}
+	for name := range s.Modules {
+		if !nameForm.MatchString(name) {
+			return source{}, fmt.Errorf("the role's source in the plan has a module %q", name)
+		}
+	}
+	for name, value := range s.Settings {
+		if !nameForm.MatchString(name) || strings.ContainsAny(fmt.Sprint(value), "\r\n") {
+			return source{}, fmt.Errorf("the role's source in the plan has a setting %q", name)
+		}
+	}
 	return s, nil
 }
+
+// nameForm is what names of modules and settings are made of.
+var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // changed is what `puppet apply --detailed-exitcodes` ends with when it changed
 // something, and nothing failed.

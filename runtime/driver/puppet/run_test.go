@@ -24,7 +24,7 @@ import (
 // trial is a role that is run by the real Puppet. Its values are there, come when
 // they are given, or never; what is asked and published is kept in order.
 type trial struct {
-	t       *testing.T
+	t       testing.TB
 	source  map[string]any
 	outputs map[string]map[string]string // what each is to Puppet
 	inputs  []plan.Input
@@ -44,9 +44,11 @@ type trial struct {
 	work   string
 }
 
-func newTrial(t *testing.T) *trial {
+func newTrial(t testing.TB) *trial {
 	t.Helper()
-	t.Parallel()
+	if test, is := t.(*testing.T); is {
+		test.Parallel()
+	}
 	if _, err := exec.LookPath("puppet"); err != nil {
 		t.Skip("SKIPPED: no puppet on PATH (Debian: puppet-agent)")
 	}
@@ -199,7 +201,7 @@ func (r *trial) fails(code int, says string) {
 	}
 }
 
-func prints(t *testing.T) *os.File {
+func prints(t testing.TB) *os.File {
 	file, err := os.Create(filepath.Join(t.TempDir(), "prints"))
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +210,7 @@ func prints(t *testing.T) *os.File {
 	return file
 }
 
-func content(t *testing.T, file *os.File) string {
+func content(t testing.TB, file *os.File) string {
 	text, err := os.ReadFile(file.Name())
 	if err != nil {
 		t.Fatal(err)
