@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator/dial"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
@@ -58,7 +59,7 @@ type compilation struct {
 
 func (c *compilation) addFlags(f *pflag.FlagSet) {
 	c.addTemplateFlags(f)
-	f.StringVar(&c.coordinator, "coordinator", "", "default of the parameter hotc_coordinator: zk://HOST:PORT[,…]/ROOT")
+	f.StringVar(&c.coordinator, "coordinator", "", "default of the parameter hotc_coordinator: zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE")
 	f.StringVar(&c.agentURL, "agent-url", "", "default of the parameter hotc_agent_url: where servers get the agent; {arch} is replaced")
 	f.StringArrayVar(&c.digests, "agent-sha256", nil, "ARCH=HEX, digest of the agent for amd64, arm64, … (several times)")
 	f.StringVar(&c.signal, "signal", "heat", "heat: the stack completes when every role has; none: leave Heat out")
@@ -73,8 +74,13 @@ func (c *compilation) addTemplateFlags(f *pflag.FlagSet) {
 
 // options makes the compiler's options of the flags.
 func (c *compilation) options(template string) (emit.Options, error) {
-	o := emit.Options{Template: template, Environments: c.environments, Parameters: map[string]string{}, Coordinator: c.coordinator,
+	o := emit.Options{Template: template, Environments: c.environments, Parameters: map[string]string{},
 		AgentURL: c.agentURL, AgentDigests: map[userdata.Arch]string{}, Limits: emit.DefaultLimits, Drivers: drivers(), Version: version}
+	portable, err := dial.Portable(c.coordinator, true)
+	if err != nil {
+		return o, usageError{fmt.Errorf("--coordinator %w", err)}
+	}
+	o.Coordinator = portable
 	for _, p := range c.parameters {
 		name, value, err := assignment("-P", p)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/hotc-dev/hotc/coordinator/dial"
 	"github.com/hotc-dev/hotc/emit"
 )
 
@@ -30,7 +31,11 @@ func nextCommands(dir string, t *target) (commands, missing []string) {
 		words = append(words, secretArgument(t.secretPath())...)
 	}
 	if slices.Contains(open, coordinatorParameter) {
-		words = append(words, "--parameter", shellQuote(coordinatorParameter+"="+t.coordinatorURL()))
+		url, err := dial.Portable(t.coordinatorURL(), false)
+		if err != nil {
+			url = t.coordinatorURL()
+		}
+		words = append(words, "--parameter", shellQuote(coordinatorParameter+"="+url))
 	}
 	words = append(words, shellQuote(t.stack))
 	for _, name := range open {

@@ -30,6 +30,11 @@ var scenes = []struct {
 	{"turn", func(t *testing.T, d *desk) {
 		report(t, d.agent(t, "app"), nil, running("base"), coordinator.RoleState{Name: "web", Status: coordinator.RolePending})
 	}, "app.web"},
+	{"not-started", func(t *testing.T, d *desk) { // it waits for what it depends on, or an eager input
+		report(t, d.agent(t, "db"), nil, running("mysql"))
+		report(t, d.agent(t, "app"), nil, done("base"), coordinator.RoleState{Name: "web", Status: coordinator.RolePending,
+			Blocked: []coordinator.Wait{wait("db.mysql:endpoint", "db", "site.yaml:30:17")}})
+	}, "app.web"},
 	{"absent-producer", func(t *testing.T, d *desk) {
 		report(t, d.agent(t, "app"), nil, done("base"), running("web",
 			wait("db.mysql:endpoint", "db", "site.yaml:30:17"), wait("db:first_address", "host", "site.yaml:31:19")))

@@ -34,7 +34,7 @@ type target struct {
 func (t *target) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&t.stack, "stack", "", "the stack's `NAME`, which is the deployment's")
-	f.StringVar(&t.url, "coordinator", "", "the coordinator's `URL`, zk://HOST:PORT[,…]/ROOT (default: $"+coordinatorVariable+")")
+	f.StringVar(&t.url, "coordinator", "", "the coordinator's `URL`, zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE (default: $"+coordinatorVariable+")")
 	f.StringVar(&t.secretFile, "secret-file", "", "the `FILE` made by \"hotc secret new\" (default: $"+secretFileVariable+")")
 	f.DurationVar(&t.timeout, "timeout", 15*time.Second, "how long to wait for the coordinator's answer")
 }

@@ -5,6 +5,7 @@ package dial
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/hotc-dev/hotc/coordinator"
@@ -24,7 +25,7 @@ type backEnd struct {
 // backEnds are the known ones.
 var backEnds = []backEnd{
 	{"zk", "zk://HOST:PORT[,HOST:PORT…]/ROOT", zookeeper.Open, zooKeepers},
-	{"zk+tls", "", zookeeper.Open, zooKeepers}, // says that it cannot yet
+	{"zk+tls", "zk+tls://HOST:PORT[,HOST:PORT…]/ROOT?ca=FILE", zookeeper.Open, zooKeepers},
 	{"unix", "unix:///PATH", openSocket, socketOf},
 }
 
@@ -61,11 +62,22 @@ func zooKeepers(url string) ([]endpoint, error) {
 	scheme, _, _ := strings.Cut(url, "://")
 	var places []endpoint
 	for _, host := range hosts {
-		places = append(places, endpoint{name: scheme + "://" + host, network: "tcp", address: host})
+		places = append(places, endpoint{name: scheme + "://" + host, network: "tcp", address: host,
+			talk: func(ctx context.Context, conn net.Conn) error { return zookeeper.Secure(ctx, url, conn, host) }})
 	}
 	return places, err
 }
 
 func socketOf(url string) ([]endpoint, error) {
 	return []endpoint{{name: url, network: "unix", address: strings.TrimPrefix(url, "unix://")}}, nil
+}
+
+// Portable is a coordinator's URL for servers: what it names of this machine's files
+// is in it, as far as they need it. With withClient the client's certificate and key stay
+// names of files, which are the servers' own.
+func Portable(url string, withClient bool) (string, error) {
+	if !strings.HasPrefix(url, "zk+tls://") {
+		return url, nil
+	}
+	return zookeeper.Portable(url, withClient)
 }

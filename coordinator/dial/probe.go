@@ -21,6 +21,8 @@ type endpoint struct {
 	name    string // zk://10.0.0.5:2181
 	network string
 	address string
+	// talk says what is wrong with a connection; nil is nothing.
+	talk func(ctx context.Context, conn net.Conn) error
 }
 
 // Probe says why no connection to a coordinator comes about, in words for a
@@ -54,7 +56,13 @@ func probe(ctx context.Context, places []endpoint) error {
 				found[i] = fmt.Errorf("cannot reach %s: %s", p.name, explain(p, err))
 				return
 			}
-			conn.Close()
+			defer conn.Close()
+			if p.talk != nil {
+				if err := p.talk(ctx, conn); err != nil {
+					found[i] = fmt.Errorf("%s: %w", p.name, err)
+					return
+				}
+			}
 			stop() // one is enough
 		})
 	}

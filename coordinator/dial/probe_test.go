@@ -42,7 +42,7 @@ func TestProbe(t *testing.T) {
 
 func TestWhatAFailedConnectionMeans(t *testing.T) {
 	op := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
-	zk := endpoint{"zk://10.0.0.5:2181", "tcp", "10.0.0.5:2181"}
+	zk := endpoint{name: "zk://10.0.0.5:2181", network: "tcp", address: "10.0.0.5:2181"}
 	for _, c := range []struct {
 		err  error
 		want string

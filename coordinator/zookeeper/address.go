@@ -11,30 +11,39 @@ import (
 
 // address is what a URL names.
 type address struct {
-	hosts []string // HOST:PORT each
-	root  string   // "/hotc"
+	hosts    []string // HOST:PORT each
+	root     string   // "/hotc"
+	security *security
 }
 
 const (
-	scheme      = "zk://"
-	tlsScheme   = "zk+tls://"
-	defaultPort = "2181"
+	scheme         = "zk://"
+	tlsScheme      = "zk+tls://"
+	defaultPort    = "2181"
+	defaultTLSPort = "2281"
 )
 
-// parse reads zk://HOST[:PORT][,HOST[:PORT]…]/ROOT. It is no RFC 3986 URL, since
-// that has one host.
+// parse reads zk://HOST[:PORT][,HOST[:PORT]…]/ROOT, or zk+tls:// and the same with
+// parameters behind it (parseSecurity). It is no RFC 3986 URL, since that has one host.
 func parse(url string) (address, error) {
-	if strings.HasPrefix(url, tlsScheme) {
-		return address{}, fmt.Errorf("%s: ZooKeeper over TLS is not supported yet: use zk://", url)
-	}
+	var a address
 	rest, ok := strings.CutPrefix(url, scheme)
+	port := defaultPort
 	if !ok {
-		return address{}, fmt.Errorf("%s: a ZooKeeper URL is zk://HOST:PORT[,HOST:PORT…]/ROOT", url)
+		if rest, ok = strings.CutPrefix(url, tlsScheme); !ok {
+			return address{}, fmt.Errorf("%s: a ZooKeeper URL is zk://HOST:PORT[,HOST:PORT…]/ROOT, or zk+tls://…", url)
+		}
+		var query string
+		rest, query, _ = strings.Cut(rest, "?")
+		var err error
+		if a.security, err = parseSecurity(query); err != nil {
+			return address{}, fmt.Errorf("%s: %w", shown(url), err)
+		}
+		port = defaultTLSPort
 	}
 	hosts, root, _ := strings.Cut(rest, "/")
-	var a address
 	for host := range strings.SplitSeq(hosts, ",") {
-		hostPort, err := parseHost(host)
+		hostPort, err := parseHost(host, port)
 		if err != nil {
 			return address{}, fmt.Errorf("%s: %w", url, err)
 		}
@@ -47,14 +56,20 @@ func parse(url string) (address, error) {
 	return a, nil
 }
 
+// shown is a URL for messages: without the certificates that it may bear.
+func shown(url string) string {
+	name, _, _ := strings.Cut(url, "?")
+	return name
+}
+
 // Hosts are the addresses that a URL names, HOST:PORT each.
 func Hosts(url string) ([]string, error) {
 	a, err := parse(url)
 	return a.hosts, err
 }
 
-func parseHost(text string) (string, error) {
-	host, port := text, defaultPort
+func parseHost(text, port string) (string, error) {
+	host := text
 	bare := strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]")
 	if bare {
 		host = text[1 : len(text)-1]

@@ -15,6 +15,7 @@ func TestParse(t *testing.T) {
 		{"zk://a:1/hotc", "a:1", "/hotc"},
 		{"zk://a/hotc", "a:2181", "/hotc"},
 		{"zk://a:1,b,10.0.0.7:3/x/y/z", "a:1 b:2181 10.0.0.7:3", "/x/y/z"},
+		{"zk+tls://a,b:1/hotc?ca=/etc/ca.pem&server_name=zk", "a:2281 b:1", "/hotc"},
 		{"zk://[::1]:5,[fe80::1]/hotc", "[::1]:5 [fe80::1]:2181", "/hotc"},
 	} {
 		a, err := parse(test.url)
@@ -28,23 +29,28 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for url, want := range map[string]string{
-		"zk+tls://a/hotc":      "not supported yet",
-		"http://a/hotc":        "a ZooKeeper URL is",
-		"zk:///hotc":           "names no host",
-		"zk://a,/hotc":         "names no host",
-		"zk://a:/hotc":         "no port",
-		"zk://a:0/hotc":        "no port",
-		"zk://a:65536/hotc":    "no port",
-		"zk://a:http/hotc":     "no port",
-		"zk://::1/hotc":        "in brackets",
-		"zk://[a]/hotc":        "no IPv6 address",
-		"zk://u@a:1/hotc":      "names no host",
-		"zk://a:1":             "names no root",
-		"zk://a:1/":            "names no root",
-		"zk://a:1/hotc/":       "empty segment",
-		"zk://a:1/../hotc":     "..",
-		"zk://a:1/zookeeper/x": "ZooKeeper's own",
-		"zk://a:1/hotc?x=1":    "? or #",
+		"zk+tls://a/hotc?cert=x":     "cert and key go together",
+		"zk+tls://a/hotc?colour=red": "knows no \"colour\"",
+		"zk+tls://a/hotc?ca=a&ca=b":  "needs one value",
+		"zk+tls://a/hotc?ca=":        "needs one value",
+		"zk+tls://a/hotc?ca=%zz":     "not KEY=VALUE",
+		"zk+tls://a":                 "names no root",
+		"http://a/hotc":              "a ZooKeeper URL is",
+		"zk:///hotc":                 "names no host",
+		"zk://a,/hotc":               "names no host",
+		"zk://a:/hotc":               "no port",
+		"zk://a:0/hotc":              "no port",
+		"zk://a:65536/hotc":          "no port",
+		"zk://a:http/hotc":           "no port",
+		"zk://::1/hotc":              "in brackets",
+		"zk://[a]/hotc":              "no IPv6 address",
+		"zk://u@a:1/hotc":            "names no host",
+		"zk://a:1":                   "names no root",
+		"zk://a:1/":                  "names no root",
+		"zk://a:1/hotc/":             "empty segment",
+		"zk://a:1/../hotc":           "..",
+		"zk://a:1/zookeeper/x":       "ZooKeeper's own",
+		"zk://a:1/hotc?x=1":          "? or #",
 	} {
 		_, err := parse(url)
 		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

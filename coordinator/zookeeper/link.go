@@ -28,6 +28,8 @@ type link struct {
 	// not block and make no requests.
 	heard  func(zk.Event)
 	joined func(fresh bool)
+	// security is nil for connections in clear.
+	security *security
 
 	mu       sync.Mutex
 	up       bool
@@ -52,11 +54,11 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-func connect(servers []string, timeout time.Duration, heard func(zk.Event), joined func(fresh bool)) (*link, error) {
+func connect(servers []string, security *security, timeout time.Duration, heard func(zk.Event), joined func(fresh bool)) (*link, error) {
 	alive, end := context.WithCancel(context.Background())
 	l := &link{
 		alive: alive, end: end, ended: make(chan struct{}), dialled: make(chan struct{}),
-		heard: heard, joined: joined,
+		heard: heard, joined: joined, security: security,
 		changed: make(chan struct{}), fresh: true,
 	}
 	conn, events, err := zk.Connect(servers, timeout,
@@ -219,13 +221,20 @@ func (l *link) dialer(session time.Duration) zk.Dialer {
 		l.mu.Lock()
 		if old := l.socket; old != nil {
 			old.Close() // the library leaves it open when a session has expired
-			if !old.established.Load() {
+			if alert := old.refusal.Load(); alert != nil {
+				l.trouble = fmt.Errorf("%s: %s", old.RemoteAddr(), l.security.explain(*alert, addr))
+			} else if !old.established.Load() {
 				l.trouble = fmt.Errorf("%s accepts connections but gives no session: is it a ZooKeeper that serves, and is maxClientCnxns large enough?", old.RemoteAddr())
 			}
 		}
 		l.mu.Unlock()
 		dialer := net.Dialer{Timeout: patience}
 		raw, err := dialer.DialContext(l.alive, network, addr)
+		if err == nil && l.security != nil {
+			if raw, err = l.secure(raw, addr, session/2); err != nil {
+				return nil, err
+			}
+		}
 		if err != nil {
 			patience = min(2*patience, session/2)
 			l.mu.Lock()
@@ -241,6 +250,22 @@ func (l *link) dialer(session time.Duration) zk.Dialer {
 		l.mu.Unlock()
 		return s, nil
 	}
+}
+
+// secure begins TLS on a new connection, in a bounded time.
+func (l *link) secure(raw net.Conn, addr string, most time.Duration) (net.Conn, error) {
+	within, stop := context.WithTimeout(l.alive, most)
+	defer stop()
+	conn, err := l.security.secure(within, raw, addr)
+	if err == nil {
+		return conn, nil
+	}
+	raw.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trouble = fmt.Errorf("no TLS with the ZooKeeper at %s: %w", addr, err)
+	l.socket = nil
+	return nil, err
 }
 
 // dialCause leaves out what the message says already.

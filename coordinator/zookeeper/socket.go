@@ -2,6 +2,7 @@ package zookeeper
 
 import (
 	"encoding/binary"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -24,7 +25,8 @@ import (
 type socket struct {
 	net.Conn
 	until       time.Time
-	established atomic.Bool // there is a session
+	established atomic.Bool           // there is a session
+	refusal     atomic.Pointer[error] // the server has ended TLS with it
 
 	holding   atomic.Bool
 	proving   atomic.Bool // what was sent last are credentials, whose answer does no harm
@@ -88,6 +90,10 @@ const mostHold = 300 * time.Millisecond
 // Read implements net.Conn.
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" { // an alert of TLS
+		s.refusal.Store(&err)
+	}
 	if err == nil && s.holding.Load() && !s.proving.Load() {
 		patience := time.NewTimer(mostHold)
 		defer patience.Stop()

@@ -43,7 +43,8 @@ type store struct {
 }
 
 // Open connects to the ZooKeeper that a URL names,
-// zk://HOST:PORT[,HOST:PORT…]/ROOT, and starts a session under some identities.
+// zk://HOST:PORT[,HOST:PORT…]/ROOT, or
+// zk+tls://HOST:PORT[,HOST:PORT…]/ROOT?ca=FILE&cert=FILE&key=FILE&server_name=NAME, and starts a session under some identities.
 // The root is created if it is not there. Open tries until the context ends.
 func Open(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
 	return open(ctx, url, sessionTimeout, creds...)
@@ -54,9 +55,14 @@ func open(ctx context.Context, url string, timeout time.Duration, creds ...coord
 	if err != nil {
 		return nil, err
 	}
+	if a.security != nil {
+		if _, err := a.security.config(""); err != nil { // a file that is wrong now; later ones are tried again
+			return nil, fmt.Errorf("%s: %w", shown(url), err)
+		}
+	}
 	s := &store{root: a.root, sessions: map[int64]struct{}{}, calls: make(chan func()), reads: reads{open: map[*openRead]struct{}{}}}
 	s.watches = newWatches(s)
-	if s.link, err = connect(a.hosts, timeout, s.watches.heard, s.watches.joined); err != nil {
+	if s.link, err = connect(a.hosts, a.security, timeout, s.watches.heard, s.watches.joined); err != nil {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}
 	s.running.Go(s.pulse)
@@ -70,7 +76,7 @@ func open(ctx context.Context, url string, timeout time.Duration, creds ...coord
 	}
 	if err != nil {
 		s.Close()
-		return nil, fmt.Errorf("open %s: %w", url, err)
+		return nil, fmt.Errorf("open %s: %w", shown(url), err)
 	}
 	return s, nil
 }

@@ -32,7 +32,7 @@ func archiveTemplate(own userdata.Own) string {
 	return `heat_template_version: ` + hot.V20160408.String() + `
 description: Written by hotc. A server's user_data, for a template whose own version cannot write it.
 parameters:
-  boot: {type: json}
+  boot: {type: json, hidden: true}
   secret: {type: string, hidden: true}
   agent_url: {type: string, default: ''}
 ` + declared + `outputs:

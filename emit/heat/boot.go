@@ -20,7 +20,7 @@ const bootResource = "hotc_boot_"
 const bootTemplate = `heat_template_version: 2016-04-08
 description: Written by hotc. A server's boot file, for a template whose own version cannot write it.
 parameters:
-  boot: {type: json}
+  boot: {type: json, hidden: true}
   secret: {type: string, hidden: true}
 outputs:
   json:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
@@ -76,16 +77,22 @@ func (a *agent) refusedForHeat(ctx context.Context, reason string) {
 	}
 }
 
+// coordinatorName is the coordinator's URL without the certificates that it may bear.
+func (a *agent) coordinatorName() string {
+	name, _, _ := strings.Cut(a.Boot.Coordinator, "?")
+	return name
+}
+
 func (a *agent) tryToJoin(ctx context.Context) error {
 	waiting, over := context.WithCancel(ctx)
 	defer over()
-	patience := a.console.wait(waiting, "no answer yet from the coordinator "+a.Boot.Coordinator)
+	patience := a.console.wait(waiting, "no answer yet from the coordinator "+a.coordinatorName())
 	probing, reached := context.WithCancel(waiting)
 	defer reached()
 	go a.reach(probing, patience)
 	store, err := a.Open(ctx, a.Boot.Coordinator, coordinator.ServerCredential(a.Boot.Server, a.Boot.Token))
 	if err != nil {
-		return fmt.Errorf("open the coordinator %s: %w", a.Boot.Coordinator, err)
+		return fmt.Errorf("open the coordinator %s: %w", a.coordinatorName(), err)
 	}
 	member := coordinator.Join(store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server)
 	err = member.AwaitDeployment(ctx, func(why string) {

@@ -47,6 +47,7 @@ type Server struct {
 	dir    string
 	config string
 	port   int
+	jars   []string // more than the usual ones
 
 	process *os.Process
 	exited  chan struct{} // closed when the process has ended
@@ -161,7 +162,7 @@ func (s *Server) spawn() error {
 	if s.mode != AsInstalled {
 		args = append(args, "-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no")
 	}
-	args = append(args, "-cp", strings.Join(jars, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", s.config)
+	args = append(args, "-cp", strings.Join(append(s.jars, jars...), ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", s.config)
 	cmd := exec.Command("java", args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = s.dir
