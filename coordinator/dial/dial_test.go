@@ -32,12 +32,11 @@ func TestOpenSocket(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	for url, want := range map[string]string{
-		"":                  `"" names no coordinator that hotc knows: write zk://HOST:PORT[,HOST:PORT…]/ROOT or unix:///PATH`,
-		"etcd://host/hotc":  `"etcd://host/hotc" names no coordinator`,
-		"host:2181":         `"host:2181" names no coordinator`,
-		"unix://relative":   "unix:// and an absolute path",
-		"zk://":             "names no host",
-		"zk+tls://h:1/hotc": "not supported yet",
+		"":                 `"" names no coordinator that hotc knows: write zk://HOST:PORT[,HOST:PORT…]/ROOT or zk+tls://HOST:PORT[,HOST:PORT…]/ROOT?ca=FILE or unix:///PATH`,
+		"etcd://host/hotc": `"etcd://host/hotc" names no coordinator`,
+		"host:2181":        `"host:2181" names no coordinator`,
+		"unix://relative":  "unix:// and an absolute path",
+		"zk://":            "names no host",
 	} {
 		if _, err := dial.Open(t.Context(), url); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", url, err, want)

@@ -117,16 +117,17 @@ func (f mortalFile) Write(line []byte) (int, error) {
 }
 
 // An agent is killed before and after each line that a request adds to its journal.
-// The role runs once more for the request, or was interrupted; an action never runs
-// twice; both are answered.
+// The role runs once more for the request, or was interrupted; an action and a hook
+// never run twice; all are answered.
 func TestAKillAtEveryLineOfTheJournalOfARequest(t *testing.T) {
 	for _, after := range []bool{false, true} {
-		for n := 1; n <= 6; n++ {
+		for n := 1; n <= 8; n++ {
 			t.Run(fmt.Sprintf("line %d, after it %v", n, after), func(t *testing.T) {
 				b := newBed(t)
 				role := with(b.sh("mysql", failsOnce), output("endpoint", plan.String))
 				task := b.sh("act", "echo act $level >>../count; echo said")
 				role.Actions = []plan.Task{{Name: "act", Source: task.Source, Files: task.Files}}
+				role.Hooks = []plan.Task{b.task(plan.HookSuspend, "echo suspend >>../count"), b.task(plan.HookCreate, "echo create >>../count")}
 				b.server("db", role)
 				b.apply()
 				first := b.start("db")
@@ -134,12 +135,13 @@ func TestAKillAtEveryLineOfTheJournalOfARequest(t *testing.T) {
 				mend(t, first)
 				b.post("db", coordinator.Request{ID: "r1", Kind: coordinator.Retry, Role: "mysql"}, "db.mysql", "db.mysql:endpoint")
 				b.post("db", coordinator.Request{ID: "r2", Kind: coordinator.Action, Role: "mysql", Name: "act", Values: map[string]rawMessage{"level": rawMessage(`"9"`)}})
+				b.post("db", coordinator.Request{ID: "r3", Kind: coordinator.Hook, Role: "mysql", Name: plan.HookSuspend})
 				left := n
 				_ = b.start("db", func(c *agent.Config) {
 					c.Disk = mortal{journal.Folder(c.State), &left, after}
 				}).wait()
 				last := b.start("db", stays)
-				answers := b.awaitAnswers("db", 2)
+				answers := b.awaitAnswers("db", 3)
 				if answers[0].Status != coordinator.AnswerDone {
 					t.Errorf("retry: %+v", answers[0])
 				}
@@ -149,6 +151,13 @@ func TestAKillAtEveryLineOfTheJournalOfARequest(t *testing.T) {
 				}
 				if acts := strings.Count(ran, "act 9\n"); acts > 1 || answers[1].Status == coordinator.AnswerDone && (acts != 1 || answers[1].Output != "said\n") {
 					t.Errorf("the action ran %d times: %+v", acts, answers[1])
+				}
+				hooks := strings.Count(ran, "suspend\n")
+				if hooks > 1 || answers[2].Status == coordinator.AnswerDone && hooks != 1 {
+					t.Errorf("the hook ran %d times: %+v", hooks, answers[2])
+				}
+				if created := strings.Count(ran, "create\n"); created > 1 {
+					t.Errorf("the hook create ran %d times", created)
 				}
 				if s := answers[1]; s.Status == coordinator.AnswerFailed && !strings.Contains(s.Reason, "interrupted") {
 					t.Errorf("the action: %+v", s)
