@@ -265,6 +265,26 @@ func TestNothingIsLeftOfARun(t *testing.T) {
 	})
 }
 
+// chef-client runs a role in local mode, from beside chef-solo.
+func TestClient(t *testing.T) {
+	script, err := os.ReadFile(standIn(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := strings.Replace(string(script), "exec", "case $1 in --local-mode) ;; *) exit 9 ;; esac\nexec", 1)
+	path := put(t, t.TempDir(), "chef-client", client)
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b := newBed(t, filepath.Join(filepath.Dir(path), "chef-solo"), `{"cookbooks": [{"file": "books"}], "run_list": ["web"], "mode": "client", "outputs": {"out": ["a", "b"]}}`,
+		recipe("node.default['a']['b'] = Chef::Config[:local_mode]"))
+	b.job.Role.Outputs = []plan.Output{{Name: "out"}}
+	b.mustRun()
+	if got := strings.Join(b.values.log, "\n"); got != "put out true" {
+		t.Error(got)
+	}
+}
+
 // The user's own lines of configuration count, but not against what must be so.
 func TestConfiguration(t *testing.T) {
 	everyChef(t, func(t *testing.T, solo string) {

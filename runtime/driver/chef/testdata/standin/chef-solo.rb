@@ -185,7 +185,7 @@ if ARGV == ["--version"]
   puts "Chef's stand-in: 18.0.0"
   exit
 end
-options = (ARGV - ["--no-color"]).each_slice(2).to_h
+options = (ARGV - %w{--no-color --local-mode}).each_slice(2).to_h
 TOPLEVEL.run(settings, options["-c"])
 Dir.chdir("/") # as Chef does (lib/chef/daemon.rb)
 begin
