@@ -32,7 +32,7 @@ var (
 )
 
 // binary builds hotc and hotc-agent once and returns one of them.
-func binary(t *testing.T, name string) string {
+func binary(t testing.TB, name string) string {
 	t.Helper()
 	binaries.once.Do(func() {
 		binaries.dir, binaries.err = os.MkdirTemp("", "hotc-e2e-")
