@@ -119,7 +119,7 @@ func TestReasonsOfFailure(t *testing.T) {
 		"an item":           {tasks: start + "    - {name: each, fail: {msg: 'not {{ item }}'}, when: item > 1, loop: [1, 2]}\n", want: `task "each" (site.yml:4) failed: not 2`},
 		"in a role":         {tasks: start + "    - import_role: {name: web}\n", want: `task "web : serve" (roles/web/tasks/main.yml:1) failed: it is not so`},
 		"no_log":            {tasks: start + "    - {name: quiet, fail: {msg: hush}, no_log: true}\n", want: `task "quiet" (site.yml:4) failed: its output is not shown (no_log)`},
-		"undefined":         {tasks: start + "    - debug: {msg: '{{ nothing }}'}\n", want: `task "debug" (site.yml:4) failed: The task includes an option with an undefined variable. The error was: 'nothing' is undefined. 'nothing' is undefined`},
+		"undefined":         {tasks: start + "    - debug: {msg: '{{ nothing }}'}\n", want: `task "debug" (site.yml:4) failed: The task includes an option with an undefined variable`},
 		"no YAML":           {tasks: "- hosts: all\n  tasks: [\n", want: `site.yml:`},
 		"no such module":    {tasks: start + "    - nosuchmodule: {}\n", want: `site.yml:4: couldn't resolve module/action 'nosuchmodule'.`},
 		"a failed producer": {tasks: start + "    - {debug: {msg: '{{ broken }}'}}\n", want: `task "debug" (site.yml:4) failed:`},

@@ -104,7 +104,7 @@ func TestFormsOfReading(t *testing.T) {
 	extra, _ := json.Marshal(given)
 	folder := t.TempDir()
 	site := write(t, folder, "site.yml", playbook)
-	cmd := exec.CommandContext(t.Context(), bare, "-i", "localhost,", "-c", "local", "-e", "@"+write(t, folder, "vars.json", string(extra)), site)
+	cmd := exec.CommandContext(t.Context(), bare, "-i", "localhost,", "-c", "local", "-e", "ansible_python_interpreter={{ ansible_playbook_python }}", "-e", "@"+write(t, folder, "vars.json", string(extra)), site)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("without the interceptor: %v\n%s", err, out)
 	}
@@ -181,6 +181,7 @@ var places = []place{
 	{"- {template: {src: whole.j2, dest: '{{ folder }}/ROW'}}", "V X.y"},
 	{"- {template: {src: branch.j2, dest: '{{ folder }}/ROW'}}", "N"},
 	{"- {template: {src: including.j2, dest: '{{ folder }}/ROW'}}", "V X.y"},
+	{"- {template: {src: shadow.j2, dest: '{{ folder }}/ROW'}}", "X.y"}, // it sets V itself
 	{"- {copy: {content: '{{ X.in }}', dest: '{{ folder }}/ROW'}}", "X.in.z"},
 	{"- {set_fact: {fact: '{{ lookup(\"template\", \"branch.j2\") }}'}}", "N"},
 	{"- {include_tasks: '{{ V }}.yml'}", "N V"},
@@ -208,13 +209,14 @@ func TestPlacesOfReading(t *testing.T) {
 			r.agent.values[name] = value
 		}
 		row := fmt.Sprint(i)
-		for _, name := range []string{"whole.j2", "branch.j2", "including.j2", "Value.yml", "quiet.yml", "Value.vars.yml"} {
+		for _, name := range []string{"whole.j2", "branch.j2", "including.j2", "shadow.j2", "Value.yml", "quiet.yml", "Value.vars.yml"} {
 			p.tasks = strings.ReplaceAll(p.tasks, name, row+name)
 		}
 		p.tasks = strings.NewReplacer("{{ V }}.yml", row+"{{ V }}.yml", "{{ V }}.vars", row+"{{ V }}.vars", "reader", "reader"+row, "defaulted", "defaulted"+row).Replace(p.tasks)
 		for name, text := range map[string]string{
 			"whole.j2":     "{{ V }} {{ X.y }}\n",
 			"branch.j2":    "{% if N == 0 %}{{ V }}{% else %}none{% endif %}\n",
+			"shadow.j2":    "{% set V = 'own' %}{% include 'ROWwhole.j2' %}",
 			"including.j2": "{% include 'ROWwhole.j2' %}",
 		} {
 			r.files["templates/"+row+name] = inRow(strings.ReplaceAll(text, "ROW", row), i)

@@ -254,8 +254,9 @@ class Inputs:
 
 
 def local_names(variables):
-    """The names that a template has given values to itself; a mapping."""
-    return getattr(variables, "_locals", None) or {}
+    """The names that a template has given values to itself, as a mapping."""
+    maps = getattr(variables, "maps", None)
+    return maps[0] if maps else getattr(variables, "_locals", {})
 
 
 def generator(base, names):
