@@ -226,3 +226,30 @@ func TestHowPlaybooksAreRun(t *testing.T) {
 		}
 	}
 }
+
+// What cannot be run is said before anything is.
+func TestWhatCannotBeRun(t *testing.T) {
+	playbook := map[string]string{"site.yml": "- hosts: all\n"}
+	for want, r := range map[string]role{
+		"there is no playbook other.yml in what was fetched":     {files: playbook, source: map[string]any{"playbook": []string{"other.yml"}}},
+		`the playbook "../site.yml" does not lie in its folder`:  {files: playbook, source: map[string]any{"playbook": []string{"../site.yml"}}},
+		"db.url is a part of db, which is an input as a whole":   {files: playbook, inputs: []string{"db", "db.url"}}, // an action's argument
+		`"no-variable" is no name of a variable in Ansible`:      {files: playbook, inputs: []string{"no-variable"}},
+		"the playbook's source in the plan names no playbook":    {files: playbook, source: map[string]any{"host": ""}},
+		"the playbook's source in the plan cannot be read: json": {files: playbook, source: map[string]any{"unknown": 1}},
+	} {
+		r.agent = &agent{}
+		job, _ := r.job(t)
+		if err := (ansible.Driver{}).Prepare(t.Context(), job); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	job, _ := role{files: playbook, agent: &agent{}}.job(t)
+	if err := (ansible.Driver{}).Prepare(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	job.Program = write(t, t.TempDir(), "ansible-playbook", "#!/bin/sh\nexec other\n")
+	if _, err := (ansible.Driver{}).Run(t.Context(), job); err == nil || !strings.Contains(err.Error(), "its first line names no Python") {
+		t.Error(err)
+	}
+}

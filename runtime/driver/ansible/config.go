@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
@@ -48,6 +49,9 @@ func inventoryPath(job *driver.Job) string {
 // writeConfig writes what the launcher needs: itself, its configuration, and an
 // inventory of this server alone.
 func writeConfig(job *driver.Job, s source, l layout) error {
+	if err := checkInputs(job.Role.Inputs); err != nil {
+		return err
+	}
 	c := config{Program: job.Program, Host: s.Host, Groups: s.Groups, Roles: l.Roles, Collections: l.Collections,
 		Folders: l.Folders, Vars: s.Vars, Arguments: arguments(job, s, l), Settings: settings(s, l), Inputs: []declared{}, Outputs: []declared{}}
 	if c.Vars == nil {
@@ -71,6 +75,24 @@ func writeConfig(job *driver.Job, s source, l layout) error {
 	}
 	return writeJSON(configPath(job), c)
 }
+
+// checkInputs refuses an argument of an action that is not a variable, or a part of
+// one that is an input as a whole. Of a role's own inputs the compiler has made sure.
+func checkInputs(inputs []plan.Input) error {
+	for _, in := range inputs {
+		if top, _, _ := strings.Cut(in.Name, "."); !variable.MatchString(top) {
+			return fmt.Errorf("%q is no name of a variable in Ansible", in.Name)
+		}
+		for _, other := range inputs {
+			if strings.HasPrefix(other.Name, in.Name+".") {
+				return fmt.Errorf("%s is a part of %s, which is an input as a whole", other.Name, in.Name)
+			}
+		}
+	}
+	return nil
+}
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // settings is the ansible.cfg beside the first playbook, else the one of the tree.
 func settings(s source, l layout) string {
