@@ -253,3 +253,17 @@ func TestWhatCannotBeRun(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An Ansible whose insides are not known is left alone.
+func TestAnAnsibleOfAnotherRelease(t *testing.T) {
+	for _, version := range []string{"2.12.10", "2.19.0b1", "2.20"} {
+		folder := t.TempDir()
+		write(t, folder, "ansible/__init__.py", "")
+		write(t, folder, "ansible/constants.py", "")
+		write(t, folder, "ansible/release.py", "__version__ = '"+version+"'\n")
+		end := role{agent: &agent{}, files: map[string]string{"site.yml": "- hosts: all\n"}, environment: []string{"PYTHONPATH=" + folder}}.run(t)
+		if want := "this is Ansible core " + version + ", and this hotc-agent knows 2.13 to 2.18\n"; end.exit.OK() || end.stderr != want {
+			t.Errorf("%v, %q", end.exit, end.stderr)
+		}
+	}
+}

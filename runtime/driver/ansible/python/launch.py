@@ -14,8 +14,9 @@ import re
 import runpy
 import sys
 
-# The releases whose insides this knows. From 2.19 on templates work differently.
-OLDEST, NEWEST = (2, 12), (2, 18)
+# The releases whose insides this knows: before, the environment of templates was made
+# otherwise, and from 2.19 on templates work differently.
+OLDEST, NEWEST = (2, 13), (2, 18)
 
 
 def main():
