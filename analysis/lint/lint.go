@@ -37,16 +37,18 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 }
 
 // tell reports what was found. What the members of a group, or the uses of a template,
-// have in common is told of the first.
+// have in common is told of the first. Places are compared as text, since each member
+// has its script from a file of its own, and with the role that a note names, since two
+// scripts may stand in one line.
 func (l *linter) tell(diags *source.Diagnostics) {
-	type finding struct {
-		code source.Code
-		at   source.Place
-	}
-	told := map[finding]bool{}
+	told := map[string]bool{}
 	for _, d := range l.diags.All() {
-		if f := (finding{d.Code, d.At}); !told[f] {
-			told[f] = true
+		finding := string(d.Code) + " " + d.At.String()
+		if d.Code == source.NotDeclared && len(d.Notes) > 0 {
+			finding += " " + d.Notes[0].At.String()
+		}
+		if !told[finding] {
+			told[finding] = true
 			diags.Add(d)
 		}
 	}

@@ -5,7 +5,7 @@
 // is for its outputs to declare.
 //
 // A secret must not reach what anybody with access to the stack can read: a
-// stack's output, a resource's name, a role's output that is not declared secret.
+// stack's output, a resource's name, a log, a role's output that is not declared secret.
 package secrecy
 
 import (
@@ -21,7 +21,7 @@ import (
 // Check reports secrets that reach a place where others can read them. What the
 // uses of one template have in common is told once.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
-	c := &checker{program: p, finder: finder(p), diags: diags, told: map[source.Place]bool{}}
+	c := &checker{program: p, finder: finder(p), diags: diags, told: map[string]bool{}}
 	c.properties(a)
 	for _, s := range p.Stacks() {
 		c.outputs(s, a)
@@ -32,6 +32,7 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 			for _, f := range role.Files {
 				c.file(role, f)
 			}
+			c.log(role)
 			for _, o := range role.Outputs {
 				if o.Value != nil && !o.Secret {
 					c.report(c.finder.Find(s.Stack, o.Value), fmt.Sprintf("output %q of role %s, which is not declared secret", o.Name, role.Key()), "declare it `secret: true`")
@@ -54,7 +55,9 @@ type checker struct {
 	program *program.Program
 	finder  *trace.Finder
 	diags   *source.Diagnostics
-	told    map[source.Place]bool // by the place of the use
+	// told are the places of uses that are reported. They are compared as text: each member
+	// of a group has its script from a file of its own.
+	told map[string]bool
 }
 
 // outputs looks at a stack's outputs. One of a nested stack that needs a role's
@@ -114,11 +117,39 @@ func (c *checker) file(role *program.Role, f *program.RoleFile) {
 	}
 }
 
-func (c *checker) report(path *trace.Path, where, hint string) {
-	if path == nil || c.told[path.At] {
+// log looks at what a role's source prints. The agent takes secrets out of what it keeps
+// of that, where they stand as they are; the file on the server has them.
+func (c *checker) log(role *program.Role) {
+	if role.Meaning == nil || role.Meaning.Sequence == nil || len(role.Meaning.Sequence.Printed) == 0 {
 		return
 	}
-	c.told[path.At] = true
+	printed := role.Meaning.Sequence.Printed
+	for _, in := range role.Inputs {
+		at, named := printed[in.Name]
+		hint := "leave it out of what is printed, or redirect it"
+		if !named {
+			if at, named = printed[""]; !named {
+				continue
+			}
+			hint = "`set +x` before the secret is used"
+		}
+		path := c.finder.Find(role.Server.Stack, in.Expr)
+		place := role.At.String() + " " + at.String() // two scripts may stand in one line
+		if path == nil || c.told[place] {
+			continue
+		}
+		c.told[place] = true
+		what, declared := describe(path.Origin)
+		d := c.diags.Warning(source.SecretLeak, at, fmt.Sprintf("%s reaches the log of role %s, by input %q", what, role.Key(), in.Name), hint)
+		d.Notes = append(append(append(d.Notes, source.Note{At: path.At, Message: "the input reads it"}), path.Hops...), declared)
+	}
+}
+
+func (c *checker) report(path *trace.Path, where, hint string) {
+	if path == nil || c.told[path.At.String()] {
+		return
+	}
+	c.told[path.At.String()] = true
 	what, declared := describe(path.Origin)
 	d := c.diags.Warning(source.SecretLeak, path.At, what+" reaches "+where, hint)
 	d.Notes = append(append(d.Notes, path.Hops...), declared)

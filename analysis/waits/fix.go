@@ -127,7 +127,7 @@ func swapped(ops []operation, earlier, later int32) []operation {
 func moved(ops []operation, cell CellID, read *Step) []operation {
 	var out []operation
 	for _, o := range ops {
-		if o.op == Read && o.step != nil && o.step.At == read.At && o.step.What == read.What {
+		if o.op == Read && o.step != nil && o.step.At.Span == read.At.Span && o.step.What == read.What {
 			out = append(out, operation{op: Write, cell: cell, task: o.task})
 		}
 		out = append(out, o)

@@ -16,6 +16,9 @@ type Sequence struct {
 	// Lost are the inputs and outputs that the source reads or writes by means from
 	// which no value can be taken, or given to it.
 	Lost map[string]Lost
+	// Printed are the inputs that the source prints, for the log to keep; "" stands for
+	// all that its commands are given.
+	Printed map[string]source.Place
 }
 
 // Lost is why a value gets lost.
@@ -61,10 +64,12 @@ func (s *Sequence) Then(next *Sequence) *Sequence {
 	if s == nil || next == nil {
 		return nil
 	}
-	both := &Sequence{Complete: s.Complete && next.Complete, Lost: map[string]Lost{}}
+	both := &Sequence{Complete: s.Complete && next.Complete, Lost: map[string]Lost{}, Printed: map[string]source.Place{}}
 	both.Steps = append(scaled(s.Steps, 0), scaled(next.Steps, 0.5)...)
 	maps.Copy(both.Lost, next.Lost)
 	maps.Copy(both.Lost, s.Lost)
+	maps.Copy(both.Printed, next.Printed)
+	maps.Copy(both.Printed, s.Printed)
 	return both
 }
 

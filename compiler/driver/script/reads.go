@@ -111,7 +111,7 @@ func (s *shell) sequence() *program.Sequence {
 		lines: max(1, strings.Count(s.text, "\n"))}
 	syntax.Walk(s.tree, w.declare)
 	steps, _ := w.statements(s.tree.Stmts)
-	return &program.Sequence{Steps: append(steps, w.atEnd()...), Complete: w.complete, Lost: s.lost()}
+	return &program.Sequence{Steps: append(steps, w.atEnd()...), Complete: w.complete, Lost: s.lost(), Printed: w.printed(s.tree, s.inputs)}
 }
 
 // lost are the inputs and outputs in variables that no wait and no publication can

@@ -1,0 +1,128 @@
+package script
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// printer finds what of a script's inputs it prints where the log keeps it: by echo,
+// printf or `hotc-agent get` with standard output as it is, and by `set -x`.
+type printer struct {
+	walker *walker
+	inputs map[string]string // names by variable
+	found  map[string]source.Place
+}
+
+// printed are the inputs that a script prints, each with the first place; "" stands
+// for whatever a command has among its words, since all commands are printed.
+func (w *walker) printed(tree *syntax.File, inputs map[string]string) map[string]source.Place {
+	p := &printer{walker: w, inputs: inputs, found: map[string]source.Place{}}
+	p.statements(tree.Stmts)
+	return p.found
+}
+
+func (p *printer) note(name string, at syntax.Node) {
+	if _, known := p.found[name]; !known {
+		p.found[name] = p.walker.at(at)
+	}
+}
+
+func (p *printer) statements(list []*syntax.Stmt) {
+	for _, s := range list {
+		p.statement(s)
+	}
+}
+
+// statement looks at what has the script's own standard output: not at what is piped,
+// redirected or substituted, nor at functions, which others may call so.
+func (p *printer) statement(s *syntax.Stmt) {
+	if slices.ContainsFunc(s.Redirs, redirectsOutput) {
+		return
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		p.call(c)
+	case *syntax.BinaryCmd:
+		if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
+			p.statement(c.X)
+		}
+		p.statement(c.Y)
+	case *syntax.Block:
+		p.statements(c.Stmts)
+	case *syntax.Subshell:
+		p.statements(c.Stmts)
+	case *syntax.IfClause:
+		for clause := c; clause != nil; clause = clause.Else {
+			p.statements(clause.Cond)
+			p.statements(clause.Then)
+		}
+	case *syntax.WhileClause:
+		p.statements(c.Do)
+	case *syntax.ForClause:
+		p.statements(c.Do)
+	case *syntax.CaseClause:
+		for _, item := range c.Items {
+			p.statements(item.Stmts)
+		}
+	}
+}
+
+func redirectsOutput(r *syntax.Redirect) bool {
+	switch r.Op {
+	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.DplOut:
+		return r.N == nil || r.N.Value == "1"
+	case syntax.RdrAll, syntax.AppAll:
+		return true
+	}
+	return false
+}
+
+func (p *printer) call(c *syntax.CallExpr) {
+	if len(c.Args) == 0 {
+		return
+	}
+	name, _ := literalOf(c.Args[0])
+	switch name {
+	case "set":
+		for i, word := range c.Args[1:] {
+			option, _ := literalOf(word)
+			before, _ := literalOf(c.Args[i])
+			if strings.HasPrefix(option, "-") && !strings.HasPrefix(option, "--") && strings.Contains(option, "x") || option == "xtrace" && strings.HasPrefix(before, "-") {
+				p.note("", c)
+			}
+		}
+	case "hotc-agent":
+		if len(c.Args) > 2 {
+			verb, _ := literalOf(c.Args[1])
+			if input, known := literalOf(c.Args[2]); known && verb == "get" {
+				p.note(input, c)
+			}
+		}
+	case "echo", "printf", "print":
+		for _, word := range c.Args[1:] {
+			p.expanded(word, c)
+		}
+	}
+}
+
+// expanded notes the inputs whose variables, as they are, are a part of a word.
+func (p *printer) expanded(word *syntax.Word, call *syntax.CallExpr) {
+	syntax.Walk(word, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			return false // what it makes of the value is not known
+		case *syntax.ParamExp:
+			if n.Param == nil || n.Length || n.Excl {
+				return true
+			}
+			if input := p.inputs[n.Param.Value]; input != "" {
+				p.note(input, call)
+			}
+		}
+		return true
+	})
+}
