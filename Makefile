@@ -5,7 +5,7 @@
 #             starts twenty ensembles of ZooKeeper, one after another
 # make demo   runs a three-tier site on this machine
 # make fuzz   looks for inputs that break what parses, FUZZTIME (1m) for each target
-# make bench  measures, as ratios against a peer in the same run
+# make bench  measures, as ratios against a peer in the same run (root, for the boot of a server)
 .PHONY: all build test e2e sim soak demo bench lint fuzz clean packages
 
 GO ?= go
@@ -60,7 +60,8 @@ lint:
 	git ls-files 'testdata/*.sh' | xargs shellcheck -e SC2154 # inputs are in the environment
 
 bench: packages build
-	$(GO) test -run '^$$' -bench . -benchtime 1s ./...
+	$(GO) test -run '^$$' -bench . -benchtime 1s -timeout 1h ./...
+	$(GO) test -tags e2e -run '^$$' -bench . -benchtime 1x ./emit/heat/bed # as root
 
 clean:
 	rm -rf bin

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // theBed makes the bed when the first test asks.
-func theBed(t *testing.T) *bed.Bed {
+func theBed(t testing.TB) *bed.Bed {
 	t.Helper()
 	place.once.Do(func() { place.err = makePlace() })
 	if place.err != nil {

@@ -185,7 +185,7 @@ func (p *soaked) play(d *deployment, zk *bed.Ensemble) {
 	}
 }
 
-func (f soakedFault) onZooKeeper(t *testing.T, zk *bed.Ensemble) {
+func (f soakedFault) onZooKeeper(t testing.TB, zk *bed.Ensemble) {
 	leader, err := zk.Leader()
 	do(t, err)
 	if f.what == "zookeeper cut" {

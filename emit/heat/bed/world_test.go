@@ -25,7 +25,7 @@ const patience = 4 * time.Minute
 
 // world is a compiled folder, a secret and the ZooKeeper that both are for.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	bed    *bed.Bed
 	url    string
 	secret string
@@ -34,7 +34,7 @@ type world struct {
 
 // newWorld compiles a template for the ZooKeeper that all tests share, or for
 // one of the test's own.
-func newWorld(t *testing.T, template string, own ...*bed.Ensemble) *world {
+func newWorld(t testing.TB, template string, own ...*bed.Ensemble) *world {
 	t.Helper()
 	theBed(t)
 	zk := place.zk
@@ -45,7 +45,7 @@ func newWorld(t *testing.T, template string, own ...*bed.Ensemble) *world {
 }
 
 // worldOn compiles a template for a coordinator.
-func worldOn(t *testing.T, url, template string, flags ...string) *world {
+func worldOn(t testing.TB, url, template string, flags ...string) *world {
 	t.Helper()
 	w := &world{t: t, bed: theBed(t), url: url, secret: filepath.Join(t.TempDir(), "secret")}
 	w.must("secret", "new", w.secret)
@@ -54,7 +54,7 @@ func worldOn(t *testing.T, url, template string, flags ...string) *world {
 }
 
 // ensemble is a ZooKeeper of the test's own.
-func ensemble(t *testing.T, size int) *bed.Ensemble {
+func ensemble(t testing.TB, size int) *bed.Ensemble {
 	t.Helper()
 	zk, err := theBed(t).ZooKeeper(size)
 	if err != nil {
@@ -225,7 +225,7 @@ func (d *deployment) await(server, role, status string) {
 }
 
 // open lets the roles go on that wait for the file /tmp/open.
-func open(t *testing.T, s *bed.Server, text string) {
+func open(t testing.TB, s *bed.Server, text string) {
 	t.Helper()
 	if err := s.Write("tmp/opens", text); err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func open(t *testing.T, s *bed.Server, text string) {
 }
 
 // inServer runs a command in a server and returns what it printed.
-func inServer(t *testing.T, s *bed.Server, args ...string) string {
+func inServer(t testing.TB, s *bed.Server, args ...string) string {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
@@ -246,7 +246,7 @@ func inServer(t *testing.T, s *bed.Server, args ...string) string {
 }
 
 // expectFile compares a file of a server's.
-func expectFile(t *testing.T, s *bed.Server, path, want string) {
+func expectFile(t testing.TB, s *bed.Server, path, want string) {
 	t.Helper()
 	if got, err := s.Read(path); err != nil || got != want {
 		t.Errorf("%s on %s is %q (%v), want %q", path, s.Name, got, err, want)
@@ -254,7 +254,7 @@ func expectFile(t *testing.T, s *bed.Server, path, want string) {
 }
 
 // do fails the test if a fault cannot be done.
-func do(t *testing.T, err error) {
+func do(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func do(t *testing.T, err error) {
 }
 
 // until waits for something.
-func until(t *testing.T, what string, is func() bool) {
+func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
