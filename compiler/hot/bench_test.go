@@ -3,6 +3,8 @@ package hot
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,14 +55,10 @@ func BenchmarkReadAndFold(b *testing.B) {
 			heat := judge.Resolving(b, stack, 3)
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
-			start, rounds := time.Now(), 0
-			for b.Loop() {
-				readAndFold(b, []byte(text))
-				rounds++
-			}
-			own := time.Since(start).Seconds() / float64(rounds)
+			own := measured(b, []byte(text))
 			b.ReportMetric(yaml/own, "times-PyYAML")
 			b.ReportMetric(heat/own, "times-Heat")
+			b.ReportMetric(allocated(b, []byte(text))/float64(servers), "B/resource")
 		})
 	}
 }
@@ -75,10 +73,50 @@ func BenchmarkRepeat(b *testing.B) {
 	judge := heatjudge.Start(b)
 	heat := judge.Resolving(b, heatjudge.Stack{Template: string(text)}, 3)
 	b.ReportAllocs()
-	start, rounds := time.Now(), 0
+	b.ReportMetric(heat/measured(b, text), "times-Heat")
+}
+
+// BenchmarkGrowth prints how many times longer 5,000 resources take than 1,000.
+func BenchmarkGrowth(b *testing.B) {
+	small, large := []byte(benchTemplate(1000)), []byte(benchTemplate(5000))
+	own := 0.0
 	for b.Loop() {
-		readAndFold(b, text)
+		own += processorSeconds(func() { readAndFold(b, large) }) / processorSeconds(func() { readAndFold(b, small) })
+	}
+	b.ReportMetric(own/float64(b.N), "t(5000)/t(1000)")
+}
+
+// measured is the processor's time for a template in seconds, all threads together:
+// what else the machine does has little part in it.
+func measured(b *testing.B, text []byte) float64 {
+	var own float64
+	rounds := 0
+	for b.Loop() {
+		own += processorSeconds(func() { readAndFold(b, text) })
 		rounds++
 	}
-	b.ReportMetric(heat/(time.Since(start).Seconds()/float64(rounds)), "times-Heat")
+	return own / float64(rounds)
+}
+
+func processorSeconds(f func()) float64 {
+	before := usage()
+	f()
+	return usage() - before
+}
+
+func usage() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+}
+
+// allocated is what reading and folding allocates, in bytes.
+func allocated(b *testing.B, text []byte) float64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	readAndFold(b, text)
+	runtime.ReadMemStats(&after)
+	return float64(after.TotalAlloc - before.TotalAlloc)
 }

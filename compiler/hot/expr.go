@@ -60,30 +60,40 @@ type exprReader struct {
 }
 
 func (r exprReader) read(n *Node, functions map[string]*Function) *Expr {
-	e := &Expr{At: source.Place{File: r.file, Span: n.Span}}
+	e := &Expr{}
+	r.readInto(e, n, functions)
+	return e
+}
+
+// readInto is read in a place that is there already.
+func (r exprReader) readInto(e *Expr, n *Node, functions map[string]*Function) {
+	e.At = source.Place{File: r.file, Span: n.Span}
 	switch n.Kind {
 	case Scalar:
 		e.Value = n.Value
 	case List:
 		e.Kind = ListExpr
+		items := make([]Expr, len(n.Items))
 		e.Items = make([]*Expr, len(n.Items))
 		for i, x := range n.Items {
-			e.Items[i] = r.read(x, functions)
+			e.Items[i] = &items[i]
+			r.readInto(&items[i], x, functions)
 		}
 	case Map:
 		if len(n.Entries) == 1 {
 			if f := functions[n.Entries[0].Name]; f != nil {
 				r.call(e, f, n.Entries[0].Value, functions)
-				return e
+				return
 			}
 		}
 		e.Kind = MapExpr
+		items := make([]Expr, len(n.Entries))
 		e.Keys, e.Items = make([]string, len(n.Entries)), make([]*Expr, len(n.Entries))
-		for i, entry := range n.Entries {
-			e.Keys[i], e.Items[i] = entry.Name, r.read(entry.Value, functions)
+		for i := range n.Entries {
+			e.Keys[i], e.Items[i] = n.Entries[i].Name, &items[i]
+			r.readInto(&items[i], n.Entries[i].Value, functions)
 		}
 	}
-	return e
 }
 
 func (r exprReader) call(e *Expr, f *Function, arg *Node, functions map[string]*Function) {

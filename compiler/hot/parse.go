@@ -36,6 +36,11 @@ func Parse(file *source.File, diags *source.Diagnostics) *Node {
 			"the text is not UTF-8 or holds a control character", "save the file as plain UTF-8 text")
 		return nil
 	}
+	if readsDirectly(file.Text) {
+		if root, _ := readDirect(file, string(file.Text), 0, len(file.Text), diags); root != nil {
+			return root
+		}
+	}
 	if root := parsePieces(file, diags); root != nil {
 		return root
 	}

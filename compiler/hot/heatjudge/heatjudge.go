@@ -152,8 +152,8 @@ func (j *Judge) Parameter(t testing.TB, head [2]string, schema, value json.RawMe
 	return out
 }
 
-// Seconds is how long Heat takes, the best of some times: "timing" is its YAML
-// loader alone.
+// Seconds is the processor's time that Heat takes, the best of some times: "timing"
+// is its YAML loader alone.
 func (j *Judge) Seconds(t testing.TB, what string, q map[string]any) float64 {
 	t.Helper()
 	var out struct {
@@ -163,8 +163,8 @@ func (j *Judge) Seconds(t testing.TB, what string, q map[string]any) float64 {
 	return out.Seconds
 }
 
-// Resolving is how long Heat takes to read a template and resolve its resources'
-// properties, the best of some times.
+// Resolving is the processor's time that Heat takes to read a template and resolve its
+// resources' properties and metadata, the best of some times.
 func (j *Judge) Resolving(t testing.TB, s Stack, times int) float64 {
 	t.Helper()
 	q := s.question()

@@ -102,9 +102,9 @@ def parameter(req):
 def timing(req):
     best = None
     for _ in range(req['times']):
-        begin = time.perf_counter()
+        begin = time.process_time()
         yaml.load(req['text'], Loader=template_format.yaml_loader)
-        took = time.perf_counter() - begin
+        took = time.process_time() - begin
         best = took if best is None else min(best, took)
     return {'seconds': best}
 
@@ -112,11 +112,12 @@ def timing(req):
 def resolving(req):
     best = None
     for _ in range(req['times']):
-        begin = time.perf_counter()
+        begin = time.process_time()
         tmpl, stack = stack_of(req)
-        for snippet in [r.get('properties') for r in tmpl.t['resources'].values()]:
-            function.resolve(tmpl.parse(stack, snippet))
-        took = time.perf_counter() - begin
+        for resource in tmpl.t['resources'].values():
+            for section in ('properties', 'metadata'):
+                function.resolve(tmpl.parse(stack, resource.get(section)))
+        took = time.process_time() - begin
         best = took if best is None else min(best, took)
     return {'seconds': best}
 

@@ -1,0 +1,148 @@
+package hot
+
+// Lists and maps in brackets that are read directly.
+
+// flow reads a list or map in brackets and goes behind it.
+func (d *direct) flow() *Node {
+	if d.depth >= maxDirectDepth {
+		return nil
+	}
+	d.depth++
+	defer func() { d.depth-- }()
+	if d.text[d.at] == '[' {
+		return d.flowList()
+	}
+	return d.flowMap()
+}
+
+// between goes over white space, line ends and comments. It returns the byte that is
+// there then, 0 at the end or at what is for the library to read.
+func (d *direct) between() byte {
+	for d.at < d.end {
+		switch c := d.text[d.at]; c {
+		case ' ':
+			d.at++
+		case '\n':
+			d.at++
+			if d.at < d.end && d.marksDocument() {
+				return 0
+			}
+		case '#':
+			if before := d.text[d.at-1]; before != ' ' && before != '\n' {
+				return 0
+			}
+			d.at = d.lineEnd(d.at)
+		case '\t':
+			return 0
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+func (d *direct) flowValue() *Node {
+	switch d.text[d.at] {
+	case '[', '{':
+		return d.flow()
+	case '"', '\'':
+		return d.quoted()
+	}
+	return d.plain(flowPlain)
+}
+
+// more goes over a comma to the next item, or over the closing bracket; ok is false
+// where neither is.
+func (d *direct) more(closing byte) (more, ok bool) {
+	switch d.between() {
+	case ',':
+		d.at++
+		switch d.between() {
+		case 0:
+			return false, false
+		case closing:
+			d.at++
+			return false, true
+		}
+		return true, true
+	case closing:
+		d.at++
+		return false, true
+	}
+	return false, false
+}
+
+func (d *direct) flowList() *Node {
+	n := d.start()
+	n.Kind, n.Style = List, Flow
+	mark := len(d.items)
+	d.at++
+	first := d.between()
+	more, ok := first != ']', first != 0
+	if !more {
+		d.at++
+	}
+	for more && ok {
+		item := d.flowValue()
+		if item == nil {
+			return nil
+		}
+		d.items = append(d.items, item)
+		more, ok = d.more(']')
+	}
+	if !ok {
+		return nil
+	}
+	n.Items = d.finishedItems(mark)
+	n.Span.End = uint32(d.at)
+	return n
+}
+
+func (d *direct) flowMap() *Node {
+	n := d.start()
+	n.Kind, n.Style = Map, Flow
+	mark := len(d.entries)
+	d.at++
+	first := d.between()
+	more, ok := first != '}', first != 0
+	if !more {
+		d.at++
+	}
+	for more && ok {
+		key := d.flowKey()
+		if key == nil {
+			return nil
+		}
+		if c := d.between(); c == 0 || c == ',' || c == '}' {
+			return nil // an empty value
+		}
+		value := d.flowValue()
+		if value == nil {
+			return nil
+		}
+		d.entries = append(d.entries, Entry{Key: key, Name: d.keyName(nil, key), Value: value})
+		more, ok = d.more('}')
+	}
+	if !ok {
+		return nil
+	}
+	n.Entries = d.finished(mark)
+	n.Span.End = uint32(d.at)
+	return n
+}
+
+func (d *direct) flowKey() *Node {
+	var n *Node
+	switch d.text[d.at] {
+	case '[', '{':
+		return nil
+	case '"', '\'':
+		n = d.quoted()
+	default:
+		n = d.plain(flowKey)
+	}
+	if !d.colon(n) {
+		return nil
+	}
+	return n
+}

@@ -1,0 +1,313 @@
+package hot
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// Scalars that are read directly.
+
+// plainIn is where a plain text stands, which decides what ends it.
+type plainIn uint8
+
+const (
+	blockPlain plainIn = iota
+	flowPlain
+	blockKey
+	flowKey
+)
+
+// notFirst are the characters that no plain text begins with here; a dash may if a
+// letter or digit follows.
+const notFirst = "-?:,[]{}#&*!|>'\"%@`\t "
+
+// plainEnd finds the end of a plain text in its line, without the white space behind
+// it, and whether a key's colon ended it; -1 if it is for the library to read.
+func (d *direct) plainEnd(in plainIn) (end int, colon bool) {
+	first := d.text[d.at]
+	if strings.IndexByte(notFirst, first) >= 0 {
+		if first != '-' || d.at+1 == d.end || !isNameStart(d.text[d.at+1]) && d.text[d.at+1] != '.' {
+			return -1, false
+		}
+	}
+	inFlow := in == flowPlain || in == flowKey
+	end = d.at
+	for i := d.at; i < d.end; i++ {
+		switch c := d.text[i]; c {
+		case '\n':
+			return end, false
+		case ' ':
+			continue
+		case '\t':
+			return -1, false
+		case '#':
+			if d.text[i-1] == ' ' {
+				return end, false
+			}
+		case ':':
+			if i+1 == d.end || d.text[i+1] == ' ' || d.text[i+1] == '\n' {
+				return end, true
+			}
+			if inFlow && strings.IndexByte(",?[]{}", d.text[i+1]) >= 0 {
+				return -1, false
+			}
+		case ',', '[', ']', '{', '}':
+			if inFlow {
+				return end, false
+			}
+		case '?':
+			if inFlow {
+				return -1, false
+			}
+		}
+		end = i + 1
+	}
+	return end, false
+}
+
+// plain reads a plain text in one line.
+func (d *direct) plain(in plainIn) *Node {
+	end, colon := d.plainEnd(in)
+	if end < 0 || colon != (in == blockKey || in == flowKey) {
+		return nil
+	}
+	n := d.start()
+	n.Span.End = uint32(end)
+	text := d.text[d.at:end]
+	v, ok := resolvePlain(text)
+	if !ok || text == "<<" || text == "=" || tooLong(v) {
+		return nil
+	}
+	n.Value = v
+	d.at = end
+	return n
+}
+
+// keyEnd is where a key that begins here ends, if there is one; -1 if there is none.
+func (d *direct) keyEnd() int {
+	if c := d.text[d.at]; c == '"' || c == '\'' {
+		end := d.quoteEnd()
+		for end >= 0 && end < d.end && d.text[end] == ' ' {
+			end++
+		}
+		if end >= 0 && end < d.end && d.text[end] == ':' {
+			return end
+		}
+		return -1
+	}
+	if end, colon := d.plainEnd(blockKey); colon {
+		return end
+	}
+	return -1
+}
+
+// key reads a key of a block map and goes behind its colon.
+func (d *direct) key() *Node {
+	var n *Node
+	if c := d.text[d.at]; c == '"' || c == '\'' {
+		n = d.quoted()
+	} else {
+		n = d.plain(blockKey)
+	}
+	if !d.colon(n) {
+		return nil
+	}
+	return n
+}
+
+// colon goes behind a key's colon, which white space must follow.
+func (d *direct) colon(key *Node) bool {
+	if key == nil || key.Span.Len() > longestKey || key.Value == "<<" {
+		return false
+	}
+	for d.at < d.end && d.text[d.at] == ' ' {
+		d.at++
+	}
+	if d.at == d.end || d.text[d.at] != ':' {
+		return false
+	}
+	d.at++
+	return d.at == d.end || d.text[d.at] == ' ' || d.text[d.at] == '\n'
+}
+
+// quoteEnd is behind a text in quotes; -1 if it does not end in its line.
+func (d *direct) quoteEnd() int {
+	quote := d.text[d.at]
+	for i := d.at + 1; i < d.end; i++ {
+		switch c := d.text[i]; {
+		case c == '\n' || c == '\t':
+			return -1
+		case c == '\\' && quote == '"':
+			i++
+		case c == quote && quote == '\'' && i+1 < d.end && d.text[i+1] == '\'':
+			i++
+		case c == quote:
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// quoted reads a text in quotes in one line.
+func (d *direct) quoted() *Node {
+	end := d.quoteEnd()
+	if end < 0 {
+		return nil
+	}
+	n := d.start()
+	n.Span.End = uint32(end)
+	inner := d.text[d.at+1 : end-1]
+	if d.text[d.at] == '\'' {
+		n.Style = SingleQuoted
+		n.Value = strings.ReplaceAll(inner, "''", "'")
+	} else {
+		n.Style = DoubleQuoted
+		text, ok := unescaped(inner)
+		if !ok {
+			return nil
+		}
+		n.Value = text
+	}
+	d.at = end
+	return n
+}
+
+// escapes are those that need no number.
+var escapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', '"': '"', '\\': '\\'}
+
+func unescaped(text string) (string, bool) {
+	if strings.IndexByte(text, '\\') < 0 {
+		return text, true
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == '\\' {
+			i++
+			if i == len(text) || text[i] >= utf8.RuneSelf {
+				return "", false
+			}
+			known := false
+			if c, known = escapes[text[i]]; !known {
+				return "", false
+			}
+		}
+		b.WriteByte(c)
+	}
+	return b.String(), true
+}
+
+// blockScalar reads a literal or folded text whose indentation its first line shows.
+func (d *direct) blockScalar(col int) *Node {
+	n := d.start()
+	n.Style = Literal
+	if d.text[d.at] == '>' {
+		n.Style = Folded
+	}
+	n.Span.End = endOfBlockScalar(d.file.Text[:d.end], uint32(d.at), col)
+	d.at++
+	chomp := byte(0)
+	if d.at < d.end && (d.text[d.at] == '-' || d.text[d.at] == '+') {
+		chomp = d.text[d.at]
+		d.at++
+	}
+	header := d.text[d.at:d.lineEnd(d.at)]
+	if trimmed := strings.TrimLeft(header, " "); trimmed != "" && (trimmed[0] != '#' || len(trimmed) == len(header)) || strings.IndexByte(header, '\t') >= 0 {
+		return nil
+	}
+	d.at = min(d.at+len(header)+1, d.end)
+	lines, ok := d.blockLines(col)
+	if !ok {
+		return nil
+	}
+	if n.Style == Folded {
+		if n.Value, ok = folded(lines, chomp); !ok {
+			return nil
+		}
+	} else {
+		n.Value = literal(lines, chomp)
+	}
+	if !d.nextLine() || d.col > col {
+		return nil
+	}
+	return n
+}
+
+// blockLines takes the lines of a block scalar, without their indentation but with
+// their line ends.
+func (d *direct) blockLines(col int) (lines []string, ok bool) {
+	indent := -1
+	for d.at < d.end {
+		end := d.lineEnd(d.at)
+		line := d.text[d.at:min(end+1, d.end)]
+		spaces := 0
+		for spaces < end-d.at && line[spaces] == ' ' {
+			spaces++
+		}
+		empty := spaces == end-d.at
+		switch {
+		case empty && spaces > 0 && (indent < 0 || end == d.end): // how deep it may be is for the library to say
+			return nil, false
+		case empty:
+			lines = append(lines, line[min(spaces, max(indent, 0)):])
+		case indent < 0 && spaces <= col:
+			return nil, false // nothing but empty lines
+		case indent < 0 && line[spaces] == '\t', spaces < indent && line[spaces] == '\t':
+			return nil, false
+		case spaces < indent:
+			return lines, true
+		default:
+			if indent < 0 {
+				indent = spaces
+			}
+			lines = append(lines, line[indent:])
+		}
+		d.at += len(line)
+	}
+	return lines, indent >= 0
+}
+
+// literal joins lines; what becomes of the empty ones at the end is chomp's.
+func literal(lines []string, chomp byte) string {
+	text := strings.Join(lines, "")
+	if chomp == '+' {
+		return text
+	}
+	trimmed := strings.TrimRight(text, "\n")
+	if chomp == 0 && len(trimmed) < len(text) {
+		return text[:len(trimmed)+1]
+	}
+	return trimmed
+}
+
+// folded joins lines with spaces; lines that are indented deeper are for the library
+// to read.
+func folded(lines []string, chomp byte) (string, bool) {
+	var b bytes.Buffer
+	last := len(lines)
+	for last > 0 && lines[last-1] == "\n" {
+		last--
+	}
+	for i, line := range lines[:last] {
+		text := strings.TrimSuffix(line, "\n")
+		if text == "" {
+			b.WriteByte('\n')
+			continue
+		}
+		if text[0] == ' ' || text[0] == '\t' {
+			return "", false
+		}
+		b.WriteString(text)
+		if i+1 < last && lines[i+1] != "\n" {
+			b.WriteByte(' ')
+		}
+	}
+	if last > 0 && strings.HasSuffix(lines[last-1], "\n") && chomp != '-' {
+		b.WriteByte('\n')
+	}
+	if chomp == '+' {
+		b.WriteString(strings.Join(lines[last:], ""))
+	}
+	return b.String(), true
+}
