@@ -103,6 +103,31 @@ func TestUserDataFormats(t *testing.T) {
 	}
 }
 
+// So it is for the members of a group, whose servers hotc puts into templates of their
+// own.
+func TestUserDataOfMembers(t *testing.T) {
+	const template = "testdata/edits/group-user-data.yaml"
+	if _, err := exec.LookPath("cloud-init"); err != nil {
+		t.Skip("cloud-init is missing")
+	}
+	any := map[string]any{"any": "#!/bin/sh\necho plain\n"}
+	in := withoutSignal(t, template)
+	maps.Copy(in.Parameters, any)
+	without, with := booted(t, judge.Input{Template: template, Parameters: any}), booted(t, in)
+	names := slices.Sorted(maps.Keys(without))
+	if len(names) != 5 {
+		t.Fatalf("servers %v", names)
+	}
+	var texts []string
+	for _, name := range names {
+		texts = append(texts, without[name].NovaUserData, with[name+"/server"].NovaUserData)
+	}
+	parts := cloudInitParts(t, texts)
+	for i, name := range names {
+		compareParts(t, name, parts[2*i], parts[2*i+1])
+	}
+}
+
 // compareParts compares a server's parts without and with hotc.
 func compareParts(t *testing.T, name string, before, after []part) {
 	t.Helper()
@@ -274,11 +299,8 @@ func waiting(t *testing.T, template string) map[string]judge.Server {
 // to stack.
 func splitBoot(t *testing.T, userData string) (rest string, boot map[string]any) {
 	t.Helper()
-	before, after, ok := strings.Cut(userData, "<<'HOTC_BOOT'\n")
-	text, after, ok2 := strings.Cut(after, "\nHOTC_BOOT\n")
-	if !ok || !ok2 {
-		t.Fatalf("no boot file in %s", userData)
-	}
+	text := bootFile(t, userData)
+	before, after, _ := strings.Cut(userData, text)
 	if err := json.Unmarshal([]byte(text), &boot); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
@@ -298,4 +320,15 @@ func splitBoot(t *testing.T, userData string) (rest string, boot map[string]any)
 		}
 	}
 	return before + after, boot
+}
+
+// bootFile is the boot file in user-data.
+func bootFile(t *testing.T, userData string) string {
+	t.Helper()
+	_, after, ok := strings.Cut(userData, "<<'HOTC_BOOT'\n")
+	text, _, ok2 := strings.Cut(after, "\nHOTC_BOOT\n")
+	if !ok || !ok2 {
+		t.Fatalf("no boot file in %s", userData)
+	}
+	return text
 }

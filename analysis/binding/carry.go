@@ -84,25 +84,6 @@ func Written(e *hot.Expr) hot.Value {
 	return e.Value
 }
 
-// Slots replaces the largest parts of an expression that only Heat can resolve.
-func Slots(e *hot.Expr, deploy func(*hot.Expr) *hot.Expr) *hot.Expr {
-	switch TimeOf(e) {
-	case Static:
-		return e
-	case Deploy:
-		return deploy(e)
-	}
-	if e.Kind == hot.CallExpr && e.Func == hot.CellRef {
-		return e
-	}
-	out := *e
-	out.Items = make([]*hot.Expr, len(e.Items))
-	for i, x := range e.Items {
-		out.Items[i] = Slots(x, deploy)
-	}
-	return &out
-}
-
 // carryUp makes an expression of a member one of the stack around.
 func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.Expr {
 	return Slots(e, func(x *hot.Expr) *hot.Expr {

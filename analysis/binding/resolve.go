@@ -181,6 +181,9 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 		if call.Arg().IsValue() && (!ok || len(list) < 1) {
 			return nil, fmt.Errorf("get_attr needs a list of a resource, an attribute and perhaps a path into it")
 		}
+		if items := call.Arg().Items; call.Arg().Kind == hot.ListExpr && len(items) > 1 && items[0].IsValue() {
+			b.whichAttribute(call.At, hot.ToString(items[0].Value))
+		}
 		b.note(call, Deploy, "only Heat can tell which attribute this is", "", "")
 		return call, nil
 	}

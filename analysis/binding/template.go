@@ -3,6 +3,7 @@ package binding
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -138,18 +139,61 @@ func (b *binder) use(owner string, call *hot.Node, name string, arg *hot.Node, f
 
 // useOfServer says whether a role's output is read.
 func (b *binder) useOfServer(call, arg *hot.Node, resource string, found func(*Read)) bool {
-	attribute, ok := arg.Items[1].Text()
 	path := b.stack.PathOf(resource)
-	if s := b.program.Server(path); ok && s != nil {
+	s := b.program.Server(path)
+	attribute, ok := b.attributeName(arg.Items[1], s)
+	if !ok {
+		b.whichAttribute(b.template.Place(call), resource)
+		return false
+	}
+	if s != nil {
 		if o := s.Output(attribute); o != nil {
 			found(&Read{Call: call, Arg: arg, Path: arg.Items[2:], Output: o, Outputs: []*program.Output{o}})
 			return true
 		}
 	}
-	if ok && !roles.IsServerAttribute(attribute) {
+	if !roles.IsServerAttribute(attribute) {
 		b.unknownOutput(b.template.Place(call), path, attribute)
 	}
 	return false
+}
+
+// attributeName is the name of an attribute as it stands in the text, or as it is
+// known; what decides that is pinned only if it is a role's output.
+func (b *binder) attributeName(n *hot.Node, s *program.Server) (name string, known bool) {
+	if name, known = n.Text(); known {
+		return name, true
+	}
+	e := b.template.Expr(n)
+	folded, err := hot.Fold(e, b.stack.Given.Peek)
+	if err != nil || !folded.IsValue() {
+		return "", false
+	}
+	name, known = folded.Value.(string)
+	if s != nil && s.Output(name) != nil {
+		_, _ = hot.Fold(e, b.stack.Given.Resolve)
+	}
+	return name, known
+}
+
+// whichAttribute warns of a read that may mean a role's output: Heat does not know
+// those.
+func (b *binder) whichAttribute(at source.Place, resource string) {
+	var names []string
+	for _, s := range b.program.Servers {
+		if in, ok := strings.CutPrefix(s.Path, b.stack.PathOf(resource)); !ok || in != "" && in[0] != '/' {
+			continue
+		}
+		for _, r := range s.Roles {
+			for _, o := range r.Outputs {
+				names = append(names, o.Attribute)
+			}
+		}
+	}
+	if len(names) > 0 && !b.quiet {
+		b.diags.Warning(source.UnknownOutput, at, fmt.Sprintf("which attribute of %q this reads is left to Heat, which does not know what roles write (%s)", resource, strings.Join(names, ", ")),
+			"write the name out, or give the parameter that decides it with -P")
+	}
 }
 
 func (b *binder) dependsOn(r *hot.Resource, n *hot.Node) {

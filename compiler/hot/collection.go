@@ -68,10 +68,16 @@ func (p *parser) mapping(y *yaml.Node, n *Node, indent, depth int) uint64 {
 		p.key = true
 		key, _ := p.node(k, indent, depth+1)
 		p.key = false
+		if isMergeKey(k) && v.Kind == yaml.AliasNode && v.Alias == y && len(n.Merges) == 0 && !otherMerges(y, i) {
+			value := p.itself(v, n)
+			n.Span.End = max(n.Span.End, value.Span.End)
+			n.Merges = append(n.Merges, Entry{Key: key, Name: "<<", Value: value})
+			continue
+		}
 		value, s := p.node(v, indent, depth+1)
 		size = saturate(size + s + 1)
 		n.Span.End = max(n.Span.End, key.Span.End, value.Span.End)
-		if k.Tag == "!!merge" && k.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0 {
+		if isMergeKey(k) {
 			merged = append(merged, p.merge(v, value)...)
 			n.Merges = append(n.Merges, Entry{Key: key, Name: "<<", Value: value})
 			continue
@@ -83,6 +89,27 @@ func (p *parser) mapping(y *yaml.Node, n *Node, indent, depth int) uint64 {
 		n.Span.End = closing(p.file.Text, max(n.Span.End, n.Span.Start+1))
 	}
 	return size
+}
+
+func isMergeKey(k *yaml.Node) bool {
+	return k.Tag == "!!merge" && k.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0
+}
+
+// otherMerges says whether a map has another merge key than the one at an index.
+func otherMerges(y *yaml.Node, i int) bool {
+	for j := 0; j+1 < len(y.Content); j += 2 {
+		if j != i && isMergeKey(y.Content[j]) {
+			return true
+		}
+	}
+	return false
+}
+
+// itself is the use of a map's own anchor in its merge key, which gives nothing new
+// (PyYAML takes the key out before it looks at the map).
+func (p *parser) itself(v *yaml.Node, n *Node) *Node {
+	start := p.offset(v)
+	return &Node{Kind: Map, Style: n.Style, Target: n, Span: source.Span{Start: start, End: start + uint32(len(v.Value)) + 1}}
 }
 
 // merge gives the entries of a merge key in PyYAML's order: of several maps the

@@ -147,6 +147,17 @@ func (e *Expr) CallsAny(names ...string) bool {
 	})
 }
 
+// CallsRemoved says whether the expression calls a function that its version lost, not
+// counting what Heat might never look at.
+func (e *Expr) CallsRemoved() bool {
+	found := false
+	e.Walk(func(x *Expr) bool {
+		found = found || x.Kind == CallExpr && x.Func.refusal != ""
+		return !found && (x.Kind != CallExpr || x.Func.Meaning() != "if")
+	})
+	return found
+}
+
 // collapse makes one value of a list or map whose parts are all known. Parts that
 // an `if` without an else left out are gone.
 func (e *Expr) collapse() *Expr {

@@ -20,7 +20,7 @@ var (
 	// attributes of a resource since 2015-10-15.
 	getAttrThenSelect = &Function{Name: "get_attr", Reference: true, Check: checkGetAttr, Apply: attrArgument(false, false), Lazy: foldThenSelect}
 	getAttr           = &Function{Name: "get_attr", Reference: true, Check: checkGetAttr, Apply: attrArgument(false, true), Positional: 2}
-	getAttrAll        = &Function{Name: "get_attr", Reference: true, Check: checkGetAttrAll, Apply: attrArgument(true, true), Positional: 2}
+	getAttrAll        = &Function{Name: "get_attr", Reference: true, Check: checkGetAttrAll, Apply: attrArgument(true, true), Positional: 2, Lazy: foldAttributes}
 
 	resourceFacade = &Function{Name: "resource_facade", Reference: true, HeatOnly: true,
 		Check: checkFacade("resource_facade", "metadata", "deletion_policy", "update_policy")}
@@ -125,6 +125,21 @@ func foldThenSelect(f *folder, call *Expr) (*Expr, error) {
 		return nil, err
 	}
 	return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: slices.Concat(parts, items[2:])}), nil
+}
+
+// foldAttributes tells a null that stands in the text, for all attributes, from one
+// that is computed, which Heat asks the resource for and fails.
+func foldAttributes(f *folder, call *Expr) (*Expr, error) {
+	arg, err := f.argument(call.Func, call.Arg())
+	if err != nil {
+		return nil, err
+	}
+	before, _ := call.Arg().list()
+	after, _ := arg.list()
+	if len(before) > 1 && !before[1].IsValue() && len(after) > 1 && after[1].IsValue() && after[1].Value == nil {
+		return nil, fmt.Errorf("get_attr: the attribute's name must be a string, not null")
+	}
+	return f.apply(call.withArg(arg))
 }
 
 // AttrArgument reads get_attr's argument: the resource, the attribute (null for

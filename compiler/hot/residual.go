@@ -20,7 +20,7 @@ var (
 	DeployRef = &Function{Name: "$deploy", Reference: true}
 	// refused is a call that fails, in a branch that may never be taken:
 	// {"$refused": WHY}.
-	refused = &Function{Name: "$refused", Apply: func(_ *work, why Value) (Value, error) { return nil, fmt.Errorf("%s", ToString(why)) }}
+	refused = &Function{Name: "$refused", Check: func(why *Expr) error { return fmt.Errorf("%s", ToString(why.Value)) }}
 )
 
 // planTable are the functions of residual expressions: the last variant of each,

@@ -11,7 +11,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
-	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
@@ -32,7 +31,7 @@ const (
 // members makes a group's servers members of a generated template.
 func (s *stack) members(n *program.Nest) {
 	file := s.memberFile(n)
-	text, ok := s.member(n)
+	text, resources, ok := s.member(n)
 	if !ok {
 		return
 	}
@@ -44,7 +43,7 @@ func (s *stack) members(n *program.Nest) {
 	s.nestsDeeper(2)
 	for _, use := range s.stacks {
 		if other := use.NestOf(n.Resource.Name); other != nil {
-			s.out.added += len(other.Members) // the servers; the members themselves were counted
+			s.out.added += len(other.Members) * resources // the members themselves were counted
 		}
 	}
 	in, properties := s.definitionOf(n)
@@ -95,15 +94,15 @@ func (s *stack) otherMetadata(n *hot.Node) *hot.Dict {
 	return d
 }
 
-// member is the text of a generated member.
-func (s *stack) member(n *program.Nest) (string, bool) {
+// member is the text of a generated member, and the number of its resources.
+func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
 	inner := *s
 	inner.inMember, inner.language = true, language{hot.MemberVersion}
 	inner.files = Template{Target: s.memberFile(n)}
 	inner.generated = hot.NewDict()
 	data, added, ok := inner.memberUserData(n)
 	if !ok {
-		return "", false
+		return "", 0, false
 	}
 	properties := hot.NewDict()
 	for _, e := range propertiesOf(n.Definition) {
@@ -131,6 +130,11 @@ func (s *stack) member(n *program.Nest) (string, bool) {
 	for _, name := range s.readThrough(n) {
 		outputs.Set(name, dict("value", inner.attribute(memberServer, name)))
 	}
+	resources := dict(memberServer, section{server})
+	for _, k := range inner.generated.Keys() {
+		v, _ := inner.generated.Get(k)
+		resources.Set(k, v)
+	}
 	w := &writer{nl: "\n"}
 	var b strings.Builder
 	for _, part := range []struct {
@@ -140,12 +144,12 @@ func (s *stack) member(n *program.Nest) (string, bool) {
 		{"heat_template_version", hot.MemberVersion.String()},
 		{"description", fmt.Sprintf("Written by hotc. A member of the group %s of %s.", n.Resource.Name, path.Base(s.files.Target))},
 		{"parameters", section{parameters}},
-		{"resources", section{dict(memberServer, section{server})}},
+		{"resources", section{resources}},
 		{"outputs", section{outputs}},
 	} {
 		b.WriteString(w.entry(part.key, part.value, 0) + "\n")
 	}
-	return strings.Replace(b.String(), `"`+hot.MemberVersion.String()+`"`, hot.MemberVersion.String(), 1), true
+	return strings.Replace(b.String(), `"`+hot.MemberVersion.String()+`"`, hot.MemberVersion.String(), 1), resources.Len(), true
 }
 
 // memberUserData is the property user_data of a member's server, and the others that
@@ -214,17 +218,9 @@ func (s *stack) memberOwn(r *hot.Resource, n *hot.Node, format *userDataFormat) 
 	}
 	if _, isConfig := configOf(e); !isConfig && (beginning(e) != "" || e.IsValue()) {
 		s.checkText(r, n, e)
-		o, ok := s.textData(r, n, knownText(e), value, *format)
-		if ok && len(o.parts) == 0 {
-			return o, true
-		}
-		if !ok {
-			return own{}, false
-		}
+		return s.textData(r, n, knownText(e), value, *format)
 	}
-	s.diags.Error(source.NotYet, s.template.Place(n), fmt.Sprintf("the members of %q have roles and user_data whose text hotc does not know, which it does not compile in a group yet", r.Name),
-		"make the server a nested template of its own, and that the member")
-	return own{}, false
+	return s.unknownData(r, value, *format), true // a config's id, too
 }
 
 // readThrough are the real attributes of servers that the template reads through a

@@ -234,6 +234,7 @@ func (s *sharing) text() ([]byte, error) {
 	anchored := map[*hot.Node]bool{} // spoiled ones that have a new place
 	done := map[*hot.Node]bool{}     // maps whose merge keys were written out
 	for _, u := range s.uses {
+		u.write = u.write || u.merge && u.alias.Target == u.in && s.spoiled(u.in) // a map that merges itself
 		if u.merge && u.write {
 			if !done[u.in] {
 				done[u.in] = true

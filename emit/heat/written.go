@@ -1,6 +1,8 @@
 package heat
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -59,12 +61,41 @@ func (s *sharing) writeMerged(in *hot.Node) {
 			continue
 		}
 		start := s.file.LineStart(u.entry.Key.Span.Start)
-		if in.Style == hot.Flow || strings.TrimSpace(s.file.Slice(source.Span{Start: start, End: u.entry.Key.Span.Start})) != "" {
-			s.fail(u.entry.Key, "a merge key that gives nothing")
-			return
+		if in.Style != hot.Flow && strings.TrimSpace(s.file.Slice(source.Span{Start: start, End: u.entry.Key.Span.Start})) == "" {
+			s.edit(source.Span{Start: start, End: s.file.LineEnd(endOf(u.entry))}, "")
+			continue
 		}
-		s.edit(source.Span{Start: start, End: s.file.LineEnd(endOf(u.entry))}, "")
+		s.edit(s.withSeparator(in, u.entry, len(parts) > 0), "")
 	}
+}
+
+// withSeparator is a merge key that goes, with what stands between it and the next
+// entry that stays; if none does, between it and the one before. The first merge key
+// may stay as what it gives.
+func (s *sharing) withSeparator(in *hot.Node, gone *hot.Entry, firstStays bool) source.Span {
+	var all []*hot.Entry
+	for i := range in.Entries {
+		if !in.Entries[i].Merged {
+			all = append(all, &in.Entries[i])
+		}
+	}
+	own := len(all)
+	for i := range in.Merges {
+		all = append(all, &in.Merges[i])
+	}
+	stays := map[*hot.Entry]bool{}
+	for i, e := range all {
+		stays[e] = i < own || i == own && firstStays
+	}
+	slices.SortFunc(all, func(a, b *hot.Entry) int { return cmp.Compare(a.Key.Span.Start, b.Key.Span.Start) })
+	i := slices.Index(all, gone)
+	switch {
+	case slices.ContainsFunc(all[i+1:], func(e *hot.Entry) bool { return stays[e] }):
+		return source.Span{Start: gone.Key.Span.Start, End: all[i+1].Key.Span.Start}
+	case i > 0:
+		return source.Span{Start: endOf(all[i-1]), End: endOf(gone)}
+	}
+	return source.Span{Start: gone.Key.Span.Start, End: endOf(gone)}
 }
 
 func (s *sharing) column(key *hot.Node) int {

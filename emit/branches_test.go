@@ -1,0 +1,113 @@
+package emit_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/emit/heat/judge"
+)
+
+// bootValues answers what a server's plan leaves open: deploy-time values from its
+// boot file, and the one role's output.
+type bootValues struct{ deploy map[string]json.RawMessage }
+
+func (b bootValues) Cell(string) (json.RawMessage, error)       { return json.RawMessage(`"u"`), nil }
+func (b bootValues) Deploy(key string) (json.RawMessage, error) { return b.deploy[key], nil }
+
+// A branch that Heat decides is not looked at if it is not taken, though the other one
+// needs what a role writes: neither what is not there nor what the version has lost.
+func TestOpenBranches(t *testing.T) {
+	const template = "testdata/edits/open-branches.yaml"
+	r, found := compile(t, options(template))
+	if r == nil {
+		t.Fatal(found)
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	if err := r.Folder.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		tls  bool
+		x    string
+		want map[string]string
+	}{
+		{true, "a", map[string]string{"there": `"founda"`, "removed": `"u"`, "both": `[null,"u"]`}},
+		{false, "a", map[string]string{"there": `"u"`, "removed": `"u"`, "both": `"u"`}},
+		{true, "b", map[string]string{"there": `"foundb"`, "removed": `"u"`, "both": `"b"`}},
+	} {
+		in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret, "tls": c.tls, "x": c.x}}
+		var boot struct{ Deploy map[string]json.RawMessage }
+		for _, s := range stockHeat.Judge(t).Create(t, "site", in).Servers(t, 2) {
+			if s.Path == "web" {
+				if err := json.Unmarshal([]byte(bootFile(t, s.NovaUserData)), &boot); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, in := range serverOf(t, r.Built.Plan, "web").Roles[0].Inputs {
+			if got := evaluated(t, in, bootValues{boot.Deploy}); got != c.want[in.Name] {
+				t.Errorf("tls=%v x=%s: %s is %s, want %s", c.tls, c.x, in.Name, got, c.want[in.Name])
+			}
+		}
+	}
+}
+
+func serverOf(t *testing.T, p *plan.Plan, path plan.ServerPath) plan.Server {
+	t.Helper()
+	i := slices.IndexFunc(p.Servers, func(s plan.Server) bool { return s.Path == path })
+	if i < 0 {
+		t.Fatalf("no server %s", path)
+	}
+	return p.Servers[i]
+}
+
+func evaluated(t *testing.T, in plan.Input, from hot.Resolver) string {
+	t.Helper()
+	at := map[string]string{}
+	for k, v := range in.At {
+		at[k] = string(v)
+	}
+	e, err := hot.ParseResidual(in.Expr, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := e.Eval(from)
+	if err != nil {
+		t.Errorf("%s: %v", in.Name, err)
+	}
+	return string(v)
+}
+
+// Which attribute is read may be left to Heat, but not silently where roles write some.
+func TestAttributeLeftToHeat(t *testing.T) {
+	const text = `heat_template_version: 2018-08-31
+parameters: {which: {type: string, default: url}}
+resources:
+  db:
+    type: OS::Nova::Server
+    properties: {image: i, flavor: f}
+    metadata: {hotc: {roles: [{name: r, driver: script, source: echo 1 | hotc-agent put url, outputs: {url: {}}}]}}
+  volume:
+    type: OS::Cinder::Volume
+    properties: {size: 1, name: {get_attr: [db, {get_param: which}]}}
+`
+	path := filepath.Join(t.TempDir(), "site.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := options(path)
+	if _, found := compile(t, o); !strings.Contains(found, "warning[H307]") || !strings.Contains(found, "what roles write (url)") {
+		t.Errorf("open: %s", found)
+	}
+	o.Parameters = map[string]string{"which": "url"}
+	r, found := compile(t, o)
+	if r == nil || found != "" || !strings.Contains(string(r.Folder["stack.yaml"]), "{get_attr: [hotc_values_db.r, data, db, url]}") {
+		t.Errorf("given: %s", found)
+	}
+}
