@@ -227,6 +227,7 @@ func (b *binder) input(in *program.Input) {
 	b.bound.Expr, b.bound.Time = e, TimeOf(e)
 	b.analysis.Inputs[in] = b.bound
 	b.checkWish(in)
+	b.leftToHeat(e)
 	b.checkComputable(e)
 	if b.bound.Time == Deploy || b.bound.Time == Run {
 		b.addedEdges(in, e)
@@ -242,6 +243,16 @@ func TimeOf(e *hot.Expr) Time {
 		return Run
 	}
 	return Deploy
+}
+
+// leftToHeat notes the calls that hotc could compute in part only, and leaves to Heat.
+func (b *binder) leftToHeat(e *hot.Expr) {
+	e.Walk(func(x *hot.Expr) bool {
+		if x.Kind == hot.CallExpr && x.Func.HeatOnly && !x.Func.Reference {
+			b.note(x, Deploy, "Heat computes it: hotc knows the commonest queries over known data only", "", "")
+		}
+		return true
+	})
 }
 
 // checkComputable refuses a run-time value in the argument of what only Heat can

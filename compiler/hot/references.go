@@ -24,7 +24,7 @@ var (
 
 	resourceFacade = &Function{Name: "resource_facade", Reference: true, HeatOnly: true,
 		Check: checkFacade("resource_facade", "metadata", "deletion_policy", "update_policy")}
-	yaql = &Function{Name: "yaql", HeatOnly: true, Check: checkYaql, Parts: []string{"expression", "data"}}
+	yaql = &Function{Name: "yaql", HeatOnly: true, Check: checkYaql, Apply: applyYaql, Parts: []string{"expression", "data"}}
 )
 
 func paramArgument(_ *work, arg Value) (Value, error) {

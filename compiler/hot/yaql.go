@@ -1,0 +1,299 @@
+package hot
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// yaql is a language of its own (python3-yaql). Paths into the data, and the commonest
+// queries over lists of well-typed values, are computed here. All else is Heat's: what
+// is not plainly one of these, whatever might fail, and data so large that Heat's
+// limits of iterators and memory could matter.
+
+// What yaql may work on here, far below Heat's defaults of limit_iterators (200
+// items) and memory_quota (10,000 bytes).
+const (
+	yaqlItems = 100
+	yaqlBytes = 2000
+)
+
+// applyYaql evaluates what it is sure of.
+func applyYaql(_ *work, arg Value) (Value, error) {
+	d, _ := arg.(*Dict)
+	text, isText := d.at("expression").(string)
+	data, hasData := d.Get("data")
+	if !hasData {
+		data = NewDict()
+	}
+	if !isText || len(EncodeJSON(data)) > yaqlBytes {
+		return nil, errLeftToHeat
+	}
+	root := NewDict()
+	root.Set("data", data)
+	q := &yaqlReader{text: text}
+	read := q.chain()
+	if q.failed || q.skip() != 0 {
+		return nil, errLeftToHeat
+	}
+	v, ok := read(root)
+	if lazy, isLazy := v.(iterated); isLazy {
+		v = []Value(lazy)
+	}
+	if !ok || holdsIterated(v) {
+		return nil, errLeftToHeat
+	}
+	return v, nil
+}
+
+// iterated is a list that yaql goes over once: it has no index.
+type iterated []Value
+
+// query is a part of an expression: what it makes of the current value ("$"). It is
+// not ok where Heat might see more than one meaning, or fail.
+type query func(Value) (v Value, ok bool)
+
+// holdsIterated finds a list within a value that was not gone over.
+func holdsIterated(v Value) bool {
+	switch v := v.(type) {
+	case iterated:
+		return true
+	case []Value:
+		return slices.ContainsFunc(v, holdsIterated)
+	case *Dict:
+		return slices.ContainsFunc(v.keys, func(k string) bool { return holdsIterated(v.at(k)) })
+	}
+	return false
+}
+
+// yaqlReader reads an expression.
+type yaqlReader struct {
+	text   string
+	at     int
+	failed bool
+}
+
+// skip goes over white space; it returns the next byte, 0 at the end.
+func (q *yaqlReader) skip() byte {
+	for q.at < len(q.text) && strings.IndexByte(" \t\r\n", q.text[q.at]) >= 0 {
+		q.at++
+	}
+	if q.at == len(q.text) {
+		return 0
+	}
+	return q.text[q.at]
+}
+
+func (q *yaqlReader) fail() query {
+	q.failed = true
+	return func(Value) (Value, bool) { return nil, false }
+}
+
+// word reads a name of ASCII letters, digits and underscores.
+func (q *yaqlReader) word() string {
+	start := q.at
+	for q.at < len(q.text) && (isNameStart(q.text[q.at])) {
+		q.at++
+	}
+	return q.text[start:q.at]
+}
+
+// reservedInYaql are words that are operators or values.
+var reservedInYaql = map[string]bool{"and": true, "or": true, "not": true, "in": true, "is": true, "mod": true, "true": true, "false": true, "null": true}
+
+// chain is a value, and what is taken from it one after the other.
+func (q *yaqlReader) chain() query {
+	out := q.primary()
+	for !q.failed {
+		switch q.skip() {
+		case '.':
+			q.at++
+			q.skip()
+			name := q.word()
+			switch {
+			case name == "" || reservedInYaql[name] || name[0] <= '9' || strings.HasPrefix(name, "__"):
+				return q.fail()
+			case q.at < len(q.text) && q.text[q.at] == '(':
+				q.at++
+				out = q.method(out, name)
+			default:
+				out = then(out, func(v Value) (Value, bool) { return yaqlAttribute(v, name) })
+			}
+		case '[':
+			q.at++
+			index := q.number()
+			if q.skip() != ']' {
+				return q.fail()
+			}
+			q.at++
+			out = then(out, func(v Value) (Value, bool) {
+				list, isList := v.([]Value)
+				if !isList || index >= len(list) {
+					return nil, false
+				}
+				return list[index], true
+			})
+		default:
+			return out
+		}
+	}
+	return q.fail()
+}
+
+func then(first query, next func(Value) (Value, bool)) query {
+	return func(at Value) (Value, bool) {
+		v, ok := first(at)
+		if !ok {
+			return nil, false
+		}
+		return next(v)
+	}
+}
+
+func (q *yaqlReader) number() int {
+	q.skip()
+	word := q.word()
+	n, err := strconv.Atoi(word)
+	if err != nil || len(word) > 9 {
+		q.failed = true
+	}
+	return n
+}
+
+// primary is "$" or a literal.
+func (q *yaqlReader) primary() query {
+	switch c := q.skip(); {
+	case c == '$':
+		q.at++
+		if q.at < len(q.text) && isNameStart(q.text[q.at]) {
+			return q.fail()
+		}
+		return func(v Value) (Value, bool) { return v, true }
+	case '0' <= c && c <= '9':
+		n := int64(q.number())
+		return q.constant(n)
+	case c == '\'' || c == '"':
+		end := strings.IndexByte(q.text[q.at+1:], c)
+		if end < 0 {
+			return q.fail()
+		}
+		text := q.text[q.at+1 : q.at+1+end]
+		q.at += end + 2
+		if strings.ContainsAny(text, "\\\n") {
+			return q.fail()
+		}
+		return q.constant(text)
+	}
+	switch q.word() {
+	case "true":
+		return q.constant(true)
+	case "false":
+		return q.constant(false)
+	case "null":
+		return q.constant(nil)
+	}
+	return q.fail()
+}
+
+// constant is a literal, which nothing is taken from here.
+func (q *yaqlReader) constant(v Value) query {
+	if c := q.skip(); c == '.' || c == '[' {
+		return q.fail()
+	}
+	return func(Value) (Value, bool) { return v, true }
+}
+
+// argument is a chain, or two that are compared.
+func (q *yaqlReader) argument() query {
+	left := q.chain()
+	operator := ""
+	for c := q.skip(); strings.IndexByte("=!<>", c) >= 0 && c != 0 && len(operator) < 2 && !q.failed; c = q.text[min(q.at, len(q.text)-1)] {
+		operator += string(c)
+		q.at++
+		if q.at == len(q.text) {
+			return q.fail()
+		}
+	}
+	if operator == "" {
+		return left
+	}
+	right := q.chain()
+	compare, known := yaqlComparisons[operator]
+	if !known {
+		return q.fail()
+	}
+	return func(at Value) (Value, bool) {
+		a, okA := left(at)
+		b, okB := right(at)
+		if !okA || !okB {
+			return nil, false
+		}
+		return compare(a, b)
+	}
+}
+
+var yaqlComparisons = map[string]func(a, b Value) (Value, bool){
+	"=":  func(a, b Value) (Value, bool) { return Equal(a, b), isYaqlScalar(a) && isYaqlScalar(b) },
+	"!=": func(a, b Value) (Value, bool) { return !Equal(a, b), isYaqlScalar(a) && isYaqlScalar(b) },
+	"<":  func(a, b Value) (Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n < 0 }) },
+	">":  func(a, b Value) (Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n > 0 }) },
+	"<=": func(a, b Value) (Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n <= 0 }) },
+	">=": func(a, b Value) (Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n >= 0 }) },
+}
+
+// yaqlOrder compares integers with integers.
+func yaqlOrder(a, b Value, is func(int) bool) (Value, bool) {
+	x, okX := a.(int64)
+	y, okY := b.(int64)
+	switch {
+	case !okX || !okY:
+		return nil, false
+	case x < y:
+		return is(-1), true
+	case x > y:
+		return is(1), true
+	}
+	return is(0), true
+}
+
+// isYaqlScalar says whether a value is one that compares as it looks.
+func isYaqlScalar(v Value) bool {
+	switch v.(type) {
+	case nil, string, int64:
+		return true
+	}
+	return false
+}
+
+// yaqlAttribute is an entry of a map, or of each map of a list.
+func yaqlAttribute(v Value, name string) (Value, bool) {
+	switch v := v.(type) {
+	case *Dict:
+		return v.Get(name)
+	case []Value:
+		return mapped(v, func(x Value) (Value, bool) { return yaqlEntry(x, name) })
+	case iterated:
+		return mapped(v, func(x Value) (Value, bool) { return yaqlEntry(x, name) })
+	}
+	return nil, false
+}
+
+func yaqlEntry(v Value, name string) (Value, bool) {
+	d, isMap := v.(*Dict)
+	if !isMap {
+		return nil, false
+	}
+	return d.Get(name)
+}
+
+func mapped(list []Value, f func(Value) (Value, bool)) (Value, bool) {
+	out := make(iterated, len(list))
+	for i, x := range list {
+		y, ok := f(x)
+		if !ok {
+			return nil, false
+		}
+		out[i] = y
+	}
+	return out, true
+}

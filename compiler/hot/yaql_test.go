@@ -1,0 +1,113 @@
+package hot
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// yaqlData is what the random queries are about.
+const yaqlData = `{"n": [3, 1, 2, 1], "s": ["b", "a", "b", "é"], "m": [{"k": "x", "v": 1}, {"k": "y", "v": 2}, {"k": "x", "v": null}], "d": {"one": 1, "two": [2, 3], "sub": {"k": "z"}},
+  "deep": [1, [2, [3, "c"]], []], "none": [], "null": null, "text": "añb", "mixed": [1, "1", true, null, 1.5, {"k": 1}], "yes": true, "f": [1.5, 2]}`
+
+// yaqlQuery is a random expression: of what hotc computes, and somewhat more.
+func yaqlQuery(g *generator) string {
+	text := "$"
+	if g.IntN(12) > 0 {
+		text += ".data"
+		if g.IntN(10) > 0 {
+			text += "." + pick(g, "n", "s", "m", "d", "deep", "none", "null", "text", "mixed", "yes", "f", "missing")
+		}
+	}
+	for range g.IntN(4) {
+		text += yaqlStep(g)
+	}
+	return pick(g, text, text, text, text, " "+text+" ", text+".", text+" + 1", "("+text+")", "coalesce("+text+", 1)", text+" = 1")
+}
+
+func yaqlStep(g *generator) string {
+	switch g.IntN(4) {
+	case 0:
+		return "." + pick(g, "k", "v", "one", "two", "sub", "data", "n")
+	case 1:
+		return pick(g, "[0]", "[1]", "[ 2 ]", "[9]", "[-1]", "['k']", "['k', 0]")
+	}
+	item := "$" + pick(g, "", "", ".k", ".v", "[0]", "[1]", ".len()")
+	test := item + " " + pick(g, "=", "!=", ">", "<", ">=", "<=", "=~") + " " + pick(g, "1", "2", "'x'", `"b"`, "null", "true", item, "1.5", "-1")
+	return "." + pick(g, "len()", "sum()", "max()", "min()", "first()", "first(7)", "first(null)", "first($)", "last()", "last(1)", "toList()", "distinct()", "flatten()", "keys()", "values()", "items()",
+		"select("+item+")", "where("+test+")", "select("+test+")", "where("+item+")", "contains("+pick(g, "1", "'b'", "null", "$", "true", "$.data.n[0]")+")",
+		"join("+pick(g, "','", "''", "1", "$.data.text")+")", "orderBy($)", "toUpper()", "select( $.k ).distinct( )", "where($.v != null).select($.k)", "any()", "sum(1)")
+}
+
+// What hotc computes of yaql is what Heat computes; the rest it leaves.
+func TestYaqlAgreesWithHeat(t *testing.T) {
+	judge := heatjudge.Start(t)
+	computed, left, failed := 0, 0, 0
+	stack := worldStack(worldTemplate(V20180831, nil))
+	data, err := DecodeJSON([]byte(yaqlData))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s := uint64(1); s <= max(*cases/2, batch) && failed < 10; s += batch {
+		var texts []json.RawMessage
+		var queries []string
+		for i := range uint64(batch) {
+			g := newGenerator(s+i, V20180831)
+			query := yaqlQuery(g)
+			queries = append(queries, query)
+			texts = append(texts, json.RawMessage(fmt.Sprintf(`{"yaql": {"expression": %s, "data": %s}}`, EncodeJSON(query), yaqlData)))
+		}
+		for i, verdict := range judge.Evaluate(t, stack, texts) {
+			arg := NewDict()
+			arg.Set("expression", queries[i])
+			arg.Set("data", data)
+			e, err := Fold(NewCall(yaql, source.Place{}, Constant(arg, source.Place{})), func(call *Expr) (*Expr, error) { return call, nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !e.IsValue() {
+				left++
+				continue
+			}
+			computed++
+			got := string(EncodeJSON(e.Value))
+			want := ""
+			if verdict.Error == "" {
+				v, err := DecodeJSON([]byte(verdict.Value))
+				if err != nil {
+					t.Fatal(err)
+				}
+				want = string(EncodeJSON(v))
+			}
+			if got != want {
+				failed++
+				t.Errorf("%s is %s; Heat: %s%s", queries[i], got, verdict.Value, verdict.Error)
+			}
+		}
+	}
+	t.Logf("%d computed, %d left to Heat", computed, left)
+	if computed < left/10 {
+		t.Error("hotc computes too few of them")
+	}
+}
+
+// Data that Heat's limits might matter for is left to Heat.
+func TestYaqlLimits(t *testing.T) {
+	for items, want := range map[int]bool{yaqlItems: true, yaqlItems + 1: false} {
+		list := make([]Value, items)
+		for i := range list {
+			list[i] = int64(1)
+		}
+		data := NewDict()
+		data.Set("l", list)
+		arg := NewDict()
+		arg.Set("expression", "$.data.l.sum()")
+		arg.Set("data", data)
+		if _, err := applyYaql(nil, arg); (err == nil) != want {
+			t.Errorf("%d items: %v", items, err)
+		}
+	}
+}
