@@ -26,7 +26,6 @@ type sharing struct {
 	// removed those that go.
 	changed, removed []source.Span
 	edits            []source.Edit
-	err              *source.Diagnostic
 }
 
 // use is an alias as a value or a list's item, or a merge key.
@@ -257,10 +256,7 @@ func (s *sharing) text() ([]byte, error) {
 			}
 		}
 	}
-	if s.err != nil || len(s.edits) == 0 {
-		if s.err != nil {
-			return nil, s.err
-		}
+	if len(s.edits) == 0 {
 		return nil, nil
 	}
 	return source.Apply(s.file.Text, s.edits)
@@ -281,12 +277,6 @@ func (u *use) aliases() []*hot.Node {
 		return list
 	}
 	return nil
-}
-
-func (s *sharing) fail(n *hot.Node, what string) {
-	if s.err == nil {
-		s.err = cannotEdit(s.file, n, what)
-	}
 }
 
 func (s *sharing) edit(span source.Span, text string) {
