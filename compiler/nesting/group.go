@@ -84,13 +84,38 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 	})
 }
 
+// instanceGroups are types whose members are instances of CloudFormation, which an
+// environment may map to a template.
+var instanceGroups = map[string]bool{"OS::Heat::InstanceGroup": true, "AWS::AutoScaling::AutoScalingGroup": true}
+
+const instanceType = "AWS::EC2::Instance"
+
+// instances refuses roles in what an environment makes of the members of such a group.
+func (l *loader) instances(s *program.Stack, r *hot.Resource, at place) {
+	registry := at.registry.Child(r.Name, environment.Type{})
+	t, err := registry.Resolve(instanceType, "0")
+	if err != nil || !environment.IsTemplate(t.Name) {
+		return
+	}
+	d := &hot.Resource{Name: r.Name, Entry: r.Entry, TypeNode: r.TypeNode}
+	n := &program.Nest{In: s, Resource: r, Group: true, Definition: d}
+	m := &program.Member{Name: "0"}
+	if m.Stack = l.member(n, m, t, at, registry.Child("0", t)); m.Stack != nil && HasRoles(m.Stack) {
+		l.namesMadeUp(s, r)
+	}
+}
+
+func (l *loader) namesMadeUp(s *program.Stack, r *hot.Resource) {
+	l.diags.Error(source.NotYet, s.Place(r.Entry.Key), fmt.Sprintf("the members of %q have roles, and Heat makes their names up when it scales the group, which hotc does not compile yet", r.Name),
+		"use OS::Heat::ResourceGroup")
+}
+
 // members makes the members of a group with roles, one by one.
 func (l *loader) members(n *program.Nest, r *hot.Resource, g groupType, first *program.Member, load func(*program.Member) *program.Stack) {
 	s := n.In
 	switch {
 	case !g.counted:
-		l.diags.Error(source.NotYet, s.Place(r.Entry.Key), fmt.Sprintf("the members of %q have roles, and Heat makes their names up when it scales the group, which hotc does not compile yet", r.Name),
-			"use OS::Heat::ResourceGroup")
+		l.namesMadeUp(s, r)
 		return
 	case r.Condition != nil && Open(s, r):
 		l.diags.Error(source.NotYet, s.Place(r.Condition.Key), fmt.Sprintf("whether %q is there is left to Heat, and its members have roles, which hotc does not compile yet", r.Name),

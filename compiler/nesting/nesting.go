@@ -87,6 +87,8 @@ func (l *loader) stack(s *program.Stack, at place) {
 			l.nested(s, r, t, at)
 		case group.definition != "":
 			l.group(s, r, group, at)
+		case instanceGroups[t.Name]:
+			l.instances(s, r, at)
 		}
 	}
 }
