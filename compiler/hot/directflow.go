@@ -72,24 +72,34 @@ func (d *direct) more(closing byte) (more, ok bool) {
 	return false, false
 }
 
+// inBrackets goes over the opening bracket, reads what is between, item by item, and
+// goes over the closing one.
+func (d *direct) inBrackets(closing byte, item func() bool) bool {
+	d.at++
+	first := d.between()
+	if first == closing {
+		d.at++
+		return true
+	}
+	more, ok := true, first != 0
+	for more && ok {
+		if !item() {
+			return false
+		}
+		more, ok = d.more(closing)
+	}
+	return ok
+}
+
 func (d *direct) flowList() *Node {
 	n := d.start()
 	n.Kind, n.Style = List, Flow
 	mark := len(d.items)
-	d.at++
-	first := d.between()
-	more, ok := first != ']', first != 0
-	if !more {
-		d.at++
-	}
-	for more && ok {
+	ok := d.inBrackets(']', func() bool {
 		item := d.flowValue()
-		if item == nil {
-			return nil
-		}
 		d.items = append(d.items, item)
-		more, ok = d.more(']')
-	}
+		return item != nil
+	})
 	if !ok {
 		return nil
 	}
@@ -102,33 +112,29 @@ func (d *direct) flowMap() *Node {
 	n := d.start()
 	n.Kind, n.Style = Map, Flow
 	mark := len(d.entries)
-	d.at++
-	first := d.between()
-	more, ok := first != '}', first != 0
-	if !more {
-		d.at++
-	}
-	for more && ok {
-		key := d.flowKey()
-		if key == nil {
-			return nil
-		}
-		if c := d.between(); c == 0 || c == ',' || c == '}' {
-			return nil // an empty value
-		}
-		value := d.flowValue()
-		if value == nil {
-			return nil
-		}
-		d.entries = append(d.entries, Entry{Key: key, Name: d.keyName(nil, key), Value: value})
-		more, ok = d.more('}')
-	}
-	if !ok {
+	if !d.inBrackets('}', d.flowEntry) {
 		return nil
 	}
 	n.Entries = d.finished(mark)
 	n.Span.End = uint32(d.at)
 	return n
+}
+
+// flowEntry reads an entry of a map in braces; one without a value is for the library.
+func (d *direct) flowEntry() bool {
+	key := d.flowKey()
+	if key == nil {
+		return false
+	}
+	if c := d.between(); c == 0 || c == ',' || c == '}' {
+		return false
+	}
+	value := d.flowValue()
+	if value == nil {
+		return false
+	}
+	d.entries = append(d.entries, Entry{Key: key, Name: d.keyName(nil, key), Value: value})
+	return true
 }
 
 func (d *direct) flowKey() *Node {
