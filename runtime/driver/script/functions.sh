@@ -1,3 +1,6 @@
+# shellcheck shell=sh
+# What stands in the variables that are not assigned here, shell.go writes before:
+# shellcheck disable=SC2154
 # A program would have the value among its arguments, where every user can read it.
 case $(command -v printf),$(command -v print) in
 printf,*) hotc_print() { command printf %s "$1"; } ;;
