@@ -154,6 +154,7 @@ func runOnce(t *testing.T, solo string, role plan.Role, cookbooks []byte) []stri
 		text, _ := os.ReadFile(prints.Name())
 		t.Fatalf("%v, %v\n%s", exit, err, text)
 	}
+	server.Close() // no request is under way any more
 	return h.happened
 }
 
