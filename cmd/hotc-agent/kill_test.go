@@ -65,7 +65,7 @@ func TestAnAgentThatIsKilledWhereverItMayBe(t *testing.T) {
 				case !idempotent && status == exitOK && (one != "null" || two != "null"):
 					t.Errorf("status 0, but cells %s, %s", one, two)
 				case !idempotent && status != exitOK && !strings.Contains(one+two, "interrupted"):
-					t.Errorf("status %d, cells %s, %s", status, one, two)
+					t.Errorf("status %d, cells %s, %s\n%s", status, one, two, last.printed)
 				}
 			}
 		})

@@ -301,9 +301,8 @@ func (a *agent) takeOver(before coordinator.ServerState) error {
 // firstState is what the journal knows, and what was printed of that.
 func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerState {
 	state := coordinator.ServerState{Phase: coordinator.PhaseUp, Since: a.Now().UTC(), Agent: a.Version}
-	host := a.host()
 	for _, r := range a.plan.Roles {
-		now := host.Recall(r)
+		now := a.recall(r)
 		for _, old := range before.Roles {
 			if old.Name == now.Name && old.Status == now.Status && old.Attempt == now.Attempt {
 				now.LastLines = old.LastLines
@@ -312,6 +311,17 @@ func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerSta
 		state.Roles = append(state.Roles, now)
 	}
 	return state
+}
+
+// recall is what the journal knows of a role, as it may be shown. A failure that the
+// coordinator has not been told of stays hidden until all that it poisons is marked:
+// should this agent end in between, the next one takes what it finds there for told.
+func (a *agent) recall(r plan.Role) coordinator.RoleState {
+	now := a.host().Recall(r)
+	if attempt, told := a.reported[r.Name]; now.Status == coordinator.RoleFailed && (!told || attempt != now.Attempt) {
+		return coordinator.RoleState{Name: now.Name, Status: coordinator.RoleRunning, Started: now.Started, Attempt: now.Attempt}
+	}
+	return now
 }
 
 func (a *agent) host() *role.Host {

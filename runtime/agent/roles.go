@@ -102,9 +102,8 @@ func (a *agent) reportFailure(ctx context.Context, index int, state coordinator.
 // or again.
 func (a *agent) begin(s *coordinator.ServerState) {
 	s.Phase = coordinator.PhaseRunning
-	host := a.host()
 	for i, r := range a.plan.Roles {
-		if now := host.Recall(r); now.Status != s.Roles[i].Status {
+		if now := a.recall(r); now.Status != s.Roles[i].Status {
 			s.Roles[i] = now
 		}
 	}

@@ -1,0 +1,64 @@
+package agent_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/agent"
+)
+
+// dying is the store of an agent that is killed when it is about to mark a cell.
+type dying struct {
+	coordinator.Store
+	cell coordinator.Path
+	dead atomic.Bool
+	died chan struct{}
+}
+
+func (s *dying) Commit(ctx context.Context, ops ...coordinator.Op) error {
+	marks := slices.ContainsFunc(ops, func(op coordinator.Op) bool { return op.Write && op.Path == s.cell })
+	if marks && s.dead.CompareAndSwap(false, true) {
+		close(s.died)
+	}
+	if s.dead.Load() {
+		return coordinator.ErrClosed
+	}
+	return s.Store.Commit(ctx, ops...)
+}
+
+// An agent that is killed again and again after its role has failed, and before it
+// could mark what the role was to write: the one that lives marks it.
+func TestAFailureThatWasNotTold(t *testing.T) {
+	b := newBed(t)
+	b.server("db", with(b.sh("mysql", "exit 3"), output("url", plan.String)))
+	b.apply()
+	const cell = "db.mysql:url"
+	for range 3 {
+		store := &dying{cell: coordinator.Deployment(deployment).Cell(plan.CellRef{Cell: cell, Server: "db"}), died: make(chan struct{})}
+		r := b.start("db", func(c *agent.Config) {
+			open := c.Open
+			c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+				var err error
+				store.Store, err = open(ctx, url, creds...)
+				return store, err
+			}
+		})
+		select {
+		case <-store.died:
+		case err := <-r.ended:
+			r.ended <- err
+			t.Fatalf("the agent did not try to mark what its role was to write: %v", err)
+		}
+		r.cancel()
+		if err := r.wait(); err == nil {
+			t.Fatal("the agent has reported the failure")
+		}
+		b.want(cell, "empty")
+	}
+	b.start("db").mustFail()
+	b.want(cell, "failed: db.mysql: exit status 3 (site.yaml:2:2)")
+}
