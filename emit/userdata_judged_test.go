@@ -78,7 +78,7 @@ func withoutSignal(t *testing.T, template string) judge.Input {
 func TestUserDataFormats(t *testing.T) {
 	const template = "testdata/edits/user-data-formats.yaml"
 	if _, err := exec.LookPath("cloud-init"); err != nil {
-		t.Skip("cloud-init is missing")
+		t.Skip("SKIPPED: cloud-init is missing")
 	}
 	const archive = "Content-Type: multipart/mixed; boundary=x\nMIME-Version: 1.0\n\n--x\nContent-Type: text/x-shellscript\n\n#!/bin/sh\ntrue\n--x\nContent-Type: text/plain\n\n#cloud-config\nruncmd: []\n--x--\n"
 	for _, c := range []struct{ name, any, plain string }{
@@ -108,7 +108,7 @@ func TestUserDataFormats(t *testing.T) {
 func TestUserDataOfMembers(t *testing.T) {
 	const template = "testdata/edits/group-user-data.yaml"
 	if _, err := exec.LookPath("cloud-init"); err != nil {
-		t.Skip("cloud-init is missing")
+		t.Skip("SKIPPED: cloud-init is missing")
 	}
 	any := map[string]any{"any": "#!/bin/sh\necho plain\n"}
 	in := withoutSignal(t, template)

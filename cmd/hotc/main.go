@@ -131,6 +131,9 @@ func markUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
+				if c.HasParent() {
+					err = fmt.Errorf("%w; it is used so: %s", err, c.UseLine())
+				}
 				return usageError{err}
 			}
 			return nil

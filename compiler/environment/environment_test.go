@@ -72,7 +72,7 @@ type answer struct {
 func TestAsTheRealClient(t *testing.T) {
 	if err := exec.Command("/usr/bin/python3", "-c", "import heatclient, heat").Run(); err != nil {
 		if os.Getenv("HOTC_SKIP_HEAT") == "1" {
-			t.Skip("python3-heat is missing")
+			t.Skip("SKIPPED: python3-heat is missing")
 		}
 		t.Fatal("stock Heat is needed: apt-get install python3-heat python3-heatclient, or set HOTC_SKIP_HEAT=1")
 	}

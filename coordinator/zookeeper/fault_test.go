@@ -187,7 +187,7 @@ func TestDisconnectionDuringBlockedReads(t *testing.T) {
 		must(t, reading.until(ctx, value+"b"))
 	}
 	if s.link.conn.SessionID() != was {
-		t.Skip("the machine was so slow that the session expired")
+		t.Skip("SKIPPED: the machine was so slow that the session expired")
 	}
 	if n, err := s.Read(ctx, "agent/presence"); err != nil || n.Version != 0 {
 		t.Fatalf("the presence of the same session: %v, %v", n, err)
