@@ -1,0 +1,100 @@
+package roles
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+func (l *lowering) dependsOn(role *program.Role, n *hot.Node) {
+	if n == nil {
+		return
+	}
+	items := n.Items
+	if n.Kind == hot.Scalar {
+		items = []*hot.Node{n}
+	}
+	for _, item := range items {
+		text, _ := item.Text()
+		at := l.template.Place(item)
+		in := l.stack
+		l.waiting = append(l.waiting, func() {
+			for _, on := range l.findRoles(in, text, at) {
+				role.DependsOn = append(role.DependsOn, program.Dependency{At: at, Role: on})
+			}
+		})
+	}
+}
+
+// findRoles looks SERVER.ROLE up, which splits at the last dot: SERVER is a path from
+// the stack, or from the root. The name of a group means all of its servers.
+func (l *lowering) findRoles(in *program.Stack, key string, at source.Place) []*program.Role {
+	i := strings.LastIndexByte(key, '.')
+	if i < 0 {
+		l.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q names no role", key), "a role is named SERVER.ROLE")
+		return nil
+	}
+	path, name := key[:i], key[i+1:]
+	var found []*program.Role
+	for _, s := range l.servers(in, path) {
+		if r := s.Role(name); r != nil {
+			found = append(found, r)
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	if l.removed(in, path, key, at) {
+		return nil
+	}
+	var known []string
+	for _, s := range l.program.Servers {
+		for _, r := range s.Roles {
+			known = append(known, r.Key())
+		}
+	}
+	hint := ""
+	if near := hot.Nearest(key, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	l.diags.Error(source.UnknownRole, at, fmt.Sprintf("there is no role %q", key), hint)
+	return nil
+}
+
+// removed says that a role is not there, if something took it away: as with Heat's own
+// dependencies on what a condition left out, nothing is waited for then.
+func (l *lowering) removed(in *program.Stack, path, key string, at source.Place) bool {
+	resource, why := in.RemovedOn(path)
+	if why == nil {
+		resource, why = l.program.Root.RemovedOn(path)
+	}
+	if why == nil {
+		return false
+	}
+	d := l.diags.Warning(source.MissingProducer, at, fmt.Sprintf("role %s is not there: nothing is waited for", key), "")
+	d.Notes = append(d.Notes, why.Note(resource))
+	return true
+}
+
+// servers are those that a path means in a stack.
+func (l *lowering) servers(in *program.Stack, path string) []*program.Server {
+	if s := l.program.Server(in.PathOf(path)); s != nil {
+		return []*program.Server{s}
+	}
+	if n := in.NestOf(path); n != nil && n.Inline() {
+		var all []*program.Server
+		for _, m := range n.Members {
+			if m.Server != nil {
+				all = append(all, m.Server)
+			}
+		}
+		return all
+	}
+	if s := l.program.Server(path); s != nil {
+		return []*program.Server{s}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package roles
+
+import (
+	"fmt"
+	"io/fs"
+
+	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// source finds what the role's own source means.
+func (l *lowering) source(role *program.Role, tool driver.Driver, src *hot.Node) *program.Meaning {
+	return l.meaning(driver.Role{Name: role.Name, At: role.At, Inputs: role.Inputs, Outputs: written(role)}, tool, src)
+}
+
+// written are the outputs that a role's source has to write.
+func written(role *program.Role) []*program.Output {
+	var outputs []*program.Output
+	for _, o := range role.Outputs {
+		if o.Value == nil {
+			outputs = append(outputs, o)
+		}
+	}
+	return outputs
+}
+
+// meaning finds what a source means to its driver; nil with a diagnostic if it
+// means nothing.
+func (l *lowering) meaning(seen driver.Role, tool driver.Driver, src *hot.Node) *program.Meaning {
+	seen.Reader, seen.Locate, seen.FileOf = reader{l.given}, l.locator(seen.At, src), fileOf(src)
+	if src != nil {
+		seen.SourceAt = l.template.Place(src)
+		e, err := hot.Fold(l.template.RoleExpr(src), l.given.Resolve)
+		if err != nil {
+			l.failed(source.BadSource, seen.SourceAt, err)
+			return nil
+		}
+		if !e.IsValue() {
+			l.diags.Error(source.BadSource, seen.SourceAt, fmt.Sprintf("the source of role %q must be known when compiling", seen.Name),
+				"give the parameters that it uses with -P or -e")
+			return nil
+		}
+		seen.Source = e.Value
+		seen.SourceFile = seen.FileOf()
+	}
+	return tool.Lower(seen, l.diags)
+}
+
+// locator finds the places of a source's parts; what has no place of its own has
+// that of the part around it.
+func (l *lowering) locator(role source.Place, src *hot.Node) func(keys ...string) source.Place {
+	template := l.template
+	return func(keys ...string) source.Place {
+		if src == nil {
+			return role
+		}
+		n := src
+		for _, key := range keys {
+			inner := n.Get(key)
+			if inner == nil {
+				break
+			}
+			n = inner
+		}
+		return template.Place(n)
+	}
+}
+
+// fileOf finds the names of the files that parts of a source are the text of.
+func fileOf(src *hot.Node) func(keys ...string) string {
+	return func(keys ...string) string {
+		n := src
+		for _, key := range keys {
+			n = n.Get(key)
+		}
+		file, _ := n.Get("get_file").Text()
+		return file
+	}
+}
+
+// reader reads what a template's roles name.
+type reader struct{ given *program.Given }
+
+func (r reader) File(name string) ([]byte, error)  { return r.given.ReadFile(name) }
+func (r reader) Folder(name string) (fs.FS, error) { return r.given.OpenFolder(name) }

@@ -1,0 +1,123 @@
+package roles
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// inputOptions are the keys that make a map with `value` an input's detailed form.
+var inputOptions = []string{"value", "type", "default", "optional", "timeout", "if_down", "eager", "watch", "bind"}
+
+// isDetailed tells an input's detailed form from a value that is a map.
+func isDetailed(n *hot.Node) bool { return isMapOf(n, "value", inputOptions) }
+
+// isMapOf says that a node is a map with one key, and others only of a list.
+func isMapOf(n *hot.Node, key string, of []string) bool {
+	if n.Kind != hot.Map || n.Get(key) == nil {
+		return false
+	}
+	for _, e := range n.Entries {
+		if !slices.Contains(of, e.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *lowering) inputs(role *program.Role, n *hot.Node) {
+	if n == nil {
+		return
+	}
+	for _, e := range n.Entries {
+		in := &program.Input{Role: role, Name: e.Name, At: l.template.Place(e.Key)}
+		value := e.Value
+		if isDetailed(value) {
+			if _, input := schemas(); !l.check(input, value, "input "+e.Name) {
+				continue
+			}
+			l.refuseLater(value, "watch")
+			l.inputOptions(in, value)
+			value = value.Get("value")
+		}
+		in.Expr = l.template.RoleExpr(value)
+		role.Inputs = append(role.Inputs, in)
+	}
+}
+
+func (l *lowering) inputOptions(in *program.Input, n *hot.Node) {
+	if d := n.Get("default"); d != nil {
+		e, err := hot.Fold(l.template.RoleExpr(d), l.given.Resolve)
+		switch {
+		case err != nil:
+			l.failed(source.BadArgument, l.template.Place(d), err)
+		case !e.IsValue():
+			l.diags.Error(source.BadMetadata, l.template.Place(d), fmt.Sprintf("the default of input %q must be known when compiling", in.Name), "")
+		default:
+			in.Default, in.HasDefault = e.Value, true
+		}
+	}
+	in.Optional = flag(n, "optional")
+	in.Eager = flag(n, "eager")
+	in.Timeout = seconds(n.Get("timeout"))
+	in.IfDown = seconds(n.Get("if_down"))
+	in.Bind, _ = n.Get("bind").Text()
+	in.Type, _ = n.Get("type").Text()
+}
+
+func flag(n *hot.Node, key string) bool {
+	v := n.Get(key)
+	return v != nil && v.Value == true
+}
+
+func (l *lowering) outputs(role *program.Role, n *hot.Node) {
+	if n == nil {
+		return
+	}
+	for _, e := range n.Entries {
+		o := &program.Output{Role: role, Name: e.Name, Attribute: e.Name, At: l.template.Place(e.Key), Secret: flag(e.Value, "secret")}
+		at := o.At
+		if a := e.Value.Get("attribute"); a != nil {
+			o.Attribute, _ = a.Text()
+			at = l.template.Place(a)
+		}
+		o.Type, _ = e.Value.Get("type").Text()
+		if v := e.Value.Get("value"); v != nil {
+			o.Value = l.template.RoleExpr(v)
+		}
+		o.Resource, _ = e.Value.Get("resource").Text()
+		if IsServerAttribute(o.Attribute) {
+			l.diags.Error(source.AttributeTaken, at, fmt.Sprintf("%q is an attribute that Heat gives every server", o.Attribute),
+				fmt.Sprintf("name the output otherwise, or only the attribute: `%s: {attribute: my_%s}`", o.Name, o.Attribute))
+			continue
+		}
+		if taken := role.Server.Declare(o); taken != nil {
+			d := l.diags.Error(source.DuplicateOutput, at, fmt.Sprintf("server %q has an output %q already", role.Server.Path, o.Attribute), "`attribute:` gives one of them another name")
+			d.Notes = append(d.Notes, source.Note{At: taken.At, Message: "declared by role " + taken.Role.Name})
+			continue
+		}
+		role.Outputs = append(role.Outputs, o)
+	}
+}
+
+// seconds reads a duration that has passed the schema; nil is 0.
+func seconds(n *hot.Node) float64 {
+	if n == nil {
+		return 0
+	}
+	switch v := n.Value.(type) {
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	case string:
+		unit := map[byte]float64{'s': 1, 'm': 60, 'h': 3600}[v[len(v)-1]]
+		f, _ := strconv.ParseFloat(v[:len(v)-1], 64)
+		return f * unit
+	}
+	return 0
+}

@@ -1,0 +1,106 @@
+package coordinator_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+func TestReadBlocksUntilTheWrite(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, threeTier())
+		db, app := b.agent(t, "db"), b.agent(t, "app")
+		blocked := make(chan time.Time, 1)
+		type result struct {
+			value json.RawMessage
+			err   error
+		}
+		got := make(chan result, 1)
+		go func() {
+			v, err := app.Await(within(t, 20*time.Second), "db.mysql:endpoint", coordinator.AwaitOptions{
+				Blocked: func(since time.Time) { blocked <- since },
+			})
+			got <- result{v, err}
+		}()
+		soon(t, blocked)
+		if err := db.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"here"`), noon); err != nil {
+			t.Fatal(err)
+		}
+		if r := soon(t, got); r.err != nil || string(r.value) != `"here"` {
+			t.Errorf("%s, %v", r.value, r.err)
+		}
+	})
+}
+
+// A producer that came and is gone for if_down fails its readers; one that never
+// came may still be booting.
+func TestLostProducer(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, threeTier())
+		app := b.agent(t, "app")
+		wait := func(d time.Duration, o coordinator.AwaitOptions) error {
+			_, err := app.Await(within(t, d), "db.mysql:endpoint", o)
+			return err
+		}
+		quick := coordinator.AwaitOptions{IfDown: 100 * time.Millisecond}
+		if err := wait(300*time.Millisecond, quick); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the server never came: %v, want to wait on", err)
+		}
+		db := b.agent(t, "db")
+		session, leave := context.WithCancel(t.Context())
+		if err := db.Announce(session, coordinator.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {
+			t.Fatal(err)
+		}
+		if err := wait(300*time.Millisecond, quick); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the agent is there: %v, want to wait on", err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- wait(20*time.Second, quick) }()
+		leave()
+		var lost *coordinator.LostProducerError
+		if err := soon(t, ended); !errors.As(err, &lost) || lost.Server != "db" {
+			t.Errorf("the agent is gone: %v, want a LostProducerError", err)
+		}
+		if err := wait(300*time.Millisecond, coordinator.AwaitOptions{IfDown: -1}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("negative if_down: %v, want to wait on", err)
+		}
+		// An agent that comes back in time is as if it had not been away.
+		go func() { ended <- wait(20*time.Second, coordinator.AwaitOptions{IfDown: 1500 * time.Millisecond}) }()
+		time.Sleep(100 * time.Millisecond)
+		if err := db.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			t.Errorf("the agent came back, and yet: %v", err)
+		case <-time.After(2 * time.Second):
+		}
+		db.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`1`), noon)
+		if err := soon(t, ended); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestDestroyedUnderAReader(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, threeTier())
+		app := b.agent(t, "app")
+		blocked, ended := make(chan time.Time, 1), make(chan error, 1)
+		go func() {
+			_, err := app.Await(within(t, 20*time.Second), "db.mysql:endpoint", coordinator.AwaitOptions{Blocked: func(s time.Time) { blocked <- s }})
+			ended <- err
+		}()
+		soon(t, blocked)
+		if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+			t.Fatal(err)
+		}
+		if err := soon(t, ended); !errors.Is(err, coordinator.ErrDestroyed) {
+			t.Errorf("%v, want ErrDestroyed", err)
+		}
+	})
+}
