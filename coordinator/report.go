@@ -208,7 +208,9 @@ func shorten(c *Cause) *Cause {
 	return short
 }
 
-// WriteLog keeps the end of what a role printed, at most LogSize bytes of it.
+// WriteLog keeps the end of what a role printed, at most LogSize bytes of it. It takes
+// the place of what is there, whatever its version is: the check of the incarnation in
+// the same commit leaves one writer, whose every text is the whole tail.
 func (m *Member) WriteLog(ctx context.Context, role string, tail []byte) error {
 	if over := len(tail) - LogSize; over > 0 {
 		tail = tail[over:]
