@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,7 +51,7 @@ func pidsOf(targets []target) []int {
 func awaitGone(pids []int, deadline time.Time) {
 	for _, pid := range pids {
 		for time.Now().Before(deadline) {
-			if state := readStat(filepath.Join("/proc", strconv.Itoa(pid))).state; state == 0 || state == 'Z' || state == 'X' {
+			if state := ReadStat(pid).State; state == 0 || state == 'Z' || state == 'X' {
 				break
 			}
 			time.Sleep(time.Millisecond)
@@ -96,30 +95,19 @@ func withEnvironment(marks []string) []target {
 	for _, m := range marks {
 		wanted[MarkVariable+"="+m] = true
 	}
-	return find(func(folder string) bool {
-		environment, err := os.ReadFile(filepath.Join(folder, "environ"))
-		if err != nil {
-			return false
-		}
-		for entry := range bytes.SplitSeq(environment, []byte{0}) {
-			if wanted[string(entry)] {
-				return true
-			}
-		}
-		return false
-	})
+	return find(func(pid int) bool { return environmentHas(pid, wanted) })
 }
 
 func inSession(session int) []target {
-	return find(func(folder string) bool {
-		s := readStat(folder)
-		return s.session == session && s.state != 'Z'
+	return find(func(pid int) bool {
+		s := ReadStat(pid)
+		return s.Session == session && s.State != 'Z'
 	})
 }
 
-// find returns the processes, other than this one, whose folder in /proc matches.
-// One that has ended but is not reaped has an empty environment.
-func find(matches func(folder string) bool) []target {
+// find returns the processes, other than this one, that match. One that has ended but
+// is not reaped has an empty environment.
+func find(matches func(pid int) bool) []target {
 	folders, _ := filepath.Glob("/proc/[0-9]*")
 	var found []target
 	for _, folder := range folders {
@@ -132,31 +120,11 @@ func find(matches func(folder string) bool) []target {
 		if err != nil {
 			continue
 		}
-		if !matches(folder) {
+		if !matches(pid) {
 			process.Release()
 			continue
 		}
 		found = append(found, target{pid, process})
 	}
 	return found
-}
-
-type stat struct {
-	state   byte
-	session int
-}
-
-// readStat reads what the kernel says of a process. The second field is the
-// program's name in brackets and may hold anything.
-func readStat(folder string) stat {
-	text, err := os.ReadFile(filepath.Join(folder, "stat"))
-	if err != nil {
-		return stat{}
-	}
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) < 4 || len(fields[0]) != 1 {
-		return stat{}
-	}
-	session, _ := strconv.Atoi(string(fields[3]))
-	return stat{fields[0][0], session}
 }
