@@ -42,30 +42,28 @@ hotc_own() {
 hotc_keep() {
 	hotc_status=$?
 	IFS=' ' command read -r hotc_process hotc_there </proc/self/stat
-	case $hotc_process in
-	"$$")
-		for hotc_variable in "$@"; do
-			eval "hotc_there=\${$hotc_variable+there}"
-			case $hotc_there in there) ;; *) continue ;; esac
-			hotc_output "$hotc_variable"
-			eval "hotc_print \"\$$hotc_variable\"" >|"$hotc_kept/$hotc_name"
-		done
-		;;
-	esac
+	hotc_write "$hotc_kept/" "$@"
 	return "$hotc_status"
 }
 hotc_publish() {
 	hotc_result=$?
 	hotc_keep "$@"
+	hotc_write "$hotc_outputs." "$@"
+	return "$hotc_result"
+}
+# hotc_write PREFIX VARIABLE... writes those that are set into files, if this is the
+# script's own process and no subshell.
+hotc_write() {
+	hotc_prefix=$1
+	shift
 	case $hotc_process in
 	"$$")
 		for hotc_variable in "$@"; do
 			eval "hotc_there=\${$hotc_variable+there}"
 			case $hotc_there in there) ;; *) continue ;; esac
 			hotc_output "$hotc_variable"
-			eval "hotc_print \"\$$hotc_variable\"" >|"$hotc_outputs.$hotc_name"
+			eval "hotc_print \"\$$hotc_variable\"" >|"$hotc_prefix$hotc_name"
 		done
 		;;
 	esac
-	return "$hotc_result"
 }
