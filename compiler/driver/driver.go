@@ -3,7 +3,9 @@
 package driver
 
 import (
+	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -107,4 +109,12 @@ func (r Role) Output(name string) *program.Output {
 		}
 	}
 	return nil
+}
+
+// KeyHint is what to do about a key of a source that is none of those it may have.
+func KeyHint(key string, known []string) string {
+	if near := hot.Nearest(key, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "the keys are " + strings.Join(known, ", ")
 }

@@ -124,7 +124,7 @@ func TestWhatFailsARole(t *testing.T) {
 			func(b *bed) plan.Role {
 				return with(b.sh("r", ""), func(r *plan.Role) { r.Source = rawMessage(`{"url":"x"}`) })
 			},
-			"s.r: the script's source in the plan cannot be read: json: unknown field \"url\" (site.yaml:2:2)"},
+			"s.r: the role's source in the plan cannot be read: json: unknown field \"url\" (site.yaml:2:2)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t)

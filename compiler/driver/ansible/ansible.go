@@ -130,11 +130,7 @@ func (l *lowering) set(key string, list []string) {
 func (l *lowering) source(m *hot.Dict) {
 	for _, key := range m.Keys() {
 		if !slices.Contains(sourceKeys, key) {
-			hint := "the keys are " + strings.Join(sourceKeys, ", ")
-			if near := hot.Nearest(key, sourceKeys); near != "" {
-				hint = fmt.Sprintf("did you mean %q?", near)
-			}
-			l.bad([]string{key}, hint, "the source of role %q has a key %q, which the ansible driver does not know", l.role.Name, key)
+			l.bad([]string{key}, driver.KeyHint(key, sourceKeys), "the source of role %q has a key %q, which the ansible driver does not know", l.role.Name, key)
 		}
 	}
 	l.whatToRun(m)

@@ -97,11 +97,7 @@ func (l *lowering) openSource() bool {
 		if slices.Contains(sourceKeys, key) {
 			continue
 		}
-		hint := "the keys are " + strings.Join(sourceKeys, ", ")
-		if near := hot.Nearest(key, sourceKeys); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		l.wrong(l.role.Locate(key), hint, "the source of role %q has the key %q, which chef does not know", l.role.Name, key)
+		l.wrong(l.role.Locate(key), driver.KeyHint(key, sourceKeys), "the source of role %q has the key %q, which chef does not know", l.role.Name, key)
 	}
 	for _, key := range []string{"cookbooks", "repository", "prepare"} {
 		if _, given := keys.Get(key); given {

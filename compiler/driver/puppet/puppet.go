@@ -125,11 +125,7 @@ func (l *lowering) dict(src *hot.Dict) {
 		case "settings":
 			l.settings(value)
 		default:
-			hint := "the keys are " + strings.Join(keys, ", ")
-			if near := hot.Nearest(key, keys); near != "" {
-				hint = fmt.Sprintf("did you mean %q? ", near) + hint
-			}
-			l.diags.Error(source.BadSource, l.role.Locate(key), fmt.Sprintf("a source of the puppet driver has no key %q", key), hint)
+			l.diags.Error(source.BadSource, l.role.Locate(key), fmt.Sprintf("a source of the puppet driver has no key %q", key), driver.KeyHint(key, keys))
 		}
 	}
 	has := func(key string) bool { _, there := src.Get(key); return there }

@@ -14,7 +14,6 @@
 package ansible
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"encoding/json"
@@ -56,14 +55,8 @@ func (Driver) Tool() driver.Tool {
 const program = "ansible-playbook"
 
 // Check implements driver.Checker.
-func (Driver) Check(_ context.Context, r plan.Role) error {
-	if r.Install == nil || r.Install.From != "none" {
-		return nil
-	}
-	if _, err := exec.LookPath(program); err != nil {
-		return fmt.Errorf("its tool is not there: %w", err)
-	}
-	return nil
+func (d Driver) Check(_ context.Context, r plan.Role) error {
+	return d.Tool().CheckThere(r)
 }
 
 // source is a role's source.
@@ -87,11 +80,9 @@ type text struct {
 }
 
 func parseSource(raw json.RawMessage) (source, error) {
-	var s source
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&s); err != nil {
-		return source{}, fmt.Errorf("the playbook's source in the plan cannot be read: %w", err)
+	s, err := driver.ReadSource[source](raw)
+	if err != nil {
+		return source{}, err
 	}
 	if len(s.Playbook) == 0 || s.Host == "" || (s.Text == nil) == (s.Playbooks == nil) {
 		return source{}, errors.New("the playbook's source in the plan names no playbook")

@@ -135,18 +135,12 @@ func inventory(s source) any {
 }
 
 func writeInterceptor(folder string) error {
-	files, err := fs.Glob(interceptor, "python/*.py")
-	if err != nil {
-		return err
+	python, err := fs.Sub(interceptor, "python")
+	if err == nil {
+		err = driver.Unpack(python, folder)
 	}
-	for _, name := range files {
-		data, err := interceptor.ReadFile(name)
-		if err == nil {
-			err = writeFile(filepath.Join(folder, filepath.Base(name)), data)
-		}
-		if err != nil {
-			return fmt.Errorf("write the interceptor: %w", err)
-		}
+	if err != nil {
+		return fmt.Errorf("write the interceptor: %w", err)
 	}
 	return nil
 }

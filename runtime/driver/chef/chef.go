@@ -26,11 +26,11 @@ import (
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
-// Interceptor is the Ruby that a Chef run requires, so that its own reads and writes
+// interceptor is the Ruby that a Chef run requires, so that its own reads and writes
 // of node attributes become the role's: ruby/hotc.rb says how.
 //
 //go:embed ruby/*.rb
-var Interceptor embed.FS
+var interceptor embed.FS
 
 // Driver runs Chef.
 type Driver struct {
@@ -59,23 +59,14 @@ const gemLicence = "the gem is Chef's, whose licence only you can accept: `insta
 
 // Check implements driver.Checker.
 func (d Driver) Check(_ context.Context, r plan.Role) error {
-	tool := d.Tool()
-	if _, err := exec.LookPath(tool.Program); err == nil {
-		return nil
-	}
-	for _, folder := range tool.Folders {
-		if _, err := exec.LookPath(filepath.Join(folder, tool.Program)); err == nil {
-			return nil
-		}
+	if err := d.Tool().CheckThere(r); err != nil || d.Tool().IsThere() {
+		return err
 	}
 	var want plan.Install
 	if r.Install != nil {
 		want = *r.Install
 	}
-	switch {
-	case want.From == "none":
-		return errors.New("chef-solo is not on this server, and it is not to be installed (install: {from: none})")
-	case (want.From == "gem" || want.From == "") && want.Licence == "":
+	if (want.From == "gem" || want.From == "") && want.Licence == "" {
 		return errors.New("chef-solo is not on this server; " + gemLicence)
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,17 +163,7 @@ func (a *agent) WriteText(context.Context, string, []byte) error { return nil }
 // writeHook writes the interceptor and its plan.
 func writeHook(t testing.TB, folder string, plan map[string]any) string {
 	t.Helper()
-	err := fs.WalkDir(chef.Interceptor, "ruby", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := chef.Interceptor.ReadFile(path)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, filepath.Base(path)), data, 0o600)
-		}
-		return err
-	})
-	if err != nil {
+	if err := chef.WriteInterceptor(folder); err != nil {
 		t.Fatal(err)
 	}
 	text, _ := json.Marshal(plan)

@@ -279,38 +279,29 @@ func (r *repository) configure(s source) ([]string, error) {
 // require.
 func (r *repository) intercept(s source) (string, error) {
 	folder := filepath.Join(r.folder(), "hotc")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := WriteInterceptor(folder); err != nil {
 		return "", err
-	}
-	parts, err := fs.Sub(Interceptor, "ruby")
-	if err != nil {
-		return "", err
-	}
-	entries, err := fs.ReadDir(parts, ".")
-	if err != nil {
-		return "", err
-	}
-	for _, entry := range entries {
-		text, err := fs.ReadFile(parts, entry.Name())
-		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, entry.Name()), text, 0o600)
-		}
-		if err != nil {
-			return "", err
-		}
 	}
 	plan := s.interception(r.job.Role)
-	plan.Failure = r.failureFile()
-	for _, entry := range r.job.Environment {
-		if path, is := strings.CutPrefix(entry, socket.Variable+"="); is {
-			plan.Socket = path
-		}
-	}
+	plan.Socket, plan.Failure = socket.PathIn(r.job.Environment), r.failureFile()
 	text, err := json.Marshal(plan)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(folder, "plan.json"), text, 0o600)
 	}
 	return filepath.Join(folder, "hotc.rb"), err
+}
+
+// WriteInterceptor writes the Ruby that a run of Chef requires, FOLDER/hotc.rb. It finds
+// what the role declares in FOLDER/plan.json.
+func WriteInterceptor(folder string) error {
+	parts, err := fs.Sub(interceptor, "ruby")
+	if err != nil {
+		return err
+	}
+	if err := driver.Unpack(parts, folder); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "agent.rb"), socket.RubyClient, 0o600)
 }
 
 // config is Chef's configuration: the user's lines, and then what must be so. What

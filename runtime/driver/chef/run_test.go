@@ -350,7 +350,7 @@ func TestWhatCannotRun(t *testing.T) {
 		{`{"cookbooks": [{"file": "none"}], "run_list": ["web"]}`, nil, "cookbooks-1: fetch the plan's file: no such file"},
 		{`{"cookbooks": [{"file": "books"}], "run_list": ["web"], "mode": "client"}`, recipe(""), "there is no chef-client beside /bin/false: leave `mode: client` out"},
 		{`{"cookbooks": [{"file": "books"}], "run_list": []}`, recipe(""), "Chef's source in the plan has no run list"},
-		{`{"cookbook": []}`, nil, `Chef's source in the plan cannot be read: json: unknown field "cookbook"`},
+		{`{"cookbook": []}`, nil, `the role's source in the plan cannot be read: json: unknown field "cookbook"`},
 	} {
 		b := newBed(t, "/bin/false", c.source, c.files)
 		if got := b.fails(); !strings.Contains(got, c.cause) {

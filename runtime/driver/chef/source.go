@@ -1,13 +1,12 @@
 package chef
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/fetch"
 )
 
@@ -38,11 +37,9 @@ type source struct {
 }
 
 func parseSource(text json.RawMessage) (source, error) {
-	var s source
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&s); err != nil {
-		return source{}, fmt.Errorf("Chef's source in the plan cannot be read: %w", err)
+	s, err := driver.ReadSource[source](text)
+	if err != nil {
+		return source{}, err
 	}
 	if len(s.RunList) == 0 {
 		return source{}, errors.New("Chef's source in the plan has no run list")

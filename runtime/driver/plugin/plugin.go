@@ -60,11 +60,9 @@ var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
 var treeForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 func parseSource(text json.RawMessage) (source, error) {
-	var s source
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&s); err != nil {
-		return source{}, fmt.Errorf("the role's source in the plan cannot be read: %w", err)
+	s, err := driver.ReadSource[source](text)
+	if err != nil {
+		return source{}, err
 	}
 	if !nameForm.MatchString(s.Name) {
 		return source{}, fmt.Errorf("the role's source in the plan names the plug-in %q", s.Name)

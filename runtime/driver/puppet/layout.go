@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/runtime/driver"
-	"github.com/hotc-dev/hotc/runtime/driver/chef"
 	"github.com/hotc-dev/hotc/runtime/fetch"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
@@ -270,29 +269,16 @@ func (at *layout) configure() error {
 
 // unpack writes a part of the interceptor.
 func unpack(from, to string) error {
-	return fs.WalkDir(interceptor, from, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		path := filepath.Join(to, strings.TrimPrefix(name, from))
-		if entry.IsDir() {
-			return os.MkdirAll(path, 0o700)
-		}
-		text, err := interceptor.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(path, text, 0o600)
-	})
-}
-
-// writeClient writes the client of the role's socket, which is Chef's, too.
-func (at *layout) writeClient() error {
-	text, err := chef.Interceptor.ReadFile("ruby/agent.rb")
+	part, err := fs.Sub(interceptor, from)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(at.in("library", "hotc", "agent.rb"), text, 0o600)
+	return driver.Unpack(part, to)
+}
+
+// writeClient writes the client of the role's socket.
+func (at *layout) writeClient() error {
+	return os.WriteFile(at.in("library", "hotc", "agent.rb"), socket.RubyClient, 0o600)
 }
 
 // The plan of a run, for the interceptor.
@@ -315,12 +301,7 @@ type (
 )
 
 func (at *layout) writePlan() error {
-	p := runPlan{Failure: at.failure(), Classes: append([]string{}, at.source.Classes...), Inputs: []runInput{}, Outputs: []runOutput{}}
-	for _, entry := range at.job.Environment {
-		if path, is := strings.CutPrefix(entry, socket.Variable+"="); is {
-			p.Socket = path
-		}
-	}
+	p := runPlan{Socket: socket.PathIn(at.job.Environment), Failure: at.failure(), Classes: append([]string{}, at.source.Classes...), Inputs: []runInput{}, Outputs: []runOutput{}}
 	for _, in := range at.job.Role.Inputs {
 		p.Inputs = append(p.Inputs, runInput{Name: in.Name, Optional: in.Optional})
 	}

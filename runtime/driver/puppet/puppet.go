@@ -75,19 +75,7 @@ func (d Driver) Check(_ context.Context, r plan.Role) error {
 	if _, err := parseSource(r.Source); err != nil {
 		return err
 	}
-	if r.Install == nil || r.Install.From != "none" {
-		return nil
-	}
-	tool := d.Tool()
-	if _, err := exec.LookPath(tool.Program); err == nil {
-		return nil
-	}
-	for _, folder := range tool.Folders {
-		if _, err := exec.LookPath(filepath.Join(folder, tool.Program)); err == nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("puppet is not on this server, and it is not to be installed (install: {from: none})")
+	return d.Tool().CheckThere(r)
 }
 
 // Prepare fetches what the source names.
@@ -100,11 +88,9 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 }
 
 func parseSource(text json.RawMessage) (source, error) {
-	var s source
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&s); err != nil {
-		return source{}, fmt.Errorf("the role's source in the plan cannot be read: %w", err)
+	s, err := driver.ReadSource[source](text)
+	if err != nil {
+		return source{}, err
 	}
 	for name := range s.Modules {
 		if !nameForm.MatchString(name) {

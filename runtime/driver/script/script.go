@@ -86,11 +86,9 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 }
 
 func parseSource(text json.RawMessage) (source, error) {
-	var s source
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&s); err != nil {
-		return source{}, fmt.Errorf("the script's source in the plan cannot be read: %w", err)
+	s, err := driver.ReadSource[source](text)
+	if err != nil {
+		return source{}, err
 	}
 	if s.File == "" {
 		return source{}, fmt.Errorf("the script's source in the plan names no file")

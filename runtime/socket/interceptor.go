@@ -1,0 +1,22 @@
+package socket
+
+import (
+	_ "embed"
+	"strings"
+)
+
+// RubyClient is the client for interceptors in Ruby: Hotc::Agent and Hotc::Failure, of
+// Ruby's own library alone (2.6 and later). A driver writes it beside its interceptor.
+//
+//go:embed client.rb
+var RubyClient []byte
+
+// PathIn is the socket that a role's environment names; "" if it names none.
+func PathIn(environment []string) string {
+	for _, entry := range environment {
+		if path, is := strings.CutPrefix(entry, Variable+"="); is {
+			return path
+		}
+	}
+	return ""
+}
