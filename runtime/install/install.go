@@ -48,11 +48,11 @@ func (i *Installer) Ensure(ctx context.Context, tool driver.Tool, want plan.Inst
 	if want.From == "" {
 		want.From = tool.From
 	}
-	program, version := i.find(ctx, tool)
-	if program != "" && fits(version, want.Version) {
-		return program, nil
+	found := i.find(ctx, tool, want)
+	if found.fit {
+		return found.program, nil
 	}
-	lacks := missing(tool, program, version, want.Version)
+	lacks := found.missing(tool, want.Version)
 	switch {
 	case want.From == "none" || want.From == "":
 		return "", fmt.Errorf("%s, and it is not to be installed (install: {from: none})", lacks)
@@ -71,7 +71,8 @@ func (i *Installer) Ensure(ctx context.Context, tool driver.Tool, want plan.Inst
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it took longer than %v", patience))
 	defer cancel()
 	r := &run{Installer: i, ctx: ctx, tool: tool, want: want}
-	if program, err = r.install(); err != nil {
+	program, err := r.install()
+	if err != nil {
 		return "", fmt.Errorf("install %s: %w", tool.Name, err)
 	}
 	return program, nil
@@ -84,15 +85,24 @@ func (i *Installer) begin(ctx context.Context, tool string) (func(), error) {
 	return i.Begin(ctx, tool)
 }
 
+// found is a tool's program that is there: one of a fit version, or else the first one;
+// program is "" if there is none, version if it does not tell it.
+type found struct {
+	program, version string
+	fit              bool
+}
+
 // missing says what is wrong with what is there.
-func missing(tool driver.Tool, program, version, want string) string {
+func (f found) missing(tool driver.Tool, want string) string {
 	switch {
-	case program == "":
+	case f.program == "":
 		return fmt.Sprintf("%s is not on this server", tool.Name)
-	case version == "":
-		return fmt.Sprintf("%s does not tell its version, and %s is needed", program, want)
+	case want == "":
+		return fmt.Sprintf("%s is not the one that its sha256 names", f.program)
+	case f.version == "":
+		return fmt.Sprintf("%s does not tell its version, and %s is needed", f.program, want)
 	}
-	return fmt.Sprintf("%s is version %s, and %s is needed", program, version, want)
+	return fmt.Sprintf("%s is version %s, and %s is needed", f.program, f.version, want)
 }
 
 // run is one installation.
@@ -120,40 +130,72 @@ func (r *run) install() (program string, err error) {
 	if err != nil {
 		return "", err
 	}
-	program, version := r.find(r.ctx, r.tool)
-	if program != "" && fits(version, r.want.Version) {
-		return program, nil
+	found := r.find(r.ctx, r.tool, r.want)
+	if found.fit {
+		return found.program, nil
 	}
-	return "", errors.New("it was installed, but " + missing(r.tool, program, version, r.want.Version))
+	return "", errors.New("it was installed, but " + found.missing(r.tool, r.want.Version))
 }
 
-// find looks for a tool's program. Its version is "" if it has none or does not
-// tell it.
-func (i *Installer) find(ctx context.Context, tool driver.Tool) (program, version string) {
-	for _, folder := range i.places(tool) {
+// find looks for a tool's program in all of its places.
+func (i *Installer) find(ctx context.Context, tool driver.Tool, want plan.Install) found {
+	var first found
+	for _, folder := range i.places(tool, want) {
 		path := filepath.Join(folder, tool.Program)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			program = path
-			break
+		if !isProgram(path) {
+			continue
+		}
+		f := found{program: path}
+		if tool.Version == nil {
+			f.fit = want.Version == "" && i.isOf(tool, want)
+		} else {
+			f.version = i.version(ctx, path, tool.Version)
+			f.fit = fits(f.version, want.Version)
+		}
+		if f.fit {
+			return f
+		}
+		if first.program == "" {
+			first = f
 		}
 	}
-	if program == "" || tool.Version == nil {
-		return program, ""
+	return first
+}
+
+// isOf says whether a tool that tells no version is the one that a role wants: of a URL
+// it is what was installed last from the bytes with that checksum.
+func (i *Installer) isOf(tool driver.Tool, want plan.Install) bool {
+	if want.From != "url" {
+		return true
 	}
-	return program, i.version(ctx, program, tool.Version)
+	sum, err := os.ReadFile(i.note(tool))
+	return err == nil && string(sum) == want.SHA256
+}
+
+// note is the file that keeps from which bytes a tool was installed.
+func (i *Installer) note(tool driver.Tool) string {
+	return filepath.Join(i.Folder, tool.Name+".sha256")
+}
+
+func isProgram(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
 // places are the folders in which a program may be.
-func (i *Installer) places(tool driver.Tool) []string {
-	var places []string
+func (i *Installer) places(tool driver.Tool, want plan.Install) []string {
+	var path []string
 	for _, entry := range i.Environment {
-		if path, is := strings.CutPrefix(entry, "PATH="); is {
-			places = filepath.SplitList(path)
+		if list, is := strings.CutPrefix(entry, "PATH="); is {
+			path = filepath.SplitList(list)
 		}
 	}
-	places = append(places, tool.Folders...)
-	own := filepath.Join(i.Folder, tool.Name)
-	return append(places, filepath.Join(own, "bin"), own)
+	path = append(path, tool.Folders...)
+	own := []string{filepath.Join(i.Folder, tool.Name, "bin"), filepath.Join(i.Folder, tool.Name)}
+	if tool.Version == nil && want.From == "url" {
+		return append(own, path...) // only that one is meant, and others tell nothing of themselves
+	}
+	return append(path, own...)
 }
 
 // tellsVersion is how long a program may think about its version.

@@ -145,13 +145,18 @@ func TestAToolFromAURL(t *testing.T) {
 		wrong := from("/tool.deb")
 		wrong.SHA256 = sumOf(nil)
 		ensure(t, i, wrong, "", "its sha256 is "+sumOf(deb)+", and "+sumOf(nil)+" was declared")
-		ensure(t, i, from("/page"), "", "page is neither a package (deb, rpm, apk) nor an archive")
+		ensure(t, i, from("/page"), "", "page is neither a package (deb, rpm, apk), nor an archive (tar, tar.gz, tar.bz2, zip), nor a program")
 		ensure(t, i, from("/tool.tgz"), filepath.Join(i.Folder, "tool/bin/hotc-test-tool"), "")
 		i, _ = installer(t)
 		ensure(t, i, from("/tool.deb"), fromPackage, "")
 		if left, _ := filepath.Glob(filepath.Join(i.Folder, "*")); left != nil {
 			t.Errorf("left %q", left)
 		}
+		// beside the package's, which stands first on PATH and does not fit
+		newer, older := from("/tool.tgz"), from("/tool.deb")
+		newer.Version, older.Version = "4", "1"
+		ensure(t, i, newer, filepath.Join(i.Folder, "tool/bin/hotc-test-tool"), "")
+		ensure(t, i, older, fromPackage, "")
 	})
 }
 

@@ -42,13 +42,25 @@ func (r *run) fromURL() error {
 	if err := os.Chmod(file, 0o644); err != nil {
 		return err
 	}
-	return r.file(file)
+	if r.tool.Version != nil {
+		return r.file(file)
+	}
+	if err := os.RemoveAll(r.note(r.tool)); err != nil {
+		return err
+	}
+	if err := r.file(file); err != nil {
+		return err
+	}
+	return os.WriteFile(r.note(r.tool), []byte(r.want.SHA256), 0o644)
 }
 
-// What the files of packages begin with.
+// What the files of packages and programs begin with.
 var (
 	debMagic = []byte("!<arch>\n")
 	rpmMagic = []byte{0xed, 0xab, 0xee, 0xdb}
+
+	elfMagic    = []byte("\x7fELF")
+	scriptMagic = []byte("#!")
 )
 
 func (r *run) file(name string) error {
@@ -73,11 +85,25 @@ func (r *run) file(name string) error {
 	if err := os.RemoveAll(own); err != nil {
 		return err
 	}
+	if bytes.HasPrefix(head, elfMagic) || bytes.HasPrefix(head, scriptMagic) {
+		return r.program(name, own)
+	}
 	err = archive.Unpack(r.ctx, file, own, archive.DefaultLimits)
 	if errors.Is(err, archive.ErrUnknown) {
-		return fmt.Errorf("%s is neither a package (deb, rpm, apk) nor an archive (tar, tar.gz, tar.bz2, zip)", filepath.Base(name))
+		return fmt.Errorf("%s is neither a package (deb, rpm, apk), nor an archive (tar, tar.gz, tar.bz2, zip), nor a program", filepath.Base(name))
 	}
 	return err
+}
+
+// program puts a file into a tool's folder that is the program itself.
+func (r *run) program(name, own string) error {
+	if err := os.MkdirAll(own, 0o755); err != nil {
+		return err
+	}
+	if err := os.Chmod(name, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(name, filepath.Join(own, r.tool.Program))
 }
 
 func (r *run) packageFile(kind, name, suffix string) error {

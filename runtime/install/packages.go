@@ -63,7 +63,7 @@ func (r *run) lookUp(program string) string {
 		}
 		for _, folder := range filepath.SplitList(path) {
 			file := filepath.Join(folder, program)
-			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			if isProgram(file) {
 				return file
 			}
 		}
@@ -91,7 +91,7 @@ func (r *run) fromPackages() error {
 func (r *run) packages(m manager, packages []string) error {
 	install := append(slices.Clone(m.install), packages...)
 	if err := r.manage(m, install); err == nil {
-		if program, version := r.find(r.ctx, r.tool); program != "" && fits(version, r.want.Version) {
+		if f := r.find(r.ctx, r.tool, r.want); f.program != "" && fits(f.version, r.want.Version) {
 			return nil
 		}
 	} else if r.ctx.Err() != nil {
