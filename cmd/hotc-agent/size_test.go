@@ -34,10 +34,13 @@ func BenchmarkSize(b *testing.B) {
 	script := func(start startCoordinator) func(testing.TB) *bed {
 		return func(b testing.TB) *bed { return newBedOn(b, start, false, "hotc-agent get x") }
 	}
-	for name, make := range map[string]func(testing.TB) *bed{"socket": script(inMemory), "zookeeper": script(inZooKeeper), "ansible": withPlaybook, "chef": withRecipe} {
-		b.Run(name, func(b *testing.B) {
+	for _, way := range []struct {
+		name string
+		make func(testing.TB) *bed
+	}{{"script", script(inMemory)}, {"script-zookeeper", script(inZooKeeper)}, {"ansible", withPlaybook}, {"chef", withRecipe}, {"puppet", withManifest}, {"plugin", withPlugIn}} {
+		b.Run(way.name, func(b *testing.B) {
 			for b.Loop() {
-				bed := make(b)
+				bed := way.make(b)
 				bed.program = program
 				p := bed.start()
 				bed.awaitBlocked()
@@ -81,6 +84,23 @@ func withRecipe(b testing.TB) *bed {
 	return newBedOf(b, inMemory, func(digest string) plan.Role {
 		return plan.Role{Driver: "chef", Source: json.RawMessage(fmt.Sprintf(`{"cookbooks":[{"file":%q}],"run_list":["web"]}`, digest))}
 	}, string(cookbooks))
+}
+
+// withManifest is a server whose role is a manifest that waits.
+func withManifest(b testing.TB) *bed {
+	if _, err := exec.LookPath("puppet"); err != nil {
+		b.Skip("SKIPPED: no puppet on PATH (Debian: puppet-agent)")
+	}
+	return newBedOf(b, inMemory, func(digest string) plan.Role {
+		return plan.Role{Driver: "puppet", Source: json.RawMessage(fmt.Sprintf(`{"manifest":{"text":%q,"name":"site.pp"},"outputs":{}}`, digest))}
+	}, "notice($x)\n")
+}
+
+// withPlugIn is a server whose role is a plug-in's that waits.
+func withPlugIn(b testing.TB) *bed {
+	return newBedOf(b, inMemory, func(digest string) plan.Role {
+		return plan.Role{Driver: "plugin", Source: json.RawMessage(fmt.Sprintf(`{"name":"wait","executable":%q,"source":null}`, digest))}
+	}, "#!/bin/sh\nread -r start\necho '{\"protocol\": 1}'\necho '{\"get\": \"x\"}'\nread -r value\necho '{\"done\": true}'\n")
 }
 
 func inZooKeeper(t testing.TB, _ string) (string, func(...coordinator.Credential) coordinator.Store) {
