@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -59,17 +60,26 @@ func dial(ctx context.Context, socketPath string) (net.Conn, error) {
 	var dialer net.Dialer
 	pause := time.NewTicker(dialPause)
 	defer pause.Stop()
+	var last error
 	for {
 		conn, err := dialer.DialContext(ctx, "unix", socketPath)
 		if err == nil {
 			return conn, nil
 		}
+		if last == nil || !isTimeout(err) { // that the context's time is over says nothing of the socket
+			last = err
+		}
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("no coordinator serves this socket: %w (%w)", err, ctx.Err())
+			return nil, fmt.Errorf("no coordinator serves this socket: %w (%w)", last, ctx.Err())
 		}
 	}
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // write sends what is to be sent.
