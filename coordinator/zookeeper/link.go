@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
@@ -64,7 +65,7 @@ func connect(servers []string, security *security, timeout time.Duration, heard 
 	conn, events, err := zk.Connect(servers, timeout,
 		zk.WithLogger(silent{}), zk.WithLogInfo(false),
 		zk.WithHostProvider(&hosts{ended: alive.Done()}),
-		zk.WithDialer(l.dialer(timeout)),
+		zk.WithDialer(l.dialer(len(servers), timeout)),
 		zk.WithEventCallback(l.event))
 	if err != nil {
 		end()
@@ -182,8 +183,11 @@ func (l *link) await(ctx context.Context) error {
 func (l *link) gaveUp(end, last error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.up && l.trouble != nil {
+	switch {
+	case !l.up && l.trouble != nil:
 		last = l.trouble
+	case !l.up && l.socket != nil && !l.socket.established.Load():
+		last = noSession(l.socket)
 	}
 	if last == nil {
 		return end
@@ -211,12 +215,20 @@ func (l *link) close() {
 // closePatience is how long a server has to confirm a session's end.
 const closePatience = 2 * time.Second
 
-// firstDial is how long the first dial of a server may take: a dropped
-// connection is dialled again before TCP would. Later ones take longer.
+// firstDial is about how long the first dial of a server may take: a dropped
+// connection is dialled again before TCP would, and not by all whose connections were
+// dropped in the same moment. Later ones take longer.
 const firstDial = 400 * time.Millisecond
 
-func (l *link) dialer(session time.Duration) zk.Dialer {
-	patience := firstDial
+// A server that drowns gives no session in time, and dialling it again makes that
+// worse: the next one, or the same again, may take longer, up to mostHandshake. Where
+// there is no other server, it may from the beginning.
+func (l *link) dialer(servers int, session time.Duration) zk.Dialer {
+	firstHandshake, mostHandshake := session/2, 3*session
+	if servers == 1 {
+		firstHandshake = mostHandshake
+	}
+	patience, handshake := firstDial, firstHandshake
 	return func(network, addr string, _ time.Duration) (net.Conn, error) {
 		l.mu.Lock()
 		if old := l.socket; old != nil {
@@ -224,11 +236,16 @@ func (l *link) dialer(session time.Duration) zk.Dialer {
 			if alert := old.refusal.Load(); alert != nil {
 				l.trouble = fmt.Errorf("%s: %s", old.RemoteAddr(), l.security.explain(*alert, addr))
 			} else if !old.established.Load() {
-				l.trouble = fmt.Errorf("%s accepts connections but gives no session: is it a ZooKeeper that serves, and is maxClientCnxns large enough?", old.RemoteAddr())
+				l.trouble = noSession(old)
+				if time.Now().After(old.until) {
+					handshake = min(2*handshake, mostHandshake)
+				}
+			} else {
+				handshake = firstHandshake
 			}
 		}
 		l.mu.Unlock()
-		dialer := net.Dialer{Timeout: patience}
+		dialer := net.Dialer{Timeout: patience/2 + rand.N(patience)}
 		raw, err := dialer.DialContext(l.alive, network, addr)
 		if err == nil && l.security != nil {
 			if raw, err = l.secure(raw, addr, session/2); err != nil {
@@ -244,12 +261,16 @@ func (l *link) dialer(session time.Duration) zk.Dialer {
 			return nil, err
 		}
 		patience = firstDial
-		s := newSocket(raw, time.Now().Add(session/2), &l.owed)
+		s := newSocket(raw, time.Now().Add(handshake), &l.owed)
 		l.mu.Lock()
 		l.socket = s
 		l.mu.Unlock()
 		return s, nil
 	}
+}
+
+func noSession(s *socket) error {
+	return fmt.Errorf("%s accepts connections but gives no session: is it a ZooKeeper that serves, and is maxClientCnxns large enough?", s.RemoteAddr())
 }
 
 // secure begins TLS on a new connection, in a bounded time.

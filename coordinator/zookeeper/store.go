@@ -66,12 +66,18 @@ func open(ctx context.Context, url string, timeout time.Duration, creds ...coord
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}
 	s.running.Go(s.pulse)
+	// Whether there is a root is asked beside the credentials: each is a round trip.
+	rooted := make(chan bool, 1)
+	go func() {
+		stat, _ := s.exists(ctx, s.root, false)
+		rooted <- stat != nil
+	}()
 	for _, c := range creds {
 		if err == nil {
 			err = s.Authenticate(ctx, c)
 		}
 	}
-	if err == nil {
+	if !<-rooted && err == nil {
 		err = s.makeRoot(ctx)
 	}
 	if err != nil {
