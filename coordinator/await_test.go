@@ -104,3 +104,32 @@ func TestDestroyedUnderAReader(t *testing.T) {
 		}
 	})
 }
+
+// A deployment that was destroyed and made again has nodes of the same names and
+// versions. An agent of the first one, who did not notice, can write nothing there.
+func TestDestroyedAndMadeAgain(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, threeTier())
+		old := b.agent(t, "db")
+		if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+			t.Fatal(err)
+		}
+		b.publish(t, threeTier())
+		fresh := coordinator.Join(b.session(t, "db"), site, "db")
+		if _, err := fresh.Plan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := fresh.Enrol(t.Context(), "another journal", "i-new", false, noon); err != nil || got.Number != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if err := old.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"old"`), noon); !errors.Is(err, coordinator.ErrDestroyed) {
+			t.Errorf("a value of the destroyed deployment's server: %v, want ErrDestroyed", err)
+		}
+		if err := old.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning, Since: noon}, nil); !errors.Is(err, coordinator.ErrDestroyed) {
+			t.Errorf("a report of the destroyed deployment's server: %v, want ErrDestroyed", err)
+		}
+		if err := fresh.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"new"`), noon); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -78,7 +78,7 @@ func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMess
 		if err != nil {
 			return fmt.Errorf("publish %s: %w", cell, err)
 		}
-		ops := append([]Op{m.check(f), {Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}}, key...)
+		ops := m.checks(f, append([]Op{{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}}, key...)...)
 		err = m.store.Commit(ctx, ops...)
 		m.forget(cell)
 		if err == nil {

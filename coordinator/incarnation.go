@@ -73,6 +73,9 @@ func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore 
 			}
 			return there, fenced(there)
 		}
+		if err := m.store.Create(ctx, []NewNode{{Path: m.deployment.Life(m.server, id)}}); err != nil {
+			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, gone(err))
+		}
 		next := IncarnationRecord{Number: there.Number + 1, ID: id, Instance: instance, Since: now.UTC()}
 		if err := m.try(next.Number); err != nil {
 			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, err)
@@ -106,7 +109,7 @@ func (m *Member) takeOver(ctx context.Context, version Version, next Incarnation
 	if err != nil {
 		return false, err
 	}
-	ops := []Op{{Path: m.deployment.Server(m.server), Version: version, Write: true, Data: data}}
+	ops := []Op{{Path: m.deployment.Server(m.server), Version: version, Write: true, Data: data}, m.checkLife(next.ID)}
 	if public, err := m.publicOp(next.Number); err != nil {
 		return false, err
 	} else if public != nil {
@@ -135,7 +138,7 @@ func (m *Member) sweep(ctx context.Context) error {
 		if len(old) == 0 {
 			return nil
 		}
-		ops, _ := m.fill([]Op{m.check(f)}, old)
+		ops, _ := m.fill(m.checks(f), old)
 		if err := m.store.Commit(ctx, ops...); err != nil && !errors.Is(err, ErrVersion) {
 			return fmt.Errorf("empty the cells of server %s: %w", m.server, gone(err))
 		}
@@ -185,14 +188,14 @@ func (m *Member) leftovers(ctx context.Context, number int) (old, untouched []Op
 }
 
 // fill puts as many operations into a commit as the coordinator takes in one
-// request; one more than a single check or write always fits.
+// request; one more than checks always fits.
 func (m *Member) fill(ops, more []Op) (filled, rest []Op) {
-	size, base := 0, len(ops)
+	size, writes := 0, false
 	for _, op := range ops {
-		size += opSize(op)
+		size, writes = size+opSize(op), writes || op.Write
 	}
 	for i, op := range more {
-		if size += opSize(op); size > m.limit() && (i > 0 || base > 1) {
+		if size += opSize(op); size > m.limit() && (i > 0 || writes) {
 			return ops, more[i:]
 		}
 		ops = append(ops, op)
@@ -222,10 +225,13 @@ func (m *Member) enrolled() (fence, error) {
 	return *m.fence, nil
 }
 
-// check is the operation that fails a commit of a fenced agent.
-func (m *Member) check(f fence) Op {
-	return Op{Path: m.deployment.Server(m.server), Version: f.version}
+// checks are the operations that fail a commit of an agent that was fenced, or whose
+// deployment was destroyed.
+func (m *Member) checks(f fence, more ...Op) []Op {
+	return append([]Op{{Path: m.deployment.Server(m.server), Version: f.version}, m.checkLife(f.record.ID)}, more...)
 }
+
+func (m *Member) checkLife(id string) Op { return Op{Path: m.deployment.Life(m.server, id)} }
 
 // checkFence is called when a commit failed over a version: either a cell was
 // written meanwhile, perhaps by this agent's own commit whose answer was lost, or

@@ -86,6 +86,13 @@ func (d Deployment) Answers(s plan.ServerPath) Path { return d.Server(s).Join("a
 // Agent is where the server's agent may create its presence.
 func (d Deployment) Agent(s plan.ServerPath) Path { return d.Server(s).Join("agent") }
 
+// Life stands as long as the deployment in which a machine, by its random id, has
+// become the server. A deployment that was made anew has nodes of the same names and
+// versions, but not this one.
+func (d Deployment) Life(s plan.ServerPath, id string) Path {
+	return d.Agent(s).Join("life:" + Segment(id))
+}
+
 // Presence stands while the server's agent has a session.
 func (d Deployment) Presence(s plan.ServerPath) Path { return d.Agent(s).Join("presence") }
 

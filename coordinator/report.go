@@ -89,10 +89,10 @@ func (m *Member) report(ctx context.Context, f fence, state ServerState, failed 
 	}
 	last := Op{Path: m.deployment.State(m.server), Version: version, Write: true, Data: data}
 	for {
-		ops, rest := m.fill([]Op{m.check(f), last}, marks)
+		ops, rest := m.fill(m.checks(f, last), marks)
 		final := len(rest) == 0
 		if !final {
-			ops, rest = m.fill([]Op{m.check(f)}, marks)
+			ops, rest = m.fill(m.checks(f), marks)
 		}
 		if err := m.store.Commit(ctx, ops...); err != nil {
 			return err
@@ -220,8 +220,8 @@ func (m *Member) WriteLog(ctx context.Context, role string, tail []byte) error {
 		if err != nil {
 			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, err)
 		}
-		err = m.store.Commit(ctx, m.check(f),
-			Op{Path: m.deployment.Log(m.server, role), Version: AnyVersion, Write: true, Data: tail})
+		err = m.store.Commit(ctx, m.checks(f,
+			Op{Path: m.deployment.Log(m.server, role), Version: AnyVersion, Write: true, Data: tail})...)
 		if err == nil {
 			return nil
 		}

@@ -170,7 +170,7 @@ func (m *Member) commitOwn(ctx context.Context, writes func() ([]Op, error)) err
 		rest, err := writes()
 		for err == nil && len(rest) > 0 {
 			var ops []Op
-			ops, rest = m.fill([]Op{m.check(f)}, rest)
+			ops, rest = m.fill(m.checks(f), rest)
 			err = m.store.Commit(ctx, ops...)
 		}
 		if !errors.Is(err, ErrVersion) {

@@ -127,7 +127,7 @@ func (m *Member) showKey(ctx context.Context) error {
 	}
 	node, err := m.store.Read(ctx, op.Path)
 	if err == nil && string(node.Data) != string(op.Data) {
-		err = m.store.Commit(ctx, m.check(f), *op)
+		err = m.store.Commit(ctx, m.checks(f, *op)...)
 	}
 	if err != nil {
 		return fmt.Errorf("show the public key of server %s: %w", m.server, gone(err))
@@ -329,7 +329,7 @@ func (m *Member) commitSeals(ctx context.Context, reader plan.ServerPath, data [
 		if err != nil {
 			return err
 		}
-		err = m.store.Commit(ctx, m.check(f), Op{Path: m.deployment.SealsFor(m.server, reader), Version: AnyVersion, Write: true, Data: data})
+		err = m.store.Commit(ctx, m.checks(f, Op{Path: m.deployment.SealsFor(m.server, reader), Version: AnyVersion, Write: true, Data: data})...)
 		if err == nil {
 			return nil
 		}
