@@ -14,6 +14,9 @@ import (
 func TestWhyNamesEveryWait(t *testing.T) {
 	simulation.Seeds(t, 200, func(t *testing.T, seed uint64) {
 		o := simulation.Run(t, simulation.NewCase(seed, false), t.TempDir())
+		if !o.Snapshot.Ready {
+			return // it was destroyed
+		}
 		v := newStanding(&o.Program.Plan, o.Snapshot)
 		for _, s := range v.servers {
 			for n := range s.roles {

@@ -27,6 +27,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/journal"
 	"github.com/hotc-dev/hotc/runtime/process"
 	"github.com/hotc-dev/hotc/runtime/role"
+	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
 // Config is what an agent needs. Every field but those after Grace must be set.
@@ -54,6 +55,8 @@ type Config struct {
 	Room func(folder string) (uint64, error)
 	// Facts finds out what the server knows of itself; nil is nothing.
 	Facts func(ctx context.Context, name string) (json.RawMessage, error)
+	// Heat makes the client of a handle; nil is signal.NewClient.
+	Heat func(signal.Handle) *signal.Client
 	// Disk is where the journal lies; nil is the folder State.
 	Disk journal.Disk
 	// Serve opens the socket of a role's values; nil is socket.Serve.
@@ -105,6 +108,9 @@ func Run(ctx context.Context, c Config) error {
 	}
 	if c.Retry == 0 {
 		c.Retry = 30 * time.Second
+	}
+	if c.Heat == nil {
+		c.Heat = signal.NewClient
 	}
 	if c.Disk == nil {
 		c.Disk = journal.Folder(c.State)

@@ -114,7 +114,7 @@ func (a *agent) signalTo(ctx context.Context, credentials string, at signal.Stac
 		a.console.say("%v", err)
 		return false
 	}
-	client := signal.NewClient(handle)
+	client := a.Heat(handle)
 	client.Say = func(err error) { a.console.say("%v; trying again", err) }
 	err = client.Send(ctx, s)
 	if errors.Is(err, signal.ErrTooLarge) && s.Data != nil {

@@ -17,11 +17,15 @@ import (
 // Client sends signals to one handle. It is not for use by several goroutines.
 type Client struct {
 	handle Handle
-	http   *http.Client
+	// HTTP makes the requests.
+	HTTP *http.Client
 	// Say is told of each attempt that failed and will be repeated.
 	Say func(error)
 	// Wait is the time before the first repetition; it doubles up to MaxWait.
 	Wait, MaxWait time.Duration
+	// Spread is a time below the one given, by chance: repetitions of many servers
+	// should not come at once.
+	Spread func(time.Duration) time.Duration
 
 	token    string
 	endpoint string
@@ -31,9 +35,9 @@ type Client struct {
 func NewClient(h Handle) *Client {
 	return &Client{
 		handle: h,
-		http:   &http.Client{Timeout: 30 * time.Second},
+		HTTP:   &http.Client{Timeout: 30 * time.Second},
 		Say:    func(error) {},
-		Wait:   time.Second, MaxWait: time.Minute,
+		Wait:   time.Second, MaxWait: time.Minute, Spread: rand.N[time.Duration],
 	}
 }
 
@@ -64,7 +68,7 @@ func (c *Client) Send(ctx context.Context, s Signal) error {
 		}
 		c.Say(fmt.Errorf("signal Heat: %w", err))
 		select {
-		case <-time.After(wait/2 + rand.N(wait/2+1)):
+		case <-time.After(wait/2 + c.Spread(wait/2+1)):
 		case <-ctx.Done():
 			return fmt.Errorf("signal Heat: %w", context.Cause(ctx))
 		}
@@ -112,7 +116,7 @@ func (c *Client) do(ctx context.Context, target string, body []byte, token strin
 	if token != "" {
 		request.Header.Set("X-Auth-Token", token)
 	}
-	response, err := c.http.Do(request)
+	response, err := c.HTTP.Do(request)
 	if err != nil {
 		return nil, err
 	}

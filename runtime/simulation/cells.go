@@ -23,7 +23,7 @@ type register struct {
 
 // act is an operation on a cell as its caller saw it.
 type act struct {
-	op     string // enrol, put, fail, read
+	op     string // enrol, put, fail, read, destroy
 	number int    // the caller's incarnation, where it writes
 	value  string // written or read
 	failed bool   // the read saw a failed cell
@@ -45,6 +45,8 @@ func (a act) step(r register) (bool, register) {
 	switch a.op {
 	case "enrol":
 		return a.number > r.incarnation, register{incarnation: a.number, state: coordinator.Empty}
+	case "destroy":
+		return true, register{state: coordinator.Empty}
 	case "fail":
 		return mine && r.state == coordinator.Empty, register{r.incarnation, coordinator.Failed, ""}
 	case "put":
@@ -103,6 +105,9 @@ func (h *history) commitActs(acts map[plan.CellName][]porcupine.Operation) {
 	defer c.mu.Unlock()
 	for i := range c.commits {
 		x := &c.commits[i]
+		for _, name := range x.gone {
+			acts[name] = append(acts[name], porcupine.Operation{Call: x.at.UnixNano(), Return: x.at.UnixNano() + 1, Input: act{op: "destroy"}})
+		}
 		if x.machine == nil {
 			continue
 		}
@@ -279,10 +284,20 @@ func (c *cluster) checkServer(s plan.Server) (found []string) {
 				wrong(x.commit, "%s is written for incarnation %d, the server is at %d", name, now.Incarnation, number)
 			case now.State == coordinator.Empty && before.Incarnation >= number:
 				wrong(x.commit, "%s is emptied in its own incarnation", name)
+			case c.commits[x.commit].machine != c.serverAt(s.Path, x.commit+1):
+				wrong(x.commit, "%s is written by a machine that is not %s", name, s.Path)
 			case now.State != coordinator.Empty && before.State != coordinator.Empty && before.Incarnation == number:
 				wrong(x.commit, "%s is written again in incarnation %d", name, number)
 			}
 		}
 	}
 	return found
+}
+
+// serverAt is the machine that was a server after the first so many commits. Locked.
+func (c *cluster) serverAt(path plan.ServerPath, view int) *machine {
+	if x := c.state(deployment.Server(path), view); x.exists {
+		return c.commits[x.commit].machine
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // cluster is a coordinator of several replicas behind a network. Its truth is the
@@ -28,6 +29,7 @@ type cluster struct {
 	mu      sync.Mutex
 	commits []commit
 	nodes   map[coordinator.Path][]change
+	cells   map[coordinator.Path]plan.CellName // where each is
 	// stale counts answers that were older than the truth.
 	stale  int
 	closed []coordinator.Store // sessions to close at the end
@@ -39,6 +41,7 @@ type commit struct {
 	session string
 	machine *machine
 	writes  []write
+	gone    []plan.CellName // that were deleted
 	// asked and answered are when the session began with the request and had its
 	// answer; answered is zero when it never did.
 	asked, answered time.Time
@@ -65,9 +68,13 @@ const (
 	slowest         = 3 * time.Second
 )
 
-func newCluster(d dice, f *Faults) *cluster {
-	return &cluster{dice: d, faults: f, tree: memory.New(), begin: time.Now(),
-		nodes: map[coordinator.Path][]change{}}
+func newCluster(d dice, f *Faults, p *Program) *cluster {
+	c := &cluster{dice: d, faults: f, tree: memory.New(), begin: time.Now(),
+		nodes: map[coordinator.Path][]change{}, cells: map[coordinator.Path]plan.CellName{}}
+	for _, x := range p.Plan.Cells {
+		c.cells[deployment.Cell(plan.CellRef{Cell: x.Name, Server: x.Server})] = x.Name
+	}
+	return c
 }
 
 // now is the time since the beginning.
@@ -180,14 +187,32 @@ func (c *cluster) deleteTree(s *session, path coordinator.Path) error {
 	if err := s.inner.DeleteTree(context.Background(), path); err != nil {
 		return err
 	}
-	c.record(s, time.Now())
+	done := c.record(s, time.Now())
 	for p, changes := range c.nodes {
 		if (p == path || strings.HasPrefix(string(p), string(path)+"/")) && changes[len(changes)-1].exists {
 			c.nodes[p] = append(changes, change{commit: len(c.commits) - 1})
+			if name, is := c.cells[p]; is {
+				done.gone = append(done.gone, name)
+			}
 		}
 	}
 	s.seen = len(c.commits)
 	return nil
+}
+
+// below are a node and all that is below it, children first, a request's worth each.
+func (c *cluster) below(path coordinator.Path) [][]coordinator.Path {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := []coordinator.Path{path}
+	for p, changes := range c.nodes {
+		if strings.HasPrefix(string(p), string(path)+"/") && changes[len(changes)-1].exists {
+			all = append(all, p)
+		}
+	}
+	slices.Sort(all)
+	slices.Reverse(all)
+	return slices.Collect(slices.Chunk(all, batch))
 }
 
 // look answers a read from the session's replica, which is behind by lag at most.

@@ -25,6 +25,16 @@ type Faults struct {
 	// of its cells; 0 is a megabyte.
 	Room     int
 	Machines []Machine
+	// HeatDown are the times in which nobody reaches Heat, HeatBusy is the chance that
+	// it has no time for a request, Token is how long one of Keystone's is good.
+	HeatDown []Span
+	HeatBusy float64
+	Token    time.Duration
+	// Destroy is when the operator takes the deployment away, dying at request Cut of
+	// that if it is not 0, and Anew when it is applied once more; 0 is never.
+	Destroy time.Duration
+	Cut     int
+	Anew    time.Duration
 }
 
 // Machine is a server as it was built once.
@@ -88,13 +98,67 @@ func GenerateFaults(r *rand.Rand, p *Program, calm bool) *Faults {
 	if !calm {
 		g.trouble(f)
 	}
+	return f
+}
+
+// name gives machines that have no other the instance id of their own.
+func (f *Faults) name() {
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		if m.Instance == "" {
 			m.Instance = fmt.Sprintf("i-%s-%d", m.Server, m.Number)
 		}
 	}
-	return f
+}
+
+// addHeat lets Heat be away for a while, or busy.
+func (f *Faults) addHeat(r *rand.Rand, calm bool) {
+	g := mishaps{r}
+	f.Token = time.Hour
+	if calm {
+		return
+	}
+	for at := time.Duration(0); g.perhaps(0.3) && len(f.HeatDown) < 3; {
+		at += g.within(time.Minute)
+		f.HeatDown = append(f.HeatDown, Span{at, at + g.within(2*time.Minute)})
+		at = f.HeatDown[len(f.HeatDown)-1].To
+	}
+	if g.perhaps(0.2) {
+		f.HeatBusy = 0.5 * g.Float64()
+	}
+	if g.perhaps(0.2) {
+		f.Token = g.within(10 * time.Second)
+	}
+}
+
+// addDestruction lets the operator destroy some deployments, and make some of these
+// again, with new machines; an old one may be cut off meanwhile, and come back late.
+func (f *Faults) addDestruction(r *rand.Rand, p *Program) {
+	g := mishaps{r}
+	if !g.perhaps(0.15) {
+		return
+	}
+	f.Destroy = max(f.Apply, f.Again) + g.within(90*time.Second)
+	if g.perhaps(0.2) {
+		f.Cut = 1 + g.IntN(10)
+	}
+	if g.perhaps(0.4) {
+		return
+	}
+	f.Anew = f.Destroy + g.within(30*time.Second)
+	if g.perhaps(0.3) { // at once
+		f.Anew = f.Destroy + time.Second
+	}
+	for i := range f.Machines {
+		if m := &f.Machines[i]; len(m.Cut) == 0 && g.perhaps(0.3) {
+			m.Cut = []Span{{f.Destroy - g.within(2*time.Second), f.Anew + g.within(10*time.Second)}}
+		}
+	}
+	for _, s := range p.Plan.Servers {
+		if g.perhaps(0.8) {
+			f.Machines = append(f.Machines, Machine{Server: s.Path, Number: 10, Boot: f.Anew - time.Second + g.within(20*time.Second)})
+		}
+	}
 }
 
 func (g mishaps) trouble(f *Faults) {
@@ -186,7 +250,10 @@ func (g mishaps) end() End {
 
 // last is when the last of what is planned happens.
 func (f *Faults) last() time.Duration {
-	last := max(f.Apply, f.Again)
+	last := max(f.Apply, f.Again, f.Destroy, f.Anew)
+	for _, s := range f.HeatDown {
+		last = max(last, s.To)
+	}
 	for _, m := range f.Machines {
 		last = max(last, m.Boot, m.Gone, m.Twice)
 		for _, c := range m.Cut {
@@ -204,6 +271,10 @@ func (f *Faults) String() string {
 		fmt.Fprintf(&b, ", interrupted at request %d, again at %v", f.Interrupted, f.Again)
 	}
 	fmt.Fprintf(&b, "; lost %.2f, slow %.2f, lag %v, room %d\n", f.Lost, f.Slow, f.Lag, f.Room)
+	fmt.Fprintf(&b, "Heat away %v, busy %.2f, tokens for %v\n", f.HeatDown, f.HeatBusy, f.Token)
+	if f.Destroy > 0 {
+		fmt.Fprintf(&b, "destroyed at %v (dies at request %d), applied anew at %v\n", f.Destroy, f.Cut, f.Anew)
+	}
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		fmt.Fprintf(&b, "%v (%s) boots at %v", m, m.Instance, m.Boot)

@@ -97,6 +97,19 @@ func (h *history) held(cellName plan.CellName, server plan.ServerPath, number in
 	return false
 }
 
+// failed says that a cell was once marked as failed in an incarnation.
+func (h *history) failed(cellName plan.CellName, server plan.ServerPath, number int) bool {
+	c := h.world.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range c.nodes[deployment.Cell(plan.CellRef{Cell: cellName, Server: server})] {
+		if r := cell(x.data); r.State == coordinator.Failed && r.Incarnation == number {
+			return true
+		}
+	}
+	return false
+}
+
 // started notes that a role's tool was started.
 func (h *history) started(p *process, r plan.Role) {
 	m := p.machine
@@ -211,6 +224,10 @@ func (h *history) checkIncarnations() {
 		var last coordinator.IncarnationRecord
 		were := map[string]bool{}
 		for _, x := range changes {
+			if !x.exists { // what comes after a destruction is another deployment
+				last, were = coordinator.IncarnationRecord{}, map[string]bool{}
+				continue
+			}
 			now := incarnation(x.data)
 			if now.ID != last.ID && were[now.ID] {
 				h.violate("machine %s of server %s is number %d and was the server before: it fenced number %d", now.Instance, s.Path, now.Number, last.Number)

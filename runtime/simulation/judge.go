@@ -22,6 +22,9 @@ type verdict struct {
 func (w *world) judge(s *coordinator.Snapshot) {
 	v := &verdict{world: w, snapshot: s, servers: map[plan.ServerPath]*coordinator.ServerSnapshot{},
 		cells: map[plan.CellName]plan.Cell{}, excused: map[plan.RoleKey]bool{}}
+	if w.isGone() {
+		return
+	}
 	if !s.Ready {
 		w.history.violate("the deployment was never ready")
 		return
@@ -46,6 +49,22 @@ func (v *verdict) alive(path plan.ServerPath) bool {
 		}
 	}
 	return false
+}
+
+// current is the machine that is a server, if it is at work; nil is none.
+func (w *world) current(path plan.ServerPath) *machine {
+	c := w.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changes := c.nodes[deployment.Server(path)]
+	if len(changes) == 0 || !changes[len(changes)-1].exists {
+		return nil
+	}
+	m := c.commits[changes[len(changes)-1].commit].machine
+	if m == nil || m.left.Load() || m.last.Load() == nil || m.last.Load().isEnded() {
+		return nil
+	}
+	return m
 }
 
 func (v *verdict) role(server plan.ServerPath, name string) coordinator.RoleState {

@@ -61,7 +61,7 @@ func (m *machine) live() {
 			return
 		case p.toEnd():
 			down = end.Down
-		case errors.Is(err, coordinator.ErrFenced):
+		case errors.Is(err, coordinator.ErrFenced), errors.Is(err, coordinator.ErrDestroyed) && m.world.wasDestroyed():
 			return
 		case m.Once && (err == nil || errors.Is(err, agent.ErrRolesFailed)):
 			return
@@ -96,6 +96,7 @@ type process struct {
 	asked    bool
 	ended    bool
 	err      error
+	joined   time.Duration // when its presence stood first; 0 is not yet
 }
 
 func (p *process) String() string { return fmt.Sprintf("%v.%d", p.machine, p.number) }
@@ -137,9 +138,14 @@ func (p *process) live() error {
 func (p *process) config() agent.Config {
 	m := p.machine
 	folder := filepath.Join(p.world.folder, coordinator.Segment(p.String()))
+	boot := plan.Boot{Format: plan.Format, Deployment: string(deployment), Server: m.Server, Coordinator: "simulated:",
+		Token: p.world.secret.ServerToken(deployment, m.Server)}
+	if p.world.program.Plan.Signal == "heat" {
+		boot.StackID, boot.SignalResource, boot.Signal = stackID, allDone, signalText(allDone)
+		boot.Signals = p.world.program.handles()
+	}
 	return agent.Config{
-		Boot: plan.Boot{Format: plan.Format, Deployment: string(deployment), Server: m.Server, Coordinator: "simulated:",
-			Token: p.world.secret.ServerToken(deployment, m.Server)},
+		Boot: boot, Heat: p.world.heat.client(p),
 		Instance: m.Instance, State: filepath.Join(folder, "state"), Work: filepath.Join(folder, "work"),
 		Program: "/bin/true", Version: "simulated", Drivers: []driver.Driver{tool{p}}, Open: p.open,
 		Console: p, Now: time.Now, Random: randomness(p.world.dice.roll(p.String(), "random")),
@@ -270,6 +276,21 @@ func (p *process) toEnd() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.killed || p.asked
+}
+
+// joins notes that the process is the server's agent.
+func (p *process) joins() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.joined == 0 {
+		p.joined = p.world.cluster.now()
+	}
+}
+
+func (p *process) joinedAt() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.joined
 }
 
 func (p *process) isEnded() bool {

@@ -17,6 +17,7 @@ func (s *session) Announce(ctx context.Context, path coordinator.Path, data []by
 		a.fall()
 		return err
 	}
+	s.process.joins()
 	go a.keep(ctx)
 	return nil
 }

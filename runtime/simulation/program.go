@@ -283,3 +283,47 @@ func (g *generator) finish() {
 		return 1
 	})
 }
+
+// addSignals lets Heat wait for most programs' servers, and for some of their roles.
+func (p *Program) addSignals(r *rand.Rand) {
+	g := mishaps{r}
+	if !g.perhaps(0.7) {
+		return
+	}
+	p.Plan.Signal = "heat"
+	for i := range p.Plan.Servers {
+		s := &p.Plan.Servers[i]
+		for k := range s.Roles {
+			role := &s.Roles[k]
+			var outputs []string
+			for n := range role.Outputs {
+				if role.Outputs[n].Heat = g.perhaps(0.3); role.Outputs[n].Heat {
+					outputs = append(outputs, role.Outputs[n].Name)
+				}
+			}
+			if g.perhaps(0.3) {
+				role.Signals = []plan.Signal{{Handle: fmt.Sprintf("wait_%d_%s", i, role.Name), ID: string(s.Path), Outputs: outputs}}
+			}
+		}
+	}
+}
+
+// server is a server's part of the plan.
+func (p *Program) server(path plan.ServerPath) *serverPlan {
+	i := slices.IndexFunc(p.Plan.Servers, func(s plan.Server) bool { return s.Path == path })
+	return &serverPlan{&p.Plan.Servers[i]}
+}
+
+type serverPlan struct{ *plan.Server }
+
+// signaller is the index of the role that signals a handle, and the signal; -1 is none.
+func (s *serverPlan) signaller(handle string) (int, plan.Signal) {
+	for i, r := range s.Roles {
+		for _, to := range r.Signals {
+			if to.Handle == handle {
+				return i, to
+			}
+		}
+	}
+	return -1, plan.Signal{}
+}

@@ -303,7 +303,20 @@ func (s *session) becomes(ops []coordinator.Op) {
 
 // DeleteTree implements coordinator.Store.
 func (s *session) DeleteTree(ctx context.Context, path coordinator.Path) error {
-	return s.ask(ctx, "delete", path, func(string) error { return s.cluster.deleteTree(s, path) }, nil)
+	for _, some := range s.cluster.below(path) {
+		err := s.ask(ctx, "delete", path, func(string) error {
+			for _, p := range some {
+				if err := s.cluster.deleteTree(s, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Watch implements coordinator.Store. A token takes its time; what the replica

@@ -37,6 +37,14 @@ func NewCase(seed uint64, calm bool) Case {
 	r := rand.New(rand.NewPCG(seed, 1))
 	c := Case{Seed: seed, Program: Generate(r, Options{Timed: !calm, Straight: calm})}
 	c.Faults = GenerateFaults(r, c.Program, calm)
+	// What Heat and a destruction add is drawn apart: so a seed keeps its program.
+	more := rand.New(rand.NewPCG(seed, 2))
+	c.Program.addSignals(more)
+	c.Faults.addHeat(more, calm)
+	if !calm {
+		c.Faults.addDestruction(more, c.Program)
+	}
+	c.Faults.name()
 	return c
 }
 
@@ -74,7 +82,11 @@ type world struct {
 	end     context.CancelFunc
 	running sync.WaitGroup
 
+	heat     *heat
 	machines []*machine
+
+	mu    sync.Mutex
+	lives lives
 }
 
 // Run plays a case in a bubble of virtual time. The roles' folders lie in folder.
@@ -90,6 +102,8 @@ func Run(t *testing.T, c Case, folder string) *Outcome {
 const (
 	restAfter = 400 * time.Second
 	tooLong   = 3 * time.Hour
+	// heatPatience is long enough for signals that are lost again and again.
+	heatPatience = time.Hour
 )
 
 func play(c Case, folder string) *Outcome {
@@ -99,8 +113,9 @@ func play(c Case, folder string) *Outcome {
 		panic(err)
 	}
 	w.secret = secret
-	w.cluster = newCluster(w.dice, c.Faults)
+	w.cluster = newCluster(w.dice, c.Faults, c.Program)
 	w.history = newHistory(w)
+	w.heat = newHeat(w)
 	w.ctx, w.end = context.WithCancel(context.Background())
 	for i := range c.Faults.Machines {
 		m := &machine{Machine: &c.Faults.Machines[i], world: w, disk: newDisk(), gone: make(chan struct{})}
@@ -174,8 +189,11 @@ func (w *world) operate() {
 		err = w.apply(0)
 		w.trace("applied again: %v", err)
 	}
+	if err == nil {
+		err = w.finish()
+	}
 	if err != nil && !w.over() {
-		w.history.violate("apply: %v", err)
+		w.history.violate("apply or destroy: %v", err)
 	}
 }
 
@@ -212,7 +230,7 @@ func (w *world) awaitRest() {
 		now := w.cluster.now()
 		switch {
 		case now < w.Faults.last():
-		case time.Since(w.cluster.lastCommit()) > restAfter:
+		case time.Since(w.cluster.lastCommit()) > restAfter && (len(w.heat.untold()) == 0 || time.Since(w.cluster.lastCommit()) > heatPatience):
 			return
 		case w.settled():
 			time.Sleep(time.Second)
@@ -244,7 +262,7 @@ func (w *world) settled() bool {
 			return false
 		}
 	}
-	return s.Ready
+	return s.Ready && len(w.heat.untold()) == 0
 }
 
 func (w *world) snapshot() *coordinator.Snapshot {
@@ -260,6 +278,8 @@ func (w *world) snapshot() *coordinator.Snapshot {
 func (w *world) outcome() *Outcome {
 	o := &Outcome{Case: w.Case, Snapshot: w.snapshot(), Lasted: w.cluster.now()}
 	w.judge(o.Snapshot)
+	w.judgeDestroyed()
+	w.heat.judge()
 	w.history.finish(o)
 	return o
 }
@@ -279,6 +299,9 @@ func (p *Program) String() string {
 			fmt.Fprintf(&b, "  role %s: %v; exit %d", r.Name, role.Steps, role.Exit)
 			if role.Stubborn {
 				b.WriteString(", stubborn")
+			}
+			for _, to := range r.Signals {
+				fmt.Fprintf(&b, ", signals %s %v", to.Handle, to.Outputs)
 			}
 			if r.Idempotent {
 				b.WriteString(", idempotent")

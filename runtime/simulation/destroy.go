@@ -1,0 +1,102 @@
+package simulation
+
+import (
+	"errors"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// lives are how often the deployment was taken away and made again.
+type lives struct {
+	// began and ended are when the operator began to destroy it and had done so; 0 is
+	// not yet.
+	began, ended time.Duration
+	// again says that it was applied anew.
+	again bool
+}
+
+// finish destroys the deployment, and applies it anew, where that is planned.
+func (w *world) finish() error {
+	f := w.Faults
+	if f.Destroy == 0 || !w.sleepUntil(f.Destroy, nil) {
+		return nil
+	}
+	w.setLives(func(l *lives) { l.began = w.cluster.now() })
+	err := w.destroy(f.Cut)
+	w.trace("destroyed: %v", err)
+	if f.Cut > 0 && errors.Is(err, errDead) {
+		if !w.sleep(f.Apply) { // any time will do
+			return nil
+		}
+		err = w.destroy(0)
+		w.trace("destroyed again: %v", err)
+	}
+	if err != nil && !errors.Is(err, coordinator.ErrNotApplied) {
+		return err
+	}
+	w.setLives(func(l *lives) { l.ended = w.cluster.now() })
+	w.history.count("destroyed")
+	if f.Anew == 0 || !w.sleepUntil(f.Anew, nil) {
+		return nil
+	}
+	w.setLives(func(l *lives) { l.again = true })
+	err = w.apply(0)
+	w.trace("applied anew: %v", err)
+	return err
+}
+
+func (w *world) destroy(interrupted int) error {
+	o := &operator{dies: interrupted}
+	s := w.cluster.open(nil, "destroyer", nil, o, []coordinator.Credential{w.secret.Operator(deployment)})
+	return coordinator.Destroy(w.ctx, s, deployment)
+}
+
+func (w *world) setLives(change func(*lives)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(&w.lives)
+}
+
+func (w *world) getLives() lives {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lives
+}
+
+func (w *world) wasDestroyed() bool { return w.getLives().began > 0 }
+
+// isGone says that there is no deployment any more, and none is to come.
+func (w *world) isGone() bool {
+	l := w.getLives()
+	return l.ended > 0 && !l.again
+}
+
+// judgeDestroyed looks at what is left of a deployment that was taken away: nothing
+// of it, and no agent that knew it.
+func (w *world) judgeDestroyed() {
+	l := w.getLives()
+	if l.ended == 0 {
+		return
+	}
+	for _, m := range w.machines {
+		p := m.last.Load()
+		if p == nil || p.isEnded() {
+			continue
+		}
+		if joined := p.joinedAt(); joined > 0 && joined < l.began {
+			w.history.violate("the agent %v goes on after the deployment was destroyed", p)
+		}
+	}
+	if l.again {
+		return
+	}
+	c := w.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for path, changes := range c.nodes {
+		if changes[len(changes)-1].exists {
+			defer w.history.violate("%s is left of a deployment that was destroyed", path)
+		}
+	}
+}
