@@ -80,8 +80,19 @@ func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) 
 	return fmt.Errorf("wait for the deployment %s: %w", m.deployment, context.Cause(ctx))
 }
 
-// whyNotReady is "" when the deployment stands and lets this server in.
-func (m *Member) whyNotReady(ctx context.Context) (string, error) {
+// whyNotReady is "" when the deployment stands and lets this server in. A plan that is
+// missing may be that of a deployment which is being destroyed just now: whoever looks
+// once more sees that the rest is missing too, or that it was applied anew.
+func (m *Member) whyNotReady(ctx context.Context) (why string, err error) {
+	for range 2 {
+		if why, err = m.lookReady(ctx); !errors.Is(err, ErrNotInPlan) {
+			break
+		}
+	}
+	return why, err
+}
+
+func (m *Member) lookReady(ctx context.Context) (string, error) {
 	for _, n := range []struct {
 		path Path
 		why  string
