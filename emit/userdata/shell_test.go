@@ -207,6 +207,41 @@ func TestDownload(t *testing.T) {
 	}
 }
 
+// The agent is downloaded while cloud-init is still at work, and not run. If that
+// cannot be done, nothing is said: the user's own part may make it possible.
+func TestDownloadBesideCloudInit(t *testing.T) {
+	for name, broken := range map[string]bool{"works": false, "does not work yet": true} {
+		t.Run(name, func(t *testing.T) {
+			need(t, "curl")
+			s := newServer(t, "curl")
+			os.Remove(s.path("var/lib/cloud/instance/boot-finished"))
+			var asked atomic.Int32
+			site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if asked.Add(1) == 1 && broken {
+					http.Error(w, "not yet", http.StatusInternalServerError)
+					return
+				}
+				w.Write([]byte(agent))
+			}))
+			defer site.Close()
+			s.install(digests(agent), "{}", site.URL)
+			s.until("the first request", func() bool { return asked.Load() == 1 })
+			if !broken {
+				s.until("the agent's file", func() bool { return s.read("usr/local/bin/hotc-agent") == agent })
+			}
+			time.Sleep(200 * time.Millisecond)
+			if s.ran() != 0 || asked.Load() != 1 {
+				t.Errorf("before cloud-init has finished the agent has run %d times, after %d requests", s.ran(), asked.Load())
+			}
+			s.write("run/cloud-init/result.json", "{}")
+			s.until("the agent", func() bool { return s.ran() == 1 })
+			if log := s.read("var/log/hotc-agent.log"); strings.Contains(log, "hotc: try") {
+				t.Errorf("log: %s", log)
+			}
+		})
+	}
+}
+
 // An agent in the image is taken if its checksum is the one expected, or none is.
 func TestAgentInTheImage(t *testing.T) {
 	old := agent + "# old\n"

@@ -44,19 +44,29 @@ if [ "${1-}" = loop ]; then
 fi
 
 # Proxies and the like, if the user wants them for the agent.
-if [ -f "$r/etc/hotc/environment" ]; then
-    set -a
-    # shellcheck source=/dev/null
-    . "$r/etc/hotc/environment"
-    set +a
-fi
+environment() {
+    if [ -f "$r/etc/hotc/environment" ]; then
+        set -a
+        # shellcheck source=/dev/null
+        . "$r/etc/hotc/environment"
+        set +a
+    fi
+}
 
-# The user's own part of the user-data comes first. The file appears at every
-# boot when cloud-init ends, and goes when it begins.
-until [ -e "$here/boot-finished" ] || [ -e "$r/run/cloud-init/result.json" ] ||
-    systemctl is-failed -q cloud-final.service 2>/dev/null; do
-    sleep 0.2 2>/dev/null || sleep 1 # not every sleep knows parts of a second
-done
+# The user's own part of the user-data comes before the agent. Either file appears
+# at every boot when cloud-init ends, and goes when it begins.
+finished() { [ -e "$here/boot-finished" ] || [ -e "$r/run/cloud-init/result.json" ]; }
+await_user() {
+    n=0 nap=0.05
+    until finished; do
+        n=$((n + 1))
+        [ $n -lt 600 ] || nap=0.5
+        [ $((n % 20)) -ne 0 ] || ! systemctl is-failed -q cloud-final.service 2>/dev/null || break
+        sleep $nap 2>/dev/null || sleep 1 # not every sleep knows parts of a second
+    done
+    environment
+}
+environment
 
 arch=$(uname -m)
 case $arch in
@@ -91,49 +101,61 @@ HOTC_PYTHON
 }
 
 agent=
-for a in "$r/usr/bin" "$r/usr/local/bin" "$r/opt/hotc/bin"; do
-    if fits "$a/hotc-agent"; then
-        agent=$a/hotc-agent
-        break
-    fi
-done
+find_agent() {
+    for a in "$r/usr/bin" "$r/usr/local/bin" "$r/opt/hotc/bin"; do
+        if fits "$a/hotc-agent"; then
+            agent=$a/hotc-agent
+            break
+        fi
+    done
+}
 
-if [ -z "$agent" ]; then
-    [ -n "$url" ] || give_up 78 "the image has none that fits, and hotc_agent_url is empty"
-    [ -n "$sum" ] || give_up 78 "no checksum is known for $arch"
+download() {
     dir=$r/usr/local/bin
     mkdir -p "$dir" 2>/dev/null && [ -w "$dir" ] || dir=$r/opt/hotc/bin
     mkdir -p "$dir"
     new=$dir/.hotc-agent.new
-    tries=${HOTC_TRIES:-12}
-    n=1 pause=1
-    while :; do
-        why="$url cannot be downloaded"
-        for tool in curl wget python3; do
-            command -v $tool >/dev/null || continue
-            rm -f "$new"
-            case $tool in
-            curl) curl -fsSL --connect-timeout 20 --speed-time 60 --speed-limit 999 -o "$new" "$url" ;;
-            wget) wget -q -T 60 -O "$new" "$url" ;;
-            python3) python3 -c 'import shutil,sys,urllib.request as u
+    why="$url cannot be downloaded"
+    for tool in curl wget python3; do
+        command -v $tool >/dev/null || continue
+        rm -f "$new"
+        case $tool in
+        curl) curl -fsSL --connect-timeout 20 --speed-time 60 --speed-limit 999 -o "$new" "$url" ;;
+        wget) wget -q -T 60 -O "$new" "$url" ;;
+        python3) python3 -c 'import shutil,sys,urllib.request as u
 try: shutil.copyfileobj(u.urlopen(sys.argv[1], timeout=60), open(sys.argv[2], "wb"))
 except Exception as e: sys.exit("python3: %s" % e)' "$url" "$new" ;;
-            esac || continue
-            chmod 755 "$new"
-            if fits "$new"; then
-                agent=$dir/hotc-agent
-                mv -f "$new" "$agent"
-                break 2
-            fi
-            why="$url has sha256 ${got%% *}, expected $sum"
-            break
-        done
+        esac || continue
+        chmod 755 "$new"
+        if fits "$new"; then
+            agent=$dir/hotc-agent
+            mv -f "$new" "$agent"
+            say "downloaded $url"
+            return 0
+        fi
+        why="$url has sha256 ${got%% *}, expected $sum"
+        break
+    done
+    return 1
+}
+
+# What can be had now is there when cloud-init has finished. What cannot, the user's
+# own part may still bring: the agent, a proxy, a certificate.
+find_agent
+[ -n "$agent" ] || [ -z "$url" ] || [ -z "$sum" ] || finished || download 2>/dev/null
+await_user
+[ -n "$agent" ] || find_agent
+if [ -z "$agent" ]; then
+    [ -n "$url" ] || give_up 78 "the image has none that fits, and hotc_agent_url is empty"
+    [ -n "$sum" ] || give_up 78 "no checksum is known for $arch"
+    tries=${HOTC_TRIES:-12}
+    n=1 pause=1
+    until download; do
         say "try $n of $tries: $why" >&2
         [ "$n" -lt "$tries" ] || give_up 1 "$why"
         sleep "${HOTC_PAUSE:-$pause}"
         n=$((n + 1)) pause=$((pause * 2))
         [ $pause -le 30 ] || pause=30
     done
-    say "downloaded $url"
 fi
 exec "$agent" run --boot "$boot" --state "$r/var/lib/hotc"
