@@ -33,6 +33,7 @@ import (
 // Options are the user's wishes.
 type Options struct {
 	Template     string            // path
+	Text         []byte            // of the template; nil if it is to be read from Template
 	Environments []string          // paths, the last one wins
 	Parameters   map[string]string // of -P, as text
 	Coordinator  string
@@ -101,13 +102,10 @@ func Analyse(o Options, diags *source.Diagnostics) *Result {
 }
 
 func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
-	text, err := readFile(o.Template)
-	if err != nil {
-		diags.Add(cannotRead(source.Place{}, o.Template, err))
+	file := o.read(diags)
+	if file == nil {
 		return nil
 	}
-	file := source.NewFile(o.Template, text)
-	file.Portable = filepath.Base(o.Template)
 	template := hot.ParseTemplate(file, diags)
 	if template == nil || diags.Failed() {
 		return nil
@@ -127,6 +125,23 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 	r.Analysis = binding.Analyse(r.Program, binding.Options{Facts: o.Facts, AllOutputs: o.WithoutHeat}, diags)
 	r.Findings = analysis.Check(r.Program, r.Analysis, diags)
 	return r
+}
+
+// read reads the template's text; nil if that cannot be done.
+func (o Options) read(diags *source.Diagnostics) *source.File {
+	text, err := o.Text, error(nil)
+	if text == nil {
+		text, err = readFile(o.Template)
+	} else if len(text) > MaxFile {
+		err = fmt.Errorf("it has more than %d bytes, which is all that hotc reads", MaxFile)
+	}
+	if err != nil {
+		diags.Add(cannotRead(source.Place{}, o.Template, err))
+		return nil
+	}
+	file := source.NewFile(o.Template, text)
+	file.Portable = filepath.Base(o.Template)
+	return file
 }
 
 // emit makes the files of the output folder.
@@ -243,8 +258,8 @@ func (l Limits) check(r *Result, diags *source.Diagnostics) {
 // isHeats says whether a file of the folder goes to Heat.
 func isHeats(name string) bool { return name != "plan.json" && filepath.Dir(name) != "files" }
 
-// maxFile is how large a file may be that hotc reads, in bytes.
-const maxFile = 64 << 20
+// MaxFile is how large a file may be that hotc reads, in bytes.
+const MaxFile = 64 << 20
 
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
@@ -254,8 +269,8 @@ func readFile(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("it is not a regular file")
 	}
-	if info.Size() > maxFile {
-		return nil, fmt.Errorf("it has %d bytes; hotc reads at most %d", info.Size(), maxFile)
+	if info.Size() > MaxFile {
+		return nil, fmt.Errorf("it has %d bytes; hotc reads at most %d", info.Size(), MaxFile)
 	}
 	return os.ReadFile(path)
 }

@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -249,7 +248,7 @@ func (n *naming) takeAs(x *hot.Node, name, where string) {
 // within takes along what a file names that is a template itself: the client looks
 // into any that is one.
 func (n *naming) within(at source.Place, where, target string, text []byte) []byte {
-	if !bytes.Contains(text, []byte("emplate_version")) && !bytes.Contains(text, []byte("TemplateFormatVersion")) {
+	if !saysVersion(text) {
 		return text
 	}
 	var quiet source.Diagnostics

@@ -59,6 +59,9 @@ func unknownParameter(t *hot.Template, name string, at source.Place, diags *sour
 		known = append(known, p.Name)
 	}
 	hint := "the template declares " + strings.Join(known, ", ")
+	if len(known) == 0 {
+		hint = "the template declares no parameters"
+	}
 	if near := hot.Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}

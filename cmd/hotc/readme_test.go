@@ -17,13 +17,20 @@ func TestReadme(t *testing.T) {
 	shown := 0
 	for _, block := range strings.Split(string(text), "```")[1:] {
 		line, want, _ := strings.Cut(strings.TrimPrefix(block, "\n"), "\n")
-		command, ok := strings.CutPrefix(line, "$ hotc compile testdata/")
-		if !ok {
+		command, ok := strings.CutPrefix(line, "$ hotc ")
+		if !ok || !strings.HasPrefix(command, "compile testdata/") && !strings.HasPrefix(command, "lint ") {
 			continue
 		}
 		shown++
 		var out strings.Builder
-		args := append([]string{"compile"}, strings.Fields("testdata/"+command)...)
+		var args []string
+		for _, word := range strings.Fields(command) {
+			if files, _ := filepath.Glob(word); len(files) > 0 {
+				args = append(args, files...)
+			} else {
+				args = append(args, word)
+			}
+		}
 		if status := run(t.Context(), args, streams{strings.NewReader(""), &out, &out}); status != exitError {
 			t.Errorf("%s: status %d", line, status)
 		}
@@ -31,8 +38,8 @@ func TestReadme(t *testing.T) {
 			t.Errorf("%s prints now:\n%s", line, out.String())
 		}
 	}
-	if shown != 2 {
-		t.Errorf("%d examples were found, not 2", shown)
+	if shown != 3 {
+		t.Errorf("%d examples were found, not 3", shown)
 	}
 }
 

@@ -109,6 +109,20 @@ func readFile(text *source.File, diags *source.Diagnostics) *File {
 	return f
 }
 
+// Is says whether a text without a version is an environment file, and no template that
+// lacks it.
+func Is(root *hot.Node) bool {
+	if root == nil || root.Kind != hot.Map || root.Get("resources") != nil || root.Get("Resources") != nil {
+		return false
+	}
+	for _, e := range root.Entries {
+		if _, known := sections[e.Name]; known && e.Name != "parameters" {
+			return true
+		}
+	}
+	return len(root.Entries) == 1 && root.Entries[0].Name == "parameters"
+}
+
 // section is a section of the right kind, nil if there is none.
 func (f *File) section(name string) *hot.Node {
 	if n := f.Root.Get(name); n != nil && n.Kind == sections[name] {

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit"
+)
+
+func newLintCommand(s streams) *cobra.Command {
+	var (
+		in  compilation
+		how linting
+	)
+	cmd := &cobra.Command{
+		Use:   "lint FILE...",
+		Short: "Say what is wrong with templates, and write nothing",
+		Long: `Look at templates, with roles or without, as hotc compile would, and say what is wrong
+with them. Nothing is written. Environment files may be among the files; those of -e
+hold for all templates. - is standard input, which is called what --stdin-name says.
+
+The status is 0 if there is no error, 1 if there is one, 2 if hotc was called wrongly.
+With --strict warnings count as errors do.
+
+  --format text   for people, with the line of the template and what to do (the default)
+  --format line   a line for each: FILE:LINE:COLUMN: SEVERITY: TEXT [CODE]
+  --format json   for programs; --json is short for it
+  --format sarif  SARIF 2.1.0, which code hosts and editors show beside the text`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := how.check(args); err != nil {
+				return err
+			}
+			o, err := in.options("")
+			if err != nil {
+				return err
+			}
+			found, err := how.lint(cmd.Context(), args, o, s)
+			if err != nil {
+				return err
+			}
+			if err := found.write(s, how.format); err != nil {
+				return err
+			}
+			if errors, warnings := found.count(); errors > 0 || how.strict && warnings > 0 {
+				return errReported
+			}
+			return nil
+		},
+	}
+	in.addFlags(cmd.Flags())
+	f := cmd.Flags()
+	f.StringVar(&how.format, "format", "text", "text, line, json or sarif")
+	f.BoolVar(&how.json, "json", false, "the same as --format json")
+	f.BoolVar(&how.strict, "strict", false, "warnings make the status 1, too")
+	f.StringVar(&how.stdinName, "stdin-name", "stdin.yaml", "what standard input is called: files that it names are found from there")
+	return cmd
+}
+
+// linting are the flags of hotc lint alone.
+type linting struct {
+	format       string
+	json, strict bool
+	stdinName    string
+}
+
+func (l *linting) check(args []string) error {
+	if l.json {
+		l.format = "json"
+	}
+	switch l.format {
+	case "text", "line", "json", "sarif":
+	default:
+		return usageError{fmt.Errorf("--format is text, line, json or sarif, not %q", l.format)}
+	}
+	stdin := 0
+	for _, a := range args {
+		if a == "-" {
+			stdin++
+		}
+	}
+	if stdin > 1 {
+		return usageError{fmt.Errorf("standard input can be read only once")}
+	}
+	return nil
+}
+
+// lint looks at each file. What is found again by way of another template is kept
+// once.
+func (l *linting) lint(ctx context.Context, args []string, o emit.Options, s streams) (*lintReport, error) {
+	report := &lintReport{files: len(args)}
+	seen := map[string]bool{}
+	for _, name := range args {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		o.Template, o.Text = name, nil
+		if name == "-" {
+			text, err := io.ReadAll(io.LimitReader(s.in, emit.MaxFile+1))
+			if err != nil {
+				return nil, fmt.Errorf("read standard input: %w", err)
+			}
+			o.Template, o.Text = l.stdinName, append([]byte{}, text...)
+		}
+		var diags source.Diagnostics
+		emit.Lint(o, &diags)
+		for _, d := range diags.All() {
+			if key := d.Error() + "\n" + d.Hint; !seen[key] {
+				seen[key] = true
+				report.found = append(report.found, d)
+			}
+		}
+	}
+	return report, nil
+}
