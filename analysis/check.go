@@ -2,6 +2,7 @@
 // runs the passes, each a package here that only finds and never prints:
 //
 //	references  names that lead nowhere, arguments that a function cannot take
+//	properties  properties that a resource's type has not, or needs
 //	order       cycles that Heat refuses, and roles that wait for each other (waits)
 //	types       values of a type that is not what their use needs
 //	secrecy     secrets that reach a place where others can read them
@@ -15,6 +16,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/lint"
 	"github.com/hotc-dev/hotc/analysis/order"
+	"github.com/hotc-dev/hotc/analysis/properties"
 	"github.com/hotc-dev/hotc/analysis/references"
 	"github.com/hotc-dev/hotc/analysis/secrecy"
 	"github.com/hotc-dev/hotc/analysis/types"
@@ -31,7 +33,8 @@ type Findings struct {
 
 // Check runs all passes over a program.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) *Findings {
-	references.Check(p, diags)
+	references.Check(p, a, diags)
+	properties.Check(p, diags)
 	order.HeatCycles(p, a, diags)
 	f := &Findings{Net: order.Net(p, a)}
 	f.Deadlocks = order.Deadlocks(f.Net, diags)

@@ -11,13 +11,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 // Check looks at each template once.
-func Check(p *program.Program, diags *source.Diagnostics) {
+func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	uses := map[*hot.Template][]*program.Stack{}
 	var templates []*hot.Template
 	p.Root.Walk(func(s *program.Stack) {
@@ -26,9 +28,20 @@ func Check(p *program.Program, diags *source.Diagnostics) {
 		}
 		uses[s.Template] = append(uses[s.Template], s)
 	})
+	types := resourcetype.Cache{}
 	for _, t := range templates {
-		c := &checker{program: p, template: t, uses: uses[t], diags: diags}
+		c := &checker{program: p, template: t, uses: uses[t], types: types, diags: diags}
 		c.check()
+	}
+	for _, server := range p.Servers {
+		c := &checker{program: p, template: server.Template, uses: []*program.Stack{server.Stack}, types: types, diags: diags}
+		for _, role := range server.Roles {
+			for _, in := range role.Inputs {
+				if bound := a.Inputs[in]; bound != nil {
+					c.attributes(bound.Expr)
+				}
+			}
+		}
 	}
 }
 
@@ -36,6 +49,7 @@ type checker struct {
 	program  *program.Program
 	template *hot.Template
 	uses     []*program.Stack
+	types    resourcetype.Cache
 	diags    *source.Diagnostics
 }
 
@@ -49,6 +63,7 @@ func (c *checker) check() {
 			continue
 		}
 		_, severity := c.enabled(r.Condition)
+		c.nameTwice(r, severity)
 		for _, e := range r.Entry.Value.Entries {
 			switch e.Name {
 			case w.Metadata:
@@ -200,14 +215,25 @@ func (c *checker) find(at source.Place, name string, severity source.Severity) {
 	}
 }
 
-// attribute looks for the resource alone: outputs of roles and servers' attributes
-// are binding's, and those of other types are Heat's.
+// attribute looks for the resource, and for the attribute where stock Heat's type says
+// which there are. Outputs of roles and of nested stacks, and servers' attributes, are
+// binding's.
 func (c *checker) attribute(call *hot.Expr, severity source.Severity) {
 	if !call.Arg().IsValue() {
 		return
 	}
 	if name, _, _, err := hot.AttrArgument(call.Arg().Value); err == nil {
 		c.find(call.At, name, severity)
+		c.ofType(call)
+	}
+}
+
+// nameTwice reports a resource that is called like a parameter, which Heat refuses
+// (heat/engine/stack.py, validate).
+func (c *checker) nameTwice(r *hot.Resource, severity source.Severity) {
+	if p := c.template.Parameter(r.Name); p != nil {
+		d := c.add(severity, source.NameTwice, c.template.Place(r.Entry.Key), fmt.Sprintf("a parameter is called %q, too, which Heat refuses", r.Name), "rename one of them")
+		d.Notes = append(d.Notes, source.Note{At: c.template.Place(p.Entry.Key), Message: "the parameter"})
 	}
 }
 

@@ -188,6 +188,12 @@ func floatOf(text string) (float64, bool) {
 	return f, err == nil || math.IsInf(f, 0)
 }
 
+// IsInteger says whether Python's int takes a value.
+func IsInteger(v Value) bool { _, is := integer(v); return is }
+
+// IsNumber says whether Heat's str_to_num takes a value.
+func IsNumber(v Value) bool { _, is := number(v); return is }
+
 // number converts as Heat does with a parameter of type number
 // (heat/engine/constraints.py, Schema.str_to_num): to an integer if it is one.
 func number(v Value) (Value, bool) {

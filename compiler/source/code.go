@@ -25,6 +25,12 @@ const (
 	BadParameter      Code = "H208" // a parameter's value breaks its type or constraints
 	BadEnvironment    Code = "H209" // an environment file is wrong
 	Recursion         Code = "H212" // a template that nests itself
+	UnknownProperty   Code = "H213" // a property that the resource's type has not
+	MissingProperty   Code = "H214" // a property that the resource's type needs
+	PropertyType      Code = "H215" // a property's value that is not of its type
+	UnknownAttribute  Code = "H216" // an attribute that the resource's type has not
+	UnknownType       Code = "H217" // a resource type that stock Heat has not, but nearly
+	NameTwice         Code = "H218" // a parameter and a resource of one name
 	BadMetadata       Code = "H301" // the hotc block breaks its schema
 	UnknownDriver     Code = "H302" // no driver of this name
 	BadSource         Code = "H303" // a role's source is not what its driver takes

@@ -1,0 +1,267 @@
+package properties_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/hotc-dev/hotc/analysis/properties"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+var (
+	cases = flag.Int("cases", 3000, "how many random resources")
+	seed  = flag.Uint64("seed", 0, "the seed of the random resources; 0 is a new one")
+)
+
+// heat is a process with stock Heat in it.
+type heat struct {
+	in  io.Writer
+	out *bufio.Reader
+}
+
+type verdict struct{ Properties, Attribute string }
+
+func startHeat(t *testing.T) *heat {
+	t.Helper()
+	if os.Getenv(heatjudge.SkipVariable) == "1" {
+		t.Skip("NOT compared with stock Heat: " + heatjudge.SkipVariable + "=1")
+	}
+	cmd := exec.Command("/usr/bin/python3", "../../compiler/resourcetype/schemas.py", "judge")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("stock Heat is needed (apt-get install python3-heat, or %s=1): %v", heatjudge.SkipVariable, err)
+	}
+	t.Cleanup(func() { _, _ = in.Close(), cmd.Wait() })
+	return &heat{in, bufio.NewReaderSize(out, 1<<20)}
+}
+
+func (h *heat) judge(t *testing.T, kind string, props map[string]any, attribute string) verdict {
+	t.Helper()
+	line, err := json.Marshal(map[string]any{"type": kind, "properties": props, "attribute": attribute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.in.Write(append(line, '\n')); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := h.out.ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v verdict
+	if err := json.Unmarshal(answer, &v); err != nil {
+		t.Fatalf("%s: %v", answer, err)
+	}
+	return v
+}
+
+// found are hotc's findings about a resource.
+func found(t *testing.T, kind string, props map[string]any) []*source.Diagnostic {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"heat_template_version": "2013-05-23",
+		"resources": map[string]any{"r": map[string]any{"type": kind, "properties": props}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var diags source.Diagnostics
+	template := hot.ParseTemplate(source.NewFile("r.json", text), &diags)
+	if template == nil || diags.Failed() {
+		t.Fatal(diags.All())
+	}
+	properties.Check(program.New(template, &program.Given{}), &diags)
+	return diags.All()
+}
+
+// What hotc says of a resource's properties, Heat says, too: of resources that are as
+// their types want them nothing, of those with one mistake that.
+func TestAgreesWithHeat(t *testing.T) {
+	h := startHeat(t)
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	g := &generator{rand.New(rand.NewPCG(*seed, 0))}
+	names, types := resourcetype.Names(), resourcetype.Cache{}
+	fine, accepted := 0, 0
+	for i := range *cases {
+		kind := types.Lookup(names[g.IntN(len(names))])
+		props := g.valid(kind.Properties)
+		mistake := ""
+		if i%3 > 0 {
+			mistake = g.spoil(kind.Properties, props)
+		}
+		heats := h.judge(t, kind.Name, props, "")
+		ours := found(t, kind.Name, props)
+		shown, _ := json.Marshal(props)
+		switch {
+		case mistake == "" && len(ours) > 0:
+			t.Errorf("seed %d, case %d: %s %s has no mistake, and yet: %v", *seed, i, kind.Name, shown, ours[0])
+		case mistake != "" && len(ours) == 0:
+			t.Errorf("seed %d, case %d: %s %s: not found: %s (Heat: %s)", *seed, i, kind.Name, shown, mistake, heats.Properties)
+		case len(ours) > 0 && heats.Properties == "":
+			t.Errorf("seed %d, case %d: %s %s: Heat takes it, hotc says: %v", *seed, i, kind.Name, shown, ours[0])
+		case mistake == "":
+			fine++
+			if heats.Properties == "" {
+				accepted++
+			}
+		}
+	}
+	// Heat has rules of its own for some types: properties that exclude each other
+	if accepted*10 < fine*8 {
+		t.Errorf("seed %d: Heat takes only %d of %d resources without a mistake", *seed, accepted, fine)
+	}
+}
+
+// The attributes of every type, and some that are not.
+func TestAttributesAgreeWithHeat(t *testing.T) {
+	h := startHeat(t)
+	types := resourcetype.Cache{}
+	for _, name := range resourcetype.Names() {
+		kind := types.Lookup(name)
+		for _, attribute := range append([]string{"nowhere", "show", "fixed_ips"}, kind.Attributes...) {
+			ours := kind.HasAttribute(attribute)
+			if heats := h.judge(t, name, map[string]any{}, attribute).Attribute; ours != (heats == "") && kind.Attributes != nil {
+				t.Errorf("%s: %s: hotc says %v, Heat %q", name, attribute, ours, heats)
+			}
+		}
+	}
+}
+
+// generator makes properties up.
+type generator struct{ *rand.Rand }
+
+func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
+
+// valid are properties as a type wants them.
+func (g *generator) valid(known map[string]*resourcetype.Property) map[string]any {
+	out := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if p := known[name]; p.Required {
+			if p.Instead != "" && g.IntN(2) == 0 {
+				name = p.Instead
+			}
+			out[name] = g.value(p)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if p := known[name]; !p.Required && g.IntN(8) == 0 && !isInstead(known, name) {
+			out[name] = g.value(p)
+		}
+	}
+	return out
+}
+
+func isInstead(known map[string]*resourcetype.Property, name string) bool {
+	for _, p := range known {
+		if p.Instead == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *generator) value(p *resourcetype.Property) any {
+	switch p.Kind {
+	case resourcetype.String:
+		return pick[any](g, "x", "10.0.0.1", "", 5, true)
+	case resourcetype.Integer:
+		return pick[any](g, 5, "5", " 7 ", true, -3, 1.5)
+	case resourcetype.Number:
+		return pick[any](g, 5, "5", "1.5", 1.5, "1e3", false)
+	case resourcetype.Boolean:
+		return pick[any](g, true, false, "true", "False")
+	case resourcetype.List:
+		list := []any{}
+		for range 1 + g.IntN(2) {
+			if p.Each != nil {
+				list = append(list, g.value(p.Each))
+			} else {
+				list = append(list, pick[any](g, "x", 5))
+			}
+		}
+		return list
+	case resourcetype.Map:
+		if p.Properties != nil {
+			return g.valid(p.Properties)
+		}
+		return map[string]any{"k": "v"}
+	case resourcetype.Any:
+	}
+	return "x"
+}
+
+// spoil makes one mistake, and says which.
+func (g *generator) spoil(known map[string]*resourcetype.Property, props map[string]any) string {
+	given := slices.Sorted(maps.Keys(props))
+	switch what := g.IntN(4); {
+	case what == 0 && len(given) > 0: // deeper
+		name := given[g.IntN(len(given))]
+		if p := known[name]; p != nil {
+			below, isMap := props[name].(map[string]any)
+			if list, isList := props[name].([]any); isList && p.Each != nil {
+				p = p.Each
+				below, isMap = list[g.IntN(len(list))].(map[string]any)
+			}
+			if isMap && p.Properties != nil {
+				return name + ": " + g.spoil(p.Properties, below)
+			}
+		}
+	case what == 1:
+		for _, name := range given {
+			if p := known[name]; p != nil && p.Required {
+				delete(props, name)
+				return "without " + name
+			}
+		}
+	case what == 2:
+		for _, i := range g.Perm(len(given)) {
+			p := known[given[i]]
+			if p == nil || p.Kind == resourcetype.Any {
+				continue
+			}
+			props[given[i]] = g.wrong(p.Kind)
+			return fmt.Sprintf("%s is %v", given[i], props[given[i]])
+		}
+	}
+	props["nowhere"] = "x"
+	return "nowhere"
+}
+
+func (g *generator) wrong(k resourcetype.Kind) any {
+	list, dict := []any{"x"}, map[string]any{"k": "v"}
+	switch k {
+	case resourcetype.String:
+		return pick[any](g, 1.5, list, dict)
+	case resourcetype.Integer:
+		return pick[any](g, "four", "1.5", "", list, dict)
+	case resourcetype.Number:
+		return pick[any](g, "four", "", list, dict)
+	case resourcetype.Boolean:
+		return pick[any](g, "yes", 1, 1.5, "", list, dict)
+	case resourcetype.Map:
+		return pick[any](g, "x", 1, true, list)
+	case resourcetype.List, resourcetype.Any:
+	}
+	return pick[any](g, "x", 1, true, dict)
+}

@@ -1,0 +1,54 @@
+package references
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/frontend/roles"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// attributes looks at the references that binding left to Heat in an input of a role.
+func (c *checker) attributes(bound *hot.Expr) {
+	bound.Walk(func(x *hot.Expr) bool {
+		if x.Kind == hot.CallExpr && x.Func.Meaning() == "get_attr" && x.Arg().IsValue() {
+			c.ofType(x)
+		}
+		return true
+	})
+}
+
+// ofType warns of an attribute that the resource's type has not in stock Heat; a
+// cloud's own may have it.
+func (c *checker) ofType(call *hot.Expr) {
+	name, attribute, _, err := hot.AttrArgument(call.Arg().Value)
+	text, isText := attribute.(string)
+	if err != nil || !isText {
+		return
+	}
+	kind := c.kind(name)
+	if kind == roles.ServerType {
+		return
+	}
+	if t := c.types.Lookup(kind); t != nil && !t.HasAttribute(text) {
+		c.unknown(source.Warning, source.UnknownAttribute, call.At, fmt.Sprintf("%s has no attribute %q in Heat %s", kind, text, resourcetype.Release()), text, t.Attributes)
+	}
+}
+
+// kind is the type of a resource, "" if it is a nested stack, or not there, or another
+// one in another use of the template.
+func (c *checker) kind(resource string) string {
+	r := c.template.Resource(resource)
+	if r == nil {
+		return ""
+	}
+	kind := ""
+	for _, s := range c.uses {
+		if s.Absent(resource) || s.NestOf(resource) != nil || kind != "" && s.Type(r) != kind {
+			return ""
+		}
+		kind = s.Type(r)
+	}
+	return kind
+}

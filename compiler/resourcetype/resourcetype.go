@@ -1,0 +1,117 @@
+// Package resourcetype is what stock Heat says of its own resource types: the names
+// of their attributes, the names and types of their properties.
+//
+// The table is Heat's: `go test ./compiler/resourcetype -update` asks Debian's
+// python3-heat for it (schemas.py), and the tests compare both. A cloud may have other
+// types, by plug-ins, and another release of Heat may know a little more or less of
+// these; so what follows from the table is a warning, and a type that is not in it is
+// left alone.
+package resourcetype
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+//go:embed heat.jsonl
+var table string
+
+// Type is a resource type.
+type Type struct {
+	Name string `json:"type"`
+	// Attributes are sorted; nil if only Heat knows, such as those of a group.
+	Attributes []string             `json:"attributes"`
+	Properties map[string]*Property `json:"properties"`
+}
+
+// Property is what a property, or a part of one, may be (heat/engine/properties.py,
+// Schema).
+type Property struct {
+	Kind     Kind `json:"type"`
+	Required bool `json:"required"`
+	// Instead is the older property beside it that will do, too; "" for most.
+	Instead string `json:"instead"`
+	// Each is what a list's items are, Properties are a map's; nil if they may be
+	// anything.
+	Each       *Property            `json:"each"`
+	Properties map[string]*Property `json:"properties"`
+}
+
+// Kind is the type of a property.
+type Kind string
+
+// The types of properties.
+const (
+	String  Kind = "string"
+	Integer Kind = "integer"
+	Number  Kind = "number"
+	Boolean Kind = "boolean"
+	Map     Kind = "map"
+	List    Kind = "list"
+	Any     Kind = "any"
+)
+
+// Cache keeps the types that were looked up.
+type Cache map[string]*Type
+
+// Lookup finds a type. It returns nil if stock Heat has none of that name.
+func (c Cache) Lookup(name string) *Type {
+	t, looked := c[name]
+	if !looked {
+		t = read(name)
+		c[name] = t
+	}
+	return t
+}
+
+// read reads a type's line.
+func read(name string) *Type {
+	key, err := json.Marshal(name)
+	if err != nil {
+		return nil
+	}
+	_, line, found := strings.Cut(table, "\n{\"type\":"+string(key)+",")
+	if !found {
+		return nil
+	}
+	line, _, _ = strings.Cut(line, "\n")
+	t := &Type{Name: name}
+	if err := json.Unmarshal([]byte("{"+line), t); err != nil {
+		panic(fmt.Sprintf("the table's line of %s: %v", name, err)) // it is part of the program
+	}
+	return t
+}
+
+// HasAttribute says whether resources of the type may have an attribute.
+func (t *Type) HasAttribute(name string) bool {
+	if t.Attributes == nil {
+		return true
+	}
+	_, has := slices.BinarySearch(t.Attributes, name)
+	return has
+}
+
+// Names are those of all types in the table, sorted.
+func Names() []string {
+	var names []string
+	for _, line := range strings.Split(table, "\n")[1:] {
+		var t struct{ Type string }
+		if json.Unmarshal([]byte(line), &t) == nil {
+			names = append(names, t.Type)
+		}
+	}
+	return names
+}
+
+// Release is the version of Heat that the table is from.
+func Release() string {
+	var head struct{ Heat string }
+	line, _, _ := strings.Cut(table, "\n")
+	if err := json.Unmarshal([]byte(line), &head); err != nil {
+		panic(fmt.Sprintf("the table's first line: %v", err))
+	}
+	return head.Heat
+}

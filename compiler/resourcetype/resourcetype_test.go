@@ -1,0 +1,73 @@
+package resourcetype_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
+)
+
+var update = flag.Bool("update", false, "write the table anew, from this machine's Heat")
+
+// The table is what stock Heat says, as long as this is the Heat that it is from.
+func TestTableIsHeats(t *testing.T) {
+	if os.Getenv(heatjudge.SkipVariable) == "1" {
+		t.Skip("NOT compared with stock Heat: " + heatjudge.SkipVariable + "=1")
+	}
+	var said bytes.Buffer
+	cmd := exec.Command("/usr/bin/python3", "schemas.py", "table")
+	cmd.Stderr = &said
+	got, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("stock Heat is needed (apt-get install python3-heat, or %s=1): %v\n%s", heatjudge.SkipVariable, err, said.String())
+	}
+	if *update {
+		if err := os.WriteFile("heat.jsonl", got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("heat.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants, gots := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
+	if wants[0] != gots[0] {
+		t.Skipf("NOT compared: the table is from Heat %s, this machine has %s", resourcetype.Release(), gots[0])
+	}
+	if diff := cmp.Diff(wants, gots); diff != "" {
+		t.Errorf("(-table +Heat; go test -update writes it anew):\n%s", diff)
+	}
+}
+
+// Every type can be read, and none that is not there.
+func TestLookup(t *testing.T) {
+	types := resourcetype.Cache{}
+	names := resourcetype.Names()
+	for _, name := range names {
+		if found := types.Lookup(name); found == nil || found.Name != name {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+	if len(names) < 190 {
+		t.Errorf("only %d types", len(names))
+	}
+	for _, name := range []string{"", "OS::Nova", "OS::Nova::Server\"", "server.yaml", "OS::Heat::None"} {
+		if found := types.Lookup(name); found != nil {
+			t.Errorf("%q: %v", name, found)
+		}
+	}
+	server := types.Lookup("OS::Nova::Server")
+	if !server.HasAttribute("first_address") || server.HasAttribute("last_address") || !server.Properties["flavor"].Required {
+		t.Errorf("a server is %v", server)
+	}
+	if group := types.Lookup("OS::Heat::ResourceGroup"); !group.HasAttribute("resource.0.anything") {
+		t.Error("the attributes of a group are not its members'")
+	}
+}

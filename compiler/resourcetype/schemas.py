@@ -1,0 +1,108 @@
+"""What stock Heat (Debian's python3-heat) says of its resource types.
+
+`schemas.py table` prints the table of this package: a line that names Heat's version, then a line of JSON for each
+type, with the names of its attributes and the names and types of its properties. `schemas.py judge` answers, a JSON line
+each, whether Heat takes a resource's properties and a reference to one of its attributes."""
+import json
+import logging
+import sys
+import warnings
+
+from oslo_config import cfg
+from oslo_log import log as oslo_log
+
+oslo_log.register_options(cfg.CONF)
+logging.disable(logging.CRITICAL)
+cfg.CONF([], project='heat', default_config_files=[], default_config_dirs=[])
+cfg.CONF.import_opt('environment_dir', 'heat.common.config')
+cfg.CONF.set_override('environment_dir', '/nowhere')  # mappings are for environments
+cfg.CONF.set_override('template_dir', '/nowhere')
+
+with warnings.catch_warnings():
+    warnings.simplefilter('ignore')
+    from heat import version
+    from heat.common import template_format
+    from heat.engine import function, properties, resource, resources, stack, template, translation
+    from heat.engine.resources.openstack.heat import none_resource
+    from heat.tests import utils
+
+
+def classes():
+    """All types but those that do nothing, whatever their properties are."""
+    registry = resources.global_env().registry._registry
+    found = {kind: info.value for kind, info in registry.items()
+             if isinstance(kind, str) and isinstance(getattr(info, 'value', None), type)}
+    return {kind: cls for kind, cls in sorted(found.items())
+            if not issubclass(cls, none_resource.NoneResource)}
+
+
+def stack_of(kind, props, **outputs):
+    text = {'heat_template_version': '2013-05-23', 'resources': {'r': {'type': kind, 'properties': props}},
+            'outputs': {name: {'value': value} for name, value in outputs.items()}}
+    return stack.Stack(utils.dummy_context(), 's', template.Template(template_format.parse(json.dumps(text))))
+
+
+def needed(cls):
+    """Some of the properties that a resource must have: rules of translation read them."""
+    return {name: 'x' for name, s in properties.schemata(cls.properties_schema).items() if s.required and s.type == s.STRING}
+
+
+def replacements(kind, cls):
+    """The properties that another one may be given instead of: {path: the other's name}."""
+    st = stack_of(kind, needed(cls))
+    r = st['r']
+    return {'.'.join(rule.translation_path): rule.value_name or rule.value_path[-1]
+            for rule in r.translation_rules(r.properties) or ()
+            if rule.rule == translation.TranslationRule.REPLACE}
+
+
+def described(schemata, path, instead):
+    return {name: one(s, path + (name,), instead) for name, s in sorted(schemata.items())}
+
+
+def one(s, path, instead):
+    out = {'type': s.type.lower()}
+    if s.required:
+        out['required'] = True
+        if '.'.join(path) in instead:
+            out['instead'] = instead['.'.join(path)]
+    if s.schema is not None and s.type == s.LIST:
+        out['each'] = one(s.schema[0], path, instead)
+    elif s.schema is not None:
+        out['properties'] = described(s.schema, path, instead)
+    return out
+
+
+def table():
+    print(json.dumps({'heat': version.version_info.version_string()}))
+    for kind, cls in classes().items():
+        out = {'type': kind}
+        if cls.get_attribute is resource.Resource.get_attribute:
+            out['attributes'] = sorted(set(cls.attributes_schema) | set(cls.base_attributes_schema))
+        out['properties'] = described(properties.schemata(cls.properties_schema), (), replacements(kind, cls))
+        print(json.dumps(out, separators=(',', ':')))
+
+
+def judge():
+    # hotc looks at types, not at constraints
+    properties.Schema.validate_constraints = lambda *args, **kw: None
+    types = classes()
+    for line in sys.stdin:
+        asked = json.loads(line)
+        answer = {'properties': '', 'attribute': ''}
+        attribute = asked.get('attribute') or 'show'
+        st = stack_of(asked['type'], asked['properties'], o={'get_attr': ['r', attribute]})
+        try:
+            st['r'].properties.validate()
+        except Exception as e:
+            answer['properties'] = str(e) or type(e).__name__
+        st = stack_of(asked['type'], needed(types[asked['type']]), o={'get_attr': ['r', attribute]})
+        try:
+            st._update_all_resource_data(for_resources=True, for_outputs=True)
+            st.outputs['o'].validate()
+        except Exception as e:
+            answer['attribute'] = str(e) or type(e).__name__
+        print(json.dumps(answer), flush=True)
+
+
+{'table': table, 'judge': judge}[sys.argv[1]]()
