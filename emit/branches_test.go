@@ -84,6 +84,31 @@ func evaluated(t *testing.T, in plan.Input, from hot.Resolver) string {
 	return string(v)
 }
 
+// An `if` without an else gets one where hotc emits it: Heat before 23.0.0 fails on a
+// resource in which it leaves something out.
+func TestIfWithoutElse(t *testing.T) {
+	const template = "testdata/edits/without-else.yaml"
+	dir := written(t, template)
+	r, _ := compile(t, options(template))
+	for tls, want := range map[bool]map[string]string{
+		true:  {"item": `["a","t","c"]`, "entry": `{"a":1,"c":3,"t":"b"}`, "whole": `"x"`, "joined": `"a,t,u"`},
+		false: {"item": `["a","c"]`, "entry": `{"a":1,"c":3}`, "whole": `null`, "joined": `"a,u"`},
+	} {
+		in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret, "tls": tls}}
+		for _, s := range stockHeat.Judge(t).Create(t, "site", in).Servers(t, 2) {
+			var boot struct{ Deploy map[string]json.RawMessage }
+			if err := json.Unmarshal([]byte(bootFile(t, s.NovaUserData)), &boot); err != nil {
+				t.Fatal(err)
+			}
+			for _, in := range serverOf(t, r.Built.Plan, plan.ServerPath(strings.TrimSuffix(s.Path, "/server"))).Roles[0].Inputs {
+				if got := evaluated(t, in, bootValues{boot.Deploy}); got != want[in.Name] {
+					t.Errorf("tls=%v: %s of %s is %s, want %s", tls, in.Name, s.Path, got, want[in.Name])
+				}
+			}
+		}
+	}
+}
+
 // Which attribute is read may be left to Heat, but not silently where roles write some.
 func TestAttributeLeftToHeat(t *testing.T) {
 	const text = `heat_template_version: 2018-08-31

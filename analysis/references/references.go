@@ -39,6 +39,7 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 			for _, in := range role.Inputs {
 				if bound := a.Inputs[in]; bound != nil {
 					c.attributes(bound.Expr)
+					c.leftWithoutElse(bound.Expr)
 				}
 			}
 		}
@@ -70,6 +71,7 @@ func (c *checker) check() {
 				for _, m := range e.Value.Entries {
 					if m.Name != "hotc" {
 						c.calls(m.Value, severity)
+						c.withoutElse(m.Value)
 					}
 				}
 			case w.DependsOn:
@@ -77,6 +79,7 @@ func (c *checker) check() {
 			case w.Condition:
 			default:
 				c.calls(e.Value, severity)
+				c.withoutElse(e.Value)
 			}
 		}
 	}

@@ -165,12 +165,17 @@ type trial struct {
 // trials makes random expressions of a version and asks Heat for their values.
 func trials(t *testing.T, judge *heatjudge.Judge, v Version, seeds []uint64) []*trial {
 	t.Helper()
+	return trialsOf(t, judge, v, seeds, func(g *generator) Value { return g.value(anything, 1+g.IntN(4)) })
+}
+
+func trialsOf(t *testing.T, judge *heatjudge.Judge, v Version, seeds []uint64, expression func(*generator) Value) []*trial {
+	t.Helper()
 	var outputs []string
 	var out []*trial
 	var texts []json.RawMessage
 	for i, s := range seeds {
 		g := newGenerator(s, v)
-		text := json.RawMessage(EncodeJSON(g.value(anything, 1+g.IntN(4))))
+		text := json.RawMessage(EncodeJSON(expression(g)))
 		outputs = append(outputs, fmt.Sprintf(`"o%d": {%q: %s}`, i, v.Words().Value, text))
 		texts = append(texts, text)
 		out = append(out, &trial{seed: s, text: text})
@@ -314,6 +319,52 @@ func TestResidualsAgreeWithHeat(t *testing.T) {
 	})
 	ask(t)
 	t.Log(counts)
+}
+
+// An expression in which every `if` has its else means to stock Heat what the one
+// without means.
+func TestWithElseAgreesWithHeat(t *testing.T) {
+	judge := heatjudge.Start(t)
+	changed, left := 0, 0
+	count := *cases / 4
+	if *seed != 0 {
+		count = 1
+	}
+	for done := uint64(0); done < count; {
+		var seeds []uint64
+		for ; len(seeds) < batch && done < count; done++ {
+			seeds = append(seeds, done*uint64(lastVersion+1)+uint64(lastVersion))
+		}
+		if *seed != 0 {
+			seeds = []uint64{*seed}
+		}
+		var with []*trial
+		var texts []json.RawMessage
+		for _, x := range trialsOf(t, judge, lastVersion, seeds, (*generator).withoutElse) {
+			out := x.expr.WithElse()
+			v, ok := out.HOT()
+			if out == x.expr || !ok {
+				continue
+			}
+			changed++
+			if out.Any((*Expr).MayVanish) {
+				left++
+			}
+			with, texts = append(with, x), append(texts, json.RawMessage(EncodeJSON(v)))
+		}
+		if len(texts) == 0 {
+			continue
+		}
+		for i, heat := range judge.Evaluate(t, worldStack(worldTemplate(lastVersion, nil)), texts) {
+			if x := with[i]; heat.Value != x.heat.Value || (heat.Error == "") != (x.heat.Error == "") {
+				x.report(t, "with an else everywhere, %s\nis to Heat: %s%s", texts[i], heat.Value, heat.Error)
+			}
+		}
+	}
+	t.Logf("%d expressions were changed, %d of them only in part", changed, left)
+	if *seed == 0 && (uint64(changed) < count/2 || left*4 > changed) {
+		t.Error("too little was compared")
+	}
 }
 
 // unknownOf makes half of the references unknown, always the same of one seed.

@@ -336,3 +336,35 @@ func (g *generator) cfnCondition(args []Value, depth int) Value {
 	}
 	return dict("Fn::Equals", list(operand(), operand()))
 }
+
+// withoutElse makes an expression in which items and entries may be left out.
+func (g *generator) withoutElse() Value {
+	var vanishing func(v Value) Value
+	vanishing = func(v Value) Value {
+		switch x := v.(type) {
+		case []Value:
+			out := make([]Value, len(x))
+			for i := range x {
+				out[i] = vanishing(x[i])
+			}
+			v = out
+		case *Dict:
+			out := NewDict()
+			for _, k := range x.Keys() {
+				item, _ := x.Get(k)
+				out.Set(k, vanishing(item))
+			}
+			v = out
+		}
+		switch g.IntN(8) {
+		case 0:
+			return dict("if", list(pick[Value](g, "is_on", "is_off"), v))
+		case 1:
+			return list("first", dict("if", list(pick[Value](g, "is_on", "is_off"), v)), "last")
+		case 2:
+			return dict("a", "one", "b", dict("if", list("is_off", v)), "c", dict("if", list("is_on", dict("if", list("is_off", v)), v)))
+		}
+		return v
+	}
+	return vanishing(g.value(anything, 1+g.IntN(3)))
+}

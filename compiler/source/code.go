@@ -31,6 +31,7 @@ const (
 	UnknownAttribute  Code = "H216" // an attribute that the resource's type has not
 	UnknownType       Code = "H217" // a resource type that stock Heat has not, but nearly
 	NameTwice         Code = "H218" // a parameter and a resource of one name
+	IfWithoutElse     Code = "H219" // an `if` without an else, on which many a Heat fails
 	BadMetadata       Code = "H301" // the hotc block breaks its schema
 	UnknownDriver     Code = "H302" // no driver of this name
 	BadSource         Code = "H303" // a role's source is not what its driver takes

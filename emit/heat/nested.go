@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
 // A nested template with agents in it gets what its servers need as parameters,
@@ -189,7 +190,7 @@ func (s *stack) handedValues(n *program.Nest) *hot.Dict {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		values.Set(name, binding.Written(exprs[name]))
+		values.Set(name, emitplan.HOT(exprs[name]))
 	}
 	return values
 }

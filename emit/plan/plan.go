@@ -314,8 +314,8 @@ func (b *builder) stackOutput(out *binding.StackOutput) {
 	b.built.Plan.Outputs = append(b.built.Plan.Outputs, plan.StackOutput{Name: out.Output.Name, Expr: expr, At: positions(at), Deploy: deploy})
 }
 
-// HOT is an expression as the value that a template would hold.
-func HOT(e *hot.Expr) hot.Value { return binding.Written(e) }
+// HOT is an expression as the value that an emitted template holds.
+func HOT(e *hot.Expr) hot.Value { return binding.Written(e.WithElse()) }
 
 func position(text string) plan.Position { return plan.Position(text) }
 

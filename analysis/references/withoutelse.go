@@ -1,0 +1,43 @@
+package references
+
+import (
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// withoutElse warns of each `if` without an else in a resource, unless its condition
+// is known to be true: many a Heat cannot hash a resource in which one is left out
+// (hot.Expr.WithElse says why). Outputs are no matter.
+func (c *checker) withoutElse(n *hot.Node) {
+	if c.template.Version < hot.V20210416 || c.template.Version.CFN() || n.Target != nil {
+		return
+	}
+	if len(n.Entries) == 1 && n.Entries[0].Name == "if" {
+		e := c.template.Expr(n)
+		if folded, err := c.fold(e); e.MayVanish() && err == nil && (!folded.IsValue() || folded.Value == nil) {
+			c.noElse(c.template.Place(n.Entries[0].Key))
+		}
+	}
+	for _, x := range n.Items {
+		c.withoutElse(x)
+	}
+	for _, e := range n.Entries {
+		c.withoutElse(e.Value)
+	}
+}
+
+// leftWithoutElse is withoutElse for an input of a role, to which hotc gives an else
+// where it can.
+func (c *checker) leftWithoutElse(bound *hot.Expr) {
+	bound.WithElse().Walk(func(x *hot.Expr) bool {
+		if x.MayVanish() && !x.CallsAny(hot.CellRef.Name) {
+			c.noElse(x.At)
+		}
+		return true
+	})
+}
+
+func (c *checker) noElse(at source.Place) {
+	c.add(source.Warning, source.IfWithoutElse, at, "Heat before 23.0.0 fails (\"EllipsisType takes no arguments\") if this condition is false",
+		"give it an else: null for a whole property; in a list or map, `list_concat: [[a], {if: [c, [b], []]}]`, `map_merge: [{a: 1}, {if: [c, {b: 2}, {}]}]`")
+}

@@ -1,0 +1,119 @@
+package hot
+
+// WithElse is an expression of the same value in which no `if` lacks its else, as far
+// as that can be said. Heat before 23.0.0 fails on a resource with one whose condition
+// is false: it copies the definition to hash it, and an Ellipsis cannot be copied
+// (heat/engine/rsrc_defn.py, _hash_data; heat/engine/function.py, Macro.__reduce__).
+//
+// Where a whole value would be left out it is null. The list or map around an item or
+// entry becomes one of pieces, of which one may be empty.
+func (e *Expr) WithElse() *Expr {
+	switch {
+	case !e.Any((*Expr).MayVanish):
+		return e
+	case e.MayVanish():
+		return e.elsewise((*Expr).WithElse, Constant(nil, e.At))
+	}
+	switch e.Kind {
+	case ListExpr:
+		return e.joined(listConcat, Constant([]Value{}, e.At))
+	case MapExpr:
+		return e.joined(mapMerge, Constant(NewDict(), e.At))
+	case CallExpr:
+		return e.withArg(e.argumentWithElse())
+	case ValueExpr:
+	}
+	return e
+}
+
+// MayVanish says whether a call is an `if` that may leave out the item or entry around
+// it.
+func (e *Expr) MayVanish() bool {
+	if !e.mayBeAbsent() {
+		return false
+	}
+	items, ok := e.Arg().list()
+	if !ok {
+		return false
+	}
+	vanishes := len(items) == 2
+	for _, branch := range items[1:] {
+		vanishes = vanishes || branch.MayVanish()
+	}
+	return vanishes
+}
+
+// elsewise is an `if` with its else, which is nothing if there was none, and its
+// values in their new form. What is no such `if` is a value.
+func (e *Expr) elsewise(value func(*Expr) *Expr, nothing *Expr) *Expr {
+	if !e.MayVanish() {
+		return value(e)
+	}
+	items, _ := e.Arg().list()
+	branches := []*Expr{items[0]}
+	for _, x := range items[1:] {
+		branches = append(branches, x.elsewise(value, nothing))
+	}
+	if len(branches) == 2 {
+		branches = append(branches, nothing)
+	}
+	return e.withArg(e.Arg().with(branches))
+}
+
+// joined makes of a list or map, if one of its parts may vanish, a call that joins its
+// pieces.
+func (e *Expr) joined(by *Function, empty *Expr) *Expr {
+	var pieces []*Expr
+	open := false // whether the last piece takes more parts
+	for i, x := range e.Items {
+		piece := func(x *Expr) *Expr {
+			one := &Expr{Kind: e.Kind, At: e.At, Items: []*Expr{x.WithElse()}}
+			if e.Kind == MapExpr {
+				one.Keys = []string{e.Keys[i]}
+			}
+			return one
+		}
+		switch one := x.elsewise(piece, empty); {
+		case x.MayVanish():
+			pieces, open = append(pieces, one), false
+		case open:
+			last := pieces[len(pieces)-1]
+			last.Items, last.Keys = append(last.Items, one.Items...), append(last.Keys, one.Keys...)
+		default:
+			pieces, open = append(pieces, one), true
+		}
+	}
+	if len(pieces) == 1 && open {
+		return pieces[0]
+	}
+	return NewCall(by, e.At, &Expr{Kind: ListExpr, At: e.At, Items: pieces})
+}
+
+// argumentWithElse is the argument of a call: functions take its list or map apart
+// themselves, so that must stay. What they find left out is null to them where it has
+// a place of its own, and else an empty piece.
+func (e *Expr) argumentWithElse() *Expr {
+	arg := e.Arg()
+	if arg.Kind != ListExpr && arg.Kind != MapExpr {
+		return arg.WithElse()
+	}
+	items := make([]*Expr, len(arg.Items))
+	for i, x := range arg.Items {
+		switch {
+		case !x.MayVanish(), arg.Kind == MapExpr && e.Func.Name != "make_url", i < e.Func.Positional:
+			items[i] = x.WithElse()
+		case e.Func == mapMerge:
+			items[i] = x.elsewise((*Expr).WithElse, Constant(NewDict(), x.At))
+		case e.Func.joinsLists():
+			items[i] = x.elsewise((*Expr).WithElse, Constant([]Value{}, x.At))
+		default:
+			items[i] = x // only Heat's own way says what it means
+		}
+	}
+	return arg.with(items)
+}
+
+// joinsLists says whether the function's argument is lists, one after another.
+func (f *Function) joinsLists() bool {
+	return f.Name == "list_concat" || f.Name == "list_concat_unique" || f.Name == "list_join"
+}
