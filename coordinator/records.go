@@ -144,6 +144,9 @@ type ServerState struct {
 	Message     string      `json:"message,omitempty"`
 	Agent       string      `json:"agent,omitempty"` // version
 	Roles       []RoleState `json:"roles"`
+	// Decided is what Heat decided of the stack's shape, by the keys of the plan: true,
+	// false or a number of members.
+	Decided map[string]json.RawMessage `json:"decided,omitempty"`
 }
 
 // RoleState is how far one role of a server is.

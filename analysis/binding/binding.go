@@ -76,6 +76,14 @@ type Analysis struct {
 	PropertyReads []*PropertyRead
 	Dependencies  []*Dependency
 	Crossings
+	// Presences are what Heat decides of whether a server is there, by its path;
+	// Decisions are all of these, and Witnesses the servers that can tell.
+	Presences map[string][]Presence
+	Decisions []*Decision
+	Witnesses map[string][]Witness
+	// IfThere are, beside each of a role's DependsOn, whether that role's server is there,
+	// as the role's own knows; nil where it is for sure.
+	IfThere map[*program.Role][]*hot.Expr
 
 	signals map[crossing]*Signal
 }
@@ -157,6 +165,7 @@ func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *An
 			for _, in := range r.Inputs {
 				b.input(in)
 			}
+			b.dependencies(r)
 		}
 	}
 	p.Root.Walk(func(s *program.Stack) {
@@ -165,6 +174,7 @@ func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *An
 	})
 	b.alike()
 	b.factServers()
+	b.presences()
 	return b.analysis
 }
 
@@ -198,7 +208,7 @@ type binder struct {
 func newBinder(p *program.Program, options Options, diags *source.Diagnostics) *binder {
 	return &binder{program: p, stack: p.Root, template: p.Template, options: options, diags: diags, analysis: &Analysis{
 		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[string][]string{}, Edges: map[string][]Edge{}, Crossings: newCrossings(),
-		signals: map[crossing]*Signal{}},
+		Presences: map[string][]Presence{}, Witnesses: map[string][]Witness{}, IfThere: map[*program.Role][]*hot.Expr{}, signals: map[crossing]*Signal{}},
 		following: map[crossing]bool{}, arguments: map[crossing]handed{}, needed: map[crossing]bool{}, waiting: map[crossing]bool{}, refused: map[source.Place]bool{}}
 }
 
@@ -230,7 +240,24 @@ func (b *binder) input(in *program.Input) {
 	b.leftToHeat(e)
 	b.checkComputable(e)
 	if b.bound.Time == Deploy || b.bound.Time == Run {
-		b.addedEdges(in, e)
+		b.addedEdges(server, "input "+in.Name, e)
+	}
+}
+
+// dependencies finds which roles that a role depends on may not be there: as with
+// Heat's own dependencies, nothing is waited for then.
+func (b *binder) dependencies(r *program.Role) {
+	for _, d := range r.DependsOn {
+		leave := b.enter(r.Server.Stack)
+		e, err := b.thereFor(d.Role.Server, r.Server)
+		switch {
+		case err != nil:
+			b.failed(d.At, err)
+		case e != nil:
+			b.addedEdges(r.Server, "the dependency on "+d.Role.Key(), e)
+		}
+		leave()
+		b.analysis.IfThere[r] = append(b.analysis.IfThere[r], e)
 	}
 }
 
@@ -297,8 +324,7 @@ func (b *binder) impossible(in *program.Input, message, hint string, time Time) 
 
 // addedEdges notes what the server's user_data will depend on, and refuses that
 // it depends on the server itself.
-func (b *binder) addedEdges(in *program.Input, e *hot.Expr) {
-	server := in.Role.Server
+func (b *binder) addedEdges(server *program.Server, what string, e *hot.Expr) {
 	path := b.stack.PathOf(server.Resource.Name)
 	e.Walk(func(x *hot.Expr) bool {
 		name, ok := resourceOf(x)
@@ -306,7 +332,7 @@ func (b *binder) addedEdges(in *program.Input, e *hot.Expr) {
 			return true
 		}
 		if name == server.Resource.Name {
-			b.diags.Error(source.SelfReference, x.At, "input "+in.Name+" needs a value of its own server that Heat knows only when the server is there",
+			b.diags.Error(source.SelfReference, x.At, what+" needs a value of its own server that Heat knows only when the server is there",
 				"the server's own agent can give: id, name, and the address of a server with one network")
 			return true
 		}

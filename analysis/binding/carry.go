@@ -91,7 +91,10 @@ func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.E
 		if !b.quiet {
 			b.analysis.Returned[m.Stack] = b.analysis.Returned[m.Stack].add(name, x)
 		}
-		if n.Group {
+		switch {
+		case n.Open(): // Heat may not have this member
+			return item(b.template.Version.AttributeCall(x.At, n.Resource.Name, name), numberOf(n, m))
+		case n.Group:
 			name = "resource." + m.Name + "." + name
 		}
 		return b.template.Version.AttributeCall(x.At, n.Resource.Name, name)

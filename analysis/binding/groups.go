@@ -58,7 +58,7 @@ func (b *binder) oneMember(call *hot.Expr, n *program.Nest, attribute string, pa
 		return nil, errReported
 	}
 	if len(parts) == 3 {
-		return b.memberAttribute(call, n, m, parts[2], path)
+		return b.ofMember(call, n, m, parts[2], path)
 	}
 	if len(path) == 0 {
 		return b.leave(call, "the id of a member is Heat's"), nil
@@ -67,7 +67,16 @@ func (b *binder) oneMember(call *hot.Expr, n *program.Nest, attribute string, pa
 	if !ok {
 		return b.leave(call, "only Heat can tell which attribute this is"), nil
 	}
-	return b.memberAttribute(call, n, m, name, path[1:])
+	return b.ofMember(call, n, m, name, path[1:])
+}
+
+// ofMember is an attribute of a member that may not be there.
+func (b *binder) ofMember(call *hot.Expr, n *program.Nest, m *program.Member, attribute string, path []hot.Value) (*hot.Expr, error) {
+	e, err := b.memberAttribute(call, n, m, attribute, path)
+	if err == nil {
+		e = b.ifMember(call, n, m, e)
+	}
+	return e, err
 }
 
 // gather reads an attribute of all members. If only Heat knows all of them, the
@@ -94,11 +103,23 @@ func (b *binder) gather(call *hot.Expr, n *program.Nest, attribute string, path 
 	if !ours {
 		return call, nil
 	}
+	if n.Open() {
+		return b.firstMembers(call, n, out)
+	}
 	return hot.Fold(out, func(call *hot.Expr) (*hot.Expr, error) { return call, nil })
 }
 
 // memberCall is how the stack around reads an attribute of one member.
 func (b *binder) memberCall(call *hot.Expr, n *program.Nest, m *program.Member, attribute string, path []hot.Value) *hot.Expr {
+	if n.Open() { // Heat may not have it
+		arg := append([]hot.Value{n.Resource.Name, attribute}, path...)
+		return item(hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At)), numberOf(n, m))
+	}
 	arg := append([]hot.Value{n.Resource.Name, "resource." + m.Name + "." + attribute}, path...)
 	return hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At))
+}
+
+// item is an item of a list of Heat's.
+func item(list *hot.Expr, n int) *hot.Expr {
+	return hot.NewCall(hot.ItemOf, list.At, &hot.Expr{Kind: hot.ListExpr, At: list.At, Items: []*hot.Expr{list, hot.Constant(int64(n), list.At)}})
 }

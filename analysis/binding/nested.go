@@ -243,8 +243,15 @@ func (b *binder) part(call, e *hot.Expr, path []hot.Value) (*hot.Expr, error) {
 				arg = []hot.Value{e.Arg().Value}
 			}
 			return hot.NewCall(hot.CellRef, e.At, hot.Constant(append(append([]hot.Value{}, arg...), path...), e.At)), nil
+		case e.Kind == hot.CallExpr && e.Func == hot.AbsentRef:
+			return e, nil
+		case e.Kind == hot.CallExpr && e.Func.Meaning() == "if":
+			return b.partOfChoice(call, e, path)
 		}
 		x := itemOf(e, path[0])
+		if e.Kind == hot.CallExpr && e.Func == hot.MembersOf {
+			x = memberPart(e, path[0])
+		}
 		if x == nil {
 			return nil, &source.Diagnostic{Code: source.NotYet, At: call.At, Message: "hotc cannot select a part of this value, which is known only at run time",
 				Hint: "hand the part over as a value of its own"}
@@ -252,6 +259,21 @@ func (b *binder) part(call, e *hot.Expr, path []hot.Value) (*hot.Expr, error) {
 		e, path = x, path[1:]
 	}
 	return e, nil
+}
+
+// partOfChoice selects a part of each branch.
+func (b *binder) partOfChoice(call, e *hot.Expr, path []hot.Value) (*hot.Expr, error) {
+	items := append([]*hot.Expr{}, e.Arg().Items...)
+	for i, x := range items[1:] {
+		part, err := b.part(call, x, path)
+		if err != nil {
+			return nil, err
+		}
+		items[i+1] = part
+	}
+	arg, out := *e.Arg(), *e
+	arg.Items, out.Items = items, []*hot.Expr{&arg}
+	return &out, nil
 }
 
 // itemOf is an item of a list or map, nil if there is none for sure.

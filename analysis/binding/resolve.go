@@ -33,7 +33,9 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 		b.note(call, Static, "files are read when compiling", "", "")
 		return out, err
 	}
-	b.note(call, Deploy, "only Heat knows it", "", "")
+	if !call.Func.OfPresence() {
+		b.note(call, Deploy, "only Heat knows it", "", "")
+	}
 	return call, nil
 }
 
@@ -169,7 +171,7 @@ func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
 	}
 	path := b.stack.PathOf(name)
 	if b.stack.Type(r) == roles.ServerType && b.factsAtRun() && (b.through == nil || b.program.Server(path) != nil) {
-		return b.fact(call, server{Resource: r, path: path}, factID, "a server's id is known to its own agent"), nil
+		return b.ifThere(call, r, b.fact(call, server{Resource: r, path: path}, factID, "a server's id is known to its own agent")), nil
 	}
 	b.note(call, Deploy, "the id of a resource is Heat's", "", "")
 	return call, nil
@@ -204,14 +206,23 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	case n != nil:
 		return b.emptyGroup(call, n, attribute)
 	}
-	if n != nil && len(n.Members) > 0 {
-		return b.nestAttribute(call, n, attribute, list[2:])
+	var e *hot.Expr
+	switch {
+	case n != nil && len(n.Members) > 0:
+		e, err = b.nestAttribute(call, n, attribute, list[2:])
+	case b.stack.Type(r) == roles.ServerType:
+		e, err = b.serverAttribute(call, server{Resource: r, path: b.stack.PathOf(name)}, attribute, list[2:])
+		if s := b.stack.Server(name); err == nil && b.current != nil && s != nil && s.Output(attribute) != nil {
+			return b.ifThere(call, r, e), nil // also where its value is known
+		}
+	default:
+		b.note(call, Deploy, "an attribute of a resource is Heat's", "", "")
+		return call, nil
 	}
-	if b.stack.Type(r) == roles.ServerType {
-		return b.serverAttribute(call, server{Resource: r, path: b.stack.PathOf(name)}, attribute, list[2:])
+	if err == nil && TimeOf(e) == Run {
+		e = b.ifThere(call, r, e)
 	}
-	b.note(call, Deploy, "an attribute of a resource is Heat's", "", "")
-	return call, nil
+	return e, err
 }
 
 // serverAttribute is an attribute of a server: an output of a role, or a fact.

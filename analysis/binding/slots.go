@@ -1,6 +1,8 @@
 package binding
 
 import (
+	"maps"
+
 	"github.com/hotc-dev/hotc/compiler/hot"
 )
 
@@ -16,6 +18,8 @@ type slots struct {
 	deploy func(*hot.Expr) *hot.Expr
 	// guards are the conditions around that Heat decides, the outermost first.
 	guards []guard
+	// known are the conditions around, as text, with the branch that is taken.
+	known map[string]bool
 	// decider is the `if` whose condition is looked at; nil elsewhere.
 	decider *hot.Expr
 }
@@ -31,7 +35,7 @@ func (s slots) in(e *hot.Expr) *hot.Expr {
 	case Static:
 		return e
 	case Deploy:
-		if len(s.guards) > 0 || !e.CallsRemoved() {
+		if !e.AsksPresence() && (len(s.guards) > 0 || !e.CallsRemoved()) {
 			return s.slot(e)
 		}
 	}
@@ -39,10 +43,15 @@ func (s slots) in(e *hot.Expr) *hot.Expr {
 		return s.items(e)
 	}
 	switch {
-	case e.Func == hot.CellRef:
+	case e.Func == hot.CellRef, e.Func == hot.AbsentRef:
 		return e
 	case e.Func.Meaning() == "if":
 		return s.branches(e)
+	case e.Func.OfPresence():
+		s.decider = nil
+		out := *e
+		out.Items = []*hot.Expr{s.items(e.Arg())}
+		return &out
 	}
 	inner := s
 	switch e.Func.Meaning() {
@@ -64,15 +73,26 @@ func (s slots) items(e *hot.Expr) *hot.Expr {
 
 // branches is an `if`, whose branches Heat may look at only if it would take them.
 func (s slots) branches(e *hot.Expr) *hot.Expr {
+	test := string(hot.EncodeJSON(Written(e.Arg().Items[0])))
+	if taken, known := s.known[test]; known {
+		return s.in(branch(e, taken))
+	}
 	arg := *e.Arg()
 	arg.Items = make([]*hot.Expr, len(e.Arg().Items))
 	for i, x := range e.Arg().Items {
 		inner := s
+		if i > 0 {
+			inner.known = maps.Clone(s.known)
+			if inner.known == nil {
+				inner.known = map[string]bool{}
+			}
+			inner.known[test] = i == 1
+		}
 		inner.decider = nil
 		switch condition := e.Arg().Items[0]; {
 		case i == 0:
 			inner.decider = e
-		case TimeOf(condition) == Deploy:
+		case TimeOf(condition) == Deploy && !condition.AsksPresence() && !IsCarried(condition):
 			inner.guards = append(inner.guards[:len(inner.guards):len(inner.guards)], guard{e, i == 1})
 		}
 		arg.Items[i] = inner.in(x)
@@ -82,9 +102,21 @@ func (s slots) branches(e *hot.Expr) *hot.Expr {
 	return &out
 }
 
+// branch is the one of an `if` that is taken.
+func branch(e *hot.Expr, taken bool) *hot.Expr {
+	items := e.Arg().Items
+	switch {
+	case taken:
+		return items[1]
+	case len(items) == 3:
+		return items[2]
+	}
+	return hot.Constant(nil, e.At)
+}
+
 // slot hands a part over to Heat.
 func (s slots) slot(e *hot.Expr) *hot.Expr {
-	if s.decider != nil {
+	if s.decider != nil && !IsCarried(e) {
 		e = choice(s.decider, e, hot.Constant(true, e.At), hot.Constant(false, e.At))
 	}
 	for i := len(s.guards) - 1; i >= 0; i-- {
@@ -105,4 +137,22 @@ func choice(like, condition, then, otherwise *hot.Expr) *hot.Expr {
 	out := *like
 	out.At, out.Items = then.At, []*hot.Expr{arg}
 	return &out
+}
+
+// IsCarried says whether a condition is one of another stack's, which Heat decides
+// there: here it is a value, true or false, and what depends on it was guarded there.
+func IsCarried(e *hot.Expr) bool {
+	if e.Kind != hot.CallExpr {
+		return false
+	}
+	switch e.Func.Meaning() {
+	case "get_attr":
+		return true
+	case "get_param":
+		name, _, err := hot.ParamArgument(e.Arg().Value)
+		return err == nil && name == DeployParameter
+	case "Fn::Select": // an entry of the parameter, in CloudFormation's words
+		return e.Arg().Kind == hot.ListExpr && len(e.Arg().Items) == 2 && IsCarried(e.Arg().Items[1])
+	}
+	return false
 }

@@ -203,9 +203,11 @@ func (c *checker) typeOf(e *hot.Expr) Type {
 			c.mustNot(parts[1] == List, arg.Items[1], parts[1], "str_split splits a string")
 		}
 	case "if":
-		if len(parts) == 3 && parts[1] == parts[2] {
+		if len(parts) == 3 && (parts[1] == parts[2] || arg.Items[2].Kind == hot.CallExpr && arg.Items[2].Func == hot.AbsentRef) {
 			return parts[1]
 		}
+	case hot.MembersOf.Name:
+		return parts[2]
 	}
 	return makes(e.Func.Meaning())
 }

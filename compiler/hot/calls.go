@@ -22,6 +22,9 @@ func (v Version) AttributeCall(at source.Place, resource, attribute string) *Exp
 	return NewCall(f, at, Constant([]Value{resource, attribute}, at))
 }
 
+// Choice is an `if` whose condition and branches are still to come.
+func Choice(at source.Place) *Expr { return &Expr{Kind: CallExpr, Func: ifElse, At: at} }
+
 // ParameterCall reads an entry of a parameter that is a map.
 func (v Version) ParameterCall(at source.Place, parameter, key string) *Expr {
 	if !v.CFN() {

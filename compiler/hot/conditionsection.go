@@ -30,7 +30,11 @@ func (t *Template) Enabled(condition *Entry) *Expr {
 		}
 	}
 	choice := &Expr{Kind: ListExpr, At: at, Items: []*Expr{e, Constant(true, at), Constant(false, at)}}
-	return &Expr{Kind: CallExpr, Func: ifElse, At: at, Items: []*Expr{choice}, names: t.Functions.names}
+	f := ifElse
+	if t.Version.CFN() {
+		f = fnIf
+	}
+	return &Expr{Kind: CallExpr, Func: f, At: at, Items: []*Expr{choice}, names: t.Functions.names}
 }
 
 // readConditions reads the conditions section. Each must be true, false or a

@@ -38,6 +38,9 @@ func planTable() map[string]*Function {
 	}
 	t[fnFindInMap.Name] = findInMaps
 	t[refused.Name] = refused
+	for _, f := range presenceFunctions {
+		t[f.Name] = f
+	}
 	return t
 }
 
@@ -294,6 +297,9 @@ func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
 	if !call.Arg().IsValue() {
 		return call, nil
 	}
+	if call.Func == AbsentRef {
+		return nil, &AbsentError{ToString(call.Arg().Value)}
+	}
 	name, path, err := referenceArgument(call)
 	if err != nil {
 		return nil, err
@@ -334,7 +340,7 @@ func referenceArgument(call *Expr) (name string, path []Value, err error) {
 func (e *Expr) NeedsHeat() *Expr {
 	var found *Expr
 	e.Walk(func(x *Expr) bool {
-		if found == nil && x.Kind == CallExpr && x.Func != CellRef && x.Func != DeployRef && (x.Func.Reference || x.Func.HeatOnly) {
+		if found == nil && x.Kind == CallExpr && x.Func != CellRef && x.Func != DeployRef && x.Func != AbsentRef && (x.Func.Reference || x.Func.HeatOnly) {
 			found = x
 		}
 		return found == nil

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -112,20 +111,20 @@ func (l *loader) namesMadeUp(s *program.Stack, r *hot.Resource) {
 
 // members makes the members of a group with roles, one by one.
 func (l *loader) members(n *program.Nest, r *hot.Resource, g groupType, first *program.Member, load func(*program.Member) *program.Stack) {
-	s := n.In
+	s, size := n.In, n.Size
 	switch {
 	case !g.counted:
 		l.namesMadeUp(s, r)
 		return
-	case r.Condition != nil && Open(s, r):
-		l.diags.Error(source.NotYet, s.Place(r.Condition.Key), fmt.Sprintf("whether %q is there is left to Heat, and its members have roles, which hotc does not compile yet", r.Name),
-			"give the parameters that decide it with -P or -e")
-		return
 	case !l.fixed(s, r.Property(g.size)):
-		l.openSize(s, r, r.Property(g.size))
-		return
-	case n.Size > l.MaxResources:
-		l.diags.Error(source.OverLimit, s.Place(r.Property(g.size)), fmt.Sprintf("the group %q would have %d members; Heat takes %d resources (max_resources_per_stack)", r.Name, n.Size, l.MaxResources),
+		most := l.bound(n, r, r.Property(g.size))
+		if most == 0 {
+			return
+		}
+		n.Count, size = s.Template.Expr(r.Property(g.size)), most
+	}
+	if size > l.MaxResources {
+		l.diags.Error(source.OverLimit, s.Place(r.Property(g.size)), fmt.Sprintf("the group %q would have %d members; Heat takes %d resources (max_resources_per_stack)", r.Name, size, l.MaxResources),
 			"split it into several stacks, or say --limit resources=N if your cloud allows more")
 		return
 	}
@@ -133,7 +132,7 @@ func (l *loader) members(n *program.Nest, r *hot.Resource, g groupType, first *p
 	if !ok {
 		return
 	}
-	for i := 0; len(n.Members) < n.Size; i++ {
+	for i := 0; len(n.Members) < size; i++ {
 		name := strconv.Itoa(i)
 		if slices.Contains(removed, name) {
 			continue
@@ -190,27 +189,6 @@ func (l *loader) fixed(s *program.Stack, n *hot.Node) bool {
 	return err == nil && e.IsValue()
 }
 
-// openSize says which parameters would make the number known.
-func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *hot.Node) {
-	hint := "give it as a number"
-	var open []string
-	if e, err := hot.Fold(s.Template.Expr(n), s.Given.Peek); err == nil {
-		e.Walk(func(x *hot.Expr) bool {
-			if name, ok := x.Value.(string); ok && s.Template.Parameter(name) != nil && !slices.Contains(open, name) {
-				open = append(open, name)
-			}
-			return true
-		})
-	}
-	switch {
-	case len(open) > 0 && s.Path == "":
-		hint = "give it when compiling: -P " + strings.Join(open, "=N -P ") + "=N"
-	case len(open) > 0:
-		hint = fmt.Sprintf("give %s when compiling: as a property of %q that is known, or as one of the parameter_defaults of an environment", strings.Join(open, ", "), s.Path)
-	}
-	l.diags.Error(source.NotYet, s.Place(n), fmt.Sprintf("the members of %q have roles, and their number is left to Heat, which hotc does not compile yet", r.Name), hint)
-}
-
 // removed are the names that a new group leaves out (resource_group.py,
 // _name_skiplist).
 func (l *loader) removed(s *program.Stack, r *hot.Resource) (names []string, ok bool) {
@@ -220,6 +198,11 @@ func (l *loader) removed(s *program.Stack, r *hot.Resource) (names []string, ok 
 	}
 	if !l.fixed(s, n) {
 		l.diags.Error(source.NotYet, s.Place(n), fmt.Sprintf("the members of %q have roles, and which of them are left out is left to Heat, which hotc does not compile yet", r.Name), "")
+		return nil, false
+	}
+	if s.NestOf(r.Name).Open() {
+		l.diags.Error(source.NotYet, s.Place(n), fmt.Sprintf("the members of %q have roles, and their number is left to Heat: which names the others have once some are left out, hotc does not compile yet", r.Name),
+			"give the number when compiling, or leave no member out")
 		return nil, false
 	}
 	policies, _ := l.peek(s, n).([]hot.Value)

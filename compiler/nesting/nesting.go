@@ -160,15 +160,6 @@ func (l *loader) nested(s *program.Stack, r *hot.Resource, t environment.Type, a
 	n.Members = []*program.Member{m}
 	n.EachResources = Resources(m.Stack)
 	s.AddNest(n)
-	l.leftToHeat(s, r, m.Stack)
-}
-
-// leftToHeat refuses a condition that only Heat can decide where roles depend on it.
-func (l *loader) leftToHeat(s *program.Stack, r *hot.Resource, inside *program.Stack) {
-	if r.Condition != nil && HasRoles(inside) && Open(s, r) {
-		l.diags.Error(source.NotYet, s.Place(r.Condition.Key), fmt.Sprintf("whether %q is there is left to Heat, and servers in it have roles, which hotc does not compile yet", r.Name),
-			"give the parameters that decide it with -P or -e")
-	}
 }
 
 // Open says whether the condition of a resource is left to Heat.
@@ -276,7 +267,7 @@ func (l *loader) template(path string, where source.Place, t environment.Type) *
 // roles.
 func HasRoles(s *program.Stack) bool {
 	for _, r := range s.Template.Resources {
-		if r.MetadataEntry("hotc") != nil && s.Removed(r.Name) == nil {
+		if n := s.NestOf(r.Name); r.MetadataEntry("hotc") != nil && s.Removed(r.Name) == nil && (n == nil || !n.Group) {
 			return true
 		}
 	}

@@ -44,6 +44,9 @@ type Nest struct {
 	// Size is how many members there are, also where they have no roles and are not
 	// looked at one by one; -1 if only Heat knows.
 	Size int
+	// Count is the number as the group says it, where only Heat knows it and the members
+	// have roles: Members are then all that there may be. Nil elsewhere.
+	Count *hot.Expr
 	// SizeAt is where the number is said, or the group itself.
 	SizeAt source.Place
 	// EachResources is how many resources every member has, nested ones included.
@@ -186,6 +189,9 @@ func (s *Stack) Walk(visit func(*Stack)) {
 		}
 	}
 }
+
+// Open says whether only Heat knows how many members with roles there are.
+func (n *Nest) Open() bool { return n.Count != nil }
 
 // Path is the path of a nest's member.
 func (n *Nest) Path(m *Member) string {

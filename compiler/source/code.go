@@ -47,6 +47,7 @@ const (
 	BadScript         Code = "H313" // a role's script is not what its shell takes
 	NoCookbook        Code = "H314" // a run list names what is not in the cookbooks or roles
 	BadFile           Code = "H316" // a role's file cannot be what it says
+	NoBound           Code = "H318" // a group's number is Heat's, and nothing says how large it may be
 	BadPlugin         Code = "H320" // a driver's plug-in does not answer as it should
 	RunTimeInShape    Code = "H401" // a run-time value decides the stack's shape
 	RunTimeInProperty Code = "H402" // a run-time value in a resource's property

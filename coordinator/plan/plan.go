@@ -70,6 +70,11 @@ type Plan struct {
 type Server struct {
 	Path ServerPath `json:"path"`
 	At   Position   `json:"at"`
+	// If is what Heat decides of whether the server is there: all of it must be so.
+	If []Presence `json:"if,omitempty"`
+	// Decides are the decisions that the server's agent can tell, as residual expressions
+	// of deploy-time values, by their keys.
+	Decides map[string]json.RawMessage `json:"decides,omitempty"`
 	// Facts are the names of the facts that somebody reads: see the Fact constants.
 	Facts []string `json:"facts,omitempty"`
 	// Deploy are the values that Heat puts into the boot file, by key. A key is
@@ -83,6 +88,16 @@ type Server struct {
 	// Seals are those of them that are sealed, each for its readers.
 	Seals []Sealing `json:"seals,omitempty"`
 	Roles []Role    `json:"roles"`
+}
+
+// Presence is a decision of Heat's that a server is there by.
+type Presence struct {
+	Decision string `json:"decision"` // its key
+	// Least is how many members a group must have; 0 where the decision is true or false.
+	Least int `json:"least,omitempty"`
+	// Why is why the server is not there, if it is not.
+	Why string   `json:"why"`
+	At  Position `json:"at"`
 }
 
 // CellRef is a cell and the server that writes it, which is where it lies.
@@ -210,6 +225,9 @@ type Signal struct {
 type Dependency struct {
 	Cell CellName `json:"cell"`
 	At   Position `json:"at"`
+	// If is a residual expression: where it is false the role is not there, and nothing is
+	// waited for. Nil is true.
+	If json.RawMessage `json:"if,omitempty"`
 }
 
 // Input is a value that a role reads.

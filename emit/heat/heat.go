@@ -92,8 +92,9 @@ func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options,
 	stacks := map[*hot.Template][]*program.Stack{}
 	p.Root.Walk(func(s *program.Stack) { stacks[s.Template] = append(stacks[s.Template], s) })
 	sizes := map[userdata.Own]int{}
+	counter := newCounter(p, a, stacks)
 	for _, t := range o.Templates {
-		s := &stack{program: p, template: t.Template, analysis: a, built: b, options: o, diags: diags, generated: hot.NewDict(), sizes: sizes,
+		s := &stack{program: p, template: t.Template, analysis: a, built: b, options: o, diags: diags, generated: hot.NewDict(), sizes: sizes, counter: counter,
 			stacks: stacks[t.Template], sites: sites[t.Template], files: t, language: language{t.Version}, out: out}
 		text := s.emit()
 		switch {
@@ -180,6 +181,7 @@ type stack struct {
 	files  Template
 	// inMember says that a generated member of a group is written, not the template.
 	inMember bool
+	counter  *counter
 	nodes    map[*hot.Node]bool
 
 	carryingNests []*program.Nest

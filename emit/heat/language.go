@@ -42,6 +42,15 @@ func (l language) part(from tree, path ...hot.Value) tree {
 	return from
 }
 
+// choice is an `if`.
+func (l language) choice(condition, then, otherwise tree) tree {
+	name := "if"
+	if l.version.CFN() {
+		name = "Fn::If"
+	}
+	return dict(name, []hot.Value{condition, then, otherwise})
+}
+
 func (l language) join(delimiter string, items ...hot.Value) tree {
 	if l.version.CFN() {
 		return dict("Fn::Join", []hot.Value{delimiter, items})

@@ -42,7 +42,7 @@ func (s *stack) members(n *program.Nest) {
 	s.out.Files[file] = []byte(text)
 	s.nestsDeeper(2)
 	for _, use := range s.stacks {
-		if other := use.NestOf(n.Resource.Name); other != nil {
+		if other := use.NestOf(n.Resource.Name); other != nil && !other.Open() {
 			s.out.added += len(other.Members) * resources // the members themselves were counted
 		}
 	}

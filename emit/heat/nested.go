@@ -273,7 +273,7 @@ func (s *stack) outputs() {
 	if s.isRoot() {
 		return
 	}
-	added := hot.NewDict()
+	added := s.countOutputs()
 	for _, use := range s.stacks {
 		if c := s.analysis.Returned[use]; c != nil {
 			for _, name := range slices.Sorted(slices.Values(c.Names)) {

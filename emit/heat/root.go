@@ -49,7 +49,8 @@ func (s *stack) signals(added *hot.Dict) {
 	if count == 0 {
 		return
 	}
-	s.waitCondition(added, ResourceHandle, ResourceCondition, count, names)
+	signals, signalled := s.count(s.program.Root, nil, resourceCount, count)
+	s.waitCondition(added, ResourceHandle, ResourceCondition, signals, signalled, names)
 	if slices.ContainsFunc(s.analysis.Reads, func(r *binding.Read) bool { return r.Expr != nil || r.Output.Value == nil }) {
 		s.addValues(added, ResourceValues, ResourceCondition)
 	}

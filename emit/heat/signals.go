@@ -57,18 +57,26 @@ func (s *stack) conditions(added *hot.Dict) {
 		for _, name := range []string{names.Handle, names.Condition, names.Values} {
 			s.checkName(name)
 		}
-		s.waitCondition(added, names.Handle, names.Condition, len(x.Roles), []hot.Value{x.Resource})
+		count, signalled := s.count(x.In, serversOf(x), resourceCount+"_"+x.Name, len(x.Roles))
+		s.waitCondition(added, names.Handle, names.Condition, count, signalled, []hot.Value{x.Resource})
 		if x.Values() {
 			s.addValues(added, names.Values, names.Condition)
 		}
 	}
 }
 
-// waitCondition adds a condition that is there when so many signals have come.
-func (s *stack) waitCondition(added *hot.Dict, handle, condition string, count int, dependsOn []hot.Value) {
-	added.Set(handle, s.resource("OS::Heat::WaitConditionHandle", dict("signal_transport", "HEAT_SIGNAL")))
+// waitCondition adds a condition that is there when so many signals have come; signalled
+// says that one of them is there from the start. A handle keeps its signals as its
+// metadata, and begins with those of the template (heat/engine/resources/
+// wait_condition.py, handle_signal; heat/engine/resource.py, store).
+func (s *stack) waitCondition(added *hot.Dict, handle, condition string, count tree, signalled bool, dependsOn []hot.Value) {
+	h := s.resource("OS::Heat::WaitConditionHandle", dict("signal_transport", "HEAT_SIGNAL"))
+	if signalled {
+		h.Set(s.words().Metadata, dict(counted, dict("status", "SUCCESS", "reason", "", "data", nil)))
+	}
+	added.Set(handle, h)
 	added.Set(condition, s.resource("OS::Heat::WaitCondition",
-		dict("handle", s.id(handle), "count", int64(count), "timeout", int64(waitSeconds)), dependsOn...))
+		dict("handle", s.id(handle), "count", count, "timeout", int64(waitSeconds)), dependsOn...))
 }
 
 // addValues adds the nested stack that gives a condition's values their types back.

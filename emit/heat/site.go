@@ -171,6 +171,9 @@ func (s *stack) withValues(e *hot.Expr, value func(o *program.Output, path []hot
 			return value(o, path)
 		}
 	}
+	if v, done := s.ifPresent(e, value); done {
+		return v
+	}
 	switch e.Kind {
 	case hot.ListExpr:
 		list := make([]hot.Value, len(e.Items))

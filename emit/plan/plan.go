@@ -134,13 +134,16 @@ func (b *builder) finishCells() {
 }
 
 func (b *builder) factServer(s binding.FactServer) {
-	b.built.Plan.Servers = append(b.built.Plan.Servers, plan.Server{Path: plan.ServerPath(s.Path),
-		At: position(s.Stack.Place(s.Resource.Entry.Key).Portable()), Facts: b.analysis.Facts[s.Path], Roles: []plan.Role{}})
+	w := &serverWriter{builder: b, out: plan.Server{Path: plan.ServerPath(s.Path),
+		At: position(s.Stack.Place(s.Resource.Entry.Key).Portable()), Facts: b.analysis.Facts[s.Path], Roles: []plan.Role{}}}
+	w.presence()
+	b.built.Plan.Servers = append(b.built.Plan.Servers, w.out)
 }
 
 func (b *builder) server(s *program.Server) {
 	w := &serverWriter{builder: b, out: plan.Server{Path: plan.ServerPath(s.Path), At: position(s.At().Portable()),
 		Facts: b.analysis.Facts[s.Path], Roles: []plan.Role{}}, reads: map[plan.CellName]bool{}}
+	w.presence()
 	for _, r := range s.Roles {
 		w.role(r)
 	}
@@ -193,10 +196,14 @@ func (w *serverWriter) role(r *program.Role) {
 			out.Outputs = append(out.Outputs, w.output(o))
 		}
 	}
-	for _, d := range r.DependsOn {
+	for i, d := range r.DependsOn {
 		name := plan.CellName(d.Role.Key())
 		w.read(name)
-		out.DependsOn = append(out.DependsOn, plan.Dependency{Cell: name, At: position(d.At.Portable())})
+		on := plan.Dependency{Cell: name, At: position(d.At.Portable())}
+		if there := w.analysis.IfThere[r][i]; there != nil {
+			on.If = w.residual(there)
+		}
+		out.DependsOn = append(out.DependsOn, on)
 	}
 	w.out.Roles = append(w.out.Roles, out)
 }

@@ -306,7 +306,7 @@ func (a *agent) takeOver(before coordinator.ServerState) error {
 
 // firstState is what the journal knows, and what was printed of that.
 func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerState {
-	state := coordinator.ServerState{Phase: coordinator.PhaseUp, Since: a.Now().UTC(), Agent: a.Version}
+	state := coordinator.ServerState{Phase: coordinator.PhaseUp, Since: a.Now().UTC(), Agent: a.Version, Decided: a.decided()}
 	for _, r := range a.plan.Roles {
 		now := a.recall(r)
 		for _, old := range before.Roles {
@@ -317,6 +317,24 @@ func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerSta
 		state.Roles = append(state.Roles, now)
 	}
 	return state
+}
+
+// decided is what Heat decided, as far as this server's user-data tells: an operator who
+// looks can tell who is late from who was never made.
+func (a *agent) decided() map[string]json.RawMessage {
+	var out map[string]json.RawMessage
+	for key, expr := range a.plan.Decides {
+		value, err := role.Decided(expr, a.Boot.Deploy)
+		if err != nil {
+			a.console.say("%v", err)
+			continue
+		}
+		if out == nil {
+			out = map[string]json.RawMessage{}
+		}
+		out[key] = value
+	}
+	return out
 }
 
 // recall is what the journal knows of a role, as it may be shown. A failure that the

@@ -129,7 +129,8 @@ func (l *life) evaluate(ctx context.Context, in *input) (json.RawMessage, error)
 // notDelivered says that the producer has definitely not delivered.
 func notDelivered(err error) bool {
 	var failed *coordinator.FailedCellError
-	return errors.As(err, &failed) || errors.Is(err, coordinator.ErrNotInPlan)
+	var absent *hot.AbsentError
+	return errors.As(err, &failed) || errors.As(err, &absent) || errors.Is(err, coordinator.ErrNotInPlan)
 }
 
 // failedRead dooms the role, and is what the reader is told.
@@ -208,7 +209,7 @@ func (r *resolver) Cell(name string) (json.RawMessage, error) {
 func (r *resolver) Deploy(key string) (json.RawMessage, error) {
 	value, there := r.life.host.Deploy[key]
 	if !there {
-		return nil, fmt.Errorf("this server's user-data has no value %s: it was made from an older template", key)
+		return nil, noDeployValue(key)
 	}
 	return value, nil
 }

@@ -247,7 +247,10 @@ func (l *life) blockedOn(cell plan.CellName, what string, at plan.Position, err 
 
 func (l *life) awaitDependencies() (*coordinator.Cause, error) {
 	for _, d := range l.role.DependsOn {
-		_, err := l.await(l.ctx, d.Cell, "", d.At, 0)
+		there, err := l.isThere(d.If)
+		if err == nil && there {
+			_, err = l.await(l.ctx, d.Cell, "", d.At, 0)
+		}
 		switch {
 		case err == nil:
 		case l.ending() != nil:

@@ -42,6 +42,19 @@ var schemas = sync.OnceValues(func() (block, input *gojsonschema.Schema) {
 	return block, input
 })
 
+// groupSchema compiles the part of the schema that is a group's block.
+var groupSchema = sync.OnceValue(func() *gojsonschema.Schema {
+	loader := gojsonschema.NewSchemaLoader()
+	if err := loader.AddSchema("https://hotc.dev/schema/metadata-1.json", gojsonschema.NewBytesLoader(Schema)); err != nil {
+		panic("roles: schema.json: " + err.Error()) // embedded, and tested
+	}
+	group, err := loader.Compile(gojsonschema.NewStringLoader(`{"$ref": "https://hotc.dev/schema/metadata-1.json#/definitions/group"}`))
+	if err != nil {
+		panic("roles: schema.json: " + err.Error())
+	}
+	return group
+})
+
 // check compares a node with a schema; each violation is a diagnostic at its own
 // place.
 func (l *lowering) check(schema *gojsonschema.Schema, n *hot.Node, what string) bool {

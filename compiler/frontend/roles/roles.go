@@ -58,12 +58,34 @@ func Lower(p *program.Program, drivers []driver.Driver, diags *source.Diagnostic
 func (l *lowering) readStack(s *program.Stack) {
 	l.stack, l.template, l.given = s, s.Template, s.Given
 	for _, r := range s.Template.Resources {
+		n := s.NestOf(r.Name)
+		group := n != nil && n.Group
 		if block := r.MetadataEntry("hotc"); block != nil && s.Removed(r.Name) == nil {
-			l.server(r, block)
+			if group && block.Value.Get("roles") == nil {
+				l.groupBlock(n, block)
+			} else {
+				l.server(r, block)
+			}
 		}
-		if n := s.NestOf(r.Name); n != nil && n.Group {
+		if group {
 			l.group(n)
 		}
+	}
+}
+
+// groupBlock checks what a group says of itself.
+func (l *lowering) groupBlock(n *program.Nest, block *hot.Entry) {
+	if l.check(groupSchema(), block.Value, "the hotc block of a group") && n.Size >= 0 && len(n.Members) > 0 {
+		l.moreThanSaid(n, block)
+	}
+}
+
+// moreThanSaid refuses more members than the group's own block allows.
+func (l *lowering) moreThanSaid(n *program.Nest, block *hot.Entry) {
+	at := block.Value.Get(nesting.MaxMembers)
+	if most, ok := at.Value.(int64); ok && int64(n.Size) > most {
+		d := l.diags.Error(source.BadArgument, n.SizeAt, fmt.Sprintf("the group %q has %d members, and its hotc block says %d at most", n.Resource.Name, n.Size, most), "")
+		d.Notes = append(d.Notes, source.Note{At: l.template.Place(at), Message: "the bound"})
 	}
 }
 
@@ -87,13 +109,8 @@ func (l *lowering) elsewhere(name, what string, block *hot.Entry) {
 }
 
 func (l *lowering) server(r *hot.Resource, block *hot.Entry) {
-	switch {
-	case l.stack.Type(r) != ServerType:
+	if l.stack.Type(r) != ServerType {
 		l.elsewhere(r.Name, "of type "+l.stack.Type(r), block)
-		return
-	case r.Condition != nil && nesting.Open(l.stack, r):
-		l.diags.Error(source.NotYet, l.template.Place(r.Condition.Key), fmt.Sprintf("server %q has roles, and whether it is there is left to Heat, which hotc does not compile yet", r.Name),
-			"give the parameters that decide it with -P or -e")
 		return
 	}
 	l.roles(l.program.AddServer(l.stack, r), block)

@@ -1,0 +1,322 @@
+package binding
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/nesting"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// What is there only if Heat decides so: a resource whose condition is left to it, and
+// the members of a group whose number is. The roles of all that may be there are in the
+// plan. Who reads them knows what was decided by a deploy-time value, the same
+// condition or number, and fails at once, or does without, where nobody will write.
+
+// Decision is something that Heat decides of a stack's shape.
+type Decision struct {
+	In   *program.Stack
+	Expr *hot.Expr // true, false or a number of members; as the stack would have it
+	Key  string
+}
+
+// Presence is a decision that a server depends on.
+type Presence struct {
+	Decision *Decision
+	// Member is the number, from 0, of the member that the server is or lies in; -1 where
+	// a condition decides.
+	Member int
+	Why    string // why the server is not there, if it is not
+	At     source.Place
+}
+
+// gate is a decision about one resource, or member of a group, as it is found.
+type gate struct {
+	in     *program.Stack
+	expr   *hot.Expr // as for Decision
+	member int
+	why    string
+	at     source.Place
+}
+
+// conditionOf is the gate of a resource whose condition Heat decides; nil for others.
+func (b *binder) conditionOf(in *program.Stack, r *hot.Resource) *gate {
+	if r.Condition == nil || !nesting.Open(in, r) {
+		return nil
+	}
+	e, err := b.enabledIn(in, r)
+	if err != nil {
+		return nil // who looks at the condition itself says so
+	}
+	why := fmt.Sprintf("the condition of %q is false", in.PathOf(r.Name))
+	if name, ok := r.Condition.Value.Text(); ok {
+		why = fmt.Sprintf("the condition %q of %q is false", name, in.PathOf(r.Name))
+	}
+	return &gate{in: in, expr: e, member: -1, why: why, at: in.Place(r.Condition.Value)}
+}
+
+// enabledIn is a resource's condition as an `if` that gives true or false.
+func (b *binder) enabledIn(in *program.Stack, r *hot.Resource) (*hot.Expr, error) {
+	defer b.enter(in)()
+	return b.look(func() (*hot.Expr, error) {
+		return b.asHeat(func() (*hot.Expr, error) { return hot.Fold(in.Template.Enabled(r.Condition), b.resolve) })
+	})
+}
+
+// countOf is a group's number of members, folded.
+func (b *binder) countOf(n *program.Nest) (*hot.Expr, error) {
+	defer b.enter(n.In)()
+	return b.look(func() (*hot.Expr, error) {
+		return b.asHeat(func() (*hot.Expr, error) { return hot.Fold(n.Count, b.resolve) })
+	})
+}
+
+// gatesOf are those of a nest and of one of its members.
+func (b *binder) gatesOf(n *program.Nest, m *program.Member) []*gate {
+	var out []*gate
+	if g := b.conditionOf(n.In, n.Resource); g != nil {
+		out = append(out, g)
+	}
+	if !n.Open() {
+		return out
+	}
+	if count, err := b.countOf(n); err == nil {
+		out = append(out, &gate{in: n.In, expr: count, member: numberOf(n, m), at: n.SizeAt,
+			why: fmt.Sprintf("the group %q has fewer than %d members", n.In.PathOf(n.Resource.Name), numberOf(n, m)+1)})
+	}
+	return out
+}
+
+// numberOf is the number of a member.
+func numberOf(n *program.Nest, m *program.Member) int {
+	for i, other := range n.Members {
+		if other == m {
+			return i
+		}
+	}
+	return -1
+}
+
+// test is a gate as a condition of expressions in its stack.
+func (g *gate) test() *hot.Expr {
+	if g.member < 0 {
+		return g.expr.Arg().Items[0]
+	}
+	return present(g.expr, g.member, g.at)
+}
+
+func present(count *hot.Expr, member int, at source.Place) *hot.Expr {
+	return hot.NewCall(hot.PresentTest, at, &hot.Expr{Kind: hot.ListExpr, At: at, Items: []*hot.Expr{count, hot.Constant(int64(member), at)}})
+}
+
+// guarded is an expression that fails where a gate is shut.
+func (b *binder) guarded(call *hot.Expr, g *gate, e *hot.Expr) *hot.Expr {
+	text := fmt.Sprintf("nobody gives this value: %s", g.why)
+	nobody := hot.NewCall(hot.AbsentRef, call.At, hot.Constant(text, call.At))
+	return b.decided(g, call.At, e, nobody)
+}
+
+// decided chooses by a gate.
+func (b *binder) decided(g *gate, at source.Place, then, otherwise *hot.Expr) *hot.Expr {
+	call := g.expr
+	if g.member >= 0 {
+		call = hot.Choice(at)
+	}
+	out := choice(call, g.test(), then, otherwise)
+	out.At = at
+	return out
+}
+
+// ifThere is what a call gives that names a resource which may not be there.
+func (b *binder) ifThere(call *hot.Expr, r *hot.Resource, e *hot.Expr) *hot.Expr {
+	g := b.conditionOf(b.stack, r)
+	if g == nil {
+		return e
+	}
+	b.note(call, Deploy, fmt.Sprintf("whether %q is there is left to Heat", r.Name), "", "")
+	return b.guarded(call, g, e)
+}
+
+// firstMembers is what is gathered over as many members as Heat makes.
+func (b *binder) firstMembers(call *hot.Expr, n *program.Nest, all *hot.Expr) (*hot.Expr, error) {
+	count, err := b.countOf(n)
+	if err != nil {
+		return nil, err
+	}
+	b.note(call, Deploy, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, len(n.Members)), "", "")
+	name := hot.Constant(n.In.PathOf(n.Resource.Name), call.At)
+	return hot.NewCall(hot.MembersOf, call.At, &hot.Expr{Kind: hot.ListExpr, At: call.At, Items: []*hot.Expr{name, count, all}}), nil
+}
+
+// ifMember is what one member gives of a group whose number only Heat knows.
+func (b *binder) ifMember(call *hot.Expr, n *program.Nest, m *program.Member, e *hot.Expr) *hot.Expr {
+	if !n.Open() || TimeOf(e) != Run {
+		return e
+	}
+	for _, g := range b.gatesOf(n, m) {
+		if g.member >= 0 {
+			b.note(call, Deploy, fmt.Sprintf("how many members %q has is left to Heat", n.Resource.Name), "", "")
+			return b.guarded(call, g, e)
+		}
+	}
+	return e
+}
+
+// memberPart is an item of what was gathered over members.
+func memberPart(e *hot.Expr, key hot.Value) *hot.Expr {
+	items := e.Arg().Items
+	x := itemOf(items[2], key)
+	if x == nil {
+		return nil
+	}
+	n, ok := key.(int64)
+	for i, name := range items[2].Keys {
+		if name == key {
+			n, ok = int64(i), true
+		}
+	}
+	if !ok {
+		return nil
+	}
+	why := fmt.Sprintf("nobody gives this value: the group %q has fewer than %d members", hot.ToString(items[0].Value), n+1)
+	nobody := hot.NewCall(hot.AbsentRef, e.At, hot.Constant(why, e.At))
+	return choice(hot.Choice(e.At), present(items[1], int(n), e.At), x, nobody)
+}
+
+// thereFor is whether a server is there, as another one's agent can tell: nil if it is
+// for sure whenever the other one is. What both depend on is certain.
+func (b *binder) thereFor(target, reader *program.Server) (*hot.Expr, error) {
+	around := map[*program.Stack]bool{}
+	for s := reader.Stack; s != nil; s = s.Around() {
+		around[s] = true
+	}
+	at := target.At()
+	yes, no := hot.Constant(true, at), hot.Constant(false, at)
+	e := yes
+	wrap := func(gates []*gate) {
+		for i := len(gates) - 1; i >= 0; i-- {
+			e = b.decided(gates[i], at, e, no)
+		}
+	}
+	s := target.Stack
+	if target.Nest != nil {
+		if reader.Nest != target.Nest || reader.Member != target.Member {
+			wrap(b.gatesOf(target.Nest, target.Member))
+		}
+	} else if g := b.conditionOf(s, target.Resource); g != nil && target != reader {
+		wrap([]*gate{g})
+	}
+	for ; !around[s]; s = s.Around() {
+		leave := b.enter(s.Nest.In)
+		m := s.Nest.Member(memberName(s))
+		e = b.carryUp(s.Nest, m, e)
+		leave()
+		wrap(b.gatesOf(s.Nest, m))
+	}
+	if e == yes {
+		return nil, nil
+	}
+	return b.carryTo(s, reader, e)
+}
+
+// carryTo makes an expression of a stack one of a server in it, or in a stack nested in
+// it.
+func (b *binder) carryTo(from *program.Stack, reader *program.Server, e *hot.Expr) (*hot.Expr, error) {
+	var down []*program.Stack
+	for s := reader.Stack; s != from; s = s.Around() {
+		down = append(down, s)
+	}
+	var err error
+	for i := len(down) - 1; i >= 0 && err == nil; i-- {
+		if e, err = b.carryDown(down[i].Nest, e); err == nil {
+			e = down[i].Nest.Indexed(e, memberName(down[i]))
+		}
+	}
+	if err == nil && reader.Nest != nil {
+		e, err = b.inMember(reader, e)
+	}
+	return e, err
+}
+
+// presences finds what Heat decides of each server with an agent, and who can tell what
+// it decided: servers of the same stack, and of those nested in it, whose user_data
+// needs no more for that.
+func (b *binder) presences() {
+	decisions := map[string]*Decision{}
+	for _, s := range b.servers() {
+		for _, g := range b.gatesAround(s) {
+			key := Key(g.expr)
+			if g.in.Path != "" {
+				key = g.in.Path + ":" + Key(g.expr)
+			}
+			d := decisions[key]
+			if d == nil {
+				d = &Decision{In: g.in, Expr: g.expr, Key: key}
+				decisions[key] = d
+				b.analysis.Decisions = append(b.analysis.Decisions, d)
+			}
+			b.analysis.Presences[s.Path] = append(b.analysis.Presences[s.Path], Presence{Decision: d, Member: g.member, Why: g.why, At: g.at})
+		}
+	}
+	for _, d := range b.analysis.Decisions {
+		if needsResource(d.Expr) {
+			continue // the wait for it would be one that nobody asked for
+		}
+		for _, s := range b.servers() {
+			if !within(s.Stack, d.In) {
+				continue
+			}
+			if e, err := b.carryTo(d.In, s, d.Expr); err == nil {
+				b.analysis.Witnesses[s.Path] = append(b.analysis.Witnesses[s.Path], Witness{d, e})
+			}
+		}
+	}
+}
+
+// Witness is a server's own way to know a decision.
+type Witness struct {
+	Decision *Decision
+	Expr     *hot.Expr
+}
+
+// servers are all with agents; those without roles stand for themselves.
+func (b *binder) servers() []*program.Server {
+	all := append([]*program.Server{}, b.program.Servers...)
+	for _, f := range b.analysis.FactServers {
+		all = append(all, &program.Server{Path: f.Path, Template: f.Stack.Template, Stack: f.Stack, Resource: f.Resource})
+	}
+	return all
+}
+
+// gatesAround are all that a server depends on, the outermost first.
+func (b *binder) gatesAround(s *program.Server) []*gate {
+	var out []*gate
+	if s.Nest != nil {
+		out = b.gatesOf(s.Nest, s.Member)
+	} else if g := b.conditionOf(s.Stack, s.Resource); g != nil {
+		out = append(out, g)
+	}
+	for at := s.Stack; at.Nest != nil; at = at.Nest.In {
+		out = append(b.gatesOf(at.Nest, at.Nest.Member(memberName(at))), out...)
+	}
+	return out
+}
+
+func within(s, around *program.Stack) bool {
+	for ; s != nil; s = s.Around() {
+		if s == around {
+			return true
+		}
+	}
+	return false
+}
+
+// needsResource says whether Heat needs a resource to know an expression.
+func needsResource(e *hot.Expr) bool {
+	return e.Any(func(x *hot.Expr) bool {
+		_, needs := resourceOf(x)
+		return needs || x.Kind == hot.CallExpr && strings.HasPrefix(x.Func.Meaning(), "get_attr")
+	})
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/emit/heat/judge"
+)
+
+// sized is a deployment of testdata/elastic.
+type sized struct {
+	cache           bool
+	workers, shards int
+}
+
+func (s sized) input(w *world) judge.Input {
+	return judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"},
+		Parameters: map[string]any{"with_cache": s.cache, "workers": s.workers, "shards": s.shards}}
+}
+
+// servers is how many there are.
+func (s sized) servers() int {
+	n := 1 + s.workers + s.shards*s.workers
+	if s.cache {
+		n++
+	}
+	if s.shards > 0 {
+		n++ // the backup of the first
+	}
+	return n
+}
+
+// seen is what the server web saw, and what the stack's outputs say.
+func (s sized) seen() (web, outputs map[string]any) {
+	cache, byWorkers, byShards := any("nothing"), "nothing", "without"
+	if s.cache {
+		cache, byWorkers, byShards = "redis://cache", "redis://cache", "redis://cache"
+	}
+	workers, named, shards, backups := []any{}, map[string]any{}, []any{}, []any{}
+	for i := range s.workers {
+		says := fmt.Sprintf("%d of %s", i, byWorkers)
+		workers, named[fmt.Sprint(i)] = append(workers, says), says
+	}
+	first := any("null")
+	for i := range s.shards {
+		replicas, texts := []any{}, []string{}
+		for k := range s.workers {
+			url := fmt.Sprintf("shard %d, replica %d, %s", i, k, byShards)
+			replicas, texts = append(replicas, url), append(texts, url)
+		}
+		shards = append(shards, replicas)
+		if i == 0 {
+			first = "backup of " + strings.Join(texts, " + ")
+			backups = append(backups, first)
+		} else {
+			backups = append(backups, "none")
+		}
+	}
+	third := any("missing")
+	if s.workers > 2 {
+		third = workers[2]
+	}
+	web = map[string]any{"cache": cache, "workers": workers, "third": third, "shards": shards, "backups": backups, "first": first}
+	outputs = map[string]any{"seen": web, "workers": workers, "named": named, "shards": shards, "cache": cache}
+	if !s.cache {
+		outputs["cache"] = "none"
+	}
+	return web, outputs
+}
+
+// One folder, compiled once, is deployed in several sizes, of which only Heat is told;
+// everybody sees who is there, and the stack completes when all who are there are done.
+func TestSizesThatOnlyHeatKnows(t *testing.T) {
+	w := newWorld(t, "../../testdata/elastic/site.yaml")
+	for i, size := range []sized{{true, 2, 1}, {false, 0, 0}, {false, 3, 2}} {
+		name := fmt.Sprintf("site%d", i)
+		w.hotc(w.on(name, "apply", w.dir)...)
+		st := stockHeat.Judge(t).Create(t, name, size.input(w))
+		w.bootAll(st, size.servers())
+		st.Complete(t)
+		if booted := st.Booted(t); len(booted) != size.servers() {
+			t.Errorf("%+v: %d servers, not %d", size, len(booted), size.servers())
+		}
+		_, want := size.seen()
+		for name, value := range outputsOf(t, st) {
+			text, _ := json.Marshal(want[name])
+			if compact(t, value) != compact(t, string(text)) {
+				t.Errorf("%+v: output %s is %s, want %s", size, name, value, text)
+			}
+		}
+		if logged := st.Warnings(t); len(logged) > 0 {
+			t.Errorf("%+v: Heat warned: %v", size, logged)
+		}
+	}
+}
+
+// An update makes the group larger, with the same folder and plan: the servers that are
+// there stay, the new ones run their roles, and the stack waits for them.
+func TestScaledByUpdate(t *testing.T) {
+	w := newWorld(t, "../../testdata/elastic/site.yaml")
+	w.hotc(w.on("site", "apply", w.dir)...)
+	small, large := sized{true, 1, 0}, sized{true, 3, 0}
+	st := stockHeat.Judge(t).Create(t, "site", small.input(w))
+	w.bootAll(st, small.servers())
+	st.Complete(t)
+	before := map[string]string{}
+	for _, s := range st.Booted(t) {
+		before[s.Path] = s.ID
+	}
+	changes := st.Preview(t, large.input(w))
+	if replaced := slices.DeleteFunc(changes.Replaced, func(name string) bool { return strings.HasPrefix(name, "hotc_done") }); len(replaced)+len(changes.Deleted) > 0 {
+		t.Errorf("the update would replace %v and delete %v", replaced, changes.Deleted)
+	}
+	st.Update(t, large.input(w))
+	for _, s := range st.Servers(t, large.servers()) {
+		if before[s.Path] == "" {
+			w.boot(s)
+		}
+	}
+	if s := st.Wait(t); s.String() != "UPDATE_COMPLETE" {
+		t.Fatalf("%s: %s", s, s.Reason)
+	}
+	for _, s := range st.Booted(t) {
+		if was := before[s.Path]; was != "" && was != s.ID {
+			t.Errorf("%s was replaced", s.Path)
+		}
+	}
+	_, want := large.seen()
+	text, _ := json.Marshal(want["workers"])
+	if got := outputsOf(t, st)["workers"]; compact(t, got) != compact(t, string(text)) {
+		t.Errorf("workers: %s, want %s", got, text)
+	}
+}

@@ -1,0 +1,119 @@
+package hot
+
+import (
+	"fmt"
+)
+
+// What only Heat decides of whether something is there: a resource whose condition
+// is left to it, the members of a group whose number is. These are calls of plans;
+// no template has them.
+var (
+	// AbsentRef is what nobody gives: {"$absent": WHY}. It fails with an AbsentError.
+	AbsentRef = &Function{Name: "$absent", Reference: true}
+	// PresentTest says whether a group of COUNT members has number N, counted from 0:
+	// {"$present": [COUNT, N]}.
+	PresentTest = &Function{Name: "$present", Apply: applyPresent}
+	// MembersOf are the first COUNT items of a list, or entries of a map, and fail if there
+	// are fewer: {"$members": [GROUP, COUNT, ITEMS]}. The others are not looked at.
+	MembersOf = &Function{Name: "$members", Lazy: foldMembersOf}
+	// ItemOf is an item of a list of Heat's: {"$item": [LIST, N]}.
+	ItemOf = &Function{Name: "$item", Apply: applyItem}
+)
+
+// presenceFunctions are all of them.
+var presenceFunctions = []*Function{AbsentRef, PresentTest, MembersOf, ItemOf}
+
+// AbsentError says that nobody gives a value, since Heat has not made who would.
+type AbsentError struct{ Why string }
+
+func (e *AbsentError) Error() string { return e.Why }
+
+// OfPresence says whether a call is one of those that no template has.
+func (f *Function) OfPresence() bool {
+	for _, own := range presenceFunctions {
+		if f == own {
+			return true
+		}
+	}
+	return false
+}
+
+// AsksPresence says whether there is such a call in the expression.
+func (e *Expr) AsksPresence() bool {
+	return e.Any(func(x *Expr) bool { return x.Kind == CallExpr && x.Func.OfPresence() })
+}
+
+// groupSize is a group's number of members as Heat reads it; null is its default.
+func groupSize(v Value) (int, error) {
+	if v == nil {
+		return 1, nil
+	}
+	number, err := (&Parameter{Type: "number"}).Cast(v)
+	size, ok := number.(int64)
+	if err != nil || !ok || size < 0 || size > 1<<30 {
+		return 0, fmt.Errorf("a group cannot have %s members", EncodeJSON(v))
+	}
+	return int(size), nil
+}
+
+func applyPresent(_ *work, arg Value) (Value, error) {
+	args, _ := arg.([]Value)
+	if len(args) != 2 {
+		return nil, fmt.Errorf("$present needs a number of members and one of them")
+	}
+	size, err := groupSize(args[0])
+	n, ok := args[1].(int64)
+	if err == nil && !ok {
+		err = fmt.Errorf("$present: a member is a number, not %s", TypeName(args[1]))
+	}
+	return n < int64(size), err
+}
+
+func applyItem(_ *work, arg Value) (Value, error) {
+	args, _ := arg.([]Value)
+	if len(args) != 2 {
+		return nil, fmt.Errorf("$item needs a list and a position")
+	}
+	return Select(args[0], args[1:]), nil
+}
+
+func foldMembersOf(f *folder, call *Expr) (*Expr, error) {
+	args, _ := call.Arg().list()
+	if len(args) != 3 {
+		return nil, fmt.Errorf("$members needs the group's name, its size and the items")
+	}
+	count, err := f.fold(args[1])
+	if err != nil {
+		return nil, err
+	}
+	if !count.IsValue() {
+		return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{args[0], count, args[2]}}), nil
+	}
+	size, err := groupSize(count.Value)
+	if err != nil {
+		return nil, err
+	}
+	keys, items := args[2].entries()
+	if size > len(items) {
+		return nil, fmt.Errorf("the group %s has %d members, and was compiled for %d at most", ToString(args[0].Value), size, len(items))
+	}
+	out := &Expr{Kind: ListExpr, At: call.At, Items: items[:size]}
+	if keys != nil {
+		out.Kind, out.Keys = MapExpr, keys[:size]
+	}
+	return f.fold(out.collapse())
+}
+
+// entries are the items of a list, or those of a map with their keys.
+func (e *Expr) entries() (keys []string, items []*Expr) {
+	if items, ok := e.list(); ok {
+		return nil, items
+	}
+	if d, ok := e.Value.(*Dict); ok {
+		for _, k := range d.Keys() {
+			items = append(items, Constant(d.at(k), e.At))
+		}
+		return d.Keys(), items
+	}
+	return e.Keys, e.Items
+}

@@ -1,0 +1,126 @@
+package nesting
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// MaxMembers is the key of a group's hotc block that says how many members with roles
+// there are at most, where only Heat knows how many there are.
+const MaxMembers = "max_members"
+
+// bound is how many members a group may have whose size only Heat knows, 0 if nothing
+// says so: its hotc block does, or the constraints of the parameters that decide it.
+func (l *loader) bound(n *program.Nest, r *hot.Resource, size *hot.Node) int {
+	s := n.In
+	if block := r.MetadataEntry("hotc"); block != nil {
+		if v := block.Value.Get(MaxMembers); v != nil {
+			most, _ := v.Value.(int64)
+			return int(max(0, min(most, 1<<30))) // what is wrong with it is said where blocks are checked
+		}
+	}
+	if most, ok := l.most(s, s.Template.Expr(size)); ok {
+		if most == 0 {
+			l.diags.Error(source.BadArgument, s.Place(size), fmt.Sprintf("the group %q can have no members, by the constraints of what decides their number", r.Name), "")
+		}
+		return most
+	}
+	l.openSize(s, r, size)
+	return 0
+}
+
+// most is the largest value that a number can have, as far as its text tells.
+func (l *loader) most(s *program.Stack, e *hot.Expr) (most int, ok bool) {
+	folded, err := hot.Fold(e, s.Given.Peek)
+	switch {
+	case err != nil:
+		return 0, false
+	case folded.IsValue():
+		return asSize(folded.Value)
+	case folded.Kind != hot.CallExpr:
+		return 0, false
+	}
+	switch folded.Func.Meaning() {
+	case "if":
+		for _, x := range folded.Arg().Items[1:] {
+			n, known := l.most(s, x)
+			if !known {
+				return 0, false
+			}
+			most = max(most, n)
+		}
+		return most, true
+	case "get_param":
+		name, path, err := hot.ParamArgument(folded.Arg().Value)
+		if p := s.Template.Parameter(name); err == nil && p != nil && len(path) == 0 {
+			return l.mostOf(s, p)
+		}
+	}
+	return 0, false
+}
+
+// mostOf is the largest value of a parameter: its constraints say it, or those of what
+// the stack around hands over.
+func (l *loader) mostOf(s *program.Stack, p *hot.Parameter) (most int, ok bool) {
+	for _, c := range p.Constraints {
+		switch c.Kind {
+		case "range":
+			if n, known := asSize(c.Max); known && (!ok || n < most) {
+				most, ok = n, true
+			}
+		case "allowed_values":
+			largest := 0
+			for _, v := range c.Allowed {
+				n, known := asSize(v)
+				if !known {
+					return 0, false
+				}
+				largest = max(largest, n)
+			}
+			if !ok || largest < most {
+				most, ok = largest, true
+			}
+		}
+	}
+	a := s.Arguments[p.Name]
+	if ok || a == nil {
+		return most, ok
+	}
+	return l.most(s.Around(), a.Expr)
+}
+
+// asSize reads a number of members.
+func asSize(v hot.Value) (int, bool) {
+	if v == nil {
+		return 0, false
+	}
+	number, err := (&hot.Parameter{Type: "number"}).Cast(v)
+	size, ok := number.(int64)
+	return int(size), err == nil && ok && size >= 0 && size <= 1<<30
+}
+
+// openSize says how to give a bound, or the number itself.
+func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *hot.Node) {
+	var open []string
+	if e, err := hot.Fold(s.Template.Expr(n), s.Given.Peek); err == nil {
+		e.Walk(func(x *hot.Expr) bool {
+			if name, ok := x.Value.(string); ok && s.Template.Parameter(name) != nil && !slices.Contains(open, name) {
+				open = append(open, name)
+			}
+			return true
+		})
+	}
+	hint := fmt.Sprintf("say how many there are at most: `metadata: {hotc: {%s: N}}` of %q", MaxMembers, r.Name)
+	switch {
+	case len(open) > 0 && s.Path == "":
+		hint += fmt.Sprintf(", or `range: {max: N}` among the constraints of %s; or give the number itself when compiling: -P %s=N", strings.Join(open, ", "), strings.Join(open, "=N -P "))
+	case len(open) > 0:
+		hint += fmt.Sprintf(", or `range: {max: N}` among the constraints of %s; or give the number itself when compiling: as a property of %q that is known, or as one of the parameter_defaults of an environment", strings.Join(open, ", "), s.Path)
+	}
+	l.diags.Error(source.NoBound, s.Place(n), fmt.Sprintf("the members of %q have roles, and nothing says how many of them Heat may make: the plan has a part for each", r.Name), hint)
+}

@@ -1,0 +1,311 @@
+package heat
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/nesting"
+	"github.com/hotc-dev/hotc/compiler/program"
+)
+
+// How many signals a wait condition waits for: one of each server with roles. Where Heat
+// decides how many of them there are, it also computes their sum, from what each stack
+// says of its own: resources whose conditions are true, groups as large as they are. No
+// template of a nested stack can compute; it gives the terms as an output, a list.
+
+const (
+	// outputServers begins the names of those outputs.
+	outputServers = "hotc_servers"
+	// resourceCount begins the name of the stack that computes a sum for a version that
+	// cannot.
+	resourceCount = "hotc_count"
+	// SumFile is that stack's template.
+	SumFile = "hotc/sum.yaml"
+	// counted is the entry of hotc's own in a handle that is signalled from the start.
+	counted = "hotc"
+)
+
+const sumTemplate = `heat_template_version: 2016-10-14
+description: Written by hotc. How many servers signal, for a template whose own version cannot compute it.
+parameters:
+  terms: {type: json}
+outputs:
+  sum: {value: {yaql: {expression: "$.data.terms.servers.flatten().where($ != null).select(int($)).sum(0)", data: {terms: {get_param: terms}}}}}
+`
+
+// counter knows which outputs the templates need for others' sums.
+type counter struct {
+	program *program.Program
+	stacks  map[*hot.Template][]*program.Stack
+	needs   map[*hot.Template]map[string][]string // paths of servers by the output's name
+}
+
+// newCounter finds out what Heat has to count.
+func newCounter(p *program.Program, a *binding.Analysis, stacks map[*hot.Template][]*program.Stack) *counter {
+	c := &counter{program: p, stacks: stacks, needs: map[*hot.Template]map[string][]string{}}
+	if c.varies(p.Root, nil) {
+		c.terms(p.Template, nil)
+	}
+	for _, x := range a.Signals {
+		if c.varies(x.In, serversOf(x)) {
+			c.terms(x.In.Template, serversOf(x))
+		}
+	}
+	return c
+}
+
+// serversOf are the names from a signal's stack to its servers, without members.
+func serversOf(x *binding.Signal) []string {
+	return strings.Split(x.Name[:strings.LastIndexByte(x.Name, '.')], "/")
+}
+
+// varies says whether Heat decides how many servers with roles there are on a path, in
+// any use of the stack's template; nil is all.
+func (c *counter) varies(s *program.Stack, path []string) bool {
+	return slices.ContainsFunc(c.stacks[s.Template], func(use *program.Stack) bool {
+		return slices.ContainsFunc(use.Template.Resources, func(r *hot.Resource) bool {
+			return onPath(r, path) && c.variesAt(use, r, path)
+		})
+	})
+}
+
+func onPath(r *hot.Resource, path []string) bool { return len(path) == 0 || path[0] == r.Name }
+
+func (c *counter) variesAt(s *program.Stack, r *hot.Resource, path []string) bool {
+	n := s.NestOf(r.Name)
+	if s.Absent(r.Name) || s.Server(r.Name) == nil && (n == nil || !hasRoles(n)) {
+		return false
+	}
+	if r.Condition != nil && nesting.Open(s, r) || n != nil && n.Open() {
+		return true
+	}
+	return n != nil && slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && c.varies(m.Stack, below(path)) })
+}
+
+func below(path []string) []string {
+	if len(path) == 0 {
+		return nil
+	}
+	return path[1:]
+}
+
+// hasRoles says whether a server in a nest has roles.
+func hasRoles(n *program.Nest) bool {
+	return slices.ContainsFunc(n.Members, func(m *program.Member) bool {
+		return m.Server != nil && len(m.Server.Roles) > 0 || m.Stack != nil && stackHasRoles(m.Stack)
+	})
+}
+
+func stackHasRoles(s *program.Stack) bool {
+	for _, r := range s.Template.Resources {
+		if x := s.Server(r.Name); x != nil && len(x.Roles) > 0 {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.Nests, hasRoles)
+}
+
+// term is a part of a sum: a number, or what Heat makes one of, or lists of such.
+type term struct {
+	known int64
+	value tree // nil for a known number
+}
+
+// terms are what is to be added up for the servers on a path of a template.
+func (c *counter) terms(t *hot.Template, path []string) []term {
+	var out []term
+	l := language{t.Version}
+	for _, r := range t.Resources {
+		if !onPath(r, path) {
+			continue
+		}
+		x, ok := c.termOf(t, r, path)
+		if ok && r.Condition != nil && (t != c.program.Template || nesting.Open(c.program.Root, r)) {
+			x = term{value: l.choice(r.Condition.Value.Data(), x.tree(), int64(0))}
+		}
+		if ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func (x term) tree() tree {
+	if x.value == nil {
+		return x.known
+	}
+	return x.value
+}
+
+// termOf is what one resource adds; false if it has no servers with roles.
+func (c *counter) termOf(t *hot.Template, r *hot.Resource, path []string) (term, bool) {
+	for _, use := range c.stacks[t] {
+		if s := use.Server(r.Name); s != nil && len(s.Roles) > 0 {
+			return term{known: 1}, true
+		}
+		if n := use.NestOf(r.Name); n != nil && hasRoles(n) {
+			return c.termOfNest(t, n, path), true
+		}
+	}
+	return term{}, false
+}
+
+func (c *counter) termOfNest(t *hot.Template, n *program.Nest, path []string) term {
+	inRoot := t == c.program.Template
+	switch {
+	case inRoot && !c.variesAt(n.In, n.Resource, path) || inRoot && !n.Open() && !c.insideVaries(n, path):
+		return term{known: c.known(n, below(path))}
+	case n.Inline():
+		if size := n.Resource.Property("count"); !size.IsNull() {
+			return term{value: size.Data()}
+		}
+		return term{known: int64(len(n.Members))}
+	}
+	name := outputOf(below(path))
+	for _, use := range c.stacks[t] {
+		other := use.NestOf(n.Resource.Name)
+		if other == nil {
+			continue
+		}
+		for _, m := range other.Members {
+			if m.Stack != nil {
+				c.need(m.Stack.Template, name, below(path))
+			}
+		}
+	}
+	return term{value: language{t.Version}.attribute(n.Resource.Name, name)}
+}
+
+func (c *counter) insideVaries(n *program.Nest, path []string) bool {
+	return slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && c.varies(m.Stack, below(path)) })
+}
+
+// need notes that a template gives the terms of a path to the stack around.
+func (c *counter) need(t *hot.Template, name string, path []string) {
+	if _, have := c.needs[t][name]; have {
+		return
+	}
+	if c.needs[t] == nil {
+		c.needs[t] = map[string][]string{}
+	}
+	c.needs[t][name] = path
+	c.terms(t, path)
+}
+
+// known is the number of servers with roles on a path in a nest.
+func (c *counter) known(n *program.Nest, path []string) int64 {
+	count := int64(0)
+	for _, m := range n.Members {
+		if m.Server != nil && len(m.Server.Roles) > 0 {
+			count++
+		}
+		if m.Stack == nil {
+			continue
+		}
+		for _, r := range m.Stack.Template.Resources {
+			if !onPath(r, path) {
+				continue
+			}
+			if x := m.Stack.Server(r.Name); x != nil && len(x.Roles) > 0 {
+				count++
+			}
+			if inner := m.Stack.NestOf(r.Name); inner != nil {
+				count += c.known(inner, below(path))
+			}
+		}
+	}
+	return count
+}
+
+// outputOf is the name of the output with the terms of a path.
+func outputOf(path []string) string {
+	if len(path) == 0 {
+		return outputServers
+	}
+	sum := sha256.Sum256([]byte(strings.Join(path, "/")))
+	return outputServers + "_" + hex.EncodeToString(sum[:4])
+}
+
+// countOutputs are the outputs that this template gives for others' sums.
+func (s *stack) countOutputs() *hot.Dict {
+	out := hot.NewDict()
+	needs := s.counter.needs[s.template]
+	for _, name := range sortedKeys(needs) {
+		list := []hot.Value{}
+		for _, x := range s.counter.terms(s.template, needs[name]) {
+			list = append(list, x.tree())
+		}
+		out.Set(name, dict(s.words().Value, list))
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// count is how many signals a wait condition waits for. If there may be none at all, the
+// handle has one from the start, since no condition waits for nothing.
+func (s *stack) count(in *program.Stack, path []string, name string, number int) (count tree, signalled bool) {
+	if !s.counter.varies(in, path) {
+		return int64(number), false
+	}
+	sure, open := int64(0), []hot.Value{}
+	for _, x := range s.counter.terms(s.template, path) {
+		if x.value == nil {
+			sure += x.known
+		} else {
+			open = append(open, x.value)
+		}
+	}
+	if signalled = sure == 0; signalled {
+		sure = 1
+	}
+	if len(open) == 1 {
+		if both, ok := s.addToChoice(open[0], sure); ok {
+			return both, signalled
+		}
+	}
+	return s.sum(name, open, sure), signalled
+}
+
+// addToChoice adds to both numbers of an `if`.
+func (s *stack) addToChoice(v tree, add int64) (tree, bool) {
+	d, ok := v.(*hot.Dict)
+	if !ok || d.Len() != 1 {
+		return nil, false
+	}
+	name := d.Keys()[0]
+	arg, _ := d.Get(name)
+	items, _ := arg.([]hot.Value)
+	if f := s.template.Functions.Lookup(name); f == nil || f.Meaning() != "if" || len(items) != 3 {
+		return nil, false
+	}
+	then, isNumber := items[1].(int64)
+	otherwise, alsoNumber := items[2].(int64)
+	if !isNumber || !alsoNumber {
+		return nil, false
+	}
+	return dict(name, []hot.Value{items[0], then + add, otherwise + add}), true
+}
+
+// sum is a number that Heat computes.
+func (s *stack) sum(name string, open []hot.Value, sure int64) tree {
+	if !s.version.CFN() && s.version >= hot.V20161014 {
+		return dict("yaql", dict("expression", fmt.Sprintf("$.data.servers.flatten().where($ != null).select(int($)).sum(%d)", sure), "data", dict("servers", open)))
+	}
+	s.out.Files[SumFile] = []byte(sumTemplate)
+	s.nestsDeeper(1)
+	s.generate(name, s.resource(s.beside(SumFile), dict("terms", dict("servers", append(open, sure)))))
+	return s.attribute(name, "sum")
+}
