@@ -227,7 +227,7 @@ func (b *binder) input(in *program.Input) {
 	if err == nil && server.Nest != nil {
 		e, err = b.inMember(server, e)
 	}
-	if errors.Is(err, errAbsent) && (in.HasDefault || in.Optional) {
+	if errors.Is(err, errAbsent) && b.doesWithout() {
 		e, err = hot.Constant(in.Default, in.Expr.At), nil
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -53,6 +54,9 @@ func (b *binder) emptyGroup(call *hot.Expr, n *program.Nest, attribute string) (
 func (b *binder) oneMember(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
 	parts := strings.SplitN(attribute, ".", 3)
 	m := n.Member(parts[1])
+	if number, err := strconv.Atoi(parts[1]); m == nil && err == nil && number >= 0 && b.doesWithout() {
+		return nil, &absentError{resource: n.In.PathOf(n.Resource.Name) + "/" + parts[1], at: call.At, why: &program.Removal{Why: "the group has no such member", At: n.SizeAt}}
+	}
 	if m == nil {
 		b.unknown(source.UnknownResource, call, fmt.Sprintf("the group %q has no member %q", n.Resource.Name, parts[1]), parts[1], nil)
 		return nil, errReported
@@ -68,6 +72,11 @@ func (b *binder) oneMember(call *hot.Expr, n *program.Nest, attribute string, pa
 		return b.leave(call, "only Heat can tell which attribute this is"), nil
 	}
 	return b.ofMember(call, n, m, name, path[1:])
+}
+
+// doesWithout says whether the input that is bound goes on without a value.
+func (b *binder) doesWithout() bool {
+	return b.current != nil && (b.current.HasDefault || b.current.Optional)
 }
 
 // ofMember is an attribute of a member that may not be there.

@@ -135,8 +135,16 @@ func (b *binder) ifThere(call *hot.Expr, r *hot.Resource, e *hot.Expr) *hot.Expr
 	if g == nil {
 		return e
 	}
-	b.note(call, Deploy, fmt.Sprintf("whether %q is there is left to Heat", r.Name), "", "")
+	b.noteDecision(call, fmt.Sprintf("whether %q is there is left to Heat", r.Name))
 	return b.guarded(call, g, e)
+}
+
+// noteDecision notes what Heat decides for a reference, beside what it reads.
+func (b *binder) noteDecision(call *hot.Expr, rule string) {
+	b.note(call, Deploy, rule, "", "")
+	if b.bound != nil && !b.quiet {
+		b.bound.References[len(b.bound.References)-1].Needs = ""
+	}
 }
 
 // firstMembers is what is gathered over as many members as Heat makes.
@@ -145,7 +153,7 @@ func (b *binder) firstMembers(call *hot.Expr, n *program.Nest, all *hot.Expr) (*
 	if err != nil {
 		return nil, err
 	}
-	b.note(call, Deploy, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, len(n.Members)), "", "")
+	b.noteDecision(call, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, len(n.Members)))
 	name := hot.Constant(n.In.PathOf(n.Resource.Name), call.At)
 	return hot.NewCall(hot.MembersOf, call.At, &hot.Expr{Kind: hot.ListExpr, At: call.At, Items: []*hot.Expr{name, count, all}}), nil
 }
@@ -157,7 +165,7 @@ func (b *binder) ifMember(call *hot.Expr, n *program.Nest, m *program.Member, e 
 	}
 	for _, g := range b.gatesOf(n, m) {
 		if g.member >= 0 {
-			b.note(call, Deploy, fmt.Sprintf("how many members %q has is left to Heat", n.Resource.Name), "", "")
+			b.noteDecision(call, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, len(n.Members)))
 			return b.guarded(call, g, e)
 		}
 	}

@@ -77,6 +77,8 @@ func (c *checker) check() {
 			case w.DependsOn:
 				c.dependsOn(r, e.Value, severity)
 			case w.Condition:
+			case w.Properties:
+				c.properties(r, e.Value, severity)
 			default:
 				c.calls(e.Value, severity)
 				c.withoutElse(e.Value)
@@ -86,6 +88,33 @@ func (c *checker) check() {
 	for _, o := range c.template.Outputs {
 		if there, severity := c.enabled(o.Condition); there && o.Value != nil {
 			c.calls(o.Value, severity)
+		}
+	}
+}
+
+// properties looks at those of a resource; what a group says of its members may hold a
+// role's block.
+func (c *checker) properties(r *hot.Resource, n *hot.Node, severity source.Severity) {
+	nest := c.uses[0].NestOf(r.Name)
+	if nest == nil || !nest.Group || n.Target != nil || n.Kind != hot.Map {
+		c.calls(n, severity)
+		return
+	}
+	for _, e := range n.Entries {
+		if e.Name != nest.Definition.Entry.Name || e.Value.Kind != hot.Map || e.Value.Target != nil {
+			c.calls(e.Value, severity)
+			continue
+		}
+		for _, d := range e.Value.Entries {
+			if d.Name != "metadata" || d.Value.Get("hotc") == nil {
+				c.calls(d.Value, severity)
+				continue
+			}
+			for _, m := range d.Value.Entries {
+				if m.Name != "hotc" {
+					c.calls(m.Value, severity)
+				}
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -133,5 +134,96 @@ func TestScaledByUpdate(t *testing.T) {
 	text, _ := json.Marshal(want["workers"])
 	if got := outputsOf(t, st)["workers"]; compact(t, got) != compact(t, string(text)) {
 		t.Errorf("workers: %s, want %s", got, text)
+	}
+}
+
+// Whichever servers Heat makes, and be it none, the stack completes when they are done;
+// who reads of one that is not there does without, and nobody waits for it.
+func TestConditionsThatOnlyHeatKnows(t *testing.T) {
+	w := newWorld(t, "../../emit/testdata/nested/undecided/main.yaml")
+	for i, c := range []struct {
+		db, web    bool
+		tiers      int
+		servers    []string
+		seen, deep string
+		status     string
+	}{
+		{servers: nil, seen: "null", deep: `"none"`, status: `db +- +never came +Heat may not have made it: it has not, if the condition "db" of "db" is false`},
+		{db: true, servers: []string{"db", "inner/deep"}, seen: "null", deep: `"ten"`, status: `web +- +not made +the condition "web" of "web" is false`},
+		{web: true, tiers: 1, servers: []string{"tier/0/server", "web"}, seen: `"none 0  {\"0\": \"0 of nothing\"}  0 of nothing"`, deep: `"none"`,
+			status: `tier/1 +- +not made +the group "tier" has fewer than 2 members`},
+		{db: true, web: true, tiers: 2, servers: []string{"db", "inner/deep", "tier/0/server", "tier/1/server", "web"}, deep: `"ten"`,
+			seen: `"sql 3306 sql {\"0\": \"0 of sql\", \"1\": \"1 of sql\"} ID 0 of sql"`, status: `tier/1 +backend +done`},
+	} {
+		name := fmt.Sprintf("site%d", i)
+		w.hotc(w.on(name, "apply", w.dir)...)
+		st := stockHeat.Judge(t).Create(t, name, judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"},
+			Parameters: map[string]any{"with_db": c.db, "with_web": c.web, "tiers": c.tiers}})
+		w.bootAsMade(st, len(c.servers))
+		st.Complete(t)
+		var made []string
+		got := outputsOf(t, st)
+		for _, s := range st.Booted(t) {
+			made = append(made, s.Path)
+			got["seen"] = strings.ReplaceAll(got["seen"], s.ID, "ID")
+		}
+		if slices.Sort(made); !slices.Equal(made, c.servers) {
+			t.Errorf("%s: servers %v, want %v", name, made, c.servers)
+		}
+		if unspaced(got["seen"]) != unspaced(c.seen) || got["deep"] != c.deep {
+			t.Errorf("%s: seen %s, want %s; deep %s, want %s", name, got["seen"], c.seen, got["deep"], c.deep)
+		}
+		if status := w.hotc(w.on(name, "status")...); !regexp.MustCompile(c.status).MatchString(status) {
+			t.Errorf("%s: status is not %s:\n%s", name, c.status, status)
+		}
+		if len(c.servers) > 0 { // somebody can tell who is there
+			if why := w.hotc(w.on(name, "why")...); !strings.Contains(why, "every role is done") && !strings.Contains(why, "inner/deep") {
+				t.Errorf("%s: why says %s", name, why)
+			}
+		}
+		if logged := st.Warnings(t); len(logged) > 0 {
+			t.Errorf("%s: Heat warned: %v", name, logged)
+		}
+	}
+}
+
+// unspaced is a text without the spaces that JSON may have or not.
+func unspaced(text string) string { return strings.ReplaceAll(text, " ", "") }
+
+// A version that cannot compute a sum has a nested stack for it.
+func TestOldVersionsCount(t *testing.T) {
+	for _, c := range []struct {
+		dir        string
+		parameters map[string]any
+		servers    int
+		output     string
+		want       string
+	}{
+		{"undecided-old", map[string]any{"size": 0}, 1, "seen", `"[] none"`},
+		{"undecided-old", map[string]any{"size": 2}, 3, "seen", `"[\"0\", \"1\"] 1"`},
+		{"undecided-cloudformation", map[string]any{"With": "yes"}, 3, "Seen", `"sql"`},
+		{"undecided-cloudformation", map[string]any{"With": "no"}, 1, "Seen", `"none"`},
+	} {
+		w := newWorld(t, "../../emit/testdata/nested/"+c.dir+"/main.yaml")
+		w.hotc(w.on("old", "apply", w.dir)...)
+		st := stockHeat.Judge(t).Create(t, "old", judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}, Parameters: c.parameters})
+		w.bootAll(st, c.servers)
+		st.Complete(t)
+		if got := outputsOf(t, st)[c.output]; unspaced(got) != unspaced(c.want) {
+			t.Errorf("%s %v: %s, want %s", c.dir, c.parameters, got, c.want)
+		}
+	}
+}
+
+// A member beyond the bound has no part in the plan: the stack fails, and says why.
+func TestMoreMembersThanThePlanHas(t *testing.T) {
+	w := newWorld(t, "../../testdata/elastic/site.yaml")
+	w.hotc(w.on("site", "apply", w.dir)...)
+	size := sized{false, 1, 4}
+	st := stockHeat.Judge(t).Create(t, "site", size.input(w))
+	w.bootAll(st, size.servers())
+	if s := st.Wait(t); s.String() != "CREATE_FAILED" || !strings.Contains(s.Reason, "the deployment site has no server shard/3/replica/0") ||
+		!strings.Contains(s.Reason, "more members of a group than the plan has") {
+		t.Errorf("%s: %s", s, s.Reason)
 	}
 }

@@ -24,8 +24,30 @@ type evaluation struct {
 	places  map[plan.CellName]plan.CellRef
 	read    map[plan.CellName]coordinator.CellRecord
 	secret  map[plan.CellName]bool
-	// deploy are values of Heat's, where somebody else gives them (`hotc run`).
+	// deploy are values of Heat's, where somebody else gives them: `hotc run`, or agents
+	// that tell what Heat decided.
 	deploy map[string]json.RawMessage
+	// missing is why Heat did not make servers.
+	missing map[plan.ServerPath]string
+}
+
+// learn finds out what Heat decided of the stack's shape.
+func (e *evaluation) learn() error {
+	if !anyDecisions(e.plan) {
+		return nil
+	}
+	snapshot, err := coordinator.TakeSnapshot(e.ctx, e.session, e.session.deployment, e.plan)
+	if err != nil {
+		return err
+	}
+	decided := decisionsOf(snapshot.Servers)
+	e.deploy, e.missing = decided, map[plan.ServerPath]string{}
+	for i, s := range e.plan.Servers {
+		if why, _ := decided.whether(s); why != "" && snapshot.Servers[i].Incarnation.Number == 0 {
+			e.missing[s.Path] = why
+		}
+	}
+	return nil
 }
 
 // prefetch reads the cells of many outputs at the same time.
@@ -67,15 +89,17 @@ func (e *evaluation) roleOutput(o plan.Output) (output, error) {
 		return output{}, err
 	}
 	result := output{Name: string(o.Cell), Type: o.Type, Secret: o.Secret, Since: record.Since}
-	switch record.State {
-	case coordinator.Valued:
+	switch {
+	case record.State == coordinator.Valued:
 		result.State = outputValue
 		if !o.Secret {
 			result.Value = record.Value
 		}
-	case coordinator.Failed:
+	case record.State == coordinator.Failed:
 		result.State, result.Cause = outputFailed, record.Cause
 		result.Message = causeText(record.Cause)
+	case e.missing[e.places[o.Cell].Server] != "":
+		result.State, result.Message = outputMissing, e.missing[e.places[o.Cell].Server]
 	default:
 		result.State, result.Message = outputWaiting, "not published yet"
 		result.WaitingFor = []plan.CellName{o.Cell}
@@ -95,6 +119,7 @@ func (e *evaluation) stackOutput(o plan.StackOutput) (output, error) {
 	}
 	r := &cellResolver{evaluation: e}
 	value, err := residual.Eval(r)
+	var absent *hot.AbsentError
 	switch {
 	case r.err != nil:
 		return result, r.err
@@ -103,6 +128,8 @@ func (e *evaluation) stackOutput(o plan.StackOutput) (output, error) {
 		result.Message = causeText(r.failed)
 	case r.heat:
 		result.State = outputHeat
+	case errors.As(err, &absent):
+		result.State, result.Message = outputMissing, absent.Why
 	case len(r.waiting) > 0:
 		result.State, result.WaitingFor = outputWaiting, r.waiting
 		result.Message = fmt.Sprintf("waits for %s", r.waiting[0])

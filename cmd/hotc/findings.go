@@ -22,6 +22,7 @@ const (
 	findArrived  findingKind = "arrived"  // the value is there; the agent is about to see it
 	findStarting findingKind = "starting" // the agent has not begun with it yet
 	findAbsent   findingKind = "absent"   // no agent ever came
+	findMissing  findingKind = "missing"  // Heat did not make the server
 	findLost     findingKind = "lost"     // the agent came and is gone
 	findDone     findingKind = "done"
 )
@@ -102,6 +103,8 @@ func (i *investigation) follow(subject string, s *serverStanding, r *roleStandin
 
 func (i *investigation) describe(f *finding, s *serverStanding, r *roleStanding) {
 	switch {
+	case s.missing != "":
+		f.Kind, f.Message = findMissing, s.missing
 	case !s.came():
 		f.Kind = findAbsent
 	case s.lost():

@@ -41,6 +41,9 @@ that value: a string as it is, anything else as JSON.`,
 				return s.explain(ctx, err)
 			}
 			e := newEvaluation(within, s, p)
+			if err := e.learn(); err != nil {
+				return s.explain(ctx, err)
+			}
 			if len(args) == 1 {
 				o, err := e.named(args[0])
 				if err != nil {
@@ -84,6 +87,8 @@ const (
 	outputFailed  outputState = "failed"
 	// outputHeat is an output that takes a value only Heat knows.
 	outputHeat outputState = "heat"
+	// outputMissing is one of a server that Heat did not make, or made of such.
+	outputMissing outputState = "missing"
 )
 
 // output is one output, of the stack or of a role.
@@ -114,6 +119,8 @@ func printOutput(io streams, t *target, o output) error {
 		return err
 	case outputFailed:
 		return source.Fail(source.RoleFailed, o.Name+" has failed: "+visible(o.Message), "")
+	case outputMissing:
+		return source.Fail(source.MissingProducer, o.Name+" has no value: "+visible(o.Message), "")
 	case outputHeat:
 		return source.Fail(source.NeedsHeat, o.Name+" takes a value that only Heat knows", "openstack stack output show "+shellQuote(t.stack)+" "+shellQuote(o.Name))
 	default:

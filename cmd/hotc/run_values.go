@@ -50,6 +50,9 @@ func parseFacts(given []string, p *program.Program) (facts, error) {
 
 // boots makes a boot file for each server, but for coordinator and token.
 func (r *localRun) boots() ([]plan.Boot, error) {
+	if err := r.allThere(); err != nil {
+		return nil, err
+	}
 	made := r.madeUp()
 	var boots []plan.Boot
 	for _, s := range r.result.Built.Plan.Servers {
@@ -71,6 +74,17 @@ func (r *localRun) boots() ([]plan.Boot, error) {
 		boots = append(boots, b)
 	}
 	return boots, nil
+}
+
+// allThere refuses what only Heat could decide: which servers there are.
+func (r *localRun) allThere() error {
+	for _, s := range r.result.Built.Plan.Servers {
+		for _, p := range r.result.Analysis.Presences[string(s.Path)] {
+			return &source.Diagnostic{Code: source.MissingFact, At: p.At, Message: fmt.Sprintf("whether server %q is there is left to Heat: it is not, if %s", s.Path, p.Why),
+				Hint: "give the parameters that decide it with -P or -e"}
+		}
+	}
+	return nil
 }
 
 // madeUp are plausible facts of all servers: an address of this machine's own,

@@ -74,6 +74,14 @@ type prediction struct {
 	// WholeServers is that of Heat's own ordering of whole servers; -1 if it cannot
 	// express this.
 	WholeServers float64 `json:"whole_servers_makespan"`
+	// Perhaps are the servers that Heat may not make; the run has them all.
+	Perhaps []perhaps `json:"perhaps_missing,omitempty"`
+}
+
+// perhaps is a server that is there only if Heat decides so.
+type perhaps struct {
+	Server string `json:"server"`
+	Unless string `json:"unless"` // why it is not
 }
 
 func predict(r *emit.Result, d timeline.Durations) *prediction {
@@ -81,6 +89,12 @@ func predict(r *emit.Result, d timeline.Durations) *prediction {
 	p := &prediction{Run: timeline.Simulate(net, d), WholeServers: -1}
 	if makespan, possible := timeline.WholeServers(net, d); possible {
 		p.WholeServers = makespan
+	}
+	for _, s := range r.Program.Servers {
+		for _, x := range r.Analysis.Presences[s.Path] {
+			p.Perhaps = append(p.Perhaps, perhaps{s.Path, x.Why})
+			break
+		}
 	}
 	worst := timeline.AtWorst(net, d)
 	p.Worst, p.WorstFailures = worst.Makespan, failures(worst)
@@ -127,6 +141,13 @@ func (p *prediction) print(s streams) {
 	}
 	fmt.Fprint(s.out, t.String())
 	fmt.Fprintf(s.out, "\n%s\n", p.headline())
+	if n := len(p.Perhaps); n > 0 {
+		var names []string
+		for _, x := range p.Perhaps {
+			names = append(names, x.Server)
+		}
+		fmt.Fprintf(s.out, "with %s that Heat may not make: %s\n", count(n, "server"), few(names))
+	}
 	for _, failed := range failures(p.Run) {
 		fmt.Fprintln(s.out, failed)
 	}

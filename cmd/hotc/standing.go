@@ -21,6 +21,9 @@ type standing struct {
 type serverStanding struct {
 	coordinator.ServerSnapshot
 	roles []roleStanding // in the order they run
+	// missing is why Heat did not make the server, perhaps why that may be so where nobody
+	// can tell; both are empty for one that came, or has to.
+	missing, perhaps string
 }
 
 // roleStanding is one role: pending where its agent has reported nothing.
@@ -40,7 +43,7 @@ func (s *serverStanding) lost() bool {
 
 // finished says that nothing more is to be expected of the server.
 func (s *serverStanding) finished() bool {
-	return s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
+	return s.missing != "" || s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
 }
 
 func (r *roleStanding) key() plan.RoleKey {
@@ -94,8 +97,12 @@ func newStanding(p *plan.Plan, snapshot *coordinator.Snapshot) *standing {
 		cells:  map[plan.CellName]plan.Cell{},
 		plan:   p,
 	}
+	decided := decisionsOf(snapshot.Servers)
 	for i, server := range p.Servers {
 		s := &serverStanding{ServerSnapshot: snapshot.Servers[i]}
+		if !s.came() {
+			s.missing, s.perhaps = decided.whether(server)
+		}
 		reported := map[string]coordinator.RoleState{}
 		for _, r := range s.State.Roles {
 			reported[r.Name] = r

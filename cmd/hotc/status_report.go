@@ -21,6 +21,8 @@ type (
 		Came        bool            `json:"came"`
 		Alive       bool            `json:"alive"`
 		Lost        bool            `json:"lost"`
+		Missing     string          `json:"missing,omitempty"`
+		Perhaps     string          `json:"perhaps_missing,omitempty"`
 		Incarnation int             `json:"incarnation"`
 		Instance    string          `json:"instance,omitempty"`
 		Phase       string          `json:"phase,omitempty"`
@@ -59,7 +61,7 @@ func statusOf(stack string, v *standing, of []*serverStanding) statusReport {
 	report := statusReport{Stack: stack, Ready: v.ready, Finished: v.finished(), Servers: []serverReport{}}
 	for _, s := range of {
 		server := serverReport{
-			Path: s.Path, Came: s.came(), Alive: s.Alive, Lost: s.lost(),
+			Path: s.Path, Came: s.came(), Alive: s.Alive, Lost: s.lost(), Missing: s.missing, Perhaps: s.perhaps,
 			Incarnation: s.Incarnation.Number, Instance: s.Incarnation.Instance,
 			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Agent: s.State.Agent,
 			Roles: []roleReport{},

@@ -25,6 +25,12 @@ func statusText(io streams, v *standing, of []*serverStanding, stack string, now
 func statusRows(t *table, v *standing, s *serverStanding, now time.Time) {
 	path := string(s.Path)
 	switch {
+	case s.missing != "":
+		t.add(path, "-", "not made", "", s.missing)
+		return
+	case s.perhaps != "":
+		t.add(path, "-", "never came", "", "Heat may not have made it: it has not, if "+s.perhaps)
+		return
 	case !s.came():
 		t.add(path, "-", "never came", "", "")
 		return
@@ -89,6 +95,8 @@ func producerText(v *standing, cell plan.CellName) string {
 		return "not in the plan"
 	case v.cell(cell).State == coordinator.Valued:
 		return "has just arrived"
+	case s.missing != "":
+		return "Heat did not make " + string(c.Server) + ": " + s.missing
 	case !s.came():
 		return string(c.Server) + " never came"
 	case s.lost():
@@ -103,8 +111,13 @@ func producerText(v *standing, cell plan.CellName) string {
 // summary is the deployment in one line.
 func summary(v *standing, stack string) string {
 	words := map[string]int{}
-	absent, lost, roles := 0, 0, 0
+	servers, missing, absent, lost, roles := 0, 0, 0, 0, 0
 	for _, s := range v.servers {
+		if s.missing != "" {
+			missing++
+			continue
+		}
+		servers++
 		roles += len(s.roles)
 		if !s.came() {
 			absent++
@@ -116,7 +129,7 @@ func summary(v *standing, stack string) string {
 			words[s.roles[i].word()]++
 		}
 	}
-	text := fmt.Sprintf("%s: %s, %s", stack, count(len(v.servers), "server"), count(roles, "role"))
+	text := fmt.Sprintf("%s: %s, %s", stack, count(servers, "server"), count(roles, "role"))
 	var parts []string
 	for _, w := range []string{"done", "running", "blocked", "pending", "failed", "skipped"} {
 		if words[w] > 0 {
@@ -125,6 +138,9 @@ func summary(v *standing, stack string) string {
 	}
 	if absent > 0 {
 		parts = append(parts, count(absent, "server")+" never came")
+	}
+	if missing > 0 {
+		parts = append(parts, count(missing, "server")+" not made")
 	}
 	if lost > 0 {
 		parts = append(parts, count(lost, "server")+" lost")

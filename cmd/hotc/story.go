@@ -92,6 +92,8 @@ func short(k findingKind) string {
 		return "has not started"
 	case findAbsent:
 		return "never came"
+	case findMissing:
+		return "was not made"
 	case findLost:
 		return "is lost"
 	case findDone:
@@ -133,6 +135,8 @@ func sentence(f *finding, now time.Time) string {
 		return f.Subject + " has not started, its agent is there" + since(f.Since, now)
 	case findAbsent:
 		return f.Subject + " never came: no agent of this server has reached the coordinator"
+	case findMissing:
+		return f.Subject + " was not made by Heat: " + f.Message
 	case findLost:
 		return f.Subject + " is lost: its agent came, and has no session with the coordinator now; its last report" + at(f.Since, now)
 	case findDone:

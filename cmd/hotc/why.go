@@ -114,6 +114,9 @@ func questioned(v *standing, args []string) ([]*roleStanding, error) {
 // and that has only facts to give stands for itself.
 func openRoles(s *serverStanding) []*roleStanding {
 	var open []*roleStanding
+	if s.missing != "" {
+		return nil
+	}
 	for i := range s.roles {
 		if s.roles[i].Status != coordinator.RoleDone {
 			open = append(open, &s.roles[i])
@@ -157,6 +160,9 @@ func (s *session) illustrate(ctx context.Context, i *investigation) error {
 		switch {
 		case f.Kind == findAbsent:
 			f.Perhaps = whyAbsent(i.standing, s.target)
+			if perhaps := i.standing.byPath[f.Server].perhaps; perhaps != "" {
+				f.Perhaps = append([]string{"Heat has not made it, if " + perhaps + ": no agent that is there can tell"}, f.Perhaps...)
+			}
 		case (f.Kind == findRunning || f.Kind == findFailed) && len(f.LastLines) == 0 && fetched < mostLogs:
 			fetched++
 			text, err := coordinator.ReadLog(within, s, s.deployment, f.Server, f.Role)

@@ -23,7 +23,10 @@ type Server struct {
 	// Count is how many servers the box stands for: members of a group that run the same
 	// roles.
 	Count int
-	Roles []string // empty for a server that only publishes facts, or a resource
+	// Perhaps says that Heat decides whether the server is there, or how many of them are:
+	// Count is the most.
+	Perhaps bool
+	Roles   []string // empty for a server that only publishes facts, or a resource
 	// Deadlocked says that one of its roles is in a deadlock's cycle.
 	Deadlocked map[string]bool
 }
@@ -58,7 +61,12 @@ type Port struct {
 
 // title is what stands above a box.
 func (s *Server) title() string {
-	if s.Count > 1 {
+	switch {
+	case s.Count > 1 && s.Perhaps:
+		return fmt.Sprintf("%s up to ×%d", s.Name, s.Count)
+	case s.Perhaps:
+		return s.Name + " (perhaps)"
+	case s.Count > 1:
 		return fmt.Sprintf("%s ×%d", s.Name, s.Count)
 	}
 	return s.Name
@@ -71,6 +79,7 @@ func New(p *program.Program, a *binding.Analysis, f *analysis.Findings, single b
 	for _, s := range p.Servers {
 		known := b.servers[b.box(s.Path)] != nil
 		box := b.server(s.Path)
+		box.Perhaps = box.Perhaps || len(a.Presences[s.Path]) > 0
 		for _, role := range s.Roles {
 			if !known {
 				box.Roles = append(box.Roles, role.Name)

@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 // How many signals a wait condition waits for: one of each server with roles. Where Heat
@@ -222,6 +223,33 @@ func (c *counter) known(n *program.Nest, path []string) int64 {
 	return count
 }
 
+// yaqlItems is how many items Heat's yaql takes (heat/common/config.py, limit_iterators).
+const yaqlItems = 200
+
+// most is how many numbers the sum of a stack's servers may have.
+func (c *counter) most(s *program.Stack, path []string) int {
+	count := 0
+	for _, r := range s.Template.Resources {
+		n := s.NestOf(r.Name)
+		switch {
+		case !onPath(r, path) || s.Absent(r.Name):
+		case n == nil || n.Inline():
+			if s.Server(r.Name) != nil || n != nil {
+				count++
+			}
+		default:
+			for _, m := range n.Members {
+				count += c.most(m.Stack, below(path))
+			}
+		}
+	}
+	return count
+}
+
+func (s *stack) tooMany(at source.Place, what string) {
+	s.diags.Error(source.OverLimit, at, fmt.Sprintf("%s; Heat's yaql takes %d (limit_iterators)", what, yaqlItems), "give the parameters that decide it with -P or -e, or lower the bounds of the groups")
+}
+
 // outputOf is the name of the output with the terms of a path.
 func outputOf(path []string) string {
 	if len(path) == 0 {
@@ -259,6 +287,9 @@ func sortedKeys[V any](m map[string]V) []string {
 func (s *stack) count(in *program.Stack, path []string, name string, number int) (count tree, signalled bool) {
 	if !s.counter.varies(in, path) {
 		return int64(number), false
+	}
+	if most := s.counter.most(in, path); most > yaqlItems {
+		s.tooMany(s.program.Template.Place(s.program.Template.Root), fmt.Sprintf("how many servers signal to %q would be a sum of up to %d numbers", stackPath(in), most))
 	}
 	sure, open := int64(0), []hot.Value{}
 	for _, x := range s.counter.terms(s.template, path) {
@@ -301,11 +332,18 @@ func (s *stack) addToChoice(v tree, add int64) (tree, bool) {
 
 // sum is a number that Heat computes.
 func (s *stack) sum(name string, open []hot.Value, sure int64) tree {
-	if !s.version.CFN() && s.version >= hot.V20161014 {
+	if s.computes() {
 		return dict("yaql", dict("expression", fmt.Sprintf("$.data.servers.flatten().where($ != null).select(int($)).sum(%d)", sure), "data", dict("servers", open)))
 	}
 	s.out.Files[SumFile] = []byte(sumTemplate)
-	s.nestsDeeper(1)
-	s.generate(name, s.resource(s.beside(SumFile), dict("terms", dict("servers", append(open, sure)))))
-	return s.attribute(name, "sum")
+	properties := dict("terms", dict("servers", append(open, sure)))
+	if !s.version.CFN() {
+		s.nestsDeeper(1)
+		return s.attribute(s.generate(name, s.resource(s.beside(SumFile), properties)), "sum")
+	}
+	s.nestsDeeper(2)
+	s.out.added += len(s.stacks) // the group's member (archive.go says why it is one)
+	s.generate(name, s.resource("OS::Heat::ResourceGroup", section{dict("count", int64(1), "index_var", noIndex,
+		"resource_def", dict("type", s.beside(SumFile), "properties", properties))}))
+	return s.attribute(name, "resource.0.sum")
 }

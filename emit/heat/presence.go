@@ -47,6 +47,9 @@ func (s *stack) firstMembers(e *hot.Expr, value func(o *program.Output, path []h
 		s.notComputed(e)
 		return nil
 	}
+	if n := len(items[2].Items); n > yaqlItems {
+		s.tooMany(e.At, fmt.Sprintf("this list may have %d items", n))
+	}
 	expression := "$.data.all.take(int(coalesce($.data.count, 0)))"
 	all := s.withValues(items[2], value)
 	if d, named := all.(*hot.Dict); named {

@@ -36,7 +36,7 @@ func (a *agent) join(ctx context.Context) error {
 			reason = fmt.Sprintf("the coordinator refuses this server's token: the deployment %s was applied with another secret than the stack's (%v)",
 				a.Boot.Deployment, err)
 		case errors.Is(err, coordinator.ErrNotInPlan):
-			reason = fmt.Sprintf("the deployment %s has no server %s: it was applied from another template (%v)",
+			reason = fmt.Sprintf("the deployment %s has no server %s: it was applied from another template, or Heat made more members of a group than the plan has (%v)",
 				a.Boot.Deployment, a.Boot.Server, err)
 		}
 		a.console.say("%s; next attempt in %v", reason, retry)
