@@ -227,3 +227,25 @@ func TestMoreMembersThanThePlanHas(t *testing.T) {
 		t.Errorf("%s: %s", s, s.Reason)
 	}
 }
+
+// Who cannot do without a value that nobody gives fails at once, and says why.
+func TestNobodyGivesTheValue(t *testing.T) {
+	w := newWorld(t, "testdata/undecided-fails.yaml")
+	w.hotc(w.on("site", "apply", w.dir)...)
+	st := w.create("site")
+	w.bootAll(st, 1)
+	const want = `nobody gives this value: the condition "db" of "db" is false`
+	if s := st.Wait(t); s.String() != "CREATE_FAILED" || !strings.Contains(s.Reason, want) {
+		t.Errorf("%s: %s", s, s.Reason)
+	}
+	if why := w.hotc(w.on("site", "why", "web")...); !strings.Contains(why, "web.front failed") || !strings.Contains(why, want) || !strings.Contains(why, "undecided-fails.yaml:13") {
+		t.Errorf("why: %s", why)
+	}
+	if why := w.hotc(w.on("site", "why", "db")...); !strings.Contains(why, `db was not made by Heat: the condition "db" of "db" is false`) {
+		t.Errorf("why: %s", why)
+	}
+	out := w.hotc(w.on("site", "outputs")...)
+	if !regexp.MustCompile(`db.mysql:url +\(the condition "db" of "db" is false\)`).MatchString(out) {
+		t.Errorf("outputs: %s", out)
+	}
+}

@@ -33,7 +33,7 @@ type evaluation struct {
 
 // learn finds out what Heat decided of the stack's shape.
 func (e *evaluation) learn() error {
-	if !anyDecisions(e.plan) {
+	if undecided(e.plan) == 0 {
 		return nil
 	}
 	snapshot, err := coordinator.TakeSnapshot(e.ctx, e.session, e.session.deployment, e.plan)

@@ -60,12 +60,13 @@ func (d decisions) whether(server plan.Server) (missing, perhaps string) {
 	return "", perhaps
 }
 
-// anyDecisions says whether a plan leaves anything of its shape to Heat.
-func anyDecisions(p *plan.Plan) bool {
+// undecided is how many servers of a plan Heat may make or not.
+func undecided(p *plan.Plan) int {
+	n := 0
 	for _, s := range p.Servers {
 		if len(s.If) > 0 {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }

@@ -31,8 +31,10 @@ func (t *Template) Enabled(condition *Entry) *Expr {
 	}
 	choice := &Expr{Kind: ListExpr, At: at, Items: []*Expr{e, Constant(true, at), Constant(false, at)}}
 	f := ifElse
-	if t.Version.CFN() {
-		f = fnIf
+	for _, name := range []string{ifElse.Name, fnIf.Name} {
+		if own := t.Functions.Lookup(name); own != nil {
+			f = own
+		}
 	}
 	return &Expr{Kind: CallExpr, Func: f, At: at, Items: []*Expr{choice}, names: t.Functions.names}
 }
