@@ -50,7 +50,6 @@ type shapeOutput struct {
 
 type shaper struct {
 	*rand.Rand
-	pool []*shape // the templates that may be nested, the innermost first
 }
 
 func (s *shaper) pick(of ...string) string { return of[s.IntN(len(of))] }
