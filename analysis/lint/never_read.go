@@ -12,6 +12,7 @@ import (
 // is known before the script starts is in its environment, for every program that
 // it calls.
 func neverRead(l *linter, role *program.Role) {
+	unread(l, role)
 	lost := role.Meaning.Sequence.Lost
 	if (!role.Meaning.Sequence.Complete || readsAny(role)) && len(lost) == 0 {
 		return
@@ -41,10 +42,35 @@ func neverRead(l *linter, role *program.Role) {
 	}
 }
 
+// unread finds inputs, known at whatever time, that no text of the role's tool mentions.
+func unread(l *linter, role *program.Role) {
+	files := map[string]*program.Step{}
+	for _, f := range role.Files {
+		f.Walk(noteIn(files, program.ReadInput))
+	}
+	for _, in := range role.Inputs {
+		meant, is := role.Meaning.Sequence.Unread[in.Name]
+		if !is || files[in.Name] != nil || in.Eager || taskReads(role, in.Name) {
+			continue
+		}
+		hint := "leave the input out, or correct its name"
+		if meant != "" {
+			hint = fmt.Sprintf("did you mean %q?", meant)
+		}
+		l.diags.Warning(source.NeverRead, in.At, fmt.Sprintf("nothing that the %s driver runs for role %s reads input %q", role.Driver, role.Key(), in.Name), hint)
+	}
+}
+
 // taskReads says whether an action or a hook may read an input.
 func taskReads(role *program.Role, input string) bool {
 	for _, t := range role.Apart() {
-		if t.Meaning == nil || t.Meaning.Sequence == nil || !t.Meaning.Sequence.Complete {
+		if t.Meaning == nil || t.Meaning.Sequence == nil {
+			return true
+		}
+		if _, is := t.Meaning.Sequence.Unread[input]; is {
+			continue
+		}
+		if !t.Meaning.Sequence.Complete {
 			return true
 		}
 		if read := namesIn(t.Meaning.Sequence, program.ReadInput); read[input] != nil {

@@ -11,6 +11,7 @@ import (
 // neverWritten finds outputs that no statement of the role's script writes: the
 // role would fail at its end, and all that waits for the output with it.
 func neverWritten(l *linter, role *program.Role) {
+	unwritten(l, role)
 	lost := role.Meaning.Sequence.Lost
 	if !role.Meaning.Sequence.Complete && len(lost) == 0 {
 		return
@@ -45,10 +46,34 @@ func neverWritten(l *linter, role *program.Role) {
 		if isLost {
 			d.Notes = append(d.Notes, source.Note{At: why.At, Message: why.Why})
 		}
-		readers := l.readersOf(o)
-		for _, in := range readers[:min(len(readers), mostReaders)] {
-			d.Notes = append(d.Notes, source.Note{At: in.At, Message: fmt.Sprintf("input %q of %s waits for it", in.Name, in.Role.Key())})
+		l.noteReaders(d, o)
+	}
+}
+
+// unwritten finds outputs that no text of the role's tool mentions.
+func unwritten(l *linter, role *program.Role) {
+	for _, o := range role.Outputs {
+		meant, is := role.Meaning.Sequence.Unwritten[o.Name]
+		if !is || o.Value != nil {
+			continue
 		}
+		hint := ""
+		if meant != "" {
+			hint = fmt.Sprintf("did you mean %q?", meant)
+		}
+		what := fmt.Sprintf("writes output %q", o.Name)
+		if o.Resource != "" {
+			what = fmt.Sprintf("declares %s, whose completion output %q is", o.Resource, o.Name)
+		}
+		l.noteReaders(l.diags.Warning(source.NeverWritten, o.At, fmt.Sprintf("nothing that the %s driver runs for role %s %s: the role would fail when it ends", role.Driver, role.Key(), what), hint), o)
+	}
+}
+
+// noteReaders names some of those that wait for an output.
+func (l *linter) noteReaders(d *source.Diagnostic, o *program.Output) {
+	readers := l.readersOf(o)
+	for _, in := range readers[:min(len(readers), mostReaders)] {
+		d.Notes = append(d.Notes, source.Note{At: in.At, Message: fmt.Sprintf("input %q of %s waits for it", in.Name, in.Role.Key())})
 	}
 }
 

@@ -16,6 +16,10 @@ type Sequence struct {
 	// Lost are the inputs and outputs that the source reads or writes by means from
 	// which no value can be taken, or given to it.
 	Lost map[string]Lost
+	// Unread are inputs that the source certainly never reads, and Unwritten outputs that
+	// it never writes, whatever the steps say, which hold for what a driver cannot see
+	// through. The value is what may have been meant instead, or "".
+	Unread, Unwritten map[string]string
 	// Printed are the inputs that the source prints, for the log to keep; "" stands for
 	// all that its commands are given.
 	Printed map[string]source.Place
@@ -68,8 +72,19 @@ func (s *Sequence) Then(next *Sequence) *Sequence {
 	both.Steps = append(scaled(s.Steps, 0), scaled(next.Steps, 0.5)...)
 	maps.Copy(both.Lost, next.Lost)
 	maps.Copy(both.Lost, s.Lost)
+	both.Unread, both.Unwritten = inBoth(s.Unread, next.Unread), inBoth(s.Unwritten, next.Unwritten)
 	maps.Copy(both.Printed, next.Printed)
 	maps.Copy(both.Printed, s.Printed)
+	return both
+}
+
+func inBoth(a, b map[string]string) map[string]string {
+	both := map[string]string{}
+	for name, meant := range a {
+		if _, too := b[name]; too {
+			both[name] = meant
+		}
+	}
 	return both
 }
 

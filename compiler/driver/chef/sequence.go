@@ -50,7 +50,9 @@ func (l *lowering) sequence() *program.Sequence {
 	if w.unknown {
 		return nil
 	}
-	return &program.Sequence{Steps: w.steps()}
+	s := &program.Sequence{Steps: w.steps()}
+	s.Unread, s.Unwritten = w.unused()
+	return s
 }
 
 // walker goes through the cookbooks of a run list.

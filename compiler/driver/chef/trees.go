@@ -16,8 +16,10 @@ type holdings struct {
 	cookbooks map[string]*cookbook
 	names     []string // of cookbooks, in order
 	roles     []tree
-	// allCookbooks and allRoles say that nothing else comes from elsewhere.
-	allCookbooks, allRoles bool
+	all       []tree // whatever they hold
+	// allCookbooks and allRoles say that nothing else comes from elsewhere, allTrees that
+	// no tree at all does.
+	allCookbooks, allRoles, allTrees bool
 	// broken says that some tree is not as it must be: no more is said of what lacks.
 	broken bool
 }
@@ -36,7 +38,7 @@ type cookbook struct {
 
 // trees takes all trees along, and looks into those that lie beside the template.
 func (l *lowering) trees() {
-	l.holds = holdings{cookbooks: map[string]*cookbook{}, allCookbooks: true, allRoles: true}
+	l.holds = holdings{cookbooks: map[string]*cookbook{}, allCookbooks: true, allRoles: true, allTrees: true}
 	if _, prepares := l.keys.Get("prepare"); prepares {
 		l.holds.allCookbooks = false
 	}
@@ -108,6 +110,11 @@ func (l *lowering) origin(value hot.Value, key string) *driver.Origin {
 	if o == nil {
 		l.bad = true
 		return nil
+	}
+	if t := l.open(value); t != nil {
+		l.holds.all = append(l.holds.all, *t)
+	} else {
+		l.holds.allTrees = false
 	}
 	for _, file := range o.Files {
 		known := false

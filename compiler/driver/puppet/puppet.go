@@ -71,6 +71,7 @@ type lowering struct {
 	files []program.File
 	// starts are the inputs that are read before Puppet is started.
 	starts []string
+	code   code
 }
 
 // bad reports what is wrong with a part of the source; key is "" for the whole.
@@ -97,6 +98,7 @@ func (l *lowering) text(text, file string) {
 	if file != "" {
 		name = path.Base(file)
 	}
+	l.code.add(name, text)
 	travels := driver.NewFile(name, []byte(text))
 	l.files = append(l.files, travels)
 	manifest := hot.NewDict()
@@ -197,6 +199,7 @@ func (l *lowering) origin(value hot.Value, keys ...string) *driver.Origin {
 		return nil
 	}
 	l.files = append(l.files, origin.Files...)
+	l.code.addTree(l.folder(value))
 	if d, ok := value.(*hot.Dict); ok {
 		if key, given := d.Get("ssh_key"); given {
 			if reference, ok := key.(*hot.Dict); ok {

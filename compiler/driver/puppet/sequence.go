@@ -43,5 +43,7 @@ func (l *lowering) sequence() *program.Sequence {
 			steps = append(steps, program.Step{Op: program.AnyOrder, Ways: [][]program.Step{phase}, Progress: phase[0].Progress})
 		}
 	}
-	return &program.Sequence{Steps: steps, Complete: true}
+	s := &program.Sequence{Steps: steps, Complete: true}
+	s.Unread, s.Unwritten = l.unused()
+	return s
 }

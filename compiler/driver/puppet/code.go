@@ -1,0 +1,139 @@
+package puppet
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/driver"
+)
+
+// code is all that a run of Puppet is made of, as far as it lies beside the template.
+// It is not parsed: what matters is whether a name stands anywhere in it, and whether
+// anything in it finds values by names that it puts together.
+type code struct {
+	mentions driver.Mentions
+	// elsewhere says that the server fetches a part of it, computed that names are put
+	// together, generates that resources are declared whose type nobody can tell.
+	elsewhere, computed, generates bool
+	classes                        map[string]bool // that are defined, in small letters
+}
+
+func (c *code) add(name, text string) {
+	if c.mentions == nil {
+		c.mentions, c.classes = driver.Mentions{}, map[string]bool{}
+	}
+	c.mentions.Add(name)
+	c.mentions.Add(text)
+	c.see(name, text)
+}
+
+// addTree takes a folder; nil is one that cannot be looked into.
+func (c *code) addTree(folder fs.FS) {
+	if c.mentions == nil {
+		c.mentions, c.classes = driver.Mentions{}, map[string]bool{}
+	}
+	if folder == nil || c.mentions.AddTree(folder, c.see) != nil {
+		c.elsewhere = true
+	}
+}
+
+var (
+	// A look-up by a name, and what follows where that is written down.
+	lookUp  = regexp.MustCompile(`\b(?:lookup|hiera|hiera_array|hiera_hash|hiera_include|getvar)\b`)
+	literal = regexp.MustCompile(`^(?:\s+|\s*\(\s*)(?:'[^']*'|"[^"$%]*")`)
+	// All facts, and what follows where one of them is meant.
+	facts       = regexp.MustCompile(`\$(?:::)?facts\b`)
+	oneFact     = regexp.MustCompile(`^(?:\s*\[\s*|\.(?:dig|get)\s*\(\s*)(?:'[^']*'|"[^"$]*")`)
+	factsOfData = regexp.MustCompile(`%\{\s*(?:::)?facts\s*\}`)
+	// Ruby's ways to variables that do not write their names down, or to look-ups.
+	byRuby = regexp.MustCompile(`scope|call_function|newfunction|lookup|hiera|setvar|to_hash|binding|instance_variable|\beval|\b(?:public_)?send\b|all_vars|has_variable`)
+	// A path on the server, in what says where more is read from.
+	absolute = regexp.MustCompile(`(?m)(?:^|[\s:="'])/[A-Za-z]`)
+
+	// Resources whose type is a value.
+	anyType = regexp.MustCompile(`create_resources|ensure_\w+|\bResource\s*\[`)
+
+	classDefinition = regexp.MustCompile(`(?i)\bclass\s+(?:::)?([a-z][\w:]*)`)
+)
+
+// see looks at one file.
+func (c *code) see(name, text string) {
+	switch ending := path.Ext(name); {
+	case path.Base(name) == "environment.conf", path.Base(name) == "hiera.yaml":
+		c.elsewhere = c.elsewhere || absolute.MatchString(text)
+	case ending == ".rb", ending == ".erb":
+		c.computed = c.computed || byRuby.MatchString(text)
+		c.generates = c.generates || ending == ".rb"
+		return
+	case strings.Contains(text, "inline_template"):
+		c.computed = c.computed || byRuby.MatchString(text)
+	}
+	for _, at := range lookUp.FindAllStringIndex(text, -1) {
+		c.computed = c.computed || !literal.MatchString(text[at[1]:])
+	}
+	for _, at := range facts.FindAllStringIndex(text, -1) {
+		c.computed = c.computed || !oneFact.MatchString(text[at[1]:])
+	}
+	c.computed = c.computed || factsOfData.MatchString(text)
+	c.generates = c.generates || anyType.MatchString(text)
+	for _, m := range classDefinition.FindAllStringSubmatch(text, -1) {
+		c.classes[strings.ToLower(m[1])] = true
+	}
+}
+
+// unused are the inputs that nothing reads and the outputs that nothing writes, with
+// what may have been meant. Where that cannot be told for certain they are not among
+// them: code on the server, and names that are put together.
+func (l *lowering) unused() (unread, unwritten map[string]string) {
+	unread, unwritten = map[string]string{}, map[string]string{}
+	c := &l.code
+	if c.elsewhere || c.mentions == nil {
+		return unread, unwritten
+	}
+	for _, in := range l.role.Inputs {
+		if last := lastPart(in.Name); !c.computed && !c.mentions.Has(last) && !l.startsWith(in.Name) {
+			unread[in.Name] = c.mentions.Near(last)
+		}
+	}
+	for _, o := range l.role.Outputs {
+		switch kind, name := outputOf(o); kind {
+		case "variable":
+			if last := lastPart(name); !c.computed && !c.mentions.Has(last) {
+				unwritten[o.Name] = c.mentions.Near(last)
+			}
+		case "resource":
+			if !c.declares(name) {
+				unwritten[o.Name] = ""
+			}
+		}
+	}
+	return unread, unwritten
+}
+
+func lastPart(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
+
+func (l *lowering) startsWith(input string) bool {
+	for _, name := range l.starts {
+		if name == input {
+			return true
+		}
+	}
+	return false
+}
+
+// ofItself are the types of which Puppet puts resources into a catalog by itself, or
+// another resource does.
+var ofItself = map[string]bool{"file": true, "stage": true, "schedule": true, "filebucket": true, "notify": true}
+
+// declares says whether a resource may be in a catalog: its class is defined, or its
+// type is mentioned.
+func (c *code) declares(reference string) bool {
+	kind, title, _ := strings.Cut(strings.ToLower(strings.TrimSuffix(reference, "]")), "[")
+	if kind == "class" {
+		title = strings.TrimPrefix(title, "::")
+		return title == "main" || title == "settings" || c.classes[title]
+	}
+	return ofItself[kind] || c.generates || c.mentions.Has(kind)
+}
