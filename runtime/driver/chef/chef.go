@@ -110,10 +110,7 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	}
 	cmd := exec.Command(program, arguments...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Work, job.Stdout, job.Stderr
-	cmd.Env = slices.Clone(job.Environment)
-	if licence := job.Role.Install; licence != nil && licence.Licence != "" {
-		cmd.Env = append(cmd.Env, "CHEF_LICENSE="+licence.Licence)
-	}
+	cmd.Env = environment(job)
 	if err := job.Started(ctx); err != nil {
 		return driver.Exit{}, err
 	}
@@ -128,6 +125,15 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 		}
 	}
 	return exit, nil
+}
+
+// environment is that of Chef and its tools: a licence is the user's to accept.
+func environment(job *driver.Job) []string {
+	e := slices.Clone(job.Environment)
+	if i := job.Role.Install; i != nil && i.Licence != "" {
+		e = append(e, "CHEF_LICENSE="+i.Licence)
+	}
+	return e
 }
 
 // program is the one that runs the source, given where chef-solo is.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -143,7 +142,7 @@ func (r *repository) prepare(ctx context.Context, command, in string, grace time
 	defer words.Close()
 	cmd := exec.Command("/bin/sh", "-e", "-c", command)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = in, words, words
-	cmd.Env = append(slices.Clone(r.job.Environment), "hotc_cookbooks="+folder)
+	cmd.Env = append(environment(r.job), "hotc_cookbooks="+folder)
 	exit, err := process.Run(ctx, cmd, grace)
 	text, _ := os.ReadFile(words.Name())
 	fmt.Fprintf(r.job.Stderr, "%s", text)
@@ -156,7 +155,7 @@ func (r *repository) prepare(ctx context.Context, command, in string, grace time
 		return fmt.Errorf("prepare: %s: %s", exit, process.LastLine(text))
 	}
 	entries, err := os.ReadDir(folder)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a tool that wants to make it itself
 		return fmt.Errorf("prepare: %w", err)
 	}
 	if len(entries) > 0 {

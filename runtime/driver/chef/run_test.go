@@ -238,18 +238,31 @@ func TestARepositoryOfChefs(t *testing.T) {
 
 // What berks vendor and its like do is done before, in the cookbooks' folder.
 func TestPrepare(t *testing.T) {
+	const book = `mkdir -p "$BOOK/recipes"; echo "node.default['a']['b'] = 'from lib'" > "$BOOK/recipes/default.rb"; `
 	everyChef(t, func(t *testing.T, solo string) {
-		command := `test -f web/metadata.rb; mkdir -p "$hotc_cookbooks/lib/recipes"; echo "name 'lib'" > "$hotc_cookbooks/lib/metadata.rb"
-			echo "node.default['a']['b'] = 'from lib'" > "$hotc_cookbooks/lib/recipes/default.rb"`
-		source, _ := json.Marshal(map[string]any{"cookbooks": []any{map[string]any{"file": "books"}}, "run_list": []string{"web", "lib"}, "prepare": command,
-			"outputs": map[string]any{"out": []string{"a", "b"}}})
-		b := newBed(t, solo, string(source), recipe("log 'x'"))
-		b.job.Role.Outputs = []plan.Output{{Name: "out"}}
-		b.mustRun()
-		if got := strings.Join(b.values.log, "\n"); got != `put out "from lib"` {
-			t.Error(got)
+		for name, command := range map[string]string{
+			"folders of the cookbooks' names": `BOOK=$hotc_cookbooks/lib; ` + book + `echo "name 'lib'" > "$BOOK/metadata.rb"`,
+			// as chef export names them, and with metadata as it writes them
+			"folders with an identifier": `BOOK=$hotc_cookbooks/lib-3f2a; ` + book + `echo '{"name": "lib", "version": "1.0.0"}' > "$BOOK/metadata.json"`,
+			// older versions of Berkshelf refuse one that is there
+			"a folder that the tool makes": `rmdir "$hotc_cookbooks"; BOOK=$hotc_cookbooks/lib; ` + book + `echo "name 'lib'" > "$BOOK/metadata.rb"`,
+		} {
+			t.Run(name, func(t *testing.T) {
+				source, _ := json.Marshal(map[string]any{"cookbooks": []any{map[string]any{"file": "books"}}, "run_list": []string{"web", "lib"},
+					"prepare": "test -f web/metadata.rb; " + command, "outputs": map[string]any{"out": []string{"a", "b"}}})
+				b := newBed(t, solo, string(source), recipe("log 'x'"))
+				b.job.Role.Outputs = []plan.Output{{Name: "out"}}
+				b.mustRun()
+				if got := strings.Join(b.values.log, "\n"); got != `put out "from lib"` {
+					t.Error(got)
+				}
+			})
 		}
 	})
+	nothing := newBed(t, "/bin/false", `{"run_list": ["web"], "prepare": "rmdir $hotc_cookbooks"}`, recipe(""))
+	if got := nothing.fails(); got != "there is no cookbook in what the source names: none of its folders has a metadata.rb or metadata.json" {
+		t.Error(got)
+	}
 	b := newBed(t, "/bin/false", `{"cookbooks": [{"file": "books"}], "run_list": ["web"], "prepare": "echo no Berksfile here >&2; exit 3"}`, recipe(""))
 	if got := b.fails(); got != "prepare: exit status 3: no Berksfile here" {
 		t.Error(got)
@@ -387,6 +400,11 @@ func TestTheLicenceIsTheUsers(t *testing.T) {
 	}
 	b.job.Role.Install = &plan.Install{Licence: "accept-no-persist"}
 	if got := b.fails(); got != "said accept-no-persist" {
+		t.Error(got)
+	}
+	b = newBed(t, solo, `{"cookbooks": [{"file": "books"}], "run_list": ["web"], "prepare": "echo \"said $CHEF_LICENSE\" >&2; exit 1"}`, recipe(""))
+	b.job.Role.Install = &plan.Install{Licence: "accept"}
+	if got := b.fails(); got != "prepare: exit status 1: said accept" {
 		t.Error(got)
 	}
 }
