@@ -140,73 +140,45 @@ func (x explanation) matches(chosen string) bool {
 		x.Cell == chosen || x.Reference == chosen || strings.Contains(strings.NewReplacer(", ", ".", "[", "", "]", "", "}", "").Replace(x.Reference), " "+chosen)
 }
 
-// printExplanations prints a block for each input: its references, what each is
-// and why.
+// printExplanations prints a table with a row for each reference, in the order of the
+// inputs. What is left of an input stands in the first of its rows.
 func printExplanations(s streams, list []explanation) {
-	paint := func(code, text string) string {
-		if !s.color() {
-			return text
-		}
-		return code + text + "\x1b[0m"
-	}
-	colors := map[string]string{"static": "\x1b[32m", "deploy": "\x1b[34m", "run": "\x1b[33m"}
-	place := ""
-	for i, x := range list {
-		if x.Place != place {
-			if place != "" {
-				printResidual(s, list[i-1])
-				fmt.Fprintln(s.out)
-			}
-			place = x.Place
-			fmt.Fprintln(s.out, paint("\x1b[1m", visible(place)))
-		}
-		fmt.Fprintf(s.out, "  %s  %s\n", visible(x.At), visible(x.Reference))
-		text := x.Rule + "; by " + x.By
-		if x.Timed {
-			text += "; timed: the wait may end without a value"
-		}
-		width := s.width()
-		if width == 0 {
-			width = 100
-		}
-		if x.Needs != "" {
-			text += "; needs " + x.Needs
-		}
-		for i, line := range wrap(visible(text), max(narrowest, width-12)) {
-			time := ""
-			if i == 0 {
-				time = x.Time
-			}
-			fmt.Fprintf(s.out, "    %s%s  %s\n", paint(colors[x.Time], time), strings.Repeat(" ", 6-len(time)), line)
-		}
-	}
-	if len(list) > 0 {
-		printResidual(s, list[len(list)-1])
-	}
 	if len(list) == 0 {
 		fmt.Fprintln(s.out, "no role has an input that refers to anything")
+		return
 	}
+	colors := map[string]string{"static": "\x1b[32m", "deploy": "\x1b[34m", "run": "\x1b[33m"}
+	g := &grid{width: s.width(), columns: []column{{"AT", 0}, {"TIME", 0}, {"INPUT", 12}, {"REFERENCE", 18}, {"RULE", 18}, {"NEEDS", 10}, {"RESOLVED BY", 16}, {"LEAVES", 24}}}
+	if s.color() {
+		g.paint = func(_ int, cell, text string) string {
+			if code, is := colors[cell]; is {
+				return code + text + "\x1b[0m"
+			}
+			return text
+		}
+	}
+	place := ""
+	for _, x := range list {
+		rule, leaves := x.Rule, ""
+		if x.Timed {
+			rule += "; timed: the wait may end without a value"
+		}
+		if x.Place != place {
+			place, leaves = x.Place, shortened(string(x.Residual))
+		}
+		g.add(x.At, x.Time, x.Place, x.Reference, rule, x.Needs, x.By, leaves)
+	}
+	fmt.Fprint(s.out, g.String())
 }
 
 // mostResidual is how much of a residual the text shows, in bytes.
 const mostResidual = 600
 
-// printResidual prints what is left of an input: what the agent evaluates, and what Heat
-// has put in its place by then.
-func printResidual(s streams, x explanation) {
-	width := s.width()
-	if width == 0 {
-		width = 100
+// shortened is what is left of an input: what the agent evaluates, and what Heat has
+// put in its place by then.
+func shortened(residual string) string {
+	if len(residual) > mostResidual {
+		return strings.ToValidUTF8(residual[:mostResidual], "") + "… (--json has all of it)"
 	}
-	text := visible(string(x.Residual))
-	if len(text) > mostResidual {
-		text = strings.ToValidUTF8(text[:mostResidual], "") + "… (--json has all of it)"
-	}
-	for i, line := range wrap(text, max(narrowest, width-12)) {
-		leaves := "leaves"
-		if i > 0 {
-			leaves = ""
-		}
-		fmt.Fprintf(s.out, "    %-6s  %s\n", leaves, line)
-	}
+	return residual
 }
