@@ -1,0 +1,209 @@
+package salt
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+)
+
+// config is what the interceptor is told. It lies in the job's private folder and holds
+// no value of an input.
+type config struct {
+	// Apply and Arguments are those of state.apply.
+	Apply     []string          `json:"apply"`
+	Arguments map[string]string `json:"arguments"`
+	Pillar    json.RawMessage   `json:"pillar"`
+	// GrainsFile is where Salt's functions put a grain that is set, Outcome where the
+	// interceptor notes how the run ended.
+	GrainsFile string   `json:"grains_file"`
+	Outcome    string   `json:"outcome"`
+	Inputs     []input  `json:"inputs"`
+	Outputs    []output `json:"outputs"`
+}
+
+// input is a part of the pillar.
+type input struct {
+	Name     string   `json:"name"`
+	Path     []string `json:"path"`
+	Secret   bool     `json:"secret,omitempty"`
+	Optional bool     `json:"optional,omitempty"`
+}
+
+// output is a grain, or with an ID what a state gives: with a path a part of its
+// changes, else its success. State is the state's module; "" is any.
+type output struct {
+	Name   string    `json:"name"`
+	Type   plan.Type `json:"type,omitempty"`
+	Secret bool      `json:"secret,omitempty"`
+	State  string    `json:"state,omitempty"`
+	ID     string    `json:"id,omitempty"`
+	Path   []string  `json:"path,omitempty"`
+}
+
+func configFolder(job *driver.Job) string { return filepath.Join(job.Folder, "etc") }
+func outcomePath(job *driver.Job) string  { return filepath.Join(job.Folder, "outcome.json") }
+
+// configure writes Salt's configuration, the interceptor and what that is told.
+func configure(job *driver.Job, s source, trees layout) error {
+	if err := checkInputs(job.Role.Inputs); err != nil {
+		return err
+	}
+	folder := filepath.Join(job.Folder, "interceptor")
+	if err := writeInterceptor(folder); err != nil {
+		return err
+	}
+	if err := writeJSON(filepath.Join(folder, "config.json"), interceptorConfig(job, s)); err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(configFolder(job), "minion"), minion(job, s, trees, folder))
+}
+
+func interceptorConfig(job *driver.Job, s source) config {
+	c := config{Apply: []string{}, Arguments: map[string]string{}, Pillar: s.Pillar, GrainsFile: filepath.Join(configFolder(job), "grains"),
+		Outcome: outcomePath(job), Inputs: []input{}, Outputs: []output{}}
+	if len(s.SLS) > 0 {
+		c.Apply = append(c.Apply, strings.Join(s.SLS, ","))
+	}
+	if c.Pillar == nil {
+		c.Pillar = json.RawMessage("{}")
+	}
+	for _, in := range job.Role.Inputs {
+		c.Inputs = append(c.Inputs, input{Name: in.Name, Path: keys(in.Name), Secret: in.Secret, Optional: in.Optional})
+	}
+	for _, out := range job.Role.Outputs {
+		c.Outputs = append(c.Outputs, outputOf(out))
+	}
+	return c
+}
+
+// keys is a name's path: at its colons, as Salt writes it, else at its dots.
+func keys(name string) []string {
+	if strings.Contains(name, ":") {
+		return strings.Split(name, ":")
+	}
+	return strings.Split(name, ".")
+}
+
+// changes stands between a state's ID and the path in its changes.
+const changes = ".changes."
+
+func outputOf(o plan.Output) output {
+	out := output{Name: o.Name, Type: o.Type, Secret: o.Secret}
+	state, path, isChange := strings.Cut(o.Name, changes)
+	switch {
+	case o.Resource != "":
+		out.State, out.ID = reference(o.Resource)
+	case isChange:
+		out.State, out.ID = reference(state)
+		out.Path = keys(path)
+	default:
+		out.Path = keys(o.Name)
+	}
+	return out
+}
+
+// reference is a state as requisites name it: "cmd: make it", or an ID.
+func reference(text string) (state, id string) {
+	if state, id, is := strings.Cut(text, ": "); is {
+		return state, strings.TrimSpace(id)
+	}
+	return "", text
+}
+
+// checkInputs refuses an argument of an action that is no path, or a part of one that
+// is an input as a whole. Of a role's own inputs the compiler has made sure.
+func checkInputs(inputs []plan.Input) error {
+	seen := map[string]string{}
+	for _, in := range inputs {
+		path := keys(in.Name)
+		for i, key := range path {
+			if key == "" {
+				return fmt.Errorf("%q is no path in the pillar", in.Name)
+			}
+			at, kind := strings.Join(path[:i+1], ":"), "has an input in it"
+			if i == len(path)-1 {
+				kind = "is an input"
+			}
+			if other := seen[at]; other != "" && (other != kind || i == len(path)-1) {
+				return fmt.Errorf("%s cannot be an input beside another one there", in.Name)
+			}
+			seen[at] = kind
+		}
+	}
+	return nil
+}
+
+// minion is Salt's configuration: the source's own lines, under those that the run is
+// made of.
+func minion(job *driver.Job, s source, trees layout, interceptor string) map[string]any {
+	all := map[string]any{}
+	for key, value := range s.Config {
+		all[key] = value
+	}
+	cache := filepath.Join(job.Folder, "cache")
+	own := map[string]any{
+		"file_client": "local", "local": true, "master_type": "disable",
+		"file_roots":   map[string]any{"base": trees.files},
+		"pillar_roots": map[string]any{"base": append([]string{}, trees.pillars...)},
+		"grains_dirs":  []string{filepath.Join(interceptor, "grains")},
+		"module_dirs":  []string{filepath.Join(interceptor, "modules")},
+		"cachedir":     cache, "extension_modules": filepath.Join(cache, "extmods"), "pki_dir": filepath.Join(job.Folder, "pki"),
+		"sock_dir": filepath.Join(job.Folder, "sockets"), "log_file": filepath.Join(job.Folder, "log"), "log_level_logfile": "quiet",
+		"minion_id_caching": false, "default_include": "",
+	}
+	if s.Grains != nil {
+		own["grains"] = s.Grains
+	}
+	if s.ID != "" {
+		own["id"] = s.ID
+	}
+	if me, err := user.Current(); err == nil {
+		own["user"] = me.Username // Salt refuses another user's run, and takes root for granted
+	}
+	for key, value := range own {
+		all[key] = value
+	}
+	return all
+}
+
+func writeInterceptor(folder string) error {
+	err := fs.WalkDir(interceptor, "python", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := interceptor.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return writeFile(filepath.Join(folder, strings.TrimPrefix(name, "python/")), data)
+	})
+	if err != nil {
+		return fmt.Errorf("write the interceptor: %w", err)
+	}
+	return nil
+}
+
+func writeJSON(path string, value any) error {
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = writeFile(path, data)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	return nil
+}
+
+func writeFile(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}

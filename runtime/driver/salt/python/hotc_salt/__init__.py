@@ -1,0 +1,68 @@
+"""Ties a run of salt-call to hotc's agent.
+
+Nothing of the states changes, nor of Salt on the disk: a few methods of the running
+program are wrapped. pillar.py says how declared inputs become parts of the pillar,
+outputs.py how results and grains become outputs, secrecy.py what is not printed.
+"""
+import json
+import os
+import re
+
+# The releases whose insides this knows: later ones run states in another way.
+OLDEST, NEWEST = 3000, 3007
+
+run = None  # what is installed
+problem = ""  # why nothing is
+
+
+class Run:
+    def __init__(self, folder):
+        from hotc_salt import agent, outputs, pillar, secrecy
+
+        with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
+            self.config = json.load(f)
+        self.client = agent.Client(os.environ["HOTC_SOCKET"])
+        self.mask = secrecy.Mask()
+        self.inputs = pillar.Inputs(self.client, self.mask, self.config)
+        self.outputs = outputs.Outputs(self.client, self.mask, self.config)
+        self.mask.install()
+        self.inputs.install()
+        self.outputs.install()
+
+    def apply(self, state_apply):
+        """Applies the states, and notes how that ended."""
+        from hotc_salt import agent, reasons
+
+        found = None
+        try:
+            found = state_apply(*self.config["apply"], **self.config["arguments"])
+            reason = reasons.of(found)
+            if not reason:
+                self.outputs.end()
+        except agent.Failure as e:
+            reason = str(e)
+        reason = self.client.refused or reason
+        with open(self.config["outcome"], "w", encoding="utf-8") as f:
+            json.dump({"reason": self.mask.hide(reason)}, f)
+        return {} if found is None else found
+
+
+def install(folder):
+    """Ties this process to the agent, once."""
+    global run, problem
+    if run is not None:
+        return
+    try:
+        from salt.version import __version__ as version
+        from salt.pillar import Pillar
+        from salt.state import State
+
+        known = int((re.findall(r"\d+", str(version)) or ["0"])[0])
+        wanted = [(Pillar, "compile_pillar"), (State, "call_chunks"), (State, "call_chunk"), (State, "reconcile_procs")]
+        missing = [name for owner, name in wanted if not hasattr(owner, name)]
+        if not OLDEST <= known <= NEWEST or missing:
+            problem = "hotc: this is Salt %s, and this hotc-agent knows %d to %d" % (version, OLDEST, NEWEST)
+            return
+        run = Run(folder)
+    except Exception as e:  # Salt would go on, with a line in its log
+        problem = "hotc: the agent's part cannot be loaded: %s" % e

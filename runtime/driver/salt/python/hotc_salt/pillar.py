@@ -1,0 +1,239 @@
+"""Declared inputs as parts of the pillar, whose values are asked for when they are read.
+
+An input "db:url" is the key `url` of the key `db` of the pillar; what the pillar itself
+says of `db` stays around it. When Salt has compiled a pillar, the maps on the way to
+inputs become Nodes: dicts in which a Leaf stands where an input lies. Reading such a key
+waits; asking whether it is there, or how many there are, does not. An optional input
+that did not come leaves the pillar's own value, and without one the key is missing.
+
+A Node is a dict whose C code never sees a Leaf: with an __iter__ of its own, dict(node),
+{**node} and json go through keys and items, too. Salt gives its modules and templates the
+pillar in a wrapper, which copies the map that it hands on to (quietly).
+"""
+import copy
+import threading
+from collections.abc import ItemsView, ValuesView
+
+import yaml
+
+NOTHING = object()
+quiet = threading.local()  # copies are made whose values nobody reads
+
+
+class Input:
+    """A declared input. Its value is asked for once in each process."""
+
+    def __init__(self, client, mask, declared):
+        self.client, self.mask = client, mask
+        self.name, self.path = declared["name"], declared["path"]
+        self.secret, self.optional = declared.get("secret", False), declared.get("optional", False)
+        self.known = NOTHING
+
+    def value(self):
+        if self.known is NOTHING:
+            value = self.client.get(self.name)
+            if self.secret:
+                self.mask.add(value)
+            self.known = value
+        return copy.deepcopy(self.known)
+
+
+class Leaf:
+    """The place of an input. own is what the pillar itself says there."""
+
+    __slots__ = ("input", "own")
+
+    def __init__(self, input, own=NOTHING):
+        self.input, self.own = input, own
+
+    def value(self):
+        """The value; NOTHING if the key is missing."""
+        value = self.input.value()
+        return self.own if value is None and self.input.optional else value
+
+
+class Node(dict):
+    """A map with inputs in it, or in maps below."""
+
+    __slots__ = ()
+
+    def _hotc_find(self, key):
+        """The value of a key that is there; NOTHING if it has none after all."""
+        value = dict.__getitem__(self, key)
+        return value.value() if isinstance(value, Leaf) and not getattr(quiet, "now", False) else value
+
+    def __getitem__(self, key):
+        value = self._hotc_find(key)
+        if value is NOTHING:
+            raise KeyError(key)
+        return value
+
+    def get(self, key, default=None):
+        value = self._hotc_find(key) if key in self else NOTHING
+        return default if value is NOTHING else value
+
+    def __iter__(self):
+        return dict.__iter__(self)
+
+    def items(self):
+        return Items(self)
+
+    def values(self):
+        return Values(self)
+
+    def pop(self, key, *default):
+        if key not in self:
+            return dict.pop(self, key, *default)
+        value = self.get(key, *default) if default else self[key]
+        dict.__delitem__(self, key)
+        return value
+
+    def popitem(self):
+        for key in reversed(list(self)):
+            return key, self.pop(key, None)
+        return dict.popitem(self)
+
+    def setdefault(self, key, default=None):
+        value = self.get(key, NOTHING)
+        if value is NOTHING:
+            self[key] = value = default
+        return value
+
+    def copy(self):
+        return filled((key, dict.__getitem__(self, key)) for key in self)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo):
+        def inner(value):
+            return value if isinstance(value, Leaf) else copy.deepcopy(value, memo)
+
+        return filled((key, inner(dict.__getitem__(self, key))) for key in self)
+
+    def __reduce_ex__(self, protocol):
+        return dict, (plain(self),)
+
+    def __eq__(self, other):
+        return plain(self) == other
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = None
+
+    def __or__(self, other):
+        return dict(plain(self), **other) if isinstance(other, dict) else NotImplemented
+
+    def __ror__(self, other):
+        return dict(other, **plain(self)) if isinstance(other, dict) else NotImplemented
+
+    def __repr__(self):
+        return repr(plain(self))
+
+    __str__ = __repr__
+
+
+class Items(ItemsView):
+    """The pairs of a Node; each waits when its turn has come."""
+
+    def __iter__(self):
+        for key in list(self._mapping):
+            value = self._mapping._hotc_find(key)
+            if value is not NOTHING:
+                yield key, value
+
+
+class Values(ValuesView):
+    def __iter__(self):
+        for _, value in Items(self._mapping):
+            yield value
+
+
+def filled(pairs):
+    node = Node()
+    for key, value in pairs:
+        dict.__setitem__(node, key, value)
+    return node
+
+
+def plain(value):
+    """A value without inputs that are still to be read. Waits for all of them."""
+    if isinstance(value, Node):
+        return {key: plain(part) for key, part in value.items()}
+    return value
+
+
+def overlaid(tree, own):
+    """What the pillar says of a place, with the inputs of a tree on it."""
+    if isinstance(own, Node):
+        node = own.copy()
+    else:
+        node = filled(own.items() if isinstance(own, dict) else ())
+    for key, below in tree.items():
+        have = dict.get(node, key, NOTHING)
+        if isinstance(below, dict):
+            have = overlaid(below, have)
+        elif not isinstance(have, Leaf):
+            have = Leaf(below, have)
+        dict.__setitem__(node, key, have)
+    return node
+
+
+class Inputs:
+    """All declared inputs, and the pillar that the role's source gives."""
+
+    def __init__(self, client, mask, config):
+        self.given = config["pillar"]
+        self.tree = {}
+        for declared in config["inputs"]:
+            tree = self.tree
+            for key in declared["path"][:-1]:
+                tree = tree.setdefault(key, {})
+            tree[declared["path"][-1]] = Input(client, mask, declared)
+
+    def install(self):
+        import salt.pillar
+
+        if self.tree:
+            wrap_wrapper()
+            teach_yaml()
+        compile_pillar, inputs = salt.pillar.Pillar.compile_pillar, self
+
+        def with_inputs(pillar, *args, **kwargs):
+            compiled = compile_pillar(pillar, *args, **kwargs)
+            if inputs.given:
+                import salt.utils.dictupdate
+
+                compiled = salt.utils.dictupdate.merge(compiled, copy.deepcopy(inputs.given), strategy="recurse")
+            return overlaid(inputs.tree, compiled) if inputs.tree else compiled
+
+        salt.pillar.Pillar.compile_pillar = with_inputs
+
+
+def wrap_wrapper():
+    """Lets the wrapper of the pillar hand its readers on to the Node."""
+    from salt.utils.context import NamespacedDictWrapper as Wrapper
+
+    init = Wrapper.__init__
+
+    def quietly(wrapper, *args, **kwargs):
+        quiet.now = True
+        try:
+            init(wrapper, *args, **kwargs)
+        finally:
+            quiet.now = False
+
+    Wrapper.__init__ = quietly
+    Wrapper.items = lambda wrapper: wrapper._dict().items()
+    Wrapper.values = lambda wrapper: wrapper._dict().values()
+
+
+def teach_yaml():
+    """Nodes are maps to YAML."""
+    import salt.utils.yamldumper as dumpers
+
+    names = [(yaml, n) for n in ("SafeDumper", "Dumper", "CSafeDumper", "CDumper")]
+    names += [(dumpers, n) for n in ("OrderedDumper", "SafeOrderedDumper", "IndentedSafeOrderedDumper")]
+    for owner, name in names:
+        if hasattr(owner, name):
+            getattr(owner, name).add_representer(Node, lambda dumper, node: dumper.represent_dict(plain(node)))

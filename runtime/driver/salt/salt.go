@@ -1,0 +1,208 @@
+// Package salt runs roles that are Salt states, on the server itself.
+//
+// salt-call runs without a master (--local), with a configuration and caches of its
+// own in the role's private folder. Two of Salt's own extension points bring the
+// interceptor in, whatever way Salt was packaged: a folder of grains, which Salt loads
+// before it compiles a pillar, and one of execution modules, whose hotc.apply starts the
+// run (python/grains, python/modules). Declared inputs become parts of the pillar whose
+// values are asked for when they are read, and results of states become the outputs
+// (python/hotc_salt). SLS files, and the Salt on the disk, stay as they are.
+//
+// The role's source in the plan is
+//
+//	{"sls": ["web"], "text": {"file": DIGEST, "name": "web"}, "file_roots": [ORIGIN],
+//	 "pillar_roots": [ORIGIN], "pillar": {}, "grains": {}, "id": "web1", "config": {}}
+//
+// Without sls, top.sls says what is applied.
+package salt
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/fetch"
+	"github.com/hotc-dev/hotc/runtime/process"
+)
+
+//go:embed python/grains/*.py python/modules/*.py python/hotc_salt/*.py
+var interceptor embed.FS
+
+// Driver runs states.
+type Driver struct {
+	// Grace is how long a run that is asked to end may take.
+	Grace time.Duration
+}
+
+// Name is "salt".
+func (Driver) Name() string { return "salt" }
+
+const program = "salt-call"
+
+// Tool implements driver.Installable. The packages are Salt's own and the
+// distributions' (pkg/debian and pkg/rpm of Salt); where a server knows no repository
+// that has them, only `from: url` helps.
+func (Driver) Tool() driver.Tool {
+	return driver.Tool{
+		Name: "salt", Program: program, Folders: []string{"/opt/saltstack/salt"}, Version: []string{"--version"}, From: "packages",
+		Packages: map[string][]string{"apt": {"salt-common"}, "dnf": {"salt-minion"}, "zypper": {"salt"}},
+	}
+}
+
+// Check implements driver.Checker.
+func (d Driver) Check(_ context.Context, r plan.Role) error {
+	if r.Install == nil || r.Install.From != "none" {
+		return nil
+	}
+	for _, folder := range append([]string{""}, d.Tool().Folders...) {
+		if _, err := exec.LookPath(filepath.Join(folder, program)); err == nil {
+			return nil
+		}
+	}
+	return errors.New("salt-call is not on this server, and it is not to be installed (install: {from: none})")
+}
+
+// source is a role's source.
+type source struct {
+	SLS         []string                   `json:"sls,omitempty"`
+	Text        *text                      `json:"text,omitempty"`
+	FileRoots   []fetch.Origin             `json:"file_roots,omitempty"`
+	PillarRoots []fetch.Origin             `json:"pillar_roots,omitempty"`
+	Pillar      json.RawMessage            `json:"pillar,omitempty"`
+	Grains      json.RawMessage            `json:"grains,omitempty"`
+	ID          string                     `json:"id,omitempty"`
+	Config      map[string]json.RawMessage `json:"config,omitempty"`
+}
+
+// text is an SLS file that came without a folder.
+type text struct {
+	File string `json:"file"` // digest
+	Name string `json:"name"` // without .sls
+}
+
+func parseSource(raw json.RawMessage) (source, error) {
+	var s source
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&s); err != nil {
+		return source{}, fmt.Errorf("Salt's source in the plan cannot be read: %w", err)
+	}
+	if s.Text == nil && len(s.FileRoots) == 0 {
+		return source{}, errors.New("Salt's source in the plan names no states")
+	}
+	if s.Text != nil && (s.Text.Name == "" || filepath.Base(s.Text.Name) != s.Text.Name) {
+		return source{}, fmt.Errorf("%q is no name of an SLS file", s.Text.Name)
+	}
+	return s, nil
+}
+
+// Prepare fetches the states and pillars, and writes Salt's configuration.
+func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
+	s, err := parseSource(job.Role.Source)
+	if err != nil {
+		return err
+	}
+	var trees layout
+	if s.Text != nil {
+		data, err := job.Files.File(ctx, s.Text.File)
+		if err != nil {
+			return fmt.Errorf("fetch the SLS file: %w", err)
+		}
+		folder := filepath.Join(job.Folder, "sls")
+		if err := writeFile(filepath.Join(folder, s.Text.Name+".sls"), data); err != nil {
+			return fmt.Errorf("write the SLS file: %w", err)
+		}
+		trees.files = append(trees.files, folder)
+	}
+	files, err := fetchAll(ctx, job, s.FileRoots, "file_roots")
+	if err != nil {
+		return err
+	}
+	trees.files = append(trees.files, files...)
+	if trees.pillars, err = fetchAll(ctx, job, s.PillarRoots, "pillar_roots"); err != nil {
+		return err
+	}
+	return configure(job, s, trees)
+}
+
+// layout is where the fetched trees lie.
+type layout struct{ files, pillars []string }
+
+func fetchAll(ctx context.Context, job *driver.Job, origins []fetch.Origin, kind string) ([]string, error) {
+	paths := []string{}
+	for i, o := range origins {
+		name := kind
+		if len(origins) > 1 {
+			name = fmt.Sprintf("%s-%d", kind, i+1)
+		}
+		path, err := fetch.Tree(ctx, job, o, name)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// Run waits for the inputs that must be there from the start, and applies the states.
+func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
+	for _, in := range job.Role.Inputs {
+		if !in.Eager {
+			continue
+		}
+		if _, err := job.Values.Read(ctx, in.Name); err != nil {
+			return driver.Exit{}, err
+		}
+	}
+	cmd := exec.Command(job.Program, "--local", "--config-dir", configFolder(job), "--retcode-passthrough", "--no-color", "hotc.apply")
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = job.Work, job.Stdout, job.Stderr, job.Environment
+	if err := job.Started(ctx); err != nil {
+		return driver.Exit{}, err
+	}
+	exit, err := process.Run(ctx, cmd, d.Grace)
+	if err != nil {
+		return driver.Exit{}, fmt.Errorf("start %s: %w", job.Program, err)
+	}
+	if ctx.Err() != nil {
+		return exit, nil
+	}
+	return judge(job, exit)
+}
+
+// outcome is how a run ended, as the interceptor noted it.
+type outcome struct {
+	Reason string `json:"reason"` // "" is well
+}
+
+// judge says how a run has ended: Salt's exit status alone is that of the outputter,
+// too.
+func judge(job *driver.Job, exit driver.Exit) (driver.Exit, error) {
+	raw, err := os.ReadFile(outcomePath(job))
+	if err != nil {
+		if exit.OK() {
+			return driver.Exit{}, errors.New("salt-call has ended without applying any states")
+		}
+		return exit, nil
+	}
+	var ended outcome
+	if err := json.Unmarshal(raw, &ended); err != nil {
+		return driver.Exit{}, fmt.Errorf("how Salt's run ended cannot be read: %w", err)
+	}
+	if ended.Reason != "" {
+		// the last line of standard error is what the role's cause repeats
+		fmt.Fprintln(job.Stderr, ended.Reason)
+		if exit.OK() {
+			exit.Code = 1
+		}
+	}
+	return exit, nil
+}
