@@ -16,10 +16,9 @@ import (
 // config is what the interceptor is told. It lies in the job's private folder and holds
 // no value of an input.
 type config struct {
-	// Apply and Arguments are those of state.apply.
-	Apply     []string          `json:"apply"`
-	Arguments map[string]string `json:"arguments"`
-	Pillar    json.RawMessage   `json:"pillar"`
+	// Apply are the arguments of state.apply.
+	Apply  []string        `json:"apply"`
+	Pillar json.RawMessage `json:"pillar"`
 	// GrainsFile is where Salt's functions put a grain that is set, Outcome where the
 	// interceptor notes how the run ended.
 	GrainsFile string   `json:"grains_file"`
@@ -66,7 +65,7 @@ func configure(job *driver.Job, s source, trees layout) error {
 }
 
 func interceptorConfig(job *driver.Job, s source) config {
-	c := config{Apply: []string{}, Arguments: map[string]string{}, Pillar: s.Pillar, GrainsFile: filepath.Join(configFolder(job), "grains"),
+	c := config{Apply: []string{}, Pillar: s.Pillar, GrainsFile: filepath.Join(configFolder(job), "grains"),
 		Outcome: outcomePath(job), Inputs: []input{}, Outputs: []output{}}
 	if len(s.SLS) > 0 {
 		c.Apply = append(c.Apply, strings.Join(s.SLS, ","))

@@ -118,7 +118,7 @@ func standIn(t testing.TB) string {
 		t.Skipf("SKIPPED: the stand-in needs Debian's python3-jinja2 and python3-yaml: %s", out)
 	}
 	path := filepath.Join(t.TempDir(), "salt-call")
-	if err := os.WriteFile(path, fmt.Appendf(nil, "#!/bin/sh\nexec /usr/bin/python3 '%s' \"$@\"\n", script), 0o700); err != nil {
+	if err := os.WriteFile(path, fmt.Appendf(nil, "#!/bin/sh\nexec /usr/bin/python3 -B '%s' \"$@\"\n", script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -29,13 +29,13 @@ class Run:
         self.inputs.install()
         self.outputs.install()
 
-    def apply(self, state_apply):
+    def apply(self, state_apply, job):
         """Applies the states, and notes how that ended."""
         from hotc_salt import agent, reasons
 
         found = None
         try:
-            found = state_apply(*self.config["apply"], **self.config["arguments"])
+            found = state_apply(*self.config["apply"], **job)
             reason = reasons.of(found)
             if not reason:
                 self.outputs.end()

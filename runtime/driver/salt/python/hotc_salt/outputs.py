@@ -29,7 +29,8 @@ class Output:
             return self.state in (None, low.get("state")) and self.id in (low.get("__id__"), low.get("name"))
         if low.get("state") == "grains":
             return str(low.get("name")).split(":")[0] == self.path[0]
-        return low.get("state") == "module" and any(str(x).startswith("grains.") for x in list(low) + [low.get("name")])
+        calls_grains = low.get("state") == "module" and any(str(x).startswith("grains.") for x in list(low) + [low.get("name")])
+        return calls_grains and self.path[0] in str(low)
 
     def part(self, value):
         """The part of a value that is the output; NOTHING if it has none."""
@@ -68,8 +69,10 @@ class Outputs:
             return running
 
         def reconciled(state, running, *args, **kwargs):
+            # only what ran in a process of its own: the rest may be a trial run
+            waited = [tag for tag, ret in running.items() if isinstance(ret, dict) and ret.get("proc")]
             done = reconcile(state, running, *args, **kwargs)
-            outputs.ended(running)
+            outputs.ended({tag: running[tag] for tag in waited})
             return done
 
         State.call_chunks, State.call_chunk, State.reconcile_procs = all_chunks, chunk, reconciled

@@ -53,9 +53,10 @@ class Leaf:
 
 
 class Node(dict):
-    """A map with inputs in it, or in maps below."""
+    """A map with inputs in it, or in maps below. What is made of it as a whole is of the
+    kind that Salt has made itself: its own ordered maps print otherwise."""
 
-    __slots__ = ()
+    __slots__ = ("_hotc_kind",)
 
     def _hotc_find(self, key):
         """The value of a key that is there; NOTHING if it has none after all."""
@@ -100,7 +101,7 @@ class Node(dict):
         return value
 
     def copy(self):
-        return filled((key, dict.__getitem__(self, key)) for key in self)
+        return filled(((key, dict.__getitem__(self, key)) for key in self), self._hotc_kind)
 
     __copy__ = copy
 
@@ -108,7 +109,7 @@ class Node(dict):
         def inner(value):
             return value if isinstance(value, Leaf) else copy.deepcopy(value, memo)
 
-        return filled((key, inner(dict.__getitem__(self, key))) for key in self)
+        return filled(((key, inner(dict.__getitem__(self, key))) for key in self), self._hotc_kind)
 
     def __reduce_ex__(self, protocol):
         return dict, (plain(self),)
@@ -130,8 +131,6 @@ class Node(dict):
     def __repr__(self):
         return repr(plain(self))
 
-    __str__ = __repr__
-
 
 class Items(ItemsView):
     """The pairs of a Node; each waits when its turn has come."""
@@ -149,8 +148,9 @@ class Values(ValuesView):
             yield value
 
 
-def filled(pairs):
+def filled(pairs, kind):
     node = Node()
+    node._hotc_kind = kind
     for key, value in pairs:
         dict.__setitem__(node, key, value)
     return node
@@ -159,16 +159,18 @@ def filled(pairs):
 def plain(value):
     """A value without inputs that are still to be read. Waits for all of them."""
     if isinstance(value, Node):
-        return {key: plain(part) for key, part in value.items()}
+        return value._hotc_kind((key, plain(part)) for key, part in value.items())
     return value
 
 
 def overlaid(tree, own):
     """What the pillar says of a place, with the inputs of a tree on it."""
+    while hasattr(own, "_dict"):  # Salt's wrapper
+        own = own._dict()
     if isinstance(own, Node):
         node = own.copy()
     else:
-        node = filled(own.items() if isinstance(own, dict) else ())
+        node = filled(own.items(), type(own)) if isinstance(own, dict) else filled((), dict)
     for key, below in tree.items():
         have = dict.get(node, key, NOTHING)
         if isinstance(below, dict):
@@ -224,6 +226,7 @@ def wrap_wrapper():
             quiet.now = False
 
     Wrapper.__init__ = quietly
+    Wrapper.__contains__ = lambda wrapper, key: key in wrapper._dict()
     Wrapper.items = lambda wrapper: wrapper._dict().items()
     Wrapper.values = lambda wrapper: wrapper._dict().values()
 

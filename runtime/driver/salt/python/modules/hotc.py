@@ -9,8 +9,9 @@ except ImportError:
 __outputter__ = {"apply": "highstate"}
 
 
-def apply():
-    """Applies the states of the role."""
+def apply(**kwargs):
+    """Applies the states of the role. Salt gives the job's number, which parallel states
+    need."""
     if hotc_salt is None or hotc_salt.run is None:
         raise CommandExecutionError(getattr(hotc_salt, "problem", "") or "hotc: Salt has not loaded the agent's part")
-    return hotc_salt.run.apply(__salt__["state.apply"])  # noqa: F821 (Salt gives it)
+    return hotc_salt.run.apply(__salt__["state.apply"], kwargs)  # noqa: F821 (Salt gives it)

@@ -1,0 +1,10 @@
+class SaltException(Exception):
+    pass
+
+
+class CommandExecutionError(SaltException):
+    pass
+
+
+class SaltRenderError(SaltException):
+    pass

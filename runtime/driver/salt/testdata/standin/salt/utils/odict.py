@@ -1,0 +1,5 @@
+import collections
+
+
+class OrderedDict(collections.OrderedDict):
+    __hash__ = None
