@@ -70,3 +70,94 @@ last:
 		<-ended
 	})
 }
+
+// What a role's failure is called, by what went wrong.
+func TestReasonsOfFailure(t *testing.T) {
+	for name, c := range map[string]struct{ states, want string }{
+		"a command":          {"make it: {cmd.run: [{name: 'echo no space left >&2; exit 3'}]}", `cmd.run "make it" (web) failed: Command "echo no space left >&2; exit 3" run: no space left`},
+		"a requisite":        {"b: {test.nop: [{require: [{test: c}]}]}\nc: {test.fail_without_changes: [{comment: it is not so}]}", `test.fail_without_changes "c" (web) failed: it is not so`},
+		"no such SLS":        {"include: [nothing]", `No matching sls found for 'nothing' in env 'base'`},
+		"undefined":          {"a: {test.nop: [{text: '{{ pillar.none }}'}]}", `Rendering SLS 'base:web' failed: Jinja variable`},
+		"no YAML":            {"a: [", `Rendering SLS 'base:web' failed:`},
+		"a failed producer":  {"a: {test.nop: [{text: \"{{ pillar['broken'] }}\"}]}", `hotc: db.mysql failed: exit status 1`},
+		"one in a template":  {"a: {file.managed: [{name: /nonexistent}, {contents_pillar: broken}]}", `hotc: db.mysql failed: exit status 1`},
+		"an output":          {"refused: {grains.present: [{value: 1}]}", `hotc: output refused: no`},
+		"the last of states": {"a: {test.nop: []}\nb: {test.fail_without_changes: []}\nc: {test.nop: []}", `test.fail_without_changes "b" (web) failed: Failure!`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everySalt(t, func(t *testing.T, program string) {
+				r := role{agent: &agent{broken: map[string]string{"broken": "db.mysql failed: exit status 1"}}, inputs: []string{"broken"}, outputs: []string{"refused"},
+					source: map[string]any{"sls": []string{"web"}}, files: map[string]string{"states/web.sls": c.states + "\n"}}
+				end := r.run(t, program)
+				if last := end.lastLine(); end.exit.OK() || !strings.HasPrefix(last, c.want) {
+					t.Errorf("%v: %s\nwant %s\n%s", end.exit, last, c.want, end.stdout)
+				}
+			})
+		})
+	}
+}
+
+// A secret that has been read is printed nowhere, and stays in no file but those that
+// the states write.
+func TestSecretsAreNotPrinted(t *testing.T) {
+	everySalt(t, func(t *testing.T, program string) {
+		r := role{agent: &agent{values: map[string]string{"db:password": `"hunter22\nsecond line"`, "key": `"tree-of-keys"`}}, inputs: []string{"!db:password", "!key"}, outputs: []string{"!made.changes.stdout"},
+			source: map[string]any{"sls": []string{"web"}}, files: map[string]string{
+				"states/web.sls": `show:
+  cmd.run:
+    - name: |
+        echo "{{ pillar['db']['password'] | indent(8) }}"
+made:
+  cmd.run:
+    - name: echo new-secret-made
+again:
+  cmd.run:
+    - name: echo new-secret-made; echo {{ pillar['key'] }} >&2; exit 1
+`}}
+		end := r.run(t, program)
+		if end.exit.OK() {
+			t.Error("the failed command was not noticed")
+		}
+		for _, secret := range []string{"hunter22", "second line", "new-secret-made", "tree-of-keys"} {
+			if strings.Contains(end.stdout+end.stderr, secret) {
+				t.Errorf("%q is printed:\n%s\n%s", secret, end.stdout, end.stderr)
+			}
+		}
+		if !strings.Contains(end.stdout, "(secret)") || !strings.HasSuffix(end.lastLine(), "run: (secret)") {
+			t.Errorf("nothing is hidden:\n%s\n%s", end.stdout, end.stderr)
+		}
+	})
+}
+
+// What comes without a folder, and what a program that is no Salt does.
+func TestATextAlone(t *testing.T) {
+	everySalt(t, func(t *testing.T, program string) {
+		r := role{agent: &agent{values: map[string]string{"who": `"you"`}}, inputs: []string{"who"}, outputs: []string{"greet.changes.stdout"},
+			source: map[string]any{"file_roots": nil, "sls": []string{"site"}, "text": map[string]any{"file": "x", "name": "site"}}}
+		job, printed := r.job(t, program)
+		job.Files = plainFiles{[]byte("greet: {cmd.run: [{name: echo {{ pillar['who'] }}}]}\n")}
+		d := salt.Driver{Grace: process.Grace}
+		if err := d.Prepare(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		exit, err := d.Run(t.Context(), job)
+		if err != nil || !exit.OK() {
+			t.Fatalf("%v %v\n%s", exit, err, printed().stderr)
+		}
+		if got := strings.Join(r.agent.lines(), "; "); got != `get who; put greet.changes.stdout "you"` {
+			t.Error(got)
+		}
+	})
+}
+
+func TestAProgramThatAppliesNothing(t *testing.T) {
+	r := role{agent: &agent{}, files: map[string]string{"states/top.sls": "{}"}}
+	job, _ := r.job(t, "/bin/true")
+	d := salt.Driver{Grace: process.Grace}
+	if err := d.Prepare(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Run(t.Context(), job); err == nil || err.Error() != "salt-call has ended without applying any states" {
+		t.Error(err)
+	}
+}
