@@ -19,6 +19,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver/chef"
 	"github.com/hotc-dev/hotc/runtime/driver/plugin"
 	"github.com/hotc-dev/hotc/runtime/driver/puppet"
+	"github.com/hotc-dev/hotc/runtime/driver/salt"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
@@ -34,6 +35,7 @@ func drivers() []driver.Driver {
 		chef.Driver{Grace: process.Grace},
 		puppet.Driver{Grace: process.Grace},
 		ansible.Driver{Grace: process.Grace},
+		salt.Driver{Grace: process.Grace},
 		plugin.Driver{Grace: process.Grace},
 	}
 }

@@ -173,16 +173,10 @@ func minion(job *driver.Job, s source, trees layout, interceptor string) map[str
 }
 
 func writeInterceptor(folder string) error {
-	err := fs.WalkDir(interceptor, "python", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		data, err := interceptor.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		return writeFile(filepath.Join(folder, strings.TrimPrefix(name, "python/")), data)
-	})
+	python, err := fs.Sub(interceptor, "python")
+	if err == nil {
+		err = driver.Unpack(python, folder)
+	}
 	if err != nil {
 		return fmt.Errorf("write the interceptor: %w", err)
 	}

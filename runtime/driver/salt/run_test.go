@@ -76,7 +76,7 @@ func TestReasonsOfFailure(t *testing.T) {
 	for name, c := range map[string]struct{ states, want string }{
 		"a command":          {"make it: {cmd.run: [{name: 'echo no space left >&2; exit 3'}]}", `cmd.run "make it" (web) failed: Command "echo no space left >&2; exit 3" run: no space left`},
 		"a requisite":        {"b: {test.nop: [{require: [{test: c}]}]}\nc: {test.fail_without_changes: [{comment: it is not so}]}", `test.fail_without_changes "c" (web) failed: it is not so`},
-		"no such SLS":        {"include: [nothing]", `No matching sls found for 'nothing' in env 'base'`},
+		"no such SLS":        {"include: [nothing]", `Specified SLS nothing in saltenv base is not available`},
 		"undefined":          {"a: {test.nop: [{text: '{{ pillar.none }}'}]}", `Rendering SLS 'base:web' failed: Jinja variable`},
 		"no YAML":            {"a: [", `Rendering SLS 'base:web' failed:`},
 		"a failed producer":  {"a: {test.nop: [{text: \"{{ pillar['broken'] }}\"}]}", `hotc: db.mysql failed: exit status 1`},

@@ -17,7 +17,6 @@
 package salt
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"encoding/json"
@@ -60,15 +59,7 @@ func (Driver) Tool() driver.Tool {
 
 // Check implements driver.Checker.
 func (d Driver) Check(_ context.Context, r plan.Role) error {
-	if r.Install == nil || r.Install.From != "none" {
-		return nil
-	}
-	for _, folder := range append([]string{""}, d.Tool().Folders...) {
-		if _, err := exec.LookPath(filepath.Join(folder, program)); err == nil {
-			return nil
-		}
-	}
-	return errors.New("salt-call is not on this server, and it is not to be installed (install: {from: none})")
+	return d.Tool().CheckThere(r)
 }
 
 // source is a role's source.
@@ -90,11 +81,9 @@ type text struct {
 }
 
 func parseSource(raw json.RawMessage) (source, error) {
-	var s source
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&s); err != nil {
-		return source{}, fmt.Errorf("Salt's source in the plan cannot be read: %w", err)
+	s, err := driver.ReadSource[source](raw)
+	if err != nil {
+		return source{}, err
 	}
 	if s.Text == nil && len(s.FileRoots) == 0 {
 		return source{}, errors.New("Salt's source in the plan names no states")

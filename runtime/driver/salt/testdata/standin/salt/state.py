@@ -142,13 +142,14 @@ class HighState:
             names += [name for name in wanted if matches and isinstance(name, str)]
         return names
 
-    def render(self, name, seen):
+    def render(self, name, seen, included=False):
         if name in seen:
             return
         seen.add(name)
         path = self.find(name)
         if path is None:
-            self.errors.append("No matching sls found for '%s' in env 'base'" % name)
+            missing = "Specified SLS %s in saltenv base is not available on the salt master" if included else "No matching sls found for '%s' in env 'base'"
+            self.errors.append(missing % name)
             return
         try:
             found = self.python(path) or render.yaml_of(path, self.context(), self.roots) or {}
@@ -156,7 +157,7 @@ class HighState:
             self.errors.append("Rendering SLS 'base:%s' failed: %s" % (name, e))
             return
         for included in found.pop("include", []):
-            self.render(included, seen)
+            self.render(included, seen, True)
         for id, declared in found.items():
             if id in self.high:
                 self.errors.append("Detected conflicting IDs, SLS IDs need to be globally unique.\n    The conflicting ID is '%s'" % id)
