@@ -8,6 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/hotc-dev/hotc/compiler/driver/jinja"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -206,7 +207,7 @@ func (w *walker) reads(p piece, within ...string) []program.Step {
 
 // condition are the reads of a text that is an expression by itself.
 func (w *walker) condition(p piece) []program.Step {
-	return w.readsOf(append(expression(jinjaPart.ReplaceAllString(p.text(), " ")), w.mentions(p.text())...), p.place(), nil)
+	return w.readsOf(append(expression(jinja.Without(p.text())), w.mentions(p.text())...), p.place(), nil)
 }
 
 func (w *walker) readsOf(all []mention, at source.Place, within []string) []program.Step {

@@ -1,0 +1,86 @@
+// Package jinja takes the templates of Jinja apart, as far as it takes to see which
+// variables they name: Ansible's and Salt's are written in it. It evaluates nothing.
+package jinja
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Part is an expression or a statement of a template.
+type Part struct {
+	// Statement is its name: "if", "endfor"; "" for an expression.
+	Statement string
+	// Text is what is evaluated: of a statement what stands behind its name.
+	Text string
+	// Offset is where Text begins in the template.
+	Offset int
+	// Depth is how many statements stand around it in which a text may not be reached.
+	Depth int
+}
+
+// whole is an expression, a statement or a comment.
+var whole = regexp.MustCompile(`(?s)\{\{[-+]?(.*?)[-+]?\}\}|\{%[-+]?(.*?)[-+]?%\}|\{#.*?#\}`)
+
+// opens are statements with an end of their own, in which a text may not be reached.
+var opens = map[string]bool{"if": true, "for": true, "macro": true, "call": true, "block": true, "raw": true}
+
+// Parts are the parts of a template's text, in its order. What stands in {% raw %} is
+// text.
+func Parts(text string) []Part {
+	var all []Part
+	depth, raw := 0, false
+	for _, m := range whole.FindAllStringSubmatchIndex(text, -1) {
+		switch {
+		case m[4] >= 0:
+			inner := text[m[4]:m[5]]
+			at := m[4] + len(inner) - len(strings.TrimLeft(inner, " \t\r\n"))
+			inner = strings.TrimSpace(inner)
+			name, rest, _ := strings.Cut(inner, " ")
+			if raw {
+				if raw = name != "endraw"; !raw {
+					depth--
+				}
+				continue
+			}
+			all = append(all, Part{Statement: name, Text: rest, Offset: at + len(inner) - len(rest), Depth: depth})
+			switch {
+			case name == "raw":
+				raw = true
+				depth++
+			case opens[name]:
+				depth++
+			case strings.HasPrefix(name, "end") && opens[strings.TrimPrefix(name, "end")]:
+				depth--
+			}
+		case m[2] >= 0 && !raw:
+			all = append(all, Part{Text: text[m[2]:m[3]], Offset: m[2], Depth: depth})
+		}
+	}
+	return all
+}
+
+// token is a piece of an expression. Numbers go first, so that 1.5 is one.
+var token = regexp.MustCompile(`\d+(?:\.\d+)?|[A-Za-z_][A-Za-z0-9_]*|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|==|!=|<=|>=|//|\*\*|\S`)
+
+// Tokens are the pieces of an expression.
+func Tokens(expression string) []string { return token.FindAllString(expression, -1) }
+
+// TokenPlaces are where the pieces of an expression begin and end.
+func TokenPlaces(expression string) [][]int { return token.FindAllStringIndex(expression, -1) }
+
+// IsName says that a piece is a name, or one of the language's words.
+func IsName(token string) bool {
+	return token[0] == '_' || token[0]|0x20 >= 'a' && token[0]|0x20 <= 'z'
+}
+
+// Quoted is what a text in quotes says; "" for all else.
+func Quoted(token string) string {
+	if len(token) < 2 || token[0] != '"' && token[0] != '\'' || token[len(token)-1] != token[0] {
+		return ""
+	}
+	return token[1 : len(token)-1]
+}
+
+// Without is a template's text with nothing in the place of its parts.
+func Without(text string) string { return whole.ReplaceAllString(text, " ") }
