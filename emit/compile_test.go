@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/driver/ansible"
 	"github.com/hotc-dev/hotc/compiler/driver/chef"
 	"github.com/hotc-dev/hotc/compiler/driver/puppet"
+	"github.com/hotc-dev/hotc/compiler/driver/salt"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
@@ -22,7 +23,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func options(template string) emit.Options {
 	return emit.Options{Template: template, Coordinator: "zk://zk1:2181/hotc", Signal: true, Limits: emit.DefaultLimits,
-		Drivers: []driver.Driver{script.Driver{}, chef.Driver{}, puppet.Driver{}, ansible.Driver{}}, Version: "test"}
+		Drivers: []driver.Driver{script.Driver{}, chef.Driver{}, puppet.Driver{}, ansible.Driver{}, salt.Driver{}}, Version: "test"}
 }
 
 func compile(t *testing.T, o emit.Options) (*emit.Result, string) {
@@ -38,7 +39,7 @@ func compile(t *testing.T, o emit.Options) (*emit.Result, string) {
 
 // What is emitted for each example stands beside it, to be read in review.
 func TestExamples(t *testing.T) {
-	for _, template := range []string{"three-tier/site.yaml", "slurm/cluster.yaml", "prototype/site.yaml", "puppet/site.yaml", "ansible/site.yaml"} {
+	for _, template := range []string{"three-tier/site.yaml", "slurm/cluster.yaml", "prototype/site.yaml", "puppet/site.yaml", "ansible/site.yaml", "salt/site.yaml"} {
 		t.Run(template, func(t *testing.T) {
 			t.Chdir("../testdata/" + filepath.Dir(template))
 			r, found := compile(t, options(filepath.Base(template)))

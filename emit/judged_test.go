@@ -32,7 +32,7 @@ func written(t *testing.T, template string) string {
 
 // Stock Heat accepts every emitted example without a warning.
 func TestHeatAccepts(t *testing.T) {
-	for _, template := range []string{"three-tier/site.yaml", "slurm/cluster.yaml", "prototype/site.yaml", "puppet/site.yaml", "ansible/site.yaml"} {
+	for _, template := range []string{"three-tier/site.yaml", "slurm/cluster.yaml", "prototype/site.yaml", "puppet/site.yaml", "ansible/site.yaml", "salt/site.yaml"} {
 		t.Run(template, func(t *testing.T) {
 			dir := written(t, "../testdata/"+template)
 			stockHeat.Judge(t).Accepts(t, judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}})

@@ -18,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/driver/chef"
 	"github.com/hotc-dev/hotc/compiler/driver/plugin"
 	"github.com/hotc-dev/hotc/compiler/driver/puppet"
+	"github.com/hotc-dev/hotc/compiler/driver/salt"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -33,6 +34,7 @@ func drivers() []driver.Driver {
 		chef.Driver{},
 		puppet.Driver{},
 		ansible.Driver{},
+		salt.Driver{},
 		plugin.Drivers{Machine: pluginMachine{}},
 	}
 }

@@ -1,0 +1,257 @@
+// Package salt is the compiler's half of the salt driver: an SLS file, or trees of
+// states and pillars, as Salt's users have them.
+//
+//	source: {get_file: web.sls}            an SLS file alone
+//	source:
+//	  file_roots: ./salt                   states, formulas: one tree or a list of them
+//	  sls: [web, app.site]                 what of them is applied; without it, what top.sls says
+//	  pillar_roots: ./pillar               the pillar's own files, with a top.sls
+//	  pillar: {nginx: {workers: 4}}        more of the pillar, known when compiling
+//	  grains: {roles: [web]}               grains that the server has, for top.sls
+//	  id: web1                             the minion's name; the server's own without it
+//	  config: {state_output: changes}      lines of the minion's configuration
+//
+// An input is a path in the pillar. An output is a grain, a part of a state's changes,
+// or with `resource:` a state's success.
+package salt
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Driver is the salt driver.
+type Driver struct{}
+
+// Name is "salt".
+func (Driver) Name() string { return "salt" }
+
+// InstallsFrom implements driver.Installable.
+func (Driver) InstallsFrom() []string { return []string{"packages", "url"} }
+
+// sourceKeys are those of a source that is a map.
+var sourceKeys = []string{"file_roots", "sls", "pillar_roots", "pillar", "grains", "id", "config"}
+
+const sourceHint = "`source: {get_file: web.sls}`, or `source: {file_roots: ./salt, sls: [web]}`; docs/salt.md has all keys"
+
+// Lower checks a role's source. What it means is the source again, with digests in the
+// place of files.
+func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
+	l := &lowering{role: role, diags: diags, out: hot.NewDict(), meaning: &program.Meaning{}, visible: true}
+	switch src := role.Source.(type) {
+	case nil:
+		l.failed = true
+		diags.Error(source.BadSource, role.At, fmt.Sprintf("role %q has no source: the salt driver needs states", role.Name), sourceHint)
+	case string:
+		l.text(src)
+	case *hot.Dict:
+		l.source(src)
+	default:
+		l.bad(nil, sourceHint, "the source of role %q must be the text of an SLS file or a map, not %s", role.Name, hot.TypeName(src))
+	}
+	l.names()
+	if l.failed {
+		return nil
+	}
+	l.meaning.Source = l.out
+	l.meaning.Sequence = l.sequence()
+	return l.meaning
+}
+
+type lowering struct {
+	role    driver.Role
+	diags   *source.Diagnostics
+	out     *hot.Dict
+	meaning *program.Meaning
+	failed  bool
+
+	trees   []tree   // of states that the compiler can look into
+	visible bool     // these are all
+	sls     []string // what is applied; none is what top.sls says
+	// starts are the inputs that are read before Salt is started.
+	starts []string
+}
+
+func (l *lowering) bad(keys []string, hint, format string, args ...any) {
+	l.failed = true
+	l.diags.Error(source.BadSource, l.role.Locate(keys...), fmt.Sprintf(format, args...), hint)
+}
+
+// text is an SLS file's.
+func (l *lowering) text(text string) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		l.bad(nil, "", "the SLS file of role %q is empty", l.role.Name)
+		return
+	case !strings.Contains(text, "\n"):
+		l.bad(nil, sourceHint, "%q is not the text of an SLS file", text)
+		return
+	}
+	name := notInNames.ReplaceAllString(l.role.Name, "_")
+	shown := l.role.Name + ".sls"
+	if l.role.SourceFile != "" {
+		shown = path.Base(l.role.SourceFile)
+		name = notInNames.ReplaceAllString(strings.TrimSuffix(shown, ".sls"), "_")
+	}
+	sent := driver.NewFile(shown, []byte(text))
+	l.meaning.Files = append(l.meaning.Files, sent)
+	travels := hot.NewDict()
+	travels.Set("file", sent.Digest)
+	travels.Set("name", name)
+	l.out.Set("text", travels)
+	l.sls = []string{name}
+	l.setList("sls", l.sls)
+	own := driver.TextAt(l.role.SourceAt, l.role.SourceFile, text, "SLS file of role "+l.role.Name)
+	l.trees = []tree{{single: &file{name: name + ".sls", text: text, place: func(from, to int) source.Place { return own.Place(uint32(from), uint32(to)) }}}}
+}
+
+// notInNames is what Salt does not take in the name of an SLS file: a dot leads into a
+// folder, a comma ends it.
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+
+func (l *lowering) setList(key string, list []string) {
+	values := make([]hot.Value, len(list))
+	for i, x := range list {
+		values[i] = x
+	}
+	l.out.Set(key, values)
+}
+
+// source reads a source that is a map.
+func (l *lowering) source(m *hot.Dict) {
+	for _, key := range m.Keys() {
+		if !slices.Contains(sourceKeys, key) {
+			l.bad([]string{key}, driver.KeyHint(key, sourceKeys), "the source of role %q has a key %q, which the salt driver does not know", l.role.Name, key)
+		}
+	}
+	if _, given := m.Get("file_roots"); !given && !l.failed { // a key that is written wrong may be the one that is missed
+		l.bad(nil, sourceHint, "the source of role %q names no states", l.role.Name)
+	}
+	l.roots(m, "file_roots")
+	l.roots(m, "pillar_roots")
+	if v, given := m.Get("sls"); given {
+		l.applied(v)
+	}
+	for _, key := range []string{"pillar", "grains", "config"} {
+		l.values(m, key)
+	}
+	if v, given := m.Get("id"); given {
+		id, _ := v.(string)
+		if !minionID.MatchString(id) {
+			l.bad([]string{"id"}, "", "id must be what Salt calls this server, not %s", hot.FlowText(v))
+		}
+		l.out.Set("id", id)
+	}
+}
+
+// minionID is what Salt takes (salt.utils.verify.valid_id): no path, no space.
+var minionID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*$`)
+
+// roots are one tree of files, or a list of such.
+func (l *lowering) roots(m *hot.Dict, key string) {
+	v, given := m.Get(key)
+	if !given {
+		return
+	}
+	list, isList := v.([]hot.Value)
+	if !isList {
+		list = []hot.Value{v}
+	}
+	if len(list) == 0 {
+		l.bad([]string{key}, "", "%s of role %q names nothing", key, l.role.Name)
+	}
+	var all []hot.Value
+	for _, x := range list {
+		origin := l.role.Origin(x, l.diags, key)
+		if origin == nil {
+			l.failed = true
+			continue
+		}
+		all = append(all, origin.Value)
+		l.meaning.Files = append(l.meaning.Files, origin.Files...)
+		l.key(x)
+		if key == "file_roots" {
+			l.see(x)
+		}
+	}
+	l.out.Set(key, all)
+}
+
+// key notes the input that is the key of a repository.
+func (l *lowering) key(origin hot.Value) {
+	d, _ := origin.(*hot.Dict)
+	if d == nil {
+		return
+	}
+	key, _ := d.Get("ssh_key")
+	if reference, is := key.(*hot.Dict); is {
+		name, _ := reference.Get("input")
+		if name, _ := name.(string); !slices.Contains(l.starts, name) {
+			l.starts = append(l.starts, name)
+		}
+	}
+}
+
+// slsName is how Salt names an SLS file: web, app.site. A file of a tree is checked.
+var slsName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+
+func (l *lowering) applied(v hot.Value) {
+	list, isList := v.([]hot.Value)
+	if !isList {
+		list = []hot.Value{v}
+	}
+	for _, x := range list {
+		name, _ := x.(string)
+		switch {
+		case !slsName.MatchString(name):
+			l.bad([]string{"sls"}, "as in top.sls: `web`, or `app.site` for app/site.sls", "%s cannot be the name of an SLS file", hot.FlowText(x))
+			continue
+		case l.visible && len(l.trees) > 0 && l.find(name) == nil:
+			file := strings.ReplaceAll(name, ".", "/")
+			l.bad([]string{"sls"}, "", "there is no %s.sls or %s/init.sls in %s", file, file, l.treeNames())
+		}
+		l.sls = append(l.sls, name)
+	}
+	if len(l.sls) == 0 && !l.failed {
+		l.bad([]string{"sls"}, "leave it out to apply what top.sls says", "sls names nothing")
+	}
+	l.setList("sls", l.sls)
+}
+
+// own are the settings that the run itself is made of.
+var own = []string{"file_client", "file_roots", "pillar_roots", "pillar", "grains", "grains_dirs", "module_dirs", "id", "user", "root_dir", "cachedir",
+	"conf_file", "extension_modules", "pki_dir", "sock_dir", "log_file", "local", "master", "master_type", "default_include", "include", "pillar_cache",
+	"minion_id_caching", "use_master_when_local", "test"}
+
+var settingForm = regexp.MustCompile(`^[a-z][a-z0-9_.]*$`)
+
+// values are maps whose keys are Salt's.
+func (l *lowering) values(m *hot.Dict, key string) {
+	v, given := m.Get(key)
+	if !given {
+		return
+	}
+	values, is := v.(*hot.Dict)
+	if !is {
+		l.bad([]string{key}, "", "%s of role %q must be a map, not %s", key, l.role.Name, hot.TypeName(v))
+		return
+	}
+	for _, name := range values.Keys() {
+		switch {
+		case key != "config":
+		case slices.Contains(own, name):
+			l.bad([]string{key, name}, "", "Salt's setting %q is the agent's: the role's inputs and outputs depend on it", name)
+		case !settingForm.MatchString(name):
+			l.bad([]string{key, name}, "", "%q is no setting of Salt's", name)
+		}
+	}
+	l.out.Set(key, values)
+}

@@ -1,0 +1,335 @@
+package salt
+
+import (
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/hotc-dev/hotc/compiler/driver/jinja"
+	"github.com/hotc-dev/hotc/compiler/program"
+)
+
+// The parts of a run, as far through it as they end: rendering takes seconds where
+// states take minutes.
+const (
+	rendered = 0.1
+	applied  = 1
+)
+
+// maxFiles is how many files are looked at, at most.
+const maxFiles = 2_000
+
+// sequence finds the order in which a run reads inputs and writes outputs; nil where not
+// all of the states lie beside the template.
+//
+// Salt renders all SLS files before it runs any state: what their Jinja reads comes
+// first. Then the states run in the order in which they were declared, with what slots,
+// `contents_pillar` and the templates of files read. Requisites change that order; where
+// there are any, the states' reads and writes happen in any order.
+func (l *lowering) sequence() *program.Sequence {
+	if !l.visible || len(l.trees) == 0 {
+		return nil
+	}
+	w := &walker{lowering: l, seen: map[string]bool{}, found: map[string]bool{}}
+	names := l.sls
+	if len(names) == 0 {
+		names = w.top()
+	}
+	for _, name := range names {
+		w.sls(name, true)
+	}
+	if w.unknown || w.files > maxFiles {
+		return nil
+	}
+	for _, o := range l.role.Outputs {
+		if !w.found[o.Name] && w.computed {
+			w.run = append(w.run, perhaps(program.Step{Op: program.WriteOutput, Name: o.Name, At: o.At}))
+			w.anyOrder = true
+		}
+	}
+	var steps []program.Step
+	for _, name := range l.starts {
+		steps = append(steps, program.Step{Op: program.ReadInput, Name: name, At: l.role.Input(name).At})
+	}
+	steps = append(steps, progress(w.render, 0, rendered)...)
+	run := progress(w.run, rendered, applied)
+	if w.anyOrder && len(run) > 0 {
+		run = []program.Step{{Op: program.AnyOrder, Ways: [][]program.Step{run}, Progress: applied}}
+	}
+	return &program.Sequence{Steps: append(steps, run...), Complete: !l.hasModules()}
+}
+
+// progress spreads steps over a part of the run.
+func progress(steps []program.Step, from, to float64) []program.Step {
+	for i := range steps {
+		at := from + (to-from)*float64(i+1)/float64(len(steps))
+		steps[i].Progress = at
+		for _, way := range steps[i].Ways {
+			for j := range way {
+				way[j].Progress = at
+			}
+		}
+	}
+	return steps
+}
+
+func perhaps(s program.Step) program.Step {
+	return program.Step{Op: program.Fork, At: s.At, Ways: [][]program.Step{nil, {s}}}
+}
+
+// walker goes through the SLS files of a run.
+type walker struct {
+	*lowering
+	seen        map[string]bool // files
+	found       map[string]bool // outputs that are seen to be written
+	render, run []program.Step
+	anyOrder    bool // requisites decide the order of states
+	computed    bool // some state's ID is, or what sets grains
+	unknown     bool // something cannot be read
+	files       int
+}
+
+// hasModules says that the trees bring modules of their own, which may read anything.
+func (l *lowering) hasModules() bool {
+	for _, t := range l.trees {
+		if t.single != nil {
+			continue
+		}
+		for _, folder := range []string{"_modules", "_states", "_renderers", "_utils", "_pillar", "_grains"} {
+			if info, err := fs.Stat(t.files, folder); err == nil && info.IsDir() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// top is what top.sls applies to this server, as far as that can be told: all that it
+// names, where its targets need grains.
+func (w *walker) top() []string {
+	f := w.open("top.sls")
+	var targets map[string]map[string][]any
+	if f == nil || strings.Contains(f.text, "{%") || strings.Contains(f.text, "{{") || yaml.Unmarshal([]byte(f.text), &targets) != nil {
+		w.unknown = true
+		return nil
+	}
+	var names []string
+	for environment, of := range targets {
+		for target, list := range of {
+			for _, x := range list {
+				name, isName := x.(string)
+				if !isName || environment != "base" || target != "*" || !slsName.MatchString(name) {
+					w.unknown = true // it depends on the server
+					return nil
+				}
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+var (
+	includes     = regexp.MustCompile(`(?m)^['"]?include['"]?:`)
+	includeLines = regexp.MustCompile(`(?m)^include:[ \t]*\n((?:[ \t]*-[ \t]*\S+[ \t]*\n?)+)`)
+	includedName = regexp.MustCompile(`-[ \t]*(\S+)`)
+	// requisites are what changes the order of states.
+	requisites = regexp.MustCompile(`\b(require|watch|prereq|onchanges|onfail|listen|use)(_in|_any|_all)?\b|\border[:"' ]|\bparallel\b|\bextend:`)
+	slots      = regexp.MustCompile(`__slot__:salt:([a-z_]+\.[a-z_]+)\(([^,()\n]*)`)
+	contents   = regexp.MustCompile(`contents_pillar['"]?: *['"]?([^'"\s,}\]]+)`)
+	sources    = regexp.MustCompile(`salt://([^\s'",}\]?|]+)`)
+	// computedID is a state's ID that Jinja makes.
+	computedID = regexp.MustCompile(`(?m)^['"]?[^\s#{%-][^\n]*\{\{[^\n]*\}\}[^\n]*:[ \t]*(\{|$)|^['"]?\{\{[^\n]*\}\}[^\n]*:[ \t]*(\{|$)`)
+)
+
+// sls walks through an SLS file, and those that it includes.
+func (w *walker) sls(name string, certain bool) {
+	f := w.find(name)
+	if f == nil {
+		w.unknown = true
+		return
+	}
+	if w.seen[f.name] {
+		return
+	}
+	w.seen[f.name] = true
+	if line, _, _ := strings.Cut(f.text, "\n"); strings.HasPrefix(line, "#!") && !strings.Contains(line, "jinja") && !strings.Contains(line, "yaml") {
+		w.add(&w.render, f, expressions(f.text, 0, false)) // Python
+		w.anyOrder, w.computed = true, true
+	} else {
+		w.template(f, certain, &w.render)
+	}
+	w.states(f)
+	lists := includeLines.FindAllStringSubmatch(f.text, -1)
+	if len(lists) != len(includes.FindAllString(f.text, -1)) {
+		w.unknown = true // written in another way
+	}
+	for _, m := range lists {
+		for _, n := range includedName.FindAllStringSubmatch(m[1], -1) {
+			included := strings.Trim(n[1], `'"`)
+			if strings.HasPrefix(included, ".") || !slsName.MatchString(included) {
+				w.unknown = true // relative to a folder, or of another environment
+				return
+			}
+			w.sls(included, certain)
+		}
+	}
+}
+
+// template adds what the Jinja of a file reads.
+func (w *walker) template(f *file, certain bool, to *[]program.Step) {
+	if w.files++; w.files > maxFiles {
+		return
+	}
+	for _, p := range jinja.Parts(f.text) {
+		certain, text, offset := certain && p.Depth == 0, p.Text, p.Offset
+		switch p.Statement {
+		case "", "if", "do":
+		case "set":
+			if _, value, is := strings.Cut(text, "="); is {
+				offset += len(text) - len(value)
+				text = value
+			}
+		case "for":
+			if _, items, is := strings.Cut(text, " in "); is {
+				offset += len(text) - len(items)
+				text = items
+			}
+		case "from", "import", "include", "import_yaml", "import_json", "import_text", "extends":
+			w.imported(f, p, certain, to)
+			continue
+		default:
+			certain = false
+		}
+		w.add(to, f, expressions(text, offset, certain))
+	}
+}
+
+// imported walks through another template.
+func (w *walker) imported(f *file, p jinja.Part, certain bool, to *[]program.Step) {
+	tokens := jinja.Tokens(p.Text)
+	if len(tokens) == 0 || jinja.Quoted(tokens[0]) == "" {
+		*to = append(*to, program.Step{Op: program.ReadAny, At: f.place(p.Offset, p.Offset+len(p.Text))})
+		return
+	}
+	name := strings.TrimPrefix(strings.TrimPrefix(jinja.Quoted(tokens[0]), "salt://"), "./")
+	other := w.open(name)
+	if other == nil || w.files > maxFiles {
+		*to = append(*to, program.Step{Op: program.ReadAny, At: f.place(p.Offset, p.Offset+len(p.Text))})
+		return
+	}
+	w.template(other, certain, to)
+}
+
+// add adds the reads of mentions.
+func (w *walker) add(to *[]program.Step, f *file, all []mention) {
+	for _, m := range all {
+		at := f.place(m.from, m.to)
+		if m.any {
+			*to = append(*to, program.Step{Op: program.ReadAny, At: at})
+			continue
+		}
+		for _, in := range w.role.Inputs {
+			path := keys(in.Name)
+			step := program.Step{Op: program.ReadInput, Name: in.Name, At: at}
+			switch {
+			case len(path) <= len(m.path) && slices.Equal(path, m.path[:len(path)]):
+				if !m.certain {
+					step = perhaps(step)
+				}
+			case len(m.path) < len(path) && slices.Equal(path[:len(m.path)], m.path) && !m.inside:
+				step = perhaps(step)
+			default:
+				continue
+			}
+			*to = append(*to, step)
+		}
+	}
+}
+
+// event is something that happens while states run.
+type event struct {
+	offset int
+	steps  []program.Step
+}
+
+// states adds what the states of an SLS file read and write when they run.
+func (w *walker) states(f *file) {
+	w.anyOrder = w.anyOrder || requisites.MatchString(f.text)
+	w.computed = w.computed || computedID.MatchString(f.text) || strings.Contains(f.text, "hotc-agent put")
+	var events []event
+	parts := jinja.Parts(f.text)
+	read := func(from, to int, path string) {
+		var steps []program.Step
+		w.add(&steps, f, []mention{{path: strings.Split(strings.Trim(path, `'" `), ":"), from: from, to: to, certain: !inBranch(parts, from)}})
+		events = append(events, event{from, steps})
+	}
+	for _, m := range slots.FindAllStringSubmatchIndex(f.text, -1) {
+		if readers[f.text[m[2]:m[3]]] {
+			read(m[0], m[1], f.text[m[4]:m[5]])
+		}
+	}
+	for _, m := range contents.FindAllStringSubmatchIndex(f.text, -1) {
+		read(m[0], m[1], f.text[m[2]:m[3]])
+	}
+	for _, m := range sources.FindAllStringSubmatchIndex(f.text, -1) {
+		var steps []program.Step
+		if name := f.text[m[2]:m[3]]; strings.Contains(name, "{") {
+			steps = []program.Step{{Op: program.ReadAny, At: f.place(m[0], m[1])}}
+		} else if other := w.open(name); other != nil {
+			w.template(other, false, &steps)
+		}
+		events = append(events, event{m[0], steps})
+	}
+	for _, o := range w.role.Outputs {
+		from, to := written(f, o)
+		if to == 0 {
+			continue
+		}
+		w.found[o.Name] = true
+		write := program.Step{Op: program.WriteOutput, Name: o.Name, At: f.place(from, to)}
+		if inBranch(parts, from) {
+			write = perhaps(write)
+		}
+		events = append(events, event{from, []program.Step{write}})
+	}
+	slices.SortStableFunc(events, func(a, b event) int { return a.offset - b.offset })
+	for _, e := range events {
+		w.run = append(w.run, e.steps...)
+	}
+}
+
+// inBranch says that a place of a template may not be reached.
+func inBranch(parts []jinja.Part, offset int) bool {
+	for _, p := range parts {
+		if p.Offset > offset {
+			return p.Depth > 0
+		}
+	}
+	return false
+}
+
+// written is where an SLS file declares the state that writes an output; to is 0 if it
+// does not.
+func written(f *file, o *program.Output) (from, to int) {
+	grain := regexp.QuoteMeta(keys(o.Name)[0])
+	patterns := []string{`\bgrains\.\w+[^\n]*(?:\n[^\n]+){0,6}?\b` + grain + `\b`, `(?m)^['"]?` + grain + `['"]?:[ \t]*\n?[ \t{]*grains\.`}
+	name, _, isChange := strings.Cut(o.Name, changes)
+	if o.Resource != "" {
+		name = o.Resource
+	}
+	if o.Resource != "" || isChange {
+		_, id := reference(name)
+		id = regexp.QuoteMeta(id)
+		patterns = []string{`(?m)^['"]?` + id + `['"]?:[ \t]*(?:\{|$)`, `(?m)\bname['"]?:[ \t]*['"]?` + id + `['"]?[ \t]*(?:[}\]]|$)`}
+	}
+	for _, p := range patterns {
+		if m := regexp.MustCompile(p).FindStringIndex(f.text); m != nil {
+			return m[0], m[1]
+		}
+	}
+	return 0, 0
+}

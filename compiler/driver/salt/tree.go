@@ -1,0 +1,115 @@
+package salt
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// tree is a tree of states that the compiler can look into: a folder beside the
+// template, or an SLS file that came as a text.
+type tree struct {
+	files fs.FS
+	name  string // what the user calls it
+	// single is the file that came as a text; nil is a folder.
+	single *file
+}
+
+// file is a file of a tree.
+type file struct {
+	name  string // in its tree
+	text  string
+	place func(from, to int) source.Place
+}
+
+// maxFile is how many bytes of a file are looked at.
+const maxFile = 1 << 20
+
+func (t tree) open(name string) *file {
+	if t.single != nil {
+		if name != t.single.name {
+			return nil
+		}
+		return t.single
+	}
+	if !fs.ValidPath(name) {
+		return nil
+	}
+	info, err := fs.Stat(t.files, name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil
+	}
+	text, err := fs.ReadFile(t.files, name)
+	if err != nil {
+		return nil
+	}
+	own := source.NewFile(path.Join(t.name, name), text)
+	return &file{name: name, text: string(text), place: func(from, to int) source.Place {
+		return source.Place{File: own, Span: source.Span{Start: uint32(from), End: uint32(to)}}
+	}}
+}
+
+// open finds a file where Salt does: in the first tree that has it.
+func (l *lowering) open(name string) *file {
+	for _, t := range l.trees {
+		if f := t.open(name); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// find is the file of an SLS name.
+func (l *lowering) find(name string) *file {
+	folder := strings.ReplaceAll(name, ".", "/")
+	if f := l.open(folder + ".sls"); f != nil {
+		return f
+	}
+	return l.open(folder + "/init.sls")
+}
+
+func (l *lowering) treeNames() string {
+	var names []string
+	for _, t := range l.trees {
+		names = append(names, t.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+var archiveName = regexp.MustCompile(`\.(tar|tar\.gz|tgz|zip)$`)
+
+// see opens the part of a tree that is meant, if it lies beside the template.
+func (l *lowering) see(v hot.Value) {
+	name, within := "", "."
+	switch v := v.(type) {
+	case string:
+		name = v
+	case *hot.Dict:
+		x, _ := v.Get("folder")
+		name, _ = x.(string)
+		if x, given := v.Get("path"); given {
+			within, _ = x.(string)
+		}
+	}
+	if name == "" || archiveName.MatchString(name) {
+		l.visible = false
+		return
+	}
+	files, err := l.role.Reader.Folder(name)
+	if err == nil && path.Clean(within) != "." {
+		files, err = fs.Sub(files, path.Clean(within))
+	}
+	if err != nil {
+		l.visible = false
+		return
+	}
+	shown := path.Join(name, within)
+	if at := l.role.SourceAt; at.File != nil && !path.IsAbs(shown) {
+		shown = path.Join(path.Dir(at.File.Name), shown)
+	}
+	l.trees = append(l.trees, tree{files: files, name: shown})
+}

@@ -1,0 +1,3 @@
+blog:
+  settings:
+    title: The blog of {{ grains['kernel'] }}
