@@ -28,6 +28,7 @@ test: packages build lint
 	GORACE="suppressions=$(CURDIR)/coordinator/zookeeper/race.supp" $(GO) test -race -timeout 30m ./...
 	@# go test keeps quiet about skipped tests of packages that pass
 	@command -v chef-solo >/dev/null || echo "SKIPPED: the tests with a real Chef, for which there is no chef-solo on PATH; its stand-in was tried"
+	@command -v salt-call >/dev/null || echo "SKIPPED: the tests with a real Salt, for which there is no salt-call on PATH; its stand-in was tried"
 	@[ "$$(id -u)" = 0 ] || echo "SKIPPED: the tests that need root: files whose opening waits, tools that are installed"
 
 e2e: packages

@@ -371,3 +371,45 @@ func TestFormsOfWriting(t *testing.T) {
 		}
 	})
 }
+
+// The page has every form, with what these tests want of it.
+func TestEveryFormIsDocumented(t *testing.T) {
+	const file, mark = "../../../docs/salt.md", "<!-- forms: go test ./runtime/driver/salt -update -->\n"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, table, found := strings.Cut(string(text), mark)
+	if !found {
+		t.Fatalf("%s has no line %q", file, mark)
+	}
+	cell := func(text string) string {
+		if text == "" {
+			return "nothing"
+		}
+		return "`" + strings.ReplaceAll(strings.ReplaceAll(text, "|", `\|`), "\n", " ↵ ") + "`"
+	}
+	var want strings.Builder
+	want.WriteString("\n| read in an SLS file | waits for |\n|---|---|\n")
+	for _, f := range forms {
+		fmt.Fprintf(&want, "| %s | %s |\n", cell(f.template), cell(f.waits))
+	}
+	when := map[string]string{"render": "before any state runs", "run": "when that state runs", "": "never"}
+	want.WriteString("\n| place of a read | waits |\n|---|---|\n")
+	for _, p := range places {
+		fmt.Fprintf(&want, "| %s | %s |\n", p.what, when[p.when])
+	}
+	want.WriteString("\n| states | output | is published | as |\n|---|---|---|---|\n")
+	for _, w := range writes {
+		fmt.Fprintf(&want, "| %s | %s | %s | %s |\n", cell(w.states), cell(w.output), w.when, cell(w.as))
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(before+mark+want.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if table != want.String() {
+		t.Errorf("the tables in %s are not what is tested; go test -update writes them anew", file)
+	}
+}

@@ -8,8 +8,8 @@ import json
 import os
 import re
 
-# The releases whose insides this knows: later ones run states in another way.
-OLDEST, NEWEST = 3000, 3007
+# The releases whose insides this knows.
+OLDEST, NEWEST = 3005, 3007
 
 run = None  # what is installed
 problem = ""  # why nothing is
