@@ -37,7 +37,7 @@ func BenchmarkSize(b *testing.B) {
 	for _, way := range []struct {
 		name string
 		make func(testing.TB) *bed
-	}{{"script", script(inMemory)}, {"script-zookeeper", script(inZooKeeper)}, {"ansible", withPlaybook}, {"chef", withRecipe}, {"puppet", withManifest}, {"plugin", withPlugIn}} {
+	}{{"script", script(inMemory)}, {"script-zookeeper", script(inZooKeeper)}, {"ansible", withPlaybook}, {"chef", withRecipe}, {"puppet", withManifest}, {"salt", withStates}, {"plugin", withPlugIn}} {
 		b.Run(way.name, func(b *testing.B) {
 			for b.Loop() {
 				bed := way.make(b)
@@ -66,17 +66,7 @@ func withPlaybook(b testing.TB) *bed {
 // withRecipe is a server whose role is a recipe that waits: in Chef where it is on
 // PATH, else in its stand-in.
 func withRecipe(b testing.TB) *bed {
-	if _, err := exec.LookPath("chef-solo"); err != nil {
-		script, err := filepath.Abs("../../runtime/driver/chef/testdata/standin/chef-solo.rb")
-		if err != nil {
-			b.Fatal(err)
-		}
-		folder := b.TempDir()
-		if err := os.WriteFile(filepath.Join(folder, "chef-solo"), fmt.Appendf(nil, "#!/bin/sh\nexec ruby '%s' \"$@\"\n", script), 0o700); err != nil {
-			b.Fatal(err)
-		}
-		b.Setenv("PATH", folder+":"+os.Getenv("PATH"))
-	}
+	orStandIn(b, "chef-solo", "ruby '../../runtime/driver/chef/testdata/standin/chef-solo.rb'")
 	cookbooks, err := driver.Archive(fstest.MapFS{"web/metadata.rb": {Data: []byte("name 'web'")}, "web/recipes/default.rb": {Data: []byte("node['x']")}})
 	if err != nil {
 		b.Fatal(err)
@@ -84,6 +74,32 @@ func withRecipe(b testing.TB) *bed {
 	return newBedOf(b, inMemory, func(digest string) plan.Role {
 		return plan.Role{Driver: "chef", Source: json.RawMessage(fmt.Sprintf(`{"cookbooks":[{"file":%q}],"run_list":["web"]}`, digest))}
 	}, string(cookbooks))
+}
+
+// orStandIn puts a program's stand-in on PATH, where there is no such program.
+func orStandIn(b testing.TB, name, command string) {
+	if _, err := exec.LookPath(name); err == nil {
+		return
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		b.Fatal(err)
+	}
+	folder := b.TempDir()
+	text := fmt.Appendf(nil, "#!/bin/sh\nexec %s \"$@\"\n", strings.ReplaceAll(command, "'..", "'"+here+"/.."))
+	if err := os.WriteFile(filepath.Join(folder, name), text, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	b.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+}
+
+// withStates is a server whose role is an SLS file that waits: in Salt where it is on
+// PATH, else in its stand-in.
+func withStates(b testing.TB) *bed {
+	orStandIn(b, "salt-call", "/usr/bin/python3 -B '../../runtime/driver/salt/testdata/standin/salt-call.py'")
+	return newBedOf(b, inMemory, func(digest string) plan.Role {
+		return plan.Role{Driver: "salt", Source: json.RawMessage(fmt.Sprintf(`{"sls":["web"],"text":{"file":%q,"name":"web"}}`, digest))}
+	}, "a: {test.nop: [{text: \"{{ pillar['x'] }}\"}]}\n")
 }
 
 // withManifest is a server whose role is a manifest that waits.
