@@ -3,6 +3,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"path"
 	"regexp"
@@ -131,6 +132,33 @@ func (r Role) local(name, within string, at source.Place, diags *source.Diagnost
 
 // archiveName is how the names of archives end.
 var archiveName = regexp.MustCompile(`\.(tar|tar\.gz|tgz|zip)$`)
+
+// Beside opens what an origin's value means, if it is a folder beside the template; nil
+// where the compiler cannot look into it. The name is what the user calls it.
+func (r Role) Beside(value hot.Value) (files fs.FS, name string) {
+	within := "."
+	switch value := value.(type) {
+	case string:
+		name = value
+	case *hot.Dict:
+		x, _ := value.Get("folder")
+		name, _ = x.(string)
+		if x, given := value.Get("path"); given {
+			within, _ = x.(string)
+		}
+	}
+	if name == "" || archiveName.MatchString(name) {
+		return nil, ""
+	}
+	files, err := r.Reader.Folder(name)
+	if err == nil && path.Clean(within) != "." {
+		files, err = fs.Sub(files, path.Clean(within))
+	}
+	if err != nil {
+		return nil, ""
+	}
+	return files, path.Join(name, within)
+}
 
 func (r Role) pack(name string) (program.File, error) {
 	if archiveName.MatchString(name) {

@@ -94,6 +94,19 @@ type Job struct {
 	Need func(ctx context.Context, tool Tool) (program string, err error)
 }
 
+// AwaitEager waits for the inputs that must be there before the tool starts.
+func (j *Job) AwaitEager(ctx context.Context) error {
+	for _, in := range j.Role.Inputs {
+		if !in.Eager {
+			continue
+		}
+		if _, err := j.Values.Read(ctx, in.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Exit is how a tool's process ended.
 type Exit struct {
 	Code   int

@@ -1,6 +1,9 @@
 package driver
 
 import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,4 +26,31 @@ func Unpack(interceptor fs.FS, folder string) error {
 		}
 		return os.WriteFile(path, text, 0o600)
 	})
+}
+
+// PythonSecrets is a module for interceptors in Python, which keeps secrets out of what
+// a tool prints: Secrets.
+//
+//go:embed hidden.py
+var PythonSecrets []byte
+
+// WriteConfig writes what an interceptor is told, as JSON; others than the agent's user
+// cannot read it.
+func WriteConfig(path string, value any) error {
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = WritePrivate(path, text)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	return nil
+}
+
+// WritePrivate writes a file, and makes its folder, for the agent's user alone.
+func WritePrivate(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
 }

@@ -11,6 +11,11 @@ import (
 //go:embed client.rb
 var RubyClient []byte
 
+// PythonClient is the same for interceptors in Python, as a module: Client and Failure.
+//
+//go:embed client.py
+var PythonClient []byte
+
 // PathIn is the socket that a role's environment names; "" if it names none.
 func PathIn(environment []string) string {
 	for _, entry := range environment {

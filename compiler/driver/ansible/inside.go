@@ -2,9 +2,7 @@ package ansible
 
 import (
 	"fmt"
-	"io/fs"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -85,28 +83,9 @@ func (l *lowering) beside(name string) string {
 // folder opens the part of a tree that is meant, if it lies beside the template; nil
 // if the compiler cannot look into it.
 func (l *lowering) folder(v hot.Value) *tree {
-	name, within := "", "."
-	switch v := v.(type) {
-	case string:
-		name = v
-	case *hot.Dict:
-		x, _ := v.Get("folder")
-		name, _ = x.(string)
-		if x, given := v.Get("path"); given {
-			within, _ = x.(string)
-		}
-	}
-	if name == "" || archiveName.MatchString(name) {
+	files, name := l.role.Beside(v)
+	if files == nil {
 		return nil
 	}
-	files, err := l.role.Reader.Folder(name)
-	if err == nil && path.Clean(within) != "." {
-		files, err = fs.Sub(files, path.Clean(within))
-	}
-	if err != nil {
-		return nil
-	}
-	return &tree{files: files, name: l.beside(path.Join(name, within))}
+	return &tree{files: files, name: l.beside(name)}
 }
-
-var archiveName = regexp.MustCompile(`\.(tar|tar\.gz|tgz|zip)$`)

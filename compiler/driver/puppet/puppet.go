@@ -157,41 +157,12 @@ func (l *lowering) tree(key string, value hot.Value) {
 		return
 	}
 	l.value.Set(key, origin.Value)
-	if folder := l.folder(value); key == "hiera" && folder != nil {
+	if folder, _ := l.role.Beside(value); key == "hiera" && folder != nil {
 		if _, err := fs.Stat(folder, "hiera.yaml"); err != nil {
 			l.bad(key, "the folder of hiera has no hiera.yaml, which says where its data are")
 		}
 	}
 }
-
-// folder is the local folder that an origin names; nil if it is none.
-func (l *lowering) folder(value hot.Value) fs.FS {
-	name, within := "", "."
-	switch value := value.(type) {
-	case string:
-		name = value
-	case *hot.Dict:
-		v, _ := value.Get("folder")
-		name, _ = v.(string)
-		if p, given := value.Get("path"); given {
-			within, _ = p.(string)
-		}
-	}
-	if name == "" || archive.MatchString(name) {
-		return nil
-	}
-	folder, err := l.role.Reader.Folder(name)
-	if err != nil {
-		return nil
-	}
-	part, err := fs.Sub(folder, path.Clean(within))
-	if err != nil {
-		return nil
-	}
-	return part
-}
-
-var archive = regexp.MustCompile(`\.(tar|tar\.gz|tgz|zip)$`)
 
 func (l *lowering) origin(value hot.Value, keys ...string) *driver.Origin {
 	origin := l.role.Origin(value, l.diags, keys...)

@@ -3,7 +3,6 @@ package salt
 import (
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -80,36 +79,15 @@ func (l *lowering) treeNames() string {
 	return strings.Join(names, ", ")
 }
 
-var archiveName = regexp.MustCompile(`\.(tar|tar\.gz|tgz|zip)$`)
-
 // see opens the part of a tree that is meant, if it lies beside the template.
 func (l *lowering) see(v hot.Value) {
-	name, within := "", "."
-	switch v := v.(type) {
-	case string:
-		name = v
-	case *hot.Dict:
-		x, _ := v.Get("folder")
-		name, _ = x.(string)
-		if x, given := v.Get("path"); given {
-			within, _ = x.(string)
-		}
-	}
-	if name == "" || archiveName.MatchString(name) {
+	files, name := l.role.Beside(v)
+	if files == nil {
 		l.visible = false
 		return
 	}
-	files, err := l.role.Reader.Folder(name)
-	if err == nil && path.Clean(within) != "." {
-		files, err = fs.Sub(files, path.Clean(within))
+	if at := l.role.SourceAt; at.File != nil && !path.IsAbs(name) {
+		name = path.Join(path.Dir(at.File.Name), name)
 	}
-	if err != nil {
-		l.visible = false
-		return
-	}
-	shown := path.Join(name, within)
-	if at := l.role.SourceAt; at.File != nil && !path.IsAbs(shown) {
-		shown = path.Join(path.Dir(at.File.Name), shown)
-	}
-	l.trees = append(l.trees, tree{files: files, name: shown})
+	l.trees = append(l.trees, tree{files: files, name: name})
 }

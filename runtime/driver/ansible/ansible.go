@@ -165,7 +165,7 @@ func fetchAll(ctx context.Context, job *driver.Job, origins []fetch.Origin, kind
 
 // Run runs the playbook.
 func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
-	if err := awaitEager(ctx, job); err != nil {
+	if err := job.AwaitEager(ctx); err != nil {
 		return driver.Exit{}, err
 	}
 	interpreter, err := interpreterOf(job.Program)
@@ -184,19 +184,6 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 		return driver.Exit{}, fmt.Errorf("start %s: %w", job.Program, err)
 	}
 	return exit, nil
-}
-
-// awaitEager waits for the inputs that must be there before the playbook starts.
-func awaitEager(ctx context.Context, job *driver.Job) error {
-	for _, in := range job.Role.Inputs {
-		if !in.Eager {
-			continue
-		}
-		if _, err := job.Values.Read(ctx, in.Name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // interpreterOf is the Python of the program, as its first line has it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
 // config is what the launcher is told. It lies in the job's private folder and holds
@@ -70,10 +71,10 @@ func writeConfig(job *driver.Job, s source, l layout) error {
 	if err := writeInterceptor(interceptorFolder(job)); err != nil {
 		return err
 	}
-	if err := writeJSON(inventoryPath(job), inventory(s)); err != nil {
+	if err := driver.WriteConfig(inventoryPath(job), inventory(s)); err != nil {
 		return err
 	}
-	return writeJSON(configPath(job), c)
+	return driver.WriteConfig(configPath(job), c)
 }
 
 // checkInputs refuses an argument of an action that is not a variable, or a part of
@@ -139,26 +140,14 @@ func writeInterceptor(folder string) error {
 	if err == nil {
 		err = driver.Unpack(python, folder)
 	}
+	if err == nil {
+		err = driver.WritePrivate(filepath.Join(folder, "hotc_client.py"), socket.PythonClient)
+	}
+	if err == nil {
+		err = driver.WritePrivate(filepath.Join(folder, "hotc_hidden.py"), driver.PythonSecrets)
+	}
 	if err != nil {
 		return fmt.Errorf("write the interceptor: %w", err)
 	}
 	return nil
-}
-
-func writeJSON(path string, value any) error {
-	data, err := json.Marshal(value)
-	if err == nil {
-		err = writeFile(path, data)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	return nil
-}
-
-func writeFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, data, 0o600)
 }

@@ -88,13 +88,8 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if err != nil {
 		return driver.Exit{}, err
 	}
-	for _, in := range job.Role.Inputs {
-		if !in.Eager {
-			continue
-		}
-		if _, err := job.Values.Read(ctx, in.Name); err != nil {
-			return driver.Exit{}, err
-		}
+	if err := job.AwaitEager(ctx); err != nil {
+		return driver.Exit{}, err
 	}
 	program, err := s.program(job.Program)
 	if err != nil {

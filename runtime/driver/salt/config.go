@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/user"
 	"path/filepath"
 	"strings"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
 // config is what the interceptor is told. It lies in the job's private folder and holds
@@ -58,10 +58,10 @@ func configure(job *driver.Job, s source, trees layout) error {
 	if err := writeInterceptor(folder); err != nil {
 		return err
 	}
-	if err := writeJSON(filepath.Join(folder, "config.json"), interceptorConfig(job, s)); err != nil {
+	if err := driver.WriteConfig(filepath.Join(folder, "config.json"), interceptorConfig(job, s)); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(configFolder(job), "minion"), minion(job, s, trees, folder))
+	return driver.WriteConfig(filepath.Join(configFolder(job), "minion"), minion(job, s, trees, folder))
 }
 
 func interceptorConfig(job *driver.Job, s source) config {
@@ -177,26 +177,14 @@ func writeInterceptor(folder string) error {
 	if err == nil {
 		err = driver.Unpack(python, folder)
 	}
+	if err == nil {
+		err = driver.WritePrivate(filepath.Join(folder, "hotc_client.py"), socket.PythonClient)
+	}
+	if err == nil {
+		err = driver.WritePrivate(filepath.Join(folder, "hotc_hidden.py"), driver.PythonSecrets)
+	}
 	if err != nil {
 		return fmt.Errorf("write the interceptor: %w", err)
 	}
 	return nil
-}
-
-func writeJSON(path string, value any) error {
-	data, err := json.Marshal(value)
-	if err == nil {
-		err = writeFile(path, data)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
-	}
-	return nil
-}
-
-func writeFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, data, 0o600)
 }

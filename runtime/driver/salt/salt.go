@@ -107,7 +107,7 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 			return fmt.Errorf("fetch the SLS file: %w", err)
 		}
 		folder := filepath.Join(job.Folder, "sls")
-		if err := writeFile(filepath.Join(folder, s.Text.Name+".sls"), data); err != nil {
+		if err := driver.WritePrivate(filepath.Join(folder, s.Text.Name+".sls"), data); err != nil {
 			return fmt.Errorf("write the SLS file: %w", err)
 		}
 		trees.files = append(trees.files, folder)
@@ -144,13 +144,8 @@ func fetchAll(ctx context.Context, job *driver.Job, origins []fetch.Origin, kind
 
 // Run waits for the inputs that must be there from the start, and applies the states.
 func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
-	for _, in := range job.Role.Inputs {
-		if !in.Eager {
-			continue
-		}
-		if _, err := job.Values.Read(ctx, in.Name); err != nil {
-			return driver.Exit{}, err
-		}
+	if err := job.AwaitEager(ctx); err != nil {
+		return driver.Exit{}, err
 	}
 	cmd := exec.Command(job.Program, "--local", "--config-dir", configFolder(job), "--retcode-passthrough", "--no-color", "hotc.apply")
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = job.Work, job.Stdout, job.Stderr, job.Environment

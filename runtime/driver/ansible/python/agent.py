@@ -1,7 +1,5 @@
-"""The agent's side of the role: a line of JSON each way over its socket."""
-import json
-import socket
-
+"""The agent's side of the role, whose failures are Ansible's errors."""
+import hotc_client
 from ansible.errors import AnsibleError
 
 
@@ -9,41 +7,5 @@ class Failure(AnsibleError):
     """The agent refused, or ends this role. It has its own books about why."""
 
 
-class Client:
-    """Asks over a connection for each question: one that is kept would be shared with
-    the processes that Ansible forks."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def get(self, name):
-        """Waits for an input's value."""
-        return self.ask({"get": name}).get("value")
-
-    def put(self, name, value, type):
-        """Publishes an output's value. What a template gives is mostly a text, whatever
-        was meant: a text for another type is read as JSON, and a number for a string is
-        written down."""
-        if isinstance(value, str) and type in ("number", "boolean", "list"):
-            self.ask({"put": name, "text": value})
-            return
-        if type == "string" and isinstance(value, (int, float)) and not isinstance(value, bool):
-            value = str(value)
-        self.ask({"put": name, "value": value})
-
-    def ask(self, question):
-        line = json.dumps(question).encode("utf-8") + b"\n"
-        try:
-            with socket.socket(socket.AF_UNIX) as s:
-                s.connect(self.path)
-                s.sendall(line)
-                with s.makefile("rb") as answers:
-                    text = answers.readline()
-        except OSError as e:
-            raise Failure("hotc: the agent cannot be reached: %s" % e)
-        if not text:
-            raise Failure("hotc: the agent has ended this role")
-        answer = json.loads(text.decode("utf-8"))
-        if answer.get("error"):
-            raise Failure("hotc: %s" % answer["error"])
-        return answer
+class Client(hotc_client.Client):
+    failure = Failure

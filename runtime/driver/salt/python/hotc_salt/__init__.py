@@ -17,11 +17,12 @@ problem = ""  # why nothing is
 
 class Run:
     def __init__(self, folder):
-        from hotc_salt import agent, outputs, pillar, secrecy
+        import hotc_client
+        from hotc_salt import outputs, pillar, secrecy
 
         with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
             self.config = json.load(f)
-        self.client = agent.Client(os.environ["HOTC_SOCKET"])
+        self.client = hotc_client.Client(os.environ["HOTC_SOCKET"])
         self.mask = secrecy.Mask()
         self.inputs = pillar.Inputs(self.client, self.mask, self.config)
         self.outputs = outputs.Outputs(self.client, self.mask, self.config)
@@ -31,7 +32,8 @@ class Run:
 
     def apply(self, state_apply, job):
         """Applies the states, and notes how that ended."""
-        from hotc_salt import agent, reasons
+        from hotc_client import Failure
+        from hotc_salt import reasons
 
         found = None
         try:
@@ -39,7 +41,7 @@ class Run:
             reason = reasons.of(found)
             if not reason:
                 self.outputs.end()
-        except agent.Failure as e:
+        except Failure as e:
             reason = str(e)
         reason = self.client.refused or reason
         with open(self.config["outcome"], "w", encoding="utf-8") as f:

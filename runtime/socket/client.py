@@ -1,4 +1,5 @@
-"""The agent's side of the role: a line of JSON each way over its socket."""
+"""The agent's side of a role for interceptors in Python, of its own library alone (3.6
+and later): a line of JSON each way over the role's socket."""
 import json
 import socket
 
@@ -9,7 +10,9 @@ class Failure(Exception):
 
 class Client:
     """Asks over a connection for each question: one that is kept would be shared with
-    the processes that Salt forks for parallel states."""
+    the processes that a tool forks."""
+
+    failure = Failure  # what is raised
 
     def __init__(self, path):
         self.path = path
@@ -20,9 +23,9 @@ class Client:
         return self.ask({"get": name}).get("value")
 
     def put(self, name, value, type):
-        """Publishes an output's value. A command's output is a text, whatever was meant:
-        a text for another type is read as JSON, and a number for a string is written
-        down."""
+        """Publishes an output's value. What a template or a command gives is mostly a
+        text, whatever was meant: a text for another type is read as JSON, and a number
+        for a string is written down."""
         if isinstance(value, str) and type in ("number", "boolean", "list"):
             self.ask({"put": name, "text": value})
             return
@@ -39,14 +42,14 @@ class Client:
                 with s.makefile("rb") as answers:
                     text = answers.readline()
         except OSError as e:
-            self.fail("hotc: the agent cannot be reached: %s" % e)
+            self.fail("the agent cannot be reached: %s" % e)
         if not text:
-            self.fail("hotc: the agent has ended this role")
+            self.fail("the agent has ended this role")
         answer = json.loads(text.decode("utf-8"))
         if answer.get("error"):
-            self.fail("hotc: %s" % answer["error"])
+            self.fail(answer["error"])
         return answer
 
     def fail(self, message):
-        self.refused = self.refused or message
-        raise Failure(message)
+        self.refused = self.refused or "hotc: %s" % message
+        raise self.failure("hotc: %s" % message)
