@@ -170,7 +170,8 @@ func (l *lowering) origin(value hot.Value, keys ...string) *driver.Origin {
 		return nil
 	}
 	l.files = append(l.files, origin.Files...)
-	l.code.addTree(l.folder(value))
+	beside, _ := l.role.Beside(value)
+	l.code.addTree(beside)
 	if d, ok := value.(*hot.Dict); ok {
 		if key, given := d.Get("ssh_key"); given {
 			if reference, ok := key.(*hot.Dict); ok {
