@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -57,6 +58,62 @@ func marked(t *testing.T) []string {
 		}
 	}
 	return found
+}
+
+// failingVariable makes the test below fail.
+const failingVariable = "HOTC_BED_FAILS"
+
+func TestThatFails(t *testing.T) {
+	if os.Getenv(failingVariable) == "" {
+		t.Skip("is started by TestFailureTellsAll")
+	}
+	d := newWorld(t, "testdata/anew.yaml").deploy("told")
+	d.await("db", "serve", "done")
+	d.await("web", "reads", "running")
+	t.Fatal("on purpose")
+}
+
+// A scenario that fails prints the stack's reason, hotc status and why, and of every
+// server cloud-init's stages and output, the agent's log and what roles printed.
+func TestFailureTellsAll(t *testing.T) {
+	t.Parallel()
+	out, err := another(t, "TestThatFails", failingVariable).CombinedOutput()
+	if err == nil {
+		t.Error("a test that fails has passed")
+	}
+	text := string(out)
+	for part, times := range map[string]int{
+		"on purpose": 1, "stack told: CREATE_IN_PROGRESS": 1, "hotc status": 1, "hotc why": 1, "server db (": 1, "server web (": 1,
+		"--- /var/lib/bed/stages\n": 2, "--- /var/log/cloud-init-output.log\n": 2, "--- /var/log/hotc-agent.log\n": 2,
+		"--- /var/log/cloud-init.log\n": 2, "hotc-agent: server db of told, incarnation 1: 2 roles": 1,
+		"--- /var/lib/hotc/roles/serve.stderr\n": 1,
+	} {
+		if n := strings.Count(text, part); n < times {
+			t.Errorf("%q is printed %d times, not %d", part, n, times)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s", text)
+	}
+}
+
+// Where there can be no bed, that is said, and it is a failure.
+func TestMachineThatCannot(t *testing.T) {
+	t.Parallel()
+	cmd := another(t, "TestThatFails", failingVariable)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	program := filepath.Join(t.TempDir(), "tests")
+	text, err := os.ReadFile(cmd.Path)
+	do(t, err)
+	do(t, os.WriteFile(program, text, 0o755))
+	for dir := filepath.Dir(program); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		do(t, os.Chmod(dir, 0o755))
+	}
+	cmd.Path = program
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "e2e: ") || !strings.Contains(string(out), "root") {
+		t.Errorf("for nobody: %v\n%s", err, out)
+	}
 }
 
 // The requests of a user in the bed.

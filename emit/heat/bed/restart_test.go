@@ -151,3 +151,46 @@ func TestStackCreatedAgain(t *testing.T) {
 		t.Errorf("apply of the same again: %s", out)
 	}
 }
+
+// A deployment is destroyed and applied anew while one of its machines is cut off, and
+// that one's server is built anew. The new machine has the old one's name, number and
+// versions; the old one, when it comes back, ends all the same.
+func TestDeploymentMadeAnew(t *testing.T) {
+	t.Parallel()
+	d := newWorld(t, "testdata/anew.yaml").deploy("twice")
+	old, web := d.server("db"), d.server("web")
+	d.await("db", "serve", "done")
+	d.await("web", "reads", "running")
+	do(t, old.Cut())
+	d.on("destroy", "--yes")
+	until(t, "the agent of web to know that its deployment is gone", func() bool {
+		log, _ := web.Read("var/log/hotc-agent.log")
+		return strings.Contains(log, "destroyed")
+	})
+	d.apply()
+	const id, address = "33333333-2222-4333-8444-555555555555", "10.77.202.1"
+	fresh, err := d.bed.Rebuild(old, id, address)
+	do(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the new db:\n%s", fresh.Logs())
+		}
+		do(t, d.bed.Remove(fresh))
+	})
+	isFresh := func() bool {
+		s := d.status()["db"]
+		return s.Incarnation == 1 && s.Instance == id && s.Phase == "done"
+	}
+	until(t, "the new db to be done", isFresh)
+	do(t, old.Restore())
+	until(t, "the old agent to end", func() bool {
+		n, err := old.Kill(0, "hotc-agent", "run")
+		return n == 0 && err == nil
+	})
+	if log, _ := old.Read("var/log/hotc-agent.log"); !strings.Contains(log, "destroyed") {
+		t.Errorf("the old agent says:\n%s", log)
+	}
+	if !isFresh() {
+		t.Errorf("after the old machine came back: %+v", d.status()["db"])
+	}
+}
