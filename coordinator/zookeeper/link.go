@@ -65,7 +65,7 @@ func connect(servers []string, security *security, timeout time.Duration, heard 
 	conn, events, err := zk.Connect(servers, timeout,
 		zk.WithLogger(silent{}), zk.WithLogInfo(false),
 		zk.WithHostProvider(&hosts{ended: alive.Done()}),
-		zk.WithDialer(l.dialer(len(servers), timeout)),
+		zk.WithDialer(l.dialer(timeout)),
 		zk.WithEventCallback(l.event))
 	if err != nil {
 		end()
@@ -220,15 +220,15 @@ const closePatience = 2 * time.Second
 // dropped in the same moment. Later ones take longer.
 const firstDial = 400 * time.Millisecond
 
-// A server that drowns gives no session in time, and dialling it again makes that
-// worse: the next one, or the same again, may take longer, up to mostHandshake. Where
-// there is no other server, it may from the beginning.
-func (l *link) dialer(servers int, session time.Duration) zk.Dialer {
-	firstHandshake, mostHandshake := session/2, 3*session
-	if servers == 1 {
-		firstHandshake = mostHandshake
-	}
-	patience, handshake := firstDial, firstHandshake
+// firstHandshake is how long a server may take at first to give a session; up to as long
+// again is left to chance. It is short, because ZooKeeper can accept a connection when it
+// has just started and never read from it (one of forty, seen with 3.8.0). A server that
+// drowns gives no session in time either, and dialling it again makes that worse: so it
+// may take twice as long from time to time, up to a session and a half.
+const firstHandshake = time.Second
+
+func (l *link) dialer(session time.Duration) zk.Dialer {
+	patience, handshake, mostHandshake := firstDial, firstHandshake, session*3/2
 	return func(network, addr string, _ time.Duration) (net.Conn, error) {
 		l.mu.Lock()
 		if old := l.socket; old != nil {
@@ -261,7 +261,7 @@ func (l *link) dialer(servers int, session time.Duration) zk.Dialer {
 			return nil, err
 		}
 		patience = firstDial
-		s := newSocket(raw, time.Now().Add(handshake), &l.owed)
+		s := newSocket(raw, time.Now().Add(handshake+rand.N(handshake)), &l.owed)
 		l.mu.Lock()
 		l.socket = s
 		l.mu.Unlock()

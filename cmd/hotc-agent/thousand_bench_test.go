@@ -1,0 +1,221 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/zookeeper"
+	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
+)
+
+// BenchmarkThousandAgents starts a thousand agents, each a process of its own with its
+// journal, while their ZooKeeper is away, and then ZooKeeper as Debian installs it: all
+// come at once. ready-s is when the last one has read its plan, enrolled and announced
+// itself, from when the server serves; ratio compares that with as many bare sessions of
+// the library, in one process, that wait in the same way and only dial. HOTC_AGENTS is
+// another number than a thousand.
+func BenchmarkThousandAgents(b *testing.B) {
+	count := 1000
+	if text := os.Getenv("HOTC_AGENTS"); text != "" {
+		var err error
+		if count, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	program := buildAgent(b)
+	for range b.N {
+		crowd := newCrowd(b, program, count)
+		ours := crowd.come(b)
+		bare := crowd.bare(b)
+		b.ReportMetric(ours.Seconds(), "ready-s")
+		b.ReportMetric(ours.Seconds()/bare.Seconds(), "ratio")
+		b.ReportMetric(crowd.memory(b), "MB/agent")
+		crowd.end()
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+func buildAgent(b *testing.B) string {
+	program := filepath.Join(b.TempDir(), "hotc-agent")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("build the agent: %v: %s", err, out)
+	}
+	return program
+}
+
+// crowd is a deployment of servers without roles, on a ZooKeeper that can be away.
+type crowd struct {
+	zk      *zktest.Server
+	url     string
+	secret  coordinator.Secret
+	servers []plan.ServerPath
+	agents  []*exec.Cmd
+}
+
+func newCrowd(b *testing.B, program string, count int) *crowd {
+	secret, err := coordinator.NewSecret(rand.Reader)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := &crowd{zk: zktest.Start(b, zktest.AsInstalled), secret: secret}
+	c.url = c.zk.URL("hotc/crowd")
+	p := plan.Plan{Format: plan.Format, Signal: "none", Outputs: []plan.StackOutput{}}
+	for i := range count {
+		path := plan.ServerPath(fmt.Sprintf("s%d", i))
+		c.servers = append(c.servers, path)
+		p.Servers = append(p.Servers, plan.Server{Path: path, Roles: []plan.Role{}})
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := c.operator(b)
+	if _, err := coordinator.Publish(b.Context(), s, deployment, secret, &p, text, nil, time.Now()); err != nil {
+		b.Fatal(err)
+	}
+	s.Close()
+	c.zk.Stop()
+	folder := b.TempDir()
+	for _, path := range c.servers {
+		c.start(b, program, filepath.Join(folder, string(path)), path)
+	}
+	// The last one has begun to dial when its journal is there.
+	for _, path := range c.servers {
+		for {
+			if found, _ := filepath.Glob(filepath.Join(folder, string(path), "state", "*")); len(found) > 0 {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	time.Sleep(time.Second)
+	return c
+}
+
+func (c *crowd) operator(b *testing.B) coordinator.Store {
+	s, err := zookeeper.Open(b.Context(), c.url, c.secret.Operator(deployment))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+func (c *crowd) start(b *testing.B, program, folder string, path plan.ServerPath) {
+	boot, err := json.Marshal(plan.Boot{Format: plan.Format, Deployment: string(deployment), Server: path, Coordinator: c.url,
+		Token: c.secret.ServerToken(deployment, path)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	file := filepath.Join(folder, "boot.json")
+	if err := os.WriteFile(file, boot, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(program, "run", "--boot", file, "--state", filepath.Join(folder, "state"), "--instance-id", "i-"+string(path))
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	c.agents = append(c.agents, cmd)
+	b.Cleanup(func() { _ = cmd.Process.Kill() })
+}
+
+// come starts ZooKeeper and waits for all agents.
+func (c *crowd) come(b *testing.B) time.Duration {
+	c.zk.Start(b)
+	begin := time.Now()
+	s := c.operator(b)
+	defer s.Close()
+	for _, path := range c.servers {
+		for {
+			_, there, err := s.Stat(b.Context(), deployment.Presence(path))
+			if err != nil {
+				b.Fatal(err)
+			}
+			if there {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	return time.Since(begin)
+}
+
+// bare does the same with the library's sessions, on a ZooKeeper of their own.
+func (c *crowd) bare(b *testing.B) time.Duration {
+	server := zktest.Start(b, zktest.AsInstalled)
+	server.Stop()
+	var ready sync.WaitGroup
+	var conns []*zk.Conn
+	for range c.servers {
+		conn, events, err := zk.Connect([]string{server.Addr()}, 10*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+		if err != nil {
+			b.Fatal(err)
+		}
+		conns = append(conns, conn)
+		ready.Go(func() {
+			for e := range events {
+				if e.State == zk.StateHasSession {
+					return
+				}
+			}
+		})
+	}
+	time.Sleep(time.Second)
+	server.Start(b)
+	begin := time.Now()
+	ready.Wait()
+	took := time.Since(begin)
+	for _, conn := range conns {
+		ready.Go(conn.Close)
+	}
+	ready.Wait()
+	return took
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// memory is what an agent has for itself, in megabytes, on average: what it shares with
+// the others, its program above all, is counted once for all of them.
+func (c *crowd) memory(b *testing.B) float64 {
+	total := 0
+	for _, cmd := range c.agents {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", cmd.Process.Pid))
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "\nPss:")
+		kilobytes, err := strconv.Atoi(strings.Fields(rest)[0])
+		if err != nil {
+			b.Fatal(err)
+		}
+		total += kilobytes
+	}
+	return float64(total) / 1024 / float64(len(c.agents))
+}
+
+func (c *crowd) end() {
+	for _, cmd := range c.agents {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	c.zk.Kill()
+}
