@@ -142,12 +142,14 @@ func (c *checker) enabled(condition *hot.Entry) (bool, source.Severity) {
 // fold evaluates what the compiler was given. Where a template has several uses,
 // with values of their own, its parameters are left open.
 func (c *checker) fold(e *hot.Expr) (*hot.Expr, error) {
-	return hot.Fold(e, func(call *hot.Expr) (*hot.Expr, error) {
-		if len(c.uses) == 1 && call.Func.Meaning() == "get_param" {
-			return c.uses[0].Given.Peek(call)
-		}
-		return call, nil
-	})
+	return hot.Fold(e, c.given)
+}
+
+func (c *checker) given(call *hot.Expr) (*hot.Expr, error) {
+	if len(c.uses) == 1 && call.Func.Meaning() == "get_param" {
+		return c.uses[0].Given.Peek(call)
+	}
+	return call, nil
 }
 
 // calls looks at all calls below a node, the outer ones first.
@@ -168,12 +170,52 @@ func (c *checker) calls(n *hot.Node, severity source.Severity) {
 }
 
 func (c *checker) call(e *hot.Expr, severity source.Severity) {
-	folded, err := c.fold(e)
+	var seen []*hot.Expr
+	folded, err := hot.Fold(e, func(call *hot.Expr) (*hot.Expr, error) {
+		seen = append(seen, call)
+		return c.given(call)
+	})
 	if err != nil {
 		c.wrong(err, severity)
 		return
 	}
 	c.names(folded, severity)
+	c.dropped(folded, seen, severity)
+}
+
+// dropped looks at the references that folding has seen and that are gone: their value
+// does not matter, but Heat follows them all the same.
+func (c *checker) dropped(folded *hot.Expr, seen []*hot.Expr, severity source.Severity) {
+	references := 0
+	folded.Walk(func(x *hot.Expr) bool {
+		if x.Kind == hot.CallExpr && x.Func.Reference {
+			references++
+		}
+		return true
+	})
+	if references == len(seen) {
+		return // none is gone
+	}
+	left := map[source.Place]bool{}
+	var open []source.Span // of what may not be looked at
+	folded.Walk(func(x *hot.Expr) bool {
+		if x.Kind == hot.CallExpr {
+			left[x.At] = true
+			if x.Func.Meaning() == "if" {
+				open = append(open, x.At.Span)
+			}
+		}
+		return true
+	})
+	for _, call := range seen {
+		switch {
+		case left[call.At]:
+		case slices.ContainsFunc(open, func(s source.Span) bool { return s.Contains(call.At.Span) }):
+			c.reference(call, source.Warning)
+		default:
+			c.reference(call, severity)
+		}
+	}
 }
 
 // wrong says why an expression cannot be evaluated.
@@ -191,22 +233,28 @@ func (c *checker) wrong(err error, severity source.Severity) {
 // will follow.
 func (c *checker) names(e *hot.Expr, severity source.Severity) {
 	if e.Kind == hot.CallExpr {
-		switch e.Func.Meaning() {
-		case "if":
+		if e.Func.Meaning() == "if" {
 			if e.Arg().Kind == hot.ListExpr && len(e.Arg().Items) > 0 {
 				c.names(e.Arg().Items[0], severity)
 			}
 			severity = source.Warning // it is still open which branch is taken
-		case "get_param":
-			c.parameter(e, severity)
-		case "get_resource":
-			c.resource(e, severity)
-		case "get_attr":
-			c.attribute(e, severity)
 		}
+		c.reference(e, severity)
 	}
 	for _, x := range e.Items {
 		c.names(x, severity)
+	}
+}
+
+// reference looks for what a call names.
+func (c *checker) reference(call *hot.Expr, severity source.Severity) {
+	switch call.Func.Meaning() {
+	case "get_param":
+		c.parameter(call, severity)
+	case "get_resource":
+		c.resource(call, severity)
+	case "get_attr":
+		c.attribute(call, severity)
 	}
 }
 

@@ -50,8 +50,8 @@ func (r *lintReport) write(s streams, format string) error {
 // oneLine is a diagnostic as compilers write it, which editors and pipelines read.
 func oneLine(d *source.Diagnostic) string {
 	where := ""
-	if d.At.Known() {
-		where = d.At.String() + ": "
+	if at := inFile(d.At); at.Known() {
+		where = at.String() + ": "
 	}
 	return visible(fmt.Sprintf("%s%s: %s [%s]", where, d.Severity, d.Message, d.Code))
 }
@@ -88,8 +88,18 @@ type lintRegion struct {
 	EndColumn int    `json:"end_column,omitempty"`
 }
 
+// inFile is a place in a file that an editor can open: of a text within another, the
+// other's.
+func inFile(at source.Place) source.Place {
+	for at.File != nil && at.File.Within.Known() {
+		at = at.File.Within
+	}
+	return at
+}
+
 func newLintRegion(at source.Place) lintRegion {
-	if !at.Known() {
+	at = inFile(at)
+	if at.File == nil {
 		return lintRegion{}
 	}
 	r := lintRegion{File: at.File.Name}

@@ -90,11 +90,11 @@ func newSARIF(found []*source.Diagnostic) sarif {
 		}
 		index, _ := slices.BinarySearch(codes, string(d.Code))
 		r := sarifResult{Rule: string(d.Code), RuleIndex: index, Level: sarifLevel(d.Severity), Message: sarifText{Text: message}}
-		if d.At.Known() {
+		if d.At.File != nil {
 			r.Locations = []sarifLocation{{Physical: newSARIFPhysical(d.At)}}
 		}
 		for _, n := range d.Notes {
-			if n.At.Known() {
+			if n.At.File != nil {
 				r.Related = append(r.Related, sarifLocation{Physical: newSARIFPhysical(n.At), Message: &sarifText{Text: n.Message}})
 			}
 		}

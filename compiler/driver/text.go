@@ -11,14 +11,15 @@ import (
 
 // Text is a text that is read in its turn: a script, a template of a role's file. It
 // finds where a part of it stands: in its own file or, if it stands in the role's
-// template as a literal block, there.
+// template as a literal block or on one line, there.
 type Text struct {
 	// Name is how the user finds it: beside the template that names it.
 	Name string
 	file *source.File
-	// lines are where its lines begin in the file, by their offset in the text; nil
-	// where both are the same.
+	// lines are where its lines begin in the file, by their offset in the text, or
+	// bytes where each byte does; both are nil where file and text are the same.
 	lines map[int]uint32
+	bytes []uint32
 	text  string
 }
 
@@ -29,10 +30,14 @@ func TextAt(at source.Place, file, text, what string) Text {
 	name := textName(at, file, what)
 	own := source.NewFile(name, []byte(text))
 	p := Text{Name: name, file: own, text: text}
-	if file != "" || at.File == nil || at.Span.Len() == 0 || at.File.Slice(at.Span)[0] != '|' {
+	if file != "" || at.File == nil || at.Span.Len() == 0 {
 		return p
 	}
-	return p.within(at)
+	own.Within = at
+	if at.File.Slice(at.Span)[0] == '|' {
+		return p.within(at)
+	}
+	return p.onOneLine(at)
 }
 
 func textName(at source.Place, file, what string) string {
@@ -69,6 +74,41 @@ func (p Text) within(in source.Place) Text {
 	return p
 }
 
+// escapes are the escapes of double quotes that stand for one byte.
+const escapes = "0abtnvfre\"/\\ "
+
+// onOneLine finds the bytes of a plain or quoted text again that is written on one
+// line, without the rarer escapes.
+func (p Text) onOneLine(in source.Place) Text {
+	written := in.File.Slice(in.Span)
+	quote := written[0]
+	at, end := 0, len(written)
+	if quote == '"' || quote == '\'' {
+		at, end = 1, len(written)-1
+	}
+	var bytes []uint32
+	for ; at < end; at++ {
+		bytes = append(bytes, in.Span.Start+uint32(at))
+		switch c := written[at]; {
+		case c == '\n':
+			return p
+		case c == '\'' && quote == '\'':
+			at++
+		case c == '\\' && quote == '"':
+			if at++; !strings.ContainsRune(escapes, rune(written[at])) {
+				return p
+			}
+		case len(bytes) > len(p.text) || c != p.text[len(bytes)-1]:
+			return p
+		}
+	}
+	if len(bytes) != len(p.text) {
+		return p
+	}
+	p.file, p.bytes = in.File, append(bytes, in.Span.Start+uint32(end))
+	return p
+}
+
 // Place is the part from one offset to another.
 func (p Text) Place(from, to uint32) source.Place {
 	return source.Place{File: p.file, Span: source.Span{Start: p.offset(from), End: p.offset(to)}}
@@ -76,7 +116,10 @@ func (p Text) Place(from, to uint32) source.Place {
 
 func (p Text) offset(o uint32) uint32 {
 	o = min(o, uint32(len(p.text)))
-	if p.lines == nil {
+	switch {
+	case p.bytes != nil:
+		return p.bytes[o]
+	case p.lines == nil:
 		return o
 	}
 	start := strings.LastIndexByte(p.text[:o], '\n') + 1

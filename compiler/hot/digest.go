@@ -10,11 +10,15 @@ import (
 	"fmt"
 	"hash"
 	"strings"
+
+	"golang.org/x/crypto/blake2b"
+	"golang.org/x/crypto/blake2s"
 )
 
 // digest (heat/engine/hot/functions.py: Digest). The algorithms are those of
-// Python's hashlib; which of the rarer ones there are depends on the OpenSSL of
-// the machine that Heat runs on, so these stay with Heat.
+// Python's hashlib. Some it has on every machine (hashlib.algorithms_guaranteed);
+// which of the others there are depends on the OpenSSL of the machine that Heat runs
+// on, so these stay with Heat.
 
 var digest = &Function{Name: "digest", Apply: applyDigest}
 
@@ -70,12 +74,27 @@ func hashOf(algorithm string) (func() hash.Hash, error) {
 		return func() hash.Hash { return sha3.New384() }, nil
 	case "sha3_512":
 		return func() hash.Hash { return sha3.New512() }, nil
+	case "blake2b": // Python's own code, not OpenSSL's
+		return unkeyed(blake2b.New512), nil
+	case "blake2s":
+		return unkeyed(blake2s.New256), nil
 	}
 	switch name {
 	case "blake2b", "blake2s", "ripemd160", "sm3", "md5-sha1", "md4", "mdc2", "whirlpool":
 		return nil, errLeftToHeat
 	}
 	return nil, fmt.Errorf("digest: unknown algorithm %s; there are md5, sha1, sha224, sha256, sha384, sha512 and others", shown(algorithm))
+}
+
+// unkeyed makes hashes without a key, which cannot fail.
+func unkeyed(make func(key []byte) (hash.Hash, error)) func() hash.Hash {
+	return func() hash.Hash {
+		h, err := make(nil)
+		if err != nil {
+			panic(err)
+		}
+		return h
+	}
 }
 
 // latin1 is a text in the encoding that Heat computes digests over.

@@ -147,7 +147,7 @@ func (g *generator) argument(name string, depth int) Value {
 		}
 		return args
 	case "digest":
-		return list(pick[Value](g, "md5", "sha1", "SHA256", "sha512", "sha3_256", "sha512_224", "sha224", "Sha384", "nothing", "SHA3_256", v(aText)), v(aText))
+		return list(pick[Value](g, "md5", "sha1", "SHA256", "sha512", "sha3_256", "sha512_224", "sha224", "Sha384", "nothing", "SHA3_256", "blake2b", "blake2s", v(aText)), v(aText))
 	case "repeat":
 		return g.repeat(depth)
 	case "str_split":

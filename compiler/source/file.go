@@ -20,6 +20,9 @@ type File struct {
 	Name     string
 	Portable string
 	Text     []byte
+	// Within is where the text stands if it is a part of another file, such as a script
+	// in a template.
+	Within Place
 
 	once  sync.Once
 	lines []uint32 // where each line starts
