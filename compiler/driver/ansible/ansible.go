@@ -116,6 +116,9 @@ func (l *lowering) text(text string, keys ...string) {
 	l.out.Set("text", travels)
 	l.set("playbook", l.playbooks)
 	l.tree = &tree{files: oneFile{name, []byte(text)}, name: l.textName(keys), single: true}
+	if len(keys) > 0 || l.role.SourceFile == "" {
+		l.tree.within = l.role.Locate(keys...)
+	}
 }
 
 func (l *lowering) set(key string, list []string) {

@@ -19,6 +19,9 @@ type tree struct {
 	name string
 	// single says that it is one file, and name that file's.
 	single bool
+	// within is where a single file's text stands in the template; unknown if it is a
+	// file of its own.
+	within source.Place
 
 	known map[string]*document
 }
@@ -52,6 +55,7 @@ func (t *tree) open(name string) *document {
 	case err != nil:
 	case t.single:
 		d.file = source.NewFile(t.name, text)
+		d.file.Within = t.within
 	default:
 		d.file = source.NewFile(path.Join(t.name, name), text)
 	}
