@@ -70,8 +70,7 @@ func (c *checker) check() {
 			case w.Metadata:
 				for _, m := range e.Value.Entries {
 					if m.Name != "hotc" {
-						c.calls(m.Value, severity)
-						c.withoutElse(m.Value)
+						c.heats(m.Value, severity)
 					}
 				}
 			case w.DependsOn:
@@ -80,8 +79,7 @@ func (c *checker) check() {
 			case w.Properties:
 				c.properties(r, e.Value, severity)
 			default:
-				c.calls(e.Value, severity)
-				c.withoutElse(e.Value)
+				c.heats(e.Value, severity)
 			}
 		}
 	}
@@ -97,26 +95,32 @@ func (c *checker) check() {
 func (c *checker) properties(r *hot.Resource, n *hot.Node, severity source.Severity) {
 	nest := c.uses[0].NestOf(r.Name)
 	if nest == nil || !nest.Group || n.Target != nil || n.Kind != hot.Map {
-		c.calls(n, severity)
+		c.heats(n, severity)
 		return
 	}
 	for _, e := range n.Entries {
 		if e.Name != nest.Definition.Entry.Name || e.Value.Kind != hot.Map || e.Value.Target != nil {
-			c.calls(e.Value, severity)
+			c.heats(e.Value, severity)
 			continue
 		}
 		for _, d := range e.Value.Entries {
 			if d.Name != "metadata" || d.Value.Get("hotc") == nil {
-				c.calls(d.Value, severity)
+				c.heats(d.Value, severity)
 				continue
 			}
 			for _, m := range d.Value.Entries {
 				if m.Name != "hotc" {
-					c.calls(m.Value, severity)
+					c.heats(m.Value, severity)
 				}
 			}
 		}
 	}
+}
+
+// heats looks at a part of a resource that Heat evaluates.
+func (c *checker) heats(n *hot.Node, severity source.Severity) {
+	c.calls(n, severity)
+	c.withoutElse(n)
 }
 
 // absent says whether a resource is there in no use of the template.
