@@ -128,31 +128,13 @@ func (l *lowering) origin(value hot.Value, key string) *driver.Origin {
 	return o
 }
 
-var archiveName = regexp.MustCompile(`\.(tar|tar\.gz|tgz|zip)$`)
-
 // open opens a tree that has been taken along, if it is a folder.
 func (l *lowering) open(value hot.Value) *tree {
-	name, within := "", ""
-	switch value := value.(type) {
-	case string:
-		name = value
-	case *hot.Dict:
-		folder, _ := value.Get("folder")
-		below, _ := value.Get("path")
-		name, _ = folder.(string)
-		within, _ = below.(string)
-	}
-	if name == "" || archiveName.MatchString(name) {
+	folder, name := l.role.Beside(value)
+	if folder == nil {
 		return nil
 	}
-	folder, err := l.role.Reader.Folder(name)
-	if err == nil && within != "" {
-		folder, err = fs.Sub(folder, path.Clean(within))
-	}
-	if err != nil {
-		return nil
-	}
-	return &tree{folder, path.Join(name, within)}
+	return &tree{folder, name}
 }
 
 // repository looks into a whole Chef repository; nil is one that the server fetches.
