@@ -89,6 +89,8 @@ func (l *loader) stack(s *program.Stack, at place) {
 			l.group(s, r, group, at)
 		case instanceGroups[t.Name]:
 			l.instances(s, r, at)
+		case t.Name == chainType:
+			l.chain(s, r, at)
 		}
 	}
 }
