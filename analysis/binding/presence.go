@@ -2,7 +2,6 @@ package binding
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/nesting"
@@ -322,9 +321,4 @@ func within(s, around *program.Stack) bool {
 }
 
 // needsResource says whether Heat needs a resource to know an expression.
-func needsResource(e *hot.Expr) bool {
-	return e.Any(func(x *hot.Expr) bool {
-		_, needs := resourceOf(x)
-		return needs || x.Kind == hot.CallExpr && strings.HasPrefix(x.Func.Meaning(), "get_attr")
-	})
-}
+func needsResource(e *hot.Expr) bool { return e.CallsAny("get_attr", "get_resource") }
