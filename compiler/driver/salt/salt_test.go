@@ -212,8 +212,42 @@ func TestNoSequence(t *testing.T) {
 			t.Errorf("%s: %s", text, steps(m.Sequence.Steps))
 		}
 	}
+	// a tree that imports itself again and again ends, too
+	tangled := map[string]string{"salt/web.sls": strings.Repeat("{% from 'a.jinja' import x %}\n", 3000), "salt/a.jinja": "{% from 'web.sls' import x %}{% from 'a.jinja' import x %}\n"}
+	if m, _ := lower(t, "{file_roots: salt, sls: web}", tangled, "a", ""); m == nil || m.Sequence != nil {
+		t.Error("there is an order in what is too much to look at")
+	}
 	m, _ := lower(t, "{file_roots: salt, sls: web}", map[string]string{"salt/web.sls": "a: {test.nop: []}\n", "salt/_modules/x.py": ""}, "a", "")
 	if m == nil || m.Sequence == nil || m.Sequence.Complete {
 		t.Error("a module of the tree's own may read what it wants")
 	}
+}
+
+// Whatever an SLS file holds, the compiler ends, and its places lie in the file.
+func FuzzSequence(f *testing.F) {
+	for _, seed := range []string{
+		"a: {test.nop: [{text: \"{{ pillar['a'] }}\"}]}\nup: {service.running: []}",
+		"{{ pillar.get('db', {}).get('url', pillar['a']) }} {{ salt['pillar.get']('db:' ~ key) }}",
+		"{% from 'web.sls' import x with context %}{% raw %}{{ pillar.a }}{% endraw %}\ninclude:\n  - web\n",
+		"x:\n  file.managed:\n    - source: salt://web.sls\n    - text: '__slot__:salt:pillar.get(db:url)'\n    - contents_pillar: a\n",
+		"#!py\ndef run(): return __pillar__['a']", "{{ pillar.", "{{ salt[", "{{ opts.pillar.get( }}", "site: {grains.present: []}",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, sls string) {
+		var diags source.Diagnostics
+		role := driver.Role{Name: "web", Reader: folder{"salt/web.sls": &fstest.MapFile{Data: []byte(sls), Mode: 0o644}}, Locate: func(...string) source.Place { return source.Place{} },
+			Inputs:  []*program.Input{{Name: "a"}, {Name: "db:url"}},
+			Outputs: []*program.Output{{Name: "ready", Resource: "service: up"}, {Name: "site"}, {Name: "x.changes.stdout"}}}
+		role.Source = hot.Parse(source.NewFile("x.yaml", []byte("{file_roots: salt, sls: web}")), &diags).Data()
+		m := salt.Driver{}.Lower(role, &diags)
+		if m == nil {
+			return
+		}
+		m.Sequence.Walk(func(s *program.Step) {
+			if s.At.File != nil && (s.At.Span.Start > s.At.Span.End || int(s.At.Span.End) > len(s.At.File.Text)) {
+				t.Errorf("%v lies outside of the file", s.At.Span)
+			}
+		})
+	})
 }

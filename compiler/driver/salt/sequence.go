@@ -19,8 +19,12 @@ const (
 	applied  = 1
 )
 
-// maxFiles is how many files are looked at, at most.
-const maxFiles = 2_000
+// What is looked at, at most, each file as often as it is come to. Beyond that the order
+// of reads and writes is not known.
+const (
+	maxFiles = 2_000
+	maxBytes = 16 << 20
+)
 
 // sequence finds the order in which a run reads inputs and writes outputs; nil where not
 // all of the states lie beside the template.
@@ -33,7 +37,7 @@ func (l *lowering) sequence() *program.Sequence {
 	if !l.visible || len(l.trees) == 0 {
 		return nil
 	}
-	w := &walker{lowering: l, seen: map[string]bool{}, found: map[string]bool{}}
+	w := &walker{lowering: l, seen: map[string]bool{}, within: map[string]bool{}, found: map[string]bool{}}
 	names := l.sls
 	if len(names) == 0 {
 		names = w.top()
@@ -41,7 +45,7 @@ func (l *lowering) sequence() *program.Sequence {
 	for _, name := range names {
 		w.sls(name, true)
 	}
-	if w.unknown || w.files > maxFiles {
+	if w.unknown {
 		return nil
 	}
 	for _, o := range l.role.Outputs {
@@ -83,13 +87,15 @@ func perhaps(s program.Step) program.Step {
 // walker goes through the SLS files of a run.
 type walker struct {
 	*lowering
-	seen        map[string]bool // files
+	seen        map[string]bool // SLS files
+	within      map[string]bool // templates that are being walked through
 	found       map[string]bool // outputs that are seen to be written
 	render, run []program.Step
 	anyOrder    bool // requisites decide the order of states
 	computed    bool // some state's ID is, or what sets grains
-	unknown     bool // something cannot be read
+	unknown     bool // something cannot be read, or there is too much
 	files       int
+	bytes       int
 }
 
 // hasModules says that the trees bring modules of their own, which may read anything.
@@ -181,9 +187,13 @@ func (w *walker) sls(name string, certain bool) {
 
 // template adds what the Jinja of a file reads.
 func (w *walker) template(f *file, certain bool, to *[]program.Step) {
-	if w.files++; w.files > maxFiles {
+	w.files, w.bytes = w.files+1, w.bytes+len(f.text)
+	w.unknown = w.unknown || w.files > maxFiles || w.bytes > maxBytes
+	if w.unknown || w.within[f.name] { // to Jinja, a template that imports itself is an error
 		return
 	}
+	w.within[f.name] = true
+	defer delete(w.within, f.name)
 	for _, p := range jinja.Parts(f.text) {
 		certain, text, offset := certain && p.Depth == 0, p.Text, p.Offset
 		switch p.Statement {
@@ -217,7 +227,7 @@ func (w *walker) imported(f *file, p jinja.Part, certain bool, to *[]program.Ste
 	}
 	name := strings.TrimPrefix(strings.TrimPrefix(jinja.Quoted(tokens[0]), "salt://"), "./")
 	other := w.open(name)
-	if other == nil || w.files > maxFiles {
+	if other == nil {
 		*to = append(*to, program.Step{Op: program.ReadAny, At: f.place(p.Offset, p.Offset+len(p.Text))})
 		return
 	}
