@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"bytes"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -85,7 +86,7 @@ func (p *parser) mapping(y *yaml.Node, n *Node, indent, depth int) uint64 {
 		own = append(own, Entry{Key: key, Name: p.keyName(k, key), Value: value})
 	}
 	n.Entries = p.unique(append(merged, own...))
-	if n.Style == Flow {
+	if n.Style == Flow && bytes.HasPrefix(p.file.Text[n.Span.Start:], []byte("{")) { // [a: b] holds a map without braces
 		n.Span.End = closing(p.file.Text, max(n.Span.End, n.Span.Start+1))
 	}
 	return size

@@ -39,6 +39,31 @@ func TestSpans(t *testing.T) {
 	}
 }
 
+// A map of one entry may stand in a flow list without braces of its own: the list's
+// bracket is not the map's.
+func TestSpanOfAPairInAList(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"a: [b: {c: 5}]":            {"[b: {c: 5}]", "b: {c: 5}"},
+		"p: {a: [b: [1], c], d: e}": {"[b: [1], c]", "b: [1]"},
+		"a: [b: c, d: e]":           {"[b: c, d: e]", "b: c"},
+		"a: [{b: c}, d]":            {"[{b: c}, d]", "{b: c}"},
+	} {
+		file := source.NewFile("pair.yaml", []byte(text+"\n"))
+		var diags source.Diagnostics
+		root := Parse(file, &diags)
+		if root == nil {
+			t.Fatal(diags.All())
+		}
+		list := root.Get("a")
+		if list == nil {
+			list = root.Get("p").Get("a")
+		}
+		if got := [2]string{file.Slice(list.Span), file.Slice(list.Items[0].Span)}; got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
 // checkSpans parses the text of each entry's value again, on its own, and
 // compares: a span that is too short or too long says something else.
 func checkSpans(t *testing.T, file *source.File, n *Node) {
