@@ -59,6 +59,8 @@ func roleAge(r *roleStanding, now time.Time) string {
 	switch {
 	case r.blocked():
 		return ageOf(r.Blocked[0].Since, now)
+	case !r.Ended.IsZero() && r.Started.IsZero():
+		return "" // it failed before its tool was started
 	case !r.Ended.IsZero():
 		return age(r.Ended.Sub(r.Started))
 	default:
