@@ -110,7 +110,7 @@ const arrivalCheck = 30 * time.Second
 // has been gone for ifDown. It works beside the wait for the value, so that
 // neither of the two depends on the other's requests.
 func (m *Member) followProducer(ctx context.Context, server plan.ServerPath, ifDown time.Duration) <-chan time.Time {
-	if ifDown < 0 || server == m.server {
+	if ifDown < 0 || server == m.server || server == plan.Operator {
 		return nil
 	}
 	if ifDown == 0 {

@@ -43,6 +43,15 @@ func Differences(from, to *plan.Plan) []string {
 				lines = append(lines, fmt.Sprintf("output %s: %s", cmpName(a.Name, b.Name), kind))
 			}
 		})
+	compare(from.Secrets, to.Secrets, func(s plan.Secret) string { return s.Name },
+		func(kind string, a, b plan.Secret) {
+			if kind == "" && !sameValue(a.Declaration, b.Declaration) {
+				kind = "declared otherwise"
+			}
+			if kind != "" {
+				lines = append(lines, fmt.Sprintf("secret parameter %s: %s", cmpName(a.Name, b.Name), kind))
+			}
+		})
 	if len(lines) == 0 {
 		lines = append(lines, "only positions in the template, or names of files, differ")
 	}

@@ -36,6 +36,10 @@ func layout(d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Fi
 		return nil, err
 	}
 	sealed := laySealed(d, k, p)
+	given, err := layGiven(d, k, p)
+	if err != nil {
+		return nil, err
+	}
 	nodes = append(nodes, NewNode{Path: d.Servers(), Grants: operator})
 	for i := range p.Servers {
 		serverNodes, err := layServer(d, k, &p.Servers[i])
@@ -44,7 +48,7 @@ func layout(d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Fi
 		}
 		nodes = slices.Concat(nodes, serverNodes, sealed[p.Servers[i].Path], cells[p.Servers[i].Path])
 	}
-	return nodes, nil
+	return append(nodes, given...), nil
 }
 
 // layFiles makes the files' nodes, each readable by the servers whose roles use it.
@@ -149,6 +153,11 @@ func laySealed(d Deployment, k *keyring, p *plan.Plan) map[plan.ServerPath][]New
 		for _, r := range append([]plan.ServerPath{c.Server}, c.Readers...) {
 			add(writers, r, c.Server)
 			add(readers, c.Server, r)
+		}
+	}
+	for _, secret := range p.Secrets {
+		for _, r := range secret.Readers {
+			add(writers, r, r) // the operator may read its key without being asked for
 		}
 	}
 	nodes := map[plan.ServerPath][]NewNode{}

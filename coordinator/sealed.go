@@ -21,6 +21,7 @@ import (
 // sealing is what a member knows of its sealed cells.
 type sealing struct {
 	key    seal.Key
+	token  func() (seal.Key, error)            // see UseToken
 	public bool                                // the server has a public key to show
 	cells  map[plan.CellName][]plan.ServerPath // own ones, with their readers
 
@@ -100,6 +101,12 @@ func (m *Member) NeedsKey() bool { return m.sealing.public }
 // shows the public half to those who seal values for the server.
 func (m *Member) UseKey(key seal.Key) { m.sealing.key = key }
 
+// UseToken lets the member open what was sealed for its token, before the server
+// had a key: the secrets that `hotc apply` gives.
+func (m *Member) UseToken(token string) {
+	m.sealing.token = sync.OnceValues(func() (seal.Key, error) { return tokenKey(token) })
+}
+
 var errNoKey = errors.New("the server has sealed cells, and this agent has no key")
 
 // publicOp is the write that shows the server's public key; nil where nobody needs it.
@@ -136,21 +143,25 @@ func (m *Member) showKey(ctx context.Context) error {
 }
 
 // boxPlace is what a box belongs to, keyPlace what the key of a box does.
-func (m *Member) boxPlace(ref plan.CellRef) string {
-	return fmt.Sprintf("hotc box 1\n%s\n%s", m.deployment, ref.Cell)
+func (d Deployment) boxPlace(cell plan.CellName) string {
+	return fmt.Sprintf("hotc box 1\n%s\n%s", d, cell)
 }
 
-func (m *Member) keyPlace(ref plan.CellRef, reader plan.ServerPath, box string) string {
-	return fmt.Sprintf("hotc key 1\n%s\n%s\n%s\n%s", m.deployment, ref.Cell, reader, box)
+func (d Deployment) keyPlace(cell plan.CellName, reader plan.ServerPath, box string) string {
+	return fmt.Sprintf("hotc key 1\n%s\n%s\n%s\n%s", d, cell, reader, box)
 }
 
 // valueLimit is how many bytes a value of a cell may have.
 func (m *Member) valueLimit(cell plan.CellName) int {
 	if m.sealing.has(cell) {
-		return m.limit()/4*3 - 64 // base64, and the box's seal
+		return sealedLimit(m.limit())
 	}
 	return m.limit()
 }
+
+// sealedLimit is how many bytes a sealed value may have where an open one may have
+// limit: base64, and the box's seal.
+func sealedLimit(limit int) int { return limit/4*3 - 64 }
 
 // fillRecord seals the value of a record where the cell is a sealed one: the write
 // of the key for the writer itself belongs into the same commit. published is to be
@@ -160,7 +171,7 @@ func (m *Member) fillRecord(ctx context.Context, ref plan.CellRef, record CellRe
 	if !m.sealing.has(ref.Cell) {
 		return record, nil, func() {}, nil
 	}
-	box, content, err := seal.Close(record.Value, m.boxPlace(ref))
+	box, content, err := seal.Close(record.Value, m.deployment.boxPlace(ref.Cell))
 	if err != nil {
 		return record, nil, nil, err
 	}
@@ -170,7 +181,7 @@ func (m *Member) fillRecord(ctx context.Context, ref plan.CellRef, record CellRe
 	if err != nil {
 		return record, nil, nil, err
 	}
-	wrapped, err := content.Wrap(m.sealing.key.Public(), m.keyPlace(ref, m.server, own.id))
+	wrapped, err := content.Wrap(m.sealing.key.Public(), m.deployment.keyPlace(ref.Cell, m.server, own.id))
 	if err != nil {
 		return record, nil, nil, err
 	}
@@ -206,7 +217,7 @@ func (m *Member) openRecord(ctx context.Context, ref plan.CellRef, record CellRe
 	if err != nil || !ok {
 		return CellRecord{State: Empty, Incarnation: record.Incarnation}, err
 	}
-	value, err := content.Open(record.Sealed, m.boxPlace(ref))
+	value, err := content.Open(record.Sealed, m.deployment.boxPlace(ref.Cell))
 	if err != nil {
 		return CellRecord{}, fmt.Errorf("open %s: %w", ref.Cell, err)
 	}
@@ -222,14 +233,30 @@ func (m *Member) contentOf(ctx context.Context, ref plan.CellRef, record CellRec
 	}
 	box := seal.ID(record.Sealed)
 	k, there := keys[ref.Cell]
-	if !there || k.Box != box || k.To != seal.ID(m.sealing.key.Public()) {
+	if !there || k.Box != box {
 		return seal.Content{}, false, nil
 	}
-	content, err := m.sealing.key.Unwrap(k.Key, m.keyPlace(ref, m.server, box))
+	key, ok, err := m.keyFor(ref, k)
+	if err != nil || !ok {
+		return seal.Content{}, false, err
+	}
+	content, err := key.Unwrap(k.Key, m.deployment.keyPlace(ref.Cell, m.server, box))
 	if err != nil {
 		return seal.Content{}, false, fmt.Errorf("open %s: %w", ref.Cell, err)
 	}
 	return content, true, nil
+}
+
+// keyFor is the one of this server's keys that something was sealed for.
+func (m *Member) keyFor(ref plan.CellRef, k SealedKey) (key seal.Key, ok bool, err error) {
+	if k.To == seal.ID(m.sealing.key.Public()) {
+		return m.sealing.key, true, nil
+	}
+	if ref.Server != plan.Operator || m.sealing.token == nil {
+		return seal.Key{}, false, nil
+	}
+	key, err = m.sealing.token()
+	return key, err == nil && k.To == seal.ID(key.Public()), err
 }
 
 // KeepSealed seals the keys of this server's boxes to their readers, whenever one
@@ -306,7 +333,7 @@ func (m *Member) sealFor(ctx context.Context, reader plan.ServerPath, say func(e
 		if have := keys[cell]; !ok || have.Box == box.id && have.To == to {
 			continue
 		}
-		wrapped, err := box.content.Wrap(public.Key, m.keyPlace(plan.CellRef{Cell: cell}, reader, box.id))
+		wrapped, err := box.content.Wrap(public.Key, m.deployment.keyPlace(cell, reader, box.id))
 		if err != nil {
 			say(fmt.Errorf("the public key of server %s: %w", reader, err))
 			return nil

@@ -60,6 +60,7 @@ func (b bed) start(t *testing.T, of machine, enrolledBefore bool) (m *coordinato
 	if !m.NeedsKey() {
 		t.Fatalf("server %s thinks that it needs no key", of.server)
 	}
+	m.UseToken(secret.ServerToken(site, of.server))
 	m.UseKey(of.key)
 	if _, err := m.Enrol(t.Context(), of.id, "i-"+of.id, enrolledBefore, noon); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
@@ -13,6 +14,8 @@ type Snapshot struct {
 	// Ready says that the deployment was applied to the end.
 	Ready   bool
 	Servers []ServerSnapshot
+	// Given says since when the plan's secrets are given, as ReadGiven does.
+	Given []time.Time
 }
 
 // ServerSnapshot is a server as it is now.
@@ -59,6 +62,9 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, p *plan.Plan) (*Sn
 		return err
 	})
 	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", d, err)
+	}
+	if snapshot.Given, err = ReadGiven(ctx, s, d, p); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, err)
 	}
 	for i, record := range records {

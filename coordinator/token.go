@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
 // Secret is a deployment's one secret: 64 hex digits, made by `hotc secret new`.
@@ -68,10 +69,16 @@ func (s Secret) Operator(d Deployment) Credential {
 	return Credential{User: "operator", Password: s.digest(string(d))}
 }
 
-// ServerCredential is the identity of a server's agent.
+// ServerCredential is the identity of a server's agent. The coordinator sees the
+// password, and never the token: what is sealed for the token stays closed to it.
 func ServerCredential(server plan.ServerPath, token string) Credential {
-	return Credential{User: "server-" + Segment(string(server)), Password: token}
+	sum := sha256.Sum256([]byte("password:" + token))
+	return Credential{User: "server-" + Segment(string(server)), Password: hex.EncodeToString(sum[:])}
 }
+
+// tokenKey is the key with which a value can be sealed for a server before the server
+// has one of its own.
+func tokenKey(token string) (seal.Key, error) { return seal.DeriveKey("hotc token key 1\n" + token) }
 
 // ReaderSet is the identity of a set of servers that read the same cells. Each
 // of them finds its password in its own KeysRecord. A server's path never starts

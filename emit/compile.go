@@ -41,9 +41,11 @@ type Options struct {
 	AgentDigests map[userdata.Arch]string
 	Signal       bool
 	Facts        binding.Facts
-	Limits       Limits
-	Drivers      []driver.Driver
-	Version      string
+	// SecretParameters are hidden parameters that `hotc apply` gives, not Heat.
+	SecretParameters []string
+	Limits           Limits
+	Drivers          []driver.Driver
+	Version          string
 	// WithoutHeat says that no Heat will see the stack (`hotc run`): parameters left
 	// to their defaults have them.
 	WithoutHeat bool
@@ -122,7 +124,7 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 	r := &Result{Program: program.New(template, given), Environment: env, Folder: Folder{}}
 	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
 	roles.Lower(r.Program, o.Drivers, diags)
-	r.Analysis = binding.Analyse(r.Program, binding.Options{Facts: o.Facts, AllOutputs: o.WithoutHeat}, diags)
+	r.Analysis = binding.Analyse(r.Program, binding.Options{Facts: o.Facts, AllOutputs: o.WithoutHeat, SecretParameters: o.SecretParameters}, diags)
 	r.Findings = analysis.Check(r.Program, r.Analysis, diags)
 	return r
 }

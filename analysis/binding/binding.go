@@ -49,6 +49,8 @@ type Options struct {
 	// AllOutputs binds all outputs of the stack, not just those that need a run-time
 	// value: there is no Heat to do it.
 	AllOutputs bool
+	// SecretParameters are the root's hidden parameters that `hotc apply` gives to roles.
+	SecretParameters []string
 }
 
 // Analysis is what was decided.
@@ -84,6 +86,8 @@ type Analysis struct {
 	// IfThere are, beside each of a role's DependsOn, whether that role's server is there,
 	// as the role's own knows; nil where it is for sure.
 	IfThere map[*program.Role][]*hot.Expr
+	// Secrets are the parameters that `hotc apply` gives, in the order of the text.
+	Secrets []*hot.Parameter
 
 	signals map[crossing]*Signal
 }
@@ -160,6 +164,7 @@ type Edge struct {
 // Analyse decides the time of every reference of a program.
 func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *Analysis {
 	b := newBinder(p, options, diags)
+	b.secretParameters()
 	for _, s := range p.Servers {
 		for _, r := range s.Roles {
 			for _, in := range r.Inputs {
@@ -173,6 +178,7 @@ func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *An
 		b.heatsPlaces()
 	})
 	b.alike()
+	b.heatsSecrets()
 	b.factServers()
 	b.presences()
 	return b.analysis
@@ -200,6 +206,8 @@ type binder struct {
 	// written finds what roles write, hidden what hidden parameters give; refused are the places where that may not be.
 	written *trace.Finder
 	hidden  *trace.Finder
+	// given are those of the root's parameters that `hotc apply` gives.
+	given   map[string]*hot.Parameter
 	refused map[source.Place]bool
 	// missing says that a place names roles that are not there.
 	missing bool

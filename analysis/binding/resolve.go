@@ -53,6 +53,8 @@ func needs(call *hot.Expr, time Time, cell, writer string) string {
 	switch role, _, _ := strings.Cut(cell, ":"); {
 	case time == Static:
 		return ""
+	case writer == program.Operator:
+		return "parameter " + strings.TrimPrefix(cell, program.GivenCell(""))
 	case cell != "" && role == writer:
 		return "server " + role
 	case cell != "":
@@ -85,6 +87,11 @@ func textOf(call *hot.Expr) string {
 }
 
 func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
+	if p := b.givenByApply(call); p != nil {
+		cell := program.GivenCell(p.Name)
+		b.note(call, Run, "a secret that `hotc apply` gives", cell, program.Operator)
+		return cellCall(call.At, cell, pathOf(call)), nil
+	}
 	resolve := b.stack.Given.Resolve
 	late := b.current != nil && b.current.Bind == "deploy" && !b.stack.Given.Unpinned
 	if b.quiet || late { // what is not used is not pinned
@@ -116,7 +123,7 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 		}
 		if b.isHidden(call) && b.current != nil && !b.quiet {
 			b.diags.Warning(source.HiddenInUserData, call.At, fmt.Sprintf("the hidden parameter %q reaches input %q by the server's user_data, which any process there can read from the metadata service",
-				name, b.current.Name), "hand it over another way if that matters")
+				name, b.current.Name), b.anotherWay(call))
 		}
 	}
 	b.note(call, Deploy, "the parameter is left open for Heat", "", "")

@@ -30,7 +30,10 @@ func (t Type) scalar() bool { return t == String || t == Number || t == Boolean 
 
 // Check reports uses of a type that cannot be.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
-	c := &checker{outputs: map[string]*program.Output{}, facts: map[string]bool{}, diags: diags}
+	c := &checker{outputs: map[string]*program.Output{}, facts: map[string]bool{}, given: map[string]*hot.Parameter{}, diags: diags}
+	for _, p := range a.Secrets {
+		c.given[program.GivenCell(p.Name)] = p
+	}
 	for server, facts := range a.Facts {
 		for _, fact := range facts {
 			c.facts[program.FactCell(server, fact)] = true
@@ -64,6 +67,7 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 
 type checker struct {
 	outputs map[string]*program.Output // by cell
+	given   map[string]*hot.Parameter  // cells of parameters that `hotc apply` gives
 	facts   map[string]bool            // cells of servers' facts
 	stack   *program.Stack             // whose parameters are meant
 	diags   *source.Diagnostics
@@ -235,6 +239,10 @@ func (c *checker) parameter(arg hot.Value) Type {
 	if !whole || p == nil {
 		return Any
 	}
+	return ofParameter(p)
+}
+
+func ofParameter(p *hot.Parameter) Type {
 	switch p.Type {
 	case "string":
 		return String
@@ -268,6 +276,8 @@ func (c *checker) output(e *hot.Expr) (*program.Output, []hot.Value) {
 func (c *checker) cell(e *hot.Expr) Type {
 	if name, ok := e.Arg().Value.(string); ok && c.facts[name] {
 		return String
+	} else if p := c.given[name]; ok && p != nil {
+		return ofParameter(p)
 	}
 	o, path := c.output(e)
 	if o == nil || Type(o.Type) == JSON {

@@ -24,17 +24,22 @@ func newApplyCommand(io streams) *cobra.Command {
 	var (
 		t              target
 		dryRun, asJSON bool
+		secrets        []string
 	)
 	cmd := &cobra.Command{
 		Use:   "apply DIR",
 		Short: "Put a compiled deployment on the coordinator",
 		Long: `Put the plan, the files, the cells and the rights of a compiled deployment on the
 coordinator: before, while or after Heat makes the stack. Agents that are there
-already go on as soon as it is done. The same plan again changes nothing.`,
+already go on as soon as it is done. The same plan again changes nothing.
+
+Secrets that roles read from hidden parameters (hotc compile --secret-param) are given
+with --secret-param, and sealed for the servers of these roles. Given again, a new value
+takes the old one's place: roles that run from then on read it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a := application{target: &t, dir: args[0], dryRun: dryRun}
-			result, err := a.run(cmd.Context())
+			a := application{target: &t, dir: args[0], dryRun: dryRun, secrets: secrets}
+			result, err := a.run(cmd.Context(), io)
 			if err != nil {
 				return err
 			}
@@ -46,6 +51,7 @@ already go on as soon as it is done. The same plan again changes nothing.`,
 		},
 	}
 	t.addFlags(cmd)
+	cmd.Flags().StringArrayVar(&secrets, "secret-param", nil, "`NAME=FILE`, the value of a parameter that was compiled as secret; - is standard input (several times)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be made, and make nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
@@ -56,6 +62,8 @@ type application struct {
 	target *target
 	dir    string
 	dryRun bool
+	// secrets are the flags NAME=FILE.
+	secrets []string
 }
 
 // applied is the result of `hotc apply` (docs/json.md).
@@ -71,13 +79,15 @@ type applied struct {
 	Files   int       `json:"files"`
 	Nodes   int       `json:"nodes"`
 	Bytes   int       `json:"bytes"`
+	// Given are the secret parameters that were given now, or would be.
+	Given []string `json:"given"`
 	// Next are the commands that come next, ready for a shell.
 	Next []string `json:"next"`
 	// Parameters are those of the template that have no default.
 	Parameters []string `json:"parameters"`
 }
 
-func (a *application) run(ctx context.Context) (*applied, error) {
+func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	planJSON, p, err := readPlanFile(filepath.Join(a.dir, "plan.json"))
 	if err != nil {
 		return nil, err
@@ -85,19 +95,19 @@ func (a *application) run(ctx context.Context) (*applied, error) {
 	if err := checkFiles(a.dir, p); err != nil {
 		return nil, err
 	}
+	gifts, err := readGifts(ctx, a.secrets, p, io)
+	if err != nil {
+		return nil, err
+	}
 	s, err := a.target.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	do := coordinator.Publish
-	if a.dryRun {
-		do = coordinator.Rehearse
-	}
 	// Making many nodes takes longer than one answer.
 	within, stop := context.WithTimeout(ctx, 20*a.target.timeout)
 	defer stop()
-	done, err := do(within, s, s.deployment, s.secret, p, planJSON, filesOf(a.dir), time.Now())
+	done, given, err := a.publish(within, s, p, planJSON, gifts)
 	if err != nil && ctx.Err() != nil {
 		return nil, source.Fail(source.OperationFailed, "interrupted", "the same command again goes on where this one stopped")
 	}
@@ -107,13 +117,38 @@ func (a *application) run(ctx context.Context) (*applied, error) {
 	result := &applied{
 		Stack: string(s.deployment), Outcome: string(done.Outcome), DryRun: a.dryRun,
 		Plan: done.Record.Plan, Created: done.Record.Created,
-		Servers: len(p.Servers), Cells: len(p.Cells), Files: len(p.Files), Nodes: done.Nodes, Bytes: done.Bytes,
+		Servers: len(p.Servers), Cells: len(p.Cells), Files: len(p.Files), Nodes: done.Nodes, Bytes: done.Bytes, Given: given,
 	}
 	for _, server := range p.Servers {
 		result.Roles += len(server.Roles)
 	}
 	result.Next, result.Parameters = nextCommands(a.dir, a.target)
 	return result, nil
+}
+
+// publish rehearses first, so that nothing is written if a secret is missing.
+func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, planJSON []byte, gifts []gift) (coordinator.Published, []string, error) {
+	do := func(how func(context.Context, coordinator.Store, coordinator.Deployment, coordinator.Secret, *plan.Plan, []byte, coordinator.Files, time.Time) (coordinator.Published, error)) (coordinator.Published, error) {
+		return how(ctx, s, s.deployment, s.secret, p, planJSON, filesOf(a.dir), time.Now())
+	}
+	if a.dryRun || len(p.Secrets) > 0 {
+		done, err := do(coordinator.Rehearse)
+		if err != nil {
+			return done, nil, err
+		}
+		missing, err := s.missingSecrets(ctx, p, gifts, done.Outcome == coordinator.Unchanged)
+		if err == nil && len(missing) > 0 {
+			err = secretsMissing(missing)
+		}
+		if err != nil || a.dryRun {
+			return done, namesOf(gifts), err
+		}
+	}
+	done, err := do(coordinator.Publish)
+	if err == nil {
+		err = s.give(ctx, gifts)
+	}
+	return done, namesOf(gifts), err
 }
 
 func (r *applied) print(io streams) {
@@ -134,6 +169,13 @@ func (r *applied) print(io streams) {
 		fmt.Sprintf("%s of %s", count(r.Nodes, "node"), size(r.Bytes)),
 	}, ", ")
 	fmt.Fprintf(io.out, say[r.Outcome], r.Stack, what)
+	if len(r.Given) > 0 {
+		verb := "given, sealed for its readers"
+		if r.DryRun {
+			verb = "would be given"
+		}
+		fmt.Fprintf(io.out, "%s: %s.\n", verb, strings.Join(r.Given, ", "))
+	}
 	if r.DryRun {
 		return
 	}

@@ -54,6 +54,7 @@ from where it was made. Nothing is written if there is an error.`,
 // compilation are the flags of the commands that compile.
 type compilation struct {
 	environments, parameters, limits, digests []string
+	secretParameters                          []string
 	coordinator, agentURL, signal, facts      string
 }
 
@@ -65,6 +66,7 @@ func (c *compilation) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.signal, "signal", "heat", "heat: the stack completes when every role has; none: leave Heat out")
 	f.StringArrayVar(&c.limits, "limit", nil, "NAME=VALUE, a limit of your cloud: template, resources or user_data (several times)")
 	f.StringVar(&c.facts, "facts", "run", "who gives servers' addresses and ids to roles: run (agents) or heat")
+	f.StringArrayVar(&c.secretParameters, "secret-param", nil, "`NAME` of a hidden parameter that \"hotc apply --secret-param\" gives to roles, and Heat does not get (several times)")
 }
 
 func (c *compilation) addTemplateFlags(f *pflag.FlagSet) {
@@ -75,7 +77,7 @@ func (c *compilation) addTemplateFlags(f *pflag.FlagSet) {
 // options makes the compiler's options of the flags.
 func (c *compilation) options(template string) (emit.Options, error) {
 	o := emit.Options{Template: template, Environments: c.environments, Parameters: map[string]string{},
-		AgentURL: c.agentURL, AgentDigests: map[userdata.Arch]string{}, Limits: emit.DefaultLimits, Drivers: drivers(), Version: version}
+		AgentURL: c.agentURL, SecretParameters: c.secretParameters, AgentDigests: map[userdata.Arch]string{}, Limits: emit.DefaultLimits, Drivers: drivers(), Version: version}
 	portable, err := dial.Portable(c.coordinator, true)
 	if err != nil {
 		return o, usageError{fmt.Errorf("--coordinator %w", err)}
@@ -181,7 +183,11 @@ func printCompiled(s streams, r *emit.Result, dir string) {
 	if n := r.Emitted.Ignored; n > 0 {
 		fmt.Fprintf(s.out, "  user_data_update_policy: IGNORE is set on %s, so that no change of user_data replaces one\n", counted(n, "server"))
 	}
-	fmt.Fprintf(s.out, "next: hotc secret new SECRET-FILE\n      hotc apply %s --stack NAME --coordinator zk://HOST:2181/hotc --secret-file SECRET-FILE\n", shellQuote(dir))
+	given := ""
+	for _, secret := range p.Secrets {
+		given += " --secret-param " + shellQuote(secret.Name) + "=FILE"
+	}
+	fmt.Fprintf(s.out, "next: hotc secret new SECRET-FILE\n      hotc apply %s --stack NAME --coordinator zk://HOST:2181/hotc --secret-file SECRET-FILE%s\n", shellQuote(dir), given)
 }
 
 func counted(n int, what string) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 )
@@ -129,6 +130,9 @@ func resolver(ref binding.Reference) string {
 		return "hotc, when compiling"
 	case binding.Deploy:
 		return "Heat, when the stack is created"
+	}
+	if ref.Writer == program.Operator {
+		return "the agent, when hotc apply --secret-param has given it"
 	}
 	return "the agent, when " + ref.Writer + " has published it"
 }

@@ -19,11 +19,12 @@ const (
 	findPoisoned findingKind = "poisoned" // failed because something else did
 	findRunning  findingKind = "running"
 	findFailed   findingKind = "failed"
-	findArrived  findingKind = "arrived"  // the value is there; the agent is about to see it
-	findStarting findingKind = "starting" // the agent has not begun with it yet
-	findAbsent   findingKind = "absent"   // no agent ever came
-	findMissing  findingKind = "missing"  // Heat did not make the server
-	findLost     findingKind = "lost"     // the agent came and is gone
+	findArrived  findingKind = "arrived"   // the value is there; the agent is about to see it
+	findStarting findingKind = "starting"  // the agent has not begun with it yet
+	findAbsent   findingKind = "absent"    // no agent ever came
+	findMissing  findingKind = "missing"   // Heat did not make the server
+	findLost     findingKind = "lost"      // the agent came and is gone
+	findNotGiven findingKind = "not_given" // a secret that `hotc apply` has to give
 	findDone     findingKind = "done"
 )
 
@@ -169,6 +170,10 @@ func (i *investigation) leadToEarlier(f *finding, r *roleStanding, match func(*r
 
 // leadToWriter follows a blocked read to who has to write the cell.
 func (i *investigation) leadToWriter(f *finding, w coordinator.Wait) {
+	if secret, known := i.standing.secrets[w.Cell]; known {
+		i.leadToOperator(f, w, secret)
+		return
+	}
 	c := i.standing.cells[w.Cell]
 	s := i.standing.byPath[c.Server]
 	if s == nil || i.standing.cell(w.Cell).State == coordinator.Valued {
@@ -180,6 +185,20 @@ func (i *investigation) leadToWriter(f *finding, w coordinator.Wait) {
 		d.Subject = subjectOf(r)
 	}
 	i.lead(f, d, s, r)
+}
+
+// leadToOperator says that a blocked read is for a secret that an operator has to give.
+func (i *investigation) leadToOperator(f *finding, w coordinator.Wait, secret secretStanding) {
+	if secret.given {
+		return
+	}
+	d := dependence{Subject: "the secret parameter " + secret.name, Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since}
+	f.On = append(f.On, d)
+	if i.found[d.Subject] == nil {
+		root := &finding{Subject: d.Subject, Kind: findNotGiven, Message: "hotc apply DIR --secret-param " + shellQuote(secret.name) + "=FILE"}
+		i.found[d.Subject] = root
+		i.order = append(i.order, root)
+	}
 }
 
 func (i *investigation) lead(f *finding, d dependence, s *serverStanding, r *roleStanding) {

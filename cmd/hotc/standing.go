@@ -14,7 +14,14 @@ type standing struct {
 	servers []*serverStanding
 	byPath  map[plan.ServerPath]*serverStanding
 	cells   map[plan.CellName]plan.Cell
+	secrets map[plan.CellName]secretStanding
 	plan    *plan.Plan
+}
+
+// secretStanding is a secret that an operator has given, or has to.
+type secretStanding struct {
+	name  string
+	given bool
 }
 
 // serverStanding is one server of it.
@@ -96,6 +103,11 @@ func newStanding(p *plan.Plan, snapshot *coordinator.Snapshot) *standing {
 		byPath: map[plan.ServerPath]*serverStanding{},
 		cells:  map[plan.CellName]plan.Cell{},
 		plan:   p,
+
+		secrets: map[plan.CellName]secretStanding{},
+	}
+	for i, x := range p.Secrets {
+		v.secrets[x.Cell] = secretStanding{x.Name, !snapshot.Given[i].IsZero()}
 	}
 	decided := decisionsOf(snapshot.Servers)
 	for i, server := range p.Servers {

@@ -96,6 +96,8 @@ func short(k findingKind) string {
 		return "was not made"
 	case findLost:
 		return "is lost"
+	case findNotGiven:
+		return "is not given"
 	case findDone:
 		return "is done"
 	case findBlocked, findTurn, findSkipped:
@@ -139,6 +141,8 @@ func sentence(f *finding, now time.Time) string {
 		return f.Subject + " was not made by Heat: " + f.Message
 	case findLost:
 		return f.Subject + " is lost: its agent came, and has no session with the coordinator now; its last report" + at(f.Since, now)
+	case findNotGiven:
+		return f.Subject + " is not given yet: " + f.Message + " gives it"
 	case findDone:
 		return f.Subject + " is done" + since(f.Since, now)
 	}

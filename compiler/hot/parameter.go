@@ -133,6 +133,22 @@ func (r *parameterReader) checkDefault() {
 	}
 }
 
+// Declaration is a template that declares a parameter alone, without its default.
+func (t *Template) Declaration(p *Parameter) *Dict {
+	declaration := NewDict()
+	for _, e := range p.Entry.Value.Entries {
+		if e.Name != t.Words().Default {
+			declaration.Set(e.Name, e.Value.Data())
+		}
+	}
+	key, version := t.Version.Head()
+	parameters, template := NewDict(), NewDict()
+	parameters.Set(p.Name, declaration)
+	template.Set(key, version)
+	template.Set(t.Words().Parameters, parameters)
+	return template
+}
+
 // Cast gives a value the parameter's type, as get_param returns it
 // (heat/engine/parameters.py: value of each class).
 func (p *Parameter) Cast(v Value) (Value, error) {

@@ -255,5 +255,12 @@ type Output struct {
 // Cell is the name of the output's cell: SERVER.ROLE:OUTPUT.
 func (o *Output) Cell() string { return o.Role.Key() + ":" + o.Name }
 
+// Operator stands in a server's place as the writer of what `hotc apply` gives. No
+// server has this path.
+const Operator = "/operator"
+
+// GivenCell is the name of the cell of a parameter that `hotc apply` gives to roles.
+func GivenCell(parameter string) string { return Operator + ":" + parameter }
+
 // FactCell is the name of the cell of a server's fact: SERVER:FACT.
 func FactCell(server, fact string) string { return server + ":" + fact }

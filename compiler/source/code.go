@@ -59,6 +59,7 @@ const (
 	HeatsFunction     Code = "H409" // only Heat can compute what needs a run-time value
 	MissingProducer   Code = "H411" // who would write a value is not in the deployment
 	ImpossibleTime    Code = "H412" // an input cannot be bound when the user wants it
+	SecretParameter   Code = "H413" // a parameter that cannot be given to `hotc apply`
 	Deadlock          Code = "H501" // roles that wait for each other in every order
 	PossibleDeadlock  Code = "H502" // roles that wait for each other in some order
 	TimedDeadlock     Code = "H503" // roles that wait for each other until a time-out
@@ -82,6 +83,7 @@ const (
 	BadPlan           Code = "H705" // plan.json or a file beside it is wrong
 	UnknownName       Code = "H706" // no such server, role or output
 	OperationFailed   Code = "H707" // an operation on the coordinator failed
+	MissingSecret     Code = "H708" // a secret that hotc apply is to give is not there, or not right
 	MissingFact       Code = "H801" // `hotc run` needs a value that only Heat knows
 	RoleFailed        Code = "H802" // a role failed
 	NoAgent           Code = "H803" // the agent's binary is not found

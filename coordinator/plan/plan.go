@@ -23,7 +23,8 @@ type ServerPath string
 type RoleKey string
 
 // CellName names a cell in a deployment. SERVER.ROLE:OUTPUT is a role's output,
-// SERVER.ROLE the role's completion, SERVER:FACT a fact its agent publishes.
+// SERVER.ROLE the role's completion, SERVER:FACT a fact its agent publishes,
+// Operator:PARAMETER a parameter that `hotc apply` gives.
 type CellName string
 
 // Position is a place in the user's text as people read it: FILE:LINE:COLUMN,
@@ -63,8 +64,27 @@ type Plan struct {
 	Cells   []Cell   `json:"cells"`
 	// Outputs are the stack's outputs that need a run-time value.
 	Outputs []StackOutput `json:"outputs"`
-	Files   []File        `json:"files"`
+	// Secrets are the parameters that `hotc apply` gives, and Heat does not have.
+	Secrets []Secret `json:"secrets,omitempty"`
+	Files   []File   `json:"files"`
 }
+
+// Secret is a parameter whose value `hotc apply` puts into a sealed cell.
+type Secret struct {
+	Name string   `json:"name"`
+	Cell CellName `json:"cell"`
+	At   Position `json:"at"`
+	// Declaration is a template with the parameter alone: its type and constraints.
+	Declaration json.RawMessage `json:"declaration"`
+	Readers     []ServerPath    `json:"readers"`
+}
+
+// Operator stands in a server's place where the operator's command writes a cell. No
+// server has this path.
+const Operator ServerPath = "/operator"
+
+// Ref is the secret's cell, as its readers know it.
+func (s *Secret) Ref() CellRef { return CellRef{Cell: s.Cell, Server: Operator, Sealed: true} }
 
 // Server is one server's part of the plan; its agent gets this and no other.
 type Server struct {

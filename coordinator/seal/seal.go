@@ -45,6 +45,17 @@ func NewKey() (Key, error) {
 	return Key{private}, nil
 }
 
+// DeriveKey makes the key of a text of high entropy, always the same: who knows the
+// text can open what is sealed with it.
+func DeriveKey(text string) (Key, error) {
+	kem, _, _ := suite()
+	private, err := kem.DeriveKeyPair([]byte(text))
+	if err != nil {
+		return Key{}, fmt.Errorf("derive a key: %w", err)
+	}
+	return Key{private}, nil
+}
+
 // ParseKey reads what Text wrote.
 func ParseKey(text string) (Key, error) {
 	raw, err := base64.StdEncoding.DecodeString(text)

@@ -162,8 +162,8 @@ func (b *builder) role(role *program.Role, a *binding.Analysis) {
 			continue
 		}
 		for _, ref := range bound.References {
-			if ref.Cell == "" {
-				continue
+			if ref.Cell == "" || ref.Writer == program.Operator {
+				continue // Heat's, and the operator's, values have no arrows
 			}
 			o := b.outputs[ref.Cell]
 			switch {

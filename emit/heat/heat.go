@@ -125,6 +125,7 @@ func (s *stack) emit() []byte {
 	s.nests()
 	s.outputs()
 	s.pins()
+	s.secretParameters()
 	s.moves()
 	if s.carries() {
 		s.parameters()

@@ -4,6 +4,8 @@ package plan
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"sort"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
@@ -59,6 +61,7 @@ func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
 		b.factServer(s)
 	}
 	b.finishCells()
+	b.finishSecrets()
 	for _, out := range a.Outputs {
 		b.stackOutput(out)
 	}
@@ -91,7 +94,29 @@ func (b *builder) declare(name, server, role string) *cell {
 	return c
 }
 
+// declareSecrets declares the cells of what `hotc apply` gives; no agent writes them.
+func (b *builder) declareSecrets() {
+	for _, p := range b.analysis.Secrets {
+		name := plan.CellName(program.GivenCell(p.Name))
+		b.cells[name] = &cell{Cell: plan.Cell{Name: name, Server: plan.Operator, Sealed: true}, readers: map[plan.ServerPath]bool{}}
+	}
+}
+
+// finishSecrets lists those that somebody reads.
+func (b *builder) finishSecrets() {
+	for _, p := range b.analysis.Secrets {
+		c := b.cells[plan.CellName(program.GivenCell(p.Name))]
+		if len(c.readers) == 0 {
+			continue
+		}
+		b.built.Plan.Secrets = append(b.built.Plan.Secrets, plan.Secret{Name: p.Name, Cell: c.Name,
+			At: position(b.program.Template.Place(p.Entry.Key).Portable()), Declaration: hot.EncodeJSON(b.program.Template.Declaration(p)),
+			Readers: slices.Sorted(maps.Keys(c.readers))})
+	}
+}
+
 func (b *builder) declareCells() {
+	b.declareSecrets()
 	declareFacts := func(server string) {
 		for _, fact := range b.analysis.Facts[server] {
 			b.declare(program.FactCell(server, fact), server, "")

@@ -95,6 +95,7 @@ func (a *agent) tryToJoin(ctx context.Context) error {
 		return fmt.Errorf("open the coordinator %s: %w", a.coordinatorName(), err)
 	}
 	member := coordinator.Join(store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server)
+	member.UseToken(a.Boot.Token)
 	err = member.AwaitDeployment(ctx, func(why string) {
 		reached()
 		patience.because(why)

@@ -36,6 +36,16 @@ func names(p *plan.Plan) error {
 			c.readers[use{r, cell.Name}] = true
 		}
 	}
+	for i, s := range p.Secrets {
+		_, twice := c.cells[s.Cell]
+		c.must(!twice, "/secrets/%d/cell: %s is there twice", i, s.Cell)
+		c.must(s.Cell == plan.CellName(plan.Operator)+":"+plan.CellName(s.Name), "/secrets/%d/cell: %s is not the cell of %s", i, s.Cell, s.Name)
+		c.cells[s.Cell] = plan.Cell{Name: s.Cell, Server: plan.Operator}
+		for j, r := range s.Readers {
+			c.must(c.servers[r], "/secrets/%d/readers/%d: the plan has no server %s", i, j, r)
+			c.readers[use{r, s.Cell}] = true
+		}
+	}
 	for i := range p.Servers {
 		c.server(fmt.Sprintf("/servers/%d", i), &p.Servers[i])
 	}
@@ -147,6 +157,11 @@ func (c *checker) complete(p *plan.Plan) {
 		}
 		for _, w := range s.Writes {
 			writes[use{s.Path, w}] = true
+		}
+	}
+	for i, s := range p.Secrets {
+		for j, r := range s.Readers {
+			c.must(reads[use{r, s.Cell}], "/secrets/%d/readers/%d: %s is not among the reads of %s", i, j, s.Cell, r)
 		}
 	}
 	for i, cell := range p.Cells {

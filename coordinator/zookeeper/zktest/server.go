@@ -244,6 +244,9 @@ func (s *Server) URL(root string) string {
 	return "zk://" + s.Addr() + "/" + strings.TrimPrefix(root, "/")
 }
 
+// Dir is the folder with all that the server writes: its data and its log.
+func (s *Server) Dir() string { return s.dir }
+
 // Stop ends the server and waits until it has.
 func (s *Server) Stop() { s.end(syscall.SIGTERM) }
 

@@ -1,0 +1,194 @@
+package binding
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hotc-dev/hotc/analysis/trace"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// A hidden parameter that the user names with --secret-param does not go through
+// Heat: `hotc apply` gives its value, sealed to the servers whose roles read it. To
+// roles it is a cell like another one. Heat has a placeholder in its place, so
+// nothing that Heat evaluates may need it.
+
+// secretParameters finds the parameters that the user has named.
+func (b *binder) secretParameters() {
+	b.given = map[string]*hot.Parameter{}
+	for _, name := range b.options.SecretParameters {
+		p := b.program.Template.Parameter(name)
+		switch {
+		case p == nil:
+			b.unknownSecret(name)
+		case !p.Hidden:
+			b.diags.Error(source.SecretParameter, b.program.Template.Place(p.Entry.Key), fmt.Sprintf("the parameter %q is to be given by `hotc apply --secret-param`, but it is not hidden", name),
+				"say `hidden: true`, so that everybody keeps its value secret")
+		default:
+			b.given[name] = p
+		}
+	}
+	for _, p := range b.program.Template.Parameters {
+		if b.given[p.Name] != nil {
+			b.analysis.Secrets = append(b.analysis.Secrets, p)
+		}
+	}
+}
+
+func (b *binder) unknownSecret(name string) {
+	var hidden []string
+	for _, p := range b.program.Template.Parameters {
+		if p.Hidden {
+			hidden = append(hidden, p.Name)
+		}
+	}
+	hint := "the template has no hidden parameter"
+	if near := hot.Nearest(name, hidden); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	b.diags.Error(source.UnknownParameter, source.Place{}, fmt.Sprintf("--secret-param: the template has no parameter %q", name), hint)
+}
+
+// givenByApply is the parameter that a call gets, if `hotc apply` gives it; else nil.
+func (b *binder) givenByApply(call *hot.Expr) *hot.Parameter {
+	if b.stack != b.program.Root || len(b.given) == 0 {
+		return nil
+	}
+	return b.given[firstString(call.Arg())]
+}
+
+// anotherWay is how a hidden parameter can be kept out of user_data.
+func (b *binder) anotherWay(call *hot.Expr) string {
+	path := b.hidden.Find(b.stack, call)
+	if path == nil || path.Stack != b.program.Root {
+		return "hand it over another way if that matters"
+	}
+	return fmt.Sprintf("compile with --secret-param %s, and let `hotc apply --secret-param %s=FILE` give it, sealed", path.Parameter.Name, path.Parameter.Name)
+}
+
+// heatsSecrets refuses that Heat needs what `hotc apply` gives.
+func (b *binder) heatsSecrets() {
+	if len(b.given) == 0 {
+		return
+	}
+	find := trace.NewFinder(b.program, func(o trace.Origin) bool {
+		return o.Parameter != nil && o.Stack == b.program.Root && b.given[o.Parameter.Name] == o.Parameter
+	}, nil)
+	told := map[string]bool{}
+	b.program.Root.Walk(func(s *program.Stack) {
+		b.enter(s)
+		refuse := func(what string, n *hot.Node) {
+			path := find.Find(s, s.Template.Expr(n))
+			if path == nil || told[path.Parameter.Name] {
+				return
+			}
+			told[path.Parameter.Name] = true
+			d := b.diags.Error(source.SecretParameter, path.At, fmt.Sprintf("%s needs the parameter %q, which `hotc apply --secret-param` gives to roles and nobody else", what, path.Parameter.Name),
+				"let roles alone read it; or leave out --secret-param: then Heat has it, and puts it into the user_data of the roles' servers")
+			d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: b.program.Template.Place(path.Parameter.Entry.Key), Message: "the parameter"})
+		}
+		b.heatsUses(refuse)
+	})
+	b.unreadSecrets()
+}
+
+// unreadSecrets warns of parameters that no role reads.
+func (b *binder) unreadSecrets() {
+	read := map[string]bool{}
+	for _, bound := range b.analysis.Inputs {
+		for _, cell := range bound.Expr.Cells() {
+			read[cell] = true
+		}
+	}
+	for _, p := range b.analysis.Secrets {
+		if !read[program.GivenCell(p.Name)] {
+			b.diags.Warning(source.SecretParameter, b.program.Template.Place(p.Entry.Key), fmt.Sprintf("no role reads the parameter %q: `hotc apply` will not ask for it", p.Name), "")
+		}
+	}
+}
+
+// heatsUses visits all that Heat evaluates in a stack, but for properties that only
+// hand values over to roles of a nested stack.
+func (b *binder) heatsUses(visit func(what string, n *hot.Node)) {
+	w := b.template.Words()
+	for _, r := range b.template.Resources {
+		if b.stack.Absent(r.Name) {
+			continue
+		}
+		what := fmt.Sprintf("the resource %q", r.Name)
+		n := b.stack.NestOf(r.Name)
+		for _, e := range r.Entry.Value.Entries {
+			switch {
+			case e.Name == w.Metadata:
+				b.besideRoles(what, e.Value, visit)
+			case e.Name == w.Properties && n != nil && len(n.Members) > 0:
+				b.handedUses(n, e.Value, what, visit)
+			case e.Name != w.Type && e.Name != w.DependsOn:
+				visit(what, e.Value)
+			}
+		}
+	}
+	if n := b.template.Root.Get(w.Conditions); n != nil {
+		visit("a condition", n)
+	}
+	for _, o := range b.template.Outputs {
+		if b.stack.Nest == nil || !b.analysis.Removed[o] {
+			visit(fmt.Sprintf("the output %q", o.Name), o.Value)
+		}
+	}
+}
+
+func (b *binder) besideRoles(what string, metadata *hot.Node, visit func(string, *hot.Node)) {
+	for _, m := range metadata.Entries {
+		if m.Name != "hotc" {
+			visit(what, m.Value)
+		}
+	}
+}
+
+// handedUses is heatsUses for the properties of a nested stack or a group.
+func (b *binder) handedUses(n *program.Nest, properties *hot.Node, what string, visit func(string, *hot.Node)) {
+	handed := func(entries []hot.Entry) {
+		for i := range entries {
+			if p := n.Members[0].Stack; p == nil || b.heatNeeds(n, entries[i].Name) {
+				visit(what, entries[i].Value)
+			} else {
+				b.handsSecret(n, &entries[i])
+			}
+		}
+	}
+	if !n.Group {
+		handed(properties.Entries)
+		return
+	}
+	for _, e := range properties.Entries {
+		if e.Name != n.Definition.Entry.Name {
+			visit(what, e.Value)
+			continue
+		}
+		for _, d := range e.Value.Entries {
+			switch d.Name {
+			case "properties":
+				handed(d.Value.Entries)
+			case "metadata":
+				b.besideRoles(what, d.Value, visit)
+			default:
+				visit(what, d.Value)
+			}
+		}
+	}
+}
+
+// handsSecret puts a placeholder where the root hands a parameter over that Heat does
+// not have. What a nested stack hands on is the placeholder already.
+func (b *binder) handsSecret(n *program.Nest, e *hot.Entry) {
+	if b.stack != b.program.Root {
+		return
+	}
+	mentioned := slices.ContainsFunc(b.analysis.Secrets, func(p *hot.Parameter) bool { return mentions(b.template, e.Value, p.Name) })
+	if p := n.Members[0].Stack.Template.Parameter(e.Name); mentioned && p != nil {
+		b.analysis.Placeholders[e.Value] = p
+	}
+}

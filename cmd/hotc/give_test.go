@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// A role that waits for a secret which no operator has given is led to the command that
+// gives it.
+func TestWhySecretIsNotGiven(t *testing.T) {
+	const cell = "/operator:db_password"
+	p := &plan.Plan{Servers: []plan.Server{{Path: "db", Roles: []plan.Role{{Name: "mysql"}}}}, Secrets: []plan.Secret{{Name: "db_password", Cell: cell}}}
+	snapshot := func(given time.Time) *coordinator.Snapshot {
+		return &coordinator.Snapshot{Ready: true, Given: []time.Time{given}, Servers: []coordinator.ServerSnapshot{{Path: "db", Alive: true,
+			Incarnation: coordinator.IncarnationRecord{Number: 1},
+			State:       coordinator.ServerState{Roles: []coordinator.RoleState{running("mysql", wait(cell, "password", "site.yaml:9:9"))}}}}}
+	}
+	tell := func(given time.Time) string {
+		v := newStanding(p, snapshot(given))
+		roles, err := questioned(v, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return storyText(investigate(v, roles), noon)
+	}
+	for _, want := range []string{
+		"db.mysql waits for /operator:db_password (input password, site.yaml:9:9)",
+		"the secret parameter db_password is not given yet: hotc apply DIR --secret-param db_password=FILE gives it\n",
+		"At the root: the secret parameter db_password is not given.",
+	} {
+		if got := tell(time.Time{}); !strings.Contains(got, want) {
+			t.Errorf("it says\n%s\nwant %q", got, want)
+		}
+	}
+	if got := tell(noon); !strings.Contains(got, "db.mysql has just got what it waited for") {
+		t.Errorf("of one that is given it says\n%s", got)
+	}
+}

@@ -1,0 +1,145 @@
+package coordinator_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+const givenPassword = plan.CellName("/operator:db_password")
+
+// withGiven is a database and an application that read a secret of the operator's.
+func withGiven(readers ...plan.ServerPath) *plan.Plan {
+	p := &plan.Plan{Format: plan.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
+		Secrets: []plan.Secret{{Name: "db_password", Cell: givenPassword, At: "site.yaml:2:3", Declaration: json.RawMessage(`{}`), Readers: readers}},
+	}
+	for _, r := range readers {
+		p.Servers = append(p.Servers, plan.Server{Path: r, At: "site.yaml:9:3", Roles: []plan.Role{}, Reads: []plan.CellRef{p.Secrets[0].Ref()}})
+	}
+	p.Servers = append(p.Servers, plan.Server{Path: "lb", At: "site.yaml:20:3", Roles: []plan.Role{}})
+	return p
+}
+
+func (b bed) give(t *testing.T, p *plan.Plan, value string) {
+	t.Helper()
+	if err := coordinator.Give(t.Context(), b.operator(t), site, secret, p.Secrets[0], json.RawMessage(value), noon); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A secret that the operator gives reaches those who read it, whether they are
+// there before or come after it, or are built anew, and nothing on the coordinator
+// holds it.
+func TestGivenSecretsReachTheirReaders(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		p := withGiven("app", "db")
+		b.publish(t, p)
+		if since, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, p); err != nil || !since[0].IsZero() {
+			t.Fatalf("before anything is given: %v (%v)", since, err)
+		}
+		db, stopDB := b.start(t, newMachine(t, "db", "d1"), false)
+		defer stopDB()
+		got := make(chan string, 1)
+		go func() {
+			value, err := db.Await(within(t, 30*time.Second), givenPassword, coordinator.AwaitOptions{})
+			if err != nil {
+				value = json.RawMessage(err.Error())
+			}
+			got <- string(value)
+		}()
+		b.give(t, p, `"hush-hush"`)
+		if value := soon(t, got); value != `"hush-hush"` {
+			t.Fatalf("it read %s", value)
+		}
+		if since, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, p); err != nil || !since[0].Equal(noon) {
+			t.Errorf("afterwards: %v (%v)", since, err)
+		}
+		_, stopApp := b.start(t, newMachine(t, "app", "a1"), false)
+		stopApp()
+		again, stopAgain := b.start(t, newMachine(t, "app", "a2"), false)
+		defer stopAgain()
+		expectValue(t, again, givenPassword, `"hush-hush"`)
+		expectNowhere(t, b.operator(t), site.Root(), "hush-hush")
+		b.give(t, p, `"another one"`)
+		expectValue(t, again, givenPassword, `"another one"`)
+		expectValue(t, db, givenPassword, `"another one"`)
+	})
+}
+
+// Only readers get at the nodes; and what a server shows to the coordinator, its
+// password, opens nothing.
+func TestWhoCannotOpenWhatIsGiven(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		p := withGiven("app", "db")
+		b.publish(t, p)
+		b.give(t, p, `"hush-hush"`)
+		for _, path := range []coordinator.Path{site.Cell(p.Secrets[0].Ref()), site.SealsFor(plan.Operator, "app")} {
+			expectRights(t, "the balancer", b.session(t, "lb"), path, false, false)
+			expectRights(t, "the reader", b.session(t, "app"), path, true, false)
+		}
+		expectRights(t, "another reader", b.session(t, "db"), site.SealsFor(plan.Operator, "app"), false, false)
+		token := secret.ServerToken(site, "app")
+		password := coordinator.ServerCredential("app", token).Password
+		for what, known := range map[string]string{"the password": password, "another server's token": secret.ServerToken(site, "db")} {
+			spy := coordinator.Join(b.session(t, "app"), site, "app")
+			if _, err := spy.Plan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			spy.UseKey(newMachine(t, "app", "spy").key)
+			spy.UseToken(known)
+			if record, err := spy.Cell(t.Context(), givenPassword); err != nil || record.State != coordinator.Empty || record.Sealed != "" {
+				t.Errorf("who has %s reads %+v (%v)", what, record, err)
+			}
+		}
+	})
+}
+
+// More readers than one commit takes are given their keys in several.
+func TestGivenToMany(t *testing.T) {
+	var readers []plan.ServerPath
+	for i := range 3000 {
+		readers = append(readers, plan.ServerPath(fmt.Sprintf("node/%s/%04d", strings.Repeat("x", 200), i)))
+	}
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		p := withGiven(readers...)
+		b.publish(t, p)
+		b.give(t, p, `"hush-hush"`)
+		last, stop := b.start(t, newMachine(t, readers[len(readers)-1], "n1"), false)
+		defer stop()
+		expectValue(t, last, givenPassword, `"hush-hush"`)
+	})
+}
+
+// A value that is too large is refused by its size, and an operation by another
+// deployment's operator as that.
+func TestGiveRefuses(t *testing.T) {
+	b := inMemory()
+	p := withGiven("app")
+	b.publish(t, p)
+	store := b.operator(t)
+	large := json.RawMessage(`"` + strings.Repeat("s", coordinator.GivenLimit(store)) + `"`)
+	err := coordinator.Give(t.Context(), store, site, secret, p.Secrets[0], large, noon)
+	if !errors.Is(err, coordinator.ErrTooLarge) || strings.Contains(err.Error(), "sss") {
+		t.Errorf("too large: %.200v", err)
+	}
+	fits := large[:len(large)-3]
+	fits[len(fits)-1] = '"'
+	if err := coordinator.Give(t.Context(), store, site, secret, p.Secrets[0], fits, noon); err != nil {
+		t.Errorf("what just fits: %v", err)
+	}
+	if err := coordinator.Give(t.Context(), b.open(t, another.Operator(site)), site, another, p.Secrets[0], json.RawMessage(`1`), noon); !errors.Is(err, coordinator.ErrWrongSecret) {
+		t.Errorf("another's secret: %v", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := coordinator.Give(ended, store, site, secret, p.Secrets[0], json.RawMessage(`1`), noon); !errors.Is(err, context.Canceled) {
+		t.Errorf("with an ended context: %v", err)
+	}
+}
