@@ -33,8 +33,12 @@ func layGiven(d Deployment, k *keyring, p *plan.Plan) ([]NewNode, error) {
 		nodes = append(nodes, NewNode{Path: d.Cell(s.Ref()), Data: empty, Grants: append([]Grant{k.operator}, k.readers(s.Readers)...)})
 	}
 	nodes = append(nodes, NewNode{Path: d.Seals(plan.Operator), Grants: operator})
+	may := MayRead
+	if k.enrol == EnrolOnce {
+		may |= MayWrite // see takeGiven
+	}
 	for _, r := range secretReaders(p) {
-		nodes = append(nodes, NewNode{Path: d.SealsFor(plan.Operator, r), Data: []byte("{}"), Grants: k.own(r, MayRead)})
+		nodes = append(nodes, NewNode{Path: d.SealsFor(plan.Operator, r), Data: []byte("{}"), Grants: k.own(r, may)})
 	}
 	return nodes, nil
 }
@@ -88,67 +92,152 @@ func give(ctx context.Context, s Store, d Deployment, secret Secret, given plan.
 	if err != nil {
 		return err
 	}
-	keys := make([]Op, len(given.Readers))
-	err = each(ctx, len(keys), func(ctx context.Context, i int) error {
-		keys[i], err = giveKey(ctx, s, d, secret, given, given.Readers[i], seal.ID(box), content)
+	live, err := readRecord(ctx, s, d)
+	if err != nil {
+		return err
+	}
+	sealing := giving{Store: s, deployment: d, secret: secret, once: live.Enrol == EnrolOnce, given: given, box: seal.ID(box), content: content}
+	sealed := make([][]Op, len(given.Readers))
+	err = each(ctx, len(sealed), func(ctx context.Context, i int) error {
+		var err error
+		sealed[i], err = sealing.keyFor(ctx, given.Readers[i])
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	// The box comes last: it is given when all have its key.
-	ops := append(keys, Op{Path: path, Version: node.Version, Write: true, Data: data})
-	for len(ops) > 0 {
-		n, size := 0, 0
-		for n < len(ops) && (n == 0 || size+opSize(ops[n]) <= s.MaxValue()-16<<10) {
-			size += opSize(ops[n])
-			n++
+	sealed = append(sealed, []Op{{Path: path, Version: node.Version, Write: true, Data: data}})
+	for len(sealed) > 0 {
+		var ops []Op
+		size := 0
+		for len(sealed) > 0 {
+			for _, op := range sealed[0] {
+				size += opSize(op)
+			}
+			if len(ops) > 0 && size > s.MaxValue()-16<<10 {
+				break
+			}
+			ops, sealed = append(ops, sealed[0]...), sealed[1:]
 		}
-		if err := s.Commit(ctx, ops[:n]...); err != nil {
+		if err := s.Commit(ctx, ops...); err != nil {
 			return err
 		}
-		ops = ops[n:]
 	}
 	return nil
 }
 
-// giveKey is the write of a box's key for one reader.
-func giveKey(ctx context.Context, s Store, d Deployment, secret Secret, given plan.Secret, reader plan.ServerPath, box string, content seal.Content) (Op, error) {
-	path := d.SealsFor(plan.Operator, reader)
-	node, err := s.Read(ctx, path)
+// giving is one box, on its way to its readers.
+type giving struct {
+	Store
+	deployment Deployment
+	secret     Secret
+	once       bool // tokens are good for one enrolment
+	given      plan.Secret
+	box        string
+	content    seal.Content
+}
+
+// keyFor is the write of the box's key for one reader.
+func (g giving) keyFor(ctx context.Context, reader plan.ServerPath) ([]Op, error) {
+	path := g.deployment.SealsFor(plan.Operator, reader)
+	node, err := g.Read(ctx, path)
 	if err != nil {
-		return Op{}, err
+		return nil, err
 	}
 	keys, err := decode[SealsRecord](path, node.Data)
 	if err != nil {
-		return Op{}, err
+		return nil, err
 	}
 	if keys == nil {
 		keys = SealsRecord{}
 	}
-	to, err := tokenKey(secret.ServerToken(d, reader))
+	to, unchanged, err := g.publicKey(ctx, reader)
 	if err != nil {
-		return Op{}, err
+		return nil, err
 	}
-	wrapped, err := content.Wrap(to.Public(), d.keyPlace(given.Cell, reader, box))
+	wrapped, err := g.content.Wrap(to, g.deployment.keyPlace(g.given.Cell, reader, g.box))
 	if err != nil {
-		return Op{}, err
+		return nil, fmt.Errorf("seal for server %s: %w", reader, err)
 	}
-	keys[given.Cell] = SealedKey{Box: box, To: seal.ID(to.Public()), Key: wrapped}
+	keys[g.given.Cell] = SealedKey{Box: g.box, To: seal.ID(to), Key: wrapped}
 	data, err := encode(keys)
-	return Op{Path: path, Version: node.Version, Write: true, Data: data}, err
+	return append(unchanged, Op{Path: path, Version: node.Version, Write: true, Data: data}), err
 }
 
-// ReadGiven says of a plan's secrets, in their order, since when each is given; the
-// zero time is never.
-func ReadGiven(ctx context.Context, s Store, d Deployment, p *plan.Plan) ([]time.Time, error) {
-	since := make([]time.Time, len(p.Secrets))
-	err := each(ctx, len(since), func(ctx context.Context, i int) error {
+// publicKey is what a reader's key is sealed with: that of its token, until tokens that
+// are good for one enrolment have brought a machine with a key of its own.
+func (g giving) publicKey(ctx context.Context, reader plan.ServerPath) (key string, unchanged []Op, err error) {
+	if g.once {
+		path := g.deployment.Public(reader)
+		node, err := g.Read(ctx, path)
+		if err != nil {
+			return "", nil, err
+		}
+		public, err := decode[PublicRecord](path, node.Data)
+		if err != nil {
+			return "", nil, err
+		}
+		unchanged = []Op{{Path: path, Version: node.Version}}
+		if public.Key != "" {
+			return public.Key, unchanged, nil
+		}
+	}
+	token, err := tokenKey(g.secret.ServerToken(g.deployment, reader))
+	return token.Public(), unchanged, err
+}
+
+// Given says how a secret of the plan stands.
+type Given struct {
+	Since time.Time // zero: it was never given
+	// Lacking are the readers that have come anew since, to whose key nobody could
+	// seal it.
+	Lacking []plan.ServerPath
+}
+
+// ReadGiven says how a plan's secrets stand, in their order.
+func ReadGiven(ctx context.Context, s Store, d Deployment, p *plan.Plan) ([]Given, error) {
+	all := make([]Given, len(p.Secrets))
+	if len(all) == 0 {
+		return all, nil
+	}
+	live, err := readRecord(ctx, s, d)
+	if err != nil {
+		return nil, err
+	}
+	err = each(ctx, len(all), func(ctx context.Context, i int) error {
 		record, err := ReadCell(ctx, s, d, p.Secrets[i].Ref())
-		if record.State == Valued {
-			since[i] = record.Since
+		if err != nil || record.State != Valued {
+			return err
+		}
+		all[i].Since = record.Since
+		if live.Enrol == EnrolOnce {
+			all[i].Lacking, err = lacking(ctx, s, d, p.Secrets[i], seal.ID(record.Sealed))
 		}
 		return err
 	})
-	return since, err
+	return all, err
+}
+
+// lacking are the readers of a box that have another key than the one it was sealed for.
+func lacking(ctx context.Context, s Store, d Deployment, given plan.Secret, box string) ([]plan.ServerPath, error) {
+	found := make([]bool, len(given.Readers))
+	err := each(ctx, len(found), func(ctx context.Context, i int) error {
+		reader := given.Readers[i]
+		public, err := readIfThere[PublicRecord](ctx, s, d.Public(reader))
+		if err != nil || public.Key == "" {
+			return err // no machine has come: it is sealed for the token
+		}
+		keys, err := readIfThere[SealsRecord](ctx, s, d.SealsFor(plan.Operator, reader))
+		k := keys[given.Cell]
+		found[i] = k.Box != box || k.To != seal.ID(public.Key)
+		return err
+	})
+	var lack []plan.ServerPath
+	for i, reader := range given.Readers {
+		if found[i] {
+			lack = append(lack, reader)
+		}
+	}
+	return lack, err
 }

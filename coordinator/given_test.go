@@ -41,7 +41,7 @@ func TestGivenSecretsReachTheirReaders(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		p := withGiven("app", "db")
 		b.publish(t, p)
-		if since, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, p); err != nil || !since[0].IsZero() {
+		if since, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, p); err != nil || !since[0].Since.IsZero() {
 			t.Fatalf("before anything is given: %v (%v)", since, err)
 		}
 		db, stopDB := b.start(t, newMachine(t, "db", "d1"), false)
@@ -58,7 +58,7 @@ func TestGivenSecretsReachTheirReaders(t *testing.T) {
 		if value := soon(t, got); value != `"hush-hush"` {
 			t.Fatalf("it read %s", value)
 		}
-		if since, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, p); err != nil || !since[0].Equal(noon) {
+		if since, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, p); err != nil || !since[0].Since.Equal(noon) {
 			t.Errorf("afterwards: %v (%v)", since, err)
 		}
 		_, stopApp := b.start(t, newMachine(t, "app", "a1"), false)

@@ -46,6 +46,14 @@ func (m *Member) try(number int) error {
 // journal, where enrolledBefore is noted after the first success. ErrFenced says
 // that a later machine of the same name is there.
 func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (IncarnationRecord, error) {
+	record, err := m.enrol(ctx, id, instance, enrolledBefore, now)
+	if err == nil {
+		err = m.takeGiven(ctx)
+	}
+	return record, err
+}
+
+func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (IncarnationRecord, error) {
 	path := m.deployment.Server(m.server)
 	tried := m.tried // the number we may have got without learning of it
 	for {

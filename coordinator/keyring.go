@@ -19,16 +19,18 @@ const namedReaders = 8
 type keyring struct {
 	secret     Secret
 	deployment Deployment
+	enrol      Enrolment
 	operator   Grant
 	servers    map[plan.ServerPath]Credential
 	sets       map[string]Credential
 	members    map[plan.ServerPath]map[string]string // passwords by set
 }
 
-func newKeyring(secret Secret, d Deployment) *keyring {
+func newKeyring(secret Secret, d Deployment, enrol Enrolment) *keyring {
 	return &keyring{
 		secret:     secret,
 		deployment: d,
+		enrol:      enrol,
 		operator:   Grant{To: secret.Operator(d), May: MayAll},
 		servers:    map[plan.ServerPath]Credential{},
 		sets:       map[string]Credential{},
@@ -40,6 +42,9 @@ func (k *keyring) server(s plan.ServerPath, may Rights) Grant {
 	c, known := k.servers[s]
 	if !known {
 		c = ServerCredential(s, k.secret.ServerToken(k.deployment, s))
+		if k.enrol == EnrolOnce {
+			c = k.secret.memberCredential(k.deployment, s)
+		}
 		k.servers[s] = c
 	}
 	return Grant{To: c, May: may}

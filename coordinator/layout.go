@@ -17,7 +17,7 @@ const MaxFiles = 16 << 20
 // layout is every node of a deployment but `ready`, parents before children,
 // with the rights that follow from the plan (docs/coordination.md, "Paths").
 func layout(d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, record DeploymentRecord) ([]NewNode, error) {
-	k := newKeyring(secret, d)
+	k := newKeyring(secret, d, record.Enrol)
 	operator := []Grant{k.operator}
 	root, err := encode(record)
 	if err != nil {
@@ -124,6 +124,13 @@ func layServer(d Deployment, k *keyring, s *plan.Server) ([]NewNode, error) {
 		NewNode{Path: d.Requests(s.Path), Data: []byte("{}"), Grants: reads},
 		NewNode{Path: d.Answers(s.Path), Data: []byte("{}"), Grants: writes},
 		NewNode{Path: d.Agent(s.Path), Grants: k.own(s.Path, MayCreateChildren|MayDeleteChildren)})
+	if k.enrol == EnrolOnce {
+		once, err := layOnce(d, k, s.Path)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, once...)
+	}
 	for _, r := range s.Roles {
 		nodes = append(nodes, NewNode{Path: d.Log(s.Path, r.Name), Grants: writes})
 	}

@@ -39,6 +39,12 @@ type Member struct {
 	tried   int // see RememberTries
 	noteTry func(number int) error
 
+	machine Machine
+	once    bool        // the deployment's tokens are good for one enrolment
+	self    *Credential // the machine's identity, once the session has it
+	knocked bool        // another machine has used the token
+	entered bool        // the session has the server's identity
+
 	reporting chan struct{} // full while a report is under way
 	sealing   sealing
 }
@@ -56,9 +62,10 @@ func Join(s Store, d Deployment, server plan.ServerPath) *Member {
 	}
 }
 
-// AwaitDeployment waits until the deployment is applied. It calls waiting, when
-// there is something to wait for, with what that is. ErrNotInPlan says that the
-// deployment has no such server, ErrRefused that the server's token is not its.
+// AwaitDeployment waits until the deployment is applied and lets this machine in. It
+// calls waiting, when there is something to wait for, with what that is. ErrNotInPlan
+// says that the deployment has no such server, ErrRefused that the server's token is
+// not its.
 func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -66,8 +73,9 @@ func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) 
 	if err != nil {
 		return fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
 	}
+	var admissions <-chan struct{} // watched once this machine is not let in
 	said := ""
-	for range changes {
+	for open := true; open; {
 		why, err := m.whyNotReady(ctx)
 		if err != nil || why == "" {
 			return err
@@ -76,6 +84,15 @@ func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) 
 			waiting(why)
 		}
 		said = why
+		if m.knocked && admissions == nil {
+			if admissions, err = m.store.Watch(ctx, m.deployment.Admission(m.server)); err != nil {
+				return fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
+			}
+		}
+		select {
+		case _, open = <-changes:
+		case _, open = <-admissions:
+		}
 	}
 	return fmt.Errorf("wait for the deployment %s: %w", m.deployment, context.Cause(ctx))
 }
@@ -107,6 +124,13 @@ func (m *Member) lookReady(ctx context.Context) (string, error) {
 		if !exists {
 			return fmt.Sprintf(n.why, m.deployment), nil
 		}
+	}
+	var used *TokenUsedError
+	switch err := m.enter(ctx); {
+	case errors.As(err, &used):
+		return err.Error(), nil
+	case err != nil:
+		return "", fmt.Errorf("join the deployment %s: %w", m.deployment, err)
 	}
 	switch _, err := m.store.Read(ctx, m.deployment.ServerPlan(m.server)); {
 	case errors.Is(err, ErrNotFound):

@@ -74,6 +74,16 @@ func (d Deployment) SealsFor(s, reader plan.ServerPath) Path {
 	return d.Seals(s).Join(Segment(string(reader)))
 }
 
+// Pass, Knock and Admission are there where tokens are good for one enrolment: what the
+// first machine takes, what a later one says of itself, and what lets that one in.
+func (d Deployment) Pass(s plan.ServerPath) Path { return d.Server(s).Join("pass") }
+
+// Knock holds a KnockRecord.
+func (d Deployment) Knock(s plan.ServerPath) Path { return d.Server(s).Join("knock") }
+
+// Admission holds an AdmissionRecord.
+func (d Deployment) Admission(s plan.ServerPath) Path { return d.Server(s).Join("admission") }
+
 // State holds the ServerState that the server's agent reports.
 func (d Deployment) State(s plan.ServerPath) Path { return d.Server(s).Join("state") }
 

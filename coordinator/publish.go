@@ -53,10 +53,11 @@ type Published struct {
 
 // Publish puts a deployment on the coordinator: plan, files, cells and rights,
 // and last the node that agents wait for. It can be called again after it was
-// interrupted, and goes on where it stopped. ErrWrongSecret, ErrUnfinished, and
+// interrupted, and goes on where it stopped. A new deployment's tokens are EnrolAlways
+// unless enrol says otherwise. ErrWrongSecret, ErrUnfinished, *OtherEnrolmentError, and
 // *ChangedPlanError when another plan is live.
-func Publish(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time) (Published, error) {
-	result, nodes, err := prepare(ctx, s, d, secret, p, planJSON, files, now)
+func Publish(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time, enrol ...Enrolment) (Published, error) {
+	result, nodes, err := prepare(ctx, s, d, secret, p, planJSON, files, now, enrol)
 	if err != nil || result.Outcome == Unchanged {
 		return result, err
 	}
@@ -77,13 +78,13 @@ func Publish(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 
 // Rehearse says what Publish would do, and refuses what it would refuse, but
 // writes nothing.
-func Rehearse(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time) (Published, error) {
-	result, _, err := prepare(ctx, s, d, secret, p, planJSON, files, now)
+func Rehearse(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time, enrol ...Enrolment) (Published, error) {
+	result, _, err := prepare(ctx, s, d, secret, p, planJSON, files, now, enrol)
 	return result, err
 }
 
 // prepare compares what is there with what shall be.
-func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time) (Published, []NewNode, error) {
+func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time, enrol []Enrolment) (Published, []NewNode, error) {
 	if p.Format != plan.Format {
 		return Published{}, nil, fmt.Errorf("the plan has format %d, this hotc writes format %d", p.Format, plan.Format)
 	}
@@ -94,6 +95,9 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 	result := Published{
 		Outcome: Created,
 		Record:  DeploymentRecord{Format: plan.Format, Plan: hex.EncodeToString(sum[:]), Created: now.UTC().Truncate(time.Second)},
+	}
+	for _, e := range enrol {
+		result.Record.Enrol = e
 	}
 	there, err := readRecord(ctx, s, d)
 	switch {
@@ -109,6 +113,8 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 			return Published{}, nil, fmt.Errorf("publish %s: %w", d, ErrUnfinished)
 		case !same:
 			return Published{}, nil, refuseChange(ctx, s, d, p)
+		case len(enrol) > 0 && there.Enrol != result.Record.Enrol:
+			return Published{}, nil, fmt.Errorf("publish %s: %w", d, &OtherEnrolmentError{Live: there.Enrol})
 		case ready:
 			result.Outcome = Unchanged
 		default:

@@ -12,6 +12,8 @@ type DeploymentRecord struct {
 	Format  int       `json:"format"`
 	Plan    string    `json:"plan"` // sha256 of plan.json
 	Created time.Time `json:"created"`
+	// Enrol says how often a server's token lets a machine in.
+	Enrol Enrolment `json:"enrol,omitempty"`
 }
 
 // IncarnationRecord says which machine a server's name means now. The version

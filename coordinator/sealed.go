@@ -22,6 +22,7 @@ import (
 type sealing struct {
 	key    seal.Key
 	token  func() (seal.Key, error)            // see UseToken
+	reads  bool                                // the server reads what the operator gives
 	public bool                                // the server has a public key to show
 	cells  map[plan.CellName][]plan.ServerPath // own ones, with their readers
 
@@ -47,6 +48,7 @@ func (s *sealing) learn(m *Member, p *plan.Server) {
 	s.public = len(p.Seals) > 0
 	for _, r := range p.Reads {
 		s.public = s.public || r.Sealed
+		s.reads = s.reads || r.Server == plan.Operator
 	}
 	for _, c := range p.Seals {
 		s.cells[c.Cell] = c.Readers

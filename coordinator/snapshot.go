@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
@@ -14,8 +13,8 @@ type Snapshot struct {
 	// Ready says that the deployment was applied to the end.
 	Ready   bool
 	Servers []ServerSnapshot
-	// Given says since when the plan's secrets are given, as ReadGiven does.
-	Given []time.Time
+	// Given says how the plan's secrets stand, as ReadGiven does.
+	Given []Given
 }
 
 // ServerSnapshot is a server as it is now.
@@ -31,12 +30,16 @@ type ServerSnapshot struct {
 	Answers  []Answer
 	// Cells are the server's own cells, without their values.
 	Cells map[plan.CellName]CellRecord
+	// Knock is the machine that asks to be the server, where its token is good for one
+	// enrolment and was used; zero is none.
+	Knock KnockRecord
 }
 
 // TakeSnapshot reads everything about a deployment's servers but the values of
 // cells, which may be large, or secret.
 func TakeSnapshot(ctx context.Context, s Store, d Deployment, p *plan.Plan) (*Snapshot, error) {
-	if _, err := readRecord(ctx, s, d); err != nil {
+	live, err := readRecord(ctx, s, d)
+	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, err)
 	}
 	_, ready, err := s.Stat(ctx, d.Ready())
@@ -49,7 +52,11 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, p *plan.Plan) (*Sn
 		index[server.Path] = i
 	}
 	err = each(ctx, len(p.Servers), func(ctx context.Context, i int) error {
-		return snapshot.Servers[i].read(ctx, s, d, p.Servers[i].Path)
+		err := snapshot.Servers[i].read(ctx, s, d, p.Servers[i].Path)
+		if err == nil && live.Enrol == EnrolOnce {
+			snapshot.Servers[i].Knock, err = ReadKnock(ctx, s, d, p.Servers[i].Path)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))

@@ -39,6 +39,8 @@ const (
 	MayCreateChildren
 	MayDeleteChildren
 	MayAll = MayRead | MayWrite | MayCreateChildren | MayDeleteChildren
+	// MayHandOver allows HandOver. Who has all the other rights has it too.
+	MayHandOver Rights = 1 << 4
 )
 
 // Grant gives one user rights on a node.
@@ -90,6 +92,11 @@ type Store interface {
 	Children(ctx context.Context, path Path) ([]string, error)
 	// Commit does all of the operations or none. ErrVersion if a version differs.
 	Commit(ctx context.Context, ops ...Op) error
+	// HandOver takes a node from one of the session's identities, which may hand it
+	// over, and gives another one rights on it. Of several who try only one succeeds:
+	// the others, and whoever tries afterwards, get ErrRefused, as does one whose answer
+	// was lost although it took effect.
+	HandOver(ctx context.Context, path Path, from Credential, to Grant) error
 	// Watch returns a channel that gets a token whenever the node may have been
 	// created, changed or deleted since the last token was taken, the first one at
 	// once. A change is never missed, not by a lost session nor by a lost answer:

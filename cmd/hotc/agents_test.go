@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -18,35 +17,48 @@ import (
 
 // agents is the command `agents DIR STACK`: the real agents of a compiled folder's
 // servers, from boot files as Heat would write them, on the script's coordinator.
-// They end with the script.
+// They end with the script. `agents DIR STACK SERVER NAME` is one more machine that has
+// the token of a server, with a disk and an instance of its own; what each says is in
+// servers/NAME/console.
 func agents(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: agents DIR STACK")
+	if neg || len(args) != 2 && len(args) != 4 {
+		ts.Fatalf("usage: agents DIR STACK [SERVER NAME]")
 	}
 	var p plan.Plan
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(filepath.Join(args[0], "plan.json"))), &p))
+	if len(args) == 4 {
+		startAgent(ts, args[1], plan.ServerPath(args[2]), args[3])
+		return
+	}
+	for _, s := range p.Servers {
+		startAgent(ts, args[1], s.Path, coordinator.Segment(string(s.Path)))
+	}
+}
+
+func startAgent(ts *testscript.TestScript, stack string, server plan.ServerPath, name string) {
 	secret, err := coordinator.ParseSecret(ts.ReadFile(ts.Getenv(secretFileVariable)))
 	ts.Check(err)
-	for _, s := range p.Servers {
-		own := ts.MkAbs(filepath.Join("servers", coordinator.Segment(string(s.Path))))
-		ts.Check(os.MkdirAll(own, 0o700))
-		text, err := json.Marshal(plan.Boot{Format: plan.Format, Deployment: args[1], Server: s.Path, Coordinator: ts.Getenv(coordinatorVariable),
-			Token: secret.ServerToken(coordinator.Deployment(args[1]), s.Path)})
-		ts.Check(err)
-		boot := filepath.Join(own, "boot.json")
-		ts.Check(os.WriteFile(boot, text, 0o600))
-		cmd := exec.Command(ts.Getenv("AGENT"), "run", "--boot", boot, "--state", filepath.Join(own, "state"), "--work", filepath.Join(own, "work"),
-			"--instance-id", "i-"+string(s.Path), "--end-leftovers", "--install-nothing")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-		var log bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &log, &log
-		ts.Check(cmd.Start())
-		ts.Defer(func() {
-			_ = cmd.Process.Signal(syscall.SIGTERM)
-			_ = cmd.Wait()
-			ts.Logf("agent of %s:\n%s", s.Path, log.String())
-		})
-	}
+	own := ts.MkAbs(filepath.Join("servers", name))
+	ts.Check(os.MkdirAll(own, 0o700))
+	text, err := json.Marshal(plan.Boot{Format: plan.Format, Deployment: stack, Server: server, Coordinator: ts.Getenv(coordinatorVariable),
+		Token: secret.ServerToken(coordinator.Deployment(stack), server)})
+	ts.Check(err)
+	boot := filepath.Join(own, "boot.json")
+	ts.Check(os.WriteFile(boot, text, 0o600))
+	cmd := exec.Command(ts.Getenv("AGENT"), "run", "--boot", boot, "--state", filepath.Join(own, "state"), "--work", filepath.Join(own, "work"),
+		"--instance-id", "i-"+name, "--end-leftovers", "--install-nothing")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	console, err := os.OpenFile(filepath.Join(own, "console"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	ts.Check(err)
+	cmd.Stdout, cmd.Stderr = console, console
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		_ = console.Close()
+		said, _ := os.ReadFile(console.Name())
+		ts.Logf("agent of %s:\n%s", name, said)
+	})
 }
 
 // until is the command `until TEXT hotc …`: it runs hotc again and again, until

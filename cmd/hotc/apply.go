@@ -25,6 +25,7 @@ func newApplyCommand(io streams) *cobra.Command {
 		t              target
 		dryRun, asJSON bool
 		secrets        []string
+		enrol          string
 	)
 	cmd := &cobra.Command{
 		Use:   "apply DIR",
@@ -38,7 +39,7 @@ with --secret-param, and sealed for the servers of these roles. Given again, a n
 takes the old one's place: roles that run from then on read it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a := application{target: &t, dir: args[0], dryRun: dryRun, secrets: secrets}
+			a := application{target: &t, dir: args[0], dryRun: dryRun, secrets: secrets, enrol: enrol}
 			result, err := a.run(cmd.Context(), io)
 			if err != nil {
 				return err
@@ -52,6 +53,7 @@ takes the old one's place: roles that run from then on read it.`,
 	}
 	t.addFlags(cmd)
 	cmd.Flags().StringArrayVar(&secrets, "secret-param", nil, "`NAME=FILE`, the value of a parameter that was compiled as secret; - is standard input (several times)")
+	cmd.Flags().StringVar(&enrol, "enrol", "", "how often a server's token lets a machine in: once, or always (default: always, or what the deployment was made with)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be made, and make nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
@@ -64,6 +66,7 @@ type application struct {
 	dryRun bool
 	// secrets are the flags NAME=FILE.
 	secrets []string
+	enrol   string // "once", "always" or ""
 }
 
 // applied is the result of `hotc apply` (docs/json.md).
@@ -81,6 +84,9 @@ type applied struct {
 	Bytes   int       `json:"bytes"`
 	// Given are the secret parameters that were given now, or would be.
 	Given []string `json:"given"`
+	// Again are those that have to be given again, since a reader was built anew.
+	Again []string `json:"again"`
+	Enrol string   `json:"enrol"` // once, always
 	// Next are the commands that come next, ready for a shell.
 	Next []string `json:"next"`
 	// Parameters are those of the template that have no default.
@@ -95,6 +101,10 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	if err := checkFiles(a.dir, p); err != nil {
 		return nil, err
 	}
+	enrol, err := a.enrolment()
+	if err != nil {
+		return nil, err
+	}
 	gifts, err := readGifts(ctx, a.secrets, p, io)
 	if err != nil {
 		return nil, err
@@ -107,7 +117,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	// Making many nodes takes longer than one answer.
 	within, stop := context.WithTimeout(ctx, 20*a.target.timeout)
 	defer stop()
-	done, given, err := a.publish(within, s, p, planJSON, gifts)
+	done, partial, err := a.publish(within, s, p, planJSON, gifts, enrol)
 	if err != nil && ctx.Err() != nil {
 		return nil, source.Fail(source.OperationFailed, "interrupted", "the same command again goes on where this one stopped")
 	}
@@ -115,9 +125,10 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 		return nil, s.explain(ctx, err)
 	}
 	result := &applied{
+		Given: partial.Given, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
 		Stack: string(s.deployment), Outcome: string(done.Outcome), DryRun: a.dryRun,
 		Plan: done.Record.Plan, Created: done.Record.Created,
-		Servers: len(p.Servers), Cells: len(p.Cells), Files: len(p.Files), Nodes: done.Nodes, Bytes: done.Bytes, Given: given,
+		Servers: len(p.Servers), Cells: len(p.Cells), Files: len(p.Files), Nodes: done.Nodes, Bytes: done.Bytes,
 	}
 	for _, server := range p.Servers {
 		result.Roles += len(server.Roles)
@@ -126,29 +137,42 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	return result, nil
 }
 
-// publish rehearses first, so that nothing is written if a secret is missing.
-func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, planJSON []byte, gifts []gift) (coordinator.Published, []string, error) {
-	do := func(how func(context.Context, coordinator.Store, coordinator.Deployment, coordinator.Secret, *plan.Plan, []byte, coordinator.Files, time.Time) (coordinator.Published, error)) (coordinator.Published, error) {
-		return how(ctx, s, s.deployment, s.secret, p, planJSON, filesOf(a.dir), time.Now())
+// enrolment reads the flag; nothing is as the deployment has it.
+func (a *application) enrolment() ([]coordinator.Enrolment, error) {
+	switch a.enrol {
+	case "":
+		return nil, nil
+	case "once":
+		return []coordinator.Enrolment{coordinator.EnrolOnce}, nil
+	case "always":
+		return []coordinator.Enrolment{coordinator.EnrolAlways}, nil
 	}
+	return nil, usageError{fmt.Errorf("--enrol is once or always, not %q", a.enrol)}
+}
+
+// publish rehearses first, so that nothing is written if a secret is missing.
+func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, planJSON []byte, gifts []gift, enrol []coordinator.Enrolment) (done coordinator.Published, r applied, err error) {
+	r.Given, r.Again = namesOf(gifts), []string{}
+	now, files := time.Now(), filesOf(a.dir)
 	if a.dryRun || len(p.Secrets) > 0 {
-		done, err := do(coordinator.Rehearse)
+		done, err = coordinator.Rehearse(ctx, s, s.deployment, s.secret, p, planJSON, files, now, enrol...)
 		if err != nil {
-			return done, nil, err
+			return done, r, err
 		}
-		missing, err := s.missingSecrets(ctx, p, gifts, done.Outcome == coordinator.Unchanged)
+		missing, again, err := s.missingSecrets(ctx, p, gifts, done.Outcome == coordinator.Unchanged)
 		if err == nil && len(missing) > 0 {
 			err = secretsMissing(missing)
 		}
+		r.Again = append(r.Again, again...)
 		if err != nil || a.dryRun {
-			return done, namesOf(gifts), err
+			return done, r, err
 		}
 	}
-	done, err := do(coordinator.Publish)
+	done, err = coordinator.Publish(ctx, s, s.deployment, s.secret, p, planJSON, files, now, enrol...)
 	if err == nil {
 		err = s.give(ctx, gifts)
 	}
-	return done, namesOf(gifts), err
+	return done, r, err
 }
 
 func (r *applied) print(io streams) {
@@ -176,6 +200,9 @@ func (r *applied) print(io streams) {
 		}
 		fmt.Fprintf(io.out, "%s: %s.\n", verb, strings.Join(r.Given, ", "))
 	}
+	if len(r.Again) > 0 {
+		fmt.Fprintf(io.out, "to be given again, with --secret-param, for a server that was built anew: %s.\n", strings.Join(r.Again, ", "))
+	}
 	if r.DryRun {
 		return
 	}
@@ -189,6 +216,13 @@ func (r *applied) print(io streams) {
 			fmt.Fprintf(io.out, "\nThe template has no default for %s: add an -e FILE or --parameter NAME=VALUE for each.\n", strings.Join(r.Parameters, ", "))
 		}
 	}
+}
+
+func enrolName(e coordinator.Enrolment) string {
+	if e == coordinator.EnrolOnce {
+		return "once"
+	}
+	return "always"
 }
 
 func count(n int, what string) string {

@@ -25,6 +25,7 @@ const (
 	findMissing  findingKind = "missing"   // Heat did not make the server
 	findLost     findingKind = "lost"      // the agent came and is gone
 	findNotGiven findingKind = "not_given" // a secret that `hotc apply` has to give
+	findRefused  findingKind = "refused"   // no machine is there but one whose token was used before
 	findDone     findingKind = "done"
 )
 
@@ -77,7 +78,7 @@ func investigate(v *standing, roles []*roleStanding) *investigation {
 // subjectOf is the role itself or, where nothing can be said of it because its
 // agent is not there, its server.
 func subjectOf(r *roleStanding) string {
-	if !r.server.came() || r.server.lost() {
+	if !r.server.came() || r.server.lost() || r.server.Knock.Key != "" && !r.server.Alive {
 		return string(r.server.Path)
 	}
 	return string(r.key())
@@ -106,6 +107,8 @@ func (i *investigation) describe(f *finding, s *serverStanding, r *roleStanding)
 	switch {
 	case s.missing != "":
 		f.Kind, f.Message = findMissing, s.missing
+	case s.Knock.Key != "" && !s.Alive:
+		f.Kind, f.Since, f.Message = findRefused, s.Knock.Since, knockText(s.Path, s.Knock)
 	case !s.came():
 		f.Kind = findAbsent
 	case s.lost():
@@ -189,7 +192,7 @@ func (i *investigation) leadToWriter(f *finding, w coordinator.Wait) {
 
 // leadToOperator says that a blocked read is for a secret that an operator has to give.
 func (i *investigation) leadToOperator(f *finding, w coordinator.Wait, secret secretStanding) {
-	if secret.given {
+	if secret.givenTo(f.Server) {
 		return
 	}
 	d := dependence{Subject: "the secret parameter " + secret.name, Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since}

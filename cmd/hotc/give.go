@@ -191,22 +191,25 @@ func secretValue(secret plan.Secret, text []byte) (json.RawMessage, error) {
 }
 
 // missingSecrets are the names of the plan's secrets that are neither given now nor
-// were before. live says that the plan is on the coordinator.
-func (s *session) missingSecrets(ctx context.Context, p *plan.Plan, gifts []gift, live bool) ([]string, error) {
-	since := make([]time.Time, len(p.Secrets))
-	if live && len(since) > 0 {
-		var err error
-		if since, err = coordinator.ReadGiven(ctx, s, s.deployment, p); err != nil {
-			return nil, err
+// were before, and those that readers lack which were built anew. live says that the
+// plan is on the coordinator.
+func (s *session) missingSecrets(ctx context.Context, p *plan.Plan, gifts []gift, live bool) (missing, again []string, err error) {
+	given := make([]coordinator.Given, len(p.Secrets))
+	if live {
+		if given, err = coordinator.ReadGiven(ctx, s, s.deployment, p); err != nil {
+			return nil, nil, err
 		}
 	}
-	var missing []string
 	for i, x := range p.Secrets {
-		if since[i].IsZero() && !slices.ContainsFunc(gifts, func(g gift) bool { return g.secret.Name == x.Name }) {
+		switch {
+		case slices.ContainsFunc(gifts, func(g gift) bool { return g.secret.Name == x.Name }):
+		case given[i].Since.IsZero():
 			missing = append(missing, x.Name)
+		case len(given[i].Lacking) > 0:
+			again = append(again, x.Name)
 		}
 	}
-	return missing, nil
+	return missing, again, nil
 }
 
 func secretsMissing(names []string) error {

@@ -15,7 +15,7 @@ func TestWhySecretIsNotGiven(t *testing.T) {
 	const cell = "/operator:db_password"
 	p := &plan.Plan{Servers: []plan.Server{{Path: "db", Roles: []plan.Role{{Name: "mysql"}}}}, Secrets: []plan.Secret{{Name: "db_password", Cell: cell}}}
 	snapshot := func(given time.Time) *coordinator.Snapshot {
-		return &coordinator.Snapshot{Ready: true, Given: []time.Time{given}, Servers: []coordinator.ServerSnapshot{{Path: "db", Alive: true,
+		return &coordinator.Snapshot{Ready: true, Given: []coordinator.Given{{Since: given}}, Servers: []coordinator.ServerSnapshot{{Path: "db", Alive: true,
 			Incarnation: coordinator.IncarnationRecord{Number: 1},
 			State:       coordinator.ServerState{Roles: []coordinator.RoleState{running("mysql", wait(cell, "password", "site.yaml:9:9"))}}}}}
 	}
@@ -29,7 +29,7 @@ func TestWhySecretIsNotGiven(t *testing.T) {
 	}
 	for _, want := range []string{
 		"db.mysql waits for /operator:db_password (input password, site.yaml:9:9)",
-		"the secret parameter db_password is not given yet: hotc apply DIR --secret-param db_password=FILE gives it\n",
+		"the secret parameter db_password is not given yet, or not since its reader was built anew: hotc apply DIR --secret-param db_password=FILE gives it\n",
 		"At the root: the secret parameter db_password is not given.",
 	} {
 		if got := tell(time.Time{}); !strings.Contains(got, want) {

@@ -5,19 +5,25 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
 // A secret of the operator's reaches roles of the root, of a nested stack and of a
 // group, on a real ZooKeeper with a stack that stock Heat makes; and it lies nowhere:
 // not in the folder, in Heat, in user-data, in what anybody printed, in ZooKeeper's
-// own files, or in a process's arguments or environment.
+// own files, or in a process's arguments or environment. The servers' tokens, which
+// user-data has, are worth nothing by then.
 func TestSecretParameters(t *testing.T) {
 	password := "pw-" + rand.Text()
 	mail := "mx-" + rand.Text() + ".example"
@@ -39,10 +45,16 @@ func TestSecretParameters(t *testing.T) {
 	if out, err := w.try(w.on("sealed", "status")...); err == nil || !strings.Contains(out, "H704") {
 		t.Fatalf("something was applied: %v\n%s", err, out)
 	}
-	said += w.hotc(w.on("sealed", "apply", w.dir, "--secret-param", "db_password="+file, "--secret-param", "smtp="+smtp)...)
+	said += w.hotc(w.on("sealed", "apply", w.dir, "--enrol", "once", "--secret-param", "db_password="+file, "--secret-param", "smtp="+smtp)...)
 	st := w.create("sealed")
 	var logs []*bytes.Buffer
+	var tokens []plan.Boot
 	for _, s := range st.Servers(t, 4) {
+		var b plan.Boot
+		if err := json.Unmarshal([]byte(bootLine.FindString(s.UserData)), &b); err != nil {
+			t.Fatal(err)
+		}
+		tokens = append(tokens, b)
 		if strings.Contains(s.UserData, password) {
 			t.Errorf("the user-data of %s holds the secret", s.Name)
 		}
@@ -72,8 +84,29 @@ func TestSecretParameters(t *testing.T) {
 			t.Error("an agent's console shows the secret, or there is none")
 		}
 	}
+	for _, b := range tokens {
+		expectWorthless(t, b)
+		expectInNoFile(t, server.Dir(), b.Token)
+	}
 	expectInNoFile(t, w.dir, password)
 	expectInNoFile(t, server.Dir(), password)
+}
+
+// expectWorthless tries a server's token once its server is there.
+func expectWorthless(t *testing.T, b plan.Boot) {
+	t.Helper()
+	s, err := zookeeper.Open(t.Context(), b.Coordinator, coordinator.ServerCredential(b.Server, b.Token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	d := coordinator.Deployment(b.Deployment)
+	for _, path := range []coordinator.Path{d.Pass(b.Server), d.ServerPlan(b.Server), d.SealsFor(plan.Operator, b.Server),
+		d.Cell(plan.CellRef{Cell: "/operator:db_password", Server: plan.Operator})} {
+		if _, err := s.Read(t.Context(), path); !errors.Is(err, coordinator.ErrRefused) {
+			t.Errorf("the token of %s reads %s: %v", b.Server, path, err)
+		}
+	}
 }
 
 // expectInNoFile looks through all files below a folder.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
@@ -21,7 +22,12 @@ type standing struct {
 // secretStanding is a secret that an operator has given, or has to.
 type secretStanding struct {
 	name  string
-	given bool
+	given coordinator.Given
+}
+
+// givenTo says that a reader can open it.
+func (x secretStanding) givenTo(reader plan.ServerPath) bool {
+	return !x.given.Since.IsZero() && !slices.Contains(x.given.Lacking, reader)
 }
 
 // serverStanding is one server of it.
@@ -107,7 +113,7 @@ func newStanding(p *plan.Plan, snapshot *coordinator.Snapshot) *standing {
 		secrets: map[plan.CellName]secretStanding{},
 	}
 	for i, x := range p.Secrets {
-		v.secrets[x.Cell] = secretStanding{x.Name, !snapshot.Given[i].IsZero()}
+		v.secrets[x.Cell] = secretStanding{x.Name, snapshot.Given[i]}
 	}
 	decided := decisionsOf(snapshot.Servers)
 	for i, server := range p.Servers {

@@ -30,6 +30,12 @@ type (
 		Message     string          `json:"message,omitempty"`
 		Agent       string          `json:"agent,omitempty"`
 		Roles       []roleReport    `json:"roles"`
+		Asks        *askingReport   `json:"asks,omitempty"`
+	}
+	askingReport struct {
+		Instance string    `json:"instance"`
+		Key      string    `json:"key"`
+		Since    time.Time `json:"since"`
 	}
 	roleReport struct {
 		Name           string             `json:"name"`
@@ -65,6 +71,9 @@ func statusOf(stack string, v *standing, of []*serverStanding) statusReport {
 			Incarnation: s.Incarnation.Number, Instance: s.Incarnation.Instance,
 			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Agent: s.State.Agent,
 			Roles: []roleReport{},
+		}
+		if s.Knock.Key != "" {
+			server.Asks = &askingReport{Instance: s.Knock.Instance, Key: s.Knock.ID(), Since: s.Knock.Since}
 		}
 		for i := range s.roles {
 			server.Roles = append(server.Roles, reportRole(v, &s.roles[i]))

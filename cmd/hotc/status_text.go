@@ -19,7 +19,7 @@ func statusText(io streams, v *standing, of []*serverStanding, stack string, now
 	for _, s := range of {
 		statusRows(&t, v, s, now)
 	}
-	return summary(v, stack) + "\n" + t.String()
+	return summary(v, stack) + "\n" + t.String() + knockLines(of)
 }
 
 func statusRows(t *table, v *standing, s *serverStanding, now time.Time) {
@@ -74,7 +74,7 @@ func roleDetail(v *standing, r *roleStanding) string {
 	case r.blocked():
 		var waits []string
 		for _, w := range r.Blocked {
-			waits = append(waits, fmt.Sprintf("%s (%s)", w.Cell, producerText(v, w.Cell)))
+			waits = append(waits, fmt.Sprintf("%s (%s)", w.Cell, producerText(v, r.server.Path, w.Cell)))
 		}
 		return "on " + strings.Join(waits, ", ")
 	case r.Cause != nil && r.Status == coordinator.RoleFailed:
@@ -89,7 +89,13 @@ func roleDetail(v *standing, r *roleStanding) string {
 }
 
 // producerText says how the writer of a cell stands.
-func producerText(v *standing, cell plan.CellName) string {
+func producerText(v *standing, reader plan.ServerPath, cell plan.CellName) string {
+	if secret, known := v.secrets[cell]; known {
+		if secret.givenTo(reader) {
+			return "has just arrived"
+		}
+		return "not given"
+	}
 	c, known := v.cells[cell]
 	s := v.byPath[c.Server]
 	switch {

@@ -16,6 +16,7 @@ func storyText(i *investigation, now time.Time) string {
 		writeDetails(&b, f)
 	}
 	writeCycles(&b, i)
+	writeKnocks(&b, i)
 	if roots := i.roots(); len(roots) > 0 && len(i.order) > 1 {
 		var names []string
 		for _, r := range roots {
@@ -53,6 +54,7 @@ func rootsText(i *investigation, now time.Time) string {
 		fmt.Fprintf(&b, "%s never came either: %s\n", count(len(absent)-1, "more server"), few(absent[1:]))
 	}
 	writeCycles(&b, i)
+	writeKnocks(&b, i)
 	if b.Len() == 0 {
 		return "Nothing waits: every role is done.\n"
 	}
@@ -98,6 +100,8 @@ func short(k findingKind) string {
 		return "is lost"
 	case findNotGiven:
 		return "is not given"
+	case findRefused:
+		return "is not let in"
 	case findDone:
 		return "is done"
 	case findBlocked, findTurn, findSkipped:
@@ -142,7 +146,9 @@ func sentence(f *finding, now time.Time) string {
 	case findLost:
 		return f.Subject + " is lost: its agent came, and has no session with the coordinator now; its last report" + at(f.Since, now)
 	case findNotGiven:
-		return f.Subject + " is not given yet: " + f.Message + " gives it"
+		return f.Subject + " is not given yet, or not since its reader was built anew: " + f.Message + " gives it"
+	case findRefused:
+		return f.Subject + " is not let in" + since(f.Since, now) + ": " + f.Message
 	case findDone:
 		return f.Subject + " is done" + since(f.Since, now)
 	}
@@ -210,6 +216,18 @@ func writeDetails(b *strings.Builder, f *finding) {
 	for _, p := range f.Perhaps {
 		b.WriteString("  - " + visible(p) + "\n")
 	}
+}
+
+// writeKnocks tells of machines that ask to be a server which is there: somebody has
+// its token.
+func writeKnocks(b *strings.Builder, i *investigation) {
+	var there []*serverStanding
+	for _, s := range i.standing.servers {
+		if s.Alive {
+			there = append(there, s)
+		}
+	}
+	b.WriteString(knockLines(there))
 }
 
 func writeCycles(b *strings.Builder, i *investigation) {

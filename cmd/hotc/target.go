@@ -145,6 +145,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 	}
 	name := string(s.deployment)
 	var changed *coordinator.ChangedPlanError
+	var other *coordinator.OtherEnrolmentError
 	switch {
 	case ctx.Err() != nil:
 		return interrupted()
@@ -157,6 +158,8 @@ func (s *session) explain(ctx context.Context, err error) error {
 			d.Notes = append(d.Notes, source.Note{Message: line})
 		}
 		return d
+	case errors.As(err, &other):
+		return source.Fail(source.ChangedPlan, other.Error(), "--enrol can be chosen when a deployment is made: apply without it; or under another --stack; or \"hotc destroy\" this one first")
 	case errors.Is(err, coordinator.ErrWrongSecret), errors.Is(err, coordinator.ErrRefused):
 		return source.Fail(source.BadSecret, "wrong secret: the deployment "+name+" was applied with another one than "+s.target.secretPath(),
 			"give the file it was applied with; if the secret is lost, deploy under another stack name")

@@ -50,6 +50,8 @@ func Run(t *testing.T, open Open) {
 		{"rights of an added identity", rightsAuthenticate},
 		{"rights of a wrong password", rightsWrongPassword},
 		{"rights of users with colons", rightsColon},
+		{"rights handed over", rightsHandOver},
+		{"rights handed over once", rightsHandOverOnce},
 		{"watch", watch},
 		{"watch without rights", watchWithoutRights},
 		{"watch by several", watchSeveral},

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
@@ -44,6 +45,73 @@ func rightsReadWrite(b *bench) {
 	}
 	if b.exists(nobody, b.at("none")) {
 		b.Fatal("a node that is not there exists for who has no rights")
+	}
+}
+
+// What can only be handed over cannot be read before, and not by its giver afterwards.
+func rightsHandOver(b *bench) {
+	carol := coordinator.Credential{User: "machine-carol", Password: "c4r0l"}
+	b.create(
+		node(b.at("pass"), "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)),
+		node(b.at("read"), "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead|coordinator.MayWrite)),
+		node(b.at("all"), "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayAll)))
+	a, r := b.open(alice), b.open(bob)
+	_, err := a.Read(b.ctx, b.at("pass"))
+	b.failsAt(err, coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(a.Commit(b.ctx, write(b.at("pass"), 0, "x")), coordinator.ErrRefused, b.at("pass"))
+	to := grant(carol, coordinator.MayRead)
+	b.failsAt(r.HandOver(b.ctx, b.at("pass"), bob, to), coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(r.HandOver(b.ctx, b.at("pass"), alice, to), coordinator.ErrRefused, b.at("pass")) // it is not alice
+	b.failsAt(a.HandOver(b.ctx, b.at("read"), alice, to), coordinator.ErrRefused, b.at("read"))
+	b.failsAt(a.HandOver(b.ctx, b.at("none"), alice, to), coordinator.ErrNotFound, b.at("none"))
+	b.ok(a.HandOver(b.ctx, b.at("pass"), alice, to))
+	_, err = a.Read(b.ctx, b.at("pass"))
+	b.failsAt(err, coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(a.HandOver(b.ctx, b.at("pass"), alice, grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
+	c := b.open(carol)
+	b.holds(c, b.at("pass"), "hush", 0) // the data, and its version, stay
+	b.failsAt(c.HandOver(b.ctx, b.at("pass"), carol, grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(c.Commit(b.ctx, write(b.at("pass"), 0, "x")), coordinator.ErrRefused, b.at("pass"))
+	b.holds(b.operator, b.at("pass"), "hush", 0) // others on the list stay there
+	b.ok(a.Authenticate(b.ctx, carol))
+	b.holds(a, b.at("pass"), "hush", 0)
+	b.ok(a.HandOver(b.ctx, b.at("all"), alice, to)) // all rights include this one
+	b.holds(c, b.at("all"), "hush", 0)
+	b.ok(b.operator.DeleteTree(b.ctx, b.at("pass")))
+}
+
+// Of many who hand over at once, one succeeds, and alone can read what is there.
+func rightsHandOverOnce(b *bench) {
+	b.create(node(b.at("pass"), "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)))
+	const many = 8
+	results := make(chan bool, many)
+	for i := range many {
+		s := b.open(alice)
+		own := coordinator.Credential{User: "machine", Password: fmt.Sprint(i)}
+		go func() {
+			err := s.HandOver(b.ctx, b.at("pass"), alice, grant(own, coordinator.MayRead))
+			if err != nil && !errors.Is(err, coordinator.ErrRefused) {
+				b.Errorf("one of many: %v", err)
+			}
+			won := err == nil
+			err = s.Authenticate(b.ctx, own)
+			if err == nil {
+				_, err = s.Read(b.ctx, b.at("pass"))
+			}
+			if (err == nil) != won {
+				b.Errorf("who handed it over (%v) reads it: %v", won, err)
+			}
+			results <- won
+		}()
+	}
+	winners := 0
+	for range many {
+		if <-results {
+			winners++
+		}
+	}
+	if winners != 1 {
+		b.Errorf("%d of %d have handed it over", winners, many)
 	}
 }
 

@@ -270,6 +270,12 @@ func (r *remote) DeleteTree(ctx context.Context, path coordinator.Path) error {
 	return err
 }
 
+// HandOver implements coordinator.Store.
+func (r *remote) HandOver(ctx context.Context, path coordinator.Path, from coordinator.Credential, to coordinator.Grant) error {
+	_, err := r.call(ctx, "hand over", request{Op: opHandOver, Path: path, Credential: &from, Grant: &to}, nil)
+	return err
+}
+
 // Authenticate implements coordinator.Store.
 func (r *remote) Authenticate(ctx context.Context, c coordinator.Credential) error {
 	_, err := r.call(ctx, "authenticate", request{Op: opAuthenticate, Credential: &c}, nil)

@@ -138,6 +138,11 @@ func (c *connection) handle(ctx context.Context, r request) bool {
 		err = s.Commit(ctx, r.Ops...)
 	case opDeleteTree:
 		err = s.DeleteTree(ctx, r.Path)
+	case opHandOver:
+		if r.Credential == nil || r.Grant == nil {
+			return false
+		}
+		err = s.HandOver(ctx, r.Path, *r.Credential, *r.Grant)
 	case opWatch, opWatchTree, opAnnounce:
 		return c.stand(ctx, r)
 	case opCancel:

@@ -196,6 +196,27 @@ func (s *session) Children(ctx context.Context, path coordinator.Path) ([]string
 	return slices.Sorted(maps.Keys(n.children)), nil
 }
 
+// HandOver implements coordinator.Store.
+func (s *session) HandOver(ctx context.Context, path coordinator.Path, from coordinator.Credential, to coordinator.Grant) error {
+	leave, err := s.enter(ctx, path)
+	if err != nil {
+		return fail("hand over", path, err)
+	}
+	defer leave()
+	n := s.tree.find(path)
+	if n == nil {
+		return fail("hand over", path, coordinator.ErrNotFound)
+	}
+	id := identify(from)
+	_, mine := s.identities[id]
+	if may := n.may[id]; !mine || may&coordinator.MayHandOver == 0 && may&coordinator.MayAll != coordinator.MayAll {
+		return fail("hand over", path, coordinator.ErrRefused)
+	}
+	delete(n.may, id)
+	n.may[identify(to.To)] |= to.May
+	return nil
+}
+
 // Authenticate implements coordinator.Store.
 func (s *session) Authenticate(ctx context.Context, c coordinator.Credential) error {
 	leave, err := s.enter(ctx, "")

@@ -39,6 +39,7 @@ const (
 	opWatchTree    operation = "watch tree"
 	opAnnounce     operation = "announce"
 	opDeleteTree   operation = "delete tree"
+	opHandOver     operation = "hand over"
 	opCancel       operation = "cancel" // has no answer
 )
 
@@ -50,6 +51,7 @@ type request struct {
 	Nodes      []coordinator.NewNode   `json:"nodes,omitempty"`
 	Ops        []coordinator.Op        `json:"ops,omitempty"`
 	Credential *coordinator.Credential `json:"credential,omitempty"`
+	Grant      *coordinator.Grant      `json:"grant,omitempty"`
 }
 
 // response is an answer or, with Event, what came later.

@@ -1,8 +1,10 @@
 package zookeeper
 
 import (
+	"context"
 	"crypto/sha1"
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strings"
 
@@ -48,12 +50,56 @@ func permissions(may coordinator.Rights) int32 {
 		{coordinator.MayWrite, zk.PermWrite},
 		{coordinator.MayCreateChildren, zk.PermCreate},
 		{coordinator.MayDeleteChildren, zk.PermDelete},
+		{coordinator.MayHandOver, zk.PermAdmin},
 	} {
 		if may&p.may != 0 {
 			perms |= p.perm
 		}
 	}
 	return perms
+}
+
+// HandOver implements coordinator.Store. ZooKeeper changes an access list only if it
+// still has the version that was read: of several who try one succeeds.
+func (s *store) HandOver(ctx context.Context, path coordinator.Path, from coordinator.Credential, to coordinator.Grant) error {
+	at, mine := s.at(path), digest(from)
+	for {
+		version, list, err := s.accessList(ctx, at)
+		if err != nil {
+			return fail("hand over", path, err)
+		}
+		has := slices.ContainsFunc(list, func(e zk.ACL) bool { return e.ID == mine && e.Perms&zk.PermAdmin != 0 })
+		if !has {
+			return fail("hand over", path, coordinator.ErrRefused)
+		}
+		list = slices.DeleteFunc(list, func(e zk.ACL) bool { return e.ID == mine })
+		list = append(list, acl([]coordinator.Grant{to}, nil)...)
+		_, err = ask(ctx, s, write, func(c *zk.Conn) (*zk.Stat, error) { return c.SetACL(at, list, version) })
+		if errors.Is(err, zk.ErrBadVersion) {
+			continue
+		}
+		if err != nil {
+			return fail("hand over", path, err)
+		}
+		return nil
+	}
+}
+
+// accessList reads a node's list, of which ids are hidden from who may not change it,
+// with its version.
+func (s *store) accessList(ctx context.Context, at string) (int32, []zk.ACL, error) {
+	type found struct {
+		list []zk.ACL
+		stat *zk.Stat
+	}
+	f, err := ask(ctx, s, read, func(c *zk.Conn) (f found, err error) {
+		f.list, f.stat, err = c.GetACL(at)
+		return f, err
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	return f.stat.Aversion, f.list, nil
 }
 
 // auth is what a session proves itself with.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/seal"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
@@ -95,7 +96,8 @@ func (a *agent) tryToJoin(ctx context.Context) error {
 		return fmt.Errorf("open the coordinator %s: %w", a.coordinatorName(), err)
 	}
 	member := coordinator.Join(store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server)
-	member.UseToken(a.Boot.Token)
+	member.UseMachine(coordinator.Machine{Instance: a.Instance, Token: a.Boot.Token, Now: a.Now,
+		Key: func() (seal.Key, error) { return loadKey(a.Disk, a.journal.ID()) }})
 	err = member.AwaitDeployment(ctx, func(why string) {
 		reached()
 		patience.because(why)

@@ -359,6 +359,13 @@ func (s *session) WatchTree(ctx context.Context, path coordinator.Path) (<-chan 
 	return s.inner.WatchTree(ctx, path)
 }
 
+// HandOver implements coordinator.Store.
+func (s *session) HandOver(ctx context.Context, path coordinator.Path, from coordinator.Credential, to coordinator.Grant) error {
+	return s.ask(ctx, "hand over", path, func(string) error {
+		return s.inner.HandOver(context.Background(), path, from, to)
+	}, nil)
+}
+
 // Authenticate implements coordinator.Store.
 func (s *session) Authenticate(ctx context.Context, c coordinator.Credential) error {
 	return s.ask(ctx, "authenticate", coordinator.Path(c.User), func(string) error {

@@ -1,0 +1,343 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/seal"
+)
+
+// A token that is good for one enrolment lets its bearer do one thing: hand the
+// server's pass over to an identity of the bearer's own, made of a key that never
+// leaves the machine. The pass holds the password of the identity that may do what a
+// server may. It cannot be read before it is handed over, and not handed over twice
+// (Store.HandOver): so a token that others read, before or after, is worth nothing
+// once its server is there. To a machine that comes later, with another key, the
+// token only allows to say so (Knock), and an operator may let it in (Admit), by
+// sealing the password for its key. See docs/secrets.md, "Tokens".
+
+// Enrolment says how often a token lets a machine become its server.
+type Enrolment string
+
+// The enrolments.
+const (
+	EnrolAlways Enrolment = ""     // each machine that has it
+	EnrolOnce   Enrolment = "once" // the first one; later ones an operator lets in
+)
+
+// OtherEnrolmentError says that a deployment is live with another enrolment than the
+// one that is asked for.
+type OtherEnrolmentError struct{ Live Enrolment }
+
+func (e *OtherEnrolmentError) Error() string {
+	if e.Live == EnrolOnce {
+		return "the deployment is live with tokens that are good for one enrolment"
+	}
+	return "the deployment is live with tokens that stay good"
+}
+
+// PassRecord is what a machine gets for its token.
+type PassRecord struct {
+	Password string `json:"password"` // of the server's identity
+}
+
+// KnockRecord is what a machine says of itself whose token was used before.
+type KnockRecord struct {
+	Instance string    `json:"instance,omitempty"` // Nova's instance id
+	Key      string    `json:"key,omitempty"`      // its public key, in base64
+	Since    time.Time `json:"since,omitzero"`
+}
+
+// ID names the machine's key in a few characters; "" is no machine.
+func (k KnockRecord) ID() string {
+	if k.Key == "" {
+		return ""
+	}
+	return seal.ID(k.Key)
+}
+
+// AdmissionRecord is a server's password, sealed for a machine that was let in.
+type AdmissionRecord struct {
+	To  string `json:"to,omitempty"` // the ID of its key
+	Box string `json:"box,omitempty"`
+	Key string `json:"key,omitempty"`
+}
+
+// memberCredential is the identity of a server where tokens are good for one
+// enrolment. A server's path begins with no slash, so this is nobody's token.
+func (s Secret) memberCredential(d Deployment, server plan.ServerPath) Credential {
+	return memberCredential(server, s.digest(string(d)+":/members/"+string(server)))
+}
+
+func memberCredential(server plan.ServerPath, password string) Credential {
+	return Credential{User: "member-" + Segment(string(server)), Password: password}
+}
+
+// machineCredential is a machine's own identity, of a key that never leaves it.
+func machineCredential(server plan.ServerPath, key seal.Key) (Credential, error) {
+	text, err := key.Text()
+	if err != nil {
+		return Credential{}, err
+	}
+	sum := sha256.Sum256([]byte("hotc machine 1\n" + text))
+	return Credential{User: "machine-" + Segment(string(server)), Password: hex.EncodeToString(sum[:])}, nil
+}
+
+func (d Deployment) admissionPlace(server plan.ServerPath, part string) string {
+	return fmt.Sprintf("hotc admission 1\n%s\n%s\n%s", d, server, part)
+}
+
+// layOnce makes the nodes by which a machine gets in.
+func layOnce(d Deployment, k *keyring, server plan.ServerPath) ([]NewNode, error) {
+	pass, err := encode(PassRecord{Password: k.secret.memberCredential(d, server).Password})
+	if err != nil {
+		return nil, err
+	}
+	token := ServerCredential(server, k.secret.ServerToken(d, server))
+	grants := func(may Rights) []Grant { return []Grant{k.operator, {To: token, May: may}} }
+	return []NewNode{
+		{Path: d.Pass(server), Data: pass, Grants: grants(MayHandOver)},
+		{Path: d.Knock(server), Data: []byte("{}"), Grants: grants(MayWrite)},
+		{Path: d.Admission(server), Data: []byte("{}"), Grants: grants(MayRead)},
+	}, nil
+}
+
+// Machine is what an agent says of its machine where its token is good for one
+// enrolment.
+type Machine struct {
+	Instance string
+	Token    string
+	// Key gives the machine's key. It must be on the machine's disk when it returns.
+	Key func() (seal.Key, error)
+	Now func() time.Time
+}
+
+// UseMachine prepares the member for a deployment whose tokens are good for one
+// enrolment. It comes before AwaitDeployment.
+func (m *Member) UseMachine(machine Machine) {
+	m.machine = machine
+	m.UseToken(machine.Token)
+}
+
+// TokenUsedError says that another machine has used this server's token before.
+type TokenUsedError struct {
+	Server plan.ServerPath
+	Key    string // the ID of this machine's key
+}
+
+func (e *TokenUsedError) Error() string {
+	return fmt.Sprintf("the token of server %s was used before, by another machine: an operator can let this one in, whose key is %s (hotc admit %s --key %s)",
+		e.Server, e.Key, e.Server, e.Key)
+}
+
+// enter gives the session the server's identity, where tokens are good for one
+// enrolment. *TokenUsedError, ErrRefused.
+func (m *Member) enter(ctx context.Context) error {
+	if m.entered {
+		return nil
+	}
+	_, once, err := m.store.Stat(ctx, m.deployment.Pass(m.server))
+	if err != nil || !once {
+		return err
+	}
+	if m.machine.Key == nil {
+		return fmt.Errorf("server %s: its token is good for one enrolment, and this agent has no key", m.server)
+	}
+	key, err := m.machine.Key()
+	if err != nil {
+		return err
+	}
+	if m.self == nil {
+		own, err := machineCredential(m.server, key)
+		if err == nil {
+			err = m.store.Authenticate(ctx, own)
+		}
+		if err != nil {
+			return err
+		}
+		m.self = &own
+	}
+	password, err := m.password(ctx, *m.self, key)
+	if err != nil {
+		return err
+	}
+	if err := m.store.Authenticate(ctx, memberCredential(m.server, password)); err != nil {
+		return err
+	}
+	m.entered, m.once = true, true
+	return nil
+}
+
+// password reads the server's password, as the machine that has it or takes it now, or
+// as one that was let in.
+func (m *Member) password(ctx context.Context, own Credential, key seal.Key) (string, error) {
+	path := m.deployment.Pass(m.server)
+	pass, err := m.store.Read(ctx, path)
+	if errors.Is(err, ErrRefused) {
+		err = m.store.HandOver(ctx, path, ServerCredential(m.server, m.machine.Token), Grant{To: own, May: MayRead})
+		if err == nil || errors.Is(err, ErrRefused) { // or it took effect, and the answer was lost
+			pass, err = m.store.Read(ctx, path)
+		}
+	}
+	switch {
+	case errors.Is(err, ErrRefused):
+		return m.admitted(ctx, key)
+	case err != nil:
+		return "", fmt.Errorf("take the pass of server %s: %w", m.server, gone(err))
+	}
+	record, err := decode[PassRecord](path, pass.Data)
+	return record.Password, err
+}
+
+// admitted is the password that an operator has sealed for this machine. If there is
+// none, the machine says that it is there.
+func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
+	path := m.deployment.Admission(m.server)
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		return "", fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, gone(err))
+	}
+	record, err := decode[AdmissionRecord](path, node.Data)
+	if err != nil {
+		return "", err
+	}
+	if id := seal.ID(key.Public()); record.To != id {
+		knock, err := encode(KnockRecord{Instance: m.machine.Instance, Key: key.Public(), Since: m.machine.Now().UTC()})
+		if err == nil {
+			err = m.store.Commit(ctx, Op{Path: m.deployment.Knock(m.server), Version: AnyVersion, Write: true, Data: knock})
+		}
+		m.knocked = true
+		return "", errors.Join(&TokenUsedError{Server: m.server, Key: id}, err)
+	}
+	content, err := key.Unwrap(record.Key, m.deployment.admissionPlace(m.server, "key"))
+	if err != nil {
+		return "", fmt.Errorf("open the admission of server %s: %w", m.server, err)
+	}
+	password, err := content.Open(record.Box, m.deployment.admissionPlace(m.server, "password"))
+	if err != nil {
+		return "", fmt.Errorf("open the admission of server %s: %w", m.server, err)
+	}
+	return string(password), nil
+}
+
+// takeGiven seals again, for the server's own key, what `hotc apply` has sealed for
+// its token: others may have read that.
+func (m *Member) takeGiven(ctx context.Context) error {
+	if !m.once || !m.sealing.reads {
+		return nil
+	}
+	path := m.deployment.SealsFor(plan.Operator, m.server)
+	for {
+		node, err := m.store.Read(ctx, path)
+		if err != nil {
+			return fmt.Errorf("take the secrets of server %s: %w", m.server, gone(err))
+		}
+		keys, err := decode[SealsRecord](path, node.Data)
+		if err != nil {
+			return err
+		}
+		changed, err := m.ownKeys(keys)
+		if err != nil || !changed {
+			return err
+		}
+		data, err := encode(keys)
+		if err == nil {
+			err = m.store.Commit(ctx, Op{Path: path, Version: node.Version, Write: true, Data: data})
+		}
+		if err == nil || !errors.Is(err, ErrVersion) {
+			return err
+		}
+	}
+}
+
+// ownKeys seals those of the keys for the server's own key that are sealed for its token.
+func (m *Member) ownKeys(keys SealsRecord) (changed bool, err error) {
+	token, err := m.sealing.token()
+	if err != nil {
+		return false, err
+	}
+	own := m.sealing.key.Public()
+	for cell, k := range keys {
+		if k.To != seal.ID(token.Public()) {
+			continue
+		}
+		place := m.deployment.keyPlace(cell, m.server, k.Box)
+		content, err := token.Unwrap(k.Key, place)
+		if err != nil {
+			return false, fmt.Errorf("open the key of %s: %w", cell, err)
+		}
+		if k.Key, err = content.Wrap(own, place); err != nil {
+			return false, err
+		}
+		k.To = seal.ID(own)
+		keys[cell], changed = k, true
+	}
+	return changed, nil
+}
+
+// What an operator does.
+
+var (
+	// ErrEnrolsAlways says that a deployment's tokens let every machine in.
+	ErrEnrolsAlways = errors.New("the deployment's tokens let in every machine that has them")
+	// ErrNoKnock says that no machine, or another one, asks to be the server.
+	ErrNoKnock = errors.New("no machine with this key asks to be let in")
+)
+
+// mostOfKnock is how long an instance's id, or a public key's text, can be.
+const mostOfKnock = 128
+
+// ReadKnock reads which machine asks to be a server and has not been let in; a zero
+// record is none. ErrEnrolsAlways.
+func ReadKnock(ctx context.Context, s Store, d Deployment, server plan.ServerPath) (KnockRecord, error) {
+	node, err := s.Read(ctx, d.Knock(server))
+	if errors.Is(err, ErrNotFound) {
+		return KnockRecord{}, ErrEnrolsAlways
+	}
+	if err != nil {
+		return KnockRecord{}, operatorError(err)
+	}
+	// What stands there is whatever a bearer of the token wrote.
+	knock, err := decode[KnockRecord](d.Knock(server), node.Data)
+	if err != nil || len(knock.Key) > mostOfKnock || len(knock.Instance) > mostOfKnock {
+		return KnockRecord{}, nil
+	}
+	admission, err := readIfThere[AdmissionRecord](ctx, s, d.Admission(server))
+	if err != nil || knock.ID() == admission.To {
+		return KnockRecord{}, err
+	}
+	return knock, nil
+}
+
+// Admit lets the machine in that asks to be a server, if its key has this ID.
+// ErrEnrolsAlways, ErrNoKnock.
+func Admit(ctx context.Context, s Store, d Deployment, secret Secret, server plan.ServerPath, key string) (KnockRecord, error) {
+	knock, err := ReadKnock(ctx, s, d, server)
+	if err == nil && (knock.Key == "" || knock.ID() != key) {
+		err = ErrNoKnock
+	}
+	if err != nil {
+		return knock, fmt.Errorf("admit a machine as server %s: %w", server, err)
+	}
+	box, content, err := seal.Close([]byte(secret.memberCredential(d, server).Password), d.admissionPlace(server, "password"))
+	if err != nil {
+		return knock, err
+	}
+	wrapped, err := content.Wrap(knock.Key, d.admissionPlace(server, "key"))
+	if err != nil {
+		return knock, fmt.Errorf("admit a machine as server %s: %w", server, err)
+	}
+	data, err := encode(AdmissionRecord{To: knock.ID(), Box: box, Key: wrapped})
+	if err == nil {
+		err = s.Commit(ctx, Op{Path: d.Admission(server), Version: AnyVersion, Write: true, Data: data})
+	}
+	if err != nil {
+		return knock, fmt.Errorf("admit a machine as server %s: %w", server, operatorError(err))
+	}
+	return knock, nil
+}

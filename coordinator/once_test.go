@@ -1,0 +1,261 @@
+package coordinator_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/seal"
+)
+
+// publishOnce applies a plan with tokens that are good for one enrolment.
+func (b bed) publishOnce(t *testing.T, p *plan.Plan) {
+	t.Helper()
+	if _, err := coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, noon, coordinator.EnrolOnce); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// knocking is a machine's agent before it is let in.
+func (b bed) knocking(t *testing.T, of machine) *coordinator.Member {
+	t.Helper()
+	m := coordinator.Join(b.session(t, of.server), site, of.server)
+	m.UseMachine(coordinator.Machine{Instance: "i-" + of.id, Token: secret.ServerToken(site, of.server), Now: func() time.Time { return noon },
+		Key: func() (seal.Key, error) { return of.key, nil }})
+	return m
+}
+
+// join is a machine's agent from its start until it is the server.
+func (b bed) join(t *testing.T, of machine, enrolledBefore bool) *coordinator.Member {
+	t.Helper()
+	m := b.knocking(t, of)
+	err := m.AwaitDeployment(within(t, 30*time.Second), func(why string) { t.Errorf("%s waits: %s", of.id, why) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.become(t, m, of, enrolledBefore)
+}
+
+func (b bed) become(t *testing.T, m *coordinator.Member, of machine, enrolledBefore bool) *coordinator.Member {
+	t.Helper()
+	if _, err := m.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.UseKey(of.key)
+	if _, err := m.Enrol(t.Context(), of.id, "i-"+of.id, enrolledBefore, noon); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A token lets one machine in, which can do all that a server may, and comes back
+// after a restart; the token by itself reads nothing of the deployment, before or
+// afterwards.
+func TestATokenForOneEnrolment(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		p := withPassword()
+		b.publishOnce(t, p)
+		expectTokenWorthless := func(when string) {
+			t.Helper()
+			thief := b.session(t, "db")
+			for _, path := range []coordinator.Path{site.Server("db"), site.ServerPlan("db"), site.Keys("db"), site.Public("db"), site.Pass("db"), site.Knock("db"),
+				site.Requests("db"), site.Cell(plan.CellRef{Cell: password, Server: "db"}), site.SealsFor("db", "db")} {
+				if _, err := thief.Read(t.Context(), path); !errors.Is(err, coordinator.ErrRefused) {
+					t.Errorf("%s the token reads %s: %v", when, path, err)
+				}
+			}
+			for _, path := range []coordinator.Path{site.Server("db"), site.State("db"), site.Cell(plan.CellRef{Cell: password, Server: "db"}), site.Pass("db"), site.Admission("db")} {
+				if err := thief.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte("{}")}); !errors.Is(err, coordinator.ErrRefused) {
+					t.Errorf("%s the token writes %s: %v", when, path, err)
+				}
+			}
+			if err := thief.Announce(t.Context(), site.Presence("db"), nil); !errors.Is(err, coordinator.ErrRefused) {
+				t.Errorf("%s the token announces the server: %v", when, err)
+			}
+		}
+		expectTokenWorthless("before the first enrolment")
+		first, app := newMachine(t, "db", "d1"), newMachine(t, "app", "a1")
+		db := b.join(t, first, false)
+		expectTokenWorthless("after the first enrolment")
+		put(t, db, password, `"hush-hush"`)
+		sealing, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() { _ = db.KeepSealed(sealing, func(err error) { t.Error(err) }) }()
+		expectValue(t, b.join(t, app, false), password, `"hush-hush"`)
+		again := b.join(t, first, true)
+		expectValue(t, again, password, `"hush-hush"`)
+		expectTokenWorthless("after a restart")
+		expectNowhere(t, b.operator(t), site.Root(), "hush-hush")
+	})
+}
+
+// A machine that comes later is refused, says so where the operator sees it, and is
+// let in by its key; nobody else is by that.
+func TestALaterMachineIsAdmitted(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		p := withGiven("app")
+		b.publishOnce(t, p)
+		b.give(t, p, `"hush-hush"`)
+		op := b.operator(t)
+		first, later, thief := newMachine(t, "app", "a1"), newMachine(t, "app", "a2"), newMachine(t, "app", "thief")
+		app := b.join(t, first, false)
+		expectValue(t, app, givenPassword, `"hush-hush"`)
+		if _, err := coordinator.Admit(t.Context(), op, site, secret, "app", seal.ID(later.key.Public())); !errors.Is(err, coordinator.ErrNoKnock) {
+			t.Errorf("before anybody asks: %v, want ErrNoKnock", err)
+		}
+		ended, waits := make(chan error, 1), make(chan string, 8)
+		anew := b.knocking(t, later)
+		go func() {
+			ended <- anew.AwaitDeployment(within(t, time.Minute), func(why string) { waits <- why })
+		}()
+		if why := soon(t, waits); !strings.Contains(why, "the token of server app was used before, by another machine") || !strings.Contains(why, "hotc admit app --key "+seal.ID(later.key.Public())) {
+			t.Errorf("it says %q", why)
+		}
+		knock, err := coordinator.ReadKnock(t.Context(), op, site, "app")
+		if err != nil || knock.Instance != "i-a2" || knock.ID() != seal.ID(later.key.Public()) || !knock.Since.Equal(noon) {
+			t.Errorf("the operator sees %+v (%v)", knock, err)
+		}
+		if _, err := coordinator.Admit(t.Context(), op, site, secret, "app", seal.ID(thief.key.Public())); !errors.Is(err, coordinator.ErrNoKnock) {
+			t.Errorf("another key: %v, want ErrNoKnock", err)
+		}
+		if _, err := coordinator.Admit(t.Context(), op, site, secret, "app", knock.ID()); err != nil {
+			t.Fatal(err)
+		}
+		if err := soon(t, ended); err != nil {
+			t.Fatal(err)
+		}
+		// who has the token alone is still kept out, and heard of
+		stopped, stop := context.WithTimeout(t.Context(), 2*time.Second)
+		defer stop()
+		refused := 0
+		if err := b.knocking(t, thief).AwaitDeployment(stopped, func(string) { refused++ }); !errors.Is(err, context.DeadlineExceeded) || refused != 1 {
+			t.Errorf("a thief: %v, told %d times", err, refused)
+		}
+		b.become(t, anew, later, false)
+		if err := app.Put(t.Context(), "app.web", json.RawMessage(`1`), noon); err == nil {
+			t.Error("the first machine still writes")
+		}
+		given, err := coordinator.ReadGiven(t.Context(), op, site, p)
+		if err != nil || len(given[0].Lacking) != 1 || given[0].Since.IsZero() {
+			t.Errorf("the operator sees %+v (%v)", given, err)
+		}
+		b.give(t, p, `"hush-hush"`)
+		expectValue(t, anew, givenPassword, `"hush-hush"`)
+		if given, err := coordinator.ReadGiven(t.Context(), op, site, p); err != nil || len(given[0].Lacking) != 0 {
+			t.Errorf("given again the operator sees %+v (%v)", given, err)
+		}
+		snapshot, err := coordinator.TakeSnapshot(t.Context(), op, site, p)
+		if err != nil || snapshot.Servers[0].Knock.Instance != "i-thief" {
+			t.Errorf("the thief's knock: %+v (%v)", snapshot, err)
+		}
+	})
+}
+
+// What is given before a machine has a key is sealed for its token; once it is there
+// the token opens nothing, whenever it was given.
+func TestTheTokenOpensNothingAfterwards(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		p := withGiven("app")
+		b.publishOnce(t, p)
+		b.give(t, p, `"hush-hush"`)
+		app := newMachine(t, "app", "a1")
+		member := b.join(t, app, false)
+		expectClosed := func(when string) {
+			t.Helper()
+			node, err := b.operator(t).Read(t.Context(), site.SealsFor(plan.Operator, "app"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var keys coordinator.SealsRecord
+			if err := json.Unmarshal(node.Data, &keys); err != nil || keys[givenPassword].To != seal.ID(app.key.Public()) {
+				t.Errorf("%s it is sealed for %s (%v)", when, keys[givenPassword].To, err)
+			}
+		}
+		expectClosed("given before the machine came")
+		expectValue(t, member, givenPassword, `"hush-hush"`)
+		b.give(t, p, `"another"`)
+		expectClosed("given afterwards")
+		expectValue(t, member, givenPassword, `"another"`)
+	})
+}
+
+// Many machines with one token: one of them becomes the server.
+func TestOneOfManyMachines(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publishOnce(t, withGiven("app"))
+		const many = 6
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		in := make(chan bool, many)
+		for i := range many {
+			m := b.knocking(t, newMachine(t, "app", strings.Repeat("a", i+1)))
+			go func() { in <- m.AwaitDeployment(ctx, func(string) { in <- false }) == nil }()
+		}
+		winners := 0
+		for range many {
+			if soon(t, in) {
+				winners++
+			}
+		}
+		if winners != 1 {
+			t.Errorf("%d of %d machines were let in", winners, many)
+		}
+	})
+}
+
+// A token of another secret is told from one that was used, and a deployment keeps the
+// enrolment that it was made with.
+func TestEnrolmentIsRefused(t *testing.T) {
+	b := inMemory()
+	p := withGiven("app")
+	b.publishOnce(t, p)
+	m := newMachine(t, "app", "a1")
+	stranger := coordinator.Join(b.open(t, coordinator.ServerCredential("app", another.ServerToken(site, "app"))), site, "app")
+	stranger.UseMachine(coordinator.Machine{Token: another.ServerToken(site, "app"), Now: time.Now, Key: func() (seal.Key, error) { return m.key, nil }})
+	var used *coordinator.TokenUsedError
+	if err := stranger.AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrRefused) || errors.As(err, &used) {
+		t.Errorf("another secret's token: %v", err)
+	}
+	if done := b.publish(t, p); done.Outcome != coordinator.Unchanged || done.Record.Enrol != coordinator.EnrolOnce {
+		t.Errorf("applied again: %+v", done)
+	}
+	var other *coordinator.OtherEnrolmentError
+	_, err := coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, noon, coordinator.EnrolAlways)
+	if !errors.As(err, &other) || other.Live != coordinator.EnrolOnce {
+		t.Errorf("applied again with tokens that stay good: %v", err)
+	}
+	always := inMemory()
+	always.publish(t, p)
+	if _, err := coordinator.Admit(t.Context(), always.operator(t), site, secret, "app", "x"); !errors.Is(err, coordinator.ErrEnrolsAlways) {
+		t.Errorf("where tokens stay good: %v", err)
+	}
+}
+
+// What a bearer of the token writes into the knock harms nobody.
+func TestAnyKnock(t *testing.T) {
+	b := inMemory()
+	p := withGiven("app")
+	b.publishOnce(t, p)
+	b.join(t, newMachine(t, "app", "a1"), false)
+	for _, text := range []string{"", "[", `{"key": 5}`, `{"key": "` + strings.Repeat("x", 1<<19) + `"}`, `{"instance": "` + strings.Repeat("x", 1<<19) + `", "key": "x"}`} {
+		if err := b.session(t, "app").Commit(t.Context(), coordinator.Op{Path: site.Knock("app"), Version: coordinator.AnyVersion, Write: true, Data: []byte(text)}); err != nil {
+			t.Fatal(err)
+		}
+		if knock, err := coordinator.ReadKnock(t.Context(), b.operator(t), site, "app"); err != nil || knock != (coordinator.KnockRecord{}) {
+			t.Errorf("%.20q: the operator sees %.100v (%v)", text, knock, err)
+		}
+	}
+	bad := coordinator.KnockRecord{Key: "bm8ga2V5"}
+	data, _ := json.Marshal(bad)
+	if err := b.session(t, "app").Commit(t.Context(), coordinator.Op{Path: site.Knock("app"), Version: coordinator.AnyVersion, Write: true, Data: data}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := coordinator.Admit(t.Context(), b.operator(t), site, secret, "app", bad.ID()); err == nil || !strings.Contains(err.Error(), "no public key") {
+		t.Errorf("what is no key: %v", err)
+	}
+}
