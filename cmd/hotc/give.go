@@ -60,14 +60,28 @@ type giftFile struct {
 	path   string // "-" is standard input
 }
 
+var errGiftFlag = usageError{fmt.Errorf("--secret-param takes NAME=FILE, where FILE holds the value; - is standard input")}
+
+// secretNames are the names in the flags NAME=FILE.
+func secretNames(flags []string) ([]string, error) {
+	var names []string
+	for _, flag := range flags {
+		name, _, err := assignment("--secret-param", flag)
+		if err != nil {
+			return nil, errGiftFlag // what stands there may be the secret itself
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
 // giftFiles compares the flags NAME=FILE with what the plan takes.
 func giftFiles(flags []string, p *plan.Plan) ([]giftFile, error) {
 	var files []giftFile
 	for _, flag := range flags {
 		name, path, err := assignment("--secret-param", flag)
 		if err != nil || path == "" {
-			// what stands there may be the secret itself
-			return nil, usageError{fmt.Errorf("--secret-param takes NAME=FILE, where FILE holds the value; - is standard input")}
+			return nil, errGiftFlag
 		}
 		at := slices.IndexFunc(p.Secrets, func(x plan.Secret) bool { return x.Name == name })
 		if at < 0 {

@@ -26,6 +26,7 @@ func newRunCommand(s streams) *cobra.Command {
 	var (
 		in      compilation
 		facts   []string
+		secrets []string
 		workdir string
 		agent   string
 		asJSON  bool
@@ -43,12 +44,18 @@ are made up (127.x.y.z); what else only Heat would know is given with --fact.`,
 				return err
 			}
 			o.WithoutHeat, o.Signal = true, false
+			if o.SecretParameters, err = secretNames(secrets); err != nil {
+				return err
+			}
 			result, err := compileWith(o, s)
 			if err != nil {
 				return err
 			}
 			r := &localRun{streams: s, result: result, asJSON: asJSON, started: time.Now()}
 			if r.facts, err = parseFacts(facts, result.Program); err != nil {
+				return err
+			}
+			if r.gifts, err = readGifts(cmd.Context(), secrets, result.Built.Plan, s); err != nil {
 				return err
 			}
 			if r.agent, err = findAgent(agent); err != nil {
@@ -60,6 +67,7 @@ are made up (127.x.y.z); what else only Heat would know is given with --fact.`,
 	in.addTemplateFlags(cmd.Flags())
 	in.signal, in.facts = "none", "run"
 	cmd.Flags().StringArrayVar(&facts, "fact", nil, "RESOURCE.ATTRIBUTE=VALUE, what Heat would know (several times)")
+	cmd.Flags().StringArrayVar(&secrets, "secret-param", nil, "`NAME=FILE`, the value of a hidden parameter that only roles read, given sealed; - is standard input (several times)")
 	cmd.Flags().StringVar(&workdir, "workdir", "", "keep everything in this `DIR`: what a role wrote, its stdout, stderr and status")
 	cmd.Flags().StringVar(&agent, "agent", "", "the hotc-agent to run (default: beside hotc, or on PATH)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
@@ -71,6 +79,7 @@ type localRun struct {
 	streams
 	result  *emit.Result
 	facts   facts
+	gifts   []gift
 	agent   string // path of hotc-agent
 	asJSON  bool
 	started time.Time
@@ -165,6 +174,9 @@ func (r *localRun) serve(ctx context.Context, socket string) error {
 		return data, nil
 	}
 	_, err = coordinator.Publish(ctx, store, deploymentName, secret, r.result.Built.Plan, text, files, time.Now())
+	if err == nil {
+		err = r.session.give(ctx, r.gifts)
+	}
 	return r.session.explain(ctx, err)
 }
 
