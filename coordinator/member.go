@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
@@ -42,7 +43,7 @@ type Member struct {
 	machine Machine
 	once    bool        // the deployment's tokens are good for one enrolment
 	self    *Credential // the machine's identity, once the session has it
-	knocked bool        // another machine has used the token
+	knocked time.Time   // when it last said that another machine has used its token
 	entered bool        // the session has the server's identity
 
 	reporting chan struct{} // full while a report is under way
@@ -84,25 +85,31 @@ func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) 
 			waiting(why)
 		}
 		said = why
-		if m.knocked && admissions == nil {
+		if !m.knocked.IsZero() && admissions == nil {
 			if admissions, err = m.store.Watch(ctx, m.deployment.Admission(m.server)); err != nil {
 				return fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
 			}
 		}
+		again := time.NewTimer(lookAgain)
 		select {
 		case _, open = <-changes:
 		case _, open = <-admissions:
+		case <-again.C: // rights have no watch
 		}
+		again.Stop()
 	}
 	return fmt.Errorf("wait for the deployment %s: %w", m.deployment, context.Cause(ctx))
 }
+
+// lookAgain is how often a machine that waits to be let in tries again.
+const lookAgain = 30 * time.Second
 
 // whyNotReady is "" when the deployment stands and lets this server in. A plan that is
 // missing may be that of a deployment which is being destroyed just now: whoever looks
 // once more sees that the rest is missing too, or that it was applied anew.
 func (m *Member) whyNotReady(ctx context.Context) (why string, err error) {
 	for range 2 {
-		if why, err = m.lookReady(ctx); !errors.Is(err, ErrNotInPlan) {
+		if why, err = m.lookReady(ctx); !errors.Is(err, ErrNotInPlan) && !errors.Is(err, ErrDestroyed) {
 			break
 		}
 	}

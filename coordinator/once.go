@@ -207,12 +207,7 @@ func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 		return "", err
 	}
 	if id := seal.ID(key.Public()); record.To != id {
-		knock, err := encode(KnockRecord{Instance: m.machine.Instance, Key: key.Public(), Since: m.machine.Now().UTC()})
-		if err == nil {
-			err = m.store.Commit(ctx, Op{Path: m.deployment.Knock(m.server), Version: AnyVersion, Write: true, Data: knock})
-		}
-		m.knocked = true
-		return "", errors.Join(&TokenUsedError{Server: m.server, Key: id}, err)
+		return "", errors.Join(&TokenUsedError{Server: m.server, Key: id}, m.knock(ctx, key))
 	}
 	content, err := key.Unwrap(record.Key, m.deployment.admissionPlace(m.server, "key"))
 	if err != nil {
@@ -223,6 +218,27 @@ func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 		return "", fmt.Errorf("open the admission of server %s: %w", m.server, err)
 	}
 	return string(password), nil
+}
+
+// knockAgain is how often a machine says that it is there: another may have written
+// over it.
+const knockAgain = 10 * time.Minute
+
+// knock says that this machine is there, and is not let in.
+func (m *Member) knock(ctx context.Context, key seal.Key) error {
+	now := m.machine.Now().UTC()
+	if !m.knocked.IsZero() && now.Sub(m.knocked) < knockAgain {
+		return nil
+	}
+	data, err := encode(KnockRecord{Instance: m.machine.Instance, Key: key.Public(), Since: now})
+	if err == nil {
+		err = m.store.Commit(ctx, Op{Path: m.deployment.Knock(m.server), Version: AnyVersion, Write: true, Data: data})
+	}
+	if err != nil {
+		return fmt.Errorf("ask to be let in as server %s: %w", m.server, err)
+	}
+	m.knocked = now
+	return nil
 }
 
 // takeGiven seals again, for the server's own key, what `hotc apply` has sealed for

@@ -23,7 +23,10 @@ type Faults struct {
 	Lag time.Duration
 	// Room is how many bytes an agent's commit may have, less than it needs for all
 	// of its cells; 0 is a megabyte.
-	Room     int
+	Room int
+	// Once makes the servers' tokens good for one enrolment. The operator lets in the
+	// machine that was built last.
+	Once     bool
 	Machines []Machine
 	// HeatDown are the times in which nobody reaches Heat, HeatBusy is the chance that
 	// it has no time for a request, Token is how long one of Keystone's is good.
@@ -199,6 +202,7 @@ func (g mishaps) trouble(f *Faults) {
 		}
 	}
 	f.Machines = append(f.Machines, more...)
+	f.Once = g.perhaps(0.3)
 	if g.perhaps(0.05) { // a server that never comes
 		i := g.IntN(len(f.Machines))
 		f.Machines[i].Gone = f.Machines[i].Boot
@@ -269,6 +273,9 @@ func (f *Faults) String() string {
 	fmt.Fprintf(&b, "apply at %v", f.Apply)
 	if f.Interrupted > 0 {
 		fmt.Fprintf(&b, ", interrupted at request %d, again at %v", f.Interrupted, f.Again)
+	}
+	if f.Once {
+		b.WriteString(", tokens good for one enrolment")
 	}
 	fmt.Fprintf(&b, "; lost %.2f, slow %.2f, lag %v, room %d\n", f.Lost, f.Slow, f.Lag, f.Room)
 	fmt.Fprintf(&b, "Heat away %v, busy %.2f, tokens for %v\n", f.HeatDown, f.HeatBusy, f.Token)

@@ -206,6 +206,7 @@ func (h *history) finish(o *Outcome) {
 	h.checkIncarnations()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.checkAdmissions()
 	c := h.world.cluster
 	c.mu.Lock()
 	h.counts["stale answers"], h.counts["commits"] = c.stale, len(c.commits)

@@ -31,6 +31,8 @@ type machine struct {
 	last atomic.Pointer[process]
 	// left says that no process will come any more.
 	left atomic.Bool
+	// asks is the key with which it asks to be let in.
+	asks atomic.Pointer[string]
 }
 
 // value is what the machine's role writes to a cell: no other writes the same.
@@ -82,7 +84,6 @@ type process struct {
 	number  int
 	end     End
 	mount   *mount
-	creds   []coordinator.Credential
 	dead    chan struct{}
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -103,8 +104,7 @@ func (p *process) String() string { return fmt.Sprintf("%v.%d", p.machine, p.num
 
 func (w *world) newProcess(m *machine, n int, end End) *process {
 	p := &process{world: w, machine: m, number: n, end: end, dead: make(chan struct{}), mount: &mount{disk: m.disk},
-		started: w.cluster.now(), creds: []coordinator.Credential{
-			coordinator.ServerCredential(m.Server, w.secret.ServerToken(deployment, m.Server))}}
+		started: w.cluster.now()}
 	p.ctx, p.cancel = context.WithCancel(w.ctx)
 	return p
 }
@@ -189,6 +189,7 @@ func (p *process) fact(context.Context, string) (json.RawMessage, error) {
 // Write implements io.Writer: what the agent says on the console.
 func (p *process) Write(text []byte) (int, error) {
 	p.world.trace("%v says: %s", p, bytes.TrimSpace(text))
+	p.machine.listen(text)
 	return len(text), nil
 }
 

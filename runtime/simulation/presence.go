@@ -35,7 +35,7 @@ func (a *presence) stand(ctx context.Context) error {
 	if a.inner != nil {
 		return nil
 	}
-	a.inner = a.session.cluster.tree.Open(a.session.process.creds...)
+	a.inner = a.session.cluster.tree.Open(a.session.identities()...)
 	return a.inner.Announce(context.Background(), a.path, a.data)
 }
 

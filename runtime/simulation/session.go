@@ -33,13 +33,21 @@ type session struct {
 	seen int
 
 	mu      sync.Mutex
+	creds   []coordinator.Credential
 	counts  map[string]int
 	watches map[coordinator.Path]map[chan struct{}]struct{}
 }
 
 func (c *cluster) open(p *process, name string, dead <-chan struct{}, by caller, creds []coordinator.Credential) *session {
-	return &session{cluster: c, process: p, name: name, inner: c.later(c.tree.Open(creds...)), dead: dead, caller: by,
+	return &session{cluster: c, process: p, name: name, inner: c.later(c.tree.Open(creds...)), creds: slices.Clone(creds), dead: dead, caller: by,
 		closed: make(chan struct{}), counts: map[string]int{}, watches: map[coordinator.Path]map[chan struct{}]struct{}{}}
+}
+
+// identities are the session's credentials.
+func (s *session) identities() []coordinator.Credential {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.creds)
 }
 
 func (s *session) machine() *machine {
@@ -369,6 +377,9 @@ func (s *session) HandOver(ctx context.Context, path coordinator.Path, from coor
 // Authenticate implements coordinator.Store.
 func (s *session) Authenticate(ctx context.Context, c coordinator.Credential) error {
 	return s.ask(ctx, "authenticate", coordinator.Path(c.User), func(string) error {
+		s.mu.Lock()
+		s.creds = append(s.creds, c)
+		s.mu.Unlock()
 		return s.inner.Authenticate(context.Background(), c)
 	}, nil)
 }

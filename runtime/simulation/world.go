@@ -123,6 +123,9 @@ func play(c Case, folder string) *Outcome {
 		w.start(m)
 	}
 	w.running.Go(w.operate)
+	if c.Faults.Once {
+		w.running.Go(w.admit)
+	}
 	w.awaitRest()
 	o := w.outcome()
 	for _, m := range w.machines {
@@ -205,7 +208,7 @@ func (w *world) apply(interrupted int) error {
 		return err
 	}
 	_, err = coordinator.Publish(w.ctx, s, deployment, w.secret, &w.program.Plan, text,
-		func(string) ([]byte, error) { return nil, errors.New("no files") }, time.Now())
+		func(string) ([]byte, error) { return nil, errors.New("no files") }, time.Now(), w.enrolment())
 	return err
 }
 

@@ -1,0 +1,84 @@
+package simulation
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Where tokens are good for one enrolment the operator looks now and then whether a
+// machine asks to be let in, and lets in the one that was built last: he has read its
+// key on its console.
+
+func (w *world) enrolment() coordinator.Enrolment {
+	if w.Faults.Once {
+		return coordinator.EnrolOnce
+	}
+	return coordinator.EnrolAlways
+}
+
+// asksWith finds the key in what a machine that is not let in says.
+var asksWith = regexp.MustCompile(`--key ([0-9a-f]+)\)`)
+
+// listen notes the key of a machine that asks to be let in.
+func (m *machine) listen(console []byte) {
+	if found := asksWith.FindSubmatch(console); found != nil {
+		key := string(found[1])
+		m.asks.Store(&key)
+	}
+}
+
+func (w *world) admit() {
+	s := w.cluster.open(nil, "operator (admits)", nil, &operator{}, []coordinator.Credential{w.secret.Operator(deployment)})
+	for w.sleep(20 * time.Second) {
+		for i := range w.program.Plan.Servers {
+			server := w.program.Plan.Servers[i].Path
+			m := w.newest(server)
+			if m == nil || m.asks.Load() == nil {
+				continue
+			}
+			key := *m.asks.Load()
+			if knock, err := coordinator.ReadKnock(w.ctx, s, deployment, server); err != nil || knock.ID() != key {
+				continue
+			}
+			_, err := coordinator.Admit(w.ctx, s, deployment, w.secret, server, key)
+			w.trace("%v is let in: %v", m, err)
+			w.history.count("machines let in")
+		}
+	}
+}
+
+// newest is the machine of a server that was built last and is there; nil is none.
+func (w *world) newest(server plan.ServerPath) *machine {
+	var last *machine
+	for _, m := range w.machines {
+		if m.Server == server && m.Boot <= w.cluster.now() && !isClosed(m.gone) && (last == nil || m.Number > last.Number) {
+			last = m
+		}
+	}
+	return last
+}
+
+// checkAdmissions says which machine became a server without having been let in.
+func (h *history) checkAdmissions() {
+	if !h.world.Faults.Once {
+		return
+	}
+	c := h.world.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range h.world.program.Plan.Servers {
+		machines := map[string]bool{}
+		for _, x := range c.nodes[deployment.Server(s.Path)] {
+			if id := incarnation(x.data).ID; id != "" {
+				machines[id] = true
+			}
+		}
+		admissions := len(c.nodes[deployment.Admission(s.Path)]) - 1 // the first is its creation
+		if len(machines) > 1+max(admissions, 0) {
+			h.violations = append(h.violations, string(s.Path)+" was more machines than were let in")
+		}
+	}
+}
