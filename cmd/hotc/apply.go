@@ -53,7 +53,7 @@ takes the old one's place: roles that run from then on read it.`,
 	}
 	t.addFlags(cmd)
 	cmd.Flags().StringArrayVar(&secrets, "secret-param", nil, "`NAME=FILE`, the value of a parameter that was compiled as secret; - is standard input (several times)")
-	cmd.Flags().StringVar(&enrol, "enrol", "", "how often a server's token lets a machine in: once, or always (default: always, or what the deployment was made with)")
+	cmd.Flags().StringVar(&enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always (default: always, or what the deployment was made with)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be made, and make nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
