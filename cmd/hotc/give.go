@@ -116,27 +116,16 @@ func noSuchSecret(name string, p *plan.Plan) error {
 
 // readSecretValue reads a file without the line end after its last line.
 func readSecretValue(ctx context.Context, name, path string, s streams) ([]byte, error) {
-	from := s.in
 	if path == "-" && s.interactive() {
 		return nil, source.Fail(source.Usage, fmt.Sprintf("--secret-param %s=-: standard input is this terminal, which would show the value", name),
 			fmt.Sprintf("read -rs value; printf %%s \"$value\" | hotc apply … --secret-param %s=-", shellQuote(name)))
 	}
-	if path != "-" {
-		f, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: there is no file %s", name, path), "the value itself does not belong on a command line: write it into a file, or to standard input (-)")
-		}
-		if err != nil {
-			return nil, cannotReadSecret(name, err)
-		}
-		defer f.Close()
-		warnOpenFile(name, f, s)
-		from = f
-	}
-	text, err := readWithin(ctx, io.LimitReader(from, mostSecret+1))
+	text, err := readWithin(ctx, path, s.in)
 	switch {
 	case ctx.Err() != nil:
 		return nil, interrupted()
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: there is no file %s", name, path), "the value itself does not belong on a command line: write it into a file, or to standard input (-)")
 	case err != nil:
 		return nil, cannotReadSecret(name, err)
 	case len(text) > mostSecret:
@@ -144,22 +133,36 @@ func readSecretValue(ctx context.Context, name, path string, s streams) ([]byte,
 	case !utf8.Valid(text):
 		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: the file is not text in UTF-8", name), "a role can decode base64")
 	}
-	text, _ = bytes.CutSuffix(text, []byte("\n"))
-	text, _ = bytes.CutSuffix(text, []byte("\r"))
+	if path != "-" {
+		warnOpenFile(name, path, s)
+	}
+	if line, ended := bytes.CutSuffix(text, []byte("\n")); ended {
+		text, _ = bytes.CutSuffix(line, []byte("\r"))
+	}
 	if len(text) == 0 {
 		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: the file is empty", name), "")
 	}
 	return text, nil
 }
 
-// readWithin reads all of what may be a pipe that nobody writes to.
-func readWithin(ctx context.Context, from io.Reader) ([]byte, error) {
+// readWithin reads a little more than the most of a file, or of standard input. Either
+// may be a pipe that nobody writes to.
+func readWithin(ctx context.Context, path string, stdin io.Reader) ([]byte, error) {
 	var text []byte
 	var err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		text, err = io.ReadAll(from)
+		from := stdin
+		if path != "-" {
+			var f *os.File
+			if f, err = os.Open(path); err != nil {
+				return
+			}
+			defer f.Close()
+			from = f
+		}
+		text, err = io.ReadAll(io.LimitReader(from, mostSecret+1))
 	}()
 	select {
 	case <-done:
@@ -174,14 +177,14 @@ func cannotReadSecret(name string, err error) error {
 }
 
 // warnOpenFile says that others can read a file.
-func warnOpenFile(name string, f *os.File, s streams) {
-	info, err := f.Stat()
+func warnOpenFile(name, path string, s streams) {
+	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o077 == 0 {
 		return
 	}
 	d := &source.Diagnostic{Code: source.MissingSecret, Severity: source.Warning,
-		Message: fmt.Sprintf("--secret-param %s: others than its owner may use the file %s (mode %04o)", name, f.Name(), info.Mode().Perm()),
-		Hint:    "chmod 600 " + shellQuote(f.Name())}
+		Message: fmt.Sprintf("--secret-param %s: others than its owner may use the file %s (mode %04o)", name, path, info.Mode().Perm()),
+		Hint:    "chmod 600 " + shellQuote(path)}
 	source.Print(s.err, d, source.Style{Color: s.errColor()})
 }
 
