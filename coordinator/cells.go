@@ -86,7 +86,7 @@ func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMess
 			return nil
 		}
 		if !errors.Is(err, ErrVersion) {
-			return fmt.Errorf("publish %s: %w", cell, gone(err))
+			return fmt.Errorf("publish %s: %w", cell, m.gone(err))
 		}
 		if err := m.checkFence(ctx); err != nil {
 			return fmt.Errorf("publish %s: %w", cell, err)

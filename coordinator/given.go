@@ -34,7 +34,7 @@ func layGiven(d Deployment, k *keyring, p *plan.Plan) ([]NewNode, error) {
 	}
 	nodes = append(nodes, NewNode{Path: d.Seals(plan.Operator), Grants: operator})
 	may := MayRead
-	if k.enrol == EnrolOnce {
+	if k.record.Enrol == EnrolOnce {
 		may |= MayWrite // see takeGiven
 	}
 	for _, r := range secretReaders(p) {

@@ -59,7 +59,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 	for {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
-			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, gone(err))
+			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
 		}
 		there, err := decode[IncarnationRecord](path, node.Data)
 		if err != nil {
@@ -77,12 +77,12 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			case errors.Is(err, ErrVersion):
 				continue
 			case err != nil:
-				return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, gone(err))
+				return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
 			}
 			return there, fenced(there)
 		}
-		if err := m.store.Create(ctx, []NewNode{{Path: m.deployment.Life(m.server, id)}}); err != nil {
-			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, gone(err))
+		if err := m.store.Create(ctx, []NewNode{{Path: m.deployment.Life(m.server, id), Grants: m.ownGrants()}}); err != nil {
+			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
 		}
 		next := IncarnationRecord{Number: there.Number + 1, ID: id, Instance: instance, Since: now.UTC()}
 		if err := m.try(next.Number); err != nil {
@@ -93,7 +93,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		case errors.Is(err, ErrVersion):
 			tried = next.Number
 		case err != nil:
-			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, gone(err))
+			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
 		case left:
 			return next, m.sweep(ctx)
 		default:
@@ -141,14 +141,14 @@ func (m *Member) sweep(ctx context.Context) error {
 		}
 		old, _, err := m.leftovers(ctx, f.record.Number)
 		if err != nil {
-			return fmt.Errorf("empty the cells of server %s: %w", m.server, gone(err))
+			return fmt.Errorf("empty the cells of server %s: %w", m.server, m.gone(err))
 		}
 		if len(old) == 0 {
 			return nil
 		}
 		ops, _ := m.fill(m.checks(f), old)
 		if err := m.store.Commit(ctx, ops...); err != nil && !errors.Is(err, ErrVersion) {
-			return fmt.Errorf("empty the cells of server %s: %w", m.server, gone(err))
+			return fmt.Errorf("empty the cells of server %s: %w", m.server, m.gone(err))
 		}
 		m.forgetAll()
 		if err := m.checkFence(ctx); err != nil {
@@ -252,7 +252,7 @@ func (m *Member) checkFence(ctx context.Context) error {
 	path := m.deployment.Server(m.server)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return fmt.Errorf("read the incarnation of server %s: %w", m.server, gone(err))
+		return fmt.Errorf("read the incarnation of server %s: %w", m.server, m.gone(err))
 	}
 	there, err := decode[IncarnationRecord](path, node.Data)
 	if err != nil {

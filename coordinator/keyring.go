@@ -19,18 +19,18 @@ const namedReaders = 8
 type keyring struct {
 	secret     Secret
 	deployment Deployment
-	enrol      Enrolment
+	record     DeploymentRecord
 	operator   Grant
 	servers    map[plan.ServerPath]Credential
 	sets       map[string]Credential
 	members    map[plan.ServerPath]map[string]string // passwords by set
 }
 
-func newKeyring(secret Secret, d Deployment, enrol Enrolment) *keyring {
+func newKeyring(secret Secret, d Deployment, record DeploymentRecord) *keyring {
 	return &keyring{
 		secret:     secret,
 		deployment: d,
-		enrol:      enrol,
+		record:     record,
 		operator:   Grant{To: secret.Operator(d), May: MayAll},
 		servers:    map[plan.ServerPath]Credential{},
 		sets:       map[string]Credential{},
@@ -42,8 +42,8 @@ func (k *keyring) server(s plan.ServerPath, may Rights) Grant {
 	c, known := k.servers[s]
 	if !known {
 		c = ServerCredential(s, k.secret.ServerToken(k.deployment, s))
-		if k.enrol == EnrolOnce {
-			c = k.secret.memberCredential(k.deployment, s)
+		if k.record.Enrol == EnrolOnce {
+			c = k.secret.memberCredential(k.deployment, k.record, s)
 		}
 		k.servers[s] = c
 	}

@@ -17,7 +17,7 @@ const MaxFiles = 16 << 20
 // layout is every node of a deployment but `ready`, parents before children,
 // with the rights that follow from the plan (docs/coordination.md, "Paths").
 func layout(d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, record DeploymentRecord) ([]NewNode, error) {
-	k := newKeyring(secret, d, record.Enrol)
+	k := newKeyring(secret, d, record)
 	operator := []Grant{k.operator}
 	root, err := encode(record)
 	if err != nil {
@@ -124,7 +124,7 @@ func layServer(d Deployment, k *keyring, s *plan.Server) ([]NewNode, error) {
 		NewNode{Path: d.Requests(s.Path), Data: []byte("{}"), Grants: reads},
 		NewNode{Path: d.Answers(s.Path), Data: []byte("{}"), Grants: writes},
 		NewNode{Path: d.Agent(s.Path), Grants: k.own(s.Path, MayCreateChildren|MayDeleteChildren)})
-	if k.enrol == EnrolOnce {
+	if k.record.Enrol == EnrolOnce {
 		once, err := layOnce(d, k, s.Path)
 		if err != nil {
 			return nil, err

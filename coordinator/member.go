@@ -41,10 +41,9 @@ type Member struct {
 	noteTry func(number int) error
 
 	machine Machine
-	once    bool        // the deployment's tokens are good for one enrolment
 	self    *Credential // the machine's identity, once the session has it
 	knocked time.Time   // when it last said that another machine has used its token
-	entered bool        // the session has the server's identity
+	member  *Credential // the server's identity, where tokens are good for one enrolment
 
 	reporting chan struct{} // full while a report is under way
 	sealing   sealing
@@ -236,15 +235,16 @@ func (m *Member) readCell(ctx context.Context, ref plan.CellRef) (CellRecord, Ve
 	path := m.deployment.Cell(ref)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return CellRecord{}, 0, fmt.Errorf("read %s: %w", ref.Cell, gone(err))
+		return CellRecord{}, 0, fmt.Errorf("read %s: %w", ref.Cell, m.gone(err))
 	}
 	record, err := decode[CellRecord](path, node.Data)
 	return record, node.Version, err
 }
 
-// gone says what it means that a node of the plan is missing.
-func gone(err error) error {
-	if errors.Is(err, ErrNotFound) {
+// gone says what it means that a node of the plan is missing; or, once the member has
+// its server's identity, which is another one in each deployment, that it is refused.
+func (m *Member) gone(err error) error {
+	if errors.Is(err, ErrNotFound) || m.member != nil && errors.Is(err, ErrRefused) {
 		return fmt.Errorf("%w: %w", ErrDestroyed, err)
 	}
 	return err

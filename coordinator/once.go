@@ -69,9 +69,11 @@ type AdmissionRecord struct {
 }
 
 // memberCredential is the identity of a server where tokens are good for one
-// enrolment. A server's path begins with no slash, so this is nobody's token.
-func (s Secret) memberCredential(d Deployment, server plan.ServerPath) Credential {
-	return memberCredential(server, s.digest(string(d)+":/members/"+string(server)))
+// enrolment: another one in each deployment of a name. A server's path begins with no
+// slash, so this is nobody's token.
+func (s Secret) memberCredential(d Deployment, live DeploymentRecord, server plan.ServerPath) Credential {
+	created := live.Created.UTC().Format(time.RFC3339)
+	return memberCredential(server, s.digest(string(d)+":/members/"+created+"/"+string(server)))
 }
 
 func memberCredential(server plan.ServerPath, password string) Credential {
@@ -94,7 +96,7 @@ func (d Deployment) admissionPlace(server plan.ServerPath, part string) string {
 
 // layOnce makes the nodes by which a machine gets in.
 func layOnce(d Deployment, k *keyring, server plan.ServerPath) ([]NewNode, error) {
-	pass, err := encode(PassRecord{Password: k.secret.memberCredential(d, server).Password})
+	pass, err := encode(PassRecord{Password: k.secret.memberCredential(d, k.record, server).Password})
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +140,7 @@ func (e *TokenUsedError) Error() string {
 // enter gives the session the server's identity, where tokens are good for one
 // enrolment. *TokenUsedError, ErrRefused.
 func (m *Member) enter(ctx context.Context) error {
-	if m.entered {
+	if m.member != nil {
 		return nil
 	}
 	_, once, err := m.store.Stat(ctx, m.deployment.Pass(m.server))
@@ -166,11 +168,21 @@ func (m *Member) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.store.Authenticate(ctx, memberCredential(m.server, password)); err != nil {
+	member := memberCredential(m.server, password)
+	if err := m.store.Authenticate(ctx, member); err != nil {
 		return err
 	}
-	m.entered, m.once = true, true
+	m.member = &member
 	return nil
+}
+
+// ownGrants are the rights on what only this server's agent reads: those of its
+// identity. Without them a node would belong to the token's.
+func (m *Member) ownGrants() []Grant {
+	if m.member == nil {
+		return nil
+	}
+	return []Grant{{To: *m.member, May: MayRead}}
 }
 
 // password reads the server's password, as the machine that has it or takes it now, or
@@ -188,7 +200,7 @@ func (m *Member) password(ctx context.Context, own Credential, key seal.Key) (st
 	case errors.Is(err, ErrRefused):
 		return m.admitted(ctx, key)
 	case err != nil:
-		return "", fmt.Errorf("take the pass of server %s: %w", m.server, gone(err))
+		return "", fmt.Errorf("take the pass of server %s: %w", m.server, m.gone(err))
 	}
 	record, err := decode[PassRecord](path, pass.Data)
 	return record.Password, err
@@ -200,7 +212,7 @@ func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 	path := m.deployment.Admission(m.server)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return "", fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, gone(err))
+		return "", fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, m.gone(err))
 	}
 	record, err := decode[AdmissionRecord](path, node.Data)
 	if err != nil {
@@ -244,14 +256,14 @@ func (m *Member) knock(ctx context.Context, key seal.Key) error {
 // takeGiven seals again, for the server's own key, what `hotc apply` has sealed for
 // its token: others may have read that.
 func (m *Member) takeGiven(ctx context.Context) error {
-	if !m.once || !m.sealing.reads {
+	if m.member == nil || !m.sealing.reads {
 		return nil
 	}
 	path := m.deployment.SealsFor(plan.Operator, m.server)
 	for {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
-			return fmt.Errorf("take the secrets of server %s: %w", m.server, gone(err))
+			return fmt.Errorf("take the secrets of server %s: %w", m.server, m.gone(err))
 		}
 		keys, err := decode[SealsRecord](path, node.Data)
 		if err != nil {
@@ -340,7 +352,11 @@ func Admit(ctx context.Context, s Store, d Deployment, secret Secret, server pla
 	if err != nil {
 		return knock, fmt.Errorf("admit a machine as server %s: %w", server, err)
 	}
-	box, content, err := seal.Close([]byte(secret.memberCredential(d, server).Password), d.admissionPlace(server, "password"))
+	live, err := readRecord(ctx, s, d)
+	if err != nil {
+		return knock, fmt.Errorf("admit a machine as server %s: %w", server, err)
+	}
+	box, content, err := seal.Close([]byte(secret.memberCredential(d, live, server).Password), d.admissionPlace(server, "password"))
 	if err != nil {
 		return knock, err
 	}

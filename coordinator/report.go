@@ -20,7 +20,7 @@ func (m *Member) Announce(ctx context.Context, rec PresenceRecord) error {
 		return err
 	}
 	if err := m.store.Announce(ctx, m.deployment.Presence(m.server), data); err != nil {
-		return fmt.Errorf("announce server %s: %w", m.server, gone(err))
+		return fmt.Errorf("announce server %s: %w", m.server, m.gone(err))
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ func (m *Member) State(ctx context.Context) (ServerState, error) {
 	path := m.deployment.State(m.server)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return ServerState{}, fmt.Errorf("read the state of server %s: %w", m.server, gone(err))
+		return ServerState{}, fmt.Errorf("read the state of server %s: %w", m.server, m.gone(err))
 	}
 	state, err := decode[ServerState](path, node.Data)
 	if state.Incarnation != f.record.Number {
@@ -64,7 +64,7 @@ func (m *Member) Report(ctx context.Context, state ServerState, failed map[plan.
 			return nil
 		}
 		if !errors.Is(err, ErrVersion) {
-			return fmt.Errorf("report of server %s: %w", m.server, gone(err))
+			return fmt.Errorf("report of server %s: %w", m.server, m.gone(err))
 		}
 		m.forgetAll()
 		if err := m.checkFence(ctx); err != nil {
@@ -118,7 +118,7 @@ func (m *Member) stateVersion(ctx context.Context) (Version, error) {
 	}
 	version, exists, err := m.store.Stat(ctx, m.deployment.State(m.server))
 	if err == nil && !exists {
-		err = gone(ErrNotFound)
+		err = m.gone(ErrNotFound)
 	}
 	if err == nil {
 		m.noteState(version)
@@ -226,7 +226,7 @@ func (m *Member) WriteLog(ctx context.Context, role string, tail []byte) error {
 			return nil
 		}
 		if !errors.Is(err, ErrVersion) {
-			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, gone(err))
+			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, m.gone(err))
 		}
 		if err := m.checkFence(ctx); err != nil {
 			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, err)

@@ -82,7 +82,7 @@ type AnswersRecord struct {
 func (m *Member) Requests(ctx context.Context) ([]Request, error) {
 	r, err := readIfThere[RequestsRecord](ctx, m.store, m.deployment.Requests(m.server))
 	if err != nil {
-		return nil, fmt.Errorf("read the requests of server %s: %w", m.server, err)
+		return nil, fmt.Errorf("read the requests of server %s: %w", m.server, m.gone(err))
 	}
 	return r.Requests, nil
 }
@@ -91,7 +91,7 @@ func (m *Member) Requests(ctx context.Context) ([]Request, error) {
 func (m *Member) Answers(ctx context.Context) ([]Answer, error) {
 	r, err := readIfThere[AnswersRecord](ctx, m.store, m.deployment.Answers(m.server))
 	if err != nil {
-		return nil, fmt.Errorf("read the answers of server %s: %w", m.server, err)
+		return nil, fmt.Errorf("read the answers of server %s: %w", m.server, m.gone(err))
 	}
 	return r.Answers, nil
 }
@@ -174,7 +174,7 @@ func (m *Member) commitOwn(ctx context.Context, writes func() ([]Op, error)) err
 			err = m.store.Commit(ctx, ops...)
 		}
 		if !errors.Is(err, ErrVersion) {
-			return gone(err)
+			return m.gone(err)
 		}
 		if err := m.checkFence(ctx); err != nil {
 			return err

@@ -139,7 +139,7 @@ func (m *Member) showKey(ctx context.Context) error {
 		err = m.store.Commit(ctx, m.checks(f, *op)...)
 	}
 	if err != nil {
-		return fmt.Errorf("show the public key of server %s: %w", m.server, gone(err))
+		return fmt.Errorf("show the public key of server %s: %w", m.server, m.gone(err))
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (m *Member) readSeals(ctx context.Context, writer, reader plan.ServerPath) 
 	path := m.deployment.SealsFor(writer, reader)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("read the keys that %s has sealed for %s: %w", writer, reader, gone(err))
+		return nil, fmt.Errorf("read the keys that %s has sealed for %s: %w", writer, reader, m.gone(err))
 	}
 	keys, err := decode[SealsRecord](path, node.Data)
 	if keys == nil {
@@ -312,7 +312,7 @@ func (m *Member) sealFor(ctx context.Context, reader plan.ServerPath, say func(e
 	path := m.deployment.Public(reader)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return fmt.Errorf("read the public key of server %s: %w", reader, gone(err))
+		return fmt.Errorf("read the public key of server %s: %w", reader, m.gone(err))
 	}
 	public, err := decode[PublicRecord](path, node.Data)
 	if err != nil || public.Key == "" {
@@ -363,7 +363,7 @@ func (m *Member) commitSeals(ctx context.Context, reader plan.ServerPath, data [
 			return nil
 		}
 		if !errors.Is(err, ErrVersion) {
-			return fmt.Errorf("seal for server %s: %w", reader, gone(err))
+			return fmt.Errorf("seal for server %s: %w", reader, m.gone(err))
 		}
 		if err := m.checkFence(ctx); err != nil {
 			return fmt.Errorf("seal for server %s: %w", reader, err)
