@@ -22,12 +22,31 @@ func (w *world) enrolment() coordinator.Enrolment {
 // asksWith finds the key in what a machine that is not let in says.
 var asksWith = regexp.MustCompile(`--key ([0-9a-f]+)\)`)
 
+// isServer is what a machine says that is in.
+var isServer = regexp.MustCompile(`: server \S+ of \S+, incarnation `)
+
 // listen notes the key of a machine that asks to be let in.
 func (m *machine) listen(console []byte) {
 	if found := asksWith.FindSubmatch(console); found != nil {
 		key := string(found[1])
 		m.asks.Store(&key)
+	} else if isServer.Match(console) {
+		m.asks.Store(nil)
 	}
+}
+
+// keptOut says that a machine waits to be let in and rightly so: another one was built
+// later, or has asked after it, so that the operator does not see it.
+func (m *machine) keptOut() bool {
+	if m.asks.Load() == nil {
+		return false
+	}
+	for _, other := range m.world.machines {
+		if other != m && other.Server == m.Server && (other.asks.Load() != nil || other.Boot > m.Boot) {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *world) admit() {
@@ -54,7 +73,7 @@ func (w *world) admit() {
 func (w *world) newest(server plan.ServerPath) *machine {
 	var last *machine
 	for _, m := range w.machines {
-		if m.Server == server && m.Boot <= w.cluster.now() && !isClosed(m.gone) && (last == nil || m.Number > last.Number) {
+		if m.Server == server && m.Boot <= w.cluster.now() && !isClosed(m.gone) && !m.left.Load() && (last == nil || m.Boot > last.Boot) {
 			last = m
 		}
 	}

@@ -44,7 +44,7 @@ func (w *world) judge(s *coordinator.Snapshot) {
 // alive says that a machine of a server is at work and has not been fenced.
 func (v *verdict) alive(path plan.ServerPath) bool {
 	for _, m := range v.world.machines {
-		if m.Server == path && m.last.Load() != nil && !m.left.Load() && !m.last.Load().isEnded() {
+		if m.Server == path && m.last.Load() != nil && !m.left.Load() && !m.last.Load().isEnded() && !m.keptOut() {
 			return true
 		}
 	}
