@@ -80,6 +80,8 @@ type Role struct {
 	Outputs []*program.Output
 	// Reader reads what the source names beside the template.
 	Reader Reader
+	// Memory is that of all roles of the program.
+	Memory *Memory
 }
 
 // Reader reads what a source names, by names relative to its template's folder.

@@ -15,12 +15,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// shell is a script in a shell's language.
+// shell is a script in a shell's language, with what its role declares.
 type shell struct {
-	role     driver.Role
 	text     string
-	places   driver.Text
 	tree     *syntax.File
+	refusal  error // why its shell would not take it; there is nothing else then
 	dialect  syntax.LangVariant
 	survey   *survey
 	inputs   map[string]string // names by variable
@@ -28,33 +27,78 @@ type shell struct {
 	analysed *analyser // with all inputs
 }
 
-// parse reads a shell script; nil for one in another language. A script that its
-// shell would not take is a diagnostic.
-func parse(role driver.Role, text string, diags *source.Diagnostics) *shell {
+// standing is a script at its place.
+type standing struct {
+	*shell
+	file     string
+	places   driver.Text
+	sequence *program.Sequence
+	memory   *driver.Memory
+}
+
+// shellKey is all that a shell script means by itself: what is found of it holds for
+// each role of the same key.
+type shellKey struct{ text, inputs, outputs string }
+
+// standingKey is that and the place that its parts have.
+type standingKey struct {
+	shellKey
+	at         source.Place
+	file, what string
+}
+
+// read reads a role's script; nil for one in another language.
+func read(role driver.Role, text string) *standing {
+	key := standingKey{shellKey: shellKey{text: text, inputs: namesOf(role.Inputs, func(in *program.Input) string { return in.Name }),
+		outputs: namesOf(role.Outputs, func(o *program.Output) string { return o.Name })}, at: role.SourceAt, file: role.SourceFile, what: "script"}
+	if key.at.File == nil {
+		key.what = "script of role " + role.Name
+	}
+	if key.file != "" {
+		key.at.Span = source.Span{} // whoever names the file, its places are the same
+	}
+	return driver.Once(role.Memory, key, func() *standing {
+		shell := driver.Once(role.Memory, key.shellKey, func() *shell { return parse(role, text) })
+		if shell == nil {
+			return nil
+		}
+		s := &standing{shell: shell, file: role.SourceFile, memory: role.Memory, places: driver.TextAt(role.SourceAt, role.SourceFile, text, key.what)}
+		if shell.refusal == nil {
+			s.sequence = s.order()
+		}
+		return s
+	})
+}
+
+func namesOf[T any](list []T, name func(T) string) string {
+	names := make([]string, len(list))
+	for i, x := range list {
+		names[i] = name(x)
+	}
+	return strings.Join(names, "\x00")
+}
+
+// parse reads a shell script; nil for one in another language.
+func parse(role driver.Role, text string) *shell {
 	dialects := dialectsOf(text)
 	if len(dialects) == 0 {
 		return nil
 	}
-	what := "script"
-	if role.SourceAt.File == nil {
-		what = "script of role " + role.Name
-	}
-	s := &shell{role: role, text: text, places: driver.TextAt(role.SourceAt, role.SourceFile, text, what), inputs: map[string]string{}, outputs: map[string]string{}}
-	var first error
+	s := &shell{text: text, inputs: map[string]string{}, outputs: map[string]string{}}
 	for _, dialect := range dialects {
 		parsed, err := syntax.NewParser(syntax.Variant(dialect)).Parse(strings.NewReader(text), "")
 		if err == nil {
 			s.tree, s.dialect = parsed, dialect
 			break
 		}
-		if first == nil {
-			first = err
+		if s.refusal == nil {
+			s.refusal = err
 		}
 	}
 	if s.tree == nil {
-		refuse(role, s.places, first, diags)
-		return nil
+		return s
 	}
+	s.refusal = nil
 	for _, in := range role.Inputs {
 		if v := variable(in.Name); v != "" {
 			s.inputs[v] = in.Name
@@ -83,20 +127,29 @@ func (s *shell) analyse(inputs map[string]string) *analyser {
 	return analyse(s.tree, s.survey, inputs, maps.Clone(s.outputs))
 }
 
-// finish rewrites the script so that it waits for the inputs that come while it
-// runs. What passed the check with all inputs passes it with some of them.
-func (s *shell) finish(late []string) (hot.Value, []program.File) {
-	inputs := map[string]string{}
-	for _, name := range late {
-		if v := variable(name); v != "" && s.inputs[v] == name {
-			inputs[v] = name
-		}
-	}
-	text := s.analyse(inputs).rewrite(s.text)
-	return travelling(s.role.SourceFile, text, text != s.text)
+// finishedKey is a script that is rewritten to wait for some of its inputs.
+type finishedKey struct {
+	*shell
+	file, late string
 }
 
-// sequence finds the order in which the script reads its inputs and writes its
+// finish rewrites the script so that it waits for the inputs that come while it
+// runs. What passed the check with all inputs passes it with some of them.
+func (s *standing) finish(late []string) (hot.Value, []program.File) {
+	out := driver.Once(s.memory, finishedKey{s.shell, s.file, strings.Join(late, "\x00")}, func() travelling {
+		inputs := map[string]string{}
+		for _, name := range late {
+			if v := variable(name); v != "" && s.inputs[v] == name {
+				inputs[v] = name
+			}
+		}
+		text := s.analyse(inputs).rewrite(s.text)
+		return travel(s.file, text, text != s.text)
+	})
+	return out.source, out.files
+}
+
+// order finds the order in which the script reads its inputs and writes its
 // outputs.
 //
 // A run-time input is read where the rewritten script waits for it, and by
@@ -106,7 +159,7 @@ func (s *shell) finish(late []string) (hot.Value, []program.File) {
 // behind && or || is a fork. A function counts where it is called. Where the script
 // starts what cannot be looked into (eval, a sourced file, another interpreter),
 // more may happen than the steps say, and the sequence is not complete.
-func (s *shell) sequence() *program.Sequence {
+func (s *standing) order() *program.Sequence {
 	w := &walker{analyser: s.analysed, places: s.places, functions: map[string]*syntax.Stmt{}, complete: true,
 		lines: max(1, strings.Count(s.text, "\n"))}
 	syntax.Walk(s.tree, w.declare)
@@ -116,7 +169,7 @@ func (s *shell) sequence() *program.Sequence {
 
 // lost are the inputs and outputs in variables that no wait and no publication can
 // be put to.
-func (s *shell) lost() map[string]program.Lost {
+func (s *standing) lost() map[string]program.Lost {
 	lost := map[string]program.Lost{}
 	add := func(name string, why *obstacle) {
 		at := s.places.Place(0, 0)

@@ -20,12 +20,11 @@
 //     line, keep `$?` and read nothing. The result is parsed again and compared.
 //
 // The order of reads and writes (reads*.go) is found on the same tree with the same
-// waits, so that the analysis of deadlocks sees what will run.
+// waits, so that the analysis of deadlocks sees what will run. All of this is found
+// once for all roles that have the same script and the same names.
 package script
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -62,24 +61,36 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 			role.Name, strings.TrimPrefix(line, "#!")), "save it with LF line ends")
 		return nil
 	}
-	src, files := travelling(role.SourceFile, text, false)
-	meaning := &program.Meaning{Source: src, Files: files}
-	if shell := parse(role, text, diags); shell != nil {
-		meaning.Sequence = shell.sequence()
-		meaning.Finish = shell.finish
+	asIs := driver.Once(role.Memory, asWritten{role.SourceFile, text}, func() travelling { return travel(role.SourceFile, text, false) })
+	meaning := &program.Meaning{Source: asIs.source, Files: asIs.files}
+	shell := read(role, text)
+	switch {
+	case shell == nil:
+	case shell.refusal != nil:
+		refuse(role, shell.places, shell.refusal, diags)
+	default:
+		meaning.Sequence, meaning.Finish = shell.sequence, shell.finish
 	}
 	return meaning
 }
 
-// travelling is a script as it goes into the plan. Waits says that it calls the
-// functions that let it wait.
-func travelling(name, text string, waits bool) (hot.Value, []program.File) {
-	sum := sha256.Sum256([]byte(text))
-	file := program.File{Name: name, Digest: hex.EncodeToString(sum[:]), Data: []byte(text)}
+// travelling is a script as it goes into the plan.
+type travelling struct {
+	source hot.Value
+	files  []program.File
+}
+
+// asWritten is the key of a script that travels as its user wrote it.
+type asWritten struct{ name, text string }
+
+// travel makes a script ready to go. Waits says that it calls the functions that let
+// it wait.
+func travel(name, text string, waits bool) travelling {
+	file := driver.NewFile(name, []byte(text))
 	src := hot.NewDict()
 	src.Set("file", file.Digest)
 	if waits {
 		src.Set("waits", true)
 	}
-	return src, []program.File{file}
+	return travelling{src, []program.File{file}}
 }

@@ -29,7 +29,7 @@ func written(role *program.Role) []*program.Output {
 // meaning finds what a source means to its driver; nil with a diagnostic if it
 // means nothing.
 func (l *lowering) meaning(seen driver.Role, tool driver.Driver, src *hot.Node) *program.Meaning {
-	seen.Reader, seen.Locate, seen.FileOf = reader{l.given}, l.locator(seen.At, src), fileOf(src)
+	seen.Reader, seen.Locate, seen.FileOf, seen.Memory = reader{l.given}, l.locator(seen.At, src), fileOf(src), &l.memory
 	if src != nil {
 		seen.SourceAt = l.template.Place(src)
 		e, err := hot.Fold(l.template.RoleExpr(src), l.given.Resolve)

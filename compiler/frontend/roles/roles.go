@@ -37,6 +37,7 @@ type lowering struct {
 	program *program.Program
 	drivers []driver.Driver
 	diags   *source.Diagnostics
+	memory  driver.Memory
 	waiting []func() // what can be looked up when all servers are known
 
 	// of the stack that is being read

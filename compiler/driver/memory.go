@@ -1,0 +1,24 @@
+package driver
+
+// Memory is what drivers have found out of the sources of one program. Servers of a
+// kind run the same scripts: what a script means by itself is found once. It is for
+// one goroutine.
+type Memory struct{ found map[any]any }
+
+// Once gives what find finds for a key, the first time; later the same again, which
+// therefore nobody changes. The key's type is the driver's own, so that drivers do
+// not meet. A nil Memory remembers nothing.
+func Once[K comparable, V any](m *Memory, key K, find func() V) V {
+	if m == nil {
+		return find()
+	}
+	if v, known := m.found[key]; known {
+		return v.(V)
+	}
+	v := find()
+	if m.found == nil {
+		m.found = map[any]any{}
+	}
+	m.found[key] = v
+	return v
+}
