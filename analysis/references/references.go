@@ -94,12 +94,12 @@ func (c *checker) check() {
 // role's block.
 func (c *checker) properties(r *hot.Resource, n *hot.Node, severity source.Severity) {
 	nest := c.uses[0].NestOf(r.Name)
-	if nest == nil || !nest.Group || n.Target != nil || n.Kind != hot.Map {
+	if nest == nil || !nest.Group || n.Target() != nil || n.Kind != hot.Map {
 		c.heats(n, severity)
 		return
 	}
 	for _, e := range n.Entries {
-		if e.Name != nest.Definition.Entry.Name || e.Value.Kind != hot.Map || e.Value.Target != nil {
+		if e.Name != nest.Definition.Entry.Name || e.Value.Kind != hot.Map || e.Value.Target() != nil {
 			c.heats(e.Value, severity)
 			continue
 		}
@@ -158,7 +158,7 @@ func (c *checker) given(call *hot.Expr) (*hot.Expr, error) {
 
 // calls looks at all calls below a node, the outer ones first.
 func (c *checker) calls(n *hot.Node, severity source.Severity) {
-	if n.Target != nil {
+	if n.Target() != nil {
 		return // an alias: looked at where the anchor stands
 	}
 	if len(n.Entries) == 1 && c.template.Functions.Lookup(n.Entries[0].Name) != nil {

@@ -9,7 +9,7 @@ import (
 // is known to be true: many a Heat cannot hash a resource in which one is left out
 // (hot.Expr.WithElse says why). Outputs are no matter.
 func (c *checker) withoutElse(n *hot.Node) {
-	if c.template.Version < hot.V20210416 || c.template.Version.CFN() || n.Target != nil {
+	if c.template.Version < hot.V20210416 || c.template.Version.CFN() || n.Target() != nil {
 		return
 	}
 	if len(n.Entries) == 1 && n.Entries[0].Name == "if" {

@@ -141,7 +141,7 @@ func (r *localRun) place(at plan.Position) source.Place {
 	line, lineErr := strconv.Atoi(lineText)
 	column, columnErr := strconv.Atoi(columnText)
 	if !ok || !found || lineErr != nil || columnErr != nil {
-		return source.Place{Remote: string(at)}
+		return source.Remote(string(at))
 	}
 	start := file.LineOffset(line) + uint32(len(string([]rune(file.Line(line))[:max(0, min(column-1, len([]rune(file.Line(line)))))])))
 	return source.Place{File: file, Span: source.Span{Start: start, End: start}}

@@ -53,7 +53,9 @@ type Setting struct {
 }
 
 // Place is where a node of the file stands.
-func (f *File) Place(n *hot.Node) source.Place { return source.Place{File: f.Text, Span: n.Span} }
+func (f *File) Place(n source.Spanned) source.Place {
+	return source.Place{File: f.Text, Span: n.Extent()}
+}
 
 // sections are the keys of an environment (heat/common/environment_format.py,
 // SECTIONS), with what each must be.

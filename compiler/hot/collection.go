@@ -62,17 +62,17 @@ func (p *parser) mapping(y *yaml.Node, n *Node, indent, depth int) uint64 {
 	p.flow += flowDepth(n)
 	defer func() { p.flow -= flowDepth(n) }()
 	size := uint64(1)
-	var merged []Entry
+	var merged, merges []Entry
 	own := make([]Entry, 0, len(y.Content)/2)
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		k, v := y.Content[i], y.Content[i+1]
 		p.key = true
 		key, _ := p.node(k, indent, depth+1)
 		p.key = false
-		if isMergeKey(k) && v.Kind == yaml.AliasNode && v.Alias == y && len(n.Merges) == 0 && !otherMerges(y, i) {
+		if isMergeKey(k) && v.Kind == yaml.AliasNode && v.Alias == y && len(merges) == 0 && !otherMerges(y, i) {
 			value := p.itself(v, n)
 			n.Span.End = max(n.Span.End, value.Span.End)
-			n.Merges = append(n.Merges, Entry{Key: key, Name: "<<", Value: value})
+			merges = append(merges, Entry{Key: Key{key.Span}, Name: "<<", Value: value})
 			continue
 		}
 		value, s := p.node(v, indent, depth+1)
@@ -80,10 +80,13 @@ func (p *parser) mapping(y *yaml.Node, n *Node, indent, depth int) uint64 {
 		n.Span.End = max(n.Span.End, key.Span.End, value.Span.End)
 		if isMergeKey(k) {
 			merged = append(merged, p.merge(v, value)...)
-			n.Merges = append(n.Merges, Entry{Key: key, Name: "<<", Value: value})
+			merges = append(merges, Entry{Key: Key{key.Span}, Name: "<<", Value: value})
 			continue
 		}
-		own = append(own, Entry{Key: key, Name: p.keyName(k, key), Value: value})
+		own = append(own, p.entry(k, key, value))
+	}
+	if len(merges) > 0 {
+		n.sharing = &sharing{merges: merges}
 	}
 	n.Entries = p.unique(append(merged, own...))
 	if n.Style == Flow && bytes.HasPrefix(p.file.Text[n.Span.Start:], []byte("{")) { // [a: b] holds a map without braces
@@ -110,7 +113,7 @@ func otherMerges(y *yaml.Node, i int) bool {
 // (PyYAML takes the key out before it looks at the map).
 func (p *parser) itself(v *yaml.Node, n *Node) *Node {
 	start := p.offset(v)
-	return &Node{Kind: Map, Style: n.Style, Target: n, Span: source.Span{Start: start, End: start + uint32(len(v.Value)) + 1}}
+	return &Node{Kind: Map, Style: n.Style, sharing: &sharing{target: n}, Span: source.Span{Start: start, End: start + uint32(len(v.Value)) + 1}}
 }
 
 // merge gives the entries of a merge key in PyYAML's order: of several maps the
@@ -138,27 +141,34 @@ func (p *parser) merge(y *yaml.Node, v *Node) []Entry {
 	return nil
 }
 
-// keyName is a key as JSON writes it: templates travel to Heat as JSON.
-func (p *parser) keyName(y *yaml.Node, key *Node) string {
+// entry is one of a map, whose key is a node of the library's.
+func (p *parser) entry(y *yaml.Node, key, value *Node) Entry {
 	if key.Kind != Scalar {
 		p.fail(y, source.BadTag, "a map's key must be a scalar; Heat refuses "+key.Kind.String(), "")
-		return ""
+		return Entry{Value: value}
 	}
-	switch v := key.Value.(type) {
+	name, number := keyName(key.Value)
+	return Entry{Key: Key{key.Span}, Name: name, Value: value, number: number}
+}
+
+// keyName is a key as JSON writes it: templates travel to Heat as JSON. It may be a
+// number to Python.
+func keyName(key Value) (name string, number bool) {
+	switch v := key.(type) {
 	case string:
-		return v
+		return v, false
 	case nil:
-		return "null"
+		return "null", false
 	case bool:
-		return strconv.FormatBool(v)
+		return strconv.FormatBool(v), true
 	case int64:
-		return strconv.FormatInt(v, 10)
+		return strconv.FormatInt(v, 10), true
 	case *big.Int:
-		return v.String()
+		return v.String(), true
 	case float64:
-		return jsonFloat(v)
+		return jsonFloat(v), true
 	}
-	return ""
+	return "", false
 }
 
 // unique leaves the last of entries with the same key, at the first one's place,
@@ -193,17 +203,28 @@ func (p *parser) equalNumbers(entries []Entry) {
 	var numbers []*Entry
 	for i := range entries {
 		e := &entries[i]
-		switch e.Key.Value.(type) {
-		case string, nil:
+		if !e.number {
 			continue
 		}
 		for _, before := range numbers {
-			if Equal(before.Key.Value, e.Key.Value) {
+			if Equal(numberNamed(before.Name), numberNamed(e.Name)) {
 				e.Name = before.Name
 			}
 		}
 		numbers = append(numbers, e)
 	}
+}
+
+// numberNamed is the number or boolean of a key's name.
+func numberNamed(name string) Value {
+	if name == "true" || name == "false" {
+		return name == "true"
+	}
+	if n, ok := new(big.Int).SetString(name, 10); ok {
+		return n
+	}
+	f, _ := strconv.ParseFloat(name, 64)
+	return f
 }
 
 // uniqueWithin is unique for all maps of a text in JSON.

@@ -189,16 +189,15 @@ func (d *direct) blockMap(col int) *Node {
 	n.Kind, n.Style = Map, Block
 	mark := len(d.entries)
 	for {
-		key := d.key()
-		if key == nil {
+		e, ok := d.key(inBlock)
+		if !ok {
 			return nil
 		}
-		value := d.value(col, true)
-		if value == nil {
+		if e.Value = d.value(col, true); e.Value == nil {
 			return nil
 		}
-		n.Span.End = max(key.Span.End, value.Span.End)
-		d.entries = append(d.entries, Entry{Key: key, Name: d.keyName(nil, key), Value: value})
+		n.Span.End = max(e.Key.End, e.Value.Span.End)
+		d.entries = append(d.entries, e)
 		if d.col < col {
 			break
 		}
@@ -300,7 +299,7 @@ func (d *direct) value(col int, ofKey bool) *Node {
 	case '"', '\'':
 		n = d.quoted()
 	default:
-		n = d.plain(blockPlain)
+		n = d.plain(inBlock)
 	}
 	if n == nil || !d.lineIsDone() || d.col > col {
 		return nil // a plain text might go on in deeper lines

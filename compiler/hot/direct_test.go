@@ -41,7 +41,7 @@ func compareDirect(t testing.TB, text string) bool {
 }
 
 func nodesDiffer(a, b *Node, path string) string {
-	if a.Kind != b.Kind || a.Style != b.Style || a.Span != b.Span || a.Target != nil || len(a.Merges) > 0 || len(a.Items) != len(b.Items) || len(a.Entries) != len(b.Entries) {
+	if a.Kind != b.Kind || a.Style != b.Style || a.Span != b.Span || a.sharing != nil || len(a.Items) != len(b.Items) || len(a.Entries) != len(b.Entries) {
 		return fmt.Sprintf("%s: the library reads %v %v at %v with %d and %d, directly it is %v %v at %v with %d and %d", path, a.Kind, a.Style, a.Span, len(a.Items), len(a.Entries),
 			b.Kind, b.Style, b.Span, len(b.Items), len(b.Entries))
 	}
@@ -62,8 +62,8 @@ func nodesDiffer(a, b *Node, path string) string {
 		if x.Name != y.Name || x.Merged {
 			return fmt.Sprintf("%s: the key %q, directly %q", path, x.Name, y.Name)
 		}
-		if where := nodesDiffer(x.Key, y.Key, path+"/("+x.Name+")"); where != "" {
-			return where
+		if x.Key != y.Key || x.number != y.number {
+			return fmt.Sprintf("%s: the key %q at %v, directly at %v", path, x.Name, x.Key, y.Key)
 		}
 		if where := nodesDiffer(x.Value, y.Value, path+"/"+x.Name); where != "" {
 			return where

@@ -48,7 +48,7 @@ func (d *direct) flowValue() *Node {
 	case '"', '\'':
 		return d.quoted()
 	}
-	return d.plain(flowPlain)
+	return d.plain(inFlow)
 }
 
 // more goes over a comma to the next item, or over the closing bracket; ok is false
@@ -122,33 +122,16 @@ func (d *direct) flowMap() *Node {
 
 // flowEntry reads an entry of a map in braces; one without a value is for the library.
 func (d *direct) flowEntry() bool {
-	key := d.flowKey()
-	if key == nil {
+	e, ok := d.key(inFlow)
+	if !ok {
 		return false
 	}
 	if c := d.between(); c == 0 || c == ',' || c == '}' {
 		return false
 	}
-	value := d.flowValue()
-	if value == nil {
+	if e.Value = d.flowValue(); e.Value == nil {
 		return false
 	}
-	d.entries = append(d.entries, Entry{Key: key, Name: d.keyName(nil, key), Value: value})
+	d.entries = append(d.entries, e)
 	return true
-}
-
-func (d *direct) flowKey() *Node {
-	var n *Node
-	switch d.text[d.at] {
-	case '[', '{':
-		return nil
-	case '"', '\'':
-		n = d.quoted()
-	default:
-		n = d.plain(flowKey)
-	}
-	if !d.colon(n) {
-		return nil
-	}
-	return n
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 // Scalars that are read directly.
@@ -12,10 +14,8 @@ import (
 type plainIn uint8
 
 const (
-	blockPlain plainIn = iota
-	flowPlain
-	blockKey
-	flowKey
+	inBlock plainIn = iota
+	inFlow
 )
 
 // notFirst are the characters that no plain text begins with here; a dash may if a
@@ -31,7 +31,6 @@ func (d *direct) plainEnd(in plainIn) (end int, colon bool) {
 			return -1, false
 		}
 	}
-	inFlow := in == flowPlain || in == flowKey
 	end = d.at
 	for i := d.at; i < d.end; i++ {
 		switch c := d.text[i]; c {
@@ -49,15 +48,15 @@ func (d *direct) plainEnd(in plainIn) (end int, colon bool) {
 			if i+1 == d.end || d.text[i+1] == ' ' || d.text[i+1] == '\n' {
 				return end, true
 			}
-			if inFlow && strings.IndexByte(",?[]{}", d.text[i+1]) >= 0 {
+			if in == inFlow && strings.IndexByte(",?[]{}", d.text[i+1]) >= 0 {
 				return -1, false
 			}
 		case ',', '[', ']', '{', '}':
-			if inFlow {
+			if in == inFlow {
 				return end, false
 			}
 		case '?':
-			if inFlow {
+			if in == inFlow {
 				return -1, false
 			}
 		}
@@ -69,16 +68,16 @@ func (d *direct) plainEnd(in plainIn) (end int, colon bool) {
 // plain reads a plain text in one line.
 func (d *direct) plain(in plainIn) *Node {
 	end, colon := d.plainEnd(in)
-	if end < 0 || colon != (in == blockKey || in == flowKey) {
+	if end < 0 || colon {
 		return nil
 	}
-	n := d.start()
-	n.Span.End = uint32(end)
 	text := d.text[d.at:end]
 	v, ok := resolvePlain(text)
 	if !ok || text == "<<" || text == "=" || tooLong(v) {
 		return nil
 	}
+	n := d.start()
+	n.Span.End = uint32(end)
 	n.Value = v
 	d.at = end
 	return n
@@ -96,31 +95,45 @@ func (d *direct) keyEnd() int {
 		}
 		return -1
 	}
-	if end, colon := d.plainEnd(blockKey); colon {
+	if end, colon := d.plainEnd(inBlock); colon {
 		return end
 	}
 	return -1
 }
 
-// key reads a key of a block map and goes behind its colon.
-func (d *direct) key() *Node {
-	var n *Node
-	if c := d.text[d.at]; c == '"' || c == '\'' {
-		n = d.quoted()
-	} else {
-		n = d.plain(blockKey)
+// key reads a key and goes behind its colon. The entry has no value yet.
+func (d *direct) key(in plainIn) (e Entry, ok bool) {
+	start := d.at
+	switch d.text[d.at] {
+	case '"', '\'':
+		e.Name, _, ok = d.quotedText()
+	default:
+		e.Name, e.number, ok = d.plainKey(in)
 	}
-	if !d.colon(n) {
-		return nil
+	e.Key = Key{source.Span{Start: uint32(start), End: uint32(d.at)}}
+	return e, ok && e.Key.Len() <= longestKey && e.Name != "<<" && d.colon()
+}
+
+// plainKey reads the name of a key without quotes; it may be a number.
+func (d *direct) plainKey(in plainIn) (name string, number, ok bool) {
+	end, colon := d.plainEnd(in)
+	if end < 0 || !colon {
+		return "", false, false
 	}
-	return n
+	name = d.text[d.at:end]
+	v, isText, ok := plainMeaning(name)
+	if !ok || tooLong(v) {
+		return "", false, false
+	}
+	d.at = end
+	if !isText {
+		name, number = keyName(v)
+	}
+	return name, number, true
 }
 
 // colon goes behind a key's colon, which white space must follow.
-func (d *direct) colon(key *Node) bool {
-	if key == nil || key.Span.Len() > longestKey || key.Value == "<<" {
-		return false
-	}
+func (d *direct) colon() bool {
 	for d.at < d.end && d.text[d.at] == ' ' {
 		d.at++
 	}
@@ -151,26 +164,31 @@ func (d *direct) quoteEnd() int {
 
 // quoted reads a text in quotes in one line.
 func (d *direct) quoted() *Node {
-	end := d.quoteEnd()
-	if end < 0 {
+	n := d.start()
+	text, style, ok := d.quotedText()
+	if !ok {
 		return nil
 	}
-	n := d.start()
-	n.Span.End = uint32(end)
+	n.Value, n.Style, n.Span.End = text, style, uint32(d.at)
+	return n
+}
+
+// quotedText reads a text in quotes and goes behind it.
+func (d *direct) quotedText() (text string, style Style, ok bool) {
+	end := d.quoteEnd()
+	if end < 0 {
+		return "", Plain, false
+	}
 	inner := d.text[d.at+1 : end-1]
-	if d.text[d.at] == '\'' {
-		n.Style = SingleQuoted
-		n.Value = strings.ReplaceAll(inner, "''", "'")
+	style, ok = SingleQuoted, true
+	if d.text[d.at] == '"' {
+		style = DoubleQuoted
+		text, ok = unescaped(inner)
 	} else {
-		n.Style = DoubleQuoted
-		text, ok := unescaped(inner)
-		if !ok {
-			return nil
-		}
-		n.Value = text
+		text = strings.ReplaceAll(inner, "''", "'")
 	}
 	d.at = end
-	return n
+	return text, style, ok
 }
 
 // escapes are those that need no number.

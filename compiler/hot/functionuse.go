@@ -34,7 +34,7 @@ type functionChecker struct {
 }
 
 func (c *functionChecker) visit(n *Node, inBranch bool) {
-	if n.Target != nil {
+	if n.Target() != nil {
 		return // an alias: looked at where the anchor stands
 	}
 	for _, x := range n.Items {

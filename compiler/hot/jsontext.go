@@ -130,13 +130,12 @@ func (p *jsonParser) object(n *Node, depth int) error {
 		if p.next() != '"' {
 			return errJSON
 		}
-		key := p.newNode()
-		key.Style, key.Span = DoubleQuoted, source.Span{Start: uint32(p.at)}
+		key := Key{source.Span{Start: uint32(p.at)}}
 		name, err := p.string()
 		if err != nil {
 			return err
 		}
-		key.Value, key.Span.End = name, uint32(p.at)
+		key.End = uint32(p.at)
 		if p.next() != ':' {
 			return errJSON
 		}

@@ -10,21 +10,46 @@ type Node struct {
 	Style Style
 	// Span is the node's own text, from its first byte (after anchor and tag) to
 	// its last; an empty scalar has an empty one.
-	Span    source.Span
-	Value   Value   // of a scalar
-	Items   []*Node // of a list
-	Entries []Entry // of a map, in order, without repeats
-	Target  *Node   // of an alias
-	Merges  []Entry // the merge keys themselves, of a map that stands here
+	source.Span
+	Value   Value    // of a scalar
+	Items   []*Node  // of a list
+	Entries []Entry  // of a map, in order, without repeats
+	sharing *sharing // of an alias and of a map with merge keys; nil of all others
+}
+
+// sharing is what ties a node to others.
+type sharing struct {
+	target *Node
+	merges []Entry
 }
 
 // Entry is one key of a map with its value.
 type Entry struct {
-	Key   *Node
+	Key   Key
 	Name  string // the key as JSON would write it
 	Value *Node
 	// Merged says that the entry came through a merge key and stands elsewhere.
 	Merged bool
+	number bool // the key is a number or a boolean, which Python compares by value
+}
+
+// Key is where a key of a map stands. What it says is the entry's Name.
+type Key struct{ source.Span }
+
+// Target is what an alias stands for; nil of other nodes.
+func (n *Node) Target() *Node {
+	if n.sharing == nil {
+		return nil
+	}
+	return n.sharing.target
+}
+
+// Merges are the merge keys themselves, of a map that stands here.
+func (n *Node) Merges() []Entry {
+	if n.sharing == nil {
+		return nil
+	}
+	return n.sharing.merges
 }
 
 // Kind is what a node is.

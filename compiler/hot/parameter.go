@@ -44,7 +44,7 @@ type parameterReader struct {
 	failed bool
 }
 
-func (r *parameterReader) fail(n *Node, hint, format string, args ...any) {
+func (r *parameterReader) fail(n source.Spanned, hint, format string, args ...any) {
 	r.failed = true
 	r.diags.Error(source.BadParameter, r.t.Place(n), fmt.Sprintf("parameter %q: ", r.p.Name)+fmt.Sprintf(format, args...), hint)
 }

@@ -192,10 +192,13 @@ func (p *parser) fail(y *yaml.Node, code source.Code, message, hint string) {
 	p.diags.Error(code, p.place(y), message, hint)
 }
 
+// nodeSlab is how many nodes are made at once: 16 kB.
+const nodeSlab = 186
+
 // newNode takes a node from a slab: templates have hundreds of thousands.
 func (p *parser) newNode() *Node {
 	if len(p.slab) == 0 {
-		p.slab = make([]Node, 256)
+		p.slab = make([]Node, nodeSlab)
 	}
 	n := &p.slab[0]
 	p.slab = p.slab[1:]
@@ -263,7 +266,7 @@ func (p *parser) alias(y *yaml.Node, n *Node) (*Node, uint64) {
 	}
 	start := p.offset(y)
 	*n = *target.node
-	n.Target = target.node
+	n.sharing = &sharing{target: target.node, merges: target.node.Merges()}
 	n.Span = source.Span{Start: start, End: start + uint32(len(y.Value)) + 1}
 	return n, target.size
 }

@@ -78,7 +78,7 @@ func checkSpans(t *testing.T, file *source.File, n *Node) {
 
 func checkValue(t *testing.T, file *source.File, n *Node) {
 	t.Helper()
-	if n.Target != nil {
+	if n.Target() != nil {
 		if s := file.Slice(n.Span); s[0] != '*' || strings.ContainsAny(s, " \n,]}") {
 			t.Errorf("alias's span is %q", s)
 		}
@@ -218,7 +218,7 @@ func FuzzParse(f *testing.F) {
 			if n.Span.End < n.Span.Start || int(n.Span.End) > len(text) {
 				t.Fatalf("span %v in %d bytes", n.Span, len(text))
 			}
-			if n.Target != nil {
+			if n.Target() != nil {
 				return
 			}
 			for _, x := range n.Items {

@@ -201,7 +201,7 @@ func ParseResidual(expr json.RawMessage, at map[string]string) (*Residual, error
 		return nil, fmt.Errorf("residual expression: %w", err)
 	}
 	r := residualReader{table: planTable(), at: at}
-	e, err := r.read(v, "", source.Place{Remote: at[""]})
+	e, err := r.read(v, "", source.Remote(at[""]))
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ type residualReader struct {
 // part around them.
 func (r *residualReader) read(v Value, pointer string, around source.Place) (*Expr, error) {
 	if text, ok := r.at[pointer]; ok {
-		around = source.Place{Remote: text}
+		around = source.Remote(text)
 	}
 	switch v := v.(type) {
 	case []Value:

@@ -14,25 +14,34 @@ import (
 // ok is false for what PyYAML refuses: a lone "=", and "0x_", of which it makes no
 // number after all.
 func resolvePlain(text string) (v Value, ok bool) {
+	v, isText, ok := plainMeaning(text)
+	if isText {
+		v = text
+	}
+	return v, ok
+}
+
+// plainMeaning is resolvePlain for who needs no value of what is just a text.
+func plainMeaning(text string) (v Value, isText, ok bool) {
 	if text == "" {
-		return nil, true
+		return nil, false, true
 	}
 	switch text[0] {
 	case 'y', 'Y', 'n', 'N', 't', 'T', 'f', 'F', 'o', 'O', '~':
 		if v, known := words[text]; known {
-			return v, true
+			return v, false, true
 		}
 	case '-', '+', '.', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		if v, isNumber := resolveNumber(text); isNumber {
-			return v, true
+			return v, false, true
 		}
 		if text[len(text)-1] == '_' && onlyUnderscores.MatchString(text) {
-			return text, false
+			return nil, true, false
 		}
 	case '=':
-		return text, text != "="
+		return nil, true, text != "="
 	}
-	return text, true
+	return nil, true, true
 }
 
 var onlyUnderscores = regexp.MustCompile(`^[-+]?0[bx]_+$`)

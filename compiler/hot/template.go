@@ -49,8 +49,10 @@ func (t *Template) Parameter(name string) *Parameter { return t.parameters[name]
 // Resource finds a resource by name.
 func (t *Template) Resource(name string) *Resource { return t.resources[name] }
 
-// Place is where a node stands.
-func (t *Template) Place(n *Node) source.Place { return source.Place{File: t.File, Span: n.Span} }
+// Place is where a node or a key stands.
+func (t *Template) Place(n source.Spanned) source.Place {
+	return source.Place{File: t.File, Span: n.Extent()}
+}
 
 // Expr reads a node as an expression of this template.
 func (t *Template) Expr(n *Node) *Expr { return NewExpr(t.File, n, t.Functions) }

@@ -176,7 +176,7 @@ func (s *Stack) NestOf(resource string) *Nest { return s.nests[resource] }
 func (s *Stack) Server(resource string) *Server { return s.byResource[resource] }
 
 // Place is where a node of the stack's template stands.
-func (s *Stack) Place(n *hot.Node) source.Place { return s.Template.Place(n) }
+func (s *Stack) Place(n source.Spanned) source.Place { return s.Template.Place(n) }
 
 // Walk visits the stack and all in it, in the order of the text.
 func (s *Stack) Walk(visit func(*Stack)) {

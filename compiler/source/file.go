@@ -24,8 +24,9 @@ type File struct {
 	// in a template.
 	Within Place
 
-	once  sync.Once
-	lines []uint32 // where each line starts
+	once   sync.Once
+	lines  []uint32 // where each line starts
+	remote bool     // it is elsewhere, and Name says the place too
 }
 
 // NewFile makes a file of a text.
@@ -36,6 +37,12 @@ type Span struct{ Start, End uint32 }
 
 // Len is the number of bytes.
 func (s Span) Len() int { return int(s.End) - int(s.Start) }
+
+// Extent is the span itself: it is what stands there, for whoever asks for its place.
+func (s Span) Extent() Span { return s }
+
+// Spanned is what stands somewhere in a text: a node, a key.
+type Spanned interface{ Extent() Span }
 
 // Contains says whether o lies within s.
 func (s Span) Contains(o Span) bool { return s.Start <= o.Start && o.End <= s.End }
@@ -95,16 +102,23 @@ func (f *File) lineStarts() []uint32 {
 	return f.lines
 }
 
-// Place is a span of a file. A place that was read back from a plan has no file
-// but only its text form, as Remote.
+// Place is a span of a file.
 type Place struct {
-	File   *File
-	Span   Span
-	Remote string
+	File *File
+	Span Span
+}
+
+// Remote is a place that was read back from a plan: of its file only the text form
+// of the place is there.
+func Remote(text string) Place {
+	if text == "" {
+		return Place{}
+	}
+	return Place{File: &File{Name: text, remote: true}}
 }
 
 // Known says whether there is a place at all.
-func (p Place) Known() bool { return p.File != nil || p.Remote != "" }
+func (p Place) Known() bool { return p.File != nil }
 
 // Portable is String with a file name that means something on other machines:
 // plans hold places in this form.
@@ -118,8 +132,11 @@ func (p Place) Portable() string {
 
 // String is FILE:LINE:COLUMN, or "" for no place.
 func (p Place) String() string {
-	if p.File == nil {
-		return p.Remote
+	switch {
+	case p.File == nil:
+		return ""
+	case p.File.remote:
+		return p.File.Name
 	}
 	line, column := p.File.Position(p.Span.Start)
 	return fmt.Sprintf("%s:%d:%d", p.File.Name, line, column)

@@ -83,20 +83,20 @@ func (e *editor) change(n *hot.Node) *change {
 	return c
 }
 
-func (e *editor) fail(n *hot.Node, what string) {
+func (e *editor) fail(n source.Spanned, what string) {
 	if e.err == nil {
 		e.err = cannotEdit(e.file, n, what)
 	}
 }
 
-func cannotEdit(file *source.File, n *hot.Node, what string) *source.Diagnostic {
-	return &source.Diagnostic{Code: source.NotYet, At: source.Place{File: file, Span: n.Span}, Message: "hotc cannot edit this place of the template yet: " + what,
+func cannotEdit(file *source.File, n source.Spanned, what string) *source.Diagnostic {
+	return &source.Diagnostic{Code: source.NotYet, At: source.Place{File: file, Span: n.Extent()}, Message: "hotc cannot edit this place of the template yet: " + what,
 		Hint: "write it in the usual block or flow style, without aliases and merge keys"}
 }
 
 // replace puts a tree in the place of a node.
 func (e *editor) replace(n *hot.Node, v tree) {
-	if n.Target != nil {
+	if n.Target() != nil {
 		e.fail(n, "it is an alias")
 		return
 	}
@@ -129,7 +129,7 @@ func (e *editor) wrap(in *hot.Node, entry *hot.Entry, v tree) {
 
 // add puts new entries at the end of a map.
 func (e *editor) add(n *hot.Node, entries *hot.Dict) {
-	if n.Target != nil || n.Kind != hot.Map {
+	if n.Target() != nil || n.Kind != hot.Map {
 		e.fail(n, "it is an alias or no map")
 		return
 	}

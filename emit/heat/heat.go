@@ -327,7 +327,7 @@ func (s *stack) pin(n *hot.Node, added *hot.Dict, values []hot.Value) {
 
 // replaceConstraints puts the pin in front of the user's constraints.
 func (s *stack) replaceConstraints(c *hot.Node, items []hot.Value, pin *hot.Dict) {
-	if c.Target != nil || c.Kind != hot.List || len(c.Items) == 0 {
+	if c.Target() != nil || c.Kind != hot.List || len(c.Items) == 0 {
 		s.editor.fail(c, "constraints are not a list that stands here")
 		return
 	}

@@ -63,8 +63,8 @@ func (s *sharing) collect(n *hot.Node) {
 			s.value(e.Value, e, n)
 		}
 	}
-	for i := range n.Merges {
-		e := &n.Merges[i]
+	for i := range n.Merges() {
+		e := &n.Merges()[i]
 		u := &use{alias: e.Value, entry: e, in: n, merge: true}
 		s.uses = append(s.uses, u)
 		s.byMap[n] = append(s.byMap[n], u)
@@ -72,7 +72,7 @@ func (s *sharing) collect(n *hot.Node) {
 }
 
 func (s *sharing) value(n *hot.Node, e *hot.Entry, in *hot.Node) {
-	if n.Target == nil {
+	if n.Target() == nil {
 		s.collect(n)
 		return
 	}
@@ -233,7 +233,7 @@ func (s *sharing) text() ([]byte, error) {
 	anchored := map[*hot.Node]bool{} // spoiled ones that have a new place
 	done := map[*hot.Node]bool{}     // maps whose merge keys were written out
 	for _, u := range s.uses {
-		u.write = u.write || u.merge && u.alias.Target == u.in && s.spoiled(u.in) // a map that merges itself
+		u.write = u.write || u.merge && u.alias.Target() == u.in && s.spoiled(u.in) // a map that merges itself
 		if u.merge && u.write {
 			if !done[u.in] {
 				done[u.in] = true
@@ -245,13 +245,13 @@ func (s *sharing) text() ([]byte, error) {
 			switch {
 			case u.write:
 				s.writeValue(u, a, "")
-			case !s.spoiled(a.Target):
+			case !s.spoiled(a.Target()):
 			case within(a.Span, s.removed):
 				s.writeValue(u, a, "")
-			case !anchored[a.Target]:
-				anchored[a.Target] = true
+			case !anchored[a.Target()]:
+				anchored[a.Target()] = true
 				name := strings.TrimPrefix(s.file.Slice(a.Span), "*")
-				s.dropAnchor(a.Target, name)
+				s.dropAnchor(a.Target(), name)
 				s.writeValue(u, a, "&"+name)
 			}
 		}
@@ -265,12 +265,12 @@ func (s *sharing) text() ([]byte, error) {
 // aliases are the aliases of a use: of a merge key there may be several, or none.
 func (u *use) aliases() []*hot.Node {
 	switch {
-	case u.alias.Target != nil:
+	case u.alias.Target() != nil:
 		return []*hot.Node{u.alias}
 	case u.merge && u.alias.Kind == hot.List:
 		var list []*hot.Node
 		for _, x := range u.alias.Items {
-			if x.Target != nil {
+			if x.Target() != nil {
 				list = append(list, x)
 			}
 		}

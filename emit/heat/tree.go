@@ -170,8 +170,8 @@ func (w *writer) content(e *hot.Entry, n *hot.Node, block bool) tree {
 }
 
 func (w *writer) scalarContent(e *hot.Entry, n *hot.Node, block bool) tree {
-	if n.Target != nil {
-		n = n.Target
+	if n.Target() != nil {
+		n = n.Target()
 	}
 	text := w.file.Slice(n.Span)
 	switch n.Style {

@@ -80,8 +80,8 @@ func (e *editable) nodes(n *hot.Node) []*hot.Node {
 }
 
 func anchoredNode(n *hot.Node) *hot.Node {
-	if n.Target != nil {
-		return n.Target
+	if n.Target() != nil {
+		return n.Target()
 	}
 	return n
 }

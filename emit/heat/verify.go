@@ -32,8 +32,8 @@ func internalDiagnostic(what string) *source.Diagnostic {
 // text. It returns the path to the first difference.
 func (e *editor) differs(old, now *hot.Node, path string) string {
 	c := e.changes[old]
-	if c == nil && old.Target != nil {
-		if c = e.changes[old.Target]; c != nil && c.around {
+	if c == nil && old.Target() != nil {
+		if c = e.changes[old.Target()]; c != nil && c.around {
 			c = nil
 		}
 	}

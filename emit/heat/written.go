@@ -80,8 +80,8 @@ func (s *sharing) withSeparator(in *hot.Node, gone *hot.Entry, firstStays bool) 
 		}
 	}
 	own := len(all)
-	for i := range in.Merges {
-		all = append(all, &in.Merges[i])
+	for i := range in.Merges() {
+		all = append(all, &in.Merges()[i])
 	}
 	stays := map[*hot.Entry]bool{}
 	for i, e := range all {
@@ -98,7 +98,7 @@ func (s *sharing) withSeparator(in *hot.Node, gone *hot.Entry, firstStays bool) 
 	return source.Span{Start: gone.Key.Span.Start, End: endOf(gone)}
 }
 
-func (s *sharing) column(key *hot.Node) int {
+func (s *sharing) column(key hot.Key) int {
 	return int(key.Span.Start - s.file.LineStart(key.Span.Start))
 }
 

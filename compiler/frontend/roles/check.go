@@ -116,7 +116,7 @@ func (l *lowering) report(root *hot.Node, v gojsonschema.ResultError, what strin
 }
 
 // walk follows a path of keys and indexes; key is the last key's own node.
-func walk(n *hot.Node, path []string) (node, key *hot.Node) {
+func walk(n *hot.Node, path []string) (node *hot.Node, key *hot.Key) {
 	for _, step := range path {
 		if n.Kind == hot.List {
 			if i, err := strconv.Atoi(step); err == nil && i < len(n.Items) {
@@ -125,7 +125,7 @@ func walk(n *hot.Node, path []string) (node, key *hot.Node) {
 			continue
 		}
 		if e := n.Entry(step); e != nil {
-			n, key = e.Value, e.Key
+			n, key = e.Value, &e.Key
 		}
 	}
 	return n, key
