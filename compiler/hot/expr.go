@@ -46,38 +46,84 @@ func (e *Expr) IsValue() bool { return e.Kind == ValueExpr }
 // NewExpr reads a node as an expression: a map whose only key is a function of
 // the table is a call (heat/engine/template.py, parse).
 func NewExpr(file *source.File, n *Node, table Table) *Expr {
-	return exprReader{file, table}.read(n, table.expressions)
+	return newExprReader(file, n, table).read(n, table.expressions)
 }
 
 // newCondition reads a node as a condition, which has functions of its own.
 func newCondition(file *source.File, n *Node, table Table) *Expr {
-	return exprReader{file, table}.read(n, table.conditions)
+	return newExprReader(file, n, table).read(n, table.conditions)
 }
 
+// exprReader reads expressions into room that is made for all of their parts at
+// once.
 type exprReader struct {
 	file  *source.File
 	table Table
+	exprs []Expr
+	items []*Expr
+	keys  []string
 }
 
-func (r exprReader) read(n *Node, functions map[string]*Function) *Expr {
-	e := &Expr{}
+func newExprReader(file *source.File, n *Node, table Table) *exprReader {
+	nodes, keys := 0, 0
+	n.count(&nodes, &keys)
+	r := &exprReader{file: file, table: table, exprs: make([]Expr, nodes)}
+	if nodes > 1 {
+		r.items = make([]*Expr, nodes-1)
+	}
+	if keys > 0 {
+		r.keys = make([]string, keys)
+	}
+	return r
+}
+
+// count adds up the nodes, and the keys of maps that may be no calls.
+func (n *Node) count(nodes, keys *int) {
+	*nodes++
+	for _, x := range n.Items {
+		x.count(nodes, keys)
+	}
+	*keys += len(n.Entries)
+	for i := range n.Entries {
+		n.Entries[i].Value.count(nodes, keys)
+	}
+}
+
+// take takes so many from what there is room for.
+func take[T any](room *[]T, n int) []T {
+	if n > len(*room) {
+		return make([]T, n)
+	}
+	own := (*room)[:n:n]
+	*room = (*room)[n:]
+	return own
+}
+
+// parts takes n expressions.
+func (r *exprReader) parts(n int) []*Expr {
+	exprs, items := take(&r.exprs, n), take(&r.items, n)
+	for i := range items {
+		items[i] = &exprs[i]
+	}
+	return items
+}
+
+func (r *exprReader) read(n *Node, functions map[string]*Function) *Expr {
+	e := &take(&r.exprs, 1)[0]
 	r.readInto(e, n, functions)
 	return e
 }
 
 // readInto is read in a place that is there already.
-func (r exprReader) readInto(e *Expr, n *Node, functions map[string]*Function) {
+func (r *exprReader) readInto(e *Expr, n *Node, functions map[string]*Function) {
 	e.At = source.Place{File: r.file, Span: n.Span}
 	switch n.Kind {
 	case Scalar:
 		e.Value = n.Value
 	case List:
-		e.Kind = ListExpr
-		items := make([]Expr, len(n.Items))
-		e.Items = make([]*Expr, len(n.Items))
+		e.Kind, e.Items = ListExpr, r.parts(len(n.Items))
 		for i, x := range n.Items {
-			e.Items[i] = &items[i]
-			r.readInto(&items[i], x, functions)
+			r.readInto(e.Items[i], x, functions)
 		}
 	case Map:
 		if len(n.Entries) == 1 {
@@ -86,29 +132,26 @@ func (r exprReader) readInto(e *Expr, n *Node, functions map[string]*Function) {
 				return
 			}
 		}
-		e.Kind = MapExpr
-		items := make([]Expr, len(n.Entries))
-		e.Keys, e.Items = make([]string, len(n.Entries)), make([]*Expr, len(n.Entries))
+		e.Kind, e.Items, e.Keys = MapExpr, r.parts(len(n.Entries)), take(&r.keys, len(n.Entries))
 		for i := range n.Entries {
-			e.Keys[i], e.Items[i] = n.Entries[i].Name, &items[i]
-			r.readInto(&items[i], n.Entries[i].Value, functions)
+			e.Keys[i] = n.Entries[i].Name
+			r.readInto(e.Items[i], n.Entries[i].Value, functions)
 		}
 	}
 }
 
-func (r exprReader) call(e *Expr, f *Function, arg *Node, functions map[string]*Function) {
-	e.Kind, e.Func = CallExpr, f
+func (r *exprReader) call(e *Expr, f *Function, arg *Node, functions map[string]*Function) {
+	e.Kind, e.Func, e.Items = CallExpr, f, r.parts(1)
 	if f.usesNames {
 		e.names = r.table.names
 	}
 	if (f == ref || f == cfnRef) && r.table.names != nil {
 		e.Func = r.table.names.meaningOfRef(f, arg)
 	}
-	a := r.read(arg, functions)
+	r.readInto(e.Arg(), arg, functions)
 	if f.Meaning() == "if" && arg.Kind == List && len(arg.Items) > 0 {
-		a.Items[0] = r.read(arg.Items[0], r.table.conditions)
+		e.Arg().Items[0] = r.read(arg.Items[0], r.table.conditions)
 	}
-	e.Items = []*Expr{a}
 }
 
 // Walk visits an expression and all in it, in the order of the text, until visit
@@ -172,19 +215,15 @@ func (e *Expr) collapse() *Expr {
 	if !known {
 		return e
 	}
+	values := make([]Value, len(e.Items))
+	for i, x := range e.Items {
+		values[i] = x.Value
+	}
 	switch e.Kind {
 	case ListExpr:
-		list := make([]Value, len(e.Items))
-		for i, x := range e.Items {
-			list[i] = x.Value
-		}
-		return Constant(list, e.At)
+		return Constant(values, e.At)
 	case MapExpr:
-		d := newDict(len(e.Keys))
-		for i, k := range e.Keys {
-			d.Set(k, e.Items[i].Value)
-		}
-		return Constant(d, e.At)
+		return Constant(dictOf(e.Keys, values), e.At)
 	}
 	return e
 }

@@ -79,6 +79,7 @@ type folder struct {
 	resolve    Resolve
 	work       work
 	conditions map[*Expr]*Expr // folded; nil while it is being folded
+	parts      []part          // of the lists and maps that are being folded
 }
 
 // maxWork is how many bytes of values one expression may make. Stock Heat's
@@ -104,17 +105,86 @@ func (w *work) spend(n int) error {
 }
 
 func (f *folder) fold(e *Expr) (*Expr, error) {
+	p, err := f.part(e)
+	if err != nil {
+		return nil, err
+	}
+	return p.at(e.At), nil
+}
+
+// part is a folded expression on its way into the one around it. A list or map that
+// is known is only its value: most are parts of a larger value, and need no
+// expression of their own.
+type part struct {
+	expr  *Expr // nil where there is only a value
+	value Value
+}
+
+// at is the part as an expression.
+func (p part) at(place source.Place) *Expr {
+	if p.expr == nil {
+		return Constant(p.value, place)
+	}
+	return p.expr
+}
+
+// known gives the value, if the part has one and is there at all.
+func (p part) known() (Value, bool) {
+	if p.expr == nil {
+		return p.value, true
+	}
+	return p.expr.Value, p.expr.IsValue() && !p.expr.isAbsent()
+}
+
+func (f *folder) part(e *Expr) (part, error) {
 	switch e.Kind {
 	case ListExpr, MapExpr:
-		items, err := f.parts(e.Items)
-		if err != nil {
-			return nil, err
-		}
-		return e.with(items).collapse(), nil
+		mark := len(f.parts)
+		defer func() { f.parts = f.parts[:mark] }()
+		return f.collection(e)
 	case CallExpr:
-		return f.call(e)
+		out, err := f.call(e)
+		return part{expr: out}, err
 	}
-	return e, nil
+	return part{expr: e}, nil
+}
+
+// collection folds a list or map; its parts stay behind those of the one around it.
+func (f *folder) collection(e *Expr) (part, error) {
+	known, same, mark := true, true, len(f.parts)
+	for _, x := range e.Items {
+		p, err := f.part(x)
+		if err != nil {
+			return part{}, err
+		}
+		f.parts = append(f.parts, p)
+		_, is := p.known()
+		known, same = known && is, same && p.expr == x
+	}
+	parts := f.parts[mark:]
+	switch {
+	case known:
+		return part{value: e.valueOf(parts)}, nil
+	case same:
+		return part{expr: e.collapse()}, nil
+	}
+	items := make([]*Expr, len(parts))
+	for i, p := range parts {
+		items[i] = p.at(e.Items[i].At)
+	}
+	return part{expr: e.with(items).collapse()}, nil
+}
+
+// valueOf is the value of a list or map whose parts are known.
+func (e *Expr) valueOf(parts []part) Value {
+	values := make([]Value, len(parts))
+	for i, p := range parts {
+		values[i], _ = p.known()
+	}
+	if e.Kind == ListExpr {
+		return values
+	}
+	return dictOf(e.Keys, values)
 }
 
 // with is the list or map with other items, itself if they are the same.
@@ -125,8 +195,8 @@ func (e *Expr) with(items []*Expr) *Expr {
 	return &Expr{Kind: e.Kind, At: e.At, Items: items, Keys: e.Keys}
 }
 
-// parts folds items; what comes back is the same slice if nothing changed.
-func (f *folder) parts(items []*Expr) ([]*Expr, error) {
+// items folds items; what comes back is the same slice if nothing changed.
+func (f *folder) items(items []*Expr) ([]*Expr, error) {
 	out := items
 	for i, x := range items {
 		y, err := f.fold(x)
@@ -161,7 +231,7 @@ func (f *folder) call(call *Expr) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := f.apply(call.withArg(arg))
+	out, err := f.apply(call, arg)
 	if err != nil {
 		return nil, located(call.At, err)
 	}
@@ -182,7 +252,7 @@ func (f *folder) argument(fn *Function, arg *Expr) (*Expr, error) {
 	case arg.Kind == MapExpr && fn.Parts != nil:
 		return f.namedParts(fn, arg)
 	case arg.Kind == ListExpr && fn.Positional > 0:
-		items, err := f.parts(arg.Items)
+		items, err := f.items(arg.Items)
 		if err != nil {
 			return nil, err
 		}
@@ -203,7 +273,7 @@ func (f *folder) argument(fn *Function, arg *Expr) (*Expr, error) {
 // namedParts folds those entries of the argument that Heat evaluates, and drops
 // the others once they are checked.
 func (f *folder) namedParts(fn *Function, arg *Expr) (*Expr, error) {
-	out := &Expr{Kind: MapExpr, At: arg.At}
+	out := &Expr{Kind: MapExpr, At: arg.At, Keys: make([]string, 0, len(arg.Keys)), Items: make([]*Expr, 0, len(arg.Items))}
 	for i, k := range arg.Keys {
 		x := arg.Items[i]
 		if !slices.Contains(fn.Parts, k) {
@@ -270,9 +340,9 @@ func (f *folder) unusedParts(items []*Expr) (settled bool, err error) {
 	return settled, nil
 }
 
-// apply computes a call whose argument is folded, if it can be computed.
-func (f *folder) apply(call *Expr) (*Expr, error) {
-	fn, arg := call.Func, call.Arg()
+// apply computes a call of a folded argument, if it can be computed.
+func (f *folder) apply(call, arg *Expr) (*Expr, error) {
+	fn := call.Func
 	switch {
 	case fn.Reference:
 		if arg.IsValue() && fn.Apply != nil {
@@ -280,20 +350,20 @@ func (f *folder) apply(call *Expr) (*Expr, error) {
 				return nil, err
 			}
 		}
-		return f.resolve(call)
+		return f.resolve(call.withArg(arg))
 	case arg.IsValue() && fn.Apply != nil:
 		v, err := fn.Apply(&f.work, arg.Value)
 		if err == errLeftToHeat {
-			return call, nil
+			return call.withArg(arg), nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		return Constant(v, call.At), nil
 	case fn.Partial != nil && !arg.IsValue():
-		return fn.Partial(call)
+		return fn.Partial(call.withArg(arg))
 	}
-	return call, nil
+	return call.withArg(arg), nil
 }
 
 // errLeftToHeat is what Apply says of a call that only Heat can compute.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // notation is a way to write values down.
@@ -125,10 +126,26 @@ func writeASCIIString(b *bytes.Buffer, s string) {
 }
 
 func writeString(b *bytes.Buffer, s string) {
+	if isPlainASCII(s) {
+		b.WriteByte('"')
+		b.WriteString(s)
+		b.WriteByte('"')
+		return
+	}
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(s) // a string always encodes
 	b.Truncate(b.Len() - 1)
+}
+
+// isPlainASCII says that a text stands in JSON as it is.
+func isPlainASCII(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // jsonFloat writes infinities and NaN as Python's json does: they are no JSON,

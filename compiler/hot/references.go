@@ -113,9 +113,9 @@ func foldThenSelect(f *folder, call *Expr) (*Expr, error) {
 	rest, err := f.fold(&Expr{Kind: ListExpr, At: call.Arg().At, Items: items[2:]})
 	if err == nil {
 		path, _ := rest.list()
-		return f.apply(call.withArg((&Expr{Kind: ListExpr, At: call.Arg().At, Items: slices.Concat(parts, path)}).collapse()))
+		return f.apply(call, (&Expr{Kind: ListExpr, At: call.Arg().At, Items: slices.Concat(parts, path)}).collapse())
 	}
-	attribute, attributeErr := f.apply(call.withArg(first))
+	attribute, attributeErr := f.apply(call, first)
 	switch {
 	case attributeErr != nil:
 		return nil, attributeErr
@@ -139,7 +139,7 @@ func foldAttributes(f *folder, call *Expr) (*Expr, error) {
 	if len(before) > 1 && !before[1].IsValue() && len(after) > 1 && after[1].IsValue() && after[1].Value == nil {
 		return nil, fmt.Errorf("get_attr: the attribute's name must be a string, not null")
 	}
-	return f.apply(call.withArg(arg))
+	return f.apply(call, arg)
 }
 
 // AttrArgument reads get_attr's argument: the resource, the attribute (null for

@@ -3,6 +3,7 @@ package hot
 import (
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -29,6 +30,28 @@ func NewDict() *Dict { return &Dict{} }
 // newDict makes an empty mapping that has room for some keys.
 func newDict(room int) *Dict {
 	return &Dict{keys: make([]string, 0, room), values: make([]Value, 0, room)}
+}
+
+// dictOf makes a mapping of keys, which stay the caller's, and values, which do not. Of
+// a key that stands twice the last value counts.
+func dictOf(keys []string, values []Value) *Dict {
+	if len(keys) <= smallDict && allUnlike(keys) {
+		return &Dict{keys: keys[:len(keys):len(keys)], values: values}
+	}
+	d := newDict(len(keys))
+	for i, k := range keys {
+		d.Set(k, values[i])
+	}
+	return d
+}
+
+func allUnlike(texts []string) bool {
+	for i, text := range texts {
+		if slices.Contains(texts[:i], text) {
+			return false
+		}
+	}
+	return true
 }
 
 // Len is the number of keys.

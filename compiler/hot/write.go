@@ -82,9 +82,8 @@ func isPlainSafe(s string) bool {
 			return false
 		}
 	}
-	v, ok := resolvePlain(s)
-	text, isString := v.(string)
-	return ok && isString && text == s
+	_, isText, ok := plainMeaning(s)
+	return ok && isText
 }
 
 // doubleQuoted escapes as JSON does, which YAML reads too, and what YAML does not

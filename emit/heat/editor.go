@@ -151,7 +151,8 @@ func (e *editor) add(n *hot.Node, entries *hot.Dict) {
 	var b strings.Builder
 	for _, k := range entries.Keys() {
 		v, _ := entries.Get(k)
-		b.WriteString(e.nl + e.entry(k, v, column))
+		b.WriteString(e.nl)
+		e.writeEntry(&b, k, v, column)
 	}
 	at := e.contentEnd(endOf(last))
 	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at}, New: b.String()})

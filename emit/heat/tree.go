@@ -59,23 +59,35 @@ func (w *writer) slice(span source.Span) string {
 
 // entry writes KEY: VALUE for a block map whose keys stand at a column.
 func (w *writer) entry(key string, v tree, column int) string {
-	head := strings.Repeat(" ", column) + hot.FlowString(key) + ":"
+	var b strings.Builder
+	w.writeEntry(&b, key, v, column)
+	return b.String()
+}
+
+func (w *writer) writeEntry(b *strings.Builder, key string, v tree, column int) {
+	for range column {
+		b.WriteByte(' ')
+	}
+	b.WriteString(hot.FlowString(key))
+	b.WriteByte(':')
 	switch v := v.(type) {
 	case section:
-		var b strings.Builder
-		b.WriteString(head)
 		for _, k := range v.Keys() {
 			x, _ := v.Get(k)
-			b.WriteString(w.nl + w.entry(k, x, column+2))
+			b.WriteString(w.nl)
+			w.writeEntry(b, k, x, column+2)
 		}
-		return b.String()
+		return
 	case verbatim:
-		return head + w.shifted(v, column)
+		b.WriteString(w.shifted(v, column))
+		return
 	}
+	b.WriteByte(' ')
 	if name, ok := v.(string); ok && !w.json && typeName.MatchString(name) {
-		return head + " " + name
+		b.WriteString(name)
+		return
 	}
-	return head + " " + w.flow(v)
+	w.writeFlow(b, v)
 }
 
 // typeName is the name of a resource type, which everybody writes plain.
@@ -83,33 +95,52 @@ var typeName = regexp.MustCompile(`^[A-Za-z]+(::[A-Za-z]+)+$`)
 
 // flow writes a tree on one line.
 func (w *writer) flow(v tree) string {
+	var b strings.Builder
+	w.writeFlow(&b, v)
+	return b.String()
+}
+
+func (w *writer) writeFlow(b *strings.Builder, v tree) {
 	switch v := v.(type) {
 	case section:
-		return w.flow(v.Dict)
+		w.writeFlow(b, v.Dict)
 	case verbatim:
-		return strings.TrimSpace(w.slice(valueSpan(w.file, v.entry)))
+		b.WriteString(strings.TrimSpace(w.slice(valueSpan(w.file, v.entry))))
 	case *hot.Dict:
-		parts := make([]string, 0, v.Len())
-		for _, k := range v.Keys() {
+		b.WriteByte('{')
+		for i, k := range v.Keys() {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(w.scalar(k))
+			b.WriteString(": ")
 			x, _ := v.Get(k)
-			parts = append(parts, w.scalar(k)+": "+w.flow(x))
+			w.writeFlow(b, x)
 		}
-		return "{" + strings.Join(parts, ", ") + "}"
+		b.WriteByte('}')
 	case []hot.Value:
-		parts := make([]string, 0, len(v))
-		for _, x := range v {
-			parts = append(parts, w.flow(x))
+		b.WriteByte('[')
+		for i, x := range v {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			w.writeFlow(b, x)
 		}
-		return "[" + strings.Join(parts, ", ") + "]"
+		b.WriteByte(']')
 	case *hot.Node:
-		return w.file.Slice(v.Span)
+		b.Write(w.file.Text[v.Span.Start:v.Span.End])
+	default:
+		b.WriteString(w.scalar(v))
 	}
-	return w.scalar(v)
 }
 
 func (w *writer) scalar(v hot.Value) string {
-	if w.json {
+	text, isText := v.(string)
+	switch {
+	case w.json:
 		return string(hot.EncodeJSON(v))
+	case isText:
+		return hot.FlowString(text)
 	}
 	return hot.FlowText(v)
 }

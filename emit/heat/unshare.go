@@ -42,7 +42,7 @@ func (s *stack) unshare() (editable, error) {
 	if again == nil {
 		return editable{}, internal("writing out aliases: " + diags.All()[0].Error())
 	}
-	if where := newEditor(t).differs(t.Root, again.Root, ""); where != "" {
+	if where, is := newEditor(t).differs(t.Root, again.Root); is {
 		return editable{}, internal("writing out aliases changed " + where)
 	}
 	out := editable{Template: again, now: map[*hot.Node][]*hot.Node{}}

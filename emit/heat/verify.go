@@ -15,10 +15,19 @@ func (e *editor) verify(text []byte, root *hot.Node) error {
 	if again == nil {
 		return internal(diags.All()[0].Error())
 	}
-	if where := e.differs(root, again, ""); where != "" {
+	if again.IsNull() && e.emptied(root) {
+		return nil // a text without any content, as good as an empty map
+	}
+	if where, is := e.differs(root, again); is {
 		return internal("the text of " + where + " does not say what was meant")
 	}
 	return nil
+}
+
+// emptied says that every entry of a map was removed, and none added.
+func (e *editor) emptied(n *hot.Node) bool {
+	c := e.changes[n]
+	return n.Kind == hot.Map && c != nil && len(c.removed) == len(n.Entries) && c.added.Len() == 0
 }
 
 func internal(what string) error { return internalDiagnostic(what) }
@@ -29,41 +38,39 @@ func internalDiagnostic(what string) *source.Diagnostic {
 }
 
 // differs compares a node of the user's, changed as meant, with one of the new
-// text. It returns the path to the first difference.
-func (e *editor) differs(old, now *hot.Node, path string) string {
+// text. Where is the path from here to the first difference.
+func (e *editor) differs(old, now *hot.Node) (where string, is bool) {
 	c := e.changes[old]
-	if c == nil && old.Target() != nil {
-		if c = e.changes[old.Target()]; c != nil && c.around {
+	if target := old.Target(); c == nil && target != nil {
+		if c = e.changes[target]; c != nil && c.around {
 			c = nil
 		}
 	}
 	if c != nil && c.whole {
-		return e.treeDiffers(c.value, now, path)
+		return e.treeDiffers(c.value, now)
 	}
 	if old.Kind != now.Kind {
-		return path
+		return "", true
 	}
 	switch old.Kind {
 	case hot.Scalar:
-		if !same(old.Value, now.Value) {
-			return path
-		}
+		return "", !same(old.Value, now.Value)
 	case hot.List:
 		if len(old.Items) != len(now.Items) {
-			return path
+			return "", true
 		}
 		for i := range old.Items {
-			if where := e.differs(old.Items[i], now.Items[i], fmt.Sprintf("%s/%d", path, i)); where != "" {
-				return where
+			if where, is := e.differs(old.Items[i], now.Items[i]); is {
+				return fmt.Sprintf("/%d%s", i, where), true
 			}
 		}
 	case hot.Map:
-		return e.mapDiffers(old, now, c, path)
+		return e.mapDiffers(old, now, c)
 	}
-	return ""
+	return "", false
 }
 
-func (e *editor) mapDiffers(old, now *hot.Node, c *change, path string) string {
+func (e *editor) mapDiffers(old, now *hot.Node, c *change) (where string, is bool) {
 	want := 0
 	entry := inOrder(now)
 	for i := range old.Entries {
@@ -74,10 +81,10 @@ func (e *editor) mapDiffers(old, now *hot.Node, c *change, path string) string {
 		want++
 		y := entry(x.Name)
 		if y == nil {
-			return path + "/" + x.Name
+			return "/" + x.Name, true
 		}
-		if where := e.differs(x.Value, y.Value, path+"/"+x.Name); where != "" {
-			return where
+		if where, is := e.differs(x.Value, y.Value); is {
+			return "/" + x.Name + where, true
 		}
 	}
 	if c != nil {
@@ -86,17 +93,14 @@ func (e *editor) mapDiffers(old, now *hot.Node, c *change, path string) string {
 			v, _ := c.added.Get(k)
 			y := entry(k)
 			if y == nil {
-				return path + "/" + k
+				return "/" + k, true
 			}
-			if where := e.treeDiffers(v, y.Value, path+"/"+k); where != "" {
-				return where
+			if where, is := e.treeDiffers(v, y.Value); is {
+				return "/" + k + where, true
 			}
 		}
 	}
-	if want != len(now.Entries) {
-		return path
-	}
-	return ""
+	return "", want != len(now.Entries)
 }
 
 // inOrder finds entries of a map fast when they are asked for in order.
@@ -117,51 +121,52 @@ func inOrder(n *hot.Node) func(name string) *hot.Entry {
 	}
 }
 
-func (e *editor) treeDiffers(want tree, now *hot.Node, path string) string {
+func (e *editor) treeDiffers(want tree, now *hot.Node) (where string, is bool) {
 	switch want := want.(type) {
 	case section:
-		return e.treeDiffers(want.Dict, now, path)
+		return e.treeDiffers(want.Dict, now)
 	case verbatim:
 		c := e.changes[want.entry.Value]
 		delete(e.changes, want.entry.Value) // the value as it was, not what wraps it
 		defer func() { e.changes[want.entry.Value] = c }()
-		return e.differs(want.entry.Value, now, path)
+		return e.differs(want.entry.Value, now)
 	case *hot.Node:
-		return e.differs(want, now, path)
+		return e.differs(want, now)
 	case *hot.Dict:
 		if now.Kind != hot.Map || len(now.Entries) != want.Len() {
-			return path
+			return "", true
 		}
+		entry := inOrder(now)
 		for _, k := range want.Keys() {
 			v, _ := want.Get(k)
-			y := now.Get(k)
+			y := entry(k)
 			if y == nil {
-				return path + "/" + k
+				return "/" + k, true
 			}
-			if where := e.treeDiffers(v, y, path+"/"+k); where != "" {
-				return where
+			if where, is := e.treeDiffers(v, y.Value); is {
+				return "/" + k + where, true
 			}
 		}
-		return ""
+		return "", false
 	case []hot.Value:
 		if now.Kind != hot.List || len(now.Items) != len(want) {
-			return path
+			return "", true
 		}
 		for i, v := range want {
-			if where := e.treeDiffers(v, now.Items[i], fmt.Sprintf("%s/%d", path, i)); where != "" {
-				return where
+			if where, is := e.treeDiffers(v, now.Items[i]); is {
+				return fmt.Sprintf("/%d%s", i, where), true
 			}
 		}
-		return ""
+		return "", false
 	}
-	if now.Kind != hot.Scalar || !same(want, now.Value) {
-		return path
-	}
-	return ""
+	return "", now.Kind != hot.Scalar || !same(want, now.Value)
 }
 
 // same compares scalars with their types: 1 is not 1.0, and true is not 1.
 func same(a, b hot.Value) bool {
+	if text, isText := a.(string); isText {
+		return text == b
+	}
 	return hot.TypeName(a) == hot.TypeName(b) && (hot.Equal(a, b) || string(hot.EncodeJSON(a)) == string(hot.EncodeJSON(b))) && sameNumber(a, b)
 }
 
