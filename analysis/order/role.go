@@ -245,7 +245,7 @@ func (r reading) branches(call *hot.Expr, items []*hot.Expr, out []waits.Step) [
 	out = r.cells(items[0], out)
 	key := conditionNames(r.input.Expr)[call.At.Span]
 	if key == "" {
-		text, _ := hot.EncodeResidual(items[0])
+		text, _ := hot.EncodeResidual[string](items[0])
 		key = string(text)
 	}
 	choice := waits.Step{Op: waits.Choice, At: r.like.At, Key: key, Ways: make([][]waits.Step, 2)}

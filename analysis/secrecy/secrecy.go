@@ -134,8 +134,11 @@ func (c *checker) log(role *program.Role) {
 			hint = "`set +x` before the secret is used"
 		}
 		path := c.finder.Find(role.Server.Stack, in.Expr)
+		if path == nil {
+			continue
+		}
 		place := role.At.String() + " " + at.String() // two scripts may stand in one line
-		if path == nil || c.told[place] {
+		if c.told[place] {
 			continue
 		}
 		c.told[place] = true

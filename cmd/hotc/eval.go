@@ -158,7 +158,7 @@ func left(bound *binding.Bound) hot.Value {
 	if v, ok := bound.Expr.HOT(); ok && bound.Time == binding.Deploy {
 		return v
 	}
-	text, _ := hot.EncodeResidual(bound.Expr)
+	text, _ := hot.EncodeResidual[string](bound.Expr)
 	v, err := hot.DecodeJSON(text)
 	if err != nil {
 		return string(text) // an infinite number in it

@@ -89,7 +89,7 @@ type explanation struct {
 func explanations(r *emit.Result, chosen string) []explanation {
 	list := []explanation{}
 	add := func(place string, timed bool, e *hot.Expr, references []binding.Reference) {
-		residual, _ := hot.EncodeResidual(e)
+		residual, _ := hot.EncodeResidual[string](e)
 		for _, ref := range references {
 			x := explanation{At: ref.At.String(), Reference: ref.Text, Place: place, Time: ref.Time.String(), Rule: ref.Rule,
 				By: resolver(ref), Cell: ref.Cell, Needs: ref.Needs, Timed: timed && ref.Time == binding.Run, Residual: residual}

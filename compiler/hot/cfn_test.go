@@ -103,7 +103,7 @@ func TestMappingsTravelInPlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, at := EncodeResidual(out)
+	plan, at := EncodeResidual[string](out)
 	if want := `{"Fn::FindInMap":[{"$literal":{"m":{"a":{"x":{"get_attr":1}}}}},"m",{"$cell":"key"},"x"]}`; string(plan) != want {
 		t.Errorf("%s, want %s", plan, want)
 	}

@@ -395,7 +395,7 @@ func TestPlansAgreeWithHeat(t *testing.T) {
 			return
 		}
 		residuals++
-		text, at := EncodeResidual(out)
+		text, at := EncodeResidual[string](out)
 		read, err := ParseResidual(text, at)
 		if err != nil {
 			x.report(t, "the plan %s: %v", text, err)

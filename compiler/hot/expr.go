@@ -223,7 +223,7 @@ func (e *Expr) collapse() *Expr {
 	case ListExpr:
 		return Constant(values, e.At)
 	case MapExpr:
-		return Constant(dictOf(e.Keys, values), e.At)
+		return Constant(DictOf(e.Keys, values), e.At)
 	}
 	return e
 }

@@ -184,7 +184,7 @@ func (e *Expr) valueOf(parts []part) Value {
 	if e.Kind == ListExpr {
 		return values
 	}
-	return dictOf(e.Keys, values)
+	return DictOf(e.Keys, values)
 }
 
 // with is the list or map with other items, itself if they are the same.

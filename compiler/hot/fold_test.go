@@ -91,7 +91,7 @@ func TestDataThatLooksLikeACall(t *testing.T) {
 	if _, ok := out.HOT(); ok {
 		t.Error("no template can say this")
 	}
-	text, at := EncodeResidual(out)
+	text, at := EncodeResidual[string](out)
 	read, err := ParseResidual(text, at)
 	if err != nil || !Equal(read.expr.Value, out.Value) {
 		t.Errorf("%s is read as %v, %v", text, read, err)
@@ -197,7 +197,7 @@ func FuzzFold(f *testing.F) {
 			return
 		}
 		out.HOT()
-		encoded, at := EncodeResidual(out)
+		encoded, at := EncodeResidual[string](out)
 		if out.NeedsHeat() != nil {
 			return
 		}

@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -75,68 +76,82 @@ func planNameOf(f *Function) string {
 }
 
 // EncodeResidual writes an expression for a plan, with the places of its calls
-// by JSON pointer ("" is the whole).
-func EncodeResidual(e *Expr) (expr json.RawMessage, at map[string]string) {
-	enc := encoder{at: map[string]string{"": e.At.Portable()}}
-	enc.write(e, "")
-	return json.RawMessage(enc.out.String()), enc.at
+// by JSON pointer ("" is the whole), as a plan's type of them.
+func EncodeResidual[Position ~string](e *Expr) (expr json.RawMessage, at map[string]Position) {
+	at = map[string]Position{"": Position(e.At.Portable())}
+	enc := encoder{found: func(pointer string, place source.Place) { at[pointer] = Position(place.Portable()) }}
+	enc.write(e)
+	return enc.out.Bytes(), at
 }
 
 type encoder struct {
-	out strings.Builder
-	at  map[string]string
+	out     bytes.Buffer
+	pointer []byte // to what is written
+	found   func(pointer string, place source.Place)
 }
 
-func (c *encoder) write(e *Expr, pointer string) {
+// within writes a part of what is written, which stands there under a name.
+func (c *encoder) within(name string, e *Expr) {
+	mark := len(c.pointer)
+	c.pointer = append(append(c.pointer, '/'), escapePointer(name)...)
+	c.write(e)
+	c.pointer = c.pointer[:mark]
+}
+
+func (c *encoder) write(e *Expr) {
 	switch e.Kind {
 	case ValueExpr:
-		text := EncodeJSON(e.Value)
-		if looksLikeCall(e.Value) {
-			c.out.WriteString(`{"$literal":` + string(text) + `}`)
+		if !looksLikeCall(e.Value) {
+			plainJSON.value(&c.out, e.Value)
 			return
 		}
-		c.out.Write(text)
+		c.out.WriteString(`{"$literal":`)
+		plainJSON.value(&c.out, e.Value)
+		c.out.WriteByte('}')
 	case ListExpr:
-		c.list(e, pointer)
+		c.list(e)
 	case MapExpr:
-		if len(e.Keys) == 1 && isPlanName(e.Keys[0]) {
-			c.out.WriteString(`{"$map":`)
-			c.entries(e, pointer+"/$map")
-			c.out.WriteByte('}')
+		if len(e.Keys) != 1 || !isPlanName(e.Keys[0]) {
+			c.entries(e)
 			return
 		}
-		c.entries(e, pointer)
+		mark := len(c.pointer)
+		c.pointer = append(c.pointer, "/$map"...)
+		c.out.WriteString(`{"$map":`)
+		c.entries(e)
+		c.out.WriteByte('}')
+		c.pointer = c.pointer[:mark]
 	case CallExpr:
 		name := planNameOf(e.Func)
-		if pointer != "" && e.At.Known() {
-			c.at[pointer] = e.At.Portable()
+		if len(c.pointer) > 0 && e.At.Known() {
+			c.found(string(c.pointer), e.At)
 		}
 		c.out.WriteString(`{"` + name + `":`)
-		c.write(e.planArg(), pointer+"/"+name)
+		c.within(name, e.planArg())
 		c.out.WriteByte('}')
 	}
 }
 
-func (c *encoder) list(e *Expr, pointer string) {
+func (c *encoder) list(e *Expr) {
 	c.out.WriteByte('[')
 	for i, x := range e.Items {
 		if i > 0 {
 			c.out.WriteByte(',')
 		}
-		c.write(x, pointer+"/"+strconv.Itoa(i))
+		c.within(strconv.Itoa(i), x)
 	}
 	c.out.WriteByte(']')
 }
 
-func (c *encoder) entries(e *Expr, pointer string) {
+func (c *encoder) entries(e *Expr) {
 	c.out.WriteByte('{')
 	for i, k := range e.Keys {
 		if i > 0 {
 			c.out.WriteByte(',')
 		}
-		c.out.Write(EncodeJSON(k))
+		writeString(&c.out, k)
 		c.out.WriteByte(':')
-		c.write(e.Items[i], pointer+"/"+escapePointer(k))
+		c.within(k, e.Items[i])
 	}
 	c.out.WriteByte('}')
 }

@@ -32,9 +32,9 @@ func newDict(room int) *Dict {
 	return &Dict{keys: make([]string, 0, room), values: make([]Value, 0, room)}
 }
 
-// dictOf makes a mapping of keys, which stay the caller's, and values, which do not. Of
-// a key that stands twice the last value counts.
-func dictOf(keys []string, values []Value) *Dict {
+// DictOf makes a mapping of keys, which nobody changes, and as many values, which
+// become the mapping's. Of a key that stands twice the last value counts.
+func DictOf(keys []string, values []Value) *Dict {
 	if len(keys) <= smallDict && allUnlike(keys) {
 		return &Dict{keys: keys[:len(keys):len(keys)], values: values}
 	}

@@ -8,8 +8,8 @@ package source
 
 import (
 	"bytes"
-	"fmt"
 	"sort"
+	"strconv"
 	"sync"
 	"unicode/utf8"
 )
@@ -126,8 +126,7 @@ func (p Place) Portable() string {
 	if p.File == nil || p.File.Portable == "" {
 		return p.String()
 	}
-	line, column := p.File.Position(p.Span.Start)
-	return fmt.Sprintf("%s:%d:%d", p.File.Portable, line, column)
+	return p.in(p.File.Portable)
 }
 
 // String is FILE:LINE:COLUMN, or "" for no place.
@@ -138,6 +137,10 @@ func (p Place) String() string {
 	case p.File.remote:
 		return p.File.Name
 	}
+	return p.in(p.File.Name)
+}
+
+func (p Place) in(name string) string {
 	line, column := p.File.Position(p.Span.Start)
-	return fmt.Sprintf("%s:%d:%d", p.File.Name, line, column)
+	return name + ":" + strconv.Itoa(line) + ":" + strconv.Itoa(column)
 }

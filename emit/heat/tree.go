@@ -23,11 +23,11 @@ type verbatim struct {
 type section struct{ *hot.Dict }
 
 func dict(pairs ...any) *hot.Dict {
-	d := hot.NewDict()
-	for i := 0; i < len(pairs); i += 2 {
-		d.Set(pairs[i].(string), pairs[i+1])
+	keys, values := make([]string, len(pairs)/2), make([]hot.Value, len(pairs)/2)
+	for i := range keys {
+		keys[i], values[i] = pairs[2*i].(string), pairs[2*i+1]
 	}
-	return d
+	return hot.DictOf(keys, values)
 }
 
 // writer writes trees in the style of the text around them.

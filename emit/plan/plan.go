@@ -4,7 +4,6 @@ package plan
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"sort"
 
@@ -37,7 +36,7 @@ type Built struct {
 
 // Build builds the plan.
 func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
-	b := &builder{program: p, analysis: a, cells: map[plan.CellName]*cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), built: &Built{
+	b := &builder{program: p, analysis: a, cells: map[plan.CellName]*plan.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), built: &Built{
 		Plan: &plan.Plan{Format: plan.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
 			Servers: []plan.Server{}, Cells: []plan.Cell{}, Outputs: []plan.StackOutput{}, Files: []plan.File{}},
 		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}, OutputDeploy: map[string]*hot.Expr{}}}
@@ -73,22 +72,16 @@ type builder struct {
 	program  *program.Program
 	analysis *binding.Analysis
 	built    *Built
-	cells    map[plan.CellName]*cell
-	order    []*cell
+	cells    map[plan.CellName]*plan.Cell
+	order    []*plan.Cell // their readers are collected
 	heat     map[*program.Output]bool
 	// signalsOf are the wait conditions that a role signals.
 	signalsOf map[*program.Role][]*binding.Signal
 	secret    *secrecy.Inputs
 }
 
-// cell is a cell while its readers are collected.
-type cell struct {
-	plan.Cell
-	readers map[plan.ServerPath]bool
-}
-
-func (b *builder) declare(name, server, role string) *cell {
-	c := &cell{Cell: plan.Cell{Name: plan.CellName(name), Server: plan.ServerPath(server), Role: role}, readers: map[plan.ServerPath]bool{}}
+func (b *builder) declare(name, server, role string) *plan.Cell {
+	c := &plan.Cell{Name: plan.CellName(name), Server: plan.ServerPath(server), Role: role}
 	b.cells[c.Name] = c
 	b.order = append(b.order, c)
 	return c
@@ -98,7 +91,7 @@ func (b *builder) declare(name, server, role string) *cell {
 func (b *builder) declareSecrets() {
 	for _, p := range b.analysis.Secrets {
 		name := plan.CellName(program.GivenCell(p.Name))
-		b.cells[name] = &cell{Cell: plan.Cell{Name: name, Server: plan.Operator, Sealed: true}, readers: map[plan.ServerPath]bool{}}
+		b.cells[name] = &plan.Cell{Name: name, Server: plan.Operator, Sealed: true}
 	}
 }
 
@@ -106,12 +99,13 @@ func (b *builder) declareSecrets() {
 func (b *builder) finishSecrets() {
 	for _, p := range b.analysis.Secrets {
 		c := b.cells[plan.CellName(program.GivenCell(p.Name))]
-		if len(c.readers) == 0 {
+		if len(c.Readers) == 0 {
 			continue
 		}
+		slices.Sort(c.Readers)
 		b.built.Plan.Secrets = append(b.built.Plan.Secrets, plan.Secret{Name: p.Name, Cell: c.Name,
 			At: position(b.program.Template.Place(p.Entry.Key).Portable()), Declaration: hot.EncodeJSON(b.program.Template.Declaration(p)),
-			Readers: slices.Sorted(maps.Keys(c.readers))})
+			Readers: c.Readers})
 	}
 }
 
@@ -142,15 +136,12 @@ func (b *builder) finishCells() {
 	writes := map[plan.ServerPath][]plan.CellName{}
 	seals := map[plan.ServerPath][]plan.Sealing{}
 	for _, c := range b.order {
-		for reader := range c.readers {
-			c.Readers = append(c.Readers, reader)
-		}
-		sort.Slice(c.Readers, func(i, j int) bool { return c.Readers[i] < c.Readers[j] })
+		slices.Sort(c.Readers)
 		writes[c.Server] = append(writes[c.Server], c.Name)
 		if c.Sealed {
 			seals[c.Server] = append(seals[c.Server], plan.Sealing{Cell: c.Name, Readers: c.Readers})
 		}
-		b.built.Plan.Cells = append(b.built.Plan.Cells, c.Cell)
+		b.built.Plan.Cells = append(b.built.Plan.Cells, *c)
 	}
 	for i := range b.built.Plan.Servers {
 		s := &b.built.Plan.Servers[i]
@@ -184,12 +175,11 @@ type serverWriter struct {
 
 // read notes that the server reads a cell.
 func (w *serverWriter) read(name plan.CellName) {
-	c := w.cells[name]
-	if c.Server != w.out.Path {
-		c.readers[w.out.Path] = true
-	}
-	if !w.reads[name] {
+	if c := w.cells[name]; !w.reads[name] {
 		w.reads[name] = true
+		if c.Server != w.out.Path {
+			c.Readers = append(c.Readers, w.out.Path)
+		}
 		w.out.Reads = append(w.out.Reads, plan.CellRef{Cell: name, Server: c.Server, Sealed: c.Sealed})
 	}
 }
@@ -302,8 +292,8 @@ func (w *serverWriter) output(o *program.Output) plan.Output {
 
 func (w *serverWriter) input(in *program.Input, bound *binding.Bound) plan.Input {
 	e := binding.Slots(bound.Expr, w.deploy)
-	expr, at := hot.EncodeResidual(e)
-	out := plan.Input{Name: in.Name, Time: plan.Time(bound.Time.String()), Expr: expr, At: positions(at), Optional: in.Optional,
+	expr, at := hot.EncodeResidual[plan.Position](e)
+	out := plan.Input{Name: in.Name, Time: plan.Time(bound.Time.String()), Expr: expr, At: at, Optional: in.Optional,
 		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Secret: w.secret.Secret(in), Type: plan.Type(in.Type)}
 	if in.HasDefault {
 		out.Default = hot.EncodeJSON(in.Default)
@@ -342,22 +332,14 @@ func (b *builder) stackOutput(out *binding.StackOutput) {
 		deploy[key] = plan.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
 		return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
 	})
-	expr, at := hot.EncodeResidual(e)
-	b.built.Plan.Outputs = append(b.built.Plan.Outputs, plan.StackOutput{Name: out.Output.Name, Expr: expr, At: positions(at), Deploy: deploy})
+	expr, at := hot.EncodeResidual[plan.Position](e)
+	b.built.Plan.Outputs = append(b.built.Plan.Outputs, plan.StackOutput{Name: out.Output.Name, Expr: expr, At: at, Deploy: deploy})
 }
 
 // HOT is an expression as the value that an emitted template holds.
 func HOT(e *hot.Expr) hot.Value { return binding.Written(e.WithElse()) }
 
 func position(text string) plan.Position { return plan.Position(text) }
-
-func positions(at map[string]string) map[string]plan.Position {
-	out := make(map[string]plan.Position, len(at))
-	for k, v := range at {
-		out[k] = plan.Position(v)
-	}
-	return out
-}
 
 // Encode writes a plan as plan.json: indented, so that two plans can be compared
 // line by line.

@@ -25,6 +25,6 @@ func (w *serverWriter) presence() {
 
 // residual is an expression as the agent evaluates it.
 func (w *serverWriter) residual(e *hot.Expr) json.RawMessage {
-	expr, _ := hot.EncodeResidual(binding.Slots(e, w.deploy))
+	expr, _ := hot.EncodeResidual[string](binding.Slots(e, w.deploy))
 	return expr
 }
