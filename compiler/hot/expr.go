@@ -77,13 +77,15 @@ func newExprReader(file *source.File, n *Node, table Table) *exprReader {
 	return r
 }
 
-// count adds up the nodes, and the keys of maps that may be no calls.
+// count adds up the nodes, and the keys of maps that are no calls for sure.
 func (n *Node) count(nodes, keys *int) {
 	*nodes++
 	for _, x := range n.Items {
 		x.count(nodes, keys)
 	}
-	*keys += len(n.Entries)
+	if len(n.Entries) > 1 {
+		*keys += len(n.Entries)
+	}
 	for i := range n.Entries {
 		n.Entries[i].Value.count(nodes, keys)
 	}
