@@ -117,6 +117,9 @@ func (c *checker) entries(at source.Place, of string, known map[string]*resource
 			c.unknown(of, known, e)
 			continue
 		}
+		if p.Instead != "" && n.Entry(p.Instead) != nil {
+			continue // Heat makes one value of the two
+		}
 		c.value(e.Name+" of "+of, p, e.Value)
 	}
 	c.missing(at, of, known, n)

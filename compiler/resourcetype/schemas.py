@@ -64,8 +64,8 @@ def one(s, path, instead):
     out = {'type': s.type.lower()}
     if s.required:
         out['required'] = True
-        if '.'.join(path) in instead:
-            out['instead'] = instead['.'.join(path)]
+    if '.'.join(path) in instead:
+        out['instead'] = instead['.'.join(path)]
     if s.schema is not None and s.type == s.LIST:
         out['each'] = one(s.schema[0], path, instead)
     elif s.schema is not None:
