@@ -127,7 +127,7 @@ func (w *world) boot(s judge.Server) *exec.Cmd {
 	}
 	cmd := exec.Command(binary(w.t, "hotc-agent"), "run", "--boot", file, "--state", filepath.Join(dir, "state"), "--work", filepath.Join(dir, "work"), "--once")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	var log bytes.Buffer
+	var log lockedBuffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)

@@ -47,7 +47,7 @@ func TestSecretParameters(t *testing.T) {
 	}
 	said += w.hotc(w.on("sealed", "apply", w.dir, "--enrol", "once", "--secret-param", "db_password="+file, "--secret-param", "smtp="+smtp)...)
 	st := w.create("sealed")
-	var logs []*bytes.Buffer
+	var logs []*lockedBuffer
 	var tokens []plan.Boot
 	for _, s := range st.Servers(t, 4) {
 		var b plan.Boot
@@ -58,7 +58,7 @@ func TestSecretParameters(t *testing.T) {
 		if strings.Contains(s.UserData, password) {
 			t.Errorf("the user-data of %s holds the secret", s.Name)
 		}
-		log, _ := w.boot(s).Stdout.(*bytes.Buffer)
+		log, _ := w.boot(s).Stdout.(*lockedBuffer)
 		logs = append(logs, log)
 	}
 	st.Complete(t)
