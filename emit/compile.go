@@ -9,6 +9,7 @@
 package emit
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -268,8 +269,11 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if info.IsDir() {
+		return nil, errors.New("it is a folder; files are named one by one, as in FOLDER/*.yaml")
+	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("it is not a regular file")
+		return nil, errors.New("it is not a regular file")
 	}
 	if info.Size() > MaxFile {
 		return nil, fmt.Errorf("it has %d bytes; hotc reads at most %d", info.Size(), MaxFile)

@@ -23,10 +23,12 @@ import (
 //	{git: https://…, branch|tag|commit: …, ssh_key, known_hosts, proxy, path}
 //
 // Value is what the driver's other half gets (runtime/fetch.Origin), Files what
-// travels.
+// travels. Key is the input that holds a repository's ssh key, "" where none does: it is
+// read when the tree is fetched, before the tool starts.
 type Origin struct {
 	Value hot.Value
 	Files []program.File
+	Key   string
 }
 
 // originKeys are the keys of each form, after the one that tells it.
@@ -97,7 +99,8 @@ func (r Role) originMap(m *hot.Dict, what string, at source.Place, diags *source
 	if err != nil {
 		return bad("", "%v", err)
 	}
-	return &Origin{Value: m}
+	key, _ := m.Get("ssh_key")
+	return &Origin{Value: m, Key: inputRef(key)}
 }
 
 // local takes a folder, or an archive, along.
@@ -265,13 +268,21 @@ func isInputRef(v hot.Value) bool {
 	return ok && d.Len() == 1 && d.Keys()[0] == "input"
 }
 
+// inputRef is the input that {input: NAME} names; "" for anything else.
+func inputRef(v hot.Value) string {
+	if !isInputRef(v) {
+		return ""
+	}
+	name, _ := v.(*hot.Dict).Get("input")
+	text, _ := name.(string)
+	return text
+}
+
 // checkKey takes the path of a key on the server, or {input: NAME}: the plan holds
 // no secrets.
 func (r Role) checkKey(key hot.Value) error {
 	if isInputRef(key) {
-		v, _ := key.(*hot.Dict).Get("input")
-		name, _ := v.(string)
-		if r.Input(name) == nil {
+		if name := inputRef(key); r.Input(name) == nil {
 			return fmt.Errorf("ssh_key names the input %q, which the role does not declare", name)
 		}
 		return nil

@@ -79,7 +79,11 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 	}
 	t := &Template{File: file, Root: root, parameters: map[string]*Parameter{}, resources: map[string]*Resource{}}
 	if root.Kind != Map {
-		diags.Error(source.NotATemplate, t.Place(root), "a template is a map of sections, this is "+root.Kind.String(),
+		what := root.Kind.String()
+		if root.IsNull() {
+			what = "empty"
+		}
+		diags.Error(source.NotATemplate, t.Place(root), "a template is a map of sections, this is "+what,
 			"begin it with `heat_template_version: 2018-08-31`")
 		return nil
 	}

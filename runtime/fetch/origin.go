@@ -57,6 +57,23 @@ func Tree(ctx context.Context, job *driver.Job, o Origin, name string) (string, 
 	return part(folder, o.Path)
 }
 
+// Trees brings several; where there is more than one their names are numbered from 1.
+func Trees(ctx context.Context, job *driver.Job, origins []Origin, name string) ([]string, error) {
+	paths := []string{}
+	for i, o := range origins {
+		own := name
+		if len(origins) > 1 {
+			own = fmt.Sprintf("%s-%d", name, i+1)
+		}
+		path, err := Tree(ctx, job, o, own)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
 // part is the path of what is meant in a tree. Nothing in the tree leads out of
 // it, so neither does the path.
 func part(folder, within string) (string, error) {

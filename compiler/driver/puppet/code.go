@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
@@ -93,7 +94,7 @@ func (l *lowering) unused() (unread, unwritten map[string]string) {
 		return unread, unwritten
 	}
 	for _, in := range l.role.Inputs {
-		if last := lastPart(in.Name); !c.computed && !c.mentions.Has(last) && !l.startsWith(in.Name) {
+		if last := lastPart(in.Name); !c.computed && !c.mentions.Has(last) && !slices.Contains(l.starts, in.Name) {
 			unread[in.Name] = c.mentions.Near(last)
 		}
 	}
@@ -113,15 +114,6 @@ func (l *lowering) unused() (unread, unwritten map[string]string) {
 }
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
-
-func (l *lowering) startsWith(input string) bool {
-	for _, name := range l.starts {
-		if name == input {
-			return true
-		}
-	}
-	return false
-}
 
 // ofItself are the types of which Puppet puts resources into a catalog by itself, or
 // another resource does.

@@ -172,15 +172,8 @@ func (l *lowering) origin(value hot.Value, keys ...string) *driver.Origin {
 	l.files = append(l.files, origin.Files...)
 	beside, _ := l.role.Beside(value)
 	l.code.addTree(beside)
-	if d, ok := value.(*hot.Dict); ok {
-		if key, given := d.Get("ssh_key"); given {
-			if reference, ok := key.(*hot.Dict); ok {
-				name, _ := reference.Get("input")
-				if name, _ := name.(string); !slices.Contains(l.starts, name) {
-					l.starts = append(l.starts, name)
-				}
-			}
-		}
+	if key := origin.Key; key != "" && !slices.Contains(l.starts, key) {
+		l.starts = append(l.starts, key)
 	}
 	return origin
 }

@@ -156,8 +156,8 @@ func (l *lowering) source(m *hot.Dict) {
 var minionID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*$`)
 
 // roots are one tree of files, or a list of such.
-func (l *lowering) roots(m *hot.Dict, key string) {
-	v, given := m.Get(key)
+func (l *lowering) roots(m *hot.Dict, kind string) {
+	v, given := m.Get(kind)
 	if !given {
 		return
 	}
@@ -166,38 +166,25 @@ func (l *lowering) roots(m *hot.Dict, key string) {
 		list = []hot.Value{v}
 	}
 	if len(list) == 0 {
-		l.bad([]string{key}, "", "%s of role %q names nothing", key, l.role.Name)
+		l.bad([]string{kind}, "", "%s of role %q names nothing", kind, l.role.Name)
 	}
 	var all []hot.Value
 	for _, x := range list {
-		origin := l.role.Origin(x, l.diags, key)
+		origin := l.role.Origin(x, l.diags, kind)
 		if origin == nil {
 			l.failed = true
 			continue
 		}
 		all = append(all, origin.Value)
 		l.meaning.Files = append(l.meaning.Files, origin.Files...)
-		l.key(x)
-		if key == "file_roots" {
+		if key := origin.Key; key != "" && !slices.Contains(l.starts, key) {
+			l.starts = append(l.starts, key)
+		}
+		if kind == "file_roots" {
 			l.see(x)
 		}
 	}
-	l.out.Set(key, all)
-}
-
-// key notes the input that is the key of a repository.
-func (l *lowering) key(origin hot.Value) {
-	d, _ := origin.(*hot.Dict)
-	if d == nil {
-		return
-	}
-	key, _ := d.Get("ssh_key")
-	if reference, is := key.(*hot.Dict); is {
-		name, _ := reference.Get("input")
-		if name, _ := name.(string); !slices.Contains(l.starts, name) {
-			l.starts = append(l.starts, name)
-		}
-	}
+	l.out.Set(kind, all)
 }
 
 // slsName is how Salt names an SLS file: web, app.site. A file of a tree is checked.

@@ -111,11 +111,16 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 			return fmt.Errorf("there is no playbook %s in what was fetched", name)
 		}
 	}
-	if trees.Roles, err = fetchAll(ctx, job, s.Roles, "roles", trees.Folders); err != nil {
+	if trees.Roles, err = fetch.Trees(ctx, job, s.Roles, "roles"); err != nil {
 		return err
 	}
-	if trees.Collections, err = fetchAll(ctx, job, s.Collections, "collections", trees.Folders); err != nil {
+	if trees.Collections, err = fetch.Trees(ctx, job, s.Collections, "collections"); err != nil {
 		return err
+	}
+	for kind, paths := range map[string][]string{"roles/": trees.Roles, "collections/": trees.Collections} {
+		for _, path := range paths {
+			trees.Folders[path] = kind
+		}
 	}
 	return writeConfig(job, s, trees)
 }
@@ -144,23 +149,6 @@ func playbooks(ctx context.Context, job *driver.Job, s source) (string, error) {
 		return "", fmt.Errorf("write the playbook: %w", err)
 	}
 	return folder, nil
-}
-
-func fetchAll(ctx context.Context, job *driver.Job, origins []fetch.Origin, kind string, folders map[string]string) ([]string, error) {
-	paths := []string{}
-	for i, o := range origins {
-		name := kind
-		if len(origins) > 1 {
-			name = fmt.Sprintf("%s-%d", kind, i+1)
-		}
-		path, err := fetch.Tree(ctx, job, o, name)
-		if err != nil {
-			return nil, err
-		}
-		folders[path] = kind + "/"
-		paths = append(paths, path)
-	}
-	return paths, nil
 }
 
 // Run runs the playbook.

@@ -112,12 +112,12 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 		}
 		trees.files = append(trees.files, folder)
 	}
-	files, err := fetchAll(ctx, job, s.FileRoots, "file_roots")
+	files, err := fetch.Trees(ctx, job, s.FileRoots, "file_roots")
 	if err != nil {
 		return err
 	}
 	trees.files = append(trees.files, files...)
-	if trees.pillars, err = fetchAll(ctx, job, s.PillarRoots, "pillar_roots"); err != nil {
+	if trees.pillars, err = fetch.Trees(ctx, job, s.PillarRoots, "pillar_roots"); err != nil {
 		return err
 	}
 	return configure(job, s, trees)
@@ -125,22 +125,6 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 
 // layout is where the fetched trees lie.
 type layout struct{ files, pillars []string }
-
-func fetchAll(ctx context.Context, job *driver.Job, origins []fetch.Origin, kind string) ([]string, error) {
-	paths := []string{}
-	for i, o := range origins {
-		name := kind
-		if len(origins) > 1 {
-			name = fmt.Sprintf("%s-%d", kind, i+1)
-		}
-		path, err := fetch.Tree(ctx, job, o, name)
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, path)
-	}
-	return paths, nil
-}
 
 // Run waits for the inputs that must be there from the start, and applies the states.
 func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
