@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/runtime/driver/ansible"
+	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestAReadThatIsNotNeededYetDoesNotBlock(t *testing.T) {
 	port, folder := freePort(t), t.TempDir()
 	r := role{
-		agent:  &agent{values: map[string]string{"db.url": `"mysql://db"`}, asking: make(chan string)},
+		agent:  &drivertest.Values{Arrived: map[string]string{"db.url": `"mysql://db"`}, Asking: make(chan string)},
 		source: map[string]any{"vars": map[string]any{"port": port, "folder": folder}},
 		inputs: []string{"db.url", "db.replica", "license"}, outputs: []string{"up: the server answers", "site", "late"},
 		files: map[string]string{
@@ -61,7 +62,7 @@ func TestAReadThatIsNotNeededYetDoesNotBlock(t *testing.T) {
 		ended <- err
 	}()
 	select {
-	case name := <-r.agent.asking:
+	case name := <-r.agent.Asking:
 		if name != "license" {
 			t.Errorf("it waits for %s", name)
 		}
@@ -69,7 +70,7 @@ func TestAReadThatIsNotNeededYetDoesNotBlock(t *testing.T) {
 		t.Fatalf("it ended without waiting:\n%s", printed().stdout)
 	}
 	defer endServer(t, folder)
-	lines := strings.Join(r.agent.lines(), "; ")
+	lines := strings.Join(r.agent.Lines(), "; ")
 	if want := `get db.url; put up true; put site "http://localhost/"; get db.url; get license`; lines != want {
 		t.Errorf("got %s\nwant %s\n%s", lines, want, printed().stdout)
 	}
@@ -128,7 +129,7 @@ func TestReasonsOfFailure(t *testing.T) {
 		"an output":         {tasks: start + "    - set_fact: {refused: 1}\n", want: "hotc: output refused: no"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := role{agent: &agent{values: map[string]string{}, broken: map[string]string{"broken": "db.mysql failed: exit status 1"}}, inputs: []string{"broken"}, outputs: []string{"refused"},
+			r := role{agent: &drivertest.Values{Arrived: map[string]string{}, Broken: map[string]string{"broken": "db.mysql failed: exit status 1"}}, inputs: []string{"broken"}, outputs: []string{"refused"},
 				files: map[string]string{"site.yml": c.tasks, "roles/web/tasks/main.yml": "- {name: serve, fail: {msg: it is not so}}\n"}}
 			end := r.run(t)
 			lines := strings.Split(strings.TrimSpace(end.stderr), "\n")
@@ -142,7 +143,7 @@ func TestReasonsOfFailure(t *testing.T) {
 // A secret is nowhere in what Ansible prints, whatever a playbook does with it.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	r := role{
-		agent:  &agent{values: map[string]string{"password": `"s3cr\"et-word"`, "db.key": `"line one\nline two"`}},
+		agent:  &drivertest.Values{Arrived: map[string]string{"password": `"s3cr\"et-word"`, "db.key": `"line one\nline two"`}},
 		inputs: []string{"!password", "!db.key"}, outputs: []string{"!made"},
 		source:      map[string]any{"vars": map[string]any{"folder": t.TempDir()}},
 		environment: []string{"ANSIBLE_VERBOSITY=4", "ANSIBLE_LOG_PATH=" + filepath.Join(t.TempDir(), "log")},
@@ -180,7 +181,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 // What another server sent is data: no template in it is evaluated.
 func TestValuesAreNotTemplates(t *testing.T) {
 	r := role{
-		agent:  &agent{values: map[string]string{"evil": `"{{ lookup('pipe', 'echo owned') }}"`, "a.b": `["{{ 1 + 1 }}"]`}},
+		agent:  &drivertest.Values{Arrived: map[string]string{"evil": `"{{ lookup('pipe', 'echo owned') }}"`, "a.b": `["{{ 1 + 1 }}"]`}},
 		inputs: []string{"evil", "a.b"}, outputs: []string{"got", "nested", "joined"},
 		files: map[string]string{"site.yml": `- hosts: all
   gather_facts: false
@@ -191,7 +192,7 @@ func TestValuesAreNotTemplates(t *testing.T) {
 	}
 	r.run(t).mustSucceed(t)
 	for name, want := range map[string]string{"got": `"{{ lookup('pipe', 'echo owned') }}"`, "nested": `["{{ 1 + 1 }}"]`, "joined": `"{{ 1 + 1 }}{{ lookup('pipe', 'echo owned') }}"`} {
-		if got := r.agent.published(name); got != want {
+		if got := r.agent.Published(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
@@ -201,7 +202,7 @@ func TestValuesAreNotTemplates(t *testing.T) {
 // inputs that did not come.
 func TestHowPlaybooksAreRun(t *testing.T) {
 	r := role{
-		agent:  &agent{values: map[string]string{"optional.gone": "null", "whole": "null", "optional.there": `"new"`}},
+		agent:  &drivertest.Values{Arrived: map[string]string{"optional.gone": "null", "whole": "null", "optional.there": `"new"`}},
 		inputs: []string{"?optional.gone", "?whole", "?optional.there"}, outputs: []string{"of_group", "of_role", "gone", "there", "whole_one", "given"},
 		source: map[string]any{"playbook": []string{"plays/site.yml", "plays/more.yml"}, "groups": []string{"db"}, "host": "db1", "skip_tags": []string{"never_here"},
 			"vars": map[string]any{"given": map[string]any{"a": 1}}},
@@ -221,7 +222,7 @@ func TestHowPlaybooksAreRun(t *testing.T) {
 	}
 	r.run(t).mustSucceed(t)
 	for name, want := range map[string]string{"of_group": "5", "of_role": `"db1"`, "gone": `"own"`, "whole_one": `"own"`, "there": `"new"`, "given": `{"a": 1}`} {
-		if got := r.agent.published(name); got != want {
+		if got := r.agent.Published(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
@@ -238,13 +239,13 @@ func TestWhatCannotBeRun(t *testing.T) {
 		"the playbook's source in the plan names no playbook":   {files: playbook, source: map[string]any{"host": ""}},
 		"the role's source in the plan cannot be read: json":    {files: playbook, source: map[string]any{"unknown": 1}},
 	} {
-		r.agent = &agent{}
+		r.agent = &drivertest.Values{}
 		job, _ := r.job(t)
 		if err := (ansible.Driver{}).Prepare(t.Context(), job); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	job, _ := role{files: playbook, agent: &agent{}}.job(t)
+	job, _ := role{files: playbook, agent: &drivertest.Values{}}.job(t)
 	if err := (ansible.Driver{}).Prepare(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +262,7 @@ func TestAnAnsibleOfAnotherRelease(t *testing.T) {
 		write(t, folder, "ansible/__init__.py", "")
 		write(t, folder, "ansible/constants.py", "")
 		write(t, folder, "ansible/release.py", "__version__ = '"+version+"'\n")
-		end := role{agent: &agent{}, files: map[string]string{"site.yml": "- hosts: all\n"}, environment: []string{"PYTHONPATH=" + folder}}.run(t)
+		end := role{agent: &drivertest.Values{}, files: map[string]string{"site.yml": "- hosts: all\n"}, environment: []string{"PYTHONPATH=" + folder}}.run(t)
 		if want := "this is Ansible core " + version + ", and this hotc-agent knows 2.13 to 2.18\n"; end.exit.OK() || end.stderr != want {
 			t.Errorf("%v, %q", end.exit, end.stderr)
 		}

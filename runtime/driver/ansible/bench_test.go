@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/runtime/driver/ansible"
+	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 )
 
 // BenchmarkRead measures what a read costs that does not wait: a template with one
 // input in it beside the same with an ordinary variable, and the question to the agent,
 // which a process asks once for each input.
 func BenchmarkRead(b *testing.B) {
-	r := role{agent: &agent{values: map[string]string{"address": `"10.0.0.1"`}}, inputs: []string{"address"}, files: map[string]string{"site.yml": "- hosts: all\n"}}
+	r := role{agent: &drivertest.Values{Arrived: map[string]string{"address": `"10.0.0.1"`}}, inputs: []string{"address"}, files: map[string]string{"site.yml": "- hosts: all\n"}}
 	job, _ := r.job(b)
 	if err := (ansible.Driver{}).Prepare(b.Context(), job); err != nil {
 		b.Fatal(err)

@@ -3,14 +3,11 @@ package ansible_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -18,73 +15,10 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/ansible"
+	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 	"github.com/hotc-dev/hotc/runtime/process"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
-
-// agent is a role's values: the inputs that have arrived, and a log of what was asked
-// and published, in the order in which it happened.
-type agent struct {
-	values map[string]string // as JSON; another input never comes
-	broken map[string]string // inputs whose producer has failed, with the reason
-
-	// asking is told of each input that is asked for and has not arrived.
-	asking chan string
-
-	mu  sync.Mutex
-	log []string
-}
-
-func (a *agent) note(s string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.log = append(a.log, s)
-}
-
-func (a *agent) lines() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return append([]string(nil), a.log...)
-}
-
-func (a *agent) Read(ctx context.Context, name string) (json.RawMessage, error) {
-	a.note("get " + name)
-	if value, arrived := a.values[name]; arrived {
-		return json.RawMessage(value), nil
-	}
-	if reason, failed := a.broken[name]; failed {
-		return nil, fmt.Errorf("%s", reason)
-	}
-	select {
-	case a.asking <- name:
-	case <-ctx.Done():
-	}
-	<-ctx.Done()
-	return nil, context.Cause(ctx)
-}
-
-func (a *agent) Write(_ context.Context, name string, value json.RawMessage) error {
-	if name == "refused" {
-		return errors.New("output refused: no")
-	}
-	a.note("put " + name + " " + string(value))
-	return nil
-}
-
-func (a *agent) WriteText(_ context.Context, name string, text []byte) error {
-	a.note("put " + name + " text " + string(text))
-	return nil
-}
-
-// published is what an output was published as; "" if it was not.
-func (a *agent) published(name string) string {
-	for _, line := range a.lines() {
-		if value, is := strings.CutPrefix(line, "put "+name+" "); is {
-			return value
-		}
-	}
-	return ""
-}
 
 // role is one run of the driver, with the files of its folder of playbooks.
 type role struct {
@@ -92,7 +26,7 @@ type role struct {
 	source          map[string]any // besides playbooks and host; playbook is site.yml
 	inputs, outputs []string       // an output "NAME: TASK" is a task's success; "!" before a name: secret, "?": optional
 	environment     []string
-	agent           *agent
+	agent           *drivertest.Values
 }
 
 // ended is how it ended.
@@ -101,10 +35,6 @@ type ended struct {
 	stdout, stderr string
 	work           string
 }
-
-type plainFiles struct{ data []byte }
-
-func (f plainFiles) File(context.Context, string) ([]byte, error) { return f.data, nil }
 
 func needAnsible(t testing.TB) string {
 	t.Helper()
@@ -153,7 +83,7 @@ func (r role) job(t testing.TB) (*driver.Job, func() ended) {
 	}
 	t.Cleanup(server.Close)
 	stdout, stderr := open(t, filepath.Join(work, "stdout")), open(t, filepath.Join(work, "stderr"))
-	job := &driver.Job{Role: p, Folder: folder, Work: work, Stdout: stdout, Stderr: stderr, Values: r.agent, Files: plainFiles{archive},
+	job := &driver.Job{Role: p, Folder: folder, Work: work, Stdout: stdout, Stderr: stderr, Values: r.agent, Files: drivertest.File(archive),
 		Program: program, Started: func(context.Context) error { return nil },
 		Environment: append(append(os.Environ(), "ANSIBLE_HOME="+work, "ANSIBLE_REMOTE_TEMP="+work+"/tmp", "ANSIBLE_ASYNC_DIR="+work+"/async",
 			socket.Variable+"="+server.Path()), r.environment...)}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 )
 
 // form is a template in which a playbook may read. It is run with a variable of its own,
@@ -75,7 +77,7 @@ var forms = []form{
 // extra variable with the same value gives.
 func TestFormsOfReading(t *testing.T) {
 	bare := needAnsible(t)
-	r := role{agent: &agent{values: map[string]string{}}}
+	r := role{agent: &drivertest.Values{Arrived: map[string]string{}}}
 	given := map[string]any{}
 	var own, tasks, results strings.Builder
 	for i, f := range forms {
@@ -83,7 +85,7 @@ func TestFormsOfReading(t *testing.T) {
 		for name, value := range map[string]any{v: "Value", n: 7, x + ".y": "Y", x + ".w": map[string]any{"k": []any{1, "two"}}, x + ".n": 3306, x + ".in.z": "Z"} {
 			text, _ := json.Marshal(value)
 			r.inputs = append(r.inputs, name)
-			r.agent.values[name] = string(text)
+			r.agent.Arrived[name] = string(text)
 		}
 		given[v], given[n] = "Value", 7
 		given[x] = map[string]any{"y": "Y", "w": map[string]any{"k": []any{1, "two"}}, "n": 3306, "in": map[string]any{"z": "Z", "own": "deep"}, "own": "own"}
@@ -113,7 +115,7 @@ func TestFormsOfReading(t *testing.T) {
 		t.Fatalf("results:\n%s\n%s", read(seen), read(plain))
 	}
 	for i, f := range forms {
-		if asked := r.agent.asked(i); asked != f.waits {
+		if asked := asked(r.agent, i); asked != f.waits {
 			t.Errorf("%s\n waits for %q, want %q", f.template, asked, f.waits)
 		}
 		if !sameJSON(got[i], want[i]) {
@@ -135,9 +137,9 @@ func inRow(template string, row int) string {
 }
 
 // asked are the inputs of a row that were asked for, as the form names them.
-func (a *agent) asked(row int) string {
+func asked(a *drivertest.Values, row int) string {
 	var names []string
-	for _, line := range a.lines() {
+	for _, line := range a.Lines() {
 		for from, to := range map[string]string{"x": "X", "v": "V", "n": "N"} {
 			name, is := strings.CutPrefix(line, fmt.Sprintf("get %s%d", from, row))
 			if is && (name == "" || name[0] == '.') && !slices.Contains(names, to+name) {
@@ -200,13 +202,13 @@ var places = []place{
 
 // Where in a playbook a read may stand, and that what is not reached is not awaited.
 func TestPlacesOfReading(t *testing.T) {
-	r := role{agent: &agent{values: map[string]string{}}, source: map[string]any{"vars": map[string]any{"folder": t.TempDir()}}, files: map[string]string{}}
+	r := role{agent: &drivertest.Values{Arrived: map[string]string{}}, source: map[string]any{"vars": map[string]any{"folder": t.TempDir()}}, files: map[string]string{}}
 	var tasks, handlers strings.Builder
 	for i, p := range places {
 		for name, value := range map[string]string{"vROW": `"Value"`, "nROW": "7", "xROW.y": `"Y"`, "xROW.w": `{"k":[1,"two"]}`, "xROW.n": "3306", "xROW.in.z": `"Z"`} {
 			name = strings.ReplaceAll(name, "ROW", fmt.Sprint(i))
 			r.inputs = append(r.inputs, name)
-			r.agent.values[name] = value
+			r.agent.Arrived[name] = value
 		}
 		row := fmt.Sprint(i)
 		for _, name := range []string{"whole.j2", "branch.j2", "including.j2", "shadow.j2", "Value.yml", "quiet.yml", "Value.vars.yml"} {
@@ -235,7 +237,7 @@ func TestPlacesOfReading(t *testing.T) {
 	r.run(t).mustSucceed(t)
 	r.mustHaveForeseen(t)
 	for i, p := range places {
-		if asked := r.agent.asked(i); asked != p.waits {
+		if asked := asked(r.agent, i); asked != p.waits {
 			t.Errorf("%s\n waits for %q, want %q", p.tasks, asked, p.waits)
 		}
 	}

@@ -63,7 +63,7 @@ func (r role) mustHaveForeseen(t *testing.T) {
 		any = any || s.Op == program.ReadAny
 	})
 	var first []string // of each line, when it happened first
-	for _, line := range r.agent.lines() {
+	for _, line := range r.agent.Lines() {
 		words := strings.SplitN(line, " ", 3)
 		if line = words[0] + " " + words[1]; !slices.Contains(first, line) {
 			first = append(first, line)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 )
 
 // write is a form in which a playbook may write. O is the variable of the row's output,
@@ -49,13 +51,13 @@ var writings = []writing{
 
 // Every form of writing: when it is published, and as what.
 func TestFormsOfWriting(t *testing.T) {
-	r := role{agent: &agent{values: map[string]string{}}, files: map[string]string{}}
+	r := role{agent: &drivertest.Values{Arrived: map[string]string{}}, files: map[string]string{}}
 	var tasks, handlers strings.Builder
 	for i, w := range writings {
 		row := fmt.Sprint(i)
 		named := strings.NewReplacer("ROW", row, "O", "o"+row, "T", "task "+row)
 		r.inputs = append(r.inputs, "mark"+row)
-		r.agent.values["mark"+row] = "1"
+		r.agent.Arrived["mark"+row] = "1"
 		output := "o" + row
 		switch {
 		case strings.HasPrefix(w.value, "O."):
@@ -83,7 +85,7 @@ func TestFormsOfWriting(t *testing.T) {
 	// a variable of the play that nothing sets, one that another play sets, too, and a fact
 	r.outputs = append(r.outputs, "of_play", "twice", "ansible_facts.python.version.major", "never")
 	r.inputs = append(r.inputs, "marklast", "markend")
-	r.agent.values["marklast"], r.agent.values["markend"] = "1", "1"
+	r.agent.Arrived["marklast"], r.agent.Arrived["markend"] = "1", "1"
 	r.files["site.yml"] = "- hosts: all\n  gather_facts: false\n  tasks:\n" + tasks.String() + `    - set_fact: {twice: 1}
     - debug: {msg: '{{ marklast }}'}
   handlers:
@@ -109,7 +111,7 @@ func TestFormsOfWriting(t *testing.T) {
 		case w.value == "T":
 			value = "true"
 		}
-		when, got := r.agent.wrote(name, fmt.Sprintf("mark%d", i))
+		when, got := wrote(r.agent, name, fmt.Sprintf("mark%d", i))
 		if value == "" && w.value == "O.results" {
 			value = got
 			if !strings.Contains(got, `"stdout": "2"`) {
@@ -121,7 +123,7 @@ func TestFormsOfWriting(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"of_play": `"of the play"`, "twice": "2", "ansible_facts.python.version.major": "3", "never": ""} {
-		if got := r.agent.published(name); got != want {
+		if got := r.agent.Published(name); got != want {
 			t.Errorf("%s was published as %q, want %q", name, got, want)
 		}
 	}
@@ -129,9 +131,9 @@ func TestFormsOfWriting(t *testing.T) {
 
 // wrote is when an output was published, measured by the read of a mark behind it, and
 // as what.
-func (a *agent) wrote(name, mark string) (when, value string) {
+func wrote(a *drivertest.Values, name, mark string) (when, value string) {
 	when = "now"
-	for _, line := range a.lines() {
+	for _, line := range a.Lines() {
 		switch line {
 		case "get " + mark:
 			when = "later"

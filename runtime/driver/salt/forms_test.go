@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/salt.md")
@@ -104,7 +106,7 @@ var forms = []form{
 // what a pillar with the same values gives without the interceptor.
 func TestFormsOfReading(t *testing.T) {
 	everySalt(t, func(t *testing.T, program string) {
-		r := role{agent: &agent{values: map[string]string{}}, source: map[string]any{"sls": []string{"forms"}}}
+		r := role{agent: &drivertest.Values{Arrived: map[string]string{}}, source: map[string]any{"sls": []string{"forms"}}}
 		own, whole := map[string]any{}, map[string]any{}
 		var sls, maps strings.Builder
 		sls.WriteString("{% set results = [] %}\n")
@@ -113,10 +115,10 @@ func TestFormsOfReading(t *testing.T) {
 			for name, value := range map[string]any{v: "Value", n: 7, x + ":y": "Y", x + ":w": map[string]any{"k": []any{1, "two"}}, x + ":n": 3306, x + ":in:z": "Z"} {
 				text, _ := json.Marshal(value)
 				r.inputs = append(r.inputs, name)
-				r.agent.values[name] = string(text)
+				r.agent.Arrived[name] = string(text)
 			}
 			r.inputs = append(r.inputs, "?"+o)
-			r.agent.values[o] = "null"
+			r.agent.Arrived[o] = "null"
 			own[x] = map[string]any{"own": "own", "in": map[string]any{"own": "deep"}}
 			whole[v], whole[n] = "Value", 7
 			whole[x] = map[string]any{"y": "Y", "w": map[string]any{"k": []any{1, "two"}}, "n": 3306, "in": map[string]any{"z": "Z", "own": "deep"}, "own": "own"}
@@ -139,7 +141,7 @@ func TestFormsOfReading(t *testing.T) {
 			t.Fatalf("results:\n%s\n%s", read(seen), read(bare))
 		}
 		for i, f := range forms {
-			if asked := r.agent.asked(i); asked != f.waits {
+			if asked := asked(r.agent, i); asked != f.waits {
 				t.Errorf("%s\n waits for %q, want %q", f.template, asked, f.waits)
 			}
 			if inOrder(got[i]) != inOrder(want[i]) {
@@ -207,9 +209,9 @@ func inRow(template string, row int) string {
 }
 
 // asked are the inputs of a row that were asked for, as the form names them.
-func (a *agent) asked(row int) string {
+func asked(a *drivertest.Values, row int) string {
 	var names []string
-	for _, line := range a.lines() {
+	for _, line := range a.Lines() {
 		for _, letter := range []string{"X", "V", "N", "O"} {
 			rest, is := strings.CutPrefix(line, fmt.Sprintf("get %s%d", strings.ToLower(letter), row))
 			if is && (rest == "" || rest[0] == ':') && !slices.Contains(names, letter+rest) {
@@ -250,7 +252,7 @@ var places = []place{
 func TestPlacesOfReads(t *testing.T) {
 	everySalt(t, func(t *testing.T, program string) {
 		work := t.TempDir()
-		r := role{agent: &agent{values: map[string]string{}}, outputs: []string{"begun=test: begin"}, files: map[string]string{
+		r := role{agent: &drivertest.Values{Arrived: map[string]string{}}, outputs: []string{"begun=test: begin"}, files: map[string]string{
 			"states/begin.sls":          "begin: {test.nop: [{order: first}]}\n",
 			"states/_modules/reader.py": "def read(name):\n    return __pillar__[name]\n",
 			"pillar/top.sls":            "base: {'*': [own]}\n", "pillar/own.sls": "own: own\n",
@@ -260,7 +262,7 @@ func TestPlacesOfReads(t *testing.T) {
 			v, x, n := fmt.Sprint("v", i), fmt.Sprint("x", i), fmt.Sprint("n", i)
 			for name, value := range map[string]string{v: `"Value"`, n: "7", x + ":y": `"Y"`} {
 				r.inputs = append(r.inputs, name)
-				r.agent.values[name] = value
+				r.agent.Arrived[name] = value
 			}
 			row := fmt.Sprint("row", i)
 			r.files["states/"+row+".sls"] = strings.ReplaceAll(inRow(p.states, i), "WORK", work) + "\n"
@@ -280,13 +282,13 @@ func TestPlacesOfReads(t *testing.T) {
 		slices.Sort(r.inputs)
 		end := r.run(t, program)
 		end.mustSucceed(t)
-		lines := r.agent.lines()
+		lines := r.agent.Lines()
 		begun := slices.Index(lines, "put begun true")
 		if begun < 0 {
 			t.Fatalf("the first state is not told of: %q\n%s", lines, end.stdout)
 		}
 		for i, p := range places {
-			asked, when := r.agent.asked(i), ""
+			asked, when := asked(r.agent, i), ""
 			for n, line := range lines {
 				if name, is := strings.CutPrefix(line, "get "); is && regexp.MustCompile(fmt.Sprintf(`^[vxn]%d(:|$)`, i)).MatchString(name) {
 					when = map[bool]string{true: "render", false: "run"}[n < begun]
@@ -330,7 +332,7 @@ var writes = []written{
 
 func TestFormsOfWriting(t *testing.T) {
 	everySalt(t, func(t *testing.T, program string) {
-		r := role{agent: &agent{}, source: map[string]any{}, files: map[string]string{}}
+		r := role{agent: &drivertest.Values{}, source: map[string]any{}, files: map[string]string{}}
 		top := "base:\n  '*':\n    - begin\n"
 		r.files["states/begin.sls"] = "begin: {test.nop: []}\n"
 		r.outputs = append(r.outputs, "begun=begin", "ended=end")
@@ -344,7 +346,7 @@ func TestFormsOfWriting(t *testing.T) {
 		r.files["states/top.sls"] = top + "    - end\n"
 		end := r.run(t, program)
 		end.mustSucceed(t)
-		lines := r.agent.lines()
+		lines := r.agent.Lines()
 		at := func(name string) int {
 			return slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "put "+name+" ") })
 		}

@@ -3,76 +3,23 @@ package salt_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 
 	compiler "github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 	"github.com/hotc-dev/hotc/runtime/driver/salt"
 	"github.com/hotc-dev/hotc/runtime/process"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
-
-// agent is a role's values: the inputs that have arrived, and a log of what was asked
-// and published, in the order in which it happened.
-type agent struct {
-	values map[string]string // as JSON; another input never comes
-	broken map[string]string // inputs whose producer has failed, with the reason
-	asking chan string       // is told of each input that is asked for and has not arrived
-
-	mu  sync.Mutex
-	log []string
-}
-
-func (a *agent) note(s string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.log = append(a.log, s)
-}
-
-func (a *agent) lines() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return append([]string(nil), a.log...)
-}
-
-func (a *agent) Read(ctx context.Context, name string) (json.RawMessage, error) {
-	a.note("get " + name)
-	if value, arrived := a.values[name]; arrived {
-		return json.RawMessage(value), nil
-	}
-	if reason, failed := a.broken[name]; failed {
-		return nil, errors.New(reason)
-	}
-	select {
-	case a.asking <- name:
-	case <-ctx.Done():
-	}
-	<-ctx.Done()
-	return nil, context.Cause(ctx)
-}
-
-func (a *agent) Write(_ context.Context, name string, value json.RawMessage) error {
-	if name == "refused" {
-		return errors.New("output refused: no")
-	}
-	a.note("put " + name + " " + string(value))
-	return nil
-}
-
-func (a *agent) WriteText(_ context.Context, name string, text []byte) error {
-	a.note("put " + name + " text " + string(text))
-	return nil
-}
 
 // role is one run of the driver, with the files of its tree: states/, pillar/.
 type role struct {
@@ -80,7 +27,7 @@ type role struct {
 	source          map[string]any // besides file_roots and config
 	inputs, outputs []string       // an output "NAME=STATE" is a state's success; "!" before a name: secret, "?": optional
 	environment     []string
-	agent           *agent
+	agent           *drivertest.Values
 }
 
 // ended is how it ended.
@@ -89,10 +36,6 @@ type ended struct {
 	stdout, stderr string
 	work           string
 }
-
-type plainFiles struct{ data []byte }
-
-func (f plainFiles) File(context.Context, string) ([]byte, error) { return f.data, nil }
 
 // everySalt runs a test in the stand-in, and in the real Salt where it is on PATH.
 func everySalt(t *testing.T, test func(t *testing.T, program string)) {
@@ -165,7 +108,7 @@ func (r role) job(t testing.TB, program string) (*driver.Job, func() ended) {
 	}
 	t.Cleanup(server.Close)
 	stdout, stderr := open(t, filepath.Join(work, "stdout")), open(t, filepath.Join(work, "stderr"))
-	job := &driver.Job{Role: p, Folder: folder, Work: work, Stdout: stdout, Stderr: stderr, Values: r.agent, Files: plainFiles{archive},
+	job := &driver.Job{Role: p, Folder: folder, Work: work, Stdout: stdout, Stderr: stderr, Values: r.agent, Files: drivertest.File(archive),
 		Program: program, Started: func(context.Context) error { return nil },
 		Environment: append(append(os.Environ(), socket.Variable+"="+server.Path()), r.environment...)}
 	return job, func() ended { return ended{stdout: read(stdout.Name()), stderr: read(stderr.Name()), work: work} }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 	"github.com/hotc-dev/hotc/runtime/driver/salt"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
@@ -14,7 +15,7 @@ import (
 func TestAReadThatIsNotNeededYetDoesNotBlock(t *testing.T) {
 	everySalt(t, func(t *testing.T, program string) {
 		r := role{
-			agent:  &agent{values: map[string]string{"db:url": `"mysql://db"`}, asking: make(chan string)},
+			agent:  &drivertest.Values{Arrived: map[string]string{"db:url": `"mysql://db"`}, Asking: make(chan string)},
 			source: map[string]any{"sls": []string{"web"}, "pillar": map[string]any{"db": map[string]any{"name": "blog"}}},
 			inputs: []string{"db:url", "db:replica", "license"}, outputs: []string{"up=cmd: the server", "server.changes.stdout", "site", "late"},
 			files: map[string]string{
@@ -55,14 +56,14 @@ last:
 			ended <- err
 		}()
 		select {
-		case name := <-r.agent.asking:
+		case name := <-r.agent.Asking:
 			if name != "license" {
 				t.Errorf("it waits for %s", name)
 			}
 		case err := <-ended:
 			t.Fatalf("it ended without waiting: %v\n%s%s", err, printed().stdout, printed().stderr)
 		}
-		lines := strings.Join(r.agent.lines(), "; ")
+		lines := strings.Join(r.agent.Lines(), "; ")
 		if want := `get db:url; put up true; put site "http://web/no replica"; put server.changes.stdout "ready"; get license`; lines != want {
 			t.Errorf("got %s\nwant %s\n%s", lines, want, printed().stdout)
 		}
@@ -86,7 +87,7 @@ func TestReasonsOfFailure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			everySalt(t, func(t *testing.T, program string) {
-				r := role{agent: &agent{broken: map[string]string{"broken": "db.mysql failed: exit status 1"}}, inputs: []string{"broken"}, outputs: []string{"refused"},
+				r := role{agent: &drivertest.Values{Broken: map[string]string{"broken": "db.mysql failed: exit status 1"}}, inputs: []string{"broken"}, outputs: []string{"refused"},
 					source: map[string]any{"sls": []string{"web"}}, files: map[string]string{"states/web.sls": c.states + "\n"}}
 				end := r.run(t, program)
 				if last := end.lastLine(); end.exit.OK() || !strings.HasPrefix(last, c.want) {
@@ -101,7 +102,7 @@ func TestReasonsOfFailure(t *testing.T) {
 // the states write.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	everySalt(t, func(t *testing.T, program string) {
-		r := role{agent: &agent{values: map[string]string{"db:password": `"hunter22\nsecond line"`, "key": `"tree-of-keys"`}}, inputs: []string{"!db:password", "!key"}, outputs: []string{"!made.changes.stdout"},
+		r := role{agent: &drivertest.Values{Arrived: map[string]string{"db:password": `"hunter22\nsecond line"`, "key": `"tree-of-keys"`}}, inputs: []string{"!db:password", "!key"}, outputs: []string{"!made.changes.stdout"},
 			source: map[string]any{"sls": []string{"web"}}, files: map[string]string{
 				"states/web.sls": `show:
   cmd.run:
@@ -132,10 +133,10 @@ again:
 // What comes without a folder, and what a program that is no Salt does.
 func TestATextAlone(t *testing.T) {
 	everySalt(t, func(t *testing.T, program string) {
-		r := role{agent: &agent{values: map[string]string{"who": `"you"`}}, inputs: []string{"who"}, outputs: []string{"greet.changes.stdout"},
+		r := role{agent: &drivertest.Values{Arrived: map[string]string{"who": `"you"`}}, inputs: []string{"who"}, outputs: []string{"greet.changes.stdout"},
 			source: map[string]any{"file_roots": nil, "sls": []string{"site"}, "text": map[string]any{"file": "x", "name": "site"}}}
 		job, printed := r.job(t, program)
-		job.Files = plainFiles{[]byte("greet: {cmd.run: [{name: echo {{ pillar['who'] }}}]}\n")}
+		job.Files = drivertest.File("greet: {cmd.run: [{name: echo {{ pillar['who'] }}}]}\n")
 		d := salt.Driver{Grace: process.Grace}
 		if err := d.Prepare(t.Context(), job); err != nil {
 			t.Fatal(err)
@@ -144,14 +145,14 @@ func TestATextAlone(t *testing.T) {
 		if err != nil || !exit.OK() {
 			t.Fatalf("%v %v\n%s", exit, err, printed().stderr)
 		}
-		if got := strings.Join(r.agent.lines(), "; "); got != `get who; put greet.changes.stdout "you"` {
+		if got := strings.Join(r.agent.Lines(), "; "); got != `get who; put greet.changes.stdout "you"` {
 			t.Error(got)
 		}
 	})
 }
 
 func TestAProgramThatAppliesNothing(t *testing.T) {
-	r := role{agent: &agent{}, files: map[string]string{"states/top.sls": "{}"}}
+	r := role{agent: &drivertest.Values{}, files: map[string]string{"states/top.sls": "{}"}}
 	job, _ := r.job(t, "/bin/true")
 	d := salt.Driver{Grace: process.Grace}
 	if err := d.Prepare(t.Context(), job); err != nil {
