@@ -190,8 +190,8 @@ func (g giving) publicKey(ctx context.Context, reader plan.ServerPath) (key stri
 // Given says how a secret of the plan stands.
 type Given struct {
 	Since time.Time // zero: it was never given
-	// Lacking are the readers that have come anew since, to whose key nobody could
-	// seal it.
+	// Lacking are the readers that cannot open it: those that have come anew since, to
+	// whose key nobody could seal it, and all of a Give that was interrupted.
 	Lacking []plan.ServerPath
 }
 
@@ -211,26 +211,26 @@ func ReadGiven(ctx context.Context, s Store, d Deployment, p *plan.Plan) ([]Give
 			return err
 		}
 		all[i].Since = record.Since
-		if live.Enrol == EnrolOnce {
-			all[i].Lacking, err = lacking(ctx, s, d, p.Secrets[i], seal.ID(record.Sealed))
-		}
+		all[i].Lacking, err = lacking(ctx, s, d, p.Secrets[i], seal.ID(record.Sealed), live.Enrol == EnrolOnce)
 		return err
 	})
 	return all, err
 }
 
-// lacking are the readers of a box that have another key than the one it was sealed for.
-func lacking(ctx context.Context, s Store, d Deployment, given plan.Secret, box string) ([]plan.ServerPath, error) {
+// lacking are the readers that cannot open a box: they have the key of another one, since
+// Give was interrupted, or where tokens are good for one enrolment they have another key
+// than the one that it was sealed for.
+func lacking(ctx context.Context, s Store, d Deployment, given plan.Secret, box string, once bool) ([]plan.ServerPath, error) {
 	found := make([]bool, len(given.Readers))
 	err := each(ctx, len(found), func(ctx context.Context, i int) error {
 		reader := given.Readers[i]
-		public, err := readIfThere[PublicRecord](ctx, s, d.Public(reader))
-		if err != nil || public.Key == "" {
-			return err // no machine has come: it is sealed for the token
-		}
 		keys, err := readIfThere[SealsRecord](ctx, s, d.SealsFor(plan.Operator, reader))
 		k := keys[given.Cell]
-		found[i] = k.Box != box || k.To != seal.ID(public.Key)
+		if found[i] = k.Box != box; err != nil || found[i] || !once {
+			return err
+		}
+		public, err := readIfThere[PublicRecord](ctx, s, d.Public(reader))
+		found[i] = public.Key != "" && k.To != seal.ID(public.Key) // until a machine comes it is sealed for the token
 		return err
 	})
 	var lack []plan.ServerPath

@@ -143,3 +143,31 @@ func TestGiveRefuses(t *testing.T) {
 		t.Errorf("with an ended context: %v", err)
 	}
 }
+
+// A Give that ended between the keys and the box leaves readers without what they need,
+// and says so until it is given again.
+func TestGiveThatWasInterrupted(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		p := withGiven("app", "web")
+		b.publish(t, p)
+		b.give(t, p, `"hush-hush"`)
+		op := b.operator(t)
+		path := site.SealsFor(plan.Operator, "web")
+		before, err := op.Read(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.give(t, p, `"another"`)
+		if err := op.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: before.Data}); err != nil {
+			t.Fatal(err)
+		}
+		given, err := coordinator.ReadGiven(t.Context(), op, site, p)
+		if err != nil || len(given[0].Lacking) != 1 || given[0].Lacking[0] != "web" {
+			t.Errorf("%+v, %v", given, err)
+		}
+		b.give(t, p, `"another"`)
+		if given, err := coordinator.ReadGiven(t.Context(), op, site, p); err != nil || len(given[0].Lacking) != 0 {
+			t.Errorf("given again: %+v, %v", given, err)
+		}
+	})
+}

@@ -77,11 +77,14 @@ func (s *session) admit(ctx context.Context, server plan.ServerPath, key string)
 		if err == nil && knock.Key != "" {
 			return nil, source.Fail(source.Usage, "which machine? "+knockText(server, knock), "--key says that you have compared it: openstack console log show SERVER")
 		}
-		return nil, s.notAdmitted(ctx, server, errors.Join(err, coordinator.ErrNoKnock))
+		if err == nil {
+			err = coordinator.ErrNoKnock
+		}
+		return nil, s.notAdmitted(ctx, server, key, err)
 	}
 	knock, err := coordinator.Admit(within, s, s.deployment, s.secret, server, key)
 	if err != nil {
-		return nil, s.notAdmitted(ctx, server, err)
+		return nil, s.notAdmitted(ctx, server, key, err)
 	}
 	result := &admitted{Stack: s.target.stack, Server: server, Instance: knock.Instance, Key: key, Secrets: []string{}}
 	for _, x := range v.plan.Secrets {
@@ -92,13 +95,17 @@ func (s *session) admit(ctx context.Context, server plan.ServerPath, key string)
 	return result, nil
 }
 
-func (s *session) notAdmitted(ctx context.Context, server plan.ServerPath, err error) error {
+func (s *session) notAdmitted(ctx context.Context, server plan.ServerPath, key string, err error) error {
+	who := "no machine"
+	if key != "" {
+		who = "no machine with this key"
+	}
 	switch {
 	case errors.Is(err, coordinator.ErrEnrolsAlways):
 		return source.Fail(source.UnknownName, "nobody has to be let in as "+string(server)+": every machine that has its token is",
 			"the deployment was not applied with --enrol=once")
 	case errors.Is(err, coordinator.ErrNoKnock):
-		return source.Fail(source.UnknownName, "no machine with this key asks to be "+string(server),
+		return source.Fail(source.UnknownName, who+" asks to be "+string(server),
 			"it says its key on its console when it is not let in; \"hotc status "+s.target.flags()+"\" shows who asks")
 	}
 	return s.explain(ctx, err)

@@ -84,7 +84,7 @@ type applied struct {
 	Bytes   int       `json:"bytes"`
 	// Given are the secret parameters that were given now, or would be.
 	Given []string `json:"given"`
-	// Again are those that have to be given again, since a reader was built anew.
+	// Again are those that have to be given again, since not all readers can open them.
 	Again []string `json:"again"`
 	Enrol string   `json:"enrol"` // once, always
 	// Next are the commands that come next, ready for a shell.
@@ -150,13 +150,17 @@ func (a *application) enrolment() ([]coordinator.Enrolment, error) {
 	return nil, usageError{fmt.Errorf("--enrol is once or always, not %q", a.enrol)}
 }
 
-// publish rehearses first, so that nothing is written if a secret is missing.
+// publish rehearses first, so that nothing is written if a secret is missing or too
+// large.
 func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, planJSON []byte, gifts []gift, enrol []coordinator.Enrolment) (done coordinator.Published, r applied, err error) {
 	r.Given, r.Again = namesOf(gifts), []string{}
 	now, files := time.Now(), filesOf(a.dir)
 	if a.dryRun || len(p.Secrets) > 0 {
 		done, err = coordinator.Rehearse(ctx, s, s.deployment, s.secret, p, planJSON, files, now, enrol...)
 		if err != nil {
+			return done, r, err
+		}
+		if err := s.tooLarge(gifts); err != nil {
 			return done, r, err
 		}
 		missing, again, err := s.missingSecrets(ctx, p, gifts, done.Outcome == coordinator.Unchanged)
@@ -201,7 +205,7 @@ func (r *applied) print(io streams) {
 		fmt.Fprintf(io.out, "%s: %s.\n", verb, strings.Join(r.Given, ", "))
 	}
 	if len(r.Again) > 0 {
-		fmt.Fprintf(io.out, "to be given again, with --secret-param, for a server that was built anew: %s.\n", strings.Join(r.Again, ", "))
+		fmt.Fprintf(io.out, "to be given again, with --secret-param, since not all of its readers can open it: %s.\n", strings.Join(r.Again, ", "))
 	}
 	if r.DryRun {
 		return

@@ -120,12 +120,12 @@ func readSecretValue(ctx context.Context, name, path string, s streams) ([]byte,
 		return nil, source.Fail(source.Usage, fmt.Sprintf("--secret-param %s=-: standard input is this terminal, which would show the value", name),
 			fmt.Sprintf("read -rs value; printf %%s \"$value\" | hotc apply … --secret-param %s=-", shellQuote(name)))
 	}
-	text, err := readWithin(ctx, path, s.in)
+	text, err := readWithin(ctx, path, s.in, mostSecret)
 	switch {
 	case ctx.Err() != nil:
 		return nil, interrupted()
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: there is no file %s", name, path), "the value itself does not belong on a command line: write it into a file, or to standard input (-)")
+		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: there is no file of that name", name), "the value itself does not belong on a command line: write it into a file, or to standard input (-)")
 	case err != nil:
 		return nil, cannotReadSecret(name, err)
 	case len(text) > mostSecret:
@@ -145,9 +145,9 @@ func readSecretValue(ctx context.Context, name, path string, s streams) ([]byte,
 	return text, nil
 }
 
-// readWithin reads a little more than the most of a file, or of standard input. Either
-// may be a pipe that nobody writes to.
-func readWithin(ctx context.Context, path string, stdin io.Reader) ([]byte, error) {
+// readWithin reads a file, or standard input, or one byte more than the most that it may
+// have. Either may be a pipe that nobody writes to.
+func readWithin(ctx context.Context, path string, stdin io.Reader, most int64) ([]byte, error) {
 	var text []byte
 	var err error
 	done := make(chan struct{})
@@ -162,7 +162,7 @@ func readWithin(ctx context.Context, path string, stdin io.Reader) ([]byte, erro
 			defer f.Close()
 			from = f
 		}
-		text, err = io.ReadAll(io.LimitReader(from, mostSecret+1))
+		text, err = io.ReadAll(io.LimitReader(from, most+1))
 	}()
 	select {
 	case <-done:
@@ -172,7 +172,11 @@ func readWithin(ctx context.Context, path string, stdin io.Reader) ([]byte, erro
 	}
 }
 
+// cannotReadSecret leaves out the path: it may be the secret, given by mistake.
 func cannotReadSecret(name string, err error) error {
+	if path, is := errors.AsType[*fs.PathError](err); is {
+		err = path.Err
+	}
 	return source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: %v", name, err), "")
 }
 
@@ -227,6 +231,18 @@ func (s *session) missingSecrets(ctx context.Context, p *plan.Plan, gifts []gift
 		}
 	}
 	return missing, again, nil
+}
+
+// tooLarge refuses values that the coordinator cannot hold.
+func (s *session) tooLarge(gifts []gift) error {
+	limit := coordinator.GivenLimit(s)
+	for _, g := range gifts {
+		if len(g.value) > limit {
+			return source.Fail(source.MissingSecret, fmt.Sprintf("nothing is applied: --secret-param %s has %d bytes as JSON, a sealed value has at most %d", g.secret.Name, len(g.value), limit),
+				"give the key of an archive instead, and let a role fetch that")
+		}
+	}
+	return nil
 }
 
 func secretsMissing(names []string) error {

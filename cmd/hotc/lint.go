@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -100,7 +99,10 @@ func (l *linting) lint(ctx context.Context, args []string, o emit.Options, s str
 		}
 		o.Template, o.Text = name, nil
 		if name == "-" {
-			text, err := io.ReadAll(io.LimitReader(s.in, emit.MaxFile+1))
+			text, err := readWithin(ctx, name, s.in, emit.MaxFile)
+			if ctx.Err() != nil {
+				return nil, interrupted()
+			}
 			if err != nil {
 				return nil, fmt.Errorf("read standard input: %w", err)
 			}
