@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -97,7 +98,7 @@ func (l *linting) lint(ctx context.Context, args []string, o emit.Options, s str
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		o.Template, o.Text = name, nil
+		o.Template, o.Text = filepath.Clean(name), nil // as other templates name it
 		if name == "-" {
 			text, err := readWithin(ctx, name, s.in, emit.MaxFile)
 			if ctx.Err() != nil {
