@@ -56,6 +56,7 @@ func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore 
 func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (IncarnationRecord, error) {
 	path := m.deployment.Server(m.server)
 	tried := m.tried // the number we may have got without learning of it
+	replaced := ""   // the machine whose place the last try takes
 	for {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
@@ -66,7 +67,13 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			return IncarnationRecord{}, err
 		}
 		if there.Number > 0 && there.ID == id {
+			if made, err := m.mendLife(ctx, id); err != nil {
+				return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
+			} else if made {
+				continue
+			}
 			m.hold(fence{there, node.Version})
+			m.endLife(ctx, replaced)
 			return there, errors.Join(m.showKey(ctx), m.sweep(ctx))
 		}
 		if enrolledBefore || tried > 0 && there.Number > tried {
@@ -81,23 +88,27 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			}
 			return there, fenced(there)
 		}
-		if err := m.store.Create(ctx, []NewNode{{Path: m.deployment.Life(m.server, id), Grants: m.ownGrants()}}); err != nil {
+		if err := m.beginLife(ctx, id); err != nil {
 			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
 		}
 		next := IncarnationRecord{Number: there.Number + 1, ID: id, Instance: instance, Since: now.UTC()}
 		if err := m.try(next.Number); err != nil {
 			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, err)
 		}
+		replaced = there.ID
 		left, err := m.takeOver(ctx, node.Version, next)
 		switch {
 		case errors.Is(err, ErrVersion):
 			tried = next.Number
 		case err != nil:
 			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
-		case left:
-			return next, m.sweep(ctx)
-		default:
-			return next, nil
+		}
+		if err == nil {
+			m.endLife(ctx, replaced)
+			if left {
+				err = m.sweep(ctx)
+			}
+			return next, err
 		}
 	}
 }
@@ -238,8 +249,6 @@ func (m *Member) enrolled() (fence, error) {
 func (m *Member) checks(f fence, more ...Op) []Op {
 	return append([]Op{{Path: m.deployment.Server(m.server), Version: f.version}, m.checkLife(f.record.ID)}, more...)
 }
-
-func (m *Member) checkLife(id string) Op { return Op{Path: m.deployment.Life(m.server, id)} }
 
 // checkFence is called when a commit failed over a version: either a cell was
 // written meanwhile, perhaps by this agent's own commit whose answer was lost, or
