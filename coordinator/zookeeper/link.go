@@ -2,11 +2,7 @@ package zookeeper
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,7 +61,7 @@ func connect(servers []string, security *security, timeout time.Duration, heard 
 	conn, events, err := zk.Connect(servers, timeout,
 		zk.WithLogger(silent{}), zk.WithLogInfo(false),
 		zk.WithHostProvider(&hosts{ended: alive.Done()}),
-		zk.WithDialer(l.dialer(timeout)),
+		zk.WithDialer(newDialler(l, timeout).dial),
 		zk.WithEventCallback(l.event))
 	if err != nil {
 		end()
@@ -214,89 +210,3 @@ func (l *link) close() {
 
 // closePatience is how long a server has to confirm a session's end.
 const closePatience = 2 * time.Second
-
-// firstDial is about how long the first dial of a server may take: a dropped
-// connection is dialled again before TCP would, and not by all whose connections were
-// dropped in the same moment. Later ones take longer.
-const firstDial = 400 * time.Millisecond
-
-// firstHandshake is how long a server may take at first to give a session; up to as long
-// again is left to chance. It is short, because ZooKeeper can accept a connection when it
-// has just started and never read from it (one of forty, seen with 3.8.0). A server that
-// drowns gives no session in time either, and dialling it again makes that worse: so it
-// may take twice as long from time to time, up to a session and a half.
-const firstHandshake = time.Second
-
-func (l *link) dialer(session time.Duration) zk.Dialer {
-	patience, handshake, mostHandshake := firstDial, firstHandshake, session*3/2
-	return func(network, addr string, _ time.Duration) (net.Conn, error) {
-		l.mu.Lock()
-		if old := l.socket; old != nil {
-			old.Close() // the library leaves it open when a session has expired
-			if alert := old.refusal.Load(); alert != nil {
-				l.trouble = fmt.Errorf("%s: %s", old.RemoteAddr(), l.security.explain(*alert, addr))
-			} else if !old.established.Load() {
-				l.trouble = noSession(old)
-				if time.Now().After(old.until) {
-					handshake = min(2*handshake, mostHandshake)
-				}
-			} else {
-				handshake = firstHandshake
-			}
-		}
-		l.mu.Unlock()
-		dialer := net.Dialer{Timeout: patience/2 + rand.N(patience)}
-		raw, err := dialer.DialContext(l.alive, network, addr)
-		if err == nil && l.security != nil {
-			if raw, err = l.secure(raw, addr, session/2); err != nil {
-				return nil, err
-			}
-		}
-		if err != nil {
-			patience = min(2*patience, session/2)
-			l.mu.Lock()
-			l.trouble = fmt.Errorf("no ZooKeeper answers at %s: %w", addr, dialCause(err))
-			l.socket = nil
-			l.mu.Unlock()
-			return nil, err
-		}
-		patience = firstDial
-		s := newSocket(raw, time.Now().Add(handshake+rand.N(handshake)), &l.owed)
-		l.mu.Lock()
-		l.socket = s
-		l.mu.Unlock()
-		return s, nil
-	}
-}
-
-func noSession(s *socket) error {
-	return fmt.Errorf("%s accepts connections but gives no session: is it a ZooKeeper that serves, and is maxClientCnxns large enough?", s.RemoteAddr())
-}
-
-// secure begins TLS on a new connection, in a bounded time.
-func (l *link) secure(raw net.Conn, addr string, most time.Duration) (net.Conn, error) {
-	within, stop := context.WithTimeout(l.alive, most)
-	defer stop()
-	conn, err := l.security.secure(within, raw, addr)
-	if err == nil {
-		return conn, nil
-	}
-	raw.Close()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.trouble = fmt.Errorf("no TLS with the ZooKeeper at %s: %w", addr, err)
-	l.socket = nil
-	return nil, err
-}
-
-// dialCause leaves out what the message says already.
-func dialCause(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		err = op.Err
-	}
-	if cause, ok := strings.CutPrefix(err.Error(), "connect: "); ok {
-		return errors.New(cause)
-	}
-	return err
-}

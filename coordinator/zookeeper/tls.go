@@ -169,13 +169,13 @@ func (s *security) secure(ctx context.Context, raw net.Conn, addr string) (net.C
 	}
 	conn := tls.Client(raw, config)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		return nil, errors.New(s.explain(err, config.ServerName))
+		return nil, errors.New(s.explain(err))
 	}
 	return conn, nil
 }
 
 // explain says what a failed handshake means and what to check.
-func (s *security) explain(err error, name string) string {
+func (s *security) explain(err error) string {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var invalid x509.CertificateInvalidError
@@ -215,7 +215,7 @@ func (s *security) explain(err error, name string) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return "it takes connections, and does not answer when TLS begins: is this its secureClientPort?"
 	}
-	return fmt.Sprintf("no TLS with %s: %v", name, err)
+	return "the handshake failed: " + err.Error()
 }
 
 // alert says what a server means that ends the handshake.
@@ -248,7 +248,7 @@ func Secure(ctx context.Context, rawURL string, conn net.Conn, addr string) erro
 	}
 	_, err = secured.Read(make([]byte, 1))
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		return errors.New(a.security.explain(err, addr))
+		return errors.New(a.security.explain(err))
 	}
 	return nil
 }

@@ -1,0 +1,126 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+)
+
+// firstDial is about how long the first dial of a server may take: a dropped
+// connection is dialled again before TCP would, and not by all whose connections were
+// dropped in the same moment. Later ones take longer.
+const firstDial = 400 * time.Millisecond
+
+// firstHandshake is how long a server may take at first to give a session, TLS
+// included; up to as long again is left to chance. It is short, because ZooKeeper can
+// accept a connection when it has just started and never read from it (one of forty,
+// seen with 3.8.0). A server that drowns gives no session in time either, and dialling it
+// again makes that worse: so it may take twice as long from time to time, up to a session
+// and a half.
+const firstHandshake = time.Second
+
+// dialler makes a link's connections, one after the other.
+type dialler struct {
+	link          *link
+	session       time.Duration
+	patience      time.Duration // with the next dial
+	handshake     time.Duration // with the next handshake
+	mostHandshake time.Duration
+}
+
+func newDialler(l *link, session time.Duration) *dialler {
+	return &dialler{link: l, session: session, patience: firstDial, handshake: firstHandshake, mostHandshake: session * 3 / 2}
+}
+
+// dial is a zk.Dialer; the time-out that the library gives is not used.
+func (d *dialler) dial(network, addr string, _ time.Duration) (net.Conn, error) {
+	d.bury()
+	dialer := net.Dialer{Timeout: d.patience/2 + rand.N(d.patience)}
+	raw, err := dialer.DialContext(d.link.alive, network, addr)
+	if err != nil {
+		d.patience = min(2*d.patience, d.session/2)
+		return nil, d.failed(fmt.Errorf("no ZooKeeper answers at %s: %w", addr, dialCause(err)), err)
+	}
+	d.patience = firstDial
+	until := time.Now().Add(d.handshake + rand.N(d.handshake)) // for TLS and the session together
+	if d.link.security != nil {
+		secured, err := d.secure(raw, addr, until)
+		if err != nil {
+			raw.Close()
+			return nil, d.failed(fmt.Errorf("no TLS with the ZooKeeper at %s: %w", addr, err), err)
+		}
+		raw = secured
+	}
+	s := newSocket(raw, until, &d.link.owed)
+	d.link.mu.Lock()
+	defer d.link.mu.Unlock()
+	d.link.socket = s
+	return s, nil
+}
+
+// bury closes the connection before, and learns from how it ended.
+func (d *dialler) bury() {
+	l := d.link
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old := l.socket
+	if old == nil {
+		return
+	}
+	l.socket = nil
+	old.Close() // the library leaves it open when a session has expired
+	switch alert := old.refusal.Load(); {
+	case alert != nil:
+		l.trouble = fmt.Errorf("%s: %s", old.RemoteAddr(), l.security.explain(*alert))
+	case old.established.Load():
+		d.handshake = firstHandshake
+	default:
+		l.trouble = noSession(old)
+		if time.Now().After(old.until) {
+			d.timedOut()
+		}
+	}
+}
+
+// timedOut lets the next handshake take longer.
+func (d *dialler) timedOut() { d.handshake = min(2*d.handshake, d.mostHandshake) }
+
+// failed notes what no connection came about for, and gives the library its cause.
+func (d *dialler) failed(trouble, cause error) error {
+	d.link.mu.Lock()
+	defer d.link.mu.Unlock()
+	d.link.trouble, d.link.socket = trouble, nil
+	return cause
+}
+
+// secure begins TLS on a new connection. A server that does not answer is one that
+// gives no session.
+func (d *dialler) secure(raw net.Conn, addr string, until time.Time) (net.Conn, error) {
+	within, stop := context.WithDeadline(d.link.alive, until)
+	defer stop()
+	conn, err := d.link.security.secure(within, raw, addr)
+	if err != nil && !time.Now().Before(until) {
+		d.timedOut()
+	}
+	return conn, err
+}
+
+func noSession(s *socket) error {
+	return fmt.Errorf("%s accepts connections but gives no session: is it a ZooKeeper that serves, and is maxClientCnxns large enough?", s.RemoteAddr())
+}
+
+// dialCause leaves out what the message says already.
+func dialCause(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	if cause, ok := strings.CutPrefix(err.Error(), "connect: "); ok {
+		return errors.New(cause)
+	}
+	return err
+}

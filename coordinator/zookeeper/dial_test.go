@@ -1,0 +1,71 @@
+package zookeeper
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// deaf accepts connections and never reads from them.
+func deaf(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return listener.Addr().String() // the kernel accepts
+}
+
+// A server that accepts a connection and never reads from it is dialled again soon, in
+// clear and over TLS alike, and is given more time from try to try.
+func TestAServerThatNeverAnswersIsDialledAgainSoon(t *testing.T) {
+	const session = time.Hour
+	for name, c := range map[string]struct {
+		security *security
+		said     string
+	}{
+		"in clear": {nil, "accepts connections but gives no session"},
+		"TLS":      {&security{}, "no TLS with the ZooKeeper at 127.0.0.1:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addr := deaf(t)
+			alive, end := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer end()
+			l := &link{alive: alive, security: c.security}
+			d := newDialler(l, session)
+			for try := range 2 {
+				began := time.Now()
+				if conn, err := d.dial("tcp", addr, 0); err == nil {
+					// the library asks for a session, and sets a deadline far off
+					if err := conn.SetReadDeadline(began.Add(session)); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := conn.Read(make([]byte, 1)); err == nil {
+						t.Fatal("the deaf server answers")
+					}
+					d.bury()
+				}
+				if took := time.Since(began); alive.Err() != nil || took > session/10 {
+					t.Fatalf("try %d took %v", try, took)
+				}
+				if d.handshake != firstHandshake<<(try+1) {
+					t.Errorf("after try %d a handshake may take %v, want %v", try, d.handshake, firstHandshake<<(try+1))
+				}
+			}
+			if l.trouble == nil || strings.Count(l.trouble.Error(), c.said) != 1 || strings.Count(l.trouble.Error(), "TLS with") > 1 {
+				t.Errorf("it says %v", l.trouble)
+			}
+		})
+	}
+}
+
+// What has no explanation of its own is said once.
+func TestAFailedHandshakeIsSaidOnce(t *testing.T) {
+	if got := (&security{}).explain(net.UnknownNetworkError("x")); strings.Contains(got, "no TLS") {
+		t.Errorf("what ends up behind %q says %q", "no TLS with the ZooKeeper at …:", got)
+	}
+}
