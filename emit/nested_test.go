@@ -166,3 +166,52 @@ func TestLimitsOfTrees(t *testing.T) {
 		t.Errorf("depth: %v %s", r != nil, found)
 	}
 }
+
+// Of how many members a group is compiled for, where only Heat knows how many there are:
+// null, and a branch that is not said, are Heat's default.
+func TestBounds(t *testing.T) {
+	for count, want := range map[string]int{
+		"{if: [{get_param: c}, null, 0]}":               1,
+		"{if: [{get_param: c}, 0]}":                     1,
+		"{if: [{get_param: c}, 3]}":                     3,
+		"{if: [{get_param: c}, '2', null]}":             2,
+		"{if: [{get_param: c}, {if: [true, null]}, 0]}": 1,
+		"{if: [true, null, 7]}":                         1, // known
+		"{if: [{get_param: c}, {get_param: n}, 2]}":     4,
+		"{if: [{get_param: c}, {get_param: any}, 2]}":   0,
+		"{get_attr: [v, value]}":                        0,
+		"{if: [{get_param: c}, '2.5', 0]}":              0, // Heat refuses it
+		"{if: [{get_param: c}, 2.5, true]}":             2, // Python's int(2.5)
+	} {
+		text := `heat_template_version: 2021-04-16
+parameters:
+  c: {type: boolean, default: true}
+  n: {type: number, default: 1, constraints: [{range: {max: 4}}]}
+  any: {type: number, default: 1}
+resources:
+  v: {type: OS::Heat::Value, properties: {value: 1}}
+  group:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: ` + count + `
+      resource_def:
+        type: OS::Nova::Server
+        properties: {image: i, flavor: f}
+        metadata: {hotc: {roles: [{name: r, driver: script, source: 'true'}]}}
+`
+		path := filepath.Join(t.TempDir(), "site.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, found := compile(t, options(path))
+		got := 0
+		if r != nil {
+			got = len(r.Program.Root.NestOf("group").Members)
+		} else if !strings.Contains(found, "[H318]") {
+			t.Errorf("%s: %s", count, found)
+		}
+		if got != want {
+			t.Errorf("%s: compiled for %d members, want %d\n%s", count, got, want, found)
+		}
+	}
+}

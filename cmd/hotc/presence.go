@@ -2,8 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"strconv"
 
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
@@ -26,23 +26,14 @@ func decisionsOf(servers []coordinator.ServerSnapshot) decisions {
 	return d
 }
 
-// sizeOf is a decision as a number: true is 1, a group's missing size is Heat's own 1.
+// sizeOf is a decision as a number: true is 1, false and what cannot be read are 0.
 func sizeOf(value json.RawMessage) int {
-	var text string
-	if json.Unmarshal(value, &text) != nil {
-		text = string(value)
-	}
-	switch text {
-	case "true", "null":
-		return 1
-	case "false":
-		return 0
-	}
-	n, err := strconv.ParseFloat(text, 64)
+	v, err := hot.DecodeJSON(value)
 	if err != nil {
 		return 0
 	}
-	return int(n)
+	size, _ := hot.GroupSize(v, hot.CountDefault)
+	return size
 }
 
 // whether says if Heat made a server: why it did not, and why it perhaps did not where

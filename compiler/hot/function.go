@@ -190,5 +190,8 @@ func LastVersion(name string) (last Version, ok bool) {
 	return last, ok
 }
 
+// Has says whether a function is one of the table's, in expressions or in conditions.
+func (t Table) Has(f *Function) bool { return t.expressions[f.Name] == f || t.conditions[f.Name] == f }
+
 // Lookup finds the function that a name calls in an expression.
 func (t Table) Lookup(name string) *Function { return t.expressions[name] }

@@ -43,14 +43,20 @@ func (e *Expr) AsksPresence() bool {
 	return e.Any(func(x *Expr) bool { return x.Kind == CallExpr && x.Func.OfPresence() })
 }
 
-// groupSize is a group's number of members as Heat reads it; null is its default.
-func groupSize(v Value) (int, error) {
+// CountDefault is how many members a group has whose count is null or not said
+// (heat/engine/resources/openstack/heat/resource_group.py, properties_schema).
+const CountDefault = 1
+
+// GroupSize is a group's number of members as Heat reads it from a property, by
+// Python's int; missing is the property's default, which null stands for
+// (heat/engine/properties.py, Property._get_integer).
+func GroupSize(v Value, missing int) (int, error) {
 	if v == nil {
-		return 1, nil
+		return missing, nil
 	}
-	number, err := (&Parameter{Type: "number"}).Cast(v)
+	number, _ := integer(v)
 	size, ok := number.(int64)
-	if err != nil || !ok || size < 0 || size > 1<<30 {
+	if !ok || size < 0 || size > 1<<30 {
 		return 0, fmt.Errorf("a group cannot have %s members", EncodeJSON(v))
 	}
 	return int(size), nil
@@ -61,7 +67,7 @@ func applyPresent(_ *work, arg Value) (Value, error) {
 	if len(args) != 2 {
 		return nil, fmt.Errorf("$present needs a number of members and one of them")
 	}
-	size, err := groupSize(args[0])
+	size, err := GroupSize(args[0], CountDefault)
 	n, ok := args[1].(int64)
 	if err == nil && !ok {
 		err = fmt.Errorf("$present: a member is a number, not %s", TypeName(args[1]))
@@ -89,7 +95,7 @@ func foldMembersOf(f *folder, call *Expr) (*Expr, error) {
 	if !count.IsValue() {
 		return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{args[0], count, args[2]}}), nil
 	}
-	size, err := groupSize(count.Value)
+	size, err := GroupSize(count.Value, CountDefault)
 	if err != nil {
 		return nil, err
 	}

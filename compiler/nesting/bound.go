@@ -24,7 +24,7 @@ func (l *loader) bound(n *program.Nest, r *hot.Resource, size *hot.Node) int {
 			return int(max(0, min(most, 1<<30))) // what is wrong with it is said where blocks are checked
 		}
 	}
-	if most, ok := l.most(s, s.Template.Expr(size)); ok {
+	if most, ok := l.most(s, s.Template.Expr(size), hot.CountDefault); ok {
 		if most == 0 {
 			l.diags.Error(source.BadArgument, s.Place(size), fmt.Sprintf("the group %q can have no members, by the constraints of what decides their number", r.Name), "")
 		}
@@ -34,21 +34,26 @@ func (l *loader) bound(n *program.Nest, r *hot.Resource, size *hot.Node) int {
 	return 0
 }
 
-// most is the largest value that a number can have, as far as its text tells.
-func (l *loader) most(s *program.Stack, e *hot.Expr) (most int, ok bool) {
+// most is the largest size that an expression can give a group, as far as its text
+// tells; missing is what null is, and a branch that is not said.
+func (l *loader) most(s *program.Stack, e *hot.Expr, missing int) (most int, ok bool) {
 	folded, err := hot.Fold(e, s.Given.Peek)
 	switch {
 	case err != nil:
 		return 0, false
 	case folded.IsValue():
-		return asSize(folded.Value)
+		return asSize(folded.Value, missing)
 	case folded.Kind != hot.CallExpr:
 		return 0, false
 	}
 	switch folded.Func.Meaning() {
 	case "if":
-		for _, x := range folded.Arg().Items[1:] {
-			n, known := l.most(s, x)
+		branches := folded.Arg().Items[1:]
+		if len(branches) == 1 {
+			most = missing
+		}
+		for _, x := range branches {
+			n, known := l.most(s, x, missing)
 			if !known {
 				return 0, false
 			}
@@ -58,25 +63,25 @@ func (l *loader) most(s *program.Stack, e *hot.Expr) (most int, ok bool) {
 	case "get_param":
 		name, path, err := hot.ParamArgument(folded.Arg().Value)
 		if p := s.Template.Parameter(name); err == nil && p != nil && len(path) == 0 {
-			return l.mostOf(s, p)
+			return l.mostOf(s, p, missing)
 		}
 	}
 	return 0, false
 }
 
-// mostOf is the largest value of a parameter: its constraints say it, or those of what
-// the stack around hands over.
-func (l *loader) mostOf(s *program.Stack, p *hot.Parameter) (most int, ok bool) {
+// mostOf is most for a parameter: its constraints say it, or those of what the stack
+// around hands over.
+func (l *loader) mostOf(s *program.Stack, p *hot.Parameter, missing int) (most int, ok bool) {
 	for _, c := range p.Constraints {
 		switch c.Kind {
 		case "range":
-			if n, known := asSize(c.Max); known && (!ok || n < most) {
+			if n, known := asSize(c.Max, missing); c.Max != nil && known && (!ok || n < most) {
 				most, ok = n, true
 			}
 		case "allowed_values":
 			largest := 0
 			for _, v := range c.Allowed {
-				n, known := asSize(v)
+				n, known := asSize(v, missing)
 				if !known {
 					return 0, false
 				}
@@ -91,17 +96,17 @@ func (l *loader) mostOf(s *program.Stack, p *hot.Parameter) (most int, ok bool) 
 	if ok || a == nil {
 		return most, ok
 	}
-	return l.most(s.Around(), a.Expr)
+	if p.Default != nil { // which a property that is null leaves as it is
+		if missing, ok = asSize(p.Default.Data(), missing); !ok {
+			return 0, false
+		}
+	}
+	return l.most(s.Around(), a.Expr, missing)
 }
 
-// asSize reads a number of members.
-func asSize(v hot.Value) (int, bool) {
-	if v == nil {
-		return 0, false
-	}
-	number, err := (&hot.Parameter{Type: "number"}).Cast(v)
-	size, ok := number.(int64)
-	return int(size), err == nil && ok && size >= 0 && size <= 1<<30
+func asSize(v hot.Value, missing int) (size int, ok bool) {
+	size, err := hot.GroupSize(v, missing)
+	return size, err == nil
 }
 
 // openSize says how to give a bound, or the number itself.

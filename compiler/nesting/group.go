@@ -43,7 +43,7 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 		n.IndexVariable, _ = v.(string)
 	}
 	if g.counted {
-		n.Size = l.size(s, r.Property(g.size), 1)
+		n.Size = l.size(s, r.Property(g.size), hot.CountDefault)
 	} else {
 		n.IndexVariable, n.Size = "", l.size(s, r.Property(g.size), 0)
 	}
@@ -180,11 +180,17 @@ func (l *loader) peek(s *program.Stack, n *hot.Node) hot.Value {
 	if n == nil {
 		return nil
 	}
+	v, _ := l.known(s, n)
+	return v
+}
+
+// known is a value, if it is known.
+func (l *loader) known(s *program.Stack, n *hot.Node) (v hot.Value, ok bool) {
 	e, err := hot.Fold(s.Template.Expr(n), s.Given.Peek)
 	if err != nil || !e.IsValue() {
-		return nil
+		return nil, false
 	}
-	return e.Value
+	return e.Value, true
 }
 
 // size is the number of members, -1 if only Heat knows.
@@ -192,17 +198,15 @@ func (l *loader) size(s *program.Stack, n *hot.Node, missing int) int {
 	if n.IsNull() {
 		return missing
 	}
-	v := l.peek(s, n)
-	if v == nil {
+	v, known := l.known(s, n)
+	if !known {
 		return -1
 	}
-	number, err := (&hot.Parameter{Type: "number"}).Cast(v)
-	size, ok := number.(int64)
-	if err != nil || !ok || size < 0 || size > 1<<30 {
-		l.diags.Error(source.BadArgument, s.Place(n), fmt.Sprintf("a group cannot have %s members", hot.EncodeJSON(v)), "")
-		return 0
+	size, err := hot.GroupSize(v, missing)
+	if err != nil {
+		l.diags.Error(source.BadArgument, s.Place(n), err.Error(), "")
 	}
-	return int(size)
+	return size
 }
 
 // fixed says whether a value is known, and pins what it is made of.

@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
 // How many signals a wait condition waits for: one of each server with roles. Where Heat
@@ -31,12 +32,13 @@ const (
 	counted = "hotc"
 )
 
+// sumTemplate adds up; null is a group's count, for which Heat's default stands.
 const sumTemplate = `heat_template_version: 2016-10-14
 description: Written by hotc. How many servers signal, for a template whose own version cannot compute it.
 parameters:
   terms: {type: json}
 outputs:
-  sum: {value: {yaql: {expression: "$.data.terms.servers.flatten().where($ != null).select(int($)).sum(0)", data: {terms: {get_param: terms}}}}}
+  sum: {value: {yaql: {expression: "$.data.terms.servers.flatten().select(int(coalesce($, 1))).sum(0)", data: {terms: {get_param: terms}}}}}
 `
 
 // counter knows which outputs the templates need for others' sums.
@@ -163,7 +165,7 @@ func (c *counter) termOfNest(t *hot.Template, n *program.Nest, path []string) te
 		return term{known: c.known(n, below(path))}
 	case n.Inline():
 		if size := n.Resource.Property("count"); !size.IsNull() {
-			return term{value: size.Data()}
+			return term{value: sizeOf(t, size)}
 		}
 		return term{known: int64(len(n.Members))}
 	}
@@ -180,6 +182,15 @@ func (c *counter) termOfNest(t *hot.Template, n *program.Nest, path []string) te
 		}
 	}
 	return term{value: language{t.Version}.attribute(n.Resource.Name, name)}
+}
+
+// sizeOf is a group's count as a term; null, which Heat's default stands for, counts as
+// that in each sum.
+func sizeOf(t *hot.Template, count *hot.Node) tree {
+	if e := t.Expr(count); e.MayVanish() {
+		return emitplan.HOT(e)
+	}
+	return count.Data()
 }
 
 func (c *counter) insideVaries(n *program.Nest, path []string) bool {
@@ -333,7 +344,7 @@ func (s *stack) addToChoice(v tree, add int64) (tree, bool) {
 // sum is a number that Heat computes.
 func (s *stack) sum(name string, open []hot.Value, sure int64) tree {
 	if s.computes() {
-		return dict("yaql", dict("expression", fmt.Sprintf("$.data.servers.flatten().where($ != null).select(int($)).sum(%d)", sure), "data", dict("servers", open)))
+		return dict("yaql", dict("expression", fmt.Sprintf("$.data.servers.flatten().select(int(coalesce($, %d))).sum(%d)", hot.CountDefault, sure), "data", dict("servers", open)))
 	}
 	s.out.Files[SumFile] = []byte(sumTemplate)
 	properties := dict("terms", dict("servers", append(open, sure)))

@@ -50,7 +50,7 @@ func (s *stack) firstMembers(e *hot.Expr, value func(o *program.Output, path []h
 	if n := len(items[2].Items); n > yaqlItems {
 		s.tooMany(e.At, fmt.Sprintf("this list may have %d items", n))
 	}
-	expression := "$.data.all.take(int(coalesce($.data.count, 0)))"
+	expression := fmt.Sprintf("$.data.all.take(int(coalesce($.data.count, %d)))", hot.CountDefault)
 	all := s.withValues(items[2], value)
 	if d, named := all.(*hot.Dict); named {
 		pairs := []hot.Value{}
@@ -60,7 +60,7 @@ func (s *stack) firstMembers(e *hot.Expr, value func(o *program.Output, path []h
 		}
 		expression, all = "dict("+expression+")", pairs
 	}
-	return dict("yaql", dict("expression", expression, "data", dict("all", all, "count", s.withValues(items[1], value))))
+	return dict("yaql", dict("expression", expression, "data", dict("all", all, "count", s.withValues(items[1].WithElse(), value))))
 }
 
 // itemOf is an item of a list of Heat's, null if it has none.

@@ -188,7 +188,7 @@ func (s *stack) withValues(e *hot.Expr, value func(o *program.Output, path []hot
 		}
 		return d
 	case hot.CallExpr:
-		if f := s.template.Functions.Lookup(e.Func.Name); f != e.Func {
+		if !s.template.Functions.Has(e.Func) {
 			s.notHere(e)
 		}
 		return dict(e.Func.Name, s.withValues(e.Arg(), value))
