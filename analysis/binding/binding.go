@@ -196,6 +196,8 @@ type binder struct {
 	bound   *Bound
 	// quiet says that an expression is only looked at: nothing is noted.
 	quiet bool
+	// dangling says that a use was met which leads nowhere.
+	dangling bool
 	// through is the call in the reader's own stack that led to another one.
 	through   *hot.Expr
 	following map[crossing]bool

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -54,12 +55,8 @@ func (b *binder) emptyGroup(call *hot.Expr, n *program.Nest, attribute string) (
 func (b *binder) oneMember(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
 	parts := strings.SplitN(attribute, ".", 3)
 	m := n.Member(parts[1])
-	if number, err := strconv.Atoi(parts[1]); m == nil && err == nil && number >= 0 && b.doesWithout() {
-		return nil, &absentError{resource: n.In.PathOf(n.Resource.Name) + "/" + parts[1], at: call.At, why: &program.Removal{Why: "the group has no such member", At: n.SizeAt}}
-	}
 	if m == nil {
-		b.unknown(source.UnknownResource, call, fmt.Sprintf("the group %q has no member %q", n.Resource.Name, parts[1]), parts[1], nil)
-		return nil, errReported
+		return nil, b.noMember(call, n, parts[1])
 	}
 	if len(parts) == 3 {
 		return b.ofMember(call, n, m, parts[2], path)
@@ -72,6 +69,26 @@ func (b *binder) oneMember(call *hot.Expr, n *program.Nest, attribute string, pa
 		return b.leave(call, "only Heat can tell which attribute this is"), nil
 	}
 	return b.ofMember(call, n, m, name, path[1:])
+}
+
+// noMember is what is wrong with a reference to a member that is not there.
+func (b *binder) noMember(call *hot.Expr, n *program.Nest, name string) error {
+	message, hint, why := fmt.Sprintf("the group %q has no member %q", n.Resource.Name, name), "", "the group has no such member"
+	number, err := strconv.Atoi(name)
+	isNumber := err == nil && number >= 0
+	if n.Open() && isNumber {
+		why = fmt.Sprintf("the group was compiled for at most %d members", len(n.Members))
+		message += fmt.Sprintf(": it was compiled for at most %d, of which the first is resource.0", len(n.Members))
+		hint = fmt.Sprintf("raise the bound: `%s` in the group's hotc block, or the constraints of the parameter that decides the number", nesting.MaxMembers)
+	}
+	if isNumber && b.doesWithout() {
+		return &absentError{resource: n.In.PathOf(n.Resource.Name) + "/" + name, at: call.At, why: &program.Removal{Why: why, At: n.SizeAt}}
+	}
+	if !b.quiet {
+		d := b.diags.Error(source.UnknownResource, call.At, message, hint)
+		d.Notes = append(d.Notes, source.Note{At: n.SizeAt, Message: "their number"})
+	}
+	return errReported
 }
 
 // doesWithout says whether the input that is bound goes on without a value.

@@ -1,6 +1,8 @@
 package binding
 
 import (
+	"errors"
+
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
@@ -88,7 +90,8 @@ func (b *binder) useOfNest(call, arg *hot.Node, found func(*Read)) bool {
 		return b.asHeat(func() (*hot.Expr, error) { return hot.Fold(b.template.Expr(call), b.resolve) })
 	})
 	if err != nil {
-		return false // Heat says what is wrong
+		b.dangling = b.dangling || errors.Is(err, errReported)
+		return false // else Heat says what is wrong
 	}
 	outputs := b.outputsOf(e)
 	if len(outputs) == 0 {

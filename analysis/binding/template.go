@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,19 +77,38 @@ func (b *binder) properties(r *hot.Resource, n *hot.Node) {
 	}
 }
 
-// uses calls found for each use of a role's output below a node, and notes the
+// uses calls found for each use of a role's output in a value, and notes the
 // dependencies on other resources.
-func (b *binder) uses(owner string, n *hot.Node, found func(*Read)) {
+func (b *binder) uses(owner string, value *hot.Node, found func(*Read)) {
+	b.dangling = false
+	b.usesBelow(owner, value, found)
+	if b.dangling {
+		b.leadsNowhere(value)
+	}
+}
+
+func (b *binder) usesBelow(owner string, n *hot.Node, found func(*Read)) {
 	if name, arg := b.callOf(n); name != "" {
 		b.use(owner, n, name, arg, found)
-		b.uses(owner, arg, found)
+		b.usesBelow(owner, arg, found)
 		return
 	}
 	for _, x := range n.Items {
-		b.uses(owner, x, found)
+		b.usesBelow(owner, x, found)
 	}
 	for _, e := range n.Entries {
-		b.uses(owner, e.Value, found)
+		b.usesBelow(owner, e.Value, found)
+	}
+}
+
+// leadsNowhere says what is wrong with a reference in a value of Heat's, unless it
+// stands in a branch that is not taken, or may not be.
+func (b *binder) leadsNowhere(value *hot.Node) {
+	fold := func() (*hot.Expr, error) {
+		return b.asHeat(func() (*hot.Expr, error) { return hot.Fold(b.template.Expr(value), b.resolve) })
+	}
+	if _, err := b.look(fold); errors.Is(err, errReported) {
+		_, _ = fold()
 	}
 }
 
