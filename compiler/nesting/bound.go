@@ -18,7 +18,8 @@ const MaxMembers = "max_members"
 // says so: its hotc block does, or the constraints of the parameters that decide it.
 func (l *loader) bound(n *program.Nest, r *hot.Resource, size *hot.Node) int {
 	s := n.In
-	if block := r.MetadataEntry("hotc"); block != nil {
+	block := r.MetadataEntry("hotc")
+	if block != nil {
 		if v := block.Value.Get(MaxMembers); v != nil {
 			most, _ := v.Value.(int64)
 			return int(max(0, min(most, 1<<30))) // what is wrong with it is said where blocks are checked
@@ -30,7 +31,9 @@ func (l *loader) bound(n *program.Nest, r *hot.Resource, size *hot.Node) int {
 		}
 		return most
 	}
-	l.openSize(s, r, size)
+	if block == nil { // else it is a block of something else, which is said there, too
+		l.openSize(s, r, size)
+	}
 	return 0
 }
 

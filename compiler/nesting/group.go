@@ -68,7 +68,7 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 			return
 		}
 		n.EachResources = Resources(first.Stack)
-		hasRoles = hasRoles || HasRoles(first.Stack)
+		hasRoles = hasRoles || mentionsRoles(first.Stack)
 	}
 	if n.Size == 0 {
 		l.fixed(s, r.Property(g.size)) // with members there may be roles
@@ -99,7 +99,7 @@ func (l *loader) instances(s *program.Stack, r *hot.Resource, at place) {
 	d := &hot.Resource{Name: r.Name, Entry: r.Entry, TypeNode: r.TypeNode}
 	n := &program.Nest{In: s, Resource: r, Group: true, Definition: d}
 	m := &program.Member{Name: "0"}
-	if m.Stack = l.member(n, m, t, at, registry.Child("0", t)); m.Stack != nil && HasRoles(m.Stack) {
+	if m.Stack = l.member(n, m, t, at, registry.Child("0", t)); m.Stack != nil && mentionsRoles(m.Stack) {
 		l.namesMadeUp(s, r)
 	}
 }
@@ -127,7 +127,7 @@ func (l *loader) chain(s *program.Stack, r *hot.Resource, at place) {
 		d := &hot.Resource{Name: r.Name, Entry: r.Entry, TypeNode: r.TypeNode}
 		n := &program.Nest{In: s, Resource: r, Group: true, Definition: d}
 		m := &program.Member{Name: strconv.Itoa(i)}
-		if m.Stack = l.member(n, m, t, at, registry.Child(m.Name, t)); m.Stack != nil && HasRoles(m.Stack) {
+		if m.Stack = l.member(n, m, t, at, registry.Child(m.Name, t)); m.Stack != nil && mentionsRoles(m.Stack) {
 			l.diags.Error(source.NotYet, s.Place(r.Property("resources")), fmt.Sprintf("%s, which %q has as its member %d, has servers with roles, which hotc does not compile yet in a chain", name, r.Name, i),
 				"make it a resource of its own: `depends_on` puts such resources in order")
 		}
@@ -149,8 +149,7 @@ func (l *loader) members(n *program.Nest, r *hot.Resource, g groupType, first *p
 		n.Count, size = s.Template.Expr(r.Property(g.size)), most
 	}
 	if size > l.MaxResources {
-		l.diags.Error(source.OverLimit, s.Place(r.Property(g.size)), fmt.Sprintf("the group %q would have %d members; Heat takes %d resources (max_resources_per_stack)", r.Name, size, l.MaxResources),
-			"split it into several stacks, or say --limit resources=N if your cloud allows more")
+		l.tooLarge(n, size)
 		return
 	}
 	removed, ok := l.removed(s, r)
@@ -173,6 +172,18 @@ func (l *loader) members(n *program.Nest, r *hot.Resource, g groupType, first *p
 		}
 		n.Members = append(n.Members, m)
 	}
+}
+
+// tooLarge refuses more members than Heat takes resources.
+func (l *loader) tooLarge(n *program.Nest, size int) {
+	const more = "say --limit resources=N if your cloud allows more"
+	if !n.Open() {
+		l.diags.Error(source.OverLimit, n.SizeAt, fmt.Sprintf("the group %q would have %d members; Heat takes %d resources (max_resources_per_stack)", n.Resource.Name, size, l.MaxResources),
+			"split it into several stacks, or "+more)
+		return
+	}
+	l.diags.Error(source.OverLimit, n.SizeAt, fmt.Sprintf("Heat decides how many members the group %q has, and may make up to %d of them; it takes %d resources (max_resources_per_stack)", n.Resource.Name, size, l.MaxResources),
+		fmt.Sprintf("lower the bound, `%s` in the group's hotc block or the constraints of the parameter that decides the number; or %s", MaxMembers, more))
 }
 
 // peek is a value that is known, nil if it is not.

@@ -265,9 +265,9 @@ func (l *loader) template(path string, where source.Place, t environment.Type) *
 	return l.templates[path]
 }
 
-// HasRoles says whether a server in the stack, or in a stack nested in it, has
-// roles.
-func HasRoles(s *program.Stack) bool {
+// mentionsRoles says whether a server in the stack, or in a stack nested in it, has a
+// hotc block; nobody has read those yet.
+func mentionsRoles(s *program.Stack) bool {
 	for _, r := range s.Template.Resources {
 		if n := s.NestOf(r.Name); r.MetadataEntry("hotc") != nil && s.Removed(r.Name) == nil && (n == nil || !n.Group) {
 			return true
@@ -278,7 +278,7 @@ func HasRoles(s *program.Stack) bool {
 			return true
 		}
 		for _, m := range n.Members {
-			if m.Stack != nil && HasRoles(m.Stack) {
+			if m.Stack != nil && mentionsRoles(m.Stack) {
 				return true
 			}
 		}

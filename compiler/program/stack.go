@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -175,6 +176,16 @@ func (s *Stack) NestOf(resource string) *Nest { return s.nests[resource] }
 // Server finds a server with roles by the name of its resource.
 func (s *Stack) Server(resource string) *Server { return s.byResource[resource] }
 
+// HasRoles says whether there is a server with roles in the stack, or in one nested in it.
+func (s *Stack) HasRoles() bool {
+	for _, x := range s.byResource {
+		if len(x.Roles) > 0 {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.Nests, (*Nest).HasRoles)
+}
+
 // Place is where a node of the stack's template stands.
 func (s *Stack) Place(n source.Spanned) source.Place { return s.Template.Place(n) }
 
@@ -188,6 +199,13 @@ func (s *Stack) Walk(visit func(*Stack)) {
 			}
 		}
 	}
+}
+
+// HasRoles says whether there is a server with roles in a nest.
+func (n *Nest) HasRoles() bool {
+	return slices.ContainsFunc(n.Members, func(m *Member) bool {
+		return m.Server != nil && len(m.Server.Roles) > 0 || m.Stack != nil && m.Stack.HasRoles()
+	})
 }
 
 // Open says whether only Heat knows how many members with roles there are.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -81,13 +82,15 @@ func onPath(r *hot.Resource, path []string) bool { return len(path) == 0 || path
 
 func (c *counter) variesAt(s *program.Stack, r *hot.Resource, path []string) bool {
 	n := s.NestOf(r.Name)
-	if s.Absent(r.Name) || s.Server(r.Name) == nil && (n == nil || !hasRoles(n)) {
+	if s.Absent(r.Name) || s.Server(r.Name) == nil && (n == nil || !n.HasRoles()) {
 		return false
 	}
-	if r.Condition != nil && nesting.Open(s, r) || n != nil && n.Open() {
-		return true
-	}
-	return n != nil && slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && c.varies(m.Stack, below(path)) })
+	return r.Condition != nil && nesting.Open(s, r) || n != nil && c.nestVaries(n, path)
+}
+
+// nestVaries is varies for a nest that is there.
+func (c *counter) nestVaries(n *program.Nest, path []string) bool {
+	return n.Open() || slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && c.varies(m.Stack, below(path)) })
 }
 
 func below(path []string) []string {
@@ -95,22 +98,6 @@ func below(path []string) []string {
 		return nil
 	}
 	return path[1:]
-}
-
-// hasRoles says whether a server in a nest has roles.
-func hasRoles(n *program.Nest) bool {
-	return slices.ContainsFunc(n.Members, func(m *program.Member) bool {
-		return m.Server != nil && len(m.Server.Roles) > 0 || m.Stack != nil && stackHasRoles(m.Stack)
-	})
-}
-
-func stackHasRoles(s *program.Stack) bool {
-	for _, r := range s.Template.Resources {
-		if x := s.Server(r.Name); x != nil && len(x.Roles) > 0 {
-			return true
-		}
-	}
-	return slices.ContainsFunc(s.Nests, hasRoles)
 }
 
 // term is a part of a sum: a number, or what Heat makes one of, or lists of such.
@@ -151,7 +138,7 @@ func (c *counter) termOf(t *hot.Template, r *hot.Resource, path []string) (term,
 		if s := use.Server(r.Name); s != nil && len(s.Roles) > 0 {
 			return term{known: 1}, true
 		}
-		if n := use.NestOf(r.Name); n != nil && hasRoles(n) {
+		if n := use.NestOf(r.Name); n != nil && n.HasRoles() {
 			return c.termOfNest(t, n, path), true
 		}
 	}
@@ -161,7 +148,7 @@ func (c *counter) termOf(t *hot.Template, r *hot.Resource, path []string) (term,
 func (c *counter) termOfNest(t *hot.Template, n *program.Nest, path []string) term {
 	inRoot := t == c.program.Template
 	switch {
-	case inRoot && !c.variesAt(n.In, n.Resource, path) || inRoot && !n.Open() && !c.insideVaries(n, path):
+	case inRoot && !c.nestVaries(n, path):
 		return term{known: c.known(n, below(path))}
 	case n.Inline():
 		if size := n.Resource.Property("count"); !size.IsNull() {
@@ -191,10 +178,6 @@ func sizeOf(t *hot.Template, count *hot.Node) tree {
 		return emitplan.HOT(e)
 	}
 	return count.Data()
-}
-
-func (c *counter) insideVaries(n *program.Nest, path []string) bool {
-	return slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && c.varies(m.Stack, below(path)) })
 }
 
 // need notes that a template gives the terms of a path to the stack around.
@@ -274,7 +257,7 @@ func outputOf(path []string) string {
 func (s *stack) countOutputs() *hot.Dict {
 	out := hot.NewDict()
 	needs := s.counter.needs[s.template]
-	for _, name := range sortedKeys(needs) {
+	for _, name := range slices.Sorted(maps.Keys(needs)) {
 		list := []hot.Value{}
 		for _, x := range s.counter.terms(s.template, needs[name]) {
 			list = append(list, x.tree())
@@ -282,15 +265,6 @@ func (s *stack) countOutputs() *hot.Dict {
 		out.Set(name, dict(s.words().Value, list))
 	}
 	return out
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // count is how many signals a wait condition waits for. If there may be none at all, the

@@ -25,35 +25,26 @@ var Schema []byte
 // separator joins the keys of a violation's context; a key may hold a dot.
 const separator = "\x00"
 
-// schemas compiles the schema once: the block, and the detailed form of an input.
-var schemas = sync.OnceValues(func() (block, input *gojsonschema.Schema) {
-	block, err := gojsonschema.NewSchema(gojsonschema.NewBytesLoader(Schema))
-	if err != nil {
-		panic("roles: schema.json: " + err.Error()) // embedded, and tested
-	}
-	loader := gojsonschema.NewSchemaLoader()
-	if err := loader.AddSchema("https://hotc.dev/schema/metadata-1.json", gojsonschema.NewBytesLoader(Schema)); err != nil {
-		panic("roles: schema.json: " + err.Error())
-	}
-	input, err = loader.Compile(gojsonschema.NewStringLoader(`{"$ref": "https://hotc.dev/schema/metadata-1.json#/definitions/input"}`))
-	if err != nil {
-		panic("roles: schema.json: " + err.Error())
-	}
-	return block, input
-})
+// The schema, and parts of it, each compiled when it is first needed.
+var (
+	blockSchema = sync.OnceValue(func() *gojsonschema.Schema { return compiledSchema("") })
+	inputSchema = sync.OnceValue(func() *gojsonschema.Schema { return compiledSchema("#/definitions/input") }) // in detailed form
+	groupSchema = sync.OnceValue(func() *gojsonschema.Schema { return compiledSchema("#/definitions/group") }) // a group's own block
+)
 
-// groupSchema compiles the part of the schema that is a group's block.
-var groupSchema = sync.OnceValue(func() *gojsonschema.Schema {
+// compiledSchema is a part of the schema, or all of it.
+func compiledSchema(part string) *gojsonschema.Schema {
+	const id = "https://hotc.dev/schema/metadata-1.json"
 	loader := gojsonschema.NewSchemaLoader()
-	if err := loader.AddSchema("https://hotc.dev/schema/metadata-1.json", gojsonschema.NewBytesLoader(Schema)); err != nil {
-		panic("roles: schema.json: " + err.Error()) // embedded, and tested
+	err := loader.AddSchema(id, gojsonschema.NewBytesLoader(Schema))
+	if err == nil {
+		var schema *gojsonschema.Schema
+		if schema, err = loader.Compile(gojsonschema.NewStringLoader(`{"$ref": "` + id + part + `"}`)); err == nil {
+			return schema
+		}
 	}
-	group, err := loader.Compile(gojsonschema.NewStringLoader(`{"$ref": "https://hotc.dev/schema/metadata-1.json#/definitions/group"}`))
-	if err != nil {
-		panic("roles: schema.json: " + err.Error())
-	}
-	return group
-})
+	panic("roles: schema.json: " + err.Error()) // embedded, and tested
+}
 
 // check compares a node with a schema; each violation is a diagnostic at its own
 // place.
@@ -164,7 +155,7 @@ func patternHint(pattern string) string {
 // suggestKey looks for the key that was perhaps meant.
 func suggestKey(name, where string) string {
 	known := []string{"name", "driver", "source", "inputs", "outputs", "depends_on", "hooks", "actions", "idempotent", "timeout",
-		"files", "install", "roles", "defaults", "type", "secret", "attribute", "value", "default", "optional", "if_down", "eager", "watch", "bind"}
+		"files", "install", "roles", "defaults", "type", "secret", "attribute", "value", "default", "optional", "if_down", "eager", "watch", "bind", "max_members"}
 	sort.Strings(known)
 	if near := hot.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)

@@ -118,8 +118,7 @@ func (l *lowering) server(r *hot.Resource, block *hot.Entry) {
 }
 
 func (l *lowering) roles(s *program.Server, block *hot.Entry) {
-	blockSchema, _ := schemas()
-	if !l.check(blockSchema, block.Value, "the hotc block") {
+	if !l.check(blockSchema(), block.Value, "the hotc block") {
 		s.Unread = true
 		return
 	}

@@ -37,7 +37,7 @@ func (l *lowering) inputs(role *program.Role, n *hot.Node) {
 		in := &program.Input{Role: role, Name: e.Name, At: l.template.Place(e.Key)}
 		value := e.Value
 		if isDetailed(value) {
-			if _, input := schemas(); !l.check(input, value, "input "+e.Name) {
+			if !l.check(inputSchema(), value, "input "+e.Name) {
 				continue
 			}
 			l.refuseLater(value, "watch")
