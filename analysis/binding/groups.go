@@ -81,6 +81,9 @@ func (b *binder) noMember(call *hot.Expr, n *program.Nest, name string) error {
 		message += fmt.Sprintf(": it was compiled for at most %d, of which the first is resource.0", len(n.Members))
 		hint = fmt.Sprintf("raise the bound: `%s` in the group's hotc block, or the constraints of the parameter that decides the number", nesting.MaxMembers)
 	}
+	if n.Unbounded && isNumber {
+		return errReported
+	}
 	if isNumber && b.doesWithout() {
 		return &absentError{resource: n.In.PathOf(n.Resource.Name) + "/" + name, at: call.At, why: &program.Removal{Why: why, At: n.SizeAt}}
 	}

@@ -15,7 +15,7 @@ import (
 const MaxMembers = "max_members"
 
 // bound is how many members a group may have whose size only Heat knows, 0 if nothing
-// says so: its hotc block does, or the constraints of the parameters that decide it.
+// says so, which Unbounded notes: its hotc block does, or the constraints of the parameters that decide it.
 func (l *loader) bound(n *program.Nest, r *hot.Resource, size *hot.Node) int {
 	s := n.In
 	block := r.MetadataEntry("hotc")
@@ -34,6 +34,7 @@ func (l *loader) bound(n *program.Nest, r *hot.Resource, size *hot.Node) int {
 	if block == nil { // else it is a block of something else, which is said there, too
 		l.openSize(s, r, size)
 	}
+	n.Unbounded = true
 	return 0
 }
 

@@ -143,6 +143,9 @@ func (l *loader) members(n *program.Nest, r *hot.Resource, g groupType, first *p
 		return
 	case !l.fixed(s, r.Property(g.size)):
 		most := l.bound(n, r, r.Property(g.size))
+		if n.Unbounded {
+			most = 1
+		}
 		if most == 0 {
 			return
 		}

@@ -48,6 +48,9 @@ type Nest struct {
 	// Count is the number as the group says it, where only Heat knows it and the members
 	// have roles: Members are then all that there may be. Nil elsewhere.
 	Count *hot.Expr
+	// Unbounded says that nothing tells how many there may be, which is reported: one
+	// member stands for them all.
+	Unbounded bool
 	// SizeAt is where the number is said, or the group itself.
 	SizeAt source.Place
 	// EachResources is how many resources every member has, nested ones included.

@@ -90,6 +90,7 @@ func (l *lowering) report(root *hot.Node, v gojsonschema.ResultError, what strin
 		message = fmt.Sprintf("%s needs the key %q", where, details["property"])
 	case "invalid_type":
 		message = fmt.Sprintf("%s must be %s, not %s", where, article(fmt.Sprint(details["expected"])), hot.TypeName(node.Data()))
+		hint = mapHint(node, fmt.Sprint(details["expected"]))
 	case "enum":
 		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), "one of "+fmt.Sprint(details["allowed"])
 	case "pattern":
@@ -140,6 +141,22 @@ func article(kind string) string {
 		out = append(out, k)
 	}
 	return strings.Join(out, " or ")
+}
+
+// mapHint shows a list of names as the map that is wanted.
+func mapHint(n *hot.Node, wanted string) string {
+	if wanted != "object" || n.Kind != hot.List || len(n.Items) == 0 {
+		return ""
+	}
+	name, ok := n.Items[0].Value.(string)
+	if !ok {
+		return ""
+	}
+	rest := ""
+	if len(n.Items) > 1 {
+		rest = ", …"
+	}
+	return fmt.Sprintf("write {%s: {}%s}", name, rest)
 }
 
 func patternHint(pattern string) string {
