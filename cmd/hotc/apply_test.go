@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator/dial"
+	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
 func TestApply(t *testing.T) {
@@ -100,6 +102,10 @@ func TestApplyRefuses(t *testing.T) {
 		return path
 	}
 	here := []string{"--coordinator", d.url, "--secret-file", d.secret, "--stack", "site"}
+	nobodyOverTLS, err := dial.Portable("zk+tls://127.0.0.1:1/hotc?ca="+zktest.NewAuthority(t, "CA").CA, false)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name  string
 		args  []string
@@ -120,6 +126,12 @@ func TestApplyRefuses(t *testing.T) {
 		{"a secret with a line end", append(here, "testdata/site", "--secret-file", file(testSecret+"\n")), source.BadSecret, []string{"without its line end"}},
 		{"no secret there", append(here, "testdata/site", "--secret-file", "testdata/none"), source.BadSecret, []string{"there is no file testdata/none", "hotc secret new testdata/none"}},
 		{"nobody at the coordinator's address", append(here, "testdata/site", "--timeout", "300ms", "--coordinator", "unix://"+filepath.Join(t.TempDir(), "nobody")), source.NoCoordinator, []string{"no answer from the coordinator unix://", "hint:"}},
+		{"a port that is none", append(here, "testdata/site", "--coordinator", "zk://zk1:http/hotc"), source.Usage, []string{`--coordinator zk://zk1:http/hotc: "zk1:http" has no port from 1 to 65535`}},
+		{"a password in the URL", append(here, "testdata/site", "--coordinator", "zk://me:hush@zk1/hotc"), source.Usage, []string{`--coordinator zk://…@zk1/hotc: a ZooKeeper URL has no user`}},
+		{"a CA without TLS", append(here, "testdata/site", "--coordinator", "zk://zk1/hotc?ca=ca.pem"), source.Usage, []string{`--coordinator zk://zk1/hotc: what follows the ? is for TLS: zk+tls://`}},
+		{"a CA that is not there", append(here, "testdata/site", "--coordinator", "zk+tls://zk1/hotc?ca=testdata/none.pem"), source.Usage, []string{`--coordinator zk+tls://zk1/hotc: ca: open testdata/none.pem: no such file`}},
+		{"another coordinator", append(here, "testdata/site", "--coordinator", "etcd://e/hotc"), source.Usage, []string{`--coordinator "etcd://e/hotc" names no coordinator`}},
+		{"nobody at a TLS address", append(here, "testdata/site", "--timeout", "300ms", "--coordinator", nobodyOverTLS), source.NoCoordinator, []string{"no answer from the coordinator zk+tls://127.0.0.1:1/hotc: "}},
 		{"no stack's name", append(here, "testdata/site", "--stack", "a:b"), source.Usage, []string{`"a:b"`}},
 		{"no stack", append(here, "testdata/site", "--stack", ""), source.Usage, []string{"--stack NAME"}},
 		{"no coordinator", append(here, "testdata/site", "--coordinator", ""), source.Usage, []string{coordinatorVariable}},

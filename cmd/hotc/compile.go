@@ -78,11 +78,13 @@ func (c *compilation) addTemplateFlags(f *pflag.FlagSet) {
 func (c *compilation) options(template string) (emit.Options, error) {
 	o := emit.Options{Template: template, Environments: c.environments, Parameters: map[string]string{},
 		AgentURL: c.agentURL, SecretParameters: c.secretParameters, AgentDigests: map[userdata.Arch]string{}, Limits: emit.DefaultLimits, Drivers: drivers(), Version: version}
-	portable, err := dial.Portable(c.coordinator, true)
-	if err != nil {
-		return o, usageError{fmt.Errorf("--coordinator %w", err)}
+	if c.coordinator != "" {
+		portable, err := dial.Portable(c.coordinator, true)
+		if err != nil {
+			return o, usageError{fmt.Errorf("--coordinator %w", err)}
+		}
+		o.Coordinator = portable
 	}
-	o.Coordinator = portable
 	for _, p := range c.parameters {
 		name, value, err := assignment("-P", p)
 		if err != nil {

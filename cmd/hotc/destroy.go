@@ -72,7 +72,7 @@ func (r *destroyed) print(io streams, d *destruction) {
 	if r.Destroyed {
 		fmt.Fprintf(io.out, "%s is destroyed.\n", d.stack)
 	} else {
-		fmt.Fprintf(io.out, "Nothing to destroy: there is no deployment %s on %s.\n", d.stack, d.coordinatorURL())
+		fmt.Fprintf(io.out, "Nothing to destroy: there is no deployment %s on %s.\n", d.stack, d.coordinatorName())
 	}
 	if r.Hooks != nil && len(r.Hooks.Roles) > 0 && !r.StackGone {
 		fmt.Fprintf(io.out, "\nThe stack stands. If it was created with hotc/delete-hooks.yaml, its deletion waits for this command again:\n\n"+
@@ -87,7 +87,7 @@ func (d *destruction) run(ctx context.Context) (*destroyed, error) {
 	}
 	defer s.Close()
 	if !d.yes {
-		if err := confirm(d.io, fmt.Sprintf("Destroy the deployment %s on %s?", d.stack, d.coordinatorURL())); err != nil {
+		if err := confirm(d.io, fmt.Sprintf("Destroy the deployment %s on %s?", d.stack, d.coordinatorName())); err != nil {
 			return nil, err
 		}
 	}

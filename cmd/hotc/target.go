@@ -77,7 +77,7 @@ func (t *target) open(ctx context.Context) (*session, error) {
 		if ctx.Err() != nil {
 			return nil, interrupted()
 		}
-		return nil, unreachable(url, err)
+		return nil, t.unreachable(err)
 	}
 	return &session{Store: store, deployment: d, secret: secret, target: t}, nil
 }
@@ -88,6 +88,9 @@ func (t *target) coordinatorURL() string {
 	}
 	return os.Getenv(coordinatorVariable)
 }
+
+// coordinatorName is the coordinator's URL for messages.
+func (t *target) coordinatorName() string { return coordinator.ShownURL(t.coordinatorURL()) }
 
 func (t *target) secretPath() string {
 	if t.secretFile != "" {
@@ -150,7 +153,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return interrupted()
 	case errors.Is(err, context.DeadlineExceeded):
-		return unreachable(s.target.coordinatorURL(), err)
+		return s.target.unreachable(err)
 	case errors.As(err, &changed):
 		d := source.Fail(source.ChangedPlan, "the deployment "+name+" is live with another plan",
 			"a live deployment's plan cannot be changed yet: apply under another --stack, or \"hotc destroy\" this one first")
@@ -164,7 +167,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return source.Fail(source.BadSecret, "wrong secret: the deployment "+name+" was applied with another one than "+s.target.secretPath(),
 			"give the file it was applied with; if the secret is lost, deploy under another stack name")
 	case errors.Is(err, coordinator.ErrNotApplied):
-		return source.Fail(source.NoDeployment, "there is no deployment "+name+" on "+s.target.coordinatorURL(),
+		return source.Fail(source.NoDeployment, "there is no deployment "+name+" on "+s.target.coordinatorName(),
 			"\"hotc apply DIR --stack "+shellQuote(name)+"\" makes it; is this the right coordinator?")
 	case errors.Is(err, coordinator.ErrUnfinished):
 		return source.Fail(source.OperationFailed, "the deployment "+name+" is unfinished: "+coordinator.ErrUnfinished.Error(),
@@ -174,8 +177,18 @@ func (s *session) explain(ctx context.Context, err error) error {
 	}
 }
 
-func unreachable(url string, err error) error {
-	message := "no answer from the coordinator " + url
+// unreachable says why there is no session: something is wrong with the URL, or nobody
+// answers there.
+func (t *target) unreachable(err error) error {
+	var wrong *coordinator.URLError
+	if errors.As(err, &wrong) {
+		from := "--coordinator"
+		if t.url == "" {
+			from = "$" + coordinatorVariable
+		}
+		return source.Fail(source.Usage, from+" "+wrong.Error(), "")
+	}
+	message := "no answer from the coordinator " + t.coordinatorName()
 	if err != context.DeadlineExceeded {
 		message += ": " + err.Error()
 	}

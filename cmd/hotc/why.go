@@ -187,7 +187,7 @@ func whyAbsent(v *standing, t *target) []string {
 	perhaps := []string{
 		"Heat has not made the server yet, or could not: openstack stack resource list " + stack,
 		"it is still booting, or its user-data did not run: see its console, openstack console log show SERVER",
-		"it cannot reach the coordinator: a route, a firewall, or an address that only works from here (" + t.coordinatorURL() + ")",
+		"it cannot reach the coordinator: a route, a firewall, or an address that only works from here (" + t.coordinatorName() + ")",
 	}
 	if came == 0 {
 		return append(perhaps, "its token is refused, because the stack has another hotc_secret or another name than "+t.stack+": the agent then says so on its console")

@@ -4,6 +4,7 @@ package dial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -18,43 +19,62 @@ type backEnd struct {
 	scheme string
 	form   string // of a URL, for people
 	open   func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error)
-	// endpoints are what Probe dials; nil is nothing.
+	// endpoints are what Probe dials.
 	endpoints func(url string) ([]endpoint, error)
+	portable  func(url string, withClient bool) (string, error)
 }
 
 // backEnds are the known ones.
 var backEnds = []backEnd{
-	{"zk", "zk://HOST:PORT[,HOST:PORT…]/ROOT", zookeeper.Open, zooKeepers},
-	{"zk+tls", "zk+tls://HOST:PORT[,HOST:PORT…]/ROOT?ca=FILE", zookeeper.Open, zooKeepers},
-	{"unix", "unix:///PATH", openSocket, socketOf},
+	{"zk", "zk://HOST:PORT[,HOST:PORT…]/ROOT", zookeeper.Open, zooKeepers, zookeeper.Portable},
+	{"zk+tls", "zk+tls://HOST:PORT[,HOST:PORT…]/ROOT?ca=FILE", zookeeper.Open, zooKeepers, zookeeper.Portable},
+	{"unix", "unix:///PATH", openSocket, socketOf, sameSocket},
 }
 
-// Open starts a session with the coordinator at a URL under some identities. It
-// tries until the context ends.
-func Open(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+// choose finds the back end of a URL. *coordinator.URLError.
+func choose(url string) (backEnd, error) {
 	scheme, _, _ := strings.Cut(url, "://")
 	var forms []string
 	for _, b := range backEnds {
 		if b.scheme == scheme {
-			return b.open(ctx, url, creds...)
+			return b, nil
 		}
-		if b.form != "" {
-			forms = append(forms, b.form)
-		}
+		forms = append(forms, b.form)
 	}
-	return nil, fmt.Errorf("%q names no coordinator that hotc knows: write %s", url, strings.Join(forms, " or "))
+	return backEnd{}, &coordinator.URLError{Err: fmt.Errorf("%q names no coordinator that hotc knows: write %s",
+		coordinator.ShownURL(url), strings.Join(forms, " or "))}
+}
+
+// Open starts a session with the coordinator at a URL under some identities. It
+// tries until the context ends; what is wrong with the URL itself, or a file that it
+// names, is a *coordinator.URLError at once.
+func Open(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+	b, err := choose(url)
+	if err != nil {
+		return nil, err
+	}
+	return b.open(ctx, url, creds...)
 }
 
 func openSocket(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+	path, err := socketPath(url)
+	if err != nil {
+		return nil, err
+	}
+	return memory.Dial(ctx, path, creds...)
+}
+
+func socketPath(url string) (string, error) {
 	path := strings.TrimPrefix(url, "unix://")
 	if !strings.HasPrefix(path, "/") {
-		return nil, fmt.Errorf("%s: a socket's URL is unix:// and an absolute path", url)
+		return "", &coordinator.URLError{URL: url, Err: errors.New("a socket's URL is unix:// and an absolute path")}
 	}
-	s, err := memory.Dial(ctx, path, creds...)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", url, err)
-	}
-	return s, nil
+	return path, nil
+}
+
+func sameSocket(url string, _ bool) (string, error) {
+	_, err := socketPath(url)
+	return url, err
 }
 
 func zooKeepers(url string) ([]endpoint, error) {
@@ -69,15 +89,17 @@ func zooKeepers(url string) ([]endpoint, error) {
 }
 
 func socketOf(url string) ([]endpoint, error) {
-	return []endpoint{{name: url, network: "unix", address: strings.TrimPrefix(url, "unix://")}}, nil
+	path, err := socketPath(url)
+	return []endpoint{{name: url, network: "unix", address: path}}, err
 }
 
 // Portable is a coordinator's URL for servers: what it names of this machine's files
 // is in it, as far as they need it. With withClient the client's certificate and key stay
-// names of files, which are the servers' own.
+// names of files, which are the servers' own. *coordinator.URLError.
 func Portable(url string, withClient bool) (string, error) {
-	if !strings.HasPrefix(url, "zk+tls://") {
-		return url, nil
+	b, err := choose(url)
+	if err != nil {
+		return "", err
 	}
-	return zookeeper.Portable(url, withClient)
+	return b.portable(url, withClient)
 }

@@ -2,6 +2,7 @@ package dial_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,9 +38,15 @@ func TestOpenRefuses(t *testing.T) {
 		"host:2181":        `"host:2181" names no coordinator`,
 		"unix://relative":  "unix:// and an absolute path",
 		"zk://":            "names no host",
+		"zk:/u:hush@h/r":   `"…@h/r" names no coordinator`,
 	} {
-		if _, err := dial.Open(t.Context(), url); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %s", url, err, want)
+		_, opened := dial.Open(t.Context(), url)
+		_, portable := dial.Portable(url, true)
+		for _, err := range []error{opened, portable} {
+			var wrong *coordinator.URLError
+			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: got %v, want %s", url, err, want)
+			}
 		}
 	}
 }

@@ -29,18 +29,15 @@ type endpoint struct {
 // console: for each of its addresses what is wrong and what to check. nil says
 // that one of them takes connections, or that the URL says nothing to dial.
 func Probe(ctx context.Context, url string) error {
-	scheme, _, _ := strings.Cut(url, "://")
-	for _, b := range backEnds {
-		if b.scheme != scheme || b.endpoints == nil {
-			continue
-		}
-		places, err := b.endpoints(url)
-		if err != nil {
-			return err
-		}
-		return probe(ctx, places)
+	b, err := choose(url)
+	if err != nil {
+		return nil
 	}
-	return nil
+	places, err := b.endpoints(url)
+	if err != nil {
+		return err
+	}
+	return probe(ctx, places)
 }
 
 func probe(ctx context.Context, places []endpoint) error {

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/hotc-dev/hotc/coordinator"
 )
 
 // address is what a URL names.
@@ -25,41 +27,44 @@ const (
 
 // parse reads zk://HOST[:PORT][,HOST[:PORT]…]/ROOT, or zk+tls:// and the same with
 // parameters behind it (parseSecurity). It is no RFC 3986 URL, since that has one host.
+// *coordinator.URLError says which part is wrong.
 func parse(url string) (address, error) {
-	var a address
-	rest, ok := strings.CutPrefix(url, scheme)
+	a, err := parseParts(url)
+	if err != nil {
+		return address{}, &coordinator.URLError{URL: url, Err: err}
+	}
+	return a, nil
+}
+
+func parseParts(url string) (a address, err error) {
+	place, query, asked := strings.Cut(url, "?")
 	port := defaultPort
-	if !ok {
-		if rest, ok = strings.CutPrefix(url, tlsScheme); !ok {
-			return address{}, fmt.Errorf("%s: a ZooKeeper URL is zk://HOST:PORT[,HOST:PORT…]/ROOT, or zk+tls://…", url)
-		}
-		var query string
-		rest, query, _ = strings.Cut(rest, "?")
-		var err error
+	rest, clear := strings.CutPrefix(place, scheme)
+	switch {
+	case clear && asked:
+		return a, errors.New("what follows the ? is for TLS: zk+tls:// in the place of zk:// begins such a URL")
+	case clear:
+	case strings.HasPrefix(place, tlsScheme):
+		rest, port = strings.TrimPrefix(place, tlsScheme), defaultTLSPort
 		if a.security, err = parseSecurity(query); err != nil {
-			return address{}, fmt.Errorf("%s: %w", shown(url), err)
+			return a, err
 		}
-		port = defaultTLSPort
+	default:
+		return a, errors.New("a ZooKeeper URL is zk://HOST:PORT[,HOST:PORT…]/ROOT, or zk+tls://…")
+	}
+	if strings.Contains(rest, "@") {
+		return a, errors.New("a ZooKeeper URL has no user and no password: it begins with a host")
 	}
 	hosts, root, _ := strings.Cut(rest, "/")
 	for host := range strings.SplitSeq(hosts, ",") {
 		hostPort, err := parseHost(host, port)
 		if err != nil {
-			return address{}, fmt.Errorf("%s: %w", url, err)
+			return a, err
 		}
 		a.hosts = append(a.hosts, hostPort)
 	}
-	if err := checkRoot(root); err != nil {
-		return address{}, fmt.Errorf("%s: %w", url, err)
-	}
 	a.root = "/" + root
-	return a, nil
-}
-
-// shown is a URL for messages: without the certificates that it may bear.
-func shown(url string) string {
-	name, _, _ := strings.Cut(url, "?")
-	return name
+	return a, checkRoot(root)
 }
 
 // Hosts are the addresses that a URL names, HOST:PORT each.
@@ -84,7 +89,7 @@ func parseHost(text, port string) (string, error) {
 			return "", fmt.Errorf("%q is no IPv6 address", host)
 		}
 	}
-	if host == "" || strings.ContainsAny(host, "@?#/ ") {
+	if host == "" || strings.ContainsAny(host, "#/ ") {
 		return "", fmt.Errorf("%q names no host", text)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
@@ -97,8 +102,8 @@ func checkRoot(root string) error {
 	if root == "" {
 		return errors.New("it names no root: write zk://HOST:PORT/hotc")
 	}
-	if strings.ContainsAny(root, "?#") {
-		return fmt.Errorf("the root %q has a ? or #", root)
+	if strings.Contains(root, "#") {
+		return fmt.Errorf("the root %q has a #", root)
 	}
 	for i, segment := range strings.Split(root, "/") {
 		switch {

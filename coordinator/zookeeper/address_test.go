@@ -1,9 +1,12 @@
 package zookeeper
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator"
 )
 
 func TestParse(t *testing.T) {
@@ -44,17 +47,23 @@ func TestParseRefuses(t *testing.T) {
 		"zk://a:http/hotc":           "no port",
 		"zk://::1/hotc":              "in brackets",
 		"zk://[a]/hotc":              "no IPv6 address",
-		"zk://u@a:1/hotc":            "names no host",
+		"zk://u@a:1/hotc":            "zk://…@a:1/hotc: a ZooKeeper URL has no user",
+		"zk://u:hush/hush@a/hotc":    "zk://…@a/hotc: a ZooKeeper URL has no user",
 		"zk://a:1":                   "names no root",
 		"zk://a:1/":                  "names no root",
 		"zk://a:1/hotc/":             "empty segment",
 		"zk://a:1/../hotc":           "..",
 		"zk://a:1/zookeeper/x":       "ZooKeeper's own",
-		"zk://a:1/hotc?x=1":          "? or #",
+		"zk://a:1/hotc#x":            "has a #",
+		"zk://a:1/hotc?ca=hush.pem":  "zk://a:1/hotc: what follows the ? is for TLS: zk+tls://",
 	} {
 		_, err := parse(url)
-		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", url, err, want)
+		}
+		var bad *coordinator.URLError
+		if !errors.As(err, &bad) || strings.Contains(err.Error(), "hush") {
+			t.Errorf("%s: %v", url, err)
 		}
 	}
 }

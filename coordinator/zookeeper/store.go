@@ -45,7 +45,8 @@ type store struct {
 // Open connects to the ZooKeeper that a URL names,
 // zk://HOST:PORT[,HOST:PORT…]/ROOT, or
 // zk+tls://HOST:PORT[,HOST:PORT…]/ROOT?ca=FILE&cert=FILE&key=FILE&server_name=NAME, and starts a session under some identities.
-// The root is created if it is not there. Open tries until the context ends.
+// The root is created if it is not there. Open tries until the context ends; but a URL or
+// file that is wrong now ends it with a *coordinator.URLError.
 func Open(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
 	return open(ctx, url, sessionTimeout, creds...)
 }
@@ -57,13 +58,13 @@ func open(ctx context.Context, url string, timeout time.Duration, creds ...coord
 	}
 	if a.security != nil {
 		if _, err := a.security.config(""); err != nil { // a file that is wrong now; later ones are tried again
-			return nil, fmt.Errorf("%s: %w", shown(url), err)
+			return nil, &coordinator.URLError{URL: url, Err: err}
 		}
 	}
 	s := &store{root: a.root, sessions: map[int64]struct{}{}, calls: make(chan func()), reads: reads{open: map[*openRead]struct{}{}}}
 	s.watches = newWatches(s)
 	if s.link, err = connect(a.hosts, a.security, timeout, s.watches.heard, s.watches.joined); err != nil {
-		return nil, fmt.Errorf("%s: %w", url, err)
+		return nil, err
 	}
 	s.running.Go(s.pulse)
 	// Whether there is a root is asked beside the credentials: each is a round trip.
@@ -82,7 +83,7 @@ func open(ctx context.Context, url string, timeout time.Duration, creds ...coord
 	}
 	if err != nil {
 		s.Close()
-		return nil, fmt.Errorf("open %s: %w", shown(url), err)
+		return nil, err
 	}
 	return s, nil
 }

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
 )
 
 // security is how a zk+tls:// URL wants its connections: the parameters behind its
@@ -125,12 +127,12 @@ func (s *security) authorityCertificates() ([]*x509.Certificate, error) {
 		}
 		if block.Type == "CERTIFICATE" {
 			if err := add(block.Bytes); err != nil {
-				return nil, fmt.Errorf("%s: %w", s.ca, err)
+				return nil, fmt.Errorf("%w, in %s", err, s.ca)
 			}
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s holds no certificate in PEM", s.ca)
+		return nil, fmt.Errorf("ca: %s holds no certificate in PEM", s.ca)
 	}
 	return all, nil
 }
@@ -149,7 +151,7 @@ func (s *security) config(host string) (*tls.Config, error) {
 	if s.cert != "" {
 		pair, err := tls.LoadX509KeyPair(s.cert, s.key)
 		if err != nil {
-			return nil, fmt.Errorf("the client's certificate: %w", err)
+			return nil, fmt.Errorf("cert and key, the client's certificate: %w", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
@@ -257,13 +259,25 @@ const alertPatience = 500 * time.Millisecond
 
 // Portable is a URL for other machines: the certificates of its authorities are in
 // it, and not the name of a file here. Which files of the client's stay is up to the
-// caller: they must be there, too.
+// caller: they must be there, too. *coordinator.URLError.
 func Portable(rawURL string, withClient bool) (string, error) {
 	a, err := parse(rawURL)
 	if err != nil || a.security == nil {
 		return rawURL, err
 	}
-	s := *a.security
+	query, err := a.security.portable(withClient)
+	if err != nil {
+		return "", &coordinator.URLError{URL: rawURL, Err: err}
+	}
+	before, _, _ := strings.Cut(rawURL, "?")
+	if query != "" {
+		return before + "?" + query, nil
+	}
+	return before, nil
+}
+
+func (s *security) portable(withClient bool) (query string, err error) {
+	there := *s
 	if s.ca != "" {
 		all, err := s.authorityCertificates()
 		if err != nil {
@@ -273,19 +287,15 @@ func Portable(rawURL string, withClient bool) (string, error) {
 		for i, c := range all {
 			parts[i] = base64.RawURLEncoding.EncodeToString(c.Raw)
 		}
-		s.ca = inline + strings.Join(parts, ".")
+		there.ca = inline + strings.Join(parts, ".")
 	}
 	if !withClient {
-		s.cert, s.key = "", ""
+		there.cert, there.key = "", ""
 	}
-	for _, file := range []string{s.cert, s.key} {
+	for _, file := range []string{there.cert, there.key} {
 		if file != "" && !filepath.IsAbs(file) {
 			return "", fmt.Errorf("%s: cert and key name files on the servers, by absolute paths", file)
 		}
 	}
-	before, _, _ := strings.Cut(rawURL, "?")
-	if query := s.query(); query != "" {
-		return before + "?" + query, nil
-	}
-	return before, nil
+	return there.query(), nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
@@ -78,22 +77,20 @@ func (a *agent) refusedForHeat(ctx context.Context, reason string) {
 	}
 }
 
-// coordinatorName is the coordinator's URL without the certificates that it may bear.
-func (a *agent) coordinatorName() string {
-	name, _, _ := strings.Cut(a.Boot.Coordinator, "?")
-	return name
-}
-
 func (a *agent) tryToJoin(ctx context.Context) error {
 	waiting, over := context.WithCancel(ctx)
 	defer over()
-	patience := a.console.wait(waiting, "no answer yet from the coordinator "+a.coordinatorName())
+	patience := a.console.wait(waiting, "no answer yet from the coordinator "+coordinator.ShownURL(a.Boot.Coordinator))
 	probing, reached := context.WithCancel(waiting)
 	defer reached()
 	go a.reach(probing, patience)
 	store, err := a.Open(ctx, a.Boot.Coordinator, coordinator.ServerCredential(a.Boot.Server, a.Boot.Token))
+	var wrong *coordinator.URLError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("the coordinator's URL, %w", wrong)
+	}
 	if err != nil {
-		return fmt.Errorf("open the coordinator %s: %w", a.coordinatorName(), err)
+		return fmt.Errorf("open the coordinator %s: %w", coordinator.ShownURL(a.Boot.Coordinator), err)
 	}
 	member := coordinator.Join(store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server)
 	member.UseMachine(coordinator.Machine{Instance: a.Instance, Token: a.Boot.Token, Now: a.Now,

@@ -57,7 +57,7 @@ func (a *agent) reach(ctx context.Context, p *patience) {
 		}
 		if err == nil && said != "" {
 			said = ""
-			p.because(a.coordinatorName() + " takes connections now; no session with it yet")
+			p.because(coordinator.ShownURL(a.Boot.Coordinator) + " takes connections now; no session with it yet")
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/dial"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
@@ -133,4 +134,16 @@ func TestWhyNoCoordinatorAnswersStandsOnTheConsole(t *testing.T) {
 	s.await("hotc-agent: waiting: memory: takes connections now; no session with it yet\n")
 	close(answers)
 	s.mustBeDone()
+}
+
+// What user-data says wrongly of the coordinator is named, without what it may bear.
+func TestAWrongURLStandsOnTheConsole(t *testing.T) {
+	b := newBed(t)
+	b.server("s", b.sh("one", ""))
+	b.apply()
+	s := b.start("s", stays, func(c *agent.Config) { c.Open, c.Boot.Coordinator = dial.Open, "zk://me:hush@zk1/hotc?ca=der:hush" })
+	s.await("hotc-agent: the coordinator's URL, zk://…@zk1/hotc: what follows the ? is for TLS: zk+tls:// in the place of zk:// begins such a URL; next attempt in ")
+	if said := s.console.String(); strings.Contains(said, "hush") {
+		t.Errorf("the console tells the password: %s", said)
+	}
 }

@@ -1,0 +1,41 @@
+package coordinator
+
+import "strings"
+
+// ShownURL is a coordinator's URL for messages: without what it may bear besides the
+// place it names, certificates of some thousand characters, or a password that somebody
+// has put there (no back end takes one).
+func ShownURL(url string) string {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		scheme, rest = "", url
+	}
+	if scheme == "unix" { // a path, with any character
+		return url
+	}
+	rest, _, _ = strings.Cut(rest, "?")
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		rest = "…" + rest[at:]
+	}
+	if !ok {
+		return rest
+	}
+	return scheme + "://" + rest
+}
+
+// URLError says what is wrong with a coordinator's URL itself, or with a file that it
+// names: no server was asked, and waiting mends nothing.
+type URLError struct {
+	URL string
+	Err error
+}
+
+func (e *URLError) Error() string {
+	if e.URL == "" {
+		return e.Err.Error()
+	}
+	return ShownURL(e.URL) + ": " + e.Err.Error()
+}
+
+// Unwrap gives the error itself.
+func (e *URLError) Unwrap() error { return e.Err }
