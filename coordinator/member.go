@@ -42,7 +42,7 @@ type Member struct {
 
 	machine Machine
 	self    *Credential // the machine's identity, once the session has it
-	knocked time.Time   // when it last said that another machine has used its token
+	asks    bool        // another machine has used its token: it waits to be let in
 	member  *Credential // the server's identity, where tokens are good for one enrolment
 
 	reporting chan struct{} // full while a report is under way
@@ -84,7 +84,7 @@ func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) 
 			waiting(why)
 		}
 		said = why
-		if !m.knocked.IsZero() && admissions == nil {
+		if m.asks && admissions == nil {
 			if admissions, err = m.store.Watch(ctx, m.deployment.Admission(m.server)); err != nil {
 				return fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
 			}

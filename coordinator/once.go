@@ -18,7 +18,7 @@ import (
 // server may. It cannot be read before it is handed over, and not handed over twice
 // (Store.HandOver): so a token that others read, before or after, is worth nothing
 // once its server is there. To a machine that comes later, with another key, the
-// token only allows to say so (Knock), and an operator may let it in (Admit), by
+// token only allows to say so (knock.go), and an operator may let it in (Admit), by
 // sealing the password for its key. See docs/secrets.md, "Tokens".
 
 // Enrolment says how often a token lets a machine become its server.
@@ -44,21 +44,6 @@ func (e *OtherEnrolmentError) Error() string {
 // PassRecord is what a machine gets for its token.
 type PassRecord struct {
 	Password string `json:"password"` // of the server's identity
-}
-
-// KnockRecord is what a machine says of itself whose token was used before.
-type KnockRecord struct {
-	Instance string    `json:"instance,omitempty"` // Nova's instance id
-	Key      string    `json:"key,omitempty"`      // its public key, in base64
-	Since    time.Time `json:"since,omitzero"`
-}
-
-// ID names the machine's key in a few characters; "" is no machine.
-func (k KnockRecord) ID() string {
-	if k.Key == "" {
-		return ""
-	}
-	return seal.ID(k.Key)
 }
 
 // AdmissionRecord is a server's password, sealed for a machine that was let in.
@@ -104,7 +89,7 @@ func layOnce(d Deployment, k *keyring, server plan.ServerPath) ([]NewNode, error
 	grants := func(may Rights) []Grant { return []Grant{k.operator, {To: token, May: may}} }
 	return []NewNode{
 		{Path: d.Pass(server), Data: pass, Grants: grants(MayHandOver)},
-		{Path: d.Knock(server), Data: []byte("{}"), Grants: grants(MayWrite)},
+		{Path: d.Knock(server), Data: []byte("{}"), Grants: grants(MayRead | MayWrite)},
 		{Path: d.Admission(server), Data: []byte("{}"), Grants: grants(MayRead)},
 	}, nil
 }
@@ -124,17 +109,6 @@ type Machine struct {
 func (m *Member) UseMachine(machine Machine) {
 	m.machine = machine
 	m.UseToken(machine.Token)
-}
-
-// TokenUsedError says that another machine has used this server's token before.
-type TokenUsedError struct {
-	Server plan.ServerPath
-	Key    string // the ID of this machine's key
-}
-
-func (e *TokenUsedError) Error() string {
-	return fmt.Sprintf("the token of server %s was used before, by another machine: an operator can let this one in, whose key is %s (hotc admit %s --key %s)",
-		e.Server, e.Key, e.Server, e.Key)
 }
 
 // enter gives the session the server's identity, where tokens are good for one
@@ -218,8 +192,8 @@ func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if id := seal.ID(key.Public()); record.To != id {
-		return "", errors.Join(&TokenUsedError{Server: m.server, Key: id}, m.knock(ctx, key))
+	if record.To != seal.ID(key.Public()) {
+		return "", errors.Join(&TokenUsedError{Deployment: m.deployment, Server: m.server, Key: key.Public()}, m.knock(ctx, key))
 	}
 	content, err := key.Unwrap(record.Key, m.deployment.admissionPlace(m.server, "key"))
 	if err != nil {
@@ -230,27 +204,6 @@ func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 		return "", fmt.Errorf("open the admission of server %s: %w", m.server, err)
 	}
 	return string(password), nil
-}
-
-// knockAgain is how often a machine says that it is there: another may have written
-// over it.
-const knockAgain = 10 * time.Minute
-
-// knock says that this machine is there, and is not let in.
-func (m *Member) knock(ctx context.Context, key seal.Key) error {
-	now := m.machine.Now().UTC()
-	if !m.knocked.IsZero() && now.Sub(m.knocked) < knockAgain {
-		return nil
-	}
-	data, err := encode(KnockRecord{Instance: m.machine.Instance, Key: key.Public(), Since: now})
-	if err == nil {
-		err = m.store.Commit(ctx, Op{Path: m.deployment.Knock(m.server), Version: AnyVersion, Write: true, Data: data})
-	}
-	if err != nil {
-		return fmt.Errorf("ask to be let in as server %s: %w", m.server, err)
-	}
-	m.knocked = now
-	return nil
 }
 
 // takeGiven seals again, for the server's own key, what `hotc apply` has sealed for
@@ -306,70 +259,4 @@ func (m *Member) ownKeys(keys SealsRecord) (changed bool, err error) {
 		keys[cell], changed = k, true
 	}
 	return changed, nil
-}
-
-// What an operator does.
-
-var (
-	// ErrEnrolsAlways says that a deployment's tokens let every machine in.
-	ErrEnrolsAlways = errors.New("the deployment's tokens let in every machine that has them")
-	// ErrNoKnock says that no machine, or another one, asks to be the server.
-	ErrNoKnock = errors.New("no machine with this key asks to be let in")
-)
-
-// mostOfKnock is how long an instance's id, or a public key's text, can be.
-const mostOfKnock = 128
-
-// ReadKnock reads which machine asks to be a server and has not been let in; a zero
-// record is none. ErrEnrolsAlways.
-func ReadKnock(ctx context.Context, s Store, d Deployment, server plan.ServerPath) (KnockRecord, error) {
-	node, err := s.Read(ctx, d.Knock(server))
-	if errors.Is(err, ErrNotFound) {
-		return KnockRecord{}, ErrEnrolsAlways
-	}
-	if err != nil {
-		return KnockRecord{}, operatorError(err)
-	}
-	// What stands there is whatever a bearer of the token wrote.
-	knock, err := decode[KnockRecord](d.Knock(server), node.Data)
-	if err != nil || len(knock.Key) > mostOfKnock || len(knock.Instance) > mostOfKnock {
-		return KnockRecord{}, nil
-	}
-	admission, err := readIfThere[AdmissionRecord](ctx, s, d.Admission(server))
-	if err != nil || knock.ID() == admission.To {
-		return KnockRecord{}, err
-	}
-	return knock, nil
-}
-
-// Admit lets the machine in that asks to be a server, if its key has this ID.
-// ErrEnrolsAlways, ErrNoKnock.
-func Admit(ctx context.Context, s Store, d Deployment, secret Secret, server plan.ServerPath, key string) (KnockRecord, error) {
-	knock, err := ReadKnock(ctx, s, d, server)
-	if err == nil && (knock.Key == "" || knock.ID() != key) {
-		err = ErrNoKnock
-	}
-	if err != nil {
-		return knock, fmt.Errorf("admit a machine as server %s: %w", server, err)
-	}
-	live, err := readRecord(ctx, s, d)
-	if err != nil {
-		return knock, fmt.Errorf("admit a machine as server %s: %w", server, err)
-	}
-	box, content, err := seal.Close([]byte(secret.memberCredential(d, live, server).Password), d.admissionPlace(server, "password"))
-	if err != nil {
-		return knock, err
-	}
-	wrapped, err := content.Wrap(knock.Key, d.admissionPlace(server, "key"))
-	if err != nil {
-		return knock, fmt.Errorf("admit a machine as server %s: %w", server, err)
-	}
-	data, err := encode(AdmissionRecord{To: knock.ID(), Box: box, Key: wrapped})
-	if err == nil {
-		err = s.Commit(ctx, Op{Path: d.Admission(server), Version: AnyVersion, Write: true, Data: data})
-	}
-	if err != nil {
-		return knock, fmt.Errorf("admit a machine as server %s: %w", server, operatorError(err))
-	}
-	return knock, nil
 }

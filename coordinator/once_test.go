@@ -63,7 +63,7 @@ func TestATokenForOneEnrolment(t *testing.T) {
 		expectTokenWorthless := func(when string) {
 			t.Helper()
 			thief := b.session(t, "db")
-			for _, path := range []coordinator.Path{site.Server("db"), site.ServerPlan("db"), site.Keys("db"), site.Public("db"), site.Pass("db"), site.Knock("db"),
+			for _, path := range []coordinator.Path{site.Server("db"), site.ServerPlan("db"), site.Keys("db"), site.Public("db"), site.Pass("db"),
 				site.Requests("db"), site.Cell(plan.CellRef{Cell: password, Server: "db"}), site.SealsFor("db", "db")} {
 				if _, err := thief.Read(t.Context(), path); !errors.Is(err, coordinator.ErrRefused) {
 					t.Errorf("%s the token reads %s: %v", when, path, err)
@@ -105,26 +105,18 @@ func TestALaterMachineIsAdmitted(t *testing.T) {
 		first, later, thief := newMachine(t, "app", "a1"), newMachine(t, "app", "a2"), newMachine(t, "app", "thief")
 		app := b.join(t, first, false)
 		expectValue(t, app, givenPassword, `"hush-hush"`)
-		if _, err := coordinator.Admit(t.Context(), op, site, secret, "app", seal.ID(later.key.Public())); !errors.Is(err, coordinator.ErrNoKnock) {
-			t.Errorf("before anybody asks: %v, want ErrNoKnock", err)
-		}
 		ended, waits := make(chan error, 1), make(chan string, 8)
 		anew := b.knocking(t, later)
 		go func() {
 			ended <- anew.AwaitDeployment(within(t, time.Minute), func(why string) { waits <- why })
 		}()
-		if why := soon(t, waits); !strings.Contains(why, "the token of server app was used before, by another machine") || !strings.Contains(why, "hotc admit app --key "+seal.ID(later.key.Public())) {
+		if why := soon(t, waits); !strings.Contains(why, "the token of server app was used before, by another machine") || !strings.HasSuffix(why, "(hotc admit app --stack site --key "+later.key.Public()+")") {
 			t.Errorf("it says %q", why)
 		}
-		knock, err := coordinator.ReadKnock(t.Context(), op, site, "app")
-		if err != nil || knock.Instance != "i-a2" || knock.ID() != seal.ID(later.key.Public()) || !knock.Since.Equal(noon) {
-			t.Errorf("the operator sees %+v (%v)", knock, err)
-		}
-		if _, err := coordinator.Admit(t.Context(), op, site, secret, "app", seal.ID(thief.key.Public())); !errors.Is(err, coordinator.ErrNoKnock) {
-			t.Errorf("another key: %v, want ErrNoKnock", err)
-		}
-		if _, err := coordinator.Admit(t.Context(), op, site, secret, "app", knock.ID()); err != nil {
-			t.Fatal(err)
+		b.expectAsking(t, "app", later)
+		knock, err := coordinator.Admit(t.Context(), op, site, secret, "app", later.key.Public())
+		if err != nil || knock.Instance != "i-a2" || !knock.Since.Equal(noon) {
+			t.Fatalf("let in: %+v (%v)", knock, err)
 		}
 		if err := soon(t, ended); err != nil {
 			t.Fatal(err)
@@ -150,7 +142,7 @@ func TestALaterMachineIsAdmitted(t *testing.T) {
 			t.Errorf("given again the operator sees %+v (%v)", given, err)
 		}
 		snapshot, err := coordinator.TakeSnapshot(t.Context(), op, site, p)
-		if err != nil || snapshot.Servers[0].Knock.Instance != "i-thief" {
+		if err != nil || len(snapshot.Servers[0].Knocks) != 1 || snapshot.Servers[0].Knocks[0].Instance != "i-thief" {
 			t.Errorf("the thief's knock: %+v (%v)", snapshot, err)
 		}
 	})
@@ -233,29 +225,5 @@ func TestEnrolmentIsRefused(t *testing.T) {
 	always.publish(t, p)
 	if _, err := coordinator.Admit(t.Context(), always.operator(t), site, secret, "app", "x"); !errors.Is(err, coordinator.ErrEnrolsAlways) {
 		t.Errorf("where tokens stay good: %v", err)
-	}
-}
-
-// What a bearer of the token writes into the knock harms nobody.
-func TestAnyKnock(t *testing.T) {
-	b := inMemory()
-	p := withGiven("app")
-	b.publishOnce(t, p)
-	b.join(t, newMachine(t, "app", "a1"), false)
-	for _, text := range []string{"", "[", `{"key": 5}`, `{"key": "` + strings.Repeat("x", 1<<19) + `"}`, `{"instance": "` + strings.Repeat("x", 1<<19) + `", "key": "x"}`} {
-		if err := b.session(t, "app").Commit(t.Context(), coordinator.Op{Path: site.Knock("app"), Version: coordinator.AnyVersion, Write: true, Data: []byte(text)}); err != nil {
-			t.Fatal(err)
-		}
-		if knock, err := coordinator.ReadKnock(t.Context(), b.operator(t), site, "app"); err != nil || knock != (coordinator.KnockRecord{}) {
-			t.Errorf("%.20q: the operator sees %.100v (%v)", text, knock, err)
-		}
-	}
-	bad := coordinator.KnockRecord{Key: "bm8ga2V5"}
-	data, _ := json.Marshal(bad)
-	if err := b.session(t, "app").Commit(t.Context(), coordinator.Op{Path: site.Knock("app"), Version: coordinator.AnyVersion, Write: true, Data: data}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := coordinator.Admit(t.Context(), b.operator(t), site, secret, "app", bad.ID()); err == nil || !strings.Contains(err.Error(), "no public key") {
-		t.Errorf("what is no key: %v", err)
 	}
 }

@@ -75,10 +75,10 @@ func (d Deployment) SealsFor(s, reader plan.ServerPath) Path {
 }
 
 // Pass, Knock and Admission are there where tokens are good for one enrolment: what the
-// first machine takes, what a later one says of itself, and what lets that one in.
+// first machine takes, what later ones say of themselves, and what lets that one in.
 func (d Deployment) Pass(s plan.ServerPath) Path { return d.Server(s).Join("pass") }
 
-// Knock holds a KnockRecord.
+// Knock holds the KnocksRecord.
 func (d Deployment) Knock(s plan.ServerPath) Path { return d.Server(s).Join("knock") }
 
 // Admission holds an AdmissionRecord.

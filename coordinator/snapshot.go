@@ -30,9 +30,9 @@ type ServerSnapshot struct {
 	Answers  []Answer
 	// Cells are the server's own cells, without their values.
 	Cells map[plan.CellName]CellRecord
-	// Knock is the machine that asks to be the server, where its token is good for one
-	// enrolment and was used; zero is none.
-	Knock KnockRecord
+	// Knocks are the machines that ask to be the server, where its token is good for one
+	// enrolment and was used.
+	Knocks []KnockRecord
 }
 
 // TakeSnapshot reads everything about a deployment's servers but the values of
@@ -54,7 +54,7 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, p *plan.Plan) (*Sn
 	err = each(ctx, len(p.Servers), func(ctx context.Context, i int) error {
 		err := snapshot.Servers[i].read(ctx, s, d, p.Servers[i].Path)
 		if err == nil && live.Enrol == EnrolOnce {
-			snapshot.Servers[i].Knock, err = ReadKnock(ctx, s, d, p.Servers[i].Path)
+			snapshot.Servers[i].Knocks, err = ReadKnocks(ctx, s, d, p.Servers[i].Path)
 		}
 		return err
 	})

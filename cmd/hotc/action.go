@@ -201,7 +201,7 @@ func (a *acting) compose(v *standing, r *roleStanding) (coordinator.Request, err
 		return coordinator.Request{}, source.Fail(source.UnknownName, "the role "+string(r.key())+" has no action "+a.name, hint)
 	}
 	if !r.server.Alive {
-		return coordinator.Request{}, source.Fail(source.OperationFailed, "the agent of "+string(r.server.Path)+" is not there", "\"hotc why "+string(r.server.Path)+"\" says what is known of it")
+		return coordinator.Request{}, source.Fail(source.OperationFailed, "the agent of "+string(r.server.Path)+" is not there", "\""+v.target.command("why", string(r.server.Path))+"\" says what is known of it")
 	}
 	request := newRequest(coordinator.Action, r)
 	request.Name = a.name

@@ -25,9 +25,9 @@ func newAdmitCommand(io streams) *cobra.Command {
 		Short: "Let a machine in whose server's token was used before",
 		Long: `Let the machine with this key in as a server. Where a deployment was applied with
 --enrol=once a token lets one machine in, the first one. A machine that comes later,
-because the server was built anew, says its key on its console, and waits. Compare the
-key with that console's before you let it in: "hotc status" shows what was asked, which
-anybody who has the token can ask. Without --key nothing is done.`,
+because the server was built anew, says its key on its console, and waits. Take the key
+from that console, or compare it: "hotc status" shows who asks, and anybody who has the
+token can ask, and can hide others that do. Without --key nothing is done.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := t.open(cmd.Context())
@@ -42,7 +42,7 @@ anybody who has the token can ask. Without --key nothing is done.`,
 			if asJSON {
 				return printJSON(io.out, result)
 			}
-			result.print(io)
+			result.print(io, &t)
 			return nil
 		},
 	}
@@ -73,18 +73,15 @@ func (s *session) admit(ctx context.Context, server plan.ServerPath, key string)
 	within, stop := s.within(ctx)
 	defer stop()
 	if key == "" {
-		knock, err := coordinator.ReadKnock(within, s, s.deployment, server)
-		if err == nil && knock.Key != "" {
-			return nil, source.Fail(source.Usage, "which machine? "+knockText(server, knock), "--key says that you have compared it: openstack console log show SERVER")
+		asking, err := coordinator.ReadKnocks(within, s, s.deployment, server)
+		if err != nil {
+			return nil, s.notAdmitted(ctx, server, err)
 		}
-		if err == nil {
-			err = coordinator.ErrNoKnock
-		}
-		return nil, s.notAdmitted(ctx, server, key, err)
+		return nil, whichMachine(v, server, asking)
 	}
 	knock, err := coordinator.Admit(within, s, s.deployment, s.secret, server, key)
 	if err != nil {
-		return nil, s.notAdmitted(ctx, server, key, err)
+		return nil, s.notAdmitted(ctx, server, err)
 	}
 	result := &admitted{Stack: s.target.stack, Server: server, Instance: knock.Instance, Key: key, Secrets: []string{}}
 	for _, x := range v.plan.Secrets {
@@ -95,24 +92,36 @@ func (s *session) admit(ctx context.Context, server plan.ServerPath, key string)
 	return result, nil
 }
 
-func (s *session) notAdmitted(ctx context.Context, server plan.ServerPath, key string, err error) error {
-	who := "no machine"
-	if key != "" {
-		who = "no machine with this key"
+// whichMachine asks for the key of one that asks to be a server.
+func whichMachine(v *standing, server plan.ServerPath, asking []coordinator.KnockRecord) error {
+	if len(asking) == 0 {
+		return source.Fail(source.UnknownName, "no machine asks to be "+string(server),
+			"it says its key on its console when it is not let in; \""+v.target.command("status")+"\" shows who asks")
 	}
+	d := source.Fail(source.Usage, "which machine?", "--key says that you have compared it: openstack console log show SERVER")
+	for _, k := range asking {
+		d.Notes = append(d.Notes, source.Note{Message: visible(knockText(v, server, k))})
+	}
+	return d
+}
+
+func (s *session) notAdmitted(ctx context.Context, server plan.ServerPath, err error) error {
 	switch {
 	case errors.Is(err, coordinator.ErrEnrolsAlways):
 		return source.Fail(source.UnknownName, "nobody has to be let in as "+string(server)+": every machine that has its token is",
 			"the deployment was not applied with --enrol=once")
-	case errors.Is(err, coordinator.ErrNoKnock):
-		return source.Fail(source.UnknownName, who+" asks to be "+string(server),
-			"it says its key on its console when it is not let in; \"hotc status "+s.target.flags()+"\" shows who asks")
+	case errors.Is(err, coordinator.ErrNoKey):
+		return source.Fail(source.Usage, "--key: "+coordinator.ErrNoKey.Error(), "it stands whole, with 44 characters, on the console of the machine that waits")
 	}
 	return s.explain(ctx, err)
 }
 
-func (r *admitted) print(io streams) {
-	fmt.Fprintf(io.out, "%s is let in as %s.\n", visible(instanceName(r.Instance)), r.Server)
+func (r *admitted) print(io streams, t *target) {
+	who := "the machine with this key"
+	if r.Instance != "" {
+		who = instanceName(r.Instance)
+	}
+	fmt.Fprintf(io.out, "%s is let in as %s.\n", visible(who), r.Server)
 	if len(r.Secrets) == 0 {
 		return
 	}
@@ -120,28 +129,28 @@ func (r *admitted) print(io streams) {
 	for _, name := range r.Secrets {
 		flags += " --secret-param " + shellQuote(name) + "=FILE"
 	}
-	fmt.Fprintf(io.out, "It has another key than the machine before: give it its %s again.\n\n  hotc apply DIR --stack %s%s\n",
-		strings.Join(r.Secrets, ", "), shellQuote(r.Stack), flags)
+	fmt.Fprintf(io.out, "It has another key than the machine before: give it its %s again.\n\n  %s%s\n",
+		strings.Join(r.Secrets, ", "), t.command("apply", "DIR"), flags)
 }
 
 func instanceName(instance string) string {
 	if instance == "" {
-		return "the machine"
+		return "a machine"
 	}
 	return "instance " + instance
 }
 
 // knockText says who asks to be a server, and what lets it in.
-func knockText(server plan.ServerPath, k coordinator.KnockRecord) string {
-	return fmt.Sprintf("%s asks to be %s, whose token was used before: hotc admit %s --key %s", instanceName(k.Instance), server, shellQuote(string(server)), k.ID())
+func knockText(v *standing, server plan.ServerPath, k coordinator.KnockRecord) string {
+	return fmt.Sprintf("%s asks to be %s, whose token was used before: %s", instanceName(k.Instance), server, coordinator.AdmitCommand(server, v.target.flags(), k.Key))
 }
 
 // knockLines tell of the machines that ask to be one of the servers.
-func knockLines(servers []*serverStanding) string {
+func knockLines(v *standing, servers []*serverStanding) string {
 	var b strings.Builder
 	for _, s := range servers {
-		if s.Knock.Key != "" {
-			b.WriteString(visibleLine(knockText(s.Path, s.Knock)))
+		for _, k := range s.Knocks {
+			b.WriteString(visibleLine(knockText(v, s.Path, k)))
 		}
 	}
 	if b.Len() == 0 {

@@ -40,7 +40,7 @@ from where it was made. Nothing is written if there is an error.`,
 				return err
 			}
 			if !quiet {
-				printCompiled(s, r, output)
+				printCompiled(s, r, output, in.coordinator)
 			}
 			return nil
 		},
@@ -168,7 +168,10 @@ func compileWith(o emit.Options, s streams) (*emit.Result, error) {
 }
 
 // printCompiled says what was made and what to do with it.
-func printCompiled(s streams, r *emit.Result, dir string) {
+func printCompiled(s streams, r *emit.Result, dir, coordinator string) {
+	if coordinator == "" {
+		coordinator = "zk://HOST:2181/hotc"
+	}
 	p := r.Built.Plan
 	if len(p.Servers) == 0 {
 		fmt.Fprintf(s.out, "%s: no server has roles; stack.yaml is the template as it was\n", dir)
@@ -189,7 +192,7 @@ func printCompiled(s streams, r *emit.Result, dir string) {
 	for _, secret := range p.Secrets {
 		given += " --secret-param " + shellQuote(secret.Name) + "=FILE"
 	}
-	fmt.Fprintf(s.out, "next: hotc secret new SECRET-FILE\n      hotc apply %s --stack NAME --coordinator zk://HOST:2181/hotc --secret-file SECRET-FILE%s\n", shellQuote(dir), given)
+	fmt.Fprintf(s.out, "next: hotc secret new SECRET-FILE\n      hotc apply %s --stack NAME --coordinator %s --secret-file SECRET-FILE%s\n", shellQuote(dir), shellQuote(coordinator), given)
 }
 
 func counted(n int, what string) string {

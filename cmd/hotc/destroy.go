@@ -153,7 +153,7 @@ func (d *destruction) leaveHeat(ctx context.Context, result *destroyed) error {
 		return err
 	}
 	return source.Fail(source.OperationFailed, "the hooks are done, but Heat cannot be asked whether it waits for them: "+err.Error(),
-		"the openstack client and its settings ($OS_CLOUD, or $OS_AUTH_URL …) are needed here. Without a stack in Heat: \"hotc destroy "+d.flags()+"\"; where a deletion waits: \"openstack stack hook clear --pre-delete "+shellQuote(d.stack)+" RESOURCE\"")
+		"the openstack client and its settings ($OS_CLOUD, or $OS_AUTH_URL …) are needed here. Without a stack in Heat: \""+d.command("destroy")+"\"; where a deletion waits: \"openstack stack hook clear --pre-delete "+shellQuote(d.stack)+" RESOURCE\"")
 }
 
 // confirm asks, on the error stream so that the output stays clean.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
@@ -78,7 +79,7 @@ func investigate(v *standing, roles []*roleStanding) *investigation {
 // subjectOf is the role itself or, where nothing can be said of it because its
 // agent is not there, its server.
 func subjectOf(r *roleStanding) string {
-	if !r.server.came() || r.server.lost() || r.server.Knock.Key != "" && !r.server.Alive {
+	if !r.server.came() || r.server.lost() || len(r.server.Knocks) > 0 && !r.server.Alive {
 		return string(r.server.Path)
 	}
 	return string(r.key())
@@ -107,8 +108,13 @@ func (i *investigation) describe(f *finding, s *serverStanding, r *roleStanding)
 	switch {
 	case s.missing != "":
 		f.Kind, f.Message = findMissing, s.missing
-	case s.Knock.Key != "" && !s.Alive:
-		f.Kind, f.Since, f.Message = findRefused, s.Knock.Since, knockText(s.Path, s.Knock)
+	case len(s.Knocks) > 0 && !s.Alive:
+		f.Kind, f.Since = findRefused, s.Knocks[0].Since
+		var texts []string
+		for _, k := range s.Knocks {
+			texts = append(texts, knockText(i.standing, s.Path, k))
+		}
+		f.Message = strings.Join(texts, "; ")
 	case !s.came():
 		f.Kind = findAbsent
 	case s.lost():
@@ -198,7 +204,7 @@ func (i *investigation) leadToOperator(f *finding, w coordinator.Wait, secret se
 	d := dependence{Subject: "the secret parameter " + secret.name, Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since}
 	f.On = append(f.On, d)
 	if i.found[d.Subject] == nil {
-		root := &finding{Subject: d.Subject, Kind: findNotGiven, Message: "hotc apply DIR --secret-param " + shellQuote(secret.name) + "=FILE"}
+		root := &finding{Subject: d.Subject, Kind: findNotGiven, Message: i.standing.target.command("apply", "DIR") + " --secret-param " + shellQuote(secret.name) + "=FILE"}
 		i.found[d.Subject] = root
 		i.order = append(i.order, root)
 	}

@@ -21,6 +21,7 @@ func TestWhySecretIsNotGiven(t *testing.T) {
 	}
 	tell := func(given time.Time) string {
 		v := newStanding(p, snapshot(given))
+		v.target = &target{stack: "blog", url: "zk://zk1/hotc"}
 		roles, err := questioned(v, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -29,7 +30,7 @@ func TestWhySecretIsNotGiven(t *testing.T) {
 	}
 	for _, want := range []string{
 		"db.mysql waits for /operator:db_password (input password, site.yaml:9:9)",
-		"the secret parameter db_password is not given yet, or not since its reader was built anew: hotc apply DIR --secret-param db_password=FILE gives it\n",
+		"the secret parameter db_password is not given yet, or not since its reader was built anew: hotc apply DIR --stack blog --coordinator zk://zk1/hotc --secret-param db_password=FILE gives it\n",
 		"At the root: the secret parameter db_password is not given.",
 	} {
 		if got := tell(time.Time{}); !strings.Contains(got, want) {

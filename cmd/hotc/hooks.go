@@ -116,7 +116,7 @@ func (h *hooking) choose(v *standing) ([]*roleStanding, error) {
 			case r.Status == coordinator.RoleFailed, r.Status == coordinator.RoleSkipped, !s.came():
 				h.result.Without = append(h.result.Without, r.key())
 			default:
-				return nil, source.Fail(source.OperationFailed, fmt.Sprintf("%s is %s: its hook %s runs when it has ended", r.key(), r.word(), h.hook), "\"hotc status --watch "+h.target.flags()+"\" waits for that")
+				return nil, source.Fail(source.OperationFailed, fmt.Sprintf("%s is %s: its hook %s runs when it has ended", r.key(), r.word(), h.hook), "\""+h.target.command("status", "--watch")+"\" waits for that")
 			}
 		}
 	}

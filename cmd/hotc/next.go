@@ -43,7 +43,7 @@ func nextCommands(dir string, t *target) (commands, missing []string) {
 			missing = append(missing, name)
 		}
 	}
-	return []string{strings.Join(words, " "), "hotc status --watch " + t.flags()}, missing
+	return []string{strings.Join(words, " "), t.command("status", "--watch")}, missing
 }
 
 // environmentsOf are the environment files of a folder.

@@ -127,7 +127,7 @@ func printOutput(io streams, t *target, o output) error {
 		hint := ""
 		if len(o.WaitingFor) > 0 {
 			role, _, _ := strings.Cut(string(o.WaitingFor[0]), ":")
-			hint = "\"hotc why " + shellQuote(role) + "\" says what it is waiting for"
+			hint = "\"" + t.command("why", role) + "\" says what it is waiting for"
 		}
 		return source.Fail(source.OperationFailed, o.Name+" is not there yet: "+o.Message, hint)
 	}

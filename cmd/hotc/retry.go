@@ -153,7 +153,7 @@ func failedRole(v *standing, name string) (*roleStanding, error) {
 				return &s.roles[i], nil
 			}
 		}
-		return nil, source.Fail(source.OperationFailed, "no role of server "+name+" has failed", "\"hotc status\" shows how its roles stand")
+		return nil, source.Fail(source.OperationFailed, "no role of server "+name+" has failed", "\""+v.target.command("status")+"\" shows how its roles stand")
 	}
 	role, err := findRole(v, name)
 	if err != nil {
@@ -200,7 +200,7 @@ func checkRetry(v *standing, role *roleStanding, again []*roleStanding) error {
 	switch {
 	case role.Status == coordinator.RoleSkipped:
 		root := role.Cause.Root()
-		return source.Fail(source.OperationFailed, key+" was skipped because "+string(root.Role)+" failed", "\"hotc retry "+string(root.Role)+"\" runs that one again, and then this one")
+		return source.Fail(source.OperationFailed, key+" was skipped because "+string(root.Role)+" failed", "\""+v.target.command("retry", string(root.Role))+"\" runs that one again, and then this one")
 	case len(again) == 0:
 		return source.Fail(source.OperationFailed, key+" has not failed: it is "+role.word(), "only a role that has failed can be run again")
 	case role.Status != coordinator.RoleFailed:
@@ -211,7 +211,7 @@ func checkRetry(v *standing, role *roleStanding, again []*roleStanding) error {
 	if root := role.Cause.Root(); root.Role != "" && root.Role != role.key() {
 		if server, name, err := serverAndRole(string(root.Role)); err == nil {
 			if first := v.role(plan.ServerPath(server), name); first != nil && first.Status == coordinator.RoleFailed {
-				return source.Fail(source.OperationFailed, key+" failed because "+string(root.Role)+" did, and would fail again", "\"hotc retry "+string(root.Role)+"\" runs that one again, and then this one")
+				return source.Fail(source.OperationFailed, key+" failed because "+string(root.Role)+" did, and would fail again", "\""+v.target.command("retry", string(root.Role))+"\" runs that one again, and then this one")
 			}
 		}
 	}

@@ -17,6 +17,7 @@ type standing struct {
 	cells   map[plan.CellName]plan.Cell
 	secrets map[plan.CellName]secretStanding
 	plan    *plan.Plan
+	target  *target
 }
 
 // secretStanding is a secret that an operator has given, or has to.
@@ -100,7 +101,9 @@ func (s *session) lookAgain(ctx context.Context, p *plan.Plan) (*standing, error
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}
-	return newStanding(p, snapshot), nil
+	v := newStanding(p, snapshot)
+	v.target = s.target
+	return v, nil
 }
 
 func newStanding(p *plan.Plan, snapshot *coordinator.Snapshot) *standing {
@@ -109,6 +112,7 @@ func newStanding(p *plan.Plan, snapshot *coordinator.Snapshot) *standing {
 		byPath: map[plan.ServerPath]*serverStanding{},
 		cells:  map[plan.CellName]plan.Cell{},
 		plan:   p,
+		target: &target{},
 
 		secrets: map[plan.CellName]secretStanding{},
 	}

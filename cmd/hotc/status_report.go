@@ -30,7 +30,7 @@ type (
 		Message     string          `json:"message,omitempty"`
 		Agent       string          `json:"agent,omitempty"`
 		Roles       []roleReport    `json:"roles"`
-		Asks        *askingReport   `json:"asks,omitempty"`
+		Asks        []askingReport  `json:"asks"`
 	}
 	askingReport struct {
 		Instance string    `json:"instance"`
@@ -70,10 +70,10 @@ func statusOf(stack string, v *standing, of []*serverStanding) statusReport {
 			Path: s.Path, Came: s.came(), Alive: s.Alive, Lost: s.lost(), Missing: s.missing, Perhaps: s.perhaps,
 			Incarnation: s.Incarnation.Number, Instance: s.Incarnation.Instance,
 			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Agent: s.State.Agent,
-			Roles: []roleReport{},
+			Roles: []roleReport{}, Asks: []askingReport{},
 		}
-		if s.Knock.Key != "" {
-			server.Asks = &askingReport{Instance: s.Knock.Instance, Key: s.Knock.ID(), Since: s.Knock.Since}
+		for _, k := range s.Knocks {
+			server.Asks = append(server.Asks, askingReport{Instance: k.Instance, Key: k.Key, Since: k.Since})
 		}
 		for i := range s.roles {
 			server.Roles = append(server.Roles, reportRole(v, &s.roles[i]))

@@ -227,7 +227,7 @@ func writeKnocks(b *strings.Builder, i *investigation) {
 			there = append(there, s)
 		}
 	}
-	b.WriteString(knockLines(there))
+	b.WriteString(knockLines(i.standing, there))
 }
 
 func writeCycles(b *strings.Builder, i *investigation) {

@@ -136,6 +136,15 @@ func (t *target) flags() string {
 	return text
 }
 
+// command is one of hotc's for the same deployment, ready for a shell.
+func (t *target) command(words ...string) string {
+	text := "hotc"
+	for _, word := range words {
+		text += " " + shellQuote(word)
+	}
+	return text + " " + t.flags()
+}
+
 // within bounds one exchange with the coordinator.
 func (s *session) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.target.timeout)
@@ -156,22 +165,22 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return s.target.unreachable(err)
 	case errors.As(err, &changed):
 		d := source.Fail(source.ChangedPlan, "the deployment "+name+" is live with another plan",
-			"a live deployment's plan cannot be changed yet: apply under another --stack, or \"hotc destroy\" this one first")
+			"a live deployment's plan cannot be changed yet: apply under another --stack, or \""+s.target.command("destroy")+"\" first")
 		for _, line := range changed.Differences {
 			d.Notes = append(d.Notes, source.Note{Message: line})
 		}
 		return d
 	case errors.As(err, &other):
-		return source.Fail(source.ChangedPlan, other.Error(), "--enrol can be chosen when a deployment is made: apply without it; or under another --stack; or \"hotc destroy\" this one first")
+		return source.Fail(source.ChangedPlan, other.Error(), "--enrol can be chosen when a deployment is made: apply without it; or under another --stack; or \""+s.target.command("destroy")+"\" first")
 	case errors.Is(err, coordinator.ErrWrongSecret), errors.Is(err, coordinator.ErrRefused):
 		return source.Fail(source.BadSecret, "wrong secret: the deployment "+name+" was applied with another one than "+s.target.secretPath(),
 			"give the file it was applied with; if the secret is lost, deploy under another stack name")
 	case errors.Is(err, coordinator.ErrNotApplied):
 		return source.Fail(source.NoDeployment, "there is no deployment "+name+" on "+s.target.coordinatorName(),
-			"\"hotc apply DIR --stack "+shellQuote(name)+"\" makes it; is this the right coordinator?")
+			"\""+s.target.command("apply", "DIR")+"\" makes it; is this the right coordinator?")
 	case errors.Is(err, coordinator.ErrUnfinished):
 		return source.Fail(source.OperationFailed, "the deployment "+name+" is unfinished: "+coordinator.ErrUnfinished.Error(),
-			"when nobody else works on it: \"hotc destroy "+s.target.flags()+"\", then apply again")
+			"when nobody else works on it: \""+s.target.command("destroy")+"\", then apply again")
 	default:
 		return source.Fail(source.OperationFailed, err.Error(), "")
 	}

@@ -141,17 +141,32 @@ func (c Content) aead() (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
+// CheckPublic says why a text is no public key; nil is that it is one.
+func CheckPublic(text string) error {
+	_, err := parsePublic(text)
+	return err
+}
+
+func parsePublic(text string) (hpke.PublicKey, error) {
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || base64.StdEncoding.EncodeToString(raw) != text { // one key has one text
+		return nil, errors.New("the public key is not base64")
+	}
+	kem, _, _ := suite()
+	public, err := kem.NewPublicKey(raw)
+	if err != nil {
+		return nil, errors.New("this is no public key")
+	}
+	return public, nil
+}
+
 // Wrap gives the content key to the owner of a public key, for a place.
 func (c Content) Wrap(public, place string) (string, error) {
-	raw, err := base64.StdEncoding.DecodeString(public)
+	to, err := parsePublic(public)
 	if err != nil {
-		return "", errors.New("the public key is not base64")
+		return "", err
 	}
-	kem, kdf, aead := suite()
-	to, err := kem.NewPublicKey(raw)
-	if err != nil {
-		return "", errors.New("this is no public key")
-	}
+	_, kdf, aead := suite()
 	wrapped, err := hpke.Seal(to, kdf, aead, []byte(place), c.key[:])
 	if err != nil {
 		return "", fmt.Errorf("seal a key: %w", err)

@@ -70,12 +70,12 @@ func TestSecretsOfAnOperator(t *testing.T) {
 	key := ""
 	until(t, "the new db to ask", func() bool {
 		console, _ := fresh.Read("var/log/hotc-agent.log")
-		if found := regexp.MustCompile(`whose key is ([0-9a-f]+) \(hotc admit db --key`).FindStringSubmatch(console); found != nil {
+		if found := regexp.MustCompile(`can let this one in \(hotc admit db --stack \S+ --key (\S+)\)`).FindStringSubmatch(console); found != nil {
 			key = found[1]
 		}
 		return key != ""
 	})
-	if status := d.on("status"); !strings.Contains(status, "instance "+id+" asks to be db, whose token was used before: hotc admit db --key "+key) {
+	if status := d.on("status"); !strings.Contains(status, "instance "+id+" asks to be db, whose token was used before: hotc admit db --stack ") || !strings.Contains(status, " --key "+key) {
 		t.Errorf("hotc status says\n%s", status)
 	}
 	if said := d.on("admit", "db", "--key", key); !strings.Contains(said, "give it its password again") {

@@ -1,0 +1,207 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/seal"
+)
+
+// A machine whose server's token was used before knocks: it writes down that it is
+// there, beside others that ask, and waits until an operator admits it. What an agent of
+// ours finds there it leaves as it is. But whoever has the token can write there what he
+// likes, and so a knock only helps operators to see who asks: they admit a machine by
+// its public key, which stands on its console, whatever stands here.
+
+// KnockRecord is what a machine says of itself whose token was used before.
+type KnockRecord struct {
+	Instance string    `json:"instance,omitempty"` // Nova's instance id
+	Key      string    `json:"key,omitempty"`      // its public key, in base64
+	Since    time.Time `json:"since,omitzero"`     // when it asked first
+	Seen     time.Time `json:"seen,omitzero"`      // and last
+}
+
+// KnocksRecord are the machines that ask to be one server, the one that came first
+// first.
+type KnocksRecord struct {
+	Machines []KnockRecord `json:"machines,omitempty"`
+}
+
+const (
+	// mostKnocks is how many machines can ask to be one server and be seen.
+	mostKnocks = 8
+	// mostOfKnock is how long an instance's id can be.
+	mostOfKnock = 128
+	// knockAgain is how often a machine says that it is still there, staleKnock how long
+	// one counts that does not.
+	knockAgain, staleKnock = 10 * time.Minute, time.Hour
+)
+
+// TokenUsedError says that another machine has used this server's token before.
+type TokenUsedError struct {
+	Deployment Deployment
+	Server     plan.ServerPath
+	Key        string // this machine's, the public half
+}
+
+func (e *TokenUsedError) Error() string {
+	return fmt.Sprintf("the token of server %s was used before, by another machine: an operator can let this one in (%s)",
+		e.Server, AdmitCommand(e.Server, "--stack "+ShellWord(string(e.Deployment)), e.Key))
+}
+
+// AdmitCommand is what an operator types to let a machine in by its key; flags name the
+// deployment.
+func AdmitCommand(server plan.ServerPath, flags, key string) string {
+	return fmt.Sprintf("hotc admit %s %s --key %s", ShellWord(string(server)), flags, key)
+}
+
+// ShellWord writes a text as one word of a POSIX shell.
+func ShellWord(text string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:,@%+=", r)
+	}
+	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// knock says that this machine is there, and is not let in.
+func (m *Member) knock(ctx context.Context, key seal.Key) error {
+	m.asks = true
+	path := m.deployment.Knock(m.server)
+	for {
+		node, err := m.store.Read(ctx, path)
+		if err != nil {
+			return fmt.Errorf("ask to be let in as server %s: %w", m.server, err)
+		}
+		now := m.machine.Now().UTC()
+		own := KnockRecord{Instance: m.machine.Instance, Key: key.Public(), Since: now, Seen: now}
+		asking, changed := readKnocks(node.Data).with(own)
+		if !changed {
+			return nil
+		}
+		data, err := encode(asking)
+		if err == nil {
+			err = m.store.Commit(ctx, Op{Path: path, Version: node.Version, Write: true, Data: data})
+		}
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, ErrVersion) {
+			return fmt.Errorf("ask to be let in as server %s: %w", m.server, err)
+		}
+	}
+}
+
+// readKnocks reads who asks. What no machine of ours has written is nobody.
+func readKnocks(data []byte) KnocksRecord {
+	var asking KnocksRecord
+	if err := json.Unmarshal(data, &asking); err != nil {
+		return KnocksRecord{}
+	}
+	asking.Machines = slices.DeleteFunc(asking.Machines, func(k KnockRecord) bool {
+		return len(k.Instance) > mostOfKnock || seal.CheckPublic(k.Key) != nil
+	})
+	return KnocksRecord{Machines: asking.Machines[:min(len(asking.Machines), mostKnocks)]}
+}
+
+// with adds a machine, or says that it is still there. Those that have not been heard of
+// for long leave their place; those that were there first keep it, even if no other is
+// left. changed says that there is something to write.
+func (r KnocksRecord) with(own KnockRecord) (now KnocksRecord, changed bool) {
+	own.Instance = own.Instance[:min(len(own.Instance), mostOfKnock)]
+	now.Machines = slices.DeleteFunc(slices.Clone(r.Machines), func(k KnockRecord) bool {
+		return k.Key != own.Key && own.Seen.Sub(k.Seen).Abs() > staleKnock
+	})
+	at := slices.IndexFunc(now.Machines, func(k KnockRecord) bool { return k.Key == own.Key })
+	switch {
+	case at >= 0 && own.Seen.Sub(now.Machines[at].Seen).Abs() < knockAgain:
+		return r, false
+	case at >= 0:
+		now.Machines[at].Seen = own.Seen
+	case len(now.Machines) == mostKnocks:
+		return r, false
+	default:
+		now.Machines = append(now.Machines, own)
+	}
+	return now, true
+}
+
+// What an operator does.
+
+var (
+	// ErrEnrolsAlways says that a deployment's tokens let every machine in.
+	ErrEnrolsAlways = errors.New("the deployment's tokens let in every machine that has them")
+	// ErrNoKey says that a text is no machine's key.
+	ErrNoKey = errors.New("this is no machine's key")
+)
+
+// ReadKnocks reads which machines ask to be a server and have not been let in.
+// ErrEnrolsAlways.
+func ReadKnocks(ctx context.Context, s Store, d Deployment, server plan.ServerPath) ([]KnockRecord, error) {
+	node, err := s.Read(ctx, d.Knock(server))
+	if errors.Is(err, ErrNotFound) {
+		return nil, ErrEnrolsAlways
+	}
+	if err != nil {
+		return nil, operatorError(err)
+	}
+	asking := readKnocks(node.Data).Machines
+	if len(asking) == 0 {
+		return nil, nil
+	}
+	admission, err := readIfThere[AdmissionRecord](ctx, s, d.Admission(server))
+	if err != nil {
+		return nil, operatorError(err)
+	}
+	return slices.DeleteFunc(asking, func(k KnockRecord) bool { return seal.ID(k.Key) == admission.To }), nil
+}
+
+// Admit lets the machine with a public key in as a server, whether it has asked or will.
+// What is known of it is returned. Others that ask have to ask again, and their agents do.
+// ErrEnrolsAlways, ErrNoKey.
+func Admit(ctx context.Context, s Store, d Deployment, secret Secret, server plan.ServerPath, key string) (KnockRecord, error) {
+	of := KnockRecord{Key: key}
+	asking, err := ReadKnocks(ctx, s, d, server)
+	if err == nil && seal.CheckPublic(key) != nil {
+		err = ErrNoKey
+	}
+	if err != nil {
+		return of, fmt.Errorf("admit a machine as server %s: %w", server, err)
+	}
+	if at := slices.IndexFunc(asking, func(k KnockRecord) bool { return k.Key == key }); at >= 0 {
+		of = asking[at]
+	}
+	admission, err := sealAdmission(ctx, s, d, secret, server, key)
+	if err == nil {
+		err = s.Commit(ctx, Op{Path: d.Admission(server), Version: AnyVersion, Write: true, Data: admission},
+			Op{Path: d.Knock(server), Version: AnyVersion, Write: true, Data: []byte("{}")})
+	}
+	if err != nil {
+		return of, fmt.Errorf("admit a machine as server %s: %w", server, operatorError(err))
+	}
+	return of, nil
+}
+
+func sealAdmission(ctx context.Context, s Store, d Deployment, secret Secret, server plan.ServerPath, key string) ([]byte, error) {
+	live, err := readRecord(ctx, s, d)
+	if err != nil {
+		return nil, err
+	}
+	box, content, err := seal.Close([]byte(secret.memberCredential(d, live, server).Password), d.admissionPlace(server, "password"))
+	if err != nil {
+		return nil, err
+	}
+	wrapped, err := content.Wrap(key, d.admissionPlace(server, "key"))
+	if err != nil {
+		return nil, err
+	}
+	return encode(AdmissionRecord{To: seal.ID(key), Box: box, Key: wrapped})
+}
