@@ -104,11 +104,13 @@ func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) 
 const lookAgain = 30 * time.Second
 
 // whyNotReady is "" when the deployment stands and lets this server in. A plan that is
-// missing may be that of a deployment which is being destroyed just now: whoever looks
-// once more sees that the rest is missing too, or that it was applied anew.
+// missing, or refused, may be that of a deployment which is being destroyed just now, or
+// was made anew between two looks: whoever looks once more sees that the rest is missing
+// too, or all of the new one.
 func (m *Member) whyNotReady(ctx context.Context) (why string, err error) {
 	for range 2 {
-		if why, err = m.lookReady(ctx); !errors.Is(err, ErrNotInPlan) && !errors.Is(err, ErrDestroyed) {
+		why, err = m.lookReady(ctx)
+		if !errors.Is(err, ErrNotInPlan) && !errors.Is(err, ErrDestroyed) && !errors.Is(err, ErrRefused) {
 			break
 		}
 	}

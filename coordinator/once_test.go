@@ -227,3 +227,40 @@ func TestEnrolmentIsRefused(t *testing.T) {
 		t.Errorf("where tokens stay good: %v", err)
 	}
 }
+
+// remade lets a deployment be destroyed right before the pass is looked for, and be made
+// again right after.
+type remade struct {
+	coordinator.Store
+	before, after func()
+}
+
+func (s *remade) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
+	if path != site.Pass("app") || s.before == nil {
+		return s.Store.Stat(ctx, path)
+	}
+	s.before()
+	s.before = nil
+	version, exists, err := s.Store.Stat(ctx, path)
+	s.after()
+	return version, exists, err
+}
+
+// A deployment that is made anew while a machine looks at it does not refuse its token.
+func TestMadeAnewWhileAMachineLooks(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publishOnce(t, withGiven("app"))
+		s := &remade{b.session(t, "app"), func() {
+			if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+				t.Error(err)
+			}
+		}, func() { b.publishOnce(t, withGiven("app")) }}
+		of := newMachine(t, "app", "a1")
+		m := coordinator.Join(s, site, "app")
+		m.UseMachine(coordinator.Machine{Token: secret.ServerToken(site, "app"), Now: time.Now, Key: func() (seal.Key, error) { return of.key, nil }})
+		if err := m.AwaitDeployment(within(t, time.Minute), nil); err != nil {
+			t.Fatal(err)
+		}
+		b.become(t, m, of, false)
+	})
+}
