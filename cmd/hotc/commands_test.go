@@ -177,22 +177,6 @@ func TestStatusWatch(t *testing.T) {
 	}
 }
 
-func TestTableFitsNarrowTerminals(t *testing.T) {
-	for _, width := range []int{0, 100, 60, 30} {
-		tab := table{width: width}
-		tab.add("SERVER", "ROLE", "STATUS", "")
-		tab.add("application", "wordpress", "blocked", "on db.mysql:endpoint (db.mysql running), db:first_address (db is lost)")
-		for line := range strings.Lines(tab.String()) {
-			if width > 50 && len(strings.TrimRight(line, "\n")) > width {
-				t.Errorf("wider than %d: %q", width, line)
-			}
-		}
-		if width == 60 {
-			golden(t, "narrow.txt", tab.String())
-		}
-	}
-}
-
 func TestShellQuote(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "''", "plain-1.0/x": "plain-1.0/x", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "~": "'~'",

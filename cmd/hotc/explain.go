@@ -152,9 +152,9 @@ func printExplanations(s streams, list []explanation) {
 		return
 	}
 	colors := map[string]string{"static": "\x1b[32m", "deploy": "\x1b[34m", "run": "\x1b[33m"}
-	g := &grid{width: s.width(), columns: []column{{"AT", 0}, {"TIME", 0}, {"INPUT", 12}, {"REFERENCE", 18}, {"RULE", 18}, {"NEEDS", 10}, {"RESOLVED BY", 16}, {"LEAVES", 24}}}
+	t := &table{width: s.width(), columns: []column{{"AT", 0}, {"TIME", 0}, {"INPUT", 12}, {"REFERENCE", 18}, {"RULE", 18}, {"NEEDS", 10}, {"RESOLVED BY", 16}, {"LEAVES", 24}}}
 	if s.color() {
-		g.paint = func(_ int, cell, text string) string {
+		t.paint = func(_ int, cell, text string) string {
 			if code, is := colors[cell]; is {
 				return code + text + "\x1b[0m"
 			}
@@ -170,9 +170,9 @@ func printExplanations(s streams, list []explanation) {
 		if x.Place != place {
 			place, leaves = x.Place, shortened(string(x.Residual))
 		}
-		g.add(x.At, x.Time, x.Place, x.Reference, rule, x.Needs, x.By, leaves)
+		t.add(x.At, x.Time, x.Place, x.Reference, rule, x.Needs, x.By, leaves)
 	}
-	fmt.Fprint(s.out, g.String())
+	fmt.Fprint(s.out, t.String())
 }
 
 // mostResidual is how much of a residual the text shows, in bytes.

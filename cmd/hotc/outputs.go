@@ -137,8 +137,7 @@ func printOutput(io streams, t *target, o output) error {
 const longestValue = 200
 
 func outputsText(io streams, report outputsReport) string {
-	t := table{width: io.width()}
-	t.add("OUTPUT", "VALUE")
+	t := table{width: io.width(), columns: []column{{"OUTPUT", 0}, {"VALUE", narrowest}}}
 	for _, o := range append(append([]output{}, report.Outputs...), report.Roles...) {
 		text := string(o.Value)
 		switch {
@@ -154,7 +153,7 @@ func outputsText(io streams, report outputsReport) string {
 		}
 		t.add(o.Name, text)
 	}
-	if len(t.rows) == 1 {
+	if len(t.rows) == 0 {
 		return "The deployment has no outputs that need a run-time value.\n"
 	}
 	return t.String()

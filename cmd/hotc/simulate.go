@@ -126,8 +126,7 @@ func lasting(seconds float64) string {
 }
 
 func (p *prediction) print(s streams) {
-	t := table{width: s.width()}
-	t.add("ROLE", "START", "END", "BLOCKED", "ON")
+	t := table{width: s.width(), columns: []column{{"ROLE", 0}, {"START", 0}, {"END", 0}, {"BLOCKED", 0}, {"ON", narrowest}}}
 	for _, process := range p.Processes {
 		for _, task := range process.Tasks {
 			if task.Heat {
@@ -159,7 +158,7 @@ func (p *prediction) print(s streams) {
 	}
 	if len(p.Critical) > 0 {
 		fmt.Fprintln(s.out, "critical path:")
-		path := table{width: s.width()}
+		path := table{width: s.width(), columns: []column{{"", 0}, {"", 0}, {"", narrowest}}}
 		for _, l := range p.Critical {
 			by := ""
 			if l.Cell != "" {

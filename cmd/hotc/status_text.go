@@ -11,11 +11,15 @@ import (
 
 // statusText is the status for people.
 func statusText(io streams, v *standing, of []*serverStanding, stack string, now time.Time) string {
-	t := table{width: io.width()}
+	t := table{width: io.width(), columns: []column{{"SERVER", 0}, {"ROLE", 0}, {"STATUS", 0}, {"FOR", 0}, {"", narrowest}}}
 	if io.color() {
-		t.paint = map[int]func(string) string{2: paintStatus}
+		t.paint = func(column int, _, text string) string {
+			if column == 2 {
+				return paintStatus(text)
+			}
+			return text
+		}
 	}
-	t.add("SERVER", "ROLE", "STATUS", "FOR", "")
 	for _, s := range of {
 		statusRows(&t, v, s, now)
 	}

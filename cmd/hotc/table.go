@@ -6,15 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// table lays out rows in aligned columns. The last column takes what is left of
-// the line; where that is too little, it goes on indented lines of its own.
+// table lays out rows in aligned columns, whose cells wrap where a line has no room for
+// them. Where even that would be too narrow to read, each row becomes a block of lines.
 type table struct {
-	width int // of a line; 0 is without limit
-	rows  [][]string
-	paint map[int]func(text string) string // of a column's cells
+	width   int // of a line; 0 is without limit
+	columns []column
+	rows    [][]string
+	paint   func(column int, cell, text string) string // colours a part of a cell
 }
 
-// narrowest is how little room the last column still makes sense in.
+type column struct {
+	title string
+	// least is how narrow the column still makes sense; 0 is a column that never wraps.
+	least int
+}
+
+// narrowest is how little room the last column of a list still makes sense in.
 const narrowest = 24
 
 func (t *table) add(cells ...string) {
@@ -25,55 +32,134 @@ func (t *table) add(cells ...string) {
 }
 
 func (t *table) String() string {
-	widths := t.columns()
-	before := 0
-	for _, w := range widths[:max(0, len(widths)-1)] {
-		before += w + 2
-	}
-	room := t.width - before
 	var b strings.Builder
+	widths, fits := t.fit()
+	if !fits {
+		for i, row := range t.rows {
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			t.block(&b, row)
+		}
+		return b.String()
+	}
+	var titles []string
+	for _, c := range t.columns {
+		titles = append(titles, c.title)
+	}
+	if strings.Join(titles, "") != "" {
+		t.row(&b, titles, widths, false)
+	}
 	for _, row := range t.rows {
-		var line strings.Builder
-		for i, cell := range row[:len(row)-1] {
-			text := cell
-			if paint := t.paint[i]; paint != nil {
-				text = paint(cell)
-			}
-			line.WriteString(text + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
-		}
-		last := row[len(row)-1]
-		switch {
-		case last == "":
-			b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-		case t.width == 0 || utf8.RuneCountInString(last) <= room:
-			b.WriteString(line.String() + last + "\n")
-		case room >= narrowest:
-			parts := wrap(last, room)
-			b.WriteString(line.String() + parts[0] + "\n")
-			for _, part := range parts[1:] {
-				b.WriteString(strings.Repeat(" ", before) + part + "\n")
-			}
-		default:
-			b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-			for _, part := range wrap(last, max(narrowest, t.width-4)) {
-				b.WriteString("    " + part + "\n")
-			}
-		}
+		t.row(&b, row, widths, t.paint != nil)
 	}
 	return b.String()
 }
 
-func (t *table) columns() []int {
-	var widths []int
-	for _, row := range t.rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
+// fit gives the columns their widths: as wide as their cells where there is room. What
+// is missing is taken from the widest, step by step.
+func (t *table) fit() (widths []int, fits bool) {
+	total := -2
+	for i, c := range t.columns {
+		w := utf8.RuneCountInString(c.title)
+		for _, row := range t.rows {
+			w = max(w, utf8.RuneCountInString(row[i]))
+		}
+		widths = append(widths, w)
+		total += w + 2
+	}
+	for t.width > 0 && total > t.width {
+		widest := -1
+		for i, c := range t.columns {
+			if c.least > 0 && widths[i] > c.least && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+		if widest < 0 {
+			return nil, false
+		}
+		widths[widest]--
+		total--
+	}
+	return widths, true
+}
+
+func (t *table) row(b *strings.Builder, row []string, widths []int, painted bool) {
+	cells := make([][]string, len(row))
+	height := 1
+	for i, cell := range row {
+		cells[i] = wrapTight(cell, widths[i])
+		height = max(height, len(cells[i]))
+	}
+	for y := range height {
+		var line strings.Builder
+		for i := range row {
+			part := ""
+			if y < len(cells[i]) {
+				part = cells[i][y]
+			}
+			pad := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(part))+2)
+			if painted && part != "" {
+				part = t.paint(i, row[i], part)
+			}
+			line.WriteString(part + pad)
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+}
+
+// block is a row as lines: what never wraps first, then the others by their titles.
+func (t *table) block(b *strings.Builder, row []string) {
+	t.head(b, row)
+	longest := 0
+	for _, c := range t.columns {
+		if c.least > 0 {
+			longest = max(longest, utf8.RuneCountInString(c.title))
 		}
 	}
-	return widths
+	indent, room := 2, t.width-longest-4
+	if room < narrowest/2 { // no room for titles
+		indent, longest, room = 0, 0, t.width
+	}
+	for i, c := range t.columns {
+		if c.least == 0 || row[i] == "" {
+			continue
+		}
+		title := strings.ToLower(c.title)
+		if indent == 0 {
+			title = ""
+		}
+		for _, part := range wrapTight(row[i], room) {
+			before := ""
+			if indent > 0 {
+				before = "  " + title + strings.Repeat(" ", longest-utf8.RuneCountInString(title)+2)
+			}
+			b.WriteString(before + part + "\n")
+			title = ""
+		}
+	}
+}
+
+// head is what never wraps of a row, in lines of its own where it has to.
+func (t *table) head(b *strings.Builder, row []string) {
+	var plain, painted []string
+	for i, c := range t.columns {
+		if c.least > 0 {
+			continue
+		}
+		plain, painted = append(plain, row[i]), append(painted, row[i])
+		if t.paint != nil && row[i] != "" {
+			painted[len(painted)-1] = t.paint(i, row[i], row[i])
+		}
+	}
+	text := strings.TrimRight(strings.Join(plain, "  "), " ")
+	if utf8.RuneCountInString(text) <= t.width {
+		b.WriteString(strings.TrimRight(strings.Join(painted, "  "), " ") + "\n")
+		return
+	}
+	for _, line := range wrapTight(text, t.width) {
+		b.WriteString(line + "\n")
+	}
 }
 
 // wrap breaks a text between words; a word that is longer than a line stays whole.
@@ -92,6 +178,31 @@ func wrap(text string, width int) []string {
 		}
 	}
 	return append(lines, line)
+}
+
+// wrapTight breaks a text that is longer than a line, and then words that are, too.
+func wrapTight(text string, width int) []string {
+	if utf8.RuneCountInString(text) <= width {
+		return []string{text}
+	}
+	width = max(1, width)
+	var lines []string
+	for _, line := range wrap(text, width) {
+		for utf8.RuneCountInString(line) > width {
+			runes := []rune(line)
+			at := width
+			for i := width; i >= max(1, width/2); i-- { // behind a word, where there is one
+				if strings.ContainsRune(" ,:", runes[i-1]) {
+					at = i
+					break
+				}
+			}
+			lines = append(lines, strings.TrimRight(string(runes[:at]), " "))
+			line = strings.TrimLeft(string(runes[at:]), " ")
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // visible takes line ends and control characters out of what agents wrote, so
