@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -9,8 +10,9 @@ import (
 	"time"
 )
 
-// socket is the library's connection to a server, with two things mended that the
-// library leaves open.
+// socket is the library's connection to a server. The library reads every answer in two
+// parts: here it gets them from a buffer, which takes what has come in one call of the
+// system. And two things are mended that the library leaves open.
 //
 // It would wait for a session for ten times its receive time-out, and for the
 // second part of the answer without any bound: a paused server, whose kernel still
@@ -24,6 +26,7 @@ import (
 // request that sets the watches is on its way.
 type socket struct {
 	net.Conn
+	buffer      *bufio.Reader // of what Conn has; Read is its only user
 	until       time.Time
 	established atomic.Bool           // there is a session
 	refusal     atomic.Pointer[error] // the server has ended TLS with it
@@ -37,8 +40,11 @@ type socket struct {
 	owed *atomic.Int32
 }
 
+// bufferedBytes is more than most answers have; larger ones are read past the buffer.
+const bufferedBytes = 1 << 10
+
 func newSocket(conn net.Conn, until time.Time, owed *atomic.Int32) *socket {
-	return &socket{Conn: conn, until: until, rewatched: make(chan struct{}), owed: owed}
+	return &socket{Conn: conn, buffer: bufio.NewReaderSize(conn, bufferedBytes), until: until, rewatched: make(chan struct{}), owed: owed}
 }
 
 // hold begins to hold answers back; nothing is read or written meanwhile.
@@ -89,7 +95,7 @@ const mostHold = 300 * time.Millisecond
 
 // Read implements net.Conn.
 func (s *socket) Read(p []byte) (int, error) {
-	n, err := s.Conn.Read(p)
+	n, err := s.buffer.Read(p)
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" { // an alert of TLS
 		s.refusal.Store(&err)
