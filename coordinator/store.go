@@ -100,8 +100,9 @@ type Store interface {
 	// Watch returns a channel that gets a token whenever the node may have been
 	// created, changed or deleted since the last token was taken, the first one at
 	// once. A change is never missed, not by a lost session nor by a lost answer:
-	// at most 400 ms pass before the node is looked at again (docs/coordination.md,
-	// "Blocked reads"). The channel is closed when ctx ends.
+	// at most 400 ms pass before the node is looked at again, or more where the
+	// coordinator is slow (docs/coordination.md, "Blocked reads"). The channel is
+	// closed when ctx ends.
 	Watch(ctx context.Context, path Path) (<-chan struct{}, error)
 	// WatchTree is Watch for a node and all nodes below it, with the path that
 	// changed. A path may come more than once.

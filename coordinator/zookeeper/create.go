@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -91,8 +92,10 @@ func createSize(r *zk.CreateRequest) int {
 	return size
 }
 
-// createBatch creates nodes, leaving out those that stand already.
+// createBatch creates nodes, leaving out those that stand already, and the root
+// before them where there is none.
 func (s *store) createBatch(ctx context.Context, requests []*zk.CreateRequest) error {
+	rooted := false
 	for len(requests) > 0 {
 		ops := make([]any, len(requests))
 		for i, r := range requests {
@@ -102,10 +105,39 @@ func (s *store) createBatch(ctx context.Context, requests []*zk.CreateRequest) e
 		if err == nil {
 			return nil
 		}
-		if !errors.Is(err, zk.ErrNodeExists) {
+		switch {
+		case errors.Is(err, zk.ErrNodeExists):
+			if requests, err = s.missing(ctx, requests); err != nil {
+				return err
+			}
+		case errors.Is(err, zk.ErrNoNode) && !rooted:
+			if err := s.makeRoot(ctx); err != nil {
+				return fail("create", s.path(requests[i].Path), err)
+			}
+			rooted = true
+		default:
 			return fail("create", s.path(requests[i].Path), err)
 		}
-		if requests, err = s.missing(ctx, requests); err != nil {
+	}
+	return nil
+}
+
+// makeRoot creates the root and what is above it, open for everyone, unless they stand.
+func (s *store) makeRoot(ctx context.Context) error {
+	for i := 1; i <= len(s.root); i++ {
+		if i < len(s.root) && s.root[i] != '/' {
+			continue
+		}
+		path := s.root[:i]
+		stat, err := s.exists(ctx, path, false)
+		if err == nil && stat == nil {
+			_, err = ask(ctx, s, write, func(c *zk.Conn) (string, error) { return c.Create(path, []byte{}, 0, openACL) })
+		}
+		switch {
+		case errors.Is(err, zk.ErrNoAuth):
+			// No coordinator.ErrRefused, which would be about the node that shall be created.
+			return fmt.Errorf("ZooKeeper has no %s, and does not let this user create it", path)
+		case err != nil && !errors.Is(err, zk.ErrNodeExists):
 			return err
 		}
 	}

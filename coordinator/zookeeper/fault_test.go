@@ -434,19 +434,49 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	eventually(t, within(t), "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// TestRootIsOpen: everyone may create below a root, and below it is as it is.
+// TestRootIsOpen: everyone may create below a root, and below it is as it is. Whoever
+// only looks makes none.
 func TestRootIsOpen(t *testing.T) {
 	ctx := within(t)
 	url := shared.Server(t).URL("hotc/several/segments")
 	a, b := join(t, ctx, url, sessionTimeout, operator), join(t, ctx, url, sessionTimeout, agent)
+	if _, exists, err := a.Stat(ctx, ""); err != nil || exists {
+		t.Fatalf("there is a root before anything is in it: %v, %v", exists, err)
+	}
 	must(t, a.Create(ctx, []coordinator.NewNode{{Path: "a"}}))
 	must(t, b.Create(ctx, []coordinator.NewNode{{Path: "b"}}))
 	// Below an operator's node another may create nothing, so neither may a root be.
-	_, err := Open(ctx, url+"/a/x", agent)
-	if !errors.Is(err, coordinator.ErrRefused) {
+	err := join(t, ctx, url+"/a/x", sessionTimeout, agent).Create(ctx, []coordinator.NewNode{{Path: "c"}})
+	if err == nil || errors.Is(err, coordinator.ErrRefused) || !strings.Contains(err.Error(), "segments/a/x, and does not let this user create it") {
 		t.Fatalf("got %v", err)
 	}
 	must(t, a.DeleteTree(ctx, "a"))
+}
+
+// TestSlowAnswers: what is asked of a server again and again is asked less often while
+// its answers are slow; one that was lost, and came with the next, says nothing.
+func TestSlowAnswers(t *testing.T) {
+	var pace tempo
+	if got := pace.stretch(time.Second); got != time.Second {
+		t.Fatalf("before any answer a second is %v", got)
+	}
+	slow := asked{pace.ask().number, time.Now().Add(-500 * time.Millisecond)}
+	pace.answered(slow)
+	if got := pace.stretch(time.Second); got < 2*time.Second || got > mostStretch*time.Second {
+		t.Fatalf("after half a second's answer a second is %v", got)
+	}
+	pace.answered(pace.ask())
+	lost := asked{pace.ask().number, time.Now().Add(-time.Hour)}
+	next := pace.ask()
+	pace.answered(lost)
+	pace.answered(next)
+	if got := pace.stretch(time.Second); got != time.Second {
+		t.Fatalf("a lost answer, which the next request set free, makes a second %v", got)
+	}
+	pace.answered(asked{pace.ask().number, time.Now().Add(-time.Hour)})
+	if got := pace.stretch(time.Second); got != mostStretch*time.Second {
+		t.Fatalf("at most, a second is %v", got)
+	}
 }
 
 // TestWakeCostsOneRequest counts what a blocked read costs the server: with a

@@ -14,11 +14,10 @@ import (
 
 // link is the library's connection and what is known of its state.
 type link struct {
-	conn    *zk.Conn
-	dialled chan struct{}   // closed when conn is set
-	alive   context.Context // ends at Close
-	end     context.CancelFunc
-	ended   chan struct{} // closed when the library's goroutine has ended
+	conn  *zk.Conn
+	alive context.Context // ends at Close
+	end   context.CancelFunc
+	ended chan struct{} // closed when the library's goroutine has ended
 
 	// heard gets the events of nodes; joined is told that the session stands again,
 	// and whether it is another one. Both run in the library's goroutines: they do
@@ -32,8 +31,10 @@ type link struct {
 	up       bool
 	changed  chan struct{} // closed and replaced when up changes
 	fresh    bool          // the next session is a new one
-	dropped  bool          // the anchor may be watched in this session
-	anchored bool          // it is
+	began    bool          // the session has been up before
+	since    time.Time     // when up became true last
+	anchored bool          // the anchor is watched in this session
+	mooring  bool          // it is about to be
 	moves    int           // of the connection, up and down
 	trouble  error         // what went wrong last
 	socket   *socket
@@ -41,10 +42,14 @@ type link struct {
 	owed atomic.Int32 // see socket
 }
 
-// anchor is a node that nobody writes or deletes. A session watches it before it
-// does anything else, so that the library has always watches to set again when it
-// rejoins the session (see socket).
+// anchor is a node that nobody writes or deletes. A session watches it, so that the
+// library has always watches to set again when it rejoins the session (see socket).
 const anchor = "/zookeeper"
+
+// anchorAfter is how long a session stands before it does so: a server to which all
+// agents of a stack come at once has better things to do. Without a watch, answers on
+// a new connection wait for mostHold.
+const anchorAfter = time.Second
 
 // silent keeps the library from printing.
 type silent struct{}
@@ -54,7 +59,7 @@ func (silent) Printf(string, ...any) {}
 func connect(servers []string, security *security, timeout time.Duration, heard func(zk.Event), joined func(fresh bool)) (*link, error) {
 	alive, end := context.WithCancel(context.Background())
 	l := &link{
-		alive: alive, end: end, ended: make(chan struct{}), dialled: make(chan struct{}),
+		alive: alive, end: end, ended: make(chan struct{}),
 		heard: heard, joined: joined, security: security,
 		changed: make(chan struct{}), fresh: true,
 	}
@@ -68,7 +73,6 @@ func connect(servers []string, security *security, timeout time.Duration, heard 
 		return nil, err
 	}
 	l.conn = conn
-	close(l.dialled)
 	go func() {
 		defer close(l.ended)
 		for range events { // the callback has seen them
@@ -92,22 +96,17 @@ func (l *link) event(e zk.Event) {
 	switch e.State {
 	case zk.StateHasSession:
 		l.mu.Lock()
-		fresh, anchored := l.fresh, l.anchored
+		fresh := l.fresh
 		l.fresh, l.trouble = false, nil
 		l.socket.established.Store(true)
-		if l.dropped {
+		if l.began {
 			l.socket.hold()
 		}
-		l.dropped = true
+		l.began = true
 		l.moves++
-		moves := l.moves
 		l.mu.Unlock()
 		// Watchers learn that nothing stands before any request can go out.
 		l.joined(fresh)
-		if !anchored {
-			go l.drop(moves)
-			return
-		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.turn(true)
@@ -117,30 +116,35 @@ func (l *link) event(e zk.Event) {
 		l.moves++
 		l.turn(false)
 		if e.State == zk.StateExpired {
-			l.fresh, l.dropped, l.anchored = true, false, false
+			l.fresh, l.began, l.anchored = true, false, false
 		}
 	}
 }
 
-// drop drops the anchor, and opens the session to requests. If the connection
-// has moved meanwhile, that begins again with the next one.
-func (l *link) drop(moves int) {
-	<-l.dialled
-	if _, _, _, err := l.conn.ExistsW(anchor); err != nil {
-		return
-	}
+// moor watches the anchor once the session has stood for a while; the pulse calls it.
+func (l *link) moor() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.moves == moves {
-		l.anchored = true
-		l.turn(true)
+	if !l.up || l.anchored || l.mooring || time.Since(l.since) < anchorAfter {
+		return
 	}
+	l.mooring = true
+	moves := l.moves
+	go func() {
+		_, _, _, err := l.conn.ExistsW(anchor)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.mooring = false
+		if err == nil && l.moves == moves { // else it is done again
+			l.anchored = true
+		}
+	}()
 }
 
 // turn sets up. The mutex is held.
 func (l *link) turn(up bool) {
 	if l.up != up {
-		l.up = up
+		l.up, l.since = up, time.Now()
 		close(l.changed)
 		l.changed = make(chan struct{})
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // While anything waits, the session looks at one node every beat, which is this
-// long and up to a third longer (docs/coordination.md, "Blocked reads"). A node that
-// its reader has looked at in this time is passed over.
+// long and up to a third longer, or more where answers are slow (docs/coordination.md,
+// "Blocked reads"). A node that its reader has looked at in this time is passed over.
 const shortestBeat = 300 * time.Millisecond
 
 // mostLooks bounds the looks of the pulse that have no answer yet.
@@ -35,7 +35,7 @@ func (s *store) pulse() {
 	wait := shortestBeat
 	for {
 		beat.Reset(wait + rand.N(shortestBeat/3))
-		wait = shortestBeat
+		wait = s.tempo.stretch(shortestBeat)
 		select {
 		case <-beat.C:
 		case <-s.link.alive.Done():
@@ -44,11 +44,12 @@ func (s *store) pulse() {
 		if !s.link.isUp() {
 			continue
 		}
-		for _, again := range s.reads.late() {
+		s.link.moor()
+		for _, again := range s.reads.late(s.tempo.stretch(repeatAfter)) {
 			s.do(again)
 		}
 		s.watches.rearmIdle()
-		next, fresh := s.watches.next()
+		next, fresh := s.watches.next(wait)
 		switch {
 		case next.at != "":
 		case s.pending.Load() > 0:
@@ -71,7 +72,7 @@ func (s *store) pulse() {
 // next returns the node whose turn it is; a round takes what is watched when it
 // begins. Where all were looked at within a beat, it returns none, and how long ago
 // that was for the first of them.
-func (w *watches) next() (next target, fresh time.Duration) {
+func (w *watches) next(beat time.Duration) (next target, fresh time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.turn) == 0 {
@@ -88,7 +89,7 @@ func (w *watches) next() (next target, fresh time.Duration) {
 			return next, 0
 		}
 		age := time.Since(next.entry.looked)
-		if age >= shortestBeat {
+		if age >= beat {
 			return next, 0
 		}
 		fresh = max(fresh, age)

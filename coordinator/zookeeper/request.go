@@ -16,8 +16,8 @@ import (
 
 const (
 	// repeatAfter is how long a read waits for its answer before it is made again
-	// beside; the next time it waits twice as long, so that a slow server is not
-	// drowned.
+	// beside, or longer where answers are slow (see tempo); the next time it waits
+	// twice as long, so that a slow server is not drowned.
 	repeatAfter = 400 * time.Millisecond
 	// mostRepeats bounds the requests that are under way for one read.
 	mostRepeats = 5
@@ -70,7 +70,11 @@ func ask[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, e
 func once[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, error)) (T, error) {
 	answers := make(chan answer[T], mostRepeats)
 	begin := func() {
+		asked := s.tempo.ask()
 		value, err := call(s.link.conn)
+		if !lost(err) {
+			s.tempo.answered(asked)
+		}
 		answers <- answer[T]{value, err}
 	}
 	s.do(begin)
@@ -121,13 +125,13 @@ func (r *reads) remove(o *openRead) int {
 	return o.made
 }
 
-// late returns those that are to be made again.
-func (r *reads) late() []func() {
+// late returns those that are to be made again, the first time after a while.
+func (r *reads) late(after time.Duration) []func() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var again []func()
 	for o := range r.open {
-		if o.made < mostRepeats && time.Since(o.since) > repeatAfter<<(o.made-1) {
+		if o.made < mostRepeats && time.Since(o.since) > after<<(o.made-1) {
 			o.made++
 			again = append(again, o.begin)
 		}

@@ -2,7 +2,6 @@ package zookeeper
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,6 +29,7 @@ type store struct {
 	watches *watches
 	pending atomic.Int64 // requests that wait for an answer
 	reads   reads
+	tempo   tempo
 	calls   chan func() // to the goroutine that is idle
 	idle    atomic.Bool // there is one
 	running sync.WaitGroup
@@ -45,8 +45,8 @@ type store struct {
 // Open connects to the ZooKeeper that a URL names,
 // zk://HOST:PORT[,HOST:PORT…]/ROOT, or
 // zk+tls://HOST:PORT[,HOST:PORT…]/ROOT?ca=FILE&cert=FILE&key=FILE&server_name=NAME, and starts a session under some identities.
-// The root is created if it is not there. Open tries until the context ends; but a URL or
-// file that is wrong now ends it with a *coordinator.URLError.
+// Create makes the root if it is not there. Open tries until the context ends; but a URL
+// or file that is wrong now ends it with a *coordinator.URLError.
 func Open(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
 	return open(ctx, url, sessionTimeout, creds...)
 }
@@ -67,49 +67,17 @@ func open(ctx context.Context, url string, timeout time.Duration, creds ...coord
 		return nil, err
 	}
 	s.running.Go(s.pulse)
-	// Whether there is a root is asked beside the credentials: each is a round trip.
-	rooted := make(chan bool, 1)
-	go func() {
-		stat, _ := s.exists(ctx, s.root, false)
-		rooted <- stat != nil
-	}()
+	err = s.link.await(ctx)
 	for _, c := range creds {
 		if err == nil {
 			err = s.Authenticate(ctx, c)
 		}
-	}
-	if !<-rooted && err == nil {
-		err = s.makeRoot(ctx)
 	}
 	if err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
-}
-
-// makeRoot creates the root and what is above it, open for everyone.
-func (s *store) makeRoot(ctx context.Context) error {
-	for i := 1; i <= len(s.root); i++ {
-		if i < len(s.root) && s.root[i] != '/' {
-			continue
-		}
-		path := s.root[:i]
-		exists, err := ask(ctx, s, read, func(c *zk.Conn) (bool, error) {
-			exists, _, err := c.Exists(path)
-			return exists, err
-		})
-		if err == nil && !exists {
-			_, err = ask(ctx, s, write, func(c *zk.Conn) (string, error) { return c.Create(path, []byte{}, 0, openACL) })
-		}
-		switch {
-		case errors.Is(err, zk.ErrNoAuth):
-			return fmt.Errorf("create the root %s: %w", path, coordinator.ErrRefused)
-		case err != nil && !errors.Is(err, zk.ErrNodeExists):
-			return err
-		}
-	}
-	return nil
 }
 
 // at is a path in ZooKeeper.
