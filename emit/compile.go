@@ -177,7 +177,7 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	if r.Emitted == nil || diags.Failed() {
 		return
 	}
-	r.Folder["stack.yaml"] = r.Emitted.Text
+	r.Folder[heat.RootFile] = r.Emitted.Text
 	for name, text := range r.Emitted.Files {
 		r.Folder[name] = text
 	}

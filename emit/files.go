@@ -92,7 +92,7 @@ func (f *files) target(where string) string {
 // reserved are the names in the folder that are hotc's own.
 func reserved(target string) bool {
 	first, _, _ := strings.Cut(target, "/")
-	return first == "hotc" || first == "files" || target == "plan.json" || target == "stack.yaml"
+	return first == "hotc" || first == "files" || target == "plan.json" || target == heat.RootFile
 }
 
 // collect puts the files that stay named into the folder. It returns the templates
@@ -109,6 +109,7 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 			}
 		}
 	})
+	chains := f.chains(p)
 	var out []heat.Template
 	paths := slices.Sorted(maps.Keys(f.templates))
 	for _, where := range paths {
@@ -121,7 +122,10 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 		}
 		x := heat.Template{Template: t, Target: f.target(where), Moved: map[*hot.Node]string{}}
 		if t == p.Template {
-			x.Target = "stack.yaml"
+			x.Target = heat.RootFile
+		}
+		if chains[t] != "" {
+			x.Target = chains[t]
 		}
 		n := &naming{files: f, file: t.File, dir: filepath.Dir(where), target: x.Target, moved: x.Moved}
 		n.template(t, bare)
@@ -131,6 +135,23 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 			out = append(out, x)
 		}
 	}
+	return out
+}
+
+// chains are the templates that hotc wrote for chains, and where they go.
+func (f *files) chains(p *program.Program) map[*hot.Template]string {
+	out := map[*hot.Template]string{}
+	p.Root.Walk(func(s *program.Stack) {
+		target := f.target(s.Template.File.Name)
+		if s == p.Root {
+			target = heat.RootFile
+		}
+		for _, n := range s.Nests {
+			if n.Chain {
+				out[n.Members[0].Stack.Template] = heat.ChainFile(target, n.Resource.Name)
+			}
+		}
+	})
 	return out
 }
 

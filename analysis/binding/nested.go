@@ -165,7 +165,21 @@ func (b *binder) nestAttribute(call *hot.Expr, n *program.Nest, attribute string
 	if n.Group {
 		return b.groupAttribute(call, n, attribute, path)
 	}
+	if n.Chain {
+		return b.chainAttribute(call, n, attribute, path)
+	}
 	return b.memberAttribute(call, n, n.Members[0], attribute, path)
+}
+
+// chainAttribute is what is read through a chain. What Heat gives, it gives under the
+// name of the output.
+func (b *binder) chainAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
+	output, rest := program.ChainOutput(b.template.Version, attribute, path)
+	e, err := b.memberAttribute(call, n, n.Members[0], output, rest)
+	if e == call && output != attribute {
+		e = b.template.Version.AttributeCall(call.At, n.Resource.Name, output)
+	}
+	return e, err
 }
 
 // memberAttribute is an attribute of one member of a nest. It is the call itself if

@@ -20,7 +20,7 @@ var shapes = map[string][]string{
 	"OS::Heat::AutoScalingGroup":         {"min_size", "max_size", "desired_capacity"},
 	"OS::Heat::InstanceGroup":            {"Size"},
 	"AWS::AutoScaling::AutoScalingGroup": {"MinSize", "MaxSize", "DesiredCapacity"},
-	"OS::Heat::ResourceChain":            {"resources"},
+	"OS::Heat::ResourceChain":            {"resources", "concurrent"},
 }
 
 // insteadOf says what to do instead of a run-time value in a place.

@@ -158,6 +158,14 @@ func (f *Finder) nest(call *hot.Expr, n *program.Nest, words []string) *Path {
 	case n.Group && words[0] == "attributes":
 		words = words[1:]
 	}
+	if n.Chain && len(words) > 0 {
+		path := make([]hot.Value, len(words)-1)
+		for i, w := range words[1:] {
+			path[i] = w
+		}
+		output, _ := program.ChainOutput(n.In.Template.Version, words[0], path)
+		words = append([]string{output}, words[1:]...)
+	}
 	if len(words) == 0 {
 		return nil
 	}

@@ -160,3 +160,45 @@ func TestCloudFormation(t *testing.T) {
 		t.Errorf("Heat warned: %v", logged)
 	}
 }
+
+// A chain's members run their roles, one after the other where it says so, and what is
+// read through it is what Heat's own would give.
+func TestChain(t *testing.T) {
+	const dir = "../../emit/testdata/nested/chain/"
+	w := newWorld(t, dir+"main.yaml", "-e", dir+"types.env.yaml")
+	w.hotc(w.on("row", "apply", w.dir)...)
+	st := w.createWith("row", "types.env.yaml")
+	w.bootAll(st, 6)
+	st.Complete(t)
+	volume := ""
+	for _, r := range st.Resources(t) {
+		if r.Path == "volume" {
+			volume = r.ID
+		}
+	}
+	var chain string
+	got := outputsOf(t, st)
+	if err := json.Unmarshal([]byte(got["chain"]), &chain); err != nil || chain == "" {
+		t.Errorf("reference: %s", got["chain"])
+	}
+	url := "http://t1/80/" + volume
+	var ids []string
+	if err := json.Unmarshal([]byte(got["ids"]), &ids); err != nil || len(ids) != 2 {
+		t.Fatalf("references of the members: %s", got["ids"])
+	}
+	for name, want := range map[string]string{
+		"seen": string(quoted(fmt.Sprintf(`["%s","%s"] {"0":"%s","1":"%s"} %s ["%s-store","%s-front"] {"0":"%s-store","1":"%s-front"} http://t/1/d ["%s","%s"]`,
+			url, url, url, url, url, volume, volume, volume, volume, ids[0], ids[1]))),
+		"urls":   fmt.Sprintf(`["%s", "%s"]`, url, url),
+		"second": string(quoted(url)),
+		"labels": fmt.Sprintf(`{"0": "%s-store", "1": "%s-front"}`, volume, volume),
+		"record": fmt.Sprintf(`[["%s-store", "%s-front"], {"0": {"tier": "%s-store"}, "1": {"tier": "%s-front"}}, "d-store", "%s"]`, volume, volume, volume, volume, ids[0]),
+	} {
+		if compact(t, got[name]) != compact(t, want) {
+			t.Errorf("%s: %s, want %s", name, got[name], want)
+		}
+	}
+	if logged := st.Warnings(t); len(logged) > 0 {
+		t.Errorf("Heat warned: %v", logged)
+	}
+}

@@ -135,6 +135,10 @@ func (s *scope) nested(call *hot.Expr, resource, attribute string, path []hot.Va
 	if nest == nil {
 		return nil, nil
 	}
+	if nest.Chain {
+		attribute, path = program.ChainOutput(s.stack.Template.Version, attribute, path)
+		return s.ofMember(call, nest, nest.Members[0], attribute, path)
+	}
 	rest, isMember := strings.CutPrefix(attribute, "resource.")
 	switch {
 	case isMember:

@@ -254,6 +254,24 @@ func (r *Registry) matching(typeName, resource string) []*mapping {
 	return out
 }
 
+// Types are the names that are mapped to templates, in their order.
+func (r *Registry) Types() []string {
+	var out []string
+	if r == nil {
+		return nil
+	}
+	for _, m := range r.types {
+		if m.file != "" {
+			out = append(out, m.pattern)
+		}
+	}
+	for _, x := range r.resources {
+		out = append(out, x.Types()...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Child is the registry of the stack that a resource stands for: without the
 // mapping that led to it, so that a template can use the type that it stands for,
 // and with what was said for the resource by name (get_child_environment).

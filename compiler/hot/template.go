@@ -272,6 +272,14 @@ func (r *Resource) MetadataEntry(key string) *Entry {
 	return r.Metadata.Value.Entry(key)
 }
 
+// Entries are the properties as they stand in the text.
+func (r *Resource) Entries() []Entry {
+	if r.Properties == nil {
+		return nil
+	}
+	return r.Properties.Value.Entries
+}
+
 // Property finds a property's value.
 func (r *Resource) Property(name string) *Node {
 	if r.Properties == nil {

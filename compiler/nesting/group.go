@@ -109,31 +109,6 @@ func (l *loader) namesMadeUp(s *program.Stack, r *hot.Resource) {
 		"use OS::Heat::ResourceGroup, with a parameter as its count: a stack update with another value scales it")
 }
 
-// chainType makes a resource of each type in a list, all with the same properties
-// (heat/engine/resources/openstack/heat/resource_chain.py).
-const chainType = "OS::Heat::ResourceChain"
-
-// chain refuses roles in the templates that an environment maps a chain's types to: the
-// members have one set of properties, which tells none of them which it is.
-func (l *loader) chain(s *program.Stack, r *hot.Resource, at place) {
-	types, _ := l.peek(s, r.Property("resources")).([]hot.Value)
-	registry := at.registry.Child(r.Name, environment.Type{})
-	for i, x := range types {
-		name, _ := x.(string)
-		t, err := registry.Resolve(name, strconv.Itoa(i))
-		if err != nil || !environment.IsTemplate(t.Name) {
-			continue
-		}
-		d := &hot.Resource{Name: r.Name, Entry: r.Entry, TypeNode: r.TypeNode}
-		n := &program.Nest{In: s, Resource: r, Group: true, Definition: d}
-		m := &program.Member{Name: strconv.Itoa(i)}
-		if m.Stack = l.member(n, m, t, at, registry.Child(m.Name, t)); m.Stack != nil && mentionsRoles(m.Stack) {
-			l.diags.Error(source.NotYet, s.Place(r.Property("resources")), fmt.Sprintf("%s, which %q has as its member %d, has servers with roles, which hotc does not compile yet in a chain", name, r.Name, i),
-				"make it a resource of its own: `depends_on` puts such resources in order")
-		}
-	}
-}
-
 // members makes the members of a group with roles, one by one.
 func (l *loader) members(n *program.Nest, r *hot.Resource, g groupType, first *program.Member, load func(*program.Member) *program.Stack) {
 	s, size := n.In, n.Size

@@ -40,7 +40,7 @@ type Options struct {
 // Load finds the stacks below the root. It returns the templates that were used, by
 // path.
 func Load(p *program.Program, o Options, diags *source.Diagnostics) map[string]*hot.Template {
-	l := &loader{Options: o, diags: diags, templates: map[string]*hot.Template{}, root: filepath.Dir(p.Template.File.Name)}
+	l := &loader{Options: o, diags: diags, templates: map[string]*hot.Template{}, chains: map[string]string{}, root: filepath.Dir(p.Template.File.Name)}
 	path := filepath.Clean(p.Template.File.Name)
 	l.templates[path] = p.Template
 	l.stack(p.Root, place{path: path, registry: o.Environment.Registry})
@@ -52,6 +52,7 @@ type loader struct {
 	diags     *source.Diagnostics
 	root      string
 	templates map[string]*hot.Template // nil for one that cannot be read
+	chains    map[string]string        // what hotc writes for chains, by path
 }
 
 // place is where a stack is in the tree.

@@ -32,6 +32,9 @@ const (
 	ValuesFile = "hotc/values.yaml"
 )
 
+// RootFile is where the root template goes.
+const RootFile = "stack.yaml"
+
 // UserDataFile is the file with hotc's user-data for servers whose user has given
 // this kind of his own.
 func UserDataFile(own userdata.Own) string {
@@ -118,6 +121,7 @@ func (s *stack) emit() []byte {
 	}
 	s.removeBlocks()
 	s.reads() // before what moves pieces of the text
+	s.chainReads()
 	s.properties()
 	for _, server := range s.sites {
 		s.server(server)

@@ -68,16 +68,24 @@ func (s *stack) members(n *program.Nest) {
 
 // memberFile is where a generated member lies.
 func (s *stack) memberFile(n *program.Nest) string {
-	base := strings.TrimSuffix(s.files.Target, path.Ext(s.files.Target))
-	if s.isRoot() {
+	return ownFile("members", s.files.Target, n.Resource.Name)
+}
+
+// ChainFile is where the template lies that stands for a chain in another one, which lies
+// at a target.
+func ChainFile(target, chain string) string { return ownFile("chains", target, chain) }
+
+// ownFile is where a template lies that hotc writes for a resource of another one.
+func ownFile(kind, target, name string) string {
+	base := strings.TrimSuffix(target, path.Ext(target))
+	if target == RootFile {
 		base = ""
 	}
-	name := n.Resource.Name
 	if plain := notPlain.ReplaceAllString(name, "_"); plain != name || strings.HasPrefix(name, ".") {
 		sum := sha256.Sum256([]byte(name))
 		name = plain + "-" + hex.EncodeToString(sum[:4])
 	}
-	return path.Join("hotc/members", base, name+".yaml")
+	return path.Join("hotc", kind, base, name+".yaml")
 }
 
 // notPlain is what a name in a URL would need quotes for.
@@ -105,7 +113,7 @@ func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
 		return "", 0, false
 	}
 	properties := hot.NewDict()
-	for _, e := range propertiesOf(n.Definition) {
+	for _, e := range n.Definition.Entries() {
 		if e.Name != "user_data" {
 			properties.Set(e.Name, dict("get_param", []hot.Value{memberProperties, e.Name}))
 		}
@@ -271,11 +279,4 @@ func attributesIn(path []*hot.Node, read map[string]bool) {
 	for _, name := range roles.ServerAttributes() { // only Heat knows which
 		read[name] = true
 	}
-}
-
-func propertiesOf(r *hot.Resource) []hot.Entry {
-	if r.Properties == nil {
-		return nil
-	}
-	return r.Properties.Value.Entries
 }

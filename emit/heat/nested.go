@@ -82,6 +82,10 @@ func (s *stack) nests() {
 			s.members(n)
 			continue
 		}
+		if n.Chain {
+			s.chain(n)
+			continue
+		}
 		in, properties := s.definitionOf(n)
 		added := s.handing(n)
 		switch {
@@ -121,7 +125,7 @@ func (s *stack) checkUses(n *program.Nest) {
 		other := use.NestOf(n.Resource.Name)
 		switch {
 		case use.Absent(n.Resource.Name):
-		case other == nil, other.Group != n.Group, other.Size != 0 && !s.hasAgents(other), other.Size != 0 && other.Inline() != n.Inline():
+		case other == nil, other.Group != n.Group, other.Chain != n.Chain, other.Size != 0 && !s.hasAgents(other), other.Size != 0 && other.Inline() != n.Inline():
 			s.diags.Error(source.NotYet, s.template.Place(n.Resource.Entry.Key), fmt.Sprintf("%q has servers with roles in %q and none in %q, since the environment maps types differently there; hotc cannot emit one text for both yet",
 				n.Resource.Name, stackPath(n.In), stackPath(use)), "use two files")
 			return
@@ -373,6 +377,9 @@ func (s *stack) collectValues(e *hot.Entry) {
 		s.nodes[p.Value] = true
 		if p.Value.Kind == hot.Map {
 			s.collectValues(p.Value.Entry("properties"))
+		}
+		for _, inner := range p.Value.Entries { // of a chain, and of a stack
+			s.nodes[inner.Value] = true
 		}
 	}
 }
