@@ -96,6 +96,8 @@ func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.E
 			return item(b.template.Version.AttributeCall(x.At, n.Resource.Name, name), numberOf(n, m))
 		case n.Group:
 			name = "resource." + m.Name + "." + name
+		case n.Remote:
+			return b.template.Version.AttributeCall(x.At, n.Resource.Name, "outputs", name)
 		}
 		return b.template.Version.AttributeCall(x.At, n.Resource.Name, name)
 	})

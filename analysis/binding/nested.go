@@ -165,8 +165,11 @@ func (b *binder) nestAttribute(call *hot.Expr, n *program.Nest, attribute string
 	if n.Group {
 		return b.groupAttribute(call, n, attribute, path)
 	}
-	if n.Chain {
+	switch {
+	case n.Chain:
 		return b.chainAttribute(call, n, attribute, path)
+	case n.Remote:
+		return b.remoteAttribute(call, n, attribute, path)
 	}
 	return b.memberAttribute(call, n, n.Members[0], attribute, path)
 }
@@ -180,6 +183,38 @@ func (b *binder) chainAttribute(call *hot.Expr, n *program.Nest, attribute strin
 		e = b.template.Version.AttributeCall(call.At, n.Resource.Name, output)
 	}
 	return e, err
+}
+
+// remoteAttribute is what is read of a stack that is a resource
+// (heat/engine/resources/openstack/heat/remote_stack.py, _resolve_attribute).
+func (b *binder) remoteAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
+	if attribute == "outputs" && len(path) > 0 {
+		if name, ok := path[0].(string); ok {
+			return b.memberAttribute(call, n, n.Members[0], name, path[1:])
+		}
+	}
+	if attribute == "outputs" && b.anyRunTime(call, n) {
+		return nil, errReported
+	}
+	return b.leave(call, "an attribute of a stack is Heat's"), nil
+}
+
+// anyRunTime refuses to read all outputs of a stack at once if one of them is a role's,
+// which Heat does not have.
+func (b *binder) anyRunTime(call *hot.Expr, n *program.Nest) bool {
+	for _, o := range n.Members[0].Stack.Template.Outputs {
+		e, err := b.look(func() (*hot.Expr, error) { return b.memberAttribute(call, n, n.Members[0], o.Name, nil) })
+		if err != nil || TimeOf(e) != Run {
+			continue
+		}
+		if !b.refused[call.At] {
+			b.refused[call.At] = true
+			d := b.diags.Error(source.NotYet, call.At, fmt.Sprintf("this reads all outputs of %q at once, and %q among them is one that a role writes", n.Resource.Name, o.Name), fmt.Sprintf("name the output: [%s, outputs, %s]", n.Resource.Name, o.Name))
+			d.Notes = append(d.Notes, source.Note{At: n.Members[0].Stack.Place(o.Entry.Key), Message: "the output"})
+		}
+		return true
+	}
+	return false
 }
 
 // memberAttribute is an attribute of one member of a nest. It is the call itself if

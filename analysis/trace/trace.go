@@ -158,6 +158,12 @@ func (f *Finder) nest(call *hot.Expr, n *program.Nest, words []string) *Path {
 	case n.Group && words[0] == "attributes":
 		words = words[1:]
 	}
+	if n.Remote {
+		if words[0] != "outputs" {
+			return nil
+		}
+		words = words[1:]
+	}
 	if n.Chain && len(words) > 0 {
 		path := make([]hot.Value, len(words)-1)
 		for i, w := range words[1:] {

@@ -202,3 +202,31 @@ func TestChain(t *testing.T) {
 		t.Errorf("Heat warned: %v", logged)
 	}
 }
+
+// A stack that Heat makes by its own API runs the roles of its template, with values from
+// the stack around and for it, whatever Heat decides of its shape.
+func TestStackThatIsAResource(t *testing.T) {
+	const dir = "../../emit/testdata/nested/remote/"
+	w := newWorld(t, dir+"main.yaml")
+	w.hotc(w.on("far", "apply", w.dir)...)
+	st := w.create("far")
+	w.bootAll(st, 6)
+	st.Complete(t)
+	var disk string
+	got := outputsOf(t, st)
+	if err := json.Unmarshal([]byte(got["disk"]), &disk); err != nil || disk == "" {
+		t.Fatalf("disk: %s", got["disk"])
+	}
+	url := "http://t1/" + disk
+	for name, want := range map[string]string{
+		"seen": fmt.Sprintf("%s of %s, then copy of %s and http://none/%s", url, disk, url, disk),
+		"url":  url,
+	} {
+		if got[name] != string(quoted(want)) {
+			t.Errorf("%s: %s, want %s", name, got[name], want)
+		}
+	}
+	if logged := st.Warnings(t); len(logged) > 0 {
+		t.Errorf("Heat warned: %v", logged)
+	}
+}

@@ -8,8 +8,8 @@ import (
 
 // Calls that the compiler makes itself, as a version says them.
 
-// AttributeCall reads an attribute of a resource.
-func (v Version) AttributeCall(at source.Place, resource, attribute string) *Expr {
+// AttributeCall reads an attribute of a resource, and a part of it where there is a path.
+func (v Version) AttributeCall(at source.Place, resource, attribute string, path ...Value) *Expr {
 	f := getAttr
 	switch {
 	case v.CFN():
@@ -19,7 +19,7 @@ func (v Version) AttributeCall(at source.Place, resource, attribute string) *Exp
 	case v >= V20151015:
 		f = getAttrAll
 	}
-	return NewCall(f, at, Constant([]Value{resource, attribute}, at))
+	return NewCall(f, at, Constant(append([]Value{resource, attribute}, path...), at))
 }
 
 // Choice is an `if` whose condition and branches are still to come.

@@ -79,11 +79,17 @@ func (l *loader) rolesInChain(s *program.Stack, r *hot.Resource, at place, regis
 
 // hasRoles says whether there are roles in a template, if a chain has it as a member.
 func (l *loader) hasRoles(s *program.Stack, r *hot.Resource, t environment.Type, at place, registry *environment.Registry) bool {
+	at.depth++ // the chain's own stack
+	return l.hasRolesAt(s, r, t, at, registry)
+}
+
+// hasRolesAt is hasRoles where the template is the next level of stacks.
+func (l *loader) hasRolesAt(s *program.Stack, r *hot.Resource, t environment.Type, at place, registry *environment.Registry) bool {
 	d := &hot.Resource{Name: r.Name, Entry: r.Entry, TypeNode: r.TypeNode}
 	m := &program.Member{Name: "0"}
-	n := &program.Nest{In: s, Resource: r, Group: true, Definition: d}
+	n := &program.Nest{In: s, Resource: r, Definition: d}
 	m.Stack = l.member(n, m, t, at, registry)
-	return m.Stack != nil && HasRoles(m.Stack)
+	return m.Stack != nil && mentionsRoles(m.Stack)
 }
 
 // openChain refuses a chain whose types only Heat knows if one of those that there are

@@ -92,6 +92,8 @@ func (l *loader) stack(s *program.Stack, at place) {
 			l.instances(s, r, at)
 		case t.Name == chainType:
 			l.chain(s, r, at)
+		case t.Name == remoteType:
+			l.remote(s, r, at)
 		}
 	}
 }

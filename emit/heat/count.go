@@ -168,6 +168,9 @@ func (c *counter) termOfNest(t *hot.Template, n *program.Nest, path []string) te
 			}
 		}
 	}
+	if n.Remote {
+		return term{value: language{t.Version}.attribute(n.Resource.Name, "outputs", name)}
+	}
 	return term{value: language{t.Version}.attribute(n.Resource.Name, name)}
 }
 

@@ -82,8 +82,12 @@ func (s *stack) nests() {
 			s.members(n)
 			continue
 		}
-		if n.Chain {
+		switch {
+		case n.Chain:
 			s.chain(n)
+			continue
+		case n.Remote:
+			s.remote(n)
 			continue
 		}
 		in, properties := s.definitionOf(n)
@@ -125,7 +129,7 @@ func (s *stack) checkUses(n *program.Nest) {
 		other := use.NestOf(n.Resource.Name)
 		switch {
 		case use.Absent(n.Resource.Name):
-		case other == nil, other.Group != n.Group, other.Chain != n.Chain, other.Size != 0 && !s.hasAgents(other), other.Size != 0 && other.Inline() != n.Inline():
+		case other == nil, other.Group != n.Group, other.Chain != n.Chain, other.Remote != n.Remote, other.Size != 0 && !s.hasAgents(other), other.Size != 0 && other.Inline() != n.Inline():
 			s.diags.Error(source.NotYet, s.template.Place(n.Resource.Entry.Key), fmt.Sprintf("%q has servers with roles in %q and none in %q, since the environment maps types differently there; hotc cannot emit one text for both yet",
 				n.Resource.Name, stackPath(n.In), stackPath(use)), "use two files")
 			return

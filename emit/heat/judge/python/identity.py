@@ -35,14 +35,19 @@ class Identity:
         self.users[user['id']] = user
         return user['id']
 
-    def issue(self, user_id):
+    def issue(self, user_id, project=None):
+        """A token of a user's, for another project than his first if one is given."""
         token = 'gAAAA' + secrets.token_urlsafe(90)
-        self.tokens[token] = user_id
+        self.tokens[token] = (user_id, project)
         return token
 
     def user_of(self, token):
-        user = self.users.get(self.tokens.get(token))
-        return user if user and user['enabled'] else None
+        """The user who has a token, as he is in the project that it is for; None if it is worth nothing."""
+        user_id, project = self.tokens.get(token, (None, None))
+        user = self.users.get(user_id)
+        if not user or not user['enabled']:
+            return None
+        return dict(user, project=project) if project else user
 
     def context(self, project=None):
         """The request context of the stacks' owner, in a project of his."""
@@ -196,7 +201,7 @@ class OwnerAuth(plugin.BaseAuthPlugin):
         self.identity, self.project = identity, project
 
     def get_token(self, session, **kw):
-        return self.identity.issue(self.identity.owner)
+        return self.identity.issue(self.identity.owner, self.project)
 
     def get_user_id(self, session, **kw):
         return self.identity.owner

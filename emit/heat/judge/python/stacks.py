@@ -38,17 +38,27 @@ class Stacks:
 
     def resources(self, ident):
         """Every resource of the stack and of the stacks in it, with its path: names joined by slashes."""
-        rows = self.engine.client.list_stack_resources(self.context(ident), dict(ident), DEPTH)
+        found = []
+        for res in self._nested(self.context(ident), ident):
+            found.append(res)
+            if res['type'] == 'OS::Heat::Stack' and res['id'] and res['action'] != 'DELETE':
+                # made over Heat's own API: it is nested in no other
+                inner = self.engine.client.identify_stack(self.context(ident), res['id'])
+                self._project[inner['stack_id']] = self._project.get(ident['stack_id'])
+                found += [dict(r, path=res['path'] + '/' + r['path']) for r in self.resources(inner)]
+        return sorted(found, key=lambda r: r['path'])
+
+    def _nested(self, context, ident):
+        rows = self.engine.client.list_stack_resources(context, dict(ident), DEPTH)
         owner = {row['physical_resource_id']: row for row in rows if row['physical_resource_id']}
 
         def path(row):
             above = owner.get(row['stack_identity']['stack_id'])
             return (path(above) + '/' if above else '') + row['resource_name']
 
-        return sorted(({'path': path(row), 'name': row['resource_name'], 'type': row['resource_type'],
-                        'id': row['physical_resource_id'] or '', 'action': row['resource_action'],
-                        'status': row['resource_status'], 'reason': row['resource_status_reason'] or ''}
-                       for row in rows), key=lambda r: r['path'])
+        return [{'path': path(row), 'name': row['resource_name'], 'type': row['resource_type'],
+                 'id': row['physical_resource_id'] or '', 'action': row['resource_action'],
+                 'status': row['resource_status'], 'reason': row['resource_status_reason'] or ''} for row in rows]
 
     def servers(self, ident):
         """Servers of the stack that Nova was asked for, with what Heat had resolved for them by then."""
