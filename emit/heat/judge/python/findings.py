@@ -49,9 +49,11 @@ class Capture(logging.Handler):
     def __exit__(self, *exc):
         self._python.__exit__(*exc)
         logging.getLogger().removeHandler(self)
-        # only what is said of the template: the libraries' own quarrels with their Python are not
+        # only what is said of the template: the libraries' own quarrels with their Python are not, nor what they had
+        # left open and Python happens to find meanwhile
         self.lines += ['%s: %s' % (w.category.__name__, w.message) for w in self._raised
-                       if '/heat/engine/' in w.filename and 'SADeprecation' not in w.category.__name__]
+                       if '/heat/engine/' in w.filename and 'SADeprecation' not in w.category.__name__
+                       and not issubclass(w.category, ResourceWarning)]
 
 
 def deprecations(stack):
