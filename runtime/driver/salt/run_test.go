@@ -130,6 +130,46 @@ again:
 	})
 }
 
+// A state that runs in a process of its own may be the first to read a secret: what it
+// found is printed by Salt itself, which has not read it.
+func TestSecretsOfParallelStatesAreNotPrinted(t *testing.T) {
+	everySalt(t, func(t *testing.T, program string) {
+		r := role{agent: &drivertest.Values{Arrived: map[string]string{"key": `"tree-of-kéys"`, "command": `"true hunter-grüße-22; exit 1"`, "never": `"unread"`}},
+			inputs: []string{"!key", "!command", "!never"}, source: map[string]any{"sls": []string{"web"}},
+			files: map[string]string{"states/web.sls": `before:
+  cmd.run:
+    - name: echo old > {{ salt['environ.get']('WORK') }}/file
+file:
+  file.managed:
+    - name: {{ salt['environ.get']('WORK') }}/file
+    - contents_pillar: key
+    - parallel: true
+    - require: [{cmd: before}]
+command:
+  cmd.run:
+    - name: __slot__:salt:pillar.get(command)
+    - parallel: true
+`}}
+		r.environment = []string{"WORK=" + t.TempDir()}
+		end := r.run(t, program)
+		if end.exit.OK() {
+			t.Error("the failed command was not noticed")
+		}
+		printed := end.stdout + end.stderr
+		for _, secret := range []string{"tree-of-k", "hunter-gr", "he-22", "ys\n"} {
+			if strings.Contains(printed, secret) {
+				t.Errorf("%q is printed:\n%s", secret, printed)
+			}
+		}
+		if strings.Count(printed, "(secret)") < 3 {
+			t.Errorf("nothing is hidden:\n%s", printed)
+		}
+		if got := strings.Join(r.agent.Lines(), "; "); strings.Contains(got, "get never") {
+			t.Errorf("what no state reads was asked for: %s", got)
+		}
+	})
+}
+
 // What comes without a folder, and what a program that is no Salt does.
 func TestATextAlone(t *testing.T) {
 	everySalt(t, func(t *testing.T, program string) {

@@ -44,7 +44,7 @@ def main():
 
     client = agent.Client(os.environ["HOTC_SOCKET"])
     inputs = reads.Inputs(client, config["inputs"], config["vars"])
-    mask = secrecy.Mask(inputs)
+    mask = secrecy.Mask(inputs.all)
     outputs = writes.Outputs(client, mask, config)
     reasons = failures.Reasons(config["folders"])
     mask.install()

@@ -16,8 +16,6 @@ values, and wait:
 A value from another server is data: it is marked as unsafe, so that no template in it is
 ever evaluated.
 """
-import multiprocessing
-
 from ansible import constants
 from ansible.template import AnsibleContext, AnsibleEnvironment, AnsibleNativeEnvironment, NON_TEMPLATED_TYPES, Templar
 from ansible.utils.unsafe_proxy import wrap_var
@@ -31,16 +29,16 @@ NOTHING = object()
 class Input:
     """A declared input. Its value is asked for once in each process."""
 
-    def __init__(self, client, number, name, path, secret, optional, known):
-        self.client, self.number, self.name, self.path = client, number, name, path
-        self.secret, self.optional, self.known = secret, optional, known
+    def __init__(self, client, name, path, secret, optional):
+        self.client, self.name, self.path = client, name, path
+        self.secret, self.optional = secret, optional
+        self.has_read = lambda: None  # what the mask has to know of secrets
         self.plain = NOTHING
 
     def value(self):
         if self.plain is NOTHING:
             self.plain = wrap_var(self.client.get(self.name))
-            if self.secret:
-                self.known[self.number] = 1
+            self.has_read()
         return self.plain
 
 
@@ -142,12 +140,10 @@ class Inputs:
 
     def __init__(self, client, declared, given):
         self.given = given
-        # whether a process has read it: those that Ansible forks tell each other
-        self.known = multiprocessing.RawArray("b", max(1, len(declared)))
         self.all = []
         self.trees = {}
-        for number, d in enumerate(declared):
-            one = Input(client, number, d["name"], d["path"], d.get("secret", False), d.get("optional", False), self.known)
+        for d in declared:
+            one = Input(client, d["name"], d["path"], d.get("secret", False), d.get("optional", False))
             self.all.append(one)
             *way, last = d["path"]
             tree = self.trees

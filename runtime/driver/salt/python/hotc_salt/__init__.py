@@ -23,8 +23,8 @@ class Run:
         with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
             self.config = json.load(f)
         self.client = hotc_client.Client(os.environ["HOTC_SOCKET"])
-        self.mask = secrecy.Mask()
-        self.inputs = pillar.Inputs(self.client, self.mask, self.config)
+        self.inputs = pillar.Inputs(self.client, self.config)
+        self.mask = secrecy.Mask(self.inputs.all)
         self.outputs = outputs.Outputs(self.client, self.mask, self.config)
         self.mask.install()
         self.inputs.install()

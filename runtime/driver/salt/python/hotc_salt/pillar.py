@@ -23,18 +23,17 @@ quiet = threading.local()  # copies are made whose values nobody reads
 class Input:
     """A declared input. Its value is asked for once in each process."""
 
-    def __init__(self, client, mask, declared):
-        self.client, self.mask = client, mask
+    def __init__(self, client, declared):
+        self.client = client
+        self.has_read = lambda: None  # what the mask has to know of secrets
         self.name, self.path = declared["name"], declared["path"]
         self.secret, self.optional = declared.get("secret", False), declared.get("optional", False)
         self.known = NOTHING
 
     def value(self):
         if self.known is NOTHING:
-            value = self.client.get(self.name)
-            if self.secret:
-                self.mask.add(value)
-            self.known = value
+            self.known = self.client.get(self.name)
+            self.has_read()
         return copy.deepcopy(self.known)
 
 
@@ -184,14 +183,15 @@ def overlaid(tree, own):
 class Inputs:
     """All declared inputs, and the pillar that the role's source gives."""
 
-    def __init__(self, client, mask, config):
+    def __init__(self, client, config):
         self.given = config["pillar"]
-        self.tree = {}
+        self.all, self.tree = [], {}
         for declared in config["inputs"]:
             tree = self.tree
             for key in declared["path"][:-1]:
                 tree = tree.setdefault(key, {})
-            tree[declared["path"][-1]] = Input(client, mask, declared)
+            self.all.append(Input(client, declared))
+            tree[declared["path"][-1]] = self.all[-1]
 
     def install(self):
         import salt.pillar

@@ -2,10 +2,10 @@
 import logging
 import sys
 
-from hotc_hidden import Secrets
+from hotc_hidden import SharedSecrets
 
 
-class Mask(Secrets):
+class Mask(SharedSecrets):
     def install(self):
         before = sys.stdout, sys.stderr
         sys.stdout, sys.stderr = Stream(sys.stdout, self), Stream(sys.stderr, self)
