@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -23,9 +24,22 @@ type runReport struct {
 }
 
 type runServer struct {
-	Path  plan.ServerPath         `json:"path"`
-	Phase coordinator.Phase       `json:"phase"`
-	Roles []coordinator.RoleState `json:"roles"`
+	Path  plan.ServerPath   `json:"path"`
+	Phase coordinator.Phase `json:"phase"`
+	Roles []runRole         `json:"roles"`
+}
+
+// runRole is a role as its agent has reported it last.
+type runRole struct {
+	Name           string                 `json:"name"`
+	Status         coordinator.RoleStatus `json:"status"`
+	Started        time.Time              `json:"started,omitzero"`
+	Ended          time.Time              `json:"ended,omitzero"`
+	ExitCode       *int                   `json:"exit_code,omitempty"`
+	Blocked        []coordinator.Wait     `json:"blocked,omitempty"`
+	BlockedSeconds float64                `json:"blocked_seconds,omitempty"`
+	Cause          *coordinator.Cause     `json:"cause,omitempty"`
+	LastLines      string                 `json:"last_lines,omitempty"`
 }
 
 type runFailedRole struct {
@@ -41,13 +55,16 @@ func (r *localRun) report(states map[plan.ServerPath]coordinator.ServerState, ke
 	}
 	for _, s := range r.result.Built.Plan.Servers {
 		state := states[s.Path]
-		report.Servers = append(report.Servers, runServer{Path: s.Path, Phase: state.Phase, Roles: state.Roles})
+		server := runServer{Path: s.Path, Phase: state.Phase, Roles: []runRole{}}
 		report.Done = report.Done && state.Phase == coordinator.PhaseDone
 		for _, role := range state.Roles {
+			server.Roles = append(server.Roles, runRole{Name: role.Name, Status: role.Status, Started: role.Started, Ended: role.Ended, ExitCode: role.ExitCode,
+				Blocked: role.Blocked, BlockedSeconds: role.BlockedSeconds, Cause: role.Cause, LastLines: role.LastLines})
 			if role.Status == coordinator.RoleFailed {
 				report.Failed = append(report.Failed, runFailedRole{plan.RoleKey(string(s.Path) + "." + role.Name), role.Cause})
 			}
 		}
+		report.Servers = append(report.Servers, server)
 	}
 	outputs, err := r.outputs()
 	if err != nil {
