@@ -29,7 +29,10 @@ test: packages build lint
 	@# go test keeps quiet about skipped tests of packages that pass
 	@command -v chef-solo >/dev/null || echo "SKIPPED: the tests with a real Chef, for which there is no chef-solo on PATH; its stand-in was tried"
 	@command -v salt-call >/dev/null || echo "SKIPPED: the tests with a real Salt, for which there is no salt-call on PATH; its stand-in was tried"
-	@[ "$$(id -u)" = 0 ] || echo "SKIPPED: the tests that need root: files whose opening waits, tools that are installed"
+	@unshare -m true 2>/dev/null || echo "SKIPPED: the tests that need mounts of their own (root, outside of an unprivileged container): files whose opening waits, full disks, tools that are installed"
+	@[ -z "$$HOTC_SKIP_HEAT" ] || echo "SKIPPED: what is compared with stock Heat, since HOTC_SKIP_HEAT is set"
+	@[ -z "$$HOTC_SKIP_ZOOKEEPER" ] || echo "SKIPPED: what needs a ZooKeeper, if that is missing, since HOTC_SKIP_ZOOKEEPER is set"
+	@[ -z "$$HOTC_SKIP_TOOLS" ] || echo "SKIPPED: what needs tools in user-data's tests, if they are missing, since HOTC_SKIP_TOOLS is set"
 
 e2e: packages
 	$(GO) vet -tags e2e ./emit/heat/bed
