@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -269,13 +270,13 @@ func (n *naming) takeAs(x *hot.Node, name, where string) {
 // within takes along what a file names that is a template itself: the client looks
 // into any that is one.
 func (n *naming) within(at source.Place, where, target string, text []byte) []byte {
-	if !saysVersion(text) {
-		return text
+	if !bytes.Contains(text, []byte("emplate_version")) && !bytes.Contains(text, []byte("TemplateFormatVersion")) {
+		return text // nor would it be one if it were read
 	}
 	var quiet source.Diagnostics
 	file := source.NewFile(where, text)
 	root := hot.Parse(file, &quiet)
-	if root.IsNull() || root.Get("heat_template_version") == nil && root.Get("AWSTemplateFormatVersion") == nil && root.Get("HeatTemplateFormatVersion") == nil {
+	if key, meant := hot.VersionKey(root); key == nil || meant != "" {
 		return text
 	}
 	if !n.roles {

@@ -1,8 +1,6 @@
 package emit
 
 import (
-	"bytes"
-
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -17,14 +15,9 @@ func Lint(o Options, diags *source.Diagnostics) {
 	}
 	o.Text = append([]byte{}, file.Text...)
 	var quiet source.Diagnostics // what is wrong is said when the text is read as what it is
-	if !saysVersion(file.Text) && environment.Is(hot.Parse(file, &quiet)) {
+	if environment.Is(hot.Parse(file, &quiet)) {
 		environment.Read([]*source.File{file}, func(string) string { return "" }, diags)
 		return
 	}
 	Compile(o, diags)
-}
-
-// saysVersion says whether a text may be a template.
-func saysVersion(text []byte) bool {
-	return bytes.Contains(text, []byte("emplate_version")) || bytes.Contains(text, []byte("TemplateFormatVersion"))
 }

@@ -97,7 +97,7 @@ func readFile(text *source.File, diags *source.Diagnostics) *File {
 		switch {
 		case !known:
 			hint := "the sections are " + sectionNames
-			if near := hot.Nearest(s.Name, strings.FieldsFunc(sectionNames, func(r rune) bool { return r == ',' || r == ' ' })); near != "" {
+			if near := meant(s.Name); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			diags.Error(source.BadEnvironment, f.Place(s.Key), fmt.Sprintf("an environment has no section %q", s.Name), hint)
@@ -111,18 +111,31 @@ func readFile(text *source.File, diags *source.Diagnostics) *File {
 	return f
 }
 
-// Is says whether a text without a version is an environment file, and no template that
-// lacks it.
+// Is says whether a text is an environment file, perhaps with its sections misspelt, and
+// no template, be it one that lacks its version.
 func Is(root *hot.Node) bool {
 	if root == nil || root.Kind != hot.Map || root.Get("resources") != nil || root.Get("Resources") != nil {
 		return false
 	}
+	if key, meant := hot.VersionKey(root); key != nil || meant != "" {
+		return false
+	}
 	for _, e := range root.Entries {
-		if _, known := sections[e.Name]; known && e.Name != "parameters" {
+		switch section := meant(e.Name); {
+		case section == "" || hot.IsSection(e.Name) && e.Name != "parameters":
+		case section != "parameters", len(root.Entries) == 1:
 			return true
 		}
 	}
-	return len(root.Entries) == 1 && root.Entries[0].Name == "parameters"
+	return false
+}
+
+// meant is the section that a key is, or was perhaps to be; "" if it is none.
+func meant(key string) string {
+	if _, known := sections[key]; known {
+		return key
+	}
+	return hot.Nearest(key, strings.FieldsFunc(sectionNames, func(r rune) bool { return r == ',' || r == ' ' }))
 }
 
 // section is a section of the right kind, nil if there is none.

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -125,8 +126,11 @@ func (t *Template) readVersion(diags *source.Diagnostics) bool {
 		t.unknownVersion(t.Root.Entry("heat_template_version"), diags)
 		return false
 	case len(said) == 0:
-		diags.Error(source.NotATemplate, source.Place{File: t.File, Span: source.Span{}}, "there is no heat_template_version",
-			"begin the template with `heat_template_version: 2018-08-31`")
+		at, hint := source.Place{File: t.File}, "begin the template with `heat_template_version: 2018-08-31`"
+		if key, meant := VersionKey(t.Root); meant != "" {
+			at, hint = t.Place(key.Key), fmt.Sprintf("did you mean %q?", meant)
+		}
+		diags.Error(source.NotATemplate, at, "there is no heat_template_version", hint)
 		return false
 	case len(said) > 1:
 		diags.Error(source.UnknownVersion, t.Place(said[1].Key), "the template says two versions, "+said[0].Name+" and "+said[1].Name, "leave one of them")
@@ -145,10 +149,29 @@ func (t *Template) readVersion(diags *source.Diagnostics) bool {
 	return ok
 }
 
-func isVersionKey(name string) bool {
-	_, isCFN := cfnVersions[name]
-	return isCFN || name == "heat_template_version"
+func isVersionKey(name string) bool { return slices.Contains(versionKeys, name) }
+
+// versionKeys are the keys that say what a template is written in.
+var versionKeys = []string{"heat_template_version", "AWSTemplateFormatVersion", "HeatTemplateFormatVersion"}
+
+// VersionKey is the entry by which a text says that it is a template. If there is none
+// it is one that was perhaps to be, and meant is its right name. Nil if neither is there.
+func VersionKey(root *Node) (key *Entry, meant string) {
+	for _, name := range versionKeys {
+		if e := root.Entry(name); e != nil {
+			return e, ""
+		}
+	}
+	for i := range root.Entries {
+		if meant := Nearest(root.Entries[i].Name, versionKeys); meant != "" {
+			return &root.Entries[i], meant
+		}
+	}
+	return nil, ""
 }
+
+// IsSection says whether a key is one of the top level of HOT.
+func IsSection(name string) bool { _, is := sections[name]; return is }
 
 func (t *Template) unknownVersion(e *Entry, diags *source.Diagnostics) {
 	hint := "the versions are " + strings.Join(Versions(), ", ") + " and the releases' names from newton on"
