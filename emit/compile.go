@@ -151,7 +151,7 @@ func (o Options) read(diags *source.Diagnostics) *source.File {
 func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	files.templates = r.Templates
 	templates := files.collect(r.Program, r.Folder)
-	r.Environments = files.environments(r.Environment)
+	r.Environments = files.environments(r.Environment, o.SecretParameters)
 	if hooks := heat.DeleteHooks(r.Program); hooks != nil {
 		r.Folder[heat.DeleteHooksFile] = hooks
 		r.Environments = append(r.Environments, heat.DeleteHooksFile)

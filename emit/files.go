@@ -315,8 +315,8 @@ func (n *naming) renamed(root *hot.Node, text []byte, without map[*hot.Node][]st
 
 // environments puts the environment files into the folder: the registry names the
 // templates that are there. Values of hidden parameters stay out. It returns the
-// names that they have there.
-func (f *files) environments(e *environment.Environment) []string {
+// names that they have there. What is to come of secret parameters is said elsewhere.
+func (f *files) environments(e *environment.Environment, secrets []string) []string {
 	var names []string
 	for _, x := range e.Files {
 		n := &naming{files: f, file: x.Text, dir: x.Dir, target: f.target(x.Path), moved: map[*hot.Node]string{}}
@@ -325,14 +325,15 @@ func (f *files) environments(e *environment.Environment) []string {
 			n.roles = true // a mapping that no resource uses
 			n.takeAs(named.Node, name, filepath.Clean(named.Path))
 		}
-		f.folder[n.target] = n.renamed(x.Root, x.Text.Text, f.hidden(x))
+		f.folder[n.target] = n.renamed(x.Root, x.Text.Text, f.hidden(x, secrets))
 		names = append(names, n.target)
 	}
 	return names
 }
 
-// hidden are the entries with values of hidden parameters, by the section.
-func (f *files) hidden(e *environment.File) map[*hot.Node][]string {
+// hidden are the entries with values of hidden parameters, by the section. It says so
+// without the line, which such a value stands in.
+func (f *files) hidden(e *environment.File, secrets []string) map[*hot.Node][]string {
 	out := map[*hot.Node][]string{}
 	for _, section := range []string{"parameters", "parameter_defaults"} {
 		n := e.Root.Get(section)
@@ -341,8 +342,11 @@ func (f *files) hidden(e *environment.File) map[*hot.Node][]string {
 				continue
 			}
 			out[n] = append(out[n], p.Name)
-			f.diags.Add(&source.Diagnostic{Code: source.HiddenLeftOut, Severity: source.Info, At: e.Place(p.Key),
-				Message: fmt.Sprintf("the value of the hidden parameter %q stays out of the output folder", p.Name),
+			if slices.Contains(secrets, p.Name) {
+				continue
+			}
+			f.diags.Add(&source.Diagnostic{Code: source.HiddenLeftOut, Severity: source.Info,
+				Message: fmt.Sprintf("the value of the hidden parameter %q stays out of the output folder (%s)", p.Name, e.Place(p.Key)),
 				Hint:    "give it when the stack is created, with --parameter or one more -e"})
 		}
 	}

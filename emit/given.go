@@ -49,8 +49,29 @@ func givenParameters(t *hot.Template, env *environment.Environment, o Options, d
 		}
 		g.Parameters[name] = o.Parameters[name]
 	}
+	givenTwice(t, env, o, diags)
 	castParameters(t, g, diags)
 	return g
+}
+
+// givenTwice says of secret parameters which other values nobody would get. It shows no
+// line of an environment, where such a value stands.
+func givenTwice(t *hot.Template, env *environment.Environment, o Options, diags *source.Diagnostics) {
+	for _, name := range o.SecretParameters {
+		if p := t.Parameter(name); p == nil || !p.Hidden {
+			continue // binding says so
+		}
+		if _, given := o.Parameters[name]; given {
+			diags.Error(source.SecretParameter, source.Place{}, fmt.Sprintf("the parameter %q is to be given with --secret-param, and -P gives it a value that nobody would get", name),
+				fmt.Sprintf("leave out -P %s: the value comes from a file, `--secret-param %s=FILE`", name, name))
+		}
+		for _, settings := range []map[string]environment.Setting{env.Parameters, env.Defaults} {
+			if x, given := settings[name]; given && x.Value != nil {
+				diags.Warning(source.SecretParameter, source.Place{}, fmt.Sprintf("%s gives the parameter %q a value that nobody gets, since --secret-param is to give it", x.At, name),
+					"take it out of the environment, where everybody who may read that finds it")
+			}
+		}
+	}
 }
 
 func unknownParameter(t *hot.Template, name string, at source.Place, diags *source.Diagnostics) {
@@ -84,7 +105,11 @@ func castParameters(t *hot.Template, g *program.Given, diags *source.Diagnostics
 		if err == nil {
 			err = p.Check(cast)
 		}
-		if err != nil {
+		switch {
+		case err != nil && p.Hidden:
+			diags.Error(source.BadParameter, t.Place(p.Entry.Key), fmt.Sprintf("the value of the hidden parameter %q is none that it takes", p.Name), "")
+			continue
+		case err != nil:
 			diags.Error(source.BadParameter, t.Place(p.Entry.Key), fmt.Sprintf("the value of parameter %q: %v", p.Name, err), "")
 			continue
 		}

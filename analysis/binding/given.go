@@ -3,6 +3,7 @@ package binding
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/trace"
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -47,6 +48,8 @@ func (b *binder) unknownSecret(name string) {
 	hint := "the template has no hidden parameter"
 	if near := hot.Nearest(name, hidden); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
+	} else if len(hidden) > 0 {
+		hint = "the hidden parameters are " + strings.Join(hidden, ", ")
 	}
 	b.diags.Error(source.UnknownParameter, source.Place{}, fmt.Sprintf("--secret-param: the template has no parameter %q", name), hint)
 }

@@ -92,6 +92,11 @@ func (c *compilation) options(template string) (emit.Options, error) {
 		}
 		o.Parameters[name] = value
 	}
+	for _, name := range c.secretParameters {
+		if strings.Contains(name, "=") { // what stands behind it may be the secret itself
+			return o, usageError{fmt.Errorf("--secret-param takes a parameter's NAME here; its value is for `hotc apply --secret-param NAME=FILE`")}
+		}
+	}
 	for _, l := range c.limits {
 		name, value, err := assignment("--limit", l)
 		if err != nil {

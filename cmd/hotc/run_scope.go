@@ -92,8 +92,11 @@ func (s *scope) parameter(call *hot.Expr) (*hot.Expr, error) {
 		return hot.Constant(hot.SelectParam(v, path), call.At), nil
 	}
 	hint := fmt.Sprintf("give it with -P %s=VALUE", name)
-	if s.stack.Path != "" {
+	switch p := s.stack.Template.Parameter(name); {
+	case s.stack.Path != "":
 		hint = fmt.Sprintf("hand it to %q as a property", s.stack.Path)
+	case p != nil && p.Hidden: // no command line is a place for a secret
+		hint = fmt.Sprintf("give it with --secret-param %s=FILE", name)
 	}
 	return nil, &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("parameter %q has no value", name), Hint: hint}
 }
