@@ -265,3 +265,18 @@ func (g *generator) wrong(k resourcetype.Kind) any {
 	}
 	return pick[any](g, "x", 1, true, dict)
 }
+
+// A misspelt name is one finding: what was meant is not missing as well.
+func TestMisspeltPropertyIsOneFinding(t *testing.T) {
+	for spelt, want := range map[string][]source.Code{
+		"flavor": nil, "flavour": {source.UnknownProperty}, "size": {source.MissingProperty, source.UnknownProperty},
+	} {
+		var got []source.Code
+		for _, d := range found(t, "OS::Nova::Server", map[string]any{spelt: "m1.small", "image": "debian-12"}) {
+			got = append(got, d.Code)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", spelt, got, want)
+		}
+	}
+}

@@ -65,7 +65,7 @@ func (c *checker) resource(r *hot.Resource, kind string, group *program.Nest) {
 	}
 	at := c.template.Place(r.Entry.Key)
 	if r.Properties == nil || r.Properties.Value.IsNull() {
-		c.missing(at, t.Name, t.Properties, nil)
+		c.missing(at, t.Name, t.Properties, nil, nil)
 		return
 	}
 	if n := r.Properties.Value; n.Kind == hot.Map && !c.isCall(n) {
@@ -111,10 +111,11 @@ func closeTo(a, b string) bool {
 
 // entries compares the entries of a map with what it may have.
 func (c *checker) entries(at source.Place, of string, known map[string]*resourcetype.Property, n *hot.Node) {
+	var meant []string // by names that there are not
 	for _, e := range n.Entries {
 		p := known[e.Name]
 		if p == nil {
-			c.unknown(of, known, e)
+			meant = append(meant, c.unknown(of, known, e))
 			continue
 		}
 		if p.Instead != "" && n.Entry(p.Instead) != nil {
@@ -122,29 +123,33 @@ func (c *checker) entries(at source.Place, of string, known map[string]*resource
 		}
 		c.value(e.Name+" of "+of, p, e.Value)
 	}
-	c.missing(at, of, known, n)
+	c.missing(at, of, known, n, meant)
 }
 
 // fewNames is how many names a hint lists.
 const fewNames = 12
 
-func (c *checker) unknown(of string, known map[string]*resourcetype.Property, e hot.Entry) {
+// unknown warns of a property that there is not, and returns the one that was perhaps
+// meant.
+func (c *checker) unknown(of string, known map[string]*resourcetype.Property, e hot.Entry) (near string) {
 	hint := ""
 	names := slices.Sorted(maps.Keys(known))
-	if near := hot.Nearest(e.Name, names); near != "" {
+	if near = hot.Nearest(e.Name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	} else if len(names) <= fewNames {
 		hint = "it has " + strings.Join(names, ", ")
 	}
 	c.diags.Warning(source.UnknownProperty, c.template.Place(e.Key), fmt.Sprintf("%s has no property %q in Heat %s", of, e.Name, resourcetype.Release()), hint)
+	return near
 }
 
-// missing looks for the properties that must be there. A null or a function that gives
-// none counts as there: Heat has its own opinion on each.
-func (c *checker) missing(at source.Place, of string, known map[string]*resourcetype.Property, n *hot.Node) {
+// missing looks for the properties that must be there, but for those of which something
+// else is said. A null or a function that gives none counts as there: Heat has its own
+// opinion on each.
+func (c *checker) missing(at source.Place, of string, known map[string]*resourcetype.Property, n *hot.Node, but []string) {
 	var needed []string
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if p := known[name]; p.Required && n.Entry(name) == nil && (p.Instead == "" || n.Entry(p.Instead) == nil) {
+		if p := known[name]; p.Required && n.Entry(name) == nil && !slices.Contains(but, name) && (p.Instead == "" || n.Entry(p.Instead) == nil) {
 			needed = append(needed, name)
 		}
 	}
