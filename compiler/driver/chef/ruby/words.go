@@ -6,7 +6,11 @@ import "slices"
 func (s *scanner) word(t token, begins bool) {
 	last := s.peek(-1)
 	method := last.is(".") || last.is("&.") || last.is("::")
-	if method {
+	switch {
+	case method && t.value == "node" && slices.Contains(havingNode, s.peek(-2).value):
+		s.node()
+		return
+	case method:
 		s.at++
 		return
 	}
@@ -50,6 +54,9 @@ func (s *scanner) word(t token, begins bool) {
 	}
 	s.at++
 }
+
+// havingNode are the objects whose method `node` is the node that is converged.
+var havingNode = []string{"run_context", "@run_context", "self", "Chef"}
 
 // keyword opens what `end` closes, or is the condition after a statement.
 func (s *scanner) keyword(name string, begins bool) {
