@@ -21,6 +21,7 @@ func (b *binder) nestProperties(n *program.Nest, properties *hot.Node) {
 			b.inShape(n.Resource.Name, e.Name, e.Value)
 		case !n.Group:
 			b.uses(n.Resource.Name, e.Value, b.handsOver(n, e))
+			b.handsMissing(n, e)
 		case e != n.Definition.Entry && e.Name != n.Definition.Entry.Name:
 			b.inShape(n.Resource.Name, e.Name, e.Value)
 		default:
@@ -42,6 +43,7 @@ func (b *binder) definition(n *program.Nest, definition *hot.Node) {
 					b.uses(n.Resource.Name, p.Value, b.inProperty(n.Resource))
 				} else {
 					b.uses(n.Resource.Name, p.Value, b.handsOver(n, p))
+					b.handsMissing(n, p)
 				}
 			}
 		default:

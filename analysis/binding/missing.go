@@ -3,7 +3,10 @@ package binding
 import (
 	"errors"
 
+	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/nesting"
+	"github.com/hotc-dev/hotc/compiler/program"
 )
 
 // What is not in the deployment: a resource whose condition is false is no mistake
@@ -17,15 +20,58 @@ func (b *binder) live(n *hot.Node) {
 		return
 	}
 	b.missing = false
-	_, err := hot.Fold(b.template.Expr(n), func(call *hot.Expr) (*hot.Expr, error) {
+	if _, err := b.missed(n); err != nil {
+		b.failed(b.template.Place(n), err)
+	}
+}
+
+// missed is the first reference in a value of Heat's to what is not there, and what is
+// wrong with it; nil if Heat would evaluate none.
+func (b *binder) missed(n *hot.Node) (missed *hot.Expr, err error) {
+	_, err = hot.Fold(b.template.Expr(n), func(call *hot.Expr) (*hot.Expr, error) {
 		if name := firstString(call.Arg()); call.Func.Meaning() == "get_attr" && b.stack.Absent(name) {
+			missed = call
 			return nil, b.absence(call, name)
 		}
 		return b.stack.Given.Peek(call)
 	})
-	if errors.Is(err, errAbsent) {
-		b.failed(b.template.Place(n), err)
+	if !errors.Is(err, errAbsent) {
+		return nil, nil
 	}
+	return missed, err
+}
+
+// handsMissing is for a property that hands over what a role writes that is not there:
+// to roles, which do without it or say so. Heat gets a placeholder, as if it had decided
+// that by itself.
+func (b *binder) handsMissing(n *program.Nest, e *hot.Entry) {
+	if !b.missing {
+		return
+	}
+	p := n.Members[0].Stack.Template.Parameter(e.Name)
+	if p == nil || b.heatNeeds(n, e.Name) {
+		b.live(e.Value)
+		return
+	}
+	b.missing = false
+	if call, _ := b.missed(e.Value); call != nil && b.wasRoles(call) {
+		b.analysis.Placeholders[e.Value] = p
+	}
+}
+
+// wasRoles says whether a reference to what is not there may have meant what a role
+// writes. What an absent nested stack has is not known.
+func (b *binder) wasRoles(call *hot.Expr) bool {
+	name, attribute, _, err := hot.AttrArgument(call.Arg().Value)
+	r := b.template.Resource(name)
+	if err != nil || r == nil {
+		return false
+	}
+	if b.stack.Type(r) == roles.ServerType {
+		text, isText := attribute.(string)
+		return r.MetadataEntry("hotc") != nil && isText && !roles.IsServerAttribute(text)
+	}
+	return nesting.Nests(b.stack.Type(r))
 }
 
 // leftOut says whether an output's condition is false. If the output needs what a role

@@ -30,7 +30,7 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	})
 	types := resourcetype.Cache{}
 	for _, t := range templates {
-		c := &checker{program: p, template: t, uses: uses[t], types: types, diags: diags}
+		c := &checker{program: p, template: t, uses: uses[t], placeholders: a.Placeholders, types: types, diags: diags}
 		c.check()
 	}
 	for _, server := range p.Servers {
@@ -50,8 +50,10 @@ type checker struct {
 	program  *program.Program
 	template *hot.Template
 	uses     []*program.Stack
-	types    resourcetype.Cache
-	diags    *source.Diagnostics
+	// placeholders are values in whose place Heat gets another one.
+	placeholders map[*hot.Node]*hot.Parameter
+	types        resourcetype.Cache
+	diags        *source.Diagnostics
 }
 
 func (c *checker) check() {
@@ -158,8 +160,8 @@ func (c *checker) given(call *hot.Expr) (*hot.Expr, error) {
 
 // calls looks at all calls below a node, the outer ones first.
 func (c *checker) calls(n *hot.Node, severity source.Severity) {
-	if n.Target() != nil {
-		return // an alias: looked at where the anchor stands
+	if n.Target() != nil || c.placeholders[n] != nil {
+		return // an alias is looked at where the anchor stands
 	}
 	if len(n.Entries) == 1 && c.template.Functions.Lookup(n.Entries[0].Name) != nil {
 		c.call(c.template.Expr(n), severity)

@@ -28,6 +28,11 @@ var groups = map[string]groupType{
 	"OS::Heat::AutoScalingGroup": {definition: "resource", size: "min_size"},
 }
 
+// Nests says whether a resource of a type stands for others: a template, or a group.
+func Nests(typeName string) bool {
+	return environment.IsTemplate(typeName) || groups[typeName].definition != ""
+}
+
 const defaultIndexVariable = "%index%"
 
 // group loads the members of a group.
