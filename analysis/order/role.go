@@ -85,10 +85,10 @@ func sizeOf(role *program.Role) int {
 // body adds what the role's source does. Where the driver cannot tell, every input
 // is read and every output written at some time.
 func (l *lowering) body(out []waits.Step) []waits.Step {
-	var sequence *program.Sequence
-	if l.role.Meaning != nil {
-		sequence = l.role.Meaning.Sequence
+	if l.role.Meaning == nil { // why its source has none is said; that it may block is no second finding
+		return append(append(out, l.writes(nil)...), l.reads(nil)...)
 	}
+	sequence := l.role.Meaning.Sequence
 	switch {
 	case sequence == nil:
 		return append(out, waits.Unordered(append(l.reads(nil), l.writes(nil)...))...)
