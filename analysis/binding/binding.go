@@ -381,7 +381,7 @@ func (b *binder) failed(at source.Place, err error) {
 		d := b.diags.Error(source.MissingProducer, absent.at, absent.Error(), "")
 		d.Hint = "an input with a `default`, or that is `optional`, does without"
 		if b.current == nil {
-			d.Hint = "leave the reference out under the same condition, by an `if`"
+			d.Hint = "leave the reference out under the same condition, by an `" + b.template.Words().If + "`"
 		}
 		d.Notes = append(d.Notes, absent.why.Note(absent.resource))
 		return

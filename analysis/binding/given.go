@@ -26,7 +26,7 @@ func (b *binder) secretParameters() {
 			b.unknownSecret(name)
 		case !p.Hidden:
 			b.diags.Error(source.SecretParameter, b.program.Template.Place(p.Entry.Key), fmt.Sprintf("the parameter %q is to be given by `hotc apply --secret-param`, but it is not hidden", name),
-				"say `hidden: true`, so that everybody keeps its value secret")
+				fmt.Sprintf("say `%s: true`, so that everybody keeps its value secret", b.program.Template.Words().Hidden))
 		default:
 			b.given[name] = p
 		}

@@ -73,7 +73,10 @@ func (c *checker) outputs(s *program.Stack, a *binding.Analysis) {
 }
 
 func (c *checker) names(s *program.Stack) {
-	const hint = "name it by something else, or by a `digest` of it"
+	hint := "name it by something else, or by a `digest` of it"
+	if s.Template.Functions.Lookup("digest") == nil {
+		hint = "name it by something else"
+	}
 	for _, r := range s.Template.Resources {
 		if s.Absent(r.Name) {
 			continue

@@ -124,12 +124,14 @@ func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *hot.Node) {
 			return true
 		})
 	}
-	hint := fmt.Sprintf("say how many there are at most: `metadata: {hotc: {%s: N}}` of %q", MaxMembers, r.Name)
-	switch {
-	case len(open) > 0 && s.Path == "":
-		hint += fmt.Sprintf(", or `range: {max: N}` among the constraints of %s; or give the number itself when compiling: -P %s=N", strings.Join(open, ", "), strings.Join(open, "=N -P "))
-	case len(open) > 0:
-		hint += fmt.Sprintf(", or `range: {max: N}` among the constraints of %s; or give the number itself when compiling: as a property of %q that is known, or as one of the parameter_defaults of an environment", strings.Join(open, ", "), s.Path)
+	w := s.Template.Words()
+	hint := fmt.Sprintf("say how many there are at most: `%s: {hotc: {%s: N}}` of %q", w.Metadata, MaxMembers, r.Name)
+	if len(open) > 0 {
+		itself := "-P " + strings.Join(open, "=N -P ") + "=N"
+		if s.Path != "" {
+			itself = fmt.Sprintf("as a property of %q that is known, or as one of the parameter_defaults of an environment", s.Path)
+		}
+		hint += fmt.Sprintf(", or %s of %s; or give the number itself when compiling: %s", w.AtMost, strings.Join(open, ", "), itself)
 	}
 	l.diags.Error(source.NoBound, s.Place(n), fmt.Sprintf("the members of %q have roles, and nothing says how many of them Heat may make: the plan has a part for each", r.Name), hint)
 }

@@ -87,6 +87,10 @@ func (s *stack) decidedElsewhere(e *hot.Expr, value func(o *program.Output, path
 
 // notComputed refuses what the template's version has no words for.
 func (s *stack) notComputed(e *hot.Expr) {
+	version := "use heat_template_version: 2016-10-14 or newer"
+	if s.version.CFN() {
+		version = "write the template in HOT, heat_template_version: 2016-10-14 or newer"
+	}
 	s.diags.Error(source.NotYet, e.At, "what this gives depends on what Heat decides when it makes the stack, and the version of the template, "+s.template.Version.String()+", cannot compute it",
-		"use heat_template_version: 2016-10-14 or newer, or give the parameters that decide it with -P or -e")
+		version+", or give the parameters that decide it with -P or -e")
 }
