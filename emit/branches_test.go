@@ -136,3 +136,60 @@ resources:
 		t.Errorf("given: %s", found)
 	}
 }
+
+// Which condition a parameter's value names is Heat's to look up: a plan has no template.
+func TestConditionNamedByAValue(t *testing.T) {
+	const template = "testdata/edits/condition-by-value.yaml"
+	dir := written(t, template)
+	r, _ := compile(t, options(template))
+	for which, want := range map[string]map[string]string{
+		"small": {"chosen": `"none"`, "both": `"neither"`},
+		"large": {"chosen": `"u"`, "both": `"u"`},
+	} {
+		in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret, "which": which}}
+		for _, s := range stockHeat.Judge(t).Create(t, "site", in).Servers(t, 2) {
+			var boot struct{ Deploy map[string]json.RawMessage }
+			if err := json.Unmarshal([]byte(bootFile(t, s.NovaUserData)), &boot); err != nil {
+				t.Fatal(err)
+			}
+			for _, in := range serverOf(t, r.Built.Plan, plan.ServerPath(s.Path)).Roles[0].Inputs {
+				if got := evaluated(t, in, bootValues{boot.Deploy}); got != want[in.Name] {
+					t.Errorf("which=%s: %s is %s, want %s", which, in.Name, got, want[in.Name])
+				}
+			}
+		}
+	}
+}
+
+// Heat takes the arguments of two functions out of a parameter's own list: a resource
+// fails, as hotc says, and a list of the call's own works.
+func TestListsThatHeatTakesApart(t *testing.T) {
+	for call, ok := range map[string]bool{
+		"{str_split: {get_param: l}}":                                         false,
+		"{str_split: {get_param: [j, split]}}":                                false,
+		"{str_split: {if: [yes, {get_param: l}, ['-', a-b]]}}":                false,
+		"{map_replace: {get_param: [j, map]}}":                                false,
+		"{str_split: [{get_param: [l, 0]}, {get_param: [l, 1]}]}":             true,
+		"{map_replace: [{get_param: [j, map, 0]}, {get_param: [j, map, 1]}]}": true,
+		"{str_split: ['-', {get_param: [j, split, 1]}]}":                      true,
+	} {
+		text := `heat_template_version: 2018-08-31
+parameters:
+  l: {type: comma_delimited_list, default: '-,a-b'}
+  j: {type: json, default: {split: ['-', a-b], map: [{a: b}, {keys: {a: c}}]}}
+conditions: {yes: true}
+resources:
+  v: {type: OS::Heat::Value, properties: {value: ` + call + `}}
+`
+		path := filepath.Join(t.TempDir(), "site.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, found := compile(t, options(path))
+		warned := strings.Contains(found, "warning[H204]: Heat takes the arguments")
+		made := stockHeat.Judge(t).Create(t, "list", judge.Input{Template: path}).Wait(t).Status == "COMPLETE"
+		if r == nil || made != ok || made == warned {
+			t.Errorf("%s: made by Heat: %v; hotc says: %s", call, made, found)
+		}
+	}
+}

@@ -299,7 +299,7 @@ func (b *binder) checkComputable(e *hot.Expr) {
 		if x.Kind != hot.CallExpr || x.Func == hot.CellRef {
 			return true
 		}
-		if (x.Func.HeatOnly || x.Func.Reference) && TimeOf(x) == Run {
+		if (x.OnlyHeat() || x.Func.Reference) && TimeOf(x) == Run {
 			d := b.diags.Error(source.HeatsFunction, x.At, x.Func.Name+" is computed by Heat, but its argument needs a value that is known only when roles run",
 				"give the role the value itself, and let it compute the rest")
 			if path := b.runTime().Find(b.stack, b.current.Expr); path != nil {

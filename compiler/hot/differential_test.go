@@ -407,7 +407,7 @@ func TestPlansAgreeWithHeat(t *testing.T) {
 			v, err = DecodeJSON(value)
 		}
 		if err != nil && strings.Contains(err.Error(), "there is no condition") && out.CallsAny("if") {
-			named++ // docs/language.md: a condition that is named by an unknown parameter
+			named++ // a compiled plan has what Heat decided (emit, TestConditionNamedByAValue)
 			return
 		}
 		x.agrees(t, "the plan "+string(text), v, err)

@@ -20,7 +20,15 @@ import (
 // which of the others there are depends on the OpenSSL of the machine that Heat runs
 // on, so these stay with Heat.
 
-var digest = &Function{Name: "digest", Apply: applyDigest}
+var digest = &Function{Name: "digest", Apply: applyDigest, heats: func(arg *Expr) bool {
+	items, _ := arg.list()
+	if len(items) == 0 || !items[0].IsValue() {
+		return false
+	}
+	algorithm, _ := items[0].Value.(string)
+	_, err := hashOf(algorithm)
+	return err == errLeftToHeat
+}}
 
 func applyDigest(_ *work, arg Value) (Value, error) {
 	args, ok := arg.([]Value)

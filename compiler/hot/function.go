@@ -30,6 +30,10 @@ type Function struct {
 	// an `if` without an else leaves them out; they are then null.
 	Positional int
 
+	// heats says of some calls, by what is known of the argument, that only Heat can
+	// compute them.
+	heats func(arg *Expr) bool
+
 	usesNames   bool   // its argument may hold names of conditions, or of mappings
 	mayLeaveOut bool   // the item or entry with the call may be left out
 	refusal     string // why every call is an error
@@ -41,6 +45,12 @@ func (f *Function) Meaning() string {
 		return f.means
 	}
 	return f.Name
+}
+
+// OnlyHeat says whether the expression is a call that only Heat can compute, whatever is
+// still unknown in it.
+func (e *Expr) OnlyHeat() bool {
+	return e.Kind == CallExpr && (e.Func.HeatOnly || e.Func.heats != nil && e.Func.heats(e.Arg()))
 }
 
 // everyItem is Positional of functions that take their list apart.

@@ -52,6 +52,7 @@ func (c *functionChecker) visit(n *Node, inBranch bool) {
 func (c *functionChecker) call(e *Entry, inBranch bool) {
 	f := c.t.Functions.Lookup(e.Name)
 	if f != nil {
+		c.takenApart(e, f, e.Value)
 		if last, isHOT := LastVersion(e.Name); isHOT && last < c.t.Version {
 			d := c.diags.Error(source.UnknownFunction, c.t.Place(e.Key), f.Check(nil).Error(), replacementOf[e.Name])
 			if inBranch {
@@ -77,6 +78,24 @@ func (c *functionChecker) call(e *Entry, inBranch bool) {
 	c.diags.Warning(source.UnknownFunction, c.t.Place(e.Key),
 		fmt.Sprintf("the function %s exists from version %s on; in this one, %s, Heat takes it for data", e.Name, first, c.t.Version),
 		"raise heat_template_version to "+first.String()+", if that changes nothing else you use")
+}
+
+// takenApart warns of a list of a parameter that a function takes its arguments from.
+// Heat removes them from the parameter's own list (heat/engine/hot/functions.py:
+// StrSplit and MapReplace, result), and looks at a resource more than once.
+func (c *functionChecker) takenApart(e *Entry, f *Function, arg *Node) {
+	if f != strSplit && f != mapReplace {
+		return
+	}
+	switch meaning, inner := c.t.CallOf(arg); {
+	case meaning == "if" && len(inner.Items) > 1:
+		for _, branch := range inner.Items[1:] {
+			c.takenApart(e, f, branch)
+		}
+	case meaning == "get_param":
+		c.diags.Warning(source.BadArgument, c.t.Place(arg), fmt.Sprintf("Heat takes the arguments of %s out of the parameter's own list, which is empty when it looks again: a resource with this cannot be made", f.Name),
+			fmt.Sprintf("give %s a list of its own, whose items are get_param with an index", f.Name))
+	}
 }
 
 // replacementInCFN says what CloudFormation templates have instead.

@@ -9,7 +9,7 @@ import (
 
 var (
 	mapMerge   = &Function{Name: "map_merge", Apply: applyMerge, Partial: mergePartial}
-	mapReplace = &Function{Name: "map_replace", Apply: applyMapReplace}
+	mapReplace = &Function{Name: "map_replace", Apply: applyMapReplace, heats: replacesByNoString}
 )
 
 func applyMerge(w *work, arg Value) (Value, error) {
@@ -177,6 +177,43 @@ func replaceInMap(in, keys, values *Dict) (Value, error) {
 		out.Set(key, v)
 	}
 	return out, nil
+}
+
+// replacesByNoString says that map_replace may put in a key that is no string.
+func replacesByNoString(arg *Expr) bool {
+	args, _ := arg.list()
+	if len(args) != 2 {
+		return false
+	}
+	for i, name := range keysIn(args[1]) {
+		if name != "keys" {
+			continue
+		}
+		_, parts := args[1].entries()
+		for n, k := range keysIn(parts[i]) {
+			_, news := parts[i].entries()
+			if !news[n].IsValue() || news[n].Value == nil {
+				continue
+			}
+			if _, err := newKey(k, news[n].Value); err == errLeftToHeat && mayHaveKey(args[0], k) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keysIn are the keys of a map, as far as they are known.
+func keysIn(e *Expr) []string {
+	keys, _ := e.entries()
+	return keys
+}
+
+func mayHaveKey(e *Expr, key string) bool {
+	if e.Kind == CallExpr {
+		return true
+	}
+	return slices.Contains(keysIn(e), key)
 }
 
 // newKey is what a key is replaced by. Python's maps take numbers as keys, ours do

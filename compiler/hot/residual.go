@@ -355,7 +355,7 @@ func referenceArgument(call *Expr) (name string, path []Value, err error) {
 func (e *Expr) NeedsHeat() *Expr {
 	var found *Expr
 	e.Walk(func(x *Expr) bool {
-		if found == nil && x.Kind == CallExpr && x.Func != CellRef && x.Func != DeployRef && x.Func != AbsentRef && (x.Func.Reference || x.Func.HeatOnly) {
+		if found == nil && x.Kind == CallExpr && x.Func != CellRef && x.Func != DeployRef && x.Func != AbsentRef && (x.Func.Reference || x.OnlyHeat()) {
 			found = x
 		}
 		return found == nil
