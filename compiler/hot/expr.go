@@ -44,116 +44,123 @@ func (e *Expr) Arg() *Expr { return e.Items[0] }
 func (e *Expr) IsValue() bool { return e.Kind == ValueExpr }
 
 // NewExpr reads a node as an expression: a map whose only key is a function of
-// the table is a call (heat/engine/template.py, parse).
+// the table is a call (heat/engine/template.py, parse). What holds no call is one
+// value, however deep.
 func NewExpr(file *source.File, n *Node, table Table) *Expr {
-	return newExprReader(file, n, table).read(n, table.expressions)
+	r := exprReader{file: file, table: table}
+	return r.read(n, table.expressions)
 }
 
 // newCondition reads a node as a condition, which has functions of its own.
 func newCondition(file *source.File, n *Node, table Table) *Expr {
-	return newExprReader(file, n, table).read(n, table.conditions)
+	r := exprReader{file: file, table: table}
+	return r.read(n, table.conditions)
 }
 
-// exprReader reads expressions into room that is made for all of their parts at
-// once.
+// exprReader reads expressions. Most of a template is plain data, for which no
+// expressions are made.
 type exprReader struct {
 	file  *source.File
 	table Table
-	exprs []Expr
-	items []*Expr
-	keys  []string
+	parts []part // of the lists and maps that are being read
 }
 
-func newExprReader(file *source.File, n *Node, table Table) *exprReader {
-	nodes, keys := 0, 0
-	n.count(&nodes, &keys)
-	r := &exprReader{file: file, table: table, exprs: make([]Expr, nodes)}
-	if nodes > 1 {
-		r.items = make([]*Expr, nodes-1)
-	}
-	if keys > 0 {
-		r.keys = make([]string, keys)
-	}
-	return r
-}
-
-// count adds up the nodes, and the keys of maps that are no calls for sure.
-func (n *Node) count(nodes, keys *int) {
-	*nodes++
-	for _, x := range n.Items {
-		x.count(nodes, keys)
-	}
-	if len(n.Entries) > 1 {
-		*keys += len(n.Entries)
-	}
-	for i := range n.Entries {
-		n.Entries[i].Value.count(nodes, keys)
-	}
-}
-
-// take takes so many from what there is room for.
-func take[T any](room *[]T, n int) []T {
-	if n > len(*room) {
-		return make([]T, n)
-	}
-	own := (*room)[:n:n]
-	*room = (*room)[n:]
-	return own
-}
-
-// parts takes n expressions.
-func (r *exprReader) parts(n int) []*Expr {
-	exprs, items := take(&r.exprs, n), take(&r.items, n)
-	for i := range items {
-		items[i] = &exprs[i]
-	}
-	return items
-}
+func (r *exprReader) place(n *Node) source.Place { return source.Place{File: r.file, Span: n.Span} }
 
 func (r *exprReader) read(n *Node, functions map[string]*Function) *Expr {
-	e := &take(&r.exprs, 1)[0]
-	r.readInto(e, n, functions)
-	return e
+	return r.part(n, functions).at(r.place(n))
 }
 
-// readInto is read in a place that is there already.
-func (r *exprReader) readInto(e *Expr, n *Node, functions map[string]*Function) {
-	e.At = source.Place{File: r.file, Span: n.Span}
+func (r *exprReader) part(n *Node, functions map[string]*Function) part {
 	switch n.Kind {
-	case Scalar:
-		e.Value = n.Value
 	case List:
-		e.Kind, e.Items = ListExpr, r.parts(len(n.Items))
-		for i, x := range n.Items {
-			r.readInto(e.Items[i], x, functions)
+		mark := len(r.parts)
+		for _, x := range n.Items {
+			r.parts = append(r.parts, r.part(x, functions))
 		}
+		return r.collection(n, mark)
 	case Map:
 		if len(n.Entries) == 1 {
 			if f := functions[n.Entries[0].Name]; f != nil {
-				r.call(e, f, n.Entries[0].Value, functions)
-				return
+				return part{expr: r.call(n, f, functions)}
 			}
 		}
-		e.Kind, e.Items, e.Keys = MapExpr, r.parts(len(n.Entries)), take(&r.keys, len(n.Entries))
+		mark := len(r.parts)
 		for i := range n.Entries {
-			e.Keys[i] = n.Entries[i].Name
-			r.readInto(e.Items[i], n.Entries[i].Value, functions)
+			r.parts = append(r.parts, r.part(n.Entries[i].Value, functions))
 		}
+		return r.collection(n, mark)
 	}
+	return part{value: n.Value}
 }
 
-func (r *exprReader) call(e *Expr, f *Function, arg *Node, functions map[string]*Function) {
-	e.Kind, e.Func, e.Items = CallExpr, f, r.parts(1)
+// collection makes a list or map of the parts from a mark on: a value if none of them
+// holds a call.
+func (r *exprReader) collection(n *Node, mark int) part {
+	parts := r.parts[mark:]
+	defer func() { r.parts = r.parts[:mark] }()
+	for _, p := range parts {
+		if p.expr != nil {
+			return part{expr: r.apart(n, parts)}
+		}
+	}
+	values := make([]Value, len(parts))
+	for i, p := range parts {
+		values[i] = p.value
+	}
+	if n.Kind == List {
+		return part{value: values}
+	}
+	return part{value: DictOf(n.keys(), values)}
+}
+
+// apart makes a list or map whose parts are expressions of their own.
+func (r *exprReader) apart(n *Node, parts []part) *Expr {
+	e := &Expr{Kind: ListExpr, At: r.place(n), Items: make([]*Expr, len(parts))}
+	if n.Kind == Map {
+		e.Kind, e.Keys = MapExpr, n.keys()
+	}
+	for i, p := range parts {
+		if n.Kind == Map {
+			e.Items[i] = p.at(r.place(n.Entries[i].Value))
+		} else {
+			e.Items[i] = p.at(r.place(n.Items[i]))
+		}
+	}
+	return e
+}
+
+// call reads a map that is a call.
+func (r *exprReader) call(n *Node, f *Function, functions map[string]*Function) *Expr {
+	arg := n.Entries[0].Value
+	e := &Expr{Kind: CallExpr, Func: f, At: r.place(n)}
 	if f.usesNames {
 		e.names = r.table.names
 	}
 	if (f == ref || f == cfnRef) && r.table.names != nil {
 		e.Func = r.table.names.meaningOfRef(f, arg)
 	}
-	r.readInto(e.Arg(), arg, functions)
-	if f.Meaning() == "if" && arg.Kind == List && len(arg.Items) > 0 {
-		e.Arg().Items[0] = r.read(arg.Items[0], r.table.conditions)
+	e.Items = []*Expr{r.argument(f, arg, functions)}
+	return e
+}
+
+// argument reads a call's argument. A name in a list of them is told where it stands,
+// so that list is no value.
+func (r *exprReader) argument(f *Function, arg *Node, functions map[string]*Function) *Expr {
+	if !f.usesNames || arg.Kind != List {
+		return r.read(arg, functions)
 	}
+	mark := len(r.parts)
+	for i, x := range arg.Items {
+		if i == 0 && f.Meaning() == "if" {
+			r.parts = append(r.parts, r.part(x, r.table.conditions))
+			continue
+		}
+		r.parts = append(r.parts, r.part(x, functions))
+	}
+	e := r.apart(arg, r.parts[mark:])
+	r.parts = r.parts[:mark]
+	return e
 }
 
 // Walk visits an expression and all in it, in the order of the text, until visit
