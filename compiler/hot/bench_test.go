@@ -33,7 +33,7 @@ func readAndFold(b testing.TB, text []byte) {
 			if e == nil {
 				continue
 			}
-			if _, err := Fold(template.Expr(e.Value), resolve); err != nil {
+			if _, err := template.Fold(e.Value, resolve); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -77,7 +77,7 @@ func foldGetAtt(f *folder, call *Expr) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.apply(call, arg)
+	return f.applied(call, part{expr: arg})
 }
 
 // list folds the parts that an argument was unpacked into, each in its place.

@@ -63,6 +63,10 @@ type exprReader struct {
 	file  *source.File
 	table Table
 	parts []part // of the lists and maps that are being read
+	// folder, if there is one, folds the calls as soon as they are read; err is what
+	// the first one that fails fails with.
+	folder *folder
+	err    error
 }
 
 func (r *exprReader) place(n *Node) source.Place { return source.Place{File: r.file, Span: n.Span} }
@@ -82,7 +86,7 @@ func (r *exprReader) part(n *Node, functions map[string]*Function) part {
 	case Map:
 		if len(n.Entries) == 1 {
 			if f := functions[n.Entries[0].Name]; f != nil {
-				return part{expr: r.call(n, f, functions)}
+				return r.folded(r.call(n, f, functions))
 			}
 		}
 		mark := len(r.parts)
@@ -94,21 +98,16 @@ func (r *exprReader) part(n *Node, functions map[string]*Function) part {
 	return part{value: n.Value}
 }
 
-// collection makes a list or map of the parts from a mark on: a value if none of them
-// holds a call.
+// collection makes a list or map of the parts from a mark on: a value if all of them
+// are known.
 func (r *exprReader) collection(n *Node, mark int) part {
 	parts := r.parts[mark:]
 	defer func() { r.parts = r.parts[:mark] }()
-	for _, p := range parts {
-		if p.expr != nil {
-			return part{expr: r.apart(n, parts)}
-		}
-	}
-	values := make([]Value, len(parts))
-	for i, p := range parts {
-		values[i] = p.value
-	}
-	if n.Kind == List {
+	values := valuesOf(parts)
+	switch {
+	case values == nil:
+		return part{expr: r.apart(n, parts).collapse()}
+	case n.Kind == List:
 		return part{value: values}
 	}
 	return part{value: DictOf(n.keys(), values)}
@@ -130,8 +129,20 @@ func (r *exprReader) apart(n *Node, parts []part) *Expr {
 	return e
 }
 
-// call reads a map that is a call.
+// folded folds a call, if that is to be done and nothing has failed before.
+func (r *exprReader) folded(call *Expr) (p part) {
+	if r.folder == nil || r.err != nil {
+		return part{expr: call}
+	}
+	p, r.err = r.folder.part(call)
+	return p
+}
+
+// call reads a map that is a call; what is in it is not folded yet.
 func (r *exprReader) call(n *Node, f *Function, functions map[string]*Function) *Expr {
+	folder := r.folder
+	r.folder = nil
+	defer func() { r.folder = folder }()
 	arg := n.Entries[0].Value
 	e := &Expr{Kind: CallExpr, Func: f, At: r.place(n)}
 	if f.usesNames {

@@ -74,6 +74,18 @@ func Fold(e *Expr, resolve Resolve) (*Expr, error) {
 	return out.orNull(), nil
 }
 
+// Fold reads a node as an expression of the template and folds it, without an
+// expression for what is known.
+func (t *Template) Fold(n *Node, resolve Resolve) (*Expr, error) {
+	f := folder{resolve: resolve, work: work{left: maxWork}}
+	r := exprReader{file: t.File, table: t.Functions, folder: &f}
+	p := r.part(n, t.Functions.expressions)
+	if r.err != nil {
+		return nil, r.err
+	}
+	return p.orNull().at(t.Place(n)), nil
+}
+
 // folder is one run of Fold.
 type folder struct {
 	resolve    Resolve
@@ -112,128 +124,51 @@ func (f *folder) fold(e *Expr) (*Expr, error) {
 	return p.at(e.At), nil
 }
 
-// part is a folded expression on its way into the one around it. A list or map that
-// is known is only its value: most are parts of a larger value, and need no
-// expression of their own.
-type part struct {
-	expr  *Expr // nil where there is only a value
-	value Value
-}
-
-// at is the part as an expression.
-func (p part) at(place source.Place) *Expr {
-	if p.expr == nil {
-		return Constant(p.value, place)
-	}
-	return p.expr
-}
-
-// known gives the value, if the part has one and is there at all.
-func (p part) known() (Value, bool) {
-	if p.expr == nil {
-		return p.value, true
-	}
-	return p.expr.Value, p.expr.IsValue() && !p.expr.isAbsent()
-}
-
 func (f *folder) part(e *Expr) (part, error) {
 	switch e.Kind {
 	case ListExpr, MapExpr:
-		mark := len(f.parts)
-		defer func() { f.parts = f.parts[:mark] }()
 		return f.collection(e)
 	case CallExpr:
-		out, err := f.call(e)
-		return part{expr: out}, err
+		return f.call(e)
 	}
 	return part{expr: e}, nil
 }
 
 // collection folds a list or map; its parts stay behind those of the one around it.
 func (f *folder) collection(e *Expr) (part, error) {
-	known, same, mark := true, true, len(f.parts)
+	mark := len(f.parts)
+	defer func() { f.parts = f.parts[:mark] }()
 	for _, x := range e.Items {
 		p, err := f.part(x)
 		if err != nil {
 			return part{}, err
 		}
 		f.parts = append(f.parts, p)
-		_, is := p.known()
-		known, same = known && is, same && p.expr == x
 	}
-	parts := f.parts[mark:]
-	switch {
-	case known:
-		return part{value: e.valueOf(parts)}, nil
-	case same:
-		return part{expr: e.collapse()}, nil
-	}
-	items := make([]*Expr, len(parts))
-	for i, p := range parts {
-		items[i] = p.at(e.Items[i].At)
-	}
-	return part{expr: e.with(items).collapse()}, nil
+	return e.of(f.parts[mark:]), nil
 }
 
-// valueOf is the value of a list or map whose parts are known.
-func (e *Expr) valueOf(parts []part) Value {
-	values := make([]Value, len(parts))
-	for i, p := range parts {
-		values[i], _ = p.known()
-	}
-	if e.Kind == ListExpr {
-		return values
-	}
-	return DictOf(e.Keys, values)
-}
-
-// with is the list or map with other items, itself if they are the same.
-func (e *Expr) with(items []*Expr) *Expr {
-	if len(items) == 0 || &items[0] == &e.Items[0] {
-		return e
-	}
-	return &Expr{Kind: e.Kind, At: e.At, Items: items, Keys: e.Keys}
-}
-
-// items folds items; what comes back is the same slice if nothing changed.
-func (f *folder) items(items []*Expr) ([]*Expr, error) {
-	out := items
-	for i, x := range items {
-		y, err := f.fold(x)
-		if err != nil {
-			return nil, err
-		}
-		if y != x {
-			if &out[0] == &items[0] {
-				out = slices.Clone(items)
-			}
-			out[i] = y
-		}
-	}
-	return out, nil
-}
-
-func (f *folder) call(call *Expr) (*Expr, error) {
+func (f *folder) call(call *Expr) (part, error) {
 	fn := call.Func
 	if fn.Check != nil {
 		if err := fn.Check(call.Arg()); err != nil {
-			return nil, located(call.At, err)
+			return part{}, located(call.At, err)
 		}
 	}
 	if fn.Lazy != nil {
 		out, err := fn.Lazy(f, call)
 		if err != nil {
-			return nil, located(call.At, err)
+			return part{}, located(call.At, err)
 		}
-		return out, nil
+		return part{expr: out}, nil
 	}
 	arg, err := f.argument(fn, call.Arg())
 	if err != nil {
-		return nil, err
+		return part{}, err
 	}
 	out, err := f.apply(call, arg)
 	if err != nil {
-		return nil, located(call.At, err)
+		return part{}, located(call.At, err)
 	}
 	return out, nil
 }
@@ -247,52 +182,64 @@ func (e *Expr) withArg(arg *Expr) *Expr {
 }
 
 // argument folds a call's argument as the function takes it apart.
-func (f *folder) argument(fn *Function, arg *Expr) (*Expr, error) {
+func (f *folder) argument(fn *Function, arg *Expr) (part, error) {
 	switch {
 	case arg.Kind == MapExpr && fn.Parts != nil:
 		return f.namedParts(fn, arg)
 	case arg.Kind == ListExpr && fn.Positional > 0:
-		items, err := f.items(arg.Items)
+		return f.places(fn, arg)
+	}
+	p, err := f.part(arg)
+	return p.orNull(), err
+}
+
+// places folds the list of a function in which the first items keep their places.
+func (f *folder) places(fn *Function, arg *Expr) (part, error) {
+	mark := len(f.parts)
+	defer func() { f.parts = f.parts[:mark] }()
+	for i, x := range arg.Items {
+		p, err := f.part(x)
 		if err != nil {
-			return nil, err
+			return part{}, err
 		}
-		for i := range items[:min(len(items), fn.Positional)] {
-			if items[i].isAbsent() {
-				items[i] = items[i].orNull() // it changed, so this is our slice
-			}
+		if i < fn.Positional {
+			p = p.orNull()
 		}
-		return arg.with(items).collapse(), nil
+		f.parts = append(f.parts, p)
 	}
-	out, err := f.fold(arg)
-	if err != nil {
-		return nil, err
-	}
-	return out.orNull(), nil
+	return arg.of(f.parts[mark:]), nil
 }
 
 // namedParts folds those entries of the argument that Heat evaluates, and drops
 // the others once they are checked.
-func (f *folder) namedParts(fn *Function, arg *Expr) (*Expr, error) {
-	out := &Expr{Kind: MapExpr, At: arg.At, Keys: make([]string, 0, len(arg.Keys)), Items: make([]*Expr, 0, len(arg.Items))}
-	for i, k := range arg.Keys {
-		x := arg.Items[i]
-		if !slices.Contains(fn.Parts, k) {
-			settled, err := f.unused(x)
-			if err != nil {
-				return nil, err
-			}
-			if !settled {
-				out.Keys, out.Items = append(out.Keys, k), append(out.Items, x)
-			}
+func (f *folder) namedParts(fn *Function, arg *Expr) (part, error) {
+	mark := len(f.parts)
+	defer func() { f.parts = f.parts[:mark] }()
+	for i := 0; i < len(arg.Keys); i++ {
+		x, p := arg.Items[i], part{expr: arg.Items[i]}
+		var err error
+		if slices.Contains(fn.Parts, arg.Keys[i]) {
+			p, err = f.part(x)
+		} else if settled, wrong := f.unused(x); settled {
+			arg = arg.without(i)
+			i--
 			continue
+		} else {
+			err = wrong
 		}
-		y, err := f.fold(x)
 		if err != nil {
-			return nil, err
+			return part{}, err
 		}
-		out.Keys, out.Items = append(out.Keys, k), append(out.Items, y.orNull())
+		f.parts = append(f.parts, p.orNull())
 	}
-	return out.collapse(), nil
+	return arg.of(f.parts[mark:]), nil
+}
+
+// without is the map without one of its entries.
+func (e *Expr) without(i int) *Expr {
+	out := *e
+	out.Keys, out.Items = slices.Delete(slices.Clone(e.Keys), i, i+1), slices.Delete(slices.Clone(e.Items), i, i+1)
+	return &out
 }
 
 // unused checks an expression that Heat parses and validates but never evaluates:
@@ -341,29 +288,39 @@ func (f *folder) unusedParts(items []*Expr) (settled bool, err error) {
 }
 
 // apply computes a call of a folded argument, if it can be computed.
-func (f *folder) apply(call, arg *Expr) (*Expr, error) {
+func (f *folder) apply(call *Expr, arg part) (part, error) {
 	fn := call.Func
+	value, known := arg.known()
+	left := func() *Expr { return call.withArg(arg.at(call.Arg().At)) }
 	switch {
 	case fn.Reference:
-		if arg.IsValue() && fn.Apply != nil {
-			if _, err := fn.Apply(&f.work, arg.Value); err != nil {
-				return nil, err
+		if known && fn.Apply != nil {
+			if _, err := fn.Apply(&f.work, value); err != nil {
+				return part{}, err
 			}
 		}
-		return f.resolve(call.withArg(arg))
-	case arg.IsValue() && fn.Apply != nil:
-		v, err := fn.Apply(&f.work, arg.Value)
+		out, err := f.resolve(left())
+		return part{expr: out}, err
+	case known && fn.Apply != nil:
+		v, err := fn.Apply(&f.work, value)
 		if err == errLeftToHeat {
-			return call.withArg(arg), nil
+			return part{expr: left()}, nil
 		}
-		if err != nil {
-			return nil, err
-		}
-		return Constant(v, call.At), nil
-	case fn.Partial != nil && !arg.IsValue():
-		return fn.Partial(call.withArg(arg))
+		return part{value: v}, err
+	case fn.Partial != nil && !known:
+		out, err := fn.Partial(left())
+		return part{expr: out}, err
 	}
-	return call.withArg(arg), nil
+	return part{expr: left()}, nil
+}
+
+// applied is apply for who needs an expression.
+func (f *folder) applied(call *Expr, arg part) (*Expr, error) {
+	out, err := f.apply(call, arg)
+	if err != nil {
+		return nil, err
+	}
+	return out.at(call.At), nil
 }
 
 // errLeftToHeat is what Apply says of a call that only Heat can compute.

@@ -113,9 +113,9 @@ func foldThenSelect(f *folder, call *Expr) (*Expr, error) {
 	rest, err := f.fold(&Expr{Kind: ListExpr, At: call.Arg().At, Items: items[2:]})
 	if err == nil {
 		path, _ := rest.list()
-		return f.apply(call, (&Expr{Kind: ListExpr, At: call.Arg().At, Items: slices.Concat(parts, path)}).collapse())
+		return f.applied(call, part{expr: (&Expr{Kind: ListExpr, At: call.Arg().At, Items: slices.Concat(parts, path)}).collapse()})
 	}
-	attribute, attributeErr := f.apply(call, first)
+	attribute, attributeErr := f.applied(call, part{expr: first})
 	switch {
 	case attributeErr != nil:
 		return nil, attributeErr
@@ -134,12 +134,13 @@ func foldAttributes(f *folder, call *Expr) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, _ := call.Arg().list()
-	after, _ := arg.list()
-	if len(before) > 1 && !before[1].IsValue() && len(after) > 1 && after[1].IsValue() && after[1].Value == nil {
-		return nil, fmt.Errorf("get_attr: the attribute's name must be a string, not null")
+	if before := call.Arg().Items; call.Arg().Kind == ListExpr && len(before) > 1 && !before[1].IsValue() {
+		after, _ := arg.at(call.Arg().At).list()
+		if len(after) > 1 && after[1].IsValue() && after[1].Value == nil {
+			return nil, fmt.Errorf("get_attr: the attribute's name must be a string, not null")
+		}
 	}
-	return f.apply(call, arg)
+	return f.applied(call, arg)
 }
 
 // AttrArgument reads get_attr's argument: the resource, the attribute (null for

@@ -1,9 +1,9 @@
 package hot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"unicode/utf8"
 )
@@ -110,11 +110,8 @@ func (r replacing) text(key string, v Value) (string, error) {
 // placeholders are the keys in Heat's order: the longer first, else by code point.
 func placeholders(keys []string) []string {
 	keys = slices.Clone(keys)
-	sort.Slice(keys, func(i, j int) bool {
-		if n, m := utf8.RuneCountInString(keys[i]), utf8.RuneCountInString(keys[j]); n != m {
-			return n > m
-		}
-		return keys[i] < keys[j]
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(utf8.RuneCountInString(b), utf8.RuneCountInString(a)), cmp.Compare(a, b))
 	})
 	return keys
 }
@@ -133,21 +130,23 @@ func split(template string, keys []string) ([]segment, error) {
 		if k == "" {
 			return nil, fmt.Errorf("a placeholder is empty")
 		}
-		if !strings.Contains(template, k) {
+		uses := 0
+		for _, s := range segments {
+			if s.key < 0 {
+				uses += strings.Count(s.text, k)
+			}
+		}
+		if uses == 0 {
 			continue
 		}
-		var next []segment
+		next := make([]segment, 0, len(segments)+2*uses)
 		for _, s := range segments {
-			if s.key >= 0 || !strings.Contains(s.text, k) {
-				next = append(next, s)
-				continue
-			}
-			for n, piece := range strings.Split(s.text, k) {
-				if n > 0 {
-					next = append(next, segment{key: i})
+			for text, found := s.text, s.key < 0; found; {
+				if s.text, text, found = strings.Cut(text, k); found {
+					next = append(next, segment{s.text, -1}, segment{key: i})
 				}
-				next = append(next, segment{piece, -1})
 			}
+			next = append(next, s)
 		}
 		segments = next
 	}

@@ -3,7 +3,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"slices"
 	"sort"
 
@@ -340,13 +339,3 @@ func (b *builder) stackOutput(out *binding.StackOutput) {
 func HOT(e *hot.Expr) hot.Value { return binding.Written(e.WithElse()) }
 
 func position(text string) plan.Position { return plan.Position(text) }
-
-// Encode writes a plan as plan.json: indented, so that two plans can be compared
-// line by line.
-func Encode(p *plan.Plan) ([]byte, error) {
-	text, err := json.MarshalIndent(p, "", " ")
-	if err != nil {
-		return nil, err
-	}
-	return append(text, '\n'), nil
-}

@@ -1,0 +1,79 @@
+package hot
+
+import "github.com/hotc-dev/hotc/compiler/source"
+
+// part is a piece of an expression on its way into the one around it. What is known is
+// only its value: most values are parts of a larger one, and need no expression of
+// their own.
+type part struct {
+	expr  *Expr // nil where there is only a value
+	value Value
+}
+
+// at is the part as an expression.
+func (p part) at(place source.Place) *Expr {
+	if p.expr == nil {
+		return Constant(p.value, place)
+	}
+	return p.expr
+}
+
+// known gives the value, if the part has one and is there at all.
+func (p part) known() (Value, bool) {
+	if p.expr == nil {
+		return p.value, true
+	}
+	return p.expr.Value, p.expr.IsValue() && !p.expr.isAbsent()
+}
+
+// orNull is null in the place of what is left out.
+func (p part) orNull() part {
+	if p.expr != nil && p.expr.isAbsent() {
+		return part{}
+	}
+	return p
+}
+
+// valuesOf are the values of parts, nil if one of them is not known.
+func valuesOf(parts []part) []Value {
+	for _, p := range parts {
+		if _, known := p.known(); !known {
+			return nil
+		}
+	}
+	values := make([]Value, len(parts))
+	for i, p := range parts {
+		values[i], _ = p.known()
+	}
+	return values
+}
+
+// of is the list or map with folded parts in the places of its own.
+func (e *Expr) of(parts []part) part {
+	if values := valuesOf(parts); values != nil {
+		if e.Kind == ListExpr {
+			return part{value: values}
+		}
+		return part{value: DictOf(e.Keys, values)}
+	}
+	same := true
+	for i, p := range parts {
+		same = same && p.expr == e.Items[i]
+	}
+	if same {
+		return part{expr: e.collapse()}
+	}
+	items := make([]*Expr, len(parts))
+	for i, p := range parts {
+		items[i] = p.at(e.Items[i].At)
+	}
+	return part{expr: e.with(items).collapse()}
+}
+
+// with is the list or map with other items, itself if they are the same.
+func (e *Expr) with(items []*Expr) *Expr {
+	if len(items) == 0 || &items[0] == &e.Items[0] {
+		return e
+	}
+	return &Expr{Kind: e.Kind, At: e.At, Items: items, Keys: e.Keys}
+}
