@@ -86,7 +86,7 @@ func (p Text) onOneLine(in source.Place) Text {
 	if quote == '"' || quote == '\'' {
 		at, end = 1, len(written)-1
 	}
-	var bytes []uint32
+	bytes := make([]uint32, 0, len(p.text)+1)
 	for ; at < end; at++ {
 		bytes = append(bytes, in.Span.Start+uint32(at))
 		switch c := written[at]; {

@@ -2,6 +2,7 @@ package program
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -60,6 +61,34 @@ func (s *Sequence) Walk(visit func(*Step)) {
 	if s != nil {
 		walkSteps(s.Steps, visit)
 	}
+}
+
+// At is the sequence of the same source where it stands: place tells what a place in the
+// source's own text is there.
+func (s *Sequence) At(place func(source.Span) source.Place) *Sequence {
+	there := *s
+	there.Steps = stepsAt(s.Steps, place)
+	there.Lost = make(map[string]Lost, len(s.Lost))
+	for name, lost := range s.Lost {
+		there.Lost[name] = Lost{At: place(lost.At.Span), Why: lost.Why}
+	}
+	there.Printed = make(map[string]source.Place, len(s.Printed))
+	for name, at := range s.Printed {
+		there.Printed[name] = place(at.Span)
+	}
+	return &there
+}
+
+func stepsAt(steps []Step, place func(source.Span) source.Place) []Step {
+	there := slices.Clone(steps)
+	for i := range there {
+		x := &there[i]
+		x.At, x.Ways = place(x.At.Span), slices.Clone(x.Ways)
+		for j, way := range x.Ways {
+			x.Ways[j] = stepsAt(way, place)
+		}
+	}
+	return there
 }
 
 // Then is the sequence of a source and of another one that runs after it; nil if

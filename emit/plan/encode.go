@@ -14,29 +14,22 @@ import (
 func Encode(p *plan.Plan) ([]byte, error) {
 	short := *p
 	short.Servers, short.Cells = []plan.Server{}, []plan.Cell{}
-	frame, err := json.MarshalIndent(short, "", " ")
+	rest, err := json.Marshal(short)
 	if err != nil {
 		return nil, err
 	}
-	w := writer{rest: append(frame, '\n')}
-	w.out.Grow(len(w.rest) + room(p.Servers) + room(p.Cells))
-	if err := list(&w, "servers", p.Servers); err != nil {
+	w := indenter{out: make([]byte, 0, 2*len(rest)+room(p.Servers)+room(p.Cells))}
+	if rest, err = list(&w, rest, "servers", p.Servers); err != nil {
 		return nil, err
 	}
-	if err := list(&w, "cells", p.Cells); err != nil {
+	if rest, err = list(&w, rest, "cells", p.Cells); err != nil {
 		return nil, err
 	}
-	w.out.Write(w.rest)
-	return w.out.Bytes(), nil
+	_, _ = w.Write(rest)
+	return append(w.out, '\n'), nil
 }
 
-// writer puts lists into the text of a plan that has them empty.
-type writer struct {
-	out  bytes.Buffer
-	rest []byte // of the text
-}
-
-// room is how long the text of a list may be, if its items are like the first one.
+// room is about how long the text of a list is, if its items are like the first one.
 func room[T any](items []T) int {
 	if len(items) == 0 {
 		return 0
@@ -45,33 +38,81 @@ func room[T any](items []T) int {
 	if err != nil {
 		return 0 // which comes again
 	}
-	return (len(first) + len(",\n  ")) * len(items) * 9 / 8
+	return len(first) * len(items) * 9 / 8
 }
 
-// list writes the text up to an empty list, and the items that belong there.
-func list[T any](w *writer, name string, items []T) error {
-	before, after, found := bytes.Cut(w.rest, fmt.Appendf(nil, "\n %q: []", name))
-	if !found {
-		return fmt.Errorf("the plan has no list %q", name)
+// list writes a text up to an empty list, and the items that belong there; what is
+// left of the text begins with the end of the list.
+func list[T any](w *indenter, text []byte, name string, items []T) (rest []byte, err error) {
+	key := fmt.Appendf(nil, ",%q:[", name)
+	i := bytes.Index(text, append(key, ']'))
+	if i < 0 {
+		return nil, fmt.Errorf("the plan has no list %q", name)
 	}
-	w.rest = after
-	w.out.Write(before)
-	fmt.Fprintf(&w.out, "\n %q: [", name)
-	item := json.NewEncoder(&w.out)
-	item.SetIndent("  ", " ")
-	for i := range items {
-		w.out.WriteString("\n  ")
-		if err := item.Encode(&items[i]); err != nil {
-			return err
+	i += len(key)
+	_, _ = w.Write(text[:i])
+	item := json.NewEncoder(w)
+	for n := range items {
+		if n > 0 {
+			_, _ = w.Write([]byte{','})
 		}
-		w.out.Truncate(w.out.Len() - 1) // the line end
-		if i+1 < len(items) {
-			w.out.WriteByte(',')
+		if err := item.Encode(&items[n]); err != nil {
+			return nil, err
 		}
 	}
-	if len(items) > 0 {
-		w.out.WriteString("\n ")
+	return text[i:], nil
+}
+
+// indenter gives the values of a JSON text lines of their own, as json.Indent does,
+// which reads each byte as if it might be wrong: that takes longer than all else here.
+type indenter struct {
+	out     []byte
+	depth   int
+	opened  bool // a list or map that has nothing in it yet
+	quoted  bool
+	escaped bool
+}
+
+// Write takes the next part of the text.
+func (w *indenter) Write(text []byte) (int, error) {
+	for _, c := range text {
+		switch {
+		case w.quoted:
+			w.quoted = c != '"' || w.escaped
+			w.escaped = c == '\\' && !w.escaped
+		case c == '\n': // behind a value
+			continue
+		case c == '}' || c == ']':
+			if w.depth--; !w.opened {
+				w.newLine()
+			}
+			w.opened = false
+		default:
+			if w.opened {
+				w.newLine()
+			}
+			w.quoted = c == '"'
+			w.opened = c == '{' || c == '['
+			if w.opened {
+				w.depth++
+			}
+		}
+		if w.out = append(w.out, c); w.quoted {
+			continue
+		}
+		switch c {
+		case ',':
+			w.newLine()
+		case ':':
+			w.out = append(w.out, ' ')
+		}
 	}
-	w.out.WriteByte(']')
-	return nil
+	return len(text), nil
+}
+
+func (w *indenter) newLine() {
+	w.out = append(w.out, '\n')
+	for range w.depth {
+		w.out = append(w.out, ' ')
+	}
 }

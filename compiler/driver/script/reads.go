@@ -25,6 +25,8 @@ type shell struct {
 	inputs   map[string]string // names by variable
 	outputs  map[string]string
 	analysed *analyser // with all inputs
+	// sequence is the order of its reads and writes, with places in the script's own text.
+	sequence *program.Sequence
 }
 
 // standing is a script at its place.
@@ -64,7 +66,7 @@ func read(role driver.Role, text string) *standing {
 		}
 		s := &standing{shell: shell, file: role.SourceFile, memory: role.Memory, places: driver.TextAt(role.SourceAt, role.SourceFile, text, key.what)}
 		if shell.refusal == nil {
-			s.sequence = s.order()
+			s.sequence = shell.sequence.At(func(at source.Span) source.Place { return s.places.Place(at.Start, at.End) })
 		}
 		return s
 	})
@@ -99,6 +101,13 @@ func parse(role driver.Role, text string) *shell {
 		return s
 	}
 	s.refusal = nil
+	s.find(role)
+	s.sequence = s.order()
+	return s
+}
+
+// find finds out what the script does with what its role declares.
+func (s *shell) find(role driver.Role) {
 	for _, in := range role.Inputs {
 		if v := variable(in.Name); v != "" {
 			s.inputs[v] = in.Name
@@ -109,18 +118,21 @@ func parse(role driver.Role, text string) *shell {
 			s.outputs[v] = o.Name
 		}
 	}
-	s.survey = surveyOf(s.tree, text)
-	s.analysed = s.analyse(s.inputs)
-	if s.analysed.check(text, s.analysed.rewrite(text), s.dialect) == nil {
-		return s
+	s.survey = surveyOf(s.tree, s.text)
+	if s.rewritable() {
+		return
 	}
 	s.survey.stop(s.tree, "its statements cannot be told apart", atItsEnd)
-	s.analysed = s.analyse(s.inputs)
-	if s.analysed.check(text, s.analysed.rewrite(text), s.dialect) != nil {
+	if !s.rewritable() {
 		s.survey.fixed = &obstacle{at: s.tree, why: "its statements cannot be told apart"}
 		s.analysed = s.analyse(s.inputs)
 	}
-	return s
+}
+
+// rewritable analyses the script, and says whether it can be rewritten so.
+func (s *shell) rewritable() bool {
+	s.analysed = s.analyse(s.inputs)
+	return s.analysed.check(s.text, s.analysed.rewrite(s.text), s.dialect) == nil
 }
 
 func (s *shell) analyse(inputs map[string]string) *analyser {
@@ -159,8 +171,8 @@ func (s *standing) finish(late []string) (hot.Value, []program.File) {
 // behind && or || is a fork. A function counts where it is called. Where the script
 // starts what cannot be looked into (eval, a sourced file, another interpreter),
 // more may happen than the steps say, and the sequence is not complete.
-func (s *standing) order() *program.Sequence {
-	w := &walker{analyser: s.analysed, places: s.places, functions: map[string]*syntax.Stmt{}, complete: true,
+func (s *shell) order() *program.Sequence {
+	w := &walker{analyser: s.analysed, functions: map[string]*syntax.Stmt{}, complete: true,
 		lines: max(1, strings.Count(s.text, "\n"))}
 	syntax.Walk(s.tree, w.declare)
 	steps, _ := w.statements(s.tree.Stmts)
@@ -169,12 +181,12 @@ func (s *standing) order() *program.Sequence {
 
 // lost are the inputs and outputs in variables that no wait and no publication can
 // be put to.
-func (s *standing) lost() map[string]program.Lost {
+func (s *shell) lost() map[string]program.Lost {
 	lost := map[string]program.Lost{}
 	add := func(name string, why *obstacle) {
-		at := s.places.Place(0, 0)
+		at := source.Place{}
 		if _, whole := why.at.(*syntax.File); !whole {
-			at = s.places.Place(uint32(why.at.Pos().Offset()), uint32(why.at.End().Offset()))
+			at = place(why.at.Pos(), why.at.End())
 		}
 		lost[name] = program.Lost{At: at, Why: why.why}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -14,7 +13,6 @@ import (
 // walker goes through a script as the shell would.
 type walker struct {
 	analyser  *analyser
-	places    driver.Text
 	lines     int
 	functions map[string]*syntax.Stmt
 	calls     []string // functions that are being walked
@@ -117,7 +115,7 @@ func (w *walker) choices(c *syntax.IfClause) (cond []program.Step, ways [][]prog
 	if len(again) == 0 {
 		return cond, append(ways, more...), append(ends, moreEnds...)
 	}
-	joined, end := w.branch(w.place(c.Else.Position, c.Else.ThenPos), more, moreEnds, nil)
+	joined, end := w.branch(place(c.Else.Position, c.Else.ThenPos), more, moreEnds, nil)
 	return cond, append(ways, append(again, joined...)), append(ends, end)
 }
 
@@ -355,8 +353,9 @@ func together(at source.Place, one, other []program.Step) []program.Step {
 	return []program.Step{{Op: program.AnyOrder, At: at, Progress: all[0].Progress, Ways: [][]program.Step{all}}}
 }
 
-func (w *walker) at(n syntax.Node) source.Place { return w.place(n.Pos(), n.End()) }
+func (w *walker) at(n syntax.Node) source.Place { return place(n.Pos(), n.End()) }
 
-func (w *walker) place(from, to syntax.Pos) source.Place {
-	return w.places.Place(uint32(from.Offset()), uint32(max(from.Offset(), to.Offset())))
+// place is a place in the script's own text.
+func place(from, to syntax.Pos) source.Place {
+	return source.Place{Span: source.Span{Start: uint32(from.Offset()), End: uint32(max(from.Offset(), to.Offset()))}}
 }
