@@ -314,10 +314,7 @@ func (d *direct) below(col int, ofKey bool, colon int) *Node {
 		return nil
 	}
 	if d.col > col || ofKey && d.col == col && d.at < d.end && d.dash() {
-		if d.dash() || d.keyEnd() >= 0 {
-			return d.collection(col)
-		}
-		return nil
+		return d.collection(col)
 	}
 	n := d.newNode()
 	d.nodes++

@@ -47,13 +47,13 @@ func (e *Expr) IsValue() bool { return e.Kind == ValueExpr }
 // the table is a call (heat/engine/template.py, parse). What holds no call is one
 // value, however deep.
 func NewExpr(file *source.File, n *Node, table Table) *Expr {
-	r := exprReader{file: file, table: table}
+	r := exprReader{file: file, table: table, parts: new(partStack)}
 	return r.read(n, table.expressions)
 }
 
 // newCondition reads a node as a condition, which has functions of its own.
 func newCondition(file *source.File, n *Node, table Table) *Expr {
-	r := exprReader{file: file, table: table}
+	r := exprReader{file: file, table: table, parts: new(partStack)}
 	return r.read(n, table.conditions)
 }
 
@@ -62,7 +62,7 @@ func newCondition(file *source.File, n *Node, table Table) *Expr {
 type exprReader struct {
 	file  *source.File
 	table Table
-	parts []part // of the lists and maps that are being read
+	parts *partStack // of the lists and maps that are being read
 	// folder, if there is one, folds the calls as soon as they are read; err is what
 	// the first one that fails fails with.
 	folder *folder
@@ -78,9 +78,9 @@ func (r *exprReader) read(n *Node, functions map[string]*Function) *Expr {
 func (r *exprReader) part(n *Node, functions map[string]*Function) part {
 	switch n.Kind {
 	case List:
-		mark := len(r.parts)
+		mark := len(*r.parts)
 		for _, x := range n.Items {
-			r.parts = append(r.parts, r.part(x, functions))
+			r.parts.push(r.part(x, functions))
 		}
 		return r.collection(n, mark)
 	case Map:
@@ -89,9 +89,9 @@ func (r *exprReader) part(n *Node, functions map[string]*Function) part {
 				return r.folded(r.call(n, f, functions))
 			}
 		}
-		mark := len(r.parts)
+		mark := len(*r.parts)
 		for i := range n.Entries {
-			r.parts = append(r.parts, r.part(n.Entries[i].Value, functions))
+			r.parts.push(r.part(n.Entries[i].Value, functions))
 		}
 		return r.collection(n, mark)
 	}
@@ -101,8 +101,8 @@ func (r *exprReader) part(n *Node, functions map[string]*Function) part {
 // collection makes a list or map of the parts from a mark on: a value if all of them
 // are known.
 func (r *exprReader) collection(n *Node, mark int) part {
-	parts := r.parts[mark:]
-	defer func() { r.parts = r.parts[:mark] }()
+	parts := (*r.parts)[mark:]
+	defer func() { *r.parts = (*r.parts)[:mark] }()
 	values := valuesOf(parts)
 	switch {
 	case values == nil:
@@ -144,34 +144,49 @@ func (r *exprReader) call(n *Node, f *Function, functions map[string]*Function) 
 	r.folder = nil
 	defer func() { r.folder = folder }()
 	arg := n.Entries[0].Value
-	e := &Expr{Kind: CallExpr, Func: f, At: r.place(n)}
+	if (f == ref || f == cfnRef) && r.table.names != nil {
+		f = r.table.names.meaningOfRef(f, arg)
+	}
+	var e *Expr
+	if p := r.argument(f, arg, functions); p.expr == nil {
+		e = callOf(f, r.place(n), p.value, r.place(arg))
+	} else {
+		e = NewCall(f, r.place(n), p.expr)
+	}
 	if f.usesNames {
 		e.names = r.table.names
 	}
-	if (f == ref || f == cfnRef) && r.table.names != nil {
-		e.Func = r.table.names.meaningOfRef(f, arg)
-	}
-	e.Items = []*Expr{r.argument(f, arg, functions)}
 	return e
+}
+
+// callOf is a call with a value for its argument, as most are, made at once.
+func callOf(f *Function, at source.Place, arg Value, argAt source.Place) *Expr {
+	made := &struct {
+		call, arg Expr
+		items     [1]*Expr
+	}{call: Expr{Kind: CallExpr, Func: f, At: at}, arg: Expr{Kind: ValueExpr, Value: arg, At: argAt}}
+	made.items[0] = &made.arg
+	made.call.Items = made.items[:]
+	return &made.call
 }
 
 // argument reads a call's argument. A name in a list of them is told where it stands,
 // so that list is no value.
-func (r *exprReader) argument(f *Function, arg *Node, functions map[string]*Function) *Expr {
+func (r *exprReader) argument(f *Function, arg *Node, functions map[string]*Function) part {
 	if !f.usesNames || arg.Kind != List {
-		return r.read(arg, functions)
+		return r.part(arg, functions)
 	}
-	mark := len(r.parts)
+	mark := len(*r.parts)
 	for i, x := range arg.Items {
 		if i == 0 && f.Meaning() == "if" {
-			r.parts = append(r.parts, r.part(x, r.table.conditions))
+			r.parts.push(r.part(x, r.table.conditions))
 			continue
 		}
-		r.parts = append(r.parts, r.part(x, functions))
+		r.parts.push(r.part(x, functions))
 	}
-	e := r.apart(arg, r.parts[mark:])
-	r.parts = r.parts[:mark]
-	return e
+	e := r.apart(arg, (*r.parts)[mark:])
+	*r.parts = (*r.parts)[:mark]
+	return part{expr: e}
 }
 
 // Walk visits an expression and all in it, in the order of the text, until visit

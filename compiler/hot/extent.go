@@ -2,6 +2,7 @@ package hot
 
 import (
 	"bytes"
+	"encoding/binary"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -30,6 +31,11 @@ func yamlLines(text []byte) []uint32 {
 }
 
 func isASCII(text []byte) bool {
+	for ; len(text) >= 8; text = text[8:] {
+		if binary.LittleEndian.Uint64(text)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
 	for _, c := range text {
 		if c >= utf8.RuneSelf {
 			return false

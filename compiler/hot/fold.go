@@ -78,7 +78,7 @@ func Fold(e *Expr, resolve Resolve) (*Expr, error) {
 // expression for what is known.
 func (t *Template) Fold(n *Node, resolve Resolve) (*Expr, error) {
 	f := folder{resolve: resolve, work: work{left: maxWork}}
-	r := exprReader{file: t.File, table: t.Functions, folder: &f}
+	r := exprReader{file: t.File, table: t.Functions, parts: &f.parts, folder: &f}
 	p := r.part(n, t.Functions.expressions)
 	if r.err != nil {
 		return nil, r.err
@@ -91,7 +91,7 @@ type folder struct {
 	resolve    Resolve
 	work       work
 	conditions map[*Expr]*Expr // folded; nil while it is being folded
-	parts      []part          // of the lists and maps that are being folded
+	parts      partStack       // of the lists and maps that are being folded
 }
 
 // maxWork is how many bytes of values one expression may make. Stock Heat's
@@ -143,7 +143,7 @@ func (f *folder) collection(e *Expr) (part, error) {
 		if err != nil {
 			return part{}, err
 		}
-		f.parts = append(f.parts, p)
+		f.parts.push(p)
 	}
 	return e.of(f.parts[mark:]), nil
 }
@@ -205,7 +205,7 @@ func (f *folder) places(fn *Function, arg *Expr) (part, error) {
 		if i < fn.Positional {
 			p = p.orNull()
 		}
-		f.parts = append(f.parts, p)
+		f.parts.push(p)
 	}
 	return arg.of(f.parts[mark:]), nil
 }
@@ -230,7 +230,7 @@ func (f *folder) namedParts(fn *Function, arg *Expr) (part, error) {
 		if err != nil {
 			return part{}, err
 		}
-		f.parts = append(f.parts, p.orNull())
+		f.parts.push(p.orNull())
 	}
 	return arg.of(f.parts[mark:]), nil
 }

@@ -11,11 +11,14 @@ import (
 // it is a warning, and only where its argument looks like one: a property may well
 // be called `filter`.
 func (t *Template) CheckFunctions(diags *source.Diagnostics) {
-	c := functionChecker{t: t, diags: diags, names: map[string]*Function{}}
+	c := functionChecker{t: t, diags: diags, later: map[string]*Function{}, gone: map[string]bool{}}
 	for _, s := range functions {
-		if s.from > t.Version && c.names[s.function.Name] == nil {
-			c.names[s.function.Name] = s.function
+		name := s.function.Name
+		if s.from > t.Version && c.later[name] == nil {
+			c.later[name] = s.function
 		}
+		last, _ := LastVersion(name)
+		c.gone[name] = last < t.Version
 	}
 	for _, r := range t.Resources {
 		for _, e := range r.Entry.Value.Entries {
@@ -30,7 +33,8 @@ func (t *Template) CheckFunctions(diags *source.Diagnostics) {
 type functionChecker struct {
 	t     *Template
 	diags *source.Diagnostics
-	names map[string]*Function // that come later
+	later map[string]*Function // that come later
+	gone  map[string]bool      // whether the function was in an earlier version
 }
 
 func (c *functionChecker) visit(n *Node, inBranch bool) {
@@ -44,8 +48,8 @@ func (c *functionChecker) visit(n *Node, inBranch bool) {
 		c.call(&n.Entries[0], inBranch)
 		inBranch = inBranch || n.Entries[0].Name == "if"
 	}
-	for _, e := range n.Entries {
-		c.visit(e.Value, inBranch)
+	for i := range n.Entries {
+		c.visit(n.Entries[i].Value, inBranch)
 	}
 }
 
@@ -53,7 +57,7 @@ func (c *functionChecker) call(e *Entry, inBranch bool) {
 	f := c.t.Functions.Lookup(e.Name)
 	if f != nil {
 		c.takenApart(e, f, e.Value)
-		if last, isHOT := LastVersion(e.Name); isHOT && last < c.t.Version {
+		if c.gone[e.Name] {
 			d := c.diags.Error(source.UnknownFunction, c.t.Place(e.Key), f.Check(nil).Error(), replacementOf[e.Name])
 			if inBranch {
 				d.Severity = source.Warning // Heat never looks at a branch that is not taken
@@ -61,7 +65,7 @@ func (c *functionChecker) call(e *Entry, inBranch bool) {
 		}
 		return
 	}
-	later := c.names[e.Name]
+	later := c.later[e.Name]
 	if later == nil {
 		return
 	}

@@ -103,13 +103,12 @@ func decode(file *source.File, text []byte) (*yaml.Node, *source.Diagnostic) {
 // notText finds the first byte that YAML does not allow in a stream.
 func notText(text []byte) (uint32, bool) {
 	for i := 0; i < len(text); {
-		c := text[i]
-		if c < utf8.RuneSelf {
-			if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f {
-				return uint32(i), true
-			}
+		switch c := text[i]; {
+		case c >= ' ' && c < 0x7f, c == '\n', c == '\t', c == '\r':
 			i++
 			continue
+		case c < utf8.RuneSelf:
+			return uint32(i), true
 		}
 		r, n := utf8.DecodeRune(text[i:])
 		if r == utf8.RuneError && n == 1 || r < 0xa0 && r != 0x85 || r == 0xfffe || r == 0xffff {

@@ -34,6 +34,17 @@ func (p part) orNull() part {
 	return p
 }
 
+// partStack are the parts of collections that are not finished: those of an inner one
+// lie behind those of the one around it.
+type partStack []part
+
+func (s *partStack) push(p part) {
+	if *s == nil {
+		*s = make([]part, 0, 8)
+	}
+	*s = append(*s, p)
+}
+
 // valuesOf are the values of parts, nil if one of them is not known.
 func valuesOf(parts []part) []Value {
 	for _, p := range parts {

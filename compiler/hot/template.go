@@ -78,7 +78,7 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 	if root == nil {
 		return nil
 	}
-	t := &Template{File: file, Root: root, parameters: map[string]*Parameter{}, resources: map[string]*Resource{}}
+	t := &Template{File: file, Root: root, parameters: map[string]*Parameter{}}
 	if root.Kind != Map {
 		what := root.Kind.String()
 		if root.IsNull() {
@@ -217,13 +217,16 @@ func (t *Template) section(name string, diags *source.Diagnostics) []Entry {
 
 func (t *Template) readResources(diags *source.Diagnostics) {
 	w := t.Words()
-	for _, e := range t.section(w.Resources, diags) {
-		r := &Resource{Name: e.Name, Entry: &e, TypeNode: e.Value.Get(w.Type), Properties: e.Value.Entry(w.Properties), Metadata: e.Value.Entry(w.Metadata),
+	entries := t.section(w.Resources, diags)
+	t.Resources, t.resources = make([]*Resource, 0, len(entries)), make(map[string]*Resource, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		r := &Resource{Name: e.Name, Entry: e, TypeNode: e.Value.Get(w.Type), Properties: e.Value.Entry(w.Properties), Metadata: e.Value.Entry(w.Metadata),
 			DependsOn: e.Value.Entry(w.DependsOn)}
 		if t.Version.hasConditions() {
 			r.Condition = e.Value.Entry(w.Condition)
 		}
-		t.checkKeys("a resource", e, resourceKeys, cfnResourceKeys, diags)
+		t.checkKeys("a resource", *e, resourceKeys, cfnResourceKeys, diags)
 		r.Type, _ = r.TypeNode.Text()
 		if r.Type == "" {
 			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("resource %q has no type", e.Name), "for a server: `"+w.Type+": OS::Nova::Server`")
