@@ -148,11 +148,12 @@ func (c *checker) unknown(of string, known map[string]*resourcetype.Property, e 
 // opinion on each.
 func (c *checker) missing(at source.Place, of string, known map[string]*resourcetype.Property, n *hot.Node, but []string) {
 	var needed []string
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if p := known[name]; p.Required && n.Entry(name) == nil && !slices.Contains(but, name) && (p.Instead == "" || n.Entry(p.Instead) == nil) {
+	for name, p := range known {
+		if p.Required && n.Entry(name) == nil && !slices.Contains(but, name) && (p.Instead == "" || n.Entry(p.Instead) == nil) {
 			needed = append(needed, name)
 		}
 	}
+	slices.Sort(needed)
 	switch len(needed) {
 	case 0:
 	case 1:

@@ -37,7 +37,7 @@ type Built struct {
 func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
 	b := &builder{program: p, analysis: a, cells: map[plan.CellName]*plan.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), built: &Built{
 		Plan: &plan.Plan{Format: plan.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
-			Servers: []plan.Server{}, Cells: []plan.Cell{}, Outputs: []plan.StackOutput{}, Files: []plan.File{}},
+			Outputs: []plan.StackOutput{}, Files: []plan.File{}},
 		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}, OutputDeploy: map[string]*hot.Expr{}}}
 	for _, r := range a.Reads {
 		for _, o := range r.Outputs {
@@ -52,6 +52,7 @@ func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
 		}
 	}
 	b.declareCells()
+	b.built.Plan.Servers = make([]plan.Server, 0, len(p.Servers)+len(a.FactServers))
 	for _, s := range p.Servers {
 		b.server(s)
 	}
@@ -134,6 +135,7 @@ func (b *builder) declareCells() {
 func (b *builder) finishCells() {
 	writes := map[plan.ServerPath][]plan.CellName{}
 	seals := map[plan.ServerPath][]plan.Sealing{}
+	b.built.Plan.Cells = make([]plan.Cell, 0, len(b.order))
 	for _, c := range b.order {
 		slices.Sort(c.Readers)
 		writes[c.Server] = append(writes[c.Server], c.Name)

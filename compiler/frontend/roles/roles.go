@@ -38,7 +38,8 @@ type lowering struct {
 	drivers []driver.Driver
 	diags   *source.Diagnostics
 	memory  driver.Memory
-	waiting []func() // what can be looked up when all servers are known
+	waiting []func()        // what can be looked up when all servers are known
+	fitting map[string]bool // the shapes of blocks that fit the schema
 
 	// of the stack that is being read
 	stack    *program.Stack
@@ -118,7 +119,7 @@ func (l *lowering) server(r *hot.Resource, block *hot.Entry) {
 }
 
 func (l *lowering) roles(s *program.Server, block *hot.Entry) {
-	if !l.check(blockSchema(), block.Value, "the hotc block") {
+	if !l.block(block.Value) {
 		s.Unread = true
 		return
 	}

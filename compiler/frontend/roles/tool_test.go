@@ -43,6 +43,18 @@ func (bare) Name() string                 { return "bare" }
 func (bare) CheckResource(string, int)    {}
 func (bare) InstallsFrom(string) []string { return nil }
 
+// given are no files, and folders with one.
+func given() *program.Given {
+	return &program.Given{
+		ReadFile: func(name string) ([]byte, error) { return nil, fs.ErrNotExist },
+		OpenFolder: func(name string) (fs.FS, error) {
+			if name == "none" {
+				return nil, &source.Diagnostic{Code: source.CannotRead, Message: "cannot read none: no such file or directory"}
+			}
+			return fstest.MapFS{"site.pp": {Data: []byte("notice('x')")}}, nil
+		}}
+}
+
 // lower reads the roles of a server.
 func lower(t *testing.T, block string) (*program.Server, *source.Diagnostics) {
 	t.Helper()
@@ -52,14 +64,7 @@ func lower(t *testing.T, block string) (*program.Server, *source.Diagnostics) {
 	if diags.Failed() {
 		t.Fatal(diags.All()[0])
 	}
-	p := program.New(template, &program.Given{
-		ReadFile: func(name string) ([]byte, error) { return nil, fs.ErrNotExist },
-		OpenFolder: func(name string) (fs.FS, error) {
-			if name == "none" {
-				return nil, &source.Diagnostic{Code: source.CannotRead, Message: "cannot read none: no such file or directory"}
-			}
-			return fstest.MapFS{"site.pp": {Data: []byte("notice('x')")}}, nil
-		}})
+	p := program.New(template, given())
 	roles.Lower(p, []driver.Driver{tool{}, bare{}}, &diags)
 	return p.Server("s"), &diags
 }
