@@ -40,8 +40,9 @@ func checkUnpacked(name string, n int, what string) func(*Expr) error {
 }
 
 func foldSelect(f *folder, call *Expr) (*Expr, error) {
-	parts, _ := unpacked(call.Arg(), 2)
-	for i, x := range parts {
+	written, _ := unpacked(call.Arg(), 2)
+	parts := make([]*Expr, len(written))
+	for i, x := range written {
 		y, err := f.fold(x)
 		if err != nil {
 			return nil, err

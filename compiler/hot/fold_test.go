@@ -166,6 +166,87 @@ func TestCheckFunctions(t *testing.T) {
 	}
 }
 
+// withOutput is a template with a value for its only output; nil if it cannot be read.
+func withOutput(v Version, value []byte) *Template {
+	var diags source.Diagnostics
+	key, date := v.Head()
+	head := fmt.Sprintf("%s: %s\n", key, date)
+	switch {
+	case v.CFN() && v.hasConditions():
+		head += "Conditions: {c: {Fn::Equals: [1, {Ref: q}]}}\n"
+	case v.hasConditions():
+		head += "conditions: {c: {equals: [1, {get_param: q}]}}\n"
+	}
+	if v.CFN() {
+		head += "Mappings: {m: {a: {x: 1}}}\n"
+	}
+	head += fmt.Sprintf("%s:\n  o:\n    %s:\n      ", v.Words().Outputs, v.Words().Value)
+	template := ParseTemplate(source.NewFile("f.yaml", append([]byte(head), value...)), &diags)
+	if template == nil || len(template.Outputs) == 0 {
+		return nil
+	}
+	return template
+}
+
+// foldsAlike folds the output's expression, and the node at once: that is the same, and
+// the expression is as it was.
+func foldsAlike(t *testing.T, template *Template) {
+	t.Helper()
+	node := template.Outputs[0].Value
+	e := template.Expr(node)
+	before := described(e, nil)
+	out, err := Fold(e, onlyP)
+	want := described(out, err)
+	if after := described(e, nil); after != before {
+		t.Errorf("folding made %s of the expression %s", after, before)
+	}
+	again, err := template.Fold(node, onlyP)
+	if got := described(again, err); got != want {
+		t.Errorf("the node is folded to %s, its expression to %s: %s", got, want, before)
+	}
+}
+
+// described is all of an expression, places included, or the error in its stead.
+func described(e *Expr, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	e.Walk(func(x *Expr) bool {
+		fmt.Fprintf(&b, "(%s %d %q %s %d", x.At, x.Kind, x.Keys, EncodeJSON(x.Value), len(x.Items))
+		if x.Kind == CallExpr {
+			b.WriteString(" " + x.Func.Name)
+		}
+		b.WriteString(")")
+		return true
+	})
+	return b.String()
+}
+
+// A node is folded at once as its expression is, which stays as it is.
+func TestFoldingChangesNothing(t *testing.T) {
+	calls := 0
+	for s := uint64(1); s <= max(*cases, 5000); s++ {
+		if *seed != 0 && s != *seed {
+			continue
+		}
+		v := versionOfSeed(s)
+		template := withOutput(v, EncodeJSON(newGenerator(s, v).value(anything, 4)))
+		if template == nil {
+			continue
+		}
+		if foldsAlike(t, template); t.Failed() {
+			t.Fatalf("-seed %d", s)
+		}
+		if template.Expr(template.Outputs[0].Value).Any(func(x *Expr) bool { return x.Kind == CallExpr }) {
+			calls++
+		}
+	}
+	if calls == 0 && *seed == 0 {
+		t.Error("there was no call")
+	}
+}
+
 // FuzzFold: no expression makes the evaluator panic, hang or fill the memory, and
 // what is left of it survives a plan.
 func FuzzFold(f *testing.F) {
@@ -175,23 +256,11 @@ func FuzzFold(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, version uint8, text []byte) {
 		v := Version(version % uint8(lastVersion+1))
-		var diags source.Diagnostics
-		key, date := v.Head()
-		head := fmt.Sprintf("%s: %s\n", key, date)
-		switch {
-		case v.CFN() && v.hasConditions():
-			head += "Conditions: {c: {Fn::Equals: [1, {Ref: q}]}}\n"
-		case v.hasConditions():
-			head += "conditions: {c: {equals: [1, {get_param: q}]}}\n"
-		}
-		if v.CFN() {
-			head += "Mappings: {m: {a: {x: 1}}}\n"
-		}
-		head += fmt.Sprintf("%s:\n  o:\n    %s:\n      ", v.Words().Outputs, v.Words().Value)
-		template := ParseTemplate(source.NewFile("f.yaml", append([]byte(head), text...)), &diags)
-		if template == nil || len(template.Outputs) == 0 {
+		template := withOutput(v, text)
+		if template == nil {
 			return
 		}
+		foldsAlike(t, template)
 		out, err := Fold(template.Expr(template.Outputs[0].Value), onlyP)
 		if err != nil {
 			return
