@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -68,6 +69,8 @@ func manyOptions(path string) emit.Options {
 // decoding of the same text to nodes: the processor's time of both, all threads
 // together, in turns, so that what else the machine does has little part in it.
 func BenchmarkCompile(b *testing.B) {
+	before := debug.SetGCPercent(200) // as cmd/hotc sets it
+	defer debug.SetGCPercent(before)
 	for _, n := range []int{10, 100, 1000, 10000} {
 		path := writeMany(b, n)
 		text, err := os.ReadFile(path)

@@ -40,6 +40,7 @@ type lowering struct {
 	memory  driver.Memory
 	waiting []func()        // what can be looked up when all servers are known
 	fitting map[string]bool // the shapes of blocks that fit the schema
+	shape   []byte          // of the last block
 
 	// of the stack that is being read
 	stack    *program.Stack

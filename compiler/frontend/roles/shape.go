@@ -1,8 +1,8 @@
 package roles
 
 import (
-	"bytes"
 	"slices"
+	"strconv"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 )
@@ -20,8 +20,8 @@ var (
 
 // block compares a server's block with the schema.
 func (l *lowering) block(n *hot.Node) bool {
-	key := shape(n)
-	if l.fitting[key] {
+	l.shape = appendShape(l.shape[:0], n, 0)
+	if l.fitting[string(l.shape)] {
 		return true
 	}
 	fits := l.check(blockSchema(), n, "the hotc block")
@@ -29,54 +29,54 @@ func (l *lowering) block(n *hot.Node) bool {
 		if l.fitting == nil {
 			l.fitting = map[string]bool{}
 		}
-		l.fitting[key] = true
+		l.fitting[string(l.shape)] = true
 	}
 	return fits
-}
-
-// shape is all of a block that the schema looks at, as text.
-func shape(n *hot.Node) string {
-	var b bytes.Buffer
-	writeShape(&b, n, 0)
-	return b.String()
 }
 
 // ofRole is how deep the keys of a role are, in maps and lists.
 const ofRole = 3
 
-func writeShape(b *bytes.Buffer, n *hot.Node, depth int) {
+// appendShape appends all of a block that the schema looks at, as text.
+func appendShape(b []byte, n *hot.Node, depth int) []byte {
 	switch n.Kind {
 	case hot.Scalar:
-		b.Write(hot.EncodeJSON(n.Value))
+		return appendScalar(b, n.Value)
 	case hot.List:
-		b.WriteByte('[')
+		b = append(b, '[')
 		for _, x := range n.Items {
-			writeShape(b, x, depth+1)
-			b.WriteByte(',')
+			b = append(appendShape(b, x, depth+1), ',')
 		}
-		b.WriteByte(']')
-	case hot.Map:
-		b.WriteByte('{')
-		for i := range n.Entries {
-			e := &n.Entries[i]
-			b.Write(hot.EncodeJSON(e.Name))
-			switch {
-			case depth < ofRole && slices.Contains(unseen, e.Name):
-			case depth < ofRole && slices.Contains(named, e.Name):
-				writeNames(b, e.Value)
-			default:
-				writeShape(b, e.Value, depth+1)
-			}
-			b.WriteByte(',')
-		}
-		b.WriteByte('}')
+		return append(b, ']')
 	}
+	b = append(b, '{')
+	for i := range n.Entries {
+		e := &n.Entries[i]
+		b = append(strconv.AppendQuote(b, e.Name), ':')
+		switch {
+		case depth < ofRole && slices.Contains(unseen, e.Name):
+		case depth < ofRole && slices.Contains(named, e.Name):
+			b = appendNames(b, e.Value)
+		default:
+			b = appendShape(b, e.Value, depth+1)
+		}
+		b = append(b, ',')
+	}
+	return append(b, '}')
 }
 
-// writeNames writes the names of a map's entries, and of anything else what it is.
-func writeNames(b *bytes.Buffer, n *hot.Node) {
-	b.WriteString(n.Kind.String())
-	for i := range n.Entries {
-		b.Write(hot.EncodeJSON(n.Entries[i].Name))
+func appendScalar(b []byte, v hot.Value) []byte {
+	if text, isText := v.(string); isText {
+		return strconv.AppendQuote(b, text)
 	}
+	return append(b, hot.EncodeJSON(v)...)
+}
+
+// appendNames appends the names of a map's entries, and of anything else what it is.
+func appendNames(b []byte, n *hot.Node) []byte {
+	b = append(b, n.Kind.String()...)
+	for i := range n.Entries {
+		b = strconv.AppendQuote(b, n.Entries[i].Name)
+	}
+	return b
 }
