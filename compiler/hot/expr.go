@@ -103,14 +103,18 @@ func (r *exprReader) part(n *Node, functions map[string]*Function) part {
 func (r *exprReader) collection(n *Node, mark int) part {
 	parts := (*r.parts)[mark:]
 	defer func() { *r.parts = (*r.parts)[:mark] }()
-	values := valuesOf(parts)
 	switch {
-	case values == nil:
+	case !allKnown(parts):
 		return part{expr: r.apart(n, parts).collapse()}
 	case n.Kind == List:
-		return part{value: values}
+		return part{value: valuesOf(parts)}
 	}
-	return part{value: DictOf(n.keys(), values)}
+	d := newDict(len(parts))
+	for i, p := range parts {
+		v, _ := p.known()
+		d.Set(n.Entries[i].Name, v)
+	}
+	return part{value: d}
 }
 
 // apart makes a list or map whose parts are expressions of their own.

@@ -138,9 +138,9 @@ func (n *Node) Data() Value {
 		}
 		return list
 	case Map:
-		d := NewDict()
-		for _, e := range n.Entries {
-			d.Set(e.Name, e.Value.Data())
+		d := newDict(len(n.Entries))
+		for i := range n.Entries {
+			d.Set(n.Entries[i].Name, n.Entries[i].Value.Data())
 		}
 		return d
 	}

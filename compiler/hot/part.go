@@ -45,13 +45,18 @@ func (s *partStack) push(p part) {
 	*s = append(*s, p)
 }
 
-// valuesOf are the values of parts, nil if one of them is not known.
-func valuesOf(parts []part) []Value {
+// allKnown says whether all parts have values.
+func allKnown(parts []part) bool {
 	for _, p := range parts {
 		if _, known := p.known(); !known {
-			return nil
+			return false
 		}
 	}
+	return true
+}
+
+// valuesOf are the values of parts that are known.
+func valuesOf(parts []part) []Value {
 	values := make([]Value, len(parts))
 	for i, p := range parts {
 		values[i], _ = p.known()
@@ -61,11 +66,11 @@ func valuesOf(parts []part) []Value {
 
 // of is the list or map with folded parts in the places of its own.
 func (e *Expr) of(parts []part) part {
-	if values := valuesOf(parts); values != nil {
+	if allKnown(parts) {
 		if e.Kind == ListExpr {
-			return part{value: values}
+			return part{value: valuesOf(parts)}
 		}
-		return part{value: DictOf(e.Keys, values)}
+		return part{value: DictOf(e.Keys, valuesOf(parts))}
 	}
 	same := true
 	for i, p := range parts {

@@ -27,9 +27,21 @@ const smallDict = 8
 // NewDict makes an empty mapping.
 func NewDict() *Dict { return &Dict{} }
 
+// fewKeys is how many keys have their room within the mapping: most have no more.
+const fewKeys = 2
+
 // newDict makes an empty mapping that has room for some keys.
 func newDict(room int) *Dict {
-	return &Dict{keys: make([]string, 0, room), values: make([]Value, 0, room)}
+	if room > fewKeys {
+		return &Dict{keys: make([]string, 0, room), values: make([]Value, 0, room)}
+	}
+	made := &struct {
+		Dict
+		keys   [fewKeys]string
+		values [fewKeys]Value
+	}{}
+	made.Dict.keys, made.Dict.values = made.keys[:0], made.values[:0]
+	return &made.Dict
 }
 
 // DictOf makes a mapping of keys, which nobody changes, and as many values, which
