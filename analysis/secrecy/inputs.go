@@ -6,15 +6,25 @@ import (
 )
 
 // Inputs tells which of a program's inputs are secret.
-type Inputs struct{ finder *trace.Finder }
+type Inputs struct {
+	finder *trace.Finder
+	known  map[*program.Input]bool
+}
 
 // OfInputs looks at a program.
-func OfInputs(p *program.Program) *Inputs { return &Inputs{finder(p)} }
+func OfInputs(p *program.Program) *Inputs { return inputsBy(finder(p)) }
+
+func inputsBy(f *trace.Finder) *Inputs { return &Inputs{finder: f, known: map[*program.Input]bool{}} }
 
 // Secret says that an input has a secret part: the tool should not pass it on where
 // others can read it.
 func (i *Inputs) Secret(in *program.Input) bool {
-	return i.finder.Find(in.Role.Server.Stack, in.Expr) != nil
+	secret, known := i.known[in]
+	if !known {
+		secret = i.finder.Find(in.Role.Server.Stack, in.Expr) != nil
+		i.known[in] = secret
+	}
+	return secret
 }
 
 // InFile is a secret input that the template of a role's file may read; nil if there is

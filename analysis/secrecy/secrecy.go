@@ -114,7 +114,7 @@ func (c *checker) file(role *program.Role, f *program.RoleFile) {
 	if f.Mode == "" || (f.Mode[len(f.Mode)-1]-'0')&4 == 0 {
 		return
 	}
-	if in := (&Inputs{c.finder}).InFile(role, f); in != nil {
+	if in := inputsBy(c.finder).InFile(role, f); in != nil {
 		c.report(c.finder.Find(role.Server.Stack, in.Expr), fmt.Sprintf("file %q of role %s, whose mode %s lets every user of the server read it", f.Path, role.Key(), f.Mode),
 			"leave the mode out, which makes it 0600, or give it a `group` and 0640")
 	}

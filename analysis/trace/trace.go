@@ -85,6 +85,7 @@ func words(arg *hot.Expr) []string {
 	case string:
 		return []string{v}
 	case []hot.Value:
+		out = make([]string, 0, len(v))
 		for _, x := range v {
 			word, isName := x.(string)
 			if !isName {

@@ -75,39 +75,57 @@ type indenter struct {
 
 // Write takes the next part of the text.
 func (w *indenter) Write(text []byte) (int, error) {
-	for _, c := range text {
-		switch {
-		case w.quoted:
-			w.quoted = c != '"' || w.escaped
-			w.escaped = c == '\\' && !w.escaped
-		case c == '\n': // behind a value
-			continue
-		case c == '}' || c == ']':
-			if w.depth--; !w.opened {
-				w.newLine()
-			}
-			w.opened = false
-		default:
-			if w.opened {
-				w.newLine()
-			}
-			w.quoted = c == '"'
-			w.opened = c == '{' || c == '['
-			if w.opened {
-				w.depth++
-			}
-		}
-		if w.out = append(w.out, c); w.quoted {
+	for i := 0; i < len(text); i++ {
+		if w.quoted {
+			end := w.endOfQuoted(text, i)
+			w.out = append(w.out, text[i:end]...)
+			i = end - 1
 			continue
 		}
-		switch c {
-		case ',':
-			w.newLine()
-		case ':':
-			w.out = append(w.out, ' ')
-		}
+		w.structure(text[i])
 	}
 	return len(text), nil
+}
+
+// endOfQuoted is behind a string that begins before an offset, or the end of the text.
+func (w *indenter) endOfQuoted(text []byte, at int) int {
+	for ; at < len(text); at++ {
+		switch c := text[at]; {
+		case w.escaped:
+			w.escaped = false
+		case c == '\\':
+			w.escaped = true
+		case c == '"':
+			w.quoted = false
+			return at + 1
+		}
+	}
+	return at
+}
+
+// structure takes a byte outside of strings.
+func (w *indenter) structure(c byte) {
+	closes := c == '}' || c == ']'
+	switch {
+	case c == '\n': // behind a value
+		return
+	case closes:
+		w.depth--
+	}
+	if w.opened != closes {
+		w.newLine()
+	}
+	w.quoted = c == '"'
+	if w.opened = c == '{' || c == '['; w.opened {
+		w.depth++
+	}
+	w.out = append(w.out, c)
+	switch c {
+	case ',':
+		w.newLine()
+	case ':':
+		w.out = append(w.out, ' ')
+	}
 }
 
 func (w *indenter) newLine() {

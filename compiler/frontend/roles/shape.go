@@ -52,7 +52,7 @@ func appendShape(b []byte, n *hot.Node, depth int) []byte {
 	b = append(b, '{')
 	for i := range n.Entries {
 		e := &n.Entries[i]
-		b = append(strconv.AppendQuote(b, e.Name), ':')
+		b = append(appendText(b, e.Name), ':')
 		switch {
 		case depth < ofRole && slices.Contains(unseen, e.Name):
 		case depth < ofRole && slices.Contains(named, e.Name):
@@ -67,7 +67,7 @@ func appendShape(b []byte, n *hot.Node, depth int) []byte {
 
 func appendScalar(b []byte, v hot.Value) []byte {
 	if text, isText := v.(string); isText {
-		return strconv.AppendQuote(b, text)
+		return append(appendText(b, text), '"')
 	}
 	return append(b, hot.EncodeJSON(v)...)
 }
@@ -76,7 +76,12 @@ func appendScalar(b []byte, v hot.Value) []byte {
 func appendNames(b []byte, n *hot.Node) []byte {
 	b = append(b, n.Kind.String()...)
 	for i := range n.Entries {
-		b = strconv.AppendQuote(b, n.Entries[i].Name)
+		b = appendText(b, n.Entries[i].Name)
 	}
 	return b
+}
+
+// appendText appends a text that ends where it says.
+func appendText(b []byte, text string) []byte {
+	return append(append(strconv.AppendInt(b, int64(len(text)), 10), ' '), text...)
 }
