@@ -39,7 +39,7 @@ const (
 	MayCreateChildren
 	MayDeleteChildren
 	MayAll = MayRead | MayWrite | MayCreateChildren | MayDeleteChildren
-	// MayHandOver allows HandOver. Who has all the other rights has it too.
+	// MayHandOver allows HandOver and Allow. Who has all the other rights has it too.
 	MayHandOver Rights = 1 << 4
 )
 
@@ -97,6 +97,9 @@ type Store interface {
 	// the others, and whoever tries afterwards, get ErrRefused, as does one whose answer
 	// was lost although it took effect.
 	HandOver(ctx context.Context, path Path, from Credential, to Grant) error
+	// Allow gives others rights on a node, beside those that stand, which the session
+	// must be allowed to hand over. Given again they are nothing.
+	Allow(ctx context.Context, path Path, grants ...Grant) error
 	// Watch returns a channel that gets a token whenever the node may have been
 	// created, changed or deleted since the last token was taken, the first one at
 	// once. A change is never missed, not by a lost session nor by a lost answer:

@@ -52,6 +52,7 @@ func Run(t *testing.T, open Open) {
 		{"rights of users with colons", rightsColon},
 		{"rights handed over", rightsHandOver},
 		{"rights handed over once", rightsHandOverOnce},
+		{"rights added", rightsAdded},
 		{"watch", watch},
 		{"watch without rights", watchWithoutRights},
 		{"watch by several", watchSeveral},

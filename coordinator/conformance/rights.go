@@ -115,6 +115,30 @@ func rightsHandOverOnce(b *bench) {
 	}
 }
 
+// Rights are added by who may hand a node over; those that stand stay, as does the
+// data with its version.
+func rightsAdded(b *bench) {
+	b.create(
+		node(b.at("file"), "text", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead)),
+		node(b.at("pass"), "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)))
+	a, r := b.open(alice), b.open(bob)
+	for range 2 { // again is nothing
+		b.ok(b.operator.Allow(b.ctx, b.at("file"), grant(bob, coordinator.MayRead), grant(alice, coordinator.MayRead)))
+	}
+	for _, s := range []coordinator.Store{b.operator, a, r} {
+		b.holds(s, b.at("file"), "text", 0)
+	}
+	b.failsAt(r.Commit(b.ctx, write(b.at("file"), 0, "x")), coordinator.ErrRefused, b.at("file"))
+	b.ok(b.operator.Allow(b.ctx, b.at("file"), grant(bob, coordinator.MayRead|coordinator.MayWrite)))
+	b.set(r, b.at("file"), "more")
+	b.holds(a, b.at("file"), "more", 1)
+	b.failsAt(a.Allow(b.ctx, b.at("file"), grant(alice, coordinator.MayAll)), coordinator.ErrRefused, b.at("file"))
+	b.failsAt(r.Allow(b.ctx, b.at("pass"), grant(bob, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(b.operator.Allow(b.ctx, b.at("none"), grant(bob, coordinator.MayRead)), coordinator.ErrNotFound, b.at("none"))
+	b.ok(a.Allow(b.ctx, b.at("pass"), grant(bob, coordinator.MayRead)))
+	b.holds(r, b.at("pass"), "hush", 0)
+}
+
 func rightsParent(b *bench) {
 	b.create(
 		node(b.at("agent"), "", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayCreateChildren)),

@@ -276,6 +276,12 @@ func (r *remote) HandOver(ctx context.Context, path coordinator.Path, from coord
 	return err
 }
 
+// Allow implements coordinator.Store.
+func (r *remote) Allow(ctx context.Context, path coordinator.Path, grants ...coordinator.Grant) error {
+	_, err := r.call(ctx, "allow", request{Op: opAllow, Path: path, Grants: grants}, nil)
+	return err
+}
+
 // Authenticate implements coordinator.Store.
 func (r *remote) Authenticate(ctx context.Context, c coordinator.Credential) error {
 	_, err := r.call(ctx, "authenticate", request{Op: opAuthenticate, Credential: &c}, nil)

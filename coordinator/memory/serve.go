@@ -143,6 +143,8 @@ func (c *connection) handle(ctx context.Context, r request) bool {
 			return false
 		}
 		err = s.HandOver(ctx, r.Path, *r.Credential, *r.Grant)
+	case opAllow:
+		err = s.Allow(ctx, r.Path, r.Grants...)
 	case opWatch, opWatchTree, opAnnounce:
 		return c.stand(ctx, r)
 	case opCancel:

@@ -217,6 +217,35 @@ func (s *session) HandOver(ctx context.Context, path coordinator.Path, from coor
 	return nil
 }
 
+// Allow implements coordinator.Store.
+func (s *session) Allow(ctx context.Context, path coordinator.Path, grants ...coordinator.Grant) error {
+	leave, err := s.enter(ctx, path)
+	if err != nil {
+		return fail("allow", path, err)
+	}
+	defer leave()
+	n := s.tree.find(path)
+	if n == nil {
+		return fail("allow", path, coordinator.ErrNotFound)
+	}
+	if !s.mayHandOver(n) {
+		return fail("allow", path, coordinator.ErrRefused)
+	}
+	for _, g := range grants {
+		n.may[identify(g.To)] |= g.May
+	}
+	return nil
+}
+
+func (s *session) mayHandOver(n *node) bool {
+	for id := range s.identities {
+		if may := n.may[id]; may&coordinator.MayHandOver != 0 || may&coordinator.MayAll == coordinator.MayAll {
+			return true
+		}
+	}
+	return false
+}
+
 // Authenticate implements coordinator.Store.
 func (s *session) Authenticate(ctx context.Context, c coordinator.Credential) error {
 	leave, err := s.enter(ctx, "")

@@ -40,6 +40,7 @@ const (
 	opAnnounce     operation = "announce"
 	opDeleteTree   operation = "delete tree"
 	opHandOver     operation = "hand over"
+	opAllow        operation = "allow"
 	opCancel       operation = "cancel" // has no answer
 )
 
@@ -52,6 +53,7 @@ type request struct {
 	Ops        []coordinator.Op        `json:"ops,omitempty"`
 	Credential *coordinator.Credential `json:"credential,omitempty"`
 	Grant      *coordinator.Grant      `json:"grant,omitempty"`
+	Grants     []coordinator.Grant     `json:"grants,omitempty"`
 }
 
 // response is an answer or, with Event, what came later.

@@ -85,6 +85,34 @@ func (s *store) HandOver(ctx context.Context, path coordinator.Path, from coordi
 	}
 }
 
+// Allow implements coordinator.Store.
+func (s *store) Allow(ctx context.Context, path coordinator.Path, grants ...coordinator.Grant) error {
+	at := s.at(path)
+	for {
+		version, list, err := s.accessList(ctx, at)
+		if err != nil {
+			return fail("allow", path, err)
+		}
+		var more []zk.ACL
+		for _, entry := range acl(grants, nil) {
+			if !slices.Contains(list, entry) {
+				more = append(more, entry)
+			}
+		}
+		if len(more) == 0 || len(grants) == 0 {
+			return nil
+		}
+		_, err = ask(ctx, s, write, func(c *zk.Conn) (*zk.Stat, error) { return c.SetACL(at, append(list, more...), version) })
+		if errors.Is(err, zk.ErrBadVersion) {
+			continue
+		}
+		if err != nil {
+			return fail("allow", path, err)
+		}
+		return nil
+	}
+}
+
 // accessList reads a node's list, of which ids are hidden from who may not change it,
 // with its version.
 func (s *store) accessList(ctx context.Context, at string) (int32, []zk.ACL, error) {

@@ -374,6 +374,13 @@ func (s *session) HandOver(ctx context.Context, path coordinator.Path, from coor
 	}, nil)
 }
 
+// Allow implements coordinator.Store.
+func (s *session) Allow(ctx context.Context, path coordinator.Path, grants ...coordinator.Grant) error {
+	return s.ask(ctx, "allow", path, func(string) error {
+		return s.inner.Allow(context.Background(), path, grants...)
+	}, nil)
+}
+
 // Authenticate implements coordinator.Store.
 func (s *session) Authenticate(ctx context.Context, c coordinator.Credential) error {
 	return s.ask(ctx, "authenticate", coordinator.Path(c.User), func(string) error {
