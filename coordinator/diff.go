@@ -10,50 +10,74 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
-// Differences says what another plan would change, a line for each server, role
+// difference is what another plan says otherwise of one thing.
+type difference struct {
+	what    string // "role db.mysql"
+	how     string // "driver, output port changed"
+	inPlace bool   // a live deployment can take it
+}
+
+// differences says what another plan would change, a line for each server, role
 // and cell, in the order of the plans. Positions in the template do not count: to
-// move a role within the file changes nothing.
-func Differences(from, to *plan.Plan) []string {
-	var lines []string
+// move a role within the file changes nothing. What of a role a live deployment can
+// take makes a line of its own.
+func differences(from, to *plan.Plan) []difference {
+	var all []difference
+	note := func(what, how string) { all = append(all, difference{what: what, how: how}) }
 	if from.Signal != to.Signal {
-		lines = append(lines, fmt.Sprintf("signal: %s becomes %s", from.Signal, to.Signal))
+		note("signal", fmt.Sprintf("%s becomes %s", from.Signal, to.Signal))
 	}
 	compare(from.Servers, to.Servers, func(s plan.Server) plan.ServerPath { return s.Path },
 		func(kind string, a, b plan.Server) {
 			if kind != "" {
-				lines = append(lines, fmt.Sprintf("server %s: %s", cmpName(a.Path, b.Path), kind))
+				note("server "+string(cmpName(a.Path, b.Path)), kind)
 				return
 			}
-			lines = append(lines, serverDifferences(a, b)...)
+			all = append(all, serverDifferences(a, b)...)
 		})
 	compare(from.Cells, to.Cells, func(c plan.Cell) plan.CellName { return c.Name },
 		func(kind string, a, b plan.Cell) {
+			what := "cell " + string(cmpName(a.Name, b.Name))
 			if kind != "" {
-				lines = append(lines, fmt.Sprintf("cell %s: %s", cmpName(a.Name, b.Name), kind))
+				note(what, kind)
 				return
 			}
-			lines = append(lines, cellDifferences(a, b)...)
+			for _, how := range cellDifferences(a, b) {
+				note(what, how)
+			}
 		})
 	compare(from.Outputs, to.Outputs, func(o plan.StackOutput) string { return o.Name },
 		func(kind string, a, b plan.StackOutput) {
 			if kind == "" && !sameValue(a.Expr, b.Expr) {
 				kind = "changed"
 			}
-			if kind != "" {
-				lines = append(lines, fmt.Sprintf("output %s: %s", cmpName(a.Name, b.Name), kind))
+			if kind != "" { // nobody but the operator reads it
+				all = append(all, difference{"output " + cmpName(a.Name, b.Name), kind, true})
 			}
 		})
 	compare(from.Secrets, to.Secrets, func(s plan.Secret) string { return s.Name },
 		func(kind string, a, b plan.Secret) {
-			if kind == "" && !sameValue(a.Declaration, b.Declaration) {
+			switch {
+			case kind != "":
+			case !sameValue(a.Declaration, b.Declaration):
 				kind = "declared otherwise"
+			case !slices.Equal(a.Readers, b.Readers):
+				kind = "read by other servers"
 			}
 			if kind != "" {
-				lines = append(lines, fmt.Sprintf("secret parameter %s: %s", cmpName(a.Name, b.Name), kind))
+				note("secret parameter "+cmpName(a.Name, b.Name), kind)
 			}
 		})
-	if len(lines) == 0 {
-		lines = append(lines, "only positions in the template, or names of files, differ")
+	return all
+}
+
+// refusals are the differences, as lines, that a live deployment cannot take.
+func refusals(all []difference) []string {
+	var lines []string
+	for _, d := range all {
+		if !d.inPlace {
+			lines = append(lines, d.what+": "+d.how)
+		}
 	}
 	return lines
 }
@@ -89,13 +113,17 @@ func cmpName[T ~string](a, b T) T {
 	return b
 }
 
-func serverDifferences(a, b plan.Server) []string {
-	var lines, changed []string
+func serverDifferences(a, b plan.Server) []difference {
+	var all []difference
+	var changed []string
 	if !slices.Equal(a.Facts, b.Facts) {
 		changed = append(changed, "facts")
 	}
 	if !sameKeys(a.Deploy, b.Deploy) {
 		changed = append(changed, "values from Heat")
+	}
+	if !sameDecisions(a, b) {
+		changed = append(changed, "what Heat decides")
 	}
 	order := func(s plan.Server) (names []string) {
 		for _, r := range s.Roles {
@@ -107,75 +135,109 @@ func serverDifferences(a, b plan.Server) []string {
 		changed = append(changed, "order of roles")
 	}
 	if len(changed) > 0 {
-		lines = append(lines, fmt.Sprintf("server %s: %s changed", a.Path, strings.Join(changed, ", ")))
+		all = append(all, difference{what: "server " + string(a.Path), how: strings.Join(changed, ", ") + " changed"})
 	}
 	compare(a.Roles, b.Roles, func(r plan.Role) string { return r.Name },
 		func(kind string, x, y plan.Role) {
-			if kind == "" {
-				if what := roleDifferences(x, y); len(what) > 0 {
-					kind = strings.Join(what, ", ") + " changed"
+			what := fmt.Sprintf("role %s.%s", a.Path, cmpName(x.Name, y.Name))
+			if kind != "" {
+				all = append(all, difference{what: what, how: kind})
+				return
+			}
+			fixed, open := roleDifferences(x, y)
+			for _, part := range []struct {
+				names   []string
+				inPlace bool
+			}{{fixed, false}, {open, true}} {
+				if len(part.names) > 0 {
+					all = append(all, difference{what, strings.Join(part.names, ", ") + " changed", part.inPlace})
 				}
 			}
-			if kind != "" {
-				lines = append(lines, fmt.Sprintf("role %s.%s: %s", a.Path, cmpName(x.Name, y.Name), kind))
-			}
 		})
-	return lines
+	return all
 }
 
-func roleDifferences(a, b plan.Role) []string {
-	var what []string
-	note := func(changed bool, name string) {
-		if changed {
-			what = append(what, name)
+// sameDecisions compares what Heat decides of a server, and what the server's agent
+// tells of it.
+func sameDecisions(a, b plan.Server) bool {
+	unplaced := func(s plan.Server) []plan.Presence {
+		all := slices.Clone(s.If)
+		for i := range all {
+			all[i].At = ""
+		}
+		return all
+	}
+	if !slices.Equal(unplaced(a), unplaced(b)) || !sameKeys(a.Decides, b.Decides) {
+		return false
+	}
+	for key, expr := range a.Decides {
+		if !sameValue(expr, b.Decides[key]) {
+			return false
 		}
 	}
-	note(a.Driver != b.Driver, "driver")
-	note(!sameValue(orNull(a.Source), orNull(b.Source)) || !slices.Equal(a.Files, b.Files), "source")
+	return true
+}
+
+// roleDifferences are the parts of a role that differ: those that belong to the tree
+// and its rights or to the stack, and those that a live deployment can take.
+func roleDifferences(a, b plan.Role) (fixed, open []string) {
+	note := func(what *[]string, changed bool, name string) {
+		if changed {
+			*what = append(*what, name)
+		}
+	}
+	note(&fixed, a.Driver != b.Driver, "driver")
+	note(&open, !sameValue(orNull(a.Source), orNull(b.Source)) || !slices.Equal(a.Files, b.Files), "source")
 	compare(a.Render, b.Render, func(f plan.RenderedFile) string { return f.Path }, func(kind string, x, y plan.RenderedFile) {
-		x.At, y.At = "", ""
-		note(kind != "" || x != y, "file "+cmpName(x.Path, y.Path))
+		x.At, y.At, x.Name, y.Name = "", "", "", ""
+		note(&open, kind != "" || x != y, "file "+cmpName(x.Path, y.Path))
 	})
 	compare(a.Inputs, b.Inputs, func(i plan.Input) string { return i.Name }, func(kind string, x, y plan.Input) {
 		x.At, y.At = nil, nil
-		note(kind != "" || !sameRecord(x, y), "input "+cmpName(x.Name, y.Name))
+		note(&open, kind != "" || !sameRecord(x, y), "input "+cmpName(x.Name, y.Name))
 	})
 	compare(a.Outputs, b.Outputs, func(o plan.Output) string { return o.Name }, func(kind string, x, y plan.Output) {
 		x.At, y.At = "", ""
-		note(kind != "" || x != y, "output "+cmpName(x.Name, y.Name))
+		note(&fixed, kind != "" || x != y, "output "+cmpName(x.Name, y.Name))
 	})
-	dependsOn := func(r plan.Role) (cells []plan.CellName) {
-		for _, d := range r.DependsOn {
-			cells = append(cells, d.Cell)
+	dependsOn := func(r plan.Role) []plan.Dependency {
+		all := slices.Clone(r.DependsOn)
+		for i := range all {
+			all[i].At = ""
 		}
-		return cells
+		return all
 	}
-	note(!slices.Equal(dependsOn(a), dependsOn(b)), "depends_on")
-	note(a.Timeout != b.Timeout, "timeout")
-	note(a.Idempotent != b.Idempotent, "idempotent")
+	note(&fixed, !sameRecord(dependsOn(a), dependsOn(b)), "depends_on")
+	note(&fixed, !sameRecord(a.Signals, b.Signals), "what Heat waits for")
+	note(&open, a.Timeout != b.Timeout, "timeout")
+	note(&open, a.Idempotent != b.Idempotent, "idempotent")
+	note(&open, !sameRecord(a.Install, b.Install), "install")
 	compareTasks := func(what string, a, b []plan.Task) {
 		compare(a, b, func(t plan.Task) string { return t.Name }, func(kind string, x, y plan.Task) {
 			x.At, y.At = "", ""
-			note(kind != "" || !sameRecord(x, y), what+" "+cmpName(x.Name, y.Name))
+			note(&open, kind != "" || !sameRecord(x, y), what+" "+cmpName(x.Name, y.Name))
 		})
 	}
 	compareTasks("action", a.Actions, b.Actions)
 	compareTasks("hook", a.Hooks, b.Hooks)
-	return what
+	return fixed, open
 }
 
 func cellDifferences(a, b plan.Cell) []string {
 	var lines []string
 	if a.Server != b.Server || a.Role != b.Role {
-		lines = append(lines, fmt.Sprintf("cell %s: another writer", a.Name))
+		lines = append(lines, "another writer")
+	}
+	if a.Sealed != b.Sealed {
+		lines = append(lines, "secret, or no longer")
 	}
 	compare(a.Readers, b.Readers, func(r plan.ServerPath) plan.ServerPath { return r },
 		func(kind string, x, y plan.ServerPath) {
 			switch kind {
 			case "removed":
-				lines = append(lines, fmt.Sprintf("cell %s: no longer read by %s", a.Name, x))
+				lines = append(lines, fmt.Sprintf("no longer read by %s", x))
 			case "added":
-				lines = append(lines, fmt.Sprintf("cell %s: read by %s too", a.Name, y))
+				lines = append(lines, fmt.Sprintf("read by %s too", y))
 			}
 		})
 	return lines

@@ -53,14 +53,7 @@ func layout(d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Fi
 
 // layFiles makes the files' nodes, each readable by the servers whose roles use it.
 func layFiles(d Deployment, k *keyring, p *plan.Plan, files Files) ([]NewNode, error) {
-	users := map[string][]plan.ServerPath{}
-	for _, s := range p.Servers {
-		for _, r := range s.Roles {
-			for _, digest := range r.AllFiles() {
-				users[digest] = append(users[digest], s.Path)
-			}
-		}
-	}
+	users := usersOf(p)
 	var nodes []NewNode
 	total := 0
 	for _, f := range p.Files {
@@ -82,6 +75,19 @@ func layFiles(d Deployment, k *keyring, p *plan.Plan, files Files) ([]NewNode, e
 		return nil, fmt.Errorf("the plan lists no file %s, which a role of %s uses", missing[0], users[missing[0]][0])
 	}
 	return nodes, nil
+}
+
+// usersOf are the servers whose roles use a file, by its digest.
+func usersOf(p *plan.Plan) map[string][]plan.ServerPath {
+	users := map[string][]plan.ServerPath{}
+	for _, s := range p.Servers {
+		for _, r := range s.Roles {
+			for _, digest := range r.AllFiles() {
+				users[digest] = append(users[digest], s.Path)
+			}
+		}
+	}
+	return users
 }
 
 // layCells makes the cells' nodes by the server that writes them.

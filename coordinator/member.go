@@ -20,6 +20,9 @@ var (
 	ErrNotInPlan = errors.New("not in the plan")
 	// ErrDestroyed says that the deployment is being taken away.
 	ErrDestroyed = errors.New("the deployment has been destroyed")
+	// ErrPlanChanged says that the server's part of the plan was changed since it was
+	// read: read it again (PlanAgain).
+	ErrPlanChanged = errors.New("the plan was changed")
 )
 
 // Member is a server's agent in its deployment. Its methods may be called at the
@@ -36,6 +39,7 @@ type Member struct {
 	empty  map[plan.CellName]Version      // those of them that are believed to be empty
 	fence  *fence
 	state  *Version // of the state's node, where it is known
+	plan   Version  // of the plan's node, as it was read
 
 	tried   int // see RememberTries
 	noteTry func(number int) error
@@ -154,7 +158,32 @@ func (m *Member) lookReady(ctx context.Context) (string, error) {
 // Plan reads the server's part of the plan, and gives the session the identities
 // of the readers' sets that the server is in.
 func (m *Member) Plan(ctx context.Context) (*plan.Server, error) {
-	text, err := readParts(ctx, m.store, m.deployment.ServerPlan(m.server))
+	s, err := m.readPlan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range s.Reads {
+		m.places[r.Cell] = r
+	}
+	for _, c := range s.Writes {
+		m.places[c] = plan.CellRef{Cell: c, Server: m.server}
+		m.own[c] = true
+	}
+	m.sealing.learn(m, s)
+	return s, nil
+}
+
+// PlanAgain reads the server's part of the plan after it was changed. Its cells are
+// those that Plan knew: other cells make another deployment.
+func (m *Member) PlanAgain(ctx context.Context) (*plan.Server, error) {
+	s, err := m.readPlan(ctx)
+	return s, m.gone(err)
+}
+
+func (m *Member) readPlan(ctx context.Context) (*plan.Server, error) {
+	text, version, err := readParts(ctx, m.store, m.deployment.ServerPlan(m.server))
 	if err != nil {
 		return nil, fmt.Errorf("read the plan of server %s: %w", m.server, err)
 	}
@@ -167,20 +196,34 @@ func (m *Member) Plan(ctx context.Context) (*plan.Server, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range s.Reads {
-		m.places[r.Cell] = r
-	}
-	for _, c := range s.Writes {
-		m.places[c] = plan.CellRef{Cell: c, Server: m.server}
-		m.own[c] = true
-	}
-	m.sealing.learn(m, &s)
+	m.plan = version
 	return &s, nil
+}
+
+// CheckPlan says, with ErrPlanChanged, that the plan is another one than was read last.
+func (m *Member) CheckPlan(ctx context.Context) error {
+	version, exists, err := m.store.Stat(ctx, m.deployment.ServerPlan(m.server))
+	switch {
+	case err == nil && !exists:
+		err = m.gone(ErrNotFound)
+	case err == nil && version != m.planVersion():
+		err = ErrPlanChanged
+	}
+	if err != nil {
+		return fmt.Errorf("look at the plan of server %s: %w", m.server, err)
+	}
+	return nil
+}
+
+func (m *Member) planVersion() Version {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.plan
 }
 
 func (m *Member) joinSets(ctx context.Context) error {
 	path := m.deployment.Keys(m.server)
-	text, err := readParts(ctx, m.store, path)
+	text, _, err := readParts(ctx, m.store, path)
 	if err != nil {
 		return fmt.Errorf("read the keys of server %s: %w", m.server, err)
 	}
@@ -198,7 +241,7 @@ func (m *Member) joinSets(ctx context.Context) error {
 
 // File reads a file of the server's roles and checks its digest.
 func (m *Member) File(ctx context.Context, digest string) ([]byte, error) {
-	content, err := readParts(ctx, m.store, m.deployment.File(digest))
+	content, _, err := readParts(ctx, m.store, m.deployment.File(digest))
 	if err != nil {
 		return nil, fmt.Errorf("read the file %s: %w", digest, err)
 	}

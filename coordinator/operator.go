@@ -17,16 +17,24 @@ func ReadPlan(ctx context.Context, s Store, d Deployment) (*plan.Plan, error) {
 	if _, err := readRecord(ctx, s, d); err != nil {
 		return nil, fmt.Errorf("read the plan of %s: %w", d, err)
 	}
-	text, err := readParts(ctx, s, d.Plan())
+	text, _, err := readParts(ctx, s, d.Plan())
 	if err != nil {
 		return nil, fmt.Errorf("read the plan of %s: %w", d, operatorError(err))
 	}
-	var p plan.Plan
-	if err := json.Unmarshal(text, &p); err != nil {
+	p, err := parsePlan(text)
+	if err != nil {
 		return nil, fmt.Errorf("read the plan of %s: %w", d, err)
 	}
+	return p, nil
+}
+
+func parsePlan(text []byte) (*plan.Plan, error) {
+	var p plan.Plan
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, err
+	}
 	if p.Format != plan.Format {
-		return nil, fmt.Errorf("read the plan of %s: it has format %d, this hotc reads format %d", d, p.Format, plan.Format)
+		return nil, fmt.Errorf("it has format %d, this hotc reads format %d", p.Format, plan.Format)
 	}
 	return &p, nil
 }

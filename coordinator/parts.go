@@ -1,18 +1,24 @@
 package coordinator
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // partSize is how many bytes of a text lie in one node. A back end's node takes
 // more, but a request also carries paths and rights.
 const partSize = 768 << 10
 
-// partsRecord is what a node holds whose text lies in its children.
-var partsRecord = regexp.MustCompile(`^\{"parts":([1-9][0-9]{0,3})\}$`)
+// partsRecord is what a node holds whose text lies in its children. A text that took
+// another one's place has parts of a name of their own.
+var partsRecord = regexp.MustCompile(`^\{"parts":([1-9][0-9]{0,3})(?:,"of":"([0-9a-f]{16})")?\}$`)
 
 // inParts makes the nodes of a text: one, or one for each part below one that
 // counts them. A text that looks like such a count goes into a part of its own.
@@ -20,40 +26,98 @@ func inParts(path Path, text []byte, grants []Grant) []NewNode {
 	if len(text) <= partSize && !partsRecord.Match(text) {
 		return []NewNode{{Path: path, Data: text, Grants: grants}}
 	}
-	n := (len(text) + partSize - 1) / partSize
-	nodes := []NewNode{{Path: path, Data: fmt.Appendf(nil, `{"parts":%d}`, n), Grants: grants}}
-	for i := range n {
+	head := NewNode{Path: path, Data: fmt.Appendf(nil, `{"parts":%d}`, countParts(text)), Grants: grants}
+	return append([]NewNode{head}, partsOf(path, "", text, grants)...)
+}
+
+// mostInCommit is how long a text may be that is written together with others.
+const mostInCommit = 64 << 10
+
+// replaceParts are what a node is to hold in the place of another text, and the parts
+// to be made before that. They have names that no other text's parts have.
+func replaceParts(path Path, text []byte, grants []Grant) (head []byte, parts []NewNode) {
+	if len(text) <= mostInCommit && !partsRecord.Match(text) {
+		return text, nil
+	}
+	sum := sha256.Sum256(text)
+	of := hex.EncodeToString(sum[:8])
+	return fmt.Appendf(nil, `{"parts":%d,"of":"%s"}`, countParts(text), of), partsOf(path, of, text, grants)
+}
+
+func countParts(text []byte) int { return (len(text) + partSize - 1) / partSize }
+
+func partsOf(path Path, of string, text []byte, grants []Grant) []NewNode {
+	nodes := make([]NewNode, countParts(text))
+	for i := range nodes {
 		part := text[i*partSize : min(len(text), (i+1)*partSize)]
-		nodes = append(nodes, NewNode{Path: partPath(path, i), Data: part, Grants: grants})
+		nodes[i] = NewNode{Path: partPath(path, of, i), Data: part, Grants: grants}
 	}
 	return nodes
 }
 
-func partPath(path Path, i int) Path { return path.Join(fmt.Sprintf("%04d", i+1)) }
+func partPath(path Path, of string, i int) Path {
+	name := fmt.Sprintf("%04d", i+1)
+	if of != "" {
+		name = of + "-" + name
+	}
+	return path.Join(name)
+}
 
-// readParts reads a text that inParts laid down.
-func readParts(ctx context.Context, s Store, path Path) ([]byte, error) {
-	node, err := s.Read(ctx, path)
-	if err != nil {
-		return nil, err
+// readParts reads a text that inParts or replaceParts laid down, and the version of
+// its node.
+func readParts(ctx context.Context, s Store, path Path) ([]byte, Version, error) {
+	var before []byte
+	for {
+		node, err := s.Read(ctx, path)
+		if err != nil {
+			return nil, 0, err
+		}
+		count := partsRecord.FindSubmatch(node.Data)
+		if count == nil {
+			return node.Data, node.Version, nil
+		}
+		n, _ := strconv.Atoi(string(count[1]))
+		text, err := joinParts(ctx, s, path, string(count[2]), n)
+		if !errors.Is(err, ErrNotFound) || bytes.Equal(node.Data, before) {
+			return text, node.Version, err
+		}
+		before = node.Data // another text has taken this one's place, perhaps
 	}
-	count := partsRecord.FindSubmatch(node.Data)
-	if count == nil {
-		return node.Data, nil
-	}
-	n, _ := strconv.Atoi(string(count[1]))
+}
+
+func joinParts(ctx context.Context, s Store, path Path, of string, n int) ([]byte, error) {
 	parts := make([][]byte, n)
-	err = each(ctx, n, func(ctx context.Context, i int) error {
-		part, err := s.Read(ctx, partPath(path, i))
+	err := each(ctx, n, func(ctx context.Context, i int) error {
+		part, err := s.Read(ctx, partPath(path, of, i))
 		parts[i] = part.Data
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	var text []byte
-	for _, part := range parts {
-		text = append(text, part...)
+	return bytes.Join(parts, nil), nil
+}
+
+// dropParts deletes the parts of texts that were replaced; head is what the node
+// holds now.
+func dropParts(ctx context.Context, s Store, path Path, head []byte) error {
+	keep := ""
+	if count := partsRecord.FindSubmatch(head); count != nil {
+		if keep = string(count[2]) + "-"; keep == "-" {
+			return nil // nothing was replaced
+		}
 	}
-	return text, nil
+	names, err := s.Children(ctx, path)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if keep != "" && strings.HasPrefix(name, keep) {
+			continue
+		}
+		if err := s.DeleteTree(ctx, path.Join(name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

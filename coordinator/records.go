@@ -14,6 +14,10 @@ type DeploymentRecord struct {
 	Created time.Time `json:"created"`
 	// Enrol says how often a server's token lets a machine in.
 	Enrol Enrolment `json:"enrol,omitempty"`
+	// Updates counts the changes of the plan, Updating is the sha256 of the plan that
+	// one which has not come to its end makes of it.
+	Updates  int    `json:"updates,omitempty"`
+	Updating string `json:"updating,omitempty"`
 }
 
 // IncarnationRecord says which machine a server's name means now. The version
@@ -168,6 +172,21 @@ type RoleState struct {
 	BlockedSeconds float64 `json:"blocked_seconds,omitempty"`
 	Cause          *Cause  `json:"cause,omitempty"`
 	// LastLines are the end of what the role printed, kept when it fails.
+	LastLines string `json:"last_lines,omitempty"`
+	// Made names what the role ran with last, or was updated to: plan.Role.Definition.
+	Made string `json:"made,omitempty"`
+	// Update is the last run of the hook update since the role itself ran.
+	Update *UpdateState `json:"update,omitempty"`
+}
+
+// UpdateState is how far a run of a role's hook update is.
+type UpdateState struct {
+	Status   RoleStatus `json:"status"` // running, done or failed
+	Started  time.Time  `json:"started,omitzero"`
+	Ended    time.Time  `json:"ended,omitzero"`
+	ExitCode *int       `json:"exit_code,omitempty"`
+	Cause    *Cause     `json:"cause,omitempty"`
+	// LastLines are the end of what it printed, kept when it fails.
 	LastLines string `json:"last_lines,omitempty"`
 }
 

@@ -48,6 +48,18 @@ func (m *Member) State(ctx context.Context) (ServerState, error) {
 // all, the state comes with the last of them, so that an agent which was
 // interrupted reports again. A text that would not fit is cut. ErrFenced.
 func (m *Member) Report(ctx context.Context, state ServerState, failed map[plan.CellName]*Cause) error {
+	return m.reportIf(ctx, state, failed, false)
+}
+
+// ReportStart is Report of a role that is about to start, if the plan is still the one
+// that was read last: whoever changes it sees either that the role runs, or that it
+// will run as changed. ErrPlanChanged.
+func (m *Member) ReportStart(ctx context.Context, state ServerState) error {
+	return m.reportIf(ctx, state, nil, true)
+}
+
+// reportIf is Report; with current only while the plan is the one that was read last.
+func (m *Member) reportIf(ctx context.Context, state ServerState, failed map[plan.CellName]*Cause, current bool) error {
 	select {
 	case m.reporting <- struct{}{}:
 		defer func() { <-m.reporting }()
@@ -59,7 +71,11 @@ func (m *Member) Report(ctx context.Context, state ServerState, failed map[plan.
 		if err != nil {
 			return fmt.Errorf("report of server %s: %w", m.server, err)
 		}
-		err = m.report(ctx, f, state, failed)
+		checks := m.checks(f)
+		if current {
+			checks = append(checks, Op{Path: m.deployment.ServerPlan(m.server), Version: m.planVersion()})
+		}
+		err = m.report(ctx, f, checks, state, failed)
 		if err == nil {
 			return nil
 		}
@@ -67,13 +83,17 @@ func (m *Member) Report(ctx context.Context, state ServerState, failed map[plan.
 			return fmt.Errorf("report of server %s: %w", m.server, m.gone(err))
 		}
 		m.forgetAll()
-		if err := m.checkFence(ctx); err != nil {
+		err = m.checkFence(ctx)
+		if err == nil && current {
+			err = m.CheckPlan(ctx)
+		}
+		if err != nil {
 			return fmt.Errorf("report of server %s: %w", m.server, err)
 		}
 	}
 }
 
-func (m *Member) report(ctx context.Context, f fence, state ServerState, failed map[plan.CellName]*Cause) error {
+func (m *Member) report(ctx context.Context, f fence, checks []Op, state ServerState, failed map[plan.CellName]*Cause) error {
 	marks, err := m.marks(ctx, f, state.Since, failed)
 	if err != nil {
 		return err
@@ -89,10 +109,10 @@ func (m *Member) report(ctx context.Context, f fence, state ServerState, failed 
 	}
 	last := Op{Path: m.deployment.State(m.server), Version: version, Write: true, Data: data}
 	for {
-		ops, rest := m.fill(m.checks(f, last), marks)
+		ops, rest := m.fill(append(slices.Clone(checks), last), marks)
 		final := len(rest) == 0
 		if !final {
-			ops, rest = m.fill(m.checks(f), marks)
+			ops, rest = m.fill(slices.Clone(checks), marks)
 		}
 		if err := m.store.Commit(ctx, ops...); err != nil {
 			return err

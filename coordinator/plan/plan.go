@@ -225,6 +225,7 @@ func FindTask(tasks []Task, name string) *Task {
 // The hooks of a role.
 const (
 	HookCreate  = "create"  // right after the role's own source, as a part of the role
+	HookUpdate  = "update"  // after the plan of a role that has run was changed
 	HookSuspend = "suspend" // before the stack is suspended
 	HookResume  = "resume"  // after it was resumed
 	HookDelete  = "delete"  // before it is deleted
