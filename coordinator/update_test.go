@@ -486,7 +486,7 @@ func TestReadingAPlanWhileItChanges(t *testing.T) {
 	over := make(chan error)
 	go func() {
 		var err error
-		for n := 1; n < 20 && err == nil; n++ {
+		for n := 1; n < 8 && err == nil; n++ {
 			p := at(n)
 			_, err = coordinator.Publish(context.Background(), b.open(t), site, secret, p, text(p), contents, noon.Add(time.Duration(n)))
 		}

@@ -87,6 +87,7 @@ type agent struct {
 	board   *board
 	tools   map[wanted]string     // the programs of those that were found
 	asked   <-chan struct{}       // an operator may have asked for something
+	later   bool                  // something was asked for whose time had not come
 	open    []coordinator.Request // as they were read last
 	answers []coordinator.Answer
 	// reported are the roles whose failure the coordinator has, with the attempt.
@@ -215,6 +216,21 @@ func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 	telling, enough := context.WithCancel(ctx)
 	defer enough()
 	told := a.tellHeat(telling)
+	attend := func() (bool, error) {
+		again, err := a.attend(ctx)
+		if again || err != nil {
+			enough()
+			if told != nil {
+				a.noteSignalled(<-told)
+			}
+		}
+		return again, err
+	}
+	if a.later {
+		if again, err = attend(); again || err != nil {
+			return again, err
+		}
+	}
 	for {
 		if told == nil && a.Once {
 			return false, nil
@@ -229,11 +245,7 @@ func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 			if !open {
 				return false, nil // the agent ends
 			}
-			if again, err = a.attend(ctx); again || err != nil {
-				enough()
-				if told != nil {
-					a.noteSignalled(<-told)
-				}
+			if again, err = attend(); again || err != nil {
 				return again, err
 			}
 		case <-ctx.Done():
@@ -312,6 +324,7 @@ func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerSta
 		for _, old := range before.Roles {
 			if old.Name == now.Name && old.Status == now.Status && old.Attempt == now.Attempt {
 				now.LastLines = old.LastLines
+				keepLines(now.Update, old.Update)
 			}
 		}
 		state.Roles = append(state.Roles, now)
@@ -360,10 +373,11 @@ func (a *agent) host() *role.Host {
 			}
 			a.board.show(func(s *coordinator.ServerState) { setRole(s, r) })
 		},
-		Commit: func(ctx context.Context, r coordinator.RoleState) error {
-			return a.board.commit(ctx, nil, func(s *coordinator.ServerState) { setRole(s, r) })
+		Begin: func(ctx context.Context, r coordinator.RoleState) error {
+			return a.board.begin(ctx, func(s *coordinator.ServerState) { setRole(s, r) })
 		},
-		Now: a.Now, Random: a.Random, Grace: a.Grace, Parting: a.Parting,
+		Current: a.member.CheckPlan,
+		Now:     a.Now, Random: a.Random, Grace: a.Grace, Parting: a.Parting,
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 // reporter takes a server's state; a coordinator.Member does.
 type reporter interface {
 	Report(ctx context.Context, state coordinator.ServerState, failed map[plan.CellName]*coordinator.Cause) error
+	ReportStart(ctx context.Context, state coordinator.ServerState) error
 }
 
 // board is the server's state, and its way to the coordinator. Transitions are
@@ -77,6 +78,15 @@ func (b *board) show(change func(*coordinator.ServerState)) {
 // commit changes the state, and returns when the coordinator has it; with it the
 // cells are marked failed. An error that is for good ends the agent.
 func (b *board) commit(ctx context.Context, failed map[plan.CellName]*coordinator.Cause, change func(*coordinator.ServerState)) error {
+	return b.write(ctx, change, func(state coordinator.ServerState) error { return b.to.Report(ctx, state, failed) })
+}
+
+// begin is commit before a role starts. coordinator.ErrPlanChanged.
+func (b *board) begin(ctx context.Context, change func(*coordinator.ServerState)) error {
+	return b.write(ctx, change, func(state coordinator.ServerState) error { return b.to.ReportStart(ctx, state) })
+}
+
+func (b *board) write(ctx context.Context, change func(*coordinator.ServerState), report func(coordinator.ServerState) error) error {
 	b.change(change)
 	select {
 	case b.reporting <- struct{}{}:
@@ -84,7 +94,7 @@ func (b *board) commit(ctx context.Context, failed map[plan.CellName]*coordinato
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	err := b.to.Report(ctx, b.copy(), failed)
+	err := report(b.copy())
 	if errors.Is(err, coordinator.ErrFenced) || errors.Is(err, coordinator.ErrDestroyed) {
 		b.stop(err)
 	}

@@ -29,9 +29,15 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	a.open = requests
+	a.open, a.later = requests, false
+	if err := a.followPlan(ctx); err != nil {
+		return false, err
+	}
 	for _, r := range requests {
 		if known := a.answerTo(r.ID); known != nil && known.Final() {
+			if err := a.noteAnswered(ctx, r, known); err != nil {
+				return false, err
+			}
 			continue
 		}
 		answer, restart, err := a.take(ctx, r)
@@ -46,7 +52,8 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 		}
 		again = again || restart
 		if answer.Status == "" {
-			continue // its time has not come
+			a.later = true // its time has not come
+			continue
 		}
 		if err := a.answer(ctx, r, answer); err != nil {
 			return false, err
@@ -58,6 +65,28 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 		a.console.say("asked for %s: %s", what, strings.TrimSpace(string(answer.Status)+" "+answer.Reason))
 	}
 	return again, nil
+}
+
+// noteAnswered notes the end of a task that was answered, and could not be noted: its
+// disk was full.
+func (a *agent) noteAnswered(ctx context.Context, r coordinator.Request, answer *coordinator.Answer) error {
+	if a.journal.Task(r.ID).Status != coordinator.RoleRunning {
+		return nil
+	}
+	var cause *coordinator.Cause
+	if answer.Status == coordinator.AnswerFailed {
+		cause = &coordinator.Cause{Role: a.key(r.Role), Reason: answer.Reason}
+	}
+	err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, r.Change, coordinator.RoleStatus(answer.Status), answer.ExitCode, cause)
+	if index := a.index(r.Role); err == nil && r.Change != "" && index >= 0 {
+		err = a.showUpdate(ctx, a.plan.Roles[index], answer.Output)
+	}
+	return err
+}
+
+// index is the place of a role among the server's; -1 is none.
+func (a *agent) index(role string) int {
+	return slices.IndexFunc(a.plan.Roles, func(p plan.Role) bool { return p.Name == role })
 }
 
 func (a *agent) answerTo(id string) *coordinator.Answer {
@@ -92,12 +121,14 @@ func (a *agent) answer(ctx context.Context, r coordinator.Request, answer coordi
 // take does what a request asks for. An answer without a status says that its
 // time has not come.
 func (a *agent) take(ctx context.Context, r coordinator.Request) (answer coordinator.Answer, again bool, err error) {
-	index := slices.IndexFunc(a.plan.Roles, func(p plan.Role) bool { return p.Name == r.Role })
+	index := a.index(r.Role)
 	switch {
 	case a.journal.Taken(r.ID):
 		return coordinator.Answer{Status: coordinator.AnswerDone}, false, nil
 	case a.journal.Task(r.ID).Status != coordinator.RolePending:
-		answer, err = a.recallTask(r, index)
+		if answer, err = a.recallTask(r, index); err == nil && r.Change != "" && index >= 0 {
+			err = a.showUpdate(ctx, a.plan.Roles[index], answer.Output)
+		}
 		return answer, false, err
 	case r.Incarnation != a.journal.Incarnation():
 		return refused("it was asked of incarnation %d of the server, and this is incarnation %d", r.Incarnation, a.journal.Incarnation()), false, nil
@@ -107,7 +138,13 @@ func (a *agent) take(ctx context.Context, r coordinator.Request) (answer coordin
 	switch r.Kind {
 	case coordinator.Retry, coordinator.Skip:
 		return a.takeAgain(ctx, r, a.plan.Roles[index])
-	case coordinator.Action, coordinator.Hook:
+	case coordinator.Hook:
+		if r.Name == plan.HookUpdate {
+			answer, err = a.takeUpdate(ctx, r, a.plan.Roles[index])
+			return answer, false, err
+		}
+		fallthrough
+	case coordinator.Action:
 		answer, err = a.takeTask(ctx, r, a.plan.Roles[index])
 		return answer, false, err
 	}
@@ -191,7 +228,7 @@ func (a *agent) takeBack(ctx context.Context, from string) error {
 
 // markAgain marks again what was taken back for nothing.
 func (a *agent) markAgain(ctx context.Context, name string) error {
-	index := slices.IndexFunc(a.plan.Roles, func(p plan.Role) bool { return p.Name == name })
+	index := a.index(name)
 	return a.poison(ctx, index, a.host().Recall(a.plan.Roles[index]))
 }
 
@@ -213,24 +250,32 @@ func (a *agent) takeTask(ctx context.Context, r coordinator.Request, p plan.Role
 	default:
 		return coordinator.Answer{}, nil
 	}
+	return a.runTask(ctx, r, p, t, func() error { return nil })
+}
+
+// runTask runs a task once. started is called when its start is noted.
+func (a *agent) runTask(ctx context.Context, r coordinator.Request, p plan.Role, t *plan.Task, started func() error) (coordinator.Answer, error) {
 	host, name := a.host(), p.Name+"."+t.Name
 	answer := coordinator.Answer{Status: coordinator.AnswerRunning, Started: a.Now().UTC()}
 	task := &role.Task{Task: *t, Kind: r.Kind, Arguments: r.Values, Start: func(ctx context.Context, mark string) error {
 		if err := a.answer(ctx, r, answer); err != nil {
 			return err
 		}
-		return a.journal.NoteTaskRunning(r.ID, name, mark)
+		if err := a.journal.NoteTaskRunning(r.ID, name, mark, r.Change); err != nil {
+			return err
+		}
+		return started()
 	}}
 	end, err := host.RunTask(ctx, p, task)
-	if err != nil && end.Cause == nil {
-		return answer, err
+	if err != nil && (end.Cause == nil || a.journal.Task(r.ID).Status == coordinator.RolePending) {
+		return answer, err // it has not started: the next agent takes the request
 	}
 	answer.Status, answer.ExitCode, answer.Ended = coordinator.AnswerDone, end.ExitCode, a.Now().UTC()
 	answer.Output = end.Output
 	if end.Cause != nil {
 		answer.Status, answer.Reason = coordinator.AnswerFailed, end.Cause.String()
 	}
-	if noteErr := a.journal.NoteTaskEnded(r.ID, name, coordinator.RoleStatus(answer.Status), end.ExitCode, end.Cause); err == nil {
+	if noteErr := a.journal.NoteTaskEnded(r.ID, name, r.Change, coordinator.RoleStatus(answer.Status), end.ExitCode, end.Cause); err == nil {
 		err = noteErr
 	}
 	return answer, err
@@ -252,7 +297,7 @@ func (a *agent) recallTask(r coordinator.Request, index int) (coordinator.Answer
 			return coordinator.Answer{}, err
 		}
 		cause := &coordinator.Cause{Role: a.key(r.Role), Reason: "interrupted: the agent was ended or the server restarted while it ran"}
-		if err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, coordinator.RoleFailed, nil, cause); err != nil {
+		if err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, r.Change, coordinator.RoleFailed, nil, cause); err != nil {
 			return coordinator.Answer{}, err
 		}
 		noted = a.journal.Task(r.ID)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -45,6 +46,14 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 			}
 		}
 		state, err := run(ctx, r)
+		if errors.Is(err, coordinator.ErrPlanChanged) {
+			if err := a.readPlanAgain(ctx); err != nil {
+				return false, err
+			}
+			a.board.show(a.begin)
+			i--
+			continue
+		}
 		if state.Status == coordinator.RoleFailed {
 			a.console.say("%v", state.Cause)
 			report := ctx

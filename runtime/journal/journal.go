@@ -11,7 +11,8 @@
 //
 //	{"journal":1,"id":"<random>","deployment":"blog","server":"db","instance":"<Nova's id>","at":…}
 //	{"enrolled":1,"at":…}                                          the number of the incarnation
-//	{"role":"mysql","status":"running","run":"<random>","at":…}    before its process starts
+//	{"role":"mysql","status":"running","run":"<random>","made":"<definition>","at":…}
+//	                                                               before its process starts
 //	{"role":"mysql","status":"done","exit_code":0,"at":…}          after all its outputs are published
 //	{"role":"mysql","status":"failed","exit_code":3,"cause":{…},"at":…}
 //	{"signalled":"SUCCESS","at":…}                                 after Heat has taken the signal
@@ -23,6 +24,7 @@
 //	{"request":"<id>","role":"mysql","status":"done","by_hand":true,"at":…}
 //	{"request":"<id>","task":"mysql.backup","status":"running","run":"<random>","at":…}
 //	{"request":"<id>","task":"mysql.backup","status":"done","exit_code":0,"at":…}
+//	{"request":"<id>","task":"mysql.update","status":"running","run":"<random>","made":"<definition>","at":…}
 //
 // The last line of a role counts. Unknown keys and lines without a known key are
 // skipped, so that an older agent can read on. No value of an input or output is
@@ -41,6 +43,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
@@ -74,12 +77,17 @@ type Role struct {
 	// an operator said so.
 	Attempt int
 	ByHand  bool
+	// Made names what it ran with last, or was updated to (plan.Role.Definition), and
+	// Update is the last run of its hook update since it ran itself; nil is none.
+	Made   string
+	Update *Task
 }
 
 // Task is what is noted of an action or a hook that was asked for.
 type Task struct {
 	Status   coordinator.RoleStatus // pending when nothing is noted
 	Run      string
+	Made     string // of a hook update: what the role is then
 	ExitCode *int
 	Cause    *coordinator.Cause
 	Started  time.Time
@@ -120,6 +128,7 @@ type line struct {
 	Request    string                 `json:"request,omitempty"`
 	Retry      string                 `json:"retry,omitempty"`
 	Task       string                 `json:"task,omitempty"`
+	Made       string                 `json:"made,omitempty"`
 	Attempt    int                    `json:"attempt,omitempty"`
 	ByHand     bool                   `json:"by_hand,omitempty"`
 	Handle     string                 `json:"handle,omitempty"` // of a role's own signal
@@ -251,7 +260,7 @@ func (j *Journal) applyRole(l line) {
 	role := j.roles[l.Role]
 	role.Status = l.Status
 	if l.Status == coordinator.RoleRunning {
-		role = Role{Status: l.Status, Run: l.Run, Started: l.At, Attempt: role.Attempt}
+		role = Role{Status: l.Status, Run: l.Run, Made: l.Made, Started: l.At, Attempt: role.Attempt}
 		j.runs = append(j.runs, l.Run)
 	} else {
 		role.ExitCode, role.Cause, role.Ended, role.ByHand = l.ExitCode, l.Cause, l.At, l.ByHand
@@ -263,12 +272,15 @@ func (j *Journal) applyRole(l line) {
 	if l.Attempt > 0 {
 		role.Attempt = l.Attempt
 	}
+	if l.Made != "" {
+		role.Made = l.Made
+	}
 	j.roles[l.Role] = role
 }
 
 func (j *Journal) applyTask(l line) {
 	task := j.tasks[l.Request]
-	task.Status = l.Status
+	task.Status, task.Made = l.Status, l.Made
 	if l.Status == coordinator.RoleRunning {
 		task.Run, task.Started = l.Run, l.At
 		j.runs = append(j.runs, l.Run)
@@ -276,6 +288,11 @@ func (j *Journal) applyTask(l line) {
 		task.ExitCode, task.Cause, task.Ended = l.ExitCode, l.Cause, l.At
 	}
 	j.tasks[l.Request] = task
+	if name, _, _ := strings.Cut(l.Task, "."); task.Made != "" {
+		role := j.Role(name)
+		role.Made, role.Update = task.Made, &task
+		j.roles[name] = role
+	}
 }
 
 // ID is the random text that tells this machine from others of the same name.
@@ -325,14 +342,14 @@ func (j *Journal) NoteEnrolled(number int) error { return j.append(line{Enrolled
 // endRoom is more than the note of a role's end takes, causes included.
 const endRoom = 64 << 10
 
-// NoteRunning notes that a role is about to start. No process of it may exist
-// before this has returned. It fails where the disk has no room for the note of
+// NoteRunning notes that a role is about to start, and of what. No process of it may
+// exist before this has returned. It fails where the disk has no room for the note of
 // the role's end, too.
-func (j *Journal) NoteRunning(role, run string) error {
+func (j *Journal) NoteRunning(role, run, made string) error {
 	if err := j.reserve(endRoom); err != nil {
 		return err
 	}
-	return j.append(line{Role: role, Status: coordinator.RoleRunning, Run: run})
+	return j.append(line{Role: role, Status: coordinator.RoleRunning, Run: run, Made: made})
 }
 
 // reserve takes room on the disk for what has to be noted later: a role whose end
@@ -356,7 +373,7 @@ func (j *Journal) NoteEnded(role string, status coordinator.RoleStatus, exitCode
 // NoteFound notes how a role has ended that the journal does not know, or no
 // longer: its disk was put back.
 func (j *Journal) NoteFound(r coordinator.RoleState) error {
-	return j.append(line{Role: r.Name, Status: r.Status, ExitCode: r.ExitCode, Cause: r.Cause, Attempt: r.Attempt, ByHand: r.ByHand})
+	return j.append(line{Role: r.Name, Status: r.Status, ExitCode: r.ExitCode, Cause: r.Cause, Attempt: r.Attempt, ByHand: r.ByHand, Made: r.Made})
 }
 
 // NoteRetry notes that a role may be started again, by request.
@@ -369,15 +386,16 @@ func (j *Journal) NoteByHand(request, role string) error {
 	return j.append(line{Request: request, Role: role, Status: coordinator.RoleDone, ByHand: true})
 }
 
-// NoteTaskRunning notes that the action or hook of a request is about to start. No
-// process of it may exist before this has returned.
-func (j *Journal) NoteTaskRunning(request, task, run string) error {
-	return j.append(line{Request: request, Task: task, Status: coordinator.RoleRunning, Run: run})
+// NoteTaskRunning notes that the action or hook of a request is about to start, and
+// what the hook update makes of its role. No process of it may exist before this has
+// returned.
+func (j *Journal) NoteTaskRunning(request, task, run, made string) error {
+	return j.append(line{Request: request, Task: task, Status: coordinator.RoleRunning, Run: run, Made: made})
 }
 
 // NoteTaskEnded notes that it is done, or has failed with a cause.
-func (j *Journal) NoteTaskEnded(request, task string, status coordinator.RoleStatus, exitCode *int, cause *coordinator.Cause) error {
-	return j.append(line{Request: request, Task: task, Status: status, ExitCode: exitCode, Cause: cause})
+func (j *Journal) NoteTaskEnded(request, task, made string, status coordinator.RoleStatus, exitCode *int, cause *coordinator.Cause) error {
+	return j.append(line{Request: request, Task: task, Made: made, Status: status, ExitCode: exitCode, Cause: cause})
 }
 
 // NoteSignalled notes that Heat has taken a signal.

@@ -37,10 +37,13 @@ func written(t *testing.T, folder string) {
 		j.NoteTrying(1),
 		j.NoteTrying(2),
 		j.NoteEnrolled(2),
-		j.NoteRunning("base", "r1"),
+		j.NoteRunning("base", "r1", ""),
 		j.NoteEnded("base", coordinator.RoleDone, new(int), nil),
-		j.NoteRunning("mysql", "r2"),
+		j.NoteRunning("mysql", "r2", "m1"),
 		j.NoteEnded("mysql", coordinator.RoleFailed, &three, &coordinator.Cause{Role: "db.mysql", Reason: "exit status 3"}),
+		j.NoteTaskRunning("q1", "base.update", "r3", "m2"),
+		j.NoteTaskEnded("q1", "base.update", "m2", coordinator.RoleFailed, &three, &coordinator.Cause{Role: "db.base", Reason: "exit status 3"}),
+		j.NoteTaskRunning("q2", "mysql.backup", "r4", ""),
 		j.NoteSignalled("", "FAILURE"),
 		j.Close(),
 	} {
@@ -54,7 +57,7 @@ func TestWhatWasNotedIsThereAfterARestart(t *testing.T) {
 	folder := t.TempDir()
 	written(t, folder)
 	j := open(t, folder, machine)
-	if j.Trying() != 2 || j.Incarnation() != 2 || j.Signalled("") != "FAILURE" || strings.Join(j.Runs(), " ") != "r1 r2" {
+	if j.Trying() != 2 || j.Incarnation() != 2 || j.Signalled("") != "FAILURE" || strings.Join(j.Runs(), " ") != "r1 r2 r3 r4" {
 		t.Errorf("incarnation %d, signalled %q, runs %q", j.Incarnation(), j.Signalled(""), j.Runs())
 	}
 	if base := j.Role("base"); base.Status != coordinator.RoleDone || base.Started.IsZero() || base.Ended.IsZero() {
@@ -62,6 +65,12 @@ func TestWhatWasNotedIsThereAfterARestart(t *testing.T) {
 	}
 	if mysql := j.Role("mysql"); mysql.Status != coordinator.RoleFailed || *mysql.ExitCode != 3 || mysql.Cause.Reason != "exit status 3" {
 		t.Errorf("mysql: %+v", mysql)
+	}
+	if base, mysql := j.Role("base"), j.Role("mysql"); base.Made != "m2" || base.Update == nil || base.Update.Status != coordinator.RoleFailed || mysql.Made != "m1" || mysql.Update != nil {
+		t.Errorf("base was updated: %+v; mysql was not: %+v", base, mysql)
+	}
+	if backup := j.Task("q2"); backup.Status != coordinator.RoleRunning {
+		t.Errorf("backup: %+v", backup)
 	}
 	if other := j.Role("other"); other.Status != coordinator.RolePending {
 		t.Errorf("a role that nothing is noted of is %s", other.Status)
@@ -166,7 +175,7 @@ func TestNoRoleStartsWithoutRoomForItsEnd(t *testing.T) {
 	}
 	defer unix.Unmount(folder, unix.MNT_DETACH)
 	j := open(t, folder, machine)
-	if err := j.NoteRunning("mysql", "r1"); !errors.Is(err, unix.ENOSPC) {
+	if err := j.NoteRunning("mysql", "r1", ""); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("on a disk that is almost full: %v", err)
 	}
 	if got := j.Role("mysql").Status; got != coordinator.RolePending {
@@ -175,7 +184,7 @@ func TestNoRoleStartsWithoutRoomForItsEnd(t *testing.T) {
 	if err := unix.Mount("", folder, "", unix.MS_REMOUNT, "size=1m"); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.NoteRunning("mysql", "r1"); err != nil {
+	if err := j.NoteRunning("mysql", "r1", ""); err != nil {
 		t.Fatal(err)
 	}
 	// others fill the disk while the role runs

@@ -39,6 +39,8 @@ type life struct {
 	mu        sync.Mutex
 	attempt   int
 	byHand    bool
+	made      string
+	update    *coordinator.UpdateState
 	status    coordinator.RoleStatus
 	started   time.Time
 	ended     time.Time
@@ -53,6 +55,7 @@ type life struct {
 func newLife(ctx context.Context, h *Host, r plan.Role) *life {
 	noted := h.Journal.Role(r.Name)
 	l := &life{host: h, role: r, ctx: ctx, status: coordinator.RolePending, attempt: noted.Attempt, byHand: noted.ByHand,
+		made: noted.Made, update: updateOf(noted),
 		inputs: map[string]*input{}, outputs: map[string]*output{}, cells: &cellCache{}}
 	l.process, l.kill = context.WithCancelCause(ctx)
 	for _, o := range r.Outputs {
@@ -78,7 +81,7 @@ func (l *life) state() coordinator.RoleState {
 		Name: l.role.Name, Status: l.status, Attempt: l.attempt, ByHand: l.byHand,
 		Started: l.started, Ended: l.ended, ExitCode: l.exitCode,
 		Blocked: l.waits.now(), BlockedSeconds: l.waits.seconds(l.host.Now()),
-		Cause: l.cause, LastLines: l.lastLines,
+		Cause: l.cause, LastLines: l.lastLines, Made: l.made, Update: l.update,
 	}
 }
 
@@ -118,10 +121,14 @@ func (l *life) noteStart(ctx context.Context) error {
 	if l.task != nil {
 		return l.task.Start(ctx, l.mark)
 	}
-	if err := l.host.Commit(ctx, l.state()); err != nil {
+	made := l.role.Definition()
+	l.mu.Lock()
+	l.made, l.update = made, nil
+	l.mu.Unlock()
+	if err := l.host.Begin(ctx, l.state()); err != nil {
 		return err
 	}
-	return l.host.Journal.NoteRunning(l.role.Name, l.mark)
+	return l.host.Journal.NoteRunning(l.role.Name, l.mark, made)
 }
 
 func (l *life) end(status coordinator.RoleStatus, code *int, cause *coordinator.Cause) {

@@ -74,10 +74,14 @@ type Host struct {
 	Ensure func(ctx context.Context, tool driver.Tool, want plan.Install, log *os.File) (program string, err error)
 	// Show is told of each change of a role's state. It must not block.
 	Show func(coordinator.RoleState)
-	// Commit reports a role's state and returns when the coordinator has taken it.
-	Commit func(context.Context, coordinator.RoleState) error
-	Now    func() time.Time
-	Random io.Reader
+	// Begin reports the state of a role that is about to start, and returns when the
+	// coordinator has taken it. coordinator.ErrPlanChanged.
+	Begin func(context.Context, coordinator.RoleState) error
+	// Current says, with coordinator.ErrPlanChanged, that the role's plan is no longer
+	// the one it was read from; nil is nothing.
+	Current func(context.Context) error
+	Now     func() time.Time
+	Random  io.Reader
 	// Grace is how long a process that is asked to end may take, Parting how long a
 	// doomed one may go on before it is asked.
 	Grace, Parting time.Duration
@@ -104,7 +108,9 @@ func (h *Host) serve(ctx context.Context, folder string, values driver.Values) (
 var ErrInterrupted = errors.New("interrupted: the agent was told to end")
 
 // Run leads a role to its end, from wherever the journal says it is. The state
-// is what there is to report; an error says that the agent cannot go on.
+// is what there is to report; an error says that the agent cannot go on, or, if it is
+// coordinator.ErrPlanChanged, that the role has not started and its plan has to be read
+// again.
 func (h *Host) Run(ctx context.Context, r plan.Role) (coordinator.RoleState, error) {
 	l := newLife(ctx, h, r)
 	defer l.release()
@@ -139,7 +145,17 @@ func (h *Host) Fail(ctx context.Context, r plan.Role, reason error) (coordinator
 func (h *Host) Recall(r plan.Role) coordinator.RoleState {
 	noted := h.Journal.Role(r.Name)
 	return coordinator.RoleState{Name: r.Name, Status: noted.Status, Started: noted.Started, Ended: noted.Ended,
-		ExitCode: noted.ExitCode, Cause: noted.Cause, Attempt: noted.Attempt, ByHand: noted.ByHand}
+		ExitCode: noted.ExitCode, Cause: noted.Cause, Attempt: noted.Attempt, ByHand: noted.ByHand,
+		Made: noted.Made, Update: updateOf(noted)}
+}
+
+// updateOf is the role's last update, as it is reported.
+func updateOf(noted journal.Role) *coordinator.UpdateState {
+	u := noted.Update
+	if u == nil {
+		return nil
+	}
+	return &coordinator.UpdateState{Status: u.Status, Started: u.Started, Ended: u.Ended, ExitCode: u.ExitCode, Cause: u.Cause}
 }
 
 // Key names a role of the host.
@@ -152,7 +168,7 @@ func (l *life) live() (coordinator.RoleState, error) {
 	}
 	job, tool, closeJob, err := l.prepare()
 	if err != nil {
-		return l.failOr(l.reason(err.Error()), l.endingOr(err))
+		return l.failUnready(l.reason(err.Error()), l.endingOr(err))
 	}
 	defer func() { closeJob() }()
 	exit, err := l.run(tool, job)
@@ -167,7 +183,7 @@ func (l *life) live() (coordinator.RoleState, error) {
 		if err == nil {
 			err = errors.New("the driver ended without having started anything")
 		}
-		return l.failOr(l.causeOf(exit, err), l.ending())
+		return l.failUnready(l.causeOf(exit, err), l.ending())
 	}
 	var status *int
 	if err == nil {
@@ -239,6 +255,17 @@ func (l *life) failOr(cause *coordinator.Cause, err error) (coordinator.RoleStat
 		return l.state(), err
 	}
 	return l.fail(cause, nil)
+}
+
+// failUnready fails a role that could not start, unless its plan has been changed
+// meanwhile: its files may have gone with the old one.
+func (l *life) failUnready(cause *coordinator.Cause, err error) (coordinator.RoleState, error) {
+	if err == nil && l.host.Current != nil {
+		if changed := l.host.Current(l.ctx); errors.Is(changed, coordinator.ErrPlanChanged) {
+			err = changed
+		}
+	}
+	return l.failOr(cause, err)
 }
 
 // fail notes the failure. Telling others is up to the agent, who knows which

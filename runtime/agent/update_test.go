@@ -1,0 +1,219 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/agent"
+	"github.com/hotc-dev/hotc/runtime/journal"
+)
+
+// updatable is a role that notes its runs and those of its hook update, with the
+// level that each had.
+func (b *bed) updatable(level string, hook string) plan.Role {
+	r := with(b.sh("mysql", "echo run $level >>../count; printf up | hotc-agent put endpoint"),
+		output("endpoint", plan.String), static("level", fmt.Sprintf("%q", level)))
+	r.Hooks = []plan.Task{b.task(plan.HookUpdate, "echo $HOTC_HOOK $level >>../count; "+hook)}
+	return r
+}
+
+// change applies the plan again with another role in the place of a server's first.
+func (b *bed) change(server plan.ServerPath, to plan.Role) {
+	b.t.Helper()
+	for i := range b.plan.Servers {
+		if s := &b.plan.Servers[i]; s.Path == server {
+			for n := range to.Outputs {
+				to.Outputs[n].Cell = s.Roles[0].Outputs[n].Cell
+			}
+			s.Roles = append([]plan.Role{to}, s.Roles[1:]...)
+		}
+	}
+	for i := range b.plan.Cells {
+		b.plan.Cells[i].Readers = nil
+	}
+	b.apply()
+}
+
+func updated(status coordinator.RoleStatus) func(coordinator.ServerState) bool {
+	return func(s coordinator.ServerState) bool {
+		return s.Roles[0].Update != nil && s.Roles[0].Update.Status == status
+	}
+}
+
+func TestARoleThatHasRunIsUpdatedOncePerChange(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.updatable("1", ""))
+	b.apply()
+	db := b.start("db", stays)
+	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	b.change("db", b.updatable("2", "echo said"))
+	state := b.awaitState("db", updated(coordinator.RoleDone))
+	if r := state.Roles[0]; r.Status != coordinator.RoleDone || r.Made != b.plan.Servers[0].Roles[0].Definition() {
+		t.Errorf("db reports %+v", r)
+	}
+	if a := b.awaitAnswers("db", 1)[0]; a.Status != coordinator.AnswerDone || a.Output != "said\n" || a.ExitCode == nil {
+		t.Errorf("%+v", a)
+	}
+	b.apply() // the same again
+	db.cancel()
+	if err := db.wait(); err != nil {
+		t.Fatal(err)
+	}
+	db = b.start("db", stays)
+	b.change("db", b.updatable("3", "hotc-agent get level >>../count"))
+	db.await("asked for hook mysql update: done")
+	if got := db.file("count"); got != "run 1\nupdate 2\nupdate 3\n3" {
+		t.Errorf("it ran %q", got)
+	}
+	b.want("db.mysql:endpoint", `"up"`)
+}
+
+func TestARoleThatHasNotRunTakesTheChangeAsItIs(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.sh("base", "sleep 0.1"))
+	reader := func(text string) plan.Role {
+		return with(b.sh("app", text), input("url", "web.www:url", func(in *plan.Input) { in.Eager = true }))
+	}
+	b.server("app", reader("echo old >>../count"))
+	b.server("web", with(b.sh("www", "printf here | hotc-agent put url"), output("url", plan.String)))
+	b.apply()
+	app := b.start("app", stays)
+	b.awaitState("app", blockedOn("web.www:url")) // before its tool is started
+	b.change("app", reader("echo new $url >>../count"))
+	b.start("web")
+	b.awaitState("app", inPhase(coordinator.PhaseDone))
+	if got := app.file("count"); got != "new here\n" {
+		t.Errorf("it ran %q", got)
+	}
+}
+
+func TestAFailedUpdateIsReportedAndTheNextChangeMendsIt(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.updatable("1", ""))
+	b.apply()
+	db := b.start("db", stays)
+	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	b.change("db", b.updatable("2", "echo no room >&2; exit 4"))
+	state := b.awaitState("db", updated(coordinator.RoleFailed))
+	if r := state.Roles[0]; r.Status != coordinator.RoleDone || r.Update.ExitCode == nil || *r.Update.ExitCode != 4 ||
+		!strings.Contains(r.Update.Cause.Reason, "exit status 4: no room") || r.Update.LastLines != "no room\n" || state.Phase != coordinator.PhaseDone {
+		t.Errorf("db reports %+v, update %+v", r, r.Update)
+	}
+	db.cancel()
+	if err := db.wait(); err != nil {
+		t.Error(err)
+	}
+	// An agent that is started again still knows, and what was printed.
+	db = b.start("db", stays)
+	state = b.awaitState("db", func(s coordinator.ServerState) bool { return s.Phase == coordinator.PhaseDone })
+	if u := state.Roles[0].Update; u == nil || u.Status != coordinator.RoleFailed || u.LastLines != "no room\n" {
+		t.Errorf("after a restart db reports %+v", u)
+	}
+	b.change("db", b.updatable("2", "echo mended >>../count"))
+	// The hook alone is no change of the role; asked again, it runs again.
+	b.post("db", coordinator.Request{ID: "again", Kind: coordinator.Hook, Role: "mysql", Name: plan.HookUpdate, Change: b.plan.Servers[0].Roles[0].Definition()})
+	b.awaitState("db", updated(coordinator.RoleDone))
+	if got := db.file("count"); got != "run 1\nupdate 2\nupdate 2\nmended\n" {
+		t.Errorf("it ran %q", got)
+	}
+}
+
+func TestAFailedRoleTakesTheChangeWhenItIsRetried(t *testing.T) {
+	b := newBed(t)
+	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", plan.String)))
+	b.apply()
+	db := b.start("db", stays)
+	b.awaitState("db", inPhase(coordinator.PhaseFailed))
+	b.change("db", with(b.sh("mysql", "echo mended >>../count; printf up | hotc-agent put endpoint"), output("endpoint", plan.String)))
+	b.post("db", coordinator.Request{ID: "r1", Kind: coordinator.Retry, Role: "mysql"}, "db.mysql", "db.mysql:endpoint")
+	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	if got := db.file("count"); got != "mended\n" {
+		t.Errorf("it ran %q", got)
+	}
+}
+
+// Of several changes that came while the agent was away only the last one is made.
+func TestAnAgentThatReturnsMakesTheLastChange(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.updatable("1", ""))
+	b.apply()
+	db := b.start("db")
+	db.mustBeDone()
+	for _, level := range []string{"2", "3", "4", "3"} {
+		b.change("db", b.updatable(level, ""))
+	}
+	db = b.start("db", stays)
+	b.awaitState("db", updated(coordinator.RoleDone))
+	answers := b.awaitAnswers("db", 4)
+	var done []string
+	for _, a := range answers {
+		done = append(done, strings.TrimSpace(string(a.Status)+" "+a.Reason))
+	}
+	if got, want := strings.Join(done, "; "), "refused the role mysql was changed again since; done; refused the role mysql was changed again since; done it has run as it is now"; got != want {
+		t.Errorf("answered %s, want %s", got, want)
+	}
+	if got := db.file("count"); got != "run 1\nupdate 3\n" {
+		t.Errorf("it ran %q", got)
+	}
+}
+
+// A change that finds the role back at what it ran with asks for nothing.
+func TestAChangeBackNeedsNoHook(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.updatable("1", ""))
+	b.apply()
+	b.start("db").mustBeDone()
+	b.change("db", b.updatable("2", ""))
+	b.change("db", b.updatable("1", ""))
+	db := b.start("db", stays)
+	b.awaitAnswers("db", 2)
+	if got := db.file("count"); got != "run 1\n" {
+		t.Errorf("it ran %q", got)
+	}
+}
+
+// An action that the plan had not when the agent read it is found, without any change
+// of what has run.
+func TestAnActionThatCameLater(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.updatable("1", ""))
+	b.apply()
+	b.start("db", stays)
+	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	r := b.updatable("1", "")
+	r.Actions = []plan.Task{b.task("show", "echo here I am")}
+	b.change("db", r)
+	if a := b.act("db", "r1", "mysql", "show"); a.Output != "here I am\n" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// An agent is killed before and after each line that a change adds to its journal. The
+// hook runs once, or was interrupted, and what became of it is told.
+func TestAKillAtEveryLineOfTheJournalOfAnUpdate(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for n := 1; n <= 4; n++ {
+			t.Run(fmt.Sprintf("line %d, after it %v", n, after), func(t *testing.T) {
+				b := newBed(t)
+				b.server("db", b.updatable("1", ""), with(b.sh("backup", "echo backup >>../count"), static("level", `"1"`)))
+				b.apply()
+				b.start("db").mustBeDone()
+				b.change("db", b.updatable("2", ""))
+				left := n
+				_ = b.start("db", func(c *agent.Config) { c.Disk = mortal{journal.Folder(c.State), &left, after} }).wait()
+				last := b.start("db", stays)
+				a := b.awaitAnswers("db", 1)[0]
+				hooks := strings.Count(last.file("count"), "update 2\n")
+				state := b.awaitState("db", func(s coordinator.ServerState) bool {
+					return s.Phase == coordinator.PhaseDone && s.Roles[0].Update != nil && s.Roles[0].Update.Status != coordinator.RoleRunning
+				})
+				if hooks > 1 || (a.Status == coordinator.AnswerDone) != (state.Roles[0].Update.Status == coordinator.RoleDone) || a.Status == coordinator.AnswerDone && hooks != 1 {
+					t.Errorf("the hook ran %d times: %+v, reported as %+v", hooks, a, state.Roles[0].Update)
+				}
+			})
+		}
+	}
+}
