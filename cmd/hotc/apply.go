@@ -34,6 +34,11 @@ func newApplyCommand(io streams) *cobra.Command {
 coordinator: before, while or after Heat makes the stack. Agents that are there
 already go on as soon as it is done. The same plan again changes nothing.
 
+Another plan takes a live one's place where roles' sources, files, inputs, time-outs,
+actions and hooks differ. A role that has run is brought up to date by its hook update,
+which its agent runs once for the change; without the hook the plan is refused. A role
+that has not run, or is retried, runs as it is then. --dry-run says what becomes of whom.
+
 Secrets that roles read from hidden parameters (hotc compile --secret-param) are given
 with --secret-param, and sealed for the servers of these roles. Given again, a new value
 takes the old one's place: roles that run from then on read it.`,
@@ -72,7 +77,7 @@ type application struct {
 // applied is the result of `hotc apply` (docs/json.md).
 type applied struct {
 	Stack   string    `json:"stack"`
-	Outcome string    `json:"outcome"` // created, unchanged, resumed
+	Outcome string    `json:"outcome"` // created, unchanged, resumed, updated
 	DryRun  bool      `json:"dry_run"`
 	Plan    string    `json:"plan"` // sha256 of plan.json
 	Created time.Time `json:"created"`
@@ -82,6 +87,8 @@ type applied struct {
 	Files   int       `json:"files"`
 	Nodes   int       `json:"nodes"`
 	Bytes   int       `json:"bytes"`
+	// Changes are the roles that the plan changes where another one is live.
+	Changes []changedRole `json:"changes"`
 	// Given are the secret parameters that were given now, or would be.
 	Given []string `json:"given"`
 	// Again are those that have to be given again, since not all readers can open them.
@@ -91,6 +98,8 @@ type applied struct {
 	Next []string `json:"next"`
 	// Parameters are those of the template that have no default.
 	Parameters []string `json:"parameters"`
+
+	flags string // that lead to the deployment
 }
 
 func (a *application) run(ctx context.Context, io streams) (*applied, error) {
@@ -125,6 +134,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 		return nil, s.explain(ctx, err)
 	}
 	result := &applied{
+		Changes: changedRoles(done.Changes), flags: a.target.flags(),
 		Given: partial.Given, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
 		Stack: string(s.deployment), Outcome: string(done.Outcome), DryRun: a.dryRun,
 		Plan: done.Record.Plan, Created: done.Record.Created,
@@ -134,6 +144,9 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 		result.Roles += len(server.Roles)
 	}
 	result.Next, result.Parameters = nextCommands(a.dir, a.target)
+	if done.Outcome == coordinator.Updated { // the stack is there
+		result.Next, result.Parameters = result.Next[1:], []string{}
+	}
 	return result, nil
 }
 
@@ -163,7 +176,7 @@ func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, pla
 		if err := s.tooLarge(gifts); err != nil {
 			return done, r, err
 		}
-		missing, again, err := s.missingSecrets(ctx, p, gifts, done.Outcome == coordinator.Unchanged)
+		missing, again, err := s.missingSecrets(ctx, p, gifts, done.Outcome == coordinator.Unchanged || done.Outcome == coordinator.Updated)
 		if err == nil && len(missing) > 0 {
 			err = secretsMissing(missing)
 		}
@@ -184,12 +197,14 @@ func (r *applied) print(io streams) {
 		"created":   "%s is applied: %s.\n",
 		"unchanged": "%s is applied already, with this very plan: %s.\n",
 		"resumed":   "%s is applied; an apply that was interrupted is finished: %s.\n",
+		"updated":   "%s has another plan now: %s.\n",
 	}
 	if r.DryRun {
 		say = map[string]string{
 			"created":   "%s would be made: %s.\n",
 			"unchanged": "%s is applied already, with this very plan: %s. Nothing would be made.\n",
 			"resumed":   "an interrupted apply of %s would be finished: %s.\n",
+			"updated":   "%s is live, and would get another plan: %s.\n",
 		}
 	}
 	what := strings.Join([]string{
@@ -197,6 +212,10 @@ func (r *applied) print(io streams) {
 		fmt.Sprintf("%s of %s", count(r.Nodes, "node"), size(r.Bytes)),
 	}, ", ")
 	fmt.Fprintf(io.out, say[r.Outcome], r.Stack, what)
+	updated := r.Outcome == string(coordinator.Updated)
+	if updated {
+		printChanges(io, r.Changes, r.flags)
+	}
 	if len(r.Given) > 0 {
 		verb := "given, sealed for its readers"
 		if r.DryRun {
@@ -208,6 +227,10 @@ func (r *applied) print(io streams) {
 		fmt.Fprintf(io.out, "to be given again, with --secret-param, since not all of its readers can open it: %s.\n", strings.Join(r.Again, ", "))
 	}
 	if r.DryRun {
+		return
+	}
+	if updated {
+		fmt.Fprintf(io.out, "\nTo see how it goes:\n\n  %s\n", r.Next[0])
 		return
 	}
 	fmt.Fprint(io.out, "\nNext, unless the stack is there already:\n\n")

@@ -28,6 +28,9 @@ const (
 	findNotGiven findingKind = "not_given" // a secret that `hotc apply` has to give
 	findRefused  findingKind = "refused"   // no machine is there but one whose token was used before
 	findDone     findingKind = "done"
+
+	findUpdating  findingKind = "updating"    // done; its hook update runs, or is to run
+	findOutOfDate findingKind = "out_of_date" // done; its hook update failed
 )
 
 // finding is one role or server on the way from a question to its root.
@@ -122,7 +125,7 @@ func (i *investigation) describe(f *finding, s *serverStanding, r *roleStanding)
 	case r == nil:
 		f.Kind, f.Since, f.Message = findStarting, s.State.Since, s.State.Message
 	case r.Status == coordinator.RoleDone:
-		f.Kind, f.Since = findDone, r.Ended
+		describeUpdate(f, r)
 	case r.Status == coordinator.RoleFailed:
 		i.describeFailure(f, r)
 	case r.Status == coordinator.RoleSkipped:

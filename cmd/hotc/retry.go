@@ -35,6 +35,8 @@ had marked is taken back first, so that readers wait again. Nothing that is done
 again; an output that was published keeps its value. With --skip the role does not
 run: it counts as done, with the outputs given by hand.
 
+Of a role that is done, and whose hook update has failed, the hook runs again.
+
 Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,12 +72,17 @@ Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 type retried struct {
 	Stack string         `json:"stack"`
 	Roles []plan.RoleKey `json:"roles"` // those that run again, the one asked for first
+	// Hook is "update" where not the role runs again, but its hook that failed.
+	Hook string `json:"hook,omitempty"`
 	// Absent are those of them whose agents are not there: they run when they return.
 	Absent []plan.RoleKey `json:"absent"`
 }
 
 func (r *retried) print(io streams, skip bool) {
 	first := "runs again"
+	if r.Hook != "" {
+		first = "is updated: its hook " + r.Hook + " runs again"
+	}
 	if skip {
 		first = "is taken as done"
 	}
@@ -112,6 +119,9 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 		if err != nil {
 			return nil, err
 		}
+		if role.renewal() == outOfDate && !r.skip {
+			return r.updateAgain(ctx, v, role)
+		}
 		again := append([]*roleStanding{}, role)
 		if role.Status != coordinator.RoleFailed {
 			again = nil // what is left are those that failed because of it
@@ -145,11 +155,35 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 	return nil, source.Fail(source.OperationFailed, "the deployment changes too fast", "try again")
 }
 
-// failedRole is the role that is meant: of a server, the one that has failed.
+// updateAgain asks for the hook update of a role again, which has failed.
+func (r *retrying) updateAgain(ctx context.Context, v *standing, role *roleStanding) (*retried, error) {
+	p := planRole(v.plan, role)
+	if plan.FindTask(p.Hooks, plan.HookUpdate) == nil {
+		return nil, source.Fail(source.OperationFailed, "the role "+string(role.key())+" has no hook update any more", "\"hotc apply\" of a plan that has it asks for it")
+	}
+	request := newRequest(coordinator.Hook, role)
+	request.Name, request.Change = plan.HookUpdate, p.Definition()
+	if err := r.ask(ctx, role.server.Path, request); err != nil {
+		return nil, err
+	}
+	result := &retried{Stack: string(r.deployment), Roles: []plan.RoleKey{role.key()}, Absent: []plan.RoleKey{}, Hook: plan.HookUpdate}
+	if !role.server.Alive {
+		result.Absent = append(result.Absent, role.key())
+	}
+	return result, nil
+}
+
+// failedRole is the role that is meant: of a server, the one that has failed, or whose
+// update has.
 func failedRole(v *standing, name string) (*roleStanding, error) {
 	if s := v.byPath[plan.ServerPath(name)]; s != nil {
 		for i := range s.roles {
 			if s.roles[i].Status == coordinator.RoleFailed {
+				return &s.roles[i], nil
+			}
+		}
+		for i := range s.roles {
+			if s.roles[i].renewal() == outOfDate {
 				return &s.roles[i], nil
 			}
 		}

@@ -57,6 +57,11 @@ func (s *serverStanding) lost() bool {
 
 // finished says that nothing more is to be expected of the server.
 func (s *serverStanding) finished() bool {
+	for i := range s.roles {
+		if now := s.roles[i].renewal(); now == toUpdate || now == updating {
+			return false
+		}
+	}
 	return s.missing != "" || s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
 }
 

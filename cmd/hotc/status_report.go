@@ -46,6 +46,9 @@ type (
 		Blocked        []waitReport       `json:"blocked"`
 		BlockedSeconds float64            `json:"blocked_seconds"`
 		Cause          *coordinator.Cause `json:"cause,omitempty"`
+		// Update is the last run of the hook update, ToUpdate that one is to come.
+		Update   *coordinator.UpdateState `json:"update,omitempty"`
+		ToUpdate bool                     `json:"to_update,omitempty"`
 	}
 	waitReport struct {
 		Cell     plan.CellName  `json:"cell"`
@@ -87,6 +90,7 @@ func reportRole(v *standing, r *roleStanding) roleReport {
 	role := roleReport{
 		Name: r.Name, Status: r.word(), Started: r.Started, Ended: r.Ended, ExitCode: r.ExitCode,
 		Blocked: []waitReport{}, BlockedSeconds: r.BlockedSeconds, Cause: r.Cause,
+		Update: r.Update, ToUpdate: r.renewal() == toUpdate,
 	}
 	if !r.blocked() {
 		return role

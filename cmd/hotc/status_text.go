@@ -54,7 +54,7 @@ func statusRows(t *table, v *standing, s *serverStanding, now time.Time) {
 	}
 	for i := range s.roles {
 		r := &s.roles[i]
-		t.add(path, r.Name, r.word(), roleAge(r, now), roleDetail(v, r))
+		t.add(path, r.Name, r.shown(), roleAge(r, now), roleDetail(v, r))
 	}
 }
 
@@ -88,7 +88,7 @@ func roleDetail(v *standing, r *roleStanding) string {
 		}
 		return text
 	default:
-		return ""
+		return updateDetail(r)
 	}
 }
 
@@ -138,12 +138,12 @@ func summary(v *standing, stack string) string {
 			lost++
 		}
 		for i := range s.roles {
-			words[s.roles[i].word()]++
+			words[s.roles[i].shown()]++
 		}
 	}
 	text := fmt.Sprintf("%s: %s, %s", stack, count(servers, "server"), count(roles, "role"))
 	var parts []string
-	for _, w := range []string{"done", "running", "blocked", "pending", "failed", "skipped"} {
+	for _, w := range []string{"done", "to be updated", "updating", "not updated", "running", "blocked", "pending", "failed", "skipped"} {
 		if words[w] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", words[w], w))
 		}
@@ -168,7 +168,8 @@ func summary(v *standing, stack string) string {
 
 func paintStatus(word string) string {
 	colors := map[string]string{
-		"done": "32", "running": "36", "blocked": "33", "failed": "31", "skipped": "31", "lost": "31", "never came": "33", "STATUS": "1",
+		"done": "32", "running": "36", "blocked": "33", "failed": "31", "skipped": "31", "lost": "31", "never came": "33",
+		"to be updated": "33", "updating": "36", "not updated": "31", "STATUS": "1",
 	}
 	if c := colors[word]; c != "" {
 		return "\x1b[" + c + "m" + word + "\x1b[0m"

@@ -104,6 +104,10 @@ func short(k findingKind) string {
 		return "is not let in"
 	case findDone:
 		return "is done"
+	case findUpdating:
+		return "is being updated"
+	case findOutOfDate:
+		return "is out of date"
 	case findBlocked, findTurn, findSkipped:
 		return "waits"
 	}
@@ -151,6 +155,10 @@ func sentence(f *finding, now time.Time) string {
 		return f.Subject + " is not let in" + since(f.Since, now) + ": " + f.Message
 	case findDone:
 		return f.Subject + " is done" + since(f.Since, now)
+	case findUpdating:
+		return f.Subject + " is done, and is being updated" + since(f.Since, now) + ": " + f.Message
+	case findOutOfDate:
+		return fmt.Sprintf("%s is done, but its hook update failed%s: %s", f.Subject, at(f.Since, now), causeText(f.Cause))
 	}
 	return f.Subject
 }

@@ -157,6 +157,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 	}
 	name := string(s.deployment)
 	var changed *coordinator.ChangedPlanError
+	var lacking *coordinator.NoUpdateHookError
 	var other *coordinator.OtherEnrolmentError
 	switch {
 	case ctx.Err() != nil:
@@ -165,11 +166,15 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return s.target.unreachable(err)
 	case errors.As(err, &changed):
 		d := source.Fail(source.ChangedPlan, "the deployment "+name+" is live with another plan",
-			"a live deployment's plan cannot be changed yet: apply under another --stack, or \""+s.target.command("destroy")+"\" first")
+			"roles' sources, files, inputs, time-outs, actions and hooks can be changed in place, these not: apply under another --stack, or \""+s.target.command("destroy")+"\" this one first")
 		for _, line := range changed.Differences {
 			d.Notes = append(d.Notes, source.Note{Message: line})
 		}
 		return d
+	case errors.As(err, &lacking):
+		return s.lacksHook(lacking)
+	case errors.Is(err, coordinator.ErrOvertaken):
+		return source.Fail(source.OperationFailed, "another apply of "+name+" has begun meanwhile", "one of the two is enough: the same command again, when that has ended, finds its plan live")
 	case errors.As(err, &other):
 		return source.Fail(source.ChangedPlan, other.Error(), "--enrol can be chosen when a deployment is made: apply without it; or under another --stack; or \""+s.target.command("destroy")+"\" first")
 	case errors.Is(err, coordinator.ErrWrongSecret), errors.Is(err, coordinator.ErrRefused):

@@ -110,7 +110,7 @@ func questioned(v *standing, args []string) ([]*roleStanding, error) {
 	return []*roleStanding{r}, nil
 }
 
-// openRoles are a server's roles that are not done. A server that nobody has seen
+// openRoles are a server's roles that are not done, or not up to date. A server that nobody has seen
 // and that has only facts to give stands for itself.
 func openRoles(s *serverStanding) []*roleStanding {
 	var open []*roleStanding
@@ -118,7 +118,7 @@ func openRoles(s *serverStanding) []*roleStanding {
 		return nil
 	}
 	for i := range s.roles {
-		if s.roles[i].Status != coordinator.RoleDone {
+		if s.roles[i].Status != coordinator.RoleDone || s.roles[i].renewal() != upToDate {
 			open = append(open, &s.roles[i])
 		}
 	}

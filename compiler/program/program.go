@@ -128,7 +128,7 @@ type Role struct {
 	Idempotent bool
 	Install    Install
 	// Actions run when an operator asks, Hooks at turns of the stack's life; in the
-	// order of the text. Hooks are named create, suspend, resume, delete.
+	// order of the text. Hooks are named create, update, suspend, resume, delete.
 	Actions []*Task
 	Hooks   []*Task
 }

@@ -35,6 +35,9 @@ func (t *Task) variable() string {
 	return "HOTC_ACTION"
 }
 
+// updates says that the task brings the role to what its plan has become: its files, too.
+func (t *Task) updates() bool { return t.Kind == coordinator.Hook && t.Name == plan.HookUpdate }
+
 // TaskEnd is how a task ended.
 type TaskEnd struct {
 	ExitCode *int               // nil where there was no process
@@ -59,7 +62,10 @@ func (h *Host) RunTask(ctx context.Context, r plan.Role, t *Task) (TaskEnd, erro
 		}
 	}
 	r.Source, r.Files, r.At = t.Source, t.Files, t.At
-	r.Outputs, r.DependsOn, r.Render = nil, nil, nil
+	r.Outputs, r.DependsOn = nil, nil
+	if !t.updates() {
+		r.Render = nil
+	}
 	r.Inputs = withArguments(r.Inputs, t.Arguments)
 	l := newLife(ctx, &quiet, r)
 	l.task = t

@@ -4,14 +4,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
-	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// The hooks that the compiler treats in a way of their own.
-const (
-	hookCreate = "create"
-	hookUpdate = "update"
-)
+// hookCreate is the hook that is a part of the role.
+const hookCreate = "create"
 
 // tasks reads a role's actions and hooks.
 func (l *lowering) tasks(role *program.Role, tool driver.Driver, n *hot.Node) {
@@ -21,9 +17,6 @@ func (l *lowering) tasks(role *program.Role, tool driver.Driver, n *hot.Node) {
 	for _, e := range n.Get("hooks").All() {
 		var t *program.Task
 		switch e.Name {
-		case hookUpdate:
-			l.diags.Error(source.NotYet, l.template.Place(e.Key), "a live deployment cannot be changed yet: nothing would run the hook update", "an action runs whenever an operator asks")
-			continue
 		case hookCreate: // a part of the role, right after its own source
 			t = l.task(role, tool, e, written(role))
 			if role.Meaning != nil && t.Meaning != nil {
