@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // lives are how often the deployment was taken away and made again.
@@ -14,6 +15,8 @@ type lives struct {
 	began, ended time.Duration
 	// again says that it was applied anew.
 	again bool
+	// plan is what the plan was changed to last; nil is not at all.
+	plan *plan.Plan
 }
 
 // finish destroys the deployment, and applies it anew, where that is planned.

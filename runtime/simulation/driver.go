@@ -40,6 +40,13 @@ type run struct {
 func (t tool) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	p := t.process
 	key := plan.RoleKey(string(p.machine.Server) + "." + job.Role.Name)
+	var of made
+	if err := json.Unmarshal(job.Role.Source, &of); err != nil {
+		return driver.Exit{}, err
+	}
+	if of.Hook {
+		return t.runHook(ctx, job, key, of)
+	}
 	r := &run{process: p, job: job, key: key, role: p.world.program.Roles[key], read: map[string]string{}}
 	steps := r.role.Steps
 	for ; len(steps) > 0 && steps[0].Eager; steps = steps[1:] {
@@ -53,7 +60,7 @@ func (t tool) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if err := job.Started(ctx); err != nil {
 		return driver.Exit{}, err
 	}
-	p.world.history.started(p, job.Role)
+	p.world.history.started(p, job.Role, of)
 	exit := r.run(ctx, steps)
 	if p.mark(key, "at the end") {
 		return driver.Exit{}, errDead

@@ -38,6 +38,8 @@ type Faults struct {
 	Destroy time.Duration
 	Cut     int
 	Anew    time.Duration
+	// Updates are the changes of the live plan.
+	Updates Updates
 }
 
 // Machine is a server as it was built once.
@@ -72,6 +74,7 @@ type End struct {
 	After   time.Duration // of the process's start; 0 is not by time
 	Request int           // at this request to the coordinator; 0 is at none
 	Taken   bool          // after the coordinator has taken that request, before it answers
+	Hook    int           // at this point of a hook's life, counted over the hooks; 0 is at none
 	Mark    int           // at this point of a role's life, counted over the roles; 0 is at none
 	Number  bool          // after the coordinator has made its machine the server, before it says so
 	// Asked ends the process by a signal (an orderly restart), else it is killed;
@@ -255,6 +258,9 @@ func (g mishaps) end() End {
 // last is when the last of what is planned happens.
 func (f *Faults) last() time.Duration {
 	last := max(f.Apply, f.Again, f.Destroy, f.Anew)
+	for _, u := range f.Updates {
+		last = max(last, u.At, u.Again)
+	}
 	for _, s := range f.HeatDown {
 		last = max(last, s.To)
 	}
@@ -281,6 +287,9 @@ func (f *Faults) String() string {
 	fmt.Fprintf(&b, "Heat away %v, busy %.2f, tokens for %v\n", f.HeatDown, f.HeatBusy, f.Token)
 	if f.Destroy > 0 {
 		fmt.Fprintf(&b, "destroyed at %v (dies at request %d), applied anew at %v\n", f.Destroy, f.Cut, f.Anew)
+	}
+	for _, u := range f.Updates {
+		fmt.Fprintf(&b, "the plan is changed at %v (back %v, dies at request %d, again at %v)\n", u.At, u.Back, u.Cut, u.Again)
 	}
 	for i := range f.Machines {
 		m := &f.Machines[i]

@@ -20,12 +20,13 @@ type history struct {
 	trace      []string
 	violations []string
 	counts     map[string]int
-	starts     map[string]int // MACHINE ROLE
+	starts     map[string]int   // MACHINE ROLE
+	versions   map[string][]int // what it ran as, and was updated to: MACHINE ROLE
 	accesses   []*access
 }
 
 func newHistory(w *world) *history {
-	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}}
+	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}, versions: map[string][]int{}}
 }
 
 // access is one read or write of a role.
@@ -111,12 +112,13 @@ func (h *history) failed(cellName plan.CellName, server plan.ServerPath, number 
 }
 
 // started notes that a role's tool was started.
-func (h *history) started(p *process, r plan.Role) {
+func (h *history) started(p *process, r plan.Role, of made) {
 	m := p.machine
 	key := fmt.Sprintf("%v %s", m, r.Name)
 	h.mu.Lock()
 	h.starts[key]++
 	again := h.starts[key] > 1
+	h.versions[key] = append(h.versions[key], of.Version)
 	h.mu.Unlock()
 	h.world.trace("%v: %s starts", p, r.Name)
 	h.count("starts")

@@ -39,6 +39,7 @@ func (w *world) judge(s *coordinator.Snapshot) {
 	for i := range w.program.Plan.Servers {
 		v.server(&w.program.Plan.Servers[i])
 	}
+	w.judgeUpdates(v)
 }
 
 // alive says that a machine of a server is at work and has not been fenced.

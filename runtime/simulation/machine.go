@@ -93,11 +93,13 @@ type process struct {
 	session  *session
 	requests int
 	marks    int
-	killed   bool
-	asked    bool
-	ended    bool
-	err      error
-	joined   time.Duration // when its presence stood first; 0 is not yet
+	// hookMarks counts the points of hooks' lives.
+	hookMarks int
+	killed    bool
+	asked     bool
+	ended     bool
+	err       error
+	joined    time.Duration // when its presence stood first; 0 is not yet
 }
 
 func (p *process) String() string { return fmt.Sprintf("%v.%d", p.machine, p.number) }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 const deployment coordinator.Deployment = "blog"
@@ -43,6 +44,7 @@ func NewCase(seed uint64, calm bool) Case {
 	c.Faults.addHeat(more, calm)
 	if !calm {
 		c.Faults.addDestruction(more, c.Program)
+		c.Faults.addUpdates(rand.New(rand.NewPCG(seed, 3)))
 	}
 	c.Faults.name()
 	return c
@@ -158,9 +160,12 @@ func (w *world) over() bool { return w.ctx.Err() != nil }
 
 // sleep is false when the run is over before, or what it is for is gone.
 func (w *world) sleep(d time.Duration, gone ...<-chan struct{}) bool {
-	var never <-chan struct{}
+	var never, other <-chan struct{}
 	if len(gone) > 0 {
 		never = gone[0]
+	}
+	if len(gone) > 1 {
+		other = gone[1]
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -170,6 +175,8 @@ func (w *world) sleep(d time.Duration, gone ...<-chan struct{}) bool {
 	case <-w.ctx.Done():
 		return false
 	case <-never:
+		return false
+	case <-other:
 		return false
 	}
 }
@@ -193,6 +200,9 @@ func (w *world) operate() {
 		w.trace("applied again: %v", err)
 	}
 	if err == nil {
+		err = w.update()
+	}
+	if err == nil {
 		err = w.finish()
 	}
 	if err != nil && !w.over() {
@@ -200,14 +210,16 @@ func (w *world) operate() {
 	}
 }
 
-func (w *world) apply(interrupted int) error {
+func (w *world) apply(interrupted int) error { return w.publish(&w.program.Plan, interrupted) }
+
+func (w *world) publish(p *plan.Plan, interrupted int) error {
 	o := &operator{dies: interrupted}
 	s := w.cluster.open(nil, fmt.Sprintf("operator (%d)", interrupted), nil, o, []coordinator.Credential{w.secret.Operator(deployment)})
-	text, err := json.Marshal(w.program.Plan)
+	text, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	_, err = coordinator.Publish(w.ctx, s, deployment, w.secret, &w.program.Plan, text,
+	_, err = coordinator.Publish(w.ctx, s, deployment, w.secret, p, text,
 		func(string) ([]byte, error) { return nil, errors.New("no files") }, time.Now(), w.enrolment())
 	return err
 }
