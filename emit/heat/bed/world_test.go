@@ -177,6 +177,8 @@ type standing struct {
 		Name, Status string
 		Ended        time.Time
 		Cause        reasons
+		Update       struct{ Status string }
+		ToUpdate     bool `json:"to_update"`
 	}
 }
 
