@@ -168,15 +168,6 @@ func (l *lowering) role(s *program.Server, n, defaults *hot.Node) *program.Role 
 	return role
 }
 
-// refuseLater names the parts of the design that are not there yet.
-func (l *lowering) refuseLater(n *hot.Node, keys ...string) {
-	for _, key := range keys {
-		if e := n.Entry(key); e != nil {
-			l.diags.Error(source.NotYet, l.template.Place(e.Key), fmt.Sprintf("%q is part of hotc's design, but this version does not have it yet", key), "")
-		}
-	}
-}
-
 // driver finds the role's driver. It returns nil if there is no such driver.
 func (l *lowering) driver(role *program.Role, name, install *hot.Node) driver.Driver {
 	var known []string

@@ -40,12 +40,20 @@ func (l *lowering) inputs(role *program.Role, n *hot.Node) {
 			if !l.check(inputSchema(), value, "input "+e.Name) {
 				continue
 			}
-			l.refuseLater(value, "watch")
+			l.refuseWatch(role, e.Name, value)
 			l.inputOptions(in, value)
 			value = value.Get("value")
 		}
 		in.Expr = l.template.RoleExpr(value)
 		role.Inputs = append(role.Inputs, in)
+	}
+}
+
+// refuseWatch says that nothing would run the role again.
+func (l *lowering) refuseWatch(role *program.Role, input string, n *hot.Node) {
+	if flag(n, "watch") {
+		l.diags.Error(source.NotYet, l.template.Place(n.Entry("watch").Key), fmt.Sprintf("nothing runs role %q again yet when the value of %q changes: a value is written once, and read once", role.Name, input),
+			"leave `watch` out; an action that reads the input runs whenever an operator asks, the hook update when `hotc apply` changes the role")
 	}
 }
 
