@@ -37,6 +37,35 @@ func (b *bed) change(server plan.ServerPath, to plan.Role) {
 	b.apply()
 }
 
+// ranOnce is a server whose role has run, and whose agent stays.
+func ranOnce(t *testing.T) (*bed, *running) {
+	t.Helper()
+	b := newBed(t)
+	b.server("db", b.updatable("1", ""))
+	b.apply()
+	db := b.start("db", stays)
+	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	return b, db
+}
+
+// restart ends an agent and starts the next one.
+func (b *bed) restart(r *running) *running {
+	b.t.Helper()
+	r.cancel()
+	if err := r.wait(); err != nil {
+		b.t.Fatal(err)
+	}
+	return b.start(r.server, stays)
+}
+
+// ran compares what a role and its hook have noted.
+func (r *running) ran(want string) {
+	r.t.Helper()
+	if got := r.file("count"); got != want {
+		r.t.Errorf("it ran %q, want %q", got, want)
+	}
+}
+
 func updated(status coordinator.RoleStatus) func(coordinator.ServerState) bool {
 	return func(s coordinator.ServerState) bool {
 		return s.Roles[0].Update != nil && s.Roles[0].Update.Status == status
@@ -44,11 +73,7 @@ func updated(status coordinator.RoleStatus) func(coordinator.ServerState) bool {
 }
 
 func TestARoleThatHasRunIsUpdatedOncePerChange(t *testing.T) {
-	b := newBed(t)
-	b.server("db", b.updatable("1", ""))
-	b.apply()
-	db := b.start("db", stays)
-	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	b, db := ranOnce(t)
 	b.change("db", b.updatable("2", "echo said"))
 	state := b.awaitState("db", updated(coordinator.RoleDone))
 	if r := state.Roles[0]; r.Status != coordinator.RoleDone || r.Made != b.plan.Servers[0].Roles[0].Definition() {
@@ -58,16 +83,10 @@ func TestARoleThatHasRunIsUpdatedOncePerChange(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	b.apply() // the same again
-	db.cancel()
-	if err := db.wait(); err != nil {
-		t.Fatal(err)
-	}
-	db = b.start("db", stays)
+	db = b.restart(db)
 	b.change("db", b.updatable("3", "hotc-agent get level >>../count"))
 	db.await("asked for hook mysql update: done")
-	if got := db.file("count"); got != "run 1\nupdate 2\nupdate 3\n3" {
-		t.Errorf("it ran %q", got)
-	}
+	db.ran("run 1\nupdate 2\nupdate 3\n3")
 	b.want("db.mysql:endpoint", `"up"`)
 }
 
@@ -85,29 +104,19 @@ func TestARoleThatHasNotRunTakesTheChangeAsItIs(t *testing.T) {
 	b.change("app", reader("echo new $url >>../count"))
 	b.start("web")
 	b.awaitState("app", inPhase(coordinator.PhaseDone))
-	if got := app.file("count"); got != "new here\n" {
-		t.Errorf("it ran %q", got)
-	}
+	app.ran("new here\n")
 }
 
 func TestAFailedUpdateIsReportedAndTheNextChangeMendsIt(t *testing.T) {
-	b := newBed(t)
-	b.server("db", b.updatable("1", ""))
-	b.apply()
-	db := b.start("db", stays)
-	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	b, db := ranOnce(t)
 	b.change("db", b.updatable("2", "echo no room >&2; exit 4"))
 	state := b.awaitState("db", updated(coordinator.RoleFailed))
 	if r := state.Roles[0]; r.Status != coordinator.RoleDone || r.Update.ExitCode == nil || *r.Update.ExitCode != 4 ||
 		!strings.Contains(r.Update.Cause.Reason, "exit status 4: no room") || r.Update.LastLines != "no room\n" || state.Phase != coordinator.PhaseDone {
 		t.Errorf("db reports %+v, update %+v", r, r.Update)
 	}
-	db.cancel()
-	if err := db.wait(); err != nil {
-		t.Error(err)
-	}
 	// An agent that is started again still knows, and what was printed.
-	db = b.start("db", stays)
+	db = b.restart(db)
 	state = b.awaitState("db", func(s coordinator.ServerState) bool { return s.Phase == coordinator.PhaseDone })
 	if u := state.Roles[0].Update; u == nil || u.Status != coordinator.RoleFailed || u.LastLines != "no room\n" {
 		t.Errorf("after a restart db reports %+v", u)
@@ -116,9 +125,7 @@ func TestAFailedUpdateIsReportedAndTheNextChangeMendsIt(t *testing.T) {
 	// The hook alone is no change of the role; asked again, it runs again.
 	b.post("db", coordinator.Request{ID: "again", Kind: coordinator.Hook, Role: "mysql", Name: plan.HookUpdate, Change: b.plan.Servers[0].Roles[0].Definition()})
 	b.awaitState("db", updated(coordinator.RoleDone))
-	if got := db.file("count"); got != "run 1\nupdate 2\nupdate 2\nmended\n" {
-		t.Errorf("it ran %q", got)
-	}
+	db.ran("run 1\nupdate 2\nupdate 2\nmended\n")
 }
 
 func TestAFailedRoleTakesTheChangeWhenItIsRetried(t *testing.T) {
@@ -130,9 +137,7 @@ func TestAFailedRoleTakesTheChangeWhenItIsRetried(t *testing.T) {
 	b.change("db", with(b.sh("mysql", "echo mended >>../count; printf up | hotc-agent put endpoint"), output("endpoint", plan.String)))
 	b.post("db", coordinator.Request{ID: "r1", Kind: coordinator.Retry, Role: "mysql"}, "db.mysql", "db.mysql:endpoint")
 	b.awaitState("db", inPhase(coordinator.PhaseDone))
-	if got := db.file("count"); got != "mended\n" {
-		t.Errorf("it ran %q", got)
-	}
+	db.ran("mended\n")
 }
 
 // Of several changes that came while the agent was away only the last one is made.
@@ -155,9 +160,7 @@ func TestAnAgentThatReturnsMakesTheLastChange(t *testing.T) {
 	if got, want := strings.Join(done, "; "), "refused the role mysql was changed again since; done; refused the role mysql was changed again since; done it has run as it is now"; got != want {
 		t.Errorf("answered %s, want %s", got, want)
 	}
-	if got := db.file("count"); got != "run 1\nupdate 3\n" {
-		t.Errorf("it ran %q", got)
-	}
+	db.ran("run 1\nupdate 3\n")
 }
 
 // A change that finds the role back at what it ran with asks for nothing.
@@ -170,19 +173,13 @@ func TestAChangeBackNeedsNoHook(t *testing.T) {
 	b.change("db", b.updatable("1", ""))
 	db := b.start("db", stays)
 	b.awaitAnswers("db", 2)
-	if got := db.file("count"); got != "run 1\n" {
-		t.Errorf("it ran %q", got)
-	}
+	db.ran("run 1\n")
 }
 
 // An action that the plan had not when the agent read it is found, without any change
 // of what has run.
 func TestAnActionThatCameLater(t *testing.T) {
-	b := newBed(t)
-	b.server("db", b.updatable("1", ""))
-	b.apply()
-	b.start("db", stays)
-	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	b, _ := ranOnce(t)
 	r := b.updatable("1", "")
 	r.Actions = []plan.Task{b.task("show", "echo here I am")}
 	b.change("db", r)
