@@ -111,17 +111,7 @@ func TestDestroyedAndMadeAgain(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
 		old := b.agent(t, "db")
-		if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
-			t.Fatal(err)
-		}
-		b.publish(t, threeTier())
-		fresh := coordinator.Join(b.session(t, "db"), site, "db")
-		if _, err := fresh.Plan(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := fresh.Enrol(t.Context(), "another journal", "i-new", false, noon); err != nil || got.Number != 1 {
-			t.Fatalf("%+v, %v", got, err)
-		}
+		fresh := b.makeAnew(t)
 		if err := old.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"old"`), noon); !errors.Is(err, coordinator.ErrDestroyed) {
 			t.Errorf("a value of the destroyed deployment's server: %v, want ErrDestroyed", err)
 		}

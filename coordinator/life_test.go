@@ -34,6 +34,23 @@ func (b bed) again(t *testing.T, s coordinator.Store) (*coordinator.Member, erro
 	return m, err
 }
 
+// makeAnew destroys a deployment, applies it again, and has another machine become db.
+func (b bed) makeAnew(t *testing.T) *coordinator.Member {
+	t.Helper()
+	if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+		t.Fatal(err)
+	}
+	b.publish(t, threeTier())
+	fresh := coordinator.Join(b.session(t, "db"), site, "db")
+	if _, err := fresh.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := fresh.Enrol(t.Context(), "another journal", "i-new", false, noon); err != nil || got.Number != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	return fresh
+}
+
 // A machine that enrolled with an agent which made no life goes on after an upgrade.
 func TestEnrolledWithoutALife(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
@@ -73,19 +90,7 @@ func TestMadeAnewWhileALifeIsMended(t *testing.T) {
 		b.publish(t, threeTier())
 		b.agent(t, "db")
 		b.withoutLife(t, "journal-db")
-		anew := &sinceRead{b.session(t, "db"), func() {
-			if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
-				t.Fatal(err)
-			}
-			b.publish(t, threeTier())
-			fresh := coordinator.Join(b.session(t, "db"), site, "db")
-			if _, err := fresh.Plan(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if got, err := fresh.Enrol(t.Context(), "another journal", "i-new", false, noon); err != nil || got.Number != 1 {
-				t.Fatalf("%+v, %v", got, err)
-			}
-		}}
+		anew := &sinceRead{b.session(t, "db"), func() { b.makeAnew(t) }}
 		if _, err := b.again(t, anew); !errors.Is(err, coordinator.ErrFenced) {
 			t.Errorf("%v, want ErrFenced", err)
 		}

@@ -34,14 +34,9 @@ With --wait the end of what the action printed (%d KiB) goes to the standard out
 and hotc ends with the action's exit status. Without it the request's id is printed, with
 which --request asks later what became of it.`, coordinator.LogSize>>10),
 		Args: cobra.MinimumNArgs(3),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := t.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer s.Close()
+		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			a := acting{session: s, io: io, server: args[0], role: args[1], name: args[2], arguments: args[3:], request: request, wait: wait}
-			result, err := a.run(cmd.Context())
+			result, err := a.run(ctx)
 			if err != nil {
 				return err
 			}
@@ -51,7 +46,7 @@ which --request asks later what became of it.`, coordinator.LogSize>>10),
 				result.print(io, &t)
 			}
 			return errors.Join(err, result.failure())
-		},
+		}),
 	}
 	t.addFlags(cmd)
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it has ended")

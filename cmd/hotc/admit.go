@@ -29,13 +29,8 @@ because the server was built anew, says its key on its console, and waits. Take 
 from that console, or compare it: "hotc status" shows who asks, and anybody who has the
 token can ask, and can hide others that do. Without --key nothing is done.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := t.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			result, err := s.admit(cmd.Context(), plan.ServerPath(args[0]), key)
+		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
+			result, err := s.admit(ctx, plan.ServerPath(args[0]), key)
 			if err != nil {
 				return err
 			}
@@ -44,7 +39,7 @@ token can ask, and can hide others that do. Without --key nothing is done.`,
 			}
 			result.print(io, &t)
 			return nil
-		},
+		}),
 	}
 	t.addFlags(cmd)
 	cmd.Flags().StringVar(&key, "key", "", "the machine's `KEY`, as it stands on its console")

@@ -23,13 +23,7 @@ func newLogsCommand(io streams) *cobra.Command {
 		Long: fmt.Sprintf(`Print the end of what a role printed, as it is: the coordinator keeps the last
 %d KiB. All of it is on the server.`, coordinator.LogSize>>10),
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			s, err := t.open(ctx)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
+		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			v, err := s.look(ctx)
 			if err != nil {
 				return err
@@ -50,7 +44,7 @@ func newLogsCommand(io streams) *cobra.Command {
 			}
 			_, err = io.out.Write(text)
 			return err
-		},
+		}),
 	}
 	t.addFlags(cmd)
 	cmd.Flags().BoolVar(&follow, "follow", false, "go on until the role has ended")

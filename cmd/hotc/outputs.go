@@ -27,13 +27,7 @@ func newOutputsCommand(io streams) *cobra.Command {
 as they are there. With a NAME, of the stack's output or SERVER.ROLE:OUTPUT, just
 that value: a string as it is, anything else as JSON.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			s, err := t.open(ctx)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
+		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			within, stop := s.within(ctx)
 			defer stop()
 			p, err := coordinator.ReadPlan(within, s, s.deployment)
@@ -63,7 +57,7 @@ that value: a string as it is, anything else as JSON.`,
 			}
 			_, err = fmt.Fprint(io.out, outputsText(io, report))
 			return err
-		},
+		}),
 	}
 	t.addFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the values as JSON")

@@ -22,13 +22,7 @@ func newStatusCommand(io streams) *cobra.Command {
 		Use:   "status [SERVER]",
 		Short: "Say who runs, and who waits for which value of whom",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			s, err := t.open(ctx)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
+		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			show := func(v *standing, now time.Time) error {
 				of, err := selectServers(v, args)
 				if err != nil {
@@ -52,7 +46,7 @@ func newStatusCommand(io streams) *cobra.Command {
 				return err
 			}
 			return show(v, time.Now())
-		},
+		}),
 	}
 	t.addFlags(cmd)
 	cmd.Flags().BoolVar(&watch, "watch", false, "go on until every server has finished")

@@ -82,6 +82,18 @@ func (t *target) open(ctx context.Context) (*session, error) {
 	return &session{Store: store, deployment: d, secret: secret, target: t}, nil
 }
 
+// operate makes a command's run of what it does in a session.
+func (t *target) operate(do func(ctx context.Context, s *session, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := t.open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return do(cmd.Context(), s, args)
+	}
+}
+
 func (t *target) coordinatorURL() string {
 	if t.url != "" {
 		return t.url

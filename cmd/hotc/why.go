@@ -25,13 +25,7 @@ func newWhyCommand(io streams) *cobra.Command {
 still runs, the failure, the agent that never came, or the cycle. Without a name:
 the roots of everything that has not finished.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			s, err := t.open(ctx)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
+		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			v, err := s.look(ctx)
 			if err != nil {
 				return err
@@ -53,7 +47,7 @@ the roots of everything that has not finished.`,
 				_, err = fmt.Fprint(io.out, storyText(i, time.Now()))
 			}
 			return err
-		},
+		}),
 	}
 	t.addFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")

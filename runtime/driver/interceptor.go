@@ -28,11 +28,31 @@ func Unpack(interceptor fs.FS, folder string) error {
 	})
 }
 
-// PythonSecrets is a module for interceptors in Python, which keeps secrets out of what
-// a tool prints: Secrets.
+// pythonSecrets is a module for interceptors in Python, which keeps secrets out of what
+// a tool prints.
 //
 //go:embed hidden.py
-var PythonSecrets []byte
+var pythonSecrets []byte
+
+// WritePython writes an interceptor in Python, the folder python of what a driver has
+// embedded, into a folder; beside it the modules hotc_client, the client of a role's
+// socket, and hotc_hidden.
+func WritePython(embedded fs.FS, client []byte, folder string) error {
+	interceptor, err := fs.Sub(embedded, "python")
+	if err == nil {
+		err = Unpack(interceptor, folder)
+	}
+	if err == nil {
+		err = WritePrivate(filepath.Join(folder, "hotc_client.py"), client)
+	}
+	if err == nil {
+		err = WritePrivate(filepath.Join(folder, "hotc_hidden.py"), pythonSecrets)
+	}
+	if err != nil {
+		return fmt.Errorf("write the interceptor: %w", err)
+	}
+	return nil
+}
 
 // WriteConfig writes what an interceptor is told, as JSON; others than the agent's user
 // cannot read it.

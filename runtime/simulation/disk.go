@@ -90,6 +90,14 @@ func (l lock) Close() error {
 	return nil
 }
 
+func (d *disk) find(name string) (*file, error) {
+	f := d.names[name]
+	if f == nil {
+		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	return f, nil
+}
+
 // Read implements journal.Disk.
 func (m *mount) Read(name string) ([]byte, error) {
 	leave, err := m.enter()
@@ -97,9 +105,9 @@ func (m *mount) Read(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer leave()
-	f := m.disk.names[name]
-	if f == nil {
-		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	f, err := m.disk.find(name)
+	if err != nil {
+		return nil, err
 	}
 	return bytes.Clone(f.text), nil
 }
@@ -123,9 +131,9 @@ func (m *mount) Append(name string) (journal.File, error) {
 		return nil, err
 	}
 	defer leave()
-	f := m.disk.names[name]
-	if f == nil {
-		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	f, err := m.disk.find(name)
+	if err != nil {
+		return nil, err
 	}
 	return handle{m, f}, nil
 }

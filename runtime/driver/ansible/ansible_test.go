@@ -67,12 +67,12 @@ func TestAReadThatIsNotNeededYetDoesNotBlock(t *testing.T) {
 			t.Errorf("it waits for %s", name)
 		}
 	case <-ended:
-		t.Fatalf("it ended without waiting:\n%s", printed().stdout)
+		t.Fatalf("it ended without waiting:\n%s", printed().Stdout)
 	}
 	defer endServer(t, folder)
 	lines := strings.Join(r.agent.Lines(), "; ")
 	if want := `get db.url; put up true; put site "http://localhost/"; get db.url; get license`; lines != want {
-		t.Errorf("got %s\nwant %s\n%s", lines, want, printed().stdout)
+		t.Errorf("got %s\nwant %s\n%s", lines, want, printed().Stdout)
 	}
 	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/", port))
 	if err != nil {
@@ -99,7 +99,7 @@ func freePort(t *testing.T) int {
 // endServer ends what a playbook has left running.
 func endServer(t *testing.T, work string) {
 	t.Helper()
-	pid, err := strconv.Atoi(strings.TrimSpace(read(filepath.Join(work, "server.pid"))))
+	pid, err := strconv.Atoi(strings.TrimSpace(drivertest.Text(filepath.Join(work, "server.pid"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,9 +132,9 @@ func TestReasonsOfFailure(t *testing.T) {
 			r := role{agent: &drivertest.Values{Arrived: map[string]string{}, Broken: map[string]string{"broken": "db.mysql failed: exit status 1"}}, inputs: []string{"broken"}, outputs: []string{"refused"},
 				files: map[string]string{"site.yml": c.tasks, "roles/web/tasks/main.yml": "- {name: serve, fail: {msg: it is not so}}\n"}}
 			end := r.run(t)
-			lines := strings.Split(strings.TrimSpace(end.stderr), "\n")
-			if last := lines[len(lines)-1]; end.exit.OK() || !strings.HasPrefix(last, c.want) {
-				t.Errorf("%v: %s\nwant %s\n%s", end.exit, last, c.want, end.stdout)
+			lines := strings.Split(strings.TrimSpace(end.Stderr), "\n")
+			if last := lines[len(lines)-1]; end.Exit.OK() || !strings.HasPrefix(last, c.want) {
+				t.Errorf("%v: %s\nwant %s\n%s", end.Exit, last, c.want, end.Stdout)
 			}
 		})
 	}
@@ -162,15 +162,15 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 `},
 	}
 	end := r.run(t)
-	if end.exit.OK() || !strings.Contains(end.stderr, "failed: no (secret)") {
-		t.Errorf("%v\n%s", end.exit, end.stderr)
+	if end.Exit.OK() || !strings.Contains(end.Stderr, "failed: no (secret)") {
+		t.Errorf("%v\n%s", end.Exit, end.Stderr)
 	}
-	log := read(strings.TrimPrefix(r.environment[1], "ANSIBLE_LOG_PATH="))
+	log := drivertest.Text(strings.TrimPrefix(r.environment[1], "ANSIBLE_LOG_PATH="))
 	if !strings.Contains(log, "PLAY") {
 		t.Fatalf("no log: %s", log)
 	}
 	for _, secret := range []string{"et-word", "line one", "line two"} {
-		for _, printed := range []string{end.stdout, end.stderr, log} {
+		for _, printed := range []string{end.Stdout, end.Stderr, log} {
 			if i := strings.Index(printed, secret); i >= 0 {
 				t.Errorf("%q was printed: …%s…", secret, printed[max(0, i-200):i+20])
 			}
@@ -190,7 +190,7 @@ func TestValuesAreNotTemplates(t *testing.T) {
     - set_fact: {got: "{{ around }}", nested: "{{ a.b }}", joined: "{{ a.b[0] ~ evil }}"}
 `},
 	}
-	r.run(t).mustSucceed(t)
+	r.run(t).MustSucceed(t)
 	for name, want := range map[string]string{"got": `"{{ lookup('pipe', 'echo owned') }}"`, "nested": `["{{ 1 + 1 }}"]`, "joined": `"{{ 1 + 1 }}{{ lookup('pipe', 'echo owned') }}"`} {
 		if got := r.agent.Published(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
@@ -220,7 +220,7 @@ func TestHowPlaybooksAreRun(t *testing.T) {
 `,
 		},
 	}
-	r.run(t).mustSucceed(t)
+	r.run(t).MustSucceed(t)
 	for name, want := range map[string]string{"of_group": "5", "of_role": `"db1"`, "gone": `"own"`, "whole_one": `"own"`, "there": `"new"`, "given": `{"a": 1}`} {
 		if got := r.agent.Published(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
@@ -263,8 +263,8 @@ func TestAnAnsibleOfAnotherRelease(t *testing.T) {
 		write(t, folder, "ansible/constants.py", "")
 		write(t, folder, "ansible/release.py", "__version__ = '"+version+"'\n")
 		end := role{agent: &drivertest.Values{}, files: map[string]string{"site.yml": "- hosts: all\n"}, environment: []string{"PYTHONPATH=" + folder}}.run(t)
-		if want := "this is Ansible core " + version + ", and this hotc-agent knows 2.13 to 2.18\n"; end.exit.OK() || end.stderr != want {
-			t.Errorf("%v, %q", end.exit, end.stderr)
+		if want := "this is Ansible core " + version + ", and this hotc-agent knows 2.13 to 2.18\n"; end.Exit.OK() || end.Stderr != want {
+			t.Errorf("%v, %q", end.Exit, end.Stderr)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func BenchmarkRead(b *testing.B) {
 	if err := (ansible.Driver{}).Prepare(b.Context(), job); err != nil {
 		b.Fatal(err)
 	}
-	line, _, _ := strings.Cut(read(job.Program), "\n")
+	line, _, _ := strings.Cut(drivertest.Text(job.Program), "\n")
 	interpreter := strings.Fields(strings.TrimPrefix(line, "#!"))
 	var sum struct{ Bare, Others, Intercepted, Asked float64 }
 	for b.Loop() {

@@ -3,7 +3,6 @@ package ansible
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -68,7 +67,7 @@ func writeConfig(job *driver.Job, s source, l layout) error {
 		}
 		c.Outputs = append(c.Outputs, d)
 	}
-	if err := writeInterceptor(interceptorFolder(job)); err != nil {
+	if err := driver.WritePython(interceptor, socket.PythonClient, interceptorFolder(job)); err != nil {
 		return err
 	}
 	if err := driver.WriteConfig(inventoryPath(job), inventory(s)); err != nil {
@@ -133,21 +132,4 @@ func inventory(s source) any {
 		all["children"] = groups
 	}
 	return object{"all": all}
-}
-
-func writeInterceptor(folder string) error {
-	python, err := fs.Sub(interceptor, "python")
-	if err == nil {
-		err = driver.Unpack(python, folder)
-	}
-	if err == nil {
-		err = driver.WritePrivate(filepath.Join(folder, "hotc_client.py"), socket.PythonClient)
-	}
-	if err == nil {
-		err = driver.WritePrivate(filepath.Join(folder, "hotc_hidden.py"), driver.PythonSecrets)
-	}
-	if err != nil {
-		return fmt.Errorf("write the interceptor: %w", err)
-	}
-	return nil
 }

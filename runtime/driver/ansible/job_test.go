@@ -1,23 +1,18 @@
 package ansible_test
 
 import (
-	"context"
-	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/fstest"
 
 	compiler "github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/ansible"
 	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 	"github.com/hotc-dev/hotc/runtime/process"
-	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
 // role is one run of the driver, with the files of its folder of playbooks.
@@ -29,13 +24,6 @@ type role struct {
 	agent           *drivertest.Values
 }
 
-// ended is how it ended.
-type ended struct {
-	exit           driver.Exit
-	stdout, stderr string
-	work           string
-}
-
 func needAnsible(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("ansible-playbook")
@@ -45,10 +33,9 @@ func needAnsible(t testing.TB) string {
 	return path
 }
 
-func (r role) job(t testing.TB) (*driver.Job, func() ended) {
+func (r role) job(t testing.TB) (*driver.Job, func() drivertest.Ended) {
 	t.Helper()
 	program := needAnsible(t)
-	folder, work := t.TempDir(), t.TempDir()
 	tree := fstest.MapFS{}
 	for name, text := range r.files {
 		tree[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
@@ -61,75 +48,17 @@ func (r role) job(t testing.TB) (*driver.Job, func() ended) {
 	for k, v := range r.source {
 		source[k] = v
 	}
-	raw, err := json.Marshal(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := plan.Role{Name: "r", Source: raw}
-	for _, name := range r.inputs {
-		in := plan.Input{Name: strings.TrimLeft(name, "!?"), Time: plan.Run, Secret: name[0] == '!', Optional: name[0] == '?'}
-		p.Inputs = append(p.Inputs, in)
-	}
-	for _, name := range r.outputs {
-		out := plan.Output{Name: strings.TrimLeft(name, "!"), Secret: name[0] == '!'}
-		if name, task, is := strings.Cut(out.Name, ": "); is {
-			out.Name, out.Resource = name, task
-		}
-		p.Outputs = append(p.Outputs, out)
-	}
-	server, err := socket.Serve(t.Context(), folder, r.agent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	stdout, stderr := open(t, filepath.Join(work, "stdout")), open(t, filepath.Join(work, "stderr"))
-	job := &driver.Job{Role: p, Folder: folder, Work: work, Stdout: stdout, Stderr: stderr, Values: r.agent, Files: drivertest.File(archive),
-		Program: program, Started: func(context.Context) error { return nil },
-		Environment: append(append(os.Environ(), "ANSIBLE_HOME="+work, "ANSIBLE_REMOTE_TEMP="+work+"/tmp", "ANSIBLE_ASYNC_DIR="+work+"/async",
-			socket.Variable+"="+server.Path()), r.environment...)}
-	return job, func() ended { return ended{stdout: read(stdout.Name()), stderr: read(stderr.Name()), work: work} }
+	work := t.TempDir()
+	return drivertest.Role{Source: source, File: archive, Inputs: r.inputs, Outputs: r.outputs, Between: ": ", Values: r.agent,
+		Environment: append([]string{"ANSIBLE_HOME=" + work, "ANSIBLE_REMOTE_TEMP=" + work + "/tmp", "ANSIBLE_ASYNC_DIR=" + work + "/async"}, r.environment...),
+	}.Job(t, program)
 }
 
 // run runs the role to its end.
-func (r role) run(t *testing.T) ended {
+func (r role) run(t *testing.T) drivertest.Ended {
 	t.Helper()
 	job, printed := r.job(t)
-	d := ansible.Driver{Grace: process.Grace}
-	if err := d.Prepare(t.Context(), job); err != nil {
-		t.Fatal(err)
-	}
-	exit, err := d.Run(t.Context(), job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	end := printed()
-	end.exit = exit
-	return end
-}
-
-func (e ended) mustSucceed(t *testing.T) {
-	t.Helper()
-	if !e.exit.OK() {
-		t.Fatalf("the playbook ended with %v\n%s\n%s", e.exit, e.stdout, e.stderr)
-	}
-}
-
-func open(t testing.TB, path string) *os.File {
-	t.Helper()
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { file.Close() })
-	return file
-}
-
-func read(path string) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
+	return drivertest.Run(t, ansible.Driver{Grace: process.Grace}, job, printed)
 }
 
 func write(t testing.TB, folder, name, text string) string {

@@ -100,7 +100,7 @@ func TestFormsOfReading(t *testing.T) {
 	r.files = map[string]string{"site.yml": playbook}
 	seen, plain := filepath.Join(t.TempDir(), "seen"), filepath.Join(t.TempDir(), "plain")
 	r.source = map[string]any{"vars": map[string]any{"results_in": seen}}
-	r.run(t).mustSucceed(t)
+	r.run(t).MustSucceed(t)
 	r.mustHaveForeseen(t)
 	given["results_in"] = plain
 	extra, _ := json.Marshal(given)
@@ -111,8 +111,8 @@ func TestFormsOfReading(t *testing.T) {
 		t.Fatalf("without the interceptor: %v\n%s", err, out)
 	}
 	var got, want []json.RawMessage
-	if json.Unmarshal([]byte(read(seen)), &got) != nil || json.Unmarshal([]byte(read(plain)), &want) != nil || len(got) != len(forms) || len(want) != len(forms) {
-		t.Fatalf("results:\n%s\n%s", read(seen), read(plain))
+	if json.Unmarshal([]byte(drivertest.Text(seen)), &got) != nil || json.Unmarshal([]byte(drivertest.Text(plain)), &want) != nil || len(got) != len(forms) || len(want) != len(forms) {
+		t.Fatalf("results:\n%s\n%s", drivertest.Text(seen), drivertest.Text(plain))
 	}
 	for i, f := range forms {
 		if asked := asked(r.agent, i); asked != f.waits {
@@ -234,7 +234,7 @@ func TestPlacesOfReading(t *testing.T) {
 	}
 	slices.Sort(r.inputs)
 	r.files["site.yml"] = "- hosts: all\n  gather_facts: false\n  tasks:\n" + tasks.String() + "  handlers:\n" + handlers.String()
-	r.run(t).mustSucceed(t)
+	r.run(t).MustSucceed(t)
 	r.mustHaveForeseen(t)
 	for i, p := range places {
 		if asked := asked(r.agent, i); asked != p.waits {

@@ -99,7 +99,7 @@ func TestFormsOfWriting(t *testing.T) {
 - hosts: others
   tasks: [{set_fact: {never: 1}}]
 `
-	r.run(t).mustSucceed(t)
+	r.run(t).MustSucceed(t)
 	r.mustHaveForeseen(t)
 	for i, w := range writings {
 		name := fmt.Sprintf("o%d", i)

@@ -3,7 +3,6 @@ package salt
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os/user"
 	"path/filepath"
 	"strings"
@@ -55,7 +54,7 @@ func configure(job *driver.Job, s source, trees layout) error {
 		return err
 	}
 	folder := filepath.Join(job.Folder, "interceptor")
-	if err := writeInterceptor(folder); err != nil {
+	if err := driver.WritePython(interceptor, socket.PythonClient, folder); err != nil {
 		return err
 	}
 	if err := driver.WriteConfig(filepath.Join(folder, "config.json"), interceptorConfig(job, s)); err != nil {
@@ -170,21 +169,4 @@ func minion(job *driver.Job, s source, trees layout, interceptor string) map[str
 		all[key] = value
 	}
 	return all
-}
-
-func writeInterceptor(folder string) error {
-	python, err := fs.Sub(interceptor, "python")
-	if err == nil {
-		err = driver.Unpack(python, folder)
-	}
-	if err == nil {
-		err = driver.WritePrivate(filepath.Join(folder, "hotc_client.py"), socket.PythonClient)
-	}
-	if err == nil {
-		err = driver.WritePrivate(filepath.Join(folder, "hotc_hidden.py"), driver.PythonSecrets)
-	}
-	if err != nil {
-		return fmt.Errorf("write the interceptor: %w", err)
-	}
-	return nil
 }

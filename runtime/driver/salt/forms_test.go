@@ -133,12 +133,12 @@ func TestFormsOfReading(t *testing.T) {
 			"pillar/top.sls": "base: {'*': [own]}\n", "pillar/own.sls": asJSON(own)}
 		seen, bare := filepath.Join(t.TempDir(), "seen"), filepath.Join(t.TempDir(), "bare")
 		r.environment = []string{"RESULTS=" + seen}
-		r.run(t, program).mustSucceed(t)
+		r.run(t, program).MustSucceed(t)
 		withoutInterceptor(t, program, map[string]string{"states/forms.sls": sls.String(), "states/map.jinja": maps.String(), "states/defaults.yaml": "a: 1\n",
 			"pillar/top.sls": "base: {'*': [own]}\n", "pillar/own.sls": asJSON(whole)}, "forms", "RESULTS="+bare)
 		var got, want []string
-		if json.Unmarshal([]byte(read(seen)), &got) != nil || json.Unmarshal([]byte(read(bare)), &want) != nil || len(got) != len(forms) || len(want) != len(forms) {
-			t.Fatalf("results:\n%s\n%s", read(seen), read(bare))
+		if json.Unmarshal([]byte(drivertest.Text(seen)), &got) != nil || json.Unmarshal([]byte(drivertest.Text(bare)), &want) != nil || len(got) != len(forms) || len(want) != len(forms) {
+			t.Fatalf("results:\n%s\n%s", drivertest.Text(seen), drivertest.Text(bare))
 		}
 		for i, f := range forms {
 			if asked := asked(r.agent, i); asked != f.waits {
@@ -281,11 +281,11 @@ func TestPlacesOfReads(t *testing.T) {
 		r.files["states/top.sls"] = top
 		slices.Sort(r.inputs)
 		end := r.run(t, program)
-		end.mustSucceed(t)
+		end.MustSucceed(t)
 		lines := r.agent.Lines()
 		begun := slices.Index(lines, "put begun true")
 		if begun < 0 {
-			t.Fatalf("the first state is not told of: %q\n%s", lines, end.stdout)
+			t.Fatalf("the first state is not told of: %q\n%s", lines, end.Stdout)
 		}
 		for i, p := range places {
 			asked, when := asked(r.agent, i), ""
@@ -345,7 +345,7 @@ func TestFormsOfWriting(t *testing.T) {
 		r.files["states/end.sls"] = "end: {test.nop: []}\n"
 		r.files["states/top.sls"] = top + "    - end\n"
 		end := r.run(t, program)
-		end.mustSucceed(t)
+		end.MustSucceed(t)
 		lines := r.agent.Lines()
 		at := func(name string) int {
 			return slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "put "+name+" ") })

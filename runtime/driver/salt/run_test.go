@@ -61,11 +61,11 @@ last:
 				t.Errorf("it waits for %s", name)
 			}
 		case err := <-ended:
-			t.Fatalf("it ended without waiting: %v\n%s%s", err, printed().stdout, printed().stderr)
+			t.Fatalf("it ended without waiting: %v\n%s%s", err, printed().Stdout, printed().Stderr)
 		}
 		lines := strings.Join(r.agent.Lines(), "; ")
 		if want := `get db:url; put up true; put site "http://web/no replica"; put server.changes.stdout "ready"; get license`; lines != want {
-			t.Errorf("got %s\nwant %s\n%s", lines, want, printed().stdout)
+			t.Errorf("got %s\nwant %s\n%s", lines, want, printed().Stdout)
 		}
 		cancel()
 		<-ended
@@ -90,8 +90,8 @@ func TestReasonsOfFailure(t *testing.T) {
 				r := role{agent: &drivertest.Values{Broken: map[string]string{"broken": "db.mysql failed: exit status 1"}}, inputs: []string{"broken"}, outputs: []string{"refused"},
 					source: map[string]any{"sls": []string{"web"}}, files: map[string]string{"states/web.sls": c.states + "\n"}}
 				end := r.run(t, program)
-				if last := end.lastLine(); end.exit.OK() || !strings.HasPrefix(last, c.want) {
-					t.Errorf("%v: %s\nwant %s\n%s", end.exit, last, c.want, end.stdout)
+				if last := lastLine(end); end.Exit.OK() || !strings.HasPrefix(last, c.want) {
+					t.Errorf("%v: %s\nwant %s\n%s", end.Exit, last, c.want, end.Stdout)
 				}
 			})
 		})
@@ -116,16 +116,16 @@ again:
     - name: echo new-secret-made; echo {{ pillar['key'] }} >&2; exit 1
 `}}
 		end := r.run(t, program)
-		if end.exit.OK() {
+		if end.Exit.OK() {
 			t.Error("the failed command was not noticed")
 		}
 		for _, secret := range []string{"hunter22", "second line", "new-secret-made", "tree-of-keys"} {
-			if strings.Contains(end.stdout+end.stderr, secret) {
-				t.Errorf("%q is printed:\n%s\n%s", secret, end.stdout, end.stderr)
+			if strings.Contains(end.Stdout+end.Stderr, secret) {
+				t.Errorf("%q is printed:\n%s\n%s", secret, end.Stdout, end.Stderr)
 			}
 		}
-		if !strings.Contains(end.stdout, "(secret)") || !strings.HasSuffix(end.lastLine(), "run: (secret)") {
-			t.Errorf("nothing is hidden:\n%s\n%s", end.stdout, end.stderr)
+		if !strings.Contains(end.Stdout, "(secret)") || !strings.HasSuffix(lastLine(end), "run: (secret)") {
+			t.Errorf("nothing is hidden:\n%s\n%s", end.Stdout, end.Stderr)
 		}
 	})
 }
@@ -152,10 +152,10 @@ command:
 `}}
 		r.environment = []string{"WORK=" + t.TempDir()}
 		end := r.run(t, program)
-		if end.exit.OK() {
+		if end.Exit.OK() {
 			t.Error("the failed command was not noticed")
 		}
-		printed := end.stdout + end.stderr
+		printed := end.Stdout + end.Stderr
 		for _, secret := range []string{"tree-of-k", "hunter-gr", "he-22", "ys\n"} {
 			if strings.Contains(printed, secret) {
 				t.Errorf("%q is printed:\n%s", secret, printed)
@@ -183,7 +183,7 @@ func TestATextAlone(t *testing.T) {
 		}
 		exit, err := d.Run(t.Context(), job)
 		if err != nil || !exit.OK() {
-			t.Fatalf("%v %v\n%s", exit, err, printed().stderr)
+			t.Fatalf("%v %v\n%s", exit, err, printed().Stderr)
 		}
 		if got := strings.Join(r.agent.Lines(), "; "); got != `get who; put greet.changes.stdout "you"` {
 			t.Error(got)

@@ -1,0 +1,111 @@
+package drivertest
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/socket"
+)
+
+// Role is one run of a driver.
+type Role struct {
+	Source map[string]any
+	File   []byte // the content of every file that the source names
+	// Inputs and outputs are names; "!" before one: secret, "?": optional. What follows
+	// Between in an output's name is its resource.
+	Inputs, Outputs []string
+	Between         string
+	Environment     []string
+	Values          *Values
+}
+
+// Ended is how it ended.
+type Ended struct {
+	Exit           driver.Exit
+	Stdout, Stderr string
+	Work           string // its working directory
+}
+
+// Job makes the run's job, with a socket; printed is what it has printed so far.
+func (r Role) Job(t testing.TB, program string) (job *driver.Job, printed func() Ended) {
+	t.Helper()
+	folder, work := t.TempDir(), t.TempDir()
+	server, err := socket.Serve(t.Context(), folder, r.Values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	stdout, stderr := create(t, filepath.Join(work, "stdout")), create(t, filepath.Join(work, "stderr"))
+	job = &driver.Job{Role: r.plan(t), Folder: folder, Work: work, Stdout: stdout, Stderr: stderr, Values: r.Values, Files: File(r.File),
+		Program: program, Started: func(context.Context) error { return nil },
+		Environment: append(append(os.Environ(), socket.Variable+"="+server.Path()), r.Environment...)}
+	return job, func() Ended { return Ended{Stdout: Text(stdout.Name()), Stderr: Text(stderr.Name()), Work: work} }
+}
+
+func (r Role) plan(t testing.TB) plan.Role {
+	t.Helper()
+	source, err := json.Marshal(r.Source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plan.Role{Name: "r", Source: source}
+	for _, name := range r.Inputs {
+		p.Inputs = append(p.Inputs, plan.Input{Name: strings.TrimLeft(name, "!?"), Time: plan.Run, Secret: name[0] == '!', Optional: name[0] == '?'})
+	}
+	for _, name := range r.Outputs {
+		out := plan.Output{Name: strings.TrimLeft(name, "!"), Secret: name[0] == '!'}
+		if name, resource, is := strings.Cut(out.Name, r.Between); is {
+			out.Name, out.Resource = name, resource
+		}
+		p.Outputs = append(p.Outputs, out)
+	}
+	return p
+}
+
+// Run prepares and runs a job to its end.
+func Run(t testing.TB, d driver.Driver, job *driver.Job, printed func() Ended) Ended {
+	t.Helper()
+	if err := d.Prepare(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	exit, err := d.Run(t.Context(), job)
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, printed().Stdout, printed().Stderr)
+	}
+	end := printed()
+	end.Exit = exit
+	return end
+}
+
+// MustSucceed fails the test if the run did.
+func (e Ended) MustSucceed(t testing.TB) {
+	t.Helper()
+	if !e.Exit.OK() {
+		t.Fatalf("the run ended with %v\n%s\n%s", e.Exit, e.Stdout, e.Stderr)
+	}
+}
+
+func create(t testing.TB, path string) *os.File {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return file
+}
+
+// Text is what stands in a file, or why it cannot be read.
+func Text(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
