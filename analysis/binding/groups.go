@@ -77,7 +77,7 @@ func (b *binder) noMember(call *hot.Expr, n *program.Nest, name string) error {
 	number, err := strconv.Atoi(name)
 	isNumber := err == nil && number >= 0
 	if n.Open() && isNumber {
-		why = fmt.Sprintf("the group was compiled for at most %d members", len(n.Members))
+		why += fmt.Sprintf(": it was compiled for at most %d", len(n.Members))
 		message += fmt.Sprintf(": it was compiled for at most %d, of which the first is resource.0", len(n.Members))
 		hint = fmt.Sprintf("raise the bound: `%s` in the group's hotc block, or the constraints of the parameter that decides the number", nesting.MaxMembers)
 	}

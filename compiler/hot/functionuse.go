@@ -56,7 +56,7 @@ func (c *functionChecker) visit(n *Node, inBranch bool) {
 func (c *functionChecker) call(e *Entry, inBranch bool) {
 	f := c.t.Functions.Lookup(e.Name)
 	if f != nil {
-		c.takenApart(e, f, e.Value)
+		c.takenApart(f, e.Value)
 		if c.gone[e.Name] {
 			d := c.diags.Error(source.UnknownFunction, c.t.Place(e.Key), f.Check(nil).Error(), replacementOf[e.Name])
 			if inBranch {
@@ -87,14 +87,14 @@ func (c *functionChecker) call(e *Entry, inBranch bool) {
 // takenApart warns of a list of a parameter that a function takes its arguments from.
 // Heat removes them from the parameter's own list (heat/engine/hot/functions.py:
 // StrSplit and MapReplace, result), and looks at a resource more than once.
-func (c *functionChecker) takenApart(e *Entry, f *Function, arg *Node) {
+func (c *functionChecker) takenApart(f *Function, arg *Node) {
 	if f != strSplit && f != mapReplace {
 		return
 	}
 	switch meaning, inner := c.t.CallOf(arg); {
 	case meaning == "if" && len(inner.Items) > 1:
 		for _, branch := range inner.Items[1:] {
-			c.takenApart(e, f, branch)
+			c.takenApart(f, branch)
 		}
 	case meaning == "get_param":
 		c.diags.Warning(source.BadArgument, c.t.Place(arg), fmt.Sprintf("Heat takes the arguments of %s out of the parameter's own list, which is empty when it looks again: a resource with this cannot be made", f.Name),

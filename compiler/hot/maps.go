@@ -185,35 +185,21 @@ func replacesByNoString(arg *Expr) bool {
 	if len(args) != 2 {
 		return false
 	}
-	for i, name := range keysIn(args[1]) {
-		if name != "keys" {
+	keys, said := args[1].entry("keys")
+	if !said {
+		return false
+	}
+	names, news := keys.entries()
+	for i, k := range names {
+		if !news[i].IsValue() || news[i].Value == nil {
 			continue
 		}
-		_, parts := args[1].entries()
-		for n, k := range keysIn(parts[i]) {
-			_, news := parts[i].entries()
-			if !news[n].IsValue() || news[n].Value == nil {
-				continue
-			}
-			if _, err := newKey(k, news[n].Value); err == errLeftToHeat && mayHaveKey(args[0], k) {
-				return true
-			}
+		_, isThere := args[0].entry(k)
+		if _, err := newKey(k, news[i].Value); err == errLeftToHeat && (isThere || args[0].Kind == CallExpr) {
+			return true
 		}
 	}
 	return false
-}
-
-// keysIn are the keys of a map, as far as they are known.
-func keysIn(e *Expr) []string {
-	keys, _ := e.entries()
-	return keys
-}
-
-func mayHaveKey(e *Expr, key string) bool {
-	if e.Kind == CallExpr {
-		return true
-	}
-	return slices.Contains(keysIn(e), key)
 }
 
 // newKey is what a key is replaced by. Python's maps take numbers as keys, ours do
