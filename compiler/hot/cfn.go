@@ -41,13 +41,9 @@ func checkUnpacked(name string, n int, what string) func(*Expr) error {
 
 func foldSelect(f *folder, call *Expr) (*Expr, error) {
 	written, _ := unpacked(call.Arg(), 2)
-	parts := make([]*Expr, len(written))
-	for i, x := range written {
-		y, err := f.fold(x)
-		if err != nil {
-			return nil, err
-		}
-		parts[i] = y.orNull()
+	parts, err := f.inPlace(written)
+	if err != nil {
+		return nil, err
 	}
 	index, from := parts[0], parts[1]
 	if index.IsValue() && from.IsValue() {

@@ -80,8 +80,17 @@ func foldGetAtt(f *folder, call *Expr) (*Expr, error) {
 	return f.applied(call, part{expr: arg})
 }
 
-// list folds the parts that an argument was unpacked into, each in its place.
+// list folds the parts that an argument was unpacked into, as a list.
 func (f *folder) list(call *Expr, parts []*Expr) (*Expr, error) {
+	folded, err := f.inPlace(parts)
+	if err != nil {
+		return nil, err
+	}
+	return (&Expr{Kind: ListExpr, At: call.Arg().At, Items: folded}).collapse(), nil
+}
+
+// inPlace folds the parts that an argument was unpacked into, each in its place.
+func (f *folder) inPlace(parts []*Expr) ([]*Expr, error) {
 	folded := make([]*Expr, len(parts))
 	for i, x := range parts {
 		y, err := f.fold(x)
@@ -90,7 +99,7 @@ func (f *folder) list(call *Expr, parts []*Expr) (*Expr, error) {
 		}
 		folded[i] = y.orNull()
 	}
-	return (&Expr{Kind: ListExpr, At: call.Arg().At, Items: folded}).collapse(), nil
+	return folded, nil
 }
 
 func foldFindInMap(f *folder, call *Expr) (*Expr, error) {

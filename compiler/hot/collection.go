@@ -14,14 +14,9 @@ import (
 // Lists and maps of a YAML text, with merge keys and keys that stand twice.
 
 func (p *parser) list(y *yaml.Node, n *Node, indent, depth int) uint64 {
-	n.Kind, n.Style = List, Block
-	if y.Style&yaml.FlowStyle != 0 {
-		n.Style = Flow
-	} else {
-		indent = p.column(y, n)
-	}
-	p.flow += flowDepth(n)
-	defer func() { p.flow -= flowDepth(n) }()
+	n.Kind = List
+	indent = p.enter(y, n, indent)
+	defer p.leave(n)
 	size := uint64(1)
 	n.Items = make([]*Node, len(y.Content))
 	for i, c := range y.Content {
@@ -45,22 +40,27 @@ func (p *parser) column(y *yaml.Node, n *Node) int {
 	return int(n.Span.Start - p.file.LineStart(n.Span.Start))
 }
 
-func flowDepth(n *Node) int {
-	if n.Style == Flow {
-		return 1
+// enter begins a collection; what is in it is indented deeper than that.
+func (p *parser) enter(y *yaml.Node, n *Node, indent int) int {
+	if y.Style&yaml.FlowStyle != 0 {
+		n.Style = Flow
+		p.flow++
+		return indent
 	}
-	return 0
+	n.Style = Block
+	return p.column(y, n)
+}
+
+func (p *parser) leave(n *Node) {
+	if n.Style == Flow {
+		p.flow--
+	}
 }
 
 func (p *parser) mapping(y *yaml.Node, n *Node, indent, depth int) uint64 {
-	n.Kind, n.Style = Map, Block
-	if y.Style&yaml.FlowStyle != 0 {
-		n.Style = Flow
-	} else {
-		indent = p.column(y, n)
-	}
-	p.flow += flowDepth(n)
-	defer func() { p.flow -= flowDepth(n) }()
+	n.Kind = Map
+	indent = p.enter(y, n, indent)
+	defer p.leave(n)
 	size := uint64(1)
 	var merged, merges []Entry
 	own := make([]Entry, 0, len(y.Content)/2)

@@ -127,21 +127,25 @@ func (f *folder) fold(e *Expr) (*Expr, error) {
 func (f *folder) part(e *Expr) (part, error) {
 	switch e.Kind {
 	case ListExpr, MapExpr:
-		return f.collection(e)
+		return f.collection(e, 0)
 	case CallExpr:
 		return f.call(e)
 	}
 	return part{expr: e}, nil
 }
 
-// collection folds a list or map; its parts stay behind those of the one around it.
-func (f *folder) collection(e *Expr) (part, error) {
+// collection folds a list or map, of which the first items keep their places; its parts
+// stay behind those of the one around it.
+func (f *folder) collection(e *Expr, inPlace int) (part, error) {
 	mark := len(f.parts)
 	defer func() { f.parts = f.parts[:mark] }()
-	for _, x := range e.Items {
+	for i, x := range e.Items {
 		p, err := f.part(x)
 		if err != nil {
 			return part{}, err
+		}
+		if i < inPlace {
+			p = p.orNull()
 		}
 		f.parts.push(p)
 	}
@@ -187,27 +191,10 @@ func (f *folder) argument(fn *Function, arg *Expr) (part, error) {
 	case arg.Kind == MapExpr && fn.Parts != nil:
 		return f.namedParts(fn, arg)
 	case arg.Kind == ListExpr && fn.Positional > 0:
-		return f.places(fn, arg)
+		return f.collection(arg, fn.Positional)
 	}
 	p, err := f.part(arg)
 	return p.orNull(), err
-}
-
-// places folds the list of a function in which the first items keep their places.
-func (f *folder) places(fn *Function, arg *Expr) (part, error) {
-	mark := len(f.parts)
-	defer func() { f.parts = f.parts[:mark] }()
-	for i, x := range arg.Items {
-		p, err := f.part(x)
-		if err != nil {
-			return part{}, err
-		}
-		if i < fn.Positional {
-			p = p.orNull()
-		}
-		f.parts.push(p)
-	}
-	return arg.of(f.parts[mark:]), nil
 }
 
 // namedParts folds those entries of the argument that Heat evaluates, and drops

@@ -1,5 +1,7 @@
 package hot
 
+import "slices"
+
 // HOT is the expression as a template says it. ok is false if no template can:
 // a plan's references, and data that every template would read as a call.
 func (e *Expr) HOT() (v Value, ok bool) {
@@ -38,23 +40,16 @@ func (e *Expr) looksLikeCall() bool {
 
 // hasCallShape says whether there is a map in the value that some version of HOT
 // reads as a call.
-func hasCallShape(v Value) bool {
+func hasCallShape(v Value) bool { return hasCallOf(v, isFunctionName) }
+
+// hasCallOf says whether there is a map in the value whose only key is a function's name.
+func hasCallOf(v Value, isName func(string) bool) bool {
+	has := func(x Value) bool { return hasCallOf(x, isName) }
 	switch v := v.(type) {
 	case []Value:
-		for _, x := range v {
-			if hasCallShape(x) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, has)
 	case *Dict:
-		if v.Len() == 1 && isFunctionName(v.keys[0]) {
-			return true
-		}
-		for _, k := range v.keys {
-			if hasCallShape(v.at(k)) {
-				return true
-			}
-		}
+		return v.Len() == 1 && isName(v.keys[0]) || slices.ContainsFunc(v.values, has)
 	}
 	return false
 }

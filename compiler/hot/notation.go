@@ -100,15 +100,7 @@ func writeASCIIString(b *bytes.Buffer, s string) {
 	b.WriteByte('"')
 	for _, r := range s {
 		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
+		case escaped(b, r, '"'):
 		case r == '\b':
 			b.WriteString(`\b`)
 		case r == '\f':
@@ -123,6 +115,24 @@ func writeASCIIString(b *bytes.Buffer, s string) {
 		}
 	}
 	b.WriteByte('"')
+}
+
+// escaped writes what JSON and Python escape alike in quotes, if a character is that.
+func escaped(b *bytes.Buffer, r, quote rune) bool {
+	switch r {
+	case quote, '\\':
+		b.WriteByte('\\')
+		b.WriteRune(r)
+	case '\n':
+		b.WriteString(`\n`)
+	case '\r':
+		b.WriteString(`\r`)
+	case '\t':
+		b.WriteString(`\t`)
+	default:
+		return false
+	}
+	return true
 }
 
 func writeString(b *bytes.Buffer, s string) {

@@ -29,15 +29,7 @@ func writeStringRepr(b *bytes.Buffer, s string) {
 	b.WriteRune(quote)
 	for _, r := range s {
 		switch {
-		case r == quote || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
+		case escaped(b, r, quote):
 		case unicode.IsPrint(r):
 			b.WriteRune(r)
 		case r <= 0xff:

@@ -164,26 +164,8 @@ func escapePointer(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
-func looksLikeCall(v Value) bool {
-	switch v := v.(type) {
-	case []Value:
-		for _, x := range v {
-			if looksLikeCall(x) {
-				return true
-			}
-		}
-	case *Dict:
-		if v.Len() == 1 && isPlanName(v.Keys()[0]) {
-			return true
-		}
-		for _, k := range v.Keys() {
-			if looksLikeCall(v.at(k)) {
-				return true
-			}
-		}
-	}
-	return false
-}
+// looksLikeCall says whether there is a map in the value that a plan reads as a call.
+func looksLikeCall(v Value) bool { return hasCallOf(v, isPlanName) }
 
 func isPlanName(name string) bool {
 	if strings.HasPrefix(name, "$") {
