@@ -181,6 +181,10 @@ func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, pla
 			err = secretsMissing(missing)
 		}
 		r.Again = append(r.Again, again...)
+		if err == nil && done.Outcome == coordinator.Updated && !a.dryRun {
+			err = s.give(ctx, gifts) // before the hooks read them
+			gifts = nil
+		}
 		if err != nil || a.dryRun {
 			return done, r, err
 		}

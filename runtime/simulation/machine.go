@@ -217,11 +217,16 @@ func (p *process) taken(number int) (died bool) {
 
 // mark is a point in a role's life at which the process may end.
 func (p *process) mark(key plan.RoleKey, point string) (died bool) {
+	return p.pass(&p.marks, p.end.Mark, key, point)
+}
+
+// pass counts a point, and ends the process at the one that is planned.
+func (p *process) pass(count *int, planned int, key plan.RoleKey, point string) (died bool) {
 	p.mu.Lock()
-	p.marks++
-	number := p.marks
+	*count++
+	number := *count
 	p.mu.Unlock()
-	if number == p.end.Mark {
+	if number == planned {
 		p.world.trace("%v: %s, %s", p, key, point)
 		p.stop()
 	}

@@ -155,15 +155,7 @@ func (t tool) runHook(ctx context.Context, job *driver.Job, key plan.RoleKey, of
 
 // hookMark is a point in a hook's life at which the process may end.
 func (p *process) hookMark(key plan.RoleKey, point string) (died bool) {
-	p.mu.Lock()
-	p.hookMarks++
-	number := p.hookMarks
-	p.mu.Unlock()
-	if number == p.end.Hook {
-		p.world.trace("%v: %s, %s", p, key, point)
-		p.stop()
-	}
-	return isClosed(p.dead)
+	return p.pass(&p.hookMarks, p.end.Hook, key, point)
 }
 
 // hooked notes that a hook was started: once for a change of the plan, and never of
