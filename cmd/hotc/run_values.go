@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -61,7 +64,9 @@ func (r *localRun) boots() ([]plan.Boot, error) {
 		for name, v := range made[string(s.Path)] {
 			b.Facts[name] = hot.EncodeJSON(v)
 		}
-		for key, e := range r.result.Built.Deploy[string(s.Path)] {
+		deploy := r.result.Built.Deploy[string(s.Path)]
+		for _, key := range inTextOrder(deploy) { // the first that has no value is what is said
+			e := deploy[key]
 			v, err := hot.Fold(e, r.scopeOf(s.Path).answer)
 			if err != nil {
 				return nil, asDiagnostic(err)
@@ -74,6 +79,13 @@ func (r *localRun) boots() ([]plan.Boot, error) {
 		boots = append(boots, b)
 	}
 	return boots, nil
+}
+
+// inTextOrder are the keys of expressions by where these stand.
+func inTextOrder(m map[string]*hot.Expr) []string {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(cmp.Compare(m[a].At.Span.Start, m[b].At.Span.Start), cmp.Compare(a, b))
+	})
 }
 
 // allThere refuses what only Heat could decide: which servers there are.
