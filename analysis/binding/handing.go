@@ -16,6 +16,7 @@ func (b *binder) nestProperties(n *program.Nest, properties *hot.Node) {
 		case n.Within == e.Name:
 			for j := range e.Value.Entries {
 				b.uses(n.Resource.Name, e.Value.Entries[j].Value, b.handsOver(n, &e.Value.Entries[j]))
+				b.handsMissing(n, &e.Value.Entries[j])
 			}
 		case n.Within != "":
 			b.inShape(n.Resource.Name, e.Name, e.Value)

@@ -28,9 +28,9 @@ var groups = map[string]groupType{
 	"OS::Heat::AutoScalingGroup": {definition: "resource", size: "min_size"},
 }
 
-// Nests says whether a resource of a type stands for others: a template, or a group.
+// Nests says whether a resource of a type stands for others: a template, a stack, or a group.
 func Nests(typeName string) bool {
-	return environment.IsTemplate(typeName) || groups[typeName].definition != ""
+	return environment.IsTemplate(typeName) || typeName == remoteType || groups[typeName].definition != ""
 }
 
 const defaultIndexVariable = "%index%"
