@@ -324,7 +324,7 @@ func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerSta
 		for _, old := range before.Roles {
 			if old.Name == now.Name && old.Status == now.Status && old.Attempt == now.Attempt {
 				now.LastLines = old.LastLines
-				keepLines(now.Update, old.Update)
+				now.Update = withLines(now.Update, old.Update)
 			}
 		}
 		state.Roles = append(state.Roles, now)

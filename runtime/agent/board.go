@@ -125,6 +125,7 @@ func (b *board) copy() coordinator.ServerState {
 func setRole(s *coordinator.ServerState, r coordinator.RoleState) {
 	for i := range s.Roles {
 		if s.Roles[i].Name == r.Name {
+			r.Update = withLines(r.Update, s.Roles[i].Update)
 			s.Roles[i] = r
 		}
 	}

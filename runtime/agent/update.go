@@ -79,9 +79,13 @@ func (a *agent) showUpdate(ctx context.Context, p plan.Role, printed string) err
 	return a.board.commit(ctx, nil, func(s *coordinator.ServerState) { setRole(s, now) })
 }
 
-// keepLines takes over what a failed update had printed, as an earlier agent knew it.
-func keepLines(now, old *coordinator.UpdateState) {
-	if now != nil && old != nil && now.Status == old.Status && now.Started.Equal(old.Started) {
-		now.LastLines = old.LastLines
+// withLines is how an update stands, with what it printed as it was reported before:
+// the journal does not know that.
+func withLines(now, before *coordinator.UpdateState) *coordinator.UpdateState {
+	if now == nil || before == nil || now.LastLines != "" || now.Status != before.Status || !now.Started.Equal(before.Started) {
+		return now
 	}
+	whole := *now
+	whole.LastLines = before.LastLines
+	return &whole
 }

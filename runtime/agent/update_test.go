@@ -117,7 +117,8 @@ func TestAFailedUpdateIsReportedAndTheNextChangeMendsIt(t *testing.T) {
 	}
 	// An agent that is started again still knows, and what was printed.
 	db = b.restart(db)
-	state = b.awaitState("db", func(s coordinator.ServerState) bool { return s.Phase == coordinator.PhaseDone })
+	before := state.Since
+	state = b.awaitState("db", func(s coordinator.ServerState) bool { return s.Phase == coordinator.PhaseDone && s.Since.After(before) })
 	if u := state.Roles[0].Update; u == nil || u.Status != coordinator.RoleFailed || u.LastLines != "no room\n" {
 		t.Errorf("after a restart db reports %+v", u)
 	}
