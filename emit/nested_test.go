@@ -1,6 +1,7 @@
 package emit_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"sort"
@@ -213,5 +214,34 @@ resources:
 		if got != want {
 			t.Errorf("%s: compiled for %d members, want %d\n%s", count, got, want, found)
 		}
+	}
+}
+
+// Templates that use others twice, level by level, are not followed for ever: stacks by
+// themselves begin a tree of their own, which Heat's limit of levels does not end.
+func TestTooManyStacks(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{}
+	registry := "resource_registry:\n"
+	const levels = 30
+	for i := range levels {
+		resources := "  s: {type: OS::Nova::Server, properties: {image: i, flavor: f}, metadata: {hotc: {roles: [{name: r, driver: script, source: 'true'}]}}}\n"
+		if i < levels-1 {
+			resources = fmt.Sprintf("  row: {type: OS::Heat::ResourceChain, properties: {resources: [T::L%d, T::L%d]}}\n", i+1, i+1)
+			if i%2 == 1 {
+				resources = fmt.Sprintf("  far: {type: OS::Heat::Stack, properties: {template: {get_file: l%d.yaml}}}\n", i+1)
+			}
+		}
+		name := fmt.Sprintf("l%d.yaml", i)
+		files[filepath.Join(dir, name)] = "heat_template_version: 2018-08-31\nresources:\n" + resources
+		registry += fmt.Sprintf("  T::L%d: %s\n", i, name)
+	}
+	files[filepath.Join(dir, "types.yaml")] = registry
+	writeAll(t, files)
+	o := options(filepath.Join(dir, "l0.yaml"))
+	o.Environments, o.Limits.Resources = []string{filepath.Join(dir, "types.yaml")}, 50
+	r, found := compile(t, o)
+	if r != nil || strings.Count(found, "there are more than 1000 stacks") != 1 {
+		t.Errorf("compiled: %v\n%s", r != nil, found)
 	}
 }

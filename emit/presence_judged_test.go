@@ -26,13 +26,16 @@ type shape struct {
 	outputs []shapeOutput
 }
 
-// shapePart is a resource: a server or a nested template, alone or in a group.
+// shapePart is a resource: a server or a nested template, alone or in a group; several in
+// a chain; or a stack by itself.
 type shapePart struct {
 	name      string
 	condition string // the parameter; "" is none
 	group     bool
 	count     string // the parameter, or a number
 	nested    *shape
+	row       []*shape          // what a chain is of; nested is the first
+	stack     bool              // an OS::Heat::Stack
 	arguments map[string]string // of the nested template: a parameter, or a value
 	reads     []shapeRead       // of the role
 }
@@ -62,6 +65,12 @@ func (s *shaper) shape(file string, nests []*shape) *shape {
 		if len(nests) > 0 && s.IntN(2) == 0 {
 			p.nested = nests[s.IntN(len(nests))]
 			p.group = p.group && file == "main.yaml" // Heat takes five levels
+			switch form := s.IntN(6); {
+			case form < 2 && file == "main.yaml":
+				p.group, p.row = false, []*shape{p.nested, nests[s.IntN(len(nests))]}
+			case form < 4:
+				p.group, p.stack = false, true
+			}
 			p.arguments = map[string]string{"c0": s.pick("c0", "c1", "true"), "c1": s.pick("c0", "c1"), "n0": s.pick("n0", "n0", "1")}
 		} else if i > 0 {
 			for range s.IntN(3) {
@@ -69,6 +78,13 @@ func (s *shaper) shape(file string, nests []*shape) *shape {
 			}
 		}
 		out.parts = append(out.parts, p)
+	}
+	if len(nests) > 0 {
+		last := &shapePart{name: "last"}
+		for range 4 {
+			last.reads = append(last.reads, s.read(out.parts))
+		}
+		out.parts = append(out.parts, last)
 	}
 	for i := range 3 {
 		out.outputs = append(out.outputs, shapeOutput{fmt.Sprintf("o%d", i), s.read(out.parts)})
@@ -105,7 +121,7 @@ resources:
 	for _, p := range x.parts {
 		definition := fmt.Sprintf("type: OS::Nova::Server, properties: {image: i, flavor: f}, metadata: {hotc: {roles: [{name: r, driver: script, source: 'x=1', outputs: {x: {type: string}}, inputs: {%s}}]}}", p.inputs())
 		if p.nested != nil {
-			definition = fmt.Sprintf("type: %s, properties: {c0: %s, c1: %s, n0: %s}", p.nested.file, reference(p.arguments["c0"]), reference(p.arguments["c1"]), reference(p.arguments["n0"]))
+			definition = p.handing()
 		}
 		if p.group {
 			definition = fmt.Sprintf("type: OS::Heat::ResourceGroup, properties: {count: %s, resource_def: {%s}}", reference(p.count), definition)
@@ -120,15 +136,37 @@ resources:
 	}
 	b.WriteString("outputs:\n")
 	for _, o := range x.outputs {
-		fmt.Fprintf(&b, "  %s: {value: {get_attr: [%s, %s]}}\n", o.name, o.part.name, o.of)
+		fmt.Fprintf(&b, "  %s: {value: %s}\n", o.name, o.text())
 	}
 	return b.String()
+}
+
+// handing is the text of a part that is made of other templates.
+func (p *shapePart) handing() string {
+	arguments := fmt.Sprintf("{c0: %s, c1: %s, n0: %s}", reference(p.arguments["c0"]), reference(p.arguments["c1"]), reference(p.arguments["n0"]))
+	switch {
+	case p.row != nil:
+		return fmt.Sprintf("type: OS::Heat::ResourceChain, properties: {resources: [%s, %s], resource_properties: %s}", p.row[0].alias(), p.row[1].alias(), arguments)
+	case p.stack:
+		return fmt.Sprintf("type: OS::Heat::Stack, properties: {template: {get_file: %s}, parameters: %s}", p.nested.file, arguments)
+	}
+	return fmt.Sprintf("type: %s, properties: %s", p.nested.file, arguments)
+}
+
+// alias is the type that the environment maps to the template.
+func (x *shape) alias() string { return "Shape::" + strings.TrimSuffix(x.file, ".yaml") }
+
+func (r shapeRead) text() string {
+	if r.part.stack {
+		return fmt.Sprintf("{get_attr: [%s, outputs, %s]}", r.part.name, r.of)
+	}
+	return fmt.Sprintf("{get_attr: [%s, %s]}", r.part.name, r.of)
 }
 
 func (p *shapePart) inputs() string {
 	var list []string
 	for i, r := range p.reads {
-		list = append(list, fmt.Sprintf("i%d: {value: {get_attr: [%s, %s]}, optional: true}", i, r.part.name, r.of))
+		list = append(list, fmt.Sprintf("i%d: {value: %s, optional: true}", i, r.text()))
 	}
 	return strings.Join(list, ", ")
 }
@@ -155,10 +193,10 @@ type nobody struct{}
 // come works out who is there below a path.
 func (e expectation) come(x *shape, path string, a shapeArguments) {
 	for _, p := range x.parts {
-		for _, member := range p.members(a) {
+		for i, member := range p.members(a) {
 			at := path + p.name + member
 			if p.nested != nil {
-				e.come(p.nested, at+"/", p.handed(a))
+				e.come(p.member(i), at+"/", p.handed(a))
 				continue
 			}
 			e[at] = []any{}
@@ -174,6 +212,8 @@ func (p *shapePart) members(a shapeArguments) []string {
 	switch {
 	case p.condition != "" && a.value(p.condition) == false:
 		return nil
+	case p.row != nil:
+		return []string{"/0", "/1"}
 	case !p.group:
 		return []string{""}
 	}
@@ -182,6 +222,14 @@ func (p *shapePart) members(a shapeArguments) []string {
 		out = append(out, fmt.Sprintf("/%d", i))
 	}
 	return out
+}
+
+// member is the template of one of them.
+func (p *shapePart) member(i int) *shape {
+	if p.row != nil {
+		return p.row[i]
+	}
+	return p.nested
 }
 
 func (p *shapePart) handed(a shapeArguments) shapeArguments {
@@ -199,14 +247,15 @@ func (r shapeRead) value(path string, a shapeArguments) any {
 		return nobody{}
 	}
 	list := []any{}
-	for _, member := range p.members(a) {
+	for i, member := range p.members(a) {
 		at := path + p.name + member
 		var v any = at + ".r:x"
 		if p.nested != nil {
-			i := slices.IndexFunc(p.nested.outputs, func(o shapeOutput) bool { return o.name == r.of })
-			v = p.nested.outputs[i].value(at+"/", p.handed(a))
+			outputs := p.member(i).outputs
+			i := slices.IndexFunc(outputs, func(o shapeOutput) bool { return o.name == r.of })
+			v = outputs[i].value(at+"/", p.handed(a))
 		}
-		if v == (nobody{}) || !p.group {
+		if v == (nobody{}) || !p.group && p.row == nil {
 			return v
 		}
 		list = append(list, v)
@@ -224,7 +273,7 @@ func (n namesOfCells) Deploy(key string) (json.RawMessage, error) { return n.dep
 // random sizes from one compilation each, exactly those servers come that must, each input
 // reads exactly those who are there, and who is missing is known where anybody can tell.
 func TestPresenceAgainstHeat(t *testing.T) {
-	for seed := range uint64(2) {
+	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := &shaper{Rand: rand.New(rand.NewPCG(seed, 7))}
 			inner := []*shape{s.shape("a.yaml", nil), s.shape("b.yaml", nil)}
@@ -236,7 +285,11 @@ func TestPresenceAgainstHeat(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r, found := compile(t, options(filepath.Join(source, "main.yaml")))
+			types := filepath.Join(source, "types.env.yaml")
+			writeAll(t, map[string]string{types: "resource_registry: {Shape::a: a.yaml, Shape::b: b.yaml, Shape::c: c.yaml}\n"})
+			o := options(filepath.Join(source, "main.yaml"))
+			o.Environments = []string{types}
+			r, found := compile(t, o)
 			if r == nil {
 				t.Fatalf("%s\n%s", found, root.text(true))
 			}
@@ -252,7 +305,7 @@ func TestPresenceAgainstHeat(t *testing.T) {
 				for name, v := range a {
 					parameters[name] = v
 				}
-				st := stockHeat.Judge(t).Create(t, fmt.Sprintf("shape%d", seed), judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: parameters})
+				st := stockHeat.Judge(t).Create(t, fmt.Sprintf("shape%d", seed), judge.Input{Template: filepath.Join(dir, "stack.yaml"), Environments: []string{filepath.Join(dir, "types.env.yaml")}, Parameters: parameters})
 				checkShape(t, r.Built.Plan, st.Servers(t, len(want)), want)
 				if t.Failed() {
 					t.Fatalf("with %v:\n%s\n%s\n%s\n%s", a, root.text(true), inner[0].text(false), inner[1].text(false), middle.text(false))

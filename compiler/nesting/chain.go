@@ -59,8 +59,7 @@ func (l *loader) rolesInChain(s *program.Stack, r *hot.Resource, at place, regis
 		return false
 	}
 	var diags source.Diagnostics
-	trial := *l
-	trial.diags, trial.templates, trial.chains = &diags, maps.Clone(l.templates), maps.Clone(l.chains)
+	trial := l.trial(&diags)
 	for i, x := range list {
 		name, _ := x.(string)
 		t, err := registry.Resolve(name, strconv.Itoa(i))
@@ -83,11 +82,23 @@ func (l *loader) hasRoles(s *program.Stack, r *hot.Resource, t environment.Type,
 
 // hasRolesAt is hasRoles where the template is the next level of stacks.
 func (l *loader) hasRolesAt(s *program.Stack, r *hot.Resource, t environment.Type, at place, registry *environment.Registry) bool {
+	if t.File != "" && l.withRoles[t.File] {
+		return true
+	}
 	d := &hot.Resource{Name: r.Name, Entry: r.Entry, TypeNode: r.TypeNode}
 	m := &program.Member{Name: "0"}
 	n := &program.Nest{In: s, Resource: r, Definition: d}
 	m.Stack = l.member(n, m, t, at, registry)
-	return m.Stack != nil && mentionsRoles(m.Stack)
+	found := m.Stack != nil && mentionsRoles(m.Stack)
+	l.withRoles[t.File] = found
+	return found
+}
+
+// trial is a loader that finds things out, and says nothing.
+func (l *loader) trial(diags *source.Diagnostics) *loader {
+	trial := *l
+	trial.diags, trial.trying, trial.templates, trial.chains = diags, true, maps.Clone(l.templates), maps.Clone(l.chains)
+	return &trial
 }
 
 // openChain refuses a chain whose types only Heat knows if one of those that there are
@@ -95,18 +106,17 @@ func (l *loader) hasRolesAt(s *program.Stack, r *hot.Resource, t environment.Typ
 // it warns.
 func (l *loader) openChain(s *program.Stack, r *hot.Resource, at place, registry *environment.Registry) {
 	list := r.Property("resources")
-	if list.IsNull() || l.wrong(s, list) {
-		return // Heat says what is wrong
+	key := filepath.Join(at.path, r.Name)
+	if list.IsNull() || l.wrong(s, list) || l.withRoles[key] {
+		return // Heat says what is wrong; or it was said before
 	}
+	l.withRoles[key] = !l.trying
 	for _, name := range registry.Types() {
 		t, err := registry.Resolve(name, "0")
 		if err != nil || t.File == "" {
 			continue
 		}
-		var diags source.Diagnostics
-		trial := *l
-		trial.diags, trial.templates, trial.chains = &diags, maps.Clone(l.templates), maps.Clone(l.chains)
-		if !trial.hasRoles(s, r, t, at, registry.Child("0", t)) {
+		if !l.trial(&source.Diagnostics{}).hasRoles(s, r, t, at, registry.Child("0", t)) {
 			continue
 		}
 		message := fmt.Sprintf("which types the chain %q makes is left to Heat, and %s, which may be among them, has servers with roles: the plan has a part for each of them", r.Name, name)

@@ -40,7 +40,7 @@ type Options struct {
 // Load finds the stacks below the root. It returns the templates that were used, by
 // path.
 func Load(p *program.Program, o Options, diags *source.Diagnostics) map[string]*hot.Template {
-	l := &loader{Options: o, diags: diags, templates: map[string]*hot.Template{}, chains: map[string]string{}, root: filepath.Dir(p.Template.File.Name)}
+	l := &loader{Options: o, diags: diags, templates: map[string]*hot.Template{}, chains: map[string]string{}, withRoles: map[string]bool{}, room: &room{diags: diags, stacks: stacksPerResource * o.MaxResources}, root: filepath.Dir(p.Template.File.Name)}
 	path := filepath.Clean(p.Template.File.Name)
 	l.templates[path] = p.Template
 	l.stack(p.Root, place{path: path, registry: o.Environment.Registry})
@@ -53,6 +53,32 @@ type loader struct {
 	root      string
 	templates map[string]*hot.Template // nil for one that cannot be read
 	chains    map[string]string        // what hotc writes for chains, by path
+	// withRoles are the templates in which roles were found before they were loaded, and
+	// the open chains that were looked at: each once, however often it is used.
+	withRoles map[string]bool
+	trying    bool // to find out whether there are roles
+	room      *room
+}
+
+// room is how many more stacks may be loaded: templates that use others twice, level by
+// level, are soon more than anybody can look at.
+type room struct {
+	diags  *source.Diagnostics
+	stacks int
+}
+
+// stacksPerResource times the limit of resources is how many stacks are loaded: each is a
+// resource of its tree, and few trees are made of stacks by themselves.
+const stacksPerResource = 20
+
+// take says whether there is room for one more.
+func (x *room) take(where source.Place, most int) bool {
+	x.stacks--
+	if x.stacks == -1 {
+		x.diags.Error(source.OverLimit, where, fmt.Sprintf("there are more than %d stacks, nested ones and members of groups; hotc looks at no more", stacksPerResource*most),
+			"split the deployment, or say --limit resources=N if your cloud allows more")
+	}
+	return x.stacks >= 0
 }
 
 // place is where a stack is in the tree.
@@ -195,7 +221,7 @@ func (l *loader) member(n *program.Nest, m *program.Member, t environment.Type, 
 	if n.Group {
 		depth++
 	}
-	if !l.checkChain(path, depth, at, where) {
+	if !l.checkChain(path, depth, at, where) || !l.room.take(where, l.MaxResources) {
 		return nil
 	}
 	template := l.template(path, where, t)

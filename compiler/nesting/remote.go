@@ -2,7 +2,6 @@ package nesting
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
 
 	"github.com/hotc-dev/hotc/compiler/environment"
@@ -40,9 +39,15 @@ func (l *loader) remote(s *program.Stack, r *hot.Resource, at place) {
 		return
 	}
 	var diags source.Diagnostics
-	trial := *l
-	trial.diags, trial.templates, trial.chains = &diags, maps.Clone(l.templates), maps.Clone(l.chains)
-	if !trial.hasRolesAt(s, r, t, inside, at.registry) || !l.remoteForm(s, r) {
+	if !l.trial(&diags).hasRolesAt(s, r, t, inside, at.registry) {
+		for _, d := range diags.All() {
+			if d.Code == source.NotYet { // of roles that may be there
+				l.diags.Add(d)
+			}
+		}
+		return
+	}
+	if !l.remoteForm(s, r) {
 		return
 	}
 	n := &program.Nest{In: s, Resource: r, Definition: remoteDefinition(r, file), Size: 1, Within: RemoteParameters, Remote: true}
