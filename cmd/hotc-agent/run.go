@@ -33,6 +33,7 @@ func runAgent(ctx context.Context, args []string, s streams) error {
 	once := flags.Bool("once", false, "end when the roles have ended: with status 0 if all are done, else 1")
 	nothing := flags.Bool("install-nothing", false, "fail roles whose tool is not there, instead of installing it")
 	leftovers := flags.Bool("end-leftovers", false, "end, with the agent, what roles have left in the background")
+	beside := flags.Bool("after-cloud-init", false, "join the deployment beside cloud-init, and become the server when that has finished")
 	grace := flags.Duration("grace", process.Grace, "how long a process that is asked to end may take")
 	if err := parse(flags, args, 0); err != nil {
 		return err
@@ -44,6 +45,9 @@ func runAgent(ctx context.Context, args []string, s streams) error {
 	config.InstallNothing = *nothing
 	config.Once, config.EndLeftovers, config.Grace, config.Console = *once, *leftovers, *grace, s.err
 	debug.SetGCPercent(gcPercent)
+	if *beside {
+		return runBesideCloudInit(ctx, machine.Here(), config, startAnew)
+	}
 	return agent.Run(ctx, config)
 }
 

@@ -6,10 +6,12 @@ import (
 )
 
 const (
-	// firstSpread is how far apart clients that start, or lose a server, at the same
-	// moment dial. ZooKeeper's listen queue holds 50; a connection that it drops
-	// comes back after a second (FACTS, "1,000 sessions dialled at once").
-	firstSpread = 100 * time.Millisecond
+	// Clients that lose a server at the same moment dial this far apart, at most, and
+	// those that start less, since nothing makes them start in the same moment.
+	// ZooKeeper's listen queue holds 50; a connection that it drops comes back after a
+	// second (docs/coordination.md, "Measured").
+	spreadAgain = 100 * time.Millisecond
+	spreadFirst = 20 * time.Millisecond
 	// A round over all servers without success is followed by a pause, longer from
 	// round to round. A factor near 1 keeps the last one short against all before it: an
 	// election of half a second is found over without half a second more.
@@ -26,7 +28,8 @@ type hosts struct {
 
 	addrs []string
 	next  int
-	tried int           // since the last success
+	met   bool          // there has been a success
+	tried int           // since the last one
 	pause time.Duration // after the last round, at most
 }
 
@@ -45,8 +48,10 @@ func (h *hosts) Len() int { return len(h.addrs) }
 func (h *hosts) Next() (server string, end bool) {
 	var most time.Duration
 	switch {
+	case h.tried == 0 && !h.met:
+		most = spreadFirst
 	case h.tried == 0:
-		most = firstSpread
+		most = spreadAgain
 	case h.tried%len(h.addrs) == 0:
 		h.pause = min(max(shortestPause, time.Duration(pauseGrowth*float64(h.pause))), longestPause)
 		most = h.pause
@@ -71,4 +76,4 @@ func (h *hosts) Next() (server string, end bool) {
 }
 
 // Connected implements zk.HostProvider.
-func (h *hosts) Connected() { h.tried, h.pause = 0, 0 }
+func (h *hosts) Connected() { h.met, h.tried, h.pause = true, 0, 0 }

@@ -213,7 +213,7 @@ func TestDownloadBesideCloudInit(t *testing.T) {
 	for name, broken := range map[string]bool{"works": false, "does not work yet": true} {
 		t.Run(name, func(t *testing.T) {
 			need(t, "curl")
-			s := newServer(t, "curl")
+			s := newServer(t, "curl", "openssl")
 			os.Remove(s.path("var/lib/cloud/instance/boot-finished"))
 			var asked atomic.Int32
 			site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -226,8 +226,12 @@ func TestDownloadBesideCloudInit(t *testing.T) {
 			defer site.Close()
 			s.install(digests(agent), "{}", site.URL)
 			s.until("the first request", func() bool { return asked.Load() == 1 })
-			if !broken {
-				s.until("the agent's file", func() bool { return s.read("usr/local/bin/hotc-agent") == agent })
+			if !broken { // it is the agent then that waits
+				s.until("the agent", func() bool { return s.ran() == 1 })
+				if ran := s.read("ran"); !strings.HasSuffix(ran, " --after-cloud-init\n") {
+					t.Errorf("before cloud-init has finished: %s", ran)
+				}
+				return
 			}
 			time.Sleep(200 * time.Millisecond)
 			if s.ran() != 0 || asked.Load() != 1 {
@@ -235,6 +239,9 @@ func TestDownloadBesideCloudInit(t *testing.T) {
 			}
 			s.write("run/cloud-init/result.json", "{}")
 			s.until("the agent", func() bool { return s.ran() == 1 })
+			if ran := s.read("ran"); strings.Contains(ran, "--after-cloud-init") {
+				t.Errorf("after cloud-init has finished: %s", ran)
+			}
 			if log := s.read("var/log/hotc-agent.log"); strings.Contains(log, "hotc: try") {
 				t.Errorf("log: %s", log)
 			}

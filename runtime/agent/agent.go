@@ -61,6 +61,9 @@ type Config struct {
 	Disk journal.Disk
 	// Serve opens the socket of a role's values; nil is socket.Serve.
 	Serve role.ServeFunc
+	// Booted is closed when the server has booted, the user's own part of that included:
+	// until then the agent only joins its deployment. nil is that it has.
+	Booted <-chan struct{}
 	// Once ends the agent when the roles have ended and Heat has been told.
 	Once bool
 	// InstallNothing fails roles whose tool is not there, instead of installing it.
@@ -157,6 +160,9 @@ func (a *agent) live(ctx context.Context) error {
 // is no more to do.
 func (a *agent) work(ctx context.Context) (done bool, err error) {
 	if err := a.join(ctx); err != nil {
+		return false, err
+	}
+	if err := a.awaitBoot(ctx); err != nil {
 		return false, err
 	}
 	if err := a.enrol(ctx); err != nil {

@@ -21,7 +21,7 @@ const maxRetry = 5 * time.Minute
 // refused, and a server that the plan does not know, are told to Heat too, and
 // tried again slowly: the operator may apply the deployment anew.
 func (a *agent) join(ctx context.Context) error {
-	refused := false
+	refused, booted := false, a.Booted
 	for retry := a.Retry; ; retry = min(2*retry, maxRetry) {
 		err := a.tryToJoin(ctx)
 		if err == nil {
@@ -50,8 +50,26 @@ func (a *agent) join(ctx context.Context) error {
 		}
 		select {
 		case <-time.After(retry/2 + pause):
+		case <-booted: // the user's own part may have brought what was missing
+			booted = nil
 		case <-ctx.Done():
 		}
+	}
+}
+
+// awaitBoot waits until the server has booted.
+func (a *agent) awaitBoot(ctx context.Context) error {
+	if a.Booted == nil {
+		return nil
+	}
+	waiting, over := context.WithCancel(ctx)
+	defer over()
+	a.console.wait(waiting, "cloud-init has not finished yet on this server")
+	select {
+	case <-a.Booted:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("before the server had booted: %w", context.Cause(ctx))
 	}
 }
 

@@ -307,3 +307,78 @@ func TestADestroyedDeploymentEndsTheAgent(t *testing.T) {
 		t.Errorf("it ended with %v", err)
 	}
 }
+
+// TestTheAgentJoinsWhileItsServerBoots: until it has booted, no role runs and nobody
+// takes the machine for the server.
+func TestTheAgentJoinsWhileItsServerBoots(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.sh("mysql", "echo run >>../count"))
+	b.apply()
+	booted, read := make(chan struct{}), make(chan struct{})
+	db := b.start("db", func(c *agent.Config) {
+		c.Booted = booted
+		open := c.Open
+		c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+			s, err := open(ctx, url, creds...)
+			return notices{s, deployment.Keys("db"), read}, err
+		}
+	})
+	<-read // the last of what it reads
+	time.Sleep(50 * time.Millisecond)
+	if version, _, err := b.operator().Stat(t.Context(), deployment.Server("db")); err != nil || version != 0 {
+		t.Errorf("before the server has booted: version %d, %v", version, err)
+	}
+	close(booted)
+	db.mustBeDone()
+	if got := db.file("count"); got != "run\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// notices tells of a node's first read.
+type notices struct {
+	coordinator.Store
+	path coordinator.Path
+	read chan struct{}
+}
+
+func (n notices) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+	if path == n.path {
+		close(n.read)
+	}
+	return n.Store.Read(ctx, path)
+}
+
+// TestWhatWasMissingComesWithTheBoot: a coordinator that cannot be reached before the
+// user's own part has run is tried again at once afterwards.
+func TestWhatWasMissingComesWithTheBoot(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.sh("mysql", ""))
+	b.apply()
+	booted := make(chan struct{})
+	db := b.start("db", func(c *agent.Config) {
+		c.Booted, c.Retry = booted, time.Hour
+		open := c.Open
+		c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+			select {
+			case <-booted:
+				return open(ctx, url, creds...)
+			default:
+				return nil, errors.New("client.pem: no such file or directory")
+			}
+		}
+	})
+	db.await("client.pem: no such file or directory; next attempt in 1h0m0s")
+	close(booted)
+	db.mustBeDone()
+}
+
+func TestAnAgentThatWaitsForTheBootEnds(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.sh("mysql", ""))
+	b.apply()
+	db := b.start("db", stays, func(c *agent.Config) { c.Booted = make(chan struct{}) })
+	time.Sleep(50 * time.Millisecond)
+	db.cancel()
+	db.mustBeDone()
+}

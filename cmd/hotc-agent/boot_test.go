@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/runtime/machine"
+)
+
+// TestBesideCloudInit: an agent that waits for cloud-init goes on when that has
+// finished, or leaves it to the script where the user's own part has written settings.
+func TestBesideCloudInit(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, then string // of the settings
+		again        bool
+	}{
+		"nothing":            {"", "", false},
+		"settings from then": {"", "http_proxy=http://p\n", true},
+		"settings before":    {"http_proxy=http://p\n", "http_proxy=http://p\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, false, "true")
+			here := machine.Machine{Root: t.TempDir()}
+			write := func(name, text string) {
+				path := filepath.Join(here.Root, name)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.before != "" {
+				write("etc/hotc/environment", c.before)
+			}
+			config, err := configure(filepath.Join(b.folder, "boot.json"), filepath.Join(b.folder, "state"), b.work(), "i-1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.Once, config.Console = true, io.Discard
+			opened := make(chan struct{})
+			open := config.Open
+			config.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+				defer close(opened)
+				return open(ctx, url, creds...)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			ended, again := make(chan error, 1), false
+			go func() {
+				ended <- runBesideCloudInit(ctx, here, config, func() error { again = true; return nil })
+			}()
+			<-opened
+			if c.then != c.before {
+				write("etc/hotc/environment", c.then)
+			}
+			write("run/cloud-init/result.json", "{}")
+			if err := <-ended; err != nil || again != c.again {
+				t.Errorf("%v, again %v", err, again)
+			}
+			if got, want := b.cell("db.r1"), map[bool]string{false: "null", true: "empty"}[c.again]; got != want {
+				t.Errorf("the role's completion is %s, want %s", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// How often it is looked whether cloud-init has finished: a look is a moment, but an
+// image may be upgraded for half an hour. Whether it never will is asked less often,
+// since that starts a program.
+const (
+	lookSoon   = 10 * time.Millisecond
+	soon       = 30 * time.Second
+	lookLater  = 500 * time.Millisecond
+	askSystemd = time.Second
+)
+
+// AwaitCloudInit waits until cloud-init has finished in this boot, the user's own part
+// included, or has failed for good.
+func (m Machine) AwaitCloudInit(ctx context.Context) error {
+	began, asked := time.Now(), time.Now()
+	for !m.cloudInitFinished() {
+		if time.Since(asked) > askSystemd {
+			if m.cloudInitFailed(ctx) {
+				return nil
+			}
+			asked = time.Now()
+		}
+		pause := lookSoon
+		if time.Since(began) > soon {
+			pause = lookLater
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("wait for cloud-init: %w", context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// cloudInitFinished looks for what appears at every boot when cloud-init ends, and goes
+// when it begins.
+func (m Machine) cloudInitFinished() bool {
+	for _, name := range []string{"var/lib/cloud/instance/boot-finished", "run/cloud-init/result.json"} {
+		if _, err := os.Stat(filepath.Join(m.Root, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// cloudInitFailed asks systemd, where that is, whether the last stage has failed: it
+// then leaves neither file.
+func (m Machine) cloudInitFailed(ctx context.Context) bool {
+	if _, err := os.Stat(filepath.Join(m.Root, "run/systemd/system")); err != nil {
+		return false
+	}
+	return exec.CommandContext(ctx, "systemctl", "is-failed", "-q", "cloud-final.service").Run() == nil
+}
+
+// Settings tells one state of the file with the agent's environment, which the user's
+// own part may write, from another; "" is that there is none.
+func (m Machine) Settings() string {
+	info, err := os.Stat(filepath.Join(m.Root, "etc/hotc/environment"))
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+}
