@@ -1,0 +1,206 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// One server's part of a change: what is looked at before, and the commit.
+
+// standing is a server as it is, and what the change means for it.
+type standing struct {
+	planVersion, keysVersion, stateVersion Version
+	incarnation                            fence
+	keys                                   KeysRecord
+	files                                  []string // that it used so far
+	same                                   bool     // its part of the plan is as it is to be
+	changes                                []RoleChange
+	lacking                                []RoleChange // those that need a hook which is not there
+	watched                                bool         // the change counts on roles that have not started
+}
+
+// look reads how a server stands.
+func (u *update) look(ctx context.Context, to *plan.Server) (*standing, error) {
+	slice, err := encode(to)
+	if err != nil {
+		return nil, err
+	}
+	text, version, err := readParts(ctx, u.store, u.d.ServerPlan(to.Path))
+	if err != nil {
+		return nil, err
+	}
+	v := &standing{planVersion: version, same: string(text) == string(slice)}
+	var from plan.Server
+	if err := json.Unmarshal(text, &from); err != nil {
+		return nil, fmt.Errorf("read the plan of server %s: %w", to.Path, err)
+	}
+	for i := range from.Roles {
+		v.files = append(v.files, from.Roles[i].AllFiles()...)
+	}
+	if v.same {
+		return v, nil
+	}
+	if text, v.keysVersion, err = readParts(ctx, u.store, u.d.Keys(to.Path)); err == nil {
+		v.keys, err = decode[KeysRecord](u.d.Keys(to.Path), text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	state, err := u.readState(ctx, to.Path, v)
+	if err != nil {
+		return nil, err
+	}
+	compare(from.Roles, to.Roles, func(r plan.Role) string { return r.Name }, func(_ string, a, b plan.Role) {
+		v.role(to.Path, &a, &b, state)
+	})
+	return v, nil
+}
+
+// readState reads the server's incarnation and, of the same, how its roles stand.
+func (u *update) readState(ctx context.Context, server plan.ServerPath, v *standing) (map[string]RoleStatus, error) {
+	node, err := u.store.Read(ctx, u.d.Server(server))
+	if err != nil {
+		return nil, err
+	}
+	v.incarnation.version = node.Version
+	if v.incarnation.record, err = decode[IncarnationRecord](u.d.Server(server), node.Data); err != nil {
+		return nil, err
+	}
+	if node, err = u.store.Read(ctx, u.d.State(server)); err != nil {
+		return nil, err
+	}
+	v.stateVersion = node.Version
+	state, err := decode[ServerState](u.d.State(server), node.Data)
+	if err != nil || state.Incarnation != v.incarnation.record.Number {
+		return nil, err // of a machine that is the server no longer
+	}
+	statuses := map[string]RoleStatus{}
+	for _, r := range state.Roles {
+		statuses[r.Name] = r.Status
+	}
+	return statuses, nil
+}
+
+// role notes what the change means for a role.
+func (v *standing) role(server plan.ServerPath, a, b *plan.Role, state map[string]RoleStatus) {
+	_, what := roleDifferences(*a, *b)
+	if len(what) == 0 {
+		return
+	}
+	c := RoleChange{Server: server, Role: b.Name, What: what, Effect: EffectNone}
+	if a.Definition() != b.Definition() {
+		switch state[b.Name] {
+		case RoleRunning, RoleDone:
+			c.Effect = EffectHook
+		case RoleFailed:
+			c.Effect, v.watched = EffectRetry, true
+		case RolePending, RoleSkipped, "":
+			c.Effect, v.watched = EffectRun, true
+		}
+	}
+	v.changes = append(v.changes, c)
+	if c.Effect == EffectHook && plan.FindTask(b.Hooks, plan.HookUpdate) == nil {
+		v.lacking = append(v.lacking, c)
+	}
+}
+
+// server changes one server's part, and says which files it used until then.
+func (u *update) server(ctx context.Context, to *plan.Server) (changes []RoleChange, keep []string, err error) {
+	for {
+		v, err := u.look(ctx, to)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case v.same:
+			return changes, append(keep, v.files...), nil
+		case len(v.lacking) > 0:
+			return nil, nil, &NoUpdateHookError{Roles: v.lacking}
+		}
+		changes, keep = v.changes, v.files
+		heads, err := u.commit(ctx, to, v)
+		if err == nil {
+			return changes, keep, u.dropParts(ctx, to.Path, heads)
+		}
+		if !errors.Is(err, ErrVersion) {
+			return nil, nil, err
+		}
+		if err := u.check(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// commit writes a server's part, while everything is as it was looked at.
+func (u *update) commit(ctx context.Context, to *plan.Server, v *standing) (heads map[Path][]byte, err error) {
+	slice, err := encode(to)
+	if err != nil {
+		return nil, err
+	}
+	for id, password := range u.keys.members[to.Path] {
+		if v.keys.Sets == nil {
+			v.keys.Sets = map[string]string{}
+		}
+		v.keys.Sets[id] = password
+	}
+	keys, err := encode(v.keys)
+	if err != nil {
+		return nil, err
+	}
+	heads = map[Path][]byte{}
+	ops := []Op{{Path: u.d.Root(), Version: u.version}, {Path: u.d.Server(to.Path), Version: v.incarnation.version}}
+	if v.watched {
+		ops = append(ops, Op{Path: u.d.State(to.Path), Version: v.stateVersion})
+	}
+	for _, x := range []struct {
+		path    Path
+		version Version
+		text    []byte
+	}{{u.d.ServerPlan(to.Path), v.planVersion, slice}, {u.d.Keys(to.Path), v.keysVersion, keys}} {
+		head, parts := replaceParts(x.path, x.text, u.keys.own(to.Path, MayRead))
+		if err := u.store.Create(ctx, parts); err != nil {
+			return nil, err
+		}
+		heads[x.path] = head
+		ops = append(ops, Op{Path: x.path, Version: x.version, Write: true, Data: head})
+	}
+	if requests := u.requests(to, v); len(requests) > 0 {
+		op, err := queue(ctx, u.store, u.d, to.Path, requests)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, op)
+	}
+	return heads, u.store.Commit(ctx, ops...)
+}
+
+// requests are those for the hooks of a server's roles.
+func (u *update) requests(to *plan.Server, v *standing) []Request {
+	var all []Request
+	for _, c := range v.changes {
+		if c.Effect != EffectHook {
+			continue
+		}
+		i := slices.IndexFunc(to.Roles, func(r plan.Role) bool { return r.Name == c.Role })
+		number := v.incarnation.record.Number
+		id := sha256.Sum256(fmt.Appendf(nil, "hotc update 1\n%d\n%s\n%s\n%d", u.record.Updates, u.digest, c.Key(), number))
+		all = append(all, Request{ID: hex.EncodeToString(id[:13]), Kind: Hook, Name: plan.HookUpdate, Role: c.Role,
+			Incarnation: number, Change: to.Roles[i].Definition(), Since: u.now.UTC()})
+	}
+	return all
+}
+
+func (u *update) dropParts(ctx context.Context, server plan.ServerPath, heads map[Path][]byte) error {
+	for _, path := range []Path{u.d.ServerPlan(server), u.d.Keys(server)} {
+		if err := dropParts(ctx, u.store, path, heads[path]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
