@@ -72,16 +72,28 @@ func TestWhoAsksIsNotHiddenByOthers(t *testing.T) {
 	})
 }
 
-// Whoever has the token can write over what machines have said. Who has read a machine's
-// key on its console lets it in all the same, be it before it asks.
+// Whoever has the token can write over what machines have said, so that they have no
+// place to say it again. Who has read a machine's key on its console lets it in all the
+// same, be it before it asks.
 func TestAMachineIsAdmittedWhateverOthersWrite(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publishOnce(t, withGiven("app"))
 		b.join(t, newMachine(t, "app", "a1"), false)
 		right, next := newMachine(t, "app", "right"), newMachine(t, "app", "next")
 		entered := b.ask(t, right)
-		b.overwrite(t, "app", `{"machines": []}`)
-		b.expectAsking(t, "app")
+		var crowd coordinator.KnocksRecord
+		var thieves []machine
+		for i := range 8 {
+			thief := newMachine(t, "app", fmt.Sprint("thief", i))
+			thieves = append(thieves, thief)
+			crowd.Machines = append(crowd.Machines, coordinator.KnockRecord{Instance: "i-" + thief.id, Key: thief.key.Public(), Since: noon, Seen: noon})
+		}
+		text, err := json.Marshal(crowd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.overwrite(t, "app", string(text))
+		b.expectAsking(t, "app", thieves...)
 		for _, m := range []machine{right, next} {
 			if knock, err := coordinator.Admit(t.Context(), b.operator(t), site, secret, "app", m.key.Public()); err != nil || knock.Instance != "" {
 				t.Fatalf("%+v, %v", knock, err)
