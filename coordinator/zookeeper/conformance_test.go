@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -11,7 +12,16 @@ import (
 
 var shared zktest.Sharing
 
-func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+func TestMain(m *testing.M) {
+	if of := os.Getenv(crowdVariable); of != "" {
+		if err := crowd(of); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(shared.Main(m))
+}
 
 func TestConformance(t *testing.T) {
 	url := shared.Server(t).URL("hotc/conformance")
