@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -53,10 +54,13 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "fanotify" {
-				return false, fmt.Errorf("there is no condition %q", name)
+			switch name {
+			case "fanotify":
+				return lazyfile.Supported() == nil, nil
+			case "userns":
+				return exec.Command("unshare", "--user", "--map-root-user", "true").Run() == nil, nil
 			}
-			return lazyfile.Supported() == nil, nil
+			return false, fmt.Errorf("there is no condition %q", name)
 		},
 	})
 }
