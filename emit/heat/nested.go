@@ -222,7 +222,7 @@ func (s *stack) handedParameters() *hot.Dict {
 		ParameterAgentURL, text("where servers get hotc-agent if their image lacks it"),
 		ParameterSecret, hidden("made by `hotc secret new`"),
 		ParameterSignal, hidden("how servers tell the root stack that their roles are done"),
-		ParameterDeploy, s.declare(declaration{kind: "json", preset: hot.NewDict(), description: "values of the stack around for roles in this one"}),
+		ParameterDeploy, s.declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "values of the stack around for roles in this one"}),
 	)
 	if s.options.Signal && handsSignals(s.analysis) {
 		d.Set(ParameterSignals, s.declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "how servers tell the stacks around that single roles are done"}))
