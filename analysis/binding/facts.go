@@ -61,7 +61,7 @@ func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []h
 	case attribute == "name" && len(path) == 0:
 		if n := r.Property("name"); n != nil {
 			b.note(call, Deploy, "the server's name is what its property says", "", "")
-			e, err := hot.Fold(b.template.Expr(n), b.resolve)
+			e, err := b.template.Fold(n, b.resolve)
 			if err == nil && s.nest != nil {
 				e, err = s.nest.Indexed(e, s.member.Name), nil
 			}

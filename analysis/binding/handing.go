@@ -96,7 +96,7 @@ func (b *binder) useOfArgument(call, arg *hot.Node, found func(*Read)) {
 // role's output.
 func (b *binder) useOfNest(call, arg *hot.Node, found func(*Read)) bool {
 	e, err := b.look(func() (*hot.Expr, error) {
-		return b.asHeat(func() (*hot.Expr, error) { return hot.Fold(b.template.Expr(call), b.resolve) })
+		return b.asHeat(func() (*hot.Expr, error) { return b.template.Fold(call, b.resolve) })
 	})
 	if err != nil {
 		b.dangling = b.dangling || errors.Is(err, errReported)

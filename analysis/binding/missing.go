@@ -28,7 +28,7 @@ func (b *binder) live(n *hot.Node) {
 // missed is the first reference in a value of Heat's to what is not there, and what is
 // wrong with it; nil if Heat would evaluate none.
 func (b *binder) missed(n *hot.Node) (missed *hot.Expr, err error) {
-	_, err = hot.Fold(b.template.Expr(n), func(call *hot.Expr) (*hot.Expr, error) {
+	_, err = b.template.Fold(n, func(call *hot.Expr) (*hot.Expr, error) {
 		if name := firstString(call.Arg()); call.Func.Meaning() == "get_attr" && b.stack.Absent(name) {
 			missed = call
 			return nil, b.absence(call, name)

@@ -152,7 +152,7 @@ func (b *binder) waitFor(resource string, s *Signal, o *program.Output, at sourc
 func (b *binder) property(resource string, read *Read) {
 	current, bound := b.current, b.bound
 	b.current, b.bound = nil, &Bound{}
-	e, err := hot.Fold(b.template.Expr(read.Call), b.resolve)
+	e, err := b.template.Fold(read.Call, b.resolve)
 	found := b.bound
 	b.current, b.bound = current, bound
 	if err != nil {

@@ -105,7 +105,7 @@ func (b *binder) usesBelow(owner string, n *hot.Node, found func(*Read)) {
 // stands in a branch that is not taken, or may not be.
 func (b *binder) leadsNowhere(value *hot.Node) {
 	fold := func() (*hot.Expr, error) {
-		return b.asHeat(func() (*hot.Expr, error) { return hot.Fold(b.template.Expr(value), b.resolve) })
+		return b.asHeat(func() (*hot.Expr, error) { return b.template.Fold(value, b.resolve) })
 	}
 	if _, err := b.look(fold); errors.Is(err, errReported) {
 		_, _ = fold()
@@ -268,7 +268,7 @@ func (b *binder) stackOutput(o *hot.Output) {
 		}
 		needsRun = true
 		if read.Expr != nil { // again, this time noting what it needs
-			if e, err := hot.Fold(b.template.Expr(read.Call), b.resolve); err == nil {
+			if e, err := b.template.Fold(read.Call, b.resolve); err == nil {
 				read.Expr = e
 			}
 		}
@@ -283,7 +283,7 @@ func (b *binder) stackOutput(o *hot.Output) {
 		return
 	}
 	b.current, b.bound = nil, &Bound{}
-	e, err := hot.Fold(b.template.Expr(o.Value), b.resolve)
+	e, err := b.template.Fold(o.Value, b.resolve)
 	if err != nil {
 		b.failed(b.template.Place(o.Value), err)
 		return

@@ -116,7 +116,7 @@ func asSize(v hot.Value, missing int) (size int, ok bool) {
 // openSize says how to give a bound, or the number itself.
 func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *hot.Node) {
 	var open []string
-	if e, err := hot.Fold(s.Template.Expr(n), s.Given.Peek); err == nil {
+	if e, err := s.Template.Fold(n, s.Given.Peek); err == nil {
 		e.Walk(func(x *hot.Expr) bool {
 			if name, ok := x.Value.(string); ok && s.Template.Parameter(name) != nil && !slices.Contains(open, name) {
 				open = append(open, name)

@@ -132,7 +132,7 @@ func (l *loader) openChain(s *program.Stack, r *hot.Resource, at place, registry
 
 // wrong says whether a value cannot be had at all.
 func (l *loader) wrong(s *program.Stack, n *hot.Node) bool {
-	e, err := hot.Fold(s.Template.Expr(n), s.Given.Peek)
+	e, err := s.Template.Fold(n, s.Given.Peek)
 	return err != nil || e.IsValue()
 }
 

@@ -180,7 +180,7 @@ func (l *loader) peek(s *program.Stack, n *hot.Node) hot.Value {
 
 // known is a value, if it is known.
 func (l *loader) known(s *program.Stack, n *hot.Node) (v hot.Value, ok bool) {
-	e, err := hot.Fold(s.Template.Expr(n), s.Given.Peek)
+	e, err := s.Template.Fold(n, s.Given.Peek)
 	if err != nil || !e.IsValue() {
 		return nil, false
 	}
@@ -208,7 +208,7 @@ func (l *loader) fixed(s *program.Stack, n *hot.Node) bool {
 	if n.IsNull() {
 		return true
 	}
-	e, err := hot.Fold(s.Template.Expr(n), s.Given.Resolve)
+	e, err := s.Template.Fold(n, s.Given.Resolve)
 	return err == nil && e.IsValue()
 }
 

@@ -212,7 +212,7 @@ func (s *stack) memberUserData(n *program.Nest) (tree, *hot.Dict, bool) {
 // memberOwn is the user's own user_data: in the member it is a part of the json
 // parameter.
 func (s *stack) memberOwn(r *hot.Resource, n *hot.Node, format *userDataFormat) (own, bool) {
-	e, err := hot.Fold(s.template.Expr(n), s.stacks[0].Given.Peek)
+	e, err := s.template.Fold(n, s.stacks[0].Given.Peek)
 	if err != nil {
 		s.badArgument(n, err)
 		return own{}, false

@@ -30,7 +30,7 @@ func (s *stack) ownUserData(r *hot.Resource, format *userDataFormat) (o own, ok 
 		}
 		return own{kind: userdata.NoOwn}, true
 	}
-	e, err := hot.Fold(s.template.Expr(n), s.stacks[0].Given.Peek)
+	e, err := s.template.Fold(n, s.stacks[0].Given.Peek)
 	if err != nil {
 		s.badArgument(n, err)
 		return own{}, false
