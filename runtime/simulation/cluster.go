@@ -238,12 +238,17 @@ func isEphemeral(path coordinator.Path) bool {
 	return strings.HasSuffix(string(path), "/agent/presence")
 }
 
-// mayRead asks the truth whether a session may read a node; one that is gone says so.
+// mayRead asks the truth whether a session may read a node; one that is gone says so. A
+// replica that refuses has the rights as they are now, and so has all else.
 func (c *cluster) mayRead(s *session, path coordinator.Path) error {
 	_, err := s.inner.Read(context.Background(), path)
-	if errors.Is(err, coordinator.ErrNotFound) {
+	if err == nil || errors.Is(err, coordinator.ErrNotFound) {
 		return nil
 	}
+	head := c.head()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.seen = max(s.seen, head)
 	return err
 }
 
