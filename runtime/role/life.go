@@ -36,6 +36,9 @@ type life struct {
 	mask    mask
 	mark    string
 
+	showing sync.Mutex // before mu
+	over    bool       // nothing more is shown
+
 	mu        sync.Mutex
 	attempt   int
 	byHand    bool
@@ -66,6 +69,9 @@ func newLife(ctx context.Context, h *Host, r plan.Role) *life {
 
 func (l *life) release() {
 	l.kill(nil)
+	l.showing.Lock()
+	l.over = true
+	l.showing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range l.timers {

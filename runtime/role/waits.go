@@ -49,11 +49,21 @@ func (l *life) blocked(wait coordinator.Wait) (stop func()) {
 	l.mu.Lock()
 	l.waits.begin(&wait)
 	l.mu.Unlock()
-	l.host.Show(l.state())
+	l.show()
 	return func() {
 		l.mu.Lock()
 		l.waits.end(&wait, l.host.Now())
 		l.mu.Unlock()
+		l.show()
+	}
+}
+
+// show tells of the role's state while it is led. A read may end when the role has
+// already, and what it saw of the state before must not come behind the end.
+func (l *life) show() {
+	l.showing.Lock()
+	defer l.showing.Unlock()
+	if !l.over {
 		l.host.Show(l.state())
 	}
 }
