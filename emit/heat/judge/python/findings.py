@@ -36,7 +36,8 @@ class Capture(logging.Handler):
         self._thread = threading.get_ident()
 
     def emit(self, record):
-        if record.thread == self._thread:
+        # how Heat calls its messaging library says nothing of the template (14.0.3 warns of it, 14.0.0 does not)
+        if record.thread == self._thread and not record.name.startswith('oslo_messaging.'):
             self.lines.append(line_of(record))
 
     def __enter__(self):
