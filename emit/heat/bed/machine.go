@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"sort"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // packages are the programs that a bed needs, with Debian's packages for them.
@@ -27,6 +29,9 @@ func machineCan() error {
 			return errors.New("servers' roots are overlays, and this kernel has no overlay file system")
 		}
 	}
+	if inChroot() {
+		return errors.New("a bed makes mounts private, which a chroot cannot: run this where the root folder is a mount point, after pivot_root or in a container")
+	}
 	var missing []string
 	for program, name := range packages {
 		if _, err := exec.LookPath(program); err != nil {
@@ -44,4 +49,12 @@ func machineCan() error {
 		return fmt.Errorf("a bed needs Debian's packages: apt-get install %s", strings.Join(missing, " "))
 	}
 	return nil
+}
+
+// inChroot says whether the root folder is none of a mount: the kernel then refuses to
+// change how mounts below it spread (mount_namespaces(7), "Shared subtrees").
+func inChroot() bool {
+	var root unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, "/", 0, 0, &root)
+	return err == nil && root.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 && root.Attributes&unix.STATX_ATTR_MOUNT_ROOT == 0
 }
