@@ -224,13 +224,18 @@ func (w *world) publish(p *plan.Plan, interrupted int) error {
 	return err
 }
 
-// operator counts the requests of hotc apply.
+// operator counts the requests of hotc apply, which makes many at the same time.
 type operator struct {
-	dies, requests int
-	dead           bool
+	dies int
+
+	mu       sync.Mutex
+	requests int
+	dead     bool
 }
 
 func (o *operator) request() (int, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.requests++
 	o.dead = o.dead || o.requests == o.dies
 	return o.requests, o.dead
