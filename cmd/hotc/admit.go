@@ -120,12 +120,8 @@ func (r *admitted) print(io streams, t *target) {
 	if len(r.Secrets) == 0 {
 		return
 	}
-	flags := ""
-	for _, name := range r.Secrets {
-		flags += " --secret-param " + shellQuote(name) + "=FILE"
-	}
 	fmt.Fprintf(io.out, "It has another key than the machine before: give it its %s again.\n\n  %s%s\n",
-		strings.Join(r.Secrets, ", "), t.command("apply", "DIR"), flags)
+		strings.Join(r.Secrets, ", "), t.command("apply", "DIR"), giftFlags(r.Secrets...))
 }
 
 func instanceName(instance string) string {

@@ -52,7 +52,7 @@ takes the old one's place: roles that run from then on read it.`,
 			if asJSON {
 				return printJSON(io.out, result)
 			}
-			result.print(io)
+			result.print(io, &t)
 			return nil
 		},
 	}
@@ -98,8 +98,6 @@ type applied struct {
 	Next []string `json:"next"`
 	// Parameters are those of the template that have no default.
 	Parameters []string `json:"parameters"`
-
-	flags string // that lead to the deployment
 }
 
 func (a *application) run(ctx context.Context, io streams) (*applied, error) {
@@ -134,8 +132,8 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 		return nil, s.explain(ctx, err)
 	}
 	result := &applied{
-		Changes: changedRoles(done.Changes), flags: a.target.flags(),
-		Given: partial.Given, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
+		Changes: changedRoles(done.Changes),
+		Given:   partial.Given, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
 		Stack: string(s.deployment), Outcome: string(done.Outcome), DryRun: a.dryRun,
 		Plan: done.Record.Plan, Created: done.Record.Created,
 		Servers: len(p.Servers), Cells: len(p.Cells), Files: len(p.Files), Nodes: done.Nodes, Bytes: done.Bytes,
@@ -196,7 +194,7 @@ func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, pla
 	return done, r, err
 }
 
-func (r *applied) print(io streams) {
+func (r *applied) print(io streams, t *target) {
 	say := map[string]string{
 		"created":   "%s is applied: %s.\n",
 		"unchanged": "%s is applied already, with this very plan: %s.\n",
@@ -218,7 +216,7 @@ func (r *applied) print(io streams) {
 	fmt.Fprintf(io.out, say[r.Outcome], r.Stack, what)
 	updated := r.Outcome == string(coordinator.Updated)
 	if updated {
-		printChanges(io, r.Changes, r.flags)
+		printChanges(io, r.Changes, t)
 	}
 	if len(r.Given) > 0 {
 		verb := "given, sealed for its readers"

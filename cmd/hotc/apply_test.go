@@ -131,7 +131,7 @@ func TestApplyRefuses(t *testing.T) {
 		{"a CA without TLS", append(here, "testdata/site", "--coordinator", "zk://zk1/hotc?ca=ca.pem"), source.Usage, []string{`--coordinator zk://zk1/hotc: what follows the ? is for TLS: zk+tls://`}},
 		{"a CA that is not there", append(here, "testdata/site", "--coordinator", "zk+tls://zk1/hotc?ca=testdata/none.pem"), source.Usage, []string{`--coordinator zk+tls://zk1/hotc: ca: open testdata/none.pem: no such file`}},
 		{"another coordinator", append(here, "testdata/site", "--coordinator", "etcd://e/hotc"), source.Usage, []string{`--coordinator "etcd://e/hotc" names no coordinator`}},
-		{"nobody at a TLS address", append(here, "testdata/site", "--timeout", "300ms", "--coordinator", nobodyOverTLS), source.NoCoordinator, []string{"no answer from the coordinator zk+tls://127.0.0.1:1/hotc: "}},
+		{"nobody at a TLS address", append(here, "testdata/site", "--timeout", "300ms", "--coordinator", nobodyOverTLS), source.NoCoordinator, []string{"no answer from the coordinator zk+tls://127.0.0.1:1/hotc: ", "connection refused\n"}},
 		{"no stack's name", append(here, "testdata/site", "--stack", "a:b"), source.Usage, []string{`"a:b"`}},
 		{"no stack", append(here, "testdata/site", "--stack", ""), source.Usage, []string{"--stack NAME"}},
 		{"no coordinator", append(here, "testdata/site", "--coordinator", ""), source.Usage, []string{coordinatorVariable}},

@@ -195,7 +195,7 @@ func printCompiled(s streams, r *emit.Result, dir, coordinator string) {
 	}
 	given := ""
 	for _, secret := range p.Secrets {
-		given += " --secret-param " + shellQuote(secret.Name) + "=FILE"
+		given += giftFlags(secret.Name)
 	}
 	fmt.Fprintf(s.out, "next: hotc secret new SECRET-FILE\n      hotc apply %s --stack NAME --coordinator %s --secret-file SECRET-FILE%s\n", shellQuote(dir), shellQuote(coordinator), given)
 }

@@ -207,7 +207,7 @@ func (i *investigation) leadToOperator(f *finding, w coordinator.Wait, secret se
 	d := dependence{Subject: "the secret parameter " + secret.name, Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since}
 	f.On = append(f.On, d)
 	if i.found[d.Subject] == nil {
-		root := &finding{Subject: d.Subject, Kind: findNotGiven, Message: i.standing.target.command("apply", "DIR") + " --secret-param " + shellQuote(secret.name) + "=FILE"}
+		root := &finding{Subject: d.Subject, Kind: findNotGiven, Message: i.standing.target.command("apply", "DIR") + giftFlags(secret.name)}
 		i.found[d.Subject] = root
 		i.order = append(i.order, root)
 	}

@@ -212,7 +212,7 @@ func secretValue(secret plan.Secret, text []byte) (json.RawMessage, error) {
 }
 
 // missingSecrets are the names of the plan's secrets that are neither given now nor
-// were before, and those that readers lack which were built anew. live says that the
+// were before, and those that not all readers can open. live says that the
 // plan is on the coordinator.
 func (s *session) missingSecrets(ctx context.Context, p *plan.Plan, gifts []gift, live bool) (missing, again []string, err error) {
 	given := make([]coordinator.Given, len(p.Secrets))
@@ -246,12 +246,17 @@ func (s *session) tooLarge(gifts []gift) error {
 }
 
 func secretsMissing(names []string) error {
+	return source.Fail(source.MissingSecret, "nothing is applied: there is no value of "+strings.Join(names, ", ")+", which roles read",
+		"give each in a file, or one on standard input (-):"+giftFlags(names...))
+}
+
+// giftFlags are the flags that give secrets, for a command that is shown.
+func giftFlags(names ...string) string {
 	flags := ""
 	for _, name := range names {
 		flags += " --secret-param " + shellQuote(name) + "=FILE"
 	}
-	return source.Fail(source.MissingSecret, "nothing is applied: there is no value of "+strings.Join(names, ", ")+", which roles read",
-		"give each in a file, or one on standard input (-):"+flags)
+	return flags
 }
 
 // give puts the values into their cells.

@@ -216,7 +216,7 @@ func (t *target) unreachable(err error) error {
 	}
 	message := "no answer from the coordinator " + t.coordinatorName()
 	if err != context.DeadlineExceeded {
-		message += ": " + err.Error()
+		message += ": " + strings.TrimSuffix(err.Error(), " ("+context.DeadlineExceeded.Error()+")") // no answer says that
 	}
 	return source.Fail(source.NoCoordinator, message, "is the address right, does it run, and does a firewall let you through? --timeout waits longer")
 }

@@ -26,7 +26,7 @@ func changedRoles(changes []coordinator.RoleChange) []changedRole {
 }
 
 // printChanges says what a changed plan means for each role.
-func printChanges(io streams, changes []changedRole, flags string) {
+func printChanges(io streams, changes []changedRole, t *target) {
 	for _, c := range changes {
 		var then string
 		switch c.Effect {
@@ -35,7 +35,7 @@ func printChanges(io streams, changes []changedRole, flags string) {
 		case coordinator.EffectRun:
 			then = "it has not run, and will as it is then"
 		case coordinator.EffectRetry:
-			then = "it has failed: \"hotc retry " + shellQuote(string(c.Role)) + " " + flags + "\" runs it as it is then"
+			then = "it has failed: \"" + t.command("retry", string(c.Role)) + "\" runs it as it is then"
 		case coordinator.EffectNone:
 			then = "nothing that has run is out of date"
 		}
@@ -49,7 +49,7 @@ func printChanges(io streams, changes []changedRole, flags string) {
 // lacksHook is the diagnostic of roles that have run and have no hook update.
 func (s *session) lacksHook(err *coordinator.NoUpdateHookError) error {
 	d := source.Fail(source.ChangedPlan, "the deployment "+string(s.deployment)+" is live, and roles that have run, or run now, would be out of date: they have no hook update",
-		"add `hooks: {update: …}` to the role, a source that its agent runs once for the change; or \"hotc destroy\" the deployment first, and build its servers anew. A role that has failed needs no hook: after \"hotc apply\", \"hotc retry\" runs it as it is then")
+		"add `hooks: {update: …}` to the role, a source that its agent runs once for the change; or \""+s.target.command("destroy")+"\" first, and build its servers anew. A role that has failed needs no hook: after \"hotc apply\", \"hotc retry\" runs it as it is then")
 	for _, r := range err.Roles {
 		d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("role %s: %s changed", r.Key(), strings.Join(r.What, ", "))})
 	}
