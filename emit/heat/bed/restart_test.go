@@ -68,14 +68,7 @@ func TestServerBuiltAnew(t *testing.T) {
 	d.await("web", "reads", "running")
 	do(t, old.Cut())
 	const id, address = "11111111-2222-4333-8444-555555555555", "10.77.200.1"
-	fresh, err := d.bed.Rebuild(old, id, address)
-	do(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the new db:\n%s", fresh.Logs())
-		}
-		do(t, d.bed.Remove(fresh))
-	})
+	fresh := d.rebuild(old, id, address)
 	until(t, "the new db to be done", func() bool {
 		s := d.status()["db"]
 		return s.Incarnation == 2 && s.Instance == id && s.Phase == "done"
@@ -84,11 +77,7 @@ func TestServerBuiltAnew(t *testing.T) {
 	open(t, web, "")
 	d.await("web", "reads", "done")
 	expectFile(t, web, "var/lib/value", address)
-	do(t, old.Restore())
-	until(t, "the old db to know that it is not db any more", func() bool {
-		log, _ := old.Read("var/log/hotc-agent.log")
-		return strings.Contains(log, "another machine")
-	})
+	d.returnsFenced(old)
 	until(t, "the old agent to end", func() bool {
 		n, err := old.Kill(0, "hotc-agent", "run")
 		return n == 0 && err == nil
@@ -97,6 +86,31 @@ func TestServerBuiltAnew(t *testing.T) {
 		t.Errorf("after the old machine came back: %+v", s)
 	}
 	d.stack.Complete(t)
+}
+
+// rebuild makes another machine that is a server, as a cloud does which builds it anew.
+func (d *deployment) rebuild(old *bed.Server, id, address string) *bed.Server {
+	d.t.Helper()
+	fresh, err := d.bed.Rebuild(old, id, address)
+	do(d.t, err)
+	d.t.Cleanup(func() {
+		if d.t.Failed() {
+			d.t.Logf("the new %s:\n%s", old.Name, fresh.Logs())
+		}
+		do(d.t, d.bed.Remove(fresh))
+	})
+	return fresh
+}
+
+// returnsFenced lets a machine that was cut off come back, and waits until it knows that
+// another one is the server.
+func (d *deployment) returnsFenced(old *bed.Server) {
+	d.t.Helper()
+	do(d.t, old.Restore())
+	until(d.t, "the old machine to know that it is the server no more", func() bool {
+		log, _ := old.Read("var/log/hotc-agent.log")
+		return strings.Contains(log, "another machine has taken over")
+	})
 }
 
 // Heat builds a server anew that somebody has marked unhealthy.
@@ -169,14 +183,7 @@ func TestDeploymentMadeAnew(t *testing.T) {
 	})
 	d.apply()
 	const id, address = "33333333-2222-4333-8444-555555555555", "10.77.202.1"
-	fresh, err := d.bed.Rebuild(old, id, address)
-	do(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the new db:\n%s", fresh.Logs())
-		}
-		do(t, d.bed.Remove(fresh))
-	})
+	d.rebuild(old, id, address)
 	isFresh := func() bool {
 		s := d.status()["db"]
 		return s.Incarnation == 1 && s.Instance == id && s.Phase == "done"

@@ -59,14 +59,7 @@ func TestSecretsOfAnOperator(t *testing.T) {
 
 	do(t, old.Cut())
 	const id, address = "22222222-2222-4333-8444-555555555555", "10.77.200.2"
-	fresh, err := d.bed.Rebuild(old, id, address)
-	do(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the new db:\n%s", fresh.Logs())
-		}
-		do(t, d.bed.Remove(fresh))
-	})
+	fresh := d.rebuild(old, id, address)
 	key := ""
 	until(t, "the new db to ask", func() bool {
 		console, _ := fresh.Read("var/log/hotc-agent.log")
@@ -85,9 +78,5 @@ func TestSecretsOfAnOperator(t *testing.T) {
 	d.on("apply", w.dir, "--secret-param", "password="+file)
 	d.await("db", "keeps", "done")
 	expectFile(t, fresh, "var/lib/sums", sum)
-	do(t, old.Restore())
-	until(t, "the old db to know that it is not db any more", func() bool {
-		log, _ := old.Read("var/log/hotc-agent.log")
-		return strings.Contains(log, "another machine has taken over")
-	})
+	d.returnsFenced(old)
 }
