@@ -47,6 +47,7 @@ type Server struct {
 	dir    string
 	config string
 	port   int
+	secure int      // a port for TLS, 0 for none
 	jars   []string // more than the usual ones
 
 	process *os.Process
@@ -189,13 +190,14 @@ func (s *Server) spawn() error {
 // startTime is more than a server needs on a machine that is busy with other things.
 const startTime = 2 * time.Minute
 
-// await waits until the server serves.
+// await waits until the server serves. It listens at its port for TLS only after it
+// answers at the one in clear.
 func (s *Server) await() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for s.Mode() == "" {
+	for s.Mode() == "" || !s.listensSecurely() {
 		select {
 		case <-tick.C:
 		case <-s.exited:
@@ -205,6 +207,17 @@ func (s *Server) await() error {
 		}
 	}
 	return nil
+}
+
+func (s *Server) listensSecurely() bool {
+	if s.secure == 0 {
+		return true
+	}
+	conn, err := net.DialTimeout("tcp", loopback(s.secure), time.Second)
+	if err == nil {
+		conn.Close()
+	}
+	return err == nil
 }
 
 // Mode is "standalone", "leader" or "follower", and empty while it does not serve.
@@ -237,7 +250,9 @@ func Fact(address, name string) string {
 }
 
 // Addr is HOST:PORT.
-func (s *Server) Addr() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
+func (s *Server) Addr() string { return loopback(s.port) }
+
+func loopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
 // URL is the coordinator's URL with a root.
 func (s *Server) URL(root string) string {

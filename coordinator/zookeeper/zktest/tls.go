@@ -100,10 +100,7 @@ const (
 )
 
 // Secured is a server with a port for TLS.
-type Secured struct {
-	*Server
-	port int
-}
+type Secured struct{ *Server }
 
 // StartTLS starts a server that shows a certificate, and takes those of an
 // authority's clients.
@@ -149,10 +146,10 @@ ssl.hostnameVerification=false
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.jars = netty
+		s.secure, s.jars = secure, netty
 		if err = s.start(); err == nil {
 			t.Cleanup(s.Kill)
-			return &Secured{Server: s, port: secure}
+			return &Secured{s}
 		}
 		t.Log(err)
 	}
@@ -162,5 +159,5 @@ ssl.hostnameVerification=false
 
 // URL is the coordinator's URL with a root and parameters.
 func (s *Secured) URL(root, parameters string) string {
-	return fmt.Sprintf("zk+tls://127.0.0.1:%d/%s?%s", s.port, root, parameters)
+	return fmt.Sprintf("zk+tls://%s/%s?%s", loopback(s.secure), root, parameters)
 }
