@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -294,11 +295,24 @@ func (s *Server) Log() string {
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 
+// freePort finds a port that nothing else on the machine will take until the server
+// has it, nor while it is stopped: one that the kernel gives to no outgoing connection.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	const lowest, most, tries = 10000, 32768, 1000
+	end := most
+	if text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
+		var first int
+		if n, _ := fmt.Sscan(string(text), &first); n == 1 && first > lowest {
+			end = min(end, first)
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	var last error
+	for range tries {
+		port := lowest + rand.IntN(end-lowest)
+		l, err := net.Listen("tcp", loopback(port))
+		if last = err; err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, last
 }
