@@ -87,7 +87,7 @@ func TestLogs(t *testing.T) {
 		if got != "one\ntwo\nthree\n" {
 			t.Errorf("followed %q", got)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Error("it follows a role that has ended")
 	}
 }
@@ -148,7 +148,7 @@ func TestStatusWatch(t *testing.T) {
 	cmd.SetArgs([]string{"--watch", "--json", "--stack", "site", "--coordinator", d.url, "--secret-file", d.secret})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	ended := make(chan error, 1)
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	go func() { ended <- cmd.ExecuteContext(ctx) }()
 	await := func(text string) {

@@ -40,6 +40,9 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
+// patience bounds what would otherwise hang; no test is about it.
+const patience = 5 * time.Minute
+
 // call runs a command the way main does, and gives what it printed.
 func call(t *testing.T, build func(streams) *cobra.Command, args ...string) (string, error) {
 	t.Helper()
@@ -49,7 +52,7 @@ func call(t *testing.T, build func(streams) *cobra.Command, args ...string) (str
 	cmd.SetOut(&out)
 	cmd.SetErr(&errs)
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	err := cmd.ExecuteContext(ctx)
 	text := out.String()

@@ -75,7 +75,7 @@ func TestOperatorOnZooKeeper(t *testing.T) {
 		t.Errorf("%s, %v", out, err)
 	}
 	server.Kill()
-	_, err = on("status", "--timeout", "1s")
+	_, err = on("status", "--timeout", "4s")
 	expectCode(t, err, source.NoCoordinator, url)
 	t.Log(err)
 }
