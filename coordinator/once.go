@@ -15,9 +15,10 @@ import (
 // A token that is good for one enrolment lets its bearer do one thing: hand the
 // server's pass over to an identity of the bearer's own, made of a key that never
 // leaves the machine. The pass holds the password of the identity that may do what a
-// server may. It cannot be read before it is handed over, and not handed over twice
-// (Store.HandOver): so a token that others read, before or after, is worth nothing
-// once its server is there. To a machine that comes later, with another key, the
+// server may. It is handed over only if nobody has changed who may read it, and not
+// twice (Store.HandOver): so a token that others read, before or after, is worth nothing
+// once its server is there, and a server whose pass somebody has taken, or only made
+// readable, is not let in by it. To a machine that comes later, with another key, the
 // token only allows to say so (knock.go), and an operator may let it in (Admit), by
 // sealing the password for its key. See docs/secrets.md, "Tokens".
 
@@ -163,12 +164,10 @@ func (m *Member) ownGrants() []Grant {
 // as one that was let in.
 func (m *Member) password(ctx context.Context, own Credential, key seal.Key) (string, error) {
 	path := m.deployment.Pass(m.server)
-	pass, err := m.store.Read(ctx, path)
-	if errors.Is(err, ErrRefused) {
-		err = m.store.HandOver(ctx, path, ServerCredential(m.server, m.machine.Token), Grant{To: own, May: MayRead})
-		if err == nil || errors.Is(err, ErrRefused) { // or it took effect, and the answer was lost
-			pass, err = m.store.Read(ctx, path)
-		}
+	err := m.store.HandOver(ctx, path, ServerCredential(m.server, m.machine.Token), Grant{To: own, May: MayRead})
+	var pass Node
+	if err == nil {
+		pass, err = m.store.Read(ctx, path)
 	}
 	switch {
 	case errors.Is(err, ErrRefused):

@@ -82,6 +82,10 @@ func TestATokenForOneEnrolment(t *testing.T) {
 		first, app := newMachine(t, "db", "d1"), newMachine(t, "app", "a1")
 		db := b.join(t, first, false)
 		expectTokenWorthless("after the first enrolment")
+		own := coordinator.Grant{To: coordinator.ServerCredential("db", secret.ServerToken(site, "db")), May: coordinator.MayRead}
+		if err := b.session(t, "db").Allow(t.Context(), site.Pass("db"), own); !errors.Is(err, coordinator.ErrRefused) {
+			t.Errorf("the token gives itself the pass: %v", err)
+		}
 		put(t, db, password, `"hush-hush"`)
 		sealing, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -91,6 +95,37 @@ func TestATokenForOneEnrolment(t *testing.T) {
 		expectValue(t, again, password, `"hush-hush"`)
 		expectTokenWorthless("after a restart")
 		expectNowhere(t, b.operator(t), site.Root(), "hush-hush")
+	})
+}
+
+// Who makes the pass readable with the token, before the server is there, has used it:
+// the server is not let in as if nothing had happened.
+func TestAPassThatSomebodyHasRead(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publishOnce(t, withPassword())
+		thief := b.session(t, "db")
+		own := coordinator.Grant{To: coordinator.ServerCredential("db", secret.ServerToken(site, "db")), May: coordinator.MayRead}
+		if err := thief.Allow(t.Context(), site.Pass("db"), own); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := thief.Read(t.Context(), site.Pass("db")); err != nil {
+			t.Fatal(err)
+		}
+		db, waits, ended := newMachine(t, "db", "d1"), make(chan string, 1), make(chan error, 1)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() {
+			ended <- b.knocking(t, db).AwaitDeployment(ctx, func(why string) { waits <- why })
+		}()
+		select {
+		case why := <-waits:
+			if !strings.Contains(why, "the token of server db was used before, by another machine") {
+				t.Errorf("it says %q", why)
+			}
+		case err := <-ended:
+			t.Fatalf("it is not told that its token was used: %v", err)
+		}
+		b.expectAsking(t, "db", db)
 	})
 }
 

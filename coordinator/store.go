@@ -93,9 +93,11 @@ type Store interface {
 	// Commit does all of the operations or none. ErrVersion if a version differs.
 	Commit(ctx context.Context, ops ...Op) error
 	// HandOver takes a node from one of the session's identities, which may hand it
-	// over, and gives another one rights on it. Of several who try only one succeeds:
-	// the others, and whoever tries afterwards, get ErrRefused, as does one whose answer
-	// was lost although it took effect.
+	// over, and gives another one rights on it. It is the first change of the node's
+	// rights since the node was created, or it is refused: so nobody else has got rights
+	// on it before. Of several who try only one succeeds: the others, and whoever tries
+	// afterwards, get ErrRefused. The same again is nothing, for a session that is `to`
+	// and may read the node: so a lost answer does no harm.
 	HandOver(ctx context.Context, path Path, from Credential, to Grant) error
 	// Allow gives others rights on a node, beside those that stand, which the session
 	// must be allowed to hand over. Given again they are nothing.

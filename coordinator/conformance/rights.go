@@ -73,11 +73,40 @@ func rightsHandOver(b *bench) {
 	b.failsAt(c.HandOver(b.ctx, b.at("pass"), carol, grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
 	b.failsAt(c.Commit(b.ctx, write(b.at("pass"), 0, "x")), coordinator.ErrRefused, b.at("pass"))
 	b.holds(b.operator, b.at("pass"), "hush", 0) // others on the list stay there
+	b.failsAt(a.Allow(b.ctx, b.at("pass"), grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(c.HandOver(b.ctx, b.at("pass"), alice, grant(carol, coordinator.MayRead|coordinator.MayWrite)), coordinator.ErrRefused, b.at("pass"))
 	b.ok(a.Authenticate(b.ctx, carol))
 	b.holds(a, b.at("pass"), "hush", 0)
+	for _, s := range []coordinator.Store{a, c} { // again, as carol, is nothing
+		b.ok(s.HandOver(b.ctx, b.at("pass"), alice, to))
+	}
 	b.ok(a.HandOver(b.ctx, b.at("all"), alice, to)) // all rights include this one
 	b.holds(c, b.at("all"), "hush", 0)
 	b.ok(b.operator.DeleteTree(b.ctx, b.at("pass")))
+}
+
+// What somebody has been allowed to read is not handed over any more: whoever gets it
+// must be the only one who has seen it.
+func rightsHandOverFirst(b *bench) {
+	carol := coordinator.Credential{User: "machine-carol", Password: "c4r0l"}
+	other := coordinator.Credential{User: carol.User, Password: "0ther"}
+	a, c := b.open(alice), b.open(alice, carol)
+	to := grant(carol, coordinator.MayRead)
+	for name, grants := range map[string][]coordinator.Grant{
+		"alice": {grant(alice, coordinator.MayRead)},
+		"bob":   {grant(bob, coordinator.MayRead)},
+		"other": {grant(other, coordinator.MayRead)}, // carol's name, and not carol
+		"carol": {to},
+	} {
+		path := b.at("pass-" + name)
+		b.create(node(path, "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)))
+		b.ok(a.Allow(b.ctx, path, grants...))
+		b.failsAt(c.HandOver(b.ctx, path, alice, to), coordinator.ErrRefused, path)
+	}
+	path := b.at("pass-taken") // by another one of carol's name
+	b.create(node(path, "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)))
+	b.ok(a.HandOver(b.ctx, path, alice, grant(other, coordinator.MayRead)))
+	b.failsAt(c.HandOver(b.ctx, path, alice, to), coordinator.ErrRefused, path)
 }
 
 // Of many who hand over at once, one succeeds, and alone can read what is there.

@@ -207,14 +207,25 @@ func (s *session) HandOver(ctx context.Context, path coordinator.Path, from coor
 	if n == nil {
 		return fail("hand over", path, coordinator.ErrNotFound)
 	}
+	if s.handedOver(n, from, to) {
+		return nil
+	}
 	id := identify(from)
-	_, mine := s.identities[id]
-	if may := n.may[id]; !mine || may&coordinator.MayHandOver == 0 && may&coordinator.MayAll != coordinator.MayAll {
+	if _, mine := s.identities[id]; !mine || !mayHandOver(n.may[id]) || n.changes > 0 {
 		return fail("hand over", path, coordinator.ErrRefused)
 	}
 	delete(n.may, id)
 	n.may[identify(to.To)] |= to.May
+	n.changes++
 	return nil
+}
+
+// handedOver reports whether exactly this was done before, and nothing else.
+func (s *session) handedOver(n *node, from coordinator.Credential, to coordinator.Grant) bool {
+	id := identify(to.To)
+	_, mine := s.identities[id]
+	_, still := n.may[identify(from)]
+	return mine && !still && n.changes == 1 && n.may[id] == to.May && to.May&coordinator.MayRead != 0
 }
 
 // Allow implements coordinator.Store.
@@ -228,22 +239,24 @@ func (s *session) Allow(ctx context.Context, path coordinator.Path, grants ...co
 	if n == nil {
 		return fail("allow", path, coordinator.ErrNotFound)
 	}
-	if !s.mayHandOver(n) {
+	allowed := func(id identity) bool { return mayHandOver(n.may[id]) }
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(s.identities)), allowed) {
 		return fail("allow", path, coordinator.ErrRefused)
 	}
+	changed := false
 	for _, g := range grants {
-		n.may[identify(g.To)] |= g.May
+		id := identify(g.To)
+		changed = changed || n.may[id]|g.May != n.may[id]
+		n.may[id] |= g.May
+	}
+	if changed {
+		n.changes++
 	}
 	return nil
 }
 
-func (s *session) mayHandOver(n *node) bool {
-	for id := range s.identities {
-		if may := n.may[id]; may&coordinator.MayHandOver != 0 || may&coordinator.MayAll == coordinator.MayAll {
-			return true
-		}
-	}
-	return false
+func mayHandOver(may coordinator.Rights) bool {
+	return may&coordinator.MayHandOver != 0 || may&coordinator.MayAll == coordinator.MayAll
 }
 
 // Authenticate implements coordinator.Store.

@@ -45,6 +45,7 @@ type node struct {
 	data     []byte
 	version  coordinator.Version
 	may      map[identity]coordinator.Rights
+	changes  int // of may
 	children map[string]struct{}
 	owner    *announcement // of an ephemeral node
 }

@@ -59,8 +59,9 @@ func permissions(may coordinator.Rights) int32 {
 	return perms
 }
 
-// HandOver implements coordinator.Store. ZooKeeper changes an access list only if it
-// still has the version that was read: of several who try one succeeds.
+// HandOver implements coordinator.Store. ZooKeeper counts how often an access list was
+// changed, and changes it only if the count is still the one that is named: the first
+// change is made once.
 func (s *store) HandOver(ctx context.Context, path coordinator.Path, from coordinator.Credential, to coordinator.Grant) error {
 	at, mine := s.at(path), digest(from)
 	for {
@@ -68,8 +69,11 @@ func (s *store) HandOver(ctx context.Context, path coordinator.Path, from coordi
 		if err != nil {
 			return fail("hand over", path, err)
 		}
+		if version == 1 && handedOver(list, from, to) {
+			return nil
+		}
 		has := slices.ContainsFunc(list, func(e zk.ACL) bool { return e.ID == mine && e.Perms&zk.PermAdmin != 0 })
-		if !has {
+		if !has || version != 0 {
 			return fail("hand over", path, coordinator.ErrRefused)
 		}
 		list = slices.DeleteFunc(list, func(e zk.ACL) bool { return e.ID == mine })
@@ -83,6 +87,32 @@ func (s *store) HandOver(ctx context.Context, path coordinator.Path, from coordi
 		}
 		return nil
 	}
+}
+
+// handedOver reports whether a list that was changed once is what HandOver makes of it.
+// ZooKeeper shows ids without their digests to who may not change the list, so users are
+// compared. Another one of to's name cannot be meant: the session would not have been
+// shown the list, unless it may read the node as somebody else.
+func handedOver(list []zk.ACL, from coordinator.Credential, to coordinator.Grant) bool {
+	giver, taker, given := user(digest(from)), user(digest(to.To)), 0
+	for _, entry := range list {
+		switch {
+		case entry.Scheme != "digest", user(entry.ID) == giver:
+			return false
+		case user(entry.ID) == taker:
+			if entry.Perms != permissions(to.May) || given > 0 {
+				return false
+			}
+			given++
+		}
+	}
+	return given == 1
+}
+
+// user is that of an id of the scheme digest: for ZooKeeper it ends at the first colon.
+func user(id string) string {
+	name, _, _ := strings.Cut(id, ":")
+	return name
 }
 
 // Allow implements coordinator.Store.
@@ -139,6 +169,5 @@ func auth(c coordinator.Credential) []byte { return []byte(c.User + ":" + c.Pass
 // may hold one.
 func digest(c coordinator.Credential) string {
 	sum := sha1.Sum(auth(c))
-	user, _, _ := strings.Cut(c.User, ":")
-	return user + ":" + base64.StdEncoding.EncodeToString(sum[:])
+	return user(c.User) + ":" + base64.StdEncoding.EncodeToString(sum[:])
 }
