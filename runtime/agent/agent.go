@@ -159,10 +159,7 @@ func (a *agent) live(ctx context.Context) error {
 // work does everything, and says whether all roles are done. It returns when there
 // is no more to do.
 func (a *agent) work(ctx context.Context) (done bool, err error) {
-	if err := a.join(ctx); err != nil {
-		return false, err
-	}
-	if err := a.awaitBoot(ctx); err != nil {
+	if err := a.joinBooted(ctx); err != nil {
 		return false, err
 	}
 	if err := a.enrol(ctx); err != nil {

@@ -184,7 +184,7 @@ func dependsOn(cell plan.CellName) func(*plan.Role) {
 }
 
 // apply publishes the plan.
-func (b *bed) apply() {
+func (b *bed) apply(enrol ...coordinator.Enrolment) {
 	b.t.Helper()
 	for i, c := range b.plan.Cells {
 		for _, s := range b.plan.Servers {
@@ -200,7 +200,7 @@ func (b *bed) apply() {
 		b.t.Fatal(err)
 	}
 	files := func(digest string) ([]byte, error) { return b.files[digest], nil }
-	_, err = coordinator.Publish(b.t.Context(), b.operator(), deployment, b.secret, &b.plan, text, files, time.Now())
+	_, err = coordinator.Publish(b.t.Context(), b.operator(), deployment, b.secret, &b.plan, text, files, time.Now(), enrol...)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -16,12 +16,42 @@ import (
 // maxRetry bounds the time between attempts after a refusal.
 const maxRetry = 5 * time.Minute
 
+// joinBooted joins, and waits until the server has booted. What was read before may by
+// then be of a deployment that was destroyed or applied anew: so it joins once more. The
+// first time makes sure that the second one takes a moment.
+func (a *agent) joinBooted(ctx context.Context) error {
+	for {
+		booted := a.hasBooted()
+		if err := a.join(ctx); err != nil || booted {
+			return err
+		}
+		if err := a.awaitBoot(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (a *agent) hasBooted() bool {
+	if a.Booted == nil {
+		return true
+	}
+	select {
+	case <-a.Booted:
+		return true
+	default:
+		return false
+	}
+}
+
 // join opens the coordinator, waits for the deployment and gets the server's part
 // of the plan. A deployment that is not there yet is waited for. A token that is
 // refused, and a server that the plan does not know, are told to Heat too, and
 // tried again slowly: the operator may apply the deployment anew.
 func (a *agent) join(ctx context.Context) error {
 	refused, booted := false, a.Booted
+	if a.hasBooted() {
+		booted = nil
+	}
 	for retry := a.Retry; ; retry = min(2*retry, maxRetry) {
 		err := a.tryToJoin(ctx)
 		if err == nil {
@@ -59,9 +89,6 @@ func (a *agent) join(ctx context.Context) error {
 
 // awaitBoot waits until the server has booted.
 func (a *agent) awaitBoot(ctx context.Context) error {
-	if a.Booted == nil {
-		return nil
-	}
 	waiting, over := context.WithCancel(ctx)
 	defer over()
 	a.console.wait(waiting, "cloud-init has not finished yet on this server")
@@ -102,6 +129,23 @@ func (a *agent) tryToJoin(ctx context.Context) error {
 	probing, reached := context.WithCancel(waiting)
 	defer reached()
 	go a.reach(probing, patience)
+	if a.store == nil {
+		if err := a.openStore(ctx); err != nil {
+			return err
+		}
+	}
+	err := a.meet(ctx, func(why string) {
+		reached()
+		patience.because(why)
+	})
+	if err != nil {
+		err = errors.Join(err, a.store.Close())
+		a.store = nil
+	}
+	return err
+}
+
+func (a *agent) openStore(ctx context.Context) error {
 	store, err := a.Open(ctx, a.Boot.Coordinator, coordinator.ServerCredential(a.Boot.Server, a.Boot.Token))
 	var wrong *coordinator.URLError
 	if errors.As(err, &wrong) {
@@ -110,19 +154,23 @@ func (a *agent) tryToJoin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the coordinator %s: %w", coordinator.ShownURL(a.Boot.Coordinator), err)
 	}
-	member := coordinator.Join(store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server)
+	a.store = store
+	return nil
+}
+
+// meet makes the agent a member of the deployment as it stands, and reads the server's
+// part of the plan.
+func (a *agent) meet(ctx context.Context, waiting func(why string)) error {
+	member := coordinator.Join(a.store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server)
 	member.UseMachine(coordinator.Machine{Instance: a.Instance, Token: a.Boot.Token, Now: a.Now,
 		Key: func() (seal.Key, error) { return loadKey(a.Disk, a.journal.ID()) }})
-	err = member.AwaitDeployment(ctx, func(why string) {
-		reached()
-		patience.because(why)
-	})
-	if err == nil {
-		a.plan, err = member.Plan(ctx)
+	if err := member.AwaitDeployment(ctx, waiting); err != nil {
+		return err
 	}
+	own, err := member.Plan(ctx)
 	if err != nil {
-		return errors.Join(err, store.Close())
+		return err
 	}
-	a.store, a.member = store, member
+	a.member, a.plan = member, own
 	return nil
 }

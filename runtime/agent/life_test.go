@@ -314,7 +314,7 @@ func TestTheAgentJoinsWhileItsServerBoots(t *testing.T) {
 	b := newBed(t)
 	b.server("db", b.sh("mysql", "echo run >>../count"))
 	b.apply()
-	booted, read := make(chan struct{}), make(chan struct{})
+	booted, read := make(chan struct{}), make(chan struct{}, 1)
 	db := b.start("db", func(c *agent.Config) {
 		c.Booted = booted
 		open := c.Open
@@ -335,18 +335,56 @@ func TestTheAgentJoinsWhileItsServerBoots(t *testing.T) {
 	}
 }
 
-// notices tells of a node's first read.
+// TestADeploymentIsMadeAnewWhileItsServerBoots: what the agent has read before its
+// server had booted may not be any more.
+func TestADeploymentIsMadeAnewWhileItsServerBoots(t *testing.T) {
+	for name, publishOnce := range map[string][]coordinator.Enrolment{"tokens stay good": nil, "tokens are good once": {coordinator.EnrolOnce}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			b.server("db", b.sh("mysql", "echo old >>../count"))
+			b.apply(publishOnce...)
+			booted, read := make(chan struct{}), make(chan struct{}, 1)
+			db := b.start("db", func(c *agent.Config) {
+				c.Booted = booted
+				open := c.Open
+				c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+					s, err := open(ctx, url, creds...)
+					return notices{s, deployment.Keys("db"), read}, err
+				}
+			})
+			<-read
+			if err := coordinator.Destroy(t.Context(), b.operator(), deployment); err != nil {
+				t.Fatal(err)
+			}
+			close(booted)
+			db.await("waiting: the deployment blog is not applied yet")
+			b.plan.Servers, b.plan.Cells, b.plan.Files = nil, nil, nil
+			b.server("db", b.sh("mysql", "echo new >>../count"))
+			b.apply(publishOnce...)
+			db.mustBeDone()
+			if got := db.file("count"); got != "new\n" {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
+// notices tells that a node is read.
 type notices struct {
 	coordinator.Store
 	path coordinator.Path
-	read chan struct{}
+	read chan<- struct{}
 }
 
 func (n notices) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+	node, err := n.Store.Read(ctx, path)
 	if path == n.path {
-		close(n.read)
+		select {
+		case n.read <- struct{}{}:
+		default:
+		}
 	}
-	return n.Store.Read(ctx, path)
+	return node, err
 }
 
 // TestWhatWasMissingComesWithTheBoot: a coordinator that cannot be reached before the
