@@ -14,19 +14,34 @@ import (
 // start is the script that obtains the agent and becomes it (emit/userdata).
 const start = "/etc/hotc/start"
 
+// settingsVariable holds the settings that the script has read. They may be secret:
+// nothing that the agent starts gets it.
+const settingsVariable = "HOTC_SETTINGS"
+
 // errSettings ends an agent that waits for cloud-init.
 var errSettings = errors.New("the user's own part has written /etc/hotc/environment")
 
+// takeSettings returns the settings that this process was started with. Where the script
+// does not say, they are what stands there now.
+func takeSettings(here machine.Machine) string {
+	settings, told := os.LookupEnv(settingsVariable)
+	os.Unsetenv(settingsVariable)
+	if !told {
+		settings = here.Settings()
+	}
+	return settings
+}
+
 // runBesideCloudInit runs an agent that joins its deployment while cloud-init is still
-// at work. Where the user's own part of that has changed the agent's environment, which
-// a shell reads, again decides what becomes of the process: it is to start anew.
-func runBesideCloudInit(ctx context.Context, here machine.Machine, config agent.Config, again func() error) error {
-	ctx, stop := context.WithCancelCause(ctx)
+// at work. Where the user's own part of that has changed the settings, which a shell
+// reads, again decides what becomes of the process: it is to start anew.
+func runBesideCloudInit(ctx context.Context, here machine.Machine, settings string, config agent.Config, again func() error) error {
+	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	settings, booted := here.Settings(), make(chan struct{})
+	booted := make(chan struct{})
 	config.Booted = booted
 	go func() {
-		switch err := here.AwaitCloudInit(ctx); {
+		switch err := here.AwaitCloudInit(inner); {
 		case err != nil:
 		case here.Settings() != settings:
 			stop(errSettings)
@@ -34,8 +49,8 @@ func runBesideCloudInit(ctx context.Context, here machine.Machine, config agent.
 			close(booted)
 		}
 	}()
-	err := agent.Run(ctx, config)
-	if errors.Is(context.Cause(ctx), errSettings) {
+	err := agent.Run(inner, config)
+	if errors.Is(context.Cause(inner), errSettings) && ctx.Err() == nil { // or it was asked to end, too
 		return again()
 	}
 	return err

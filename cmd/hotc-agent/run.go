@@ -38,6 +38,7 @@ func runAgent(ctx context.Context, args []string, s streams) error {
 	if err := parse(flags, args, 0); err != nil {
 		return err
 	}
+	settings := takeSettings(machine.Here())
 	config, err := configure(*boot, *state, *work, *instance)
 	if err != nil {
 		return err
@@ -46,7 +47,7 @@ func runAgent(ctx context.Context, args []string, s streams) error {
 	config.Once, config.EndLeftovers, config.Grace, config.Console = *once, *leftovers, *grace, s.err
 	debug.SetGCPercent(gcPercent)
 	if *beside {
-		return runBesideCloudInit(ctx, machine.Here(), config, startAnew)
+		return runBesideCloudInit(ctx, machine.Here(), settings, config, startAnew)
 	}
 	return agent.Run(ctx, config)
 }

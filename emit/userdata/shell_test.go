@@ -249,6 +249,32 @@ func TestDownloadBesideCloudInit(t *testing.T) {
 	}
 }
 
+// The agent is told which settings were read for it: those that the user's own part
+// writes while it is on its way are others.
+func TestSettingsWhileTheAgentIsDownloaded(t *testing.T) {
+	const tells = "#!/bin/sh\necho \"[${HOTC_SETTINGS-none}] ${proxy-}\" >>\"$HOTC_ROOT/settings\"\n"
+	for before, want := range map[string]string{"": "[] ", "proxy=old\n": "[proxy=old] old"} {
+		t.Run("before "+strings.TrimSpace(before), func(t *testing.T) {
+			need(t, "curl")
+			s := newServer(t, "curl", "openssl")
+			os.Remove(s.path("var/lib/cloud/instance/boot-finished"))
+			if before != "" {
+				s.write("etc/hotc/environment", before)
+			}
+			site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				s.write("etc/hotc/environment", "proxy=new\n")
+				w.Write([]byte(tells))
+			}))
+			defer site.Close()
+			s.install(digests(tells), "{}", site.URL)
+			s.until("the agent", func() bool { return s.read("settings") != "" })
+			if got := s.read("settings"); got != want+"\n" {
+				t.Errorf("the agent has %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 // An agent in the image is taken if its checksum is the one expected, or none is.
 func TestAgentInTheImage(t *testing.T) {
 	old := agent + "# old\n"

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -63,12 +64,12 @@ func (m Machine) cloudInitFailed(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "systemctl", "is-failed", "-q", "cloud-final.service").Run() == nil
 }
 
-// Settings tells one state of the file with the agent's environment, which the user's
-// own part may write, from another; "" is that there is none.
+// Settings is the text of the file with the agent's environment, which the user's own
+// part may write, without line ends at its end; "" is that there is none.
 func (m Machine) Settings() string {
-	info, err := os.Stat(filepath.Join(m.Root, "etc/hotc/environment"))
+	text, err := os.ReadFile(filepath.Join(m.Root, "etc/hotc/environment"))
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	return strings.TrimRight(string(text), "\n")
 }

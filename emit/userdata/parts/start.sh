@@ -43,9 +43,12 @@ if [ "${1-}" = loop ]; then
     done
 fi
 
-# Proxies and the like, if the user wants them for the agent.
+# Proxies and the like, if the user wants them for the agent. An agent that waits for
+# cloud-init compares what is read here with what is there afterwards.
 environment() {
+    settings=
     if [ -f "$r/etc/hotc/environment" ]; then
+        settings=$(cat "$r/etc/hotc/environment")
         set -a
         # shellcheck source=/dev/null
         . "$r/etc/hotc/environment"
@@ -146,7 +149,11 @@ find_agent
 [ -n "$agent" ] || [ -z "$url" ] || [ -z "$sum" ] || finished || download 2>/dev/null
 # The very agent that belongs to this text joins its deployment beside cloud-init, and
 # waits itself.
-[ -z "$agent" ] || [ -z "$sum" ] || finished || exec "$agent" run --boot "$boot" --state "$r/var/lib/hotc" --after-cloud-init
+if [ -n "$agent" ] && [ -n "$sum" ] && ! finished; then
+    # not an argument: others can read those
+    export HOTC_SETTINGS="$settings"
+    exec "$agent" run --boot "$boot" --state "$r/var/lib/hotc" --after-cloud-init
+fi
 await_user
 [ -n "$agent" ] || find_agent
 if [ -z "$agent" ]; then
