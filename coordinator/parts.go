@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -33,13 +34,15 @@ func inParts(path Path, text []byte, grants []Grant) []NewNode {
 // mostInCommit is how long a text may be that is written together with others.
 const mostInCommit = 64 << 10
 
-// replaceParts are what a node is to hold in the place of another text, and the parts
-// to be made before that. They have names that no other text's parts have.
-func replaceParts(path Path, text []byte, grants []Grant) (head []byte, parts []NewNode) {
+// replaceParts are what a node is to hold in the place of another text, by the n-th
+// change of the plan, and the parts to be made before that. They have names that no
+// other text's parts have, nor this one's at another change: who deletes parts that
+// were replaced cannot mean those of a later change.
+func replaceParts(path Path, n int, text []byte, grants []Grant) (head []byte, parts []NewNode) {
 	if len(text) <= mostInCommit && !partsRecord.Match(text) {
 		return text, nil
 	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", n, text))
 	of := hex.EncodeToString(sum[:8])
 	return fmt.Appendf(nil, `{"parts":%d,"of":"%s"}`, countParts(text), of), partsOf(path, of, text, grants)
 }
@@ -98,23 +101,23 @@ func joinParts(ctx context.Context, s Store, path Path, of string, n int) ([]byt
 	return bytes.Join(parts, nil), nil
 }
 
-// dropParts deletes the parts of texts that were replaced; head is what the node
-// holds now.
-func dropParts(ctx context.Context, s Store, path Path, head []byte) error {
-	keep := ""
-	if count := partsRecord.FindSubmatch(head); count != nil {
-		if keep = string(count[2]) + "-"; keep == "-" {
-			return nil // nothing was replaced
-		}
-	}
+// oldParts are the names of the parts that nobody reads any more once a node holds head.
+// Who asks for them before that change is made, and deletes them after it, deletes no
+// later change's.
+func oldParts(ctx context.Context, s Store, path Path, head []byte) ([]string, error) {
 	names, err := s.Children(ctx, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	if count := partsRecord.FindSubmatch(head); count != nil {
+		own := string(count[2]) + "-"
+		names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, own) })
+	}
+	return names, nil
+}
+
+func dropParts(ctx context.Context, s Store, path Path, names []string) error {
 	for _, name := range names {
-		if keep != "" && strings.HasPrefix(name, keep) {
-			continue
-		}
 		if err := s.DeleteTree(ctx, path.Join(name)); err != nil {
 			return err
 		}

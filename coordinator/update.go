@@ -71,6 +71,7 @@ type update struct {
 	files    Files
 	digest   string // of planJSON
 	now      time.Time
+	laid     []NewNode        // the files of to
 	record   DeploymentRecord // as it is to be while the change lasts
 	version  Version          // of the record
 	found    DeploymentRecord // as it was found
@@ -167,10 +168,14 @@ func (u *update) run(ctx context.Context) ([]RoleChange, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := u.finish(ctx); err != nil {
+	old, err := u.unused(ctx, slices.Concat(keep...))
+	if err == nil {
+		err = u.finish(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(changes...), u.clean(ctx, slices.Concat(keep...))
+	return slices.Concat(changes...), u.clean(ctx, old)
 }
 
 // mark writes the record of the change.
@@ -210,14 +215,40 @@ func (u *update) layFiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	u.laid = slices.Clone(nodes)
 	before, now := usersOf(u.live), usersOf(u.to)
 	nodes = slices.DeleteFunc(nodes, func(n NewNode) bool {
 		digest, _, _ := strings.Cut(strings.TrimPrefix(string(n.Path), string(u.d.Files())+"/"), "/")
 		return slices.Equal(before[digest], now[digest])
 	})
 	return each(ctx, len(nodes), func(ctx context.Context, i int) error {
-		return u.store.Allow(ctx, nodes[i].Path, nodes[i].Grants...)
+		err := u.store.Allow(ctx, nodes[i].Path, nodes[i].Grants...)
+		if errors.Is(err, ErrNotFound) {
+			return nil // the change before deletes it just now: see layAgain
+		}
+		return err
 	})
+}
+
+// layAgain makes files that have gone: the change before may have been about to delete
+// what nobody used any more, as this one began to use it again.
+func (u *update) layAgain(ctx context.Context) error {
+	gone := make([]bool, len(u.laid))
+	err := each(ctx, len(u.laid), func(ctx context.Context, i int) error {
+		_, exists, err := u.store.Stat(ctx, u.laid[i].Path)
+		gone[i] = !exists
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var nodes []NewNode
+	for i, n := range u.laid {
+		if gone[i] {
+			nodes = append(nodes, n)
+		}
+	}
+	return u.store.Create(ctx, nodes)
 }
 
 // check says whether the change is still this one's to make.
@@ -236,8 +267,15 @@ func (u *update) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	head, parts := replaceParts(u.d.Plan(), u.planJSON, []Grant{u.keys.operator})
+	head, parts := replaceParts(u.d.Plan(), u.record.Updates, u.planJSON, []Grant{u.keys.operator})
 	if err := u.store.Create(ctx, parts); err != nil {
+		return err
+	}
+	old, err := oldParts(ctx, u.store, u.d.Plan(), head)
+	if err == nil {
+		err = u.layAgain(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	data, err := encode(u.after())
@@ -261,15 +299,16 @@ func (u *update) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return dropParts(ctx, u.store, u.d.Plan(), head)
+	u.version++
+	return dropParts(ctx, u.store, u.d.Plan(), old)
 }
 
-// clean deletes the files of plans before the last one: what servers used until now
+// unused are the files of plans before the last one: what servers used until now
 // they may be about to read.
-func (u *update) clean(ctx context.Context, keep []string) error {
+func (u *update) unused(ctx context.Context, keep []string) ([]string, error) {
 	names, err := u.store.Children(ctx, u.d.Files())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	used := map[string]bool{}
 	for _, digest := range keep {
@@ -280,11 +319,21 @@ func (u *update) clean(ctx context.Context, keep []string) error {
 			used[f.Digest] = true
 		}
 	}
-	for _, name := range names {
-		if used[name] {
-			continue
+	return slices.DeleteFunc(names, func(name string) bool { return used[name] }), nil
+}
+
+// clean deletes files that were unused before this change was made, unless another one
+// has begun since, which may use them.
+func (u *update) clean(ctx context.Context, old []string) error {
+	for _, name := range old {
+		err := u.check(ctx)
+		if errors.Is(err, ErrOvertaken) {
+			return nil
 		}
-		if err := u.store.DeleteTree(ctx, u.d.File(name)); err != nil {
+		if err == nil {
+			err = u.store.DeleteTree(ctx, u.d.File(name))
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -124,9 +124,9 @@ func (u *update) server(ctx context.Context, to *plan.Server) (changes []RoleCha
 			return nil, nil, &NoUpdateHookError{Roles: v.lacking}
 		}
 		changes, keep = v.changes, v.files
-		heads, err := u.commit(ctx, to, v)
+		old, err := u.commit(ctx, to, v)
 		if err == nil {
-			return changes, keep, u.dropParts(ctx, to.Path, heads)
+			return changes, keep, u.dropParts(ctx, to.Path, old)
 		}
 		if !errors.Is(err, ErrVersion) {
 			return nil, nil, err
@@ -137,8 +137,9 @@ func (u *update) server(ctx context.Context, to *plan.Server) (changes []RoleCha
 	}
 }
 
-// commit writes a server's part, while everything is as it was looked at.
-func (u *update) commit(ctx context.Context, to *plan.Server, v *standing) (heads map[Path][]byte, err error) {
+// commit writes a server's part, while everything is as it was looked at, and says which
+// parts of texts it has replaced.
+func (u *update) commit(ctx context.Context, to *plan.Server, v *standing) (old map[Path][]string, err error) {
 	slice, err := encode(to)
 	if err != nil {
 		return nil, err
@@ -153,7 +154,7 @@ func (u *update) commit(ctx context.Context, to *plan.Server, v *standing) (head
 	if err != nil {
 		return nil, err
 	}
-	heads = map[Path][]byte{}
+	old = map[Path][]string{}
 	ops := []Op{{Path: u.d.Root(), Version: u.version}, {Path: u.d.Server(to.Path), Version: v.incarnation.version}}
 	if v.watched {
 		ops = append(ops, Op{Path: u.d.State(to.Path), Version: v.stateVersion})
@@ -163,11 +164,13 @@ func (u *update) commit(ctx context.Context, to *plan.Server, v *standing) (head
 		version Version
 		text    []byte
 	}{{u.d.ServerPlan(to.Path), v.planVersion, slice}, {u.d.Keys(to.Path), v.keysVersion, keys}} {
-		head, parts := replaceParts(x.path, x.text, u.keys.own(to.Path, MayRead))
+		head, parts := replaceParts(x.path, u.record.Updates, x.text, u.keys.own(to.Path, MayRead))
 		if err := u.store.Create(ctx, parts); err != nil {
 			return nil, err
 		}
-		heads[x.path] = head
+		if old[x.path], err = oldParts(ctx, u.store, x.path, head); err != nil {
+			return nil, err
+		}
 		ops = append(ops, Op{Path: x.path, Version: x.version, Write: true, Data: head})
 	}
 	if requests := u.requests(to, v); len(requests) > 0 {
@@ -177,7 +180,7 @@ func (u *update) commit(ctx context.Context, to *plan.Server, v *standing) (head
 		}
 		ops = append(ops, op)
 	}
-	return heads, u.store.Commit(ctx, ops...)
+	return old, u.store.Commit(ctx, ops...)
 }
 
 // requests are those for the hooks of a server's roles.
@@ -196,9 +199,9 @@ func (u *update) requests(to *plan.Server, v *standing) []Request {
 	return all
 }
 
-func (u *update) dropParts(ctx context.Context, server plan.ServerPath, heads map[Path][]byte) error {
+func (u *update) dropParts(ctx context.Context, server plan.ServerPath, old map[Path][]string) error {
 	for _, path := range []Path{u.d.ServerPlan(server), u.d.Keys(server)} {
-		if err := dropParts(ctx, u.store, path, heads[path]); err != nil {
+		if err := dropParts(ctx, u.store, path, old[path]); err != nil {
 			return err
 		}
 	}

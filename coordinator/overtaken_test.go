@@ -1,0 +1,190 @@
+package coordinator_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// stalled is a store that does something else, once, before it lists or deletes a node.
+type stalled struct {
+	coordinator.Store
+	list, drop func(coordinator.Path) bool
+	do         func(drop func())
+}
+
+func (s *stalled) once(drop func()) {
+	do := s.do
+	s.do = nil
+	do(drop)
+}
+
+func (s *stalled) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
+	if s.do != nil && s.list != nil && s.list(path) {
+		s.once(nil)
+	}
+	return s.Store.Children(ctx, path)
+}
+
+func (s *stalled) DeleteTree(ctx context.Context, path coordinator.Path) (err error) {
+	drop := func() { err = s.Store.DeleteTree(ctx, path) }
+	if s.do != nil && s.drop != nil && s.drop(path) {
+		s.once(drop)
+		return err
+	}
+	drop()
+	return err
+}
+
+// expectWhole checks that all that a plan needs is there.
+func (b bed) expectWhole(t *testing.T, want *plan.Plan) {
+	t.Helper()
+	live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site)
+	if err != nil || string(text(live)) != string(text(want)) {
+		t.Errorf("the live plan is another one (%v)", err)
+	}
+	for _, s := range want.Servers {
+		m := coordinator.Join(b.session(t, s.Path), site, s.Path)
+		if _, err := m.Plan(t.Context()); err != nil {
+			t.Errorf("%s: %v", s.Path, err)
+		}
+		for _, r := range s.Roles {
+			for _, file := range r.AllFiles() {
+				if _, err := m.File(t.Context(), file); err != nil {
+					t.Errorf("%s: %v", r.Name, err)
+				}
+			}
+		}
+	}
+}
+
+// large is a plan that lies in parts, which differ by a mark.
+func large(mark string) *plan.Plan {
+	value, _ := json.Marshal(mark + strings.Repeat("x", 70<<10))
+	return withUpdate(func(p *plan.Plan) {
+		r := &p.Servers[0].Roles[0]
+		r.Inputs = append(r.Inputs, plan.Input{Name: "big", Time: plan.Static, Expr: value, At: map[string]plan.Position{}})
+	})
+}
+
+// A change that has been made deletes the parts of what it replaced: not those of the
+// next change, even if that brings the same text back.
+func TestPartsOfALaterChangeStay(t *testing.T) {
+	below := func(path coordinator.Path) bool {
+		return strings.HasPrefix(string(path), string(site.Plan())+"/")
+	}
+	for name, at := range map[string]stalled{
+		"before it lists":   {list: func(path coordinator.Path) bool { return path == site.Plan() }},
+		"before it deletes": {drop: below},
+		"before a server's": {drop: func(path coordinator.Path) bool {
+			return strings.HasPrefix(string(path), string(site.ServerPlan("db")))
+		}},
+		"before it lists one": {list: func(path coordinator.Path) bool { return path == site.ServerPlan("db") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := inMemory()
+			b.publish(t, withUpdate())
+			before := large("before")
+			b.publish(t, before)
+			s, played := at, false
+			s.Store = b.open(t)
+			s.do = func(drop func()) {
+				played = true
+				b.publish(t, before)
+				if drop != nil {
+					drop()
+				}
+			}
+			to := large("to")
+			_, err := coordinator.Publish(t.Context(), &s, site, secret, to, text(to), contents, noon)
+			if err != nil && !errors.Is(err, coordinator.ErrOvertaken) || !played {
+				t.Errorf("the first change: %v, overtaken: %v", err, played)
+			}
+			if live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site); err == nil && string(text(live)) == string(text(to)) {
+				before = to // it came after the other
+			}
+			b.expectWhole(t, before)
+		})
+	}
+}
+
+// A change that has been made deletes files that nobody uses: not those that the next
+// change has begun to use.
+func TestFilesOfALaterChangeStay(t *testing.T) {
+	with := func(content string) *plan.Plan {
+		return withUpdate(func(p *plan.Plan) {
+			file := script(content)
+			r := &p.Servers[0].Roles[0]
+			r.Files = append(r.Files, file)
+			p.Files = append(p.Files, plan.File{Digest: file, Size: int64(len(content)), Name: "more.sh"})
+		})
+	}
+	first := script("echo one\n")
+	moments := map[string]stalled{
+		"before it lists":   {list: func(path coordinator.Path) bool { return path == site.Files() }},
+		"before it deletes": {drop: func(path coordinator.Path) bool { return path == site.File(first) }},
+	}
+	for name, at := range moments {
+		t.Run(name, func(t *testing.T) {
+			b := inMemory()
+			b.publish(t, with("echo one\n"))
+			b.publish(t, with("echo two\n"))
+			last := with("echo one\n") // of which a file is left over
+			s, played := at, false
+			s.Store = b.open(t)
+			s.do = func(drop func()) {
+				played = true
+				// The next change begins, and the file goes when that has seen it.
+				second := &between{Store: b.open(t), when: func(ops []coordinator.Op) bool { return len(ops) > 2 }, do: func() {
+					if drop != nil {
+						drop()
+					}
+				}}
+				if _, err := coordinator.Publish(t.Context(), second, site, secret, last, text(last), contents, noon); err != nil {
+					t.Errorf("the second change: %v", err)
+				}
+			}
+			to := with("echo three\n")
+			_, err := coordinator.Publish(t.Context(), &s, site, secret, to, text(to), contents, noon)
+			if err != nil && !errors.Is(err, coordinator.ErrOvertaken) || !played {
+				t.Errorf("the first change: %v, overtaken: %v", err, played)
+			}
+			b.expectWhole(t, last)
+		})
+	}
+	t.Run("after it was made", func(t *testing.T) {
+		b := inMemory()
+		b.publish(t, with("echo one\n"))
+		b.publish(t, with("echo two\n"))
+		last := with("echo one\n")
+		s := &afterwards{Store: b.open(t), path: site.Plan(), do: func() { b.publish(t, last) }}
+		to := with("echo three\n")
+		if _, err := coordinator.Publish(t.Context(), s, site, secret, to, text(to), contents, noon); err != nil || s.do != nil {
+			t.Errorf("the first change: %v", err)
+		}
+		b.expectWhole(t, last)
+	})
+}
+
+// afterwards is a store that does something else, once, after a node was written.
+type afterwards struct {
+	coordinator.Store
+	path coordinator.Path
+	do   func()
+}
+
+func (s *afterwards) Commit(ctx context.Context, ops ...coordinator.Op) error {
+	err := s.Store.Commit(ctx, ops...)
+	for _, op := range ops {
+		if do := s.do; do != nil && op.Write && op.Path == s.path {
+			s.do = nil
+			do()
+		}
+	}
+	return err
+}
