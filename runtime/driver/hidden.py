@@ -27,12 +27,11 @@ class Secrets:
 
     def add_text(self, text):
         if len(text) >= SHORTEST and text not in self.texts:
-            self.texts.append(text)
-            self.texts.sort(key=len, reverse=True)
+            self.texts.append(text)  # sorting it would hide it from other threads meanwhile
 
     def hide(self, text):
         """A text without them."""
-        for secret in self.texts:
+        for secret in sorted(self.texts, key=len, reverse=True):
             text = text.replace(secret, HIDDEN)
         return text
 
@@ -62,8 +61,8 @@ class SharedSecrets(Secrets):
         try:
             for number, one in enumerate(self.inputs):
                 if self.read[number] and number not in self.known:
-                    self.known.add(number)
                     self.add(one.value())
+                    self.known.add(number)  # now, and not before: another thread may print
         finally:
             self.busy.now = False
 

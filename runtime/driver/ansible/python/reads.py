@@ -37,8 +37,9 @@ class Input:
 
     def value(self):
         if self.plain is NOTHING:
-            self.plain = wrap_var(self.client.get(self.name))
-            self.has_read()
+            value = wrap_var(self.client.get(self.name))
+            self.has_read()  # before another thread can get it
+            self.plain = value
         return self.plain
 
 

@@ -32,8 +32,9 @@ class Input:
 
     def value(self):
         if self.known is NOTHING:
-            self.known = self.client.get(self.name)
-            self.has_read()
+            value = self.client.get(self.name)
+            self.has_read()  # before another thread can get it
+            self.known = value
         return copy.deepcopy(self.known)
 
 
