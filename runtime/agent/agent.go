@@ -376,9 +376,7 @@ func (a *agent) host() *role.Host {
 			}
 			a.board.show(func(s *coordinator.ServerState) { setRole(s, r) })
 		},
-		Begin: func(ctx context.Context, r coordinator.RoleState) error {
-			return a.board.begin(ctx, func(s *coordinator.ServerState) { setRole(s, r) })
-		},
+		Begin:   a.board.begin,
 		Current: a.member.CheckPlan,
 		Now:     a.Now, Random: a.Random, Grace: a.Grace, Parting: a.Parting,
 	}

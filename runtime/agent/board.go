@@ -78,23 +78,37 @@ func (b *board) show(change func(*coordinator.ServerState)) {
 // commit changes the state, and returns when the coordinator has it; with it the
 // cells are marked failed. An error that is for good ends the agent.
 func (b *board) commit(ctx context.Context, failed map[plan.CellName]*coordinator.Cause, change func(*coordinator.ServerState)) error {
-	return b.write(ctx, change, func(state coordinator.ServerState) error { return b.to.Report(ctx, state, failed) })
-}
-
-// begin is commit before a role starts. coordinator.ErrPlanChanged.
-func (b *board) begin(ctx context.Context, change func(*coordinator.ServerState)) error {
-	return b.write(ctx, change, func(state coordinator.ServerState) error { return b.to.ReportStart(ctx, state) })
-}
-
-func (b *board) write(ctx context.Context, change func(*coordinator.ServerState), report func(coordinator.ServerState) error) error {
 	b.change(change)
+	return b.report(ctx, func() error { return b.to.Report(ctx, b.copy(), failed) })
+}
+
+// begin is commit of a role that is about to start. It starts only if the coordinator
+// has it so: until then no other report shows it as started, and if it is refused none
+// does afterwards. coordinator.ErrPlanChanged.
+func (b *board) begin(ctx context.Context, r coordinator.RoleState) error {
+	return b.report(ctx, func() error {
+		var before coordinator.RoleState
+		b.change(func(s *coordinator.ServerState) {
+			before = roleOf(s, r.Name)
+			setRole(s, r)
+		})
+		err := b.to.ReportStart(ctx, b.copy())
+		if err != nil {
+			b.change(func(s *coordinator.ServerState) { setRole(s, before) })
+		}
+		return err
+	})
+}
+
+// report makes one report at a time.
+func (b *board) report(ctx context.Context, report func() error) error {
 	select {
 	case b.reporting <- struct{}{}:
 		defer func() { <-b.reporting }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	err := report(b.copy())
+	err := report()
 	if errors.Is(err, coordinator.ErrFenced) || errors.Is(err, coordinator.ErrDestroyed) {
 		b.stop(err)
 	}
@@ -120,6 +134,15 @@ func (b *board) copy() coordinator.ServerState {
 	state := b.state
 	state.Roles = slices.Clone(state.Roles)
 	return state
+}
+
+func roleOf(s *coordinator.ServerState, name string) coordinator.RoleState {
+	for _, r := range s.Roles {
+		if r.Name == name {
+			return r
+		}
+	}
+	return coordinator.RoleState{}
 }
 
 func setRole(s *coordinator.ServerState, r coordinator.RoleState) {

@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// scripted is a reporter that answers when it is told to.
+type scripted struct {
+	reports chan coordinator.ServerState // that are made
+	answers chan error                   // to them
+}
+
+func (s scripted) Report(_ context.Context, state coordinator.ServerState, _ map[plan.CellName]*coordinator.Cause) error {
+	s.reports <- state
+	return <-s.answers
+}
+
+func (s scripted) ReportStart(ctx context.Context, state coordinator.ServerState) error {
+	return s.Report(ctx, state, nil)
+}
+
+// TestARoleThatDoesNotStartIsNotShownAsStarted: whoever changes the plan counts a role
+// that is shown as running as one that runs by the old plan.
+func TestARoleThatDoesNotStartIsNotShownAsStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := scripted{make(chan coordinator.ServerState), make(chan error)}
+		b := newBoard(to, &console{}, func(error) {}, time.Now, coordinator.ServerState{
+			Roles: []coordinator.RoleState{{Name: "mysql", Status: coordinator.RolePending}}})
+		expect := func(what string, want coordinator.RoleStatus) {
+			t.Helper()
+			if got := (<-to.reports).Roles[0].Status; got != want {
+				t.Errorf("%s shows the role as %s, want %s", what, got, want)
+			}
+		}
+		committed, began := make(chan error), make(chan error)
+		commit := func() { committed <- b.commit(t.Context(), nil, nil) }
+		go commit()
+		synctest.Wait() // a report is under way, and not yet read
+		go func() {
+			began <- b.begin(t.Context(), coordinator.RoleState{Name: "mysql", Status: coordinator.RoleRunning})
+		}()
+		synctest.Wait()
+		if got := b.copy().Roles[0].Status; got != coordinator.RolePending {
+			t.Errorf("while another report is under way the role is %s", got)
+		}
+		expect("that report", coordinator.RolePending)
+		go commit()
+		to.answers <- nil
+		if err := <-committed; err != nil {
+			t.Error(err)
+		}
+		expect("the report of its start", coordinator.RoleRunning)
+		to.answers <- coordinator.ErrPlanChanged
+		if err := <-began; !errors.Is(err, coordinator.ErrPlanChanged) {
+			t.Errorf("it starts: %v", err)
+		}
+		expect("the next report", coordinator.RolePending)
+		to.answers <- nil
+		if err := <-committed; err != nil {
+			t.Error(err)
+		}
+	})
+}
