@@ -144,7 +144,11 @@ func (m *Member) lookReady(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("join the deployment %s: %w", m.deployment, err)
 	}
-	switch _, err := m.store.Read(ctx, m.deployment.ServerPlan(m.server)); {
+	_, err := m.store.Read(ctx, m.deployment.ServerPlan(m.server))
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrRefused) {
+		m.member = nil // perhaps that of a deployment which was made anew since
+	}
+	switch {
 	case errors.Is(err, ErrNotFound):
 		return "", fmt.Errorf("server %s of deployment %s: %w", m.server, m.deployment, ErrNotInPlan)
 	case errors.Is(err, ErrRefused):

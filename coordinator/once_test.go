@@ -299,3 +299,47 @@ func TestMadeAnewWhileAMachineLooks(t *testing.T) {
 		b.become(t, m, of, false)
 	})
 }
+
+// remadeLate lets a deployment be made anew when a machine has the pass of the one before,
+// and looks for its plan.
+type remadeLate struct {
+	coordinator.Store
+	anew func()
+}
+
+func (s *remadeLate) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+	if anew := s.anew; anew != nil && path == site.ServerPlan("app") {
+		s.anew = nil
+		anew()
+	}
+	return s.Store.Read(ctx, path)
+}
+
+// A machine that has the pass of a deployment which is made anew right then is let in by
+// the new one's.
+func TestMadeAnewWhenAMachineHasThePass(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publishAt(t, noon)
+		s := &remadeLate{b.session(t, "app"), func() {
+			if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+				t.Error(err)
+			}
+			b.publishAt(t, noon.Add(time.Hour)) // another member
+		}}
+		of := newMachine(t, "app", "a1")
+		m := coordinator.Join(s, site, "app")
+		m.UseMachine(coordinator.Machine{Token: secret.ServerToken(site, "app"), Now: time.Now, Key: func() (seal.Key, error) { return of.key, nil }})
+		if err := m.AwaitDeployment(within(t, time.Minute), nil); err != nil {
+			t.Fatal(err)
+		}
+		b.become(t, m, of, false)
+	})
+}
+
+func (b bed) publishAt(t *testing.T, now time.Time) {
+	t.Helper()
+	p := withGiven("app")
+	if _, err := coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, now, coordinator.EnrolOnce); err != nil {
+		t.Fatal(err)
+	}
+}
