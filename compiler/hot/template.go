@@ -155,16 +155,18 @@ func isVersionKey(name string) bool { return slices.Contains(versionKeys, name) 
 var versionKeys = []string{"heat_template_version", "AWSTemplateFormatVersion", "HeatTemplateFormatVersion"}
 
 // VersionKey is the entry by which a text says that it is a template. If there is none
-// it is one that was perhaps to be, and meant is its right name. Nil if neither is there.
+// it is one that was perhaps to be, and meant is its right name. Nil if neither is there,
+// and for a text that cannot be read, whose root is nil.
 func VersionKey(root *Node) (key *Entry, meant string) {
 	for _, name := range versionKeys {
 		if e := root.Entry(name); e != nil {
 			return e, ""
 		}
 	}
-	for i := range root.Entries {
-		if meant := Nearest(root.Entries[i].Name, versionKeys); meant != "" {
-			return &root.Entries[i], meant
+	entries := root.All()
+	for i := range entries {
+		if meant := Nearest(entries[i].Name, versionKeys); meant != "" {
+			return &entries[i], meant
 		}
 	}
 	return nil, ""
