@@ -39,9 +39,10 @@ func (l *loader) remote(s *program.Stack, r *hot.Resource, at place) {
 		return
 	}
 	var diags source.Diagnostics
-	if !l.trial(&diags).hasRolesAt(s, r, t, inside, at.registry) {
+	trial := l.trial(&diags)
+	if !trial.hasRolesAt(s, r, t, inside, at.registry) {
 		for _, d := range diags.All() {
-			if d.Code == source.NotYet { // of roles that may be there
+			if d.Code == source.NotYet || trial.isNone(d.At.File) { // there may be roles
 				l.diags.Add(d)
 			}
 		}
@@ -56,6 +57,15 @@ func (l *loader) remote(s *program.Stack, r *hot.Resource, at place) {
 		n.Members = []*program.Member{m}
 		s.AddNest(n)
 	}
+}
+
+// isNone says whether a file was read as a template, and is none.
+func (l *loader) isNone(f *source.File) bool {
+	if f == nil {
+		return false
+	}
+	t, read := l.templates[f.Name]
+	return read && t == nil
 }
 
 func remoteDefinition(r *hot.Resource, file *hot.Node) *hot.Resource {

@@ -106,8 +106,8 @@ func (l *Diagnostics) All() []*Diagnostic {
 }
 
 func less(a, b *Diagnostic) bool {
-	if a.At.File != b.At.File {
-		return fileName(a.At.File) < fileName(b.At.File)
+	if x, y := fileName(a.At.File), fileName(b.At.File); x != y {
+		return x < y
 	}
 	if a.At.Span.Start != b.At.Span.Start {
 		return a.At.Span.Start < b.At.Span.Start
