@@ -245,3 +245,26 @@ func TestTooManyStacks(t *testing.T) {
 		t.Errorf("compiled: %v\n%s", r != nil, found)
 	}
 }
+
+// Members of groups are counted, too, be they plain servers.
+func TestTooManyMembers(t *testing.T) {
+	dir := t.TempDir()
+	tiers := "heat_template_version: 2018-08-31\nresources:\n"
+	for i := range 40 {
+		tiers += fmt.Sprintf("  tier%d: {type: tier.yaml}\n", i)
+	}
+	writeAll(t, map[string]string{filepath.Join(dir, "main.yaml"): tiers, filepath.Join(dir, "tier.yaml"): `heat_template_version: 2018-08-31
+resources:
+  group:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: 40
+      resource_def: {type: OS::Nova::Server, properties: {image: i, flavor: f}, metadata: {hotc: {roles: [{name: r, driver: script, source: 'true'}]}}}
+`})
+	o := options(filepath.Join(dir, "main.yaml"))
+	o.Limits.Resources = 50
+	r, found := compile(t, o)
+	if r != nil || strings.Count(found, "there are more than 1000 stacks") != 1 || !strings.Contains(found, "tier.yaml:6:") {
+		t.Errorf("compiled: %v\n%s", r != nil, found)
+	}
+}

@@ -135,6 +135,9 @@ func (l *loader) members(n *program.Nest, r *hot.Resource, g groupType, first *p
 		l.tooLarge(n, size)
 		return
 	}
+	if first == nil && !l.room.take(n.SizeAt, size) { // members that are stacks are counted as such
+		return
+	}
 	removed, ok := l.removed(s, r)
 	if !ok {
 		return

@@ -40,7 +40,7 @@ type Options struct {
 // Load finds the stacks below the root. It returns the templates that were used, by
 // path.
 func Load(p *program.Program, o Options, diags *source.Diagnostics) map[string]*hot.Template {
-	l := &loader{Options: o, diags: diags, templates: map[string]*hot.Template{}, chains: map[string]string{}, withRoles: map[string]bool{}, room: &room{diags: diags, stacks: stacksPerResource * o.MaxResources}, root: filepath.Dir(p.Template.File.Name)}
+	l := &loader{Options: o, diags: diags, templates: map[string]*hot.Template{}, chains: map[string]string{}, withRoles: map[string]bool{}, room: newRoom(o.MaxResources, diags), root: filepath.Dir(p.Template.File.Name)}
 	path := filepath.Clean(p.Template.File.Name)
 	l.templates[path] = p.Template
 	l.stack(p.Root, place{path: path, registry: o.Environment.Registry})
@@ -60,25 +60,30 @@ type loader struct {
 	room      *room
 }
 
-// room is how many more stacks may be loaded: templates that use others twice, level by
-// level, are soon more than anybody can look at.
+// room is how many more stacks and members may be loaded: templates that use others
+// twice, level by level, are soon more than anybody can look at.
 type room struct {
-	diags  *source.Diagnostics
-	stacks int
+	diags     *source.Diagnostics
+	all, left int
 }
 
-// stacksPerResource times the limit of resources is how many stacks are loaded: each is a
-// resource of its tree, and few trees are made of stacks by themselves.
-const stacksPerResource = 20
+// perResource times the limit of resources is how many are loaded: each is a resource of
+// its tree, and few trees are made of stacks and members by themselves.
+const perResource = 20
 
-// take says whether there is room for one more.
-func (x *room) take(where source.Place, most int) bool {
-	x.stacks--
-	if x.stacks == -1 {
-		x.diags.Error(source.OverLimit, where, fmt.Sprintf("there are more than %d stacks, nested ones and members of groups; hotc looks at no more", stacksPerResource*most),
+func newRoom(maxResources int, diags *source.Diagnostics) *room {
+	all := perResource * min(maxResources, 1<<30)
+	return &room{diags: diags, all: all, left: all}
+}
+
+// take says whether there is room for so many more.
+func (x *room) take(where source.Place, count int) bool {
+	if count > x.left && x.left >= 0 {
+		x.diags.Error(source.OverLimit, where, fmt.Sprintf("there are more than %d stacks, nested ones and members of groups; hotc looks at no more", x.all),
 			"split the deployment, or say --limit resources=N if your cloud allows more")
 	}
-	return x.stacks >= 0
+	x.left = max(-1, x.left-count)
+	return x.left >= 0
 }
 
 // place is where a stack is in the tree.
@@ -221,7 +226,7 @@ func (l *loader) member(n *program.Nest, m *program.Member, t environment.Type, 
 	if n.Group {
 		depth++
 	}
-	if !l.checkChain(path, depth, at, where) || !l.room.take(where, l.MaxResources) {
+	if !l.checkChain(path, depth, at, where) || !l.room.take(where, 1) {
 		return nil
 	}
 	template := l.template(path, where, t)
