@@ -69,8 +69,9 @@ func (s *stack) chainReadsIn(n *hot.Node, chains map[string]bool, gone map[*hot.
 	for _, x := range n.Items {
 		s.chainReadsIn(x, chains, gone)
 	}
+	c := s.editor.changes[n]
 	for _, e := range n.Entries {
-		if e.Name != "hotc" && !e.Merged {
+		if !e.Merged && (c == nil || !c.removed[e.Name]) {
 			s.chainReadsIn(e.Value, chains, gone)
 		}
 	}
