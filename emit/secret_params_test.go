@@ -32,6 +32,12 @@ func TestSecretParameterNeedsNoValue(t *testing.T) {
 		"a boolean":       {"  p: {type: boolean, hidden: true}\n", "true"},
 		"a list":          {"  p: {type: comma_delimited_list, hidden: true, constraints: [{length: {min: 2}}]}\n", ""},
 		"json":            {"  p: {type: json, hidden: true}\n", ""},
+		"an alias":        {"  other: &secret\n    type: string\n    hidden: true\n    default: elsewhere\n    constraints: [length: {min: 8}]\n  p: *secret\n", "elsewhere"},
+		"its anchor":      {"  p: &secret {type: string, hidden: true, default: elsewhere, constraints: [length: {min: 8}]}\n  other: *secret\n", "elsewhere"},
+		"a merge key":     {"  other: &secret {type: string, hidden: true, default: elsewhere, constraints: [length: {min: 8}]}\n  p:\n    <<: *secret\n    description: mine\n", "elsewhere"},
+		"merge keys only": {"  other: &secret {type: string, hidden: true, default: elsewhere}\n  p: {<<: *secret}\n", "elsewhere"},
+		"an anchor in it": {"  p: {type: string, hidden: true, default: elsewhere, constraints: &long [length: {min: 8}]}\n  other: {type: string, default: elsewhere, constraints: *long}\n", "elsewhere"},
+		"no constraints":  {"  p: {type: json, hidden: true, default: &none {}, constraints: &some [{length: {min: 0}}]}\n  other: {type: json, default: *none, constraints: *some}\n", ""},
 		"json, a default": {"  p:\n    type: json\n    hidden: true\n    default: {user: me}\n", ""},
 	}
 	for name, c := range cases {
@@ -39,6 +45,11 @@ func TestSecretParameterNeedsNoValue(t *testing.T) {
 			dir := compileSecret(t, "heat_template_version: 2018-08-31\nparameters:\n"+c.declaration+reads)
 			in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
 			stockHeat.Judge(t).Accepts(t, in)
+			if strings.Contains(c.declaration, "other:") { // takes what it took
+				in.Parameters["other"] = `{"any": "value"}`
+				stockHeat.Judge(t).Accepts(t, in)
+				delete(in.Parameters, "other")
+			}
 			if c.value == "" {
 				return
 			}

@@ -217,7 +217,7 @@ func (s *sharing) parameter(parameters *hot.Node, p *hot.Parameter) {
 	}
 	s.changed = append(s.changed, p.Entry.Value.Span)
 	s.addable(p.Entry.Value)
-	for _, name := range []string{"constraints", "default", "AllowedValues", "Default"} {
+	for _, name := range append([]string{"default", "Default"}, constraintKeys...) {
 		if e := p.Entry.Value.Entry(name); e != nil {
 			if s.own(p.Entry.Value, e) {
 				s.changed = append(s.changed, e.Value.Span)

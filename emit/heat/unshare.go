@@ -1,6 +1,8 @@
 package heat
 
 import (
+	"slices"
+
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -29,7 +31,7 @@ func (s *stack) unshare() (editable, error) {
 		sh.nest(t.Root.Get(s.words().Resources), n)
 	}
 	for _, p := range t.Parameters {
-		if len(s.pinned(p)) > 0 {
+		if len(s.pinned(p)) > 0 || slices.Contains(s.analysis.Secrets, p) {
 			sh.parameter(t.Root.Get(s.words().Parameters), p)
 		}
 	}
