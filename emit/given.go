@@ -114,9 +114,7 @@ func castParameters(t *hot.Template, g *program.Given, diags *source.Diagnostics
 			continue
 		}
 		g.Parameters[p.Name] = cast
-		if !g.Unpinned && (p.Type == "json" || p.Type == "comma_delimited_list") {
-			g.Unpinnable[p.Name] = true
-		}
+		g.Unpinnable[p.Name] = !g.Unpinned && !p.Pinnable()
 	}
 }
 

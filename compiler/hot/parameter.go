@@ -149,6 +149,11 @@ func (t *Template) Declaration(p *Parameter) *Dict {
 	return template
 }
 
+// Pinnable says whether allowed_values can hold Heat to one value: a json takes no such
+// constraint, and a list takes its items in any order and number (heat/engine/constraints.py,
+// AllowedValues).
+func (p *Parameter) Pinnable() bool { return p.Type != "json" && p.Type != "comma_delimited_list" }
+
 // Cast gives a value the parameter's type, as get_param returns it
 // (heat/engine/parameters.py: value of each class).
 func (p *Parameter) Cast(v Value) (Value, error) {

@@ -94,7 +94,7 @@ func (l *loader) value(s *program.Stack, n *program.Nest, m *program.Member, p *
 	}
 	if d, ok := l.Environment.Defaults[p.Name]; ok && !known {
 		v, at, known = d.Value, d.At, d.Value != nil
-		s.Given.Unpinnable[p.Name] = !s.Given.Unpinned && (p.Type == "json" || p.Type == "comma_delimited_list")
+		s.Given.Unpinnable[p.Name] = !s.Given.Unpinned && !p.Pinnable()
 	}
 	if s.Given.Unpinned && !known && p.Default != nil {
 		v, at, known = p.Default.Data(), s.Place(p.Default), true

@@ -116,13 +116,10 @@ func asSize(v hot.Value, missing int) (size int, ok bool) {
 // openSize says how to give a bound, or the number itself.
 func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *hot.Node) {
 	var open []string
-	if e, err := s.Template.Fold(n, s.Given.Peek); err == nil {
-		e.Walk(func(x *hot.Expr) bool {
-			if name, ok := x.Value.(string); ok && s.Template.Parameter(name) != nil && !slices.Contains(open, name) {
-				open = append(open, name)
-			}
-			return true
-		})
+	for _, p := range l.open(s, n) {
+		if p.Pinnable() { // else a value that is given does not count
+			open = append(open, p.Name)
+		}
 	}
 	w := s.Template.Words()
 	hint := fmt.Sprintf("say how many there are at most: `%s: {hotc: {%s: N}}` of %q", w.Metadata, MaxMembers, r.Name)
@@ -134,4 +131,22 @@ func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *hot.Node) {
 		hint += fmt.Sprintf(", or %s of %s; or give the number itself when compiling: %s", w.AtMost, strings.Join(open, ", "), itself)
 	}
 	l.diags.Error(source.NoBound, s.Place(n), fmt.Sprintf("the members of %q have roles, and nothing says how many of them Heat may make: the plan has a part for each", r.Name), hint)
+}
+
+// open are the parameters that leave a value to Heat, in the order of the text.
+func (l *loader) open(s *program.Stack, n *hot.Node) (open []*hot.Parameter) {
+	e, err := s.Template.Fold(n, s.Given.Peek)
+	if err != nil {
+		return nil
+	}
+	e.Walk(func(x *hot.Expr) bool {
+		if x.Kind == hot.CallExpr && x.Func.Meaning() == "get_param" {
+			name, _, _ := hot.ParamArgument(x.Arg().Value)
+			if p := s.Template.Parameter(name); p != nil && !slices.Contains(open, p) {
+				open = append(open, p)
+			}
+		}
+		return true
+	})
+	return open
 }

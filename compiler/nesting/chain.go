@@ -120,7 +120,7 @@ func (l *loader) openChain(s *program.Stack, r *hot.Resource, at place, registry
 			continue
 		}
 		message := fmt.Sprintf("which types the chain %q makes is left to Heat, and %s, which may be among them, has servers with roles: the plan has a part for each of them", r.Name, name)
-		d := &source.Diagnostic{Code: source.NotYet, At: s.Place(list), Message: message, Hint: "give the list when compiling, with -P or as one of the parameters of an environment"}
+		d := &source.Diagnostic{Code: source.NotYet, At: s.Place(list), Message: message, Hint: l.chainHint(s, list)}
 		if s.Template.Expr(list).CallsAny("get_attr", "get_resource") { // nobody can give it
 			d.Severity, d.Message, d.Hint = source.Warning, message+"; if it is, they do not run", "make the resources of such types by themselves: `depends_on` puts them in order"
 		}
@@ -128,6 +128,16 @@ func (l *loader) openChain(s *program.Stack, r *hot.Resource, at place, registry
 		l.diags.Add(d)
 		return
 	}
+}
+
+// chainHint says how the types of a chain become known.
+func (l *loader) chainHint(s *program.Stack, list *hot.Node) string {
+	for _, p := range l.open(s, list) {
+		if !p.Pinnable() {
+			return fmt.Sprintf("write the list out; or make it of a string parameter, `{str_split: [',', {get_param: %s}]}`, and give that when compiling: Heat cannot be held to the value of a %s", p.Name, p.Type)
+		}
+	}
+	return "give the list when compiling, with -P or as one of the parameters of an environment"
 }
 
 // wrong says whether a value cannot be had at all.

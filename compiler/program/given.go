@@ -34,7 +34,7 @@ type Given struct {
 func (g *Given) Resolve(call *hot.Expr) (*hot.Expr, error) {
 	out, err := g.Peek(call)
 	if err == nil && out != call && call.Func.Meaning() == "get_param" {
-		name, _, _ := nameAndPath(call.Arg().Value)
+		name, _, _ := hot.ParamArgument(call.Arg().Value)
 		g.use(name)
 	}
 	return out, err
@@ -48,8 +48,8 @@ func (g *Given) Peek(call *hot.Expr) (*hot.Expr, error) {
 	}
 	switch call.Func.Meaning() {
 	case "get_param":
-		name, path, ok := nameAndPath(call.Arg().Value)
-		if v, given := g.Parameters[name]; ok && given && !g.Unpinnable[name] {
+		name, path, err := hot.ParamArgument(call.Arg().Value)
+		if v, given := g.Parameters[name]; err == nil && given && !g.Unpinnable[name] {
 			return hot.Constant(hot.SelectParam(v, path), call.At), nil
 		}
 	case "get_file":
@@ -78,18 +78,3 @@ func (g *Given) use(name string) {
 
 // Used says whether a parameter's value was folded into something.
 func (g *Given) Used(parameter string) bool { return g.used[parameter] }
-
-// nameAndPath reads the argument of get_param: a name, or a list of a name and a
-// path into its value.
-func nameAndPath(arg hot.Value) (string, []hot.Value, bool) {
-	switch arg := arg.(type) {
-	case string:
-		return arg, nil, true
-	case []hot.Value:
-		if len(arg) > 0 {
-			name, ok := arg[0].(string)
-			return name, arg[1:], ok
-		}
-	}
-	return "", nil, false
-}

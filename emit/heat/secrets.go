@@ -18,7 +18,6 @@ func (s *stack) secretParameters() {
 		nothing := placeholder(&hot.Parameter{Type: p.Type})
 		added := hot.NewDict()
 		s.put(n, added, s.words().Default, nothing)
-		refuses := p.Type != "json" && p.Type != "comma_delimited_list" // which Heat cannot pin
 		because := "hotc apply --secret-param " + p.Name + " gives it to roles; Heat needs no value"
 		pin := dict("constraints", []hot.Value{dict("allowed_values", []hot.Value{nothing}, "description", because)})
 		if s.version.CFN() {
@@ -27,9 +26,9 @@ func (s *stack) secretParameters() {
 		for _, key := range constraintKeys {
 			value, pins := pin.Get(key)
 			switch there := n.Entry(key) != nil; {
-			case pins && refuses && there:
+			case pins && p.Pinnable() && there:
 				s.editor.wrap(n, n.Entry(key), value)
-			case pins && refuses:
+			case pins && p.Pinnable():
 				added.Set(key, value)
 			case there:
 				s.editor.remove(n, key)
