@@ -238,22 +238,50 @@ func (b *binder) memberAttribute(call *hot.Expr, n *program.Nest, m *program.Mem
 		}
 		return b.across(call, n, m, attribute, t.Version.AttributeCall(call.At, resource, inner), path)
 	}
-	for _, o := range t.Outputs {
-		if o.Name == attribute {
-			return b.across(call, n, m, attribute, t.Expr(o.Value), path)
-		}
+	if o := t.Output(attribute); o != nil {
+		return b.across(call, n, m, attribute, t.Expr(o.Value), path)
 	}
 	if attribute == "show" || attribute == "OS::stack_id" { // attributes that every resource has
 		return b.leave(call, "an attribute of a nested stack is Heat's"), nil
 	}
-	if !b.quiet {
-		var names []string
-		for _, o := range t.Outputs {
-			names = append(names, o.Name)
-		}
-		b.unknown(source.UnknownOutput, call, fmt.Sprintf("the nested template %s has no output %q", t.File.Name, attribute), attribute, names)
+	if n.Chain {
+		b.notOfChain(call, m.Stack)
+	} else {
+		b.noOutput(call, t, attribute)
 	}
 	return nil, errReported
+}
+
+// noOutput says that a nested template does not give what is read.
+func (b *binder) noOutput(call *hot.Expr, t *hot.Template, name string) {
+	if b.quiet {
+		return
+	}
+	var names []string
+	for _, o := range t.Outputs {
+		names = append(names, o.Name)
+	}
+	b.unknown(source.UnknownOutput, call, fmt.Sprintf("the nested template %s has no output %q", t.File.Name, name), name, names)
+}
+
+// notOfChain says which member of a chain does not give what is read.
+func (b *binder) notOfChain(call *hot.Expr, chain *program.Stack) {
+	resource, attribute, path, _ := hot.AttrArgument(call.Arg().Value)
+	if attribute == "attributes" && len(path) == 0 {
+		if !b.quiet {
+			b.diags.Error(source.UnknownOutput, call.At, "all attributes of a chain's members cannot be read at once, which Heat refuses", fmt.Sprintf("name one: [%s, attributes, NAME]", resource))
+		}
+		return
+	}
+	if attribute == "attributes" {
+		attribute = path[0]
+	}
+	name := hot.ToString(attribute)
+	for _, n := range chain.Nests {
+		if t := n.Members[0].Stack.Template; t.Output(name) == nil {
+			b.noOutput(call, t, name)
+		}
+	}
 }
 
 func (b *binder) leave(call *hot.Expr, rule string) *hot.Expr {

@@ -207,12 +207,11 @@ func (f *Finder) nested(call *hot.Expr, s *program.Stack, words []string) *Path 
 		path := f.attribute(s, call, []string{resource, attribute})
 		return path
 	}
-	for _, o := range s.Template.Outputs {
-		if o.Name == words[0] {
-			return f.through(station{stack: s, name: "//" + o.Name}, call, s, s.Template.Expr(o.Value), fmt.Sprintf("by output %q of the stack %q", o.Name, s.Path))
-		}
+	o := s.Template.Output(words[0])
+	if o == nil {
+		return nil
 	}
-	return nil
+	return f.through(station{stack: s, name: "//" + o.Name}, call, s, s.Template.Expr(o.Value), fmt.Sprintf("by output %q of the stack %q", o.Name, s.Path))
 }
 
 func (f *Finder) output(call *hot.Expr, o *program.Output) *Path {

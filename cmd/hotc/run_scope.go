@@ -180,10 +180,8 @@ func (s *scope) ofMember(call *hot.Expr, nest *program.Nest, m *program.Member, 
 		return nil, nil
 	}
 	var e *hot.Expr
-	for _, o := range m.Stack.Template.Outputs {
-		if o.Name == attribute {
-			e = m.Stack.Template.Expr(o.Value)
-		}
+	if o := m.Stack.Template.Output(attribute); o != nil {
+		e = m.Stack.Template.Expr(o.Value)
 	}
 	if c := s.run.result.Analysis.Returned[m.Stack]; c != nil && c.Exprs[attribute] != nil {
 		e = c.Exprs[attribute]

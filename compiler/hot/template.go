@@ -50,10 +50,16 @@ func (t *Template) Parameter(name string) *Parameter { return t.parameters[name]
 // Resource finds a resource by name.
 func (t *Template) Resource(name string) *Resource { return t.resources[name] }
 
-// Place is where a node or a key stands.
-func (t *Template) Place(n source.Spanned) source.Place {
-	return source.Place{File: t.File, Span: n.Extent()}
+// Output finds an output by name.
+func (t *Template) Output(name string) *Output {
+	if i := slices.IndexFunc(t.Outputs, func(o *Output) bool { return o.Name == name }); i >= 0 {
+		return t.Outputs[i]
+	}
+	return nil
 }
+
+// Place is where a node or a key stands.
+func (t *Template) Place(n source.Spanned) source.Place { return t.File.Place(n.Extent()) }
 
 // Expr reads a node as an expression of this template.
 func (t *Template) Expr(n *Node) *Expr { return NewExpr(t.File, n, t.Functions) }

@@ -26,9 +26,6 @@ func (l *loader) hand(s *program.Stack, n *program.Nest, m *program.Member, path
 				continue
 			}
 			s.Arguments[e.Name] = &program.Argument{Entry: e, Expr: around.Template.Expr(e.Value)}
-			if around.Nest != nil && around.Nest.Chain { // hands on what the user wrote elsewhere
-				s.Arguments[e.Name].Expr.At = around.Arguments[e.Name].Expr.At
-			}
 		}
 	}
 	for _, p := range s.Template.Parameters {
@@ -59,10 +56,6 @@ func (l *loader) opener(dir string) func(name string) (fs.FS, error) {
 }
 
 func (l *loader) unknownProperty(s, around *program.Stack, e *hot.Entry) {
-	at := around.Place(e.Key)
-	if n := around.Nest; n != nil && n.Chain {
-		at = n.In.Place(around.Arguments[e.Name].Entry.Key)
-	}
 	var known []string
 	for _, p := range s.Template.Parameters {
 		known = append(known, p.Name)
@@ -71,7 +64,7 @@ func (l *loader) unknownProperty(s, around *program.Stack, e *hot.Entry) {
 	if near := hot.Nearest(e.Name, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	l.diags.Error(source.UnknownParameter, at, fmt.Sprintf("the template %s has no parameter %q", l.name(s.Template.File.Name), e.Name), hint)
+	l.diags.Error(source.UnknownParameter, around.Place(e.Key), fmt.Sprintf("the template %s has no parameter %q", l.name(s.Template.File.Name), e.Name), hint)
 }
 
 // value finds the value of one parameter, if it is known. Values of hidden

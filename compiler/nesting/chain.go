@@ -149,7 +149,7 @@ func (l *loader) wrong(s *program.Stack, n *hot.Node) bool {
 // chainTemplate is the template in a chain's place. All uses of the template around
 // have the same one.
 func (l *loader) chainTemplate(path string, x *chainText) *hot.Template {
-	text := x.text()
+	text, origins := x.text()
 	if before, written := l.chains[path]; written {
 		if before != text {
 			l.diags.Error(source.NotYet, x.stack.Place(x.resource.Entry.Key), fmt.Sprintf("the chain %q has other members in %q than in another use of %s; hotc cannot emit one text for both yet",
@@ -160,7 +160,7 @@ func (l *loader) chainTemplate(path string, x *chainText) *hot.Template {
 	}
 	l.chains[path] = text
 	file := source.NewFile(path, []byte(text))
-	file.Portable = l.name(path)
+	file.Portable, file.Origins = l.name(path), origins
 	l.templates[path] = hot.ParseTemplate(file, l.diags)
 	return l.templates[path]
 }

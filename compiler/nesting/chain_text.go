@@ -109,42 +109,53 @@ func (x *chainText) takenOtherwise(e hot.Entry) bool {
 	return true
 }
 
-// text is the template.
-func (x *chainText) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "heat_template_version: %s\ndescription: %s\n", hot.MemberVersion, hot.FlowString("Written by hotc. The members of the chain "+x.resource.Name+"."))
-	var names []string
+// text is the template, and what of the user's its parts stand for.
+func (x *chainText) text() (string, []source.Origin) {
+	var w chainWriter
+	place := x.stack.Place
+	list := place(x.resource.Property("resources"))
+	fmt.Fprintf(&w, "heat_template_version: %s\ndescription: %s\n", hot.MemberVersion, hot.FlowString("Written by hotc. The members of the chain "+x.resource.Name+"."))
+	var properties []hot.Entry
 	if x.properties != nil {
-		for _, e := range x.properties.Value.Entries {
-			names = append(names, e.Name)
-		}
+		properties = x.properties.Value.Entries
 	}
-	if len(names) > 0 {
-		b.WriteString("parameters:\n")
+	if len(properties) > 0 {
+		w.WriteString("parameters:\n")
 	}
-	for _, name := range names {
-		fmt.Fprintf(&b, "  %s: %s\n", hot.FlowString(name), hot.FlowText(x.parameter(name)))
+	for _, e := range properties {
+		w.write(place(e.Key), "  %s: %s\n", hot.FlowString(e.Name), hot.FlowText(x.parameter(e.Name)))
 	}
-	b.WriteString("resources:\n")
+	w.WriteString("resources:\n")
 	for i, t := range x.types {
-		fmt.Fprintf(&b, "  '%d':\n    type: %s\n", i, hot.FlowString(t))
+		w.write(list, "  '%d':\n    type: %s\n", i, hot.FlowString(t))
 		if i > 0 && !x.concurrent {
-			fmt.Fprintf(&b, "    depends_on: ['%d']\n", i-1)
+			w.write(list, "    depends_on: ['%d']\n", i-1)
 		}
-		if len(names) > 0 {
-			b.WriteString("    properties:\n")
+		if len(properties) > 0 {
+			w.WriteString("    properties:\n")
 		}
-		for _, name := range names {
-			fmt.Fprintf(&b, "      %s: %s\n", hot.FlowString(name), hot.FlowText(call("get_param", name)))
+		for _, e := range properties {
+			w.write(place(e.Key), "      %s:", hot.FlowString(e.Name))
+			w.write(place(e.Value), " %s\n", hot.FlowText(call("get_param", e.Name)))
 		}
 	}
-	outputs := x.outputs()
-	b.WriteString("outputs:\n")
-	for _, name := range outputs.Keys() {
-		v, _ := outputs.Get(name)
-		fmt.Fprintf(&b, "  %s: {value: %s}\n", hot.FlowString(name), hot.FlowText(v))
+	w.WriteString("outputs:\n")
+	for _, o := range x.outputs() {
+		w.write(o.at, "  %s: {value: %s}\n", hot.FlowString(o.name), hot.FlowText(o.value))
 	}
-	return b.String()
+	return w.String(), w.origins
+}
+
+// chainWriter writes a text whose parts stand for others.
+type chainWriter struct {
+	strings.Builder
+	origins []source.Origin
+}
+
+func (w *chainWriter) write(of source.Place, format string, args ...any) {
+	start := uint32(w.Len())
+	fmt.Fprintf(w, format, args...)
+	w.origins = append(w.origins, source.Origin{Part: source.Span{Start: start, End: uint32(w.Len())}, Of: of})
 }
 
 func call(function string, argument hot.Value) *hot.Dict {
@@ -232,17 +243,39 @@ func constraints(of []memberParameter) []hot.Value {
 	return out
 }
 
-// outputs are what the template around reads through the chain. By the first it is
-// referred to as the chain would be, by the id of its stack.
-func (x *chainText) outputs() *hot.Dict {
-	out := call("OS::stack_id", call("get_param", "OS::stack_id"))
-	for _, path := range x.reads() {
-		name, _ := program.ChainOutput(x.stack.Template.Version, path[0].(string), path[1:])
-		if v := x.output(x.stack.Template.Version, path); v != nil {
-			out.Set(name, v)
+// chainOutput is an output of the template.
+type chainOutput struct {
+	name  string
+	value hot.Value
+	at    source.Place // where it is read
+}
+
+// outputs are what the template around reads through the chain, but for what a member
+// has not, of which the reader is told. By the first it is referred to as the chain would
+// be, by the id of its stack.
+func (x *chainText) outputs() []chainOutput {
+	out := []chainOutput{{"OS::stack_id", call("get_param", "OS::stack_id"), x.stack.Place(x.resource.Entry.Key)}}
+	for _, r := range x.reads() {
+		name, _ := program.ChainOutput(x.stack.Template.Version, r.path[0].(string), r.path[1:])
+		v := x.output(x.stack.Template.Version, r.path)
+		if v == nil || !x.allHave(r.path) || slices.ContainsFunc(out, func(o chainOutput) bool { return o.name == name }) {
+			continue
 		}
+		out = append(out, chainOutput{name, v, r.at})
 	}
 	return out
+}
+
+// allHave says whether each member that is a template has the output that a path is about.
+func (x *chainText) allHave(path []hot.Value) bool {
+	if path[0] == "attributes" {
+		path = path[1:]
+	}
+	name, _ := path[0].(string)
+	if name == "refs" || name == "show" || name == "OS::stack_id" || strings.HasPrefix(name, "resource.") {
+		return true
+	}
+	return !slices.ContainsFunc(x.templates, func(t *hot.Template) bool { return t != nil && t.Output(name) == nil })
 }
 
 // output is the value of one (resource_chain.py, _nested_output_defns).
@@ -274,29 +307,34 @@ func (x *chainText) output(version hot.Version, path []hot.Value) hot.Value {
 	return nil // Heat says that a name is missing
 }
 
-// reads are the paths by which the template around reads attributes of the chain, each
-// once. Where a name is computed, every output that all members have may be meant.
-func (x *chainText) reads() [][]hot.Value {
-	var (
-		out      [][]hot.Value
-		computed bool
-	)
+// chainRead is a path by which attributes of the chain are read.
+type chainRead struct {
+	path []hot.Value
+	at   source.Place
+}
+
+// reads are what the template around reads, each path once. Where a name is computed,
+// every output that all members have may be meant.
+func (x *chainText) reads() []chainRead {
+	var out, computed []chainRead
 	seen := map[string]bool{}
-	add := func(path ...hot.Value) {
-		key := string(hot.EncodeJSON(path))
-		if name, ok := path[0].(string); ok && !seen[key] && name != "show" && !strings.HasPrefix(name, "resource.") {
+	add := func(r chainRead) {
+		key := string(hot.EncodeJSON(r.path))
+		if name, ok := r.path[0].(string); ok && !seen[key] && name != "show" && !strings.HasPrefix(name, "resource.") {
 			seen[key] = true
-			out = append(out, path)
+			out = append(out, r)
 		}
 	}
 	var visit func(n *hot.Node)
 	visit = func(n *hot.Node) {
 		if meaning, arg := x.stack.Template.CallOf(n); meaning == "get_attr" && len(arg.Items) > 1 {
 			if name, _ := arg.Items[0].Text(); name == x.resource.Name {
+				r := chainRead{at: x.stack.Place(n)}
 				if path, ok := written(arg.Items[1:]); ok {
-					add(path...)
+					r.path = path
+					add(r)
 				} else {
-					computed = true
+					computed = append(computed, r)
 				}
 			}
 		}
@@ -308,9 +346,9 @@ func (x *chainText) reads() [][]hot.Value {
 		}
 	}
 	visit(x.stack.Template.Root)
-	if computed {
+	if len(computed) > 0 {
 		for _, name := range x.common() {
-			add(name)
+			add(chainRead{[]hot.Value{name}, computed[0].at})
 		}
 	}
 	return out
