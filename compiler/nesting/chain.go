@@ -27,7 +27,18 @@ const ChainProperties = "resource_properties"
 // chain loads the members of a chain, if there are roles in them.
 func (l *loader) chain(s *program.Stack, r *hot.Resource, at place) {
 	registry := at.registry.Child(r.Name, environment.Type{})
-	if !l.rolesInChain(s, r, at, registry) {
+	list, known := l.peek(s, r.Property("resources")).([]hot.Value)
+	if !known {
+		l.openChain(s, r, at, registry)
+		return
+	}
+	for i, x := range list {
+		name, _ := x.(string)
+		if t, err := registry.Resolve(name, strconv.Itoa(i)); err == nil {
+			l.inner(s, r, t, r.Property(ChainProperties), at, registry)
+		}
+	}
+	if !l.rolesInChain(s, r, list, at, registry) {
 		return
 	}
 	x := &chainText{loader: l, stack: s, resource: r}
@@ -52,12 +63,7 @@ func (l *loader) chain(s *program.Stack, r *hot.Resource, at place) {
 
 // rolesInChain says whether there are roles in the members of a chain, or may be. What
 // is found on the way is said only if there are none: else it is looked at again.
-func (l *loader) rolesInChain(s *program.Stack, r *hot.Resource, at place, registry *environment.Registry) bool {
-	list, known := l.peek(s, r.Property("resources")).([]hot.Value)
-	if !known {
-		l.openChain(s, r, at, registry)
-		return false
-	}
+func (l *loader) rolesInChain(s *program.Stack, r *hot.Resource, list []hot.Value, at place, registry *environment.Registry) bool {
 	var diags source.Diagnostics
 	trial := l.trial(&diags)
 	for i, x := range list {

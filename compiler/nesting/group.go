@@ -65,6 +65,9 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 	}
 	d.Type = t.Name
 	s.AddNest(n)
+	if n.Size != 0 {
+		l.inner(s, r, t, definition.Get("properties"), at, registry)
+	}
 	var first *program.Member
 	hasRoles := d.MetadataEntry("hotc") != nil
 	if environment.IsTemplate(t.Name) && n.Size != 0 {
