@@ -209,12 +209,27 @@ func (b *binder) anyRunTime(call *hot.Expr, n *program.Nest) bool {
 		}
 		if !b.refused[call.At] {
 			b.refused[call.At] = true
-			d := b.diags.Error(source.NotYet, call.At, fmt.Sprintf("this reads all outputs of %q at once, and %q among them is one that a role writes", n.Resource.Name, o.Name), fmt.Sprintf("name the output: [%s, outputs, %s]", n.Resource.Name, o.Name))
+			d := b.diags.Error(source.NotYet, call.At, fmt.Sprintf("this reads all outputs of %q at once, and %q among them is one that Heat does not have: it needs %s", n.Resource.Name, o.Name, b.lacking(e)), fmt.Sprintf("name the output: [%s, outputs, %s]", n.Resource.Name, o.Name))
 			d.Notes = append(d.Notes, source.Note{At: n.Members[0].Stack.Place(o.Entry.Key), Message: "the output"})
 		}
 		return true
 	}
 	return false
+}
+
+// lacking names the first of what a run-time value needs and Heat does not have.
+func (b *binder) lacking(e *hot.Expr) string {
+	for _, cell := range e.Cells() {
+		switch writer, name, _ := strings.Cut(cell, ":"); {
+		case writer == program.Operator:
+			return fmt.Sprintf("the parameter %q, which `hotc apply` gives to roles", name)
+		case b.program.Server(writer) != nil:
+			return fmt.Sprintf("what the agent of server %q knows", writer)
+		default:
+			return "what role " + writer + " writes"
+		}
+	}
+	return "what roles write"
 }
 
 // memberAttribute is an attribute of one member of a nest. It is the call itself if

@@ -68,43 +68,43 @@ func (f *Finder) Find(s *program.Stack, e *hot.Expr) *Path {
 }
 
 func (f *Finder) reference(s *program.Stack, call *hot.Expr) *Path {
-	words := words(call.Arg())
+	words, more := words(call.Arg())
 	switch meaning := call.Func.Meaning(); {
-	case meaning == "get_param" && len(words) > 0:
+	case len(words) == 0:
+	case meaning == "get_param":
 		return f.parameter(s, call, words[0])
-	case meaning == "get_attr" && len(words) > 1:
-		return f.attribute(s, call, words)
+	case meaning == "get_attr":
+		return f.attribute(s, call, words, more)
 	}
 	return nil
 }
 
-// words are the names that a reference's argument begins with.
-func words(arg *hot.Expr) []string {
-	var out []string
+// words are the names that a reference's argument begins with; more says that something
+// else follows: an index, or a name that is computed.
+func words(arg *hot.Expr) (words []string, more bool) {
 	switch v := arg.Value.(type) {
 	case string:
-		return []string{v}
+		return []string{v}, false
 	case []hot.Value:
-		out = make([]string, 0, len(v))
 		for _, x := range v {
 			word, isName := x.(string)
 			if !isName {
-				return out
+				return words, true
 			}
-			out = append(out, word)
+			words = append(words, word)
 		}
-		return out
+		return words, false
 	}
 	if arg.Kind == hot.ListExpr {
 		for _, x := range arg.Items {
 			word, isName := x.Value.(string)
 			if !isName {
-				return out
+				return words, true
 			}
-			out = append(out, word)
+			words = append(words, word)
 		}
 	}
-	return out
+	return words, false
 }
 
 func (f *Finder) parameter(s *program.Stack, call *hot.Expr, name string) *Path {
@@ -131,13 +131,15 @@ func nameOf(s *program.Stack) string {
 	return fmt.Sprintf("the stack %q", s.Path)
 }
 
-func (f *Finder) attribute(s *program.Stack, call *hot.Expr, words []string) *Path {
+func (f *Finder) attribute(s *program.Stack, call *hot.Expr, words []string, more bool) *Path {
 	r := s.Template.Resource(words[0])
 	switch n := s.NestOf(words[0]); {
 	case r == nil || s.Absent(words[0]):
 		return nil
 	case n != nil && len(n.Members) > 0:
-		return f.nest(call, n, words[1:])
+		return f.nest(call, n, words[1:], more)
+	case len(words) < 2: // no computed name is one of a role's output: Heat has none
+		return nil
 	case s.Type(r) == "OS::Heat::Value" && words[1] == "value" && r.Property("value") != nil:
 		value := s.Template.Expr(r.Property("value"))
 		return f.through(station{stack: s, name: "/" + r.Name}, call, s, value, fmt.Sprintf("by resource %q", r.Name))
@@ -150,31 +152,19 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, words []string) *Pa
 
 // nest is an attribute of a nested stack, or of the members of a group: what one of
 // them gives reaches here.
-func (f *Finder) nest(call *hot.Expr, n *program.Nest, words []string) *Path {
+func (f *Finder) nest(call *hot.Expr, n *program.Nest, words []string, more bool) *Path {
 	only := ""
 	switch {
+	case len(words) == 0:
 	case n.Group && strings.HasPrefix(words[0], "resource."):
 		parts := strings.SplitN(words[0], ".", 3)
 		only, words = parts[1], append(parts[2:], words[1:]...)
 	case n.Group && words[0] == "attributes":
 		words = words[1:]
-	}
-	if n.Remote {
-		if words[0] != "outputs" {
-			return nil
-		}
-		words = words[1:]
-	}
-	if n.Chain && len(words) > 0 {
-		path := make([]hot.Value, len(words)-1)
-		for i, w := range words[1:] {
-			path[i] = w
-		}
-		output, _ := program.ChainOutput(n.In.Template.Version, words[0], path)
-		words = append([]string{output}, words[1:]...)
-	}
-	if len(words) == 0 {
+	case n.Remote && words[0] != "outputs":
 		return nil
+	case n.Remote:
+		words, more = words[1:], true // else it is all of them
 	}
 	for _, m := range n.Members {
 		if only != "" && m.Name != only {
@@ -182,9 +172,11 @@ func (f *Finder) nest(call *hot.Expr, n *program.Nest, words []string) *Path {
 		}
 		var found *Path
 		switch {
+		case m.Stack != nil && n.Chain && (len(words) == 0 || !strings.HasPrefix(words[0], "resource.")):
+			found = f.outputs(call, m.Stack, chainNames(n, words, more))
 		case m.Stack != nil:
-			found = f.nested(call, m.Stack, words)
-		case m.Server != nil:
+			found = f.nested(call, m.Stack, words, more)
+		case m.Server != nil && len(words) > 0:
 			found = f.output(call, m.Server.Output(words[0]))
 		}
 		if found != nil {
@@ -194,8 +186,26 @@ func (f *Finder) nest(call *hot.Expr, n *program.Nest, words []string) *Path {
 	return nil
 }
 
-// nested is an output of a nested stack, or an attribute of a resource in it.
-func (f *Finder) nested(call *hot.Expr, s *program.Stack, words []string) *Path {
+// chainNames are the outputs of a chain's template that are read by a path which begins
+// with some words.
+func chainNames(n *program.Nest, words []string, more bool) func(output string) bool {
+	if len(words) == 0 {
+		return func(string) bool { return more }
+	}
+	path := make([]hot.Value, len(words)-1)
+	for i, w := range words[1:] {
+		path[i] = w
+	}
+	name, _ := program.ChainOutput(n.In.Template.Version, words[0], path)
+	return func(output string) bool { return output == name || more && strings.HasPrefix(output, name+", ") }
+}
+
+// nested is an output of a nested stack, any if its name is computed, or an attribute of a
+// resource in it.
+func (f *Finder) nested(call *hot.Expr, s *program.Stack, words []string, more bool) *Path {
+	if len(words) == 0 {
+		return f.outputs(call, s, func(string) bool { return more })
+	}
 	if inner, ok := strings.CutPrefix(words[0], "resource."); ok { // heat: template_resource.py, get_attribute
 		resource, attribute, found := strings.Cut(inner, ".")
 		if !found {
@@ -204,14 +214,22 @@ func (f *Finder) nested(call *hot.Expr, s *program.Stack, words []string) *Path 
 			}
 			attribute = words[1]
 		}
-		path := f.attribute(s, call, []string{resource, attribute})
-		return path
+		return f.attribute(s, call, []string{resource, attribute}, false)
 	}
-	o := s.Template.Output(words[0])
-	if o == nil {
-		return nil
+	return f.outputs(call, s, func(output string) bool { return output == words[0] })
+}
+
+// outputs is the first of some outputs of a nested stack that leads anywhere.
+func (f *Finder) outputs(call *hot.Expr, s *program.Stack, among func(output string) bool) *Path {
+	for _, o := range s.Template.Outputs {
+		if !among(o.Name) {
+			continue
+		}
+		if found := f.through(station{stack: s, name: "//" + o.Name}, call, s, s.Template.Expr(o.Value), fmt.Sprintf("by output %q of the stack %q", o.Name, s.Path)); found != nil {
+			return found
+		}
 	}
-	return f.through(station{stack: s, name: "//" + o.Name}, call, s, s.Template.Expr(o.Value), fmt.Sprintf("by output %q of the stack %q", o.Name, s.Path))
+	return nil
 }
 
 func (f *Finder) output(call *hot.Expr, o *program.Output) *Path {
