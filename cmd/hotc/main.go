@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -40,14 +39,9 @@ func drivers() []driver.Driver {
 	}
 }
 
-// garbagePercent is how much garbage may lie beside what is used before it is
-// collected, in percent of that. A compilation keeps most of what it makes: with twice
-// Go's own measure it takes a seventh less of the processor, and a tenth more memory.
-const garbagePercent = 200
-
 func main() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbagePercent)
+		tuneHeap()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})

@@ -26,7 +26,7 @@ func CFNType(name string) string {
 }
 
 // readCFN reads a declaration (heat/engine/parameters.py, Schema.from_dict).
-func (r *parameterReader) readCFN(e Entry) {
+func (r *parameterReader) readCFN(e *Entry) {
 	p, n := r.p, e.Value
 	if h := n.Get("NoEcho"); h != nil {
 		p.Hidden = strings.ToLower(ToString(h.Data())) == "true"

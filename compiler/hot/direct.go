@@ -37,6 +37,7 @@ type direct struct {
 	// Slabs from which finished collections take theirs.
 	entrySlab []Entry
 	itemSlab  []*Node
+	values    textValues
 	nodes     int
 }
 

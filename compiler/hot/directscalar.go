@@ -72,15 +72,31 @@ func (d *direct) plain(in plainIn) *Node {
 		return nil
 	}
 	text := d.text[d.at:end]
-	v, ok := resolvePlain(text)
+	v, isText, ok := plainMeaning(text)
 	if !ok || text == "<<" || text == "=" || tooLong(v) {
 		return nil
+	}
+	if isText {
+		v = d.values.of(text)
 	}
 	n := d.start()
 	n.Span.End = uint32(end)
 	n.Value = v
 	d.at = end
 	return n
+}
+
+// textValues are values of texts that were read before. The same ones stand in a
+// template again and again, and a value needs room of its own.
+type textValues [256]Value
+
+func (t *textValues) of(text string) Value {
+	last := len(text) - 1
+	known := &t[(37*uint(text[0])+11*uint(text[last/2])+uint(text[last])+101*uint(last))%uint(len(t))]
+	if same, _ := (*known).(string); same != text {
+		*known = text
+	}
+	return *known
 }
 
 // keyEnd is where a key that begins here ends, if there is one; -1 if there is none.

@@ -34,7 +34,12 @@ func Constant(v Value, at source.Place) *Expr { return &Expr{Kind: ValueExpr, Va
 
 // NewCall makes a call of a function.
 func NewCall(f *Function, at source.Place, argument *Expr) *Expr {
-	return &Expr{Kind: CallExpr, Func: f, At: at, Items: []*Expr{argument}}
+	made := &struct {
+		Expr
+		items [1]*Expr
+	}{Expr: Expr{Kind: CallExpr, Func: f, At: at}, items: [1]*Expr{argument}}
+	made.Items = made.items[:]
+	return &made.Expr
 }
 
 // Arg is a call's argument.
@@ -119,18 +124,33 @@ func (r *exprReader) collection(n *Node, mark int) part {
 
 // apart makes a list or map whose parts are expressions of their own.
 func (r *exprReader) apart(n *Node, parts []part) *Expr {
-	e := &Expr{Kind: ListExpr, At: r.place(n), Items: make([]*Expr, len(parts))}
 	if n.Kind == Map {
-		e.Kind, e.Keys = MapExpr, n.keys()
-	}
-	for i, p := range parts {
-		if n.Kind == Map {
-			e.Items[i] = p.at(r.place(n.Entries[i].Value))
-		} else {
-			e.Items[i] = p.at(r.place(n.Items[i]))
+		e := newMap(r.place(n), len(parts))
+		for i, p := range parts {
+			e.Keys[i], e.Items[i] = n.Entries[i].Name, p.at(r.place(n.Entries[i].Value))
 		}
+		return e
+	}
+	e := &Expr{Kind: ListExpr, At: r.place(n), Items: make([]*Expr, len(parts))}
+	for i, p := range parts {
+		e.Items[i] = p.at(r.place(n.Items[i]))
 	}
 	return e
+}
+
+// newMap makes a map of some entries, which are still to come; few have their room
+// within it.
+func newMap(at source.Place, count int) *Expr {
+	if count > fewKeys {
+		return &Expr{Kind: MapExpr, At: at, Items: make([]*Expr, count), Keys: make([]string, count)}
+	}
+	made := &struct {
+		Expr
+		items [fewKeys]*Expr
+		keys  [fewKeys]string
+	}{Expr: Expr{Kind: MapExpr, At: at}}
+	made.Items, made.Keys = made.items[:count:count], made.keys[:count:count]
+	return &made.Expr
 }
 
 // folded folds a call, if that is to be done and nothing has failed before.

@@ -66,7 +66,8 @@ func Fold(e *Expr, resolve Resolve) (*Expr, error) {
 	if e.Kind == ValueExpr {
 		return e, nil
 	}
-	f := folder{resolve: resolve, work: work{left: maxWork}}
+	var f folder
+	f.start(resolve)
 	out, err := f.fold(e)
 	if err != nil {
 		return nil, err
@@ -77,8 +78,16 @@ func Fold(e *Expr, resolve Resolve) (*Expr, error) {
 // Fold reads a node as an expression of the template and folds it, without an
 // expression for what is known.
 func (t *Template) Fold(n *Node, resolve Resolve) (*Expr, error) {
-	f := folder{resolve: resolve, work: work{left: maxWork}}
-	r := exprReader{file: t.File, table: t.Functions, parts: &f.parts, folder: &f}
+	f := t.spare.Swap(nil) // this may be called from within, or at the same time
+	if f == nil {
+		f = &folder{}
+	}
+	f.start(resolve)
+	defer func() {
+		*f = folder{}
+		t.spare.Store(f)
+	}()
+	r := exprReader{file: t.File, table: t.Functions, parts: &f.parts, folder: f}
 	p := r.part(n, t.Functions.expressions)
 	if r.err != nil {
 		return nil, r.err
@@ -92,6 +101,11 @@ type folder struct {
 	work       work
 	conditions map[*Expr]*Expr // folded; nil while it is being folded
 	parts      partStack       // of the lists and maps that are being folded
+	room       [8]part         // for the first of them
+}
+
+func (f *folder) start(resolve Resolve) {
+	f.resolve, f.work, f.parts = resolve, work{left: maxWork}, f.room[:0]
 }
 
 // maxWork is how many bytes of values one expression may make. Stock Heat's

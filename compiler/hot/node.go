@@ -107,15 +107,6 @@ func (n *Node) All() []Entry {
 	return n.Entries
 }
 
-// keys are the names of a map's entries.
-func (n *Node) keys() []string {
-	keys := make([]string, len(n.Entries))
-	for i := range n.Entries {
-		keys[i] = n.Entries[i].Name
-	}
-	return keys
-}
-
 // Text is a scalar's string.
 func (n *Node) Text() (string, bool) {
 	if n == nil || n.Kind != Scalar {

@@ -30,7 +30,7 @@ var parameterKeys = map[string]Version{"type": V20130523, "description": V201305
 
 func (t *Template) readParameters(diags *source.Diagnostics) {
 	for _, e := range t.section(t.Words().Parameters, diags) {
-		r := parameterReader{t: t, diags: diags, p: &Parameter{Name: e.Name, Entry: &e}}
+		r := parameterReader{t: t, diags: diags, p: &Parameter{Name: e.Name, Entry: e}}
 		r.read(e)
 		t.Parameters = append(t.Parameters, r.p)
 		t.parameters[e.Name] = r.p
@@ -49,7 +49,7 @@ func (r *parameterReader) fail(n source.Spanned, hint, format string, args ...an
 	r.diags.Error(source.BadParameter, r.t.Place(n), fmt.Sprintf("parameter %q: ", r.p.Name)+fmt.Sprintf(format, args...), hint)
 }
 
-func (r *parameterReader) read(e Entry) {
+func (r *parameterReader) read(e *Entry) {
 	p, n := r.p, e.Value
 	known := parameterKeys
 	if r.t.Version.CFN() {
@@ -95,7 +95,7 @@ func (r *parameterReader) readHOT(n *Node) {
 	r.readConstraints(n.Get("constraints"))
 }
 
-func (r *parameterReader) readType(e Entry) {
+func (r *parameterReader) readType(e *Entry) {
 	n := e.Value.Get(r.t.Words().Type)
 	said := func(name string) string { return name }
 	if r.t.Version.CFN() {

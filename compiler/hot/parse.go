@@ -2,6 +2,7 @@ package hot
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"gopkg.in/yaml.v3"
 
@@ -37,7 +39,7 @@ func Parse(file *source.File, diags *source.Diagnostics) *Node {
 		return nil
 	}
 	if readsDirectly(file.Text) {
-		if root, _ := readDirect(file, string(file.Text), 0, len(file.Text), diags); root != nil {
+		if root, _ := readDirect(file, unsafe.String(unsafe.SliceData(file.Text), len(file.Text)), 0, len(file.Text), diags); root != nil {
 			return root
 		}
 	}
@@ -103,6 +105,10 @@ func decode(file *source.File, text []byte) (*yaml.Node, *source.Diagnostic) {
 // notText finds the first byte that YAML does not allow in a stream.
 func notText(text []byte) (uint32, bool) {
 	for i := 0; i < len(text); {
+		if len(text)-i >= 8 && plainWord(binary.LittleEndian.Uint64(text[i:])) {
+			i += 8
+			continue
+		}
 		switch c := text[i]; {
 		case c >= ' ' && c < 0x7f, c == '\n', c == '\t', c == '\r':
 			i++
@@ -117,6 +123,17 @@ func notText(text []byte) (uint32, bool) {
 		i += n
 	}
 	return 0, false
+}
+
+// plainWord says whether eight bytes are line feeds and what ASCII prints: each byte is
+// compared by the carry out of its lower seven bits, which goes no further.
+func plainWord(x uint64) bool {
+	const every, low, high = 0x0101010101010101, 0x7f7f7f7f7f7f7f7f, 0x8080808080808080
+	printed := x&low + every*(0x80-' ')
+	deleted := x&low + every
+	other := x ^ every*'\n'
+	lineFeed := ^(other&low + low | other)
+	return x&high == 0 && (printed|lineFeed)&high == high && deleted&high == 0
 }
 
 var yamlMessage = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)

@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"strings"
@@ -262,4 +263,17 @@ func benchTemplate(servers int) string {
 		b.WriteString("  server" + string(name) + ":\n    type: OS::Nova::Server\n    properties:\n      image: {get_param: image}\n      flavor: m1.small\n    metadata:\n      hotc:\n        roles:\n          - name: app\n            driver: script\n            inputs:\n              a: {get_attr: [server1, first_address]}\n              b:\n                str_replace:\n                  template: http://$x/$y\n                  params: {$x: {get_attr: [server2, url]}, $y: {get_param: image}}\n")
 	}
 	return b.String()
+}
+
+func TestWordsAreTextAsTheirBytesAre(t *testing.T) {
+	for at := range 8 {
+		for c := range 256 {
+			word := []byte("a\n ~b\nz0")
+			word[at] = byte(c)
+			want := c == '\n' || c >= ' ' && c < 0x7f
+			if got := plainWord(binary.LittleEndian.Uint64(word)); got != want {
+				t.Errorf("plainWord(%q) = %v", word, got)
+			}
+		}
+	}
 }

@@ -70,7 +70,7 @@ func (e *Expr) of(parts []part) part {
 		if e.Kind == ListExpr {
 			return part{value: valuesOf(parts)}
 		}
-		return part{value: DictOf(e.Keys, valuesOf(parts))}
+		return part{value: dictOf(e.Keys, parts)}
 	}
 	same := true
 	for i, p := range parts {
@@ -84,6 +84,22 @@ func (e *Expr) of(parts []part) part {
 		items[i] = p.at(e.Items[i].At)
 	}
 	return part{expr: e.with(items).collapse()}
+}
+
+// dictOf is DictOf for the values of parts; few have their room within the mapping.
+func dictOf(keys []string, parts []part) *Dict {
+	if len(parts) > fewKeys || !allUnlike(keys) {
+		return DictOf(keys, valuesOf(parts))
+	}
+	made := &struct {
+		Dict
+		values [fewKeys]Value
+	}{Dict: Dict{keys: keys[:len(keys):len(keys)]}}
+	for i, p := range parts {
+		made.values[i], _ = p.known()
+	}
+	made.Dict.values = made.values[:len(parts):len(parts)]
+	return &made.Dict
 }
 
 // with is the list or map with other items, itself if they are the same.

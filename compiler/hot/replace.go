@@ -125,7 +125,8 @@ type segment struct {
 // split takes a template apart at its placeholders. A piece is only ever searched
 // for later ones, so that nothing that is put in is looked at again.
 func split(template string, keys []string) ([]segment, error) {
-	segments := []segment{{template, -1}}
+	segments := append(make([]segment, 0, 2*len(keys)+1), segment{template, -1})
+	var next []segment
 	for i, k := range keys {
 		if k == "" {
 			return nil, fmt.Errorf("a placeholder is empty")
@@ -139,7 +140,7 @@ func split(template string, keys []string) ([]segment, error) {
 		if uses == 0 {
 			continue
 		}
-		next := make([]segment, 0, len(segments)+2*uses)
+		next = slices.Grow(next[:0], len(segments)+2*uses)
 		for _, s := range segments {
 			for text, found := s.text, s.key < 0; found; {
 				if s.text, text, found = strings.Cut(text, k); found {
@@ -148,7 +149,7 @@ func split(template string, keys []string) ([]segment, error) {
 			}
 			next = append(next, s)
 		}
-		segments = next
+		segments, next = next, segments
 	}
 	return segments, nil
 }

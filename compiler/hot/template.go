@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -22,6 +23,7 @@ type Template struct {
 
 	parameters map[string]*Parameter
 	resources  map[string]*Resource
+	spare      atomic.Pointer[folder] // for the next Fold
 }
 
 // Resource is a resource of the template.
@@ -203,7 +205,7 @@ func (t *Template) readMappings(diags *source.Diagnostics) {
 }
 
 // section gives the entries of a section that must be a map of maps.
-func (t *Template) section(name string, diags *source.Diagnostics) []Entry {
+func (t *Template) section(name string, diags *source.Diagnostics) []*Entry {
 	n := t.Root.Get(name)
 	if n.IsNull() {
 		return nil
@@ -212,8 +214,9 @@ func (t *Template) section(name string, diags *source.Diagnostics) []Entry {
 		diags.Error(source.BadSection, t.Place(n), name+" must be a map, not "+n.Kind.String(), "")
 		return nil
 	}
-	out := make([]Entry, 0, len(n.Entries))
-	for _, e := range n.Entries {
+	out := make([]*Entry, 0, len(n.Entries))
+	for i := range n.Entries {
+		e := &n.Entries[i]
 		if e.Value.Kind != Map {
 			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("%s: %q must be a map, not %s", name, e.Name, e.Value.Kind), "")
 			continue
@@ -227,14 +230,15 @@ func (t *Template) readResources(diags *source.Diagnostics) {
 	w := t.Words()
 	entries := t.section(w.Resources, diags)
 	t.Resources, t.resources = make([]*Resource, 0, len(entries)), make(map[string]*Resource, len(entries))
-	for i := range entries {
-		e := &entries[i]
-		r := &Resource{Name: e.Name, Entry: e, TypeNode: e.Value.Get(w.Type), Properties: e.Value.Entry(w.Properties), Metadata: e.Value.Entry(w.Metadata),
+	all := make([]Resource, len(entries))
+	for i, e := range entries {
+		r := &all[i]
+		*r = Resource{Name: e.Name, Entry: e, TypeNode: e.Value.Get(w.Type), Properties: e.Value.Entry(w.Properties), Metadata: e.Value.Entry(w.Metadata),
 			DependsOn: e.Value.Entry(w.DependsOn)}
 		if t.Version.hasConditions() {
 			r.Condition = e.Value.Entry(w.Condition)
 		}
-		t.checkKeys("a resource", *e, resourceKeys, cfnResourceKeys, diags)
+		t.checkKeys("a resource", e, resourceKeys, cfnResourceKeys, diags)
 		r.Type, _ = r.TypeNode.Text()
 		if r.Type == "" {
 			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("resource %q has no type", e.Name), "for a server: `"+w.Type+": OS::Nova::Server`")
@@ -262,7 +266,7 @@ var (
 
 // checkKeys says which keys Heat refuses, and which it passes over in a
 // CloudFormation template.
-func (t *Template) checkKeys(of string, e Entry, known, cfn map[string]Version, diags *source.Diagnostics) {
+func (t *Template) checkKeys(of string, e *Entry, known, cfn map[string]Version, diags *source.Diagnostics) {
 	if t.Version.CFN() {
 		for _, k := range e.Value.Entries {
 			if first, ok := cfn[k.Name]; !ok || first > t.Version {
@@ -286,7 +290,7 @@ func (t *Template) readOutputs(diags *source.Diagnostics) {
 	w := t.Words()
 	for _, e := range t.section(w.Outputs, diags) {
 		t.checkKeys("an output", e, outputKeys, cfnOutputKeys, diags)
-		o := &Output{Name: e.Name, Entry: &e, Value: e.Value.Get(w.Value)}
+		o := &Output{Name: e.Name, Entry: e, Value: e.Value.Get(w.Value)}
 		if t.Version.hasConditions() {
 			o.Condition = e.Value.Entry(w.Condition)
 		}

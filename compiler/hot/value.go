@@ -35,6 +35,15 @@ func newDict(room int) *Dict {
 	if room > fewKeys {
 		return &Dict{keys: make([]string, 0, room), values: make([]Value, 0, room)}
 	}
+	if room == 1 {
+		made := &struct {
+			Dict
+			keys   [1]string
+			values [1]Value
+		}{}
+		made.Dict.keys, made.Dict.values = made.keys[:0], made.values[:0]
+		return &made.Dict
+	}
 	made := &struct {
 		Dict
 		keys   [fewKeys]string
