@@ -3,6 +3,7 @@ package hot
 import (
 	"bytes"
 	"strings"
+	"unsafe"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -35,31 +36,45 @@ type direct struct {
 	entries []Entry
 	items   []*Node
 	// Slabs from which finished collections take theirs.
-	entrySlab []Entry
-	itemSlab  []*Node
+	entrySlab slab[Entry]
+	itemSlab  slab[*Node]
 	values    textValues
-	nodes     int
 }
 
-// readDirect reads a piece of a file whose text holds what readsDirectly allows. It
-// returns nil if that is for the library to read.
-func readDirect(file *source.File, text string, start, end int, diags *source.Diagnostics) (*Node, int) {
+// newDirect makes a reader of a file whose text holds what readsDirectly allows. The
+// text is read where it lies: nobody changes a file's text.
+func newDirect(file *source.File, diags *source.Diagnostics) *direct {
+	return &direct{parser: &parser{file: file, diags: diags}, text: unsafe.String(unsafe.SliceData(file.Text), len(file.Text))}
+}
+
+// readDirect reads a file as newDirect takes it. It returns nil if that is for the
+// library to read.
+func readDirect(file *source.File, diags *source.Diagnostics) *Node {
 	var found source.Diagnostics
-	d := &direct{parser: &parser{file: file, diags: &found}, text: text, at: start, end: end}
-	if start == 0 {
-		d.documentStart()
-	}
-	if !d.nextLine() {
-		return nil, 0
-	}
-	root := d.collection(-1)
-	if root == nil || d.at < d.end {
-		return nil, 0
+	root := newDirect(file, &found).read(0, len(file.Text))
+	if root == nil {
+		return nil
 	}
 	for _, x := range found.All() {
 		diags.Add(x)
 	}
-	return root, d.nodes
+	return root
+}
+
+// read reads a piece of the text; nil if that is for the library to read.
+func (d *direct) read(start, end int) *Node {
+	d.at, d.end = start, end
+	if start == 0 {
+		d.documentStart()
+	}
+	if !d.nextLine() {
+		return nil
+	}
+	root := d.collection(-1)
+	if root == nil || d.at < d.end {
+		return nil
+	}
+	return root
 }
 
 // readsDirectly says whether a text has only line feeds as line ends, and no mark of
@@ -180,7 +195,6 @@ func (d *direct) collection(parent int) *Node {
 
 func (d *direct) start() *Node {
 	n := d.newNode()
-	d.nodes++
 	n.Span = source.Span{Start: uint32(d.at), End: uint32(d.at)}
 	return n
 }
@@ -212,24 +226,14 @@ func (d *direct) blockMap(col int) *Node {
 
 // finished takes the entries of a map.
 func (d *direct) finished(mark int) []Entry {
-	count := len(d.entries) - mark
-	if len(d.entrySlab) < count {
-		d.entrySlab = make([]Entry, max(count, 512))
-	}
-	own := d.entrySlab[:count:count]
-	d.entrySlab = d.entrySlab[count:]
+	own := d.entrySlab.take(len(d.entries)-mark, 512)
 	copy(own, d.entries[mark:])
 	d.entries = d.entries[:mark]
 	return d.unique(own)
 }
 
 func (d *direct) finishedItems(mark int) []*Node {
-	count := len(d.items) - mark
-	if len(d.itemSlab) < count {
-		d.itemSlab = make([]*Node, max(count, 512))
-	}
-	own := d.itemSlab[:count:count]
-	d.itemSlab = d.itemSlab[count:]
+	own := d.itemSlab.take(len(d.items)-mark, 512)
 	copy(own, d.items[mark:])
 	d.items = d.items[:mark]
 	return own
@@ -318,7 +322,6 @@ func (d *direct) below(col int, ofKey bool, colon int) *Node {
 		return d.collection(col)
 	}
 	n := d.newNode()
-	d.nodes++
 	n.Span = source.Span{Start: uint32(colon), End: uint32(colon)}
 	return n
 }

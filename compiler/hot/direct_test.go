@@ -22,7 +22,7 @@ func compareDirect(t testing.TB, text string) bool {
 	}
 	file := source.NewFile("t.yaml", []byte(text))
 	var found, want source.Diagnostics
-	root, _ := readDirect(file, text, 0, len(text), &found)
+	root := readDirect(file, &found)
 	if root == nil {
 		return false
 	}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-	"unsafe"
 
 	"gopkg.in/yaml.v3"
 
@@ -39,7 +38,7 @@ func Parse(file *source.File, diags *source.Diagnostics) *Node {
 		return nil
 	}
 	if readsDirectly(file.Text) {
-		if root, _ := readDirect(file, unsafe.String(unsafe.SliceData(file.Text), len(file.Text)), 0, len(file.Text), diags); root != nil {
+		if root := readDirect(file, diags); root != nil {
 			return root
 		}
 	}
@@ -195,7 +194,7 @@ type parser struct {
 	key     bool // the next scalar is a key
 	anchors map[*yaml.Node]*anchored
 	names   map[string]bool // of anchors
-	slab    []Node
+	slab    slab[Node]
 }
 
 func (p *parser) place(y *yaml.Node) source.Place {
@@ -212,14 +211,7 @@ func (p *parser) fail(y *yaml.Node, code source.Code, message, hint string) {
 const nodeSlab = 186
 
 // newNode takes a node from a slab: templates have hundreds of thousands.
-func (p *parser) newNode() *Node {
-	if len(p.slab) == 0 {
-		p.slab = make([]Node, nodeSlab)
-	}
-	n := &p.slab[0]
-	p.slab = p.slab[1:]
-	return n
-}
+func (p *parser) newNode() *Node { return &p.slab.take(1, nodeSlab)[0] }
 
 // node converts a node. indent is the column (from 0) of the innermost block
 // collection around it, -1 at the top. size is the number of nodes with every

@@ -91,7 +91,57 @@ func compareReadings(t *testing.T, name, text string) bool {
 	if diff := cmp.Diff(texts(&inOne), texts(&inPieces)); diff != "" {
 		t.Errorf("%s: (-in one +in pieces)\n%s", name, diff)
 	}
+	comparePassing(t, name, file, whole)
 	return true
+}
+
+// comparePassing compares what passes by with the whole, if the text can be read so.
+func comparePassing(t *testing.T, name string, file *source.File, whole *Node) {
+	t.Helper()
+	var passed strings.Builder
+	write := func(inResources bool, e Entry) {
+		fmt.Fprintf(&passed, "%v %s %v\n%s", inResources, e.Name, e.Key, describe(e.Value))
+	}
+	if !Passing(file, func(inResources bool, entries []Entry) bool {
+		for _, e := range entries {
+			if inResources || e.Name != "resources" {
+				write(inResources, e)
+			}
+		}
+		return true
+	}) {
+		return
+	}
+	got := passed.String()
+	passed.Reset()
+	for _, e := range whole.Entries {
+		if e.Name != "resources" {
+			write(false, e)
+			continue
+		}
+		for _, r := range e.Value.Entries {
+			write(true, r)
+		}
+	}
+	if diff := cmp.Diff(passed.String(), got); diff != "" {
+		t.Errorf("%s: (-in one +passing)\n%.2000s", name, diff)
+	}
+}
+
+func TestWhatIsPlainPasses(t *testing.T) {
+	file := source.NewFile("t.yaml", []byte(benchTemplate(1000)))
+	pieces, resources := 0, 0
+	if !Passing(file, func(inResources bool, entries []Entry) bool {
+		if inResources {
+			pieces, resources = pieces+1, resources+len(entries)
+		}
+		return true
+	}) {
+		t.Error("it did not pass")
+	}
+	if pieces < 4 || resources != 1000 {
+		t.Errorf("%d resources passed in %d pieces", resources, pieces)
+	}
 }
 
 func texts(l *source.Diagnostics) (out []string) {

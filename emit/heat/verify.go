@@ -10,8 +10,12 @@ import (
 // verify parses the edited text again and compares it with what was meant. A
 // difference is a mistake of hotc's own: nothing may be written then.
 func (e *editor) verify(text []byte, root *hot.Node) error {
+	file := source.NewFile(e.file.Name+" (emitted)", text)
+	if e.passes(file, root) {
+		return nil
+	}
 	var diags source.Diagnostics
-	again := hot.Parse(source.NewFile(e.file.Name+" (emitted)", text), &diags)
+	again := hot.Parse(file, &diags)
 	if again == nil {
 		return internal(diags.All()[0].Error())
 	}
@@ -22,6 +26,91 @@ func (e *editor) verify(text []byte, root *hot.Node) error {
 		return internal("the text of " + where + " does not say what was meant")
 	}
 	return nil
+}
+
+// passes is verify for large texts, without their trees: it says yes where everything
+// comes in the order that was meant.
+func (e *editor) passes(file *source.File, root *hot.Node) bool {
+	resources := root.Get("resources")
+	if !e.staysMap(root) || resources == nil || !e.staysMap(resources) {
+		return false
+	}
+	top, inner := e.sequence(root), e.sequence(resources)
+	top.apart = resources
+	read := hot.Passing(file, func(inResources bool, entries []hot.Entry) bool {
+		want := top
+		if inResources {
+			want = inner
+		}
+		return want.same(entries)
+	})
+	return read && top.ended() && inner.ended()
+}
+
+// staysMap says whether a node is a map that is changed in its entries at most.
+func (e *editor) staysMap(n *hot.Node) bool {
+	c := e.changes[n]
+	return n.Kind == hot.Map && n.Target() == nil && (c == nil || !c.whole)
+}
+
+// sequence is what is meant to stand in a map, entry by entry.
+type sequence struct {
+	*editor
+	old   []hot.Entry // those that are not compared yet
+	c     *change
+	added int       // how many of the added ones were compared
+	apart *hot.Node // of this only the key is compared
+}
+
+func (e *editor) sequence(n *hot.Node) *sequence {
+	c := e.changes[n]
+	if c == nil {
+		c = &change{added: hot.NewDict()}
+	}
+	return &sequence{editor: e, old: n.Entries, c: c}
+}
+
+// same says whether entries are those that come next.
+func (s *sequence) same(entries []hot.Entry) bool {
+	for i := range entries {
+		if !s.next(&entries[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *sequence) next(y *hot.Entry) bool {
+	s.skipRemoved()
+	if len(s.old) > 0 {
+		x := &s.old[0]
+		s.old = s.old[1:]
+		if x.Value == s.apart {
+			return x.Name == y.Name && y.Value.IsNull()
+		}
+		_, differs := s.differs(x.Value, y.Value)
+		return x.Name == y.Name && !differs
+	}
+	if s.added == s.c.added.Len() {
+		return false
+	}
+	k := s.c.added.Keys()[s.added]
+	s.added++
+	v, _ := s.c.added.Get(k)
+	_, differs := s.treeDiffers(v, y.Value)
+	return k == y.Name && !differs
+}
+
+func (s *sequence) skipRemoved() {
+	for len(s.old) > 0 && s.c.removed[s.old[0].Name] {
+		s.old = s.old[1:]
+	}
+}
+
+// ended says whether nothing is missing.
+func (s *sequence) ended() bool {
+	s.skipRemoved()
+	return len(s.old) == 0 && s.added == s.c.added.Len()
 }
 
 // emptied says that every entry of a map was removed, and none added.
