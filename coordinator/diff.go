@@ -116,6 +116,9 @@ func cmpName[T ~string](a, b T) T {
 func serverDifferences(a, b plan.Server) []difference {
 	var all []difference
 	var changed []string
+	if !sameSlot(a.Slot, b.Slot) {
+		changed = append(changed, "place in a group that scales")
+	}
 	if !slices.Equal(a.Facts, b.Facts) {
 		changed = append(changed, "facts")
 	}
@@ -155,6 +158,10 @@ func serverDifferences(a, b plan.Server) []difference {
 			}
 		})
 	return all
+}
+
+func sameSlot(a, b *plan.Slot) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
 // sameDecisions compares what Heat decides of a server, and what the server's agent

@@ -58,12 +58,12 @@ func GivenLimit(s Store) int { return sealedLimit(s.MaxValue() - 16<<10) }
 
 // Give seals a secret of the plan for its readers. One that was given before is
 // replaced: roles that read it from then on get the new one. ErrTooLarge.
-func Give(ctx context.Context, s Store, d Deployment, secret Secret, given plan.Secret, value json.RawMessage, now time.Time) error {
+func Give(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, given plan.Secret, value json.RawMessage, now time.Time) error {
 	if limit := GivenLimit(s); len(value) > limit {
 		return fmt.Errorf("give %s: it has %d bytes as JSON, a sealed cell takes %d: %w", given.Name, len(value), limit, ErrTooLarge)
 	}
 	for {
-		err := give(ctx, s, d, secret, given, value, now)
+		err := give(ctx, s, d, secret, p, given, value, now)
 		if errors.Is(err, ErrVersion) { // another operator's command, or a lost answer
 			continue
 		}
@@ -74,7 +74,7 @@ func Give(ctx context.Context, s Store, d Deployment, secret Secret, given plan.
 	}
 }
 
-func give(ctx context.Context, s Store, d Deployment, secret Secret, given plan.Secret, value json.RawMessage, now time.Time) error {
+func give(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, given plan.Secret, value json.RawMessage, now time.Time) error {
 	path := d.Cell(given.Ref())
 	node, err := s.Read(ctx, path)
 	if err != nil {
@@ -96,7 +96,7 @@ func give(ctx context.Context, s Store, d Deployment, secret Secret, given plan.
 	if err != nil {
 		return err
 	}
-	sealing := giving{Store: s, deployment: d, secret: secret, once: live.Enrol == EnrolOnce, given: given, box: seal.ID(box), content: content}
+	sealing := giving{Store: s, deployment: d, secret: secret, plan: p, once: live.Enrol == EnrolOnce, given: given, box: seal.ID(box), content: content}
 	sealed := make([][]Op, len(given.Readers))
 	err = each(ctx, len(sealed), func(ctx context.Context, i int) error {
 		var err error
@@ -132,6 +132,7 @@ type giving struct {
 	Store
 	deployment Deployment
 	secret     Secret
+	plan       *plan.Plan
 	once       bool // tokens are good for one enrolment
 	given      plan.Secret
 	box        string
@@ -183,8 +184,17 @@ func (g giving) publicKey(ctx context.Context, reader plan.ServerPath) (key stri
 			return public.Key, unchanged, nil
 		}
 	}
-	token, err := tokenKey(g.secret.ServerToken(g.deployment, reader))
+	token, err := tokenKey(g.token(reader))
 	return token.Public(), unchanged, err
+}
+
+// token is a reader's.
+func (g giving) token(reader plan.ServerPath) string {
+	i := slices.IndexFunc(g.plan.Servers, func(s plan.Server) bool { return s.Path == reader })
+	if i < 0 {
+		return g.secret.ServerToken(g.deployment, reader)
+	}
+	return g.secret.TokenOf(g.deployment, &g.plan.Servers[i])
 }
 
 // Given says how a secret of the plan stands.

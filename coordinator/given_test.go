@@ -29,7 +29,7 @@ func withGiven(readers ...plan.ServerPath) *plan.Plan {
 
 func (b bed) give(t *testing.T, p *plan.Plan, value string) {
 	t.Helper()
-	if err := coordinator.Give(t.Context(), b.operator(t), site, secret, p.Secrets[0], json.RawMessage(value), noon); err != nil {
+	if err := coordinator.Give(t.Context(), b.operator(t), site, secret, p, p.Secrets[0], json.RawMessage(value), noon); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -125,21 +125,21 @@ func TestGiveRefuses(t *testing.T) {
 	b.publish(t, p)
 	store := b.operator(t)
 	large := json.RawMessage(`"` + strings.Repeat("s", coordinator.GivenLimit(store)) + `"`)
-	err := coordinator.Give(t.Context(), store, site, secret, p.Secrets[0], large, noon)
+	err := coordinator.Give(t.Context(), store, site, secret, p, p.Secrets[0], large, noon)
 	if !errors.Is(err, coordinator.ErrTooLarge) || strings.Contains(err.Error(), "sss") {
 		t.Errorf("too large: %.200v", err)
 	}
 	fits := large[:len(large)-3]
 	fits[len(fits)-1] = '"'
-	if err := coordinator.Give(t.Context(), store, site, secret, p.Secrets[0], fits, noon); err != nil {
+	if err := coordinator.Give(t.Context(), store, site, secret, p, p.Secrets[0], fits, noon); err != nil {
 		t.Errorf("what just fits: %v", err)
 	}
-	if err := coordinator.Give(t.Context(), b.open(t, another.Operator(site)), site, another, p.Secrets[0], json.RawMessage(`1`), noon); !errors.Is(err, coordinator.ErrWrongSecret) {
+	if err := coordinator.Give(t.Context(), b.open(t, another.Operator(site)), site, another, p, p.Secrets[0], json.RawMessage(`1`), noon); !errors.Is(err, coordinator.ErrWrongSecret) {
 		t.Errorf("another's secret: %v", err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := coordinator.Give(ended, store, site, secret, p.Secrets[0], json.RawMessage(`1`), noon); !errors.Is(err, context.Canceled) {
+	if err := coordinator.Give(ended, store, site, secret, p, p.Secrets[0], json.RawMessage(`1`), noon); !errors.Is(err, context.Canceled) {
 		t.Errorf("with an ended context: %v", err)
 	}
 }

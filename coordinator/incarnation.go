@@ -88,6 +88,10 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			}
 			return there, fenced(there)
 		}
+		slot, err := m.slotCheck(ctx)
+		if err != nil {
+			return IncarnationRecord{}, err
+		}
 		if err := m.beginLife(ctx, id); err != nil {
 			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
 		}
@@ -96,7 +100,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, err)
 		}
 		replaced = there.ID
-		left, err := m.takeOver(ctx, node.Version, next)
+		left, err := m.takeOver(ctx, node.Version, next, slot)
 		switch {
 		case errors.Is(err, ErrVersion):
 			tried = next.Number
@@ -114,8 +118,9 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 }
 
 // takeOver commits the next incarnation together with the emptying of the
-// predecessor's cells. left says that not all of them fitted into one commit.
-func (m *Member) takeOver(ctx context.Context, version Version, next IncarnationRecord) (left bool, err error) {
+// predecessor's cells, under further checks. left says that not all of them fitted into
+// one commit.
+func (m *Member) takeOver(ctx context.Context, version Version, next IncarnationRecord, checks []Op) (left bool, err error) {
 	var old, untouched []Op
 	if next.Number > 1 {
 		if old, untouched, err = m.leftovers(ctx, next.Number); err != nil {
@@ -128,7 +133,7 @@ func (m *Member) takeOver(ctx context.Context, version Version, next Incarnation
 	if err != nil {
 		return false, err
 	}
-	ops := []Op{{Path: m.deployment.Server(m.server), Version: version, Write: true, Data: data}, m.checkLife(next.ID)}
+	ops := append([]Op{{Path: m.deployment.Server(m.server), Version: version, Write: true, Data: data}, m.checkLife(next.ID)}, checks...)
 	if public, err := m.publicOp(next.Number); err != nil {
 		return false, err
 	} else if public != nil {

@@ -49,6 +49,9 @@ type Member struct {
 	asks    bool        // another machine has used its token: it waits to be let in
 	member  *Credential // the server's identity, where tokens are good for one enrolment
 
+	claim *Claim // of a slot, in a group that scales
+	slot  int
+
 	reporting chan struct{} // full while a report is under way
 	sealing   sealing
 }
@@ -121,21 +124,29 @@ func (m *Member) whyNotReady(ctx context.Context) (why string, err error) {
 	return why, err
 }
 
-func (m *Member) lookReady(ctx context.Context) (string, error) {
+// whyNotStanding is "" when all of a deployment is there.
+func whyNotStanding(ctx context.Context, s Store, d Deployment) (why string, err error) {
 	for _, n := range []struct {
 		path Path
 		why  string
 	}{
-		{m.deployment.Root(), "the deployment %s is not applied yet"},
-		{m.deployment.Ready(), "the deployment %s is being applied"},
+		{d.Root(), "the deployment %s is not applied yet"},
+		{d.Ready(), "the deployment %s is being applied"},
 	} {
-		_, exists, err := m.store.Stat(ctx, n.path)
+		_, exists, err := s.Stat(ctx, n.path)
 		if err != nil {
-			return "", fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
+			return "", fmt.Errorf("wait for the deployment %s: %w", d, err)
 		}
 		if !exists {
-			return fmt.Sprintf(n.why, m.deployment), nil
+			return fmt.Sprintf(n.why, d), nil
 		}
+	}
+	return "", nil
+}
+
+func (m *Member) lookReady(ctx context.Context) (string, error) {
+	if why, err := whyNotStanding(ctx, m.store, m.deployment); why != "" || err != nil {
+		return why, err
 	}
 	var used *TokenUsedError
 	switch err := m.enter(ctx); {

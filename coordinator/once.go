@@ -42,6 +42,24 @@ func (e *OtherEnrolmentError) Error() string {
 	return "the deployment is live with tokens that stay good"
 }
 
+// SharedTokenError says that tokens cannot be good for one enrolment in a group that
+// scales: all of its members have the same.
+type SharedTokenError struct{ Group string }
+
+func (e *SharedTokenError) Error() string {
+	return fmt.Sprintf("the members of the group %s, whose names Heat makes up, share their tokens: these cannot be good for one enrolment", e.Group)
+}
+
+// checkShared refuses such a plan where tokens are to be good for one enrolment.
+func checkShared(p *plan.Plan, live DeploymentRecord) error {
+	for _, s := range p.Servers {
+		if s.Slot != nil && live.Enrol == EnrolOnce {
+			return &SharedTokenError{Group: s.Slot.Group}
+		}
+	}
+	return nil
+}
+
 // PassRecord is what a machine gets for its token.
 type PassRecord struct {
 	Password string `json:"password"` // of the server's identity

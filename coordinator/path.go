@@ -51,6 +51,12 @@ func (d Deployment) Files() Path { return d.Root().Join("files") }
 // File holds one file, in parts.
 func (d Deployment) File(digest string) Path { return d.Files().Join(digest) }
 
+// Groups holds the groups that scale.
+func (d Deployment) Groups() Path { return d.Root().Join("groups") }
+
+// Group holds the SlotsRecord of a group that scales.
+func (d Deployment) Group(group string) Path { return d.Groups().Join(Segment(group)) }
+
 // Servers holds the servers.
 func (d Deployment) Servers() Path { return d.Root().Join("servers") }
 

@@ -58,8 +58,8 @@ type Published struct {
 // and last the node that agents wait for. Where another plan is live it takes that
 // one's place, if it can. It can be called again after it was
 // interrupted, and goes on where it stopped. A new deployment's tokens are EnrolAlways
-// unless enrol says otherwise. ErrWrongSecret, ErrUnfinished, *OtherEnrolmentError; of
-// a changed plan *ChangedPlanError, *NoUpdateHookError, ErrOvertaken.
+// unless enrol says otherwise. ErrWrongSecret, ErrUnfinished, *OtherEnrolmentError,
+// *SharedTokenError; of a changed plan *ChangedPlanError, *NoUpdateHookError, ErrOvertaken.
 func Publish(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time, enrol ...Enrolment) (Published, error) {
 	result, nodes, change, err := prepare(ctx, s, d, secret, p, planJSON, files, now, enrol)
 	if err != nil || result.Outcome == Unchanged {
@@ -131,6 +131,9 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 	digest := result.Record.Plan
 	if result.Outcome != Created {
 		result.Record = there
+	}
+	if err := checkShared(p, result.Record); err != nil {
+		return Published{}, nil, nil, fmt.Errorf("publish %s: %w", d, err)
 	}
 	var change *update
 	if result.Outcome == Updated {

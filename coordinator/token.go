@@ -64,6 +64,22 @@ func (s Secret) ServerToken(d Deployment, server plan.ServerPath) string {
 	return s.digest(string(d) + ":" + string(server))
 }
 
+// TokenOf is the token of a server of the plan: where it has a slot, the one that an
+// agent makes of the token that all members of the group share.
+func (s Secret) TokenOf(d Deployment, server *plan.Server) string {
+	if slot := server.Slot; slot != nil {
+		return SlotToken(s.ServerToken(d, slot.Shared), slot.Number)
+	}
+	return s.ServerToken(d, server.Path)
+}
+
+// SlotToken is the token of a server in a slot: hex(sha256("slot:" N ":" SHARED)), where
+// SHARED is the token that Heat computes for the server in all members of its group.
+func SlotToken(shared string, number int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "slot:%d:%s", number, shared))
+	return hex.EncodeToString(sum[:])
+}
+
 // Operator is the identity that creates, reads and destroys a deployment.
 func (s Secret) Operator(d Deployment) Credential {
 	return Credential{User: "operator", Password: s.digest(string(d))}

@@ -113,7 +113,7 @@ func (u *update) begin(ctx context.Context) error {
 		u.record.Updating = u.digest
 		u.record.Updates++
 	}
-	u.keys = newKeyring(u.secret, u.d, u.record)
+	u.keys = newKeyring(u.secret, u.d, u.to, u.record)
 	for _, s := range u.to.Servers {
 		u.keys.server(s.Path, 0) // computed once, before many ask for it
 	}

@@ -92,6 +92,8 @@ func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.E
 			b.analysis.Returned[m.Stack] = b.analysis.Returned[m.Stack].add(name, x)
 		}
 		switch {
+		case n.Slots(): // all members decide alike; who gathers values refuses the others
+			return item(b.template.Version.AttributeCall(x.At, n.Resource.Name, program.OutputsList, name), numberOf(n, m))
 		case n.Open(): // Heat may not have this member
 			return item(b.template.Version.AttributeCall(x.At, n.Resource.Name, name), numberOf(n, m))
 		case n.Group:

@@ -19,6 +19,8 @@ import (
 //	[group, resource.N.x, …]  of one member, also as [group, resource.N, x, …]
 func (b *binder) groupAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
 	switch {
+	case n.Scales:
+		return b.scaledAttribute(call, n, attribute, path)
 	case attribute == "refs" || attribute == "refs_map" || attribute == "removed_rsrc_list" || attribute == "show":
 		return b.leave(call, "an attribute of a group is Heat's"), nil
 	case attribute == "attributes" && len(path) > 0:

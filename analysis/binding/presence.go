@@ -81,7 +81,13 @@ func (b *binder) gatesOf(n *program.Nest, m *program.Member) []*gate {
 	if !n.Open() {
 		return out
 	}
-	if count, err := b.countOf(n); err == nil {
+	count, err := b.countOf(n)
+	if err == nil && n.Scales && count.IsValue() {
+		if size, bad := hot.GroupSize(count.Value, 0); bad == nil && numberOf(n, m) < size {
+			return out // for sure
+		}
+	}
+	if err == nil {
 		out = append(out, &gate{in: n.In, expr: count, member: numberOf(n, m), at: n.SizeAt,
 			why: fmt.Sprintf("the group %q has fewer than %d members", n.In.PathOf(n.Resource.Name), numberOf(n, m)+1)})
 	}
@@ -152,9 +158,13 @@ func (b *binder) firstMembers(call *hot.Expr, n *program.Nest, all *hot.Expr) (*
 	if err != nil {
 		return nil, err
 	}
-	b.noteDecision(call, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, len(n.Members)))
 	name := hot.Constant(n.In.PathOf(n.Resource.Name), call.At)
-	return hot.NewCall(hot.MembersOf, call.At, &hot.Expr{Kind: hot.ListExpr, At: call.At, Items: []*hot.Expr{name, count, all}}), nil
+	first := hot.NewCall(hot.MembersOf, call.At, &hot.Expr{Kind: hot.ListExpr, At: call.At, Items: []*hot.Expr{name, count, all}})
+	if count.IsValue() {
+		return hot.Fold(first, func(call *hot.Expr) (*hot.Expr, error) { return call, nil })
+	}
+	b.noteDecision(call, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, len(n.Members)))
+	return first, nil
 }
 
 // ifMember is what one member gives of a group whose number only Heat knows.
@@ -272,7 +282,7 @@ func (b *binder) presences() {
 			continue // the wait for it would be one that nobody asked for
 		}
 		for _, s := range b.servers() {
-			if !within(s.Stack, d.In) {
+			if !within(s.Stack, d.In) || changesMembers(s, d.In) {
 				continue
 			}
 			if e, err := b.carryTo(d.In, s, d.Expr); err == nil {
@@ -309,6 +319,17 @@ func (b *binder) gatesAround(s *program.Server) []*gate {
 		out = append(b.gatesOf(at.Nest, at.Nest.Member(memberName(at))), out...)
 	}
 	return out
+}
+
+// changesMembers says whether a value of a stack, on its way to a server in it, would be a
+// part of what a group that scales says of its members: whenever it changed, Heat would
+// update all of them, and perhaps make new ones first.
+func changesMembers(s *program.Server, from *program.Stack) bool {
+	if s.Nest != nil && s.Nest.Slots() {
+		return true
+	}
+	n, _ := s.Stack.Scaled()
+	return n != nil && within(n.In, from)
 }
 
 func within(s, around *program.Stack) bool {

@@ -180,7 +180,7 @@ func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, pla
 		}
 		r.Again = append(r.Again, again...)
 		if err == nil && done.Outcome == coordinator.Updated && !a.dryRun {
-			err = s.give(ctx, gifts) // before the hooks read them
+			err = s.give(ctx, p, gifts) // before the hooks read them
 			gifts = nil
 		}
 		if err != nil || a.dryRun {
@@ -189,7 +189,7 @@ func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, pla
 	}
 	done, err = coordinator.Publish(ctx, s, s.deployment, s.secret, p, planJSON, files, now, enrol...)
 	if err == nil {
-		err = s.give(ctx, gifts)
+		err = s.give(ctx, p, gifts)
 	}
 	return done, r, err
 }

@@ -260,9 +260,9 @@ func giftFlags(names ...string) string {
 }
 
 // give puts the values into their cells.
-func (s *session) give(ctx context.Context, gifts []gift) error {
+func (s *session) give(ctx context.Context, p *plan.Plan, gifts []gift) error {
 	for _, g := range gifts {
-		if err := coordinator.Give(ctx, s, s.deployment, s.secret, g.secret, g.value, time.Now()); err != nil {
+		if err := coordinator.Give(ctx, s, s.deployment, s.secret, p, g.secret, g.value, time.Now()); err != nil {
 			return err
 		}
 	}

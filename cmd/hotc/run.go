@@ -175,7 +175,7 @@ func (r *localRun) serve(ctx context.Context, socket string) error {
 	}
 	_, err = coordinator.Publish(ctx, store, deploymentName, secret, r.result.Built.Plan, text, files, time.Now())
 	if err == nil {
-		err = r.session.give(ctx, r.gifts)
+		err = r.session.give(ctx, r.result.Built.Plan, r.gifts)
 	}
 	return r.session.explain(ctx, err)
 }

@@ -171,6 +171,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 	var changed *coordinator.ChangedPlanError
 	var lacking *coordinator.NoUpdateHookError
 	var other *coordinator.OtherEnrolmentError
+	var shared *coordinator.SharedTokenError
 	switch {
 	case ctx.Err() != nil:
 		return interrupted()
@@ -187,6 +188,8 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return s.lacksHook(lacking)
 	case errors.Is(err, coordinator.ErrOvertaken):
 		return source.Fail(source.OperationFailed, "another apply of "+name+" has begun meanwhile", "one of the two is enough: the same command again, when that has ended, finds its plan live")
+	case errors.As(err, &shared):
+		return source.Fail(source.Usage, "nothing is applied: "+shared.Error(), "apply it with --enrol=always")
 	case errors.As(err, &other):
 		return source.Fail(source.ChangedPlan, other.Error(), "--enrol can be chosen when a deployment is made: apply without it; or under another --stack; or \""+s.target.command("destroy")+"\" first")
 	case errors.Is(err, coordinator.ErrWrongSecret), errors.Is(err, coordinator.ErrRefused):

@@ -25,7 +25,7 @@ type groupType struct {
 // have no roles.
 var groups = map[string]groupType{
 	"OS::Heat::ResourceGroup":    {definition: "resource_def", size: "count", counted: true},
-	"OS::Heat::AutoScalingGroup": {definition: "resource", size: "min_size"},
+	"OS::Heat::AutoScalingGroup": {definition: "resource", size: minSize},
 }
 
 // Nests says whether a resource of a type stands for others: a template, a stack, or a group.
@@ -47,13 +47,14 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 	if v := l.peek(s, r.Property("index_var")); v != nil {
 		n.IndexVariable, _ = v.(string)
 	}
+	size := r.Property(g.size)
 	if g.counted {
-		n.Size = l.size(s, r.Property(g.size), hot.CountDefault)
+		n.Size = l.size(s, size, hot.CountDefault)
 	} else {
-		n.IndexVariable, n.Size = "", l.size(s, r.Property(g.size), 0)
+		size = l.scales(n, r)
 	}
 	n.SizeAt = s.Place(r.Entry.Key)
-	if size := r.Property(g.size); size != nil {
+	if size != nil {
 		n.SizeAt = s.Place(size)
 	}
 	typeName, _ := l.peek(s, definition.Get("type")).(string)
@@ -79,13 +80,13 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 		hasRoles = hasRoles || mentionsRoles(first.Stack)
 	}
 	if n.Size == 0 {
-		l.fixed(s, r.Property(g.size)) // with members there may be roles
+		l.fixed(s, size) // with members there may be roles
 		return
 	}
 	if !hasRoles {
 		return
 	}
-	l.members(n, r, g, first, func(m *program.Member) *program.Stack {
+	l.members(n, r, size, first, func(m *program.Member) *program.Stack {
 		t, _ := registry.Resolve(typeName, m.Name)
 		return l.member(n, m, t, at, registry.Child(m.Name, t))
 	})
@@ -113,26 +114,27 @@ func (l *loader) instances(s *program.Stack, r *hot.Resource, at place) {
 }
 
 func (l *loader) namesMadeUp(s *program.Stack, r *hot.Resource) {
-	l.diags.Error(source.NotYet, s.Place(r.Entry.Key), fmt.Sprintf("the members of %q have roles, and Heat makes their names up when it scales the group, which hotc does not compile yet", r.Name),
-		"use OS::Heat::ResourceGroup, with a parameter as its count: a stack update with another value scales it")
+	l.diags.Error(source.NotYet, s.Place(r.Entry.Key), fmt.Sprintf("the environment gives the members of %q roles, and a launch configuration, which hotc does not compile yet", r.Name),
+		"use OS::Heat::AutoScalingGroup with the template as its resource")
 }
 
 // members makes the members of a group with roles, one by one.
-func (l *loader) members(n *program.Nest, r *hot.Resource, g groupType, first *program.Member, load func(*program.Member) *program.Stack) {
+func (l *loader) members(n *program.Nest, r *hot.Resource, count *hot.Node, first *program.Member, load func(*program.Member) *program.Stack) {
 	s, size := n.In, n.Size
-	switch {
-	case !g.counted:
-		l.namesMadeUp(s, r)
-		return
-	case !l.fixed(s, r.Property(g.size)):
-		most := l.bound(n, r, r.Property(g.size))
+	if fixed := l.fixed(s, count); !fixed || n.Scales && !s.Given.Unpinned {
+		most := 0
+		if n.Scales {
+			most = l.slots(n, r)
+		} else {
+			most = l.bound(n, r, count)
+		}
 		if n.Unbounded {
 			most = 1
 		}
 		if most == 0 {
 			return
 		}
-		n.Count, size = s.Template.Expr(r.Property(g.size)), most
+		n.Count, size = s.Template.Expr(count), most
 	}
 	if size > l.MaxResources {
 		l.tooLarge(n, size)
@@ -184,8 +186,11 @@ func (l *loader) peek(s *program.Stack, n *hot.Node) hot.Value {
 	return v
 }
 
-// known is a value, if it is known.
+// known is a value, if it is known; what is not there is null.
 func (l *loader) known(s *program.Stack, n *hot.Node) (v hot.Value, ok bool) {
+	if n == nil {
+		return nil, true
+	}
 	e, err := s.Template.Fold(n, s.Given.Peek)
 	if err != nil || !e.IsValue() {
 		return nil, false

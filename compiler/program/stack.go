@@ -30,6 +30,10 @@ type Stack struct {
 	byResource map[string]*Server
 }
 
+// OutputsList is the attribute that gathers an attribute of the members of a group that
+// scales.
+const OutputsList = "outputs_list"
+
 // Nest is a resource that stands for stacks or servers: a nested template, which
 // has one member without a name, or a group.
 type Nest struct {
@@ -57,6 +61,9 @@ type Nest struct {
 	// Count is the number as the group says it, where only Heat knows it and the members
 	// have roles: Members are then all that there may be. Nil elsewhere.
 	Count *hot.Expr
+	// Scales says that Heat makes the members' names up: Members are slots then, each of
+	// which some member takes, and Count is how many members there are at first.
+	Scales bool
 	// Unbounded says that nothing tells how many there may be, which is reported: one
 	// member stands for them all.
 	Unbounded bool
@@ -222,6 +229,20 @@ func (n *Nest) HasRoles() bool {
 
 // Open says whether only Heat knows how many members with roles there are.
 func (n *Nest) Open() bool { return n.Count != nil }
+
+// Slots says whether the members are slots of a group that scales.
+func (n *Nest) Slots() bool { return n.Scales && n.Open() }
+
+// Scaled is the group that scales in which a stack lies, with the slot; nil if there is
+// none.
+func (s *Stack) Scaled() (n *Nest, slot *Member) {
+	for ; s.Nest != nil; s = s.Around() {
+		if s.Nest.Slots() {
+			return s.Nest, s.Nest.Members[slices.IndexFunc(s.Nest.Members, func(m *Member) bool { return m.Stack == s })]
+		}
+	}
+	return nil, nil
+}
 
 // Path is the path of a nest's member.
 func (n *Nest) Path(m *Member) string {

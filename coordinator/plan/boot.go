@@ -1,16 +1,23 @@
 package plan
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
 
 // Boot is what a server's user-data tells its agent. Heat resolves it when it
 // creates the server; `hotc run` writes it itself.
 type Boot struct {
-	Format      int        `json:"format"`
-	Deployment  string     `json:"deployment"` // the stack's name
-	StackID     string     `json:"stack_id,omitempty"`
-	Server      ServerPath `json:"server"`
-	Coordinator string     `json:"coordinator"` // URL
-	Token       string     `json:"token"`
+	Format     int        `json:"format"`
+	Deployment string     `json:"deployment"` // the stack's name
+	StackID    string     `json:"stack_id,omitempty"`
+	Server     ServerPath `json:"server"`
+	// Slot is which member of a group that scales the server lies in: Server is a
+	// Slot.Shared then, until the agent has a slot. Nil, or empty, for all others.
+	Slot        *BootSlot `json:"slot,omitempty"`
+	Coordinator string    `json:"coordinator"` // URL
+	Token       string    `json:"token"`
 	// Signal is Heat's own JSON text of the handle's `signal` attribute
 	// (HEAT_SIGNAL); empty where Heat is left out.
 	Signal string `json:"signal,omitempty"`
@@ -88,4 +95,32 @@ func (h Handles) MarshalJSON() ([]byte, error) {
 		entries[handlesAbove] = h.Above
 	}
 	return json.Marshal(entries)
+}
+
+// BootSlot is what a server knows of its place in a group that scales.
+type BootSlot struct {
+	// Path is the one that all members have: GROUP/*.
+	Path string `json:"path,omitempty"`
+	// Member tells them apart: the id of the member's own stack.
+	Member string `json:"member,omitempty"`
+}
+
+// AnyMember stands for the number of a slot in the paths that all members share.
+const AnyMember = "*"
+
+// Group is the group's path, "" of a server that has no such place.
+func (s *BootSlot) Group() string {
+	if s == nil || s.Member == "" {
+		return ""
+	}
+	group, ok := strings.CutSuffix(s.Path, "/"+AnyMember)
+	if !ok {
+		return ""
+	}
+	return group
+}
+
+// Within is the path of a server in a slot, of one that all members share.
+func (s *BootSlot) Within(shared ServerPath, number int) ServerPath {
+	return ServerPath(s.Group() + "/" + strconv.Itoa(number) + strings.TrimPrefix(string(shared), s.Path))
 }

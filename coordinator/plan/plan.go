@@ -90,6 +90,9 @@ func (s *Secret) Ref() CellRef { return CellRef{Cell: s.Cell, Server: Operator, 
 type Server struct {
 	Path ServerPath `json:"path"`
 	At   Position   `json:"at"`
+	// Slot is the place in a group whose members have names that Heat makes up; nil for
+	// all other servers.
+	Slot *Slot `json:"slot,omitempty"`
 	// If is what Heat decides of whether the server is there: all of it must be so.
 	If []Presence `json:"if,omitempty"`
 	// Decides are the decisions that the server's agent can tell, as residual expressions
@@ -108,6 +111,16 @@ type Server struct {
 	// Seals are those of them that are sealed, each for its readers.
 	Seals []Sealing `json:"seals,omitempty"`
 	Roles []Role    `json:"roles"`
+}
+
+// Slot is a place in a group that scales: which of its members has it is known when the
+// member's agent has taken it.
+type Slot struct {
+	Group  string `json:"group"`  // the group's path
+	Number int    `json:"number"` // from 0
+	// Shared is the path that the server has in the boot files of all members, with a
+	// star for the number.
+	Shared ServerPath `json:"shared"`
 }
 
 // Presence is a decision of Heat's that a server is there by.

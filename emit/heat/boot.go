@@ -49,6 +49,9 @@ func (s *stack) boot(p site, resource string) tree {
 		"stack_id", s.rootID(),
 		"coordinator", s.parameter(ParameterCoordinator),
 	)
+	if slot := s.slot(); slot != nil {
+		b.Set("slot", slot)
+	}
 	nested := s.version < hot.V20151015
 	if !nested {
 		b.Set("token", dict("digest", []hot.Value{"sha256", s.join(":", s.parameter(ParameterSecret), s.rootName(), p.path)}))

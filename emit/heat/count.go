@@ -150,6 +150,10 @@ func (c *counter) termOfNest(t *hot.Template, n *program.Nest, path []string) te
 	switch {
 	case inRoot && !c.nestVaries(n, path):
 		return term{known: c.known(n, below(path))}
+	case inRoot && n.Slots() && c.sure(n, path) >= 0:
+		return term{known: int64(c.sure(n, path)) * c.knownIn(n.Members[0], below(path))}
+	case n.Slots() && n.Inline():
+		return term{value: emitplan.HOT(n.Count)}
 	case n.Inline():
 		if size := n.Resource.Property("count"); !size.IsNull() {
 			return term{value: sizeOf(t, size)}
@@ -168,8 +172,11 @@ func (c *counter) termOfNest(t *hot.Template, n *program.Nest, path []string) te
 			}
 		}
 	}
-	if n.Remote {
+	switch {
+	case n.Remote:
 		return term{value: language{t.Version}.attribute(n.Resource.Name, "outputs", name)}
+	case n.Slots():
+		return term{value: language{t.Version}.attribute(n.Resource.Name, program.OutputsList, name)}
 	}
 	return term{value: language{t.Version}.attribute(n.Resource.Name, name)}
 }
@@ -195,26 +202,47 @@ func (c *counter) need(t *hot.Template, name string, path []string) {
 	c.terms(t, path)
 }
 
+// sure is how many members a group that scales has at first, all with the same servers;
+// -1 if only Heat knows.
+func (c *counter) sure(n *program.Nest, path []string) int {
+	e, err := hot.Fold(n.Count, n.In.Given.Peek)
+	if err != nil || !e.IsValue() || slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && c.varies(m.Stack, below(path)) }) {
+		return -1
+	}
+	size, err := hot.GroupSize(e.Value, 0)
+	if err != nil {
+		return -1
+	}
+	return size
+}
+
 // known is the number of servers with roles on a path in a nest.
 func (c *counter) known(n *program.Nest, path []string) int64 {
 	count := int64(0)
 	for _, m := range n.Members {
-		if m.Server != nil && len(m.Server.Roles) > 0 {
-			count++
-		}
-		if m.Stack == nil {
+		count += c.knownIn(m, path)
+	}
+	return count
+}
+
+// knownIn is known for one member.
+func (c *counter) knownIn(m *program.Member, path []string) int64 {
+	count := int64(0)
+	if m.Server != nil && len(m.Server.Roles) > 0 {
+		count++
+	}
+	if m.Stack == nil {
+		return count
+	}
+	for _, r := range m.Stack.Template.Resources {
+		if !onPath(r, path) {
 			continue
 		}
-		for _, r := range m.Stack.Template.Resources {
-			if !onPath(r, path) {
-				continue
-			}
-			if x := m.Stack.Server(r.Name); x != nil && len(x.Roles) > 0 {
-				count++
-			}
-			if inner := m.Stack.NestOf(r.Name); inner != nil {
-				count += c.known(inner, below(path))
-			}
+		if x := m.Stack.Server(r.Name); x != nil && len(x.Roles) > 0 {
+			count++
+		}
+		if inner := m.Stack.NestOf(r.Name); inner != nil {
+			count += c.known(inner, below(path))
 		}
 	}
 	return count

@@ -116,6 +116,7 @@ func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options,
 func (s *stack) emit() []byte {
 	s.checkNames()
 	s.checkOutputs()
+	s.checkSlots()
 	if !s.open() {
 		return nil
 	}
@@ -186,8 +187,12 @@ type stack struct {
 	files  Template
 	// inMember says that a generated member of a group is written, not the template.
 	inMember bool
-	counter  *counter
-	nodes    map[*hot.Node]bool
+	// isSlot says that it is a member of a group that scales; slotAround is, in a generated
+	// member, what it is handed of such a group around.
+	isSlot     bool
+	slotAround tree
+	counter    *counter
+	nodes      map[*hot.Node]bool
 
 	carryingNests []*program.Nest
 	nestsKnown    bool

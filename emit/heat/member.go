@@ -106,6 +106,7 @@ func (s *stack) otherMetadata(n *hot.Node) *hot.Dict {
 func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
 	inner := *s
 	inner.inMember, inner.language = true, language{hot.MemberVersion}
+	inner.isSlot, inner.slotAround = n.Slots(), s.slot()
 	inner.files = Template{Target: s.memberFile(n)}
 	inner.generated = hot.NewDict()
 	data, added, ok := inner.memberUserData(n)
@@ -266,7 +267,7 @@ func attributesIn(path []*hot.Node, read map[string]bool) {
 	switch parts := strings.SplitN(text, ".", 3); {
 	case ok && parts[0] == "resource" && len(parts) == 3:
 		text = parts[2]
-	case ok && (parts[0] == "resource" || text == "attributes"):
+	case ok && (parts[0] == "resource" || text == "attributes" || text == "outputs" || text == program.OutputsList):
 		if len(rest) == 0 {
 			return
 		}

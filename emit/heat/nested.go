@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator/plan"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -22,9 +23,10 @@ const (
 	ParameterStackID   = "hotc_stack_id"
 	ParameterSignal    = "hotc_signal"
 	ParameterDeploy    = binding.DeployParameter
+	ParameterSlot      = "hotc_slot"
 )
 
-var ownParameters = []string{ParameterCoordinator, ParameterAgentURL, ParameterSecret, ParameterPath, ParameterStackName, ParameterStackID, ParameterSignal, ParameterSignals, ParameterDeploy}
+var ownParameters = []string{ParameterCoordinator, ParameterAgentURL, ParameterSecret, ParameterPath, ParameterStackName, ParameterStackID, ParameterSignal, ParameterSignals, ParameterDeploy, ParameterSlot}
 
 // carries says whether there are agents in the template or below it.
 func (s *stack) carries() bool {
@@ -129,7 +131,7 @@ func (s *stack) checkUses(n *program.Nest) {
 		other := use.NestOf(n.Resource.Name)
 		switch {
 		case use.Absent(n.Resource.Name):
-		case other == nil, other.Group != n.Group, other.Chain != n.Chain, other.Remote != n.Remote, other.Size != 0 && !s.hasAgents(other), other.Size != 0 && other.Inline() != n.Inline():
+		case other == nil, other.Group != n.Group, other.Chain != n.Chain, other.Remote != n.Remote, other.Scales != n.Scales, other.Size != 0 && !s.hasAgents(other), other.Size != 0 && other.Inline() != n.Inline():
 			s.diags.Error(source.NotYet, s.template.Place(n.Resource.Entry.Key), fmt.Sprintf("%q has servers with roles in %q and none in %q, since the environment maps types differently there; hotc cannot emit one text for both yet",
 				n.Resource.Name, stackPath(n.In), stackPath(use)), "use two files")
 			return
@@ -152,6 +154,10 @@ func (s *stack) handing(n *program.Nest) *hot.Dict {
 		rest = append(rest, n.IndexVariable)
 		path = n.Resource.Name + "/" + n.IndexVariable
 	}
+	if n.Slots() {
+		rest[1] = plan.AnyMember
+		path = n.Resource.Name + "/" + plan.AnyMember
+	}
 	if !s.isRoot() {
 		path = s.join("/", append([]hot.Value{s.parameter(ParameterPath)}, rest...)...)
 	}
@@ -171,6 +177,9 @@ func (s *stack) handing(n *program.Nest) *hot.Dict {
 	}
 	if values := s.handedValues(n); values.Len() > 0 {
 		d.Set(ParameterDeploy, section{values})
+	}
+	if slot := s.slot(); slot != nil {
+		d.Set(ParameterSlot, slot)
 	}
 	return d
 }
@@ -224,6 +233,9 @@ func (s *stack) handedParameters() *hot.Dict {
 		ParameterSignal, hidden("how servers tell the root stack that their roles are done"),
 		ParameterDeploy, s.declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "values of the stack around for roles in this one"}),
 	)
+	if s.inSlot() {
+		d.Set(ParameterSlot, s.declare(declaration{kind: "json", preset: hot.NewDict(), description: "which member of a group that scales this stack lies in"}))
+	}
 	if s.options.Signal && handsSignals(s.analysis) {
 		d.Set(ParameterSignals, s.declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "how servers tell the stacks around that single roles are done"}))
 	}

@@ -5,6 +5,7 @@ package plan
 import (
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/secrecy"
@@ -153,18 +154,32 @@ func (b *builder) finishCells() {
 func (b *builder) factServer(s binding.FactServer) {
 	w := &serverWriter{builder: b, out: plan.Server{Path: plan.ServerPath(s.Path),
 		At: position(s.Stack.Place(s.Resource.Entry.Key).Portable()), Facts: b.analysis.Facts[s.Path], Roles: []plan.Role{}}}
+	w.out.Slot = slot(s.Path, s.Stack, nil, nil)
 	w.presence()
 	b.built.Plan.Servers = append(b.built.Plan.Servers, w.out)
 }
 
 func (b *builder) server(s *program.Server) {
 	w := &serverWriter{builder: b, out: plan.Server{Path: plan.ServerPath(s.Path), At: position(s.At().Portable()),
-		Facts: b.analysis.Facts[s.Path], Roles: []plan.Role{}}, reads: map[plan.CellName]bool{}}
+		Slot: slot(s.Path, s.Stack, s.Nest, s.Member), Facts: b.analysis.Facts[s.Path], Roles: []plan.Role{}}, reads: map[plan.CellName]bool{}}
 	w.presence()
 	for _, r := range s.Roles {
 		w.role(r)
 	}
 	b.built.Plan.Servers = append(b.built.Plan.Servers, w.out)
+}
+
+// slot is a server's place in a group that scales, of which it is a member itself or lies
+// in one; nil if there is none.
+func slot(path string, in *program.Stack, n *program.Nest, m *program.Member) *plan.Slot {
+	if n == nil || !n.Slots() {
+		if n, m = in.Scaled(); n == nil {
+			return nil
+		}
+	}
+	group := n.In.PathOf(n.Resource.Name)
+	return &plan.Slot{Group: group, Number: slices.Index(n.Members, m),
+		Shared: plan.ServerPath(group + "/" + plan.AnyMember + strings.TrimPrefix(path, n.Path(m)))}
 }
 
 // serverWriter collects one server's part.

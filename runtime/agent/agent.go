@@ -74,6 +74,9 @@ type Config struct {
 	Parting time.Duration
 	// Retry is the time between attempts after a refusal; 0 is half a minute.
 	Retry time.Duration
+	// IfDown is how long nobody of a slot's servers must have been seen until the agent of
+	// another member takes it; 0 is plan.DefaultIfDown.
+	IfDown time.Duration
 }
 
 // ErrRolesFailed says that the roles have not all been done.
@@ -93,6 +96,8 @@ type agent struct {
 	later   bool                  // something was asked for whose time had not come
 	open    []coordinator.Request // as they were read last
 	answers []coordinator.Answer
+	// shared is the server as all members of its group have it, where the agent has a slot.
+	shared *identity
 	// reported are the roles whose failure the coordinator has, with the attempt.
 	reported map[string]int
 	// stop ends everything, with the reason.

@@ -54,8 +54,8 @@ func (a *agent) join(ctx context.Context) error {
 	}
 	for retry := a.Retry; ; retry = min(2*retry, maxRetry) {
 		err := a.tryToJoin(ctx)
-		if err == nil {
-			return nil
+		if lost := (*lostSlotError)(nil); err == nil || errors.As(err, &lost) {
+			return err
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("before the deployment was there: %w", context.Cause(ctx))
@@ -122,6 +122,19 @@ func (a *agent) refusedForHeat(ctx context.Context, reason string) {
 	}
 }
 
+// dial opens the coordinator, as the server and perhaps others.
+func (a *agent) dial(ctx context.Context, own coordinator.Credential, more ...coordinator.Credential) (coordinator.Store, error) {
+	store, err := a.Open(ctx, a.Boot.Coordinator, append([]coordinator.Credential{own}, more...)...)
+	var wrong *coordinator.URLError
+	if errors.As(err, &wrong) {
+		return nil, fmt.Errorf("the coordinator's URL, %w", wrong)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the coordinator %s: %w", coordinator.ShownURL(a.Boot.Coordinator), err)
+	}
+	return store, nil
+}
+
 func (a *agent) tryToJoin(ctx context.Context) error {
 	waiting, over := context.WithCancel(ctx)
 	defer over()
@@ -129,41 +142,44 @@ func (a *agent) tryToJoin(ctx context.Context) error {
 	probing, reached := context.WithCancel(waiting)
 	defer reached()
 	go a.reach(probing, patience)
+	waitingFor := func(why string) {
+		reached()
+		patience.because(why)
+	}
+	claim, err := a.claim(ctx, waitingFor)
+	if err != nil {
+		return err
+	}
 	if a.store == nil {
-		if err := a.openStore(ctx); err != nil {
+		if a.store, err = a.dial(ctx, coordinator.ServerCredential(a.Boot.Server, a.Boot.Token), claim.credentials()...); err != nil {
 			return err
 		}
 	}
-	err := a.meet(ctx, func(why string) {
-		reached()
-		patience.because(why)
-	})
-	if err != nil {
-		err = errors.Join(err, a.store.Close())
-		a.store = nil
+	if err := a.meet(ctx, claim, waitingFor); err != nil {
+		return errors.Join(err, a.leave())
 	}
-	return err
+	return nil
 }
 
-func (a *agent) openStore(ctx context.Context) error {
-	store, err := a.Open(ctx, a.Boot.Coordinator, coordinator.ServerCredential(a.Boot.Server, a.Boot.Token))
-	var wrong *coordinator.URLError
-	if errors.As(err, &wrong) {
-		return fmt.Errorf("the coordinator's URL, %w", wrong)
+// leave ends the session.
+func (a *agent) leave() error {
+	if a.store == nil {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("open the coordinator %s: %w", coordinator.ShownURL(a.Boot.Coordinator), err)
-	}
-	a.store = store
-	return nil
+	store := a.store
+	a.store = nil
+	return store.Close()
 }
 
 // meet makes the agent a member of the deployment as it stands, and reads the server's
 // part of the plan.
-func (a *agent) meet(ctx context.Context, waiting func(why string)) error {
+func (a *agent) meet(ctx context.Context, claim *claimed, waiting func(why string)) error {
 	member := coordinator.Join(a.store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server)
 	member.UseMachine(coordinator.Machine{Instance: a.Instance, Token: a.Boot.Token, Now: a.Now,
 		Key: func() (seal.Key, error) { return loadKey(a.Disk, a.journal.ID()) }})
+	if claim != nil {
+		member.KeepSlot(&claim.Claim, claim.number)
+	}
 	if err := member.AwaitDeployment(ctx, waiting); err != nil {
 		return err
 	}

@@ -1,0 +1,68 @@
+package binding
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/frontend/roles"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// scaledAttribute is what is read through a group that scales
+// (heat/engine/resources/openstack/heat/autoscaling_group.py, get_attribute):
+//
+//	[group, outputs_list, x, …] a list over the members
+//	[group, outputs, x, …]      a map of the names that Heat made up
+//	[group, resource.N.x, …]    of the N-th that Heat made, also as [group, resource.N, x, …]
+//
+// Agents know of slots only, so that what roles write can be had as a list.
+func (b *binder) scaledAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
+	name, rest, which := attributeThrough(attribute, path)
+	if which == "" {
+		return b.leave(call, "an attribute of a group is Heat's"), nil
+	}
+	if name == "" {
+		return b.leave(call, "only Heat can tell which attribute this is"), nil
+	}
+	if which == program.OutputsList {
+		e, err := b.gather(call, n, name, rest, false)
+		if err == nil && e != call && needsMember(e, n) {
+			return nil, &source.Diagnostic{Code: source.NotYet, At: call.At, Message: fmt.Sprintf("a part of %q is known to Heat only, for each member of %q, and which of Heat's members is which of the agents' nobody knows", name, n.Resource.Name),
+				Hint: "let a role write the whole of it as an output of its own"}
+		}
+		return e, err
+	}
+	if n.Inline() && roles.IsServerAttribute(name) {
+		return b.leave(call, "agents do not know which members these are"), nil
+	}
+	e, err := b.look(func() (*hot.Expr, error) { return b.memberAttribute(call, n, n.Members[0], name, rest) })
+	if err == nil && (TimeOf(e) == Run || n.Inline()) {
+		return nil, &source.Diagnostic{Code: source.NotYet, At: call.At, Message: fmt.Sprintf("a role writes %q, and which of the members of %q is which of Heat's nobody but Heat knows", name, n.Resource.Name),
+			Hint: fmt.Sprintf("read the list of all: {get_attr: [%s, %s, %s]}", n.Resource.Name, program.OutputsList, name)}
+	}
+	return b.leave(call, "an output of a nested stack that only Heat knows"), nil
+}
+
+// attributeThrough takes a path through a group that scales apart: which of Heat's ways
+// it is, and what it asks the members for; "" where that is not known.
+func attributeThrough(attribute string, path []hot.Value) (name string, rest []hot.Value, which string) {
+	parts := strings.SplitN(attribute, ".", 3)
+	switch {
+	case parts[0] == "resource" && len(parts) == 3:
+		return parts[2], path, parts[0]
+	case len(path) > 0 && (attribute == program.OutputsList || attribute == "outputs" || parts[0] == "resource" && len(parts) == 2):
+		name, _ = path[0].(string)
+		return name, path[1:], parts[0]
+	}
+	return "", nil, ""
+}
+
+// needsMember says whether Heat needs a group's members to know an expression.
+func needsMember(e *hot.Expr, n *program.Nest) bool {
+	return e.Any(func(x *hot.Expr) bool {
+		name, ok := resourceOf(x)
+		return ok && name == n.Resource.Name
+	})
+}

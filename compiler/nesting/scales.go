@@ -1,0 +1,101 @@
+package nesting
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// The members of a group that scales have names that Heat makes up, and their number
+// changes without an update of the stack. With roles in them there are slots in the
+// plan, one for each member that there may be (docs/nesting.md, "Groups that scale").
+
+// The properties that say how large such a group is
+// (heat/engine/resources/openstack/heat/autoscaling_group.py).
+const (
+	minSize         = "min_size"
+	maxSize         = "max_size"
+	desiredCapacity = "desired_capacity"
+	rollingUpdates  = "rolling_updates"
+)
+
+// scales finds out how many members such a group has at first: the property that says it,
+// nil if there is none (heat/engine/resources/aws/autoscaling/autoscaling_group.py,
+// child_template). A group of none may become larger.
+func (l *loader) scales(n *program.Nest, r *hot.Resource) *hot.Node {
+	s := n.In
+	n.Scales, n.IndexVariable = true, ""
+	size := r.Property(desiredCapacity)
+	if v, known := l.known(s, size); size.IsNull() || known && (v == nil || hot.Equal(v, int64(0))) {
+		size = r.Property(minSize)
+	}
+	n.Size = l.size(s, size, 0)
+	if most, known := l.known(s, r.Property(maxSize)); n.Size == 0 && !s.Given.Unpinned && !(known && hot.Equal(most, int64(0))) {
+		n.Size = -1
+	}
+	return size
+}
+
+// slots is how many slots the members of a group that scales need, 0 if it cannot have
+// roles.
+func (l *loader) slots(n *program.Nest, r *hot.Resource) int {
+	s := n.In
+	if !l.canScale(n, r) {
+		return 0
+	}
+	most := r.Property(maxSize)
+	if most.IsNull() {
+		return 0 // Heat says that it is missing
+	}
+	l.fixed(s, most)
+	slots := l.bound(n, r, most)
+	if block := r.MetadataEntry("hotc"); n.Unbounded || slots == 0 || block != nil && block.Value.Get(MaxMembers) != nil {
+		return slots
+	}
+	return slots + l.made(s, r.Property(rollingUpdates), slots)
+}
+
+// made is how many members a rolling update makes beyond those that there are, in order
+// to keep some in service (heat/scaling/rolling_update.py, next_batch).
+func (l *loader) made(s *program.Stack, updates *hot.Node, most int) int {
+	if updates.IsNull() {
+		return 0
+	}
+	kept := updates.Get("min_in_service")
+	if v, known := l.known(s, kept); updates.Kind == hot.Map && (kept.IsNull() || known && hot.Equal(v, int64(0))) {
+		return 0
+	}
+	if batch := updates.Get("max_batch_size"); !batch.IsNull() {
+		if n, known := l.most(s, s.Template.Expr(batch), 1); known {
+			return min(n, most)
+		}
+	}
+	return 1
+}
+
+// canScale refuses such groups with roles where they cannot be told apart, or not be read.
+func (l *loader) canScale(n *program.Nest, r *hot.Resource) bool {
+	s := n.In
+	refuse := func(message, hint string) bool {
+		l.diags.Error(source.NotYet, s.Place(r.Entry.Key), message, hint)
+		return false
+	}
+	around := s
+	for around.Nest != nil && !around.Nest.Scales {
+		around = around.Around()
+	}
+	switch v := s.Template.Version; {
+	case v.CFN() || v <= hot.V20130523:
+		return refuse(fmt.Sprintf("the members of %q have roles, and a template of the version %s cannot read what the members of such a group give", r.Name, v),
+			"write the template in HOT, heat_template_version: 2014-10-16 or newer")
+	case around.Nest != nil:
+		return refuse(fmt.Sprintf("the members of %q have roles, and lie in members of %q, a group that scales, too: hotc does not compile one in the other yet", r.Name, around.Nest.Resource.Name),
+			"use OS::Heat::ResourceGroup for the inner one")
+	}
+	if size := r.Property(desiredCapacity); !size.IsNull() && s.Template.Expr(size).MayVanish() {
+		return refuse(fmt.Sprintf("the members of %q have roles, and whether it has a desired_capacity is left to Heat, which hotc does not compile yet", r.Name), "give the `if` an else: what min_size says")
+	}
+	return true
+}

@@ -1,0 +1,288 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// A group that scales has members whose names Heat makes up, and slots in the plan. Who
+// has which slot stands in a node of the group's own; an agent takes one for its member
+// before it joins the deployment as the slot's server (docs/coordination.md, "Slots").
+
+// SlotsRecord says which member of a group that scales has which slot.
+type SlotsRecord struct {
+	// Within are the servers of each member, by what follows the member's own path.
+	Within []string     `json:"within"`
+	Slots  []SlotRecord `json:"slots"`
+}
+
+// SlotRecord is one slot; the zero value is one that nobody has had.
+type SlotRecord struct {
+	Member string    `json:"member,omitempty"` // the id of its stack
+	Since  time.Time `json:"since,omitzero"`
+}
+
+// numberOf is the slot of a member, -1 if it has none.
+func (r *SlotsRecord) numberOf(member string) int {
+	return slices.IndexFunc(r.Slots, func(s SlotRecord) bool { return s.Member == member })
+}
+
+// layGroups makes the nodes of groups that scale, which the agents of all members may
+// write.
+func layGroups(d Deployment, k *keyring, p *plan.Plan) ([]NewNode, error) {
+	records := map[string]*SlotsRecord{}
+	shared := map[string][]plan.ServerPath{}
+	for _, s := range p.Servers {
+		if s.Slot == nil {
+			continue
+		}
+		r := records[s.Slot.Group]
+		if r == nil {
+			r = &SlotsRecord{}
+			records[s.Slot.Group] = r
+		}
+		if missing := s.Slot.Number + 1 - len(r.Slots); missing > 0 {
+			r.Slots = append(r.Slots, make([]SlotRecord, missing)...)
+		}
+		if !slices.Contains(shared[s.Slot.Group], s.Slot.Shared) {
+			shared[s.Slot.Group] = append(shared[s.Slot.Group], s.Slot.Shared)
+			r.Within = append(r.Within, strings.TrimPrefix(string(s.Slot.Shared), s.Slot.Group+"/"+plan.AnyMember))
+		}
+	}
+	if len(records) == 0 {
+		return nil, nil
+	}
+	nodes := []NewNode{{Path: d.Groups(), Grants: []Grant{k.operator}}}
+	for _, group := range slices.Sorted(maps.Keys(records)) {
+		data, err := encode(records[group])
+		if err != nil {
+			return nil, err
+		}
+		grants := []Grant{k.operator}
+		for _, s := range shared[group] {
+			grants = append(grants, Grant{To: ServerCredential(s, k.secret.ServerToken(d, s)), May: MayRead | MayWrite})
+		}
+		nodes = append(nodes, NewNode{Path: d.Group(group), Data: data, Grants: grants})
+	}
+	return nodes, nil
+}
+
+// Claim is a member's wish for a slot.
+type Claim struct {
+	Deployment Deployment
+	Slot       *plan.BootSlot
+	// Enrolled says that this machine has been a slot's server before: then it takes no
+	// other one.
+	Enrolled bool
+	// IfDown is how long nobody of a slot's servers must be seen until it can be taken
+	// from a member that has it; 0 is plan.DefaultIfDown.
+	IfDown time.Duration
+	Now    func() time.Time
+	// Waiting is called with what is waited for, when that changes.
+	Waiting func(why string)
+	// Full is called, once, when all slots have been seen in use for IfDown.
+	Full func(slots int)
+}
+
+// Take finds the member's slot, or takes one for it: the lowest that nobody has had, else
+// one whose servers are gone. The session is that of a server by its shared path. It
+// waits for the deployment, and for a slot. ErrRefused, ErrNotInPlan; ErrFenced and
+// ErrDestroyed where another member has the slot of this machine, or nobody has.
+func (c *Claim) Take(ctx context.Context, s Store) (number int, err error) {
+	for range 2 { // between two looks a deployment may be made anew
+		if err = c.awaitReady(ctx, s); err != nil {
+			return 0, err
+		}
+		if number, err = c.take(ctx, s); !errors.Is(err, ErrNotInPlan) && !errors.Is(err, ErrRefused) {
+			break
+		}
+	}
+	return number, err
+}
+
+func (c *Claim) take(ctx context.Context, s Store) (number int, err error) {
+	for {
+		record, version, err := c.read(ctx, s)
+		if err != nil {
+			return 0, err
+		}
+		if n := record.numberOf(c.Slot.Member); n >= 0 {
+			return n, nil
+		}
+		if c.Enrolled {
+			// as with incarnations, a read may lag behind
+			switch err := s.Commit(ctx, Op{Path: c.path(), Version: version}); {
+			case errors.Is(err, ErrVersion):
+				continue
+			case err != nil:
+				return 0, c.failed(err)
+			}
+			return 0, c.gone(record)
+		}
+		free := slices.IndexFunc(record.Slots, func(r SlotRecord) bool { return r.Member == "" })
+		if free < 0 {
+			if free, err = c.awaitLeft(ctx, s, record, version); err != nil {
+				return 0, err
+			}
+		}
+		if free < 0 {
+			continue // the record has changed
+		}
+		record.Slots[free] = SlotRecord{Member: c.Slot.Member, Since: c.Now().UTC()}
+		data, err := encode(record)
+		if err != nil {
+			return 0, err
+		}
+		switch err := s.Commit(ctx, Op{Path: c.path(), Version: version, Write: true, Data: data}); {
+		case errors.Is(err, ErrVersion): // by somebody else, or by this very commit
+		case err != nil:
+			return 0, c.failed(err)
+		default:
+			return free, nil
+		}
+	}
+}
+
+func (c *Claim) path() Path { return c.Deployment.Group(c.Slot.Group()) }
+
+func (c *Claim) failed(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		err = ErrNotInPlan
+	}
+	return fmt.Errorf("take a slot of the group %s: %w", c.Slot.Group(), err)
+}
+
+func (c *Claim) read(ctx context.Context, s Store) (SlotsRecord, Version, error) {
+	node, err := s.Read(ctx, c.path())
+	if err != nil {
+		return SlotsRecord{}, 0, c.failed(err)
+	}
+	record, err := decode[SlotsRecord](c.path(), node.Data)
+	return record, node.Version, err
+}
+
+// gone is why a machine that had a slot has none.
+func (c *Claim) gone(record SlotsRecord) error {
+	if !slices.ContainsFunc(record.Slots, func(r SlotRecord) bool { return r.Member != "" }) {
+		return c.failed(ErrDestroyed)
+	}
+	return c.failed(fmt.Errorf("%w: while this member's agents were gone, another member took its slot", ErrFenced))
+}
+
+// awaitReady waits until the deployment stands.
+func (c *Claim) awaitReady(ctx context.Context, s Store) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	changes, err := s.Watch(ctx, c.Deployment.Ready())
+	if err != nil {
+		return c.failed(err)
+	}
+	said := ""
+	for range changes {
+		why, err := whyNotStanding(ctx, s, c.Deployment)
+		if err != nil || why == "" {
+			return err
+		}
+		if why != said && c.Waiting != nil {
+			c.Waiting(why)
+		}
+		said = why
+	}
+	return fmt.Errorf("wait for the deployment %s: %w", c.Deployment, context.Cause(ctx))
+}
+
+// slotLooks is how often, while it waits for IfDown, a member without a slot looks who is
+// there.
+const slotLooks = 20
+
+// awaitLeft waits until nobody of a slot's servers has been seen for IfDown; -1 says that
+// the record has changed.
+func (c *Claim) awaitLeft(ctx context.Context, s Store, record SlotsRecord, version Version) (number int, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	patience := c.IfDown
+	if patience == 0 {
+		patience = plan.DefaultIfDown * time.Second
+	}
+	if c.Waiting != nil {
+		c.Waiting(fmt.Sprintf("all %d slots of the group %s have been taken; one that no agent is present in for %v can be taken anew", len(record.Slots), c.Slot.Group(), patience))
+	}
+	changes, err := s.Watch(ctx, c.path())
+	if err != nil {
+		return 0, c.failed(err)
+	}
+	began := time.Now()
+	seen := make([]time.Time, len(record.Slots))
+	look := time.NewTicker(max(patience/slotLooks, time.Millisecond))
+	defer look.Stop()
+	for i := range seen {
+		seen[i] = began
+	}
+	for {
+		anybodyLeft := false
+		for i := range record.Slots {
+			there, err := c.anybody(ctx, s, &record, i)
+			if err != nil {
+				return 0, err
+			}
+			if there {
+				seen[i] = time.Now()
+			} else if anybodyLeft = true; time.Since(seen[i]) >= patience {
+				return i, nil
+			}
+		}
+		if !anybodyLeft && c.Full != nil && time.Since(began) >= patience {
+			c.Full(len(record.Slots))
+			c.Full = nil
+		}
+		select {
+		case <-look.C:
+		case _, open := <-changes:
+			if !open {
+				return 0, c.failed(context.Cause(ctx))
+			}
+			now, _, err := s.Stat(ctx, c.path())
+			if err != nil || now != version {
+				return -1, err
+			}
+		}
+	}
+}
+
+// anybody says whether the agent of one of a slot's servers is present.
+func (c *Claim) anybody(ctx context.Context, s Store, record *SlotsRecord, number int) (bool, error) {
+	for _, within := range record.Within {
+		server := c.Slot.Within(plan.ServerPath(c.Slot.Path+within), number)
+		if _, there, err := s.Stat(ctx, c.Deployment.Presence(server)); err != nil || there {
+			return there, err
+		}
+	}
+	return false, nil
+}
+
+// KeepSlot makes Enrol check that the member still has its slot: until the machine is the
+// slot's server, another member may take it.
+func (m *Member) KeepSlot(c *Claim, number int) { m.claim, m.slot = c, number }
+
+// slotCheck is the operation that fails a commit if the member has lost its slot
+// meanwhile; none for a server without a slot.
+func (m *Member) slotCheck(ctx context.Context) ([]Op, error) {
+	if m.claim == nil {
+		return nil, nil
+	}
+	record, version, err := m.claim.read(ctx, m.store)
+	if err != nil {
+		return nil, err
+	}
+	if record.numberOf(m.claim.Slot.Member) != m.slot {
+		return nil, m.claim.gone(record)
+	}
+	return []Op{{Path: m.claim.path(), Version: version}}, nil
+}

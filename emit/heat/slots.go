@@ -1,0 +1,65 @@
+package heat
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+	emitplan "github.com/hotc-dev/hotc/emit/plan"
+)
+
+// A member of a group that scales knows no more of itself than its stack's id. Its
+// servers get that, with the path that all members have, and their agents take a slot.
+
+// isSlot says whether a use of a template is a member of a group that scales.
+func isSlot(use *program.Stack) bool { return use.Nest != nil && use.Nest.Slots() }
+
+// inSlot says whether the template is used below such a member: it is handed what that
+// one knows of itself.
+func (s *stack) inSlot() bool {
+	if s.inMember {
+		return s.slotAround != nil
+	}
+	return slices.ContainsFunc(s.stacks, func(use *program.Stack) bool {
+		n, _ := use.Scaled()
+		return n != nil && !isSlot(use)
+	})
+}
+
+// slot is which member of a group that scales the template's servers lie in (coordinator/
+// plan, BootSlot); nil if in none.
+func (s *stack) slot() tree {
+	switch {
+	case s.isSlot:
+		return dict("path", s.parameter(ParameterPath), "member", s.stackID())
+	case s.inSlot():
+		return s.parameter(ParameterSlot)
+	}
+	return nil
+}
+
+// checkSlots refuses a template that is a member of a group that scales in some uses
+// only, and groups of which two uses differ.
+func (s *stack) checkSlots() {
+	at := s.template.Place(s.template.Root)
+	if member := slices.IndexFunc(s.stacks, isSlot); member >= 0 {
+		s.isSlot = true
+		if other := slices.IndexFunc(s.stacks, func(use *program.Stack) bool { return !isSlot(use) }); other >= 0 {
+			s.diags.Error(source.NotYet, at, fmt.Sprintf("the template is a member of a group that scales in %q, and none in %q; hotc cannot emit one text for both yet", stackPath(s.stacks[member]), stackPath(s.stacks[other])), "use two files")
+		}
+	}
+	for _, n := range s.carrying() {
+		for _, use := range s.stacks {
+			other := use.NestOf(n.Resource.Name)
+			if n.Slots() && other != nil && other.Slots() && !sameCount(n, other) {
+				s.diags.Error(source.NotYet, other.SizeAt, fmt.Sprintf("how many members %q has is said by different properties in %q and in %q; hotc cannot emit one text for both yet", n.Resource.Name, stackPath(n.In), stackPath(use)), "use two files")
+			}
+		}
+	}
+}
+
+func sameCount(a, b *program.Nest) bool {
+	w := &writer{nl: "\n"}
+	return w.entry("count", emitplan.HOT(a.Count), 0) == w.entry("count", emitplan.HOT(b.Count), 0)
+}

@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// claimed is a slot in a group that scales, as the server has it by the path and the
+// token that all members share.
+type claimed struct {
+	coordinator.Claim
+	number int
+	shared coordinator.Credential
+}
+
+// credentials are those by which the claim can be looked at again.
+func (c *claimed) credentials() []coordinator.Credential {
+	if c == nil {
+		return nil
+	}
+	return []coordinator.Credential{c.shared}
+}
+
+// claim finds, or takes, the slot of the member that the server lies in, if it is one of
+// a group that scales: from then on the agent is that slot's server.
+func (a *agent) claim(ctx context.Context, waiting func(why string)) (*claimed, error) {
+	if a.shared == nil {
+		if a.Boot.Slot.Group() == "" {
+			return nil, nil
+		}
+		a.shared = &identity{server: a.Boot.Server, token: a.Boot.Token}
+	}
+	c := &claimed{shared: coordinator.ServerCredential(a.shared.server, a.shared.token),
+		Claim: coordinator.Claim{Deployment: coordinator.Deployment(a.Boot.Deployment), Slot: a.Boot.Slot, Enrolled: a.journal.Incarnation() > 0,
+			IfDown: a.IfDown, Now: a.Now, Waiting: waiting, Full: func(slots int) { a.noSlot(ctx, slots) }}}
+	store, err := a.dial(ctx, c.shared)
+	if err != nil {
+		return nil, err
+	}
+	if c.number, err = c.Take(ctx, store); err != nil {
+		if errors.Is(err, coordinator.ErrFenced) || errors.Is(err, coordinator.ErrDestroyed) {
+			err = &lostSlotError{err}
+		}
+		return nil, errors.Join(err, store.Close())
+	}
+	own := a.Boot.Slot.Within(a.shared.server, c.number)
+	if own != a.Boot.Server { // the session, if there is one, is another server's
+		err = a.leave()
+	}
+	a.Boot.Server, a.Boot.Token = own, coordinator.SlotToken(a.shared.token, c.number)
+	return c, errors.Join(err, store.Close())
+}
+
+// lostSlotError says that another member has the slot that this machine ran roles in.
+type lostSlotError struct{ error }
+
+// Unwrap gives coordinator.ErrFenced, or ErrDestroyed.
+func (e *lostSlotError) Unwrap() error { return e.error }
+
+// identity is a server's name and token.
+type identity struct {
+	server plan.ServerPath
+	token  string
+}
+
+// noSlot tells everybody that Heat has made more members than there are slots.
+func (a *agent) noSlot(ctx context.Context, slots int) {
+	reason := fmt.Sprintf("all %d slots of the group %s are in use: Heat made more members of it than the plan has (max_size, or max_members of its hotc block)", slots, a.Boot.Slot.Group())
+	a.console.say("%s", reason)
+	a.refusedForHeat(ctx, reason)
+}
