@@ -160,7 +160,7 @@ func (b *binder) firstMembers(call *hot.Expr, n *program.Nest, all *hot.Expr) (*
 	}
 	name := hot.Constant(n.In.PathOf(n.Resource.Name), call.At)
 	first := hot.NewCall(hot.MembersOf, call.At, &hot.Expr{Kind: hot.ListExpr, At: call.At, Items: []*hot.Expr{name, count, all}})
-	if count.IsValue() {
+	if size, err := hot.GroupSize(count.Value, 0); err == nil && count.IsValue() && (size > 0 || TimeOf(all) != Run) { // an empty list would not tell whose it is
 		return hot.Fold(first, func(call *hot.Expr) (*hot.Expr, error) { return call, nil })
 	}
 	b.noteDecision(call, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, len(n.Members)))

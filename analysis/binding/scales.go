@@ -29,8 +29,8 @@ func (b *binder) scaledAttribute(call *hot.Expr, n *program.Nest, attribute stri
 	if which == program.OutputsList {
 		e, err := b.gather(call, n, name, rest, false)
 		if err == nil && e != call && needsMember(e, n) {
-			return nil, &source.Diagnostic{Code: source.NotYet, At: call.At, Message: fmt.Sprintf("a part of %q is known to Heat only, for each member of %q, and which of Heat's members is which of the agents' nobody knows", name, n.Resource.Name),
-				Hint: "let a role write the whole of it as an output of its own"}
+			return nil, b.notTold(call, fmt.Sprintf("a part of %q is known to Heat only, for each member of %q, and which of Heat's members is which of the agents' nobody knows", name, n.Resource.Name),
+				"let a role write the whole of it as an output of its own")
 		}
 		return e, err
 	}
@@ -39,10 +39,18 @@ func (b *binder) scaledAttribute(call *hot.Expr, n *program.Nest, attribute stri
 	}
 	e, err := b.look(func() (*hot.Expr, error) { return b.memberAttribute(call, n, n.Members[0], name, rest) })
 	if err == nil && (TimeOf(e) == Run || n.Inline()) {
-		return nil, &source.Diagnostic{Code: source.NotYet, At: call.At, Message: fmt.Sprintf("a role writes %q, and which of the members of %q is which of Heat's nobody but Heat knows", name, n.Resource.Name),
-			Hint: fmt.Sprintf("read the list of all: {get_attr: [%s, %s, %s]}", n.Resource.Name, program.OutputsList, name)}
+		return nil, b.notTold(call, fmt.Sprintf("a role writes %q, and which of the members of %q is which of Heat's nobody but Heat knows", name, n.Resource.Name),
+			fmt.Sprintf("read the list of all: {get_attr: [%s, %s, %s]}", n.Resource.Name, program.OutputsList, name))
 	}
 	return b.leave(call, "an output of a nested stack that only Heat knows"), nil
+}
+
+// notTold refuses what nobody can tell.
+func (b *binder) notTold(call *hot.Expr, message, hint string) error {
+	if !b.quiet {
+		b.diags.Error(source.NotYet, call.At, message, hint)
+	}
+	return errReported
 }
 
 // attributeThrough takes a path through a group that scales apart: which of Heat's ways

@@ -318,6 +318,9 @@ func (s *stack) count(in *program.Stack, path []string, name string, number int)
 	if signalled = sure == 0; signalled {
 		sure = 1
 	}
+	if len(open) == 0 { // of a group that scales, whose size is known
+		return sure, signalled
+	}
 	if len(open) == 1 {
 		if both, ok := s.addToChoice(open[0], sure); ok {
 			return both, signalled

@@ -253,6 +253,12 @@ func (st *Stack) MarkUnhealthy(t testing.TB, resource string) {
 	st.ask(t, "unhealthy", arguments{"resource": resource}, nil)
 }
 
+// Signal tells a resource to do what it is for: a scaling policy to scale its group.
+func (st *Stack) Signal(t testing.TB, resource string) {
+	t.Helper()
+	st.ask(t, "signal", arguments{"resource": resource}, nil)
+}
+
 // Delete deletes the stack and waits until it is gone.
 func (st *Stack) Delete(t testing.TB) {
 	t.Helper()

@@ -31,7 +31,7 @@ class Judge:
         self.stacks = stacks.Stacks(self.engine)
         self.operations = {
             'validate': self.validate, 'create': self.create, 'update': self.update, 'preview': self.preview,
-            'unhealthy': self.unhealthy, 'delete': self.delete, 'find': self.find,
+            'unhealthy': self.unhealthy, 'signal': self.signal, 'delete': self.delete, 'find': self.find,
             'status': self.stacks.status, 'wait': self.stacks.wait, 'resources': self.stacks.resources, 'servers': self.stacks.servers, 'outputs': self.stacks.outputs,
             'warnings': self.warnings, 'outage': self.outage, 'expire_tokens': self.expire_tokens,
             'requests': self.requests,
@@ -102,6 +102,10 @@ class Judge:
 
     def unhealthy(self, ident, resource):
         self.engine.client.resource_mark_unhealthy(self.stacks.context(ident), dict(ident), resource, True, 'broken')
+        return {}
+
+    def signal(self, ident, resource):
+        self.engine.client.resource_signal(self.stacks.context(ident), dict(ident), resource, {}, sync_call=True)
         return {}
 
     def delete(self, ident):

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/emit/heat/judge"
+)
+
+// siteOf is what a member of the group app says: its stack's id twice, once by its other
+// server.
+var siteOf = regexp.MustCompile(`^([0-9a-f-]{36}) reads the cache of ([0-9a-f-]{36}) and mysql://db$`)
+
+// sites checks a list of what members say, and returns the members.
+func sites(t *testing.T, text string) (members []string) {
+	t.Helper()
+	var list []string
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for _, site := range list {
+		found := siteOf.FindStringSubmatch(site)
+		if found == nil || found[1] != found[2] {
+			t.Errorf("a member says %q", site)
+			continue
+		}
+		members = append(members, found[1])
+	}
+	return members
+}
+
+// Members whose names Heat makes up take the plan's slots; one that a policy makes later
+// takes the next, while the others stay what they are.
+func TestScaledByPolicy(t *testing.T) {
+	w := newWorld(t, "../../testdata/scaled/site.yaml")
+	w.hotc(w.on("site", "apply", w.dir)...)
+	input := func(capacity int) judge.Input {
+		return judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}, Parameters: map[string]any{"capacity": capacity}}
+	}
+	st := stockHeat.Judge(t).Create(t, "site", input(2))
+	w.bootAsMade(st, 7)
+	st.Complete(t)
+	got := outputsOf(t, st)
+	first := sites(t, got["sites"])
+	if len(first) != 2 || compact(t, got["backends"]) != compact(t, got["sites"]) || got["size"] != "2" {
+		t.Errorf("outputs: %v", got)
+	}
+	var says []string
+	if err := json.Unmarshal([]byte(got["worker"]), &says); err != nil || len(says) != 1 || strings.Count(says[0], "mysql://db") != 2 {
+		t.Errorf("worker: %s", got["worker"])
+	}
+	before := map[string]bool{}
+	for _, s := range st.Booted(t) {
+		before[s.ID] = true
+	}
+	st.Signal(t, "more")
+	for _, s := range st.Servers(t, 9) {
+		if !before[s.ID] {
+			w.boot(s)
+		}
+	}
+	for !regexp.MustCompile(`(?m)^app/2/web +serve +done`).MatchString(w.hotc(w.on("site", "status")...)) {
+		time.Sleep(100 * time.Millisecond)
+	}
+	for _, s := range st.Booted(t) {
+		delete(before, s.ID)
+	}
+	if len(before) > 0 {
+		t.Errorf("these are gone: %v", before)
+	}
+	st.Update(t, input(3))
+	if s := st.Wait(t); s.String() != "UPDATE_COMPLETE" {
+		t.Fatalf("%s: %s", s, s.Reason)
+	}
+	all := sites(t, outputsOf(t, st)["sites"])
+	if len(all) != 3 || !slices.Equal(all[:2], first) || slices.Contains(first, all[2]) {
+		t.Errorf("after the update the members are %v, and were %v", all, first)
+	}
+	if booted := st.Booted(t); len(booted) != 9 {
+		t.Errorf("after the update there are %d servers", len(booted))
+	}
+	if logged := st.Warnings(t); len(logged) > 0 {
+		t.Errorf("Heat warned: %v", logged)
+	}
+}

@@ -1,0 +1,254 @@
+package coordinator_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// scaled is a group that scales, with so many slots; each member has a cache and a web
+// server, which read a secret.
+func scaled(slots int) *plan.Plan {
+	p := &plan.Plan{Format: plan.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
+		Secrets: []plan.Secret{{Name: "db_password", Cell: givenPassword, At: "site.yaml:2:3", Declaration: json.RawMessage(`{}`)}}}
+	for i := range slots {
+		for _, name := range []string{"web", "cache"} {
+			path := plan.ServerPath(fmt.Sprintf("app/%d/%s", i, name))
+			cell := plan.CellName(path) + ".r"
+			p.Servers = append(p.Servers, plan.Server{Path: path, At: "node.yaml:3:3", Slot: &plan.Slot{Group: "app", Number: i, Shared: plan.ServerPath("app/*/" + name)},
+				Reads: []plan.CellRef{p.Secrets[0].Ref()}, Writes: []plan.CellName{cell}, Roles: []plan.Role{{Name: "r", At: "node.yaml:5:9", Driver: "script", Source: json.RawMessage(`{"text":"true"}`)}}})
+			p.Cells = append(p.Cells, plan.Cell{Name: cell, Server: path, Role: "r"})
+			p.Secrets[0].Readers = append(p.Secrets[0].Readers, path)
+		}
+	}
+	return p
+}
+
+// claim is a member's wish for a slot, on behalf of one of its servers.
+func claim(member string) *coordinator.Claim {
+	return &coordinator.Claim{Deployment: site, Slot: &plan.BootSlot{Path: "app/*", Member: member}, IfDown: 50 * time.Millisecond, Now: func() time.Time { return noon }}
+}
+
+func sharedBy(name string) coordinator.Credential {
+	path := plan.ServerPath("app/*/" + name)
+	return coordinator.ServerCredential(path, secret.ServerToken(site, path))
+}
+
+// inSlot is a server of a slot, as its agent opens the session.
+func (b bed) inSlot(t *testing.T, c *coordinator.Claim, name string, number int) *coordinator.Member {
+	t.Helper()
+	server := c.Slot.Within(plan.ServerPath("app/*/"+name), number)
+	token := coordinator.SlotToken(secret.ServerToken(site, plan.ServerPath("app/*/"+name)), number)
+	m := coordinator.Join(b.open(t, coordinator.ServerCredential(server, token), sharedBy(name)), site, server)
+	m.KeepSlot(c, number)
+	if _, err := m.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.UseToken(token)
+	m.UseKey(newMachine(t, server, "").key)
+	return m
+}
+
+// Members that come at once get slots of their own, the lowest ones, and all servers of a
+// member the same; one that comes back has the slot that it had.
+func TestMembersTakeSlots(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		type result struct {
+			member string
+			number int
+			err    error
+		}
+		results := make(chan result)
+		waiting := make(chan string, 6)
+		for _, member := range []string{"m1", "m2", "m3"} {
+			for _, name := range []string{"web", "cache"} {
+				s := b.open(t, sharedBy(name))
+				go func() {
+					c := claim(member)
+					c.Waiting = func(why string) { waiting <- why }
+					n, err := c.Take(t.Context(), s)
+					results <- result{member, n, err}
+				}()
+			}
+		}
+		for range 6 {
+			if why := soon(t, waiting); !strings.Contains(why, "is not applied yet") && !strings.Contains(why, "is being applied") {
+				t.Errorf("it waits: %s", why)
+			}
+		}
+		b.publish(t, scaled(5))
+		slots := map[string]int{}
+		for range 6 {
+			r := soon(t, results)
+			if before, known := slots[r.member]; r.err != nil || known && before != r.number {
+				t.Errorf("%+v, and its other server %d", r, before)
+			}
+			slots[r.member] = r.number
+		}
+		taken := []int{slots["m1"], slots["m2"], slots["m3"]}
+		if slices.Sort(taken); !slices.Equal(taken, []int{0, 1, 2}) {
+			t.Errorf("slots %v", slots)
+		}
+		again := claim("m2")
+		again.Enrolled = true
+		if n, err := again.Take(t.Context(), b.open(t, sharedBy("web"))); err != nil || n != slots["m2"] {
+			t.Errorf("after a reboot: %d, %v", n, err)
+		}
+	})
+}
+
+// The tokens of slots are digests of the one that all members have; who has one is that
+// slot's server and nobody else.
+func TestRightsOfSlots(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		p := scaled(2)
+		b.publish(t, p)
+		b.give(t, p, `"hush-hush"`)
+		c := claim("m1")
+		m := b.inSlot(t, c, "web", must(c.Take(t.Context(), b.open(t, sharedBy("web")))))
+		if _, err := m.Enrol(t.Context(), "life-1", "i-1", false, noon); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Put(t.Context(), "app/0/web.r", json.RawMessage(`null`), noon); err != nil {
+			t.Errorf("its own cell: %v", err)
+		}
+		expectValue(t, m, givenPassword, `"hush-hush"`)
+		own := b.open(t, coordinator.ServerCredential("app/0/web", coordinator.SlotToken(secret.ServerToken(site, "app/*/web"), 0)))
+		group := b.open(t, sharedBy("web"))
+		for _, c := range []struct {
+			what  string
+			store coordinator.Store
+			path  coordinator.Path
+			err   error
+		}{
+			{"its own plan", own, site.ServerPlan("app/0/web"), nil},
+			{"the other slot's plan", own, site.ServerPlan("app/1/web"), coordinator.ErrRefused},
+			{"the member's other server's plan", own, site.ServerPlan("app/0/cache"), coordinator.ErrRefused},
+			{"the group", own, site.Group("app"), coordinator.ErrRefused},
+			{"the group, with the shared token", group, site.Group("app"), nil},
+			{"a slot, with the shared token", group, site.ServerPlan("app/0/web"), coordinator.ErrRefused},
+			{"the plan, with the shared token", group, site.Plan(), coordinator.ErrRefused},
+		} {
+			if _, err := c.store.Read(t.Context(), c.path); !errors.Is(err, c.err) {
+				t.Errorf("%s: %v, want %v", c.what, err, c.err)
+			}
+		}
+		if _, err := claim("m9").Take(t.Context(), b.open(t, coordinator.ServerCredential("app/*/web", another.ServerToken(site, "app/*/web")))); !errors.Is(err, coordinator.ErrRefused) {
+			t.Errorf("another secret's token: %v", err)
+		}
+		elsewhere := claim("m9")
+		elsewhere.Slot.Path = "no/*"
+		if _, err := elsewhere.Take(t.Context(), group); !errors.Is(err, coordinator.ErrNotInPlan) {
+			t.Errorf("a group that the plan has not: %v", err)
+		}
+	})
+}
+
+// Where all slots have been taken, one that nobody is seen in goes to the next member. Who
+// had it is fenced, and so is one that was too slow to enrol; and who comes back without
+// it takes no other.
+func TestSlotsOfMembersThatAreGone(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, scaled(2))
+		enrol := func(c *coordinator.Claim, name, id string) (*coordinator.Member, error) {
+			m := b.inSlot(t, c, name, must(c.Take(t.Context(), b.open(t, sharedBy(name)))))
+			_, err := m.Enrol(t.Context(), id, "i-"+id, false, noon)
+			return m, err
+		}
+		c1, c2 := claim("m1"), claim("m2")
+		present := within(t, time.Minute)
+		stays, err := enrol(c1, "cache", "stays") // one of its servers is enough
+		if err != nil || stays.Announce(present, coordinator.PresenceRecord{Incarnation: 1}) != nil {
+			t.Fatal(err)
+		}
+		gone, err := enrol(c2, "web", "gone")
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow := b.inSlot(t, c2, "cache", 1)
+
+		c3 := claim("m3")
+		c3.Full = func(int) { t.Error("there is room") }
+		next, err := enrol(c3, "web", "next")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := next.Put(t.Context(), "app/1/web.r", json.RawMessage(`null`), noon); err != nil {
+			t.Error(err)
+		}
+		if err := gone.Put(t.Context(), "app/1/web.r", json.RawMessage(`null`), noon); !errors.Is(err, coordinator.ErrFenced) {
+			t.Errorf("who had the slot writes: %v", err)
+		}
+		if _, err := slow.Enrol(t.Context(), "slow", "i-slow", false, noon); !errors.Is(err, coordinator.ErrFenced) {
+			t.Errorf("who was slow enrols: %v", err)
+		}
+		c2.Enrolled = true
+		if _, err := c2.Take(t.Context(), b.open(t, sharedBy("web"))); !errors.Is(err, coordinator.ErrFenced) || !strings.Contains(err.Error(), "another member took its slot") {
+			t.Errorf("who comes back: %v", err)
+		}
+
+		if err := next.Announce(present, coordinator.PresenceRecord{Incarnation: 2}); err != nil {
+			t.Fatal(err)
+		}
+		full := make(chan int, 1)
+		c4 := claim("m4")
+		c4.Full = func(slots int) { full <- slots }
+		ended := make(chan error, 1)
+		ctx := within(t, time.Minute)
+		store := b.open(t, sharedBy("web"))
+		go func() {
+			_, err := c4.Take(ctx, store)
+			ended <- err
+		}()
+		if slots := soon(t, full); slots != 2 {
+			t.Errorf("%d slots", slots)
+		}
+		select {
+		case err := <-ended:
+			t.Errorf("a third member of two: %v", err)
+		default:
+		}
+	})
+}
+
+// A deployment that was made anew knows nobody.
+func TestSlotsOfADeploymentMadeAnew(t *testing.T) {
+	b := inMemory()
+	b.publish(t, scaled(2))
+	c := claim("m1")
+	c.Enrolled = true
+	if _, err := c.Take(t.Context(), b.open(t, sharedBy("web"))); !errors.Is(err, coordinator.ErrDestroyed) {
+		t.Errorf("%v", err)
+	}
+}
+
+// The token that all members have cannot be good for one enrolment, and a live group keeps
+// its slots.
+func TestPlansWithSlotsThatAreRefused(t *testing.T) {
+	b := inMemory()
+	p := scaled(2)
+	_, err := coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, noon, coordinator.EnrolOnce)
+	if shared := (*coordinator.SharedTokenError)(nil); !errors.As(err, &shared) || shared.Group != "app" {
+		t.Errorf("tokens that are good for one enrolment: %v", err)
+	}
+	b.publish(t, p)
+	p.Servers[0].Slot = nil
+	_, err = b.apply(t, p)
+	if changed := (*coordinator.ChangedPlanError)(nil); !errors.As(err, &changed) || !strings.Contains(err.Error(), "server app/0/web: place in a group that scales changed") {
+		t.Errorf("a slot less: %v", err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -1,0 +1,102 @@
+package agent_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/agent"
+)
+
+// scales adds a group that scales, whose members are servers.
+func (b *bed) scales(slots int, role func() plan.Role) {
+	for i := range slots {
+		s := b.server(plan.ServerPath(fmt.Sprintf("app/%d", i)), role())
+		s.Slot = &plan.Slot{Group: "app", Number: i, Shared: "app/*"}
+	}
+}
+
+// member makes an agent that of a member: what Heat gives it is the same for all, but for
+// the id of its stack.
+func (b *bed) member(id string, changes ...func(*agent.Config)) *running {
+	b.t.Helper()
+	return b.start("app/*", append([]func(*agent.Config){func(c *agent.Config) {
+		c.Boot.Slot = &plan.BootSlot{Path: "app/*", Member: id}
+		c.Instance = "i-" + id
+		c.State, c.Work = filepath.Join(b.state, id, "state"), filepath.Join(b.state, id, "work")
+		c.IfDown = 300 * time.Millisecond
+	}}, changes...)...)
+}
+
+func staying(c *agent.Config) { c.Once = false }
+
+// Members take slots as they come, and are these servers from then on, after a restart
+// too; one that comes when all have been taken waits until somebody is gone for good.
+func TestMembersOfAGroupThatScales(t *testing.T) {
+	b := newBed(t)
+	b.server("db", with(b.sh("db", "printf sql >$heat_outputs_path.url"), output("url", plan.String)))
+	b.scales(2, func() plan.Role {
+		return with(b.sh("work", `printf "$(hotc-agent get url) $$" >$heat_outputs_path.says`), input("url", "db.db:url"), output("says", plan.String))
+	})
+	b.apply()
+	b.start("db").mustBeDone()
+	stays, leaves := b.member("m1", staying), b.member("m2", staying)
+	for _, s := range []plan.ServerPath{"app/0", "app/1"} {
+		b.awaitState(s, inPhase(coordinator.PhaseDone))
+	}
+	before := map[string]string{"app/0": b.cell("app/0.work:says"), "app/1": b.cell("app/1.work:says")}
+	if !strings.HasPrefix(before["app/0"], `"sql `) || before["app/0"] == before["app/1"] {
+		t.Errorf("the members say %v", before)
+	}
+	kept, left := "app/0", "app/1"
+	if strings.Contains(leaves.console.String(), "server app/0 of blog") {
+		kept, left = left, kept
+	}
+	b.member("m3", func(c *agent.Config) { c.IfDown = patience }).await("all 2 slots of the group app have been taken")
+
+	leaves.cancel()
+	if err := leaves.wait(); err != nil {
+		t.Fatal(err)
+	}
+	next := b.member("m4", staying)
+	next.await("server " + left + " of blog, incarnation 2")
+	b.awaitState(plan.ServerPath(left), func(s coordinator.ServerState) bool { return s.Incarnation == 2 && s.Phase == coordinator.PhaseDone })
+	if got := b.cell(plan.CellName(left + ".work:says")); got == before[left] {
+		t.Errorf("%s says %s, as before", left, got)
+	}
+	if err := b.member("m2").wait(); !errors.Is(err, coordinator.ErrFenced) || !strings.Contains(err.Error(), "another member took its slot") {
+		t.Errorf("who comes back: %v", err)
+	}
+
+	stays.cancel()
+	if err := stays.wait(); err != nil {
+		t.Fatal(err)
+	}
+	b.member("m1").mustBeDone()
+	if got := b.cell(plan.CellName(kept + ".work:says")); got != before[kept] {
+		t.Errorf("after a restart %s says %s, and said %s", kept, got, before[kept])
+	}
+}
+
+// A member that there is no slot for says so when all have been seen in use.
+func TestMoreMembersThanSlots(t *testing.T) {
+	b := newBed(t)
+	b.scales(1, func() plan.Role { return b.sh("work", "true") })
+	b.apply()
+	b.member("m1", staying)
+	b.awaitState("app/0", inPhase(coordinator.PhaseDone))
+	b.member("m2").await("all 1 slots of the group app are in use: Heat made more members of it than the plan has")
+}
+
+// A boot file of a template that is no member of such a group in this use of it.
+func TestNoSlot(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.sh("db", "true"))
+	b.apply()
+	b.start("db", func(c *agent.Config) { c.Boot.Slot = &plan.BootSlot{} }).mustBeDone()
+}
