@@ -26,12 +26,19 @@ type SlotsRecord struct {
 // SlotRecord is one slot; the zero value is one that nobody has had.
 type SlotRecord struct {
 	Member string    `json:"member,omitempty"` // the id of its stack
+	Stack  string    `json:"stack,omitempty"`  // the root stack's
 	Since  time.Time `json:"since,omitzero"`
 }
 
 // numberOf is the slot of a member, -1 if it has none.
 func (r *SlotsRecord) numberOf(member string) int {
 	return slices.IndexFunc(r.Slots, func(s SlotRecord) bool { return s.Member == member })
+}
+
+// free is the lowest slot that a new member of a root stack can take at once: nobody has
+// had it, or one of an earlier stack of the name; -1 if there is none.
+func (r *SlotsRecord) free(stack string) int {
+	return slices.IndexFunc(r.Slots, func(s SlotRecord) bool { return s.Member == "" || s.Stack != stack })
 }
 
 // layGroups makes the nodes of groups that scale, which the agents of all members may
@@ -78,6 +85,7 @@ func layGroups(d Deployment, k *keyring, p *plan.Plan) ([]NewNode, error) {
 type Claim struct {
 	Deployment Deployment
 	Slot       *plan.BootSlot
+	Stack      string // the root stack's id
 	// Enrolled says that this machine has been a slot's server before: then it takes no
 	// other one.
 	Enrolled bool
@@ -91,8 +99,8 @@ type Claim struct {
 	Full func(slots int)
 }
 
-// Take finds the member's slot, or takes one for it: the lowest that nobody has had, else
-// one whose servers are gone. The session is that of a server by its shared path. It
+// Take finds the member's slot, or takes one for it: the lowest that nobody of this stack has
+// had, else one whose servers are gone. The session is that of a server by its shared path. It
 // waits for the deployment, and for a slot. ErrRefused, ErrNotInPlan; ErrFenced and
 // ErrDestroyed where another member has the slot of this machine, or nobody has.
 func (c *Claim) Take(ctx context.Context, s Store) (number int, err error) {
@@ -126,7 +134,7 @@ func (c *Claim) take(ctx context.Context, s Store) (number int, err error) {
 			}
 			return 0, c.gone(record)
 		}
-		free := slices.IndexFunc(record.Slots, func(r SlotRecord) bool { return r.Member == "" })
+		free := record.free(c.Stack)
 		if free < 0 {
 			if free, err = c.awaitLeft(ctx, s, record, version); err != nil {
 				return 0, err
@@ -135,7 +143,7 @@ func (c *Claim) take(ctx context.Context, s Store) (number int, err error) {
 		if free < 0 {
 			continue // the record has changed
 		}
-		record.Slots[free] = SlotRecord{Member: c.Slot.Member, Since: c.Now().UTC()}
+		record.Slots[free] = SlotRecord{Member: c.Slot.Member, Stack: c.Stack, Since: c.Now().UTC()}
 		data, err := encode(record)
 		if err != nil {
 			return 0, err

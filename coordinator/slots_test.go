@@ -33,7 +33,7 @@ func scaled(slots int) *plan.Plan {
 
 // claim is a member's wish for a slot, on behalf of one of its servers.
 func claim(member string) *coordinator.Claim {
-	return &coordinator.Claim{Deployment: site, Slot: &plan.BootSlot{Path: "app/*", Member: member}, IfDown: 50 * time.Millisecond, Now: func() time.Time { return noon }}
+	return &coordinator.Claim{Deployment: site, Slot: &plan.BootSlot{Path: "app/*", Member: member}, Stack: "stack-1", IfDown: 50 * time.Millisecond, Now: func() time.Time { return noon }}
 }
 
 func sharedBy(name string) coordinator.Credential {
@@ -216,6 +216,27 @@ func TestSlotsOfMembersThatAreGone(t *testing.T) {
 		default:
 		}
 	})
+}
+
+// The members of a stack that is made anew under the same name begin with the first slot:
+// those of the stack before are gone.
+func TestSlotsOfAStackMadeAnew(t *testing.T) {
+	b := inMemory()
+	b.publish(t, scaled(3))
+	take := func(stack, member string, want int) {
+		t.Helper()
+		c := claim(member)
+		c.Stack = stack
+		if n, err := c.Take(t.Context(), b.open(t, sharedBy("web"))); err != nil || n != want {
+			t.Errorf("%s of %s has slot %d, want %d (%v)", member, stack, n, want, err)
+		}
+	}
+	take("stack-1", "m1", 0)
+	take("stack-1", "m2", 1)
+	take("stack-2", "m3", 0)
+	take("stack-2", "m4", 1)
+	take("stack-2", "m5", 2)
+	take("stack-2", "m3", 0)
 }
 
 // A deployment that was made anew knows nobody.

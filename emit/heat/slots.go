@@ -3,6 +3,7 @@ package heat
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -50,12 +51,28 @@ func (s *stack) checkSlots() {
 		}
 	}
 	for _, n := range s.carrying() {
+		s.checkDeleteHooks(n)
 		for _, use := range s.stacks {
 			other := use.NestOf(n.Resource.Name)
 			if n.Slots() && other != nil && other.Slots() && !sameCount(n, other) {
 				s.diags.Error(source.NotYet, other.SizeAt, fmt.Sprintf("how many members %q has is said by different properties in %q and in %q; hotc cannot emit one text for both yet", n.Resource.Name, stackPath(n.In), stackPath(use)), "use two files")
 			}
 		}
+	}
+}
+
+// checkDeleteHooks refuses hooks by which a policy that removes a member would wait for an
+// operator.
+func (s *stack) checkDeleteHooks(n *program.Nest) {
+	if !n.Slots() {
+		return
+	}
+	i := slices.IndexFunc(s.program.Servers, func(x *program.Server) bool {
+		return strings.HasPrefix(x.Path, n.In.PathOf(n.Resource.Name)+"/") && hasDeleteHook(x)
+	})
+	if i >= 0 {
+		s.diags.Error(source.NotYet, s.program.Servers[i].At(), fmt.Sprintf("a role has a delete hook, and %q is a group that scales: Heat removes its members by itself, and cannot wait for the hook of each", n.Resource.Name),
+			"use OS::Heat::ResourceGroup, or run an action before you scale the group in")
 	}
 }
 
