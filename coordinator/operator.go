@@ -12,6 +12,10 @@ import (
 // The functions of this file are the operator's: the session has authenticated
 // itself as Secret.Operator.
 
+// ErrNotOurs says that a deployment cannot be deleted whole: who has a server's token can
+// make nodes below that server's own which only he can delete.
+var ErrNotOurs = errors.New("somebody with a server's token has put there what only he can delete")
+
 // ReadPlan reads the whole plan of a deployment. ErrNotApplied, ErrWrongSecret.
 func ReadPlan(ctx context.Context, s Store, d Deployment) (*plan.Plan, error) {
 	if _, err := readRecord(ctx, s, d); err != nil {
@@ -59,13 +63,18 @@ func ReadLog(ctx context.Context, s Store, d Deployment, server plan.ServerPath,
 }
 
 // Destroy takes a deployment away: first the node that agents look for, then all
-// of it. It can be called again after it was interrupted. ErrNotApplied, ErrWrongSecret.
+// of it. It can be called again after it was interrupted. ErrNotApplied, ErrWrongSecret,
+// ErrNotOurs.
 func Destroy(ctx context.Context, s Store, d Deployment) error {
 	if _, err := readRecord(ctx, s, d); err != nil {
 		return fmt.Errorf("destroy %s: %w", d, err)
 	}
 	for _, path := range []Path{d.Ready(), d.Root()} {
-		if err := s.DeleteTree(ctx, path); err != nil {
+		err := s.DeleteTree(ctx, path)
+		if errors.Is(err, ErrRefused) { // and not for the secret: it opened the record
+			return fmt.Errorf("destroy %s: %w: %w", d, ErrNotOurs, err)
+		}
+		if err != nil {
 			return fmt.Errorf("destroy %s: %w", d, operatorError(err))
 		}
 	}

@@ -208,6 +208,40 @@ func TestDestroy(t *testing.T) {
 	})
 }
 
+// What a server has put where nobody else can delete it does not keep its operator, nor
+// its successor, waiting for ever.
+func TestWhatOnlyAServerCanDelete(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, threeTier())
+		b.agent(t, "db")
+		own := coordinator.Credential{User: "db's own", Password: "x"}
+		s, mine := b.session(t, "db"), site.Life("db", "journal-db").Join("mine")
+		if err := s.Authenticate(t.Context(), own); err != nil {
+			t.Fatal(err)
+		}
+		grants := []coordinator.Grant{{To: own, May: coordinator.MayAll}}
+		if err := s.Create(t.Context(), []coordinator.NewNode{{Path: mine, Grants: grants}, {Path: mine.Join("too"), Grants: grants}}); err != nil {
+			t.Fatal(err)
+		}
+		anew := coordinator.Join(b.session(t, "db"), site, "db")
+		if _, err := anew.Plan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := anew.Enrol(within(t, time.Minute), "another-journal", "i-anew", false, noon); err != nil {
+			t.Errorf("a server that is built anew: %v", err)
+		}
+		if err := coordinator.Destroy(within(t, time.Minute), b.operator(t), site); !errors.Is(err, coordinator.ErrNotOurs) || !strings.Contains(err.Error(), string(site.Life("db", "journal-db"))) {
+			t.Errorf("destroy: %v, want ErrNotOurs", err)
+		}
+		if err := s.DeleteTree(t.Context(), mine); err != nil {
+			t.Fatal(err)
+		}
+		if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Two deployments of one plan know nothing of each other.
 func TestTwoDeploymentsOfOnePlan(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {

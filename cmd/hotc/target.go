@@ -192,6 +192,8 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return source.Fail(source.Usage, "nothing is applied: "+shared.Error(), "apply it with --enrol=always")
 	case errors.As(err, &other):
 		return source.Fail(source.ChangedPlan, other.Error(), "--enrol can be chosen when a deployment is made: apply without it; or under another --stack; or \""+s.target.command("destroy")+"\" first")
+	case errors.Is(err, coordinator.ErrNotOurs):
+		return source.Fail(source.OperationFailed, err.Error(), "who administers the coordinator can delete it (in ZooKeeper: the super user); \""+s.target.command("destroy")+"\" then deletes what is left")
 	case errors.Is(err, coordinator.ErrWrongSecret), errors.Is(err, coordinator.ErrRefused):
 		return source.Fail(source.BadSecret, "wrong secret: the deployment "+name+" was applied with another one than "+s.target.secretPath(),
 			"give the file it was applied with; if the secret is lost, deploy under another stack name")

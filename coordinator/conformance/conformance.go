@@ -65,6 +65,7 @@ func Run(t *testing.T, open Open) {
 		{"announce after a deletion", announceAgain},
 		{"announce ends with the session", announceClose},
 		{"delete a tree", deleteTree},
+		{"delete a tree with closed nodes", deleteClosedTree},
 		{"paths", paths},
 		{"contexts", contexts},
 		{"close", closeEnds},

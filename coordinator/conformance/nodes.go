@@ -198,6 +198,19 @@ func deleteTree(b *bench) {
 	b.holds(s, b.at("a"), "again", 0)
 }
 
+// A node that may not be listed goes if it has no children; else that is said.
+func deleteClosedTree(b *bench) {
+	mine := grant(alice, coordinator.MayAll)
+	b.create(node(b.at("a"), ""), node(b.at("a/empty"), "", mine), node(b.at("a/full"), "", mine), node(b.at("a/other"), ""))
+	b.ok(b.open(alice).Create(b.ctx, []coordinator.NewNode{node(b.at("a/full/child"), "", mine)}))
+	b.failsAt(b.operator.DeleteTree(b.ctx, b.at("a")), coordinator.ErrRefused, b.at("a/full"))
+	b.ok(b.open(alice).DeleteTree(b.ctx, b.at("a/full/child")))
+	b.ok(b.operator.DeleteTree(b.ctx, b.at("a")))
+	if b.exists(b.operator, b.at("a")) {
+		b.Fatal("it is there")
+	}
+}
+
 func paths(b *bench) {
 	for _, path := range []coordinator.Path{b.at("") /* ends in a slash */, b.at("a//b"), b.at("../x"), b.at("."), "/" + b.at("a")} {
 		if err := b.operator.Create(b.ctx, []coordinator.NewNode{node(path, "")}); err == nil {

@@ -18,7 +18,7 @@ var errGrew = errors.New("a node has new children")
 // DeleteTree implements coordinator.Store. The store's root itself always stays.
 func (s *store) DeleteTree(ctx context.Context, path coordinator.Path) error {
 	for {
-		paths, err := s.below(ctx, s.at(path))
+		paths, closed, err := s.below(ctx, s.at(path))
 		if err != nil {
 			return err
 		}
@@ -28,7 +28,7 @@ func (s *store) DeleteTree(ctx context.Context, path coordinator.Path) error {
 		slices.Reverse(paths) // children before parents
 		cuts := batches(len(paths), func(i int) int { return 32 + len(paths[i]) })
 		err = inOrder(ctx, len(cuts), deeperBatches(paths, cuts), func(ctx context.Context, i int) error {
-			return s.deleteBatch(ctx, paths[cuts[i][0]:cuts[i][1]])
+			return s.deleteBatch(ctx, paths[cuts[i][0]:cuts[i][1]], closed)
 		})
 		if !errors.Is(err, errGrew) {
 			return err
@@ -51,16 +51,17 @@ func deeperBatches(paths []string, cuts [][2]int) func(int) int {
 	}
 }
 
-// below lists a node and all below it, level by level.
-func (s *store) below(ctx context.Context, root string) ([]string, error) {
+// below lists a node and all below it, level by level, and says which of them may not be
+// listed: those may still be empty, and deleted.
+func (s *store) below(ctx context.Context, root string) (all []string, closed map[string]bool, err error) {
 	stat, err := s.exists(ctx, root, false)
 	if err != nil {
-		return nil, fail("delete", s.path(root), err)
+		return nil, nil, fail("delete", s.path(root), err)
 	}
 	if stat == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	all := []string{root}
+	all, closed = []string{root}, map[string]bool{}
 	for level := all; len(level) > 0; {
 		next := make([][]string, len(level))
 		errs := make([]error, len(level))
@@ -86,20 +87,21 @@ func (s *store) below(ctx context.Context, root string) ([]string, error) {
 		}
 		running.Wait()
 		for i, err := range errs {
-			// One that may not be listed may still be empty, and deleted.
-			if err != nil && !errors.Is(err, zk.ErrNoAuth) {
-				return nil, fail("delete", s.path(level[i]), err)
+			if errors.Is(err, zk.ErrNoAuth) {
+				closed[level[i]] = true
+			} else if err != nil {
+				return nil, nil, fail("delete", s.path(level[i]), err)
 			}
 		}
 		level = slices.Concat(next...)
 		all = append(all, level...)
 	}
-	return all, nil
+	return all, closed, nil
 }
 
 // deleteBatch deletes nodes. When one of them is not as expected, each is deleted
-// on its own.
-func (s *store) deleteBatch(ctx context.Context, paths []string) error {
+// on its own. One that has children, and is closed, cannot be deleted.
+func (s *store) deleteBatch(ctx context.Context, paths []string, closed map[string]bool) error {
 	ops := make([]any, len(paths))
 	for i, at := range paths {
 		ops[i] = &zk.DeleteRequest{Path: at, Version: -1}
@@ -116,6 +118,8 @@ func (s *store) deleteBatch(ctx context.Context, paths []string) error {
 		_, err := ask(ctx, s, write, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(at, -1) })
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode):
+		case errors.Is(err, zk.ErrNotEmpty) && closed[at]:
+			return fail("delete", s.path(at), zk.ErrNoAuth)
 		case errors.Is(err, zk.ErrNotEmpty):
 			return errGrew
 		default:
