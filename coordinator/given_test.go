@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
@@ -48,7 +47,7 @@ func TestGivenSecretsReachTheirReaders(t *testing.T) {
 		defer stopDB()
 		got := make(chan string, 1)
 		go func() {
-			value, err := db.Await(within(t, 30*time.Second), givenPassword, coordinator.AwaitOptions{})
+			value, err := db.Await(within(t, patience), givenPassword, coordinator.AwaitOptions{})
 			if err != nil {
 				value = json.RawMessage(err.Error())
 			}

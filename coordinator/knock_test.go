@@ -19,7 +19,7 @@ func (b bed) ask(t *testing.T, of machine) (entered <-chan error) {
 	t.Helper()
 	ended, waits := make(chan error, 1), make(chan string, 8)
 	m := b.knocking(t, of)
-	go func() { ended <- m.AwaitDeployment(within(t, time.Minute), func(why string) { waits <- why }) }()
+	go func() { ended <- m.AwaitDeployment(within(t, patience), func(why string) { waits <- why }) }()
 	if why := soon(t, waits); !strings.Contains(why, of.key.Public()) || strings.Contains(why, "ask to be let in") {
 		t.Errorf("%s waits: %s", of.id, why)
 	}

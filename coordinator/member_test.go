@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
@@ -18,18 +16,14 @@ import (
 // goes on when apply has come to its end.
 func TestAgentBeforeApply(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
-		var mu sync.Mutex
-		var said []string
-		done := make(chan error, 1)
+		said, done := make(chan string, 8), make(chan error, 1)
 		m := coordinator.Join(b.session(t, "db"), site, "db")
 		go func() {
-			done <- m.AwaitDeployment(within(t, 20*time.Second), func(why string) {
-				mu.Lock()
-				defer mu.Unlock()
-				said = append(said, why)
-			})
+			done <- m.AwaitDeployment(within(t, patience), func(why string) { said <- why })
 		}()
-		time.Sleep(50 * time.Millisecond)
+		if why := soon(t, said); why != "the deployment site is not applied yet" {
+			t.Errorf("it said %q", why)
+		}
 		select {
 		case err := <-done:
 			t.Fatalf("it did not wait (%v)", err)
@@ -38,11 +32,6 @@ func TestAgentBeforeApply(t *testing.T) {
 		b.publish(t, threeTier())
 		if err := soon(t, done); err != nil {
 			t.Fatal(err)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if len(said) == 0 || said[0] != "the deployment site is not applied yet" {
-			t.Errorf("it said %q", said)
 		}
 	})
 }

@@ -227,10 +227,10 @@ func TestWhatOnlyAServerCanDelete(t *testing.T) {
 		if _, err := anew.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := anew.Enrol(within(t, time.Minute), "another-journal", "i-anew", false, noon); err != nil {
+		if _, err := anew.Enrol(within(t, patience), "another-journal", "i-anew", false, noon); err != nil {
 			t.Errorf("a server that is built anew: %v", err)
 		}
-		if err := coordinator.Destroy(within(t, time.Minute), b.operator(t), site); !errors.Is(err, coordinator.ErrNotOurs) || !strings.Contains(err.Error(), string(site.Life("db", "journal-db"))) {
+		if err := coordinator.Destroy(within(t, patience), b.operator(t), site); !errors.Is(err, coordinator.ErrNotOurs) || !strings.Contains(err.Error(), string(site.Life("db", "journal-db"))) {
 			t.Errorf("destroy: %v, want ErrNotOurs", err)
 		}
 		if err := s.DeleteTree(t.Context(), mine); err != nil {

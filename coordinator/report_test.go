@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
@@ -22,7 +21,7 @@ func TestPoisoning(t *testing.T) {
 		}
 		failed := make(chan error, 1)
 		go func() {
-			_, err := app.Await(within(t, 20*time.Second), "db.mysql:endpoint", coordinator.AwaitOptions{})
+			_, err := app.Await(within(t, patience), "db.mysql:endpoint", coordinator.AwaitOptions{})
 			failed <- err
 		}()
 		first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:5:9"}

@@ -35,13 +35,13 @@ func TestProtocolOverARestart(t *testing.T) {
 	}
 	got := make(chan result, 1)
 	go func() {
-		v, err := app.Await(within(t, time.Minute), "db.mysql:endpoint", coordinator.AwaitOptions{Blocked: func(s time.Time) { blocked <- s }})
+		v, err := app.Await(within(t, patience), "db.mysql:endpoint", coordinator.AwaitOptions{Blocked: func(s time.Time) { blocked <- s }})
 		got <- result{v, err}
 	}()
 	soon(t, blocked)
 	server.Kill()
 	put := make(chan error, 1)
-	go func() { put <- db.Put(within(t, time.Minute), "db.mysql:endpoint", json.RawMessage(`"after"`), noon) }()
+	go func() { put <- db.Put(within(t, patience), "db.mysql:endpoint", json.RawMessage(`"after"`), noon) }()
 	time.Sleep(300 * time.Millisecond)
 	server.Start(t)
 	if err := soon(t, put); err != nil {
@@ -50,10 +50,10 @@ func TestProtocolOverARestart(t *testing.T) {
 	if r := soon(t, got); r.err != nil || string(r.value) != `"after"` {
 		t.Errorf("the read: %s, %v", r.value, r.err)
 	}
-	if err := coordinator.Destroy(within(t, time.Minute), b.operator(t), site); err != nil {
+	if err := coordinator.Destroy(within(t, patience), b.operator(t), site); err != nil {
 		t.Error(err)
 	}
-	if err := db.Put(within(t, time.Minute), "db.mysql", json.RawMessage(`null`), noon); !errors.Is(err, coordinator.ErrDestroyed) {
+	if err := db.Put(within(t, patience), "db.mysql", json.RawMessage(`null`), noon); !errors.Is(err, coordinator.ErrDestroyed) {
 		t.Errorf("a write after destroy: %v, want ErrDestroyed", err)
 	}
 }

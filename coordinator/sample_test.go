@@ -189,6 +189,9 @@ func fanOut(n int) *plan.Plan {
 	return p
 }
 
+// patience bounds what would otherwise hang a test for ever; no test is about it.
+const patience = 5 * time.Minute
+
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, stop := context.WithTimeout(t.Context(), d)
 	t.Cleanup(stop)
@@ -203,7 +206,7 @@ func soon[T any](t *testing.T, from <-chan T) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("it does not come")
 		panic("unreachable")
 	}

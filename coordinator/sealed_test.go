@@ -86,7 +86,7 @@ func put(t *testing.T, m *coordinator.Member, cell plan.CellName, value string) 
 
 func expectValue(t *testing.T, m *coordinator.Member, cell plan.CellName, want string) {
 	t.Helper()
-	got, err := m.Await(within(t, 30*time.Second), cell, coordinator.AwaitOptions{IfDown: -1})
+	got, err := m.Await(within(t, patience), cell, coordinator.AwaitOptions{IfDown: -1})
 	if err != nil || string(got) != want {
 		t.Fatalf("it read %s, want %s (%v)", got, want, err)
 	}
@@ -101,7 +101,7 @@ func TestSealedValuesReachTheirReaders(t *testing.T) {
 		defer stopApp()
 		got := make(chan string, 1)
 		go func() {
-			value, err := app.Await(within(t, 30*time.Second), password, coordinator.AwaitOptions{})
+			value, err := app.Await(within(t, patience), password, coordinator.AwaitOptions{})
 			if err != nil {
 				value = json.RawMessage(err.Error())
 			}
