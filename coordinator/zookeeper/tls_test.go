@@ -97,7 +97,7 @@ func awaitTrouble(t *testing.T, address, want string) {
 	}
 	defer l.close()
 	var last error
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		l.mu.Lock()
 		last = l.trouble
 		l.mu.Unlock()
@@ -125,7 +125,7 @@ func probe(t *testing.T, address string) error {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	within, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	within, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	return Secure(within, address, conn, hosts[0])
 }

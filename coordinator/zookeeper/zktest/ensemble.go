@@ -19,26 +19,24 @@ func Ensemble(t testing.TB, n int, mode ...Mode) *Cluster {
 	need(t)
 	c := &Cluster{}
 	members := ""
-	ports := make([]int, n)
+	ports := make([][]port, n)
 	for i := range n {
-		var own [3]int
-		for k := range own {
-			port, err := freePort()
+		for range 3 {
+			own, err := freePort()
 			if err != nil {
 				t.Fatal(err)
 			}
-			own[k] = port
+			ports[i] = append(ports[i], own)
 		}
-		ports[i] = own[0]
-		members += fmt.Sprintf("server.%d=127.0.0.1:%d:%d\n", i+1, own[1], own[2])
+		members += fmt.Sprintf("server.%d=127.0.0.1:%d:%d\n", i+1, ports[i][1].number, ports[i][2].number)
 	}
 	dir := t.TempDir()
 	for i := range n {
-		s, err := configure(filepath.Join(dir, strconv.Itoa(i+1)), ports[i], members)
+		s, err := configure(filepath.Join(dir, strconv.Itoa(i+1)), ports[i][0].number, members)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.mode = len(mode) > 0 && mode[0]
+		s.mode, s.ports = len(mode) > 0 && mode[0], ports[i]
 		id := filepath.Join(s.dir, "data", "myid")
 		if err := os.WriteFile(id, []byte(strconv.Itoa(i+1)+"\n"), 0o666); err != nil {
 			t.Fatal(err)

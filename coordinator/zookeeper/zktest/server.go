@@ -49,6 +49,7 @@ type Server struct {
 	config string
 	port   int
 	secure int      // a port for TLS, 0 for none
+	ports  []port   // that are its own
 	jars   []string // more than the usual ones
 
 	process *os.Process
@@ -97,14 +98,15 @@ func installed() error {
 func newServer(dir string, asInstalled bool) (*Server, error) {
 	var last error
 	for try := range 5 {
-		port, err := freePort()
+		own, err := freePort()
 		if err != nil {
 			return nil, err
 		}
-		s, err := configure(filepath.Join(dir, strconv.Itoa(try)), port, "")
+		s, err := configure(filepath.Join(dir, strconv.Itoa(try)), own.number, "")
 		if err != nil {
 			return nil, err
 		}
+		s.ports = []port{own}
 		s.mode = Mode(asInstalled)
 		if last = s.start(); last == nil {
 			return s, nil
@@ -224,10 +226,16 @@ func (s *Server) listensSecurely() bool {
 // Mode is "standalone", "leader" or "follower", and empty while it does not serve.
 func (s *Server) Mode() string { return s.fact("Mode") }
 
-// Received is how many packets the server has got from clients.
-func (s *Server) Received() int {
-	n, _ := strconv.Atoi(s.fact("Received"))
-	return n
+// Received is how many packets the server has got from clients. It asks until it is told.
+func (s *Server) Received(t testing.TB) int {
+	t.Helper()
+	for end := time.Now().Add(startTime); time.Now().Before(end); {
+		if n, err := strconv.Atoi(s.fact("Received")); err == nil {
+			return n
+		}
+	}
+	t.Fatalf("the server does not say what it has received within %v", startTime)
+	return 0
 }
 
 func (s *Server) fact(name string) string { return Fact(s.Addr(), name) }
@@ -235,12 +243,12 @@ func (s *Server) fact(name string) string { return Fact(s.Addr(), name) }
 // Fact asks the server at an address for a line of its "srvr" command; "" where it
 // does not serve.
 func Fact(address, name string) string {
-	conn, err := net.DialTimeout("tcp", address, time.Second)
+	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
 	if err != nil {
 		return ""
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := io.WriteString(conn, "srvr"); err != nil {
 		return ""
 	}
@@ -295,24 +303,33 @@ func (s *Server) Log() string {
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 
-// freePort finds a port that nothing else on the machine will take until the server
-// has it, nor while it is stopped: one that the kernel gives to no outgoing connection.
-func freePort() (int, error) {
-	const lowest, most, tries = 10000, 32768, 1000
-	end := most
-	if text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
-		var first int
-		if n, _ := fmt.Sscan(string(text), &first); n == 1 && first > lowest {
-			end = min(end, first)
-		}
-	}
+// The ports that servers listen on lie below those that the kernel gives to outgoing
+// connections (Linux: from 32768), so that none of these takes one while its server
+// starts, or is started again.
+const leastPort, mostPort = 12000, 32000
+
+// port is one that was free, and is kept from other tests' processes for as long as this
+// is referred to: they would have to have it for UDP, too.
+type port struct {
+	number int
+	held   net.PacketConn
+}
+
+func freePort() (port, error) {
 	var last error
-	for range tries {
-		port := lowest + rand.IntN(end-lowest)
-		l, err := net.Listen("tcp", loopback(port))
-		if last = err; err == nil {
-			return port, l.Close()
+	for range 1000 {
+		number := leastPort + rand.N(mostPort-leastPort)
+		held, err := net.ListenPacket("udp", loopback(number))
+		if err != nil {
+			last = err
+			continue
 		}
+		l, err := net.Listen("tcp", loopback(number))
+		if err == nil {
+			return port{number, held}, l.Close()
+		}
+		last = err
+		held.Close()
 	}
-	return 0, last
+	return port{}, fmt.Errorf("find a free port: %w", last)
 }

@@ -133,7 +133,7 @@ func StartTLS(t testing.TB, leaf Leaf, clients *Authority, auth Auth) *Secured {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := configure(filepath.Join(dir, fmt.Sprint(plain)), plain, fmt.Sprintf(`secureClientPortAddress=127.0.0.1
+		s, err := configure(filepath.Join(dir, fmt.Sprint(plain.number)), plain.number, fmt.Sprintf(`secureClientPortAddress=127.0.0.1
 secureClientPort=%d
 serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory
 ssl.keyStore.location=%s
@@ -142,11 +142,11 @@ ssl.trustStore.location=%s
 ssl.trustStore.type=PEM
 ssl.clientAuth=%s
 ssl.hostnameVerification=false
-`, secure, keys, clients.CA, auth))
+`, secure.number, keys, clients.CA, auth))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.secure, s.jars = secure, netty
+		s.secure, s.ports, s.jars = secure.number, []port{plain, secure}, netty
 		if err = s.start(); err == nil {
 			t.Cleanup(s.Kill)
 			return &Secured{s}
