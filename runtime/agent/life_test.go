@@ -314,16 +314,8 @@ func TestTheAgentJoinsWhileItsServerBoots(t *testing.T) {
 	b := newBed(t)
 	b.server("db", b.sh("mysql", "echo run >>../count"))
 	b.apply()
-	booted, read := make(chan struct{}), make(chan struct{}, 1)
-	db := b.start("db", func(c *agent.Config) {
-		c.Booted = booted
-		open := c.Open
-		c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
-			s, err := open(ctx, url, creds...)
-			return notices{s, deployment.Keys("db"), read}, err
-		}
-	})
-	<-read // the last of what it reads
+	booted := make(chan struct{})
+	db := b.startBooting("db", booted)
 	time.Sleep(50 * time.Millisecond)
 	if version, _, err := b.operator().Stat(t.Context(), deployment.Server("db")); err != nil || version != 0 {
 		t.Errorf("before the server has booted: version %d, %v", version, err)
@@ -343,16 +335,8 @@ func TestADeploymentIsMadeAnewWhileItsServerBoots(t *testing.T) {
 			b := newBed(t)
 			b.server("db", b.sh("mysql", "echo old >>../count"))
 			b.apply(publishOnce...)
-			booted, read := make(chan struct{}), make(chan struct{}, 1)
-			db := b.start("db", func(c *agent.Config) {
-				c.Booted = booted
-				open := c.Open
-				c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
-					s, err := open(ctx, url, creds...)
-					return notices{s, deployment.Keys("db"), read}, err
-				}
-			})
-			<-read
+			booted := make(chan struct{})
+			db := b.startBooting("db", booted)
 			if err := coordinator.Destroy(t.Context(), b.operator(), deployment); err != nil {
 				t.Fatal(err)
 			}
@@ -367,6 +351,23 @@ func TestADeploymentIsMadeAnewWhileItsServerBoots(t *testing.T) {
 			}
 		})
 	}
+}
+
+// startBooting starts the agent of a server that has not booted yet, and waits until it has
+// read all that it reads before.
+func (b *bed) startBooting(server plan.ServerPath, booted <-chan struct{}) *running {
+	b.t.Helper()
+	read := make(chan struct{}, 1)
+	r := b.start(server, func(c *agent.Config) {
+		c.Booted = booted
+		open := c.Open
+		c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+			s, err := open(ctx, url, creds...)
+			return notices{s, deployment.Keys(server), read}, err
+		}
+	})
+	<-read
+	return r
 }
 
 // notices tells that a node is read.
