@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -87,14 +88,19 @@ func TestAReadThatIsNotNeededYetDoesNotBlock(t *testing.T) {
 	<-ended
 }
 
+// freePort is below those that the kernel gives to outgoing connections and to who asks for
+// any (Linux: from 32768): so none of these takes it before the playbook's server does.
 func freePort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := 12000 + rand.N(20000)
+		if listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			listener.Close()
+			return port
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
+	t.Fatal("no port is free")
+	return 0
 }
 
 // endServer ends what a playbook has left running, if it has not ended with the playbook.
