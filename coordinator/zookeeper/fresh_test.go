@@ -120,7 +120,7 @@ func watchMachine(e *zktest.Cluster) (slowest func() time.Duration) {
 }
 
 // bareRounds does the same with the bare library until a round takes longer than
-// longestWait, and says how that went: it passes no judgement.
+// longestWait, or goes wrong, and says how that went: it passes no judgement.
 func bareRounds(t *testing.T, e *zktest.Cluster) string {
 	t.Helper()
 	writer, err := dialBare(e.Servers[0].Addr())
@@ -130,24 +130,38 @@ func bareRounds(t *testing.T, e *zktest.Cluster) string {
 	must(t, err)
 	defer reader.Close()
 	for i := range freshRounds {
-		at := fmt.Sprint("/bare", i)
 		begin := time.Now()
-		_, err = writer.Create(at, []byte("0"), 0, zk.WorldACL(zk.PermAll))
-		must(t, err)
-		_, err = reader.Sync("/")
-		must(t, err)
-		_, _, event, err := reader.ExistsW(at)
-		must(t, err)
-		_, err = writer.Set(at, []byte("1"), -1)
-		must(t, err)
-		<-event
-		_, _, err = reader.Get(at)
-		must(t, err)
+		if err := bareRound(writer, reader, fmt.Sprint("/bare", i)); err != nil {
+			return fmt.Sprintf("round %d of a bare client ended with: %v", i+1, err)
+		}
 		if took := time.Since(begin); took > longestWait {
 			return fmt.Sprintf("round %d of a bare client took %v", i+1, took)
 		}
 	}
 	return fmt.Sprintf("%d rounds of a bare client lost nothing", freshRounds)
+}
+
+func bareRound(writer, reader *zk.Conn, at string) error {
+	if _, err := writer.Create(at, []byte("0"), 0, zk.WorldACL(zk.PermAll)); err != nil {
+		return err
+	}
+	if _, err := reader.Sync("/"); err != nil {
+		return err
+	}
+	_, _, event, err := reader.ExistsW(at)
+	if err == nil {
+		_, err = writer.Set(at, []byte("1"), -1)
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case <-event:
+	case <-time.After(patience):
+		return errors.New("nobody tells the reader")
+	}
+	_, _, err = reader.Get(at)
+	return err
 }
 
 // TestThousandAtOnce lets a thousand agents' sessions begin at the same moment on a
