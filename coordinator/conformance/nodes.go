@@ -198,12 +198,19 @@ func deleteTree(b *bench) {
 	b.holds(s, b.at("a"), "again", 0)
 }
 
-// A node that may not be listed goes if it has no children; else that is said.
+// A node that may not be listed goes if it has no children; else that is said, and all
+// beside it goes.
 func deleteClosedTree(b *bench) {
 	mine := grant(alice, coordinator.MayAll)
 	b.create(node(b.at("a"), ""), node(b.at("a/empty"), "", mine), node(b.at("a/full"), "", mine), node(b.at("a/other"), ""))
 	b.ok(b.open(alice).Create(b.ctx, []coordinator.NewNode{node(b.at("a/full/child"), "", mine)}))
+	b.create(node(b.at("a/other/leaf"), ""))
 	b.failsAt(b.operator.DeleteTree(b.ctx, b.at("a")), coordinator.ErrRefused, b.at("a/full"))
+	for path, there := range map[string]bool{"a": true, "a/full": true, "a/empty": false, "a/other": false} {
+		if b.exists(b.operator, b.at(path)) != there {
+			b.Errorf("%s exists: %v", path, !there)
+		}
+	}
 	b.ok(b.open(alice).DeleteTree(b.ctx, b.at("a/full/child")))
 	b.ok(b.operator.DeleteTree(b.ctx, b.at("a")))
 	if b.exists(b.operator, b.at("a")) {

@@ -3,6 +3,8 @@ package memory
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/hotc-dev/hotc/coordinator"
 )
@@ -80,11 +82,15 @@ func (s *session) deleteTree(path coordinator.Path, n *node) error {
 		if !s.may(n, coordinator.MayRead) || !s.may(n, coordinator.MayDeleteChildren) {
 			return fail("delete", path, coordinator.ErrRefused)
 		}
-		for name := range n.children {
+		var first error
+		for _, name := range slices.Sorted(maps.Keys(n.children)) {
 			child := path.Join(name)
-			if err := s.deleteTree(child, s.tree.find(child)); err != nil {
-				return err
+			if err := s.deleteTree(child, s.tree.find(child)); err != nil && first == nil {
+				first = err
 			}
+		}
+		if first != nil {
+			return first
 		}
 	}
 	if path == "" {

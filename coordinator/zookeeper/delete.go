@@ -26,10 +26,14 @@ func (s *store) DeleteTree(ctx context.Context, path coordinator.Path) error {
 			paths = paths[1:]
 		}
 		slices.Reverse(paths) // children before parents
+		left := &leftovers{closed: closed}
 		cuts := batches(len(paths), func(i int) int { return 32 + len(paths[i]) })
 		err = inOrder(ctx, len(cuts), deeperBatches(paths, cuts), func(ctx context.Context, i int) error {
-			return s.deleteBatch(ctx, paths[cuts[i][0]:cuts[i][1]], closed)
+			return s.deleteBatch(ctx, paths[cuts[i][0]:cuts[i][1]], left)
 		})
+		if err == nil && left.first != "" {
+			err = fail("delete", s.path(left.first), zk.ErrNoAuth)
+		}
 		if !errors.Is(err, errGrew) {
 			return err
 		}
@@ -99,9 +103,32 @@ func (s *store) below(ctx context.Context, root string) (all []string, closed ma
 	return all, closed, nil
 }
 
+// leftovers are the nodes that cannot be deleted, since they have children and may not be
+// listed, or are above such ones.
+type leftovers struct {
+	closed map[string]bool
+	mu     sync.Mutex
+	first  string
+	above  map[string]bool
+}
+
+// keeps says of a node with children whether it is one of them.
+func (l *leftovers) keeps(at string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed[at] && !l.above[at] {
+		return false
+	}
+	if l.first == "" {
+		l.first, l.above = at, map[string]bool{}
+	}
+	l.above[at[:strings.LastIndexByte(at, '/')]] = true
+	return true
+}
+
 // deleteBatch deletes nodes. When one of them is not as expected, each is deleted
-// on its own. One that has children, and is closed, cannot be deleted.
-func (s *store) deleteBatch(ctx context.Context, paths []string, closed map[string]bool) error {
+// on its own.
+func (s *store) deleteBatch(ctx context.Context, paths []string, left *leftovers) error {
 	ops := make([]any, len(paths))
 	for i, at := range paths {
 		ops[i] = &zk.DeleteRequest{Path: at, Version: -1}
@@ -118,8 +145,7 @@ func (s *store) deleteBatch(ctx context.Context, paths []string, closed map[stri
 		_, err := ask(ctx, s, write, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(at, -1) })
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode):
-		case errors.Is(err, zk.ErrNotEmpty) && closed[at]:
-			return fail("delete", s.path(at), zk.ErrNoAuth)
+		case errors.Is(err, zk.ErrNotEmpty) && left.keeps(at):
 		case errors.Is(err, zk.ErrNotEmpty):
 			return errGrew
 		default:
