@@ -301,7 +301,8 @@ func (b *binder) definitionUses(n *program.Nest, parameter string) bool {
 		for i := range e.Value.Entries {
 			p := &e.Value.Entries[i]
 			handed := e.Name == "properties" && !n.Inline()
-			if p.Name != "hotc" && mentions(n.In.Template, p.Value, parameter) && (!handed || b.heatNeeds(n, p.Name)) {
+			block := e.Name == "metadata" && p.Name == "hotc"
+			if !block && mentions(n.In.Template, p.Value, parameter) && (!handed || b.heatNeeds(n, p.Name)) {
 				return true
 			}
 		}
