@@ -52,9 +52,12 @@ func TestNoAnswer(t *testing.T) {
 	}
 	defer j.Close() //nolint:errcheck // it is killed
 	st := j.Create(t, "site", Input{Template: "testdata/signals.yaml"})
-	j.limit = time.Second
-	err = j.ask("wait", arguments{"ident": st.identity, "seconds": 3600}, nil)
-	if err == nil {
+	reply, err := j.send("wait", arguments{"ident": st.identity, "seconds": 3600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Status(t) // by now it waits
+	if err = j.receive(reply, "wait", time.Second, nil); err == nil {
 		t.Fatal("a stack that nobody signals has ended")
 	}
 	for _, part := range []string{`has not answered "wait" for 1s`, "Green thread", "in wait", "most recent call first"} {

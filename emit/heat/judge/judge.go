@@ -62,7 +62,6 @@ type Judge struct {
 	process *exec.Cmd
 	folder  string
 	stderr  tail
-	limit   time.Duration // for an answer
 
 	writing  sync.Mutex
 	requests io.WriteCloser
@@ -168,7 +167,7 @@ func NewAt(site Site) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{folder: folder, waiting: map[int]chan answer{}, limit: answerLimit}
+	j := &Judge{folder: folder, waiting: map[int]chan answer{}}
 	if err := j.start(site); err != nil {
 		os.RemoveAll(folder)
 		return nil, err
@@ -268,6 +267,15 @@ type arguments map[string]any
 
 // ask makes one request and reads its result into result, unless that is nil.
 func (j *Judge) ask(op string, args arguments, result any) error {
+	reply, err := j.send(op, args)
+	if err != nil {
+		return err
+	}
+	return j.receive(reply, op, answerLimit, result)
+}
+
+// send makes a request. The process begins requests in the order in which they are made.
+func (j *Judge) send(op string, args arguments) (<-chan answer, error) {
 	request := arguments{"op": op}
 	for name, value := range args {
 		request[name] = value
@@ -276,7 +284,7 @@ func (j *Judge) ask(op string, args arguments, result any) error {
 	j.mu.Lock()
 	if j.ended != nil {
 		defer j.mu.Unlock()
-		return j.ended
+		return nil, j.ended
 	}
 	j.number++
 	request["id"] = j.number
@@ -285,15 +293,20 @@ func (j *Judge) ask(op string, args arguments, result any) error {
 
 	line, err := json.Marshal(request)
 	if err != nil {
-		return fmt.Errorf("request %s: %w", op, err)
+		return nil, fmt.Errorf("request %s: %w", op, err)
 	}
 	j.writing.Lock()
 	_, err = j.requests.Write(append(line, '\n'))
 	j.writing.Unlock()
 	if err != nil {
-		return fmt.Errorf("request %s: %w\n%s", op, err, j.stderr.String())
+		return nil, fmt.Errorf("request %s: %w\n%s", op, err, j.stderr.String())
 	}
-	late := time.AfterFunc(j.limit, func() { j.giveUp(op) })
+	return reply, nil
+}
+
+// receive waits for a request's answer.
+func (j *Judge) receive(reply <-chan answer, op string, limit time.Duration, result any) error {
+	late := time.AfterFunc(limit, func() { j.giveUp(op, limit) })
 	a, open := <-reply
 	late.Stop()
 	switch {
@@ -312,17 +325,23 @@ func (j *Judge) ask(op string, args arguments, result any) error {
 // answerLimit is far more than Heat takes for anything that the tests ask of it.
 const answerLimit = 10 * time.Minute
 
-// stackTime is more than the process needs to print its stacks (python/stuck.py).
-const stackTime = 2 * time.Second
+// stackTime is more than the process needs to print its stacks, and stackEnd its last word
+// then, if it gets to that (python/stuck.py).
+const (
+	stackTime = 30 * time.Second
+	stackEnd  = "These were all green threads."
+)
 
 // giveUp ends a process that does not answer, with what it was at as the reason
 // that all requests in progress fail with.
-func (j *Judge) giveUp(op string) {
+func (j *Judge) giveUp(op string, limit time.Duration) {
 	_ = j.process.Process.Signal(syscall.SIGUSR1)
-	time.Sleep(stackTime)
+	for end := time.Now().Add(stackTime); !strings.Contains(j.stderr.String(), stackEnd) && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
 	j.mu.Lock()
 	if j.ended == nil {
-		j.ended = fmt.Errorf("the judge has not answered %q for %v. It was at:\n%s", op, j.limit, j.stderr.String())
+		j.ended = fmt.Errorf("the judge has not answered %q for %v. It was at:\n%s", op, limit, j.stderr.String())
 	}
 	j.mu.Unlock()
 	_ = j.process.Process.Kill()

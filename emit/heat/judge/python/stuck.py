@@ -8,13 +8,14 @@ import traceback
 import greenlet
 
 FRAMES = 8       # of each green thread, the innermost
+END = 'These were all green threads.'
 
 
 def green_stacks(_signal, _frame):
     for thread in [o for o in gc.get_objects() if isinstance(o, greenlet.greenlet) and o.gr_frame]:
         print('Green thread %#x:' % id(thread), file=sys.stderr)
         traceback.print_stack(thread.gr_frame, limit=-FRAMES, file=sys.stderr)
-    sys.stderr.flush()
+    print(END, file=sys.stderr, flush=True)
 
 
 def tell_on_signal():
