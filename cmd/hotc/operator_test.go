@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -40,9 +39,6 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// patience bounds what would otherwise hang; no test is about it.
-const patience = 5 * time.Minute
-
 // call runs a command the way main does, and gives what it printed.
 func call(t *testing.T, build func(streams) *cobra.Command, args ...string) (string, error) {
 	t.Helper()
@@ -52,9 +48,7 @@ func call(t *testing.T, build func(streams) *cobra.Command, args ...string) (str
 	cmd.SetOut(&out)
 	cmd.SetErr(&errs)
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	ctx, stop := context.WithTimeout(t.Context(), patience)
-	defer stop()
-	err := cmd.ExecuteContext(ctx)
+	err := cmd.ExecuteContext(t.Context())
 	text := out.String()
 	said := text + errs.String()
 	if err != nil {
@@ -69,7 +63,7 @@ func call(t *testing.T, build func(streams) *cobra.Command, args ...string) (str
 // on runs a command about the desk's deployment.
 func (d *desk) on(t *testing.T, build func(streams) *cobra.Command, args ...string) (string, error) {
 	t.Helper()
-	return call(t, build, append(args, "--stack", "site", "--coordinator", d.url, "--secret-file", d.secret)...)
+	return call(t, build, append(args, "--stack", "site", "--coordinator", d.url, "--secret-file", d.secret, "--timeout", "1h")...)
 }
 
 func (d *desk) apply(t *testing.T) {

@@ -103,7 +103,7 @@ func TestScenesForPeople(t *testing.T) {
 			d := newDesk(t)
 			d.apply(t)
 			scene.arrange(t, d)
-			tgt := &target{stack: "site", url: d.url, secretFile: d.secret, timeout: 10 * time.Second}
+			tgt := &target{stack: "site", url: d.url, secretFile: d.secret, timeout: time.Hour}
 			s, err := tgt.open(t.Context())
 			if err != nil {
 				t.Fatal(err)
