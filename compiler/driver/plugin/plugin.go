@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 
@@ -209,10 +210,15 @@ func (d *Driver) ask(role driver.Role) (*answer, error) {
 	var a answer
 	decoder := json.NewDecoder(bytes.NewReader(printed))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&a); err != nil {
+	switch err := decoder.Decode(&a); {
+	case len(printed) == 0:
+		return nil, errors.New("it prints no answer")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("its answer breaks off: it begins with %q", printed[:min(len(printed), 60)])
+	case err != nil:
 		return nil, fmt.Errorf("what it prints is no answer (%v): it begins with %q", err, printed[:min(len(printed), 60)])
 	}
-	if decoder.More() {
+	if _, err := decoder.Token(); err != io.EOF {
 		return nil, errors.New("it prints more than one line")
 	}
 	if a.Protocol != Protocol {

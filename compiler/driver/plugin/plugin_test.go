@@ -81,7 +81,9 @@ func TestAnswers(t *testing.T) {
 		`{"protocol": 1, "trees": ["none"]}`:                                                                  `plug-in hotc-driver-x: it names the tree "none", which the source does not have`,
 		`{"protocol": 2}`:                                                                                     `plug-in hotc-driver-x: it speaks version 2 of the protocol, and this hotc version 1`,
 		`{}`:                                                                                                  `plug-in hotc-driver-x: it speaks version 0 of the protocol, and this hotc version 1`,
-		``:                                                                                                    `plug-in hotc-driver-x: what it prints is no answer (EOF): it begins with ""`,
+		``:                                                                                                    `plug-in hotc-driver-x: it prints no answer`,
+		`{"protocol": 1, `:                                                                                    `plug-in hotc-driver-x: its answer breaks off: it begins with "{\"protocol\": 1,"`,
+		`{"protocol": 1} }`:                                                                                   `plug-in hotc-driver-x: it prints more than one line`,
 		`{"protocol": 1} {"protocol": 1}`:                                                                     `plug-in hotc-driver-x: it prints more than one line`,
 		`{"protocol": 1, "later": true}`:                                                                      `plug-in hotc-driver-x: what it prints is no answer (json: unknown field "later"): it begins with "{\"protocol\": 1, \"later\": true}"`,
 	} {
