@@ -111,6 +111,7 @@ func parseError(text string, err error) *Error {
 	}
 	e := &Error{Offset: offset, Message: found[2]}
 	if strings.HasSuffix(e.Message, "unexpected EOF") {
+		e.Message = "it ends before what it has opened is closed"
 		e.Hint = "what an if, range, with, block or define opens, {{ end }} closes"
 	}
 	for _, name := range withheld {

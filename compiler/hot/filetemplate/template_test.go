@@ -96,7 +96,7 @@ func TestTemplates(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"a\nb {{ .db", `2: unclosed action`},
-		{"{{ if .db }}", `1: unexpected EOF (what an if, range, with, block or define opens, {{ end }} closes)`},
+		{"{{ if .db }}", `1: it ends before what it has opened is closed (what an if, range, with, block or define opens, {{ end }} closes)`},
 		{"x {{ .dB }}", `1: the role declares no input "dB" (did you mean "db"?)`},
 		{"\n{{ .node.name }} {{ $.nobody.name }}", `2: the role declares no input "nobody"`},
 		{`{{ input "nobody" }}`, `1: the role declares no input "nobody"`},
