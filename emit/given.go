@@ -43,11 +43,16 @@ func givenParameters(t *hot.Template, env *environment.Environment, o Options, d
 	}
 	sort.Strings(names)
 	for _, name := range names {
-		if t.Parameter(name) == nil {
+		p := t.Parameter(name)
+		if p == nil {
 			unknownParameter(t, name, source.Place{}, diags)
 			continue
 		}
 		g.Parameters[name] = o.Parameters[name]
+		if p.Hidden && !o.WithoutHeat && !slices.Contains(o.SecretParameters, name) {
+			diags.Warning(source.HiddenLeftOut, source.Place{}, fmt.Sprintf("-P gives the hidden parameter %q a value that nothing is made of: it is in no artifact", name),
+				fmt.Sprintf("leave out -P %s, which the list of processes shows, and give the value when the stack is created, with -e of a file that only you can read", name))
+		}
 	}
 	givenTwice(t, env, o, diags)
 	castParameters(t, g, diags)
