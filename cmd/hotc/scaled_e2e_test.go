@@ -38,6 +38,9 @@ func sites(t *testing.T, text string) (members []string) {
 // takes the next, while the others stay what they are.
 func TestScaledByPolicy(t *testing.T) {
 	w := newWorld(t, "../../testdata/scaled/site.yaml")
+	if out, err := w.try(w.on("site", "apply", w.dir, "--enrol=once")...); err == nil || !strings.Contains(out, "whose names Heat makes up, share their tokens") {
+		t.Errorf("tokens that are good for one enrolment: %v\n%s", err, out)
+	}
 	w.hotc(w.on("site", "apply", w.dir)...)
 	input := func(capacity int) judge.Input {
 		return judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}, Parameters: map[string]any{"capacity": capacity}}
@@ -66,6 +69,9 @@ func TestScaledByPolicy(t *testing.T) {
 	}
 	for !regexp.MustCompile(`(?m)^app/2/web +serve +done`).MatchString(w.hotc(w.on("site", "status")...)) {
 		time.Sleep(100 * time.Millisecond)
+	}
+	if status := w.hotc(w.on("site", "status")...); !strings.Contains(status, "9 done, 3 servers not made") {
+		t.Errorf("status:\n%s", status)
 	}
 	for _, s := range st.Booted(t) {
 		delete(before, s.ID)
