@@ -94,3 +94,47 @@ func TestScaledByPolicy(t *testing.T) {
 		t.Errorf("Heat warned: %v", logged)
 	}
 }
+
+// A member may have groups, conditions and nested stacks of older versions in it: all of its
+// servers have its slot. A rolling update that keeps all members in service makes a new one
+// first, for which there is a slot.
+func TestScaledMembersOfManyStacks(t *testing.T) {
+	w := newWorld(t, "../../emit/testdata/nested/scaled/main.yaml")
+	w.hotc(w.on("site", "apply", w.dir)...)
+	input := func(hosts int) judge.Input {
+		return judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}, Parameters: map[string]any{"hosts": hosts}}
+	}
+	st := stockHeat.Judge(t).Create(t, "site", input(2))
+	w.bootAsMade(st, 9)
+	st.Complete(t)
+	if got := outputsOf(t, st); unspaced(got["inner"]) != `["1","1"]` || unspaced(got["x"]) != "[]" {
+		t.Errorf("outputs: %v", got)
+	}
+	status := w.hotc(w.on("site", "status")...)
+	for _, server := range []string{"app/0/hosts/0", "app/0/hosts/1", "app/0/second", "app/0/inner/server", "app/1/hosts/0", "app/1/hosts/1", "app/1/second", "app/1/inner/server"} {
+		if !regexp.MustCompile(`(?m)^` + server + ` +r +done`).MatchString(status) {
+			t.Errorf("%s is not done:\n%s", server, status)
+		}
+	}
+	before := map[string]bool{}
+	for _, s := range st.Booted(t) {
+		before[s.ID] = true
+	}
+	st.Update(t, input(1))
+	if s := st.Wait(t); s.String() != "UPDATE_COMPLETE" {
+		t.Fatalf("%s: %s", s, s.Reason)
+	}
+	fresh := 0
+	for _, s := range st.Booted(t) {
+		if !before[s.ID] {
+			fresh++
+			w.boot(s)
+		}
+	}
+	if fresh != 2 { // of one member, without what two hosts had
+		t.Errorf("the update made %d servers", fresh)
+	}
+	for !regexp.MustCompile(`(?m)^app/2/inner/server +r +done`).MatchString(w.hotc(w.on("site", "status")...)) {
+		time.Sleep(100 * time.Millisecond)
+	}
+}
