@@ -163,7 +163,7 @@ func TestSlotsOfMembersThatAreGone(t *testing.T) {
 			return m, err
 		}
 		c1, c2 := claim("m1"), claim("m2")
-		present := within(t, time.Minute)
+		present := within(t, patience)
 		stays, err := enrol(c1, "cache", "stays") // one of its servers is enough
 		if err != nil || stays.Announce(present, coordinator.PresenceRecord{Incarnation: 1}) != nil {
 			t.Fatal(err)
@@ -201,7 +201,7 @@ func TestSlotsOfMembersThatAreGone(t *testing.T) {
 		c4 := claim("m4")
 		c4.Full = func(slots int) { full <- slots }
 		ended := make(chan error, 1)
-		ctx := within(t, time.Minute)
+		ctx := within(t, patience)
 		store := b.open(t, sharedBy("web"))
 		go func() {
 			_, err := c4.Take(ctx, store)
