@@ -220,7 +220,7 @@ func (c *Claim) awaitLeft(ctx context.Context, s Store, record SlotsRecord, vers
 		patience = plan.DefaultIfDown * time.Second
 	}
 	if c.Waiting != nil {
-		c.Waiting(fmt.Sprintf("all %d slots of the group %s have been taken; one that no agent is present in for %v can be taken anew", len(record.Slots), c.Slot.Group(), patience))
+		c.Waiting(fmt.Sprintf("no slot of the group %s is free (it has %d); one that no agent is present in for %v can be taken anew", c.Slot.Group(), len(record.Slots), patience))
 	}
 	changes, err := s.Watch(ctx, c.path())
 	if err != nil {

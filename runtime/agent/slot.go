@@ -69,7 +69,7 @@ type identity struct {
 
 // noSlot tells everybody that Heat has made more members than there are slots.
 func (a *agent) noSlot(ctx context.Context, slots int) {
-	reason := fmt.Sprintf("all %d slots of the group %s are in use: Heat made more members of it than the plan has (max_size, or max_members of its hotc block)", slots, a.Boot.Slot.Group())
+	reason := fmt.Sprintf("every slot of the group %s is in use (it has %d): Heat made more members of it than the plan has (max_size, or max_members of its hotc block)", a.Boot.Slot.Group(), slots)
 	a.console.say("%s", reason)
 	a.refusedForHeat(ctx, reason)
 }
