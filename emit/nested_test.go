@@ -268,3 +268,20 @@ resources:
 		t.Errorf("compiled: %v\n%s", r != nil, found)
 	}
 }
+
+// An output that a stack which is a resource does not give is null to Heat, and so no
+// error; but it is said, once for each reader.
+func TestOutputThatAStackDoesNotGive(t *testing.T) {
+	dir := t.TempDir()
+	const role = "    type: OS::Nova::Server\n    properties: {image: i, flavor: f}\n    metadata: {hotc: {roles: [{name: r, driver: script, source: 'x=$y', inputs: {y: "
+	writeAll(t, map[string]string{
+		filepath.Join(dir, "far.yaml"): "heat_template_version: 2018-08-31\nresources:\n  s:\n" + role + "1}, outputs: {x: {type: string}}}]}}\noutputs: {x: {value: {get_attr: [s, x]}}}\n",
+		filepath.Join(dir, "main.yaml"): "heat_template_version: 2018-08-31\nresources:\n  far: {type: OS::Heat::Stack, properties: {template: {get_file: far.yaml}}}\n  reader:\n" +
+			role + "{get_attr: [far, outputs, y]}}, outputs: {x: {type: string}}}]}}\noutputs: {none: {value: {get_attr: [far, outputs, none, k]}}, x: {value: {get_attr: [far, outputs, x]}}}\n",
+	})
+	r, found := compile(t, options(filepath.Join(dir, "main.yaml")))
+	if r == nil || strings.Count(found, "warning[H307]") != 2 || !strings.Contains(found, `has no output "y"`) || !strings.Contains(found, `has no output "none": Heat gives null`) {
+		t.Fatal(found)
+	}
+	accepted(t, r)
+}

@@ -189,7 +189,11 @@ func (b *binder) chainAttribute(call *hot.Expr, n *program.Nest, attribute strin
 // (heat/engine/resources/openstack/heat/remote_stack.py, _resolve_attribute).
 func (b *binder) remoteAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
 	if attribute == "outputs" && len(path) > 0 {
-		if name, ok := path[0].(string); ok {
+		name, ok := path[0].(string)
+		if ok && n.Members[0].Stack.Template.Output(name) == nil {
+			return b.leave(call, "what a stack does not give is null to Heat"), nil
+		}
+		if ok {
 			return b.memberAttribute(call, n, n.Members[0], name, path[1:])
 		}
 	}
@@ -272,11 +276,7 @@ func (b *binder) noOutput(call *hot.Expr, t *hot.Template, name string) {
 	if b.quiet {
 		return
 	}
-	var names []string
-	for _, o := range t.Outputs {
-		names = append(names, o.Name)
-	}
-	b.unknown(source.UnknownOutput, call, fmt.Sprintf("the nested template %s has no output %q", t.File.Name, name), name, names)
+	b.unknown(source.UnknownOutput, call, fmt.Sprintf("the nested template %s has no output %q", t.File.Name, name), name, t.OutputNames())
 }
 
 // notOfChain says which member of a chain does not give what is read.

@@ -60,6 +60,15 @@ func (t *Template) Output(name string) *Output {
 	return nil
 }
 
+// OutputNames are the names of the outputs, in the order of the text.
+func (t *Template) OutputNames() []string {
+	names := make([]string, len(t.Outputs))
+	for i, o := range t.Outputs {
+		names[i] = o.Name
+	}
+	return names
+}
+
 // Place is where a node or a key stands.
 func (t *Template) Place(n source.Spanned) source.Place { return t.File.Place(n.Extent()) }
 
