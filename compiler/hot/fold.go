@@ -66,8 +66,7 @@ func Fold(e *Expr, resolve Resolve) (*Expr, error) {
 	if e.Kind == ValueExpr {
 		return e, nil
 	}
-	var f folder
-	f.start(resolve)
+	f := folder{resolve: resolve, work: work{left: maxWork}}
 	out, err := f.fold(e)
 	if err != nil {
 		return nil, err
@@ -80,14 +79,14 @@ func Fold(e *Expr, resolve Resolve) (*Expr, error) {
 func (t *Template) Fold(n *Node, resolve Resolve) (*Expr, error) {
 	f := t.spare.Swap(nil) // this may be called from within, or at the same time
 	if f == nil {
-		f = &folder{}
+		f = &roomyFolder{}
 	}
-	f.start(resolve)
+	f.folder = folder{resolve: resolve, work: work{left: maxWork}, parts: f.room[:0]}
 	defer func() {
-		*f = folder{}
+		*f = roomyFolder{}
 		t.spare.Store(f)
 	}()
-	r := exprReader{file: t.File, table: t.Functions, parts: &f.parts, folder: f}
+	r := exprReader{file: t.File, table: t.Functions, parts: &f.parts, folder: &f.folder}
 	p := r.part(n, t.Functions.expressions)
 	if r.err != nil {
 		return nil, r.err
@@ -101,11 +100,12 @@ type folder struct {
 	work       work
 	conditions map[*Expr]*Expr // folded; nil while it is being folded
 	parts      partStack       // of the lists and maps that are being folded
-	room       [8]part         // for the first of them
 }
 
-func (f *folder) start(resolve Resolve) {
-	f.resolve, f.work, f.parts = resolve, work{left: maxWork}, f.room[:0]
+// roomyFolder is one with room for the first parts, which is kept for the next run.
+type roomyFolder struct {
+	folder
+	room [8]part
 }
 
 // maxWork is how many bytes of values one expression may make. Stock Heat's

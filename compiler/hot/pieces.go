@@ -94,8 +94,8 @@ func sectionStart(text []byte) int {
 		if at == 0 || text[at-1] == '\n' {
 			if rest, ok := bytes.CutPrefix(text[at:], []byte(key)); ok {
 				line, _, _ := bytes.Cut(rest, []byte("\n"))
-				if line = bytes.TrimSpace(line); len(line) == 0 || line[0] == '#' {
-					return min(len(text), at+len(key)+bytes.IndexByte(append(rest[:len(rest):len(rest)], '\n'), '\n')+1)
+				if said := bytes.TrimSpace(line); len(said) == 0 || said[0] == '#' {
+					return min(len(text), at+len(key)+len(line)+1)
 				}
 				return -1
 			}

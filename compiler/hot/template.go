@@ -23,7 +23,7 @@ type Template struct {
 
 	parameters map[string]*Parameter
 	resources  map[string]*Resource
-	spare      atomic.Pointer[folder] // for the next Fold
+	spare      atomic.Pointer[roomyFolder] // for the next Fold
 }
 
 // Resource is a resource of the template.

@@ -22,7 +22,7 @@ type Dict struct {
 
 // smallDict is the number of keys up to which looking at each is faster than an
 // index, and much smaller.
-const smallDict = 8
+const smallDict = 12
 
 // NewDict makes an empty mapping.
 func NewDict() *Dict { return &Dict{} }

@@ -21,6 +21,7 @@ type editor struct {
 	replaced []source.Edit
 	ordered  int
 	changes  map[*hot.Node]*change
+	usual    int   // how long the entries were that were added last: servers are alike
 	err      error // the first edit that cannot be made
 }
 
@@ -77,7 +78,7 @@ func (e *editor) instead(n *hot.Node) (tree, bool) {
 func (e *editor) change(n *hot.Node) *change {
 	c := e.changes[n]
 	if c == nil {
-		c = &change{removed: map[string]bool{}, added: hot.NewDict()}
+		c = &change{added: hot.NewDict()}
 		e.changes[n] = c
 	}
 	return c
@@ -174,11 +175,13 @@ func (e *editor) add(n *hot.Node, entries *hot.Dict) {
 	}
 	column := int(last.Key.Span.Start - e.file.LineStart(last.Key.Span.Start))
 	var b strings.Builder
+	b.Grow(e.usual)
 	for _, k := range entries.Keys() {
 		v, _ := entries.Get(k)
 		b.WriteString(e.nl)
 		e.writeEntry(&b, k, v, column)
 	}
+	e.usual = b.Len()
 	at := e.contentEnd(endOf(last))
 	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at}, New: b.String()})
 }
@@ -243,7 +246,11 @@ func (e *editor) fill(entry *hot.Entry, content *hot.Dict) {
 
 // remove takes an entry out of a map.
 func (e *editor) remove(n *hot.Node, name string) {
-	e.change(n).removed[name] = true
+	c := e.change(n)
+	if c.removed == nil {
+		c.removed = map[string]bool{}
+	}
+	c.removed[name] = true
 	i := 0
 	for n.Entries[i].Name != name {
 		i++

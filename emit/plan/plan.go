@@ -217,6 +217,7 @@ func (w *serverWriter) role(r *program.Role) {
 		out.Render = append(out.Render, w.rendered(r, f))
 		w.file(f.Template)
 	}
+	out.Inputs = slices.Grow(out.Inputs, len(r.Inputs))
 	for _, in := range r.Inputs {
 		if bound := w.analysis.Inputs[in]; bound != nil {
 			out.Inputs = append(out.Inputs, w.input(in, bound))
