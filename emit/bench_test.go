@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -99,10 +98,8 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// processorTime is what some work takes of all processors. It begins without garbage, as
-// a process does.
+// processorTime is what some work takes of all processors.
 func processorTime(b *testing.B, work func()) time.Duration {
-	runtime.GC()
 	before := usedTime(b)
 	work()
 	return usedTime(b) - before

@@ -109,9 +109,7 @@ func measured(b *testing.B, text []byte) float64 {
 	return own / float64(rounds)
 }
 
-// processorSeconds begins without garbage, as a process does.
 func processorSeconds(f func()) float64 {
-	runtime.GC()
 	before := usage()
 	f()
 	return usage() - before

@@ -122,27 +122,28 @@ func (d *direct) lineEnd(at int) int {
 // neither empty nor a comment. It returns false at what must not be there; at the end
 // of the text the column is -1.
 func (d *direct) nextLine() bool {
-	for d.at < d.end {
-		start := d.at
-		for d.at < d.end && d.text[d.at] == ' ' {
-			d.at++
+	text := d.text[:d.end]
+	for at := d.at; at < len(text); {
+		start := at
+		for at < len(text) && text[at] == ' ' {
+			at++
 		}
-		if d.at == d.end {
+		if at == len(text) {
 			break
 		}
-		switch d.text[d.at] {
+		switch text[at] {
 		case '\n':
-			d.at++
+			at++
 		case '#':
-			d.at = min(d.lineEnd(d.at)+1, d.end)
+			at = min(d.lineEnd(at)+1, d.end)
 		case '\t':
 			return false
 		default:
-			d.col = d.at - start
+			d.at, d.col = at, at-start
 			return d.col > 0 || !d.marksDocument()
 		}
 	}
-	d.col = -1
+	d.at, d.col = d.end, -1
 	return true
 }
 

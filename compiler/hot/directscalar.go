@@ -22,6 +22,9 @@ const (
 // letter or digit follows.
 const notFirst = "-?:,[]{}#&*!|>'\"%@`\t "
 
+// mayEndPlain are the characters in a plain text that may end it, or be no part of it.
+var mayEndPlain = [256]bool{'\n': true, ' ': true, '\t': true, '#': true, ':': true, ',': true, '[': true, ']': true, '{': true, '}': true, '?': true}
+
 // plainEnd finds the end of a plain text in its line, without the white space behind
 // it, and whether a key's colon ended it; -1 if it is for the library to read.
 func (d *direct) plainEnd(in plainIn) (end int, colon bool) {
@@ -33,7 +36,12 @@ func (d *direct) plainEnd(in plainIn) (end int, colon bool) {
 	}
 	end = d.at
 	for i := d.at; i < d.end; i++ {
-		switch c := d.text[i]; c {
+		c := d.text[i]
+		if !mayEndPlain[c] {
+			end = i + 1
+			continue
+		}
+		switch c {
 		case '\n':
 			return end, false
 		case ' ':

@@ -49,7 +49,9 @@ func (c *functionChecker) visit(n *Node, inBranch bool) {
 		inBranch = inBranch || n.Entries[0].Name == "if"
 	}
 	for i := range n.Entries {
-		c.visit(n.Entries[i].Value, inBranch)
+		if x := n.Entries[i].Value; x.Kind != Scalar {
+			c.visit(x, inBranch)
+		}
 	}
 }
 
