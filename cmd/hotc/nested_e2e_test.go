@@ -192,7 +192,7 @@ func TestChain(t *testing.T) {
 		"urls":   fmt.Sprintf(`["%s", "%s"]`, url, url),
 		"second": string(quoted(url)),
 		"labels": fmt.Sprintf(`{"0": "%s-store", "1": "%s-front"}`, volume, volume),
-		"record": fmt.Sprintf(`[["%s-store", "%s-front"], {"0": {"tier": "%s-store"}, "1": {"tier": "%s-front"}}, "d-store", "%s"]`, volume, volume, volume, volume, ids[0]),
+		"record": fmt.Sprintf(`[["%s-store", "%s-front"], {"0": {"tier": "%s-store"}, "1": {"tier": "%s-front"}}, "d-store", "%s", {"hotc": ["%s-store", "%s-front"]}]`, volume, volume, volume, volume, ids[0], volume, volume),
 	} {
 		if compact(t, got[name]) != compact(t, want) {
 			t.Errorf("%s: %s, want %s", name, got[name], want)
