@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -395,6 +397,26 @@ func TestBrokenCommits(t *testing.T) {
 	end()
 	if n, err := op.Read(ctx, "cell"); err != nil || string(n.Data) != "100" || n.Version != 100 {
 		t.Fatalf("it was written more than once: %v, %v", n, err)
+	}
+}
+
+// TestCloseThatNobodyEnds: the library can hang when a request comes while it closes
+// the connection (see over). Whoever closes a session does not.
+func TestCloseThatNobodyEnds(t *testing.T) {
+	ctx := within(t)
+	server := zktest.Start(t, zktest.AsInstalled)
+	s, err := open(ctx, server.URL("hotc"), sessionTimeout)
+	must(t, err)
+	s.link.events = make(chan zk.Event)
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		s.Close()
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+		t.Error("the session is not closed")
 	}
 }
 
