@@ -59,6 +59,9 @@ type Member struct {
 // Join makes a server a member of a deployment. The store was opened with the
 // server's own credential (ServerCredential).
 func Join(s Store, d Deployment, server plan.ServerPath) *Member {
+	if others, has := s.(Crowd); has {
+		others.Among(d.Servers())
+	}
 	return &Member{
 		store: s, deployment: d, server: server,
 		places: map[plan.CellName]plan.CellRef{},

@@ -105,8 +105,8 @@ type Store interface {
 	// Watch returns a channel that gets a token whenever the node may have been
 	// created, changed or deleted since the last token was taken, the first one at
 	// once. A change is never missed, not by a lost session nor by a lost answer:
-	// at most 400 ms pass before the node is looked at again, or more where the
-	// coordinator is slow (docs/coordination.md, "Blocked reads"). The channel is
+	// at most 700 ms pass before the node is looked at again, or more where the
+	// coordinator is slow or has many others (docs/coordination.md, "Blocked reads"). The channel is
 	// closed when ctx ends.
 	Watch(ctx context.Context, path Path) (<-chan struct{}, error)
 	// WatchTree is Watch for a node and all nodes below it, with the path that
@@ -129,6 +129,13 @@ type Store interface {
 // written last.
 type Clock interface {
 	Written(ctx context.Context, path Path) (time.Time, error)
+}
+
+// Crowd is a Store that looks at its coordinator the less often by itself, the more
+// others wait there and look.
+type Crowd interface {
+	// Among names a node that has a child for each of them, this session's own included.
+	Among(path Path)
 }
 
 // What callers decide on.

@@ -10,7 +10,7 @@
 //
 // Every change happens with the mutex held, and puts the tokens of those who
 // watch into their channels before the mutex is released. So no change can fall
-// between a read and a watch, and nothing here needs the 400 ms re-reads of back
+// between a read and a watch, and nothing here needs the re-reads of back
 // ends that lie behind a network.
 package memory
 

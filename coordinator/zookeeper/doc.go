@@ -38,10 +38,11 @@
 // # The pulse
 //
 // While anything of a session waits, it looks at one of the watched nodes every
-// 300 to 400 ms, in turn (pulse.go), but for those that their readers have just
-// looked at. It waits for no answer. Of a server whose answers are slow it asks less
-// often (tempo.go): the looks of five thousand sessions would be most of what keeps a
-// busy server busy.
+// 600 to 700 ms, in turn (pulse.go), but for those that their readers have just
+// looked at; after 300 to 700 ms when a request has had no answer for as long. It waits
+// for no answer. Of a server whose answers are slow it asks less often (tempo.go), and
+// among many others who look as well (others.go): else the looks of five thousand
+// sessions would be most of what keeps a server busy.
 //
 // # Sessions
 //

@@ -525,3 +525,58 @@ func TestWakeCostsOneRequest(t *testing.T) {
 		t.Fatalf("%d values cost %d requests, more than %d", rounds, got, want)
 	}
 }
+
+// TestRest counts what a reader that waits costs the server when nothing happens: where
+// thousands wait for hours, that is most of what it has to do.
+func TestRest(t *testing.T) {
+	ctx := within(t)
+	server := zktest.Start(t)
+	op := join(t, ctx, server.URL("hotc"), sessionTimeout, operator)
+	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell")}))
+	must(t, op.Close())
+	s := join(t, ctx, server.URL("hotc"), sessionTimeout, agent)
+	read1(t, ctx, s, "cell")
+	time.Sleep(anchorAfter + shortestRest) // what a session does at its start comes to its end
+	before, begin := server.Received(t), time.Now()
+	time.Sleep(5 * shortestRest)
+	looks, pings := int(time.Since(begin)/shortestRest)+1, int(time.Since(begin)/(sessionTimeout/3))+1
+	if got := server.Received(t) - before; got < 1 || got > looks+pings+2 {
+		t.Fatalf("%d looks and %d pings became %d requests", looks, pings, got)
+	}
+}
+
+// TestRestAmongOthers: the more there are who wait, the less each of them looks.
+func TestRestAmongOthers(t *testing.T) {
+	ctx := within(t)
+	url := shared.Server(t).URL("hotc/others")
+	op := join(t, ctx, url, sessionTimeout, operator)
+	nodes := []coordinator.NewNode{cell("cell"), {Path: "few"}, {Path: "many"}}
+	for i := range 500 {
+		nodes = append(nodes, coordinator.NewNode{Path: coordinator.Path(fmt.Sprint("many/", i))})
+	}
+	for i := range 3 {
+		nodes = append(nodes, coordinator.NewNode{Path: coordinator.Path(fmt.Sprint("few/", i))})
+	}
+	must(t, op.Create(ctx, nodes))
+	for _, row := range []struct {
+		node coordinator.Path
+		size int
+		rest time.Duration
+	}{
+		{"none", 0, shortestRest},
+		{"few", 3, shortestRest},
+		{"many", 500, 500 * crowdsShare},
+	} {
+		s := join(t, ctx, url, sessionTimeout, agent)
+		s.Among(row.node)
+		read1(t, ctx, s, "cell")
+		eventually(t, ctx, fmt.Sprint(row.node, " are counted"), func() bool {
+			s.others.mu.Lock()
+			defer s.others.mu.Unlock()
+			return !s.others.counted.IsZero() && s.others.size == row.size
+		})
+		if got := s.others.rest(); got != row.rest {
+			t.Errorf("among %s it rests for %v, not %v", row.node, got, row.rest)
+		}
+	}
+}

@@ -8,10 +8,19 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// While anything waits, the session looks at one node every beat, which is this
-// long and up to a third longer, or more where answers are slow (docs/coordination.md,
-// "Blocked reads"). A node that its reader has looked at in this time is passed over.
-const shortestBeat = 300 * time.Millisecond
+const (
+	// shortestBeat is how long a beat of the pulse is, and up to a third longer, or more
+	// where answers are slow (docs/coordination.md, "Blocked reads"). Every beat it looks
+	// after requests that have waited for an answer as long.
+	shortestBeat = 300 * time.Millisecond
+	// shortestRest is how long the session waits between two looks at what is watched
+	// when no request waits: thousands of sessions that wait for hours make most of what
+	// their server has to do. A node that its reader has looked at in this time is
+	// passed over.
+	shortestRest = 2 * shortestBeat
+	// longestRest is that where answers are slow.
+	longestRest = mostStretch * shortestBeat
+)
 
 // mostLooks bounds the looks of the pulse that have no answer yet.
 const mostLooks = 4
@@ -20,6 +29,7 @@ const mostLooks = 4
 type target struct {
 	entry *entry
 	tree  *tree
+	count bool // its children are the others
 	at    string
 }
 
@@ -32,7 +42,7 @@ func (s *store) pulse() {
 	beat := time.NewTimer(0)
 	defer beat.Stop()
 	looks := make(chan struct{}, mostLooks)
-	wait := shortestBeat
+	wait, looked := shortestBeat, time.Time{}
 	for {
 		beat.Reset(wait + rand.N(shortestBeat/3))
 		wait = s.tempo.stretch(shortestBeat)
@@ -49,15 +59,11 @@ func (s *store) pulse() {
 			s.do(again)
 		}
 		s.watches.rearmIdle()
-		next, fresh := s.watches.next(wait)
-		switch {
-		case next.at != "":
-		case s.pending.Load() > 0:
-			next.at = s.root
-		default:
-			wait -= fresh
+		next, soon := s.choose(time.Since(looked))
+		if wait = min(wait, soon); next.at == "" {
 			continue
 		}
+		looked = time.Now()
 		select {
 		case looks <- struct{}{}:
 			go func() {
@@ -69,10 +75,32 @@ func (s *store) pulse() {
 	}
 }
 
+// choose returns the node to look at, when the last look was some time ago. There is
+// none while the session rests, and then it may have rested enough in soon.
+func (s *store) choose(rested time.Duration) (next target, soon time.Duration) {
+	late := s.asking.longerThan(shortestBeat)
+	rest := max(s.others.rest(), min(s.tempo.stretch(shortestRest), longestRest))
+	if rested < rest && !late {
+		return target{}, rest - rested
+	}
+	next, fresh := s.watches.next(rest)
+	switch {
+	case next.at == "" && late:
+		next.at = s.root
+	case next.at == "":
+		return target{}, rest - fresh
+	default:
+		if at := s.others.due(); at != "" { // the node's turn comes again
+			next = target{at: at, count: true}
+		}
+	}
+	return next, rest
+}
+
 // next returns the node whose turn it is; a round takes what is watched when it
-// begins. Where all were looked at within a beat, it returns none, and how long ago
+// begins. Where all were looked at within this rest, it returns none, and how long ago
 // that was for the first of them.
-func (w *watches) next(beat time.Duration) (next target, fresh time.Duration) {
+func (w *watches) next(rest time.Duration) (next target, fresh time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.turn) == 0 {
@@ -89,7 +117,7 @@ func (w *watches) next(beat time.Duration) (next target, fresh time.Duration) {
 			return next, 0
 		}
 		age := time.Since(next.entry.looked)
-		if age >= beat {
+		if age >= rest {
 			return next, 0
 		}
 		fresh = max(fresh, age)
@@ -134,5 +162,7 @@ func (s *store) glance(next target) {
 		w.rearmNow(e)
 	case next.tree != nil:
 		next.tree.glanced(next.at, stat)
+	case next.count && stat != nil:
+		s.others.count(int(stat.NumChildren))
 	}
 }

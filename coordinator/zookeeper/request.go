@@ -41,8 +41,8 @@ type answer[T any] struct {
 // ask makes a request until it is answered, through disconnections and
 // expiries, or the context ends.
 func ask[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, error)) (T, error) {
-	s.pending.Add(1)
-	defer s.pending.Add(-1)
+	s.asking.begin()
+	defer s.asking.end()
 	for {
 		if err := s.link.await(ctx); err != nil {
 			var none T
@@ -95,6 +95,35 @@ func once[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, 
 		var none T
 		return none, s.link.gaveUp(ctx.Err(), nil)
 	}
+}
+
+// asking says whether requests wait for an answer.
+type asking struct {
+	mu       sync.Mutex
+	requests int
+	since    time.Time // when there were none last
+}
+
+func (a *asking) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.requests == 0 {
+		a.since = time.Now()
+	}
+	a.requests++
+}
+
+func (a *asking) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.requests--
+}
+
+// longerThan reports whether there have been requests all this time.
+func (a *asking) longerThan(wait time.Duration) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.requests > 0 && time.Since(a.since) > wait
 }
 
 // reads are those under way. The pulse makes those again that have no answer.

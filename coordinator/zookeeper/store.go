@@ -27,9 +27,10 @@ type store struct {
 	root    string
 	link    *link
 	watches *watches
-	pending atomic.Int64 // requests that wait for an answer
+	asking  asking
 	reads   reads
 	tempo   tempo
+	others  others
 	calls   chan func() // to the goroutine that is idle
 	idle    atomic.Bool // there is one
 	running sync.WaitGroup
