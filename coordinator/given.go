@@ -96,7 +96,7 @@ func give(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Pla
 	if err != nil {
 		return err
 	}
-	sealing := giving{Store: s, deployment: d, secret: secret, plan: p, once: live.Enrol == EnrolOnce, given: given, box: seal.ID(box), content: content}
+	sealing := giving{Store: s, tokens: newTokens(secret, d, p), once: live.Enrol == EnrolOnce, given: given, box: seal.ID(box), content: content}
 	sealed := make([][]Op, len(given.Readers))
 	err = each(ctx, len(sealed), func(ctx context.Context, i int) error {
 		var err error
@@ -130,13 +130,11 @@ func give(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Pla
 // giving is one box, on its way to its readers.
 type giving struct {
 	Store
-	deployment Deployment
-	secret     Secret
-	plan       *plan.Plan
-	once       bool // tokens are good for one enrolment
-	given      plan.Secret
-	box        string
-	content    seal.Content
+	tokens
+	once    bool // tokens are good for one enrolment
+	given   plan.Secret
+	box     string
+	content seal.Content
 }
 
 // keyFor is the write of the box's key for one reader.
@@ -186,15 +184,6 @@ func (g giving) publicKey(ctx context.Context, reader plan.ServerPath) (key stri
 	}
 	token, err := tokenKey(g.token(reader))
 	return token.Public(), unchanged, err
-}
-
-// token is a reader's.
-func (g giving) token(reader plan.ServerPath) string {
-	i := slices.IndexFunc(g.plan.Servers, func(s plan.Server) bool { return s.Path == reader })
-	if i < 0 {
-		return g.secret.ServerToken(g.deployment, reader)
-	}
-	return g.secret.TokenOf(g.deployment, &g.plan.Servers[i])
 }
 
 // Given says how a secret of the plan stands.

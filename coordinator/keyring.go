@@ -17,43 +17,29 @@ const namedReaders = 8
 // keyring knows the identities of a deployment, each computed once, and which
 // servers are in which readers' set.
 type keyring struct {
-	secret     Secret
-	deployment Deployment
-	record     DeploymentRecord
-	operator   Grant
-	slots      map[plan.ServerPath]*plan.Server // those of the plan that have one
-	servers    map[plan.ServerPath]Credential
-	sets       map[string]Credential
-	members    map[plan.ServerPath]map[string]string // passwords by set
+	tokens
+	record   DeploymentRecord
+	operator Grant
+	servers  map[plan.ServerPath]Credential
+	sets     map[string]Credential
+	members  map[plan.ServerPath]map[string]string // passwords by set
 }
 
-func newKeyring(secret Secret, d Deployment, p *plan.Plan, record DeploymentRecord) *keyring {
-	k := &keyring{
-		secret:     secret,
-		deployment: d,
-		record:     record,
-		operator:   Grant{To: secret.Operator(d), May: MayAll},
-		slots:      map[plan.ServerPath]*plan.Server{},
-		servers:    map[plan.ServerPath]Credential{},
-		sets:       map[string]Credential{},
-		members:    map[plan.ServerPath]map[string]string{},
+func newKeyring(t tokens, record DeploymentRecord) *keyring {
+	return &keyring{
+		tokens:   t,
+		record:   record,
+		operator: Grant{To: t.secret.Operator(t.deployment), May: MayAll},
+		servers:  map[plan.ServerPath]Credential{},
+		sets:     map[string]Credential{},
+		members:  map[plan.ServerPath]map[string]string{},
 	}
-	for i := range p.Servers {
-		if s := &p.Servers[i]; s.Slot != nil {
-			k.slots[s.Path] = s
-		}
-	}
-	return k
 }
 
 func (k *keyring) server(s plan.ServerPath, may Rights) Grant {
 	c, known := k.servers[s]
 	if !known {
-		token := k.secret.ServerToken(k.deployment, s)
-		if x := k.slots[s]; x != nil {
-			token = k.secret.TokenOf(k.deployment, x)
-		}
-		c = ServerCredential(s, token)
+		c = ServerCredential(s, k.token(s))
 		if k.record.Enrol == EnrolOnce {
 			c = k.secret.memberCredential(k.deployment, k.record, s)
 		}

@@ -17,7 +17,7 @@ const MaxFiles = 16 << 20
 // layout is every node of a deployment but `ready`, parents before children,
 // with the rights that follow from the plan (docs/coordination.md, "Paths").
 func layout(d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, record DeploymentRecord) ([]NewNode, error) {
-	k := newKeyring(secret, d, p, record)
+	k := newKeyring(newTokens(secret, d, p), record)
 	operator := []Grant{k.operator}
 	root, err := encode(record)
 	if err != nil {

@@ -64,20 +64,37 @@ func (s Secret) ServerToken(d Deployment, server plan.ServerPath) string {
 	return s.digest(string(d) + ":" + string(server))
 }
 
-// TokenOf is the token of a server of the plan: where it has a slot, the one that an
-// agent makes of the token that all members of the group share.
-func (s Secret) TokenOf(d Deployment, server *plan.Server) string {
-	if slot := server.Slot; slot != nil {
-		return SlotToken(s.ServerToken(d, slot.Shared), slot.Number)
-	}
-	return s.ServerToken(d, server.Path)
-}
-
 // SlotToken is the token of a server in a slot: hex(sha256("slot:" N ":" SHARED)), where
 // SHARED is the token that Heat computes for the server in all members of its group.
 func SlotToken(shared string, number int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "slot:%d:%s", number, shared))
 	return hex.EncodeToString(sum[:])
+}
+
+// tokens are those of a deployment's servers.
+type tokens struct {
+	secret     Secret
+	deployment Deployment
+	slots      map[plan.ServerPath]*plan.Slot // of the servers that have one
+}
+
+func newTokens(secret Secret, d Deployment, p *plan.Plan) tokens {
+	t := tokens{secret, d, map[plan.ServerPath]*plan.Slot{}}
+	for i := range p.Servers {
+		if s := &p.Servers[i]; s.Slot != nil {
+			t.slots[s.Path] = s.Slot
+		}
+	}
+	return t
+}
+
+// token is a server's: where it has a slot, the one that an agent makes of the token that
+// all members of the group share.
+func (t tokens) token(server plan.ServerPath) string {
+	if slot := t.slots[server]; slot != nil {
+		return SlotToken(t.secret.ServerToken(t.deployment, slot.Shared), slot.Number)
+	}
+	return t.secret.ServerToken(t.deployment, server)
 }
 
 // Operator is the identity that creates, reads and destroys a deployment.

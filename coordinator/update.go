@@ -64,7 +64,7 @@ func (e *NoUpdateHookError) Error() string {
 type update struct {
 	store    Store
 	d        Deployment
-	secret   Secret
+	tokens   tokens
 	keys     *keyring
 	live, to *plan.Plan
 	planJSON []byte
@@ -79,7 +79,7 @@ type update struct {
 
 // newUpdate looks at what is there. *ChangedPlanError.
 func newUpdate(ctx context.Context, s Store, d Deployment, secret Secret, to *plan.Plan, planJSON []byte, files Files, now time.Time, digest string) (*update, error) {
-	u := &update{store: s, d: d, secret: secret, to: to, planJSON: planJSON, files: files, digest: digest, now: now}
+	u := &update{store: s, d: d, tokens: newTokens(secret, d, to), to: to, planJSON: planJSON, files: files, digest: digest, now: now}
 	if err := u.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (u *update) begin(ctx context.Context) error {
 		u.record.Updating = u.digest
 		u.record.Updates++
 	}
-	u.keys = newKeyring(u.secret, u.d, u.to, u.record)
+	u.keys = newKeyring(u.tokens, u.record)
 	for _, s := range u.to.Servers {
 		u.keys.server(s.Path, 0) // computed once, before many ask for it
 	}
