@@ -95,9 +95,14 @@ func (w *world) on(stack string, args ...string) []string {
 	return append(args, "--stack", stack, "--coordinator", w.url, "--secret-file", w.secret)
 }
 
+// input is what Heat gets, with parameters beside the secret.
+func (w *world) input(parameters map[string]any) judge.Input {
+	return judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}, Parameters: parameters}
+}
+
 // create lets stock Heat start on the stack.
 func (w *world) create(stack string) *judge.Stack {
-	return stockHeat.Judge(w.t).Create(w.t, stack, judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}})
+	return stockHeat.Judge(w.t).Create(w.t, stack, w.input(nil))
 }
 
 var bootLine = regexp.MustCompile(`(?m)^\{.*"deployment".*\}$`)

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,8 +18,7 @@ type sized struct {
 }
 
 func (s sized) input(w *world) judge.Input {
-	return judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"},
-		Parameters: map[string]any{"with_cache": s.cache, "workers": s.workers, "shards": s.shards}}
+	return w.input(map[string]any{"with_cache": s.cache, "workers": s.workers, "shards": s.shards})
 }
 
 // servers is how many there are.
@@ -157,8 +155,7 @@ func TestConditionsThatOnlyHeatKnows(t *testing.T) {
 	} {
 		name := fmt.Sprintf("site%d", i)
 		w.hotc(w.on(name, "apply", w.dir)...)
-		st := stockHeat.Judge(t).Create(t, name, judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"},
-			Parameters: map[string]any{"with_db": c.db, "with_web": c.web, "tiers": c.tiers}})
+		st := stockHeat.Judge(t).Create(t, name, w.input(map[string]any{"with_db": c.db, "with_web": c.web, "tiers": c.tiers}))
 		w.bootAsMade(st, len(c.servers))
 		st.Complete(t)
 		var made []string
@@ -207,7 +204,7 @@ func TestOldVersionsCount(t *testing.T) {
 	} {
 		w := newWorld(t, "../../emit/testdata/nested/"+c.dir+"/main.yaml")
 		w.hotc(w.on("old", "apply", w.dir)...)
-		st := stockHeat.Judge(t).Create(t, "old", judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}, Parameters: c.parameters})
+		st := stockHeat.Judge(t).Create(t, "old", w.input(c.parameters))
 		w.bootAll(st, c.servers)
 		st.Complete(t)
 		if got := outputsOf(t, st)[c.output]; unspaced(got) != unspaced(c.want) {

@@ -13,7 +13,7 @@ import (
 
 // createWith is create with the environments of the folder, as a user gives them.
 func (w *world) createWith(stack string, environments ...string) *judge.Stack {
-	in := judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}}
+	in := w.input(nil)
 	for _, name := range environments {
 		in.Environments = append(in.Environments, filepath.Join(w.dir, name))
 	}

@@ -2,14 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/hotc-dev/hotc/emit/heat/judge"
 )
 
 // siteOf is what a member of the group app says: its stack's id twice, once by its other
@@ -42,10 +39,7 @@ func TestScaledByPolicy(t *testing.T) {
 		t.Errorf("tokens that are good for one enrolment: %v\n%s", err, out)
 	}
 	w.hotc(w.on("site", "apply", w.dir)...)
-	input := func(capacity int) judge.Input {
-		return judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}, Parameters: map[string]any{"capacity": capacity}}
-	}
-	st := stockHeat.Judge(t).Create(t, "site", input(2))
+	st := stockHeat.Judge(t).Create(t, "site", w.input(map[string]any{"capacity": 2}))
 	w.bootAsMade(st, 7)
 	st.Complete(t)
 	got := outputsOf(t, st)
@@ -79,7 +73,7 @@ func TestScaledByPolicy(t *testing.T) {
 	if len(before) > 0 {
 		t.Errorf("these are gone: %v", before)
 	}
-	st.Update(t, input(3))
+	st.Update(t, w.input(map[string]any{"capacity": 3}))
 	if s := st.Wait(t); s.String() != "UPDATE_COMPLETE" {
 		t.Fatalf("%s: %s", s, s.Reason)
 	}
@@ -101,10 +95,7 @@ func TestScaledByPolicy(t *testing.T) {
 func TestScaledMembersOfManyStacks(t *testing.T) {
 	w := newWorld(t, "../../emit/testdata/nested/scaled/main.yaml")
 	w.hotc(w.on("site", "apply", w.dir)...)
-	input := func(hosts int) judge.Input {
-		return judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}, Parameters: map[string]any{"hosts": hosts}}
-	}
-	st := stockHeat.Judge(t).Create(t, "site", input(2))
+	st := stockHeat.Judge(t).Create(t, "site", w.input(map[string]any{"hosts": 2}))
 	w.bootAsMade(st, 9)
 	st.Complete(t)
 	if got := outputsOf(t, st); unspaced(got["inner"]) != `["1","1"]` || unspaced(got["x"]) != "[]" {
@@ -120,7 +111,7 @@ func TestScaledMembersOfManyStacks(t *testing.T) {
 	for _, s := range st.Booted(t) {
 		before[s.ID] = true
 	}
-	st.Update(t, input(1))
+	st.Update(t, w.input(map[string]any{"hosts": 1}))
 	if s := st.Wait(t); s.String() != "UPDATE_COMPLETE" {
 		t.Fatalf("%s: %s", s, s.Reason)
 	}
