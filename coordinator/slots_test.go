@@ -1,12 +1,14 @@
 package coordinator_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
@@ -44,9 +46,15 @@ func sharedBy(name string) coordinator.Credential {
 // inSlot is a server of a slot, as its agent opens the session.
 func (b bed) inSlot(t *testing.T, c *coordinator.Claim, name string, number int) *coordinator.Member {
 	t.Helper()
+	return b.joinSlot(t, c, name, number, func(s coordinator.Store) coordinator.Store { return s })
+}
+
+// joinSlot is inSlot with a store that does more.
+func (b bed) joinSlot(t *testing.T, c *coordinator.Claim, name string, number int, with func(coordinator.Store) coordinator.Store) *coordinator.Member {
+	t.Helper()
 	server := c.Slot.Within(plan.ServerPath("app/*/"+name), number)
 	token := coordinator.SlotToken(secret.ServerToken(site, plan.ServerPath("app/*/"+name)), number)
-	m := coordinator.Join(b.open(t, coordinator.ServerCredential(server, token), sharedBy(name)), site, server)
+	m := coordinator.Join(with(b.open(t, coordinator.ServerCredential(server, token), sharedBy(name))), site, server)
 	m.KeepSlot(c, number)
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
@@ -214,6 +222,90 @@ func TestSlotsOfMembersThatAreGone(t *testing.T) {
 		case err := <-ended:
 			t.Errorf("a third member of two: %v", err)
 		default:
+		}
+	})
+}
+
+// A member whose slot goes to another one while its server enrols is fenced like one that
+// comes later.
+func TestASlotThatIsLostWhileItsServerEnrols(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, scaled(1))
+		c := claim("m1")
+		number := must(c.Take(t.Context(), b.open(t, sharedBy("web"))))
+		lost := false
+		m := b.joinSlot(t, c, "web", number, func(s coordinator.Store) coordinator.Store {
+			return &between{Store: s, when: func(ops []coordinator.Op) bool { return writes(ops, site.Server("app/0/web")) }, do: func() {
+				lost = must(claim("m2").Take(t.Context(), b.open(t, sharedBy("web")))) == number
+			}}
+		})
+		if _, err := m.Enrol(t.Context(), "slow", "i-slow", false, noon); !errors.Is(err, coordinator.ErrFenced) || !lost {
+			t.Errorf("it enrols: %v (its slot was taken: %v)", err, lost)
+		}
+	})
+}
+
+func writes(ops []coordinator.Op, path coordinator.Path) bool {
+	return slices.ContainsFunc(ops, func(op coordinator.Op) bool { return op.Write && op.Path == path })
+}
+
+// A slot is given to another member when nobody has been seen in it for IfDown without a
+// break. (The clock stands while anybody can do something.)
+func TestASlotThatSomebodyComesBackTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := inMemory()
+		b.publish(t, scaled(2))
+		come := func(number int) (leave func()) {
+			server := plan.ServerPath(fmt.Sprintf("app/%d/web", number))
+			s := b.open(t, coordinator.ServerCredential(server, coordinator.SlotToken(secret.ServerToken(site, "app/*/web"), number)))
+			session, leave := context.WithCancel(t.Context())
+			if err := s.Announce(session, site.Presence(server), nil); err != nil {
+				t.Fatal(err)
+			}
+			return leave
+		}
+		for i, member := range []string{"m1", "m2"} {
+			if n := must(claim(member).Take(t.Context(), b.open(t, sharedBy("web")))); n != i {
+				t.Fatalf("%s has slot %d", member, n)
+			}
+		}
+		defer come(0)()
+		leave := come(1)
+		full := 0
+		c, taken := claim("m3"), make(chan string, 1)
+		c.IfDown, c.Full = time.Minute, func(int) { full++ }
+		s := b.open(t, sharedBy("web"))
+		go func() {
+			n, err := c.Take(t.Context(), s)
+			taken <- fmt.Sprint(n, " ", err)
+		}()
+		expect := func(when string, told int) {
+			t.Helper()
+			synctest.Wait()
+			if len(taken) > 0 || full != told {
+				t.Fatalf("%s: taken %v, told %d times that the group is full", when, len(taken) > 0, full)
+			}
+		}
+		const nearly = time.Minute * 9 / 10 // it looks now and then
+		time.Sleep(time.Minute / 2)
+		leave()
+		time.Sleep(nearly)
+		expect("somebody has been gone for less than a minute", 0)
+		leave = come(1)
+		time.Sleep(time.Hour)
+		expect("everybody is there", 1)
+		leave()
+		time.Sleep(nearly)
+		expect("somebody is gone again", 1)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		select {
+		case got := <-taken:
+			if got != "1 <nil>" {
+				t.Errorf("it takes slot %s", got)
+			}
+		default:
+			t.Error("nobody has been seen for more than a minute, and the slot is not taken")
 		}
 	})
 }
