@@ -57,14 +57,18 @@ func TestARoleThatDoesNotStartIsNotShownAsStarted(t *testing.T) {
 			t.Error(err)
 		}
 		expect("the report of its start", coordinator.RoleRunning)
+		go commit()
+		synctest.Wait() // one is made before it is refused
 		to.answers <- coordinator.ErrPlanChanged
 		if err := <-began; !errors.Is(err, coordinator.ErrPlanChanged) {
 			t.Errorf("it starts: %v", err)
 		}
-		expect("the next report", coordinator.RolePending)
-		to.answers <- nil
-		if err := <-committed; err != nil {
-			t.Error(err)
+		for range 2 {
+			expect("the next report", coordinator.RolePending)
+			to.answers <- nil
+			if err := <-committed; err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }
