@@ -111,11 +111,10 @@ func TestAPassThatSomebodyHasRead(t *testing.T) {
 		if _, err := thief.Read(t.Context(), site.Pass("db")); err != nil {
 			t.Fatal(err)
 		}
-		db, waits, ended := newMachine(t, "db", "d1"), make(chan string, 1), make(chan error, 1)
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
+		db, waits, ended := newMachine(t, "db", "d1"), make(chan string, 8), make(chan error, 1)
+		knocked := b.knocking(t, db)
 		go func() {
-			ended <- b.knocking(t, db).AwaitDeployment(ctx, func(why string) { waits <- why })
+			ended <- knocked.AwaitDeployment(within(t, patience), func(why string) { waits <- why })
 		}()
 		select {
 		case why := <-waits:
