@@ -78,7 +78,7 @@ func (w *world) run(t *testing.T, ctx context.Context, patience time.Duration) (
 		Folder: t.TempDir(), Work: t.TempDir(), Values: w, Files: w, Stdout: out, Stderr: out,
 		Started: func(context.Context) error { return nil }, Environment: os.Environ(),
 	}
-	d := plugin.Driver{Grace: 200 * time.Millisecond, Patience: patience}
+	d := plugin.Driver{Grace: 8 * time.Second, Patience: patience}
 	if err := d.Prepare(ctx, job); err != nil {
 		t.Fatal(err)
 	}
