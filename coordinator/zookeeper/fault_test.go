@@ -378,10 +378,14 @@ func TestBrokenCommits(t *testing.T) {
 	proxy, _, op := behindProxy(t, ctx, sessionTimeout)
 	s := join(t, ctx, "zk://"+proxy.Addr()+op.root, sessionTimeout, operator)
 	end := cutting(proxy)
+	done := 0
 	for i := 1; i <= 100; {
 		n, err := s.Read(ctx, "cell")
 		must(t, err)
 		have, _ := strconv.Atoi(string(n.Data))
+		if have < done {
+			t.Fatalf("the cell holds %d when %d was reported done", have, done)
+		}
 		if have == i {
 			i++
 			continue
@@ -390,7 +394,9 @@ func TestBrokenCommits(t *testing.T) {
 			t.Fatalf("the cell holds %d when %d was written last", have, i-1)
 		}
 		err = s.Commit(ctx, coordinator.Op{Path: "cell", Version: n.Version, Write: true, Data: []byte(strconv.Itoa(i))})
-		if err != nil && !errors.Is(err, coordinator.ErrVersion) {
+		if err == nil {
+			done = i
+		} else if !errors.Is(err, coordinator.ErrVersion) {
 			t.Fatal(err)
 		}
 	}
