@@ -361,7 +361,6 @@ func TestInterruptedCreate(t *testing.T) {
 	err := s.Create(ctx, nodes)
 	end()
 	must(t, err)
-	must(t, s.Create(ctx, nodes))
 	for i := range 20 {
 		names, err := s.Children(ctx, coordinator.Path(fmt.Sprint("d", i)))
 		must(t, err)
@@ -369,6 +368,7 @@ func TestInterruptedCreate(t *testing.T) {
 			t.Fatalf("%d of 300 nodes", len(names))
 		}
 	}
+	must(t, s.Create(ctx, nodes))
 }
 
 // TestBrokenCommits counts through a proxy that breaks connections: no write that
