@@ -109,13 +109,16 @@ func (l *loader) instances(s *program.Stack, r *hot.Resource, at place) {
 	n := &program.Nest{In: s, Resource: r, Group: true, Definition: d}
 	m := &program.Member{Name: "0"}
 	if m.Stack = l.member(n, m, t, at, registry.Child("0", t)); m.Stack != nil && mentionsRoles(m.Stack) {
-		l.namesMadeUp(s, r)
+		l.launchConfiguration(s, r, t.Name)
 	}
 }
 
-func (l *loader) namesMadeUp(s *program.Stack, r *hot.Resource) {
-	l.diags.Error(source.NotYet, s.Place(r.Entry.Key), fmt.Sprintf("the environment gives the members of %q roles, and a launch configuration, which hotc does not compile yet", r.Name),
-		"use OS::Heat::AutoScalingGroup with the template as its resource")
+// launchConfiguration refuses roles where Heat leaves no way to tell agents who they
+// are: members get the configuration's own keys, and tags (heat/engine/resources/
+// openstack/heat/instance_group.py, _get_resource_definition).
+func (l *loader) launchConfiguration(s *program.Stack, r *hot.Resource, template string) {
+	l.diags.Error(source.NotYet, s.Place(r.Entry.Key), fmt.Sprintf("the environment makes the members of %q of %s, which has roles; Heat hands the members of an %s nothing but the keys of its launch configuration, so their agents would know neither who they are nor their token", r.Name, template, s.Type(r)),
+		"use OS::Heat::AutoScalingGroup, with the template as the `type` of its `resource` and what the launch configuration says as the properties")
 }
 
 // members makes the members of a group with roles, one by one.
