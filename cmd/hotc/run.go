@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -36,7 +35,8 @@ func newRunCommand(s streams) *cobra.Command {
 		Short: "Run all roles of a template on this machine, without Heat and ZooKeeper",
 		Long: `Compile a template and run its roles for real on this machine: a coordinator in this
 process, and for each server an agent of its own with a folder of its own. Addresses
-are made up (127.x.y.z); what else only Heat would know is given with --fact.`,
+(127.x.y.z), and the names and ids of servers and stacks, are made up; what else only Heat
+would know is given with --fact.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := in.options(args[0])
@@ -87,8 +87,10 @@ type localRun struct {
 	workdir string
 	session *session
 	url     string
-	stackID string
-	made    map[string]map[string]hot.Value
+	root    identity
+	// identities are those of the nested stacks, by path.
+	identities map[string]identity
+	made       map[string]map[string]hot.Value
 }
 
 // deploymentName is the name of the deployment where there is no stack.
@@ -98,7 +100,7 @@ func (r *localRun) run(ctx context.Context, workdir string) error {
 	if len(r.result.Built.Plan.Servers) == 0 {
 		return source.Fail(source.Usage, "no server of the template has roles", "roles stand in a server's metadata under `hotc:`")
 	}
-	r.stackID = uuid.NewString()
+	r.root = newIdentity(string(deploymentName))
 	boots, err := r.boots()
 	if err != nil {
 		return err

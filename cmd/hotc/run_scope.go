@@ -64,9 +64,10 @@ func (s *scope) parameter(call *hot.Expr) (*hot.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	pseudo := map[string]string{"OS::stack_name": string(deploymentName), "OS::stack_id": s.run.stackID, "OS::project_id": s.run.stackID,
-		hot.CFNStackName: string(deploymentName), hot.CFNRegion: "ap-southeast-1", // heat/engine/cfn/parameters.py
-		hot.CFNStackID: fmt.Sprintf("arn:openstack:heat::%s:stacks/%s/%s", s.run.stackID, deploymentName, s.run.stackID)}
+	own := s.run.identity(s.stack)
+	pseudo := map[string]string{hot.StackName: own.name, hot.StackID: own.id, "OS::project_id": s.run.root.id,
+		hot.CFNStackName: own.name, hot.CFNRegion: "ap-southeast-1", // heat/engine/cfn/parameters.py
+		hot.CFNStackID: fmt.Sprintf("arn:openstack:heat::%s:stacks/%s/%s", s.run.root.id, own.name, own.id)}
 	if v, ok := pseudo[name]; ok {
 		return hot.Constant(v, call.At), nil
 	}

@@ -59,7 +59,7 @@ func (r *localRun) boots() ([]plan.Boot, error) {
 	made := r.madeUp()
 	var boots []plan.Boot
 	for _, s := range r.result.Built.Plan.Servers {
-		b := plan.Boot{Format: plan.Format, Deployment: string(deploymentName), StackID: r.stackID, Server: s.Path,
+		b := plan.Boot{Format: plan.Format, Deployment: string(deploymentName), StackID: r.root.id, Server: s.Path,
 			Deploy: map[string]json.RawMessage{}, Facts: map[string]json.RawMessage{}}
 		for name, v := range made[string(s.Path)] {
 			b.Facts[name] = hot.EncodeJSON(v)

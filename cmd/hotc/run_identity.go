@@ -1,0 +1,58 @@
+package main
+
+import (
+	"crypto/rand"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+)
+
+// identity is what Heat would call a stack: its name, and an id that no other stack has.
+type identity struct {
+	name string
+	id   string
+}
+
+// newIdentity is a stack's of that name.
+func newIdentity(name string) identity { return identity{name, uuid.NewString()} }
+
+// inside is a stack that a resource of this one stands for, named as Heat names it
+// (heat/engine/resource.py, physical_resource_name).
+func (i identity) inside(resource string) identity {
+	return newIdentity(i.name + "-" + resource + "-" + shortID())
+}
+
+// shortID is 60 random bits, as Heat writes them in names (heat/common/short_id.py).
+func shortID() string { return strings.ToLower(rand.Text()[:12]) }
+
+// identity is that of one of the run's stacks, made up once. A group is a stack of its own
+// between the stack around and its members.
+func (r *localRun) identity(s *program.Stack) identity {
+	if s.Nest == nil {
+		return r.root
+	}
+	if r.identities == nil {
+		r.identities = map[string]identity{}
+	}
+	made := func(path string, make func() identity) identity {
+		if _, have := r.identities[path]; !have {
+			r.identities[path] = make()
+		}
+		return r.identities[path]
+	}
+	return made(s.Path, func() identity {
+		resource := s.Nest.Resource.Name
+		around := r.identity(s.Around())
+		if !s.Nest.Group {
+			return around.inside(resource)
+		}
+		group := made(s.Around().PathOf(resource), func() identity { return around.inside(resource) })
+		member := memberOf(s)
+		if s.Nest.Scales { // Heat makes the names of members up, too
+			member = shortID()
+		}
+		return group.inside(member)
+	})
+}
