@@ -374,7 +374,8 @@ func (s *stack) moves() {
 	}
 }
 
-// addTo adds entries to a section of the template, making it if it is missing.
+// addTo adds entries to a section of the template, making it if it is missing, before
+// another one.
 func (s *stack) addTo(name, before string, added *hot.Dict) {
 	root := s.text.Root
 	entry := root.Entry(name)
@@ -383,7 +384,7 @@ func (s *stack) addTo(name, before string, added *hot.Dict) {
 		s.editor.add(entry.Value, added)
 	case entry != nil:
 		s.editor.fill(entry, added)
-	case root.Style == hot.Flow:
+	case root.Style == hot.Flow, root.Entry(before) == nil: // at the end, then
 		s.editor.add(root, dict(name, section{added}))
 	default:
 		s.editor.change(root).added.Set(name, section{added})

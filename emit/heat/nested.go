@@ -28,9 +28,11 @@ const (
 
 var ownParameters = []string{ParameterCoordinator, ParameterAgentURL, ParameterSecret, ParameterPath, ParameterStackName, ParameterStackID, ParameterSignal, ParameterSignals, ParameterDeploy, ParameterSlot}
 
-// carries says whether there are agents in the template or below it.
+// carries says whether there are agents in the template or below it, or in another member of
+// its group: what a group hands over, it hands to all members.
 func (s *stack) carries() bool {
-	return len(s.sites) > 0 || len(s.carrying()) > 0
+	return len(s.sites) > 0 || len(s.carrying()) > 0 ||
+		slices.ContainsFunc(s.stacks, func(use *program.Stack) bool { return use.Nest != nil && use.Nest.Group && s.hasAgents(use.Nest) })
 }
 
 // carrying are the nests of the template with agents in them: each once, of the
