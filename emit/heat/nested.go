@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -130,15 +131,33 @@ func (s *stack) propertiesKey(n *program.Nest) string {
 // checkUses refuses a template that another use of it makes something else of.
 func (s *stack) checkUses(n *program.Nest) {
 	for _, use := range s.stacks {
-		other := use.NestOf(n.Resource.Name)
-		switch {
+		difference := ""
+		switch other := use.NestOf(n.Resource.Name); {
 		case use.Absent(n.Resource.Name):
-		case other == nil, other.Group != n.Group, other.Chain != n.Chain, other.Remote != n.Remote, other.Scales != n.Scales, other.Size != 0 && !s.hasAgents(other), other.Size != 0 && other.Inline() != n.Inline():
-			s.diags.Error(source.NotYet, s.template.Place(n.Resource.Entry.Key), fmt.Sprintf("%q has servers with roles in %q and none in %q, since the environment maps types differently there; hotc cannot emit one text for both yet",
-				n.Resource.Name, stackPath(n.In), stackPath(use)), "use two files")
+		case !sameKind(n, other):
+			difference = fmt.Sprintf("%q is %s in %q and %s in %q", n.Resource.Name, kindOf(n.In, n.Resource), stackPath(n.In), kindOf(use, n.Resource), stackPath(use))
+		case other.Size != 0 && !s.hasAgents(other):
+			difference = fmt.Sprintf("%q has servers with roles in %q and none in %q", n.Resource.Name, stackPath(n.In), stackPath(use))
+		}
+		if difference != "" {
+			s.diags.Error(source.NotYet, s.template.Place(n.Resource.Entry.Key), difference+", since the environment maps types differently there; hotc cannot emit one text for both yet", "use two files")
 			return
 		}
 	}
+}
+
+// sameKind says whether a resource stands for others in the same way in two uses of its
+// template; b is nil if it stands for none.
+func sameKind(a, b *program.Nest) bool {
+	return b != nil && a.Group == b.Group && a.Chain == b.Chain && a.Remote == b.Remote && a.Scales == b.Scales
+}
+
+// kindOf is what a use of a template makes of a resource.
+func kindOf(use *program.Stack, r *hot.Resource) string {
+	if typeName := use.Type(r); !environment.IsTemplate(typeName) {
+		return "of type " + typeName
+	}
+	return "a nested template"
 }
 
 func stackPath(s *program.Stack) string {
