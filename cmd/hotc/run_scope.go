@@ -55,6 +55,12 @@ func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
 	if f, ok := s.run.facts[where][attribute]; ok {
 		return hot.Constant(hot.Select(f.value, path), call.At), nil
 	}
+	if e, err := s.computed(call, resource, attribute, path); e != nil || err != nil {
+		return e, err
+	}
+	if err := s.written(call, resource, attribute); err != nil {
+		return nil, err
+	}
 	return nil, &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("only Heat knows %s.%s", where, attribute),
 		Hint: fmt.Sprintf("say what it is with --fact %s.%s=VALUE", where, attribute)}
 }
