@@ -43,10 +43,21 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		tuneHeap()
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
-	stop()
+	ctx, ignore := signal.NotifyContext(context.Background(), endings()...)
+	ctx, stop := context.WithCancelCause(ctx)
+	outlivePipes()
+	code := run(ctx, os.Args[1:], streams{os.Stdin, stream{os.Stdout, stop}, stream{os.Stderr, stop}})
+	ignore()
 	os.Exit(code)
+}
+
+// endings are the signals that end a command in order: Ctrl-C, a service manager's, and a
+// terminal that is closed, unless nohup said that it does not matter.
+func endings() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{os.Interrupt, syscall.SIGTERM}
+	}
+	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
 // The exit statuses.
@@ -54,6 +65,7 @@ const (
 	exitOK    = 0
 	exitError = 1
 	exitUsage = 2
+	exitPipe  = 128 + int(syscall.SIGPIPE) // as a shell tells it of a program that ends of it
 )
 
 // run is the whole program but for the process around it.
@@ -63,7 +75,13 @@ func run(ctx context.Context, args []string, s streams) int {
 	err := root.ExecuteContext(ctx)
 	var usage usageError
 	var with exitWith
-	switch {
+	var unwritten writeError
+	switch ended := errors.As(context.Cause(ctx), &unwritten); {
+	case ended && errors.Is(unwritten, syscall.EPIPE): // its reader has gone, as `| head` does
+		return exitPipe
+	case ended && (err == nil || errors.Is(err, context.Canceled)):
+		printError(s.err, unwritten.error, s.errColor())
+		return exitError
 	case err == nil:
 		return exitOK
 	case errors.As(err, &with):

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,9 +15,7 @@ import (
 
 // TestMain lets test scripts run hotc itself, and removes what tests built.
 func TestMain(m *testing.M) {
-	testscript.Main(removing{m}, map[string]func(){
-		"hotc": func() { os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})) },
-	})
+	testscript.Main(removing{m}, map[string]func(){"hotc": main})
 }
 
 // removing removes the binaries behind the tests.

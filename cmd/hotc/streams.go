@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"golang.org/x/term"
 )
@@ -22,7 +25,7 @@ func (s streams) interactive() bool {
 // width is how many characters a line of the output may have; 0 when it is not a
 // terminal.
 func (s streams) width() int {
-	f, ok := s.out.(*os.File)
+	f, ok := s.out.(interface{ Fd() uintptr })
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0
 	}
@@ -38,3 +41,29 @@ func (s streams) width() int {
 func (s streams) color() bool {
 	return s.width() > 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
+
+// stream is standard output or error of the process. A write that fails ends what the
+// program does, in order: roles that `hotc run` has started do not outlive it, and its
+// folders go.
+type stream struct {
+	*os.File
+	stop context.CancelCauseFunc
+}
+
+// Write makes a failure the cause of the end.
+func (s stream) Write(p []byte) (int, error) {
+	n, err := s.File.Write(p)
+	if err != nil {
+		s.stop(writeError{err})
+	}
+	return n, err
+}
+
+// writeError is why standard output or error cannot be written.
+type writeError struct{ error }
+
+func (e writeError) Unwrap() error { return e.error }
+
+// outlivePipes makes writes into a pipe whose reader has gone fail, where they would end the
+// process on the spot.
+func outlivePipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
