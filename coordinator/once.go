@@ -50,10 +50,11 @@ func (e *SharedTokenError) Error() string {
 	return fmt.Sprintf("the members of the group %s, whose names Heat makes up, share their tokens: these cannot be good for one enrolment", e.Group)
 }
 
-// checkShared refuses such a plan where tokens are to be good for one enrolment.
-func checkShared(p *plan.Plan, live DeploymentRecord) error {
+// CheckEnrolment returns a *SharedTokenError if tokens are to be good for one enrolment, and
+// the plan has such a group.
+func CheckEnrolment(p *plan.Plan, e Enrolment) error {
 	for _, s := range p.Servers {
-		if s.Slot != nil && live.Enrol == EnrolOnce {
+		if s.Slot != nil && e == EnrolOnce {
 			return &SharedTokenError{Group: s.Slot.Group}
 		}
 	}

@@ -132,7 +132,7 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 	if result.Outcome != Created {
 		result.Record = there
 	}
-	if err := checkShared(p, result.Record); err != nil {
+	if err := CheckEnrolment(p, result.Record.Enrol); err != nil {
 		return Published{}, nil, nil, fmt.Errorf("publish %s: %w", d, err)
 	}
 	var change *update

@@ -28,8 +28,9 @@ func newApplyCommand(io streams) *cobra.Command {
 		enrol          string
 	)
 	cmd := &cobra.Command{
-		Use:   "apply DIR",
-		Short: "Put a compiled deployment on the coordinator",
+		Use:        "apply DIR",
+		SuggestFor: []string{"diff", "plan"}, // --dry-run
+		Short:      "Put a compiled deployment on the coordinator",
 		Long: `Put the plan, the files, the cells and the rights of a compiled deployment on the
 coordinator: before, while or after Heat makes the stack. Agents that are there
 already go on as soon as it is done. The same plan again changes nothing.
@@ -108,7 +109,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	if err := checkFiles(a.dir, p); err != nil {
 		return nil, err
 	}
-	enrol, err := a.enrolment()
+	enrol, err := a.enrolment(p)
 	if err != nil {
 		return nil, err
 	}
@@ -148,12 +149,17 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	return result, nil
 }
 
-// enrolment reads the flag; nothing is as the deployment has it.
-func (a *application) enrolment() ([]coordinator.Enrolment, error) {
+// enrolment reads the flag; nothing is as the deployment has it. What the plan cannot have
+// is refused before anybody is asked.
+func (a *application) enrolment(p *plan.Plan) ([]coordinator.Enrolment, error) {
 	switch a.enrol {
 	case "":
 		return nil, nil
 	case "once":
+		var shared *coordinator.SharedTokenError
+		if errors.As(coordinator.CheckEnrolment(p, coordinator.EnrolOnce), &shared) {
+			return nil, sharedTokens(shared)
+		}
 		return []coordinator.Enrolment{coordinator.EnrolOnce}, nil
 	case "always":
 		return []coordinator.Enrolment{coordinator.EnrolAlways}, nil

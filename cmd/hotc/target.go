@@ -189,7 +189,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 	case errors.Is(err, coordinator.ErrOvertaken):
 		return source.Fail(source.OperationFailed, "another apply of "+name+" has begun meanwhile", "one of the two is enough: the same command again, when that has ended, finds its plan live")
 	case errors.As(err, &shared):
-		return source.Fail(source.Usage, "nothing is applied: "+shared.Error(), "apply it with --enrol=always")
+		return sharedTokens(shared)
 	case errors.As(err, &other):
 		return source.Fail(source.ChangedPlan, other.Error(), "--enrol can be chosen when a deployment is made: apply without it; or under another --stack; or \""+s.target.command("destroy")+"\" first")
 	case errors.Is(err, coordinator.ErrNotOurs):
@@ -206,6 +206,10 @@ func (s *session) explain(ctx context.Context, err error) error {
 	default:
 		return source.Fail(source.OperationFailed, err.Error(), "")
 	}
+}
+
+func sharedTokens(e *coordinator.SharedTokenError) error {
+	return source.Fail(source.Usage, "nothing is applied: "+e.Error(), "apply it with --enrol=always")
 }
 
 // unreachable says why there is no session: something is wrong with the URL, or nobody
