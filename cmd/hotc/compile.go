@@ -64,7 +64,7 @@ func (c *compilation) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.agentURL, "agent-url", "", "default of the parameter hotc_agent_url: where servers get the agent; {arch} is replaced")
 	f.StringArrayVar(&c.digests, "agent-sha256", nil, "ARCH=HEX, digest of the agent for amd64, arm64, … (several times)")
 	f.StringVar(&c.signal, "signal", "heat", "heat: the stack completes when every role has; none: leave Heat out")
-	f.StringArrayVar(&c.limits, "limit", nil, "NAME=VALUE, a limit of your cloud: template, resources or user_data (several times)")
+	f.StringArrayVar(&c.limits, "limit", nil, "NAME=VALUE, a limit of your cloud: template, resources, depth or user_data (several times)")
 	f.StringVar(&c.facts, "facts", "run", "who gives servers' addresses and ids to roles: run (agents) or heat")
 	f.StringArrayVar(&c.secretParameters, "secret-param", nil, "`NAME` of a hidden parameter that \"hotc apply --secret-param\" gives to roles, and Heat does not get (several times)")
 }
@@ -115,6 +115,9 @@ func (c *compilation) options(template string) (emit.Options, error) {
 		if err != nil {
 			return o, err
 		}
+		if err := userdata.CheckDigest(userdata.Arch(arch), hex); err != nil {
+			return o, usageError{fmt.Errorf("--agent-sha256: %w", err)}
+		}
 		o.AgentDigests[userdata.Arch(arch)] = hex
 	}
 	return o, c.choices(&o)
@@ -136,7 +139,13 @@ func (c *compilation) choices(o *emit.Options) error {
 	default:
 		return usageError{fmt.Errorf("--facts is run or heat, not %q", c.facts)}
 	}
-	if c.agentURL != "" && len(c.digests) == 0 {
+	if c.agentURL == "" {
+		return nil
+	}
+	if err := userdata.CheckURL(c.agentURL); err != nil {
+		return usageError{fmt.Errorf("--agent-url: %w", err)}
+	}
+	if len(c.digests) == 0 {
 		return source.Fail(source.Usage, "--agent-url needs the agent's digest: a server does not run what it cannot check",
 			"--agent-sha256 amd64=$(sha256sum hotc-agent | cut -d' ' -f1)")
 	}

@@ -26,10 +26,12 @@ package userdata
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -99,16 +101,40 @@ func part(b *bytes.Buffer, subtype, name, text string) {
 		"Content-Disposition: attachment; filename=%q\n\n%s", Boundary, subtype, name, text)
 }
 
+// CheckDigest says what is wrong with the agent's digest for an architecture.
+func CheckDigest(arch Arch, digest string) error {
+	if sum, err := hex.DecodeString(digest); err != nil || len(sum) != sha256.Size {
+		return fmt.Errorf("the agent's digest for %s is not a sha256 in hex: %q", arch, digest)
+	}
+	if arch == "" || strings.Trim(string(arch), "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+		return fmt.Errorf("%q is no architecture", arch)
+	}
+	return nil
+}
+
+// urlSchemes are those that each of the tools takes with which a server fetches the agent
+// (parts/start.sh).
+var urlSchemes = []string{"http", "https", "ftp"}
+
+// CheckURL says what is wrong with a place to fetch the agent from.
+func CheckURL(text string) error {
+	u, err := url.Parse(strings.ReplaceAll(text, "{arch}", "amd64"))
+	switch {
+	case err != nil || !slices.Contains(urlSchemes, u.Scheme) || u.Host == "":
+		return fmt.Errorf("%q is no URL that a server can fetch: it begins with http://, https:// or ftp:// and a host", text)
+	case strings.ContainsAny(u.Path, "{}"):
+		return fmt.Errorf("%q: only {arch} is replaced, by amd64, arm64, …", text)
+	}
+	return nil
+}
+
 // install is the shell part, with the other pieces in it.
 func install(o Options) (string, error) {
 	var digests strings.Builder
 	for i, arch := range slices.Sorted(maps.Keys(o.AgentDigests)) {
 		digest := o.AgentDigests[arch]
-		if sum, err := hex.DecodeString(digest); err != nil || len(sum) != 32 {
-			return "", fmt.Errorf("the agent's digest for %s is not a sha256 in hex: %q", arch, digest)
-		}
-		if arch == "" || strings.Trim(string(arch), "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
-			return "", fmt.Errorf("%q is no architecture", arch)
+		if err := CheckDigest(arch, digest); err != nil {
+			return "", err
 		}
 		if i > 0 {
 			digests.WriteByte('\n')
