@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -154,6 +155,9 @@ func markUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
+				if c.HasSubCommands() {
+					return unknownCommand(c, args[0])
+				}
 				if c.HasParent() {
 					err = fmt.Errorf("%w; it is used so: %s", err, c.UseLine())
 				}
@@ -165,6 +169,15 @@ func markUsage(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		markUsage(c)
 	}
+}
+
+// unknownCommand says which command may have been meant.
+func unknownCommand(c *cobra.Command, name string) error {
+	hint := fmt.Sprintf("`hotc help%s` lists the commands", strings.TrimPrefix(c.CommandPath(), "hotc"))
+	if c.SuggestionsMinimumDistance = 2; len(c.SuggestionsFor(name)) > 0 {
+		hint = fmt.Sprintf("did you mean %q?", c.SuggestionsFor(name)[0])
+	}
+	return source.Fail(source.Usage, fmt.Sprintf("unknown command %q for %q", name, c.CommandPath()), hint)
 }
 
 // errColor says whether diagnostics may be coloured.
