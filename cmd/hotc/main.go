@@ -70,7 +70,13 @@ const (
 )
 
 // run is the whole program but for the process around it.
-func run(ctx context.Context, args []string, s streams) int {
+func run(ctx context.Context, args []string, s streams) (status int) {
+	defer func() {
+		if p := recover(); p != nil {
+			printError(s.err, mistake(p), s.errColor())
+			status = exitError
+		}
+	}()
 	root := newRootCommand(s)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
