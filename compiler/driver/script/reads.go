@@ -80,15 +80,23 @@ func namesOf[T any](list []T, name func(T) string) string {
 	return strings.Join(names, "\x00")
 }
 
-// parse reads a shell script; nil for one in another language.
+// parse reads a shell script; nil for one in another language, and for one that is too
+// large where nothing has to be found in it.
 func parse(role driver.Role, text string) *shell {
 	dialects := dialectsOf(text)
 	if len(dialects) == 0 {
 		return nil
 	}
 	s := &shell{text: text, inputs: map[string]string{}, outputs: map[string]string{}}
+	if len(text) > largest {
+		if len(role.Inputs)+len(role.Outputs) == 0 {
+			return nil // there is nothing to look for
+		}
+		s.refusal = errTooLarge
+		return s
+	}
 	for _, dialect := range dialects {
-		parsed, err := syntax.NewParser(syntax.Variant(dialect)).Parse(strings.NewReader(text), "")
+		parsed, err := parseText(text, dialect)
 		if err == nil {
 			s.tree, s.dialect = parsed, dialect
 			break
@@ -237,6 +245,12 @@ func dialectsOf(text string) []syntax.LangVariant {
 
 func refuse(role driver.Role, places driver.Text, err error, diags *source.Diagnostics) {
 	message, at := err.Error(), uint(0)
+	var beyond *beyondError
+	if errors.As(err, &beyond) {
+		diags.Error(source.BadScript, role.SourceAt, fmt.Sprintf("the script of role %q is more than hotc looks into: %v", role.Name, beyond),
+			"put what reads no input and writes no output into a file of its own, which the script starts")
+		return
+	}
 	var wrong syntax.ParseError
 	var other syntax.LangError
 	switch {

@@ -103,8 +103,8 @@ func (w *walker) leave(name string, args []*syntax.Word) leaving {
 
 // function walks a function's body where it is called.
 func (w *walker) function(name string) ([]program.Step, leaving) {
-	if slices.Contains(w.calls, name) || len(w.calls) > 8 {
-		w.complete = false // it calls itself
+	if slices.Contains(w.calls, name) || len(w.calls) > 8 || w.walked > mostWalked {
+		w.complete = false // it calls itself, or too many others
 		return nil, goesOn
 	}
 	w.calls = append(w.calls, name)

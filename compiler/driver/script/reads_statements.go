@@ -18,6 +18,7 @@ type walker struct {
 	calls     []string // functions that are being walked
 	complete  bool
 	exits     int // how many times the script itself may end on the way
+	walked    int // statements, so far
 }
 
 // leaving says whether what stands behind a statement is still reached.
@@ -42,6 +43,7 @@ func (w *walker) declare(n syntax.Node) bool {
 func (w *walker) statements(list []*syntax.Stmt) ([]program.Step, leaving) {
 	var steps []program.Step
 	for i, s := range list {
+		w.walked++
 		if s.Background || s.Coprocess || s.Disown {
 			rest, end := w.statements(list[i+1:])
 			own, _ := w.behindWaits(s)
@@ -51,6 +53,10 @@ func (w *walker) statements(list []*syntax.Stmt) ([]program.Step, leaving) {
 			steps = append(steps, w.waits(s)...)
 			cond, ways, ends := w.choices(c)
 			steps = append(steps, cond...)
+			if gone, staying, unsure := split(ways, ends); len(gone) == 0 && len(staying) > 0 && !unsure {
+				steps = append(steps, fork(w.at(s), staying...)...)
+				continue
+			}
 			merged, end := w.branch(w.at(s), ways, ends, list[i+1:])
 			return append(steps, merged...), end
 		}
@@ -70,18 +76,7 @@ func (w *walker) statements(list []*syntax.Stmt) ([]program.Step, leaving) {
 // branch joins the ways of an if with what follows: a way that leaves the script
 // does not reach it.
 func (w *walker) branch(at source.Place, ways [][]program.Step, ends []leaving, rest []*syntax.Stmt) ([]program.Step, leaving) {
-	var gone, staying [][]program.Step
-	unsure := false
-	for i, way := range ways {
-		switch ends[i] {
-		case failsHere:
-		case leaves:
-			gone = append(gone, way)
-		default:
-			staying = append(staying, way)
-			unsure = unsure || ends[i] == mayLeave
-		}
-	}
+	gone, staying, unsure := split(ways, ends)
 	if len(staying) == 0 {
 		if len(gone) == 0 {
 			return fork(at, ways...), failsHere
@@ -97,6 +92,22 @@ func (w *walker) branch(at source.Place, ways [][]program.Step, ends []leaving, 
 		return stay, end
 	}
 	return fork(at, append(gone, stay)...), mayLeave
+}
+
+// split tells the ways that leave the script from those that go on; unsure says that one
+// of these may leave it, too.
+func split(ways [][]program.Step, ends []leaving) (gone, staying [][]program.Step, unsure bool) {
+	for i, way := range ways {
+		switch ends[i] {
+		case failsHere:
+		case leaves:
+			gone = append(gone, way)
+		default:
+			staying = append(staying, way)
+			unsure = unsure || ends[i] == mayLeave
+		}
+	}
+	return gone, staying, unsure
 }
 
 // choices are the condition that is always looked at, and the ways of an if.

@@ -140,7 +140,7 @@ func endOf(s *syntax.Stmt) uint {
 // check compares the rewritten script with what was meant: the same statements,
 // with as many calls as were put in, on as many lines.
 func (a *analyser) check(text, rewritten string, dialect syntax.LangVariant) error {
-	tree, err := syntax.NewParser(syntax.Variant(dialect)).Parse(strings.NewReader(rewritten), "")
+	tree, err := parseText(rewritten, dialect)
 	if err != nil {
 		return fmt.Errorf("the rewritten script is not what its shell takes: %w", err)
 	}

@@ -271,7 +271,7 @@ func handlerOf(word *syntax.Word) ([]*syntax.Stmt, bool) {
 	if text == "" || text == "-" {
 		return nil, true
 	}
-	tree, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	tree, err := parseText(text, syntax.LangBash)
 	if err != nil {
 		return nil, false
 	}
