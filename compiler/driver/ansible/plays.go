@@ -8,6 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/hotc-dev/hotc/compiler/driver/jinja"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -21,24 +22,26 @@ import (
 // several tasks write is published after the last of them, as the agent's half does it.
 type walker struct {
 	*lowering
-	variables variables
-	inputs    *part
-	budget    int
-	tasks     int // seen, and in all
-	allTasks  int
-	tagged    bool // only some tasks are run
-	depth     int
-	host      string
-	groups    []string
-	roles     []*tree
-	seen      map[string]bool // roles that have run in this play
-	handlers  []handler
-	notified  map[string]bool
-	any       bool            // any handler may have been notified
-	ends      bool            // the play may have ended
-	defined   map[string]bool // files of variables that were looked at
-	mentioned map[string][]mention
-	gathered  map[*yaml.Node]bool
+	variables   variables
+	inputs      *part
+	budget      int
+	tasks       int // seen, and in all
+	allTasks    int
+	tagged      bool // only some tasks are run
+	depth       int
+	host        string
+	groups      []string
+	roles       []*tree
+	seen        map[string]bool // roles that have run in this play
+	handlers    []handler
+	notified    map[string]bool
+	any         bool            // any handler may have been notified
+	ends        bool            // the play may have ended
+	defined     map[string]bool // files of variables that were looked at
+	mentioned   map[string][]mention
+	conditioned map[string][]mention
+	gathered    map[*yaml.Node]bool
+	makes       map[*yaml.Node]bool // maps of variables that were looked at
 }
 
 type handler struct {
@@ -62,7 +65,7 @@ func newWalker(l *lowering) *walker {
 	for _, in := range l.role.Inputs {
 		names = append(names, in.Name)
 	}
-	w := &walker{lowering: l, inputs: inputTree(names), budget: maxPieces, defined: map[string]bool{}, mentioned: map[string][]mention{}, gathered: map[*yaml.Node]bool{}, variables: variables{made: map[string][]piece{}, set: map[string]bool{}},
+	w := &walker{lowering: l, inputs: inputTree(names), budget: maxPieces, defined: map[string]bool{}, mentioned: map[string][]mention{}, conditioned: map[string][]mention{}, gathered: map[*yaml.Node]bool{}, makes: map[*yaml.Node]bool{}, variables: variables{made: map[string][]piece{}, set: map[string]bool{}},
 		roles: l.roleTrees, tagged: l.tagged, host: l.host, groups: l.groups}
 	w.gather(l.tree)
 	for _, t := range l.roleTrees {
@@ -77,20 +80,29 @@ func newWalker(l *lowering) *walker {
 	return w
 }
 
-// spend says whether another piece may be looked at.
-func (w *walker) spend() bool {
-	if w.budget > 0 {
-		w.budget--
-	}
+// spend says whether so many pieces more may be looked at.
+func (w *walker) spend(pieces int) bool {
+	w.budget = max(0, w.budget-pieces)
 	return w.budget > 0
 }
 
 // mentions are those of a text, found once.
 func (w *walker) mentions(text string) []mention {
-	all, known := w.mentioned[text]
-	if !known {
-		all = mentions(text)
-		w.mentioned[text] = all
+	return found(w.mentioned, text, mentions)
+}
+
+// conditional are those of a text that is an expression by itself.
+func (w *walker) conditional(text string) []mention {
+	return found(w.conditioned, text, func(text string) []mention {
+		return append(expression(jinja.Without(text)), mentions(text)...)
+	})
+}
+
+func found(known map[string][]mention, text string, find func(string) []mention) []mention {
+	all, is := known[text]
+	if !is {
+		all = find(text)
+		known[text] = all
 	}
 	return all
 }
@@ -118,7 +130,7 @@ func (w *walker) sequence(playbooks []string) *program.Sequence {
 
 func (w *walker) playbook(name string) []program.Step {
 	plays := w.tree.parse(name)
-	if plays.node == nil || w.depth > maxWithin || !w.spend() {
+	if plays.node == nil || w.depth > maxWithin || !w.spend(1) {
 		return w.unknown(source.Place{})
 	}
 	w.depth++
@@ -131,6 +143,9 @@ func (w *walker) playbook(name string) []program.Step {
 }
 
 func (w *walker) play(play piece, file string) []program.Step {
+	if !w.spend(1) || !w.spend(play.size()) {
+		return nil
+	}
 	for _, key := range []string{"import_playbook", builtin + "import_playbook"} {
 		if other := play.get(key); other.there() {
 			if isTemplate(other.text()) {
@@ -220,6 +235,9 @@ func (w *walker) flush() []program.Step {
 	w.notified, w.any = map[string]bool{}, false
 	for i := 0; i < len(w.handlers); i++ {
 		h := w.handlers[i]
+		if !w.spend(1) {
+			return nil
+		}
 		names := append(h.task.get("listen").texts(), h.task.get("name").text())
 		if h.where.role != "" {
 			names = append(names, h.where.role+" : "+h.task.get("name").text())
@@ -287,7 +305,7 @@ func (w *walker) findRole(name string, at where) (*tree, string) {
 // aRole runs a role: what it depends on, then its tasks.
 func (w *walker) aRole(name, tasks string, p piece, at where) []program.Step {
 	t, folder := w.findRole(name, at)
-	if t == nil || w.depth > maxWithin || isTemplate(tasks) || !w.spend() {
+	if t == nil || w.depth > maxWithin || isTemplate(tasks) || !w.spend(1) {
 		return w.unknown(p.place())
 	}
 	w.depth++

@@ -2,6 +2,7 @@ package ansible_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -74,6 +75,8 @@ func TestSequence(t *testing.T) {
 		{"- debug: {msg: '{{ a if b else 1 }}'}", "{r:a} {r:b}"},
 		{"- debug: {msg: '{{ a and b }}'}", "r:a {r:b}"},
 		{"- debug: {msg: '{% if a %}{{ b }}{% endif %}'}", "r:a {r:b}"},
+		{"- debug: {msg: '{%if(a)%}{{ b }}{%endif%}{{ x.y }}'}", "r:a {r:b} r:x.y"},
+		{"- debug: {msg: '{% if\ta %}{{ b }}{% endif %}{% endif %}{{ x.y }}'}", "r:a {r:b} r:x.y"},
 		{"- debug: {msg: '{% for i in a %}{{ b }}{% endfor %}{{ x.y }}'}", "r:a {r:b} r:x.y"},
 		{"- debug: {msg: '{# {{ a }} #}{% raw %}{{ b }}{% endraw %}{{ x.y }}'}", "r:x.y"},
 		{"- debug: {msg: '{{ lookup(\"env\", a) }}'}", "r:a"},
@@ -82,6 +85,7 @@ func TestSequence(t *testing.T) {
 		{"- {debug: {msg: '{{ a }}'}, when: b}", "r:b {r:a}"},
 		{"- {debug: {msg: '{{ a }}'}, when: [b, x.y == 1]}", "r:b {r:x.y} {r:a}"},
 		{"- {debug: {msg: '{{ a }}'}, when: q}", "{r:a}"},
+		{"- &t {debug: {msg: '{{ a }}'}, when: b}\n- {<<: *t, when: x.y}\n- {<<: [{when: x.z}, *t]}", "r:b {r:a} r:x.y {r:a} r:x.z {r:a}"},
 		{"- {debug: {msg: '{{ a }}'}, loop: '{{ b }}'}", "r:b {r:a}"},
 		{"- {debug: {msg: '{{ a }}'}, loop: [1, 2]}", "r:a"},
 		{"- {debug: {msg: x}, name: 'named {{ a }}'}", "r:a"},
@@ -179,6 +183,34 @@ func TestSequenceOfPlays(t *testing.T) {
 		if got := text(m.Sequence.Steps); got != c.want {
 			t.Errorf("%s\n got  %s\n want %s", name, got, c.want)
 		}
+	}
+}
+
+// There is an end to what is looked at: of what is too much, no order is known.
+func TestBounds(t *testing.T) {
+	const n = 3_000
+	merges := "- hosts: all\n  vars:\n    m0: &m0 {x: 1}\n"
+	for i := range 12 {
+		merges += fmt.Sprintf("    m%d: &m%d {%s}\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("<<: *m%d, ", i), 10), ", "))
+	}
+	many := func(line, anchored string) string { return anchored + strings.Repeat(line, n) }
+	for name, c := range map[string]struct {
+		playbook string
+		known    bool
+	}{
+		"maps in maps":             {merges, true},
+		"a large map as a task":    {"- hosts: all\n  tasks:\n  - &t\n" + many("  - *t\n", strings.Repeat("    k: 1\n", n)), false},
+		"a long condition":         {"- hosts: all\n  tasks:\n  - when: &w\n" + many("  - {debug: {}, when: *w}\n", strings.Repeat("    - a\n", n)), false},
+		"a long text":              {"- hosts: all\n  tasks:\n  - debug: {msg: &m '" + many("  - debug: {msg: *m}\n", strings.Repeat("{{x}}", n)+"'}\n"), false},
+		"many handlers":            {"- hosts: all\n  handlers:\n" + many("  - {debug: {}, notify: h}\n  - meta: flush_handlers\n", strings.Repeat("  - {name: h, debug: {}}\n", n)+"  tasks:\n"), false},
+		"the same variables again": {"- hosts: all\n  tasks:\n  - vars: &v\n" + many("  - {debug: {}, vars: *v}\n", strings.Repeat("      v: 1\n", n)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, diags := lower(c.playbook, nil)
+			if m == nil || c.known != (m.Sequence != nil) {
+				t.Error(m, diags.All())
+			}
+		})
 	}
 }
 

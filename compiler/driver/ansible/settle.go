@@ -16,6 +16,7 @@ const (
 )
 
 func (w *walker) mayWrite(at source.Place, what string) program.Step {
+	w.spend(len(w.role.Outputs))
 	return program.Step{Op: program.WriteOutput, Name: what, At: at, Progress: w.progress()}
 }
 

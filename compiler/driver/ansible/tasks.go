@@ -26,7 +26,7 @@ var factless = strings.Fields(`add_host apt apt_key apt_repository assemble asse
 
 // task are the steps of a task or a block.
 func (w *walker) task(p piece, at where) []program.Step {
-	if !w.spend() || w.depth > maxWithin {
+	if !w.spend(1) || !w.spend(p.size()) || w.depth > maxWithin {
 		return nil
 	}
 	if p.get("block").there() {

@@ -175,25 +175,60 @@ type entry struct {
 	piece
 }
 
-// entries are those of a map, merge keys followed.
-func (p piece) entries() []entry { return p.merged(0) }
-
-func (p piece) merged(depth int) []entry {
-	p = p.resolved()
-	if p.node == nil || p.node.Kind != yaml.MappingNode || depth > maxWithin {
-		return nil
+// entries are those of a map, merge keys followed: a map's own entries hide merged ones,
+// and of several maps that are merged the first counts.
+func (p piece) entries() []entry {
+	all, merged := p.own()
+	if len(merged) == 0 {
+		return all
 	}
-	var all []entry
+	hidden := map[string]bool{}
+	for _, e := range all {
+		hidden[e.name] = true
+	}
+	for seen := 0; len(merged) > 0 && seen < maxWithin; seen++ {
+		own, more := merged[0].own()
+		for _, e := range own {
+			if !hidden[e.name] {
+				all = append(all, e)
+			}
+			hidden[e.name] = true
+		}
+		merged = append(more, merged[1:]...)
+	}
+	return all
+}
+
+// own are the entries that stand in a map itself, and the maps that are merged into it.
+func (p piece) own() (all []entry, merged []piece) {
+	p = p.resolved()
+	if p.node == nil || p.node.Kind != yaml.MappingNode {
+		return nil, nil
+	}
 	for i := 0; i+1 < len(p.node.Content); i += 2 {
 		key := p.node.Content[i]
 		value := piece{p.node.Content[i+1], p.file}.resolved()
-		if key.Tag == "!!merge" {
-			all = append(all, value.merged(depth+1)...)
-			continue
+		switch {
+		case key.Tag != "!!merge":
+			all = append(all, entry{key.Value, piece{key, p.file}, value})
+		case value.node.Kind == yaml.SequenceNode:
+			for _, n := range value.node.Content[:min(len(value.node.Content), maxWithin)] {
+				merged = append(merged, piece{n, p.file})
+			}
+		default:
+			merged = append(merged, value)
 		}
-		all = append(all, entry{key.Value, piece{key, p.file}, value})
 	}
-	return all
+	return all, merged
+}
+
+// size is how many pieces stand in a map, and right in its entries.
+func (p piece) size() int {
+	size := 1
+	for _, e := range p.entries() {
+		size += 1 + len(e.node.Content)
+	}
+	return size
 }
 
 func (p piece) get(name string) piece {

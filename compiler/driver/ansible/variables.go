@@ -8,7 +8,6 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/hotc-dev/hotc/compiler/driver/jinja"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -17,7 +16,7 @@ import (
 const (
 	maxFiles  = 2_000
 	maxPieces = 1_000_000 // of YAML, in search of variables
-	maxSteps  = 100_000   // pieces of YAML, each as often as it is come to
+	maxSteps  = 400_000   // pieces of YAML and what they mention, each as often as it is come to
 	maxWithin = 20        // includes in includes, variables in variables
 )
 
@@ -80,7 +79,7 @@ func (w *walker) gatherFile(t *tree, name string) {
 
 // gatherPiece finds variables in plays and tasks.
 func (w *walker) gatherPiece(p piece) {
-	if p.node == nil || w.gathered[p.node] || !w.spend() {
+	if p.node == nil || w.gathered[p.node] || !w.spend(1) {
 		return
 	}
 	w.gathered[p.node] = true
@@ -109,6 +108,10 @@ func (w *walker) gatherPiece(p piece) {
 }
 
 func (w *walker) define(p piece) {
+	if p = p.resolved(); p.node == nil || w.makes[p.node] {
+		return
+	}
+	w.makes[p.node] = true
 	for _, e := range p.entries() {
 		w.variables.made[e.name] = append(w.variables.made[e.name], e.piece)
 	}
@@ -186,7 +189,7 @@ func (p *part) named(m mention) (names []string, certain bool) {
 // reads are the reads of all templates in a value.
 func (w *walker) reads(p piece, within ...string) []program.Step {
 	p = p.resolved()
-	if p.node == nil || !w.spend() || len(within) > maxWithin {
+	if p.node == nil || !w.spend(1) || len(within) > maxWithin {
 		return nil
 	}
 	if p.node.Kind == yaml.ScalarNode {
@@ -207,12 +210,18 @@ func (w *walker) reads(p piece, within ...string) []program.Step {
 
 // condition are the reads of a text that is an expression by itself.
 func (w *walker) condition(p piece) []program.Step {
-	return w.readsOf(append(expression(jinja.Without(p.text())), w.mentions(p.text())...), p.place(), nil)
+	if !w.spend(1) {
+		return nil
+	}
+	return w.readsOf(w.conditional(p.text()), p.place(), nil)
 }
 
 func (w *walker) readsOf(all []mention, at source.Place, within []string) []program.Step {
 	var steps []program.Step
 	for _, m := range all {
+		if !w.spend(1) {
+			return nil
+		}
 		if m.any {
 			steps = append(steps, program.Step{Op: program.ReadAny, At: at, Progress: w.progress()})
 			continue
@@ -244,6 +253,9 @@ func (w *walker) read(m mention, at source.Place, within []string) []program.Ste
 	}
 	names, certain := w.inputs.named(m)
 	var steps []program.Step
+	if !w.spend(len(names)) {
+		return nil
+	}
 	for _, n := range names {
 		steps = append(steps, program.Step{Op: program.ReadInput, Name: n, At: at, Progress: w.progress()})
 	}

@@ -22,6 +22,9 @@ type Part struct {
 // whole is an expression, a statement or a comment.
 var whole = regexp.MustCompile(`(?s)\{\{[-+]?(.*?)[-+]?\}\}|\{%[-+]?(.*?)[-+]?%\}|\{#.*?#\}`)
 
+// statement is a statement's name; what follows needs no space: {% if(a) %}.
+var statement = regexp.MustCompile(`^[A-Za-z_]*`)
+
 // opens are statements with an end of their own, in which a text may not be reached.
 var opens = map[string]bool{"if": true, "for": true, "macro": true, "call": true, "block": true, "raw": true}
 
@@ -36,7 +39,8 @@ func Parts(text string) []Part {
 			inner := text[m[4]:m[5]]
 			at := m[4] + len(inner) - len(strings.TrimLeft(inner, " \t\r\n"))
 			inner = strings.TrimSpace(inner)
-			name, rest, _ := strings.Cut(inner, " ")
+			name := statement.FindString(inner)
+			rest := strings.TrimLeft(inner[len(name):], " \t\r\n")
 			if raw {
 				if raw = name != "endraw"; !raw {
 					depth--
@@ -51,7 +55,7 @@ func Parts(text string) []Part {
 			case opens[name]:
 				depth++
 			case strings.HasPrefix(name, "end") && opens[strings.TrimPrefix(name, "end")]:
-				depth--
+				depth = max(0, depth-1)
 			}
 		case m[2] >= 0 && !raw:
 			all = append(all, Part{Text: text[m[2]:m[3]], Offset: m[2], Depth: depth})
