@@ -22,6 +22,7 @@ type mention struct {
 // expressions are the mentions of an expression that stands at an offset of a text.
 func expressions(text string, offset int, certain bool) []mention {
 	e := expression{text: text, places: jinja.TokenPlaces(text), offset: offset}
+	e.match()
 	for i := range e.places {
 		if e.at(i) == "if" {
 			certain = false
@@ -53,6 +54,23 @@ type expression struct {
 	text   string
 	places [][]int
 	offset int
+	closes map[int]int // the brackets that close those at tokens
+}
+
+// match finds which brackets belong together.
+func (e *expression) match() {
+	e.closes = map[int]int{}
+	var open []int
+	for i := range e.places {
+		switch e.at(i) {
+		case "(":
+			open = append(open, i)
+		case ")":
+			if last := len(open) - 1; last >= 0 {
+				e.closes[open[last]], open = i, open[:last]
+			}
+		}
+	}
 }
 
 // at is a token; "" outside of the expression.
@@ -134,20 +152,12 @@ func (e expression) chain(i int) (m mention, next int) {
 	}
 }
 
-// closing is the bracket that closes the one at a token.
+// closing is the bracket that closes the one at a token; the end if none does.
 func (e expression) closing(i int) int {
-	depth := 0
-	for ; i < len(e.places); i++ {
-		switch e.at(i) {
-		case "(":
-			depth++
-		case ")":
-			if depth--; depth == 0 {
-				return i
-			}
-		}
+	if end, closed := e.closes[i]; closed {
+		return end
 	}
-	return i
+	return len(e.places)
 }
 
 // readers are the functions that read the pillar at the path that is their first

@@ -217,6 +217,18 @@ func TestNoSequence(t *testing.T) {
 	if m, _ := lower(t, "{file_roots: salt, sls: web}", tangled, "a", ""); m == nil || m.Sequence != nil {
 		t.Error("there is an order in what is too much to look at")
 	}
+	// so does one that mentions everything again and again
+	names := make([]string, 1000)
+	for i := range names {
+		names[i] = fmt.Sprintf("x:n%d", i)
+	}
+	if m, _ := lower(t, "{file_roots: salt, sls: web}", map[string]string{"salt/web.sls": strings.Repeat("{{pillar.x}}", 80_000)}, strings.Join(names, " "), ""); m == nil || m.Sequence != nil {
+		t.Error("there is an order in what is too much to look at")
+	}
+	nested := map[string]string{"salt/web.sls": "{{ " + strings.Repeat("pillar.get('a', ", 60_000) + " }}"}
+	if m, _ := lower(t, "{file_roots: salt, sls: web}", nested, "a", ""); m == nil || m.Sequence == nil {
+		t.Error("there is no order in what can be looked at")
+	}
 	m, _ := lower(t, "{file_roots: salt, sls: web}", map[string]string{"salt/web.sls": "a: {test.nop: []}\n", "salt/_modules/x.py": ""}, "a", "")
 	if m == nil || m.Sequence == nil || m.Sequence.Complete {
 		t.Error("a module of the tree's own may read what it wants")

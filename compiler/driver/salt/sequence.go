@@ -24,6 +24,7 @@ const (
 const (
 	maxFiles = 2_000
 	maxBytes = 16 << 20
+	maxPairs = 500_000 // of a mention and an input
 )
 
 // sequence finds the order in which a run reads inputs and writes outputs; nil where not
@@ -96,6 +97,7 @@ type walker struct {
 	unknown     bool // something cannot be read, or there is too much
 	files       int
 	bytes       int
+	pairs       int
 }
 
 // hasModules says that the trees bring modules of their own, which may read anything.
@@ -237,6 +239,10 @@ func (w *walker) imported(f *file, p jinja.Part, certain bool, to *[]program.Ste
 // add adds the reads of mentions.
 func (w *walker) add(to *[]program.Step, f *file, all []mention) {
 	for _, m := range all {
+		if w.pairs += 1 + len(w.role.Inputs); w.pairs > maxPairs {
+			w.unknown = true
+			return
+		}
 		at := f.place(m.from, m.to)
 		if m.any {
 			*to = append(*to, program.Step{Op: program.ReadAny, At: at})
