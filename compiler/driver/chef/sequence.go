@@ -28,7 +28,8 @@ func (l *lowering) sequence() *program.Sequence {
 	if !l.holds.allCookbooks || !l.holds.allRoles {
 		return nil
 	}
-	w := &walker{lowering: l, inputs: map[string][]string{}, outputs: map[string][]string{}, seen: map[string]bool{}}
+	w := &walker{lowering: l, inputs: map[string][]string{}, outputs: map[string][]string{}, seen: map[string]bool{},
+		templates: map[*cookbook][]string{}, pages: map[string][]act{}}
 	for _, in := range l.role.Inputs {
 		w.inputs[in.Name], _ = nodePath(in.Name)
 	}
@@ -47,13 +48,21 @@ func (l *lowering) sequence() *program.Sequence {
 	for _, r := range recipes {
 		w.recipe(r, false)
 	}
-	if w.unknown {
+	if w.unknown || len(w.acts)*(1+len(w.inputs)+len(w.outputs)) > mostPairs {
 		return nil
 	}
 	s := &program.Sequence{Steps: w.steps()}
 	s.Unread, s.Unwritten = w.unused()
 	return s
 }
+
+// What is looked at, at most. Beyond that the order of reads and writes is not known.
+const (
+	mostRoles = 50        // within each other
+	mostPages = 50_000    // templates, each for each resource that may have it
+	mostActs  = 100_000   // of recipes and templates
+	mostPairs = 1_000_000 // of an act and an input or output
+)
 
 // walker goes through the cookbooks of a run list.
 type walker struct {
@@ -63,6 +72,9 @@ type walker struct {
 	unknown         bool                // something cannot be read
 	acts            []act               // in order
 	mentions        strings.Builder     // all recipes, for what they notify
+	templates       map[*cookbook][]string
+	pages           map[string][]act // of templates, by cookbook and file
+	looked          int              // at templates
 }
 
 // act is an event in a file.
@@ -74,9 +86,6 @@ type act struct {
 	// resource is the one that it belongs to; nil for most.
 	resource *ruby.Event
 }
-
-// mostRoles bounds roles within roles.
-const mostRoles = 50
 
 // expand is the recipes of a run list.
 func (w *walker) expand(items []item, depth int) (recipes []item, ok bool) {
@@ -106,13 +115,19 @@ var (
 	// runListLines is the run list of a role in Ruby, if it is written down plainly.
 	runListLines = regexp.MustCompile(`(?m)^[ \t]*run_list[ \t(]+((?:\[?\s*(?:"[^"#\n]*"|'[^'\n]*')\s*\]?,?\s*)+)\)?`)
 	itsTexts     = regexp.MustCompile(`"([^"#\n]*)"|'([^'\n]*)'`)
+	// itsEnd is what follows a run list that is all written down.
+	itsEnd  = regexp.MustCompile(`^(?:\s*\))?[ \t]*(?:\r?\n|$)`)
+	comment = regexp.MustCompile(`#[^\n]*`)
 )
 
 func (w *walker) roleRunList(name string) ([]item, bool) {
 	var text []byte
 	file := w.roleFile(name)
+	if file == "" {
+		return nil, false
+	}
 	for _, t := range w.holds.roles {
-		if file != "" && isFile(t, file) {
+		if isFile(t, file) {
 			text, _ = fs.ReadFile(t, file)
 			break
 		}
@@ -124,18 +139,20 @@ func (w *walker) roleRunList(name string) ([]item, bool) {
 		if err != nil || !is {
 			return nil, false
 		}
+		if others, _ := role.Get("env_run_lists"); others != nil && !emptyDict(others) {
+			return nil, false // an environment has its own
+		}
 		list, _ := role.Get("run_list")
 		items, _ := list.([]hot.Value)
 		for _, v := range items {
 			text, _ := v.(string)
 			texts = append(texts, text)
 		}
-	} else if m := runListLines.FindSubmatch(text); m != nil {
-		for _, t := range itsTexts.FindAllSubmatch(m[1], -1) {
-			texts = append(texts, string(t[1])+string(t[2]))
-		}
 	} else {
-		return nil, !strings.Contains(string(text), "run_list") && file != ""
+		var ok bool
+		if texts, ok = rubyRunList(string(text)); !ok {
+			return nil, false
+		}
 	}
 	var items []item
 	for _, text := range texts {
@@ -144,6 +161,29 @@ func (w *walker) roleRunList(name string) ([]item, bool) {
 			return nil, false
 		}
 		items = append(items, i)
+	}
+	return items, true
+}
+
+func emptyDict(v hot.Value) bool {
+	d, is := v.(*hot.Dict)
+	return is && d.Len() == 0
+}
+
+// rubyRunList is the run list in the text of a role; false if it is not written down
+// plainly.
+func rubyRunList(text string) (items []string, ok bool) {
+	text = comment.ReplaceAllString(text, "")
+	m := runListLines.FindStringSubmatchIndex(text)
+	if m == nil || strings.Contains(text, "env_run_lists") {
+		return nil, !strings.Contains(text, "run_list")
+	}
+	list := strings.TrimRight(text[m[2]:m[3]], " \t\r\n")
+	if strings.HasSuffix(list, ",") || !itsEnd.MatchString(text[m[2]+len(list):]) {
+		return nil, false
+	}
+	for _, t := range itsTexts.FindAllStringSubmatch(list, -1) {
+		items = append(items, t[1]+t[2])
 	}
 	return items, true
 }
@@ -214,7 +254,10 @@ func (c *cookbook) files(folder, ending string) []string {
 	return files
 }
 
-func (w *walker) add(acts ...act) { w.acts = append(w.acts, acts...) }
+func (w *walker) add(acts ...act) {
+	w.acts = append(w.acts, acts...)
+	w.unknown = w.unknown || len(w.acts) > mostActs
+}
 
 // read finds what a file does.
 func (w *walker) read(book *cookbook, name string, scan func(string) ([]ruby.Event, bool)) []act {
@@ -267,6 +310,9 @@ func (w *walker) recipe(i item, perhaps bool) {
 	text, _ := fs.ReadFile(book.tree, name)
 	w.mentions.Write(text)
 	for _, a := range w.read(book, name, ruby.Recipe) {
+		if w.unknown {
+			return
+		}
 		a.Perhaps = a.Perhaps || perhaps
 		switch a.Op {
 		case ruby.Include:
@@ -303,7 +349,7 @@ func (w *walker) template(book *cookbook, a act) {
 	_, elsewhere := a.Properties["cookbook"]
 	_, local := a.Properties["local"]
 	var files []string
-	for _, file := range book.files("templates", ".erb") {
+	for _, file := range w.templatesOf(book) {
 		if path.Base(file) == path.Base(name) {
 			files = append(files, file)
 		}
@@ -313,15 +359,34 @@ func (w *walker) template(book *cookbook, a act) {
 		return
 	}
 	for _, other := range w.holds.names {
-		for _, file := range w.holds.cookbooks[other].files("templates", ".erb") {
+		for _, file := range w.templatesOf(w.holds.cookbooks[other]) {
 			w.page(w.holds.cookbooks[other], file, a, true)
 		}
 	}
 }
 
+func (w *walker) templatesOf(book *cookbook) []string {
+	files, known := w.templates[book]
+	if !known {
+		files = book.files("templates", ".erb")
+		w.templates[book] = files
+	}
+	return files
+}
+
 // page notes what a template does.
 func (w *walker) page(book *cookbook, file string, resource act, perhaps bool) {
-	for _, a := range w.read(book, file, ruby.Template) {
+	if w.looked++; w.unknown || w.looked > mostPages {
+		w.unknown = true
+		return
+	}
+	key := book.name + "/" + file
+	acts, known := w.pages[key]
+	if !known {
+		acts = w.read(book, file, ruby.Template)
+		w.pages[key] = acts
+	}
+	for _, a := range acts {
 		a.resource, a.Perhaps = &resource.Event, a.Perhaps || perhaps
 		w.add(a)
 	}

@@ -1,6 +1,7 @@
 package chef_test
 
 import (
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -117,11 +118,29 @@ func TestAttributeFiles(t *testing.T) {
 func TestRecipesOfRoles(t *testing.T) {
 	files := map[string]string{"cookbooks/web/metadata.rb": "name 'web'", "cookbooks/web/recipes/one.rb": "node['in']['a']", "cookbooks/web/recipes/two.rb": "node['in']['b']",
 		"roles/first.rb": "name 'first'\nrun_list 'recipe[web::two]',\n  \"role[second]\"\n", "roles/second.json": `{"run_list": ["web::one"]}`,
-		"roles/computed.rb": "run_list [\"recipe[web::#{x}]\"]", "roles/list.rb": "run_list(%w{web::one})"}
-	for role, want := range map[string]string{"role[first]": "read in.b, read in.a", "role[computed]": "unknown", "role[list]": "unknown"} {
+		"roles/computed.rb": "run_list [\"recipe[web::#{x}]\"]", "roles/list.rb": "run_list(%w{web::one})",
+		"roles/commented.rb": "run_list(\n  'web::two',\n  # 'web::gone',\n  'web::one' # the last\n)\ndefault_attributes({})\n", "roles/none.rb": "name 'none'\n",
+		"roles/more.rb": "run_list ['web::one'] + others\n", "roles/rest.rb": "run_list 'web::one', *others\n", "roles/perhaps.rb": "run_list 'web::one' if x\n",
+		"roles/env.rb":    "env_run_lists '_default' => ['web::two']\nrun_list 'web::one'\n",
+		"roles/prod.json": `{"run_list": ["web::one"], "env_run_lists": {"prod": ["web::two"]}}`, "roles/noprod.json": `{"run_list": ["web::one"], "env_run_lists": {}}`}
+	for role, want := range map[string]string{"role[first]": "read in.b, read in.a", "role[computed]": "unknown", "role[list]": "unknown",
+		"role[commented]": "read in.b, read in.a", "role[none]": "", "role[more]": "unknown", "role[rest]": "unknown", "role[perhaps]": "unknown",
+		"role[env]": "unknown", "role[prod]": "unknown", "role[noprod]": "read in.a"} {
 		if got := steps(t, map[string]any{"repository": "repo", "run_list": role}, files); got != want {
 			t.Errorf("%s: %s", role, got)
 		}
+	}
+}
+
+// There is an end to what is looked at: each resource whose template nobody can tell may
+// have any of all.
+func TestBounds(t *testing.T) {
+	files := map[string]string{"web/metadata.rb": "name 'web'", "web/recipes/default.rb": strings.Repeat("template x do\nend\n", 10_000)}
+	for i := range 2_000 {
+		files[fmt.Sprintf("web/templates/%d.erb", i)] = strings.Repeat("<%= node['in']['a'] %>", 100)
+	}
+	if got := steps(t, map[string]any{"cookbooks": "books"}, files); got != "unknown" {
+		t.Error(len(got))
 	}
 }
 
