@@ -78,8 +78,10 @@ type Role struct {
 	// known before the role runs is decided later.
 	Inputs  []*program.Input
 	Outputs []*program.Output
-	// Reader reads what the source names beside the template.
+	// Reader reads what the source names beside the template, which lies in Folder: roles
+	// whose Folder is the same mean the same files by the same names.
 	Reader Reader
+	Folder string
 	// Memory is that of all roles of the program.
 	Memory *Memory
 }

@@ -1,8 +1,8 @@
 package driver
 
 // Memory is what drivers have found out of the sources of one program. Servers of a
-// kind run the same scripts: what a script means by itself is found once. It is for
-// one goroutine.
+// kind run the same scripts and have the same cookbooks: what these mean by themselves is
+// found once, and in memory once. It is for one goroutine.
 type Memory struct{ found map[any]any }
 
 // Once gives what find finds for a key, the first time; later the same again, which
@@ -21,4 +21,15 @@ func Once[K comparable, V any](m *Memory, key K, find func() V) V {
 	}
 	m.found[key] = v
 	return v
+}
+
+// beside is something that lies beside a template, and what is found of it.
+type beside[K comparable] struct {
+	folder, name string
+	what         K
+}
+
+// OnceBeside is Once for what is found in a file or folder that a role's source names.
+func OnceBeside[K comparable, V any](r Role, name string, key K, find func() V) V {
+	return Once(r.Memory, beside[K]{r.Folder, name, key}, find)
 }

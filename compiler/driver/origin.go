@@ -109,7 +109,11 @@ func (r Role) local(name, within string, at source.Place, diags *source.Diagnost
 		diags.Error(source.BadSource, at, fmt.Sprintf("role %q names the URL %s without a checksum", r.Name, name), "`{url: …, sha256: …}`, or `{git: …, tag: …}`")
 		return nil
 	}
-	file, err := r.pack(name)
+	packed := OnceBeside(r, name, packing{}, func() packed {
+		file, err := r.pack(name)
+		return packed{file, err}
+	})
+	file, err := packed.file, packed.err
 	var large *TooLargeError
 	switch {
 	case errors.As(err, &large):
@@ -162,6 +166,14 @@ func (r Role) Beside(value hot.Value) (files fs.FS, name string) {
 	}
 	return files, path.Join(name, within)
 }
+
+// packed is a folder or an archive as it travels, or why it cannot.
+type packed struct {
+	file program.File
+	err  error
+}
+
+type packing struct{} // the key of these
 
 func (r Role) pack(name string) (program.File, error) {
 	if archiveName.MatchString(name) {

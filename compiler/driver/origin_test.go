@@ -1,6 +1,7 @@
 package driver_test
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"strings"
@@ -74,5 +75,28 @@ func TestWhereATreeOfFilesComesFrom(t *testing.T) {
 		if got := origin(t, dir, c.text); got != c.want {
 			t.Errorf("%s\n got %s\nwant %s", c.text, got, c.want)
 		}
+	}
+}
+
+// Roles that name the same folder have its archive in memory once; what has the same name
+// beside another template is another one.
+func TestAFolderOfManyRoles(t *testing.T) {
+	one, other := folder(t, "books/x.rb = x"), folder(t, "books/x.rb = y")
+	var memory driver.Memory
+	data := func(dir, of string) []byte {
+		var diags source.Diagnostics
+		role := driver.Role{Name: "app", Reader: beside(dir), Folder: of, Memory: &memory, Locate: func(...string) source.Place { return source.Place{} }}
+		o := role.Origin("books", &diags, "cookbooks")
+		if diags.Failed() {
+			t.Fatal(diags.All()[0])
+		}
+		return o.Files[0].Data
+	}
+	first := data(one, "a")
+	if again := data(one, "a"); &first[0] != &again[0] {
+		t.Error("the folder was packed twice")
+	}
+	if elsewhere := data(other, "b"); bytes.Equal(first, elsewhere) {
+		t.Error("two folders of one name were taken for one")
 	}
 }

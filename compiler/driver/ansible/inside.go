@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -80,6 +81,8 @@ func (l *lowering) beside(name string) string {
 	return path.Join(path.Dir(l.role.SourceAt.File.Name), name)
 }
 
+type treeKey struct{}
+
 // folder opens the part of a tree that is meant, if it lies beside the template; nil
 // if the compiler cannot look into it.
 func (l *lowering) folder(v hot.Value) *tree {
@@ -87,5 +90,5 @@ func (l *lowering) folder(v hot.Value) *tree {
 	if files == nil {
 		return nil
 	}
-	return &tree{files: files, name: l.beside(name)}
+	return driver.OnceBeside(l.role, name, treeKey{}, func() *tree { return &tree{files: files, name: l.beside(name)} })
 }

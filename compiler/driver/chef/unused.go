@@ -46,6 +46,20 @@ func (c *code) see(name, text string) {
 	c.computed = c.computed || !ok || otherWays.MatchString(text)
 }
 
+type codeKey struct{}
+
+// codeOf is the code of a tree, which all roles have that have the tree; nil if it
+// cannot be read.
+func (l *lowering) codeOf(t tree) *code {
+	return driver.OnceBeside(l.role, t.name, codeKey{}, func() *code {
+		c := &code{}
+		if c.mentions.AddTree(t, c.see) != nil {
+			return nil
+		}
+		return c
+	})
+}
+
 // unused are the inputs that no file of the cookbooks reads and the outputs that none
 // writes, with the key that may have been meant. One is among them only if a key of its
 // place stands in no file at all, and nobody reads, or writes, the whole of what is
@@ -55,11 +69,14 @@ func (l *lowering) unused() (unread, unwritten map[string]string) {
 	if !l.holds.allTrees {
 		return unread, unwritten
 	}
-	c := &code{mentions: driver.Mentions{}}
+	c := &code{}
 	for _, t := range l.holds.all {
-		if c.mentions.AddTree(t, c.see) != nil {
+		of := l.codeOf(t)
+		if of == nil {
 			return unread, unwritten
 		}
+		c.mentions.Join(&of.mentions)
+		c.events, c.computed = append(c.events, of.events...), c.computed || of.computed
 	}
 	for _, key := range []string{"config", "attributes"} {
 		if value, given := l.keys.Get(key); given {

@@ -15,6 +15,7 @@ import (
 // anything in it finds values by names that it puts together.
 type code struct {
 	mentions driver.Mentions
+	some     bool // there is any
 	// elsewhere says that the server fetches a part of it, computed that names are put
 	// together, generates that resources are declared whose type nobody can tell.
 	elsewhere, computed, generates bool
@@ -22,22 +23,40 @@ type code struct {
 }
 
 func (c *code) add(name, text string) {
-	if c.mentions == nil {
-		c.mentions, c.classes = driver.Mentions{}, map[string]bool{}
-	}
+	c.some = true
 	c.mentions.Add(name)
 	c.mentions.Add(text)
 	c.see(name, text)
 }
 
-// addTree takes a folder; nil is one that cannot be looked into.
-func (c *code) addTree(folder fs.FS) {
-	if c.mentions == nil {
-		c.mentions, c.classes = driver.Mentions{}, map[string]bool{}
-	}
-	if folder == nil || c.mentions.AddTree(folder, c.see) != nil {
+type codeKey struct{}
+
+// addTree takes a folder of a name; nil is one that cannot be looked into. What is found
+// in it all roles have that have the folder.
+func (l *lowering) addTree(folder fs.FS, name string) {
+	c := &l.code
+	c.some = true
+	if folder == nil {
 		c.elsewhere = true
+		return
 	}
+	of := driver.OnceBeside(l.role, name, codeKey{}, func() *code {
+		of := &code{}
+		of.elsewhere = of.mentions.AddTree(folder, of.see) != nil || of.elsewhere
+		return of
+	})
+	c.mentions.Join(&of.mentions)
+	c.elsewhere, c.computed, c.generates = c.elsewhere || of.elsewhere, c.computed || of.computed, c.generates || of.generates
+	for name := range of.classes {
+		c.defines(name)
+	}
+}
+
+func (c *code) defines(class string) {
+	if c.classes == nil {
+		c.classes = map[string]bool{}
+	}
+	c.classes[class] = true
 }
 
 var (
@@ -80,7 +99,7 @@ func (c *code) see(name, text string) {
 	c.computed = c.computed || factsOfData.MatchString(text)
 	c.generates = c.generates || anyType.MatchString(text)
 	for _, m := range classDefinition.FindAllStringSubmatch(text, -1) {
-		c.classes[strings.ToLower(m[1])] = true
+		c.defines(strings.ToLower(m[1]))
 	}
 }
 
@@ -90,7 +109,7 @@ func (c *code) see(name, text string) {
 func (l *lowering) unused() (unread, unwritten map[string]string) {
 	unread, unwritten = map[string]string{}, map[string]string{}
 	c := &l.code
-	if c.elsewhere || c.mentions == nil {
+	if c.elsewhere || !c.some {
 		return unread, unwritten
 	}
 	for _, in := range l.role.Inputs {

@@ -170,8 +170,7 @@ func (l *lowering) origin(value hot.Value, keys ...string) *driver.Origin {
 		return nil
 	}
 	l.files = append(l.files, origin.Files...)
-	beside, _ := l.role.Beside(value)
-	l.code.addTree(beside)
+	l.addTree(l.role.Beside(value))
 	if key := origin.Key; key != "" && !slices.Contains(l.starts, key) {
 		l.starts = append(l.starts, key)
 	}

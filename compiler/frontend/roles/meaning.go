@@ -3,6 +3,7 @@ package roles
 import (
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -30,6 +31,7 @@ func written(role *program.Role) []*program.Output {
 // means nothing.
 func (l *lowering) meaning(seen driver.Role, tool driver.Driver, src *hot.Node) *program.Meaning {
 	seen.Reader, seen.Locate, seen.FileOf, seen.Memory = reader{l.given}, l.locator(seen.At, src), fileOf(src), &l.memory
+	seen.Folder = filepath.Dir(l.template.File.Name)
 	if src != nil {
 		seen.SourceAt = l.template.Place(src)
 		e, err := hot.Fold(l.template.RoleExpr(src), l.given.Resolve)
