@@ -42,7 +42,7 @@ func compareDirect(t testing.TB, text string) bool {
 
 func nodesDiffer(a, b *Node, path string) string {
 	if a.Kind != b.Kind || a.Style != b.Style || a.Span != b.Span || a.sharing != nil || len(a.Items) != len(b.Items) || len(a.Entries) != len(b.Entries) {
-		return fmt.Sprintf("%s: the library reads %v %v at %v with %d and %d, directly it is %v %v at %v with %d and %d", path, a.Kind, a.Style, a.Span, len(a.Items), len(a.Entries),
+		return fmt.Sprintf("%s: in one it is %v %v at %v with %d and %d, and here %v %v at %v with %d and %d", path, a.Kind, a.Style, a.Span, len(a.Items), len(a.Entries),
 			b.Kind, b.Style, b.Span, len(b.Items), len(b.Entries))
 	}
 	if x, ok := a.Value.(float64); ok && math.IsNaN(x) {
@@ -50,7 +50,7 @@ func nodesDiffer(a, b *Node, path string) string {
 			return path + ": NaN"
 		}
 	} else if !reflect.DeepEqual(a.Value, b.Value) {
-		return fmt.Sprintf("%s: the library reads %#v, directly it is %#v", path, a.Value, b.Value)
+		return fmt.Sprintf("%s: in one it is %#v, and here %#v", path, a.Value, b.Value)
 	}
 	for i := range a.Items {
 		if where := nodesDiffer(a.Items[i], b.Items[i], fmt.Sprintf("%s/%d", path, i)); where != "" {
@@ -60,10 +60,10 @@ func nodesDiffer(a, b *Node, path string) string {
 	for i := range a.Entries {
 		x, y := a.Entries[i], b.Entries[i]
 		if x.Name != y.Name || x.Merged {
-			return fmt.Sprintf("%s: the key %q, directly %q", path, x.Name, y.Name)
+			return fmt.Sprintf("%s: the key %q, and here %q", path, x.Name, y.Name)
 		}
 		if x.Key != y.Key || x.number != y.number {
-			return fmt.Sprintf("%s: the key %q at %v, directly at %v", path, x.Name, x.Key, y.Key)
+			return fmt.Sprintf("%s: the key %q at %v, and here at %v", path, x.Name, x.Key, y.Key)
 		}
 		if where := nodesDiffer(x.Value, y.Value, path+"/"+x.Name); where != "" {
 			return where
