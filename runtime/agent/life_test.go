@@ -358,32 +358,38 @@ func TestADeploymentIsMadeAnewWhileItsServerBoots(t *testing.T) {
 func (b *bed) startBooting(server plan.ServerPath, booted <-chan struct{}) *running {
 	b.t.Helper()
 	read := make(chan struct{}, 1)
-	r := b.start(server, func(c *agent.Config) {
-		c.Booted = booted
-		open := c.Open
-		c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
-			s, err := open(ctx, url, creds...)
-			return notices{s, deployment.Keys(server), read}, err
+	r := b.start(server, func(c *agent.Config) { c.Booted = booted }, whenItReads(deployment.Keys(server), func() {
+		select {
+		case read <- struct{}{}:
+		default:
 		}
-	})
+	}))
 	<-read
 	return r
 }
 
-// notices tells that a node is read.
+// whenItReads lets something be done after each of an agent's reads of a node.
+func whenItReads(path coordinator.Path, do func()) func(*agent.Config) {
+	return func(c *agent.Config) {
+		open := c.Open
+		c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+			s, err := open(ctx, url, creds...)
+			return notices{s, path, do}, err
+		}
+	}
+}
+
+// notices tells that a node was read.
 type notices struct {
 	coordinator.Store
 	path coordinator.Path
-	read chan<- struct{}
+	read func()
 }
 
 func (n notices) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
 	node, err := n.Store.Read(ctx, path)
 	if path == n.path {
-		select {
-		case n.read <- struct{}{}:
-		default:
-		}
+		n.read()
 	}
 	return node, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -80,6 +81,27 @@ func TestMembersOfAGroupThatScales(t *testing.T) {
 	b.member("m1").mustBeDone()
 	if got := b.cell(plan.CellName(kept + ".work:says")); got != before[kept] {
 		t.Errorf("after a restart %s says %s, and said %s", kept, got, before[kept])
+	}
+}
+
+// A member that was too slow, so that its slot went to another one just before it would
+// have begun, is told that.
+func TestAMemberTooSlowForItsSlot(t *testing.T) {
+	b := newBed(t)
+	b.scales(1, func() plan.Role { return b.sh("work", "true") })
+	b.apply()
+	other := sync.OnceFunc(func() {
+		c := coordinator.Claim{Deployment: deployment, Slot: &plan.BootSlot{Path: "app/*", Member: "m2"}, IfDown: time.Millisecond, Now: time.Now}
+		if _, err := c.Take(t.Context(), b.tree.Open(coordinator.ServerCredential("app/*", b.secret.ServerToken(deployment, "app/*")))); err != nil {
+			t.Error(err)
+		}
+	})
+	slow := b.member("m1", whenItReads(deployment.Keys("app/0"), other))
+	if err := slow.wait(); !errors.Is(err, coordinator.ErrFenced) || !strings.Contains(err.Error(), "another member took its slot") {
+		t.Errorf("it ends with: %v", err)
+	}
+	if version, _, err := b.operator().Stat(t.Context(), deployment.Server("app/0")); err != nil || version != 0 {
+		t.Errorf("it was the slot's server: version %d, %v", version, err)
 	}
 }
 
