@@ -50,7 +50,7 @@ func TestCloudInitHasFailed(t *testing.T) {
 
 // TestSettings: the text is what `$(cat FILE)` of a shell is.
 func TestSettings(t *testing.T) {
-	for text, want := range map[string]string{"": "", "a=1\n": "a=1", "a=1\nb='\n'\n\n": "a=1\nb='\n'"} {
+	for text, want := range map[string]string{"": "", "a=1\n": "a=1", "a=1\nb='\n'\n\n": "a=1\nb='\n'", "\n a=1 \n": "\n a=1 "} {
 		m := root(t, map[string]string{"etc/hotc/environment": text})
 		if got := m.Settings(); got != want {
 			t.Errorf("of %q: %q", text, got)
