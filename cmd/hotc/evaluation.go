@@ -27,6 +27,8 @@ type evaluation struct {
 	// deploy are values of Heat's, where somebody else gives them: `hotc run`, or agents
 	// that tell what Heat decided.
 	deploy map[string]json.RawMessage
+	// unknown is why values of Heat's are not among them.
+	unknown map[string]string
 	// missing is why Heat did not make servers.
 	missing map[plan.ServerPath]string
 }
@@ -127,7 +129,7 @@ func (e *evaluation) stackOutput(o plan.StackOutput) (output, error) {
 		result.State, result.Cause = outputFailed, r.failed
 		result.Message = causeText(r.failed)
 	case r.heat:
-		result.State = outputHeat
+		result.State, result.Message = outputHeat, r.why
 	case errors.As(err, &absent):
 		result.State, result.Message = outputMissing, absent.Why
 	case len(r.waiting) > 0:
@@ -154,6 +156,7 @@ type cellResolver struct {
 	waiting []plan.CellName
 	failed  *coordinator.Cause
 	heat    bool
+	why     string // what is known of why it is not there, if it is Heat's
 	secret  bool
 	err     error
 }
@@ -190,6 +193,6 @@ func (r *cellResolver) Deploy(key string) (json.RawMessage, error) {
 	if v, known := r.deploy[key]; known {
 		return v, nil
 	}
-	r.heat = true
+	r.heat, r.why = true, r.unknown[key]
 	return nil, errUnavailable
 }

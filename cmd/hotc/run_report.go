@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -95,11 +96,14 @@ func (r *localRun) outputs() ([]output, error) {
 	ctx, stop := r.session.within(context.Background())
 	defer stop()
 	e := newEvaluation(ctx, r.session, r.result.Built.Plan)
-	e.deploy = map[string]json.RawMessage{}
+	e.deploy, e.unknown = map[string]json.RawMessage{}, map[string]string{}
 	for key, expr := range r.result.Built.OutputDeploy {
-		if v, err := hot.Fold(expr, (&scope{run: r, stack: r.result.Program.Root}).answer); err == nil && v.IsValue() {
+		switch v, err := hot.Fold(expr, (&scope{run: r, stack: r.result.Program.Root}).answer); {
+		case err != nil: // the output says so
+			e.unknown[key] = inALine(asDiagnostic(err))
+		case v.IsValue():
 			e.deploy[key] = hot.EncodeJSON(v.Value)
-		} // else the output says that only Heat knows
+		}
 	}
 	var out []output
 	for _, o := range r.result.Built.Plan.Outputs {
@@ -122,11 +126,23 @@ func (r *localRun) printOutputs(outputs []output) {
 		case outputValue:
 			fmt.Fprintf(r.out, "%s = %s\n", o.Name, o.Value)
 		case outputHeat:
-			fmt.Fprintf(r.out, "%s needs a value that only Heat knows\n", o.Name)
+			fmt.Fprintf(r.out, "%s has no value: %s\n", o.Name, cmp.Or(o.Message, "only Heat can compute it"))
 		default:
 			fmt.Fprintf(r.out, "%s has no value: %s\n", o.Name, o.Message)
 		}
 	}
+}
+
+// inALine is what a diagnostic says, with what to do.
+func inALine(err error) string {
+	d, ok := source.AsDiagnostic(err)
+	switch {
+	case !ok:
+		return err.Error()
+	case d.Hint == "":
+		return d.Message
+	}
+	return d.Message + "; " + d.Hint
 }
 
 // explainFailure prints each failure that no other failure caused, with the last
