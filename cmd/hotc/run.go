@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/memory"
@@ -90,7 +91,9 @@ type localRun struct {
 	root    identity
 	// identities are those of the nested stacks, by path.
 	identities map[string]identity
-	made       map[string]map[string]hot.Value
+	// memberNames are those that Heat would make up, in groups that scale.
+	memberNames map[*program.Member]string
+	made        map[string]map[string]hot.Value
 }
 
 // deploymentName is the name of the deployment where there is no stack.

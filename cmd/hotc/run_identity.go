@@ -49,10 +49,20 @@ func (r *localRun) identity(s *program.Stack) identity {
 			return around.inside(resource)
 		}
 		group := made(s.Around().PathOf(resource), func() identity { return around.inside(resource) })
-		member := memberOf(s)
-		if s.Nest.Scales { // Heat makes the names of members up, too
-			member = shortID()
-		}
-		return group.inside(member)
+		return group.inside(r.memberName(s.Nest, s.Nest.Member(memberOf(s))))
 	})
+}
+
+// memberName is the name of a group's member, made up once if it is Heat's to make up.
+func (r *localRun) memberName(n *program.Nest, m *program.Member) string {
+	if !n.Scales {
+		return m.Name
+	}
+	if r.memberNames == nil {
+		r.memberNames = map[*program.Member]string{}
+	}
+	if r.memberNames[m] == "" {
+		r.memberNames[m] = shortID()
+	}
+	return r.memberNames[m]
 }

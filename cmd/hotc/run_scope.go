@@ -45,15 +45,15 @@ func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
 		return s.parameter(call)
 	}
 	resource, attribute, path := referenced(call)
-	if e, err := s.nested(call, resource, attribute, path); e != nil || err != nil {
-		return e, err
-	}
 	where := s.stack.PathOf(resource)
 	if v, ok := s.run.madeUp()[where][attribute]; ok {
 		return hot.Constant(hot.Select(v, path), call.At), nil
 	}
 	if f, ok := s.run.facts[where][attribute]; ok {
 		return hot.Constant(hot.Select(f.value, path), call.At), nil
+	}
+	if e, err := s.nested(call, resource, attribute, path); e != nil || err != nil {
+		return e, err
 	}
 	if e, err := s.computed(call, resource, attribute, path); e != nil || err != nil {
 		return e, err
@@ -157,6 +157,10 @@ func (s *scope) nested(call *hot.Expr, resource, attribute string, path []hot.Va
 	}
 	rest, isMember := strings.CutPrefix(attribute, "resource.")
 	switch {
+	case nest.Scales && attribute == "current_size" && nest.Size >= 0:
+		return hot.Constant(int64(nest.Size), call.At), nil
+	case nest.Scales && (attribute == "outputs_list" || attribute == "outputs") || nest.Group && !nest.Scales && attribute == "attributes":
+		return s.ofMembers(call, nest, attribute != "outputs_list", path)
 	case isMember:
 		member, name, found := strings.Cut(rest, ".")
 		if m := nest.Member(member); m != nil && found {
@@ -164,19 +168,34 @@ func (s *scope) nested(call *hot.Expr, resource, attribute string, path []hot.Va
 		}
 		return nil, nil
 	case nest.Group && attribute != "refs" && attribute != "refs_map" && len(nest.Members) > 0:
-		var list []hot.Value
-		for _, m := range nest.Members {
-			e, err := s.ofMember(call, nest, m, attribute, path)
-			if err != nil || e == nil {
-				return nil, err
-			}
-			list = append(list, e.Value)
-		}
-		return hot.Constant(list, call.At), nil
+		return s.ofMembers(call, nest, false, append([]hot.Value{attribute}, path...))
 	case !nest.Group && len(nest.Members) == 1:
 		return s.ofMember(call, nest, nest.Members[0], attribute, path)
 	}
 	return nil, nil
+}
+
+// ofMembers is what each member of a group has under a name: a list, or a map by the members'
+// names (heat/engine/resources/openstack/heat: resource_group.py and autoscaling_group.py,
+// get_attribute).
+func (s *scope) ofMembers(call *hot.Expr, nest *program.Nest, byName bool, path []hot.Value) (*hot.Expr, error) {
+	if len(path) == 0 || len(nest.Members) == 0 {
+		return nil, nil
+	}
+	var list []hot.Value
+	named := hot.NewDict()
+	for _, m := range nest.Members {
+		e, err := s.ofMember(call, nest, m, hot.ToString(path[0]), path[1:])
+		if err != nil || e == nil {
+			return nil, err
+		}
+		list = append(list, e.Value)
+		named.Set(s.run.memberName(nest, m), e.Value)
+	}
+	if byName {
+		return hot.Constant(named, call.At), nil
+	}
+	return hot.Constant(list, call.At), nil
 }
 
 func (s *scope) ofMember(call *hot.Expr, nest *program.Nest, m *program.Member, attribute string, path []hot.Value) (*hot.Expr, error) {
