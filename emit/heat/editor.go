@@ -21,6 +21,7 @@ type editor struct {
 	replaced []source.Edit
 	ordered  int
 	changes  map[*hot.Node]*change
+	root     *hot.Node
 	usual    int   // how long the entries were that were added last: servers are alike
 	err      error // the first edit that cannot be made
 }
@@ -35,7 +36,7 @@ type change struct {
 }
 
 func newEditor(t *hot.Template) *editor {
-	e := &editor{writer: writer{file: t.File, nl: "\n", json: t.Root.Style == hot.Flow}, changes: map[*hot.Node]*change{}}
+	e := &editor{writer: writer{file: t.File, nl: "\n", json: t.Root.Style == hot.Flow}, changes: map[*hot.Node]*change{}, root: t.Root}
 	if i := strings.IndexByte(string(t.File.Text[:min(len(t.File.Text), 4096)]), '\n'); i > 0 && t.File.Text[i-1] == '\r' {
 		e.nl = "\r\n"
 	}
@@ -118,9 +119,7 @@ func (e *editor) wrap(in *hot.Node, entry *hot.Entry, v tree) {
 	span := valueSpan(e.file, entry)
 	text := " " + e.flow(v)
 	if in.Style == hot.Block {
-		column := int(entry.Key.Span.Start - e.file.LineStart(entry.Key.Span.Start))
-		text = e.entry(entry.Name, v, column)
-		text = text[strings.IndexByte(text, ':')+1:]
+		text = e.behind(entry, v)
 	}
 	first, last := e.replacedIn(span)
 	e.replaced = slices.Delete(e.replaced, first, last)
@@ -173,7 +172,7 @@ func (e *editor) add(n *hot.Node, entries *hot.Dict) {
 		e.fail(n, "all of its keys are merged from elsewhere")
 		return
 	}
-	column := int(last.Key.Span.Start - e.file.LineStart(last.Key.Span.Start))
+	column := columnOf(e.file, last.Key)
 	var b strings.Builder
 	b.Grow(e.usual)
 	for _, k := range entries.Keys() {
@@ -203,11 +202,15 @@ func (e *editor) addFlow(n *hot.Node, entries *hot.Dict) {
 
 // lastOwn is the last entry that stands in the map itself and stays.
 func (e *editor) lastOwn(n *hot.Node) *hot.Entry {
-	var last *hot.Entry
-	removed := map[string]bool{}
 	if c := e.changes[n]; c != nil {
-		removed = c.removed
+		return e.lastIn(n, c.removed)
 	}
+	return e.lastIn(n, nil)
+}
+
+// lastIn is the last entry that stands in a map itself and is not among some others.
+func (e *editor) lastIn(n *hot.Node, removed map[string]bool) *hot.Entry {
+	var last *hot.Entry
 	for i := range n.Entries {
 		x := &n.Entries[i]
 		if !x.Merged && !removed[x.Name] && (last == nil || x.Key.Span.Start > last.Key.Span.Start) {
@@ -235,13 +238,11 @@ func (e *editor) fill(entry *hot.Entry, content *hot.Dict) {
 	n := entry.Value
 	c := e.change(n)
 	c.whole, c.value = true, section{content}
-	column := int(entry.Key.Span.Start - e.file.LineStart(entry.Key.Span.Start))
-	text := e.entry(entry.Name, section{content}, column)
 	if e.json {
 		e.inserts = append(e.inserts, source.Edit{Span: n.Span, New: e.flow(content)})
 		return
 	}
-	e.inserts = append(e.inserts, source.Edit{Span: valueSpan(e.file, entry), New: text[strings.IndexByte(text, ':')+1:]})
+	e.inserts = append(e.inserts, source.Edit{Span: valueSpan(e.file, entry), New: e.behind(entry, section{content})})
 }
 
 // remove takes an entry out of a map.
@@ -296,11 +297,44 @@ func (e *editor) apply() ([]byte, error) {
 		}
 		edits = append(edits, in)
 	}
+	edits = append(edits, e.ended(append(edits, removes...))...)
 	text, err := source.Apply(e.file.Text, append(edits, removes...))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.file.Name, err)
 	}
 	return text, nil
+}
+
+// ended is what has to be edited so that something can stand behind the text's end: a
+// block scalar there without a line end gets one otherwise.
+func (e *editor) ended(edits []source.Edit) []source.Edit {
+	last := e.root
+	for last != nil && last.Target() == nil && len(last.Items)+len(last.Entries) > 0 {
+		if last.Kind == hot.List {
+			last = last.Items[len(last.Items)-1]
+			continue
+		}
+		entry := e.lastIn(last, nil)
+		if entry == nil {
+			return nil
+		}
+		last = entry.Value
+	}
+	header, is := unended(e.file, last)
+	if !is {
+		return nil
+	}
+	follows := false
+	for _, x := range edits {
+		if x.Span.Len() > 0 && x.Span.Contains(header.Span) {
+			return nil // it goes, or is written elsewhere
+		}
+		follows = follows || x.Span.Len() == 0 && int(x.Span.Start) == len(e.file.Text)
+	}
+	if !follows {
+		return nil
+	}
+	return []source.Edit{header}
 }
 
 // before is the end of the line above one that is removed.

@@ -64,6 +64,23 @@ func (w *writer) entry(key string, v tree, column int) string {
 	return b.String()
 }
 
+// behind is what stands behind an entry's colon if it has another value.
+func (w *writer) behind(entry *hot.Entry, v tree) string {
+	column := columnOf(w.file, entry.Key)
+	return w.entry(entry.Name, v, column)[column+len(hot.FlowString(entry.Name))+1:]
+}
+
+// columnOf is where the keys of a block map stand in their lines, one of which this is; in
+// the form `? key` it is the mark that stands there.
+func columnOf(f *source.File, key hot.Key) int {
+	start := f.LineStart(key.Span.Start)
+	before := strings.TrimRight(f.Slice(source.Span{Start: start, End: key.Span.Start}), " ")
+	if strings.HasSuffix(before, "?") {
+		return len(before) - 1
+	}
+	return int(key.Span.Start - start)
+}
+
 func (w *writer) writeEntry(b *strings.Builder, key string, v tree, column int) {
 	for range column {
 		b.WriteByte(' ')
@@ -154,7 +171,12 @@ func (w *writer) shifted(v verbatim, column int) string {
 	} else {
 		text = w.slice(valueSpan(w.file, v.entry))
 	}
-	old := int(v.entry.Key.Span.Start - w.file.LineStart(v.entry.Key.Span.Start))
+	if header, is := unended(w.file, v.entry.Value); is {
+		if before, is := strings.CutSuffix(text, w.file.Slice(v.entry.Value.Span)); is {
+			text = before + header.New + text[len(before)+header.Span.Len():]
+		}
+	}
+	old := columnOf(w.file, v.entry.Key)
 	lines := strings.SplitAfter(text, "\n")
 	for i := range lines {
 		if i == 0 || strings.Trim(lines[i], "\r\n") == "" {
@@ -169,6 +191,23 @@ func (w *writer) shifted(v verbatim, column int) string {
 	}
 	return strings.Join(lines, "")
 }
+
+// unended is a block scalar with which the file ends, without a line end: where something
+// follows, its header has to say that it has none.
+func unended(f *source.File, n *hot.Node) (header source.Edit, is bool) {
+	value, _ := n.Value.(string)
+	if n.Style != hot.Literal && n.Style != hot.Folded || int(n.Span.End) != len(f.Text) || value == "" || strings.HasSuffix(value, "\n") {
+		return source.Edit{}, false
+	}
+	old := blockHeader.FindString(f.Slice(n.Span))
+	if old == "" || strings.Contains(old, "-") {
+		return source.Edit{}, false
+	}
+	return source.Edit{Span: source.Span{Start: n.Span.Start, End: n.Span.Start + uint32(len(old))}, New: strings.ReplaceAll(old, "+", "") + "-"}, true
+}
+
+// blockHeader begins a block scalar.
+var blockHeader = regexp.MustCompile(`^[|>][0-9+-]*`)
 
 // content is what a node says, to be written elsewhere: without anchors and
 // aliases, the scalars as they are written where that is possible.

@@ -20,8 +20,7 @@ func (s *sharing) writeValue(u *use, alias *hot.Node, anchor string) {
 		s.edit(alias.Span, text)
 		return
 	}
-	text := s.entry(u.entry.Name, s.content(u.entry, alias, true), s.column(u.entry.Key))
-	text = text[strings.IndexByte(text, ':')+1:]
+	text := s.behind(u.entry, s.content(u.entry, alias, true))
 	if anchor != "" {
 		text = " " + anchor + text
 	}
@@ -39,7 +38,7 @@ func (s *sharing) writeValue(u *use, alias *hot.Node, anchor string) {
 // first of these.
 func (s *sharing) writeMerged(in *hot.Node) {
 	merges := s.byMap[in]
-	column := s.column(merges[0].entry.Key)
+	column := columnOf(s.file, merges[0].entry.Key)
 	var parts []string
 	for i := range in.Entries {
 		e := &in.Entries[i]
@@ -96,10 +95,6 @@ func (s *sharing) withSeparator(in *hot.Node, gone *hot.Entry, firstStays bool) 
 		return source.Span{Start: endOf(all[i-1]), End: endOf(gone)}
 	}
 	return source.Span{Start: gone.Key.Span.Start, End: endOf(gone)}
-}
-
-func (s *sharing) column(key hot.Key) int {
-	return int(key.Span.Start - s.file.LineStart(key.Span.Start))
 }
 
 // dropAnchor takes the anchor away from where it stood.
