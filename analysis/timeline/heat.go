@@ -1,6 +1,10 @@
 package timeline
 
-import "github.com/hotc-dev/hotc/analysis/waits"
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/analysis/waits"
+)
 
 // WholeServers is the makespan if Heat ordered whole servers (depends_on between
 // the same resources): each begins when all it needs anything of are done. False
@@ -15,18 +19,36 @@ func WholeServers(n *waits.Net, d Durations) (makespan float64, possible bool) {
 			}
 		}
 	}
+	begins := begins(n, early)
 	needs := make([]map[int]bool, len(n.Processes))
 	readers := make([][]int, len(n.Processes))
 	length := make([]float64, len(n.Processes))
 	s := &simulation{net: n, durations: d}
 	for p, tasks := range early {
 		needs[p] = map[int]bool{}
+		seen := map[waits.CellID]bool{}
+		var need func(cell waits.CellID)
+		need = func(cell waits.CellID) {
+			if seen[cell] {
+				return
+			}
+			seen[cell] = true
+			if before, begun := begins[cell]; begun {
+				for _, c := range before {
+					need(c)
+				}
+				return
+			}
+			if q, known := owner[cell]; known && q != p && !needs[p][q] {
+				needs[p][q] = true
+				readers[q] = append(readers[q], p)
+			}
+		}
 		for t, steps := range tasks {
 			length[p] += s.length(p, t)
 			for i := range steps {
-				if q, known := owner[steps[i].Cell]; steps[i].Op == waits.Read && known && q != p && !needs[p][q] {
-					needs[p][q] = true
-					readers[q] = append(readers[q], p)
+				if steps[i].Op == waits.Read {
+					need(steps[i].Cell)
 				}
 			}
 		}
@@ -53,4 +75,32 @@ func WholeServers(n *waits.Net, d Durations) (makespan float64, possible bool) {
 		}
 	}
 	return makespan, done == len(needs)
+}
+
+// begins are the cells that say of Heat's work only that it has begun, as that of a nested
+// stack does before it waits for its members, with what is read before.
+func begins(n *waits.Net, early [][][]waits.Step) map[waits.CellID][]waits.CellID {
+	out := map[waits.CellID][]waits.CellID{}
+	for p, process := range n.Processes {
+		for t := range process.Tasks {
+			if !process.Tasks[t].Heat {
+				continue
+			}
+			var read, written []waits.CellID
+			for _, step := range early[p][t] {
+				switch step.Op {
+				case waits.Write:
+					written = append(written, step.Cell)
+					out[step.Cell] = slices.Clone(read)
+				case waits.Read:
+					read = append(read, step.Cell)
+					written = nil
+				}
+			}
+			for _, cell := range written { // nothing comes after these
+				delete(out, cell)
+			}
+		}
+	}
+	return out
 }

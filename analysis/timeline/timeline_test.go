@@ -63,6 +63,26 @@ func TestCircleBetweenServers(t *testing.T) {
 	}
 }
 
+// A nested stack begins before its members, which wait for that, and is there after them:
+// in an order of whole servers these come first, after what the stack itself waits for.
+func TestWholeServersOfNestedStacks(t *testing.T) {
+	n := &waits.Net{}
+	db, begun, stack := n.AddCell("db.r:url", source.Place{}), n.AddCell("tier", source.Place{}), n.AddCell("tier", source.Place{})
+	inner, reader := n.AddCell("tier/app", source.Place{}), n.AddCell("reader", source.Place{})
+	heats := func(name string, owns []waits.CellID, body ...waits.Step) {
+		n.Processes = append(n.Processes, waits.Process{Name: name, Server: name != "tier", Tasks: []waits.Task{{Name: name, Heat: true, Owns: owns, Completion: owns[0], Body: body}}})
+	}
+	server(n, "db", waits.Task{Name: "r", Owns: []waits.CellID{db}, Completion: -1, Body: []waits.Step{{Op: waits.Write, Cell: db, Progress: 1}}})
+	heats("tier", []waits.CellID{stack, begun}, waits.Step{Op: waits.Read, Cell: db}, waits.Step{Op: waits.Write, Cell: begun},
+		waits.Step{Op: waits.Read, Cell: inner}, waits.Step{Op: waits.Write, Cell: stack, Progress: 1})
+	heats("tier/app", []waits.CellID{inner}, waits.Step{Op: waits.Read, Cell: begun}, waits.Step{Op: waits.Write, Cell: inner, Progress: 1})
+	heats("reader", []waits.CellID{reader}, waits.Step{Op: waits.Read, Cell: inner}, waits.Step{Op: waits.Write, Cell: reader, Progress: 1})
+	// db boots and works, app boots, the reader boots
+	if whole, possible := timeline.WholeServers(n, durations()); !possible || whole != 20+3*40 {
+		t.Errorf("whole servers: %v %v", whole, possible)
+	}
+}
+
 // A simulated deadlock agrees with the analysis: a run of straight programs hangs
 // just where the analysis is certain of it.
 func TestHangsWhereTheAnalysisIsCertain(t *testing.T) {
