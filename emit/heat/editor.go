@@ -105,10 +105,30 @@ func (e *editor) replace(n *hot.Node, v tree) {
 	c := e.change(n)
 	c.whole, c.value = true, v
 	text := e.flow(v)
-	if n.Span.Len() == 0 {
+	if n.Span.Len() == 0 || e.underKey(n) {
 		text = " " + text
 	}
 	e.replaced = append(e.replaced, source.Edit{Span: n.Span, New: text})
+}
+
+// underKey says whether a node is a list that stands right under its key, where nothing
+// but a list may.
+func (e *editor) underKey(n *hot.Node) bool {
+	if n.Kind != hot.List || n.Style != hot.Block {
+		return false
+	}
+	start := e.file.LineStart(n.Span.Start)
+	if strings.TrimSpace(e.file.Slice(source.Span{Start: start, End: n.Span.Start})) != "" {
+		return false
+	}
+	for start > 0 {
+		start = e.file.LineStart(start - 1)
+		line := strings.TrimRight(e.file.Slice(source.Span{Start: start, End: e.file.LineEnd(start)}), " \r\n")
+		if text := strings.TrimLeft(line, " -?:"); text != "" && text[0] != '#' {
+			return len(line)-len(text) == columnOf(e.file, hot.Key{Span: n.Span})
+		}
+	}
+	return false
 }
 
 // wrap puts a tree in the place of an entry's value; the tree may hold the value
@@ -203,13 +223,13 @@ func (e *editor) addFlow(n *hot.Node, entries *hot.Dict) {
 // lastOwn is the last entry that stands in the map itself and stays.
 func (e *editor) lastOwn(n *hot.Node) *hot.Entry {
 	if c := e.changes[n]; c != nil {
-		return e.lastIn(n, c.removed)
+		return lastEntry(n, c.removed)
 	}
-	return e.lastIn(n, nil)
+	return lastEntry(n, nil)
 }
 
-// lastIn is the last entry that stands in a map itself and is not among some others.
-func (e *editor) lastIn(n *hot.Node, removed map[string]bool) *hot.Entry {
+// lastEntry is the last entry that stands in a map itself and is not among some others.
+func lastEntry(n *hot.Node, removed map[string]bool) *hot.Entry {
 	var last *hot.Entry
 	for i := range n.Entries {
 		x := &n.Entries[i]
@@ -218,6 +238,22 @@ func (e *editor) lastIn(n *hot.Node, removed map[string]bool) *hot.Entry {
 		}
 	}
 	return last
+}
+
+// lastIn is the node with which the text of one ends.
+func lastIn(n *hot.Node) *hot.Node {
+	for n.Target() == nil {
+		entry := lastEntry(n, nil)
+		switch {
+		case len(n.Items) > 0:
+			n = n.Items[len(n.Items)-1]
+		case entry != nil:
+			n = entry.Value
+		default:
+			return n
+		}
+	}
+	return n
 }
 
 func endOf(x *hot.Entry) uint32 { return max(x.Key.Span.End, x.Value.Span.End) }
@@ -308,19 +344,7 @@ func (e *editor) apply() ([]byte, error) {
 // ended is what has to be edited so that something can stand behind the text's end: a
 // block scalar there without a line end gets one otherwise.
 func (e *editor) ended(edits []source.Edit) []source.Edit {
-	last := e.root
-	for last != nil && last.Target() == nil && len(last.Items)+len(last.Entries) > 0 {
-		if last.Kind == hot.List {
-			last = last.Items[len(last.Items)-1]
-			continue
-		}
-		entry := e.lastIn(last, nil)
-		if entry == nil {
-			return nil
-		}
-		last = entry.Value
-	}
-	header, is := unended(e.file, last)
+	header, is := unended(e.file, lastIn(e.root))
 	if !is {
 		return nil
 	}

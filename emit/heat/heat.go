@@ -323,8 +323,8 @@ func (s *stack) put(n *hot.Node, added *hot.Dict, name string, value tree) {
 func (s *stack) pin(n *hot.Node, added *hot.Dict, values []hot.Value) {
 	pin := dict("allowed_values", values, "description", pinnedBecause)
 	c := n.Get("constraints")
-	if c.IsNull() {
-		added.Set("constraints", []hot.Value{pin})
+	if c.IsNull() || c.Kind == hot.List && len(c.Items) == 0 && c.Target() == nil {
+		s.put(n, added, "constraints", []hot.Value{pin})
 		return
 	}
 	items := []hot.Value{pin}

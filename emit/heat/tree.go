@@ -171,8 +171,9 @@ func (w *writer) shifted(v verbatim, column int) string {
 	} else {
 		text = w.slice(valueSpan(w.file, v.entry))
 	}
-	if header, is := unended(w.file, v.entry.Value); is {
-		if before, is := strings.CutSuffix(text, w.file.Slice(v.entry.Value.Span)); is {
+	last := lastIn(v.entry.Value)
+	if header, is := unended(w.file, last); is {
+		if before, is := strings.CutSuffix(text, w.file.Slice(last.Span)); is {
 			text = before + header.New + text[len(before)+header.Span.Len():]
 		}
 	}
