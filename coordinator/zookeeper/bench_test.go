@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -142,6 +143,7 @@ type blocked struct {
 	sides   []side
 	ends    []time.Time
 	waiting sync.WaitGroup // for this round's value
+	closed  atomic.Bool
 	closing sync.WaitGroup
 }
 
@@ -153,12 +155,16 @@ func block(sides ...side) *blocked {
 				r.ends[i] = time.Now()
 				r.waiting.Done()
 			}
+			if !r.closed.Load() { // else its round would never end
+				panic("a reader's session has ended")
+			}
 		})
 	}
 	return r
 }
 
 func (r *blocked) close() {
+	r.closed.Store(true)
 	for _, s := range r.sides {
 		r.closing.Go(s.close)
 	}
