@@ -28,10 +28,7 @@ func TestOpenBranches(t *testing.T) {
 	if r == nil {
 		t.Fatal(found)
 	}
-	dir := filepath.Join(t.TempDir(), "out")
-	if err := r.Folder.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	dir := folderOf(t, r)
 	for _, c := range []struct {
 		tls  bool
 		x    string

@@ -65,12 +65,8 @@ outputs:
 				if r == nil {
 					t.Fatal(found)
 				}
-				out := filepath.Join(t.TempDir(), "out")
-				if err := r.Folder.Write(out); err != nil {
-					t.Fatal(err)
-				}
 				own := makes(t, judge.Input{Template: main, Environments: []string{env}})
-				ours := makes(t, judge.Input{Template: filepath.Join(out, "stack.yaml"), Environments: []string{filepath.Join(out, "types.yaml")}, Parameters: map[string]any{"hotc_secret": secret}})
+				ours := makes(t, inputOf(t, r))
 				if diff := cmp.Diff(own, ours); diff != "" {
 					t.Errorf("what Heat makes of the chain (-), and of what hotc writes (+):\n%s", diff)
 				}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/heat/judge"
 )
 
@@ -23,11 +24,28 @@ func written(t *testing.T, template string) string {
 	if r == nil {
 		t.Fatal(found)
 	}
+	return folderOf(t, r)
+}
+
+// folderOf writes what was compiled to a folder of its own.
+func folderOf(t *testing.T, r *emit.Result) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
 	if err := r.Folder.Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// inputOf is what stock Heat gets of what was compiled.
+func inputOf(t *testing.T, r *emit.Result) judge.Input {
+	t.Helper()
+	dir := folderOf(t, r)
+	in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
+	for _, name := range r.Environments {
+		in.Environments = append(in.Environments, filepath.Join(dir, name))
+	}
+	return in
 }
 
 // Stock Heat accepts every emitted example without a warning.

@@ -38,10 +38,7 @@ func nestedOptions(t *testing.T, dir string) emit.Options {
 // lie in it.
 func accepted(t *testing.T, r *emit.Result) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "out")
-	if err := r.Folder.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	dir := folderOf(t, r)
 	in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{}}
 	if len(r.Built.Plan.Servers) > 0 {
 		in.Parameters["hotc_secret"] = secret

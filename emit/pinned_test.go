@@ -1,11 +1,6 @@
 package emit_test
 
-import (
-	"path/filepath"
-	"testing"
-
-	"github.com/hotc-dev/hotc/emit/heat/judge"
-)
+import "testing"
 
 // A parameter that is pinned leaves those alone that share its text, and keeps what it has
 // of constraints, be it none.
@@ -20,11 +15,7 @@ func TestPinned(t *testing.T) {
 				t.Fatal(found)
 			}
 			golden(t, "testdata/pinned/"+name+".stack", r.Folder["stack.yaml"])
-			dir := filepath.Join(t.TempDir(), "out")
-			if err := r.Folder.Write(dir); err != nil {
-				t.Fatal(err)
-			}
-			stockHeat.Judge(t).Accepts(t, judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}})
+			stockHeat.Judge(t).Accepts(t, inputOf(t, r))
 		})
 	}
 }

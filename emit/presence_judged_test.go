@@ -293,10 +293,7 @@ func TestPresenceAgainstHeat(t *testing.T) {
 			if r == nil {
 				t.Fatalf("%s\n%s", found, root.text(true))
 			}
-			dir := filepath.Join(t.TempDir(), "out")
-			if err := r.Folder.Write(dir); err != nil {
-				t.Fatal(err)
-			}
+			dir := folderOf(t, r)
 			for range 2 {
 				a := shapeArguments{"c0": s.IntN(2) == 0, "c1": s.IntN(2) == 0, "n0": s.IntN(3)}
 				want := expectation{}

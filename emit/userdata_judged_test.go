@@ -66,11 +66,7 @@ func withoutSignal(t *testing.T, template string) judge.Input {
 	if r == nil {
 		t.Fatal(found)
 	}
-	dir := filepath.Join(t.TempDir(), "out")
-	if err := r.Folder.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	return judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
+	return inputOf(t, r)
 }
 
 // In every format, what cloud-init gets of the user's own user_data is what it

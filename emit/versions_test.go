@@ -40,11 +40,7 @@ func TestVersions(t *testing.T) {
 			if r == nil || found != "" {
 				t.Fatal(found)
 			}
-			dir := filepath.Join(t.TempDir(), "out")
-			if err := r.Folder.Write(dir); err != nil {
-				t.Fatal(err)
-			}
-			in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
+			in := inputOf(t, r)
 			stockHeat.Judge(t).Accepts(t, in)
 			var boot struct{ Deploy map[string]json.RawMessage }
 			if err := json.Unmarshal([]byte(bootFile(t, stockHeat.Judge(t).Create(t, "site", in).Servers(t, 1)[0].NovaUserData)), &boot); err != nil {
@@ -101,10 +97,7 @@ func TestRoundTrip(t *testing.T) {
 	if r == nil || found != "" {
 		t.Fatal(found)
 	}
-	dir := filepath.Join(t.TempDir(), "out")
-	if err := r.Folder.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	dir := folderOf(t, r)
 	after := judge.Input{Template: filepath.Join(dir, "stack.yaml")}
 	for _, name := range r.Environments {
 		after.Environments = append(after.Environments, filepath.Join(dir, name))
