@@ -22,6 +22,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver/salt"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 	"github.com/hotc-dev/hotc/runtime/process"
+	"github.com/hotc-dev/hotc/terminal"
 )
 
 // version is set when a release is linked.
@@ -42,7 +43,10 @@ func drivers() []driver.Driver {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	// A console shows what other servers wrote: the reasons of failures.
+	console := terminal.NewWriter(os.Stderr, "")
+	status := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, console})
+	_ = console.Flush()
 	stop()
 	os.Exit(status)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/terminal"
 )
 
 func newAdmitCommand(io streams) *cobra.Command {
@@ -95,7 +96,7 @@ func whichMachine(v *standing, server plan.ServerPath, asking []coordinator.Knoc
 	}
 	d := source.Fail(source.Usage, "which machine?", "--key says that you have compared it: openstack console log show SERVER")
 	for _, k := range asking {
-		d.Notes = append(d.Notes, source.Note{Message: visible(knockText(v, server, k))})
+		d.Notes = append(d.Notes, source.Note{Message: terminal.Line(knockText(v, server, k))})
 	}
 	return d
 }
@@ -116,7 +117,7 @@ func (r *admitted) print(io streams, t *target) {
 	if r.Instance != "" {
 		who = instanceName(r.Instance)
 	}
-	fmt.Fprintf(io.out, "%s is let in as %s.\n", visible(who), r.Server)
+	fmt.Fprintf(io.out, "%s is let in as %s.\n", terminal.Line(who), r.Server)
 	if len(r.Secrets) == 0 {
 		return
 	}

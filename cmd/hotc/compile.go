@@ -173,7 +173,7 @@ func compileWith(o emit.Options, s streams) (*emit.Result, error) {
 	var diags source.Diagnostics
 	r := emit.Compile(o, &diags)
 	for _, d := range diags.All() {
-		source.Print(s.err, d, source.Style{Color: s.errColor()})
+		source.Print(s.err, d, s.errStyle())
 	}
 	if r == nil {
 		return nil, errReported

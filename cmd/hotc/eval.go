@@ -90,7 +90,7 @@ func (v *evaluator) scope(in *compilation, s streams) (*emit.Scope, error) {
 		return scope, nil
 	}
 	for _, d := range diags.All() {
-		source.Print(s.err, d, source.Style{Color: s.errColor()})
+		source.Print(s.err, d, s.errStyle())
 	}
 	return nil, errReported
 }
@@ -104,7 +104,7 @@ func (v *evaluator) one(in *compilation, text string, s streams) error {
 	file := source.NewFile("expression", []byte(text))
 	n := hot.Parse(file, &diags)
 	for _, d := range diags.All() {
-		source.Print(s.err, d, source.Style{Color: s.errColor()})
+		source.Print(s.err, d, s.errStyle())
 	}
 	if n == nil {
 		return errReported

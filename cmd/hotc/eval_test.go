@@ -29,7 +29,7 @@ func TestEvalBatchOfThousands(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errors bytes.Buffer
-	if code := run(t.Context(), []string{"eval", "-t", template, "--batch", "-"}, streams{bytes.NewReader(in), &out, &errors}); code != exitOK {
+	if code := run(t.Context(), []string{"eval", "-t", template, "--batch", "-"}, streams{in: bytes.NewReader(in), out: &out, err: &errors}); code != exitOK {
 		t.Fatalf("status %d: %s", code, errors.String())
 	}
 	var answers []evaluated

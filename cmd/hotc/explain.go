@@ -62,7 +62,7 @@ func (c *compilation) look(template string, s streams) (*emit.Result, error) {
 	var diags source.Diagnostics
 	r := emit.Analyse(o, &diags)
 	for _, d := range diags.All() {
-		source.Print(s.err, d, source.Style{Color: s.errColor()})
+		source.Print(s.err, d, s.errStyle())
 	}
 	if r == nil {
 		return nil, errReported
@@ -151,12 +151,12 @@ func printExplanations(s streams, list []explanation) {
 		fmt.Fprintln(s.out, "no role has an input that refers to anything")
 		return
 	}
-	colors := map[string]string{"static": "\x1b[32m", "deploy": "\x1b[34m", "run": "\x1b[33m"}
+	colors := map[string]string{"static": "32", "deploy": "34", "run": "33"}
 	t := &table{width: s.width(), columns: []column{{"AT", 0}, {"TIME", 0}, {"INPUT", 12}, {"REFERENCE", 18}, {"RULE", 18}, {"NEEDS", 10}, {"RESOLVED BY", 16}, {"LEAVES", 24}}}
 	if s.color() {
 		t.paint = func(_ int, cell, text string) string {
 			if code, is := colors[cell]; is {
-				return code + text + "\x1b[0m"
+				return s.outInk().Paint(code, text)
 			}
 			return text
 		}

@@ -189,7 +189,7 @@ func warnOpenFile(name, path string, s streams) {
 	d := &source.Diagnostic{Code: source.MissingSecret, Severity: source.Warning,
 		Message: fmt.Sprintf("--secret-param %s: others than its owner may use the file %s (mode %04o)", name, path, info.Mode().Perm()),
 		Hint:    "chmod 600 " + shellQuote(path)}
-	source.Print(s.err, d, source.Style{Color: s.errColor()})
+	source.Print(s.err, d, s.errStyle())
 }
 
 // secretValue gives a text the type that the template declares.

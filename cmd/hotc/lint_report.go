@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/terminal"
 )
 
 // lintReport is what hotc lint found.
@@ -40,7 +41,7 @@ func (r *lintReport) write(s streams, format string) error {
 		return nil
 	}
 	for _, d := range r.found {
-		source.Print(s.out, d, source.Style{Color: s.color()})
+		source.Print(s.out, d, source.Style{Ink: s.outInk()})
 	}
 	errors, warnings := r.count()
 	_, err := fmt.Fprintf(s.out, "%s: %s, %s\n", counted(r.files, "file"), counted(errors, "error"), counted(warnings, "warning"))
@@ -53,7 +54,7 @@ func oneLine(d *source.Diagnostic) string {
 	if at := inFile(d.At); at.Known() {
 		where = at.String() + ": "
 	}
-	return visible(fmt.Sprintf("%s%s: %s [%s]", where, d.Severity, d.Message, d.Code))
+	return terminal.Line(fmt.Sprintf("%s%s: %s [%s]", where, d.Severity, d.Message, d.Code))
 }
 
 // lintJSON is what hotc lint prints with --json (docs/json.md).

@@ -47,7 +47,9 @@ func main() {
 	ctx, ignore := signal.NotifyContext(context.Background(), endings()...)
 	ctx, stop := context.WithCancelCause(ctx)
 	outlivePipes()
-	code := run(ctx, os.Args[1:], streams{os.Stdin, stream{os.Stdout, stop}, stream{os.Stderr, stop}})
+	s, flush := standardStreams(stop)
+	code := run(ctx, os.Args[1:], s)
+	flush()
 	ignore()
 	os.Exit(code)
 }
@@ -73,7 +75,7 @@ const (
 func run(ctx context.Context, args []string, s streams) (status int) {
 	defer func() {
 		if p := recover(); p != nil {
-			printError(s.err, mistake(p), s.errColor())
+			printError(s.err, mistake(p), s.errStyle())
 			status = exitError
 		}
 	}()
@@ -87,15 +89,15 @@ func run(ctx context.Context, args []string, s streams) (status int) {
 	case ended && errors.Is(unwritten, syscall.EPIPE): // its reader has gone, as `| head` does
 		return exitPipe
 	case ended && (err == nil || errors.Is(err, context.Canceled)):
-		printError(s.err, unwritten.error, s.errColor())
+		printError(s.err, unwritten.error, s.errStyle())
 		return exitError
 	case err == nil:
 		return exitOK
 	case errors.As(err, &with):
-		printError(s.err, with.error, s.errColor())
+		printError(s.err, with.error, s.errStyle())
 		return with.status
 	case errors.As(err, &usage):
-		source.Print(s.err, source.Fail(source.Usage, usage.Error(), "`hotc help` and `hotc COMMAND --help` say how"), source.Style{Color: s.errColor()})
+		source.Print(s.err, source.Fail(source.Usage, usage.Error(), "`hotc help` and `hotc COMMAND --help` say how"), s.errStyle())
 		return exitUsage
 	case errors.Is(err, errReported):
 		return exitError
@@ -103,7 +105,7 @@ func run(ctx context.Context, args []string, s streams) (status int) {
 		fmt.Fprintln(s.err, "hotc: interrupted")
 		return exitError
 	}
-	printError(s.err, err, s.errColor())
+	printError(s.err, err, s.errStyle())
 	if d, ok := source.AsDiagnostic(err); ok && d.Code == source.Usage {
 		return exitUsage
 	}
@@ -124,12 +126,12 @@ func (e exitWith) Unwrap() error { return e.error }
 // usageError is a wrong call of hotc itself.
 type usageError struct{ error }
 
-func printError(w io.Writer, err error, color bool) {
+func printError(w io.Writer, err error, style source.Style) {
 	d, ok := source.AsDiagnostic(err)
 	if !ok {
 		d = source.Fail(source.OperationFailed, err.Error(), "")
 	}
-	source.Print(w, d, source.Style{Color: color})
+	source.Print(w, d, style)
 }
 
 func newRootCommand(s streams) *cobra.Command {
@@ -186,5 +188,7 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return source.Fail(source.Usage, fmt.Sprintf("unknown command %q for %q", name, c.CommandPath()), hint)
 }
 
-// errColor says whether diagnostics may be coloured.
-func (s streams) errColor() bool { return streams{out: s.err}.color() }
+// errStyle is how diagnostics look.
+func (s streams) errStyle() source.Style {
+	return source.Style{Ink: streams{out: s.err, ink: s.ink}.outInk()}
+}

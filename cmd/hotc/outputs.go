@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/terminal"
 )
 
 func newOutputsCommand(io streams) *cobra.Command {
@@ -112,9 +113,9 @@ func printOutput(io streams, t *target, o output) error {
 		_, err := fmt.Fprintln(io.out, text)
 		return err
 	case outputFailed:
-		return source.Fail(source.RoleFailed, o.Name+" has failed: "+visible(o.Message), "")
+		return source.Fail(source.RoleFailed, o.Name+" has failed: "+terminal.Line(o.Message), "")
 	case outputMissing:
-		return source.Fail(source.MissingProducer, o.Name+" has no value: "+visible(o.Message), "")
+		return source.Fail(source.MissingProducer, o.Name+" has no value: "+terminal.Line(o.Message), "")
 	case outputHeat:
 		return source.Fail(source.NeedsHeat, o.Name+" takes a value that only Heat knows", "openstack stack output show "+shellQuote(t.stack)+" "+shellQuote(o.Name))
 	default:

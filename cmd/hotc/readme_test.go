@@ -31,7 +31,7 @@ func TestReadme(t *testing.T) {
 				args = append(args, word)
 			}
 		}
-		if status := run(t.Context(), args, streams{strings.NewReader(""), &out, &out}); status != exitError {
+		if status := run(t.Context(), args, streams{in: strings.NewReader(""), out: &out, err: &out}); status != exitError {
 			t.Errorf("%s: status %d", line, status)
 		}
 		if out.String() != want {
@@ -53,7 +53,7 @@ func TestPicturesOfTheDocumentation(t *testing.T) {
 		t.Run(picture, func(t *testing.T) {
 			t.Chdir("../..")
 			var out, said strings.Builder
-			if status := run(t.Context(), args, streams{strings.NewReader(""), &out, &said}); status != 0 {
+			if status := run(t.Context(), args, streams{in: strings.NewReader(""), out: &out, err: &said}); status != 0 {
 				t.Fatalf("status %d: %s", status, said.String())
 			}
 			got := []byte(out.String())

@@ -121,7 +121,7 @@ func replay(t *testing.T, page, shown string) string {
 		if command, is := strings.CutPrefix(line, "$ hotc "); is {
 			commands++
 			fmt.Fprintln(&out, line)
-			run(t.Context(), strings.Fields(command), streams{strings.NewReader(""), &out, &out})
+			run(t.Context(), strings.Fields(command), streams{in: strings.NewReader(""), out: &out, err: &out})
 		}
 	}
 	if commands == 0 {

@@ -97,7 +97,7 @@ func watchStatus(ctx context.Context, io streams, s *session, asJSON bool, show 
 	defer tick.Stop()
 	for {
 		if io.color() && !asJSON {
-			fmt.Fprint(io.out, "\x1b[H\x1b[2J")
+			fmt.Fprint(io.out, io.outInk().Sequence("H")+io.outInk().Sequence("2J"))
 		}
 		if err := show(v, time.Now()); err != nil || v.finished() {
 			return err

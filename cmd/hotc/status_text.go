@@ -15,7 +15,7 @@ func statusText(io streams, v *standing, of []*serverStanding, stack string, now
 	if io.color() {
 		t.paint = func(column int, _, text string) string {
 			if column == 2 {
-				return paintStatus(text)
+				return io.outInk().Paint(statusColor(text), text)
 			}
 			return text
 		}
@@ -166,13 +166,9 @@ func summary(v *standing, stack string) string {
 	return text + "\n"
 }
 
-func paintStatus(word string) string {
-	colors := map[string]string{
+func statusColor(word string) string {
+	return map[string]string{
 		"done": "32", "running": "36", "blocked": "33", "failed": "31", "skipped": "31", "lost": "31", "never came": "33",
 		"to be updated": "33", "updating": "36", "not updated": "31", "STATUS": "1",
-	}
-	if c := colors[word]; c != "" {
-		return "\x1b[" + c + "m" + word + "\x1b[0m"
-	}
-	return word
+	}[word]
 }

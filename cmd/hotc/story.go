@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/terminal"
 )
 
 // storyText tells an investigation from the question to the roots.
@@ -212,17 +213,17 @@ func clock(t, now time.Time) string {
 	return t.Format("2006-01-02 15:04:05")
 }
 
-func visibleLine(text string) string { return visible(text) + "\n" }
+func visibleLine(text string) string { return terminal.Line(text) + "\n" }
 
 func writeDetails(b *strings.Builder, f *finding) {
 	for _, line := range f.LastLines {
-		b.WriteString("  | " + line + "\n")
+		b.WriteString("  | " + terminal.Line(line) + "\n")
 	}
 	if len(f.Perhaps) > 0 {
 		b.WriteString("  perhaps:\n")
 	}
 	for _, p := range f.Perhaps {
-		b.WriteString("  - " + visible(p) + "\n")
+		b.WriteString("  - " + terminal.Line(p) + "\n")
 	}
 }
 

@@ -8,12 +8,38 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"github.com/hotc-dev/hotc/terminal"
 )
 
 // streams are a command's standard input, output and error.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	ink      terminal.Ink // begins what out and err let through to a terminal
+}
+
+// standardStreams are those of the process. What is printed for people passes the filter
+// of package terminal: standard error always, standard output where it is a terminal. A pipe
+// or a file gets the bytes as they are. flush comes before the end.
+func standardStreams(stop context.CancelCauseFunc) (s streams, flush func()) {
+	s = streams{in: os.Stdin, ink: terminal.NewInk()}
+	out, err := stream{File: os.Stdout, to: os.Stdout, stop: stop}, stream{File: os.Stderr, stop: stop}
+	var filters []*terminal.Writer
+	filtered := func(f *os.File) *terminal.Writer {
+		filters = append(filters, terminal.NewWriter(f, s.ink))
+		return filters[len(filters)-1]
+	}
+	if term.IsTerminal(int(os.Stdout.Fd())) {
+		out.to = filtered(os.Stdout)
+	}
+	err.to = filtered(os.Stderr)
+	s.out, s.err = out, err
+	return s, func() {
+		for _, f := range filters {
+			_ = f.Flush() // nobody is left to tell
+		}
+	}
 }
 
 // interactive says whether somebody can be asked.
@@ -30,7 +56,7 @@ func (s streams) width() int {
 		return 0
 	}
 	w, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
+	if err != nil || w <= 0 { // a serial console knows none
 		return 80
 	}
 	return w
@@ -42,17 +68,26 @@ func (s streams) color() bool {
 	return s.width() > 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
+// outInk is what colours the output, if it may be coloured.
+func (s streams) outInk() terminal.Ink {
+	if !s.color() {
+		return ""
+	}
+	return s.ink
+}
+
 // stream is standard output or error of the process. A write that fails ends what the
 // program does, in order: roles that `hotc run` has started do not outlive it, and its
 // folders go.
 type stream struct {
 	*os.File
+	to   io.Writer // writes to the file
 	stop context.CancelCauseFunc
 }
 
 // Write makes a failure the cause of the end.
 func (s stream) Write(p []byte) (int, error) {
-	n, err := s.File.Write(p)
+	n, err := s.to.Write(p)
 	if err != nil {
 		s.stop(writeError{err})
 	}

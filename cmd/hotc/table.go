@@ -2,8 +2,9 @@ package main
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/hotc-dev/hotc/terminal"
 )
 
 // table lays out rows in aligned columns, whose cells wrap where a line has no room for
@@ -26,7 +27,7 @@ const narrowest = 24
 
 func (t *table) add(cells ...string) {
 	for i := range cells {
-		cells[i] = visible(cells[i])
+		cells[i] = terminal.Line(cells[i])
 	}
 	t.rows = append(t.rows, cells)
 }
@@ -203,19 +204,4 @@ func wrapTight(text string, width int) []string {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// visible takes line ends and control characters out of what agents wrote, so
-// that it can neither break a table nor steer the terminal.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case unicode.IsControl(r):
-			return '\uFFFD'
-		default:
-			return r
-		}
-	}, text)
 }

@@ -195,7 +195,7 @@ const shownLines = 5
 func lastLines(text string) []string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\r\n"), "\n") {
-		if line = visible(strings.TrimRight(line, "\r")); strings.TrimSpace(line) != "" {
+		if line = strings.TrimRight(line, "\r"); strings.TrimSpace(line) != "" {
 			lines = append(lines, line)
 		}
 	}

@@ -4,33 +4,34 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
+
+	"github.com/hotc-dev/hotc/terminal"
 )
 
-// Style says how diagnostics are printed.
-type Style struct{ Color bool }
+// Style says how diagnostics are printed: in the colours that an ink has.
+type Style struct{ Ink terminal.Ink }
 
 // Print writes a diagnostic for people: the line FILE:LINE:COL: error[CODE]:
 // message, the source line with a caret, notes and the hint.
 func Print(w io.Writer, d *Diagnostic, style Style) {
-	paint := painter(style.Color)
+	paint := style.Ink.Paint
 	where := ""
 	if d.At.Known() {
 		where = paint(bold, d.At.String()+":") + " "
 	}
 	kind := map[Severity]string{Error: red, Warning: yellow, Info: blue}[d.Severity]
-	fmt.Fprintf(w, "%s%s %s\n", where, paint(kind, d.Severity.String()+"["+string(d.Code)+"]:"), paint(bold, clean(d.Message)))
+	fmt.Fprintf(w, "%s%s %s\n", where, paint(kind, d.Severity.String()+"["+string(d.Code)+"]:"), paint(bold, terminal.Visible(d.Message)))
 	printLine(w, d.At, paint)
 	for _, n := range d.Notes {
 		at := ""
 		if n.At.Known() {
 			at = n.At.String() + ": "
 		}
-		fmt.Fprintf(w, "  %s %s%s\n", paint(blue, "note:"), at, clean(n.Message))
+		fmt.Fprintf(w, "  %s %s%s\n", paint(blue, "note:"), at, terminal.Visible(n.Message))
 		printLine(w, n.At, paint)
 	}
 	if d.Hint != "" {
-		fmt.Fprintf(w, "  %s %s\n", paint(green, "hint:"), clean(d.Hint))
+		fmt.Fprintf(w, "  %s %s\n", paint(green, "hint:"), terminal.Visible(d.Hint))
 	}
 }
 
@@ -63,32 +64,22 @@ func printLine(w io.Writer, at Place, paint func(color, text string) string) {
 	fmt.Fprintf(w, "%s%s%s\n", paint(faint, "      | "), strings.Repeat(" ", column-1-from), paint(red, "^"+strings.Repeat("~", length-1)))
 }
 
-// clean takes control characters out of a text, so that a hostile template
-// cannot steer the terminal.
-func clean(text string) string {
+// clean takes what steers a terminal out of a line, a character for a character: the
+// caret below stands where it did.
+func clean(line string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && unicode.IsControl(r) {
+		if terminal.Steers(r) {
 			return '\uFFFD'
 		}
 		return r
-	}, text)
+	}, line)
 }
 
 const (
-	bold   = "\x1b[1m"
-	faint  = "\x1b[2m"
-	red    = "\x1b[1;31m"
-	green  = "\x1b[32m"
-	yellow = "\x1b[1;33m"
-	blue   = "\x1b[1;34m"
-	reset  = "\x1b[0m"
+	bold   = "1"
+	faint  = "2"
+	red    = "1;31"
+	green  = "32"
+	yellow = "1;33"
+	blue   = "1;34"
 )
-
-func painter(color bool) func(color, text string) string {
-	return func(code, text string) string {
-		if !color {
-			return text
-		}
-		return code + text + reset
-	}
-}
