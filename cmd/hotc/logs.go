@@ -20,8 +20,8 @@ func newLogsCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs SERVER.ROLE",
 		Short: "Print the end of what a role printed",
-		Long: fmt.Sprintf(`Print the end of what a role printed, as it is: the coordinator keeps the last
-%d KiB. All of it is on the server.`, coordinator.LogSize>>10),
+		Long: fmt.Sprintf(`Print the end of what a role printed when it ran last, or its hook update after that: the
+coordinator keeps the last %d KiB. All of it is on the server.`, coordinator.LogSize>>10),
 		Args: cobra.ExactArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			v, err := s.look(ctx)
@@ -106,7 +106,7 @@ func (s *session) followLog(ctx context.Context, w stdio.Writer, v *standing, r 
 			return err
 		}
 		seen = text
-		if now := v.role(r.server.Path, r.Name); now == nil || !now.Ended.IsZero() || now.Status == coordinator.RoleSkipped {
+		if now := v.role(r.server.Path, r.Name); now == nil || !now.Ended.IsZero() && now.renewal() != updating || now.Status == coordinator.RoleSkipped {
 			return nil
 		}
 	}

@@ -20,9 +20,10 @@ type prints struct {
 	from           [2]int64 // where this run begins
 	mask           *mask    // what is taken out; nil is nothing
 
-	mu   sync.Mutex
-	read [2]int64 // how far the tail has come
-	tail []byte   // of both, in the order they were seen
+	mu     sync.Mutex
+	read   [2]int64 // how far the tail has come
+	tail   []byte   // of both, in the order they were seen
+	unsent bool     // the coordinator has another tail
 }
 
 // printEndings are those of the two files' names.
@@ -54,9 +55,9 @@ func (p *prints) close() {
 
 func (p *prints) files() [2]*os.File { return [2]*os.File{p.stdout, p.stderr} }
 
-// look reads what was printed since the last look and says whether that was
-// anything.
-func (p *prints) look() (changed bool) {
+// look reads what was printed since the last look and says whether there is anything
+// that was not sent.
+func (p *prints) look() (unsent bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, file := range p.files() {
@@ -72,9 +73,22 @@ func (p *prints) look() (changed bool) {
 		if over := len(p.tail) - coordinator.LogSize; over > 0 {
 			p.tail = append([]byte(nil), p.tail[over:]...)
 		}
-		changed = true
+		p.unsent = true
 	}
-	return changed
+	return p.unsent
+}
+
+// send hands the tail to who keeps it. One that cannot be kept now is sent again with
+// what is printed next.
+func (p *prints) send(keep func(tail []byte) error) {
+	p.mu.Lock()
+	p.unsent = false
+	p.mu.Unlock()
+	if keep(p.tailNow()) != nil {
+		p.mu.Lock()
+		p.unsent = true
+		p.mu.Unlock()
+	}
 }
 
 // tailNow is the tail as it was last seen. What it holds is never changed.
@@ -151,19 +165,16 @@ func (l *life) followLog() (stop func()) {
 		ticker := time.NewTicker(lookEvery)
 		defer ticker.Stop()
 		var sent time.Time
-		unsent := false
 		for {
 			select {
 			case <-ctx.Done():
-				if l.prints.look() || unsent {
+				if l.prints.look() {
 					l.sendLog()
 				}
 				return
 			case now := <-ticker.C:
-				unsent = l.prints.look() || unsent
-				if unsent && now.Sub(sent) >= sendEvery {
-					// A log that cannot be sent now is sent with the next lines.
-					unsent = l.host.Cells.WriteLog(ctx, l.role.Name, l.prints.tailNow()) != nil
+				if l.prints.look() && now.Sub(sent) >= sendEvery {
+					l.prints.send(func(tail []byte) error { return l.host.Cells.WriteLog(ctx, l.role.Name, tail) })
 					sent = now
 				}
 			}
@@ -178,5 +189,5 @@ func (l *life) sendLog() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), lastSend)
 	defer cancel()
 	// What cannot be kept there still lies on the server.
-	_ = l.host.Cells.WriteLog(ctx, l.role.Name, l.prints.tailNow())
+	l.prints.send(func(tail []byte) error { return l.host.Cells.WriteLog(ctx, l.role.Name, tail) })
 }

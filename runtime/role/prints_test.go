@@ -1,6 +1,7 @@
 package role
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,10 +48,35 @@ func TestWhatAnEarlierRunPrintedIsKeptButNotTold(t *testing.T) {
 	}
 }
 
+// A failure looks at what was printed last; that is still to be sent.
+func TestAFailureLeavesItsLastLinesToBeSent(t *testing.T) {
+	p := printed(t, filepath.Join(t.TempDir(), "r"), "", "the error itself\n")
+	if got := p.lastLines(); got != "the error itself" {
+		t.Errorf("%q", got)
+	}
+	sent := ""
+	if p.look() {
+		p.send(func(tail []byte) error { sent = string(tail); return nil })
+	}
+	if sent != "the error itself\n" {
+		t.Errorf("sent is %q", sent)
+	}
+}
+
 func TestTheTailIsTheEndOfMuch(t *testing.T) {
 	p := printed(t, filepath.Join(t.TempDir(), "r"), strings.Repeat("line\n", 100_000)+"end\n", "")
-	if !p.look() || p.look() {
-		t.Error("the first look sees something, the second nothing new")
+	for range 2 {
+		if !p.look() {
+			t.Error("what was seen and not sent is forgotten")
+		}
+	}
+	p.send(func([]byte) error { return errors.New("not now") })
+	if !p.look() {
+		t.Error("what could not be sent is forgotten")
+	}
+	p.send(func([]byte) error { return nil })
+	if p.look() {
+		t.Error("what was sent is to be sent again")
 	}
 	if tail := p.tailNow(); len(tail) != coordinator.LogSize || !strings.HasSuffix(string(tail), "line\nend\n") {
 		t.Errorf("%d bytes, …%q", len(tail), tail[len(tail)-20:])

@@ -45,7 +45,7 @@ type TaskEnd struct {
 	Output   string             // the end of what it printed, without secrets
 }
 
-// silent keeps what a task prints out of the role's log.
+// silent keeps what a task prints out of the role's log; its answer has that.
 type silent struct{ Cells }
 
 func (silent) WriteLog(context.Context, string, []byte) error { return nil }
@@ -54,7 +54,9 @@ func (silent) WriteLog(context.Context, string, []byte) error { return nil }
 // then tells how far the task came.
 func (h *Host) RunTask(ctx context.Context, r plan.Role, t *Task) (TaskEnd, error) {
 	quiet := *h
-	quiet.Cells = silent{h.Cells}
+	if !t.updates() { // an update is the role's own last run, and has no answer
+		quiet.Cells = silent{h.Cells}
+	}
 	quiet.Show = func(coordinator.RoleState) {}
 	for _, ending := range printEndings {
 		if err := os.Remove(h.printsOf(r.Name, t) + ending); err != nil && !errors.Is(err, os.ErrNotExist) {
