@@ -249,6 +249,10 @@ func (b *binder) input(in *program.Input) {
 	b.checkWish(in)
 	b.leftToHeat(e)
 	b.checkComputable(e)
+	b.checkNumbers(e)
+	if in.HasDefault {
+		b.checkNumbers(hot.Constant(in.Default, in.Expr.At))
+	}
 	if b.bound.Time == Deploy || b.bound.Time == Run {
 		b.addedEdges(server, "input "+in.Name, e)
 	}
@@ -305,6 +309,18 @@ func (b *binder) checkComputable(e *hot.Expr) {
 			if path := b.runTime().Find(b.stack, b.current.Expr); path != nil {
 				d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: path.Output.At, Message: "role " + path.Output.Role.Key() + " writes it"})
 			}
+			return false
+		}
+		return true
+	})
+}
+
+// checkNumbers refuses the numbers that JSON does not have, which Heat takes: no plan can
+// hold them.
+func (b *binder) checkNumbers(e *hot.Expr) {
+	e.Walk(func(x *hot.Expr) bool {
+		if x.IsValue() && !hot.InJSON(x.Value) {
+			b.diags.Error(source.BadArgument, x.At, "an infinite number, or one that is none, cannot be given to a role: values travel as JSON, which has no such numbers", "write it as a text, in quotes")
 			return false
 		}
 		return true

@@ -288,5 +288,6 @@ func (b *binder) stackOutput(o *hot.Output) {
 		b.failed(b.template.Place(o.Value), err)
 		return
 	}
+	b.checkNumbers(e)
 	b.analysis.Outputs = append(b.analysis.Outputs, &StackOutput{Output: o, Expr: e, References: b.bound.References})
 }

@@ -88,7 +88,7 @@ func (p *parser) mapping(y *yaml.Node, n *Node, indent, depth int) uint64 {
 	if len(merges) > 0 {
 		n.sharing = &sharing{merges: merges}
 	}
-	n.Entries = p.unique(append(merged, own...))
+	p.settle(n, append(merged, own...))
 	if n.Style == Flow && bytes.HasPrefix(p.file.Text[n.Span.Start:], []byte("{")) { // [a: b] holds a map without braces
 		n.Span.End = closing(p.file.Text, max(n.Span.End, n.Span.Start+1))
 	}
@@ -171,12 +171,13 @@ func keyName(key Value) (name string, number bool) {
 	return "", false
 }
 
-// unique leaves the last of entries with the same key, at the first one's place,
+// settle gives a map the last of entries with the same key, at the first one's place,
 // as Python's dicts do. What the user wrote twice is a warning.
-func (p *parser) unique(entries []Entry) []Entry {
+func (p *parser) settle(n *Node, entries []Entry) {
+	n.Entries = entries
 	p.equalNumbers(entries)
 	if len(entries) <= 8 && allDifferent(entries) {
-		return entries // nearly all maps, without a map of Go's
+		return // nearly all maps, without a map of Go's
 	}
 	seen := make(map[string]int, len(entries))
 	out := entries[:0]
@@ -191,10 +192,14 @@ func (p *parser) unique(entries []Entry) []Entry {
 			d := p.diags.Warning(source.DuplicateKey, source.Place{File: p.file, Span: e.Key.Span},
 				fmt.Sprintf("the key %q stands here again; Heat silently takes this one", e.Name), "remove one of the two")
 			d.Notes = append(d.Notes, source.Note{At: source.Place{File: p.file, Span: first.Key.Span}, Message: "what is lost"})
+			if n.sharing == nil {
+				n.sharing = &sharing{}
+			}
+			n.sharing.lost = append(n.sharing.lost, first)
 		}
 		out[i] = e
 	}
-	return out
+	n.Entries = out
 }
 
 // equalNumbers gives keys that are the same number to Python one name: of 1, 1.0
@@ -227,7 +232,7 @@ func numberNamed(name string) Value {
 	return f
 }
 
-// uniqueWithin is unique for all maps of a text in JSON.
+// uniqueWithin is settle for all maps of a text in JSON.
 func (p *parser) uniqueWithin(n *Node) {
 	for _, x := range n.Items {
 		p.uniqueWithin(x)
@@ -235,7 +240,7 @@ func (p *parser) uniqueWithin(n *Node) {
 	for _, e := range n.Entries {
 		p.uniqueWithin(e.Value)
 	}
-	n.Entries = p.unique(n.Entries)
+	p.settle(n, n.Entries)
 }
 
 func allDifferent(entries []Entry) bool {

@@ -221,16 +221,16 @@ func (d *direct) blockMap(col int) *Node {
 			return nil
 		}
 	}
-	n.Entries = d.finished(mark)
+	d.finished(n, mark)
 	return n
 }
 
-// finished takes the entries of a map.
-func (d *direct) finished(mark int) []Entry {
+// finished gives a map its entries.
+func (d *direct) finished(n *Node, mark int) {
 	own := d.entrySlab.take(len(d.entries)-mark, 512)
 	copy(own, d.entries[mark:])
 	d.entries = d.entries[:mark]
-	return d.unique(own)
+	d.settle(n, own)
 }
 
 func (d *direct) finishedItems(mark int) []*Node {

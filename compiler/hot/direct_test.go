@@ -41,7 +41,7 @@ func compareDirect(t testing.TB, text string) bool {
 }
 
 func nodesDiffer(a, b *Node, path string) string {
-	if a.Kind != b.Kind || a.Style != b.Style || a.Span != b.Span || a.sharing != nil || len(a.Items) != len(b.Items) || len(a.Entries) != len(b.Entries) {
+	if a.Kind != b.Kind || a.Style != b.Style || a.Span != b.Span || a.Target() != nil || len(a.Merges()) > 0 || len(a.Lost()) != len(b.Lost()) || len(a.Items) != len(b.Items) || len(a.Entries) != len(b.Entries) {
 		return fmt.Sprintf("%s: in one it is %v %v at %v with %d and %d, and here %v %v at %v with %d and %d", path, a.Kind, a.Style, a.Span, len(a.Items), len(a.Entries),
 			b.Kind, b.Style, b.Span, len(b.Items), len(b.Entries))
 	}
@@ -57,8 +57,15 @@ func nodesDiffer(a, b *Node, path string) string {
 			return where
 		}
 	}
-	for i := range a.Entries {
-		x, y := a.Entries[i], b.Entries[i]
+	if where := entriesDiffer(a.Lost(), b.Lost(), path+" lost"); where != "" {
+		return where
+	}
+	return entriesDiffer(a.Entries, b.Entries, path)
+}
+
+func entriesDiffer(a, b []Entry, path string) string {
+	for i := range a {
+		x, y := a[i], b[i]
 		if x.Name != y.Name || x.Merged {
 			return fmt.Sprintf("%s: the key %q, and here %q", path, x.Name, y.Name)
 		}

@@ -115,7 +115,7 @@ func (d *direct) flowMap() *Node {
 	if !d.inBrackets('}', d.flowEntry) {
 		return nil
 	}
-	n.Entries = d.finished(mark)
+	d.finished(n, mark)
 	n.Span.End = uint32(d.at)
 	return n
 }

@@ -74,13 +74,16 @@ type exprReader struct {
 	err    error
 }
 
-func (r *exprReader) place(n *Node) source.Place { return r.file.Place(n.Span) }
+func (r *exprReader) place(n *Node) source.Place { return r.file.Place(n.Extent()) }
 
 func (r *exprReader) read(n *Node, functions map[string]*Function) *Expr {
 	return r.part(n, functions).at(r.place(n))
 }
 
 func (r *exprReader) part(n *Node, functions map[string]*Function) part {
+	if n == nil { // what is missing is null, as it is to Heat
+		return part{}
+	}
 	switch n.Kind {
 	case List:
 		mark := len(*r.parts)

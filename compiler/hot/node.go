@@ -14,13 +14,14 @@ type Node struct {
 	Value   Value    // of a scalar
 	Items   []*Node  // of a list
 	Entries []Entry  // of a map, in order, without repeats
-	sharing *sharing // of an alias and of a map with merge keys; nil of all others
+	sharing *sharing // of an alias, of a map with merge keys or lost entries; nil of all others
 }
 
-// sharing is what ties a node to others.
+// sharing is what ties a node to others, and what few nodes have.
 type sharing struct {
 	target *Node
 	merges []Entry
+	lost   []Entry
 }
 
 // Entry is one key of a map with its value.
@@ -36,6 +37,14 @@ type Entry struct {
 // Key is where a key of a map stands. What it says is the entry's Name.
 type Key struct{ source.Span }
 
+// Extent is where the node stands; one that is missing stands at the beginning.
+func (n *Node) Extent() source.Span {
+	if n == nil {
+		return source.Span{}
+	}
+	return n.Span
+}
+
 // Target is what an alias stands for; nil of other nodes.
 func (n *Node) Target() *Node {
 	if n.sharing == nil {
@@ -50,6 +59,15 @@ func (n *Node) Merges() []Entry {
 		return nil
 	}
 	return n.sharing.merges
+}
+
+// Lost are the entries that others of the same name take the place of, of a map that
+// stands here.
+func (n *Node) Lost() []Entry {
+	if n.sharing == nil {
+		return nil
+	}
+	return n.sharing.lost
 }
 
 // Kind is what a node is.

@@ -139,7 +139,7 @@ func (x *piece) read(file *source.File, start, end uint32) {
 		return
 	}
 	root, size := p.node(document, -1, 0)
-	x.ok = root.Kind == Map && root.Style == Block && !p.failed
+	x.ok = root.Kind == Map && root.Style == Block && !p.failed && len(root.Lost()) == 0
 	x.entries, x.size = root.Entries, size
 }
 
@@ -167,14 +167,14 @@ func assemble(file *source.File, pieces []piece, diags *source.Diagnostics) *Nod
 	}
 	last := &resources.Entries[len(resources.Entries)-1]
 	resources.Span = source.Span{Start: resources.Entries[0].Key.Span.Start, End: max(last.Key.Span.End, last.Value.Span.End)}
-	resources.Entries = p.unique(resources.Entries)
+	p.settle(resources, resources.Entries)
 	head[len(head)-1].Value = resources
 	root := &Node{Kind: Map, Style: Block, Entries: append(head, tail...)}
 	root.Span = source.Span{Start: head[0].Key.Span.Start, End: resources.Span.End}
 	for _, e := range tail {
 		root.Span.End = max(root.Span.End, e.Key.Span.End, e.Value.Span.End)
 	}
-	root.Entries = p.unique(root.Entries)
+	p.settle(root, root.Entries)
 	if len(p.diags.All()) > 0 {
 		return nil // a name stands twice: one reading finds all of its places
 	}

@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -105,7 +106,7 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 			"begin it with `heat_template_version: 2018-08-31`")
 		return nil
 	}
-	if !t.readVersion(diags) {
+	if !t.readVersion(diags) || !t.keepsIndentation(diags) {
 		return nil
 	}
 	t.Functions = t.Version.Functions()
@@ -126,6 +127,18 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 	t.readOutputs(diags)
 	t.CheckFunctions(diags)
 	return t
+}
+
+// keepsIndentation refuses a text that the client spoils: it takes away the white space at
+// its beginning, and so the indentation of the first key alone
+// (heatclient/common/template_format.py, parse).
+func (t *Template) keepsIndentation(diags *source.Diagnostics) bool {
+	start := t.Root.Span.Start
+	if t.Root.Style != Block || len(t.Root.Entries) < 2 || start == t.File.LineStart(start) || len(bytes.TrimSpace(t.File.Text[:start])) > 0 {
+		return true
+	}
+	diags.Error(source.NotYAML, t.Place(t.Root.Entries[0].Key), "the whole text is indented: Heat's client takes the white space before the first key away, and then that key stands in another column than the others", "take the indentation away, or begin the text with a comment")
+	return false
 }
 
 // readVersion finds the one key that says what the template is written in

@@ -139,6 +139,23 @@ func DecodeJSON(data []byte) (Value, error) {
 	return n.Data(), nil
 }
 
+// InJSON says whether JSON can say a value: it has no infinite numbers.
+func InJSON(v Value) bool {
+	switch v := v.(type) {
+	case float64:
+		return !math.IsInf(v, 0) && !math.IsNaN(v)
+	case []Value:
+		return !slices.ContainsFunc(v, func(x Value) bool { return !InJSON(x) })
+	case *Dict:
+		for _, k := range v.Keys() {
+			if x, _ := v.Get(k); !InJSON(x) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // FormatFloat writes a float as Python's repr does: the shortest digits that
 // read back the same, with an exponent from 1e16 on and below 1e-4.
 func FormatFloat(f float64) string {

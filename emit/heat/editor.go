@@ -327,6 +327,9 @@ func (e *editor) apply() ([]byte, error) {
 	edits := make([]source.Edit, 0, len(removes)+len(e.inserts)+len(e.replaced))
 	for _, in := range append(slices.Clip(e.replaced), e.inserts...) {
 		i := sort.Search(len(removes), func(i int) bool { return removes[i].Span.End >= in.Span.Start })
+		if in.Span.Len() > 0 && slices.ContainsFunc(removes[i:min(i+2, len(removes))], func(gone source.Edit) bool { return gone.Span.Contains(in.Span) }) {
+			continue // what is left of it is written elsewhere
+		}
 		if in.Span.Len() == 0 && i < len(removes) && removes[i].Span.Start < in.Span.Start {
 			at := e.before(removes[i].Span.Start)
 			in.Span = source.Span{Start: at, End: at}

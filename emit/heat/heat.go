@@ -121,7 +121,8 @@ func (s *stack) emit() []byte {
 		return nil
 	}
 	s.removeBlocks()
-	s.reads() // before what moves pieces of the text
+	s.moves() // these two before what writes pieces of the text elsewhere
+	s.reads()
 	s.chainReads()
 	s.properties()
 	for _, server := range s.sites {
@@ -131,7 +132,6 @@ func (s *stack) emit() []byte {
 	s.outputs()
 	s.pins()
 	s.secretParameters()
-	s.moves()
 	if s.carries() {
 		s.parameters()
 		s.resources()
@@ -388,9 +388,10 @@ func (s *stack) addTo(name, before string, added *hot.Dict) {
 		s.editor.add(root, dict(name, section{added}))
 	default:
 		s.editor.change(root).added.Set(name, section{added})
-		at := s.text.File.LineStart(root.Entry(before).Key.Span.Start)
+		key := root.Entry(before).Key
+		at := s.text.File.LineStart(key.Span.Start)
 		s.editor.inserts = append(s.editor.inserts, source.Edit{Span: source.Span{Start: at, End: at},
-			New: s.editor.entry(name, section{added}, 0) + s.editor.nl})
+			New: s.editor.entry(name, section{added}, columnOf(s.text.File, key)) + s.editor.nl})
 	}
 }
 

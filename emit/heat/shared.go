@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -19,12 +20,14 @@ import (
 // touches.
 type sharing struct {
 	writer
-	uses    []*use // in the order of the text
+	uses    []*use      // in the order of the text
+	lost    []*hot.Node // the maps with lost entries
 	byAlias map[*hot.Node]*use
 	byMap   map[*hot.Node][]*use // the merge keys of a map
 	// spoiled are the spans whose text changes for the one place where they stand,
 	// removed those that go.
 	changed, removed []source.Span
+	gone             []source.Span // lost entries, which are not even written anew
 	edits            []source.Edit
 }
 
@@ -61,6 +64,12 @@ func (s *sharing) collect(n *hot.Node) {
 	for i := range n.Entries {
 		if e := &n.Entries[i]; !e.Merged {
 			s.value(e.Value, e, n)
+		}
+	}
+	if lost := n.Lost(); len(lost) > 0 {
+		s.lost = append(s.lost, n)
+		for i := range lost {
+			s.value(lost[i].Value, &lost[i], n)
 		}
 	}
 	for i := range n.Merges() {
@@ -254,6 +263,9 @@ func (s *sharing) text() ([]byte, error) {
 	anchored := map[*hot.Node]bool{} // spoiled ones that have a new place
 	done := map[*hot.Node]bool{}     // maps whose merge keys were written out
 	for _, u := range s.uses {
+		if within(u.span(), s.gone) {
+			continue
+		}
 		u.write = u.write || u.merge && u.alias.Target() == u.in && s.spoiled(u.in) // a map that merges itself
 		if u.merge && u.write {
 			if !done[u.in] {
@@ -276,6 +288,10 @@ func (s *sharing) text() ([]byte, error) {
 				s.writeValue(u, a, "&"+name)
 			}
 		}
+	}
+	s.edits = slices.DeleteFunc(s.edits, func(e source.Edit) bool { return within(e.Span, s.gone) })
+	for _, x := range s.gone {
+		s.edit(x, "")
 	}
 	if len(s.edits) == 0 {
 		return nil, nil

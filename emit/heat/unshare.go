@@ -19,7 +19,10 @@ type editable struct {
 func (s *stack) unshare() (editable, error) {
 	t := s.template
 	sh := newSharing(t)
-	if len(sh.uses) == 0 {
+	if len(s.program.Servers) > 0 {
+		sh.dropLost()
+	}
+	if len(sh.uses) == 0 && len(sh.gone) == 0 {
 		return editable{Template: t}, nil
 	}
 	for _, p := range s.sites {
@@ -44,7 +47,9 @@ func (s *stack) unshare() (editable, error) {
 	if again == nil {
 		return editable{}, internal("writing out aliases: " + diags.All()[0].Error())
 	}
-	if where, is := newEditor(t).differs(t.Root, again.Root); is {
+	if where, is := newEditor(t).differs(t.Root, again.Root); is && len(sh.gone) > 0 {
+		return editable{}, cannotEdit(t.File, sh.lost[0], "a key stands twice in it")
+	} else if is {
 		return editable{}, internal("writing out aliases changed " + where)
 	}
 	out := editable{Template: again, now: map[*hot.Node][]*hot.Node{}}

@@ -68,6 +68,40 @@ func (s *sharing) writeMerged(in *hot.Node) {
 	}
 }
 
+// dropLost takes away the entries that others of the same name take the place of: edits
+// of those would let them come back.
+func (s *sharing) dropLost() {
+	for _, in := range s.lost {
+		if within(in.Span, s.gone) {
+			continue
+		}
+		var starts []uint32
+		for _, list := range [][]hot.Entry{in.Entries, in.Lost(), in.Merges()} {
+			for i := range list {
+				if !list[i].Merged {
+					starts = append(starts, s.keyStart(list[i].Key))
+				}
+			}
+		}
+		slices.Sort(starts)
+		for i := range in.Lost() {
+			start := s.keyStart(in.Lost()[i].Key)
+			next, _ := slices.BinarySearch(starts, start+1)
+			gone := source.Span{Start: start, End: starts[next]} // another of the name comes later
+			s.gone, s.removed = append(s.gone, gone), append(s.removed, gone)
+		}
+	}
+}
+
+// keyStart is where an entry begins, with the mark of the form `? key`.
+func (s *sharing) keyStart(key hot.Key) uint32 {
+	before := strings.TrimRight(string(s.file.Text[:key.Span.Start]), " ")
+	if mark, is := strings.CutSuffix(before, "?"); is && (mark == "" || strings.ContainsRune(" \n{,", rune(mark[len(mark)-1]))) {
+		return uint32(len(mark))
+	}
+	return key.Span.Start
+}
+
 // withSeparator is a merge key that goes, with what stands between it and the next
 // entry that stays; if none does, between it and the one before. The first merge key
 // may stay as what it gives.
