@@ -6,16 +6,20 @@
 # make demo   runs a three-tier site on this machine
 # make fuzz   looks for inputs that break what parses, FUZZTIME (1m) for each target
 # make bench  measures, as ratios against a peer in the same run (root, for the boot of a server)
-.PHONY: all build test e2e sim soak demo bench lint fuzz clean packages
+.PHONY: all build agent test e2e sim soak demo bench lint fuzz clean packages
 
 GO ?= go
 
 all: build
 
-build:
+# The agent is copied to every server: no symbols, no HTTP/2 (it fetches files and signals Heat), no inlining.
+AGENT = bin/hotc-agent
+build: agent
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/hotc ./cmd/hotc
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/hotc-agent ./cmd/hotc-agent
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/hotc-bed ./cmd/hotc-bed
+
+agent:
+	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2 -gcflags=all=-l -ldflags '-s -w' -o $(AGENT) ./cmd/hotc-agent
 
 demo: build
 	@echo '$$ hotc run testdata/three-tier/site.yaml'

@@ -21,12 +21,7 @@ import (
 // BenchmarkSize builds the agent as a release does, and measures it: the program,
 // and what it holds in memory while a role waits for a value.
 func BenchmarkSize(b *testing.B) {
-	program := filepath.Join(b.TempDir(), "hotc-agent")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if text, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("%v: %s", err, text)
-	}
+	program := buildAgent(b)
 	info, err := os.Stat(program)
 	if err != nil {
 		b.Fatal(err)

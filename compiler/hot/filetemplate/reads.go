@@ -39,11 +39,24 @@ func (t *Template) Inputs() map[string]bool {
 	return found
 }
 
+// call is a call of a defined template, with the inputs as its dot or with something
+// else.
+type call struct {
+	name   string
+	inputs bool
+}
+
+// walk follows the tree from the main template to those that it calls. A template
+// that nobody calls is not looked at.
 type walk struct {
 	t      *Template
-	called map[string]bool // those that are being walked: a recursion reads nothing new
+	called map[call]bool // those that are being walked: a recursion reads nothing new
 	calls  int
+	wrong  *Error // the first thing that is wrong
 }
+
+// scope says whether the dot and `$` are the inputs at a place.
+type scope struct{ dot, dollar bool }
 
 // maxCalls is how many calls of defined templates are followed.
 const maxCalls = 10000
@@ -51,47 +64,51 @@ const maxCalls = 10000
 // leaves says that what follows in a loop's body is perhaps not reached.
 type leaves bool
 
-func (w *walk) template(name string) ([]Step, leaves) {
-	t := w.t.main.Lookup(name)
-	if w.calls++; t == nil || t.Tree == nil || w.called[name] || w.calls > maxCalls {
+func (w *walk) template(c call) ([]Step, leaves) {
+	tree := w.t.trees[c.name]
+	if w.calls++; tree == nil || w.called[c] || w.calls > maxCalls {
 		return nil, false
 	}
-	w.called[name] = true
-	defer delete(w.called, name)
-	return w.node(t.Root)
+	w.called[c] = true
+	defer delete(w.called, c)
+	return w.node(tree.Root, scope{c.inputs, c.inputs})
 }
 
-func (w *walk) list(nodes []parse.Node) ([]Step, leaves) {
+func (w *walk) list(nodes []parse.Node, s scope) ([]Step, leaves) {
 	var steps []Step
 	for i, n := range nodes {
-		own, left := w.node(n)
+		own, left := w.node(n, s)
 		steps = append(steps, own...)
 		if left {
-			rest, _ := w.list(nodes[i+1:])
+			rest, _ := w.list(nodes[i+1:], s)
 			return append(steps, fork(n, nil, rest)...), true
 		}
 	}
 	return steps, false
 }
 
-func (w *walk) node(n parse.Node) ([]Step, leaves) {
+func (w *walk) node(n parse.Node, s scope) ([]Step, leaves) {
 	switch n := n.(type) {
 	case *parse.ListNode:
 		if n != nil {
-			return w.list(n.Nodes)
+			return w.list(n.Nodes, s)
 		}
 	case *parse.ActionNode:
-		return w.pipe(n.Pipe), false
+		return w.pipe(n.Pipe, s), false
 	case *parse.IfNode:
-		return w.branch(&n.BranchNode)
+		return w.branch(&n.BranchNode, s, s)
 	case *parse.WithNode:
-		return w.branch(&n.BranchNode)
+		return w.branch(&n.BranchNode, s, scope{false, s.dollar})
 	case *parse.RangeNode:
-		steps, _ := w.branch(&n.BranchNode) // a break leaves no more than the loop
+		steps, _ := w.branch(&n.BranchNode, s, scope{false, s.dollar}) // a break leaves no more than the loop
 		return steps, false
 	case *parse.TemplateNode:
-		steps := w.pipe(n.Pipe)
-		own, _ := w.template(n.Name)
+		if passed(n.Pipe, s.dot, s.dollar) {
+			own, _ := w.template(call{n.Name, true})
+			return own, false
+		}
+		steps := w.pipe(n.Pipe, s)
+		own, _ := w.template(call{n.Name, false})
 		return append(steps, own...), false
 	case *parse.BreakNode, *parse.ContinueNode:
 		return nil, true
@@ -99,10 +116,10 @@ func (w *walk) node(n parse.Node) ([]Step, leaves) {
 	return nil, false
 }
 
-func (w *walk) branch(n *parse.BranchNode) ([]Step, leaves) {
-	steps := w.pipe(n.Pipe)
-	then, left := w.node(n.List)
-	other, leftOther := w.node(n.ElseList)
+func (w *walk) branch(n *parse.BranchNode, s, inner scope) ([]Step, leaves) {
+	steps := w.pipe(n.Pipe, s)
+	then, left := w.node(n.List, inner)
+	other, leftOther := w.node(n.ElseList, s)
 	return append(steps, fork(n, then, other)...), left || leftOther
 }
 
@@ -115,18 +132,18 @@ func fork(n parse.Node, ways ...[]Step) []Step {
 	return nil
 }
 
-func (w *walk) pipe(p *parse.PipeNode) []Step {
+func (w *walk) pipe(p *parse.PipeNode, s scope) []Step {
 	if p == nil {
 		return nil
 	}
 	var steps []Step
 	for i, c := range p.Cmds {
-		steps = append(steps, w.command(c, i > 0)...)
+		steps = append(steps, w.command(c, i > 0, s)...)
 	}
 	return steps
 }
 
-func (w *walk) command(c *parse.CommandNode, piped bool) []Step {
+func (w *walk) command(c *parse.CommandNode, piped bool, s scope) []Step {
 	function := ""
 	if name, is := c.Args[0].(*parse.IdentifierNode); is {
 		function = name.Ident
@@ -135,38 +152,62 @@ func (w *walk) command(c *parse.CommandNode, piped bool) []Step {
 	case inputFunction:
 		if len(c.Args) == 2 && !piped {
 			if name, literal := c.Args[1].(*parse.StringNode); literal {
-				return []Step{{Offset: int(c.Pos), Input: name.Text}}
+				return w.read(c.Pos, name.Pos, []string{name.Text})
 			}
 		}
-		return append(w.arguments(c.Args[1:]), Step{Offset: int(c.Pos), Any: true})
-	case inputsFunction:
-		var steps []Step
-		for _, name := range w.t.inputs {
-			steps = append(steps, Step{Offset: int(c.Pos), Input: name})
-		}
-		return steps
+		return append(w.arguments(c.Args[1:], s), Step{Offset: int(c.Pos), Any: true})
 	case "and", "or": // look at their arguments one by one, until the outcome is known
 		if len(c.Args) > 2 {
-			return append(w.argument(c.Args[1]), fork(c, nil, w.arguments(c.Args[2:]))...)
+			return append(w.argument(c.Args[1], s), fork(c, nil, w.arguments(c.Args[2:], s))...)
 		}
 	}
-	return w.arguments(c.Args)
+	return w.arguments(c.Args, s)
 }
 
-func (w *walk) arguments(args []parse.Node) []Step {
+func (w *walk) arguments(args []parse.Node, s scope) []Step {
 	var steps []Step
 	for _, a := range args {
-		steps = append(steps, w.argument(a)...)
+		steps = append(steps, w.argument(a, s)...)
 	}
 	return steps
 }
 
-func (w *walk) argument(n parse.Node) []Step {
+func (w *walk) argument(n parse.Node, s scope) []Step {
+	if isRoot(n, s.dot, s.dollar) {
+		var steps []Step
+		for _, name := range w.t.inputs {
+			steps = append(steps, Step{Offset: int(n.Position()), Input: name})
+		}
+		return steps
+	}
 	switch n := n.(type) {
 	case *parse.PipeNode:
-		return w.pipe(n)
+		return w.pipe(n, s)
 	case *parse.ChainNode:
-		return w.argument(n.Node)
+		return w.argument(n.Node, s)
+	case *parse.IdentifierNode:
+		if n.Ident == inputFunction {
+			return []Step{{Offset: int(n.Pos), Any: true}}
+		}
+	case *parse.FieldNode:
+		if s.dot {
+			return w.read(n.Pos, n.Pos, n.Ident)
+		}
+	case *parse.VariableNode:
+		if s.dollar && n.Ident[0] == "$" {
+			return w.read(n.Pos, n.Pos, n.Ident[1:])
+		}
 	}
 	return nil
+}
+
+func (w *walk) read(pos, named parse.Pos, path []string) []Step {
+	name, _ := w.t.input(path)
+	if name == "" {
+		if w.wrong == nil {
+			w.wrong = undeclared(named, path[0], w.t.inputs)
+		}
+		return nil
+	}
+	return []Step{{Offset: int(pos), Input: name}}
 }

@@ -1,36 +1,39 @@
-// Package filetemplate is the language of a role's files: Go's text/template with
+// Package filetemplate is the language of a role's files: Go's template language with
 // the functions of sprig.
 //
 // The dot is the role's inputs: {{ .db_name }}, {{ $.db_name }}, {{ input "a.b" }}
-// for names that are no identifiers, and {{ . }} for all of them as a map. An input
-// is read when the template comes to it and no earlier, which Go's templates cannot
-// do by themselves: what a map holds must be there. So each look at the dot is
-// replaced in the parsed template by a call of the function `input` (inputs.go). The
-// compiler walks the same tree for the order of reads (reads.go), so that what it
-// knows is what the server does.
+// for names that are not identifiers, and {{ . }} for all of them as a map. An input
+// is read when the template comes to it and no earlier, which text/template cannot
+// do: what a map holds must be there. So this package shares the library's parser and
+// executes the tree itself (execute.go). The compiler walks the same tree for the
+// order of reads (reads.go), so that what it knows is what the server does. Another
+// reason: text/template looks methods up by name, and a program that can do so keeps
+// every method of every type; the agent would be a quarter larger.
 //
 // A value is printed as a role's environment has it: a string as it is, any other as
 // JSON. A key that is not there is an error, not "<no value>".
 package filetemplate
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"reflect"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"text/template"
+	"text/template/parse"
 
 	"github.com/Masterminds/sprig/v3"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
 )
 
 // Template is a parsed template.
 type Template struct {
-	rewriting
-	steps []Step
+	trees     map[string]*parse.Tree
+	functions map[string]any
+	inputs    []string
+	steps     []Step
 }
 
 // Error is what is wrong with a template, at a place in its text.
@@ -44,47 +47,68 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// The functions that the rewritten tree calls.
-const (
-	inputFunction  = "input"
-	inputsFunction = "inputs"
-	printFunction  = "hotc_print"
-)
+// inputFunction is the function that reads the input that its argument names.
+const inputFunction = "input"
 
 // withheld are functions of sprig that would show the agent's environment, or ask a
 // name server without a limit of time.
 var withheld = []string{"env", "expandenv", "getHostByName"}
 
-func functions() template.FuncMap {
-	all := sprig.TxtFuncMap()
+func functions() map[string]any {
+	all := builtins()
+	maps.Copy(all, sprig.TxtFuncMap())
 	for _, name := range withheld {
 		delete(all, name)
 	}
-	all[inputFunction] = func(string) (any, error) { return nil, errNotBound }
-	all[inputsFunction] = func() (any, error) { return nil, errNotBound }
-	all[printFunction] = printed
+	all[inputFunction] = elsewhere
 	return all
 }
-
-var errNotBound = errors.New("a template is executed by Execute alone")
 
 // Parse reads a template of a role with these inputs. What is wrong with it is an
 // *Error.
 func Parse(text string, inputs []string) (*Template, error) {
-	main, err := template.New(ownName).Funcs(functions()).Option("missingkey=error").Parse(text)
+	t := &Template{functions: functions(), inputs: inputs}
+	trees, err := parse.Parse(ownName, text, "", "", t.functions)
 	if err != nil {
 		return nil, parseError(text, err)
 	}
-	t := &Template{rewriting: rewriting{inputs: inputs, main: main}}
-	if err := t.rewrite(); err != nil {
-		return nil, err
+	t.trees = trees
+	w := &walk{t: t, called: map[call]bool{}}
+	t.steps, _ = w.template(call{ownName, true})
+	if w.wrong == nil && w.calls > maxCalls {
+		w.wrong = &Error{Message: "the template calls templates too often"}
 	}
-	w := &walk{t: t, called: map[string]bool{}}
-	t.steps, _ = w.template(ownName)
-	if w.calls > maxCalls {
-		return nil, &Error{Message: "the template calls templates too often"}
+	if w.wrong != nil {
+		return nil, w.wrong
 	}
 	return t, nil
+}
+
+// input is the read of the input that the first keys of a path name, and the rest,
+// keys of its value. No input has the name if it is "".
+func (t *Template) input(path []string) (name string, rest []string) {
+	for i := len(path); i > 0; i-- {
+		if name := strings.Join(path[:i], "."); slices.Contains(t.inputs, name) {
+			return name, path[i:]
+		}
+	}
+	return "", nil
+}
+
+// isRoot says whether a node is the dot or `$` itself.
+func isRoot(n parse.Node, dot, dollar bool) bool {
+	switch n := n.(type) {
+	case *parse.DotNode:
+		return dot
+	case *parse.VariableNode:
+		return dollar && len(n.Ident) == 1 && n.Ident[0] == "$"
+	}
+	return false
+}
+
+// passed says whether a pipeline is nothing but the dot or `$`.
+func passed(p *parse.PipeNode, dot, dollar bool) bool {
+	return p != nil && len(p.Decl) == 0 && len(p.Cmds) == 1 && len(p.Cmds[0].Args) == 1 && isRoot(p.Cmds[0].Args[0], dot, dollar)
 }
 
 // ownName is how a template is called in the library's errors.
@@ -122,108 +146,10 @@ func parseError(text string, err error) *Error {
 	return e
 }
 
-// Read gives an input's value.
-type Read func(input string) (json.RawMessage, error)
-
-// Execute writes what the template gives. An error of read is returned as it is; of
-// others the text begins with NAME:LINE:COLUMN.
-func (t *Template) Execute(w io.Writer, name string, read Read) error {
-	main, err := t.main.Clone()
-	if err != nil {
-		return err
+func undeclared(pos parse.Pos, name string, inputs []string) *Error {
+	e := &Error{Offset: int(pos), Message: fmt.Sprintf("the role declares no input %q", name), Undeclared: true}
+	if near := hot.Nearest(name, inputs); near != "" {
+		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	input := func(name string) (any, error) {
-		if !t.declared(name) {
-			return nil, fmt.Errorf("the role has no input %q", name)
-		}
-		value, err := read(name)
-		if err != nil {
-			return nil, &readError{err}
-		}
-		return decode(value)
-	}
-	all := func() (any, error) {
-		values := map[string]any{}
-		for _, name := range t.inputs {
-			value, err := input(name)
-			if err != nil {
-				return nil, err
-			}
-			values[name] = value
-		}
-		return values, nil
-	}
-	main.Funcs(template.FuncMap{inputFunction: input, inputsFunction: all})
-	err = main.Execute(w, nil)
-	var failed *readError
-	if errors.As(err, &failed) {
-		return failed.error
-	}
-	if err != nil {
-		return errors.New(name + executing.ReplaceAllString(strings.TrimPrefix(err.Error(), "template: "+ownName), "$1"))
-	}
-	return nil
-}
-
-// executing is the part of the library's message that shows the rewritten tree.
-var executing = regexp.MustCompile(`(?s)^(:\d+:\d+: )executing ".*?" at <.*?>: `)
-
-type readError struct{ error }
-
-func (e *readError) Unwrap() error { return e.error }
-
-// decode is a value as templates calculate with it: whole numbers are int, as
-// literals in templates are.
-func decode(text json.RawMessage) (any, error) {
-	decoder := json.NewDecoder(strings.NewReader(string(text)))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, err
-	}
-	return plain(value), nil
-}
-
-func plain(value any) any {
-	switch v := value.(type) {
-	case json.Number:
-		if n, err := strconv.Atoi(v.String()); err == nil {
-			return n
-		}
-		f, _ := v.Float64()
-		return f
-	case []any:
-		for i := range v {
-			v[i] = plain(v[i])
-		}
-	case map[string]any:
-		for key := range v {
-			v[key] = plain(v[key])
-		}
-	}
-	return value
-}
-
-// printed is the text of a value.
-func printed(value any) (string, error) {
-	switch v := value.(type) {
-	case string:
-		return v, nil
-	case error, fmt.Stringer:
-		return fmt.Sprint(v), nil
-	}
-	switch r := reflect.ValueOf(value); r.Kind() {
-	case reflect.Invalid, reflect.Bool, reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Float32, reflect.Float64:
-		if text, is := value.([]byte); is {
-			return string(text), nil
-		}
-		var b strings.Builder
-		encoder := json.NewEncoder(&b)
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(value); err != nil {
-			return fmt.Sprint(value), nil
-		}
-		return strings.TrimSuffix(b.String(), "\n"), nil
-	}
-	return fmt.Sprint(value), nil
+	return e
 }

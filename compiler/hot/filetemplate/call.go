@@ -1,0 +1,130 @@
+package filetemplate
+
+import (
+	"fmt"
+	"reflect"
+	"text/template/parse"
+)
+
+// function is a call of a function by its name; n is what an error points at.
+func (e *execution) function(dot any, name string, n parse.Node, args arguments) any {
+	e.node = n
+	switch name {
+	case inputFunction:
+		return e.call(dot, name, reflect.ValueOf(e.input), n, args)
+	case "and", "or":
+		return e.decide(dot, name, n, args)
+	}
+	return e.call(dot, name, reflect.ValueOf(e.t.functions[name]), n, args)
+}
+
+// decide is `and` or `or`, which look no further than the outcome is known.
+func (e *execution) decide(dot any, name string, n parse.Node, args arguments) any {
+	if args.none() {
+		e.fail("wrong number of args for %s: want at least 1 got 0", name)
+	}
+	var value any
+	for _, arg := range args.nodes {
+		if value = e.operand(dot, arg); truth(value) == (name == "or") {
+			return value
+		}
+	}
+	if args.piped {
+		return args.last
+	}
+	return value
+}
+
+func (e *execution) call(dot any, name string, f reflect.Value, n parse.Node, args arguments) any {
+	typ := f.Type()
+	given, wanted := len(args.nodes), typ.NumIn()
+	if args.piped {
+		given++
+	}
+	switch {
+	case typ.IsVariadic() && given < wanted-1:
+		e.fail("wrong number of args for %s: want at least %d got %d", name, wanted-1, given)
+	case !typ.IsVariadic() && given != wanted:
+		e.fail("wrong number of args for %s: want %d got %d", name, wanted, given)
+	}
+	parameter := func(i int) reflect.Type {
+		if typ.IsVariadic() && i >= wanted-1 {
+			return typ.In(wanted - 1).Elem()
+		}
+		return typ.In(i)
+	}
+	var in []reflect.Value
+	for i, arg := range args.nodes {
+		in = append(in, e.argument(dot, parameter(i), arg))
+	}
+	if args.piped {
+		in = append(in, e.assigned(args.last, parameter(len(in))))
+	}
+	out, err := safely(f, in)
+	if err != nil {
+		e.node = n
+		e.fail("error calling %s: %v", name, err)
+	}
+	return out
+}
+
+// safely calls a function that gives a value, or a value and an error. Functions of
+// sprig panic where others return an error.
+func safely(f reflect.Value, in []reflect.Value) (value any, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			panic(p)
+		case error:
+			err = p
+		default:
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	out := f.Call(in)
+	if len(out) == 2 && !out[1].IsNil() {
+		return nil, out[1].Interface().(error)
+	}
+	return out[0].Interface(), nil
+}
+
+// argument is a node's value as a parameter's type. A literal takes that type, if it
+// can.
+func (e *execution) argument(dot any, typ reflect.Type, n parse.Node) reflect.Value {
+	number, is := n.(*parse.NumberNode)
+	if !is || typ.Kind() == reflect.Interface {
+		return e.assigned(e.operand(dot, n), typ)
+	}
+	e.node = n
+	value := reflect.New(typ).Elem()
+	switch {
+	case value.CanInt() && number.IsInt:
+		value.SetInt(number.Int64)
+	case value.CanUint() && number.IsUint:
+		value.SetUint(number.Uint64)
+	case value.CanFloat() && number.IsFloat:
+		value.SetFloat(number.Float64)
+	default:
+		e.fail("wrong type for value; expected %s; got %s", typ, number.Text)
+	}
+	return value
+}
+
+func (e *execution) assigned(value any, typ reflect.Type) reflect.Value {
+	if value == nil {
+		switch typ.Kind() {
+		case reflect.Interface, reflect.Map, reflect.Pointer, reflect.Slice, reflect.Func, reflect.Chan:
+			return reflect.Zero(typ)
+		}
+		e.fail("invalid value; expected %s", typ)
+	}
+	v := reflect.ValueOf(value)
+	if !v.Type().AssignableTo(typ) && v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if !v.Type().AssignableTo(typ) {
+		e.fail("wrong type for value; expected %s; got %T", typ, value)
+	}
+	return v
+}
