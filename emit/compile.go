@@ -9,9 +9,7 @@
 package emit
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -35,6 +33,7 @@ import (
 type Options struct {
 	Template     string            // path
 	Text         []byte            // of the template; nil if it is to be read from Template
+	Access       Access            // nil is Machine
 	Environments []string          // paths, the last one wins
 	Parameters   map[string]string // of -P, as text
 	Coordinator  string
@@ -78,7 +77,7 @@ const EnvironmentsFile = "hotc/environments"
 // Compile makes the output folder, in memory. It returns nil if an error was
 // found.
 func Compile(o Options, diags *source.Diagnostics) *Result {
-	files := &files{root: filepath.Dir(o.Template), diags: diags}
+	files := o.files(diags)
 	r := analyse(o, files, diags)
 	if r == nil || diags.Failed() {
 		return nil
@@ -101,11 +100,11 @@ func Compile(o Options, diags *source.Diagnostics) *Result {
 // Analyse runs the stages that only look: up to the analysis. It returns what
 // they found even if that has errors, and nil if the template cannot be read.
 func Analyse(o Options, diags *source.Diagnostics) *Result {
-	return analyse(o, &files{root: filepath.Dir(o.Template), diags: diags}, diags)
+	return analyse(o, o.files(diags), diags)
 }
 
 func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
-	file := o.read(diags)
+	file := o.read(files, diags)
 	if file == nil {
 		return nil
 	}
@@ -123,7 +122,7 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 		return nil
 	}
 	r := &Result{Program: program.New(template, given), Environment: env, Folder: Folder{}}
-	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
+	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: files.openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
 	roles.Lower(r.Program, o.Drivers, diags)
 	r.Analysis = binding.Analyse(r.Program, binding.Options{Facts: o.Facts, AllOutputs: o.WithoutHeat, SecretParameters: o.SecretParameters}, diags)
 	r.Findings = analysis.Check(r.Program, r.Analysis, diags)
@@ -131,10 +130,10 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 }
 
 // read reads the template's text; nil if that cannot be done.
-func (o Options) read(diags *source.Diagnostics) *source.File {
+func (o Options) read(files *files, diags *source.Diagnostics) *source.File {
 	text, err := o.Text, error(nil)
 	if text == nil {
-		text, err = readFile(o.Template)
+		text, err = files.access.Read(o.Template)
 	} else if len(text) > MaxFile {
 		err = fmt.Errorf("it has more than %d bytes, which is all that hotc reads", MaxFile)
 	}
@@ -260,30 +259,3 @@ func (l Limits) check(r *Result, diags *source.Diagnostics) {
 
 // isHeats says whether a file of the folder goes to Heat.
 func isHeats(name string) bool { return name != "plan.json" && filepath.Dir(name) != "files" }
-
-// MaxFile is how large a file may be that hotc reads, in bytes.
-const MaxFile = 64 << 20
-
-func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return nil, errors.New("it is a folder; files are named one by one, as in FOLDER/*.yaml")
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
-	if info.Size() > MaxFile {
-		return nil, fmt.Errorf("it has %d bytes; hotc reads at most %d", info.Size(), MaxFile)
-	}
-	return os.ReadFile(path)
-}
-
-func cannotRead(at source.Place, path string, err error) *source.Diagnostic {
-	if pathErr, ok := err.(*os.PathError); ok {
-		err = pathErr.Err
-	}
-	return &source.Diagnostic{Code: source.CannotRead, At: at, Message: fmt.Sprintf("cannot read %s: %v", path, err)}
-}

@@ -38,7 +38,7 @@ func NewScope(o Options, version hot.Version, stackName string, diags *source.Di
 // environments as they are written there.
 func withoutTemplate(o Options, version hot.Version, diags *source.Diagnostics) *program.Program {
 	t := hot.ParseTemplate(source.NewFile("", []byte("heat_template_version: "+version.String()+"\n")), diags)
-	files := &files{root: ".", diags: diags}
+	files := o.files(diags)
 	env := readEnvironments(o, t, files, diags)
 	if diags.Failed() {
 		return nil

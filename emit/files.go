@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -23,12 +22,22 @@ import (
 // files reads what templates and environments name, as the real client finds it
 // (heatclient/common/template_utils.py): relative to the file that names it.
 type files struct {
-	root  string
-	diags *source.Diagnostics
+	root   string
+	access Access
+	diags  *source.Diagnostics
 
 	templates map[string]*hot.Template // that stacks are made of, by path
 	folder    Folder
 	taken     map[string]bool // what was put into the folder, by path
+}
+
+// files are those that the template of some options names.
+func (o Options) files(diags *source.Diagnostics) *files {
+	f := &files{root: filepath.Dir(o.Template), access: o.Access, diags: diags}
+	if f.access == nil {
+		f.access = Machine{}
+	}
+	return f
 }
 
 // read gives get_file its content when it is evaluated by the compiler.
@@ -37,7 +46,7 @@ func (f *files) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := readFile(p)
+	text, err := f.access.Read(p)
 	if err != nil {
 		return nil, cannotRead(source.Place{}, name, err)
 	}
@@ -50,21 +59,21 @@ func (f *files) open(name string) (fs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openFolder(p)
+	return f.openFolder(p)
 }
 
 // openFolder opens a folder so that no link in it leads out of it.
-func openFolder(path string) (fs.FS, error) {
-	root, err := os.OpenRoot(path)
+func (f *files) openFolder(path string) (fs.FS, error) {
+	folder, err := f.access.Open(path)
 	if err != nil {
 		return nil, cannotRead(source.Place{}, path, err)
 	}
-	return root.FS(), nil
+	return folder, nil
 }
 
 // readTemplate reads a nested template.
 func (f *files) readTemplate(path string) ([]byte, error) {
-	text, err := readFile(path)
+	text, err := f.access.Read(path)
 	if err != nil {
 		return nil, cannotRead(source.Place{}, path, err)
 	}
@@ -258,7 +267,7 @@ func (n *naming) takeAs(x *hot.Node, name, where string) {
 		return
 	}
 	n.taken[where] = true
-	text, err := readFile(where)
+	text, err := n.access.Read(where)
 	at := source.Place{File: n.file, Span: x.Span}
 	if err != nil {
 		n.diags.Add(cannotRead(at, name, err))

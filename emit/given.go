@@ -128,7 +128,7 @@ func castParameters(t *hot.Template, g *program.Given, diags *source.Diagnostics
 func readEnvironments(o Options, t *hot.Template, f *files, diags *source.Diagnostics) *environment.Environment {
 	var texts []*source.File
 	for _, path := range o.Environments {
-		text, err := readFile(path)
+		text, err := f.access.Read(path)
 		if err != nil {
 			diags.Add(cannotRead(source.Place{}, path, err))
 			continue

@@ -9,7 +9,7 @@ import (
 // Lint says what is wrong with a template, as Compile would. Where the text is an
 // environment file, it says what is wrong with that.
 func Lint(o Options, diags *source.Diagnostics) {
-	file := o.read(diags)
+	file := o.read(o.files(diags), diags)
 	if file == nil {
 		return
 	}

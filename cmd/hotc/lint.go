@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/driver/plugin"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 )
@@ -26,6 +27,10 @@ hold for all templates. - is standard input, which is called what --stdin-name s
 The status is 0 if there is no error, 1 if there is one, 2 if hotc was called wrongly.
 With --strict warnings count as errors do.
 
+--untrusted is for templates of strangers, as a pipeline gets them: nothing outside of a
+template's own folder is read but what -e names, no link leads out of it, no plug-in is
+started, and time and memory are bounded.
+
   --format text   for people, with the line of the template and what to do (the default)
   --format line   a line for each: FILE:LINE:COLUMN: SEVERITY: TEXT [CODE]
   --format json   for programs; --json is short for it
@@ -38,6 +43,9 @@ With --strict warnings count as errors do.
 			o, err := in.options("")
 			if err != nil {
 				return err
+			}
+			if how.untrusted {
+				o.Drivers = driversWith(plugin.Drivers{})
 			}
 			found, err := how.lint(cmd.Context(), args, o, s)
 			if err != nil {
@@ -57,6 +65,7 @@ With --strict warnings count as errors do.
 	f.StringVar(&how.format, "format", "text", "text, line, json or sarif")
 	f.BoolVar(&how.json, "json", false, "the same as --format json")
 	f.BoolVar(&how.strict, "strict", false, "warnings make the status 1, too")
+	f.BoolVar(&how.untrusted, "untrusted", false, "read nothing outside of the template's folder, start no plug-in, bound time and memory")
 	f.StringVar(&how.stdinName, "stdin-name", "stdin.yaml", "what standard input is called: files that it names are found from there")
 	return cmd
 }
@@ -65,6 +74,7 @@ With --strict warnings count as errors do.
 type linting struct {
 	format       string
 	json, strict bool
+	untrusted    bool
 	stdinName    string
 }
 
@@ -109,8 +119,10 @@ func (l *linting) lint(ctx context.Context, args []string, o emit.Options, s str
 			}
 			o.Template, o.Text = l.stdinName, append([]byte{}, text...)
 		}
-		var diags source.Diagnostics
-		emit.Lint(o, &diags)
+		diags, err := l.look(ctx, o)
+		if err != nil {
+			return nil, err
+		}
 		for _, d := range diags.All() {
 			if key := d.Error() + "\n" + d.Hint; !seen[key] {
 				seen[key] = true
@@ -119,4 +131,22 @@ func (l *linting) lint(ctx context.Context, args []string, o emit.Options, s str
 		}
 	}
 	return report, nil
+}
+
+// look looks at one file.
+func (l *linting) look(ctx context.Context, o emit.Options) (*source.Diagnostics, error) {
+	diags := &source.Diagnostics{}
+	if !l.untrusted {
+		emit.Lint(o, diags)
+		return diags, nil
+	}
+	access, err := emit.Confine(o.Template, o.Environments)
+	if d, cannot := source.AsDiagnostic(err); cannot {
+		diags.Add(d)
+		return diags, nil
+	} else if err != nil {
+		return nil, err
+	}
+	o.Access = access
+	return diags, within(ctx, untrustedTime, untrustedMemory, o.Template, func() { emit.Lint(o, diags) })
 }

@@ -43,7 +43,7 @@ type Machine interface {
 	Ask(program string, line []byte) ([]byte, error)
 }
 
-// Drivers are all plug-ins of a machine.
+// Drivers are all plug-ins of a machine; without one, no plug-in is asked.
 type Drivers struct{ Machine Machine }
 
 // Name is that of the driver that runs them all on a server.
@@ -62,6 +62,9 @@ func (d Drivers) Find(name string, elsewhere bool) driver.Driver {
 	if !nameForm.MatchString(name) {
 		return nil
 	}
+	if d.Machine == nil {
+		return &Driver{name: name, unasked: true}
+	}
 	data, err := d.Machine.Executable(Prefix + name)
 	switch {
 	case err == nil:
@@ -77,6 +80,7 @@ type Driver struct {
 	name       string
 	executable []byte // nil is one that is not here
 	travels    bool   // with the plan
+	unasked    bool   // whether it is here or not
 	machine    Machine
 }
 
@@ -137,6 +141,9 @@ func (d *Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Mea
 	value.Set("name", d.name)
 	value.Set("source", role.Source)
 	meaning := &program.Meaning{Source: value}
+	if d.unasked {
+		diags.Warning(source.UnknownDriver, role.At, fmt.Sprintf("hotc itself has no driver %q, and asks no plug-in about a stranger's template (--untrusted): what the role does is not looked at", d.name), "")
+	}
 	if d.executable == nil {
 		return meaning
 	}

@@ -1,0 +1,268 @@
+package emit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Access is the one way to the files of the machine that hotc compiles on: templates,
+// environments, and all that they name are read through it.
+type Access interface {
+	// Read reads a file.
+	Read(path string) ([]byte, error)
+	// Open opens a folder; what it gives stays within that folder.
+	Open(path string) (fs.FS, error)
+}
+
+// MaxFile is how large a file may be that hotc reads, in bytes.
+const MaxFile = 64 << 20
+
+// Machine gives every file that the user may read.
+type Machine struct{}
+
+// Read implements Access.
+func (Machine) Read(path string) ([]byte, error) {
+	file, size, err := openRegular(func() (fs.FileInfo, error) { return os.Stat(path) },
+		func() (*os.File, error) { return os.OpenFile(path, openFlags, 0) })
+	if err != nil {
+		return nil, err
+	}
+	return readAll(file, size)
+}
+
+// Open implements Access.
+func (Machine) Open(path string) (fs.FS, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return tree{root}, nil
+}
+
+// Confined gives the files of one folder, that of a template, and those that the user
+// himself has named; no link leads out of their folders. It is for templates of
+// strangers.
+type Confined struct {
+	folder string // absolute
+	files  tree
+	named  []string // absolute
+	left   *int     // bytes
+}
+
+// maxConfined is how many bytes the template of a stranger may have read.
+const maxConfined = 64 << 20
+
+// Confine makes the access for a template, whose environments the user names.
+func Confine(template string, environments []string) (*Confined, error) {
+	dir := filepath.Dir(template)
+	files, err := folderWithin(dir)
+	if err != nil {
+		return nil, cannotRead(source.Place{}, template, err)
+	}
+	left := maxConfined
+	c := &Confined{files: files, left: &left}
+	if c.folder, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	for _, name := range environments {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return nil, err
+		}
+		c.named = append(c.named, path)
+	}
+	return c, nil
+}
+
+// folderWithin opens a folder; one below the working directory is not reached by links
+// that lead out of that.
+func folderWithin(dir string) (tree, error) {
+	if !filepath.IsLocal(dir) {
+		root, err := os.OpenRoot(dir)
+		return tree{root}, err
+	}
+	here, err := os.OpenRoot(".")
+	if err != nil {
+		return tree{}, err
+	}
+	defer here.Close()
+	root, err := here.OpenRoot(dir)
+	return tree{root}, err
+}
+
+// Read implements Access.
+func (c *Confined) Read(path string) ([]byte, error) {
+	name, err := c.local(path)
+	files := c.files
+	if abs, _ := filepath.Abs(path); err != nil && slices.Contains(c.named, abs) {
+		if files, err = folderWithin(filepath.Dir(path)); err == nil {
+			defer files.root.Close()
+			name = filepath.Base(path)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := files.ReadFile(filepath.ToSlash(name))
+	if *c.left -= len(text); err == nil && *c.left < 0 {
+		return nil, fmt.Errorf("with it, more than %d MiB would be read, which is all that hotc reads for the template of a stranger", maxConfined>>20)
+	}
+	return text, err
+}
+
+// Open implements Access.
+func (c *Confined) Open(path string) (fs.FS, error) {
+	name, err := c.local(path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := c.files.root.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	return counted{tree{root}, c.left}, nil
+}
+
+// local is a path from the folder.
+func (c *Confined) local(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if name, err := filepath.Rel(c.folder, abs); err == nil && filepath.IsLocal(name) {
+		return name, nil
+	}
+	return "", errors.New("it lies outside of the template's folder, and of a stranger's template nothing else is read (--untrusted)")
+}
+
+// tree is a folder, out of which no link leads, and in which only regular files are
+// opened.
+type tree struct{ root *os.Root }
+
+// counted is a tree of which only so much is read.
+type counted struct {
+	tree
+	left *int
+}
+
+func (t counted) ReadFile(name string) ([]byte, error) {
+	text, err := t.tree.ReadFile(name)
+	if *t.left -= len(text); err == nil && *t.left < 0 {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("with it, more than %d MiB would be read", maxConfined>>20)}
+	}
+	return text, err
+}
+
+func (t tree) Open(name string) (fs.File, error) {
+	if info, err := t.Stat(name); err != nil || info.IsDir() {
+		return t.root.FS().Open(name)
+	}
+	file, _, err := t.regular(name)
+	if err != nil {
+		return nil, asPathError(name, err)
+	}
+	return file, nil
+}
+
+func (t tree) ReadFile(name string) ([]byte, error) {
+	file, size, err := t.regular(name)
+	if err != nil {
+		return nil, asPathError(name, err)
+	}
+	text, err := readAll(file, size)
+	return text, asPathError(name, err)
+}
+
+func (t tree) regular(name string) (*os.File, int64, error) {
+	return openRegular(func() (fs.FileInfo, error) { return t.Stat(name) },
+		func() (*os.File, error) { return t.root.OpenFile(filepath.FromSlash(name), openFlags, 0) })
+}
+
+func asPathError(name string, err error) error {
+	if pathErr := (*fs.PathError)(nil); err == nil || errors.As(err, &pathErr) {
+		return err
+	}
+	return &fs.PathError{Op: "read", Path: name, Err: err}
+}
+
+func (t tree) Stat(name string) (fs.FileInfo, error)      { return fs.Stat(t.root.FS(), name) }
+func (t tree) Lstat(name string) (fs.FileInfo, error)     { return fs.Lstat(t.root.FS(), name) }
+func (t tree) ReadLink(name string) (string, error)       { return fs.ReadLink(t.root.FS(), name) }
+func (t tree) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(t.root.FS(), name) }
+
+// openFlags do not wait for the writer of a pipe.
+const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
+
+// openRegular opens a file that is one: no folder, no device or pipe, and no view into
+// the kernel, which would differ from machine to machine or never end.
+func openRegular(stat func() (fs.FileInfo, error), open func() (*os.File, error)) (file *os.File, size int64, err error) {
+	info, err := stat()
+	if err == nil {
+		err = checkRegular(info) // to open a device may do something already
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if file, err = open(); err != nil {
+		return nil, 0, err
+	}
+	if info, err = file.Stat(); err == nil {
+		err = checkRegular(info)
+	}
+	if err == nil {
+		err = checkStored(file)
+	}
+	if err != nil {
+		file.Close()
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
+}
+
+// readAll reads a file of a size, which may grow meanwhile, and closes it.
+func readAll(file *os.File, size int64) ([]byte, error) {
+	defer file.Close()
+	text := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	if _, err := text.ReadFrom(io.LimitReader(file, MaxFile+1)); err != nil {
+		return nil, err
+	}
+	if text.Len() > MaxFile {
+		return nil, tooLarge(int64(text.Len()))
+	}
+	return text.Bytes(), nil
+}
+
+func checkRegular(info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return errors.New("it is a folder; files are named one by one, as in FOLDER/*.yaml")
+	case !info.Mode().IsRegular():
+		return errors.New("it is not a regular file")
+	case info.Size() > MaxFile:
+		return tooLarge(info.Size())
+	}
+	return nil
+}
+
+func tooLarge(size int64) error {
+	return fmt.Errorf("it has %d bytes; hotc reads at most %d", size, MaxFile)
+}
+
+func cannotRead(at source.Place, path string, err error) *source.Diagnostic {
+	if pathErr, ok := err.(*os.PathError); ok {
+		err = pathErr.Err
+	}
+	if err.Error() == "path escapes from parent" { // which package os does not name
+		err = errors.New("a link leads out of the folder")
+	}
+	return &source.Diagnostic{Code: source.CannotRead, At: at, Message: fmt.Sprintf("cannot read %s: %v", path, err)}
+}
