@@ -27,18 +27,18 @@ func layGiven(d Deployment, k *keyring, p *plan.Plan) ([]NewNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	operator := []Grant{k.operator}
-	nodes := []NewNode{{Path: d.Server(plan.Operator), Grants: operator}, {Path: d.Cells(plan.Operator), Grants: operator}}
+	folder := k.grants(ofFolder, "")
+	nodes := []NewNode{{Path: d.Server(plan.Operator), Grants: folder}, {Path: d.Cells(plan.Operator), Grants: folder}}
 	for _, s := range p.Secrets {
-		nodes = append(nodes, NewNode{Path: d.Cell(s.Ref()), Data: empty, Grants: append([]Grant{k.operator}, k.readers(s.Readers)...)})
+		nodes = append(nodes, NewNode{Path: d.Cell(s.Ref()), Data: empty, Grants: k.grants(ofShared, plan.Operator, s.Readers...)})
 	}
-	nodes = append(nodes, NewNode{Path: d.Seals(plan.Operator), Grants: operator})
-	may := MayRead
+	nodes = append(nodes, NewNode{Path: d.Seals(plan.Operator), Grants: folder})
+	seals := ofGivenSeals
 	if k.record.Enrol == EnrolOnce {
-		may |= MayWrite // see takeGiven
+		seals = ofTakenSeals
 	}
 	for _, r := range secretReaders(p) {
-		nodes = append(nodes, NewNode{Path: d.SealsFor(plan.Operator, r), Data: []byte("{}"), Grants: k.own(r, may)})
+		nodes = append(nodes, NewNode{Path: d.SealsFor(plan.Operator, r), Data: []byte("{}"), Grants: k.grants(seals, r)})
 	}
 	return nodes, nil
 }

@@ -20,16 +20,18 @@ type keyring struct {
 	tokens
 	record   DeploymentRecord
 	operator Grant
+	root     *Credential // of the ROOT's operators, where it is closed
 	servers  map[plan.ServerPath]Credential
 	sets     map[string]Credential
 	members  map[plan.ServerPath]map[string]string // passwords by set
 }
 
-func newKeyring(t tokens, record DeploymentRecord) *keyring {
+func newKeyring(t tokens, record DeploymentRecord, root *Credential) *keyring {
 	return &keyring{
 		tokens:   t,
 		record:   record,
 		operator: Grant{To: t.secret.Operator(t.deployment), May: MayAll},
+		root:     root,
 		servers:  map[plan.ServerPath]Credential{},
 		sets:     map[string]Credential{},
 		members:  map[plan.ServerPath]map[string]string{},
@@ -48,15 +50,14 @@ func (k *keyring) server(s plan.ServerPath, may Rights) Grant {
 	return Grant{To: c, May: may}
 }
 
-// own are the rights on a node of a server's own.
-func (k *keyring) own(s plan.ServerPath, may Rights) []Grant {
-	return []Grant{k.operator, k.server(s, may)}
-}
-
-// cell are the rights on a cell: its writer's, and those of its readers.
-func (k *keyring) cell(c plan.Cell) []Grant {
-	others := slices.DeleteFunc(slices.Clone(c.Readers), func(r plan.ServerPath) bool { return r == c.Server })
-	return append(k.own(c.Server, MayRead|MayWrite), k.readers(others)...)
+// named is the identity of a server of the plan by its user; none is the zero value.
+func (k *keyring) named(user string) Credential {
+	for _, c := range k.servers {
+		if c.User == user {
+			return c
+		}
+	}
+	return Credential{}
 }
 
 // readers gives servers the right to read, one by one or as a set.

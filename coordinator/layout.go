@@ -15,17 +15,16 @@ import (
 const MaxFiles = 16 << 20
 
 // layout is every node of a deployment but `ready`, parents before children,
-// with the rights that follow from the plan (docs/coordination.md, "Paths").
-func layout(d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, record DeploymentRecord) ([]NewNode, error) {
-	k := newKeyring(newTokens(secret, d, p), record)
-	operator := []Grant{k.operator}
-	root, err := encode(record)
+// with the rights that follow from the plan (docs/coordination.md, "Paths"). Without the
+// files' contents their nodes are empty.
+func layout(d Deployment, k *keyring, p *plan.Plan, planJSON []byte, files Files) ([]NewNode, error) {
+	root, err := encode(k.record)
 	if err != nil {
 		return nil, err
 	}
-	nodes := []NewNode{{Path: d.Root(), Data: root, Grants: operator}}
-	nodes = append(nodes, inParts(d.Plan(), planJSON, operator)...)
-	nodes = append(nodes, NewNode{Path: d.Files(), Grants: operator})
+	nodes := []NewNode{{Path: d.Root(), Data: root, Grants: k.grants(ofFolder, "")}}
+	nodes = append(nodes, inParts(d.Plan(), planJSON, k.grants(ofPlan, ""))...)
+	nodes = append(nodes, NewNode{Path: d.Files(), Grants: k.grants(ofFolder, "")})
 	fileNodes, err := layFiles(d, k, p, files)
 	if err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func layout(d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Fi
 		return nil, err
 	}
 	nodes = append(nodes, groups...)
-	nodes = append(nodes, NewNode{Path: d.Servers(), Grants: operator})
+	nodes = append(nodes, NewNode{Path: d.Servers(), Grants: k.grants(ofFolder, "")})
 	for i := range p.Servers {
 		serverNodes, err := layServer(d, k, &p.Servers[i])
 		if err != nil {
@@ -62,24 +61,34 @@ func layFiles(d Deployment, k *keyring, p *plan.Plan, files Files) ([]NewNode, e
 	var nodes []NewNode
 	total := 0
 	for _, f := range p.Files {
-		content, err := files(f.Digest)
+		content, err := readFile(f, files)
 		if err != nil {
-			return nil, fmt.Errorf("read the file %s of the plan: %w", f.Name, err)
-		}
-		if !hasDigest(content, f.Digest) {
-			return nil, fmt.Errorf("the file %s is not what was compiled: its sha256 is not %s", f.Name, f.Digest)
+			return nil, err
 		}
 		if total += len(content); total > MaxFiles {
 			return nil, fmt.Errorf("the files have more than %d bytes together: %w", MaxFiles, ErrTooLarge)
 		}
-		grants := append([]Grant{k.operator}, k.readers(users[f.Digest])...)
-		nodes = append(nodes, inParts(d.File(f.Digest), content, grants)...)
+		nodes = append(nodes, inParts(d.File(f.Digest), content, k.grants(ofFile, "", users[f.Digest]...))...)
 		delete(users, f.Digest)
 	}
 	if missing := slices.Sorted(maps.Keys(users)); len(missing) > 0 {
 		return nil, fmt.Errorf("the plan lists no file %s, which a role of %s uses", missing[0], users[missing[0]][0])
 	}
 	return nodes, nil
+}
+
+func readFile(f plan.File, files Files) ([]byte, error) {
+	if files == nil {
+		return nil, nil
+	}
+	content, err := files(f.Digest)
+	if err != nil {
+		return nil, fmt.Errorf("read the file %s of the plan: %w", f.Name, err)
+	}
+	if !hasDigest(content, f.Digest) {
+		return nil, fmt.Errorf("the file %s is not what was compiled: its sha256 is not %s", f.Name, f.Digest)
+	}
+	return content, nil
 }
 
 // usersOf are the servers whose roles use a file, by its digest.
@@ -113,7 +122,7 @@ func layCells(d Deployment, k *keyring, p *plan.Plan) (map[plan.ServerPath][]New
 			}
 		}
 		path := d.Cell(plan.CellRef{Cell: c.Name, Server: c.Server})
-		cells[c.Server] = append(cells[c.Server], NewNode{Path: path, Data: empty, Grants: k.cell(c)})
+		cells[c.Server] = append(cells[c.Server], NewNode{Path: path, Data: empty, Grants: k.grants(ofShared, c.Server, c.Readers...)})
 	}
 	return cells, nil
 }
@@ -126,15 +135,14 @@ func layServer(d Deployment, k *keyring, s *plan.Server) ([]NewNode, error) {
 	if err := errors.Join(errSlice, errKeys, errNobody); err != nil {
 		return nil, fmt.Errorf("write down the server %s: %w", s.Path, err)
 	}
-	reads, writes := k.own(s.Path, MayRead), k.own(s.Path, MayRead|MayWrite)
-	nodes := []NewNode{{Path: d.Server(s.Path), Data: nobody, Grants: writes}}
-	nodes = append(nodes, inParts(d.ServerPlan(s.Path), slice, reads)...)
-	nodes = append(nodes, inParts(d.Keys(s.Path), keys, reads)...)
+	nodes := []NewNode{{Path: d.Server(s.Path), Data: nobody, Grants: k.grants(ofServer, s.Path)}}
+	nodes = append(nodes, inParts(d.ServerPlan(s.Path), slice, k.grants(ofServerPlan, s.Path))...)
+	nodes = append(nodes, inParts(d.Keys(s.Path), keys, k.grants(ofKeys, s.Path))...)
 	nodes = append(nodes,
-		NewNode{Path: d.State(s.Path), Data: []byte("{}"), Grants: writes},
-		NewNode{Path: d.Requests(s.Path), Data: []byte("{}"), Grants: reads},
-		NewNode{Path: d.Answers(s.Path), Data: []byte("{}"), Grants: writes},
-		NewNode{Path: d.Agent(s.Path), Grants: k.own(s.Path, MayCreateChildren|MayDeleteChildren)})
+		NewNode{Path: d.State(s.Path), Data: []byte("{}"), Grants: k.grants(ofReport, s.Path)},
+		NewNode{Path: d.Requests(s.Path), Data: []byte("{}"), Grants: k.grants(ofRequests, s.Path)},
+		NewNode{Path: d.Answers(s.Path), Data: []byte("{}"), Grants: k.grants(ofReport, s.Path)},
+		NewNode{Path: d.Agent(s.Path), Grants: k.grants(ofAgent, s.Path)})
 	if k.record.Enrol == EnrolOnce {
 		once, err := layOnce(d, k, s.Path)
 		if err != nil {
@@ -143,9 +151,9 @@ func layServer(d Deployment, k *keyring, s *plan.Server) ([]NewNode, error) {
 		nodes = append(nodes, once...)
 	}
 	for _, r := range s.Roles {
-		nodes = append(nodes, NewNode{Path: d.Log(s.Path, r.Name), Grants: writes})
+		nodes = append(nodes, NewNode{Path: d.Log(s.Path, r.Name), Grants: k.grants(ofReport, s.Path)})
 	}
-	return append(nodes, NewNode{Path: d.Cells(s.Path), Grants: []Grant{k.operator}}), nil
+	return append(nodes, NewNode{Path: d.Cells(s.Path), Grants: k.grants(ofFolder, "")}), nil
 }
 
 func hasDigest(content []byte, digest string) bool {
@@ -183,20 +191,14 @@ func laySealed(d Deployment, k *keyring, p *plan.Plan) map[plan.ServerPath][]New
 		if len(writers[s.Path]) == 0 {
 			continue
 		}
-		others := slices.Sorted(maps.Keys(writers[s.Path]))
-		others = slices.DeleteFunc(others, func(w plan.ServerPath) bool { return w == s.Path })
 		nodes[s.Path] = []NewNode{{Path: d.Public(s.Path), Data: []byte("{}"),
-			Grants: append(k.own(s.Path, MayRead|MayWrite), k.readers(others)...)}}
+			Grants: k.grants(ofShared, s.Path, slices.Sorted(maps.Keys(writers[s.Path]))...)}}
 		if len(readers[s.Path]) == 0 {
 			continue
 		}
-		nodes[s.Path] = append(nodes[s.Path], NewNode{Path: d.Seals(s.Path), Grants: []Grant{k.operator}})
+		nodes[s.Path] = append(nodes[s.Path], NewNode{Path: d.Seals(s.Path), Grants: k.grants(ofFolder, "")})
 		for _, r := range slices.Sorted(maps.Keys(readers[s.Path])) {
-			grants := k.own(s.Path, MayRead|MayWrite)
-			if r != s.Path {
-				grants = append(grants, k.server(r, MayRead))
-			}
-			nodes[s.Path] = append(nodes[s.Path], NewNode{Path: d.SealsFor(s.Path, r), Data: []byte("{}"), Grants: grants})
+			nodes[s.Path] = append(nodes[s.Path], NewNode{Path: d.SealsFor(s.Path, r), Data: []byte("{}"), Grants: k.grants(ofShared, s.Path, r)})
 		}
 	}
 	return nodes

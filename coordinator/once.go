@@ -105,12 +105,10 @@ func layOnce(d Deployment, k *keyring, server plan.ServerPath) ([]NewNode, error
 	if err != nil {
 		return nil, err
 	}
-	token := ServerCredential(server, k.secret.ServerToken(d, server))
-	grants := func(may Rights) []Grant { return []Grant{k.operator, {To: token, May: may}} }
 	return []NewNode{
-		{Path: d.Pass(server), Data: pass, Grants: grants(MayHandOver)},
-		{Path: d.Knock(server), Data: []byte("{}"), Grants: grants(MayRead | MayWrite)},
-		{Path: d.Admission(server), Data: []byte("{}"), Grants: grants(MayRead)},
+		{Path: d.Pass(server), Data: pass, Grants: k.grants(ofPass, server)},
+		{Path: d.Knock(server), Data: []byte("{}"), Grants: k.grants(ofKnock, server)},
+		{Path: d.Admission(server), Data: []byte("{}"), Grants: k.grants(ofAdmission, server)},
 	}, nil
 }
 

@@ -66,7 +66,7 @@ func ReadLog(ctx context.Context, s Store, d Deployment, server plan.ServerPath,
 // of it. It can be called again after it was interrupted. ErrNotApplied, ErrWrongSecret,
 // ErrNotOurs.
 func Destroy(ctx context.Context, s Store, d Deployment) error {
-	if _, err := readRecord(ctx, s, d); err != nil {
+	if _, err := readRoot(ctx, s, d); err != nil {
 		return fmt.Errorf("destroy %s: %w", d, err)
 	}
 	for _, path := range []Path{d.Ready(), d.Root()} {
@@ -83,14 +83,23 @@ func Destroy(ctx context.Context, s Store, d Deployment) error {
 
 // readRecord tells a deployment that is not there from one of another secret.
 func readRecord(ctx context.Context, s Store, d Deployment) (DeploymentRecord, error) {
+	data, err := readRoot(ctx, s, d)
+	if err != nil {
+		return DeploymentRecord{}, err
+	}
+	return decode[DeploymentRecord](d.Root(), data)
+}
+
+// readRoot reads the record as it stands; a stranger's may be none.
+func readRoot(ctx context.Context, s Store, d Deployment) ([]byte, error) {
 	node, err := s.Read(ctx, d.Root())
 	if errors.Is(err, ErrNotFound) {
-		return DeploymentRecord{}, ErrNotApplied
+		return nil, ErrNotApplied
 	}
 	if err != nil {
-		return DeploymentRecord{}, operatorError(err)
+		return nil, operatorError(err)
 	}
-	return decode[DeploymentRecord](d.Root(), node.Data)
+	return node.Data, nil
 }
 
 // operatorError says what a refusal means to an operator: everything in a

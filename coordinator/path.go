@@ -36,6 +36,14 @@ func (p Path) Join(segment string) Path {
 	return p + "/" + Path(segment)
 }
 
+// above is the path of a node's parent.
+func (p Path) above() Path {
+	if i := strings.LastIndexByte(string(p), '/'); i > 0 {
+		return p[:i]
+	}
+	return ""
+}
+
 // Root is the deployment's own node; it holds a DeploymentRecord.
 func (d Deployment) Root() Path { return Path(Segment(string(d))) }
 

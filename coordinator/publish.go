@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,14 +55,25 @@ type Published struct {
 	Changes []RoleChange
 }
 
+// Option is a wish of who publishes a deployment.
+type Option interface{ set(*wishes) }
+
+type wishes struct {
+	enrol *Enrolment
+	root  *Credential
+}
+
+func (e Enrolment) set(w *wishes) { w.enrol = &e }
+
 // Publish puts a deployment on the coordinator: plan, files, cells and rights,
 // and last the node that agents wait for. Where another plan is live it takes that
 // one's place, if it can. It can be called again after it was
 // interrupted, and goes on where it stopped. A new deployment's tokens are EnrolAlways
-// unless enrol says otherwise. ErrWrongSecret, ErrUnfinished, *OtherEnrolmentError,
+// unless an Enrolment says otherwise. A node that stands and is not hotc's own is a
+// *RightsError. ErrWrongSecret, ErrUnfinished, *OtherEnrolmentError,
 // *SharedTokenError; of a changed plan *ChangedPlanError, *NoUpdateHookError, ErrOvertaken.
-func Publish(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time, enrol ...Enrolment) (Published, error) {
-	result, nodes, change, err := prepare(ctx, s, d, secret, p, planJSON, files, now, enrol)
+func Publish(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time, options ...Option) (Published, error) {
+	result, nodes, change, err := prepare(ctx, s, d, secret, p, planJSON, files, now, options)
 	if err != nil || result.Outcome == Unchanged {
 		return result, err
 	}
@@ -73,11 +85,14 @@ func Publish(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 		result.Record = change.after()
 		return result, nil
 	}
-	err = s.Create(ctx, nodes)
+	err = s.Create(ctx, nodes[:len(nodes)-1])
 	if err == nil {
-		err = s.Create(ctx, []NewNode{readyNode(d, secret)})
+		err = s.Create(ctx, nodes[len(nodes)-1:])
 	}
+	var at *PathError
 	switch {
+	case errors.Is(err, ErrRights) && errors.As(err, &at):
+		return result, fmt.Errorf("publish %s: %w", d, &RightsError{Path: at.Path, Why: at.Err.Error()})
 	case errors.Is(err, ErrExists):
 		return result, fmt.Errorf("publish %s: %w: %w", d, ErrUnfinished, err)
 	case errors.Is(err, ErrRefused):
@@ -90,8 +105,8 @@ func Publish(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 
 // Rehearse says what Publish would do, and refuses what it would refuse, but
 // writes nothing.
-func Rehearse(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time, enrol ...Enrolment) (Published, error) {
-	result, _, change, err := prepare(ctx, s, d, secret, p, planJSON, files, now, enrol)
+func Rehearse(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time, options ...Option) (Published, error) {
+	result, _, change, err := prepare(ctx, s, d, secret, p, planJSON, files, now, options)
 	if err == nil && change != nil {
 		result.Record = change.after()
 		if result.Changes, err = change.rehearse(ctx); err != nil {
@@ -101,55 +116,90 @@ func Rehearse(ctx context.Context, s Store, d Deployment, secret Secret, p *plan
 	return result, err
 }
 
-// prepare compares what is there with what shall be: the nodes to make, or the change
-// of a live plan.
-func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time, enrol []Enrolment) (Published, []NewNode, *update, error) {
+// prepare compares what is there with what shall be: the nodes to make, ready last, or the
+// change of a live plan.
+func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time, options []Option) (result Published, nodes []NewNode, change *update, err error) {
 	if p.Format != plan.Format {
 		return Published{}, nil, nil, fmt.Errorf("the plan has format %d, this hotc writes format %d", p.Format, plan.Format)
 	}
-	if err := s.Authenticate(ctx, secret.Operator(d)); err != nil {
-		return Published{}, nil, nil, fmt.Errorf("publish %s: %w", d, err)
+	defer func() {
+		if err != nil {
+			result, err = Published{}, fmt.Errorf("publish %s: %w", d, err)
+		}
+	}()
+	if err = s.Authenticate(ctx, secret.Operator(d)); err != nil {
+		return result, nil, nil, err
 	}
 	sum := sha256.Sum256(planJSON)
-	result := Published{
+	digest := hex.EncodeToString(sum[:])
+	result = Published{
 		Outcome: Created,
-		Record:  DeploymentRecord{Format: plan.Format, Plan: hex.EncodeToString(sum[:]), Created: now.UTC().Truncate(time.Second)},
+		Record:  DeploymentRecord{Format: plan.Format, Plan: digest, Created: now.UTC().Truncate(time.Second)},
 	}
-	for _, e := range enrol {
-		result.Record.Enrol = e
+	var w wishes
+	for _, o := range options {
+		o.set(&w)
 	}
-	there, err := readRecord(ctx, s, d)
+	if w.enrol != nil {
+		result.Record.Enrol = *w.enrol
+	}
+	root, err := readRoot(ctx, s, d)
 	switch {
 	case errors.Is(err, ErrNotApplied):
-	case err != nil:
-		return Published{}, nil, nil, fmt.Errorf("publish %s: %w", d, err)
-	default:
-		if result.Outcome, err = compareRecords(ctx, s, d, there, result.Record, len(enrol) > 0); err != nil {
-			return Published{}, nil, nil, fmt.Errorf("publish %s: %w", d, err)
+		err = nil
+	case err == nil:
+		if err = checkRecord(ctx, s, d, secret, w.root); err != nil {
+			break
 		}
-	}
-	digest := result.Record.Plan
-	if result.Outcome != Created {
+		var there DeploymentRecord
+		if there, err = decode[DeploymentRecord](d.Root(), root); err == nil {
+			result.Outcome, err = compareRecords(ctx, s, d, there, result.Record, w.enrol != nil)
+		}
 		result.Record = there
 	}
-	if err := CheckEnrolment(p, result.Record.Enrol); err != nil {
-		return Published{}, nil, nil, fmt.Errorf("publish %s: %w", d, err)
+	if err != nil {
+		return result, nil, nil, err
 	}
-	var change *update
+	if err = CheckEnrolment(p, result.Record.Enrol); err != nil {
+		return result, nil, nil, err
+	}
+	tokens := newTokens(secret, d, p)
+	live := p
 	if result.Outcome == Updated {
-		if change, err = newUpdate(ctx, s, d, secret, p, planJSON, files, now, digest); err != nil {
-			return Published{}, nil, nil, fmt.Errorf("publish %s: %w", d, err)
+		if change, err = newUpdate(ctx, s, d, tokens, p, planJSON, files, now, digest, w.root); err != nil {
+			return result, nil, nil, err
+		}
+		live = change.live
+	}
+	var missing map[Path]bool
+	if result.Outcome == Unchanged || result.Outcome == Updated {
+		o := &owner{s, d, newKeyring(tokens, result.Record, w.root)}
+		if missing, err = o.check(ctx, live); err != nil {
+			return result, nil, nil, err
 		}
 	}
-	nodes, err := layout(d, secret, p, planJSON, files, result.Record)
-	if err != nil {
-		return Published{}, nil, nil, fmt.Errorf("publish %s: %w", d, err)
+	keys := newKeyring(tokens, result.Record, w.root)
+	if nodes, err = layout(d, keys, p, planJSON, files); err != nil {
+		return result, nil, nil, err
 	}
-	result.Nodes = len(nodes) + 1
+	nodes = append(nodes, readyNode(keys, d))
+	result.Nodes = len(nodes)
 	for _, n := range nodes {
 		result.Bytes += len(n.Data)
 	}
+	if result.Outcome == Unchanged && len(missing) > 0 {
+		result.Outcome = Resumed
+		nodes = slices.DeleteFunc(nodes, func(n NewNode) bool { return !missing[n.Path] && !missing[n.Path.above()] })
+	}
 	return result, nodes, change, nil
+}
+
+// checkRecord refuses a deployment whose record is not its operator's alone: what stands
+// below it may be anybody's.
+func checkRecord(ctx context.Context, s Store, d Deployment, secret Secret, root *Credential) error {
+	keys := newKeyring(tokens{secret: secret, deployment: d}, DeploymentRecord{}, root)
+	o := &owner{s, d, keys}
+	return o.rights(ctx, d.Root(), keys.grants(ofFolder, ""), nothingLater)
 }
 
 // compareRecords says what is to be done about a deployment that is there.
@@ -170,6 +220,6 @@ func compareRecords(ctx context.Context, s Store, d Deployment, there, wanted De
 	return Resumed, nil
 }
 
-func readyNode(d Deployment, secret Secret) NewNode {
-	return NewNode{Path: d.Ready(), Grants: []Grant{{To: secret.Operator(d), May: MayAll}}}
+func readyNode(k *keyring, d Deployment) NewNode {
+	return NewNode{Path: d.Ready(), Grants: k.grants(ofOperator, "")}
 }

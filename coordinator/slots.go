@@ -66,17 +66,13 @@ func layGroups(d Deployment, k *keyring, p *plan.Plan) ([]NewNode, error) {
 	if len(records) == 0 {
 		return nil, nil
 	}
-	nodes := []NewNode{{Path: d.Groups(), Grants: []Grant{k.operator}}}
+	nodes := []NewNode{{Path: d.Groups(), Grants: k.grants(ofFolder, "")}}
 	for _, group := range slices.Sorted(maps.Keys(records)) {
 		data, err := encode(records[group])
 		if err != nil {
 			return nil, err
 		}
-		grants := []Grant{k.operator}
-		for _, s := range shared[group] {
-			grants = append(grants, Grant{To: ServerCredential(s, k.secret.ServerToken(d, s)), May: MayRead | MayWrite})
-		}
-		nodes = append(nodes, NewNode{Path: d.Group(group), Data: data, Grants: grants})
+		nodes = append(nodes, NewNode{Path: d.Group(group), Data: data, Grants: k.grants(ofGroup, shared[group][0], shared[group][1:]...)})
 	}
 	return nodes, nil
 }

@@ -38,12 +38,11 @@ const (
 	MayWrite
 	MayCreateChildren
 	MayDeleteChildren
-	MayAll = MayRead | MayWrite | MayCreateChildren | MayDeleteChildren
-	// MayHandOver allows HandOver and Allow. Who has all the other rights has it too.
-	MayHandOver Rights = 1 << 4
+	MayHandOver // allows HandOver and Allow
+	MayAll      = MayRead | MayWrite | MayCreateChildren | MayDeleteChildren | MayHandOver
 )
 
-// Grant gives one user rights on a node.
+// Grant gives one user rights on a node. The user without a name is everybody.
 type Grant struct {
 	To  Credential
 	May Rights
@@ -81,8 +80,9 @@ type Op struct {
 // ErrVersion although it took effect: read again to tell.
 type Store interface {
 	// Create makes nodes, parents before children, in batches. It can be called
-	// again after an interruption: a node that exists with the same data is left
-	// alone, one with other data is ErrExists.
+	// again after an interruption: a node that exists with the same data and rights is
+	// left alone, one with other rights is ErrRights, one with other data ErrExists.
+	// The root itself, "", can be made as long as nothing stands below it.
 	Create(ctx context.Context, nodes []NewNode) error
 	// Read returns a node.
 	Read(ctx context.Context, path Path) (Node, error)
@@ -92,6 +92,10 @@ type Store interface {
 	Children(ctx context.Context, path Path) ([]string, error)
 	// Commit does all of the operations or none. ErrVersion if a version differs.
 	Commit(ctx context.Context, ops ...Op) error
+	// Rights returns who may do what with a node, to a session that may read it or hand
+	// it over. A holder is one of the known credentials, or has no password here: a store
+	// keeps none. To who may not hand the node over no holder is known.
+	Rights(ctx context.Context, path Path, known ...Credential) ([]Grant, error)
 	// HandOver takes a node from one of the session's identities, which may hand it
 	// over, and gives another one rights on it. It is the first change of the node's
 	// rights since the node was created, or it is refused: so nobody else has got rights
@@ -144,6 +148,7 @@ var (
 	ErrRefused  = errors.New("no right to do this")
 	ErrVersion  = errors.New("the node has another version")
 	ErrExists   = errors.New("the node exists with other data")
+	ErrRights   = errors.New("the node has other rights than it must have")
 	ErrTooLarge = errors.New("larger than the coordinator takes")
 	ErrClosed   = errors.New("the session with the coordinator was closed")
 )

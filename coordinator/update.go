@@ -65,6 +65,7 @@ type update struct {
 	store    Store
 	d        Deployment
 	tokens   tokens
+	root     *Credential
 	keys     *keyring
 	live, to *plan.Plan
 	planJSON []byte
@@ -78,10 +79,14 @@ type update struct {
 }
 
 // newUpdate looks at what is there. *ChangedPlanError.
-func newUpdate(ctx context.Context, s Store, d Deployment, secret Secret, to *plan.Plan, planJSON []byte, files Files, now time.Time, digest string) (*update, error) {
-	u := &update{store: s, d: d, tokens: newTokens(secret, d, to), to: to, planJSON: planJSON, files: files, digest: digest, now: now}
+func newUpdate(ctx context.Context, s Store, d Deployment, t tokens, to *plan.Plan, planJSON []byte, files Files, now time.Time, digest string, root *Credential) (*update, error) {
+	u := &update{store: s, d: d, tokens: t, root: root, to: to, planJSON: planJSON, files: files, digest: digest, now: now}
 	if err := u.begin(ctx); err != nil {
 		return nil, err
+	}
+	o := &owner{s, d, u.keys}
+	if err := o.node(ctx, d.Plan(), u.keys.grants(ofPlan, "")); err != nil {
+		return nil, operatorError(err)
 	}
 	text, _, err := readParts(ctx, s, d.Plan())
 	if err != nil {
@@ -113,7 +118,7 @@ func (u *update) begin(ctx context.Context) error {
 		u.record.Updating = u.digest
 		u.record.Updates++
 	}
-	u.keys = newKeyring(u.tokens, u.record)
+	u.keys = newKeyring(u.tokens, u.record, u.root)
 	for _, s := range u.to.Servers {
 		u.keys.server(s.Path, 0) // computed once, before many ask for it
 	}
@@ -209,20 +214,25 @@ func (u *update) mark(ctx context.Context) error {
 // was found of readers' sets for that belongs to the servers' keys.
 func (u *update) layFiles(ctx context.Context) error {
 	nodes, err := layFiles(u.d, u.keys, u.to, u.files)
-	if err == nil {
-		err = u.store.Create(ctx, nodes)
-	}
 	if err != nil {
 		return err
 	}
-	u.laid = slices.Clone(nodes)
+	u.laid = nodes
+	if err := u.layAgain(ctx); err != nil {
+		return err
+	}
 	before, now := usersOf(u.live), usersOf(u.to)
-	nodes = slices.DeleteFunc(nodes, func(n NewNode) bool {
-		digest, _, _ := strings.Cut(strings.TrimPrefix(string(n.Path), string(u.d.Files())+"/"), "/")
-		return slices.Equal(before[digest], now[digest])
-	})
+	o := &owner{u.store, u.d, u.keys}
 	return each(ctx, len(nodes), func(ctx context.Context, i int) error {
-		err := u.store.Allow(ctx, nodes[i].Path, nodes[i].Grants...)
+		n := nodes[i]
+		digest, _, _ := strings.Cut(strings.TrimPrefix(string(n.Path), string(u.d.Files())+"/"), "/")
+		if slices.Equal(before[digest], now[digest]) {
+			return nil
+		}
+		err := u.store.Allow(ctx, n.Path, n.Grants...)
+		if err == nil {
+			err = o.rights(ctx, n.Path, n.Grants, rules[ofFile].later)
+		}
 		if errors.Is(err, ErrNotFound) {
 			return nil // the change before deletes it just now: see layAgain
 		}
@@ -230,7 +240,7 @@ func (u *update) layFiles(ctx context.Context) error {
 	})
 }
 
-// layAgain makes files that have gone: the change before may have been about to delete
+// layAgain makes files that are not there. Some may have gone: the change before may have been about to delete
 // what nobody used any more, as this one began to use it again.
 func (u *update) layAgain(ctx context.Context) error {
 	gone := make([]bool, len(u.laid))
@@ -267,7 +277,7 @@ func (u *update) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	head, parts := replaceParts(u.d.Plan(), u.record.Updates, u.planJSON, []Grant{u.keys.operator})
+	head, parts := replaceParts(u.d.Plan(), u.record.Updates, u.planJSON, u.keys.grants(ofPlan, ""))
 	if err := u.store.Create(ctx, parts); err != nil {
 		return err
 	}

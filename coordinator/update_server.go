@@ -163,8 +163,9 @@ func (u *update) commit(ctx context.Context, to *plan.Server, v *standing) (old 
 		path    Path
 		version Version
 		text    []byte
-	}{{u.d.ServerPlan(to.Path), v.planVersion, slice}, {u.d.Keys(to.Path), v.keysVersion, keys}} {
-		head, parts := replaceParts(x.path, u.record.Updates, x.text, u.keys.own(to.Path, MayRead))
+		class   class
+	}{{u.d.ServerPlan(to.Path), v.planVersion, slice, ofServerPlan}, {u.d.Keys(to.Path), v.keysVersion, keys, ofKeys}} {
+		head, parts := replaceParts(x.path, u.record.Updates, x.text, u.keys.grants(x.class, to.Path))
 		if err := u.store.Create(ctx, parts); err != nil {
 			return nil, err
 		}

@@ -109,7 +109,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	if err := checkFiles(a.dir, p); err != nil {
 		return nil, err
 	}
-	enrol, err := a.enrolment(p)
+	options, err := a.enrolment(p)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	// Making many nodes takes longer than one answer.
 	within, stop := context.WithTimeout(ctx, 20*a.target.timeout)
 	defer stop()
-	done, partial, err := a.publish(within, s, p, planJSON, gifts, enrol)
+	done, partial, err := a.publish(within, s, p, planJSON, gifts, options)
 	if err != nil && ctx.Err() != nil {
 		return nil, source.Fail(source.OperationFailed, "interrupted", "the same command again goes on where this one stopped")
 	}
@@ -151,7 +151,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 
 // enrolment reads the flag; nothing is as the deployment has it. What the plan cannot have
 // is refused before anybody is asked.
-func (a *application) enrolment(p *plan.Plan) ([]coordinator.Enrolment, error) {
+func (a *application) enrolment(p *plan.Plan) ([]coordinator.Option, error) {
 	switch a.enrol {
 	case "":
 		return nil, nil
@@ -160,20 +160,20 @@ func (a *application) enrolment(p *plan.Plan) ([]coordinator.Enrolment, error) {
 		if errors.As(coordinator.CheckEnrolment(p, coordinator.EnrolOnce), &shared) {
 			return nil, sharedTokens(shared)
 		}
-		return []coordinator.Enrolment{coordinator.EnrolOnce}, nil
+		return []coordinator.Option{coordinator.EnrolOnce}, nil
 	case "always":
-		return []coordinator.Enrolment{coordinator.EnrolAlways}, nil
+		return []coordinator.Option{coordinator.EnrolAlways}, nil
 	}
 	return nil, usageError{fmt.Errorf("--enrol is once or always, not %q", a.enrol)}
 }
 
 // publish rehearses first, so that nothing is written if a secret is missing or too
 // large.
-func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, planJSON []byte, gifts []gift, enrol []coordinator.Enrolment) (done coordinator.Published, r applied, err error) {
+func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, planJSON []byte, gifts []gift, options []coordinator.Option) (done coordinator.Published, r applied, err error) {
 	r.Given, r.Again = namesOf(gifts), []string{}
 	now, files := time.Now(), filesOf(a.dir)
 	if a.dryRun || len(p.Secrets) > 0 {
-		done, err = coordinator.Rehearse(ctx, s, s.deployment, s.secret, p, planJSON, files, now, enrol...)
+		done, err = coordinator.Rehearse(ctx, s, s.deployment, s.secret, p, planJSON, files, now, options...)
 		if err != nil {
 			return done, r, err
 		}
@@ -193,7 +193,7 @@ func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, pla
 			return done, r, err
 		}
 	}
-	done, err = coordinator.Publish(ctx, s, s.deployment, s.secret, p, planJSON, files, now, enrol...)
+	done, err = coordinator.Publish(ctx, s, s.deployment, s.secret, p, planJSON, files, now, options...)
 	if err == nil {
 		err = s.give(ctx, p, gifts)
 	}

@@ -172,6 +172,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 	var lacking *coordinator.NoUpdateHookError
 	var other *coordinator.OtherEnrolmentError
 	var shared *coordinator.SharedTokenError
+	var foreign *coordinator.RightsError
 	switch {
 	case ctx.Err() != nil:
 		return interrupted()
@@ -184,6 +185,9 @@ func (s *session) explain(ctx context.Context, err error) error {
 			d.Notes = append(d.Notes, source.Note{Message: line})
 		}
 		return d
+	case errors.As(err, &foreign):
+		return source.Fail(source.NotOurs, "somebody else made the node "+string(foreign.Path)+" of the deployment "+name+", or changed its rights: "+foreign.Why,
+			"nothing was written. Who made it could run anything on the servers: \""+s.target.command("destroy")+"\" deletes it if it may; else apply under another --stack, or below another ROOT (\"hotc root\")")
 	case errors.As(err, &lacking):
 		return s.lacksHook(lacking)
 	case errors.Is(err, coordinator.ErrOvertaken):

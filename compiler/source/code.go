@@ -84,6 +84,7 @@ const (
 	UnknownName       Code = "H706" // no such server, role or output
 	OperationFailed   Code = "H707" // an operation on the coordinator failed
 	MissingSecret     Code = "H708" // a secret that hotc apply is to give is not there, or not right
+	NotOurs           Code = "H709" // somebody else's node stands in a deployment's place
 	MissingFact       Code = "H801" // `hotc run` needs a value that only Heat knows
 	RoleFailed        Code = "H802" // a role failed
 	NoAgent           Code = "H803" // the agent's binary is not found

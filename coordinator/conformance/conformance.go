@@ -54,6 +54,8 @@ func Run(t *testing.T, open Open) {
 		{"rights handed over first", rightsHandOverFirst},
 		{"rights handed over once", rightsHandOverOnce},
 		{"rights added", rightsAdded},
+		{"rights told", rightsTold},
+		{"rights of what stands", rightsStanding},
 		{"watch", watch},
 		{"watch without rights", watchWithoutRights},
 		{"watch by several", watchSeveral},

@@ -9,10 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-var (
-	errEphemeralParent = errors.New("an ephemeral node has no children")
-	errRoot            = errors.New("the root is always there")
-)
+var errEphemeralParent = errors.New("an ephemeral node has no children")
 
 // Commit implements coordinator.Store. As in ZooKeeper's Multi an operation sees
 // what those before it in the same commit did.

@@ -270,6 +270,12 @@ func (r *remote) DeleteTree(ctx context.Context, path coordinator.Path) error {
 	return err
 }
 
+// Rights implements coordinator.Store.
+func (r *remote) Rights(ctx context.Context, path coordinator.Path, known ...coordinator.Credential) ([]coordinator.Grant, error) {
+	answer, err := r.call(ctx, "ask for the rights of", request{Op: opRights, Path: path, Known: known}, nil)
+	return answer.Grants, err
+}
+
 // HandOver implements coordinator.Store.
 func (r *remote) HandOver(ctx context.Context, path coordinator.Path, from coordinator.Credential, to coordinator.Grant) error {
 	_, err := r.call(ctx, "hand over", request{Op: opHandOver, Path: path, Credential: &from, Grant: &to}, nil)

@@ -138,6 +138,8 @@ func (c *connection) handle(ctx context.Context, r request) bool {
 		err = s.Commit(ctx, r.Ops...)
 	case opDeleteTree:
 		err = s.DeleteTree(ctx, r.Path)
+	case opRights:
+		answer.Grants, err = s.Rights(ctx, r.Path, r.Known...)
 	case opHandOver:
 		if r.Credential == nil || r.Grant == nil {
 			return false

@@ -111,27 +111,33 @@ func (s *session) create(ctx context.Context, n coordinator.NewNode) error {
 		return err
 	}
 	defer leave()
-	if err := s.mayCreate(n.Path); err != nil {
-		return err
+	made := s.newNode(n.Data, n.Grants)
+	if n.Path == "" && s.tree.untouched() {
+		s.tree.root = made
+		return nil
+	}
+	if n.Path != "" {
+		if err := s.mayCreate(n.Path); err != nil {
+			return err
+		}
 	}
 	if there := s.tree.find(n.Path); there != nil {
 		switch {
 		case !s.may(there, coordinator.MayRead):
 			return coordinator.ErrRefused
+		case !maps.Equal(there.may, made.may):
+			return coordinator.ErrRights
 		case !bytes.Equal(there.data, n.Data):
 			return coordinator.ErrExists
 		}
 		return nil
 	}
-	s.tree.add(n.Path, s.newNode(n.Data, n.Grants))
+	s.tree.add(n.Path, made)
 	return nil
 }
 
 // mayCreate reports why a node may not be created, if so.
 func (s *session) mayCreate(path coordinator.Path) error {
-	if path == "" {
-		return errRoot
-	}
 	above, _ := split(path)
 	parent, err := s.node(above, coordinator.MayCreateChildren)
 	if err != nil {
@@ -146,7 +152,9 @@ func (s *session) mayCreate(path coordinator.Path) error {
 func (s *session) newNode(data []byte, grants []coordinator.Grant) *node {
 	may := map[identity]coordinator.Rights{}
 	for _, g := range grants {
-		may[identify(g.To)] |= g.May
+		if g.May != 0 {
+			may[identify(g.To)] |= g.May
+		}
 	}
 	if len(grants) == 0 {
 		may[s.first] = coordinator.MayAll
@@ -196,6 +204,33 @@ func (s *session) Children(ctx context.Context, path coordinator.Path) ([]string
 	return slices.Sorted(maps.Keys(n.children)), nil
 }
 
+// Rights implements coordinator.Store.
+func (s *session) Rights(ctx context.Context, path coordinator.Path, known ...coordinator.Credential) ([]coordinator.Grant, error) {
+	leave, err := s.enter(ctx, path)
+	if err != nil {
+		return nil, fail("ask for the rights of", path, err)
+	}
+	defer leave()
+	n, err := s.node(path, coordinator.MayRead|coordinator.MayHandOver)
+	if err != nil {
+		return nil, fail("ask for the rights of", path, err)
+	}
+	if !s.may(n, coordinator.MayHandOver) {
+		known = nil
+	}
+	var grants []coordinator.Grant
+	for id, may := range n.may {
+		to := coordinator.Credential{User: id.user}
+		for _, c := range known {
+			if identify(c) == id {
+				to = c
+			}
+		}
+		grants = append(grants, coordinator.Grant{To: to, May: may})
+	}
+	return coordinator.SortGrants(grants), nil
+}
+
 // HandOver implements coordinator.Store.
 func (s *session) HandOver(ctx context.Context, path coordinator.Path, from coordinator.Credential, to coordinator.Grant) error {
 	leave, err := s.enter(ctx, path)
@@ -211,7 +246,7 @@ func (s *session) HandOver(ctx context.Context, path coordinator.Path, from coor
 		return nil
 	}
 	id := identify(from)
-	if _, mine := s.identities[id]; !mine || !mayHandOver(n.may[id]) || n.changes > 0 {
+	if _, mine := s.identities[id]; !mine || n.may[id]&coordinator.MayHandOver == 0 || n.changes > 0 {
 		return fail("hand over", path, coordinator.ErrRefused)
 	}
 	delete(n.may, id)
@@ -239,8 +274,7 @@ func (s *session) Allow(ctx context.Context, path coordinator.Path, grants ...co
 	if n == nil {
 		return fail("allow", path, coordinator.ErrNotFound)
 	}
-	allowed := func(id identity) bool { return mayHandOver(n.may[id]) }
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(s.identities)), allowed) {
+	if !s.may(n, coordinator.MayHandOver) {
 		return fail("allow", path, coordinator.ErrRefused)
 	}
 	changed := false
@@ -253,10 +287,6 @@ func (s *session) Allow(ctx context.Context, path coordinator.Path, grants ...co
 		n.changes++
 	}
 	return nil
-}
-
-func mayHandOver(may coordinator.Rights) bool {
-	return may&coordinator.MayHandOver != 0 || may&coordinator.MayAll == coordinator.MayAll
 }
 
 // Authenticate implements coordinator.Store.

@@ -30,7 +30,7 @@ import (
 const MaxValue = 1<<20 - 16<<10
 
 // Tree is a tree of nodes. Its root may be read, and nodes created and deleted
-// below it, by anyone.
+// below it, by anyone, unless it is made with other rights (Create).
 type Tree struct {
 	mu    sync.Mutex
 	root  *node
@@ -60,16 +60,20 @@ type identity struct {
 var anyone = identity{}
 
 func identify(c coordinator.Credential) identity {
+	if c.User == "" {
+		return anyone
+	}
 	return identity{c.User, sha256.Sum256([]byte(c.User + ":" + c.Password))}
 }
+
+// openRights are everybody's on a root that nobody has made.
+const openRights = coordinator.MayRead | coordinator.MayCreateChildren | coordinator.MayDeleteChildren
 
 // New returns an empty tree.
 func New() *Tree {
 	return &Tree{
 		root: &node{
-			may: map[identity]coordinator.Rights{
-				anyone: coordinator.MayRead | coordinator.MayCreateChildren | coordinator.MayDeleteChildren,
-			},
+			may:      map[identity]coordinator.Rights{anyone: openRights},
 			children: map[string]struct{}{},
 		},
 		nodes:   map[coordinator.Path]*node{},
@@ -84,6 +88,11 @@ func (t *Tree) find(path coordinator.Path) *node {
 		return t.root
 	}
 	return t.nodes[path]
+}
+
+// untouched says that nobody has made the root, or anything below it.
+func (t *Tree) untouched() bool {
+	return len(t.nodes) == 0 && t.root.may[anyone] == openRights
 }
 
 // add puts a node below its parent, which exists.

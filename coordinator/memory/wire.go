@@ -39,21 +39,23 @@ const (
 	opWatchTree    operation = "watch tree"
 	opAnnounce     operation = "announce"
 	opDeleteTree   operation = "delete tree"
+	opRights       operation = "rights"
 	opHandOver     operation = "hand over"
 	opAllow        operation = "allow"
 	opCancel       operation = "cancel" // has no answer
 )
 
 type request struct {
-	ID         uint64                  `json:"id"`
-	Op         operation               `json:"op"`
-	Path       coordinator.Path        `json:"path,omitempty"`
-	Data       []byte                  `json:"data,omitempty"`
-	Nodes      []coordinator.NewNode   `json:"nodes,omitempty"`
-	Ops        []coordinator.Op        `json:"ops,omitempty"`
-	Credential *coordinator.Credential `json:"credential,omitempty"`
-	Grant      *coordinator.Grant      `json:"grant,omitempty"`
-	Grants     []coordinator.Grant     `json:"grants,omitempty"`
+	ID         uint64                   `json:"id"`
+	Op         operation                `json:"op"`
+	Path       coordinator.Path         `json:"path,omitempty"`
+	Data       []byte                   `json:"data,omitempty"`
+	Nodes      []coordinator.NewNode    `json:"nodes,omitempty"`
+	Ops        []coordinator.Op         `json:"ops,omitempty"`
+	Credential *coordinator.Credential  `json:"credential,omitempty"`
+	Grant      *coordinator.Grant       `json:"grant,omitempty"`
+	Grants     []coordinator.Grant      `json:"grants,omitempty"`
+	Known      []coordinator.Credential `json:"known,omitempty"`
 }
 
 // response is an answer or, with Event, what came later.
@@ -65,6 +67,7 @@ type response struct {
 	Version coordinator.Version `json:"version,omitempty"`
 	Exists  bool                `json:"exists,omitempty"`
 	Names   []string            `json:"names,omitempty"`
+	Grants  []coordinator.Grant `json:"grants,omitempty"`
 	Error   *wireError          `json:"error,omitempty"`
 }
 
@@ -85,6 +88,7 @@ var kinds = []struct {
 	{"refused", coordinator.ErrRefused},
 	{"version", coordinator.ErrVersion},
 	{"exists", coordinator.ErrExists},
+	{"rights", coordinator.ErrRights},
 	{"too large", coordinator.ErrTooLarge},
 	{"closed", coordinator.ErrClosed},
 }

@@ -59,9 +59,13 @@ func byDepth(nodes []coordinator.NewNode) (sorted []coordinator.NewNode, last bo
 			rest = sorted[:n-1]
 		}
 	}
-	slices.SortStableFunc(rest, func(a, b coordinator.NewNode) int {
-		return cmp.Compare(strings.Count(string(a.Path), "/"), strings.Count(string(b.Path), "/"))
-	})
+	depth := func(n coordinator.NewNode) int {
+		if n.Path == "" {
+			return -1
+		}
+		return strings.Count(string(n.Path), "/")
+	}
+	slices.SortStableFunc(rest, func(a, b coordinator.NewNode) int { return cmp.Compare(depth(a), depth(b)) })
 	return sorted, last
 }
 
@@ -111,7 +115,7 @@ func (s *store) createBatch(ctx context.Context, requests []*zk.CreateRequest) e
 				return err
 			}
 		case errors.Is(err, zk.ErrNoNode) && !rooted:
-			if err := s.makeRoot(ctx); err != nil {
+			if err := s.makeRoot(ctx, requests[i].Path); err != nil {
 				return fail("create", s.path(requests[i].Path), err)
 			}
 			rooted = true
@@ -122,9 +126,10 @@ func (s *store) createBatch(ctx context.Context, requests []*zk.CreateRequest) e
 	return nil
 }
 
-// makeRoot creates the root and what is above it, open for everyone, unless they stand.
-func (s *store) makeRoot(ctx context.Context) error {
-	for i := 1; i <= len(s.root); i++ {
+// makeRoot creates the root and what is above it, open for everyone, unless they stand;
+// the root itself only as the parent of another node.
+func (s *store) makeRoot(ctx context.Context, of string) error {
+	for i := 1; i <= len(s.root) && i < len(of); i++ {
 		if i < len(s.root) && s.root[i] != '/' {
 			continue
 		}
@@ -144,8 +149,8 @@ func (s *store) makeRoot(ctx context.Context) error {
 	return nil
 }
 
-// missing returns those nodes that do not stand. One that stands with other data
-// is an error.
+// missing returns those nodes that do not stand. One that stands with other rights or
+// other data is an error.
 func (s *store) missing(ctx context.Context, requests []*zk.CreateRequest) ([]*zk.CreateRequest, error) {
 	errs := make([]error, len(requests))
 	var running sync.WaitGroup
@@ -158,7 +163,15 @@ func (s *store) missing(ctx context.Context, requests []*zk.CreateRequest) ([]*z
 				data, _, err := c.Get(r.Path)
 				return data, err
 			})
-			if err == nil && !bytes.Equal(data, r.Data) {
+			var list []zk.ACL
+			if err == nil {
+				_, list, err = s.accessList(ctx, r.Path)
+			}
+			switch {
+			case err != nil:
+			case !sameRights(list, r.Acl):
+				err = coordinator.ErrRights
+			case !bytes.Equal(data, r.Data):
 				err = coordinator.ErrExists
 			}
 			errs[i] = err

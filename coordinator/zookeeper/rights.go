@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,6 +30,9 @@ func acl(grants []coordinator.Grant, own *coordinator.Credential) []zk.ACL {
 	var list []zk.ACL
 	for _, g := range grants {
 		entry := zk.ACL{Perms: permissions(g.May), Scheme: "digest", ID: digest(g.To)}
+		if g.To.User == "" {
+			entry.Scheme, entry.ID = "world", "anyone"
+		}
 		// ZooKeeper refuses an entry without permissions.
 		if entry.Perms != 0 && !slices.Contains(list, entry) {
 			list = append(list, entry)
@@ -37,26 +41,90 @@ func acl(grants []coordinator.Grant, own *coordinator.Credential) []zk.ACL {
 	return list
 }
 
-func permissions(may coordinator.Rights) int32 {
-	if may&coordinator.MayAll == coordinator.MayAll {
-		return zk.PermAll
-	}
-	var perms int32
-	for _, p := range []struct {
-		may  coordinator.Rights
-		perm int32
-	}{
-		{coordinator.MayRead, zk.PermRead},
-		{coordinator.MayWrite, zk.PermWrite},
-		{coordinator.MayCreateChildren, zk.PermCreate},
-		{coordinator.MayDeleteChildren, zk.PermDelete},
-		{coordinator.MayHandOver, zk.PermAdmin},
-	} {
+// permissionOf are ZooKeeper's names of the rights.
+var permissionOf = []struct {
+	may  coordinator.Rights
+	perm int32
+}{
+	{coordinator.MayRead, zk.PermRead},
+	{coordinator.MayWrite, zk.PermWrite},
+	{coordinator.MayCreateChildren, zk.PermCreate},
+	{coordinator.MayDeleteChildren, zk.PermDelete},
+	{coordinator.MayHandOver, zk.PermAdmin},
+}
+
+func permissions(may coordinator.Rights) (perms int32) {
+	for _, p := range permissionOf {
 		if may&p.may != 0 {
 			perms |= p.perm
 		}
 	}
 	return perms
+}
+
+// rightsOf is the inverse of permissions.
+func rightsOf(perms int32) (may coordinator.Rights) {
+	for _, p := range permissionOf {
+		if perms&p.perm != 0 {
+			may |= p.may
+		}
+	}
+	return may
+}
+
+// Rights implements coordinator.Store.
+func (s *store) Rights(ctx context.Context, path coordinator.Path, known ...coordinator.Credential) ([]coordinator.Grant, error) {
+	_, list, err := s.accessList(ctx, s.at(path))
+	if err != nil {
+		return nil, fail("ask for the rights of", path, err)
+	}
+	ids := map[holder]coordinator.Credential{{"world", "anyone"}: {}}
+	for _, c := range known {
+		ids[holder{"digest", digest(c)}] = c
+	}
+	var grants []coordinator.Grant
+	for h, perms := range holders(list) {
+		to, is := ids[h]
+		switch {
+		case !is && h.scheme == "digest":
+			to = coordinator.Credential{User: user(h.id)}
+		case !is:
+			to = coordinator.Credential{User: h.scheme + " " + h.id}
+		}
+		grants = append(grants, coordinator.Grant{To: to, May: rightsOf(perms)})
+	}
+	return coordinator.SortGrants(grants), nil
+}
+
+// holder is who has an entry in an access list.
+type holder struct{ scheme, id string }
+
+// holders are those of a list, each with all that its entries permit.
+func holders(list []zk.ACL) map[holder]int32 {
+	all := map[holder]int32{}
+	for _, entry := range list {
+		all[holder{entry.Scheme, entry.ID}] |= entry.Perms
+	}
+	return all
+}
+
+// sameRights compares the list of a node with the one that it must have. To who may not
+// change a list ZooKeeper shows "x" in the place of digests: then users are compared. No
+// digest can be x, and who is shown the list has rights by it.
+func sameRights(there, wanted []zk.ACL) bool {
+	has := holders(there)
+	want := holders(wanted)
+	if maps.Equal(has, want) {
+		return true
+	}
+	shown := map[holder]int32{}
+	for h, perms := range want {
+		if h.scheme == "digest" {
+			h.id = user(h.id) + ":x"
+		}
+		shown[h] |= perms
+	}
+	return maps.Equal(has, shown)
 }
 
 // HandOver implements coordinator.Store. ZooKeeper counts how often an access list was

@@ -184,7 +184,7 @@ func dependsOn(cell plan.CellName) func(*plan.Role) {
 }
 
 // apply publishes the plan.
-func (b *bed) apply(enrol ...coordinator.Enrolment) {
+func (b *bed) apply(enrol ...coordinator.Option) {
 	b.t.Helper()
 	for i, c := range b.plan.Cells {
 		for _, s := range b.plan.Servers {

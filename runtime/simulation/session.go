@@ -367,6 +367,11 @@ func (s *session) WatchTree(ctx context.Context, path coordinator.Path) (<-chan 
 	return s.inner.WatchTree(ctx, path)
 }
 
+// Rights implements coordinator.Store. No agent uses it.
+func (s *session) Rights(ctx context.Context, path coordinator.Path, known ...coordinator.Credential) ([]coordinator.Grant, error) {
+	return s.inner.Rights(ctx, path, known...)
+}
+
 // HandOver implements coordinator.Store.
 func (s *session) HandOver(ctx context.Context, path coordinator.Path, from coordinator.Credential, to coordinator.Grant) error {
 	return s.ask(ctx, "hand over", path, func(string) error {
