@@ -3,6 +3,8 @@ package order
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -10,14 +12,122 @@ import (
 )
 
 // HeatCycles finds cycles of dependencies between resources, which Heat refuses
-// as CircularDependency. Those that roles' inputs make are hotc's to explain.
+// as CircularDependency. Those that roles' inputs make are hotc's to explain. A cycle that
+// conditions can avoid is one for some values of the parameters, or none at all.
 func HeatCycles(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
-	c := cycles{edges: a.Edges, state: map[string]mark{}}
 	for _, s := range p.Stacks() {
-		for _, r := range s.Template.Resources {
-			if cycle := c.from(s.PathOf(r.Name)); cycle != nil {
-				report(cycle, diags)
-				return
+		if (&heatCycles{stack: s, edges: a.Edges, diags: diags}).find() {
+			return
+		}
+	}
+}
+
+// heatCycles looks for those of a stack: dependencies never leave it.
+type heatCycles struct {
+	stack *program.Stack
+	edges map[string][]binding.Edge
+	diags *source.Diagnostics
+}
+
+func (h *heatCycles) find() bool {
+	cycle := h.cycle(nil)
+	if cycle == nil {
+		return false
+	}
+	g := newGuarding(h.stack, h.core())
+	if cycle = h.cycle(func(from string, e binding.Edge) bool { return g.of(from, e) == nil }); cycle != nil {
+		report(cycle, "", h.diags)
+		return true
+	}
+	return h.conditional(g)
+}
+
+// conditional tries the values that conditions ask for.
+func (h *heatCycles) conditional(g *guarding) bool {
+	var tests []test
+	for _, from := range slices.Sorted(maps.Keys(g.resources)) {
+		for _, e := range h.edges[from] {
+			for _, way := range g.of(from, e) {
+				tests = append(tests, way...)
+			}
+		}
+	}
+	w, few := newWorlds(h.stack.Template, tests)
+	if !few {
+		report(h.cycle(nil), "if its conditions allow all of it, of which hotc has not tried all combinations", h.diags)
+		return true
+	}
+	var first []cycleStep
+	where, always := "", true
+	for more := true; more; more = w.next() {
+		cycle := h.cycle(func(from string, e binding.Edge) bool { return w.any(g.of(from, e)) })
+		if cycle == nil {
+			always = false
+		} else if first == nil {
+			first, where = cycle, "if "+w.told(g.ofCycle(w, cycle))
+		}
+	}
+	if first == nil {
+		return false
+	}
+	if always {
+		where = ""
+	}
+	report(first, where, h.diags)
+	return true
+}
+
+// cycle is the first one of the dependencies that are there; nil for all of them.
+func (h *heatCycles) cycle(there func(from string, e binding.Edge) bool) []cycleStep {
+	c := cycles{edges: h.edges, there: there, state: map[string]mark{}}
+	for _, r := range h.stack.Template.Resources {
+		if cycle := c.from(h.stack.PathOf(r.Name)); cycle != nil {
+			return cycle
+		}
+	}
+	return nil
+}
+
+// core are the resources that lie on cycles, or between two of them.
+func (h *heatCycles) core() map[string]bool {
+	core := map[string]bool{}
+	forth, back := map[string][]string{}, map[string][]string{}
+	for _, r := range h.stack.Template.Resources {
+		core[h.stack.PathOf(r.Name)] = true
+	}
+	for from := range core {
+		for _, e := range h.edges[from] {
+			if core[e.On] {
+				forth[from], back[e.On] = append(forth[from], e.On), append(back[e.On], from)
+			}
+		}
+	}
+	peel(core, forth, back)
+	peel(core, back, forth)
+	return core
+}
+
+// peel takes out what leads to nothing else, again and again.
+func peel(nodes map[string]bool, forth, back map[string][]string) {
+	left := map[string]int{}
+	var bare []string
+	for n := range nodes {
+		for _, to := range forth[n] {
+			if nodes[to] {
+				left[n]++
+			}
+		}
+		if left[n] == 0 {
+			bare = append(bare, n)
+		}
+	}
+	for len(bare) > 0 {
+		n := bare[len(bare)-1]
+		bare = bare[:len(bare)-1]
+		delete(nodes, n)
+		for _, from := range back[n] {
+			if left[from]--; left[from] == 0 && nodes[from] {
+				bare = append(bare, from)
 			}
 		}
 	}
@@ -39,6 +149,7 @@ type step struct {
 
 type cycles struct {
 	edges map[string][]binding.Edge
+	there func(from string, e binding.Edge) bool // nil for all
 	state map[string]mark
 }
 
@@ -64,8 +175,12 @@ func (c *cycles) from(start string) []cycleStep {
 			path = path[:len(path)-1]
 			continue
 		}
-		on := edges[top.next].On
+		e := edges[top.next]
+		on := e.On
 		top.next++
+		if c.there != nil && !c.there(top.resource, e) {
+			continue
+		}
 		switch c.state[on] {
 		case unseen:
 			c.state[on] = onPath
@@ -90,7 +205,8 @@ func (c *cycles) cycle(path []step, at string) []cycleStep {
 	return out
 }
 
-func report(cycle []cycleStep, diags *source.Diagnostics) {
+// report tells a cycle; where says for which values it is one, "" is for all.
+func report(cycle []cycleStep, where string, diags *source.Diagnostics) {
 	names := []string{}
 	added := -1
 	for i, s := range cycle {
@@ -104,7 +220,13 @@ func report(cycle []cycleStep, diags *source.Diagnostics) {
 		first = added
 		hint = "let the role get this value at run time: from another role's output, or as a fact of a server with one network"
 	}
-	d := diags.Error(source.HeatCycle, cycle[first].edge.At, fmt.Sprintf("Heat would refuse this as circular: %s", circle(names)), hint)
+	message := fmt.Sprintf("Heat would refuse this as circular: %s", circle(names))
+	d := &source.Diagnostic{Code: source.HeatCycle, At: cycle[first].edge.At, Message: message, Hint: hint}
+	if where != "" {
+		d.Severity, d.Message = source.Warning, message+", "+where
+		d.Hint += ", or let no values meet all of these conditions"
+	}
+	diags.Add(d)
 	for i := range cycle {
 		told, left := tells(i, len(cycle))
 		if left > 0 {

@@ -1,0 +1,108 @@
+package order
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// A dependency is there only if its two resources are, and if the branches of the `if`s
+// around it are taken. Heat decides all of that by conditions, before it looks for cycles.
+// What is known of a condition is folded by the evaluator, as for resources that are not
+// there. What is left is a formula over a few choices: what a parameter is compared with,
+// or something else. All of them are tried, up to a bound.
+
+// test is a folded condition, and what it must be.
+type test struct {
+	condition *hot.Expr
+	want      bool
+}
+
+// guards are the ways in which something is there: each a list of tests that all hold.
+// Without any it is always there.
+type guards [][]test
+
+// guarding finds the guards of a stack's dependencies.
+type guarding struct {
+	stack *program.Stack
+	// resources are those of resources, by path, calls those of calls by their places.
+	resources map[string][]test
+	calls     map[source.Place]guards
+}
+
+func newGuarding(s *program.Stack, core map[string]bool) *guarding {
+	g := &guarding{stack: s, resources: map[string][]test{}, calls: map[source.Place]guards{}}
+	for _, r := range s.Template.Resources {
+		path := s.PathOf(r.Name)
+		if !core[path] {
+			continue
+		}
+		g.resources[path] = g.add(nil, r.Condition, true)
+		g.walk(r.Entry.Value, nil)
+	}
+	return g
+}
+
+// add adds a test to others, unless it is known to hold.
+func (g *guarding) add(to []test, condition *hot.Entry, want bool) []test {
+	e, err := hot.Fold(g.stack.Template.Enabled(condition), g.stack.Given.Peek)
+	if err != nil || e.IsValue() && e.Value == want {
+		return to // a mistake in it is told elsewhere
+	}
+	return append(slices.Clip(to), test{e, want})
+}
+
+// walk notes under which `if`s the calls of a resource stand.
+func (g *guarding) walk(n *hot.Node, around []test) {
+	meaning, arg := g.stack.Template.CallOf(n)
+	if meaning != "" {
+		at := g.stack.Place(n)
+		g.calls[at] = append(g.calls[at], around)
+	}
+	if meaning == "if" && arg.Kind == hot.List && len(arg.Items) > 1 {
+		condition := &hot.Entry{Value: arg.Items[0]}
+		g.walk(arg.Items[1], g.add(around, condition, true))
+		for _, x := range arg.Items[2:] {
+			g.walk(x, g.add(around, condition, false))
+		}
+		return
+	}
+	for _, x := range n.Items {
+		g.walk(x, around)
+	}
+	for _, e := range n.Entries {
+		g.walk(e.Value, around)
+	}
+}
+
+// of are the guards of a resource's dependency.
+func (g *guarding) of(resource string, e binding.Edge) guards {
+	both := append(slices.Clone(g.resources[resource]), g.resources[e.On]...)
+	var out guards
+	for _, way := range g.calls[e.At] {
+		out = append(out, append(slices.Clone(both), way...))
+	}
+	if len(out) == 0 {
+		out = guards{both}
+	}
+	if slices.ContainsFunc(out, func(way []test) bool { return len(way) == 0 }) {
+		return nil
+	}
+	return out
+}
+
+// ofCycle are the tests of a cycle that hold in a world.
+func (g *guarding) ofCycle(w *worlds, cycle []cycleStep) (tests []test) {
+	for _, s := range cycle {
+		for _, way := range g.of(s.resource, s.edge) {
+			if w.all(way) {
+				tests = append(tests, way...)
+				break
+			}
+		}
+	}
+	return tests
+}

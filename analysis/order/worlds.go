@@ -1,0 +1,263 @@
+package order
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+)
+
+// mostWorlds is how many combinations of choices are tried.
+const mostWorlds = 4096
+
+// choice is something that Heat will know and hotc does not: a value that is compared, or
+// the truth of a test that is no comparison.
+type choice struct {
+	expr      *hot.Expr
+	parameter *hot.Parameter // whose value it is, if it is just that
+	truth     bool           // it is true or false
+	values    []hot.Value    // that make a difference
+	class     int            // the same for all that are compared with each other
+	chosen    int
+}
+
+func (c *choice) value() hot.Value { return c.values[c.chosen] }
+
+// other is a value that none of those is that are spoken of.
+type other int
+
+// worlds are the combinations of all choices.
+type worlds struct {
+	template *hot.Template
+	choices  []*choice
+	byKey    map[string]*choice
+}
+
+// newWorlds are those of the choices in some tests. There may be too many to try.
+func newWorlds(t *hot.Template, tests []test) (w *worlds, few bool) {
+	w = &worlds{template: t, byKey: map[string]*choice{}}
+	for _, x := range tests {
+		w.note(x.condition)
+	}
+	spoken, members := map[int][]hot.Value{}, map[int]int{}
+	for _, c := range w.choices {
+		spoken[c.class] = append(spoken[c.class], c.values...)
+		members[c.class]++
+	}
+	all := 1
+	for _, c := range w.choices {
+		if c.values = c.among(spoken[c.class], members[c.class]); len(c.values) == 0 {
+			return w, false // no value would do
+		}
+		if all *= len(c.values); all > mostWorlds {
+			return w, false
+		}
+	}
+	return w, true
+}
+
+// among are the values that a choice may have of those that are spoken of, and of others,
+// so many that all choices of its class may differ.
+func (c *choice) among(spoken []hot.Value, members int) []hot.Value {
+	if c.truth {
+		return []hot.Value{true, false}
+	}
+	var values []hot.Value
+	for _, v := range spoken {
+		same := func(x hot.Value) bool { return hot.Equal(x, v) }
+		if !slices.ContainsFunc(values, same) && (c.parameter == nil || admits(c.parameter, v)) {
+			values = append(values, v)
+		}
+	}
+	if c.parameter != nil && (c.parameter.Type == "boolean" || len(allowed(c.parameter)) > 0) {
+		return values
+	}
+	for i := range members {
+		values = append(values, other(i))
+	}
+	return values
+}
+
+// admits says whether a parameter may have a value, as get_param gives it.
+func admits(p *hot.Parameter, v hot.Value) bool {
+	cast, err := p.Cast(v)
+	return err == nil && hot.Equal(cast, v) && p.Check(v) == nil
+}
+
+// allowed are the only values that a parameter may have; none if there are others.
+func allowed(p *hot.Parameter) (values []hot.Value) {
+	for _, c := range p.Constraints {
+		for _, v := range c.Allowed {
+			if cast, err := p.Cast(v); err == nil {
+				values = append(values, cast)
+			}
+		}
+	}
+	if p.Type == "boolean" && len(values) == 0 {
+		values = []hot.Value{true, false}
+	}
+	return values
+}
+
+// note finds the choices in a condition.
+func (w *worlds) note(e *hot.Expr) {
+	switch meaning, items := partsOf(e); meaning {
+	case "known":
+	case "equals":
+		a, b := w.compared(items[0]), w.compared(items[1])
+		switch {
+		case a != nil && b != nil:
+			for _, c := range w.choices {
+				if c.class == b.class && c != b {
+					c.class = a.class
+				}
+			}
+			b.class = a.class
+		case a != nil:
+			a.values = append(a.values, items[1].Value)
+		case b != nil:
+			b.values = append(b.values, items[0].Value)
+		}
+	case "open":
+		w.choice(e).truth = true
+	default:
+		for _, x := range items {
+			w.note(x)
+		}
+	}
+}
+
+// partsOf takes a condition apart: an `equals`, and, or, not or if, something that is
+// known, or something that stays open.
+func partsOf(e *hot.Expr) (meaning string, items []*hot.Expr) {
+	if _, isBool := e.Value.(bool); e.IsValue() && isBool {
+		return "known", nil
+	}
+	if e.Kind != hot.CallExpr {
+		return "open", nil
+	}
+	switch meaning, items = e.Func.Meaning(), e.Arg().Items; meaning {
+	case "not":
+		if e.Arg().Kind != hot.ListExpr {
+			items = []*hot.Expr{e.Arg()}
+		}
+		return meaning, items
+	case "and", "or", "if":
+		return meaning, items
+	case "equals":
+		if len(items) == 2 {
+			return meaning, items
+		}
+	}
+	return "open", nil
+}
+
+// compared is the choice of a side of a comparison; nil if it is known.
+func (w *worlds) compared(e *hot.Expr) *choice {
+	if e.IsValue() {
+		return nil
+	}
+	return w.choice(e)
+}
+
+func (w *worlds) choice(e *hot.Expr) *choice {
+	key := binding.Key(e)
+	if c := w.byKey[key]; c != nil {
+		return c
+	}
+	c := &choice{expr: e, class: len(w.choices)}
+	if e.Kind == hot.CallExpr && e.Func.Meaning() == "get_param" && e.Arg().IsValue() {
+		if name, path, err := hot.ParamArgument(e.Arg().Value); err == nil && len(path) == 0 {
+			if c.parameter = w.template.Parameter(name); c.parameter != nil {
+				c.values = allowed(c.parameter)
+			}
+		}
+	}
+	w.byKey[key] = c
+	w.choices = append(w.choices, c)
+	return c
+}
+
+// next goes to the next world. After the last one it is at the first again and says so.
+func (w *worlds) next() bool {
+	for _, c := range w.choices {
+		if c.chosen++; c.chosen < len(c.values) {
+			return true
+		}
+		c.chosen = 0
+	}
+	return false
+}
+
+// holds says whether a condition is true in this world.
+func (w *worlds) holds(e *hot.Expr) bool {
+	switch meaning, items := partsOf(e); meaning {
+	case "known":
+		return e.Value == true
+	case "equals":
+		a, b := w.valueOf(items[0]), w.valueOf(items[1])
+		if _, isOther := a.(other); isOther {
+			_, both := b.(other)
+			return both && a == b
+		}
+		return hot.Equal(a, b)
+	case "not":
+		return !w.holds(items[0])
+	case "and":
+		return !slices.ContainsFunc(items, func(x *hot.Expr) bool { return !w.holds(x) })
+	case "or":
+		return slices.ContainsFunc(items, w.holds)
+	case "if":
+		if w.holds(items[0]) {
+			return w.holds(items[1])
+		}
+		return len(items) < 3 || w.holds(items[2])
+	}
+	return w.choice(e).value() == true
+}
+
+func (w *worlds) valueOf(e *hot.Expr) hot.Value {
+	if e.IsValue() {
+		return e.Value
+	}
+	return w.choice(e).value()
+}
+
+// all says whether some tests hold in this world.
+func (w *worlds) all(tests []test) bool {
+	return !slices.ContainsFunc(tests, func(x test) bool { return w.holds(x.condition) != x.want })
+}
+
+// any says whether something that has guards is there in this world.
+func (w *worlds) any(g guards) bool { return g == nil || slices.ContainsFunc(g, w.all) }
+
+// told says for which values some tests hold in this world: `x is "a" and y is not "b"`.
+func (w *worlds) told(tests []test) string {
+	those := worlds{template: w.template, byKey: map[string]*choice{}}
+	for _, x := range tests {
+		those.note(x.condition)
+	}
+	var out []string
+	for _, c := range those.choices {
+		own := w.byKey[binding.Key(c.expr)]
+		name := string(hot.EncodeJSON(binding.Written(c.expr)))
+		if c.parameter != nil {
+			name = c.parameter.Name
+		}
+		spoken := make([]string, len(c.values))
+		for i, v := range c.values {
+			spoken[i] = string(hot.EncodeJSON(v))
+		}
+		if _, isOther := own.value().(other); !isOther {
+			out = append(out, fmt.Sprintf("%s is %s", name, hot.EncodeJSON(own.value())))
+		} else if len(spoken) > 0 {
+			out = append(out, fmt.Sprintf("%s is not %s", name, strings.Join(spoken, " or ")))
+		}
+	}
+	if len(out) == 0 {
+		return "the conditions around it hold"
+	}
+	return strings.Join(out, " and ")
+}
