@@ -52,15 +52,13 @@ type checker struct {
 	uses     []*program.Stack
 	// placeholders are values in whose place Heat gets another one.
 	placeholders map[*hot.Node]*hot.Parameter
+	inCondition  bool // what is looked at is the definition of a condition
 	types        resourcetype.Cache
 	diags        *source.Diagnostics
 }
 
 func (c *checker) check() {
 	w := c.template.Words()
-	for _, condition := range c.template.Conditions {
-		c.call(condition.Expr, source.Error)
-	}
 	for _, r := range c.template.Resources {
 		if c.absent(r.Name) {
 			continue
@@ -89,6 +87,10 @@ func (c *checker) check() {
 		if there, severity := c.enabled(o.Condition); there && o.Value != nil {
 			c.calls(o.Value, severity)
 		}
+	}
+	c.inCondition = true
+	for _, condition := range c.template.Conditions {
+		c.call(condition.Expr, source.Warning) // who uses one has looked at it already
 	}
 }
 
@@ -227,6 +229,9 @@ func (c *checker) dropped(folded *hot.Expr, seen []*hot.Expr, severity source.Se
 // wrong says why an expression cannot be evaluated.
 func (c *checker) wrong(err error, severity source.Severity) {
 	if wrong := (*hot.Error)(nil); errors.As(err, &wrong) {
+		if c.inCondition && !wrong.NoCondition {
+			severity = source.Error // Heat reads the arguments even where nobody uses it
+		}
 		message := wrong.Message
 		if wrong.Err != nil {
 			message = wrong.Err.Error()

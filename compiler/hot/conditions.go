@@ -96,12 +96,14 @@ func (f *folder) enabled(e *Expr, in *names) (*Expr, error) {
 }
 
 func unknownCondition(e *Expr, name string, in *names) error {
+	err := errorf(e.At, "there is no condition %q", name)
+	err.NoCondition = true
 	if in != nil {
 		if near := Nearest(name, slices.Sorted(maps.Keys(in.conditions))); near != "" {
-			return errorf(e.At, "there is no condition %q; did you mean %q?", name, near)
+			err.Message += fmt.Sprintf("; did you mean %q?", near)
 		}
 	}
-	return errorf(e.At, "there is no condition %q", name)
+	return err
 }
 
 // named folds the definition of a condition, once in a run.

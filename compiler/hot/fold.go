@@ -18,6 +18,9 @@ type Error struct {
 	At      source.Place
 	Message string
 	Err     error // what a reference failed with, if that was it
+	// NoCondition says that it names a condition that there is not, which Heat minds only
+	// where it evaluates the name.
+	NoCondition bool
 }
 
 func (e *Error) Error() string {
