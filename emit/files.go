@@ -245,6 +245,9 @@ func (n *naming) typeName(x *hot.Node) {
 
 // take puts one file into the folder.
 func (n *naming) take(x *hot.Node, name string) {
+	if source.IsRemote(name) {
+		return // the client fetches it, wherever the folder is
+	}
 	at := source.Place{File: n.file, Span: x.Span}
 	where, err := source.Locate(name, n.dir)
 	if err != nil {

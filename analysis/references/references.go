@@ -154,6 +154,10 @@ func (c *checker) fold(e *hot.Expr) (*hot.Expr, error) {
 }
 
 func (c *checker) given(call *hot.Expr) (*hot.Expr, error) {
+	if name, isText := call.Arg().Value.(string); isText && call.Func.Meaning() == "get_file" && source.IsRemote(name) {
+		c.diags.NotFetched(call.At, name)
+		return call, nil
+	}
 	if len(c.uses) == 1 && call.Func.Meaning() == "get_param" {
 		return c.uses[0].Given.Peek(call)
 	}

@@ -135,6 +135,9 @@ func (r *registryReader) mapping(e hot.Entry, dir string, depth int) *mapping {
 	if strings.Contains(value, "::") { // the client reads no file then
 		return m
 	}
+	if IsTemplate(value) && source.IsRemote(value) { // who uses the type says that it is not looked into
+		return m
+	}
 	if !IsTemplate(value) {
 		r.bad(e.Value, fmt.Sprintf("%q is neither a type (with ::) nor the file of a template (.yaml or .template)", value), "")
 		return nil

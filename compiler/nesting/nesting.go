@@ -210,6 +210,10 @@ func (l *loader) member(n *program.Nest, m *program.Member, t environment.Type, 
 	typeNode := n.Definition.TypeNode
 	where := s.Place(typeNode)
 	path := t.File
+	if path == "" && source.IsRemote(t.Name) {
+		l.diags.NotFetched(where, t.Name)
+		return nil
+	}
 	if path == "" {
 		located, err := source.Locate(t.Name, filepath.Dir(at.path))
 		if err != nil {

@@ -23,3 +23,16 @@ func Locate(name, dir string) (string, error) {
 	}
 	return filepath.Join(dir, filepath.FromSlash(name)), nil
 }
+
+// IsRemote says whether a file's name is an address, which the real client fetches and
+// hotc does not.
+func IsRemote(name string) bool {
+	scheme, _, found := strings.Cut(name, "://")
+	return found && (scheme == "http" || scheme == "https" || scheme == "ftp")
+}
+
+// NotFetched notes that a file is not looked into.
+func (l *Diagnostics) NotFetched(at Place, name string) {
+	l.Add(&Diagnostic{Code: NotYet, Severity: Info, At: at, Message: fmt.Sprintf("Heat's client fetches %s; hotc does not, and says nothing of what is in it", name),
+		Hint: "put the file beside the template if hotc is to look into it"})
+}
