@@ -100,11 +100,11 @@ func (l *linting) check(args []string) error {
 }
 
 // lint looks at each file. What is found again by way of another template is kept
-// once.
+// once, and a template that another one nests is judged by what that one gives it.
 func (l *linting) lint(ctx context.Context, args []string, o emit.Options, s streams) (*lintReport, error) {
 	report := &lintReport{files: len(args)}
-	seen := map[string]bool{}
-	for _, name := range args {
+	found, nested := make([][]*source.Diagnostic, len(args)), map[string]bool{}
+	for i, name := range args {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -119,12 +119,22 @@ func (l *linting) lint(ctx context.Context, args []string, o emit.Options, s str
 			}
 			o.Template, o.Text = l.stdinName, append([]byte{}, text...)
 		}
-		diags, err := l.look(ctx, o)
+		diags, uses, err := l.look(ctx, o)
 		if err != nil {
 			return nil, err
 		}
-		for _, d := range diags.All() {
-			if key := d.Error() + "\n" + d.Hint; !seen[key] {
+		for _, path := range uses {
+			nested[absolute(path)] = true
+		}
+		found[i] = diags.All()
+	}
+	seen := map[string]bool{}
+	for i, name := range args {
+		if nested[absolute(name)] {
+			continue
+		}
+		for _, d := range found[i] {
+			if key := d.Essence(); !seen[key] {
 				seen[key] = true
 				report.found = append(report.found, d)
 			}
@@ -133,20 +143,28 @@ func (l *linting) lint(ctx context.Context, args []string, o emit.Options, s str
 	return report, nil
 }
 
-// look looks at one file.
-func (l *linting) look(ctx context.Context, o emit.Options) (*source.Diagnostics, error) {
-	diags := &source.Diagnostics{}
+// look looks at one file. It returns the templates that were looked at with it.
+func (l *linting) look(ctx context.Context, o emit.Options) (diags *source.Diagnostics, nested []string, err error) {
+	diags = &source.Diagnostics{}
 	if !l.untrusted {
-		emit.Lint(o, diags)
-		return diags, nil
+		return diags, emit.Lint(o, diags), nil
 	}
 	access, err := emit.Confine(o.Template, o.Environments)
 	if d, cannot := source.AsDiagnostic(err); cannot {
 		diags.Add(d)
-		return diags, nil
+		return diags, nil, nil
 	} else if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o.Access = access
-	return diags, within(ctx, untrustedTime, untrustedMemory, o.Template, func() { emit.Lint(o, diags) })
+	err = within(ctx, untrustedTime, untrustedMemory, o.Template, func() { nested = emit.Lint(o, diags) })
+	return diags, nested, err
+}
+
+// absolute is a path by which files are compared.
+func absolute(path string) string {
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return filepath.Clean(path)
 }

@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -97,12 +98,27 @@ func (l *Diagnostics) All() []*Diagnostic {
 	out := append([]*Diagnostic(nil), l.list...)
 	sort.SliceStable(out, func(i, j int) bool { return less(out[i], out[j]) })
 	kept := out[:0]
-	for i, d := range out {
-		if i == 0 || d.Error() != out[i-1].Error() {
+	said := map[string]bool{}
+	for _, d := range out {
+		if key := d.Essence(); !said[key] {
+			said[key] = true
 			kept = append(kept, d)
 		}
 	}
 	return kept
+}
+
+// stackPath is what a path of a server begins with, and a member's number.
+var stackPath = regexp.MustCompile(`([^\s/"'` + "`" + `(),]+/)+(\d+\b)?`)
+
+// Essence is a diagnostic in one line, without the paths of the stacks it was found in:
+// what is wrong with a template is said once for all its uses, and once for all members of
+// a group.
+func (d *Diagnostic) Essence() string {
+	if !d.At.Known() {
+		return d.Error()
+	}
+	return d.At.String() + " " + string(d.Code) + " " + d.Severity.String() + " " + stackPath.ReplaceAllString(d.Message, "")
 }
 
 func less(a, b *Diagnostic) bool {
