@@ -279,7 +279,12 @@ func (m *Member) checkFence(ctx context.Context) error {
 	return nil
 }
 
+// fenced is the end of an agent whose server is another machine now, or none: an operator
+// has destroyed the deployment, and applied it anew.
 func fenced(by IncarnationRecord) error {
+	if by.Number == 0 {
+		return fmt.Errorf("%w, and applied anew since this machine joined it", ErrDestroyed)
+	}
 	return fmt.Errorf("%w: instance %s, since %s", ErrFenced, by.Instance, by.Since.UTC().Format(time.RFC3339))
 }
 

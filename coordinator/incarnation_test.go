@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
@@ -79,6 +80,34 @@ func TestIncarnations(t *testing.T) {
 		}
 		if err := anew.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"new"`), noon); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A deployment that was destroyed and applied anew has no machine yet that could have taken
+// anything over.
+func TestDestroyedAndAppliedAnew(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, threeTier())
+		old := b.agent(t, "db")
+		if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+			t.Fatal(err)
+		}
+		b.publish(t, threeTier())
+		rebooted := coordinator.Join(b.session(t, "db"), site, "db")
+		if _, err := rebooted.Plan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, enrolment := rebooted.Enrol(t.Context(), "journal-db", "i-db", true, noon)
+		for what, err := range map[string]error{
+			"Put":      old.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"late"`), noon),
+			"Report":   old.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseDone}, nil),
+			"WriteLog": old.WriteLog(t.Context(), "mysql", []byte("late")),
+			"Enrol":    enrolment,
+		} {
+			if !errors.Is(err, coordinator.ErrDestroyed) || errors.Is(err, coordinator.ErrFenced) || strings.Contains(err.Error(), "instance") {
+				t.Errorf("%s of the old agent: %v, want ErrDestroyed in right words", what, err)
+			}
 		}
 	})
 }

@@ -275,12 +275,7 @@ func (a *agent) enrol(ctx context.Context) error {
 		a.member.UseKey(key)
 	}
 	a.member.RememberTries(a.journal.Trying(), a.journal.NoteTrying)
-	enrolled := a.journal.Incarnation() > 0
-	record, err := a.member.Enrol(ctx, a.journal.ID(), a.Instance, enrolled, a.Now())
-	if errors.Is(err, coordinator.ErrFenced) && enrolled && record.Number == 0 {
-		return fmt.Errorf("the deployment %s was destroyed and made anew after this server had run its roles: %w",
-			a.Boot.Deployment, coordinator.ErrDestroyed)
-	}
+	record, err := a.member.Enrol(ctx, a.journal.ID(), a.Instance, a.journal.Incarnation() > 0, a.Now())
 	if err != nil {
 		return err
 	}
