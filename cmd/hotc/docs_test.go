@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -125,4 +126,40 @@ func firstColumn(section string) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// The exit statuses stand in docs/operations.md as the code has them, and on every man page.
+func TestExitStatusesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "## Exit statuses\n\n| status | |\n|---|---|\n")
+	table, rest, _ := strings.Cut(section, "\n\n")
+	var want []string
+	for _, x := range exitStatuses {
+		want = append(want, fmt.Sprintf("| %d | %s |", x.status, x.meaning))
+	}
+	if got := strings.Split(table, "\n"); !slices.Equal(got, want) || !strings.HasPrefix(rest, actionStatus) {
+		t.Errorf("docs/operations.md has %q, want %q", got, want)
+	}
+	dir := t.TempDir()
+	if _, err := call(t, func(s streams) *cobra.Command { return newRootCommand(s) }, "man", dir); err != nil {
+		t.Fatal(err)
+	}
+	pages, _ := filepath.Glob(filepath.Join(dir, "*.1"))
+	for _, path := range pages {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, section, found := strings.Cut(string(text), ".SH EXIT STATUS\n")
+		section, _, _ = strings.Cut(section, ".SH ")
+		if !found || !strings.Contains(section, "\\fB3\\fP") || !strings.Contains(section, "has failed") {
+			t.Errorf("%s does not say what 3 means: %q", path, section)
+		}
+	}
+	if len(pages) < 20 {
+		t.Errorf("only %d pages", len(pages))
+	}
 }

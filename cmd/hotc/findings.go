@@ -225,6 +225,13 @@ type rootCause struct {
 	Waiting []string    `json:"waiting"`
 }
 
+// failed says that anything on the way has failed, and not only waits.
+func (i *investigation) failed() bool {
+	return slices.ContainsFunc(i.order, func(f *finding) bool {
+		return f.Kind == findFailed || f.Kind == findPoisoned || f.Kind == findSkipped || f.Kind == findOutOfDate
+	})
+}
+
 // roots are the findings that lead no further, those that hold up most first.
 func (i *investigation) roots() []rootCause {
 	readers := map[string][]string{}

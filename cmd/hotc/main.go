@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -65,14 +64,6 @@ func endings() []os.Signal {
 	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
-// The exit statuses.
-const (
-	exitOK    = 0
-	exitError = 1
-	exitUsage = 2
-	exitPipe  = 128 + int(syscall.SIGPIPE) // as a shell tells it of a program that ends of it
-)
-
 // run is the whole program but for the process around it.
 func run(ctx context.Context, args []string, s streams) (status int) {
 	defer func() {
@@ -83,50 +74,8 @@ func run(ctx context.Context, args []string, s streams) (status int) {
 	}()
 	root := newRootCommand(s)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	var usage usageError
-	var with exitWith
-	var unwritten writeError
-	switch ended := errors.As(context.Cause(ctx), &unwritten); {
-	case ended && errors.Is(unwritten, syscall.EPIPE): // its reader has gone, as `| head` does
-		return exitPipe
-	case ended && (err == nil || errors.Is(err, context.Canceled)):
-		printError(s.err, unwritten.error, s.errStyle())
-		return exitError
-	case err == nil:
-		return exitOK
-	case errors.As(err, &with):
-		printError(s.err, with.error, s.errStyle())
-		return with.status
-	case errors.As(err, &usage):
-		source.Print(s.err, source.Fail(source.Usage, usage.Error(), "`hotc help` and `hotc COMMAND --help` say how"), s.errStyle())
-		return exitUsage
-	case errors.Is(err, errReported):
-		return exitError
-	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		fmt.Fprintln(s.err, "hotc: interrupted")
-		return exitError
-	}
-	printError(s.err, err, s.errStyle())
-	if d, ok := source.AsDiagnostic(err); ok && d.Code == source.Usage {
-		return exitUsage
-	}
-	return exitError
+	return exit(ctx, s, root.ExecuteContext(ctx))
 }
-
-// errReported ends a command whose diagnostics were printed already.
-var errReported = errors.New("reported")
-
-// exitWith ends hotc with a status of its own.
-type exitWith struct {
-	status int
-	error
-}
-
-func (e exitWith) Unwrap() error { return e.error }
-
-// usageError is a wrong call of hotc itself.
-type usageError struct{ error }
 
 func printError(w io.Writer, err error, style source.Style) {
 	d, ok := source.AsDiagnostic(err)

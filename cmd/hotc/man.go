@@ -22,11 +22,23 @@ func newManCommand() *cobra.Command {
 				return source.Fail(source.OutputFolder, err.Error(), "")
 			}
 			date := time.Unix(0, 0).UTC() // the same input, the same pages
+			explainExit(cmd.Root())
 			header := &doc.GenManHeader{Section: "1", Source: "hotc " + version, Date: &date}
 			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
 				return source.Fail(source.OutputFolder, err.Error(), "")
 			}
 			return nil
 		},
+	}
+}
+
+// explainExit adds to every command what its exit status means.
+func explainExit(cmd *cobra.Command) {
+	if cmd.Long == "" {
+		cmd.Long = cmd.Short
+	}
+	cmd.Long += "\n\n" + exitHelp()
+	for _, c := range cmd.Commands() {
+		explainExit(c)
 	}
 }

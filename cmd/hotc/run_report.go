@@ -88,7 +88,7 @@ func (r *localRun) report(states map[plan.ServerPath]coordinator.ServerState, ke
 		return nil
 	}
 	r.explainFailure(states)
-	return errReported
+	return errFailed
 }
 
 // outputs evaluates the stack's outputs.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -11,11 +12,7 @@ import (
 
 // The scenes are deployments at a certain moment, for every command that looks
 // at one. What each of them prints is in testdata/SCENE.*.
-var scenes = []struct {
-	name    string
-	arrange func(t *testing.T, d *desk)
-	ask     string // whom `why` asks about
-}{
+var scenes = []scene{
 	{"nobody-came", func(t *testing.T, d *desk) {}, "lb.proxy"},
 	{"chain", func(t *testing.T, d *desk) {
 		db := d.agent(t, "db")
@@ -76,6 +73,32 @@ var scenes = []struct {
 		report(t, app, nil, done("base"), done("web"))
 		report(t, lb, nil, done("proxy"))
 	}, "db.mysql"},
+	{"gone", func(t *testing.T, d *desk) {
+		for server, roles := range map[plan.ServerPath][]coordinator.RoleState{"db": {done("mysql")}, "app": {done("base"), done("web")}} {
+			d.agentUntil(t, server, func(m *coordinator.Member) { report(t, m, nil, roles...) })
+		}
+		report(t, d.agent(t, "lb"), nil, done("proxy"))
+	}, "db"},
+	{"failed-and-gone", func(t *testing.T, d *desk) {
+		first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:14:11"}
+		d.agentUntil(t, "db", func(m *coordinator.Member) {
+			report(t, m, map[plan.CellName]*coordinator.Cause{"db.mysql": first, "db.mysql:endpoint": first}, failure("mysql", first, ""))
+		})
+	}, "db"},
+}
+
+type scene struct {
+	name    string
+	arrange func(t *testing.T, d *desk)
+	ask     string // whom `why` asks about
+}
+
+// exit is the status that status and why end with.
+func (s scene) exit() int {
+	if s.name == "failure" || s.name == "skipped" || s.name == "failed-and-gone" {
+		return exitFailed
+	}
+	return exitOK
 }
 
 // agentUntil is an agent that goes away after what it does.
@@ -141,12 +164,12 @@ func TestScenesAsJSON(t *testing.T) {
 			d.apply(t)
 			scene.arrange(t, d)
 			status, err := d.on(t, newStatusCommand, "--json")
-			if err != nil {
-				t.Fatal(err)
+			if want := scene.exit(); exit(t.Context(), streams{err: io.Discard}, err) != want {
+				t.Fatalf("status: %v, want it to end with %d", err, want)
 			}
 			why, err := d.on(t, newWhyCommand, scene.ask, "--json")
-			if err != nil {
-				t.Fatal(err)
+			if want := scene.exit(); exit(t.Context(), streams{err: io.Discard}, err) != want {
+				t.Fatalf("why: %v, want it to end with %d", err, want)
 			}
 			outputs, err := d.on(t, newOutputsCommand, "--json")
 			if err != nil {

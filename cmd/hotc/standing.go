@@ -55,6 +55,25 @@ func (s *serverStanding) lost() bool {
 	return s.came() && !s.Alive && s.State.Phase != coordinator.PhaseDone && s.State.Phase != coordinator.PhaseFailed
 }
 
+// gone says that a server has finished and that its agent, which stays, has no session
+// now: it was deleted, is switched off, or frozen.
+func (s *serverStanding) gone() bool {
+	return s.came() && !s.Alive && (s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed)
+}
+
+// failed says that a role of the server has failed, for itself or because of another, or
+// its last update has.
+func (s *serverStanding) failed() bool {
+	return s.State.Phase == coordinator.PhaseFailed || slices.ContainsFunc(s.roles, func(r roleStanding) bool {
+		return r.Status == coordinator.RoleFailed || r.Status == coordinator.RoleSkipped || r.renewal() == outOfDate
+	})
+}
+
+// anyFailed says that one of the servers has failed.
+func anyFailed(servers []*serverStanding) bool {
+	return slices.ContainsFunc(servers, (*serverStanding).failed)
+}
+
 // finished says that nothing more is to be expected of the server.
 func (s *serverStanding) finished() bool {
 	for i := range s.roles {

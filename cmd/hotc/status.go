@@ -21,7 +21,9 @@ func newStatusCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [SERVER]",
 		Short: "Say who runs, and who waits for which value of whom",
-		Args:  cobra.MaximumNArgs(1),
+		Long: `Say of each role whether it is done, runs, waits for which value of whom, or has failed, and
+of each server whether its agent is there. Ends with status 3 if anything has failed.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			show := func(v *standing, now time.Time) error {
 				of, err := selectServers(v, args)
@@ -38,14 +40,23 @@ func newStatusCommand(io streams) *cobra.Command {
 				_, err = fmt.Fprint(io.out, statusText(io, v, of, t.stack, now))
 				return err
 			}
-			if watch {
-				return watchStatus(ctx, io, s, asJSON, show)
-			}
 			v, err := s.look(ctx)
 			if err != nil {
 				return err
 			}
-			return show(v, time.Now())
+			if watch {
+				v, err = watchStatus(ctx, io, s, v, asJSON, show)
+			} else {
+				err = show(v, time.Now())
+			}
+			if err != nil {
+				return err
+			}
+			of, err := selectServers(v, args)
+			if err == nil && anyFailed(of) {
+				err = errFailed
+			}
+			return err
 		}),
 	}
 	t.addFlags(cmd)
@@ -81,17 +92,13 @@ func unknownServer(v *standing, name string) error {
 const pause = 250 * time.Millisecond
 
 // watchStatus shows the status again whenever something changed, and every five
-// seconds for the clocks in it.
-func watchStatus(ctx context.Context, io streams, s *session, asJSON bool, show func(*standing, time.Time) error) error {
+// seconds for the clocks in it. It returns the last one.
+func watchStatus(ctx context.Context, io streams, s *session, v *standing, asJSON bool, show func(*standing, time.Time) error) (*standing, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	v, err := s.look(ctx)
-	if err != nil {
-		return err
-	}
 	changes, err := s.WatchTree(ctx, s.deployment.Servers())
 	if err != nil {
-		return s.explain(ctx, err)
+		return nil, s.explain(ctx, err)
 	}
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
@@ -100,13 +107,13 @@ func watchStatus(ctx context.Context, io streams, s *session, asJSON bool, show 
 			fmt.Fprint(io.out, io.outInk().Sequence("H")+io.outInk().Sequence("2J"))
 		}
 		if err := show(v, time.Now()); err != nil || v.finished() {
-			return err
+			return v, err
 		}
 		if err := nextChange(ctx, changes, tick.C, io.width() > 0 && !asJSON); err != nil {
-			return err
+			return nil, err
 		}
 		if v, err = s.lookAgain(ctx, v.plan); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }

@@ -14,6 +14,7 @@ type (
 		Stack    string         `json:"stack"`
 		Ready    bool           `json:"ready"`
 		Finished bool           `json:"finished"`
+		Failed   bool           `json:"failed"`
 		Servers  []serverReport `json:"servers"`
 	}
 	serverReport struct {
@@ -21,6 +22,7 @@ type (
 		Came        bool            `json:"came"`
 		Alive       bool            `json:"alive"`
 		Lost        bool            `json:"lost"`
+		Gone        bool            `json:"gone"`
 		Missing     string          `json:"missing,omitempty"`
 		Perhaps     string          `json:"perhaps_missing,omitempty"`
 		Incarnation int             `json:"incarnation"`
@@ -67,10 +69,10 @@ type (
 )
 
 func statusOf(stack string, v *standing, of []*serverStanding) statusReport {
-	report := statusReport{Stack: stack, Ready: v.ready, Finished: v.finished(), Servers: []serverReport{}}
+	report := statusReport{Stack: stack, Ready: v.ready, Finished: v.finished(), Failed: anyFailed(of), Servers: []serverReport{}}
 	for _, s := range of {
 		server := serverReport{
-			Path: s.Path, Came: s.came(), Alive: s.Alive, Lost: s.lost(), Missing: s.missing, Perhaps: s.perhaps,
+			Path: s.Path, Came: s.came(), Alive: s.Alive, Lost: s.lost(), Gone: s.gone(), Missing: s.missing, Perhaps: s.perhaps,
 			Incarnation: s.Incarnation.Number, Instance: s.Incarnation.Instance,
 			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Agent: s.State.Agent,
 			Roles: []roleReport{}, Asks: []askingReport{},

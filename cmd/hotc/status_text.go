@@ -40,6 +40,8 @@ func statusRows(t *table, v *standing, s *serverStanding, now time.Time) {
 		return
 	case s.lost():
 		t.add(path, "-", "lost", "", "its agent has no session with the coordinator")
+	case s.gone():
+		t.add(path, "-", "gone", "", "its roles have ended; its agent has no session with the coordinator now")
 	case len(s.roles) == 0:
 		t.add(path, "-", string(s.State.Phase), ageOf(s.State.Since, now), s.State.Message)
 		return
@@ -123,7 +125,7 @@ func producerText(v *standing, reader plan.ServerPath, cell plan.CellName) strin
 // summary is the deployment in one line.
 func summary(v *standing, stack string) string {
 	words := map[string]int{}
-	servers, missing, absent, lost, roles := 0, 0, 0, 0, 0
+	servers, missing, absent, lost, gone, roles := 0, 0, 0, 0, 0, 0
 	for _, s := range v.servers {
 		if s.missing != "" {
 			missing++
@@ -136,6 +138,9 @@ func summary(v *standing, stack string) string {
 		}
 		if s.lost() {
 			lost++
+		}
+		if s.gone() {
+			gone++
 		}
 		for i := range s.roles {
 			words[s.roles[i].shown()]++
@@ -157,6 +162,9 @@ func summary(v *standing, stack string) string {
 	if lost > 0 {
 		parts = append(parts, count(lost, "server")+" lost")
 	}
+	if gone > 0 {
+		parts = append(parts, count(gone, "server")+" gone")
+	}
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
@@ -168,7 +176,7 @@ func summary(v *standing, stack string) string {
 
 func statusColor(word string) string {
 	return map[string]string{
-		"done": "32", "running": "36", "blocked": "33", "failed": "31", "skipped": "31", "lost": "31", "never came": "33",
+		"done": "32", "running": "36", "blocked": "33", "failed": "31", "skipped": "31", "lost": "31", "gone": "33", "never came": "33",
 		"to be updated": "33", "updating": "36", "not updated": "31", "STATUS": "1",
 	}[word]
 }

@@ -57,7 +57,16 @@ func rootsText(i *investigation, now time.Time) string {
 	writeCycles(&b, i)
 	writeKnocks(&b, i)
 	if b.Len() == 0 {
-		return "Nothing waits: every role is done.\n"
+		b.WriteString("Nothing waits: every role is done.\n")
+	}
+	var gone []string
+	for _, s := range i.standing.servers {
+		if s.gone() && len(s.Knocks) == 0 {
+			gone = append(gone, string(s.Path))
+		}
+	}
+	if len(gone) > 0 {
+		fmt.Fprintf(&b, "Gone, their roles ended before, no agent has a session with the coordinator now: %s\n", few(gone))
 	}
 	return b.String()
 }

@@ -23,7 +23,7 @@ func newWhyCommand(io streams) *cobra.Command {
 		Short: "Say what a role is waiting for, down to the root",
 		Long: `Follow the waits of a role, or of a server's roles, to their root: the role that
 still runs, the failure, the agent that never came, or the cycle. Without a name:
-the roots of everything that has not finished.`,
+the roots of everything that has not finished. Ends with status 3 if any of it has failed.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			v, err := s.look(ctx)
@@ -38,13 +38,16 @@ the roots of everything that has not finished.`,
 			if err := s.illustrate(ctx, i); err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(io.out, whyOf(t.stack, args, i))
-			}
-			if len(args) == 0 {
+			switch {
+			case asJSON:
+				err = printJSON(io.out, whyOf(t.stack, args, i))
+			case len(args) == 0:
 				_, err = fmt.Fprint(io.out, rootsText(i, time.Now()))
-			} else {
+			default:
 				_, err = fmt.Fprint(io.out, storyText(i, time.Now()))
+			}
+			if err == nil && i.failed() {
+				err = errFailed
 			}
 			return err
 		}),
@@ -105,7 +108,7 @@ func questioned(v *standing, args []string) ([]*roleStanding, error) {
 }
 
 // openRoles are a server's roles that are not done, or not up to date. A server that nobody has seen
-// and that has only facts to give stands for itself.
+// and that has only facts to give stands for itself, and so does one whose new machine waits to be let in.
 func openRoles(s *serverStanding) []*roleStanding {
 	var open []*roleStanding
 	if s.missing != "" {
@@ -116,7 +119,7 @@ func openRoles(s *serverStanding) []*roleStanding {
 			open = append(open, &s.roles[i])
 		}
 	}
-	if len(s.roles) == 0 && (!s.came() || s.lost()) {
+	if len(s.roles) == 0 && (!s.came() || s.lost()) || len(open) == 0 && len(s.Knocks) > 0 && !s.Alive {
 		open = append(open, &roleStanding{server: s})
 	}
 	return open
