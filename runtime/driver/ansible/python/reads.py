@@ -13,8 +13,7 @@ values, and wait:
    its value at the place where it is used. Only names of declared inputs are compiled
    so; what is wrapped around an expression with another name is nothing.
 
-A value from another server is data: it is marked as unsafe, so that no template in it is
-ever evaluated.
+A value from another server is data: no template in it is ever evaluated. See unsafe.py.
 """
 from ansible import constants
 from ansible.template import AnsibleContext, AnsibleEnvironment, AnsibleNativeEnvironment, NON_TEMPLATED_TYPES, Templar
@@ -22,6 +21,8 @@ from ansible.utils.unsafe_proxy import wrap_var
 from ansible.vars.manager import VariableManager
 from jinja2 import nodes
 from jinja2.runtime import missing
+
+import unsafe
 
 NOTHING = object()
 
@@ -40,6 +41,7 @@ class Input:
             value = wrap_var(self.client.get(self.name))
             self.has_read()  # before another thread can get it
             self.plain = value
+        unsafe.note()
         return self.plain
 
 
@@ -156,6 +158,7 @@ class Inputs:
     def install(self):
         self.wrap_variables()
         if self.trees:
+            unsafe.install()
             self.wrap_template()
             self.wrap_context()
             for environment in (AnsibleEnvironment, AnsibleNativeEnvironment):
@@ -235,7 +238,7 @@ class Inputs:
         def hotc_value(context, value):
             if isinstance(value, (Lazy, LazyVariables)):
                 value = value.value()
-                context._update_unsafe(value)
+            context._update_unsafe(value)
             return value
 
         def hotc_item(context, value, key, attribute):

@@ -10,6 +10,40 @@ module Hotc
         Puppet::Parser::Scope.prepend(Scope)
         Puppet::Parser::Compiler.prepend(Compiler)
         Puppet::Parser::TemplateWrapper.prepend(Template)
+        settle_interpolation
+      end
+
+      private
+
+      # settle_interpolation keeps Hiera from looking for more %{…} in what a %{…} of the
+      # data stands for: that may have come from another server, through any variable.
+      # What data have that stand in files was interpolated when it was read.
+      def settle_interpolation
+        Puppet::Pops::Lookup::Interpolation.class_eval do
+          methods = instance_method(:interpolate_method)
+          define_method(:interpolate_method) do |name|
+            found = methods.bind(self).call(name)
+            # what alias gives is used as it is, whatever its type
+            next found if name == :alias
+
+            lambda do |*args|
+              value = found.call(*args)
+              value.nil? ? nil : Settled.new(value)
+            end
+          end
+          private :interpolate_method
+        end
+      end
+    end
+
+    # Settled is no String to Hiera, and becomes one where it is put into a text.
+    class Settled
+      def initialize(value)
+        @value = value
+      end
+
+      def to_s
+        @value.to_s
       end
     end
 
