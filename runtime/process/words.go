@@ -17,18 +17,24 @@ func LastLine(text []byte) string {
 			return "it printed nothing"
 		}
 		start := bytes.LastIndexByte(text, '\n') + 1
-		line := strings.TrimSpace(strings.Map(func(r rune) rune {
-			if r < ' ' || r == 0x7f {
-				return ' '
-			}
-			return r
-		}, string(bytes.ToValidUTF8(text[start:], []byte("?")))))
-		if runes := []rune(line); len(runes) > longestLine {
-			return string(runes[:longestLine]) + "…"
-		}
-		if line != "" {
+		if line := OneLine(text[start:], longestLine); line != "" {
 			return line
 		}
 		text = text[:start]
 	}
+}
+
+// OneLine is a text for a reason, without control characters. What is too long is cut
+// in its middle: programs say first what failed, and why at the end.
+func OneLine(text []byte, longest int) string {
+	line := strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, string(bytes.ToValidUTF8(text, []byte("?")))))
+	if runes := []rune(line); len(runes) > longest {
+		return string(runes[:longest/3]) + "…" + string(runes[len(runes)-(longest-longest/3):])
+	}
+	return line
 }

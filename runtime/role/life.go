@@ -1,7 +1,6 @@
 package role
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -320,18 +319,3 @@ func (l *life) missingOutputs() *coordinator.Cause {
 }
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
-
-// oneLine is a text for a reason: bounded, without control characters.
-func oneLine(text []byte, longest int) string {
-	line := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, string(bytes.ToValidUTF8(text, []byte("?"))))
-	line = strings.TrimSpace(line)
-	if runes := []rune(line); len(runes) > longest {
-		return string(runes[:longest]) + "…"
-	}
-	return line
-}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/runtime/process"
 )
 
 // prints is what a role prints: two files beside its folder, which the role's
@@ -102,7 +103,7 @@ func (p *prints) tailNow() []byte {
 func (p *prints) lastLine() string {
 	for _, i := range []int{1, 0} {
 		for _, line := range reversed(p.mask.hide(p.end(i, 4<<10))) {
-			if text := oneLine(line, 200); text != "" {
+			if text := process.OneLine(line, 200); text != "" {
 				return text
 			}
 		}

@@ -27,7 +27,7 @@ func TestTheLastLineIsTheErrorsIfThereIsOne(t *testing.T) {
 		{"one\ntwo\n", "", "two"},
 		{"one\ntwo", "oops\n\n  \n", "oops"},
 		{"", "red \x1b[31m\tline\r\n", "red  [31m line"},
-		{"", strings.Repeat("☃", 300), strings.Repeat("☃", 200) + "…"},
+		{"", "what failed" + strings.Repeat("☃", 300) + "the reason", "what failed" + strings.Repeat("☃", 55) + "…" + strings.Repeat("☃", 124) + "the reason"},
 		{"", "bad \xff byte", "bad ? byte"},
 	} {
 		if got := printed(t, filepath.Join(t.TempDir(), "r"), c.stdout, c.stderr).lastLine(); got != c.want {

@@ -2,10 +2,13 @@ package chef
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
@@ -21,6 +24,8 @@ type failed struct {
 	// Resource is the one that failed, with its place: file[/x] (web::default line 3); ""
 	// is none.
 	Resource string `json:"resource"`
+	// Others are what failed after it, such as delayed notifications.
+	Others []failed `json:"others"`
 }
 
 func (r *repository) failureFile() string { return filepath.Join(r.folder(), "failure.json") }
@@ -33,7 +38,7 @@ var statuses = map[int]string{
 	172: "Chef's licence is not accepted: `install: {licence: accept}` accepts it, or use Cinc",
 }
 
-// failure is why a run has failed, on one line; "" if nobody knows more than the
+// failure is why a run has failed, on its last line; "" if nobody knows more than the
 // exit status.
 func (r *repository) failure(exit driver.Exit) string {
 	if why := statuses[exit.Code]; why != "" {
@@ -47,7 +52,7 @@ func (r *repository) failure(exit driver.Exit) string {
 	if json.Unmarshal(text, &f) != nil {
 		return ""
 	}
-	return f.line()
+	return strings.Join(f.lines(), "\n")
 }
 
 var (
@@ -59,6 +64,37 @@ var (
 	// mixlib-shellout.
 	itsErrors = regexp.MustCompile(`(?s)\nSTDERR: (.*?)\n---- End output of `)
 )
+
+// enough is how many characters of a role's last line are its cause (runtime/role).
+const enough = 200
+
+// anError joins the messages of resources that are declared in each other.
+const anError = " had an error: "
+
+// lines are the failures of a run, the last one the first that came: it is what the
+// role's cause repeats.
+func (f failed) lines() []string {
+	var lines []string
+	for _, other := range f.Others {
+		lines = append(lines, "and then: "+other.line())
+	}
+	slices.Reverse(lines)
+	first := outermost(f.line())
+	if n := len(f.Others); n > 0 {
+		first += fmt.Sprintf(" (and %d more)", n)
+	}
+	return append(lines, first)
+}
+
+// outermost is a line without the resources between the outermost and the innermost, if
+// it is long.
+func outermost(line string) string {
+	parts := strings.Split(line, anError)
+	if n := len(parts); n > 3 && utf8.RuneCountInString(line) > enough {
+		return strings.Join([]string{parts[0], "… " + parts[n-2], parts[n-1]}, anError)
+	}
+	return line
+}
 
 // line is the exception in Chef's own words, without its class, but with the place
 // in the cookbook and, for a command, the last line that it printed as its error.

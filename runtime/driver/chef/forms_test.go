@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -70,10 +71,6 @@ var reads = []read{
 	{"({ 'own' => 'deep', 'z' => 'Z' } == node['X']['in'])", "in.z", `true`},
 	{"node['X'].dup['y']", "in.z w y", `"Y"`},
 	{"node['X'].merge('q' => 1)['y']", "in.z w y", `"Y"`},
-	{"{}.merge(node['X'])['own']", "", `"own"`},
-	{"{}.merge(node['X'])['y'] + '!'", "y", `"Y!"`},
-	{"{}.merge(node['X'])['y'] == 'Y'", "y", `true`},
-	{"Hash[node['X'].to_a]['y']", "w y", `"Y"`},
 	{"(node['X'] in { y: String })", "y", `true`},
 	{"Chef::DelayedEvaluator.new { node['X']['y'] }.call", "y", `"Y"`},
 	{"Chef::DelayedEvaluator.new { node['X']['y'] }.class.name", "", `"Chef::DelayedEvaluator"`},
@@ -84,6 +81,61 @@ var reads = []read{
 	{"(begin; node['X']['y'] = 1; rescue => e; e.class.name; end)", "", `"Chef::Exceptions::ImmutableAttributeModification"`},
 	{"node['X']['from_attribute_file']", "", `nil`},
 	{"(begin; node['X']['y'].frozen?; end)", "y", `true`},
+	{"(begin; node['X'].fetch('none'); rescue KeyError => e; e.message; end)", "", `"key not found: \"none\""`},
+	{"(begin; node.fetch('none'); rescue KeyError => e; e.message; end)", "", `"key not found: \"none\""`},
+	{"(begin; node.read!('X', 'none'); rescue => e; e.class.name + ' ' + e.message; end)", "", `"Chef::Exceptions::NoSuchAttribute X.none"`},
+	{"node.exist?('region')", "", `true`},
+	{"node.read('region')", "region", `"eu"`},
+	{"search(:node, '*:*').map { |n| n.name }", "", `["n"]`},
+	{"search(:node, 'name:other').length", "", `0`},
+	{"(node.save; tag('one'); tagged?('one') && node.tags)", "", `["one"]`},
+}
+
+// copies are forms that copy a map or compare one, and what becomes of a leaf that is
+// in the copy. X.y is "Y", X.n 5, X.off and X.in.off are false.
+var copies = []read{
+	{"{}.merge(node['X'])['off'] ? 'on' : 'off'", "n off y", `"off"`},
+	{"{}.merge(node['X'])['off'] || 'else'", "n off y", `"else"`},
+	{"{}.merge({}, node['X'])['own']", "n off y", `"own"`},
+	{"{}.merge(node['X'])['in']['own']", "n off y", `"deep"`},
+	{"(case {}.merge(node['X'])['y'] when String then 1 else 2 end)", "n off y", `1`},
+	{"(case {}.merge(node['X'])['n'] when Integer then 1 else 2 end)", "n off y", `1`},
+	{"{}.merge(node['X'])['y'] + '!'", "n off y", `"Y!"`},
+	{"{}.update(node['X'])['off'] ? 'on' : 'off'", "n off y", `"off"`},
+	{"{}.merge!(node['X'], 'a' => 1)['off'] ? 'on' : 'off'", "n off y", `"off"`},
+	{"{}.replace(node['X'])['off'] ? 'on' : 'off'", "n off y", `"off"`},
+	{"Hash[node['X']]['off'] ? 'on' : 'off'", "n off y", `"off"`},
+	{"Hash[node['X'].to_a]['off'] ? 'on' : 'off'", "n off y", `"off"`},
+	{"Hash(node['X'])['off'] ? 'on' : 'off'", "off", `"off"`},
+	{"{ **node['X'] }['off'] ? 'on' : 'off'", "n off y", `"off"`},
+	{"{ 'a' => 1, **node['X']['in'] }['off'] ? 'on' : 'off'", "in.off", `"off"`},
+	{"(m = node['X']; { **m, **node['X']['in'] }['off'] ? 'on' : 'off')", "in.off n off y", `"off"`},
+	{"{ **(true ? node['X'] : {}) }['off'] ? 'on' : 'off'", "n off y", `"off"`},
+	{"->(**o) { o }.call(**node['X'])['off'] ? 'on' : 'off'", "n off y", `"off"`},
+	{"[2**3, [2].map { |x| x ** 2 }, { **{ 'a' => 1 } }]", "", `[8, [4], {"a"=>1}]`},
+	{"Struct.new(:own, :off, keyword_init: true).new(node['X']['in']).off ? 'on' : 'off'", "in.off", `"off"`},
+	{"({ 'own' => 'deep', 'off' => false } == node['X']['in'])", "in.off", `true`},
+	{"({ 'own' => 'deep', 'off' => false } <= node['X']['in'])", "in.off", `true`},
+	{"[{ 'x' => { 'own' => 'deep', 'off' => false } }].include?({ 'x' => node['X']['in'] })", "in.off", `true`},
+	{"{ 'x' => node['X'] }.dig('x', 'off') ? 'on' : 'off'", "off", `"off"`},
+	{"'off'.sub(/off/, node['X']['in'])", "in.off", `"false"`},
+	{"node['X']['in'].each_with_object({}) { |(k, v), h| h[k] = v }['off'] ? 'on' : 'off'", "in.off", `"off"`},
+	{"Mash.new(node['X']['in'])['off'] ? 'on' : 'off'", "in.off", `"off"`},
+	{"Mash.new('a' => 1).merge(node['X']['in'])['off'] ? 'on' : 'off'", "in.off", `"off"`},
+	{"Chef::Mixin::DeepMerge.merge({ 'a' => 1 }, node['X']['in'])['off'] ? 'on' : 'off'", "in.off", `"off"`},
+	{"Chef::Mixin::DeepMerge.merge(node['X']['in'], 'a' => 1)['off'] ? 'on' : 'off'", "in.off", `"off"`},
+	{"Chef::Mixin::DeepMerge.hash_only_merge({ 'a' => 1 }, node['X']['in'])['off'] ? 'on' : 'off'", "in.off", `"off"`},
+	{"(node.default['X.c'] = {}.merge(node['X']['in']); node['X.c']['off'] ? 'on' : 'off')", "in.off", `"off"`},
+	{"require('yaml'); {}.merge(node['X']['in']).to_yaml", "in.off", `"---\nown: deep\n'off': false\n"`},
+	{"JSON.generate({}.merge(node['X']['in']))", "in.off", `"{\"own\":\"deep\",\"off\":false}"`},
+	{"JSON.generate('a' => node['X']['in'])", "in.off", `"{\"a\":{\"own\":\"deep\",\"off\":false}}"`},
+	{"Chef::JSONCompat.to_json('a' => node['X']['in'])", "in.off", `"{\"a\":{\"own\":\"deep\",\"off\":false}}"`},
+	{"require('ostruct'); OpenStruct.new(node['X']['in']).off ? 'on' : 'off'", "in.off", `"off"`},
+	{"file('/c1') { content({}.merge(node['X'])['y']); action :nothing }.content", "n off y", `"Y"`},
+	{"file('/c2') { content({ **node['X'] }['y']); action :nothing }.content", "n off y", `"Y"`},
+	{"file('/c3') { sensitive Hash[node['X']]['off']; action :nothing }.sensitive", "n off y", `false`},
+	{"execute('c4') { retries({}.merge(node['X'])['n']); action :nothing }.retries", "n off y", `5`},
+	{"(begin; execute('c5') { retries node['X']['y']; action :nothing }; rescue => e; e.class.name; end)", "y", `"Chef::Exceptions::ValidationFailed"`},
 }
 
 // write is a form in which a recipe may write its output X.o; attribute files have
@@ -122,6 +174,7 @@ var writes = []write{
 	{"node.default['X']['o'] = []", "end", `[]`},
 	{"node.default['X']['o'] = Chef::DelayedEvaluator.new { 7 }", "end", `7`},
 	{"(node.override['X']['o'] = 1; node.default['X']['o'] = 2)", "now", `1`},
+	{"node.consume_attributes('X' => { 'o' => 1 })", "now", `1`},
 	{"node.default['X']['other'] = 1", "", ``},
 	{"(node.default['X']['o'] = nil; node.rm('X', 'o'))", "", ``},
 }
@@ -145,6 +198,12 @@ func (a *agent) Read(_ context.Context, name string) (json.RawMessage, error) {
 		return json.RawMessage(`"Y"`), nil
 	case strings.HasSuffix(name, ".z"):
 		return json.RawMessage(`"Z"`), nil
+	case strings.HasSuffix(name, ".off"):
+		return json.RawMessage("false"), nil
+	case strings.HasSuffix(name, ".n"):
+		return json.RawMessage("5"), nil
+	case name == "region":
+		return json.RawMessage(`"eu"`), nil
 	case name == "optional":
 		return json.RawMessage("null"), nil
 	case name == "broken":
@@ -207,6 +266,10 @@ func TestEveryFormIsDocumented(t *testing.T) {
 	for _, r := range reads {
 		fmt.Fprintf(&want, "| %s | %s | %s |\n", cell(r.form), cell(r.waits), cell(r.gives))
 	}
+	want.WriteString("\n| copy | waits for | gives |\n|---|---|---|\n")
+	for _, c := range copies {
+		fmt.Fprintf(&want, "| %s | %s | %s |\n", cell(c.form), cell(c.waits), cell(c.gives))
+	}
 	want.WriteString("\n| write | is published | as |\n|---|---|---|\n")
 	when := map[string]string{"now": "at once", "compile": "after compilation", "end": "at the end", "": "never"}
 	for _, w := range writes {
@@ -256,13 +319,19 @@ func checkForms(t *testing.T, solo ...string) {
 	defer server.Close()
 	var inputs, outputs []any
 	var attributes, recipe strings.Builder
-	for i, r := range reads {
-		x := fmt.Sprintf("r%d", i)
-		for _, path := range [][]string{{x, "y"}, {x, "w"}, {x, "in", "z"}} {
-			inputs = append(inputs, map[string]any{"name": strings.Join(path, "."), "path": path})
+	form := func(x string, r read, of ...[]string) {
+		for _, path := range of {
+			inputs = append(inputs, map[string]any{"name": strings.Join(append([]string{x}, path...), "."), "path": append([]string{x}, path...)})
 		}
 		fmt.Fprintf(&attributes, "default['%s']['own'] = 'own'\ndefault['%s']['in']['own'] = 'deep'\n", x, x)
-		fmt.Fprintf(&recipe, "results[%q] = begin; (%s).inspect; rescue Exception => e; e.full_message; end\n", x, strings.ReplaceAll(r.form, "X", x))
+		fmt.Fprintf(&recipe, "results[%q] = begin; (%s).inspect; rescue Exception => e; e.full_message; end; node['mark']['%s']\n", x, strings.ReplaceAll(r.form, "X", x), x)
+		inputs = append(inputs, map[string]any{"name": "mark." + x + ".y", "path": []string{"mark", x}})
+	}
+	for i, r := range reads {
+		form(fmt.Sprintf("r%d", i), r, []string{"y"}, []string{"w"}, []string{"in", "z"})
+	}
+	for i, c := range copies {
+		form(fmt.Sprintf("c%d", i), c, []string{"y"}, []string{"n"}, []string{"off"}, []string{"in", "off"})
 	}
 	for i, w := range writes {
 		x := fmt.Sprintf("w%d", i)
@@ -272,7 +341,7 @@ func checkForms(t *testing.T, solo ...string) {
 	}
 	outputs = append(outputs, map[string]any{"name": "up", "resource": "log[first]"}, map[string]any{"name": "file", "path": []string{"file", "o"}},
 		map[string]any{"name": "late", "path": []string{"late", "o"}})
-	inputs = append(inputs, map[string]any{"name": "optional", "path": []string{"optional", "y"}, "optional": true},
+	inputs = append(inputs, map[string]any{"name": "region", "path": []string{"region"}}, map[string]any{"name": "optional", "path": []string{"optional", "y"}, "optional": true},
 		map[string]any{"name": "broken", "path": []string{"broken", "y"}})
 	recipe.WriteString("results['optional'] = node['optional']['y'].inspect\nresults['broken'] = begin; node['broken']['y']; rescue => e; e.message; end\n")
 	attributes.WriteString("default['optional']['y'] = 'own'\ndefault['file']['o'] = 1\ndefault['file']['o'] = 2\n")
@@ -292,15 +361,16 @@ func checkForms(t *testing.T, solo ...string) {
 	text, _ := os.ReadFile(results)
 	got := map[string]string{}
 	json.Unmarshal(text, &got)
+	check := func(x string, r read) {
+		if asked := a.asked(x); strings.Join(asked, " ") != r.waits || got[x] != strings.ReplaceAll(r.gives, "X", x) {
+			t.Errorf("%s\n asked for %v, want %v\n gives %s, want %s", r.form, asked, r.waits, got[x], r.gives)
+		}
+	}
 	for i, r := range reads {
-		x := fmt.Sprintf("r%d", i)
-		var want []string
-		for _, name := range strings.Fields(r.waits) {
-			want = append(want, x+"."+name)
-		}
-		if asked := a.asked(x); strings.Join(asked, " ") != strings.Join(want, " ") || got[x] != r.gives {
-			t.Errorf("%s\n asked for %v, want %v\n gives %s, want %s", r.form, asked, want, got[x], r.gives)
-		}
+		check(fmt.Sprintf("r%d", i), r)
+	}
+	for i, c := range copies {
+		check(fmt.Sprintf("c%d", i), c)
 	}
 	// what did not come and may be missing leaves the cookbook's own; a failure has its reason
 	if got["optional"] != `"own"` || got["broken"] != "hotc: db.mysql failed: exit status 1" {
@@ -319,20 +389,24 @@ func checkForms(t *testing.T, solo ...string) {
 	}
 }
 
-// asked are the inputs below a top-level key that were asked for, sorted.
+// asked are the inputs below a top-level key, or the one that is one, that were asked
+// for before the key's mark, sorted. What is asked for once is not asked for again.
 func (a *agent) asked(x string) []string {
-	seen := map[string]bool{}
-	for _, line := range a.log {
-		if name, ok := strings.CutPrefix(line, "get "+x+"."); ok {
-			seen[name] = true
-		}
-	}
 	var names []string
-	for _, name := range []string{"in.z", "w", "y"} {
-		if seen[name] {
-			names = append(names, x+"."+name)
+	var since int
+	for i, line := range a.log {
+		if strings.HasPrefix(line, "get mark.") {
+			if line == "get mark."+x+".y" {
+				for _, line := range a.log[since:i] {
+					if name, is := strings.CutPrefix(line, "get "); is {
+						names = append(names, strings.TrimPrefix(name, x+"."))
+					}
+				}
+			}
+			since = i + 1
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 

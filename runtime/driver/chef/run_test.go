@@ -325,13 +325,77 @@ func TestFailures(t *testing.T) {
 			{"ruby_block 'one' do\n  block { raise ArgumentError, 'no such user' }\nend", "ruby_block[one] (web::default line 1) had an error: no such user"},
 			{"template '/etc/x' do\n  source 'page.erb'\nend", "template[/etc/x] (web::default line 1) had an error: undefined method `[]' for nil:NilClass (line 2 of the template)"},
 			{"include_recipe 'web::none'", "could not find recipe none for cookbook web"},
+			// what failed first, whatever failed then
+			{"ruby_block 'one' do\n  block {}\n  notifies :run, 'ruby_block[two]'\nend\nruby_block 'two' do\n  block { raise 'no such host' }\n  action :nothing\nend\n" +
+				"execute 'create' do\n  command 'echo no room >&2; exit 3'\nend",
+				"execute[create] (web::default line 9) had an error: Expected process to exit with [0], but received '3': no room (and 1 more)"},
+			// of resources in each other the outermost and the innermost, if it cannot be all
+			{"web_site 'www.example.com with a name that is so long that nothing of it fits'",
+				"web_site[www.example.com with a name that is so long that nothing of it fits] (web::default line 1) had an error: … execute[make] ("},
+			{"web_site 'www.example.com with a name that is so long that nothing of it fits'",
+				" had an error: Expected process to exit with [0], but received '4': no room on device"},
 		} {
 			files := recipe(c.recipe)
+			files["web/resources/site.rb"] = "resource_name :web_site\nprovides :web_site\naction :create do\n  web_page new_resource.name\nend\n"
+			files["web/resources/page.rb"] = "resource_name :web_page\nprovides :web_page\naction :create do\n  execute 'make' do\n    command 'echo no room on device >&2; exit 4'\n  end\nend\n"
 			files["web/templates/default/page.erb"] = "first line\n<%= node['none']['x'] %>\n"
 			b := newBed(t, solo, web, files)
 			if got := b.fails(); !strings.Contains(got, c.cause) {
 				t.Errorf("%s\n fails with %q\n want %q", c.recipe, got, c.cause)
 			}
+		}
+	})
+}
+
+// All that failed is in what the role printed, the first cause last.
+func TestSeveralFailures(t *testing.T) {
+	everyChef(t, func(t *testing.T, solo string) {
+		b := newBed(t, solo, web, recipe("%w{two three}.each do |name|\n  ruby_block name do\n    block { raise \"no #{name}\" }\n    action :nothing\n  end\nend\n"+
+			"ruby_block 'one' do\n  block {}\n  notifies :run, 'ruby_block[two]'\n  notifies :run, 'ruby_block[three]'\nend\nruby_block 'four' do\n  block { raise 'no four' }\nend"))
+		b.fails()
+		said := b.printed(b.job.Stderr)
+		want := "and then: ruby_block[three] (web::default line 2) had an error: no three\nand then: ruby_block[two] (web::default line 2) had an error: no two\n" +
+			"ruby_block[four] (web::default line 12) had an error: no four (and 2 more)\n"
+		if !strings.HasSuffix(said, want) {
+			t.Errorf("%s\n want %s", said, want)
+		}
+	})
+}
+
+// `**` of a mash waits for its inputs wherever cookbooks hold Ruby.
+func TestSplats(t *testing.T) {
+	everyChef(t, func(t *testing.T, solo string) {
+		file := filepath.Join(t.TempDir(), "page")
+		b := newBed(t, solo, `{"cookbooks": [{"file": "books"}], "run_list": ["recipe[web]"], "outputs": {"out": ["b", "out"], "lib": ["b", "lib"], "attr": ["b", "attr"], "nested": ["b", "nested"]}}`, tree{
+			"web/metadata.rb":           "name 'web'\n",
+			"web/libraries/helper.rb":   "# 2 ** 3\ndef said(**o)\n  o.values\nend\n\ndef helper(node)\n  said(\n    **node['lib']\n  ).inspect + \" line #{__LINE__}\"\nend\n",
+			"web/attributes/default.rb": "default['b']['attr'] = [{ **node['attr'] }['off'] ? 'on' : 'off', __LINE__]\n",
+			"web/resources/thing.rb":    "resource_name :web_thing\nprovides :web_thing\naction :create do\n  ruby_block 'in' do\n    block { node.default['b']['nested'] = { **node['nested'] }['off'] ? 'on' : 'off' }\n  end\nend\n",
+			"web/templates/page.erb":    "first\n<%= { **node['page'] }['off'] ? 'on' : 'off' %> <%= __LINE__ %>\n",
+			"web/recipes/default.rb": "node.default['b']['lib'] = helper(node)\nh = {\n  # ** of the mash\n  **node['recipe'], 'x' => <<~TEXT,\n    ** not this\n  TEXT\n}\n" +
+				"node.default['b']['out'] = \"#{h['off'] ? 'on' : 'off'} #{h['x'].strip} #{__LINE__}\"\nweb_thing 'x'\ntemplate '" + file + "' do\n  source 'page.erb'\nend\n",
+		})
+		for _, name := range []string{"lib", "attr", "nested", "page", "recipe"} {
+			b.job.Role.Inputs = append(b.job.Role.Inputs, plan.Input{Name: name + ".off", Time: plan.Run})
+		}
+		b.job.Role.Outputs = []plan.Output{{Name: "out"}, {Name: "lib"}, {Name: "attr"}, {Name: "nested"}}
+		b.mustRun()
+		text, _ := os.ReadFile(file)
+		got := strings.Join(append(b.values.log, string(text)), "\n")
+		want := `get attr.off
+get lib.off
+put lib "[false] line 9"
+get recipe.off
+put out "off ** not this 8"
+put attr ["off",1]
+get nested.off
+put nested "off"
+get page.off
+first
+off 2
+`
+		if got != want {
+			t.Errorf("%s\nwant\n%s", got, want)
 		}
 	})
 }

@@ -20,9 +20,13 @@ module Hotc
     def install(plan)
       return if @run
 
-      %w{agent inputs outputs reads writes report run}.each { |part| require File.join(FOLDER, part) }
+      %w{agent inputs outputs reads copies writes report run}.each { |part| require File.join(FOLDER, part) }
       @run = Run.new(plan)
       Reads.install
+      unless @run.inputs.empty?
+        Copies.install
+        Splats.install
+      end
       Writes.install
       Chef::Config[:event_handlers] << @run.events
     end

@@ -39,44 +39,47 @@ module Hotc
       @merged
     end
 
-    # pending stands for the value in a mash that nobody has read it from.
-    def pending
-      @pending ||= Pending.new(self)
+    # settled is the value, or what stands there without it. It waits.
+    def settled(without)
+      void? ? without : merged
     end
   end
 
-  # Pending becomes the value at the first call of any of its methods. Readers in C
-  # that copy a hash do not ask the hash's methods, and carry it away.
+  # Pending stands for the value in a mash that nobody has read it from, and becomes it
+  # at the first call of any of its methods. Readers in C that take one leaf of a mash
+  # do not ask the mash's methods, and come across it; copies.rb says what those do that
+  # take all.
   class Pending < BasicObject
     undef_method :instance_eval, :instance_exec
 
-    def initialize(input)
-      @hotc_input = input
+    # without is what the mash has where the value does not come.
+    def initialize(input, without)
+      @hotc_input, @hotc_without = input, without
     end
 
     def !
-      !@hotc_input.merged
+      !@hotc_input.settled(@hotc_without)
     end
 
     def ==(other)
-      @hotc_input.merged == other
+      @hotc_input.settled(@hotc_without) == other
     end
 
     def !=(other)
-      @hotc_input.merged != other
+      @hotc_input.settled(@hotc_without) != other
     end
 
     # asked by C code before it calls anything
     def respond_to?(name, all = false)
-      @hotc_input.merged.respond_to?(name, all)
+      @hotc_input.settled(@hotc_without).respond_to?(name, all)
     end
 
     def equal?(other)
-      @hotc_input.merged.equal?(other)
+      @hotc_input.settled(@hotc_without).equal?(other)
     end
 
     def method_missing(name, *args, &block) # rubocop:disable Style/MissingRespondToMissing
-      @hotc_input.merged.__send__(name, *args, &block)
+      @hotc_input.settled(@hotc_without).__send__(name, *args, &block)
     end
   end
 

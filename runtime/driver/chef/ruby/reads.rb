@@ -32,7 +32,7 @@ module Hotc
       end
       branch.leaves.each do |key, input|
         hidden[key] = RAW_GET.bind(mash).call(key) if RAW_KEY.bind(mash).call(key)
-        RAW_SET.bind(mash).call(key, input.pending)
+        RAW_SET.bind(mash).call(key, Pending.new(input, hidden[key]))
       end
       mash.instance_variable_set(:@__hotc__, Leaves.new(branch, hidden))
       mash.extend(Waiting)
@@ -104,7 +104,8 @@ module Hotc
       end
 
       def exist?(*path)
-        return super if @__hotc_inputs__.nil? || path.length < 2
+        return super if @__hotc_inputs__.nil? || path.empty?
+        return key?(path.first) if path.length == 1
 
         container = read(*path[0...-1])
         return container.key?(path.last) if container.is_a?(Hash)

@@ -11,19 +11,41 @@ module Hotc
       @file = file
     end
 
-    # failing notes the resource that the exception to come is about.
-    def failing(resource)
-      @resource = "#{resource} (#{resource.defined_at})"
+    # failing notes the resource that an exception is about. Of resources in each other
+    # the outermost is noted last.
+    def failing(resource, exception)
+      (@failing ||= []) << [exception, "#{resource} (#{resource.defined_at})"]
     end
 
+    # write notes an exception, the first of its causes first.
     def write(exception)
       return unless @file
 
-      said = { "class" => exception.class.name, "message" => refusal(exception) || exception.message, "at" => place(exception), "resource" => @resource }
-      File.write(@file, JSON.generate(said.compact.transform_values { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }))
+      first, *others = causes(exception).map { |cause| said(cause) }
+      File.write(@file, JSON.generate(first.merge("others" => others)))
     end
 
     private
+
+    # causes are those of several failures in one run, such as of a resource and then of
+    # delayed notifications, in order.
+    def causes(exception)
+      inner = Array(exception.instance_variable_get(:@all_failures)).map(&:last)
+      inner = Array(exception.wrapped_errors) if inner.empty? && exception.respond_to?(:wrapped_errors)
+      inner.empty? ? [exception] : inner.flat_map { |cause| causes(cause) }
+    end
+
+    def said(exception)
+      said = { "class" => exception.class.name, "message" => refusal(exception) || exception.message, "at" => place(exception), "resource" => resource(exception) }
+      said.compact.transform_values { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }
+    end
+
+    # resource is the one that an exception, or one that it repeats, is about.
+    def resource(exception)
+      _, resource = Array(@failing).reverse.find { |inner, _| inner.equal?(exception) || exception.message.end_with?(inner.message) }
+      resource
+    end
+
 
     # place is where in a cookbook an exception comes from.
     def place(exception)

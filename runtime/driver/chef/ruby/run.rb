@@ -121,8 +121,8 @@ module Hotc
       @run.outputs.run_ended
     end
 
-    def resource_failed(resource, *)
-      @run.report.failing(resource)
+    def resource_failed(resource, _action, exception)
+      @run.report.failing(resource, exception)
     end
 
     def run_failed(exception, *)

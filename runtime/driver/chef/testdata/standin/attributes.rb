@@ -66,9 +66,51 @@ end
 class Chef
   class DelayedEvaluator < Proc; end
 
+  module Mixin
+    # FromFile runs a text in an object; what it sees around it is here.
+    module FromFile
+      def from_file(filename)
+        instance_eval(IO.read(filename), filename, 1)
+      end
+
+      def class_from_file(filename)
+        class_eval(IO.read(filename), filename, 1)
+      end
+    end
+
+    # DeepMerge merges maps within maps; of two lists the first is put before the second,
+    # or with hash_only_merge the second counts.
+    module DeepMerge
+      class << self
+        def merge(first, second)
+          deep_merge(Mash.new(second), Mash.new(first))
+        end
+
+        def deep_merge(source, dest)
+          merge_with(source, dest) { |upper, lower| lower.is_a?(Array) && upper.is_a?(Array) ? lower | upper : upper }
+        end
+
+        def hash_only_merge(onto, with)
+          merge_with(with, onto) { |upper, lower| upper.nil? ? lower : upper }
+        end
+
+        private
+
+        def merge_with(upper, lower, &decide)
+          return decide.call(upper, lower) unless upper.is_a?(Hash) && lower.is_a?(Hash)
+
+          merged = lower.dup
+          upper.each { |key, value| merged[key] = merged.key?(key) ? merge_with(value, merged[key], &decide) : value }
+          merged
+        end
+      end
+    end
+  end
+
   module Exceptions
     class ImmutableAttributeModification < NoMethodError; end
     class NoSuchAttribute < StandardError; end
+    class ValidationFailed < ArgumentError; end
   end
 
   module JSONCompat
@@ -390,10 +432,12 @@ class Chef
       end
     end
 
-    attr_reader :attributes
+    include Chef::Mixin::FromFile
 
-    def initialize
-      @attributes = Attribute.new
+    attr_reader :attributes, :name
+
+    def initialize(name = nil)
+      @attributes, @name = Attribute.new, name
     end
 
     def [](key)
@@ -404,8 +448,28 @@ class Chef
       self
     end
 
-    def from_file(path)
-      TOPLEVEL.run(self, path)
+    # save keeps the levels, not what they come to.
+    def save
+      JSON.generate(%i{default normal override automatic}.to_h { |level| [level, attributes.public_send(level)] })
+      self
+    end
+
+    def tags
+      attributes.normal[:tags] = Array(attributes.normal[:tags])
+      attributes.normal[:tags]
+    end
+
+    def tag(*names)
+      names.each { |name| tags.push(name) unless tags.include?(name) }
+      tags
+    end
+
+    def consume_attributes(given)
+      attributes.normal = Chef::Mixin::DeepMerge.merge(attributes.normal, given)
+    end
+
+    def exist?(*path)
+      attributes.exist?(*path)
     end
 
     def method_missing(name, *args, &block)

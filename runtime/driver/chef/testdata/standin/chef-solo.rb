@@ -3,6 +3,7 @@
 # describe it, one run of local cookbooks and roles, and a few resources. The same
 # tests run against the real Chef where it is on PATH.
 require "json"
+$LOAD_PATH.unshift(__dir__)
 require "open3"
 require File.join(__dir__, "attributes")
 require File.join(__dir__, "resources")
@@ -22,6 +23,21 @@ class Chef
     class CookbookNotFound < RuntimeError; end
     class RecipeNotFound < ArgumentError; end
     class RoleNotFound < RuntimeError; end
+
+    # MultipleFailures keeps what failed besides the run.
+    class MultipleFailures < StandardError
+      def add(place, error)
+        (@all_failures ||= []) << [place, error]
+      end
+
+      def message
+        "Multiple failures occurred:\n" + @all_failures.map { |place, error| "* #{error.class} occurred in #{place}: #{error.message}\n" }.join
+      end
+
+      def raise!
+        raise @all_failures.length == 1 ? @all_failures.first.last : self if @all_failures
+      end
+    end
 
     # TemplateError knows the line; Chef says nothing of the resource with it.
     class TemplateError < RuntimeError
@@ -48,10 +64,10 @@ class Chef
 
   # Context is a run's context: its node, its cookbooks, and what was declared.
   class Context
-    attr_reader :node, :all_resources
+    attr_reader :node, :all_resources, :delayed
 
     def initialize(node)
-      @node, @all_resources, @included = node, [], []
+      @node, @all_resources, @included, @delayed = node, [], [], []
     end
 
     def resource_collection
@@ -72,6 +88,8 @@ class Chef
       folder = cookbook(name)
       metadata = File.join(folder, "metadata.rb")
       File.read(metadata).scan(/^depends ["'](.*?)["']/) { |(on)| attributes(on) } if File.exist?(metadata)
+      Dir[File.join(folder, "libraries/*.rb")].sort.each { |file| Kernel.require(file) }
+      Dir[File.join(folder, "resources/*.rb")].sort.each { |file| Resources::Custom.load(file, name) }
       Dir[File.join(folder, "attributes/*.rb")].sort.each { |file| node.from_file(file) }
     end
 
@@ -84,12 +102,16 @@ class Chef
       file = File.join(cookbook(name), "recipes", "#{recipe}.rb")
       raise Exceptions::RecipeNotFound, "could not find recipe #{recipe} for cookbook #{name}" unless File.exist?(file)
 
-      TOPLEVEL.run(Recipe.new(self, cookbook(name), "#{name}::#{recipe}"), file)
+      Recipe.new(self, cookbook(name), "#{name}::#{recipe}").from_file(file)
     end
   end
 
   # Recipe is what a recipe's text runs in.
   class Recipe
+    include Chef::Mixin::FromFile
+
+    attr_accessor :new_resource
+
     def initialize(context, cookbook, name)
       @context, @cookbook, @name = context, cookbook, name
     end
@@ -102,16 +124,30 @@ class Chef
       DelayedEvaluator.new(&block)
     end
 
+    # search finds the nodes that the run knows: itself.
+    def search(_index, query)
+      query == "*:*" || query == "name:#{node.name}" ? [node] : []
+    end
+
+    def tag(*names)
+      node.tag(*names)
+    end
+
+    def tagged?(*names)
+      (names - node.tags).empty?
+    end
+
     def include_recipe(*items)
       items.each { |item| @context.include_recipe(item) }
     end
 
-    Resources::ALL.each do |type, of|
+    def self.type(type, of)
       define_method(type) do |name, &block|
         place = "#{@name} line #{caller_locations(1, 1).first.lineno}"
-        @context.all_resources << of.new(type, name, @context, @cookbook, place, &block)
+        of.new(type, name, @context, @cookbook, place, &block).tap { |resource| @context.all_resources << resource }
       end
     end
+    Resources::ALL.each { |name, of| type(name, of) }
   end
 
   # Role is what a role's file in Ruby runs in.
@@ -154,7 +190,7 @@ def expand(items, node)
 end
 
 def converge(options)
-  node = Chef::Node.new
+  node = Chef::Node.new(Chef::Config[:node_name])
   given = JSON.parse(File.read(options["-j"]))
   run_list = given.delete("run_list")
   node.attributes.normal = given
@@ -165,8 +201,24 @@ def converge(options)
   recipes.each { |recipe| context.attributes(recipe.split("::").first) }
   recipes.each { |recipe| context.include_recipe(recipe) }
   Chef.tell(:converge_start, context)
-  context.all_resources.each(&:converge)
+  run(context)
   Chef.tell(:converge_complete)
+end
+
+# run converges all resources, and then those that were notified, whatever failed.
+def run(context)
+  failures = Chef::Exceptions::MultipleFailures.new
+  begin
+    context.all_resources.each(&:converge)
+  rescue StandardError => e
+    failures.add("Chef run", e)
+  end
+  context.delayed.uniq.each do |step, name|
+    context.all_resources.find { |resource| resource.to_s == name }.converge([step])
+  rescue StandardError => e
+    failures.add("delayed notification", e)
+  end
+  failures.raise!
 end
 
 # The configuration is Ruby: what it calls that is not Ruby's own is a setting.

@@ -1,4 +1,4 @@
-require "erb"
+require "erubis"
 require "fileutils"
 
 class Chef
@@ -7,10 +7,19 @@ class Chef
   class Resource
     attr_reader :name, :run_context, :cookbook
 
-    def self.property(*names)
+    # property is one of some types, if any are given.
+    def self.property(*names, is: nil)
+      names, types = names.partition { |name| name.is_a?(Symbol) }
+      is ||= types unless types.empty?
       names.each do |name|
         define_method(name) do |*value, &block|
-          return @properties[name] = block || value.first if block || !value.empty?
+          if block || !value.empty?
+            value = block || value.first
+            fits = is.nil? || value.is_a?(DelayedEvaluator) || is.any? { |type| type === value } # rubocop:disable Style/CaseEquality
+            raise Exceptions::ValidationFailed, "Option #{name} must be a kind of #{is}!  You passed #{value.inspect}." unless fits
+
+            return @properties[name] = value
+          end
 
           found = @properties[name]
           found.is_a?(DelayedEvaluator) ? found.call : found
@@ -18,7 +27,9 @@ class Chef
       end
     end
 
-    property :mode, :not_if, :only_if, :sensitive
+    property :mode, :not_if, :only_if
+    property :sensitive, is: [true, false]
+    property :retries, is: [Integer]
 
     def initialize(type, name, context, cookbook, place, &block)
       @type, @name, @run_context, @cookbook, @place, @properties = type, name, context, cookbook, place, {}
@@ -54,14 +65,22 @@ class Chef
       "#{@type}[#{@name}]"
     end
 
-    def converge
-      (action - [:nothing]).each { |step| Chef.tell(*act(step)) }
+    def notifies(step, other, _timing = :delayed)
+      (@notifies ||= []) << [step, other]
+    end
+
+    def converge(steps = action - [:nothing])
+      steps.each do |step|
+        told = act(step)
+        run_context.delayed.concat(@notifies || []) if told.first == :resource_updated
+        Chef.tell(*told)
+      end
       Chef.tell(:resource_completed, self)
     rescue StandardError => e
       Chef.tell(:resource_failed, self, nil, e)
       raise e if e.is_a?(Exceptions::TemplateError)
 
-      raise e.class, "#{self} (#{@place}) had an error: #{e.class}: #{e.message}", e.backtrace
+      raise e.exception("#{self} (#{@place}) had an error: #{e.class}: #{e.message}"), cause: e
     end
 
     private
@@ -113,7 +132,7 @@ class Chef
     end
 
     class File < Resource
-      property :content
+      property :content, is: [String, nil]
 
       def perform(_step)
         text = body
@@ -143,9 +162,9 @@ class Chef
         end
 
         def render(text)
-          ERB.new(text, trim_mode: "-").result(binding)
+          Erubis::Eruby.new(text).evaluate(self)
         rescue StandardError => e
-          raise Exceptions::TemplateError.new(e.message, e.backtrace.join("\n")[/^\(erb\):(\d+)/, 1])
+          raise Exceptions::TemplateError.new(e.message, e.backtrace.join("\n")[/^\(erubis\):(\d+)/, 1])
         end
       end
 
@@ -170,6 +189,34 @@ class Chef
 
         raise Exceptions::ShellCommandFailed, "Expected process to exit with [0], but received '#{status.exitstatus}'\n" \
           "---- Begin output of #{command || name} ----\nSTDOUT: #{out.strip}\nSTDERR: #{err.strip}\n---- End output of #{command || name} ----"
+      end
+    end
+
+    # Custom is a resource of a cookbook: its actions declare resources.
+    class Custom < Resource
+      class << self
+        include Chef::Mixin::FromFile
+        attr_reader :actions, :book
+
+        def action(name, &block)
+          (@actions ||= {})[name] = block
+        end
+
+        %i{provides resource_name unified_mode}.each { |setting| define_method(setting) { |*| nil } }
+
+        # load makes the type COOKBOOK_NAME known.
+        def load(file, book)
+          of = Class.new(self).tap { |type| type.class_from_file(file) }
+          Recipe.type(:"#{book}_#{::File.basename(file, ".rb")}", of)
+        end
+      end
+
+      def perform(step)
+        inner = Context.new(node)
+        recipe = Recipe.new(inner, cookbook, @place[/\S+/])
+        recipe.new_resource = self
+        recipe.instance_exec(&self.class.actions.fetch(step))
+        inner.all_resources.each(&:converge)
       end
     end
 
