@@ -4,7 +4,7 @@
 # make soak   deploys generated programs on this machine with random faults (root): DURATION=10m, SEEDS=n or SEED=n; and
 #             starts twenty ensembles of ZooKeeper, one after another
 # make demo   runs a three-tier site on this machine
-# make fuzz   looks for inputs that break what parses, FUZZTIME (1m) for each target
+# make fuzz   looks for inputs that break what parses, FUZZTIME (1m) for each target, and for templates that break the compiler
 # make bench  measures, as ratios against a peer in the same run (root, for the boot of a server)
 .PHONY: all build agent test e2e sim soak demo bench lint fuzz clean packages
 
@@ -58,6 +58,7 @@ sim:
 
 fuzz: FUZZTIME ?= 1m
 fuzz:
+	DURATION=$(FUZZTIME) $(GO) test ./emit -run '^TestMutants$$' -count=1 -v -timeout 0
 	@for package in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
 		for target in $$(cat $$package/*_test.go | sed -n 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/p'); do \
 			echo "$$package $$target"; \

@@ -298,7 +298,7 @@ func (e *editor) remove(n *hot.Node, name string) {
 		return
 	}
 	start := e.file.LineStart(x.Key.Span.Start)
-	if strings.TrimLeft(string(e.file.Text[start:x.Key.Span.Start]), " ?") != "" {
+	if strings.TrimLeft(string(e.file.Text[start:keyStart(e.file, x.Key)]), " ?") != "" {
 		e.fail(x.Key, "the key does not begin its line")
 		return
 	}
@@ -311,7 +311,7 @@ func (e *editor) flowEntry(n *hot.Node, i int) source.Span {
 	case len(n.Entries) == 1:
 		return source.Span{Start: n.Span.Start + 1, End: n.Span.End - 1}
 	case i+1 < len(n.Entries):
-		return source.Span{Start: n.Entries[i].Key.Span.Start, End: n.Entries[i+1].Key.Span.Start}
+		return source.Span{Start: keyStart(e.file, n.Entries[i].Key), End: keyStart(e.file, n.Entries[i+1].Key)}
 	}
 	return source.Span{Start: endOf(&n.Entries[i-1]), End: endOf(&n.Entries[i])}
 }
@@ -327,9 +327,6 @@ func (e *editor) apply() ([]byte, error) {
 	edits := make([]source.Edit, 0, len(removes)+len(e.inserts)+len(e.replaced))
 	for _, in := range append(slices.Clip(e.replaced), e.inserts...) {
 		i := sort.Search(len(removes), func(i int) bool { return removes[i].Span.End >= in.Span.Start })
-		if in.Span.Len() > 0 && slices.ContainsFunc(removes[i:min(i+2, len(removes))], func(gone source.Edit) bool { return gone.Span.Contains(in.Span) }) {
-			continue // what is left of it is written elsewhere
-		}
 		if in.Span.Len() == 0 && i < len(removes) && removes[i].Span.Start < in.Span.Start {
 			at := e.before(removes[i].Span.Start)
 			in.Span = source.Span{Start: at, End: at}
@@ -337,11 +334,30 @@ func (e *editor) apply() ([]byte, error) {
 		edits = append(edits, in)
 	}
 	edits = append(edits, e.ended(append(edits, removes...))...)
-	text, err := source.Apply(e.file.Text, append(edits, removes...))
+	text, err := source.Apply(e.file.Text, outermost(append(edits, removes...)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.file.Name, err)
 	}
 	return text, nil
+}
+
+// outermost leaves out the edits within what another one takes away: what is left of that
+// is written elsewhere.
+func outermost(edits []source.Edit) []source.Edit {
+	slices.SortStableFunc(edits, func(a, b source.Edit) int {
+		if a.Span.Len() == 0 || b.Span.Len() == 0 { // what is inserted comes before what begins there
+			return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(min(1, a.Span.Len()), min(1, b.Span.Len())))
+		}
+		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(b.Span.End, a.Span.End))
+	})
+	out, end := edits[:0], uint32(0)
+	for _, x := range edits {
+		if x.Span.Len() == 0 && x.Span.Start < end || x.Span.Len() > 0 && x.Span.End <= end {
+			continue
+		}
+		out, end = append(out, x), max(end, x.Span.End)
+	}
+	return out
 }
 
 // ended is what has to be edited so that something can stand behind the text's end: a

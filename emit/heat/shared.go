@@ -20,8 +20,9 @@ import (
 // touches.
 type sharing struct {
 	writer
-	uses    []*use      // in the order of the text
-	lost    []*hot.Node // the maps with lost entries
+	uses    []*use       // in the order of the text
+	lost    []*hot.Node  // the maps with lost entries
+	keys    []*hot.Entry // those whose keys are aliases
 	byAlias map[*hot.Node]*use
 	byMap   map[*hot.Node][]*use // the merge keys of a map
 	// spoiled are the spans whose text changes for the one place where they stand,
@@ -64,6 +65,9 @@ func (s *sharing) collect(n *hot.Node) {
 	for i := range n.Entries {
 		if e := &n.Entries[i]; !e.Merged {
 			s.value(e.Value, e, n)
+			if s.file.Text[e.Key.Span.Start] == '*' {
+				s.keys = append(s.keys, e)
+			}
 		}
 	}
 	if lost := n.Lost(); len(lost) > 0 {
@@ -158,6 +162,13 @@ func (s *sharing) nest(resources *hot.Node, x *program.Nest) {
 			return
 		}
 		n, p = x.Definition.Entry.Value, x.Definition.Properties
+		if m := x.Definition.Metadata; x.Inline() && m != nil {
+			if m.Merged {
+				s.writeMerges(n)
+			} else {
+				s.remove(n, m)
+			}
+		}
 	}
 	switch {
 	case p == nil:

@@ -70,16 +70,24 @@ func (w *writer) behind(entry *hot.Entry, v tree) string {
 	return w.entry(entry.Name, v, column)[column+len(hot.FlowString(entry.Name))+1:]
 }
 
-// columnOf is where the keys of a block map stand in their lines, one of which this is; in
-// the form `? key` it is the mark that stands there.
+// columnOf is where the keys of a block map stand in their lines, one of which this is.
 func columnOf(f *source.File, key hot.Key) int {
-	start := f.LineStart(key.Span.Start)
-	before := strings.TrimRight(f.Slice(source.Span{Start: start, End: key.Span.Start}), " ")
-	if strings.HasSuffix(before, "?") {
-		return len(before) - 1
-	}
-	return int(key.Span.Start - start)
+	start := keyStart(f, key)
+	return int(start - f.LineStart(start))
 }
+
+// keyStart is where an entry begins: with an anchor, a tag, or the mark of the form `? key`.
+func keyStart(f *source.File, key hot.Key) uint32 {
+	start := f.LineStart(key.Span.Start)
+	before := f.Slice(source.Span{Start: start, End: key.Span.Start})
+	if marks := keyMarks.FindStringSubmatchIndex(before); marks != nil {
+		return start + uint32(marks[2])
+	}
+	return key.Span.Start
+}
+
+// keyMarks are what may stand before a key in its line.
+var keyMarks = regexp.MustCompile(`(?:^|[ {,-])((?:\? *)?(?:[&!][^ ,\[\]{}]* +)*)$`)
 
 func (w *writer) writeEntry(b *strings.Builder, key string, v tree, column int) {
 	for range column {

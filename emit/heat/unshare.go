@@ -21,8 +21,9 @@ func (s *stack) unshare() (editable, error) {
 	sh := newSharing(t)
 	if len(s.program.Servers) > 0 {
 		sh.dropLost()
+		sh.writeKeys()
 	}
-	if len(sh.uses) == 0 && len(sh.gone) == 0 {
+	if len(sh.uses) == 0 && len(sh.gone) == 0 && len(sh.edits) == 0 {
 		return editable{Template: t}, nil
 	}
 	for _, p := range s.sites {

@@ -79,13 +79,13 @@ func (s *sharing) dropLost() {
 		for _, list := range [][]hot.Entry{in.Entries, in.Lost(), in.Merges()} {
 			for i := range list {
 				if !list[i].Merged {
-					starts = append(starts, s.keyStart(list[i].Key))
+					starts = append(starts, keyStart(s.file, list[i].Key))
 				}
 			}
 		}
 		slices.Sort(starts)
 		for i := range in.Lost() {
-			start := s.keyStart(in.Lost()[i].Key)
+			start := keyStart(s.file, in.Lost()[i].Key)
 			next, _ := slices.BinarySearch(starts, start+1)
 			gone := source.Span{Start: start, End: starts[next]} // another of the name comes later
 			s.gone, s.removed = append(s.gone, gone), append(s.removed, gone)
@@ -93,13 +93,11 @@ func (s *sharing) dropLost() {
 	}
 }
 
-// keyStart is where an entry begins, with the mark of the form `? key`.
-func (s *sharing) keyStart(key hot.Key) uint32 {
-	before := strings.TrimRight(string(s.file.Text[:key.Span.Start]), " ")
-	if mark, is := strings.CutSuffix(before, "?"); is && (mark == "" || strings.ContainsRune(" \n{,", rune(mark[len(mark)-1]))) {
-		return uint32(len(mark))
+// writeKeys puts what keys say in the place of aliases.
+func (s *sharing) writeKeys() {
+	for _, e := range s.keys {
+		s.edit(e.Key.Span, s.scalar(e.Name))
 	}
-	return key.Span.Start
 }
 
 // withSeparator is a merge key that goes, with what stands between it and the next
