@@ -119,7 +119,6 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 			}
 		}
 	})
-	chains := f.chains(p)
 	var out []heat.Template
 	paths := slices.Sorted(maps.Keys(f.templates))
 	for _, where := range paths {
@@ -134,9 +133,6 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 		if t == p.Template {
 			x.Target = heat.RootFile
 		}
-		if chains[t] != "" {
-			x.Target = chains[t]
-		}
 		n := &naming{files: f, file: t.File, dir: filepath.Dir(where), target: x.Target, moved: x.Moved}
 		n.template(t, bare)
 		if t == p.Template {
@@ -145,23 +141,6 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 			out = append(out, x)
 		}
 	}
-	return out
-}
-
-// chains are the templates that hotc wrote for chains, and where they go.
-func (f *files) chains(p *program.Program) map[*hot.Template]string {
-	out := map[*hot.Template]string{}
-	p.Root.Walk(func(s *program.Stack) {
-		target := f.target(s.Template.File.Name)
-		if s == p.Root {
-			target = heat.RootFile
-		}
-		for _, n := range s.Nests {
-			if n.Chain {
-				out[n.Members[0].Stack.Template] = heat.ChainFile(target, n.Resource.Name)
-			}
-		}
-	})
 	return out
 }
 

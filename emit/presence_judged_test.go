@@ -26,16 +26,13 @@ type shape struct {
 	outputs []shapeOutput
 }
 
-// shapePart is a resource: a server or a nested template, alone or in a group; several in
-// a chain; or a stack by itself.
+// shapePart is a resource: a server or a nested template, alone or in a group.
 type shapePart struct {
 	name      string
 	condition string // the parameter; "" is none
 	group     bool
 	count     string // the parameter, or a number
 	nested    *shape
-	row       []*shape          // what a chain is of; nested is the first
-	stack     bool              // an OS::Heat::Stack
 	arguments map[string]string // of the nested template: a parameter, or a value
 	reads     []shapeRead       // of the role
 }
@@ -65,12 +62,6 @@ func (s *shaper) shape(file string, nests []*shape) *shape {
 		if len(nests) > 0 && s.IntN(2) == 0 {
 			p.nested = nests[s.IntN(len(nests))]
 			p.group = p.group && file == "main.yaml" // Heat takes five levels
-			switch form := s.IntN(6); {
-			case form < 2 && file == "main.yaml":
-				p.group, p.row = false, []*shape{p.nested, nests[s.IntN(len(nests))]}
-			case form < 4:
-				p.group, p.stack = false, true
-			}
 			p.arguments = map[string]string{"c0": s.pick("c0", "c1", "true"), "c1": s.pick("c0", "c1"), "n0": s.pick("n0", "n0", "1")}
 		} else if i > 0 {
 			for range s.IntN(3) {
@@ -144,22 +135,10 @@ resources:
 // handing is the text of a part that is made of other templates.
 func (p *shapePart) handing() string {
 	arguments := fmt.Sprintf("{c0: %s, c1: %s, n0: %s}", reference(p.arguments["c0"]), reference(p.arguments["c1"]), reference(p.arguments["n0"]))
-	switch {
-	case p.row != nil:
-		return fmt.Sprintf("type: OS::Heat::ResourceChain, properties: {resources: [%s, %s], resource_properties: %s}", p.row[0].alias(), p.row[1].alias(), arguments)
-	case p.stack:
-		return fmt.Sprintf("type: OS::Heat::Stack, properties: {template: {get_file: %s}, parameters: %s}", p.nested.file, arguments)
-	}
 	return fmt.Sprintf("type: %s, properties: %s", p.nested.file, arguments)
 }
 
-// alias is the type that the environment maps to the template.
-func (x *shape) alias() string { return "Shape::" + strings.TrimSuffix(x.file, ".yaml") }
-
 func (r shapeRead) text() string {
-	if r.part.stack {
-		return fmt.Sprintf("{get_attr: [%s, outputs, %s]}", r.part.name, r.of)
-	}
 	return fmt.Sprintf("{get_attr: [%s, %s]}", r.part.name, r.of)
 }
 
@@ -193,10 +172,10 @@ type nobody struct{}
 // come works out who is there below a path.
 func (e expectation) come(x *shape, path string, a shapeArguments) {
 	for _, p := range x.parts {
-		for i, member := range p.members(a) {
+		for _, member := range p.members(a) {
 			at := path + p.name + member
 			if p.nested != nil {
-				e.come(p.member(i), at+"/", p.handed(a))
+				e.come(p.nested, at+"/", p.handed(a))
 				continue
 			}
 			e[at] = []any{}
@@ -212,8 +191,6 @@ func (p *shapePart) members(a shapeArguments) []string {
 	switch {
 	case p.condition != "" && a.value(p.condition) == false:
 		return nil
-	case p.row != nil:
-		return []string{"/0", "/1"}
 	case !p.group:
 		return []string{""}
 	}
@@ -222,14 +199,6 @@ func (p *shapePart) members(a shapeArguments) []string {
 		out = append(out, fmt.Sprintf("/%d", i))
 	}
 	return out
-}
-
-// member is the template of one of them.
-func (p *shapePart) member(i int) *shape {
-	if p.row != nil {
-		return p.row[i]
-	}
-	return p.nested
 }
 
 func (p *shapePart) handed(a shapeArguments) shapeArguments {
@@ -247,15 +216,15 @@ func (r shapeRead) value(path string, a shapeArguments) any {
 		return nobody{}
 	}
 	list := []any{}
-	for i, member := range p.members(a) {
+	for _, member := range p.members(a) {
 		at := path + p.name + member
 		var v any = at + ".r:x"
 		if p.nested != nil {
-			outputs := p.member(i).outputs
+			outputs := p.nested.outputs
 			i := slices.IndexFunc(outputs, func(o shapeOutput) bool { return o.name == r.of })
 			v = outputs[i].value(at+"/", p.handed(a))
 		}
-		if v == (nobody{}) || !p.group && p.row == nil {
+		if v == (nobody{}) || !p.group {
 			return v
 		}
 		list = append(list, v)

@@ -61,20 +61,6 @@ func TestSecretParameterNeedsNoValue(t *testing.T) {
 	}
 }
 
-// So it is with templates in a CloudFormation format.
-func TestSecretParameterOfCloudFormation(t *testing.T) {
-	dir := compileSecret(t, `HeatTemplateFormatVersion: '2012-12-12'
-Parameters:
-  p: {Type: String, NoEcho: true, MinLength: 8, MaxLength: 20, AllowedPattern: '[a-z]+', ConstraintDescription: letters}
-Resources:
-  db:
-    Type: OS::Nova::Server
-    Properties: {image: i, flavor: f}
-    Metadata: {hotc: {roles: [{name: mysql, driver: script, source: 'hotc-agent get p > /dev/null', inputs: {p: {Ref: p}}}]}}
-`)
-	stockHeat.Judge(t).Accepts(t, judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}})
-}
-
 // compileSecret compiles a template whose parameter p is secret.
 func compileSecret(t *testing.T, text string) (dir string) {
 	t.Helper()
@@ -118,15 +104,6 @@ resources:
     properties: {image: i, flavor: f}
     metadata: {hotc: {roles: [{name: r, driver: script, source: 'hotc-agent get u > /dev/null', inputs: {u: {get_param: url}}}]}}
 `
-	const gives = `heat_template_version: 2018-08-31
-parameters: {url: {type: string}}
-resources:
-  s:
-    type: OS::Nova::Server
-    properties: {image: i, flavor: f}
-    metadata: {hotc: {roles: [{name: r, driver: script, source: 'hotc-agent get u > /dev/null', inputs: {u: {get_param: url}}}]}}
-outputs: {url: {value: {get_param: url}}}
-`
 	cases := map[string]struct{ text, want string }{
 		"a property": {head + reads + "  x: {type: OS::Heat::Value, properties: {value: {list_join: ['', [a, {get_param: p}]]}}}\n", `H413]: the resource "x" needs the parameter "p"`},
 		"user_data":  {head + strings.Replace(reads, "flavor: f", "flavor: f, user_data: {get_param: p}", 1), `H413]: the resource "db" needs`},
@@ -134,8 +111,6 @@ outputs: {url: {value: {get_param: url}}}
 		"an output":  {head + reads + "outputs: {o: {value: {get_param: p}}}\n", `H413]: the output "o" needs`},
 		"an output's value that is known before": {head + strings.Replace(reads, "inputs:", "outputs: {o: {value: {get_param: p}, secret: true}}, inputs:", 1) +
 			"outputs: {o: {value: {get_attr: [db, o]}}}\n", `H413]: the output "o" needs`},
-		"all outputs of a stack": {head + reads + "  n: {type: OS::Heat::Stack, properties: {template: {get_file: gives.yaml}, parameters: {url: {get_param: p}}}}\n" +
-			"outputs: {o: {value: {get_attr: [n, outputs]}}}\n", "it needs the parameter \"p\", which `hotc apply` gives to roles"},
 		"a condition":          {head + "conditions: {c: {equals: [{get_param: p}, x]}}\n" + reads, "H413]: a condition needs"},
 		"a nested stack":       {head + reads + "  n: {type: nested.yaml, properties: {url: {get_param: p}}}\n", `H413]: the resource "n" needs`},
 		"a placeholder":        {head + reads + "  n: {type: inner.yaml, properties: {url: {get_param: p}}}\n", "H402]: this hands over what"},
@@ -147,7 +122,7 @@ outputs: {url: {value: {get_param: url}}}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for file, text := range map[string]string{"main.yaml": c.text, "nested.yaml": nested, "inner.yaml": inner, "gives.yaml": gives} {
+			for file, text := range map[string]string{"main.yaml": c.text, "nested.yaml": nested, "inner.yaml": inner} {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}

@@ -246,40 +246,6 @@ func TestOldVersions(t *testing.T) {
 	}
 }
 
-// So does a CloudFormation template, which says the same in its own functions.
-func TestOldFormats(t *testing.T) {
-	want := waiting(t, "testdata/edits/version-2013-05-23.yaml")
-	for _, version := range []string{"2010-09-09", "2012-12-12"} {
-		t.Run(version, func(t *testing.T) {
-			got := waiting(t, "testdata/edits/version-cfn-"+version+".yaml")
-			for _, name := range []string{"db", "web"} {
-				before, wantBoot := splitBoot(t, want[name].NovaUserData)
-				after, gotBoot := splitBoot(t, got[name].NovaUserData)
-				if before != after {
-					t.Errorf("%s: the user-data differs:\n%s", name, cmp.Diff(before, after))
-				}
-				valuesOnly(wantBoot)
-				valuesOnly(gotBoot)
-				if diff := cmp.Diff(wantBoot, gotBoot); diff != "" {
-					t.Errorf("%s: the boot file differs (-HOT +CloudFormation):\n%s", name, diff)
-				}
-			}
-		})
-	}
-}
-
-// valuesOnly leaves out the keys of deploy-time values, which come from how an
-// expression is written.
-func valuesOnly(boot map[string]any) {
-	var values []string
-	deploy, _ := boot["deploy"].(map[string]any)
-	for _, v := range deploy {
-		values = append(values, v.(string))
-	}
-	slices.Sort(values)
-	boot["deploy"] = values
-}
-
 // waiting are the two servers of a stack that waits for their roles.
 func waiting(t *testing.T, template string) map[string]judge.Server {
 	t.Helper()

@@ -98,8 +98,6 @@ func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.E
 			return item(b.template.Version.AttributeCall(x.At, n.Resource.Name, name), numberOf(n, m))
 		case n.Group:
 			name = "resource." + m.Name + "." + name
-		case n.Remote:
-			return b.template.Version.AttributeCall(x.At, n.Resource.Name, "outputs", name)
 		}
 		return b.template.Version.AttributeCall(x.At, n.Resource.Name, name)
 	})
@@ -107,10 +105,6 @@ func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.E
 
 // carryDown makes an expression of the stack around a nest one of its members'.
 func (b *binder) carryDown(n *program.Nest, e *hot.Expr) (*hot.Expr, error) {
-	version := hot.MemberVersion
-	if s := n.Members[0].Stack; s != nil {
-		version = s.Template.Version
-	}
 	var err error
 	out := Slots(e, func(x *hot.Expr) *hot.Expr {
 		if own := b.dependOn(n, x); own != nil {
@@ -122,7 +116,7 @@ func (b *binder) carryDown(n *program.Nest, e *hot.Expr) (*hot.Expr, error) {
 		if !b.quiet {
 			b.analysis.Handed[n] = b.analysis.Handed[n].add(key, x)
 		}
-		return version.ParameterCall(x.At, DeployParameter, key)
+		return hot.ParameterCall(x.At, DeployParameter, key)
 	})
 	return out, err
 }

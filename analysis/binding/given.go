@@ -162,15 +162,6 @@ func (b *binder) handedUses(n *program.Nest, properties *hot.Node, what string, 
 			}
 		}
 	}
-	if n.Within != "" {
-		handed(n.Definition.Entries())
-		for _, e := range properties.Entries {
-			if e.Name != n.Within {
-				visit(what, e.Value)
-			}
-		}
-		return
-	}
 	if !n.Group {
 		handed(properties.Entries)
 		return

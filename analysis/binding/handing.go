@@ -13,13 +13,6 @@ func (b *binder) nestProperties(n *program.Nest, properties *hot.Node) {
 	for i := range properties.Entries {
 		e := &properties.Entries[i]
 		switch {
-		case n.Within == e.Name:
-			for j := range e.Value.Entries {
-				b.uses(n.Resource.Name, e.Value.Entries[j].Value, b.handsOver(n, &e.Value.Entries[j]))
-				b.handsMissing(n, &e.Value.Entries[j])
-			}
-		case n.Within != "":
-			b.inShape(n.Resource.Name, e.Name, e.Value)
 		case !n.Group:
 			b.uses(n.Resource.Name, e.Value, b.handsOver(n, e))
 			b.handsMissing(n, e)

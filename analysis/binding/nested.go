@@ -165,75 +165,7 @@ func (b *binder) nestAttribute(call *hot.Expr, n *program.Nest, attribute string
 	if n.Group {
 		return b.groupAttribute(call, n, attribute, path)
 	}
-	switch {
-	case n.Chain:
-		return b.chainAttribute(call, n, attribute, path)
-	case n.Remote:
-		return b.remoteAttribute(call, n, attribute, path)
-	}
 	return b.memberAttribute(call, n, n.Members[0], attribute, path)
-}
-
-// chainAttribute is what is read through a chain. What Heat gives, it gives under the
-// name of the output.
-func (b *binder) chainAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
-	output, rest := program.ChainOutput(b.template.Version, attribute, path)
-	e, err := b.memberAttribute(call, n, n.Members[0], output, rest)
-	if e == call && output != attribute {
-		e = b.template.Version.AttributeCall(call.At, n.Resource.Name, output)
-	}
-	return e, err
-}
-
-// remoteAttribute is what is read of a stack that is a resource
-// (heat/engine/resources/openstack/heat/remote_stack.py, _resolve_attribute).
-func (b *binder) remoteAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
-	if attribute == "outputs" && len(path) > 0 {
-		name, ok := path[0].(string)
-		if ok && n.Members[0].Stack.Template.Output(name) == nil {
-			return b.leave(call, "what a stack does not give is null to Heat"), nil
-		}
-		if ok {
-			return b.memberAttribute(call, n, n.Members[0], name, path[1:])
-		}
-	}
-	if attribute == "outputs" && b.anyRunTime(call, n) {
-		return nil, errReported
-	}
-	return b.leave(call, "an attribute of a stack is Heat's"), nil
-}
-
-// anyRunTime refuses to read all outputs of a stack at once if one of them is a role's,
-// which Heat does not have.
-func (b *binder) anyRunTime(call *hot.Expr, n *program.Nest) bool {
-	for _, o := range n.Members[0].Stack.Template.Outputs {
-		e, err := b.look(func() (*hot.Expr, error) { return b.memberAttribute(call, n, n.Members[0], o.Name, nil) })
-		if err != nil || TimeOf(e) != Run {
-			continue
-		}
-		if !b.refused[call.At] {
-			b.refused[call.At] = true
-			d := b.diags.Error(source.NotYet, call.At, fmt.Sprintf("this reads all outputs of %q at once, and %q among them is one that Heat does not have: it needs %s", n.Resource.Name, o.Name, b.lacking(e)), fmt.Sprintf("name the output: [%s, outputs, %s]", n.Resource.Name, o.Name))
-			d.Notes = append(d.Notes, source.Note{At: n.Members[0].Stack.Place(o.Entry.Key), Message: "the output"})
-		}
-		return true
-	}
-	return false
-}
-
-// lacking names the first of what a run-time value needs and Heat does not have.
-func (b *binder) lacking(e *hot.Expr) string {
-	for _, cell := range e.Cells() {
-		switch writer, name, _ := strings.Cut(cell, ":"); {
-		case writer == program.Operator:
-			return fmt.Sprintf("the parameter %q, which `hotc apply` gives to roles", name)
-		case b.program.Server(writer) != nil:
-			return fmt.Sprintf("what the agent of server %q knows", writer)
-		default:
-			return "what role " + writer + " writes"
-		}
-	}
-	return "what roles write"
 }
 
 // memberAttribute is an attribute of one member of a nest. It is the call itself if
@@ -263,11 +195,7 @@ func (b *binder) memberAttribute(call *hot.Expr, n *program.Nest, m *program.Mem
 	if attribute == "show" || attribute == "OS::stack_id" { // attributes that every resource has
 		return b.leave(call, "an attribute of a nested stack is Heat's"), nil
 	}
-	if n.Chain {
-		b.notOfChain(call, m.Stack)
-	} else {
-		b.noOutput(call, t, attribute)
-	}
+	b.noOutput(call, t, attribute)
 	return nil, errReported
 }
 
@@ -277,26 +205,6 @@ func (b *binder) noOutput(call *hot.Expr, t *hot.Template, name string) {
 		return
 	}
 	b.unknown(source.UnknownOutput, call, fmt.Sprintf("the nested template %s has no output %q", t.File.Name, name), name, t.OutputNames())
-}
-
-// notOfChain says which member of a chain does not give what is read.
-func (b *binder) notOfChain(call *hot.Expr, chain *program.Stack) {
-	resource, attribute, path, _ := hot.AttrArgument(call.Arg().Value)
-	if attribute == "attributes" && len(path) == 0 {
-		if !b.quiet {
-			b.diags.Error(source.UnknownOutput, call.At, "all attributes of a chain's members cannot be read at once, which Heat refuses", fmt.Sprintf("name one: [%s, attributes, NAME]", resource))
-		}
-		return
-	}
-	if attribute == "attributes" {
-		attribute = path[0]
-	}
-	name := hot.ToString(attribute)
-	for _, n := range chain.Nests {
-		if t := n.Members[0].Stack.Template; t.Output(name) == nil {
-			b.noOutput(call, t, name)
-		}
-	}
 }
 
 func (b *binder) leave(call *hot.Expr, rule string) *hot.Expr {
@@ -318,6 +226,10 @@ func (b *binder) across(call *hot.Expr, n *program.Nest, m *program.Member, name
 		return nil, err
 	}
 	if TimeOf(out) == Run {
+		if m.Stack.Template.Version.CFN() {
+			return nil, &source.Diagnostic{Code: source.NotYet, At: call.At, Message: fmt.Sprintf("this needs what a role writes, by way of %s: hotc does not follow run-time values through CloudFormation templates", m.Stack.Template.File.Portable),
+				Hint: "read the role's output itself"}
+		}
 		out = b.carryUp(n, m, out)
 	}
 	return b.part(call, out, path)

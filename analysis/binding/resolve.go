@@ -27,9 +27,6 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 		return b.attribute(call)
 	case "get_file":
 		out, err := b.stack.Given.Resolve(call)
-		if out == call && b.template.Version.CFN() {
-			return nil, fmt.Errorf("get_file: which file it is must be known when compiling, since Heat has no get_file in a CloudFormation template")
-		}
 		b.note(call, Static, "files are read when compiling", "", "")
 		return out, err
 	}

@@ -244,6 +244,9 @@ func (b *binder) usesParameter(s *program.Stack, parameter string) bool {
 			break
 		}
 	}
+	if s.Template.Version.CFN() && slices.ContainsFunc(s.Template.Outputs, func(o *hot.Output) bool { return mentions(s.Template, o.Value, parameter) }) {
+		b.needed[at] = true // hotc does not look through those
+	}
 	return b.needed[at]
 }
 
@@ -262,9 +265,6 @@ func (b *binder) resourceUses(s *program.Stack, r *hot.Resource, parameter strin
 	if n == nil || len(n.Members) == 0 {
 		return mentions(s.Template, r.Properties.Value, parameter)
 	}
-	if n.Within != "" {
-		return b.withinUses(n, parameter)
-	}
 	for i := range r.Properties.Value.Entries {
 		e := &r.Properties.Value.Entries[i]
 		switch {
@@ -280,19 +280,6 @@ func (b *binder) resourceUses(s *program.Stack, r *hot.Resource, parameter strin
 		}
 	}
 	return false
-}
-
-// withinUses is resourceUses for a nest that has what it hands over in one property.
-func (b *binder) withinUses(n *program.Nest, parameter string) bool {
-	t := n.In.Template
-	for _, e := range n.Resource.Properties.Value.Entries {
-		if e.Name != n.Within && mentions(t, e.Value, parameter) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(n.Definition.Entries(), func(e hot.Entry) bool {
-		return mentions(t, e.Value, parameter) && b.heatNeeds(n, e.Name)
-	})
 }
 
 // definitionUses is resourceUses for what a group says of its members.

@@ -151,8 +151,6 @@ func IsCarried(e *hot.Expr) bool {
 	case "get_param":
 		name, _, err := hot.ParamArgument(e.Arg().Value)
 		return err == nil && name == DeployParameter
-	case "Fn::Select": // an entry of the parameter, in CloudFormation's words
-		return e.Arg().Kind == hot.ListExpr && len(e.Arg().Items) == 2 && IsCarried(e.Arg().Items[1])
 	}
 	return false
 }

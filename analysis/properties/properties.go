@@ -34,7 +34,7 @@ func Check(p *program.Program, diags *source.Diagnostics) {
 			if n != nil && n.Group {
 				c.resource(n.Definition, n.Definition.Type, n)
 			}
-			if n == nil || n.Group || n.Within != "" {
+			if n == nil || n.Group {
 				c.resource(r, s.Type(r), nil)
 			}
 		}

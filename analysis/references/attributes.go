@@ -22,13 +22,10 @@ func (c *checker) attributes(bound *hot.Expr) {
 // ofType warns of an attribute that the resource's type has not in stock Heat; a
 // cloud's own may have it.
 func (c *checker) ofType(call *hot.Expr) {
-	name, attribute, path, err := hot.AttrArgument(call.Arg().Value)
+	name, attribute, _, err := hot.AttrArgument(call.Arg().Value)
 	text, isText := attribute.(string)
 	if err != nil || !isText {
 		return
-	}
-	if n := c.uses[0].NestOf(name); n != nil && n.Remote && text == "outputs" && len(path) > 0 {
-		c.ofStack(call, n.Members[0].Stack.Template, path[0])
 	}
 	kind := c.kind(name)
 	if kind == roles.ServerType {
@@ -36,14 +33,6 @@ func (c *checker) ofType(call *hot.Expr) {
 	}
 	if t := c.types.Lookup(kind); t != nil && !t.HasAttribute(text) {
 		c.unknown(source.Warning, source.UnknownAttribute, call.At, fmt.Sprintf("%s has no attribute %q in Heat %s", kind, text, resourcetype.Release()), text, t.Attributes)
-	}
-}
-
-// ofStack warns of an output that a stack which is a resource does not have. To Heat it is
-// null (heat/engine/resources/openstack/heat/remote_stack.py, _resolve_attribute).
-func (c *checker) ofStack(call *hot.Expr, t *hot.Template, output hot.Value) {
-	if name, isText := output.(string); isText && t.Output(name) == nil {
-		c.unknown(source.Warning, source.UnknownOutput, call.At, fmt.Sprintf("the template %s has no output %q: Heat gives null", t.File.Name, name), name, t.OutputNames())
 	}
 }
 

@@ -161,10 +161,6 @@ func (f *Finder) nest(call *hot.Expr, n *program.Nest, words []string, more bool
 		only, words = parts[1], append(parts[2:], words[1:]...)
 	case n.Group && words[0] == "attributes":
 		words = words[1:]
-	case n.Remote && words[0] != "outputs":
-		return nil
-	case n.Remote:
-		words, more = words[1:], true // else it is all of them
 	}
 	for _, m := range n.Members {
 		if only != "" && m.Name != only {
@@ -172,8 +168,6 @@ func (f *Finder) nest(call *hot.Expr, n *program.Nest, words []string, more bool
 		}
 		var found *Path
 		switch {
-		case m.Stack != nil && n.Chain && (len(words) == 0 || !strings.HasPrefix(words[0], "resource.")):
-			found = f.outputs(call, m.Stack, chainNames(n, words, more))
 		case m.Stack != nil:
 			found = f.nested(call, m.Stack, words, more)
 		case m.Server != nil && len(words) > 0:
@@ -184,20 +178,6 @@ func (f *Finder) nest(call *hot.Expr, n *program.Nest, words []string, more bool
 		}
 	}
 	return nil
-}
-
-// chainNames are the outputs of a chain's template that are read by a path which begins
-// with some words.
-func chainNames(n *program.Nest, words []string, more bool) func(output string) bool {
-	if len(words) == 0 {
-		return func(string) bool { return more }
-	}
-	path := make([]hot.Value, len(words)-1)
-	for i, w := range words[1:] {
-		path[i] = w
-	}
-	name, _ := program.ChainOutput(n.In.Template.Version, words[0], path)
-	return func(output string) bool { return output == name || more && strings.HasPrefix(output, name+", ") }
 }
 
 // nested is an output of a nested stack, any if its name is computed, or an attribute of a

@@ -199,8 +199,6 @@ func TestOldVersionsCount(t *testing.T) {
 		{"undecided-old", map[string]any{"size": 0}, 1, "seen", `"[] none"`},
 		{"undecided-old", map[string]any{"size": 2}, 3, "seen", `"[\"0\", \"1\"] 1"`},
 		{"scaled-old", map[string]any{"size": 2}, 5, "seen", `"[\"1\", \"1\"] [\"2\", \"2\"]"`},
-		{"undecided-cloudformation", map[string]any{"With": "yes"}, 3, "Seen", `"sql"`},
-		{"undecided-cloudformation", map[string]any{"With": "no"}, 1, "Seen", `"none"`},
 	} {
 		w := newWorld(t, "../../emit/testdata/nested/"+c.dir+"/main.yaml")
 		w.hotc(w.on("old", "apply", w.dir)...)

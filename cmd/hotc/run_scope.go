@@ -145,16 +145,6 @@ func (s *scope) nested(call *hot.Expr, resource, attribute string, path []hot.Va
 	if nest == nil {
 		return nil, nil
 	}
-	if nest.Chain {
-		attribute, path = program.ChainOutput(s.stack.Template.Version, attribute, path)
-		return s.ofMember(call, nest, nest.Members[0], attribute, path)
-	}
-	if nest.Remote {
-		if attribute != "outputs" || len(path) == 0 {
-			return nil, nil
-		}
-		return s.ofMember(call, nest, nest.Members[0], hot.ToString(path[0]), path[1:])
-	}
 	rest, isMember := strings.CutPrefix(attribute, "resource.")
 	switch {
 	case nest.Scales && attribute == "current_size" && nest.Size >= 0:

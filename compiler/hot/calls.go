@@ -1,8 +1,6 @@
 package hot
 
 import (
-	"maps"
-
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -12,8 +10,6 @@ import (
 func (v Version) AttributeCall(at source.Place, resource, attribute string, path ...Value) *Expr {
 	f := getAttr
 	switch {
-	case v.CFN():
-		f = fnGetAtt
 	case v == V20130523:
 		f = getAttrThenSelect
 	case v >= V20151015:
@@ -26,12 +22,8 @@ func (v Version) AttributeCall(at source.Place, resource, attribute string, path
 func Choice(at source.Place) *Expr { return &Expr{Kind: CallExpr, Func: ifElse, At: at} }
 
 // ParameterCall reads an entry of a parameter that is a map.
-func (v Version) ParameterCall(at source.Place, parameter, key string) *Expr {
-	if !v.CFN() {
-		return NewCall(getParam, at, Constant([]Value{parameter, key}, at))
-	}
-	whole := NewCall(refParameter, at, Constant(parameter, at))
-	return NewCall(fnSelect, at, &Expr{Kind: ListExpr, At: at, Items: []*Expr{Constant(key, at), whole}})
+func ParameterCall(at source.Place, parameter, key string) *Expr {
+	return NewCall(getParam, at, Constant([]Value{parameter, key}, at))
 }
 
 // CallOf says what a node calls, if it is a call: the function's meaning and the
@@ -49,16 +41,4 @@ func (t *Template) CallOf(n *Node) (meaning string, arg *Node) {
 		f = t.Functions.names.meaningOfRef(f, e.Value)
 	}
 	return f.Meaning(), e.Value
-}
-
-// RoleExpr reads a node of a hotc block as an expression: there get_file may be used
-// in CloudFormation templates too, which have no word for it.
-func (t *Template) RoleExpr(n *Node) *Expr {
-	if !t.Version.CFN() {
-		return t.Expr(n)
-	}
-	table := t.Functions
-	table.expressions = maps.Clone(table.expressions)
-	table.expressions[getFile.Name] = getFile
-	return NewExpr(t.File, n, table)
 }

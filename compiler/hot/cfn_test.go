@@ -1,7 +1,6 @@
 package hot
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -91,34 +90,3 @@ func TestCloudFormationDiagnostics(t *testing.T) {
 		}
 	}
 }
-
-// Fn::FindInMap goes into a plan with the mapping that it needs.
-func TestMappingsTravelInPlans(t *testing.T) {
-	var diags source.Diagnostics
-	text := "AWSTemplateFormatVersion: 2010-09-09\nMappings: {m: {a: {x: {get_attr: 1}}}, other: {}}\nOutputs: {o: {Value: {Fn::FindInMap: [m, {Ref: key}, x]}}}\n"
-	template := ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags)
-	out, err := Fold(template.Expr(template.Outputs[0].Value), func(call *Expr) (*Expr, error) {
-		return NewCall(CellRef, call.At, Constant("key", call.At)), nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, at := EncodeResidual[string](out)
-	if want := `{"Fn::FindInMap":[{"$literal":{"m":{"a":{"x":{"get_attr":1}}}}},"m",{"$cell":"key"},"x"]}`; string(plan) != want {
-		t.Errorf("%s, want %s", plan, want)
-	}
-	read, err := ParseResidual(plan, at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := read.Eval(sayA{})
-	if err != nil || string(v) != `{"get_attr":1}` {
-		t.Errorf("%s %v", v, err)
-	}
-}
-
-// sayA answers every reference of a plan with "a".
-type sayA struct{}
-
-func (sayA) Cell(string) (json.RawMessage, error)   { return json.RawMessage(`"a"`), nil }
-func (sayA) Deploy(string) (json.RawMessage, error) { return json.RawMessage(`"a"`), nil }

@@ -17,8 +17,6 @@ var (
 
 	fnFindInMap = &Function{Name: "Fn::FindInMap", Lazy: foldFindInMap, usesNames: true,
 		Check: checkUnpacked("Fn::FindInMap", 3, "the mapping, the key and the value's name")}
-	// findInMaps is what it is in a plan, which has no mappings: they come first.
-	findInMaps = &Function{Name: "Fn::FindInMap", Apply: applyFindInMaps, Positional: everyItem}
 
 	fnIf = &Function{Name: "Fn::If", means: "if", Check: checkIf("Fn::If", 3, 3), Lazy: foldIf, usesNames: true}
 
@@ -124,39 +122,11 @@ func foldFindInMap(f *folder, call *Expr) (*Expr, error) {
 	return Constant(found, call.At), nil
 }
 
-// applyFindInMaps finds in the mappings that a plan brings along.
-func applyFindInMaps(_ *work, arg Value) (found Value, err error) {
-	items, _ := arg.([]Value)
-	if len(items) != 4 {
-		return nil, fmt.Errorf("Fn::FindInMap of a plan needs the mappings, a mapping, a key and the value's name")
-	}
-	found = items[0]
-	for _, key := range items[1:] {
-		if found, err = findIn(found, key); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
 func findIn(from, key Value) (Value, error) {
 	if v, ok := step1(from, key); ok {
 		return v, nil
 	}
 	return nil, fmt.Errorf("Fn::FindInMap: there is no %s in the mapping", shown(key))
-}
-
-// withMappings is the argument of Fn::FindInMap as a plan has it.
-func (e *Expr) withMappings() *Expr {
-	items, _ := e.Arg().list()
-	mappings := e.names.mappings
-	if name, ok := items[0].Value.(string); ok {
-		mappings = NewDict()
-		if m, found := e.names.mappings.Get(name); found {
-			mappings.Set(name, m)
-		}
-	}
-	return &Expr{Kind: ListExpr, At: e.Arg().At, Items: append([]*Expr{Constant(mappings, e.Arg().At)}, items...)}
 }
 
 func checkFnNot(arg *Expr) error {

@@ -74,7 +74,9 @@ type exprReader struct {
 	err    error
 }
 
-func (r *exprReader) place(n *Node) source.Place { return r.file.Place(n.Extent()) }
+func (r *exprReader) place(n *Node) source.Place {
+	return source.Place{File: r.file, Span: n.Extent()}
+}
 
 func (r *exprReader) read(n *Node, functions map[string]*Function) *Expr {
 	return r.part(n, functions).at(r.place(n))

@@ -177,8 +177,8 @@ func refusing(name, message string) *Function {
 	return &Function{Name: name, refusal: message, Check: func(*Expr) error { return fmt.Errorf("%s", message) }}
 }
 
-// everyFunction lists the tables of all functions.
-var everyFunction = [][]since{functions, conditionFunctions, cfnFunctions, cfnConditionFunctions}
+// everyFunction lists the tables of the functions that plans may have.
+var everyFunction = [][]since{functions, conditionFunctions}
 
 // FirstVersion is the first version of HOT that has a function.
 func FirstVersion(name string) (Version, bool) {

@@ -37,7 +37,6 @@ func planTable() map[string]*Function {
 			}
 		}
 	}
-	t[fnFindInMap.Name] = findInMaps
 	t[refused.Name] = refused
 	for _, f := range presenceFunctions {
 		t[f.Name] = f
@@ -46,7 +45,7 @@ func planTable() map[string]*Function {
 }
 
 func (s since) planName() string {
-	if s.until == V20210416 || s.until.CFN() {
+	if s.until == V20210416 {
 		return s.function.Name
 	}
 	return s.function.Name + "@" + s.until.String()
@@ -54,11 +53,8 @@ func (s since) planName() string {
 
 // planArg is a call's argument as a plan has it.
 func (e *Expr) planArg() *Expr {
-	switch {
-	case e.Func.refusal != "":
+	if e.Func.refusal != "" {
 		return Constant(e.Func.refusal, e.At)
-	case e.Func == fnFindInMap:
-		return e.withMappings()
 	}
 	return e.Arg()
 }

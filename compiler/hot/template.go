@@ -71,7 +71,9 @@ func (t *Template) OutputNames() []string {
 }
 
 // Place is where a node or a key stands.
-func (t *Template) Place(n source.Spanned) source.Place { return t.File.Place(n.Extent()) }
+func (t *Template) Place(n source.Spanned) source.Place {
+	return source.Place{File: t.File, Span: n.Extent()}
+}
 
 // Expr reads a node as an expression of this template.
 func (t *Template) Expr(n *Node) *Expr { return NewExpr(t.File, n, t.Functions) }

@@ -10,22 +10,20 @@ type Words struct {
 	Value           string // of an output
 
 	If string // the function
-	// AtMost is how a parameter says its largest number N.
-	AtMost string
 }
 
 var hotWords = Words{
 	Description: "description", Parameters: "parameters", Conditions: "conditions", Resources: "resources", Outputs: "outputs",
 	Type: "type", Properties: "properties", Metadata: "metadata", DependsOn: "depends_on", DeletionPolicy: "deletion_policy",
 	UpdatePolicy: "update_policy", Condition: "condition", Default: "default", Hidden: "hidden", Value: "value",
-	If: "if", AtMost: "`range: {max: N}` among the constraints",
+	If: "if",
 }
 
 var cfnWords = Words{
 	Description: "Description", Parameters: "Parameters", Conditions: "Conditions", Resources: "Resources", Outputs: "Outputs",
 	Type: "Type", Properties: "Properties", Metadata: "Metadata", DependsOn: "DependsOn", DeletionPolicy: "DeletionPolicy",
 	UpdatePolicy: "UpdatePolicy", Condition: "Condition", Default: "Default", Hidden: "NoEcho", Value: "Value",
-	If: "Fn::If", AtMost: "`MaxValue: N`",
+	If: "Fn::If",
 }
 
 // Words are those of the version's family.

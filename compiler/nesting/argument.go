@@ -101,9 +101,7 @@ func (l *loader) value(s *program.Stack, n *program.Nest, m *program.Member, p *
 	}
 	if err != nil {
 		d := l.diags.Error(source.BadParameter, at, fmt.Sprintf("the value of parameter %q: %v", p.Name, err), "")
-		if !n.Chain { // that one is hotc's own
-			d.Notes = append(d.Notes, source.Note{At: s.Place(p.Entry.Key), Message: "the parameter"})
-		}
+		d.Notes = append(d.Notes, source.Note{At: s.Place(p.Entry.Key), Message: "the parameter"})
 		return
 	}
 	s.Given.Parameters[p.Name] = cast

@@ -121,14 +121,13 @@ func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *hot.Node) {
 			open = append(open, p.Name)
 		}
 	}
-	w := s.Template.Words()
-	hint := fmt.Sprintf("say how many there are at most: `%s: {hotc: {%s: N}}` of %q", w.Metadata, MaxMembers, r.Name)
+	hint := fmt.Sprintf("say how many there are at most: `metadata: {hotc: {%s: N}}` of %q", MaxMembers, r.Name)
 	if len(open) > 0 {
 		itself := "-P " + strings.Join(open, "=N -P ") + "=N"
 		if s.Path != "" {
 			itself = fmt.Sprintf("as a property of %q that is known, or as one of the parameter_defaults of an environment", s.Path)
 		}
-		hint += fmt.Sprintf(", or %s of %s; or give the number itself when compiling: %s", w.AtMost, strings.Join(open, ", "), itself)
+		hint += fmt.Sprintf(", or `range: {max: N}` among the constraints of %s; or give the number itself when compiling: %s", strings.Join(open, ", "), itself)
 	}
 	l.diags.Error(source.NoBound, s.Place(n), fmt.Sprintf("the members of %q have roles, and nothing says how many of them Heat may make: the plan has a part for each", r.Name), hint)
 }

@@ -92,35 +92,6 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 	})
 }
 
-// instanceGroups are types whose members are instances of CloudFormation, which an
-// environment may map to a template.
-var instanceGroups = map[string]bool{"OS::Heat::InstanceGroup": true, "AWS::AutoScaling::AutoScalingGroup": true}
-
-const instanceType = "AWS::EC2::Instance"
-
-// instances refuses roles in what an environment makes of the members of such a group.
-func (l *loader) instances(s *program.Stack, r *hot.Resource, at place) {
-	registry := at.registry.Child(r.Name, environment.Type{})
-	t, err := registry.Resolve(instanceType, "0")
-	if err != nil || !environment.IsTemplate(t.Name) {
-		return
-	}
-	d := &hot.Resource{Name: r.Name, Entry: r.Entry, TypeNode: r.TypeNode}
-	n := &program.Nest{In: s, Resource: r, Group: true, Definition: d}
-	m := &program.Member{Name: "0"}
-	if m.Stack = l.member(n, m, t, at, registry.Child("0", t)); m.Stack != nil && mentionsRoles(m.Stack) {
-		l.launchConfiguration(s, r, t.Name)
-	}
-}
-
-// launchConfiguration refuses roles where Heat leaves no way to tell agents who they
-// are: members get the configuration's own keys, and tags (heat/engine/resources/
-// openstack/heat/instance_group.py, _get_resource_definition).
-func (l *loader) launchConfiguration(s *program.Stack, r *hot.Resource, template string) {
-	l.diags.Error(source.NotYet, s.Place(r.Entry.Key), fmt.Sprintf("the environment makes the members of %q of %s, which has roles; Heat hands the members of an %s nothing but the keys of its launch configuration, so their agents would know neither who they are nor their token", r.Name, template, s.Type(r)),
-		"use OS::Heat::AutoScalingGroup, with the template as the `type` of its `resource` and what the launch configuration says as the properties")
-}
-
 // members makes the members of a group with roles, one by one.
 func (l *loader) members(n *program.Nest, r *hot.Resource, count *hot.Node, first *program.Member, load func(*program.Member) *program.Stack) {
 	s, size := n.In, n.Size

@@ -40,10 +40,11 @@ type Options struct {
 // Load finds the stacks below the root. It returns the templates that were used, by
 // path.
 func Load(p *program.Program, o Options, diags *source.Diagnostics) map[string]*hot.Template {
-	l := &loader{Options: o, diags: diags, templates: map[string]*hot.Template{}, chains: map[string]string{}, withRoles: map[string]bool{}, room: newRoom(o.MaxResources, diags), root: filepath.Dir(p.Template.File.Name)}
+	l := &loader{Options: o, diags: diags, templates: map[string]*hot.Template{}, withRoles: map[string]bool{}, room: newRoom(o.MaxResources, diags), root: filepath.Dir(p.Template.File.Name)}
 	path := filepath.Clean(p.Template.File.Name)
 	l.templates[path] = p.Template
 	l.stack(p.Root, place{path: path, registry: o.Environment.Registry})
+	l.cloudFormation(p.Root)
 	return l.templates
 }
 
@@ -52,11 +53,9 @@ type loader struct {
 	diags     *source.Diagnostics
 	root      string
 	templates map[string]*hot.Template // nil for one that cannot be read
-	chains    map[string]string        // what hotc writes for chains, by path
-	// withRoles are the templates in which roles were found before they were loaded, and
-	// the open chains that were looked at: each once, however often it is used.
+	// withRoles says of templates that may be used where hotc compiles no roles whether
+	// they have any: each is looked at once, however often it is used.
 	withRoles map[string]bool
-	trying    bool // to find out whether there are roles
 	room      *room
 }
 
@@ -306,22 +305,19 @@ func (l *loader) template(path string, where source.Place, t environment.Type) *
 // mentionsRoles says whether a server in the stack, or in a stack nested in it, has a
 // hotc block; nobody has read those yet.
 func mentionsRoles(s *program.Stack) bool {
-	for _, r := range s.Template.Resources {
-		if n := s.NestOf(r.Name); r.MetadataEntry("hotc") != nil && s.Removed(r.Name) == nil && (n == nil || !n.Group) {
+	return slices.ContainsFunc(s.Template.Resources, func(r *hot.Resource) bool { return resourceMentions(s, r) })
+}
+
+func resourceMentions(s *program.Stack, r *hot.Resource) bool {
+	n := s.NestOf(r.Name)
+	if n == nil || !n.Group {
+		if r.MetadataEntry("hotc") != nil && s.Removed(r.Name) == nil {
 			return true
 		}
+	} else if n.Definition.MetadataEntry("hotc") != nil && n.Size != 0 {
+		return true
 	}
-	for _, n := range s.Nests {
-		if n.Group && n.Definition.MetadataEntry("hotc") != nil && n.Size != 0 {
-			return true
-		}
-		for _, m := range n.Members {
-			if m.Stack != nil && mentionsRoles(m.Stack) {
-				return true
-			}
-		}
-	}
-	return false
+	return n != nil && slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && mentionsRoles(m.Stack) })
 }
 
 // Resources counts the resources of a stack and of those in it, as Heat does

@@ -87,7 +87,7 @@ func (l *loader) canScale(n *program.Nest, r *hot.Resource) bool {
 		around = around.Around()
 	}
 	switch v := s.Template.Version; {
-	case v.CFN() || v <= hot.V20130523:
+	case v <= hot.V20130523:
 		return refuse(fmt.Sprintf("the members of %q have roles, and a template of the version %s cannot read what the members of such a group give", r.Name, v),
 			"write the template in HOT, heat_template_version: 2014-10-16 or newer")
 	case around.Nest != nil:

@@ -45,16 +45,7 @@ type Nest struct {
 	Definition *hot.Resource
 	// IndexVariable is what a group replaces by a member's name.
 	IndexVariable string
-	// Within is the property in which what is handed over stands, "" if these are the
-	// properties of the definition itself.
-	Within string
-	// Chain says that the resource makes others in a row: its one member is a template of
-	// hotc's that has them, named 0, 1, 2, ….
-	Chain bool
-	// Remote says that the stack is none of Heat's nested ones, but made by a call of
-	// Heat's own API; it gives its outputs as one map.
-	Remote  bool
-	Members []*Member
+	Members       []*Member
 	// Size is how many members there are, also where they have no roles and are not
 	// looked at one by one; -1 if only Heat knows.
 	Size int

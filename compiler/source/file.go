@@ -20,9 +20,6 @@ type File struct {
 	Name     string
 	Portable string
 	Text     []byte
-	// Origins are of a text that hotc wrote itself, in its order: what of the user's its
-	// parts stand for.
-	Origins []Origin
 	// Within is where the text stands if it is a part of another file, such as a script
 	// in a template.
 	Within Place
@@ -34,22 +31,6 @@ type File struct {
 
 // NewFile makes a file of a text.
 func NewFile(name string, text []byte) *File { return &File{Name: name, Text: text} }
-
-// Origin is what a part of a text stands for.
-type Origin struct {
-	Part Span
-	Of   Place
-}
-
-// Place is where a part of the text stands: of a text that hotc wrote, where that stands
-// which the part comes from.
-func (f *File) Place(s Span) Place {
-	i := sort.Search(len(f.Origins), func(i int) bool { return f.Origins[i].Part.End >= s.End })
-	if i < len(f.Origins) && f.Origins[i].Part.Contains(s) {
-		return f.Origins[i].Of
-	}
-	return Place{File: f, Span: s}
-}
 
 // Span is a range of bytes, the end not included.
 type Span struct{ Start, End uint32 }

@@ -25,10 +25,7 @@ parameters:
 outputs:
   json:
     value:
-` + bootJSON
-
-// bootJSON is the value that does it.
-const bootJSON = `      str_replace:
+      str_replace:
         template: $boot$
         params:
           $boot$:
@@ -41,20 +38,20 @@ const bootJSON = `      str_replace:
 // as JSON. Versions before 2015-10-15 have neither digest nor a str_replace that
 // inserts JSON (heat/engine/hot/template.py): a nested template of a newer one does
 // it for them, and the user's stays what it is.
-func (s *stack) boot(p site, resource string) tree {
+func (s *stack) boot(p site, of string) tree {
 	b := dict(
 		"format", int64(plan.Format),
 		"server", p.path,
 		"deployment", s.rootName(),
 		"stack_id", s.rootID(),
-		"coordinator", s.parameter(ParameterCoordinator),
+		"coordinator", parameter(ParameterCoordinator),
 	)
 	if slot := s.slot(); slot != nil {
 		b.Set("slot", slot)
 	}
 	nested := s.version < hot.V20151015
 	if !nested {
-		b.Set("token", dict("digest", []hot.Value{"sha256", s.join(":", s.parameter(ParameterSecret), s.rootName(), p.path)}))
+		b.Set("token", dict("digest", []hot.Value{"sha256", join(":", parameter(ParameterSecret), s.rootName(), p.path)}))
 	}
 	if s.options.Signal && p.roles {
 		b.Set("signal", s.signal())
@@ -66,14 +63,13 @@ func (s *stack) boot(p site, resource string) tree {
 	if values := s.deployValues(p); values != nil {
 		b.Set("deploy", section{values})
 	}
-	if !nested || s.version.CFN() {
+	if !nested {
 		return section{b}
 	}
 	s.out.Files[BootFile] = []byte(bootTemplate)
 	s.nestsDeeper(1)
-	name := s.generate(bootResource+resource, s.resource(s.beside(BootFile), section{dict(
-		"secret", s.parameter(ParameterSecret), "boot", section{b})}))
-	return s.attribute(name, "json")
+	return attribute(s.generate(bootResource+of, resource(s.beside(BootFile), section{dict(
+		"secret", parameter(ParameterSecret), "boot", section{b})})), "json")
 }
 
 // deployValues are the expressions that Heat resolves for a server, by key; nil if

@@ -43,14 +43,14 @@ func (s *stack) configResource(r *hot.Resource, n *hot.Node, name string, format
 	}
 	switch config.Type {
 	case cloudType:
-		return own{kind: userdata.Text, inserted: s.attribute(name, "config")}, true
+		return own{kind: userdata.Text, inserted: attribute(name, "config")}, true
 	case textType:
 		return s.softwareConfig(r, config, format)
 	case mimeType:
 		if format == softwareConfig {
-			return own{kind: userdata.NoOwn, parts: []hot.Value{dict("config", s.id(name), "type", "multipart")}}, true
+			return own{kind: userdata.NoOwn, parts: []hot.Value{dict("config", id(name), "type", "multipart")}}, true
 		}
-		return own{kind: userdata.Archive, inserted: s.attribute(name, "config")}, true
+		return own{kind: userdata.Archive, inserted: attribute(name, "config")}, true
 	}
 	if strings.HasPrefix(config.Type, "OS::Heat::") || strings.HasPrefix(config.Type, "OS::Nova::") {
 		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("the user_data of server %q is a resource that hotc cannot read", r.Name),
@@ -58,7 +58,7 @@ func (s *stack) configResource(r *hot.Resource, n *hot.Node, name string, format
 		return own{}, false
 	}
 	// a nested template whose OS::stack_id is a config's
-	return s.unknownData(r, s.id(name), format), true
+	return s.unknownData(r, id(name), format), true
 }
 
 // softwareConfig is the text of an OS::Heat::SoftwareConfig.
@@ -73,16 +73,16 @@ func (s *stack) softwareConfig(r, config *hot.Resource, format userDataFormat) (
 		return own{}, false
 	}
 	if beginning(e) == "" && !e.IsValue() {
-		return s.unknownData(r, s.id(config.Name), format), true
+		return s.unknownData(r, id(config.Name), format), true
 	}
 	s.checkText(r, n, e)
 	text := knownText(e)
 	value := s.textOf(config.Name)
 	if kind, _ := userdata.OwnOf(text); kind != userdata.Quoted || format == softwareConfig {
-		value = s.attribute(config.Name, "config")
+		value = attribute(config.Name, "config")
 	}
 	if kind, _ := userdata.OwnOf(text); kind == userdata.Archive && format == softwareConfig {
-		value = s.id(config.Name)
+		value = id(config.Name)
 	}
 	return s.textData(r, n, text, value, format)
 }

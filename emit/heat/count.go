@@ -109,14 +109,13 @@ type term struct {
 // terms are what is to be added up for the servers on a path of a template.
 func (c *counter) terms(t *hot.Template, path []string) []term {
 	var out []term
-	l := language{t.Version}
 	for _, r := range t.Resources {
 		if !onPath(r, path) {
 			continue
 		}
 		x, ok := c.termOf(t, r, path)
 		if ok && r.Condition != nil && (t != c.program.Template || nesting.Open(c.program.Root, r)) {
-			x = term{value: l.choice(r.Condition.Value.Data(), x.tree(), int64(0))}
+			x = term{value: dict("if", []hot.Value{r.Condition.Value.Data(), x.tree(), int64(0)})}
 		}
 		if ok {
 			out = append(out, x)
@@ -173,12 +172,10 @@ func (c *counter) termOfNest(t *hot.Template, n *program.Nest, path []string) te
 		}
 	}
 	switch {
-	case n.Remote:
-		return term{value: language{t.Version}.attribute(n.Resource.Name, "outputs", name)}
 	case n.Slots():
-		return term{value: language{t.Version}.attribute(n.Resource.Name, program.OutputsList, name)}
+		return term{value: attribute(n.Resource.Name, program.OutputsList, name)}
 	}
-	return term{value: language{t.Version}.attribute(n.Resource.Name, name)}
+	return term{value: attribute(n.Resource.Name, name)}
 }
 
 // sizeOf is a group's count as a term; null, which Heat's default stands for, counts as
@@ -293,7 +290,7 @@ func (s *stack) countOutputs() *hot.Dict {
 		for _, x := range s.counter.terms(s.template, needs[name]) {
 			list = append(list, x.tree())
 		}
-		out.Set(name, dict(s.words().Value, list))
+		out.Set(name, dict("value", list))
 	}
 	return out
 }
@@ -356,13 +353,6 @@ func (s *stack) sum(name string, open []hot.Value, sure int64) tree {
 	}
 	s.out.Files[SumFile] = []byte(sumTemplate)
 	properties := dict("terms", dict("servers", append(open, sure)))
-	if !s.version.CFN() {
-		s.nestsDeeper(1)
-		return s.attribute(s.generate(name, s.resource(s.beside(SumFile), properties)), "sum")
-	}
-	s.nestsDeeper(2)
-	s.out.added += len(s.stacks) // the group's member (archive.go says why it is one)
-	s.generate(name, s.resource("OS::Heat::ResourceGroup", section{dict("count", int64(1), "index_var", noIndex,
-		"resource_def", dict("type", s.beside(SumFile), "properties", properties))}))
-	return s.attribute(name, "resource.0.sum")
+	s.nestsDeeper(1)
+	return attribute(s.generate(name, resource(s.beside(SumFile), properties)), "sum")
 }

@@ -98,7 +98,7 @@ func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options,
 	counter := newCounter(p, a, stacks)
 	for _, t := range o.Templates {
 		s := &stack{program: p, template: t.Template, analysis: a, built: b, options: o, diags: diags, generated: hot.NewDict(), sizes: sizes, counter: counter,
-			stacks: stacks[t.Template], sites: sites[t.Template], files: t, language: language{t.Version}, out: out}
+			stacks: stacks[t.Template], sites: sites[t.Template], files: t, version: t.Version, out: out}
 		text := s.emit()
 		switch {
 		case text == nil:
@@ -123,7 +123,6 @@ func (s *stack) emit() []byte {
 	s.removeBlocks()
 	s.moves() // these two before what writes pieces of the text elsewhere
 	s.reads()
-	s.chainReads()
 	s.properties()
 	for _, server := range s.sites {
 		s.server(server)
@@ -198,7 +197,7 @@ type stack struct {
 	nestsKnown    bool
 	signalsHere   []*binding.Signal
 	signalsKnown  bool
-	language      // of the text in which servers are written
+	version       hot.Version // of the text in which servers are written
 	// generated are resources that hotc adds for single servers.
 	generated *hot.Dict
 }
@@ -241,7 +240,7 @@ func (s *stack) removeBlocks() {
 			continue
 		}
 		if len(r.Metadata.Value.Entries) == 1 {
-			s.editor.remove(r.Entry.Value, s.words().Metadata)
+			s.editor.remove(r.Entry.Value, "metadata")
 		} else {
 			s.editor.remove(r.Metadata.Value, "hotc")
 		}
@@ -272,10 +271,6 @@ func (s *stack) reads() {
 			continue
 		}
 		path := []hot.Value{r.Output.Role.Server.Path, r.Output.Attribute}
-		if s.version.CFN() {
-			replace(r.Call, s.value(ResourceValues, ResourceCondition, path))
-			continue
-		}
 		arg := append([]hot.Value{ResourceValues, "data"}, path...)
 		for _, n := range r.Path {
 			arg = append(arg, s.text.nodes(n)[0])
@@ -294,8 +289,8 @@ func (s *stack) pins() {
 		}
 		n := s.text.Parameter(p.Name).Entry.Value
 		added := hot.NewDict()
-		s.put(n, added, s.words().Default, values[0])
-		if s.version.CFN() {
+		s.put(n, added, s.template.Words().Default, values[0])
+		if s.template.Version.CFN() {
 			s.put(n, added, "AllowedValues", values)
 			s.put(n, added, "ConstraintDescription", pinnedBecause)
 		} else {

@@ -68,15 +68,7 @@ func (s *stack) members(n *program.Nest) {
 
 // memberFile is where a generated member lies.
 func (s *stack) memberFile(n *program.Nest) string {
-	return ownFile("members", s.files.Target, n.Resource.Name)
-}
-
-// ChainFile is where the template lies that stands for a chain in another one, which lies
-// at a target.
-func ChainFile(target, chain string) string { return ownFile("chains", target, chain) }
-
-// ownFile is where a template lies that hotc writes for a resource of another one.
-func ownFile(kind, target, name string) string {
+	target, name := s.files.Target, n.Resource.Name
 	base := strings.TrimSuffix(target, path.Ext(target))
 	if target == RootFile {
 		base = ""
@@ -85,7 +77,7 @@ func ownFile(kind, target, name string) string {
 		sum := sha256.Sum256([]byte(name))
 		name = plain + "-" + hex.EncodeToString(sum[:4])
 	}
-	return path.Join("hotc", kind, base, name+".yaml")
+	return path.Join("hotc", "members", base, name+".yaml")
 }
 
 // notPlain is what a name in a URL would need quotes for.
@@ -105,7 +97,7 @@ func (s *stack) otherMetadata(n *hot.Node) *hot.Dict {
 // member is the text of a generated member, and the number of its resources.
 func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
 	inner := *s
-	inner.inMember, inner.language = true, language{hot.MemberVersion}
+	inner.inMember, inner.version = true, hot.MemberVersion
 	inner.isSlot, inner.slotAround = n.Slots(), s.slot()
 	inner.files = Template{Target: s.memberFile(n)}
 	inner.generated = hot.NewDict()
@@ -128,16 +120,16 @@ func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
 	parameters := dict(memberProperties, dict("type", "json", "default", hot.NewDict()))
 	if len(n.Definition.Entry.Value.Get("metadata").All()) > 1 {
 		parameters.Set(memberMetadata, dict("type", "json", "default", hot.NewDict()))
-		server.Set("metadata", inner.parameter(memberMetadata))
+		server.Set("metadata", parameter(memberMetadata))
 	}
 	handed := inner.handedParameters()
 	for _, k := range handed.Keys() {
 		v, _ := handed.Get(k)
 		parameters.Set(k, v)
 	}
-	outputs := dict("OS::stack_id", dict("value", inner.id(memberServer)))
+	outputs := dict("OS::stack_id", dict("value", id(memberServer)))
 	for _, name := range s.readThrough(n) {
-		outputs.Set(name, dict("value", inner.attribute(memberServer, name)))
+		outputs.Set(name, dict("value", attribute(memberServer, name)))
 	}
 	resources := dict(memberServer, section{server})
 	for _, k := range inner.generated.Keys() {
@@ -194,7 +186,7 @@ func (s *stack) memberUserData(n *program.Nest) (tree, *hot.Dict, bool) {
 		}
 	}
 	s.out.UserData[o.kind] = true
-	p := site{resource: memberServer, path: s.parameter(ParameterPath), roles: true}
+	p := site{resource: memberServer, path: parameter(ParameterPath), roles: true}
 	for _, m := range n.Members {
 		merge(&p, s.built.Deploy[n.Path(m)])
 		p.longest = max(p.longest, len(n.Path(m)))

@@ -87,19 +87,11 @@ func (s *stack) nests() {
 			s.members(n)
 			continue
 		}
-		switch {
-		case n.Chain:
-			s.chain(n)
-			continue
-		case n.Remote:
-			s.remote(n)
-			continue
-		}
 		in, properties := s.definitionOf(n)
 		added := s.handing(n)
 		switch {
 		case properties == nil:
-			s.editor.add(in, dict(s.propertiesKey(n), section{added}))
+			s.editor.add(in, dict("properties", section{added}))
 		case properties.Value.IsNull():
 			s.editor.fill(properties, added)
 		default:
@@ -116,16 +108,7 @@ func (s *stack) definitionOf(n *program.Nest) (in *hot.Node, properties *hot.Ent
 	if n.Group {
 		in = r.Property(n.Definition.Entry.Name)
 	}
-	return in, in.Entry(s.propertiesKey(n))
-}
-
-// propertiesKey is the word for properties where a nest's members are described: what
-// a group says of them is HOT in every template.
-func (s *stack) propertiesKey(n *program.Nest) string {
-	if n.Group {
-		return language{hot.MemberVersion}.words().Properties
-	}
-	return s.words().Properties
+	return in, in.Entry("properties")
 }
 
 // checkUses refuses a template that another use of it makes something else of.
@@ -149,7 +132,7 @@ func (s *stack) checkUses(n *program.Nest) {
 // sameKind says whether a resource stands for others in the same way in two uses of its
 // template; b is nil if it stands for none.
 func sameKind(a, b *program.Nest) bool {
-	return b != nil && a.Group == b.Group && a.Chain == b.Chain && a.Remote == b.Remote && a.Scales == b.Scales
+	return b != nil && a.Group == b.Group && a.Scales == b.Scales
 }
 
 // kindOf is what a use of a template makes of a resource.
@@ -180,7 +163,7 @@ func (s *stack) handing(n *program.Nest) *hot.Dict {
 		path = n.Resource.Name + "/" + plan.AnyMember
 	}
 	if !s.isRoot() {
-		path = s.join("/", append([]hot.Value{s.parameter(ParameterPath)}, rest...)...)
+		path = join("/", append([]hot.Value{parameter(ParameterPath)}, rest...)...)
 	}
 	d := dict(
 		ParameterPath, path,
@@ -188,7 +171,7 @@ func (s *stack) handing(n *program.Nest) *hot.Dict {
 		ParameterStackID, s.rootID(),
 	)
 	for _, name := range []string{ParameterCoordinator, ParameterAgentURL, ParameterSecret} {
-		d.Set(name, s.parameter(name))
+		d.Set(name, parameter(name))
 	}
 	if s.options.Signal && s.anyRoles() {
 		d.Set(ParameterSignal, s.signal())
@@ -239,10 +222,10 @@ func (s *stack) handedValues(n *program.Nest) *hot.Dict {
 // _validate_against_facade).
 func (s *stack) handedParameters() *hot.Dict {
 	text := func(description string) *hot.Dict {
-		return s.declare(declaration{kind: "string", preset: "", description: description})
+		return declare(declaration{kind: "string", preset: "", description: description})
 	}
 	hidden := func(description string) *hot.Dict {
-		return s.declare(declaration{kind: "string", preset: "", hidden: true, description: description})
+		return declare(declaration{kind: "string", preset: "", hidden: true, description: description})
 	}
 	d := dict(
 		ParameterPath, text("the path of this stack among the stacks of the deployment"),
@@ -252,13 +235,13 @@ func (s *stack) handedParameters() *hot.Dict {
 		ParameterAgentURL, text("where servers get hotc-agent if their image lacks it"),
 		ParameterSecret, hidden("made by `hotc secret new`"),
 		ParameterSignal, hidden("how servers tell the root stack that their roles are done"),
-		ParameterDeploy, s.declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "values of the stack around for roles in this one"}),
+		ParameterDeploy, declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "values of the stack around for roles in this one"}),
 	)
 	if s.inSlot() {
-		d.Set(ParameterSlot, s.declare(declaration{kind: "json", preset: hot.NewDict(), description: "which member of a group that scales this stack lies in"}))
+		d.Set(ParameterSlot, declare(declaration{kind: "json", preset: hot.NewDict(), description: "which member of a group that scales this stack lies in"}))
 	}
 	if s.options.Signal && handsSignals(s.analysis) {
-		d.Set(ParameterSignals, s.declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "how servers tell the stacks around that single roles are done"}))
+		d.Set(ParameterSignals, declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "how servers tell the stacks around that single roles are done"}))
 	}
 	return d
 }
@@ -318,7 +301,7 @@ func (s *stack) outputs() {
 	for _, use := range s.stacks {
 		if c := s.analysis.Returned[use]; c != nil {
 			for _, name := range slices.Sorted(slices.Values(c.Names)) {
-				added.Set(name, dict(s.words().Value, binding.Written(c.Exprs[name])))
+				added.Set(name, dict("value", binding.Written(c.Exprs[name])))
 			}
 		}
 	}
@@ -328,7 +311,7 @@ func (s *stack) outputs() {
 			removed = append(removed, o.Name)
 		}
 	}
-	outputs := s.words().Outputs
+	outputs := s.template.Words().Outputs
 	section := s.text.Root.Entry(outputs)
 	switch {
 	case len(removed) > 0 && len(removed) == len(section.Value.Entries) && added.Len() == 0:
@@ -347,12 +330,11 @@ func (s *stack) outputs() {
 }
 
 func (s *stack) addOutputs(added *hot.Dict) {
-	w := s.words()
-	if s.text.Root.Entry(w.Outputs) == nil && s.text.Root.Style != hot.Flow {
-		s.addTo(w.Outputs, w.Resources, added)
-		return
+	before := ""
+	if s.text.Root.Entry("outputs") == nil && s.text.Root.Style != hot.Flow {
+		before = "resources"
 	}
-	s.addTo(w.Outputs, "", added)
+	s.addTo("outputs", before, added)
 }
 
 // pinned are the values that a parameter may have: of the root, the one that the
@@ -414,9 +396,6 @@ func (s *stack) collectValues(e *hot.Entry) {
 		s.nodes[p.Value] = true
 		if p.Value.Kind == hot.Map {
 			s.collectValues(p.Value.Entry("properties"))
-		}
-		for _, inner := range p.Value.Entries { // of a chain, and of a stack
-			s.nodes[inner.Value] = true
 		}
 	}
 }

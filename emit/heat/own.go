@@ -99,17 +99,11 @@ func (s *stack) unknownData(r *hot.Resource, value tree, format userDataFormat) 
 // textOf is the text of a config resource. Before the resource is there Heat has no
 // value for the attribute, which str_replace does not take as a template.
 func (s *stack) textOf(resource string) tree {
-	return s.join("", s.attribute(resource, "config"))
+	return join("", attribute(resource, "config"))
 }
 
 // quoted puts the forms of an archive in the place of characters.
 func (s *stack) quoted(text tree, quotes *hot.Dict) tree {
-	if s.version.CFN() {
-		if v, ok := text.(verbatim); ok { // a list is written on one line
-			text = s.editor.content(nil, v.entry.Value, false)
-		}
-		return s.filled(text, quotes)
-	}
 	return section{dict("str_replace", section{dict("template", text, "params", quotes)})}
 }
 

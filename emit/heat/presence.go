@@ -38,7 +38,7 @@ func (s *stack) ifPresent(e *hot.Expr, value func(o *program.Output, path []hot.
 }
 
 // computes says whether the template's version can compute.
-func (s *stack) computes() bool { return !s.version.CFN() && s.version >= hot.V20161014 }
+func (s *stack) computes() bool { return s.version >= hot.V20161014 }
 
 // firstMembers is what is gathered over as many members as there are.
 func (s *stack) firstMembers(e *hot.Expr, value func(o *program.Output, path []hot.Value) tree) tree {
@@ -87,10 +87,6 @@ func (s *stack) decidedElsewhere(e *hot.Expr, value func(o *program.Output, path
 
 // notComputed refuses what the template's version has no words for.
 func (s *stack) notComputed(e *hot.Expr) {
-	version := "use heat_template_version: 2016-10-14 or newer"
-	if s.version.CFN() {
-		version = "write the template in HOT, heat_template_version: 2016-10-14 or newer"
-	}
 	s.diags.Error(source.NotYet, e.At, "what this gives depends on what Heat decides when it makes the stack, and the version of the template, "+s.template.Version.String()+", cannot compute it",
-		version+", or give the parameters that decide it with -P or -e")
+		"use heat_template_version: 2016-10-14 or newer, or give the parameters that decide it with -P or -e")
 }

@@ -38,24 +38,21 @@ func (s *stack) userData(p site, r *hot.Resource, o own, format userDataFormat) 
 	if len(o.parts) == 0 {
 		return text
 	}
-	return s.id(s.mime(r, append(o.parts, dict("config", text, "type", "multipart"))))
+	return id(s.mime(r, append(o.parts, dict("config", text, "type", "multipart"))))
 }
 
 // archive is hotc's file with what Heat fills in.
 func (s *stack) archive(p site, r *hot.Resource, o own) tree {
-	if s.version.CFN() {
-		return s.archiveElsewhere(p, r, o)
-	}
-	params := dict(userdata.BootKey, s.boot(p, r.Name), userdata.AgentURLKey, s.parameter(ParameterAgentURL))
+	params := dict(userdata.BootKey, s.boot(p, r.Name), userdata.AgentURLKey, parameter(ParameterAgentURL))
 	if o.inserted != nil {
 		params.Set(userdata.UserKey, o.inserted)
 	}
-	return s.filled(dict("get_file", s.beside(UserDataFile(o.kind))), params)
+	return filled(dict("get_file", s.beside(UserDataFile(o.kind))), params)
 }
 
 // mime generates the resource that makes an archive of parts.
 func (s *stack) mime(r *hot.Resource, parts []hot.Value) string {
-	return s.generate("hotc_user_data_"+r.Name, s.resource(mimeType, dict("parts", parts)))
+	return s.generate("hotc_user_data_"+r.Name, resource(mimeType, dict("parts", parts)))
 }
 
 // checkSize refuses user-data that is too large for Nova however short its
@@ -83,7 +80,7 @@ func (s *stack) setUserData(r *hot.Resource, added *hot.Dict, value tree) {
 	switch {
 	case r.Properties == nil:
 		added.Set("user_data", value)
-		s.editor.add(r.Entry.Value, dict(s.words().Properties, section{added}))
+		s.editor.add(r.Entry.Value, dict("properties", section{added}))
 	case r.Properties.Value.IsNull():
 		added.Set("user_data", value)
 		s.editor.fill(r.Properties, added)

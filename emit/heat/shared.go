@@ -175,29 +175,9 @@ func (s *sharing) nest(resources *hot.Node, x *program.Nest) {
 		s.changed = append(s.changed, n.Span)
 		s.addable(n)
 	case !s.own(n, p):
-	case x.Within != "":
-		s.within(x, p.Value)
 	default:
 		s.changed = append(s.changed, p.Value.Span)
 		s.addable(p.Value)
-	}
-}
-
-// within is nest where what is handed over stands in one property. A chain loses its
-// others.
-func (s *sharing) within(x *program.Nest, properties *hot.Node) {
-	s.changed = append(s.changed, properties.Span)
-	p := x.Definition.Properties
-	if p == nil {
-		s.addable(properties)
-	} else if s.own(properties, p) {
-		s.changed = append(s.changed, p.Value.Span)
-		s.addable(p.Value)
-	}
-	for i := range properties.Entries {
-		if e := &properties.Entries[i]; x.Chain && e.Name != x.Within && !e.Merged {
-			s.removed = append(s.removed, source.Span{Start: e.Key.Span.Start, End: endOf(e)})
-		}
 	}
 }
 
@@ -237,7 +217,7 @@ func (s *sharing) parameter(parameters *hot.Node, p *hot.Parameter) {
 	}
 	s.changed = append(s.changed, p.Entry.Value.Span)
 	s.addable(p.Entry.Value)
-	for _, name := range append([]string{"default", "Default"}, constraintKeys...) {
+	for _, name := range []string{"default", "Default", "constraints", "AllowedValues", "ConstraintDescription"} {
 		if e := p.Entry.Value.Entry(name); e != nil {
 			if s.own(p.Entry.Value, e) {
 				s.changed = append(s.changed, e.Value.Span)

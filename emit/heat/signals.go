@@ -70,32 +70,20 @@ func (s *stack) conditions(added *hot.Dict) {
 // metadata, and begins with those of the template (heat/engine/resources/
 // wait_condition.py, handle_signal; heat/engine/resource.py, store).
 func (s *stack) waitCondition(added *hot.Dict, handle, condition string, count tree, signalled bool, dependsOn []hot.Value) {
-	h := s.resource("OS::Heat::WaitConditionHandle", dict("signal_transport", "HEAT_SIGNAL"))
+	h := resource("OS::Heat::WaitConditionHandle", dict("signal_transport", "HEAT_SIGNAL"))
 	if signalled {
-		h.Set(s.words().Metadata, dict(counted, dict("status", "SUCCESS", "reason", "", "data", nil)))
+		h.Set("metadata", dict(counted, dict("status", "SUCCESS", "reason", "", "data", nil)))
 	}
 	added.Set(handle, h)
-	added.Set(condition, s.resource("OS::Heat::WaitCondition",
-		dict("handle", s.id(handle), "count", count, "timeout", int64(waitSeconds)), dependsOn...))
+	added.Set(condition, resource("OS::Heat::WaitCondition",
+		dict("handle", id(handle), "count", count, "timeout", int64(waitSeconds)), dependsOn...))
 }
 
 // addValues adds the nested stack that gives a condition's values their types back.
-// CloudFormation's Fn::Select reads them as they are.
 func (s *stack) addValues(added *hot.Dict, name, condition string) {
-	if s.version.CFN() {
-		return
-	}
-	added.Set(name, s.resource(s.beside(ValuesFile), dict("data", s.attribute(condition, "data"))))
+	added.Set(name, resource(s.beside(ValuesFile), dict("data", attribute(condition, "data"))))
 	s.out.Files[ValuesFile] = []byte(valuesTemplate)
 	s.nestsDeeper(1)
-}
-
-// value is one of a condition's values, or a part of it.
-func (s *stack) value(values, condition string, path []hot.Value) tree {
-	if s.version.CFN() {
-		values = condition
-	}
-	return s.attribute(values, "data", path...)
 }
 
 // handles are what the agents in a resource signal with: the handles of this stack
@@ -105,15 +93,15 @@ func (s *stack) handles(resource string) tree {
 	for _, x := range s.roleSignals() {
 		if x.Resource == resource && !s.inMember {
 			handle := emitplan.NamesOf(x).Handle
-			own.Set(handle, dict("signal", s.attribute(handle, "signal"), "stack", s.stackName(), "stack_id", s.stackID()))
+			own.Set(handle, dict("signal", attribute(handle, "signal"), "stack", parameter(hot.StackName), "stack_id", parameter(hot.StackID)))
 		}
 	}
 	handed := (!s.isRoot() || s.inMember) && s.options.Signal && handsSignals(s.analysis)
 	switch {
 	case handed && own.Len() == 0:
-		return s.parameter(ParameterSignals)
+		return parameter(ParameterSignals)
 	case handed:
-		own.Set(handlesAbove, s.parameter(ParameterSignals))
+		own.Set(handlesAbove, parameter(ParameterSignals))
 	case own.Len() == 0:
 		return nil
 	}
@@ -179,8 +167,7 @@ func (s *stack) propertyValue(r *binding.PropertyRead) tree {
 // signalled is the value of an output as a stack has it, or a part of it.
 func (s *stack) signalled(in *program.Stack, o *program.Output, path []hot.Value) tree {
 	x := s.analysis.Signal(in, o.Role)
-	names := emitplan.NamesOf(x)
-	return s.value(names.Values, names.Condition, append([]hot.Value{x.ID(o.Role.Server.Path), o.Attribute}, path...))
+	return attribute(emitplan.NamesOf(x).Values, "data", append([]hot.Value{x.ID(o.Role.Server.Path), o.Attribute}, path...)...)
 }
 
 // needsSignals refuses what needs a wait condition in a stack that leaves Heat out.

@@ -47,8 +47,7 @@ func sitesOf(p *program.Program, a *binding.Analysis, b *emitplan.Built) map[*ho
 		x := site{resource: resource, path: serverPath, longest: len(serverPath), roles: roles, deploy: b.Deploy[serverPath]}
 		if s.Nest != nil {
 			known[at] = len(out[s.Template]) // the root has one use only
-			l := language{s.Template.Version}
-			x.path = l.join("/", l.parameter(ParameterPath), resource)
+			x.path = join("/", parameter(ParameterPath), resource)
 			x.deploy = nil
 			merge(&x, b.Deploy[serverPath])
 		}
@@ -98,7 +97,7 @@ func (s *stack) withRoles() (names []hot.Value, count int) {
 func (s *stack) nestsDeeper(levels int) {
 	for _, use := range s.stacks {
 		depth := levels
-		for n := use.Nest; n != nil && !n.Remote; n = n.In.Nest {
+		for n := use.Nest; n != nil; n = n.In.Nest {
 			if depth++; n.Group {
 				depth++ // the group's own stack
 			}
@@ -129,23 +128,23 @@ func Beside(from, target string) string {
 
 func (s *stack) rootName() tree {
 	if s.inRoot() {
-		return s.stackName()
+		return parameter(hot.StackName)
 	}
-	return s.parameter(ParameterStackName)
+	return parameter(ParameterStackName)
 }
 
 func (s *stack) rootID() tree {
 	if s.inRoot() {
-		return s.stackID()
+		return parameter(hot.StackID)
 	}
-	return s.parameter(ParameterStackID)
+	return parameter(ParameterStackID)
 }
 
 func (s *stack) signal() tree {
 	if s.inRoot() {
-		return s.attribute(ResourceHandle, "signal")
+		return attribute(ResourceHandle, "signal")
 	}
-	return s.parameter(ParameterSignal)
+	return parameter(ParameterSignal)
 }
 
 // inRoot says whether what is written is a part of the root stack.
@@ -155,7 +154,7 @@ func (s *stack) inRoot() bool { return s.isRoot() && !s.inMember }
 // when the whole deployment is done.
 func (s *stack) fromValues(e *hot.Expr) hot.Value {
 	return s.withValues(e, func(o *program.Output, path []hot.Value) tree {
-		return s.value(ResourceValues, ResourceCondition, append([]hot.Value{o.Role.Server.Path, o.Attribute}, path...))
+		return attribute(ResourceValues, "data", append([]hot.Value{o.Role.Server.Path, o.Attribute}, path...)...)
 	})
 }
 

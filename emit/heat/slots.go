@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
@@ -33,9 +34,9 @@ func (s *stack) inSlot() bool {
 func (s *stack) slot() tree {
 	switch {
 	case s.isSlot:
-		return dict("path", s.parameter(ParameterPath), "member", s.stackID())
+		return dict("path", parameter(ParameterPath), "member", parameter(hot.StackID))
 	case s.inSlot():
-		return s.parameter(ParameterSlot)
+		return parameter(ParameterSlot)
 	}
 	return nil
 }

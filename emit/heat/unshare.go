@@ -28,15 +28,15 @@ func (s *stack) unshare() (editable, error) {
 	}
 	for _, p := range s.sites {
 		if r := t.Resource(p.resource); r != nil {
-			sh.server(t.Root.Get(s.words().Resources), r)
+			sh.server(t.Root.Get(s.template.Words().Resources), r)
 		}
 	}
 	for _, n := range s.carrying() {
-		sh.nest(t.Root.Get(s.words().Resources), n)
+		sh.nest(t.Root.Get(s.template.Words().Resources), n)
 	}
 	for _, p := range t.Parameters {
 		if len(s.pinned(p)) > 0 || slices.Contains(s.analysis.Secrets, p) {
-			sh.parameter(t.Root.Get(s.words().Parameters), p)
+			sh.parameter(t.Root.Get(s.template.Words().Parameters), p)
 		}
 	}
 	text, err := sh.text()

@@ -87,7 +87,7 @@ func (l *lowering) fileSettings(f *program.RoleFile, n *hot.Node) bool {
 
 func (l *lowering) fileTemplate(role *program.Role, f *program.RoleFile, n *hot.Node) bool {
 	at := l.template.Place(n)
-	e, err := hot.Fold(l.template.RoleExpr(n), l.given.Resolve)
+	e, err := hot.Fold(l.template.Expr(n), l.given.Resolve)
 	if err != nil {
 		l.failed(source.BadFile, at, err)
 		return false

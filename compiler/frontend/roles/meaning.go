@@ -34,7 +34,7 @@ func (l *lowering) meaning(seen driver.Role, tool driver.Driver, src *hot.Node) 
 	seen.Folder = filepath.Dir(l.template.File.Name)
 	if src != nil {
 		seen.SourceAt = l.template.Place(src)
-		e, err := hot.Fold(l.template.RoleExpr(src), l.given.Resolve)
+		e, err := hot.Fold(l.template.Expr(src), l.given.Resolve)
 		if err != nil {
 			l.failed(source.BadSource, seen.SourceAt, err)
 			return nil

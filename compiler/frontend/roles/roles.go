@@ -120,7 +120,7 @@ func (l *lowering) server(r *hot.Resource, block *hot.Entry) {
 }
 
 func (l *lowering) roles(s *program.Server, block *hot.Entry) {
-	if !l.block(block.Value) {
+	if s.Template.Version.CFN() || !l.block(block.Value) { // nesting refuses roles there
 		s.Unread = true
 		return
 	}

@@ -44,7 +44,7 @@ func (l *lowering) inputs(role *program.Role, n *hot.Node) {
 			l.inputOptions(in, value)
 			value = value.Get("value")
 		}
-		in.Expr = l.template.RoleExpr(value)
+		in.Expr = l.template.Expr(value)
 		role.Inputs = append(role.Inputs, in)
 	}
 }
@@ -59,7 +59,7 @@ func (l *lowering) refuseWatch(role *program.Role, input string, n *hot.Node) {
 
 func (l *lowering) inputOptions(in *program.Input, n *hot.Node) {
 	if d := n.Get("default"); d != nil {
-		e, err := hot.Fold(l.template.RoleExpr(d), l.given.Resolve)
+		e, err := hot.Fold(l.template.Expr(d), l.given.Resolve)
 		switch {
 		case err != nil:
 			l.failed(source.BadArgument, l.template.Place(d), err)
@@ -95,7 +95,7 @@ func (l *lowering) outputs(role *program.Role, n *hot.Node) {
 		}
 		o.Type, _ = e.Value.Get("type").Text()
 		if v := e.Value.Get("value"); v != nil {
-			o.Value = l.template.RoleExpr(v)
+			o.Value = l.template.Expr(v)
 		}
 		o.Resource, _ = e.Value.Get("resource").Text()
 		if IsServerAttribute(o.Attribute) {
