@@ -48,6 +48,7 @@ func (c Trap) Texts() []Hostile {
 		{"jinja-header", "#jinja2: variable_start_string:'[[', variable_end_string:']]'\n[[ lookup('pipe', 'touch TRAP') ]]"},
 		{"jinja-nested", `{{ '{{' }} lookup('pipe', 'touch TRAP') {{ '}}' }}`},
 		{"salt-renderer", "#!py\nimport os\ndef run(): os.system('touch TRAP')"},
+		{"salt-slot", `__slot__:salt:cmd.run("touch TRAP")`},
 		{"salt-pipes", "#!jinja|yaml|gpg"},
 		// Hiera, Puppet
 		{"hiera-lookup", `%{lookup('other')}%{hiera('other')}%{alias('other')}`},

@@ -21,7 +21,8 @@ import (
 // world has the values of a role. The input "never" does not come, "broken" fails.
 type world struct {
 	program string
-	waits   func() // for "never"
+	value   json.RawMessage // of every input; nil: {"is": NAME}
+	waits   func()          // for "never"
 	mu      sync.Mutex
 	wrote   map[string]string
 }
@@ -36,6 +37,9 @@ func (w *world) Read(ctx context.Context, name string) (json.RawMessage, error) 
 		return nil, context.Cause(ctx)
 	case "broken":
 		return nil, errors.New("blocked on db.mysql:x")
+	}
+	if w.value != nil {
+		return w.value, nil
 	}
 	return json.Marshal(map[string]any{"is": name})
 }

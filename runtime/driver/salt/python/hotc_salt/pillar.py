@@ -211,6 +211,43 @@ class Inputs:
             return overlaid(inputs.tree, compiled) if inputs.tree else compiled
 
         salt.pillar.Pillar.compile_pillar = with_inputs
+        self.leave_slots()
+
+    def leave_slots(self):
+        """Keeps Salt from calling what a state's argument names, if an input's value begins
+        that argument: an SLS file that quotes a value well cannot tell it from a slot."""
+        from salt.state import State
+
+        inputs, evaluate = self, State._State__eval_slot
+
+        def data(state, slot):
+            return slot if inputs.holds(slot) else evaluate(state, slot)
+
+        State._State__eval_slot = data
+
+    def holds(self, slot):
+        for one in self.all:
+            for text in texts(one.known):
+                _, mark, rest = text.partition(SLOT)
+                if mark and (slot.startswith(mark + rest) or (mark + rest).startswith(slot)):
+                    return True
+        return False
+
+
+SLOT = "__slot__:"
+
+
+def texts(value):
+    """All texts in a value, and among its keys."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner)
 
 
 def wrap_wrapper():

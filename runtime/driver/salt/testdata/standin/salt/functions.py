@@ -1,6 +1,7 @@
 """The execution modules' functions that the tests use."""
 import copy
 import os
+import subprocess
 
 from salt.utils import yaml
 from salt.utils.data import traverse_dict_and_list
@@ -69,6 +70,7 @@ def make(pack):
         "slsutil.merge": merged, "defaults.merge": merged, "grains.filter_by": filter_by,
         "grains.get": lambda key, default="": traverse_dict_and_list(grains, key, default),
         "grains.setvals": setvals, "grains.setval": lambda key, value: setvals({key: value}),
+        "cmd.run": lambda cmd: subprocess.run(cmd, shell=True, stdout=subprocess.PIPE, encoding="utf-8").stdout,
         "test.ping": lambda: True, "state.apply": state_apply,
     })
     return all_functions

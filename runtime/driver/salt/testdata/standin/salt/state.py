@@ -107,9 +107,12 @@ class State:
 
     def format_slots(self, arguments):
         for key, value in arguments.items():
-            if isinstance(value, str) and value.startswith("__slot__:salt:"):
-                function, rest = value[len("__slot__:salt:"):].split("(", 1)
-                arguments[key] = self.functions[function](*[a.strip(",") for a in shlex.split(rest.rstrip(")"))])
+            if isinstance(value, str) and value.startswith("__slot__:"):
+                arguments[key] = self.__eval_slot(value)
+
+    def __eval_slot(self, slot):
+        function, rest = slot[len("__slot__:salt:"):].split("(", 1)
+        return self.functions[function](*[a.strip(",") for a in shlex.split(rest.rstrip(")"))])
 
 
 class HighState:
