@@ -352,6 +352,10 @@ func outermost(edits []source.Edit) []source.Edit {
 	})
 	out, end := edits[:0], uint32(0)
 	for _, x := range edits {
+		if last := len(out) - 1; x.Span.Len() > 0 && last >= 0 && out[last].Span == x.Span {
+			out[last] = x // a node that is replaced twice is what it was last
+			continue
+		}
 		if x.Span.Len() == 0 && x.Span.Start < end || x.Span.Len() > 0 && x.Span.End <= end {
 			continue
 		}

@@ -273,7 +273,7 @@ func (s *stack) reads() {
 		path := []hot.Value{r.Output.Role.Server.Path, r.Output.Attribute}
 		arg := append([]hot.Value{ResourceValues, "data"}, path...)
 		for _, n := range r.Path {
-			arg = append(arg, s.text.nodes(n)[0])
+			arg = append(arg, s.editor.content(nil, s.text.nodes(n)[0], false))
 		}
 		replace(r.Arg, arg)
 	}
