@@ -21,10 +21,9 @@ import (
 
 func newRetryCommand(io streams) *cobra.Command {
 	var (
-		t            target
-		skip, asJSON bool
-		outputs      []string
-		outputsFile  string
+		t      target
+		r      retrying
+		asJSON bool
 	)
 	cmd := &cobra.Command{
 		Use:   "retry SERVER[.ROLE]",
@@ -32,15 +31,16 @@ func newRetryCommand(io streams) *cobra.Command {
 		Long: `Ask the agent of a server to run its failed role again, in the same incarnation, and
 the agents of other servers to run again what failed because of it. What the failure
 had marked is taken back first, so that readers wait again. Nothing that is done runs
-again; an output that was published keeps its value. With --skip the role does not
-run: it counts as done, with the outputs given by hand.
+again; an output that was published keeps its value, and a role that has published some
+is run again only with --yes, as it fails if it writes another value now. With --skip
+the role does not run: it counts as done, with the outputs given by hand.
 
 Of a role that is done, and whose hook update has failed, the hook runs again.
 
 Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !skip && (len(outputs) > 0 || outputsFile != "") {
+			if !r.skip && (len(r.outputs) > 0 || r.file != "") {
 				return usageError{errors.New("--output and --outputs give the outputs of a role that is skipped: they go with --skip")}
 			}
 			s, err := t.open(cmd.Context())
@@ -48,7 +48,7 @@ Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 				return err
 			}
 			defer s.Close()
-			r := retrying{session: s, skip: skip, outputs: outputs, file: outputsFile}
+			r.session, r.io = s, io
 			result, err := r.run(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -56,14 +56,15 @@ Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 			if asJSON {
 				return printJSON(io.out, result)
 			}
-			result.print(io, skip)
+			result.print(io, r.skip)
 			return nil
 		},
 	}
 	t.addFlags(cmd)
-	cmd.Flags().BoolVar(&skip, "skip", false, "do not run the role: take it as done")
-	cmd.Flags().StringArrayVar(&outputs, "output", nil, "`NAME=VALUE` of an output of the skipped role (several times)")
-	cmd.Flags().StringVar(&outputsFile, "outputs", "", "a JSON `FILE` with a map of outputs of the skipped role")
+	cmd.Flags().BoolVar(&r.skip, "skip", false, "do not run the role: take it as done")
+	cmd.Flags().StringArrayVar(&r.outputs, "output", nil, "`NAME=VALUE` of an output of the skipped role (several times)")
+	cmd.Flags().StringVar(&r.file, "outputs", "", "a JSON `FILE` with a map of outputs of the skipped role")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "do not ask: published outputs get the same values again")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
@@ -76,6 +77,8 @@ type retried struct {
 	Hook string `json:"hook,omitempty"`
 	// Absent are those of them whose agents are not there: they run when they return.
 	Absent []plan.RoleKey `json:"absent"`
+	// Kept are outputs that those roles have published before they failed.
+	Kept []plan.CellName `json:"kept"`
 }
 
 func (r *retried) print(io streams, skip bool) {
@@ -96,14 +99,18 @@ func (r *retried) print(io streams, skip bool) {
 		}
 		fmt.Fprintf(io.out, "%s %s.\n", key, what)
 	}
+	for _, cell := range r.Kept {
+		fmt.Fprintf(io.out, "%s keeps its value: the role fails if it writes another one.\n", cell)
+	}
 }
 
 // retrying is one run of `hotc retry`.
 type retrying struct {
 	*session
-	skip    bool
-	outputs []string
-	file    string
+	io        streams
+	skip, yes bool
+	outputs   []string
+	file      string
 }
 
 // mostTries is how often a request is worked out anew when agents report meanwhile.
@@ -134,6 +141,13 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 		if err != nil {
 			return nil, err
 		}
+		kept := keptOutputs(v, again)
+		if r.skip { // it does not run
+			kept = slices.DeleteFunc(kept, func(k keptOutput) bool { return k.role == role })
+		}
+		if err := r.settle(kept); err != nil {
+			return nil, err
+		}
 		within, stop := r.within(ctx)
 		err = coordinator.Post(within, r, r.deployment, posts, cells)
 		stop()
@@ -143,7 +157,7 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 		if err != nil {
 			return nil, r.explain(ctx, err)
 		}
-		result := &retried{Stack: string(r.deployment), Roles: []plan.RoleKey{}, Absent: []plan.RoleKey{}}
+		result := &retried{Stack: string(r.deployment), Roles: []plan.RoleKey{}, Absent: []plan.RoleKey{}, Kept: cellsOf(kept)}
 		for _, a := range again {
 			result.Roles = append(result.Roles, a.key())
 			if !a.server.Alive {
@@ -166,7 +180,7 @@ func (r *retrying) updateAgain(ctx context.Context, v *standing, role *roleStand
 	if err := r.ask(ctx, role.server.Path, request); err != nil {
 		return nil, err
 	}
-	result := &retried{Stack: string(r.deployment), Roles: []plan.RoleKey{role.key()}, Absent: []plan.RoleKey{}, Hook: plan.HookUpdate}
+	result := &retried{Stack: string(r.deployment), Roles: []plan.RoleKey{role.key()}, Absent: []plan.RoleKey{}, Kept: []plan.CellName{}, Hook: plan.HookUpdate}
 	if !role.server.Alive {
 		result.Absent = append(result.Absent, role.key())
 	}

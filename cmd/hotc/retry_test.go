@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -86,4 +88,79 @@ func TestRetryRefusesWhatWouldComeToNothing(t *testing.T) {
 		_, err := d.on(t, newRetryCommand, c.args...)
 		expectCode(t, err, c.code, c.texts...)
 	}
+}
+
+// A retry that may end in "published before, with another value" says so before it starts.
+func TestRetryAsksAboutPublishedOutputs(t *testing.T) {
+	for _, c := range []struct {
+		name, reason string
+		idempotent   bool
+		doubted      string // what is said of the output; "" is that nobody is asked
+	}{
+		{"killed after it published", "interrupted: the agent was ended", false, "cannot be told from here"},
+		{"failed of another value", "output port: it was published before, with another value", false, "wrote another one the last time"},
+		{"idempotent", "interrupted: the agent was ended", true, ""},
+		{"idempotent, and failed of another value", "output port: it was published before, with another value", true, "wrote another one the last time"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t)
+			dir := "testdata/site"
+			if c.idempotent {
+				dir = idempotentSite(t)
+			}
+			if _, err := d.on(t, newApplyCommand, dir); err != nil {
+				t.Fatal(err)
+			}
+			app := d.agent(t, "app")
+			cause := &coordinator.Cause{Role: "app.web", Reason: c.reason}
+			put(t, app, "app.base", `null`)
+			put(t, app, "app.web:port", `8080`)
+			report(t, app, map[plan.CellName]*coordinator.Cause{"app.web": cause}, done("base"), failure("web", cause, ""))
+			if c.doubted != "" {
+				_, err := d.on(t, newRetryCommand, "app.web")
+				expectCode(t, err, source.OperationFailed, "app.web has published outputs before it failed", "app.web:port was published at", c.doubted, "--yes", "--skip")
+				if asked := asksFor(t, app); asked != "" {
+					t.Fatalf("the agent was asked for %s before anybody decided", asked)
+				}
+			}
+			out, err := d.on(t, newRetryCommand, "app.web", map[bool]string{true: "--yes", false: "--json=false"}[c.doubted != ""])
+			if want := "app.web runs again.\napp.web:port keeps its value: the role fails if it writes another one.\n"; err != nil || out != want {
+				t.Errorf("%q, %v, want %q", out, err, want)
+			}
+		})
+	}
+	t.Run("skipped", func(t *testing.T) { // it does not run, and has all its outputs
+		d := newDesk(t)
+		d.apply(t)
+		app := d.agent(t, "app")
+		cause := &coordinator.Cause{Role: "app.web", Reason: "interrupted"}
+		put(t, app, "app.base", `null`)
+		put(t, app, "app.web:port", `8080`)
+		report(t, app, map[plan.CellName]*coordinator.Cause{"app.web": cause}, done("base"), failure("web", cause, ""))
+		if out, err := d.on(t, newRetryCommand, "app.web", "--skip"); err != nil || out != "app.web is taken as done.\n" {
+			t.Errorf("%q, %v", out, err)
+		}
+	})
+}
+
+// idempotentSite is testdata/site with a role app.web that may run again.
+func idempotentSite(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/site")); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "plan.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), `"name": "web",`, `"name": "web", "idempotent": true,`, 1)
+	if changed == string(text) {
+		t.Fatal("the plan has no role web")
+	}
+	if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }

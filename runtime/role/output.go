@@ -112,7 +112,7 @@ func (l *life) publish(ctx context.Context, o *output, value json.RawMessage) er
 		l.giveUp(err)
 		return err
 	case errors.Is(err, coordinator.ErrOtherValue):
-		return l.failedWrite(o, errors.New("it was published before, with another value"))
+		return l.failedWrite(o, coordinator.ErrOtherValue)
 	}
 	return l.failedWrite(o, err)
 }
