@@ -175,6 +175,7 @@ var writes = []write{
 	{"node.default['X']['o'] = Chef::DelayedEvaluator.new { 7 }", "end", `7`},
 	{"(node.override['X']['o'] = 1; node.default['X']['o'] = 2)", "now", `1`},
 	{"node.consume_attributes('X' => { 'o' => 1 })", "now", `1`},
+	{"(node.override['X'] = 'a text'; node.default['X']['o'] = 1)", "", ``},
 	{"node.default['X']['other'] = 1", "", ``},
 	{"(node.default['X']['o'] = nil; node.rm('X', 'o'))", "", ``},
 }

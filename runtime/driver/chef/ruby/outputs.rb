@@ -23,7 +23,6 @@ module Hotc
   class Outputs
     def initialize(run, list)
       @run, @list = run, list
-      @tops = list.map { |output| output.path.first }.uniq
       @armed = false
       @provisional = 0
     end
@@ -45,14 +44,19 @@ module Hotc
       @provisional -= 1
     end
 
-    # changed looks at what a writer has done. path is what it named, nil if that is
-    # not known.
-    def changed(path)
+    # changed looks at what a writer has done, where it has: at path, or below. nil is not
+    # known. Of an output within which something has changed nothing need be looked at
+    # yet: it is a list or a map.
+    def changed(path, below)
       return if @provisional > 0
-      return if path && !@tops.include?(path.first.to_s)
+      return @list.each { |output| look(output, false) } if path.nil?
 
-      path = path.map { |key| Reads.plain(key) } if path
-      @list.each { |output| look(output, output.path == path) }
+      path = path.map { |key| Reads.plain(key) }
+      @list.each do |output|
+        next if output.path.length < path.length || (below && output.path.length == path.length)
+
+        look(output, output.path == path) if output.path.first(path.length) == path
+      end
     end
 
     # step_ended publishes what has changed and was held back.
@@ -77,13 +81,18 @@ module Hotc
 
     private
 
-    # named says that the writer named the output's own path: that counts, even if it
-    # is the value that an earlier run has saved.
+    # look publishes what need not wait. named says that the writer named the output's
+    # own path: that counts, even if it is the value that an earlier run has saved. Chef
+    # merges all below a top-level key to read it, which is done only for what is new.
     def look(output, named)
-      json = json_of(output)
-      return if json.nil? || json == "null" || json.start_with?("[", "{")
+      value = Reads::MERGED.bind(@run.attributes).call(*output.path)
+      return if value.nil? || value.is_a?(Hash) || value.is_a?(Array) || value.is_a?(Proc)
 
-      publish(output, json) if named || json != output.seen
+      json = generate(output, plain(output, value, false))
+      return if json == output.published || (json == output.seen && !named)
+
+      json = json_of(output)
+      publish(output, json) unless json.nil? || json == "null" || json.start_with?("[", "{")
     end
 
     def publish(output, json)
@@ -108,7 +117,11 @@ module Hotc
         value = Reads::RAW_GET.bind(value).call(key)
       end
       plain = plain(output, value, forced)
-      plain.equal?(LAZY) ? nil : JSON.generate(plain, max_nesting: Agent::DEPTH)
+      plain.equal?(LAZY) ? nil : generate(output, plain)
+    end
+
+    def generate(output, plain)
+      JSON.generate(plain, max_nesting: Agent::DEPTH)
     rescue JSON::GeneratorError, EncodingError => e
       raise Failure, "hotc: output #{output.name} cannot be published: #{e.message}"
     end

@@ -19,8 +19,8 @@ module Hotc
       end
 
       # during tells the outputs of a change when the outermost writer is done with it.
-      # path is what it names, if that is known.
-      def during(collection, path)
+      # path is the place that it names, or below which it is, if that is known.
+      def during(collection, path, below = false)
         outputs = Hotc.run.outputs
         return yield unless outputs.armed? && !@inside
 
@@ -30,7 +30,7 @@ module Hotc
         ensure
           @inside = false
         end
-        outputs.changed(path) unless root_of(collection).nil?
+        outputs.changed(path, below) unless root_of(collection).nil?
         result
       end
 
@@ -85,9 +85,10 @@ module Hotc
             define_method(name) do |*args, &block|
               next super(*args, &block) if __root__.nil? || !Hotc.run.outputs.armed?
 
-              path = %i{[]= store}.include?(name) && args.length == 2 ? Writes.path_of(self) : nil
-              path += [args.first] if path
-              Writes.during(self, path) { super(*args, &block) }
+              path = Writes.path_of(self)
+              below = !%i{[]= store}.include?(name) || args.length != 2
+              path += [args.first] if path && !below
+              Writes.during(self, path, below) { super(*args, &block) }
             end
           end
         end
