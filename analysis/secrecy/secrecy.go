@@ -44,7 +44,9 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 
 // finder finds the way to a secret.
 func finder(p *program.Program) *trace.Finder {
-	return trace.NewFinder(p, isSecret, func(call *hot.Expr) bool { return call.Func.Meaning() == "digest" })
+	f := trace.NewFinder(p, isSecret, func(call *hot.Expr) bool { return call.Func.Meaning() == "digest" })
+	f.PassesTests = true
+	return f
 }
 
 func isSecret(o trace.Origin) bool {

@@ -7,6 +7,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -35,17 +36,24 @@ type Finder struct {
 	Wanted func(Origin) bool
 	// Ends are the calls through which nothing of it passes; nil for none.
 	Ends func(call *hot.Expr) bool
+	// PassesTests says that what only decides an `if` is not in its value.
+	PassesTests bool
 
 	program *program.Program
 	known   map[station]*Path
 }
 
-// station is a named value on the way.
+// station is a part of a named value on the way.
 type station struct {
 	stack  *program.Stack
-	name   string // of a parameter; of a nested output with "/" before it
+	name   string // of a parameter; of a nested output with "//" before it, of a value's resource with "/"
 	output *program.Output
+	part   string // the path to it, as JSON
 }
+
+// mostParts is how many parts of values are told apart. Behind that, values that are made
+// of each other in a circle, with longer and longer paths, count as a whole.
+const mostParts = 10000
 
 // NewFinder makes a finder for a program.
 func NewFinder(p *program.Program, wanted func(Origin) bool, ends func(*hot.Expr) bool) *Finder {
@@ -53,61 +61,113 @@ func NewFinder(p *program.Program, wanted func(Origin) bool, ends func(*hot.Expr
 }
 
 // Find finds the first way, in the order of the text; nil if there is none.
-func (f *Finder) Find(s *program.Stack, e *hot.Expr) *Path {
-	var found *Path
-	e.Walk(func(x *hot.Expr) bool {
-		if found != nil || x.Kind == hot.CallExpr && f.Ends != nil && f.Ends(x) {
-			return false
+func (f *Finder) Find(s *program.Stack, e *hot.Expr) *Path { return f.part(s, e, nil) }
+
+// part is Find for the part of an expression that a path leads to. Where it leads
+// somewhere that cannot be told, the whole is looked at.
+func (f *Finder) part(s *program.Stack, e *hot.Expr, path []hot.Value) *Path {
+	switch e.Kind {
+	case hot.ValueExpr:
+		return nil
+	case hot.CallExpr:
+		return f.call(s, e, path)
+	}
+	if len(path) > 0 {
+		if x, told := itemOf(e, path[0]); x != nil {
+			return f.part(s, x, path[1:])
+		} else if told {
+			return nil
 		}
-		if x.Kind == hot.CallExpr {
-			found = f.reference(s, x)
-		}
-		return found == nil
-	})
-	return found
+	}
+	return f.first(s, e.Items, nil)
 }
 
-func (f *Finder) reference(s *program.Stack, call *hot.Expr) *Path {
-	words, more := words(call.Arg())
-	switch meaning := call.Func.Meaning(); {
-	case len(words) == 0:
-	case meaning == "get_param":
-		return f.parameter(s, call, words[0])
-	case meaning == "get_attr":
-		return f.attribute(s, call, words, more)
+// itemOf is what a step leads to in a list or map; told says that it leads nowhere else.
+func itemOf(e *hot.Expr, step hot.Value) (x *hot.Expr, told bool) {
+	if e.Kind == hot.MapExpr {
+		name, isName := step.(string)
+		if i := slices.Index(e.Keys, name); isName && i >= 0 {
+			return e.Items[i], true
+		}
+		return nil, true
+	}
+	if i, isIndex := step.(int64); isIndex && i >= 0 && i < int64(len(e.Items)) {
+		return e.Items[i], true
+	}
+	return nil, false
+}
+
+func (f *Finder) first(s *program.Stack, items []*hot.Expr, path []hot.Value) *Path {
+	for _, x := range items {
+		if found := f.part(s, x, path); found != nil {
+			return found
+		}
 	}
 	return nil
 }
 
-// words are the names that a reference's argument begins with; more says that something
-// else follows: an index, or a name that is computed.
-func words(arg *hot.Expr) (words []string, more bool) {
-	switch v := arg.Value.(type) {
-	case string:
-		return []string{v}, false
-	case []hot.Value:
-		for _, x := range v {
-			word, isName := x.(string)
-			if !isName {
-				return words, true
-			}
-			words = append(words, word)
-		}
-		return words, false
+func (f *Finder) call(s *program.Stack, call *hot.Expr, path []hot.Value) *Path {
+	if f.Ends != nil && f.Ends(call) {
+		return nil
 	}
-	if arg.Kind == hot.ListExpr {
-		for _, x := range arg.Items {
-			word, isName := x.Value.(string)
-			if !isName {
-				return words, true
-			}
-			words = append(words, word)
+	switch items := call.Arg().Items; {
+	case call.Func.Meaning() == "get_param", call.Func.Meaning() == "get_attr":
+		if found := f.reference(s, call, path); found != nil {
+			return found
 		}
+	case call.Func.Meaning() == "if" && call.Arg().Kind == hot.ListExpr && len(items) > 1:
+		if !f.PassesTests {
+			if found := f.part(s, items[0], nil); found != nil {
+				return found
+			}
+		}
+		return f.first(s, items[1:], path)
+	case call.Func.Meaning() == "map_merge" && call.Arg().Kind == hot.ListExpr:
+		return f.first(s, items, path)
 	}
-	return words, false
+	return f.first(s, call.Items, nil)
 }
 
-func (f *Finder) parameter(s *program.Stack, call *hot.Expr, name string) *Path {
+func (f *Finder) reference(s *program.Stack, call *hot.Expr, path []hot.Value) *Path {
+	steps, more := steps(call.Arg())
+	if !more {
+		steps = append(steps, path...)
+	}
+	name, isName := "", false
+	if len(steps) > 0 {
+		name, isName = steps[0].(string)
+	}
+	switch {
+	case !isName:
+		return nil
+	case call.Func.Meaning() == "get_param":
+		return f.parameter(s, call, name, steps[1:])
+	}
+	return f.attribute(s, call, name, steps[1:], more)
+}
+
+// steps are what a reference's argument begins with; more says that something follows
+// that is computed.
+func steps(arg *hot.Expr) (steps []hot.Value, more bool) {
+	if list, isList := arg.Value.([]hot.Value); isList {
+		return slices.Clone(list), false
+	}
+	if arg.Kind != hot.ListExpr {
+		if arg.IsValue() {
+			return []hot.Value{arg.Value}, false
+		}
+		return nil, true
+	}
+	for _, x := range arg.Items {
+		if !x.IsValue() {
+			return steps, true
+		}
+		steps = append(steps, x.Value)
+	}
+	return steps, false
+}
+
+func (f *Finder) parameter(s *program.Stack, call *hot.Expr, name string, path []hot.Value) *Path {
 	p := s.Template.Parameter(name)
 	if p == nil {
 		return nil
@@ -120,7 +180,7 @@ func (f *Finder) parameter(s *program.Stack, call *hot.Expr, name string) *Path 
 		return nil
 	}
 	around := s.Around()
-	return f.through(station{stack: s, name: name}, call, around, a.Expr, fmt.Sprintf("%s hands it over as %q", nameOf(around), name))
+	return f.through(station{stack: s, name: name}, call, around, a.Expr, path, fmt.Sprintf("%s hands it over as %q", nameOf(around), name))
 }
 
 // nameOf names a stack in a sentence.
@@ -131,47 +191,61 @@ func nameOf(s *program.Stack) string {
 	return fmt.Sprintf("the stack %q", s.Path)
 }
 
-func (f *Finder) attribute(s *program.Stack, call *hot.Expr, words []string, more bool) *Path {
-	r := s.Template.Resource(words[0])
-	switch n := s.NestOf(words[0]); {
-	case r == nil || s.Absent(words[0]):
+func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, path []hot.Value, more bool) *Path {
+	r := s.Template.Resource(resource)
+	if r == nil || s.Absent(resource) {
 		return nil
-	case n != nil && len(n.Members) > 0:
-		return f.nest(call, n, words[1:], more)
-	case len(words) < 2: // no computed name is one of a role's output: Heat has none
-		return nil
-	case s.Type(r) == "OS::Heat::Value" && words[1] == "value" && r.Property("value") != nil:
-		value := s.Template.Expr(r.Property("value"))
-		return f.through(station{stack: s, name: "/" + r.Name}, call, s, value, fmt.Sprintf("by resource %q", r.Name))
 	}
-	if server := s.Server(words[0]); server != nil {
-		return f.output(call, server.Output(words[1]))
+	if n := s.NestOf(resource); n != nil && len(n.Members) > 0 {
+		return f.nest(call, n, path, more)
+	}
+	name := firstName(path) // no computed name is one of a role's output: Heat has none
+	if s.Type(r) == "OS::Heat::Value" && name == "value" && r.Property("value") != nil {
+		return f.through(station{stack: s, name: "/" + r.Name}, call, s, s.Template.Expr(r.Property("value")), path[1:], fmt.Sprintf("by resource %q", r.Name))
+	}
+	if server := s.Server(resource); server != nil && name != "" {
+		return f.output(call, server.Output(name), path[1:])
 	}
 	return nil
 }
 
+// firstName is the name that a path begins with, "" if it begins with none.
+func firstName(path []hot.Value) string {
+	if len(path) == 0 {
+		return ""
+	}
+	name, _ := path[0].(string)
+	return name
+}
+
+// gathered are the attributes of groups under which those of their members are found.
+var gathered = []string{"attributes", "outputs", program.OutputsList}
+
 // nest is an attribute of a nested stack, or of the members of a group: what one of
 // them gives reaches here.
-func (f *Finder) nest(call *hot.Expr, n *program.Nest, words []string, more bool) *Path {
-	only := ""
+func (f *Finder) nest(call *hot.Expr, n *program.Nest, path []hot.Value, more bool) *Path {
+	only, first := "", firstName(path)
 	switch {
-	case len(words) == 0:
-	case n.Group && strings.HasPrefix(words[0], "resource."):
-		parts := strings.SplitN(words[0], ".", 3)
-		only, words = parts[1], append(parts[2:], words[1:]...)
-	case n.Group && words[0] == "attributes":
-		words = words[1:]
+	case n.Group && strings.HasPrefix(first, "resource."):
+		parts := strings.SplitN(first, ".", 3)
+		only, path = parts[1], path[1:]
+		if len(parts) > 2 {
+			path = append([]hot.Value{parts[2]}, path...)
+		}
+	case n.Group && slices.Contains(gathered, first):
+		path = path[1:]
 	}
 	for _, m := range n.Members {
 		if only != "" && m.Name != only {
 			continue
 		}
 		var found *Path
+		name := firstName(path)
 		switch {
 		case m.Stack != nil:
-			found = f.nested(call, m.Stack, words, more)
-		case m.Server != nil && len(words) > 0:
-			found = f.output(call, m.Server.Output(words[0]))
+			found = f.nested(call, m.Stack, path, more)
+		case m.Server != nil && name != "":
+			found = f.output(call, m.Server.Output(name), path[1:])
 		}
 		if found != nil {
 			return found
@@ -182,37 +256,36 @@ func (f *Finder) nest(call *hot.Expr, n *program.Nest, words []string, more bool
 
 // nested is an output of a nested stack, any if its name is computed, or an attribute of a
 // resource in it.
-func (f *Finder) nested(call *hot.Expr, s *program.Stack, words []string, more bool) *Path {
-	if len(words) == 0 {
-		return f.outputs(call, s, func(string) bool { return more })
+func (f *Finder) nested(call *hot.Expr, s *program.Stack, path []hot.Value, more bool) *Path {
+	name := firstName(path)
+	if name == "" {
+		return f.outputs(call, s, func(string) bool { return more }, nil)
 	}
-	if inner, ok := strings.CutPrefix(words[0], "resource."); ok { // heat: template_resource.py, get_attribute
+	path = path[1:]
+	if inner, ok := strings.CutPrefix(name, "resource."); ok { // heat: template_resource.py, get_attribute
 		resource, attribute, found := strings.Cut(inner, ".")
-		if !found {
-			if len(words) < 2 {
-				return nil
-			}
-			attribute = words[1]
+		if found {
+			path = append([]hot.Value{attribute}, path...)
 		}
-		return f.attribute(s, call, []string{resource, attribute}, false)
+		return f.attribute(s, call, resource, path, more)
 	}
-	return f.outputs(call, s, func(output string) bool { return output == words[0] })
+	return f.outputs(call, s, func(output string) bool { return output == name }, path)
 }
 
 // outputs is the first of some outputs of a nested stack that leads anywhere.
-func (f *Finder) outputs(call *hot.Expr, s *program.Stack, among func(output string) bool) *Path {
+func (f *Finder) outputs(call *hot.Expr, s *program.Stack, among func(output string) bool, path []hot.Value) *Path {
 	for _, o := range s.Template.Outputs {
 		if !among(o.Name) {
 			continue
 		}
-		if found := f.through(station{stack: s, name: "//" + o.Name}, call, s, s.Template.Expr(o.Value), fmt.Sprintf("by output %q of the stack %q", o.Name, s.Path)); found != nil {
+		if found := f.through(station{stack: s, name: "//" + o.Name}, call, s, s.Template.Expr(o.Value), path, fmt.Sprintf("by output %q of the stack %q", o.Name, s.Path)); found != nil {
 			return found
 		}
 	}
 	return nil
 }
 
-func (f *Finder) output(call *hot.Expr, o *program.Output) *Path {
+func (f *Finder) output(call *hot.Expr, o *program.Output, path []hot.Value) *Path {
 	if o == nil {
 		return nil
 	}
@@ -222,16 +295,20 @@ func (f *Finder) output(call *hot.Expr, o *program.Output) *Path {
 	if o.Value == nil {
 		return nil
 	}
-	return f.through(station{output: o}, call, o.Role.Server.Stack, o.Value, fmt.Sprintf("by output %q of role %s", o.Name, o.Role.Key()))
+	return f.through(station{output: o}, call, o.Role.Server.Stack, o.Value, path, fmt.Sprintf("by output %q of role %s", o.Name, o.Role.Key()))
 }
 
 // through goes on behind a named value. While it is looked at, a value that needs
 // itself leads nowhere.
-func (f *Finder) through(at station, call *hot.Expr, s *program.Stack, e *hot.Expr, how string) *Path {
+func (f *Finder) through(at station, call *hot.Expr, s *program.Stack, e *hot.Expr, path []hot.Value, how string) *Path {
+	if len(f.known) > mostParts {
+		path = nil
+	}
+	at.part = string(hot.EncodeJSON(path))
 	behind, looked := f.known[at]
 	if !looked {
 		f.known[at] = nil
-		behind = f.Find(s, e)
+		behind = f.part(s, e, path)
 		f.known[at] = behind
 	}
 	if behind == nil {
