@@ -62,13 +62,33 @@ func (b *binder) givenByApply(call *hot.Expr) *hot.Parameter {
 	return b.given[firstString(call.Arg())]
 }
 
-// anotherWay is how a hidden parameter can be kept out of user_data.
-func (b *binder) anotherWay(call *hot.Expr) string {
-	path := b.hidden.Find(b.stack, call)
-	if path == nil || path.Stack != b.program.Root {
-		return "hand it over another way if that matters"
+// inUserData warns of a secret that Heat puts into the user_data of the role's server: a
+// hidden parameter, be it one of a stack around that hands it over, or a random string.
+func (b *binder) inUserData(call *hot.Expr) {
+	if b.current == nil || b.quiet {
+		return
 	}
-	return fmt.Sprintf("compile with --secret-param %s, and let `hotc apply --secret-param %s=FILE` give it, sealed", path.Parameter.Name, path.Parameter.Name)
+	if b.hidden == nil {
+		b.hidden = trace.NewFinder(b.program, func(o trace.Origin) bool { return o.Parameter != nil && o.Parameter.Hidden || o.Random != nil }, nil)
+	}
+	path := b.hidden.Find(b.stack, call)
+	if path == nil {
+		return
+	}
+	what, hint := "", "hand it over another way if that matters"
+	switch {
+	case path.Random != nil:
+		what = fmt.Sprintf("the random string %q", path.Random.Name)
+		hint = "if it is a secret, let a role make it and write it as an output with `secret: true`"
+	case call.Func.Meaning() == "get_param":
+		what = fmt.Sprintf("the hidden parameter %q", firstString(call.Arg()))
+	default:
+		what = fmt.Sprintf("the hidden parameter %q", path.Parameter.Name)
+	}
+	if path.Parameter != nil && path.Stack == b.program.Root {
+		hint = fmt.Sprintf("compile with --secret-param %s, and let `hotc apply --secret-param %s=FILE` give it, sealed", path.Parameter.Name, path.Parameter.Name)
+	}
+	b.diags.Warning(source.HiddenInUserData, call.At, fmt.Sprintf("%s reaches input %q by the server's user_data, which any process there can read from the metadata service", what, b.current.Name), hint)
 }
 
 // heatsSecrets refuses that Heat needs what `hotc apply` gives.

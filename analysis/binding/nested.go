@@ -209,6 +209,7 @@ func (b *binder) noOutput(call *hot.Expr, t *hot.Template, name string) {
 
 func (b *binder) leave(call *hot.Expr, rule string) *hot.Expr {
 	b.note(call, Deploy, rule, "", "")
+	b.inUserData(call)
 	return call
 }
 

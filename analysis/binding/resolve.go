@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/analysis/trace"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -118,22 +117,10 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 			b.unknown(source.UnknownParameter, call, fmt.Sprintf("there is no parameter %q", name), name, parameterNames(b.template))
 			return nil, errReported
 		}
-		if b.isHidden(call) && b.current != nil && !b.quiet {
-			b.diags.Warning(source.HiddenInUserData, call.At, fmt.Sprintf("the hidden parameter %q reaches input %q by the server's user_data, which any process there can read from the metadata service",
-				name, b.current.Name), b.anotherWay(call))
-		}
+		b.inUserData(call)
 	}
 	b.note(call, Deploy, "the parameter is left open for Heat", "", "")
 	return call, nil
-}
-
-// isHidden says whether a call gets a hidden parameter, be it one of a stack around that
-// hands it over.
-func (b *binder) isHidden(call *hot.Expr) bool {
-	if b.hidden == nil {
-		b.hidden = trace.NewFinder(b.program, func(o trace.Origin) bool { return o.Parameter != nil && o.Parameter.Hidden }, nil)
-	}
-	return b.hidden.Find(b.stack, call) != nil
 }
 
 // unknown is a diagnostic of a name that is not there, with the nearest that is.
@@ -220,8 +207,7 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 			return b.ifThere(call, r, e), nil // also where its value is known
 		}
 	default:
-		b.note(call, Deploy, "an attribute of a resource is Heat's", "", "")
-		return call, nil
+		return b.leave(call, "an attribute of a resource is Heat's"), nil
 	}
 	if err == nil && TimeOf(e) == Run {
 		e = b.ifThere(call, r, e)

@@ -15,12 +15,13 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Origin is something that values are made of: a parameter, or the output of a
-// role.
+// Origin is something that values are made of: a parameter, the output of a role, or the
+// value of an OS::Heat::RandomString.
 type Origin struct {
 	Stack     *program.Stack
 	Parameter *hot.Parameter
 	Output    *program.Output
+	Random    *hot.Resource
 }
 
 // Path is the way from an expression to an origin.
@@ -202,6 +203,9 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, pa
 	name := firstName(path) // no computed name is one of a role's output: Heat has none
 	if s.Type(r) == "OS::Heat::Value" && name == "value" && r.Property("value") != nil {
 		return f.through(station{stack: s, name: "/" + r.Name}, call, s, s.Template.Expr(r.Property("value")), path[1:], fmt.Sprintf("by resource %q", r.Name))
+	}
+	if o := (Origin{Stack: s, Random: r}); s.Type(r) == "OS::Heat::RandomString" && name == "value" && f.Wanted(o) {
+		return &Path{At: call.At, Origin: o}
 	}
 	if server := s.Server(resource); server != nil && name != "" {
 		return f.output(call, server.Output(name), path[1:])

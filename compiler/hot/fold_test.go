@@ -49,6 +49,7 @@ func TestPartialEvaluation(t *testing.T) {
 		{"and drops what is true", `{if: [{and: [open, named]}, 1, 2]}`, `{"if":[{"equals":[{"get_param":"q"},1]},1,2]}`},
 		{"maps of the text are merged, unknown values and all", `{map_merge: [{x: ` + a + `, y: 1}, {y: 2}]}`, `{"x":` + u + `,"y":2}`},
 		{"maps side by side become one", `{map_merge: [{x: 1}, {y: 2}, ` + a + `, {z: 3}]}`, `{"map_merge":[{"x":1,"y":2},` + u + `,{"z":3}]}`},
+		{"what may fail stays under what goes over it", `{map_merge: [{k: {resource_facade: metadata}}, {k: 0}]}`, `{"map_merge":[{"k":{"resource_facade":"metadata"}},{"k":0}]}`},
 		{"texts side by side become one", `{list_join: ["-", [x, ` + p + `, ` + a + `, y], [z]]}`, `{"list_join":["-",["x-known",` + u + `,"y-z"]]}`},
 		{"an unknown delimiter keeps all apart", `{list_join: [` + a + `, [x, y]]}`, `{"list_join":[` + u + `,["x","y"]]}`},
 		{"known params are put in", `{str_replace: {template: $x/$y, params: {$x: ` + a + `, $y: ` + p + `}}}`,
