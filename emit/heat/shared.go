@@ -29,6 +29,7 @@ type sharing struct {
 	// removed those that go.
 	changed, removed []source.Span
 	gone             []source.Span // lost entries, which are not even written anew
+	replaced         []source.Span // what gets another value, for all its uses
 	edits            []source.Edit
 }
 
@@ -236,9 +237,14 @@ func within(span source.Span, list []source.Span) bool {
 	return false
 }
 
+// goes says whether a node is in what goes, or deeper in what is replaced.
+func (s *sharing) goes(n *hot.Node) bool {
+	return within(n.Span, s.removed) || slices.ContainsFunc(s.replaced, func(x source.Span) bool { return x != n.Span && x.Contains(n.Span) })
+}
+
 // spoiled says whether an anchored text does not stay what its other uses mean.
 func (s *sharing) spoiled(n *hot.Node) bool {
-	if within(n.Span, s.removed) {
+	if s.goes(n) {
 		return true
 	}
 	for _, x := range s.changed {
@@ -270,7 +276,7 @@ func (s *sharing) text() ([]byte, error) {
 			case u.write:
 				s.writeValue(u, a, "")
 			case !s.spoiled(a.Target()):
-			case within(a.Span, s.removed):
+			case s.goes(a):
 				s.writeValue(u, a, "")
 			case !anchored[a.Target()]:
 				anchored[a.Target()] = true

@@ -39,6 +39,7 @@ func (s *stack) unshare() (editable, error) {
 			sh.parameter(t.Root.Get(s.template.Words().Parameters), p)
 		}
 	}
+	s.replacements(func(n *hot.Node) { sh.replaced = append(sh.replaced, anchoredNode(n).Span) })
 	text, err := sh.text()
 	if err != nil || text == nil {
 		return editable{Template: t}, err
@@ -56,6 +57,35 @@ func (s *stack) unshare() (editable, error) {
 	out := editable{Template: again, now: map[*hot.Node][]*hot.Node{}}
 	out.pair(t.Root, again.Root)
 	return out, nil
+}
+
+// replacements are the nodes of the template that get another value.
+func (s *stack) replacements(found func(*hot.Node)) {
+	for _, r := range s.analysis.Reads {
+		if r.Template == s.template {
+			found(r.Call)
+		}
+	}
+	for _, r := range s.analysis.PropertyReads {
+		if r.Template == s.template {
+			found(r.Call)
+		}
+	}
+	for _, d := range s.analysis.Dependencies {
+		if d.In.Template == s.template {
+			found(d.Item)
+		}
+	}
+	for n := range s.analysis.Placeholders {
+		if s.owns(n) {
+			found(n)
+		}
+	}
+	for _, o := range s.template.Outputs {
+		if s.analysis.Removed[o] && !s.isRoot() {
+			found(o.Entry.Value)
+		}
+	}
 }
 
 // pair notes which node of the new tree says what one of the old tree said. A
