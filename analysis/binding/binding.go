@@ -15,6 +15,7 @@ package binding
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/hotc-dev/hotc/analysis/trace"
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -211,6 +212,8 @@ type binder struct {
 	// given are those of the root's parameters that `hotc apply` gives.
 	given   map[string]*hot.Parameter
 	refused map[source.Place]bool
+	// size is that of the inputs until now.
+	size int
 	// missing says that a place names roles that are not there.
 	missing bool
 }
@@ -242,6 +245,9 @@ func (b *binder) input(in *program.Input) {
 	}
 	if err != nil {
 		b.failed(in.Expr.At, err)
+		return
+	}
+	if !b.carried(in, e) {
 		return
 	}
 	b.bound.Expr, b.bound.Time = e, TimeOf(e)
@@ -313,6 +319,20 @@ func (b *binder) checkComputable(e *hot.Expr) {
 		}
 		return true
 	})
+}
+
+// maxCarried is how many bytes of values all inputs of a plan may have, about.
+const maxCarried = 64 << 20
+
+// carried refuses the input with which a plan would grow too large: each may be made by few
+// words, and there may be many.
+func (b *binder) carried(in *program.Input, e *hot.Expr) bool {
+	before := b.size
+	b.size += hot.Size(e)
+	if b.size > maxCarried && before <= maxCarried {
+		b.diags.Error(source.OverLimit, in.Expr.At, fmt.Sprintf("with this input, the values that the plan has for roles grow beyond %d MiB", maxCarried>>20), "give large values as files")
+	}
+	return b.size <= maxCarried
 }
 
 // checkNumbers refuses the numbers that JSON does not have, which Heat takes: no plan can

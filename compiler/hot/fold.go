@@ -113,13 +113,43 @@ type roomyFolder struct {
 
 // maxWork is how many bytes of values one expression may make. Stock Heat's
 // templates have half a megabyte.
-const maxWork = 64 << 20
+const maxWork = 16 << 20
 
 // What lists and maps cost, about.
 const (
 	perItem  = 24
 	perEntry = 64
 )
+
+// Size is how many bytes the values of an expression have, about.
+func Size(e *Expr) int {
+	size := 0
+	e.Walk(func(x *Expr) bool {
+		if size += perItem; x.IsValue() {
+			size += wholeSize(x.Value)
+		}
+		return true
+	})
+	return size
+}
+
+func wholeSize(v Value) int {
+	size := perItem
+	switch v := v.(type) {
+	case string:
+		size += len(v)
+	case []Value:
+		for _, x := range v {
+			size += wholeSize(x)
+		}
+	case *Dict:
+		for _, k := range v.Keys() {
+			x, _ := v.Get(k)
+			size += len(k) + perEntry + wholeSize(x)
+		}
+	}
+	return size
+}
 
 // work bounds what the functions of one expression make: a few lines of nested
 // repeats, or of replacements, would fill any memory.

@@ -116,7 +116,7 @@ func TestGrowthIsBounded(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := Fold(parseValue(t, V20210416, "", text), onlyP)
-		if err == nil || !strings.Contains(err.Error(), "grows beyond 64 MiB") {
+		if err == nil || !strings.Contains(err.Error(), "grows beyond 16 MiB") {
 			t.Errorf("%.60s…: %v", text, err)
 		}
 		runtime.ReadMemStats(&after)

@@ -1,41 +1,60 @@
 package hot
 
-// Nearest is the known name that somebody who wrote name most likely meant: at
-// most a third of it is different. It is "" if there is none.
+import "slices"
+
+// mostCompared is how many letters are compared with letters for one hint, which is not
+// worth more: about a thousand names of usual length.
+const mostCompared = 100_000
+
+// Nearest is the known name that somebody who wrote name most likely meant: at most a
+// third of it is different. It is "" if there is none.
 func Nearest(name string, known []string) string {
 	best, distance := "", max(1, len(name)/3)+1
+	rows, left := &editRows{}, mostCompared
 	for _, k := range known {
-		if d := editDistance(name, k, distance); d < distance {
+		if len(name)-len(k) >= distance || len(k)-len(name) >= distance {
+			continue
+		}
+		if left -= len(name) * len(k); left < 0 {
+			break
+		}
+		if d := rows.distance(name, k, distance); d < distance {
 			best, distance = k, d
 		}
 	}
 	return best
 }
 
-// editDistance counts insertions, deletions, replacements and swaps of
-// neighbours, up to a bound.
-func editDistance(a, b string, bound int) int {
-	if len(a)-len(b) >= bound || len(b)-len(a) >= bound {
-		return bound
+// editRows are the last three rows of a table of distances.
+type editRows struct{ row, before, before2 []int }
+
+// distance counts insertions, deletions, replacements and swaps of neighbours, up to a
+// bound.
+func (e *editRows) distance(a, b string, bound int) int {
+	for _, r := range []*[]int{&e.row, &e.before, &e.before2} {
+		*r = slices.Grow((*r)[:0], len(b)+1)[:len(b)+1]
 	}
-	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	var before2 []int
-	for j := range row {
-		row[j] = j
+	for j := range e.row {
+		e.row[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		before2, before, row = before, row, make([]int, len(b)+1)
-		row[0] = i
+		e.before2, e.before, e.row = e.before, e.row, e.before2
+		e.row[0] = i
+		least := i
 		for j := 1; j <= len(b); j++ {
 			cost := 1
 			if a[i-1] == b[j-1] {
 				cost = 0
 			}
-			row[j] = min(before[j]+1, row[j-1]+1, before[j-1]+cost)
+			e.row[j] = min(e.before[j]+1, e.row[j-1]+1, e.before[j-1]+cost)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before2[j-2]+1)
+				e.row[j] = min(e.row[j], e.before2[j-2]+1)
 			}
+			least = min(least, e.row[j])
+		}
+		if least > bound { // a swap reaches back two rows
+			return bound
 		}
 	}
-	return row[len(b)]
+	return e.row[len(b)]
 }

@@ -18,8 +18,8 @@ import (
 
 // What is read at most. Heat's own limits are far below.
 const (
-	maxDepth = 500        // of nesting
-	maxNodes = 20_000_000 // with every alias written out
+	maxDepth = 500       // of nesting
+	maxAdded = 1_000_000 // nodes that aliases add when they are written out
 )
 
 // Parse reads a YAML or JSON text into nodes with their places, the scalars as
@@ -67,7 +67,7 @@ func parseWhole(file *source.File, diags *source.Diagnostics) *Node {
 	}
 	p.ascii = isASCII(file.Text)
 	root, size := p.node(document, -1, 0)
-	if size > maxNodes && !p.failed {
+	if size > uint64(len(file.Text))+maxAdded && !p.failed {
 		p.fail(document, source.TooDeep, "the template grows too large when its aliases are written out", "")
 	}
 	if p.failed {

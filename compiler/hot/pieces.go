@@ -117,7 +117,6 @@ func isNameStart(c byte) bool {
 type piece struct {
 	entries []Entry
 	diags   source.Diagnostics
-	size    uint64
 	ok      bool
 }
 
@@ -138,24 +137,23 @@ func (x *piece) read(file *source.File, start, end uint32) {
 		x.ok = len(bytes.TrimSpace(text)) == 0 || text[0] == '#'
 		return
 	}
-	root, size := p.node(document, -1, 0)
+	root, _ := p.node(document, -1, 0)
 	x.ok = root.Kind == Map && root.Style == Block && !p.failed && len(root.Lost()) == 0
-	x.entries, x.size = root.Entries, size
+	x.entries = root.Entries
 }
 
 // assemble puts the pieces together; nil if one of them could not be read.
 func assemble(file *source.File, pieces []piece, diags *source.Diagnostics) *Node {
 	p := &parser{file: file, diags: &source.Diagnostics{}}
-	size, count := uint64(0), 0
+	count := 0
 	for i := range pieces {
 		if !pieces[i].ok {
 			return nil
 		}
-		size += pieces[i].size
 		count += len(pieces[i].entries)
 	}
 	head, tail := pieces[0].entries, pieces[len(pieces)-1].entries
-	if len(head) == 0 || head[len(head)-1].Name != "resources" || size > maxNodes {
+	if len(head) == 0 || head[len(head)-1].Name != "resources" {
 		return nil
 	}
 	resources := &Node{Kind: Map, Style: Block, Entries: make([]Entry, 0, count)}

@@ -122,9 +122,14 @@ type segment struct {
 	key  int // index of the placeholder; -1 for text
 }
 
+// maxUses is how many placeholders may stand in one template: more do not stand in a text
+// that Heat takes.
+const maxUses = 1 << 18
+
 // split takes a template apart at its placeholders. A piece is only ever searched
 // for later ones, so that nothing that is put in is looked at again.
 func split(template string, keys []string) ([]segment, error) {
+	all := 0
 	segments := append(make([]segment, 0, 2*len(keys)+1), segment{template, -1})
 	var next []segment
 	for i, k := range keys {
@@ -139,6 +144,9 @@ func split(template string, keys []string) ([]segment, error) {
 		}
 		if uses == 0 {
 			continue
+		}
+		if all += uses; all > maxUses {
+			return nil, fmt.Errorf("the placeholders stand in the template more than %d times", maxUses)
 		}
 		next = slices.Grow(next[:0], len(segments)+2*uses)
 		for _, s := range segments {
@@ -300,17 +308,20 @@ func sameUse(before, after []segment, keys, with []string, open []bool) bool {
 
 // layout is text, placeholder, text, placeholder, …, text.
 func layout(segments []segment, use func(segment) (text string, isOpen bool)) []string {
-	out := []string{""}
+	var out []string
+	var between strings.Builder
 	for _, s := range segments {
-		out[len(out)-1] += s.text
+		between.WriteString(s.text)
 		if s.key < 0 {
 			continue
 		}
 		text, isOpen := use(s)
-		if out[len(out)-1] += text; isOpen {
-			out[len(out)-1] = strings.TrimSuffix(out[len(out)-1], text)
-			out = append(out, text, "")
+		if !isOpen {
+			between.WriteString(text)
+			continue
 		}
+		out = append(out, between.String(), text)
+		between.Reset()
 	}
-	return out
+	return append(out, between.String())
 }

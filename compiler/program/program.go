@@ -43,7 +43,7 @@ func (p *Program) AddMember(n *Nest, m *Member) *Server {
 }
 
 func (p *Program) add(in *Stack, r *hot.Resource, path string) *Server {
-	s := &Server{Path: path, Template: in.Template, Stack: in, Resource: r, attributes: map[string]*Output{}}
+	s := &Server{Path: path, Template: in.Template, Stack: in, Resource: r, attributes: map[string]*Output{}, roles: map[string]*Role{}}
 	p.Servers = append(p.Servers, s)
 	p.byPath[path] = s
 	return s
@@ -74,6 +74,7 @@ type Server struct {
 	Unread bool
 
 	attributes map[string]*Output
+	roles      map[string]*Role
 }
 
 // At is where the server's resource begins.
@@ -104,13 +105,11 @@ func (s *Server) Declare(o *Output) (taken *Output) {
 }
 
 // Role finds a role of the server.
-func (s *Server) Role(name string) *Role {
-	for _, r := range s.Roles {
-		if r.Name == name {
-			return r
-		}
-	}
-	return nil
+func (s *Server) Role(name string) *Role { return s.roles[name] }
+
+// Add adds a role to the server, after the others.
+func (s *Server) Add(r *Role) {
+	s.Roles, s.roles[r.Name] = append(s.Roles, r), r
 }
 
 // Role is one run of a tool on a server.

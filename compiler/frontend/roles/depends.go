@@ -50,14 +50,15 @@ func (l *lowering) findRoles(in *program.Stack, key string, at source.Place) []*
 	if l.removed(in, path, key, at) {
 		return nil
 	}
-	var known []string
-	for _, s := range l.program.Servers {
-		for _, r := range s.Roles {
-			known = append(known, r.Key())
+	if l.keys == nil {
+		for _, s := range l.program.Servers {
+			for _, r := range s.Roles {
+				l.keys = append(l.keys, r.Key())
+			}
 		}
 	}
 	hint := ""
-	if near := hot.Nearest(key, known); near != "" {
+	if near := hot.Nearest(key, l.keys); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	l.diags.Error(source.UnknownRole, at, fmt.Sprintf("there is no role %q", key), hint)

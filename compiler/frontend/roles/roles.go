@@ -41,6 +41,7 @@ type lowering struct {
 	waiting []func()        // what can be looked up when all servers are known
 	fitting map[string]bool // the shapes of blocks that fit the schema
 	shape   []byte          // of the last block
+	keys    []string        // of all roles, once somebody needed them
 
 	// of the stack that is being read
 	stack    *program.Stack
@@ -127,7 +128,7 @@ func (l *lowering) roles(s *program.Server, block *hot.Entry) {
 	defaults := block.Value.Get("defaults")
 	for _, n := range block.Value.Get("roles").Items {
 		if role := l.role(s, n, defaults); role != nil {
-			s.Roles = append(s.Roles, role)
+			s.Add(role)
 		}
 	}
 }
