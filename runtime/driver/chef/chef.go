@@ -99,6 +99,8 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if err != nil {
 		return driver.Exit{}, err
 	}
+	r.cleanUp()
+	defer r.cleanUp()
 	arguments, err := r.configure(s)
 	if err != nil {
 		return driver.Exit{}, fmt.Errorf("write Chef's run folder: %w", err)

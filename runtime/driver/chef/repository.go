@@ -307,7 +307,7 @@ func WriteInterceptor(folder string) error {
 // recipes keep (Chef::Config[:file_cache_path]) lies where roles run, since other
 // users than root may have to read it.
 func (r *repository) config(s source, hook string) (string, error) {
-	cache := filepath.Join(r.job.Work, "cache")
+	cache := r.cache()
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}
@@ -340,6 +340,20 @@ func (r *repository) config(s source, hook string) (string, error) {
 	}
 	set("require", quoted(hook))
 	return b.String(), nil
+}
+
+func (r *repository) cache() string { return filepath.Join(r.job.Work, "cache") }
+
+// cleanUp removes what Chef itself keeps among what recipes keep: copies of the
+// cookbooks, and the stack trace, whose message may hold a secret. The role's log has
+// that, too, masked.
+func (r *repository) cleanUp() {
+	for _, product := range []string{"chef", "cinc"} {
+		for _, name := range []string{"-stacktrace.out", "-client-running.pid"} {
+			os.Remove(filepath.Join(r.cache(), product+name))
+		}
+	}
+	os.RemoveAll(filepath.Join(r.cache(), "cookbooks"))
 }
 
 // quoted is a text in Ruby, in which nothing is evaluated.

@@ -34,8 +34,10 @@ func standIn(t testing.TB) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "chef-solo")
-	if err := os.WriteFile(path, fmt.Appendf(nil, "#!/bin/sh\nexec '%s' '%s' \"$@\"\n", ruby, script), 0o700); err != nil {
-		t.Fatal(err)
+	for name, only := range map[string]string{"chef-solo": "", "chef-client": "case $1 in --local-mode) ;; *) exit 9 ;; esac\n"} {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(path), name), fmt.Appendf(nil, "#!/bin/sh\n%sexec '%s' '%s' \"$@\"\n", only, ruby, script), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return path
 }
@@ -278,24 +280,43 @@ func TestNothingIsLeftOfARun(t *testing.T) {
 	})
 }
 
+// Chef leaves nothing of its own among what recipes keep: a stack trace's message may
+// hold a secret.
+func TestWhatStays(t *testing.T) {
+	for _, mode := range []string{"solo", "client"} {
+		t.Run(mode, func(t *testing.T) {
+			everyChef(t, func(t *testing.T, solo string) {
+				b := newBed(t, solo, `{"cookbooks": [{"file": "books"}], "run_list": ["web"], "mode": "`+mode+`"}`,
+					recipe("File.write(::File.join(Chef::Config[:file_cache_path], 'kept'), 'x')\nexecute 'fail' do\n  command \"echo s3cret-word; exit 3 # #{node['db']['y']}\"\nend"))
+				b.job.Role.Inputs = []plan.Input{{Name: "db.y", Secret: true, Time: plan.Run}}
+				b.fails()
+				var found []string
+				err := filepath.WalkDir(b.job.Work, func(path string, entry os.DirEntry, err error) error {
+					if err == nil && !entry.IsDir() {
+						found = append(found, strings.TrimPrefix(path, b.job.Work+"/"))
+					}
+					return err
+				})
+				if got := strings.Join(found, " "); err != nil || got != "cache/kept" {
+					t.Errorf("%s, %v", got, err)
+				}
+			})
+		})
+	}
+}
+
 // chef-client runs a role in local mode, from beside chef-solo.
 func TestClient(t *testing.T) {
-	script, err := os.ReadFile(standIn(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := strings.Replace(string(script), "exec", "case $1 in --local-mode) ;; *) exit 9 ;; esac\nexec", 1)
-	path := put(t, t.TempDir(), "chef-client", client)
-	if err := os.Chmod(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	b := newBed(t, filepath.Join(filepath.Dir(path), "chef-solo"), `{"cookbooks": [{"file": "books"}], "run_list": ["web"], "mode": "client", "outputs": {"out": ["a", "b"]}}`,
-		recipe("node.default['a']['b'] = Chef::Config[:local_mode]"))
-	b.job.Role.Outputs = []plan.Output{{Name: "out"}}
-	b.mustRun()
-	if got := strings.Join(b.values.log, "\n"); got != "put out true" {
-		t.Error(got)
-	}
+	everyChef(t, func(t *testing.T, solo string) {
+		b := newBed(t, solo, `{"cookbooks": [{"file": "books"}], "run_list": ["web"], "mode": "client", "outputs": {"out": ["a", "b"], "in": ["a", "in"]}}`,
+			recipe("node.default['a']['b'] = Chef::Config[:local_mode]\nnode.default['a']['in'] = { **node['db'] }['y']\nlog 'x'"))
+		b.job.Role.Inputs = []plan.Input{{Name: "db.y", Time: plan.Run}}
+		b.job.Role.Outputs = []plan.Output{{Name: "out"}, {Name: "in"}}
+		b.mustRun()
+		if got := strings.Join(b.values.log, "\n"); got != "put out true\nget db.y\nput in \"Y\"" {
+			t.Error(got)
+		}
+	})
 }
 
 // The user's own lines of configuration count, but not against what must be so.
@@ -343,6 +364,40 @@ func TestFailures(t *testing.T) {
 			if got := b.fails(); !strings.Contains(got, c.cause) {
 				t.Errorf("%s\n fails with %q\n want %q", c.recipe, got, c.cause)
 			}
+		}
+	})
+}
+
+// An input that did not come ends the run at once, whatever a recipe, a template or Chef
+// makes of it, and nothing more is published.
+func TestAFailedInputEndsTheRun(t *testing.T) {
+	everyChef(t, func(t *testing.T, solo string) {
+		for name, text := range map[string]string{
+			"a recipe":     "begin; node['x']['broken']; rescue Exception; end\nGO_ON",
+			"a copy":       "begin; {}.merge(node['x']); rescue Exception; end\nGO_ON",
+			"a block":      "ruby_block 'one' do\n  block { begin; node['x']['broken']; rescue Exception; end; GO_ON }\nend",
+			"ignored":      "ruby_block 'one' do\n  block { node['x']['broken'] }\n  ignore_failure true\nend\nruby_block 'two' do\n  block { GO_ON }\nend",
+			"a template":   "template 'MARKER.page' do\n  source 'page.erb'\n  ignore_failure true\nend\nruby_block 'two' do\n  block { GO_ON }\nend",
+			"notification": "ruby_block 'one' do\n  block {}\n  notifies :run, 'ruby_block[later]'\nend\nruby_block 'later' do\n  block { GO_ON }\n  action :nothing\nend\nruby_block 'two' do\n  block { node['x']['broken'] }\nend",
+		} {
+			t.Run(name, func(t *testing.T) {
+				marker := filepath.Join(t.TempDir(), "marker")
+				goOn := fmt.Sprintf("node.default['out']['a'] = 1; File.write(%q, 'here')", marker)
+				files := recipe(strings.NewReplacer("GO_ON", goOn, "MARKER", marker).Replace(text))
+				files["web/templates/page.erb"] = "<% begin; node['x']['broken']; rescue Exception; end %>"
+				b := newBed(t, solo, `{"cookbooks": [{"file": "books"}], "run_list": ["recipe[web]"], "inputs": {"broken": ["x", "broken"]}, "outputs": {"out": ["out", "a"]}}`, files)
+				b.job.Role.Inputs = []plan.Input{{Name: "broken", Time: plan.Run}}
+				b.job.Role.Outputs = []plan.Output{{Name: "out"}}
+				if got := b.fails(); !strings.HasPrefix(got, "hotc: db.mysql failed: exit status 1") {
+					t.Error(got)
+				}
+				if got := strings.Join(b.values.log, "\n"); got != "get broken" {
+					t.Error(got)
+				}
+				if _, err := os.Stat(marker); err == nil {
+					t.Error("the recipe went on")
+				}
+			})
 		}
 	})
 }

@@ -16,15 +16,11 @@ module Hotc
 
       @lock.synchronize do
         unless @asked
-          @value = @agent.get(@name)
+          @value = ask
           @asked = true
         end
       end
       @value
-    end
-
-    def asked?
-      @asked
     end
 
     # void? says that an optional input did not come: the cookbook's own attribute
@@ -42,6 +38,18 @@ module Hotc
     # settled is the value, or what stands there without it. It waits.
     def settled(without)
       void? ? without : merged
+    end
+
+    private
+
+    # ask ends the run if the value does not come: a recipe that rescues would go on
+    # without it, and Chef itself still runs delayed notifications.
+    def ask
+      @agent.get(@name)
+    rescue Failure => e
+      Hotc.run.report.write(e)
+      [$stdout, $stderr].each(&:flush)
+      Process.exit!(1)
     end
   end
 

@@ -244,6 +244,7 @@ begin
   converge(options)
 rescue StandardError, ScriptError => e
   Chef.tell(:run_failed, e, nil)
+  File.write(File.join(Chef::Config[:file_cache_path], "chef-stacktrace.out"), e.full_message)
   puts "FATAL: #{e.class}: #{e.message}"
   exit 1
 end

@@ -27,7 +27,7 @@ class Chef
       end
     end
 
-    property :mode, :not_if, :only_if
+    property :mode, :not_if, :only_if, :ignore_failure
     property :sensitive, is: [true, false]
     property :retries, is: [Integer]
 
@@ -77,6 +77,8 @@ class Chef
       end
       Chef.tell(:resource_completed, self)
     rescue StandardError => e
+      return if ignore_failure
+
       Chef.tell(:resource_failed, self, nil, e)
       raise e if e.is_a?(Exceptions::TemplateError)
 
