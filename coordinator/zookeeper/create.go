@@ -2,7 +2,6 @@ package zookeeper
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +27,9 @@ func (s *store) Create(ctx context.Context, nodes []coordinator.NewNode) error {
 	}
 	sorted, last := byDepth(nodes)
 	requests := make([]*zk.CreateRequest, len(sorted))
-	own := s.owner()
+	own, ids := s.owner(), identities{}
 	for i, n := range sorted {
-		requests[i] = &zk.CreateRequest{Path: s.at(n.Path), Data: bytesOf(n.Data), Acl: acl(n.Grants, own)}
+		requests[i] = &zk.CreateRequest{Path: s.at(n.Path), Data: bytesOf(n.Data), Acl: ids.acl(n.Grants, own)}
 	}
 	cuts := batches(len(requests), func(i int) int { return createSize(requests[i]) })
 	parents := parentBatches(requests, cuts)
@@ -48,24 +47,31 @@ func (s *store) Create(ctx context.Context, nodes []coordinator.NewNode) error {
 // byDepth sorts nodes so that parents come before children. The last node stays
 // the last, unless it is the parent of another.
 func byDepth(nodes []coordinator.NewNode) (sorted []coordinator.NewNode, last bool) {
-	sorted = slices.Clone(nodes)
-	rest := sorted
-	if n := len(sorted); n > 0 {
-		end := string(sorted[n-1].Path) + "/"
-		last = !slices.ContainsFunc(sorted, func(other coordinator.NewNode) bool {
+	rest := nodes
+	if n := len(nodes); n > 0 {
+		end := string(nodes[n-1].Path) + "/"
+		last = !slices.ContainsFunc(nodes, func(other coordinator.NewNode) bool {
 			return strings.HasPrefix(string(other.Path), end)
 		})
 		if last {
-			rest = sorted[:n-1]
+			rest = nodes[:n-1]
 		}
 	}
-	depth := func(n coordinator.NewNode) int {
-		if n.Path == "" {
-			return -1
+	levels := make([][]coordinator.NewNode, 1)
+	for _, n := range rest {
+		depth := 0
+		if n.Path != "" {
+			depth = 1 + strings.Count(string(n.Path), "/")
 		}
-		return strings.Count(string(n.Path), "/")
+		for len(levels) <= depth {
+			levels = append(levels, nil)
+		}
+		levels[depth] = append(levels[depth], n)
 	}
-	slices.SortStableFunc(rest, func(a, b coordinator.NewNode) int { return cmp.Compare(depth(a), depth(b)) })
+	sorted = make([]coordinator.NewNode, 0, len(nodes))
+	for _, level := range append(levels, nodes[len(rest):]) {
+		sorted = append(sorted, level...)
+	}
 	return sorted, last
 }
 

@@ -18,18 +18,35 @@ import (
 // below it. (Only empty nodes can be deleted; a deployment's are the operator's.)
 var openACL = zk.WorldACL(zk.PermRead | zk.PermCreate | zk.PermDelete)
 
+// identities are digests of credentials: of thousands of nodes the same few have rights.
+type identities map[coordinator.Credential]string
+
+func (ids identities) of(c coordinator.Credential) string {
+	id, known := ids[c]
+	if !known {
+		id = digest(c)
+		ids[c] = id
+	}
+	return id
+}
+
+// acl is the list of one node.
+func acl(grants []coordinator.Grant, own *coordinator.Credential) []zk.ACL {
+	return identities{}.acl(grants, own)
+}
+
 // acl writes grants as ZooKeeper's access list. All rights include that of
 // changing the list. Without grants the node belongs to own, or to everyone.
-func acl(grants []coordinator.Grant, own *coordinator.Credential) []zk.ACL {
+func (ids identities) acl(grants []coordinator.Grant, own *coordinator.Credential) []zk.ACL {
 	if len(grants) == 0 {
 		if own == nil {
 			return zk.WorldACL(zk.PermAll)
 		}
-		return []zk.ACL{{Perms: zk.PermAll, Scheme: "digest", ID: digest(*own)}}
+		return []zk.ACL{{Perms: zk.PermAll, Scheme: "digest", ID: ids.of(*own)}}
 	}
-	var list []zk.ACL
+	list := make([]zk.ACL, 0, len(grants))
 	for _, g := range grants {
-		entry := zk.ACL{Perms: permissions(g.May), Scheme: "digest", ID: digest(g.To)}
+		entry := zk.ACL{Perms: permissions(g.May), Scheme: "digest", ID: ids.of(g.To)}
 		if g.To.User == "" {
 			entry.Scheme, entry.ID = "world", "anyone"
 		}
