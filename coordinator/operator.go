@@ -78,6 +78,10 @@ func Destroy(ctx context.Context, s Store, d Deployment) error {
 			return fmt.Errorf("destroy %s: %w", d, operatorError(err))
 		}
 	}
+	if limiter, can := s.(Limiter); can {
+		// One that is not this session's to take away bounds the next of the name.
+		_ = limiter.SetLimit(ctx, d.Root(), Limit{})
+	}
 	return nil
 }
 

@@ -61,6 +61,15 @@ type Option interface{ set(*wishes) }
 type wishes struct {
 	enrol *Enrolment
 	root  *Credential
+	limit Limit
+}
+
+func wishesOf(options []Option) *wishes {
+	w := &wishes{}
+	for _, o := range options {
+		o.set(w)
+	}
+	return w
 }
 
 func (e Enrolment) set(w *wishes) { w.enrol = &e }
@@ -84,6 +93,9 @@ func Publish(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 		}
 		result.Record = change.after()
 		return result, nil
+	}
+	if err := limitNew(ctx, s, d, wishesOf(options), result); err != nil {
+		return result, fmt.Errorf("publish %s: %w", d, err)
 	}
 	err = s.Create(ctx, nodes[:len(nodes)-1])
 	if err == nil {
@@ -136,10 +148,7 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 		Outcome: Created,
 		Record:  DeploymentRecord{Format: plan.Format, Plan: digest, Created: now.UTC().Truncate(time.Second)},
 	}
-	var w wishes
-	for _, o := range options {
-		o.set(&w)
-	}
+	w := wishesOf(options)
 	if w.enrol != nil {
 		result.Record.Enrol = *w.enrol
 	}

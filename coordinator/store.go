@@ -82,7 +82,8 @@ type Store interface {
 	// Create makes nodes, parents before children, in batches. It can be called
 	// again after an interruption: a node that exists with the same data and rights is
 	// left alone, one with other rights is ErrRights, one with other data ErrExists.
-	// The root itself, "", can be made as long as nothing stands below it.
+	// The root itself, "", which the first node below it makes open for everybody, can be
+	// made before that with other rights.
 	Create(ctx context.Context, nodes []NewNode) error
 	// Read returns a node.
 	Read(ctx context.Context, path Path) (Node, error)

@@ -58,6 +58,7 @@ takes the old one's place: roles that run from then on read it.`,
 		},
 	}
 	t.addFlags(cmd)
+	t.addRootKeyFlag(cmd)
 	cmd.Flags().StringArrayVar(&secrets, "secret-param", nil, "`NAME=FILE`, the value of a parameter that was compiled as secret; - is standard input (several times)")
 	cmd.Flags().StringVar(&enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always (default: always, or what the deployment was made with)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be made, and make nothing")
@@ -122,6 +123,12 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 		return nil, err
 	}
 	defer s.Close()
+	root, more, err := s.enterRoot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.warnOpenRoot(io, root)
+	options = append(options, more...)
 	// Making many nodes takes longer than one answer.
 	within, stop := context.WithTimeout(ctx, 20*a.target.timeout)
 	defer stop()
@@ -173,7 +180,7 @@ func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, pla
 	r.Given, r.Again = namesOf(gifts), []string{}
 	now, files := time.Now(), filesOf(a.dir)
 	if a.dryRun || len(p.Secrets) > 0 {
-		done, err = coordinator.Rehearse(ctx, s, s.deployment, s.secret, p, planJSON, files, now, options...)
+		done, err = coordinator.Rehearse(ctx, s.Store, s.deployment, s.secret, p, planJSON, files, now, options...)
 		if err != nil {
 			return done, r, err
 		}
@@ -193,7 +200,7 @@ func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, pla
 			return done, r, err
 		}
 	}
-	done, err = coordinator.Publish(ctx, s, s.deployment, s.secret, p, planJSON, files, now, options...)
+	done, err = coordinator.Publish(ctx, s.Store, s.deployment, s.secret, p, planJSON, files, now, options...)
 	if err == nil {
 		err = s.give(ctx, p, gifts)
 	}

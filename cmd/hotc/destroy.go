@@ -44,6 +44,7 @@ cleared then, with the openstack client; --delete-stack deletes the stack, too.`
 		},
 	}
 	d.addFlags(cmd)
+	d.addRootKeyFlag(cmd)
 	cmd.Flags().BoolVar(&d.yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&d.runHooks, "run-hooks", false, "run the roles' delete hooks before")
 	cmd.Flags().BoolVar(&d.deleteStack, "delete-stack", false, "delete the stack, when the hooks are done")
@@ -76,7 +77,7 @@ func (r *destroyed) print(io streams, d *destruction) {
 	}
 	if r.Hooks != nil && len(r.Hooks.Roles) > 0 && !r.StackGone {
 		fmt.Fprintf(io.out, "\nThe stack stands. If it was created with hotc/delete-hooks.yaml, its deletion waits for this command again:\n\n"+
-			"  openstack stack delete --yes %s\n  hotc destroy --run-hooks --yes %s\n", shellQuote(d.stack), d.flags())
+			"  openstack stack delete --yes %s\n  %s\n", shellQuote(d.stack), d.command("destroy", "--run-hooks", "--yes"))
 	}
 }
 
@@ -86,6 +87,9 @@ func (d *destruction) run(ctx context.Context) (*destroyed, error) {
 		return nil, err
 	}
 	defer s.Close()
+	if root, _, err := s.enterRoot(ctx); err != nil && root.State != coordinator.RootOpen { // of an open one all may delete
+		return nil, err
+	}
 	if !d.yes {
 		if err := confirm(d.io, fmt.Sprintf("Destroy the deployment %s on %s?", d.stack, d.coordinatorName())); err != nil {
 			return nil, err
@@ -102,7 +106,7 @@ func (d *destruction) run(ctx context.Context) (*destroyed, error) {
 	}
 	within, stop := context.WithTimeout(ctx, 20*d.timeout)
 	defer stop()
-	err = coordinator.Destroy(within, s, s.deployment)
+	err = coordinator.Destroy(within, s.Store, s.deployment)
 	if errors.Is(err, coordinator.ErrNotApplied) {
 		return result, nil
 	}

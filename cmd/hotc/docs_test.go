@@ -21,7 +21,8 @@ import (
 // answers are what commands print with --json.
 var answers = map[string][]any{
 	"secret new": nil, // a map of its two keys
-	"apply":      {applied{}}, "status": {statusReport{}}, "why": {whyReport{}}, "admit": {admitted{}}, "logs": {logReport{}}, "outputs": {outputsReport{}},
+	"root new":   {rootReport{}}, "root show": {rootReport{}},
+	"apply": {applied{}}, "status": {statusReport{}}, "why": {whyReport{}}, "admit": {admitted{}}, "logs": {logReport{}}, "outputs": {outputsReport{}},
 	"destroy": {destroyed{}}, "action": {acted{}}, "suspend": {hooked{}}, "resume": {hooked{}}, "lint": {lintJSON{}}, "explain": {explanation{}},
 	"retry": {retried{}}, "simulate": {prediction{}}, "run": {runReport{}}, "eval": {evaluated{}},
 }

@@ -1,10 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/zookeeper"
+	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
 // A stranger's nodes are refused by name, with or without --dry-run, and destroy takes them
@@ -36,4 +42,94 @@ func TestApplyRefusesAStrangersNodes(t *testing.T) {
 	}
 	_, err = d.on(t, newApplyCommand, "testdata/site")
 	expectCode(t, err, source.NotOurs, "the node site/servers/db/plan of the deployment site", "everybody may write")
+}
+
+// A ROOT of one's own is made, looked at, and needed by those who create and destroy; below
+// an open one apply warns.
+func TestRootCommands(t *testing.T) {
+	server := zktest.Start(t)
+	t.Setenv(coordinatorVariable, "")
+	t.Setenv(secretFileVariable, "")
+	t.Setenv(rootKeyVariable, "")
+	dir := t.TempDir()
+	secret, key, otherKey := filepath.Join(dir, "secret"), filepath.Join(dir, "root.key"), filepath.Join(dir, "other.key")
+	if err := os.WriteFile(secret, []byte(testSecret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hotc := func(args ...string) (out, errs string, status int) {
+		var o, e bytes.Buffer
+		status = run(t.Context(), args, streams{in: strings.NewReader(""), out: &o, err: &e})
+		text := strings.NewReplacer(server.Addr(), "ZOOKEEPER", dir+"/", "").Replace(o.String())
+		return text, e.String(), status
+	}
+	expect := func(args []string, status int, wants ...string) string {
+		t.Helper()
+		out, errs, got := hotc(args...)
+		for _, want := range wants {
+			if !strings.Contains(out+errs, want) {
+				t.Errorf("hotc %s lacks %q:\n%s%s", strings.Join(args, " "), want, out, errs)
+			}
+		}
+		if got != status {
+			t.Errorf("hotc %s ends with %d:\n%s%s", strings.Join(args, " "), got, out, errs)
+		}
+		return out
+	}
+	own, open := server.URL("hotc/project"), server.URL("open")
+	apply := func(url string, more ...string) []string {
+		return append([]string{"apply", "testdata/site", "--stack", "site", "--coordinator", url, "--secret-file", secret}, more...)
+	}
+	expect([]string{"root", "show", "--coordinator", own}, 0, "nobody has made this ROOT", "Everybody who reaches this ZooKeeper may create nodes beside")
+	expect([]string{"root", "new", "--coordinator", own}, 2, "which key?")
+	made := expect([]string{"root", "new", "--coordinator", own, "--root-key-file", key}, 0)
+	golden(t, "root.txt", made)
+	if info, err := os.Stat(key); err != nil || info.Mode().Perm() != 0o600 || info.Size() != 64 {
+		t.Errorf("the key's file: %v, %v", info, err)
+	}
+	expect([]string{"root", "new", "--coordinator", own, "--root-key-file", key, "--max-nodes", "500", "--max-bytes", "1000000"}, 0, "500 nodes of 1000 kB")
+	expect([]string{"root", "new", "--coordinator", own, "--root-key-file", otherKey}, 1, "H702", "another key")
+	expect(apply(own), 1, "H702", "is closed", "--root-key-file")
+	expect(apply(own, "--root-key-file", otherKey), 1, "H702", "another key")
+	expect(apply(server.URL("hotc/project2"), "--root-key-file", key), 1, "H709", "nobody has made the ROOT", "hotc root new --coordinator")
+	if _, errs, status := hotc(apply(own, "--root-key-file", key)...); status != 0 || errs != "" {
+		t.Errorf("below a closed ROOT apply says: %s", errs)
+	}
+	s, err := zookeeper.Open(t.Context(), own, rootCredential(t, key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	limited := func(want coordinator.Limit) {
+		t.Helper()
+		if l, err := s.(coordinator.Limiter).Limit(t.Context(), "site"); l != want || err != nil {
+			t.Errorf("the deployment's limit is %v, %v", l, err)
+		}
+	}
+	limited(coordinator.Limit{Nodes: 500, Bytes: 1000000})
+	t.Setenv(rootKeyVariable, key)
+	expect(apply(own), 0, "applied already")
+	expect(apply(open), 1, "nobody has made the ROOT")
+	t.Setenv(rootKeyVariable, "")
+	expect(apply(open), 0, "warning[H709]", "the ROOT of zk://", "hotc root new --coordinator")
+	expect([]string{"root", "show", "--coordinator", open}, 0, "open. Who reaches", "everybody may read, create below, delete below", "1 deployment.")
+	expect([]string{"root", "new", "--coordinator", open, "--root-key-file", key}, 1, "H709", "stands, and is open")
+	expect([]string{"root", "show", "--coordinator", own}, 0, "closed, and not to who has this key", "Name the file")
+	expect([]string{"root", "show", "--json", "--coordinator", own, "--root-key-file", key}, 0, `"state": "ours"`, `"deployments": 1`, `"enforced": true`, `"nodes": 500`)
+	where := []string{"--stack", "site", "--coordinator", own, "--secret-file", secret}
+	expect(append([]string{"status"}, where...), 0, "db")
+	expect(append([]string{"destroy", "--yes"}, where...), 1, "is closed")
+	expect(append([]string{"status"}, where...), 0, "db")
+	expect(append([]string{"destroy", "--yes", "--root-key-file", key}, where...), 0, "site is destroyed.")
+	limited(coordinator.Limit{})
+	server.Configure(t, "enforceQuota=false")
+	expect([]string{"root", "show", "--coordinator", own, "--root-key-file", key}, 0, "does not refuse more", "enforceQuota=true")
+}
+
+func rootCredential(t *testing.T, file string) coordinator.Credential {
+	t.Helper()
+	key, err := readSecretFile(file, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.RootCredential()
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/dial"
 )
 
 // The environment's defaults for the flags that name a coordinator and a secret.
@@ -28,14 +27,21 @@ type target struct {
 	stack      string
 	url        string
 	secretFile string
-	timeout    time.Duration
+	// rootKeyFile is there where a command needs the ROOT's key.
+	rootKeyFile string
+	timeout     time.Duration
 }
 
 func (t *target) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&t.stack, "stack", "", "the stack's `NAME`, which is the deployment's")
-	f.StringVar(&t.url, "coordinator", "", "the coordinator's `URL`, zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE (default: $"+coordinatorVariable+")")
 	f.StringVar(&t.secretFile, "secret-file", "", "the `FILE` made by \"hotc secret new\" (default: $"+secretFileVariable+")")
+	t.addCoordinatorFlags(cmd)
+}
+
+func (t *target) addCoordinatorFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&t.url, "coordinator", "", "the coordinator's `URL`, zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE (default: $"+coordinatorVariable+")")
 	f.DurationVar(&t.timeout, "timeout", 15*time.Second, "how long to wait for the coordinator's answer")
 }
 
@@ -59,25 +65,18 @@ func (t *target) open(ctx context.Context) (*session, error) {
 	}
 	url := t.coordinatorURL()
 	if url == "" {
-		return nil, source.Fail(source.Usage, "which coordinator?", "name it with --coordinator zk://HOST:PORT/ROOT, or in $"+coordinatorVariable)
+		return nil, whichCoordinator()
 	}
 	secret, err := t.secret()
 	if err != nil {
 		return nil, err
 	}
-	within, stop := context.WithTimeout(ctx, t.timeout)
-	defer stop()
-	store, err := dial.Open(within, url, secret.Operator(d))
-	if err == nil {
-		if _, _, err = store.Stat(within, d.Root()); err != nil {
-			store.Close()
-		}
-	}
+	store, err := t.dial(ctx, url, func(within context.Context, store coordinator.Store) error {
+		_, _, err := store.Stat(within, d.Root())
+		return err
+	}, secret.Operator(d))
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, interrupted()
-		}
-		return nil, t.unreachable(err)
+		return nil, err
 	}
 	return &session{Store: store, deployment: d, secret: secret, target: t}, nil
 }
@@ -92,6 +91,10 @@ func (t *target) operate(do func(ctx context.Context, s *session, args []string)
 		defer s.Close()
 		return do(cmd.Context(), s, args)
 	}
+}
+
+func whichCoordinator() error {
+	return source.Fail(source.Usage, "which coordinator?", "name it with --coordinator zk://HOST:PORT/ROOT, or in $"+coordinatorVariable)
 }
 
 func (t *target) coordinatorURL() string {
@@ -117,9 +120,14 @@ func (t *target) secret() (coordinator.Secret, error) {
 		return coordinator.Secret{}, source.Fail(source.Usage, "which secret?",
 			"name its file with --secret-file FILE, or in $"+secretFileVariable+"; \"hotc secret new FILE\" makes one")
 	}
+	return readSecretFile(path, "\"hotc secret new "+shellQuote(path)+"\" makes a secret")
+}
+
+// readSecretFile reads 64 hex digits; make says what makes such a file.
+func readSecretFile(path, make string) (coordinator.Secret, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return coordinator.Secret{}, source.Fail(source.BadSecret, "there is no file "+path, "\"hotc secret new "+shellQuote(path)+"\" makes a secret")
+		return coordinator.Secret{}, source.Fail(source.BadSecret, "there is no file "+path, make)
 	}
 	if err != nil {
 		return coordinator.Secret{}, source.Fail(source.BadSecret, "the secret cannot be read: "+err.Error(), "")
@@ -154,7 +162,11 @@ func (t *target) command(words ...string) string {
 	for _, word := range words {
 		text += " " + shellQuote(word)
 	}
-	return text + " " + t.flags()
+	text += " " + t.flags()
+	if t.rootKeyFile != "" && (words[0] == "apply" || words[0] == "destroy") {
+		text += " --root-key-file " + shellQuote(t.rootKeyFile)
+	}
+	return text
 }
 
 // within bounds one exchange with the coordinator.

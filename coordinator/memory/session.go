@@ -212,6 +212,9 @@ func (s *session) Rights(ctx context.Context, path coordinator.Path, known ...co
 	}
 	defer leave()
 	n, err := s.node(path, coordinator.MayRead|coordinator.MayHandOver)
+	if path == "" && s.tree.untouched() {
+		err = coordinator.ErrNotFound
+	}
 	if err != nil {
 		return nil, fail("ask for the rights of", path, err)
 	}

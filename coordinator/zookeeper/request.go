@@ -204,6 +204,9 @@ var answers = []error{
 // and that say nothing of the request: connection loss and operation time-out.
 const connectionLoss, operationTimeout = "unknown error: -4", "unknown error: -7"
 
+// quotaExceeded is the code of another one that it does not know, from ZooKeeper 3.7 on.
+const quotaExceeded = "unknown error: -125"
+
 // lost reports whether an error is the connection's, so that asking again helps.
 func lost(err error) bool {
 	if err == nil || errors.Is(err, coordinator.ErrClosed) ||
@@ -232,6 +235,8 @@ func fail(op string, path coordinator.Path, err error) error {
 		err = coordinator.ErrExists
 	case errors.Is(err, zk.ErrShortBuffer):
 		err = coordinator.ErrTooLarge
+	case err != nil && err.Error() == quotaExceeded:
+		err = coordinator.ErrFull
 	}
 	return &coordinator.PathError{Op: op, Path: path, Err: err}
 }

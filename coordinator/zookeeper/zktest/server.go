@@ -133,11 +133,26 @@ minSessionTimeout=1000
 maxSessionTimeout=60000
 4lw.commands.whitelist=srvr
 admin.enableServer=false
+enforceQuota=true
 %s`, data, port, ensemble)
 	if err := os.WriteFile(config, []byte(text), 0o666); err != nil {
 		return nil, err
 	}
 	return &Server{dir: dir, config: config, port: port}, nil
+}
+
+// Configure adds lines to a server's configuration, and starts it again.
+func (s *Server) Configure(t testing.TB, lines ...string) {
+	t.Helper()
+	text, err := os.ReadFile(s.config)
+	if err == nil {
+		err = os.WriteFile(s.config, append(text, strings.Join(append([]string{""}, lines...), "\n")...), 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Kill()
+	s.Start(t)
 }
 
 // Start starts a stopped server again and waits until it serves.

@@ -1,0 +1,365 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/dial"
+)
+
+// rootKeyVariable is the environment's default for --root-key-file.
+const rootKeyVariable = "HOTC_ROOT_KEY_FILE"
+
+func newRootNodeCommand(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "root",
+		Short: "Make or look at a ROOT that is a project's own",
+		Long: `A coordinator's URL names a ROOT, zk://HOST:PORT/ROOT, below which deployments lie. One
+that hotc apply makes is open: whoever reaches the coordinator may create and list there,
+so take the name of a stack, and fill the coordinator's memory. One that "hotc root new"
+makes belongs to who has its key: nobody else creates or lists there, and each deployment
+in it is bounded, where the coordinator can. A ROOT for each project keeps their stacks
+apart, whatever their names.
+
+apply and destroy need the key then (--root-key-file, or $` + rootKeyVariable + `); agents,
+and the commands that look, do not.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newRootNewCommand(io), newRootShowCommand(io))
+	return cmd
+}
+
+// rootReport is what `hotc root` prints (docs/json.md).
+type rootReport struct {
+	Coordinator string `json:"coordinator"`
+	State       string `json:"state"` // absent, open, closed, ours
+	// Holders are who may do what there.
+	Holders []rootHolder `json:"holders,omitempty"`
+	// Deployments are how many there are; of an open ROOT, or one's own.
+	Deployments int `json:"deployments"`
+	// Nodes and Bytes are what a deployment may have there.
+	Nodes int64 `json:"nodes,omitempty"`
+	Bytes int64 `json:"bytes,omitempty"`
+	// Enforced says that the coordinator refuses what is over that, as it was tried.
+	Enforced *bool `json:"enforced,omitempty"`
+	// AroundOpen says that everybody may create nodes beside the ROOT.
+	AroundOpen bool `json:"around_open"`
+}
+
+type rootHolder struct {
+	User string `json:"user"` // "" is everybody
+	May  string `json:"may"`
+}
+
+func newRootNewCommand(io streams) *cobra.Command {
+	var (
+		t      target
+		limit  coordinator.Limit
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "new",
+		Short: "Make a ROOT that only who has its key may create and list in",
+		Long: `Make a ROOT that only who has its key may create and list in. The key is made, too,
+unless its file is there. Done again it changes what deployments may have that are made
+there from then on.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := t.openRoot(cmd.Context(), true)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			root, err := coordinator.MakeRoot(cmd.Context(), s, *s.key, limit, time.Now())
+			if err != nil {
+				return t.rootError(cmd.Context(), root, err)
+			}
+			return s.report(cmd.Context(), io, root, asJSON)
+		},
+	}
+	t.addRootFlags(cmd)
+	cmd.Flags().Int64Var(&limit.Nodes, "max-nodes", coordinator.DefaultLimit.Nodes, "how many `NODES` a deployment may have there; 0 is any number")
+	cmd.Flags().Int64Var(&limit.Bytes, "max-bytes", coordinator.DefaultLimit.Bytes, "how many `BYTES` it may have; 0 is any number")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return cmd
+}
+
+func newRootShowCommand(io streams) *cobra.Command {
+	var (
+		t      target
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Say whose a ROOT is",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := t.openRoot(cmd.Context(), false)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			root, err := coordinator.LookAtRoot(cmd.Context(), s, s.key)
+			if err != nil {
+				return t.rootError(cmd.Context(), root, err)
+			}
+			return s.report(cmd.Context(), io, root, asJSON)
+		},
+	}
+	t.addRootFlags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return cmd
+}
+
+func (t *target) addRootFlags(cmd *cobra.Command) {
+	t.addCoordinatorFlags(cmd)
+	t.addRootKeyFlag(cmd)
+}
+
+func (t *target) addRootKeyFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.rootKeyFile, "root-key-file", "", "the `FILE` with the ROOT's key, made by \"hotc root new\" (default: $"+rootKeyVariable+")")
+}
+
+func (t *target) rootKeyPath() string {
+	if t.rootKeyFile != "" {
+		return t.rootKeyFile
+	}
+	return os.Getenv(rootKeyVariable)
+}
+
+// rootKey reads the key; nil is none. With make a file that is not there is made.
+func (t *target) rootKey(make bool) (*coordinator.Secret, error) {
+	path := t.rootKeyPath()
+	if path == "" {
+		return nil, nil
+	}
+	if _, err := os.Lstat(path); make && errors.Is(err, fs.ErrNotExist) {
+		key, err := coordinator.NewSecret(rand.Reader)
+		if err == nil {
+			err = writeNew(path, key.Hex())
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	key, err := readSecretFile(path, "\"hotc root new\" with --root-key-file makes one")
+	return &key, err
+}
+
+// rootSession is a session about a ROOT alone.
+type rootSession struct {
+	coordinator.Store
+	target *target
+	key    *coordinator.Secret
+}
+
+func (t *target) openRoot(ctx context.Context, make bool) (*rootSession, error) {
+	url := t.coordinatorURL()
+	if url == "" {
+		return nil, whichCoordinator()
+	}
+	key, err := t.rootKey(make)
+	if err != nil {
+		return nil, err
+	}
+	if key == nil && make {
+		return nil, source.Fail(source.Usage, "which key?", "name its file with --root-key-file FILE, or in $"+rootKeyVariable+"; it is made if it is not there")
+	}
+	store, err := t.dial(ctx, url, func(within context.Context, store coordinator.Store) error {
+		_, _, err := store.Stat(within, "")
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &rootSession{Store: store, target: t, key: key}, nil
+}
+
+// dial opens a session, and makes sure that somebody answers.
+func (t *target) dial(ctx context.Context, url string, ask func(context.Context, coordinator.Store) error, creds ...coordinator.Credential) (coordinator.Store, error) {
+	within, stop := context.WithTimeout(ctx, t.timeout)
+	defer stop()
+	store, err := dial.Open(within, url, creds...)
+	if err == nil {
+		if err = ask(within, store); err != nil {
+			store.Close()
+		}
+	}
+	switch {
+	case err == nil:
+		return store, nil
+	case ctx.Err() != nil:
+		return nil, interrupted()
+	}
+	return nil, t.unreachable(err)
+}
+
+// rootError makes a diagnostic of what went wrong about a ROOT.
+func (t *target) rootError(ctx context.Context, root coordinator.Root, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return interrupted()
+	case root.State == coordinator.RootOpen:
+		return source.Fail(source.NotOurs, "the ROOT of "+t.coordinatorName()+" stands, and is open: "+holdersText(root.Holders),
+			"nobody can close it any more but ZooKeeper's super user: name another ROOT, as in …/hotc/PROJECT")
+	case root.State == coordinator.RootClosed:
+		return source.Fail(source.BadSecret, "the ROOT of "+t.coordinatorName()+" belongs to who has another key", "name its file with --root-key-file FILE, or in $"+rootKeyVariable)
+	}
+	return source.Fail(source.OperationFailed, err.Error(), "")
+}
+
+func holdersText(holders []coordinator.Grant) string {
+	text := ""
+	for _, h := range holders {
+		if text != "" {
+			text += "; "
+		}
+		who := h.To.User
+		if who == "" {
+			who = "everybody"
+		}
+		text += fmt.Sprintf("%s may %v", who, h.May)
+	}
+	return text
+}
+
+// report looks at what is around a ROOT and prints it.
+func (s *rootSession) report(ctx context.Context, io streams, root coordinator.Root, asJSON bool) error {
+	r := rootReport{Coordinator: s.target.coordinatorName(), State: string(root.State), Nodes: root.Record.Limit.Nodes, Bytes: root.Record.Limit.Bytes}
+	for _, h := range root.Holders {
+		r.Holders = append(r.Holders, rootHolder{h.To.User, h.May.String()})
+	}
+	if names, err := s.Children(ctx, ""); err == nil {
+		for _, name := range names {
+			if _, err := coordinator.ParseDeployment(name); err == nil {
+				r.Deployments++
+			}
+		}
+	}
+	if around, is := s.Store.(coordinator.Limiter); is {
+		may, err := around.Surroundings(ctx)
+		if err != nil {
+			return s.target.rootError(ctx, root, err)
+		}
+		r.AroundOpen = may&coordinator.MayCreateChildren != 0
+		if root.State == coordinator.RootOurs {
+			enforced, err := coordinator.Enforces(ctx, s.Store, *s.key)
+			if err != nil {
+				return s.target.rootError(ctx, root, err)
+			}
+			r.Enforced = &enforced
+		}
+	}
+	if asJSON {
+		return printJSON(io.out, r)
+	}
+	r.print(io, s.target)
+	return nil
+}
+
+func (r *rootReport) print(io streams, t *target) {
+	fmt.Fprintf(io.out, "%s: %s\n", r.Coordinator, map[string]string{
+		"absent": "nobody has made this ROOT; hotc apply would make an open one.",
+		"open":   "open. Who reaches the coordinator may take the name of any stack.",
+		"closed": "closed, and not to who has this key.",
+		"ours":   "closed. Only who has " + t.rootKeyPath() + " may create and list there.",
+	}[r.State])
+	if r.State == "closed" && t.rootKeyPath() == "" {
+		fmt.Fprintln(io.out, "Name the file with its key: --root-key-file FILE.")
+	}
+	if r.State == "open" {
+		for _, h := range r.Holders {
+			fmt.Fprintf(io.out, "  %s may %s\n", map[bool]string{true: "everybody", false: h.User}[h.User == ""], h.May)
+		}
+	}
+	if r.State == "ours" || r.State == "open" {
+		fmt.Fprintf(io.out, "%s.\n", count(r.Deployments, "deployment"))
+	}
+	if r.State == "ours" && (r.Nodes != 0 || r.Bytes != 0) {
+		fmt.Fprintf(io.out, "A deployment may have %s there%s.\n", limitText(coordinator.Limit{Nodes: r.Nodes, Bytes: r.Bytes}), map[bool]string{true: ", and the coordinator refuses what is over it"}[r.Enforced != nil && *r.Enforced])
+	}
+	if r.Enforced != nil && !*r.Enforced {
+		fmt.Fprintln(io.out, "But this ZooKeeper does not refuse more: that takes version 3.7 or later, with enforceQuota=true in zoo.cfg.")
+	}
+	if r.AroundOpen {
+		fmt.Fprintln(io.out, "Everybody who reaches this ZooKeeper may create nodes beside the ROOT, and fill its memory (docs/security.md says what closes it).")
+	}
+}
+
+func limitText(l coordinator.Limit) string {
+	switch {
+	case l.Bytes == 0:
+		return count(int(l.Nodes), "node")
+	case l.Nodes == 0:
+		return size(int(l.Bytes))
+	}
+	return fmt.Sprintf("%s of %s", count(int(l.Nodes), "node"), size(int(l.Bytes)))
+}
+
+// enterRoot finds out whose the ROOT is in which a deployment is made or destroyed, and
+// refuses one that is somebody else's, or open where a key was given. It returns what
+// Publish is to know.
+func (s *session) enterRoot(ctx context.Context) (root coordinator.Root, options []coordinator.Option, err error) {
+	key, err := s.target.rootKey(false)
+	if err != nil {
+		return root, nil, err
+	}
+	within, stop := s.within(ctx)
+	defer stop()
+	root, err = coordinator.LookAtRoot(within, s, key)
+	name := s.target.coordinatorName()
+	switch {
+	case err != nil:
+		return root, nil, s.explain(ctx, err)
+	case root.State == coordinator.RootOurs:
+		return root, []coordinator.Option{coordinator.InRoot{Key: *key, Root: root}}, nil
+	case root.State == coordinator.RootClosed && key == nil:
+		err = source.Fail(source.BadSecret, "the ROOT of "+name+" is closed: only who has its key may create or delete there", "name the key's file with --root-key-file FILE, or in $"+rootKeyVariable)
+	case key == nil:
+	case root.State == coordinator.RootAbsent:
+		err = source.Fail(source.NotOurs, "nobody has made the ROOT of "+name+" yet", "\""+s.target.rootCommand("new")+"\" makes it")
+	default:
+		err = s.target.rootError(ctx, root, coordinator.ErrRights)
+	}
+	return root, nil, err
+}
+
+// rootCommand is one of `hotc root`, about the same ROOT.
+func (t *target) rootCommand(word string) string {
+	text := "hotc root " + word
+	if t.url != "" {
+		text += " --coordinator " + shellQuote(t.url)
+	}
+	key := t.rootKeyFile
+	if key == "" && t.rootKeyPath() == "" {
+		key = "FILE"
+	}
+	if key != "" {
+		text += " --root-key-file " + shellQuote(key)
+	}
+	return text
+}
+
+// warnOpenRoot says that everybody may create nodes in the ROOT.
+func (s *session) warnOpenRoot(io streams, root coordinator.Root) {
+	open := root.State == coordinator.RootAbsent
+	for _, h := range root.Holders {
+		open = open || h.To.User == "" && h.May&coordinator.MayCreateChildren != 0
+	}
+	if _, shared := s.Store.(coordinator.Limiter); !open || !shared { // a socket is its owner's
+		return
+	}
+	source.Print(io.err, &source.Diagnostic{Code: source.NotOurs, Severity: source.Warning,
+		Message: "the ROOT of " + s.target.coordinatorName() + " is open: who reaches the coordinator may take the names of stacks there, and fill its memory",
+		Hint:    "another ROOT can be made your own, before the first deployment: \"" + s.target.rootCommand("new") + "\""}, io.errStyle())
+}

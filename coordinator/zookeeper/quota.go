@@ -1,0 +1,134 @@
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// ZooKeeper keeps quotas as nodes: /zookeeper/quota/PATH/zookeeper_limits is the quota of
+// PATH, zookeeper_stats what it counts there. Everybody may make such nodes, unless an
+// administrator has changed that; they are kept as their makers gave them rights. It
+// refuses what is over a quota from 3.7 on, where it was started with enforceQuota=true,
+// and else only logs it.
+const (
+	quotas     = "/zookeeper/quota"
+	limitsName = "zookeeper_limits"
+	statsName  = "zookeeper_stats"
+)
+
+// SetLimit implements coordinator.Limiter.
+func (s *store) SetLimit(ctx context.Context, path coordinator.Path, l coordinator.Limit, grants ...coordinator.Grant) error {
+	at := quotas + s.at(path)
+	if err := s.setLimit(ctx, at, l, acl(grants, s.owner())); err != nil {
+		return fail("limit", path, err)
+	}
+	return nil
+}
+
+func (s *store) setLimit(ctx context.Context, at string, l coordinator.Limit, own []zk.ACL) error {
+	if l == (coordinator.Limit{}) {
+		for _, node := range []string{at + "/" + limitsName, at + "/" + statsName, at} {
+			err := s.remove(ctx, node)
+			if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNotEmpty) {
+				return err
+			}
+		}
+		return nil
+	}
+	for i := len(quotas) + 1; i < len(at); i++ {
+		if at[i] != '/' {
+			continue
+		}
+		if err := s.make(ctx, at[:i], nil, openACL); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			return err
+		}
+	}
+	text := []byte(limitText(l))
+	for _, n := range []struct {
+		path string
+		data []byte
+	}{{at, nil}, {at + "/" + limitsName, text}, {at + "/" + statsName, []byte("count=0,bytes=0")}} {
+		err := s.make(ctx, n.path, n.data, own)
+		if errors.Is(err, zk.ErrNodeExists) {
+			var list []zk.ACL
+			if _, list, err = s.accessList(ctx, n.path); err == nil && !sameRights(list, own) {
+				err = coordinator.ErrRights
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := ask(ctx, s, write, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(at+"/"+limitsName, text, -1) })
+	return err
+}
+
+func (s *store) make(ctx context.Context, at string, data []byte, list []zk.ACL) error {
+	_, err := ask(ctx, s, write, func(c *zk.Conn) (string, error) { return c.Create(at, bytesOf(data), 0, list) })
+	return err
+}
+
+func (s *store) remove(ctx context.Context, at string) error {
+	_, err := ask(ctx, s, write, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(at, -1) })
+	return err
+}
+
+// limitText is a quota as ZooKeeper writes it (org.apache.zookeeper.StatsTrack): soft
+// bounds first, of which there are none, the hard ones after a second "=".
+func limitText(l coordinator.Limit) string {
+	hard := func(n int64) int64 {
+		if n == 0 {
+			return -1
+		}
+		return n
+	}
+	return fmt.Sprintf("count=-1,bytes=-1=;byteHardLimit=%d;countHardLimit=%d", hard(l.Bytes), hard(l.Nodes))
+}
+
+// Limit implements coordinator.Limiter.
+func (s *store) Limit(ctx context.Context, path coordinator.Path) (coordinator.Limit, error) {
+	data, err := ask(ctx, s, read, func(c *zk.Conn) ([]byte, error) {
+		data, _, err := c.Get(quotas + s.at(path) + "/" + limitsName)
+		return data, err
+	})
+	var l coordinator.Limit
+	if errors.Is(err, zk.ErrNoNode) {
+		return l, nil
+	}
+	if err != nil {
+		return l, fail("ask for the limit of", path, err)
+	}
+	for _, pair := range strings.FieldsFunc(string(data), func(r rune) bool { return r == ',' || r == ';' }) {
+		name, value, _ := strings.Cut(pair, "=")
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 0 {
+			continue
+		}
+		switch name {
+		case "byteHardLimit":
+			l.Bytes = n
+		case "countHardLimit":
+			l.Nodes = n
+		}
+	}
+	return l, nil
+}
+
+// Surroundings implements coordinator.Limiter.
+func (s *store) Surroundings(ctx context.Context) (coordinator.Rights, error) {
+	_, list, err := s.accessList(ctx, "/")
+	if errors.Is(err, zk.ErrNoAuth) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fail("look at the rights of", "/", err)
+	}
+	return rightsOf(holders(list)[holder{"world", "anyone"}]), nil
+}
