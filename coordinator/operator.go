@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
@@ -51,6 +52,44 @@ func ReadCell(ctx context.Context, s Store, d Deployment, c plan.CellRef) (CellR
 		return CellRecord{}, fmt.Errorf("read the cell %s: %w", c.Cell, operatorError(err))
 	}
 	return decode[CellRecord](path, node.Data)
+}
+
+// Break fails cells that are empty, all of them or none, each for the cause of its role's
+// incarnation: readers that wait for each other end. ErrVersion says that one of them is not
+// empty any more.
+func Break(ctx context.Context, s Store, d Deployment, cells []plan.CellRef, causes []*Cause, now time.Time) error {
+	ops := make([]Op, len(cells))
+	for i, c := range cells {
+		path := d.Cell(c)
+		node, err := s.Read(ctx, path)
+		if err != nil {
+			return fmt.Errorf("fail the cell %s: %w", c.Cell, operatorError(err))
+		}
+		there, err := decode[CellRecord](path, node.Data)
+		if err != nil {
+			return err
+		}
+		server, err := s.Read(ctx, d.Server(c.Server))
+		if err != nil {
+			return fmt.Errorf("fail the cell %s: %w", c.Cell, operatorError(err))
+		}
+		record, err := decode[IncarnationRecord](d.Server(c.Server), server.Data)
+		if err != nil {
+			return err
+		}
+		if there.State != Empty {
+			return fmt.Errorf("fail the cell %s: %w", c.Cell, ErrVersion)
+		}
+		data, err := encode(CellRecord{State: Failed, Incarnation: record.Number, Cause: shorten(causes[i]), Since: now.UTC()})
+		if err != nil {
+			return err
+		}
+		ops[i] = Op{Path: path, Version: node.Version, Write: true, Data: data}
+	}
+	if err := s.Commit(ctx, ops...); err != nil {
+		return fmt.Errorf("fail cells that wait for each other: %w", operatorError(err))
+	}
+	return nil
 }
 
 // ReadLog reads the end of what a role printed.

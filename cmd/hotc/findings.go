@@ -66,16 +66,15 @@ type investigation struct {
 	standing *standing
 	found    map[string]*finding
 	order    []*finding // as they were reached, a cause after its effect
-	path     []string
-	onPath   map[string]bool
-	cycles   [][]string
+	cycles   []cycle    // that the question leads to
 }
 
 func investigate(v *standing, roles []*roleStanding) *investigation {
-	i := &investigation{standing: v, found: map[string]*finding{}, onPath: map[string]bool{}}
+	i := &investigation{standing: v, found: map[string]*finding{}}
 	for _, r := range roles {
 		i.follow(subjectOf(r), r.server, r)
 	}
+	i.cycles = slices.DeleteFunc(slices.Clone(v.cycles), func(c cycle) bool { return i.found[string(c[0].role.key())] == nil })
 	return i
 }
 
@@ -89,10 +88,6 @@ func subjectOf(r *roleStanding) string {
 }
 
 func (i *investigation) follow(subject string, s *serverStanding, r *roleStanding) {
-	if i.onPath[subject] {
-		i.cycles = append(i.cycles, slices.Clone(i.path[slices.Index(i.path, subject):]))
-		return
-	}
 	if i.found[subject] != nil {
 		return
 	}
@@ -102,9 +97,7 @@ func (i *investigation) follow(subject string, s *serverStanding, r *roleStandin
 	}
 	i.found[subject] = f
 	i.order = append(i.order, f)
-	i.path, i.onPath[subject] = append(i.path, subject), true
 	i.describe(f, s, r)
-	i.path, i.onPath[subject] = i.path[:len(i.path)-1], false
 }
 
 func (i *investigation) describe(f *finding, s *serverStanding, r *roleStanding) {

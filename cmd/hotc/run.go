@@ -94,6 +94,7 @@ type localRun struct {
 	// memberNames are those that Heat would make up, in groups that scale.
 	memberNames map[*program.Member]string
 	made        map[string]map[string]hot.Value
+	broken      []cycle // that were found while it ran
 }
 
 // deploymentName is the name of the deployment where there is no stack.

@@ -36,6 +36,12 @@ func (r *localRun) runAgents(ctx context.Context, boots []plan.Boot) (map[plan.S
 	}()
 	agents, endAgents := context.WithCancel(ctx)
 	defer endAgents()
+	looked := make(chan error)
+	go func() {
+		broken, err := r.breakCycles(agents, p)
+		r.broken = broken
+		looked <- err
+	}()
 	var (
 		wait   sync.WaitGroup
 		failed = make([]error, len(boots))
@@ -62,6 +68,7 @@ func (r *localRun) runAgents(ctx context.Context, boots []plan.Boot) (map[plan.S
 	case <-ctx.Done():
 	}
 	endAgents()
+	failed = append(failed, <-looked)
 	wait.Wait()
 	if err := p.finish(boots); err != nil {
 		failed = append(failed, err)

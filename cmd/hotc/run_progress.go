@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -103,6 +104,18 @@ func (p *progress) look(ctx context.Context, server plan.ServerPath) error {
 		p.settleLocked(server)
 	}
 	return nil
+}
+
+// anyBlocked says that a role waits for a value.
+func (p *progress) anyBlocked() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.states {
+		if slices.ContainsFunc(s.Roles, func(r coordinator.RoleState) bool { return len(r.Blocked) > 0 }) {
+			return true
+		}
+	}
+	return false
 }
 
 // changed prints what is new about a role.

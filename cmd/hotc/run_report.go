@@ -148,6 +148,7 @@ func inALine(err error) string {
 // explainFailure prints each failure that no other failure caused, with the last
 // lines of the role and the place in the template.
 func (r *localRun) explainFailure(states map[plan.ServerPath]coordinator.ServerState) {
+	r.explainCycles()
 	style := r.errStyle()
 	for _, s := range r.result.Built.Plan.Servers {
 		state := states[s.Path]

@@ -133,6 +133,9 @@ func TestScenesForPeople(t *testing.T) {
 			}
 			defer s.Close()
 			v, err := s.look(t.Context())
+			if err == nil {
+				v, err = s.lookForCycles(t.Context(), v)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ type standing struct {
 	secrets map[plan.CellName]secretStanding
 	plan    *plan.Plan
 	target  *target
+	cycles  []cycle // that two looks agree on
 }
 
 // secretStanding is a secret that an operator has given, or has to.

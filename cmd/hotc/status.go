@@ -46,7 +46,7 @@ of each server whether its agent is there. Ends with status 3 if anything has fa
 			}
 			if watch {
 				v, err = watchStatus(ctx, io, s, v, asJSON, show)
-			} else {
+			} else if v, err = s.lookForCycles(ctx, v); err == nil {
 				err = show(v, time.Now())
 			}
 			if err != nil {
@@ -102,14 +102,19 @@ func watchStatus(ctx context.Context, io streams, s *session, v *standing, asJSO
 	}
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
+	var seen sightings
 	for {
+		var soon <-chan time.Time
+		if seen.see(v, time.Now()) {
+			soon = time.After(betweenSights)
+		}
 		if io.color() && !asJSON {
 			fmt.Fprint(io.out, io.outInk().Sequence("H")+io.outInk().Sequence("2J"))
 		}
 		if err := show(v, time.Now()); err != nil || v.finished() {
 			return v, err
 		}
-		if err := nextChange(ctx, changes, tick.C, io.width() > 0 && !asJSON); err != nil {
+		if err := nextChange(ctx, changes, soon, tick.C, io.width() > 0 && !asJSON); err != nil {
 			return nil, err
 		}
 		if v, err = s.lookAgain(ctx, v.plan); err != nil {
@@ -119,7 +124,7 @@ func watchStatus(ctx context.Context, io streams, s *session, v *standing, asJSO
 }
 
 // nextChange waits for a change and for the swarm around it to pass.
-func nextChange(ctx context.Context, changes <-chan coordinator.Path, tick <-chan time.Time, clocks bool) error {
+func nextChange(ctx context.Context, changes <-chan coordinator.Path, soon, tick <-chan time.Time, clocks bool) error {
 	if !clocks {
 		tick = nil
 	}
@@ -128,6 +133,8 @@ func nextChange(ctx context.Context, changes <-chan coordinator.Path, tick <-cha
 		if !open {
 			return interrupted()
 		}
+	case <-soon:
+		return nil
 	case <-tick:
 		return nil
 	case <-ctx.Done():

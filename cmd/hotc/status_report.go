@@ -16,6 +16,7 @@ type (
 		Finished bool           `json:"finished"`
 		Failed   bool           `json:"failed"`
 		Servers  []serverReport `json:"servers"`
+		Cycles   [][]string     `json:"cycles"`
 	}
 	serverReport struct {
 		Path        plan.ServerPath `json:"path"`
@@ -69,7 +70,7 @@ type (
 )
 
 func statusOf(stack string, v *standing, of []*serverStanding) statusReport {
-	report := statusReport{Stack: stack, Ready: v.ready, Finished: v.finished(), Failed: anyFailed(of), Servers: []serverReport{}}
+	report := statusReport{Stack: stack, Ready: v.ready, Finished: v.finished(), Failed: anyFailed(of), Servers: []serverReport{}, Cycles: subjectsOf(v.cycles)}
 	for _, s := range of {
 		server := serverReport{
 			Path: s.Path, Came: s.came(), Alive: s.Alive, Lost: s.lost(), Gone: s.gone(), Missing: s.missing, Perhaps: s.perhaps,

@@ -23,7 +23,7 @@ func statusText(io streams, v *standing, of []*serverStanding, stack string, now
 	for _, s := range of {
 		statusRows(&t, v, s, now)
 	}
-	return summary(v, stack) + "\n" + t.String() + knockLines(v, of)
+	return summary(v, stack) + "\n" + t.String() + cycleLines(v.cycles) + knockLines(v, of)
 }
 
 func statusRows(t *table, v *standing, s *serverStanding, now time.Time) {

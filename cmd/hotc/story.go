@@ -16,7 +16,7 @@ func storyText(i *investigation, now time.Time) string {
 		b.WriteString(visibleLine(sentence(f, now)))
 		writeDetails(&b, f)
 	}
-	writeCycles(&b, i)
+	b.WriteString(cycleLines(i.cycles))
 	writeKnocks(&b, i)
 	if roots := i.roots(); len(roots) > 0 && len(i.order) > 1 {
 		var names []string
@@ -54,7 +54,7 @@ func rootsText(i *investigation, now time.Time) string {
 	if len(absent) > 1 {
 		fmt.Fprintf(&b, "%s never came either: %s\n", count(len(absent)-1, "more server"), few(absent[1:]))
 	}
-	writeCycles(&b, i)
+	b.WriteString(cycleLines(i.cycles))
 	writeKnocks(&b, i)
 	if b.Len() == 0 {
 		b.WriteString("Nothing waits: every role is done.\n")
@@ -246,14 +246,4 @@ func writeKnocks(b *strings.Builder, i *investigation) {
 		}
 	}
 	b.WriteString(knockLines(i.standing, there))
-}
-
-func writeCycles(b *strings.Builder, i *investigation) {
-	for _, c := range i.cycles {
-		var steps []string
-		for n, subject := range c {
-			steps = append(steps, subject+" waits for "+c[(n+1)%len(c)])
-		}
-		fmt.Fprintf(b, "\nA cycle: %s. None of them can go on.\n", strings.Join(steps, ", "))
-	}
 }

@@ -27,6 +27,9 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			v, err := s.look(ctx)
+			if err == nil {
+				v, err = s.lookForCycles(ctx, v)
+			}
 			if err != nil {
 				return err
 			}
@@ -67,15 +70,12 @@ type whyReport struct {
 }
 
 func whyOf(stack string, args []string, i *investigation) whyReport {
-	report := whyReport{Stack: stack, Findings: i.order, Roots: i.roots(), Cycles: i.cycles}
+	report := whyReport{Stack: stack, Findings: i.order, Roots: i.roots(), Cycles: subjectsOf(i.cycles)}
 	if len(args) > 0 {
 		report.About = args[0]
 	}
 	if report.Findings == nil {
 		report.Findings = []*finding{}
-	}
-	if report.Cycles == nil {
-		report.Cycles = [][]string{}
 	}
 	return report
 }

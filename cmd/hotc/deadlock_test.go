@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// waiting is a deployment in which each role of a server of its own waits: "a: b c" is a.r, blocked on
+// b.r:o and c.r:o. "a: b!" is a read with a time-out, "a" a role that runs, "a-" one that is done.
+func waiting(lines ...string) *standing {
+	p := &plan.Plan{}
+	snapshot := &coordinator.Snapshot{Ready: true}
+	for _, line := range lines {
+		name, reads, blocked := strings.Cut(line, ": ")
+		name, over := strings.CutSuffix(name, "-")
+		cell := plan.CellName(name + ".r:o")
+		state := running("r")
+		if over {
+			state = done("r")
+		}
+		role := plan.Role{Name: "r"}
+		if blocked {
+			for i, read := range strings.Fields(reads) {
+				of, timed := strings.CutSuffix(read, "!")
+				in := plan.Input{Name: fmt.Sprint("i", i)}
+				if timed {
+					in.Timeout = 4
+				}
+				role.Inputs = append(role.Inputs, in)
+				state.Blocked = append(state.Blocked, wait(plan.CellName(of+".r:o"), in.Name, ""))
+			}
+		}
+		p.Servers = append(p.Servers, plan.Server{Path: plan.ServerPath(name), Roles: []plan.Role{role}})
+		p.Cells = append(p.Cells, plan.Cell{Name: cell, Server: plan.ServerPath(name), Role: "r"})
+		snapshot.Servers = append(snapshot.Servers, coordinator.ServerSnapshot{Path: plan.ServerPath(name), Alive: true,
+			Incarnation: coordinator.IncarnationRecord{Number: 1}, State: coordinator.ServerState{Phase: coordinator.PhaseRunning, Roles: []coordinator.RoleState{state}},
+			Cells: map[plan.CellName]coordinator.CellRecord{}})
+	}
+	return newStanding(p, snapshot)
+}
+
+func TestDeadlocks(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: b, b: a":             "[[a.r b.r]]",
+		"a: b, b: c, c: a":       "[[a.r b.r c.r]]",
+		"a: a":                   "[[a.r]]",
+		"x: a, a: b, b: a":       "[[a.r b.r]]", // x only waits for it
+		"a: b, b: a, c: d, d: c": "[[a.r b.r] [c.r d.r]]",
+		"a: b b, b: a":           "[[a.r b.r]]",
+		"a: b":                   "[]", // b does not exist
+		"a: b, b":                "[]", // b runs
+		"a: b, b-":               "[]", // b has just ended
+		"a: b c, b: a, c":        "[]", // what c writes may let a write what b waits for
+		"a: b c, b: a, c: a":     "[[a.r b.r]]",
+		"a: b, b: a!":            "[]", // it ends by itself
+		"a: b c, b: a, c: a!":    "[]",
+	} {
+		if got := fmt.Sprint(subjectsOf(deadlocks(waiting(strings.Split(text, ", ")...)))); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	for what, change := range map[string]func(*standing){
+		"the value has arrived": func(v *standing) { v.byPath["b"].Cells["b.r:o"] = coordinator.CellRecord{State: coordinator.Valued} },
+		"it has failed":         func(v *standing) { v.byPath["b"].Cells["b.r:o"] = coordinator.CellRecord{State: coordinator.Failed} },
+		"an agent is gone":      func(v *standing) { v.byPath["b"].Alive = false },
+	} {
+		v := waiting("a: b", "b: a")
+		if change(v); len(deadlocks(v)) > 0 {
+			t.Errorf("%s, and is still taken for a deadlock", what)
+		}
+	}
+}
+
+// One look says nothing yet, nor do two that see different reads.
+func TestTwoLooksFindADeadlock(t *testing.T) {
+	var seen sightings
+	look := func(v *standing, at time.Duration) (int, bool) {
+		again := seen.see(v, noon.Add(at))
+		return len(v.cycles), again
+	}
+	expect := func(what string, v *standing, at time.Duration, cycles int, again bool) {
+		t.Helper()
+		if n, more := look(v, at); n != cycles || more != again {
+			t.Errorf("%s: %d cycles, another look %v; want %d, %v", what, n, more, cycles, again)
+		}
+	}
+	expect("the first look", waiting("a: b", "b: a"), 0, 0, true)
+	expect("right after it", waiting("a: b", "b: a"), betweenSights/2, 0, true)
+	expect("the second look", waiting("a: b", "b: a"), betweenSights, 1, false)
+	later := waiting("a: b", "b: a")
+	later.servers[0].roles[0].Blocked[0].Since = noon.Add(time.Minute)
+	expect("it is another read", later, 2*betweenSights, 0, true)
+	expect("that stays", later, 3*betweenSights, 1, false)
+	expect("it is over", waiting("a: b", "b"), 3*betweenSights+1, 0, false)
+}

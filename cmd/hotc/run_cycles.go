@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// breakCycles looks for roles that wait for each other, and fails them: nobody is there who
+// could decide otherwise. It returns the cycles, when ctx ends.
+func (r *localRun) breakCycles(ctx context.Context, p *progress) (broken []cycle, err error) {
+	tick := time.NewTicker(betweenSights / 2)
+	defer tick.Stop()
+	var seen sightings
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return broken, nil
+		}
+		if !p.anyBlocked() {
+			continue
+		}
+		v, err := r.session.lookAgain(ctx, r.result.Built.Plan)
+		if ctx.Err() != nil {
+			return broken, nil
+		}
+		if err != nil {
+			return broken, err
+		}
+		seen.see(v, time.Now())
+		for _, c := range v.cycles {
+			switch err := r.breakCycle(ctx, c); {
+			case errors.Is(err, coordinator.ErrVersion): // one of them has gone on
+			case ctx.Err() != nil:
+				return broken, nil
+			case err != nil:
+				return broken, err
+			default:
+				broken = append(broken, c)
+			}
+		}
+	}
+}
+
+// breakCycle fails the values that the roles of a cycle wait for.
+func (r *localRun) breakCycle(ctx context.Context, c cycle) error {
+	var cells []plan.CellRef
+	var causes []*coordinator.Cause
+	for i, s := range c {
+		if s.wait.Cell == "" {
+			continue
+		}
+		next := c[(i+1)%len(c)]
+		cells = append(cells, plan.CellRef{Cell: s.wait.Cell, Server: s.on.server.Path})
+		causes = append(causes, &coordinator.Cause{Role: s.on.key(), Reason: "a dependency cycle: " + c.String(), At: next.wait.At})
+	}
+	return coordinator.Break(ctx, r.session, r.session.deployment, cells, causes, time.Now())
+}
+
+// explainCycles prints the cycles that were found, with the place of each wait.
+func (r *localRun) explainCycles() {
+	for _, c := range r.broken {
+		d := source.Fail(source.RoleFailed, "a dependency cycle, which only run time has found: none of its roles can go on", "let one of them publish what the next one waits for before it reads; docs/rules/H502.md")
+		at := slices.IndexFunc(c, func(s cycleStep) bool { return s.wait.At != "" })
+		if at >= 0 {
+			d.At = r.place(c[at].wait.At)
+		}
+		for _, s := range c {
+			note := source.Note{Message: s.String()}
+			if s.wait.At != "" {
+				note.At, note.Message = r.place(s.wait.At), fmt.Sprintf("%s waits for %s", s.role.key(), s.wait.Cell)
+			}
+			d.Notes = append(d.Notes, note)
+		}
+		source.Print(r.err, d, r.errStyle())
+	}
+}
