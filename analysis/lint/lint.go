@@ -26,6 +26,7 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 			for _, look := range rulesOfTasks() {
 				look(l, role)
 			}
+			computedRead(l, role)
 			if role.Meaning == nil || role.Meaning.Sequence == nil {
 				continue
 			}

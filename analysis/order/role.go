@@ -27,8 +27,11 @@ func (b *netBuilder) task(role *program.Role) waits.Task {
 	l := lowering{netBuilder: b, role: role}
 	for _, in := range role.Inputs {
 		if in.Eager {
-			first := len(t.Body)
-			t.Body = l.read(t.Body, in, in.At, false)
+			first, at := len(t.Body), in.At
+			if in.EagerAt.Known() {
+				at = in.EagerAt
+			}
+			t.Body = l.read(t.Body, in, at, false)
 			for i := range t.Body[first:] {
 				t.Body[first+i].Start = true
 			}

@@ -33,6 +33,10 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 				c.file(role, f)
 			}
 			c.log(role)
+			c.environment(role, role.Meaning)
+			for _, t := range role.Apart() {
+				c.environment(role, t.Meaning)
+			}
 			for _, o := range role.Outputs {
 				if o.Value != nil && !o.Secret {
 					c.report(c.finder.Find(s.Stack, o.Value), fmt.Sprintf("output %q of role %s, which is not declared secret", o.Name, role.Key()), "declare it `secret: true`")
@@ -149,6 +153,29 @@ func (c *checker) log(role *program.Role) {
 		c.told[place] = true
 		what, declared := describe(path.Origin)
 		d := c.diags.Warning(source.SecretLeak, at, fmt.Sprintf("%s reaches the log of role %s, by input %q", what, role.Key(), in.Name), hint)
+		d.Notes = append(append(append(d.Notes, source.Note{At: path.At, Message: "the input reads it"}), path.Hops...), declared)
+	}
+}
+
+// environment refuses a secret that a source reads from its environment: it is not put there
+// unless the user says so, since other processes can read it there.
+func (c *checker) environment(role *program.Role, m *program.Meaning) {
+	if m == nil {
+		return
+	}
+	for _, in := range role.Inputs {
+		read, is := m.Environment[in.Name]
+		if !is || read.Perhaps || in.EagerSaid {
+			continue
+		}
+		path := c.finder.Find(role.Server.Stack, in.Expr)
+		if path == nil || c.told[read.At.String()+" "+in.At.String()] {
+			continue
+		}
+		c.told[read.At.String()+" "+in.At.String()] = true
+		_, declared := describe(path.Origin)
+		d := c.diags.Error(source.SecretInEnvironment, read.At, fmt.Sprintf("role %s reads the secret input %q from its environment, where no secret is put: other processes could read it there", role.Key(), in.Name),
+			fmt.Sprintf("run `hotc-agent get %s` and read what it prints, or open the file %s of the folder $hotc_inputs; `eager: true` on the input puts it into the environment all the same", in.Name, in.Name))
 		d.Notes = append(append(append(d.Notes, source.Note{At: path.At, Message: "the input reads it"}), path.Hops...), declared)
 	}
 }

@@ -88,10 +88,14 @@ type explanation struct {
 
 func explanations(r *emit.Result, chosen string) []explanation {
 	list := []explanation{}
-	add := func(place string, timed bool, e *hot.Expr, references []binding.Reference) {
+	add := func(place string, timed bool, e *hot.Expr, references []binding.Reference, note string) {
 		residual, _ := hot.EncodeResidual[string](e)
 		for _, ref := range references {
-			x := explanation{At: ref.At.String(), Reference: ref.Text, Place: place, Time: ref.Time.String(), Rule: ref.Rule,
+			rule := ref.Rule
+			if ref.Time == binding.Run {
+				rule += note
+			}
+			x := explanation{At: ref.At.String(), Reference: ref.Text, Place: place, Time: ref.Time.String(), Rule: rule,
 				By: resolver(ref), Cell: ref.Cell, Needs: ref.Needs, Timed: timed && ref.Time == binding.Run, Residual: residual}
 			if chosen == "" || x.matches(chosen) {
 				list = append(list, x)
@@ -102,13 +106,17 @@ func explanations(r *emit.Result, chosen string) []explanation {
 		for _, role := range server.Roles {
 			for _, in := range role.Inputs {
 				if bound := r.Analysis.Inputs[in]; bound != nil {
-					add(role.Key()+"."+in.Name, in.Timeout > 0 || role.Timeout > 0, bound.Expr, bound.References)
+					note := ""
+					if in.EagerAt.Known() {
+						note = "; awaited before the role starts, which reads it from its environment (" + in.EagerAt.String() + ")"
+					}
+					add(role.Key()+"."+in.Name, in.Timeout > 0 || role.Timeout > 0, bound.Expr, bound.References, note)
 				}
 			}
 		}
 	}
 	for _, out := range r.Analysis.Outputs {
-		add("outputs."+out.Output.Name, false, out.Expr, out.References)
+		add("outputs."+out.Output.Name, false, out.Expr, out.References, "")
 	}
 	for _, read := range r.Analysis.PropertyReads {
 		if read.Bound == nil {
@@ -119,7 +127,7 @@ func explanations(r *emit.Result, chosen string) []explanation {
 				read.References[i].Rule += "; Heat waits for the whole role, by a wait condition"
 			}
 		}
-		add("resources."+read.In.PathOf(read.Resource), false, read.Bound, read.References)
+		add("resources."+read.In.PathOf(read.Resource), false, read.Bound, read.References, "")
 	}
 	return list
 }

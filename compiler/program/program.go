@@ -207,6 +207,16 @@ type Meaning struct {
 	// Finish gives the source and the files as they travel, once it is known which
 	// inputs come while the role runs; nil where they travel as they are.
 	Finish func(late []string) (source hot.Value, files []File)
+	// Environment are the inputs that the source reads from its environment, where they
+	// have to be when it starts.
+	Environment map[string]EnvironmentRead
+}
+
+// EnvironmentRead is where a source reads an input from its environment. Perhaps says that
+// the name of what it reads there is computed.
+type EnvironmentRead struct {
+	At      source.Place
+	Perhaps bool
 }
 
 // File is a file that travels with the plan.
@@ -235,7 +245,9 @@ type Input struct {
 	Timeout    float64 // seconds; 0 is never
 	IfDown     float64 // seconds; 0 is the default
 	Eager      bool
-	Bind       string // "", "deploy" or "run"
+	EagerSaid  bool         // the user did, either way
+	EagerAt    source.Place // where the role's source reads it from its environment, if it is eager for that
+	Bind       string       // "", "deploy" or "run"
 }
 
 // Output is a value that a role writes, or with Value one that is known before.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -164,7 +163,7 @@ func (s *standing) finish(late []string) (hot.Value, []program.File) {
 			}
 		}
 		text := s.analyse(inputs).rewrite(s.text)
-		return travel(s.file, text, text != s.text)
+		return travel(s.file, text, text != s.text, nil)
 	})
 	return out.source, out.files
 }
@@ -214,25 +213,10 @@ func (s *shell) lost() map[string]program.Lost {
 // dialectsOf are the languages of the shell that runs a script. What /bin/sh is
 // differs between distributions: dash, or bash.
 func dialectsOf(text string) []syntax.LangVariant {
-	line, _, _ := strings.Cut(text, "\n")
-	interpreter, hasLine := strings.CutPrefix(line, "#!")
 	if strings.HasPrefix(text, "\x7fELF") {
 		return nil
 	}
-	name := "sh"
-	if words := strings.Fields(interpreter); hasLine && len(words) > 0 {
-		name = path.Base(words[0])
-		if name == "env" && len(words) > 1 {
-			name = words[len(words)-1]
-			for _, word := range words[1:] {
-				if !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
-					name = path.Base(word)
-					break
-				}
-			}
-		}
-	}
-	switch name {
+	switch interpreterOf(text) {
 	case "sh", "dash", "ash":
 		return []syntax.LangVariant{syntax.LangPOSIX, syntax.LangBash}
 	case "bash":

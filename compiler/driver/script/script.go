@@ -19,6 +19,9 @@
 //   - rewrite.go puts the calls into the text. They stand on the statement's own
 //     line, keep `$?` and read nothing. The result is parsed again and compared.
 //
+// A script in another language is not rewritten: environment.go finds what it reads from
+// its environment, which the agent awaits before the script starts.
+//
 // The order of reads and writes (reads*.go) is found on the same tree with the same
 // waits, so that the analysis of deadlocks sees what will run. All of this is found
 // once for all roles that have the same script and the same names.
@@ -61,8 +64,12 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 			role.Name, strings.TrimPrefix(line, "#!")), "save it with LF line ends")
 		return nil
 	}
-	asIs := driver.Once(role.Memory, asWritten{role.SourceFile, text}, func() travelling { return travel(role.SourceFile, text, false) })
-	meaning := &program.Meaning{Source: asIs.source, Files: asIs.files}
+	meaning := &program.Meaning{}
+	needed := fromStart(role, text, meaning)
+	asIs := driver.Once(role.Memory, asWritten{role.SourceFile, text, strings.Join(needed, "\x00")}, func() travelling {
+		return travel(role.SourceFile, text, false, needed)
+	})
+	meaning.Source, meaning.Files = asIs.source, asIs.files
 	shell := read(role, text)
 	switch {
 	case shell == nil:
@@ -81,16 +88,23 @@ type travelling struct {
 }
 
 // asWritten is the key of a script that travels as its user wrote it.
-type asWritten struct{ name, text string }
+type asWritten struct{ name, text, environment string }
 
 // travel makes a script ready to go. Waits says that it calls the functions that let
-// it wait.
-func travel(name, text string, waits bool) travelling {
+// it wait; environment are the inputs that must be in its environment when it starts.
+func travel(name, text string, waits bool, environment []string) travelling {
 	file := driver.NewFile(name, []byte(text))
 	src := hot.NewDict()
 	src.Set("file", file.Digest)
 	if waits {
 		src.Set("waits", true)
+	}
+	if len(environment) > 0 {
+		var names []hot.Value
+		for _, name := range environment {
+			names = append(names, name)
+		}
+		src.Set("environment", names)
 	}
 	return travelling{src, []program.File{file}}
 }

@@ -13,7 +13,15 @@ import (
 
 // source finds what the role's own source means.
 func (l *lowering) source(role *program.Role, tool driver.Driver, src *hot.Node) *program.Meaning {
-	return l.meaning(driver.Role{Name: role.Name, At: role.At, Inputs: role.Inputs, Outputs: written(role)}, tool, src)
+	meaning := l.meaning(driver.Role{Name: role.Name, At: role.At, Inputs: role.Inputs, Outputs: written(role)}, tool, src)
+	if meaning != nil {
+		for _, in := range role.Inputs {
+			if read, is := meaning.Environment[in.Name]; is && !read.Perhaps && !in.EagerSaid {
+				in.Eager, in.EagerAt = true, read.At
+			}
+		}
+	}
+	return meaning
 }
 
 // written are the outputs that a role's source has to write.

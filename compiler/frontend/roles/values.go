@@ -70,7 +70,7 @@ func (l *lowering) inputOptions(in *program.Input, n *hot.Node) {
 		}
 	}
 	in.Optional = flag(n, "optional")
-	in.Eager = flag(n, "eager")
+	in.Eager, in.EagerSaid = flag(n, "eager"), n.Get("eager") != nil
 	in.Timeout = seconds(n.Get("timeout"))
 	in.IfDown = seconds(n.Get("if_down"))
 	in.Bind, _ = n.Get("bind").Text()

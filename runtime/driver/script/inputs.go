@@ -40,6 +40,9 @@ func writeInputs(ctx context.Context, job *driver.Job) (environment []string, er
 			continue // every process of the same user can read an environment
 		}
 		entry := Variable(in.Name) + "=" + string(driver.Text(value))
+		if isAgents(Variable(in.Name)) {
+			continue
+		}
 		if len(entry) <= largestVariable && !strings.Contains(entry, "\x00") {
 			environment = append(environment, entry)
 			continue
@@ -56,6 +59,11 @@ func writeInput(folder, name string, value json.RawMessage) error {
 		return fmt.Errorf("write input %s: %w", name, err)
 	}
 	return nil
+}
+
+// isAgents says that the agent gives the script a variable of that name itself.
+func isAgents(variable string) bool {
+	return variable == "PATH" || variable == "HOME" || strings.HasPrefix(variable, "HOTC_")
 }
 
 // Variable is the environment variable of an input: its name with "_" for

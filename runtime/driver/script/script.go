@@ -17,7 +17,8 @@
 //     script's end.
 //
 // The role's source is {"file": DIGEST, "interpreter": [optional], "waits": true for such
-// a script}. The script
+// a script, "environment": [inputs that one in another language reads there, which are
+// awaited before it starts]}. The script
 // lies in the role's private folder, and its interpreter is started with it, as
 // the kernel would do: that folder may well be on a file system that forbids
 // programs.
@@ -32,6 +33,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,6 +54,8 @@ type source struct {
 	Interpreter []string `json:"interpreter,omitempty"`
 	// Waits says that this is a shell script which calls hotc's functions.
 	Waits bool `json:"waits,omitempty"`
+	// Environment are inputs that the script reads from its environment.
+	Environment []string `json:"environment,omitempty"`
 }
 
 // Name is "script".
@@ -109,6 +113,7 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if err != nil {
 		return driver.Exit{}, err
 	}
+	job = s.awaiting(job)
 	values, err := writeInputs(ctx, job)
 	if err != nil {
 		return driver.Exit{}, err
@@ -120,8 +125,7 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Work, job.Stdout, job.Stderr
 	shell := shellOf(job)
-	cmd.Env = append(values, shell.withoutInputs(job.Environment)...)
-	cmd.Env = append(cmd.Env, "hotc_inputs="+inputsFolder(job), "heat_outputs_path="+outputsPrefix(job))
+	cmd.Env = append(append(shell.withoutInputs(job.Environment), values...), "hotc_inputs="+inputsFolder(job), "heat_outputs_path="+outputsPrefix(job))
 	if s.Waits {
 		if err := shell.Write(); err != nil {
 			outputs.stop()
@@ -156,6 +160,19 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 		publishKept(ctx, job, shell)
 	}
 	return exit, nil
+}
+
+// awaiting is the job with the inputs eager that the script reads from its environment.
+func (s source) awaiting(job *driver.Job) *driver.Job {
+	if len(s.Environment) == 0 {
+		return job
+	}
+	eager := *job
+	eager.Role.Inputs = slices.Clone(job.Role.Inputs)
+	for i, in := range eager.Role.Inputs {
+		eager.Role.Inputs[i].Eager = in.Eager || !in.Secret && slices.Contains(s.Environment, in.Name)
+	}
+	return &eager
 }
 
 // CommandLine is how a program or script at a path is started.

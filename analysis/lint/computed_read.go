@@ -1,0 +1,37 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// computedRead finds run-time inputs that a script perhaps reads from its environment, by a
+// name that is computed: they are not there.
+func computedRead(l *linter, role *program.Role) {
+	meanings := []*program.Meaning{role.Meaning}
+	for _, t := range role.Apart() {
+		meanings = append(meanings, t.Meaning)
+	}
+	for _, m := range meanings {
+		if m == nil {
+			continue
+		}
+		var missing []string
+		var at source.Place
+		for _, in := range role.Inputs {
+			read, is := m.Environment[in.Name]
+			if bound := l.analysis.Inputs[in]; is && read.Perhaps && !in.Eager && bound != nil && bound.Time == binding.Run {
+				missing, at = append(missing, fmt.Sprintf("%q", in.Name)), read.At
+			}
+		}
+		if len(missing) > 0 {
+			d := l.diags.Warning(source.ComputedRead, at, fmt.Sprintf("role %s reads its environment by a name that is computed: it does not find there what comes at run time, which is %s", role.Key(), strings.Join(missing, ", ")),
+				"`eager: true` on an input awaits it before the script starts; `eager: false` says that it is read otherwise")
+			d.Notes = append(d.Notes, source.Note{At: role.At, Message: "the role"})
+		}
+	}
+}

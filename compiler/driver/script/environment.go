@@ -1,0 +1,246 @@
+package script
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/program"
+)
+
+// A script that is not a shell's is not rewritten: what it reads from its environment has to
+// be there when it starts. Its text is searched for such reads, as far as a name stands there.
+// Too many reads make a role wait that need not, too few make an empty value: so only what is
+// certainly a comment is left out.
+
+// language is how the scripts of a language read their environment.
+type language struct {
+	interpreters string    // without versions
+	comment      string    // begins one that ends with its line
+	block        [2]string // around one over lines
+	long         string    // quotes of strings over lines
+	// object is the environment, or a function that reads it. What follows it, or stands before
+	// it, has the names: those words of the groups that no other word follows.
+	object, after, before *regexp.Regexp
+	imports               *regexp.Regexp // how a line begins that only names the object
+}
+
+var languages = []language{
+	{interpreters: "python pypy", comment: "#", long: "\"\"\" '''",
+		object:  regexp.MustCompile(`\b(?:environb?|getenvb?)\b`),
+		after:   regexp.MustCompile(`^(?:environb?\s*(?:\[\s*|\.\s*(?:get|pop|setdefault)\s*\(\s*(?:key\s*=\s*)?)|getenvb?\s*\(\s*(?:key\s*=\s*)?)[bBrRuU]{0,2}(?:"([^"\\\n]*)"|'([^'\\\n]*)')\s*[\],)]`),
+		before:  regexp.MustCompile(`(?:"([^"\\\n]*)"|'([^'\\\n]*)')\s+(?:not\s+)?in\s+(?:\w+\s*\.\s*)?$`),
+		imports: regexp.MustCompile(`^\s*(?:from|import)\b[^;]*$`)},
+	{interpreters: "perl", comment: "#",
+		object: regexp.MustCompile(`[$@%]\{?\bENV\b|\buse\s+Env\b`),
+		after:  regexp.MustCompile(`^(?:[$@]ENV\s*\{|use\s+Env\b)\s*(?:qw\s*[^\w\s]([\w\s.$@-]*)[^\w\s]|((?:["'][\w.-]*["']\s*,?\s*)+)|(-?\w+))\s*[};]`)},
+	{interpreters: "ruby jruby", comment: "#",
+		object: regexp.MustCompile(`\bENV\b`),
+		after:  regexp.MustCompile(`^ENV\s*(?:\[\s*|\.\s*(?:fetch|key\?|has_key\?|include\?|member\?|delete|values_at|slice|assoc)\s*\(?\s*)((?:["'][^"'#\n]*["'](?:\s*,\s*)?)+)(?:\s*[^\s+%.*]|\s*$)`)},
+	{interpreters: "node nodejs", comment: "//", block: [2]string{"/*", "*/"}, long: "`",
+		object: regexp.MustCompile(`\bprocess\s*\.\s*env\b`),
+		after:  regexp.MustCompile("^process\\s*\\.\\s*env\\s*(?:\\??\\.\\s*([A-Za-z_$][\\w$]*)|(?:\\?\\.)?\\[\\s*(?:\"([^\"\\\\\\n]*)\"|'([^'\\\\\\n]*)'|`([^`$\\\\]*)`)\\s*\\])"),
+		before: regexp.MustCompile(`\{([^{}]*)\}\s*=\s*$`)},
+	{interpreters: "awk gawk mawk nawk original-awk", comment: "#",
+		object: regexp.MustCompile(`\bENVIRON\b`),
+		after:  regexp.MustCompile(`^ENVIRON\s*\[\s*"([^"\\\n]*)"\s*\]`),
+		before: regexp.MustCompile(`"([^"\\\n]*)"\s*\)?\s*in\s+$`)},
+	{interpreters: "lua luajit", comment: "--", block: [2]string{"--[[", "]]"},
+		object: regexp.MustCompile(`\bos\s*\.\s*getenv\b`),
+		after:  regexp.MustCompile(`^os\s*\.\s*getenv\s*(?:\(\s*(?:"([^"\\\n]*)"|'([^'\\\n]*)'|\[\[([^\]\n]*)\]\])\s*\)|"([^"\\\n]*)"|'([^'\\\n]*)'|\[\[([^\]\n]*)\]\])`)},
+	{interpreters: "go gorun", comment: "//", block: [2]string{"/*", "*/"}, long: "`",
+		object: regexp.MustCompile(`\bos\s*\.\s*(?:Getenv|LookupEnv|Environ|ExpandEnv)\b`),
+		after:  regexp.MustCompile("^os\\s*\\.\\s*(?:Getenv|LookupEnv)\\s*\\(\\s*(?:\"([^\"\\\\\\n]*)\"|`([^`]*)`)\\s*\\)")},
+}
+
+// languageOf is the language of a script that is not a shell's; nil for one that is not known.
+func languageOf(text string) *language {
+	name := strings.TrimRight(interpreterOf(text), "0123456789.")
+	for i := range languages {
+		if name != "" && slices.Contains(strings.Fields(languages[i].interpreters), name) {
+			return &languages[i]
+		}
+	}
+	return nil
+}
+
+// interpreterOf is the name of the program that runs a script.
+func interpreterOf(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	interpreter, hasLine := strings.CutPrefix(line, "#!")
+	words := strings.Fields(interpreter)
+	if !hasLine || len(words) == 0 {
+		return "sh"
+	}
+	name := path.Base(words[0])
+	if name != "env" || len(words) == 1 {
+		return name
+	}
+	for _, word := range words[1:] {
+		if !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
+			return path.Base(word)
+		}
+	}
+	return words[len(words)-1]
+}
+
+// variableRead is a read of the environment: of the variables in words, or where there are
+// none of one whose name is computed.
+type variableRead struct {
+	words      []string
+	start, end uint32
+}
+
+var (
+	identifier = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+	isAssigned = regexp.MustCompile(`^\s*=(?:[^=~>]|$)`)
+)
+
+// variables are the reads of the environment in a script.
+func (l *language) variables(text string) []variableRead {
+	code := l.code(text)
+	var reads []variableRead
+	for _, at := range l.object.FindAllStringIndex(code, -1) {
+		r := variableRead{start: uint32(at[0]), end: uint32(at[1])}
+		line := code[strings.LastIndexByte(code[:at[0]], '\n')+1 : at[0]]
+		if l.imports != nil && l.imports.MatchString(line) {
+			continue
+		}
+		if found := l.after.FindStringSubmatchIndex(code[at[0]:]); found != nil {
+			last := 0
+			for g := 2; g < len(found); g += 2 {
+				if found[g] >= 0 {
+					r.words = append(r.words, identifier.FindAllString(code[at[0]+found[g]:at[0]+found[g+1]], -1)...)
+					last = at[0] + found[g+1]
+				}
+			}
+			r.end = uint32(last)
+			if isAssigned.MatchString(strings.TrimLeft(code[last:], "\"'`]})")) {
+				continue
+			}
+		} else if l.before != nil {
+			if found := l.before.FindStringSubmatch(code[max(0, at[0]-1000):at[0]]); found != nil {
+				r.words = identifier.FindAllString(strings.Join(found[1:], " "), -1)
+			}
+		}
+		reads = append(reads, r)
+	}
+	return reads
+}
+
+// code is the text with blanks in place of comments, and of Python's strings over lines, which
+// are documentation.
+func (l *language) code(text string) string {
+	code := []byte(text)
+	blank := func(from, to int) {
+		for i := from; i < to; i++ {
+			if code[i] != '\n' {
+				code[i] = ' '
+			}
+		}
+	}
+	quote, from := "", 0
+	for i := 0; i < len(text); i++ {
+		rest := text[i:]
+		switch {
+		case quote != "" && rest[0] == '\\':
+			i++
+		case quote != "" && strings.HasPrefix(rest, quote):
+			if len(quote) > 1 && (from == 0 || text[from-1]|' ' != 'f') && (from < 2 || text[from-2]|' ' != 'f') {
+				blank(from, i)
+			}
+			i += len(quote) - 1
+			quote = ""
+		case quote != "":
+			if rest[0] == '\n' && len(quote) == 1 && !strings.Contains(l.long, quote) {
+				quote = "" // it was no string: an apostrophe in a text, a quote in a pattern
+			}
+		case l.block[0] != "" && strings.HasPrefix(rest, l.block[0]):
+			end := strings.Index(rest, l.block[1])
+			if end < 0 {
+				end = len(rest)
+			}
+			blank(i, i+end)
+			i += end
+		case strings.HasPrefix(rest, l.comment) && (i == 0 || strings.IndexByte(" \t\n;{}(),]", text[i-1]) >= 0):
+			end := strings.IndexByte(rest, '\n')
+			if end < 0 {
+				end = len(rest)
+			}
+			blank(i, i+end)
+			i += end - 1
+		default:
+			for _, q := range append(strings.Fields(l.long), `"`, `'`) {
+				if strings.HasPrefix(rest, q) {
+					quote, from = q, i
+					i += len(q) - 1
+					break
+				}
+			}
+		}
+	}
+	return string(code)
+}
+
+// fromStart finds the inputs that a script in another language reads from its environment, and
+// where it reads others whose names cannot be told.
+func fromStart(role driver.Role, text string, meaning *program.Meaning) []string {
+	l := languageOf(text)
+	if l == nil {
+		return nil
+	}
+	reads := driver.Once(role.Memory, variablesKey{text}, func() []variableRead { return l.variables(text) })
+	if len(reads) == 0 {
+		return nil
+	}
+	places := driver.TextAt(role.SourceAt, role.SourceFile, text, "script of role "+role.Name)
+	meaning.Environment = map[string]program.EnvironmentRead{}
+	var names []string
+	for _, in := range role.Inputs {
+		if in.EagerSaid && !in.Eager {
+			continue
+		}
+		for _, r := range reads {
+			if slices.Contains(r.words, environmentVariable(in.Name)) {
+				meaning.Environment[in.Name] = program.EnvironmentRead{At: places.Place(r.start, r.end)}
+				names = append(names, in.Name)
+				break
+			}
+		}
+		if _, named := meaning.Environment[in.Name]; named || readOtherwise(text, in.Name) {
+			continue
+		}
+		for _, r := range reads {
+			if len(r.words) == 0 {
+				meaning.Environment[in.Name] = program.EnvironmentRead{At: places.Place(r.start, r.end), Perhaps: true}
+				break
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+type variablesKey struct{ text string }
+
+// environmentVariable is the variable in which the agent gives a script an input; "" for one
+// that the script has anyway.
+func environmentVariable(input string) string {
+	v := strings.Map(func(r rune) rune {
+		if r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
+			return r
+		}
+		return '_'
+	}, input)
+	if v == "PATH" || v == "HOME" || v == "heat_outputs_path" || strings.HasPrefix(v, "HOTC_") || strings.HasPrefix(v, "hotc_") {
+		return ""
+	}
+	return v
+}
+
+// readOtherwise says whether a script names an input where it asks the agent, or as a file's.
+func readOtherwise(text, input string) bool {
+	return regexp.MustCompile(`(?:\bget\W+|/)` + regexp.QuoteMeta(input) + `(?:\W|$)`).MatchString(text)
+}
