@@ -48,6 +48,7 @@ module Hotc
     # known. Of an output within which something has changed nothing need be looked at
     # yet: it is a list or a map.
     def changed(path, below)
+      @touched = true
       return if @provisional > 0
       return @list.each { |output| look(output, false) } if path.nil?
 
@@ -61,8 +62,9 @@ module Hotc
 
     # step_ended publishes what has changed and was held back.
     def step_ended
-      return unless @armed
+      return unless @touched
 
+      @touched = false
       @list.each do |output|
         json = json_of(output)
         publish(output, json) if json && json != output.seen && !%w{null [] {}}.include?(json)

@@ -177,7 +177,7 @@ class Chef
     end
 
     class Execute < Resource
-      property :command, :cwd, :creates
+      property :command, :cwd, :creates, :environment
 
       def default_action
         :run
@@ -186,7 +186,7 @@ class Chef
       def perform(_step)
         return false if creates && ::File.exist?(::File.expand_path(creates, cwd || "/"))
 
-        out, err, status = Open3.capture3("/bin/sh", "-c", command || name, chdir: cwd || "/")
+        out, err, status = Open3.capture3(environment || {}, "/bin/sh", "-c", command || name, chdir: cwd || "/")
         return if status.success?
 
         raise Exceptions::ShellCommandFailed, "Expected process to exit with [0], but received '#{status.exitstatus}'\n" \
