@@ -379,7 +379,7 @@ func (b *binder) addedEdges(server *program.Server, what string, e *hot.Expr) {
 		}
 		if name == server.Resource.Name {
 			b.diags.Error(source.SelfReference, x.At, what+" needs a value of its own server that Heat knows only when the server is there",
-				"the server's own agent can give: id, name, and the address of a server with one network")
+				ownHint(server.Resource, x))
 			return true
 		}
 		b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: b.stack.PathOf(name), At: x.At, Added: true})

@@ -109,7 +109,7 @@ func (b *binder) carryDown(n *program.Nest, e *hot.Expr) (*hot.Expr, error) {
 	out := Slots(e, func(x *hot.Expr) *hot.Expr {
 		if own := b.dependOn(n, x); own != nil {
 			err = &source.Diagnostic{Code: source.SelfReference, At: own.At, Message: "this needs a value of " + n.Resource.Name + " itself that Heat knows only when it is there",
-				Hint: "a server's own agent can give: id, name, and the address of a server with one network"}
+				Hint: ownHint(n.Definition, own)}
 			return x
 		}
 		key := Key(x)

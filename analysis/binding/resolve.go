@@ -24,6 +24,8 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 		return b.resource(call)
 	case "get_attr":
 		return b.attribute(call)
+	case hot.OwnFact.Name:
+		return b.ownFact(call)
 	case "get_file":
 		out, err := b.stack.Given.Resolve(call)
 		b.note(call, Static, "files are read when compiling", "", "")

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -64,6 +66,11 @@ func (r *localRun) boots() ([]plan.Boot, error) {
 		for name, v := range made[string(s.Path)] {
 			b.Facts[name] = hot.EncodeJSON(v)
 		}
+		for _, name := range s.Facts {
+			if network, number, is := plan.ParseAddressFact(name); is {
+				b.Facts[name] = hot.EncodeJSON(addressOn(made[string(s.Path)][plan.FactFirstAddress], network, number))
+			}
+		}
 		deploy := r.result.Built.Deploy[string(s.Path)]
 		for _, key := range inTextOrder(deploy) { // the first that has no value is what is said
 			e := deploy[key]
@@ -99,8 +106,23 @@ func (r *localRun) allThere() error {
 	return nil
 }
 
-// madeUp are plausible facts of all servers: an address of this machine's own,
-// the resource's name, a random id. They are made once.
+// addressOn is an address of a server with several networks: the first is its own, the
+// others are this machine's, too.
+func addressOn(first hot.Value, network, number int) hot.Value {
+	if network == 0 && number == 0 {
+		return first
+	}
+	address, err := netip.ParseAddr(hot.ToString(first))
+	if err != nil || !address.Is4() {
+		return first
+	}
+	bytes := address.As4()
+	bytes[1] = 100 + byte((network*7+number)%150)
+	return netip.AddrFrom4(bytes).String()
+}
+
+// madeUp are plausible facts of all servers: an address of this machine's own, a name that
+// no other one has, a random id. They are made once.
 func (r *localRun) madeUp() map[string]map[string]hot.Value {
 	if r.made != nil {
 		return r.made
@@ -120,11 +142,11 @@ func (r *localRun) madeUp() map[string]map[string]hot.Value {
 	r.result.Program.Root.Walk(func(s *program.Stack) {
 		for _, res := range s.Template.Resources {
 			if s.Type(res) == roles.ServerType && !s.Absent(res.Name) {
-				add(s.PathOf(res.Name), res.Name)
+				add(s.PathOf(res.Name), strings.ReplaceAll(s.PathOf(res.Name), "/", "-"))
 			}
 			if nest := s.NestOf(res.Name); nest != nil && nest.Inline() {
 				for _, m := range nest.Members {
-					add(nest.Path(m), res.Name+"-"+m.Name)
+					add(nest.Path(m), strings.ReplaceAll(nest.Path(m), "/", "-"))
 				}
 			}
 		}

@@ -20,6 +20,10 @@ var (
 	ItemOf = &Function{Name: "$item", Apply: applyItem}
 )
 
+// OwnFact is what a role's input reads of its own server: {fact: NAME}, where the block's
+// schema allows it. It is no function of the language.
+var OwnFact = &Function{Name: "fact", Reference: true}
+
 // presenceFunctions are all of them.
 var presenceFunctions = []*Function{AbsentRef, PresentTest, MembersOf, ItemOf}
 

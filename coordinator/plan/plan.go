@@ -9,7 +9,10 @@
 // The JSON forms are documented in docs/plan.md and checked by schema.json.
 package plan
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Format is the version of plan.json and of the boot file that this code
 // writes and reads.
@@ -337,6 +340,18 @@ const (
 	FactName         = "name"          // the server's name in Nova
 	FactFirstAddress = "first_address" // the address of the one network
 )
+
+// addressFact is the name of an address on one of a server's networks, both counted from 0.
+const addressFact = "address.%d.%d"
+
+// AddressFact is the name of the fact that is an address on one of a server's networks.
+func AddressFact(network, number int) string { return fmt.Sprintf(addressFact, network, number) }
+
+// ParseAddressFact reads the name of such a fact.
+func ParseAddressFact(name string) (network, number int, ok bool) {
+	n, err := fmt.Sscanf(name, addressFact, &network, &number)
+	return network, number, err == nil && n == 2 && network >= 0 && number >= 0 && AddressFact(network, number) == name
+}
 
 // DefaultIfDown is how many seconds a reader waits on for a lost producer.
 const DefaultIfDown = 300

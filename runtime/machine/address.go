@@ -15,6 +15,7 @@ import (
 // Interface is a network interface that is up, other than the loopback.
 type Interface struct {
 	Name string
+	MAC  string
 	// Default says that a default route leads through it.
 	Default   bool
 	Addresses []netip.Addr
@@ -90,7 +91,7 @@ func interfaces(proc string) ([]Interface, error) {
 		if err != nil {
 			return nil, err
 		}
-		one := Interface{Name: i.Name, Default: routed[i.Name]}
+		one := Interface{Name: i.Name, MAC: i.HardwareAddr.String(), Default: routed[i.Name]}
 		for _, a := range addresses {
 			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
 				one.Addresses = append(one.Addresses, prefix.Addr())

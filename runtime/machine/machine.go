@@ -42,6 +42,7 @@ type instanceData struct {
 			UUID string `json:"uuid"`
 			Name string `json:"name"`
 		} `json:"meta_data"`
+		Network networkData `json:"network_json"`
 	} `json:"ds"`
 }
 
@@ -97,9 +98,13 @@ func (m Machine) Fact(ctx context.Context, name string) (json.RawMessage, error)
 	case plan.FactName:
 		value, err = m.Name()
 	case plan.FactFirstAddress:
-		value, err = m.awaitAddress(ctx)
+		value, err = m.await(ctx, FirstAddress)
 	default:
-		return nil, errors.New("this agent does not know such a fact")
+		network, number, ok := plan.ParseAddressFact(name)
+		if !ok {
+			return nil, errors.New("this agent does not know such a fact")
+		}
+		value, err = m.await(ctx, func(list []Interface) (string, error) { return m.addressOn(list, network, number) })
 	}
 	if err != nil {
 		return nil, err
@@ -113,14 +118,15 @@ const (
 	addressEvery  = time.Second
 )
 
-func (m Machine) awaitAddress(ctx context.Context) (string, error) {
+// await looks at the interfaces until they give an address.
+func (m Machine) await(ctx context.Context, look func([]Interface) (string, error)) (string, error) {
 	deadline := time.Now().Add(addressWithin)
 	for {
 		list, err := m.Interfaces()
 		if err != nil {
 			return "", fmt.Errorf("look at the network interfaces: %w", err)
 		}
-		address, err := FirstAddress(list)
+		address, err := look(list)
 		if !errors.Is(err, ErrNoAddress) || time.Now().After(deadline) {
 			return address, err
 		}

@@ -110,3 +110,39 @@ func TestThisMachineCanBeLookedAt(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A server with several networks has the addresses that Nova says or, where it leaves them to
+// DHCP, those of the interface with the link's MAC address.
+func TestAddressesOfSeveralNetworks(t *testing.T) {
+	const told = `{"ds":{"network_json":{"links":[{"id":"tap1","ethernet_mac_address":"fa:16:3e:00:00:01"},{"id":"tap2","ethernet_mac_address":"FA:16:3E:00:00:02"},{"id":"tap3","ethernet_mac_address":"fa:16:3e:00:00:03"}],
+		"networks":[{"link":"tap1","ip_address":"10.1.0.5"},{"link":"tap1","ip_address":"2001:db8::5"},{"link":"tap2","type":"ipv4_dhcp"}]}}}`
+	interfaces := []machine.Interface{eth("eth0", true, "10.1.0.5"), eth("eth1", false, "fe80::1", "10.2.0.5")}
+	interfaces[0].MAC, interfaces[1].MAC = "fa:16:3e:00:00:01", "fa:16:3e:00:00:02"
+	for _, c := range []struct {
+		network, number int
+		data, want      string
+	}{
+		{0, 0, told, `"10.1.0.5"`},
+		{0, 1, told, `"2001:db8::5"`},
+		{1, 0, told, `"10.2.0.5"`},
+		{0, 2, told, "!the server has 2 addresses on its network 0, and no address 2"},
+		{3, 0, told, "!the server has 3 networks, and no network 3"},
+		{0, 0, `{"ds":{}}`, "!the cloud does not tell the server its networks"},
+		{0, 0, "", "!cloud-init has not written down"},
+	} {
+		files := map[string]string{}
+		if c.data != "" {
+			files[data] = c.data
+		}
+		m := root(t, files)
+		m.Interfaces = func() ([]machine.Interface, error) { return interfaces, nil }
+		value, err := m.Fact(t.Context(), plan.AddressFact(c.network, c.number))
+		if part, fails := strings.CutPrefix(c.want, "!"); fails {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("address %d on network %d: %s, %v; want %q", c.number, c.network, value, err, part)
+			}
+		} else if err != nil || string(value) != c.want {
+			t.Errorf("address %d on network %d is %s, %v; want %s", c.number, c.network, value, err, c.want)
+		}
+	}
+}

@@ -93,13 +93,24 @@ func (l *lowering) report(root *hot.Node, v gojsonschema.ResultError, what strin
 		hint = mapHint(node, fmt.Sprint(details["expected"]))
 	case "enum":
 		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), "one of "+fmt.Sprint(details["allowed"])
+		if where == "fact" {
+			hint += ", [addresses, NETWORK, N]; an input that is a map with this key is written as a value: `value: {fact: …}`"
+		}
+	case "number_one_of":
+		message, hint = where+" has both a `value` and a `fact`", "leave one of them out"
 	case "pattern":
 		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), patternHint(fmt.Sprint(details["pattern"]))
 	case "number_gt":
 		message = where + " must be more than 0"
 	case "string_gte":
 		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), "it is too short; a role is named SERVER.ROLE"
-	case "array_min_items":
+	case "const":
+		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), "it is "+fmt.Sprint(details["allowed"])
+	case "array_min_items", "array_max_items":
+		if where == "fact" {
+			message, hint = fmt.Sprintf("fact cannot be %s", shown(node)), "an address is [addresses, NETWORK, N]"
+			break
+		}
 		message = where + " is empty"
 	default:
 		message = where + ": " + strings.ToLower(v.Description())

@@ -10,11 +10,13 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// inputOptions are the keys that make a map with `value` an input's detailed form.
-var inputOptions = []string{"value", "type", "default", "optional", "timeout", "if_down", "eager", "watch", "bind"}
+// inputOptions are the keys that make a map with `value` or `fact` an input's detailed form.
+var inputOptions = []string{"value", "fact", "type", "default", "optional", "timeout", "if_down", "eager", "watch", "bind"}
 
 // isDetailed tells an input's detailed form from a value that is a map.
-func isDetailed(n *hot.Node) bool { return isMapOf(n, "value", inputOptions) }
+func isDetailed(n *hot.Node) bool {
+	return isMapOf(n, "value", inputOptions) || isMapOf(n, "fact", inputOptions)
+}
 
 // isMapOf says that a node is a map with one key, and others only of a list.
 func isMapOf(n *hot.Node, key string, of []string) bool {
@@ -42,9 +44,15 @@ func (l *lowering) inputs(role *program.Role, n *hot.Node) {
 			}
 			l.refuseWatch(role, e.Name, value)
 			l.inputOptions(in, value)
+			if fact := value.Get("fact"); fact != nil {
+				at := l.template.Place(fact)
+				in.Expr = hot.NewCall(hot.OwnFact, at, hot.Constant(fact.Data(), at))
+			}
 			value = value.Get("value")
 		}
-		in.Expr = l.template.Expr(value)
+		if in.Expr == nil {
+			in.Expr = l.template.Expr(value)
+		}
 		role.Inputs = append(role.Inputs, in)
 	}
 }

@@ -1,0 +1,164 @@
+package binding
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// What a role's input reads of its own server: {fact: NAME}. Addresses, name and id are
+// facts that the server's own agent publishes, also where it cannot be told which of them
+// Heat would give, and for members of groups. A member's place in its group is known from
+// the template.
+
+// Facts of a server's place in its group.
+const (
+	factIndex     = "index"
+	factGroupSize = "group_size"
+)
+
+func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
+	s := b.current.Role.Server
+	own := server{Resource: s.Resource, path: s.Path, nest: s.Nest, member: s.Member}
+	switch name, _ := call.Arg().Value.(string); name {
+	case factID, factName:
+		return b.fact(call, own, name, "the server's own agent knows it"), nil
+	case factFirstAddress:
+		if !oneNetwork(s.Resource) {
+			return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q has not just one network: which of its addresses is the first is Heat's to say", s.Path),
+				Hint: "say which one: " + addressForm(s.Resource)}
+		}
+		return b.fact(call, own, name, "the server has one network: its own agent knows the address"), nil
+	case factIndex, factGroupSize:
+		return b.placeInGroup(call, s, name)
+	}
+	address := call.Arg().Value.([]hot.Value) // as the schema has it
+	network, err := networkOf(s.Resource, address[1])
+	if err != nil {
+		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q %v", s.Path, err), Hint: "its name as `networks` says it, or its position there, from 0"}
+	}
+	number, _ := address[2].(int64)
+	return b.fact(call, own, fmt.Sprintf("address.%d.%d", network, number), fmt.Sprintf("the server's own agent knows its addresses on network %d", network)), nil
+}
+
+// networkOf is the position of one of a server's networks.
+func networkOf(r *hot.Resource, network hot.Value) (int, error) {
+	n := r.Property("networks")
+	if i, isPosition := network.(int64); isPosition {
+		if n != nil && n.Kind == hot.List && i >= int64(len(n.Items)) {
+			return 0, fmt.Errorf("has no network %d: it has %d", i, len(n.Items))
+		}
+		return int(i), nil
+	}
+	names := networkNames(r)
+	for i, name := range names {
+		if name == network {
+			return i, nil
+		}
+	}
+	if known := strings.Join(names, ", "); known != "" {
+		return 0, fmt.Errorf("has no network %q: it has %s", network, known)
+	}
+	return 0, fmt.Errorf("does not say which networks it has: no position of %q is known", network)
+}
+
+// networkNames are what a server's networks are called in the template, in their order.
+func networkNames(r *hot.Resource) []string {
+	n := r.Property("networks")
+	if n == nil || n.Kind != hot.List {
+		return nil
+	}
+	names := make([]string, len(n.Items))
+	for i, item := range n.Items {
+		for _, key := range []string{"network", "uuid", "subnet", "port"} {
+			x := item.Get(key)
+			if x != nil && x.Kind == hot.Map && len(x.Entries) == 1 {
+				x = x.Entries[0].Value // of the resource or parameter
+			}
+			if name, isText := x.Text(); isText && names[i] == "" {
+				names[i] = name
+			}
+		}
+	}
+	return names
+}
+
+// placeInGroup is a server's index in its group, or how many members that has.
+func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name string) (*hot.Expr, error) {
+	n, m := s.Nest, s.Member
+	for at := s.Stack; n == nil && at.Nest != nil; at = at.Around() {
+		if at.Nest.Group {
+			n, m = at.Nest, at.Nest.Member(memberName(at))
+		}
+	}
+	if n == nil {
+		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q is no member of a group: it has no %s", s.Path, name), Hint: "leave the input out"}
+	}
+	group := n.In.PathOf(n.Resource.Name)
+	switch {
+	case name == factIndex:
+		index, err := strconv.Atoi(m.Name)
+		if err != nil {
+			return nil, err
+		}
+		b.note(call, Static, fmt.Sprintf("the member's index in the group %q", group), "", "")
+		return hot.Constant(int64(index), call.At), nil
+	case n.Scales:
+		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("the group %q scales: how many members it has changes, and no member is told", group), Hint: "give the role what it needs to know as a parameter"}
+	case !n.Open():
+		b.note(call, Static, fmt.Sprintf("the number of members of the group %q is known", group), "", "")
+		return hot.Constant(int64(n.Size), call.At), nil
+	}
+	e, err := b.countOf(n)
+	if err == nil && n != s.Nest {
+		inside := *s
+		inside.Nest = nil // the rest of the way is that of every input
+		e, err = b.carryTo(n.In, &inside, e)
+	}
+	b.note(call, Deploy, fmt.Sprintf("how many members %q has is left to Heat", group), "", "")
+	return e, err
+}
+
+// addressForm is how a server's address is written that has several networks.
+func addressForm(r *hot.Resource) string {
+	network := "NETWORK"
+	if names := networkNames(r); len(names) > 0 && names[0] != "" {
+		network = names[0]
+	}
+	return fmt.Sprintf("`{fact: [addresses, %s, 0]}`", network)
+}
+
+// ownHint says what to write instead of a reference to the server itself.
+func ownHint(r *hot.Resource, call *hot.Expr) string {
+	form := ""
+	switch name := attributeOf(call); {
+	case name == "" && call.Func.Meaning() == "get_resource":
+		form = "`{fact: id}`"
+	case name == "name":
+		form = "`{fact: name}`"
+	case name != "first_address" && name != "addresses" && name != "networks":
+		return "leave it out: nobody knows it before the server is there; its own agent can give `{fact: id}`, `{fact: name}` and addresses"
+	case oneNetwork(r):
+		form = "`{fact: first_address}`"
+	default:
+		form = addressForm(r)
+	}
+	return "let the server's own agent give it, as an input of its own: " + form
+}
+
+// attributeOf is the attribute that a call of get_attr names.
+func attributeOf(call *hot.Expr) string {
+	if list, isList := call.Arg().Value.([]hot.Value); isList && len(list) > 1 {
+		name, _ := list[1].(string)
+		return name
+	}
+	if items := call.Arg().Items; call.Arg().Kind == hot.ListExpr && len(items) > 1 {
+		name, _ := items[1].Value.(string)
+		return name
+	}
+	return ""
+}
