@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // LostProducerError says that the agent which has to write a cell came once and
@@ -118,6 +119,7 @@ func (m *Member) followProducer(ctx context.Context, server plan.ServerPath, ifD
 	}
 	lost := make(chan time.Time, 1)
 	go func() {
+		defer mistake.Ends()
 		changes, err := m.store.Watch(ctx, m.deployment.Presence(server))
 		if err != nil {
 			return

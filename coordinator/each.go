@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // inFlight is how many requests of one task are under way at the same time.
@@ -17,7 +19,10 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(inFlight)
 	for i := range n {
-		group.Go(func() error { return do(ctx, i) })
+		group.Go(func() error {
+			defer mistake.Ends()
+			return do(ctx, i)
+		})
 	}
 	return group.Wait()
 }

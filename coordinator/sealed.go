@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // A sealed cell holds its value in a box (package seal). The key of the box is
@@ -273,6 +274,7 @@ func (m *Member) KeepSealed(ctx context.Context, say func(error)) error {
 			return fmt.Errorf("watch the public key of server %s: %w", reader, err)
 		}
 		go func() {
+			defer mistake.Ends()
 			for range changes {
 				m.sealing.mark(reader)
 			}

@@ -27,6 +27,7 @@ import (
 	"github.com/hotc-dev/hotc/emit/heat"
 	"github.com/hotc-dev/hotc/emit/plan"
 	"github.com/hotc-dev/hotc/emit/userdata"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // Options are the user's wishes.
@@ -164,6 +165,7 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	data := userdata.Options{AgentDigests: o.AgentDigests}
 	encoded := make(chan error, 1)
 	go func() { // beside the emission, which is the longest part of the work
+		defer mistake.Ends()
 		var err error
 		r.PlanJSON, err = plan.Encode(r.Built.Plan)
 		encoded <- err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/machine"
 )
@@ -41,6 +42,7 @@ func runBesideCloudInit(ctx context.Context, here machine.Machine, settings stri
 	booted := make(chan struct{})
 	config.Booted = booted
 	go func() {
+		defer mistake.Ends()
 		switch err := here.AwaitCloudInit(inner); {
 		case err != nil:
 		case here.Settings() != settings:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/ansible"
 	"github.com/hotc-dev/hotc/runtime/driver/chef"
@@ -42,6 +43,7 @@ func drivers() []driver.Driver {
 }
 
 func main() {
+	defer mistake.Ends()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A console shows what other servers wrote: the reasons of failures.
 	console := terminal.NewWriter(os.Stderr, "")

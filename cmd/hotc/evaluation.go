@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // evaluation computes a plan's outputs from the cells as they are now, with the
@@ -59,6 +60,7 @@ func (e *evaluation) prefetch(outputs []plan.Output) error {
 	group.SetLimit(64)
 	for i, o := range outputs {
 		group.Go(func() (err error) {
+			defer mistake.Ends()
 			records[i], err = coordinator.ReadCell(ctx, e.session, e.session.deployment, e.places[o.Cell])
 			return err
 		})

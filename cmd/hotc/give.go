@@ -18,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // The values of `hotc apply --secret-param NAME=FILE`. Nothing here writes one
@@ -152,6 +153,7 @@ func readWithin(ctx context.Context, path string, stdin io.Reader, most int64) (
 	var err error
 	done := make(chan struct{})
 	go func() {
+		defer mistake.Ends()
 		defer close(done)
 		from := stdin
 		if path != "-" {

@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // hooked is what became of the hooks of one name (docs/json.md).
@@ -141,6 +142,7 @@ func (h *hooking) round(ctx context.Context, roles []*roleStanding) error {
 	for i, r := range roles {
 		wait.Add(1)
 		go func() {
+			defer mistake.Ends()
 			defer wait.Done()
 			answer, err := h.runOne(ctx, r)
 			h.mu.Lock()

@@ -68,7 +68,7 @@ func endings() []os.Signal {
 func run(ctx context.Context, args []string, s streams) (status int) {
 	defer func() {
 		if p := recover(); p != nil {
-			printError(s.err, mistake(p), s.errStyle())
+			printError(s.err, mistaken(p), s.errStyle())
 			status = exitError
 		}
 	}()

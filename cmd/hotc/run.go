@@ -20,6 +20,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/memory"
 	"github.com/hotc-dev/hotc/emit"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 func newRunCommand(s streams) *cobra.Command {
@@ -197,7 +198,10 @@ type serving struct {
 func startServing(ctx context.Context, tree *memory.Tree, socket string) (*serving, error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &serving{stop: stop, ended: make(chan error, 1)}
-	go func() { s.ended <- memory.Serve(ctx, tree, socket) }()
+	go func() {
+		defer mistake.Ends()
+		s.ended <- memory.Serve(ctx, tree, socket)
+	}()
 	for {
 		conn, err := net.Dial("unix", socket)
 		if err == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // graceToEnd is how long agents have to end their roles, and what those left in
@@ -31,6 +32,7 @@ func (r *localRun) runAgents(ctx context.Context, boots []plan.Boot) (map[plan.S
 	p := newProgress(r)
 	shown := make(chan struct{})
 	go func() {
+		defer mistake.Ends()
 		defer close(shown)
 		p.follow(watching)
 	}()
@@ -58,6 +60,7 @@ func (r *localRun) runAgents(ctx context.Context, boots []plan.Boot) (map[plan.S
 		}
 		wait.Add(1)
 		go func() {
+			defer mistake.Ends()
 			defer wait.Done()
 			_ = cmd.Wait() // how its roles ended is in the coordinator
 			p.settle(b.Server)

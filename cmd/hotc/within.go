@@ -24,7 +24,7 @@ func within(ctx context.Context, longest time.Duration, memory uint64, name stri
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- mistake(p)
+				done <- mistaken(p)
 			}
 		}()
 		work()

@@ -8,6 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // Large templates are read in pieces: the resources one group after the other, on
@@ -40,6 +41,7 @@ func parsePieces(file *source.File, diags *source.Diagnostics) *Node {
 	next := make(chan int)
 	for range runtime.GOMAXPROCS(0) {
 		work.Go(func() {
+			defer mistake.Ends()
 			for i := range next {
 				pieces[i].read(file, cuts[i], cuts[i+1])
 			}

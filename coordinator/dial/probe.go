@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // probePatience is how long one address may take to answer.
@@ -47,6 +49,7 @@ func probe(ctx context.Context, places []endpoint) error {
 	var all sync.WaitGroup
 	for i, p := range places {
 		all.Go(func() {
+			defer mistake.Ends()
 			var dialer net.Dialer
 			conn, err := dialer.DialContext(ctx, p.network, p.address)
 			if err != nil {

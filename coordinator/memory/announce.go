@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // announcement is a node that stands as long as somebody keeps it there.
@@ -45,6 +46,7 @@ func (s *session) Announce(ctx context.Context, path coordinator.Path, data []by
 		}
 	}
 	s.running.Go(func() {
+		defer mistake.Ends()
 		defer end()
 		defer a.withdraw()
 		a.keep(ctx, tokens)

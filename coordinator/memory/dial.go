@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // remote is a session with a tree in another process.
@@ -84,6 +85,7 @@ func isTimeout(err error) bool {
 
 // write sends what is to be sent.
 func (r *remote) write() {
+	defer mistake.Ends()
 	defer r.end()
 	for {
 		select {
@@ -99,6 +101,7 @@ func (r *remote) write() {
 
 // receive takes answers and events until the connection ends.
 func (r *remote) receive() {
+	defer mistake.Ends()
 	defer r.end()
 	for scanner := lines(r.conn); scanner.Scan(); {
 		var answer response

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // Serve offers a tree on a unix socket until the context ends, and then removes
@@ -38,7 +39,10 @@ func Serve(ctx context.Context, tree *Tree, socketPath string) error {
 			listener.Close()
 			return fmt.Errorf("serve the coordinator: %w", err)
 		}
-		serving.Go(func() { (&connection{conn: conn, session: tree.Open().(*session)}).serve(ctx) })
+		serving.Go(func() {
+			defer mistake.Ends()
+			(&connection{conn: conn, session: tree.Open().(*session)}).serve(ctx)
+		})
 	}
 }
 
@@ -174,6 +178,7 @@ func (c *connection) stand(ctx context.Context, r request) bool {
 		return !used && c.send(response{ID: r.ID, Error: toWire(errStanding)})
 	}
 	c.running.Go(func() {
+		defer mistake.Ends()
 		defer cancel()
 		defer c.cancel(r.ID)
 		switch r.Op {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // watch is who waits for changes of one node.
@@ -43,6 +44,7 @@ func (s *session) Watch(ctx context.Context, path coordinator.Path) (<-chan stru
 	}
 	t.watches[path][w] = struct{}{}
 	s.running.Go(func() {
+		defer mistake.Ends()
 		select {
 		case <-ctx.Done():
 		case <-s.alive.Done():
@@ -75,6 +77,7 @@ func (s *session) WatchTree(ctx context.Context, path coordinator.Path) (<-chan 
 	t.trees[path][w] = struct{}{}
 	paths := make(chan coordinator.Path)
 	s.running.Go(func() {
+		defer mistake.Ends()
 		w.queue.handOver(ctx, s.alive, paths)
 		t.mu.Lock()
 		defer t.mu.Unlock()

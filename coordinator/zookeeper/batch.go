@@ -3,6 +3,8 @@ package zookeeper
 import (
 	"context"
 	"sync"
+
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 const (
@@ -70,6 +72,7 @@ start:
 		}
 		done[i] = make(chan struct{})
 		running.Go(func() {
+			defer mistake.Ends()
 			if errs[i] = do(ctx, i); errs[i] != nil {
 				once.Do(func() { close(failed) })
 			} else {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // Create implements coordinator.Store. Nodes go out by depth in batches, so that
@@ -164,6 +165,7 @@ func (s *store) missing(ctx context.Context, requests []*zk.CreateRequest) ([]*z
 	for i, r := range requests {
 		slots <- struct{}{}
 		running.Go(func() {
+			defer mistake.Ends()
 			defer func() { <-slots }()
 			data, err := ask(ctx, s, read, func(c *zk.Conn) ([]byte, error) {
 				data, _, err := c.Get(r.Path)

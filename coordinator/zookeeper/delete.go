@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // errGrew says that a node got children while its tree was being deleted.
@@ -74,6 +75,7 @@ func (s *store) below(ctx context.Context, root string) (all []string, closed ma
 		for i, at := range level {
 			slots <- struct{}{}
 			running.Go(func() {
+				defer mistake.Ends()
 				defer func() { <-slots }()
 				names, err := ask(ctx, s, read, func(c *zk.Conn) ([]string, error) {
 					names, _, err := c.Children(at)

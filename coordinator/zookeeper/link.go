@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // link is the library's connection and what is known of its state.
@@ -126,6 +127,7 @@ func (l *link) moor() {
 	l.mooring = true
 	moves := l.moves
 	go func() {
+		defer mistake.Ends()
 		_, _, _, err := l.conn.ExistsW(anchor)
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 const (
@@ -39,6 +41,7 @@ type target struct {
 // readers do not: doing that here, and not in a timer for each, keeps it off the way
 // of those reads that all go well.
 func (s *store) pulse() {
+	defer mistake.Ends()
 	beat := time.NewTimer(0)
 	defer beat.Stop()
 	looks := make(chan struct{}, mostLooks)
@@ -67,6 +70,7 @@ func (s *store) pulse() {
 		select {
 		case looks <- struct{}{}:
 			go func() {
+				defer mistake.Ends()
 				defer func() { <-looks }()
 				s.glance(next)
 			}()

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 const (
@@ -177,6 +178,7 @@ func (s *store) do(call func()) {
 	default:
 	}
 	go func() {
+		defer mistake.Ends()
 		for call != nil {
 			call()
 			if !s.idle.CompareAndSwap(false, true) {

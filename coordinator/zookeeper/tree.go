@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // mostScouts is how many nodes of a tree are looked at at the same time.
@@ -162,6 +163,7 @@ func (t *tree) glanced(at string, stat *zk.Stat) {
 
 // scout looks at dirty nodes until there are none.
 func (t *tree) scout() {
+	defer mistake.Ends()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.dirty) > 0 && t.ctx.Err() == nil {

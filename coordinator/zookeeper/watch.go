@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // rearmAfter is how long a new watcher has to take its first token and to read, and
@@ -88,6 +89,7 @@ func (s *store) Watch(ctx context.Context, path coordinator.Path) (<-chan struct
 		e = &entry{at: at, watchers: map[chan struct{}]struct{}{}}
 		w.entries[at] = e
 		time.AfterFunc(rearmAfter, func() {
+			defer mistake.Ends()
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.rearmNow(e)
@@ -236,6 +238,7 @@ func (w *watches) rearmNow(e *entry) {
 // rearm sets the watch until it stands. It asks for the node's existence, which
 // needs no right. The watch's own context ends with the session.
 func (w *watches) rearm(e *entry) {
+	defer mistake.Ends()
 	for {
 		w.mu.Lock()
 		if e.armed || len(e.watchers) == 0 {

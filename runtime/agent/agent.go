@@ -23,6 +23,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -391,6 +392,7 @@ func (a *agent) watchFence(ctx context.Context) error {
 		return err
 	}
 	go func() {
+		defer mistake.Ends()
 		for range changes {
 			// Every report checks the incarnation, and the board ends the agent over it.
 			a.board.show(func(*coordinator.ServerState) {})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // reporter takes a server's state; a coordinator.Member does.
@@ -46,6 +47,7 @@ func (b *board) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
+		defer mistake.Ends()
 		defer close(done)
 		for {
 			select {

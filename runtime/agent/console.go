@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // console is where a person looks when nothing else can be reached.
@@ -38,6 +40,7 @@ type patience struct {
 func (c *console) wait(ctx context.Context, why string) *patience {
 	p := &patience{console: c, why: why}
 	go func() {
+		defer mistake.Ends()
 		timer := time.NewTimer(sayAfter)
 		defer timer.Stop()
 		for {

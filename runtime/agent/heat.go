@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
@@ -25,6 +26,7 @@ func (a *agent) tellHeat(ctx context.Context) <-chan signal.Status {
 	}
 	told := make(chan signal.Status, 1)
 	go func() {
+		defer mistake.Ends()
 		if !a.signalTo(ctx, a.Boot.Signal, a.ownHandle(), s) {
 			s.Status = ""
 		}
@@ -106,6 +108,7 @@ func (a *agent) ownHandle() signal.Stack {
 
 // signalTo sends a signal, through whatever outage, and says whether Heat has it.
 func (a *agent) signalTo(ctx context.Context, credentials string, at signal.Stack, s signal.Signal) bool {
+	defer mistake.Ends()
 	if credentials == "" {
 		return false // Heat is left out
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
@@ -77,6 +78,7 @@ func (a *agent) keepSealed(ctx context.Context) (wait func()) {
 	}
 	done := make(chan struct{})
 	go func() {
+		defer mistake.Ends()
 		defer close(done)
 		err := a.member.KeepSealed(ctx, func(err error) { a.console.say("%v", err) })
 		if errors.Is(err, coordinator.ErrFenced) || errors.Is(err, coordinator.ErrDestroyed) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -37,6 +38,7 @@ const probeAfter = time.Second
 // reach says on the console why no connection to the coordinator comes about,
 // until the context ends, and again whenever the reason has changed.
 func (a *agent) reach(ctx context.Context, p *patience) {
+	defer mistake.Ends()
 	if a.Probe == nil {
 		return
 	}

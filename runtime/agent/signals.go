@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
@@ -54,7 +55,10 @@ func (h *herald) tell(r plan.Role, cause *coordinator.Cause) {
 			h.console.say("%s: the boot file has no handle %s: it is older than the plan, and Heat cannot be told", h.key(r.Name), s.Handle)
 			continue
 		}
-		h.telling.Go(func() { h.send(r, s, handle, cause) })
+		h.telling.Go(func() {
+			defer mistake.Ends()
+			h.send(r, s, handle, cause)
+		})
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // event is one opener.
@@ -25,6 +27,7 @@ type answered struct {
 
 // answer answers openers until the context has ended, then denies all that are left.
 func (f *Files) answer() {
+	defer mistake.Ends()
 	defer close(f.done)
 	asked := make(chan []event)
 	go f.listen(asked)
@@ -57,6 +60,7 @@ func (f *Files) answer() {
 
 // listen reads what the kernel asks.
 func (f *Files) listen(asked chan<- []event) {
+	defer mistake.Ends()
 	defer close(asked)
 	buffer := make([]byte, 256*unix.FAN_EVENT_METADATA_LEN)
 	for {
@@ -103,6 +107,7 @@ func (f *Files) take(e event, ended chan<- answered) (reads bool) {
 	}
 	x.asked = true
 	go func() {
+		defer mistake.Ends()
 		value, err := f.Read(f.ctx, x.input)
 		ended <- answered{x, value, err}
 	}()

@@ -36,6 +36,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // ErrUnsupported says that this kernel, or who we are, cannot let an opening wait.
@@ -199,6 +201,7 @@ func (f *Files) startGuard(fanotify *os.File) error {
 		return fmt.Errorf("start the guard: %w", err)
 	}
 	go func() {
+		defer mistake.Ends()
 		defer close(f.gone)
 		_ = f.guard.Wait()
 		f.mu.Lock()

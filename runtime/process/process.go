@@ -26,6 +26,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -46,6 +47,7 @@ func Run(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (driver.Exit, 
 	started, ended, reap := make(chan error), make(chan struct{}), make(chan struct{})
 	reaped := make(chan struct{})
 	go func() {
+		defer mistake.Ends()
 		defer close(reaped)
 		// The kernel means the starting thread when it says parent in PDEATHSIG.
 		runtime.LockOSThread()

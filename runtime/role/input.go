@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -61,6 +62,7 @@ func (l *life) Read(ctx context.Context, name string) (json.RawMessage, error) {
 		a = &attempt{cancel: cancel, done: make(chan struct{})}
 		in.attempt = a
 		go func() {
+			defer mistake.Ends()
 			defer cancel()
 			a.value, a.err = l.evaluate(evaluation, in)
 			close(a.done)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -115,6 +116,7 @@ func (l *life) noteRunning(ctx context.Context) error {
 	}
 	if l.role.Timeout > 0 {
 		l.timers = append(l.timers, time.AfterFunc(seconds(l.role.Timeout), func() {
+			defer mistake.Ends()
 			l.setDoom(l.reason(fmt.Sprintf("timed out after %v", seconds(l.role.Timeout))))
 			l.kill(errDoomed)
 		}))
@@ -168,7 +170,10 @@ func (l *life) doomed(cause *coordinator.Cause) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.timers = append(l.timers, time.AfterFunc(l.host.Parting, func() { l.kill(errDoomed) }))
+	l.timers = append(l.timers, time.AfterFunc(l.host.Parting, func() {
+		defer mistake.Ends()
+		l.kill(errDoomed)
+	}))
 }
 
 // setDoom keeps the first cause.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
@@ -162,6 +163,7 @@ func (l *life) followLog() (stop func()) {
 	ctx, cancel := context.WithCancel(l.ctx)
 	done := make(chan struct{})
 	go func() {
+		defer mistake.Ends()
 		defer close(done)
 		ticker := time.NewTicker(lookEvery)
 		defer ticker.Stop()

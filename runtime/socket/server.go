@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -96,13 +97,17 @@ func (s *Server) Close() {
 }
 
 func (s *Server) accept() {
+	defer mistake.Ends()
 	for {
 		connection, err := s.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err == nil {
-			s.running.Go(func() { s.serve(connection) })
+			s.running.Go(func() {
+				defer mistake.Ends()
+				s.serve(connection)
+			})
 		}
 	}
 }
@@ -117,6 +122,7 @@ func (s *Server) serve(connection net.Conn) {
 	defer connection.Close()
 	lines := make(chan []byte)
 	s.running.Go(func() {
+		defer mistake.Ends()
 		defer cancel()
 		defer close(lines)
 		in := bufio.NewScanner(connection)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -337,7 +338,13 @@ func (t *Trial) failsWithAnInput(ctx context.Context, name string) error {
 	var late sync.Once
 	hangs := make(chan struct{})
 	v := &values{read: func(context.Context, string) (json.RawMessage, error) {
-		late.Do(func() { time.AfterFunc(t.Patience, func() { close(hangs); cancel() }) })
+		late.Do(func() {
+			time.AfterFunc(t.Patience, func() {
+				defer mistake.Ends()
+				close(hangs)
+				cancel()
+			})
+		})
 		return nil, errProbe
 	}}
 	exit, err := t.run(ctx, name, v)
@@ -369,6 +376,7 @@ func (t *Trial) endsWhenAsked(ctx context.Context, name string) error {
 		return nil, context.Cause(ctx)
 	}}
 	go func() {
+		defer mistake.Ends()
 		select {
 		case <-waits:
 			cancel(errors.New("asked to end"))

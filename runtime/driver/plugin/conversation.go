@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
@@ -83,6 +84,7 @@ func converse(ctx context.Context, patience time.Duration, job *driver.Job) (*co
 // begin says the first line and listens.
 func (c *conversation) begin(start []byte) {
 	c.alarm = time.AfterFunc(c.patience, func() {
+		defer mistake.Ends()
 		if c.isDone() {
 			c.over(fmt.Errorf("it said that it is done, and did not end within %v", c.patience))
 			return
@@ -112,6 +114,7 @@ func (c *conversation) isDone() bool {
 // write says a line. A plug-in that does not listen holds up nobody else: the pipe is
 // closed with the conversation.
 func (c *conversation) write(text []byte) {
+	defer mistake.Ends()
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	// A plug-in that is gone needs no answer; why it went is told by its end.
@@ -119,6 +122,7 @@ func (c *conversation) write(text []byte) {
 }
 
 func (c *conversation) listen() {
+	defer mistake.Ends()
 	defer close(c.heard)
 	scanner := bufio.NewScanner(c.in)
 	scanner.Buffer(nil, socket.MaxRequest)
@@ -210,6 +214,7 @@ func (c *conversation) ask(l line) error {
 		c.puts.Add(1)
 	}
 	c.asked.Go(func() {
+		defer mistake.Ends()
 		defer func() {
 			if <-c.waiting; l.Put != nil {
 				c.puts.Done()

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -63,6 +64,7 @@ func (o *outputs) stop() {
 }
 
 func (o *outputs) follow(ctx context.Context) {
+	defer mistake.Ends()
 	defer close(o.done)
 	buffer := make([]byte, 64*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
 	for {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
@@ -167,6 +168,7 @@ func foresee(ctx context.Context, job *driver.Job, s Shell) (stop func()) {
 			continue // it would lie on a disk
 		}
 		running.Go(func() {
+			defer mistake.Ends()
 			if value, err := ahead.Foresee(ctx, name); err == nil {
 				_ = s.Arrive(variable, value) // the script asks where there is no file
 			}

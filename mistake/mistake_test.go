@@ -1,0 +1,149 @@
+package mistake_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/mistake"
+)
+
+// A panic in a goroutine is a line that says where, and not a stack trace.
+func TestEnds(t *testing.T) {
+	if os.Getenv("HOTC_PANICS") == "1" {
+		go func() {
+			defer mistake.Ends()
+			var missing *struct{ name string }
+			t.Log(missing.name)
+		}()
+		select {}
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestEnds$")
+	cmd.Env = append(os.Environ(), "HOTC_PANICS=1")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	err := cmd.Run()
+	if ended, is := err.(*exec.ExitError); !is || ended.ExitCode() != 1 {
+		t.Errorf("ended with %v", err)
+	}
+	want := regexp.MustCompile(`^error\[H699\]: mistake\.test made a mistake: runtime error: invalid memory address or nil pointer dereference \(mistake/mistake_test\.go:2\d\)\n  hint: please report it\n$`)
+	if !want.Match(errs.Bytes()) {
+		t.Errorf("it says\n%s", errs.String())
+	}
+}
+
+// What only tests use may end as it likes.
+var testsOnly = regexp.MustCompile(`(^|/)(bed|judge|heatjudge|zktest|simulation|conformance|drivertest|testdata)/|_test\.go$|^cmd/hotc-bed/`)
+
+// Every goroutine of the product's begins with what ends it so, or recovers itself.
+func TestEveryGoroutineEndsSo(t *testing.T) {
+	type function struct{ folder, name string }
+	bodies, started := map[function][]*ast.BlockStmt{}, map[token.Pos]function{}
+	files := token.NewFileSet()
+	root := ".."
+	check := func(at token.Pos, body *ast.BlockStmt) {
+		if !ends(body) {
+			t.Errorf("%s: this goroutine does not begin with `defer mistake.Ends()`", files.Position(at))
+		}
+	}
+	if err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(root, path)
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || testsOnly.MatchString(name) {
+			return err
+		}
+		file, err := parser.ParseFile(files, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		folder := filepath.Dir(name)
+		ast.Inspect(file, func(n ast.Node) bool {
+			var run ast.Expr
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				f := function{folder, n.Name.Name}
+				bodies[f] = append(bodies[f], n.Body)
+			case *ast.GoStmt:
+				run = n.Call.Fun
+			case *ast.CallExpr:
+				if called, is := n.Fun.(*ast.SelectorExpr); is && (called.Sel.Name == "Go" || called.Sel.Name == "AfterFunc") && len(n.Args) > 0 {
+					run = n.Args[len(n.Args)-1]
+				}
+			}
+			switch run := run.(type) {
+			case *ast.FuncLit:
+				if !closes(run.Body) {
+					check(run.Pos(), run.Body)
+				}
+			case *ast.Ident:
+				started[run.Pos()] = function{folder, run.Name}
+			case *ast.SelectorExpr:
+				started[run.Pos()] = function{folder, run.Sel.Name}
+			}
+			return true
+		})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for at, f := range started {
+		same := bodies[f] // of several types; none of a library's
+		if f.name != "Close" && len(same) > 0 && !slices.ContainsFunc(same, ends) {
+			check(at, same[0])
+		}
+	}
+	if len(started) < 5 {
+		t.Errorf("only %d goroutines were found that run methods", len(started))
+	}
+}
+
+// closes says whether all that a function does is one call of a library's, to end something.
+func closes(body *ast.BlockStmt) bool {
+	if len(body.List) != 1 {
+		return false
+	}
+	only, _ := body.List[0].(*ast.ExprStmt)
+	if only == nil {
+		return false
+	}
+	called, _ := only.X.(*ast.CallExpr)
+	if called == nil {
+		return false
+	}
+	switch f := called.Fun.(type) {
+	case *ast.Ident:
+		return f.Name == "cancel"
+	case *ast.SelectorExpr:
+		return f.Sel.Name == "Close"
+	}
+	return false
+}
+
+// ends says whether a function's first statement recovers.
+func ends(body *ast.BlockStmt) bool {
+	if len(body.List) == 0 {
+		return false
+	}
+	first, is := body.List[0].(*ast.DeferStmt)
+	if !is {
+		return false
+	}
+	if called, is := first.Call.Fun.(*ast.SelectorExpr); is {
+		return called.Sel.Name == "Ends"
+	}
+	recovers := false
+	ast.Inspect(first, func(n ast.Node) bool {
+		name, is := n.(*ast.Ident)
+		recovers = recovers || is && name.Name == "recover"
+		return true
+	})
+	return recovers
+}
