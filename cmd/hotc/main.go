@@ -110,7 +110,12 @@ into a plain HOT template for stock Heat and a plan for the servers' agents.`,
 
 // markUsage makes errors of flags and arguments usage errors, in all commands.
 func markUsage(cmd *cobra.Command) {
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 { // a mistyped command, whose flags nobody knows
+			return unknownCommand(c, words[0])
+		}
+		return usageError{err}
+	})
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {

@@ -31,14 +31,16 @@ func newRunCommand(s streams) *cobra.Command {
 		workdir string
 		agent   string
 		asJSON  bool
+		output  bool
 	)
 	cmd := &cobra.Command{
 		Use:   "run TEMPLATE",
 		Short: "Run all roles of a template on this machine, without Heat and ZooKeeper",
 		Long: `Compile a template and run its roles for real on this machine: a coordinator in this
 process, and for each server an agent of its own with a folder of its own. Addresses
-(127.x.y.z), and the names and ids of servers and stacks, are made up; what else only Heat
-would know is given with --fact.`,
+(127.x.y.z), the names and ids of servers and stacks, and random strings are made up; what
+else only Heat would know is given with --fact. Of a role that fails the last lines are shown,
+with --output all that roles print, as it comes.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := in.options(args[0])
@@ -53,7 +55,7 @@ would know is given with --fact.`,
 			if err != nil {
 				return err
 			}
-			r := &localRun{streams: s, result: result, asJSON: asJSON, started: time.Now()}
+			r := &localRun{streams: s, result: result, asJSON: asJSON, output: output, started: time.Now()}
 			if r.facts, err = parseFacts(facts, result.Program); err != nil {
 				return err
 			}
@@ -72,6 +74,7 @@ would know is given with --fact.`,
 	cmd.Flags().StringArrayVar(&secrets, "secret-param", nil, "`NAME=FILE`, the value of a hidden parameter that only roles read, given sealed; - is standard input (several times)")
 	cmd.Flags().StringVar(&workdir, "workdir", "", "keep everything in this `DIR`: what a role wrote, its stdout, stderr and status")
 	cmd.Flags().StringVar(&agent, "agent", "", "the hotc-agent to run (default: beside hotc, or on PATH)")
+	cmd.Flags().BoolVar(&output, "output", false, "show what roles print while they run, with --json on standard error")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
@@ -84,6 +87,7 @@ type localRun struct {
 	gifts   []gift
 	agent   string // path of hotc-agent
 	asJSON  bool
+	output  bool
 	started time.Time
 
 	workdir string
@@ -96,6 +100,7 @@ type localRun struct {
 	memberNames map[*program.Member]string
 	made        map[string]map[string]hot.Value
 	broken      []cycle // that were found while it ran
+	invented    map[string]string
 }
 
 // deploymentName is the name of the deployment where there is no stack.

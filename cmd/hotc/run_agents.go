@@ -36,6 +36,9 @@ func (r *localRun) runAgents(ctx context.Context, boots []plan.Boot) (map[plan.S
 		defer close(shown)
 		p.follow(watching)
 	}()
+	if r.output {
+		defer r.followOutput(p)() // until all agents have ended
+	}
 	agents, endAgents := context.WithCancel(ctx)
 	defer endAgents()
 	looked := make(chan error)

@@ -58,6 +58,9 @@ func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
 	if e, err := s.computed(call, resource, attribute, path); e != nil || err != nil {
 		return e, err
 	}
+	if e, err := s.invented(call, resource, attribute, path); e != nil || err != nil {
+		return e, err
+	}
 	if err := s.written(call, resource, attribute); err != nil {
 		return nil, err
 	}

@@ -55,9 +55,8 @@ func parseFacts(given []string, p *program.Program) (facts, error) {
 
 // boots makes a boot file for each server, but for coordinator and token.
 func (r *localRun) boots() ([]plan.Boot, error) {
-	if err := r.allThere(); err != nil {
-		return nil, err
-	}
+	var lacking factsLacking
+	r.allThere(&lacking)
 	made := r.madeUp()
 	var boots []plan.Boot
 	for _, s := range r.result.Built.Plan.Servers {
@@ -74,18 +73,60 @@ func (r *localRun) boots() ([]plan.Boot, error) {
 		deploy := r.result.Built.Deploy[string(s.Path)]
 		for _, key := range inTextOrder(deploy) { // the first that has no value is what is said
 			e := deploy[key]
-			v, err := hot.Fold(e, r.scopeOf(s.Path).answer)
-			if err != nil {
+			before := len(lacking.found)
+			v, err := hot.Fold(e, lacking.noting(r.scopeOf(s.Path).answer))
+			switch {
+			case len(lacking.found) > before: // what else is wrong may be so because of that
+			case err != nil:
 				return nil, asDiagnostic(err)
+			case !v.IsValue():
+				lacking.note(&source.Diagnostic{Code: source.MissingFact, At: e.At, Message: "only Heat can compute this value", Hint: "give the input a value that hotc knows"})
+			default:
+				b.Deploy[key] = hot.EncodeJSON(v.Value)
 			}
-			if !v.IsValue() {
-				return nil, &source.Diagnostic{Code: source.MissingFact, At: e.At, Message: "only Heat can compute this value", Hint: "give the input a value that hotc knows"}
-			}
-			b.Deploy[key] = hot.EncodeJSON(v.Value)
 		}
 		boots = append(boots, b)
 	}
-	return boots, nil
+	return boots, lacking.report(r.streams)
+}
+
+// factsLacking are the facts that only Heat would know and that nobody has given: all are
+// said at once.
+type factsLacking struct{ found []*source.Diagnostic }
+
+func (l *factsLacking) note(d *source.Diagnostic) {
+	l.found = append(l.found, d)
+}
+
+// noting notes what an answer lacks, and leaves it open.
+func (l *factsLacking) noting(answer hot.Resolve) hot.Resolve {
+	return func(call *hot.Expr) (*hot.Expr, error) {
+		e, err := answer(call)
+		if d, is := source.AsDiagnostic(err); is && d.Code == source.MissingFact {
+			l.note(d)
+			return call, nil
+		}
+		return e, err
+	}
+}
+
+// report is the error that ends the run, if any is lacking: several servers may lack the same.
+func (l *factsLacking) report(s streams) error {
+	said := map[string]bool{}
+	var last *source.Diagnostic
+	for _, d := range l.found {
+		if text := d.At.String() + d.Message; !said[text] {
+			said[text] = true
+			if last != nil {
+				source.Print(s.err, last, s.errStyle())
+			}
+			last = d
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	return last
 }
 
 // inTextOrder are the keys of expressions by where these stand.
@@ -95,15 +136,14 @@ func inTextOrder(m map[string]*hot.Expr) []string {
 	})
 }
 
-// allThere refuses what only Heat could decide: which servers there are.
-func (r *localRun) allThere() error {
+// allThere notes what only Heat could decide: which servers there are.
+func (r *localRun) allThere(lacking *factsLacking) {
 	for _, s := range r.result.Built.Plan.Servers {
 		for _, p := range r.result.Analysis.Presences[string(s.Path)] {
-			return &source.Diagnostic{Code: source.MissingFact, At: p.At, Message: fmt.Sprintf("whether server %q is there is left to Heat: it is not, if %s", s.Path, p.Why),
-				Hint: "give the parameters that decide it with -P or -e"}
+			lacking.note(&source.Diagnostic{Code: source.MissingFact, At: p.At, Message: fmt.Sprintf("whether server %q is there is left to Heat: it is not, if %s", s.Path, p.Why),
+				Hint: "give the parameters that decide it with -P or -e"})
 		}
 	}
-	return nil
 }
 
 // addressOn is an address of a server with several networks: the first is its own, the

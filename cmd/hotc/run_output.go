@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// lookAtOutput is how often what roles print is looked at.
+const lookAtOutput = 100 * time.Millisecond
+
+// printed is one of the files that a role prints to.
+type printed struct {
+	role, path string
+	from       int64
+	rest       []byte // a line whose end has not come
+}
+
+// longestPrinted is how many bytes are read at once, and of how many a line is made at most.
+const longestPrinted = 64 << 10
+
+// followOutput prints what roles print, line by line behind the role's name, until it is
+// stopped; then what is left, also a line that has no end.
+func (r *localRun) followOutput(p *progress) (stop func()) {
+	var files []*printed
+	for _, s := range r.result.Built.Plan.Servers {
+		for _, role := range s.Roles {
+			for _, ending := range []string{".stdout", ".stderr"} {
+				files = append(files, &printed{role: string(s.Path) + "." + role.Name,
+					path: filepath.Join(r.workdir, coordinator.Segment(string(s.Path)), coordinator.Segment(role.Name)+ending)})
+			}
+		}
+	}
+	to := r.out
+	if r.asJSON {
+		to = r.err
+	}
+	show := func(last bool) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, f := range files {
+			f.show(to, p.width, last)
+		}
+	}
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(lookAtOutput)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				show(false)
+			case <-end:
+				show(true)
+				return
+			}
+		}
+	}()
+	return func() { close(end); <-ended }
+}
+
+// show prints the lines that have come since the last time. A file that is not there has none.
+func (f *printed) show(to io.Writer, width int, last bool) {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	for {
+		more := make([]byte, longestPrinted)
+		n, _ := file.ReadAt(more, f.from)
+		f.from += int64(n)
+		f.rest = append(f.rest, more[:n]...)
+		for {
+			line, rest, whole := bytes.Cut(f.rest, []byte{'\n'})
+			if !whole && len(line) < longestPrinted && (!last || n > 0 || len(line) == 0) {
+				break
+			}
+			fmt.Fprintf(to, "%7s  %-*s  | %s\n", "", width, f.role, bytes.TrimSuffix(line, []byte{'\r'}))
+			f.rest = rest
+		}
+		if n == 0 {
+			return
+		}
+	}
+}

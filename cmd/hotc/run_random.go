@@ -1,0 +1,204 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// What Heat makes up itself, out of nothing but the template: `hotc run` makes it up, too,
+// once for each resource.
+
+// invented is a value that Heat makes up; nil for all else.
+func (s *scope) invented(call *hot.Expr, resource, attribute string, path []hot.Value) (*hot.Expr, error) {
+	r := s.stack.Template.Resource(resource)
+	if r == nil {
+		return nil, nil
+	}
+	whole := call.Func.Meaning() == "get_resource"
+	make := func() (string, error) { return uuid.NewString(), nil }
+	switch s.stack.Type(r) {
+	case "OS::Heat::RandomString":
+		if !whole && attribute != "value" {
+			return nil, nil
+		}
+		make = func() (string, error) { return s.randomString(r) }
+	case "OS::Heat::SoftwareConfig", "OS::Heat::StructuredConfig", "OS::Heat::SoftwareComponent", "OS::Heat::CloudConfig", "OS::Heat::MultipartMime":
+		if !whole {
+			return nil, nil
+		}
+	default:
+		return nil, nil
+	}
+	where := s.stack.PathOf(resource)
+	if _, have := s.run.invented[where]; !have {
+		text, err := make()
+		if err != nil {
+			return nil, err
+		}
+		if s.run.invented == nil {
+			s.run.invented = map[string]string{}
+		}
+		s.run.invented[where] = text
+	}
+	return hot.Constant(hot.Select(s.run.invented[where], path), call.At), nil
+}
+
+// characterClasses are those of heat/common/password_gen.py.
+var characterClasses = map[string]string{
+	"lettersdigits": letters + strings.ToUpper(letters) + digits, "letters": letters + strings.ToUpper(letters), "lowercase": letters,
+	"uppercase": strings.ToUpper(letters), "digits": digits, "hexdigits": digits + "ABCDEF", "octdigits": digits[:8],
+}
+
+const (
+	letters = "abcdefghijklmnopqrstuvwxyz"
+	digits  = "0123456789"
+	// What an OS::Heat::RandomString has unless the template says otherwise, and may have.
+	usualRandom, longestRandom = 32, 512
+)
+
+// randomString is the value of an OS::Heat::RandomString (heat/engine/resources/openstack/
+// heat/random_string.py).
+func (s *scope) randomString(r *hot.Resource) (string, error) {
+	length, err := s.number(r, "length", usualRandom)
+	if err != nil {
+		return "", err
+	}
+	pick := randomPick{length: length}
+	if err := s.pickFrom(r, &pick); err != nil {
+		return "", err
+	}
+	if length < 1 || length > longestRandom || len(pick.least) > length || len(pick.all) == 0 {
+		return "", &source.Diagnostic{Code: source.BadArgument, At: s.stack.Place(r.TypeNode), Message: fmt.Sprintf("%q is an OS::Heat::RandomString that Heat cannot make: %d characters, of which classes and sequences want %d", r.Name, length, len(pick.least))}
+	}
+	return pick.make()
+}
+
+// pickFrom reads the classes and sequences of characters.
+func (s *scope) pickFrom(r *hot.Resource, pick *randomPick) error {
+	classes, err := s.list(r, "character_classes")
+	if err != nil {
+		return err
+	}
+	sequences, err := s.list(r, "character_sequences")
+	if err != nil {
+		return err
+	}
+	if old := r.Property("sequence"); old != nil {
+		e, err := s.property(r, "sequence")
+		if err != nil {
+			return err
+		}
+		class := hot.NewDict()
+		class.Set("class", e.Value)
+		classes = append(classes, class)
+	}
+	if classes == nil {
+		classes = []hot.Value{hot.NewDict()}
+	}
+	for _, c := range sequences {
+		if d, ok := c.(*hot.Dict); ok {
+			pick.add(hot.ToString(valueOf(d, "sequence", "")), valueOf(d, "min", int64(1)))
+		}
+	}
+	for _, c := range classes {
+		if d, ok := c.(*hot.Dict); ok {
+			pick.add(characterClasses[hot.ToString(valueOf(d, "class", "lettersdigits"))], valueOf(d, "min", int64(1)))
+		}
+	}
+	return nil
+}
+
+func valueOf(d *hot.Dict, key string, otherwise hot.Value) hot.Value {
+	if v, ok := d.Get(key); ok {
+		return v
+	}
+	return otherwise
+}
+
+func (s *scope) list(r *hot.Resource, name string) ([]hot.Value, error) {
+	if r.Property(name) == nil {
+		return nil, nil
+	}
+	e, err := s.property(r, name)
+	if err != nil {
+		return nil, err
+	}
+	list, _ := e.Value.([]hot.Value)
+	return list, nil
+}
+
+func (s *scope) number(r *hot.Resource, name string, otherwise int) (int, error) {
+	if r.Property(name) == nil {
+		return otherwise, nil
+	}
+	e, err := s.property(r, name)
+	if err != nil {
+		return 0, err
+	}
+	return whole(e.Value), nil
+}
+
+// whole is a value as a whole number, which may be written as a text; 0 if it is none.
+func whole(v hot.Value) int {
+	n, err := (&hot.Parameter{Type: "number"}).Cast(v)
+	if i, ok := n.(int64); ok && err == nil {
+		return int(i)
+	}
+	return 0
+}
+
+// randomPick picks characters as Heat does (generate_password).
+type randomPick struct {
+	length int
+	least  []string // a set for each character that must be of one
+	all    []rune
+}
+
+func (p *randomPick) add(set string, least hot.Value) {
+	for range min(whole(least), longestRandom+1) {
+		p.least = append(p.least, set)
+	}
+	for _, c := range set {
+		if !strings.ContainsRune(string(p.all), c) {
+			p.all = append(p.all, c)
+		}
+	}
+}
+
+func (p *randomPick) make() (string, error) {
+	var picked []rune
+	for len(picked) < p.length {
+		from := p.all
+		if n := len(picked); n < len(p.least) {
+			from = []rune(p.least[n])
+		}
+		at, err := below(len(from))
+		if err != nil {
+			return "", err
+		}
+		picked = append(picked, from[at])
+	}
+	for i := len(picked) - 1; i > 0; i-- {
+		at, err := below(i + 1)
+		if err != nil {
+			return "", err
+		}
+		picked[i], picked[at] = picked[at], picked[i]
+	}
+	return string(picked), nil
+}
+
+func below(n int) (int, error) {
+	at, err := rand.Int(rand.Reader, big.NewInt(int64(max(n, 1))))
+	if err != nil {
+		return 0, err
+	}
+	return int(at.Int64()), nil
+}
