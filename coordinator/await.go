@@ -87,8 +87,8 @@ func (m *Member) Await(ctx context.Context, cell plan.CellName, o AwaitOptions) 
 // look reads a cell; done says that it is not empty.
 func (m *Member) look(ctx context.Context, ref plan.CellRef) (value json.RawMessage, done bool, err error) {
 	record, _, err := m.readCell(ctx, ref)
-	if err == nil && record.Sealed != "" {
-		record, err = m.openRecord(ctx, ref, record)
+	if err == nil {
+		record, err = m.opened(ctx, ref, record)
 	}
 	if err != nil {
 		return nil, false, err

@@ -31,7 +31,7 @@ func (e *FailedCellError) Error() string {
 // order of keys and white space do not count. ErrOtherValue, ErrTooLarge,
 // ErrNotInPlan, ErrFenced; *FailedCellError when the cell was marked failed.
 func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMessage, now time.Time) error {
-	ref := plan.CellRef{Cell: cell, Server: m.server}
+	ref := plan.CellRef{Cell: cell, Server: m.server, Sealed: m.sealing.has(cell)}
 	m.mu.Lock()
 	mine := m.own[cell]
 	m.mu.Unlock()
@@ -63,10 +63,8 @@ func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMess
 			return err
 		}
 		if record.State != Empty && record.Incarnation == f.record.Number {
-			if record.Sealed != "" {
-				if record, err = m.openRecord(ctx, ref, record); err != nil {
-					return fmt.Errorf("publish %s: %w", cell, err)
-				}
+			if record, err = m.opened(ctx, ref, record); err != nil {
+				return fmt.Errorf("publish %s: %w", cell, err)
 			}
 			return compareCell(cell, record, value)
 		}

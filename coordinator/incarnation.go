@@ -62,10 +62,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		if err != nil {
 			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
 		}
-		there, err := decode[IncarnationRecord](path, node.Data)
-		if err != nil {
-			return IncarnationRecord{}, err
-		}
+		there := readIncarnation(node)
 		if there.Number > 0 && there.ID == id {
 			if made, err := m.mendLife(ctx, id); err != nil {
 				return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
@@ -189,13 +186,16 @@ func (m *Member) leftovers(ctx context.Context, number int) (old, untouched []Op
 	err = each(ctx, len(cells), func(ctx context.Context, i int) error {
 		ref := plan.CellRef{Cell: cells[i], Server: m.server}
 		record, version, err := m.readCell(ctx, ref)
+		var bad *RecordError
 		switch {
+		case errors.As(err, &bad):
+			found[i] = Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
 		case err != nil:
 			return err
 		case record.State == Empty:
 			m.noteEmpty(cells[i], version)
 			found[i] = Op{Path: m.deployment.Cell(ref), Version: version}
-		case record.Incarnation < number:
+		case record.Incarnation != number:
 			found[i] = Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
 		}
 		return nil
@@ -268,10 +268,7 @@ func (m *Member) checkFence(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the incarnation of server %s: %w", m.server, m.gone(err))
 	}
-	there, err := decode[IncarnationRecord](path, node.Data)
-	if err != nil {
-		return err
-	}
+	there := readIncarnation(node)
 	if there.ID != f.record.ID {
 		return fenced(there)
 	}

@@ -288,19 +288,22 @@ func (m *Member) Cell(ctx context.Context, cell plan.CellName) (CellRecord, erro
 		return CellRecord{}, err
 	}
 	record, _, err := m.readCell(ctx, ref)
-	if err == nil && record.Sealed != "" {
-		return m.openRecord(ctx, ref, record)
+	if err != nil {
+		return CellRecord{}, err
 	}
-	return record, err
+	return m.opened(ctx, ref, record)
 }
 
 func (m *Member) readCell(ctx context.Context, ref plan.CellRef) (CellRecord, Version, error) {
 	path := m.deployment.Cell(ref)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return CellRecord{}, 0, fmt.Errorf("read %s: %w", ref.Cell, m.gone(err))
+		return CellRecord{}, 0, fmt.Errorf("read %s: %w", ref.Cell, m.goneOf(ctx, ref.Server, "the cell "+string(ref.Cell), err))
 	}
 	record, err := decode[CellRecord](path, node.Data)
+	if err != nil {
+		err = cellError(ref, err)
+	}
 	return record, node.Version, err
 }
 

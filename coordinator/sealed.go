@@ -204,11 +204,14 @@ func (m *Member) readSeals(ctx context.Context, writer, reader plan.ServerPath) 
 	path := m.deployment.SealsFor(writer, reader)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("read the keys that %s has sealed for %s: %w", writer, reader, m.gone(err))
+		return nil, fmt.Errorf("read the keys that %s has sealed for %s: %w", writer, reader, m.goneOf(ctx, writer, "the keys for "+string(reader), err))
 	}
 	keys, err := decode[SealsRecord](path, node.Data)
 	if keys == nil {
 		keys = SealsRecord{}
+	}
+	if err != nil {
+		err = &RecordError{Server: writer, What: "the keys for " + string(reader), Err: err}
 	}
 	return keys, err
 }
@@ -222,7 +225,7 @@ func (m *Member) openRecord(ctx context.Context, ref plan.CellRef, record CellRe
 	}
 	value, err := content.Open(record.Sealed, m.deployment.boxPlace(ref.Cell))
 	if err != nil {
-		return CellRecord{}, fmt.Errorf("open %s: %w", ref.Cell, err)
+		return CellRecord{}, cellError(ref, err)
 	}
 	record.Value, record.Sealed = value, ""
 	return record, nil
@@ -245,7 +248,7 @@ func (m *Member) contentOf(ctx context.Context, ref plan.CellRef, record CellRec
 	}
 	content, err := key.Unwrap(k.Key, m.deployment.keyPlace(ref.Cell, m.server, box))
 	if err != nil {
-		return seal.Content{}, false, fmt.Errorf("open %s: %w", ref.Cell, err)
+		return seal.Content{}, false, cellError(ref, err)
 	}
 	return content, true, nil
 }
@@ -314,11 +317,20 @@ func (m *Member) sealFor(ctx context.Context, reader plan.ServerPath, say func(e
 	path := m.deployment.Public(reader)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return fmt.Errorf("read the public key of server %s: %w", reader, m.gone(err))
+		var of *RecordError
+		if err = m.goneOf(ctx, reader, "the public key of server "+string(reader), err); errors.As(err, &of) {
+			say(err)
+			return nil
+		}
+		return fmt.Errorf("read the public key of server %s: %w", reader, err)
 	}
 	public, err := decode[PublicRecord](path, node.Data)
-	if err != nil || public.Key == "" {
-		return err
+	if err != nil {
+		say(&RecordError{Server: reader, What: "the public key of server " + string(reader), Err: err})
+		return nil
+	}
+	if public.Key == "" {
+		return nil
 	}
 	keys, err := m.readSeals(ctx, m.server, reader)
 	if err != nil {

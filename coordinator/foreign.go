@@ -1,0 +1,106 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// What another server has written is hostile input: it may be anything. Whoever reads it
+// goes on without, or fails with a cause that names the writer; nobody takes it for news of
+// the deployment.
+
+// RecordError says that what a server has written is not what belongs there.
+type RecordError struct {
+	Server plan.ServerPath // the writer
+	What   string          // "the cell db.mysql:url"
+	Err    error
+}
+
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("%s cannot be read, as %s has written it: %v", e.What, e.writer(), e.Err)
+}
+
+func (e *RecordError) writer() string {
+	if e.Server == plan.Operator {
+		return "the operator's command"
+	}
+	return "server " + string(e.Server)
+}
+
+// Unwrap gives the reason.
+func (e *RecordError) Unwrap() error { return e.Err }
+
+var (
+	errNoSuchState = errors.New("it has no state that a cell can have")
+	errNoValue     = errors.New("it has no value")
+	errNotSealed   = errors.New("its value is open, and the plan wants it sealed")
+	errSealed      = errors.New("its value is sealed, and by the plan it is open")
+	errMissing     = errors.New("its node is not there, or not open to this server")
+)
+
+// cellError is a RecordError about a cell.
+func cellError(ref plan.CellRef, err error) error {
+	return &RecordError{Server: ref.Server, What: "the cell " + string(ref.Cell), Err: err}
+}
+
+// opened is what a cell's record says to this server: whether it is sealed is the plan's to
+// say. One whose key is not there yet is empty.
+func (m *Member) opened(ctx context.Context, ref plan.CellRef, record CellRecord) (CellRecord, error) {
+	switch {
+	case record.State == Empty:
+		return record, nil
+	case record.State == Failed:
+		record.Cause = shorten(record.Cause)
+		return record, nil
+	case record.State != Valued:
+		return CellRecord{}, cellError(ref, errNoSuchState)
+	case !ref.Sealed && record.Sealed != "":
+		return CellRecord{}, cellError(ref, errSealed)
+	case ref.Sealed && record.Sealed == "":
+		return CellRecord{}, cellError(ref, errNotSealed)
+	case ref.Sealed:
+		return m.openRecord(ctx, ref, record)
+	case record.Value == nil:
+		return CellRecord{}, cellError(ref, errNoValue)
+	}
+	return record, nil
+}
+
+// goneOf says what it means that a node of a server is missing, or refused. Another
+// server's says nothing of this one's deployment: whether that stands is looked up.
+func (m *Member) goneOf(ctx context.Context, server plan.ServerPath, what string, err error) error {
+	if server == m.server || !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrRefused) {
+		return m.gone(err)
+	}
+	own := []Path{m.deployment.Ready(), m.deployment.Server(m.server)}
+	if f, enrolled := m.enrolled(); enrolled == nil {
+		own = append(own, m.deployment.Life(m.server, f.record.ID))
+	}
+	for _, path := range own {
+		_, stands, statErr := m.store.Stat(ctx, path)
+		if statErr != nil {
+			return statErr
+		}
+		if !stands {
+			return fmt.Errorf("%w: %w", ErrDestroyed, err)
+		}
+	}
+	return &RecordError{Server: server, What: what, Err: fmt.Errorf("%w: %w", errMissing, err)}
+}
+
+// mostIncarnations is more machines than a name can have had.
+const mostIncarnations = 1 << 30
+
+// readIncarnation reads whose name a server's is. Who had it before may have left
+// anything there, and must not keep the next machine out: then the node's version, which
+// counts all who came, says how many there were at most.
+func readIncarnation(node Node) IncarnationRecord {
+	record, err := decode[IncarnationRecord]("", node.Data)
+	if err != nil || record.Number < 0 || record.Number > mostIncarnations || record.Number == 0 && node.Version > 0 {
+		return IncarnationRecord{Number: int(node.Version)}
+	}
+	return record
+}

@@ -1,0 +1,207 @@
+package coordinator_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// write puts a text into a node as whoever may write there.
+func write(t *testing.T, s coordinator.Store, path coordinator.Path, data string) {
+	t.Helper()
+	if err := s.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte(data)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deep is JSON that is nested as deeply as a node has room for.
+func deep(open, inner, end string) string {
+	const n = 30_000
+	return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
+}
+
+// hostileCells are what a server can write into its cell in the place of a record, and what
+// a reader is told of it where the plan says that the cell is open, and that it is sealed.
+var hostileCells = []struct{ name, data, open, sealed string }{
+	{"nothing", ``, "no state", "no state"},
+	{"no JSON", `{{{`, "holds no", "holds no"},
+	{"another type", `[1]`, "holds no", "holds no"},
+	{"null", `null`, "no state", "no state"},
+	{"an unknown state", `{"state":"banana"}`, "no state", "no state"},
+	{"sealed", `{"state":"value","incarnation":1,"sealed":"AAAA"}`, "by the plan it is open", ""},
+	{"sealed and open", `{"state":"value","incarnation":1,"sealed":"AAAA","value":1}`, "by the plan it is open", ""},
+	{"open", `{"state":"value","incarnation":1,"value":"x"}`, "=", "the plan wants it sealed"},
+	{"no value", `{"state":"value","incarnation":1}`, "no value", "the plan wants it sealed"},
+	{"failed without a cause", `{"state":"failed","incarnation":1}`, "has failed", "has failed"},
+	{"a deep cause", `{"state":"failed","cause":` + deep(`{"reason":"x","cause":`, `null`, `}`) + `}`, "holds no", "holds no"},
+	{"a large incarnation", `{"state":"value","incarnation":1e99,"value":1}`, "holds no", "holds no"},
+	{"a deep value", `{"state":"value","incarnation":1,"value":` + deep(`[`, ``, `]`) + `}`, "holds no", "holds no"},
+}
+
+// TestHostileCells is a server that writes anything into a cell which another one reads: the
+// read fails, with a cause that names the writer, or waits; the reader's agent goes on.
+func TestHostileCells(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		p := threeTier()
+		sealed := plan.CellName("db.mysql:password")
+		p.Cells = append(p.Cells, plan.Cell{Name: sealed, Server: "db", Role: "mysql", Readers: []plan.ServerPath{"app"}, Sealed: true})
+		p.Servers[0].Writes = append(p.Servers[0].Writes, sealed)
+		p.Servers[0].Seals = []plan.Sealing{{Cell: sealed, Readers: []plan.ServerPath{"app"}}}
+		p.Servers[1].Reads = append(p.Servers[1].Reads, plan.CellRef{Cell: sealed, Server: "db", Sealed: true})
+		b.publish(t, p)
+		reader := b.join(t, newMachine(t, "app", "one"), false)
+		thief := b.session(t, "db")
+		const open = plan.CellName("db.mysql:endpoint")
+		for _, h := range hostileCells {
+			for cell, want := range map[plan.CellName]string{open: h.open, sealed: h.sealed} {
+				write(t, thief, site.Cell(plan.CellRef{Cell: cell, Server: "db"}), h.data)
+				ctx, stop := context.WithTimeoutCause(t.Context(), patience, errors.New("it waits"))
+				if want == "" { // until the key comes
+					ctx, stop = context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it waits"))
+					want = "it waits"
+				}
+				value, err := reader.Await(ctx, cell, coordinator.AwaitOptions{})
+				stop()
+				expectRead(t, fmt.Sprintf("%s in %s", h.name, cell), value, err, want)
+			}
+		}
+		// The keys of a box are the writer's, too.
+		write(t, thief, site.Cell(plan.CellRef{Cell: sealed, Server: "db"}), `{"state":"value","incarnation":1,"sealed":"AAAA"}`)
+		for _, keys := range []string{`{{{`, `[]`, `{"db.mysql:password":{"box":"63c1dd951ffedf6f","to":"x","key":"%"}}`, `null`, ``} {
+			write(t, thief, site.SealsFor("db", "app"), keys)
+			ctx, stop := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it waits"))
+			value, err := reader.Await(ctx, sealed, coordinator.AwaitOptions{})
+			stop()
+			want := "it waits"
+			if strings.HasPrefix(keys, "{{") || keys == `[]` {
+				want = "the keys for app cannot be read"
+			}
+			expectRead(t, "the keys "+keys, value, err, want)
+		}
+		// What the reader reads of others is as it was.
+		write(t, thief, site.Cell(plan.CellRef{Cell: "db:first_address", Server: "db"}), `{"state":"value","incarnation":1,"value":"10.0.0.1"}`)
+		if value, err := reader.Await(t.Context(), "db:first_address", coordinator.AwaitOptions{}); err != nil || string(value) != `"10.0.0.1"` {
+			t.Errorf("%s, %v", value, err)
+		}
+	})
+}
+
+// expectRead checks what a read ends with; "=" is a value.
+func expectRead(t *testing.T, what string, value json.RawMessage, err error, want string) {
+	t.Helper()
+	var of *coordinator.RecordError
+	var failed *coordinator.FailedCellError
+	switch {
+	case want == "=":
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		return
+	case err == nil:
+		t.Errorf("%s is taken as %s", what, value)
+		return
+	case errors.Is(err, coordinator.ErrDestroyed), errors.Is(err, coordinator.ErrFenced), errors.Is(err, coordinator.ErrNotInPlan):
+		t.Errorf("%s ends the reader's agent, or counts as not delivered: %v", what, err)
+	case !strings.Contains(err.Error(), want):
+		t.Errorf("%s: %v, want %q", what, err, want)
+	}
+	if want != "it waits" && !errors.As(err, &failed) && (!errors.As(err, &of) || of.Server != "db" || !strings.Contains(err.Error(), "server db")) {
+		t.Errorf("%s: %v does not name the writer", what, err)
+	}
+	if len(err.Error()) > 10_000 {
+		t.Errorf("%s: an error of %d bytes", what, len(err.Error()))
+	}
+}
+
+// TestMissingOfOthers is another server's node that is gone: that is no news of the whole
+// deployment, as long as that stands.
+func TestMissingOfOthers(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, threeTier())
+		reader, op := b.agent(t, "app"), b.operator(t)
+		path := site.Cell(plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
+		if err := op.DeleteTree(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		_, err := reader.Await(t.Context(), "db.mysql:endpoint", coordinator.AwaitOptions{})
+		expectRead(t, "a cell that is gone", nil, err, "its node is not there")
+		b.publish(t, threeTier()) // makes it again
+		if _, err := reader.Cell(t.Context(), "db.mysql:endpoint"); err != nil {
+			t.Error(err)
+		}
+		// The same when the deployment goes is that.
+		if err := coordinator.Destroy(t.Context(), op, site); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := reader.Cell(t.Context(), "db.mysql:endpoint"); !errors.Is(err, coordinator.ErrDestroyed) {
+			t.Errorf("of a deployment that is destroyed: %v", err)
+		}
+		b.publish(t, threeTier())
+		if err := op.DeleteTree(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := reader.Cell(t.Context(), "db.mysql:endpoint"); !errors.Is(err, coordinator.ErrDestroyed) {
+			t.Errorf("of one that was made anew: %v", err)
+		}
+	})
+}
+
+// TestHostilePublicKeys is a reader of secrets whose public key is none: the writer seals for
+// the others.
+func TestHostilePublicKeys(t *testing.T) {
+	for _, hostile := range []string{`{{{`, `[]`, `{"key":7}`, `{"key":"AAAA"}`, `null`, ``} {
+		b := inMemory()
+		b.publish(t, withPassword())
+		writer := b.join(t, newMachine(t, "db", "one"), false)
+		thief, good := b.session(t, "app"), b.join(t, newMachine(t, "backup", "two"), false)
+		write(t, thief, site.Public("app"), hostile)
+		ctx, stop := context.WithCancel(t.Context())
+		kept := make(chan error, 1)
+		go func() { kept <- writer.KeepSealed(ctx, func(error) {}) }()
+		if err := writer.Put(t.Context(), password, json.RawMessage(`"hush"`), noon); err != nil {
+			t.Fatal(err)
+		}
+		if value, err := good.Await(within(t, patience), password, coordinator.AwaitOptions{}); err != nil || string(value) != `"hush"` {
+			t.Errorf("%s: %s, %v", hostile, value, err)
+		}
+		stop()
+		if err := soon(t, kept); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s ends the keeping: %v", hostile, err)
+		}
+	}
+}
+
+// TestHostilePredecessor is a machine that leaves anything under its name: the next one of
+// the name takes over, and empties its cells.
+func TestHostilePredecessor(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, threeTier())
+		b.agent(t, "db")
+		thief := b.session(t, "db")
+		cell := site.Cell(plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
+		for i, hostile := range []string{`{{{`, `{"number":-1}`, `{"number":9e18}`, ``, `{"number":"x"}`} {
+			write(t, thief, site.Server("db"), hostile)
+			for _, record := range []string{`{{{`, `{"state":"value","incarnation":77,"value":1}`, `{"state":"value","sealed":"AAAA"}`} {
+				write(t, thief, cell, record)
+			}
+			next := coordinator.Join(b.session(t, "db"), site, "db")
+			if _, err := next.Plan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			record, err := next.Enrol(t.Context(), fmt.Sprintf("next-%d", i), "i-next", false, noon)
+			if err != nil || record.Number <= 1 {
+				t.Fatalf("after %q: %+v, %v", hostile, record, err)
+			}
+			if err := next.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"mine"`), noon); err != nil {
+				t.Errorf("after %q: %v", hostile, err)
+			}
+		}
+	})
+}
