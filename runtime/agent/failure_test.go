@@ -1,11 +1,20 @@
 package agent_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/agent"
+	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/driver/ansible"
 )
 
 func TestAFailureRunsAlongTheWholeChain(t *testing.T) {
@@ -13,7 +22,7 @@ func TestAFailureRunsAlongTheWholeChain(t *testing.T) {
 	b.server("db",
 		with(b.sh("mysql", "printf up >$heat_outputs_path.early; echo broken pipe >&2; exit 3"), output("early", plan.String), output("endpoint", plan.String)),
 		with(b.sh("backup", "touch ran"), output("path", plan.String)))
-	b.server("app", with(b.sh("app", "hotc-agent get url; echo gone on; sleep 600"), input("url", "db.mysql:endpoint"), output("site", plan.String)))
+	b.server("app", with(b.sh("app", "hotc-agent get url; touch gone_on; sleep 600"), input("url", "db.mysql:endpoint"), output("site", plan.String)))
 	b.server("web", with(b.sh("nginx", "touch ran"), dependsOn("app.app")))
 	b.server("cron", with(b.sh("cron", "hotc-agent get path"), input("path", "db.backup:path")))
 	b.apply()
@@ -54,17 +63,46 @@ func TestAFailureRunsAlongTheWholeChain(t *testing.T) {
 func TestNothingIsPublishedAfterAFailedRead(t *testing.T) {
 	b := newBed(t)
 	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", plan.String)))
-	b.server("app", with(b.sh("app", "hotc-agent get url | hotc-agent put site; printf x >$heat_outputs_path.late"),
+	b.server("app", with(b.sh("app", "hotc-agent get url | hotc-agent put site; printf x >$heat_outputs_path.late; touch gone_on"),
 		input("url", "db.mysql:endpoint"), output("site", plan.String), output("late", plan.String)))
 	b.server("web", with(b.sh("nginx", "hotc-agent get site; touch ran"), input("site", "app.app:site")))
 	b.apply()
 	for _, r := range []*running{b.start("web"), b.start("app"), b.start("db")} {
 		r.mustFail()
 	}
+	if _, err := os.Stat(filepath.Join(b.state, "app", "work", "app", "gone_on")); err == nil {
+		t.Error("the script went on")
+	}
 	const cause = "app.app: blocked on db.mysql:endpoint (input url) (site.yaml:4:4)\n  because db.mysql: exit status 3 (site.yaml:2:2)"
 	b.want("app.app:site", "failed: "+cause)
 	b.want("app.app:late", "failed: "+cause)
 	b.want("web.nginx", "failed: web.nginx: blocked on app.app:site (input site) (site.yaml:4:4)\n  because "+cause)
+}
+
+// A tool whose user rescues what fails does not come to that.
+func TestAFailedReadIsNotRescued(t *testing.T) {
+	program, err := exec.LookPath("ansible-playbook")
+	if err != nil {
+		t.Skip("SKIPPED: no ansible-playbook on PATH (Debian: ansible-core)")
+	}
+	b := newBed(t)
+	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", plan.String)))
+	rescued := filepath.Join(t.TempDir(), "rescued")
+	app := with(b.sh("app", "- hosts: all\n  gather_facts: false\n  tasks:\n    - block: [{set_fact: {v: '{{ url }}'}}]\n      rescue: [{set_fact: {v: none}}, {command: touch "+rescued+"}]\n    - command: sleep 600\n"),
+		input("url", "db.mysql:endpoint"), output("v", plan.String))
+	app.Driver, app.Source = "ansible", json.RawMessage(fmt.Sprintf(`{"playbook":["site.yml"],"text":{"file":%q,"name":"site.yml"},"host":"localhost"}`, app.Files[0]))
+	b.server("app", app)
+	b.apply()
+	db, web := b.start("db"), b.start("app", func(c *agent.Config) {
+		c.Drivers, c.InstallNothing = []driver.Driver{ansible.Driver{Grace: time.Hour}}, true
+		c.Environment = append(c.Environment, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+	})
+	db.mustFail()
+	web.mustFail()
+	if _, err := os.Stat(rescued); err == nil {
+		t.Error("the playbook went on")
+	}
+	b.want("app.app:v", "failed: app.app: blocked on db.mysql:endpoint (input url) (site.yaml:4:4)\n  because db.mysql: exit status 3 (site.yaml:2:2)")
 }
 
 // One role a row: how it fails, and what everybody is told.

@@ -15,6 +15,7 @@ package driver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -36,6 +37,10 @@ type Driver interface {
 	// there is no Exit.
 	Run(ctx context.Context, job *Job) (Exit, error)
 }
+
+// ErrInputFailed is the cause with which Run's context ends when an input of the role will
+// not come: nothing that the tool still does is wanted then.
+var ErrInputFailed = errors.New("an input of the role has failed")
 
 // Checker is a Driver that can tell, before any role of the server runs, whether a
 // role's tool is there. What it finds is a warning: an earlier role may bring the

@@ -18,6 +18,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"runtime"
@@ -40,6 +41,10 @@ const Grace = 5 * time.Second
 // must be files, so that what it leaves behind can go on using them. When ctx
 // ends first, Run ends the command's group: asked first, killed after the grace.
 func Run(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (driver.Exit, error) {
+	return run(ctx, cmd, grace, false)
+}
+
+func run(ctx context.Context, cmd *exec.Cmd, grace time.Duration, tool bool) (driver.Exit, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if err := ctx.Err(); err != nil {
 		return driver.Exit{}, context.Cause(ctx)
@@ -70,12 +75,22 @@ func Run(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (driver.Exit, 
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		endGroup(cmd.Process.Pid, ended, grace)
+		patience := grace
+		if tool && errors.Is(context.Cause(ctx), driver.ErrInputFailed) {
+			patience = 0
+		}
+		endGroup(cmd.Process.Pid, ended, patience, grace)
 		<-ended
 	}
 	close(reap)
 	<-reaped
 	return exitOf(cmd), nil
+}
+
+// RunTool is Run of a tool that goes on after what fails, if its user wants that: when an
+// input has failed it is killed, in the midst of the read.
+func RunTool(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (driver.Exit, error) {
+	return run(ctx, cmd, grace, true)
 }
 
 // awaitExit returns when the process has ended, and leaves it to be reaped.
@@ -88,10 +103,13 @@ func awaitExit(pid int) {
 	}
 }
 
-func endGroup(group int, ended <-chan struct{}, grace time.Duration) {
-	unix.Kill(-group, unix.SIGTERM)
-	deadline := time.Now().Add(grace)
-	timer := time.NewTimer(grace)
+// endGroup asks a group to end, for as long as patience lasts, and kills what is left.
+func endGroup(group int, ended <-chan struct{}, patience, grace time.Duration) {
+	if patience > 0 {
+		unix.Kill(-group, unix.SIGTERM)
+	}
+	deadline := time.Now().Add(patience)
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-ended:

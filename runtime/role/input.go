@@ -49,7 +49,8 @@ func (l *life) parseInputs() error {
 	return nil
 }
 
-// Read returns an input's value. A value that will not come dooms the role.
+// Read returns an input's value. A value that will not come ends the role, whose process is
+// given no answer: there is nothing that it could do about it.
 func (l *life) Read(ctx context.Context, name string) (json.RawMessage, error) {
 	in, declared := l.inputs[name]
 	if !declared {
@@ -72,7 +73,11 @@ func (l *life) Read(ctx context.Context, name string) (json.RawMessage, error) {
 	in.mu.Unlock()
 	select {
 	case <-a.done:
-		return a.value, a.err
+		if a.err == nil || !errors.Is(context.Cause(l.process), driver.ErrInputFailed) {
+			return a.value, a.err
+		}
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
 	case <-ctx.Done():
 		l.leave(in, a)
 		return nil, context.Cause(ctx)
@@ -135,7 +140,7 @@ func notDelivered(err error) bool {
 	return errors.As(err, &failed) || errors.As(err, &absent) || errors.Is(err, coordinator.ErrNotInPlan)
 }
 
-// failedRead dooms the role, and is what the reader is told.
+// failedRead ends the role.
 func (l *life) failedRead(in *input, r *resolver, err error) error {
 	at := in.At[""]
 	var placed *hot.Error
@@ -158,7 +163,8 @@ func (l *life) failedRead(in *input, r *resolver, err error) error {
 			cause.At = at
 		}
 	}
-	l.doomed(cause)
+	l.setDoom(cause)
+	l.kill(driver.ErrInputFailed)
 	return errors.New(cause.String())
 }
 

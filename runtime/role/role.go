@@ -19,9 +19,10 @@
 // Whatever the agent is killed between, the next one knows what is left to do and
 // does only that: publishing the same value again is nothing.
 //
-// A role that read a value which will not come, or wrote one that cannot be, is
-// doomed: its process gets the error, a moment to say something about it, and is
-// ended. What its exit status would have been no longer matters.
+// A role that read a value which will not come is ended at once, before its process
+// could make something of it. One that wrote a value that cannot be is doomed: its process
+// gets the error, a moment to say something about it, and is ended. What its exit
+// status would have been no longer matters.
 package role
 
 import (

@@ -133,7 +133,7 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if err := job.Started(ctx); err != nil {
 		return driver.Exit{}, err
 	}
-	exit, err := process.Run(ctx, cmd, d.Grace)
+	exit, err := process.RunTool(ctx, cmd, d.Grace)
 	if err != nil {
 		return driver.Exit{}, fmt.Errorf("start puppet: %w", err)
 	}
