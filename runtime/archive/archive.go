@@ -52,7 +52,7 @@ func Unpack(ctx context.Context, file *os.File, folder string, limits Limits) er
 	defer root.Close()
 	u := &unpacking{ctx: ctx, root: root, limits: limits, left: limits.Bytes}
 	err = u.any(file)
-	if linkErr := u.checkLinks(); err == nil {
+	if linkErr := outwards(root, true); err == nil {
 		err = linkErr
 	}
 	if err != nil {
@@ -67,7 +67,6 @@ type unpacking struct {
 	limits  Limits
 	left    int64
 	entries int
-	links   []string // the places of symbolic links
 }
 
 func (u *unpacking) any(file *os.File) error {
@@ -255,21 +254,7 @@ func (u *unpacking) link(name, target string) error {
 	if err := u.root.Symlink(target, clean); err != nil {
 		return fmt.Errorf("%q: %w", name, reason(err))
 	}
-	u.links = append(u.links, clean)
 	return nil
-}
-
-// checkLinks follows the links when all are there: one that goes by way of another
-// may lead out although its own text does not. Such a link is removed.
-func (u *unpacking) checkLinks() error {
-	var wrong error
-	for _, link := range u.links {
-		if _, err := u.root.Stat(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			u.root.Remove(link)
-			wrong = fmt.Errorf("the link %q leads out of the folder, or in a circle", link)
-		}
-	}
-	return wrong
 }
 
 func (u *unpacking) hardLink(name, target string) error {
@@ -297,15 +282,31 @@ func CheckLinks(folder string) error {
 		return err
 	}
 	defer root.Close()
-	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	return outwards(root, false)
+}
+
+// outwards follows all links that a folder has in the end: one that goes by way of another
+// may lead out although its own text does not, and so may one that a hard link has put
+// elsewhere. What leads out is removed if that is wanted.
+func outwards(root *os.Root, remove bool) error {
+	var wrong error
+	err := fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Type() != fs.ModeSymlink {
 			return err
 		}
-		if _, err := root.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("the link %q leads out of the folder", name)
+		target, err := root.Readlink(name)
+		if err == nil && !leadsOut(name, target) {
+			if _, err = root.Stat(name); err == nil || errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+		}
+		wrong = fmt.Errorf("the link %q leads out of the folder, or in a circle", name)
+		if remove {
+			return root.Remove(name)
 		}
 		return nil
 	})
+	return errors.Join(wrong, err)
 }
 
 // ended is a reader that ends with a context.
