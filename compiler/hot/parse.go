@@ -152,6 +152,10 @@ func syntaxError(file *source.File, err error) *source.Diagnostic {
 		return &source.Diagnostic{Code: source.Tab, At: at, Message: "a tab indents this line; YAML allows only spaces there",
 			Hint: "replace the tab by spaces"}
 	}
+	if n, before := misindented(file, line); n > 0 && strings.Contains(m[2], "did not find expected") {
+		return &source.Diagnostic{Code: source.NotYAML, At: lineOf(file, n), Message: "this is not YAML: no line above is indented as this one is",
+			Hint: fmt.Sprintf("indent it as the lines that it belongs to: by %s spaces", before)}
+	}
 	return &source.Diagnostic{Code: source.NotYAML, At: lineOf(file, line), Message: "this is not YAML: " + m[2],
 		Hint: "look at the indentation, quotes and colons of this line and the one before it"}
 }

@@ -1,6 +1,7 @@
 package ansible
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -31,6 +32,8 @@ type walker struct {
 	depth       int
 	host        string
 	groups      []string
+	mine        bool    // some play is for this server, or may be
+	others      []piece // the hosts of plays that are not
 	roles       []*tree
 	seen        map[string]bool // roles that have run in this play
 	handlers    []handler
@@ -125,12 +128,18 @@ func (w *walker) sequence(playbooks []string) *program.Sequence {
 	if w.budget <= 0 {
 		return nil
 	}
+	if !w.mine && len(w.others) > 0 {
+		hosts := strings.Join(w.others[0].texts(), ",")
+		w.diags.Error(source.BadSource, w.others[0].place(), fmt.Sprintf("no play of role %q is for this server, which the inventory calls %s: nothing would run", w.role.Name, w.host),
+			fmt.Sprintf("say in the role's source which groups the server is in, `groups: [%s]`; or `hosts: all` here", hosts))
+	}
 	return &program.Sequence{Steps: w.settle(steps), Complete: true}
 }
 
 func (w *walker) playbook(name string) []program.Step {
 	plays := w.tree.parse(name)
 	if plays.node == nil || w.depth > maxWithin || !w.spend(1) {
+		w.mine = true // perhaps
 		return w.unknown(source.Place{})
 	}
 	w.depth++
@@ -149,6 +158,7 @@ func (w *walker) play(play piece, file string) []program.Step {
 	for _, key := range []string{"import_playbook", builtin + "import_playbook"} {
 		if other := play.get(key); other.there() {
 			if isTemplate(other.text()) {
+				w.mine = true // perhaps
 				return w.unknown(play.place())
 			}
 			steps := w.playbook(path.Join(path.Dir(file), other.text()))
@@ -161,8 +171,10 @@ func (w *walker) play(play piece, file string) []program.Step {
 	steps := w.reads(play.get("hosts"))
 	mine, certain := w.isMine(play.get("hosts"))
 	if !mine && certain {
+		w.others = append(w.others, play.get("hosts"))
 		return steps
 	}
+	w.mine = true
 	body := w.playBody(play, where{file: file, tree: w.tree})
 	if !certain {
 		body = w.perhaps(play.place(), body)

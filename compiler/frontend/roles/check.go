@@ -90,7 +90,7 @@ func (l *lowering) report(root *hot.Node, v gojsonschema.ResultError, what strin
 		message = fmt.Sprintf("%s needs the key %q", where, details["property"])
 	case "invalid_type":
 		message = fmt.Sprintf("%s must be %s, not %s", where, article(fmt.Sprint(details["expected"])), hot.TypeName(node.Data()))
-		hint = mapHint(node, fmt.Sprint(details["expected"]))
+		hint = formHint(where, node, fmt.Sprint(details["expected"]))
 	case "enum":
 		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), "one of "+fmt.Sprint(details["allowed"])
 		if where == "fact" {
@@ -102,8 +102,6 @@ func (l *lowering) report(root *hot.Node, v gojsonschema.ResultError, what strin
 		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), patternHint(fmt.Sprint(details["pattern"]))
 	case "number_gt":
 		message = where + " must be more than 0"
-	case "string_gte":
-		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), "it is too short; a role is named SERVER.ROLE"
 	case "const":
 		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), "it is "+fmt.Sprint(details["allowed"])
 	case "array_min_items", "array_max_items":
@@ -154,20 +152,53 @@ func article(kind string) string {
 	return strings.Join(out, " or ")
 }
 
-// mapHint shows a list of names as the map that is wanted.
-func mapHint(n *hot.Node, wanted string) string {
-	if wanted != "object" || n.Kind != hot.List || len(n.Items) == 0 {
+// formHint shows how something is written that has another form than is wanted.
+func formHint(where string, n *hot.Node, wanted string) string {
+	switch {
+	case wanted == "object" && n.Kind == hot.List:
+		return mapHint(where, n)
+	case where == "depends_on":
+		return "write the names of roles: [SERVER.ROLE]"
+	case wanted == "array" && n.Kind == hot.Map && len(n.Entries) > 0:
+		return fmt.Sprintf("write a list: [{name: %s, …}]", n.Entries[0].Name)
+	case wanted == "boolean":
+		if text, isText := n.Text(); isText {
+			switch strings.ToLower(text) {
+			case "yes", "on", "true", "y":
+				return "write true, without quotes"
+			case "no", "off", "false", "n":
+				return "write false, without quotes"
+			}
+		}
+	}
+	return ""
+}
+
+// mapHint shows a list, of names or as Heat's own software configs have it, as the map that
+// is wanted.
+func mapHint(where string, n *hot.Node) string {
+	var entries []string
+	for _, x := range n.Items {
+		name, is := x.Text()
+		if x.Kind == hot.Map {
+			name, is = x.Get("name").Text()
+		}
+		value := "{}"
+		if where == "inputs" {
+			value = "VALUE"
+		}
+		if !is {
+			return ""
+		}
+		entries = append(entries, name+": "+value)
+	}
+	if len(entries) > 2 {
+		entries = append(entries[:1], "…")
+	}
+	if len(entries) == 0 {
 		return ""
 	}
-	name, ok := n.Items[0].Value.(string)
-	if !ok {
-		return ""
-	}
-	rest := ""
-	if len(n.Items) > 1 {
-		rest = ", …"
-	}
-	return fmt.Sprintf("write {%s: {}%s}", name, rest)
+	return "write {" + strings.Join(entries, ", ") + "}"
 }
 
 func patternHint(pattern string) string {

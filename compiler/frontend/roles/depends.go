@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -34,7 +35,7 @@ func (l *lowering) dependsOn(role *program.Role, n *hot.Node) {
 func (l *lowering) findRoles(in *program.Stack, key string, at source.Place) []*program.Role {
 	i := strings.LastIndexByte(key, '.')
 	if i < 0 {
-		l.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q names no role", key), "a role is named SERVER.ROLE")
+		l.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q names no role", key), cmp.Or(l.roleHint(in, key), "a role is named SERVER.ROLE"))
 		return nil
 	}
 	path, name := key[:i], key[i+1:]
@@ -57,8 +58,8 @@ func (l *lowering) findRoles(in *program.Stack, key string, at source.Place) []*
 			}
 		}
 	}
-	hint := ""
-	if near := hot.Nearest(key, l.keys); near != "" {
+	hint := l.roleHint(in, key)
+	if near := hot.Nearest(key, l.keys); near != "" && hint == "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	l.diags.Error(source.UnknownRole, at, fmt.Sprintf("there is no role %q", key), hint)

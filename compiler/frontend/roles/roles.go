@@ -64,7 +64,8 @@ func (l *lowering) readStack(s *program.Stack) {
 	for _, r := range s.Template.Resources {
 		n := s.NestOf(r.Name)
 		group := n != nil && n.Group
-		if block := r.MetadataEntry("hotc"); block != nil && s.Removed(r.Name) == nil {
+		beside := s.Removed(r.Name) == nil && l.unseen(r)
+		if block := r.MetadataEntry("hotc"); block != nil && s.Removed(r.Name) == nil && !beside {
 			if group && block.Value.Get("roles") == nil {
 				l.groupBlock(n, block)
 			} else {
@@ -95,9 +96,10 @@ func (l *lowering) moreThanSaid(n *program.Nest, block *hot.Entry) {
 
 // group reads the roles of a group whose members are servers.
 func (l *lowering) group(n *program.Nest) {
+	beside := l.unseen(n.Definition)
 	block := n.Definition.MetadataEntry("hotc")
 	switch {
-	case block == nil:
+	case block == nil || beside:
 		return
 	case n.Definition.Type != ServerType:
 		l.elsewhere(n.Resource.Name, "a group of "+n.Definition.Type, block)

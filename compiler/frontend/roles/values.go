@@ -51,6 +51,8 @@ func (l *lowering) inputs(role *program.Role, n *hot.Node) {
 			value = value.Get("value")
 		}
 		if in.Expr == nil {
+			l.misspelt(value)
+			l.yesNo(fmt.Sprintf("input %q", e.Name), value)
 			in.Expr = l.template.Expr(value)
 		}
 		role.Inputs = append(role.Inputs, in)
@@ -103,6 +105,8 @@ func (l *lowering) outputs(role *program.Role, n *hot.Node) {
 		}
 		o.Type, _ = e.Value.Get("type").Text()
 		if v := e.Value.Get("value"); v != nil {
+			l.misspelt(v)
+			l.yesNo(fmt.Sprintf("output %q", e.Name), v)
 			o.Value = l.template.Expr(v)
 		}
 		o.Resource, _ = e.Value.Get("resource").Text()
