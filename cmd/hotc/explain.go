@@ -88,12 +88,20 @@ type explanation struct {
 
 func explanations(r *emit.Result, chosen string) []explanation {
 	list := []explanation{}
+	unchecked := map[string]string{} // by what a reference needs: roles whose writes are not
+	for _, server := range r.Program.Servers {
+		for _, role := range server.Roles {
+			if role.Meaning != nil && role.Meaning.Unchecked != "" {
+				unchecked["role "+role.Key()] = "; whether " + role.Key() + " writes it is not checked: " + role.Meaning.Unchecked
+			}
+		}
+	}
 	add := func(place string, timed bool, e *hot.Expr, references []binding.Reference, note string) {
 		residual, _ := hot.EncodeResidual[string](e)
 		for _, ref := range references {
 			rule := ref.Rule
 			if ref.Time == binding.Run {
-				rule += note
+				rule += note + unchecked[ref.Needs]
 			}
 			x := explanation{At: ref.At.String(), Reference: ref.Text, Place: place, Time: ref.Time.String(), Rule: rule,
 				By: resolver(ref), Cell: ref.Cell, Needs: ref.Needs, Timed: timed && ref.Time == binding.Run, Residual: residual}
@@ -109,6 +117,9 @@ func explanations(r *emit.Result, chosen string) []explanation {
 					note := ""
 					if in.EagerAt.Known() {
 						note = "; awaited before the role starts, which reads it from its environment (" + in.EagerAt.String() + ")"
+					}
+					if role.Meaning != nil && role.Meaning.Unchecked != "" {
+						note += "; whether the role reads it is not checked: " + role.Meaning.Unchecked
 					}
 					add(role.Key()+"."+in.Name, in.Timeout > 0 || role.Timeout > 0, bound.Expr, bound.References, note)
 				}

@@ -204,6 +204,9 @@ type Meaning struct {
 	Files  []File
 	// Sequence is the order of its reads and writes; nil where that is not known.
 	Sequence *Sequence
+	// Unchecked is why the driver, which looks for inputs that the source never reads and
+	// outputs that it never writes, cannot tell; "" where it can, or does not look.
+	Unchecked string
 	// Finish gives the source and the files as they travel, once it is known which
 	// inputs come while the role runs; nil where they travel as they are.
 	Finish func(late []string) (source hot.Value, files []File)

@@ -74,7 +74,8 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 	if l.bad {
 		return nil
 	}
-	return &program.Meaning{Source: l.out, Files: l.files, Sequence: l.sequence()}
+	sequence, unchecked := l.sequence()
+	return &program.Meaning{Source: l.out, Files: l.files, Sequence: sequence, Unchecked: unchecked}
 }
 
 // sourceKeys are the keys of a source.

@@ -14,7 +14,8 @@ import (
 )
 
 // sequence finds the order in which the recipes of a run list read inputs and write
-// outputs; nil where not all of the cookbooks lie beside the template.
+// outputs; nil where not all of the cookbooks lie beside the template. unchecked is why
+// it cannot be told that an input is not read; "" where it can.
 //
 // Chef works in two phases. It compiles: attribute files, and then the recipes'
 // bodies, run from the first line to the last. Then it converges: the resources that
@@ -24,9 +25,9 @@ import (
 // only when all is compiled (runtime/driver/chef/ruby/outputs.rb).
 //
 // Libraries, custom resources and definitions may be called at any time, or never.
-func (l *lowering) sequence() *program.Sequence {
+func (l *lowering) sequence() (found *program.Sequence, unchecked string) {
 	if !l.holds.allCookbooks || !l.holds.allRoles {
-		return nil
+		return nil, "not all of its cookbooks and roles lie beside the template"
 	}
 	w := &walker{lowering: l, inputs: map[string][]string{}, outputs: map[string][]string{}, seen: map[string]bool{},
 		templates: map[*cookbook][]string{}, pages: map[string][]act{}}
@@ -40,7 +41,7 @@ func (l *lowering) sequence() *program.Sequence {
 	}
 	recipes, ok := w.expand(l.items, 0)
 	if !ok {
-		return nil
+		return nil, "the run list of a role that it names cannot be read"
 	}
 	for _, r := range recipes {
 		w.cookbook(r.name)
@@ -49,11 +50,11 @@ func (l *lowering) sequence() *program.Sequence {
 		w.recipe(r, false)
 	}
 	if w.unknown || len(w.acts)*(1+len(w.inputs)+len(w.outputs)) > mostPairs {
-		return nil
+		return nil, "not all of its cookbooks can be followed"
 	}
-	s := &program.Sequence{Steps: w.steps()}
-	s.Unread, s.Unwritten = w.unused()
-	return s
+	found = &program.Sequence{Steps: w.steps()}
+	found.Unread, found.Unwritten, unchecked = w.unused()
+	return found, unchecked
 }
 
 // What is looked at, at most. Beyond that the order of reads and writes is not known.

@@ -16,7 +16,7 @@ type holdings struct {
 	cookbooks map[string]*cookbook
 	names     []string // of cookbooks, in order
 	roles     []tree
-	all       []tree // whatever they hold
+	data      []tree // of roles, data bags and environments
 	// allCookbooks and allRoles say that nothing else comes from elsewhere, allTrees that
 	// no tree at all does.
 	allCookbooks, allRoles, allTrees bool
@@ -111,10 +111,11 @@ func (l *lowering) origin(value hot.Value, key string) *driver.Origin {
 		l.bad = true
 		return nil
 	}
-	if t := l.open(value); t != nil {
-		l.holds.all = append(l.holds.all, *t)
-	} else {
+	switch t := l.open(value); {
+	case t == nil:
 		l.holds.allTrees = false
+	case key != "cookbooks" && key != "repository":
+		l.holds.data = append(l.holds.data, *t)
 	}
 	for _, file := range o.Files {
 		known := false
@@ -146,6 +147,11 @@ func (l *lowering) repository(t *tree) {
 	for _, name := range []string{"site-cookbooks", "cookbooks"} {
 		if below, err := fs.Sub(t, name); err == nil && isFolder(t, name) {
 			l.add(tree{below, path.Join(t.name, name)})
+		}
+	}
+	for _, name := range []string{"roles", "data_bags", "environments"} {
+		if below, err := fs.Sub(t, name); err == nil && isFolder(t, name) {
+			l.holds.data = append(l.holds.data, tree{below, path.Join(t.name, name)})
 		}
 	}
 	if below, err := fs.Sub(t, "roles"); err == nil && isFolder(t, "roles") {

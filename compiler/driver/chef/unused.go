@@ -1,6 +1,7 @@
 package chef
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -11,13 +12,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 )
 
-// code is all that a run of Chef is made of, which lies beside the template: whether or
-// not the run list comes to it.
+// code is what a run of Chef is made of, which lies beside the template: the cookbooks
+// that its run list comes to, and roles, data bags and environments.
 type code struct {
 	mentions driver.Mentions
 	events   []ruby.Event
-	// computed says that the node is got at by ways that are not looked into.
-	computed bool
+	// elsewise is where the node is got at by ways that are not looked into; "" is
+	// nowhere.
+	elsewise string
 }
 
 // Ways to the node that the scanner does not follow, and those of attribute files, which
@@ -28,22 +30,35 @@ var (
 	ownWays = regexp.MustCompile(`\bself\b|\bread\b|\bfetch\b|\bdig\b`)
 )
 
-func (c *code) see(name, text string) {
-	var events []ruby.Event
-	ok := true
+// see looks into a file of a tree; at is the file's name beside the template.
+func (c *code) see(at, name, text string) {
+	scan, bare := ruby.Library, ruby.Code
+	attributes := false
 	switch {
 	case path.Ext(name) == ".erb":
-		events, ok = ruby.Template(text)
+		scan, bare = ruby.Template, ruby.TemplateCode
 	case path.Ext(name) != ".rb":
 		return
 	case strings.Contains("/"+name, "/attributes/"):
-		events, ok = ruby.Attributes(text)
-		c.computed = c.computed || ownWays.MatchString(text)
-	default:
-		events, ok = ruby.Library(text)
+		scan, attributes = ruby.Attributes, true
 	}
+	events, ok := scan(text)
 	c.events = append(c.events, events...)
-	c.computed = c.computed || !ok || otherWays.MatchString(text)
+	plain, closed := bare(text)
+	if !ok || !closed {
+		c.note(at + ": this file cannot be followed")
+	}
+	for _, ways := range []*regexp.Regexp{otherWays, ownWays} {
+		if i := ways.FindStringIndex(plain); i != nil && (attributes || ways == otherWays) {
+			c.note(fmt.Sprintf("%s:%d: `%s` may read or write any key of the node", at, 1+strings.Count(plain[:i[0]], "\n"), strings.Join(strings.Fields(plain[i[0]:i[1]]), " ")))
+		}
+	}
+}
+
+func (c *code) note(elsewise string) {
+	if c.elsewise == "" {
+		c.elsewise = elsewise
+	}
 }
 
 type codeKey struct{}
@@ -53,55 +68,71 @@ type codeKey struct{}
 func (l *lowering) codeOf(t tree) *code {
 	return driver.OnceBeside(l.role, t.name, codeKey{}, func() *code {
 		c := &code{}
-		if c.mentions.AddTree(t, c.see) != nil {
+		if c.mentions.AddTree(t, func(name, text string) { c.see(path.Join(t.name, name), name, text) }) != nil {
 			return nil
 		}
 		return c
 	})
 }
 
-// unused are the inputs that no file of the cookbooks reads and the outputs that none
-// writes, with the key that may have been meant. One is among them only if a key of its
-// place stands in no file at all, and nobody reads, or writes, the whole of what is
-// around it.
-func (l *lowering) unused() (unread, unwritten map[string]string) {
-	unread, unwritten = map[string]string{}, map[string]string{}
-	if !l.holds.allTrees {
-		return unread, unwritten
-	}
+// codeOfAll is the code of all that the run list comes to; what cannot be looked into is
+// in its elsewise.
+func (w *walker) codeOfAll() *code {
 	c := &code{}
-	for _, t := range l.holds.all {
-		of := l.codeOf(t)
+	if !w.holds.allTrees {
+		c.note("not all that the source names lies beside the template")
+		return c
+	}
+	trees := slices.Clone(w.holds.data)
+	for _, name := range w.holds.names {
+		if w.seen[name] {
+			trees = append(trees, w.holds.cookbooks[name].tree)
+		}
+	}
+	for _, t := range trees {
+		of := w.codeOf(t)
 		if of == nil {
-			return unread, unwritten
+			c.note("not all files of " + t.name + " can be read")
+			return c
 		}
 		c.mentions.Join(&of.mentions)
-		c.events, c.computed = append(c.events, of.events...), c.computed || of.computed
+		c.events = append(c.events, of.events...)
+		c.note(of.elsewise)
 	}
 	for _, key := range []string{"config", "attributes"} {
-		if value, given := l.keys.Get(key); given {
+		if value, given := w.keys.Get(key); given {
 			c.mentions.Add(string(hot.EncodeJSON(value)))
 		}
 	}
-	if c.computed {
-		return unread, unwritten
+	return c
+}
+
+// unused are the inputs that no file of the cookbooks reads and the outputs that none
+// writes, with the key that may have been meant. One is among them only if a key of its
+// place stands in no file at all, and nobody reads, or writes, the whole of what is
+// around it. unchecked is why none of it can be told; "" where it can.
+func (w *walker) unused() (unread, unwritten map[string]string, unchecked string) {
+	c := w.codeOfAll()
+	if c.elsewise != "" {
+		return nil, nil, c.elsewise
 	}
-	for _, in := range l.role.Inputs {
+	unread, unwritten = map[string]string{}, map[string]string{}
+	for _, in := range w.role.Inputs {
 		at, _ := nodePath(in.Name)
 		if key := c.missing(at); key != "" && !c.around(at, ruby.Read) {
 			unread[in.Name] = c.mentions.Near(key)
 		}
 	}
-	for _, o := range l.role.Outputs {
+	for _, o := range w.role.Outputs {
 		at, _ := nodePath(o.Name)
-		if o.Resource != "" || l.holds.cookbooks[at[0]] == nil || slices.Contains(ofOhai, at[0]) {
+		if o.Resource != "" || w.holds.cookbooks[at[0]] == nil || slices.Contains(ofOhai, at[0]) {
 			continue
 		}
 		if key := c.missing(at); key != "" && !c.around(at, ruby.Write) {
 			unwritten[o.Name] = c.mentions.Near(key)
 		}
 	}
-	return unread, unwritten
+	return unread, unwritten, ""
 }
 
 // ofOhai are attributes that Ohai finds on a server (version 18), and that a cookbook

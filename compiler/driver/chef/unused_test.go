@@ -85,9 +85,11 @@ func TestUnused(t *testing.T) {
 func TestUnusedAnywhere(t *testing.T) {
 	for name, text := range map[string]string{
 		"web/libraries/x.rb": "def x\n  node['web']['db']\nend", "web/templates/page.erb": "<%= @node['web']['db'] %>", "web/recipes/never.rb": "node['web'].to_h",
-		"web/attributes/default.rb": "default['x'] = read('web', key)", "web/README.md": "the key db", "other/metadata.rb": "name 'other' # db", "web/files/db": "",
+		"web/attributes/default.rb": "default['x'] = read('web', key)", "web/README.md": "the key db", "web/files/db": "",
+		"needed/libraries/x.rb": "db",
 	} {
-		files := map[string]string{"web/metadata.rb": "name 'web'", "web/recipes/default.rb": "log 'x'"}
+		files := map[string]string{"web/metadata.rb": "name 'web'\ndepends 'needed'", "web/recipes/default.rb": "log 'x'", "needed/metadata.rb": "name 'needed'",
+			"other/metadata.rb": "name 'other'", "other/recipes/default.rb": "log node['web']['db']\nx = run_context.node"}
 		if got := unused(t, "web.db", "", map[string]any{"cookbooks": "books"}, files); got != "web.db" {
 			t.Fatal(got)
 		}
@@ -99,6 +101,36 @@ func TestUnusedAnywhere(t *testing.T) {
 	files := map[string]string{"web/metadata.rb": "name 'web'", "web/recipes/default.rb": "log 'x'"}
 	if got := unused(t, "", "web.db", map[string]any{"cookbooks": "books", "attributes": `{"web": {"db": 1}}`}, files); got != "" {
 		t.Error(got)
+	}
+}
+
+// Comments and texts are no code; where code gets at the node by ways of its own it is
+// said why nothing was checked.
+func TestUncheckedIsSaid(t *testing.T) {
+	for _, c := range []struct{ file, text, unchecked string }{
+		{"recipes/default.rb", "# returns a Chef::Node object\nlog 'Chef::Node run_context.node'\nlog \"run_context.node #{1}\" # instance_variable_get", ""},
+		{"recipes/default.rb", "=begin\nChef::Node\n=end\nlog <<~TEXT\n  run_context.node\nTEXT\nx = %q(Chef::Node)\ny = /.node/", ""},
+		{"templates/x.erb", "run_context.node <%# Chef::Node %> <%= 1 # Chef::Node %>", ""},
+		{"attributes/default.rb", "# what the others read from it: self\ndefault['x'] = 'read it'", ""},
+		{"recipes/default.rb", "log 'x'\nlog \"a #{run_context.node['x']}\"", "books/web/recipes/default.rb:2: `.node` may read or write any key of the node"},
+		{"libraries/x.rb", "\n\nChef::Node.new", "books/web/libraries/x.rb:3: `Chef::Node` may read or write any key of the node"},
+		{"templates/x.erb", "<p>\n<%= run_context.node %>", "books/web/templates/x.erb:2: `.node` may read or write any key of the node"},
+		{"attributes/default.rb", "default['x'] = read('web', key)", "books/web/attributes/default.rb:1: `read` may read or write any key of the node"},
+		{"recipes/default.rb", "log 'x", "books/web/recipes/default.rb: this file cannot be followed"},
+		{"recipes/default.rb", "include_recipe name", "not all of its cookbooks can be followed"},
+	} {
+		folder := fstest.MapFS{"web/metadata.rb": {Data: []byte("name 'web'")}, "web/recipes/default.rb": {Data: []byte("log 'x'")}}
+		folder["web/"+c.file] = &fstest.MapFile{Data: []byte(c.text)}
+		role := driver.Role{Name: "web", Source: dict(map[string]any{"cookbooks": "books"}), Locate: func(...string) source.Place { return source.Place{} }, Reader: beside{folder},
+			Inputs: []*program.Input{{Name: "web.db"}}}
+		var diags source.Diagnostics
+		meaning := chef.Driver{}.Lower(role, &diags)
+		if meaning.Unchecked != c.unchecked {
+			t.Errorf("%s\n gives %q\n want  %q", c.text, meaning.Unchecked, c.unchecked)
+		}
+		if c.unchecked == "" && len(meaning.Sequence.Unread) != 1 {
+			t.Errorf("%s: web.db is not said to be unread", c.text)
+		}
 	}
 }
 

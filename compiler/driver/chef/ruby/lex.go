@@ -29,6 +29,7 @@ type token struct {
 	spaced   bool // there is a space before
 	literal  bool // of a text: nothing in it is computed
 	inner    []token
+	open     bool // a text that has no end
 }
 
 func (t token) is(value string) bool { return (t.kind == mark || t.kind == word) && t.value == value }

@@ -31,7 +31,7 @@ func (l *lexer) quoted(from int, spaced bool, opening, closing byte, computes bo
 		l.at++
 	}
 	t := l.add(text, value.String(), from, spaced)
-	t.inner = inner
+	t.inner, t.open = inner, closing != 0
 	return t
 }
 
@@ -151,4 +151,44 @@ func (l *lexer) body(h heredoc) {
 		}
 		return
 	}
+}
+
+// Code is a text with spaces in place of its comments, and of the texts in it but for
+// what they compute. ok is false where a text has no end, or there is too much of it.
+func Code(code string) (bare string, ok bool) {
+	if len(code) > largest {
+		return "", false
+	}
+	kept := make([]byte, len(code))
+	for i := range kept {
+		kept[i] = ' '
+		if code[i] == '\n' {
+			kept[i] = '\n'
+		}
+	}
+	ok = keep(kept, code, lex(code, 0, len(code), 0))
+	return string(kept), ok
+}
+
+// TemplateCode is Code of an ERB template.
+func TemplateCode(text string) (code string, ok bool) {
+	if len(text) > largest {
+		return "", false
+	}
+	return Code(codeOf(text))
+}
+
+func keep(kept []byte, from string, tokens []token) (ok bool) {
+	ok = true
+	for _, t := range tokens {
+		switch {
+		case t.kind == text:
+			ok = keep(kept, from, t.inner) && ok && !t.open
+		case t.kind != newline: // that of a line with a here-document goes on to its end
+			copy(kept[t.from:t.to], from[t.from:t.to])
+		case t.value == ";":
+			kept[t.from] = ';'
+		}
+	}
+	return ok
 }
