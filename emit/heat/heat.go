@@ -7,6 +7,7 @@ package heat
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -165,8 +166,15 @@ func (s *stack) failed(err error) {
 	if !ok {
 		d, _ = source.AsDiagnostic(internal(err.Error()))
 	}
+	if at := oddLineEnd.FindIndex(s.template.File.Text); at != nil && d.Code == source.Internal {
+		d = cannotEdit(s.template.File, source.Span{Start: uint32(at[0]), End: uint32(at[1])}, "a line ends with a carriage return alone, or another character that only YAML takes for a line end")
+		d.Hint = "end the lines as usual"
+	}
 	s.diags.Add(d)
 }
+
+// oddLineEnd is where a line ends for YAML, and not for editors.
+var oddLineEnd = regexp.MustCompile("\r(?:[^\n]|$)|[\u0085\u2028\u2029]")
 
 type stack struct {
 	program  *program.Program
