@@ -46,6 +46,11 @@ func (b *netBuilder) task(role *program.Role) waits.Task {
 		t.Body = l.steps(t.Body, f.Steps)
 	}
 	t.Body = l.body(t.Body)
+	for _, o := range role.Outputs {
+		if o.Value == nil && o.AtEnd {
+			t.Body = append(t.Body, waits.Step{Op: waits.Write, Cell: b.cells[o.Cell()], At: o.At, What: "output " + strconv.Quote(o.Name), Progress: 1})
+		}
+	}
 	t.Body = append(t.Body, waits.Step{Op: waits.Write, Cell: done, At: role.At, What: "completion", Progress: 1})
 	t.Owns = append(t.Owns, done)
 	return t
@@ -67,9 +72,10 @@ func (l *lowering) input(name string) *program.Input {
 	return nil
 }
 
+// output finds an output that is published where the source writes it.
 func (l *lowering) output(name string) *program.Output {
 	for _, o := range l.role.Outputs {
-		if o.Name == name && o.Value == nil {
+		if o.Name == name && o.Value == nil && !o.AtEnd {
 			return o
 		}
 	}
@@ -120,7 +126,7 @@ func (l *lowering) reads(but map[string]bool) []waits.Step {
 func (l *lowering) writes(but map[string]bool) []waits.Step {
 	var out []waits.Step
 	for _, o := range l.role.Outputs {
-		if o.Value == nil && !but[fmt.Sprint(program.WriteOutput, o.Name)] {
+		if o.Value == nil && !o.AtEnd && !but[fmt.Sprint(program.WriteOutput, o.Name)] {
 			out = append(out, waits.Step{Op: waits.Write, Cell: l.cells[o.Cell()], At: o.At, What: "output " + strconv.Quote(o.Name), Guess: true, Progress: 1})
 		}
 	}

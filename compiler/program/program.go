@@ -263,6 +263,7 @@ type Output struct {
 	Value     *hot.Expr
 	// Resource is the tool's resource whose completion the output is; "" for most.
 	Resource string
+	AtEnd    bool // it is published when the role has ended
 	At       source.Place
 }
 

@@ -301,12 +301,18 @@ type Output struct {
 	Attribute string `json:"attribute,omitempty"`
 	// Resource is the tool's resource whose completion the output is: the driver
 	// writes true when the tool has applied it successfully.
-	Resource string   `json:"resource,omitempty"`
-	Secret   bool     `json:"secret,omitempty"`
-	At       Position `json:"at"`
+	Resource string `json:"resource,omitempty"`
+	// Publish is "end" for an output whose last value is published when the role has ended
+	// well; "" publishes the first one at once, and refuses another.
+	Publish string   `json:"publish,omitempty"`
+	Secret  bool     `json:"secret,omitempty"`
+	At      Position `json:"at"`
 	// Heat says that the stack needs the value: the agent sends it with its signal.
 	Heat bool `json:"heat,omitempty"`
 }
+
+// AtEnd is Output.Publish of one that is published when its role has ended.
+const AtEnd = "end"
 
 // Cell is one value's place in the coordinator.
 type Cell struct {

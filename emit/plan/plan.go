@@ -304,6 +304,9 @@ func (w *serverWriter) output(o *program.Output) plan.Output {
 	if o.Attribute != o.Name {
 		out.Attribute = o.Attribute
 	}
+	if o.AtEnd {
+		out.Publish = plan.AtEnd
+	}
 	return out
 }
 

@@ -22,6 +22,7 @@ type output struct {
 	mu      sync.Mutex
 	written bool
 	sum     [sha256.Size]byte
+	last    json.RawMessage // of an output that is published at the end
 }
 
 func newOutput(o plan.Output) *output { return &output{Output: o, writing: make(chan struct{}, 1)} }
@@ -29,7 +30,7 @@ func newOutput(o plan.Output) *output { return &output{Output: o, writing: make(
 func (o *output) isWritten() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.written
+	return o.written || o.last != nil
 }
 
 func (o *output) holds(sum [sha256.Size]byte) bool {
@@ -101,6 +102,36 @@ func (l *life) publish(ctx context.Context, o *output, value json.RawMessage) er
 	if cause := l.doomCause(); cause != nil {
 		return errors.New(cause.String())
 	}
+	if o.Publish == plan.AtEnd {
+		o.keep(value)
+		return nil
+	}
+	return l.put(o, value)
+}
+
+// keep keeps the last value that was written.
+func (o *output) keep(value json.RawMessage) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last = value
+}
+
+// publishLast publishes, of a role that has ended well, the last values of outputs that are
+// published at the end.
+func (l *life) publishLast() error {
+	for _, declared := range l.role.Outputs {
+		if o := l.outputs[declared.Name]; o.last != nil {
+			if err := l.put(o, o.last); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// put puts a value into its output's cell.
+func (l *life) put(o *output, value json.RawMessage) error {
+	sum := sha256.Sum256(value)
 	err := l.host.Cells.Put(l.ctx, o.Cell, value, l.host.Now())
 	switch {
 	case err == nil:
@@ -112,7 +143,7 @@ func (l *life) publish(ctx context.Context, o *output, value json.RawMessage) er
 		l.giveUp(err)
 		return err
 	case errors.Is(err, coordinator.ErrOtherValue):
-		return l.failedWrite(o, coordinator.ErrOtherValue)
+		return l.failedWrite(o, fmt.Errorf("%w: `publish: end` on an output that changes publishes its last value, when the role has ended", coordinator.ErrOtherValue))
 	}
 	return l.failedWrite(o, err)
 }

@@ -201,6 +201,15 @@ func (l *life) live() (coordinator.RoleState, error) {
 	if cause := l.missingOutputs(); cause != nil {
 		return l.fail(cause, status)
 	}
+	if err := l.publishLast(); err != nil {
+		switch fatal := l.fatalError(); {
+		case fatal != nil:
+			return l.state(), fatal
+		case l.ending() != nil:
+			return l.interrupted(status)
+		}
+		return l.fail(l.causeOf(exit, err), status)
+	}
 	if err := l.host.Journal.NoteEnded(l.role.Name, coordinator.RoleDone, status, nil); err != nil {
 		return l.state(), err
 	}

@@ -214,7 +214,7 @@ func patternHint(pattern string) string {
 // suggestKey looks for the key that was perhaps meant.
 func suggestKey(name, where string) string {
 	known := []string{"name", "driver", "source", "inputs", "outputs", "depends_on", "hooks", "actions", "idempotent", "timeout",
-		"files", "install", "roles", "defaults", "type", "secret", "attribute", "value", "default", "optional", "if_down", "eager", "watch", "bind", "max_members"}
+		"files", "install", "roles", "defaults", "type", "secret", "attribute", "value", "publish", "default", "optional", "if_down", "eager", "watch", "bind", "max_members"}
 	sort.Strings(known)
 	if near := hot.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)

@@ -110,6 +110,7 @@ func (l *lowering) outputs(role *program.Role, n *hot.Node) {
 			o.Value = l.template.Expr(v)
 		}
 		o.Resource, _ = e.Value.Get("resource").Text()
+		o.AtEnd = e.Value.Get("publish") != nil
 		if IsServerAttribute(o.Attribute) {
 			l.diags.Error(source.AttributeTaken, at, fmt.Sprintf("%q is an attribute that Heat gives every server", o.Attribute),
 				fmt.Sprintf("name the output otherwise, or only the attribute: `%s: {attribute: my_%s}`", o.Name, o.Attribute))
