@@ -61,6 +61,7 @@ func (r *localRun) runAgents(ctx context.Context, boots []plan.Boot) (map[plan.S
 			p.settle(b.Server)
 			continue
 		}
+		p.started(b.Server, cmd.Process.Pid)
 		wait.Add(1)
 		go func() {
 			defer mistake.Ends()

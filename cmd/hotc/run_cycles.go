@@ -13,11 +13,12 @@ import (
 )
 
 // breakCycles looks for roles that wait for each other, and fails them: nobody is there who
-// could decide otherwise. It returns the cycles, when ctx ends.
+// could decide otherwise. A role that does something else beside its reads is left to that. It returns the cycles, when ctx ends.
 func (r *localRun) breakCycles(ctx context.Context, p *progress) (broken []cycle, err error) {
 	tick := time.NewTicker(betweenSights / 2)
 	defer tick.Stop()
 	var seen sightings
+	told := map[string]bool{}
 	for {
 		select {
 		case <-tick.C:
@@ -36,6 +37,13 @@ func (r *localRun) breakCycles(ctx context.Context, p *progress) (broken []cycle
 		}
 		seen.see(v, time.Now())
 		for _, c := range v.cycles {
+			if role := p.busy(c); role != "" {
+				if !told[c.identity()] {
+					told[c.identity()] = true
+					p.say(role, "goes on beside its read, in a dependency cycle that only it can end: "+c.String())
+				}
+				continue
+			}
 			switch err := r.breakCycle(ctx, c); {
 			case errors.Is(err, coordinator.ErrVersion): // one of them has gone on
 			case ctx.Err() != nil:

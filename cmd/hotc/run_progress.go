@@ -18,14 +18,15 @@ type progress struct {
 	run    *localRun
 	mu     sync.Mutex
 	states map[plan.ServerPath]coordinator.ServerState
-	width  int // of the longest role's key
+	width  int                     // of the longest role's key
+	agents map[plan.ServerPath]int // their processes
 	// settled is closed when the roles of every server have ended.
 	settled   chan struct{}
 	unsettled map[plan.ServerPath]bool
 }
 
 func newProgress(r *localRun) *progress {
-	p := &progress{run: r, states: map[plan.ServerPath]coordinator.ServerState{}, settled: make(chan struct{}), unsettled: map[plan.ServerPath]bool{}}
+	p := &progress{run: r, states: map[plan.ServerPath]coordinator.ServerState{}, agents: map[plan.ServerPath]int{}, settled: make(chan struct{}), unsettled: map[plan.ServerPath]bool{}}
 	for _, s := range r.result.Built.Plan.Servers {
 		p.unsettled[s.Path] = true
 		for _, role := range s.Roles {
@@ -106,6 +107,13 @@ func (p *progress) look(ctx context.Context, server plan.ServerPath) error {
 	return nil
 }
 
+// started notes the process of a server's agent.
+func (p *progress) started(server plan.ServerPath, pid int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.agents[server] = pid
+}
+
 // anyBlocked says that a role waits for a value.
 func (p *progress) anyBlocked() bool {
 	p.mu.Lock()
@@ -118,15 +126,22 @@ func (p *progress) anyBlocked() bool {
 	return false
 }
 
+// say prints what there is to say of a role, in a line.
+func (p *progress) say(role plan.RoleKey, what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sayLocked(role, what)
+}
+
+func (p *progress) sayLocked(role plan.RoleKey, what string) {
+	if !p.run.asJSON {
+		fmt.Fprintf(p.run.out, "%7s  %-*s  %s\n", age(time.Since(p.run.started)), p.width, role, what)
+	}
+}
+
 // changed prints what is new about a role.
 func (p *progress) changed(server plan.ServerPath, old, now coordinator.RoleState) {
-	say := func(what string) {
-		if p.run.asJSON {
-			return
-		}
-		key := string(server) + "." + now.Name
-		fmt.Fprintf(p.run.out, "%7s  %-*s  %s\n", age(time.Since(p.run.started)), p.width, key, what)
-	}
+	say := func(what string) { p.sayLocked(plan.RoleKey(string(server)+"."+now.Name), what) }
 	if old.Status != now.Status {
 		switch now.Status {
 		case coordinator.RoleRunning:

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/runtime/process"
+)
+
+// busy names a role of a cycle that does something else beside its reads, in the background or
+// in the foreground, which may still let it write what is awaited; "" is none. A read that
+// waits is a process without children: `hotc-agent get`, or the tool itself. What there is more
+// of these does something else.
+func (p *progress) busy(c cycle) plan.RoleKey {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	children := childrenOf()
+	for _, s := range c {
+		if agent := p.agents[s.role.server.Path]; agent > 0 && leaves(children, agent) > len(s.role.Blocked) {
+			return s.role.key()
+		}
+	}
+	return ""
+}
+
+// leaves is how many processes below one have no children, but for the agent's own and for
+// those that wait for what another one of them writes.
+func leaves(children map[int][]int, of int) int {
+	n := 0
+	for _, child := range children[of] {
+		switch {
+		case isGuard(child), readsPipe(child):
+		case len(children[child]) == 0:
+			n++
+		default:
+			n += leaves(children, child)
+		}
+	}
+	return n
+}
+
+// isGuard says that a process is the agent's, and watches over the role's.
+func isGuard(pid int) bool {
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return bytes.HasSuffix(line, []byte("\x00guard\x00"))
+}
+
+// readsPipe says that a process waits at a pipe, as `sort` does behind a read.
+func readsPipe(pid int) bool {
+	where, _ := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid))
+	return bytes.Contains(where, []byte("pipe"))
+}
+
+// childrenOf are the processes of this machine by their parents; none where there is no /proc.
+func childrenOf() map[int][]int {
+	all := map[int][]int{}
+	names, _ := filepath.Glob("/proc/[0-9]*")
+	for _, name := range names {
+		if pid, err := strconv.Atoi(filepath.Base(name)); err == nil {
+			if s := process.ReadStat(pid); s.State != 'Z' {
+				all[s.Parent] = append(all[s.Parent], pid)
+			}
+		}
+	}
+	return all
+}
