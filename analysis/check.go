@@ -37,7 +37,7 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) *
 	properties.Check(p, diags)
 	order.HeatCycles(p, a, diags)
 	f := &Findings{Net: order.Net(p, a)}
-	f.Deadlocks = order.Deadlocks(f.Net, diags)
+	f.Deadlocks = order.Deadlocks(p, f.Net, diags)
 	types.Check(p, a, diags)
 	secrecy.Check(p, a, diags)
 	if !diags.Failed() { // an error may be why something looks unused

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/order"
 	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -32,7 +34,7 @@ func ring(size int) *waits.Net {
 // how many lie between.
 func TestLongCircle(t *testing.T) {
 	var diags source.Diagnostics
-	if found := order.Deadlocks(ring(400), &diags); len(found) != 1 || len(found[0].Cycle) != 400 {
+	if found := order.Deadlocks(program.New(&hot.Template{}, nil), ring(400), &diags); len(found) != 1 || len(found[0].Cycle) != 400 {
 		t.Fatalf("%d deadlocks", len(found))
 	}
 	d := diags.All()[0]
@@ -43,7 +45,7 @@ func TestLongCircle(t *testing.T) {
 		t.Errorf("%d notes: %v", len(d.Notes), d.Notes)
 	}
 	diags = source.Diagnostics{}
-	order.Deadlocks(ring(12), &diags)
+	order.Deadlocks(program.New(&hot.Template{}, nil), ring(12), &diags)
 	if d := diags.All()[0]; strings.Contains(d.Message, "…") || len(d.Notes) != 24 {
 		t.Errorf("a circle of 12 is told whole: %s, %d notes", d.Message, len(d.Notes))
 	}

@@ -5,16 +5,24 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 // Deadlocks reports the deadlocks of a net, each as a story: who waits for what of
 // whom, and which changes would break it. It returns them for pictures.
-func Deadlocks(n *waits.Net, diags *source.Diagnostics) []waits.Deadlock {
+func Deadlocks(p *program.Program, n *waits.Net, diags *source.Diagnostics) []waits.Deadlock {
 	var found []waits.Deadlock
+	var all whereabouts
 	for _, d := range waits.Decide(n) {
 		if heatsOwn(n, d) {
 			continue // HeatCycles tells it
+		}
+		if all == nil {
+			all = findAll(p)
+		}
+		if all.exclude(n, d) {
+			continue // Heat never makes all of them
 		}
 		turn(&d)
 		found = append(found, d)

@@ -1,0 +1,63 @@
+package order
+
+import (
+	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/program"
+)
+
+// whereabouts finds the resource that a process is, or lies in, by its path.
+type whereabouts map[string]whereabout
+
+type whereabout struct {
+	stack *program.Stack
+	name  string // of the resource; a group's for its members
+}
+
+func findAll(p *program.Program) whereabouts {
+	all := whereabouts{}
+	for _, s := range p.Stacks() {
+		for _, r := range s.Template.Resources {
+			for _, x := range parts(s, r) {
+				all[x.path] = whereabout{s, r.Name}
+			}
+		}
+	}
+	return all
+}
+
+// exclude says whether no values of the conditions let all processes of a cycle be there.
+func (all whereabouts) exclude(n *waits.Net, d waits.Deadlock) bool {
+	tests := map[*program.Stack][]test{}
+	seen := map[whereabout]bool{}
+	for _, w := range d.Cycle {
+		at, known := all[n.Processes[w.Process].Name]
+		for known && !seen[at] {
+			seen[at] = true
+			g := guarding{stack: at.stack}
+			tests[at.stack] = g.add(tests[at.stack], at.stack.Template.Resource(at.name).Condition, true)
+			if known = at.stack.Nest != nil; known {
+				at = whereabout{at.stack.Around(), at.stack.Nest.Resource.Name}
+			}
+		}
+	}
+	for s, list := range tests {
+		if len(list) > 1 && !possible(s, list) {
+			return true
+		}
+	}
+	return false
+}
+
+// possible says whether some tests can hold together, as far as that can be tried.
+func possible(s *program.Stack, tests []test) bool {
+	w, few := newWorlds(s.Template, tests)
+	if !few {
+		return true
+	}
+	for more := true; more; more = w.next() {
+		if w.all(tests) {
+			return true
+		}
+	}
+	return false
+}
