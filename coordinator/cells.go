@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
@@ -68,11 +69,11 @@ func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMess
 			}
 			return compareCell(cell, record, value)
 		}
-		filled, key, published, err := m.fillRecord(ctx, ref, CellRecord{State: Valued, Incarnation: f.record.Number, Value: compact.Bytes(), Since: now.UTC()})
+		filled, key, published, err := m.fillRecord(ctx, ref, CellRecord{State: Valued, Incarnation: f.record.Number, Version: record.next(f.record.Number), Value: compact.Bytes(), Since: now.UTC()})
 		if err != nil {
 			return fmt.Errorf("publish %s: %w", cell, err)
 		}
-		data, err := encode(filled)
+		data, err := m.signCell(ref, filled)
 		if err != nil {
 			return fmt.Errorf("publish %s: %w", cell, err)
 		}
@@ -90,6 +91,14 @@ func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMess
 			return fmt.Errorf("publish %s: %w", cell, err)
 		}
 	}
+}
+
+// next is the version of what is written after the record, in an incarnation.
+func (r CellRecord) next(incarnation int) int {
+	if r.Incarnation != incarnation || r.Version < 0 || r.Version > math.MaxInt32 { // empty cells are not signed
+		return 1
+	}
+	return r.Version + 1
 }
 
 // ownCell is a cell of the server's own as it was seen or, when in doubt, read.

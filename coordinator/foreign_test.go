@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
 // write puts a text into a node as whoever may write there.
@@ -19,6 +20,26 @@ func write(t *testing.T, s coordinator.Store, path coordinator.Path, data string
 	if err := s.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte(data)}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// signed is a text as who has a server's token can write it: signed, if it is a record.
+func (b bed) signed(t *testing.T, kind string, server plan.ServerPath, item, text string) string {
+	t.Helper()
+	var record coordinator.IdentityRecord
+	var identity coordinator.Identity
+	node, err := b.session(t, server).Read(t.Context(), site.Identity(server))
+	if err := errors.Join(err, json.Unmarshal(node.Data, &record), json.Unmarshal(record.Identity, &identity)); err != nil {
+		t.Fatal(err)
+	}
+	key, err := sign.DeriveKey(tokenOf(server)+":", "hotc server signature 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := key.Sign(sign.Place{Kind: kind, Stack: string(site), Deployment: identity.ID, Server: string(server), Item: item}, 0, []byte(text))
+	if err != nil {
+		return text
+	}
+	return string(signed)
 }
 
 // deep is JSON that is nested as deeply as a node has room for.
@@ -61,7 +82,7 @@ func TestHostileCells(t *testing.T) {
 		const open = plan.CellName("db.mysql:endpoint")
 		for _, h := range hostileCells {
 			for cell, want := range map[plan.CellName]string{open: h.open, sealed: h.sealed} {
-				write(t, thief, site.Cell(plan.CellRef{Cell: cell, Server: "db"}), h.data)
+				write(t, thief, site.Cell(plan.CellRef{Cell: cell, Server: "db"}), b.signed(t, "cell", "db", string(cell), h.data))
 				ctx, stop := context.WithTimeoutCause(t.Context(), patience, errors.New("it waits"))
 				if want == "" { // until the key comes
 					ctx, stop = context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it waits"))
@@ -73,7 +94,7 @@ func TestHostileCells(t *testing.T) {
 			}
 		}
 		// The keys of a box are the writer's, too.
-		write(t, thief, site.Cell(plan.CellRef{Cell: sealed, Server: "db"}), `{"state":"value","incarnation":1,"sealed":"AAAA"}`)
+		write(t, thief, site.Cell(plan.CellRef{Cell: sealed, Server: "db"}), b.signed(t, "cell", "db", string(sealed), `{"state":"value","incarnation":1,"sealed":"AAAA"}`))
 		for _, keys := range []string{`{{{`, `[]`, `{"db.mysql:password":{"box":"63c1dd951ffedf6f","to":"x","key":"%"}}`, `null`, ``} {
 			write(t, thief, site.SealsFor("db", "app"), keys)
 			ctx, stop := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it waits"))
@@ -86,7 +107,7 @@ func TestHostileCells(t *testing.T) {
 			expectRead(t, "the keys "+keys, value, err, want)
 		}
 		// What the reader reads of others is as it was.
-		write(t, thief, site.Cell(plan.CellRef{Cell: "db:first_address", Server: "db"}), `{"state":"value","incarnation":1,"value":"10.0.0.1"}`)
+		write(t, thief, site.Cell(plan.CellRef{Cell: "db:first_address", Server: "db"}), b.signed(t, "cell", "db", "db:first_address", `{"state":"value","incarnation":1,"value":"10.0.0.1"}`))
 		if value, err := reader.Await(t.Context(), "db:first_address", coordinator.AwaitOptions{}); err != nil || string(value) != `"10.0.0.1"` {
 			t.Errorf("%s, %v", value, err)
 		}
@@ -161,7 +182,7 @@ func TestHostilePublicKeys(t *testing.T) {
 		b.publish(t, withPassword())
 		writer := b.join(t, newMachine(t, "db", "one"), false)
 		thief, good := b.session(t, "app"), b.join(t, newMachine(t, "backup", "two"), false)
-		write(t, thief, site.Public("app"), hostile)
+		write(t, thief, site.Public("app"), b.signed(t, "public", "app", "", hostile))
 		ctx, stop := context.WithCancel(t.Context())
 		kept := make(chan error, 1)
 		go func() { kept <- writer.KeepSealed(ctx, func(error) {}) }()
@@ -191,7 +212,7 @@ func TestHostilePredecessor(t *testing.T) {
 			for _, record := range []string{`{{{`, `{"state":"value","incarnation":77,"value":1}`, `{"state":"value","sealed":"AAAA"}`} {
 				write(t, thief, cell, record)
 			}
-			next := coordinator.Join(b.session(t, "db"), site, "db")
+			next := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 			if _, err := next.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}

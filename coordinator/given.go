@@ -80,7 +80,15 @@ func give(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Pla
 	if err != nil {
 		return err
 	}
-	before, err := decode[CellRecord](path, node.Data)
+	live, err := readRecord(ctx, s, d, secret)
+	if err != nil {
+		return err
+	}
+	keys, err := newKeyring(newTokens(secret, d, p), live, nil)
+	if err != nil {
+		return err
+	}
+	before, err := keys.cell(path, node.Data, given.Ref())
 	if err != nil {
 		return err
 	}
@@ -88,15 +96,12 @@ func give(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Pla
 	if err != nil {
 		return err
 	}
-	data, err := encode(CellRecord{State: Valued, Incarnation: before.Incarnation + 1, Sealed: box, Since: now.UTC()})
+	record := CellRecord{State: Valued, Incarnation: before.Incarnation + 1, Version: 1, Sealed: box, Since: now.UTC()}
+	data, err := signed(keys.signer, d.cellPlace(live.ID, given.Ref()), 0, record)
 	if err != nil {
 		return err
 	}
-	live, err := readRecord(ctx, s, d)
-	if err != nil {
-		return err
-	}
-	sealing := giving{Store: s, tokens: newTokens(secret, d, p), once: live.Enrol == EnrolOnce, given: given, box: seal.ID(box), content: content}
+	sealing := giving{Store: s, keyring: keys, given: given, box: seal.ID(box), content: content}
 	sealed := make([][]Op, len(given.Readers))
 	err = each(ctx, len(sealed), func(ctx context.Context, i int) error {
 		var err error
@@ -130,8 +135,7 @@ func give(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Pla
 // giving is one box, on its way to its readers.
 type giving struct {
 	Store
-	tokens
-	once    bool // tokens are good for one enrolment
+	*keyring
 	given   plan.Secret
 	box     string
 	content seal.Content
@@ -167,13 +171,13 @@ func (g giving) keyFor(ctx context.Context, reader plan.ServerPath) ([]Op, error
 // publicKey is what a reader's key is sealed with: that of its token, until tokens that
 // are good for one enrolment have brought a machine with a key of its own.
 func (g giving) publicKey(ctx context.Context, reader plan.ServerPath) (key string, unchanged []Op, err error) {
-	if g.once {
+	if g.record.Enrol == EnrolOnce {
 		path := g.deployment.Public(reader)
 		node, err := g.Read(ctx, path)
 		if err != nil {
 			return "", nil, err
 		}
-		public, err := decode[PublicRecord](path, node.Data)
+		public, err := g.publicRecord(node.Data, reader)
 		if err != nil {
 			return "", nil, err
 		}
@@ -195,22 +199,26 @@ type Given struct {
 }
 
 // ReadGiven says how a plan's secrets stand, in their order.
-func ReadGiven(ctx context.Context, s Store, d Deployment, p *plan.Plan) ([]Given, error) {
-	all := make([]Given, len(p.Secrets))
-	if len(all) == 0 {
-		return all, nil
+func ReadGiven(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan) ([]Given, error) {
+	if len(p.Secrets) == 0 {
+		return nil, nil
 	}
-	live, err := readRecord(ctx, s, d)
+	r, err := NewReader(ctx, s, d, secret, p)
 	if err != nil {
 		return nil, err
 	}
-	err = each(ctx, len(all), func(ctx context.Context, i int) error {
-		record, err := ReadCell(ctx, s, d, p.Secrets[i].Ref())
+	return r.given(ctx, p)
+}
+
+func (r *Reader) given(ctx context.Context, p *plan.Plan) ([]Given, error) {
+	all := make([]Given, len(p.Secrets))
+	err := each(ctx, len(all), func(ctx context.Context, i int) error {
+		record, err := r.Cell(ctx, p.Secrets[i].Ref())
 		if err != nil || record.State != Valued {
 			return err
 		}
 		all[i].Since = record.Since
-		all[i].Lacking, err = lacking(ctx, s, d, p.Secrets[i], seal.ID(record.Sealed), live.Enrol == EnrolOnce)
+		all[i].Lacking, err = r.lacking(ctx, p.Secrets[i], seal.ID(record.Sealed))
 		return err
 	})
 	return all, err
@@ -219,16 +227,21 @@ func ReadGiven(ctx context.Context, s Store, d Deployment, p *plan.Plan) ([]Give
 // lacking are the readers that cannot open a box: they have the key of another one, since
 // Give was interrupted, or where tokens are good for one enrolment they have another key
 // than the one that it was sealed for.
-func lacking(ctx context.Context, s Store, d Deployment, given plan.Secret, box string, once bool) ([]plan.ServerPath, error) {
+func (r *Reader) lacking(ctx context.Context, given plan.Secret, box string) ([]plan.ServerPath, error) {
+	s, d := r.store, r.keys.deployment
 	found := make([]bool, len(given.Readers))
 	err := each(ctx, len(found), func(ctx context.Context, i int) error {
 		reader := given.Readers[i]
 		keys, err := readIfThere[SealsRecord](ctx, s, d.SealsFor(plan.Operator, reader))
 		k := keys[given.Cell]
-		if found[i] = k.Box != box; err != nil || found[i] || !once {
+		if found[i] = k.Box != box; err != nil || found[i] || r.keys.record.Enrol != EnrolOnce {
 			return err
 		}
-		public, err := readIfThere[PublicRecord](ctx, s, d.Public(reader))
+		node, err := s.Read(ctx, d.Public(reader))
+		if err != nil {
+			return err
+		}
+		public, err := r.keys.publicRecord(node.Data, reader)
 		found[i] = public.Key != "" && k.To != seal.ID(public.Key) // until a machine comes it is sealed for the token
 		return err
 	})

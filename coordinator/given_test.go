@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
 const givenPassword = plan.CellName("/operator:db_password")
@@ -40,7 +41,7 @@ func TestGivenSecretsReachTheirReaders(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		p := withGiven("app", "db")
 		b.publish(t, p)
-		if since, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, p); err != nil || !since[0].Since.IsZero() {
+		if since, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, secret, p); err != nil || !since[0].Since.IsZero() {
 			t.Fatalf("before anything is given: %v (%v)", since, err)
 		}
 		db, stopDB := b.start(t, newMachine(t, "db", "d1"), false)
@@ -57,7 +58,7 @@ func TestGivenSecretsReachTheirReaders(t *testing.T) {
 		if value := soon(t, got); value != `"hush-hush"` {
 			t.Fatalf("it read %s", value)
 		}
-		if since, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, p); err != nil || !since[0].Since.Equal(noon) {
+		if since, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, secret, p); err != nil || !since[0].Since.Equal(noon) {
 			t.Errorf("afterwards: %v (%v)", since, err)
 		}
 		_, stopApp := b.start(t, newMachine(t, "app", "a1"), false)
@@ -87,14 +88,31 @@ func TestWhoCannotOpenWhatIsGiven(t *testing.T) {
 		token := secret.ServerToken(site, "app")
 		password := coordinator.ServerCredential("app", token).Password
 		for what, known := range map[string]string{"the password": password, "another server's token": secret.ServerToken(site, "db")} {
-			spy := coordinator.Join(b.session(t, "app"), site, "app")
-			if _, err := spy.Plan(t.Context()); err != nil {
+			spy := coordinator.Join(b.session(t, "app"), site, "app", known)
+			if _, err := spy.Plan(t.Context()); !errors.Is(err, coordinator.ErrForged) {
+				t.Errorf("an agent with %s in the place of its token believes what it reads: %v", what, err)
+			}
+			node, err := b.session(t, "app").Read(t.Context(), site.SealsFor(plan.Operator, "app"))
+			if err != nil {
 				t.Fatal(err)
 			}
-			spy.UseKey(newMachine(t, "app", "spy").key)
-			spy.UseToken(known)
-			if record, err := spy.Cell(t.Context(), givenPassword); err != nil || record.State != coordinator.Empty || record.Sealed != "" {
-				t.Errorf("who has %s reads %+v (%v)", what, record, err)
+			var seals coordinator.SealsRecord
+			if err := json.Unmarshal(node.Data, &seals); err != nil {
+				t.Fatal(err)
+			}
+			open := func(token string) error {
+				key, err := seal.DeriveKey("hotc token key 1\n" + token)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = key.Unwrap(seals[givenPassword].Key, fmt.Sprintf("hotc key 1\n%s\n%s\n%s\n%s", site, givenPassword, "app", seals[givenPassword].Box))
+				return err
+			}
+			if open(known) == nil {
+				t.Errorf("who has %s opens the key of the secret", what)
+			}
+			if err := open(token); err != nil {
+				t.Errorf("the token does not open the key: %v", err)
 			}
 		}
 	})
@@ -160,12 +178,12 @@ func TestGiveThatWasInterrupted(t *testing.T) {
 		if err := op.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: before.Data}); err != nil {
 			t.Fatal(err)
 		}
-		given, err := coordinator.ReadGiven(t.Context(), op, site, p)
+		given, err := coordinator.ReadGiven(t.Context(), op, site, secret, p)
 		if err != nil || len(given[0].Lacking) != 1 || given[0].Lacking[0] != "web" {
 			t.Errorf("%+v, %v", given, err)
 		}
 		b.give(t, p, `"another"`)
-		if given, err := coordinator.ReadGiven(t.Context(), op, site, p); err != nil || len(given[0].Lacking) != 0 {
+		if given, err := coordinator.ReadGiven(t.Context(), op, site, secret, p); err != nil || len(given[0].Lacking) != 0 {
 			t.Errorf("given again: %+v, %v", given, err)
 		}
 	})

@@ -64,6 +64,9 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		}
 		there := readIncarnation(node)
 		if there.Number > 0 && there.ID == id {
+			if m.noteTry != nil && m.tried > 0 && there.Number != m.tried {
+				return IncarnationRecord{}, forged("the incarnation of server "+string(m.server), "this machine", fmt.Errorf("it has number %d, and never had", there.Number))
+			}
 			if made, err := m.mendLife(ctx, id); err != nil {
 				return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
 			} else if made {
@@ -188,12 +191,14 @@ func (m *Member) leftovers(ctx context.Context, number int) (old, untouched []Op
 		record, version, err := m.readCell(ctx, ref)
 		var bad *RecordError
 		switch {
-		case errors.As(err, &bad):
+		case errors.As(err, &bad), errors.Is(err, ErrForged):
 			found[i] = Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
 		case err != nil:
 			return err
 		case record.State == Empty:
-			m.noteEmpty(cells[i], version)
+			if record.Version == 0 || record.Incarnation != number { // else the next one's version is to be known
+				m.noteEmpty(cells[i], version)
+			}
 			found[i] = Op{Path: m.deployment.Cell(ref), Version: version}
 		case record.Incarnation != number:
 			found[i] = Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}

@@ -15,7 +15,7 @@ import (
 func TestWritesComeAfterEnrolment(t *testing.T) {
 	b := inMemory()
 	b.publish(t, threeTier())
-	m := coordinator.Join(b.session(t, "db"), site, "db")
+	m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestIncarnations(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
 		enrol := func(id string, before bool) (*coordinator.Member, coordinator.IncarnationRecord, error) {
-			m := coordinator.Join(b.session(t, "db"), site, "db")
+			m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestDestroyedAndAppliedAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.publish(t, threeTier())
-		rebooted := coordinator.Join(b.session(t, "db"), site, "db")
+		rebooted := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 		if _, err := rebooted.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestKilledBetweenNumberAndNote(t *testing.T) {
 		b.publish(t, threeTier())
 		tries := map[string]int{}
 		enrol := func(id string) (coordinator.IncarnationRecord, error) {
-			m := coordinator.Join(b.session(t, "db"), site, "db")
+			m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +180,7 @@ func TestLateReport(t *testing.T) {
 		b.publish(t, threeTier())
 		slow := &held{Store: b.session(t, "db")}
 		agent := func(s coordinator.Store) *coordinator.Member {
-			m := coordinator.Join(s, site, "db")
+			m := coordinator.Join(s, site, "db", tokenOf("db"))
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -236,7 +236,7 @@ func TestEnrolledAgentReadsThePast(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.agent(t, "db")
-		again := coordinator.Join(&lagging{b.session(t, "db"), site.Server("db"), []coordinator.Node{before, before}}, site, "db")
+		again := coordinator.Join(&lagging{b.session(t, "db"), site.Server("db"), []coordinator.Node{before, before}}, site, "db", tokenOf("db"))
 		if _, err := again.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestPredecessorWritesDuringTheTakeOver(t *testing.T) {
 				t.Error(err)
 			}
 		}}
-		next := coordinator.Join(s, site, "db")
+		next := coordinator.Join(s, site, "db", tokenOf("db"))
 		if _, err := next.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +289,7 @@ func TestTakeOverOfManyCells(t *testing.T) {
 			t.Fatal(err)
 		}
 		states := func() map[coordinator.CellState]int {
-			snapshot, err := coordinator.TakeSnapshot(t.Context(), b.operator(t), site, p)
+			snapshot, err := coordinator.TakeSnapshot(t.Context(), b.operator(t), site, secret, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -302,7 +302,7 @@ func TestTakeOverOfManyCells(t *testing.T) {
 		if n := states(); n[coordinator.Failed] != 12_003 {
 			t.Errorf("poisoned %v", n)
 		}
-		m := coordinator.Join(b.session(t, "db"), site, "db")
+		m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 		m.Plan(t.Context())
 		if _, err := m.Enrol(t.Context(), "new", "i-2", false, noon); err != nil {
 			t.Fatal(err)

@@ -3,10 +3,13 @@ package coordinator
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
 // namedReaders is how many readers an access list names one by one. A list of
@@ -21,21 +24,151 @@ type keyring struct {
 	record   DeploymentRecord
 	operator Grant
 	root     *Credential // of the ROOT's operators, where it is closed
+	signer   sign.Key    // the operator's
+	relay    sign.Public
+	mu       sync.Mutex
+	publics  map[plan.ServerPath]sign.Public
 	servers  map[plan.ServerPath]Credential
 	sets     map[string]Credential
 	members  map[plan.ServerPath]map[string]string // passwords by set
 }
 
-func newKeyring(t tokens, record DeploymentRecord, root *Credential) *keyring {
+func newKeyring(t tokens, record DeploymentRecord, root *Credential) (*keyring, error) {
+	signer, err := t.secret.operatorKey(t.deployment)
+	if err != nil {
+		return nil, err
+	}
+	relay, err := t.secret.relayKey(t.deployment)
+	if err != nil {
+		return nil, err
+	}
 	return &keyring{
 		tokens:   t,
+		signer:   signer,
+		relay:    relay.Public(),
+		publics:  map[plan.ServerPath]sign.Public{},
 		record:   record,
 		operator: Grant{To: t.secret.Operator(t.deployment), May: MayAll},
 		root:     root,
 		servers:  map[plan.ServerPath]Credential{},
 		sets:     map[string]Credential{},
 		members:  map[plan.ServerPath]map[string]string{},
+	}, nil
+}
+
+// sign signs what the operator says to a server.
+func (k *keyring) sign(kind string, s plan.ServerPath, record any) ([]byte, error) {
+	return signed(k.signer, k.deployment.place(k.record.ID, kind, s, ""), k.record.Counter, record)
+}
+
+// public is the key by which a server signs.
+func (k *keyring) public(s plan.ServerPath) (sign.Public, error) {
+	if s == plan.Operator {
+		return k.signer.Public(), nil
 	}
+	k.mu.Lock()
+	known, is := k.publics[s]
+	k.mu.Unlock()
+	if is {
+		return known, nil
+	}
+	member := ""
+	if k.record.Enrol == EnrolOnce {
+		member = k.secret.memberCredential(k.deployment, k.record, s).Password
+	}
+	key, err := serverKey(k.token(s), member)
+	if err != nil {
+		return "", err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.publics[s] = key.Public()
+	return key.Public(), nil
+}
+
+// part is a server's part of the plan, with the keys that the server has to know.
+func (k *keyring) part(s *plan.Server) (*plan.Server, error) {
+	part := *s
+	part.Keys = map[plan.ServerPath]sign.Public{}
+	add := func(of plan.ServerPath) (err error) {
+		if of != plan.Operator && part.Keys[of] == "" {
+			part.Keys[of], err = k.public(of)
+		}
+		return err
+	}
+	err := add(s.Path)
+	for _, r := range s.Reads {
+		err = errors.Join(err, add(r.Server))
+	}
+	for _, c := range s.Seals {
+		for _, r := range c.Readers {
+			err = errors.Join(err, add(r))
+		}
+	}
+	return &part, err
+}
+
+func (k *keyring) signedPart(s *plan.Server) ([]byte, error) {
+	part, err := k.part(s)
+	if err != nil {
+		return nil, err
+	}
+	return k.sign(kindPlan, s.Path, part)
+}
+
+// keys writes down a server's passwords of readers' sets.
+func (k *keyring) keys(s plan.ServerPath, sets map[string]string) ([]byte, error) {
+	if len(sets) == 0 {
+		return []byte("{}"), nil
+	}
+	return k.sign(kindKeys, s, KeysRecord{Sets: sets})
+}
+
+func (k *keyring) deploymentRecord(r DeploymentRecord) ([]byte, error) {
+	return signed(k.signer, k.deployment.place("", kindDeployment, "", ""), r.Counter, r)
+}
+
+// identity is what a server is told of the deployment.
+func (k *keyring) identity(s plan.ServerPath) ([]byte, error) {
+	text, err := k.sign(kindIdentity, s, Identity{Format: RecordFormat, Deployment: k.deployment, ID: k.record.ID, Server: s,
+		Enrol: k.record.Enrol, Operator: k.signer.Public(), Relay: &Relay{Key: k.relay, May: []string{RelayHeat}}})
+	if err != nil {
+		return nil, err
+	}
+	key, err := identityKey(k.token(s))
+	if err != nil {
+		return nil, err
+	}
+	return encode(IdentityRecord{Identity: text, MAC: sign.MAC(key, text)})
+}
+
+// cell reads a cell that somebody has written.
+func (k *keyring) cell(path Path, data []byte, ref plan.CellRef) (CellRecord, error) {
+	by, err := k.public(ref.Server)
+	if err != nil {
+		return CellRecord{}, err
+	}
+	return openCell(path, data, by, k.deployment.cellPlace(k.record.ID, ref))
+}
+
+// state reads what a server's agent has reported.
+func (k *keyring) state(data []byte, s plan.ServerPath) (ServerState, error) {
+	by, err := k.public(s)
+	if err != nil {
+		return ServerState{}, err
+	}
+	r, _, err := openIfAny[ServerState](k.deployment.State(s), data, by, k.deployment.place(k.record.ID, kindState, s, ""))
+	return r, err
+}
+
+// publicRecord reads the key that a server shows, for others to seal with.
+func (k *keyring) publicRecord(data []byte, s plan.ServerPath) (PublicRecord, error) {
+	by, err := k.public(s)
+	if err != nil {
+		return PublicRecord{}, err
+	}
+	r, _, err := openIfAny[PublicRecord](k.deployment.Public(s), data, by, k.deployment.place(k.record.ID, kindPublic, s, ""))
+	return r, err
 }
 
 func (k *keyring) server(s plan.ServerPath, may Rights) Grant {

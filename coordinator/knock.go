@@ -191,7 +191,11 @@ func Admit(ctx context.Context, s Store, d Deployment, secret Secret, server pla
 }
 
 func sealAdmission(ctx context.Context, s Store, d Deployment, secret Secret, server plan.ServerPath, key string) ([]byte, error) {
-	live, err := readRecord(ctx, s, d)
+	live, err := readRecord(ctx, s, d, secret)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := newKeyring(tokens{secret: secret, deployment: d}, live, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -203,5 +207,5 @@ func sealAdmission(ctx context.Context, s Store, d Deployment, secret Secret, se
 	if err != nil {
 		return nil, err
 	}
-	return encode(AdmissionRecord{To: seal.ID(key), Box: box, Key: wrapped})
+	return keys.sign(kindAdmission, server, AdmissionRecord{To: seal.ID(key), Box: box, Key: wrapped})
 }

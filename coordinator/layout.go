@@ -18,7 +18,7 @@ const MaxFiles = 16 << 20
 // with the rights that follow from the plan (docs/coordination.md, "Paths"). Without the
 // files' contents their nodes are empty.
 func layout(d Deployment, k *keyring, p *plan.Plan, planJSON []byte, files Files) ([]NewNode, error) {
-	root, err := encode(k.record)
+	root, err := k.deploymentRecord(k.record)
 	if err != nil {
 		return nil, err
 	}
@@ -129,13 +129,15 @@ func layCells(d Deployment, k *keyring, p *plan.Plan) (map[plan.ServerPath][]New
 
 // layServer makes a server's own nodes; its readers' sets must be known by now.
 func layServer(d Deployment, k *keyring, s *plan.Server) ([]NewNode, error) {
-	slice, errSlice := encode(s)
-	keys, errKeys := encode(KeysRecord{Sets: k.members[s.Path]})
+	slice, errSlice := k.signedPart(s)
+	keys, errKeys := k.keys(s.Path, k.members[s.Path])
+	identity, errIdentity := k.identity(s.Path)
 	nobody, errNobody := encode(IncarnationRecord{})
-	if err := errors.Join(errSlice, errKeys, errNobody); err != nil {
+	if err := errors.Join(errSlice, errKeys, errIdentity, errNobody); err != nil {
 		return nil, fmt.Errorf("write down the server %s: %w", s.Path, err)
 	}
-	nodes := []NewNode{{Path: d.Server(s.Path), Data: nobody, Grants: k.grants(ofServer, s.Path)}}
+	nodes := []NewNode{{Path: d.Server(s.Path), Data: nobody, Grants: k.grants(ofServer, s.Path)},
+		{Path: d.Identity(s.Path), Data: identity, Grants: k.grants(ofIdentity, s.Path)}}
 	nodes = append(nodes, inParts(d.ServerPlan(s.Path), slice, k.grants(ofServerPlan, s.Path))...)
 	nodes = append(nodes, inParts(d.Keys(s.Path), keys, k.grants(ofKeys, s.Path))...)
 	nodes = append(nodes,

@@ -26,7 +26,7 @@ func (b bed) withoutLife(t *testing.T, id string) {
 
 func (b bed) again(t *testing.T, s coordinator.Store) (*coordinator.Member, error) {
 	t.Helper()
-	m := coordinator.Join(s, site, "db")
+	m := coordinator.Join(s, site, "db", tokenOf("db"))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func (b bed) makeAnew(t *testing.T) *coordinator.Member {
 		t.Fatal(err)
 	}
 	b.publish(t, threeTier())
-	fresh := coordinator.Join(b.session(t, "db"), site, "db")
+	fresh := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 	if _, err := fresh.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestLivesOfReplacedMachinesEnd(t *testing.T) {
 		b.publish(t, threeTier())
 		old := b.agent(t, "db")
 		for _, id := range []string{"second", "third"} {
-			m := coordinator.Join(b.session(t, "db"), site, "db")
+			m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}

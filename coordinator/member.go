@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
 // What an agent decides on.
@@ -32,6 +34,8 @@ type Member struct {
 	store      Store
 	deployment Deployment
 	server     plan.ServerPath
+	token      string
+	memory     Memory
 
 	mu     sync.Mutex
 	places map[plan.CellName]plan.CellRef // where the cells are that this server may read
@@ -40,6 +44,13 @@ type Member struct {
 	fence  *fence
 	state  *Version // of the state's node, where it is known
 	plan   Version  // of the plan's node, as it was read
+
+	pinned   *Identity        // as the machine remembers it
+	identity *Identity        // as it was read
+	counters map[string]int64 // that were seen
+	versions map[plan.CellName]cellVersion
+	key      sign.Key // by which the server signs
+	publics  map[plan.ServerPath]sign.Public
 
 	tried   int // see RememberTries
 	noteTry func(number int) error
@@ -57,19 +68,22 @@ type Member struct {
 }
 
 // Join makes a server a member of a deployment. The store was opened with the
-// server's own credential (ServerCredential).
-func Join(s Store, d Deployment, server plan.ServerPath) *Member {
+// server's own credential (ServerCredential), which follows from its token.
+func Join(s Store, d Deployment, server plan.ServerPath, token string) *Member {
 	if others, has := s.(Crowd); has {
 		others.Among(d.Servers())
 	}
-	return &Member{
-		store: s, deployment: d, server: server,
-		places: map[plan.CellName]plan.CellRef{},
-		own:    map[plan.CellName]bool{},
-		empty:  map[plan.CellName]Version{},
+	m := &Member{
+		store: s, deployment: d, server: server, token: token, memory: newMemory{},
+		places:   map[plan.CellName]plan.CellRef{},
+		own:      map[plan.CellName]bool{},
+		empty:    map[plan.CellName]Version{},
+		versions: map[plan.CellName]cellVersion{},
 
 		reporting: make(chan struct{}, 1),
 	}
+	m.sealing.token = sync.OnceValues(func() (seal.Key, error) { return tokenKey(token) })
+	return m
 }
 
 // AwaitDeployment waits until the deployment is applied and lets this machine in. It
@@ -120,7 +134,8 @@ const lookAgain = 30 * time.Second
 func (m *Member) whyNotReady(ctx context.Context) (why string, err error) {
 	for range 2 {
 		why, err = m.lookReady(ctx)
-		if !errors.Is(err, ErrNotInPlan) && !errors.Is(err, ErrDestroyed) && !errors.Is(err, ErrRefused) {
+		var format *FormatError
+		if !errors.Is(err, ErrNotInPlan) && !errors.Is(err, ErrDestroyed) && !errors.Is(err, ErrRefused) && !errors.As(err, &format) {
 			break
 		}
 	}
@@ -150,6 +165,9 @@ func whyNotStanding(ctx context.Context, s Store, d Deployment) (why string, err
 func (m *Member) lookReady(ctx context.Context) (string, error) {
 	if why, err := whyNotStanding(ctx, m.store, m.deployment); why != "" || err != nil {
 		return why, err
+	}
+	if err := m.identify(ctx); err != nil {
+		return "", err
 	}
 	var used *TokenUsedError
 	switch err := m.enter(ctx); {
@@ -201,16 +219,25 @@ func (m *Member) PlanAgain(ctx context.Context) (*plan.Server, error) {
 }
 
 func (m *Member) readPlan(ctx context.Context) (*plan.Server, error) {
+	if err := m.known(ctx); err != nil {
+		return nil, err
+	}
 	text, version, err := readParts(ctx, m.store, m.deployment.ServerPlan(m.server))
 	if err != nil {
 		return nil, fmt.Errorf("read the plan of server %s: %w", m.server, err)
+	}
+	if text, err = m.open(kindPlan, "", "the plan of server "+string(m.server), text); err != nil {
+		return nil, m.judge(ctx, err)
 	}
 	var s plan.Server
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, fmt.Errorf("read the plan of server %s: %w", m.server, err)
 	}
-	if err := m.joinSets(ctx); err != nil {
+	if err := m.deriveKey(&s); err != nil {
 		return nil, err
+	}
+	if err := m.joinSets(ctx); err != nil {
+		return nil, m.judge(ctx, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -245,6 +272,11 @@ func (m *Member) joinSets(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the keys of server %s: %w", m.server, err)
 	}
+	if len(text) > 0 && string(text) != "{}" {
+		if text, err = m.open(kindKeys, "", "the keys of server "+string(m.server), text); err != nil {
+			return err
+		}
+	}
 	keys, err := decode[KeysRecord](path, text)
 	if err != nil {
 		return err
@@ -264,7 +296,7 @@ func (m *Member) File(ctx context.Context, digest string) ([]byte, error) {
 		return nil, fmt.Errorf("read the file %s: %w", digest, err)
 	}
 	if !hasDigest(content, digest) {
-		return nil, fmt.Errorf("the file %s arrived with another content: its sha256 differs", digest)
+		return nil, forged("the file "+digest, "the deployment's operator", errors.New("its sha256 differs"))
 	}
 	return content, nil
 }
@@ -300,9 +332,18 @@ func (m *Member) readCell(ctx context.Context, ref plan.CellRef) (CellRecord, Ve
 	if err != nil {
 		return CellRecord{}, 0, fmt.Errorf("read %s: %w", ref.Cell, m.goneOf(ctx, ref.Server, "the cell "+string(ref.Cell), err))
 	}
-	record, err := decode[CellRecord](path, node.Data)
-	if err != nil {
-		err = cellError(ref, err)
+	record, err := openCell(path, node.Data, m.keyOf(ref.Server), m.deployment.cellPlace(m.identity.ID, ref))
+	switch {
+	case errors.Is(err, ErrForged):
+		return CellRecord{}, node.Version, m.judge(ctx, err)
+	case err != nil:
+		return CellRecord{}, node.Version, cellError(ref, err)
+	case ref.Server == m.server || record.State == Empty:
+		return record, node.Version, nil
+	}
+	fresh, err := m.unseen(ref, record)
+	if !fresh {
+		record = CellRecord{State: Empty, Incarnation: record.Incarnation} // until the newer one is shown again
 	}
 	return record, node.Version, err
 }

@@ -17,7 +17,7 @@ import (
 func TestAgentBeforeApply(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		said, done := make(chan string, 8), make(chan error, 1)
-		m := coordinator.Join(b.session(t, "db"), site, "db")
+		m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 		go func() {
 			done <- m.AwaitDeployment(within(t, patience), func(why string) { said <- why })
 		}()
@@ -40,10 +40,10 @@ func TestAgentThatDoesNotBelong(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
 		stranger := b.open(t, coordinator.ServerCredential("db", another.ServerToken(site, "db")))
-		if err := coordinator.Join(stranger, site, "db").AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrRefused) {
+		if err := coordinator.Join(stranger, site, "db", another.ServerToken(site, "db")).AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrRefused) {
 			t.Errorf("wrong token: %v, want ErrRefused", err)
 		}
-		if err := coordinator.Join(b.session(t, "cache"), site, "cache").AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrNotInPlan) {
+		if err := coordinator.Join(b.session(t, "cache"), site, "cache", tokenOf("cache")).AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrNotInPlan) {
 			t.Errorf("unknown server: %v, want ErrNotInPlan", err)
 		}
 	})
@@ -118,7 +118,7 @@ func TestLostAnswers(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
 		s := &lossy{b.session(t, "db"), 1}
-		m := coordinator.Join(s, site, "db")
+		m := coordinator.Join(s, site, "db", tokenOf("db"))
 		if _, err := m.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}

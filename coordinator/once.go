@@ -116,7 +116,6 @@ func layOnce(d Deployment, k *keyring, server plan.ServerPath) ([]NewNode, error
 // enrolment.
 type Machine struct {
 	Instance string
-	Token    string
 	// Key gives the machine's key. It must be on the machine's disk when it returns.
 	Key func() (seal.Key, error)
 	Now func() time.Time
@@ -126,7 +125,6 @@ type Machine struct {
 // enrolment. It comes before AwaitDeployment.
 func (m *Member) UseMachine(machine Machine) {
 	m.machine = machine
-	m.UseToken(machine.Token)
 }
 
 // enter gives the session the server's identity, where tokens are good for one
@@ -181,7 +179,7 @@ func (m *Member) ownGrants() []Grant {
 // as one that was let in.
 func (m *Member) password(ctx context.Context, own Credential, key seal.Key) (string, error) {
 	path := m.deployment.Pass(m.server)
-	err := m.store.HandOver(ctx, path, ServerCredential(m.server, m.machine.Token), Grant{To: own, May: MayRead})
+	err := m.store.HandOver(ctx, path, ServerCredential(m.server, m.token), Grant{To: own, May: MayRead})
 	var pass Node
 	if err == nil {
 		pass, err = m.store.Read(ctx, path)
@@ -204,7 +202,7 @@ func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, m.gone(err))
 	}
-	record, err := decode[AdmissionRecord](path, node.Data)
+	record, _, err := openIfAny[AdmissionRecord](path, node.Data, m.identity.Operator, m.deployment.place(m.identity.ID, kindAdmission, m.server, ""))
 	if err != nil {
 		return "", err
 	}

@@ -24,8 +24,8 @@ func (b bed) publishOnce(t *testing.T, p *plan.Plan) {
 // knocking is a machine's agent before it is let in.
 func (b bed) knocking(t *testing.T, of machine) *coordinator.Member {
 	t.Helper()
-	m := coordinator.Join(b.session(t, of.server), site, of.server)
-	m.UseMachine(coordinator.Machine{Instance: "i-" + of.id, Token: secret.ServerToken(site, of.server), Now: func() time.Time { return noon },
+	m := coordinator.Join(b.session(t, of.server), site, of.server, tokenOf(of.server))
+	m.UseMachine(coordinator.Machine{Instance: "i-" + of.id, Now: func() time.Time { return noon },
 		Key: func() (seal.Key, error) { return of.key, nil }})
 	return m
 }
@@ -172,16 +172,16 @@ func TestALaterMachineIsAdmitted(t *testing.T) {
 		if err := app.Put(t.Context(), "app.web", json.RawMessage(`1`), noon); err == nil {
 			t.Error("the first machine still writes")
 		}
-		given, err := coordinator.ReadGiven(t.Context(), op, site, p)
+		given, err := coordinator.ReadGiven(t.Context(), op, site, secret, p)
 		if err != nil || len(given[0].Lacking) != 1 || given[0].Since.IsZero() {
 			t.Errorf("the operator sees %+v (%v)", given, err)
 		}
 		b.give(t, p, `"hush-hush"`)
 		expectValue(t, anew, givenPassword, `"hush-hush"`)
-		if given, err := coordinator.ReadGiven(t.Context(), op, site, p); err != nil || len(given[0].Lacking) != 0 {
+		if given, err := coordinator.ReadGiven(t.Context(), op, site, secret, p); err != nil || len(given[0].Lacking) != 0 {
 			t.Errorf("given again the operator sees %+v (%v)", given, err)
 		}
-		snapshot, err := coordinator.TakeSnapshot(t.Context(), op, site, p)
+		snapshot, err := coordinator.TakeSnapshot(t.Context(), op, site, secret, p)
 		if err != nil || len(snapshot.Servers[0].Knocks) != 1 || snapshot.Servers[0].Knocks[0].Instance != "i-thief" {
 			t.Errorf("the thief's knock: %+v (%v)", snapshot, err)
 		}
@@ -247,8 +247,8 @@ func TestEnrolmentIsRefused(t *testing.T) {
 	p := withGiven("app")
 	b.publishOnce(t, p)
 	m := newMachine(t, "app", "a1")
-	stranger := coordinator.Join(b.open(t, coordinator.ServerCredential("app", another.ServerToken(site, "app"))), site, "app")
-	stranger.UseMachine(coordinator.Machine{Token: another.ServerToken(site, "app"), Now: time.Now, Key: func() (seal.Key, error) { return m.key, nil }})
+	stranger := coordinator.Join(b.open(t, coordinator.ServerCredential("app", another.ServerToken(site, "app"))), site, "app", another.ServerToken(site, "app"))
+	stranger.UseMachine(coordinator.Machine{Now: time.Now, Key: func() (seal.Key, error) { return m.key, nil }})
 	var used *coordinator.TokenUsedError
 	if err := stranger.AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrRefused) || errors.As(err, &used) {
 		t.Errorf("another secret's token: %v", err)
@@ -296,8 +296,8 @@ func TestMadeAnewWhileAMachineLooks(t *testing.T) {
 			}
 		}, func() { b.publishOnce(t, withGiven("app")) }}
 		of := newMachine(t, "app", "a1")
-		m := coordinator.Join(s, site, "app")
-		m.UseMachine(coordinator.Machine{Token: secret.ServerToken(site, "app"), Now: time.Now, Key: func() (seal.Key, error) { return of.key, nil }})
+		m := coordinator.Join(s, site, "app", tokenOf("app"))
+		m.UseMachine(coordinator.Machine{Now: time.Now, Key: func() (seal.Key, error) { return of.key, nil }})
 		if err := m.AwaitDeployment(within(t, patience), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -332,8 +332,8 @@ func TestMadeAnewWhenAMachineHasThePass(t *testing.T) {
 			b.publishAt(t, noon.Add(time.Hour)) // another member
 		}}
 		of := newMachine(t, "app", "a1")
-		m := coordinator.Join(s, site, "app")
-		m.UseMachine(coordinator.Machine{Token: secret.ServerToken(site, "app"), Now: time.Now, Key: func() (seal.Key, error) { return of.key, nil }})
+		m := coordinator.Join(s, site, "app", tokenOf("app"))
+		m.UseMachine(coordinator.Machine{Now: time.Now, Key: func() (seal.Key, error) { return of.key, nil }})
 		if err := m.AwaitDeployment(within(t, patience), nil); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
 // The functions of this file are the operator's: the session has authenticated
@@ -18,19 +19,30 @@ import (
 var ErrNotOurs = errors.New("somebody with a server's token has put there what only he can delete")
 
 // ReadPlan reads the whole plan of a deployment. ErrNotApplied, ErrWrongSecret.
-func ReadPlan(ctx context.Context, s Store, d Deployment) (*plan.Plan, error) {
-	if _, err := readRecord(ctx, s, d); err != nil {
-		return nil, fmt.Errorf("read the plan of %s: %w", d, err)
+func ReadPlan(ctx context.Context, s Store, d Deployment, secret Secret) (*plan.Plan, error) {
+	before := ""
+	for {
+		record, err := readRecord(ctx, s, d, secret)
+		if err != nil {
+			return nil, fmt.Errorf("read the plan of %s: %w", d, err)
+		}
+		text, _, err := readParts(ctx, s, d.Plan())
+		if err != nil {
+			return nil, fmt.Errorf("read the plan of %s: %w", d, operatorError(err))
+		}
+		if !hasDigest(text, record.Plan) {
+			if record.Plan != before { // it was changed between the two, perhaps
+				before = record.Plan
+				continue
+			}
+			return nil, forged("the plan of "+string(d), "its operator", errors.New("its sha256 differs"))
+		}
+		p, err := parsePlan(text)
+		if err != nil {
+			return nil, fmt.Errorf("read the plan of %s: %w", d, err)
+		}
+		return p, nil
 	}
-	text, _, err := readParts(ctx, s, d.Plan())
-	if err != nil {
-		return nil, fmt.Errorf("read the plan of %s: %w", d, operatorError(err))
-	}
-	p, err := parsePlan(text)
-	if err != nil {
-		return nil, fmt.Errorf("read the plan of %s: %w", d, err)
-	}
-	return p, nil
 }
 
 func parsePlan(text []byte) (*plan.Plan, error) {
@@ -44,14 +56,40 @@ func parsePlan(text []byte) (*plan.Plan, error) {
 	return &p, nil
 }
 
-// ReadCell reads a cell of a deployment.
-func ReadCell(ctx context.Context, s Store, d Deployment, c plan.CellRef) (CellRecord, error) {
-	path := d.Cell(c)
-	node, err := s.Read(ctx, path)
+// Reader reads what servers have written in a deployment: what they have not signed is
+// ErrForged.
+type Reader struct {
+	store Store
+	keys  *keyring
+}
+
+// NewReader looks whose deployment it is. ErrNotApplied, ErrWrongSecret, ErrForged.
+func NewReader(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan) (*Reader, error) {
+	live, err := readRecord(ctx, s, d, secret)
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", d, err)
+	}
+	keys, err := newKeyring(newTokens(secret, d, p), live, nil)
+	return &Reader{s, keys}, err
+}
+
+// Cell reads a cell.
+func (r *Reader) Cell(ctx context.Context, c plan.CellRef) (CellRecord, error) {
+	path := r.keys.deployment.Cell(c)
+	node, err := r.store.Read(ctx, path)
 	if err != nil {
 		return CellRecord{}, fmt.Errorf("read the cell %s: %w", c.Cell, operatorError(err))
 	}
-	return decode[CellRecord](path, node.Data)
+	return r.keys.cell(path, node.Data, c)
+}
+
+// state reads what a server's agent has reported.
+func (r *Reader) state(ctx context.Context, s plan.ServerPath) (ServerState, error) {
+	node, err := r.store.Read(ctx, r.keys.deployment.State(s))
+	if err != nil {
+		return ServerState{}, err
+	}
+	return r.keys.state(node.Data, s)
 }
 
 // Break fails cells that are empty, all of them or none, each for the cause of its role's
@@ -125,12 +163,12 @@ func Destroy(ctx context.Context, s Store, d Deployment) error {
 }
 
 // readRecord tells a deployment that is not there from one of another secret.
-func readRecord(ctx context.Context, s Store, d Deployment) (DeploymentRecord, error) {
+func readRecord(ctx context.Context, s Store, d Deployment, secret Secret) (DeploymentRecord, error) {
 	data, err := readRoot(ctx, s, d)
 	if err != nil {
 		return DeploymentRecord{}, err
 	}
-	return decode[DeploymentRecord](d.Root(), data)
+	return openRecord(d, secret, data)
 }
 
 // readRoot reads the record as it stands; a stranger's may be none.
@@ -143,6 +181,25 @@ func readRoot(ctx context.Context, s Store, d Deployment) ([]byte, error) {
 		return nil, operatorError(err)
 	}
 	return node.Data, nil
+}
+
+func openRecord(d Deployment, secret Secret, data []byte) (DeploymentRecord, error) {
+	what := "the record of the deployment " + string(d)
+	var there DeploymentRecord
+	if err := json.Unmarshal(sign.Bare(data), &there); err == nil && there.Format != RecordFormat {
+		return there, fmt.Errorf("%s: %w", what, &FormatError{there.Format})
+	}
+	key, err := secret.operatorKey(d)
+	if err != nil {
+		return there, err
+	}
+	text, counter, err := key.Public().Open(d.place("", kindDeployment, "", ""), data)
+	if err != nil {
+		return there, forged(what, "its operator", err)
+	}
+	record, err := decode[DeploymentRecord](d.Root(), text)
+	record.Counter = counter
+	return record, err
 }
 
 // operatorError says what a refusal means to an operator: everything in a

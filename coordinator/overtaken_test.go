@@ -44,12 +44,12 @@ func (s *stalled) DeleteTree(ctx context.Context, path coordinator.Path) (err er
 // expectWhole checks that all that a plan needs is there.
 func (b bed) expectWhole(t *testing.T, want *plan.Plan) {
 	t.Helper()
-	live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site)
+	live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret)
 	if err != nil || string(text(live)) != string(text(want)) {
 		t.Errorf("the live plan is another one (%v)", err)
 	}
 	for _, s := range want.Servers {
-		m := coordinator.Join(b.session(t, s.Path), site, s.Path)
+		m := coordinator.Join(b.session(t, s.Path), site, s.Path, tokenOf(s.Path))
 		if _, err := m.Plan(t.Context()); err != nil {
 			t.Errorf("%s: %v", s.Path, err)
 		}
@@ -105,7 +105,7 @@ func TestPartsOfALaterChangeStay(t *testing.T) {
 			if err != nil && !errors.Is(err, coordinator.ErrOvertaken) || !played {
 				t.Errorf("the first change: %v, overtaken: %v", err, played)
 			}
-			if live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site); err == nil && string(text(live)) == string(text(to)) {
+			if live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret); err == nil && string(text(live)) == string(text(to)) {
 				before = to // it came after the other
 			}
 			b.expectWhole(t, before)

@@ -74,6 +74,9 @@ func (d Deployment) Server(s plan.ServerPath) Path { return d.Servers().Join(Seg
 // ServerPlan holds the server's part of the plan, in parts.
 func (d Deployment) ServerPlan(s plan.ServerPath) Path { return d.Server(s).Join("plan") }
 
+// Identity holds the IdentityRecord of a server.
+func (d Deployment) Identity(s plan.ServerPath) Path { return d.Server(s).Join("identity") }
+
 // Keys holds the KeysRecord of a server: passwords of the readers' sets it is in.
 func (d Deployment) Keys(s plan.ServerPath) Path { return d.Server(s).Join("keys") }
 

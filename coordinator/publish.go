@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -146,7 +147,8 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 	digest := hex.EncodeToString(sum[:])
 	result = Published{
 		Outcome: Created,
-		Record:  DeploymentRecord{Format: plan.Format, Plan: digest, Created: now.UTC().Truncate(time.Second)},
+		Record: DeploymentRecord{Format: RecordFormat, ID: rand.Text(), Counter: now.UnixMilli(),
+			Plan: digest, Created: now.UTC().Truncate(time.Second)},
 	}
 	w := wishesOf(options)
 	if w.enrol != nil {
@@ -161,7 +163,7 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 			break
 		}
 		var there DeploymentRecord
-		if there, err = decode[DeploymentRecord](d.Root(), root); err == nil {
+		if there, err = openRecord(d, secret, root); err == nil {
 			result.Outcome, err = compareRecords(ctx, s, d, there, result.Record, w.enrol != nil)
 		}
 		result.Record = there
@@ -182,12 +184,19 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 	}
 	var missing map[Path]bool
 	if result.Outcome == Unchanged || result.Outcome == Updated {
-		o := &owner{s, d, newKeyring(tokens, result.Record, w.root)}
+		keys, err := newKeyring(tokens, result.Record, w.root)
+		if err != nil {
+			return result, nil, nil, err
+		}
+		o := &owner{s, d, keys}
 		if missing, err = o.check(ctx, live); err != nil {
 			return result, nil, nil, err
 		}
 	}
-	keys := newKeyring(tokens, result.Record, w.root)
+	keys, err := newKeyring(tokens, result.Record, w.root)
+	if err != nil {
+		return result, nil, nil, err
+	}
 	if nodes, err = layout(d, keys, p, planJSON, files); err != nil {
 		return result, nil, nil, err
 	}
@@ -206,7 +215,10 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 // checkRecord refuses a deployment whose record is not its operator's alone: what stands
 // below it may be anybody's.
 func checkRecord(ctx context.Context, s Store, d Deployment, secret Secret, root *Credential) error {
-	keys := newKeyring(tokens{secret: secret, deployment: d}, DeploymentRecord{}, root)
+	keys, err := newKeyring(tokens{secret: secret, deployment: d}, DeploymentRecord{}, root)
+	if err != nil {
+		return err
+	}
 	o := &owner{s, d, keys}
 	return o.rights(ctx, d.Root(), keys.grants(ofFolder, ""), nothingLater)
 }

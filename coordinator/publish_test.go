@@ -24,7 +24,7 @@ func TestPublishIsRepeatable(t *testing.T) {
 		if again.Outcome != coordinator.Unchanged || !again.Record.Created.Equal(noon) {
 			t.Errorf("the second apply: %+v, want unchanged", again)
 		}
-		p, err := coordinator.ReadPlan(t.Context(), b.operator(t), site)
+		p, err := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret)
 		if err != nil || !bytes.Equal(text(p), text(threeTier())) {
 			t.Errorf("the plan came back as another one (%v)", err)
 		}
@@ -223,7 +223,7 @@ func TestWhatOnlyAServerCanDelete(t *testing.T) {
 		if err := s.Create(t.Context(), []coordinator.NewNode{{Path: mine, Grants: grants}, {Path: mine.Join("too"), Grants: grants}}); err != nil {
 			t.Fatal(err)
 		}
-		anew := coordinator.Join(b.session(t, "db"), site, "db")
+		anew := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 		if _, err := anew.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestTwoDeploymentsOfOnePlan(t *testing.T) {
 		if _, err := coordinator.Publish(t.Context(), b.open(t), copied, secret, threeTier(), text(threeTier()), contents, noon); err != nil {
 			t.Fatal(err)
 		}
-		m := coordinator.Join(b.session(t, "db"), copied, "db") // the token is one of `site`
+		m := coordinator.Join(b.session(t, "db"), copied, "db", tokenOf("db")) // the token is one of `site`
 		if err := m.AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrRefused) {
 			t.Errorf("a token of another deployment: %v, want ErrRefused", err)
 		}
@@ -267,7 +267,7 @@ func TestLargePlansAndFilesTravelInParts(t *testing.T) {
 		wide, _ := json.Marshal(strings.Repeat("y", 1_000_000))
 		p.Servers[0].Roles[0].Source = wide
 		b.publish(t, p)
-		m := coordinator.Join(b.session(t, "db"), site, "db")
+		m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 		s, err := m.Plan(t.Context())
 		if err != nil || !bytes.Equal(s.Roles[0].Source, wide) {
 			t.Fatalf("the server's part of the plan did not arrive whole (%v)", err)
@@ -300,7 +300,7 @@ func TestLookingAtAnUnfinishedApply(t *testing.T) {
 		b := inMemory()
 		s := &interrupted{b.open(t), after}
 		coordinator.Publish(t.Context(), s, site, secret, threeTier(), text(threeTier()), contents, noon)
-		_, err := coordinator.TakeSnapshot(t.Context(), b.operator(t), site, threeTier())
+		_, err := coordinator.TakeSnapshot(t.Context(), b.operator(t), site, secret, threeTier())
 		if !errors.Is(err, coordinator.ErrUnfinished) {
 			t.Fatalf("after %d nodes: %v, want ErrUnfinished", after, err)
 		}

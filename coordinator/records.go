@@ -9,8 +9,10 @@ import (
 
 // DeploymentRecord is what stands at a deployment's root.
 type DeploymentRecord struct {
-	Format  int       `json:"format"`
-	Plan    string    `json:"plan"` // sha256 of plan.json
+	Format  int       `json:"format"` // RecordFormat
+	ID      string    `json:"id"`     // random
+	Counter int64     `json:"-"`      // of the change that signed it
+	Plan    string    `json:"plan"`   // sha256 of plan.json
 	Created time.Time `json:"created"`
 	// Enrol says how often a server's token lets a machine in.
 	Enrol Enrolment `json:"enrol,omitempty"`
@@ -66,8 +68,10 @@ const (
 type CellRecord struct {
 	State CellState `json:"state"`
 	// Incarnation is the number of the server's incarnation that wrote this.
-	Incarnation int             `json:"incarnation"`
-	Value       json.RawMessage `json:"value,omitempty"`
+	Incarnation int `json:"incarnation"`
+	// Version counts what was written in an incarnation; later ones are larger.
+	Version int             `json:"version,omitempty"`
+	Value   json.RawMessage `json:"value,omitempty"`
 	// Sealed is the value in a box, of a cell that is sealed; Value is not there then.
 	Sealed string    `json:"sealed,omitempty"`
 	Cause  *Cause    `json:"cause,omitempty"`

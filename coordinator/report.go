@@ -36,7 +36,8 @@ func (m *Member) State(ctx context.Context) (ServerState, error) {
 	if err != nil {
 		return ServerState{}, fmt.Errorf("read the state of server %s: %w", m.server, m.gone(err))
 	}
-	state, err := decode[ServerState](path, node.Data)
+	state, _, err := openIfAny[ServerState](path, node.Data, m.key.Public(), m.deployment.place(m.identity.ID, kindState, m.server, ""))
+	err = m.judge(ctx, err)
 	if state.Incarnation != f.record.Number {
 		return ServerState{}, err
 	}
@@ -170,7 +171,7 @@ func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map
 		if record.State != Empty && record.Incarnation == f.record.Number {
 			continue
 		}
-		data, err := encode(CellRecord{State: Failed, Incarnation: f.record.Number, Cause: shorten(failed[cell]), Since: since.UTC()})
+		data, err := m.signCell(ref, CellRecord{State: Failed, Incarnation: f.record.Number, Version: record.next(f.record.Number), Cause: shorten(failed[cell]), Since: since.UTC()})
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +195,10 @@ func (m *Member) encodeState(state ServerState) ([]byte, error) {
 	if err == nil && len(data) > m.limit() {
 		return nil, fmt.Errorf("the state has %d bytes, the coordinator takes %d: %w", len(data), m.limit(), ErrTooLarge)
 	}
-	return data, err
+	if err != nil {
+		return nil, err
+	}
+	return m.signOwn(kindState, state)
 }
 
 // The longest chain of causes that is kept, and the longest reason in it: a

@@ -80,7 +80,7 @@ func TestSnapshot(t *testing.T) {
 		db.WriteLog(t.Context(), "mysql", []byte(strings.Repeat("x", coordinator.LogSize)+"the end"))
 
 		s := b.operator(t)
-		got, err := coordinator.TakeSnapshot(t.Context(), s, site, threeTier())
+		got, err := coordinator.TakeSnapshot(t.Context(), s, site, secret, threeTier())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -80,23 +80,33 @@ type AnswersRecord struct {
 	Answers []Answer `json:"answers,omitempty"`
 }
 
-// Requests reads what the server's agent is asked for. A deployment that was
-// applied before there were requests has none.
+// Requests reads what the server's agent is asked for. ErrForged, ErrOlder.
 func (m *Member) Requests(ctx context.Context) ([]Request, error) {
-	r, err := readIfThere[RequestsRecord](ctx, m.store, m.deployment.Requests(m.server))
+	path, what := m.deployment.Requests(m.server), "what server "+string(m.server)+" is asked for"
+	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("read the requests of server %s: %w", m.server, m.gone(err))
+		return nil, fmt.Errorf("read %s: %w", what, m.gone(err))
 	}
-	return r.Requests, nil
+	if len(node.Data) == 0 || string(node.Data) == "{}" {
+		return nil, nil
+	}
+	text, err := m.open(kindRequests, "", what, node.Data)
+	if err != nil {
+		return nil, m.judge(ctx, err)
+	}
+	r, err := decode[RequestsRecord](path, text)
+	return r.Requests, err
 }
 
 // Answers reads what the server's agent has answered.
 func (m *Member) Answers(ctx context.Context) ([]Answer, error) {
-	r, err := readIfThere[AnswersRecord](ctx, m.store, m.deployment.Answers(m.server))
+	path := m.deployment.Answers(m.server)
+	node, err := m.store.Read(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("read the answers of server %s: %w", m.server, m.gone(err))
 	}
-	return r.Answers, nil
+	r, _, err := openIfAny[AnswersRecord](path, node.Data, m.key.Public(), m.deployment.place(m.identity.ID, kindAnswers, m.server, ""))
+	return r.Answers, m.judge(ctx, err)
 }
 
 func readIfThere[T any](ctx context.Context, s Store, path Path) (T, error) {
@@ -120,6 +130,9 @@ func (m *Member) Answer(ctx context.Context, answers []Answer) error {
 		answers[i].Output = ""
 		data, err = encode(AnswersRecord{answers})
 	}
+	if err == nil {
+		data, err = m.signOwn(kindAnswers, AnswersRecord{answers})
+	}
 	if err != nil {
 		return fmt.Errorf("answer of server %s: %w", m.server, err)
 	}
@@ -141,15 +154,18 @@ func (m *Member) TakeBack(ctx context.Context, cells []plan.CellName) error {
 		if err != nil {
 			return nil, err
 		}
-		data, err := encode(CellRecord{State: Empty, Incarnation: f.record.Number})
 		var ops []Op
 		for _, cell := range cells {
 			ref := plan.CellRef{Cell: cell, Server: m.server}
 			record, version, readErr := m.readCell(ctx, ref)
-			if err = errors.Join(err, readErr); err != nil {
-				return nil, err
+			if readErr != nil {
+				return nil, readErr
 			}
 			if record.State == Failed {
+				data, err := encode(CellRecord{State: Empty, Incarnation: f.record.Number, Version: record.Version})
+				if err != nil {
+					return nil, err
+				}
 				ops = append(ops, Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data})
 			}
 		}
@@ -196,7 +212,15 @@ type Posting struct {
 // still see the old failure; where that is too much for one commit, the requests
 // come last. Requests that were answered are forgotten. ErrVersion says that
 // something has changed meanwhile: look again, and post what still makes sense.
-func Post(ctx context.Context, s Store, d Deployment, posts []Posting, takeBack []plan.CellRef) error {
+func Post(ctx context.Context, s Store, d Deployment, secret Secret, posts []Posting, takeBack []plan.CellRef) error {
+	live, err := readRecord(ctx, s, d, secret)
+	if err != nil {
+		return fmt.Errorf("post requests: %w", err)
+	}
+	keys, err := newKeyring(tokens{secret: secret, deployment: d}, live, nil)
+	if err != nil {
+		return fmt.Errorf("post requests: %w", err)
+	}
 	ops, err := emptyFailed(ctx, s, d, takeBack)
 	if err != nil {
 		return fmt.Errorf("post requests: %w", operatorError(err))
@@ -212,7 +236,7 @@ func Post(ctx context.Context, s Store, d Deployment, posts []Posting, takeBack 
 	queues := make([]Op, len(servers))
 	err = each(ctx, len(servers), func(ctx context.Context, i int) error {
 		var err error
-		queues[i], err = queue(ctx, s, d, servers[i], byServer[servers[i]])
+		queues[i], err = queue(ctx, s, keys, servers[i], byServer[servers[i]])
 		return err
 	})
 	if err != nil {
@@ -249,7 +273,7 @@ func emptyFailed(ctx context.Context, s Store, d Deployment, cells []plan.CellRe
 		if err != nil || record.State != Failed {
 			return err
 		}
-		data, err := encode(CellRecord{State: Empty, Incarnation: record.Incarnation})
+		data, err := encode(CellRecord{State: Empty, Incarnation: record.Incarnation, Version: record.Version})
 		found[i] = &Op{Path: path, Version: node.Version, Write: true, Data: data}
 		return err
 	})
@@ -264,13 +288,15 @@ func emptyFailed(ctx context.Context, s Store, d Deployment, cells []plan.CellRe
 
 // queue is the write that adds requests to a server's, without those that have
 // been answered.
-func queue(ctx context.Context, s Store, d Deployment, server plan.ServerPath, more []Request) (Op, error) {
+func queue(ctx context.Context, s Store, k *keyring, server plan.ServerPath, more []Request) (Op, error) {
+	d := k.deployment
 	path := d.Requests(server)
 	node, err := s.Read(ctx, path)
 	if err != nil {
 		return Op{}, err
 	}
-	record, err := decode[RequestsRecord](path, node.Data)
+	at := d.place(k.record.ID, kindRequests, server, "")
+	record, counter, err := openIfAny[RequestsRecord](path, node.Data, k.signer.Public(), at)
 	if err != nil {
 		return Op{}, err
 	}
@@ -284,7 +310,10 @@ func queue(ctx context.Context, s Store, d Deployment, server plan.ServerPath, m
 	}
 	record.Requests = slices.DeleteFunc(record.Requests, func(r Request) bool { return final[r.ID] })
 	record.Requests = append(record.Requests, more...)
-	data, err := encode(record)
+	for _, r := range more {
+		counter = max(counter, r.Since.UnixMilli())
+	}
+	data, err := signed(k.signer, at, counter+1, record)
 	if limit := s.MaxValue() - 16<<10; err == nil && len(data) > limit {
 		err = fmt.Errorf("the requests of server %s have %d bytes together, the coordinator takes %d: %w", server, len(data), limit, ErrTooLarge)
 	}

@@ -19,6 +19,7 @@ const (
 	ofPlan                    // the whole plan, in parts
 	ofFile                    // in parts
 	ofServer                  // the incarnation
+	ofIdentity                //
 	ofServerPlan              // in parts
 	ofKeys                    // in parts
 	ofReport                  // state, answers, logs
@@ -68,6 +69,7 @@ var rules = map[class]rule{
 	ofPlan:       {root: mayClear, parts: true},
 	ofFile:       {root: mayClear, readers: MayRead, parts: true, later: readersLater},
 	ofServer:     {root: mayClear, server: MayRead | MayWrite},
+	ofIdentity:   {token: MayRead}, // before a machine has the server's identity, where that is another
 	ofServerPlan: {root: mayClear, server: MayRead, parts: true},
 	ofKeys:       {server: MayRead, parts: true}, // they open cells
 	ofReport:     {server: MayRead | MayWrite},
@@ -91,7 +93,7 @@ func (k *keyring) grants(c class, own plan.ServerPath, others ...plan.ServerPath
 	}
 	if r.token != 0 {
 		for _, s := range append([]plan.ServerPath{own}, others...) {
-			grants = append(grants, Grant{To: ServerCredential(s, k.secret.ServerToken(k.deployment, s)), May: r.token})
+			grants = append(grants, Grant{To: ServerCredential(s, k.token(s)), May: r.token})
 		}
 		return grants
 	}

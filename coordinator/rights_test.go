@@ -151,7 +151,7 @@ func TestReadersSets(t *testing.T) {
 					}
 				}
 				other := b.session(t, "other")
-				if _, err := coordinator.Join(other, site, "other").Plan(t.Context()); err != nil {
+				if _, err := coordinator.Join(other, site, "other", tokenOf("other")).Plan(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				expectRights(t, "a server that is no reader", other, site.Cell(plan.CellRef{Cell: "head.boss:key", Server: "head"}), false, false)

@@ -50,15 +50,17 @@ func (b bed) operator(t *testing.T) coordinator.Store {
 	return b.open(t, secret.Operator(site))
 }
 
+func tokenOf(server plan.ServerPath) string { return secret.ServerToken(site, server) }
+
 // session is that of a server's agent, without anything asked for yet.
 func (b bed) session(t *testing.T, server plan.ServerPath) coordinator.Store {
-	return b.open(t, coordinator.ServerCredential(server, secret.ServerToken(site, server)))
+	return b.open(t, coordinator.ServerCredential(server, tokenOf(server)))
 }
 
 // agent is one that has read its plan and is enrolled.
 func (b bed) agent(t *testing.T, server plan.ServerPath) *coordinator.Member {
 	t.Helper()
-	m := coordinator.Join(b.session(t, server), site, server)
+	m := coordinator.Join(b.session(t, server), site, server, tokenOf(server))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -210,4 +212,13 @@ func soon[T any](t *testing.T, from <-chan T) T {
 		t.Fatal("it does not come")
 		panic("unreachable")
 	}
+}
+
+// readCell reads a cell as the operator.
+func readCell(ctx context.Context, s coordinator.Store, c plan.CellRef) (coordinator.CellRecord, error) {
+	r, err := coordinator.NewReader(ctx, s, site, secret, &plan.Plan{})
+	if err != nil {
+		return coordinator.CellRecord{}, err
+	}
+	return r.Cell(ctx, c)
 }

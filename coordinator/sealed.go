@@ -22,7 +22,7 @@ import (
 // sealing is what a member knows of its sealed cells.
 type sealing struct {
 	key    seal.Key
-	token  func() (seal.Key, error)            // see UseToken
+	token  func() (seal.Key, error)            // for which `hotc apply` seals before the server has a key
 	reads  bool                                // the server reads what the operator gives
 	public bool                                // the server has a public key to show
 	cells  map[plan.CellName][]plan.ServerPath // own ones, with their readers
@@ -104,12 +104,6 @@ func (m *Member) NeedsKey() bool { return m.sealing.public }
 // shows the public half to those who seal values for the server.
 func (m *Member) UseKey(key seal.Key) { m.sealing.key = key }
 
-// UseToken lets the member open what was sealed for its token, before the server
-// had a key: the secrets that `hotc apply` gives.
-func (m *Member) UseToken(token string) {
-	m.sealing.token = sync.OnceValues(func() (seal.Key, error) { return tokenKey(token) })
-}
-
 var errNoKey = errors.New("the server has sealed cells, and this agent has no key")
 
 // publicOp is the write that shows the server's public key; nil where nobody needs it.
@@ -121,7 +115,7 @@ func (m *Member) publicOp(incarnation int) (*Op, error) {
 	if key == "" {
 		return nil, errNoKey
 	}
-	data, err := encode(PublicRecord{Incarnation: incarnation, Key: key})
+	data, err := m.signOwn(kindPublic, PublicRecord{Incarnation: incarnation, Key: key})
 	return &Op{Path: m.deployment.Public(m.server), Version: AnyVersion, Write: true, Data: data}, err
 }
 
@@ -258,7 +252,7 @@ func (m *Member) keyFor(ref plan.CellRef, k SealedKey) (key seal.Key, ok bool, e
 	if k.To == seal.ID(m.sealing.key.Public()) {
 		return m.sealing.key, true, nil
 	}
-	if ref.Server != plan.Operator || m.sealing.token == nil {
+	if ref.Server != plan.Operator {
 		return seal.Key{}, false, nil
 	}
 	key, err = m.sealing.token()
@@ -324,13 +318,21 @@ func (m *Member) sealFor(ctx context.Context, reader plan.ServerPath, say func(e
 		}
 		return fmt.Errorf("read the public key of server %s: %w", reader, err)
 	}
-	public, err := decode[PublicRecord](path, node.Data)
+	public, _, err := openIfAny[PublicRecord](path, node.Data, m.keyOf(reader), m.deployment.place(m.identity.ID, kindPublic, reader, ""))
+	if err = m.judge(ctx, err); errors.Is(err, ErrDestroyed) {
+		return err
+	}
 	if err != nil {
-		say(&RecordError{Server: reader, What: "the public key of server " + string(reader), Err: err})
+		say(fmt.Errorf("nothing is sealed for server %s: %w", reader, err))
 		return nil
 	}
 	if public.Key == "" {
 		return nil
+	}
+	if err := m.notOlder("incarnation of "+string(reader), int64(public.Incarnation)); errors.Is(err, ErrOlder) {
+		return nil // the newer one comes
+	} else if err != nil {
+		return err
 	}
 	keys, err := m.readSeals(ctx, m.server, reader)
 	if err != nil {

@@ -53,14 +53,13 @@ func newMachine(t *testing.T, server plan.ServerPath, id string) machine {
 // start starts the machine's agent, which seals for its readers until stopped.
 func (b bed) start(t *testing.T, of machine, enrolledBefore bool) (m *coordinator.Member, stop func()) {
 	t.Helper()
-	m = coordinator.Join(b.session(t, of.server), site, of.server)
+	m = coordinator.Join(b.session(t, of.server), site, of.server, tokenOf(of.server))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if !m.NeedsKey() {
 		t.Fatalf("server %s thinks that it needs no key", of.server)
 	}
-	m.UseToken(secret.ServerToken(site, of.server))
 	m.UseKey(of.key)
 	if _, err := m.Enrol(t.Context(), of.id, "i-"+of.id, enrolledBefore, noon); err != nil {
 		t.Fatal(err)
@@ -118,7 +117,7 @@ func TestSealedValuesReachTheirReaders(t *testing.T) {
 		defer stopBackup()
 		expectValue(t, backup, password, `"hush-hush"`) // after it
 		expectNowhere(t, b.operator(t), site.Root(), "hush-hush")
-		record, err := coordinator.ReadCell(t.Context(), b.operator(t), site, plan.CellRef{Cell: password, Server: "db"})
+		record, err := readCell(t.Context(), b.operator(t), plan.CellRef{Cell: password, Server: "db"})
 		if err != nil || record.State != coordinator.Valued || record.Value != nil || record.Sealed == "" {
 			t.Fatalf("the operator sees %+v (%v)", record, err)
 		}
@@ -218,7 +217,7 @@ func TestWhoCannotOpenWhatIsSealed(t *testing.T) {
 		defer stopApp()
 		expectValue(t, app, password, `"hush-hush"`)
 		// another process of the same server, with its token and without its key
-		spy := coordinator.Join(b.session(t, "app"), site, "app")
+		spy := coordinator.Join(b.session(t, "app"), site, "app", tokenOf("app"))
 		if _, err := spy.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}

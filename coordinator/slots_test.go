@@ -54,12 +54,11 @@ func (b bed) joinSlot(t *testing.T, c *coordinator.Claim, name string, number in
 	t.Helper()
 	server := c.Slot.Within(plan.ServerPath("app/*/"+name), number)
 	token := coordinator.SlotToken(secret.ServerToken(site, plan.ServerPath("app/*/"+name)), number)
-	m := coordinator.Join(with(b.open(t, coordinator.ServerCredential(server, token), sharedBy(name))), site, server)
+	m := coordinator.Join(with(b.open(t, coordinator.ServerCredential(server, token), sharedBy(name))), site, server, token)
 	m.KeepSlot(c, number)
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	m.UseToken(token)
 	m.UseKey(newMachine(t, server, "").key)
 	return m
 }

@@ -37,10 +37,10 @@ type ServerSnapshot struct {
 
 // TakeSnapshot reads everything about a deployment's servers but the values of
 // cells, which may be large, or secret.
-func TakeSnapshot(ctx context.Context, s Store, d Deployment, p *plan.Plan) (*Snapshot, error) {
-	live, err := readRecord(ctx, s, d)
+func TakeSnapshot(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan) (*Snapshot, error) {
+	r, err := NewReader(ctx, s, d, secret, p)
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", d, err)
+		return nil, err
 	}
 	_, ready, err := s.Stat(ctx, d.Ready())
 	if err != nil {
@@ -52,8 +52,8 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, p *plan.Plan) (*Sn
 		index[server.Path] = i
 	}
 	err = each(ctx, len(p.Servers), func(ctx context.Context, i int) error {
-		err := snapshot.Servers[i].read(ctx, s, d, p.Servers[i].Path)
-		if err == nil && live.Enrol == EnrolOnce {
+		err := snapshot.Servers[i].read(ctx, r, p.Servers[i].Path)
+		if err == nil && r.keys.record.Enrol == EnrolOnce {
 			snapshot.Servers[i].Knocks, err = ReadKnocks(ctx, s, d, p.Servers[i].Path)
 		}
 		return err
@@ -63,7 +63,7 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, p *plan.Plan) (*Sn
 	}
 	records := make([]CellRecord, len(p.Cells))
 	err = each(ctx, len(p.Cells), func(ctx context.Context, i int) error {
-		record, err := ReadCell(ctx, s, d, plan.CellRef{Cell: p.Cells[i].Name, Server: p.Cells[i].Server})
+		record, err := r.Cell(ctx, plan.CellRef{Cell: p.Cells[i].Name, Server: p.Cells[i].Server})
 		record.Value = nil
 		records[i] = record
 		return err
@@ -71,7 +71,7 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, p *plan.Plan) (*Sn
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, err)
 	}
-	if snapshot.Given, err = ReadGiven(ctx, s, d, p); err != nil {
+	if snapshot.Given, err = r.given(ctx, p); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, err)
 	}
 	for i, record := range records {
@@ -82,7 +82,8 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, p *plan.Plan) (*Sn
 	return snapshot, nil
 }
 
-func (v *ServerSnapshot) read(ctx context.Context, s Store, d Deployment, server plan.ServerPath) error {
+func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server plan.ServerPath) error {
+	s, d := r.store, r.keys.deployment
 	v.Path, v.Cells = server, map[plan.CellName]CellRecord{}
 	node, err := s.Read(ctx, d.Server(server))
 	if err != nil {
@@ -91,10 +92,7 @@ func (v *ServerSnapshot) read(ctx context.Context, s Store, d Deployment, server
 	if v.Incarnation, err = decode[IncarnationRecord](d.Server(server), node.Data); err != nil {
 		return err
 	}
-	if node, err = s.Read(ctx, d.State(server)); err != nil {
-		return err
-	}
-	if v.State, err = decode[ServerState](d.State(server), node.Data); err != nil {
+	if v.State, err = r.state(ctx, server); err != nil {
 		return err
 	}
 	if v.State.Incarnation != v.Incarnation.Number {

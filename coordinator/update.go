@@ -110,15 +110,18 @@ func (u *update) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if u.found, err = decode[DeploymentRecord](u.d.Root(), node.Data); err != nil {
+	if u.found, err = openRecord(u.d, u.tokens.secret, node.Data); err != nil {
 		return err
 	}
 	u.record, u.version = u.found, node.Version
 	if u.record.Updating != u.digest {
 		u.record.Updating = u.digest
 		u.record.Updates++
+		u.record.Counter = max(u.record.Counter, u.now.UnixMilli()) + 1
 	}
-	u.keys = newKeyring(u.tokens, u.record, u.root)
+	if u.keys, err = newKeyring(u.tokens, u.record, u.root); err != nil {
+		return err
+	}
 	for _, s := range u.to.Servers {
 		u.keys.server(s.Path, 0) // computed once, before many ask for it
 	}
@@ -186,7 +189,7 @@ func (u *update) run(ctx context.Context) ([]RoleChange, error) {
 // mark writes the record of the change.
 func (u *update) mark(ctx context.Context) error {
 	for u.record != u.found {
-		data, err := encode(u.record)
+		data, err := u.keys.deploymentRecord(u.record)
 		if err != nil {
 			return err
 		}
@@ -288,7 +291,7 @@ func (u *update) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	data, err := encode(u.after())
+	data, err := u.keys.deploymentRecord(u.after())
 	if err != nil {
 		return err
 	}
@@ -296,7 +299,7 @@ func (u *update) finish(ctx context.Context) error {
 		Op{Path: u.d.Root(), Version: u.version, Write: true, Data: data},
 		Op{Path: u.d.Plan(), Version: node.Version, Write: true, Data: head})
 	if errors.Is(err, ErrVersion) {
-		there, readErr := readRecord(ctx, u.store, u.d)
+		there, readErr := readRecord(ctx, u.store, u.d, u.tokens.secret)
 		switch {
 		case readErr != nil:
 			err = readErr

@@ -28,11 +28,18 @@ type standing struct {
 
 // look reads how a server stands.
 func (u *update) look(ctx context.Context, to *plan.Server) (*standing, error) {
-	slice, err := encode(to)
+	part, err := u.keys.part(to)
+	if err != nil {
+		return nil, err
+	}
+	slice, err := encode(part)
 	if err != nil {
 		return nil, err
 	}
 	text, version, err := readParts(ctx, u.store, u.d.ServerPlan(to.Path))
+	if err == nil {
+		text, err = u.opened(kindPlan, to.Path, text)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +54,10 @@ func (u *update) look(ctx context.Context, to *plan.Server) (*standing, error) {
 	if v.same {
 		return v, nil
 	}
-	if text, v.keysVersion, err = readParts(ctx, u.store, u.d.Keys(to.Path)); err == nil {
+	if text, v.keysVersion, err = readParts(ctx, u.store, u.d.Keys(to.Path)); err == nil && string(text) != "{}" {
+		text, err = u.opened(kindKeys, to.Path, text)
+	}
+	if err == nil {
 		v.keys, err = decode[KeysRecord](u.d.Keys(to.Path), text)
 	}
 	if err != nil {
@@ -61,6 +71,15 @@ func (u *update) look(ctx context.Context, to *plan.Server) (*standing, error) {
 		v.role(to.Path, &a, &b, state)
 	})
 	return v, nil
+}
+
+// opened is what the operator has signed for a server, without the signature.
+func (u *update) opened(kind string, s plan.ServerPath, text []byte) ([]byte, error) {
+	text, _, err := u.keys.signer.Public().Open(u.d.place(u.record.ID, kind, s, ""), text)
+	if err != nil {
+		return nil, forged("the "+kind+" of server "+string(s), "the deployment's operator", err)
+	}
+	return text, nil
 }
 
 // readState reads the server's incarnation and, of the same, how its roles stand.
@@ -77,7 +96,7 @@ func (u *update) readState(ctx context.Context, server plan.ServerPath, v *stand
 		return nil, err
 	}
 	v.stateVersion = node.Version
-	state, err := decode[ServerState](u.d.State(server), node.Data)
+	state, err := u.keys.state(node.Data, server)
 	if err != nil || state.Incarnation != v.incarnation.record.Number {
 		return nil, err // of a machine that is the server no longer
 	}
@@ -140,7 +159,7 @@ func (u *update) server(ctx context.Context, to *plan.Server) (changes []RoleCha
 // commit writes a server's part, while everything is as it was looked at, and says which
 // parts of texts it has replaced.
 func (u *update) commit(ctx context.Context, to *plan.Server, v *standing) (old map[Path][]string, err error) {
-	slice, err := encode(to)
+	slice, err := u.keys.signedPart(to)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +169,7 @@ func (u *update) commit(ctx context.Context, to *plan.Server, v *standing) (old 
 		}
 		v.keys.Sets[id] = password
 	}
-	keys, err := encode(v.keys)
+	keys, err := u.keys.keys(to.Path, v.keys.Sets)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +194,7 @@ func (u *update) commit(ctx context.Context, to *plan.Server, v *standing) (old 
 		ops = append(ops, Op{Path: x.path, Version: x.version, Write: true, Data: head})
 	}
 	if requests := u.requests(to, v); len(requests) > 0 {
-		op, err := queue(ctx, u.store, u.d, to.Path, requests)
+		op, err := queue(ctx, u.store, u.keys, to.Path, requests)
 		if err != nil {
 			return nil, err
 		}

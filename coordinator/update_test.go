@@ -92,7 +92,7 @@ func TestALivePlanIsChangedInPlace(t *testing.T) {
 				t.Errorf("the file %s: %q, %v", file, text, err)
 			}
 		}
-		if live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site); err != nil || live.Servers[1].Roles[0].Files[0] != webAgain {
+		if live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret); err != nil || live.Servers[1].Roles[0].Files[0] != webAgain {
 			t.Errorf("the whole plan is %+v, %v", live, err)
 		}
 		if again := b.publish(t, to); again.Outcome != coordinator.Unchanged {
@@ -150,7 +150,7 @@ func TestEffectsOfAChange(t *testing.T) {
 				if !errors.As(err, &lacking) || told(lacking.Roles) != "app.web: source: hook" {
 					t.Fatalf("%+v, %v, want a NoUpdateHookError", done, err)
 				}
-				if live, _ := coordinator.ReadPlan(t.Context(), b.operator(t), site); live.Servers[1].Roles[0].Files[0] != webScript {
+				if live, _ := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret); live.Servers[1].Roles[0].Files[0] != webScript {
 					t.Error("what was refused was written")
 				}
 				return
@@ -370,7 +370,7 @@ func TestAnInterruptedChangeIsMadeOnce(t *testing.T) {
 			if err != nil || len(requests) > most || !back && len(requests) != 1 || back && len(requests) == 1 {
 				t.Errorf("%s was asked for %+v, %v", server, requests, err)
 			}
-			m := coordinator.Join(b.session(t, server), site, server)
+			m := coordinator.Join(b.session(t, server), site, server, tokenOf(server))
 			got, err := m.Plan(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -447,15 +447,15 @@ func TestLargePlansAndManyReadersChange(t *testing.T) {
 			}
 			to.Files = append(to.Files, plan.File{Digest: mysqlScript, Size: 11, Name: "mysql.sh"})
 			b.publish(t, to)
-			m := coordinator.Join(b.session(t, "head"), site, "head")
+			m := coordinator.Join(b.session(t, "head"), site, "head", tokenOf("head"))
 			if s, err := m.Plan(t.Context()); err != nil || string(s.Roles[0].Source) != string(wide(size)) {
 				t.Fatalf("round %d: the plan did not arrive whole: %v", round, err)
 			}
-			if live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site); err != nil || len(live.Servers[0].Roles[0].Source) != size {
+			if live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret); err != nil || len(live.Servers[0].Roles[0].Source) != size {
 				t.Fatalf("round %d: the whole plan did not arrive: %v", round, err)
 			}
 			for i := range 10 {
-				m := coordinator.Join(b.session(t, plan.ServerPath(fmt.Sprintf("node/%d", i))), site, plan.ServerPath(fmt.Sprintf("node/%d", i)))
+				m := coordinator.Join(b.session(t, plan.ServerPath(fmt.Sprintf("node/%d", i))), site, plan.ServerPath(fmt.Sprintf("node/%d", i)), tokenOf(plan.ServerPath(fmt.Sprintf("node/%d", i))))
 				s, err := m.Plan(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -492,7 +492,7 @@ func TestReadingAPlanWhileItChanges(t *testing.T) {
 		}
 		over <- err
 	}()
-	m := coordinator.Join(b.session(t, "head"), site, "head")
+	m := coordinator.Join(b.session(t, "head"), site, "head", tokenOf("head"))
 	for {
 		s, err := m.Plan(t.Context())
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -148,17 +149,35 @@ func (b *bed) writeBoot() {
 	}
 }
 
+// screen is what a process prints, while it does.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
 // agentProcess is an agent at work.
 type agentProcess struct {
 	*exec.Cmd
-	printed *bytes.Buffer
+	printed *screen
 	ended   chan error
 }
 
 func (b *bed) start(flags ...string) *agentProcess {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	p := &agentProcess{printed: &bytes.Buffer{}, ended: make(chan error, 1)}
+	p := &agentProcess{printed: &screen{}, ended: make(chan error, 1)}
 	p.Cmd = exec.CommandContext(ctx, b.program, append([]string{"run", "--boot", filepath.Join(b.folder, "boot.json"),
 		"--state", filepath.Join(b.folder, "state"), "--work", b.work(), "--instance-id", "i-1", "--grace", "1s"}, flags...)...)
 	p.Stdout, p.Stderr = p.printed, p.printed
@@ -200,7 +219,11 @@ func (b *bed) log() string {
 // cell is the value of a cell of db, or "failed: " and the chain, or "empty".
 func (b *bed) cell(name plan.CellName) string {
 	b.t.Helper()
-	record, err := coordinator.ReadCell(context.Background(), b.operator(), deployment, plan.CellRef{Cell: name, Server: "db"})
+	reader, err := coordinator.NewReader(context.Background(), b.operator(), deployment, b.secret, &b.plan)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	record, err := reader.Cell(context.Background(), plan.CellRef{Cell: name, Server: "db"})
 	if err != nil {
 		b.t.Fatal(err)
 	}

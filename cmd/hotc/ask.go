@@ -22,7 +22,7 @@ func newRequest(kind coordinator.RequestKind, r *roleStanding) coordinator.Reque
 func (s *session) ask(ctx context.Context, server plan.ServerPath, r coordinator.Request) error {
 	for range mostTries {
 		within, stop := s.within(ctx)
-		err := coordinator.Post(within, s, s.deployment, []coordinator.Posting{{Server: server, Request: r}}, nil)
+		err := coordinator.Post(within, s, s.deployment, s.secret, []coordinator.Posting{{Server: server, Request: r}}, nil)
 		stop()
 		if !errors.Is(err, coordinator.ErrVersion) { // somebody else has asked meanwhile
 			return s.explain(ctx, err)

@@ -22,6 +22,7 @@ type evaluation struct {
 	ctx     context.Context
 	session *session
 	plan    *plan.Plan
+	reader  func() (*coordinator.Reader, error)
 	places  map[plan.CellName]plan.CellRef
 	read    map[plan.CellName]coordinator.CellRecord
 	secret  map[plan.CellName]bool
@@ -39,7 +40,7 @@ func (e *evaluation) learn() error {
 	if undecided(e.plan) == 0 {
 		return nil
 	}
-	snapshot, err := coordinator.TakeSnapshot(e.ctx, e.session, e.session.deployment, e.plan)
+	snapshot, err := coordinator.TakeSnapshot(e.ctx, e.session, e.session.deployment, e.session.secret, e.plan)
 	if err != nil {
 		return err
 	}
@@ -55,17 +56,21 @@ func (e *evaluation) learn() error {
 
 // prefetch reads the cells of many outputs at the same time.
 func (e *evaluation) prefetch(outputs []plan.Output) error {
+	reader, err := e.reader()
+	if err != nil {
+		return err
+	}
 	records := make([]coordinator.CellRecord, len(outputs))
 	group, ctx := errgroup.WithContext(e.ctx)
 	group.SetLimit(64)
 	for i, o := range outputs {
 		group.Go(func() (err error) {
 			defer mistake.Ends()
-			records[i], err = coordinator.ReadCell(ctx, e.session, e.session.deployment, e.places[o.Cell])
+			records[i], err = reader.Cell(ctx, e.places[o.Cell])
 			return err
 		})
 	}
-	err := group.Wait()
+	err = group.Wait()
 	for i, o := range outputs {
 		e.read[o.Cell] = records[i]
 	}
@@ -80,7 +85,11 @@ func (e *evaluation) cell(name plan.CellName) (coordinator.CellRecord, error) {
 	if !known {
 		return coordinator.CellRecord{}, fmt.Errorf("the plan has no cell %s", name)
 	}
-	record, err := coordinator.ReadCell(e.ctx, e.session, e.session.deployment, place)
+	reader, err := e.reader()
+	if err != nil {
+		return coordinator.CellRecord{}, err
+	}
+	record, err := reader.Cell(e.ctx, place)
 	if err == nil {
 		e.read[name] = record
 	}

@@ -219,7 +219,7 @@ func secretValue(secret plan.Secret, text []byte) (json.RawMessage, error) {
 func (s *session) missingSecrets(ctx context.Context, p *plan.Plan, gifts []gift, live bool) (missing, again []string, err error) {
 	given := make([]coordinator.Given, len(p.Secrets))
 	if live {
-		if given, err = coordinator.ReadGiven(ctx, s, s.deployment, p); err != nil {
+		if given, err = coordinator.ReadGiven(ctx, s, s.deployment, s.secret, p); err != nil {
 			return nil, nil, err
 		}
 	}

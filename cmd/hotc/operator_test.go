@@ -106,7 +106,7 @@ func (d *desk) agent(t *testing.T, server plan.ServerPath) *coordinator.Member {
 	}
 	store := d.tree.Open(coordinator.ServerCredential(server, secret.ServerToken("site", server)))
 	t.Cleanup(func() { store.Close() })
-	m := coordinator.Join(store, "site", server)
+	m := coordinator.Join(store, "site", server, secret.ServerToken("site", server))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -31,7 +32,7 @@ that value: a string as it is, anything else as JSON.`,
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			within, stop := s.within(ctx)
 			defer stop()
-			p, err := coordinator.ReadPlan(within, s, s.deployment)
+			p, err := coordinator.ReadPlan(within, s, s.deployment, s.secret)
 			if err != nil {
 				return s.explain(ctx, err)
 			}
@@ -215,6 +216,9 @@ func roleOutputs(p *plan.Plan) []plan.Output {
 // newEvaluation prepares to read cells under ctx.
 func newEvaluation(ctx context.Context, s *session, p *plan.Plan) *evaluation {
 	e := &evaluation{ctx: ctx, session: s, plan: p, places: map[plan.CellName]plan.CellRef{}, read: map[plan.CellName]coordinator.CellRecord{}, secret: map[plan.CellName]bool{}}
+	e.reader = sync.OnceValues(func() (*coordinator.Reader, error) {
+		return coordinator.NewReader(ctx, s, s.deployment, s.secret, p)
+	})
 	for _, c := range p.Cells {
 		e.places[c.Name] = plan.CellRef{Cell: c.Name, Server: c.Server}
 	}

@@ -149,7 +149,7 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 			return nil, err
 		}
 		within, stop := r.within(ctx)
-		err = coordinator.Post(within, r, r.deployment, posts, cells)
+		err = coordinator.Post(within, r, r.deployment, r.secret, posts, cells)
 		stop()
 		if errors.Is(err, coordinator.ErrVersion) {
 			continue

@@ -107,7 +107,7 @@ func (d *desk) agentUntil(t *testing.T, server plan.ServerPath, do func(*coordin
 	secret, _ := coordinator.ParseSecret(testSecret)
 	store := d.tree.Open(coordinator.ServerCredential(server, secret.ServerToken("site", server)))
 	defer store.Close()
-	m := coordinator.Join(store, "site", server)
+	m := coordinator.Join(store, "site", server, secret.ServerToken("site", server))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}

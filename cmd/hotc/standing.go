@@ -111,7 +111,7 @@ func (r *roleStanding) word() string {
 func (s *session) look(ctx context.Context) (*standing, error) {
 	within, stop := s.within(ctx)
 	defer stop()
-	p, err := coordinator.ReadPlan(within, s, s.deployment)
+	p, err := coordinator.ReadPlan(within, s, s.deployment, s.secret)
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}
@@ -122,7 +122,7 @@ func (s *session) look(ctx context.Context) (*standing, error) {
 func (s *session) lookAgain(ctx context.Context, p *plan.Plan) (*standing, error) {
 	within, stop := s.within(ctx)
 	defer stop()
-	snapshot, err := coordinator.TakeSnapshot(within, s, s.deployment, p)
+	snapshot, err := coordinator.TakeSnapshot(within, s, s.deployment, s.secret, p)
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}

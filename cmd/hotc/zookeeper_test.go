@@ -49,7 +49,7 @@ func TestOperatorOnZooKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	db := coordinator.Join(store, "site", "db")
+	db := coordinator.Join(store, "site", "db", secret.ServerToken("site", "db"))
 	if _, err := db.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
 // Format is the version of plan.json and of the boot file that this code
@@ -113,7 +115,10 @@ type Server struct {
 	Writes []CellName `json:"writes,omitempty"`
 	// Seals are those of them that are sealed, each for its readers.
 	Seals []Sealing `json:"seals,omitempty"`
-	Roles []Role    `json:"roles"`
+	// Keys are the keys by which servers sign: those that it reads from or seals for, and
+	// its own. `hotc apply` adds them; plan.json has none.
+	Keys  map[ServerPath]sign.Public `json:"keys,omitempty"`
+	Roles []Role                     `json:"roles"`
 }
 
 // Slot is a place in a group that scales: which of its members has it is known when the

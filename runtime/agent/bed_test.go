@@ -311,7 +311,11 @@ func (b *bed) cell(cell plan.CellName) string {
 		if c.Name != cell {
 			continue
 		}
-		record, err := coordinator.ReadCell(b.t.Context(), b.operator(), deployment, plan.CellRef{Cell: cell, Server: c.Server})
+		reader, err := coordinator.NewReader(b.t.Context(), b.operator(), deployment, b.secret, &b.plan)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		record, err := reader.Cell(b.t.Context(), plan.CellRef{Cell: cell, Server: c.Server})
 		if err != nil {
 			b.t.Fatal(err)
 		}

@@ -211,7 +211,7 @@ func TestAProducerWhoseAgentIsGone(t *testing.T) {
 		input("url", "db.mysql:endpoint", func(in *plan.Input) { in.IfDown = 0.3 })))
 	b.apply()
 	// The agent enrols and is gone without a word, as when a server loses its power.
-	member := coordinator.Join(b.tree.Open(coordinator.ServerCredential("db", b.secret.ServerToken(deployment, "db"))), deployment, "db")
+	member := coordinator.Join(b.tree.Open(coordinator.ServerCredential("db", b.secret.ServerToken(deployment, "db"))), deployment, "db", b.secret.ServerToken(deployment, "db"))
 	if _, err := member.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}

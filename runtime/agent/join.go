@@ -45,8 +45,8 @@ func (a *agent) hasBooted() bool {
 
 // join opens the coordinator, waits for the deployment and gets the server's part
 // of the plan. A deployment that is not there yet is waited for. A token that is
-// refused, and a server that the plan does not know, are told to Heat too, and
-// tried again slowly: the operator may apply the deployment anew.
+// refused, a server that the plan does not know, and a plan that is not the operator's are
+// told to Heat too, and tried again slowly: the operator may apply the deployment anew.
 func (a *agent) join(ctx context.Context) error {
 	refused, booted := false, a.Booted
 	if a.hasBooted() {
@@ -54,7 +54,7 @@ func (a *agent) join(ctx context.Context) error {
 	}
 	for retry := a.Retry; ; retry = min(2*retry, maxRetry) {
 		err := a.tryToJoin(ctx)
-		if lost := (*lostSlotError)(nil); err == nil || errors.As(err, &lost) {
+		if lost := (*lostSlotError)(nil); err == nil || errors.As(err, &lost) || errors.Is(err, coordinator.ErrForgets) {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -70,7 +70,7 @@ func (a *agent) join(ctx context.Context) error {
 				a.Boot.Deployment, a.Boot.Server, err)
 		}
 		a.console.say("%s; next attempt in %v", reason, retry)
-		if !refused && (errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNotInPlan)) {
+		if !refused && (errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNotInPlan) || errors.Is(err, coordinator.ErrForged)) {
 			refused = true
 			a.refusedForHeat(ctx, reason)
 		}
@@ -174,8 +174,9 @@ func (a *agent) leave() error {
 // meet makes the agent a member of the deployment as it stands, and reads the server's
 // part of the plan.
 func (a *agent) meet(ctx context.Context, claim *claimed, waiting func(why string)) error {
-	member := coordinator.Join(a.store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server)
-	member.UseMachine(coordinator.Machine{Instance: a.Instance, Token: a.Boot.Token, Now: a.Now,
+	member := coordinator.Join(a.store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server, a.Boot.Token)
+	member.UseMemory(a.journal)
+	member.UseMachine(coordinator.Machine{Instance: a.Instance, Now: a.Now,
 		Key: func() (seal.Key, error) { return loadKey(a.Disk, a.journal.ID()) }})
 	if claim != nil {
 		member.KeepSlot(&claim.Claim, claim.number)

@@ -26,11 +26,15 @@ const keptAnswers = 16
 // by the next agent if this one does not get that far.
 func (a *agent) attend(ctx context.Context) (again bool, err error) {
 	requests, err := a.member.Requests(ctx)
-	if err != nil {
-		return false, err
+	if err == nil {
+		a.open, a.later = requests, false
+		err = a.followPlan(ctx)
 	}
-	a.open, a.later = requests, false
-	if err := a.followPlan(ctx); err != nil {
+	if errors.Is(err, coordinator.ErrForged) || errors.Is(err, coordinator.ErrOlder) {
+		a.console.say("nothing is done of what is asked for: %v", err)
+		return false, nil // it is looked at again when it changes
+	}
+	if err != nil {
 		return false, err
 	}
 	for _, r := range requests {

@@ -25,7 +25,7 @@ func (b *bed) post(server plan.ServerPath, r coordinator.Request, cells ...plan.
 	for _, cell := range cells {
 		refs = append(refs, plan.CellRef{Cell: cell, Server: server})
 	}
-	if err := coordinator.Post(b.t.Context(), b.operator(), deployment, []coordinator.Posting{{Server: server, Request: r}}, refs); err != nil {
+	if err := coordinator.Post(b.t.Context(), b.operator(), deployment, b.secret, []coordinator.Posting{{Server: server, Request: r}}, refs); err != nil {
 		b.t.Fatal(err)
 	}
 }

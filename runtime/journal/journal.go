@@ -16,6 +16,7 @@
 //	{"role":"mysql","status":"done","exit_code":0,"at":…}          after all its outputs are published
 //	{"role":"mysql","status":"failed","exit_code":3,"cause":{…},"at":…}
 //	{"signalled":"SUCCESS","at":…}                                 after Heat has taken the signal
+//	{"remembered":{"identity":{…},"counters":{"plan":…}},"at":…}   before what it shows is acted upon
 //
 // and for what an operator asks (docs/coordination.md, "Requests"), each with the
 // request's id:
@@ -44,6 +45,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
@@ -94,8 +96,11 @@ type Task struct {
 	Ended    time.Time
 }
 
-// Journal is an open journal. It is not for use by several goroutines.
+// Journal is an open journal. It is not for use by several goroutines, but for Remember
+// and Remembered.
 type Journal struct {
+	writing sync.Mutex // guards file and remembered
+
 	file File
 	lock io.Closer
 	now  func() time.Time
@@ -108,31 +113,34 @@ type Journal struct {
 	requests  map[string]bool // the requests that changed a role
 	runs      []string
 	signalled map[string]string // by handle; "" is that of the server's roles as a whole
+
+	remembered coordinator.Remembered
 }
 
 // line is a line of the file.
 type line struct {
-	Journal    int                    `json:"journal,omitempty"`
-	ID         string                 `json:"id,omitempty"`
-	Deployment string                 `json:"deployment,omitempty"`
-	Server     plan.ServerPath        `json:"server,omitempty"`
-	Instance   string                 `json:"instance,omitempty"`
-	Trying     int                    `json:"trying,omitempty"`
-	Enrolled   int                    `json:"enrolled,omitempty"`
-	Role       string                 `json:"role,omitempty"`
-	Status     coordinator.RoleStatus `json:"status,omitempty"`
-	Run        string                 `json:"run,omitempty"`
-	ExitCode   *int                   `json:"exit_code,omitempty"`
-	Cause      *coordinator.Cause     `json:"cause,omitempty"`
-	Signalled  string                 `json:"signalled,omitempty"`
-	Request    string                 `json:"request,omitempty"`
-	Retry      string                 `json:"retry,omitempty"`
-	Task       string                 `json:"task,omitempty"`
-	Made       string                 `json:"made,omitempty"`
-	Attempt    int                    `json:"attempt,omitempty"`
-	ByHand     bool                   `json:"by_hand,omitempty"`
-	Handle     string                 `json:"handle,omitempty"` // of a role's own signal
-	At         time.Time              `json:"at"`
+	Journal    int                     `json:"journal,omitempty"`
+	ID         string                  `json:"id,omitempty"`
+	Deployment string                  `json:"deployment,omitempty"`
+	Server     plan.ServerPath         `json:"server,omitempty"`
+	Instance   string                  `json:"instance,omitempty"`
+	Trying     int                     `json:"trying,omitempty"`
+	Enrolled   int                     `json:"enrolled,omitempty"`
+	Role       string                  `json:"role,omitempty"`
+	Status     coordinator.RoleStatus  `json:"status,omitempty"`
+	Run        string                  `json:"run,omitempty"`
+	ExitCode   *int                    `json:"exit_code,omitempty"`
+	Cause      *coordinator.Cause      `json:"cause,omitempty"`
+	Signalled  string                  `json:"signalled,omitempty"`
+	Request    string                  `json:"request,omitempty"`
+	Retry      string                  `json:"retry,omitempty"`
+	Task       string                  `json:"task,omitempty"`
+	Made       string                  `json:"made,omitempty"`
+	Attempt    int                     `json:"attempt,omitempty"`
+	ByHand     bool                    `json:"by_hand,omitempty"`
+	Handle     string                  `json:"handle,omitempty"` // of a role's own signal
+	Remembered *coordinator.Remembered `json:"remembered,omitempty"`
+	At         time.Time               `json:"at"`
 }
 
 // Open opens the journal in a folder, or begins one, for this machine.
@@ -221,6 +229,8 @@ func (j *Journal) begin(disk Disk, m Machine, random io.Reader) error {
 
 // append writes a line and takes it over once it is on the disk.
 func (j *Journal) append(l line) error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
 	l.At = j.now().UTC()
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -253,6 +263,8 @@ func (j *Journal) apply(l line) {
 		j.applyRole(l)
 	case l.Signalled != "":
 		j.signalled[l.Handle] = l.Signalled
+	case l.Remembered != nil:
+		j.remembered = j.remembered.With(*l.Remembered)
 	}
 }
 
@@ -329,6 +341,16 @@ func (j *Journal) Runs() []string { return append([]string(nil), j.runs...) }
 // handle of the server's roles as a whole has no name here.
 func (j *Journal) Signalled(handle string) string { return j.signalled[handle] }
 
+// Remembered is what the machine was shown by its deployment.
+func (j *Journal) Remembered() coordinator.Remembered {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	return j.remembered
+}
+
+// Remember adds to that.
+func (j *Journal) Remember(r coordinator.Remembered) error { return j.append(line{Remembered: &r}) }
+
 // Trying is the incarnation's number that the machine tried last to get; 0 is none.
 // Whether it got it, an agent that was killed meanwhile does not know.
 func (j *Journal) Trying() int { return j.trying }
@@ -355,6 +377,8 @@ func (j *Journal) NoteRunning(role, run, made string) error {
 // reserve takes room on the disk for what has to be noted later: a role whose end
 // cannot be noted counts as interrupted, however well it went.
 func (j *Journal) reserve(room int64) error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
 	file, can := j.file.(interface{ Reserve(room int64) error })
 	if !can {
 		return nil

@@ -288,7 +288,7 @@ func (w *world) settled() bool {
 func (w *world) snapshot() *coordinator.Snapshot {
 	s := w.cluster.tree.Open(w.secret.Operator(deployment))
 	defer s.Close()
-	snapshot, err := coordinator.TakeSnapshot(context.Background(), s, deployment, &w.program.Plan)
+	snapshot, err := coordinator.TakeSnapshot(context.Background(), s, deployment, w.secret, &w.program.Plan)
 	if err != nil {
 		return &coordinator.Snapshot{}
 	}
