@@ -34,6 +34,8 @@ var orders = []string{
 	"log 'up' do\n  message lazy { \"#{node['in']['a']}\" }\nend\nlog 'z' do\n  message node['in']['b']\nend\nnode.default['out']['x'] = 1 if node['in']['c']\nnode.default['out']['y'] = 1",
 	"template ::File.join(Chef::Config[:file_cache_path], 'page') do\n  variables(lazy { { b: node['in']['b'] } })\nend\nlog 'up'\nnode.default['out']['x'] = node['in']['c'] ? 1 : 2\nnode.default['out']['y'] = 'y'",
 	"include_recipe 'web::other'\nlog 'up'\nnode.override['out']['y'] = { 'k' => node['in']['a'] }",
+	"vars = {}.merge(node['in'])\nnode.default['out']['x'] = vars['a'].to_s\nlog 'up'\nnode.default['out']['y'] = 'y'",
+	"node.default['out']['x'] = 'x'\nvars = { 'k' => 1, **node['in'] }\nlog 'up'\nnode.default['out']['y'] = Hash[node['in']]['b'].to_s",
 	"%w(a b).each do |key|\n  node['in'][key]\nend\nbegin\n  node.default['out']['x'] = node['in']['c']\nend\nlog 'up' unless node['in']['none']\nruby_block 'y' do\n  block do\n    node.default['out']['y'] = 'y'\n  end\nend",
 }
 

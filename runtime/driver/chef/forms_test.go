@@ -288,25 +288,11 @@ func TestEveryFormIsDocumented(t *testing.T) {
 }
 
 // Every form of reading and writing, in one run of the stand-in, and of the real Chef
-// where there is one.
+// where there is one; by chef-client, too.
 func TestFormsOfReadingAndWriting(t *testing.T) {
-	t.Run("stand-in", func(t *testing.T) {
-		ruby, err := exec.LookPath("ruby")
-		if err != nil {
-			t.Skip("SKIPPED: no ruby on PATH")
-		}
-		solo, err := filepath.Abs("testdata/standin/chef-solo.rb")
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkForms(t, ruby, solo)
-	})
-	t.Run("Chef", func(t *testing.T) {
-		solo, err := exec.LookPath("chef-solo")
-		if err != nil {
-			t.Skip("SKIPPED: no chef-solo on PATH: Debian 12 has no Chef, so that only the stand-in was tried")
-		}
-		checkForms(t, solo)
+	everyChef(t, func(t *testing.T, solo string) {
+		t.Run("solo", func(t *testing.T) { checkForms(t, solo) })
+		t.Run("client", func(t *testing.T) { checkForms(t, filepath.Join(filepath.Dir(solo), "chef-client"), "--local-mode") })
 	})
 }
 
