@@ -127,7 +127,7 @@ func (c *checker) file(role *program.Role, f *program.RoleFile) {
 }
 
 // log looks at what a role's source prints. The agent takes secrets out of what it keeps
-// of that, where they stand as they are; the file on the server has them.
+// of that, where they stand as they are, and only when the role has ended.
 func (c *checker) log(role *program.Role) {
 	if role.Meaning == nil || role.Meaning.Sequence == nil || len(role.Meaning.Sequence.Printed) == 0 {
 		return

@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 )
 
 // mask knows the secrets that a role has read or written, and takes them out of
-// what leaves the server besides cells: what the role printed, and the reasons of
-// its failure. It is a net, not a wall: a tool that prints a secret in another
+// what leaves the server besides cells, what the role printed and the reasons of
+// its failure, and out of what is kept of the first on the server. It is a net, not a wall: a tool that prints a secret in another
 // form (encoded, a character a line) is not caught.
 type mask struct {
 	mu    sync.Mutex
@@ -84,6 +86,46 @@ func (m *mask) hide(text []byte) []byte {
 		}
 	}
 	return text
+}
+
+// overwrite writes over the secrets in a file, from an offset on.
+func (m *mask) overwrite(file interface {
+	io.ReaderAt
+	io.WriterAt
+}, from int64) error {
+	longest := m.longest()
+	if longest == 0 {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	part := make([]byte, 1<<20+longest)
+	for {
+		n, err := file.ReadAt(part, from)
+		for _, secret := range m.texts {
+			for at := 0; ; at += len(secret) {
+				next := bytes.Index(part[at:n], secret)
+				if next < 0 {
+					break
+				}
+				at += next
+				blank := part[at : at+len(secret)]
+				for i := range blank {
+					blank[i] = '*'
+				}
+				if _, err := file.WriteAt(blank, from+int64(at)); err != nil {
+					return err
+				}
+			}
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		from += 1 << 20
+	}
 }
 
 // longest is how many bytes the longest secret has.

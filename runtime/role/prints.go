@@ -55,6 +55,23 @@ func (p *prints) close() {
 	}
 }
 
+// scrub takes the secrets out of what the run has left in the files. It writes over them in
+// their place, since what the role has left behind may print on.
+func (p *prints) scrub() error {
+	for i, file := range p.files() {
+		// to a file that is open for appending one can only append
+		again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", file.Fd()), os.O_RDWR, 0)
+		if err == nil {
+			err = p.mask.overwrite(again, p.from[i])
+			again.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("take the secrets out of the role's output: %w", err)
+		}
+	}
+	return nil
+}
+
 func (p *prints) files() [2]*os.File { return [2]*os.File{p.stdout, p.stderr} }
 
 // look reads what was printed since the last look and says whether there is anything

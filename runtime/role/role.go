@@ -403,6 +403,9 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 	return job, sync.OnceFunc(func() {
 		server.Close()
 		stopLog()
+		if err := prints.scrub(); err != nil {
+			fmt.Fprintf(prints.stderr, "hotc-agent: %v\n", err)
+		}
 		prints.close()
 		socket.Remove(folder)
 		os.RemoveAll(folder)
