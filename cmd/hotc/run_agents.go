@@ -43,6 +43,7 @@ func (r *localRun) runAgents(ctx context.Context, boots []plan.Boot) (map[plan.S
 	defer endAgents()
 	looked := make(chan error)
 	go func() {
+		defer mistake.Ends()
 		broken, err := r.breakCycles(agents, p)
 		r.broken = broken
 		looked <- err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/mistake"
 )
 
 // lookAtOutput is how often what roles print is looked at.
@@ -49,6 +50,7 @@ func (r *localRun) followOutput(p *progress) (stop func()) {
 	}
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer mistake.Ends()
 		defer close(ended)
 		tick := time.NewTicker(lookAtOutput)
 		defer tick.Stop()
