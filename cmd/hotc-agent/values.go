@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,11 @@ func guard(_ context.Context, args []string, s streams) error {
 }
 
 func put(ctx context.Context, args []string, s streams) error {
-	flags := newFlags("put", "NAME [--json]", "Publishes a role's output from standard input. An output of type string gets the\n"+
-		"text as it is, to the last line end; every other type is read as JSON.", s)
+	flags := newFlags("put", "NAME [--json | --raw]", "Publishes a role's output from standard input. An output of type string gets the\n"+
+		"text as it is, less the line end of a single line, as in $(hostname); every other\n"+
+		"type is read as JSON.", s)
 	typed := flags.Bool("json", false, "read JSON, for an output of type string too")
+	raw := flags.Bool("raw", false, "keep the line end of a single line, too")
 	if err := parse(flags, args, 1); err != nil {
 		return err
 	}
@@ -91,7 +94,20 @@ func put(ctx context.Context, args []string, s streams) error {
 	if *typed {
 		return socket.PutJSON(ctx, path, flags.Arg(0), text)
 	}
+	if !*raw {
+		text = withoutLineEnd(text)
+	}
 	return socket.PutText(ctx, path, flags.Arg(0), text)
+}
+
+// withoutLineEnd takes the line end off a text of one line: what programs print has one, and
+// an address with it is none. A text of several lines is a file, whose last line end belongs
+// to it.
+func withoutLineEnd(text []byte) []byte {
+	if bytes.IndexByte(text, '\n') == len(text)-1 {
+		return bytes.TrimSuffix(text, []byte{'\n'})
+	}
+	return text
 }
 
 // maxValue leaves room for a request's other bytes, and for those that JSON adds.
