@@ -91,10 +91,13 @@ func (l *lowering) report(root *hot.Node, v gojsonschema.ResultError, what strin
 	case "invalid_type":
 		message = fmt.Sprintf("%s must be %s, not %s", where, article(fmt.Sprint(details["expected"])), hot.TypeName(node.Data()))
 		hint = formHint(where, node, fmt.Sprint(details["expected"]))
+		if where == "fact" {
+			message, hint = fmt.Sprintf("fact cannot be %s", shown(node)), factHint
+		}
 	case "enum":
 		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), "one of "+fmt.Sprint(details["allowed"])
 		if where == "fact" {
-			hint += ", [addresses, NETWORK, N]; an input that is a map with this key is written as a value: `value: {fact: …}`"
+			hint = factHint
 		}
 	case "number_one_of":
 		message, hint = where+" has both a `value` and a `fact`", "leave one of them out"
@@ -106,7 +109,7 @@ func (l *lowering) report(root *hot.Node, v gojsonschema.ResultError, what strin
 		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), "it is "+fmt.Sprint(details["allowed"])
 	case "array_min_items", "array_max_items":
 		if where == "fact" {
-			message, hint = fmt.Sprintf("fact cannot be %s", shown(node)), "an address is [addresses, NETWORK, N]"
+			message, hint = fmt.Sprintf("fact cannot be %s", shown(node)), factHint
 			break
 		}
 		message = where + " is empty"
@@ -115,6 +118,8 @@ func (l *lowering) report(root *hot.Node, v gojsonschema.ResultError, what strin
 	}
 	l.diags.Error(source.BadMetadata, place, message, hint)
 }
+
+const factHint = "one of id, name, first_address, index, group_size, [addresses, NETWORK, N]; an input that is a map with this key is written as a value: `value: {fact: …}`"
 
 // walk follows a path of keys and indexes; key is the last key's own node.
 func walk(n *hot.Node, path []string) (node *hot.Node, key *hot.Key) {
