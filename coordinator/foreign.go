@@ -49,24 +49,11 @@ func cellError(ref plan.CellRef, err error) error {
 // opened is what a cell's record says to this server: whether it is sealed is the plan's to
 // say. One whose key is not there yet is empty.
 func (m *Member) opened(ctx context.Context, ref plan.CellRef, record CellRecord) (CellRecord, error) {
-	switch {
-	case record.State == Empty:
-		return record, nil
-	case record.State == Failed:
-		record.Cause = shorten(record.Cause)
-		return record, nil
-	case record.State != Valued:
-		return CellRecord{}, cellError(ref, errNoSuchState)
-	case !ref.Sealed && record.Sealed != "":
-		return CellRecord{}, cellError(ref, errSealed)
-	case ref.Sealed && record.Sealed == "":
-		return CellRecord{}, cellError(ref, errNotSealed)
-	case ref.Sealed:
+	record, err := checkCell(ref, record)
+	if err == nil && record.State == Valued && ref.Sealed {
 		return m.openRecord(ctx, ref, record)
-	case record.Value == nil:
-		return CellRecord{}, cellError(ref, errNoValue)
 	}
-	return record, nil
+	return record, err
 }
 
 // goneOf says what it means that a node of a server is missing, or refused. Another

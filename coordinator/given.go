@@ -106,6 +106,9 @@ func give(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Pla
 	err = each(ctx, len(sealed), func(ctx context.Context, i int) error {
 		var err error
 		sealed[i], err = sealing.keyFor(ctx, given.Readers[i])
+		if _, bad := unreadable(err); bad {
+			return nil // it lacks the key, and the others get theirs
+		}
 		return err
 	})
 	if err != nil {
@@ -148,9 +151,9 @@ func (g giving) keyFor(ctx context.Context, reader plan.ServerPath) ([]Op, error
 	if err != nil {
 		return nil, err
 	}
-	keys, err := decode[SealsRecord](path, node.Data)
+	keys, err := decodeOf[SealsRecord](reader, "the keys for "+string(reader), path, node.Data)
 	if err != nil {
-		return nil, err
+		keys = nil // they are made anew: what was in them the reader itself has spoilt
 	}
 	if keys == nil {
 		keys = SealsRecord{}
@@ -161,7 +164,7 @@ func (g giving) keyFor(ctx context.Context, reader plan.ServerPath) ([]Op, error
 	}
 	wrapped, err := g.content.Wrap(to, g.deployment.keyPlace(g.given.Cell, reader, g.box))
 	if err != nil {
-		return nil, fmt.Errorf("seal for server %s: %w", reader, err)
+		return nil, &RecordError{Server: reader, What: "the public key of server " + string(reader), Err: err}
 	}
 	keys[g.given.Cell] = SealedKey{Box: g.box, To: seal.ID(to), Key: wrapped}
 	data, err := encode(keys)
@@ -232,8 +235,11 @@ func (r *Reader) lacking(ctx context.Context, given plan.Secret, box string) ([]
 	found := make([]bool, len(given.Readers))
 	err := each(ctx, len(found), func(ctx context.Context, i int) error {
 		reader := given.Readers[i]
-		keys, err := readIfThere[SealsRecord](ctx, s, d.SealsFor(plan.Operator, reader))
+		keys, err := readOf[SealsRecord](ctx, s, reader, "its keys", d.SealsFor(plan.Operator, reader))
 		k := keys[given.Cell]
+		if _, bad := unreadable(err); bad {
+			err = nil
+		}
 		if found[i] = k.Box != box; err != nil || found[i] || r.keys.record.Enrol != EnrolOnce {
 			return err
 		}
@@ -242,6 +248,10 @@ func (r *Reader) lacking(ctx context.Context, given plan.Secret, box string) ([]
 			return err
 		}
 		public, err := r.keys.publicRecord(node.Data, reader)
+		if _, bad := unreadable(err); bad {
+			found[i] = true
+			return nil
+		}
 		found[i] = public.Key != "" && k.To != seal.ID(public.Key) // until a machine comes it is sealed for the token
 		return err
 	})

@@ -27,7 +27,7 @@ func decode[T any](path Path, data []byte) (T, error) {
 		return record, nil
 	}
 	if err := json.Unmarshal(data, &record); err != nil {
-		return record, fmt.Errorf("the node %s holds no %T: %w", path, record, err)
+		return record, fmt.Errorf("the node %s holds no record of its kind: %w", path, err)
 	}
 	return record, nil
 }

@@ -157,7 +157,13 @@ func (k *keyring) state(data []byte, s plan.ServerPath) (ServerState, error) {
 	if err != nil {
 		return ServerState{}, err
 	}
+	if items(data) > mostItems {
+		return ServerState{}, &RecordError{Server: s, What: stateOf(s), Err: errTooMany}
+	}
 	r, _, err := openIfAny[ServerState](k.deployment.State(s), data, by, k.deployment.place(k.record.ID, kindState, s, ""))
+	if err != nil {
+		err = &RecordError{Server: s, What: stateOf(s), Err: err}
+	}
 	return r, err
 }
 
@@ -168,6 +174,9 @@ func (k *keyring) publicRecord(data []byte, s plan.ServerPath) (PublicRecord, er
 		return PublicRecord{}, err
 	}
 	r, _, err := openIfAny[PublicRecord](k.deployment.Public(s), data, by, k.deployment.place(k.record.ID, kindPublic, s, ""))
+	if err != nil {
+		err = &RecordError{Server: s, What: "the public key of server " + string(s), Err: err}
+	}
 	return r, err
 }
 

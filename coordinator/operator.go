@@ -73,14 +73,18 @@ func NewReader(ctx context.Context, s Store, d Deployment, secret Secret, p *pla
 	return &Reader{s, keys}, err
 }
 
-// Cell reads a cell.
+// Cell reads a cell. *RecordError.
 func (r *Reader) Cell(ctx context.Context, c plan.CellRef) (CellRecord, error) {
 	path := r.keys.deployment.Cell(c)
 	node, err := r.store.Read(ctx, path)
 	if err != nil {
 		return CellRecord{}, fmt.Errorf("read the cell %s: %w", c.Cell, operatorError(err))
 	}
-	return r.keys.cell(path, node.Data, c)
+	record, err := r.keys.cell(path, node.Data, c)
+	if err != nil {
+		return CellRecord{State: Empty}, cellError(c, err)
+	}
+	return checkCell(c, record)
 }
 
 // state reads what a server's agent has reported.
@@ -136,7 +140,7 @@ func ReadLog(ctx context.Context, s Store, d Deployment, server plan.ServerPath,
 	if err != nil {
 		return nil, fmt.Errorf("read the log of %s.%s: %w", server, role, operatorError(err))
 	}
-	return node.Data, nil
+	return node.Data[max(0, len(node.Data)-LogSize):], nil
 }
 
 // Destroy takes a deployment away: first the node that agents look for, then all

@@ -88,6 +88,9 @@ type Cause struct {
 
 // Root is the first cause of the chain.
 func (c *Cause) Root() *Cause {
+	if c == nil {
+		return &Cause{}
+	}
 	for c.Cause != nil {
 		c = c.Cause
 	}

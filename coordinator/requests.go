@@ -271,7 +271,7 @@ func emptyFailed(ctx context.Context, s Store, d Deployment, cells []plan.CellRe
 		}
 		record, err := decode[CellRecord](path, node.Data)
 		if err != nil || record.State != Failed {
-			return err
+			return nil // anything else is no failure
 		}
 		data, err := encode(CellRecord{State: Empty, Incarnation: record.Incarnation, Version: record.Version})
 		found[i] = &Op{Path: path, Version: node.Version, Write: true, Data: data}
@@ -300,12 +300,12 @@ func queue(ctx context.Context, s Store, k *keyring, server plan.ServerPath, mor
 	if err != nil {
 		return Op{}, err
 	}
-	answered, err := readIfThere[AnswersRecord](ctx, s, d.Answers(server))
-	if err != nil {
+	answered, err := ReadAnswers(ctx, s, d, server)
+	if _, bad := unreadable(err); err != nil && !bad {
 		return Op{}, err
 	}
 	final := map[string]bool{}
-	for _, a := range answered.Answers {
+	for _, a := range answered {
 		final[a.ID] = a.Final()
 	}
 	record.Requests = slices.DeleteFunc(record.Requests, func(r Request) bool { return final[r.ID] })
@@ -342,9 +342,12 @@ func ReadRequests(ctx context.Context, s Store, d Deployment, server plan.Server
 
 // ReadAnswers reads what a server's agent has answered.
 func ReadAnswers(ctx context.Context, s Store, d Deployment, server plan.ServerPath) ([]Answer, error) {
-	r, err := readIfThere[AnswersRecord](ctx, s, d.Answers(server))
-	if err != nil {
-		return nil, fmt.Errorf("read the answers of server %s: %w", server, operatorError(err))
+	r, err := readOf[AnswersRecord](ctx, s, server, answersOf(server), d.Answers(server))
+	for i := range r.Answers {
+		r.Answers[i].Reason, r.Answers[i].Output = clip(r.Answers[i].Reason, longestReason), clip(r.Answers[i].Output, LogSize)
 	}
-	return r.Answers, nil
+	if _, bad := unreadable(err); err != nil && !bad {
+		err = fmt.Errorf("read the answers of server %s: %w", server, operatorError(err))
+	}
+	return r.Answers, err
 }

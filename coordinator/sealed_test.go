@@ -117,7 +117,7 @@ func TestSealedValuesReachTheirReaders(t *testing.T) {
 		defer stopBackup()
 		expectValue(t, backup, password, `"hush-hush"`) // after it
 		expectNowhere(t, b.operator(t), site.Root(), "hush-hush")
-		record, err := readCell(t.Context(), b.operator(t), plan.CellRef{Cell: password, Server: "db"})
+		record, err := readCell(t.Context(), b.operator(t), plan.CellRef{Cell: password, Server: "db", Sealed: true})
 		if err != nil || record.State != coordinator.Valued || record.Value != nil || record.Sealed == "" {
 			t.Fatalf("the operator sees %+v (%v)", record, err)
 		}

@@ -25,6 +25,9 @@ type ServerSnapshot struct {
 	Alive bool
 	// State is what the agent of this incarnation reported last; Phase "" is nothing yet.
 	State ServerState
+	// Unreadable says which of its records are none, and are left out here: whoever has the
+	// server's token may write anything there.
+	Unreadable []string
 	// Requests are what its agent was asked for lately, Answers what became of it.
 	Requests []Request
 	Answers  []Answer
@@ -53,6 +56,7 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, secret Secret, p *
 	}
 	err = each(ctx, len(p.Servers), func(ctx context.Context, i int) error {
 		err := snapshot.Servers[i].read(ctx, r, p.Servers[i].Path)
+		snapshot.Servers[i].State.tidy(len(p.Servers[i].Roles))
 		if err == nil && r.keys.record.Enrol == EnrolOnce {
 			snapshot.Servers[i].Knocks, err = ReadKnocks(ctx, s, d, p.Servers[i].Path)
 		}
@@ -61,11 +65,14 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, secret Secret, p *
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
 	}
-	records := make([]CellRecord, len(p.Cells))
+	records, bad := make([]CellRecord, len(p.Cells)), make([]*RecordError, len(p.Cells))
 	err = each(ctx, len(p.Cells), func(ctx context.Context, i int) error {
-		record, err := r.Cell(ctx, plan.CellRef{Cell: p.Cells[i].Name, Server: p.Cells[i].Server})
+		record, err := r.Cell(ctx, plan.CellRef{Cell: p.Cells[i].Name, Server: p.Cells[i].Server, Sealed: p.Cells[i].Sealed})
 		record.Value = nil
 		records[i] = record
+		if of, is := unreadable(err); is {
+			bad[i], err = of, nil
+		}
 		return err
 	})
 	if err != nil {
@@ -77,6 +84,9 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, secret Secret, p *
 	for i, record := range records {
 		if at, known := index[p.Cells[i].Server]; known {
 			snapshot.Servers[at].Cells[p.Cells[i].Name] = record
+			if bad[i] != nil {
+				snapshot.Servers[at].Unreadable = append(snapshot.Servers[at].Unreadable, bad[i].Error())
+			}
 		}
 	}
 	return snapshot, nil
@@ -89,11 +99,13 @@ func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server plan.Server
 	if err != nil {
 		return err
 	}
-	if v.Incarnation, err = decode[IncarnationRecord](d.Server(server), node.Data); err != nil {
-		return err
-	}
+	v.Incarnation = readIncarnation(node)
 	if v.State, err = r.state(ctx, server); err != nil {
-		return err
+		of, is := unreadable(err)
+		if !is {
+			return err
+		}
+		v.Unreadable = append(v.Unreadable, of.Error())
 	}
 	if v.State.Incarnation != v.Incarnation.Number {
 		v.State = ServerState{} // of the machine that had this name before
@@ -102,11 +114,14 @@ func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server plan.Server
 	if err != nil {
 		return err
 	}
-	answers, err := readIfThere[AnswersRecord](ctx, s, d.Answers(server))
-	if err != nil {
-		return err
+	v.Requests = requests.Requests
+	if v.Answers, err = ReadAnswers(ctx, s, d, server); err != nil {
+		of, is := unreadable(err)
+		if !is {
+			return err
+		}
+		v.Unreadable = append(v.Unreadable, of.Error())
 	}
-	v.Requests, v.Answers = requests.Requests, answers.Answers
 	_, v.Alive, err = s.Stat(ctx, d.Presence(server))
 	return err
 }

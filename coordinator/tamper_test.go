@@ -488,8 +488,10 @@ func TestAnAgentsOwnRecordsAreItsOwn(t *testing.T) {
 		a.write(site.State("db"), text)
 		_, err := db.State(t.Context())
 		expectForged(t, what, err)
-		_, err = coordinator.TakeSnapshot(t.Context(), b.operator(t), site, secret, threeTier())
-		expectForged(t, what+", to an operator", err)
+		v, err := coordinator.TakeSnapshot(t.Context(), b.operator(t), site, secret, threeTier())
+		if err != nil || len(v.Servers[0].Unreadable) != 1 || !strings.Contains(v.Servers[0].Unreadable[0], coordinator.ErrForged.Error()) || v.Servers[0].State.Phase != "" {
+			t.Errorf("%s, to an operator: %+v, %v", what, v, err)
+		}
 	}
 	a.replace(site.Answers("db"), `"done"`, `"refused"`)
 	_, err := db.Answers(t.Context())

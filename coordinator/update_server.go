@@ -63,7 +63,7 @@ func (u *update) look(ctx context.Context, to *plan.Server) (*standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := u.readState(ctx, to.Path, v)
+	state, err := u.readState(ctx, to.Path, to.Roles, v)
 	if err != nil {
 		return nil, err
 	}
@@ -83,24 +83,28 @@ func (u *update) opened(kind string, s plan.ServerPath, text []byte) ([]byte, er
 }
 
 // readState reads the server's incarnation and, of the same, how its roles stand.
-func (u *update) readState(ctx context.Context, server plan.ServerPath, v *standing) (map[string]RoleStatus, error) {
+func (u *update) readState(ctx context.Context, server plan.ServerPath, roles []plan.Role, v *standing) (map[string]RoleStatus, error) {
 	node, err := u.store.Read(ctx, u.d.Server(server))
 	if err != nil {
 		return nil, err
 	}
 	v.incarnation.version = node.Version
-	if v.incarnation.record, err = decode[IncarnationRecord](u.d.Server(server), node.Data); err != nil {
-		return nil, err
-	}
+	v.incarnation.record = readIncarnation(node)
 	if node, err = u.store.Read(ctx, u.d.State(server)); err != nil {
 		return nil, err
 	}
 	v.stateVersion = node.Version
-	state, err := u.keys.state(node.Data, server)
-	if err != nil || state.Incarnation != v.incarnation.record.Number {
-		return nil, err // of a machine that is the server no longer
-	}
 	statuses := map[string]RoleStatus{}
+	state, err := u.keys.state(node.Data, server)
+	if err != nil { // its agent, asked to run the hook, knows what has run
+		for _, r := range roles {
+			statuses[r.Name] = RoleDone
+		}
+		return statuses, nil
+	}
+	if state.Incarnation != v.incarnation.record.Number {
+		return nil, nil // of a machine that is the server no longer
+	}
 	for _, r := range state.Roles {
 		statuses[r.Name] = r.Status
 	}

@@ -66,7 +66,7 @@ func (e *evaluation) prefetch(outputs []plan.Output) error {
 	for i, o := range outputs {
 		group.Go(func() (err error) {
 			defer mistake.Ends()
-			records[i], err = reader.Cell(ctx, e.places[o.Cell])
+			records[i], err = readCell(ctx, reader, e.places[o.Cell])
 			return err
 		})
 	}
@@ -75,6 +75,16 @@ func (e *evaluation) prefetch(outputs []plan.Output) error {
 		e.read[o.Cell] = records[i]
 	}
 	return err
+}
+
+// readCell reads a cell; what a server has written that is no record has failed.
+func readCell(ctx context.Context, reader *coordinator.Reader, place plan.CellRef) (coordinator.CellRecord, error) {
+	record, err := reader.Cell(ctx, place)
+	var bad *coordinator.RecordError
+	if errors.As(err, &bad) {
+		return coordinator.CellRecord{State: coordinator.Failed, Cause: &coordinator.Cause{Reason: bad.Error()}}, nil
+	}
+	return record, err
 }
 
 func (e *evaluation) cell(name plan.CellName) (coordinator.CellRecord, error) {
@@ -89,7 +99,7 @@ func (e *evaluation) cell(name plan.CellName) (coordinator.CellRecord, error) {
 	if err != nil {
 		return coordinator.CellRecord{}, err
 	}
-	record, err := reader.Cell(e.ctx, place)
+	record, err := readCell(e.ctx, reader, place)
 	if err == nil {
 		e.read[name] = record
 	}

@@ -220,7 +220,7 @@ func newEvaluation(ctx context.Context, s *session, p *plan.Plan) *evaluation {
 		return coordinator.NewReader(ctx, s, s.deployment, s.secret, p)
 	})
 	for _, c := range p.Cells {
-		e.places[c.Name] = plan.CellRef{Cell: c.Name, Server: c.Server}
+		e.places[c.Name] = plan.CellRef{Cell: c.Name, Server: c.Server, Sealed: c.Sealed}
 	}
 	for _, o := range roleOutputs(p) {
 		e.secret[o.Cell] = o.Secret

@@ -31,6 +31,7 @@ type (
 		Phase       string          `json:"phase,omitempty"`
 		Since       time.Time       `json:"since,omitzero"`
 		Message     string          `json:"message,omitempty"`
+		Unreadable  []string        `json:"unreadable,omitempty"`
 		Agent       string          `json:"agent,omitempty"`
 		Roles       []roleReport    `json:"roles"`
 		Asks        []askingReport  `json:"asks"`
@@ -75,7 +76,7 @@ func statusOf(stack string, v *standing, of []*serverStanding) statusReport {
 		server := serverReport{
 			Path: s.Path, Came: s.came(), Alive: s.Alive, Lost: s.lost(), Gone: s.gone(), Missing: s.missing, Perhaps: s.perhaps,
 			Incarnation: s.Incarnation.Number, Instance: s.Incarnation.Instance,
-			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Agent: s.State.Agent,
+			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Unreadable: s.Unreadable, Agent: s.State.Agent,
 			Roles: []roleReport{}, Asks: []askingReport{},
 		}
 		for _, k := range s.Knocks {

@@ -28,6 +28,9 @@ func statusText(io streams, v *standing, of []*serverStanding, stack string, now
 
 func statusRows(t *table, v *standing, s *serverStanding, now time.Time) {
 	path := string(s.Path)
+	if len(s.Unreadable) > 0 {
+		t.add(path, "-", "unreadable", "", unreadableText(s))
+	}
 	switch {
 	case s.missing != "":
 		t.add(path, "-", "not made", "", s.missing)
@@ -58,6 +61,26 @@ func statusRows(t *table, v *standing, s *serverStanding, now time.Time) {
 		r := &s.roles[i]
 		t.add(path, r.Name, r.shown(), roleAge(r, now), roleDetail(v, r))
 	}
+}
+
+// unreadableText says which records of a server are none.
+func unreadableText(s *serverStanding) string {
+	text := s.Unreadable[0]
+	if more := len(s.Unreadable) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text
+}
+
+// unreadableLines says it of all servers, for `hotc why`.
+func unreadableLines(v *standing) string {
+	var b strings.Builder
+	for _, s := range v.servers {
+		if len(s.Unreadable) > 0 {
+			fmt.Fprintf(&b, "Of server %s not everything is known: %s\n", s.Path, unreadableText(s))
+		}
+	}
+	return b.String()
 }
 
 // roleAge is how long a role has been what it is.
@@ -176,7 +199,7 @@ func summary(v *standing, stack string) string {
 
 func statusColor(word string) string {
 	return map[string]string{
-		"done": "32", "running": "36", "blocked": "33", "failed": "31", "skipped": "31", "lost": "31", "gone": "33", "never came": "33",
+		"done": "32", "running": "36", "blocked": "33", "failed": "31", "unreadable": "31", "skipped": "31", "lost": "31", "gone": "33", "never came": "33",
 		"to be updated": "33", "updating": "36", "not updated": "31", "STATUS": "1",
 	}[word]
 }

@@ -16,7 +16,7 @@ func storyText(i *investigation, now time.Time) string {
 		b.WriteString(visibleLine(sentence(f, now)))
 		writeDetails(&b, f)
 	}
-	b.WriteString(cycleLines(i.cycles))
+	b.WriteString(cycleLines(i.cycles) + unreadableLines(i.standing))
 	writeKnocks(&b, i)
 	if roots := i.roots(); len(roots) > 0 && len(i.order) > 1 {
 		var names []string
@@ -54,7 +54,7 @@ func rootsText(i *investigation, now time.Time) string {
 	if len(absent) > 1 {
 		fmt.Fprintf(&b, "%s never came either: %s\n", count(len(absent)-1, "more server"), few(absent[1:]))
 	}
-	b.WriteString(cycleLines(i.cycles))
+	b.WriteString(cycleLines(i.cycles) + unreadableLines(i.standing))
 	writeKnocks(&b, i)
 	if b.Len() == 0 {
 		b.WriteString("Nothing waits: every role is done.\n")

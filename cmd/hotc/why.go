@@ -67,10 +67,15 @@ type whyReport struct {
 	Findings []*finding  `json:"findings"`
 	Roots    []rootCause `json:"roots"`
 	Cycles   [][]string  `json:"cycles"`
+	// Unreadable are records of servers that are none.
+	Unreadable []string `json:"unreadable,omitempty"`
 }
 
 func whyOf(stack string, args []string, i *investigation) whyReport {
 	report := whyReport{Stack: stack, Findings: i.order, Roots: i.roots(), Cycles: subjectsOf(i.cycles)}
+	for _, s := range i.standing.servers {
+		report.Unreadable = append(report.Unreadable, s.Unreadable...)
+	}
 	if len(args) > 0 {
 		report.About = args[0]
 	}

@@ -315,7 +315,7 @@ func (b *bed) cell(cell plan.CellName) string {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		record, err := reader.Cell(b.t.Context(), plan.CellRef{Cell: cell, Server: c.Server})
+		record, err := reader.Cell(b.t.Context(), plan.CellRef{Cell: cell, Server: c.Server, Sealed: c.Sealed})
 		if err != nil {
 			b.t.Fatal(err)
 		}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// hostileRecords are what a server can write in the place of any record.
+var hostileRecords = map[string]string{
+	"nothing":          ``,
+	"no JSON":          `{{{`,
+	"null":             `null`,
+	"another type":     `[1,2]`,
+	"wrong types":      `{"incarnation":"x","roles":7,"state":{},"answers":"x","machines":1,"number":[],"key":{}}`,
+	"deep":             strings.Repeat(`{"cause":`, 20_000) + `1` + strings.Repeat(`}`, 20_000),
+	"many parts":       `{"incarnation":1,"roles":[` + strings.Repeat(`{},`, 200_000) + `{}],"answers":[` + strings.Repeat(`{},`, 100_000) + `{}]}`,
+	"failed, no cause": `{"incarnation":1,"phase":"failed","number":1,"state":"failed","roles":[{"name":"mysql","status":"failed"},{"name":"mysql","status":"skipped"},{"name":"x","status":"banana","blocked":[{"cell":"?"}]}],"answers":[{}]}`,
+	"long texts":       `{"incarnation":1,"phase":"running","number":1,"message":"` + strings.Repeat("m", 900_000) + `","roles":[]}`,
+	"sealed":           `{"state":"value","incarnation":1,"sealed":"AAAA","number":1}`,
+}
+
+// TestHostileRecords is a server that writes anything into each of its records: what operators
+// ask of the others is answered as before, and what cannot be read is named.
+func TestHostileRecords(t *testing.T) {
+	site := coordinator.Deployment("site")
+	secret, err := coordinator.ParseSecret(testSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := filepath.Join(t.TempDir(), "changed")
+	if err := os.CopyFS(changed, os.DirFS("testdata/site")); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(changed, "plan.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p plan.Plan
+	if err := json.Unmarshal(text, &p); err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.Servers {
+		if p.Servers[i].Path == "app" {
+			p.Servers[i].Roles[0].Timeout += 7 // of a server that is not hostile
+		}
+	}
+	if text, err = json.Marshal(&p); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(changed, "plan.json"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cell := site.Cell(plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
+	for _, path := range []coordinator.Path{site.Server("db"), site.State("db"), site.Answers("db"), site.Log("db", "mysql"), cell} {
+		for name, record := range hostileRecords {
+			t.Run(strings.ReplaceAll(string(path), "/", "_")+"/"+name, func(t *testing.T) {
+				d := newDesk(t)
+				d.apply(t)
+				app := d.agent(t, "app")
+				d.agent(t, "db")
+				put(t, app, "app.web:port", `8080`)
+				app.WriteLog(t.Context(), "web", []byte("a line\n"))
+				cause := &coordinator.Cause{Role: "app.web", Reason: "exit status 7"}
+				report(t, app, nil, failure("web", cause, ""))
+				thief := d.tree.Open(coordinator.ServerCredential("db", secret.ServerToken("site", "db")))
+				defer thief.Close()
+				if err := thief.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte(record)}); err != nil {
+					t.Fatal(err)
+				}
+				named := name == "no JSON" && path != site.Server("db") && path != site.Log("db", "mysql")
+				for _, c := range []struct {
+					command func(streams) *cobra.Command
+					args    []string
+					want    string
+				}{
+					{newStatusCommand, nil, "exit status 7"},
+					{newStatusCommand, []string{"--json"}, `"exit status 7"`},
+					{newWhyCommand, nil, "app.web failed"},
+					{newWhyCommand, []string{"app.web", "--json"}, `"exit status 7"`},
+					{newLogsCommand, []string{"app.web"}, "a line"},
+					{newLogsCommand, []string{"db.mysql"}, ""},
+					{newOutputsCommand, []string{"app.web:port"}, "8080"},
+					{newOutputsCommand, nil, "8080"},
+					{newApplyCommand, []string{changed}, "another plan"},
+					{newRetryCommand, []string{"app.web", "--yes"}, "app.web runs again"},
+				} {
+					out, err := d.on(t, c.command, c.args...)
+					if err != nil && !answered(err) || !strings.Contains(out, c.want) {
+						t.Errorf("%q %v: %.300q, %.300v", c.want, c.args, out, err)
+					}
+					if len(out) > 100_000 {
+						t.Errorf("%v: %d bytes are printed", c.args, len(out))
+					}
+					if named && c.want == "exit status 7" && !strings.Contains(out, "unreadable") {
+						t.Errorf("status does not say that something is unreadable: %s", out)
+					}
+				}
+				for _, args := range [][]string{{"db.mysql", "--yes"}, {"db.mysql", "--skip", "--output", "endpoint=x"}, {"db"}} { // about itself anything, in words
+					_, _ = d.on(t, newRetryCommand, args...)
+				}
+			})
+		}
+	}
+}
+
+// answered says that an error is only the exit status of an answer.
+func answered(err error) bool { return err == errFailed }
