@@ -426,8 +426,8 @@ func TestSplats(t *testing.T) {
 			"web/libraries/helper.rb":   "# 2 ** 3\ndef said(**o)\n  o.values\nend\n\ndef helper(node)\n  said(\n    **node['lib']\n  ).inspect + \" line #{__LINE__}\"\nend\n",
 			"web/attributes/default.rb": "default['b']['attr'] = [{ **node['attr'] }['off'] ? 'on' : 'off', __LINE__]\n",
 			"web/resources/thing.rb":    "resource_name :web_thing\nprovides :web_thing\naction :create do\n  ruby_block 'in' do\n    block { node.default['b']['nested'] = { **node['nested'] }['off'] ? 'on' : 'off' }\n  end\nend\n",
-			"web/templates/page.erb":    "first\n<%= { **node['page'] }['off'] ? 'on' : 'off' %> <%= __LINE__ %>\n",
-			"web/recipes/default.rb": "node.default['b']['lib'] = helper(node)\nh = {\n  # ** of the mash\n  **node['recipe'], 'x' => <<~TEXT,\n    ** not this\n  TEXT\n}\n" +
+			"web/templates/page.erb":    "é\n<%= { 'é' => 1, **node['page'] }['off'] ? 'on' : 'off' %> <%= __LINE__ %>\n",
+			"web/recipes/default.rb": "node.default['b']['lib'] = helper(node)\nh = {\n  # ** of the mash é\n  'é' => 1, **node['recipe'], 'x' => <<~TEXT,\n    ** not this\n  TEXT\n}\n" +
 				"node.default['b']['out'] = \"#{h['off'] ? 'on' : 'off'} #{h['x'].strip} #{__LINE__}\"\nweb_thing 'x'\ntemplate '" + file + "' do\n  source 'page.erb'\nend\n",
 		})
 		for _, name := range []string{"lib", "attr", "nested", "page", "recipe"} {
@@ -446,7 +446,7 @@ put attr ["off",1]
 get nested.off
 put nested "off"
 get page.off
-first
+é
 off 2
 `
 		if got != want {

@@ -2,6 +2,7 @@
 # Chef's node attributes (15 to 19) as its documentation and its public source
 # describe it, one run of local cookbooks and roles, and a few resources. The same
 # tests run against the real Chef where it is on PATH.
+Encoding.default_external = Encoding::UTF_8 # as Chef does
 require "json"
 $LOAD_PATH.unshift(__dir__)
 require "open3"
