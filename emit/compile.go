@@ -9,6 +9,7 @@
 package emit
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"sort"
@@ -70,6 +71,10 @@ type Result struct {
 	PlanJSON []byte
 	Folder   Folder
 }
+
+// AgentsFile names the agents that servers fetch from the coordinator, by architecture
+// their sha256: `hotc apply` puts them there.
+const AgentsFile = "hotc/agents.json"
 
 // EnvironmentsFile lists the environment files of an output folder, a line each, in
 // the order in which they are given to Heat.
@@ -162,7 +167,7 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	if diags.Failed() {
 		return
 	}
-	data := userdata.Options{AgentDigests: o.AgentDigests}
+	data := userdata.Options{AgentDigests: o.AgentDigests, Servers: len(r.Built.Plan.Servers)}
 	encoded := make(chan error, 1)
 	go func() { // beside the emission, which is the longest part of the work
 		defer mistake.Ends()
@@ -192,6 +197,10 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	}
 	if len(r.Built.Plan.Servers) > 0 {
 		r.Folder["plan.json"] = r.PlanJSON
+		if o.AgentURL == "" && len(o.AgentDigests) > 0 {
+			text, _ := json.Marshal(o.AgentDigests) // of texts; its keys are sorted
+			r.Folder[AgentsFile] = append(text, '\n')
+		}
 		for digest, data := range r.Built.Files {
 			r.Folder["files/"+digest] = data
 		}

@@ -129,6 +129,11 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	}
 	s.warnOpenRoot(io, root)
 	options = append(options, more...)
+	if !a.dryRun {
+		if err := s.putAgents(ctx, io, a.dir, root, agentsBeside()); err != nil {
+			return nil, err
+		}
+	}
 	// Making many nodes takes longer than one answer.
 	within, stop := context.WithTimeout(ctx, 20*a.target.timeout)
 	defer stop()

@@ -61,8 +61,8 @@ type compilation struct {
 func (c *compilation) addFlags(f *pflag.FlagSet) {
 	c.addTemplateFlags(f)
 	f.StringVar(&c.coordinator, "coordinator", "", "default of the parameter hotc_coordinator: zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE")
-	f.StringVar(&c.agentURL, "agent-url", "", "default of the parameter hotc_agent_url: where servers get the agent; {arch} is replaced")
-	f.StringArrayVar(&c.digests, "agent-sha256", nil, "ARCH=HEX, digest of the agent for amd64, arm64, … (several times)")
+	f.StringVar(&c.agentURL, "agent-url", "", "default of the parameter hotc_agent_url: where servers get the agent, {arch} is replaced; without it from the coordinator")
+	f.StringArrayVar(&c.digests, "agent-sha256", nil, "ARCH=HEX, digest of the agent for amd64, arm64, … (several times; default: of the agents beside hotc)")
 	f.StringVar(&c.signal, "signal", "heat", "heat: the stack completes when every role has; none: leave Heat out")
 	f.StringArrayVar(&c.limits, "limit", nil, "NAME=VALUE, a limit of your cloud: template, resources, depth or user_data (several times)")
 	f.StringVar(&c.facts, "facts", "run", "who gives servers' addresses and ids to roles: run (agents) or heat")
@@ -120,6 +120,11 @@ func (c *compilation) options(template string) (emit.Options, error) {
 		}
 		o.AgentDigests[userdata.Arch(arch)] = hex
 	}
+	if len(o.AgentDigests) == 0 {
+		for digest, a := range agentsBeside() {
+			o.AgentDigests[a.arch] = digest
+		}
+	}
 	return o, c.choices(&o)
 }
 
@@ -145,7 +150,7 @@ func (c *compilation) choices(o *emit.Options) error {
 	if err := userdata.CheckURL(c.agentURL); err != nil {
 		return usageError{fmt.Errorf("--agent-url: %w", err)}
 	}
-	if len(c.digests) == 0 {
+	if len(o.AgentDigests) == 0 {
 		return source.Fail(source.Usage, "--agent-url needs the agent's digest: a server does not run what it cannot check",
 			"--agent-sha256 amd64=$(sha256sum hotc-agent | cut -d' ' -f1)")
 	}

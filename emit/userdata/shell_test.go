@@ -308,7 +308,7 @@ func TestWithoutAgentItSaysWhy(t *testing.T) {
 		name, url, want string
 		o               Options
 	}{
-		{"no address", "", "hotc_agent_url is empty", digests(agent)},
+		{"no address", "", "hotc_agent_url is empty, and no coordinator is named", digests(agent)},
 		{"no checksum", gone.URL, "no checksum is known for ", Options{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

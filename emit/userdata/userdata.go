@@ -33,6 +33,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -68,7 +69,14 @@ type Options struct {
 	// only downloaded for an architecture that is here; an agent in the image must
 	// match, too, unless its architecture is not here.
 	AgentDigests map[Arch]string
+	// Servers is how many may boot at once and fetch the agent from the coordinator: they
+	// take turns of chance.
+	Servers int
 }
+
+// Servers that fetch the agent from the coordinator do so at this rate together, on average: of
+// a ZooKeeper's network that leaves most to those that are further.
+const agentsPerSecond = 10
 
 //go:embed parts
 var parts embed.FS
@@ -145,10 +153,15 @@ func install(o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	start, err := piece("start.sh", map[string]string{"@tell.py@": tell, "@digests@": digests.String()})
+	fetch, err := piece("fetch.py", nil)
 	if err != nil {
 		return "", err
 	}
+	start, err := piece("start.sh", map[string]string{"@tell.py@": tell, "@fetch.py@": fetch, "@digests@": digests.String()})
+	if err != nil {
+		return "", err
+	}
+	start = strings.Replace(start, "@spread@", strconv.Itoa(o.Servers/agentsPerSecond), 1)
 	unit, err := piece("hotc-agent.service", nil)
 	if err != nil {
 		return "", err

@@ -114,11 +114,23 @@ find_agent() {
     done
 }
 
-download() {
+# obtain puts an agent that fits in place: from the URL, or from the coordinator if there
+# is none. Its status is 75 where that is not to be had yet.
+obtain() {
     dir=$r/usr/local/bin
     mkdir -p "$dir" 2>/dev/null && [ -w "$dir" ] || dir=$r/opt/hotc/bin
     mkdir -p "$dir"
     new=$dir/.hotc-agent.new
+    rm -f "$new"
+    if [ -z "$url" ]; then
+        command -v python3 >/dev/null || { why="no python3, which fetches it from the coordinator"; return 1; }
+        why=$(python3 - "$boot" "$sum" "$new" "${HOTC_SPREAD:-@spread@}" 2>&1 <<'HOTC_FETCH'
+@fetch.py@
+HOTC_FETCH
+        ) || return $?
+        keep "the coordinator"
+        return
+    fi
     why="$url cannot be downloaded"
     for tool in curl wget python3; do
         command -v $tool >/dev/null || continue
@@ -130,23 +142,29 @@ download() {
 try: shutil.copyfileobj(u.urlopen(sys.argv[1], timeout=60), open(sys.argv[2], "wb"))
 except Exception as e: sys.exit("python3: %s" % e)' "$url" "$new" ;;
         esac || continue
-        chmod 755 "$new"
-        if fits "$new"; then
-            agent=$dir/hotc-agent
-            mv -f "$new" "$agent"
-            say "downloaded $url"
-            return 0
-        fi
-        why="$url has sha256 ${got%% *}, expected $sum"
-        break
+        keep "$url"
+        return
     done
+    return 1
+}
+
+# keep WHERE takes what has come from there, if it fits.
+keep() {
+    chmod 755 "$new"
+    if fits "$new"; then
+        agent=$dir/hotc-agent
+        mv -f "$new" "$agent"
+        say "downloaded $1"
+        return 0
+    fi
+    why="what $1 has is of sha256 ${got%% *}, expected $sum"
     return 1
 }
 
 # What can be had now is there when cloud-init has finished. What cannot, the user's
 # own part may still bring: the agent, a proxy, a certificate.
 find_agent
-[ -n "$agent" ] || [ -z "$url" ] || [ -z "$sum" ] || finished || download 2>/dev/null
+[ -n "$agent" ] || [ -z "$sum" ] || finished || obtain 2>/dev/null
 # The very agent that belongs to this text joins its deployment beside cloud-init, and
 # waits itself.
 if [ -n "$agent" ] && [ -n "$sum" ] && ! finished; then
@@ -157,16 +175,23 @@ fi
 await_user
 [ -n "$agent" ] || find_agent
 if [ -z "$agent" ]; then
-    [ -n "$url" ] || give_up 78 "the image has none that fits, and hotc_agent_url is empty"
-    [ -n "$sum" ] || give_up 78 "no checksum is known for $arch"
+    [ -n "$sum" ] || give_up 78 "the image has none that fits, and no checksum is known for $arch"
     tries=${HOTC_TRIES:-12}
-    n=1 pause=1
-    until download; do
-        say "try $n of $tries: $why" >&2
-        [ "$n" -lt "$tries" ] || give_up 1 "$why"
+    n=1 pause=1 told=
+    until obtain; do
+        if [ $? -eq 75 ]; then # the agent itself would wait for its coordinator, too
+            [ "$why" = "$told" ] || say "waiting for an agent: $why" >&2
+            told=$why
+        else
+            say "try $n of $tries: $why" >&2
+            [ "$n" -lt "$tries" ] || give_up 1 "$why"
+            n=$((n + 1))
+        fi
         sleep "${HOTC_PAUSE:-$pause}"
-        n=$((n + 1)) pause=$((pause * 2))
+        pause=$((pause * 2))
         [ $pause -le 30 ] || pause=30
+        find_agent
+        [ -z "$agent" ] || break
     done
 fi
 exec "$agent" run --boot "$boot" --state "$r/var/lib/hotc"

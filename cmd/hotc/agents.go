@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/emit"
+	"github.com/hotc-dev/hotc/emit/userdata"
+)
+
+// agent is a program of hotc-agent that is at hand.
+type agent struct {
+	arch    userdata.Arch
+	program []byte
+}
+
+// agentsBeside are the agents in the folder of this program, as `make build` and a release
+// have them, by their digest: hotc-agent is of this program's architecture, hotc-agent-ARCH
+// of another one.
+func agentsBeside() map[string]agent {
+	program, err := os.Executable()
+	if real, linked := filepath.EvalSymlinks(program); err == nil && linked == nil {
+		program = real
+	}
+	return agentsIn(filepath.Dir(program))
+}
+
+func agentsIn(folder string) map[string]agent {
+	found := map[string]agent{}
+	files, _ := filepath.Glob(filepath.Join(folder, "hotc-agent*"))
+	for _, path := range files {
+		arch, named := strings.CutPrefix(filepath.Base(path), "hotc-agent-")
+		if !named {
+			arch = runtime.GOARCH
+		}
+		if !named && filepath.Base(path) != "hotc-agent" || userdata.CheckDigest(userdata.Arch(arch), digestOf(nil)) != nil {
+			continue
+		}
+		if text, err := os.ReadFile(path); err == nil {
+			found[digestOf(text)] = agent{userdata.Arch(arch), text}
+		}
+	}
+	return found
+}
+
+func digestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// putAgents puts the agents that a folder's servers fetch from the coordinator there, unless
+// they are there. What stands in the way is told and no error: servers whose image has an
+// agent need none of it.
+func (s *session) putAgents(ctx context.Context, io streams, dir string, root coordinator.Root, atHand map[string]agent) error {
+	text, err := os.ReadFile(filepath.Join(dir, emit.AgentsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var wanted map[string]string
+	if err == nil {
+		err = json.Unmarshal(text, &wanted)
+	}
+	if err != nil {
+		return source.Fail(source.BadPlan, fmt.Sprintf("%s cannot be read: %v", emit.AgentsFile, err), "compile again: the folder is not whole")
+	}
+	for _, arch := range slices.Sorted(maps.Keys(wanted)) {
+		digest := wanted[arch]
+		there, err := coordinator.HasAgent(ctx, s, digest)
+		switch {
+		case err != nil:
+			return s.explain(ctx, err)
+		case there:
+		case atHand[digest].program == nil:
+			fmt.Fprintf(io.err, "warning: the agent for %s (sha256 %s) is neither on the coordinator nor beside hotc: servers whose image lacks it wait until the hotc that compiled %s applies it\n", arch, digest, dir)
+		default:
+			err := s.putAgent(ctx, root, atHand[digest].program)
+			if errors.Is(err, coordinator.ErrExists) || errors.Is(err, coordinator.ErrRights) || errors.Is(err, coordinator.ErrRefused) {
+				fmt.Fprintf(io.err, "warning: somebody else has put something into the place of the agent for %s (%v): servers whose image lacks the agent do not run it, and wait; give them --agent-url, or take a ROOT of your own (hotc root new)\n", arch, err)
+			} else if err != nil {
+				return s.explain(ctx, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *session) putAgent(ctx context.Context, root coordinator.Root, program []byte) error {
+	owner := s.secret.Operator(s.deployment)
+	closed := root.State == coordinator.RootOurs
+	if closed {
+		key, err := s.target.rootKey(false)
+		if err != nil {
+			return err
+		}
+		owner = key.RootCredential()
+	}
+	return coordinator.PublishAgent(ctx, s, owner, closed, program)
+}
