@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
-	"github.com/hotc-dev/hotc/mistake"
 )
 
 // A sealed cell holds its value in a box (package seal). The key of the box is

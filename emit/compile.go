@@ -21,6 +21,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -28,7 +29,6 @@ import (
 	"github.com/hotc-dev/hotc/emit/heat"
 	"github.com/hotc-dev/hotc/emit/plan"
 	"github.com/hotc-dev/hotc/emit/userdata"
-	"github.com/hotc-dev/hotc/mistake"
 )
 
 // Options are the user's wishes.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/hotc-dev/hotc/mistake"
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/machine"
 )

@@ -14,7 +14,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/hotc-dev/hotc/mistake"
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/ansible"
 	"github.com/hotc-dev/hotc/runtime/driver/chef"
@@ -23,7 +24,6 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver/salt"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 	"github.com/hotc-dev/hotc/runtime/process"
-	"github.com/hotc-dev/hotc/terminal"
 )
 
 // version is set when a release is linked.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
-	"github.com/hotc-dev/hotc/terminal"
 )
 
 // A dependency cycle that only run time finds: roles that wait for each other, so that

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
-	"github.com/hotc-dev/hotc/mistake"
 )
 
 // hooked is what became of the hooks of one name (docs/json.md).

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/terminal"
+	"github.com/hotc-dev/hotc/compiler/terminal"
 )
 
 // lintReport is what hotc lint found.

@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/mistake"
 )
 
 // mistaken is a panic as a diagnostic. An output folder is written whole, at the end, so

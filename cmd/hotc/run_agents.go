@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
-	"github.com/hotc-dev/hotc/mistake"
 )
 
 // graceToEnd is how long agents have to end their roles, and what those left in

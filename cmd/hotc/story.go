@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/terminal"
 )
 
 // storyText tells an investigation from the question to the roots.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/hotc-dev/hotc/terminal"
+	"github.com/hotc-dev/hotc/compiler/terminal"
 )
 
 // streams are a command's standard input, output and error.

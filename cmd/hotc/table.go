@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/hotc-dev/hotc/terminal"
+	"github.com/hotc-dev/hotc/compiler/terminal"
 )
 
 // table lays out rows in aligned columns, whose cells wrap where a line has no room for

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/hotc-dev/hotc/terminal"
+	"github.com/hotc-dev/hotc/compiler/terminal"
 )
 
 // Style says how diagnostics are printed: in the colours that an ink has.

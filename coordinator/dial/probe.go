@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hotc-dev/hotc/mistake"
+	"github.com/hotc-dev/hotc/compiler/mistake"
 )
 
 // probePatience is how long one address may take to answer.

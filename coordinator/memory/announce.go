@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/mistake"
 )
 
 // announcement is a node that stands as long as somebody keeps it there.

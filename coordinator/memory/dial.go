@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/mistake"
 )
 
 // remote is a session with a tree in another process.

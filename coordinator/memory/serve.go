@@ -10,8 +10,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/mistake"
 )
 
 // Serve offers a tree on a unix socket until the context ends, and then removes

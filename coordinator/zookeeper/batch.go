@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/hotc-dev/hotc/mistake"
+	"github.com/hotc-dev/hotc/compiler/mistake"
 )
 
 const (

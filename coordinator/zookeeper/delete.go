@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/mistake"
 )
 
 // errGrew says that a node got children while its tree was being deleted.

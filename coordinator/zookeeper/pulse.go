@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/hotc-dev/hotc/mistake"
+	"github.com/hotc-dev/hotc/compiler/mistake"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/mistake"
 )
 
 // rearmAfter is how long a new watcher has to take its first token and to read, and

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
-	"github.com/hotc-dev/hotc/mistake"
 )
 
 // reporter takes a server's state; a coordinator.Member does.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotc-dev/hotc/mistake"
+	"github.com/hotc-dev/hotc/compiler/mistake"
 )
 
 // console is where a person looks when nothing else can be reached.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
-	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 

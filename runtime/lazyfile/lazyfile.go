@@ -37,7 +37,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hotc-dev/hotc/mistake"
+	"github.com/hotc-dev/hotc/compiler/mistake"
 )
 
 // ErrUnsupported says that this kernel, or who we are, cannot let an opening wait.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/mistake"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 

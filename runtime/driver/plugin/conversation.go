@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotc-dev/hotc/mistake"
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )

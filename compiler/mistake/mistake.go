@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/hotc-dev/hotc/terminal"
+	"github.com/hotc-dev/hotc/compiler/terminal"
 )
 
 // Ends is deferred first in every goroutine: a panic there ends the program, as any does,

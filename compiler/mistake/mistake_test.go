@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/mistake"
+	"github.com/hotc-dev/hotc/compiler/mistake"
 )
 
 // A panic in a goroutine is a line that says where, and not a stack trace.
@@ -49,7 +49,7 @@ func TestEveryGoroutineEndsSo(t *testing.T) {
 	type function struct{ folder, name string }
 	bodies, started := map[function][]*ast.BlockStmt{}, map[token.Pos]function{}
 	files := token.NewFileSet()
-	root := ".."
+	root := "../.."
 	check := func(at token.Pos, body *ast.BlockStmt) {
 		if !ends(body) {
 			t.Errorf("%s: this goroutine does not begin with `defer mistake.Ends()`", files.Position(at))
