@@ -228,8 +228,8 @@ func (r *applied) print(io streams, t *target) {
 		}
 	}
 	what := strings.Join([]string{
-		count(r.Servers, "server"), count(r.Roles, "role"), count(r.Cells, "cell"), count(r.Files, "file"),
-		fmt.Sprintf("%s of %s", count(r.Nodes, "node"), size(r.Bytes)),
+		counted(r.Servers, "server"), counted(r.Roles, "role"), counted(r.Cells, "cell"), counted(r.Files, "file"),
+		fmt.Sprintf("%s of %s", counted(r.Nodes, "node"), size(r.Bytes)),
 	}, ", ")
 	fmt.Fprintf(io.out, say[r.Outcome], r.Stack, what)
 	updated := r.Outcome == string(coordinator.Updated)
@@ -272,7 +272,7 @@ func enrolName(e coordinator.Enrolment) string {
 	return "always"
 }
 
-func count(n int, what string) string {
+func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -213,10 +213,3 @@ func printCompiled(s streams, r *emit.Result, dir, coordinator string) {
 	}
 	fmt.Fprintf(s.out, "next: hotc secret new SECRET-FILE\n      hotc apply %s --stack NAME --coordinator %s --secret-file SECRET-FILE%s\n", shellQuote(dir), shellQuote(coordinator), given)
 }
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

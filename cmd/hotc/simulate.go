@@ -145,7 +145,7 @@ func (p *prediction) print(s streams) {
 		for _, x := range p.Perhaps {
 			names = append(names, x.Server)
 		}
-		fmt.Fprintf(s.out, "with %s that Heat may not make: %s\n", count(n, "server"), few(names))
+		fmt.Fprintf(s.out, "with %s that Heat may not make: %s\n", counted(n, "server"), few(names))
 	}
 	for _, failed := range failures(p.Run) {
 		fmt.Fprintln(s.out, failed)

@@ -169,7 +169,7 @@ func summary(v *standing, stack string) string {
 			words[s.roles[i].shown()]++
 		}
 	}
-	text := fmt.Sprintf("%s: %s, %s", stack, count(servers, "server"), count(roles, "role"))
+	text := fmt.Sprintf("%s: %s, %s", stack, counted(servers, "server"), counted(roles, "role"))
 	var parts []string
 	for _, w := range []string{"done", "to be updated", "updating", "not updated", "running", "blocked", "pending", "failed", "skipped"} {
 		if words[w] > 0 {
@@ -177,16 +177,16 @@ func summary(v *standing, stack string) string {
 		}
 	}
 	if absent > 0 {
-		parts = append(parts, count(absent, "server")+" never came")
+		parts = append(parts, counted(absent, "server")+" never came")
 	}
 	if missing > 0 {
-		parts = append(parts, count(missing, "server")+" not made")
+		parts = append(parts, counted(missing, "server")+" not made")
 	}
 	if lost > 0 {
-		parts = append(parts, count(lost, "server")+" lost")
+		parts = append(parts, counted(lost, "server")+" lost")
 	}
 	if gone > 0 {
-		parts = append(parts, count(gone, "server")+" gone")
+		parts = append(parts, counted(gone, "server")+" gone")
 	}
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")

@@ -52,7 +52,7 @@ func rootsText(i *investigation, now time.Time) string {
 		}
 	}
 	if len(absent) > 1 {
-		fmt.Fprintf(&b, "%s never came either: %s\n", count(len(absent)-1, "more server"), few(absent[1:]))
+		fmt.Fprintf(&b, "%s never came either: %s\n", counted(len(absent)-1, "more server"), few(absent[1:]))
 	}
 	b.WriteString(cycleLines(i.cycles) + unreadableLines(i.standing))
 	writeKnocks(&b, i)

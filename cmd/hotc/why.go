@@ -194,7 +194,7 @@ func whyAbsent(v *standing, t *target) []string {
 	if came == 0 {
 		return append(perhaps, "its token is refused, because the stack has another hotc_secret or another name than "+t.stack+": the agent then says so on its console")
 	}
-	return append(perhaps, fmt.Sprintf("not the secret: %s came with tokens of the same one", count(came, "other server")))
+	return append(perhaps, fmt.Sprintf("not the secret: %s came with tokens of the same one", counted(came, "other server")))
 }
 
 // shownLines is how many of a role's last lines an answer shows.
