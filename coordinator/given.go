@@ -57,7 +57,9 @@ func secretReaders(p *plan.Plan) []plan.ServerPath {
 func GivenLimit(s Store) int { return sealedLimit(s.MaxValue() - 16<<10) }
 
 // Give seals a secret of the plan for its readers. One that was given before is
-// replaced: roles that read it from then on get the new one. ErrTooLarge.
+// replaced: roles that read it from then on get the new one. A *RecordError says of each
+// reader to whose public key nothing can be sealed that it lacks the key: the others have
+// it. ErrTooLarge.
 func Give(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, given plan.Secret, value json.RawMessage, now time.Time) error {
 	if limit := GivenLimit(s); len(value) > limit {
 		return fmt.Errorf("give %s: it has %d bytes as JSON, a sealed cell takes %d: %w", given.Name, len(value), limit, ErrTooLarge)
@@ -103,11 +105,13 @@ func give(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Pla
 	}
 	sealing := giving{Store: s, keyring: keys, given: given, box: seal.ID(box), content: content}
 	sealed := make([][]Op, len(given.Readers))
+	lacking := make([]error, len(given.Readers))
 	err = each(ctx, len(sealed), func(ctx context.Context, i int) error {
 		var err error
 		sealed[i], err = sealing.keyFor(ctx, given.Readers[i])
 		if _, bad := unreadable(err); bad {
-			return nil // it lacks the key, and the others get theirs
+			lacking[i] = err // the others get theirs
+			return nil
 		}
 		return err
 	})
@@ -132,7 +136,7 @@ func give(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Pla
 			return err
 		}
 	}
-	return nil
+	return errors.Join(lacking...)
 }
 
 // giving is one box, on its way to its readers.

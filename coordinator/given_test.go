@@ -188,3 +188,27 @@ func TestGiveThatWasInterrupted(t *testing.T) {
 		}
 	})
 }
+
+// A reader whose public key is none lacks the secret: who gives it is told, and the others
+// have it.
+func TestGiveToAHostileReader(t *testing.T) {
+	p := withGiven("app", "web")
+	for what, hostile := range map[string]func(b bed){
+		"a key that nobody signed": func(b bed) { b.attacker(t).write(site.Public("app"), `{"key":"AAAA"}`) },
+		"no JSON":                  func(b bed) { b.attacker(t).write(site.Public("app"), `{{{`) },
+	} {
+		b := inMemory()
+		b.publishOnce(t, p)
+		hostile(b)
+		op := b.operator(t)
+		err := coordinator.Give(t.Context(), op, site, secret, p, p.Secrets[0], json.RawMessage(`"hush"`), noon)
+		if of := (*coordinator.RecordError)(nil); !errors.As(err, &of) || of.Server != "app" || strings.Contains(err.Error(), "hush") {
+			t.Errorf("%s: it says %v", what, err)
+		}
+		given, err := coordinator.ReadGiven(t.Context(), op, site, secret, p)
+		if err != nil || len(given[0].Lacking) != 1 || given[0].Lacking[0] != "app" {
+			t.Errorf("%s: %+v, %v", what, given, err)
+		}
+		expectValue(t, b.join(t, newMachine(t, "web", "w1"), false), givenPassword, `"hush"`)
+	}
+}
