@@ -72,11 +72,7 @@ func (k *keyring) public(s plan.ServerPath) (sign.Public, error) {
 	if is {
 		return known, nil
 	}
-	member := ""
-	if k.record.Enrol == EnrolOnce {
-		member = k.secret.memberCredential(k.deployment, k.record, s).Password
-	}
-	key, err := serverKey(k.token(s), member)
+	key, err := k.serverKey(s)
 	if err != nil {
 		return "", err
 	}
@@ -84,6 +80,15 @@ func (k *keyring) public(s plan.ServerPath) (sign.Public, error) {
 	defer k.mu.Unlock()
 	k.publics[s] = key.Public()
 	return key.Public(), nil
+}
+
+// serverKey is the key itself.
+func (k *keyring) serverKey(s plan.ServerPath) (sign.Key, error) {
+	member := ""
+	if k.record.Enrol == EnrolOnce {
+		member = k.secret.memberCredential(k.deployment, k.record, s).Password
+	}
+	return serverKey(k.token(s), member)
 }
 
 // part is a server's part of the plan, with the keys that the server has to know.

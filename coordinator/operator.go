@@ -97,41 +97,50 @@ func (r *Reader) state(ctx context.Context, s plan.ServerPath) (ServerState, err
 }
 
 // Break fails cells that are empty, all of them or none, each for the cause of its role's
-// incarnation: readers that wait for each other end. ErrVersion says that one of them is not
-// empty any more.
-func Break(ctx context.Context, s Store, d Deployment, cells []plan.CellRef, causes []*Cause, now time.Time) error {
+// incarnation, in the name of the servers that write them: readers that wait for each other
+// end. ErrVersion says that one of them is not empty any more.
+func (r *Reader) Break(ctx context.Context, cells []plan.CellRef, causes []*Cause, now time.Time) error {
 	ops := make([]Op, len(cells))
 	for i, c := range cells {
-		path := d.Cell(c)
-		node, err := s.Read(ctx, path)
-		if err != nil {
+		var err error
+		if ops[i], err = r.breakCell(ctx, c, causes[i], now); err != nil {
 			return fmt.Errorf("fail the cell %s: %w", c.Cell, operatorError(err))
 		}
-		there, err := decode[CellRecord](path, node.Data)
-		if err != nil {
-			return err
-		}
-		server, err := s.Read(ctx, d.Server(c.Server))
-		if err != nil {
-			return fmt.Errorf("fail the cell %s: %w", c.Cell, operatorError(err))
-		}
-		record, err := decode[IncarnationRecord](d.Server(c.Server), server.Data)
-		if err != nil {
-			return err
-		}
-		if there.State != Empty {
-			return fmt.Errorf("fail the cell %s: %w", c.Cell, ErrVersion)
-		}
-		data, err := encode(CellRecord{State: Failed, Incarnation: record.Number, Cause: shorten(causes[i]), Since: now.UTC()})
-		if err != nil {
-			return err
-		}
-		ops[i] = Op{Path: path, Version: node.Version, Write: true, Data: data}
 	}
-	if err := s.Commit(ctx, ops...); err != nil {
+	if err := r.store.Commit(ctx, ops...); err != nil {
 		return fmt.Errorf("fail cells that wait for each other: %w", operatorError(err))
 	}
 	return nil
+}
+
+// breakCell is the write that fails an empty cell.
+func (r *Reader) breakCell(ctx context.Context, c plan.CellRef, cause *Cause, now time.Time) (Op, error) {
+	path, d := r.keys.deployment.Cell(c), r.keys.deployment
+	node, err := r.store.Read(ctx, path)
+	if err != nil {
+		return Op{}, err
+	}
+	there, err := r.keys.cell(path, node.Data, c)
+	if err == nil && there.State != Empty {
+		err = ErrVersion
+	}
+	if err != nil {
+		return Op{}, err
+	}
+	server, err := r.store.Read(ctx, d.Server(c.Server))
+	if err != nil {
+		return Op{}, err
+	}
+	is, err := decode[IncarnationRecord](d.Server(c.Server), server.Data)
+	if err != nil {
+		return Op{}, err
+	}
+	key, err := r.keys.serverKey(c.Server)
+	if err != nil {
+		return Op{}, err
+	}
+	data, err := signed(key, d.cellPlace(r.keys.record.ID, c), 0, CellRecord{State: Failed, Incarnation: is.Number, Version: there.next(is.Number), Cause: shorten(cause), Since: now.UTC()})
+	return Op{Path: path, Version: node.Version, Write: true, Data: data}, err
 }
 
 // ReadLog reads the end of what a role printed.

@@ -69,7 +69,11 @@ func (r *localRun) breakCycle(ctx context.Context, c cycle) error {
 		cells = append(cells, plan.CellRef{Cell: s.wait.Cell, Server: s.on.server.Path})
 		causes = append(causes, &coordinator.Cause{Role: s.on.key(), Reason: "a dependency cycle: " + c.String(), At: next.wait.At})
 	}
-	return coordinator.Break(ctx, r.session, r.session.deployment, cells, causes, time.Now())
+	reader, err := coordinator.NewReader(ctx, r.session, r.session.deployment, r.session.secret, r.result.Built.Plan)
+	if err != nil {
+		return err
+	}
+	return reader.Break(ctx, cells, causes, time.Now())
 }
 
 // explainCycles prints the cycles that were found, with the place of each wait.

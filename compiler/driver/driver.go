@@ -115,6 +115,20 @@ func (r Role) Output(name string) *program.Output {
 	return nil
 }
 
+// NamesFile says of a source that is a text of its tool whether it is the name of a file
+// beside the template, where the file's text was meant.
+func (r Role) NamesFile(diags *source.Diagnostics) bool {
+	name, is := r.Source.(string)
+	if !is || r.SourceFile != "" || strings.HasPrefix(name, "/") || strings.ContainsAny(name, " \t\n;|&$(){}=") || !strings.ContainsAny(name, "./") {
+		return false
+	}
+	if _, err := r.Reader.File(name); err != nil {
+		return false
+	}
+	diags.Error(source.BadSource, r.SourceAt, fmt.Sprintf("the source of role %q is this text itself, and not the file of that name", r.Name), fmt.Sprintf("write {get_file: %s}", name))
+	return true
+}
+
 // KeyHint is what to do about a key of a source that is none of those it may have.
 func KeyHint(key string, known []string) string {
 	if near := hot.Nearest(key, known); near != "" {

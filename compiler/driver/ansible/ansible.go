@@ -47,6 +47,9 @@ const sourceHint = "`source: {get_file: site.yml}`, or `source: {playbooks: ./an
 
 // Lower takes the playbooks along.
 func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
+	if role.NamesFile(diags) {
+		return nil
+	}
 	l := &lowering{role: role, diags: diags, meaning: &program.Meaning{}, out: hot.NewDict(), playbooks: []string{defaultPlaybook}, host: "localhost"}
 	l.out.Set("host", "localhost")
 	switch src := role.Source.(type) {

@@ -44,6 +44,9 @@ const hint = "`source: {get_file: site.pp}`, or a map with manifest, environment
 // Lower checks a role's source. What it means is the source again, with digests in
 // the place of files.
 func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
+	if role.NamesFile(diags) {
+		return nil
+	}
 	l := &lowering{role: role, diags: diags, value: hot.NewDict()}
 	before := len(diags.All())
 	switch src := role.Source.(type) {

@@ -45,6 +45,9 @@ const sourceHint = "`source: {get_file: web.sls}`, or `source: {file_roots: ./sa
 // Lower checks a role's source. What it means is the source again, with digests in the
 // place of files.
 func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
+	if role.NamesFile(diags) {
+		return nil
+	}
 	l := &lowering{role: role, diags: diags, out: hot.NewDict(), meaning: &program.Meaning{}, visible: true}
 	switch src := role.Source.(type) {
 	case nil:

@@ -45,6 +45,9 @@ func (Driver) Name() string { return "script" }
 
 // Lower takes the script's text; it travels as one file.
 func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
+	if role.NamesFile(diags) {
+		return nil
+	}
 	text, ok := role.Source.(string)
 	switch {
 	case role.Source == nil:

@@ -52,9 +52,6 @@ func (l *lowering) meaning(seen driver.Role, tool driver.Driver, src *hot.Node) 
 				"give the parameters that it uses with -P or -e")
 			return nil
 		}
-		if l.sourceIsFile(seen.Name, src, e.Value) {
-			return nil
-		}
 		seen.Source = e.Value
 		seen.SourceFile = seen.FileOf()
 	}

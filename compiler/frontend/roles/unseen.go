@@ -59,20 +59,6 @@ func areRoles(n *hot.Node) bool {
 // nearlyHotc says whether a key is one slip away from the block's.
 func nearlyHotc(key string) bool { return hot.Nearest(strings.ToLower(key), []string{"hotc"}) != "" }
 
-// sourceIsFile says whether a source is the name of a file beside the template, where the
-// file's text was meant.
-func (l *lowering) sourceIsFile(role string, src *hot.Node, text hot.Value) bool {
-	name, plain := src.Text()
-	if !plain || name != text || name == "" || strings.HasPrefix(name, "/") || strings.ContainsAny(name, " \t\n;|&$(){}=") || !strings.ContainsAny(name, "./") {
-		return false
-	}
-	if _, err := l.given.ReadFile(name); err != nil {
-		return false
-	}
-	l.diags.Error(source.BadSource, l.template.Place(src), fmt.Sprintf("the source of role %q is this text itself, and not the file of that name", role), fmt.Sprintf("write {get_file: %s}", name))
-	return true
-}
-
 // functions are those whose misspelt names are told from data.
 var functions = []string{"get_attr", "get_param", "get_resource", "get_file", "str_replace", "str_split", "list_join", "list_concat", "map_merge", "map_replace", "make_url"}
 

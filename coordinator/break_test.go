@@ -1,0 +1,53 @@
+package coordinator_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// What an operator fails in a server's name is as good as what the server writes, to its
+// readers and to itself; what has a value already is let alone.
+func TestCellsThatAnOperatorFails(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, threeTier())
+		db, app, lb := b.agent(t, "db"), b.agent(t, "app"), b.agent(t, "lb")
+		r, err := coordinator.NewReader(t.Context(), b.operator(t), site, secret, threeTier())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fail := func(cells ...plan.CellRef) error {
+			causes := make([]*coordinator.Cause, len(cells))
+			for i := range causes {
+				causes[i] = &coordinator.Cause{Role: "db.mysql", Reason: "a dependency cycle"}
+			}
+			return r.Break(t.Context(), cells, causes, noon)
+		}
+		endpoint, port := plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"}, plan.CellRef{Cell: "app.web:port", Server: "app"}
+		if err := db.Put(t.Context(), endpoint.Cell, json.RawMessage(`"here"`), noon); err != nil {
+			t.Fatal(err)
+		}
+		if err := fail(port, endpoint); !errors.Is(err, coordinator.ErrVersion) {
+			t.Errorf("one of two has a value: %v, want ErrVersion", err)
+		}
+		if rec, err := r.Cell(t.Context(), port); err != nil || rec.State != coordinator.Empty {
+			t.Errorf("the other one became %s (%v)", rec.State, err)
+		}
+		if err := fail(port); err != nil {
+			t.Fatal(err)
+		}
+		var failed *coordinator.FailedCellError
+		if _, err := lb.Await(t.Context(), port.Cell, coordinator.AwaitOptions{}); !errors.As(err, &failed) || failed.Cause.Reason != "a dependency cycle" {
+			t.Errorf("its reader got %v", err)
+		}
+		if err := app.Put(t.Context(), port.Cell, json.RawMessage(`80`), noon); !errors.As(err, &failed) {
+			t.Errorf("its writer got %v, want a FailedCellError", err)
+		}
+		if err := app.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[plan.CellName]*coordinator.Cause{port.Cell: failed.Cause}); err != nil {
+			t.Errorf("the writer's report: %v", err)
+		}
+	})
+}
