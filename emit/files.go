@@ -110,12 +110,18 @@ func reserved(target string) bool {
 func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 	f.folder, f.taken = folder, map[string]bool{}
 	used := map[*hot.Template]bool{}
-	bare := map[*hot.Node]bool{} // types behind which no stack is
+	bare, blocks := map[*hot.Node]bool{}, map[*hot.Node]bool{} // behind which no stack is; of roles
 	p.Root.Walk(func(s *program.Stack) {
 		used[s.Template] = true
 		for _, r := range s.Template.Resources {
-			if n := s.NestOf(r.Name); s.Absent(r.Name) || n != nil && n.Size == 0 {
+			n := s.NestOf(r.Name)
+			if s.Absent(r.Name) || n != nil && n.Size == 0 {
 				bare[r.Entry.Value] = true
+			} else if n != nil && n.Group && program.BlockOf(n.Definition) != nil {
+				blocks[program.BlockOf(n.Definition).Value] = true
+			}
+			if b := program.BlockOf(r); b != nil {
+				blocks[b.Value] = true
 			}
 		}
 	})
@@ -133,8 +139,8 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 		if t == p.Template {
 			x.Target = heat.RootFile
 		}
-		n := &naming{files: f, file: t.File, dir: filepath.Dir(where), target: x.Target, moved: x.Moved}
-		n.template(t, bare)
+		n := &naming{files: f, file: t.File, dir: filepath.Dir(where), target: x.Target, moved: x.Moved, bare: bare, blocks: blocks}
+		n.named(t.Root)
 		if t == p.Template {
 			out = append([]heat.Template{x}, out...)
 		} else {
@@ -151,54 +157,22 @@ type naming struct {
 	dir    string // where the text lies
 	target string // where it goes
 	moved  map[*hot.Node]string
+	// bare are resources behind which no stack is, blocks what roles say.
+	bare, blocks map[*hot.Node]bool
 	// roles says that a template which no stack was found for may have roles: it is
 	// not used.
 	roles bool
 }
 
-// template leaves the hotc blocks out: what they name travels in the plan.
-func (n *naming) template(t *hot.Template, bare map[*hot.Node]bool) {
-	w := t.Words()
-	for _, e := range t.Root.Entries {
-		if e.Name != w.Resources || e.Value.Kind != hot.Map {
-			n.named(e.Value)
-			continue
-		}
-		for _, r := range e.Value.Entries {
-			n.roles = bare[r.Value]
-			n.resource(r.Value, w)
-		}
-		n.roles = false
-	}
-}
-
-func (n *naming) resource(r *hot.Node, w *hot.Words) {
-	for _, e := range r.Entries {
-		switch {
-		case e.Name == "type": // the client does not look at Type
-			n.typeName(e.Value)
-		case e.Name == w.Metadata:
-			for _, m := range e.Value.Entries {
-				if m.Name != "hotc" {
-					n.named(m.Value)
-				}
-			}
-		case e.Name == w.Properties:
-			for _, p := range e.Value.Entries {
-				if p.Name == "resource_def" && p.Value.Get("metadata").Get("hotc") != nil && !n.roles {
-					n.resource(p.Value, hot.V20151015.Words()) // a group's definition is HOT
-				} else {
-					n.named(p.Value)
-				}
-			}
-		default:
-			n.named(e.Value)
-		}
-	}
-}
-
 // named looks for get_file and for types that are files, anywhere below a node.
 func (n *naming) named(x *hot.Node) {
+	switch {
+	case n.blocks[x]: // what roles name travels in the plan
+		return
+	case n.bare[x]:
+		defer func(before bool) { n.roles = before }(n.roles)
+		n.roles = true
+	}
 	for _, e := range x.Entries {
 		switch e.Name {
 		case "get_file":

@@ -135,71 +135,20 @@ func (b *binder) unreadSecrets() {
 // heatsUses visits all that Heat evaluates in a stack, but for properties that only
 // hand values over to roles of a nested stack.
 func (b *binder) heatsUses(visit func(what string, n *hot.Node)) {
-	w := b.template.Words()
-	for _, r := range b.template.Resources {
-		if b.stack.Absent(r.Name) {
-			continue
+	for p := range b.stack.Places {
+		what := "a condition"
+		switch {
+		case p.Resource != nil:
+			what = fmt.Sprintf("the resource %q", p.Resource.Name)
+		case p.Kind == program.InOutput:
+			what = fmt.Sprintf("the output %q", p.Output.Name)
 		}
-		what := fmt.Sprintf("the resource %q", r.Name)
-		n := b.stack.NestOf(r.Name)
-		for _, e := range r.Entry.Value.Entries {
-			switch {
-			case e.Name == w.Metadata:
-				b.besideRoles(what, e.Value, visit)
-			case e.Name == w.Properties && n != nil && len(n.Members) > 0:
-				b.handedUses(n, e.Value, what, visit)
-			case e.Name != w.Type && e.Name != w.DependsOn:
-				visit(what, e.Value)
-			}
-		}
-	}
-	if n := b.template.Root.Get(w.Conditions); n != nil {
-		visit("a condition", n)
-	}
-	for _, o := range b.template.Outputs {
-		if b.stack.Nest == nil || !b.analysis.Removed[o] {
-			visit(fmt.Sprintf("the output %q", o.Name), o.Value)
-		}
-	}
-}
-
-func (b *binder) besideRoles(what string, metadata *hot.Node, visit func(string, *hot.Node)) {
-	for _, m := range metadata.Entries {
-		if m.Name != "hotc" {
-			visit(what, m.Value)
-		}
-	}
-}
-
-// handedUses is heatsUses for the properties of a nested stack or a group.
-func (b *binder) handedUses(n *program.Nest, properties *hot.Node, what string, visit func(string, *hot.Node)) {
-	handed := func(entries []hot.Entry) {
-		for i := range entries {
-			if p := n.Members[0].Stack; p == nil || b.heatNeeds(n, entries[i].Name) {
-				visit(what, entries[i].Value)
-			} else {
-				b.handsSecret(n, &entries[i])
-			}
-		}
-	}
-	if !n.Group {
-		handed(properties.Entries)
-		return
-	}
-	for _, e := range properties.Entries {
-		if e.Name != n.Definition.Entry.Name {
-			visit(what, e.Value)
-			continue
-		}
-		for _, d := range e.Value.Entries {
-			switch d.Name {
-			case "properties":
-				handed(d.Value.Entries)
-			case "metadata":
-				b.besideRoles(what, d.Value, visit)
-			default:
-				visit(what, d.Value)
-			}
+		switch {
+		case p.Kind == program.InOutput && b.stack.Nest != nil && b.analysis.Removed[p.Output]:
+		case p.Kind == program.HandedOver && !b.heatNeeds(p.Nest, p.Entry.Name):
+			b.handsSecret(p.Nest, p.Entry)
+		default:
+			visit(what, p.Node)
 		}
 	}
 }

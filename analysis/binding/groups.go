@@ -47,7 +47,7 @@ func (b *binder) emptyGroup(call *hot.Expr, n *program.Nest, attribute string) (
 	switch {
 	case strings.HasPrefix(attribute, "resource."):
 		return nil, b.absence(call, n.Resource.Name)
-	case b.current != nil && !b.quiet && attribute != "refs" && attribute != "refs_map" && n.Definition.MetadataEntry("hotc") != nil:
+	case b.current != nil && !b.quiet && attribute != "refs" && attribute != "refs_map" && program.BlockOf(n.Definition) != nil:
 		d := b.diags.Warning(source.MissingProducer, call.At, fmt.Sprintf("input %s reads a list of nothing: nobody is there to write a value", b.current.Name), "")
 		d.Notes = append(d.Notes, b.stack.Removed(n.Resource.Name).Note(b.stack.PathOf(n.Resource.Name)))
 	}

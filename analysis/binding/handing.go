@@ -7,49 +7,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// nestProperties looks at the properties of a resource that stands for stacks or
-// servers: some are handed over, the others are Heat's.
-func (b *binder) nestProperties(n *program.Nest, properties *hot.Node) {
-	for i := range properties.Entries {
-		e := &properties.Entries[i]
-		switch {
-		case !n.Group:
-			b.uses(n.Resource.Name, e.Value, b.handsOver(n, e))
-			b.handsMissing(n, e)
-		case e != n.Definition.Entry && e.Name != n.Definition.Entry.Name:
-			b.inShape(n.Resource.Name, e.Name, e.Value)
-		default:
-			b.definition(n, e.Value)
-		}
-	}
-}
-
-// definition looks at what a group says of its members.
-func (b *binder) definition(n *program.Nest, definition *hot.Node) {
-	for _, e := range definition.Entries {
-		switch e.Name {
-		case "type":
-			b.inShape(n.Resource.Name, "type", e.Value)
-		case "properties":
-			for i := range e.Value.Entries {
-				p := &e.Value.Entries[i]
-				if n.Inline() {
-					b.uses(n.Resource.Name, p.Value, b.inProperty(n.Resource))
-				} else {
-					b.uses(n.Resource.Name, p.Value, b.handsOver(n, p))
-					b.handsMissing(n, p)
-				}
-			}
-		default:
-			for _, m := range e.Value.Entries {
-				if m.Name != "hotc" {
-					b.uses(n.Resource.Name, m.Value, b.inProperty(n.Resource))
-				}
-			}
-		}
-	}
-}
-
 // handsOver is for properties that become parameters. Where Heat itself evaluates
 // the parameter, the nest waits for the value. Where only roles need it, they get it
 // themselves, and what is handed through from the stack around stays: Heat evaluates
@@ -120,16 +77,10 @@ func (b *binder) outputsOf(e *hot.Expr) []*program.Output {
 // nestedOutput looks at an output of a nested stack: one that needs a role's output
 // leaves the template. What is only handed through stays.
 func (b *binder) nestedOutput(o *hot.Output) {
-	if b.leftOut(o) {
-		return
-	}
 	b.uses("", o.Value, func(read *Read) {
 		if !b.known(read) && read.Argument == nil {
 			b.analysis.Removed[o] = true
 		}
 	})
 	b.live(o.Value)
-	if o.Condition != nil {
-		b.inShape("", o.Condition.Name, o.Condition.Value)
-	}
 }

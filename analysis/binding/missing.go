@@ -69,7 +69,7 @@ func (b *binder) wasRoles(call *hot.Expr) bool {
 	}
 	if b.stack.Type(r) == roles.ServerType {
 		text, isText := attribute.(string)
-		return r.MetadataEntry("hotc") != nil && isText && !roles.IsServerAttribute(text)
+		return program.BlockOf(r) != nil && isText && !roles.IsServerAttribute(text)
 	}
 	return nesting.Nests(b.stack.Type(r))
 }

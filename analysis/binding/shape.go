@@ -5,23 +5,13 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/trace"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 // Places that decide the stack's shape: which resources there are, how many and of
 // what type. Heat looks at them before it makes anything, so no value that a role
 // writes may reach one, by whatever way.
-
-// shapes are properties that decide how many resources there are, or which (heat/
-// engine/resources: openstack/heat/resource_group.py, autoscaling_group.py,
-// instance_group.py, resource_chain.py, aws/autoscaling/autoscaling_group.py).
-var shapes = map[string][]string{
-	"OS::Heat::ResourceGroup":            {"count", "index_var", "removal_policies", "removal_policies_mode"},
-	"OS::Heat::AutoScalingGroup":         {"min_size", "max_size", "desired_capacity"},
-	"OS::Heat::InstanceGroup":            {"Size"},
-	"AWS::AutoScaling::AutoScalingGroup": {"MinSize", "MaxSize", "DesiredCapacity"},
-	"OS::Heat::ResourceChain":            {"resources", "concurrent"},
-}
 
 // insteadOf says what to do instead of a run-time value in a place.
 func insteadOf(what string) string {
@@ -73,9 +63,14 @@ func (b *binder) runTime() *trace.Finder {
 }
 
 // inShape looks at a place that decides the stack's shape.
-func (b *binder) inShape(owner, what string, n *hot.Node) {
-	if b.shape(what, b.template.Expr(n)) {
+func (b *binder) inShape(p program.Place) {
+	if b.shape(p.Entry.Name, b.template.Expr(p.Node)) {
 		return
 	}
-	b.uses(owner, n, func(read *Read) { b.known(read) })
+	owner := ""
+	if p.Resource != nil {
+		owner = p.Resource.Name
+	}
+	b.uses(owner, p.Node, func(read *Read) { b.known(read) })
+	b.live(p.Node)
 }

@@ -238,60 +238,12 @@ func (b *binder) usesParameter(s *program.Stack, parameter string) bool {
 		return used
 	}
 	b.needed[at] = false
-	for _, r := range s.Template.Resources {
-		if !s.Absent(r.Name) && b.resourceUses(s, r, parameter) {
-			b.needed[at] = true
-			break
-		}
-	}
-	if s.Template.Version.CFN() && slices.ContainsFunc(s.Template.Outputs, func(o *hot.Output) bool { return mentions(s.Template, o.Value, parameter) }) {
-		b.needed[at] = true // hotc does not look through those
-	}
-	return b.needed[at]
-}
-
-func (b *binder) resourceUses(s *program.Stack, r *hot.Resource, parameter string) bool {
-	if r.Metadata != nil {
-		for _, e := range r.Metadata.Value.Entries {
-			if e.Name != "hotc" && mentions(s.Template, e.Value, parameter) {
-				return true
-			}
-		}
-	}
-	if r.Properties == nil {
-		return false
-	}
-	n := s.NestOf(r.Name)
-	if n == nil || len(n.Members) == 0 {
-		return mentions(s.Template, r.Properties.Value, parameter)
-	}
-	for i := range r.Properties.Value.Entries {
-		e := &r.Properties.Value.Entries[i]
+	for p := range s.Places {
 		switch {
-		case !mentions(s.Template, e.Value, parameter):
-		case !n.Group:
-			if b.heatNeeds(n, e.Name) {
-				return true
-			}
-		case e.Name != n.Definition.Entry.Name:
+		case p.Kind == program.InOutput && !s.Template.Version.CFN(): // hotc does not look through one of CloudFormation
+		case mentions(s.Template, p.Node, parameter) && (p.Kind != program.HandedOver || b.heatNeeds(p.Nest, p.Entry.Name)):
+			b.needed[at] = true
 			return true
-		case b.definitionUses(n, parameter):
-			return true
-		}
-	}
-	return false
-}
-
-// definitionUses is resourceUses for what a group says of its members.
-func (b *binder) definitionUses(n *program.Nest, parameter string) bool {
-	for _, e := range n.Definition.Entry.Value.Entries {
-		for i := range e.Value.Entries {
-			p := &e.Value.Entries[i]
-			handed := e.Name == "properties" && !n.Inline()
-			block := e.Name == "metadata" && p.Name == "hotc"
-			if !block && mentions(n.In.Template, p.Value, parameter) && (!handed || b.heatNeeds(n, p.Name)) {
-				return true
-			}
 		}
 	}
 	return false

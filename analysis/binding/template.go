@@ -3,7 +3,6 @@ package binding
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
@@ -12,68 +11,26 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// heatsPlaces looks at what Heat evaluates: properties, metadata, conditions and
-// outputs. Roles' outputs may be named there too.
+// heatsPlaces looks at what Heat evaluates: roles' outputs may be named there too.
 func (b *binder) heatsPlaces() {
 	b.current, b.bound = nil, nil
-	w := b.template.Words()
-	for _, r := range b.template.Resources {
-		nest := b.stack.NestOf(r.Name)
-		if b.stack.Absent(r.Name) {
-			continue
+	for p := range b.stack.Places {
+		switch p.Kind {
+		case program.InProperty:
+			b.uses(p.Resource.Name, p.Node, b.inProperty(p.Resource))
+			b.live(p.Node)
+		case program.InMetadata, program.InMember:
+			b.uses(p.Resource.Name, p.Node, b.inProperty(p.Resource))
+		case program.HandedOver:
+			b.uses(p.Resource.Name, p.Node, b.handsOver(p.Nest, p.Entry))
+			b.handsMissing(p.Nest, p.Entry)
+		case program.InShape:
+			b.inShape(p)
+		case program.InDependsOn:
+			b.dependsOn(p.Resource, p.Node)
+		case program.InOutput:
+			b.heatsOutput(p.Output)
 		}
-		for _, e := range r.Entry.Value.Entries {
-			switch e.Name {
-			case w.Properties:
-				if nest != nil && len(nest.Members) > 0 {
-					b.nestProperties(nest, e.Value)
-					continue
-				}
-				b.properties(r, e.Value)
-			case w.Metadata:
-				for _, m := range e.Value.Entries {
-					if m.Name != "hotc" {
-						b.uses(r.Name, m.Value, b.inProperty(r))
-					}
-				}
-			case w.DependsOn:
-				b.dependsOn(r, e.Value)
-			case w.Condition, w.Type, w.DeletionPolicy, w.UpdatePolicy, "external_id":
-				b.inShape(r.Name, e.Name, e.Value)
-			}
-		}
-	}
-	if n := b.template.Root.Get(w.Conditions); n != nil {
-		b.inShape("", w.Conditions, n)
-	}
-	for _, o := range b.template.Outputs {
-		if b.stack.Nest == nil {
-			b.stackOutput(o)
-		} else {
-			b.nestedOutput(o)
-		}
-	}
-}
-
-// properties are those of an ordinary resource.
-func (b *binder) properties(r *hot.Resource, n *hot.Node) {
-	deciding := shapes[b.stack.Type(r)]
-	for _, e := range n.Entries {
-		switch {
-		case slices.Contains(deciding, e.Name):
-			b.inShape(r.Name, e.Name, e.Value)
-		case len(deciding) > 0 && e.Value.Get("type") != nil: // what the members are
-			for _, d := range e.Value.Entries {
-				if d.Name == "type" {
-					b.inShape(r.Name, "type", d.Value)
-				} else {
-					b.uses(r.Name, d.Value, b.inProperty(r))
-				}
-			}
-		default:
-			b.uses(r.Name, e.Value, b.inProperty(r))
-		}
-		b.live(e.Value)
 	}
 }
 
@@ -139,7 +96,7 @@ func (b *binder) use(owner string, call *hot.Node, name string, arg *hot.Node, f
 		return // references says so
 	}
 	if name == "get_attr" && b.stack.Absent(resource) {
-		b.missing = b.missing || r.MetadataEntry("hotc") != nil || b.stack.Type(r) != roles.ServerType
+		b.missing = b.missing || program.BlockOf(r) != nil || b.stack.Type(r) != roles.ServerType
 		return
 	}
 	if name == "get_attr" && len(arg.Items) > 1 {
@@ -257,10 +214,18 @@ func (b *binder) known(read *Read) bool {
 	return true
 }
 
-func (b *binder) stackOutput(o *hot.Output) {
-	if b.leftOut(o) {
-		return
+// heatsOutput looks at an output of a stack.
+func (b *binder) heatsOutput(o *hot.Output) {
+	switch {
+	case b.leftOut(o):
+	case b.stack.Nest == nil:
+		b.stackOutput(o)
+	default:
+		b.nestedOutput(o)
 	}
+}
+
+func (b *binder) stackOutput(o *hot.Output) {
 	needsRun := false
 	b.uses("", o.Value, func(read *Read) {
 		if b.known(read) {
@@ -275,9 +240,6 @@ func (b *binder) stackOutput(o *hot.Output) {
 		read.Template = b.template
 		b.analysis.Reads = append(b.analysis.Reads, read)
 	})
-	if o.Condition != nil {
-		b.inShape("", o.Condition.Name, o.Condition.Value)
-	}
 	b.live(o.Value)
 	if !needsRun && !b.options.AllOutputs {
 		return

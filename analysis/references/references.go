@@ -30,7 +30,7 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	})
 	types := resourcetype.Cache{}
 	for _, t := range templates {
-		c := &checker{program: p, template: t, uses: uses[t], placeholders: a.Placeholders, types: types, diags: diags}
+		c := &checker{program: p, template: t, uses: uses[t], placeholders: a.Placeholders, looked: map[*hot.Node]bool{}, types: types, diags: diags}
 		c.check()
 	}
 	for _, server := range p.Servers {
@@ -52,34 +52,27 @@ type checker struct {
 	uses     []*program.Stack
 	// placeholders are values in whose place Heat gets another one.
 	placeholders map[*hot.Node]*hot.Parameter
+	looked       map[*hot.Node]bool
 	inCondition  bool // what is looked at is the definition of a condition
 	types        resourcetype.Cache
 	diags        *source.Diagnostics
 }
 
 func (c *checker) check() {
-	w := c.template.Words()
 	for _, r := range c.template.Resources {
 		if c.absent(r.Name) {
 			continue
 		}
 		_, severity := c.enabled(r.Condition)
 		c.nameTwice(r, severity)
-		for _, e := range r.Entry.Value.Entries {
-			switch e.Name {
-			case w.Metadata:
-				for _, m := range e.Value.Entries {
-					if m.Name != "hotc" {
-						c.heats(m.Value, severity)
-					}
-				}
-			case w.DependsOn:
-				c.dependsOn(r, e.Value, severity)
-			case w.Condition:
-			case w.Properties:
-				c.properties(r, e.Value, severity)
-			default:
-				c.heats(e.Value, severity)
+		for p := range c.uses[slices.IndexFunc(c.uses, func(s *program.Stack) bool { return !s.Absent(r.Name) })].PlacesOf(r) {
+			switch {
+			case p.Kind == program.InDependsOn:
+				c.dependsOn(r, p.Node, severity)
+			case p.Entry != r.Condition && !c.looked[p.Node]: // an alias is looked at once
+				c.looked[p.Node] = true
+				c.calls(p.Node, severity)
+				c.withoutElse(p.Node)
 			}
 		}
 	}
@@ -92,39 +85,6 @@ func (c *checker) check() {
 	for _, condition := range c.template.Conditions {
 		c.call(condition.Expr, source.Warning) // who uses one has looked at it already
 	}
-}
-
-// properties looks at those of a resource; what a group says of its members may hold a
-// role's block.
-func (c *checker) properties(r *hot.Resource, n *hot.Node, severity source.Severity) {
-	nest := c.uses[0].NestOf(r.Name)
-	if nest == nil || !nest.Group || n.Target() != nil || n.Kind != hot.Map {
-		c.heats(n, severity)
-		return
-	}
-	for _, e := range n.Entries {
-		if e.Name != nest.Definition.Entry.Name || e.Value.Kind != hot.Map || e.Value.Target() != nil {
-			c.heats(e.Value, severity)
-			continue
-		}
-		for _, d := range e.Value.Entries {
-			if d.Name != "metadata" || d.Value.Get("hotc") == nil {
-				c.heats(d.Value, severity)
-				continue
-			}
-			for _, m := range d.Value.Entries {
-				if m.Name != "hotc" {
-					c.heats(m.Value, severity)
-				}
-			}
-		}
-	}
-}
-
-// heats looks at a part of a resource that Heat evaluates.
-func (c *checker) heats(n *hot.Node, severity source.Severity) {
-	c.calls(n, severity)
-	c.withoutElse(n)
 }
 
 // absent says whether a resource is there in no use of the template.

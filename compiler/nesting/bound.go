@@ -18,7 +18,7 @@ const MaxMembers = "max_members"
 // says so, which Unbounded notes: its hotc block does, or the constraints of the parameters that decide it.
 func (l *loader) bound(n *program.Nest, r *hot.Resource, size *hot.Node) int {
 	s := n.In
-	block := r.MetadataEntry("hotc")
+	block := program.BlockOf(r)
 	if block != nil {
 		if v := block.Value.Get(MaxMembers); v != nil {
 			most, _ := v.Value.(int64)

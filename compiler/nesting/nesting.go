@@ -106,7 +106,7 @@ func (l *loader) stack(s *program.Stack, at place) {
 		}
 		group := groups[t.Name]
 		isTemplate := environment.IsTemplate(t.Name)
-		if r.Condition != nil && !l.present(s, r, isTemplate || group.definition != "" || r.MetadataEntry("hotc") != nil) {
+		if r.Condition != nil && !l.present(s, r, isTemplate || group.definition != "" || program.BlockOf(r) != nil) {
 			s.SetAbsent(r.Name, program.Removal{Why: l.whyFalse(s, r), At: s.Place(r.Condition.Value)})
 			continue
 		}
@@ -311,10 +311,10 @@ func mentionsRoles(s *program.Stack) bool {
 func resourceMentions(s *program.Stack, r *hot.Resource) bool {
 	n := s.NestOf(r.Name)
 	if n == nil || !n.Group {
-		if r.MetadataEntry("hotc") != nil && s.Removed(r.Name) == nil {
+		if program.BlockOf(r) != nil && s.Removed(r.Name) == nil {
 			return true
 		}
-	} else if n.Definition.MetadataEntry("hotc") != nil && n.Size != 0 {
+	} else if program.BlockOf(n.Definition) != nil && n.Size != 0 {
 		return true
 	}
 	return n != nil && slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && mentionsRoles(m.Stack) })

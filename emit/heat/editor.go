@@ -147,31 +147,6 @@ func (e *editor) wrap(in *hot.Node, entry *hot.Entry, v tree) {
 	e.inserts = append(e.inserts, source.Edit{Span: span, New: text})
 }
 
-// unwrap leaves of a map only the value of one of its entries, a map as well, which takes
-// its place.
-func (e *editor) unwrap(entry, inner *hot.Entry) {
-	n, in := entry.Value, inner.Value
-	if in.Target() != nil || n.Target() != nil || in.Kind != hot.Map {
-		e.fail(in, "it is an alias or no map")
-		return
-	}
-	c := e.change(n)
-	c.whole, c.value = true, in
-	span := valueSpan(e.file, entry)
-	head, tail := source.Span{Start: span.Start, End: in.Span.Start}, source.Span{Start: in.Span.End, End: span.End}
-	before := " "
-	if in.Style == hot.Block {
-		before, head.End = e.nl, e.file.LineStart(in.Span.Start)
-	}
-	if n.Style == hot.Block {
-		tail.Start, tail.End = e.contentEnd(tail.Start), e.contentEnd(tail.End)
-	}
-	e.inserts = append(e.inserts, source.Edit{Span: head, New: before})
-	if tail.Start < tail.End {
-		e.removes = append(e.removes, source.Edit{Span: tail})
-	}
-}
-
 // add puts new entries at the end of a map.
 func (e *editor) add(n *hot.Node, entries *hot.Dict) {
 	if n.Target() != nil || n.Kind != hot.Map {

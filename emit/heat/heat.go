@@ -199,7 +199,6 @@ type stack struct {
 	isSlot     bool
 	slotAround tree
 	counter    *counter
-	nodes      map[*hot.Node]bool
 
 	carryingNests []*program.Nest
 	nestsKnown    bool
@@ -244,7 +243,7 @@ func (s *stack) checkOutputs() {
 
 func (s *stack) removeBlocks() {
 	for _, r := range s.text.Resources {
-		if r.MetadataEntry("hotc") == nil {
+		if program.BlockOf(r) == nil {
 			continue
 		}
 		if len(r.Metadata.Value.Entries) == 1 {

@@ -248,27 +248,21 @@ func (s *stack) handedParameters() *hot.Dict {
 
 // placeholders takes roles' outputs out of properties: Heat cannot know them.
 func (s *stack) placeholders() {
-	if len(s.analysis.Placeholders) == 0 {
-		return
-	}
-	var nodes []*hot.Node
-	for n := range s.analysis.Placeholders {
-		nodes = append(nodes, n)
-	}
-	slices.SortFunc(nodes, func(a, b *hot.Node) int { return int(a.Span.Start) - int(b.Span.Start) })
-	for _, n := range nodes {
-		if !s.owns(n) {
-			continue
-		}
-		p := s.analysis.Placeholders[n]
-		value := placeholder(p)
-		if err := p.Check(value); err != nil {
-			s.diags.Error(source.RunTimeInProperty, s.template.Place(n), fmt.Sprintf("this hands over what a role writes, which Heat does not know, and the parameter %q takes nothing in its place: %v", p.Name, err),
-				"give the parameter a default")
-			continue
-		}
-		for _, now := range s.text.nodes(n) {
-			s.editor.replace(now, value)
+	done := map[*hot.Node]bool{}
+	for _, use := range s.stacks {
+		for at := range use.Places {
+			p := s.analysis.Placeholders[at.Node]
+			if p == nil || done[at.Node] {
+				continue
+			}
+			done[at.Node] = true
+			value := placeholder(p)
+			if err := p.Check(value); err != nil {
+				s.diags.Error(source.RunTimeInProperty, s.template.Place(at.Node), fmt.Sprintf("this hands over what a role writes, which Heat does not know, and the parameter %q takes nothing in its place: %v", p.Name, err),
+					"give the parameter a default")
+				continue
+			}
+			s.replace(at.Node, value)
 		}
 	}
 }
@@ -374,28 +368,4 @@ func (s *stack) pinned(p *hot.Parameter) []hot.Value {
 func (s *stack) notHere(e *hot.Expr) {
 	s.diags.Error(source.NotYet, e.At, fmt.Sprintf("%s needs this value, and the version of that template, %s, has no such %s", s.template.File.Portable, s.template.Version, e.Func.Name),
 		"give both templates the same version")
-}
-
-// owns says whether a node stands in the template.
-func (s *stack) owns(n *hot.Node) bool {
-	if s.nodes == nil {
-		s.nodes = map[*hot.Node]bool{}
-		for _, r := range s.template.Resources {
-			s.collectValues(r.Properties)
-		}
-	}
-	return s.nodes[n]
-}
-
-// collectValues are the nodes of properties, and of a definition's.
-func (s *stack) collectValues(e *hot.Entry) {
-	if e == nil {
-		return
-	}
-	for _, p := range e.Value.Entries {
-		s.nodes[p.Value] = true
-		if p.Value.Kind == hot.Map {
-			s.collectValues(p.Value.Entry("properties"))
-		}
-	}
 }

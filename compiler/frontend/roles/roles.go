@@ -65,7 +65,7 @@ func (l *lowering) readStack(s *program.Stack) {
 		n := s.NestOf(r.Name)
 		group := n != nil && n.Group
 		beside := s.Removed(r.Name) == nil && l.unseen(r)
-		if block := r.MetadataEntry("hotc"); block != nil && s.Removed(r.Name) == nil && !beside {
+		if block := program.BlockOf(r); block != nil && s.Removed(r.Name) == nil && !beside {
 			if group && block.Value.Get("roles") == nil {
 				l.groupBlock(n, block)
 			} else {
@@ -97,7 +97,7 @@ func (l *lowering) moreThanSaid(n *program.Nest, block *hot.Entry) {
 // group reads the roles of a group whose members are servers.
 func (l *lowering) group(n *program.Nest) {
 	beside := l.unseen(n.Definition)
-	block := n.Definition.MetadataEntry("hotc")
+	block := program.BlockOf(n.Definition)
 	switch {
 	case block == nil || beside:
 		return

@@ -1,0 +1,158 @@
+package program
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+)
+
+// Block is the entry of a resource's metadata that is hotc's own: Heat never sees it.
+const Block = "hotc"
+
+// BlockOf is hotc's block of a resource, nil if it has none.
+func BlockOf(r *hot.Resource) *hot.Entry { return r.MetadataEntry(Block) }
+
+// Place is a part of a stack's text that Heat evaluates.
+type Place struct {
+	Kind     PlaceKind
+	Resource *hot.Resource // nil for the sections
+	Output   *hot.Output   // whose value or condition it is
+	Nest     *Nest         // that the resource is, if it has members; nil for others
+	Entry    *hot.Entry    // what it is called; for outputs their entry of the section
+	Node     *hot.Node
+}
+
+// PlaceKind is what Heat does with a place.
+type PlaceKind uint8
+
+// The kinds of places.
+const (
+	InProperty PlaceKind = iota // Heat makes a resource of it, as of metadata
+	InMetadata
+	InMember    // a property or metadata of a group's members
+	HandedOver  // a property that becomes a parameter of what the nest is made of
+	InShape     // it decides which resources there are, how many and of what type
+	InDependsOn // names of resources, and of roles
+	InOutput
+)
+
+// shapes are properties that decide how many resources there are, or which (heat/
+// engine/resources: openstack/heat/resource_group.py, autoscaling_group.py,
+// instance_group.py, resource_chain.py, aws/autoscaling/autoscaling_group.py).
+var shapes = map[string][]string{
+	"OS::Heat::ResourceGroup":            {"count", "index_var", "removal_policies", "removal_policies_mode"},
+	"OS::Heat::AutoScalingGroup":         {"min_size", "max_size", "desired_capacity"},
+	"OS::Heat::InstanceGroup":            {"Size"},
+	"AWS::AutoScaling::AutoScalingGroup": {"MinSize", "MaxSize", "DesiredCapacity"},
+	"OS::Heat::ResourceChain":            {"resources", "concurrent"},
+}
+
+// Places visits all that Heat evaluates in the stack, in the order of the text, the
+// conditions and outputs last. (`for p := range s.Places`.)
+func (s *Stack) Places(yield func(Place) bool) {
+	for _, r := range s.Template.Resources {
+		if !s.Absent(r.Name) && !s.placesOf(r, yield) {
+			return
+		}
+	}
+	w := s.Template.Words()
+	if e := s.Template.Root.Entry(w.Conditions); e != nil && !yield(Place{Kind: InShape, Entry: e, Node: e.Value}) {
+		return
+	}
+	for _, o := range s.Template.Outputs {
+		if !yield(Place{Kind: InOutput, Output: o, Entry: o.Entry, Node: o.Value}) ||
+			o.Condition != nil && !yield(Place{Kind: InShape, Output: o, Entry: o.Condition, Node: o.Condition.Value}) {
+			return
+		}
+	}
+}
+
+// PlacesOf visits those of one resource, whether it is there or not.
+func (s *Stack) PlacesOf(r *hot.Resource) func(yield func(Place) bool) {
+	return func(yield func(Place) bool) { s.placesOf(r, yield) }
+}
+
+func (s *Stack) placesOf(r *hot.Resource, yield func(Place) bool) bool {
+	x := placing{t: s.Template, r: r, nest: s.nests[r.Name], yield: yield}
+	if x.nest != nil && len(x.nest.Members) == 0 {
+		x.nest = nil
+	}
+	w := s.Template.Words()
+	for i := range r.Entry.Value.Entries {
+		e := &r.Entry.Value.Entries[i]
+		going := true
+		switch e.Name {
+		case w.Metadata:
+			going = x.metadata(InMetadata, e)
+		case w.Properties:
+			going = x.properties(e, shapes[s.Type(r)])
+		case w.DependsOn:
+			going = x.visit(InDependsOn, e)
+		case w.Condition, w.Type, w.DeletionPolicy, w.UpdatePolicy, "external_id":
+			going = x.visit(InShape, e)
+		}
+		if !going {
+			return false
+		}
+	}
+	return true
+}
+
+// placing visits the places of a resource. Its methods say whether to go on.
+type placing struct {
+	t     *hot.Template
+	r     *hot.Resource
+	nest  *Nest
+	yield func(Place) bool
+}
+
+func (x placing) visit(kind PlaceKind, e *hot.Entry) bool {
+	return x.yield(Place{Kind: kind, Resource: x.r, Nest: x.nest, Entry: e, Node: e.Value})
+}
+
+// each visits the entries of a map; one that a function gives is a place itself.
+func (x placing) each(kind PlaceKind, e *hot.Entry, visit func(*hot.Entry) bool) bool {
+	if call, _ := x.t.CallOf(e.Value); call != "" || e.Value.Kind != hot.Map {
+		return x.visit(kind, e)
+	}
+	for i := range e.Value.Entries {
+		if !visit(&e.Value.Entries[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// metadata leaves hotc's own block out.
+func (x placing) metadata(kind PlaceKind, e *hot.Entry) bool {
+	return x.each(kind, e, func(m *hot.Entry) bool { return m.Name == Block || x.visit(kind, m) })
+}
+
+func (x placing) properties(properties *hot.Entry, deciding []string) bool {
+	return x.each(InProperty, properties, func(e *hot.Entry) bool {
+		switch {
+		case x.nest != nil && !x.nest.Group:
+			return x.visit(HandedOver, e)
+		case x.nest != nil && e.Name == x.nest.Definition.Entry.Name, x.nest == nil && len(deciding) > 0 && e.Value.Get("type") != nil:
+			return x.definition(e)
+		case x.nest != nil, slices.Contains(deciding, e.Name):
+			return x.visit(InShape, e)
+		}
+		return x.visit(InProperty, e)
+	})
+}
+
+// definition is what a group says of its members, in HOT's words in every template.
+func (x placing) definition(definition *hot.Entry) bool {
+	return x.each(InMember, definition, func(e *hot.Entry) bool {
+		switch {
+		case e.Name == "type":
+			return x.visit(InShape, e)
+		case e.Name == "properties" && x.nest != nil && !x.nest.Inline():
+			return x.each(InMember, e, func(p *hot.Entry) bool { return x.visit(HandedOver, p) })
+		case e.Name == "metadata":
+			return x.metadata(InMember, e)
+		}
+		return x.each(InMember, e, func(p *hot.Entry) bool { return x.visit(InMember, p) })
+	})
+}
