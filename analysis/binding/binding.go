@@ -286,7 +286,7 @@ func TimeOf(e *hot.Expr) Time {
 	switch {
 	case e.IsValue():
 		return Static
-	case e.Any(func(x *hot.Expr) bool { return x.Kind == hot.CallExpr && x.Func == hot.CellRef }):
+	case e.Any(func(x *hot.Expr) bool { return x.Ref().Kind == hot.ToCell }):
 		return Run
 	}
 	return Deploy
@@ -373,40 +373,18 @@ func (b *binder) impossible(in *program.Input, message, hint string, time Time) 
 func (b *binder) addedEdges(server *program.Server, what string, e *hot.Expr) {
 	path := b.stack.PathOf(server.Resource.Name)
 	e.Walk(func(x *hot.Expr) bool {
-		name, ok := resourceOf(x)
-		if !ok {
+		r := x.Ref()
+		if !r.OfResource() {
 			return true
 		}
-		if name == server.Resource.Name {
+		if r.Name == server.Resource.Name {
 			b.diags.Error(source.SelfReference, x.At, what+" needs a value of its own server that Heat knows only when the server is there",
 				ownHint(server.Resource, x))
 			return true
 		}
-		b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: b.stack.PathOf(name), At: x.At, Added: true})
+		b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: b.stack.PathOf(r.Name), At: x.At, Added: true})
 		return true
 	})
-}
-
-// resourceOf is the resource that a call refers to.
-func resourceOf(x *hot.Expr) (string, bool) {
-	if x.Kind != hot.CallExpr || !x.Arg().IsValue() && x.Arg().Kind != hot.ListExpr {
-		return "", false
-	}
-	switch x.Func.Meaning() {
-	case "get_resource":
-		name, ok := x.Arg().Value.(string)
-		return name, ok
-	case "get_attr":
-		if list, ok := x.Arg().Value.([]hot.Value); ok && len(list) > 0 {
-			name, ok := list[0].(string)
-			return name, ok
-		}
-		if x.Arg().Kind == hot.ListExpr && len(x.Arg().Items) > 0 {
-			name, ok := x.Arg().Items[0].Value.(string)
-			return name, ok
-		}
-	}
-	return "", false
 }
 
 func (b *binder) failed(at source.Place, err error) {

@@ -126,13 +126,13 @@ func (b *binder) carryDown(n *program.Nest, e *hot.Expr) (*hot.Expr, error) {
 func (b *binder) dependOn(n *program.Nest, e *hot.Expr) (own *hot.Expr) {
 	path := n.In.PathOf(n.Resource.Name)
 	e.Walk(func(x *hot.Expr) bool {
-		name, ok := resourceOf(x)
+		r := x.Ref()
 		switch {
-		case !ok:
-		case name == n.Resource.Name:
+		case !r.OfResource():
+		case r.Name == n.Resource.Name:
 			own = x
-		case !b.quiet && !slices.ContainsFunc(b.analysis.Edges[path], func(e Edge) bool { return e.Added && e.On == n.In.PathOf(name) }):
-			b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: n.In.PathOf(name), At: x.At, Added: true})
+		case !b.quiet && !slices.ContainsFunc(b.analysis.Edges[path], func(e Edge) bool { return e.Added && e.On == n.In.PathOf(r.Name) }):
+			b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: n.In.PathOf(r.Name), At: x.At, Added: true})
 		}
 		return true
 	})

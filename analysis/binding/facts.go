@@ -39,7 +39,7 @@ func (b *binder) fact(call *hot.Expr, s server, fact, rule string) *hot.Expr {
 		b.analysis.Facts[s.path] = append(b.analysis.Facts[s.path], fact)
 	}
 	b.note(call, Run, rule, cell, s.path)
-	return cellCall(call.At, cell, nil)
+	return hot.CellCall(call.At, cell, nil)
 }
 
 // serverFact is a reference to a real attribute of a server: a run-time fact

@@ -59,7 +59,7 @@ func (b *binder) givenByApply(call *hot.Expr) *hot.Parameter {
 	if b.stack != b.program.Root || len(b.given) == 0 {
 		return nil
 	}
-	return b.given[firstString(call.Arg())]
+	return b.given[call.Ref().Name]
 }
 
 // inUserData warns of a secret that Heat puts into the user_data of the role's server: a
@@ -80,8 +80,8 @@ func (b *binder) inUserData(call *hot.Expr) {
 	case path.Random != nil:
 		what = fmt.Sprintf("the random string %q", path.Random.Name)
 		hint = "if it is a secret, let a role make it and write it as an output with `secret: true`"
-	case call.Func.Meaning() == "get_param":
-		what = fmt.Sprintf("the hidden parameter %q", firstString(call.Arg()))
+	case call.Ref().Kind == hot.ToParameter:
+		what = fmt.Sprintf("the hidden parameter %q", call.Ref().Name)
 	default:
 		what = fmt.Sprintf("the hidden parameter %q", path.Parameter.Name)
 	}

@@ -27,24 +27,21 @@ func (b *binder) handsOver(n *program.Nest, e *hot.Entry) func(*Read) {
 }
 
 // useOfArgument is a use of a parameter in a place that Heat evaluates.
-func (b *binder) useOfArgument(call, arg *hot.Node, found func(*Read)) {
-	name, _ := arg.Text()
-	if len(arg.Items) > 0 {
-		name, _ = arg.Items[0].Text()
-	}
+func (b *binder) useOfArgument(call *hot.Node, ref hot.NodeRef, found func(*Read)) {
+	name := ref.Name
 	a := b.stack.Arguments[name]
 	if a == nil {
 		return
 	}
 	h := b.handed(b.stack, name)
 	if outputs := b.outputsOf(h.expr); h.time == Run && len(outputs) > 0 {
-		found(&Read{Call: call, Arg: arg, Output: outputs[0], Outputs: outputs, Argument: a})
+		found(&Read{Call: call, Arg: ref.Arg, Output: outputs[0], Outputs: outputs, Argument: a})
 	}
 }
 
 // useOfNest says whether what is read through a nested stack or a group needs a
 // role's output.
-func (b *binder) useOfNest(call, arg *hot.Node, found func(*Read)) bool {
+func (b *binder) useOfNest(call *hot.Node, ref hot.NodeRef, found func(*Read)) bool {
 	e, err := b.look(func() (*hot.Expr, error) {
 		return b.asHeat(func() (*hot.Expr, error) { return b.template.Fold(call, b.resolve) })
 	})
@@ -56,7 +53,7 @@ func (b *binder) useOfNest(call, arg *hot.Node, found func(*Read)) bool {
 	if len(outputs) == 0 {
 		return false
 	}
-	found(&Read{Call: call, Arg: arg, Path: arg.Items[min(2, len(arg.Items)):], Output: outputs[0], Outputs: outputs, Expr: e})
+	found(&Read{Call: call, Arg: ref.Arg, Path: ref.Parts[min(2, len(ref.Parts)):], Output: outputs[0], Outputs: outputs, Expr: e})
 	return true
 }
 

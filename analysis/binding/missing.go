@@ -29,9 +29,9 @@ func (b *binder) live(n *hot.Node) {
 // wrong with it; nil if Heat would evaluate none.
 func (b *binder) missed(n *hot.Node) (missed *hot.Expr, err error) {
 	_, err = b.template.Fold(n, func(call *hot.Expr) (*hot.Expr, error) {
-		if name := firstString(call.Arg()); call.Func.Meaning() == "get_attr" && b.stack.Absent(name) {
+		if r := call.Ref(); r.Kind == hot.ToAttribute && b.stack.Absent(r.Name) {
 			missed = call
-			return nil, b.absence(call, name)
+			return nil, b.absence(call, r.Name)
 		}
 		return b.stack.Given.Peek(call)
 	})
@@ -62,14 +62,13 @@ func (b *binder) handsMissing(n *program.Nest, e *hot.Entry) {
 // wasRoles says whether a reference to what is not there may have meant what a role
 // writes. What an absent nested stack has is not known.
 func (b *binder) wasRoles(call *hot.Expr) bool {
-	name, attribute, _, err := hot.AttrArgument(call.Arg().Value)
-	r := b.template.Resource(name)
-	if err != nil || r == nil {
+	ref := call.Ref()
+	r := b.template.Resource(ref.Name)
+	if r == nil {
 		return false
 	}
 	if b.stack.Type(r) == roles.ServerType {
-		text, isText := attribute.(string)
-		return program.BlockOf(r) != nil && isText && !roles.IsServerAttribute(text)
+		return program.BlockOf(r) != nil && ref.Attribute != "" && !roles.IsServerAttribute(ref.Attribute)
 	}
 	return nesting.Nests(b.stack.Type(r))
 }

@@ -3,6 +3,7 @@ package binding
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -141,7 +142,7 @@ func (b *binder) argument(call *hot.Expr, name string, a *program.Argument) (*ho
 		e = hot.Constant(cast, call.At)
 		b.note(call, Static, "the stack around hands over a value that is known", "", "")
 	}
-	return b.part(call, e, pathOf(call))
+	return b.part(call, e, call.Ref().Path)
 }
 
 // memberName is the name of the stack in its group.
@@ -152,12 +153,6 @@ func memberName(s *program.Stack) string {
 		}
 	}
 	return ""
-}
-
-// pathOf is the path behind the name of a parameter.
-func pathOf(call *hot.Expr) []hot.Value {
-	_, path, _ := hot.ParamArgument(call.Arg().Value)
-	return path
 }
 
 // nestAttribute is an attribute of a resource that stands for stacks or servers.
@@ -242,12 +237,8 @@ func (b *binder) part(call, e *hot.Expr, path []hot.Value) (*hot.Expr, error) {
 		switch {
 		case e.IsValue():
 			return hot.Constant(hot.Select(e.Value, path), call.At), nil
-		case e.Kind == hot.CallExpr && e.Func == hot.CellRef:
-			arg, isList := e.Arg().Value.([]hot.Value)
-			if !isList {
-				arg = []hot.Value{e.Arg().Value}
-			}
-			return hot.NewCall(hot.CellRef, e.At, hot.Constant(append(append([]hot.Value{}, arg...), path...), e.At)), nil
+		case e.Ref().Kind == hot.ToCell:
+			return hot.CellCall(e.At, e.Ref().Name, slices.Concat(e.Ref().Path, path)), nil
 		case e.Kind == hot.CallExpr && e.Func == hot.AbsentRef:
 			return e, nil
 		case e.Kind == hot.CallExpr && e.Func.Meaning() == "if":

@@ -17,16 +17,17 @@ var errReported = errors.New("reported")
 
 // resolve answers a reference in a role's input or a stack's output.
 func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
-	switch call.Func.Meaning() {
-	case "get_param":
-		return b.parameter(call)
-	case "get_resource":
-		return b.resource(call)
-	case "get_attr":
-		return b.attribute(call)
-	case hot.OwnFact.Name:
+	if call.Func == hot.OwnFact {
 		return b.ownFact(call)
-	case "get_file":
+	}
+	switch call.Ref().Kind {
+	case hot.ToParameter:
+		return b.parameter(call)
+	case hot.ToResource:
+		return b.resource(call)
+	case hot.ToAttribute:
+		return b.attribute(call)
+	case hot.ToFile:
 		out, err := b.stack.Given.Resolve(call)
 		b.note(call, Static, "files are read when compiling", "", "")
 		return out, err
@@ -44,7 +45,7 @@ func (b *binder) note(call *hot.Expr, time Time, rule, cell, writer string) {
 	if b.through != nil {
 		call = b.through
 	}
-	b.bound.References = append(b.bound.References, Reference{At: call.At, Text: textOf(call), Time: time, Rule: rule, Needs: needs(call, time, cell, writer), Cell: cell, Writer: writer})
+	b.bound.References = append(b.bound.References, Reference{At: call.At, Text: call.Short(), Time: time, Rule: rule, Needs: needs(call, time, cell, writer), Cell: cell, Writer: writer})
 }
 
 func needs(call *hot.Expr, time Time, cell, writer string) string {
@@ -58,37 +59,20 @@ func needs(call *hot.Expr, time Time, cell, writer string) string {
 	case cell != "":
 		return "role " + role
 	}
-	switch name := firstString(call.Arg()); call.Func.Meaning() {
-	case "get_param":
-		return "parameter " + name
-	case "get_attr", "get_resource":
-		return "resource " + name
+	switch r := call.Ref(); r.Kind {
+	case hot.ToParameter:
+		return "parameter " + r.Name
+	case hot.ToAttribute, hot.ToResource:
+		return "resource " + r.Name
 	}
 	return ""
-}
-
-func textOf(call *hot.Expr) string {
-	if !call.Arg().IsValue() {
-		return "{" + call.Func.Name + ": …}"
-	}
-	if s, ok := call.Arg().Value.(string); ok {
-		return "{" + call.Func.Name + ": " + s + "}"
-	}
-	if list, ok := call.Arg().Value.([]hot.Value); ok {
-		var parts []string
-		for _, x := range list {
-			parts = append(parts, hot.ToString(x))
-		}
-		return "{" + call.Func.Name + ": [" + strings.Join(parts, ", ") + "]}"
-	}
-	return "{" + call.Func.Name + ": …}"
 }
 
 func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 	if p := b.givenByApply(call); p != nil {
 		cell := program.GivenCell(p.Name)
 		b.note(call, Run, "a secret that `hotc apply` gives", cell, program.Operator)
-		return cellCall(call.At, cell, pathOf(call)), nil
+		return hot.CellCall(call.At, cell, call.Ref().Path), nil
 	}
 	resolve := b.stack.Given.Resolve
 	late := b.current != nil && b.current.Bind == "deploy" && !b.stack.Given.Unpinned
@@ -107,7 +91,7 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 		b.note(call, Static, "the parameter was given to the compiler", "", "")
 		return out, nil
 	}
-	name := firstString(call.Arg())
+	name := call.Ref().Name
 	if a := b.stack.Arguments[name]; a != nil {
 		if out, err := b.argument(call, name, a); out != nil || err != nil {
 			return out, err
@@ -154,8 +138,8 @@ func (b *binder) findResource(call *hot.Expr, name string) (*hot.Resource, error
 }
 
 func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
-	name, ok := call.Arg().Value.(string)
-	if !call.Arg().IsValue() || !ok {
+	name := call.Ref().Name
+	if name == "" {
 		return call, nil
 	}
 	r, err := b.findResource(call, name)
@@ -171,21 +155,14 @@ func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
 }
 
 func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
-	list, ok := call.Arg().Value.([]hot.Value)
-	if !call.Arg().IsValue() || !ok || len(list) < 2 {
-		if call.Arg().IsValue() && (!ok || len(list) < 1) {
-			return nil, fmt.Errorf("get_attr needs a list of a resource, an attribute and perhaps a path into it")
-		}
-		if items := call.Arg().Items; call.Arg().Kind == hot.ListExpr && len(items) > 1 && items[0].IsValue() {
-			b.whichAttribute(call.At, hot.ToString(items[0].Value))
+	ref := call.Ref()
+	name, attribute := ref.Name, ref.Attribute
+	if ref.Computed || attribute == "" {
+		if name != "" && ref.Computed {
+			b.whichAttribute(call.At, name)
 		}
 		b.note(call, Deploy, "only Heat can tell which attribute this is", "", "")
 		return call, nil
-	}
-	name, okName := list[0].(string)
-	attribute, okAttribute := list[1].(string)
-	if !okName || !okAttribute {
-		return nil, fmt.Errorf("get_attr: resource and attribute are names")
 	}
 	r, err := b.findResource(call, name)
 	if err != nil {
@@ -202,9 +179,9 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	var e *hot.Expr
 	switch {
 	case n != nil && len(n.Members) > 0:
-		e, err = b.nestAttribute(call, n, attribute, list[2:])
+		e, err = b.nestAttribute(call, n, attribute, ref.Path)
 	case b.stack.Type(r) == roles.ServerType:
-		e, err = b.serverAttribute(call, server{Resource: r, path: b.stack.PathOf(name)}, attribute, list[2:])
+		e, err = b.serverAttribute(call, server{Resource: r, path: b.stack.PathOf(name)}, attribute, ref.Path)
 		if s := b.stack.Server(name); err == nil && b.current != nil && s != nil && s.Output(attribute) != nil {
 			return b.ifThere(call, r, e), nil // also where its value is known
 		}
@@ -256,7 +233,7 @@ func (b *binder) output(call *hot.Expr, o *program.Output, path []hot.Value) (*h
 			b.analysis.Cells[o.Cell()] = o
 		}
 		b.note(call, Run, "a role writes it", o.Cell(), o.Role.Server.Path)
-		return cellCall(call.At, o.Cell(), path), nil
+		return hot.CellCall(call.At, o.Cell(), path), nil
 	}
 	e, err := hot.Fold(o.Value, b.resolve)
 	if err != nil {
@@ -273,30 +250,6 @@ func (b *binder) output(call *hot.Expr, o *program.Output, path []hot.Value) (*h
 		return nil, fmt.Errorf("hotc cannot select a part of output %q, whose value only Heat knows", o.Attribute)
 	}
 	return e, nil
-}
-
-func cellCall(at source.Place, cell string, path []hot.Value) *hot.Expr {
-	if len(path) == 0 {
-		return hot.NewCall(hot.CellRef, at, hot.Constant(cell, at))
-	}
-	return hot.NewCall(hot.CellRef, at, hot.Constant(append([]hot.Value{cell}, path...), at))
-}
-
-func firstString(arg *hot.Expr) string {
-	switch v := arg.Value.(type) {
-	case string:
-		return v
-	case []hot.Value:
-		if len(v) > 0 {
-			s, _ := v[0].(string)
-			return s
-		}
-	}
-	if arg.Kind == hot.ListExpr && len(arg.Items) > 0 {
-		s, _ := arg.Items[0].Value.(string)
-		return s
-	}
-	return ""
 }
 
 func parameterNames(t *hot.Template) []string {

@@ -69,8 +69,5 @@ func attributeThrough(attribute string, path []hot.Value) (name string, rest []h
 
 // needsMember says whether Heat needs a group's members to know an expression.
 func needsMember(e *hot.Expr, n *program.Nest) bool {
-	return e.Any(func(x *hot.Expr) bool {
-		name, ok := resourceOf(x)
-		return ok && name == n.Resource.Name
-	})
+	return e.Any(func(x *hot.Expr) bool { return x.Ref().Names(n.Resource.Name) })
 }

@@ -251,14 +251,8 @@ func (b *binder) usesParameter(s *program.Stack, parameter string) bool {
 
 // mentions says whether a text gets a parameter.
 func mentions(t *hot.Template, n *hot.Node, parameter string) bool {
-	if meaning, arg := t.CallOf(n); meaning == "get_param" {
-		name, _ := arg.Text()
-		if len(arg.Items) > 0 {
-			name, _ = arg.Items[0].Text()
-		}
-		if name == parameter {
-			return true
-		}
+	if r := t.RefAt(n); r.Kind == hot.ToParameter && r.Name == parameter {
+		return true
 	}
 	return slices.ContainsFunc(n.Items, func(x *hot.Node) bool { return mentions(t, x, parameter) }) ||
 		slices.ContainsFunc(n.Entries, func(e hot.Entry) bool { return mentions(t, e.Value, parameter) })

@@ -142,15 +142,6 @@ func choice(like, condition, then, otherwise *hot.Expr) *hot.Expr {
 // IsCarried says whether a condition is one of another stack's, which Heat decides
 // there: here it is a value, true or false, and what depends on it was guarded there.
 func IsCarried(e *hot.Expr) bool {
-	if e.Kind != hot.CallExpr {
-		return false
-	}
-	switch e.Func.Meaning() {
-	case "get_attr":
-		return true
-	case "get_param":
-		name, _, err := hot.ParamArgument(e.Arg().Value)
-		return err == nil && name == DeployParameter
-	}
-	return false
+	r := e.Ref()
+	return r.Kind == hot.ToAttribute || r.Kind == hot.ToParameter && r.Name == DeployParameter
 }

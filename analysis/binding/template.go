@@ -45,10 +45,8 @@ func (b *binder) uses(owner string, value *hot.Node, found func(*Read)) {
 }
 
 func (b *binder) usesBelow(owner string, n *hot.Node, found func(*Read)) {
-	if name, arg := b.callOf(n); name != "" {
-		b.use(owner, n, name, arg, found)
-		b.usesBelow(owner, arg, found)
-		return
+	if ref := b.template.RefAt(n); ref.OfResource() || ref.Kind == hot.ToAttribute || ref.Kind == hot.ToParameter {
+		b.use(owner, n, ref, found)
 	}
 	for _, x := range n.Items {
 		b.usesBelow(owner, x, found)
@@ -69,42 +67,26 @@ func (b *binder) leadsNowhere(value *hot.Node) {
 	}
 }
 
-// callOf tells whether a node is a call of a reference.
-func (b *binder) callOf(n *hot.Node) (meaning string, arg *hot.Node) {
-	switch meaning, arg = b.template.CallOf(n); meaning {
-	case "get_attr", "get_resource":
-		return meaning, arg
-	case "get_param":
-		if len(b.stack.Arguments) > 0 {
-			return meaning, arg
-		}
-	}
-	return "", nil
-}
-
-func (b *binder) use(owner string, call *hot.Node, name string, arg *hot.Node, found func(*Read)) {
-	if name == "get_param" {
-		b.useOfArgument(call, arg, found)
+func (b *binder) use(owner string, call *hot.Node, ref hot.NodeRef, found func(*Read)) {
+	if ref.Kind == hot.ToParameter {
+		b.useOfArgument(call, ref, found)
 		return
 	}
-	resource, _ := arg.Text()
-	if name == "get_attr" && len(arg.Items) > 0 {
-		resource, _ = arg.Items[0].Text()
-	}
+	resource := ref.Name
 	r := b.template.Resource(resource)
 	if r == nil {
 		return // references says so
 	}
-	if name == "get_attr" && b.stack.Absent(resource) {
+	if ref.Kind == hot.ToAttribute && b.stack.Absent(resource) {
 		b.missing = b.missing || program.BlockOf(r) != nil || b.stack.Type(r) != roles.ServerType
 		return
 	}
-	if name == "get_attr" && len(arg.Items) > 1 {
+	if ref.Kind == hot.ToAttribute && len(ref.Parts) > 1 {
 		if nest := b.stack.NestOf(resource); nest != nil && len(nest.Members) > 0 {
-			if b.useOfNest(call, arg, found) {
+			if b.useOfNest(call, ref, found) {
 				return
 			}
-		} else if b.stack.Type(r) == roles.ServerType && b.useOfServer(call, arg, resource, found) {
+		} else if b.stack.Type(r) == roles.ServerType && b.useOfServer(call, ref, found) {
 			return
 		}
 	}
@@ -115,17 +97,17 @@ func (b *binder) use(owner string, call *hot.Node, name string, arg *hot.Node, f
 }
 
 // useOfServer says whether a role's output is read.
-func (b *binder) useOfServer(call, arg *hot.Node, resource string, found func(*Read)) bool {
-	path := b.stack.PathOf(resource)
+func (b *binder) useOfServer(call *hot.Node, ref hot.NodeRef, found func(*Read)) bool {
+	path := b.stack.PathOf(ref.Name)
 	s := b.program.Server(path)
-	attribute, ok := b.attributeName(arg.Items[1], s)
+	attribute, ok := b.attributeName(ref.Parts[1], s)
 	if !ok {
-		b.whichAttribute(b.template.Place(call), resource)
+		b.whichAttribute(b.template.Place(call), ref.Name)
 		return false
 	}
 	if s != nil {
 		if o := s.Output(attribute); o != nil {
-			found(&Read{Call: call, Arg: arg, Path: arg.Items[2:], Output: o, Outputs: []*program.Output{o}})
+			found(&Read{Call: call, Arg: ref.Arg, Path: ref.Parts[2:], Output: o, Outputs: []*program.Output{o}})
 			return true
 		}
 	}

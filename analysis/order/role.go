@@ -230,7 +230,7 @@ type reading struct {
 
 func (r reading) cells(e *hot.Expr, out []waits.Step) []waits.Step {
 	if e.Kind == hot.CallExpr {
-		if e.Func == hot.CellRef {
+		if e.Ref().Kind == hot.ToCell {
 			for _, name := range e.Cells() {
 				if cell, ok := r.lowering.cells[name]; ok {
 					step := r.like

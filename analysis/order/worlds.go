@@ -168,11 +168,9 @@ func (w *worlds) choice(e *hot.Expr) *choice {
 		return c
 	}
 	c := &choice{expr: e, class: len(w.choices)}
-	if e.Kind == hot.CallExpr && e.Func.Meaning() == "get_param" && e.Arg().IsValue() {
-		if name, path, err := hot.ParamArgument(e.Arg().Value); err == nil && len(path) == 0 {
-			if c.parameter = w.template.Parameter(name); c.parameter != nil {
-				c.values = allowed(c.parameter)
-			}
+	if r := e.Ref(); r.Kind == hot.ToParameter && !r.Computed && len(r.Path) == 0 {
+		if c.parameter = w.template.Parameter(r.Name); c.parameter != nil {
+			c.values = allowed(c.parameter)
 		}
 	}
 	w.byKey[key] = c

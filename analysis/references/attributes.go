@@ -12,8 +12,8 @@ import (
 // attributes looks at the references that binding left to Heat in an input of a role.
 func (c *checker) attributes(bound *hot.Expr) {
 	bound.Walk(func(x *hot.Expr) bool {
-		if x.Kind == hot.CallExpr && x.Func.Meaning() == "get_attr" && x.Arg().IsValue() {
-			c.ofType(x)
+		if r := x.Ref(); r.Kind == hot.ToAttribute && !r.Computed {
+			c.ofType(r)
 		}
 		return true
 	})
@@ -21,18 +21,13 @@ func (c *checker) attributes(bound *hot.Expr) {
 
 // ofType warns of an attribute that the resource's type has not in stock Heat; a
 // cloud's own may have it.
-func (c *checker) ofType(call *hot.Expr) {
-	name, attribute, _, err := hot.AttrArgument(call.Arg().Value)
-	text, isText := attribute.(string)
-	if err != nil || !isText {
+func (c *checker) ofType(r hot.Ref) {
+	kind := c.kind(r.Name)
+	if kind == roles.ServerType || r.Attribute == "" {
 		return
 	}
-	kind := c.kind(name)
-	if kind == roles.ServerType {
-		return
-	}
-	if t := c.types.Lookup(kind); t != nil && !t.HasAttribute(text) {
-		c.unknown(source.Warning, source.UnknownAttribute, call.At, fmt.Sprintf("%s has no attribute %q in Heat %s", kind, text, resourcetype.Release()), text, t.Attributes)
+	if t := c.types.Lookup(kind); t != nil && !t.HasAttribute(r.Attribute) {
+		c.unknown(source.Warning, source.UnknownAttribute, r.At, fmt.Sprintf("%s has no attribute %q in Heat %s", kind, r.Attribute, resourcetype.Release()), r.Attribute, t.Attributes)
 	}
 }
 

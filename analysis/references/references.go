@@ -114,11 +114,12 @@ func (c *checker) fold(e *hot.Expr) (*hot.Expr, error) {
 }
 
 func (c *checker) given(call *hot.Expr) (*hot.Expr, error) {
-	if name, isText := call.Arg().Value.(string); isText && call.Func.Meaning() == "get_file" && source.IsRemote(name) {
-		c.diags.NotFetched(call.At, name)
+	r := call.Ref()
+	if r.Kind == hot.ToFile && source.IsRemote(r.Name) {
+		c.diags.NotFetched(call.At, r.Name)
 		return call, nil
 	}
-	if len(c.uses) == 1 && call.Func.Meaning() == "get_param" {
+	if len(c.uses) == 1 && r.Kind == hot.ToParameter {
 		return c.uses[0].Given.Peek(call)
 	}
 	return call, nil
@@ -223,35 +224,30 @@ func (c *checker) names(e *hot.Expr, severity source.Severity) {
 
 // reference looks for what a call names.
 func (c *checker) reference(call *hot.Expr, severity source.Severity) {
-	switch call.Func.Meaning() {
-	case "get_param":
-		c.parameter(call, severity)
-	case "get_resource":
-		c.resource(call, severity)
-	case "get_attr":
-		c.attribute(call, severity)
+	r := call.Ref()
+	if r.Computed || r.Name == "" {
+		return
+	}
+	switch r.Kind {
+	case hot.ToParameter:
+		c.parameter(r, severity)
+	case hot.ToResource:
+		c.find(r.At, r.Name, severity)
+	case hot.ToAttribute: // outputs of roles and of nested stacks, and servers' attributes, are binding's
+		c.find(r.At, r.Name, severity)
+		c.ofType(r)
 	}
 }
 
-func (c *checker) parameter(call *hot.Expr, severity source.Severity) {
-	if !call.Arg().IsValue() {
-		return
-	}
-	name, _, err := hot.ParamArgument(call.Arg().Value)
-	if err != nil || c.template.Parameter(name) != nil || slices.Contains(c.template.Version.PseudoParameters(), name) {
+func (c *checker) parameter(r hot.Ref, severity source.Severity) {
+	if c.template.Parameter(r.Name) != nil || slices.Contains(c.template.Version.PseudoParameters(), r.Name) {
 		return
 	}
 	known := c.template.Version.PseudoParameters()
 	for _, p := range c.template.Parameters {
 		known = append(known, p.Name)
 	}
-	c.unknown(severity, source.UnknownParameter, call.At, fmt.Sprintf("there is no parameter %q", name), name, known)
-}
-
-func (c *checker) resource(call *hot.Expr, severity source.Severity) {
-	if name, is := call.Arg().Value.(string); is && call.Arg().IsValue() {
-		c.find(call.At, name, severity)
-	}
+	c.unknown(severity, source.UnknownParameter, r.At, fmt.Sprintf("there is no parameter %q", r.Name), r.Name, known)
 }
 
 // find looks for a resource.
@@ -267,19 +263,6 @@ func (c *checker) find(at source.Place, name string, severity source.Severity) {
 	case c.absent(name):
 		d := c.add(severity, source.UnknownResource, at, fmt.Sprintf("there is no resource %q: its condition is false", name), "")
 		d.Notes = append(d.Notes, source.Note{At: c.template.Place(r.Condition.Value), Message: "the condition"})
-	}
-}
-
-// attribute looks for the resource, and for the attribute where stock Heat's type says
-// which there are. Outputs of roles and of nested stacks, and servers' attributes, are
-// binding's.
-func (c *checker) attribute(call *hot.Expr, severity source.Severity) {
-	if !call.Arg().IsValue() {
-		return
-	}
-	if name, _, _, err := hot.AttrArgument(call.Arg().Value); err == nil {
-		c.find(call.At, name, severity)
-		c.ofType(call)
 	}
 }
 

@@ -112,7 +112,7 @@ func (f *Finder) call(s *program.Stack, call *hot.Expr, path []hot.Value) *Path 
 		return nil
 	}
 	switch items := call.Arg().Items; {
-	case call.Func.Meaning() == "get_param", call.Func.Meaning() == "get_attr":
+	case call.Ref().Kind == hot.ToParameter, call.Ref().Kind == hot.ToAttribute:
 		if found := f.reference(s, call, path); found != nil {
 			return found
 		}
@@ -130,42 +130,18 @@ func (f *Finder) call(s *program.Stack, call *hot.Expr, path []hot.Value) *Path 
 }
 
 func (f *Finder) reference(s *program.Stack, call *hot.Expr, path []hot.Value) *Path {
-	steps, more := steps(call.Arg())
-	if !more {
-		steps = append(steps, path...)
-	}
-	name, isName := "", false
-	if len(steps) > 0 {
-		name, isName = steps[0].(string)
+	r := call.Ref()
+	steps := r.Steps()
+	if !r.Computed {
+		steps = slices.Concat(steps, path)
 	}
 	switch {
-	case !isName:
+	case r.Name == "":
 		return nil
-	case call.Func.Meaning() == "get_param":
-		return f.parameter(s, call, name, steps[1:])
+	case r.Kind == hot.ToParameter:
+		return f.parameter(s, call, r.Name, steps)
 	}
-	return f.attribute(s, call, name, steps[1:], more)
-}
-
-// steps are what a reference's argument begins with; more says that something follows
-// that is computed.
-func steps(arg *hot.Expr) (steps []hot.Value, more bool) {
-	if list, isList := arg.Value.([]hot.Value); isList {
-		return slices.Clone(list), false
-	}
-	if arg.Kind != hot.ListExpr {
-		if arg.IsValue() {
-			return []hot.Value{arg.Value}, false
-		}
-		return nil, true
-	}
-	for _, x := range arg.Items {
-		if !x.IsValue() {
-			return steps, true
-		}
-		steps = append(steps, x.Value)
-	}
-	return steps, false
+	return f.attribute(s, call, r.Name, steps, r.Computed)
 }
 
 func (f *Finder) parameter(s *program.Stack, call *hot.Expr, name string, path []hot.Value) *Path {

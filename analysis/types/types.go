@@ -143,21 +143,6 @@ func valueType(v hot.Value) Type {
 	return Number
 }
 
-// makes is the type that a function's result has, whatever it is given.
-func makes(function string) Type {
-	switch function {
-	case "list_join", "str_replace", "str_replace_strict", "str_replace_vstrict", "digest", "make_url":
-		return String
-	case "list_concat", "list_concat_unique", "str_split", "repeat":
-		return List
-	case "map_merge", "map_replace":
-		return JSON
-	case "contains", "equals", "not", "and", "or":
-		return Boolean
-	}
-	return Any
-}
-
 // typeOf is what an expression is known to be; on its way it reports what in it
 // cannot be.
 func (c *checker) typeOf(e *hot.Expr) Type {
@@ -185,11 +170,10 @@ func (c *checker) typeOf(e *hot.Expr) Type {
 	} else {
 		c.typeOf(arg)
 	}
+	if r := e.Ref(); r.Kind == hot.ToParameter {
+		return c.parameter(r)
+	}
 	switch e.Func.Meaning() {
-	case "get_param":
-		return c.parameter(arg.Value)
-	case "get_resource":
-		return String
 	case "list_join":
 		for i := 1; i < len(parts); i++ {
 			c.mustNot(parts[i].scalar() || parts[i] == JSON && isMap(arg.Items[i]), arg.Items[i], parts[i], "list_join joins a list")
@@ -213,7 +197,10 @@ func (c *checker) typeOf(e *hot.Expr) Type {
 	case hot.MembersOf.Name:
 		return parts[2]
 	}
-	return makes(e.Func.Meaning())
+	if e.Func.Gives == hot.GivesMap {
+		return JSON
+	}
+	return Type(e.Func.Gives)
 }
 
 func isMap(e *hot.Expr) bool { return e.Kind == hot.MapExpr }
@@ -233,10 +220,9 @@ func declaredAs(o *program.Output) source.Note {
 }
 
 // parameter is the type of a parameter that is left to Heat.
-func (c *checker) parameter(arg hot.Value) Type {
-	name, whole := arg.(string)
-	p := c.stack.Template.Parameter(name)
-	if !whole || p == nil {
+func (c *checker) parameter(r hot.Ref) Type {
+	p := c.stack.Template.Parameter(r.Name)
+	if r.Computed || len(r.Path) > 0 || p == nil {
 		return Any
 	}
 	return ofParameter(p)
@@ -258,26 +244,20 @@ func ofParameter(p *hot.Parameter) Type {
 
 // output is the output that a reference names, and the path into it.
 func (c *checker) output(e *hot.Expr) (*program.Output, []hot.Value) {
-	if e.Kind != hot.CallExpr || e.Func != hot.CellRef {
-		return nil, nil
-	}
-	switch v := e.Arg().Value.(type) {
-	case string:
-		return c.outputs[v], nil
-	case []hot.Value:
-		if name, ok := v[0].(string); ok {
-			return c.outputs[name], v[1:]
-		}
+	if r := e.Ref(); r.Kind == hot.ToCell {
+		return c.outputs[r.Name], r.Path
 	}
 	return nil, nil
 }
 
 // cell is a reference: a part of what has no parts gives nothing.
 func (c *checker) cell(e *hot.Expr) Type {
-	if name, ok := e.Arg().Value.(string); ok && c.facts[name] {
+	switch r := e.Ref(); {
+	case len(r.Path) > 0:
+	case c.facts[r.Name]:
 		return String
-	} else if p := c.given[name]; ok && p != nil {
-		return ofParameter(p)
+	case c.given[r.Name] != nil:
+		return ofParameter(c.given[r.Name])
 	}
 	o, path := c.output(e)
 	if o == nil || Type(o.Type) == JSON {

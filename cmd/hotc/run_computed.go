@@ -16,7 +16,7 @@ import (
 // computed is an attribute that Heat makes of what the template says; nil for all else.
 func (s *scope) computed(call *hot.Expr, resource, attribute string, path []hot.Value) (*hot.Expr, error) {
 	r := s.stack.Template.Resource(resource)
-	if r == nil || call.Func.Meaning() != "get_attr" {
+	if r == nil || call.Ref().Kind != hot.ToAttribute {
 		return nil, nil
 	}
 	switch s.stack.Type(r) {

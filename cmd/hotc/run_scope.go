@@ -38,13 +38,17 @@ func (r *localRun) scopeOf(path plan.ServerPath) *scope {
 
 // answer is a hot.Resolve.
 func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
-	if !call.Arg().IsValue() {
+	ref := call.Ref()
+	switch {
+	case ref.Computed:
 		return call, nil
+	case ref.Kind == hot.ToParameter:
+		return s.parameter(call, ref.Name, ref.Path)
 	}
-	if call.Func.Meaning() == "get_param" {
-		return s.parameter(call)
+	resource, attribute, path := ref.Name, ref.Attribute, ref.Path
+	if ref.Kind == hot.ToResource {
+		attribute = plan.FactID // a resource's own id counts as its attribute
 	}
-	resource, attribute, path := referenced(call)
 	where := s.stack.PathOf(resource)
 	if v, ok := s.run.madeUp()[where][attribute]; ok {
 		return hot.Constant(hot.Select(v, path), call.At), nil
@@ -68,11 +72,7 @@ func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
 		Hint: fmt.Sprintf("say what it is with --fact %s.%s=VALUE", where, attribute)}
 }
 
-func (s *scope) parameter(call *hot.Expr) (*hot.Expr, error) {
-	name, path, err := hot.ParamArgument(call.Arg().Value)
-	if err != nil {
-		return nil, err
-	}
+func (s *scope) parameter(call *hot.Expr, name string, path []hot.Value) (*hot.Expr, error) {
 	own := s.run.identity(s.stack)
 	pseudo := map[string]string{hot.StackName: own.name, hot.StackID: own.id, "OS::project_id": s.run.root.id,
 		hot.CFNStackName: own.name, hot.CFNRegion: "ap-southeast-1", // heat/engine/cfn/parameters.py

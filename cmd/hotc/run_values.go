@@ -195,22 +195,6 @@ func (r *localRun) madeUp() map[string]map[string]hot.Value {
 	return out
 }
 
-// referenced is what a get_attr or get_resource names; a resource's own id counts
-// as its attribute id.
-func referenced(call *hot.Expr) (resource, attribute string, path []hot.Value) {
-	switch arg := call.Arg().Value.(type) {
-	case string:
-		return arg, plan.FactID, nil
-	case []hot.Value:
-		if len(arg) > 1 {
-			resource, _ = arg[0].(string)
-			attribute, _ = arg[1].(string)
-			path = arg[2:]
-		}
-	}
-	return resource, attribute, path
-}
-
 func asDiagnostic(err error) error {
 	if d, ok := source.AsDiagnostic(err); ok {
 		return d

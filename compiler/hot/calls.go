@@ -1,6 +1,8 @@
 package hot
 
 import (
+	"strings"
+
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -26,19 +28,48 @@ func ParameterCall(at source.Place, parameter, key string) *Expr {
 	return NewCall(getParam, at, Constant([]Value{parameter, key}, at))
 }
 
+// CellCall reads a cell, and a part of its value where there is a path.
+func CellCall(at source.Place, cell string, path []Value) *Expr {
+	if len(path) == 0 {
+		return NewCall(CellRef, at, Constant(cell, at))
+	}
+	return NewCall(CellRef, at, Constant(append([]Value{cell}, path...), at))
+}
+
+// Short is a call as the user would write it, in short.
+func (e *Expr) Short() string {
+	text := "…"
+	switch v := e.Arg().Value.(type) {
+	case string:
+		text = v
+	case []Value:
+		parts := make([]string, len(v))
+		for i, x := range v {
+			parts[i] = ToString(x)
+		}
+		text = "[" + strings.Join(parts, ", ") + "]"
+	}
+	return "{" + e.Func.Name + ": " + text + "}"
+}
+
 // CallOf says what a node calls, if it is a call: the function's meaning and the
 // argument.
 func (t *Template) CallOf(n *Node) (meaning string, arg *Node) {
-	if n.Kind != Map || len(n.Entries) != 1 {
-		return "", nil
-	}
-	e := n.Entries[0]
-	f := t.Functions.Lookup(e.Name)
+	f, arg := t.callOf(n)
 	if f == nil {
 		return "", nil
 	}
+	return f.Meaning(), arg
+}
+
+func (t *Template) callOf(n *Node) (f *Function, arg *Node) {
+	if n.Kind != Map || len(n.Entries) != 1 {
+		return nil, nil
+	}
+	e := n.Entries[0]
+	f = t.Functions.Lookup(e.Name)
 	if f == ref || f == cfnRef {
 		f = t.Functions.names.meaningOfRef(f, e.Value)
 	}
-	return f.Meaning(), e.Value
+	return f, e.Value
 }

@@ -9,10 +9,10 @@ import "fmt"
 var (
 	// cfnRef stands in the table; a call of it is one of the two that follow.
 	cfnRef       = &Function{Name: "Ref", Reference: true, Check: checkRef}
-	refParameter = &Function{Name: "Ref", means: "get_param", Reference: true, Apply: nameArgument("Ref", "a parameter")}
-	refResource  = &Function{Name: "Ref", means: "get_resource", Reference: true, Apply: nameArgument("Ref", "a resource")}
+	refParameter = &Function{Name: "Ref", means: "get_param", Reference: true, refers: ToParameter, Apply: nameArgument("Ref", "a parameter")}
+	refResource  = &Function{Name: "Ref", means: "get_resource", Reference: true, refers: ToResource, Apply: nameArgument("Ref", "a resource")}
 
-	fnGetAtt = &Function{Name: "Fn::GetAtt", means: "get_attr", Reference: true, Apply: attrArgument(false, false),
+	fnGetAtt = &Function{Name: "Fn::GetAtt", means: "get_attr", Reference: true, refers: ToAttribute, Apply: attrArgument(false, false),
 		Check: checkUnpacked("Fn::GetAtt", 2, "the resource and the attribute"), Lazy: foldGetAtt}
 
 	fnFindInMap = &Function{Name: "Fn::FindInMap", Lazy: foldFindInMap, usesNames: true,
@@ -20,11 +20,11 @@ var (
 
 	fnIf = &Function{Name: "Fn::If", means: "if", Check: checkIf("Fn::If", 3, 3), Lazy: foldIf, usesNames: true}
 
-	fnEquals = &Function{Name: "Fn::Equals", means: "equals", Check: checkPair("Fn::Equals", "two values"), Apply: applyEquals,
+	fnEquals = &Function{Name: "Fn::Equals", Gives: GivesBoolean, means: "equals", Check: checkPair("Fn::Equals", "two values"), Apply: applyEquals,
 		Positional: everyItem}
-	fnNot = &Function{Name: fnNotName, means: "not", Check: checkFnNot, Lazy: foldNot, usesNames: true}
-	fnAnd = &Function{Name: "Fn::And", means: "and", Check: checkConditions("Fn::And"), Lazy: foldAll(false), usesNames: true}
-	fnOr  = &Function{Name: "Fn::Or", means: "or", Check: checkConditions("Fn::Or"), Lazy: foldAll(true), usesNames: true}
+	fnNot = &Function{Name: fnNotName, Gives: GivesBoolean, means: "not", Check: checkFnNot, Lazy: foldNot, usesNames: true}
+	fnAnd = &Function{Name: "Fn::And", Gives: GivesBoolean, means: "and", Check: checkConditions("Fn::And"), Lazy: foldAll(false), usesNames: true}
+	fnOr  = &Function{Name: "Fn::Or", Gives: GivesBoolean, means: "or", Check: checkConditions("Fn::Or"), Lazy: foldAll(true), usesNames: true}
 )
 
 // cfnFunctions are the functions of expressions (heat/engine/cfn/template.py, the

@@ -16,10 +16,10 @@ import (
 var (
 	ifElse     = &Function{Name: "if", Check: checkIf("if", 3, 3), Lazy: foldIf, usesNames: true}
 	ifNullable = &Function{Name: "if", Check: checkIf("if", 2, 3), Lazy: foldIf, usesNames: true, mayLeaveOut: true}
-	equals     = &Function{Name: "equals", Check: checkPair("equals", "two values"), Apply: applyEquals, Positional: everyItem}
-	not        = &Function{Name: "not", Check: checkNot, Lazy: foldNot, usesNames: true}
-	and        = &Function{Name: "and", Check: checkConditions("and"), Lazy: foldAll(false), usesNames: true}
-	or         = &Function{Name: "or", Check: checkConditions("or"), Lazy: foldAll(true), usesNames: true}
+	equals     = &Function{Name: "equals", Gives: GivesBoolean, Check: checkPair("equals", "two values"), Apply: applyEquals, Positional: everyItem}
+	not        = &Function{Name: "not", Gives: GivesBoolean, Check: checkNot, Lazy: foldNot, usesNames: true}
+	and        = &Function{Name: "and", Gives: GivesBoolean, Check: checkConditions("and"), Lazy: foldAll(false), usesNames: true}
+	or         = &Function{Name: "or", Gives: GivesBoolean, Check: checkConditions("or"), Lazy: foldAll(true), usesNames: true}
 )
 
 func checkIf(name string, least, most int) func(*Expr) error {

@@ -93,7 +93,7 @@ func (r resolver) resolve(call *Expr) (*Expr, error) {
 func (r resolver) value(function string, arg Value) (Value, error) {
 	switch function {
 	case "get_param":
-		name, path, err := ParamArgument(arg)
+		name, path, err := readParam(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func (r resolver) value(function string, arg Value) (Value, error) {
 }
 
 func attribute(arg Value) (Value, error) {
-	resource, name, path, err := AttrArgument(arg)
+	resource, name, path, err := readAttr(arg)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 // which of the others there are depends on the OpenSSL of the machine that Heat runs
 // on, so these stay with Heat.
 
-var digest = &Function{Name: "digest", Apply: applyDigest, heats: func(arg *Expr) bool {
+var digest = &Function{Name: "digest", Gives: GivesString, Apply: applyDigest, heats: func(arg *Expr) bool {
 	items, _ := arg.list()
 	if len(items) == 0 || !items[0].IsValue() {
 		return false

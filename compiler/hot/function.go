@@ -30,6 +30,11 @@ type Function struct {
 	// an `if` without an else leaves them out; they are then null.
 	Positional int
 
+	// Gives is what every call gives that can be computed.
+	Gives Gives
+	// refers is what a reference leads to.
+	refers RefKind
+
 	// heats says of some calls, by what is known of the argument, that only Heat can
 	// compute them.
 	heats func(arg *Expr) bool
@@ -38,6 +43,17 @@ type Function struct {
 	mayLeaveOut bool   // the item or entry with the call may be left out
 	refusal     string // why every call is an error
 }
+
+// Gives is what a function is known to give; "" is anything.
+type Gives string
+
+// What functions give.
+const (
+	GivesString  Gives = "string"
+	GivesBoolean Gives = "boolean"
+	GivesList    Gives = "list"
+	GivesMap     Gives = "map"
+)
 
 // Meaning is HOT's name of what the function does: get_attr for Fn::GetAtt too.
 func (f *Function) Meaning() string {

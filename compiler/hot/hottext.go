@@ -54,16 +54,16 @@ func hasCallOf(v Value, isName func(string) bool) bool {
 	return false
 }
 
-// isFunctionName says whether some version of HOT has a function of this name, in
-// expressions or conditions.
-func isFunctionName(name string) bool {
-	switch name {
-	case "get_param", "get_attr", "get_resource", "get_file", "resource_facade", "str_replace", "str_replace_strict",
-		"str_replace_vstrict", "list_join", "repeat", "digest", "str_split", "map_merge", "map_replace", "yaql", "if",
-		"filter", "make_url", "list_concat", "list_concat_unique", "contains", "equals", "not", "and", "or",
-		"Ref", "Fn::GetAZs", "Fn::Join", "Fn::Split", "Fn::Replace", "Fn::Base64", "Fn::MemberListToMap",
-		"Fn::ResourceFacade", "Fn::Select", "Fn::GetAtt", "Fn::FindInMap", "Fn::If", "Fn::Equals", "Fn::Not", "Fn::And", "Fn::Or":
-		return true
+// functionNames are those of all functions of some version of HOT, in expressions or
+// conditions. Functions ask for them, too, so that they can only be listed afterwards.
+var functionNames = map[string]bool{}
+
+func init() {
+	for _, list := range [][]since{functions, conditionFunctions, cfnFunctions, cfnConditionFunctions} {
+		for _, s := range list {
+			functionNames[s.function.Name] = true
+		}
 	}
-	return false
 }
+
+func isFunctionName(name string) bool { return functionNames[name] }

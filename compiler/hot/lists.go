@@ -9,10 +9,10 @@ import (
 // (heat/engine/hot/functions.py: ListConcat, ListConcatUnique, Contains, Filter).
 
 var (
-	listConcat       = &Function{Name: "list_concat", Apply: concat("list_concat", false), Partial: concatPartial("list_concat", false)}
-	listConcatUnique = &Function{Name: "list_concat_unique", Apply: concat("list_concat_unique", true),
+	listConcat       = &Function{Name: "list_concat", Gives: GivesList, Apply: concat("list_concat", false), Partial: concatPartial("list_concat", false)}
+	listConcatUnique = &Function{Name: "list_concat_unique", Gives: GivesList, Apply: concat("list_concat_unique", true),
 		Partial: concatPartial("list_concat_unique", true)}
-	contains = &Function{Name: "contains", Check: checkPair("contains", "the value and the list"), Apply: applyContains,
+	contains = &Function{Name: "contains", Gives: GivesBoolean, Check: checkPair("contains", "the value and the list"), Apply: applyContains,
 		Partial: containsPartial, Positional: everyItem}
 	filter = &Function{Name: "filter", Check: checkPair("filter", "the values and the list"), Lazy: foldFilter}
 )

@@ -8,8 +8,8 @@ import (
 // map_merge and map_replace (heat/engine/hot/functions.py: MapMerge, MapReplace).
 
 var (
-	mapMerge   = &Function{Name: "map_merge", Apply: applyMerge, Partial: mergePartial}
-	mapReplace = &Function{Name: "map_replace", Apply: applyMapReplace, heats: replacesByNoString}
+	mapMerge   = &Function{Name: "map_merge", Gives: GivesMap, Apply: applyMerge, Partial: mergePartial}
+	mapReplace = &Function{Name: "map_replace", Gives: GivesMap, Apply: applyMapReplace, heats: replacesByNoString}
 )
 
 func applyMerge(w *work, arg Value) (Value, error) {

@@ -11,16 +11,16 @@ import (
 // GetAtt, GetAttAllAttributes, GetResource, GetFile, ResourceFacade).
 
 var (
-	getParam    = &Function{Name: "get_param", Reference: true, Apply: paramArgument}
-	getResource = &Function{Name: "get_resource", Reference: true, Apply: nameArgument("get_resource", "a resource")}
-	getFile     = &Function{Name: "get_file", Reference: true, Apply: nameArgument("get_file", "a file")}
+	getParam    = &Function{Name: "get_param", Reference: true, refers: ToParameter, Apply: paramArgument}
+	getResource = &Function{Name: "get_resource", Reference: true, refers: ToResource, Gives: GivesString, Apply: nameArgument("get_resource", "a resource")}
+	getFile     = &Function{Name: "get_file", Reference: true, refers: ToFile, Apply: nameArgument("get_file", "a file")}
 
 	// get_attr asked for the attribute and then selected from it until 2013-05-23,
 	// hands the whole path to the resource since 2014-10-16, and gives all
 	// attributes of a resource since 2015-10-15.
-	getAttrThenSelect = &Function{Name: "get_attr", Reference: true, Check: checkGetAttr, Apply: attrArgument(false, false), Lazy: foldThenSelect}
-	getAttr           = &Function{Name: "get_attr", Reference: true, Check: checkGetAttr, Apply: attrArgument(false, true), Positional: 2}
-	getAttrAll        = &Function{Name: "get_attr", Reference: true, Check: checkGetAttrAll, Apply: attrArgument(true, true), Positional: 2, Lazy: foldAttributes}
+	getAttrThenSelect = &Function{Name: "get_attr", Reference: true, refers: ToAttribute, Check: checkGetAttr, Apply: attrArgument(false, false), Lazy: foldThenSelect}
+	getAttr           = &Function{Name: "get_attr", Reference: true, refers: ToAttribute, Check: checkGetAttr, Apply: attrArgument(false, true), Positional: 2}
+	getAttrAll        = &Function{Name: "get_attr", Reference: true, refers: ToAttribute, Check: checkGetAttrAll, Apply: attrArgument(true, true), Positional: 2, Lazy: foldAttributes}
 
 	resourceFacade = &Function{Name: "resource_facade", Reference: true, HeatOnly: true,
 		Check: checkFacade("resource_facade", "metadata", "deletion_policy", "update_policy")}
@@ -28,13 +28,13 @@ var (
 )
 
 func paramArgument(_ *work, arg Value) (Value, error) {
-	_, _, err := ParamArgument(arg)
+	_, _, err := readParam(arg)
 	return nil, err
 }
 
-// ParamArgument reads get_param's argument: a parameter's name, or a list of that
+// readParam checks get_param's argument: a parameter's name, or a list of that
 // and a path into its value.
-func ParamArgument(arg Value) (name string, path []Value, err error) {
+func readParam(arg Value) (name string, path []Value, err error) {
 	switch arg := arg.(type) {
 	case string:
 		if arg != "" {
@@ -82,7 +82,7 @@ func checkGetAttrAll(arg *Expr) error {
 // a path that a resource can be asked for, as the versions have it.
 func attrArgument(all, pathToResource bool) func(*work, Value) (Value, error) {
 	return func(_ *work, arg Value) (Value, error) {
-		_, attribute, path, err := AttrArgument(arg)
+		_, attribute, path, err := readAttr(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -143,9 +143,9 @@ func foldAttributes(f *folder, call *Expr) (*Expr, error) {
 	return f.applied(call, arg)
 }
 
-// AttrArgument reads get_attr's argument: the resource, the attribute (null for
+// readAttr checks get_attr's argument: the resource, the attribute (null for
 // all of them) and the path.
-func AttrArgument(arg Value) (resource string, attribute Value, path []Value, err error) {
+func readAttr(arg Value) (resource string, attribute Value, path []Value, err error) {
 	if s, ok := arg.(string); ok {
 		return s, nil, nil, nil
 	}

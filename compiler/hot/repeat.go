@@ -23,7 +23,7 @@ var (
 )
 
 func (r repeating) function() *Function {
-	return &Function{Name: "repeat", Check: r.check, Apply: r.apply, Parts: []string{"for_each", "template", "permutations"}}
+	return &Function{Name: "repeat", Gives: GivesList, Check: r.check, Apply: r.apply, Parts: []string{"for_each", "template", "permutations"}}
 }
 
 func (r repeating) check(arg *Expr) error {

@@ -16,9 +16,9 @@ import (
 // The references of a plan.
 var (
 	// CellRef reads a cell: {"$cell": NAME} or {"$cell": [NAME, PATH…]}.
-	CellRef = &Function{Name: "$cell", Reference: true}
+	CellRef = &Function{Name: "$cell", Reference: true, refers: ToCell}
 	// DeployRef is a value that Heat put into the boot file: {"$deploy": KEY}.
-	DeployRef = &Function{Name: "$deploy", Reference: true}
+	DeployRef = &Function{Name: "$deploy", Reference: true, refers: ToDeploy}
 	// refused is a call that fails, in a branch that may never be taken:
 	// {"$refused": WHY}.
 	refused = &Function{Name: "$refused", Check: func(why *Expr) error { return fmt.Errorf("%s", ToString(why.Value)) }}
@@ -293,16 +293,14 @@ func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
 	if call.Func == AbsentRef {
 		return nil, &AbsentError{ToString(call.Arg().Value)}
 	}
-	name, path, err := referenceArgument(call)
-	if err != nil {
-		return nil, err
+	ref, read := call.Ref(), from.Deploy
+	switch {
+	case ref.Name == "":
+		return nil, errorf(call.At, "%s needs a name", call.Func.Name)
+	case ref.Kind == ToCell:
+		read = from.Cell
 	}
-	var text json.RawMessage
-	if call.Func == CellRef {
-		text, err = from.Cell(name)
-	} else {
-		text, err = from.Deploy(name)
-	}
+	text, err := read(ref.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -310,21 +308,7 @@ func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Constant(Select(v, path), call.At), nil
-}
-
-func referenceArgument(call *Expr) (name string, path []Value, err error) {
-	switch arg := call.Arg().Value.(type) {
-	case string:
-		return arg, nil, nil
-	case []Value:
-		if len(arg) > 0 {
-			if name, ok := arg[0].(string); ok {
-				return name, arg[1:], nil
-			}
-		}
-	}
-	return "", nil, errorf(call.At, "%s needs a name", call.Func.Name)
+	return Constant(Select(v, ref.Path), call.At), nil
 }
 
 // NeedsHeat is the first call in the expression that no agent can compute: a
@@ -345,10 +329,8 @@ func (e *Expr) NeedsHeat() *Expr {
 func (e *Expr) Cells() []string {
 	var names []string
 	e.Walk(func(x *Expr) bool {
-		if x.Kind == CallExpr && x.Func == CellRef && x.Arg().IsValue() {
-			if name, _, err := referenceArgument(x); err == nil {
-				names = append(names, name)
-			}
+		if r := x.Ref(); r.Kind == ToCell && r.Name != "" {
+			names = append(names, r.Name)
 		}
 		return true
 	})

@@ -8,7 +8,7 @@ import (
 
 // make_url (heat/engine/hot/functions.py: MakeURL, with Python's urllib.parse).
 
-var makeURL = &Function{Name: "make_url", Check: checkURL, Apply: applyURL}
+var makeURL = &Function{Name: "make_url", Gives: GivesString, Check: checkURL, Apply: applyURL}
 
 var urlParts = []string{"scheme", "username", "password", "host", "port", "path", "query", "fragment"}
 

@@ -64,11 +64,10 @@ func (l *loader) most(s *program.Stack, e *hot.Expr, missing int) (most int, ok 
 			most = max(most, n)
 		}
 		return most, true
-	case "get_param":
-		name, path, err := hot.ParamArgument(folded.Arg().Value)
-		if p := s.Template.Parameter(name); err == nil && p != nil && len(path) == 0 {
-			return l.mostOf(s, p, missing)
-		}
+	}
+	r := folded.Ref()
+	if p := s.Template.Parameter(r.Name); r.Kind == hot.ToParameter && p != nil && len(r.Path) == 0 && !r.Computed {
+		return l.mostOf(s, p, missing)
 	}
 	return 0, false
 }
@@ -139,9 +138,8 @@ func (l *loader) open(s *program.Stack, n *hot.Node) (open []*hot.Parameter) {
 		return nil
 	}
 	e.Walk(func(x *hot.Expr) bool {
-		if x.Kind == hot.CallExpr && x.Func.Meaning() == "get_param" {
-			name, _, _ := hot.ParamArgument(x.Arg().Value)
-			if p := s.Template.Parameter(name); p != nil && !slices.Contains(open, p) {
+		if r := x.Ref(); r.Kind == hot.ToParameter {
+			if p := s.Template.Parameter(r.Name); p != nil && !slices.Contains(open, p) {
 				open = append(open, p)
 			}
 		}

@@ -153,12 +153,10 @@ func (l *loader) whyFalse(s *program.Stack, r *hot.Resource) string {
 	var values []string
 	_, _ = hot.Fold(s.Template.Enabled(r.Condition), func(call *hot.Expr) (*hot.Expr, error) {
 		out, err := s.Given.Peek(call)
-		if err == nil && out.IsValue() && call.Func.Meaning() == "get_param" {
-			if name, _, bad := hot.ParamArgument(call.Arg().Value); bad == nil {
-				value := fmt.Sprintf("%s is %s", name, hot.EncodeJSON(out.Value))
-				if !slices.Contains(values, value) {
-					values = append(values, value)
-				}
+		if r := call.Ref(); err == nil && out.IsValue() && r.Kind == hot.ToParameter {
+			value := fmt.Sprintf("%s is %s", r.Name, hot.EncodeJSON(out.Value))
+			if !slices.Contains(values, value) {
+				values = append(values, value)
 			}
 		}
 		return out, err

@@ -1,7 +1,6 @@
 package program
 
 import (
-	"fmt"
 	"io/fs"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -33,9 +32,8 @@ type Given struct {
 // Resolve answers what is given; it leaves all else.
 func (g *Given) Resolve(call *hot.Expr) (*hot.Expr, error) {
 	out, err := g.Peek(call)
-	if err == nil && out != call && call.Func.Meaning() == "get_param" {
-		name, _, _ := hot.ParamArgument(call.Arg().Value)
-		g.use(name)
+	if r := call.Ref(); err == nil && out != call && r.Kind == hot.ToParameter {
+		g.use(r.Name)
 	}
 	return out, err
 }
@@ -43,21 +41,14 @@ func (g *Given) Resolve(call *hot.Expr) (*hot.Expr, error) {
 // Peek is Resolve for what only has to be looked at: the value is not folded into
 // anything, and so not pinned.
 func (g *Given) Peek(call *hot.Expr) (*hot.Expr, error) {
-	if !call.Arg().IsValue() {
-		return call, nil
-	}
-	switch call.Func.Meaning() {
-	case "get_param":
-		name, path, err := hot.ParamArgument(call.Arg().Value)
-		if v, given := g.Parameters[name]; err == nil && given && !g.Unpinnable[name] {
-			return hot.Constant(hot.SelectParam(v, path), call.At), nil
+	switch r := call.Ref(); {
+	case r.Computed:
+	case r.Kind == hot.ToParameter:
+		if v, given := g.Parameters[r.Name]; given && !g.Unpinnable[r.Name] {
+			return hot.Constant(hot.SelectParam(v, r.Path), call.At), nil
 		}
-	case "get_file":
-		name, ok := call.Arg().Value.(string)
-		if !ok {
-			return nil, fmt.Errorf("get_file needs a file's name, not %s", hot.TypeName(call.Arg().Value))
-		}
-		text, err := g.ReadFile(name)
+	case r.Kind == hot.ToFile:
+		text, err := g.ReadFile(r.Name)
 		if err != nil {
 			return nil, err
 		}

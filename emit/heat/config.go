@@ -18,18 +18,8 @@ const (
 
 // configOf is the resource whose config an expression means.
 func configOf(e *hot.Expr) (name string, ok bool) {
-	if e.Kind != hot.CallExpr || !e.Arg().IsValue() {
-		return "", false
-	}
-	switch e.Func.Meaning() {
-	case "get_resource":
-		name, ok = e.Arg().Value.(string)
-	case "get_attr":
-		if list, is := e.Arg().Value.([]hot.Value); is && len(list) == 2 && list[1] == "config" {
-			name, ok = list[0].(string)
-		}
-	}
-	return name, ok
+	r := e.Ref()
+	return r.Name, r.Kind == hot.ToResource && r.Name != "" || r.Kind == hot.ToAttribute && r.Attribute == "config" && len(r.Path) == 0 && !r.Computed
 }
 
 // configResource is user_data that another resource holds. As a property's value

@@ -109,5 +109,5 @@ func (s *stack) cfnToolsData(r *hot.Resource, entry *hot.Entry, e *hot.Expr) (ow
 }
 
 func isResource(e *hot.Expr) bool {
-	return e.Kind == hot.CallExpr && e.Func.Meaning() == "get_resource"
+	return e.Ref().Kind == hot.ToResource
 }

@@ -234,10 +234,8 @@ func (s *stack) readThrough(n *program.Nest) []string {
 			visit(item)
 		}
 		for _, e := range x.Entries {
-			if meaning, arg := s.template.CallOf(x); meaning == "get_attr" && len(arg.Items) > 1 {
-				if name, _ := arg.Items[0].Text(); name == n.Resource.Name {
-					attributesIn(arg.Items[1:], read)
-				}
+			if r := s.template.RefAt(x); r.Kind == hot.ToAttribute && len(r.Parts) > 1 && r.Names(n.Resource.Name) {
+				attributesIn(r.Parts[1:], read)
 			}
 			visit(e.Value)
 		}

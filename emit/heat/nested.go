@@ -246,25 +246,31 @@ func (s *stack) handedParameters() *hot.Dict {
 	return d
 }
 
-// placeholders takes roles' outputs out of properties: Heat cannot know them.
-func (s *stack) placeholders() {
+// withPlaceholders visits the properties of the template in whose place Heat gets another
+// value, each once.
+func (s *stack) withPlaceholders(visit func(n *hot.Node, p *hot.Parameter)) {
 	done := map[*hot.Node]bool{}
 	for _, use := range s.stacks {
 		for at := range use.Places {
-			p := s.analysis.Placeholders[at.Node]
-			if p == nil || done[at.Node] {
-				continue
+			if p := s.analysis.Placeholders[at.Node]; p != nil && !done[at.Node] {
+				done[at.Node] = true
+				visit(at.Node, p)
 			}
-			done[at.Node] = true
-			value := placeholder(p)
-			if err := p.Check(value); err != nil {
-				s.diags.Error(source.RunTimeInProperty, s.template.Place(at.Node), fmt.Sprintf("this hands over what a role writes, which Heat does not know, and the parameter %q takes nothing in its place: %v", p.Name, err),
-					"give the parameter a default")
-				continue
-			}
-			s.replace(at.Node, value)
 		}
 	}
+}
+
+// placeholders takes roles' outputs out of properties: Heat cannot know them.
+func (s *stack) placeholders() {
+	s.withPlaceholders(func(n *hot.Node, p *hot.Parameter) {
+		value := placeholder(p)
+		if err := p.Check(value); err != nil {
+			s.diags.Error(source.RunTimeInProperty, s.template.Place(n), fmt.Sprintf("this hands over what a role writes, which Heat does not know, and the parameter %q takes nothing in its place: %v", p.Name, err),
+				"give the parameter a default")
+			return
+		}
+		s.replace(n, value)
+	})
 }
 
 // placeholder is a value that a parameter can have.

@@ -160,14 +160,9 @@ func (s *stack) fromValues(e *hot.Expr) hot.Value {
 
 // withValues is an expression in which roles' outputs are read from where they are.
 func (s *stack) withValues(e *hot.Expr, value func(o *program.Output, path []hot.Value) tree) tree {
-	if e.Kind == hot.CallExpr && e.Func == hot.CellRef {
-		cell, path := e.Arg().Value, []hot.Value(nil)
-		if list, ok := cell.([]hot.Value); ok {
-			cell, path = list[0], list[1:]
-		}
-		name, _ := cell.(string)
-		if o := s.analysis.Cells[name]; o != nil {
-			return value(o, path)
+	if r := e.Ref(); r.Kind == hot.ToCell {
+		if o := s.analysis.Cells[r.Name]; o != nil {
+			return value(o, r.Path)
 		}
 	}
 	if v, done := s.ifPresent(e, value); done {

@@ -76,11 +76,7 @@ func (s *stack) replacements(found func(*hot.Node)) {
 			found(d.Item)
 		}
 	}
-	for n := range s.analysis.Placeholders {
-		if s.owns(n) {
-			found(n)
-		}
-	}
+	s.withPlaceholders(func(n *hot.Node, _ *hot.Parameter) { found(n) })
 	for _, o := range s.template.Outputs {
 		if s.analysis.Removed[o] && !s.isRoot() {
 			found(o.Entry.Value)

@@ -16,7 +16,7 @@ import (
 // unseen reports roles of a resource that are not in its hotc block. It says whether the
 // block lacks what stands beside it.
 func (l *lowering) unseen(r *hot.Resource) (beside bool) {
-	block := r.MetadataEntry("hotc")
+	block := program.BlockOf(r)
 	if r.Metadata != nil {
 		for i := range r.Metadata.Value.Entries {
 			e := &r.Metadata.Value.Entries[i]

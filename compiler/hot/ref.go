@@ -1,0 +1,119 @@
+package hot
+
+import "github.com/hotc-dev/hotc/compiler/source"
+
+// Ref is what a reference names. It is read here, and by nobody else.
+type Ref struct {
+	Kind RefKind
+	// Name is that of the parameter, the resource, the file or the cell; "" if it is
+	// computed.
+	Name string
+	// Attribute is the one of a resource; "" if there is none, or it is computed.
+	Attribute string
+	Path      []Value // behind that, up to what is computed
+	// Computed says that a part is, and nothing is known of what follows it.
+	Computed bool
+	At       source.Place
+
+	steps []Value
+}
+
+// RefKind is what a reference leads to.
+type RefKind uint8
+
+// The kinds of references.
+const (
+	NoRef RefKind = iota
+	ToParameter
+	ToResource
+	ToAttribute
+	ToFile
+	ToCell
+	ToDeploy
+)
+
+// Ref is what a call refers to; its kind is NoRef for all else.
+func (e *Expr) Ref() Ref {
+	if e.Kind != CallExpr || e.Func.refers == NoRef {
+		return Ref{At: e.At}
+	}
+	r := Ref{Kind: e.Func.refers, At: e.At}
+	arg := e.Arg()
+	switch v := arg.Value.(type) {
+	case []Value:
+		r.read(v)
+	case string:
+		r.Name = v
+	default:
+		known := 0
+		for known < len(arg.Items) && arg.Items[known].IsValue() {
+			known++
+		}
+		r.Computed = arg.Kind != ValueExpr
+		if arg.Kind == ListExpr {
+			parts := make([]Value, known)
+			for i := range parts {
+				parts[i] = arg.Items[i].Value
+			}
+			r.read(parts)
+		}
+	}
+	return r
+}
+
+// read takes the parts of a reference that are known.
+func (r *Ref) read(parts []Value) {
+	if len(parts) == 0 {
+		return
+	}
+	r.Name, _ = parts[0].(string)
+	parts = parts[1:]
+	r.steps = parts
+	if r.Kind == ToAttribute && len(parts) > 0 {
+		r.Attribute, _ = parts[0].(string)
+		parts = parts[1:]
+	}
+	r.Path = parts
+}
+
+// Names says whether a reference is one to that resource.
+func (r Ref) Names(resource string) bool { return r.OfResource() && r.Name == resource }
+
+// OfResource says whether a reference is one to a resource that is known by name.
+func (r Ref) OfResource() bool {
+	return (r.Kind == ToAttribute || r.Kind == ToResource) && r.Name != ""
+}
+
+// Steps are what stands behind the name, the attribute first, up to what is computed.
+func (r Ref) Steps() []Value { return r.steps }
+
+// NodeRef is a reference as it stands in a text, with the nodes of its parts.
+type NodeRef struct {
+	Ref
+	Arg   *Node
+	Parts []*Node // of a list: the name's, the attribute's, those of the path
+}
+
+// RefAt is what the call in a node refers to.
+func (t *Template) RefAt(n *Node) NodeRef {
+	f, arg := t.callOf(n)
+	if f == nil || f.refers == NoRef {
+		return NodeRef{Ref: Ref{At: t.Place(n)}}
+	}
+	r := NodeRef{Ref: Ref{Kind: f.refers, At: t.Place(n)}, Arg: arg, Parts: arg.Items}
+	r.Name, _ = arg.Text()
+	parts := make([]Value, 0, len(arg.Items))
+	for _, x := range arg.Items {
+		e := Constant(x.Value, r.At)
+		if x.Kind != Scalar {
+			e = t.Expr(x)
+		}
+		if r.Computed = !e.IsValue(); r.Computed {
+			break
+		}
+		parts = append(parts, e.Value)
+	}
+	r.read(parts)
+	r.Computed = r.Computed || arg.Kind == Map
+	return r
+}
