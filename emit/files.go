@@ -117,7 +117,7 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 			n := s.NestOf(r.Name)
 			if s.Absent(r.Name) || n != nil && n.Size == 0 {
 				bare[r.Entry.Value] = true
-			} else if n != nil && n.Group && program.BlockOf(n.Definition) != nil {
+			} else if n != nil && n.Group() && program.BlockOf(n.Definition) != nil {
 				blocks[program.BlockOf(n.Definition).Value] = true
 			}
 			if b := program.BlockOf(r); b != nil {

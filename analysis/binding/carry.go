@@ -96,7 +96,7 @@ func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.E
 			return item(b.template.Version.AttributeCall(x.At, n.Resource.Name, program.OutputsList, name), numberOf(n, m))
 		case n.Open(): // Heat may not have this member
 			return item(b.template.Version.AttributeCall(x.At, n.Resource.Name, name), numberOf(n, m))
-		case n.Group:
+		case n.Group():
 			name = "resource." + m.Name + "." + name
 		}
 		return b.template.Version.AttributeCall(x.At, n.Resource.Name, name)

@@ -11,34 +11,36 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// groupAttribute is what is read through a group whose members have roles
-// (heat/engine/resources/openstack/heat/resource_group.py, get_attribute):
-//
-//	[group, x, …]             a list over the members
-//	[group, attributes, x, …] a map of the members' names
-//	[group, resource.N.x, …]  of one member, also as [group, resource.N, x, …]
-func (b *binder) groupAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
+// nestAttribute is an attribute of a resource that stands for stacks or servers.
+func (b *binder) nestAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
+	sel := n.Select(attribute, path, false)
 	switch {
-	case n.Scales:
-		return b.scaledAttribute(call, n, attribute, path)
-	case attribute == "refs" || attribute == "refs_map" || attribute == "removed_rsrc_list" || attribute == "show":
+	case n.Scales() && sel.Gives == program.HeatsOwn:
 		return b.leave(call, "an attribute of a group is Heat's"), nil
-	case attribute == "attributes" && len(path) > 0:
-		name, ok := path[0].(string)
-		if !ok {
-			return b.leave(call, "only Heat can tell which attribute this is"), nil
+	case sel.Name != "" && sel.Member == nil && !n.Scales():
+		return nil, b.noMember(call, n, sel.Name)
+	case sel.Name != "" && sel.Gives == program.HeatsOwn:
+		return b.leave(call, "the id of a member is Heat's"), nil
+	case sel.Gives == program.HeatsOwn:
+		return b.leave(call, "an attribute of a group is Heat's"), nil
+	case sel.Attribute == "":
+		return b.leave(call, "only Heat can tell which attribute this is"), nil
+	case n.Scales():
+		return b.scaledAttribute(call, n, sel)
+	case sel.Gives == program.OfOne && !n.Group():
+		return b.memberAttribute(call, n, sel.Member, sel.Attribute, sel.Path)
+	case sel.Gives == program.OfOne:
+		e, err := b.memberAttribute(call, n, sel.Member, sel.Attribute, sel.Path)
+		if err == nil {
+			e = b.ifMember(call, n, sel.Member, e)
 		}
-		return b.gather(call, n, name, path[1:], true)
-	case strings.HasPrefix(attribute, "resource."):
-		return b.oneMember(call, n, attribute, path)
-	case b.template.Version <= hot.V20130523: // selects from the list
-		list, err := b.gather(call, n, attribute, nil, false)
-		if err != nil || list == call {
-			return list, err
-		}
-		return b.part(call, list, path)
+		return e, err
 	}
-	return b.gather(call, n, attribute, path, false)
+	all, err := b.gather(call, n, sel.Attribute, sel.Path, sel.Gives == program.MapOfAll)
+	if err != nil || all == call {
+		return all, err
+	}
+	return b.part(call, all, sel.Then)
 }
 
 // emptyGroup is what is read through a group without members: a list or a map with
@@ -52,25 +54,6 @@ func (b *binder) emptyGroup(call *hot.Expr, n *program.Nest, attribute string) (
 		d.Notes = append(d.Notes, b.stack.Removed(n.Resource.Name).Note(b.stack.PathOf(n.Resource.Name)))
 	}
 	return b.leave(call, "the group has no members"), nil
-}
-
-func (b *binder) oneMember(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
-	parts := strings.SplitN(attribute, ".", 3)
-	m := n.Member(parts[1])
-	if m == nil {
-		return nil, b.noMember(call, n, parts[1])
-	}
-	if len(parts) == 3 {
-		return b.ofMember(call, n, m, parts[2], path)
-	}
-	if len(path) == 0 {
-		return b.leave(call, "the id of a member is Heat's"), nil
-	}
-	name, ok := path[0].(string)
-	if !ok {
-		return b.leave(call, "only Heat can tell which attribute this is"), nil
-	}
-	return b.ofMember(call, n, m, name, path[1:])
 }
 
 // noMember is what is wrong with a reference to a member that is not there.
@@ -99,15 +82,6 @@ func (b *binder) noMember(call *hot.Expr, n *program.Nest, name string) error {
 // doesWithout says whether the input that is bound goes on without a value.
 func (b *binder) doesWithout() bool {
 	return b.current != nil && (b.current.HasDefault || b.current.Optional)
-}
-
-// ofMember is an attribute of a member that may not be there.
-func (b *binder) ofMember(call *hot.Expr, n *program.Nest, m *program.Member, attribute string, path []hot.Value) (*hot.Expr, error) {
-	e, err := b.memberAttribute(call, n, m, attribute, path)
-	if err == nil {
-		e = b.ifMember(call, n, m, e)
-	}
-	return e, err
 }
 
 // gather reads an attribute of all members. If only Heat knows all of them, the

@@ -155,14 +155,6 @@ func memberName(s *program.Stack) string {
 	return ""
 }
 
-// nestAttribute is an attribute of a resource that stands for stacks or servers.
-func (b *binder) nestAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
-	if n.Group {
-		return b.groupAttribute(call, n, attribute, path)
-	}
-	return b.memberAttribute(call, n, n.Members[0], attribute, path)
-}
-
 // memberAttribute is an attribute of one member of a nest. It is the call itself if
 // only Heat knows it.
 func (b *binder) memberAttribute(call *hot.Expr, n *program.Nest, m *program.Member, attribute string, path []hot.Value) (*hot.Expr, error) {

@@ -91,7 +91,7 @@ func networkNames(r *hot.Resource) []string {
 func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name string) (*hot.Expr, error) {
 	n, m := s.Nest, s.Member
 	for at := s.Stack; n == nil && at.Nest != nil; at = at.Around() {
-		if at.Nest.Group {
+		if at.Nest.Group() {
 			n, m = at.Nest, at.Nest.Member(memberName(at))
 		}
 	}
@@ -107,7 +107,7 @@ func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name string) (*
 		}
 		b.note(call, Static, fmt.Sprintf("the member's index in the group %q", group), "", "")
 		return hot.Constant(int64(index), call.At), nil
-	case n.Scales:
+	case n.Scales():
 		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("the group %q scales: how many members it has changes, and no member is told", group), Hint: "give the role what it needs to know as a parameter"}
 	case !n.Open():
 		b.note(call, Static, fmt.Sprintf("the number of members of the group %q is known", group), "", "")
@@ -135,8 +135,9 @@ func addressForm(r *hot.Resource) string {
 // ownHint says what to write instead of a reference to the server itself.
 func ownHint(r *hot.Resource, call *hot.Expr) string {
 	form := ""
-	switch name := attributeOf(call); {
-	case name == "" && call.Func.Meaning() == "get_resource":
+	ref := call.Ref()
+	switch name := ref.Attribute; {
+	case ref.Kind == hot.ToResource:
 		form = "`{fact: id}`"
 	case name == "name":
 		form = "`{fact: name}`"
@@ -148,17 +149,4 @@ func ownHint(r *hot.Resource, call *hot.Expr) string {
 		form = addressForm(r)
 	}
 	return "let the server's own agent give it, as an input of its own: " + form
-}
-
-// attributeOf is the attribute that a call of get_attr names.
-func attributeOf(call *hot.Expr) string {
-	if list, isList := call.Arg().Value.([]hot.Value); isList && len(list) > 1 {
-		name, _ := list[1].(string)
-		return name
-	}
-	if items := call.Arg().Items; call.Arg().Kind == hot.ListExpr && len(items) > 1 {
-		name, _ := items[1].Value.(string)
-		return name
-	}
-	return ""
 }

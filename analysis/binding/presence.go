@@ -82,7 +82,7 @@ func (b *binder) gatesOf(n *program.Nest, m *program.Member) []*gate {
 		return out
 	}
 	count, err := b.countOf(n)
-	if err == nil && n.Scales && count.IsValue() {
+	if err == nil && n.Scales() && count.IsValue() {
 		if size, bad := hot.GroupSize(count.Value, 0); bad == nil && numberOf(n, m) < size {
 			return out // for sure
 		}

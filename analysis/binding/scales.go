@@ -2,7 +2,6 @@ package binding
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -10,23 +9,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// scaledAttribute is what is read through a group that scales
-// (heat/engine/resources/openstack/heat/autoscaling_group.py, get_attribute):
-//
-//	[group, outputs_list, x, …] a list over the members
-//	[group, outputs, x, …]      a map of the names that Heat made up
-//	[group, resource.N.x, …]    of the N-th that Heat made, also as [group, resource.N, x, …]
-//
-// Agents know of slots only, so that what roles write can be had as a list.
-func (b *binder) scaledAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
-	name, rest, which := attributeThrough(attribute, path)
-	if which == "" {
-		return b.leave(call, "an attribute of a group is Heat's"), nil
-	}
-	if name == "" {
-		return b.leave(call, "only Heat can tell which attribute this is"), nil
-	}
-	if which == program.OutputsList {
+// scaledAttribute is what is read of the members of a group that scales. Agents know of
+// slots only, so that what roles write can be had as a list.
+func (b *binder) scaledAttribute(call *hot.Expr, n *program.Nest, sel program.Selection) (*hot.Expr, error) {
+	name, rest := sel.Attribute, sel.Path
+	if sel.Gives == program.ListOfAll {
 		e, err := b.gather(call, n, name, rest, false)
 		if err == nil && e != call && needsMember(e, n) {
 			return nil, b.notTold(call, fmt.Sprintf("a part of %q is known to Heat only, for each member of %q, and which of Heat's members is which of the agents' nobody knows", name, n.Resource.Name),
@@ -51,20 +38,6 @@ func (b *binder) notTold(call *hot.Expr, message, hint string) error {
 		b.diags.Error(source.NotYet, call.At, message, hint)
 	}
 	return errReported
-}
-
-// attributeThrough takes a path through a group that scales apart: which of Heat's ways
-// it is, and what it asks the members for; "" where that is not known.
-func attributeThrough(attribute string, path []hot.Value) (name string, rest []hot.Value, which string) {
-	parts := strings.SplitN(attribute, ".", 3)
-	switch {
-	case parts[0] == "resource" && len(parts) == 3:
-		return parts[2], path, parts[0]
-	case len(path) > 0 && (attribute == program.OutputsList || attribute == "outputs" || parts[0] == "resource" && len(parts) == 2):
-		name, _ = path[0].(string)
-		return name, path[1:], parts[0]
-	}
-	return "", nil, ""
 }
 
 // needsMember says whether Heat needs a group's members to know an expression.

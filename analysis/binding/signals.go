@@ -107,7 +107,7 @@ func seenFrom(in *program.Stack, s *program.Server) (sight, bool) {
 			return sight{}, false
 		}
 		names = append([]string{at.Nest.Resource.Name}, names...)
-		out.grouped = out.grouped || at.Nest.Group
+		out.grouped = out.grouped || at.Nest.Group()
 	}
 	out.name, out.resource = strings.Join(names, "/"), names[0]
 	return out, true

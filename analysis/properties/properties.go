@@ -31,10 +31,10 @@ func Check(p *program.Program, diags *source.Diagnostics) {
 				continue // Heat does not look at these
 			}
 			n := s.NestOf(r.Name)
-			if n != nil && n.Group {
+			if n != nil && n.Group() {
 				c.resource(n.Definition, n.Definition.Type, n)
 			}
-			if n == nil || n.Group {
+			if n == nil || n.Group() {
 				c.resource(r, s.Type(r), nil)
 			}
 		}

@@ -88,7 +88,7 @@ func (c *checker) names(s *program.Stack) {
 			continue
 		}
 		n := s.NestOf(r.Name)
-		if name := r.Property("name"); name != nil && (n == nil || n.Group) { // of a nested stack it is a parameter
+		if name := r.Property("name"); name != nil && (n == nil || n.Group()) { // of a nested stack it is a parameter
 			c.report(c.finder.Find(s, s.Template.Expr(name)), fmt.Sprintf("the name of resource %q", r.Name), hint)
 		}
 		if n != nil && n.Inline() && n.Definition.Property("name") != nil {

@@ -198,34 +198,28 @@ func firstName(path []hot.Value) string {
 	return name
 }
 
-// gathered are the attributes of groups under which those of their members are found.
-var gathered = []string{"attributes", "outputs", program.OutputsList}
-
 // nest is an attribute of a nested stack, or of the members of a group: what one of
 // them gives reaches here.
 func (f *Finder) nest(call *hot.Expr, n *program.Nest, path []hot.Value, more bool) *Path {
-	only, first := "", firstName(path)
-	switch {
-	case n.Group && strings.HasPrefix(first, "resource."):
-		parts := strings.SplitN(first, ".", 3)
-		only, path = parts[1], path[1:]
-		if len(parts) > 2 {
-			path = append([]hot.Value{parts[2]}, path...)
+	var sel program.Selection
+	if name := firstName(path); name != "" {
+		if sel = n.Select(name, path[1:], more); sel.Gives == program.HeatsOwn {
+			return nil
 		}
-	case n.Group && slices.Contains(gathered, first):
-		path = path[1:]
+		path = slices.Concat(sel.Path, sel.Then)
 	}
 	for _, m := range n.Members {
-		if only != "" && m.Name != only {
+		if sel.Member != nil && m != sel.Member || sel.Name != "" && m.Name != sel.Name {
 			continue
 		}
 		var found *Path
-		name := firstName(path)
 		switch {
+		case m.Stack != nil && sel.Attribute == "":
+			found = f.outputs(call, m.Stack, func(string) bool { return more }, nil)
 		case m.Stack != nil:
-			found = f.nested(call, m.Stack, path, more)
-		case m.Server != nil && name != "":
-			found = f.output(call, m.Server.Output(name), path[1:])
+			found = f.nested(call, m.Stack, sel.Attribute, path, more)
+		case m.Server != nil && sel.Attribute != "":
+			found = f.output(call, m.Server.Output(sel.Attribute), path)
 		}
 		if found != nil {
 			return found
@@ -234,14 +228,8 @@ func (f *Finder) nest(call *hot.Expr, n *program.Nest, path []hot.Value, more bo
 	return nil
 }
 
-// nested is an output of a nested stack, any if its name is computed, or an attribute of a
-// resource in it.
-func (f *Finder) nested(call *hot.Expr, s *program.Stack, path []hot.Value, more bool) *Path {
-	name := firstName(path)
-	if name == "" {
-		return f.outputs(call, s, func(string) bool { return more }, nil)
-	}
-	path = path[1:]
+// nested is an output of a nested stack, or an attribute of a resource in it.
+func (f *Finder) nested(call *hot.Expr, s *program.Stack, name string, path []hot.Value, more bool) *Path {
 	if inner, ok := strings.CutPrefix(name, "resource."); ok { // heat: template_resource.py, get_attribute
 		resource, attribute, found := strings.Cut(inner, ".")
 		if found {

@@ -45,7 +45,7 @@ func (r *localRun) identity(s *program.Stack) identity {
 	return made(s.Path, func() identity {
 		resource := s.Nest.Resource.Name
 		around := r.identity(s.Around())
-		if !s.Nest.Group {
+		if !s.Nest.Group() {
 			return around.inside(resource)
 		}
 		group := made(s.Around().PathOf(resource), func() identity { return around.inside(resource) })
@@ -55,7 +55,7 @@ func (r *localRun) identity(s *program.Stack) identity {
 
 // memberName is the name of a group's member, made up once if it is Heat's to make up.
 func (r *localRun) memberName(n *program.Nest, m *program.Member) string {
-	if !n.Scales {
+	if !n.Scales() {
 		return m.Name
 	}
 	if r.memberNames == nil {

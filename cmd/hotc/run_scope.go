@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -148,44 +147,43 @@ func (s *scope) nested(call *hot.Expr, resource, attribute string, path []hot.Va
 	if nest == nil {
 		return nil, nil
 	}
-	rest, isMember := strings.CutPrefix(attribute, "resource.")
-	switch {
-	case nest.Scales && attribute == "current_size" && nest.Size >= 0:
+	if nest.Scales() && attribute == "current_size" && nest.Size >= 0 {
 		return hot.Constant(int64(nest.Size), call.At), nil
-	case nest.Scales && (attribute == "outputs_list" || attribute == "outputs") || nest.Group && !nest.Scales && attribute == "attributes":
-		return s.ofMembers(call, nest, attribute != "outputs_list", path)
-	case isMember:
-		member, name, found := strings.Cut(rest, ".")
-		if m := nest.Member(member); m != nil && found {
-			return s.ofMember(call, nest, m, name, path)
-		}
-		return nil, nil
-	case nest.Group && attribute != "refs" && attribute != "refs_map" && len(nest.Members) > 0:
-		return s.ofMembers(call, nest, false, append([]hot.Value{attribute}, path...))
-	case !nest.Group && len(nest.Members) == 1:
-		return s.ofMember(call, nest, nest.Members[0], attribute, path)
 	}
-	return nil, nil
+	sel := nest.Select(attribute, path, false)
+	switch {
+	case sel.Attribute == "" || len(nest.Members) == 0:
+		return nil, nil
+	case sel.Gives == program.OfOne && sel.Name != "":
+		if sel.Member = nest.Member(sel.Name); sel.Member == nil {
+			return nil, nil
+		}
+		fallthrough
+	case sel.Gives == program.OfOne:
+		return s.ofMember(call, nest, sel.Member, sel.Attribute, sel.Path)
+	}
+	e, err := s.ofMembers(call, nest, sel)
+	if err != nil || e == nil {
+		return e, err
+	}
+	return hot.Constant(hot.Select(e.Value, sel.Then), call.At), nil
 }
 
 // ofMembers is what each member of a group has under a name: a list, or a map by the members'
 // names (heat/engine/resources/openstack/heat: resource_group.py and autoscaling_group.py,
 // get_attribute).
-func (s *scope) ofMembers(call *hot.Expr, nest *program.Nest, byName bool, path []hot.Value) (*hot.Expr, error) {
-	if len(path) == 0 || len(nest.Members) == 0 {
-		return nil, nil
-	}
+func (s *scope) ofMembers(call *hot.Expr, nest *program.Nest, sel program.Selection) (*hot.Expr, error) {
 	var list []hot.Value
 	named := hot.NewDict()
 	for _, m := range nest.Members {
-		e, err := s.ofMember(call, nest, m, hot.ToString(path[0]), path[1:])
+		e, err := s.ofMember(call, nest, m, sel.Attribute, sel.Path)
 		if err != nil || e == nil {
 			return nil, err
 		}
 		list = append(list, e.Value)
 		named.Set(s.run.memberName(nest, m), e.Value)
 	}
-	if byName {
+	if sel.Gives == program.MapOfAll {
 		return hot.Constant(named, call.At), nil
 	}
 	return hot.Constant(list, call.At), nil

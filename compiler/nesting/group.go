@@ -33,7 +33,14 @@ func Nests(typeName string) bool {
 	return environment.IsTemplate(typeName) || typeName == remoteType || groups[typeName].definition != ""
 }
 
-const defaultIndexVariable = "%index%"
+// indexVariable is what a group replaces by a member's name.
+func (l *loader) indexVariable(s *program.Stack, r *hot.Resource) string {
+	if v := l.peek(s, r.Property("index_var")); v != nil {
+		name, _ := v.(string)
+		return name
+	}
+	return "%index%"
+}
 
 // group loads the members of a group.
 func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place) {
@@ -43,12 +50,10 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 	}
 	entry := r.Properties.Value.Entry(g.definition)
 	d := &hot.Resource{Name: r.Name, Entry: entry, Properties: definition.Entry("properties"), Metadata: definition.Entry("metadata"), TypeNode: definition.Get("type")}
-	n := &program.Nest{In: s, Resource: r, Group: true, Definition: d, IndexVariable: defaultIndexVariable}
-	if v := l.peek(s, r.Property("index_var")); v != nil {
-		n.IndexVariable, _ = v.(string)
-	}
+	n := &program.Nest{In: s, Resource: r, Kind: program.Scaled{}, Definition: d}
 	size := r.Property(g.size)
 	if g.counted {
+		n.Kind = program.Counted{Index: l.indexVariable(s, r)}
 		n.Size = l.size(s, size, hot.CountDefault)
 	} else {
 		size = l.scales(n, r)
@@ -95,9 +100,9 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 // members makes the members of a group with roles, one by one.
 func (l *loader) members(n *program.Nest, r *hot.Resource, count *hot.Node, first *program.Member, load func(*program.Member) *program.Stack) {
 	s, size := n.In, n.Size
-	if fixed := l.fixed(s, count); !fixed || n.Scales && !s.Given.Unpinned {
+	if fixed := l.fixed(s, count); !fixed || n.Scales() && !s.Given.Unpinned {
 		most := 0
-		if n.Scales {
+		if n.Scales() {
 			most = l.slots(n, r)
 		} else {
 			most = l.bound(n, r, count)

@@ -185,7 +185,7 @@ func (l *loader) nested(s *program.Stack, r *hot.Resource, t environment.Type, a
 			"map a type of your own to the file, in the resource_registry of an environment")
 		return
 	}
-	n := &program.Nest{In: s, Resource: r, Definition: r, Size: 1}
+	n := &program.Nest{In: s, Resource: r, Kind: program.Nested{}, Definition: r, Size: 1}
 	m := &program.Member{}
 	if m.Stack = l.member(n, m, t, at, at.registry.Child(r.Name, t)); m.Stack == nil {
 		return
@@ -224,7 +224,7 @@ func (l *loader) member(n *program.Nest, m *program.Member, t environment.Type, 
 	}
 	path = filepath.Clean(path)
 	depth := at.depth + 1
-	if n.Group {
+	if n.Group() {
 		depth++
 	}
 	if !l.checkChain(path, depth, at, where) || !l.room.take(where, 1) {
@@ -308,7 +308,7 @@ func mentionsRoles(s *program.Stack) bool {
 
 func resourceMentions(s *program.Stack, r *hot.Resource) bool {
 	n := s.NestOf(r.Name)
-	if n == nil || !n.Group {
+	if n == nil || !n.Group() {
 		if program.BlockOf(r) != nil && s.Removed(r.Name) == nil {
 			return true
 		}
@@ -330,7 +330,7 @@ func Resources(s *program.Stack) int {
 	}
 	for _, n := range s.Nests {
 		each := n.EachResources
-		if n.Group {
+		if n.Group() {
 			each++ // the member itself is a resource of the group's stack
 		}
 		count += max(n.Size, 0) * each

@@ -38,7 +38,7 @@ func (l *loader) membersMention(s *program.Stack, r *hot.Resource, t environment
 	if !environment.IsTemplate(t.Name) {
 		return false
 	}
-	n := &program.Nest{In: s, Resource: r, Group: true, Definition: &hot.Resource{Name: r.Name, Entry: r.Entry, TypeNode: r.TypeNode}}
+	n := &program.Nest{In: s, Resource: r, Kind: program.Counted{}, Definition: &hot.Resource{Name: r.Name, Entry: r.Entry, TypeNode: r.TypeNode}}
 	m := &program.Member{Name: "0"}
 	m.Stack = l.member(n, m, t, at, registry)
 	return m.Stack != nil && mentionsRoles(m.Stack)

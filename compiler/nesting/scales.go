@@ -26,7 +26,6 @@ const (
 // child_template). A group of none may become larger.
 func (l *loader) scales(n *program.Nest, r *hot.Resource) *hot.Node {
 	s := n.In
-	n.Scales, n.IndexVariable = true, ""
 	size := r.Property(desiredCapacity)
 	if v, known := l.known(s, size); size.IsNull() || known && (v == nil || hot.Equal(v, int64(0))) {
 		size = r.Property(minSize)
@@ -83,7 +82,7 @@ func (l *loader) canScale(n *program.Nest, r *hot.Resource) bool {
 		return false
 	}
 	around := s
-	for around.Nest != nil && !around.Nest.Scales {
+	for around.Nest != nil && !around.Nest.Scales() {
 		around = around.Around()
 	}
 	switch v := s.Template.Version; {

@@ -131,7 +131,7 @@ func (x placing) metadata(kind PlaceKind, e *hot.Entry) bool {
 func (x placing) properties(properties *hot.Entry, deciding []string) bool {
 	return x.each(InProperty, properties, func(e *hot.Entry) bool {
 		switch {
-		case x.nest != nil && !x.nest.Group:
+		case x.nest != nil && !x.nest.Group():
 			return x.visit(HandedOver, e)
 		case x.nest != nil && e.Name == x.nest.Definition.Entry.Name, x.nest == nil && len(deciding) > 0 && e.Value.Get("type") != nil:
 			return x.definition(e)

@@ -30,47 +30,6 @@ type Stack struct {
 	byResource map[string]*Server
 }
 
-// OutputsList is the attribute that gathers an attribute of the members of a group that
-// scales.
-const OutputsList = "outputs_list"
-
-// Nest is a resource that stands for stacks or servers: a nested template, which
-// has one member without a name, or a group.
-type Nest struct {
-	In       *Stack
-	Resource *hot.Resource
-	Group    bool
-	// Definition is what each member is: the resource itself, or the resource_def of
-	// a group.
-	Definition *hot.Resource
-	// IndexVariable is what a group replaces by a member's name.
-	IndexVariable string
-	Members       []*Member
-	// Size is how many members there are, also where they have no roles and are not
-	// looked at one by one; -1 if only Heat knows.
-	Size int
-	// Count is the number as the group says it, where only Heat knows it and the members
-	// have roles: Members are then all that there may be. Nil elsewhere.
-	Count *hot.Expr
-	// Scales says that Heat makes the members' names up: Members are slots then, each of
-	// which some member takes, and Count is how many members there are at first.
-	Scales bool
-	// Unbounded says that nothing tells how many there may be, which is reported: one
-	// member stands for them all.
-	Unbounded bool
-	// SizeAt is where the number is said, or the group itself.
-	SizeAt source.Place
-	// EachResources is how many resources every member has, nested ones included.
-	EachResources int
-}
-
-// Member is one stack of a nest, or one server of a group.
-type Member struct {
-	Name   string // in the group; "" for a nested template
-	Stack  *Stack
-	Server *Server // of a group whose members are servers; nil without roles
-}
-
 // Argument is a property that becomes a parameter.
 type Argument struct {
 	Entry *hot.Entry
@@ -144,7 +103,7 @@ func (s *Stack) Removed(resource string) *Removal {
 		return why
 	}
 	n := s.nests[resource]
-	if n == nil || !n.Group || n.Size != 0 {
+	if n == nil || !n.Group() || n.Size != 0 {
 		return nil
 	}
 	return &Removal{Why: "it is a group of no members", At: n.SizeAt}
@@ -163,7 +122,7 @@ func (s *Stack) RemovedOn(path string) (resource string, why *Removal) {
 		at = nil
 		switch {
 		case n == nil:
-		case !n.Group:
+		case !n.Group():
 			at = n.Members[0].Stack
 		case len(names) > 0:
 			if m := n.Member(names[0]); m != nil {
@@ -211,19 +170,6 @@ func (s *Stack) Walk(visit func(*Stack)) {
 	}
 }
 
-// HasRoles says whether there is a server with roles in a nest.
-func (n *Nest) HasRoles() bool {
-	return slices.ContainsFunc(n.Members, func(m *Member) bool {
-		return m.Server != nil && len(m.Server.Roles) > 0 || m.Stack != nil && m.Stack.HasRoles()
-	})
-}
-
-// Open says whether only Heat knows how many members with roles there are.
-func (n *Nest) Open() bool { return n.Count != nil }
-
-// Slots says whether the members are slots of a group that scales.
-func (n *Nest) Slots() bool { return n.Scales && n.Open() }
-
 // Scaled is the group that scales in which a stack lies, with the slot; nil if there is
 // none.
 func (s *Stack) Scaled() (n *Nest, slot *Member) {
@@ -233,41 +179,6 @@ func (s *Stack) Scaled() (n *Nest, slot *Member) {
 		}
 	}
 	return nil, nil
-}
-
-// Path is the path of a nest's member.
-func (n *Nest) Path(m *Member) string {
-	path := n.In.PathOf(n.Resource.Name)
-	if m.Name != "" {
-		path += "/" + m.Name
-	}
-	return path
-}
-
-// Member finds a member by name.
-func (n *Nest) Member(name string) *Member {
-	for _, m := range n.Members {
-		if m.Name == name {
-			return m
-		}
-	}
-	return nil
-}
-
-// Inline says that the members are servers that the group itself describes.
-func (n *Nest) Inline() bool {
-	return n.Group && len(n.Members) > 0 && n.Members[0].Stack == nil
-}
-
-// Indexed is an expression of a group's definition, folded, as it is for one
-// member: Heat evaluates functions first and then puts the member's name into all
-// strings (heat/engine/resources/openstack/heat/resource_group.py,
-// _handle_repl_val).
-func (n *Nest) Indexed(e *hot.Expr, member string) *hot.Expr {
-	if n == nil || n.IndexVariable == "" || member == "" {
-		return e
-	}
-	return indexed(e, strings.NewReplacer(n.IndexVariable, member))
 }
 
 func indexed(e *hot.Expr, index *strings.Replacer) *hot.Expr {

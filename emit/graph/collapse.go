@@ -56,7 +56,7 @@ func boxOf(s *program.Stack) string {
 // mark stands for the name of a group's member.
 func mark(n *program.Nest) string {
 	switch {
-	case !n.Group:
+	case !n.Group():
 		return ""
 	case len(n.Members) == 1:
 		return "/" + n.Members[0].Name

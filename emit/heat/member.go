@@ -235,7 +235,7 @@ func (s *stack) readThrough(n *program.Nest) []string {
 		}
 		for _, e := range x.Entries {
 			if r := s.template.RefAt(x); r.Kind == hot.ToAttribute && len(r.Parts) > 1 && r.Names(n.Resource.Name) {
-				attributesIn(r.Parts[1:], read)
+				attributesRead(n, r, read)
 			}
 			visit(e.Value)
 		}
@@ -250,22 +250,16 @@ func (s *stack) readThrough(n *program.Nest) []string {
 	return out
 }
 
-// attributesIn notes what a path through a group asks its members for.
-func attributesIn(path []*hot.Node, read map[string]bool) {
-	text, ok := path[0].Text()
-	rest := path[1:]
-	switch parts := strings.SplitN(text, ".", 3); {
-	case ok && parts[0] == "resource" && len(parts) == 3:
-		text = parts[2]
-	case ok && (parts[0] == "resource" || text == "attributes" || text == "outputs" || text == program.OutputsList):
-		if len(rest) == 0 {
+// attributesRead notes what a reference to a group asks its members for.
+func attributesRead(n *program.Nest, r hot.NodeRef, read map[string]bool) {
+	if r.Attribute != "" {
+		switch sel := n.Select(r.Attribute, r.Path, r.Computed); {
+		case sel.Attribute != "":
+			read[sel.Attribute] = true
+			return
+		case sel.Gives == program.HeatsOwn:
 			return
 		}
-		text, ok = rest[0].Text()
-	}
-	if ok {
-		read[text] = true
-		return
 	}
 	for _, name := range roles.ServerAttributes() { // only Heat knows which
 		read[name] = true

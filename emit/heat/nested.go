@@ -33,7 +33,7 @@ var ownParameters = []string{ParameterCoordinator, ParameterAgentURL, ParameterS
 // its group: what a group hands over, it hands to all members.
 func (s *stack) carries() bool {
 	return len(s.sites) > 0 || len(s.carrying()) > 0 ||
-		slices.ContainsFunc(s.stacks, func(use *program.Stack) bool { return use.Nest != nil && use.Nest.Group && s.hasAgents(use.Nest) })
+		slices.ContainsFunc(s.stacks, func(use *program.Stack) bool { return use.Nest != nil && use.Nest.Group() && s.hasAgents(use.Nest) })
 }
 
 // carrying are the nests of the template with agents in them: each once, of the
@@ -105,7 +105,7 @@ func (s *stack) nests() {
 func (s *stack) definitionOf(n *program.Nest) (in *hot.Node, properties *hot.Entry) {
 	r := s.text.Resource(n.Resource.Name)
 	in = r.Entry.Value
-	if n.Group {
+	if n.Group() {
 		in = r.Property(n.Definition.Entry.Name)
 	}
 	return in, in.Entry("properties")
@@ -117,7 +117,7 @@ func (s *stack) checkUses(n *program.Nest) {
 		difference := ""
 		switch other := use.NestOf(n.Resource.Name); {
 		case use.Absent(n.Resource.Name):
-		case !sameKind(n, other):
+		case !n.Alike(other):
 			difference = fmt.Sprintf("%q is %s in %q and %s in %q", n.Resource.Name, kindOf(n.In, n.Resource), stackPath(n.In), kindOf(use, n.Resource), stackPath(use))
 		case other.Size != 0 && !s.hasAgents(other):
 			difference = fmt.Sprintf("%q has servers with roles in %q and none in %q", n.Resource.Name, stackPath(n.In), stackPath(use))
@@ -127,12 +127,6 @@ func (s *stack) checkUses(n *program.Nest) {
 			return
 		}
 	}
-}
-
-// sameKind says whether a resource stands for others in the same way in two uses of its
-// template; b is nil if it stands for none.
-func sameKind(a, b *program.Nest) bool {
-	return b != nil && a.Group == b.Group && a.Scales == b.Scales
 }
 
 // kindOf is what a use of a template makes of a resource.
@@ -154,9 +148,9 @@ func stackPath(s *program.Stack) string {
 func (s *stack) handing(n *program.Nest) *hot.Dict {
 	var path hot.Value = n.In.PathOf(n.Resource.Name)
 	rest := []hot.Value{n.Resource.Name}
-	if n.Group {
-		rest = append(rest, n.IndexVariable)
-		path = n.Resource.Name + "/" + n.IndexVariable
+	if n.Group() {
+		rest = append(rest, n.IndexVariable())
+		path = n.Resource.Name + "/" + n.IndexVariable()
 	}
 	if n.Slots() {
 		rest[1] = plan.AnyMember

@@ -158,7 +158,7 @@ func (s *sharing) nest(resources *hot.Node, x *program.Nest) {
 		return
 	}
 	n, p := r.Entry.Value, r.Properties
-	if x.Group {
+	if x.Group() {
 		if !s.own(n, p) || !s.own(p.Value, x.Definition.Entry) {
 			return
 		}

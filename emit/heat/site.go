@@ -98,7 +98,7 @@ func (s *stack) nestsDeeper(levels int) {
 	for _, use := range s.stacks {
 		depth := levels
 		for n := use.Nest; n != nil; n = n.In.Nest {
-			if depth++; n.Group {
+			if depth++; n.Group() {
 				depth++ // the group's own stack
 			}
 		}

@@ -63,7 +63,7 @@ func (l *lowering) readStack(s *program.Stack) {
 	l.stack, l.template, l.given = s, s.Template, s.Given
 	for _, r := range s.Template.Resources {
 		n := s.NestOf(r.Name)
-		group := n != nil && n.Group
+		group := n != nil && n.Group()
 		beside := s.Removed(r.Name) == nil && l.unseen(r)
 		if block := program.BlockOf(r); block != nil && s.Removed(r.Name) == nil && !beside {
 			if group && block.Value.Get("roles") == nil {

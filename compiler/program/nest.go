@@ -1,0 +1,160 @@
+package program
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Nest is a resource that stands for stacks or servers: a nested template, which
+// has one member without a name, or a group.
+type Nest struct {
+	In       *Stack
+	Resource *hot.Resource
+	Kind     NestKind
+	// Definition is what each member is: the resource itself, or the resource_def of
+	// a group.
+	Definition *hot.Resource
+	Members    []*Member
+	// Size is how many members there are, also where they have no roles and are not
+	// looked at one by one; -1 if only Heat knows.
+	Size int
+	// Count is the number as the group says it, where only Heat knows it and the members
+	// have roles: Members are then all that there may be. Nil elsewhere.
+	Count *hot.Expr
+	// Unbounded says that nothing tells how many there may be, which is reported: one
+	// member stands for them all.
+	Unbounded bool
+	// SizeAt is where the number is said, or the group itself.
+	SizeAt source.Place
+	// EachResources is how many resources every member has, nested ones included.
+	EachResources int
+}
+
+// NestKind is how a nest names its members, and what is read through it. The kinds are
+// those of this package, a file each.
+type NestKind interface {
+	// sort tells kinds apart.
+	sort() string
+	// selects says what a path gives that begins with an attribute of the nest; more says
+	// that it goes on with what is computed.
+	selects(n *Nest, attribute string, path []hot.Value, more bool) Selection
+}
+
+// Selection is what reading through a nest gives.
+type Selection struct {
+	Gives Gives
+	// Member is the one that is meant, nil if there is none of that name, or if only Heat
+	// knows which it is; Name is what it is called.
+	Member *Member
+	Name   string
+	// Attribute is what is read of the members, "" if it is computed, and Path the way on
+	// from there.
+	Attribute string
+	Path      []hot.Value
+	// Then is the way on from the list of all.
+	Then []hot.Value
+}
+
+// Gives says what a selection is made of.
+type Gives uint8
+
+// What selections are made of.
+const (
+	HeatsOwn Gives = iota // ids, sizes: nothing that a member has
+	OfOne
+	ListOfAll
+	MapOfAll // by the members' names
+)
+
+// Select says what reading an attribute of a nest gives, or a part of it; more says that
+// the path goes on with what is computed.
+func (n *Nest) Select(attribute string, path []hot.Value, more bool) Selection {
+	return n.Kind.selects(n, attribute, path, more)
+}
+
+// named is a selection of what a path begins with.
+func named(gives Gives, path []hot.Value, more bool) Selection {
+	switch {
+	case len(path) == 0 && more:
+		return Selection{Gives: gives}
+	case len(path) == 0:
+		return Selection{}
+	}
+	name, _ := path[0].(string)
+	return Selection{Gives: gives, Attribute: name, Path: path[1:]}
+}
+
+// Member is one stack of a nest, or one server of a group.
+type Member struct {
+	Name   string // in the group; "" for a nested template
+	Stack  *Stack
+	Server *Server // of a group whose members are servers; nil without roles
+}
+
+// Group says whether the nest has several members, with names.
+func (n *Nest) Group() bool { return n.Kind != Nested{} }
+
+// Scales says whether Heat makes the members' names up: Members are slots then, each of
+// which some member takes, and Count is how many members there are at first.
+func (n *Nest) Scales() bool { return n.Kind == Scaled{} }
+
+// Alike says whether two nests make members of the same kind; either may be nil.
+func (n *Nest) Alike(other *Nest) bool {
+	return n != nil && other != nil && n.Kind.sort() == other.Kind.sort()
+}
+
+// HasRoles says whether there is a server with roles in a nest.
+func (n *Nest) HasRoles() bool {
+	return slices.ContainsFunc(n.Members, func(m *Member) bool {
+		return m.Server != nil && len(m.Server.Roles) > 0 || m.Stack != nil && m.Stack.HasRoles()
+	})
+}
+
+// Open says whether only Heat knows how many members with roles there are.
+func (n *Nest) Open() bool { return n.Count != nil }
+
+// Slots says whether the members are slots of a group that scales.
+func (n *Nest) Slots() bool { return n.Scales() && n.Open() }
+
+// Path is the path of a nest's member.
+func (n *Nest) Path(m *Member) string {
+	path := n.In.PathOf(n.Resource.Name)
+	if m.Name != "" {
+		path += "/" + m.Name
+	}
+	return path
+}
+
+// Member finds a member by name.
+func (n *Nest) Member(name string) *Member {
+	i := slices.IndexFunc(n.Members, func(m *Member) bool { return m.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return n.Members[i]
+}
+
+// Inline says that the members are servers that the group itself describes.
+func (n *Nest) Inline() bool {
+	return n.Group() && len(n.Members) > 0 && n.Members[0].Stack == nil
+}
+
+// Indexed is an expression of a group's definition, folded, as it is for one
+// member: Heat evaluates functions first and then puts the member's name into all
+// strings (heat/engine/resources/openstack/heat/resource_group.py,
+// _handle_repl_val).
+func (n *Nest) Indexed(e *hot.Expr, member string) *hot.Expr {
+	if n == nil || n.IndexVariable() == "" || member == "" {
+		return e
+	}
+	return indexed(e, strings.NewReplacer(n.IndexVariable(), member))
+}
+
+// IndexVariable is what a group replaces by a member's name, "" for none.
+func (n *Nest) IndexVariable() string {
+	counted, _ := n.Kind.(Counted)
+	return counted.Index
+}

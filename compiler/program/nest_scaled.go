@@ -1,0 +1,35 @@
+package program
+
+import (
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+)
+
+// OutputsList is the attribute that gathers an attribute of the members of a group that
+// scales.
+const OutputsList = "outputs_list"
+
+// Scaled is the kind of groups whose members have names that Heat makes up, and whose
+// number changes without an update of the stack.
+type Scaled struct{}
+
+func (Scaled) sort() string { return "a group that scales" }
+
+// What is read through such a group (heat/engine/resources/openstack/heat/
+// autoscaling_group.py, get_attribute):
+//
+//	[group, outputs_list, x, …] a list over the members
+//	[group, outputs, x, …]      a map of the names that Heat made up
+//	[group, resource.N.x, …]    of the N-th that Heat made, also as [group, resource.N, x, …]
+func (Scaled) selects(_ *Nest, attribute string, path []hot.Value, more bool) Selection {
+	switch {
+	case attribute == OutputsList:
+		return named(ListOfAll, path, more)
+	case attribute == "outputs":
+		return named(MapOfAll, path, more)
+	case strings.HasPrefix(attribute, "resource."):
+		return ofResource(attribute, path, more)
+	}
+	return Selection{}
+}
