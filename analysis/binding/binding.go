@@ -169,15 +169,12 @@ func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *An
 	for _, s := range p.Servers {
 		for _, r := range s.Roles {
 			for _, in := range r.Inputs {
-				b.input(in)
+				b.in(r.Server.Stack).reading(in).input()
 			}
-			b.dependencies(r)
+			b.in(r.Server.Stack).dependencies(r)
 		}
 	}
-	p.Root.Walk(func(s *program.Stack) {
-		b.enter(s)
-		b.heatsPlaces()
-	})
+	p.Root.Walk(func(s *program.Stack) { b.in(s).heatsPlaces() })
 	b.alike()
 	b.heatsSecrets()
 	b.factServers()
@@ -186,21 +183,17 @@ func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *An
 }
 
 type binder struct {
+	*shared
+	scope
+}
+
+// shared is what a binder knows in all of its scopes.
+type shared struct {
 	program  *program.Program
-	stack    *program.Stack // whose expressions are looked at
-	template *hot.Template  // the stack's
 	options  Options
 	diags    *source.Diagnostics
 	analysis *Analysis
 
-	current *program.Input // that is being bound; nil for a stack's output
-	bound   *Bound
-	// quiet says that an expression is only looked at: nothing is noted.
-	quiet bool
-	// dangling says that a use was met which leads nowhere.
-	dangling bool
-	// through is the call in the reader's own stack that led to another one.
-	through   *hot.Expr
 	following map[crossing]bool
 	arguments map[crossing]handed
 	// needed says which parameters of nested stacks Heat itself evaluates, waiting
@@ -214,28 +207,19 @@ type binder struct {
 	refused map[source.Place]bool
 	// size is that of the inputs until now.
 	size int
-	// missing says that a place names roles that are not there.
-	missing bool
 }
 
 func newBinder(p *program.Program, options Options, diags *source.Diagnostics) *binder {
-	return &binder{program: p, stack: p.Root, template: p.Template, options: options, diags: diags, analysis: &Analysis{
+	known := &shared{program: p, options: options, diags: diags, analysis: &Analysis{
 		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[string][]string{}, Edges: map[string][]Edge{}, Crossings: newCrossings(),
 		Presences: map[string][]Presence{}, Witnesses: map[string][]Witness{}, IfThere: map[*program.Role][]*hot.Expr{}, signals: map[crossing]*Signal{}},
 		following: map[crossing]bool{}, arguments: map[crossing]handed{}, needed: map[crossing]bool{}, waiting: map[crossing]bool{}, refused: map[source.Place]bool{}}
+	return &binder{shared: known, scope: scope{stack: p.Root, template: p.Template, effects: &effects{now: true}}}
 }
 
-// enter goes to a stack and returns the way back.
-func (b *binder) enter(s *program.Stack) (leave func()) {
-	stack, template := b.stack, b.template
-	b.stack, b.template = s, s.Template
-	return func() { b.stack, b.template = stack, template }
-}
-
-func (b *binder) input(in *program.Input) {
-	server := in.Role.Server
-	b.enter(server.Stack)
-	b.current, b.bound = in, &Bound{}
+// input binds the scope's reader.
+func (b *binder) input() {
+	in, server := b.reader, b.reader.Role.Server
 	e, err := hot.Fold(in.Expr, b.resolve)
 	if err == nil && server.Nest != nil {
 		e, err = b.inMember(server, e)
@@ -250,16 +234,18 @@ func (b *binder) input(in *program.Input) {
 	if !b.carried(in, e) {
 		return
 	}
-	b.bound.Expr, b.bound.Time = e, TimeOf(e)
-	b.analysis.Inputs[in] = b.bound
-	b.checkWish(in)
+	bound := &Bound{Expr: e, Time: TimeOf(e)}
+	b.analysis.Inputs[in] = bound
+	bound.References = b.effects.references
+	checkWish(in, bound, b.diags)
 	b.leftToHeat(e)
+	bound.References = b.effects.references
 	b.checkComputable(e)
 	b.checkNumbers(e)
 	if in.HasDefault {
 		b.checkNumbers(hot.Constant(in.Default, in.Expr.At))
 	}
-	if b.bound.Time == Deploy || b.bound.Time == Run {
+	if bound.Time == Deploy || bound.Time == Run {
 		b.addedEdges(server, "input "+in.Name, e)
 	}
 }
@@ -268,7 +254,6 @@ func (b *binder) input(in *program.Input) {
 // Heat's own dependencies, nothing is waited for then.
 func (b *binder) dependencies(r *program.Role) {
 	for _, d := range r.DependsOn {
-		leave := b.enter(r.Server.Stack)
 		e, err := b.thereFor(d.Role.Server, r.Server)
 		switch {
 		case err != nil:
@@ -276,7 +261,6 @@ func (b *binder) dependencies(r *program.Role) {
 		case e != nil:
 			b.addedEdges(r.Server, "the dependency on "+d.Role.Key(), e)
 		}
-		leave()
 		b.analysis.IfThere[r] = append(b.analysis.IfThere[r], e)
 	}
 }
@@ -312,7 +296,7 @@ func (b *binder) checkComputable(e *hot.Expr) {
 		if (x.OnlyHeat() || x.Func.Reference) && TimeOf(x) == Run {
 			d := b.diags.Error(source.HeatsFunction, x.At, x.Func.Name+" is computed by Heat, but its argument needs a value that is known only when roles run",
 				"give the role the value itself, and let it compute the rest")
-			if path := b.runTime().Find(b.stack, b.current.Expr); path != nil {
+			if path := b.runTime().Find(b.stack, b.reader.Expr); path != nil {
 				d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: path.Output.At, Message: "role " + path.Output.Role.Key() + " writes it"})
 			}
 			return false
@@ -349,19 +333,19 @@ func (b *binder) checkNumbers(e *hot.Expr) {
 
 // checkWish says when the user's own choice of a time cannot be: a time can be made
 // later than what is known, but not earlier.
-func (b *binder) checkWish(in *program.Input) {
+func checkWish(in *program.Input, bound *Bound, diags *source.Diagnostics) {
 	switch {
-	case in.Bind == "deploy" && b.bound.Time == Run:
-		b.impossible(in, "cannot be bound when the stack is created: it needs what is known only when roles run",
+	case in.Bind == "deploy" && bound.Time == Run:
+		impossible(in, bound, diags, "cannot be bound when the stack is created: it needs what is known only when roles run",
 			"remove `bind: deploy`; a role's output that is known before may have a `value`", Run)
-	case in.Bind == "run" && b.bound.Time == Deploy:
-		b.impossible(in, "cannot be bound at run time: only Heat knows it, and no agent", "remove `bind: run`; an agent knows the id, the name and, with one network, the address of a server", Deploy)
+	case in.Bind == "run" && bound.Time == Deploy:
+		impossible(in, bound, diags, "cannot be bound at run time: only Heat knows it, and no agent", "remove `bind: run`; an agent knows the id, the name and, with one network, the address of a server", Deploy)
 	}
 }
 
-func (b *binder) impossible(in *program.Input, message, hint string, time Time) {
-	d := b.diags.Error(source.ImpossibleTime, in.Expr.At, "input "+in.Name+" "+message, hint)
-	for _, r := range b.bound.References {
+func impossible(in *program.Input, bound *Bound, diags *source.Diagnostics, message, hint string, time Time) {
+	d := diags.Error(source.ImpossibleTime, in.Expr.At, "input "+in.Name+" "+message, hint)
+	for _, r := range bound.References {
 		if r.Time == time {
 			d.Notes = append(d.Notes, source.Note{At: r.At, Message: r.Text + ": " + r.Rule})
 		}
@@ -394,7 +378,7 @@ func (b *binder) failed(at source.Place, err error) {
 	if absent := (*absentError)(nil); errors.As(err, &absent) {
 		d := b.diags.Error(source.MissingProducer, absent.at, absent.Error(), "")
 		d.Hint = "an input with a `default`, or that is `optional`, does without"
-		if b.current == nil {
+		if b.reader == nil {
 			d.Hint = "leave the reference out under the same condition, by an `" + b.template.Words().If + "`"
 		}
 		d.Notes = append(d.Notes, absent.why.Note(absent.resource))

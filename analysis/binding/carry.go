@@ -87,10 +87,9 @@ func Written(e *hot.Expr) hot.Value {
 // carryUp makes an expression of a member one of the stack around.
 func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.Expr {
 	return Slots(e, func(x *hot.Expr) *hot.Expr {
-		name := "hotc_" + Key(x)
-		if !b.quiet {
-			b.analysis.Returned[m.Stack] = b.analysis.Returned[m.Stack].add(name, x)
-		}
+		key := "hotc_" + Key(x)
+		name := key
+		b.effects.add(func() { b.analysis.Returned[m.Stack] = b.analysis.Returned[m.Stack].add(key, x) })
 		switch {
 		case n.Slots(): // all members decide alike; who gathers values refuses the others
 			return item(b.template.Version.AttributeCall(x.At, n.Resource.Name, program.OutputsList, name), numberOf(n, m))
@@ -113,9 +112,7 @@ func (b *binder) carryDown(n *program.Nest, e *hot.Expr) (*hot.Expr, error) {
 			return x
 		}
 		key := Key(x)
-		if !b.quiet {
-			b.analysis.Handed[n] = b.analysis.Handed[n].add(key, x)
-		}
+		b.effects.add(func() { b.analysis.Handed[n] = b.analysis.Handed[n].add(key, x) })
 		return hot.ParameterCall(x.At, DeployParameter, key)
 	})
 	return out, err
@@ -131,8 +128,12 @@ func (b *binder) dependOn(n *program.Nest, e *hot.Expr) (own *hot.Expr) {
 		case !r.OfResource():
 		case r.Name == n.Resource.Name:
 			own = x
-		case !b.quiet && !slices.ContainsFunc(b.analysis.Edges[path], func(e Edge) bool { return e.Added && e.On == n.In.PathOf(r.Name) }):
-			b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: n.In.PathOf(r.Name), At: x.At, Added: true})
+		default:
+			b.effects.add(func() {
+				if !slices.ContainsFunc(b.analysis.Edges[path], func(e Edge) bool { return e.Added && e.On == n.In.PathOf(r.Name) }) {
+					b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: n.In.PathOf(r.Name), At: x.At, Added: true})
+				}
+			})
 		}
 		return true
 	})

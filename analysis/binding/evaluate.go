@@ -21,13 +21,13 @@ func NewEvaluator(p *program.Program, options Options) *Evaluator {
 // Evaluate binds one expression. The error is a *source.Diagnostic.
 func (v *Evaluator) Evaluate(e *hot.Expr) (*Bound, error) {
 	var diags source.Diagnostics
-	b := newBinder(v.program, v.options, &diags)
-	b.current, b.bound = &program.Input{Name: "expression", Expr: e}, &Bound{}
+	b := newBinder(v.program, v.options, &diags).reading(&program.Input{Name: "expression", Expr: e})
+	bound := &Bound{}
 	out, err := hot.Fold(e, b.resolve)
 	if err != nil {
 		b.failed(e.At, err)
 	} else {
-		b.bound.Expr, b.bound.Time = out, TimeOf(out)
+		*bound = Bound{Expr: out, Time: TimeOf(out), References: b.effects.references}
 		b.checkComputable(out)
 	}
 	for _, d := range diags.All() {
@@ -35,5 +35,5 @@ func (v *Evaluator) Evaluate(e *hot.Expr) (*Bound, error) {
 			return nil, d
 		}
 	}
-	return b.bound, nil
+	return bound, nil
 }

@@ -18,10 +18,10 @@ const (
 // factsAtRun says whether the input that is being bound gets facts from agents.
 // A stack's output and a wish for deploy time get them from Heat.
 func (b *binder) factsAtRun() bool {
-	if b.current == nil || b.current.Bind == "deploy" {
+	if b.reader == nil || b.reader.Bind == "deploy" {
 		return false
 	}
-	return b.options.Facts == FactsAtRun || b.current.Bind == "run"
+	return b.options.Facts == FactsAtRun || b.reader.Bind == "run"
 }
 
 // server is a server that a reference names: a resource, or a member of a group.
@@ -35,9 +35,11 @@ type server struct {
 // fact is a reference to what a server's own agent knows.
 func (b *binder) fact(call *hot.Expr, s server, fact, rule string) *hot.Expr {
 	cell := program.FactCell(s.path, fact)
-	if !b.quiet && !slices.Contains(b.analysis.Facts[s.path], fact) {
-		b.analysis.Facts[s.path] = append(b.analysis.Facts[s.path], fact)
-	}
+	b.effects.add(func() {
+		if !slices.Contains(b.analysis.Facts[s.path], fact) {
+			b.analysis.Facts[s.path] = append(b.analysis.Facts[s.path], fact)
+		}
+	})
 	b.note(call, Run, rule, cell, s.path)
 	return hot.CellCall(call.At, cell, nil)
 }
@@ -54,7 +56,7 @@ func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []h
 	switch {
 	case !b.factsAtRun():
 		return leave("facts of servers were left to Heat")
-	case b.through != nil && b.program.Server(s.path) == nil:
+	case b.via != nil && b.program.Server(s.path) == nil:
 		return leave("the server is in another stack and has no roles: it has no agent")
 	}
 	switch {

@@ -65,7 +65,7 @@ func (b *binder) givenByApply(call *hot.Expr) *hot.Parameter {
 // inUserData warns of a secret that Heat puts into the user_data of the role's server: a
 // hidden parameter, be it one of a stack around that hands it over, or a random string.
 func (b *binder) inUserData(call *hot.Expr) {
-	if b.current == nil || b.quiet {
+	if b.reader == nil {
 		return
 	}
 	if b.hidden == nil {
@@ -88,7 +88,7 @@ func (b *binder) inUserData(call *hot.Expr) {
 	if path.Parameter != nil && path.Stack == b.program.Root {
 		hint = fmt.Sprintf("compile with --secret-param %s, and let `hotc apply --secret-param %s=FILE` give it, sealed", path.Parameter.Name, path.Parameter.Name)
 	}
-	b.diags.Warning(source.HiddenInUserData, call.At, fmt.Sprintf("%s reaches input %q by the server's user_data, which any process there can read from the metadata service", what, b.current.Name), hint)
+	b.diags.Warning(source.HiddenInUserData, call.At, fmt.Sprintf("%s reaches input %q by the server's user_data, which any process there can read from the metadata service", what, b.reader.Name), hint)
 }
 
 // heatsSecrets refuses that Heat needs what `hotc apply` gives.
@@ -101,7 +101,6 @@ func (b *binder) heatsSecrets() {
 	}, nil)
 	told := map[string]bool{}
 	b.program.Root.Walk(func(s *program.Stack) {
-		b.enter(s)
 		refuse := func(what string, n *hot.Node) {
 			path := find.Find(s, s.Template.Expr(n))
 			if path == nil || told[path.Parameter.Name] {
@@ -112,7 +111,7 @@ func (b *binder) heatsSecrets() {
 				"let roles alone read it; or leave out --secret-param: then Heat has it, and puts it into the user_data of the roles' servers")
 			d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: b.program.Template.Place(path.Parameter.Entry.Key), Message: "the parameter"})
 		}
-		b.heatsUses(refuse)
+		b.in(s).heatsUses(refuse)
 	})
 	b.unreadSecrets()
 }

@@ -49,9 +49,9 @@ func (b *binder) emptyGroup(call *hot.Expr, n *program.Nest, attribute string) (
 	switch {
 	case strings.HasPrefix(attribute, "resource."):
 		return nil, b.absence(call, n.Resource.Name)
-	case b.current != nil && !b.quiet && attribute != "refs" && attribute != "refs_map" && program.BlockOf(n.Definition) != nil:
-		d := b.diags.Warning(source.MissingProducer, call.At, fmt.Sprintf("input %s reads a list of nothing: nobody is there to write a value", b.current.Name), "")
-		d.Notes = append(d.Notes, b.stack.Removed(n.Resource.Name).Note(b.stack.PathOf(n.Resource.Name)))
+	case b.reader != nil && attribute != "refs" && attribute != "refs_map" && program.BlockOf(n.Definition) != nil:
+		b.report(source.Warning, source.MissingProducer, call.At, fmt.Sprintf("input %s reads a list of nothing: nobody is there to write a value", b.reader.Name), "",
+			b.stack.Removed(n.Resource.Name).Note(b.stack.PathOf(n.Resource.Name)))
 	}
 	return b.leave(call, "the group has no members"), nil
 }
@@ -72,16 +72,13 @@ func (b *binder) noMember(call *hot.Expr, n *program.Nest, name string) error {
 	if isNumber && b.doesWithout() {
 		return &absentError{resource: n.In.PathOf(n.Resource.Name) + "/" + name, at: call.At, why: &program.Removal{Why: why, At: n.SizeAt}}
 	}
-	if !b.quiet {
-		d := b.diags.Error(source.UnknownResource, call.At, message, hint)
-		d.Notes = append(d.Notes, source.Note{At: n.SizeAt, Message: "their number"})
-	}
+	b.report(source.Error, source.UnknownResource, call.At, message, hint, source.Note{At: n.SizeAt, Message: "their number"})
 	return errReported
 }
 
 // doesWithout says whether the input that is bound goes on without a value.
 func (b *binder) doesWithout() bool {
-	return b.current != nil && (b.current.HasDefault || b.current.Optional)
+	return b.reader != nil && (b.reader.HasDefault || b.reader.Optional)
 }
 
 // gather reads an attribute of all members. If only Heat knows all of them, the

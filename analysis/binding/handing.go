@@ -27,33 +27,31 @@ func (b *binder) handsOver(n *program.Nest, e *hot.Entry) func(*Read) {
 }
 
 // useOfArgument is a use of a parameter in a place that Heat evaluates.
-func (b *binder) useOfArgument(call *hot.Node, ref hot.NodeRef, found func(*Read)) {
+func (u *usage) useOfArgument(call *hot.Node, ref hot.NodeRef) {
 	name := ref.Name
-	a := b.stack.Arguments[name]
+	a := u.stack.Arguments[name]
 	if a == nil {
 		return
 	}
-	h := b.handed(b.stack, name)
-	if outputs := b.outputsOf(h.expr); h.time == Run && len(outputs) > 0 {
-		found(&Read{Call: call, Arg: ref.Arg, Output: outputs[0], Outputs: outputs, Argument: a})
+	h := u.handed(u.stack, name)
+	if outputs := u.outputsOf(h.expr); h.time == Run && len(outputs) > 0 {
+		u.found(&Read{Call: call, Arg: ref.Arg, Output: outputs[0], Outputs: outputs, Argument: a})
 	}
 }
 
 // useOfNest says whether what is read through a nested stack or a group needs a
 // role's output.
-func (b *binder) useOfNest(call *hot.Node, ref hot.NodeRef, found func(*Read)) bool {
-	e, err := b.look(func() (*hot.Expr, error) {
-		return b.asHeat(func() (*hot.Expr, error) { return b.template.Fold(call, b.resolve) })
-	})
+func (u *usage) useOfNest(call *hot.Node, ref hot.NodeRef) bool {
+	e, err := u.template.Fold(call, u.asHeat().resolve)
 	if err != nil {
-		b.dangling = b.dangling || errors.Is(err, errReported)
+		u.dangling = u.dangling || errors.Is(err, errReported)
 		return false // else Heat says what is wrong
 	}
-	outputs := b.outputsOf(e)
+	outputs := u.outputsOf(e)
 	if len(outputs) == 0 {
 		return false
 	}
-	found(&Read{Call: call, Arg: ref.Arg, Path: ref.Parts[min(2, len(ref.Parts)):], Output: outputs[0], Outputs: outputs, Expr: e})
+	u.found(&Read{Call: call, Arg: ref.Arg, Path: ref.Parts[min(2, len(ref.Parts)):], Output: outputs[0], Outputs: outputs, Expr: e})
 	return true
 }
 
@@ -74,10 +72,10 @@ func (b *binder) outputsOf(e *hot.Expr) []*program.Output {
 // nestedOutput looks at an output of a nested stack: one that needs a role's output
 // leaves the template. What is only handed through stays.
 func (b *binder) nestedOutput(o *hot.Output) {
-	b.uses("", o.Value, func(read *Read) {
+	missing := b.uses("", o.Value, func(read *Read) {
 		if !b.known(read) && read.Argument == nil {
 			b.analysis.Removed[o] = true
 		}
 	})
-	b.live(o.Value)
+	b.live(o.Value, missing)
 }

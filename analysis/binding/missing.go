@@ -15,11 +15,10 @@ import (
 
 // live reports a reference to the roles of a resource that is not there, if Heat would
 // evaluate it.
-func (b *binder) live(n *hot.Node) {
-	if !b.missing {
+func (b *binder) live(n *hot.Node, missing bool) {
+	if !missing {
 		return
 	}
-	b.missing = false
 	if _, err := b.missed(n); err != nil {
 		b.failed(b.template.Place(n), err)
 	}
@@ -44,16 +43,15 @@ func (b *binder) missed(n *hot.Node) (missed *hot.Expr, err error) {
 // handsMissing is for a property that hands over what a role writes that is not there:
 // to roles, which do without it or say so. Heat gets a placeholder, as if it had decided
 // that by itself.
-func (b *binder) handsMissing(n *program.Nest, e *hot.Entry) {
-	if !b.missing {
+func (b *binder) handsMissing(n *program.Nest, e *hot.Entry, missing bool) {
+	if !missing {
 		return
 	}
 	p := n.Members[0].Stack.Template.Parameter(e.Name)
 	if p == nil || b.heatNeeds(n, e.Name) {
-		b.live(e.Value)
+		b.live(e.Value, true)
 		return
 	}
-	b.missing = false
 	if call, _ := b.missed(e.Value); call != nil && b.wasRoles(call) {
 		b.analysis.Placeholders[e.Value] = p
 	}
@@ -81,10 +79,8 @@ func (b *binder) leftOut(o *hot.Output) bool {
 		return false
 	}
 	needs := false
-	b.uses("", o.Value, func(*Read) { needs = true })
-	if needs || b.missing {
+	if missing := b.uses("", o.Value, func(*Read) { needs = true }); needs || missing {
 		_, _ = hot.Fold(b.template.Enabled(o.Condition), b.stack.Given.Resolve)
 	}
-	b.missing = false
 	return true
 }

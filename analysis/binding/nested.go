@@ -50,15 +50,8 @@ func (b *binder) follow(call *hot.Expr, to *program.Stack, name string, e *hot.E
 		return nil, fmt.Errorf("the value needs itself: %s of %s", name, stackName(to))
 	}
 	b.following[at] = true
-	back, through := b.enter(to), b.through
-	if through == nil {
-		b.through = call
-	}
-	out, err := hot.Fold(e, b.resolve)
-	b.through = through
-	back()
-	delete(b.following, at)
-	return out, err
+	defer delete(b.following, at)
+	return hot.Fold(e, b.through(call, to).resolve)
 }
 
 func stackName(s *program.Stack) string {
@@ -66,24 +59,6 @@ func stackName(s *program.Stack) string {
 		return "the root stack"
 	}
 	return s.Path
-}
-
-// look evaluates without noting anything.
-func (b *binder) look(evaluate func() (*hot.Expr, error)) (*hot.Expr, error) {
-	quiet := b.quiet
-	b.quiet = true
-	out, err := evaluate()
-	b.quiet = quiet
-	return out, err
-}
-
-// asHeat evaluates as for a place that Heat evaluates.
-func (b *binder) asHeat(evaluate func() (*hot.Expr, error)) (*hot.Expr, error) {
-	current, bound := b.current, b.bound
-	b.current, b.bound = nil, nil
-	out, err := evaluate()
-	b.current, b.bound = current, bound
-	return out, err
 }
 
 // handed is what is known of an argument.
@@ -101,9 +76,7 @@ func (b *binder) handed(s *program.Stack, name string) handed {
 		return h
 	}
 	a := s.Arguments[name]
-	e, err := b.look(func() (*hot.Expr, error) {
-		return b.asHeat(func() (*hot.Expr, error) { return b.follow(a.Expr, s.Nest.In, "the parameter "+name, a.Expr) })
-	})
+	e, err := b.asHeat().follow(a.Expr, s.Nest.In, "the parameter "+name, a.Expr)
 	h := handed{time: Deploy, expr: e, err: err}
 	switch {
 	case err == nil:
@@ -188,28 +161,23 @@ func (b *binder) memberAttribute(call *hot.Expr, n *program.Nest, m *program.Mem
 
 // noOutput says that a nested template does not give what is read.
 func (b *binder) noOutput(call *hot.Expr, t *hot.Template, name string) {
-	if b.quiet {
-		return
-	}
 	b.unknown(source.UnknownOutput, call, fmt.Sprintf("the nested template %s has no output %q", t.File.Name, name), name, t.OutputNames())
 }
 
 func (b *binder) leave(call *hot.Expr, rule string) *hot.Expr {
 	b.note(call, Deploy, rule, "", "")
-	b.inUserData(call)
+	b.effects.add(func() { b.inUserData(call) })
 	return call
 }
 
 // across evaluates an expression of a member for a call in this stack.
 func (b *binder) across(call *hot.Expr, n *program.Nest, m *program.Member, name string, e *hot.Expr, path []hot.Value) (*hot.Expr, error) {
-	follow := func() (*hot.Expr, error) { return b.follow(call, m.Stack, name, e) }
-	out, err := b.look(follow)
+	inner := b.looking()
+	out, err := inner.follow(call, m.Stack, name, e)
 	if err == nil && TimeOf(out) == Deploy {
 		return b.leave(call, "an output of a nested stack that only Heat knows"), nil
 	}
-	if !b.quiet {
-		out, err = follow()
-	}
+	b.effects.take(inner.effects)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ const (
 )
 
 func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
-	s := b.current.Role.Server
+	s := b.reader.Role.Server
 	own := server{Resource: s.Resource, path: s.Path, nest: s.Nest, member: s.Member}
 	switch name, _ := call.Arg().Value.(string); name {
 	case factID, factName:

@@ -58,18 +58,12 @@ func (b *binder) conditionOf(in *program.Stack, r *hot.Resource) *gate {
 
 // enabledIn is a resource's condition as an `if` that gives true or false.
 func (b *binder) enabledIn(in *program.Stack, r *hot.Resource) (*hot.Expr, error) {
-	defer b.enter(in)()
-	return b.look(func() (*hot.Expr, error) {
-		return b.asHeat(func() (*hot.Expr, error) { return hot.Fold(in.Template.Enabled(r.Condition), b.resolve) })
-	})
+	return hot.Fold(in.Template.Enabled(r.Condition), b.in(in).asHeat().resolve)
 }
 
 // countOf is a group's number of members, folded.
 func (b *binder) countOf(n *program.Nest) (*hot.Expr, error) {
-	defer b.enter(n.In)()
-	return b.look(func() (*hot.Expr, error) {
-		return b.asHeat(func() (*hot.Expr, error) { return hot.Fold(n.Count, b.resolve) })
-	})
+	return hot.Fold(n.Count, b.in(n.In).asHeat().resolve)
 }
 
 // gatesOf are those of a nest and of one of its members.
@@ -146,10 +140,7 @@ func (b *binder) ifThere(call *hot.Expr, r *hot.Resource, e *hot.Expr) *hot.Expr
 
 // noteDecision notes what Heat decides for a reference, beside what it reads.
 func (b *binder) noteDecision(call *hot.Expr, rule string) {
-	b.note(call, Deploy, rule, "", "")
-	if b.bound != nil && !b.quiet {
-		b.bound.References[len(b.bound.References)-1].Needs = ""
-	}
+	b.note(call, Deploy, rule, "", "").Needs = ""
 }
 
 // firstMembers is what is gathered over as many members as Heat makes.
@@ -226,10 +217,8 @@ func (b *binder) thereFor(target, reader *program.Server) (*hot.Expr, error) {
 		wrap([]*gate{g})
 	}
 	for ; !around[s]; s = s.Around() {
-		leave := b.enter(s.Nest.In)
 		m := s.Nest.Member(memberName(s))
-		e = b.carryUp(s.Nest, m, e)
-		leave()
+		e = b.in(s.Nest.In).carryUp(s.Nest, m, e)
 		wrap(b.gatesOf(s.Nest, m))
 	}
 	if e == yes {

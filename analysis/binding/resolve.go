@@ -38,14 +38,16 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 	return call, nil
 }
 
-func (b *binder) note(call *hot.Expr, time Time, rule, cell, writer string) {
-	if b.bound == nil || b.quiet {
-		return
+// note adds a reference of what is bound.
+func (b *binder) note(call *hot.Expr, time Time, rule, cell, writer string) *Reference {
+	if b.effects.silent {
+		return &Reference{}
 	}
-	if b.through != nil {
-		call = b.through
+	if b.via != nil {
+		call = b.via
 	}
-	b.bound.References = append(b.bound.References, Reference{At: call.At, Text: call.Short(), Time: time, Rule: rule, Needs: needs(call, time, cell, writer), Cell: cell, Writer: writer})
+	b.effects.references = append(b.effects.references, Reference{At: call.At, Text: call.Short(), Time: time, Rule: rule, Needs: needs(call, time, cell, writer), Cell: cell, Writer: writer})
+	return &b.effects.references[len(b.effects.references)-1]
 }
 
 func needs(call *hot.Expr, time Time, cell, writer string) string {
@@ -74,12 +76,8 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 		b.note(call, Run, "a secret that `hotc apply` gives", cell, program.Operator)
 		return hot.CellCall(call.At, cell, call.Ref().Path), nil
 	}
-	resolve := b.stack.Given.Resolve
-	late := b.current != nil && b.current.Bind == "deploy" && !b.stack.Given.Unpinned
-	if b.quiet || late { // what is not used is not pinned
-		resolve = b.stack.Given.Peek
-	}
-	out, err := resolve(call)
+	late := b.reader != nil && b.reader.Bind == "deploy" && !b.stack.Given.Unpinned
+	out, err := b.stack.Given.Peek(call)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +86,7 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 		return call, nil
 	}
 	if out.IsValue() {
+		b.effects.add(func() { _, _ = b.stack.Given.Resolve(call) }) // it is pinned
 		b.note(call, Static, "the parameter was given to the compiler", "", "")
 		return out, nil
 	}
@@ -103,7 +102,7 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 			b.unknown(source.UnknownParameter, call, fmt.Sprintf("there is no parameter %q", name), name, parameterNames(b.template))
 			return nil, errReported
 		}
-		b.inUserData(call)
+		b.effects.add(func() { b.inUserData(call) })
 	}
 	b.note(call, Deploy, "the parameter is left open for Heat", "", "")
 	return call, nil
@@ -111,14 +110,11 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 
 // unknown is a diagnostic of a name that is not there, with the nearest that is.
 func (b *binder) unknown(code source.Code, call *hot.Expr, message, name string, known []string) {
-	if b.quiet {
-		return
-	}
 	hint := ""
 	if near := hot.Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	b.diags.Error(code, call.At, message, hint)
+	b.report(source.Error, code, call.At, message, hint)
 }
 
 func (b *binder) absence(call *hot.Expr, name string) error {
@@ -147,7 +143,7 @@ func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
 		return nil, err
 	}
 	path := b.stack.PathOf(name)
-	if b.stack.Type(r) == roles.ServerType && b.factsAtRun() && (b.through == nil || b.program.Server(path) != nil) {
+	if b.stack.Type(r) == roles.ServerType && b.factsAtRun() && (b.via == nil || b.program.Server(path) != nil) {
 		return b.ifThere(call, r, b.fact(call, server{Resource: r, path: path}, factID, "a server's id is known to its own agent")), nil
 	}
 	b.note(call, Deploy, "the id of a resource is Heat's", "", "")
@@ -171,7 +167,7 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	n := b.stack.NestOf(name)
 	switch why := b.stack.Removed(name); {
 	case why == nil:
-	case why.Null && b.current != nil:
+	case why.Null && b.reader != nil:
 		return nil, b.absence(call, name)
 	case n != nil:
 		return b.emptyGroup(call, n, attribute)
@@ -182,7 +178,7 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 		e, err = b.nestAttribute(call, n, attribute, ref.Path)
 	case b.stack.Type(r) == roles.ServerType:
 		e, err = b.serverAttribute(call, server{Resource: r, path: b.stack.PathOf(name)}, attribute, ref.Path)
-		if s := b.stack.Server(name); err == nil && b.current != nil && s != nil && s.Output(attribute) != nil {
+		if s := b.stack.Server(name); err == nil && b.reader != nil && s != nil && s.Output(attribute) != nil {
 			return b.ifThere(call, r, e), nil // also where its value is known
 		}
 	default:
@@ -209,9 +205,6 @@ func (b *binder) serverAttribute(call *hot.Expr, s server, attribute string, pat
 }
 
 func (b *binder) unknownOutput(at source.Place, server, attribute string) {
-	if b.quiet {
-		return
-	}
 	if s := b.program.Server(server); s != nil && s.Unread {
 		return // why is said already
 	}
@@ -222,14 +215,14 @@ func (b *binder) unknownOutput(at source.Place, server, attribute string) {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 	}
-	b.diags.Error(source.UnknownOutput, at, message, hint)
+	b.report(source.Error, source.UnknownOutput, at, message, hint)
 }
 
 // output is a reference to a role's output: its cell, or its value where that is
 // known before the role runs.
 func (b *binder) output(call *hot.Expr, o *program.Output, path []hot.Value) (*hot.Expr, error) {
 	if o.Value == nil {
-		if b.through != nil || b.current == nil {
+		if b.via != nil || b.reader == nil {
 			b.analysis.Cells[o.Cell()] = o
 		}
 		b.note(call, Run, "a role writes it", o.Cell(), o.Role.Server.Path)

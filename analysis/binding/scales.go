@@ -24,7 +24,7 @@ func (b *binder) scaledAttribute(call *hot.Expr, n *program.Nest, sel program.Se
 	if n.Inline() && roles.IsServerAttribute(name) {
 		return b.leave(call, "agents do not know which members these are"), nil
 	}
-	e, err := b.look(func() (*hot.Expr, error) { return b.memberAttribute(call, n, n.Members[0], name, rest) })
+	e, err := b.looking().memberAttribute(call, n, n.Members[0], name, rest)
 	if err == nil && (TimeOf(e) == Run || n.Inline()) {
 		return nil, b.notTold(call, fmt.Sprintf("a role writes %q, and which of the members of %q is which of Heat's nobody but Heat knows", name, n.Resource.Name),
 			fmt.Sprintf("read the list of all: {get_attr: [%s, %s, %s]}", n.Resource.Name, program.OutputsList, name))
@@ -34,9 +34,7 @@ func (b *binder) scaledAttribute(call *hot.Expr, n *program.Nest, sel program.Se
 
 // notTold refuses what nobody can tell.
 func (b *binder) notTold(call *hot.Expr, message, hint string) error {
-	if !b.quiet {
-		b.diags.Error(source.NotYet, call.At, message, hint)
-	}
+	b.report(source.Error, source.NotYet, call.At, message, hint)
 	return errReported
 }
 

@@ -71,6 +71,5 @@ func (b *binder) inShape(p program.Place) {
 	if p.Resource != nil {
 		owner = p.Resource.Name
 	}
-	b.uses(owner, p.Node, func(read *Read) { b.known(read) })
-	b.live(p.Node)
+	b.live(p.Node, b.uses(owner, p.Node, func(read *Read) { b.known(read) }))
 }

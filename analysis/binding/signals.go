@@ -150,11 +150,8 @@ func (b *binder) waitFor(resource string, s *Signal, o *program.Output, at sourc
 
 // property notes that Heat needs what roles write to make a resource.
 func (b *binder) property(resource string, read *Read) {
-	current, bound := b.current, b.bound
-	b.current, b.bound = nil, &Bound{}
-	e, err := b.template.Fold(read.Call, b.resolve)
-	found := b.bound
-	b.current, b.bound = current, bound
+	inner := b.reading(nil)
+	e, err := b.template.Fold(read.Call, inner.resolve)
 	if err != nil {
 		b.failed(b.template.Place(read.Call), err)
 		return
@@ -163,7 +160,7 @@ func (b *binder) property(resource string, read *Read) {
 		read.Expr = e
 	}
 	read.Template = b.template
-	b.analysis.PropertyReads = append(b.analysis.PropertyReads, &PropertyRead{Read: read, In: b.stack, Resource: resource, Bound: e, References: found.References})
+	b.analysis.PropertyReads = append(b.analysis.PropertyReads, &PropertyRead{Read: read, In: b.stack, Resource: resource, Bound: e, References: inner.effects.references})
 	for _, o := range read.Outputs {
 		if s := b.signal(b.stack, o.Role); s != nil {
 			s.read[o] = true

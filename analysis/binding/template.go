@@ -13,17 +13,14 @@ import (
 
 // heatsPlaces looks at what Heat evaluates: roles' outputs may be named there too.
 func (b *binder) heatsPlaces() {
-	b.current, b.bound = nil, nil
 	for p := range b.stack.Places {
 		switch p.Kind {
 		case program.InProperty:
-			b.uses(p.Resource.Name, p.Node, b.inProperty(p.Resource))
-			b.live(p.Node)
+			b.live(p.Node, b.uses(p.Resource.Name, p.Node, b.inProperty(p.Resource)))
 		case program.InMetadata, program.InMember:
 			b.uses(p.Resource.Name, p.Node, b.inProperty(p.Resource))
 		case program.HandedOver:
-			b.uses(p.Resource.Name, p.Node, b.handsOver(p.Nest, p.Entry))
-			b.handsMissing(p.Nest, p.Entry)
+			b.handsMissing(p.Nest, p.Entry, b.uses(p.Resource.Name, p.Node, b.handsOver(p.Nest, p.Entry)))
 		case program.InShape:
 			b.inShape(p)
 		case program.InDependsOn:
@@ -35,84 +32,92 @@ func (b *binder) heatsPlaces() {
 }
 
 // uses calls found for each use of a role's output in a value, and notes the
-// dependencies on other resources.
-func (b *binder) uses(owner string, value *hot.Node, found func(*Read)) {
-	b.dangling = false
-	b.usesBelow(owner, value, found)
-	if b.dangling {
+// dependencies on other resources. It says whether the value names roles that are not there.
+func (b *binder) uses(owner string, value *hot.Node, found func(*Read)) (missing bool) {
+	u := &usage{binder: b, owner: owner, found: found}
+	u.below(value)
+	if u.dangling {
 		b.leadsNowhere(value)
 	}
+	return u.missing
 }
 
-func (b *binder) usesBelow(owner string, n *hot.Node, found func(*Read)) {
-	if ref := b.template.RefAt(n); ref.OfResource() || ref.Kind == hot.ToAttribute || ref.Kind == hot.ToParameter {
-		b.use(owner, n, ref, found)
+// usage looks for uses in a value.
+type usage struct {
+	*binder
+	owner string // the resource; "" for the sections
+	found func(*Read)
+	// dangling says that a use leads nowhere, missing that one names roles that are not there.
+	dangling, missing bool
+}
+
+func (u *usage) below(n *hot.Node) {
+	if ref := u.template.RefAt(n); ref.OfResource() || ref.Kind == hot.ToAttribute || ref.Kind == hot.ToParameter {
+		u.use(n, ref)
 	}
 	for _, x := range n.Items {
-		b.usesBelow(owner, x, found)
+		u.below(x)
 	}
 	for _, e := range n.Entries {
-		b.usesBelow(owner, e.Value, found)
+		u.below(e.Value)
 	}
 }
 
 // leadsNowhere says what is wrong with a reference in a value of Heat's, unless it
 // stands in a branch that is not taken, or may not be.
 func (b *binder) leadsNowhere(value *hot.Node) {
-	fold := func() (*hot.Expr, error) {
-		return b.asHeat(func() (*hot.Expr, error) { return b.template.Fold(value, b.resolve) })
-	}
-	if _, err := b.look(fold); errors.Is(err, errReported) {
-		_, _ = fold()
+	heat := b.asHeat()
+	if _, err := b.template.Fold(value, heat.resolve); errors.Is(err, errReported) {
+		b.effects.take(heat.effects)
 	}
 }
 
-func (b *binder) use(owner string, call *hot.Node, ref hot.NodeRef, found func(*Read)) {
+func (u *usage) use(call *hot.Node, ref hot.NodeRef) {
 	if ref.Kind == hot.ToParameter {
-		b.useOfArgument(call, ref, found)
+		u.useOfArgument(call, ref)
 		return
 	}
 	resource := ref.Name
-	r := b.template.Resource(resource)
+	r := u.template.Resource(resource)
 	if r == nil {
 		return // references says so
 	}
-	if ref.Kind == hot.ToAttribute && b.stack.Absent(resource) {
-		b.missing = b.missing || program.BlockOf(r) != nil || b.stack.Type(r) != roles.ServerType
+	if ref.Kind == hot.ToAttribute && u.stack.Absent(resource) {
+		u.missing = u.missing || program.BlockOf(r) != nil || u.stack.Type(r) != roles.ServerType
 		return
 	}
 	if ref.Kind == hot.ToAttribute && len(ref.Parts) > 1 {
-		if nest := b.stack.NestOf(resource); nest != nil && len(nest.Members) > 0 {
-			if b.useOfNest(call, ref, found) {
+		if nest := u.stack.NestOf(resource); nest != nil && len(nest.Members) > 0 {
+			if u.useOfNest(call, ref) {
 				return
 			}
-		} else if b.stack.Type(r) == roles.ServerType && b.useOfServer(call, ref, found) {
+		} else if u.stack.Type(r) == roles.ServerType && u.useOfServer(call, ref) {
 			return
 		}
 	}
-	if owner != "" {
-		path := b.stack.PathOf(owner)
-		b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: b.stack.PathOf(resource), At: b.template.Place(call)})
+	if u.owner != "" {
+		path := u.stack.PathOf(u.owner)
+		u.analysis.Edges[path] = append(u.analysis.Edges[path], Edge{On: u.stack.PathOf(resource), At: u.template.Place(call)})
 	}
 }
 
 // useOfServer says whether a role's output is read.
-func (b *binder) useOfServer(call *hot.Node, ref hot.NodeRef, found func(*Read)) bool {
-	path := b.stack.PathOf(ref.Name)
-	s := b.program.Server(path)
-	attribute, ok := b.attributeName(ref.Parts[1], s)
+func (u *usage) useOfServer(call *hot.Node, ref hot.NodeRef) bool {
+	path := u.stack.PathOf(ref.Name)
+	s := u.program.Server(path)
+	attribute, ok := u.attributeName(ref.Parts[1], s)
 	if !ok {
-		b.whichAttribute(b.template.Place(call), ref.Name)
+		u.whichAttribute(u.template.Place(call), ref.Name)
 		return false
 	}
 	if s != nil {
 		if o := s.Output(attribute); o != nil {
-			found(&Read{Call: call, Arg: ref.Arg, Path: ref.Parts[2:], Output: o, Outputs: []*program.Output{o}})
+			u.found(&Read{Call: call, Arg: ref.Arg, Path: ref.Parts[2:], Output: o, Outputs: []*program.Output{o}})
 			return true
 		}
 	}
 	if !roles.IsServerAttribute(attribute) {
-		b.unknownOutput(b.template.Place(call), path, attribute)
+		u.unknownOutput(u.template.Place(call), path, attribute)
 	}
 	return false
 }
@@ -149,8 +154,8 @@ func (b *binder) whichAttribute(at source.Place, resource string) {
 			}
 		}
 	}
-	if len(names) > 0 && !b.quiet {
-		b.diags.Warning(source.UnknownOutput, at, fmt.Sprintf("which attribute of %q this reads is left to Heat, which does not know what roles write (%s)", resource, strings.Join(names, ", ")),
+	if len(names) > 0 {
+		b.report(source.Warning, source.UnknownOutput, at, fmt.Sprintf("which attribute of %q this reads is left to Heat, which does not know what roles write (%s)", resource, strings.Join(names, ", ")),
 			"write the name out, or give the parameter that decides it with -P")
 	}
 }
@@ -209,7 +214,7 @@ func (b *binder) heatsOutput(o *hot.Output) {
 
 func (b *binder) stackOutput(o *hot.Output) {
 	needsRun := false
-	b.uses("", o.Value, func(read *Read) {
+	missing := b.uses("", o.Value, func(read *Read) {
 		if b.known(read) {
 			return
 		}
@@ -222,16 +227,16 @@ func (b *binder) stackOutput(o *hot.Output) {
 		read.Template = b.template
 		b.analysis.Reads = append(b.analysis.Reads, read)
 	})
-	b.live(o.Value)
+	b.live(o.Value, missing)
 	if !needsRun && !b.options.AllOutputs {
 		return
 	}
-	b.current, b.bound = nil, &Bound{}
-	e, err := b.template.Fold(o.Value, b.resolve)
+	inner := b.reading(nil)
+	e, err := b.template.Fold(o.Value, inner.resolve)
 	if err != nil {
 		b.failed(b.template.Place(o.Value), err)
 		return
 	}
 	b.checkNumbers(e)
-	b.analysis.Outputs = append(b.analysis.Outputs, &StackOutput{Output: o, Expr: e, References: b.bound.References})
+	b.analysis.Outputs = append(b.analysis.Outputs, &StackOutput{Output: o, Expr: e, References: inner.effects.references})
 }
