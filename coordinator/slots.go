@@ -83,8 +83,12 @@ type Claim struct {
 	Slot       *plan.BootSlot
 	Stack      string // the root stack's id
 	// Enrolled says that this machine has been a slot's server before: then it takes no
-	// other one.
+	// other one. Token is the one that all members have, Known what the machine was told
+	// as that server: the members write the record of slots, so it alone is no news of the
+	// deployment.
 	Enrolled bool
+	Token    string
+	Known    *Identity
 	// IfDown is how long nobody of a slot's servers must be seen until it can be taken
 	// from a member that has it; 0 is plan.DefaultIfDown.
 	IfDown time.Duration
@@ -128,9 +132,18 @@ func (c *Claim) take(ctx context.Context, s Store) (number int, err error) {
 			case err != nil:
 				return 0, c.failed(err)
 			}
-			return 0, c.gone(record)
 		}
-		free := record.free(c.Stack)
+		free := -1
+		switch {
+		case c.Enrolled:
+			if free, err = c.lost(ctx, s, &record); err != nil {
+				return 0, err
+			}
+		case len(record.Slots) == 0:
+			return 0, c.unreadable(errNoSlots)
+		default:
+			free = record.free(c.Stack)
+		}
 		if free < 0 {
 			if free, err = c.awaitLeft(ctx, s, record, version); err != nil {
 				return 0, err
@@ -168,8 +181,55 @@ func (c *Claim) read(ctx context.Context, s Store) (SlotsRecord, Version, error)
 	if err != nil {
 		return SlotsRecord{}, 0, c.failed(err)
 	}
+	if items(node.Data) > mostItems {
+		return SlotsRecord{}, 0, c.unreadable(errTooMany)
+	}
 	record, err := decode[SlotsRecord](c.path(), node.Data)
-	return record, node.Version, err
+	if err != nil {
+		return SlotsRecord{}, 0, c.unreadable(err)
+	}
+	return record, node.Version, nil
+}
+
+var errNoSlots = errors.New("it has no slots")
+
+// unreadable says that a member has written over who has which slot.
+func (c *Claim) unreadable(err error) error {
+	return &RecordError{Server: plan.ServerPath(c.Slot.Path), What: "who has which slot of the group " + c.Slot.Group(), Err: err}
+}
+
+// lost is the slot that this machine had, and takes again: nobody has it, and the
+// deployment is the one that the machine knows. Else it is why the machine has none.
+func (c *Claim) lost(ctx context.Context, s Store, record *SlotsRecord) (number int, err error) {
+	if c.Known == nil {
+		return 0, c.gone(*record)
+	}
+	number, ok := c.Slot.Number(c.Known.Server)
+	if !ok || number > mostItems || number < len(record.Slots) && record.Slots[number].Member != "" {
+		return 0, c.gone(*record)
+	}
+	token := SlotToken(c.Token, number)
+	if err := s.Authenticate(ctx, ServerCredential(c.Known.Server, token)); err != nil {
+		return 0, c.failed(err)
+	}
+	node, err := s.Read(ctx, c.Deployment.Identity(c.Known.Server))
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrRefused) {
+		return 0, c.gone(*record)
+	}
+	if err != nil {
+		return 0, c.failed(err)
+	}
+	identity, _, err := openIdentity(c.Deployment, c.Known.Server, token, c.Known, node.Data)
+	if err != nil {
+		return 0, c.failed(err)
+	}
+	if identity.ID != c.Known.ID {
+		return 0, c.gone(*record)
+	}
+	if missing := number + 1 - len(record.Slots); missing > 0 {
+		record.Slots = append(record.Slots, make([]SlotRecord, missing)...)
+	}
+	return number, nil
 }
 
 // gone is why a machine that had a slot has none.

@@ -364,3 +364,64 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// A member of a group writes anything where it stands who has which slot: its siblings take
+// that for no news of the deployment, and have their slots again.
+func TestHostileSlots(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		b.publish(t, scaled(2))
+		shared := secret.ServerToken(site, "app/*/web")
+		known := map[string]*coordinator.Identity{}
+		for i, member := range []string{"m1", "m2"} {
+			c := claim(member)
+			if n := must(c.Take(t.Context(), b.open(t, sharedBy("web")))); n != i {
+				t.Fatalf("%s has slot %d", member, n)
+			}
+			server, d := c.Slot.Within("app/*/web", i), &disk{}
+			token := coordinator.SlotToken(shared, i)
+			m := coordinator.Join(b.open(t, coordinator.ServerCredential(server, token)), site, server, token)
+			m.UseMemory(d)
+			if _, err := m.Plan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			known[member] = d.kept.Identity
+		}
+		again := func(member string) (int, error) {
+			c := claim(member)
+			c.Enrolled, c.Token, c.Known = true, shared, known[member]
+			return c.Take(t.Context(), b.open(t, sharedBy("web")))
+		}
+		sibling := b.open(t, sharedBy("web"))
+		for _, text := range []string{``, `{}`, `{"slots":[]}`, `{"slots":[{},{}]}`, `null`, `{"within":["/web"],"slots":[{}]}`} {
+			write(t, sibling, site.Group("app"), text)
+			for want, member := range []string{"m1", "m2"} {
+				if n, err := again(member); err != nil || n != want {
+					t.Errorf("%s: %s has slot %d, %v", text, member, n, err)
+				}
+			}
+			if n, err := claim("m1").Take(t.Context(), sibling); err != nil || n != 0 { // it stands there again
+				t.Errorf("%s: the first member is in slot %d, %v", text, n, err)
+			}
+		}
+		var unreadable *coordinator.RecordError
+		for _, text := range []string{`{{{`, `[]`, `{"slots":5}`, `{"slots":[` + strings.Repeat(`{},`, 200_000) + `{}]}`, `{"slots":` + deep("[", "", "]") + `}`} {
+			write(t, sibling, site.Group("app"), text)
+			if _, err := again("m1"); !errors.As(err, &unreadable) || unreadable.Server != "app/*" {
+				t.Errorf("%.40s: %v", text, err)
+			}
+		}
+		write(t, sibling, site.Group("app"), `{}`)
+		if _, err := claim("m3").Take(t.Context(), sibling); !errors.As(err, &unreadable) {
+			t.Errorf("a new member finds no slots: %v", err)
+		}
+
+		// the deployment is made anew: who knows the one before has no place
+		if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+			t.Fatal(err)
+		}
+		b.publish(t, scaled(2))
+		if _, err := again("m1"); !errors.Is(err, coordinator.ErrDestroyed) {
+			t.Errorf("in a deployment made anew: %v", err)
+		}
+	})
+}

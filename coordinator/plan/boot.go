@@ -124,3 +124,11 @@ func (s *BootSlot) Group() string {
 func (s *BootSlot) Within(shared ServerPath, number int) ServerPath {
 	return ServerPath(s.Group() + "/" + strconv.Itoa(number) + strings.TrimPrefix(string(shared), s.Path))
 }
+
+// Number is the slot that a server lies in.
+func (s *BootSlot) Number(server ServerPath) (number int, ok bool) {
+	text, ok := strings.CutPrefix(string(server), s.Group()+"/")
+	text, _, _ = strings.Cut(text, "/")
+	number, err := strconv.Atoi(text)
+	return number, ok && err == nil && number >= 0
+}
