@@ -244,8 +244,8 @@ func lineContentEnd(file *source.File, at uint32) uint32 {
 	return end
 }
 
-// fill gives a map entry whose value is null or missing a map's content.
-func (e *editor) fill(entry *hot.Entry, content *hot.Dict) {
+// fill gives an entry of a map, whose value is null or missing, a map's content.
+func (e *editor) fill(in *hot.Node, entry *hot.Entry, content *hot.Dict) {
 	n := entry.Value
 	c := e.change(n)
 	c.whole, c.value = true, section{content}
@@ -253,7 +253,11 @@ func (e *editor) fill(entry *hot.Entry, content *hot.Dict) {
 		e.inserts = append(e.inserts, source.Edit{Span: n.Span, New: e.flow(content)})
 		return
 	}
-	e.inserts = append(e.inserts, source.Edit{Span: valueSpan(e.file, entry), New: e.behind(entry, section{content})})
+	text := " " + e.flow(content)
+	if in.Style == hot.Block {
+		text = e.behind(entry, section{content})
+	}
+	e.inserts = append(e.inserts, source.Edit{Span: valueSpan(e.file, entry), New: text})
 }
 
 // remove takes an entry out of a map.

@@ -385,7 +385,7 @@ func (s *stack) addTo(name, before string, added *hot.Dict) {
 	case entry != nil && !entry.Value.IsNull():
 		s.editor.add(entry.Value, added)
 	case entry != nil:
-		s.editor.fill(entry, added)
+		s.editor.fill(root, entry, added)
 	case root.Style == hot.Flow, root.Entry(before) == nil: // at the end, then
 		s.editor.add(root, dict(name, section{added}))
 	default:

@@ -59,7 +59,7 @@ func (s *stack) members(n *program.Nest) {
 	case properties == nil:
 		s.editor.add(in, dict("properties", section{added}))
 	case properties.Value.IsNull():
-		s.editor.fill(properties, added)
+		s.editor.fill(in, properties, added)
 	default:
 		s.editor.wrap(in, properties, section{added})
 	}

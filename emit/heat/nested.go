@@ -93,7 +93,7 @@ func (s *stack) nests() {
 		case properties == nil:
 			s.editor.add(in, dict("properties", section{added}))
 		case properties.Value.IsNull():
-			s.editor.fill(properties, added)
+			s.editor.fill(in, properties, added)
 		default:
 			s.editor.add(properties.Value, added)
 		}
@@ -312,7 +312,7 @@ func (s *stack) outputs() {
 		s.editor.remove(s.text.Root, outputs)
 		return
 	case len(removed) > 0 && len(removed) == len(section.Value.Entries):
-		s.editor.fill(section, added)
+		s.editor.fill(s.text.Root, section, added)
 		return
 	}
 	for _, name := range removed {

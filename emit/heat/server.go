@@ -83,7 +83,7 @@ func (s *stack) setUserData(r *hot.Resource, added *hot.Dict, value tree) {
 		s.editor.add(r.Entry.Value, dict("properties", section{added}))
 	case r.Properties.Value.IsNull():
 		added.Set("user_data", value)
-		s.editor.fill(r.Properties, added)
+		s.editor.fill(r.Entry.Value, r.Properties, added)
 	case r.Property("user_data") != nil:
 		s.editor.wrap(r.Properties.Value, r.Properties.Value.Entry("user_data"), value)
 		if added.Len() > 0 {

@@ -20,9 +20,10 @@ import (
 // touches.
 type sharing struct {
 	writer
-	uses    []*use       // in the order of the text
-	lost    []*hot.Node  // the maps with lost entries
-	keys    []*hot.Entry // those whose keys are aliases
+	uses    []*use          // in the order of the text
+	lost    []*hot.Node     // the maps with lost entries
+	keys    []*hot.Entry    // those whose keys are aliases
+	names   map[uint32]bool // where the keys begin, which may be anchored
 	byAlias map[*hot.Node]*use
 	byMap   map[*hot.Node][]*use // the merge keys of a map
 	// spoiled are the spans whose text changes for the one place where they stand,
@@ -44,7 +45,7 @@ type use struct {
 
 func newSharing(t *hot.Template) *sharing {
 	e := newEditor(t)
-	s := &sharing{writer: e.writer, byAlias: map[*hot.Node]*use{}, byMap: map[*hot.Node][]*use{}}
+	s := &sharing{writer: e.writer, names: map[uint32]bool{}, byAlias: map[*hot.Node]*use{}, byMap: map[*hot.Node][]*use{}}
 	s.collect(t.Root)
 	sort.SliceStable(s.uses, func(i, j int) bool { return s.uses[i].span().Start < s.uses[j].span().Start })
 	return s
@@ -66,6 +67,7 @@ func (s *sharing) collect(n *hot.Node) {
 	for i := range n.Entries {
 		if e := &n.Entries[i]; !e.Merged {
 			s.value(e.Value, e, n)
+			s.names[e.Key.Span.Start] = true
 			if s.file.Text[e.Key.Span.Start] == '*' {
 				s.keys = append(s.keys, e)
 			}
@@ -107,6 +109,14 @@ func (s *sharing) own(in *hot.Node, e *hot.Entry) bool {
 		return false
 	}
 	return true
+}
+
+// moved notes that a file's name becomes another one. Where the text of that is an anchored
+// key, the key stays.
+func (s *sharing) moved(n *hot.Node) {
+	if u := s.byAlias[n]; u != nil && s.names[n.Target().Span.Start] {
+		u.write = true
+	}
 }
 
 func (s *sharing) writeMerges(in *hot.Node) {

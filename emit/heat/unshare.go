@@ -21,6 +21,8 @@ func (s *stack) unshare() (editable, error) {
 	sh := newSharing(t)
 	if len(s.program.Servers) > 0 {
 		sh.dropLost()
+	}
+	if len(s.program.Servers)+len(s.files.Moved) > 0 {
 		sh.writeKeys()
 	}
 	if len(sh.uses) == 0 && len(sh.gone) == 0 && len(sh.edits) == 0 {
@@ -38,6 +40,9 @@ func (s *stack) unshare() (editable, error) {
 		if len(s.pinned(p)) > 0 || slices.Contains(s.analysis.Secrets, p) {
 			sh.parameter(t.Root.Get(s.template.Words().Parameters), p)
 		}
+	}
+	for n := range s.files.Moved {
+		sh.moved(n)
 	}
 	s.replacements(func(n *hot.Node) { sh.replaced = append(sh.replaced, anchoredNode(n).Span) })
 	text, err := sh.text()
