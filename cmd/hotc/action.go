@@ -14,6 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -120,13 +121,13 @@ func (a *acting) run(ctx context.Context) (*acted, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &acted{Stack: string(a.deployment), Role: role.key(), Action: a.name, Request: a.request, server: role.server.Path, name: role.Name}
+	result := &acted{Stack: string(a.deployment), Role: role.Key(), Action: a.name, Request: a.request, server: role.Server.Path, name: role.Name}
 	if a.request == "" {
-		request, err := a.compose(v, role)
+		request, err := a.compose(role)
 		if err != nil {
 			return nil, err
 		}
-		if err := a.ask(ctx, role.server.Path, request); err != nil {
+		if err := a.ask(ctx, role.Server.Path, request); err != nil {
 			return nil, err
 		}
 		result.Request = request.ID
@@ -179,8 +180,8 @@ func (a *acting) known(ctx context.Context, r *acted) error {
 }
 
 // compose makes the request, of what the plan knows.
-func (a *acting) compose(v *standing, r *roleStanding) (coordinator.Request, error) {
-	p := planRole(v.plan, r)
+func (a *acting) compose(r *status.Role) (coordinator.Request, error) {
+	p := r.Plan
 	if plan.FindTask(p.Actions, a.name) == nil {
 		var names []string
 		for _, t := range p.Actions {
@@ -193,10 +194,10 @@ func (a *acting) compose(v *standing, r *roleStanding) (coordinator.Request, err
 		if near := hot.Nearest(a.name, names); near != "" {
 			hint = "did you mean " + near + "? " + hint
 		}
-		return coordinator.Request{}, source.Fail(source.UnknownName, "the role "+string(r.key())+" has no action "+a.name, hint)
+		return coordinator.Request{}, source.Fail(source.UnknownName, "the role "+string(r.Key())+" has no action "+a.name, hint)
 	}
-	if !r.server.Alive {
-		return coordinator.Request{}, source.Fail(source.OperationFailed, "the agent of "+string(r.server.Path)+" is not there", "\""+v.target.command("why", string(r.server.Path))+"\" says what is known of it")
+	if !r.Server.Alive {
+		return coordinator.Request{}, source.Fail(source.OperationFailed, "the agent of "+string(r.Server.Path)+" is not there", "\""+a.target.command("why", string(r.Server.Path))+"\" says what is known of it")
 	}
 	request := newRequest(coordinator.Action, r)
 	request.Name = a.name
@@ -207,7 +208,7 @@ func (a *acting) compose(v *standing, r *roleStanding) (coordinator.Request, err
 
 // argumentsOf are the values of KEY=VALUE, by the types of the inputs that they
 // replace.
-func argumentsOf(texts []string, p plan.Role) (map[string]json.RawMessage, error) {
+func argumentsOf(texts []string, p *plan.Role) (map[string]json.RawMessage, error) {
 	inputs := map[string]plan.Input{}
 	for _, in := range p.Inputs {
 		inputs[in.Name] = in

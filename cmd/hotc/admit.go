@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 func newAdmitCommand(io streams) *cobra.Command {
@@ -63,7 +64,7 @@ func (s *session) admit(ctx context.Context, server plan.ServerPath, key string)
 	if err != nil {
 		return nil, err
 	}
-	if v.byPath[server] == nil {
+	if v.ByPath[server] == nil {
 		return nil, unknownServer(v, string(server))
 	}
 	within, stop := s.within(ctx)
@@ -73,14 +74,14 @@ func (s *session) admit(ctx context.Context, server plan.ServerPath, key string)
 		if err != nil {
 			return nil, s.notAdmitted(ctx, server, err)
 		}
-		return nil, whichMachine(v, server, asking)
+		return nil, whichMachine(s.target, server, asking)
 	}
 	knock, err := coordinator.Admit(within, s, s.deployment, s.secret, server, key)
 	if err != nil {
 		return nil, s.notAdmitted(ctx, server, err)
 	}
 	result := &admitted{Stack: s.target.stack, Server: server, Instance: knock.Instance, Key: key, Secrets: []string{}}
-	for _, x := range v.plan.Secrets {
+	for _, x := range v.Plan.Secrets {
 		if slices.Contains(x.Readers, server) {
 			result.Secrets = append(result.Secrets, x.Name)
 		}
@@ -89,14 +90,14 @@ func (s *session) admit(ctx context.Context, server plan.ServerPath, key string)
 }
 
 // whichMachine asks for the key of one that asks to be a server.
-func whichMachine(v *standing, server plan.ServerPath, asking []coordinator.KnockRecord) error {
+func whichMachine(t *target, server plan.ServerPath, asking []coordinator.KnockRecord) error {
 	if len(asking) == 0 {
 		return source.Fail(source.UnknownName, "no machine asks to be "+string(server),
-			"it says its key on its console when it is not let in; \""+v.target.command("status")+"\" shows who asks")
+			"it says its key on its console when it is not let in; \""+t.command("status")+"\" shows who asks")
 	}
 	d := source.Fail(source.Usage, "which machine?", "--key says that you have compared it: openstack console log show SERVER")
 	for _, k := range asking {
-		d.Notes = append(d.Notes, source.Note{Message: terminal.Line(knockText(v, server, k))})
+		d.Notes = append(d.Notes, source.Note{Message: terminal.Line(knockText(t, server, k))})
 	}
 	return d
 }
@@ -133,16 +134,16 @@ func instanceName(instance string) string {
 }
 
 // knockText says who asks to be a server, and what lets it in.
-func knockText(v *standing, server plan.ServerPath, k coordinator.KnockRecord) string {
-	return fmt.Sprintf("%s asks to be %s, whose token was used before: %s", instanceName(k.Instance), server, coordinator.AdmitCommand(server, v.target.flags(), k.Key))
+func knockText(t *target, server plan.ServerPath, k coordinator.KnockRecord) string {
+	return fmt.Sprintf("%s asks to be %s, whose token was used before: %s", instanceName(k.Instance), server, coordinator.AdmitCommand(server, t.flags(), k.Key))
 }
 
 // knockLines tell of the machines that ask to be one of the servers.
-func knockLines(v *standing, servers []*serverStanding) string {
+func knockLines(t *target, servers []*status.Server) string {
 	var b strings.Builder
 	for _, s := range servers {
 		for _, k := range s.Knocks {
-			b.WriteString(visibleLine(knockText(v, s.Path, k)))
+			b.WriteString(visibleLine(knockText(t, s.Path, k)))
 		}
 	}
 	if b.Len() == 0 {

@@ -8,9 +8,11 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/timeline"
 	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/simulation"
 )
 
@@ -32,21 +34,21 @@ func TestAnalysisAgreesWithAgents(t *testing.T) {
 			}
 		}
 		o := simulation.Run(t, c, t.TempDir())
-		v := newStanding(&c.Program.Plan, o.Snapshot)
-		v.cycles = deadlocks(v) // at rest one look is enough
+		v := status.New(&c.Program.Plan, o.Snapshot, hot.DecidedSize)
+		v.Cycles = status.Deadlocks(v) // at rest one look is enough
 		open, err := questioned(v, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		waiting := slices.DeleteFunc(slices.Clone(open), func(r *roleStanding) bool {
+		waiting := slices.DeleteFunc(slices.Clone(open), func(r *status.Role) bool {
 			return r.Status == coordinator.RoleFailed || r.Status == coordinator.RoleSkipped || r.Status == ""
 		})
 		if len(waiting) > 0 != (len(knots) > 0) {
 			o.Violations = append(o.Violations, fmt.Sprintf("the analysis finds circles through %v, and %d roles wait for ever", knots, len(waiting)))
 		}
 		o.Violations = append(o.Violations, compareEnds(v, timeline.Simulate(netOf(c.Program, 1), timeline.Durations{Boot: 40, Role: 20, Of: map[string]timeline.Duration{}}))...)
-		i := investigate(v, open)
-		for _, cycle := range subjectsOf(i.cycles) {
+		i := status.Explain(v, open)
+		for _, cycle := range status.Subjects(i.Cycles) {
 			for _, subject := range cycle {
 				server := subject[:max(strings.LastIndexByte(subject, '.'), 0)]
 				if !knots[server] {
@@ -54,7 +56,7 @@ func TestAnalysisAgreesWithAgents(t *testing.T) {
 				}
 			}
 		}
-		if len(knots) > 0 && len(i.cycles) == 0 {
+		if len(knots) > 0 && len(i.Cycles) == 0 {
 			o.Violations = append(o.Violations, fmt.Sprintf("the analysis finds a circle through %v, hotc why none", knots))
 		}
 		if len(o.Violations) > 0 {
@@ -71,10 +73,10 @@ func TestAnalysisAgreesWithAgents(t *testing.T) {
 }
 
 // compareEnds compares how each role ended with how it was predicted to end.
-func compareEnds(v *standing, run *timeline.Run) (wrong []string) {
+func compareEnds(v *status.Status, run *timeline.Run) (wrong []string) {
 	for _, process := range run.Processes {
 		for _, task := range process.Tasks {
-			r := v.role(plan.ServerPath(process.Name), task.Name)
+			r := v.Role(plan.ServerPath(process.Name), task.Name)
 			if r == nil {
 				continue
 			}
@@ -90,7 +92,7 @@ func compareEnds(v *standing, run *timeline.Run) (wrong []string) {
 				ended = "waits for ever"
 			}
 			if ended != predicted {
-				wrong = append(wrong, fmt.Sprintf("%s %s, and was predicted to be: %s %s", r.key(), ended, predicted, task.Failed))
+				wrong = append(wrong, fmt.Sprintf("%s %s, and was predicted to be: %s %s", r.Key(), ended, predicted, task.Failed))
 			}
 		}
 	}

@@ -10,11 +10,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // newRequest is a request about a role of a server as it stands.
-func newRequest(kind coordinator.RequestKind, r *roleStanding) coordinator.Request {
-	return coordinator.Request{ID: rand.Text(), Kind: kind, Incarnation: r.server.Incarnation.Number,
+func newRequest(kind coordinator.RequestKind, r *status.Role) coordinator.Request {
+	return coordinator.Request{ID: rand.Text(), Kind: kind, Incarnation: r.Server.Incarnation.Number,
 		Role: r.Name, Attempt: r.Attempt, Since: time.Now().UTC()}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // evaluation computes a plan's outputs from the cells as they are now, with the
@@ -44,10 +45,10 @@ func (e *evaluation) learn() error {
 	if err != nil {
 		return err
 	}
-	decided := decisionsOf(snapshot.Servers)
-	e.deploy, e.missing = decided, map[plan.ServerPath]string{}
+	decided := status.DecisionsOf(snapshot.Servers, hot.DecidedSize)
+	e.deploy, e.missing = decided.Values, map[plan.ServerPath]string{}
 	for i, s := range e.plan.Servers {
-		if why, _ := decided.whether(s); why != "" && snapshot.Servers[i].Incarnation.Number == 0 {
+		if why, _ := decided.Whether(s); why != "" && snapshot.Servers[i].Incarnation.Number == 0 {
 			e.missing[s.Path] = why
 		}
 	}
@@ -120,7 +121,7 @@ func (e *evaluation) roleOutput(o plan.Output) (output, error) {
 		}
 	case record.State == coordinator.Failed:
 		result.State, result.Cause = outputFailed, record.Cause
-		result.Message = causeText(record.Cause)
+		result.Message = status.CauseText(record.Cause)
 	case e.missing[e.places[o.Cell].Server] != "":
 		result.State, result.Message = outputMissing, e.missing[e.places[o.Cell].Server]
 	default:
@@ -148,7 +149,7 @@ func (e *evaluation) stackOutput(o plan.StackOutput) (output, error) {
 		return result, r.err
 	case r.failed != nil:
 		result.State, result.Cause = outputFailed, r.failed
-		result.Message = causeText(r.failed)
+		result.Message = status.CauseText(r.failed)
 	case r.heat:
 		result.State, result.Message = outputHeat, r.why
 	case errors.As(err, &absent):
@@ -216,4 +217,15 @@ func (r *cellResolver) Deploy(key string) (json.RawMessage, error) {
 	}
 	r.heat, r.why = true, r.unknown[key]
 	return nil, errUnavailable
+}
+
+// undecided is how many servers of a plan Heat may make or not.
+func undecided(p *plan.Plan) int {
+	n := 0
+	for _, s := range p.Servers {
+		if len(s.If) > 0 {
+			n++
+		}
+	}
+	return n
 }

@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // A role that waits for a secret which no operator has given is led to the command that
@@ -20,13 +22,15 @@ func TestWhySecretIsNotGiven(t *testing.T) {
 			State:       coordinator.ServerState{Roles: []coordinator.RoleState{running("mysql", wait(cell, "password", "site.yaml:9:9"))}}}}}
 	}
 	tell := func(given time.Time) string {
-		v := newStanding(p, snapshot(given))
-		v.target = &target{stack: "blog", url: "zk://zk1/hotc"}
+		v := status.New(p, snapshot(given), hot.DecidedSize)
+		at := &target{stack: "blog", url: "zk://zk1/hotc"}
 		roles, err := questioned(v, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return storyText(investigate(v, roles), noon)
+		i := status.Explain(v, roles)
+		at.advise(i)
+		return storyText(at, i, noon)
 	}
 	for _, want := range []string{
 		"db.mysql waits for /operator:db_password (input password, site.yaml:9:9)",

@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // hooked is what became of the hooks of one name (docs/json.md).
@@ -84,13 +85,13 @@ type hooking struct {
 // runHooks runs a hook of all roles that have it, and waits: the readers' before
 // the writers', since those may still need these; at resume the other way round.
 // Hooks that do not depend on each other run at the same time.
-func (s *session) runHooks(ctx context.Context, v *standing, hook string, say func(string)) (*hooked, error) {
+func (s *session) runHooks(ctx context.Context, v *status.Status, hook string, say func(string)) (*hooked, error) {
 	h := &hooking{session: s, hook: hook, say: say, result: hooked{Stack: string(s.deployment), Hook: hook, Roles: []hookRan{}, Without: []plan.RoleKey{}}}
 	roles, err := h.choose(v)
 	if err != nil {
 		return nil, err
 	}
-	for _, round := range rounds(v.plan, roles, hook != plan.HookResume) {
+	for _, round := range rounds(v.Plan, roles, hook != plan.HookResume) {
 		if err := h.round(ctx, round); err != nil {
 			return nil, err
 		}
@@ -103,28 +104,28 @@ func (s *session) runHooks(ctx context.Context, v *standing, hook string, say fu
 
 // choose are the roles whose hook is to run. It refuses what would not come to an
 // end.
-func (h *hooking) choose(v *standing) ([]*roleStanding, error) {
-	var chosen []*roleStanding
-	for _, s := range v.servers {
-		for i := range s.roles {
-			r := &s.roles[i]
-			if p := planRole(v.plan, r); plan.FindTask(p.Hooks, h.hook) == nil {
+func (h *hooking) choose(v *status.Status) ([]*status.Role, error) {
+	var chosen []*status.Role
+	for _, s := range v.Servers {
+		for i := range s.Roles {
+			r := &s.Roles[i]
+			if plan.FindTask(r.Plan.Hooks, h.hook) == nil {
 				continue
 			}
 			switch {
 			case r.Status == coordinator.RoleDone, r.Status == coordinator.RoleFailed && h.hook == plan.HookDelete:
 				chosen = append(chosen, r)
-			case r.Status == coordinator.RoleFailed, r.Status == coordinator.RoleSkipped, !s.came():
-				h.result.Without = append(h.result.Without, r.key())
+			case r.Status == coordinator.RoleFailed, r.Status == coordinator.RoleSkipped, !s.Came():
+				h.result.Without = append(h.result.Without, r.Key())
 			default:
-				return nil, source.Fail(source.OperationFailed, fmt.Sprintf("%s is %s: its hook %s runs when it has ended", r.key(), r.word(), h.hook), "\""+h.target.command("status", "--watch")+"\" waits for that")
+				return nil, source.Fail(source.OperationFailed, fmt.Sprintf("%s is %s: its hook %s runs when it has ended", r.Key(), r.Word(), h.hook), "\""+h.target.command("status", "--watch")+"\" waits for that")
 			}
 		}
 	}
 	var absent []string
 	for _, r := range chosen {
-		if !r.server.Alive && !slices.Contains(absent, string(r.server.Path)) {
-			absent = append(absent, string(r.server.Path))
+		if !r.Server.Alive && !slices.Contains(absent, string(r.Server.Path)) {
+			absent = append(absent, string(r.Server.Path))
 		}
 	}
 	if len(absent) > 0 && h.hook != plan.HookResume { // after a resume agents return
@@ -134,7 +135,7 @@ func (h *hooking) choose(v *standing) ([]*roleStanding, error) {
 }
 
 // round runs hooks that may run at the same time.
-func (h *hooking) round(ctx context.Context, roles []*roleStanding) error {
+func (h *hooking) round(ctx context.Context, roles []*status.Role) error {
 	first := len(h.result.Roles)
 	h.result.Roles = append(h.result.Roles, make([]hookRan, len(roles))...)
 	failed := make([]error, len(roles))
@@ -148,7 +149,7 @@ func (h *hooking) round(ctx context.Context, roles []*roleStanding) error {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			failed[i] = err
-			h.result.Roles[first+i] = hookRan{Role: r.key(), Status: answer.Status, ExitCode: answer.ExitCode, Reason: answer.Reason,
+			h.result.Roles[first+i] = hookRan{Role: r.Key(), Status: answer.Status, ExitCode: answer.ExitCode, Reason: answer.Reason,
 				Output: answer.Output, Started: answer.Started, Ended: answer.Ended}
 		}()
 	}
@@ -161,7 +162,7 @@ func (h *hooking) round(ctx context.Context, roles []*roleStanding) error {
 	return nil
 }
 
-func (h *hooking) runOne(ctx context.Context, r *roleStanding) (coordinator.Answer, error) {
+func (h *hooking) runOne(ctx context.Context, r *status.Role) (coordinator.Answer, error) {
 	id, answer, err := h.earlier(ctx, r)
 	if err != nil || answer.Final() {
 		return answer, err
@@ -169,12 +170,12 @@ func (h *hooking) runOne(ctx context.Context, r *roleStanding) (coordinator.Answ
 	if id == "" {
 		request := newRequest(coordinator.Hook, r)
 		request.Name = h.hook
-		if err := h.ask(ctx, r.server.Path, request); err != nil {
+		if err := h.ask(ctx, r.Server.Path, request); err != nil {
 			return answer, err
 		}
 		id = request.ID
 	}
-	answer, err = h.awaitAnswer(ctx, r.server.Path, id, func(text string) {
+	answer, err = h.awaitAnswer(ctx, r.Server.Path, id, func(text string) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.say(text)
@@ -187,14 +188,14 @@ func (h *hooking) runOne(ctx context.Context, r *roleStanding) (coordinator.Answ
 
 // earlier finds an earlier command's request that has not been answered finally,
 // to wait for that one. A delete hook that is done in this incarnation stays done.
-func (h *hooking) earlier(ctx context.Context, r *roleStanding) (id string, final coordinator.Answer, err error) {
+func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final coordinator.Answer, err error) {
 	within, stop := h.within(ctx)
 	defer stop()
-	requests, err := coordinator.ReadRequests(within, h, h.deployment, r.server.Path)
+	requests, err := coordinator.ReadRequests(within, h, h.deployment, r.Server.Path)
 	if err != nil {
 		return "", final, h.explain(ctx, err)
 	}
-	answers, err := coordinator.ReadAnswers(within, h, h.deployment, r.server.Path)
+	answers, err := coordinator.ReadAnswers(within, h, h.deployment, r.Server.Path)
 	if err != nil {
 		return "", final, h.explain(ctx, err)
 	}
@@ -202,12 +203,12 @@ func (h *hooking) earlier(ctx context.Context, r *roleStanding) (id string, fina
 	for _, a := range answers {
 		ended[a.ID] = a.Final()
 		if h.hook == plan.HookDelete && a.Kind == coordinator.Hook && a.Role == r.Name && a.Name == h.hook &&
-			a.Status == coordinator.AnswerDone && !a.Ended.Before(r.server.Incarnation.Since) {
+			a.Status == coordinator.AnswerDone && !a.Ended.Before(r.Server.Incarnation.Since) {
 			final = a
 		}
 	}
 	for _, q := range requests {
-		if q.Kind == coordinator.Hook && q.Role == r.Name && q.Name == h.hook && q.Incarnation == r.server.Incarnation.Number && !ended[q.ID] {
+		if q.Kind == coordinator.Hook && q.Role == r.Name && q.Name == h.hook && q.Incarnation == r.Server.Incarnation.Number && !ended[q.ID] {
 			id = q.ID
 		}
 	}
@@ -216,16 +217,16 @@ func (h *hooking) earlier(ctx context.Context, r *roleStanding) (id string, fina
 
 // rounds puts roles into an order by what they read: all of a round may run at the
 // same time. What waits in a circle is taken in the order of the plan.
-func rounds(p *plan.Plan, roles []*roleStanding, readersFirst bool) [][]*roleStanding {
+func rounds(p *plan.Plan, roles []*status.Role, readersFirst bool) [][]*status.Role {
 	depths := depthsOf(p)
-	byDepth := map[int][]*roleStanding{}
+	byDepth := map[int][]*status.Role{}
 	deepest := 0
 	for _, r := range roles {
-		d := depths[r.key()]
+		d := depths[r.Key()]
 		byDepth[d] = append(byDepth[d], r)
 		deepest = max(deepest, d)
 	}
-	var all [][]*roleStanding
+	var all [][]*status.Role
 	for d := range deepest + 1 {
 		if len(byDepth[d]) > 0 {
 			all = append(all, byDepth[d])

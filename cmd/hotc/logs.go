@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 func newLogsCommand(io streams) *cobra.Command {
@@ -40,7 +41,7 @@ coordinator keeps the last %d KiB. All of it is on the server.`, coordinator.Log
 				return err
 			}
 			if asJSON {
-				return printJSON(io.out, logReport{Stack: t.stack, Role: string(r.key()), Status: r.word(), Log: string(text)})
+				return printJSON(io.out, logReport{Stack: t.stack, Role: string(r.Key()), Status: r.Word(), Log: string(text)})
 			}
 			_, err = io.out.Write(text)
 			return err
@@ -61,26 +62,26 @@ type logReport struct {
 	Log    string `json:"log"`
 }
 
-func (s *session) log(ctx context.Context, r *roleStanding) ([]byte, error) {
+func (s *session) log(ctx context.Context, r *status.Role) ([]byte, error) {
 	within, stop := s.within(ctx)
 	defer stop()
-	text, err := coordinator.ReadLog(within, s, s.deployment, r.server.Path, r.Name)
+	text, err := coordinator.ReadLog(within, s, s.deployment, r.Server.Path, r.Name)
 	return text, s.explain(ctx, err)
 }
 
 // followLog prints what a role prints until it has ended.
-func (s *session) followLog(ctx context.Context, w stdio.Writer, v *standing, r *roleStanding) error {
+func (s *session) followLog(ctx context.Context, w stdio.Writer, v *status.Status, r *status.Role) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	changes, err := s.Watch(ctx, s.deployment.Log(r.server.Path, r.Name))
+	changes, err := s.Watch(ctx, s.deployment.Log(r.Server.Path, r.Name))
 	if err != nil {
 		return s.explain(ctx, err)
 	}
-	states, err := s.Watch(ctx, s.deployment.State(r.server.Path))
+	states, err := s.Watch(ctx, s.deployment.State(r.Server.Path))
 	if err != nil {
 		return s.explain(ctx, err)
 	}
-	alone := onlyServer(v.plan, r.server.Path)
+	alone := onlyServer(v.Plan, r.Server.Path)
 	var seen []byte
 	for {
 		select {
@@ -106,7 +107,7 @@ func (s *session) followLog(ctx context.Context, w stdio.Writer, v *standing, r 
 			return err
 		}
 		seen = text
-		if now := v.role(r.server.Path, r.Name); now == nil || !now.Ended.IsZero() && now.renewal() != updating || now.Status == coordinator.RoleSkipped {
+		if now := v.Role(r.Server.Path, r.Name); now == nil || !now.Ended.IsZero() && now.Renewal() != status.Updating || now.Status == coordinator.RoleSkipped {
 			return nil
 		}
 	}

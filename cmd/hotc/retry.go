@@ -16,6 +16,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -122,19 +123,19 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 		if err != nil {
 			return nil, err
 		}
-		role, err := failedRole(v, name)
+		role, err := failedRole(r.target, v, name)
 		if err != nil {
 			return nil, err
 		}
-		if role.renewal() == outOfDate && !r.skip {
+		if role.Renewal() == status.OutOfDate && !r.skip {
 			return r.updateAgain(ctx, v, role)
 		}
-		again := append([]*roleStanding{}, role)
+		again := append([]*status.Role{}, role)
 		if role.Status != coordinator.RoleFailed {
 			again = nil // what is left are those that failed because of it
 		}
 		again = append(again, becauseOf(v, role)...)
-		if err := checkRetry(v, role, again); err != nil {
+		if err := checkRetry(r.target, v, role, again); err != nil {
 			return nil, err
 		}
 		posts, cells, err := r.requests(v, role, again)
@@ -159,9 +160,9 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 		}
 		result := &retried{Stack: string(r.deployment), Roles: []plan.RoleKey{}, Absent: []plan.RoleKey{}, Kept: cellsOf(kept)}
 		for _, a := range again {
-			result.Roles = append(result.Roles, a.key())
-			if !a.server.Alive {
-				result.Absent = append(result.Absent, a.key())
+			result.Roles = append(result.Roles, a.Key())
+			if !a.Server.Alive {
+				result.Absent = append(result.Absent, a.Key())
 			}
 		}
 		return result, nil
@@ -170,45 +171,45 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 }
 
 // updateAgain asks for the hook update of a role again, which has failed.
-func (r *retrying) updateAgain(ctx context.Context, v *standing, role *roleStanding) (*retried, error) {
-	p := planRole(v.plan, role)
+func (r *retrying) updateAgain(ctx context.Context, v *status.Status, role *status.Role) (*retried, error) {
+	p := role.Plan
 	if plan.FindTask(p.Hooks, plan.HookUpdate) == nil {
-		return nil, source.Fail(source.OperationFailed, "the role "+string(role.key())+" has no hook update any more", "\"hotc apply\" of a plan that has it asks for it")
+		return nil, source.Fail(source.OperationFailed, "the role "+string(role.Key())+" has no hook update any more", "\"hotc apply\" of a plan that has it asks for it")
 	}
 	request := newRequest(coordinator.Hook, role)
 	request.Name, request.Change = plan.HookUpdate, p.Definition()
-	if err := r.ask(ctx, role.server.Path, request); err != nil {
+	if err := r.ask(ctx, role.Server.Path, request); err != nil {
 		return nil, err
 	}
-	result := &retried{Stack: string(r.deployment), Roles: []plan.RoleKey{role.key()}, Absent: []plan.RoleKey{}, Kept: []plan.CellName{}, Hook: plan.HookUpdate}
-	if !role.server.Alive {
-		result.Absent = append(result.Absent, role.key())
+	result := &retried{Stack: string(r.deployment), Roles: []plan.RoleKey{role.Key()}, Absent: []plan.RoleKey{}, Kept: []plan.CellName{}, Hook: plan.HookUpdate}
+	if !role.Server.Alive {
+		result.Absent = append(result.Absent, role.Key())
 	}
 	return result, nil
 }
 
 // failedRole is the role that is meant: of a server, the one that has failed, or whose
 // update has.
-func failedRole(v *standing, name string) (*roleStanding, error) {
-	if s := v.byPath[plan.ServerPath(name)]; s != nil {
-		for i := range s.roles {
-			if s.roles[i].Status == coordinator.RoleFailed {
-				return &s.roles[i], nil
+func failedRole(t *target, v *status.Status, name string) (*status.Role, error) {
+	if s := v.ByPath[plan.ServerPath(name)]; s != nil {
+		for i := range s.Roles {
+			if s.Roles[i].Status == coordinator.RoleFailed {
+				return &s.Roles[i], nil
 			}
 		}
-		for i := range s.roles {
-			if s.roles[i].renewal() == outOfDate {
-				return &s.roles[i], nil
+		for i := range s.Roles {
+			if s.Roles[i].Renewal() == status.OutOfDate {
+				return &s.Roles[i], nil
 			}
 		}
-		return nil, source.Fail(source.OperationFailed, "no role of server "+name+" has failed", "\""+v.target.command("status")+"\" shows how its roles stand")
+		return nil, source.Fail(source.OperationFailed, "no role of server "+name+" has failed", "\""+t.command("status")+"\" shows how its roles stand")
 	}
 	role, err := findRole(v, name)
 	if err != nil {
 		var known []string
-		for _, s := range v.servers {
-			for i := range s.roles {
-				known = append(known, string(s.roles[i].key()))
+		for _, s := range v.Servers {
+			for i := range s.Roles {
+				known = append(known, string(s.Roles[i].Key()))
 			}
 		}
 		if d, is := source.AsDiagnostic(err); is {
@@ -223,16 +224,16 @@ func failedRole(v *standing, name string) (*roleStanding, error) {
 
 // becauseOf are the failed roles of other servers whose chain of causes leads to a
 // role.
-func becauseOf(v *standing, role *roleStanding) []*roleStanding {
-	var found []*roleStanding
-	for _, s := range v.servers {
-		for i := range s.roles {
-			r := &s.roles[i]
-			if r.Status != coordinator.RoleFailed || r.key() == role.key() || r.Cause == nil {
+func becauseOf(v *status.Status, role *status.Role) []*status.Role {
+	var found []*status.Role
+	for _, s := range v.Servers {
+		for i := range s.Roles {
+			r := &s.Roles[i]
+			if r.Status != coordinator.RoleFailed || r.Key() == role.Key() || r.Cause == nil {
 				continue
 			}
 			for c := r.Cause.Cause; c != nil; c = c.Cause {
-				if c.Role == role.key() {
+				if c.Role == role.Key() {
 					found = append(found, r)
 					break
 				}
@@ -243,74 +244,63 @@ func becauseOf(v *standing, role *roleStanding) []*roleStanding {
 }
 
 // checkRetry refuses what would come to nothing.
-func checkRetry(v *standing, role *roleStanding, again []*roleStanding) error {
-	key := string(role.key())
+func checkRetry(t *target, v *status.Status, role *status.Role, again []*status.Role) error {
+	key := string(role.Key())
 	switch {
 	case role.Status == coordinator.RoleSkipped:
 		root := role.Cause.Root()
-		return source.Fail(source.OperationFailed, key+" was skipped because "+string(root.Role)+" failed", "\""+v.target.command("retry", string(root.Role))+"\" runs that one again, and then this one")
+		return source.Fail(source.OperationFailed, key+" was skipped because "+string(root.Role)+" failed", "\""+t.command("retry", string(root.Role))+"\" runs that one again, and then this one")
 	case len(again) == 0:
-		return source.Fail(source.OperationFailed, key+" has not failed: it is "+role.word(), "only a role that has failed can be run again")
+		return source.Fail(source.OperationFailed, key+" has not failed: it is "+role.Word(), "only a role that has failed can be run again")
 	case role.Status != coordinator.RoleFailed:
 		return nil
-	case !role.server.Alive:
-		return source.Fail(source.OperationFailed, "the agent of "+string(role.server.Path)+" is not there", "start it first: a role can only be run by its server's agent")
+	case !role.Server.Alive:
+		return source.Fail(source.OperationFailed, "the agent of "+string(role.Server.Path)+" is not there", "start it first: a role can only be run by its server's agent")
 	}
-	if root := role.Cause.Root(); root.Role != "" && root.Role != role.key() {
-		if server, name, err := serverAndRole(string(root.Role)); err == nil {
-			if first := v.role(plan.ServerPath(server), name); first != nil && first.Status == coordinator.RoleFailed {
-				return source.Fail(source.OperationFailed, key+" failed because "+string(root.Role)+" did, and would fail again", "\""+v.target.command("retry", string(root.Role))+"\" runs that one again, and then this one")
-			}
+	if root := role.Cause.Root(); root.Role != "" && root.Role != role.Key() {
+		if first := v.RoleOf(root.Role); first != nil && first.Status == coordinator.RoleFailed {
+			return source.Fail(source.OperationFailed, key+" failed because "+string(root.Role)+" did, and would fail again", "\""+t.command("retry", string(root.Role))+"\" runs that one again, and then this one")
 		}
 	}
 	return nil
 }
 
 // requests are what is posted, and the cells that are taken back with it.
-func (r *retrying) requests(v *standing, role *roleStanding, again []*roleStanding) ([]coordinator.Posting, []plan.CellRef, error) {
+func (r *retrying) requests(v *status.Status, role *status.Role, again []*status.Role) ([]coordinator.Posting, []plan.CellRef, error) {
 	var posts []coordinator.Posting
 	var cells []plan.CellRef
 	for _, a := range again {
 		request := newRequest(coordinator.Retry, a)
-		if r.skip && a.key() == role.key() {
+		if r.skip && a.Key() == role.Key() {
 			values, err := r.values(v, a)
 			if err != nil {
 				return nil, nil, err
 			}
 			request.Kind, request.Values = coordinator.Skip, values
 		}
-		posts = append(posts, coordinator.Posting{Server: a.server.Path, Request: request})
-		for i := range a.server.roles[a.index:] {
-			later := &a.server.roles[a.index+i]
-			cells = append(cells, plan.CellRef{Cell: plan.CellName(later.key()), Server: a.server.Path})
-			for _, o := range planRole(v.plan, later).Outputs {
-				cells = append(cells, plan.CellRef{Cell: o.Cell, Server: a.server.Path})
+		posts = append(posts, coordinator.Posting{Server: a.Server.Path, Request: request})
+		for i := range a.Server.Roles[a.Index:] {
+			later := &a.Server.Roles[a.Index+i]
+			cells = append(cells, plan.CellRef{Cell: plan.CellName(later.Key()), Server: a.Server.Path})
+			for _, o := range later.Plan.Outputs {
+				cells = append(cells, plan.CellRef{Cell: o.Cell, Server: a.Server.Path})
 			}
 		}
 	}
 	if r.skip && role.Status != coordinator.RoleFailed {
-		return nil, nil, source.Fail(source.OperationFailed, string(role.key())+" has not failed: it is "+role.word(), "only a role that has failed can be skipped")
+		return nil, nil, source.Fail(source.OperationFailed, string(role.Key())+" has not failed: it is "+role.Word(), "only a role that has failed can be skipped")
 	}
 	return posts, cells, nil
 }
 
-func planRole(p *plan.Plan, r *roleStanding) plan.Role {
-	for _, s := range p.Servers {
-		if s.Path == r.server.Path {
-			return s.Roles[r.index]
-		}
-	}
-	return plan.Role{}
-}
-
 // values are the outputs of the skipped role, as they are given.
-func (r *retrying) values(v *standing, role *roleStanding) (map[string]json.RawMessage, error) {
+func (r *retrying) values(v *status.Status, role *status.Role) (map[string]json.RawMessage, error) {
 	given, err := readOutputs(r.file)
 	if err != nil {
 		return nil, err
 	}
 	declared := map[string]plan.Output{}
-	for _, o := range planRole(v.plan, role).Outputs {
+	for _, o := range role.Plan.Outputs {
 		declared[o.Name] = o
 	}
 	names := slices.Sorted(maps.Keys(declared))
@@ -335,7 +325,7 @@ func (r *retrying) values(v *standing, role *roleStanding) (map[string]json.RawM
 			if near := hot.Nearest(name, names); near != "" {
 				hint = "did you mean " + near + "? " + hint
 			}
-			return nil, source.Fail(source.UnknownName, "the role "+string(role.key())+" has no output "+name, hint)
+			return nil, source.Fail(source.UnknownName, "the role "+string(role.Key())+" has no output "+name, hint)
 		}
 		if o.Secret {
 			return nil, source.Fail(source.Usage, "the output "+name+" is secret: a value given by hand would lie readable in the coordinator", "run the role again instead, without --skip")
@@ -346,7 +336,7 @@ func (r *retrying) values(v *standing, role *roleStanding) (map[string]json.RawM
 	}
 	var missing []string
 	for _, name := range names {
-		valued := v.cell(declared[name].Cell).State == coordinator.Valued
+		valued := v.Cell(declared[name].Cell).State == coordinator.Valued
 		switch _, is := given[name]; {
 		case is && valued:
 			return nil, source.Fail(source.Usage, "the output "+name+" was published before the role failed, and keeps its value", "leave it out")
@@ -355,7 +345,7 @@ func (r *retrying) values(v *standing, role *roleStanding) (map[string]json.RawM
 		}
 	}
 	if len(missing) > 0 {
-		return nil, source.Fail(source.Usage, "the role "+string(role.key())+" has outputs that nobody gives: "+strings.Join(missing, ", "), "give each with --output NAME=VALUE, or all in a JSON file with --outputs FILE")
+		return nil, source.Fail(source.Usage, "the role "+string(role.Key())+" has outputs that nobody gives: "+strings.Join(missing, ", "), "give each with --output NAME=VALUE, or all in a JSON file with --outputs FILE")
 	}
 	return given, nil
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // keptOutput is an output that a failed attempt has published. It keeps its value within
 // this incarnation: a run that writes another one fails, in the end of all its work.
 type keptOutput struct {
-	role  *roleStanding
+	role  *status.Role
 	name  string
 	cell  plan.CellName
 	since time.Time
@@ -26,13 +27,13 @@ type keptOutput struct {
 
 // keptOutputs are those of the roles that are to run again. What a tool's resource writes
 // when it was applied is always true, and left out.
-func keptOutputs(v *standing, again []*roleStanding) []keptOutput {
+func keptOutputs(v *status.Status, again []*status.Role) []keptOutput {
 	var kept []keptOutput
 	for _, r := range again {
-		p := planRole(v.plan, r)
+		p := r.Plan
 		for _, o := range p.Outputs {
-			record := v.cell(o.Cell)
-			if o.Resource != "" || record.State != coordinator.Valued || record.Incarnation != r.server.Incarnation.Number {
+			record := v.Cell(o.Cell)
+			if o.Resource != "" || record.State != coordinator.Valued || record.Incarnation != r.Server.Incarnation.Number {
 				continue
 			}
 			other := r.Cause != nil && strings.Contains(r.Cause.Reason, "output "+o.Name+": "+coordinator.ErrOtherValue.Error())
@@ -49,7 +50,7 @@ func doubt(t *target, kept []keptOutput) *source.Diagnostic {
 	if len(open) == 0 {
 		return nil
 	}
-	first := string(open[0].role.key())
+	first := string(open[0].role.Key())
 	d := source.Fail(source.OperationFailed, first+" has published outputs before it failed, and fails again if it writes another value: nothing is asked for yet", "")
 	for _, k := range open {
 		text := fmt.Sprintf("%s was published at %s and keeps its value; whether the role writes the same again cannot be told from here", k.cell, k.since.Local().Format(time.DateTime))

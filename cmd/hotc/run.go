@@ -19,6 +19,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/emit"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
@@ -99,7 +100,7 @@ type localRun struct {
 	// memberNames are those that Heat would make up, in groups that scale.
 	memberNames map[*program.Member]string
 	made        map[string]map[string]hot.Value
-	broken      []cycle // that were found while it ran
+	broken      []status.Cycle // that were found while it ran
 	invented    map[string]string
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
@@ -15,13 +16,13 @@ import (
 // in the foreground, which may still let it write what is awaited; "" is none. A read that
 // waits is a process without children: `hotc-agent get`, or the tool itself. What there is more
 // of these does something else.
-func (p *progress) busy(c cycle) plan.RoleKey {
+func (p *progress) busy(c status.Cycle) plan.RoleKey {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	children := childrenOf()
 	for _, s := range c {
-		if agent := p.agents[s.role.server.Path]; agent > 0 && leaves(children, agent) > len(s.role.Blocked) {
-			return s.role.key()
+		if agent := p.agents[s.Role.Server.Path]; agent > 0 && leaves(children, agent) > len(s.Role.Blocked) {
+			return s.Role.Key()
 		}
 	}
 	return ""

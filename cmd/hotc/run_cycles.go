@@ -10,14 +10,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // breakCycles looks for roles that wait for each other, and fails them: nobody is there who
 // could decide otherwise. A role that does something else beside its reads is left to that. It returns the cycles, when ctx ends.
-func (r *localRun) breakCycles(ctx context.Context, p *progress) (broken []cycle, err error) {
-	tick := time.NewTicker(betweenSights / 2)
+func (r *localRun) breakCycles(ctx context.Context, p *progress) (broken []status.Cycle, err error) {
+	tick := time.NewTicker(status.BetweenLooks / 2)
 	defer tick.Stop()
-	var seen sightings
+	var seen status.Looks
 	told := map[string]bool{}
 	for {
 		select {
@@ -35,11 +36,11 @@ func (r *localRun) breakCycles(ctx context.Context, p *progress) (broken []cycle
 		if err != nil {
 			return broken, err
 		}
-		seen.see(v, time.Now())
-		for _, c := range v.cycles {
+		seen.See(v, time.Now())
+		for _, c := range v.Cycles {
 			if role := p.busy(c); role != "" {
-				if !told[c.identity()] {
-					told[c.identity()] = true
+				if !told[c.Identity()] {
+					told[c.Identity()] = true
 					p.say(role, "goes on beside its read, in a dependency cycle that only it can end: "+c.String())
 				}
 				continue
@@ -58,16 +59,16 @@ func (r *localRun) breakCycles(ctx context.Context, p *progress) (broken []cycle
 }
 
 // breakCycle fails the values that the roles of a cycle wait for.
-func (r *localRun) breakCycle(ctx context.Context, c cycle) error {
+func (r *localRun) breakCycle(ctx context.Context, c status.Cycle) error {
 	var cells []plan.CellRef
 	var causes []*coordinator.Cause
 	for i, s := range c {
-		if s.wait.Cell == "" {
+		if s.Wait.Cell == "" {
 			continue
 		}
 		next := c[(i+1)%len(c)]
-		cells = append(cells, plan.CellRef{Cell: s.wait.Cell, Server: s.on.server.Path})
-		causes = append(causes, &coordinator.Cause{Role: s.on.key(), Reason: "a dependency cycle: " + c.String(), At: next.wait.At})
+		cells = append(cells, plan.CellRef{Cell: s.Wait.Cell, Server: s.On.Server.Path})
+		causes = append(causes, &coordinator.Cause{Role: s.On.Key(), Reason: "a dependency cycle: " + c.String(), At: next.Wait.At})
 	}
 	reader, err := coordinator.NewReader(ctx, r.session, r.session.deployment, r.session.secret, r.result.Built.Plan)
 	if err != nil {
@@ -80,14 +81,14 @@ func (r *localRun) breakCycle(ctx context.Context, c cycle) error {
 func (r *localRun) explainCycles() {
 	for _, c := range r.broken {
 		d := source.Fail(source.RoleFailed, "a dependency cycle, which only run time has found: none of its roles can go on", "let one of them publish what the next one waits for before it reads; docs/rules/H502.md")
-		at := slices.IndexFunc(c, func(s cycleStep) bool { return s.wait.At != "" })
+		at := slices.IndexFunc(c, func(s status.Step) bool { return s.Wait.At != "" })
 		if at >= 0 {
-			d.At = r.place(c[at].wait.At)
+			d.At = r.place(c[at].Wait.At)
 		}
 		for _, s := range c {
 			note := source.Note{Message: s.String()}
-			if s.wait.At != "" {
-				note.At, note.Message = r.place(s.wait.At), fmt.Sprintf("%s waits for %s", s.role.key(), s.wait.Cell)
+			if s.Wait.At != "" {
+				note.At, note.Message = r.place(s.Wait.At), fmt.Sprintf("%s waits for %s", s.Role.Key(), s.Wait.Cell)
 			}
 			d.Notes = append(d.Notes, note)
 		}

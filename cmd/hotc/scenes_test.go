@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // The scenes are deployments at a certain moment, for every command that looks
@@ -139,21 +140,21 @@ func TestScenesForPeople(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := "$ hotc status\n" + statusText(streams{}, v, v.servers, "site", now)
-			text += "\n$ hotc why\n" + rootsText(asked(t, s, v), now)
-			text += "\n$ hotc why " + scene.ask + "\n" + storyText(asked(t, s, v, scene.ask), now)
+			text := "$ hotc status\n" + statusText(streams{}, v, v.Servers, tgt, now)
+			text += "\n$ hotc why\n" + rootsText(tgt, asked(t, s, v), now)
+			text += "\n$ hotc why " + scene.ask + "\n" + storyText(tgt, asked(t, s, v, scene.ask), now)
 			golden(t, scene.name+".txt", d.steady(text))
 		})
 	}
 }
 
-func asked(t *testing.T, s *session, v *standing, args ...string) *investigation {
+func asked(t *testing.T, s *session, v *status.Status, args ...string) *status.Explanation {
 	t.Helper()
 	roles, err := questioned(v, args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := investigate(v, roles)
+	i := status.Explain(v, roles)
 	if err := s.illustrate(context.Background(), i); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 func newStatusCommand(io streams) *cobra.Command {
@@ -25,7 +26,7 @@ func newStatusCommand(io streams) *cobra.Command {
 of each server whether its agent is there. Ends with status 3 if anything has failed.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
-			show := func(v *standing, now time.Time) error {
+			show := func(v *status.Status, now time.Time) error {
 				of, err := selectServers(v, args)
 				if err != nil {
 					return err
@@ -37,7 +38,7 @@ of each server whether its agent is there. Ends with status 3 if anything has fa
 				if asJSON {
 					return printJSON(io.out, report)
 				}
-				_, err = fmt.Fprint(io.out, statusText(io, v, of, t.stack, now))
+				_, err = fmt.Fprint(io.out, statusText(io, v, of, &t, now))
 				return err
 			}
 			v, err := s.look(ctx)
@@ -53,7 +54,7 @@ of each server whether its agent is there. Ends with status 3 if anything has fa
 				return err
 			}
 			of, err := selectServers(v, args)
-			if err == nil && anyFailed(of) {
+			if err == nil && status.AnyFailed(of) {
 				err = errFailed
 			}
 			return err
@@ -65,20 +66,20 @@ of each server whether its agent is there. Ends with status 3 if anything has fa
 	return cmd
 }
 
-func selectServers(v *standing, args []string) ([]*serverStanding, error) {
+func selectServers(v *status.Status, args []string) ([]*status.Server, error) {
 	if len(args) == 0 {
-		return v.servers, nil
+		return v.Servers, nil
 	}
-	s := v.byPath[plan.ServerPath(args[0])]
+	s := v.ByPath[plan.ServerPath(args[0])]
 	if s == nil {
 		return nil, unknownServer(v, args[0])
 	}
-	return []*serverStanding{s}, nil
+	return []*status.Server{s}, nil
 }
 
-func unknownServer(v *standing, name string) error {
+func unknownServer(v *status.Status, name string) error {
 	var known []string
-	for _, s := range v.servers {
+	for _, s := range v.Servers {
 		known = append(known, string(s.Path))
 	}
 	if len(known) > 12 {
@@ -93,7 +94,7 @@ const pause = 250 * time.Millisecond
 
 // watchStatus shows the status again whenever something changed, and every five
 // seconds for the clocks in it. It returns the last one.
-func watchStatus(ctx context.Context, io streams, s *session, v *standing, asJSON bool, show func(*standing, time.Time) error) (*standing, error) {
+func watchStatus(ctx context.Context, io streams, s *session, v *status.Status, asJSON bool, show func(*status.Status, time.Time) error) (*status.Status, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	changes, err := s.WatchTree(ctx, s.deployment.Servers())
@@ -102,22 +103,22 @@ func watchStatus(ctx context.Context, io streams, s *session, v *standing, asJSO
 	}
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
-	var seen sightings
+	var seen status.Looks
 	for {
 		var soon <-chan time.Time
-		if seen.see(v, time.Now()) {
-			soon = time.After(betweenSights)
+		if seen.See(v, time.Now()) {
+			soon = time.After(status.BetweenLooks)
 		}
 		if io.color() && !asJSON {
 			fmt.Fprint(io.out, io.outInk().Sequence("H")+io.outInk().Sequence("2J"))
 		}
-		if err := show(v, time.Now()); err != nil || v.finished() {
+		if err := show(v, time.Now()); err != nil || v.Finished() {
 			return v, err
 		}
 		if err := nextChange(ctx, changes, soon, tick.C, io.width() > 0 && !asJSON); err != nil {
 			return nil, err
 		}
-		if v, err = s.lookAgain(ctx, v.plan); err != nil {
+		if v, err = s.lookAgain(ctx, v.Plan); err != nil {
 			return nil, err
 		}
 	}

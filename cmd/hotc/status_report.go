@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // The result of `hotc status --json` (docs/json.md).
@@ -70,11 +71,11 @@ type (
 	}
 )
 
-func statusOf(stack string, v *standing, of []*serverStanding) statusReport {
-	report := statusReport{Stack: stack, Ready: v.ready, Finished: v.finished(), Failed: anyFailed(of), Servers: []serverReport{}, Cycles: subjectsOf(v.cycles)}
+func statusOf(stack string, v *status.Status, of []*status.Server) statusReport {
+	report := statusReport{Stack: stack, Ready: v.Ready, Finished: v.Finished(), Failed: status.AnyFailed(of), Servers: []serverReport{}, Cycles: status.Subjects(v.Cycles)}
 	for _, s := range of {
 		server := serverReport{
-			Path: s.Path, Came: s.came(), Alive: s.Alive, Lost: s.lost(), Gone: s.gone(), Missing: s.missing, Perhaps: s.perhaps,
+			Path: s.Path, Came: s.Came(), Alive: s.Alive, Lost: s.Lost(), Gone: s.Gone(), Missing: s.Missing, Perhaps: s.Perhaps,
 			Incarnation: s.Incarnation.Number, Instance: s.Incarnation.Instance,
 			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Unreadable: s.Unreadable, Agent: s.State.Agent,
 			Roles: []roleReport{}, Asks: []askingReport{},
@@ -82,31 +83,31 @@ func statusOf(stack string, v *standing, of []*serverStanding) statusReport {
 		for _, k := range s.Knocks {
 			server.Asks = append(server.Asks, askingReport{Instance: k.Instance, Key: k.Key, Since: k.Since})
 		}
-		for i := range s.roles {
-			server.Roles = append(server.Roles, reportRole(v, &s.roles[i]))
+		for i := range s.Roles {
+			server.Roles = append(server.Roles, reportRole(v, &s.Roles[i]))
 		}
 		report.Servers = append(report.Servers, server)
 	}
 	return report
 }
 
-func reportRole(v *standing, r *roleStanding) roleReport {
+func reportRole(v *status.Status, r *status.Role) roleReport {
 	role := roleReport{
-		Name: r.Name, Status: r.word(), Started: r.Started, Ended: r.Ended, ExitCode: r.ExitCode,
+		Name: r.Name, Status: r.Word(), Started: r.Started, Ended: r.Ended, ExitCode: r.ExitCode,
 		Blocked: []waitReport{}, BlockedSeconds: r.BlockedSeconds, Cause: r.Cause,
-		Update: r.Update, ToUpdate: r.renewal() == toUpdate,
+		Update: r.Update, ToUpdate: r.Renewal() == status.ToUpdate,
 	}
-	if !r.blocked() {
+	if !r.IsBlocked() {
 		return role
 	}
 	for _, w := range r.Blocked {
-		c := v.cells[w.Cell]
+		c := v.Cells[w.Cell]
 		producer := producerReport{Server: c.Server, Role: c.Role}
-		if s := v.byPath[c.Server]; s != nil {
-			producer.Came, producer.Alive = s.came(), s.Alive
+		if s := v.ByPath[c.Server]; s != nil {
+			producer.Came, producer.Alive = s.Came(), s.Alive
 		}
-		if p := v.role(c.Server, c.Role); p != nil {
-			producer.Status = p.word()
+		if p := v.Role(c.Server, c.Role); p != nil {
+			producer.Status = p.Word()
 		}
 		role.Blocked = append(role.Blocked, waitReport{Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since, Producer: producer})
 	}

@@ -5,12 +5,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // statusText is the status for people.
-func statusText(io streams, v *standing, of []*serverStanding, stack string, now time.Time) string {
+func statusText(io streams, v *status.Status, of []*status.Server, to *target, now time.Time) string {
 	t := table{width: io.width(), columns: []column{{"SERVER", 0}, {"ROLE", 0}, {"STATUS", 0}, {"FOR", 0}, {"", narrowest}}}
 	if io.color() {
 		t.paint = func(column int, _, text string) string {
@@ -23,29 +25,29 @@ func statusText(io streams, v *standing, of []*serverStanding, stack string, now
 	for _, s := range of {
 		statusRows(&t, v, s, now)
 	}
-	return summary(v, stack) + "\n" + t.String() + cycleLines(v.cycles) + knockLines(v, of)
+	return summary(v, to.stack) + "\n" + t.String() + cycleLines(v.Cycles) + knockLines(to, of)
 }
 
-func statusRows(t *table, v *standing, s *serverStanding, now time.Time) {
+func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 	path := string(s.Path)
 	if len(s.Unreadable) > 0 {
 		t.add(path, "-", "unreadable", "", unreadableText(s))
 	}
 	switch {
-	case s.missing != "":
-		t.add(path, "-", "not made", "", s.missing)
+	case s.Missing != "":
+		t.add(path, "-", "not made", "", s.Missing)
 		return
-	case s.perhaps != "":
-		t.add(path, "-", "never came", "", "Heat may not have made it: it has not, if "+s.perhaps)
+	case s.Perhaps != "":
+		t.add(path, "-", "never came", "", "Heat may not have made it: it has not, if "+s.Perhaps)
 		return
-	case !s.came():
+	case !s.Came():
 		t.add(path, "-", "never came", "", "")
 		return
-	case s.lost():
+	case s.Lost():
 		t.add(path, "-", "lost", "", "its agent has no session with the coordinator")
-	case s.gone():
+	case s.Gone():
 		t.add(path, "-", "gone", "", "its roles have ended; its agent has no session with the coordinator now")
-	case len(s.roles) == 0:
+	case len(s.Roles) == 0:
 		t.add(path, "-", string(s.State.Phase), ageOf(s.State.Since, now), s.State.Message)
 		return
 	case s.State.Phase == "" || s.State.Phase == coordinator.PhaseUp || s.State.Phase == coordinator.PhaseWaiting || s.State.Phase == coordinator.PhaseInstalling:
@@ -57,14 +59,14 @@ func statusRows(t *table, v *standing, s *serverStanding, now time.Time) {
 	case s.State.Message != "":
 		t.add(path, "-", string(s.State.Phase), ageOf(s.State.Since, now), s.State.Message)
 	}
-	for i := range s.roles {
-		r := &s.roles[i]
-		t.add(path, r.Name, r.shown(), roleAge(r, now), roleDetail(v, r))
+	for i := range s.Roles {
+		r := &s.Roles[i]
+		t.add(path, r.Name, r.Shown(), roleAge(r, now), roleDetail(v, r))
 	}
 }
 
 // unreadableText says which records of a server are none.
-func unreadableText(s *serverStanding) string {
+func unreadableText(s *status.Server) string {
 	text := s.Unreadable[0]
 	if more := len(s.Unreadable) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
@@ -73,9 +75,9 @@ func unreadableText(s *serverStanding) string {
 }
 
 // unreadableLines says it of all servers, for `hotc why`.
-func unreadableLines(v *standing) string {
+func unreadableLines(v *status.Status) string {
 	var b strings.Builder
-	for _, s := range v.servers {
+	for _, s := range v.Servers {
 		if len(s.Unreadable) > 0 {
 			fmt.Fprintf(&b, "Of server %s not everything is known: %s\n", s.Path, unreadableText(s))
 		}
@@ -84,9 +86,9 @@ func unreadableLines(v *standing) string {
 }
 
 // roleAge is how long a role has been what it is.
-func roleAge(r *roleStanding, now time.Time) string {
+func roleAge(r *status.Role, now time.Time) string {
 	switch {
-	case r.blocked():
+	case r.IsBlocked():
 		return ageOf(r.Blocked[0].Since, now)
 	case !r.Ended.IsZero() && r.Started.IsZero():
 		return "" // it failed before its tool was started
@@ -98,12 +100,12 @@ func roleAge(r *roleStanding, now time.Time) string {
 }
 
 // roleDetail says what a role waits for or failed of.
-func roleDetail(v *standing, r *roleStanding) string {
+func roleDetail(v *status.Status, r *status.Role) string {
 	switch {
-	case r.blocked():
+	case r.IsBlocked():
 		var waits []string
 		for _, w := range r.Blocked {
-			waits = append(waits, fmt.Sprintf("%s (%s)", w.Cell, producerText(v, r.server.Path, w.Cell)))
+			waits = append(waits, fmt.Sprintf("%s (%s)", w.Cell, producerText(v, r.Server.Path, w.Cell)))
 		}
 		return "on " + strings.Join(waits, ", ")
 	case r.Cause != nil && r.Status == coordinator.RoleFailed:
@@ -113,60 +115,60 @@ func roleDetail(v *standing, r *roleStanding) string {
 		}
 		return text
 	default:
-		return updateDetail(r)
+		return status.UpdateDetail(r)
 	}
 }
 
 // producerText says how the writer of a cell stands.
-func producerText(v *standing, reader plan.ServerPath, cell plan.CellName) string {
-	if secret, known := v.secrets[cell]; known {
-		if secret.givenTo(reader) {
+func producerText(v *status.Status, reader plan.ServerPath, cell plan.CellName) string {
+	if secret, known := v.Secrets[cell]; known {
+		if secret.GivenTo(reader) {
 			return "has just arrived"
 		}
 		return "not given"
 	}
-	c, known := v.cells[cell]
-	s := v.byPath[c.Server]
+	c, known := v.Cells[cell]
+	s := v.ByPath[c.Server]
 	switch {
 	case !known || s == nil:
 		return "not in the plan"
-	case v.cell(cell).State == coordinator.Valued:
+	case v.Cell(cell).State == coordinator.Valued:
 		return "has just arrived"
-	case s.missing != "":
-		return "Heat did not make " + string(c.Server) + ": " + s.missing
-	case !s.came():
+	case s.Missing != "":
+		return "Heat did not make " + string(c.Server) + ": " + s.Missing
+	case !s.Came():
 		return string(c.Server) + " never came"
-	case s.lost():
+	case s.Lost():
 		return string(c.Server) + " is lost"
 	}
-	if r := v.role(c.Server, c.Role); r != nil {
-		return string(r.key()) + " " + r.word()
+	if r := v.Role(c.Server, c.Role); r != nil {
+		return string(r.Key()) + " " + r.Word()
 	}
 	return string(c.Server) + " is alive"
 }
 
 // summary is the deployment in one line.
-func summary(v *standing, stack string) string {
+func summary(v *status.Status, stack string) string {
 	words := map[string]int{}
 	servers, missing, absent, lost, gone, roles := 0, 0, 0, 0, 0, 0
-	for _, s := range v.servers {
-		if s.missing != "" {
+	for _, s := range v.Servers {
+		if s.Missing != "" {
 			missing++
 			continue
 		}
 		servers++
-		roles += len(s.roles)
-		if !s.came() {
+		roles += len(s.Roles)
+		if !s.Came() {
 			absent++
 		}
-		if s.lost() {
+		if s.Lost() {
 			lost++
 		}
-		if s.gone() {
+		if s.Gone() {
 			gone++
 		}
-		for i := range s.roles {
-			words[s.roles[i].shown()]++
+		for i := range s.Roles {
+			words[s.Roles[i].Shown()]++
 		}
 	}
 	text := fmt.Sprintf("%s: %s, %s", stack, counted(servers, "server"), counted(roles, "role"))
@@ -191,7 +193,7 @@ func summary(v *standing, stack string) string {
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
-	if !v.ready {
+	if !v.Ready {
 		text += " (apply has not come to its end)"
 	}
 	return text + "\n"
@@ -202,4 +204,13 @@ func statusColor(word string) string {
 		"done": "32", "running": "36", "blocked": "33", "failed": "31", "unreadable": "31", "skipped": "31", "lost": "31", "gone": "33", "never came": "33",
 		"to be updated": "33", "updating": "36", "not updated": "31", "STATUS": "1",
 	}[word]
+}
+
+// cycleLines tell operators of cycles. hotc ends none: whether a role may be ended is theirs to say.
+func cycleLines(cycles []status.Cycle) string {
+	var b strings.Builder
+	for _, c := range cycles {
+		fmt.Fprintf(&b, "\nA dependency cycle: %s.\nAs far as their reads tell, none of them can go on. Change what one of them reads or when, end its process on its server (it fails, and the others because of it), then apply and retry.\n", terminal.Line(c.String()))
+	}
+	return b.String()
 }

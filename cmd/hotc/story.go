@@ -6,19 +6,19 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/terminal"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // storyText tells an investigation from the question to the roots.
-func storyText(i *investigation, now time.Time) string {
+func storyText(t *target, i *status.Explanation, now time.Time) string {
 	var b strings.Builder
-	for _, f := range i.order {
+	for _, f := range i.Findings {
 		b.WriteString(visibleLine(sentence(f, now)))
 		writeDetails(&b, f)
 	}
-	b.WriteString(cycleLines(i.cycles) + unreadableLines(i.standing))
-	writeKnocks(&b, i)
-	if roots := i.roots(); len(roots) > 0 && len(i.order) > 1 {
+	b.WriteString(cycleLines(i.Cycles) + unreadableLines(i.Status))
+	writeKnocks(&b, t, i)
+	if roots := i.Roots(); len(roots) > 0 && len(i.Findings) > 1 {
 		var names []string
 		for _, r := range roots {
 			names = append(names, r.Subject+" "+short(r.Kind))
@@ -29,39 +29,39 @@ func storyText(i *investigation, now time.Time) string {
 }
 
 // rootsText tells only the roots, and whom they hold up.
-func rootsText(i *investigation, now time.Time) string {
+func rootsText(t *target, i *status.Explanation, now time.Time) string {
 	var b strings.Builder
 	absent := []string{}
-	for _, r := range i.roots() {
-		f := i.found[r.Subject]
-		if f.Kind == findAbsent {
+	for _, r := range i.Roots() {
+		f := i.Found[r.Subject]
+		if f.Kind == status.KindAbsent {
 			absent = append(absent, r.Subject)
 		}
-		if f.Kind == findAbsent && len(absent) > 1 {
+		if f.Kind == status.KindAbsent && len(absent) > 1 {
 			continue
 		}
 		b.WriteString(visibleLine(sentence(f, now)))
-		if f.Kind != findAbsent {
+		if f.Kind != status.KindAbsent {
 			writeDetails(&b, f)
 		}
 		if n := len(r.Waiting); n > 0 {
 			fmt.Fprintf(&b, "  %s: %s\n", heldUp(r.Kind, n), few(r.Waiting))
 		}
-		if f.Kind == findAbsent {
+		if f.Kind == status.KindAbsent {
 			writeDetails(&b, f)
 		}
 	}
 	if len(absent) > 1 {
 		fmt.Fprintf(&b, "%s never came either: %s\n", counted(len(absent)-1, "more server"), few(absent[1:]))
 	}
-	b.WriteString(cycleLines(i.cycles) + unreadableLines(i.standing))
-	writeKnocks(&b, i)
+	b.WriteString(cycleLines(i.Cycles) + unreadableLines(i.Status))
+	writeKnocks(&b, t, i)
 	if b.Len() == 0 {
 		b.WriteString("Nothing waits: every role is done.\n")
 	}
 	var gone []string
-	for _, s := range i.standing.servers {
-		if s.gone() && len(s.Knocks) == 0 {
+	for _, s := range i.Status.Servers {
+		if s.Gone() && len(s.Knocks) == 0 {
 			gone = append(gone, string(s.Path))
 		}
 	}
@@ -72,9 +72,9 @@ func rootsText(i *investigation, now time.Time) string {
 }
 
 // heldUp says what a root means for n roles.
-func heldUp(k findingKind, n int) string {
+func heldUp(k status.Kind, n int) string {
 	switch {
-	case k == findFailed:
+	case k == status.KindFailed:
 		return "because of it"
 	case n == 1:
 		return "1 waits for it"
@@ -92,111 +92,85 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func short(k findingKind) string {
+func short(k status.Kind) string {
 	switch k {
-	case findRunning:
+	case status.KindRunning:
 		return "still runs"
-	case findFailed, findPoisoned:
+	case status.KindFailed, status.KindPoisoned:
 		return "failed"
-	case findArrived:
+	case status.KindArrived:
 		return "has what it waited for"
-	case findStarting:
+	case status.KindStarting:
 		return "has not started"
-	case findAbsent:
+	case status.KindAbsent:
 		return "never came"
-	case findMissing:
+	case status.KindMissing:
 		return "was not made"
-	case findLost:
+	case status.KindLost:
 		return "is lost"
-	case findNotGiven:
+	case status.KindNotGiven:
 		return "is not given"
-	case findRefused:
+	case status.KindRefused:
 		return "is not let in"
-	case findDone:
+	case status.KindDone:
 		return "is done"
-	case findUpdating:
+	case status.KindUpdating:
 		return "is being updated"
-	case findOutOfDate:
+	case status.KindOutOfDate:
 		return "is out of date"
-	case findBlocked, findTurn, findSkipped:
+	case status.KindBlocked, status.KindTurn, status.KindSkipped:
 		return "waits"
 	}
 	return string(k)
 }
 
 // sentence says what holds a subject up.
-func sentence(f *finding, now time.Time) string {
+func sentence(f *status.Finding, now time.Time) string {
 	switch f.Kind {
-	case findBlocked:
+	case status.KindBlocked:
 		var parts []string
 		for _, d := range f.On {
-			parts = append(parts, dependenceText(d, now))
+			parts = append(parts, d.String()+since(d.Since, now))
 		}
 		return f.Subject + " waits for " + strings.Join(parts, ", and for ")
-	case findTurn:
+	case status.KindTurn:
 		return fmt.Sprintf("%s comes after %s on its server", f.Subject, f.On[0].Subject)
-	case findSkipped:
+	case status.KindSkipped:
 		if len(f.On) == 0 {
-			return f.Subject + " is skipped: " + causeText(f.Cause)
+			return f.Subject + " is skipped: " + status.CauseText(f.Cause)
 		}
 		return fmt.Sprintf("%s is skipped, because %s on its server failed", f.Subject, f.On[0].Subject)
-	case findPoisoned:
-		return fmt.Sprintf("%s failed%s: %s", f.Subject, at(f.Since, now), causeText(f.Cause))
-	case findFailed:
-		return fmt.Sprintf("%s failed%s: %s", f.Subject, at(f.Since, now), causeText(f.Cause))
-	case findRunning:
+	case status.KindPoisoned:
+		return fmt.Sprintf("%s failed%s: %s", f.Subject, at(f.Since, now), status.CauseText(f.Cause))
+	case status.KindFailed:
+		return fmt.Sprintf("%s failed%s: %s", f.Subject, at(f.Since, now), status.CauseText(f.Cause))
+	case status.KindRunning:
 		return f.Subject + " runs" + since(f.Since, now)
-	case findArrived:
+	case status.KindArrived:
 		return f.Subject + " has just got what it waited for"
-	case findStarting:
+	case status.KindStarting:
 		if f.Message != "" {
 			return f.Subject + " has not started: " + f.Message
 		}
 		return f.Subject + " has not started, its agent is there" + since(f.Since, now)
-	case findAbsent:
+	case status.KindAbsent:
 		return f.Subject + " never came: no agent of this server has reached the coordinator"
-	case findMissing:
+	case status.KindMissing:
 		return f.Subject + " was not made by Heat: " + f.Message
-	case findLost:
+	case status.KindLost:
 		return f.Subject + " is lost: its agent came, and has no session with the coordinator now; its last report" + at(f.Since, now)
-	case findNotGiven:
+	case status.KindNotGiven:
 		return f.Subject + " is not given yet, or not since its reader was built anew: " + f.Message + " gives it"
-	case findRefused:
+	case status.KindRefused:
 		return f.Subject + " is not let in" + since(f.Since, now) + ": " + f.Message
-	case findDone:
+	case status.KindDone:
 		return f.Subject + " is done" + since(f.Since, now)
-	case findUpdating:
+	case status.KindUpdating:
 		return f.Subject + " is done, and is being updated" + since(f.Since, now) + ": " + f.Message
-	case findOutOfDate:
-		return fmt.Sprintf("%s is done, but its hook update failed%s: %s", f.Subject, at(f.Since, now), causeText(f.Cause))
+	case status.KindOutOfDate:
+		return fmt.Sprintf("%s is done, but its hook update failed%s: %s", f.Subject, at(f.Since, now), status.CauseText(f.Cause))
 	}
 	return f.Subject
-}
-
-func dependenceText(d dependence, now time.Time) string {
-	text := string(d.Cell)
-	var of []string
-	if d.Input != "" {
-		of = append(of, "input "+d.Input)
-	}
-	if d.At != "" {
-		of = append(of, string(d.At))
-	}
-	if len(of) > 0 {
-		text += " (" + strings.Join(of, ", ") + ")"
-	}
-	return text + since(d.Since, now)
-}
-
-func causeText(c *coordinator.Cause) string {
-	if c == nil {
-		return "no reason was given"
-	}
-	text := c.Reason
-	if c.At != "" {
-		text += " (" + string(c.At) + ")"
-	}
-	return text
 }
 
 func since(t, now time.Time) string {
@@ -224,7 +198,7 @@ func clock(t, now time.Time) string {
 
 func visibleLine(text string) string { return terminal.Line(text) + "\n" }
 
-func writeDetails(b *strings.Builder, f *finding) {
+func writeDetails(b *strings.Builder, f *status.Finding) {
 	for _, line := range f.LastLines {
 		b.WriteString("  | " + terminal.Line(line) + "\n")
 	}
@@ -238,12 +212,12 @@ func writeDetails(b *strings.Builder, f *finding) {
 
 // writeKnocks tells of machines that ask to be a server which is there: somebody has
 // its token.
-func writeKnocks(b *strings.Builder, i *investigation) {
-	var there []*serverStanding
-	for _, s := range i.standing.servers {
+func writeKnocks(b *strings.Builder, t *target, i *status.Explanation) {
+	var there []*status.Server
+	for _, s := range i.Status.Servers {
 		if s.Alive {
 			there = append(there, s)
 		}
 	}
-	b.WriteString(knockLines(i.standing, there))
+	b.WriteString(knockLines(t, there))
 }

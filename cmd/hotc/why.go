@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 func newWhyCommand(io streams) *cobra.Command {
@@ -37,7 +37,7 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 			if err != nil {
 				return err
 			}
-			i := investigate(v, roles)
+			i := status.Explain(v, roles)
 			if err := s.illustrate(ctx, i); err != nil {
 				return err
 			}
@@ -45,11 +45,11 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 			case asJSON:
 				err = printJSON(io.out, whyOf(t.stack, args, i))
 			case len(args) == 0:
-				_, err = fmt.Fprint(io.out, rootsText(i, time.Now()))
+				_, err = fmt.Fprint(io.out, rootsText(&t, i, time.Now()))
 			default:
-				_, err = fmt.Fprint(io.out, storyText(i, time.Now()))
+				_, err = fmt.Fprint(io.out, storyText(&t, i, time.Now()))
 			}
-			if err == nil && i.failed() {
+			if err == nil && i.Failed() {
 				err = errFailed
 			}
 			return err
@@ -62,46 +62,42 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 
 // whyReport is the result of `hotc why --json` (docs/json.md).
 type whyReport struct {
-	Stack    string      `json:"stack"`
-	About    string      `json:"about"`
-	Findings []*finding  `json:"findings"`
-	Roots    []rootCause `json:"roots"`
-	Cycles   [][]string  `json:"cycles"`
+	Stack    string             `json:"stack"`
+	About    string             `json:"about"`
+	Findings []*status.Finding  `json:"findings"`
+	Roots    []status.RootCause `json:"roots"`
+	Cycles   [][]string         `json:"cycles"`
 	// Unreadable are records of servers that are none.
 	Unreadable []string `json:"unreadable,omitempty"`
 }
 
-func whyOf(stack string, args []string, i *investigation) whyReport {
-	report := whyReport{Stack: stack, Findings: i.order, Roots: i.roots(), Cycles: subjectsOf(i.cycles)}
-	for _, s := range i.standing.servers {
+func whyOf(stack string, args []string, i *status.Explanation) whyReport {
+	report := whyReport{Stack: stack, Findings: i.Findings, Roots: i.Roots(), Cycles: status.Subjects(i.Cycles)}
+	for _, s := range i.Status.Servers {
 		report.Unreadable = append(report.Unreadable, s.Unreadable...)
 	}
 	if len(args) > 0 {
 		report.About = args[0]
 	}
 	if report.Findings == nil {
-		report.Findings = []*finding{}
+		report.Findings = []*status.Finding{}
 	}
 	return report
 }
 
 // questioned are the roles that the question is about: a role, a server's, or all
 // that have not finished.
-func questioned(v *standing, args []string) ([]*roleStanding, error) {
+func questioned(v *status.Status, args []string) ([]*status.Role, error) {
 	if len(args) == 0 {
-		var open []*roleStanding
-		for _, s := range v.servers {
-			open = append(open, openRoles(s)...)
-		}
-		return open, nil
+		return v.Open(), nil
 	}
-	if s := v.byPath[plan.ServerPath(args[0])]; s != nil {
-		if open := openRoles(s); len(open) > 0 {
+	if s := v.ByPath[plan.ServerPath(args[0])]; s != nil {
+		if open := s.Open(); len(open) > 0 {
 			return open, nil
 		}
-		var all []*roleStanding
-		for i := range s.roles {
-			all = append(all, &s.roles[i])
+		var all []*status.Role
+		for i := range s.Roles {
+			all = append(all, &s.Roles[i])
 		}
 		return all, nil
 	}
@@ -109,79 +105,33 @@ func questioned(v *standing, args []string) ([]*roleStanding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []*roleStanding{r}, nil
+	return []*status.Role{r}, nil
 }
 
-// openRoles are a server's roles that are not done, or not up to date. A server that nobody has seen
-// and that has only facts to give stands for itself, and so does one whose new machine waits to be let in.
-func openRoles(s *serverStanding) []*roleStanding {
-	var open []*roleStanding
-	if s.missing != "" {
-		return nil
-	}
-	for i := range s.roles {
-		if s.roles[i].Status != coordinator.RoleDone || s.roles[i].renewal() != upToDate {
-			open = append(open, &s.roles[i])
-		}
-	}
-	if len(s.roles) == 0 && (!s.came() || s.lost()) || len(open) == 0 && len(s.Knocks) > 0 && !s.Alive {
-		open = append(open, &roleStanding{server: s})
-	}
-	return open
-}
-
-func findRole(v *standing, name string) (*roleStanding, error) {
+func findRole(v *status.Status, name string) (*status.Role, error) {
 	server, role, err := serverAndRole(name)
 	if err != nil {
 		return nil, unknownServer(v, name)
 	}
-	s := v.byPath[plan.ServerPath(server)]
+	s := v.ByPath[plan.ServerPath(server)]
 	if s == nil {
 		return nil, unknownServer(v, server)
 	}
-	if r := v.role(s.Path, role); r != nil {
+	if r := v.Role(s.Path, role); r != nil {
 		return r, nil
 	}
 	var known []string
-	for i := range s.roles {
-		known = append(known, s.roles[i].Name)
+	for i := range s.Roles {
+		known = append(known, s.Roles[i].Name)
 	}
 	return nil, source.Fail(source.UnknownName, "the server "+server+" has no role "+role, "its roles: "+strings.Join(known, ", "))
 }
 
-// mostLogs is how many roles' last lines are fetched for one answer.
-const mostLogs = 10
-
-// illustrate adds what only the coordinator's nodes tell of the roots: the last
-// lines of roles that run, and what may have kept an agent away.
-func (s *session) illustrate(ctx context.Context, i *investigation) error {
-	within, stop := s.within(ctx)
-	defer stop()
-	fetched := 0
-	for _, f := range i.order {
-		switch {
-		case f.Kind == findAbsent:
-			f.Perhaps = whyAbsent(i.standing, s.target)
-			if perhaps := i.standing.byPath[f.Server].perhaps; perhaps != "" {
-				f.Perhaps = append([]string{"Heat has not made it, if " + perhaps + ": no agent that is there can tell"}, f.Perhaps...)
-			}
-		case (f.Kind == findRunning || f.Kind == findFailed) && len(f.LastLines) == 0 && fetched < mostLogs:
-			fetched++
-			text, err := coordinator.ReadLog(within, s, s.deployment, f.Server, f.Role)
-			if err != nil {
-				return s.explain(ctx, err)
-			}
-			f.LastLines = lastLines(string(text))
-		}
-	}
-	return nil
-}
-
 // whyAbsent lists what keeps agents away, as far as it can be told from here.
-func whyAbsent(v *standing, t *target) []string {
+func whyAbsent(v *status.Status, t *target) []string {
 	came := 0
-	for _, s := range v.servers {
-		if s.came() {
+	for _, s := range v.Servers {
+		if s.Came() {
 			came++
 		}
 	}
@@ -197,15 +147,33 @@ func whyAbsent(v *standing, t *target) []string {
 	return append(perhaps, fmt.Sprintf("not the secret: %s came with tokens of the same one", counted(came, "other server")))
 }
 
-// shownLines is how many of a role's last lines an answer shows.
-const shownLines = 5
+// illustrate adds what people need: the last lines of roles, what may have kept an agent
+// away, and the commands that go on.
+func (s *session) illustrate(ctx context.Context, i *status.Explanation) error {
+	s.target.advise(i)
+	within, stop := s.within(ctx)
+	defer stop()
+	return s.explain(ctx, i.ReadLogs(within, s, s.deployment))
+}
 
-func lastLines(text string) []string {
-	var lines []string
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\r\n"), "\n") {
-		if line = strings.TrimRight(line, "\r"); strings.TrimSpace(line) != "" {
-			lines = append(lines, line)
+// advise says of the roots what there is to look at or to do.
+func (t *target) advise(i *status.Explanation) {
+	for _, f := range i.Findings {
+		switch f.Kind {
+		case status.KindAbsent:
+			f.Perhaps = whyAbsent(i.Status, t)
+			if perhaps := i.Status.ByPath[f.Server].Perhaps; perhaps != "" {
+				f.Perhaps = append([]string{"Heat has not made it, if " + perhaps + ": no agent that is there can tell"}, f.Perhaps...)
+			}
+		case status.KindNotGiven:
+			f.Message = t.command("apply", "DIR") + giftFlags(f.Secret)
+		case status.KindRefused:
+			var texts []string
+			for _, k := range i.Status.ByPath[f.Server].Knocks {
+				texts = append(texts, knockText(t, f.Server, k))
+			}
+			f.Message = strings.Join(texts, "; ")
+		default:
 		}
 	}
-	return lines[max(0, len(lines)-shownLines):]
 }

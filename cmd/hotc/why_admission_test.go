@@ -4,29 +4,33 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // A machine that waits to be let in is told of also where the server before it is done.
 func TestWhyTellsOfMachinesThatWaitToBeLetIn(t *testing.T) {
 	p := &plan.Plan{Servers: []plan.Server{{Path: "db", Roles: []plan.Role{{Name: "mysql"}}}}}
 	for what, alive := range map[string]bool{"the one before is there": true, "the one before is gone": false} {
-		v := newStanding(p, &coordinator.Snapshot{Ready: true, Servers: []coordinator.ServerSnapshot{{
+		v := status.New(p, &coordinator.Snapshot{Ready: true, Servers: []coordinator.ServerSnapshot{{
 			Path: "db", Alive: alive, Incarnation: coordinator.IncarnationRecord{Number: 1, Instance: "i-old"},
 			State:  coordinator.ServerState{Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{done("mysql")}},
 			Knocks: []coordinator.KnockRecord{{Instance: "i-new", Key: "KEY", Since: noon}},
-		}}})
+		}}}, hot.DecidedSize)
 		open, err := questioned(v, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := investigate(v, open)
-		text := rootsText(i, noon)
+		i := status.Explain(v, open)
+		at := &target{stack: "blog"}
+		at.advise(i)
+		text := rootsText(at, i, noon)
 		if strings.Contains(text, "Nothing waits") || strings.Count(text, "instance i-new asks to be db") != 1 {
 			t.Errorf("%s: %s", what, text)
 		}
-		if roots := i.roots(); !alive && (len(roots) != 1 || roots[0].Kind != findRefused) {
+		if roots := i.Roots(); !alive && (len(roots) != 1 || roots[0].Kind != status.KindRefused) {
 			t.Errorf("%s: the roots are %+v", what, roots)
 		}
 	}

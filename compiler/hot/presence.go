@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"encoding/json"
 	"fmt"
 )
 
@@ -126,4 +127,15 @@ func (e *Expr) entries() (keys []string, items []*Expr) {
 		return d.Keys(), items
 	}
 	return e.Keys, e.Items
+}
+
+// DecidedSize is what Heat decided of the stack's shape as a number of members: true is 1, false
+// and what cannot be read are 0.
+func DecidedSize(value json.RawMessage) int {
+	v, err := DecodeJSON(value)
+	if err != nil {
+		return 0
+	}
+	size, _ := GroupSize(v, CountDefault)
+	return size
 }

@@ -1,9 +1,10 @@
-package main
+package status
 
 import (
 	"encoding/json"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
@@ -35,7 +36,7 @@ func TestWhoIsThere(t *testing.T) {
 		for _, decided := range c.told {
 			servers = append(servers, coordinator.ServerSnapshot{State: coordinator.ServerState{Decided: decided}})
 		}
-		missing, perhaps := decisionsOf(servers).whether(plan.Server{If: c.of})
+		missing, perhaps := DecisionsOf(servers, hot.DecidedSize).Whether(plan.Server{If: c.of})
 		if missing != c.missing || perhaps != c.perhaps {
 			t.Errorf("%s: missing %q, perhaps %q; want %q and %q", c.name, missing, perhaps, c.missing, c.perhaps)
 		}

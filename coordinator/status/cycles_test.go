@@ -1,4 +1,4 @@
-package main
+package status
 
 import (
 	"fmt"
@@ -6,22 +6,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // waiting is a deployment in which each role of a server of its own waits: "a: b c" is a.r, blocked on
 // b.r:o and c.r:o. "a: b!" is a read with a time-out, "a" a role that runs, "a-" one that is done.
-func waiting(lines ...string) *standing {
+func waiting(lines ...string) *Status {
 	p := &plan.Plan{}
 	snapshot := &coordinator.Snapshot{Ready: true}
 	for _, line := range lines {
 		name, reads, blocked := strings.Cut(line, ": ")
 		name, over := strings.CutSuffix(name, "-")
 		cell := plan.CellName(name + ".r:o")
-		state := running("r")
+		state := coordinator.RoleState{Name: "r", Status: coordinator.RoleRunning}
 		if over {
-			state = done("r")
+			state.Status = coordinator.RoleDone
 		}
 		role := plan.Role{Name: "r"}
 		if blocked {
@@ -32,7 +33,7 @@ func waiting(lines ...string) *standing {
 					in.Timeout = 4
 				}
 				role.Inputs = append(role.Inputs, in)
-				state.Blocked = append(state.Blocked, wait(plan.CellName(of+".r:o"), in.Name, ""))
+				state.Blocked = append(state.Blocked, coordinator.Wait{Cell: plan.CellName(of + ".r:o"), Input: in.Name})
 			}
 		}
 		p.Servers = append(p.Servers, plan.Server{Path: plan.ServerPath(name), Roles: []plan.Role{role}})
@@ -41,7 +42,7 @@ func waiting(lines ...string) *standing {
 			Incarnation: coordinator.IncarnationRecord{Number: 1}, State: coordinator.ServerState{Phase: coordinator.PhaseRunning, Roles: []coordinator.RoleState{state}},
 			Cells: map[plan.CellName]coordinator.CellRecord{}})
 	}
-	return newStanding(p, snapshot)
+	return New(p, snapshot, hot.DecidedSize)
 }
 
 func TestDeadlocks(t *testing.T) {
@@ -60,17 +61,17 @@ func TestDeadlocks(t *testing.T) {
 		"a: b, b: a!":            "[]", // it ends by itself
 		"a: b c, b: a, c: a!":    "[]",
 	} {
-		if got := fmt.Sprint(subjectsOf(deadlocks(waiting(strings.Split(text, ", ")...)))); got != want {
+		if got := fmt.Sprint(Subjects(Deadlocks(waiting(strings.Split(text, ", ")...)))); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
-	for what, change := range map[string]func(*standing){
-		"the value has arrived": func(v *standing) { v.byPath["b"].Cells["b.r:o"] = coordinator.CellRecord{State: coordinator.Valued} },
-		"it has failed":         func(v *standing) { v.byPath["b"].Cells["b.r:o"] = coordinator.CellRecord{State: coordinator.Failed} },
-		"an agent is gone":      func(v *standing) { v.byPath["b"].Alive = false },
+	for what, change := range map[string]func(*Status){
+		"the value has arrived": func(v *Status) { v.ByPath["b"].Cells["b.r:o"] = coordinator.CellRecord{State: coordinator.Valued} },
+		"it has failed":         func(v *Status) { v.ByPath["b"].Cells["b.r:o"] = coordinator.CellRecord{State: coordinator.Failed} },
+		"an agent is gone":      func(v *Status) { v.ByPath["b"].Alive = false },
 	} {
 		v := waiting("a: b", "b: a")
-		if change(v); len(deadlocks(v)) > 0 {
+		if change(v); len(Deadlocks(v)) > 0 {
 			t.Errorf("%s, and is still taken for a deadlock", what)
 		}
 	}
@@ -78,23 +79,24 @@ func TestDeadlocks(t *testing.T) {
 
 // One look says nothing yet, nor do two that see different reads.
 func TestTwoLooksFindADeadlock(t *testing.T) {
-	var seen sightings
-	look := func(v *standing, at time.Duration) (int, bool) {
-		again := seen.see(v, noon.Add(at))
-		return len(v.cycles), again
+	start := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
+	var seen Looks
+	look := func(v *Status, at time.Duration) (int, bool) {
+		again := seen.See(v, start.Add(at))
+		return len(v.Cycles), again
 	}
-	expect := func(what string, v *standing, at time.Duration, cycles int, again bool) {
+	expect := func(what string, v *Status, at time.Duration, cycles int, again bool) {
 		t.Helper()
 		if n, more := look(v, at); n != cycles || more != again {
 			t.Errorf("%s: %d cycles, another look %v; want %d, %v", what, n, more, cycles, again)
 		}
 	}
 	expect("the first look", waiting("a: b", "b: a"), 0, 0, true)
-	expect("right after it", waiting("a: b", "b: a"), betweenSights/2, 0, true)
-	expect("the second look", waiting("a: b", "b: a"), betweenSights, 1, false)
+	expect("right after it", waiting("a: b", "b: a"), BetweenLooks/2, 0, true)
+	expect("the second look", waiting("a: b", "b: a"), BetweenLooks, 1, false)
 	later := waiting("a: b", "b: a")
-	later.servers[0].roles[0].Blocked[0].Since = noon.Add(time.Minute)
-	expect("it is another read", later, 2*betweenSights, 0, true)
-	expect("that stays", later, 3*betweenSights, 1, false)
-	expect("it is over", waiting("a: b", "b"), 3*betweenSights+1, 0, false)
+	later.Servers[0].Roles[0].Blocked[0].Since = start.Add(time.Minute)
+	expect("it is another read", later, 2*BetweenLooks, 0, true)
+	expect("that stays", later, 3*BetweenLooks, 1, false)
+	expect("it is over", waiting("a: b", "b"), 3*BetweenLooks+1, 0, false)
 }

@@ -1,0 +1,179 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// A dependency cycle that only run time finds: roles that wait for each other, so that
+// none of them can go on. It is looked for in what the agents report. One look may be
+// of several moments: a value that has just been written is not seen yet, a role reads the
+// next one already. So a cycle counts when a second look, a moment later, finds the
+// same waits.
+
+// Step is one wait of a cycle.
+type Step struct {
+	Role *Role            // who waits
+	Wait coordinator.Wait // for which value; no cell is for its turn on its server
+	On   *Role            // who has to write it, or to end
+}
+
+// Cycle is a dependency cycle: each step is for the role of the next, the last for the first's.
+type Cycle []Step
+
+// Deadlocks are the dependency cycles of a moment. A role is in one only if each of its reads
+// waits for a role that cannot go on either: another read might still let it write what is
+// awaited. A read with a time-out ends by itself.
+func Deadlocks(v *Status) []Cycle {
+	waits := map[*Role][]Step{}
+	readers := map[*Role][]*Role{}
+	var order, free []*Role
+	for _, s := range v.Servers {
+		for i := range s.Roles {
+			r := &s.Roles[i]
+			order = append(order, r)
+			steps, stuck := waitsOf(v, r)
+			if !stuck {
+				free = append(free, r)
+				continue
+			}
+			waits[r] = steps
+			for _, step := range steps {
+				readers[step.On] = append(readers[step.On], r)
+			}
+		}
+	}
+	for len(free) > 0 { // whoever waits for one that may go on may go on
+		r := free[len(free)-1]
+		free = free[:len(free)-1]
+		for _, reader := range readers[r] {
+			if _, stuck := waits[reader]; stuck {
+				delete(waits, reader)
+				free = append(free, reader)
+			}
+		}
+	}
+	var cycles []Cycle
+	seen := map[*Role]int{} // the walk in which a role was met
+	for n, r := range order {
+		var walk Cycle
+		for waits[r] != nil && seen[r] == 0 {
+			seen[r] = n + 1
+			walk = append(walk, waits[r][0])
+			r = waits[r][0].On
+		}
+		if len(walk) > 0 && seen[r] == n+1 {
+			at := slices.IndexFunc(walk, func(s Step) bool { return s.Role == r })
+			cycles = append(cycles, walk[at:])
+		}
+	}
+	return cycles
+}
+
+// waitsOf are the waits of a role; stuck says that it does nothing but wait, for roles.
+func waitsOf(v *Status, r *Role) (steps []Step, stuck bool) {
+	if !r.Server.Came() || !r.Server.Alive {
+		return nil, false
+	}
+	if r.Status == coordinator.RolePending && !r.IsBlocked() {
+		for i := range r.Index {
+			if earlier := &r.Server.Roles[i]; earlier.Status != coordinator.RoleDone {
+				return []Step{{Role: r, On: earlier}}, true
+			}
+		}
+	}
+	if !r.IsBlocked() {
+		return nil, false
+	}
+	inputs := r.Plan.Inputs
+	for _, w := range r.Blocked {
+		c := v.Cells[w.Cell]
+		on := v.Role(c.Server, c.Role)
+		timed := slices.ContainsFunc(inputs, func(in plan.Input) bool { return in.Name == w.Input && in.Timeout > 0 })
+		if on == nil || timed || v.Cell(w.Cell).State == coordinator.Valued || v.Cell(w.Cell).State == coordinator.Failed {
+			return nil, false
+		}
+		steps = append(steps, Step{r, w, on})
+	}
+	return steps, true
+}
+
+// BetweenLooks is how long after the first look the second one comes.
+const BetweenLooks = time.Second
+
+// confirmed are the cycles of a look that one before had, too.
+func confirmed(before, now []Cycle) []Cycle {
+	known := map[string]bool{}
+	for _, c := range before {
+		known[c.Identity()] = true
+	}
+	return slices.DeleteFunc(slices.Clone(now), func(c Cycle) bool { return !known[c.Identity()] })
+}
+
+// Identity is the same for the same waits of the same runs of the roles.
+func (c Cycle) Identity() string {
+	var b strings.Builder
+	for _, s := range c {
+		fmt.Fprintf(&b, "%s %d %d %s %d\n", s.Role.Key(), s.Role.Server.Incarnation.Number, s.Role.Attempt, s.Wait.Cell, s.Wait.Since.UnixNano())
+	}
+	return b.String()
+}
+
+// subjects are the roles of a cycle.
+func (c Cycle) subjects() []string {
+	var all []string
+	for _, s := range c {
+		all = append(all, string(s.Role.Key()))
+	}
+	return all
+}
+
+// String names a cycle whole.
+func (c Cycle) String() string {
+	var texts []string
+	for _, s := range c {
+		texts = append(texts, s.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+func (s Step) String() string {
+	if s.Wait.Cell == "" {
+		return fmt.Sprintf("%s comes after %s on its server", s.Role.Key(), s.On.Key())
+	}
+	return fmt.Sprintf("%s waits for %s", s.Role.Key(), Dependence{Cell: s.Wait.Cell, Input: s.Wait.Input, At: s.Wait.At})
+}
+
+// Subjects are the roles of cycles, as JSON has them.
+func Subjects(cycles []Cycle) [][]string {
+	all := [][]string{}
+	for _, c := range cycles {
+		all = append(all, c.subjects())
+	}
+	return all
+}
+
+// Looks are what looks at a deployment have found so far.
+type Looks struct {
+	before, sure []Cycle
+	at           time.Time // of the look that before is of
+}
+
+// See notes a look's cycles: in the status those that another look has found, too, a while
+// before. again says that there are more, for another look to decide.
+func (x *Looks) See(v *Status, now time.Time) (again bool) {
+	found := Deadlocks(v)
+	if now.Sub(x.at) >= BetweenLooks {
+		x.sure = confirmed(x.before, found)
+		x.before, x.at = found, now
+	} else {
+		x.sure = confirmed(x.sure, found)
+	}
+	v.Cycles = x.sure
+	return len(found) > len(x.sure)
+}

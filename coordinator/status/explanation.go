@@ -1,0 +1,309 @@
+package status
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Kind says what holds a role or a server up.
+type Kind string
+
+// The kinds. The first four lead on to something else, the others are roots.
+const (
+	KindBlocked  Kind = "blocked"  // reads a value that is not there
+	KindTurn     Kind = "turn"     // an earlier role of its server has not finished
+	KindSkipped  Kind = "skipped"  // an earlier role of its server failed
+	KindPoisoned Kind = "poisoned" // failed because something else did
+	KindRunning  Kind = "running"
+	KindFailed   Kind = "failed"
+	KindArrived  Kind = "arrived"   // the value is there; the agent is about to see it
+	KindStarting Kind = "starting"  // the agent has not begun with it yet
+	KindAbsent   Kind = "absent"    // no agent ever came
+	KindMissing  Kind = "missing"   // Heat did not make the server
+	KindLost     Kind = "lost"      // the agent came and is gone
+	KindNotGiven Kind = "not_given" // a secret that `hotc apply` has to give
+	KindRefused  Kind = "refused"   // no machine is there but one whose token was used before
+	KindDone     Kind = "done"
+
+	KindUpdating  Kind = "updating"    // done; its hook update runs, or is to run
+	KindOutOfDate Kind = "out_of_date" // done; its hook update failed
+)
+
+// Finding is one role or server on the way from a question to its root.
+type Finding struct {
+	Subject string          `json:"subject"` // SERVER.ROLE, or SERVER where its agent is the matter
+	Kind    Kind            `json:"kind"`
+	Server  plan.ServerPath `json:"server"`
+	Role    string          `json:"role,omitempty"`
+	Since   time.Time       `json:"since,omitzero"`
+	Message string          `json:"message,omitempty"`
+	// On is what this waits for: a blocked role may wait for several values.
+	On        []Dependence       `json:"on,omitempty"`
+	Cause     *coordinator.Cause `json:"cause,omitempty"`
+	LastLines []string           `json:"last_lines,omitempty"`
+	Perhaps   []string           `json:"perhaps,omitempty"`
+
+	Secret string `json:"-"` // the name of one that is not given
+}
+
+// Dependence leads from a finding to the next.
+type Dependence struct {
+	Subject string        `json:"subject"`
+	Cell    plan.CellName `json:"cell,omitempty"`
+	Input   string        `json:"input,omitempty"`
+	At      plan.Position `json:"at,omitempty"`
+	Since   time.Time     `json:"since,omitzero"`
+}
+
+// String is the value that is waited for, with who reads it.
+func (d Dependence) String() string {
+	var of []string
+	if d.Input != "" {
+		of = append(of, "input "+d.Input)
+	}
+	if d.At != "" {
+		of = append(of, string(d.At))
+	}
+	if len(of) == 0 {
+		return string(d.Cell)
+	}
+	return string(d.Cell) + " (" + strings.Join(of, ", ") + ")"
+}
+
+// root says that a finding leads no further.
+func (f *Finding) root() bool { return len(f.On) == 0 && f.Kind != KindDone }
+
+// Explanation follows waits to their roots. Each role is looked at once, so
+// that it ends however the waits run.
+type Explanation struct {
+	Status   *Status
+	Found    map[string]*Finding
+	Findings []*Finding // as they were reached, a cause after its effect
+	Cycles   []Cycle    // that the question leads to
+}
+
+// Explain says what holds roles up.
+func Explain(v *Status, roles []*Role) *Explanation {
+	i := &Explanation{Status: v, Found: map[string]*Finding{}}
+	for _, r := range roles {
+		i.follow(subjectOf(r), r.Server, r)
+	}
+	i.Cycles = slices.DeleteFunc(slices.Clone(v.Cycles), func(c Cycle) bool { return i.Found[string(c[0].Role.Key())] == nil })
+	return i
+}
+
+// subjectOf is the role itself or, where nothing can be said of it because its
+// agent is not there, its server.
+func subjectOf(r *Role) string {
+	if !r.Server.Came() || r.Server.Lost() || len(r.Server.Knocks) > 0 && !r.Server.Alive {
+		return string(r.Server.Path)
+	}
+	return string(r.Key())
+}
+
+func (i *Explanation) follow(subject string, s *Server, r *Role) {
+	if i.Found[subject] != nil {
+		return
+	}
+	f := &Finding{Subject: subject, Server: s.Path}
+	if r != nil && subject == string(r.Key()) {
+		f.Role = r.Name
+	}
+	i.Found[subject] = f
+	i.Findings = append(i.Findings, f)
+	i.describe(f, s, r)
+}
+
+func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
+	switch {
+	case s.Missing != "":
+		f.Kind, f.Message = KindMissing, s.Missing
+	case len(s.Knocks) > 0 && !s.Alive:
+		f.Kind, f.Since = KindRefused, s.Knocks[0].Since
+	case !s.Came():
+		f.Kind = KindAbsent
+	case s.Lost():
+		f.Kind, f.Since = KindLost, s.State.Since
+	case r == nil:
+		f.Kind, f.Since, f.Message = KindStarting, s.State.Since, s.State.Message
+	case r.Status == coordinator.RoleDone:
+		describeUpdate(f, r)
+	case r.Status == coordinator.RoleFailed:
+		i.describeFailure(f, r)
+	case r.Status == coordinator.RoleSkipped:
+		f.Kind, f.Cause = KindSkipped, r.Cause
+		i.leadToEarlier(f, r, func(e *Role) bool { return e.Status == coordinator.RoleFailed })
+	case r.IsBlocked():
+		f.Kind, f.Since = KindBlocked, r.Blocked[0].Since
+		for _, w := range r.Blocked {
+			i.leadToWriter(f, w)
+		}
+		if len(f.On) == 0 {
+			f.Kind = KindArrived
+		}
+	case r.Status == coordinator.RoleRunning:
+		f.Kind, f.Since = KindRunning, r.Started
+	default:
+		f.Kind = KindTurn
+		i.leadToEarlier(f, r, func(e *Role) bool { return e.Status != coordinator.RoleDone })
+		if len(f.On) == 0 {
+			f.Kind, f.Since, f.Message = KindStarting, s.State.Since, s.State.Message
+		}
+	}
+}
+
+func (i *Explanation) describeFailure(f *Finding, r *Role) {
+	f.Kind, f.Since, f.Cause = KindFailed, r.Ended, r.Cause
+	f.LastLines = lastLines(r.LastLines)
+	if r.Cause == nil {
+		return
+	}
+	first := r.Cause.Root()
+	if first == r.Cause || first.Role == "" || first.Role == r.Key() {
+		return
+	}
+	// A server that was built anew, or a role that ran again, tells no more of it: the
+	// failure stands for itself, with its causes.
+	if culprit := i.Status.RoleOf(first.Role); culprit != nil && culprit.holdsUp() {
+		f.Kind = KindPoisoned
+		f.LastLines = nil
+		i.lead(f, Dependence{Subject: subjectOf(culprit)}, culprit.Server, culprit)
+	}
+}
+
+// leadToEarlier follows the first role before r on its server that matches.
+func (i *Explanation) leadToEarlier(f *Finding, r *Role, match func(*Role) bool) {
+	for n := range r.Index {
+		if e := &r.Server.Roles[n]; match(e) {
+			i.lead(f, Dependence{Subject: string(e.Key())}, r.Server, e)
+			return
+		}
+	}
+}
+
+// leadToWriter follows a blocked read to who has to write the cell.
+func (i *Explanation) leadToWriter(f *Finding, w coordinator.Wait) {
+	if secret, known := i.Status.Secrets[w.Cell]; known {
+		i.leadToOperator(f, w, secret)
+		return
+	}
+	c := i.Status.Cells[w.Cell]
+	s := i.Status.ByPath[c.Server]
+	if s == nil || i.Status.Cell(w.Cell).State == coordinator.Valued {
+		return
+	}
+	d := Dependence{Subject: string(c.Server), Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since}
+	r := i.Status.Role(c.Server, c.Role)
+	if r != nil {
+		d.Subject = subjectOf(r)
+	}
+	i.lead(f, d, s, r)
+}
+
+// leadToOperator says that a blocked read is for a secret that an operator has to give.
+func (i *Explanation) leadToOperator(f *Finding, w coordinator.Wait, secret Secret) {
+	if secret.GivenTo(f.Server) {
+		return
+	}
+	d := Dependence{Subject: "the secret parameter " + secret.name, Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since}
+	f.On = append(f.On, d)
+	if i.Found[d.Subject] == nil {
+		root := &Finding{Subject: d.Subject, Kind: KindNotGiven, Secret: secret.name}
+		i.Found[d.Subject] = root
+		i.Findings = append(i.Findings, root)
+	}
+}
+
+func (i *Explanation) lead(f *Finding, d Dependence, s *Server, r *Role) {
+	f.On = append(f.On, d)
+	i.follow(d.Subject, s, r)
+}
+
+// RootCause is a root and the roles that it holds up, directly or not.
+type RootCause struct {
+	Subject string   `json:"subject"`
+	Kind    Kind     `json:"kind"`
+	Waiting []string `json:"waiting"`
+}
+
+// Failed says that anything on the way has failed, and not only waits.
+func (i *Explanation) Failed() bool {
+	return slices.ContainsFunc(i.Findings, func(f *Finding) bool {
+		return f.Kind == KindFailed || f.Kind == KindPoisoned || f.Kind == KindSkipped || f.Kind == KindOutOfDate
+	})
+}
+
+// Roots are the findings that lead no further, those that hold up most first.
+func (i *Explanation) Roots() []RootCause {
+	readers := map[string][]string{}
+	for _, f := range i.Findings {
+		for _, d := range f.On {
+			readers[d.Subject] = append(readers[d.Subject], f.Subject)
+		}
+	}
+	roots := []RootCause{}
+	for _, f := range i.Findings {
+		if f.root() {
+			roots = append(roots, RootCause{Subject: f.Subject, Kind: f.Kind, Waiting: upstream(f.Subject, readers)})
+		}
+	}
+	slices.SortStableFunc(roots, func(a, b RootCause) int { return len(b.Waiting) - len(a.Waiting) })
+	return roots
+}
+
+// upstream is everything that leads to a subject, the nearest first.
+func upstream(subject string, readers map[string][]string) []string {
+	seen := map[string]bool{subject: true}
+	found := []string{}
+	next := []string{subject}
+	for len(next) > 0 {
+		s := next[0]
+		next = next[1:]
+		for _, r := range readers[s] {
+			if !seen[r] {
+				seen[r] = true
+				found = append(found, r)
+				next = append(next, r)
+			}
+		}
+	}
+	return found
+}
+
+// mostLogs is how many roles' last lines are fetched for one answer.
+const mostLogs = 10
+
+// ReadLogs adds the last lines of roles that run or have failed, which only nodes of
+// their own have.
+func (i *Explanation) ReadLogs(ctx context.Context, store coordinator.Store, d coordinator.Deployment) error {
+	fetched := 0
+	for _, f := range i.Findings {
+		if (f.Kind == KindRunning || f.Kind == KindFailed) && len(f.LastLines) == 0 && fetched < mostLogs {
+			fetched++
+			text, err := coordinator.ReadLog(ctx, store, d, f.Server, f.Role)
+			if err != nil {
+				return err
+			}
+			f.LastLines = lastLines(string(text))
+		}
+	}
+	return nil
+}
+
+// shownLines is how many of a role's last lines an answer shows.
+const shownLines = 5
+
+func lastLines(text string) []string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\r\n"), "\n") {
+		if line = strings.TrimRight(line, "\r"); strings.TrimSpace(line) != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines[max(0, len(lines)-shownLines):]
+}

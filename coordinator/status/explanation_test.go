@@ -1,0 +1,57 @@
+package status
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/runtime/simulation"
+)
+
+// At rest, hotc why names for every role that is not done what it waits for or why
+// it failed: a server that never came or is lost, a failure with its reason, or a
+// circle. Nothing is about to happen any more.
+func TestWhyNamesEveryWait(t *testing.T) {
+	simulation.Seeds(t, 200, func(t *testing.T, seed uint64) {
+		o := simulation.Run(t, simulation.NewCase(seed, false), t.TempDir())
+		if !o.Snapshot.Ready {
+			return // it was destroyed
+		}
+		v := New(&o.Program.Plan, o.Snapshot, hot.DecidedSize)
+		v.Cycles = Deadlocks(v) // at rest one look is enough
+		for _, s := range v.Servers {
+			for n := range s.Roles {
+				o.Violations = append(o.Violations, unexplained(v, &s.Roles[n])...)
+			}
+		}
+		if len(o.Violations) > 0 {
+			o.Fatal(t, simulation.Replay("coordinator/status", "TestWhyNamesEveryWait", seed))
+		}
+	})
+}
+
+// unexplained says what hotc why leaves open about a role at rest.
+func unexplained(v *Status, r *Role) (wrong []string) {
+	if r.Status == coordinator.RoleDone {
+		return nil
+	}
+	i := Explain(v, []*Role{r})
+	roots := i.Roots()
+	if len(roots) == 0 && len(i.Cycles) == 0 {
+		text, _ := json.Marshal(i.Findings)
+		wrong = append(wrong, "hotc why names no root for "+string(r.Key())+": "+string(text))
+	}
+	for _, root := range roots {
+		switch f := i.Found[root.Subject]; root.Kind {
+		case KindAbsent, KindLost:
+		case KindFailed:
+			if f.Cause == nil || f.Cause.Root().Reason == "" {
+				wrong = append(wrong, "hotc why has no reason for the failure of "+root.Subject+", which "+string(r.Key())+" leads to")
+			}
+		default:
+			wrong = append(wrong, "hotc why says of "+string(r.Key())+", at rest, that "+root.Subject+" is "+string(root.Kind))
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,227 @@
+// Package status says how a deployment stands: what its plan wants, together with how far the
+// agents say that they are. It finds dependency cycles that only run time has, and explains
+// what holds a role up, down to the root. Nothing here prints.
+package status
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Status is what a deployment's plan wants, together with how far it is.
+type Status struct {
+	Ready   bool
+	Servers []*Server
+	ByPath  map[plan.ServerPath]*Server
+	Cells   map[plan.CellName]plan.Cell
+	Secrets map[plan.CellName]Secret
+	Plan    *plan.Plan
+	Cycles  []Cycle // that two looks agree on
+}
+
+// Secret is a secret that an operator has given, or has to.
+type Secret struct {
+	name  string
+	given coordinator.Given
+}
+
+// GivenTo says that a reader can open it.
+func (x Secret) GivenTo(reader plan.ServerPath) bool {
+	return !x.given.Since.IsZero() && !slices.Contains(x.given.Lacking, reader)
+}
+
+// Server is one server of it.
+type Server struct {
+	coordinator.ServerSnapshot
+	Roles []Role // in the order they run
+	// Missing is why Heat did not make the server, Perhaps why that may be so where nobody
+	// can tell; both are empty for one that came, or has to.
+	Missing, Perhaps string
+}
+
+// Role is one role: pending where its agent has reported nothing.
+type Role struct {
+	coordinator.RoleState
+	Server *Server
+	Index  int        // on its server
+	Plan   *plan.Role // what the plan says of it
+}
+
+// Came says that an agent was ever there.
+func (s *Server) Came() bool { return s.Incarnation.Number > 0 }
+
+// Lost says that an agent came, has not finished, and has no session now.
+func (s *Server) Lost() bool {
+	return s.Came() && !s.Alive && s.State.Phase != coordinator.PhaseDone && s.State.Phase != coordinator.PhaseFailed
+}
+
+// Gone says that a server has finished and that its agent, which stays, has no session
+// now: it was deleted, is switched off, or frozen.
+func (s *Server) Gone() bool {
+	return s.Came() && !s.Alive && (s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed)
+}
+
+// failed says that a role of the server has failed, for itself or because of another, or
+// its last update has.
+func (s *Server) failed() bool {
+	return s.State.Phase == coordinator.PhaseFailed || slices.ContainsFunc(s.Roles, func(r Role) bool {
+		return r.Status == coordinator.RoleFailed || r.Status == coordinator.RoleSkipped || r.Renewal() == OutOfDate
+	})
+}
+
+// AnyFailed says that one of the servers has failed.
+func AnyFailed(servers []*Server) bool {
+	return slices.ContainsFunc(servers, (*Server).failed)
+}
+
+// finished says that nothing more is to be expected of the server.
+func (s *Server) finished() bool {
+	for i := range s.Roles {
+		if now := s.Roles[i].Renewal(); now == ToUpdate || now == Updating {
+			return false
+		}
+	}
+	return s.Missing != "" || s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
+}
+
+// Key names a role in its deployment.
+func (r *Role) Key() plan.RoleKey {
+	return plan.RoleKey(string(r.Server.Path) + "." + r.Name)
+}
+
+// IsBlocked says that a role waits for a value, perhaps before its tool is started.
+func (r *Role) IsBlocked() bool {
+	return (r.Status == coordinator.RoleRunning || r.Status == coordinator.RolePending) && len(r.Blocked) > 0
+}
+
+// holdsUp says that a role has failed, or will not come to its end as things stand.
+func (r *Role) holdsUp() bool {
+	return r.Status == coordinator.RoleFailed || !r.Server.Came() || r.Server.Lost()
+}
+
+// Word is the role's status in one word, as people read it.
+func (r *Role) Word() string {
+	if r.IsBlocked() {
+		return "blocked"
+	}
+	return string(r.Status)
+}
+
+// Look reads how a deployment of a plan stands.
+func Look(ctx context.Context, store coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *plan.Plan, size Size) (*Status, error) {
+	snapshot, err := coordinator.TakeSnapshot(ctx, store, d, secret, p)
+	if err != nil {
+		return nil, err
+	}
+	return New(p, snapshot, size), nil
+}
+
+// New is what a plan wants, together with how far it is at a moment.
+func New(p *plan.Plan, snapshot *coordinator.Snapshot, size Size) *Status {
+	v := &Status{
+		Ready:   snapshot.Ready,
+		ByPath:  map[plan.ServerPath]*Server{},
+		Cells:   map[plan.CellName]plan.Cell{},
+		Plan:    p,
+		Secrets: map[plan.CellName]Secret{},
+	}
+	for i, x := range p.Secrets {
+		v.Secrets[x.Cell] = Secret{x.Name, snapshot.Given[i]}
+	}
+	decided := DecisionsOf(snapshot.Servers, size)
+	for i, server := range p.Servers {
+		s := &Server{ServerSnapshot: snapshot.Servers[i]}
+		if !s.Came() {
+			s.Missing, s.Perhaps = decided.Whether(server)
+		}
+		reported := map[string]coordinator.RoleState{}
+		for _, r := range s.State.Roles {
+			reported[r.Name] = r
+		}
+		for n, role := range server.Roles {
+			state, known := reported[role.Name]
+			if !known {
+				state = coordinator.RoleState{Name: role.Name, Status: coordinator.RolePending}
+			}
+			s.Roles = append(s.Roles, Role{RoleState: state, Server: s, Index: n, Plan: &server.Roles[n]})
+		}
+		v.Servers = append(v.Servers, s)
+		v.ByPath[server.Path] = s
+	}
+	for _, c := range p.Cells {
+		v.Cells[c.Name] = c
+	}
+	return v
+}
+
+// Role finds a role; nil is none.
+func (v *Status) Role(server plan.ServerPath, name string) *Role {
+	s := v.ByPath[server]
+	if s == nil {
+		return nil
+	}
+	for i := range s.Roles {
+		if s.Roles[i].Name == name {
+			return &s.Roles[i]
+		}
+	}
+	return nil
+}
+
+// RoleOf finds a role by its key; nil is none.
+func (v *Status) RoleOf(key plan.RoleKey) *Role {
+	at := strings.LastIndexByte(string(key), '.')
+	if at < 0 {
+		return nil
+	}
+	return v.Role(plan.ServerPath(key[:at]), string(key[at+1:]))
+}
+
+// Cell is a cell's state now.
+func (v *Status) Cell(name plan.CellName) coordinator.CellRecord {
+	if s := v.ByPath[v.Cells[name].Server]; s != nil {
+		return s.Cells[name]
+	}
+	return coordinator.CellRecord{}
+}
+
+// Finished says that nothing more will happen.
+func (v *Status) Finished() bool {
+	for _, s := range v.Servers {
+		if !s.finished() {
+			return false
+		}
+	}
+	return true
+}
+
+// Open are a server's roles that are not done, or not up to date. A server that nobody has seen
+// and that has only facts to give stands for itself, and so does one whose new machine waits to be let in.
+func (s *Server) Open() []*Role {
+	var open []*Role
+	if s.Missing != "" {
+		return nil
+	}
+	for i := range s.Roles {
+		if s.Roles[i].Status != coordinator.RoleDone || s.Roles[i].Renewal() != UpToDate {
+			open = append(open, &s.Roles[i])
+		}
+	}
+	if len(s.Roles) == 0 && (!s.Came() || s.Lost()) || len(open) == 0 && len(s.Knocks) > 0 && !s.Alive {
+		open = append(open, &Role{Server: s})
+	}
+	return open
+}
+
+// Open are the roles of all servers that are not done, or not up to date.
+func (v *Status) Open() []*Role {
+	var open []*Role
+	for _, s := range v.Servers {
+		open = append(open, s.Open()...)
+	}
+	return open
+}
