@@ -130,6 +130,21 @@ type Store interface {
 	Close() error
 }
 
+// Connected is a Store that knows how it stands with its coordinator.
+type Connected interface {
+	// Connection is how it stands now; the channel is closed when that changes.
+	Connection() (Connection, <-chan struct{})
+}
+
+// Connection is how a session stands with its coordinator.
+type Connection struct {
+	Up      bool
+	Trouble error // why it is not up, if that is known
+	// Ended counts the sessions that were ended since every server refused them: what these
+	// hold is older than what the session has seen. It was put back, or lost.
+	Ended int
+}
+
 // Clock is a Store that knows by the coordinator's own clock when a node was
 // written last.
 type Clock interface {

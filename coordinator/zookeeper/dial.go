@@ -30,6 +30,7 @@ type dialler struct {
 	patience      time.Duration // with the next dial
 	handshake     time.Duration // with the next handshake
 	mostHandshake time.Duration
+	refused       time.Time // when a server refused the session first, since there was one
 }
 
 func newDialler(l *link, session time.Duration) *dialler {
@@ -39,6 +40,10 @@ func newDialler(l *link, session time.Duration) *dialler {
 // dial is a zk.Dialer; the time-out that the library gives is not used.
 func (d *dialler) dial(network, addr string, _ time.Duration) (net.Conn, error) {
 	d.bury()
+	if !d.refused.IsZero() && time.Since(d.refused) > d.session {
+		d.refused = time.Time{}
+		return d.link.endSession(), nil
+	}
 	dialer := net.Dialer{Timeout: d.patience/2 + rand.N(d.patience)}
 	raw, err := dialer.DialContext(d.link.alive, network, addr)
 	if err != nil {
@@ -78,10 +83,13 @@ func (d *dialler) bury() {
 		l.trouble = fmt.Errorf("%s: %s", old.RemoteAddr(), l.security.explain(*alert))
 	case old.established.Load():
 		d.handshake = firstHandshake
+		d.refused = time.Time{}
 	default:
 		l.trouble = noSession(old)
 		if time.Now().After(old.until) {
 			d.timedOut()
+		} else if d.refused.IsZero() && !l.fresh {
+			d.refused = time.Now()
 		}
 	}
 }

@@ -38,6 +38,7 @@ type link struct {
 	mooring  bool          // it is about to be
 	moves    int           // of the connection, up and down
 	trouble  error         // what went wrong last
+	ended    int           // sessions that were ended here: see endSession
 	socket   *socket
 
 	owed atomic.Int32 // see socket

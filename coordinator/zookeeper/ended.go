@@ -1,0 +1,52 @@
+package zookeeper
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// A server refuses a session that has seen a later transaction than the server has: it
+// closes the connection without a word. That is right for one that lags behind, and ends
+// soon. But where all data was lost, or an older state was put back, it lasts for ever, and
+// the library tries for ever. So a session that is refused for longer than it would live
+// without a connection is ended here, and the next one begins with what is there.
+
+// endSession is a connection on which the library learns that its session has expired.
+func (l *link) endSession() net.Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended++
+	// protocol version, time-out, session 0, a password (org.apache.zookeeper.proto.ConnectResponse)
+	answer := make([]byte, 4+4+4+8+4+16)
+	binary.BigEndian.PutUint32(answer, uint32(len(answer)-4))
+	binary.BigEndian.PutUint32(answer[20:], 16)
+	return &endedConn{answer: *bytes.NewReader(answer)}
+}
+
+// Connection implements coordinator.Connected.
+func (s *store) Connection() (coordinator.Connection, <-chan struct{}) {
+	l := s.link
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := coordinator.Connection{Up: l.up, Ended: l.ended}
+	if !l.up {
+		c.Trouble = l.trouble
+	}
+	return c, l.changed
+}
+
+// endedConn is a connection with nobody.
+type endedConn struct{ answer bytes.Reader }
+
+func (c *endedConn) Read(p []byte) (int, error)       { return c.answer.Read(p) }
+func (c *endedConn) Write(p []byte) (int, error)      { return len(p), nil }
+func (c *endedConn) Close() error                     { return nil }
+func (c *endedConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (c *endedConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (c *endedConn) SetDeadline(time.Time) error      { return nil }
+func (c *endedConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *endedConn) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,56 @@
+package zookeeper
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
+)
+
+// A server that has lost its data refuses the session for ever; the session is ended, and
+// the next one sees what is there, its watches too. One that was away for a while is no
+// reason for that.
+func TestAServerThatHasLostItsData(t *testing.T) {
+	ctx := within(t)
+	server := zktest.Start(t)
+	s := join(t, ctx, server.URL("hotc"), 4*time.Second, operator)
+	must(t, s.Create(ctx, []coordinator.NewNode{{Path: "a", Data: []byte("1")}}))
+	changes, err := s.Watch(ctx, "a")
+	must(t, err)
+	<-changes
+	if _, err := s.Read(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	server.Stop()
+	server.Start(t)
+	if node, err := s.Read(ctx, "a"); err != nil || string(node.Data) != "1" {
+		t.Fatal(node, err)
+	}
+	if c, _ := s.Connection(); c.Ended != 0 || !c.Up {
+		t.Errorf("after a restart: %+v", c)
+	}
+	server.Stop()
+	must(t, os.RemoveAll(filepath.Join(server.Dir(), "data", "version-2")))
+	server.Start(t)
+	if _, err := s.Read(ctx, "a"); !errors.Is(err, coordinator.ErrNotFound) {
+		t.Errorf("it reads what is lost: %v", err)
+	}
+	if c, _ := s.Connection(); c.Ended != 1 || !c.Up {
+		t.Errorf("after the loss: %+v", c)
+	}
+	for range changes {
+		if _, exists, err := s.Stat(ctx, "a"); err == nil && !exists {
+			break
+		}
+	}
+	must(t, s.Create(ctx, []coordinator.NewNode{{Path: "a", Data: []byte("2")}}))
+	for range changes {
+		if node, err := s.Read(ctx, "a"); err == nil && string(node.Data) == "2" {
+			break
+		}
+	}
+}
