@@ -69,7 +69,8 @@ func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMess
 			}
 			return compareCell(cell, record, value)
 		}
-		filled, key, published, err := m.fillRecord(ctx, ref, CellRecord{State: Valued, Incarnation: f.record.Number, Version: record.next(f.record.Number), Value: compact.Bytes(), Since: now.UTC()})
+		fresh := CellRecord{State: Valued, Incarnation: f.record.Number, Version: record.next(f.record.Number), Value: compact.Bytes(), Since: now.UTC()}
+		filled, key, published, err := m.fillRecord(ctx, ref, fresh)
 		if err != nil {
 			return fmt.Errorf("publish %s: %w", cell, err)
 		}
@@ -82,7 +83,7 @@ func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMess
 		m.forget(cell)
 		if err == nil {
 			published()
-			return nil
+			return m.keep(cell, fresh)
 		}
 		if !errors.Is(err, ErrVersion) {
 			return fmt.Errorf("publish %s: %w", cell, m.gone(err))

@@ -46,9 +46,17 @@ func (m *Member) try(number int) error {
 // journal, where enrolledBefore is noted after the first success. ErrFenced says
 // that a later machine of the same name is there.
 func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (IncarnationRecord, error) {
+	ended, _ := m.sessionsEnded()
 	record, err := m.enrol(ctx, id, instance, enrolledBefore, now)
 	if err == nil {
 		err = m.takeGiven(ctx)
+	}
+	if err == nil && m.known().strange {
+		err = m.pin()
+	}
+	if err == nil && m.enrolment.Load() == nil {
+		m.ended.Store(ended)
+		m.enrolment.Store(&enrolment{id, instance, now})
 	}
 	return record, err
 }
@@ -76,7 +84,9 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			m.endLife(ctx, replaced)
 			return there, errors.Join(m.showKey(ctx), m.sweep(ctx))
 		}
-		if enrolledBefore || tried > 0 && there.Number > tried {
+		// Numbers only grow: a lower one stands there since an older state was put back.
+		again := enrolledBefore && there.Number < m.tried && !m.known().strange
+		if !again && (enrolledBefore || tried > 0 && there.Number > tried) {
 			// A read may come from a server of the ensemble that lags behind; what passes
 			// through a commit is how it stands.
 			err := m.store.Commit(ctx, Op{Path: path, Version: node.Version})
@@ -96,6 +106,9 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
 		}
 		next := IncarnationRecord{Number: there.Number + 1, ID: id, Instance: instance, Since: now.UTC()}
+		if again {
+			next.Number = m.tried
+		}
 		if err := m.try(next.Number); err != nil {
 			return IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, err)
 		}

@@ -136,7 +136,7 @@ func (k *keyring) deploymentRecord(r DeploymentRecord) ([]byte, error) {
 // identity is what a server is told of the deployment.
 func (k *keyring) identity(s plan.ServerPath) ([]byte, error) {
 	text, err := k.sign(kindIdentity, s, Identity{Format: RecordFormat, Deployment: k.deployment, ID: k.record.ID, Server: s,
-		Enrol: k.record.Enrol, Operator: k.signer.Public(), Relay: &Relay{Key: k.relay, May: []string{RelayHeat}}})
+		Enrol: k.record.Enrol, Restored: k.record.Restored, Operator: k.signer.Public(), Relay: &Relay{Key: k.relay, May: []string{RelayHeat}}})
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,11 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
-	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
 // What an agent decides on.
@@ -45,12 +45,10 @@ type Member struct {
 	state  *Version // of the state's node, where it is known
 	plan   Version  // of the plan's node, as it was read
 
-	pinned   *Identity        // as the machine remembers it
-	identity *Identity        // as it was read
+	pinned   *Identity // as the machine remembers it
+	knows    atomic.Pointer[knowledge]
 	counters map[string]int64 // that were seen
 	versions map[plan.CellName]cellVersion
-	key      sign.Key // by which the server signs
-	publics  map[plan.ServerPath]sign.Public
 
 	tried   int // see RememberTries
 	noteTry func(number int) error
@@ -63,6 +61,11 @@ type Member struct {
 	claim *Claim // of a slot, in a group that scales
 	slot  int
 
+	say       func(what string) // see OnLoss
+	enrolment atomic.Pointer[enrolment]
+	ended     atomic.Int64  // sessions that every server has refused, when the machine became the server
+	returning chan struct{} // full while the machine becomes it again
+
 	reporting chan struct{} // full while a report is under way
 	sealing   sealing
 }
@@ -74,14 +77,16 @@ func Join(s Store, d Deployment, server plan.ServerPath, token string) *Member {
 		others.Among(d.Servers())
 	}
 	m := &Member{
-		store: s, deployment: d, server: server, token: token, memory: newMemory{},
+		deployment: d, server: server, token: token, memory: newMemory{},
 		places:   map[plan.CellName]plan.CellRef{},
 		own:      map[plan.CellName]bool{},
 		empty:    map[plan.CellName]Version{},
 		versions: map[plan.CellName]cellVersion{},
 
 		reporting: make(chan struct{}, 1),
+		returning: make(chan struct{}, 1),
 	}
+	m.store = &lasting{s, m}
 	m.sealing.token = sync.OnceValues(func() (seal.Key, error) { return tokenKey(token) })
 	return m
 }
@@ -219,7 +224,7 @@ func (m *Member) PlanAgain(ctx context.Context) (*plan.Server, error) {
 }
 
 func (m *Member) readPlan(ctx context.Context) (*plan.Server, error) {
-	if err := m.known(ctx); err != nil {
+	if err := m.meet(ctx); err != nil {
 		return nil, err
 	}
 	text, version, err := readParts(ctx, m.store, m.deployment.ServerPlan(m.server))
@@ -332,7 +337,7 @@ func (m *Member) readCell(ctx context.Context, ref plan.CellRef) (CellRecord, Ve
 	if err != nil {
 		return CellRecord{}, 0, fmt.Errorf("read %s: %w", ref.Cell, m.goneOf(ctx, ref.Server, "the cell "+string(ref.Cell), err))
 	}
-	record, err := openCell(path, node.Data, m.keyOf(ref.Server), m.deployment.cellPlace(m.identity.ID, ref))
+	record, err := openCell(path, node.Data, m.keyOf(ref.Server), m.deployment.cellPlace(m.known().identity.ID, ref))
 	switch {
 	case errors.Is(err, ErrForged):
 		return CellRecord{}, node.Version, m.judge(ctx, err)

@@ -202,7 +202,7 @@ func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, m.gone(err))
 	}
-	record, _, err := openIfAny[AdmissionRecord](path, node.Data, m.identity.Operator, m.deployment.place(m.identity.ID, kindAdmission, m.server, ""))
+	record, _, err := openIfAny[AdmissionRecord](path, node.Data, m.known().identity.Operator, m.deployment.place(m.known().identity.ID, kindAdmission, m.server, ""))
 	if err != nil {
 		return "", err
 	}

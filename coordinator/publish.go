@@ -61,8 +61,10 @@ type Option interface{ set(*wishes) }
 
 type wishes struct {
 	enrol *Enrolment
-	root  *Credential
-	limit Limit
+	// restore says that the deployment was lost, and is put back.
+	restore bool
+	root    *Credential
+	limit   Limit
 }
 
 func wishesOf(options []Option) *wishes {
@@ -74,6 +76,15 @@ func wishesOf(options []Option) *wishes {
 }
 
 func (e Enrolment) set(w *wishes) { w.enrol = &e }
+
+// Restore is the Option that a new deployment takes the place of one that the coordinator
+// has lost: its servers go on with it.
+type Restore struct{}
+
+func (Restore) set(w *wishes) { w.restore = true }
+
+// ErrStands says that a deployment that is to be put back is there.
+var ErrStands = errors.New("it is there: nothing is to be put back")
 
 // Publish puts a deployment on the coordinator: plan, files, cells and rights,
 // and last the node that agents wait for. Where another plan is live it takes that
@@ -154,11 +165,16 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 	if w.enrol != nil {
 		result.Record.Enrol = *w.enrol
 	}
+	result.Record.Restored = w.restore
 	root, err := readRoot(ctx, s, d)
 	switch {
 	case errors.Is(err, ErrNotApplied):
 		err = nil
 	case err == nil:
+		if _, ready, statErr := s.Stat(ctx, d.Ready()); w.restore && (ready || statErr != nil) {
+			err = errors.Join(statErr, ErrStands)
+			break
+		}
 		if err = checkRecord(ctx, s, d, secret, w.root); err != nil {
 			break
 		}

@@ -16,6 +16,8 @@ type DeploymentRecord struct {
 	Created time.Time `json:"created"`
 	// Enrol says how often a server's token lets a machine in.
 	Enrol Enrolment `json:"enrol,omitempty"`
+	// Restored says that it was put in the place of one that the coordinator had lost.
+	Restored bool `json:"restored,omitempty"`
 	// Updates counts the changes of the plan, Updating is the sha256 of the plan that
 	// one which has not come to its end makes of it.
 	Updates  int    `json:"updates,omitempty"`

@@ -36,7 +36,7 @@ func (m *Member) State(ctx context.Context) (ServerState, error) {
 	if err != nil {
 		return ServerState{}, fmt.Errorf("read the state of server %s: %w", m.server, m.gone(err))
 	}
-	state, _, err := openIfAny[ServerState](path, node.Data, m.key.Public(), m.deployment.place(m.identity.ID, kindState, m.server, ""))
+	state, _, err := openIfAny[ServerState](path, node.Data, m.known().key.Public(), m.deployment.place(m.known().identity.ID, kindState, m.server, ""))
 	err = m.judge(ctx, err)
 	if state.Incarnation != f.record.Number {
 		return ServerState{}, err
@@ -95,7 +95,7 @@ func (m *Member) reportIf(ctx context.Context, state ServerState, failed map[pla
 }
 
 func (m *Member) report(ctx context.Context, f fence, checks []Op, state ServerState, failed map[plan.CellName]*Cause) error {
-	marks, err := m.marks(ctx, f, state.Since, failed)
+	marks, marked, err := m.marks(ctx, f, state.Since, failed)
 	if err != nil {
 		return err
 	}
@@ -121,6 +121,11 @@ func (m *Member) report(ctx context.Context, f fence, checks []Op, state ServerS
 		if final {
 			m.forget(slices.Collect(maps.Keys(failed))...)
 			m.noteState(version + 1)
+			for cell, record := range marked {
+				if err := m.keep(cell, record); err != nil {
+					return err
+				}
+			}
 			return nil
 		}
 		marks = rest
@@ -154,30 +159,33 @@ func (m *Member) noteState(version Version) {
 }
 
 // marks are the writes that mark cells failed, of those that are empty.
-func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map[plan.CellName]*Cause) ([]Op, error) {
+func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map[plan.CellName]*Cause) ([]Op, Kept, error) {
 	var ops []Op
+	marked := Kept{}
 	for _, cell := range slices.Sorted(maps.Keys(failed)) {
 		m.mu.Lock()
 		mine := m.own[cell]
 		m.mu.Unlock()
 		if !mine {
-			return nil, fmt.Errorf("%s: %w", cell, ErrNotInPlan)
+			return nil, nil, fmt.Errorf("%s: %w", cell, ErrNotInPlan)
 		}
 		ref := plan.CellRef{Cell: cell, Server: m.server}
 		version, record, err := m.ownCell(ctx, ref)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if record.State != Empty && record.Incarnation == f.record.Number {
 			continue
 		}
-		data, err := m.signCell(ref, CellRecord{State: Failed, Incarnation: f.record.Number, Version: record.next(f.record.Number), Cause: shorten(failed[cell]), Since: since.UTC()})
+		mark := CellRecord{State: Failed, Incarnation: f.record.Number, Version: record.next(f.record.Number), Cause: shorten(failed[cell]), Since: since.UTC()}
+		data, err := m.signCell(ref, mark)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		marked[cell] = mark
 		ops = append(ops, Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data})
 	}
-	return ops, nil
+	return ops, marked, nil
 }
 
 // encodeState writes a state that fits into its node: what roles printed is the

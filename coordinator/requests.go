@@ -105,7 +105,7 @@ func (m *Member) Answers(ctx context.Context) ([]Answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the answers of server %s: %w", m.server, m.gone(err))
 	}
-	r, _, err := openIfAny[AnswersRecord](path, node.Data, m.key.Public(), m.deployment.place(m.identity.ID, kindAnswers, m.server, ""))
+	r, _, err := openIfAny[AnswersRecord](path, node.Data, m.known().key.Public(), m.deployment.place(m.known().identity.ID, kindAnswers, m.server, ""))
 	return r.Answers, m.judge(ctx, err)
 }
 
@@ -149,7 +149,16 @@ func (m *Member) Answer(ctx context.Context, answers []Answer) error {
 // incarnation: the roles that should have written them run again. ErrFenced.
 func (m *Member) TakeBack(ctx context.Context, cells []plan.CellName) error {
 	m.forget(cells...)
-	err := m.commitOwn(ctx, func() ([]Op, error) {
+	kept, err := m.memory.Kept()
+	for _, cell := range cells {
+		if r := kept[cell]; err == nil && r.State == Failed {
+			err = m.keep(cell, CellRecord{State: Empty, Incarnation: r.Incarnation, Version: r.Version})
+		}
+	}
+	if err != nil {
+		return err
+	}
+	err = m.commitOwn(ctx, func() ([]Op, error) {
 		f, err := m.enrolled()
 		if err != nil {
 			return nil, err

@@ -318,7 +318,7 @@ func (m *Member) sealFor(ctx context.Context, reader plan.ServerPath, say func(e
 		}
 		return fmt.Errorf("read the public key of server %s: %w", reader, err)
 	}
-	public, _, err := openIfAny[PublicRecord](path, node.Data, m.keyOf(reader), m.deployment.place(m.identity.ID, kindPublic, reader, ""))
+	public, _, err := openIfAny[PublicRecord](path, node.Data, m.keyOf(reader), m.deployment.place(m.known().identity.ID, kindPublic, reader, ""))
 	if err = m.judge(ctx, err); errors.Is(err, ErrDestroyed) {
 		return err
 	}
@@ -329,7 +329,7 @@ func (m *Member) sealFor(ctx context.Context, reader plan.ServerPath, say func(e
 	if public.Key == "" {
 		return nil
 	}
-	if err := m.notOlder("incarnation of "+string(reader), int64(public.Incarnation)); errors.Is(err, ErrOlder) {
+	if err := m.newIncarnation(string(reader), public.Incarnation); errors.Is(err, ErrOlder) {
 		return nil // the newer one comes
 	} else if err != nil {
 		return err

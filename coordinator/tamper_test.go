@@ -67,8 +67,19 @@ func (a attacker) sign(kind string, server plan.ServerPath, item, record string)
 func bare(text string) string { return string(sign.Bare([]byte(text))) }
 
 // disk is what a machine remembers.
-type disk struct{ kept coordinator.Remembered }
+type disk struct {
+	kept   coordinator.Remembered
+	values coordinator.Kept
+}
 
+func (d *disk) Keep(cell plan.CellName, r coordinator.CellRecord) error {
+	if d.values == nil {
+		d.values = coordinator.Kept{}
+	}
+	d.values[cell] = r
+	return nil
+}
+func (d *disk) Kept() (coordinator.Kept, error)    { return d.values, nil }
 func (d *disk) Remembered() coordinator.Remembered { return d.kept }
 func (d *disk) Remember(r coordinator.Remembered) error {
 	d.kept = d.kept.With(r)

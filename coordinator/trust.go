@@ -136,6 +136,8 @@ type Identity struct {
 	ID         string          `json:"id"` // of this very deployment, random
 	Server     plan.ServerPath `json:"server"`
 	Enrol      Enrolment       `json:"enrol,omitempty"`
+	// Restored says that it is put in the place of one that the coordinator has lost.
+	Restored bool `json:"restored,omitempty"`
 	// Operator is the key by which the operator signs, Relay what a relay may say and
 	// by which key.
 	Operator sign.Public `json:"operator"`
@@ -184,6 +186,10 @@ type Memory interface {
 	Remembered() Remembered
 	// Remember adds to it, and has it on the disk when it returns.
 	Remember(Remembered) error
+	// Keep keeps a cell's contents, in the place of those before; Kept are those of all.
+	// They may be secret.
+	Keep(plan.CellName, CellRecord) error
+	Kept() (Kept, error)
 }
 
 // UseMemory gives the member what the machine remembers. Without it the member
@@ -195,6 +201,9 @@ type newMemory struct{}
 
 func (newMemory) Remembered() Remembered    { return Remembered{} }
 func (newMemory) Remember(Remembered) error { return nil }
+
+func (newMemory) Keep(plan.CellName, CellRecord) error { return nil }
+func (newMemory) Kept() (Kept, error)                  { return nil, nil }
 
 // recall takes over what the machine remembers, once.
 func (m *Member) recall() {
@@ -245,14 +254,54 @@ func (m *Member) identify(ctx context.Context) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	unknown := identity
-	if m.pinned != nil && m.pinned.ID == identity.ID {
-		unknown = nil
+	unknown, strange := identity, false
+	if m.pinned != nil {
+		strange = m.pinned.ID != identity.ID && !identity.Restored
+		if m.pinned.ID == identity.ID || strange {
+			unknown = nil
+		}
 	}
 	if err := m.remember(kindIdentity, counter, unknown); err != nil {
 		return fmt.Errorf("the identity of the deployment %s: %w", m.deployment, err)
 	}
-	m.identity, m.pinned = identity, identity
+	if !strange {
+		m.pinned = identity
+	}
+	m.learn(func(k *knowledge) { k.identity, k.strange = identity, strange })
+	return nil
+}
+
+// knowledge is what a member knows of who may say what. It changes as a whole.
+type knowledge struct {
+	identity *Identity // as it was read
+	strange  bool      // of another deployment than the machine knows
+	key      sign.Key  // by which the server signs
+	publics  map[plan.ServerPath]sign.Public
+}
+
+func (m *Member) known() *knowledge {
+	if k := m.knows.Load(); k != nil {
+		return k
+	}
+	return &knowledge{}
+}
+
+// learn changes what is known. Only one goroutine joins at a time.
+func (m *Member) learn(what func(k *knowledge)) {
+	k := *m.known()
+	what(&k)
+	m.knows.Store(&k)
+}
+
+// pin remembers the deployment that the machine has become a server of.
+func (m *Member) pin() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pinned = m.known().identity
+	m.learn(func(k *knowledge) { k.strange = false })
+	if err := m.memory.Remember(Remembered{Identity: m.pinned}); err != nil {
+		return fmt.Errorf("%w: %w", ErrForgets, err)
+	}
 	return nil
 }
 
@@ -313,7 +362,7 @@ func openIdentity(d Deployment, server plan.ServerPath, token string, pinned *Id
 	switch {
 	case err != nil:
 		return nil, 0, forged(what, "the operator whom this machine has known since it came first", err)
-	case pinned != nil && pinned.ID == identity.ID && pinned.Enrol != identity.Enrol:
+	case pinned != nil && (pinned.ID == identity.ID || identity.Restored) && pinned.Enrol != identity.Enrol:
 		return nil, 0, forged(what, "the operator", errors.New("tokens are good for more, or less, than when this machine came first"))
 	}
 	return &identity, counter, nil
@@ -333,14 +382,14 @@ func (m *Member) deriveKey(p *plan.Server) error {
 	if p.Keys[m.server] != key.Public() {
 		return forged("the password of server "+string(m.server), "the deployment's operator", errors.New("its plan has another key"))
 	}
-	m.key, m.publics = key, p.Keys
+	m.learn(func(k *knowledge) { k.key, k.publics = key, p.Keys })
 	return nil
 }
 
 // open takes out a record that the operator has signed for this server, and
 // remembers that it has seen it. ErrForged, ErrOlder.
 func (m *Member) open(kind, item, what string, data []byte) ([]byte, error) {
-	text, counter, err := m.identity.Operator.Open(m.deployment.place(m.identity.ID, kind, m.server, item), data)
+	text, counter, err := m.known().identity.Operator.Open(m.deployment.place(m.known().identity.ID, kind, m.server, item), data)
 	if err != nil {
 		return nil, forged(what, "the deployment's operator", err)
 	}
@@ -350,12 +399,9 @@ func (m *Member) open(kind, item, what string, data []byte) ([]byte, error) {
 	return text, nil
 }
 
-// known makes sure that the member knows who the deployment is.
-func (m *Member) known(ctx context.Context) error {
-	m.mu.Lock()
-	known := m.identity != nil
-	m.mu.Unlock()
-	if known {
+// meet makes sure that the member knows who the deployment is.
+func (m *Member) meet(ctx context.Context) error {
+	if m.known().identity != nil {
 		return nil
 	}
 	return m.identify(ctx)
@@ -368,7 +414,7 @@ func (m *Member) judge(ctx context.Context, err error) error {
 		return err
 	}
 	now, _, look := m.readIdentity(ctx)
-	if look == nil && now.ID != m.identity.ID || errors.Is(look, ErrNotInPlan) {
+	if look == nil && now.ID != m.known().identity.ID || errors.Is(look, ErrNotInPlan) {
 		return fmt.Errorf("%w: %w", ErrDestroyed, err)
 	}
 	return err
@@ -376,34 +422,38 @@ func (m *Member) judge(ctx context.Context, err error) error {
 
 // signOwn writes a record of the server's own.
 func (m *Member) signOwn(kind string, record any) ([]byte, error) {
-	return signed(m.key, m.deployment.place(m.identity.ID, kind, m.server, ""), 0, record)
+	return signed(m.known().key, m.deployment.place(m.known().identity.ID, kind, m.server, ""), 0, record)
 }
 
 func (m *Member) signCell(c plan.CellRef, record CellRecord) ([]byte, error) {
-	return signed(m.key, m.deployment.cellPlace(m.identity.ID, c), 0, record)
+	return signed(m.known().key, m.deployment.cellPlace(m.known().identity.ID, c), 0, record)
 }
 
 // keyOf is the key by which a cell's writer signs.
 func (m *Member) keyOf(writer plan.ServerPath) sign.Public {
 	switch writer {
 	case m.server:
-		return m.key.Public()
+		return m.known().key.Public()
 	case plan.Operator:
-		return m.identity.Operator
+		return m.known().identity.Operator
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.publics[writer]
+	return m.known().publics[writer]
+}
+
+// newIncarnation is notOlder for the incarnation of a server, or of what an operator gives:
+// in a deployment that was put back they may begin anew.
+func (m *Member) newIncarnation(of string, number int) error {
+	return m.notOlder("incarnation of "+of+" in "+m.known().identity.ID, int64(number))
 }
 
 // unseen says that a record of another writer is not of an incarnation or version
 // before one that was seen.
 func (m *Member) unseen(ref plan.CellRef, record CellRecord) (bool, error) {
-	what := "incarnation of " + string(ref.Server)
+	of := string(ref.Server)
 	if ref.Server == plan.Operator {
-		what = "incarnation of " + string(ref.Cell)
+		of = string(ref.Cell)
 	}
-	err := m.notOlder(what, int64(record.Incarnation))
+	err := m.newIncarnation(of, record.Incarnation)
 	if errors.Is(err, ErrOlder) {
 		return false, nil
 	}

@@ -48,6 +48,7 @@ type bed struct {
 	url     string // of the coordinator
 	open    func(...coordinator.Credential) coordinator.Store
 	plan    plan.Plan
+	scripts map[string][]byte // by digest
 }
 
 // startCoordinator starts one, and gives its URL and a way to open it here.
@@ -102,6 +103,7 @@ func newBedOf(t testing.TB, start startCoordinator, as func(digest string) plan.
 	db := plan.Server{Path: "db", At: "site.yaml:1:1", Reads: []plan.CellRef{{Cell: "web.app:x", Server: "web"}}}
 	web := plan.Server{Path: "web", Roles: []plan.Role{}, Writes: []plan.CellName{"web.app:x"}}
 	files := map[string][]byte{}
+	b.scripts = files
 	b.plan = plan.Plan{Format: plan.Format, Signal: "none", Outputs: []plan.StackOutput{},
 		Cells: []plan.Cell{{Name: "web.app:x", Server: "web", Readers: []plan.ServerPath{"db"}}}}
 	for i, script := range scripts {

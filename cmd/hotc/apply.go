@@ -26,6 +26,7 @@ func newApplyCommand(io streams) *cobra.Command {
 		dryRun, asJSON bool
 		secrets        []string
 		enrol          string
+		restore        bool
 	)
 	cmd := &cobra.Command{
 		Use:        "apply DIR",
@@ -45,7 +46,7 @@ with --secret-param, and sealed for the servers of these roles. Given again, a n
 takes the old one's place: roles that run from then on read it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a := application{target: &t, dir: args[0], dryRun: dryRun, secrets: secrets, enrol: enrol}
+			a := application{target: &t, dir: args[0], dryRun: dryRun, secrets: secrets, enrol: enrol, restore: restore}
 			result, err := a.run(cmd.Context(), io)
 			if err != nil {
 				return err
@@ -61,6 +62,7 @@ takes the old one's place: roles that run from then on read it.`,
 	t.addRootKeyFlag(cmd)
 	cmd.Flags().StringArrayVar(&secrets, "secret-param", nil, "`NAME=FILE`, the value of a parameter that was compiled as secret; - is standard input (several times)")
 	cmd.Flags().StringVar(&enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always (default: always, or what the deployment was made with)")
+	cmd.Flags().BoolVar(&restore, "restore", false, "put back what the coordinator has lost: servers that have run their roles go on (with --enrol, as it was)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be made, and make nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
@@ -74,6 +76,7 @@ type application struct {
 	// secrets are the flags NAME=FILE.
 	secrets []string
 	enrol   string // "once", "always" or ""
+	restore bool
 }
 
 // applied is the result of `hotc apply` (docs/json.md).
@@ -164,17 +167,24 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 // enrolment reads the flag; nothing is as the deployment has it. What the plan cannot have
 // is refused before anybody is asked.
 func (a *application) enrolment(p *plan.Plan) ([]coordinator.Option, error) {
+	var options []coordinator.Option
+	if a.restore {
+		options = append(options, coordinator.Restore{})
+	}
 	switch a.enrol {
 	case "":
+		if a.restore {
+			return nil, usageError{errors.New("--restore needs --enrol once or --enrol always, as the deployment was made: else its tokens could become good for more than they were")}
+		}
 		return nil, nil
 	case "once":
 		var shared *coordinator.SharedTokenError
 		if errors.As(coordinator.CheckEnrolment(p, coordinator.EnrolOnce), &shared) {
 			return nil, sharedTokens(shared)
 		}
-		return []coordinator.Option{coordinator.EnrolOnce}, nil
+		return append(options, coordinator.EnrolOnce), nil
 	case "always":
-		return []coordinator.Option{coordinator.EnrolAlways}, nil
+		return append(options, coordinator.EnrolAlways), nil
 	}
 	return nil, usageError{fmt.Errorf("--enrol is once or always, not %q", a.enrol)}
 }

@@ -208,6 +208,8 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return sharedTokens(shared)
 	case errors.As(err, &other):
 		return source.Fail(source.ChangedPlan, other.Error(), "--enrol can be chosen when a deployment is made: apply without it; or under another --stack; or \""+s.target.command("destroy")+"\" first")
+	case errors.Is(err, coordinator.ErrStands):
+		return source.Fail(source.OperationFailed, "the deployment "+name+" is there: nothing is to be put back", "if an older state stands there, \""+s.target.command("apply", "DIR")+"\" of the newest folder brings its plan up to date, and its agents publish again what they have")
 	case errors.Is(err, coordinator.ErrNotOurs):
 		return source.Fail(source.OperationFailed, err.Error(), "who administers the coordinator can delete it (in ZooKeeper: the super user); \""+s.target.command("destroy")+"\" then deletes what is left")
 	case errors.Is(err, coordinator.ErrWrongSecret), errors.Is(err, coordinator.ErrRefused):

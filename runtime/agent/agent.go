@@ -168,6 +168,7 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 	if err := a.joinBooted(ctx); err != nil {
 		return false, err
 	}
+	a.followConnection(ctx)
 	if err := a.enrol(ctx); err != nil {
 		return false, err
 	}
@@ -275,13 +276,20 @@ func (a *agent) enrol(ctx context.Context) error {
 		}
 		a.member.UseKey(key)
 	}
-	a.member.RememberTries(a.journal.Trying(), a.journal.NoteTrying)
-	record, err := a.member.Enrol(ctx, a.journal.ID(), a.Instance, a.journal.Incarnation() > 0, a.Now())
+	a.member.RememberTries(max(a.journal.Trying(), a.journal.Incarnation()), a.journal.NoteTrying)
+	a.member.OnLoss(func(what string) { a.console.say("%s", what) })
+	enrolled := a.journal.Incarnation() > 0
+	record, err := a.member.Enrol(ctx, a.journal.ID(), a.Instance, enrolled, a.Now())
 	if err != nil {
 		return err
 	}
 	if a.journal.Incarnation() != record.Number {
 		if err := a.journal.NoteEnrolled(record.Number); err != nil {
+			return err
+		}
+	}
+	if enrolled {
+		if err := a.member.Republish(ctx); err != nil {
 			return err
 		}
 	}

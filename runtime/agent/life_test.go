@@ -140,6 +140,10 @@ func TestARestartAtEveryLineOfTheJournal(t *testing.T) {
 				if err := os.WriteFile(path, []byte(strings.Join(kept, "")+"\n"), 0o600); err != nil {
 					t.Fatal(err)
 				}
+				// Nor had it published anything.
+				if err := os.Remove(filepath.Join(b.config("db").State, "values")); err != nil {
+					t.Fatal(err)
+				}
 				// What it had published before, it had published in the coordinator that is left, too.
 				history := strings.Join(kept, "")
 				b.replay(history)

@@ -96,10 +96,10 @@ type Task struct {
 	Ended    time.Time
 }
 
-// Journal is an open journal. It is not for use by several goroutines, but for Remember
-// and Remembered.
+// Journal is an open journal. It is not for use by several goroutines, but for Remember,
+// Remembered, Keep and Kept.
 type Journal struct {
-	writing sync.Mutex // guards file and remembered
+	writing sync.Mutex // guards file, remembered and what follows that
 
 	file File
 	lock io.Closer
@@ -115,6 +115,10 @@ type Journal struct {
 	signalled map[string]string // by handle; "" is that of the server's roles as a whole
 
 	remembered coordinator.Remembered
+
+	disk   Disk
+	values File             // see Keep; nil until it is used
+	kept   coordinator.Kept // what is in it
 }
 
 // line is a line of the file.
@@ -154,7 +158,7 @@ func OpenOn(disk Disk, m Machine, random io.Reader, now func() time.Time) (*Jour
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{lock: lock, now: now, roles: map[string]Role{}, tasks: map[string]Task{}, requests: map[string]bool{}, signalled: map[string]string{}}
+	j := &Journal{disk: disk, lock: lock, now: now, roles: map[string]Role{}, tasks: map[string]Task{}, requests: map[string]bool{}, signalled: map[string]string{}}
 	if err := j.load(disk, m, random); err != nil {
 		j.Close()
 		return nil, err
@@ -432,6 +436,9 @@ func (j *Journal) Close() error {
 	var err error
 	if j.file != nil {
 		err = j.file.Close()
+	}
+	if j.values != nil {
+		err = errors.Join(err, j.values.Close())
 	}
 	return errors.Join(err, j.lock.Close())
 }

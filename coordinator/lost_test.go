@@ -1,0 +1,232 @@
+package coordinator_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// forgetful is a session whose coordinator may get an older state back.
+type forgetful struct {
+	coordinator.Store
+	ended *atomic.Int64
+}
+
+func (f *forgetful) Connection() (coordinator.Connection, <-chan struct{}) {
+	return coordinator.Connection{Up: true, Ended: int(f.ended.Load())}, nil
+}
+
+// remains is a machine's agent with its disk, as it begins again.
+type remains struct {
+	machine
+	disk  *disk
+	ended *atomic.Int64
+
+	mu   sync.Mutex
+	said []string
+}
+
+func newRemains(t *testing.T, server plan.ServerPath, id string) *remains {
+	return &remains{machine: newMachine(t, server, id), disk: &disk{}, ended: &atomic.Int64{}}
+}
+
+func (r *remains) words() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.said, "\n")
+}
+
+func (b bed) begin(t *testing.T, r *remains, number int) (*coordinator.Member, error) {
+	t.Helper()
+	m := coordinator.Join(&forgetful{b.session(t, r.server), r.ended}, site, r.server, tokenOf(r.server))
+	m.UseMemory(r.disk)
+	m.OnLoss(func(what string) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.said = append(r.said, what)
+	})
+	if err := m.AwaitDeployment(within(t, patience), nil); err != nil {
+		return nil, err
+	}
+	if _, err := m.Plan(t.Context()); err != nil {
+		return nil, err
+	}
+	m.UseKey(r.key)
+	m.RememberTries(number, func(int) error { return nil })
+	if _, err := m.Enrol(t.Context(), r.id, "i-"+r.id, number > 0, noon); err != nil {
+		return nil, err
+	}
+	return m, m.Republish(t.Context())
+}
+
+func (b bed) mustBegin(t *testing.T, r *remains, number int) *coordinator.Member {
+	t.Helper()
+	m, err := b.begin(t, r, number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// lose takes away all that stands, as a coordinator that has lost its data.
+func (b bed) lose(t *testing.T, all ...*remains) {
+	t.Helper()
+	if err := b.operator(t).DeleteTree(t.Context(), site.Root()); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		r.ended.Add(1)
+	}
+}
+
+func (b bed) restore(t *testing.T, p *plan.Plan, options ...coordinator.Option) {
+	t.Helper()
+	_, err := coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, noon.Add(1e9), append(options, coordinator.Restore{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The coordinator loses everything. Who has published publishes it again when the
+// deployment is put back, values, failures and secrets; who reads, and writes, waits until
+// then. After a restart it is the same.
+func TestADeploymentThatIsLostComesBack(t *testing.T) {
+	b := inMemory()
+	p := withPassword()
+	p.Servers[0].Writes = append(p.Servers[0].Writes, "db.mysql:url")
+	p.Cells = append(p.Cells, plan.Cell{Name: "db.mysql:url", Server: "db", Role: "mysql", Readers: []plan.ServerPath{"app"}})
+	p.Servers[1].Reads = append(p.Servers[1].Reads, plan.CellRef{Cell: "db.mysql:url", Server: "db"})
+	b.publish(t, p)
+	db, app := newRemains(t, "db", "d1"), newRemains(t, "app", "a1")
+	writer, reader := b.mustBegin(t, db, 0), b.mustBegin(t, app, 0)
+	put(t, writer, password, `"hush"`)
+	cause := map[plan.CellName]*coordinator.Cause{"db.mysql": {Reason: "no"}}
+	if err := writer.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, cause); err != nil {
+		t.Fatal(err)
+	}
+	b.lose(t, db, app)
+	read := make(chan error, 1)
+	go func() {
+		_, err := reader.Await(within(t, patience), "db.mysql:url", coordinator.AwaitOptions{IfDown: -1})
+		read <- err
+	}()
+	written := make(chan error, 1)
+	go func() {
+		written <- writer.Put(within(t, patience), "db.mysql:url", json.RawMessage(`"mysql://"`), noon)
+	}()
+	for !strings.Contains(db.words(), "--restore") || !strings.Contains(app.words(), "--restore") {
+		select {
+		case err := <-read:
+			t.Fatalf("the reader does not wait: %v", err)
+		case err := <-written:
+			t.Fatalf("the writer does not wait: %v", err)
+		case <-within(t, patience).Done():
+			t.Fatal("it does not come")
+		default:
+		}
+	}
+	b.restore(t, p)
+	if err := errors.Join(soon(t, written), soon(t, read)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(db.words(), "put the deployment back") {
+		t.Error(db.words())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go writer.KeepSealed(ctx, func(err error) { t.Error(err) })
+	expectValue(t, reader, password, `"hush"`)
+	expectFailed := func() {
+		t.Helper()
+		record, err := readCell(t.Context(), b.operator(t), plan.CellRef{Cell: "db.mysql", Server: "db"})
+		if err != nil || record.State != coordinator.Failed || record.Cause.Reason != "no" || record.Incarnation != 1 {
+			t.Errorf("the failure: %+v, %v", record, err)
+		}
+	}
+	expectFailed()
+
+	// and when the agents were away
+	stop()
+	b.lose(t)
+	b.restore(t, p)
+	writer, reader = b.mustBegin(t, db, 1), b.mustBegin(t, app, 1)
+	go writer.KeepSealed(t.Context(), func(error) {})
+	expectValue(t, reader, password, `"hush"`)
+	expectValue(t, reader, "db.mysql:url", `"mysql://"`)
+	expectFailed()
+}
+
+// An older state is put back: the same deployment, in which a machine had not come yet.
+func TestAnOlderStateIsPutBack(t *testing.T) {
+	b := inMemory()
+	b.publish(t, threeTier())
+	a := b.attacker(t)
+	paths := []coordinator.Path{site.Server("db"), site.State("db"), site.Cell(plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"}), site.Cell(plan.CellRef{Cell: "db.mysql", Server: "db"})}
+	first, second := newRemains(t, "db", "d1"), newRemains(t, "db", "d2")
+	gone := b.mustBegin(t, first, 0)
+	var before []string
+	for _, path := range paths {
+		before = append(before, a.read(path))
+	}
+	m := b.mustBegin(t, second, 0) // the machine was built anew: number 2
+	put(t, m, "db.mysql:endpoint", `"here"`)
+	for i, path := range paths {
+		a.write(path, before[i])
+	}
+	if err := a.store.DeleteTree(t.Context(), site.Life("db", "d2")); err != nil {
+		t.Fatal(err)
+	}
+	first.ended.Add(1)
+	second.ended.Add(1)
+	if _, err := b.begin(t, first, 1); err != nil { // it comes first, and has the lower number
+		t.Errorf("the machine before: %v", err)
+	}
+	put(t, m, "db.mysql", "null")
+	if !strings.Contains(second.words(), "the same deployment is there again") {
+		t.Error(second.words())
+	}
+	app := b.agent(t, "app")
+	expectValue(t, app, "db.mysql:endpoint", `"here"`)
+	if err := gone.Put(within(t, patience), "db.mysql", json.RawMessage("null"), noon); !errors.Is(err, coordinator.ErrFenced) {
+		t.Errorf("the machine before: %v", err)
+	}
+}
+
+// What stands in the place of a lost deployment may be another one, or the same with weaker
+// tokens; and a deployment that stands is not put back.
+func TestWhatIsNotPutBack(t *testing.T) {
+	b := inMemory()
+	b.publish(t, threeTier())
+	db := newRemains(t, "db", "d1")
+	b.mustBegin(t, db, 0)
+	_, err := coordinator.Publish(t.Context(), b.open(t), site, secret, threeTier(), text(threeTier()), contents, noon, coordinator.Restore{})
+	if !errors.Is(err, coordinator.ErrStands) {
+		t.Errorf("a deployment that stands: %v", err)
+	}
+	b.lose(t, db)
+	b.publish(t, threeTier()) // not by --restore
+	if _, err := b.begin(t, db, 1); !errors.Is(err, coordinator.ErrFenced) && !errors.Is(err, coordinator.ErrDestroyed) {
+		t.Errorf("another deployment: %v", err)
+	}
+
+	b = inMemory()
+	b.publishOnce(t, threeTier())
+	b.join(t, newMachine(t, "app", "a1"), false)
+	app := newRemains(t, "db", "d1")
+	knock := b.knocking(t, app.machine)
+	knock.UseMemory(app.disk)
+	if err := knock.AwaitDeployment(within(t, patience), nil); err != nil {
+		t.Fatal(err)
+	}
+	b.lose(t)
+	b.restore(t, threeTier())
+	_, _, err = b.comes(t, "db", tokenOf("db"), app.disk)
+	expectForged(t, "weaker tokens", err, "good for more")
+}

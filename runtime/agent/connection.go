@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// followConnection says on the console when the coordinator is lost, why, as long as it is,
+// and when it is back, until ctx ends.
+func (a *agent) followConnection(ctx context.Context) {
+	store, has := a.store.(coordinator.Connected)
+	if !has {
+		return
+	}
+	go func() {
+		defer mistake.Ends()
+		where, ended := coordinator.ShownURL(a.Boot.Coordinator), 0
+		for {
+			now, changed := store.Connection()
+			if !now.Up {
+				a.sayLost(ctx, store, where)
+			} else if now.Ended > ended {
+				ended = now.Ended
+				a.console.say("what %s holds is older than what this agent has seen there: its data was lost, or an older state was put back. A new session looks at what is there", where)
+			}
+			if now.Up {
+				select {
+				case <-changed:
+				case <-ctx.Done():
+				}
+			}
+			if ctx.Err() != nil {
+				return
+			}
+		}
+	}()
+}
+
+// sayLost says that there is no connection, until there is one.
+func (a *agent) sayLost(ctx context.Context, store coordinator.Connected, where string) {
+	since := a.Now()
+	a.console.say("the connection with the coordinator %s is lost: roles go on, what they read and publish waits until it is back", where)
+	waiting, over := context.WithCancel(ctx)
+	defer over()
+	go a.reach(waiting, a.console.wait(waiting, "no connection with the coordinator "+where))
+	for {
+		now, changed := store.Connection()
+		if now.Up {
+			a.console.say("the connection with the coordinator is back after %v", a.Now().Sub(since).Round(time.Second/10))
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

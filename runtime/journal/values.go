@@ -1,0 +1,84 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// valuesName is the file beside the journal with what the server has published, so that
+// it can be published again when the coordinator has lost it. As the key, it is readable by
+// root alone, and belongs to one journal.
+const valuesName = "values"
+
+// keptLine is a line of it. The last one of a cell counts.
+type keptLine struct {
+	Journal string                 `json:"journal"` // its id
+	Cell    plan.CellName          `json:"cell"`
+	Record  coordinator.CellRecord `json:"record"`
+}
+
+// Keep keeps what a cell holds, on the disk when it returns.
+func (j *Journal) Keep(cell plan.CellName, r coordinator.CellRecord) error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	kept, err := j.loadKept()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(keptLine{j.id, cell, r})
+	if err != nil {
+		return err
+	}
+	// The last one may be torn: then this one begins a line of its own.
+	if _, err := j.values.Write(append(append([]byte{'\n'}, text...), '\n')); err != nil {
+		return fmt.Errorf("keep what was published: %w", err)
+	}
+	if err := j.values.Sync(); err != nil {
+		return fmt.Errorf("keep what was published: %w", err)
+	}
+	kept[cell] = r
+	return nil
+}
+
+// Kept is what is kept.
+func (j *Journal) Kept() (coordinator.Kept, error) {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	kept, err := j.loadKept()
+	return maps.Clone(kept), err
+}
+
+// loadKept reads the file, once.
+func (j *Journal) loadKept() (coordinator.Kept, error) {
+	if j.kept != nil {
+		return j.kept, nil
+	}
+	text, err := j.disk.Read(valuesName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		j.values, err = j.disk.Create(valuesName)
+		if err == nil {
+			err = j.disk.Sync()
+		}
+	case err == nil:
+		j.values, err = j.disk.Append(valuesName)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open what was published: %w", err)
+	}
+	j.kept = coordinator.Kept{}
+	for line := range bytes.Lines(text) {
+		var l keptLine
+		if json.Unmarshal(line, &l) == nil && l.Journal == j.id {
+			j.kept[l.Cell] = l.Record
+		}
+	}
+	return j.kept, nil
+}
