@@ -21,15 +21,22 @@ func computedRead(l *linter, role *program.Role) {
 			continue
 		}
 		var missing []string
-		var at source.Place
+		var first program.EnvironmentRead
 		for _, in := range role.Inputs {
 			read, is := m.Environment[in.Name]
 			if bound := l.analysis.Inputs[in]; is && read.Perhaps && !in.Eager && bound != nil && bound.Time == binding.Run {
-				missing, at = append(missing, fmt.Sprintf("%q", in.Name)), read.At
+				if len(missing) == 0 {
+					first = read
+				}
+				missing = append(missing, fmt.Sprintf("%q", in.Name))
 			}
 		}
 		if len(missing) > 0 {
-			d := l.diags.Warning(source.ComputedRead, at, fmt.Sprintf("role %s reads its environment by a name that is computed: it does not find there what comes at run time, which is %s", role.Key(), strings.Join(missing, ", ")),
+			message := fmt.Sprintf("role %s reads its environment by a name that is computed: it does not find there what comes at run time, which is %s", role.Key(), strings.Join(missing, ", "))
+			if first.Unknown != "" {
+				message = fmt.Sprintf("role %s is a script for %s, a language that hotc does not know: in its environment it does not find what comes at run time, which is %s", role.Key(), first.Unknown, strings.Join(missing, ", "))
+			}
+			d := l.diags.Warning(source.ComputedRead, first.At, message,
 				"`eager: true` on an input awaits it before the script starts; `eager: false` says that it is read otherwise")
 			d.Notes = append(d.Notes, source.Note{At: role.At, Message: "the role"})
 		}

@@ -216,10 +216,12 @@ type Meaning struct {
 }
 
 // EnvironmentRead is where a source reads an input from its environment. Perhaps says that
-// the name of what it reads there is computed.
+// the name of what it reads there is computed or, where Unknown names an interpreter, that
+// it stands in a text of a language that hotc does not know.
 type EnvironmentRead struct {
 	At      source.Place
 	Perhaps bool
+	Unknown string
 }
 
 // File is a file that travels with the plan.

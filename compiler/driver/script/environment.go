@@ -56,8 +56,10 @@ var languages = []language{
 }
 
 // languageOf is the language of a script that is not a shell's; nil for one that is not known.
-func languageOf(text string) *language {
-	name := strings.TrimRight(interpreterOf(text), "0123456789.")
+func languageOf(text string) *language { return languageNamed(interpreterOf(text)) }
+
+func languageNamed(interpreter string) *language {
+	name := strings.TrimRight(interpreter, "0123456789.")
 	for i := range languages {
 		if name != "" && slices.Contains(strings.Fields(languages[i].interpreters), name) {
 			return &languages[i]
@@ -66,8 +68,25 @@ func languageOf(text string) *language {
 	return nil
 }
 
+// handsOver is the beginning of a script for a shell that does nothing but start the
+// script's own interpreter with the script.
+var handsOver = regexp.MustCompile(`^(?:#!.*\n)?(?:[ \t]*(?:#.*)?\n)*[ \t]*(?:(?:eval\s+)?['"]{0,3}exec['"]?\s+(?:/usr/bin/env\s+)?([\w./-]+)(?:\s+-\S+)*\s+"?\$\{?0|//+usr/(?:local/)?(?:go/)?bin/(?:env\s+)?(go)\s+run\s.*\$\{?0)`)
+
 // interpreterOf is the name of the program that runs a script.
 func interpreterOf(text string) string {
+	name := firstInterpreter(text)
+	if slices.Contains([]string{"sh", "dash", "ash", "bash"}, name) {
+		if to := handsOver.FindStringSubmatch(text); to != nil {
+			if other := path.Base(to[1] + to[2]); languageNamed(other) != nil {
+				return other
+			}
+		}
+	}
+	return name
+}
+
+// firstInterpreter is the program that the kernel starts.
+func firstInterpreter(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	interpreter, hasLine := strings.CutPrefix(line, "#!")
 	words := strings.Fields(interpreter)
@@ -75,7 +94,7 @@ func interpreterOf(text string) string {
 		return "sh"
 	}
 	name := path.Base(words[0])
-	if name != "env" || len(words) == 1 {
+	if len(words) == 1 || !slices.Contains([]string{"env", "busybox", "toybox"}, name) {
 		return name
 	}
 	for _, word := range words[1:] {
@@ -189,6 +208,7 @@ func (l *language) code(text string) string {
 func fromStart(role driver.Role, text string, meaning *program.Meaning) []string {
 	l := languageOf(text)
 	if l == nil {
+		mentions(role, text, meaning)
 		return nil
 	}
 	reads := driver.Once(role.Memory, variablesKey{text}, func() []variableRead { return l.variables(text) })
@@ -221,6 +241,26 @@ func fromStart(role driver.Role, text string, meaning *program.Meaning) []string
 	}
 	slices.Sort(names)
 	return names
+}
+
+// mentions finds the inputs whose names stand in a script of a language that hotc does not
+// know: it may read them from its environment.
+func mentions(role driver.Role, text string, meaning *program.Meaning) {
+	first := strings.IndexByte(text, '\n')
+	if first < 0 || !strings.HasPrefix(text, "#!") || dialectsOf(text) != nil {
+		return
+	}
+	places := driver.TextAt(role.SourceAt, role.SourceFile, text, "script of role "+role.Name)
+	meaning.Environment = map[string]program.EnvironmentRead{}
+	for _, in := range role.Inputs {
+		v := environmentVariable(in.Name)
+		if v == "" || in.EagerSaid || readOtherwise(text, in.Name) {
+			continue
+		}
+		if at := regexp.MustCompile(`\b` + v + `\b`).FindStringIndex(text[first:]); at != nil {
+			meaning.Environment[in.Name] = program.EnvironmentRead{At: places.Place(uint32(first+at[0]), uint32(first+at[1])), Perhaps: true, Unknown: interpreterOf(text)}
+		}
+	}
 }
 
 type variablesKey struct{ text string }

@@ -57,7 +57,22 @@ func TestReadsOfTheEnvironment(t *testing.T) {
 		"/usr/bin/env gorun": {
 			{`os.Getenv("db")`, "db"}, {"os.LookupEnv(`db`)", "db"}, {`// os.Getenv("db")`, ""}, {`/* os.Getenv("db") */`, ""}, {`os.Getenv(x)`, "?a.b ?db ?url"}, {`os.Environ()`, "?a.b ?db ?url"},
 		},
-		"/usr/bin/unknown": {{`ENV['db'] $ENV{db} os.getenv("db")`, ""}},
+		"/usr/bin/unknown": {{`ENV['db'] $ENV{db} os.getenv("db")`, "?db"}},
+		"/usr/bin/php": {
+			{`<?php echo getenv('db');`, "?db"}, {`<?php echo $_ENV["a_b"];`, "?a.b"}, {`<?php system("hotc-agent get db");`, ""}, {`<?php echo "mydb";`, ""},
+		},
+		"/usr/bin/tclsh":      {{`puts "$env(db) $::env(url)"`, "?db ?url"}},
+		"/usr/bin/zsh":        {{`print $never`, ""}, {`print ${url:-none}`, "?url"}},
+		"/bin/busybox sh":     {{`echo $db`, ""}},
+		"/bin/busybox awk -f": {{`BEGIN { print ENVIRON["db"] }`, "db"}},
+		"/bin/sh": {
+			{"'''exec' /usr/bin/python3 \"$0\" \"$@\"\n' '''\nimport os\nos.getenv('db')", "db"},
+			{"# made by pip\n\n'''exec' python3 \"$0\"\n' '''\nos.getenv('db')", "db"},
+			{"eval 'exec perl -x -wS $0 ${1+\"$@\"}'\n  if 0;\nprint $ENV{url};", "url"},
+			{"exec ruby -x \"$0\"\n#!ruby\nENV['db']", "db"},
+			{"//usr/bin/env go run \"$0\" \"$@\"; exit \"$?\"\npackage main\nfunc main() { println(os.Getenv(\"url\")) }", "url"},
+			{"exec /usr/bin/app $url $0", ""}, {"exec python3 $db $0", ""}, {"exec /usr/bin/app $0", ""}, {"exec python3 /opt/app.py $url\nos.getenv('db')", ""}, {"echo 1\nexec python3 $0\nos.getenv('db')", ""},
+		},
 	} {
 		for _, c := range cases {
 			meaning := &program.Meaning{}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -220,6 +221,9 @@ func patternHint(pattern string) string {
 func suggestKey(name, where string) string {
 	known := []string{"name", "driver", "source", "inputs", "outputs", "depends_on", "hooks", "actions", "idempotent", "timeout",
 		"files", "install", "roles", "defaults", "type", "secret", "attribute", "value", "publish", "default", "optional", "if_down", "eager", "watch", "bind", "max_members"}
+	if slices.Contains(known, name) {
+		return fmt.Sprintf("%s belongs elsewhere: docs/metadata.md says what %s may have", name, where)
+	}
 	sort.Strings(known)
 	if near := hot.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
