@@ -16,6 +16,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit/edit"
 	"github.com/hotc-dev/hotc/emit/heat"
 )
 
@@ -267,7 +268,7 @@ func (n *naming) renamed(root *hot.Node, text []byte, without map[*hot.Node][]st
 	if len(n.moved) == 0 && len(without) == 0 {
 		return text
 	}
-	edited, err := heat.Rename(n.file, root, n.moved, without)
+	edited, err := edit.Rename(n.file, root, n.moved, without)
 	if err != nil {
 		d, ok := source.AsDiagnostic(err)
 		if !ok {

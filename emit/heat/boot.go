@@ -61,15 +61,15 @@ func (s *stack) boot(p site, of string) tree {
 		}
 	}
 	if values := s.deployValues(p); values != nil {
-		b.Set("deploy", section{values})
+		b.Set("deploy", section{Dict: values})
 	}
 	if !nested {
-		return section{b}
+		return section{Dict: b}
 	}
 	s.out.Files[BootFile] = []byte(bootTemplate)
 	s.nestsDeeper(1)
-	return attribute(s.generate(bootResource+of, resource(s.beside(BootFile), section{dict(
-		"secret", parameter(ParameterSecret), "boot", section{b})})), "json")
+	return attribute(s.generate(bootResource+of, resource(s.beside(BootFile), section{Dict: dict(
+		"secret", parameter(ParameterSecret), "boot", section{Dict: b})})), "json")
 }
 
 // deployValues are the expressions that Heat resolves for a server, by key; nil if

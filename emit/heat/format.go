@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit/edit"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
@@ -95,7 +96,7 @@ func (s *stack) cfnToolsData(r *hot.Resource, entry *hot.Entry, e *hot.Expr) (ow
 	if entry == nil {
 		return o, true
 	}
-	o.static, o.inserted = knownText(e), verbatim{entry: entry}
+	o.static, o.inserted = knownText(e), edit.Verbatim(entry)
 	n := r.Property("user_data")
 	if err := userdata.CheckScript(o.static); err != nil {
 		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("the user_data of server %q %v", r.Name, err), "")

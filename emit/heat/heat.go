@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit/edit"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
@@ -139,9 +139,9 @@ func (s *stack) emit() []byte {
 	if s.diags.Failed() {
 		return nil
 	}
-	text, err := s.editor.apply()
+	text, err := s.editor.Apply()
 	if err == nil {
-		err = s.editor.verify(text, s.text.Root)
+		err = s.editor.Verify(text, s.text.Root)
 	}
 	if err != nil {
 		s.failed(err)
@@ -157,17 +157,17 @@ func (s *stack) open() bool {
 		s.failed(err)
 		return false
 	}
-	s.text, s.editor = text, newEditor(text.Template)
+	s.text, s.editor = text, edit.New(text.Template)
 	return true
 }
 
 func (s *stack) failed(err error) {
 	d, ok := source.AsDiagnostic(err)
 	if !ok {
-		d, _ = source.AsDiagnostic(internal(err.Error()))
+		d, _ = source.AsDiagnostic(edit.Internal(err.Error()))
 	}
 	if at := oddLineEnd.FindIndex(s.template.File.Text); at != nil && d.Code == source.Internal {
-		d = cannotEdit(s.template.File, source.Span{Start: uint32(at[0]), End: uint32(at[1])}, "a line ends with a carriage return alone, or another character that only YAML takes for a line end")
+		d = edit.CannotEdit(s.template.File, source.Span{Start: uint32(at[0]), End: uint32(at[1])}, "a line ends with a carriage return alone, or another character that only YAML takes for a line end")
 		d.Hint = "end the lines as usual"
 	}
 	s.diags.Add(d)
@@ -179,12 +179,12 @@ var oddLineEnd = regexp.MustCompile("\r(?:[^\n]|$)|[\u0085\u2028\u2029]")
 type stack struct {
 	program  *program.Program
 	template *hot.Template // the user's
-	text     editable      // the one that is edited
+	text     edit.Editable // the one that is edited
 	analysis *binding.Analysis
 	built    *emitplan.Built
 	options  Options
 	diags    *source.Diagnostics
-	editor   *editor
+	editor   *edit.Editor
 	out      *Emitted
 	// sizes are those of the user-data files, in bytes.
 	sizes map[userdata.Own]int
@@ -247,9 +247,9 @@ func (s *stack) removeBlocks() {
 			continue
 		}
 		if len(r.Metadata.Value.Entries) == 1 {
-			s.editor.remove(r.Entry.Value, "metadata")
+			s.editor.Remove(r.Entry.Value, "metadata")
 		} else {
-			s.editor.remove(r.Metadata.Value, "hotc")
+			s.editor.Remove(r.Metadata.Value, "hotc")
 		}
 	}
 }
@@ -258,10 +258,10 @@ func (s *stack) removeBlocks() {
 func (s *stack) reads() {
 	done := map[*hot.Node]bool{}
 	replace := func(n *hot.Node, v tree) {
-		for _, now := range s.text.nodes(n) {
+		for _, now := range s.text.Nodes(n) {
 			if !done[now] {
 				done[now] = true
-				s.editor.replace(now, v)
+				s.editor.Replace(now, v)
 			}
 		}
 	}
@@ -280,7 +280,7 @@ func (s *stack) reads() {
 		path := []hot.Value{r.Output.Role.Server.Path, r.Output.Attribute}
 		arg := append([]hot.Value{ResourceValues, "data"}, path...)
 		for _, n := range r.Path {
-			arg = append(arg, s.editor.content(nil, s.text.nodes(n)[0], false))
+			arg = append(arg, s.editor.Content(nil, s.text.Nodes(n)[0], false))
 		}
 		replace(r.Arg, arg)
 	}
@@ -304,7 +304,7 @@ func (s *stack) pins() {
 			s.pin(n, added, values)
 		}
 		if added.Len() > 0 {
-			s.editor.add(n, added)
+			s.editor.Add(n, added)
 		}
 	}
 }
@@ -315,7 +315,7 @@ const pinnedBecause = "hotc compiled the plan with this value"
 // put sets an entry of a map, which is added if it is not there.
 func (s *stack) put(n *hot.Node, added *hot.Dict, name string, value tree) {
 	if e := n.Entry(name); e != nil {
-		s.editor.replace(e.Value, value)
+		s.editor.Replace(e.Value, value)
 		return
 	}
 	added.Set(name, value)
@@ -333,29 +333,7 @@ func (s *stack) pin(n *hot.Node, added *hot.Dict, values []hot.Value) {
 	for _, x := range c.Items {
 		items = append(items, x)
 	}
-	s.replaceConstraints(c, items, pin)
-}
-
-// replaceConstraints puts the pin in front of the user's constraints.
-func (s *stack) replaceConstraints(c *hot.Node, items []hot.Value, pin *hot.Dict) {
-	if c.Target() != nil || c.Kind != hot.List || len(c.Items) == 0 {
-		s.editor.fail(c, "constraints are not a list that stands here")
-		return
-	}
-	change := s.editor.change(c)
-	change.whole, change.value = true, items
-	first := c.Items[0].Span.Start
-	text := s.editor.flow(pin) + ", "
-	if c.Style == hot.Block {
-		line := string(s.text.File.Text[s.text.File.LineStart(c.Span.Start):c.Span.Start])
-		if strings.TrimSpace(line) != "" {
-			s.editor.fail(c, "constraints do not begin their line")
-			return
-		}
-		text = "- " + s.editor.flow(pin) + s.editor.nl + line
-		first = c.Span.Start
-	}
-	s.editor.inserts = append(s.editor.inserts, source.Edit{Span: source.Span{Start: first, End: first}, New: text})
+	s.editor.Prepend(c, items, pin)
 }
 
 // moves renames files that could not stay where they were.
@@ -363,7 +341,7 @@ func (s *stack) moves() {
 	var nodes []*hot.Node
 	names := map[*hot.Node]string{}
 	for n, name := range s.files.Moved {
-		for _, now := range s.text.nodes(n) {
+		for _, now := range s.text.Nodes(n) {
 			if names[now] == "" {
 				nodes = append(nodes, now)
 			}
@@ -372,28 +350,7 @@ func (s *stack) moves() {
 	}
 	slices.SortFunc(nodes, func(a, b *hot.Node) int { return int(a.Span.Start) - int(b.Span.Start) })
 	for _, n := range nodes {
-		s.editor.replace(n, names[n])
-	}
-}
-
-// addTo adds entries to a section of the template, making it if it is missing, before
-// another one.
-func (s *stack) addTo(name, before string, added *hot.Dict) {
-	root := s.text.Root
-	entry := root.Entry(name)
-	switch {
-	case entry != nil && !entry.Value.IsNull():
-		s.editor.add(entry.Value, added)
-	case entry != nil:
-		s.editor.fill(root, entry, added)
-	case root.Style == hot.Flow, root.Entry(before) == nil: // at the end, then
-		s.editor.add(root, dict(name, section{added}))
-	default:
-		s.editor.change(root).added.Set(name, section{added})
-		key := root.Entry(before).Key
-		at := s.text.File.LineStart(key.Span.Start)
-		s.editor.inserts = append(s.editor.inserts, source.Edit{Span: source.Span{Start: at, End: at},
-			New: s.editor.entry(name, section{added}, columnOf(s.text.File, key)) + s.editor.nl})
+		s.editor.Replace(n, names[n])
 	}
 }
 

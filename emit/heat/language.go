@@ -2,6 +2,7 @@ package heat
 
 import (
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/emit/edit"
 )
 
 // What hotc adds, in HOT: CloudFormation templates have no roles.
@@ -23,7 +24,7 @@ func join(delimiter string, items ...hot.Value) tree {
 
 // filled is a template with texts put in.
 func filled(template tree, params *hot.Dict) tree {
-	return section{dict("str_replace", section{dict("template", template, "params", section{params})})}
+	return section{Dict: dict("str_replace", section{Dict: dict("template", template, "params", section{Dict: params})})}
 }
 
 // resource is a resource of hotc's own.
@@ -33,7 +34,7 @@ func resource(typeName string, properties tree, dependsOn ...hot.Value) section 
 		d.Set("depends_on", dependsOn)
 	}
 	d.Set("properties", properties)
-	return section{d}
+	return section{Dict: d}
 }
 
 // declaration is what hotc says of a parameter of its own; a null default is none.
@@ -60,3 +61,11 @@ func declare(p declaration) *hot.Dict {
 	}
 	return d
 }
+
+// What is written, in the words of this package.
+type (
+	tree    = edit.Tree
+	section = edit.Section
+)
+
+func dict(pairs ...any) *hot.Dict { return edit.Dict(pairs...) }

@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/emit/edit"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
@@ -36,7 +37,7 @@ func (s *stack) members(n *program.Nest) {
 		return
 	}
 	if before, have := s.out.Files[file]; have && string(before) != text {
-		s.failed(internal(file + " would be written twice"))
+		s.failed(edit.Internal(file + " would be written twice"))
 		return
 	}
 	s.out.Files[file] = []byte(text)
@@ -47,23 +48,23 @@ func (s *stack) members(n *program.Nest) {
 		}
 	}
 	in, properties := s.definitionOf(n)
-	s.editor.replace(in.Get("type"), s.beside(file))
+	s.editor.Replace(in.Get("type"), s.beside(file))
 	added := s.handing(n)
 	if rest := s.otherMetadata(in.Get("metadata")); rest.Len() > 0 {
 		added.Set(memberMetadata, rest)
 	}
 	if properties != nil && !properties.Value.IsNull() {
-		added.Set(memberProperties, verbatim{entry: properties}) // last, so that a comment behind it stays behind it
+		added.Set(memberProperties, edit.Verbatim(properties)) // last, so that a comment behind it stays behind it
 	}
 	switch {
 	case properties == nil:
-		s.editor.add(in, dict("properties", section{added}))
+		s.editor.Add(in, dict("properties", section{Dict: added}))
 	case properties.Value.IsNull():
-		s.editor.fill(in, properties, added)
+		s.editor.Fill(in, properties, added)
 	default:
-		s.editor.wrap(in, properties, section{added})
+		s.editor.Wrap(in, properties, section{Dict: added})
 	}
-	s.editor.remove(in, "metadata")
+	s.editor.Remove(in, "metadata")
 }
 
 // memberFile is where a generated member lies.
@@ -88,7 +89,7 @@ func (s *stack) otherMetadata(n *hot.Node) *hot.Dict {
 	d := hot.NewDict()
 	for _, e := range n.All() {
 		if e.Name != "hotc" {
-			d.Set(e.Name, s.editor.content(nil, e.Value, false))
+			d.Set(e.Name, s.editor.Content(nil, e.Value, false))
 		}
 	}
 	return d
@@ -116,7 +117,7 @@ func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
 		properties.Set(k, v)
 	}
 	properties.Set("user_data", data)
-	server := dict("type", n.Definition.Type, "properties", section{properties})
+	server := dict("type", n.Definition.Type, "properties", section{Dict: properties})
 	parameters := dict(memberProperties, dict("type", "json", "default", hot.NewDict()))
 	if len(n.Definition.Entry.Value.Get("metadata").All()) > 1 {
 		parameters.Set(memberMetadata, dict("type", "json", "default", hot.NewDict()))
@@ -131,12 +132,11 @@ func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
 	for _, name := range s.readThrough(n) {
 		outputs.Set(name, dict("value", attribute(memberServer, name)))
 	}
-	resources := dict(memberServer, section{server})
+	resources := dict(memberServer, section{Dict: server})
 	for _, k := range inner.generated.Keys() {
 		v, _ := inner.generated.Get(k)
 		resources.Set(k, v)
 	}
-	w := &writer{nl: "\n"}
 	var b strings.Builder
 	for _, part := range []struct {
 		key   string
@@ -144,11 +144,11 @@ func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
 	}{
 		{"heat_template_version", hot.MemberVersion.String()},
 		{"description", fmt.Sprintf("Written by hotc. A member of the group %s of %s.", n.Resource.Name, path.Base(s.files.Target))},
-		{"parameters", section{parameters}},
-		{"resources", section{resources}},
-		{"outputs", section{outputs}},
+		{"parameters", section{Dict: parameters}},
+		{"resources", section{Dict: resources}},
+		{"outputs", section{Dict: outputs}},
 	} {
-		b.WriteString(w.entry(part.key, part.value, 0) + "\n")
+		b.WriteString(edit.Text(part.key, part.value) + "\n")
 	}
 	return strings.Replace(b.String(), `"`+hot.MemberVersion.String()+`"`, hot.MemberVersion.String(), 1), resources.Len(), true
 }

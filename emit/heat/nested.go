@@ -91,11 +91,11 @@ func (s *stack) nests() {
 		added := s.handing(n)
 		switch {
 		case properties == nil:
-			s.editor.add(in, dict("properties", section{added}))
+			s.editor.Add(in, dict("properties", section{Dict: added}))
 		case properties.Value.IsNull():
-			s.editor.fill(in, properties, added)
+			s.editor.Fill(in, properties, added)
 		default:
-			s.editor.add(properties.Value, added)
+			s.editor.Add(properties.Value, added)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func (s *stack) handing(n *program.Nest) *hot.Dict {
 		}
 	}
 	if values := s.handedValues(n); values.Len() > 0 {
-		d.Set(ParameterDeploy, section{values})
+		d.Set(ParameterDeploy, section{Dict: values})
 	}
 	if slot := s.slot(); slot != nil {
 		d.Set(ParameterSlot, slot)
@@ -309,14 +309,14 @@ func (s *stack) outputs() {
 	section := s.text.Root.Entry(outputs)
 	switch {
 	case len(removed) > 0 && len(removed) == len(section.Value.Entries) && added.Len() == 0:
-		s.editor.remove(s.text.Root, outputs)
+		s.editor.Remove(s.text.Root, outputs)
 		return
 	case len(removed) > 0 && len(removed) == len(section.Value.Entries):
-		s.editor.fill(s.text.Root, section, added)
+		s.editor.Fill(s.text.Root, section, added)
 		return
 	}
 	for _, name := range removed {
-		s.editor.remove(section.Value, name)
+		s.editor.Remove(section.Value, name)
 	}
 	if added.Len() > 0 {
 		s.addOutputs(added)
@@ -328,7 +328,7 @@ func (s *stack) addOutputs(added *hot.Dict) {
 	if s.text.Root.Entry("outputs") == nil && s.text.Root.Style != hot.Flow {
 		before = "resources"
 	}
-	s.addTo("outputs", before, added)
+	s.editor.AddTo("outputs", before, added)
 }
 
 // pinned are the values that a parameter may have: of the root, the one that the

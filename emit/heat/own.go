@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit/edit"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
@@ -44,10 +45,10 @@ func (s *stack) ownUserData(r *hot.Resource, format *userDataFormat) (o own, ok 
 		return s.configResource(r, n, name, *format)
 	}
 	if beginning(e) == "" && !e.IsValue() {
-		return s.unknownData(r, s.editor.content(nil, entry.Value, false), *format), true
+		return s.unknownData(r, s.editor.Content(nil, entry.Value, false), *format), true
 	}
 	s.checkText(r, n, e)
-	return s.textData(r, n, knownText(e), verbatim{entry: entry}, *format)
+	return s.textData(r, n, knownText(e), edit.Verbatim(entry), *format)
 }
 
 // textData is user_data of which the compiler knows the beginning.
@@ -61,11 +62,7 @@ func (s *stack) textData(r *hot.Resource, n *hot.Node, static string, value tree
 	switch {
 	case format == softwareConfig && kind == userdata.Archive:
 		// Heat takes an archive apart, but not one within another
-		v, ok := value.(verbatim)
-		if ok {
-			value = s.editor.content(nil, v.entry.Value, false)
-		}
-		return own{kind: userdata.NoOwn, static: static, parts: []hot.Value{dict("config", value, "type", "multipart")}}, true
+		return own{kind: userdata.NoOwn, static: static, parts: []hot.Value{dict("config", s.editor.Plain(value), "type", "multipart")}}, true
 	case format == softwareConfig:
 		o.kind = userdata.Text // Heat quotes it itself
 	case kind == userdata.Quoted:
@@ -104,7 +101,7 @@ func (s *stack) textOf(resource string) tree {
 
 // quoted puts the forms of an archive in the place of characters.
 func (s *stack) quoted(text tree, quotes *hot.Dict) tree {
-	return section{dict("str_replace", section{dict("template", text, "params", quotes)})}
+	return section{Dict: dict("str_replace", section{Dict: dict("template", text, "params", quotes)})}
 }
 
 func (s *stack) badArgument(n *hot.Node, err error) {

@@ -10,7 +10,7 @@ import (
 // parameters declares where the coordinator and the agent are, and the secret.
 func (s *stack) parameters() {
 	if !s.isRoot() {
-		s.addTo("parameters", "resources", s.handedParameters())
+		s.editor.AddTo("parameters", "resources", s.handedParameters())
 		return
 	}
 	coordinator := declaration{kind: "string", description: "where the servers' agents meet: zk://HOST:PORT[,…]/ROOT"}
@@ -18,13 +18,13 @@ func (s *stack) parameters() {
 		coordinator.preset = s.options.Coordinator
 	}
 	added := dict(
-		ParameterCoordinator, section{declare(coordinator)},
-		ParameterAgentURL, section{declare(declaration{kind: "string", preset: s.options.AgentURL,
+		ParameterCoordinator, section{Dict: declare(coordinator)},
+		ParameterAgentURL, section{Dict: declare(declaration{kind: "string", preset: s.options.AgentURL,
 			description: "where servers get hotc-agent if their image lacks it; {arch} becomes amd64, arm64, …"})},
-		ParameterSecret, section{declare(declaration{kind: "string", hidden: true, description: "made by `hotc secret new`",
+		ParameterSecret, section{Dict: declare(declaration{kind: "string", hidden: true, description: "made by `hotc secret new`",
 			pattern: "[0-9a-f]{64}", patternIs: "64 hex digits, made by hotc secret new"})},
 	)
-	s.addTo("parameters", "resources", added)
+	s.editor.AddTo("parameters", "resources", added)
 }
 
 // resources adds the one wait condition of the deployment, and what gives the
@@ -37,7 +37,7 @@ func (s *stack) resources() {
 		return
 	}
 	s.out.added += added.Len() * len(s.stacks)
-	s.addTo("resources", "", added)
+	s.editor.AddTo("resources", "", added)
 }
 
 // signals are the resources by which Heat learns of success and failure.

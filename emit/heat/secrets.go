@@ -19,14 +19,14 @@ func (s *stack) secretParameters() {
 		pin := []hot.Value{dict("allowed_values", []hot.Value{nothing}, "description", because)}
 		switch e := n.Entry("constraints"); {
 		case p.Pinnable() && e != nil:
-			s.editor.wrap(n, e, pin)
+			s.editor.Wrap(n, e, pin)
 		case p.Pinnable():
 			added.Set("constraints", pin)
 		case e != nil:
-			s.editor.remove(n, "constraints")
+			s.editor.Remove(n, "constraints")
 		}
 		if added.Len() > 0 {
-			s.editor.add(n, added)
+			s.editor.Add(n, added)
 		}
 	}
 }

@@ -80,17 +80,17 @@ func (s *stack) setUserData(r *hot.Resource, added *hot.Dict, value tree) {
 	switch {
 	case r.Properties == nil:
 		added.Set("user_data", value)
-		s.editor.add(r.Entry.Value, dict("properties", section{added}))
+		s.editor.Add(r.Entry.Value, dict("properties", section{Dict: added}))
 	case r.Properties.Value.IsNull():
 		added.Set("user_data", value)
-		s.editor.fill(r.Entry.Value, r.Properties, added)
+		s.editor.Fill(r.Entry.Value, r.Properties, added)
 	case r.Property("user_data") != nil:
-		s.editor.wrap(r.Properties.Value, r.Properties.Value.Entry("user_data"), value)
+		s.editor.Wrap(r.Properties.Value, r.Properties.Value.Entry("user_data"), value)
 		if added.Len() > 0 {
-			s.editor.add(r.Properties.Value, added)
+			s.editor.Add(r.Properties.Value, added)
 		}
 	default:
 		added.Set("user_data", value)
-		s.editor.add(r.Properties.Value, added)
+		s.editor.Add(r.Properties.Value, added)
 	}
 }

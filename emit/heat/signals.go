@@ -105,7 +105,7 @@ func (s *stack) handles(resource string) tree {
 	case own.Len() == 0:
 		return nil
 	}
-	return section{own}
+	return section{Dict: own}
 }
 
 // properties rewrites what Heat makes resources of and needs roles' values for, and
@@ -126,7 +126,7 @@ func (s *stack) properties() {
 			continue
 		}
 		value := s.propertyValue(r)
-		text := s.editor.flow(value)
+		text := s.editor.Flow(value)
 		before, seen := meant[r.Call]
 		meant[r.Call] = text
 		switch {
@@ -147,8 +147,8 @@ func (s *stack) properties() {
 
 // replace puts a tree in the place of a node of the user's, wherever it is used.
 func (s *stack) replace(n *hot.Node, v tree) {
-	for _, now := range s.text.nodes(n) {
-		s.editor.replace(now, v)
+	for _, now := range s.text.Nodes(n) {
+		s.editor.Replace(now, v)
 	}
 }
 
@@ -159,7 +159,7 @@ func (s *stack) propertyValue(r *binding.PropertyRead) tree {
 	}
 	var path []hot.Value
 	for _, n := range r.Path {
-		path = append(path, s.text.nodes(n)[0])
+		path = append(path, s.text.Nodes(n)[0])
 	}
 	return s.signalled(r.In, r.Output, path)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit/edit"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -78,6 +79,5 @@ func (s *stack) checkDeleteHooks(n *program.Nest) {
 }
 
 func sameCount(a, b *program.Nest) bool {
-	w := &writer{nl: "\n"}
-	return w.entry("count", emitplan.HOT(a.Count), 0) == w.entry("count", emitplan.HOT(b.Count), 0)
+	return edit.Text("count", emitplan.HOT(a.Count)) == edit.Text("count", emitplan.HOT(b.Count))
 }

@@ -1,4 +1,4 @@
-package heat
+package edit
 
 import (
 	"regexp"
@@ -8,10 +8,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// A tree is content to be written: a hot.Value in which a verbatim stands for a
+// A Tree is content to be written: a hot.Value in which a verbatim stands for a
 // piece of the user's own text, and a section for a map that is worth a line for
 // each key.
-type tree = hot.Value
+type Tree = hot.Value
 
 // verbatim is a node of the user's that moves to another place as it is.
 type verbatim struct {
@@ -19,10 +19,25 @@ type verbatim struct {
 	bare  bool       // without what stands before the value: comments, an anchor
 }
 
-// section is a map that is written in block style where the text around it is.
-type section struct{ *hot.Dict }
+// Section is a map that is written in block style where the text around it is.
+type Section struct{ *hot.Dict }
 
-func dict(pairs ...any) *hot.Dict {
+// Verbatim is an entry's value, as the user wrote it.
+func Verbatim(e *hot.Entry) Tree { return verbatim{entry: e} }
+
+// Plain is a tree that can stand in a line, where a text of the user's may not.
+func (w *writer) Plain(v Tree) Tree {
+	if x, is := v.(verbatim); is {
+		return w.Content(nil, x.entry.Value, false)
+	}
+	return v
+}
+
+// Text writes an entry of a text that is hotc's own.
+func Text(key string, v Tree) string { return (&writer{nl: "\n"}).entry(key, v, 0) }
+
+// Dict makes a map of names and values.
+func Dict(pairs ...any) *hot.Dict {
 	keys, values := make([]string, len(pairs)/2), make([]hot.Value, len(pairs)/2)
 	for i := range keys {
 		keys[i], values[i] = pairs[2*i].(string), pairs[2*i+1]
@@ -38,7 +53,7 @@ type writer struct {
 	// moved gives the edits of a piece of text that is written elsewhere, changed what
 	// stands in a node's place; nil where nothing is edited.
 	moved   func(source.Span) []source.Edit
-	changed func(*hot.Node) (tree, bool)
+	changed func(*hot.Node) (Tree, bool)
 }
 
 // slice is a piece of the user's text, with the edits in it.
@@ -58,14 +73,14 @@ func (w *writer) slice(span source.Span) string {
 }
 
 // entry writes KEY: VALUE for a block map whose keys stand at a column.
-func (w *writer) entry(key string, v tree, column int) string {
+func (w *writer) entry(key string, v Tree, column int) string {
 	var b strings.Builder
 	w.writeEntry(&b, key, v, column)
 	return b.String()
 }
 
 // behind is what stands behind an entry's colon if it has another value.
-func (w *writer) behind(entry *hot.Entry, v tree) string {
+func (w *writer) behind(entry *hot.Entry, v Tree) string {
 	column := columnOf(w.file, entry.Key)
 	return w.entry(entry.Name, v, column)[column+len(hot.FlowString(entry.Name))+1:]
 }
@@ -89,14 +104,14 @@ func keyStart(f *source.File, key hot.Key) uint32 {
 // keyMarks are what may stand before a key in its line.
 var keyMarks = regexp.MustCompile(`(?:^|[ {,-])((?:\? *)?(?:[&!][^ ,\[\]{}]* +)*)$`)
 
-func (w *writer) writeEntry(b *strings.Builder, key string, v tree, column int) {
+func (w *writer) writeEntry(b *strings.Builder, key string, v Tree, column int) {
 	for range column {
 		b.WriteByte(' ')
 	}
 	b.WriteString(hot.FlowString(key))
 	b.WriteByte(':')
 	switch v := v.(type) {
-	case section:
+	case Section:
 		for _, k := range v.Keys() {
 			x, _ := v.Get(k)
 			b.WriteString(w.nl)
@@ -118,16 +133,16 @@ func (w *writer) writeEntry(b *strings.Builder, key string, v tree, column int) 
 // typeName is the name of a resource type, which everybody writes plain.
 var typeName = regexp.MustCompile(`^[A-Za-z]+(::[A-Za-z]+)+$`)
 
-// flow writes a tree on one line.
-func (w *writer) flow(v tree) string {
+// Flow writes a tree on one line.
+func (w *writer) Flow(v Tree) string {
 	var b strings.Builder
 	w.writeFlow(&b, v)
 	return b.String()
 }
 
-func (w *writer) writeFlow(b *strings.Builder, v tree) {
+func (w *writer) writeFlow(b *strings.Builder, v Tree) {
 	switch v := v.(type) {
-	case section:
+	case Section:
 		w.writeFlow(b, v.Dict)
 	case verbatim:
 		b.WriteString(strings.TrimSpace(w.slice(valueSpan(w.file, v.entry))))
@@ -218,9 +233,9 @@ func unended(f *source.File, n *hot.Node) (header source.Edit, is bool) {
 // blockHeader begins a block scalar.
 var blockHeader = regexp.MustCompile(`^[|>][0-9+-]*`)
 
-// content is what a node says, to be written elsewhere: without anchors and
+// Content is what a node says, to be written elsewhere: without anchors and
 // aliases, the scalars as they are written where that is possible.
-func (w *writer) content(e *hot.Entry, n *hot.Node, block bool) tree {
+func (w *writer) Content(e *hot.Entry, n *hot.Node, block bool) Tree {
 	if w.changed != nil {
 		if v, is := w.changed(anchoredNode(n)); is {
 			return v
@@ -230,7 +245,7 @@ func (w *writer) content(e *hot.Entry, n *hot.Node, block bool) tree {
 	case hot.List:
 		list := make([]hot.Value, len(n.Items))
 		for i, x := range n.Items {
-			list[i] = w.content(nil, x, false)
+			list[i] = w.Content(nil, x, false)
 		}
 		return list
 	case hot.Map:
@@ -238,17 +253,17 @@ func (w *writer) content(e *hot.Entry, n *hot.Node, block bool) tree {
 		d := hot.NewDict()
 		for i := range n.Entries {
 			x := &n.Entries[i]
-			d.Set(x.Name, w.content(x, x.Value, block))
+			d.Set(x.Name, w.Content(x, x.Value, block))
 		}
 		if block {
-			return section{d}
+			return Section{d}
 		}
 		return d
 	}
 	return w.scalarContent(e, n, block)
 }
 
-func (w *writer) scalarContent(e *hot.Entry, n *hot.Node, block bool) tree {
+func (w *writer) scalarContent(e *hot.Entry, n *hot.Node, block bool) Tree {
 	if n.Target() != nil {
 		n = n.Target()
 	}

@@ -1,4 +1,8 @@
-package heat
+// Package edit changes the text of a template: byte ranges are inserted, replaced or removed,
+// all else stays as the user wrote it. The edited text is parsed again and compared with the
+// tree that was meant. Uses of aliases and merge keys that an edit would touch are written out
+// first.
+package edit
 
 import (
 	"cmp"
@@ -11,9 +15,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// editor collects edits of a template's text, and beside each what it is meant
+// Editor collects edits of a template's text, and beside each what it is meant
 // to do to the tree, so that the result can be checked.
-type editor struct {
+type Editor struct {
 	writer
 	inserts []source.Edit
 	removes []source.Edit
@@ -29,14 +33,14 @@ type editor struct {
 // change is what is meant to happen to a node.
 type change struct {
 	whole   bool
-	around  bool // the new tree stands around the node, which keeps its anchor
-	value   tree // instead of the node, if whole
+	around  bool // the new Tree stands around the node, which keeps its anchor
+	value   Tree // instead of the node, if whole
 	removed map[string]bool
 	added   *hot.Dict
 }
 
-func newEditor(t *hot.Template) *editor {
-	e := &editor{writer: writer{file: t.File, nl: "\n", json: t.Root.Style == hot.Flow}, changes: map[*hot.Node]*change{}, root: t.Root}
+func New(t *hot.Template) *Editor {
+	e := &Editor{writer: writer{file: t.File, nl: "\n", json: t.Root.Style == hot.Flow}, changes: map[*hot.Node]*change{}, root: t.Root}
 	if i := strings.IndexByte(string(t.File.Text[:min(len(t.File.Text), 4096)]), '\n'); i > 0 && t.File.Text[i-1] == '\r' {
 		e.nl = "\r\n"
 	}
@@ -46,7 +50,7 @@ func newEditor(t *hot.Template) *editor {
 
 // inside are the replacements within a piece of text, from its beginning: the piece
 // is written elsewhere, and these go with it.
-func (e *editor) inside(span source.Span) []source.Edit {
+func (e *Editor) inside(span source.Span) []source.Edit {
 	var out []source.Edit
 	first, last := e.replacedIn(span)
 	for _, x := range e.replaced[first:last] {
@@ -56,7 +60,7 @@ func (e *editor) inside(span source.Span) []source.Edit {
 }
 
 // replacedIn are the replacements within a piece of text.
-func (e *editor) replacedIn(span source.Span) (first, last int) {
+func (e *Editor) replacedIn(span source.Span) (first, last int) {
 	byStart := func(a, b source.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) }
 	if e.ordered < len(e.replaced) {
 		slices.SortStableFunc(e.replaced, byStart)
@@ -69,14 +73,14 @@ func (e *editor) replacedIn(span source.Span) (first, last int) {
 }
 
 // instead is what stands in a node's place.
-func (e *editor) instead(n *hot.Node) (tree, bool) {
+func (e *Editor) instead(n *hot.Node) (Tree, bool) {
 	if c := e.changes[n]; c != nil && c.whole && !c.around {
 		return c.value, true
 	}
 	return nil, false
 }
 
-func (e *editor) change(n *hot.Node) *change {
+func (e *Editor) change(n *hot.Node) *change {
 	c := e.changes[n]
 	if c == nil {
 		c = &change{added: hot.NewDict()}
@@ -85,26 +89,26 @@ func (e *editor) change(n *hot.Node) *change {
 	return c
 }
 
-func (e *editor) fail(n source.Spanned, what string) {
+func (e *Editor) Fail(n source.Spanned, what string) {
 	if e.err == nil {
-		e.err = cannotEdit(e.file, n, what)
+		e.err = CannotEdit(e.file, n, what)
 	}
 }
 
-func cannotEdit(file *source.File, n source.Spanned, what string) *source.Diagnostic {
+func CannotEdit(file *source.File, n source.Spanned, what string) *source.Diagnostic {
 	return &source.Diagnostic{Code: source.NotYet, At: source.Place{File: file, Span: n.Extent()}, Message: "hotc cannot edit this place of the template yet: " + what,
 		Hint: "write it in the usual block or flow style, without aliases and merge keys"}
 }
 
-// replace puts a tree in the place of a node.
-func (e *editor) replace(n *hot.Node, v tree) {
+// Replace puts a tree in the place of a node.
+func (e *Editor) Replace(n *hot.Node, v Tree) {
 	if n.Target() != nil {
-		e.fail(n, "it is an alias")
+		e.Fail(n, "it is an alias")
 		return
 	}
 	c := e.change(n)
 	c.whole, c.value = true, v
-	text := e.flow(v)
+	text := e.Flow(v)
 	if n.Span.Len() == 0 || e.underKey(n) {
 		text = " " + text
 	}
@@ -113,7 +117,7 @@ func (e *editor) replace(n *hot.Node, v tree) {
 
 // underKey says whether a node is a list that stands right under its key, where nothing
 // but a list may.
-func (e *editor) underKey(n *hot.Node) bool {
+func (e *Editor) underKey(n *hot.Node) bool {
 	if n.Kind != hot.List || n.Style != hot.Block {
 		return false
 	}
@@ -131,13 +135,13 @@ func (e *editor) underKey(n *hot.Node) bool {
 	return false
 }
 
-// wrap puts a tree in the place of an entry's value; the tree may hold the value
+// Wrap puts a tree in the place of an entry's value; the tree may hold the value
 // itself as a verbatim.
-func (e *editor) wrap(in *hot.Node, entry *hot.Entry, v tree) {
+func (e *Editor) Wrap(in *hot.Node, entry *hot.Entry, v Tree) {
 	c := e.change(entry.Value)
 	c.whole, c.value, c.around = true, v, true
 	span := valueSpan(e.file, entry)
-	text := " " + e.flow(v)
+	text := " " + e.Flow(v)
 	if in.Style == hot.Block {
 		text = e.behind(entry, v)
 	}
@@ -147,10 +151,10 @@ func (e *editor) wrap(in *hot.Node, entry *hot.Entry, v tree) {
 	e.inserts = append(e.inserts, source.Edit{Span: span, New: text})
 }
 
-// add puts new entries at the end of a map.
-func (e *editor) add(n *hot.Node, entries *hot.Dict) {
+// Add puts new entries at the end of a map.
+func (e *Editor) Add(n *hot.Node, entries *hot.Dict) {
 	if n.Target() != nil || n.Kind != hot.Map {
-		e.fail(n, "it is an alias or no map")
+		e.Fail(n, "it is an alias or no map")
 		return
 	}
 	c := e.change(n)
@@ -164,7 +168,7 @@ func (e *editor) add(n *hot.Node, entries *hot.Dict) {
 	}
 	last := e.lastOwn(n)
 	if last == nil {
-		e.fail(n, "all of its keys are merged from elsewhere")
+		e.Fail(n, "all of its keys are merged from elsewhere")
 		return
 	}
 	column := columnOf(e.file, last.Key)
@@ -180,11 +184,11 @@ func (e *editor) add(n *hot.Node, entries *hot.Dict) {
 	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at}, New: b.String()})
 }
 
-func (e *editor) addFlow(n *hot.Node, entries *hot.Dict) {
+func (e *Editor) addFlow(n *hot.Node, entries *hot.Dict) {
 	parts := []string{}
 	for _, k := range entries.Keys() {
 		v, _ := entries.Get(k)
-		parts = append(parts, e.scalar(k)+": "+e.flow(v))
+		parts = append(parts, e.scalar(k)+": "+e.Flow(v))
 	}
 	text := strings.Join(parts, ", ")
 	at := n.Span.Start + 1
@@ -196,7 +200,7 @@ func (e *editor) addFlow(n *hot.Node, entries *hot.Dict) {
 }
 
 // lastOwn is the last entry that stands in the map itself and stays.
-func (e *editor) lastOwn(n *hot.Node) *hot.Entry {
+func (e *Editor) lastOwn(n *hot.Node) *hot.Entry {
 	if c := e.changes[n]; c != nil {
 		return lastEntry(n, c.removed)
 	}
@@ -234,7 +238,7 @@ func lastIn(n *hot.Node) *hot.Node {
 func endOf(x *hot.Entry) uint32 { return max(x.Key.Span.End, x.Value.Span.End) }
 
 // contentEnd is where the line of an offset ends, before its line end.
-func (e *editor) contentEnd(at uint32) uint32 { return lineContentEnd(e.file, at) }
+func (e *Editor) contentEnd(at uint32) uint32 { return lineContentEnd(e.file, at) }
 
 func lineContentEnd(file *source.File, at uint32) uint32 {
 	end := file.LineEnd(at)
@@ -244,24 +248,24 @@ func lineContentEnd(file *source.File, at uint32) uint32 {
 	return end
 }
 
-// fill gives an entry of a map, whose value is null or missing, a map's content.
-func (e *editor) fill(in *hot.Node, entry *hot.Entry, content *hot.Dict) {
+// Fill gives an entry of a map, whose value is null or missing, a map's content.
+func (e *Editor) Fill(in *hot.Node, entry *hot.Entry, content *hot.Dict) {
 	n := entry.Value
 	c := e.change(n)
-	c.whole, c.value = true, section{content}
+	c.whole, c.value = true, Section{content}
 	if e.json {
-		e.inserts = append(e.inserts, source.Edit{Span: n.Span, New: e.flow(content)})
+		e.inserts = append(e.inserts, source.Edit{Span: n.Span, New: e.Flow(content)})
 		return
 	}
-	text := " " + e.flow(content)
+	text := " " + e.Flow(content)
 	if in.Style == hot.Block {
-		text = e.behind(entry, section{content})
+		text = e.behind(entry, Section{content})
 	}
 	e.inserts = append(e.inserts, source.Edit{Span: valueSpan(e.file, entry), New: text})
 }
 
-// remove takes an entry out of a map.
-func (e *editor) remove(n *hot.Node, name string) {
+// Remove takes an entry out of a map.
+func (e *Editor) Remove(n *hot.Node, name string) {
 	c := e.change(n)
 	if c.removed == nil {
 		c.removed = map[string]bool{}
@@ -278,14 +282,14 @@ func (e *editor) remove(n *hot.Node, name string) {
 	}
 	start := e.file.LineStart(x.Key.Span.Start)
 	if strings.TrimLeft(string(e.file.Text[start:keyStart(e.file, x.Key)]), " ?") != "" {
-		e.fail(x.Key, "the key does not begin its line")
+		e.Fail(x.Key, "the key does not begin its line")
 		return
 	}
 	e.removes = append(e.removes, source.Edit{Span: source.Span{Start: start, End: e.file.LineEnd(endOf(x))}})
 }
 
 // flowEntry is an entry of a flow map with one of the commas around it.
-func (e *editor) flowEntry(n *hot.Node, i int) source.Span {
+func (e *Editor) flowEntry(n *hot.Node, i int) source.Span {
 	switch {
 	case len(n.Entries) == 1:
 		return source.Span{Start: n.Span.Start + 1, End: n.Span.End - 1}
@@ -295,9 +299,9 @@ func (e *editor) flowEntry(n *hot.Node, i int) source.Span {
 	return source.Span{Start: endOf(&n.Entries[i-1]), End: endOf(&n.Entries[i])}
 }
 
-// apply makes the edits. What would be inserted inside of a removed piece goes in
+// Apply makes the edits. What would be inserted inside of a removed piece goes in
 // front of it.
-func (e *editor) apply() ([]byte, error) {
+func (e *Editor) Apply() ([]byte, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
@@ -345,7 +349,7 @@ func outermost(edits []source.Edit) []source.Edit {
 
 // ended is what has to be edited so that something can stand behind the text's end: a
 // block scalar there without a line end gets one otherwise.
-func (e *editor) ended(edits []source.Edit) []source.Edit {
+func (e *Editor) ended(edits []source.Edit) []source.Edit {
 	header, is := unended(e.file, lastIn(e.root))
 	if !is {
 		return nil
@@ -364,7 +368,7 @@ func (e *editor) ended(edits []source.Edit) []source.Edit {
 }
 
 // before is the end of the line above one that is removed.
-func (e *editor) before(lineStart uint32) uint32 {
+func (e *Editor) before(lineStart uint32) uint32 {
 	if lineStart == 0 || e.file.Text[lineStart-1] != '\n' {
 		return lineStart
 	}
@@ -373,4 +377,47 @@ func (e *editor) before(lineStart uint32) uint32 {
 		at--
 	}
 	return at
+}
+
+// Prepend puts an item in front of those of a list.
+func (e *Editor) Prepend(c *hot.Node, items []hot.Value, pin *hot.Dict) {
+	if c.Target() != nil || c.Kind != hot.List || len(c.Items) == 0 {
+		e.Fail(c, "it is not a list that stands here")
+		return
+	}
+	change := e.change(c)
+	change.whole, change.value = true, items
+	first := c.Items[0].Span.Start
+	text := e.Flow(pin) + ", "
+	if c.Style == hot.Block {
+		line := string(e.file.Text[e.file.LineStart(c.Span.Start):c.Span.Start])
+		if strings.TrimSpace(line) != "" {
+			e.Fail(c, "it does not begin its line")
+			return
+		}
+		text = "- " + e.Flow(pin) + e.nl + line
+		first = c.Span.Start
+	}
+	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: first, End: first}, New: text})
+}
+
+// AddTo adds entries to a section of the template, making it if it is missing, before
+// another one.
+func (e *Editor) AddTo(name, before string, added *hot.Dict) {
+	root := e.root
+	entry := root.Entry(name)
+	switch {
+	case entry != nil && !entry.Value.IsNull():
+		e.Add(entry.Value, added)
+	case entry != nil:
+		e.Fill(root, entry, added)
+	case root.Style == hot.Flow, root.Entry(before) == nil: // at the end, then
+		e.Add(root, Dict(name, Section{added}))
+	default:
+		e.change(root).added.Set(name, Section{added})
+		key := root.Entry(before).Key
+		at := e.file.LineStart(key.Span.Start)
+		e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at},
+			New: e.entry(name, Section{added}, columnOf(e.file, key)) + e.nl})
+	}
 }

@@ -1,4 +1,4 @@
-package heat
+package edit
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// verify parses the edited text again and compares it with what was meant. A
+// Verify parses the edited text again and compares it with what was meant. A
 // difference is a mistake of hotc's own: nothing may be written then.
-func (e *editor) verify(text []byte, root *hot.Node) error {
+func (e *Editor) Verify(text []byte, root *hot.Node) error {
 	file := source.NewFile(e.file.Name+" (emitted)", text)
 	if e.passes(file, root) {
 		return nil
@@ -17,20 +17,20 @@ func (e *editor) verify(text []byte, root *hot.Node) error {
 	var diags source.Diagnostics
 	again := hot.Parse(file, &diags)
 	if again == nil {
-		return internal(diags.All()[0].Error())
+		return Internal(diags.All()[0].Error())
 	}
 	if again.IsNull() && e.emptied(root) {
 		return nil // a text without any content, as good as an empty map
 	}
 	if where, is := e.differs(root, again); is {
-		return internal("the text of " + where + " does not say what was meant")
+		return Internal("the text of " + where + " does not say what was meant")
 	}
 	return nil
 }
 
 // passes is verify for large texts, without their trees: it says yes where everything
 // comes in the order that was meant.
-func (e *editor) passes(file *source.File, root *hot.Node) bool {
+func (e *Editor) passes(file *source.File, root *hot.Node) bool {
 	resources := root.Get("resources")
 	if !e.staysMap(root) || resources == nil || !e.staysMap(resources) {
 		return false
@@ -48,26 +48,26 @@ func (e *editor) passes(file *source.File, root *hot.Node) bool {
 }
 
 // staysMap says whether a node is a map that is changed in its entries at most.
-func (e *editor) staysMap(n *hot.Node) bool {
+func (e *Editor) staysMap(n *hot.Node) bool {
 	c := e.changes[n]
 	return n.Kind == hot.Map && n.Target() == nil && (c == nil || !c.whole)
 }
 
 // sequence is what is meant to stand in a map, entry by entry.
 type sequence struct {
-	*editor
+	*Editor
 	old   []hot.Entry // those that are not compared yet
 	c     *change
 	added int       // how many of the added ones were compared
 	apart *hot.Node // of this only the key is compared
 }
 
-func (e *editor) sequence(n *hot.Node) *sequence {
+func (e *Editor) sequence(n *hot.Node) *sequence {
 	c := e.changes[n]
 	if c == nil {
 		c = &change{added: hot.NewDict()}
 	}
-	return &sequence{editor: e, old: n.Entries, c: c}
+	return &sequence{Editor: e, old: n.Entries, c: c}
 }
 
 // same says whether entries are those that come next.
@@ -114,12 +114,12 @@ func (s *sequence) ended() bool {
 }
 
 // emptied says that every entry of a map was removed, and none added.
-func (e *editor) emptied(n *hot.Node) bool {
+func (e *Editor) emptied(n *hot.Node) bool {
 	c := e.changes[n]
 	return n.Kind == hot.Map && c != nil && len(c.removed) == len(n.Entries) && c.added.Len() == 0
 }
 
-func internal(what string) error { return internalDiagnostic(what) }
+func Internal(what string) error { return internalDiagnostic(what) }
 
 func internalDiagnostic(what string) *source.Diagnostic {
 	return &source.Diagnostic{Code: source.Internal, Message: "hotc made a mistake, nothing was written: " + what,
@@ -128,7 +128,7 @@ func internalDiagnostic(what string) *source.Diagnostic {
 
 // differs compares a node of the user's, changed as meant, with one of the new
 // text. Where is the path from here to the first difference.
-func (e *editor) differs(old, now *hot.Node) (where string, is bool) {
+func (e *Editor) differs(old, now *hot.Node) (where string, is bool) {
 	c := e.changes[old]
 	if target := old.Target(); c == nil && target != nil {
 		if c = e.changes[target]; c != nil && c.around {
@@ -159,7 +159,7 @@ func (e *editor) differs(old, now *hot.Node) (where string, is bool) {
 	return "", false
 }
 
-func (e *editor) mapDiffers(old, now *hot.Node, c *change) (where string, is bool) {
+func (e *Editor) mapDiffers(old, now *hot.Node, c *change) (where string, is bool) {
 	want := 0
 	entry := inOrder(now)
 	for i := range old.Entries {
@@ -210,9 +210,9 @@ func inOrder(n *hot.Node) func(name string) *hot.Entry {
 	}
 }
 
-func (e *editor) treeDiffers(want tree, now *hot.Node) (where string, is bool) {
+func (e *Editor) treeDiffers(want Tree, now *hot.Node) (where string, is bool) {
 	switch want := want.(type) {
-	case section:
+	case Section:
 		return e.treeDiffers(want.Dict, now)
 	case verbatim:
 		c := e.changes[want.entry.Value]

@@ -1,4 +1,4 @@
-package heat
+package edit
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 // Rename edits a text that is no template of a stack: scalars that name files get
 // other names, and some entries of maps are left out.
 func Rename(file *source.File, root *hot.Node, names map[*hot.Node]string, without map[*hot.Node][]string) ([]byte, error) {
-	e := newEditor(&hot.Template{File: file, Root: root})
+	e := New(&hot.Template{File: file, Root: root})
 	nodes := make([]*hot.Node, 0, len(names))
 	for n := range names {
 		nodes = append(nodes, n)
@@ -20,23 +20,23 @@ func Rename(file *source.File, root *hot.Node, names map[*hot.Node]string, witho
 	for _, n := range nodes {
 		if at := anchoredNode(n); !done[at] {
 			done[at] = true
-			e.replace(at, names[n])
+			e.Replace(at, names[n])
 		}
 	}
 	for i := range root.Entries {
 		section := &root.Entries[i]
 		entries := without[section.Value]
 		if len(entries) > 0 && len(entries) == len(section.Value.Entries) {
-			e.remove(root, section.Name)
+			e.Remove(root, section.Name)
 			continue
 		}
 		for _, name := range entries {
-			e.remove(section.Value, name)
+			e.Remove(section.Value, name)
 		}
 	}
-	text, err := e.apply()
+	text, err := e.Apply()
 	if err == nil {
-		err = e.verify(text, root)
+		err = e.Verify(text, root)
 	}
 	return text, err
 }

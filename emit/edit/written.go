@@ -1,4 +1,4 @@
-package heat
+package edit
 
 import (
 	"cmp"
@@ -11,16 +11,16 @@ import (
 
 // writeValue puts what an alias stands for in its place, under an anchor if there
 // is a name for one.
-func (s *sharing) writeValue(u *use, alias *hot.Node, anchor string) {
+func (s *Sharing) writeValue(u *use, alias *hot.Node, anchor string) {
 	if u.entry == nil || u.merge || u.in.Style == hot.Flow {
-		text := s.flow(s.content(nil, alias, false))
+		text := s.Flow(s.Content(nil, alias, false))
 		if anchor != "" {
 			text = anchor + " " + text
 		}
 		s.edit(alias.Span, text)
 		return
 	}
-	text := s.behind(u.entry, s.content(u.entry, alias, true))
+	text := s.behind(u.entry, s.Content(u.entry, alias, true))
 	if anchor != "" {
 		text = " " + anchor + text
 	}
@@ -36,7 +36,7 @@ func (s *sharing) writeValue(u *use, alias *hot.Node, anchor string) {
 
 // writeMerged puts the entries that a map has from merge keys in the place of the
 // first of these.
-func (s *sharing) writeMerged(in *hot.Node) {
+func (s *Sharing) writeMerged(in *hot.Node) {
 	merges := s.byMap[in]
 	column := columnOf(s.file, merges[0].entry.Key)
 	var parts []string
@@ -45,9 +45,9 @@ func (s *sharing) writeMerged(in *hot.Node) {
 		switch {
 		case !e.Merged:
 		case in.Style == hot.Flow:
-			parts = append(parts, s.scalar(e.Name)+": "+s.flow(s.content(nil, e.Value, false)))
+			parts = append(parts, s.scalar(e.Name)+": "+s.Flow(s.Content(nil, e.Value, false)))
 		default:
-			parts = append(parts, strings.TrimLeft(s.entry(e.Name, s.content(e, e.Value, true), column), " "))
+			parts = append(parts, strings.TrimLeft(s.entry(e.Name, s.Content(e, e.Value, true), column), " "))
 		}
 	}
 	separator := ", "
@@ -70,7 +70,7 @@ func (s *sharing) writeMerged(in *hot.Node) {
 
 // dropLost takes away the entries that others of the same name take the place of: edits
 // of those would let them come back.
-func (s *sharing) dropLost() {
+func (s *Sharing) dropLost() {
 	for _, in := range s.lost {
 		if within(in.Span, s.gone) {
 			continue
@@ -94,7 +94,7 @@ func (s *sharing) dropLost() {
 }
 
 // writeKeys puts what keys say in the place of aliases.
-func (s *sharing) writeKeys() {
+func (s *Sharing) writeKeys() {
 	for _, e := range s.keys {
 		s.edit(e.Key.Span, s.scalar(e.Name))
 	}
@@ -103,7 +103,7 @@ func (s *sharing) writeKeys() {
 // withSeparator is a merge key that goes, with what stands between it and the next
 // entry that stays; if none does, between it and the one before. The first merge key
 // may stay as what it gives.
-func (s *sharing) withSeparator(in *hot.Node, gone *hot.Entry, firstStays bool) source.Span {
+func (s *Sharing) withSeparator(in *hot.Node, gone *hot.Entry, firstStays bool) source.Span {
 	var all []*hot.Entry
 	for i := range in.Entries {
 		if !in.Entries[i].Merged {
@@ -130,7 +130,7 @@ func (s *sharing) withSeparator(in *hot.Node, gone *hot.Entry, firstStays bool) 
 }
 
 // dropAnchor takes the anchor away from where it stood.
-func (s *sharing) dropAnchor(n *hot.Node, name string) {
+func (s *Sharing) dropAnchor(n *hot.Node, name string) {
 	at := strings.LastIndex(string(s.file.Text[:n.Span.Start]), "&"+name)
 	if at < 0 {
 		return

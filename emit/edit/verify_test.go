@@ -1,4 +1,4 @@
-package heat
+package edit
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // edited is a large text of which some things are changed, as emission changes them.
-func edited(t *testing.T) (e *editor, root *hot.Node, text string) {
+func edited(t *testing.T) (e *Editor, root *hot.Node, text string) {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString("heat_template_version: 2018-08-31\nresources:\n")
@@ -23,19 +23,19 @@ func edited(t *testing.T) (e *editor, root *hot.Node, text string) {
 	if template == nil {
 		t.Fatal(diags.All())
 	}
-	e = newEditor(template)
+	e = New(template)
 	for _, r := range template.Resources {
 		if r.Name == "r7" {
 			continue // it is removed as a whole
 		}
-		e.remove(r.Metadata.Value, "hotc")
-		e.add(r.Properties.Value, dict("user_data", "#!/bin/sh"))
+		e.Remove(r.Metadata.Value, "hotc")
+		e.Add(r.Properties.Value, Dict("user_data", "#!/bin/sh"))
 	}
-	e.remove(template.Root.Get("resources"), "r7")
-	e.replace(template.Resource("r8").Property("flavor"), "m1.large")
-	e.add(template.Root.Get("resources"), dict("added", dict("type", "OS::Heat::Value")))
-	e.add(template.Root, dict("description", "also added"))
-	out, err := e.apply()
+	e.Remove(template.Root.Get("resources"), "r7")
+	e.Replace(template.Resource("r8").Property("flavor"), "m1.large")
+	e.Add(template.Root.Get("resources"), Dict("added", Dict("type", "OS::Heat::Value")))
+	e.Add(template.Root, Dict("description", "also added"))
+	out, err := e.Apply()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestEmittedTextIsVerified(t *testing.T) {
 			if c.from != "" && changed == text {
 				t.Fatalf("%q is not in the text", c.from)
 			}
-			err := e.verify([]byte(changed), root)
+			err := e.Verify([]byte(changed), root)
 			if fine := c.fine || c.from == ""; (err == nil) != fine {
 				t.Errorf("verify says %v", err)
 			}

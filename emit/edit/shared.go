@@ -1,4 +1,4 @@
-package heat
+package edit
 
 import (
 	"slices"
@@ -16,9 +16,9 @@ import (
 // uses becomes the anchor. What comes of that says the same as before, for which
 // it is compared with the user's; the edits are then made in it.
 
-// sharing finds the uses of a template's anchors, and which of them an edit
+// Sharing finds the uses of a template's anchors, and which of them an edit
 // touches.
-type sharing struct {
+type Sharing struct {
 	writer
 	uses    []*use          // in the order of the text
 	lost    []*hot.Node     // the maps with lost entries
@@ -43,9 +43,9 @@ type use struct {
 	write bool // it has to be written out
 }
 
-func newSharing(t *hot.Template) *sharing {
-	e := newEditor(t)
-	s := &sharing{writer: e.writer, names: map[uint32]bool{}, byAlias: map[*hot.Node]*use{}, byMap: map[*hot.Node][]*use{}}
+func newSharing(t *hot.Template) *Sharing {
+	e := New(t)
+	s := &Sharing{writer: e.writer, names: map[uint32]bool{}, byAlias: map[*hot.Node]*use{}, byMap: map[*hot.Node][]*use{}}
 	s.collect(t.Root)
 	sort.SliceStable(s.uses, func(i, j int) bool { return s.uses[i].span().Start < s.uses[j].span().Start })
 	return s
@@ -60,7 +60,7 @@ func (u *use) span() source.Span {
 
 // collect walks what stands in the text: neither into aliases nor into what is
 // merged.
-func (s *sharing) collect(n *hot.Node) {
+func (s *Sharing) collect(n *hot.Node) {
 	for _, x := range n.Items {
 		s.value(x, nil, n)
 	}
@@ -87,7 +87,7 @@ func (s *sharing) collect(n *hot.Node) {
 	}
 }
 
-func (s *sharing) value(n *hot.Node, e *hot.Entry, in *hot.Node) {
+func (s *Sharing) value(n *hot.Node, e *hot.Entry, in *hot.Node) {
 	if n.Target() == nil {
 		s.collect(n)
 		return
@@ -99,7 +99,7 @@ func (s *sharing) value(n *hot.Node, e *hot.Entry, in *hot.Node) {
 
 // own makes sure that an entry of a map can be edited for this place alone. It
 // returns false if the edits are within something that is written out anyway.
-func (s *sharing) own(in *hot.Node, e *hot.Entry) bool {
+func (s *Sharing) own(in *hot.Node, e *hot.Entry) bool {
 	if e.Merged {
 		s.writeMerges(in)
 		return false
@@ -111,22 +111,22 @@ func (s *sharing) own(in *hot.Node, e *hot.Entry) bool {
 	return true
 }
 
-// moved notes that a file's name becomes another one. Where the text of that is an anchored
+// Moved notes that a file's name becomes another one. Where the text of that is an anchored
 // key, the key stays.
-func (s *sharing) moved(n *hot.Node) {
+func (s *Sharing) Moved(n *hot.Node) {
 	if u := s.byAlias[n]; u != nil && s.names[n.Target().Span.Start] {
 		u.write = true
 	}
 }
 
-func (s *sharing) writeMerges(in *hot.Node) {
+func (s *Sharing) writeMerges(in *hot.Node) {
 	for _, u := range s.byMap[in] {
 		u.write = true
 	}
 }
 
-// server notes the edits of a server with roles or facts.
-func (s *sharing) server(resources *hot.Node, r *hot.Resource) {
+// Server notes the edits of a server with roles or facts.
+func (s *Sharing) Server(resources *hot.Node, r *hot.Resource) {
 	if !s.own(resources, r.Entry) {
 		return
 	}
@@ -161,8 +161,8 @@ func (s *sharing) server(resources *hot.Node, r *hot.Resource) {
 	}
 }
 
-// nest notes the edits of a resource that stands for stacks or servers.
-func (s *sharing) nest(resources *hot.Node, x *program.Nest) {
+// Nest notes the edits of a resource that stands for stacks or servers.
+func (s *Sharing) Nest(resources *hot.Node, x *program.Nest) {
 	r := x.Resource
 	if !s.own(resources, r.Entry) {
 		return
@@ -192,7 +192,7 @@ func (s *sharing) nest(resources *hot.Node, x *program.Nest) {
 	}
 }
 
-func (s *sharing) properties(n *hot.Node) {
+func (s *Sharing) properties(n *hot.Node) {
 	for _, name := range []string{"user_data", "user_data_format"} {
 		if e := n.Entry(name); e != nil && e.Merged {
 			s.writeMerges(n)
@@ -205,7 +205,7 @@ func (s *sharing) properties(n *hot.Node) {
 }
 
 // addable makes sure that entries can be added to a map.
-func (s *sharing) addable(n *hot.Node) {
+func (s *Sharing) addable(n *hot.Node) {
 	for i := range n.Entries {
 		if !n.Entries[i].Merged {
 			return
@@ -214,15 +214,15 @@ func (s *sharing) addable(n *hot.Node) {
 	s.writeMerges(n)
 }
 
-func (s *sharing) remove(in *hot.Node, e *hot.Entry) {
+func (s *Sharing) remove(in *hot.Node, e *hot.Entry) {
 	if in.Style == hot.Flow {
 		s.writeMerges(in)
 	}
 	s.removed = append(s.removed, source.Span{Start: e.Key.Span.Start, End: endOf(e)})
 }
 
-// parameter notes the edit of a parameter that is pinned.
-func (s *sharing) parameter(parameters *hot.Node, p *hot.Parameter) {
+// Parameter notes the edit of a parameter that is pinned.
+func (s *Sharing) Parameter(parameters *hot.Node, p *hot.Parameter) {
 	if !s.own(parameters, p.Entry) {
 		return
 	}
@@ -248,12 +248,12 @@ func within(span source.Span, list []source.Span) bool {
 }
 
 // goes says whether a node is in what goes, or deeper in what is replaced.
-func (s *sharing) goes(n *hot.Node) bool {
+func (s *Sharing) goes(n *hot.Node) bool {
 	return within(n.Span, s.removed) || slices.ContainsFunc(s.replaced, func(x source.Span) bool { return x != n.Span && x.Contains(n.Span) })
 }
 
 // spoiled says whether an anchored text does not stay what its other uses mean.
-func (s *sharing) spoiled(n *hot.Node) bool {
+func (s *Sharing) spoiled(n *hot.Node) bool {
 	if s.goes(n) {
 		return true
 	}
@@ -266,7 +266,7 @@ func (s *sharing) spoiled(n *hot.Node) bool {
 }
 
 // text is the template with uses written out; nil if none has to be.
-func (s *sharing) text() ([]byte, error) {
+func (s *Sharing) text() ([]byte, error) {
 	anchored := map[*hot.Node]bool{} // spoiled ones that have a new place
 	done := map[*hot.Node]bool{}     // maps whose merge keys were written out
 	for _, u := range s.uses {
@@ -323,6 +323,6 @@ func (u *use) aliases() []*hot.Node {
 	return nil
 }
 
-func (s *sharing) edit(span source.Span, text string) {
+func (s *Sharing) edit(span source.Span, text string) {
 	s.edits = append(s.edits, source.Edit{Span: span, New: text})
 }

@@ -1,0 +1,86 @@
+package edit
+
+import (
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Editable is the template that the edits are made in: the user's own, or one with
+// the same meaning in which uses of aliases and merge keys are written out.
+type Editable struct {
+	*hot.Template
+	// now are the nodes that stand for the user's; nil if they are the same.
+	now map[*hot.Node][]*hot.Node
+}
+
+// Unshare writes out what the edits touch, which mark notes. Where roles are, keys that
+// stand twice go; where anything is edited, keys that are aliases are written out.
+func Unshare(t *hot.Template, roles, edits bool, mark func(*Sharing)) (Editable, error) {
+	sh := newSharing(t)
+	if roles {
+		sh.dropLost()
+	}
+	if edits {
+		sh.writeKeys()
+	}
+	if len(sh.uses) == 0 && len(sh.gone) == 0 && len(sh.edits) == 0 {
+		return Editable{Template: t}, nil
+	}
+	mark(sh)
+	text, err := sh.text()
+	if err != nil || text == nil {
+		return Editable{Template: t}, err
+	}
+	var diags source.Diagnostics
+	again := hot.ParseTemplate(source.NewFile(t.File.Name, text), &diags)
+	if again == nil {
+		return Editable{}, Internal("writing out aliases: " + diags.All()[0].Error())
+	}
+	if where, is := New(t).differs(t.Root, again.Root); is && len(sh.gone) > 0 {
+		return Editable{}, CannotEdit(t.File, sh.lost[0], "a key stands twice in it")
+	} else if is {
+		return Editable{}, Internal("writing out aliases changed " + where)
+	}
+	out := Editable{Template: again, now: map[*hot.Node][]*hot.Node{}}
+	out.pair(t.Root, again.Root)
+	return out, nil
+}
+
+// Replaced notes that a node gets another value.
+func (s *Sharing) Replaced(n *hot.Node) { s.replaced = append(s.replaced, anchoredNode(n).Span) }
+
+// pair notes which node of the new tree says what one of the old tree said. A
+// node with several uses has several.
+func (e *Editable) pair(old, now *hot.Node) {
+	old, now = anchoredNode(old), anchoredNode(now)
+	for _, n := range e.now[old] {
+		if n == now {
+			return
+		}
+	}
+	e.now[old] = append(e.now[old], now)
+	for i := range old.Items {
+		e.pair(old.Items[i], now.Items[i])
+	}
+	entry := inOrder(now)
+	for i := range old.Entries {
+		e.pair(old.Entries[i].Value, entry(old.Entries[i].Name).Value)
+	}
+}
+
+// Nodes are those that stand for a node of the user's template, in the order of
+// the text. An alias is where its anchor is: what is edited there holds for every
+// use.
+func (e *Editable) Nodes(n *hot.Node) []*hot.Node {
+	if e.now == nil {
+		return []*hot.Node{anchoredNode(n)}
+	}
+	return e.now[anchoredNode(n)]
+}
+
+func anchoredNode(n *hot.Node) *hot.Node {
+	if n.Target() != nil {
+		return n.Target()
+	}
+	return n
+}
