@@ -13,10 +13,14 @@ import (
 // blockScalar ends a line behind which a text of many lines follows, indented deeper.
 var blockScalar = regexp.MustCompile(`(^|[\s:-])[|>][-+0-9]*\s*(#.*)?$`)
 
+// complete is a line whose key has its whole value behind it: nothing can stand deeper below.
+var complete = regexp.MustCompile(`^(- +)*[^\s"'{}\[\],#][^"'{}\[\]#]*: +("[^"\\]*"|'[^']*'|\{.*\}|\[.*\])(\s+#.*)?$`)
+
 // misindented is the first line, from one on, that is less indented than the one before it
-// and not as any around it; the YAML library names only where the collection around begins.
-// With it comes how far it might be indented; 0 is none.
+// and not as any around it, or deeper than one that is complete; the YAML library names only
+// where the collection around begins. With it comes how far it might be indented; 0 is none.
 func misindented(file *source.File, from int) (line int, before string) {
+	ended := -1      // the column of a complete line, which was the last one
 	var around []int // the columns of the collections that are open
 	text := -1       // within a block scalar: the column of its key
 	for n := 1; n <= bytes.Count(file.Text, []byte{'\n'})+1; n++ {
@@ -30,6 +34,10 @@ func misindented(file *source.File, from int) (line int, before string) {
 			continue
 		}
 		text = -1
+		if ended >= 0 && column > ended && n >= from {
+			return n, fmt.Sprint(ended)
+		}
+		ended = -1
 		deeper := len(around) == 0 || column > around[len(around)-1]
 		above := 0
 		for len(around) > 0 && around[len(around)-1] > column {
@@ -55,6 +63,9 @@ func misindented(file *source.File, from int) (line int, before string) {
 			inner := strings.TrimLeft(rest[1:], " ")
 			column += len(rest) - len(inner)
 			around, rest = append(around, column), inner
+		}
+		if complete.MatchString(trimmed) && strings.Count(trimmed, "{")+strings.Count(trimmed, "[") == strings.Count(trimmed, "}")+strings.Count(trimmed, "]") {
+			ended = column
 		}
 	}
 	return 0, ""

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -137,6 +138,9 @@ func plainWord(x uint64) bool {
 
 var yamlMessage = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
+// indentationErrors are the library's words where the indentation may be the cause.
+var indentationErrors = []string{"did not find expected", "mapping values are not allowed"}
+
 // syntaxError makes a diagnostic of what the YAML library says.
 func syntaxError(file *source.File, err error) *source.Diagnostic {
 	m := yamlMessage.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " "))
@@ -152,8 +156,8 @@ func syntaxError(file *source.File, err error) *source.Diagnostic {
 		return &source.Diagnostic{Code: source.Tab, At: at, Message: "a tab indents this line; YAML allows only spaces there",
 			Hint: "replace the tab by spaces"}
 	}
-	if n, before := misindented(file, line); n > 0 && strings.Contains(m[2], "did not find expected") {
-		return &source.Diagnostic{Code: source.NotYAML, At: lineOf(file, n), Message: "this is not YAML: no line above is indented as this one is",
+	if n, before := misindented(file, line); n > 0 && slices.ContainsFunc(indentationErrors, func(e string) bool { return strings.Contains(m[2], e) }) {
+		return &source.Diagnostic{Code: source.NotYAML, At: lineOf(file, n), Message: "this is not YAML: no line that it could belong to is indented as this one is",
 			Hint: fmt.Sprintf("indent it as the lines that it belongs to: by %s spaces", before)}
 	}
 	return &source.Diagnostic{Code: source.NotYAML, At: lineOf(file, line), Message: "this is not YAML: " + m[2],

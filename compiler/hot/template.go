@@ -3,6 +3,7 @@ package hot
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -288,6 +289,17 @@ var (
 	cfnOutputKeys = map[string]Version{"Description": CFN20121212, "Value": CFN20121212, "Condition": CFN20100909}
 )
 
+// keyHint says what was meant by a key that is none.
+func keyHint(k Entry, known map[string]Version) string {
+	if near := Nearest(k.Name, slices.Sorted(maps.Keys(known))); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if k.Value.Get("roles") != nil && known["metadata"] != 0 { // hotc's own block
+		return fmt.Sprintf("write it into the metadata: `metadata: {%s: …}`", k.Name)
+	}
+	return ""
+}
+
 // checkKeys says which keys Heat refuses, and which it passes over in a
 // CloudFormation template.
 func (t *Template) checkKeys(of string, e *Entry, known, cfn map[string]Version, diags *source.Diagnostics) {
@@ -301,7 +313,7 @@ func (t *Template) checkKeys(of string, e *Entry, known, cfn map[string]Version,
 	}
 	for _, k := range e.Value.Entries {
 		if first, ok := known[k.Name]; !ok {
-			diags.Error(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: %q is no key of %s", e.Name, k.Name, of), "")
+			diags.Error(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: %q is no key of %s", e.Name, k.Name, of), keyHint(k, known))
 		} else if first > t.Version {
 			diags.Error(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: the key %q of %s exists from version %s on", e.Name, k.Name, of, first), "")
 		}

@@ -166,6 +166,9 @@ func formHint(where string, n *hot.Node, wanted string) string {
 	case where == "depends_on":
 		return "write the names of roles: [SERVER.ROLE]"
 	case wanted == "array" && n.Kind == hot.Map && len(n.Entries) > 0:
+		if n.Get("name") != nil {
+			return "write a list: put `- ` before the keys of each role"
+		}
 		return fmt.Sprintf("write a list: [{name: %s, …}]", n.Entries[0].Name)
 	case wanted == "boolean":
 		if text, isText := n.Text(); isText {

@@ -23,9 +23,13 @@ func (l *lowering) unseen(r *hot.Resource) (beside bool) {
 			switch {
 			case e.Name != "hotc" && nearlyHotc(e.Name) && isBlock(e.Value):
 				l.diags.Error(source.RolesElsewhere, l.template.Place(e.Key), fmt.Sprintf("nobody sees the roles of %q: their block is called hotc, not %s", r.Name, e.Name), "write `hotc:`")
-			case e.Name == "roles" && areRoles(e.Value) && block != nil && block.Value.Get("roles") == nil:
-				beside = true
-				l.diags.Error(source.RolesElsewhere, l.template.Place(e.Key), fmt.Sprintf("the roles of %q stand beside the hotc block, and not in it", r.Name), "indent `roles:` deeper than `hotc:`")
+			case e.Name == "roles" && areRoles(e.Value) && block != nil:
+				beside = block.Value.Get("roles") == nil
+				hint := "indent `roles:` deeper than `hotc:`"
+				if !beside {
+					hint = "put them into the list of the block's own roles"
+				}
+				l.diags.Error(source.RolesElsewhere, l.template.Place(e.Key), fmt.Sprintf("the roles of %q stand beside the hotc block, and not in it", r.Name), hint)
 			case e.Name == "roles" && areRoles(e.Value) && block == nil:
 				l.diags.Error(source.RolesElsewhere, l.template.Place(e.Key), fmt.Sprintf("nobody sees the roles of %q: they stand in the metadata itself", r.Name), "put them into a block: `hotc: {roles: […]}`")
 			}
