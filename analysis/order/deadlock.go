@@ -2,6 +2,7 @@ package order
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/waits"
@@ -12,23 +13,62 @@ import (
 // Deadlocks reports the deadlocks of a net, each as a story: who waits for what of
 // whom, and which changes would break it. It returns them for pictures.
 func Deadlocks(p *program.Program, n *waits.Net, diags *source.Diagnostics) []waits.Deadlock {
-	var found []waits.Deadlock
-	var all whereabouts
+	search := &search{program: p, told: map[int]bool{}, left: mostSearches}
+	search.in(n)
+	for _, f := range search.found {
+		diags.Add(f.tell())
+	}
+	found := make([]waits.Deadlock, len(search.found))
+	for i, f := range search.found {
+		found[i] = f.deadlock
+	}
+	return found
+}
+
+// mostSearches bounds how often a net is decided anew without a server that conditions
+// leave out.
+const mostSearches = 64
+
+// search looks for the deadlocks of a net and, where conditions exclude one, for those
+// that it hides: Decide finds one cycle of several that share a server.
+type search struct {
+	program *program.Program
+	all     whereabouts // made when needed
+	found   []story
+	told    map[int]bool // the processes of those
+	left    int
+}
+
+func (s *search) in(n *waits.Net) {
+	s.left--
+	var excluded []waits.Deadlock
 	for _, d := range waits.Decide(n) {
 		if heatsOwn(n, d) {
 			continue // HeatCycles tells it
 		}
-		if all == nil {
-			all = findAll(p)
+		if s.all == nil {
+			s.all = findAll(s.program)
 		}
-		if all.exclude(n, d) {
-			continue // Heat never makes all of them
+		if s.all.exclude(n, d) {
+			excluded = append(excluded, d) // Heat never makes all of them
+			continue
+		}
+		if slices.ContainsFunc(d.Cycle, func(w waits.Wait) bool { return s.told[w.Process] }) {
+			continue
+		}
+		for _, w := range d.Cycle {
+			s.told[w.Process] = true
 		}
 		turn(&d)
-		found = append(found, d)
-		diags.Add(story{net: n, deadlock: d}.tell())
+		s.found = append(s.found, story{net: n, deadlock: d})
 	}
-	return found
+	for _, d := range excluded {
+		for _, p := range s.all.mayLack(n, d) {
+			if s.left > 0 {
+				s.in(n.Without(p))
+			}
+		}
+	}
 }
 
 // heatsOwn says whether a cycle has no role in it.

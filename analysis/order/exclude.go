@@ -1,6 +1,8 @@
 package order
 
 import (
+	"slices"
+
 	"github.com/hotc-dev/hotc/analysis/waits"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
@@ -46,6 +48,25 @@ func (all whereabouts) exclude(n *waits.Net, d waits.Deadlock) bool {
 		}
 	}
 	return false
+}
+
+// mayLack are the processes of a cycle that conditions may leave out.
+func (all whereabouts) mayLack(n *waits.Net, d waits.Deadlock) []int {
+	var lacking []int
+	for _, w := range d.Cycle {
+		at, known := all[n.Processes[w.Process].Name]
+		conditional := false
+		for known && !conditional {
+			conditional = at.stack.Template.Resource(at.name).Condition != nil
+			if known = at.stack.Nest != nil; known {
+				at = whereabout{at.stack.Around(), at.stack.Nest.Resource.Name}
+			}
+		}
+		if conditional && !slices.Contains(lacking, w.Process) {
+			lacking = append(lacking, w.Process)
+		}
+	}
+	return lacking
 }
 
 // possible says whether some tests can hold together, as far as that can be tried.

@@ -21,7 +21,11 @@
 // may end that way too.
 package waits
 
-import "github.com/hotc-dev/hotc/compiler/source"
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
 
 // CellID numbers the cells of a net.
 type CellID int32
@@ -97,6 +101,17 @@ const (
 	Choice
 	fail // the process ends here, as if it had failed
 )
+
+// Without is the net where a process is not there: it writes nothing, and nobody waits for it.
+func (n *Net) Without(process int) *Net {
+	processes := slices.Clone(n.Processes)
+	p := &processes[process]
+	p.Tasks = slices.Clone(p.Tasks)
+	for i := range p.Tasks {
+		p.Tasks[i].Body = nil
+	}
+	return &Net{processes, n.Cells}
+}
 
 // AddCell adds a cell.
 func (n *Net) AddCell(name string, at source.Place) CellID {
