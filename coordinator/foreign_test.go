@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -225,4 +226,47 @@ func TestHostilePredecessor(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Who operates the coordinator writes into what operators and servers have written: a look at
+// the deployment names each of it with the server that it is about, and goes on.
+func TestALookGoesOnWithoutWhatIsForged(t *testing.T) {
+	b := inMemory()
+	p := withGiven("app", "db")
+	b.publishOnce(t, p)
+	b.give(t, p, `"hush-hush"`)
+	b.join(t, newMachine(t, "db", "d1"), false)
+	b.ask(t, newMachine(t, "db", "d2"))
+	paths := map[coordinator.Path][]plan.ServerPath{
+		site.State("db"):              {"db"},
+		site.Requests("db"):           {"db"},
+		site.Admission("db"):          {"db"},
+		site.Cell(p.Secrets[0].Ref()): {"app", "db"},
+	}
+	a := b.attacker(t)
+	for path, about := range paths {
+		for name, text := range map[string]string{"no JSON": `{{{`, "not signed": `{"state":"value","incarnation":1,"sealed":"AAAA"}`,
+			"forged": a.sign("cell", plan.Operator, "", `{"state":"value","incarnation":1,"sealed":"AAAA"}`)} {
+			before := a.read(path)
+			a.write(path, text)
+			v, err := coordinator.TakeSnapshot(t.Context(), b.operator(t), site, secret, p)
+			a.write(path, before)
+			if err != nil {
+				t.Errorf("%s, %s: %v", path, name, err)
+				continue
+			}
+			if name != "no JSON" && path != site.State("db") && path != site.Cell(p.Secrets[0].Ref()) {
+				continue // its reader judges the signature
+			}
+			for _, s := range v.Servers {
+				if named := len(s.Unreadable) == 1; named != slices.Contains(about, s.Path) {
+					t.Errorf("%s, %s: of server %s it says %q", path, name, s.Path, s.Unreadable)
+				}
+			}
+		}
+	}
+	a.write(site.Cell(p.Secrets[0].Ref()), `{{{`)
+	if _, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, secret, p); err == nil {
+		t.Error("who gives secrets does not learn that one cannot be read")
+	}
 }

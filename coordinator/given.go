@@ -203,6 +203,7 @@ type Given struct {
 	// Lacking are the readers that cannot open it: those that have come anew since, to
 	// whose key nobody could seal it, and all of a Give that was interrupted.
 	Lacking []plan.ServerPath
+	bad     *RecordError // its cell is no record, or not as the operator wrote it
 }
 
 // ReadGiven says how a plan's secrets stand, in their order.
@@ -214,13 +215,23 @@ func ReadGiven(ctx context.Context, s Store, d Deployment, secret Secret, p *pla
 	if err != nil {
 		return nil, err
 	}
-	return r.given(ctx, p)
+	all, err := r.given(ctx, p)
+	for _, one := range all {
+		if err == nil && one.bad != nil {
+			err = one.bad
+		}
+	}
+	return all, err
 }
 
 func (r *Reader) given(ctx context.Context, p *plan.Plan) ([]Given, error) {
 	all := make([]Given, len(p.Secrets))
 	err := each(ctx, len(all), func(ctx context.Context, i int) error {
 		record, err := r.Cell(ctx, p.Secrets[i].Ref())
+		if of, is := unreadable(err); is {
+			all[i].bad = of
+			return nil
+		}
 		if err != nil || record.State != Valued {
 			return err
 		}

@@ -157,7 +157,7 @@ func ReadKnocks(ctx context.Context, s Store, d Deployment, server plan.ServerPa
 	if len(asking) == 0 {
 		return nil, nil
 	}
-	admission, err := readIfThere[AdmissionRecord](ctx, s, d.Admission(server))
+	admission, err := readOf[AdmissionRecord](ctx, s, plan.Operator, "who is let in as server "+string(server), d.Admission(server))
 	if err != nil {
 		return nil, operatorError(err)
 	}

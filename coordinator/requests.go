@@ -342,7 +342,7 @@ func posted(ctx context.Context, s Store, d Deployment, posts []Posting) bool {
 
 // ReadRequests reads what a server's agent is asked for and has not forgotten.
 func ReadRequests(ctx context.Context, s Store, d Deployment, server plan.ServerPath) ([]Request, error) {
-	r, err := readIfThere[RequestsRecord](ctx, s, d.Requests(server))
+	r, err := readOf[RequestsRecord](ctx, s, plan.Operator, "what server "+string(server)+" is asked for", d.Requests(server))
 	if err != nil {
 		return nil, fmt.Errorf("read the requests of server %s: %w", server, operatorError(err))
 	}

@@ -59,6 +59,7 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, secret Secret, p *
 		snapshot.Servers[i].State.tidy(len(p.Servers[i].Roles))
 		if err == nil && r.keys.record.Enrol == EnrolOnce {
 			snapshot.Servers[i].Knocks, err = ReadKnocks(ctx, s, d, p.Servers[i].Path)
+			err = snapshot.Servers[i].goOn(err)
 		}
 		return err
 	})
@@ -85,7 +86,14 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, secret Secret, p *
 		if at, known := index[p.Cells[i].Server]; known {
 			snapshot.Servers[at].Cells[p.Cells[i].Name] = record
 			if bad[i] != nil {
-				snapshot.Servers[at].Unreadable = append(snapshot.Servers[at].Unreadable, bad[i].Error())
+				_ = snapshot.Servers[at].goOn(bad[i])
+			}
+		}
+	}
+	for i, given := range snapshot.Given {
+		for _, reader := range p.Secrets[i].Readers {
+			if at, known := index[reader]; known && given.bad != nil {
+				_ = snapshot.Servers[at].goOn(given.bad)
 			}
 		}
 	}
@@ -100,28 +108,31 @@ func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server plan.Server
 		return err
 	}
 	v.Incarnation = readIncarnation(node)
-	if v.State, err = r.state(ctx, server); err != nil {
-		of, is := unreadable(err)
-		if !is {
-			return err
-		}
-		v.Unreadable = append(v.Unreadable, of.Error())
+	v.State, err = r.state(ctx, server)
+	if err = v.goOn(err); err != nil {
+		return err
 	}
 	if v.State.Incarnation != v.Incarnation.Number {
 		v.State = ServerState{} // of the machine that had this name before
 	}
-	requests, err := readIfThere[RequestsRecord](ctx, s, d.Requests(server))
-	if err != nil {
+	v.Requests, err = ReadRequests(ctx, s, d, server)
+	if err = v.goOn(err); err != nil {
 		return err
 	}
-	v.Requests = requests.Requests
-	if v.Answers, err = ReadAnswers(ctx, s, d, server); err != nil {
-		of, is := unreadable(err)
-		if !is {
-			return err
-		}
-		v.Unreadable = append(v.Unreadable, of.Error())
+	v.Answers, err = ReadAnswers(ctx, s, d, server)
+	if err = v.goOn(err); err != nil {
+		return err
 	}
 	_, v.Alive, err = s.Stat(ctx, d.Presence(server))
 	return err
+}
+
+// goOn notes a record that is none, and goes on without it: any other error ends the look.
+func (v *ServerSnapshot) goOn(err error) error {
+	of, is := unreadable(err)
+	if !is {
+		return err
+	}
+	v.Unreadable = append(v.Unreadable, of.Error())
+	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
 // hostileRecords are what a server can write in the place of any record.
@@ -25,10 +27,13 @@ var hostileRecords = map[string]string{
 	"failed, no cause": `{"incarnation":1,"phase":"failed","number":1,"state":"failed","roles":[{"name":"mysql","status":"failed"},{"name":"mysql","status":"skipped"},{"name":"x","status":"banana","blocked":[{"cell":"?"}]}],"answers":[{}]}`,
 	"long texts":       `{"incarnation":1,"phase":"running","number":1,"message":"` + strings.Repeat("m", 900_000) + `","roles":[]}`,
 	"sealed":           `{"state":"value","incarnation":1,"sealed":"AAAA","number":1}`,
+	"not signed":       `{"state":"value","incarnation":1,"number":1,"phase":"done","value":1,"roles":[{"name":"mysql","status":"done"}]}`,
+	"forged":           `{"signed":{"counter":1,"signature":"` + strings.Repeat("A", 86) + `=="},"state":"value","incarnation":1,"number":1,"phase":"done","value":1,"roles":[{"name":"mysql","status":"done"}]}`,
 }
 
-// TestHostileRecords is a server that writes anything into each of its records: what operators
-// ask of the others is answered as before, and what cannot be read is named.
+// TestHostileRecords is a server that writes anything into each of its records, with its
+// signature and without: what operators ask of the others is answered as before, and what
+// cannot be read is named.
 func TestHostileRecords(t *testing.T) {
 	site := coordinator.Deployment("site")
 	secret, err := coordinator.ParseSecret(testSecret)
@@ -59,8 +64,20 @@ func TestHostileRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	cell := site.Cell(plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
+	places := map[coordinator.Path]sign.Place{
+		site.State("db"):   {Kind: "state"},
+		site.Answers("db"): {Kind: "answers"},
+		cell:               {Kind: "cell", Item: "db.mysql:endpoint"},
+	}
 	for _, path := range []coordinator.Path{site.Server("db"), site.State("db"), site.Answers("db"), site.Log("db", "mysql"), cell} {
+		at, isSigned := places[path]
+		records := maps.Clone(hostileRecords)
 		for name, record := range hostileRecords {
+			if isSigned && strings.HasPrefix(record, "{") {
+				records[bySigner+name] = record
+			}
+		}
+		for name, record := range records {
 			t.Run(strings.ReplaceAll(string(path), "/", "_")+"/"+name, func(t *testing.T) {
 				d := newDesk(t)
 				d.apply(t)
@@ -72,10 +89,14 @@ func TestHostileRecords(t *testing.T) {
 				report(t, app, nil, failure("web", cause, ""))
 				thief := d.tree.Open(coordinator.ServerCredential("db", secret.ServerToken("site", "db")))
 				defer thief.Close()
+				if strings.HasPrefix(name, bySigner) {
+					record = d.signedBy(t, "db", at, record)
+				}
 				if err := thief.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte(record)}); err != nil {
 					t.Fatal(err)
 				}
-				named := name == "no JSON" && path != site.Server("db") && path != site.Log("db", "mysql")
+				named := isSigned && strings.TrimPrefix(name, bySigner) == "no JSON" ||
+					(name == "not signed" || name == "forged") && (path == site.State("db") || path == cell)
 				for _, c := range []struct {
 					command func(streams) *cobra.Command
 					args    []string
@@ -109,6 +130,38 @@ func TestHostileRecords(t *testing.T) {
 			})
 		}
 	}
+}
+
+// bySigner begins the names of records that the server has signed.
+const bySigner = "signed, "
+
+// signedBy is a record as a server signs it.
+func (d *desk) signedBy(t *testing.T, server plan.ServerPath, at sign.Place, record string) string {
+	t.Helper()
+	secret, err := coordinator.ParseSecret(testSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := d.tree.Open(secret.Operator("site"))
+	defer store.Close()
+	node, err := store.Read(t.Context(), coordinator.Deployment("site").Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of coordinator.DeploymentRecord
+	if err := json.Unmarshal(sign.Bare(node.Data), &of); err != nil {
+		t.Fatal(err)
+	}
+	key, err := sign.DeriveKey(secret.ServerToken("site", server)+":", "hotc server signature 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.Stack, at.Deployment, at.Server = "site", of.ID, string(server)
+	text, err := key.Sign(at, 0, []byte(record))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // answered says that an error is only the exit status of an answer.
