@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/operate"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/driver"
@@ -121,14 +122,14 @@ func (a *acting) run(ctx context.Context) (*acted, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &acted{Stack: string(a.deployment), Role: role.Key(), Action: a.name, Request: a.request, server: role.Server.Path, name: role.Name}
+	result := &acted{Stack: string(a.Deployment), Role: role.Key(), Action: a.name, Request: a.request, server: role.Server.Path, name: role.Name}
 	if a.request == "" {
 		request, err := a.compose(role)
 		if err != nil {
 			return nil, err
 		}
-		if err := a.ask(ctx, role.Server.Path, request); err != nil {
-			return nil, err
+		if err := a.Ask(ctx, role.Server.Path, request); err != nil {
+			return nil, a.explain(ctx, err)
 		}
 		result.Request = request.ID
 	} else if len(a.arguments) > 0 {
@@ -145,38 +146,25 @@ func (a *acting) run(ctx context.Context) (*acted, error) {
 
 func (a *acting) await(ctx context.Context, r *acted) (coordinator.Answer, error) {
 	if a.request != "" {
-		answer, err := a.answer(ctx, r.server, r.Request)
+		answer, err := a.Answer(ctx, r.server, r.Request)
 		if err == nil && answer.Status == "" {
-			err = a.known(ctx, r)
+			known := false
+			if known, err = a.Known(ctx, r.server, r.Request); err == nil && !known {
+				err = source.Fail(source.UnknownName, "the agent of "+string(r.server)+" knows nothing of a request "+r.Request,
+					"answers are kept until some newer ones have come; what an action printed lies on the server")
+			}
 		}
 		if err != nil || !a.wait || answer.Final() {
-			return answer, err
+			return answer, a.explain(ctx, err)
 		}
 	} else if !a.wait {
 		return coordinator.Answer{}, nil
 	}
-	answer, err := a.awaitAnswer(ctx, r.server, r.Request, func(text string) { fmt.Fprintln(a.io.err, text) })
+	answer, err := a.Await(ctx, r.server, r.Request, func(text string) { fmt.Fprintln(a.io.err, text) })
 	if ctx.Err() != nil {
 		return answer, source.Fail(source.OperationFailed, "interrupted: the action is asked for all the same", "--request "+r.Request+" --wait waits for it again")
 	}
-	return answer, err
-}
-
-// known says that a request that has no answer is there.
-func (a *acting) known(ctx context.Context, r *acted) error {
-	within, stop := a.within(ctx)
-	defer stop()
-	requests, err := coordinator.ReadRequests(within, a, a.deployment, r.server)
-	if err != nil {
-		return a.explain(ctx, err)
-	}
-	for _, known := range requests {
-		if known.ID == r.Request {
-			return nil
-		}
-	}
-	return source.Fail(source.UnknownName, "the agent of "+string(r.server)+" knows nothing of a request "+r.Request,
-		"answers are kept until some newer ones have come; what an action printed lies on the server")
+	return answer, a.explain(ctx, err)
 }
 
 // compose makes the request, of what the plan knows.
@@ -199,7 +187,7 @@ func (a *acting) compose(r *status.Role) (coordinator.Request, error) {
 	if !r.Server.Alive {
 		return coordinator.Request{}, source.Fail(source.OperationFailed, "the agent of "+string(r.Server.Path)+" is not there", "\""+a.target.command("why", string(r.Server.Path))+"\" says what is known of it")
 	}
-	request := newRequest(coordinator.Action, r)
+	request := operate.NewRequest(coordinator.Action, r)
 	request.Name = a.name
 	var err error
 	request.Values, err = argumentsOf(a.arguments, p)

@@ -67,16 +67,16 @@ func (s *session) admit(ctx context.Context, server plan.ServerPath, key string)
 	if v.ByPath[server] == nil {
 		return nil, unknownServer(v, string(server))
 	}
-	within, stop := s.within(ctx)
+	within, stop := s.Within(ctx)
 	defer stop()
 	if key == "" {
-		asking, err := coordinator.ReadKnocks(within, s, s.deployment, server)
+		asking, err := coordinator.ReadKnocks(within, s, s.Deployment, server)
 		if err != nil {
 			return nil, s.notAdmitted(ctx, server, err)
 		}
 		return nil, whichMachine(s.target, server, asking)
 	}
-	knock, err := coordinator.Admit(within, s, s.deployment, s.secret, server, key)
+	knock, err := coordinator.Admit(within, s, s.Deployment, s.Secret, server, key)
 	if err != nil {
 		return nil, s.notAdmitted(ctx, server, err)
 	}

@@ -98,7 +98,7 @@ func (s *session) putAgents(ctx context.Context, io streams, dir string, root co
 }
 
 func (s *session) putAgent(ctx context.Context, root coordinator.Root, program []byte) error {
-	owner := s.secret.Operator(s.deployment)
+	owner := s.Secret.Operator(s.Deployment)
 	closed := root.State == coordinator.RootOurs
 	if closed {
 		key, err := s.target.rootKey(false)

@@ -150,7 +150,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	result := &applied{
 		Changes: changedRoles(done.Changes),
 		Given:   partial.Given, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
-		Stack: string(s.deployment), Outcome: string(done.Outcome), DryRun: a.dryRun,
+		Stack: string(s.Deployment), Outcome: string(done.Outcome), DryRun: a.dryRun,
 		Plan: done.Record.Plan, Created: done.Record.Created,
 		Servers: len(p.Servers), Cells: len(p.Cells), Files: len(p.Files), Nodes: done.Nodes, Bytes: done.Bytes,
 	}
@@ -195,7 +195,7 @@ func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, pla
 	r.Given, r.Again = namesOf(gifts), []string{}
 	now, files := time.Now(), filesOf(a.dir)
 	if a.dryRun || len(p.Secrets) > 0 {
-		done, err = coordinator.Rehearse(ctx, s.Store, s.deployment, s.secret, p, planJSON, files, now, options...)
+		done, err = coordinator.Rehearse(ctx, s.Store, s.Deployment, s.Secret, p, planJSON, files, now, options...)
 		if err != nil {
 			return done, r, err
 		}
@@ -215,7 +215,7 @@ func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, pla
 			return done, r, err
 		}
 	}
-	done, err = coordinator.Publish(ctx, s.Store, s.deployment, s.secret, p, planJSON, files, now, options...)
+	done, err = coordinator.Publish(ctx, s.Store, s.Deployment, s.Secret, p, planJSON, files, now, options...)
 	if err == nil {
 		err = s.give(ctx, p, gifts)
 	}

@@ -106,7 +106,7 @@ func (d *destruction) run(ctx context.Context) (*destroyed, error) {
 	}
 	within, stop := context.WithTimeout(ctx, 20*d.timeout)
 	defer stop()
-	err = coordinator.Destroy(within, s.Store, s.deployment)
+	err = coordinator.Destroy(within, s.Store, s.Deployment)
 	if errors.Is(err, coordinator.ErrNotApplied) {
 		return result, nil
 	}

@@ -41,7 +41,7 @@ func (e *evaluation) learn() error {
 	if undecided(e.plan) == 0 {
 		return nil
 	}
-	snapshot, err := coordinator.TakeSnapshot(e.ctx, e.session, e.session.deployment, e.session.secret, e.plan)
+	snapshot, err := coordinator.TakeSnapshot(e.ctx, e.session, e.session.Deployment, e.session.Secret, e.plan)
 	if err != nil {
 		return err
 	}

@@ -219,7 +219,7 @@ func secretValue(secret plan.Secret, text []byte) (json.RawMessage, error) {
 func (s *session) missingSecrets(ctx context.Context, p *plan.Plan, gifts []gift, live bool) (missing, again []string, err error) {
 	given := make([]coordinator.Given, len(p.Secrets))
 	if live {
-		if given, err = coordinator.ReadGiven(ctx, s, s.deployment, s.secret, p); err != nil {
+		if given, err = coordinator.ReadGiven(ctx, s, s.Deployment, s.Secret, p); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -264,7 +264,7 @@ func giftFlags(names ...string) string {
 // give puts the values into their cells.
 func (s *session) give(ctx context.Context, p *plan.Plan, gifts []gift) error {
 	for _, g := range gifts {
-		if err := coordinator.Give(ctx, s, s.deployment, s.secret, p, g.secret, g.value, time.Now()); err != nil {
+		if err := coordinator.Give(ctx, s, s.Deployment, s.Secret, p, g.secret, g.value, time.Now()); err != nil {
 			return err
 		}
 	}

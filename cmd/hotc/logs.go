@@ -63,9 +63,9 @@ type logReport struct {
 }
 
 func (s *session) log(ctx context.Context, r *status.Role) ([]byte, error) {
-	within, stop := s.within(ctx)
+	within, stop := s.Within(ctx)
 	defer stop()
-	text, err := coordinator.ReadLog(within, s, s.deployment, r.Server.Path, r.Name)
+	text, err := coordinator.ReadLog(within, s, s.Deployment, r.Server.Path, r.Name)
 	return text, s.explain(ctx, err)
 }
 
@@ -73,11 +73,11 @@ func (s *session) log(ctx context.Context, r *status.Role) ([]byte, error) {
 func (s *session) followLog(ctx context.Context, w stdio.Writer, v *status.Status, r *status.Role) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	changes, err := s.Watch(ctx, s.deployment.Log(r.Server.Path, r.Name))
+	changes, err := s.Watch(ctx, s.Deployment.Log(r.Server.Path, r.Name))
 	if err != nil {
 		return s.explain(ctx, err)
 	}
-	states, err := s.Watch(ctx, s.deployment.State(r.Server.Path))
+	states, err := s.Watch(ctx, s.Deployment.State(r.Server.Path))
 	if err != nil {
 		return s.explain(ctx, err)
 	}

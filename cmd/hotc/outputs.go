@@ -30,9 +30,9 @@ as they are there. With a NAME, of the stack's output or SERVER.ROLE:OUTPUT, jus
 that value: a string as it is, anything else as JSON.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
-			within, stop := s.within(ctx)
+			within, stop := s.Within(ctx)
 			defer stop()
-			p, err := coordinator.ReadPlan(within, s, s.deployment, s.secret)
+			p, err := coordinator.ReadPlan(within, s, s.Deployment, s.Secret)
 			if err != nil {
 				return s.explain(ctx, err)
 			}
@@ -217,7 +217,7 @@ func roleOutputs(p *plan.Plan) []plan.Output {
 func newEvaluation(ctx context.Context, s *session, p *plan.Plan) *evaluation {
 	e := &evaluation{ctx: ctx, session: s, plan: p, places: map[plan.CellName]plan.CellRef{}, read: map[plan.CellName]coordinator.CellRecord{}, secret: map[plan.CellName]bool{}}
 	e.reader = sync.OnceValues(func() (*coordinator.Reader, error) {
-		return coordinator.NewReader(ctx, s, s.deployment, s.secret, p)
+		return coordinator.NewReader(ctx, s, s.Deployment, s.Secret, p)
 	})
 	for _, c := range p.Cells {
 		e.places[c.Name] = plan.CellRef{Cell: c.Name, Server: c.Server, Sealed: c.Sealed}

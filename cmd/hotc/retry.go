@@ -15,6 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/operate"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/driver"
@@ -114,11 +115,8 @@ type retrying struct {
 	file      string
 }
 
-// mostTries is how often a request is worked out anew when agents report meanwhile.
-const mostTries = 5
-
 func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
-	for range mostTries {
+	for range operate.MostTries {
 		v, err := r.look(ctx)
 		if err != nil {
 			return nil, err
@@ -134,23 +132,29 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 		if role.Status != coordinator.RoleFailed {
 			again = nil // what is left are those that failed because of it
 		}
-		again = append(again, becauseOf(v, role)...)
+		again = append(again, operate.BecauseOf(v, role)...)
 		if err := checkRetry(r.target, v, role, again); err != nil {
 			return nil, err
 		}
-		posts, cells, err := r.requests(v, role, again)
-		if err != nil {
-			return nil, err
+		posts, cells := operate.Retry(again)
+		if r.skip {
+			if role.Status != coordinator.RoleFailed {
+				return nil, source.Fail(source.OperationFailed, string(role.Key())+" has not failed: it is "+role.Word(), "only a role that has failed can be skipped")
+			}
+			posts[0].Request.Kind = coordinator.Skip
+			if posts[0].Request.Values, err = r.values(v, role); err != nil {
+				return nil, err
+			}
 		}
-		kept := keptOutputs(v, again)
+		kept := operate.KeptOutputs(v, again)
 		if r.skip { // it does not run
-			kept = slices.DeleteFunc(kept, func(k keptOutput) bool { return k.role == role })
+			kept = slices.DeleteFunc(kept, func(k operate.Kept) bool { return k.Role == role })
 		}
 		if err := r.settle(kept); err != nil {
 			return nil, err
 		}
-		within, stop := r.within(ctx)
-		err = coordinator.Post(within, r, r.deployment, r.secret, posts, cells)
+		within, stop := r.Within(ctx)
+		err = coordinator.Post(within, r, r.Deployment, r.Secret, posts, cells)
 		stop()
 		if errors.Is(err, coordinator.ErrVersion) {
 			continue
@@ -158,7 +162,10 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 		if err != nil {
 			return nil, r.explain(ctx, err)
 		}
-		result := &retried{Stack: string(r.deployment), Roles: []plan.RoleKey{}, Absent: []plan.RoleKey{}, Kept: cellsOf(kept)}
+		result := &retried{Stack: string(r.Deployment), Roles: []plan.RoleKey{}, Absent: []plan.RoleKey{}, Kept: []plan.CellName{}}
+		for _, k := range kept {
+			result.Kept = append(result.Kept, k.Cell)
+		}
 		for _, a := range again {
 			result.Roles = append(result.Roles, a.Key())
 			if !a.Server.Alive {
@@ -167,7 +174,7 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 		}
 		return result, nil
 	}
-	return nil, source.Fail(source.OperationFailed, "the deployment changes too fast", "try again")
+	return nil, r.explain(ctx, operate.ErrBusy)
 }
 
 // updateAgain asks for the hook update of a role again, which has failed.
@@ -176,12 +183,12 @@ func (r *retrying) updateAgain(ctx context.Context, v *status.Status, role *stat
 	if plan.FindTask(p.Hooks, plan.HookUpdate) == nil {
 		return nil, source.Fail(source.OperationFailed, "the role "+string(role.Key())+" has no hook update any more", "\"hotc apply\" of a plan that has it asks for it")
 	}
-	request := newRequest(coordinator.Hook, role)
+	request := operate.NewRequest(coordinator.Hook, role)
 	request.Name, request.Change = plan.HookUpdate, p.Definition()
-	if err := r.ask(ctx, role.Server.Path, request); err != nil {
-		return nil, err
+	if err := r.Ask(ctx, role.Server.Path, request); err != nil {
+		return nil, r.explain(ctx, err)
 	}
-	result := &retried{Stack: string(r.deployment), Roles: []plan.RoleKey{role.Key()}, Absent: []plan.RoleKey{}, Kept: []plan.CellName{}, Hook: plan.HookUpdate}
+	result := &retried{Stack: string(r.Deployment), Roles: []plan.RoleKey{role.Key()}, Absent: []plan.RoleKey{}, Kept: []plan.CellName{}, Hook: plan.HookUpdate}
 	if !role.Server.Alive {
 		result.Absent = append(result.Absent, role.Key())
 	}
@@ -222,27 +229,6 @@ func failedRole(t *target, v *status.Status, name string) (*status.Role, error) 
 	return role, nil
 }
 
-// becauseOf are the failed roles of other servers whose chain of causes leads to a
-// role.
-func becauseOf(v *status.Status, role *status.Role) []*status.Role {
-	var found []*status.Role
-	for _, s := range v.Servers {
-		for i := range s.Roles {
-			r := &s.Roles[i]
-			if r.Status != coordinator.RoleFailed || r.Key() == role.Key() || r.Cause == nil {
-				continue
-			}
-			for c := r.Cause.Cause; c != nil; c = c.Cause {
-				if c.Role == role.Key() {
-					found = append(found, r)
-					break
-				}
-			}
-		}
-	}
-	return found
-}
-
 // checkRetry refuses what would come to nothing.
 func checkRetry(t *target, v *status.Status, role *status.Role, again []*status.Role) error {
 	key := string(role.Key())
@@ -263,34 +249,6 @@ func checkRetry(t *target, v *status.Status, role *status.Role, again []*status.
 		}
 	}
 	return nil
-}
-
-// requests are what is posted, and the cells that are taken back with it.
-func (r *retrying) requests(v *status.Status, role *status.Role, again []*status.Role) ([]coordinator.Posting, []plan.CellRef, error) {
-	var posts []coordinator.Posting
-	var cells []plan.CellRef
-	for _, a := range again {
-		request := newRequest(coordinator.Retry, a)
-		if r.skip && a.Key() == role.Key() {
-			values, err := r.values(v, a)
-			if err != nil {
-				return nil, nil, err
-			}
-			request.Kind, request.Values = coordinator.Skip, values
-		}
-		posts = append(posts, coordinator.Posting{Server: a.Server.Path, Request: request})
-		for i := range a.Server.Roles[a.Index:] {
-			later := &a.Server.Roles[a.Index+i]
-			cells = append(cells, plan.CellRef{Cell: plan.CellName(later.Key()), Server: a.Server.Path})
-			for _, o := range later.Plan.Outputs {
-				cells = append(cells, plan.CellRef{Cell: o.Cell, Server: a.Server.Path})
-			}
-		}
-	}
-	if r.skip && role.Status != coordinator.RoleFailed {
-		return nil, nil, source.Fail(source.OperationFailed, string(role.Key())+" has not failed: it is "+role.Word(), "only a role that has failed can be skipped")
-	}
-	return posts, cells, nil
 }
 
 // values are the outputs of the skipped role, as they are given.

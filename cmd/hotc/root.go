@@ -314,7 +314,7 @@ func (s *session) enterRoot(ctx context.Context) (root coordinator.Root, options
 	if err != nil {
 		return root, nil, err
 	}
-	within, stop := s.within(ctx)
+	within, stop := s.Within(ctx)
 	defer stop()
 	root, err = coordinator.LookAtRoot(within, s, key)
 	name := s.target.coordinatorName()

@@ -134,7 +134,7 @@ func (r *localRun) run(ctx context.Context, workdir string) error {
 	defer r.session.Close()
 	for i := range boots {
 		boots[i].Coordinator = r.url
-		boots[i].Token = r.session.secret.ServerToken(deploymentName, boots[i].Server)
+		boots[i].Token = r.session.Secret.ServerToken(deploymentName, boots[i].Server)
 	}
 	states, err := r.runAgents(ctx, boots)
 	if err != nil {
@@ -174,7 +174,7 @@ func (r *localRun) serve(ctx context.Context, socket string) error {
 	}
 	r.url = "unix://" + socket
 	store := &servedStore{Store: tree.Open(secret.Operator(deploymentName)), server: server}
-	r.session = &session{Store: store, deployment: deploymentName, secret: secret, target: &target{stack: string(deploymentName), url: r.url, timeout: time.Minute}}
+	r.session = (&target{stack: string(deploymentName), url: r.url, timeout: time.Minute}).session(store, deploymentName, secret)
 	text, err := emitplan.Encode(r.result.Built.Plan)
 	if err != nil {
 		return err

@@ -93,7 +93,7 @@ func (r *localRun) report(states map[plan.ServerPath]coordinator.ServerState, ke
 
 // outputs evaluates the stack's outputs.
 func (r *localRun) outputs() ([]output, error) {
-	ctx, stop := r.session.within(context.Background())
+	ctx, stop := r.session.Within(context.Background())
 	defer stop()
 	e := newEvaluation(ctx, r.session, r.result.Built.Plan)
 	e.deploy, e.unknown = map[string]json.RawMessage{}, map[string]string{}

@@ -11,8 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/operate"
 )
 
 // The environment's defaults for the flags that name a coordinator and a secret.
@@ -45,14 +47,6 @@ func (t *target) addCoordinatorFlags(cmd *cobra.Command) {
 	f.DurationVar(&t.timeout, "timeout", 15*time.Second, "how long to wait for the coordinator's answer")
 }
 
-// session is an operator's session with a deployment's coordinator.
-type session struct {
-	coordinator.Store
-	deployment coordinator.Deployment
-	secret     coordinator.Secret
-	target     *target
-}
-
 // open connects as the deployment's operator, and makes sure that somebody
 // answers.
 func (t *target) open(ctx context.Context) (*session, error) {
@@ -78,7 +72,11 @@ func (t *target) open(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{Store: store, deployment: d, secret: secret, target: t}, nil
+	return t.session(store, d, secret), nil
+}
+
+func (t *target) session(store coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) *session {
+	return &session{&operate.Operator{Store: store, Deployment: d, Secret: secret, Timeout: t.timeout, Size: hot.DecidedSize}, t}
 }
 
 // operate makes a command's run of what it does in a session.
@@ -169,22 +167,19 @@ func (t *target) command(words ...string) string {
 	return text
 }
 
-// within bounds one exchange with the coordinator.
-func (s *session) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, s.target.timeout)
-}
-
 // explain makes a diagnostic of what went wrong on the coordinator.
 func (s *session) explain(ctx context.Context, err error) error {
 	if _, done := source.AsDiagnostic(err); done || err == nil {
 		return err
 	}
-	name := string(s.deployment)
+	name := string(s.Deployment)
 	var changed *coordinator.ChangedPlanError
 	var lacking *coordinator.NoUpdateHookError
 	var other *coordinator.OtherEnrolmentError
 	var shared *coordinator.SharedTokenError
 	var foreign *coordinator.RightsError
+	var early *operate.EarlyHookError
+	var absent *operate.AbsentError
 	switch {
 	case ctx.Err() != nil:
 		return interrupted()
@@ -202,6 +197,12 @@ func (s *session) explain(ctx context.Context, err error) error {
 			"nothing was written. Who made it could run anything on the servers: \""+s.target.command("destroy")+"\" deletes it if it may; else apply under another --stack, or below another ROOT (\"hotc root\")")
 	case errors.As(err, &lacking):
 		return s.lacksHook(lacking)
+	case errors.As(err, &early):
+		return source.Fail(source.OperationFailed, early.Error(), "\""+s.target.command("status", "--watch")+"\" waits for that")
+	case errors.As(err, &absent):
+		return source.Fail(source.OperationFailed, absent.Error(), "nothing was run; start them, or leave --run-hooks out")
+	case errors.Is(err, operate.ErrBusy):
+		return source.Fail(source.OperationFailed, err.Error(), "try again")
 	case errors.Is(err, coordinator.ErrOvertaken):
 		return source.Fail(source.OperationFailed, "another apply of "+name+" has begun meanwhile", "one of the two is enough: the same command again, when that has ended, finds its plan live")
 	case errors.As(err, &shared):

@@ -47,7 +47,7 @@ func printChanges(io streams, changes []changedRole, t *target) {
 
 // lacksHook is the diagnostic of roles that have run and have no hook update.
 func (s *session) lacksHook(err *coordinator.NoUpdateHookError) error {
-	d := source.Fail(source.ChangedPlan, "the deployment "+string(s.deployment)+" is live, and roles that have run, or run now, would be out of date: they have no hook update",
+	d := source.Fail(source.ChangedPlan, "the deployment "+string(s.Deployment)+" is live, and roles that have run, or run now, would be out of date: they have no hook update",
 		"add `hooks: {update: …}` to the role, a source that its agent runs once for the change; or \""+s.target.command("destroy")+"\" first, and build its servers anew. A role that has failed needs no hook: after \"hotc apply\", \"hotc retry\" runs it as it is then")
 	for _, r := range err.Roles {
 		d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("role %s: %s changed", r.Key(), strings.Join(r.What, ", "))})

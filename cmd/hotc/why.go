@@ -151,9 +151,9 @@ func whyAbsent(v *status.Status, t *target) []string {
 // away, and the commands that go on.
 func (s *session) illustrate(ctx context.Context, i *status.Explanation) error {
 	s.target.advise(i)
-	within, stop := s.within(ctx)
+	within, stop := s.Within(ctx)
 	defer stop()
-	return s.explain(ctx, i.ReadLogs(within, s, s.deployment))
+	return s.explain(ctx, i.ReadLogs(within, s, s.Deployment))
 }
 
 // advise says of the roots what there is to look at or to do.

@@ -1,0 +1,117 @@
+package operate
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
+)
+
+// ErrBusy is a request that others' came before, again and again.
+var ErrBusy = errors.New("the deployment changes too fast")
+
+// MostTries is how often a request is worked out anew when agents report meanwhile.
+const MostTries = 5
+
+// NewRequest is a request about a role of a server as it stands.
+func NewRequest(kind coordinator.RequestKind, r *status.Role) coordinator.Request {
+	return coordinator.Request{ID: rand.Text(), Kind: kind, Incarnation: r.Server.Incarnation.Number,
+		Role: r.Name, Attempt: r.Attempt, Since: time.Now().UTC()}
+}
+
+// Ask puts a request before a server's agent.
+func (o *Operator) Ask(ctx context.Context, server plan.ServerPath, r coordinator.Request) error {
+	for range MostTries {
+		within, stop := o.Within(ctx)
+		err := coordinator.Post(within, o, o.Deployment, o.Secret, []coordinator.Posting{{Server: server, Request: r}}, nil)
+		stop()
+		if !errors.Is(err, coordinator.ErrVersion) { // somebody else has asked meanwhile
+			return err
+		}
+	}
+	return ErrBusy
+}
+
+// Answer is what a server's agent has answered to a request so far; without a
+// status, nothing.
+func (o *Operator) Answer(ctx context.Context, server plan.ServerPath, request string) (coordinator.Answer, error) {
+	within, stop := o.Within(ctx)
+	defer stop()
+	answers, err := coordinator.ReadAnswers(within, o, o.Deployment, server)
+	if err != nil {
+		return coordinator.Answer{}, err
+	}
+	for _, a := range answers {
+		if a.ID == request {
+			return a, nil
+		}
+	}
+	return coordinator.Answer{ID: request}, nil
+}
+
+// Await waits for the final answer. say is told what it waits for, when that
+// changes.
+func (o *Operator) Await(ctx context.Context, server plan.ServerPath, request string, say func(string)) (coordinator.Answer, error) {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	answered, err := o.Watch(watching, o.Deployment.Answers(server))
+	if err != nil {
+		return coordinator.Answer{}, err
+	}
+	present, err := o.Watch(watching, o.Deployment.Presence(server))
+	if err != nil {
+		return coordinator.Answer{}, err
+	}
+	there := true
+	for {
+		a, err := o.Answer(ctx, server, request)
+		if err != nil || a.Final() {
+			return a, err
+		}
+		was := there
+		if there, err = o.present(ctx, server); err != nil {
+			return coordinator.Answer{}, err
+		}
+		if !there && was {
+			say(fmt.Sprintf("the agent of %s is not there now: waiting for its return", server))
+		}
+		open := true
+		select {
+		case _, open = <-answered:
+		case _, open = <-present:
+		}
+		if !open {
+			return coordinator.Answer{}, ErrInterrupted
+		}
+	}
+}
+
+// present says whether a server's agent is there; an error says that its deployment
+// is not, any more.
+func (o *Operator) present(ctx context.Context, server plan.ServerPath) (bool, error) {
+	within, stop := o.Within(ctx)
+	defer stop()
+	_, applied, err := o.Stat(within, o.Deployment.Answers(server))
+	if err == nil && !applied {
+		err = coordinator.ErrNotApplied
+	}
+	if err != nil {
+		return false, err
+	}
+	_, there, err := o.Stat(within, o.Deployment.Presence(server))
+	return there, err
+}
+
+// Known says whether a request of that id is among those that a server's agent was asked for.
+func (o *Operator) Known(ctx context.Context, server plan.ServerPath, request string) (bool, error) {
+	within, stop := o.Within(ctx)
+	defer stop()
+	requests, err := coordinator.ReadRequests(within, o, o.Deployment, server)
+	return slices.ContainsFunc(requests, func(r coordinator.Request) bool { return r.ID == request }), err
+}

@@ -1,0 +1,272 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
+)
+
+// Hooked is what became of the hooks of one name (docs/json.md).
+type Hooked struct {
+	Stack string    `json:"stack"`
+	Hook  string    `json:"hook"`
+	Roles []HookRan `json:"roles"` // in the order in which they began
+	// Without are the roles whose hook did not run, since there is nothing for it to do.
+	Without []plan.RoleKey `json:"without"`
+}
+
+// HookRan is one role's hook.
+type HookRan struct {
+	Role     plan.RoleKey             `json:"role"`
+	Status   coordinator.AnswerStatus `json:"status"`
+	ExitCode *int                     `json:"exit_code,omitempty"`
+	Reason   string                   `json:"reason,omitempty"`
+	Output   string                   `json:"output"`
+	Started  time.Time                `json:"started,omitzero"`
+	Ended    time.Time                `json:"ended,omitzero"`
+}
+
+// Failed says that a hook has not come to its end well.
+func (h *Hooked) Failed() bool {
+	return slices.ContainsFunc(h.Roles, func(r HookRan) bool { return r.Status != coordinator.AnswerDone })
+}
+
+// EarlyHookError is a hook that was to run before its role has ended.
+type EarlyHookError struct {
+	Role *status.Role
+	Hook string
+}
+
+func (e *EarlyHookError) Error() string {
+	return fmt.Sprintf("%s is %s: its hook %s runs when it has ended", e.Role.Key(), e.Role.Word(), e.Hook)
+}
+
+// AbsentError is hooks on servers whose agents are not there.
+type AbsentError struct{ Servers []string }
+
+func (e *AbsentError) Error() string {
+	return "the agents of servers with hooks are not there: " + strings.Join(e.Servers, ", ")
+}
+
+// hooking is one run of the hooks of a name.
+type hooking struct {
+	*Operator
+	hook string
+	say  func(string)
+
+	mu     sync.Mutex
+	result Hooked
+}
+
+// RunHooks runs a hook of all roles that have it, and waits: the readers' before
+// the writers', since those may still need these; at resume the other way round.
+// Hooks that do not depend on each other run at the same time.
+func (o *Operator) RunHooks(ctx context.Context, v *status.Status, hook string, say func(string)) (*Hooked, error) {
+	h := &hooking{Operator: o, hook: hook, say: say, result: Hooked{Stack: string(o.Deployment), Hook: hook, Roles: []HookRan{}, Without: []plan.RoleKey{}}}
+	roles, err := h.choose(v)
+	if err != nil {
+		return nil, err
+	}
+	for _, round := range rounds(v.Plan, roles, hook != plan.HookResume) {
+		if err := h.round(ctx, round); err != nil {
+			return nil, err
+		}
+		if h.result.Failed() {
+			break
+		}
+	}
+	return &h.result, nil
+}
+
+// choose are the roles whose hook is to run. It refuses what would not come to an
+// end.
+func (h *hooking) choose(v *status.Status) ([]*status.Role, error) {
+	var chosen []*status.Role
+	for _, s := range v.Servers {
+		for i := range s.Roles {
+			r := &s.Roles[i]
+			if plan.FindTask(r.Plan.Hooks, h.hook) == nil {
+				continue
+			}
+			switch {
+			case r.Status == coordinator.RoleDone, r.Status == coordinator.RoleFailed && h.hook == plan.HookDelete:
+				chosen = append(chosen, r)
+			case r.Status == coordinator.RoleFailed, r.Status == coordinator.RoleSkipped, !s.Came():
+				h.result.Without = append(h.result.Without, r.Key())
+			default:
+				return nil, &EarlyHookError{r, h.hook}
+			}
+		}
+	}
+	var absent []string
+	for _, r := range chosen {
+		if !r.Server.Alive && !slices.Contains(absent, string(r.Server.Path)) {
+			absent = append(absent, string(r.Server.Path))
+		}
+	}
+	if len(absent) > 0 && h.hook != plan.HookResume { // after a resume agents return
+		return nil, &AbsentError{absent}
+	}
+	return chosen, nil
+}
+
+// round runs hooks that may run at the same time.
+func (h *hooking) round(ctx context.Context, roles []*status.Role) error {
+	first := len(h.result.Roles)
+	h.result.Roles = append(h.result.Roles, make([]HookRan, len(roles))...)
+	failed := make([]error, len(roles))
+	var wait sync.WaitGroup
+	for i, r := range roles {
+		wait.Add(1)
+		go func() {
+			defer mistake.Ends()
+			defer wait.Done()
+			answer, err := h.runOne(ctx, r)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			failed[i] = err
+			h.result.Roles[first+i] = HookRan{Role: r.Key(), Status: answer.Status, ExitCode: answer.ExitCode, Reason: answer.Reason,
+				Output: answer.Output, Started: answer.Started, Ended: answer.Ended}
+		}()
+	}
+	wait.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *hooking) runOne(ctx context.Context, r *status.Role) (coordinator.Answer, error) {
+	id, answer, err := h.earlier(ctx, r)
+	if err != nil || answer.Final() {
+		return answer, err
+	}
+	if id == "" {
+		request := NewRequest(coordinator.Hook, r)
+		request.Name = h.hook
+		if err := h.Ask(ctx, r.Server.Path, request); err != nil {
+			return answer, err
+		}
+		id = request.ID
+	}
+	answer, err = h.Await(ctx, r.Server.Path, id, func(text string) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.say(text)
+	})
+	return answer, err
+}
+
+// earlier finds an earlier command's request that has not been answered finally,
+// to wait for that one. A delete hook that is done in this incarnation stays done.
+func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final coordinator.Answer, err error) {
+	within, stop := h.Within(ctx)
+	defer stop()
+	requests, err := coordinator.ReadRequests(within, h, h.Deployment, r.Server.Path)
+	if err != nil {
+		return "", final, err
+	}
+	answers, err := coordinator.ReadAnswers(within, h, h.Deployment, r.Server.Path)
+	if err != nil {
+		return "", final, err
+	}
+	ended := map[string]bool{}
+	for _, a := range answers {
+		ended[a.ID] = a.Final()
+		if h.hook == plan.HookDelete && a.Kind == coordinator.Hook && a.Role == r.Name && a.Name == h.hook &&
+			a.Status == coordinator.AnswerDone && !a.Ended.Before(r.Server.Incarnation.Since) {
+			final = a
+		}
+	}
+	for _, q := range requests {
+		if q.Kind == coordinator.Hook && q.Role == r.Name && q.Name == h.hook && q.Incarnation == r.Server.Incarnation.Number && !ended[q.ID] {
+			id = q.ID
+		}
+	}
+	return id, final, nil
+}
+
+// rounds puts roles into an order by what they read: all of a round may run at the
+// same time. What waits in a circle is taken in the order of the plan.
+func rounds(p *plan.Plan, roles []*status.Role, readersFirst bool) [][]*status.Role {
+	depths := depthsOf(p)
+	byDepth := map[int][]*status.Role{}
+	deepest := 0
+	for _, r := range roles {
+		d := depths[r.Key()]
+		byDepth[d] = append(byDepth[d], r)
+		deepest = max(deepest, d)
+	}
+	var all [][]*status.Role
+	for d := range deepest + 1 {
+		if len(byDepth[d]) > 0 {
+			all = append(all, byDepth[d])
+		}
+	}
+	if readersFirst {
+		slices.Reverse(all)
+	}
+	return all
+}
+
+// depthsOf says of each role how long the longest chain of roles is that it reads
+// from, or that stand before it on its server.
+func depthsOf(p *plan.Plan) map[plan.RoleKey]int {
+	writer := map[plan.CellName]plan.RoleKey{}
+	for _, c := range p.Cells {
+		if c.Role != "" {
+			writer[c.Name] = plan.RoleKey(string(c.Server) + "." + c.Role)
+		}
+	}
+	needs := map[plan.RoleKey][]plan.RoleKey{}
+	var order []plan.RoleKey
+	for _, s := range p.Servers {
+		var before plan.RoleKey
+		for _, r := range s.Roles {
+			key := plan.RoleKey(string(s.Path) + "." + r.Name)
+			order = append(order, key)
+			if before != "" {
+				needs[key] = append(needs[key], before)
+			}
+			before = key
+			for _, in := range r.Inputs {
+				for _, cell := range in.Reads {
+					needs[key] = append(needs[key], writer[cell])
+				}
+			}
+			for _, d := range r.DependsOn {
+				needs[key] = append(needs[key], writer[d.Cell])
+			}
+		}
+	}
+	depths, busy := map[plan.RoleKey]int{}, map[plan.RoleKey]bool{}
+	var depth func(plan.RoleKey) int
+	depth = func(key plan.RoleKey) int {
+		d, known := depths[key]
+		if known || busy[key] {
+			return d
+		}
+		busy[key] = true
+		for _, on := range needs[key] {
+			if on != "" && on != key {
+				d = max(d, depth(on)+1)
+			}
+		}
+		depths[key] = d
+		return d
+	}
+	for _, key := range order {
+		depth(key)
+	}
+	return depths
+}

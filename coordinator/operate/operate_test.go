@@ -1,0 +1,111 @@
+package operate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
+)
+
+// site is a deployment whose app reads what its db writes; proxy reads of nobody.
+func site(states map[string]coordinator.RoleState, alive bool) *status.Status {
+	role := func(name string, in ...plan.Input) plan.Role {
+		return plan.Role{Name: name, Inputs: in, Hooks: []plan.Task{{Name: plan.HookDelete}}}
+	}
+	p := &plan.Plan{
+		Servers: []plan.Server{
+			{Path: "app", Roles: []plan.Role{role("web", plan.Input{Name: "db", Reads: []plan.CellName{"db.mysql:url"}})}},
+			{Path: "db", Roles: []plan.Role{role("disk"), role("mysql")}},
+			{Path: "proxy", Roles: []plan.Role{role("http")}},
+		},
+		Cells: []plan.Cell{{Name: "db.mysql:url", Server: "db", Role: "mysql"}},
+	}
+	p.Servers[1].Roles[1].Outputs = []plan.Output{{Name: "url", Cell: "db.mysql:url"}}
+	snapshot := &coordinator.Snapshot{Ready: true}
+	for _, s := range p.Servers {
+		now := coordinator.ServerSnapshot{Path: s.Path, Alive: alive, Incarnation: coordinator.IncarnationRecord{Number: 1},
+			Cells: map[plan.CellName]coordinator.CellRecord{"db.mysql:url": {State: coordinator.Valued, Incarnation: 1}}}
+		for _, r := range s.Roles {
+			state, changed := states[r.Name]
+			if !changed {
+				state.Status = coordinator.RoleDone
+			}
+			state.Name = r.Name
+			now.State.Roles = append(now.State.Roles, state)
+		}
+		snapshot.Servers = append(snapshot.Servers, now)
+	}
+	return status.New(p, snapshot, func(json.RawMessage) int { return 1 })
+}
+
+func keys(rounds [][]*status.Role) string {
+	var all [][]plan.RoleKey
+	for _, round := range rounds {
+		var names []plan.RoleKey
+		for _, r := range round {
+			names = append(names, r.Key())
+		}
+		all = append(all, names)
+	}
+	return fmt.Sprint(all)
+}
+
+// Hooks run in the order of what reads from what, at a deletion the other way round.
+func TestOrderOfHooks(t *testing.T) {
+	v := site(nil, true)
+	var all []*status.Role
+	for _, s := range v.Servers {
+		for i := range s.Roles {
+			all = append(all, &s.Roles[i])
+		}
+	}
+	if got, want := keys(rounds(v.Plan, all, false)), "[[db.disk proxy.http] [db.mysql] [app.web]]"; got != want {
+		t.Errorf("writers first: %s, want %s", got, want)
+	}
+	if got, want := keys(rounds(v.Plan, all, true)), "[[app.web] [db.mysql] [db.disk proxy.http]]"; got != want {
+		t.Errorf("readers first: %s, want %s", got, want)
+	}
+}
+
+// What hinders hooks is an error that says which roles or servers, before anything is asked for.
+func TestHooksThatCannotRun(t *testing.T) {
+	o := &Operator{}
+	_, err := o.RunHooks(t.Context(), site(map[string]coordinator.RoleState{"mysql": {Status: coordinator.RoleRunning}}, true), plan.HookDelete, nil)
+	if early, is := errors.AsType[*EarlyHookError](err); !is || early.Role.Key() != "db.mysql" {
+		t.Errorf("a role that runs: %v", err)
+	}
+	_, err = o.RunHooks(t.Context(), site(nil, false), plan.HookDelete, nil)
+	if absent, is := errors.AsType[*AbsentError](err); !is || fmt.Sprint(absent.Servers) != "[app db proxy]" {
+		t.Errorf("agents that are gone: %v", err)
+	}
+}
+
+// A retry takes back what the role and those after it on its server have marked, and runs again
+// what failed because of it.
+func TestRetry(t *testing.T) {
+	cause := &coordinator.Cause{Role: "db.disk", Reason: "full"}
+	v := site(map[string]coordinator.RoleState{
+		"disk":  {Status: coordinator.RoleFailed, Cause: cause},
+		"mysql": {Status: coordinator.RoleSkipped, Cause: cause},
+		"web":   {Status: coordinator.RoleFailed, Cause: &coordinator.Cause{Role: "app.web", Reason: "no value", Cause: cause}},
+	}, true)
+	disk := v.RoleOf("db.disk")
+	again := append([]*status.Role{disk}, BecauseOf(v, disk)...)
+	if got, want := keys([][]*status.Role{again}), "[[db.disk app.web]]"; got != want {
+		t.Errorf("again run %s, want %s", got, want)
+	}
+	posts, cells := Retry(again)
+	if len(posts) != 2 || posts[0].Server != "db" || posts[0].Request.Role != "disk" || posts[1].Server != "app" {
+		t.Errorf("posted is %+v", posts)
+	}
+	if got, want := fmt.Sprint(cells), "[{db.disk db false} {db.mysql db false} {db.mysql:url db false} {app.web app false}]"; got != want {
+		t.Errorf("taken back are %s, want %s", got, want)
+	}
+	if kept := KeptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 1 || kept[0].Cell != "db.mysql:url" || kept[0].Same {
+		t.Errorf("kept are %+v", kept)
+	}
+}

@@ -1,0 +1,68 @@
+// Package operate is what an operator does with a live deployment: looks at how it stands, asks
+// its agents for something and waits for their answers, runs hooks in the order of what
+// reads from what. Nothing here prints; errors are the coordinator's and those of this package.
+package operate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/status"
+)
+
+// Operator is an operator's session with a deployment's coordinator.
+type Operator struct {
+	coordinator.Store
+	Deployment coordinator.Deployment
+	Secret     coordinator.Secret
+	Timeout    time.Duration // of one exchange with the coordinator
+	Size       status.Size
+}
+
+// ErrInterrupted is a wait that was ended from outside.
+var ErrInterrupted = errors.New("interrupted")
+
+// Within bounds one exchange with the coordinator.
+func (o *Operator) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, o.Timeout)
+}
+
+// Status says how the deployment stands.
+func (o *Operator) Status(ctx context.Context) (*status.Status, error) {
+	within, stop := o.Within(ctx)
+	defer stop()
+	p, err := coordinator.ReadPlan(within, o, o.Deployment, o.Secret)
+	if err != nil {
+		return nil, err
+	}
+	return o.StatusOf(ctx, p)
+}
+
+// StatusOf is Status with a plan that was read before.
+func (o *Operator) StatusOf(ctx context.Context, p *plan.Plan) (*status.Status, error) {
+	within, stop := o.Within(ctx)
+	defer stop()
+	return status.Look(within, o, o.Deployment, o.Secret, p, o.Size)
+}
+
+// Settled is a status with the dependency cycles in it: it looks a second time where the first
+// look has some.
+func (o *Operator) Settled(ctx context.Context, v *status.Status) (*status.Status, error) {
+	var seen status.Looks
+	if !seen.See(v, time.Now()) {
+		return v, nil
+	}
+	select {
+	case <-time.After(status.BetweenLooks):
+	case <-ctx.Done():
+		return nil, ErrInterrupted
+	}
+	now, err := o.StatusOf(ctx, v.Plan)
+	if err == nil {
+		seen.See(now, time.Now())
+	}
+	return now, err
+}
