@@ -195,6 +195,10 @@ func (e *Editor) addFlow(n *hot.Node, entries *hot.Dict) {
 	if last := e.lastOwn(n); last != nil {
 		at = endOf(last)
 		text = ", " + text
+		rest := e.file.Slice(source.Span{Start: at, End: n.Span.End - 1})
+		if last.Value.Span.Len() == 0 && strings.ContainsAny(rest, "&!") && !strings.Contains(rest, ",") {
+			at = n.Span.End - 1 // an anchor or a tag of nothing
+		}
 	}
 	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at}, New: text})
 }
@@ -416,7 +420,7 @@ func (e *Editor) AddTo(name, before string, added *hot.Dict) {
 	default:
 		e.change(root).added.Set(name, Section{added})
 		key := root.Entry(before).Key
-		at := e.file.LineStart(key.Span.Start)
+		at := lineBegin(e.file, key.Span.Start)
 		e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at},
 			New: e.entry(name, Section{added}, columnOf(e.file, key)) + e.nl})
 	}

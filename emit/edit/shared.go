@@ -20,10 +20,9 @@ import (
 // touches.
 type Sharing struct {
 	writer
-	uses    []*use          // in the order of the text
-	lost    []*hot.Node     // the maps with lost entries
-	keys    []*hot.Entry    // those whose keys are aliases
-	names   map[uint32]bool // where the keys begin, which may be anchored
+	uses    []*use       // in the order of the text
+	lost    []*hot.Node  // the maps with lost entries
+	keys    []*hot.Entry // those whose keys are aliases
 	byAlias map[*hot.Node]*use
 	byMap   map[*hot.Node][]*use // the merge keys of a map
 	// spoiled are the spans whose text changes for the one place where they stand,
@@ -45,7 +44,7 @@ type use struct {
 
 func newSharing(t *hot.Template) *Sharing {
 	e := New(t)
-	s := &Sharing{writer: e.writer, names: map[uint32]bool{}, byAlias: map[*hot.Node]*use{}, byMap: map[*hot.Node][]*use{}}
+	s := &Sharing{writer: e.writer, byAlias: map[*hot.Node]*use{}, byMap: map[*hot.Node][]*use{}}
 	s.collect(t.Root)
 	sort.SliceStable(s.uses, func(i, j int) bool { return s.uses[i].span().Start < s.uses[j].span().Start })
 	return s
@@ -67,7 +66,6 @@ func (s *Sharing) collect(n *hot.Node) {
 	for i := range n.Entries {
 		if e := &n.Entries[i]; !e.Merged {
 			s.value(e.Value, e, n)
-			s.names[e.Key.Span.Start] = true
 			if s.file.Text[e.Key.Span.Start] == '*' {
 				s.keys = append(s.keys, e)
 			}
@@ -111,11 +109,15 @@ func (s *Sharing) own(in *hot.Node, e *hot.Entry) bool {
 	return true
 }
 
-// Moved notes that a file's name becomes another one. Where the text of that is an anchored
-// key, the key stays.
-func (s *Sharing) Moved(n *hot.Node) {
-	if u := s.byAlias[n]; u != nil && s.names[n.Target().Span.Start] {
-		u.write = true
+// Moved notes that files get other names. In other places such a text may say something
+// else, and stays.
+func (s *Sharing) Moved(names map[*hot.Node]string) {
+	anchors := map[*hot.Node]bool{}
+	for n := range names {
+		anchors[anchoredNode(n)] = true
+	}
+	for _, u := range s.uses {
+		u.write = u.write || anchors[u.alias.Target()]
 	}
 }
 

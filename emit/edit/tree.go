@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 
@@ -88,7 +89,16 @@ func (w *writer) behind(entry *hot.Entry, v Tree) string {
 // columnOf is where the keys of a block map stand in their lines, one of which this is.
 func columnOf(f *source.File, key hot.Key) int {
 	start := keyStart(f, key)
-	return int(start - f.LineStart(start))
+	return int(start - lineBegin(f, start))
+}
+
+// lineBegin is where the text of a line begins: in the first one behind a byte order mark.
+func lineBegin(f *source.File, at uint32) uint32 {
+	begin := f.LineStart(at)
+	if begin == 0 && bytes.HasPrefix(f.Text, []byte("\ufeff")) {
+		return min(at, uint32(len("\ufeff")))
+	}
+	return begin
 }
 
 // keyStart is where an entry begins: with an anchor, a tag, or the mark of the form `? key`.

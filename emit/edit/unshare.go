@@ -11,16 +11,16 @@ type Editable struct {
 	*hot.Template
 	// now are the nodes that stand for the user's; nil if they are the same.
 	now map[*hot.Node][]*hot.Node
+	// uses tell apart the uses of an anchor.
+	uses map[*hot.Node][]*hot.Node
 }
 
-// Unshare writes out what the edits touch, which mark notes. Where roles are, keys that
-// stand twice go; where anything is edited, keys that are aliases are written out.
-func Unshare(t *hot.Template, roles, edits bool, mark func(*Sharing)) (Editable, error) {
+// Unshare writes out what the edits touch, which mark notes. Where anything is
+// edited, keys that stand twice go, and keys that are aliases are written out.
+func Unshare(t *hot.Template, edits bool, mark func(*Sharing)) (Editable, error) {
 	sh := newSharing(t)
-	if roles {
-		sh.dropLost()
-	}
 	if edits {
+		sh.dropLost()
 		sh.writeKeys()
 	}
 	if len(sh.uses) == 0 && len(sh.gone) == 0 && len(sh.edits) == 0 {
@@ -41,7 +41,7 @@ func Unshare(t *hot.Template, roles, edits bool, mark func(*Sharing)) (Editable,
 	} else if is {
 		return Editable{}, Internal("writing out aliases changed " + where)
 	}
-	out := Editable{Template: again, now: map[*hot.Node][]*hot.Node{}}
+	out := Editable{Template: again, now: map[*hot.Node][]*hot.Node{}, uses: map[*hot.Node][]*hot.Node{}}
 	out.pair(t.Root, again.Root)
 	return out, nil
 }
@@ -52,6 +52,7 @@ func (s *Sharing) Replaced(n *hot.Node) { s.replaced = append(s.replaced, anchor
 // pair notes which node of the new tree says what one of the old tree said. A
 // node with several uses has several.
 func (e *Editable) pair(old, now *hot.Node) {
+	e.uses[old] = append(e.uses[old], anchoredNode(now))
 	old, now = anchoredNode(old), anchoredNode(now)
 	for _, n := range e.now[old] {
 		if n == now {
@@ -76,6 +77,15 @@ func (e *Editable) Nodes(n *hot.Node) []*hot.Node {
 		return []*hot.Node{anchoredNode(n)}
 	}
 	return e.now[anchoredNode(n)]
+}
+
+// Use are those that stand for this use of a node of the user's template alone, where all
+// uses are written out.
+func (e *Editable) Use(n *hot.Node) []*hot.Node {
+	if e.now == nil {
+		return e.Nodes(n)
+	}
+	return e.uses[n]
 }
 
 func anchoredNode(n *hot.Node) *hot.Node {

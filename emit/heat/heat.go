@@ -341,7 +341,7 @@ func (s *stack) moves() {
 	var nodes []*hot.Node
 	names := map[*hot.Node]string{}
 	for n, name := range s.files.Moved {
-		for _, now := range s.text.Nodes(n) {
+		for _, now := range s.text.Use(n) {
 			if names[now] == "" {
 				nodes = append(nodes, now)
 			}

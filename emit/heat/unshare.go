@@ -10,8 +10,7 @@ import (
 // unshare writes out what the edits touch.
 func (s *stack) unshare() (edit.Editable, error) {
 	t, w := s.template, s.template.Words()
-	roles := len(s.program.Servers) > 0
-	return edit.Unshare(t, roles, roles || len(s.files.Moved) > 0, func(sh *edit.Sharing) {
+	return edit.Unshare(t, len(s.program.Servers)+len(s.files.Moved) > 0, func(sh *edit.Sharing) {
 		for _, p := range s.sites {
 			if r := t.Resource(p.resource); r != nil {
 				sh.Server(t.Root.Get(w.Resources), r)
@@ -25,9 +24,7 @@ func (s *stack) unshare() (edit.Editable, error) {
 				sh.Parameter(t.Root.Get(w.Parameters), p)
 			}
 		}
-		for n := range s.files.Moved {
-			sh.Moved(n)
-		}
+		sh.Moved(s.files.Moved)
 		s.replacements(sh.Replaced)
 	})
 }
