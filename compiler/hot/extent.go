@@ -3,6 +3,7 @@ package hot
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -70,7 +71,11 @@ func (p *parser) offset(y *yaml.Node) uint32 {
 // skipProperties goes over anchors and tags, and the white space behind them.
 func skipProperties(text []byte, at uint32) uint32 {
 	for int(at) < len(text) && (text[at] == '&' || text[at] == '!') {
-		for int(at) < len(text) && !isWhite(text[at]) {
+		ends := "}" // what ends it besides white space
+		if text[at] == '&' {
+			ends = ",[]{}"
+		}
+		for int(at) < len(text) && !isWhite(text[at]) && strings.IndexByte(ends, text[at]) < 0 {
 			at++
 		}
 		at = skipWhiteAndComments(text, at)
