@@ -212,6 +212,14 @@ func TestWhatIsNotPutBack(t *testing.T) {
 	}
 	b.lose(t, db)
 	b.publish(t, threeTier()) // not by --restore
+	if err := b.operator(t).DeleteTree(t.Context(), site.Ready()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = coordinator.Publish(t.Context(), b.open(t), site, secret, threeTier(), text(threeTier()), contents, noon, coordinator.Restore{})
+	if !errors.Is(err, coordinator.ErrUnfinished) {
+		t.Errorf("an interrupted apply without --restore: %v", err)
+	}
+	b.publish(t, threeTier())
 	if _, err := b.begin(t, db, 1); !errors.Is(err, coordinator.ErrFenced) && !errors.Is(err, coordinator.ErrDestroyed) {
 		t.Errorf("another deployment: %v", err)
 	}

@@ -181,6 +181,9 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 		var there DeploymentRecord
 		if there, err = openRecord(d, secret, root); err == nil {
 			result.Outcome, err = compareRecords(ctx, s, d, there, result.Record, w.enrol != nil)
+			if err == nil && w.restore && !there.Restored { // its servers would not go on with it
+				err = ErrUnfinished
+			}
 		}
 		result.Record = there
 	}

@@ -11,8 +11,10 @@ import (
 // read at the same time as agents wrote: no more than each node is consistent.
 type Snapshot struct {
 	// Ready says that the deployment was applied to the end.
-	Ready   bool
-	Servers []ServerSnapshot
+	Ready bool
+	// Restored says that the deployment was put in the place of one that was lost.
+	Restored bool
+	Servers  []ServerSnapshot
 	// Given says how the plan's secrets stand, as ReadGiven does.
 	Given []Given
 }
@@ -49,7 +51,7 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, secret Secret, p *
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, err)
 	}
-	snapshot := &Snapshot{Ready: ready, Servers: make([]ServerSnapshot, len(p.Servers))}
+	snapshot := &Snapshot{Ready: ready, Restored: r.keys.record.Restored, Servers: make([]ServerSnapshot, len(p.Servers))}
 	index := map[plan.ServerPath]int{}
 	for i, server := range p.Servers {
 		index[server.Path] = i

@@ -81,17 +81,19 @@ type application struct {
 
 // applied is the result of `hotc apply` (docs/json.md).
 type applied struct {
-	Stack   string    `json:"stack"`
-	Outcome string    `json:"outcome"` // created, unchanged, resumed, updated
-	DryRun  bool      `json:"dry_run"`
-	Plan    string    `json:"plan"` // sha256 of plan.json
-	Created time.Time `json:"created"`
-	Servers int       `json:"servers"`
-	Roles   int       `json:"roles"`
-	Cells   int       `json:"cells"`
-	Files   int       `json:"files"`
-	Nodes   int       `json:"nodes"`
-	Bytes   int       `json:"bytes"`
+	Stack   string `json:"stack"`
+	Outcome string `json:"outcome"` // created, unchanged, resumed, updated
+	// Restored says that a lost deployment is put back.
+	Restored bool      `json:"restored,omitempty"`
+	DryRun   bool      `json:"dry_run"`
+	Plan     string    `json:"plan"` // sha256 of plan.json
+	Created  time.Time `json:"created"`
+	Servers  int       `json:"servers"`
+	Roles    int       `json:"roles"`
+	Cells    int       `json:"cells"`
+	Files    int       `json:"files"`
+	Nodes    int       `json:"nodes"`
+	Bytes    int       `json:"bytes"`
 	// Changes are the roles that the plan changes where another one is live.
 	Changes []changedRole `json:"changes"`
 	// Given are the secret parameters that were given now, or would be.
@@ -150,7 +152,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	result := &applied{
 		Changes: changedRoles(done.Changes),
 		Given:   partial.Given, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
-		Stack: string(s.Deployment), Outcome: string(done.Outcome), DryRun: a.dryRun,
+		Stack: string(s.Deployment), Outcome: string(done.Outcome), Restored: a.restore, DryRun: a.dryRun,
 		Plan: done.Record.Plan, Created: done.Record.Created,
 		Servers: len(p.Servers), Cells: len(p.Cells), Files: len(p.Files), Nodes: done.Nodes, Bytes: done.Bytes,
 	}
@@ -158,7 +160,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 		result.Roles += len(server.Roles)
 	}
 	result.Next, result.Parameters = nextCommands(a.dir, a.target)
-	if done.Outcome == coordinator.Updated { // the stack is there
+	if done.Outcome == coordinator.Updated || a.restore { // the stack is there
 		result.Next, result.Parameters = result.Next[1:], []string{}
 	}
 	return result, nil
@@ -224,14 +226,14 @@ func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, pla
 
 func (r *applied) print(io streams, t *target) {
 	say := map[string]string{
-		"created":   "%s is applied: %s.\n",
+		"created":   "%s is " + r.made("applied") + ": %s.\n",
 		"unchanged": "%s is applied already, with this very plan: %s.\n",
-		"resumed":   "%s is applied; an apply that was interrupted is finished: %s.\n",
+		"resumed":   "%s is " + r.made("applied") + "; an apply that was interrupted is finished: %s.\n",
 		"updated":   "%s has another plan now: %s.\n",
 	}
 	if r.DryRun {
 		say = map[string]string{
-			"created":   "%s would be made: %s.\n",
+			"created":   "%s would be " + r.made("made") + ": %s.\n",
 			"unchanged": "%s is applied already, with this very plan: %s. Nothing would be made.\n",
 			"resumed":   "an interrupted apply of %s would be finished: %s.\n",
 			"updated":   "%s is live, and would get another plan: %s.\n",
@@ -259,7 +261,10 @@ func (r *applied) print(io streams, t *target) {
 	if r.DryRun {
 		return
 	}
-	if updated {
+	if r.Restored {
+		fmt.Fprint(io.out, "\nIts servers join again by themselves, and publish again what they had published. In Heat nothing is to be done.\n")
+	}
+	if updated || r.Restored {
 		fmt.Fprintf(io.out, "\nTo see how it goes:\n\n  %s\n", r.Next[0])
 		return
 	}
@@ -273,6 +278,14 @@ func (r *applied) print(io streams, t *target) {
 			fmt.Fprintf(io.out, "\nThe template has no default for %s: add an -e FILE or --parameter NAME=VALUE for each.\n", strings.Join(r.Parameters, ", "))
 		}
 	}
+}
+
+// made is the word for what was done to a deployment that was not there.
+func (r *applied) made(word string) string {
+	if r.Restored {
+		return "put back"
+	}
+	return word
 }
 
 func enrolName(e coordinator.Enrolment) string {

@@ -14,6 +14,7 @@ type (
 	statusReport struct {
 		Stack    string         `json:"stack"`
 		Ready    bool           `json:"ready"`
+		Restored bool           `json:"restored,omitempty"`
 		Finished bool           `json:"finished"`
 		Failed   bool           `json:"failed"`
 		Servers  []serverReport `json:"servers"`
@@ -72,7 +73,7 @@ type (
 )
 
 func statusOf(stack string, v *status.Status, of []*status.Server) statusReport {
-	report := statusReport{Stack: stack, Ready: v.Ready, Finished: v.Finished(), Failed: status.AnyFailed(of), Servers: []serverReport{}, Cycles: status.Subjects(v.Cycles)}
+	report := statusReport{Stack: stack, Ready: v.Ready, Restored: v.Restored, Finished: v.Finished(), Failed: status.AnyFailed(of), Servers: []serverReport{}, Cycles: status.Subjects(v.Cycles)}
 	for _, s := range of {
 		server := serverReport{
 			Path: s.Path, Came: s.Came(), Alive: s.Alive, Lost: s.Lost(), Gone: s.Gone(), Missing: s.Missing, Perhaps: s.Perhaps,

@@ -40,6 +40,9 @@ func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 	case s.Perhaps != "":
 		t.add(path, "-", "never came", "", "Heat may not have made it: it has not, if "+s.Perhaps)
 		return
+	case !s.Came() && v.Restored:
+		t.add(path, "-", "never came", "", "since the deployment was put back; a server that was there before joins again by itself")
+		return
 	case !s.Came():
 		t.add(path, "-", "never came", "", "")
 		return
@@ -192,6 +195,9 @@ func summary(v *status.Status, stack string) string {
 	}
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
+	}
+	if v.Restored {
+		text += " (put back, after the coordinator had lost it)"
 	}
 	if !v.Ready {
 		text += " (apply has not come to its end)"

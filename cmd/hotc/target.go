@@ -218,7 +218,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 			"give the file it was applied with; if the secret is lost, deploy under another stack name")
 	case errors.Is(err, coordinator.ErrNotApplied):
 		return source.Fail(source.NoDeployment, "there is no deployment "+name+" on "+s.target.coordinatorName(),
-			"\""+s.target.command("apply", "DIR")+"\" makes it; is this the right coordinator?")
+			"\""+s.target.command("apply", "DIR")+"\" makes it; is this the right coordinator? If it was here, and the coordinator has lost it, \""+s.target.command("apply", "DIR", "--restore")+"\" of the same folder puts it back: its servers hold what they have done and published")
 	case errors.Is(err, coordinator.ErrUnfinished):
 		return source.Fail(source.OperationFailed, "the deployment "+name+" is unfinished: "+coordinator.ErrUnfinished.Error(),
 			"when nobody else works on it: \""+s.target.command("destroy")+"\", then apply again")

@@ -141,6 +141,9 @@ func whyAbsent(v *status.Status, t *target) []string {
 		"it is still booting, or its user-data did not run: see its console, openstack console log show SERVER",
 		"it cannot reach the coordinator: a route, a firewall, or an address that only works from here (" + t.coordinatorName() + ")",
 	}
+	if v.Restored {
+		perhaps = append([]string{"the deployment was put back, and a server that was there before has not joined again yet: it does by itself, once its agent runs and reaches the coordinator"}, perhaps...)
+	}
 	if came == 0 {
 		return append(perhaps, "its token is refused, because the stack has another hotc_secret or another name than "+t.stack+": the agent then says so on its console")
 	}

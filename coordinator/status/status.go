@@ -14,13 +14,14 @@ import (
 
 // Status is what a deployment's plan wants, together with how far it is.
 type Status struct {
-	Ready   bool
-	Servers []*Server
-	ByPath  map[plan.ServerPath]*Server
-	Cells   map[plan.CellName]plan.Cell
-	Secrets map[plan.CellName]Secret
-	Plan    *plan.Plan
-	Cycles  []Cycle // that two looks agree on
+	Ready    bool
+	Restored bool // it was put in the place of one that the coordinator had lost
+	Servers  []*Server
+	ByPath   map[plan.ServerPath]*Server
+	Cells    map[plan.CellName]plan.Cell
+	Secrets  map[plan.CellName]Secret
+	Plan     *plan.Plan
+	Cycles   []Cycle // that two looks agree on
 }
 
 // Secret is a secret that an operator has given, or has to.
@@ -123,11 +124,12 @@ func Look(ctx context.Context, store coordinator.Store, d coordinator.Deployment
 // New is what a plan wants, together with how far it is at a moment.
 func New(p *plan.Plan, snapshot *coordinator.Snapshot, size Size) *Status {
 	v := &Status{
-		Ready:   snapshot.Ready,
-		ByPath:  map[plan.ServerPath]*Server{},
-		Cells:   map[plan.CellName]plan.Cell{},
-		Plan:    p,
-		Secrets: map[plan.CellName]Secret{},
+		Ready:    snapshot.Ready,
+		Restored: snapshot.Restored,
+		ByPath:   map[plan.ServerPath]*Server{},
+		Cells:    map[plan.CellName]plan.Cell{},
+		Plan:     p,
+		Secrets:  map[plan.CellName]Secret{},
 	}
 	for i, x := range p.Secrets {
 		v.Secrets[x.Cell] = Secret{x.Name, snapshot.Given[i]}
