@@ -142,9 +142,7 @@ func (d *desk) signedBy(t *testing.T, server plan.ServerPath, at sign.Place, rec
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := d.tree.Open(secret.Operator("site"))
-	defer store.Close()
-	node, err := store.Read(t.Context(), coordinator.Deployment("site").Root())
+	node, err := d.operator(t).Read(t.Context(), coordinator.Deployment("site").Root())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,6 +73,18 @@ func (d *desk) apply(t *testing.T) {
 	}
 }
 
+// operator is a session of who has the secret.
+func (d *desk) operator(t *testing.T) coordinator.Store {
+	t.Helper()
+	secret, err := coordinator.ParseSecret(testSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := d.tree.Open(secret.Operator("site"))
+	t.Cleanup(func() { store.Close() })
+	return store
+}
+
 // steady takes out of a text what differs from run to run.
 func (d *desk) steady(text string) string {
 	return strings.NewReplacer(d.url, "COORDINATOR", d.secret, "SECRET").Replace(text)

@@ -147,13 +147,7 @@ func TestALostDeploymentIsPutBack(t *testing.T) {
 // lose takes away all that stands.
 func (d *desk) lose(t *testing.T) {
 	t.Helper()
-	secret, err := coordinator.ParseSecret(testSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store := d.tree.Open(secret.Operator("site"))
-	defer store.Close()
-	if err := store.DeleteTree(t.Context(), coordinator.Deployment("site").Root()); err != nil {
+	if err := d.operator(t).DeleteTree(t.Context(), coordinator.Deployment("site").Root()); err != nil {
 		t.Fatal(err)
 	}
 }
