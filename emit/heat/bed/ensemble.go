@@ -106,6 +106,17 @@ admin.enableServer=false
 	return writeFile(filepath.Join(m.data(), "myid"), strconv.Itoa(id)+"\n", 0o644)
 }
 
+// Wipe takes a stopped member all that it has stored.
+func (m *Member) Wipe() error {
+	stored, err := os.ReadDir(m.data())
+	for _, entry := range stored {
+		if entry.Name() != "myid" {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(m.data(), entry.Name())))
+		}
+	}
+	return err
+}
+
 // Start starts a stopped member with the data that it has, and does not wait.
 func (m *Member) Start() error {
 	m.mu.Lock()

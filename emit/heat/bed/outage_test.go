@@ -3,6 +3,7 @@
 package bed_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,52 @@ func TestZooKeeperRestarted(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	do(t, zk.Members[0].Start())
 	d.wellDone("written while nobody listens")
+}
+
+// ZooKeeper loses all that it has stored, once while servers wait and once when they are
+// done. The same apply puts the deployment back: nothing runs twice, the value is there, and
+// Heat is told nothing new.
+func TestZooKeeperWiped(t *testing.T) {
+	t.Parallel()
+	zk := ensemble(t, 1)
+	d := blocked(t, "wiped", zk)
+	restore := func() {
+		t.Helper()
+		member := zk.Members[0]
+		do(t, member.Stop())
+		do(t, member.Wipe())
+		do(t, member.Start())
+		do(t, member.Await())
+		d.on("apply", d.dir, "--restore", "--enrol=always")
+		until(t, "all agents to be there again", func() bool {
+			for _, s := range d.status() {
+				if !s.Alive {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	restore()
+	open(t, d.server("writer"), "written after all was lost")
+	d.wellDone("written after all was lost")
+	told := func() (n int) {
+		for _, path := range []string{"writer", "reader1", "reader2"} {
+			log, err := d.server(path).Read("var/log/hotc-agent.log")
+			do(t, err)
+			n += strings.Count(log, "Heat was told")
+		}
+		return n
+	}
+	before := told()
+	restore()
+	d.wellDone("written after all was lost")
+	if outputs := d.on("outputs"); !strings.Contains(outputs, "written after all was lost") {
+		t.Errorf("the value is not there again:\n%s", outputs)
+	}
+	if after := told(); after != before || before == 0 {
+		t.Errorf("Heat was told %d times, and %d after all was put back", before, after)
+	}
 }
 
 // The leader of three is killed in the middle of a deployment, comes back, and
