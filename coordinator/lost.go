@@ -109,11 +109,14 @@ func (m *Member) hasLost(ctx context.Context, err error) bool {
 	if ended > m.ended.Load() {
 		return true
 	}
-	if !knows || !errors.Is(err, ErrNotFound) {
-		return false
+	if knows && errors.Is(err, ErrNotFound) {
+		if _, stands, statErr := m.store.Stat(ctx, ""); statErr == nil && !stands {
+			return true
+		}
 	}
-	_, stands, statErr := m.store.Stat(ctx, "")
-	return statErr == nil && !stands
+	// It may have been put back before any session was refused.
+	now, _, look := m.readIdentity(context.WithValue(ctx, rejoining{}, true))
+	return look == nil && now.Restored && now.ID != m.known().identity.ID
 }
 
 // sessionsEnded counts the sessions that every server refused, where the store knows.

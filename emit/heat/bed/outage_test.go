@@ -61,6 +61,7 @@ func TestZooKeeperWiped(t *testing.T) {
 	t.Parallel()
 	zk := ensemble(t, 1)
 	d := blocked(t, "wiped", zk)
+	paths, lost := []string{"writer", "reader1", "reader2"}, 0
 	restore := func() {
 		t.Helper()
 		member := zk.Members[0]
@@ -68,10 +69,17 @@ func TestZooKeeperWiped(t *testing.T) {
 		do(t, member.Wipe())
 		do(t, member.Start())
 		do(t, member.Await())
+		lost++
+		for _, path := range paths {
+			until(t, "the agent of "+path+" to notice", func() bool {
+				log, _ := d.server(path).Read("var/log/hotc-agent.log")
+				return strings.Count(log, "the coordinator has lost what stood there") == lost
+			})
+		}
 		d.on("apply", d.dir, "--restore", "--enrol=always")
-		until(t, "all agents to be there again", func() bool {
+		until(t, "all machines to be their servers again", func() bool {
 			for _, s := range d.status() {
-				if !s.Alive {
+				if !s.Came || !s.Alive {
 					return false
 				}
 			}
@@ -82,7 +90,7 @@ func TestZooKeeperWiped(t *testing.T) {
 	open(t, d.server("writer"), "written after all was lost")
 	d.wellDone("written after all was lost")
 	told := func() (n int) {
-		for _, path := range []string{"writer", "reader1", "reader2"} {
+		for _, path := range paths {
 			log, err := d.server(path).Read("var/log/hotc-agent.log")
 			do(t, err)
 			n += strings.Count(log, "Heat was told")
@@ -91,10 +99,11 @@ func TestZooKeeperWiped(t *testing.T) {
 	}
 	before := told()
 	restore()
-	d.wellDone("written after all was lost")
-	if outputs := d.on("outputs"); !strings.Contains(outputs, "written after all was lost") {
-		t.Errorf("the value is not there again:\n%s", outputs)
+	until(t, "the value to be there again", func() bool { return strings.Contains(d.on("outputs"), "written after all was lost") })
+	for _, path := range paths {
+		until(t, path+" to be done", func() bool { return d.status()[path].Phase == "done" })
 	}
+	d.wellDone("written after all was lost")
 	if after := told(); after != before || before == 0 {
 		t.Errorf("Heat was told %d times, and %d after all was put back", before, after)
 	}
