@@ -20,10 +20,11 @@ import (
 // not sealed.
 type Kept map[plan.CellName]CellRecord
 
-// keep notes what the server has published.
+// keep notes what the server has published. A disk that has no room for it ends no role: what
+// is lost is that the value can be put back, and that is said.
 func (m *Member) keep(cell plan.CellName, r CellRecord) error {
 	if err := m.memory.Keep(cell, r); err != nil {
-		return fmt.Errorf("%w: %w", ErrForgets, err)
+		m.tell(fmt.Sprintf("%s could not be put back if the coordinator lost it: %v", cell, err))
 	}
 	return nil
 }

@@ -7,7 +7,8 @@ import base64, json, random, socket, ssl, struct, sys, time, urllib.parse as p, 
 boot, sum, to = sys.argv[1:4]
 url = p.urlsplit(json.load(open(boot)).get('coordinator', ''))
 if not url.netloc:
-    sys.exit('hotc_agent_url is empty, and no coordinator is named that has the agent')
+    print('hotc_agent_url is empty, and no coordinator is named that has the agent')
+    sys.exit(78)
 option = {k: v[0] for k, v in p.parse_qs(url.query).items()}
 tls = url.scheme == 'zk+tls'
 hosts = url.netloc.split(',')

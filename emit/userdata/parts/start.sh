@@ -123,7 +123,7 @@ obtain() {
     new=$dir/.hotc-agent.new
     rm -f "$new"
     if [ -z "$url" ]; then
-        command -v python3 >/dev/null || { why="no python3, which fetches it from the coordinator"; return 1; }
+        command -v python3 >/dev/null || { why="no python3, which fetches it from the coordinator"; return 78; }
         why=$(python3 - "$boot" "$sum" "$new" "${HOTC_SPREAD:-@spread@}" 2>&1 <<'HOTC_FETCH'
 @fetch.py@
 HOTC_FETCH
@@ -175,18 +175,22 @@ fi
 await_user
 [ -n "$agent" ] || find_agent
 if [ -z "$agent" ]; then
-    [ -n "$sum" ] || give_up 78 "the image has none that fits, and no checksum is known for $arch"
+    [ -n "$sum" ] || give_up 78 "no checksum is known for $arch"
     tries=${HOTC_TRIES:-12}
     n=1 pause=1 told=
     until obtain; do
-        if [ $? -eq 75 ]; then # the agent itself would wait for its coordinator, too
+        case $? in
+        75) # the agent itself would wait for its coordinator, too
             [ "$why" = "$told" ] || say "waiting for an agent: $why" >&2
             told=$why
-        else
+            ;;
+        78) give_up 78 "$why" ;;
+        *)
             say "try $n of $tries: $why" >&2
             [ "$n" -lt "$tries" ] || give_up 1 "$why"
             n=$((n + 1))
-        fi
+            ;;
+        esac
         sleep "${HOTC_PAUSE:-$pause}"
         pause=$((pause * 2))
         [ $pause -le 30 ] || pause=30
