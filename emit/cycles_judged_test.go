@@ -71,9 +71,9 @@ resources:
 			switch refused {
 			case asked:
 				want = "error[H406]"
+			case 0:
 			default:
 				want = "warning[H406]"
-			case 0:
 			}
 			if want == "" && found != "" || want != "" && !strings.Contains(found, want) {
 				t.Errorf("Heat refuses it for %d of %d values, hotc says:\n%s", refused, asked, found)
