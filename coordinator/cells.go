@@ -83,7 +83,8 @@ func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMess
 		m.forget(cell)
 		if err == nil {
 			published()
-			return m.keep(cell, fresh)
+			m.keep(cell, fresh)
+			return nil
 		}
 		if !errors.Is(err, ErrVersion) {
 			return fmt.Errorf("publish %s: %w", cell, m.gone(err))

@@ -22,11 +22,10 @@ type Kept map[plan.CellName]CellRecord
 
 // keep notes what the server has published. A disk that has no room for it ends no role: what
 // is lost is that the value can be put back, and that is said.
-func (m *Member) keep(cell plan.CellName, r CellRecord) error {
+func (m *Member) keep(cell plan.CellName, r CellRecord) {
 	if err := m.memory.Keep(cell, r); err != nil {
 		m.tell(fmt.Sprintf("%s could not be put back if the coordinator lost it: %v", cell, err))
 	}
-	return nil
 }
 
 // OnLoss makes the member say what has become of its deployment, and what it waits for.

@@ -122,9 +122,7 @@ func (m *Member) report(ctx context.Context, f fence, checks []Op, state ServerS
 			m.forget(slices.Collect(maps.Keys(failed))...)
 			m.noteState(version + 1)
 			for cell, record := range marked {
-				if err := m.keep(cell, record); err != nil {
-					return err
-				}
+				m.keep(cell, record)
 			}
 			return nil
 		}

@@ -152,7 +152,7 @@ func (m *Member) TakeBack(ctx context.Context, cells []plan.CellName) error {
 	kept, err := m.memory.Kept()
 	for _, cell := range cells {
 		if r := kept[cell]; err == nil && r.State == Failed {
-			err = m.keep(cell, CellRecord{State: Empty, Incarnation: r.Incarnation, Version: r.Version})
+			m.keep(cell, CellRecord{State: Empty, Incarnation: r.Incarnation, Version: r.Version})
 		}
 	}
 	if err != nil {
