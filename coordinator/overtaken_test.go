@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
@@ -12,29 +13,25 @@ import (
 )
 
 // stalled is a store that does something else, once, before it lists or deletes a node.
+// It is asked by several at the same time.
 type stalled struct {
 	coordinator.Store
 	list, drop func(coordinator.Path) bool
 	do         func(drop func())
-}
-
-func (s *stalled) once(drop func()) {
-	do := s.do
-	s.do = nil
-	do(drop)
+	begun      atomic.Bool
 }
 
 func (s *stalled) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
-	if s.do != nil && s.list != nil && s.list(path) {
-		s.once(nil)
+	if s.list != nil && s.list(path) && s.begun.CompareAndSwap(false, true) {
+		s.do(nil)
 	}
 	return s.Store.Children(ctx, path)
 }
 
 func (s *stalled) DeleteTree(ctx context.Context, path coordinator.Path) (err error) {
 	drop := func() { err = s.Store.DeleteTree(ctx, path) }
-	if s.do != nil && s.drop != nil && s.drop(path) {
-		s.once(drop)
+	if s.drop != nil && s.drop(path) && s.begun.CompareAndSwap(false, true) {
+		s.do(drop)
 		return err
 	}
 	drop()
@@ -78,7 +75,7 @@ func TestPartsOfALaterChangeStay(t *testing.T) {
 	below := func(path coordinator.Path) bool {
 		return strings.HasPrefix(string(path), string(site.Plan())+"/")
 	}
-	for name, at := range map[string]stalled{
+	for name, at := range map[string]*stalled{
 		"before it lists":   {list: func(path coordinator.Path) bool { return path == site.Plan() }},
 		"before it deletes": {drop: below},
 		"before a server's": {drop: func(path coordinator.Path) bool {
@@ -101,7 +98,7 @@ func TestPartsOfALaterChangeStay(t *testing.T) {
 				}
 			}
 			to := large("to")
-			_, err := coordinator.Publish(t.Context(), &s, site, secret, to, text(to), contents, noon)
+			_, err := coordinator.Publish(t.Context(), s, site, secret, to, text(to), contents, noon)
 			if err != nil && !errors.Is(err, coordinator.ErrOvertaken) || !played {
 				t.Errorf("the first change: %v, overtaken: %v", err, played)
 			}
@@ -125,7 +122,7 @@ func TestFilesOfALaterChangeStay(t *testing.T) {
 		})
 	}
 	first := script("echo one\n")
-	moments := map[string]stalled{
+	moments := map[string]*stalled{
 		"before it lists":   {list: func(path coordinator.Path) bool { return path == site.Files() }},
 		"before it deletes": {drop: func(path coordinator.Path) bool { return path == site.File(first) }},
 	}
@@ -150,7 +147,7 @@ func TestFilesOfALaterChangeStay(t *testing.T) {
 				}
 			}
 			to := with("echo three\n")
-			_, err := coordinator.Publish(t.Context(), &s, site, secret, to, text(to), contents, noon)
+			_, err := coordinator.Publish(t.Context(), s, site, secret, to, text(to), contents, noon)
 			if err != nil && !errors.Is(err, coordinator.ErrOvertaken) || !played {
 				t.Errorf("the first change: %v, overtaken: %v", err, played)
 			}

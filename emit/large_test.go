@@ -59,7 +59,7 @@ func TestLargeInputs(t *testing.T) {
 	}
 	half := "{str_replace: {template: " + strings.Repeat("a", 500) + ", params: {a: {str_replace: {template: " + strings.Repeat("b", 100) + ", params: {b: " + strings.Repeat("c", 200) + "}}}}}}"
 	for name, text := range map[string]string{
-		"many roles":            many(20_000, "{name: r%, driver: script, source: 'echo %'}"),
+		"many roles":            many(10_000, "{name: r%, driver: script, source: 'echo %'}"),
 		"many roles in a row":   many(10_000, "{name: r%, driver: script, source: 'echo $a', inputs: {a: x}}"),
 		"many inputs that grow": many(50, "{name: r%, driver: script, source: 'echo $a', inputs: {a: "+half+"}}"),
 		"many wrong names":      many(3_000, "{name: r%, driver: script, source: 'echo', depends_on: [db.x%]}"),

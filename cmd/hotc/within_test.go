@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,6 @@ import (
 func TestWithin(t *testing.T) {
 	block := make(chan bool)
 	defer close(block)
-	var held []byte
 	for _, c := range []struct {
 		longest time.Duration
 		memory  uint64
@@ -22,7 +22,7 @@ func TestWithin(t *testing.T) {
 	}{
 		{time.Hour, 1 << 40, func() {}, ""},
 		{time.Millisecond, 1 << 40, func() { <-block }, "a.yaml: hotc gave up after 1ms"},
-		{time.Hour, 1, func() { held = make([]byte, 1<<20); <-block }, "a.yaml: hotc gave up when it had taken"},
+		{time.Hour, 1, func() { held := make([]byte, 1<<20); <-block; runtime.KeepAlive(held) }, "a.yaml: hotc gave up when it had taken"},
 		{time.Hour, 1 << 40, func() { panic(errors.New("broken")) }, "hotc made a mistake: broken (hotc/within_test.go:"},
 	} {
 		err := within(t.Context(), c.longest, c.memory, "a.yaml", c.work)
@@ -30,5 +30,4 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
-	_ = held
 }
