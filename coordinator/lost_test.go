@@ -86,9 +86,9 @@ func (b bed) lose(t *testing.T, all ...*remains) {
 	}
 }
 
-func (b bed) restore(t *testing.T, p *plan.Plan, options ...coordinator.Option) {
+func (b bed) restore(t *testing.T, p *plan.Plan, options ...func(*coordinator.Publication)) {
 	t.Helper()
-	_, err := coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, noon.Add(1e9), append(options, coordinator.Restore{})...)
+	_, err := coordinator.Publish(t.Context(), b.open(t), publication(p, append(options, restored, func(w *coordinator.Publication) { w.Now = noon.Add(1e9) })...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestWhatIsNotPutBack(t *testing.T) {
 	b.publish(t, threeTier())
 	db := newRemains(t, "db", "d1")
 	b.mustBegin(t, db, 0)
-	_, err := coordinator.Publish(t.Context(), b.open(t), site, secret, threeTier(), text(threeTier()), contents, noon, coordinator.Restore{})
+	_, err := coordinator.Publish(t.Context(), b.open(t), publication(threeTier(), restored))
 	if !errors.Is(err, coordinator.ErrStands) {
 		t.Errorf("a deployment that stands: %v", err)
 	}
@@ -215,7 +215,7 @@ func TestWhatIsNotPutBack(t *testing.T) {
 	if err := b.operator(t).DeleteTree(t.Context(), site.Ready()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = coordinator.Publish(t.Context(), b.open(t), site, secret, threeTier(), text(threeTier()), contents, noon, coordinator.Restore{})
+	_, err = coordinator.Publish(t.Context(), b.open(t), publication(threeTier(), restored))
 	if !errors.Is(err, coordinator.ErrUnfinished) {
 		t.Errorf("an interrupted apply without --restore: %v", err)
 	}

@@ -16,7 +16,7 @@ import (
 // publishOnce applies a plan with tokens that are good for one enrolment.
 func (b bed) publishOnce(t *testing.T, p *plan.Plan) {
 	t.Helper()
-	if _, err := coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, noon, coordinator.EnrolOnce); err != nil {
+	if _, err := coordinator.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolOnce))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -257,7 +257,7 @@ func TestEnrolmentIsRefused(t *testing.T) {
 		t.Errorf("applied again: %+v", done)
 	}
 	var other *coordinator.OtherEnrolmentError
-	_, err := coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, noon, coordinator.EnrolAlways)
+	_, err := coordinator.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolAlways)))
 	if !errors.As(err, &other) || other.Live != coordinator.EnrolOnce {
 		t.Errorf("applied again with tokens that stay good: %v", err)
 	}
@@ -344,7 +344,7 @@ func TestMadeAnewWhenAMachineHasThePass(t *testing.T) {
 func (b bed) publishAt(t *testing.T, now time.Time) {
 	t.Helper()
 	p := withGiven("app")
-	if _, err := coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, now, coordinator.EnrolOnce); err != nil {
+	if _, err := coordinator.Publish(t.Context(), b.open(t), publication(p, func(w *coordinator.Publication) { w.Now = now }, enrolling(coordinator.EnrolOnce))); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -98,7 +98,7 @@ func TestPartsOfALaterChangeStay(t *testing.T) {
 				}
 			}
 			to := large("to")
-			_, err := coordinator.Publish(t.Context(), s, site, secret, to, text(to), contents, noon)
+			_, err := coordinator.Publish(t.Context(), s, publication(to))
 			if err != nil && !errors.Is(err, coordinator.ErrOvertaken) || !played {
 				t.Errorf("the first change: %v, overtaken: %v", err, played)
 			}
@@ -142,12 +142,12 @@ func TestFilesOfALaterChangeStay(t *testing.T) {
 						drop()
 					}
 				}}
-				if _, err := coordinator.Publish(t.Context(), second, site, secret, last, text(last), contents, noon); err != nil {
+				if _, err := coordinator.Publish(t.Context(), second, publication(last)); err != nil {
 					t.Errorf("the second change: %v", err)
 				}
 			}
 			to := with("echo three\n")
-			_, err := coordinator.Publish(t.Context(), s, site, secret, to, text(to), contents, noon)
+			_, err := coordinator.Publish(t.Context(), s, publication(to))
 			if err != nil && !errors.Is(err, coordinator.ErrOvertaken) || !played {
 				t.Errorf("the first change: %v, overtaken: %v", err, played)
 			}
@@ -161,7 +161,7 @@ func TestFilesOfALaterChangeStay(t *testing.T) {
 		last := with("echo one\n")
 		s := &afterwards{Store: b.open(t), path: site.Plan(), do: func() { b.publish(t, last) }}
 		to := with("echo three\n")
-		if _, err := coordinator.Publish(t.Context(), s, site, secret, to, text(to), contents, noon); err != nil || s.do != nil {
+		if _, err := coordinator.Publish(t.Context(), s, publication(to)); err != nil || s.do != nil {
 			t.Errorf("the first change: %v", err)
 		}
 		b.expectWhole(t, last)

@@ -110,7 +110,7 @@ func (s *overtaking) Create(ctx context.Context, nodes []coordinator.NewNode) er
 func TestStrangerOvertakes(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		p := threeTier()
-		_, err := coordinator.Publish(t.Context(), &overtaking{b.open(t), b.open(t)}, site, secret, p, text(p), contents, noon)
+		_, err := coordinator.Publish(t.Context(), &overtaking{b.open(t), b.open(t)}, publication(p))
 		var foreign *coordinator.RightsError
 		if !errors.As(err, &foreign) || foreign.Path != site.Root() {
 			t.Errorf("apply says %v", err)
@@ -140,7 +140,7 @@ func TestOtherRights(t *testing.T) {
 			if err := b.operator(t).Allow(t.Context(), n.Path, mallory); err != nil {
 				t.Fatal(err)
 			}
-			_, err := coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, noon)
+			_, err := coordinator.Publish(t.Context(), b.open(t), publication(p))
 			var foreign *coordinator.RightsError
 			switch {
 			case own(n.Path):
@@ -175,7 +175,7 @@ func everyClass() *plan.Plan {
 
 func (b bed) applyClasses(t *testing.T, p *plan.Plan) {
 	t.Helper()
-	if _, err := coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, noon, coordinator.EnrolOnce); err != nil {
+	if _, err := coordinator.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolOnce))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -185,7 +185,7 @@ func TestOwnRights(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		again := func(p *plan.Plan, want coordinator.Outcome) {
 			t.Helper()
-			done, err := coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, noon)
+			done, err := coordinator.Publish(t.Context(), b.open(t), publication(p))
 			if err != nil || done.Outcome != want {
 				t.Fatalf("%s, %v", done.Outcome, err)
 			}

@@ -56,32 +56,31 @@ type Published struct {
 	Changes []RoleChange
 }
 
-// Option is a wish of who publishes a deployment.
-type Option interface{ set(*wishes) }
-
-type wishes struct {
-	enrol *Enrolment
-	// restore says that the deployment was lost, and is put back.
-	restore bool
-	root    *Credential
-	limit   Limit
+// Publication is a deployment as it is to stand on a coordinator.
+type Publication struct {
+	Deployment Deployment
+	Secret     Secret
+	Plan       *plan.Plan
+	JSON       []byte // the plan's text
+	Files      Files
+	Now        time.Time
+	// Enrol is the enrolment that is asked for: nil is that of the live deployment, and
+	// EnrolAlways of a new one.
+	Enrol *Enrolment
+	// Restore says that it takes the place of one that the coordinator has lost: its servers
+	// go on with it.
+	Restore bool
+	Root    *InRoot // where it is closed
 }
 
-func wishesOf(options []Option) *wishes {
-	w := &wishes{}
-	for _, o := range options {
-		o.set(w)
+// rootCredential is the identity of who has the key of a closed ROOT.
+func (w *Publication) rootCredential() *Credential {
+	if w.Root == nil {
+		return nil
 	}
-	return w
+	c := w.Root.Key.RootCredential()
+	return &c
 }
-
-func (e Enrolment) set(w *wishes) { w.enrol = &e }
-
-// Restore is the Option that a new deployment takes the place of one that the coordinator
-// has lost: its servers go on with it.
-type Restore struct{}
-
-func (Restore) set(w *wishes) { w.restore = true }
 
 // ErrStands says that a deployment that is to be put back is there.
 var ErrStands = errors.New("it is there: nothing is to be put back")
@@ -89,12 +88,12 @@ var ErrStands = errors.New("it is there: nothing is to be put back")
 // Publish puts a deployment on the coordinator: plan, files, cells and rights,
 // and last the node that agents wait for. Where another plan is live it takes that
 // one's place, if it can. It can be called again after it was
-// interrupted, and goes on where it stopped. A new deployment's tokens are EnrolAlways
-// unless an Enrolment says otherwise. A node that stands and is not hotc's own is a
+// interrupted, and goes on where it stopped. A node that stands and is not hotc's own is a
 // *RightsError. ErrWrongSecret, ErrUnfinished, *OtherEnrolmentError,
 // *SharedTokenError; of a changed plan *ChangedPlanError, *NoUpdateHookError, ErrOvertaken.
-func Publish(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time, options ...Option) (Published, error) {
-	result, nodes, change, err := prepare(ctx, s, d, secret, p, planJSON, files, now, options)
+func Publish(ctx context.Context, s Store, w Publication) (Published, error) {
+	d := w.Deployment
+	result, nodes, change, err := w.prepare(ctx, s)
 	if err != nil || result.Outcome == Unchanged {
 		return result, err
 	}
@@ -106,7 +105,7 @@ func Publish(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 		result.Record = change.after()
 		return result, nil
 	}
-	if err := limitNew(ctx, s, d, wishesOf(options), result); err != nil {
+	if err := w.limit(ctx, s, result); err != nil {
 		return result, fmt.Errorf("publish %s: %w", d, err)
 	}
 	err = s.Create(ctx, nodes[:len(nodes)-1])
@@ -129,12 +128,12 @@ func Publish(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 
 // Rehearse says what Publish would do, and refuses what it would refuse, but
 // writes nothing.
-func Rehearse(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time, options ...Option) (Published, error) {
-	result, _, change, err := prepare(ctx, s, d, secret, p, planJSON, files, now, options)
+func Rehearse(ctx context.Context, s Store, w Publication) (Published, error) {
+	result, _, change, err := w.prepare(ctx, s)
 	if err == nil && change != nil {
 		result.Record = change.after()
 		if result.Changes, err = change.rehearse(ctx); err != nil {
-			err = fmt.Errorf("publish %s: %w", d, operatorError(err))
+			err = fmt.Errorf("publish %s: %w", w.Deployment, operatorError(err))
 		}
 	}
 	return result, err
@@ -142,7 +141,8 @@ func Rehearse(ctx context.Context, s Store, d Deployment, secret Secret, p *plan
 
 // prepare compares what is there with what shall be: the nodes to make, ready last, or the
 // change of a live plan.
-func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Plan, planJSON []byte, files Files, now time.Time, options []Option) (result Published, nodes []NewNode, change *update, err error) {
+func (w *Publication) prepare(ctx context.Context, s Store) (result Published, nodes []NewNode, change *update, err error) {
+	d, secret, p, root := w.Deployment, w.Secret, w.Plan, w.rootCredential()
 	if p.Format != plan.Format {
 		return Published{}, nil, nil, fmt.Errorf("the plan has format %d, this hotc writes format %d", p.Format, plan.Format)
 	}
@@ -154,34 +154,33 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 	if err = s.Authenticate(ctx, secret.Operator(d)); err != nil {
 		return result, nil, nil, err
 	}
-	sum := sha256.Sum256(planJSON)
+	sum := sha256.Sum256(w.JSON)
 	digest := hex.EncodeToString(sum[:])
 	result = Published{
 		Outcome: Created,
-		Record: DeploymentRecord{Format: RecordFormat, ID: rand.Text(), Counter: now.UnixMilli(),
-			Plan: digest, Created: now.UTC().Truncate(time.Second)},
+		Record: DeploymentRecord{Format: RecordFormat, ID: rand.Text(), Counter: w.Now.UnixMilli(),
+			Plan: digest, Created: w.Now.UTC().Truncate(time.Second)},
 	}
-	w := wishesOf(options)
-	if w.enrol != nil {
-		result.Record.Enrol = *w.enrol
+	if w.Enrol != nil {
+		result.Record.Enrol = *w.Enrol
 	}
-	result.Record.Restored = w.restore
-	root, err := readRoot(ctx, s, d)
+	result.Record.Restored = w.Restore
+	standing, err := readRoot(ctx, s, d)
 	switch {
 	case errors.Is(err, ErrNotApplied):
 		err = nil
 	case err == nil:
-		if _, ready, statErr := s.Stat(ctx, d.Ready()); w.restore && (ready || statErr != nil) {
+		if _, ready, statErr := s.Stat(ctx, d.Ready()); w.Restore && (ready || statErr != nil) {
 			err = errors.Join(statErr, ErrStands)
 			break
 		}
-		if err = checkRecord(ctx, s, d, secret, w.root); err != nil {
+		if err = checkRecord(ctx, s, d, secret, root); err != nil {
 			break
 		}
 		var there DeploymentRecord
-		if there, err = openRecord(d, secret, root); err == nil {
-			result.Outcome, err = compareRecords(ctx, s, d, there, result.Record, w.enrol != nil)
-			if err == nil && w.restore && !there.Restored { // its servers would not go on with it
+		if there, err = openRecord(d, secret, standing); err == nil {
+			result.Outcome, err = compareRecords(ctx, s, d, there, result.Record, w.Enrol != nil)
+			if err == nil && w.Restore && !there.Restored { // its servers would not go on with it
 				err = ErrUnfinished
 			}
 		}
@@ -196,14 +195,14 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 	tokens := newTokens(secret, d, p)
 	live := p
 	if result.Outcome == Updated {
-		if change, err = newUpdate(ctx, s, d, tokens, p, planJSON, files, now, digest, w.root); err != nil {
+		if change, err = newUpdate(ctx, s, w, tokens, digest); err != nil {
 			return result, nil, nil, err
 		}
 		live = change.live
 	}
 	var missing map[Path]bool
 	if result.Outcome == Unchanged || result.Outcome == Updated {
-		keys, err := newKeyring(tokens, result.Record, w.root)
+		keys, err := newKeyring(tokens, result.Record, root)
 		if err != nil {
 			return result, nil, nil, err
 		}
@@ -212,11 +211,11 @@ func prepare(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.
 			return result, nil, nil, err
 		}
 	}
-	keys, err := newKeyring(tokens, result.Record, w.root)
+	keys, err := newKeyring(tokens, result.Record, root)
 	if err != nil {
 		return result, nil, nil, err
 	}
-	if nodes, err = layout(d, keys, p, planJSON, files); err != nil {
+	if nodes, err = layout(d, keys, p, w.JSON, w.Files); err != nil {
 		return result, nil, nil, err
 	}
 	nodes = append(nodes, readyNode(keys, d))

@@ -65,7 +65,7 @@ func TestPublishResumes(t *testing.T) {
 
 func resume(t *testing.T, b bed, after, total int) {
 	s := &interrupted{b.open(t), after}
-	_, err := coordinator.Publish(t.Context(), s, site, secret, threeTier(), text(threeTier()), contents, noon)
+	_, err := coordinator.Publish(t.Context(), s, publication(threeTier()))
 	if !errors.Is(err, errPlug) {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func resume(t *testing.T, b bed, after, total int) {
 		want = coordinator.Created
 	}
 	later := noon.Add(time.Hour)
-	got, err := coordinator.Publish(t.Context(), b.open(t), site, secret, threeTier(), text(threeTier()), contents, later)
+	got, err := coordinator.Publish(t.Context(), b.open(t), publication(threeTier(), func(w *coordinator.Publication) { w.Now = later }))
 	if err != nil || got.Outcome != want || got.Nodes != total {
 		t.Fatalf("%+v (%v), want %s", got, err, want)
 	}
@@ -115,7 +115,7 @@ func TestPublishRefuses(t *testing.T) {
 	t.Run("another secret", func(t *testing.T) {
 		b := inMemory()
 		b.publish(t, threeTier())
-		_, err := coordinator.Publish(t.Context(), b.open(t), site, another, threeTier(), text(threeTier()), contents, noon)
+		_, err := coordinator.Publish(t.Context(), b.open(t), publication(threeTier(), func(w *coordinator.Publication) { w.Secret = another }))
 		if !errors.Is(err, coordinator.ErrWrongSecret) {
 			t.Errorf("%v, want ErrWrongSecret", err)
 		}
@@ -140,7 +140,7 @@ func TestPublishRefuses(t *testing.T) {
 	t.Run("another plan while one is being applied", func(t *testing.T) {
 		b := inMemory()
 		s := &interrupted{b.open(t), 9}
-		coordinator.Publish(t.Context(), s, site, secret, threeTier(), text(threeTier()), contents, noon)
+		coordinator.Publish(t.Context(), s, publication(threeTier()))
 		if _, err := b.apply(t, changed); !errors.Is(err, coordinator.ErrUnfinished) {
 			t.Errorf("%v, want ErrUnfinished", err)
 		}
@@ -148,7 +148,7 @@ func TestPublishRefuses(t *testing.T) {
 	t.Run("a file that changed since the compilation", func(t *testing.T) {
 		p := threeTier()
 		wrong := func(string) ([]byte, error) { return []byte("echo something else\n"), nil }
-		_, err := coordinator.Publish(t.Context(), inMemory().open(t), site, secret, p, text(p), wrong, noon)
+		_, err := coordinator.Publish(t.Context(), inMemory().open(t), publication(p, func(w *coordinator.Publication) { w.Files = wrong }))
 		if err == nil || !strings.Contains(err.Error(), "mysql.sh") {
 			t.Errorf("%v, want an error that names the file", err)
 		}
@@ -163,7 +163,7 @@ func TestPublishRefuses(t *testing.T) {
 			}
 			return contents(d)
 		}
-		_, err := coordinator.Publish(t.Context(), inMemory().open(t), site, secret, p, text(p), files, noon)
+		_, err := coordinator.Publish(t.Context(), inMemory().open(t), publication(p, func(w *coordinator.Publication) { w.Files = files }))
 		if !errors.Is(err, coordinator.ErrTooLarge) {
 			t.Errorf("%v, want ErrTooLarge", err)
 		}
@@ -174,7 +174,7 @@ func TestPublishRefuses(t *testing.T) {
 func TestRehearse(t *testing.T) {
 	b := inMemory()
 	p := threeTier()
-	got, err := coordinator.Rehearse(t.Context(), b.open(t), site, secret, p, text(p), contents, noon)
+	got, err := coordinator.Rehearse(t.Context(), b.open(t), publication(p))
 	if err != nil || got.Outcome != coordinator.Created {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -247,7 +247,7 @@ func TestTwoDeploymentsOfOnePlan(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
 		const copied coordinator.Deployment = "copy"
-		if _, err := coordinator.Publish(t.Context(), b.open(t), copied, secret, threeTier(), text(threeTier()), contents, noon); err != nil {
+		if _, err := coordinator.Publish(t.Context(), b.open(t), publication(threeTier(), func(w *coordinator.Publication) { w.Deployment = copied })); err != nil {
 			t.Fatal(err)
 		}
 		m := coordinator.Join(b.session(t, "db"), copied, "db", tokenOf("db")) // the token is one of `site`
@@ -299,7 +299,7 @@ func TestLookingAtAnUnfinishedApply(t *testing.T) {
 	for after := 1; after < total-1; after++ {
 		b := inMemory()
 		s := &interrupted{b.open(t), after}
-		coordinator.Publish(t.Context(), s, site, secret, threeTier(), text(threeTier()), contents, noon)
+		coordinator.Publish(t.Context(), s, publication(threeTier()))
 		_, err := coordinator.TakeSnapshot(t.Context(), b.operator(t), site, secret, threeTier())
 		if !errors.Is(err, coordinator.ErrUnfinished) {
 			t.Fatalf("after %d nodes: %v, want ErrUnfinished", after, err)

@@ -154,20 +154,19 @@ type InRoot struct {
 	Root Root
 }
 
-func (r InRoot) set(w *wishes) {
-	c := r.Key.RootCredential()
-	w.root, w.limit = &c, r.Root.Record.Limit
-}
-
-// limitNew bounds a deployment that is about to be made, where the coordinator can.
-func limitNew(ctx context.Context, s Store, d Deployment, w *wishes, result Published) error {
-	switch l := w.limit; {
+// limit bounds a deployment that is about to be made in a closed ROOT, where the coordinator can.
+func (w *Publication) limit(ctx context.Context, s Store, result Published) error {
+	if w.Root == nil {
+		return nil
+	}
+	l := w.Root.Root.Record.Limit
+	switch {
 	case l.Nodes != 0 && int64(result.Nodes) > l.Nodes, l.Bytes != 0 && int64(result.Bytes) > l.Bytes:
 		return fmt.Errorf("it has %d nodes of %d bytes, the ROOT lets a deployment have %d of %d: %w", result.Nodes, result.Bytes, l.Nodes, l.Bytes, ErrTooLarge)
 	}
 	limiter, can := s.(Limiter)
-	if !can || w.root == nil {
+	if !can {
 		return nil
 	}
-	return limiter.SetLimit(ctx, d.Root(), w.limit, Grant{To: *w.root, May: MayAll})
+	return limiter.SetLimit(ctx, w.Deployment.Root(), l, Grant{To: w.Root.Key.RootCredential(), May: MayAll})
 }

@@ -24,10 +24,10 @@ func (b bed) makeRoot(t *testing.T, key coordinator.Secret, limit coordinator.Li
 }
 
 // in applies a plan in a closed ROOT.
-func (b bed) in(t *testing.T, root coordinator.InRoot, p *plan.Plan, options ...coordinator.Option) (coordinator.Published, error) {
+func (b bed) in(t *testing.T, root coordinator.InRoot, p *plan.Plan, options ...func(*coordinator.Publication)) (coordinator.Published, error) {
 	t.Helper()
 	s := b.open(t, root.Key.RootCredential())
-	return coordinator.Publish(t.Context(), s, site, secret, p, text(p), contents, noon, append(options, root)...)
+	return coordinator.Publish(t.Context(), s, publication(p, append(options, inRoot(root))...))
 }
 
 func TestAbsentAndOpenRoots(t *testing.T) {
@@ -109,7 +109,7 @@ func TestTwoProjects(t *testing.T) {
 		t.Fatalf("%s, %v", done.Outcome, err)
 	}
 	s := two.open(t, another.RootCredential())
-	if done, err := coordinator.Publish(t.Context(), s, site, another, other, text(other), contents, noon, ofTwo); err != nil || done.Outcome != coordinator.Created {
+	if done, err := coordinator.Publish(t.Context(), s, publication(other, func(w *coordinator.Publication) { w.Secret = another }, inRoot(ofTwo))); err != nil || done.Outcome != coordinator.Created {
 		t.Fatalf("%s, %v", done.Outcome, err)
 	}
 	if done, err := one.in(t, ofOne, threeTier()); err != nil || done.Outcome != coordinator.Unchanged {
@@ -126,7 +126,7 @@ func TestTwoProjects(t *testing.T) {
 func TestRootKeyClears(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		root := b.makeRoot(t, rootKey, coordinator.Limit{})
-		if _, err := b.in(t, root, everyClass(), coordinator.EnrolOnce); err != nil {
+		if _, err := b.in(t, root, everyClass(), enrolling(coordinator.EnrolOnce)); err != nil {
 			t.Fatal(err)
 		}
 		m := b.join(t, newMachine(t, "db", "one"), false)
@@ -194,7 +194,7 @@ func TestQuota(t *testing.T) {
 	}
 	// Others go on, in the same ROOT; and what is full can be destroyed and made anew.
 	p, s := threeTier(), b.open(t, rootKey.RootCredential())
-	if _, err := coordinator.Publish(t.Context(), s, "other", secret, p, text(p), contents, noon, root); err != nil {
+	if _, err := coordinator.Publish(t.Context(), s, publication(p, func(w *coordinator.Publication) { w.Deployment = "other" }, inRoot(root))); err != nil {
 		t.Errorf("another deployment: %v", err)
 	}
 	if err := coordinator.Destroy(t.Context(), b.open(t, rootKey.RootCredential(), secret.Operator(site)), site); err != nil {
@@ -206,7 +206,7 @@ func TestQuota(t *testing.T) {
 	// A plan that is too large is refused before anything is written.
 	small := b.makeRoot(t, rootKey, coordinator.Limit{Nodes: 10})
 	s = b.open(t, rootKey.RootCredential())
-	if _, err := coordinator.Publish(t.Context(), s, "large", secret, p, text(p), contents, noon, small); !errors.Is(err, coordinator.ErrTooLarge) {
+	if _, err := coordinator.Publish(t.Context(), s, publication(p, func(w *coordinator.Publication) { w.Deployment = "large" }, inRoot(small))); !errors.Is(err, coordinator.ErrTooLarge) {
 		t.Errorf("a plan over the limit: %v", err)
 	}
 	if _, exists, _ := s.Stat(t.Context(), coordinator.Deployment("large").Root()); exists {

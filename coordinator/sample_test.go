@@ -81,7 +81,26 @@ func (b bed) publish(t *testing.T, p *plan.Plan) coordinator.Published {
 }
 
 func (b bed) apply(t *testing.T, p *plan.Plan) (coordinator.Published, error) {
-	return coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, noon)
+	return coordinator.Publish(t.Context(), b.open(t), publication(p))
+}
+
+// publication is a plan as the bed publishes it, but for what is said otherwise.
+func publication(p *plan.Plan, with ...func(*coordinator.Publication)) coordinator.Publication {
+	w := coordinator.Publication{Deployment: site, Secret: secret, Plan: p, JSON: text(p), Files: contents, Now: noon}
+	for _, change := range with {
+		change(&w)
+	}
+	return w
+}
+
+func enrolling(e coordinator.Enrolment) func(*coordinator.Publication) {
+	return func(w *coordinator.Publication) { w.Enrol = &e }
+}
+
+func restored(w *coordinator.Publication) { w.Restore = true }
+
+func inRoot(root coordinator.InRoot) func(*coordinator.Publication) {
+	return func(w *coordinator.Publication) { w.Root = &root }
 }
 
 func text(p *plan.Plan) []byte {

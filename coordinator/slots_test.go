@@ -346,7 +346,7 @@ func TestSlotsOfADeploymentMadeAnew(t *testing.T) {
 func TestPlansWithSlotsThatAreRefused(t *testing.T) {
 	b := inMemory()
 	p := scaled(2)
-	_, err := coordinator.Publish(t.Context(), b.open(t), site, secret, p, text(p), contents, noon, coordinator.EnrolOnce)
+	_, err := coordinator.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolOnce)))
 	if shared := (*coordinator.SharedTokenError)(nil); !errors.As(err, &shared) || shared.Group != "app" {
 		t.Errorf("tokens that are good for one enrolment: %v", err)
 	}

@@ -79,8 +79,9 @@ type update struct {
 }
 
 // newUpdate looks at what is there. *ChangedPlanError.
-func newUpdate(ctx context.Context, s Store, d Deployment, t tokens, to *plan.Plan, planJSON []byte, files Files, now time.Time, digest string, root *Credential) (*update, error) {
-	u := &update{store: s, d: d, tokens: t, root: root, to: to, planJSON: planJSON, files: files, digest: digest, now: now}
+func newUpdate(ctx context.Context, s Store, w *Publication, t tokens, digest string) (*update, error) {
+	d := w.Deployment
+	u := &update{store: s, d: d, tokens: t, root: w.rootCredential(), to: w.Plan, planJSON: w.JSON, files: w.Files, digest: digest, now: w.Now}
 	if err := u.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func newUpdate(ctx context.Context, s Store, d Deployment, t tokens, to *plan.Pl
 	if u.live, err = parsePlan(text); err != nil {
 		return nil, err
 	}
-	if lines := refusals(differences(u.live, to)); len(lines) > 0 {
+	if lines := refusals(differences(u.live, w.Plan)); len(lines) > 0 {
 		return nil, &ChangedPlanError{Differences: lines}
 	}
 	return u, nil

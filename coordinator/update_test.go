@@ -56,7 +56,7 @@ func TestALivePlanIsChangedInPlace(t *testing.T) {
 		app := b.agent(t, "app")
 		stands(t, app, "web", coordinator.RoleDone)
 		to := withUpdate(func(p *plan.Plan) { p.Servers[2].Roles[0].Timeout = 60 })
-		rehearsed, err := coordinator.Rehearse(t.Context(), b.open(t), site, secret, to, text(to), contents, noon)
+		rehearsed, err := coordinator.Rehearse(t.Context(), b.open(t), publication(to))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +243,7 @@ func TestARoleStartsBeforeTheChangeOrAfterIt(t *testing.T) {
 			}
 		}
 		to := withUpdate()
-		done, err := coordinator.Publish(t.Context(), s, site, secret, to, text(to), contents, noon)
+		done, err := coordinator.Publish(t.Context(), s, publication(to))
 		if err != nil || told(done.Changes) != "app.web: source, hook update: hook" {
 			t.Errorf("%s, %v", told(done.Changes), err)
 		}
@@ -348,7 +348,7 @@ func TestAnInterruptedChangeIsMadeOnce(t *testing.T) {
 			stands(t, b.agent(t, server), role, coordinator.RoleDone)
 		}
 		s := &dying{Store: b.open(t), left: n, after: after}
-		_, err := coordinator.Publish(t.Context(), s, site, secret, to, text(to), contents, noon)
+		_, err := coordinator.Publish(t.Context(), s, publication(to))
 		if err == nil {
 			return false
 		}
@@ -418,7 +418,7 @@ func TestTwoChangesAtOnce(t *testing.T) {
 		}
 	}
 	to := withUpdate()
-	_, err := coordinator.Publish(t.Context(), s, site, secret, to, text(to), contents, noon)
+	_, err := coordinator.Publish(t.Context(), s, publication(to))
 	if !errors.Is(err, coordinator.ErrOvertaken) {
 		t.Errorf("%v, want ErrOvertaken", err)
 	}
@@ -488,7 +488,7 @@ func TestReadingAPlanWhileItChanges(t *testing.T) {
 		var err error
 		for n := 1; n < 8 && err == nil; n++ {
 			p := at(n)
-			_, err = coordinator.Publish(context.Background(), b.open(t), site, secret, p, text(p), contents, noon.Add(time.Duration(n)))
+			_, err = coordinator.Publish(context.Background(), b.open(t), publication(p, func(w *coordinator.Publication) { w.Now = noon.Add(time.Duration(n)) }))
 		}
 		over <- err
 	}()

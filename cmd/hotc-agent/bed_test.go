@@ -124,8 +124,8 @@ func newBedOf(t testing.TB, start startCoordinator, as func(digest string) plan.
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = coordinator.Publish(context.Background(), b.operator(), deployment, secret, &b.plan, text,
-		func(digest string) ([]byte, error) { return files[digest], nil }, time.Now())
+	_, err = coordinator.Publish(context.Background(), b.operator(), coordinator.Publication{Deployment: deployment, Secret: secret, Plan: &b.plan, JSON: text,
+		Files: func(digest string) ([]byte, error) { return files[digest], nil }, Now: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,8 @@ func (b *bed) restore() {
 	}
 	store := b.open(b.secret.Operator(deployment))
 	defer store.Close()
-	_, err = coordinator.Publish(context.Background(), store, deployment, b.secret, &b.plan, text,
-		func(digest string) ([]byte, error) { return b.scripts[digest], nil }, time.Now(), coordinator.Restore{}, coordinator.EnrolAlways)
+	_, err = coordinator.Publish(context.Background(), store, coordinator.Publication{Deployment: deployment, Secret: b.secret, Plan: &b.plan, JSON: text,
+		Files: func(digest string) ([]byte, error) { return b.scripts[digest], nil }, Now: time.Now(), Restore: true, Enrol: new(coordinator.EnrolAlways)})
 	if err != nil {
 		b.t.Fatal(err)
 	}

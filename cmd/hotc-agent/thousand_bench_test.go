@@ -86,7 +86,7 @@ func newCrowd(b *testing.B, program string, count int) *crowd {
 		b.Fatal(err)
 	}
 	s := c.operator(b)
-	if _, err := coordinator.Publish(b.Context(), s, deployment, secret, &p, text, nil, time.Now()); err != nil {
+	if _, err := coordinator.Publish(b.Context(), s, coordinator.Publication{Deployment: deployment, Secret: secret, Plan: &p, JSON: text, Now: time.Now()}); err != nil {
 		b.Fatal(err)
 	}
 	s.Close()

@@ -115,7 +115,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	if err := checkFiles(a.dir, p); err != nil {
 		return nil, err
 	}
-	options, err := a.enrolment(p)
+	enrol, err := a.enrolment(p)
 	if err != nil {
 		return nil, err
 	}
@@ -128,12 +128,11 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 		return nil, err
 	}
 	defer s.Close()
-	root, more, err := s.enterRoot(ctx)
+	root, closed, err := s.enterRoot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s.warnOpenRoot(io, root)
-	options = append(options, more...)
 	if !a.dryRun {
 		if err := s.putAgents(ctx, io, a.dir, root, agentsBeside()); err != nil {
 			return nil, err
@@ -142,7 +141,8 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	// Making many nodes takes longer than one answer.
 	within, stop := context.WithTimeout(ctx, 20*a.target.timeout)
 	defer stop()
-	done, partial, err := a.publish(within, s, p, planJSON, gifts, options)
+	done, partial, err := a.publish(within, s, coordinator.Publication{Deployment: s.Deployment, Secret: s.Secret, Plan: p, JSON: planJSON,
+		Files: filesOf(a.dir), Now: time.Now(), Enrol: enrol, Restore: a.restore, Root: closed}, gifts)
 	if err != nil && ctx.Err() != nil {
 		return nil, source.Fail(source.OperationFailed, "interrupted", "the same command again goes on where this one stopped")
 	}
@@ -168,11 +168,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 
 // enrolment reads the flag; nothing is as the deployment has it. What the plan cannot have
 // is refused before anybody is asked.
-func (a *application) enrolment(p *plan.Plan) ([]coordinator.Option, error) {
-	var options []coordinator.Option
-	if a.restore {
-		options = append(options, coordinator.Restore{})
-	}
+func (a *application) enrolment(p *plan.Plan) (*coordinator.Enrolment, error) {
 	switch a.enrol {
 	case "":
 		if a.restore {
@@ -184,20 +180,20 @@ func (a *application) enrolment(p *plan.Plan) ([]coordinator.Option, error) {
 		if errors.As(coordinator.CheckEnrolment(p, coordinator.EnrolOnce), &shared) {
 			return nil, sharedTokens(shared)
 		}
-		return append(options, coordinator.EnrolOnce), nil
+		return new(coordinator.EnrolOnce), nil
 	case "always":
-		return append(options, coordinator.EnrolAlways), nil
+		return new(coordinator.EnrolAlways), nil
 	}
 	return nil, usageError{fmt.Errorf("--enrol is once or always, not %q", a.enrol)}
 }
 
 // publish rehearses first, so that nothing is written if a secret is missing or too
 // large.
-func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, planJSON []byte, gifts []gift, options []coordinator.Option) (done coordinator.Published, r applied, err error) {
+func (a *application) publish(ctx context.Context, s *session, w coordinator.Publication, gifts []gift) (done coordinator.Published, r applied, err error) {
 	r.Given, r.Again = namesOf(gifts), []string{}
-	now, files := time.Now(), filesOf(a.dir)
+	p := w.Plan
 	if a.dryRun || len(p.Secrets) > 0 {
-		done, err = coordinator.Rehearse(ctx, s.Store, s.Deployment, s.Secret, p, planJSON, files, now, options...)
+		done, err = coordinator.Rehearse(ctx, s.Store, w)
 		if err != nil {
 			return done, r, err
 		}
@@ -217,7 +213,7 @@ func (a *application) publish(ctx context.Context, s *session, p *plan.Plan, pla
 			return done, r, err
 		}
 	}
-	done, err = coordinator.Publish(ctx, s.Store, s.Deployment, s.Secret, p, planJSON, files, now, options...)
+	done, err = coordinator.Publish(ctx, s.Store, w)
 	if err == nil {
 		err = s.give(ctx, p, gifts)
 	}

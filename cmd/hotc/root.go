@@ -308,8 +308,8 @@ func limitText(l coordinator.Limit) string {
 
 // enterRoot finds out whose the ROOT is in which a deployment is made or destroyed, and
 // refuses one that is somebody else's, or open where a key was given. It returns what
-// Publish is to know.
-func (s *session) enterRoot(ctx context.Context) (root coordinator.Root, options []coordinator.Option, err error) {
+// Publish is to know of a closed one.
+func (s *session) enterRoot(ctx context.Context) (root coordinator.Root, closed *coordinator.InRoot, err error) {
 	key, err := s.target.rootKey(false)
 	if err != nil {
 		return root, nil, err
@@ -322,7 +322,7 @@ func (s *session) enterRoot(ctx context.Context) (root coordinator.Root, options
 	case err != nil:
 		return root, nil, s.explain(ctx, err)
 	case root.State == coordinator.RootOurs:
-		return root, []coordinator.Option{coordinator.InRoot{Key: *key, Root: root}}, nil
+		return root, &coordinator.InRoot{Key: *key, Root: root}, nil
 	case root.State == coordinator.RootClosed && key == nil:
 		err = source.Fail(source.BadSecret, "the ROOT of "+name+" is closed: only who has its key may create or delete there", "name the key's file with --root-key-file FILE, or in $"+rootKeyVariable)
 	case key == nil:

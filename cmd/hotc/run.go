@@ -186,7 +186,7 @@ func (r *localRun) serve(ctx context.Context, socket string) error {
 		}
 		return data, nil
 	}
-	_, err = coordinator.Publish(ctx, store, deploymentName, secret, r.result.Built.Plan, text, files, time.Now())
+	_, err = coordinator.Publish(ctx, store, coordinator.Publication{Deployment: deploymentName, Secret: secret, Plan: r.result.Built.Plan, JSON: text, Files: files, Now: time.Now()})
 	if err == nil {
 		err = r.session.give(ctx, r.result.Built.Plan, r.gifts)
 	}

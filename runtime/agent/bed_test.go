@@ -183,8 +183,10 @@ func dependsOn(cell plan.CellName) func(*plan.Role) {
 	}
 }
 
+func enrolOnce(w *coordinator.Publication) { w.Enrol = new(coordinator.EnrolOnce) }
+
 // apply publishes the plan.
-func (b *bed) apply(enrol ...coordinator.Option) {
+func (b *bed) apply(with ...func(*coordinator.Publication)) {
 	b.t.Helper()
 	for i, c := range b.plan.Cells {
 		for _, s := range b.plan.Servers {
@@ -200,7 +202,11 @@ func (b *bed) apply(enrol ...coordinator.Option) {
 		b.t.Fatal(err)
 	}
 	files := func(digest string) ([]byte, error) { return b.files[digest], nil }
-	_, err = coordinator.Publish(b.t.Context(), b.operator(), deployment, b.secret, &b.plan, text, files, time.Now(), enrol...)
+	w := coordinator.Publication{Deployment: deployment, Secret: b.secret, Plan: &b.plan, JSON: text, Files: files, Now: time.Now()}
+	for _, change := range with {
+		change(&w)
+	}
+	_, err = coordinator.Publish(b.t.Context(), b.operator(), w)
 	if err != nil {
 		b.t.Fatal(err)
 	}

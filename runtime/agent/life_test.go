@@ -336,7 +336,7 @@ func TestTheAgentJoinsWhileItsServerBoots(t *testing.T) {
 // TestADeploymentIsMadeAnewWhileItsServerBoots: what the agent has read before its
 // server had booted may not be any more.
 func TestADeploymentIsMadeAnewWhileItsServerBoots(t *testing.T) {
-	for name, publishOnce := range map[string][]coordinator.Option{"tokens stay good": nil, "tokens are good once": {coordinator.EnrolOnce}} {
+	for name, publishOnce := range map[string][]func(*coordinator.Publication){"tokens stay good": nil, "tokens are good once": {enrolOnce}} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t)
 			b.server("db", b.sh("mysql", "echo old >>../count"))

@@ -47,7 +47,9 @@ func TestADeploymentThatIsPutBackTellsHeatNothing(t *testing.T) {
 	h.next()
 	h.next()
 	web.await("Heat was told: SUCCESS")
-	restore := func() { b.apply(coordinator.Restore{}, coordinator.EnrolAlways) }
+	restore := func() {
+		b.apply(func(w *coordinator.Publication) { w.Restore, w.Enrol = true, new(coordinator.EnrolAlways) })
+	}
 	lose := func() {
 		t.Helper()
 		ended.Add(1)

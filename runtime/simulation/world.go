@@ -219,8 +219,8 @@ func (w *world) publish(p *plan.Plan, interrupted int) error {
 	if err != nil {
 		return err
 	}
-	_, err = coordinator.Publish(w.ctx, s, deployment, w.secret, p, text,
-		func(string) ([]byte, error) { return nil, errors.New("no files") }, time.Now(), w.enrolment())
+	_, err = coordinator.Publish(w.ctx, s, coordinator.Publication{Deployment: deployment, Secret: w.secret, Plan: p, JSON: text,
+		Files: func(string) ([]byte, error) { return nil, errors.New("no files") }, Now: time.Now(), Enrol: new(w.enrolment())})
 	return err
 }
 
