@@ -62,7 +62,7 @@ func BenchmarkAnalysis(b *testing.B) {
 			b.ResetTimer()
 			var kept *analysis.Findings
 			for range b.N {
-				kept = analysis.Check(p, binding.Analyse(p, binding.Options{}, &diags), &diags)
+				kept = analysis.Check(p, binding.Analyse(p, binding.Options{}, &diags), false, &diags)
 			}
 			b.StopTimer()
 			spent := processorTime(b) - before

@@ -48,6 +48,9 @@ type Options struct {
 	Limits           Limits
 	Drivers          []driver.Driver
 	Version          string
+	// Lint says that nothing is to be made of the template: all rules look at it, and errors
+	// stop none of the stages that can go on.
+	Lint bool
 	// WithoutHeat says that no Heat will see the stack (`hotc run`): parameters left
 	// to their defaults have them.
 	WithoutHeat bool
@@ -88,6 +91,11 @@ func Compile(o Options, diags *source.Diagnostics) *Result {
 	if r == nil || diags.Failed() {
 		return nil
 	}
+	return r.make(o, files, diags)
+}
+
+// make makes the folder of what was analysed; nil if an error was found.
+func (r *Result) make(o Options, files *files, diags *source.Diagnostics) *Result {
 	signal := "none"
 	if o.Signal {
 		signal = plan.SignalHeat
@@ -115,25 +123,28 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 		return nil
 	}
 	template := hot.ParseTemplate(file, diags)
-	if template == nil || diags.Failed() {
+	if template == nil || o.stopped(diags) {
 		return nil
 	}
 	env := readEnvironments(o, template, files, diags)
-	if diags.Failed() {
+	if env == nil || o.stopped(diags) {
 		return nil
 	}
 	given := givenParameters(template, env, o, diags)
 	given.ReadFile, given.OpenFolder = files.read, files.open
-	if diags.Failed() {
+	if o.stopped(diags) {
 		return nil
 	}
 	r := &Result{Program: program.New(template, given), Environment: env, Folder: Folder{}}
 	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: files.openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
 	roles.Lower(r.Program, o.Drivers, diags)
 	r.Analysis = binding.Analyse(r.Program, binding.Options{Facts: o.Facts, AllOutputs: o.WithoutHeat, SecretParameters: o.SecretParameters}, diags)
-	r.Findings = analysis.Check(r.Program, r.Analysis, diags)
+	r.Findings = analysis.Check(r.Program, r.Analysis, o.Lint, diags)
 	return r
 }
+
+// stopped says whether an error ends the work.
+func (o Options) stopped(diags *source.Diagnostics) bool { return !o.Lint && diags.Failed() }
 
 // read reads the template's text; nil if that cannot be done.
 func (o Options) read(files *files, diags *source.Diagnostics) *source.File {

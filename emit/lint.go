@@ -10,9 +10,10 @@ import (
 // Lint says what is wrong with a template, as Compile would. Where the text is an
 // environment file, it says what is wrong with that. It returns the templates that were
 // looked at with it, which need not be looked at again: with what they are given, they
-// mean more than by themselves. There are none if there was an error.
+// mean more than by themselves.
 func Lint(o Options, diags *source.Diagnostics) (nested []string) {
-	file := o.read(o.files(diags), diags)
+	files := o.files(diags)
+	file := o.read(files, diags)
 	if file == nil {
 		return nil
 	}
@@ -22,9 +23,13 @@ func Lint(o Options, diags *source.Diagnostics) (nested []string) {
 		environment.Read([]*source.File{file}, func(string) string { return "" }, diags)
 		return nil
 	}
-	r := Compile(o, diags)
+	o.Lint = true
+	r := analyse(o, files, diags)
 	if r == nil {
 		return nil
+	}
+	if !diags.Failed() {
+		r.make(o, files, diags)
 	}
 	r.Program.Root.Walk(func(s *program.Stack) {
 		if s.Nest != nil {

@@ -254,6 +254,7 @@ func (c *checker) parameter(r hot.Ref, severity source.Severity) {
 func (c *checker) find(at source.Place, name string, severity source.Severity) {
 	r := c.template.Resource(name)
 	switch {
+	case r == nil && c.template.Root.Get(c.template.Words().Resources).Get(name) != nil: // it is there, and not as it should be
 	case r == nil:
 		var known []string
 		for _, r := range c.template.Resources {

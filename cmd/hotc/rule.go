@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/analysis/rule"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/docs/rules"
 )
@@ -24,7 +25,14 @@ func newRuleCommand(s streams) *cobra.Command {
 			return list, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			text := strings.Join(rules.Titles(), "\n") + "\n"
+			var text string
+			for _, title := range rules.Titles() {
+				code, _, _ := strings.Cut(title, ":")
+				if r := rule.Of(source.Code(code)); r != nil {
+					title += fmt.Sprintf(" (%s, %s)", r.Severity, r.Category)
+				}
+				text += title + "\n"
+			}
 			if len(args) > 0 {
 				var known bool
 				if text, known = rules.Page(args[0]); !known {

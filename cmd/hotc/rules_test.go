@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotc-dev/hotc/analysis/rule"
+	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 // Every code has its page, and every page its code.
@@ -27,6 +30,38 @@ func TestEveryCodeHasItsPage(t *testing.T) {
 	for _, page := range rulePages(t) {
 		if code := codeOf(page); !declared[code] {
 			t.Errorf("no diagnostic has the code of %s", page)
+		}
+	}
+}
+
+// The page of a rule about templates says, right under its title, what kind of rule it is
+// and how its truth is known. Where the rule is one of analysis/rule, its last example is a
+// good one, without the finding.
+func TestRulePagesSayHowTheyAreKnown(t *testing.T) {
+	for _, page := range rulePages(t) {
+		r := rule.Of(source.Code(codeOf(page)))
+		if r == nil {
+			continue
+		}
+		want := fmt.Sprintf("*%s about %s. How it is known: %s.*", map[source.Severity]string{source.Error: "An error", source.Warning: "A warning", source.Info: "A note"}[r.Severity], r.Category, r.Truth)
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		title, rest, _ := strings.Cut(string(text), "\n\n")
+		got, rest, said := strings.Cut(rest, "\n\n")
+		switch {
+		case said && got == want:
+		case !*update:
+			t.Errorf("%s says %q, its rule %q (go test -update writes it)", page, got, want)
+			continue
+		case !strings.HasPrefix(got, "*A"):
+			rest = got + "\n\n" + rest
+			fallthrough
+		default:
+			if err := os.WriteFile(page, []byte(title+"\n\n"+want+"\n\n"+rest), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }
@@ -50,8 +85,10 @@ func TestRulePages(t *testing.T) {
 			for i, part := range parts[1:] {
 				shown, after, _ := strings.Cut(part, "```\n")
 				got := replay(t, parts[i], shown)
-				if !strings.Contains(got, "["+codeOf(page)+"]") {
-					t.Errorf("the example does not give it:\n%s", got)
+				r := rule.Of(source.Code(codeOf(page)))
+				good := r != nil && r.Template != nil && i == len(parts)-2
+				if gives := strings.Contains(got, "["+codeOf(page)+"]"); gives == good {
+					t.Errorf("the example gives it: %v, and it should: %v\n%s", gives, !good, got)
 				}
 				if diff := cmp.Diff(shown, got); diff != "" && !*update {
 					t.Errorf("(-page +got; go test -update writes it anew):\n%s", diff)

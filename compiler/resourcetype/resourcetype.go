@@ -1,5 +1,5 @@
 // Package resourcetype is what stock Heat says of its own resource types: the names
-// of their attributes, the names and types of their properties.
+// of their attributes, and their properties with types, constraints and deprecation.
 //
 // The table is Heat's: `go test ./compiler/resourcetype -update` asks Debian's
 // python3-heat for it (schemas.py), and the tests compare both. A cloud may have other
@@ -25,6 +25,13 @@ type Type struct {
 	// Attributes are sorted; nil if only Heat knows, such as those of a group.
 	Attributes []string             `json:"attributes"`
 	Properties map[string]*Property `json:"properties"`
+	Status
+}
+
+// Status says why something should not be used any more.
+type Status struct {
+	Deprecated *string `json:"deprecated"` // what Heat says of it; nil of what is well
+	Hidden     bool    `json:"hidden"`     // Heat does not list it any more
 }
 
 // Property is what a property, or a part of one, may be (heat/engine/properties.py,
@@ -34,10 +41,28 @@ type Property struct {
 	Required bool `json:"required"`
 	// Instead is the older property beside it that will do, too; "" for most.
 	Instead string `json:"instead"`
+	Default any    `json:"default"`
+	// Replaces says that another value makes another resource.
+	Replaces bool `json:"replaces"`
+	Status
+	Limits
 	// Each is what a list's items are, Properties are a map's; nil if they may be
 	// anything.
 	Each       *Property            `json:"each"`
 	Properties map[string]*Property `json:"properties"`
+}
+
+// Limits are the constraints of a property.
+type Limits struct {
+	Range   []any  `json:"range"`  // least and most, either may be nil
+	Length  []any  `json:"length"` // likewise
+	Values  []any  `json:"values"`
+	Pattern string `json:"pattern"`
+	Step    any    `json:"step"`
+	Offset  any    `json:"offset"`
+	// Custom is a constraint of Heat's by name: what exists in a cloud, or how an address
+	// is written.
+	Custom string `json:"custom"`
 }
 
 // Kind is the type of a property.
@@ -97,13 +122,13 @@ func (t *Type) HasAttribute(name string) bool {
 // Names are those of all types in the table, sorted.
 func Names() []string {
 	var names []string
-	for _, line := range strings.Split(table, "\n")[1:] {
-		var t struct{ Type string }
-		if json.Unmarshal([]byte(line), &t) == nil {
-			names = append(names, t.Type)
+	for rest, found := table, true; ; {
+		if _, rest, found = strings.Cut(rest, "\n{\"type\":\""); !found {
+			return names
 		}
+		name, _, _ := strings.Cut(rest, "\"")
+		names = append(names, name)
 	}
-	return names
 }
 
 // Release is the version of Heat that the table is from.

@@ -22,7 +22,7 @@ with warnings.catch_warnings():
     warnings.simplefilter('ignore')
     from heat import version
     from heat.common import template_format
-    from heat.engine import function, properties, resource, resources, stack, template, translation
+    from heat.engine import constraints, function, properties, resource, resources, stack, support, template, translation
     from heat.engine.resources.openstack.heat import none_resource
     from heat.tests import utils
 
@@ -66,6 +66,12 @@ def one(s, path, instead):
         out['required'] = True
     if '.'.join(path) in instead:
         out['instead'] = instead['.'.join(path)]
+    if s.default is not None:
+        out['default'] = s.default
+    if len(path) == 1 and not s.update_allowed and not s.immutable:
+        out['replaces'] = True
+    out.update(status(s.support_status))
+    out.update({key: value for c in s.constraints for key, value in limits(c).items()})
     if s.schema is not None and s.type == s.LIST:
         out['each'] = one(s.schema[0], path, instead)
     elif s.schema is not None:
@@ -73,10 +79,34 @@ def one(s, path, instead):
     return out
 
 
+def limits(c):
+    """A constraint, but for those that only a cloud can decide."""
+    if isinstance(c, constraints.AllowedValues):
+        return {'values': list(c.allowed)}
+    if isinstance(c, constraints.AllowedPattern):
+        return {'pattern': c.pattern}
+    if isinstance(c, constraints.Modulo):
+        return {'step': c.step, 'offset': c.offset}
+    if isinstance(c, constraints.CustomConstraint):
+        return {'custom': c.name}
+    kind = 'range' if type(c) is constraints.Range else 'length'
+    return {kind: [c.min, c.max]}
+
+
+def status(s):
+    """Since when, and why, something should not be used any more."""
+    ailing = {}
+    while s is not None and s.status in (support.DEPRECATED, support.UNSUPPORTED, support.HIDDEN):
+        ailing = {'deprecated': ' '.join((ailing.get('deprecated') or s.message or '').split()), 'hidden': ailing.get('hidden') or s.status == support.HIDDEN}
+        s = s.previous_status
+    return {key: value for key, value in ailing.items() if value or key == 'deprecated'}
+
+
 def table():
     print(json.dumps({'heat': version.version_info.version_string()}))
     for kind, cls in classes().items():
         out = {'type': kind}
+        out.update(status(cls.support_status))
         if cls.get_attribute is resource.Resource.get_attribute:
             out['attributes'] = sorted(set(cls.attributes_schema) | set(cls.base_attributes_schema))
         out['properties'] = described(properties.schemata(cls.properties_schema), (), replacements(kind, cls))

@@ -101,6 +101,8 @@ func Start(t testing.TB) *Judge {
 // Shared is one judge for all tests of a package: it starts when the first of
 // them asks, and ends with the test binary. Its zero value is ready to use.
 type Shared struct {
+	Site Site
+
 	once sync.Once
 	j    *Judge
 	err  error
@@ -110,7 +112,7 @@ type Shared struct {
 // HOTC_SKIP_HEAT=1.
 func (s *Shared) Judge(t testing.TB) *Judge {
 	t.Helper()
-	s.once.Do(func() { s.j, s.err = New() })
+	s.once.Do(func() { s.j, s.err = NewAt(s.Site) })
 	if s.err != nil {
 		refuse(t, s.err)
 	}
@@ -141,6 +143,9 @@ type Site struct {
 	// Bed is the socket of who boots servers (emit/heat/bed), Network the CIDR of
 	// those that have no subnet in the template.
 	Bed, Network string
+	// Stock lets Heat's own resource types validate, as in a cloud: what each refuses by
+	// itself is known then, and no stack can be made of those that need a cloud.
+	Stock bool
 }
 
 func (s Site) flags() []string {
@@ -150,6 +155,9 @@ func (s Site) flags() []string {
 	}
 	if s.Bed != "" {
 		flags = append(flags, "--bed", s.Bed, "--network", s.Network)
+	}
+	if s.Stock {
+		flags = append(flags, "--stock")
 	}
 	return flags
 }

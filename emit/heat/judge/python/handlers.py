@@ -18,13 +18,13 @@ PREVIEW = ('added', 'deleted', 'replaced', 'unchanged', 'updated')
 class Judge:
     """An engine with its HTTP APIs at an address. `folder` holds the database, `boots` is who boots servers."""
 
-    def __init__(self, folder, address='127.0.0.1', boots=None):
+    def __init__(self, folder, address='127.0.0.1', boots=None, stock=False):
         logging.basicConfig(level=logging.WARNING, format='%(levelname)s %(name)s %(message)s', force=True)
         warnings.simplefilter('ignore')         # of Python, but for what a validation captures
         heat_socket, heat_url = api.listen(address)
         keystone_socket, keystone_url = api.listen(address)
         logging.disable(logging.WARNING)        # what Heat says of its own resource types as it loads them
-        self.engine = engine.Engine(folder, heat_url, keystone_url + '/v3', boots or hypervisor.Nobody())
+        self.engine = engine.Engine(folder, heat_url, keystone_url + '/v3', boots or hypervisor.Nobody(), stock)
         logging.disable(logging.NOTSET)
         self.log = findings.Log()
         self.http = api.Servers(self.engine, heat_socket, keystone_socket)

@@ -2,7 +2,7 @@
 """Stock Heat as judge of templates.
 
   judge.py check TEMPLATE… [-e ENV]… [-P NAME=VALUE]…    would stock Heat accept these templates?
-  judge.py serve FOLDER [--address A] [--bed SOCKET --network CIDR]
+  judge.py serve FOLDER [--address A] [--bed SOCKET --network CIDR] [--stock]
                                                          requests and replies, one JSON object a line
 
 `serve` is what the Go package talks to: {"id": 1, "op": "validate", …} is answered, perhaps after the answers to later
@@ -57,7 +57,7 @@ def serve(arguments):
     stuck.tell_on_signal()
     try:
         boots = hypervisor.Bed(arguments.bed, arguments.network) if arguments.bed else hypervisor.Nobody()
-        lines.serve(handlers.Judge(folder, arguments.address, boots), requests, replies)
+        lines.serve(handlers.Judge(folder, arguments.address, boots, arguments.stock), requests, replies)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)         # no farewell: threads of unfinished stacks would have to be waited for
@@ -70,6 +70,7 @@ def main():
     answers.add_argument('folder', help='for the database; removed at the end')
     answers.add_argument('--address', default='127.0.0.1', help='where the HTTP APIs listen (%(default)s)')
     answers.add_argument('--bed', metavar='SOCKET', help='where servers are booted')
+    answers.add_argument('--stock', action='store_true', help="let Heat's own resource types validate; they cannot be made")
     answers.add_argument('--network', metavar='CIDR', help='of the servers that have no subnet')
     one = commands.add_parser('check')
     one.add_argument('template', nargs='+', metavar='TEMPLATE')

@@ -1,4 +1,4 @@
-package lint
+package rule
 
 import (
 	"fmt"
@@ -9,9 +9,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// notDeclared finds statements that read an input, or write an output, which the
+var notDeclared = Rule{Code: source.NotDeclared, Category: Roles, Severity: source.Warning, Truth: CreationFails, Whole: true, Role: findNotDeclared}
+
+// findNotDeclared finds statements that read an input, or write an output, which the
 // role does not declare: the agent refuses them.
-func notDeclared(l *linter, role *program.Role) {
+func findNotDeclared(l *roles, role *program.Role) {
+	taskWrites(l, role)
+	if !read(role) {
+		return
+	}
 	var inputs, outputs []string
 	for _, in := range role.Inputs {
 		inputs = append(inputs, in.Name)

@@ -1,4 +1,4 @@
-package lint
+package rule
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 // taskWrites finds actions and hooks that write an output: what a role has written
 // stands, and its agent refuses the write.
-func taskWrites(l *linter, role *program.Role) {
+func taskWrites(l *roles, role *program.Role) {
 	for _, t := range role.Apart() {
 		if t.Meaning == nil {
 			continue

@@ -1,7 +1,4 @@
-// Package lint finds what is allowed and yet hardly meant: a file a rule, a line
-// in the list each. A rule looks only at scripts that were read to the end: what
-// cannot be looked into may do anything.
-package lint
+package rule
 
 import (
 	"github.com/hotc-dev/hotc/analysis/binding"
@@ -9,39 +6,30 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// rule looks at one role.
-type rule func(l *linter, role *program.Role)
-
-// rules are those about a role's own source, rulesOfTasks those about its actions
-// and hooks.
-func rules() []rule        { return []rule{neverWritten, neverRead, notDeclared} }
-func rulesOfTasks() []rule { return []rule{hooksByHand, taskWrites} }
-
-// Check looks at every role by every rule.
-func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
-	l := &linter{analysis: a, diags: &source.Diagnostics{}}
+// checkRoles looks at every role by every rule that is about roles. Most look only at
+// scripts that were read to the end: what cannot be looked into may do anything.
+func checkRoles(p *program.Program, a *binding.Analysis, rules []*Rule, diags *source.Diagnostics) {
+	l := &roles{analysis: a, diags: &source.Diagnostics{}}
 	defer l.tell(diags)
 	for _, s := range p.Servers {
 		for _, role := range s.Roles {
-			for _, look := range rulesOfTasks() {
-				look(l, role)
-			}
-			computedRead(l, role)
-			if role.Meaning == nil || role.Meaning.Sequence == nil {
-				continue
-			}
-			for _, look := range rules() {
-				look(l, role)
+			for _, r := range rules {
+				if r.Role != nil {
+					r.Role(l, role)
+				}
 			}
 		}
 	}
 }
 
+// read says whether a role's source was read.
+func read(role *program.Role) bool { return role.Meaning != nil && role.Meaning.Sequence != nil }
+
 // tell reports what was found. What the members of a group, or the uses of a template,
 // have in common is told of the first. Places are compared as text, since each member
 // has its script from a file of its own, and with the role that a note names, since two
 // scripts may stand in one line.
-func (l *linter) tell(diags *source.Diagnostics) {
+func (l *roles) tell(diags *source.Diagnostics) {
 	told := map[string]bool{}
 	for _, d := range l.diags.All() {
 		finding := string(d.Code) + " " + d.At.String()
@@ -55,8 +43,8 @@ func (l *linter) tell(diags *source.Diagnostics) {
 	}
 }
 
-// linter is one run of the rules.
-type linter struct {
+// roles is one run of the rules about roles.
+type roles struct {
 	analysis *binding.Analysis
 	diags    *source.Diagnostics
 	readers  map[string][]*program.Input // by cell; made when needed
@@ -64,7 +52,7 @@ type linter struct {
 }
 
 // readersOf are the inputs that wait for an output.
-func (l *linter) readersOf(o *program.Output) []*program.Input {
+func (l *roles) readersOf(o *program.Output) []*program.Input {
 	if l.readers == nil {
 		l.readers = map[string][]*program.Input{}
 		for _, s := range l.analysis.Program.Servers {
@@ -78,7 +66,7 @@ func (l *linter) readersOf(o *program.Output) []*program.Input {
 	return l.readers[o.Cell()]
 }
 
-func (l *linter) index(in *program.Input) {
+func (l *roles) index(in *program.Input) {
 	bound := l.analysis.Inputs[in]
 	if bound == nil {
 		return

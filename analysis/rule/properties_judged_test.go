@@ -1,4 +1,4 @@
-package properties_test
+package rule_test
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hotc-dev/hotc/analysis/properties"
+	"github.com/hotc-dev/hotc/analysis/rule"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -89,7 +89,7 @@ func found(t *testing.T, kind string, props map[string]any) []*source.Diagnostic
 	if template == nil || diags.Failed() {
 		t.Fatal(diags.All())
 	}
-	properties.Check(program.New(template, &program.Given{}), &diags)
+	rule.Check(program.New(template, &program.Given{}), nil, false, &diags)
 	return diags.All()
 }
 

@@ -1,4 +1,4 @@
-package lint
+package rule
 
 import (
 	"fmt"
@@ -8,10 +8,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// neverRead finds run-time inputs that the role's script never asks for. One that
+var neverRead = Rule{Code: source.NeverRead, Category: Roles, Severity: source.Warning, Truth: TextShows, Whole: true, Role: findNeverRead}
+
+// findNeverRead finds run-time inputs that the role's script never asks for. One that
 // is known before the script starts is in its environment, for every program that
 // it calls.
-func neverRead(l *linter, role *program.Role) {
+func findNeverRead(l *roles, role *program.Role) {
+	if !read(role) {
+		return
+	}
 	unread(l, role)
 	lost := role.Meaning.Sequence.Lost
 	if (!role.Meaning.Sequence.Complete || readsAny(role)) && len(lost) == 0 {
@@ -43,7 +48,7 @@ func neverRead(l *linter, role *program.Role) {
 }
 
 // unread finds inputs, known at whatever time, that no text of the role's tool mentions.
-func unread(l *linter, role *program.Role) {
+func unread(l *roles, role *program.Role) {
 	files := map[string]*program.Step{}
 	for _, f := range role.Files {
 		f.Walk(noteIn(files, program.ReadInput))

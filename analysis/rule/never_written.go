@@ -1,4 +1,4 @@
-package lint
+package rule
 
 import (
 	"fmt"
@@ -8,9 +8,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// neverWritten finds outputs that no statement of the role's script writes: the
+var neverWritten = Rule{Code: source.NeverWritten, Category: Roles, Severity: source.Warning, Truth: CreationFails, Whole: true, Role: findNeverWritten}
+
+// findNeverWritten finds outputs that no statement of the role's script writes: the
 // role would fail at its end, and all that waits for the output with it.
-func neverWritten(l *linter, role *program.Role) {
+func findNeverWritten(l *roles, role *program.Role) {
+	if !read(role) {
+		return
+	}
 	unwritten(l, role)
 	lost := role.Meaning.Sequence.Lost
 	if !role.Meaning.Sequence.Complete && len(lost) == 0 {
@@ -51,7 +56,7 @@ func neverWritten(l *linter, role *program.Role) {
 }
 
 // unwritten finds outputs that no text of the role's tool mentions.
-func unwritten(l *linter, role *program.Role) {
+func unwritten(l *roles, role *program.Role) {
 	for _, o := range role.Outputs {
 		meant, is := role.Meaning.Sequence.Unwritten[o.Name]
 		if !is || o.Value != nil {
@@ -70,7 +75,7 @@ func unwritten(l *linter, role *program.Role) {
 }
 
 // noteReaders names some of those that wait for an output.
-func (l *linter) noteReaders(d *source.Diagnostic, o *program.Output) {
+func (l *roles) noteReaders(d *source.Diagnostic, o *program.Output) {
 	readers := l.readersOf(o)
 	for _, in := range readers[:min(len(readers), mostReaders)] {
 		d.Notes = append(d.Notes, source.Note{At: in.At, Message: fmt.Sprintf("input %q of %s waits for it", in.Name, in.Role.Key())})

@@ -1,13 +1,15 @@
-package lint
+package rule
 
 import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// hooksByHand tells of hooks that Heat's own commands do not run: when a stack is
+var hookByHand = Rule{Code: source.HookByHand, Category: Roles, Severity: source.Info, Truth: HeatsTables, Whole: true, Role: findHooksByHand}
+
+// findHooksByHand tells of hooks that Heat's own commands do not run: when a stack is
 // suspended or resumed, nothing on a server notices. It tells once, of all of them.
-func hooksByHand(l *linter, role *program.Role) {
+func findHooksByHand(l *roles, role *program.Role) {
 	for _, t := range role.Hooks {
 		if t.Name != "suspend" && t.Name != "resume" {
 			continue

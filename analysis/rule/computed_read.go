@@ -1,4 +1,4 @@
-package lint
+package rule
 
 import (
 	"fmt"
@@ -9,9 +9,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// computedRead finds run-time inputs that a script perhaps reads from its environment, by a
+var computedRead = Rule{Code: source.ComputedRead, Category: Roles, Severity: source.Warning, Truth: CreationFails, Whole: true, Role: findComputedReads}
+
+// findComputedReads finds run-time inputs that a script perhaps reads from its environment, by a
 // name that is computed: they are not there.
-func computedRead(l *linter, role *program.Role) {
+func findComputedReads(l *roles, role *program.Role) {
 	meanings := []*program.Meaning{role.Meaning}
 	for _, t := range role.Apart() {
 		meanings = append(meanings, t.Meaning)

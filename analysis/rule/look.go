@@ -1,0 +1,142 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Look is what a rule sees: a template, and the stacks that are made of it.
+type Look struct {
+	Program  *program.Program
+	Analysis *binding.Analysis
+	Template *hot.Template
+	Uses     []*program.Stack
+	Types    resourcetype.Cache
+
+	rule  *Rule
+	diags *source.Diagnostics
+	typed *typed
+}
+
+// Found adds a finding of the rule.
+func (l *Look) Found(at source.Spanned, message, hint string) *source.Diagnostic {
+	d := &source.Diagnostic{Code: l.rule.Code, Severity: l.rule.Severity, At: l.Template.Place(at), Message: message, Hint: hint}
+	l.diags.Add(d)
+	return d
+}
+
+// Note adds a place that explains a finding.
+func (l *Look) Note(d *source.Diagnostic, at source.Spanned, message string) {
+	d.Notes = append(d.Notes, source.Note{At: l.Template.Place(at), Message: message})
+}
+
+// Resources are those that are there in some use of the template, and that are Heat's to
+// make: not one that exists already.
+func (l *Look) Resources(yield func(*hot.Resource) bool) {
+	for _, r := range l.Template.Resources {
+		if l.Use(r.Name) != nil && r.Entry.Value.Get("external_id") == nil && !yield(r) {
+			return
+		}
+	}
+}
+
+// Use is a stack in which a resource is there; nil if there is none.
+func (l *Look) Use(resource string) *program.Stack {
+	if i := slices.IndexFunc(l.Uses, func(s *program.Stack) bool { return !s.Absent(resource) }); i >= 0 {
+		return l.Uses[i]
+	}
+	return nil
+}
+
+// Known is a value that is known before anything is made.
+type Known struct {
+	Value hot.Value
+	// If says what else might be, "" if nothing: "the parameter x is left to its default".
+	If string
+}
+
+// mostUses is how many uses of a template are looked at for the values that it gets.
+const mostUses = 16
+
+// Values are those that a node has in the uses of the template, as far as they are known
+// and different; without any function it is what is written.
+func (l *Look) Values(n *hot.Node) []Known {
+	if !l.computed(n) {
+		return []Known{{Value: n.Data()}}
+	}
+	var out []Known
+	for _, s := range l.Uses[:min(len(l.Uses), mostUses)] {
+		k := Known{}
+		folded, err := hot.Fold(l.Template.Expr(n), func(call *hot.Expr) (*hot.Expr, error) { return l.given(s, call, &k) })
+		if err != nil || !folded.IsValue() {
+			continue // what is wrong with it is said elsewhere
+		}
+		k.Value = folded.Value
+		if !slices.ContainsFunc(out, func(o Known) bool { return hot.Equal(o.Value, k.Value) }) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Value is what a node has in all uses of the template; false if that is not known, or not
+// the same.
+func (l *Look) Value(n *hot.Node) (Known, bool) {
+	if values := l.Values(n); len(values) == 1 {
+		return values[0], true
+	}
+	return Known{}, false
+}
+
+// given is what a reference is known to give in a use of the template: a default, too,
+// unless the stack around hands a value over.
+func (l *Look) given(s *program.Stack, call *hot.Expr, k *Known) (*hot.Expr, error) {
+	r := call.Ref()
+	if r.Kind != hot.ToParameter {
+		return call, nil // files are large, and of no property's concern
+	}
+	out, err := s.Given.Peek(call)
+	if err != nil || out != call || r.Computed {
+		return out, err
+	}
+	p := l.Template.Parameter(r.Name)
+	if p == nil || p.Default == nil || p.Hidden || s.Arguments[r.Name] != nil {
+		return call, nil
+	}
+	v, err := p.Cast(p.Default.Data())
+	if err != nil {
+		return call, nil //nolint:nilerr // said where the parameter is declared
+	}
+	k.If = fmt.Sprintf("the parameter %q is left to its default", r.Name)
+	return hot.Constant(hot.SelectParam(v, r.Path), call.At), nil
+}
+
+// computed says whether a function stands in a node.
+func (l *Look) computed(n *hot.Node) bool {
+	if n.Kind == hot.Map && l.IsCall(n) {
+		return true
+	}
+	return slices.ContainsFunc(n.Items, l.computed) || slices.ContainsFunc(n.Entries, func(e hot.Entry) bool { return l.computed(e.Value) })
+}
+
+// IsCall says whether a node is a call of a function.
+func (l *Look) IsCall(n *hot.Node) bool {
+	return n.Kind == hot.Map && len(n.Entries) == 1 && l.Template.Functions.Lookup(n.Entries[0].Name) != nil
+}
+
+// when adds to a message what it depends on.
+func when(message string, k Known) string {
+	if k.If != "" {
+		message += ", if " + k.If
+	}
+	return message
+}
+
+// meant is a hint at a name.
+func meant(near string) string { return fmt.Sprintf("did you mean %q?", near) }

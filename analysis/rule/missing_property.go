@@ -1,0 +1,40 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+var missingProperty = Rule{Code: source.MissingProperty, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findMissingProperties}
+
+// findMissingProperties leaves out what a misspelt name was perhaps to be: that is said
+// already. A null or a function that gives none counts as there: Heat has its own opinion
+// on each.
+func findMissingProperties(l *Look) {
+	for _, b := range l.Blocks() {
+		var misspelt []string
+		for _, e := range b.Node.All() {
+			if b.Known[e.Name] == nil {
+				misspelt = append(misspelt, hot.Nearest(e.Name, b.names()))
+			}
+		}
+		var needed []string
+		for _, name := range b.names() {
+			p := b.Known[name]
+			if p.Required && b.Node.Entry(name) == nil && !slices.Contains(misspelt, name) && (p.Instead == "" || b.Node.Entry(p.Instead) == nil) {
+				needed = append(needed, name)
+			}
+		}
+		switch len(needed) {
+		case 0:
+		case 1:
+			l.Found(b.At, fmt.Sprintf("%s needs the property %q", b.Of, needed[0]), "")
+		default:
+			l.Found(b.At, fmt.Sprintf("%s needs the properties %s", b.Of, strings.Join(needed, ", ")), "")
+		}
+	}
+}

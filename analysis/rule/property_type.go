@@ -1,0 +1,73 @@
+package rule
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+var propertyType = Rule{Code: source.PropertyType, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findPropertyTypes}
+
+func findPropertyTypes(l *Look) {
+	for _, t := range l.Typed() {
+		for _, k := range l.valuesOf(t) {
+			if !t.Property.Kind.Takes(k.Value) {
+				l.Found(t.Node, when(fmt.Sprintf("%s is to be %s, not %s", t.Name, t.Property.Kind, described(k.Value)), k), "")
+				break
+			}
+		}
+	}
+}
+
+// valuesOf are the values of a property as far as they are known. A text into which a
+// group puts its members' names is not.
+func (l *Look) valuesOf(t *Typed) []Known {
+	if t.Node.IsNull() {
+		return nil
+	}
+	if !l.IsCall(t.Node) { // what stands within is looked at by itself
+		switch t.Node.Kind {
+		case hot.List:
+			return []Known{{Value: shallow(t.Node, len(t.Node.Items))}}
+		case hot.Map:
+			return []Known{{Value: &hot.Dict{}}}
+		}
+	}
+	values := l.Values(t.Node)
+	if t.index != "" {
+		for _, k := range values {
+			if text, is := k.Value.(string); is && strings.Contains(text, t.index) {
+				return nil
+			}
+		}
+	}
+	return values
+}
+
+// shallow is a list of so many items, of which nothing else is known.
+func shallow(n *hot.Node, length int) []hot.Value {
+	list := make([]hot.Value, length)
+	for i, x := range n.Items {
+		if x.Kind == hot.Scalar {
+			list[i] = x.Value
+		}
+	}
+	return list
+}
+
+// described is a value of the wrong type, as people call it.
+func described(v hot.Value) string {
+	switch v := v.(type) {
+	case string:
+		if len(v) <= 40 {
+			return fmt.Sprintf("%q", v)
+		}
+	case bool, int64:
+		return hot.ToString(v)
+	case float64:
+		return "the number " + hot.FormatFloat(v)
+	}
+	return hot.TypeName(v)
+}

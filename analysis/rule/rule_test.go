@@ -1,0 +1,201 @@
+package rule_test
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hotc-dev/hotc/analysis/rule"
+	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/driver/script"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit"
+	"github.com/hotc-dev/hotc/emit/heat/judge"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// stockHeat is one judge for all tests of this package, with Heat's own resource types.
+var stockHeat = judge.Shared{Site: judge.Site{Stock: true}}
+
+// chunk is one template of a rule's file, with the files that it names.
+type chunk struct {
+	title string
+	files map[string]string // the template is main.yaml; those called env.yaml are environments
+}
+
+// Read implements emit.Access.
+func (c chunk) Read(name string) ([]byte, error) {
+	if text, is := c.files[path.Clean(name)]; is {
+		return []byte(text), nil
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// Open implements emit.Access.
+func (c chunk) Open(name string) (fs.FS, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+func (c chunk) environments() []string {
+	if c.files["env.yaml"] == "" {
+		return nil
+	}
+	return []string{"env.yaml"}
+}
+
+// lint is what hotc lint finds.
+func (c chunk) lint() []*source.Diagnostic {
+	var diags source.Diagnostics
+	emit.Lint(emit.Options{Template: "main.yaml", Access: c, Environments: c.environments(), Parameters: map[string]string{}, Signal: true,
+		Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver{}}, Version: "test"}, &diags)
+	return diags.All()
+}
+
+// write puts the files into a folder, for Heat.
+func (c chunk) write(t *testing.T) judge.Input {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range c.files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := judge.Input{Template: filepath.Join(dir, "main.yaml")}
+	for _, e := range c.environments() {
+		in.Environments = append(in.Environments, filepath.Join(dir, e))
+	}
+	return in
+}
+
+// A file has chunks, each begun by `### TITLE`, and further files in them by `## NAME`. A
+// chunk without a version and resources is wrapped in both.
+func readChunks(t *testing.T, name string) []chunk {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []chunk
+	for _, part := range regexp.MustCompile(`(?m)^### `).Split(string(text), -1)[1:] {
+		title, body, _ := strings.Cut(part, "\n")
+		c := chunk{title, map[string]string{}}
+		for i, file := range regexp.MustCompile(`(?m)^## `).Split(body, -1) {
+			name := "main.yaml"
+			if i > 0 {
+				name, file, _ = strings.Cut(file, "\n")
+			}
+			if i == 0 && !strings.Contains(file, "emplate_version") && !strings.Contains(file, "FormatVersion") {
+				file = "heat_template_version: 2018-08-31\n" + file
+			}
+			c.files[name] = file
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func chunkFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	return files
+}
+
+// Each rule's templates give what stands beside them.
+func TestRules(t *testing.T) {
+	for _, file := range chunkFiles(t) {
+		t.Run(strings.TrimSuffix(file, ".yaml"), func(t *testing.T) {
+			var got strings.Builder
+			for _, c := range readChunks(t, file) {
+				fmt.Fprintf(&got, "### %s\n", c.title)
+				for _, d := range c.lint() {
+					fmt.Fprintln(&got, d.Error())
+					for _, n := range d.Notes {
+						fmt.Fprintf(&got, "  %s: %s\n", n.At, n.Message)
+					}
+					if d.Hint != "" {
+						fmt.Fprintf(&got, "  hint: %s\n", d.Hint)
+					}
+				}
+			}
+			golden := strings.TrimSuffix(file, ".yaml") + ".out"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("%s (-want +got; go test -update writes it anew):\n%s", golden, diff)
+			}
+		})
+	}
+}
+
+// Where a rule says that Heat refuses something, Heat refuses the chunks in which something
+// is found, and takes the others. One whose title ends in "(not judged)" is left out, with
+// the reason in a comment.
+func TestHeatAgreesWithRules(t *testing.T) {
+	for _, file := range chunkFiles(t) {
+		for _, c := range readChunks(t, file) {
+			if strings.HasSuffix(c.title, "(not judged)") {
+				continue
+			}
+			t.Run(file+"/"+c.title, func(t *testing.T) {
+				refusable, errors := false, false
+				found := c.lint()
+				for _, d := range found {
+					errors = errors || d.Severity == source.Error
+					r := rule.Of(d.Code)
+					refusable = refusable || d.Severity == source.Error || r != nil && r.Truth == rule.HeatRefuses
+				}
+				verdict := stockHeat.Judge(t).Validate(t, c.write(t))
+				if verdict.Accepted && refusable || !verdict.Accepted && !refusable {
+					t.Errorf("hotc: %v\nHeat: accepted %v: %s", found, verdict.Accepted, verdict.Error)
+				}
+			})
+		}
+	}
+}
+
+// No code stands twice, and each rule is one of hotc's codes.
+func TestRulesAreRegisteredOnce(t *testing.T) {
+	seen := map[source.Code]bool{}
+	for _, r := range rule.All() {
+		if seen[r.Code] {
+			t.Errorf("%s stands twice", r.Code)
+		}
+		seen[r.Code] = true
+		if r.Category == "" {
+			t.Errorf("%s has no category", r.Code)
+		}
+	}
+	files := chunkFiles(t)
+	for _, r := range rule.All() {
+		if r.Template == nil {
+			continue
+		}
+		if !slices.ContainsFunc(files, func(f string) bool {
+			text, err := os.ReadFile(strings.TrimSuffix(f, ".yaml") + ".out")
+			return err == nil && strings.Contains(string(text), "["+string(r.Code)+"]")
+		}) {
+			t.Errorf("%s: no template beside the rules gives it", r.Code)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package rule
+
+// All are the rules, those that stages find first.
+func All() []*Rule { return all }
+
+var all = append(stages(),
+	// resources
+	&unknownType,
+	&unknownProperty,
+	&missingProperty,
+	&propertyType,
+
+	// roles
+	&hookByHand,
+	&computedRead,
+	&neverWritten,
+	&neverRead,
+	&notDeclared,
+)

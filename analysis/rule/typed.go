@@ -1,0 +1,152 @@
+package rule
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// typed are the properties of a template's resources, and of groups' members, beside what
+// stock Heat says of them. Types that stock Heat has not are left alone.
+type typed struct {
+	blocks []*Block
+	values []*Typed
+}
+
+// Block is a map whose entries a type knows: a resource's properties, or a map within.
+type Block struct {
+	Of       string // as people call it: "OS::Neutron::Port", "networks of OS::Nova::Server"
+	Path     string // "" is the resource's own properties, else "networks"
+	Type     *resourcetype.Type
+	Resource *hot.Resource
+	Known    map[string]*resourcetype.Property
+	Node     *hot.Node // nil if there are no properties at all
+	At       source.Spanned
+}
+
+// Typed is a value that has a type.
+type Typed struct {
+	Name     string // as people call it: "size of OS::Cinder::Volume"
+	Property *resourcetype.Property
+	Node     *hot.Node
+	In       *Block
+	index    string // what the group puts a member's name for; "" if it puts it nowhere
+}
+
+// Blocks are all maps of properties.
+func (l *Look) Blocks() []*Block { return l.types().blocks }
+
+// Typed are all properties' values, and the items of lists.
+func (l *Look) Typed() []*Typed { return l.types().values }
+
+// BlocksOf are the properties of the resources of some types.
+func (l *Look) BlocksOf(types ...string) func(yield func(*Block) bool) {
+	return func(yield func(*Block) bool) {
+		for _, b := range l.Blocks() {
+			if b.Path == "" && slices.Contains(types, b.Type.Name) && !yield(b) {
+				return
+			}
+		}
+	}
+}
+
+// Get is the value of a property; nil if it is not there, or null.
+func (b *Block) Get(name string) *hot.Node {
+	if n := b.Node.Get(name); !n.IsNull() {
+		return n
+	}
+	return nil
+}
+
+// Has says whether a property is there, or an older one that Heat takes for it.
+func (b *Block) Has(name string) bool {
+	if b.Get(name) != nil {
+		return true
+	}
+	p := b.Known[name]
+	return p != nil && p.Instead != "" && b.Get(p.Instead) != nil
+}
+
+func (l *Look) types() *typed {
+	if l.typed == nil {
+		w := &walker{Look: l, typed: &typed{}, seen: map[*hot.Node]bool{}}
+		for r := range l.Resources {
+			s := l.Use(r.Name)
+			n := s.NestOf(r.Name)
+			if n != nil && n.Group() {
+				w.resource(n.Definition, n.Definition.Type, n)
+			}
+			if n == nil || n.Group() {
+				w.resource(r, s.Type(r), nil)
+			}
+		}
+		l.typed = w.typed
+	}
+	return l.typed
+}
+
+// walker finds what is typed.
+type walker struct {
+	*Look
+	*typed
+	seen  map[*hot.Node]bool
+	kind  *resourcetype.Type
+	of    *hot.Resource
+	index string
+}
+
+func (w *walker) resource(r *hot.Resource, kind string, group *program.Nest) {
+	t := w.Types.Lookup(kind)
+	if t == nil || w.seen[r.Entry.Value] {
+		return
+	}
+	w.seen[r.Entry.Value] = true
+	w.kind, w.of, w.index = t, r, ""
+	if group != nil {
+		if counted, is := group.Kind.(program.Counted); is {
+			w.index = counted.Index
+		}
+	}
+	b := &Block{Of: t.Name, Type: t, Resource: r, Known: t.Properties, At: r.Entry.Key}
+	if r.Properties != nil && !r.Properties.Value.IsNull() {
+		if b.Node = r.Properties.Value; b.Node.Kind != hot.Map || w.IsCall(b.Node) {
+			return
+		}
+	}
+	w.block(b)
+}
+
+func (w *walker) block(b *Block) {
+	w.blocks = append(w.blocks, b)
+	for _, e := range b.Node.All() {
+		p := b.Known[e.Name]
+		if p == nil || p.Instead != "" && b.Node.Entry(p.Instead) != nil {
+			continue // Heat makes one value of the two
+		}
+		path := e.Name
+		if b.Path != "" {
+			path = b.Path + "." + e.Name
+		}
+		w.value(e.Name+" of "+b.Of, path, p, e.Value, b)
+	}
+}
+
+func (w *walker) value(name, path string, p *resourcetype.Property, n *hot.Node, in *Block) {
+	w.values = append(w.values, &Typed{Name: name, Property: p, Node: n, In: in, index: w.index})
+	switch {
+	case w.IsCall(n):
+	case n.Kind == hot.Map && p.Properties != nil:
+		w.block(&Block{Of: name, Path: path, Type: w.kind, Resource: w.of, Known: p.Properties, Node: n, At: n})
+	case n.Kind == hot.List && p.Each != nil:
+		for _, item := range n.Items {
+			w.value("an item of "+name, path, p.Each, item, in)
+		}
+	}
+}
+
+// names are those of a block's properties.
+func (b *Block) names() []string { return slices.Sorted(maps.Keys(b.Known)) }

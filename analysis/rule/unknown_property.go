@@ -1,0 +1,34 @@
+package rule
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// unknownProperty is a warning, as all that follows from the table is: a cloud's Heat may
+// know more.
+var unknownProperty = Rule{Code: source.UnknownProperty, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findUnknownProperties}
+
+// fewNames is how many names a hint lists.
+const fewNames = 12
+
+func findUnknownProperties(l *Look) {
+	for _, b := range l.Blocks() {
+		for _, e := range b.Node.All() {
+			if b.Known[e.Name] != nil {
+				continue
+			}
+			hint := ""
+			if near := hot.Nearest(e.Name, b.names()); near != "" {
+				hint = meant(near)
+			} else if names := b.names(); len(names) <= fewNames {
+				hint = "it has " + strings.Join(names, ", ")
+			}
+			l.Found(e.Key, fmt.Sprintf("%s has no property %q in Heat %s", b.Of, e.Name, resourcetype.Release()), hint)
+		}
+	}
+}
