@@ -5,7 +5,7 @@ type Code string
 
 // The codes, by the stage that finds them: H1 reading, H2 the language, H3 roles,
 // H4 binding, H5 the order of reads and writes, H6 what is emitted, H7 the
-// coordinator and the operator's commands, H8 `hotc run`.
+// coordinator, Heat and the operator's commands, H8 `hotc run`.
 const (
 	CannotRead          Code = "H101" // a file cannot be read
 	NotYAML             Code = "H102" // the text is not YAML
@@ -87,6 +87,9 @@ const (
 	OperationFailed     Code = "H707" // an operation on the coordinator failed
 	MissingSecret       Code = "H708" // a secret that hotc apply is to give is not there, or not right
 	NotOurs             Code = "H709" // somebody else's node stands in a deployment's place
+	NoHeat              Code = "H710" // Heat or Keystone cannot be reached, or does not let us in
+	HeatRefused         Code = "H711" // Heat refuses what it is asked for
+	StackFailed         Code = "H712" // Heat could not make, change or delete the stack
 	MissingFact         Code = "H801" // `hotc run` needs a value that only Heat knows
 	RoleFailed          Code = "H802" // a role failed
 	NoAgent             Code = "H803" // the agent's binary is not found

@@ -1,0 +1,215 @@
+package heat_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hotc-dev/hotc/runtime/heat"
+)
+
+func TestOutagesAndTokensThatExpireAreOvercome(t *testing.T) {
+	c := logIn(t)
+	j := shared.Judge(t)
+	j.Outage(t, 2, 0)
+	if _, err := c.Stacks(t.Context()); err != nil {
+		t.Errorf("after two answers of 503: %v", err)
+	}
+	j.ExpireTokens(t)
+	if _, err := c.Stacks(t.Context()); err != nil {
+		t.Errorf("with a token that has expired: %v", err)
+	}
+	j.Outage(t, 1000, 0)
+	_, err := c.Stacks(t.Context())
+	j.Outage(t, 0, 0)
+	expect(t, "a long outage", err, "H710", "does not serve now", "out of order")
+	if !errors.Is(err, heat.ErrUnreachable) {
+		t.Error("an outage is not ErrUnreachable")
+	}
+}
+
+// played is a cloud whose Heat answers as a test wants.
+func played(t *testing.T, heatAPI http.HandlerFunc) *heat.Client {
+	t.Helper()
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v3/auth/tokens" {
+			heatAPI(w, r)
+			return
+		}
+		w.Header().Set("X-Subject-Token", "token")
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(map[string]any{"token": map[string]any{"expires_at": "2099-01-01T00:00:00.000000Z", "catalog": []any{map[string]any{
+			"type": "orchestration", "name": "heat", "endpoints": []any{map[string]any{"id": "1", "interface": "public", "region": "R", "region_id": "R", "url": server.URL + "/v1/p"}}}}}})
+	}))
+	t.Cleanup(server.Close)
+	clearVariables(t)
+	t.Setenv("OS_AUTH_URL", server.URL+"/v3")
+	t.Setenv("OS_APPLICATION_CREDENTIAL_ID", "id")
+	t.Setenv("OS_APPLICATION_CREDENTIAL_SECRET", "s")
+	c, err := heat.Connect(t.Context(), heat.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestAnswersOfClouds(t *testing.T) {
+	empty := template(t, "heat_template_version: 2018-08-31\n")
+	for name, x := range map[string]struct {
+		status int
+		body   string
+		want   []string
+		is     error
+		calls  int32
+	}{
+		"quota":     {403, `{"code":403,"error":{"type":"Forbidden","message":"You have reached the maximum stacks per tenant, 100. Please delete some stacks.","traceback":null},"explanation":"Access was denied"}`, []string{"H711", "reached the maximum stacks per tenant, 100"}, heat.ErrForbidden, 1},
+		"taken":     {409, `{"code":409,"error":{"type":"StackExists","message":"The Stack (s) already exists."},"explanation":"There was a conflict"}`, []string{"H711", "already exists"}, heat.ErrExists, 1},
+		"limits":    {400, `{"code":400,"error":{"type":"RequestLimitExceeded","message":"Request limit exceeded: Template size (600000 bytes) exceeds maximum allowed size (524288 bytes)."}}`, []string{"H711", "524288", "--limit"}, nil, 1},
+		"policy":    {403, `{"explanation":"You are not authorized to complete this action."}`, []string{"H711", "not authorized", "POST stacks"}, heat.ErrForbidden, 1},
+		"a failure": {500, `{"explanation":"The server has either erred or is incapable of performing the requested operation.","error":{"message":"RPC timed out","type":"MessagingTimeout"}}`, []string{"H710", "RPC timed out", "req-1"}, heat.ErrUnreachable, 1},
+		"a proxy":   {502, "<html>\nbad gateway</html>", []string{"H710", "<html> bad gateway</html>"}, heat.ErrUnreachable, 1},
+		"nonsense":  {201, "<html>welcome</html>", []string{"H710", "no answer of Heat's"}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int32
+			c := played(t, func(w http.ResponseWriter, _ *http.Request) {
+				calls.Add(1)
+				w.Header().Set("X-Openstack-Request-Id", "req-1")
+				w.WriteHeader(x.status)
+				_, _ = w.Write([]byte(x.body))
+			})
+			_, err := c.Create(t.Context(), "s", empty, heat.StackOptions{})
+			expect(t, name, err, x.want...)
+			if x.is != nil && !errors.Is(err, x.is) {
+				t.Errorf("%v is not %v", err, x.is)
+			}
+			if calls.Load() != x.calls {
+				t.Errorf("a creation was asked for %d times", calls.Load())
+			}
+		})
+	}
+}
+
+func TestAnEndlessAnswerIsCutOff(t *testing.T) {
+	c := played(t, func(w http.ResponseWriter, _ *http.Request) {
+		for line := bytes.Repeat([]byte(" "), 1<<16); ; {
+			if _, err := w.Write(line); err != nil {
+				return
+			}
+		}
+	})
+	_, err := c.Stacks(t.Context())
+	expect(t, "endless", err, "H710", "larger than hotc reads")
+}
+
+func TestACertificateNobodyTrusts(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	clearVariables(t)
+	t.Setenv("OS_AUTH_URL", server.URL+"/v3")
+	t.Setenv("OS_USERNAME", "u")
+	t.Setenv("OS_PASSWORD", "p")
+	_, err := heat.Connect(t.Context(), heat.Options{})
+	expect(t, "an unknown CA", err, "H710", "not trusted", "OS_CACERT")
+}
+
+// theClient prints what python-heatclient sends for a template and environments.
+const theClient = `
+import sys
+from oslo_serialization import jsonutils as json
+from heatclient.common import template_utils
+files, template = template_utils.get_template_contents(template_file=sys.argv[1])
+names = []
+more, _ = template_utils.process_multiple_environments_and_files(env_paths=sys.argv[2:], env_list_tracker=names)
+files = dict(files); files.update(more)
+print(json.dumps({'template': template, 'files': files, 'environment_files': names}))
+`
+
+func TestTemplatesAreSentAsTheClientSendsThem(t *testing.T) {
+	if out, err := exec.Command("/usr/bin/python3", "-c", "import heatclient").CombinedOutput(); err != nil {
+		t.Skipf("NOT COMPARED with python-heatclient: %s", out)
+	}
+	folder := t.TempDir()
+	write(t, folder, map[string]string{
+		"top space.yaml": `heat_template_version: 2018-08-31
+parameters:
+  on: {type: boolean, default: yes}
+  n: {type: number, default: 010}
+  t: {type: string, default: 12:30:45}
+  d: {type: string, default: 2018-08-31}
+x: &x {get_file: a.sh}
+resources:
+  one: {type: in/inner.yaml, properties: {script: *x}}
+  two: {type: My::Own}
+  group:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 1e1, resource_def: {type: in/inner.yaml, properties: {script: {get_file: in/b.sh}, x: {get_file: in/binary}}}}
+`,
+		"a.sh":                "#!/bin/sh\n# type: in/inner.yaml\n\"quotes\" and é\n",
+		"in/inner.yaml":       "heat_template_version: 2015-04-30\nparameters: {script: {type: string}}\nresources:\n  v: {type: OS::Heat::Value, properties: {value: {get_file: b.sh}}}\n",
+		"in/b.sh":             "b\n",
+		"in/binary":           strings.Repeat("\xff\x00binary", 20),
+		"env/e.yaml":          "parameters: {on: off}\nresource_registry:\n  My::Own: own.yaml\n  resources:\n    group: {hooks: pre-delete, My::Other: ../in/inner.yaml}\n",
+		"env/own.yaml":        "heat_template_version: 2018-08-31\n",
+		"env/second.yaml":     "parameter_defaults: {n: 3}\n",
+		"env/based/more.yaml": "resource_registry: {base_url: ../, My::Second: own.yaml}\n",
+	})
+	top := filepath.Join(folder, "top space.yaml")
+	environments := []string{filepath.Join(folder, "env/e.yaml"), filepath.Join(folder, "env/second.yaml")}
+	cmd := exec.Command("/usr/bin/python3", append([]string{"-c", theClient, top}, environments...)...)
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatal(complaint.String())
+	}
+	var want, got map[string]any
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan []byte, 1)
+	c := played(t, func(w http.ResponseWriter, r *http.Request) {
+		var b bytes.Buffer
+		_, _ = b.ReadFrom(r.Body)
+		sent <- b.Bytes()
+		_, _ = w.Write([]byte(`{"stack":{"id":"1"}}`))
+	})
+	read, err := heat.ReadTemplate(t.Context(), top, environments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Create(t.Context(), "s", read, heat.StackOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(<-sent, &got); err != nil {
+		t.Fatal(err)
+	}
+	parsed(t, want)
+	parsed(t, got)
+	for _, key := range []string{"template", "files", "environment_files"} {
+		if !reflect.DeepEqual(got[key], want[key]) {
+			t.Errorf("%s\n got %v\nwant %v", key, got[key], want[key])
+		}
+	}
+}
+
+// parsed takes the JSON of files apart: spaces in it are nobody's concern.
+func parsed(t *testing.T, body map[string]any) {
+	t.Helper()
+	files := body["files"].(map[string]any)
+	for name, text := range files {
+		var inner any
+		if json.Unmarshal([]byte(text.(string)), &inner) == nil {
+			files[name] = inner
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package heat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// MaxDepth is how deep stacks are looked into: the depth that stock Heat allows.
+const MaxDepth = 5
+
+// Resource is a resource of a stack, or of one nested in it.
+type Resource struct {
+	Name   string `json:"resource_name"`
+	Type   string `json:"resource_type"`
+	ID     string `json:"physical_resource_id"` // "" until it has one
+	State  State  `json:"resource_status"`
+	Reason string `json:"resource_status_reason"`
+	// StackName and StackID are of the stack it lies in, NestedName and NestedID of the one that
+	// it is.
+	StackName, StackID, NestedName, NestedID string
+	// Parent is the resource of the stack above that its stack is.
+	Parent string `json:"parent_resource"`
+}
+
+// link is one of the links of a resource or an event.
+type link struct {
+	Href string `json:"href"`
+	Rel  string `json:"rel"`
+}
+
+// stack is the name and the id of a stack in the link of some relation.
+func stackOf(links []link, relation string) (name, id string) {
+	for _, l := range links {
+		if l.Rel != relation {
+			continue
+		}
+		u, err := url.Parse(l.Href)
+		if err != nil {
+			continue
+		}
+		_, rest, found := strings.Cut(u.EscapedPath(), "/stacks/")
+		parts := strings.Split(rest, "/")
+		if !found || len(parts) < 2 {
+			continue
+		}
+		name, _ = url.PathUnescape(parts[0])
+		id, _ = url.PathUnescape(parts[1])
+		return name, id
+	}
+	return "", ""
+}
+
+// UnmarshalJSON reads the links, too.
+func (r *Resource) UnmarshalJSON(text []byte) error {
+	type plain Resource
+	var links struct{ Links []link }
+	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &links); err != nil {
+		return err
+	}
+	r.StackName, r.StackID = stackOf(links.Links, "stack")
+	r.NestedName, r.NestedID = stackOf(links.Links, "nested")
+	return nil
+}
+
+// Resources are the resources of a stack, and of those nested in it to a depth, in one
+// request.
+func (c *Client) Resources(ctx context.Context, stackName, stackID string, depth int) ([]Resource, error) {
+	var answer struct{ Resources []Resource }
+	err := c.call(ctx, get(url.Values{"nested_depth": {fmt.Sprint(depth)}}, "stacks", stackName, stackID, "resources"), &answer)
+	return answer.Resources, err
+}
+
+// Signal signals a resource. Heat answers before it looks at the data: read back what became
+// of it.
+func (c *Client) Signal(ctx context.Context, stackName, stackID, resource string, data any) error {
+	return c.call(ctx, request{method: http.MethodPost, path: []string{"stacks", stackName, stackID, "resources", resource, "signal"}, body: data}, nil)
+}
+
+// Deployment is an OS::Heat::SoftwareDeployment of the project's, as Heat has resolved it.
+type Deployment struct {
+	ID     string `json:"id"`
+	Server string `json:"server_id"`
+	Config string `json:"config_id"`
+	Action string `json:"action"`
+	Status string `json:"status"` // IN_PROGRESS, COMPLETE, FAILED
+	Reason string `json:"status_reason"`
+	// Inputs are the input values by name, Outputs what it was signalled with.
+	Inputs  map[string]json.RawMessage `json:"input_values"`
+	Outputs map[string]json.RawMessage `json:"output_values"`
+	Created Time                       `json:"creation_time"`
+	Updated Time                       `json:"updated_time"`
+}
+
+// Deployments are all software deployments of the project, in one request. Those for one
+// server, which may be any text, are fewer.
+func (c *Client) Deployments(ctx context.Context, server string) ([]Deployment, error) {
+	var query url.Values
+	if server != "" {
+		query = url.Values{"server_id": {server}}
+	}
+	var answer struct {
+		Deployments []Deployment `json:"software_deployments"`
+	}
+	err := c.call(ctx, get(query, "software_deployments"), &answer)
+	return answer.Deployments, err
+}
+
+// Event is a step that a stack's resource has made.
+type Event struct {
+	ID       string `json:"id"`
+	Time     Time   `json:"event_time"`
+	Name     string `json:"logical_resource_id"`
+	Physical string `json:"physical_resource_id"`
+	State    State  `json:"resource_status"`
+	Reason   string `json:"resource_status_reason"`
+	// StackName and StackID are of the stack in which it happened.
+	StackName, StackID string
+}
+
+// UnmarshalJSON reads the links, too.
+func (e *Event) UnmarshalJSON(text []byte) error {
+	type plain Event
+	var links struct{ Links []link }
+	if err := json.Unmarshal(text, (*plain)(e)); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &links); err != nil {
+		return err
+	}
+	e.StackName, e.StackID = stackOf(links.Links, "stack")
+	return nil
+}
+
+// OfStack says that an event is the stack's own and no resource's.
+func (e Event) OfStack() bool { return e.Physical == e.StackID }
+
+// Events are the events of a stack and of those nested in it to a depth, the oldest first,
+// after the one with the marker's id.
+func (c *Client) Events(ctx context.Context, stackName, stackID, marker string, depth int) ([]Event, error) {
+	query := url.Values{"sort_dir": {"asc"}, "nested_depth": {fmt.Sprint(depth)}}
+	if marker != "" {
+		query.Set("marker", marker)
+	}
+	var answer struct{ Events []Event }
+	err := c.call(ctx, get(query, "stacks", stackName, stackID, "events"), &answer)
+	return answer.Events, err
+}

@@ -1,0 +1,166 @@
+package heat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Stack is a stack as Heat describes it.
+type Stack struct {
+	Name   string `json:"stack_name"`
+	ID     string `json:"id"`
+	State  State  `json:"stack_status"`
+	Reason string `json:"stack_status_reason"`
+	// Created and Updated are of the last such action; Updated is zero before the first.
+	Created Time `json:"creation_time"`
+	Updated Time `json:"updated_time"`
+	// Parameters are as Heat shows them: hidden ones are stars.
+	Parameters map[string]string `json:"parameters"`
+	Outputs    []Output          `json:"outputs"`
+	// Parent is the stack in which this one is nested.
+	Parent          string `json:"parent"`
+	DisableRollback bool   `json:"disable_rollback"`
+}
+
+// Output is one of a stack's.
+type Output struct {
+	Name  string          `json:"output_key"`
+	Value json.RawMessage `json:"output_value"`
+	Error string          `json:"output_error"`
+}
+
+// State is an action and how it stands, CREATE_COMPLETE.
+type State string
+
+// Action is CREATE, UPDATE, DELETE, ROLLBACK, …
+func (s State) Action() string {
+	action, _, _ := strings.Cut(string(s), "_")
+	return action
+}
+
+// InProgress says that the last action has not ended.
+func (s State) InProgress() bool { return strings.HasSuffix(string(s), "_IN_PROGRESS") }
+
+// Complete says that the last action has succeeded.
+func (s State) Complete() bool { return strings.HasSuffix(string(s), "_COMPLETE") }
+
+// Failed says that the last action has failed.
+func (s State) Failed() bool { return strings.HasSuffix(string(s), "_FAILED") }
+
+// Time is a time as Heat writes it, in UTC with or without the Z.
+type Time struct{ time.Time }
+
+// UnmarshalJSON reads it; null is zero.
+func (t *Time) UnmarshalJSON(text []byte) error {
+	var s *string
+	if err := json.Unmarshal(text, &s); err != nil || s == nil || *s == "" {
+		return err
+	}
+	at, err := time.Parse(time.RFC3339, strings.TrimSuffix(*s, "Z")+"Z")
+	t.Time = at
+	return err
+}
+
+// Stack looks at a stack by its name or id, without its outputs. ErrNotFound says that there
+// is none.
+func (c *Client) Stack(ctx context.Context, name string) (*Stack, error) {
+	return c.stack(ctx, name, url.Values{"resolve_outputs": {"False"}})
+}
+
+// StackWithOutputs is Stack with the outputs, for which Heat works longer.
+func (c *Client) StackWithOutputs(ctx context.Context, name string) (*Stack, error) {
+	return c.stack(ctx, name, nil)
+}
+
+func (c *Client) stack(ctx context.Context, name string, query url.Values) (*Stack, error) {
+	var answer struct{ Stack *Stack }
+	if err := c.call(ctx, get(query, "stacks", name), &answer); err != nil {
+		return nil, err
+	}
+	if answer.Stack == nil || answer.Stack.ID == "" {
+		return nil, noReply("Heat at "+c.name, &garbledError{fmt.Errorf("no stack")})
+	}
+	return answer.Stack, nil
+}
+
+// StackAt looks at a stack by name and id, also when it is deleted.
+func (c *Client) StackAt(ctx context.Context, name, id string) (*Stack, error) {
+	var answer struct{ Stack *Stack }
+	if err := c.call(ctx, get(url.Values{"resolve_outputs": {"False"}}, "stacks", name, id), &answer); err != nil {
+		return nil, err
+	}
+	if answer.Stack == nil || answer.Stack.ID == "" {
+		return nil, noReply("Heat at "+c.name, &garbledError{fmt.Errorf("no stack")})
+	}
+	return answer.Stack, nil
+}
+
+// pageSize is how many stacks, or events, are asked for at once.
+const pageSize = 500
+
+// Stacks are the project's stacks that are nested in no other.
+func (c *Client) Stacks(ctx context.Context) ([]Stack, error) {
+	var all []Stack
+	query := url.Values{"limit": {fmt.Sprint(pageSize)}}
+	for {
+		var answer struct{ Stacks []Stack }
+		if err := c.call(ctx, get(query, "stacks"), &answer); err != nil {
+			return nil, err
+		}
+		all = append(all, answer.Stacks...)
+		if len(answer.Stacks) == 0 || query.Get("marker") == answer.Stacks[len(answer.Stacks)-1].ID {
+			return all, nil
+		}
+		query.Set("marker", answer.Stacks[len(answer.Stacks)-1].ID)
+	}
+}
+
+// Create makes a stack and returns its id, while Heat is at it.
+func (c *Client) Create(ctx context.Context, name string, t *Template, o StackOptions) (id string, err error) {
+	body := t.body(o)
+	body["stack_name"] = name
+	var answer struct{ Stack struct{ ID string } }
+	err = c.call(ctx, request{method: http.MethodPost, path: []string{"stacks"}, body: body}, &answer)
+	return answer.Stack.ID, err
+}
+
+// Update brings a stack to a template. The same update twice is one.
+func (c *Client) Update(ctx context.Context, s *Stack, t *Template, o StackOptions) error {
+	return c.call(ctx, request{method: http.MethodPut, path: []string{"stacks", s.Name, s.ID}, body: t.body(o)}, nil)
+}
+
+// Change is what Heat would do with a resource. It names too much: a resource that reads a
+// changed one is "replaced" or "updated" here even if nothing becomes of it.
+type Change struct {
+	Name  string `json:"resource_name"`
+	Type  string `json:"resource_type"`
+	ID    string `json:"physical_resource_id"`
+	Stack struct {
+		Name string `json:"stack_name"`
+		ID   string `json:"stack_id"`
+	} `json:"stack_identity"`
+}
+
+// Changes are what an update would do, as Heat foresees it.
+type Changes struct {
+	Added, Deleted, Replaced, Updated, Unchanged []Change
+}
+
+// Preview asks what an update would do, nested stacks included.
+func (c *Client) Preview(ctx context.Context, s *Stack, t *Template, o StackOptions) (*Changes, error) {
+	var answer struct {
+		Changes Changes `json:"resource_changes"`
+	}
+	err := c.call(ctx, request{method: http.MethodPut, path: []string{"stacks", s.Name, s.ID, "preview"}, query: url.Values{"show_nested": {"True"}}, body: t.body(o), again: true}, &answer)
+	return &answer.Changes, err
+}
+
+// Delete begins to delete a stack.
+func (c *Client) Delete(ctx context.Context, s *Stack) error {
+	return c.call(ctx, request{method: http.MethodDelete, path: []string{"stacks", s.Name, s.ID}, again: true}, nil)
+}
