@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"time"
@@ -186,4 +187,38 @@ func (m *Member) missing(ctx context.Context, server plan.ServerPath) (arrival, 
 		return neverCame, err
 	}
 	return departed, err
+}
+
+var errMissing = errors.New("its node is not there, or not open to this server")
+
+// opened is what a cell's record says to this server: whether it is sealed is the plan's to
+// say. One whose key is not there yet is empty.
+func (m *Member) opened(ctx context.Context, ref plan.CellRef, record CellRecord) (CellRecord, error) {
+	record, err := checkCell(ref, record)
+	if err == nil && record.State == Valued && ref.Sealed {
+		return m.openRecord(ctx, ref, record)
+	}
+	return record, err
+}
+
+// goneOf says what it means that a node of a server is missing, or refused. Another
+// server's says nothing of this one's deployment: whether that stands is looked up.
+func (m *Member) goneOf(ctx context.Context, server plan.ServerPath, what string, err error) error {
+	if server == m.server || !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrRefused) {
+		return m.gone(err)
+	}
+	own := []Path{m.deployment.Ready(), m.deployment.Server(m.server)}
+	if f, enrolled := m.enrolled(); enrolled == nil {
+		own = append(own, m.deployment.Life(m.server, f.record.ID))
+	}
+	for _, path := range own {
+		_, stands, statErr := m.store.Stat(ctx, path)
+		if statErr != nil {
+			return statErr
+		}
+		if !stands {
+			return fmt.Errorf("%w: %w", ErrDestroyed, err)
+		}
+	}
+	return &RecordError{Server: server, What: what, Err: fmt.Errorf("%w: %w", errMissing, err)}
 }

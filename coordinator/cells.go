@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
@@ -93,14 +92,6 @@ func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMess
 			return fmt.Errorf("publish %s: %w", cell, err)
 		}
 	}
-}
-
-// next is the version of what is written after the record, in an incarnation.
-func (r CellRecord) next(incarnation int) int {
-	if r.Incarnation != incarnation || r.Version < 0 || r.Version > math.MaxInt32 { // empty cells are not signed
-		return 1
-	}
-	return r.Version + 1
 }
 
 // ownCell is a cell of the server's own as it was seen or, when in doubt, read.

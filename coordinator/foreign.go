@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -38,44 +37,11 @@ var (
 	errNoValue     = errors.New("it has no value")
 	errNotSealed   = errors.New("its value is open, and the plan wants it sealed")
 	errSealed      = errors.New("its value is sealed, and by the plan it is open")
-	errMissing     = errors.New("its node is not there, or not open to this server")
 )
 
 // cellError is a RecordError about a cell.
 func cellError(ref plan.CellRef, err error) error {
 	return &RecordError{Server: ref.Server, What: "the cell " + string(ref.Cell), Err: err}
-}
-
-// opened is what a cell's record says to this server: whether it is sealed is the plan's to
-// say. One whose key is not there yet is empty.
-func (m *Member) opened(ctx context.Context, ref plan.CellRef, record CellRecord) (CellRecord, error) {
-	record, err := checkCell(ref, record)
-	if err == nil && record.State == Valued && ref.Sealed {
-		return m.openRecord(ctx, ref, record)
-	}
-	return record, err
-}
-
-// goneOf says what it means that a node of a server is missing, or refused. Another
-// server's says nothing of this one's deployment: whether that stands is looked up.
-func (m *Member) goneOf(ctx context.Context, server plan.ServerPath, what string, err error) error {
-	if server == m.server || !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrRefused) {
-		return m.gone(err)
-	}
-	own := []Path{m.deployment.Ready(), m.deployment.Server(m.server)}
-	if f, enrolled := m.enrolled(); enrolled == nil {
-		own = append(own, m.deployment.Life(m.server, f.record.ID))
-	}
-	for _, path := range own {
-		_, stands, statErr := m.store.Stat(ctx, path)
-		if statErr != nil {
-			return statErr
-		}
-		if !stands {
-			return fmt.Errorf("%w: %w", ErrDestroyed, err)
-		}
-	}
-	return &RecordError{Server: server, What: what, Err: fmt.Errorf("%w: %w", errMissing, err)}
 }
 
 // mostIncarnations is more machines than a name can have had.

@@ -1,9 +1,9 @@
 package coordinator
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,42 +14,10 @@ import (
 // is decoded (a few bytes of JSON make hundreds in memory) and after.
 
 // mostItems is how many objects and items of lists a record may have, other than a cell's
-// value; mostWaits how many reads of a role wait.
-const (
-	mostItems = 100_000
-	mostWaits = 1_000
-)
+// value.
+const mostItems = 100_000
 
 var errTooMany = errors.New("it has too many parts")
-
-// decodeOf reads a record that a server has written. *RecordError.
-func decodeOf[T any](server plan.ServerPath, what string, path Path, data []byte) (T, error) {
-	var record T
-	err := error(nil)
-	if items(data) > mostItems {
-		err = errTooMany
-	} else {
-		record, err = decode[T](path, data)
-	}
-	if err != nil {
-		var none T
-		return none, &RecordError{Server: server, What: what, Err: err}
-	}
-	return record, nil
-}
-
-// readOf reads such a record, if it is there. *RecordError.
-func readOf[T any](ctx context.Context, s Store, server plan.ServerPath, what string, path Path) (T, error) {
-	node, err := s.Read(ctx, path)
-	if errors.Is(err, ErrNotFound) {
-		err = nil
-	}
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return decodeOf[T](server, what, path, node.Data)
-}
 
 // items counts what makes a JSON text large in memory: commas and brackets outside of
 // strings.
@@ -66,26 +34,6 @@ func items(data []byte) (n int) {
 		}
 	}
 	return n
-}
-
-// tidy cuts a state to what an agent of a server with so many roles may say. Who says that
-// a role has failed says why.
-func (s *ServerState) tidy(roles int) {
-	s.Message = clip(s.Message, longestReason)
-	s.Agent = clip(s.Agent, longestReason)
-	s.Roles = s.Roles[:min(len(s.Roles), roles)]
-	for i := range s.Roles {
-		r := &s.Roles[i]
-		r.LastLines = clip(r.LastLines, LogSize)
-		r.Blocked = r.Blocked[:min(len(r.Blocked), mostWaits)]
-		r.Cause = shorten(r.Cause)
-		if r.Cause == nil && (r.Status == RoleFailed || r.Status == RoleSkipped) {
-			r.Cause = &Cause{Reason: "its agent gives no reason"}
-		}
-		if r.Update != nil {
-			r.Update.Cause, r.Update.LastLines = shorten(r.Update.Cause), clip(r.Update.LastLines, LogSize)
-		}
-	}
 }
 
 func clip(text string, most int) string {
@@ -121,13 +69,33 @@ func checkCell(ref plan.CellRef, record CellRecord) (CellRecord, error) {
 	return record, nil
 }
 
-// unreadable says whether an error is about what a server has written, and which.
-func unreadable(err error) (*RecordError, bool) {
-	var of *RecordError
-	is := errors.As(err, &of)
-	return of, is
-}
+// The longest chain of causes that is kept, and the longest reason in it: a
+// failure that runs through a thousand servers must still fit into their cells.
+const (
+	longestChain  = 32
+	longestReason = 4 << 10
+)
 
-// stateOf, answersOf and the like name what cannot be read.
-func stateOf(s plan.ServerPath) string   { return fmt.Sprintf("the state of server %s", s) }
-func answersOf(s plan.ServerPath) string { return fmt.Sprintf("what server %s has answered", s) }
+// shorten keeps the last effects and the first causes of a long chain.
+func shorten(c *Cause) *Cause {
+	var chain []Cause
+	for ; c != nil; c = c.Cause {
+		link := *c
+		if len(link.Reason) > longestReason {
+			link.Reason = strings.ToValidUTF8(link.Reason[:longestReason], "") + "…"
+		}
+		chain = append(chain, link)
+	}
+	if over := len(chain) - longestChain; over > 0 {
+		cut := Cause{Reason: fmt.Sprintf("(%d causes between are left out)", over+1)}
+		half := longestChain / 2
+		chain = slices.Concat(chain[:half], []Cause{cut}, chain[half+over+1:])
+	}
+	var short *Cause
+	for i := len(chain) - 1; i >= 0; i-- {
+		link := chain[i]
+		link.Cause = short
+		short = &link
+	}
+	return short
+}

@@ -54,7 +54,7 @@ func secretReaders(p *plan.Plan) []plan.ServerPath {
 
 // GivenLimit is how many bytes, as JSON, a secret may have that Give puts into a
 // store.
-func GivenLimit(s Store) int { return sealedLimit(s.MaxValue() - 16<<10) }
+func GivenLimit(s Store) int { return sealedLimit(room(s)) }
 
 // Give seals a secret of the plan for its readers. One that was given before is
 // replaced: roles that read it from then on get the new one. A *RecordError says of each
@@ -127,7 +127,7 @@ func give(ctx context.Context, s Store, d Deployment, secret Secret, p *plan.Pla
 			for _, op := range sealed[0] {
 				size += opSize(op)
 			}
-			if len(ops) > 0 && size > s.MaxValue()-16<<10 {
+			if len(ops) > 0 && size > room(s) {
 				break
 			}
 			ops, sealed = append(ops, sealed[0]...), sealed[1:]

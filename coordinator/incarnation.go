@@ -247,10 +247,7 @@ func (m *Member) fill(ops, more []Op) (filled, rest []Op) {
 
 // limit is how many bytes of values go into one cell or commit: a node's size
 // less what the record and the request say besides.
-func (m *Member) limit() int { return m.store.MaxValue() - 16<<10 }
-
-// opSize is what an operation takes in a request, names and lengths included.
-func opSize(op Op) int { return len(op.Path) + len(op.Data) + 128 }
+func (m *Member) limit() int { return room(m.store) }
 
 func (m *Member) hold(f fence) {
 	m.mu.Lock()

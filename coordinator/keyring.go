@@ -245,7 +245,28 @@ func readerSetID(sorted []plan.ServerPath) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// readerSet is the identity of a readers' set as its members have it.
-func readerSet(id, password string) Credential {
-	return Credential{User: "readers-" + id, Password: password}
+// tokens are those of a deployment's servers.
+type tokens struct {
+	secret     Secret
+	deployment Deployment
+	slots      map[plan.ServerPath]*plan.Slot // of the servers that have one
+}
+
+func newTokens(secret Secret, d Deployment, p *plan.Plan) tokens {
+	t := tokens{secret, d, map[plan.ServerPath]*plan.Slot{}}
+	for i := range p.Servers {
+		if s := &p.Servers[i]; s.Slot != nil {
+			t.slots[s.Path] = s.Slot
+		}
+	}
+	return t
+}
+
+// token is a server's: where it has a slot, the one that an agent makes of the token that
+// all members of the group share.
+func (t tokens) token(server plan.ServerPath) string {
+	if slot := t.slots[server]; slot != nil {
+		return SlotToken(t.secret.ServerToken(t.deployment, slot.Shared), slot.Number)
+	}
+	return t.secret.ServerToken(t.deployment, server)
 }

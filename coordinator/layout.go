@@ -1,12 +1,11 @@
 package coordinator
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
@@ -158,11 +157,6 @@ func layServer(d Deployment, k *keyring, s *plan.Server) ([]NewNode, error) {
 	return append(nodes, NewNode{Path: d.Cells(s.Path), Grants: k.grants(ofFolder, "")}), nil
 }
 
-func hasDigest(content []byte, digest string) bool {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:]) == digest
-}
-
 // laySealed makes the nodes of sealed cells by server: the readers' and writers'
 // public keys, and the keys of the boxes for each pair of them.
 func laySealed(d Deployment, k *keyring, p *plan.Plan) map[plan.ServerPath][]NewNode {
@@ -204,4 +198,53 @@ func laySealed(d Deployment, k *keyring, p *plan.Plan) map[plan.ServerPath][]New
 		}
 	}
 	return nodes
+}
+
+// layOnce makes the nodes by which a machine gets in.
+func layOnce(d Deployment, k *keyring, server plan.ServerPath) ([]NewNode, error) {
+	pass, err := encode(PassRecord{Password: k.secret.memberCredential(d, k.record, server).Password})
+	if err != nil {
+		return nil, err
+	}
+	return []NewNode{
+		{Path: d.Pass(server), Data: pass, Grants: k.grants(ofPass, server)},
+		{Path: d.Knock(server), Data: []byte("{}"), Grants: k.grants(ofKnock, server)},
+		{Path: d.Admission(server), Data: []byte("{}"), Grants: k.grants(ofAdmission, server)},
+	}, nil
+}
+
+// layGroups makes the nodes of groups that scale, which the agents of all members may
+// write.
+func layGroups(d Deployment, k *keyring, p *plan.Plan) ([]NewNode, error) {
+	records := map[string]*SlotsRecord{}
+	shared := map[string][]plan.ServerPath{}
+	for _, s := range p.Servers {
+		if s.Slot == nil {
+			continue
+		}
+		r := records[s.Slot.Group]
+		if r == nil {
+			r = &SlotsRecord{}
+			records[s.Slot.Group] = r
+		}
+		if missing := s.Slot.Number + 1 - len(r.Slots); missing > 0 {
+			r.Slots = append(r.Slots, make([]SlotRecord, missing)...)
+		}
+		if !slices.Contains(shared[s.Slot.Group], s.Slot.Shared) {
+			shared[s.Slot.Group] = append(shared[s.Slot.Group], s.Slot.Shared)
+			r.Within = append(r.Within, strings.TrimPrefix(string(s.Slot.Shared), s.Slot.Group+"/"+plan.AnyMember))
+		}
+	}
+	if len(records) == 0 {
+		return nil, nil
+	}
+	nodes := []NewNode{{Path: d.Groups(), Grants: k.grants(ofFolder, "")}}
+	for _, group := range slices.Sorted(maps.Keys(records)) {
+		data, err := encode(records[group])
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, NewNode{Path: d.Group(group), Data: data, Grants: k.grants(ofGroup, shared[group][0], shared[group][1:]...)})
+	}
+	return nodes, nil
 }

@@ -16,10 +16,6 @@ import (
 // operator, becomes the server again, with the number that it had, and publishes again
 // what it had published: its disk keeps that. Whoever reads or writes meanwhile waits.
 
-// Kept is what a machine keeps of what it has published, by cell: its latest contents,
-// not sealed.
-type Kept map[plan.CellName]CellRecord
-
 // keep notes what the server has published. A disk that has no room for it ends no role: what
 // is lost is that the value can be put back, and that is said.
 func (m *Member) keep(cell plan.CellName, r CellRecord) {

@@ -12,79 +12,6 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
-// A token that is good for one enrolment lets its bearer do one thing: hand the
-// server's pass over to an identity of the bearer's own, made of a key that never
-// leaves the machine. The pass holds the password of the identity that may do what a
-// server may. It is handed over only if nobody has changed who may read it, and not
-// twice (Store.HandOver): so a token that others read, before or after, is worth nothing
-// once its server is there, and a server whose pass somebody has taken, or only made
-// readable, is not let in by it. To a machine that comes later, with another key, the
-// token only allows to say so (knock.go), and an operator may let it in (Admit), by
-// sealing the password for its key. See docs/secrets.md, "Tokens".
-
-// Enrolment says how often a token lets a machine become its server.
-type Enrolment string
-
-// The enrolments.
-const (
-	EnrolAlways Enrolment = ""     // each machine that has it
-	EnrolOnce   Enrolment = "once" // the first one; later ones an operator lets in
-)
-
-// OtherEnrolmentError says that a deployment is live with another enrolment than the
-// one that is asked for.
-type OtherEnrolmentError struct{ Live Enrolment }
-
-func (e *OtherEnrolmentError) Error() string {
-	if e.Live == EnrolOnce {
-		return "the deployment is live with tokens that are good for one enrolment"
-	}
-	return "the deployment is live with tokens that stay good"
-}
-
-// SharedTokenError says that tokens cannot be good for one enrolment in a group that
-// scales: all of its members have the same.
-type SharedTokenError struct{ Group string }
-
-func (e *SharedTokenError) Error() string {
-	return fmt.Sprintf("the members of the group %s, whose names Heat makes up, share their tokens: these cannot be good for one enrolment", e.Group)
-}
-
-// CheckEnrolment returns a *SharedTokenError if tokens are to be good for one enrolment, and
-// the plan has such a group.
-func CheckEnrolment(p *plan.Plan, e Enrolment) error {
-	for _, s := range p.Servers {
-		if s.Slot != nil && e == EnrolOnce {
-			return &SharedTokenError{Group: s.Slot.Group}
-		}
-	}
-	return nil
-}
-
-// PassRecord is what a machine gets for its token.
-type PassRecord struct {
-	Password string `json:"password"` // of the server's identity
-}
-
-// AdmissionRecord is a server's password, sealed for a machine that was let in.
-type AdmissionRecord struct {
-	To  string `json:"to,omitempty"` // the ID of its key
-	Box string `json:"box,omitempty"`
-	Key string `json:"key,omitempty"`
-}
-
-// memberCredential is the identity of a server where tokens are good for one
-// enrolment: another one in each deployment of a name. A server's path begins with no
-// slash, so this is nobody's token.
-func (s Secret) memberCredential(d Deployment, live DeploymentRecord, server plan.ServerPath) Credential {
-	created := live.Created.UTC().Format(time.RFC3339)
-	return memberCredential(server, s.digest(string(d)+":/members/"+created+"/"+string(server)))
-}
-
-func memberCredential(server plan.ServerPath, password string) Credential {
-	return Credential{User: "member-" + Segment(string(server)), Password: password}
-}
-
 // machineCredential is a machine's own identity, of a key that never leaves it.
 func machineCredential(server plan.ServerPath, key seal.Key) (Credential, error) {
 	text, err := key.Text()
@@ -93,23 +20,6 @@ func machineCredential(server plan.ServerPath, key seal.Key) (Credential, error)
 	}
 	sum := sha256.Sum256([]byte("hotc machine 1\n" + text))
 	return Credential{User: "machine-" + Segment(string(server)), Password: hex.EncodeToString(sum[:])}, nil
-}
-
-func (d Deployment) admissionPlace(server plan.ServerPath, part string) string {
-	return fmt.Sprintf("hotc admission 1\n%s\n%s\n%s", d, server, part)
-}
-
-// layOnce makes the nodes by which a machine gets in.
-func layOnce(d Deployment, k *keyring, server plan.ServerPath) ([]NewNode, error) {
-	pass, err := encode(PassRecord{Password: k.secret.memberCredential(d, k.record, server).Password})
-	if err != nil {
-		return nil, err
-	}
-	return []NewNode{
-		{Path: d.Pass(server), Data: pass, Grants: k.grants(ofPass, server)},
-		{Path: d.Knock(server), Data: []byte("{}"), Grants: k.grants(ofKnock, server)},
-		{Path: d.Admission(server), Data: []byte("{}"), Grants: k.grants(ofAdmission, server)},
-	}, nil
 }
 
 // Machine is what an agent says of its machine where its token is good for one

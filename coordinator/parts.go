@@ -124,3 +124,8 @@ func dropParts(ctx context.Context, s Store, path Path, names []string) error {
 	}
 	return nil
 }
+
+func hasDigest(content []byte, digest string) bool {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:]) == digest
+}

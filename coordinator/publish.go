@@ -165,7 +165,7 @@ func (w *Publication) prepare(ctx context.Context, s Store) (result Published, n
 		result.Record.Enrol = *w.Enrol
 	}
 	result.Record.Restored = w.Restore
-	standing, err := readRoot(ctx, s, d)
+	found, err := readRoot(ctx, s, d)
 	switch {
 	case errors.Is(err, ErrNotApplied):
 		err = nil
@@ -178,7 +178,7 @@ func (w *Publication) prepare(ctx context.Context, s Store) (result Published, n
 			break
 		}
 		var there DeploymentRecord
-		if there, err = openRecord(d, secret, standing); err == nil {
+		if there, err = openRecord(d, secret, found); err == nil {
 			result.Outcome, err = compareRecords(ctx, s, d, there, result.Record, w.Enrol != nil)
 			if err == nil && w.Restore && !there.Restored { // its servers would not go on with it
 				err = ErrUnfinished
@@ -261,4 +261,34 @@ func compareRecords(ctx context.Context, s Store, d Deployment, there, wanted De
 
 func readyNode(k *keyring, d Deployment) NewNode {
 	return NewNode{Path: d.Ready(), Grants: k.grants(ofOperator, "")}
+}
+
+// OtherEnrolmentError says that a deployment is live with another enrolment than the
+// one that is asked for.
+type OtherEnrolmentError struct{ Live Enrolment }
+
+func (e *OtherEnrolmentError) Error() string {
+	if e.Live == EnrolOnce {
+		return "the deployment is live with tokens that are good for one enrolment"
+	}
+	return "the deployment is live with tokens that stay good"
+}
+
+// SharedTokenError says that tokens cannot be good for one enrolment in a group that
+// scales: all of its members have the same.
+type SharedTokenError struct{ Group string }
+
+func (e *SharedTokenError) Error() string {
+	return fmt.Sprintf("the members of the group %s, whose names Heat makes up, share their tokens: these cannot be good for one enrolment", e.Group)
+}
+
+// CheckEnrolment returns a *SharedTokenError if tokens are to be good for one enrolment, and
+// the plan has such a group.
+func CheckEnrolment(p *plan.Plan, e Enrolment) error {
+	for _, s := range p.Servers {
+		if s.Slot != nil && e == EnrolOnce {
+			return &SharedTokenError{Group: s.Slot.Group}
+		}
+	}
+	return nil
 }

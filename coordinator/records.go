@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"encoding/json"
+	"math"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
@@ -205,4 +206,12 @@ type Wait struct {
 	Input string        `json:"input,omitempty"`
 	At    plan.Position `json:"at,omitempty"`
 	Since time.Time     `json:"since"`
+}
+
+// next is the version of what is written after the record, in an incarnation.
+func (r CellRecord) next(incarnation int) int {
+	if r.Incarnation != incarnation || r.Version < 0 || r.Version > math.MaxInt32 { // empty cells are not signed
+		return 1
+	}
+	return r.Version + 1
 }

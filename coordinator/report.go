@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
@@ -205,37 +204,6 @@ func (m *Member) encodeState(state ServerState) ([]byte, error) {
 		return nil, err
 	}
 	return m.signOwn(kindState, state)
-}
-
-// The longest chain of causes that is kept, and the longest reason in it: a
-// failure that runs through a thousand servers must still fit into their cells.
-const (
-	longestChain  = 32
-	longestReason = 4 << 10
-)
-
-// shorten keeps the last effects and the first causes of a long chain.
-func shorten(c *Cause) *Cause {
-	var chain []Cause
-	for ; c != nil; c = c.Cause {
-		link := *c
-		if len(link.Reason) > longestReason {
-			link.Reason = strings.ToValidUTF8(link.Reason[:longestReason], "") + "…"
-		}
-		chain = append(chain, link)
-	}
-	if over := len(chain) - longestChain; over > 0 {
-		cut := Cause{Reason: fmt.Sprintf("(%d causes between are left out)", over+1)}
-		half := longestChain / 2
-		chain = slices.Concat(chain[:half], []Cause{cut}, chain[half+over+1:])
-	}
-	var short *Cause
-	for i := len(chain) - 1; i >= 0; i-- {
-		link := chain[i]
-		link.Cause = short
-		short = &link
-	}
-	return short
 }
 
 // WriteLog keeps the end of what a role printed, at most LogSize bytes of it. It takes

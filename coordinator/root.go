@@ -32,12 +32,6 @@ const (
 	probe      Path = ":probe"
 )
 
-// RootCredential is the identity of who has a ROOT's key. No stack's name begins with a
-// slash: it is nobody else's, even if the same text was a deployment's secret.
-func (s Secret) RootCredential() Credential {
-	return Credential{User: "root", Password: s.digest("/root")}
-}
-
 // RootState is whose a ROOT is.
 type RootState string
 

@@ -139,15 +139,6 @@ func (m *Member) showKey(ctx context.Context) error {
 	return nil
 }
 
-// boxPlace is what a box belongs to, keyPlace what the key of a box does.
-func (d Deployment) boxPlace(cell plan.CellName) string {
-	return fmt.Sprintf("hotc box 1\n%s\n%s", d, cell)
-}
-
-func (d Deployment) keyPlace(cell plan.CellName, reader plan.ServerPath, box string) string {
-	return fmt.Sprintf("hotc key 1\n%s\n%s\n%s\n%s", d, cell, reader, box)
-}
-
 // valueLimit is how many bytes a value of a cell may have.
 func (m *Member) valueLimit(cell plan.CellName) int {
 	if m.sealing.has(cell) {
@@ -155,10 +146,6 @@ func (m *Member) valueLimit(cell plan.CellName) int {
 	}
 	return m.limit()
 }
-
-// sealedLimit is how many bytes a sealed value may have where an open one may have
-// limit: base64, and the box's seal.
-func sealedLimit(limit int) int { return limit/4*3 - 64 }
 
 // fillRecord seals the value of a record where the cell is a sealed one: the write
 // of the key for the writer itself belongs into the same commit. published is to be

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/plan"
@@ -15,67 +13,6 @@ import (
 // A group that scales has members whose names Heat makes up, and slots in the plan. Who
 // has which slot stands in a node of the group's own; an agent takes one for its member
 // before it joins the deployment as the slot's server (docs/coordination.md, "Slots").
-
-// SlotsRecord says which member of a group that scales has which slot.
-type SlotsRecord struct {
-	// Within are the servers of each member, by what follows the member's own path.
-	Within []string     `json:"within"`
-	Slots  []SlotRecord `json:"slots"`
-}
-
-// SlotRecord is one slot; the zero value is one that nobody has had.
-type SlotRecord struct {
-	Member string    `json:"member,omitempty"` // the id of its stack
-	Stack  string    `json:"stack,omitempty"`  // the root stack's
-	Since  time.Time `json:"since,omitzero"`
-}
-
-// numberOf is the slot of a member, -1 if it has none.
-func (r *SlotsRecord) numberOf(member string) int {
-	return slices.IndexFunc(r.Slots, func(s SlotRecord) bool { return s.Member == member })
-}
-
-// free is the lowest slot that a new member of a root stack can take at once: nobody has
-// had it, or one of an earlier stack of the name; -1 if there is none.
-func (r *SlotsRecord) free(stack string) int {
-	return slices.IndexFunc(r.Slots, func(s SlotRecord) bool { return s.Member == "" || s.Stack != stack })
-}
-
-// layGroups makes the nodes of groups that scale, which the agents of all members may
-// write.
-func layGroups(d Deployment, k *keyring, p *plan.Plan) ([]NewNode, error) {
-	records := map[string]*SlotsRecord{}
-	shared := map[string][]plan.ServerPath{}
-	for _, s := range p.Servers {
-		if s.Slot == nil {
-			continue
-		}
-		r := records[s.Slot.Group]
-		if r == nil {
-			r = &SlotsRecord{}
-			records[s.Slot.Group] = r
-		}
-		if missing := s.Slot.Number + 1 - len(r.Slots); missing > 0 {
-			r.Slots = append(r.Slots, make([]SlotRecord, missing)...)
-		}
-		if !slices.Contains(shared[s.Slot.Group], s.Slot.Shared) {
-			shared[s.Slot.Group] = append(shared[s.Slot.Group], s.Slot.Shared)
-			r.Within = append(r.Within, strings.TrimPrefix(string(s.Slot.Shared), s.Slot.Group+"/"+plan.AnyMember))
-		}
-	}
-	if len(records) == 0 {
-		return nil, nil
-	}
-	nodes := []NewNode{{Path: d.Groups(), Grants: k.grants(ofFolder, "")}}
-	for _, group := range slices.Sorted(maps.Keys(records)) {
-		data, err := encode(records[group])
-		if err != nil {
-			return nil, err
-		}
-		nodes = append(nodes, NewNode{Path: d.Group(group), Data: data, Grants: k.grants(ofGroup, shared[group][0], shared[group][1:]...)})
-	}
-	return nodes, nil
-}
 
 // Claim is a member's wish for a slot.
 type Claim struct {

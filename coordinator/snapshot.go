@@ -58,7 +58,7 @@ func TakeSnapshot(ctx context.Context, s Store, d Deployment, secret Secret, p *
 	}
 	err = each(ctx, len(p.Servers), func(ctx context.Context, i int) error {
 		err := snapshot.Servers[i].read(ctx, r, p.Servers[i].Path)
-		snapshot.Servers[i].State.tidy(len(p.Servers[i].Roles))
+		tidy(&snapshot.Servers[i].State, len(p.Servers[i].Roles))
 		if err == nil && r.keys.record.Enrol == EnrolOnce {
 			snapshot.Servers[i].Knocks, err = ReadKnocks(ctx, s, d, p.Servers[i].Path)
 			err = snapshot.Servers[i].goOn(err)

@@ -180,3 +180,13 @@ func (e *PathError) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Pat
 
 // Unwrap gives the error itself.
 func (e *PathError) Unwrap() error { return e.Err }
+
+// opSize is what an operation takes in a request, names and lengths included.
+func opSize(op Op) int { return len(op.Path) + len(op.Data) + 128 }
+
+// room is how many bytes the writes of one commit may have.
+func room(s Store) int { return s.MaxValue() - 16<<10 }
+
+// sealedLimit is how many bytes a sealed value may have where an open one may have
+// limit: base64, and the box's seal.
+func sealedLimit(limit int) int { return limit/4*3 - 64 }

@@ -71,32 +71,6 @@ func SlotToken(shared string, number int) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// tokens are those of a deployment's servers.
-type tokens struct {
-	secret     Secret
-	deployment Deployment
-	slots      map[plan.ServerPath]*plan.Slot // of the servers that have one
-}
-
-func newTokens(secret Secret, d Deployment, p *plan.Plan) tokens {
-	t := tokens{secret, d, map[plan.ServerPath]*plan.Slot{}}
-	for i := range p.Servers {
-		if s := &p.Servers[i]; s.Slot != nil {
-			t.slots[s.Path] = s.Slot
-		}
-	}
-	return t
-}
-
-// token is a server's: where it has a slot, the one that an agent makes of the token that
-// all members of the group share.
-func (t tokens) token(server plan.ServerPath) string {
-	if slot := t.slots[server]; slot != nil {
-		return SlotToken(t.secret.ServerToken(t.deployment, slot.Shared), slot.Number)
-	}
-	return t.secret.ServerToken(t.deployment, server)
-}
-
 // Operator is the identity that creates, reads and destroys a deployment.
 func (s Secret) Operator(d Deployment) Credential {
 	return Credential{User: "operator", Password: s.digest(string(d))}
@@ -123,4 +97,15 @@ func (s Secret) ReaderSet(d Deployment, id string) Credential {
 func (s Secret) digest(rest string) string {
 	sum := sha256.Sum256([]byte(s.hex + ":" + rest))
 	return hex.EncodeToString(sum[:])
+}
+
+// readerSet is the identity of a readers' set as its members have it.
+func readerSet(id, password string) Credential {
+	return Credential{User: "readers-" + id, Password: password}
+}
+
+// RootCredential is the identity of who has a ROOT's key. No stack's name begins with a
+// slash: it is nobody else's, even if the same text was a deployment's secret.
+func (s Secret) RootCredential() Credential {
+	return Credential{User: "root", Password: s.digest("/root")}
 }

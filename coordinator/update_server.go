@@ -17,7 +17,8 @@ import (
 // standing is a server as it is, and what the change means for it.
 type standing struct {
 	planVersion, keysVersion, stateVersion Version
-	incarnation                            fence
+	incarnation                            IncarnationRecord
+	incarnationVersion                     Version
 	keys                                   KeysRecord
 	files                                  []string // that it used so far
 	same                                   bool     // its part of the plan is as it is to be
@@ -88,8 +89,8 @@ func (u *update) readState(ctx context.Context, server plan.ServerPath, roles []
 	if err != nil {
 		return nil, err
 	}
-	v.incarnation.version = node.Version
-	v.incarnation.record = readIncarnation(node)
+	v.incarnationVersion = node.Version
+	v.incarnation = readIncarnation(node)
 	if node, err = u.store.Read(ctx, u.d.State(server)); err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (u *update) readState(ctx context.Context, server plan.ServerPath, roles []
 		}
 		return statuses, nil
 	}
-	if state.Incarnation != v.incarnation.record.Number {
+	if state.Incarnation != v.incarnation.Number {
 		return nil, nil // of a machine that is the server no longer
 	}
 	for _, r := range state.Roles {
@@ -178,7 +179,7 @@ func (u *update) commit(ctx context.Context, to *plan.Server, v *standing) (old 
 		return nil, err
 	}
 	old = map[Path][]string{}
-	ops := []Op{{Path: u.d.Root(), Version: u.version}, {Path: u.d.Server(to.Path), Version: v.incarnation.version}}
+	ops := []Op{{Path: u.d.Root(), Version: u.version}, {Path: u.d.Server(to.Path), Version: v.incarnationVersion}}
 	if v.watched {
 		ops = append(ops, Op{Path: u.d.State(to.Path), Version: v.stateVersion})
 	}
@@ -215,7 +216,7 @@ func (u *update) requests(to *plan.Server, v *standing) []Request {
 			continue
 		}
 		i := slices.IndexFunc(to.Roles, func(r plan.Role) bool { return r.Name == c.Role })
-		number := v.incarnation.record.Number
+		number := v.incarnation.Number
 		id := sha256.Sum256(fmt.Appendf(nil, "hotc update 1\n%d\n%s\n%s\n%d", u.record.Updates, u.digest, c.Key(), number))
 		all = append(all, Request{ID: hex.EncodeToString(id[:13]), Kind: Hook, Name: plan.HookUpdate, Role: c.Role,
 			Incarnation: number, Change: to.Roles[i].Definition(), Since: u.now.UTC()})

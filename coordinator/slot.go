@@ -1,0 +1,31 @@
+package coordinator
+
+import (
+	"slices"
+	"time"
+)
+
+// SlotsRecord says which member of a group that scales has which slot.
+type SlotsRecord struct {
+	// Within are the servers of each member, by what follows the member's own path.
+	Within []string     `json:"within"`
+	Slots  []SlotRecord `json:"slots"`
+}
+
+// SlotRecord is one slot; the zero value is one that nobody has had.
+type SlotRecord struct {
+	Member string    `json:"member,omitempty"` // the id of its stack
+	Stack  string    `json:"stack,omitempty"`  // the root stack's
+	Since  time.Time `json:"since,omitzero"`
+}
+
+// numberOf is the slot of a member, -1 if it has none.
+func (r *SlotsRecord) numberOf(member string) int {
+	return slices.IndexFunc(r.Slots, func(s SlotRecord) bool { return s.Member == member })
+}
+
+// free is the lowest slot that a new member of a root stack can take at once: nobody has
+// had it, or one of an earlier stack of the name; -1 if there is none.
+func (r *SlotsRecord) free(stack string) int {
+	return slices.IndexFunc(r.Slots, func(s SlotRecord) bool { return s.Member == "" || s.Stack != stack })
+}
