@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
 func TestReadBlocksUntilTheWrite(t *testing.T) {
@@ -22,7 +24,7 @@ func TestReadBlocksUntilTheWrite(t *testing.T) {
 		}
 		got := make(chan result, 1)
 		go func() {
-			v, err := app.Await(within(t, patience), "db.mysql:endpoint", coordinator.AwaitOptions{
+			v, err := app.Await(within(t, patience), "db.mysql:endpoint", member.AwaitOptions{
 				Blocked: func(since time.Time) { blocked <- since },
 			})
 			got <- result{v, err}
@@ -43,11 +45,11 @@ func TestLostProducer(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
 		app := b.agent(t, "app")
-		wait := func(d time.Duration, o coordinator.AwaitOptions) error {
+		wait := func(d time.Duration, o member.AwaitOptions) error {
 			_, err := app.Await(within(t, d), "db.mysql:endpoint", o)
 			return err
 		}
-		quick := coordinator.AwaitOptions{IfDown: 100 * time.Millisecond}
+		quick := member.AwaitOptions{IfDown: 100 * time.Millisecond}
 		if err := wait(300*time.Millisecond, quick); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the server never came: %v, want to wait on", err)
 		}
@@ -62,11 +64,11 @@ func TestLostProducer(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- wait(patience, quick) }()
 		leave()
-		var lost *coordinator.LostProducerError
+		var lost *member.LostProducerError
 		if err := soon(t, ended); !errors.As(err, &lost) || lost.Server != "db" {
 			t.Errorf("the agent is gone: %v, want a LostProducerError", err)
 		}
-		if err := wait(300*time.Millisecond, coordinator.AwaitOptions{IfDown: -1}); !errors.Is(err, context.DeadlineExceeded) {
+		if err := wait(300*time.Millisecond, member.AwaitOptions{IfDown: -1}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("negative if_down: %v, want to wait on", err)
 		}
 	})
@@ -81,7 +83,7 @@ func TestAProducerThatComesBack(t *testing.T) {
 		db, app := b.agent(t, "db"), b.agent(t, "app")
 		ended := make(chan error, 1)
 		go func() {
-			_, err := app.Await(t.Context(), "db.mysql:endpoint", coordinator.AwaitOptions{IfDown: time.Minute})
+			_, err := app.Await(t.Context(), "db.mysql:endpoint", member.AwaitOptions{IfDown: time.Minute})
 			ended <- err
 		}()
 		time.Sleep(time.Minute - time.Second)
@@ -98,7 +100,7 @@ func TestAProducerThatComesBack(t *testing.T) {
 		default:
 		}
 		time.Sleep(2 * time.Second)
-		var lost *coordinator.LostProducerError
+		var lost *member.LostProducerError
 		if err := <-ended; !errors.As(err, &lost) {
 			t.Errorf("the agent is gone again: %v, want a LostProducerError", err)
 		}
@@ -111,14 +113,14 @@ func TestDestroyedUnderAReader(t *testing.T) {
 		app := b.agent(t, "app")
 		blocked, ended := make(chan time.Time, 1), make(chan error, 1)
 		go func() {
-			_, err := app.Await(within(t, patience), "db.mysql:endpoint", coordinator.AwaitOptions{Blocked: func(s time.Time) { blocked <- s }})
+			_, err := app.Await(within(t, patience), "db.mysql:endpoint", member.AwaitOptions{Blocked: func(s time.Time) { blocked <- s }})
 			ended <- err
 		}()
 		soon(t, blocked)
-		if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+		if err := deploy.Destroy(t.Context(), b.operator(t), site); err != nil {
 			t.Fatal(err)
 		}
-		if err := soon(t, ended); !errors.Is(err, coordinator.ErrDestroyed) {
+		if err := soon(t, ended); !errors.Is(err, member.ErrDestroyed) {
 			t.Errorf("%v, want ErrDestroyed", err)
 		}
 	})
@@ -131,10 +133,10 @@ func TestDestroyedAndMadeAgain(t *testing.T) {
 		b.publish(t, threeTier())
 		old := b.agent(t, "db")
 		fresh := b.makeAnew(t)
-		if err := old.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"old"`), noon); !errors.Is(err, coordinator.ErrDestroyed) {
+		if err := old.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"old"`), noon); !errors.Is(err, member.ErrDestroyed) {
 			t.Errorf("a value of the destroyed deployment's server: %v, want ErrDestroyed", err)
 		}
-		if err := old.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning, Since: noon}, nil); !errors.Is(err, coordinator.ErrDestroyed) {
+		if err := old.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning, Since: noon}, nil); !errors.Is(err, member.ErrDestroyed) {
 			t.Errorf("a report of the destroyed deployment's server: %v, want ErrDestroyed", err)
 		}
 		if err := fresh.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"new"`), noon); err != nil {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -15,7 +17,7 @@ func TestCellsThatAnOperatorFails(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
 		db, app, lb := b.agent(t, "db"), b.agent(t, "app"), b.agent(t, "lb")
-		r, err := coordinator.NewReader(t.Context(), b.operator(t), site, secret, threeTier())
+		r, err := deploy.NewReader(t.Context(), b.operator(t), site, secret, threeTier())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,8 +41,8 @@ func TestCellsThatAnOperatorFails(t *testing.T) {
 		if err := fail(port); err != nil {
 			t.Fatal(err)
 		}
-		var failed *coordinator.FailedCellError
-		if _, err := lb.Await(t.Context(), port.Cell, coordinator.AwaitOptions{}); !errors.As(err, &failed) || failed.Cause.Reason != "a dependency cycle" {
+		var failed *member.FailedCellError
+		if _, err := lb.Await(t.Context(), port.Cell, member.AwaitOptions{}); !errors.As(err, &failed) || failed.Cause.Reason != "a dependency cycle" {
 			t.Errorf("its reader got %v", err)
 		}
 		if err := app.Put(t.Context(), port.Cell, json.RawMessage(`80`), noon); !errors.As(err, &failed) {

@@ -11,8 +11,8 @@ import (
 // inFlight is how many requests of one task are under way at the same time.
 const inFlight = 64
 
-// each calls do for 0 … n-1, many at once, and ends with the first error.
-func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+// Each calls do for 0 … n-1, many at once, and ends with the first error.
+func Each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	if n == 1 {
 		return do(ctx, 0)
 	}

@@ -14,7 +14,7 @@ import (
 // twice (Store.HandOver): so a token that others read, before or after, is worth nothing
 // once its server is there, and a server whose pass somebody has taken, or only made
 // readable, is not let in by it. To a machine that comes later, with another key, the
-// token only allows to say so (knock.go), and an operator may let it in (Admit), by
+// token only allows to say so (knock.go), and an operator may let it in (deploy.Admit), by
 // sealing the password for its key. See docs/secrets.md, "Tokens".
 
 // Enrolment says how often a token lets a machine become its server.
@@ -38,18 +38,20 @@ type AdmissionRecord struct {
 	Key string `json:"key,omitempty"`
 }
 
-// memberCredential is the identity of a server where tokens are good for one
+// MemberCredential is the identity of a server where tokens are good for one
 // enrolment: another one in each deployment of a name. A server's path begins with no
 // slash, so this is nobody's token.
-func (s Secret) memberCredential(d Deployment, live DeploymentRecord, server plan.ServerPath) Credential {
+func (s Secret) MemberCredential(d Deployment, live DeploymentRecord, server plan.ServerPath) Credential {
 	created := live.Created.UTC().Format(time.RFC3339)
-	return memberCredential(server, s.digest(string(d)+":/members/"+created+"/"+string(server)))
+	return MemberCredential(server, s.digest(string(d)+":/members/"+created+"/"+string(server)))
 }
 
-func memberCredential(server plan.ServerPath, password string) Credential {
+// MemberCredential is that identity as its machine has it.
+func MemberCredential(server plan.ServerPath, password string) Credential {
 	return Credential{User: "member-" + Segment(string(server)), Password: password}
 }
 
-func (d Deployment) admissionPlace(server plan.ServerPath, part string) string {
+// AdmissionPlace is what the box of an admission, and its key, belong to.
+func (d Deployment) AdmissionPlace(server plan.ServerPath, part string) string {
 	return fmt.Sprintf("hotc admission 1\n%s\n%s\n%s", d, server, part)
 }

@@ -39,19 +39,19 @@ var (
 	errSealed      = errors.New("its value is sealed, and by the plan it is open")
 )
 
-// cellError is a RecordError about a cell.
-func cellError(ref plan.CellRef, err error) error {
+// NewCellError is a RecordError about a cell.
+func NewCellError(ref plan.CellRef, err error) error {
 	return &RecordError{Server: ref.Server, What: "the cell " + string(ref.Cell), Err: err}
 }
 
 // mostIncarnations is more machines than a name can have had.
 const mostIncarnations = 1 << 30
 
-// readIncarnation reads whose name a server's is. Who had it before may have left
+// ParseIncarnation reads whose name a server's is. Who had it before may have left
 // anything there, and must not keep the next machine out: then the node's version, which
 // counts all who came, says how many there were at most.
-func readIncarnation(node Node) IncarnationRecord {
-	record, err := decode[IncarnationRecord]("", node.Data)
+func ParseIncarnation(node Node) IncarnationRecord {
+	record, err := Decode[IncarnationRecord]("", node.Data)
 	if err != nil || record.Number < 0 || record.Number > mostIncarnations || record.Number == 0 && node.Version > 0 {
 		return IncarnationRecord{Number: int(node.Version)}
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
@@ -89,7 +91,7 @@ func TestHostileCells(t *testing.T) {
 					ctx, stop = context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it waits"))
 					want = "it waits"
 				}
-				value, err := reader.Await(ctx, cell, coordinator.AwaitOptions{})
+				value, err := reader.Await(ctx, cell, member.AwaitOptions{})
 				stop()
 				expectRead(t, fmt.Sprintf("%s in %s", h.name, cell), value, err, want)
 			}
@@ -99,7 +101,7 @@ func TestHostileCells(t *testing.T) {
 		for _, keys := range []string{`{{{`, `[]`, `{"db.mysql:password":{"box":"63c1dd951ffedf6f","to":"x","key":"%"}}`, `null`, ``} {
 			write(t, thief, site.SealsFor("db", "app"), keys)
 			ctx, stop := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it waits"))
-			value, err := reader.Await(ctx, sealed, coordinator.AwaitOptions{})
+			value, err := reader.Await(ctx, sealed, member.AwaitOptions{})
 			stop()
 			want := "it waits"
 			if strings.HasPrefix(keys, "{{") || keys == `[]` {
@@ -109,7 +111,7 @@ func TestHostileCells(t *testing.T) {
 		}
 		// What the reader reads of others is as it was.
 		write(t, thief, site.Cell(plan.CellRef{Cell: "db:first_address", Server: "db"}), b.signed(t, "cell", "db", "db:first_address", `{"state":"value","incarnation":1,"value":"10.0.0.1"}`))
-		if value, err := reader.Await(t.Context(), "db:first_address", coordinator.AwaitOptions{}); err != nil || string(value) != `"10.0.0.1"` {
+		if value, err := reader.Await(t.Context(), "db:first_address", member.AwaitOptions{}); err != nil || string(value) != `"10.0.0.1"` {
 			t.Errorf("%s, %v", value, err)
 		}
 	})
@@ -119,7 +121,7 @@ func TestHostileCells(t *testing.T) {
 func expectRead(t *testing.T, what string, value json.RawMessage, err error, want string) {
 	t.Helper()
 	var of *coordinator.RecordError
-	var failed *coordinator.FailedCellError
+	var failed *member.FailedCellError
 	switch {
 	case want == "=":
 		if err != nil {
@@ -129,7 +131,7 @@ func expectRead(t *testing.T, what string, value json.RawMessage, err error, wan
 	case err == nil:
 		t.Errorf("%s is taken as %s", what, value)
 		return
-	case errors.Is(err, coordinator.ErrDestroyed), errors.Is(err, coordinator.ErrFenced), errors.Is(err, coordinator.ErrNotInPlan):
+	case errors.Is(err, member.ErrDestroyed), errors.Is(err, member.ErrFenced), errors.Is(err, member.ErrNotInPlan):
 		t.Errorf("%s ends the reader's agent, or counts as not delivered: %v", what, err)
 	case !strings.Contains(err.Error(), want):
 		t.Errorf("%s: %v, want %q", what, err, want)
@@ -152,24 +154,24 @@ func TestMissingOfOthers(t *testing.T) {
 		if err := op.DeleteTree(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
-		_, err := reader.Await(t.Context(), "db.mysql:endpoint", coordinator.AwaitOptions{})
+		_, err := reader.Await(t.Context(), "db.mysql:endpoint", member.AwaitOptions{})
 		expectRead(t, "a cell that is gone", nil, err, "its node is not there")
 		b.publish(t, threeTier()) // makes it again
 		if _, err := reader.Cell(t.Context(), "db.mysql:endpoint"); err != nil {
 			t.Error(err)
 		}
 		// The same when the deployment goes is that.
-		if err := coordinator.Destroy(t.Context(), op, site); err != nil {
+		if err := deploy.Destroy(t.Context(), op, site); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := reader.Cell(t.Context(), "db.mysql:endpoint"); !errors.Is(err, coordinator.ErrDestroyed) {
+		if _, err := reader.Cell(t.Context(), "db.mysql:endpoint"); !errors.Is(err, member.ErrDestroyed) {
 			t.Errorf("of a deployment that is destroyed: %v", err)
 		}
 		b.publish(t, threeTier())
 		if err := op.DeleteTree(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := reader.Cell(t.Context(), "db.mysql:endpoint"); !errors.Is(err, coordinator.ErrDestroyed) {
+		if _, err := reader.Cell(t.Context(), "db.mysql:endpoint"); !errors.Is(err, member.ErrDestroyed) {
 			t.Errorf("of one that was made anew: %v", err)
 		}
 	})
@@ -190,7 +192,7 @@ func TestHostilePublicKeys(t *testing.T) {
 		if err := writer.Put(t.Context(), password, json.RawMessage(`"hush"`), noon); err != nil {
 			t.Fatal(err)
 		}
-		if value, err := good.Await(within(t, patience), password, coordinator.AwaitOptions{}); err != nil || string(value) != `"hush"` {
+		if value, err := good.Await(within(t, patience), password, member.AwaitOptions{}); err != nil || string(value) != `"hush"` {
 			t.Errorf("%s: %s, %v", hostile, value, err)
 		}
 		stop()
@@ -213,7 +215,7 @@ func TestHostilePredecessor(t *testing.T) {
 			for _, record := range []string{`{{{`, `{"state":"value","incarnation":77,"value":1}`, `{"state":"value","sealed":"AAAA"}`} {
 				write(t, thief, cell, record)
 			}
-			next := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+			next := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 			if _, err := next.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -249,7 +251,7 @@ func TestALookGoesOnWithoutWhatIsForged(t *testing.T) {
 			"forged": a.sign("cell", plan.Operator, "", `{"state":"value","incarnation":1,"sealed":"AAAA"}`)} {
 			before := a.read(path)
 			a.write(path, text)
-			v, err := coordinator.TakeSnapshot(t.Context(), b.operator(t), site, secret, p)
+			v, err := deploy.TakeSnapshot(t.Context(), b.operator(t), site, secret, p)
 			a.write(path, before)
 			if err != nil {
 				t.Errorf("%s, %s: %v", path, name, err)
@@ -266,7 +268,7 @@ func TestALookGoesOnWithoutWhatIsForged(t *testing.T) {
 		}
 	}
 	a.write(site.Cell(p.Secrets[0].Ref()), `{{{`)
-	if _, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, secret, p); err == nil {
+	if _, err := deploy.ReadGiven(t.Context(), b.operator(t), site, secret, p); err == nil {
 		t.Error("who gives secrets does not learn that one cannot be read")
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
@@ -29,7 +31,7 @@ func withGiven(readers ...plan.ServerPath) *plan.Plan {
 
 func (b bed) give(t *testing.T, p *plan.Plan, value string) {
 	t.Helper()
-	if err := coordinator.Give(t.Context(), b.operator(t), site, secret, p, p.Secrets[0], json.RawMessage(value), noon); err != nil {
+	if err := deploy.Give(t.Context(), b.operator(t), site, secret, p, p.Secrets[0], json.RawMessage(value), noon); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -41,14 +43,14 @@ func TestGivenSecretsReachTheirReaders(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		p := withGiven("app", "db")
 		b.publish(t, p)
-		if since, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, secret, p); err != nil || !since[0].Since.IsZero() {
+		if since, err := deploy.ReadGiven(t.Context(), b.operator(t), site, secret, p); err != nil || !since[0].Since.IsZero() {
 			t.Fatalf("before anything is given: %v (%v)", since, err)
 		}
 		db, stopDB := b.start(t, newMachine(t, "db", "d1"), false)
 		defer stopDB()
 		got := make(chan string, 1)
 		go func() {
-			value, err := db.Await(within(t, patience), givenPassword, coordinator.AwaitOptions{})
+			value, err := db.Await(within(t, patience), givenPassword, member.AwaitOptions{})
 			if err != nil {
 				value = json.RawMessage(err.Error())
 			}
@@ -58,7 +60,7 @@ func TestGivenSecretsReachTheirReaders(t *testing.T) {
 		if value := soon(t, got); value != `"hush-hush"` {
 			t.Fatalf("it read %s", value)
 		}
-		if since, err := coordinator.ReadGiven(t.Context(), b.operator(t), site, secret, p); err != nil || !since[0].Since.Equal(noon) {
+		if since, err := deploy.ReadGiven(t.Context(), b.operator(t), site, secret, p); err != nil || !since[0].Since.Equal(noon) {
 			t.Errorf("afterwards: %v (%v)", since, err)
 		}
 		_, stopApp := b.start(t, newMachine(t, "app", "a1"), false)
@@ -88,7 +90,7 @@ func TestWhoCannotOpenWhatIsGiven(t *testing.T) {
 		token := secret.ServerToken(site, "app")
 		password := coordinator.ServerCredential("app", token).Password
 		for what, known := range map[string]string{"the password": password, "another server's token": secret.ServerToken(site, "db")} {
-			spy := coordinator.Join(b.session(t, "app"), site, "app", known)
+			spy := member.Join(b.session(t, "app"), site, "app", known)
 			if _, err := spy.Plan(t.Context()); !errors.Is(err, coordinator.ErrForged) {
 				t.Errorf("an agent with %s in the place of its token believes what it reads: %v", what, err)
 			}
@@ -141,22 +143,22 @@ func TestGiveRefuses(t *testing.T) {
 	p := withGiven("app")
 	b.publish(t, p)
 	store := b.operator(t)
-	large := json.RawMessage(`"` + strings.Repeat("s", coordinator.GivenLimit(store)) + `"`)
-	err := coordinator.Give(t.Context(), store, site, secret, p, p.Secrets[0], large, noon)
+	large := json.RawMessage(`"` + strings.Repeat("s", deploy.GivenLimit(store)) + `"`)
+	err := deploy.Give(t.Context(), store, site, secret, p, p.Secrets[0], large, noon)
 	if !errors.Is(err, coordinator.ErrTooLarge) || strings.Contains(err.Error(), "sss") {
 		t.Errorf("too large: %.200v", err)
 	}
 	fits := large[:len(large)-3]
 	fits[len(fits)-1] = '"'
-	if err := coordinator.Give(t.Context(), store, site, secret, p, p.Secrets[0], fits, noon); err != nil {
+	if err := deploy.Give(t.Context(), store, site, secret, p, p.Secrets[0], fits, noon); err != nil {
 		t.Errorf("what just fits: %v", err)
 	}
-	if err := coordinator.Give(t.Context(), b.open(t, another.Operator(site)), site, another, p, p.Secrets[0], json.RawMessage(`1`), noon); !errors.Is(err, coordinator.ErrWrongSecret) {
+	if err := deploy.Give(t.Context(), b.open(t, another.Operator(site)), site, another, p, p.Secrets[0], json.RawMessage(`1`), noon); !errors.Is(err, deploy.ErrWrongSecret) {
 		t.Errorf("another's secret: %v", err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := coordinator.Give(ended, store, site, secret, p, p.Secrets[0], json.RawMessage(`1`), noon); !errors.Is(err, context.Canceled) {
+	if err := deploy.Give(ended, store, site, secret, p, p.Secrets[0], json.RawMessage(`1`), noon); !errors.Is(err, context.Canceled) {
 		t.Errorf("with an ended context: %v", err)
 	}
 }
@@ -178,12 +180,12 @@ func TestGiveThatWasInterrupted(t *testing.T) {
 		if err := op.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: before.Data}); err != nil {
 			t.Fatal(err)
 		}
-		given, err := coordinator.ReadGiven(t.Context(), op, site, secret, p)
+		given, err := deploy.ReadGiven(t.Context(), op, site, secret, p)
 		if err != nil || len(given[0].Lacking) != 1 || given[0].Lacking[0] != "web" {
 			t.Errorf("%+v, %v", given, err)
 		}
 		b.give(t, p, `"another"`)
-		if given, err := coordinator.ReadGiven(t.Context(), op, site, secret, p); err != nil || len(given[0].Lacking) != 0 {
+		if given, err := deploy.ReadGiven(t.Context(), op, site, secret, p); err != nil || len(given[0].Lacking) != 0 {
 			t.Errorf("given again: %+v, %v", given, err)
 		}
 	})
@@ -201,11 +203,11 @@ func TestGiveToAHostileReader(t *testing.T) {
 		b.publishOnce(t, p)
 		hostile(b)
 		op := b.operator(t)
-		err := coordinator.Give(t.Context(), op, site, secret, p, p.Secrets[0], json.RawMessage(`"hush"`), noon)
+		err := deploy.Give(t.Context(), op, site, secret, p, p.Secrets[0], json.RawMessage(`"hush"`), noon)
 		if of := (*coordinator.RecordError)(nil); !errors.As(err, &of) || of.Server != "app" || strings.Contains(err.Error(), "hush") {
 			t.Errorf("%s: it says %v", what, err)
 		}
-		given, err := coordinator.ReadGiven(t.Context(), op, site, secret, p)
+		given, err := deploy.ReadGiven(t.Context(), op, site, secret, p)
 		if err != nil || len(given[0].Lacking) != 1 || given[0].Lacking[0] != "app" {
 			t.Errorf("%s: %+v, %v", what, given, err)
 		}

@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 func TestWritesComeAfterEnrolment(t *testing.T) {
 	b := inMemory()
 	b.publish(t, threeTier())
-	m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+	m := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +31,8 @@ func TestWritesComeAfterEnrolment(t *testing.T) {
 func TestIncarnations(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
-		enrol := func(id string, before bool) (*coordinator.Member, coordinator.IncarnationRecord, error) {
-			m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+		enrol := func(id string, before bool) (*member.Member, coordinator.IncarnationRecord, error) {
+			m := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -71,11 +73,11 @@ func TestIncarnations(t *testing.T) {
 			"Report":    old.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[plan.CellName]*coordinator.Cause{"db.mysql": {Reason: "late"}}),
 			"WriteLog":  old.WriteLog(t.Context(), "mysql", []byte("late")),
 		} {
-			if !errors.Is(err, coordinator.ErrFenced) {
+			if !errors.Is(err, member.ErrFenced) {
 				t.Errorf("%s of the old agent: %v, want ErrFenced", what, err)
 			}
 		}
-		if _, _, err := enrol("old", true); !errors.Is(err, coordinator.ErrFenced) {
+		if _, _, err := enrol("old", true); !errors.Is(err, member.ErrFenced) {
 			t.Errorf("the old server comes back: %v, want ErrFenced", err)
 		}
 		if err := anew.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"new"`), noon); err != nil {
@@ -90,11 +92,11 @@ func TestDestroyedAndAppliedAnew(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
 		old := b.agent(t, "db")
-		if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+		if err := deploy.Destroy(t.Context(), b.operator(t), site); err != nil {
 			t.Fatal(err)
 		}
 		b.publish(t, threeTier())
-		rebooted := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+		rebooted := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 		if _, err := rebooted.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +107,7 @@ func TestDestroyedAndAppliedAnew(t *testing.T) {
 			"WriteLog": old.WriteLog(t.Context(), "mysql", []byte("late")),
 			"Enrol":    enrolment,
 		} {
-			if !errors.Is(err, coordinator.ErrDestroyed) || errors.Is(err, coordinator.ErrFenced) || strings.Contains(err.Error(), "instance") {
+			if !errors.Is(err, member.ErrDestroyed) || errors.Is(err, member.ErrFenced) || strings.Contains(err.Error(), "instance") {
 				t.Errorf("%s of the old agent: %v, want ErrDestroyed in right words", what, err)
 			}
 		}
@@ -133,7 +135,7 @@ func TestKilledBetweenNumberAndNote(t *testing.T) {
 		b.publish(t, threeTier())
 		tries := map[string]int{}
 		enrol := func(id string) (coordinator.IncarnationRecord, error) {
-			m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+			m := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +154,7 @@ func TestKilledBetweenNumberAndNote(t *testing.T) {
 		if rec, err := enrol("newer"); err != nil || rec.Number != 2 {
 			t.Fatalf("newer: %+v, %v", rec, err)
 		}
-		if _, err := enrol("older"); !errors.Is(err, coordinator.ErrFenced) {
+		if _, err := enrol("older"); !errors.Is(err, member.ErrFenced) {
 			t.Errorf("the older machine comes back: %v, want ErrFenced", err)
 		}
 	})
@@ -179,8 +181,8 @@ func TestLateReport(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
 		slow := &held{Store: b.session(t, "db")}
-		agent := func(s coordinator.Store) *coordinator.Member {
-			m := coordinator.Join(s, site, "db", tokenOf("db"))
+		agent := func(s coordinator.Store) *member.Member {
+			m := member.Join(s, site, "db", tokenOf("db"))
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -236,7 +238,7 @@ func TestEnrolledAgentReadsThePast(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.agent(t, "db")
-		again := coordinator.Join(&lagging{b.session(t, "db"), site.Server("db"), []coordinator.Node{before, before}}, site, "db", tokenOf("db"))
+		again := member.Join(&lagging{b.session(t, "db"), site.Server("db"), []coordinator.Node{before, before}}, site, "db", tokenOf("db"))
 		if _, err := again.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +259,7 @@ func TestPredecessorWritesDuringTheTakeOver(t *testing.T) {
 				t.Error(err)
 			}
 		}}
-		next := coordinator.Join(s, site, "db", tokenOf("db"))
+		next := member.Join(s, site, "db", tokenOf("db"))
 		if _, err := next.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +291,7 @@ func TestTakeOverOfManyCells(t *testing.T) {
 			t.Fatal(err)
 		}
 		states := func() map[coordinator.CellState]int {
-			snapshot, err := coordinator.TakeSnapshot(t.Context(), b.operator(t), site, secret, p)
+			snapshot, err := deploy.TakeSnapshot(t.Context(), b.operator(t), site, secret, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -302,7 +304,7 @@ func TestTakeOverOfManyCells(t *testing.T) {
 		if n := states(); n[coordinator.Failed] != 12_003 {
 			t.Errorf("poisoned %v", n)
 		}
-		m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+		m := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 		m.Plan(t.Context())
 		if _, err := m.Enrol(t.Context(), "new", "i-2", false, noon); err != nil {
 			t.Fatal(err)

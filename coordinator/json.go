@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// encode writes a record as JSON, with every character of a value as it is:
+// Encode writes a record as JSON, with every character of a value as it is:
 // the standard Marshal would escape <, > and &, and a value near the limit would
 // grow over it.
-func encode(record any) ([]byte, error) {
+func Encode(record any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -20,8 +20,8 @@ func encode(record any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// decode reads a record; an empty node is a zero record.
-func decode[T any](path Path, data []byte) (T, error) {
+// Decode reads a record; an empty node is a zero record.
+func Decode[T any](path Path, data []byte) (T, error) {
 	var record T
 	if len(data) == 0 {
 		return record, nil
@@ -32,10 +32,10 @@ func decode[T any](path Path, data []byte) (T, error) {
 	return record, nil
 }
 
-// sameValue says whether two JSON texts are one value: the order of keys, white
+// SameValue says whether two JSON texts are one value: the order of keys, white
 // space and escapes do not count. Numbers are the same when their digits are:
 // 1 and 1.0 differ to the tools that read them.
-func sameValue(a, b json.RawMessage) bool {
+func SameValue(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}

@@ -70,8 +70,8 @@ func ShellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// readKnocks reads who asks. What no machine of ours has written is nobody.
-func readKnocks(data []byte) KnocksRecord {
+// ParseKnocks reads who asks. What no machine of ours has written is nobody.
+func ParseKnocks(data []byte) KnocksRecord {
 	var asking KnocksRecord
 	if err := json.Unmarshal(data, &asking); err != nil {
 		return KnocksRecord{}
@@ -82,10 +82,10 @@ func readKnocks(data []byte) KnocksRecord {
 	return KnocksRecord{Machines: asking.Machines[:min(len(asking.Machines), mostKnocks)]}
 }
 
-// with adds a machine, or says that it is still there. Those that have not been heard of
+// With adds a machine, or says that it is still there. Those that have not been heard of
 // for long leave their place; those that were there first keep it, even if no other is
 // left. changed says that there is something to write.
-func (r KnocksRecord) with(own KnockRecord) (now KnocksRecord, changed bool) {
+func (r KnocksRecord) With(own KnockRecord) (now KnocksRecord, changed bool) {
 	own.Instance = own.Instance[:min(len(own.Instance), mostOfKnock)]
 	now.Machines = slices.DeleteFunc(slices.Clone(r.Machines), func(k KnockRecord) bool {
 		return k.Key != own.Key && own.Seen.Sub(k.Seen).Abs() > staleKnock

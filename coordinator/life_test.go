@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
 func (b bed) expectLife(t *testing.T, id string, want bool) {
@@ -24,9 +26,9 @@ func (b bed) withoutLife(t *testing.T, id string) {
 	}
 }
 
-func (b bed) again(t *testing.T, s coordinator.Store) (*coordinator.Member, error) {
+func (b bed) again(t *testing.T, s coordinator.Store) (*member.Member, error) {
 	t.Helper()
-	m := coordinator.Join(s, site, "db", tokenOf("db"))
+	m := member.Join(s, site, "db", tokenOf("db"))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +37,13 @@ func (b bed) again(t *testing.T, s coordinator.Store) (*coordinator.Member, erro
 }
 
 // makeAnew destroys a deployment, applies it again, and has another machine become db.
-func (b bed) makeAnew(t *testing.T) *coordinator.Member {
+func (b bed) makeAnew(t *testing.T) *member.Member {
 	t.Helper()
-	if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+	if err := deploy.Destroy(t.Context(), b.operator(t), site); err != nil {
 		t.Fatal(err)
 	}
 	b.publish(t, threeTier())
-	fresh := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+	fresh := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 	if _, err := fresh.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,7 @@ func TestMadeAnewWhileALifeIsMended(t *testing.T) {
 		b.agent(t, "db")
 		b.withoutLife(t, "journal-db")
 		anew := &sinceRead{b.session(t, "db"), func() { b.makeAnew(t) }}
-		if _, err := b.again(t, anew); !errors.Is(err, coordinator.ErrFenced) {
+		if _, err := b.again(t, anew); !errors.Is(err, member.ErrFenced) {
 			t.Errorf("%v, want ErrFenced", err)
 		}
 	})
@@ -103,7 +105,7 @@ func TestLivesOfReplacedMachinesEnd(t *testing.T) {
 		b.publish(t, threeTier())
 		old := b.agent(t, "db")
 		for _, id := range []string{"second", "third"} {
-			m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+			m := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +119,7 @@ func TestLivesOfReplacedMachinesEnd(t *testing.T) {
 		b.expectLife(t, "journal-db", false)
 		b.expectLife(t, "second", false)
 		b.expectLife(t, "third", true)
-		if err := old.Put(t.Context(), "db.mysql", json.RawMessage(`null`), noon); !errors.Is(err, coordinator.ErrFenced) {
+		if err := old.Put(t.Context(), "db.mysql", json.RawMessage(`null`), noon); !errors.Is(err, member.ErrFenced) {
 			t.Errorf("the first machine writes: %v, want ErrFenced", err)
 		}
 	})

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -43,9 +45,9 @@ func (r *remains) words() string {
 	return strings.Join(r.said, "\n")
 }
 
-func (b bed) begin(t *testing.T, r *remains, number int) (*coordinator.Member, error) {
+func (b bed) begin(t *testing.T, r *remains, number int) (*member.Member, error) {
 	t.Helper()
-	m := coordinator.Join(&forgetful{b.session(t, r.server), r.ended}, site, r.server, tokenOf(r.server))
+	m := member.Join(&forgetful{b.session(t, r.server), r.ended}, site, r.server, tokenOf(r.server))
 	m.UseMemory(r.disk)
 	m.OnLoss(func(what string) {
 		r.mu.Lock()
@@ -66,7 +68,7 @@ func (b bed) begin(t *testing.T, r *remains, number int) (*coordinator.Member, e
 	return m, m.Republish(t.Context())
 }
 
-func (b bed) mustBegin(t *testing.T, r *remains, number int) *coordinator.Member {
+func (b bed) mustBegin(t *testing.T, r *remains, number int) *member.Member {
 	t.Helper()
 	m, err := b.begin(t, r, number)
 	if err != nil {
@@ -86,9 +88,9 @@ func (b bed) lose(t *testing.T, all ...*remains) {
 	}
 }
 
-func (b bed) restore(t *testing.T, p *plan.Plan, options ...func(*coordinator.Publication)) {
+func (b bed) restore(t *testing.T, p *plan.Plan, options ...func(*deploy.Publication)) {
 	t.Helper()
-	_, err := coordinator.Publish(t.Context(), b.open(t), publication(p, append(options, restored, func(w *coordinator.Publication) { w.Now = noon.Add(1e9) })...))
+	_, err := deploy.Publish(t.Context(), b.open(t), publication(p, append(options, restored, func(w *deploy.Publication) { w.Now = noon.Add(1e9) })...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +116,7 @@ func TestADeploymentThatIsLostComesBack(t *testing.T) {
 	b.lose(t, db, app)
 	read := make(chan error, 1)
 	go func() {
-		_, err := reader.Await(within(t, patience), "db.mysql:url", coordinator.AwaitOptions{IfDown: -1})
+		_, err := reader.Await(within(t, patience), "db.mysql:url", member.AwaitOptions{IfDown: -1})
 		read <- err
 	}()
 	written := make(chan error, 1)
@@ -194,7 +196,7 @@ func TestAnOlderStateIsPutBack(t *testing.T) {
 	}
 	app := b.agent(t, "app")
 	expectValue(t, app, "db.mysql:endpoint", `"here"`)
-	if err := gone.Put(within(t, patience), "db.mysql", json.RawMessage("null"), noon); !errors.Is(err, coordinator.ErrFenced) {
+	if err := gone.Put(within(t, patience), "db.mysql", json.RawMessage("null"), noon); !errors.Is(err, member.ErrFenced) {
 		t.Errorf("the machine before: %v", err)
 	}
 }
@@ -206,8 +208,8 @@ func TestWhatIsNotPutBack(t *testing.T) {
 	b.publish(t, threeTier())
 	db := newRemains(t, "db", "d1")
 	b.mustBegin(t, db, 0)
-	_, err := coordinator.Publish(t.Context(), b.open(t), publication(threeTier(), restored))
-	if !errors.Is(err, coordinator.ErrStands) {
+	_, err := deploy.Publish(t.Context(), b.open(t), publication(threeTier(), restored))
+	if !errors.Is(err, deploy.ErrStands) {
 		t.Errorf("a deployment that stands: %v", err)
 	}
 	b.lose(t, db)
@@ -215,12 +217,12 @@ func TestWhatIsNotPutBack(t *testing.T) {
 	if err := b.operator(t).DeleteTree(t.Context(), site.Ready()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = coordinator.Publish(t.Context(), b.open(t), publication(threeTier(), restored))
-	if !errors.Is(err, coordinator.ErrUnfinished) {
+	_, err = deploy.Publish(t.Context(), b.open(t), publication(threeTier(), restored))
+	if !errors.Is(err, deploy.ErrUnfinished) {
 		t.Errorf("an interrupted apply without --restore: %v", err)
 	}
 	b.publish(t, threeTier())
-	if _, err := b.begin(t, db, 1); !errors.Is(err, coordinator.ErrFenced) && !errors.Is(err, coordinator.ErrDestroyed) {
+	if _, err := b.begin(t, db, 1); !errors.Is(err, member.ErrFenced) && !errors.Is(err, member.ErrDestroyed) {
 		t.Errorf("another deployment: %v", err)
 	}
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestAgentBeforeApply(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		said, done := make(chan string, 8), make(chan error, 1)
-		m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+		m := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 		go func() {
 			done <- m.AwaitDeployment(within(t, patience), func(why string) { said <- why })
 		}()
@@ -40,10 +41,10 @@ func TestAgentThatDoesNotBelong(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
 		stranger := b.open(t, coordinator.ServerCredential("db", another.ServerToken(site, "db")))
-		if err := coordinator.Join(stranger, site, "db", another.ServerToken(site, "db")).AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrRefused) {
+		if err := member.Join(stranger, site, "db", another.ServerToken(site, "db")).AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrRefused) {
 			t.Errorf("wrong token: %v, want ErrRefused", err)
 		}
-		if err := coordinator.Join(b.session(t, "cache"), site, "cache", tokenOf("cache")).AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrNotInPlan) {
+		if err := member.Join(b.session(t, "cache"), site, "cache", tokenOf("cache")).AwaitDeployment(t.Context(), nil); !errors.Is(err, member.ErrNotInPlan) {
 			t.Errorf("unknown server: %v, want ErrNotInPlan", err)
 		}
 	})
@@ -59,7 +60,7 @@ func TestValuesTravelAsTheyAre(t *testing.T) {
 		if err := b.agent(t, "db").Put(t.Context(), "db.mysql:endpoint", json.RawMessage(value), noon); err != nil {
 			t.Fatalf("%s: %v", value, err)
 		}
-		got, err := b.agent(t, "app").Await(t.Context(), "db.mysql:endpoint", coordinator.AwaitOptions{})
+		got, err := b.agent(t, "app").Await(t.Context(), "db.mysql:endpoint", member.AwaitOptions{})
 		if err != nil || string(got) != value {
 			t.Errorf("wrote %s, read %s (%v)", value, got, err)
 		}
@@ -82,17 +83,17 @@ func TestCellIsWrittenOnce(t *testing.T) {
 			}
 		}
 		for _, other := range []string{`{"a":1.0,"b":["x"]}`, `{"a":1}`, `{"a":1,"b":["y"]}`, `null`} {
-			if err := put(other); !errors.Is(err, coordinator.ErrOtherValue) {
+			if err := put(other); !errors.Is(err, member.ErrOtherValue) {
 				t.Errorf("%s: %v, want ErrOtherValue", other, err)
 			}
 		}
 		if err := put(`{`); err == nil {
 			t.Error("half a value is taken")
 		}
-		if err := db.Put(t.Context(), "app.web:port", json.RawMessage(`1`), noon); !errors.Is(err, coordinator.ErrNotInPlan) {
+		if err := db.Put(t.Context(), "app.web:port", json.RawMessage(`1`), noon); !errors.Is(err, member.ErrNotInPlan) {
 			t.Errorf("another server's cell: %v, want ErrNotInPlan", err)
 		}
-		if _, err := db.Await(t.Context(), "app.web:port", coordinator.AwaitOptions{}); !errors.Is(err, coordinator.ErrNotInPlan) {
+		if _, err := db.Await(t.Context(), "app.web:port", member.AwaitOptions{}); !errors.Is(err, member.ErrNotInPlan) {
 			t.Errorf("a cell the server does not read: %v, want ErrNotInPlan", err)
 		}
 	})
@@ -118,7 +119,7 @@ func TestLostAnswers(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
 		s := &lossy{b.session(t, "db"), 1}
-		m := coordinator.Join(s, site, "db", tokenOf("db"))
+		m := member.Join(s, site, "db", tokenOf("db"))
 		if _, err := m.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +161,7 @@ func TestValuesNearTheLimit(t *testing.T) {
 		if err := db.Put(t.Context(), "db.mysql:endpoint", value, noon); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := app.Await(t.Context(), "db.mysql:endpoint", coordinator.AwaitOptions{}); err != nil || len(got) != limit {
+		if got, err := app.Await(t.Context(), "db.mysql:endpoint", member.AwaitOptions{}); err != nil || len(got) != limit {
 			t.Errorf("%d bytes arrived (%v)", len(got), err)
 		}
 	})

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
@@ -16,22 +18,22 @@ import (
 // publishOnce applies a plan with tokens that are good for one enrolment.
 func (b bed) publishOnce(t *testing.T, p *plan.Plan) {
 	t.Helper()
-	if _, err := coordinator.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolOnce))); err != nil {
+	if _, err := deploy.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolOnce))); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // knocking is a machine's agent before it is let in.
-func (b bed) knocking(t *testing.T, of machine) *coordinator.Member {
+func (b bed) knocking(t *testing.T, of machine) *member.Member {
 	t.Helper()
-	m := coordinator.Join(b.session(t, of.server), site, of.server, tokenOf(of.server))
-	m.UseMachine(coordinator.Machine{Instance: "i-" + of.id, Now: func() time.Time { return noon },
+	m := member.Join(b.session(t, of.server), site, of.server, tokenOf(of.server))
+	m.UseMachine(member.Machine{Instance: "i-" + of.id, Now: func() time.Time { return noon },
 		Key: func() (seal.Key, error) { return of.key, nil }})
 	return m
 }
 
 // join is a machine's agent from its start until it is the server.
-func (b bed) join(t *testing.T, of machine, enrolledBefore bool) *coordinator.Member {
+func (b bed) join(t *testing.T, of machine, enrolledBefore bool) *member.Member {
 	t.Helper()
 	m := b.knocking(t, of)
 	err := m.AwaitDeployment(within(t, patience), func(why string) { t.Errorf("%s waits: %s", of.id, why) })
@@ -41,7 +43,7 @@ func (b bed) join(t *testing.T, of machine, enrolledBefore bool) *coordinator.Me
 	return b.become(t, m, of, enrolledBefore)
 }
 
-func (b bed) become(t *testing.T, m *coordinator.Member, of machine, enrolledBefore bool) *coordinator.Member {
+func (b bed) become(t *testing.T, m *member.Member, of machine, enrolledBefore bool) *member.Member {
 	t.Helper()
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
@@ -148,7 +150,7 @@ func TestALaterMachineIsAdmitted(t *testing.T) {
 			t.Errorf("it says %q", why)
 		}
 		b.expectAsking(t, "app", later)
-		knock, err := coordinator.Admit(t.Context(), op, site, secret, "app", later.key.Public())
+		knock, err := deploy.Admit(t.Context(), op, site, secret, "app", later.key.Public())
 		if err != nil || knock.Instance != "i-a2" || !knock.Since.Equal(noon) {
 			t.Fatalf("let in: %+v (%v)", knock, err)
 		}
@@ -172,16 +174,16 @@ func TestALaterMachineIsAdmitted(t *testing.T) {
 		if err := app.Put(t.Context(), "app.web", json.RawMessage(`1`), noon); err == nil {
 			t.Error("the first machine still writes")
 		}
-		given, err := coordinator.ReadGiven(t.Context(), op, site, secret, p)
+		given, err := deploy.ReadGiven(t.Context(), op, site, secret, p)
 		if err != nil || len(given[0].Lacking) != 1 || given[0].Since.IsZero() {
 			t.Errorf("the operator sees %+v (%v)", given, err)
 		}
 		b.give(t, p, `"hush-hush"`)
 		expectValue(t, anew, givenPassword, `"hush-hush"`)
-		if given, err := coordinator.ReadGiven(t.Context(), op, site, secret, p); err != nil || len(given[0].Lacking) != 0 {
+		if given, err := deploy.ReadGiven(t.Context(), op, site, secret, p); err != nil || len(given[0].Lacking) != 0 {
 			t.Errorf("given again the operator sees %+v (%v)", given, err)
 		}
-		snapshot, err := coordinator.TakeSnapshot(t.Context(), op, site, secret, p)
+		snapshot, err := deploy.TakeSnapshot(t.Context(), op, site, secret, p)
 		if err != nil || len(snapshot.Servers[0].Knocks) != 1 || snapshot.Servers[0].Knocks[0].Instance != "i-thief" {
 			t.Errorf("the thief's knock: %+v (%v)", snapshot, err)
 		}
@@ -247,23 +249,23 @@ func TestEnrolmentIsRefused(t *testing.T) {
 	p := withGiven("app")
 	b.publishOnce(t, p)
 	m := newMachine(t, "app", "a1")
-	stranger := coordinator.Join(b.open(t, coordinator.ServerCredential("app", another.ServerToken(site, "app"))), site, "app", another.ServerToken(site, "app"))
-	stranger.UseMachine(coordinator.Machine{Now: time.Now, Key: func() (seal.Key, error) { return m.key, nil }})
+	stranger := member.Join(b.open(t, coordinator.ServerCredential("app", another.ServerToken(site, "app"))), site, "app", another.ServerToken(site, "app"))
+	stranger.UseMachine(member.Machine{Now: time.Now, Key: func() (seal.Key, error) { return m.key, nil }})
 	var used *coordinator.TokenUsedError
 	if err := stranger.AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrRefused) || errors.As(err, &used) {
 		t.Errorf("another secret's token: %v", err)
 	}
-	if done := b.publish(t, p); done.Outcome != coordinator.Unchanged || done.Record.Enrol != coordinator.EnrolOnce {
+	if done := b.publish(t, p); done.Outcome != deploy.Unchanged || done.Record.Enrol != coordinator.EnrolOnce {
 		t.Errorf("applied again: %+v", done)
 	}
-	var other *coordinator.OtherEnrolmentError
-	_, err := coordinator.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolAlways)))
+	var other *deploy.OtherEnrolmentError
+	_, err := deploy.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolAlways)))
 	if !errors.As(err, &other) || other.Live != coordinator.EnrolOnce {
 		t.Errorf("applied again with tokens that stay good: %v", err)
 	}
 	always := inMemory()
 	always.publish(t, p)
-	if _, err := coordinator.Admit(t.Context(), always.operator(t), site, secret, "app", "x"); !errors.Is(err, coordinator.ErrEnrolsAlways) {
+	if _, err := deploy.Admit(t.Context(), always.operator(t), site, secret, "app", "x"); !errors.Is(err, deploy.ErrEnrolsAlways) {
 		t.Errorf("where tokens stay good: %v", err)
 	}
 }
@@ -291,13 +293,13 @@ func TestMadeAnewWhileAMachineLooks(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publishOnce(t, withGiven("app"))
 		s := &remade{b.session(t, "app"), func() {
-			if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+			if err := deploy.Destroy(t.Context(), b.operator(t), site); err != nil {
 				t.Error(err)
 			}
 		}, func() { b.publishOnce(t, withGiven("app")) }}
 		of := newMachine(t, "app", "a1")
-		m := coordinator.Join(s, site, "app", tokenOf("app"))
-		m.UseMachine(coordinator.Machine{Now: time.Now, Key: func() (seal.Key, error) { return of.key, nil }})
+		m := member.Join(s, site, "app", tokenOf("app"))
+		m.UseMachine(member.Machine{Now: time.Now, Key: func() (seal.Key, error) { return of.key, nil }})
 		if err := m.AwaitDeployment(within(t, patience), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -326,14 +328,14 @@ func TestMadeAnewWhenAMachineHasThePass(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publishAt(t, noon)
 		s := &remadeLate{b.session(t, "app"), func() {
-			if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+			if err := deploy.Destroy(t.Context(), b.operator(t), site); err != nil {
 				t.Error(err)
 			}
 			b.publishAt(t, noon.Add(time.Hour)) // another member
 		}}
 		of := newMachine(t, "app", "a1")
-		m := coordinator.Join(s, site, "app", tokenOf("app"))
-		m.UseMachine(coordinator.Machine{Now: time.Now, Key: func() (seal.Key, error) { return of.key, nil }})
+		m := member.Join(s, site, "app", tokenOf("app"))
+		m.UseMachine(member.Machine{Now: time.Now, Key: func() (seal.Key, error) { return of.key, nil }})
 		if err := m.AwaitDeployment(within(t, patience), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -344,7 +346,7 @@ func TestMadeAnewWhenAMachineHasThePass(t *testing.T) {
 func (b bed) publishAt(t *testing.T, now time.Time) {
 	t.Helper()
 	p := withGiven("app")
-	if _, err := coordinator.Publish(t.Context(), b.open(t), publication(p, func(w *coordinator.Publication) { w.Now = now }, enrolling(coordinator.EnrolOnce))); err != nil {
+	if _, err := deploy.Publish(t.Context(), b.open(t), publication(p, func(w *deploy.Publication) { w.Now = now }, enrolling(coordinator.EnrolOnce))); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -41,12 +43,12 @@ func (s *stalled) DeleteTree(ctx context.Context, path coordinator.Path) (err er
 // expectWhole checks that all that a plan needs is there.
 func (b bed) expectWhole(t *testing.T, want *plan.Plan) {
 	t.Helper()
-	live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret)
+	live, err := deploy.ReadPlan(t.Context(), b.operator(t), site, secret)
 	if err != nil || string(text(live)) != string(text(want)) {
 		t.Errorf("the live plan is another one (%v)", err)
 	}
 	for _, s := range want.Servers {
-		m := coordinator.Join(b.session(t, s.Path), site, s.Path, tokenOf(s.Path))
+		m := member.Join(b.session(t, s.Path), site, s.Path, tokenOf(s.Path))
 		if _, err := m.Plan(t.Context()); err != nil {
 			t.Errorf("%s: %v", s.Path, err)
 		}
@@ -98,11 +100,11 @@ func TestPartsOfALaterChangeStay(t *testing.T) {
 				}
 			}
 			to := large("to")
-			_, err := coordinator.Publish(t.Context(), s, publication(to))
-			if err != nil && !errors.Is(err, coordinator.ErrOvertaken) || !played {
+			_, err := deploy.Publish(t.Context(), s, publication(to))
+			if err != nil && !errors.Is(err, deploy.ErrOvertaken) || !played {
 				t.Errorf("the first change: %v, overtaken: %v", err, played)
 			}
-			if live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret); err == nil && string(text(live)) == string(text(to)) {
+			if live, err := deploy.ReadPlan(t.Context(), b.operator(t), site, secret); err == nil && string(text(live)) == string(text(to)) {
 				before = to // it came after the other
 			}
 			b.expectWhole(t, before)
@@ -142,13 +144,13 @@ func TestFilesOfALaterChangeStay(t *testing.T) {
 						drop()
 					}
 				}}
-				if _, err := coordinator.Publish(t.Context(), second, publication(last)); err != nil {
+				if _, err := deploy.Publish(t.Context(), second, publication(last)); err != nil {
 					t.Errorf("the second change: %v", err)
 				}
 			}
 			to := with("echo three\n")
-			_, err := coordinator.Publish(t.Context(), s, publication(to))
-			if err != nil && !errors.Is(err, coordinator.ErrOvertaken) || !played {
+			_, err := deploy.Publish(t.Context(), s, publication(to))
+			if err != nil && !errors.Is(err, deploy.ErrOvertaken) || !played {
 				t.Errorf("the first change: %v, overtaken: %v", err, played)
 			}
 			b.expectWhole(t, last)
@@ -161,7 +163,7 @@ func TestFilesOfALaterChangeStay(t *testing.T) {
 		last := with("echo one\n")
 		s := &afterwards{Store: b.open(t), path: site.Plan(), do: func() { b.publish(t, last) }}
 		to := with("echo three\n")
-		if _, err := coordinator.Publish(t.Context(), s, publication(to)); err != nil || s.do != nil {
+		if _, err := deploy.Publish(t.Context(), s, publication(to)); err != nil || s.do != nil {
 			t.Errorf("the first change: %v", err)
 		}
 		b.expectWhole(t, last)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -68,7 +69,7 @@ func TestStrangersTree(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err := b.apply(t, threeTier())
-				var foreign *coordinator.RightsError
+				var foreign *deploy.RightsError
 				if !errors.As(err, &foreign) || foreign.Path != site.Root() || !strings.Contains(err.Error(), "everybody may everything") {
 					t.Fatalf("apply says %v", err)
 				}
@@ -79,7 +80,7 @@ func TestStrangersTree(t *testing.T) {
 				if fmt.Sprint(after) != fmt.Sprint(nodes) {
 					t.Error("apply has written into a stranger's nodes")
 				}
-				if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+				if err := deploy.Destroy(t.Context(), b.operator(t), site); err != nil {
 					t.Fatal(err)
 				}
 				b.publish(t, threeTier())
@@ -110,8 +111,8 @@ func (s *overtaking) Create(ctx context.Context, nodes []coordinator.NewNode) er
 func TestStrangerOvertakes(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		p := threeTier()
-		_, err := coordinator.Publish(t.Context(), &overtaking{b.open(t), b.open(t)}, publication(p))
-		var foreign *coordinator.RightsError
+		_, err := deploy.Publish(t.Context(), &overtaking{b.open(t), b.open(t)}, publication(p))
+		var foreign *deploy.RightsError
 		if !errors.As(err, &foreign) || foreign.Path != site.Root() {
 			t.Errorf("apply says %v", err)
 		}
@@ -140,8 +141,8 @@ func TestOtherRights(t *testing.T) {
 			if err := b.operator(t).Allow(t.Context(), n.Path, mallory); err != nil {
 				t.Fatal(err)
 			}
-			_, err := coordinator.Publish(t.Context(), b.open(t), publication(p))
-			var foreign *coordinator.RightsError
+			_, err := deploy.Publish(t.Context(), b.open(t), publication(p))
+			var foreign *deploy.RightsError
 			switch {
 			case own(n.Path):
 				if errors.As(err, &foreign) {
@@ -175,7 +176,7 @@ func everyClass() *plan.Plan {
 
 func (b bed) applyClasses(t *testing.T, p *plan.Plan) {
 	t.Helper()
-	if _, err := coordinator.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolOnce))); err != nil {
+	if _, err := deploy.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolOnce))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -183,9 +184,9 @@ func (b bed) applyClasses(t *testing.T, p *plan.Plan) {
 // TestOwnRights is all that hotc itself does to rights, after which apply still finds its own.
 func TestOwnRights(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
-		again := func(p *plan.Plan, want coordinator.Outcome) {
+		again := func(p *plan.Plan, want deploy.Outcome) {
 			t.Helper()
-			done, err := coordinator.Publish(t.Context(), b.open(t), publication(p))
+			done, err := deploy.Publish(t.Context(), b.open(t), publication(p))
 			if err != nil || done.Outcome != want {
 				t.Fatalf("%s, %v", done.Outcome, err)
 			}
@@ -194,27 +195,27 @@ func TestOwnRights(t *testing.T) {
 		p.Servers[0].Roles[0].Files = []string{mysqlScript}
 		p.Files = append(p.Files, plan.File{Digest: mysqlScript, Size: 11, Name: "mysql.sh"})
 		b.publish(t, p)
-		again(p, coordinator.Unchanged)
+		again(p, deploy.Unchanged)
 		// Further servers read files: one by one, and then as a set, which replaces nobody.
 		for _, n := range []int{2, 12} {
 			for i := range n {
 				p.Servers[1+i].Roles[0].Files = []string{webScript, mysqlScript}
 			}
-			again(p, coordinator.Updated)
-			again(p, coordinator.Unchanged)
+			again(p, deploy.Updated)
+			again(p, deploy.Unchanged)
 		}
 		for i := range 12 { // those that stop to read it may still
 			p.Servers[1+i].Roles[0].Files = []string{webScript}
 		}
-		again(p, coordinator.Updated)
-		again(p, coordinator.Unchanged)
+		again(p, deploy.Updated)
+		again(p, deploy.Unchanged)
 	})
 	t.Run("handed over", func(t *testing.T) {
 		forEachCoordinator(t, func(t *testing.T, b bed) {
 			b.applyClasses(t, everyClass())
 			b.join(t, newMachine(t, "db", "one"), false)
 			done, err := b.apply(t, everyClass())
-			if err != nil || done.Outcome != coordinator.Unchanged {
+			if err != nil || done.Outcome != deploy.Unchanged {
 				t.Errorf("%s, %v", done.Outcome, err)
 			}
 		})
@@ -231,7 +232,7 @@ func TestMissingNodes(t *testing.T) {
 		if err := op.DeleteTree(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
-		if done, err := b.apply(t, everyClass()); err != nil || done.Outcome != coordinator.Resumed {
+		if done, err := b.apply(t, everyClass()); err != nil || done.Outcome != deploy.Resumed {
 			t.Fatalf("%s: %s, %v", path, done.Outcome, err)
 		}
 		if after := treeOf(t, op, site.Root()); !slices.EqualFunc(after, before, func(a, b coordinator.NewNode) bool {

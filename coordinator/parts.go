@@ -21,9 +21,9 @@ const partSize = 768 << 10
 // another one's place has parts of a name of their own.
 var partsRecord = regexp.MustCompile(`^\{"parts":([1-9][0-9]{0,3})(?:,"of":"([0-9a-f]{16})")?\}$`)
 
-// inParts makes the nodes of a text: one, or one for each part below one that
+// InParts makes the nodes of a text: one, or one for each part below one that
 // counts them. A text that looks like such a count goes into a part of its own.
-func inParts(path Path, text []byte, grants []Grant) []NewNode {
+func InParts(path Path, text []byte, grants []Grant) []NewNode {
 	if len(text) <= partSize && !partsRecord.Match(text) {
 		return []NewNode{{Path: path, Data: text, Grants: grants}}
 	}
@@ -34,11 +34,11 @@ func inParts(path Path, text []byte, grants []Grant) []NewNode {
 // mostInCommit is how long a text may be that is written together with others.
 const mostInCommit = 64 << 10
 
-// replaceParts are what a node is to hold in the place of another text, by the n-th
+// ReplaceParts are what a node is to hold in the place of another text, by the n-th
 // change of the plan, and the parts to be made before that. They have names that no
 // other text's parts have, nor this one's at another change: who deletes parts that
 // were replaced cannot mean those of a later change.
-func replaceParts(path Path, n int, text []byte, grants []Grant) (head []byte, parts []NewNode) {
+func ReplaceParts(path Path, n int, text []byte, grants []Grant) (head []byte, parts []NewNode) {
 	if len(text) <= mostInCommit && !partsRecord.Match(text) {
 		return text, nil
 	}
@@ -66,9 +66,9 @@ func partPath(path Path, of string, i int) Path {
 	return path.Join(name)
 }
 
-// readParts reads a text that inParts or replaceParts laid down, and the version of
+// ReadParts reads a text that inParts or replaceParts laid down, and the version of
 // its node.
-func readParts(ctx context.Context, s Store, path Path) ([]byte, Version, error) {
+func ReadParts(ctx context.Context, s Store, path Path) ([]byte, Version, error) {
 	var before []byte
 	for {
 		node, err := s.Read(ctx, path)
@@ -90,7 +90,7 @@ func readParts(ctx context.Context, s Store, path Path) ([]byte, Version, error)
 
 func joinParts(ctx context.Context, s Store, path Path, of string, n int) ([]byte, error) {
 	parts := make([][]byte, n)
-	err := each(ctx, n, func(ctx context.Context, i int) error {
+	err := Each(ctx, n, func(ctx context.Context, i int) error {
 		part, err := s.Read(ctx, partPath(path, of, i))
 		parts[i] = part.Data
 		return err
@@ -101,10 +101,10 @@ func joinParts(ctx context.Context, s Store, path Path, of string, n int) ([]byt
 	return bytes.Join(parts, nil), nil
 }
 
-// oldParts are the names of the parts that nobody reads any more once a node holds head.
+// OldParts are the names of the parts that nobody reads any more once a node holds head.
 // Who asks for them before that change is made, and deletes them after it, deletes no
 // later change's.
-func oldParts(ctx context.Context, s Store, path Path, head []byte) ([]string, error) {
+func OldParts(ctx context.Context, s Store, path Path, head []byte) ([]string, error) {
 	names, err := s.Children(ctx, path)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,8 @@ func oldParts(ctx context.Context, s Store, path Path, head []byte) ([]string, e
 	return names, nil
 }
 
-func dropParts(ctx context.Context, s Store, path Path, names []string) error {
+// DropParts deletes parts that OldParts has named.
+func DropParts(ctx context.Context, s Store, path Path, names []string) error {
 	for _, name := range names {
 		if err := s.DeleteTree(ctx, path.Join(name)); err != nil {
 			return err
@@ -125,7 +126,8 @@ func dropParts(ctx context.Context, s Store, path Path, names []string) error {
 	return nil
 }
 
-func hasDigest(content []byte, digest string) bool {
+// HasDigest says whether a text has a sha256, in hex.
+func HasDigest(content []byte, digest string) bool {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:]) == digest
 }

@@ -36,8 +36,8 @@ func (p Path) Join(segment string) Path {
 	return p + "/" + Path(segment)
 }
 
-// above is the path of a node's parent.
-func (p Path) above() Path {
+// Parent is the path of a node's parent.
+func (p Path) Parent() Path {
 	if i := strings.LastIndexByte(string(p), '/'); i > 0 {
 		return p[:i]
 	}

@@ -12,19 +12,21 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 func TestPublishIsRepeatable(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
-		if got := b.publish(t, threeTier()); got.Outcome != coordinator.Created {
+		if got := b.publish(t, threeTier()); got.Outcome != deploy.Created {
 			t.Errorf("the first apply: %s, want created", got.Outcome)
 		}
 		again := b.publish(t, threeTier())
-		if again.Outcome != coordinator.Unchanged || !again.Record.Created.Equal(noon) {
+		if again.Outcome != deploy.Unchanged || !again.Record.Created.Equal(noon) {
 			t.Errorf("the second apply: %+v, want unchanged", again)
 		}
-		p, err := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret)
+		p, err := deploy.ReadPlan(t.Context(), b.operator(t), site, secret)
 		if err != nil || !bytes.Equal(text(p), text(threeTier())) {
 			t.Errorf("the plan came back as another one (%v)", err)
 		}
@@ -65,19 +67,19 @@ func TestPublishResumes(t *testing.T) {
 
 func resume(t *testing.T, b bed, after, total int) {
 	s := &interrupted{b.open(t), after}
-	_, err := coordinator.Publish(t.Context(), s, publication(threeTier()))
+	_, err := deploy.Publish(t.Context(), s, publication(threeTier()))
 	if !errors.Is(err, errPlug) {
 		t.Fatal(err)
 	}
 	if _, ready, _ := b.operator(t).Stat(t.Context(), site.Ready()); ready {
 		t.Fatal("the deployment looks ready")
 	}
-	want := coordinator.Resumed
+	want := deploy.Resumed
 	if after == 0 {
-		want = coordinator.Created
+		want = deploy.Created
 	}
 	later := noon.Add(time.Hour)
-	got, err := coordinator.Publish(t.Context(), b.open(t), publication(threeTier(), func(w *coordinator.Publication) { w.Now = later }))
+	got, err := deploy.Publish(t.Context(), b.open(t), publication(threeTier(), func(w *deploy.Publication) { w.Now = later }))
 	if err != nil || got.Outcome != want || got.Nodes != total {
 		t.Fatalf("%+v (%v), want %s", got, err, want)
 	}
@@ -96,10 +98,10 @@ func TestApplyAfterHalfADestroy(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := b.apply(t, threeTier()); !errors.Is(err, coordinator.ErrUnfinished) {
+		if _, err := b.apply(t, threeTier()); !errors.Is(err, deploy.ErrUnfinished) {
 			t.Errorf("%v, want ErrUnfinished", err)
 		}
-		if err := coordinator.Destroy(t.Context(), s, site); err != nil {
+		if err := deploy.Destroy(t.Context(), s, site); err != nil {
 			t.Fatal(err)
 		}
 		b.publish(t, threeTier())
@@ -115,8 +117,8 @@ func TestPublishRefuses(t *testing.T) {
 	t.Run("another secret", func(t *testing.T) {
 		b := inMemory()
 		b.publish(t, threeTier())
-		_, err := coordinator.Publish(t.Context(), b.open(t), publication(threeTier(), func(w *coordinator.Publication) { w.Secret = another }))
-		if !errors.Is(err, coordinator.ErrWrongSecret) {
+		_, err := deploy.Publish(t.Context(), b.open(t), publication(threeTier(), func(w *deploy.Publication) { w.Secret = another }))
+		if !errors.Is(err, deploy.ErrWrongSecret) {
 			t.Errorf("%v, want ErrWrongSecret", err)
 		}
 		if strings.Contains(err.Error(), another.Hex()) || strings.Contains(err.Error(), secret.Hex()) {
@@ -127,7 +129,7 @@ func TestPublishRefuses(t *testing.T) {
 		b := inMemory()
 		b.publish(t, threeTier())
 		_, err := b.apply(t, changed)
-		var refused *coordinator.ChangedPlanError
+		var refused *deploy.ChangedPlanError
 		if !errors.As(err, &refused) {
 			t.Fatalf("%v, want a ChangedPlanError", err)
 		}
@@ -140,22 +142,22 @@ func TestPublishRefuses(t *testing.T) {
 	t.Run("another plan while one is being applied", func(t *testing.T) {
 		b := inMemory()
 		s := &interrupted{b.open(t), 9}
-		coordinator.Publish(t.Context(), s, publication(threeTier()))
-		if _, err := b.apply(t, changed); !errors.Is(err, coordinator.ErrUnfinished) {
+		deploy.Publish(t.Context(), s, publication(threeTier()))
+		if _, err := b.apply(t, changed); !errors.Is(err, deploy.ErrUnfinished) {
 			t.Errorf("%v, want ErrUnfinished", err)
 		}
 	})
 	t.Run("a file that changed since the compilation", func(t *testing.T) {
 		p := threeTier()
 		wrong := func(string) ([]byte, error) { return []byte("echo something else\n"), nil }
-		_, err := coordinator.Publish(t.Context(), inMemory().open(t), publication(p, func(w *coordinator.Publication) { w.Files = wrong }))
+		_, err := deploy.Publish(t.Context(), inMemory().open(t), publication(p, func(w *deploy.Publication) { w.Files = wrong }))
 		if err == nil || !strings.Contains(err.Error(), "mysql.sh") {
 			t.Errorf("%v, want an error that names the file", err)
 		}
 	})
 	t.Run("more than 16 MiB of files", func(t *testing.T) {
 		p := threeTier()
-		big := strings.Repeat("x", coordinator.MaxFiles)
+		big := strings.Repeat("x", deploy.MaxFiles)
 		p.Files = append(p.Files, plan.File{Digest: digest(big), Size: int64(len(big)), Name: "big.img"})
 		files := func(d string) ([]byte, error) {
 			if d == digest(big) {
@@ -163,7 +165,7 @@ func TestPublishRefuses(t *testing.T) {
 			}
 			return contents(d)
 		}
-		_, err := coordinator.Publish(t.Context(), inMemory().open(t), publication(p, func(w *coordinator.Publication) { w.Files = files }))
+		_, err := deploy.Publish(t.Context(), inMemory().open(t), publication(p, func(w *deploy.Publication) { w.Files = files }))
 		if !errors.Is(err, coordinator.ErrTooLarge) {
 			t.Errorf("%v, want ErrTooLarge", err)
 		}
@@ -174,8 +176,8 @@ func TestPublishRefuses(t *testing.T) {
 func TestRehearse(t *testing.T) {
 	b := inMemory()
 	p := threeTier()
-	got, err := coordinator.Rehearse(t.Context(), b.open(t), publication(p))
-	if err != nil || got.Outcome != coordinator.Created {
+	got, err := deploy.Rehearse(t.Context(), b.open(t), publication(p))
+	if err != nil || got.Outcome != deploy.Created {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if _, exists, _ := b.operator(t).Stat(t.Context(), site.Root()); exists {
@@ -188,7 +190,7 @@ func TestRehearse(t *testing.T) {
 
 func TestDestroy(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
-		if err := coordinator.Destroy(t.Context(), b.operator(t), site); !errors.Is(err, coordinator.ErrNotApplied) {
+		if err := deploy.Destroy(t.Context(), b.operator(t), site); !errors.Is(err, deploy.ErrNotApplied) {
 			t.Errorf("destroying nothing: %v, want ErrNotApplied", err)
 		}
 		b.publish(t, threeTier())
@@ -196,13 +198,13 @@ func TestDestroy(t *testing.T) {
 			t.Fatal(err)
 		}
 		stranger := b.open(t, another.Operator(site))
-		if err := coordinator.Destroy(t.Context(), stranger, site); !errors.Is(err, coordinator.ErrWrongSecret) {
+		if err := deploy.Destroy(t.Context(), stranger, site); !errors.Is(err, deploy.ErrWrongSecret) {
 			t.Errorf("destroying with another secret: %v, want ErrWrongSecret", err)
 		}
-		if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+		if err := deploy.Destroy(t.Context(), b.operator(t), site); err != nil {
 			t.Fatal(err)
 		}
-		if got := b.publish(t, threeTier()); got.Outcome != coordinator.Created {
+		if got := b.publish(t, threeTier()); got.Outcome != deploy.Created {
 			t.Errorf("apply after destroy: %s", got.Outcome)
 		}
 	})
@@ -223,20 +225,20 @@ func TestWhatOnlyAServerCanDelete(t *testing.T) {
 		if err := s.Create(t.Context(), []coordinator.NewNode{{Path: mine, Grants: grants}, {Path: mine.Join("too"), Grants: grants}}); err != nil {
 			t.Fatal(err)
 		}
-		anew := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+		anew := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 		if _, err := anew.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := anew.Enrol(within(t, patience), "another-journal", "i-anew", false, noon); err != nil {
 			t.Errorf("a server that is built anew: %v", err)
 		}
-		if err := coordinator.Destroy(within(t, patience), b.operator(t), site); !errors.Is(err, coordinator.ErrNotOurs) || !strings.Contains(err.Error(), string(site.Life("db", "journal-db"))) {
+		if err := deploy.Destroy(within(t, patience), b.operator(t), site); !errors.Is(err, deploy.ErrNotOurs) || !strings.Contains(err.Error(), string(site.Life("db", "journal-db"))) {
 			t.Errorf("destroy: %v, want ErrNotOurs", err)
 		}
 		if err := s.DeleteTree(t.Context(), mine); err != nil {
 			t.Fatal(err)
 		}
-		if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+		if err := deploy.Destroy(t.Context(), b.operator(t), site); err != nil {
 			t.Error(err)
 		}
 	})
@@ -247,10 +249,10 @@ func TestTwoDeploymentsOfOnePlan(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
 		const copied coordinator.Deployment = "copy"
-		if _, err := coordinator.Publish(t.Context(), b.open(t), publication(threeTier(), func(w *coordinator.Publication) { w.Deployment = copied })); err != nil {
+		if _, err := deploy.Publish(t.Context(), b.open(t), publication(threeTier(), func(w *deploy.Publication) { w.Deployment = copied })); err != nil {
 			t.Fatal(err)
 		}
-		m := coordinator.Join(b.session(t, "db"), copied, "db", tokenOf("db")) // the token is one of `site`
+		m := member.Join(b.session(t, "db"), copied, "db", tokenOf("db")) // the token is one of `site`
 		if err := m.AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrRefused) {
 			t.Errorf("a token of another deployment: %v, want ErrRefused", err)
 		}
@@ -267,7 +269,7 @@ func TestLargePlansAndFilesTravelInParts(t *testing.T) {
 		wide, _ := json.Marshal(strings.Repeat("y", 1_000_000))
 		p.Servers[0].Roles[0].Source = wide
 		b.publish(t, p)
-		m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+		m := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 		s, err := m.Plan(t.Context())
 		if err != nil || !bytes.Equal(s.Roles[0].Source, wide) {
 			t.Fatalf("the server's part of the plan did not arrive whole (%v)", err)
@@ -299,9 +301,9 @@ func TestLookingAtAnUnfinishedApply(t *testing.T) {
 	for after := 1; after < total-1; after++ {
 		b := inMemory()
 		s := &interrupted{b.open(t), after}
-		coordinator.Publish(t.Context(), s, publication(threeTier()))
-		_, err := coordinator.TakeSnapshot(t.Context(), b.operator(t), site, secret, threeTier())
-		if !errors.Is(err, coordinator.ErrUnfinished) {
+		deploy.Publish(t.Context(), s, publication(threeTier()))
+		_, err := deploy.TakeSnapshot(t.Context(), b.operator(t), site, secret, threeTier())
+		if !errors.Is(err, deploy.ErrUnfinished) {
 			t.Fatalf("after %d nodes: %v, want ErrUnfinished", after, err)
 		}
 	}

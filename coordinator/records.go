@@ -208,8 +208,8 @@ type Wait struct {
 	Since time.Time     `json:"since"`
 }
 
-// next is the version of what is written after the record, in an incarnation.
-func (r CellRecord) next(incarnation int) int {
+// Next is the version of what is written after the record, in an incarnation.
+func (r CellRecord) Next(incarnation int) int {
 	if r.Incarnation != incarnation || r.Version < 0 || r.Version > math.MaxInt32 { // empty cells are not signed
 		return 1
 	}

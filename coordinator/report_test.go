@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -21,7 +23,7 @@ func TestPoisoning(t *testing.T) {
 		}
 		failed := make(chan error, 1)
 		go func() {
-			_, err := app.Await(within(t, patience), "db.mysql:endpoint", coordinator.AwaitOptions{})
+			_, err := app.Await(within(t, patience), "db.mysql:endpoint", member.AwaitOptions{})
 			failed <- err
 		}()
 		first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:5:9"}
@@ -30,7 +32,7 @@ func TestPoisoning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var cell *coordinator.FailedCellError
+		var cell *member.FailedCellError
 		if err := soon(t, failed); !errors.As(err, &cell) || cell.Cause.Reason != "exit status 7" {
 			t.Fatalf("the reader got %v", err)
 		}
@@ -38,7 +40,7 @@ func TestPoisoning(t *testing.T) {
 		if err := app.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[plan.CellName]*coordinator.Cause{"app.web:port": second}); err != nil {
 			t.Fatal(err)
 		}
-		_, err = lb.Await(t.Context(), "app.web:port", coordinator.AwaitOptions{})
+		_, err = lb.Await(t.Context(), "app.web:port", member.AwaitOptions{})
 		if !errors.As(err, &cell) || cell.Cause.Root().Reason != "exit status 7" {
 			t.Errorf("the end of the chain got %v", err)
 		}
@@ -80,7 +82,7 @@ func TestSnapshot(t *testing.T) {
 		db.WriteLog(t.Context(), "mysql", []byte(strings.Repeat("x", coordinator.LogSize)+"the end"))
 
 		s := b.operator(t)
-		got, err := coordinator.TakeSnapshot(t.Context(), s, site, secret, threeTier())
+		got, err := deploy.TakeSnapshot(t.Context(), s, site, secret, threeTier())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +96,7 @@ func TestSnapshot(t *testing.T) {
 		if v := got.Servers[1]; v.Alive || v.Incarnation.Number != 0 || v.State.Phase != "" {
 			t.Errorf("app is %+v, want one that never came", v)
 		}
-		log, err := coordinator.ReadLog(t.Context(), s, site, "db", "mysql")
+		log, err := deploy.ReadLog(t.Context(), s, site, "db", "mysql")
 		if err != nil || len(log) != coordinator.LogSize || !strings.HasSuffix(string(log), "the end") {
 			t.Errorf("the log has %d bytes (%v)", len(log), err)
 		}

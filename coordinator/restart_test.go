@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -35,7 +37,7 @@ func TestProtocolOverARestart(t *testing.T) {
 	}
 	got := make(chan result, 1)
 	go func() {
-		v, err := app.Await(within(t, patience), "db.mysql:endpoint", coordinator.AwaitOptions{Blocked: func(s time.Time) { blocked <- s }})
+		v, err := app.Await(within(t, patience), "db.mysql:endpoint", member.AwaitOptions{Blocked: func(s time.Time) { blocked <- s }})
 		got <- result{v, err}
 	}()
 	soon(t, blocked)
@@ -50,10 +52,10 @@ func TestProtocolOverARestart(t *testing.T) {
 	if r := soon(t, got); r.err != nil || string(r.value) != `"after"` {
 		t.Errorf("the read: %s, %v", r.value, r.err)
 	}
-	if err := coordinator.Destroy(within(t, patience), b.operator(t), site); err != nil {
+	if err := deploy.Destroy(within(t, patience), b.operator(t), site); err != nil {
 		t.Error(err)
 	}
-	if err := db.Put(within(t, patience), "db.mysql", json.RawMessage(`null`), noon); !errors.Is(err, coordinator.ErrDestroyed) {
+	if err := db.Put(within(t, patience), "db.mysql", json.RawMessage(`null`), noon); !errors.Is(err, member.ErrDestroyed) {
 		t.Errorf("a write after destroy: %v, want ErrDestroyed", err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -137,13 +139,13 @@ func TestReadersSets(t *testing.T) {
 				p := fanOut(n)
 				p.Servers = append(p.Servers, plan.Server{Path: "other"})
 				b.publish(t, p)
-				defer coordinator.Destroy(context.Background(), b.operator(t), site)
+				defer deploy.Destroy(context.Background(), b.operator(t), site)
 				if err := b.agent(t, "head").Put(t.Context(), "head.boss:key", json.RawMessage(`"k"`), noon); err != nil {
 					t.Fatal(err)
 				}
 				for i := range n {
 					m := b.agent(t, plan.ServerPath(fmt.Sprintf("node/%d", i)))
-					if got, err := m.Await(t.Context(), "head.boss:key", coordinator.AwaitOptions{}); err != nil || string(got) != `"k"` {
+					if got, err := m.Await(t.Context(), "head.boss:key", member.AwaitOptions{}); err != nil || string(got) != `"k"` {
 						t.Fatalf("reader %d: %s, %v", i, got, err)
 					}
 					if _, err := m.File(t.Context(), webScript); err != nil {
@@ -151,7 +153,7 @@ func TestReadersSets(t *testing.T) {
 					}
 				}
 				other := b.session(t, "other")
-				if _, err := coordinator.Join(other, site, "other", tokenOf("other")).Plan(t.Context()); err != nil {
+				if _, err := member.Join(other, site, "other", tokenOf("other")).Plan(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				expectRights(t, "a server that is no reader", other, site.Cell(plan.CellRef{Cell: "head.boss:key", Server: "head"}), false, false)

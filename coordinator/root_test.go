@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
@@ -14,35 +15,35 @@ import (
 var rootKey = mustSecret("c0ffee0123456789aabbccddeeff00998877665544332211fedcba9876543210")
 
 // makeRoot closes the bed's ROOT, and gives what Publish wants to know of it.
-func (b bed) makeRoot(t *testing.T, key coordinator.Secret, limit coordinator.Limit) coordinator.InRoot {
+func (b bed) makeRoot(t *testing.T, key coordinator.Secret, limit coordinator.Limit) deploy.InRoot {
 	t.Helper()
-	root, err := coordinator.MakeRoot(t.Context(), b.open(t), key, limit, noon)
-	if err != nil || root.State != coordinator.RootOurs || root.Record.Limit != limit {
+	root, err := deploy.MakeRoot(t.Context(), b.open(t), key, limit, noon)
+	if err != nil || root.State != deploy.RootOurs || root.Record.Limit != limit {
 		t.Fatalf("%+v, %v", root, err)
 	}
-	return coordinator.InRoot{Key: key, Root: root}
+	return deploy.InRoot{Key: key, Root: root}
 }
 
 // in applies a plan in a closed ROOT.
-func (b bed) in(t *testing.T, root coordinator.InRoot, p *plan.Plan, options ...func(*coordinator.Publication)) (coordinator.Published, error) {
+func (b bed) in(t *testing.T, root deploy.InRoot, p *plan.Plan, options ...func(*deploy.Publication)) (deploy.Published, error) {
 	t.Helper()
 	s := b.open(t, root.Key.RootCredential())
-	return coordinator.Publish(t.Context(), s, publication(p, append(options, inRoot(root))...))
+	return deploy.Publish(t.Context(), s, publication(p, append(options, inRoot(root))...))
 }
 
 func TestAbsentAndOpenRoots(t *testing.T) {
 	b := inZooKeeper(t)
-	if root, err := coordinator.LookAtRoot(t.Context(), b.open(t), &rootKey); err != nil || root.State != coordinator.RootAbsent {
+	if root, err := deploy.LookAtRoot(t.Context(), b.open(t), &rootKey); err != nil || root.State != deploy.RootAbsent {
 		t.Errorf("%+v, %v", root, err)
 	}
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier()) // which makes an open one
 		for _, key := range []*coordinator.Secret{nil, &rootKey} {
-			if root, err := coordinator.LookAtRoot(t.Context(), b.open(t), key); err != nil || root.State != coordinator.RootOpen {
+			if root, err := deploy.LookAtRoot(t.Context(), b.open(t), key); err != nil || root.State != deploy.RootOpen {
 				t.Errorf("%+v, %v", root, err)
 			}
 		}
-		if _, err := coordinator.MakeRoot(t.Context(), b.open(t), rootKey, coordinator.Limit{}, noon); !errors.Is(err, coordinator.ErrRights) {
+		if _, err := deploy.MakeRoot(t.Context(), b.open(t), rootKey, coordinator.Limit{}, noon); !errors.Is(err, coordinator.ErrRights) {
 			t.Errorf("an open one is made one's own: %v", err)
 		}
 	})
@@ -54,13 +55,13 @@ func TestClosedRoot(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		root := b.makeRoot(t, rootKey, coordinator.Limit{})
 		b.makeRoot(t, rootKey, coordinator.Limit{Nodes: 7}) // again, with another limit
-		if r, err := coordinator.LookAtRoot(t.Context(), b.open(t), nil); err != nil || r.State != coordinator.RootClosed {
+		if r, err := deploy.LookAtRoot(t.Context(), b.open(t), nil); err != nil || r.State != deploy.RootClosed {
 			t.Errorf("without a key: %+v, %v", r, err)
 		}
-		if r, err := coordinator.LookAtRoot(t.Context(), b.open(t), &another); err != nil || r.State != coordinator.RootClosed {
+		if r, err := deploy.LookAtRoot(t.Context(), b.open(t), &another); err != nil || r.State != deploy.RootClosed {
 			t.Errorf("with another key: %+v, %v", r, err)
 		}
-		if _, err := coordinator.MakeRoot(t.Context(), b.open(t), another, coordinator.Limit{}, noon); !errors.Is(err, coordinator.ErrRights) {
+		if _, err := deploy.MakeRoot(t.Context(), b.open(t), another, coordinator.Limit{}, noon); !errors.Is(err, coordinator.ErrRights) {
 			t.Errorf("somebody else's is made one's own: %v", err)
 		}
 		for name, s := range map[string]coordinator.Store{"a stranger": b.open(t), "another project": b.open(t, another.RootCredential(), another.Operator(site)), "an operator without the key": b.operator(t)} {
@@ -71,7 +72,7 @@ func TestClosedRoot(t *testing.T) {
 				t.Errorf("%s lists: %v", name, err)
 			}
 		}
-		for _, want := range []coordinator.Outcome{coordinator.Created, coordinator.Unchanged} {
+		for _, want := range []deploy.Outcome{deploy.Created, deploy.Unchanged} {
 			if done, err := b.in(t, root, threeTier()); err != nil || done.Outcome != want {
 				t.Fatalf("%s, %v", done.Outcome, err)
 			}
@@ -105,18 +106,18 @@ func TestTwoProjects(t *testing.T) {
 	ofOne, ofTwo := one.makeRoot(t, rootKey, coordinator.Limit{}), two.makeRoot(t, another, coordinator.Limit{})
 	other := threeTier()
 	other.Servers[0].Roles[0].Timeout = 7
-	if done, err := one.in(t, ofOne, threeTier()); err != nil || done.Outcome != coordinator.Created {
+	if done, err := one.in(t, ofOne, threeTier()); err != nil || done.Outcome != deploy.Created {
 		t.Fatalf("%s, %v", done.Outcome, err)
 	}
 	s := two.open(t, another.RootCredential())
-	if done, err := coordinator.Publish(t.Context(), s, publication(other, func(w *coordinator.Publication) { w.Secret = another }, inRoot(ofTwo))); err != nil || done.Outcome != coordinator.Created {
+	if done, err := deploy.Publish(t.Context(), s, publication(other, func(w *deploy.Publication) { w.Secret = another }, inRoot(ofTwo))); err != nil || done.Outcome != deploy.Created {
 		t.Fatalf("%s, %v", done.Outcome, err)
 	}
-	if done, err := one.in(t, ofOne, threeTier()); err != nil || done.Outcome != coordinator.Unchanged {
+	if done, err := one.in(t, ofOne, threeTier()); err != nil || done.Outcome != deploy.Unchanged {
 		t.Errorf("%s, %v", done.Outcome, err)
 	}
 	intruder := one.open(t, another.RootCredential(), another.Operator(site))
-	if err := coordinator.Destroy(t.Context(), intruder, site); !errors.Is(err, coordinator.ErrWrongSecret) {
+	if err := deploy.Destroy(t.Context(), intruder, site); !errors.Is(err, deploy.ErrWrongSecret) {
 		t.Errorf("the other project destroys it: %v", err)
 	}
 }
@@ -143,7 +144,7 @@ func TestRootKeyClears(t *testing.T) {
 		if names, err := s.Children(t.Context(), ""); err != nil || fmt.Sprint(names) != "[:root site]" {
 			t.Errorf("it lists %v, %v", names, err)
 		}
-		if err := coordinator.Destroy(t.Context(), s, site); err != nil {
+		if err := deploy.Destroy(t.Context(), s, site); err != nil {
 			t.Error(err)
 		}
 		if _, exists, err := s.Stat(t.Context(), site.Root()); exists || err != nil {
@@ -167,7 +168,7 @@ func TestQuota(t *testing.T) {
 	}}
 	limit := coordinator.Limit{Nodes: 500, Bytes: 40 << 20}
 	root := b.makeRoot(t, rootKey, limit)
-	if enforces, err := coordinator.Enforces(t.Context(), b.open(t, rootKey.RootCredential()), rootKey); err != nil || !enforces {
+	if enforces, err := deploy.Enforces(t.Context(), b.open(t, rootKey.RootCredential()), rootKey); err != nil || !enforces {
 		t.Fatalf("the limits are enforced: %v, %v", enforces, err)
 	}
 	if _, err := b.in(t, root, threeTier()); err != nil {
@@ -194,10 +195,10 @@ func TestQuota(t *testing.T) {
 	}
 	// Others go on, in the same ROOT; and what is full can be destroyed and made anew.
 	p, s := threeTier(), b.open(t, rootKey.RootCredential())
-	if _, err := coordinator.Publish(t.Context(), s, publication(p, func(w *coordinator.Publication) { w.Deployment = "other" }, inRoot(root))); err != nil {
+	if _, err := deploy.Publish(t.Context(), s, publication(p, func(w *deploy.Publication) { w.Deployment = "other" }, inRoot(root))); err != nil {
 		t.Errorf("another deployment: %v", err)
 	}
-	if err := coordinator.Destroy(t.Context(), b.open(t, rootKey.RootCredential(), secret.Operator(site)), site); err != nil {
+	if err := deploy.Destroy(t.Context(), b.open(t, rootKey.RootCredential(), secret.Operator(site)), site); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.in(t, root, threeTier()); err != nil {
@@ -206,7 +207,7 @@ func TestQuota(t *testing.T) {
 	// A plan that is too large is refused before anything is written.
 	small := b.makeRoot(t, rootKey, coordinator.Limit{Nodes: 10})
 	s = b.open(t, rootKey.RootCredential())
-	if _, err := coordinator.Publish(t.Context(), s, publication(p, func(w *coordinator.Publication) { w.Deployment = "large" }, inRoot(small))); !errors.Is(err, coordinator.ErrTooLarge) {
+	if _, err := deploy.Publish(t.Context(), s, publication(p, func(w *deploy.Publication) { w.Deployment = "large" }, inRoot(small))); !errors.Is(err, coordinator.ErrTooLarge) {
 		t.Errorf("a plan over the limit: %v", err)
 	}
 	if _, exists, _ := s.Stat(t.Context(), coordinator.Deployment("large").Root()); exists {

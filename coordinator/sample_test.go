@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/memory"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
@@ -58,9 +60,9 @@ func (b bed) session(t *testing.T, server plan.ServerPath) coordinator.Store {
 }
 
 // agent is one that has read its plan and is enrolled.
-func (b bed) agent(t *testing.T, server plan.ServerPath) *coordinator.Member {
+func (b bed) agent(t *testing.T, server plan.ServerPath) *member.Member {
 	t.Helper()
-	m := coordinator.Join(b.session(t, server), site, server, tokenOf(server))
+	m := member.Join(b.session(t, server), site, server, tokenOf(server))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +73,7 @@ func (b bed) agent(t *testing.T, server plan.ServerPath) *coordinator.Member {
 }
 
 // publish applies a plan, which must succeed.
-func (b bed) publish(t *testing.T, p *plan.Plan) coordinator.Published {
+func (b bed) publish(t *testing.T, p *plan.Plan) deploy.Published {
 	t.Helper()
 	done, err := b.apply(t, p)
 	if err != nil {
@@ -80,27 +82,27 @@ func (b bed) publish(t *testing.T, p *plan.Plan) coordinator.Published {
 	return done
 }
 
-func (b bed) apply(t *testing.T, p *plan.Plan) (coordinator.Published, error) {
-	return coordinator.Publish(t.Context(), b.open(t), publication(p))
+func (b bed) apply(t *testing.T, p *plan.Plan) (deploy.Published, error) {
+	return deploy.Publish(t.Context(), b.open(t), publication(p))
 }
 
 // publication is a plan as the bed publishes it, but for what is said otherwise.
-func publication(p *plan.Plan, with ...func(*coordinator.Publication)) coordinator.Publication {
-	w := coordinator.Publication{Deployment: site, Secret: secret, Plan: p, JSON: text(p), Files: contents, Now: noon}
+func publication(p *plan.Plan, with ...func(*deploy.Publication)) deploy.Publication {
+	w := deploy.Publication{Deployment: site, Secret: secret, Plan: p, JSON: text(p), Files: contents, Now: noon}
 	for _, change := range with {
 		change(&w)
 	}
 	return w
 }
 
-func enrolling(e coordinator.Enrolment) func(*coordinator.Publication) {
-	return func(w *coordinator.Publication) { w.Enrol = &e }
+func enrolling(e coordinator.Enrolment) func(*deploy.Publication) {
+	return func(w *deploy.Publication) { w.Enrol = &e }
 }
 
-func restored(w *coordinator.Publication) { w.Restore = true }
+func restored(w *deploy.Publication) { w.Restore = true }
 
-func inRoot(root coordinator.InRoot) func(*coordinator.Publication) {
-	return func(w *coordinator.Publication) { w.Root = &root }
+func inRoot(root deploy.InRoot) func(*deploy.Publication) {
+	return func(w *deploy.Publication) { w.Root = &root }
 }
 
 func text(p *plan.Plan) []byte {
@@ -235,7 +237,7 @@ func soon[T any](t *testing.T, from <-chan T) T {
 
 // readCell reads a cell as the operator.
 func readCell(ctx context.Context, s coordinator.Store, c plan.CellRef) (coordinator.CellRecord, error) {
-	r, err := coordinator.NewReader(ctx, s, site, secret, &plan.Plan{})
+	r, err := deploy.NewReader(ctx, s, site, secret, &plan.Plan{})
 	if err != nil {
 		return coordinator.CellRecord{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
@@ -51,9 +52,9 @@ func newMachine(t *testing.T, server plan.ServerPath, id string) machine {
 }
 
 // start starts the machine's agent, which seals for its readers until stopped.
-func (b bed) start(t *testing.T, of machine, enrolledBefore bool) (m *coordinator.Member, stop func()) {
+func (b bed) start(t *testing.T, of machine, enrolledBefore bool) (m *member.Member, stop func()) {
 	t.Helper()
-	m = coordinator.Join(b.session(t, of.server), site, of.server, tokenOf(of.server))
+	m = member.Join(b.session(t, of.server), site, of.server, tokenOf(of.server))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -69,23 +70,23 @@ func (b bed) start(t *testing.T, of machine, enrolledBefore bool) (m *coordinato
 	go func() { ended <- m.KeepSealed(ctx, func(err error) { t.Error(err) }) }()
 	stop = func() {
 		cancel()
-		if err := soon(t, ended); !errors.Is(err, context.Canceled) && !errors.Is(err, coordinator.ErrFenced) {
+		if err := soon(t, ended); !errors.Is(err, context.Canceled) && !errors.Is(err, member.ErrFenced) {
 			t.Error(err)
 		}
 	}
 	return m, stop
 }
 
-func put(t *testing.T, m *coordinator.Member, cell plan.CellName, value string) {
+func put(t *testing.T, m *member.Member, cell plan.CellName, value string) {
 	t.Helper()
 	if err := m.Put(t.Context(), cell, json.RawMessage(value), noon); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func expectValue(t *testing.T, m *coordinator.Member, cell plan.CellName, want string) {
+func expectValue(t *testing.T, m *member.Member, cell plan.CellName, want string) {
 	t.Helper()
-	got, err := m.Await(within(t, patience), cell, coordinator.AwaitOptions{IfDown: -1})
+	got, err := m.Await(within(t, patience), cell, member.AwaitOptions{IfDown: -1})
 	if err != nil || string(got) != want {
 		t.Fatalf("it read %s, want %s (%v)", got, want, err)
 	}
@@ -100,7 +101,7 @@ func TestSealedValuesReachTheirReaders(t *testing.T) {
 		defer stopApp()
 		got := make(chan string, 1)
 		go func() {
-			value, err := app.Await(within(t, patience), password, coordinator.AwaitOptions{})
+			value, err := app.Await(within(t, patience), password, member.AwaitOptions{})
 			if err != nil {
 				value = json.RawMessage(err.Error())
 			}
@@ -171,7 +172,7 @@ func TestSealedAgainForReadersAnew(t *testing.T) {
 		defer stopApp()
 		waiting, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		if value, err := again.Await(waiting, password, coordinator.AwaitOptions{IfDown: -1}); err == nil {
+		if value, err := again.Await(waiting, password, member.AwaitOptions{IfDown: -1}); err == nil {
 			t.Fatalf("without the writer's agent it read %s", value)
 		}
 		db, stopDB = b.start(t, writer, true)
@@ -179,7 +180,7 @@ func TestSealedAgainForReadersAnew(t *testing.T) {
 		expectValue(t, again, password, `"hush-hush"`)
 		// The same value again is nothing after a restart too, and another is refused.
 		put(t, db, password, `"hush-hush"`)
-		if err := db.Put(t.Context(), password, json.RawMessage(`"other"`), noon); !errors.Is(err, coordinator.ErrOtherValue) {
+		if err := db.Put(t.Context(), password, json.RawMessage(`"other"`), noon); !errors.Is(err, member.ErrOtherValue) {
 			t.Errorf("another value: %v, want ErrOtherValue", err)
 		}
 	})
@@ -196,7 +197,7 @@ func TestSealedByAWriterAnew(t *testing.T) {
 		expectValue(t, app, password, `"one"`)
 		later, stopLater := b.start(t, newMachine(t, "db", "d2"), false)
 		defer stopLater()
-		if err := db.Put(t.Context(), password, json.RawMessage(`"late"`), noon); !errors.Is(err, coordinator.ErrFenced) {
+		if err := db.Put(t.Context(), password, json.RawMessage(`"late"`), noon); !errors.Is(err, member.ErrFenced) {
 			t.Errorf("the late predecessor writes: %v, want ErrFenced", err)
 		}
 		stopDB()
@@ -217,7 +218,7 @@ func TestWhoCannotOpenWhatIsSealed(t *testing.T) {
 		defer stopApp()
 		expectValue(t, app, password, `"hush-hush"`)
 		// another process of the same server, with its token and without its key
-		spy := coordinator.Join(b.session(t, "app"), site, "app", tokenOf("app"))
+		spy := member.Join(b.session(t, "app"), site, "app", tokenOf("app"))
 		if _, err := spy.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -19,13 +19,13 @@ type SlotRecord struct {
 	Since  time.Time `json:"since,omitzero"`
 }
 
-// numberOf is the slot of a member, -1 if it has none.
-func (r *SlotsRecord) numberOf(member string) int {
+// NumberOf is the slot of a member, -1 if it has none.
+func (r *SlotsRecord) NumberOf(member string) int {
 	return slices.IndexFunc(r.Slots, func(s SlotRecord) bool { return s.Member == member })
 }
 
-// free is the lowest slot that a new member of a root stack can take at once: nobody has
+// Free is the lowest slot that a new member of a root stack can take at once: nobody has
 // had it, or one of an earlier stack of the name; -1 if there is none.
-func (r *SlotsRecord) free(stack string) int {
+func (r *SlotsRecord) Free(stack string) int {
 	return slices.IndexFunc(r.Slots, func(s SlotRecord) bool { return s.Member == "" || s.Stack != stack })
 }

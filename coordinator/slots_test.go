@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -34,8 +36,8 @@ func scaled(slots int) *plan.Plan {
 }
 
 // claim is a member's wish for a slot, on behalf of one of its servers.
-func claim(member string) *coordinator.Claim {
-	return &coordinator.Claim{Deployment: site, Slot: &plan.BootSlot{Path: "app/*", Member: member}, Stack: "stack-1", IfDown: 50 * time.Millisecond, Now: func() time.Time { return noon }}
+func claim(name string) *member.Claim {
+	return &member.Claim{Deployment: site, Slot: &plan.BootSlot{Path: "app/*", Member: name}, Stack: "stack-1", IfDown: 50 * time.Millisecond, Now: func() time.Time { return noon }}
 }
 
 func sharedBy(name string) coordinator.Credential {
@@ -44,17 +46,17 @@ func sharedBy(name string) coordinator.Credential {
 }
 
 // inSlot is a server of a slot, as its agent opens the session.
-func (b bed) inSlot(t *testing.T, c *coordinator.Claim, name string, number int) *coordinator.Member {
+func (b bed) inSlot(t *testing.T, c *member.Claim, name string, number int) *member.Member {
 	t.Helper()
 	return b.joinSlot(t, c, name, number, func(s coordinator.Store) coordinator.Store { return s })
 }
 
 // joinSlot is inSlot with a store that does more.
-func (b bed) joinSlot(t *testing.T, c *coordinator.Claim, name string, number int, with func(coordinator.Store) coordinator.Store) *coordinator.Member {
+func (b bed) joinSlot(t *testing.T, c *member.Claim, name string, number int, with func(coordinator.Store) coordinator.Store) *member.Member {
 	t.Helper()
 	server := c.Slot.Within(plan.ServerPath("app/*/"+name), number)
 	token := coordinator.SlotToken(secret.ServerToken(site, plan.ServerPath("app/*/"+name)), number)
-	m := coordinator.Join(with(b.open(t, coordinator.ServerCredential(server, token), sharedBy(name))), site, server, token)
+	m := member.Join(with(b.open(t, coordinator.ServerCredential(server, token), sharedBy(name))), site, server, token)
 	m.KeepSlot(c, number)
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
@@ -152,7 +154,7 @@ func TestRightsOfSlots(t *testing.T) {
 		}
 		elsewhere := claim("m9")
 		elsewhere.Slot.Path = "no/*"
-		if _, err := elsewhere.Take(t.Context(), group); !errors.Is(err, coordinator.ErrNotInPlan) {
+		if _, err := elsewhere.Take(t.Context(), group); !errors.Is(err, member.ErrNotInPlan) {
 			t.Errorf("a group that the plan has not: %v", err)
 		}
 	})
@@ -164,7 +166,7 @@ func TestRightsOfSlots(t *testing.T) {
 func TestSlotsOfMembersThatAreGone(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, scaled(2))
-		enrol := func(c *coordinator.Claim, name, id string) (*coordinator.Member, error) {
+		enrol := func(c *member.Claim, name, id string) (*member.Member, error) {
 			m := b.inSlot(t, c, name, must(c.Take(t.Context(), b.open(t, sharedBy(name)))))
 			_, err := m.Enrol(t.Context(), id, "i-"+id, false, noon)
 			return m, err
@@ -190,14 +192,14 @@ func TestSlotsOfMembersThatAreGone(t *testing.T) {
 		if err := next.Put(t.Context(), "app/1/web.r", json.RawMessage(`null`), noon); err != nil {
 			t.Error(err)
 		}
-		if err := gone.Put(t.Context(), "app/1/web.r", json.RawMessage(`null`), noon); !errors.Is(err, coordinator.ErrFenced) {
+		if err := gone.Put(t.Context(), "app/1/web.r", json.RawMessage(`null`), noon); !errors.Is(err, member.ErrFenced) {
 			t.Errorf("who had the slot writes: %v", err)
 		}
-		if _, err := slow.Enrol(t.Context(), "slow", "i-slow", false, noon); !errors.Is(err, coordinator.ErrFenced) {
+		if _, err := slow.Enrol(t.Context(), "slow", "i-slow", false, noon); !errors.Is(err, member.ErrFenced) {
 			t.Errorf("who was slow enrols: %v", err)
 		}
 		c2.Enrolled = true
-		if _, err := c2.Take(t.Context(), b.open(t, sharedBy("web"))); !errors.Is(err, coordinator.ErrFenced) || !strings.Contains(err.Error(), "another member took its slot") {
+		if _, err := c2.Take(t.Context(), b.open(t, sharedBy("web"))); !errors.Is(err, member.ErrFenced) || !strings.Contains(err.Error(), "another member took its slot") {
 			t.Errorf("who comes back: %v", err)
 		}
 
@@ -238,7 +240,7 @@ func TestASlotThatIsLostWhileItsServerEnrols(t *testing.T) {
 				lost = must(claim("m2").Take(t.Context(), b.open(t, sharedBy("web")))) == number
 			}}
 		})
-		if _, err := m.Enrol(t.Context(), "slow", "i-slow", false, noon); !errors.Is(err, coordinator.ErrFenced) || !lost {
+		if _, err := m.Enrol(t.Context(), "slow", "i-slow", false, noon); !errors.Is(err, member.ErrFenced) || !lost {
 			t.Errorf("it enrols: %v (its slot was taken: %v)", err, lost)
 		}
 	})
@@ -336,7 +338,7 @@ func TestSlotsOfADeploymentMadeAnew(t *testing.T) {
 	b.publish(t, scaled(2))
 	c := claim("m1")
 	c.Enrolled = true
-	if _, err := c.Take(t.Context(), b.open(t, sharedBy("web"))); !errors.Is(err, coordinator.ErrDestroyed) {
+	if _, err := c.Take(t.Context(), b.open(t, sharedBy("web"))); !errors.Is(err, member.ErrDestroyed) {
 		t.Errorf("%v", err)
 	}
 }
@@ -346,14 +348,14 @@ func TestSlotsOfADeploymentMadeAnew(t *testing.T) {
 func TestPlansWithSlotsThatAreRefused(t *testing.T) {
 	b := inMemory()
 	p := scaled(2)
-	_, err := coordinator.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolOnce)))
-	if shared := (*coordinator.SharedTokenError)(nil); !errors.As(err, &shared) || shared.Group != "app" {
+	_, err := deploy.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolOnce)))
+	if shared := (*deploy.SharedTokenError)(nil); !errors.As(err, &shared) || shared.Group != "app" {
 		t.Errorf("tokens that are good for one enrolment: %v", err)
 	}
 	b.publish(t, p)
 	p.Servers[0].Slot = nil
 	_, err = b.apply(t, p)
-	if changed := (*coordinator.ChangedPlanError)(nil); !errors.As(err, &changed) || !strings.Contains(err.Error(), "server app/0/web: place in a group that scales changed") {
+	if changed := (*deploy.ChangedPlanError)(nil); !errors.As(err, &changed) || !strings.Contains(err.Error(), "server app/0/web: place in a group that scales changed") {
 		t.Errorf("a slot less: %v", err)
 	}
 }
@@ -372,19 +374,19 @@ func TestHostileSlots(t *testing.T) {
 		b.publish(t, scaled(2))
 		shared := secret.ServerToken(site, "app/*/web")
 		known := map[string]*coordinator.Identity{}
-		for i, member := range []string{"m1", "m2"} {
-			c := claim(member)
+		for i, name := range []string{"m1", "m2"} {
+			c := claim(name)
 			if n := must(c.Take(t.Context(), b.open(t, sharedBy("web")))); n != i {
-				t.Fatalf("%s has slot %d", member, n)
+				t.Fatalf("%s has slot %d", name, n)
 			}
 			server, d := c.Slot.Within("app/*/web", i), &disk{}
 			token := coordinator.SlotToken(shared, i)
-			m := coordinator.Join(b.open(t, coordinator.ServerCredential(server, token)), site, server, token)
+			m := member.Join(b.open(t, coordinator.ServerCredential(server, token)), site, server, token)
 			m.UseMemory(d)
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			known[member] = d.kept.Identity
+			known[name] = d.kept.Identity
 		}
 		again := func(member string) (int, error) {
 			c := claim(member)
@@ -416,11 +418,11 @@ func TestHostileSlots(t *testing.T) {
 		}
 
 		// the deployment is made anew: who knows the one before has no place
-		if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+		if err := deploy.Destroy(t.Context(), b.operator(t), site); err != nil {
 			t.Fatal(err)
 		}
 		b.publish(t, scaled(2))
-		if _, err := again("m1"); !errors.Is(err, coordinator.ErrDestroyed) {
+		if _, err := again("m1"); !errors.Is(err, member.ErrDestroyed) {
 			t.Errorf("in a deployment made anew: %v", err)
 		}
 	})

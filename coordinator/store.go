@@ -1,9 +1,10 @@
 // Package coordinator is the place where agents meet: a tree of nodes with
-// rights on each, versioned writes, watches and ephemeral presence, and on top
-// of it the protocol of cells, incarnations and deployments.
+// rights on each, versioned writes, watches and ephemeral presence.
 //
-// Back ends implement Store, a small interface that says nothing of cells; the
-// protocol is written once, here. What must hold of every back end is written
+// Back ends implement Store, a small interface that says nothing of cells. Here is
+// also what both sides of the protocol on top of it share: paths, records, tokens,
+// and who signs what. What operators do is in coordinator/deploy, what a server's agent
+// does in coordinator/member. What must hold of every back end is written
 // down as tests in the folder conformance. Paths, records and rights are
 // described in docs/coordination.md.
 package coordinator
@@ -181,12 +182,12 @@ func (e *PathError) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Pat
 // Unwrap gives the error itself.
 func (e *PathError) Unwrap() error { return e.Err }
 
-// opSize is what an operation takes in a request, names and lengths included.
-func opSize(op Op) int { return len(op.Path) + len(op.Data) + 128 }
+// OpSize is what an operation takes in a request, names and lengths included.
+func OpSize(op Op) int { return len(op.Path) + len(op.Data) + 128 }
 
-// room is how many bytes the writes of one commit may have.
-func room(s Store) int { return s.MaxValue() - 16<<10 }
+// Room is how many bytes the writes of one commit may have.
+func Room(s Store) int { return s.MaxValue() - 16<<10 }
 
-// sealedLimit is how many bytes a sealed value may have where an open one may have
+// SealedRoom is how many bytes a sealed value may have where an open one may have
 // limit: base64, and the box's seal.
-func sealedLimit(limit int) int { return limit/4*3 - 64 }
+func SealedRoom(limit int) int { return limit/4*3 - 64 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 	"github.com/hotc-dev/hotc/coordinator/sign"
@@ -68,28 +70,28 @@ func bare(text string) string { return string(sign.Bare([]byte(text))) }
 
 // disk is what a machine remembers.
 type disk struct {
-	kept   coordinator.Remembered
-	values coordinator.Kept
+	kept   member.Remembered
+	values member.Kept
 }
 
 func (d *disk) Keep(cell plan.CellName, r coordinator.CellRecord) error {
 	if d.values == nil {
-		d.values = coordinator.Kept{}
+		d.values = member.Kept{}
 	}
 	d.values[cell] = r
 	return nil
 }
-func (d *disk) Kept() (coordinator.Kept, error)    { return d.values, nil }
-func (d *disk) Remembered() coordinator.Remembered { return d.kept }
-func (d *disk) Remember(r coordinator.Remembered) error {
+func (d *disk) Kept() (member.Kept, error)    { return d.values, nil }
+func (d *disk) Remembered() member.Remembered { return d.kept }
+func (d *disk) Remember(r member.Remembered) error {
 	d.kept = d.kept.With(r)
 	return nil
 }
 
 // comes is an agent with a disk at its start, up to its plan.
-func (b bed) comes(t *testing.T, server plan.ServerPath, token string, d *disk) (*coordinator.Member, *plan.Server, error) {
+func (b bed) comes(t *testing.T, server plan.ServerPath, token string, d *disk) (*member.Member, *plan.Server, error) {
 	t.Helper()
-	m := coordinator.Join(b.session(t, server), site, server, token)
+	m := member.Join(b.session(t, server), site, server, token)
 	m.UseMemory(d)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -195,15 +197,15 @@ func TestAnOlderPlanIsRefused(t *testing.T) {
 		t.Fatal(p, err)
 	}
 	a.write(site.ServerPlan("app"), before)
-	if _, err := m.PlanAgain(t.Context()); !errors.Is(err, coordinator.ErrOlder) {
+	if _, err := m.PlanAgain(t.Context()); !errors.Is(err, member.ErrOlder) {
 		t.Errorf("the plan before: %v", err)
 	}
-	if _, _, err := b.comes(t, "app", tokenOf("app"), d); !errors.Is(err, coordinator.ErrOlder) {
+	if _, _, err := b.comes(t, "app", tokenOf("app"), d); !errors.Is(err, member.ErrOlder) {
 		t.Errorf("the plan before, after a restart: %v", err)
 	}
 
 	// the deployment is made anew: what was signed for the one before is worth nothing
-	if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+	if err := deploy.Destroy(t.Context(), b.operator(t), site); err != nil {
 		t.Fatal(err)
 	}
 	b.publish(t, threeTier())
@@ -283,7 +285,7 @@ func TestAForgedCellIsRefused(t *testing.T) {
 			put(t, db, "db.mysql:endpoint", `"mysql://db"`)
 			put(t, db, "db:first_address", `"10.0.0.5"`)
 			attack(b.attacker(t))
-			value, err := app.Await(within(t, patience), "db.mysql:endpoint", coordinator.AwaitOptions{})
+			value, err := app.Await(within(t, patience), "db.mysql:endpoint", member.AwaitOptions{})
 			expectForged(t, "its reader", err, "the value of db.mysql:endpoint is not as server db wrote it")
 			if value != nil {
 				t.Errorf("it reads %s", value)
@@ -301,7 +303,7 @@ func TestAnOlderCellIsNotRead(t *testing.T) {
 	endpoint := site.Cell(plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
 	put(t, b.agent(t, "db"), "db.mysql:endpoint", `"old"`)
 	before := a.read(endpoint)
-	m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+	m := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +321,7 @@ func TestAnOlderCellIsNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, m := range map[string]*coordinator.Member{"the agent": app, "the next one": again} {
+	for what, m := range map[string]*member.Member{"the agent": app, "the next one": again} {
 		if record, err := m.Cell(t.Context(), "db.mysql:endpoint"); err != nil || record.State != coordinator.Empty {
 			t.Errorf("%s reads the machine's value that is gone: %+v, %v", what, record, err)
 		}
@@ -353,7 +355,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 	post := func(server plan.ServerPath, id string) {
 		t.Helper()
 		r := coordinator.Request{ID: id, Kind: coordinator.Action, Incarnation: 1, Role: "mysql", Name: "backup", Since: noon}
-		if err := coordinator.Post(t.Context(), b.operator(t), site, secret, []coordinator.Posting{{Server: server, Request: r}}, nil); err != nil {
+		if err := deploy.Post(t.Context(), b.operator(t), site, secret, []deploy.Posting{{Server: server, Request: r}}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -364,7 +366,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 		t.Fatal(asked, err)
 	}
 	a.write(site.Requests("db"), first)
-	if asked, err := db.Requests(t.Context()); !errors.Is(err, coordinator.ErrOlder) || asked != nil {
+	if asked, err := db.Requests(t.Context()); !errors.Is(err, member.ErrOlder) || asked != nil {
 		t.Errorf("the requests before: %+v, %v", asked, err)
 	}
 	post("app", "three")
@@ -381,7 +383,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 			t.Errorf("%s: it is asked for %+v", what, asked)
 		}
 		r := coordinator.Request{ID: "four", Kind: coordinator.Action, Role: "mysql", Name: "backup", Since: noon}
-		err = coordinator.Post(t.Context(), b.operator(t), site, secret, []coordinator.Posting{{Server: "db", Request: r}}, nil)
+		err = deploy.Post(t.Context(), b.operator(t), site, secret, []deploy.Posting{{Server: "db", Request: r}}, nil)
 		expectForged(t, what+", and the operator signs it with a request of his own", err)
 	}
 }
@@ -392,7 +394,7 @@ func TestNothingIsSealedForAForgedKey(t *testing.T) {
 	b.publish(t, withPassword())
 	a, spy := b.attacker(t), newMachine(t, "app", "spy")
 	db := newMachine(t, "db", "d1")
-	m := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+	m := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -436,9 +438,9 @@ func TestAForgedSecretIsRefused(t *testing.T) {
 	expectForged(t, "the reader", err, "as the deployment's operator wrote it")
 }
 
-func (b bed) agentWithKey(t *testing.T, of machine) *coordinator.Member {
+func (b bed) agentWithKey(t *testing.T, of machine) *member.Member {
 	t.Helper()
-	m := coordinator.Join(b.session(t, of.server), site, of.server, tokenOf(of.server))
+	m := member.Join(b.session(t, of.server), site, of.server, tokenOf(of.server))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -499,7 +501,7 @@ func TestAnAgentsOwnRecordsAreItsOwn(t *testing.T) {
 		a.write(site.State("db"), text)
 		_, err := db.State(t.Context())
 		expectForged(t, what, err)
-		v, err := coordinator.TakeSnapshot(t.Context(), b.operator(t), site, secret, threeTier())
+		v, err := deploy.TakeSnapshot(t.Context(), b.operator(t), site, secret, threeTier())
 		if err != nil || len(v.Servers[0].Unreadable) != 1 || !strings.Contains(v.Servers[0].Unreadable[0], coordinator.ErrForged.Error()) || v.Servers[0].State.Phase != "" {
 			t.Errorf("%s, to an operator: %+v, %v", what, v, err)
 		}
@@ -508,7 +510,7 @@ func TestAnAgentsOwnRecordsAreItsOwn(t *testing.T) {
 	_, err := db.Answers(t.Context())
 	expectForged(t, "its answers", err)
 	a.replace(site.Server("db"), `"number":1`, `"number":7`)
-	again := coordinator.Join(b.session(t, "db"), site, "db", tokenOf("db"))
+	again := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
 	again.RememberTries(1, func(int) error { return nil })
 	if _, err := again.Plan(t.Context()); err != nil {
 		t.Fatal(err)
@@ -520,7 +522,7 @@ func TestAnAgentsOwnRecordsAreItsOwn(t *testing.T) {
 // Operators' commands believe what operators have signed.
 func TestAForgedDeploymentIsRefused(t *testing.T) {
 	read := func(b bed, t *testing.T) error {
-		_, err := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret)
+		_, err := deploy.ReadPlan(t.Context(), b.operator(t), site, secret)
 		return err
 	}
 	apply := func(b bed, t *testing.T) error {
@@ -569,7 +571,7 @@ func TestOtherFormats(t *testing.T) {
 		t.Errorf("apply: %v", err)
 	}
 	a.write(site.Root(), strings.Replace(root, `"format":2`, `"format":3`, 1))
-	if _, err := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret); !errors.As(err, &other) || !strings.Contains(err.Error(), "newer hotc") {
+	if _, err := deploy.ReadPlan(t.Context(), b.operator(t), site, secret); !errors.As(err, &other) || !strings.Contains(err.Error(), "newer hotc") {
 		t.Errorf("a later one: %v", err)
 	}
 	a.write(site.Identity("db"), strings.Replace(identity, `"format":2`, `"format":3`, 1))
@@ -582,7 +584,7 @@ func TestOtherFormats(t *testing.T) {
 	if _, _, err := b.comes(t, "db", tokenOf("db"), &disk{}); !errors.As(err, &other) || !strings.Contains(err.Error(), "older hotc") {
 		t.Errorf("an agent, and there is no identity: %v", err)
 	}
-	if err := coordinator.Destroy(t.Context(), b.operator(t), site); err != nil {
+	if err := deploy.Destroy(t.Context(), b.operator(t), site); err != nil {
 		t.Errorf("it cannot be destroyed: %v", err)
 	}
 }

@@ -83,9 +83,9 @@ func ServerCredential(server plan.ServerPath, token string) Credential {
 	return Credential{User: "server-" + Segment(string(server)), Password: hex.EncodeToString(sum[:])}
 }
 
-// tokenKey is the key with which a value can be sealed for a server before the server
+// TokenKey is the key with which a value can be sealed for a server before the server
 // has one of its own.
-func tokenKey(token string) (seal.Key, error) { return seal.DeriveKey("hotc token key 1\n" + token) }
+func TokenKey(token string) (seal.Key, error) { return seal.DeriveKey("hotc token key 1\n" + token) }
 
 // ReaderSet is the identity of a set of servers that read the same cells. Each
 // of them finds its password in its own KeysRecord. A server's path never starts
@@ -99,8 +99,8 @@ func (s Secret) digest(rest string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readerSet is the identity of a readers' set as its members have it.
-func readerSet(id, password string) Credential {
+// ReaderCredential is the identity of a readers' set as its members have it.
+func ReaderCredential(id, password string) Credential {
 	return Credential{User: "readers-" + id, Password: password}
 }
 

@@ -20,23 +20,23 @@ const RecordFormat = 2
 
 // The kinds of signed records.
 const (
-	kindDeployment = "deployment"
-	kindIdentity   = "identity"
-	kindPlan       = "plan"
-	kindKeys       = "keys"
-	kindRequests   = "requests"
-	kindAdmission  = "admission"
+	KindDeployment = "deployment"
+	KindIdentity   = "identity"
+	KindPlan       = "plan"
+	KindKeys       = "keys"
+	KindRequests   = "requests"
+	KindAdmission  = "admission"
 	kindCell       = "cell"
-	kindPublic     = "public"
-	kindState      = "state"
-	kindAnswers    = "answers"
+	KindPublic     = "public"
+	KindState      = "state"
+	KindAnswers    = "answers"
 )
 
 // ErrForged says that a record is not by whom it must be.
 var ErrForged = errors.New("somebody has changed what stands in the coordinator, or what comes from there on its way")
 
-// forged says what is not signed by whom it must be.
-func forged(what, by string, err error) error {
+// Forged says what is not signed by whom it must be.
+func Forged(what, by string, err error) error {
 	return fmt.Errorf("%s is not as %s wrote it (%w): %w", what, by, err, ErrForged)
 }
 
@@ -50,54 +50,55 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("it was applied by a newer hotc (format %d, this one has format %d): use that one", e.Found, RecordFormat)
 }
 
-// operatorKey signs what an operator says.
-func (s Secret) operatorKey(d Deployment) (sign.Key, error) {
+// OperatorKey signs what an operator says.
+func (s Secret) OperatorKey(d Deployment) (sign.Key, error) {
 	return sign.DeriveKey(s.hex, "hotc operator signature 1\n"+string(d))
 }
 
-// relayKey signs what a relay says of Heat; who has it cannot say more.
-func (s Secret) relayKey(d Deployment) (sign.Key, error) {
+// RelayKey signs what a relay says of Heat; who has it cannot say more.
+func (s Secret) RelayKey(d Deployment) (sign.Key, error) {
 	return sign.DeriveKey(s.hex, "hotc relay signature 1\n"+string(d))
 }
 
-// serverKey signs what a server says. member is the password of its identity where
+// ServerKey signs what a server says. member is the password of its identity where
 // tokens are good for one enrolment, and else "".
-func serverKey(token, member string) (sign.Key, error) {
+func ServerKey(token, member string) (sign.Key, error) {
 	return sign.DeriveKey(token+":"+member, "hotc server signature 1")
 }
 
-// identityKey authenticates an identity.
-func identityKey(token string) ([]byte, error) { return sign.Derive(token, "hotc identity 1") }
+// IdentityKey authenticates an identity.
+func IdentityKey(token string) ([]byte, error) { return sign.Derive(token, "hotc identity 1") }
 
-// signed writes a record with its signature.
-func signed(key sign.Key, p sign.Place, counter int64, record any) ([]byte, error) {
-	text, err := encode(record)
+// Signed writes a record with its signature.
+func Signed(key sign.Key, p sign.Place, counter int64, record any) ([]byte, error) {
+	text, err := Encode(record)
 	if err != nil {
 		return nil, err
 	}
 	return key.Sign(p, counter, text)
 }
 
-// place is what records of one server belong to.
-func (d Deployment) place(id, kind string, s plan.ServerPath, item string) sign.Place {
+// Place is what records of one server belong to.
+func (d Deployment) Place(id, kind string, s plan.ServerPath, item string) sign.Place {
 	return sign.Place{Kind: kind, Stack: string(d), Deployment: id, Server: string(s), Item: item}
 }
 
-func (d Deployment) cellPlace(id string, c plan.CellRef) sign.Place {
-	return d.place(id, kindCell, c.Server, string(c.Cell))
+// CellPlace is what a cell belongs to.
+func (d Deployment) CellPlace(id string, c plan.CellRef) sign.Place {
+	return d.Place(id, kindCell, c.Server, string(c.Cell))
 }
 
-// openCell reads a cell. That one is empty nobody needs to say.
-func openCell(path Path, data []byte, by sign.Public, at sign.Place) (CellRecord, error) {
-	record, err := decode[CellRecord](path, sign.Bare(data))
+// OpenCell reads a cell. That one is empty nobody needs to say.
+func OpenCell(path Path, data []byte, by sign.Public, at sign.Place) (CellRecord, error) {
+	record, err := Decode[CellRecord](path, sign.Bare(data))
 	if err != nil || record.State != Valued && record.State != Failed {
 		return CellRecord{State: record.State, Incarnation: record.Incarnation, Version: record.Version}, err
 	}
 	text, _, err := by.Open(at, data)
 	if err != nil {
-		return CellRecord{}, forged("the value of "+at.Item, writerOf(at), err)
+		return CellRecord{}, Forged("the value of "+at.Item, writerOf(at), err)
 	}
-	return decode[CellRecord](path, text)
+	return Decode[CellRecord](path, text)
 }
 
 func writerOf(at sign.Place) string {
@@ -107,16 +108,16 @@ func writerOf(at sign.Place) string {
 	return "server " + at.Server
 }
 
-// openIfAny reads a record that is signed, unless nothing was ever written.
-func openIfAny[T any](path Path, data []byte, by sign.Public, at sign.Place) (record T, counter int64, err error) {
+// OpenIfAny reads a record that is signed, unless nothing was ever written.
+func OpenIfAny[T any](path Path, data []byte, by sign.Public, at sign.Place) (record T, counter int64, err error) {
 	if len(data) == 0 || string(data) == "{}" {
 		return record, 0, nil
 	}
 	text, counter, err := by.Open(at, data)
 	if err != nil {
-		return record, 0, forged("the record "+string(path), writerOf(at), err)
+		return record, 0, Forged("the record "+string(path), writerOf(at), err)
 	}
-	record, err = decode[T](path, text)
+	record, err = Decode[T](path, text)
 	return record, counter, err
 }
 
@@ -151,42 +152,45 @@ type IdentityRecord struct {
 	MAC      string          `json:"mac"`
 }
 
-func openIdentity(d Deployment, server plan.ServerPath, token string, pinned *Identity, data []byte) (*Identity, int64, error) {
+// OpenIdentity reads what says whose deployment it is, for a server with its token; pinned is
+// what the machine knows of it. ErrForged, *FormatError.
+func OpenIdentity(d Deployment, server plan.ServerPath, token string, pinned *Identity, data []byte) (*Identity, int64, error) {
 	const what = "what says whose deployment it is"
 	var record IdentityRecord
 	var identity Identity
 	if json.Unmarshal(data, &record) != nil || json.Unmarshal(sign.Bare(record.Identity), &identity) != nil {
-		return nil, 0, forged(what, "the operator", sign.ErrNotSigned)
+		return nil, 0, Forged(what, "the operator", sign.ErrNotSigned)
 	}
 	if identity.Format != RecordFormat {
 		return nil, 0, &FormatError{identity.Format}
 	}
-	key, err := identityKey(token)
+	key, err := IdentityKey(token)
 	if err != nil {
 		return nil, 0, err
 	}
 	if !sign.CheckMAC(key, record.Identity, record.MAC) {
-		return nil, 0, forged(what, "somebody who has the deployment's secret", sign.ErrForged)
+		return nil, 0, Forged(what, "somebody who has the deployment's secret", sign.ErrForged)
 	}
 	operator := identity.Operator
 	if pinned != nil {
 		operator = pinned.Operator
 	}
-	_, counter, err := operator.Open(d.place(identity.ID, kindIdentity, server, ""), record.Identity)
+	_, counter, err := operator.Open(d.Place(identity.ID, KindIdentity, server, ""), record.Identity)
 	switch {
 	case err != nil:
-		return nil, 0, forged(what, "the operator whom this machine has known since it came first", err)
+		return nil, 0, Forged(what, "the operator whom this machine has known since it came first", err)
 	case pinned != nil && (pinned.ID == identity.ID || identity.Restored) && pinned.Enrol != identity.Enrol:
-		return nil, 0, forged(what, "the operator", errors.New("tokens are good for more, or less, than when this machine came first"))
+		return nil, 0, Forged(what, "the operator", errors.New("tokens are good for more, or less, than when this machine came first"))
 	}
 	return &identity, counter, nil
 }
 
-// boxPlace is what a box belongs to, keyPlace what the key of a box does.
-func (d Deployment) boxPlace(cell plan.CellName) string {
+// BoxPlace is what the box of a sealed value belongs to.
+func (d Deployment) BoxPlace(cell plan.CellName) string {
 	return fmt.Sprintf("hotc box 1\n%s\n%s", d, cell)
 }
 
-func (d Deployment) keyPlace(cell plan.CellName, reader plan.ServerPath, box string) string {
+// KeyPlace is what the key of a box, sealed to a reader, belongs to.
+func (d Deployment) KeyPlace(cell plan.CellName, reader plan.ServerPath, box string) string {
 	return fmt.Sprintf("hotc key 1\n%s\n%s\n%s\n%s", d, cell, reader, box)
 }

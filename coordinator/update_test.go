@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -40,7 +42,7 @@ func withoutHook(p *plan.Plan) {
 }
 
 // stands makes a server's agent report how its one role stands.
-func stands(t *testing.T, m *coordinator.Member, role string, status coordinator.RoleStatus) {
+func stands(t *testing.T, m *member.Member, role string, status coordinator.RoleStatus) {
 	t.Helper()
 	err := m.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning, Roles: []coordinator.RoleState{{Name: role, Status: status}}}, nil)
 	if err != nil {
@@ -56,7 +58,7 @@ func TestALivePlanIsChangedInPlace(t *testing.T) {
 		app := b.agent(t, "app")
 		stands(t, app, "web", coordinator.RoleDone)
 		to := withUpdate(func(p *plan.Plan) { p.Servers[2].Roles[0].Timeout = 60 })
-		rehearsed, err := coordinator.Rehearse(t.Context(), b.open(t), publication(to))
+		rehearsed, err := deploy.Rehearse(t.Context(), b.open(t), publication(to))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,12 +67,12 @@ func TestALivePlanIsChangedInPlace(t *testing.T) {
 		}
 		done := b.publish(t, to)
 		want := "app.web: source, hook update: hook; lb.proxy: timeout: none"
-		for name, got := range map[string]coordinator.Published{"rehearsed": rehearsed, "done": done} {
-			if got.Outcome != coordinator.Updated || told(got.Changes) != want || got.Record.Plan != digest(string(text(to))) || !got.Record.Created.Equal(noon) {
+		for name, got := range map[string]deploy.Published{"rehearsed": rehearsed, "done": done} {
+			if got.Outcome != deploy.Updated || told(got.Changes) != want || got.Record.Plan != digest(string(text(to))) || !got.Record.Created.Equal(noon) {
 				t.Errorf("%s: %+v, want %s", name, got, want)
 			}
 		}
-		if err := app.CheckPlan(t.Context()); !errors.Is(err, coordinator.ErrPlanChanged) {
+		if err := app.CheckPlan(t.Context()); !errors.Is(err, member.ErrPlanChanged) {
 			t.Errorf("%v, want ErrPlanChanged", err)
 		}
 		requests, err := app.Requests(t.Context())
@@ -92,10 +94,10 @@ func TestALivePlanIsChangedInPlace(t *testing.T) {
 				t.Errorf("the file %s: %q, %v", file, text, err)
 			}
 		}
-		if live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret); err != nil || live.Servers[1].Roles[0].Files[0] != webAgain {
+		if live, err := deploy.ReadPlan(t.Context(), b.operator(t), site, secret); err != nil || live.Servers[1].Roles[0].Files[0] != webAgain {
 			t.Errorf("the whole plan is %+v, %v", live, err)
 		}
-		if again := b.publish(t, to); again.Outcome != coordinator.Unchanged {
+		if again := b.publish(t, to); again.Outcome != deploy.Unchanged {
 			t.Errorf("the same again: %s", again.Outcome)
 		}
 		// The file that nobody uses any more goes when the next plan has come.
@@ -109,7 +111,7 @@ func TestALivePlanIsChangedInPlace(t *testing.T) {
 	})
 }
 
-func told(changes []coordinator.RoleChange) string {
+func told(changes []deploy.RoleChange) string {
 	var all []string
 	for _, c := range changes {
 		all = append(all, fmt.Sprintf("%s: %s: %s", c.Key(), strings.Join(c.What, ", "), c.Effect))
@@ -123,14 +125,14 @@ func TestEffectsOfAChange(t *testing.T) {
 		name   string
 		status coordinator.RoleStatus // "" is a server that never came
 		hook   bool
-		want   coordinator.Effect // "" is refused
+		want   deploy.Effect // "" is refused
 	}{
-		{"never came", "", false, coordinator.EffectRun},
-		{"pending", coordinator.RolePending, false, coordinator.EffectRun},
-		{"skipped", coordinator.RoleSkipped, false, coordinator.EffectRun},
-		{"failed", coordinator.RoleFailed, false, coordinator.EffectRetry},
-		{"running", coordinator.RoleRunning, true, coordinator.EffectHook},
-		{"done", coordinator.RoleDone, true, coordinator.EffectHook},
+		{"never came", "", false, deploy.EffectRun},
+		{"pending", coordinator.RolePending, false, deploy.EffectRun},
+		{"skipped", coordinator.RoleSkipped, false, deploy.EffectRun},
+		{"failed", coordinator.RoleFailed, false, deploy.EffectRetry},
+		{"running", coordinator.RoleRunning, true, deploy.EffectHook},
+		{"done", coordinator.RoleDone, true, deploy.EffectHook},
 		{"running without the hook", coordinator.RoleRunning, false, ""},
 		{"done without the hook", coordinator.RoleDone, false, ""},
 	} {
@@ -146,11 +148,11 @@ func TestEffectsOfAChange(t *testing.T) {
 			}
 			done, err := b.apply(t, to)
 			if c.want == "" {
-				var lacking *coordinator.NoUpdateHookError
+				var lacking *deploy.NoUpdateHookError
 				if !errors.As(err, &lacking) || told(lacking.Roles) != "app.web: source: hook" {
 					t.Fatalf("%+v, %v, want a NoUpdateHookError", done, err)
 				}
-				if live, _ := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret); live.Servers[1].Roles[0].Files[0] != webScript {
+				if live, _ := deploy.ReadPlan(t.Context(), b.operator(t), site, secret); live.Servers[1].Roles[0].Files[0] != webScript {
 					t.Error("what was refused was written")
 				}
 				return
@@ -158,8 +160,8 @@ func TestEffectsOfAChange(t *testing.T) {
 			if err != nil || len(done.Changes) != 1 || done.Changes[0].Effect != c.want {
 				t.Fatalf("%+v, %v, want %s", done.Changes, err, c.want)
 			}
-			requests, err := coordinator.ReadRequests(t.Context(), b.operator(t), site, "app")
-			if asked := len(requests) == 1; err != nil || asked != (c.want == coordinator.EffectHook) {
+			requests, err := deploy.ReadRequests(t.Context(), b.operator(t), site, "app")
+			if asked := len(requests) == 1; err != nil || asked != (c.want == deploy.EffectHook) {
 				t.Errorf("asked for %+v, %v", requests, err)
 			}
 		})
@@ -217,7 +219,7 @@ func TestWhatALivePlanDoesNotTake(t *testing.T) {
 			to := threeTier()
 			change(to)
 			_, err := b.apply(t, to)
-			var refused *coordinator.ChangedPlanError
+			var refused *deploy.ChangedPlanError
 			if !errors.As(err, &refused) || !slices.Contains(refused.Differences, want) {
 				t.Errorf("%v, want %q", err, want)
 			}
@@ -243,7 +245,7 @@ func TestARoleStartsBeforeTheChangeOrAfterIt(t *testing.T) {
 			}
 		}
 		to := withUpdate()
-		done, err := coordinator.Publish(t.Context(), s, publication(to))
+		done, err := deploy.Publish(t.Context(), s, publication(to))
 		if err != nil || told(done.Changes) != "app.web: source, hook update: hook" {
 			t.Errorf("%s, %v", told(done.Changes), err)
 		}
@@ -251,7 +253,7 @@ func TestARoleStartsBeforeTheChangeOrAfterIt(t *testing.T) {
 			t.Errorf("%+v, %v", requests, err)
 		}
 		// One that has not noticed the change does not start.
-		if err := app.ReportStart(t.Context(), running); !errors.Is(err, coordinator.ErrPlanChanged) {
+		if err := app.ReportStart(t.Context(), running); !errors.Is(err, member.ErrPlanChanged) {
 			t.Errorf("%v, want ErrPlanChanged", err)
 		}
 		if _, err := app.PlanAgain(t.Context()); err != nil {
@@ -348,7 +350,7 @@ func TestAnInterruptedChangeIsMadeOnce(t *testing.T) {
 			stands(t, b.agent(t, server), role, coordinator.RoleDone)
 		}
 		s := &dying{Store: b.open(t), left: n, after: after}
-		_, err := coordinator.Publish(t.Context(), s, publication(to))
+		_, err := deploy.Publish(t.Context(), s, publication(to))
 		if err == nil {
 			return false
 		}
@@ -362,15 +364,15 @@ func TestAnInterruptedChangeIsMadeOnce(t *testing.T) {
 		if _, err := b.apply(t, then); err != nil {
 			t.Fatalf("again: %v", err)
 		}
-		if got := b.publish(t, then); got.Outcome != coordinator.Unchanged {
+		if got := b.publish(t, then); got.Outcome != deploy.Unchanged {
 			t.Errorf("once more: %s", got.Outcome)
 		}
 		for server := range roles {
-			requests, err := coordinator.ReadRequests(t.Context(), b.operator(t), site, server)
+			requests, err := deploy.ReadRequests(t.Context(), b.operator(t), site, server)
 			if err != nil || len(requests) > most || !back && len(requests) != 1 || back && len(requests) == 1 {
 				t.Errorf("%s was asked for %+v, %v", server, requests, err)
 			}
-			m := coordinator.Join(b.session(t, server), site, server, tokenOf(server))
+			m := member.Join(b.session(t, server), site, server, tokenOf(server))
 			got, err := m.Plan(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -418,11 +420,11 @@ func TestTwoChangesAtOnce(t *testing.T) {
 		}
 	}
 	to := withUpdate()
-	_, err := coordinator.Publish(t.Context(), s, publication(to))
-	if !errors.Is(err, coordinator.ErrOvertaken) {
+	_, err := deploy.Publish(t.Context(), s, publication(to))
+	if !errors.Is(err, deploy.ErrOvertaken) {
 		t.Errorf("%v, want ErrOvertaken", err)
 	}
-	if got := b.publish(t, other); got.Outcome != coordinator.Unchanged {
+	if got := b.publish(t, other); got.Outcome != deploy.Unchanged {
 		t.Errorf("the winner's plan is not live: %s", got.Outcome)
 	}
 }
@@ -447,15 +449,15 @@ func TestLargePlansAndManyReadersChange(t *testing.T) {
 			}
 			to.Files = append(to.Files, plan.File{Digest: mysqlScript, Size: 11, Name: "mysql.sh"})
 			b.publish(t, to)
-			m := coordinator.Join(b.session(t, "head"), site, "head", tokenOf("head"))
+			m := member.Join(b.session(t, "head"), site, "head", tokenOf("head"))
 			if s, err := m.Plan(t.Context()); err != nil || string(s.Roles[0].Source) != string(wide(size)) {
 				t.Fatalf("round %d: the plan did not arrive whole: %v", round, err)
 			}
-			if live, err := coordinator.ReadPlan(t.Context(), b.operator(t), site, secret); err != nil || len(live.Servers[0].Roles[0].Source) != size {
+			if live, err := deploy.ReadPlan(t.Context(), b.operator(t), site, secret); err != nil || len(live.Servers[0].Roles[0].Source) != size {
 				t.Fatalf("round %d: the whole plan did not arrive: %v", round, err)
 			}
 			for i := range 10 {
-				m := coordinator.Join(b.session(t, plan.ServerPath(fmt.Sprintf("node/%d", i))), site, plan.ServerPath(fmt.Sprintf("node/%d", i)), tokenOf(plan.ServerPath(fmt.Sprintf("node/%d", i))))
+				m := member.Join(b.session(t, plan.ServerPath(fmt.Sprintf("node/%d", i))), site, plan.ServerPath(fmt.Sprintf("node/%d", i)), tokenOf(plan.ServerPath(fmt.Sprintf("node/%d", i))))
 				s, err := m.Plan(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -488,11 +490,11 @@ func TestReadingAPlanWhileItChanges(t *testing.T) {
 		var err error
 		for n := 1; n < 8 && err == nil; n++ {
 			p := at(n)
-			_, err = coordinator.Publish(context.Background(), b.open(t), publication(p, func(w *coordinator.Publication) { w.Now = noon.Add(time.Duration(n)) }))
+			_, err = deploy.Publish(context.Background(), b.open(t), publication(p, func(w *deploy.Publication) { w.Now = noon.Add(time.Duration(n)) }))
 		}
 		over <- err
 	}()
-	m := coordinator.Join(b.session(t, "head"), site, "head", tokenOf("head"))
+	m := member.Join(b.session(t, "head"), site, "head", tokenOf("head"))
 	for {
 		s, err := m.Plan(t.Context())
 		if err != nil {

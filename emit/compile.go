@@ -25,7 +25,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/emit/heat"
 	"github.com/hotc-dev/hotc/emit/plan"
 	"github.com/hotc-dev/hotc/emit/userdata"
@@ -265,8 +265,8 @@ func (l Limits) check(r *Result, diags *source.Diagnostics) {
 	for _, data := range r.Built.Files {
 		carried += len(data)
 	}
-	if carried > coordinator.MaxFiles {
-		diags.Error(source.OverLimit, start, fmt.Sprintf("the files of the roles have %d bytes; the coordinator carries %d a deployment", carried, coordinator.MaxFiles), driver.LargeHint)
+	if carried > deploy.MaxFiles {
+		diags.Error(source.OverLimit, start, fmt.Sprintf("the files of the roles have %d bytes; the coordinator carries %d a deployment", carried, deploy.MaxFiles), driver.LargeHint)
 	}
 	if r.Emitted.Depth > l.Depth {
 		diags.Error(source.OverLimit, start, fmt.Sprintf("with the stacks that hotc adds, they would be nested %d levels deep; Heat takes %d (max_nested_stack_depth)", r.Emitted.Depth, l.Depth),

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/memory"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
@@ -124,7 +125,7 @@ func newBedOf(t testing.TB, start startCoordinator, as func(digest string) plan.
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = coordinator.Publish(context.Background(), b.operator(), coordinator.Publication{Deployment: deployment, Secret: secret, Plan: &b.plan, JSON: text,
+	_, err = deploy.Publish(context.Background(), b.operator(), deploy.Publication{Deployment: deployment, Secret: secret, Plan: &b.plan, JSON: text,
 		Files: func(digest string) ([]byte, error) { return files[digest], nil }, Now: time.Now()})
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +222,7 @@ func (b *bed) log() string {
 // cell is the value of a cell of db, or "failed: " and the chain, or "empty".
 func (b *bed) cell(name plan.CellName) string {
 	b.t.Helper()
-	reader, err := coordinator.NewReader(context.Background(), b.operator(), deployment, b.secret, &b.plan)
+	reader, err := deploy.NewReader(context.Background(), b.operator(), deployment, b.secret, &b.plan)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
@@ -41,7 +42,7 @@ func (b *bed) restore() {
 	}
 	store := b.open(b.secret.Operator(deployment))
 	defer store.Close()
-	_, err = coordinator.Publish(context.Background(), store, coordinator.Publication{Deployment: deployment, Secret: b.secret, Plan: &b.plan, JSON: text,
+	_, err = deploy.Publish(context.Background(), store, deploy.Publication{Deployment: deployment, Secret: b.secret, Plan: &b.plan, JSON: text,
 		Files: func(digest string) ([]byte, error) { return b.scripts[digest], nil }, Now: time.Now(), Restore: true, Enrol: new(coordinator.EnrolAlways)})
 	if err != nil {
 		b.t.Fatal(err)
@@ -52,7 +53,7 @@ func (b *bed) restore() {
 func (b *bed) awaitCell(name plan.CellName, want string, p *agentProcess) {
 	b.t.Helper()
 	store := b.operator()
-	reader, err := coordinator.NewReader(context.Background(), store, deployment, b.secret, &b.plan)
+	reader, err := deploy.NewReader(context.Background(), store, deployment, b.secret, &b.plan)
 	if err != nil {
 		b.t.Fatal(err)
 	}

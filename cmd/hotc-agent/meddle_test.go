@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
@@ -48,7 +50,7 @@ func (b *bed) web(value string) {
 	token := b.secret.ServerToken(deployment, "web")
 	store := b.open(coordinator.ServerCredential("web", token))
 	b.t.Cleanup(func() { store.Close() })
-	m := coordinator.Join(store, deployment, "web", token)
+	m := member.Join(store, deployment, "web", token)
 	if _, err := m.Plan(context.Background()); err != nil {
 		b.t.Fatal(err)
 	}
@@ -137,7 +139,7 @@ func TestWhoTapsGetsNothingRun(t *testing.T) {
 				t.Errorf("it ran %q, want %q\n%s", log, want, text)
 			}
 			if c.name == "what the agent writes" {
-				reader, err := coordinator.NewReader(context.Background(), b.operator(), deployment, b.secret, &b.plan)
+				reader, err := deploy.NewReader(context.Background(), b.operator(), deployment, b.secret, &b.plan)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -170,12 +172,12 @@ func TestWhoTapsAsksForNothing(t *testing.T) {
 		return bytes.ReplaceAll(data, []byte("backup"), []byte("wipeit"))
 	})
 	r := coordinator.Request{ID: "one", Kind: coordinator.Action, Incarnation: 1, Role: "r1", Name: "backup", Since: time.Now()}
-	if err := coordinator.Post(context.Background(), b.operator(), deployment, b.secret, []coordinator.Posting{{Server: "db", Request: r}}, nil); err != nil {
+	if err := deploy.Post(context.Background(), b.operator(), deployment, b.secret, []deploy.Posting{{Server: "db", Request: r}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	<-said
 	b.awaitSaid(p, "nothing is done of what is asked for: what server db is asked for is not as the deployment's operator wrote it")
-	answers, err := coordinator.ReadAnswers(context.Background(), b.operator(), deployment, "db")
+	answers, err := deploy.ReadAnswers(context.Background(), b.operator(), deployment, "db")
 	if err != nil || len(answers) != 0 {
 		t.Errorf("it answers %+v, %v", answers, err)
 	}

@@ -11,8 +11,8 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/dial"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/machine"
@@ -107,5 +107,5 @@ func readBoot(path string) (plan.Boot, error) {
 
 // isFinal says that the agent would come to the same end if it were started again.
 func isFinal(err error) bool {
-	return errors.Is(err, coordinator.ErrFenced) || errors.Is(err, coordinator.ErrDestroyed)
+	return errors.Is(err, member.ErrFenced) || errors.Is(err, member.ErrDestroyed)
 }

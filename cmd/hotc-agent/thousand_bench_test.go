@@ -15,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
@@ -86,7 +87,7 @@ func newCrowd(b *testing.B, program string, count int) *crowd {
 		b.Fatal(err)
 	}
 	s := c.operator(b)
-	if _, err := coordinator.Publish(b.Context(), s, coordinator.Publication{Deployment: deployment, Secret: secret, Plan: &p, JSON: text, Now: time.Now()}); err != nil {
+	if _, err := deploy.Publish(b.Context(), s, deploy.Publication{Deployment: deployment, Secret: secret, Plan: &p, JSON: text, Now: time.Now()}); err != nil {
 		b.Fatal(err)
 	}
 	s.Close()

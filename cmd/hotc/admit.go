@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -70,13 +71,13 @@ func (s *session) admit(ctx context.Context, server plan.ServerPath, key string)
 	within, stop := s.Within(ctx)
 	defer stop()
 	if key == "" {
-		asking, err := coordinator.ReadKnocks(within, s, s.Deployment, server)
+		asking, err := deploy.ReadKnocks(within, s, s.Deployment, server)
 		if err != nil {
 			return nil, s.notAdmitted(ctx, server, err)
 		}
 		return nil, whichMachine(s.target, server, asking)
 	}
-	knock, err := coordinator.Admit(within, s, s.Deployment, s.Secret, server, key)
+	knock, err := deploy.Admit(within, s, s.Deployment, s.Secret, server, key)
 	if err != nil {
 		return nil, s.notAdmitted(ctx, server, err)
 	}
@@ -104,11 +105,11 @@ func whichMachine(t *target, server plan.ServerPath, asking []coordinator.KnockR
 
 func (s *session) notAdmitted(ctx context.Context, server plan.ServerPath, err error) error {
 	switch {
-	case errors.Is(err, coordinator.ErrEnrolsAlways):
+	case errors.Is(err, deploy.ErrEnrolsAlways):
 		return source.Fail(source.UnknownName, "nobody has to be let in as "+string(server)+": every machine that has its token is",
 			"the deployment was not applied with --enrol=once")
-	case errors.Is(err, coordinator.ErrNoKey):
-		return source.Fail(source.Usage, "--key: "+coordinator.ErrNoKey.Error(), "it stands whole, with 44 characters, on the console of the machine that waits")
+	case errors.Is(err, deploy.ErrNoKey):
+		return source.Fail(source.Usage, "--key: "+deploy.ErrNoKey.Error(), "it stands whole, with 44 characters, on the console of the machine that waits")
 	}
 	return s.explain(ctx, err)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
@@ -64,7 +65,7 @@ func digestOf(data []byte) string {
 // putAgents puts the agents that a folder's servers fetch from the coordinator there, unless
 // they are there. What stands in the way is told and no error: servers whose image has an
 // agent need none of it.
-func (s *session) putAgents(ctx context.Context, io streams, dir string, root coordinator.Root, atHand map[string]agent) error {
+func (s *session) putAgents(ctx context.Context, io streams, dir string, root deploy.Root, atHand map[string]agent) error {
 	text, err := os.ReadFile(filepath.Join(dir, emit.AgentsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -78,7 +79,7 @@ func (s *session) putAgents(ctx context.Context, io streams, dir string, root co
 	}
 	for _, arch := range slices.Sorted(maps.Keys(wanted)) {
 		digest := wanted[arch]
-		there, err := coordinator.HasAgent(ctx, s, digest)
+		there, err := deploy.HasAgent(ctx, s, digest)
 		switch {
 		case err != nil:
 			return s.explain(ctx, err)
@@ -97,9 +98,9 @@ func (s *session) putAgents(ctx context.Context, io streams, dir string, root co
 	return nil
 }
 
-func (s *session) putAgent(ctx context.Context, root coordinator.Root, program []byte) error {
+func (s *session) putAgent(ctx context.Context, root deploy.Root, program []byte) error {
 	owner := s.Secret.Operator(s.Deployment)
-	closed := root.State == coordinator.RootOurs
+	closed := root.State == deploy.RootOurs
 	if closed {
 		key, err := s.target.rootKey(false)
 		if err != nil {
@@ -107,5 +108,5 @@ func (s *session) putAgent(ctx context.Context, root coordinator.Root, program [
 		}
 		owner = key.RootCredential()
 	}
-	return coordinator.PublishAgent(ctx, s, owner, closed, program)
+	return deploy.PublishAgent(ctx, s, owner, closed, program)
 }

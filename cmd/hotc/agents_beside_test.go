@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/emit"
 )
 
@@ -46,7 +47,7 @@ func putAgents(t *testing.T, d *desk, agents map[string]agent) string {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.putAgents(t.Context(), streams{err: &said}, folder, coordinator.Root{}, agents); err != nil {
+	if err := s.putAgents(t.Context(), streams{err: &said}, folder, deploy.Root{}, agents); err != nil {
 		t.Fatal(err)
 	}
 	return said.String()

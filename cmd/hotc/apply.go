@@ -16,6 +16,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/plan/check"
 )
@@ -141,7 +142,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	// Making many nodes takes longer than one answer.
 	within, stop := context.WithTimeout(ctx, 20*a.target.timeout)
 	defer stop()
-	done, partial, err := a.publish(within, s, coordinator.Publication{Deployment: s.Deployment, Secret: s.Secret, Plan: p, JSON: planJSON,
+	done, partial, err := a.publish(within, s, deploy.Publication{Deployment: s.Deployment, Secret: s.Secret, Plan: p, JSON: planJSON,
 		Files: filesOf(a.dir), Now: time.Now(), Enrol: enrol, Restore: a.restore, Root: closed}, gifts)
 	if err != nil && ctx.Err() != nil {
 		return nil, source.Fail(source.OperationFailed, "interrupted", "the same command again goes on where this one stopped")
@@ -160,7 +161,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 		result.Roles += len(server.Roles)
 	}
 	result.Next, result.Parameters = nextCommands(a.dir, a.target)
-	if done.Outcome == coordinator.Updated || a.restore { // the stack is there
+	if done.Outcome == deploy.Updated || a.restore { // the stack is there
 		result.Next, result.Parameters = result.Next[1:], []string{}
 	}
 	return result, nil
@@ -176,8 +177,8 @@ func (a *application) enrolment(p *plan.Plan) (*coordinator.Enrolment, error) {
 		}
 		return nil, nil
 	case "once":
-		var shared *coordinator.SharedTokenError
-		if errors.As(coordinator.CheckEnrolment(p, coordinator.EnrolOnce), &shared) {
+		var shared *deploy.SharedTokenError
+		if errors.As(deploy.CheckEnrolment(p, coordinator.EnrolOnce), &shared) {
 			return nil, sharedTokens(shared)
 		}
 		return new(coordinator.EnrolOnce), nil
@@ -189,23 +190,23 @@ func (a *application) enrolment(p *plan.Plan) (*coordinator.Enrolment, error) {
 
 // publish rehearses first, so that nothing is written if a secret is missing or too
 // large.
-func (a *application) publish(ctx context.Context, s *session, w coordinator.Publication, gifts []gift) (done coordinator.Published, r applied, err error) {
+func (a *application) publish(ctx context.Context, s *session, w deploy.Publication, gifts []gift) (done deploy.Published, r applied, err error) {
 	r.Given, r.Again = namesOf(gifts), []string{}
 	p := w.Plan
 	if a.dryRun || len(p.Secrets) > 0 {
-		done, err = coordinator.Rehearse(ctx, s.Store, w)
+		done, err = deploy.Rehearse(ctx, s.Store, w)
 		if err != nil {
 			return done, r, err
 		}
 		if err := s.tooLarge(gifts); err != nil {
 			return done, r, err
 		}
-		missing, again, err := s.missingSecrets(ctx, p, gifts, done.Outcome == coordinator.Unchanged || done.Outcome == coordinator.Updated)
+		missing, again, err := s.missingSecrets(ctx, p, gifts, done.Outcome == deploy.Unchanged || done.Outcome == deploy.Updated)
 		if err == nil && len(missing) > 0 {
 			err = secretsMissing(missing)
 		}
 		r.Again = append(r.Again, again...)
-		if err == nil && done.Outcome == coordinator.Updated && !a.dryRun {
+		if err == nil && done.Outcome == deploy.Updated && !a.dryRun {
 			err = s.give(ctx, p, gifts) // before the hooks read them
 			gifts = nil
 		}
@@ -213,7 +214,7 @@ func (a *application) publish(ctx context.Context, s *session, w coordinator.Pub
 			return done, r, err
 		}
 	}
-	done, err = coordinator.Publish(ctx, s.Store, w)
+	done, err = deploy.Publish(ctx, s.Store, w)
 	if err == nil {
 		err = s.give(ctx, p, gifts)
 	}
@@ -240,7 +241,7 @@ func (r *applied) print(io streams, t *target) {
 		fmt.Sprintf("%s of %s", counted(r.Nodes, "node"), size(r.Bytes)),
 	}, ", ")
 	fmt.Fprintf(io.out, say[r.Outcome], r.Stack, what)
-	updated := r.Outcome == string(coordinator.Updated)
+	updated := r.Outcome == string(deploy.Updated)
 	if updated {
 		printChanges(io, r.Changes, t)
 	}
@@ -330,7 +331,7 @@ func readPlanFile(path string) ([]byte, *plan.Plan, error) {
 }
 
 // filesOf reads the files that lie beside a plan.
-func filesOf(dir string) coordinator.Files {
+func filesOf(dir string) deploy.Files {
 	return func(digest string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, "files", digest)) }
 }
 
@@ -343,8 +344,8 @@ func checkFiles(dir string, p *plan.Plan) error {
 		if err != nil {
 			return source.Fail(source.BadPlan, fmt.Sprintf("the file of %s is missing: %v", f.Name, err), "compile again: the folder is not whole")
 		}
-		if total += info.Size(); total > coordinator.MaxFiles {
-			return source.Fail(source.BadPlan, fmt.Sprintf("the roles' files have more than %s together", size(coordinator.MaxFiles)),
+		if total += info.Size(); total > deploy.MaxFiles {
+			return source.Fail(source.BadPlan, fmt.Sprintf("the roles' files have more than %s together", size(deploy.MaxFiles)),
 				"the coordinator is no place for large files: let the role fetch them")
 		}
 		content, err := os.ReadFile(path)

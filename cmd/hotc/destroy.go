@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -87,7 +87,7 @@ func (d *destruction) run(ctx context.Context) (*destroyed, error) {
 		return nil, err
 	}
 	defer s.Close()
-	if root, _, err := s.enterRoot(ctx); err != nil && root.State != coordinator.RootOpen { // of an open one all may delete
+	if root, _, err := s.enterRoot(ctx); err != nil && root.State != deploy.RootOpen { // of an open one all may delete
 		return nil, err
 	}
 	if !d.yes {
@@ -106,8 +106,8 @@ func (d *destruction) run(ctx context.Context) (*destroyed, error) {
 	}
 	within, stop := context.WithTimeout(ctx, 20*d.timeout)
 	defer stop()
-	err = coordinator.Destroy(within, s.Store, s.Deployment)
-	if errors.Is(err, coordinator.ErrNotApplied) {
+	err = deploy.Destroy(within, s.Store, s.Deployment)
+	if errors.Is(err, deploy.ErrNotApplied) {
 		return result, nil
 	}
 	result.Destroyed = err == nil

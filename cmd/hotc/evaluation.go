@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -23,7 +24,7 @@ type evaluation struct {
 	ctx     context.Context
 	session *session
 	plan    *plan.Plan
-	reader  func() (*coordinator.Reader, error)
+	reader  func() (*deploy.Reader, error)
 	places  map[plan.CellName]plan.CellRef
 	read    map[plan.CellName]coordinator.CellRecord
 	secret  map[plan.CellName]bool
@@ -41,7 +42,7 @@ func (e *evaluation) learn() error {
 	if undecided(e.plan) == 0 {
 		return nil
 	}
-	snapshot, err := coordinator.TakeSnapshot(e.ctx, e.session, e.session.Deployment, e.session.Secret, e.plan)
+	snapshot, err := deploy.TakeSnapshot(e.ctx, e.session, e.session.Deployment, e.session.Secret, e.plan)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (e *evaluation) prefetch(outputs []plan.Output) error {
 }
 
 // readCell reads a cell; what a server has written that is no record has failed.
-func readCell(ctx context.Context, reader *coordinator.Reader, place plan.CellRef) (coordinator.CellRecord, error) {
+func readCell(ctx context.Context, reader *deploy.Reader, place plan.CellRef) (coordinator.CellRecord, error) {
 	record, err := reader.Cell(ctx, place)
 	var bad *coordinator.RecordError
 	if errors.As(err, &bad) {

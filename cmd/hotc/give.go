@@ -17,7 +17,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -217,9 +217,9 @@ func secretValue(secret plan.Secret, text []byte) (json.RawMessage, error) {
 // were before, and those that not all readers can open. live says that the
 // plan is on the coordinator.
 func (s *session) missingSecrets(ctx context.Context, p *plan.Plan, gifts []gift, live bool) (missing, again []string, err error) {
-	given := make([]coordinator.Given, len(p.Secrets))
+	given := make([]deploy.Given, len(p.Secrets))
 	if live {
-		if given, err = coordinator.ReadGiven(ctx, s, s.Deployment, s.Secret, p); err != nil {
+		if given, err = deploy.ReadGiven(ctx, s, s.Deployment, s.Secret, p); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -237,7 +237,7 @@ func (s *session) missingSecrets(ctx context.Context, p *plan.Plan, gifts []gift
 
 // tooLarge refuses values that the coordinator cannot hold.
 func (s *session) tooLarge(gifts []gift) error {
-	limit := coordinator.GivenLimit(s)
+	limit := deploy.GivenLimit(s)
 	for _, g := range gifts {
 		if len(g.value) > limit {
 			return source.Fail(source.MissingSecret, fmt.Sprintf("nothing is applied: --secret-param %s has %d bytes as JSON, a sealed value has at most %d", g.secret.Name, len(g.value), limit),
@@ -264,7 +264,7 @@ func giftFlags(names ...string) string {
 // give puts the values into their cells.
 func (s *session) give(ctx context.Context, p *plan.Plan, gifts []gift) error {
 	for _, g := range gifts {
-		if err := coordinator.Give(ctx, s, s.Deployment, s.Secret, p, g.secret, g.value, time.Now()); err != nil {
+		if err := deploy.Give(ctx, s, s.Deployment, s.Secret, p, g.secret, g.value, time.Now()); err != nil {
 			return err
 		}
 	}

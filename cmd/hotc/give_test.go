@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -16,8 +17,8 @@ import (
 func TestWhySecretIsNotGiven(t *testing.T) {
 	const cell = "/operator:db_password"
 	p := &plan.Plan{Servers: []plan.Server{{Path: "db", Roles: []plan.Role{{Name: "mysql"}}}}, Secrets: []plan.Secret{{Name: "db_password", Cell: cell}}}
-	snapshot := func(given time.Time) *coordinator.Snapshot {
-		return &coordinator.Snapshot{Ready: true, Given: []coordinator.Given{{Since: given}}, Servers: []coordinator.ServerSnapshot{{Path: "db", Alive: true,
+	snapshot := func(given time.Time) *deploy.Snapshot {
+		return &deploy.Snapshot{Ready: true, Given: []deploy.Given{{Since: given}}, Servers: []deploy.ServerSnapshot{{Path: "db", Alive: true,
 			Incarnation: coordinator.IncarnationRecord{Number: 1},
 			State:       coordinator.ServerState{Roles: []coordinator.RoleState{running("mysql", wait(cell, "password", "site.yaml:9:9"))}}}}}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -65,7 +66,7 @@ type logReport struct {
 func (s *session) log(ctx context.Context, r *status.Role) ([]byte, error) {
 	within, stop := s.Within(ctx)
 	defer stop()
-	text, err := coordinator.ReadLog(within, s, s.Deployment, r.Server.Path, r.Name)
+	text, err := deploy.ReadLog(within, s, s.Deployment, r.Server.Path, r.Name)
 	return text, s.explain(ctx, err)
 }
 

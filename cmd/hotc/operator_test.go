@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/memory"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
@@ -110,7 +111,7 @@ func expectCode(t *testing.T, err error, code source.Code, texts ...string) {
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // agent is a server's agent, enrolled and present.
-func (d *desk) agent(t *testing.T, server plan.ServerPath) *coordinator.Member {
+func (d *desk) agent(t *testing.T, server plan.ServerPath) *member.Member {
 	t.Helper()
 	secret, err := coordinator.ParseSecret(testSecret)
 	if err != nil {
@@ -118,7 +119,7 @@ func (d *desk) agent(t *testing.T, server plan.ServerPath) *coordinator.Member {
 	}
 	store := d.tree.Open(coordinator.ServerCredential(server, secret.ServerToken("site", server)))
 	t.Cleanup(func() { store.Close() })
-	m := coordinator.Join(store, "site", server, secret.ServerToken("site", server))
+	m := member.Join(store, "site", server, secret.ServerToken("site", server))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func (d *desk) agent(t *testing.T, server plan.ServerPath) *coordinator.Member {
 }
 
 // report sends a state with these roles; the phase follows from them.
-func report(t *testing.T, m *coordinator.Member, failed map[plan.CellName]*coordinator.Cause, roles ...coordinator.RoleState) {
+func report(t *testing.T, m *member.Member, failed map[plan.CellName]*coordinator.Cause, roles ...coordinator.RoleState) {
 	t.Helper()
 	phase := coordinator.PhaseDone
 	for _, r := range roles {
@@ -149,7 +150,7 @@ func report(t *testing.T, m *coordinator.Member, failed map[plan.CellName]*coord
 	}
 }
 
-func put(t *testing.T, m *coordinator.Member, cell plan.CellName, value string) {
+func put(t *testing.T, m *member.Member, cell plan.CellName, value string) {
 	t.Helper()
 	if err := m.Put(t.Context(), cell, json.RawMessage(value), noon); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -32,7 +33,7 @@ that value: a string as it is, anything else as JSON.`,
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			within, stop := s.Within(ctx)
 			defer stop()
-			p, err := coordinator.ReadPlan(within, s, s.Deployment, s.Secret)
+			p, err := deploy.ReadPlan(within, s, s.Deployment, s.Secret)
 			if err != nil {
 				return s.explain(ctx, err)
 			}
@@ -216,8 +217,8 @@ func roleOutputs(p *plan.Plan) []plan.Output {
 // newEvaluation prepares to read cells under ctx.
 func newEvaluation(ctx context.Context, s *session, p *plan.Plan) *evaluation {
 	e := &evaluation{ctx: ctx, session: s, plan: p, places: map[plan.CellName]plan.CellRef{}, read: map[plan.CellName]coordinator.CellRecord{}, secret: map[plan.CellName]bool{}}
-	e.reader = sync.OnceValues(func() (*coordinator.Reader, error) {
-		return coordinator.NewReader(ctx, s, s.Deployment, s.Secret, p)
+	e.reader = sync.OnceValues(func() (*deploy.Reader, error) {
+		return deploy.NewReader(ctx, s, s.Deployment, s.Secret, p)
 	})
 	for _, c := range p.Cells {
 		e.places[c.Name] = plan.CellRef{Cell: c.Name, Server: c.Server, Sealed: c.Sealed}

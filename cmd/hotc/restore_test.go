@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -37,7 +38,7 @@ func (d *desk) survivor(t *testing.T, server plan.ServerPath) *survivor {
 }
 
 // begin is its agent from the start until it is the server and what it had published stands.
-func (s *survivor) begin(t *testing.T) (*coordinator.Member, error) {
+func (s *survivor) begin(t *testing.T) (*member.Member, error) {
 	t.Helper()
 	secret, err := coordinator.ParseSecret(testSecret)
 	if err != nil {
@@ -53,8 +54,8 @@ func (s *survivor) begin(t *testing.T) (*coordinator.Member, error) {
 	store := s.d.tree.Open(coordinator.ServerCredential(s.server, token))
 	s.end = sync.OnceFunc(func() { store.Close(); j.Close() })
 	t.Cleanup(s.end)
-	m := coordinator.Join(store, "site", s.server, token)
-	m.UseMachine(coordinator.Machine{Instance: "i-1", Now: clock, Key: func() (seal.Key, error) { return s.key, nil }})
+	m := member.Join(store, "site", s.server, token)
+	m.UseMachine(member.Machine{Instance: "i-1", Now: clock, Key: func() (seal.Key, error) { return s.key, nil }})
 	m.UseMemory(j)
 	m.UseKey(s.key)
 	if err := m.AwaitDeployment(t.Context(), nil); err != nil {

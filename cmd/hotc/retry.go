@@ -15,6 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/operate"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
@@ -154,7 +155,7 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 			return nil, err
 		}
 		within, stop := r.Within(ctx)
-		err = coordinator.Post(within, r, r.Deployment, r.Secret, posts, cells)
+		err = deploy.Post(within, r, r.Deployment, r.Secret, posts, cells)
 		stop()
 		if errors.Is(err, coordinator.ErrVersion) {
 			continue

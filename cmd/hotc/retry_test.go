@@ -8,11 +8,12 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // failed has db.mysql failed, and app.web because of it.
-func (d *desk) failed(t *testing.T) (db, app *coordinator.Member) {
+func (d *desk) failed(t *testing.T) (db, app *member.Member) {
 	t.Helper()
 	d.apply(t)
 	db, app = d.agent(t, "db"), d.agent(t, "app")
@@ -24,7 +25,7 @@ func (d *desk) failed(t *testing.T) (db, app *coordinator.Member) {
 	return db, app
 }
 
-func asksFor(t *testing.T, m *coordinator.Member) string {
+func asksFor(t *testing.T, m *member.Member) string {
 	t.Helper()
 	requests, err := m.Requests(t.Context())
 	if err != nil {

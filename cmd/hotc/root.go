@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/dial"
 )
 
@@ -80,7 +81,7 @@ there from then on.`,
 				return err
 			}
 			defer s.Close()
-			root, err := coordinator.MakeRoot(cmd.Context(), s, *s.key, limit, time.Now())
+			root, err := deploy.MakeRoot(cmd.Context(), s, *s.key, limit, time.Now())
 			if err != nil {
 				return t.rootError(cmd.Context(), root, err)
 			}
@@ -88,8 +89,8 @@ there from then on.`,
 		},
 	}
 	t.addRootFlags(cmd)
-	cmd.Flags().Int64Var(&limit.Nodes, "max-nodes", coordinator.DefaultLimit.Nodes, "how many `NODES` a deployment may have there; 0 is any number")
-	cmd.Flags().Int64Var(&limit.Bytes, "max-bytes", coordinator.DefaultLimit.Bytes, "how many `BYTES` it may have; 0 is any number")
+	cmd.Flags().Int64Var(&limit.Nodes, "max-nodes", deploy.DefaultLimit.Nodes, "how many `NODES` a deployment may have there; 0 is any number")
+	cmd.Flags().Int64Var(&limit.Bytes, "max-bytes", deploy.DefaultLimit.Bytes, "how many `BYTES` it may have; 0 is any number")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
@@ -109,7 +110,7 @@ func newRootShowCommand(io streams) *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			root, err := coordinator.LookAtRoot(cmd.Context(), s, s.key)
+			root, err := deploy.LookAtRoot(cmd.Context(), s, s.key)
 			if err != nil {
 				return t.rootError(cmd.Context(), root, err)
 			}
@@ -205,14 +206,14 @@ func (t *target) dial(ctx context.Context, url string, ask func(context.Context,
 }
 
 // rootError makes a diagnostic of what went wrong about a ROOT.
-func (t *target) rootError(ctx context.Context, root coordinator.Root, err error) error {
+func (t *target) rootError(ctx context.Context, root deploy.Root, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return interrupted()
-	case root.State == coordinator.RootOpen:
+	case root.State == deploy.RootOpen:
 		return source.Fail(source.NotOurs, "the ROOT of "+t.coordinatorName()+" stands, and is open: "+holdersText(root.Holders),
 			"nobody can close it any more but ZooKeeper's super user: name another ROOT, as in …/hotc/PROJECT")
-	case root.State == coordinator.RootClosed:
+	case root.State == deploy.RootClosed:
 		return source.Fail(source.BadSecret, "the ROOT of "+t.coordinatorName()+" belongs to who has another key", "name its file with --root-key-file FILE, or in $"+rootKeyVariable)
 	}
 	return source.Fail(source.OperationFailed, err.Error(), "")
@@ -234,7 +235,7 @@ func holdersText(holders []coordinator.Grant) string {
 }
 
 // report looks at what is around a ROOT and prints it.
-func (s *rootSession) report(ctx context.Context, io streams, root coordinator.Root, asJSON bool) error {
+func (s *rootSession) report(ctx context.Context, io streams, root deploy.Root, asJSON bool) error {
 	r := rootReport{Coordinator: s.target.coordinatorName(), State: string(root.State), Nodes: root.Record.Limit.Nodes, Bytes: root.Record.Limit.Bytes}
 	for _, h := range root.Holders {
 		r.Holders = append(r.Holders, rootHolder{h.To.User, h.May.String()})
@@ -252,8 +253,8 @@ func (s *rootSession) report(ctx context.Context, io streams, root coordinator.R
 			return s.target.rootError(ctx, root, err)
 		}
 		r.AroundOpen = may&coordinator.MayCreateChildren != 0
-		if root.State == coordinator.RootOurs {
-			enforced, err := coordinator.Enforces(ctx, s.Store, *s.key)
+		if root.State == deploy.RootOurs {
+			enforced, err := deploy.Enforces(ctx, s.Store, *s.key)
 			if err != nil {
 				return s.target.rootError(ctx, root, err)
 			}
@@ -309,24 +310,24 @@ func limitText(l coordinator.Limit) string {
 // enterRoot finds out whose the ROOT is in which a deployment is made or destroyed, and
 // refuses one that is somebody else's, or open where a key was given. It returns what
 // Publish is to know of a closed one.
-func (s *session) enterRoot(ctx context.Context) (root coordinator.Root, closed *coordinator.InRoot, err error) {
+func (s *session) enterRoot(ctx context.Context) (root deploy.Root, closed *deploy.InRoot, err error) {
 	key, err := s.target.rootKey(false)
 	if err != nil {
 		return root, nil, err
 	}
 	within, stop := s.Within(ctx)
 	defer stop()
-	root, err = coordinator.LookAtRoot(within, s, key)
+	root, err = deploy.LookAtRoot(within, s, key)
 	name := s.target.coordinatorName()
 	switch {
 	case err != nil:
 		return root, nil, s.explain(ctx, err)
-	case root.State == coordinator.RootOurs:
-		return root, &coordinator.InRoot{Key: *key, Root: root}, nil
-	case root.State == coordinator.RootClosed && key == nil:
+	case root.State == deploy.RootOurs:
+		return root, &deploy.InRoot{Key: *key, Root: root}, nil
+	case root.State == deploy.RootClosed && key == nil:
 		err = source.Fail(source.BadSecret, "the ROOT of "+name+" is closed: only who has its key may create or delete there", "name the key's file with --root-key-file FILE, or in $"+rootKeyVariable)
 	case key == nil:
-	case root.State == coordinator.RootAbsent:
+	case root.State == deploy.RootAbsent:
 		err = source.Fail(source.NotOurs, "nobody has made the ROOT of "+name+" yet", "\""+s.target.rootCommand("new")+"\" makes it")
 	default:
 		err = s.target.rootError(ctx, root, coordinator.ErrRights)
@@ -351,8 +352,8 @@ func (t *target) rootCommand(word string) string {
 }
 
 // warnOpenRoot says that everybody may create nodes in the ROOT.
-func (s *session) warnOpenRoot(io streams, root coordinator.Root) {
-	open := root.State == coordinator.RootAbsent
+func (s *session) warnOpenRoot(io streams, root deploy.Root) {
+	open := root.State == deploy.RootAbsent
 	for _, h := range root.Holders {
 		open = open || h.To.User == "" && h.May&coordinator.MayCreateChildren != 0
 	}

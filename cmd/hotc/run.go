@@ -18,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/memory"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/emit"
@@ -186,7 +187,7 @@ func (r *localRun) serve(ctx context.Context, socket string) error {
 		}
 		return data, nil
 	}
-	_, err = coordinator.Publish(ctx, store, coordinator.Publication{Deployment: deploymentName, Secret: secret, Plan: r.result.Built.Plan, JSON: text, Files: files, Now: time.Now()})
+	_, err = deploy.Publish(ctx, store, deploy.Publication{Deployment: deploymentName, Secret: secret, Plan: r.result.Built.Plan, JSON: text, Files: files, Now: time.Now()})
 	if err == nil {
 		err = r.session.give(ctx, r.result.Built.Plan, r.gifts)
 	}

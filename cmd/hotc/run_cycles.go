@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -70,7 +71,7 @@ func (r *localRun) breakCycle(ctx context.Context, c status.Cycle) error {
 		cells = append(cells, plan.CellRef{Cell: s.Wait.Cell, Server: s.On.Server.Path})
 		causes = append(causes, &coordinator.Cause{Role: s.On.Key(), Reason: "a dependency cycle: " + c.String(), At: next.Wait.At})
 	}
-	reader, err := coordinator.NewReader(ctx, r.session, r.session.Deployment, r.session.Secret, r.result.Built.Plan)
+	reader, err := deploy.NewReader(ctx, r.session, r.session.Deployment, r.session.Secret, r.result.Built.Plan)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -53,7 +54,7 @@ var scenes = []scene{
 			failure("base", first, "no space left on device"), coordinator.RoleState{Name: "web", Status: coordinator.RoleSkipped, Cause: second})
 	}, "app.web"},
 	{"lost", func(t *testing.T, d *desk) {
-		db := d.agentUntil(t, "db", func(m *coordinator.Member) { report(t, m, nil, running("mysql")) })
+		db := d.agentUntil(t, "db", func(m *member.Member) { report(t, m, nil, running("mysql")) })
 		_ = db
 		report(t, d.agent(t, "app"), nil, done("base"), running("web", wait("db.mysql:endpoint", "db", "site.yaml:30:17")))
 	}, "app.web"},
@@ -76,13 +77,13 @@ var scenes = []scene{
 	}, "db.mysql"},
 	{"gone", func(t *testing.T, d *desk) {
 		for server, roles := range map[plan.ServerPath][]coordinator.RoleState{"db": {done("mysql")}, "app": {done("base"), done("web")}} {
-			d.agentUntil(t, server, func(m *coordinator.Member) { report(t, m, nil, roles...) })
+			d.agentUntil(t, server, func(m *member.Member) { report(t, m, nil, roles...) })
 		}
 		report(t, d.agent(t, "lb"), nil, done("proxy"))
 	}, "db"},
 	{"failed-and-gone", func(t *testing.T, d *desk) {
 		first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:14:11"}
-		d.agentUntil(t, "db", func(m *coordinator.Member) {
+		d.agentUntil(t, "db", func(m *member.Member) {
 			report(t, m, map[plan.CellName]*coordinator.Cause{"db.mysql": first, "db.mysql:endpoint": first}, failure("mysql", first, ""))
 		})
 	}, "db"},
@@ -103,12 +104,12 @@ func (s scene) exit() int {
 }
 
 // agentUntil is an agent that goes away after what it does.
-func (d *desk) agentUntil(t *testing.T, server plan.ServerPath, do func(*coordinator.Member)) *coordinator.Member {
+func (d *desk) agentUntil(t *testing.T, server plan.ServerPath, do func(*member.Member)) *member.Member {
 	t.Helper()
 	secret, _ := coordinator.ParseSecret(testSecret)
 	store := d.tree.Open(coordinator.ServerCredential(server, secret.ServerToken("site", server)))
 	defer store.Close()
-	m := coordinator.Join(store, "site", server, secret.ServerToken("site", server))
+	m := member.Join(store, "site", server, secret.ServerToken("site", server))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/operate"
 )
 
@@ -173,11 +174,11 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return err
 	}
 	name := string(s.Deployment)
-	var changed *coordinator.ChangedPlanError
-	var lacking *coordinator.NoUpdateHookError
-	var other *coordinator.OtherEnrolmentError
-	var shared *coordinator.SharedTokenError
-	var foreign *coordinator.RightsError
+	var changed *deploy.ChangedPlanError
+	var lacking *deploy.NoUpdateHookError
+	var other *deploy.OtherEnrolmentError
+	var shared *deploy.SharedTokenError
+	var foreign *deploy.RightsError
 	var early *operate.EarlyHookError
 	var absent *operate.AbsentError
 	switch {
@@ -203,31 +204,31 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return source.Fail(source.OperationFailed, absent.Error(), "nothing was run; start them, or leave --run-hooks out")
 	case errors.Is(err, operate.ErrBusy):
 		return source.Fail(source.OperationFailed, err.Error(), "try again")
-	case errors.Is(err, coordinator.ErrOvertaken):
+	case errors.Is(err, deploy.ErrOvertaken):
 		return source.Fail(source.OperationFailed, "another apply of "+name+" has begun meanwhile", "one of the two is enough: the same command again, when that has ended, finds its plan live")
 	case errors.As(err, &shared):
 		return sharedTokens(shared)
 	case errors.As(err, &other):
 		return source.Fail(source.ChangedPlan, other.Error(), "--enrol can be chosen when a deployment is made: apply without it; or under another --stack; or \""+s.target.command("destroy")+"\" first")
-	case errors.Is(err, coordinator.ErrStands):
+	case errors.Is(err, deploy.ErrStands):
 		return source.Fail(source.OperationFailed, "the deployment "+name+" is there: nothing is to be put back", "if an older state stands there, \""+s.target.command("apply", "DIR")+"\" of the newest folder brings its plan up to date, and its agents publish again what they have")
-	case errors.Is(err, coordinator.ErrNotOurs):
+	case errors.Is(err, deploy.ErrNotOurs):
 		return source.Fail(source.OperationFailed, err.Error(), "who administers the coordinator can delete it (in ZooKeeper: the super user); \""+s.target.command("destroy")+"\" then deletes what is left")
-	case errors.Is(err, coordinator.ErrWrongSecret), errors.Is(err, coordinator.ErrRefused):
+	case errors.Is(err, deploy.ErrWrongSecret), errors.Is(err, coordinator.ErrRefused):
 		return source.Fail(source.BadSecret, "wrong secret: the deployment "+name+" was applied with another one than "+s.target.secretPath(),
 			"give the file it was applied with; if the secret is lost, deploy under another stack name")
-	case errors.Is(err, coordinator.ErrNotApplied):
+	case errors.Is(err, deploy.ErrNotApplied):
 		return source.Fail(source.NoDeployment, "there is no deployment "+name+" on "+s.target.coordinatorName(),
 			"\""+s.target.command("apply", "DIR")+"\" makes it; is this the right coordinator? If it was here, and the coordinator has lost it, \""+s.target.command("apply", "DIR", "--restore")+"\" of the same folder puts it back: its servers hold what they have done and published")
-	case errors.Is(err, coordinator.ErrUnfinished):
-		return source.Fail(source.OperationFailed, "the deployment "+name+" is unfinished: "+coordinator.ErrUnfinished.Error(),
+	case errors.Is(err, deploy.ErrUnfinished):
+		return source.Fail(source.OperationFailed, "the deployment "+name+" is unfinished: "+deploy.ErrUnfinished.Error(),
 			"when nobody else works on it: \""+s.target.command("destroy")+"\", then apply again")
 	default:
 		return source.Fail(source.OperationFailed, err.Error(), "")
 	}
 }
 
-func sharedTokens(e *coordinator.SharedTokenError) error {
+func sharedTokens(e *deploy.SharedTokenError) error {
 	return source.Fail(source.Usage, "nothing is applied: "+e.Error(), "apply it with --enrol=always")
 }
 

@@ -5,18 +5,18 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // changedRole is a role that `hotc apply` changes on a live deployment (docs/json.md).
 type changedRole struct {
-	Role   plan.RoleKey       `json:"role"`
-	What   []string           `json:"what"`
-	Effect coordinator.Effect `json:"effect"`
+	Role   plan.RoleKey  `json:"role"`
+	What   []string      `json:"what"`
+	Effect deploy.Effect `json:"effect"`
 }
 
-func changedRoles(changes []coordinator.RoleChange) []changedRole {
+func changedRoles(changes []deploy.RoleChange) []changedRole {
 	all := []changedRole{}
 	for _, c := range changes {
 		all = append(all, changedRole{Role: c.Key(), What: c.What, Effect: c.Effect})
@@ -29,13 +29,13 @@ func printChanges(io streams, changes []changedRole, t *target) {
 	for _, c := range changes {
 		var then string
 		switch c.Effect {
-		case coordinator.EffectHook:
+		case deploy.EffectHook:
 			then = "its agent runs the hook update"
-		case coordinator.EffectRun:
+		case deploy.EffectRun:
 			then = "it has not run, and will as it is then"
-		case coordinator.EffectRetry:
+		case deploy.EffectRetry:
 			then = "it has failed: \"" + t.command("retry", string(c.Role)) + "\" runs it as it is then"
-		case coordinator.EffectNone:
+		case deploy.EffectNone:
 			then = "nothing that has run is out of date"
 		}
 		fmt.Fprintf(io.out, "  %s: %s: %s.\n", c.Role, strings.Join(c.What, ", "), then)
@@ -46,7 +46,7 @@ func printChanges(io streams, changes []changedRole, t *target) {
 }
 
 // lacksHook is the diagnostic of roles that have run and have no hook update.
-func (s *session) lacksHook(err *coordinator.NoUpdateHookError) error {
+func (s *session) lacksHook(err *deploy.NoUpdateHookError) error {
 	d := source.Fail(source.ChangedPlan, "the deployment "+string(s.Deployment)+" is live, and roles that have run, or run now, would be out of date: they have no hook update",
 		"add `hooks: {update: …}` to the role, a source that its agent runs once for the change; or \""+s.target.command("destroy")+"\" first, and build its servers anew. A role that has failed needs no hook: after \"hotc apply\", \"hotc retry\" runs it as it is then")
 	for _, r := range err.Roles {

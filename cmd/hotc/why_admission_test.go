@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -14,7 +15,7 @@ import (
 func TestWhyTellsOfMachinesThatWaitToBeLetIn(t *testing.T) {
 	p := &plan.Plan{Servers: []plan.Server{{Path: "db", Roles: []plan.Role{{Name: "mysql"}}}}}
 	for what, alive := range map[string]bool{"the one before is there": true, "the one before is gone": false} {
-		v := status.New(p, &coordinator.Snapshot{Ready: true, Servers: []coordinator.ServerSnapshot{{
+		v := status.New(p, &deploy.Snapshot{Ready: true, Servers: []deploy.ServerSnapshot{{
 			Path: "db", Alive: alive, Incarnation: coordinator.IncarnationRecord{Number: 1, Instance: "i-old"},
 			State:  coordinator.ServerState{Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{done("mysql")}},
 			Knocks: []coordinator.KnockRecord{{Instance: "i-new", Key: "KEY", Since: noon}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -49,7 +50,7 @@ func TestOperatorOnZooKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	db := coordinator.Join(store, "site", "db", secret.ServerToken("site", "db"))
+	db := member.Join(store, "site", "db", secret.ServerToken("site", "db"))
 	if _, err := db.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -29,7 +30,7 @@ func NewRequest(kind coordinator.RequestKind, r *status.Role) coordinator.Reques
 func (o *Operator) Ask(ctx context.Context, server plan.ServerPath, r coordinator.Request) error {
 	for range MostTries {
 		within, stop := o.Within(ctx)
-		err := coordinator.Post(within, o, o.Deployment, o.Secret, []coordinator.Posting{{Server: server, Request: r}}, nil)
+		err := deploy.Post(within, o, o.Deployment, o.Secret, []deploy.Posting{{Server: server, Request: r}}, nil)
 		stop()
 		if !errors.Is(err, coordinator.ErrVersion) { // somebody else has asked meanwhile
 			return err
@@ -43,7 +44,7 @@ func (o *Operator) Ask(ctx context.Context, server plan.ServerPath, r coordinato
 func (o *Operator) Answer(ctx context.Context, server plan.ServerPath, request string) (coordinator.Answer, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
-	answers, err := coordinator.ReadAnswers(within, o, o.Deployment, server)
+	answers, err := deploy.ReadAnswers(within, o, o.Deployment, server)
 	if err != nil {
 		return coordinator.Answer{}, err
 	}
@@ -99,7 +100,7 @@ func (o *Operator) present(ctx context.Context, server plan.ServerPath) (bool, e
 	defer stop()
 	_, applied, err := o.Stat(within, o.Deployment.Answers(server))
 	if err == nil && !applied {
-		err = coordinator.ErrNotApplied
+		err = deploy.ErrNotApplied
 	}
 	if err != nil {
 		return false, err
@@ -112,6 +113,6 @@ func (o *Operator) present(ctx context.Context, server plan.ServerPath) (bool, e
 func (o *Operator) Known(ctx context.Context, server plan.ServerPath, request string) (bool, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
-	requests, err := coordinator.ReadRequests(within, o, o.Deployment, server)
+	requests, err := deploy.ReadRequests(within, o, o.Deployment, server)
 	return slices.ContainsFunc(requests, func(r coordinator.Request) bool { return r.ID == request }), err
 }

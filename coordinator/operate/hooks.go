@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -172,11 +173,11 @@ func (h *hooking) runOne(ctx context.Context, r *status.Role) (coordinator.Answe
 func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final coordinator.Answer, err error) {
 	within, stop := h.Within(ctx)
 	defer stop()
-	requests, err := coordinator.ReadRequests(within, h, h.Deployment, r.Server.Path)
+	requests, err := deploy.ReadRequests(within, h, h.Deployment, r.Server.Path)
 	if err != nil {
 		return "", final, err
 	}
-	answers, err := coordinator.ReadAnswers(within, h, h.Deployment, r.Server.Path)
+	answers, err := deploy.ReadAnswers(within, h, h.Deployment, r.Server.Path)
 	if err != nil {
 		return "", final, err
 	}

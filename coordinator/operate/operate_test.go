@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -25,9 +26,9 @@ func site(states map[string]coordinator.RoleState, alive bool) *status.Status {
 		Cells: []plan.Cell{{Name: "db.mysql:url", Server: "db", Role: "mysql"}},
 	}
 	p.Servers[1].Roles[1].Outputs = []plan.Output{{Name: "url", Cell: "db.mysql:url"}}
-	snapshot := &coordinator.Snapshot{Ready: true}
+	snapshot := &deploy.Snapshot{Ready: true}
 	for _, s := range p.Servers {
-		now := coordinator.ServerSnapshot{Path: s.Path, Alive: alive, Incarnation: coordinator.IncarnationRecord{Number: 1},
+		now := deploy.ServerSnapshot{Path: s.Path, Alive: alive, Incarnation: coordinator.IncarnationRecord{Number: 1},
 			Cells: map[plan.CellName]coordinator.CellRecord{"db.mysql:url": {State: coordinator.Valued, Incarnation: 1}}}
 		for _, r := range s.Roles {
 			state, changed := states[r.Name]

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -34,7 +35,7 @@ func (o *Operator) Within(ctx context.Context) (context.Context, context.CancelF
 func (o *Operator) Status(ctx context.Context) (*status.Status, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
-	p, err := coordinator.ReadPlan(within, o, o.Deployment, o.Secret)
+	p, err := deploy.ReadPlan(within, o, o.Deployment, o.Secret)
 	if err != nil {
 		return nil, err
 	}

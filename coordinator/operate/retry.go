@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -53,7 +55,7 @@ func KeptOutputs(v *status.Status, again []*status.Role) []Kept {
 			if o.Resource != "" || record.State != coordinator.Valued || record.Incarnation != r.Server.Incarnation.Number {
 				continue
 			}
-			other := r.Cause != nil && strings.Contains(r.Cause.Reason, "output "+o.Name+": "+coordinator.ErrOtherValue.Error())
+			other := r.Cause != nil && strings.Contains(r.Cause.Reason, "output "+o.Name+": "+member.ErrOtherValue.Error())
 			kept = append(kept, Kept{Role: r, Cell: o.Cell, Since: record.Since, Same: p.Idempotent && !other, Other: other})
 		}
 	}
@@ -62,9 +64,9 @@ func KeptOutputs(v *status.Status, again []*status.Role) []Kept {
 
 // Retry is what is posted for roles to run again, and the cells that are taken back with it:
 // theirs, and those of the roles after them on their servers.
-func Retry(again []*status.Role) (posts []coordinator.Posting, cells []plan.CellRef) {
+func Retry(again []*status.Role) (posts []deploy.Posting, cells []plan.CellRef) {
 	for _, a := range again {
-		posts = append(posts, coordinator.Posting{Server: a.Server.Path, Request: NewRequest(coordinator.Retry, a)})
+		posts = append(posts, deploy.Posting{Server: a.Server.Path, Request: NewRequest(coordinator.Retry, a)})
 		for i := range a.Server.Roles[a.Index:] {
 			later := &a.Server.Roles[a.Index+i]
 			cells = append(cells, plan.CellRef{Cell: plan.CellName(later.Key()), Server: a.Server.Path})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -15,7 +16,7 @@ import (
 // b.r:o and c.r:o. "a: b!" is a read with a time-out, "a" a role that runs, "a-" one that is done.
 func waiting(lines ...string) *Status {
 	p := &plan.Plan{}
-	snapshot := &coordinator.Snapshot{Ready: true}
+	snapshot := &deploy.Snapshot{Ready: true}
 	for _, line := range lines {
 		name, reads, blocked := strings.Cut(line, ": ")
 		name, over := strings.CutSuffix(name, "-")
@@ -38,7 +39,7 @@ func waiting(lines ...string) *Status {
 		}
 		p.Servers = append(p.Servers, plan.Server{Path: plan.ServerPath(name), Roles: []plan.Role{role}})
 		p.Cells = append(p.Cells, plan.Cell{Name: cell, Server: plan.ServerPath(name), Role: "r"})
-		snapshot.Servers = append(snapshot.Servers, coordinator.ServerSnapshot{Path: plan.ServerPath(name), Alive: true,
+		snapshot.Servers = append(snapshot.Servers, deploy.ServerSnapshot{Path: plan.ServerPath(name), Alive: true,
 			Incarnation: coordinator.IncarnationRecord{Number: 1}, State: coordinator.ServerState{Phase: coordinator.PhaseRunning, Roles: []coordinator.RoleState{state}},
 			Cells: map[plan.CellName]coordinator.CellRecord{}})
 	}

@@ -3,7 +3,7 @@ package status
 import (
 	"encoding/json"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -20,7 +20,7 @@ type Decisions struct {
 type Size func(json.RawMessage) int
 
 // DecisionsOf collects what the agents have told.
-func DecisionsOf(servers []coordinator.ServerSnapshot, size Size) Decisions {
+func DecisionsOf(servers []deploy.ServerSnapshot, size Size) Decisions {
 	d := Decisions{map[string]json.RawMessage{}, size}
 	for _, s := range servers {
 		for key, value := range s.State.Decided {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -32,9 +33,9 @@ func TestWhoIsThere(t *testing.T) {
 		{name: "known in part", told: []told{{"db": json.RawMessage("true")}}, of: []plan.Presence{withDB, third}, perhaps: "fewer than 3"},
 		{name: "one of two is enough", told: []told{{"n": json.RawMessage("0")}}, of: []plan.Presence{withDB, third}, missing: "fewer than 3"},
 	} {
-		var servers []coordinator.ServerSnapshot
+		var servers []deploy.ServerSnapshot
 		for _, decided := range c.told {
-			servers = append(servers, coordinator.ServerSnapshot{State: coordinator.ServerState{Decided: decided}})
+			servers = append(servers, deploy.ServerSnapshot{State: coordinator.ServerState{Decided: decided}})
 		}
 		missing, perhaps := DecisionsOf(servers, hot.DecidedSize).Whether(plan.Server{If: c.of})
 		if missing != c.missing || perhaps != c.perhaps {

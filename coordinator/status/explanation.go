@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -285,7 +286,7 @@ func (i *Explanation) ReadLogs(ctx context.Context, store coordinator.Store, d c
 	for _, f := range i.Findings {
 		if (f.Kind == KindRunning || f.Kind == KindFailed) && len(f.LastLines) == 0 && fetched < mostLogs {
 			fetched++
-			text, err := coordinator.ReadLog(ctx, store, d, f.Server, f.Role)
+			text, err := deploy.ReadLog(ctx, store, d, f.Server, f.Role)
 			if err != nil {
 				return err
 			}

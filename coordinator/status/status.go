@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -27,7 +28,7 @@ type Status struct {
 // Secret is a secret that an operator has given, or has to.
 type Secret struct {
 	name  string
-	given coordinator.Given
+	given deploy.Given
 }
 
 // GivenTo says that a reader can open it.
@@ -37,7 +38,7 @@ func (x Secret) GivenTo(reader plan.ServerPath) bool {
 
 // Server is one server of it.
 type Server struct {
-	coordinator.ServerSnapshot
+	deploy.ServerSnapshot
 	Roles []Role // in the order they run
 	// Missing is why Heat did not make the server, Perhaps why that may be so where nobody
 	// can tell; both are empty for one that came, or has to.
@@ -114,7 +115,7 @@ func (r *Role) Word() string {
 
 // Look reads how a deployment of a plan stands.
 func Look(ctx context.Context, store coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *plan.Plan, size Size) (*Status, error) {
-	snapshot, err := coordinator.TakeSnapshot(ctx, store, d, secret, p)
+	snapshot, err := deploy.TakeSnapshot(ctx, store, d, secret, p)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func Look(ctx context.Context, store coordinator.Store, d coordinator.Deployment
 }
 
 // New is what a plan wants, together with how far it is at a moment.
-func New(p *plan.Plan, snapshot *coordinator.Snapshot, size Size) *Status {
+func New(p *plan.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	v := &Status{
 		Ready:    snapshot.Ready,
 		Restored: snapshot.Restored,

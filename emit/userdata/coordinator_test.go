@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -32,11 +33,11 @@ func publish(t *testing.T, url, program string) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	if err := coordinator.PublishAgent(t.Context(), store, coordinator.Credential{User: "operator", Password: "o"}, false, []byte(program)); err != nil {
+	if err := deploy.PublishAgent(t.Context(), store, coordinator.Credential{User: "operator", Password: "o"}, false, []byte(program)); err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(program))
-	if has, err := coordinator.HasAgent(t.Context(), store, hex.EncodeToString(sum[:])); !has || err != nil {
+	if has, err := deploy.HasAgent(t.Context(), store, hex.EncodeToString(sum[:])); !has || err != nil {
 		t.Fatalf("%v, %v", has, err)
 	}
 }
@@ -123,7 +124,7 @@ func TestAnothersAgent(t *testing.T) {
 			if s.ran() != 0 || s.read("stolen") != "" {
 				t.Error("it runs")
 			}
-			if has, err := coordinator.HasAgent(t.Context(), store, hex.EncodeToString(sum[:])); has || err != nil {
+			if has, err := deploy.HasAgent(t.Context(), store, hex.EncodeToString(sum[:])); has || err != nil {
 				t.Errorf("it counts as the agent: %v, %v", has, err)
 			}
 			s.write("usr/bin/hotc-agent", agent) // else it goes on for ever

@@ -23,6 +23,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -89,7 +90,7 @@ type agent struct {
 	console *console
 	journal *journal.Journal
 	store   coordinator.Store
-	member  *coordinator.Member
+	member  *member.Member
 	plan    *plan.Server
 	board   *board
 	tools   map[wanted]string     // the programs of those that were found
@@ -150,7 +151,7 @@ func (a *agent) live(ctx context.Context) error {
 	}
 	cause := context.Cause(ctx)
 	switch {
-	case errors.Is(cause, coordinator.ErrFenced), errors.Is(cause, coordinator.ErrDestroyed):
+	case errors.Is(cause, member.ErrFenced), errors.Is(cause, member.ErrDestroyed):
 		return cause
 	case cause != nil && !a.Once, cause != nil && done:
 		return nil

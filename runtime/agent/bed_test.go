@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/memory"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
@@ -183,10 +184,10 @@ func dependsOn(cell plan.CellName) func(*plan.Role) {
 	}
 }
 
-func enrolOnce(w *coordinator.Publication) { w.Enrol = new(coordinator.EnrolOnce) }
+func enrolOnce(w *deploy.Publication) { w.Enrol = new(coordinator.EnrolOnce) }
 
 // apply publishes the plan.
-func (b *bed) apply(with ...func(*coordinator.Publication)) {
+func (b *bed) apply(with ...func(*deploy.Publication)) {
 	b.t.Helper()
 	for i, c := range b.plan.Cells {
 		for _, s := range b.plan.Servers {
@@ -202,11 +203,11 @@ func (b *bed) apply(with ...func(*coordinator.Publication)) {
 		b.t.Fatal(err)
 	}
 	files := func(digest string) ([]byte, error) { return b.files[digest], nil }
-	w := coordinator.Publication{Deployment: deployment, Secret: b.secret, Plan: &b.plan, JSON: text, Files: files, Now: time.Now()}
+	w := deploy.Publication{Deployment: deployment, Secret: b.secret, Plan: &b.plan, JSON: text, Files: files, Now: time.Now()}
 	for _, change := range with {
 		change(&w)
 	}
-	_, err = coordinator.Publish(b.t.Context(), b.operator(), w)
+	_, err = deploy.Publish(b.t.Context(), b.operator(), w)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -317,7 +318,7 @@ func (b *bed) cell(cell plan.CellName) string {
 		if c.Name != cell {
 			continue
 		}
-		reader, err := coordinator.NewReader(b.t.Context(), b.operator(), deployment, b.secret, &b.plan)
+		reader, err := deploy.NewReader(b.t.Context(), b.operator(), deployment, b.secret, &b.plan)
 		if err != nil {
 			b.t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -111,7 +112,7 @@ func (b *board) report(ctx context.Context, report func() error) error {
 		return context.Cause(ctx)
 	}
 	err := report()
-	if errors.Is(err, coordinator.ErrFenced) || errors.Is(err, coordinator.ErrDestroyed) {
+	if errors.Is(err, member.ErrFenced) || errors.Is(err, member.ErrDestroyed) {
 		b.stop(err)
 	}
 	return err

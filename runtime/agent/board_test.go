@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -59,8 +60,8 @@ func TestARoleThatDoesNotStartIsNotShownAsStarted(t *testing.T) {
 		expect("the report of its start", coordinator.RoleRunning)
 		go commit()
 		synctest.Wait() // one is made before it is refused
-		to.answers <- coordinator.ErrPlanChanged
-		if err := <-began; !errors.Is(err, coordinator.ErrPlanChanged) {
+		to.answers <- member.ErrPlanChanged
+		if err := <-began; !errors.Is(err, member.ErrPlanChanged) {
 			t.Errorf("it starts: %v", err)
 		}
 		for range 2 {

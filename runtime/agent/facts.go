@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -27,9 +28,9 @@ func (a *agent) publishFacts(ctx context.Context) error {
 			continue
 		}
 		err = a.member.Put(ctx, cell, value, a.Now())
-		var marked *coordinator.FailedCellError
+		var marked *member.FailedCellError
 		switch {
-		case errors.Is(err, coordinator.ErrOtherValue), errors.As(err, &marked):
+		case errors.Is(err, member.ErrOtherValue), errors.As(err, &marked):
 			// It has changed since the last start. What others have read stays.
 			a.console.say("the fact is now %s: %v", value, err)
 		case err != nil:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
@@ -211,11 +212,11 @@ func TestAProducerWhoseAgentIsGone(t *testing.T) {
 		input("url", "db.mysql:endpoint", func(in *plan.Input) { in.IfDown = 0.3 })))
 	b.apply()
 	// The agent enrols and is gone without a word, as when a server loses its power.
-	member := coordinator.Join(b.tree.Open(coordinator.ServerCredential("db", b.secret.ServerToken(deployment, "db"))), deployment, "db", b.secret.ServerToken(deployment, "db"))
-	if _, err := member.Plan(t.Context()); err != nil {
+	m := member.Join(b.tree.Open(coordinator.ServerCredential("db", b.secret.ServerToken(deployment, "db"))), deployment, "db", b.secret.ServerToken(deployment, "db"))
+	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := member.Enrol(t.Context(), "id", "i-db", false, noon); err != nil {
+	if _, err := m.Enrol(t.Context(), "id", "i-db", false, noon); err != nil {
 		t.Fatal(err)
 	}
 	b.start("web").mustFail()

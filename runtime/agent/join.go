@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
@@ -54,7 +55,7 @@ func (a *agent) join(ctx context.Context) error {
 	}
 	for retry := a.Retry; ; retry = min(2*retry, maxRetry) {
 		err := a.tryToJoin(ctx)
-		if lost := (*lostSlotError)(nil); err == nil || errors.As(err, &lost) || errors.Is(err, coordinator.ErrForgets) {
+		if lost := (*lostSlotError)(nil); err == nil || errors.As(err, &lost) || errors.Is(err, member.ErrForgets) {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -65,12 +66,12 @@ func (a *agent) join(ctx context.Context) error {
 		case errors.Is(err, coordinator.ErrRefused):
 			reason = fmt.Sprintf("the coordinator refuses this server's token: the deployment %s was applied with another secret than the stack's (%v)",
 				a.Boot.Deployment, err)
-		case errors.Is(err, coordinator.ErrNotInPlan):
+		case errors.Is(err, member.ErrNotInPlan):
 			reason = fmt.Sprintf("the deployment %s has no server %s: it was applied from another template, or Heat made more members of a group than the plan has (%v)",
 				a.Boot.Deployment, a.Boot.Server, err)
 		}
 		a.console.say("%s; next attempt in %v", reason, retry)
-		if !refused && (errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNotInPlan) || errors.Is(err, coordinator.ErrForged)) {
+		if !refused && (errors.Is(err, coordinator.ErrRefused) || errors.Is(err, member.ErrNotInPlan) || errors.Is(err, coordinator.ErrForged)) {
 			refused = true
 			a.refusedForHeat(ctx, reason)
 		}
@@ -174,20 +175,20 @@ func (a *agent) leave() error {
 // meet makes the agent a member of the deployment as it stands, and reads the server's
 // part of the plan.
 func (a *agent) meet(ctx context.Context, claim *claimed, waiting func(why string)) error {
-	member := coordinator.Join(a.store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server, a.Boot.Token)
-	member.UseMemory(a.journal)
-	member.UseMachine(coordinator.Machine{Instance: a.Instance, Now: a.Now,
+	m := member.Join(a.store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server, a.Boot.Token)
+	m.UseMemory(a.journal)
+	m.UseMachine(member.Machine{Instance: a.Instance, Now: a.Now,
 		Key: func() (seal.Key, error) { return loadKey(a.Disk, a.journal.ID()) }})
 	if claim != nil {
-		member.KeepSlot(&claim.Claim, claim.number)
+		m.KeepSlot(&claim.Claim, claim.number)
 	}
-	if err := member.AwaitDeployment(ctx, waiting); err != nil {
+	if err := m.AwaitDeployment(ctx, waiting); err != nil {
 		return err
 	}
-	own, err := member.Plan(ctx)
+	own, err := m.Plan(ctx)
 	if err != nil {
 		return err
 	}
-	a.member, a.plan = member, own
+	a.member, a.plan = m, own
 	return nil
 }

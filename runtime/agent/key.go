@@ -8,7 +8,7 @@ import (
 	"io/fs"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -81,7 +81,7 @@ func (a *agent) keepSealed(ctx context.Context) (wait func()) {
 		defer mistake.Ends()
 		defer close(done)
 		err := a.member.KeepSealed(ctx, func(err error) { a.console.say("%v", err) })
-		if errors.Is(err, coordinator.ErrFenced) || errors.Is(err, coordinator.ErrDestroyed) {
+		if errors.Is(err, member.ErrFenced) || errors.Is(err, member.ErrDestroyed) {
 			a.stop(err)
 		} else if ctx.Err() == nil {
 			a.console.say("%v", err)

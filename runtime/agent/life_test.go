@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -66,11 +68,11 @@ until [ -e daemon ]; do sleep 0.01; done
 printf up >$heat_outputs_path.ready; sleep 600`), output("ready", plan.String), output("never", plan.String)))
 	b.apply()
 	db := b.start("db")
-	reader := coordinator.Join(b.operator(), deployment, "db", b.secret.ServerToken(deployment, "db"))
+	reader := member.Join(b.operator(), deployment, "db", b.secret.ServerToken(deployment, "db"))
 	if _, err := reader.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reader.Await(t.Context(), "db.mysql:ready", coordinator.AwaitOptions{}); err != nil {
+	if _, err := reader.Await(t.Context(), "db.mysql:ready", member.AwaitOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	db.cancel()
@@ -198,7 +200,7 @@ func (b *bed) replay(history string) {
 	}
 	store := b.tree.Open(coordinator.ServerCredential("db", b.secret.ServerToken(deployment, "db")))
 	defer store.Close()
-	m := coordinator.Join(store, deployment, "db", b.secret.ServerToken(deployment, "db"))
+	m := member.Join(store, deployment, "db", b.secret.ServerToken(deployment, "db"))
 	if _, err := m.Plan(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
@@ -255,13 +257,13 @@ func TestAServerThatWasBuiltAnewTakesOverAndItsPredecessorEnds(t *testing.T) {
 		return len(s.Roles) > 0 && s.Roles[0].Status == coordinator.RoleRunning
 	})
 	b.start("db", named("new")).mustBeDone()
-	if err := old.wait(); !errors.Is(err, coordinator.ErrFenced) {
+	if err := old.wait(); !errors.Is(err, member.ErrFenced) {
 		t.Errorf("the predecessor ended with %v", err)
 	}
 	b.want("db.mysql:endpoint", `"new"`)
 	b.want("db.mysql", "null")
 	// Neither does it come back.
-	if err := b.start("db", stays, named("old")).wait(); !errors.Is(err, coordinator.ErrFenced) {
+	if err := b.start("db", stays, named("old")).wait(); !errors.Is(err, member.ErrFenced) {
 		t.Errorf("the predecessor's second agent ended with %v", err)
 	}
 }
@@ -306,10 +308,10 @@ func TestADestroyedDeploymentEndsTheAgent(t *testing.T) {
 	b.apply()
 	db := b.start("db", stays)
 	b.awaitState("db", blockedOn("web.app:x"))
-	if err := coordinator.Destroy(t.Context(), b.operator(), deployment); err != nil {
+	if err := deploy.Destroy(t.Context(), b.operator(), deployment); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.wait(); !errors.Is(err, coordinator.ErrDestroyed) {
+	if err := db.wait(); !errors.Is(err, member.ErrDestroyed) {
 		t.Errorf("it ended with %v", err)
 	}
 }
@@ -336,14 +338,14 @@ func TestTheAgentJoinsWhileItsServerBoots(t *testing.T) {
 // TestADeploymentIsMadeAnewWhileItsServerBoots: what the agent has read before its
 // server had booted may not be any more.
 func TestADeploymentIsMadeAnewWhileItsServerBoots(t *testing.T) {
-	for name, publishOnce := range map[string][]func(*coordinator.Publication){"tokens stay good": nil, "tokens are good once": {enrolOnce}} {
+	for name, publishOnce := range map[string][]func(*deploy.Publication){"tokens stay good": nil, "tokens are good once": {enrolOnce}} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t)
 			b.server("db", b.sh("mysql", "echo old >>../count"))
 			b.apply(publishOnce...)
 			booted := make(chan struct{})
 			db := b.startBooting("db", booted)
-			if err := coordinator.Destroy(t.Context(), b.operator(), deployment); err != nil {
+			if err := deploy.Destroy(t.Context(), b.operator(), deployment); err != nil {
 				t.Fatal(err)
 			}
 			close(booted)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
@@ -48,7 +49,7 @@ func TestADeploymentThatIsPutBackTellsHeatNothing(t *testing.T) {
 	h.next()
 	web.await("Heat was told: SUCCESS")
 	restore := func() {
-		b.apply(func(w *coordinator.Publication) { w.Restore, w.Enrol = true, new(coordinator.EnrolAlways) })
+		b.apply(func(w *deploy.Publication) { w.Restore, w.Enrol = true, new(coordinator.EnrolAlways) })
 	}
 	lose := func() {
 		t.Helper()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -30,7 +31,7 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 		a.open, a.later = requests, false
 		err = a.followPlan(ctx)
 	}
-	if errors.Is(err, coordinator.ErrForged) || errors.Is(err, coordinator.ErrOlder) {
+	if errors.Is(err, coordinator.ErrForged) || errors.Is(err, member.ErrOlder) {
 		a.console.say("nothing is done of what is asked for: %v", err)
 		return false, nil // it is looked at again when it changes
 	}
@@ -204,7 +205,7 @@ func (a *agent) publishGiven(ctx context.Context, r coordinator.Request, p plan.
 		}
 		err = a.member.Put(ctx, o.Cell, value, a.Now())
 		switch {
-		case errors.Is(err, coordinator.ErrOtherValue), errors.Is(err, coordinator.ErrTooLarge):
+		case errors.Is(err, member.ErrOtherValue), errors.Is(err, coordinator.ErrTooLarge):
 			return fmt.Errorf("output %s: %w", o.Name, err), nil
 		case err != nil:
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -25,7 +26,7 @@ func (b *bed) post(server plan.ServerPath, r coordinator.Request, cells ...plan.
 	for _, cell := range cells {
 		refs = append(refs, plan.CellRef{Cell: cell, Server: server})
 	}
-	if err := coordinator.Post(b.t.Context(), b.operator(), deployment, b.secret, []coordinator.Posting{{Server: server, Request: r}}, refs); err != nil {
+	if err := deploy.Post(b.t.Context(), b.operator(), deployment, b.secret, []deploy.Posting{{Server: server, Request: r}}, refs); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -179,7 +180,7 @@ func (b *bed) awaitAnswers(server plan.ServerPath, n int) []coordinator.Answer {
 	}
 	var answers []coordinator.Answer
 	for range changes {
-		if answers, err = coordinator.ReadAnswers(ctx, store, deployment, server); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if answers, err = deploy.ReadAnswers(ctx, store, deployment, server); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			b.t.Fatal(err)
 		}
 		final := 0
@@ -255,7 +256,7 @@ func TestTheCreateHookIsAPartOfTheRole(t *testing.T) {
 	if got := good.file("mysql.stdout"); got != "from the role\nfrom the hook\n" {
 		t.Errorf("it printed %q", got)
 	}
-	log, err := coordinator.ReadLog(t.Context(), b.operator(), deployment, "good", "mysql")
+	log, err := deploy.ReadLog(t.Context(), b.operator(), deployment, "good", "mysql")
 	if err != nil || string(log) != "from the role\nfrom the hook\n" {
 		t.Errorf("the log is %q, %v", log, err)
 	}

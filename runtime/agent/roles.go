@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -46,7 +47,7 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 			}
 		}
 		state, err := run(ctx, r)
-		if errors.Is(err, coordinator.ErrPlanChanged) {
+		if errors.Is(err, member.ErrPlanChanged) {
 			if err := a.readPlanAgain(ctx); err != nil {
 				return false, err
 			}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // claimed is a slot in a group that scales, as the server has it by the path and the
 // token that all members share.
 type claimed struct {
-	coordinator.Claim
+	member.Claim
 	number int
 	shared coordinator.Credential
 }
@@ -35,7 +36,7 @@ func (a *agent) claim(ctx context.Context, waiting func(why string)) (*claimed, 
 		a.shared = &identity{server: a.Boot.Server, token: a.Boot.Token}
 	}
 	c := &claimed{shared: coordinator.ServerCredential(a.shared.server, a.shared.token),
-		Claim: coordinator.Claim{Deployment: coordinator.Deployment(a.Boot.Deployment), Slot: a.Boot.Slot, Stack: a.Boot.StackID,
+		Claim: member.Claim{Deployment: coordinator.Deployment(a.Boot.Deployment), Slot: a.Boot.Slot, Stack: a.Boot.StackID,
 			Enrolled: a.journal.Incarnation() > 0, Token: a.shared.token, Known: a.journal.Remembered().Identity,
 			IfDown: a.IfDown, Now: a.Now, Waiting: waiting, Full: func(slots int) { a.noSlot(ctx, slots) }}}
 	store, err := a.dial(ctx, c.shared)
@@ -43,7 +44,7 @@ func (a *agent) claim(ctx context.Context, waiting func(why string)) (*claimed, 
 		return nil, err
 	}
 	if c.number, err = c.Take(ctx, store); err != nil {
-		if errors.Is(err, coordinator.ErrFenced) || errors.Is(err, coordinator.ErrDestroyed) {
+		if errors.Is(err, member.ErrFenced) || errors.Is(err, member.ErrDestroyed) {
 			err = &lostSlotError{err}
 		}
 		return nil, errors.Join(err, store.Close())

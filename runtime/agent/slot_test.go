@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
@@ -70,7 +71,7 @@ func TestMembersOfAGroupThatScales(t *testing.T) {
 	if got := b.cell(plan.CellName(left + ".work:says")); got == before[left] {
 		t.Errorf("%s says %s, as before", left, got)
 	}
-	if err := b.member("m2").wait(); !errors.Is(err, coordinator.ErrFenced) || !strings.Contains(err.Error(), "another member took its slot") {
+	if err := b.member("m2").wait(); !errors.Is(err, member.ErrFenced) || !strings.Contains(err.Error(), "another member took its slot") {
 		t.Errorf("who comes back: %v", err)
 	}
 
@@ -91,13 +92,13 @@ func TestAMemberTooSlowForItsSlot(t *testing.T) {
 	b.scales(1, func() plan.Role { return b.sh("work", "true") })
 	b.apply()
 	other := sync.OnceFunc(func() {
-		c := coordinator.Claim{Deployment: deployment, Slot: &plan.BootSlot{Path: "app/*", Member: "m2"}, IfDown: time.Millisecond, Now: time.Now}
+		c := member.Claim{Deployment: deployment, Slot: &plan.BootSlot{Path: "app/*", Member: "m2"}, IfDown: time.Millisecond, Now: time.Now}
 		if _, err := c.Take(t.Context(), b.tree.Open(coordinator.ServerCredential("app/*", b.secret.ServerToken(deployment, "app/*")))); err != nil {
 			t.Error(err)
 		}
 	})
 	slow := b.member("m1", whenItReads(deployment.Keys("app/0"), other))
-	if err := slow.wait(); !errors.Is(err, coordinator.ErrFenced) || !strings.Contains(err.Error(), "another member took its slot") {
+	if err := slow.wait(); !errors.Is(err, member.ErrFenced) || !strings.Contains(err.Error(), "another member took its slot") {
 		t.Errorf("it ends with: %v", err)
 	}
 	if version, _, err := b.operator().Stat(t.Context(), deployment.Server("app/0")); err != nil || version != 0 {

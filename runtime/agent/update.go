@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -21,7 +22,7 @@ func (a *agent) followPlan(ctx context.Context) error {
 			continue
 		}
 		err := a.member.CheckPlan(ctx)
-		if errors.Is(err, coordinator.ErrPlanChanged) {
+		if errors.Is(err, member.ErrPlanChanged) {
 			return a.readPlanAgain(ctx)
 		}
 		return err

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
@@ -51,7 +52,7 @@ func TestRolesRunInOrderEachInItsFolder(t *testing.T) {
 			t.Errorf("%s is %q, want %q", path, got, want)
 		}
 	}
-	if log, err := coordinator.ReadLog(t.Context(), b.operator(), deployment, "db", "first"); err != nil || string(log) != "said\ncomplained\n" {
+	if log, err := deploy.ReadLog(t.Context(), b.operator(), deployment, "db", "first"); err != nil || string(log) != "said\ncomplained\n" {
 		t.Errorf("the log is %q, %v", log, err)
 	}
 }

@@ -49,6 +49,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -114,37 +115,37 @@ type Journal struct {
 	runs      []string
 	signalled map[string]string // by handle; "" is that of the server's roles as a whole
 
-	remembered coordinator.Remembered
+	remembered member.Remembered
 
 	disk   Disk
-	values File             // see Keep; nil until it is used
-	kept   coordinator.Kept // what is in it
+	values File        // see Keep; nil until it is used
+	kept   member.Kept // what is in it
 }
 
 // line is a line of the file.
 type line struct {
-	Journal    int                     `json:"journal,omitempty"`
-	ID         string                  `json:"id,omitempty"`
-	Deployment string                  `json:"deployment,omitempty"`
-	Server     plan.ServerPath         `json:"server,omitempty"`
-	Instance   string                  `json:"instance,omitempty"`
-	Trying     int                     `json:"trying,omitempty"`
-	Enrolled   int                     `json:"enrolled,omitempty"`
-	Role       string                  `json:"role,omitempty"`
-	Status     coordinator.RoleStatus  `json:"status,omitempty"`
-	Run        string                  `json:"run,omitempty"`
-	ExitCode   *int                    `json:"exit_code,omitempty"`
-	Cause      *coordinator.Cause      `json:"cause,omitempty"`
-	Signalled  string                  `json:"signalled,omitempty"`
-	Request    string                  `json:"request,omitempty"`
-	Retry      string                  `json:"retry,omitempty"`
-	Task       string                  `json:"task,omitempty"`
-	Made       string                  `json:"made,omitempty"`
-	Attempt    int                     `json:"attempt,omitempty"`
-	ByHand     bool                    `json:"by_hand,omitempty"`
-	Handle     string                  `json:"handle,omitempty"` // of a role's own signal
-	Remembered *coordinator.Remembered `json:"remembered,omitempty"`
-	At         time.Time               `json:"at"`
+	Journal    int                    `json:"journal,omitempty"`
+	ID         string                 `json:"id,omitempty"`
+	Deployment string                 `json:"deployment,omitempty"`
+	Server     plan.ServerPath        `json:"server,omitempty"`
+	Instance   string                 `json:"instance,omitempty"`
+	Trying     int                    `json:"trying,omitempty"`
+	Enrolled   int                    `json:"enrolled,omitempty"`
+	Role       string                 `json:"role,omitempty"`
+	Status     coordinator.RoleStatus `json:"status,omitempty"`
+	Run        string                 `json:"run,omitempty"`
+	ExitCode   *int                   `json:"exit_code,omitempty"`
+	Cause      *coordinator.Cause     `json:"cause,omitempty"`
+	Signalled  string                 `json:"signalled,omitempty"`
+	Request    string                 `json:"request,omitempty"`
+	Retry      string                 `json:"retry,omitempty"`
+	Task       string                 `json:"task,omitempty"`
+	Made       string                 `json:"made,omitempty"`
+	Attempt    int                    `json:"attempt,omitempty"`
+	ByHand     bool                   `json:"by_hand,omitempty"`
+	Handle     string                 `json:"handle,omitempty"` // of a role's own signal
+	Remembered *member.Remembered     `json:"remembered,omitempty"`
+	At         time.Time              `json:"at"`
 }
 
 // Open opens the journal in a folder, or begins one, for this machine.
@@ -346,14 +347,14 @@ func (j *Journal) Runs() []string { return append([]string(nil), j.runs...) }
 func (j *Journal) Signalled(handle string) string { return j.signalled[handle] }
 
 // Remembered is what the machine was shown by its deployment.
-func (j *Journal) Remembered() coordinator.Remembered {
+func (j *Journal) Remembered() member.Remembered {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	return j.remembered
 }
 
 // Remember adds to that.
-func (j *Journal) Remember(r coordinator.Remembered) error { return j.append(line{Remembered: &r}) }
+func (j *Journal) Remember(r member.Remembered) error { return j.append(line{Remembered: &r}) }
 
 // Trying is the incarnation's number that the machine tried last to get; 0 is none.
 // Whether it got it, an agent that was killed meanwhile does not know.

@@ -9,6 +9,7 @@ import (
 	"maps"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -48,7 +49,7 @@ func (j *Journal) Keep(cell plan.CellName, r coordinator.CellRecord) error {
 }
 
 // Kept is what is kept.
-func (j *Journal) Kept() (coordinator.Kept, error) {
+func (j *Journal) Kept() (member.Kept, error) {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	kept, err := j.loadKept()
@@ -56,7 +57,7 @@ func (j *Journal) Kept() (coordinator.Kept, error) {
 }
 
 // loadKept reads the file, once.
-func (j *Journal) loadKept() (coordinator.Kept, error) {
+func (j *Journal) loadKept() (member.Kept, error) {
 	if j.kept != nil {
 		return j.kept, nil
 	}
@@ -73,7 +74,7 @@ func (j *Journal) loadKept() (coordinator.Kept, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open what was published: %w", err)
 	}
-	j.kept = coordinator.Kept{}
+	j.kept = member.Kept{}
 	for line := range bytes.Lines(text) {
 		var l keptLine
 		if json.Unmarshal(line, &l) == nil && l.Journal == j.id {

@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
@@ -135,9 +136,9 @@ func (l *life) evaluate(ctx context.Context, in *input) (json.RawMessage, error)
 
 // notDelivered says that the producer has definitely not delivered.
 func notDelivered(err error) bool {
-	var failed *coordinator.FailedCellError
+	var failed *member.FailedCellError
 	var absent *hot.AbsentError
-	return errors.As(err, &failed) || errors.As(err, &absent) || errors.Is(err, coordinator.ErrNotInPlan)
+	return errors.As(err, &failed) || errors.As(err, &absent) || errors.Is(err, member.ErrNotInPlan)
 }
 
 // failedRead ends the role.
@@ -202,7 +203,7 @@ func (r *resolver) Cell(name string) (json.RawMessage, error) {
 	var value json.RawMessage
 	var err error
 	if r.ahead {
-		value, err = r.life.host.Cells.Await(r.ctx, cell, coordinator.AwaitOptions{IfDown: -1})
+		value, err = r.life.host.Cells.Await(r.ctx, cell, member.AwaitOptions{IfDown: -1})
 	} else {
 		value, err = r.life.await(r.ctx, cell, r.in.Name, r.in.At[""], seconds(r.in.IfDown))
 	}

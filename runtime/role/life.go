@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -248,8 +249,8 @@ func (l *life) blockedOn(cell plan.CellName, what string, at plan.Position, err 
 	if at != "" {
 		cause.At = at
 	}
-	var failed *coordinator.FailedCellError
-	var lost *coordinator.LostProducerError
+	var failed *member.FailedCellError
+	var lost *member.LostProducerError
 	switch {
 	case errors.As(err, &failed):
 		cause.Cause = failed.Cause
@@ -284,7 +285,7 @@ func (l *life) awaitDependencies() (*coordinator.Cause, error) {
 // await is a blocked read that everybody can see.
 func (l *life) await(ctx context.Context, cell plan.CellName, input string, at plan.Position, ifDown time.Duration) (json.RawMessage, error) {
 	var stop func()
-	value, err := l.host.Cells.Await(ctx, cell, coordinator.AwaitOptions{
+	value, err := l.host.Cells.Await(ctx, cell, member.AwaitOptions{
 		IfDown: ifDown,
 		Blocked: func(since time.Time) {
 			stop = l.blocked(coordinator.Wait{Cell: cell, Input: input, At: at, Since: since.UTC()})
@@ -298,7 +299,7 @@ func (l *life) await(ctx context.Context, cell plan.CellName, input string, at p
 
 // stopsAgent says that an error is about the agent and not about a value.
 func stopsAgent(err error) bool {
-	return errors.Is(err, coordinator.ErrFenced) || errors.Is(err, coordinator.ErrDestroyed) ||
+	return errors.Is(err, member.ErrFenced) || errors.Is(err, member.ErrDestroyed) ||
 		errors.Is(err, coordinator.ErrClosed)
 }
 

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
@@ -142,8 +142,8 @@ func (l *life) put(o *output, value json.RawMessage) error {
 	case stopsAgent(err):
 		l.giveUp(err)
 		return err
-	case errors.Is(err, coordinator.ErrOtherValue):
-		return l.failedWrite(o, fmt.Errorf("%w: `publish: end` on an output that changes publishes its last value, when the role has ended", coordinator.ErrOtherValue))
+	case errors.Is(err, member.ErrOtherValue):
+		return l.failedWrite(o, fmt.Errorf("%w: `publish: end` on an output that changes publishes its last value, when the role has ended", member.ErrOtherValue))
 	}
 	return l.failedWrite(o, err)
 }

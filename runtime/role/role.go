@@ -38,6 +38,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -47,7 +48,7 @@ import (
 
 // Cells is the coordinator as a role sees it.
 type Cells interface {
-	Await(ctx context.Context, cell plan.CellName, o coordinator.AwaitOptions) (json.RawMessage, error)
+	Await(ctx context.Context, cell plan.CellName, o member.AwaitOptions) (json.RawMessage, error)
 	Put(ctx context.Context, cell plan.CellName, value json.RawMessage, now time.Time) error
 	File(ctx context.Context, digest string) ([]byte, error)
 	WriteLog(ctx context.Context, role string, tail []byte) error
@@ -271,7 +272,7 @@ func (l *life) failOr(cause *coordinator.Cause, err error) (coordinator.RoleStat
 // meanwhile: its files may have gone with the old one.
 func (l *life) failUnready(cause *coordinator.Cause, err error) (coordinator.RoleState, error) {
 	if err == nil && l.host.Current != nil {
-		if changed := l.host.Current(l.ctx); errors.Is(changed, coordinator.ErrPlanChanged) {
+		if changed := l.host.Current(l.ctx); errors.Is(changed, member.ErrPlanChanged) {
 			err = changed
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -59,7 +60,7 @@ func (w *world) admit() {
 				continue
 			}
 			key := *m.asks.Load()
-			_, err := coordinator.Admit(w.ctx, s, deployment, w.secret, server, key)
+			_, err := deploy.Admit(w.ctx, s, deployment, w.secret, server, key)
 			w.trace("%v is let in: %v", m, err)
 			w.history.count("machines let in")
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -35,7 +36,7 @@ func (w *world) finish() error {
 		err = w.destroy(0)
 		w.trace("destroyed again: %v", err)
 	}
-	if err != nil && !errors.Is(err, coordinator.ErrNotApplied) {
+	if err != nil && !errors.Is(err, deploy.ErrNotApplied) {
 		return err
 	}
 	w.setLives(func(l *lives) { l.ended = w.cluster.now() })
@@ -52,7 +53,7 @@ func (w *world) finish() error {
 func (w *world) destroy(interrupted int) error {
 	o := &operator{dies: interrupted}
 	s := w.cluster.open(nil, "destroyer", nil, o, []coordinator.Credential{w.secret.Operator(deployment)})
-	return coordinator.Destroy(w.ctx, s, deployment)
+	return deploy.Destroy(w.ctx, s, deployment)
 }
 
 func (w *world) setLives(change func(*lives)) {

@@ -4,14 +4,15 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // verdict looks at a deployment at rest.
 type verdict struct {
 	world    *world
-	snapshot *coordinator.Snapshot
-	servers  map[plan.ServerPath]*coordinator.ServerSnapshot
+	snapshot *deploy.Snapshot
+	servers  map[plan.ServerPath]*deploy.ServerSnapshot
 	cells    map[plan.CellName]plan.Cell
 	// excused are the roles of which it is believed that they wait for good.
 	excused map[plan.RoleKey]bool
@@ -19,8 +20,8 @@ type verdict struct {
 
 // judge says what is wrong with a deployment at rest: every role is done, failed
 // with its cause, or waits for what can never come.
-func (w *world) judge(s *coordinator.Snapshot) {
-	v := &verdict{world: w, snapshot: s, servers: map[plan.ServerPath]*coordinator.ServerSnapshot{},
+func (w *world) judge(s *deploy.Snapshot) {
+	v := &verdict{world: w, snapshot: s, servers: map[plan.ServerPath]*deploy.ServerSnapshot{},
 		cells: map[plan.CellName]plan.Cell{}, excused: map[plan.RoleKey]bool{}}
 	if w.isGone() {
 		return
@@ -83,7 +84,7 @@ func (v *verdict) lost(path plan.ServerPath) bool {
 	return s.Incarnation.Number > 0 && !v.alive(path) && !finished(s)
 }
 
-func finished(s *coordinator.ServerSnapshot) bool {
+func finished(s *deploy.ServerSnapshot) bool {
 	return s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
@@ -63,7 +64,7 @@ func (m *machine) live() {
 			return
 		case p.toEnd():
 			down = end.Down
-		case errors.Is(err, coordinator.ErrFenced), errors.Is(err, coordinator.ErrDestroyed) && m.world.wasDestroyed():
+		case errors.Is(err, member.ErrFenced), errors.Is(err, member.ErrDestroyed) && m.world.wasDestroyed():
 			return
 		case m.Once && (err == nil || errors.Is(err, agent.ErrRolesFailed)):
 			return

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
@@ -54,7 +55,7 @@ func NewCase(seed uint64, calm bool) Case {
 type Outcome struct {
 	Case
 	// Snapshot is the deployment at rest, as hotc status would see it.
-	Snapshot *coordinator.Snapshot
+	Snapshot *deploy.Snapshot
 	// Lasted is the virtual time until everything was at rest.
 	Lasted time.Duration
 	// Violations are what must not have happened.
@@ -219,7 +220,7 @@ func (w *world) publish(p *plan.Plan, interrupted int) error {
 	if err != nil {
 		return err
 	}
-	_, err = coordinator.Publish(w.ctx, s, coordinator.Publication{Deployment: deployment, Secret: w.secret, Plan: p, JSON: text,
+	_, err = deploy.Publish(w.ctx, s, deploy.Publication{Deployment: deployment, Secret: w.secret, Plan: p, JSON: text,
 		Files: func(string) ([]byte, error) { return nil, errors.New("no files") }, Now: time.Now(), Enrol: new(w.enrolment())})
 	return err
 }
@@ -285,12 +286,12 @@ func (w *world) settled() bool {
 	return s.Ready && len(w.heat.untold()) == 0
 }
 
-func (w *world) snapshot() *coordinator.Snapshot {
+func (w *world) snapshot() *deploy.Snapshot {
 	s := w.cluster.tree.Open(w.secret.Operator(deployment))
 	defer s.Close()
-	snapshot, err := coordinator.TakeSnapshot(context.Background(), s, deployment, w.secret, &w.program.Plan)
+	snapshot, err := deploy.TakeSnapshot(context.Background(), s, deployment, w.secret, &w.program.Plan)
 	if err != nil {
-		return &coordinator.Snapshot{}
+		return &deploy.Snapshot{}
 	}
 	return snapshot
 }

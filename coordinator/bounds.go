@@ -1,0 +1,103 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// What comes of another server's record is bounded by what an honest agent writes, before it
+// is decoded (a few bytes of JSON make hundreds in memory) and after.
+
+// MostItems is how many objects and items of lists a record may have, other than a cell's
+// value.
+const MostItems = 100_000
+
+// ErrTooMany says that a record is larger than an honest agent's.
+var ErrTooMany = errors.New("it has too many parts")
+
+// CountItems counts what makes a JSON text large in memory: commas and brackets outside of
+// strings.
+func CountItems(data []byte) (n int) {
+	within := false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case within && c == '\\':
+			i++
+		case c == '"':
+			within = !within
+		case !within && (c == ',' || c == '{' || c == '['):
+			n++
+		}
+	}
+	return n
+}
+
+// Clip cuts a text to its first bytes.
+func Clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return strings.Clone(text[:most]) + "…"
+}
+
+// CheckCell says what a cell's record may be taken for: whether it is sealed is the plan's to
+// say.
+func CheckCell(ref plan.CellRef, record CellRecord) (CellRecord, error) {
+	var err error
+	switch {
+	case record.State == Empty:
+	case record.State == Failed:
+		record.Cause = Shorten(record.Cause)
+	case record.State != Valued:
+		err = errNoSuchState
+	case !ref.Sealed && record.Sealed != "":
+		err = errSealed
+	case ref.Sealed && record.Sealed == "":
+		err = errNotSealed
+	case !ref.Sealed && record.Value == nil:
+		err = errNoValue
+	}
+	if err != nil {
+		return CellRecord{State: Empty}, NewCellError(ref, err)
+	}
+	return record, nil
+}
+
+// The longest chain of causes that is kept, and the longest reason in it: a
+// failure that runs through a thousand servers must still fit into their cells.
+const (
+	longestChain  = 32
+	LongestReason = 4 << 10
+)
+
+// Shorten keeps the last effects and the first causes of a long chain.
+func Shorten(c *Cause) *Cause {
+	var chain []Cause
+	for ; c != nil; c = c.Cause {
+		link := *c
+		if len(link.Reason) > LongestReason {
+			link.Reason = strings.ToValidUTF8(link.Reason[:LongestReason], "") + "…"
+		}
+		chain = append(chain, link)
+	}
+	if over := len(chain) - longestChain; over > 0 {
+		cut := Cause{Reason: fmt.Sprintf("(%d causes between are left out)", over+1)}
+		half := longestChain / 2
+		chain = slices.Concat(chain[:half], []Cause{cut}, chain[half+over+1:])
+	}
+	var short *Cause
+	for i := len(chain) - 1; i >= 0; i-- {
+		link := chain[i]
+		link.Cause = short
+		short = &link
+	}
+	return short
+}

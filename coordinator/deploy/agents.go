@@ -1,0 +1,84 @@
+package deploy
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"github.com/hotc-dev/hotc/coordinator"
+	"io"
+)
+
+// A program of hotc-agent lies in a ROOT once for all deployments, compressed, under its
+// digest. Servers whose image has none fetch it without any credential: they know the
+// digest by their user-data, so that it does not matter who put what there.
+const agents coordinator.Path = ":agents" // no stack's name
+
+// MaxAgent is how large an agent may be.
+const MaxAgent = 64 << 20
+
+// HasAgent says whether a ROOT has the agent of a digest.
+func HasAgent(ctx context.Context, s coordinator.Store, digest string) (bool, error) {
+	text, err := readAgent(ctx, s, digest)
+	if errors.Is(err, coordinator.ErrNotFound) || errors.Is(err, coordinator.ErrRefused) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the agent %s: %w", digest, err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]) == digest, nil
+}
+
+func readAgent(ctx context.Context, s coordinator.Store, digest string) ([]byte, error) {
+	text, _, err := coordinator.ReadParts(ctx, s, agents.Join(digest))
+	if err != nil {
+		return nil, err
+	}
+	r, err := gzip.NewReader(bytes.NewReader(text))
+	if err != nil {
+		return nil, nil // somebody's, and no agent
+	}
+	program, err := io.ReadAll(io.LimitReader(r, MaxAgent))
+	if err != nil {
+		return nil, nil
+	}
+	return program, nil
+}
+
+// PublishAgent puts an agent into a ROOT, as a node that everybody may read and owner
+// may delete; in a closed ROOT that is who has its key. ErrExists, ErrRights: what stands in
+// its place is somebody else's.
+func PublishAgent(ctx context.Context, s coordinator.Store, owner coordinator.Credential, closed bool, program []byte) error {
+	if len(program) > MaxAgent {
+		return fmt.Errorf("the agent has %d bytes: %w", len(program), coordinator.ErrTooLarge)
+	}
+	var text bytes.Buffer
+	w, err := gzip.NewWriterLevel(&text, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(program)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return err
+	}
+	folder := []coordinator.Grant{{May: coordinator.MayRead | coordinator.MayCreateChildren}}
+	owned := []coordinator.Grant{{To: owner, May: coordinator.MayAll}, {May: coordinator.MayRead}}
+	if closed {
+		folder = owned
+	}
+	if err := s.Authenticate(ctx, owner); err != nil {
+		return err
+	}
+	sum := sha256.Sum256(program)
+	nodes := append([]coordinator.NewNode{{Path: agents, Grants: folder}}, coordinator.InParts(agents.Join(hex.EncodeToString(sum[:])), text.Bytes(), owned)...)
+	if err := s.Create(ctx, nodes); err != nil {
+		return fmt.Errorf("put the agent into the ROOT: %w", err)
+	}
+	return nil
+}

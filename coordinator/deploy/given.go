@@ -1,0 +1,281 @@
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/seal"
+)
+
+// Secrets that an operator gives lie in sealed cells, as roles' secret outputs do,
+// with the operator's command as the writer. It has no agent that would seal the
+// boxes' keys again when a server comes, and so seals them before: for the key of
+// each reader's token, which the coordinator never sees (docs/secrets.md).
+
+// layGiven makes the nodes of what the operator gives: as those of a server that
+// writes sealed cells.
+func layGiven(d coordinator.Deployment, k *keyring, p *plan.Plan) ([]coordinator.NewNode, error) {
+	if len(p.Secrets) == 0 {
+		return nil, nil
+	}
+	empty, err := coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty})
+	if err != nil {
+		return nil, err
+	}
+	folder := k.grants(ofFolder, "")
+	nodes := []coordinator.NewNode{{Path: d.Server(plan.Operator), Grants: folder}, {Path: d.Cells(plan.Operator), Grants: folder}}
+	for _, s := range p.Secrets {
+		nodes = append(nodes, coordinator.NewNode{Path: d.Cell(s.Ref()), Data: empty, Grants: k.grants(ofShared, plan.Operator, s.Readers...)})
+	}
+	nodes = append(nodes, coordinator.NewNode{Path: d.Seals(plan.Operator), Grants: folder})
+	seals := ofGivenSeals
+	if k.record.Enrol == coordinator.EnrolOnce {
+		seals = ofTakenSeals
+	}
+	for _, r := range secretReaders(p) {
+		nodes = append(nodes, coordinator.NewNode{Path: d.SealsFor(plan.Operator, r), Data: []byte("{}"), Grants: k.grants(seals, r)})
+	}
+	return nodes, nil
+}
+
+func secretReaders(p *plan.Plan) []plan.ServerPath {
+	var all []plan.ServerPath
+	for _, s := range p.Secrets {
+		all = append(all, s.Readers...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// GivenLimit is how many bytes, as JSON, a secret may have that Give puts into a
+// store.
+func GivenLimit(s coordinator.Store) int { return coordinator.SealedRoom(coordinator.Room(s)) }
+
+// Give seals a secret of the plan for its readers. One that was given before is
+// replaced: roles that read it from then on get the new one. A *RecordError says of each
+// reader to whose public key nothing can be sealed that it lacks the key: the others have
+// it. ErrTooLarge.
+func Give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *plan.Plan, given plan.Secret, value json.RawMessage, now time.Time) error {
+	if limit := GivenLimit(s); len(value) > limit {
+		return fmt.Errorf("give %s: it has %d bytes as JSON, a sealed cell takes %d: %w", given.Name, len(value), limit, coordinator.ErrTooLarge)
+	}
+	for {
+		err := give(ctx, s, d, secret, p, given, value, now)
+		if errors.Is(err, coordinator.ErrVersion) { // another operator's command, or a lost answer
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("give %s: %w", given.Name, operatorError(err))
+		}
+		return nil
+	}
+}
+
+func give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *plan.Plan, given plan.Secret, value json.RawMessage, now time.Time) error {
+	path := d.Cell(given.Ref())
+	node, err := s.Read(ctx, path)
+	if err != nil {
+		return err
+	}
+	live, err := readRecord(ctx, s, d, secret)
+	if err != nil {
+		return err
+	}
+	keys, err := newKeyring(newTokens(secret, d, p), live, nil)
+	if err != nil {
+		return err
+	}
+	before, err := keys.cell(path, node.Data, given.Ref())
+	if err != nil {
+		return err
+	}
+	box, content, err := seal.Close(value, d.BoxPlace(given.Cell))
+	if err != nil {
+		return err
+	}
+	record := coordinator.CellRecord{State: coordinator.Valued, Incarnation: before.Incarnation + 1, Version: 1, Sealed: box, Since: now.UTC()}
+	data, err := coordinator.Signed(keys.signer, d.CellPlace(live.ID, given.Ref()), 0, record)
+	if err != nil {
+		return err
+	}
+	sealing := giving{Store: s, keyring: keys, given: given, box: seal.ID(box), content: content}
+	sealed := make([][]coordinator.Op, len(given.Readers))
+	lacking := make([]error, len(given.Readers))
+	err = coordinator.Each(ctx, len(sealed), func(ctx context.Context, i int) error {
+		var err error
+		sealed[i], err = sealing.keyFor(ctx, given.Readers[i])
+		if _, bad := unreadable(err); bad {
+			lacking[i] = err // the others get theirs
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// The box comes last: it is given when all have its key.
+	sealed = append(sealed, []coordinator.Op{{Path: path, Version: node.Version, Write: true, Data: data}})
+	for len(sealed) > 0 {
+		var ops []coordinator.Op
+		size := 0
+		for len(sealed) > 0 {
+			for _, op := range sealed[0] {
+				size += coordinator.OpSize(op)
+			}
+			if len(ops) > 0 && size > coordinator.Room(s) {
+				break
+			}
+			ops, sealed = append(ops, sealed[0]...), sealed[1:]
+		}
+		if err := s.Commit(ctx, ops...); err != nil {
+			return err
+		}
+	}
+	return errors.Join(lacking...)
+}
+
+// giving is one box, on its way to its readers.
+type giving struct {
+	coordinator.Store
+	*keyring
+	given   plan.Secret
+	box     string
+	content seal.Content
+}
+
+// keyFor is the write of the box's key for one reader.
+func (g giving) keyFor(ctx context.Context, reader plan.ServerPath) ([]coordinator.Op, error) {
+	path := g.deployment.SealsFor(plan.Operator, reader)
+	node, err := g.Read(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := decodeOf[coordinator.SealsRecord](reader, "the keys for "+string(reader), path, node.Data)
+	if err != nil {
+		keys = nil // they are made anew: what was in them the reader itself has spoilt
+	}
+	if keys == nil {
+		keys = coordinator.SealsRecord{}
+	}
+	to, unchanged, err := g.publicKey(ctx, reader)
+	if err != nil {
+		return nil, err
+	}
+	wrapped, err := g.content.Wrap(to, g.deployment.KeyPlace(g.given.Cell, reader, g.box))
+	if err != nil {
+		return nil, &coordinator.RecordError{Server: reader, What: "the public key of server " + string(reader), Err: err}
+	}
+	keys[g.given.Cell] = coordinator.SealedKey{Box: g.box, To: seal.ID(to), Key: wrapped}
+	data, err := coordinator.Encode(keys)
+	return append(unchanged, coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data}), err
+}
+
+// publicKey is what a reader's key is sealed with: that of its token, until tokens that
+// are good for one enrolment have brought a machine with a key of its own.
+func (g giving) publicKey(ctx context.Context, reader plan.ServerPath) (key string, unchanged []coordinator.Op, err error) {
+	if g.record.Enrol == coordinator.EnrolOnce {
+		path := g.deployment.Public(reader)
+		node, err := g.Read(ctx, path)
+		if err != nil {
+			return "", nil, err
+		}
+		public, err := g.publicRecord(node.Data, reader)
+		if err != nil {
+			return "", nil, err
+		}
+		unchanged = []coordinator.Op{{Path: path, Version: node.Version}}
+		if public.Key != "" {
+			return public.Key, unchanged, nil
+		}
+	}
+	token, err := coordinator.TokenKey(g.token(reader))
+	return token.Public(), unchanged, err
+}
+
+// Given says how a secret of the plan stands.
+type Given struct {
+	Since time.Time // zero: it was never given
+	// Lacking are the readers that cannot open it: those that have come anew since, to
+	// whose key nobody could seal it, and all of a Give that was interrupted.
+	Lacking []plan.ServerPath
+	bad     *coordinator.RecordError // its cell is no record, or not as the operator wrote it
+}
+
+// ReadGiven says how a plan's secrets stand, in their order.
+func ReadGiven(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *plan.Plan) ([]Given, error) {
+	if len(p.Secrets) == 0 {
+		return nil, nil
+	}
+	r, err := NewReader(ctx, s, d, secret, p)
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.given(ctx, p)
+	for _, one := range all {
+		if err == nil && one.bad != nil {
+			err = one.bad
+		}
+	}
+	return all, err
+}
+
+func (r *Reader) given(ctx context.Context, p *plan.Plan) ([]Given, error) {
+	all := make([]Given, len(p.Secrets))
+	err := coordinator.Each(ctx, len(all), func(ctx context.Context, i int) error {
+		record, err := r.Cell(ctx, p.Secrets[i].Ref())
+		if of, is := unreadable(err); is {
+			all[i].bad = of
+			return nil
+		}
+		if err != nil || record.State != coordinator.Valued {
+			return err
+		}
+		all[i].Since = record.Since
+		all[i].Lacking, err = r.lacking(ctx, p.Secrets[i], seal.ID(record.Sealed))
+		return err
+	})
+	return all, err
+}
+
+// lacking are the readers that cannot open a box: they have the key of another one, since
+// Give was interrupted, or where tokens are good for one enrolment they have another key
+// than the one that it was sealed for.
+func (r *Reader) lacking(ctx context.Context, given plan.Secret, box string) ([]plan.ServerPath, error) {
+	s, d := r.store, r.keys.deployment
+	found := make([]bool, len(given.Readers))
+	err := coordinator.Each(ctx, len(found), func(ctx context.Context, i int) error {
+		reader := given.Readers[i]
+		keys, err := readOf[coordinator.SealsRecord](ctx, s, reader, "its keys", d.SealsFor(plan.Operator, reader))
+		k := keys[given.Cell]
+		if _, bad := unreadable(err); bad {
+			err = nil
+		}
+		if found[i] = k.Box != box; err != nil || found[i] || r.keys.record.Enrol != coordinator.EnrolOnce {
+			return err
+		}
+		node, err := s.Read(ctx, d.Public(reader))
+		if err != nil {
+			return err
+		}
+		public, err := r.keys.publicRecord(node.Data, reader)
+		if _, bad := unreadable(err); bad {
+			found[i] = true
+			return nil
+		}
+		found[i] = public.Key != "" && k.To != seal.ID(public.Key) // until a machine comes it is sealed for the token
+		return err
+	})
+	var lack []plan.ServerPath
+	for i, reader := range given.Readers {
+		if found[i] {
+			lack = append(lack, reader)
+		}
+	}
+	return lack, err
+}

@@ -1,0 +1,74 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// mostWaits is how many reads of a role wait.
+const mostWaits = 1_000
+
+// decodeOf reads a record that a server has written. *RecordError.
+func decodeOf[T any](server plan.ServerPath, what string, path coordinator.Path, data []byte) (T, error) {
+	var record T
+	err := error(nil)
+	if coordinator.CountItems(data) > coordinator.MostItems {
+		err = coordinator.ErrTooMany
+	} else {
+		record, err = coordinator.Decode[T](path, data)
+	}
+	if err != nil {
+		var none T
+		return none, &coordinator.RecordError{Server: server, What: what, Err: err}
+	}
+	return record, nil
+}
+
+// readOf reads such a record, if it is there. *RecordError.
+func readOf[T any](ctx context.Context, s coordinator.Store, server plan.ServerPath, what string, path coordinator.Path) (T, error) {
+	node, err := s.Read(ctx, path)
+	if errors.Is(err, coordinator.ErrNotFound) {
+		err = nil
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return decodeOf[T](server, what, path, node.Data)
+}
+
+// tidy cuts a state to what an agent of a server with so many roles may say. Who says that
+// a role has failed says why.
+func tidy(s *coordinator.ServerState, roles int) {
+	s.Message = coordinator.Clip(s.Message, coordinator.LongestReason)
+	s.Agent = coordinator.Clip(s.Agent, coordinator.LongestReason)
+	s.Roles = s.Roles[:min(len(s.Roles), roles)]
+	for i := range s.Roles {
+		r := &s.Roles[i]
+		r.LastLines = coordinator.Clip(r.LastLines, coordinator.LogSize)
+		r.Blocked = r.Blocked[:min(len(r.Blocked), mostWaits)]
+		r.Cause = coordinator.Shorten(r.Cause)
+		if r.Cause == nil && (r.Status == coordinator.RoleFailed || r.Status == coordinator.RoleSkipped) {
+			r.Cause = &coordinator.Cause{Reason: "its agent gives no reason"}
+		}
+		if r.Update != nil {
+			r.Update.Cause, r.Update.LastLines = coordinator.Shorten(r.Update.Cause), coordinator.Clip(r.Update.LastLines, coordinator.LogSize)
+		}
+	}
+}
+
+// unreadable says whether an error is about what a server has written, and which.
+func unreadable(err error) (*coordinator.RecordError, bool) {
+	var of *coordinator.RecordError
+	is := errors.As(err, &of)
+	return of, is
+}
+
+// stateOf, answersOf and the like name what cannot be read.
+func stateOf(s plan.ServerPath) string { return fmt.Sprintf("the state of server %s", s) }
+
+func answersOf(s plan.ServerPath) string { return fmt.Sprintf("what server %s has answered", s) }

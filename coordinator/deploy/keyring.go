@@ -1,0 +1,273 @@
+package deploy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/sign"
+)
+
+// namedReaders is how many readers an access list names one by one. A list of
+// 1,000 costs ZooKeeper 30 ms and fills its requests: above this number the
+// readers get an identity together.
+const namedReaders = 8
+
+// keyring knows the identities of a deployment, each computed once, and which
+// servers are in which readers' set.
+type keyring struct {
+	tokens
+	record   coordinator.DeploymentRecord
+	operator coordinator.Grant
+	root     *coordinator.Credential // of the ROOT's operators, where it is closed
+	signer   sign.Key                // the operator's
+	relay    sign.Public
+	mu       sync.Mutex
+	publics  map[plan.ServerPath]sign.Public
+	servers  map[plan.ServerPath]coordinator.Credential
+	sets     map[string]coordinator.Credential
+	members  map[plan.ServerPath]map[string]string // passwords by set
+}
+
+func newKeyring(t tokens, record coordinator.DeploymentRecord, root *coordinator.Credential) (*keyring, error) {
+	signer, err := t.secret.OperatorKey(t.deployment)
+	if err != nil {
+		return nil, err
+	}
+	relay, err := t.secret.RelayKey(t.deployment)
+	if err != nil {
+		return nil, err
+	}
+	return &keyring{
+		tokens:   t,
+		signer:   signer,
+		relay:    relay.Public(),
+		publics:  map[plan.ServerPath]sign.Public{},
+		record:   record,
+		operator: coordinator.Grant{To: t.secret.Operator(t.deployment), May: coordinator.MayAll},
+		root:     root,
+		servers:  map[plan.ServerPath]coordinator.Credential{},
+		sets:     map[string]coordinator.Credential{},
+		members:  map[plan.ServerPath]map[string]string{},
+	}, nil
+}
+
+// sign signs what the operator says to a server.
+func (k *keyring) sign(kind string, s plan.ServerPath, record any) ([]byte, error) {
+	return coordinator.Signed(k.signer, k.deployment.Place(k.record.ID, kind, s, ""), k.record.Counter, record)
+}
+
+// public is the key by which a server signs.
+func (k *keyring) public(s plan.ServerPath) (sign.Public, error) {
+	if s == plan.Operator {
+		return k.signer.Public(), nil
+	}
+	k.mu.Lock()
+	known, is := k.publics[s]
+	k.mu.Unlock()
+	if is {
+		return known, nil
+	}
+	key, err := k.serverKey(s)
+	if err != nil {
+		return "", err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.publics[s] = key.Public()
+	return key.Public(), nil
+}
+
+// serverKey is the key itself.
+func (k *keyring) serverKey(s plan.ServerPath) (sign.Key, error) {
+	member := ""
+	if k.record.Enrol == coordinator.EnrolOnce {
+		member = k.secret.MemberCredential(k.deployment, k.record, s).Password
+	}
+	return coordinator.ServerKey(k.token(s), member)
+}
+
+// part is a server's part of the plan, with the keys that the server has to know.
+func (k *keyring) part(s *plan.Server) (*plan.Server, error) {
+	part := *s
+	part.Keys = map[plan.ServerPath]sign.Public{}
+	add := func(of plan.ServerPath) (err error) {
+		if of != plan.Operator && part.Keys[of] == "" {
+			part.Keys[of], err = k.public(of)
+		}
+		return err
+	}
+	err := add(s.Path)
+	for _, r := range s.Reads {
+		err = errors.Join(err, add(r.Server))
+	}
+	for _, c := range s.Seals {
+		for _, r := range c.Readers {
+			err = errors.Join(err, add(r))
+		}
+	}
+	return &part, err
+}
+
+func (k *keyring) signedPart(s *plan.Server) ([]byte, error) {
+	part, err := k.part(s)
+	if err != nil {
+		return nil, err
+	}
+	return k.sign(coordinator.KindPlan, s.Path, part)
+}
+
+// keys writes down a server's passwords of readers' sets.
+func (k *keyring) keys(s plan.ServerPath, sets map[string]string) ([]byte, error) {
+	if len(sets) == 0 {
+		return []byte("{}"), nil
+	}
+	return k.sign(coordinator.KindKeys, s, coordinator.KeysRecord{Sets: sets})
+}
+
+func (k *keyring) deploymentRecord(r coordinator.DeploymentRecord) ([]byte, error) {
+	return coordinator.Signed(k.signer, k.deployment.Place("", coordinator.KindDeployment, "", ""), r.Counter, r)
+}
+
+// identity is what a server is told of the deployment.
+func (k *keyring) identity(s plan.ServerPath) ([]byte, error) {
+	text, err := k.sign(coordinator.KindIdentity, s, coordinator.Identity{Format: coordinator.RecordFormat, Deployment: k.deployment, ID: k.record.ID, Server: s,
+		Enrol: k.record.Enrol, Restored: k.record.Restored, Operator: k.signer.Public(), Relay: &coordinator.Relay{Key: k.relay, May: []string{coordinator.RelayHeat}}})
+	if err != nil {
+		return nil, err
+	}
+	key, err := coordinator.IdentityKey(k.token(s))
+	if err != nil {
+		return nil, err
+	}
+	return coordinator.Encode(coordinator.IdentityRecord{Identity: text, MAC: sign.MAC(key, text)})
+}
+
+// cell reads a cell that somebody has written.
+func (k *keyring) cell(path coordinator.Path, data []byte, ref plan.CellRef) (coordinator.CellRecord, error) {
+	by, err := k.public(ref.Server)
+	if err != nil {
+		return coordinator.CellRecord{}, err
+	}
+	return coordinator.OpenCell(path, data, by, k.deployment.CellPlace(k.record.ID, ref))
+}
+
+// state reads what a server's agent has reported.
+func (k *keyring) state(data []byte, s plan.ServerPath) (coordinator.ServerState, error) {
+	by, err := k.public(s)
+	if err != nil {
+		return coordinator.ServerState{}, err
+	}
+	if coordinator.CountItems(data) > coordinator.MostItems {
+		return coordinator.ServerState{}, &coordinator.RecordError{Server: s, What: stateOf(s), Err: coordinator.ErrTooMany}
+	}
+	r, _, err := coordinator.OpenIfAny[coordinator.ServerState](k.deployment.State(s), data, by, k.deployment.Place(k.record.ID, coordinator.KindState, s, ""))
+	if err != nil {
+		err = &coordinator.RecordError{Server: s, What: stateOf(s), Err: err}
+	}
+	return r, err
+}
+
+// publicRecord reads the key that a server shows, for others to seal with.
+func (k *keyring) publicRecord(data []byte, s plan.ServerPath) (coordinator.PublicRecord, error) {
+	by, err := k.public(s)
+	if err != nil {
+		return coordinator.PublicRecord{}, err
+	}
+	r, _, err := coordinator.OpenIfAny[coordinator.PublicRecord](k.deployment.Public(s), data, by, k.deployment.Place(k.record.ID, coordinator.KindPublic, s, ""))
+	if err != nil {
+		err = &coordinator.RecordError{Server: s, What: "the public key of server " + string(s), Err: err}
+	}
+	return r, err
+}
+
+func (k *keyring) server(s plan.ServerPath, may coordinator.Rights) coordinator.Grant {
+	c, known := k.servers[s]
+	if !known {
+		c = coordinator.ServerCredential(s, k.token(s))
+		if k.record.Enrol == coordinator.EnrolOnce {
+			c = k.secret.MemberCredential(k.deployment, k.record, s)
+		}
+		k.servers[s] = c
+	}
+	return coordinator.Grant{To: c, May: may}
+}
+
+// named is the identity of a server of the plan by its user; none is the zero value.
+func (k *keyring) named(user string) coordinator.Credential {
+	for _, c := range k.servers {
+		if c.User == user {
+			return c
+		}
+	}
+	return coordinator.Credential{}
+}
+
+// readers gives servers the right to read, one by one or as a set.
+func (k *keyring) readers(servers []plan.ServerPath) []coordinator.Grant {
+	servers = slices.Compact(slices.Sorted(slices.Values(servers)))
+	if len(servers) <= namedReaders {
+		grants := make([]coordinator.Grant, 0, len(servers))
+		for _, s := range servers {
+			grants = append(grants, k.server(s, coordinator.MayRead))
+		}
+		return grants
+	}
+	id := readerSetID(servers)
+	set, known := k.sets[id]
+	if !known {
+		set = k.secret.ReaderSet(k.deployment, id)
+		k.sets[id] = set
+		for _, s := range servers {
+			if k.members[s] == nil {
+				k.members[s] = map[string]string{}
+			}
+			k.members[s][id] = set.Password
+		}
+	}
+	return []coordinator.Grant{{To: set, May: coordinator.MayRead}}
+}
+
+// readerSetID names a set of servers, which are sorted (docs/coordination.md, "Tokens").
+func readerSetID(sorted []plan.ServerPath) string {
+	var text strings.Builder
+	for i, s := range sorted {
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		text.WriteString(string(s))
+	}
+	sum := sha256.Sum256([]byte(text.String()))
+	return hex.EncodeToString(sum[:16])
+}
+
+// tokens are those of a deployment's servers.
+type tokens struct {
+	secret     coordinator.Secret
+	deployment coordinator.Deployment
+	slots      map[plan.ServerPath]*plan.Slot // of the servers that have one
+}
+
+func newTokens(secret coordinator.Secret, d coordinator.Deployment, p *plan.Plan) tokens {
+	t := tokens{secret, d, map[plan.ServerPath]*plan.Slot{}}
+	for i := range p.Servers {
+		if s := &p.Servers[i]; s.Slot != nil {
+			t.slots[s.Path] = s.Slot
+		}
+	}
+	return t
+}
+
+// token is a server's: where it has a slot, the one that an agent makes of the token that
+// all members of the group share.
+func (t tokens) token(server plan.ServerPath) string {
+	if slot := t.slots[server]; slot != nil {
+		return coordinator.SlotToken(t.secret.ServerToken(t.deployment, slot.Shared), slot.Number)
+	}
+	return t.secret.ServerToken(t.deployment, server)
+}

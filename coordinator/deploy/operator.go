@@ -1,0 +1,232 @@
+// Package deploy is what an operator does with a deployment in a coordinator: it publishes
+// plans and changes them, gives secrets, lets machines in, asks agents, looks, and destroys.
+//
+// The session has authenticated itself as Secret.Operator.
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/sign"
+)
+
+// ErrNotOurs says that a deployment cannot be deleted whole: who has a server's token can
+// make nodes below that server's own which only he can delete.
+var ErrNotOurs = errors.New("somebody with a server's token has put there what only he can delete")
+
+// ReadPlan reads the whole plan of a deployment. ErrNotApplied, ErrWrongSecret.
+func ReadPlan(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) (*plan.Plan, error) {
+	before := ""
+	for {
+		record, err := readRecord(ctx, s, d, secret)
+		if err != nil {
+			return nil, fmt.Errorf("read the plan of %s: %w", d, err)
+		}
+		text, _, err := coordinator.ReadParts(ctx, s, d.Plan())
+		if err != nil {
+			return nil, fmt.Errorf("read the plan of %s: %w", d, operatorError(err))
+		}
+		if !coordinator.HasDigest(text, record.Plan) {
+			if record.Plan != before { // it was changed between the two, perhaps
+				before = record.Plan
+				continue
+			}
+			return nil, coordinator.Forged("the plan of "+string(d), "its operator", errors.New("its sha256 differs"))
+		}
+		p, err := parsePlan(text)
+		if err != nil {
+			return nil, fmt.Errorf("read the plan of %s: %w", d, err)
+		}
+		return p, nil
+	}
+}
+
+func parsePlan(text []byte) (*plan.Plan, error) {
+	var p plan.Plan
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, err
+	}
+	if p.Format != plan.Format {
+		return nil, fmt.Errorf("it has format %d, this hotc reads format %d", p.Format, plan.Format)
+	}
+	return &p, nil
+}
+
+// Reader reads what servers have written in a deployment: what they have not signed is
+// ErrForged.
+type Reader struct {
+	store coordinator.Store
+	keys  *keyring
+}
+
+// NewReader looks whose deployment it is. ErrNotApplied, ErrWrongSecret, ErrForged.
+func NewReader(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *plan.Plan) (*Reader, error) {
+	live, err := readRecord(ctx, s, d, secret)
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", d, err)
+	}
+	keys, err := newKeyring(newTokens(secret, d, p), live, nil)
+	return &Reader{s, keys}, err
+}
+
+// Cell reads a cell. *RecordError.
+func (r *Reader) Cell(ctx context.Context, c plan.CellRef) (coordinator.CellRecord, error) {
+	path := r.keys.deployment.Cell(c)
+	node, err := r.store.Read(ctx, path)
+	if err != nil {
+		return coordinator.CellRecord{}, fmt.Errorf("read the cell %s: %w", c.Cell, operatorError(err))
+	}
+	record, err := r.keys.cell(path, node.Data, c)
+	if err != nil {
+		return coordinator.CellRecord{State: coordinator.Empty}, coordinator.NewCellError(c, err)
+	}
+	return coordinator.CheckCell(c, record)
+}
+
+// state reads what a server's agent has reported.
+func (r *Reader) state(ctx context.Context, s plan.ServerPath) (coordinator.ServerState, error) {
+	node, err := r.store.Read(ctx, r.keys.deployment.State(s))
+	if err != nil {
+		return coordinator.ServerState{}, err
+	}
+	return r.keys.state(node.Data, s)
+}
+
+// Break fails cells that are empty, all of them or none, each for the cause of its role's
+// incarnation, in the name of the servers that write them: readers that wait for each other
+// end. ErrVersion says that one of them is not empty any more.
+func (r *Reader) Break(ctx context.Context, cells []plan.CellRef, causes []*coordinator.Cause, now time.Time) error {
+	ops := make([]coordinator.Op, len(cells))
+	for i, c := range cells {
+		var err error
+		if ops[i], err = r.breakCell(ctx, c, causes[i], now); err != nil {
+			return fmt.Errorf("fail the cell %s: %w", c.Cell, operatorError(err))
+		}
+	}
+	if err := r.store.Commit(ctx, ops...); err != nil {
+		return fmt.Errorf("fail cells that wait for each other: %w", operatorError(err))
+	}
+	return nil
+}
+
+// breakCell is the write that fails an empty cell.
+func (r *Reader) breakCell(ctx context.Context, c plan.CellRef, cause *coordinator.Cause, now time.Time) (coordinator.Op, error) {
+	path, d := r.keys.deployment.Cell(c), r.keys.deployment
+	node, err := r.store.Read(ctx, path)
+	if err != nil {
+		return coordinator.Op{}, err
+	}
+	there, err := r.keys.cell(path, node.Data, c)
+	if err == nil && there.State != coordinator.Empty {
+		err = coordinator.ErrVersion
+	}
+	if err != nil {
+		return coordinator.Op{}, err
+	}
+	server, err := r.store.Read(ctx, d.Server(c.Server))
+	if err != nil {
+		return coordinator.Op{}, err
+	}
+	is, err := coordinator.Decode[coordinator.IncarnationRecord](d.Server(c.Server), server.Data)
+	if err != nil {
+		return coordinator.Op{}, err
+	}
+	key, err := r.keys.serverKey(c.Server)
+	if err != nil {
+		return coordinator.Op{}, err
+	}
+	data, err := coordinator.Signed(key, d.CellPlace(r.keys.record.ID, c), 0, coordinator.CellRecord{State: coordinator.Failed, Incarnation: is.Number, Version: there.Next(is.Number), Cause: coordinator.Shorten(cause), Since: now.UTC()})
+	return coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data}, err
+}
+
+// ReadLog reads the end of what a role printed.
+func ReadLog(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server plan.ServerPath, role string) ([]byte, error) {
+	node, err := s.Read(ctx, d.Log(server, role))
+	if err != nil {
+		return nil, fmt.Errorf("read the log of %s.%s: %w", server, role, operatorError(err))
+	}
+	return node.Data[max(0, len(node.Data)-coordinator.LogSize):], nil
+}
+
+// Destroy takes a deployment away: first the node that agents look for, then all
+// of it. It can be called again after it was interrupted. ErrNotApplied, ErrWrongSecret,
+// ErrNotOurs.
+func Destroy(ctx context.Context, s coordinator.Store, d coordinator.Deployment) error {
+	if _, err := readRoot(ctx, s, d); err != nil {
+		return fmt.Errorf("destroy %s: %w", d, err)
+	}
+	for _, path := range []coordinator.Path{d.Ready(), d.Root()} {
+		err := s.DeleteTree(ctx, path)
+		if errors.Is(err, coordinator.ErrRefused) { // and not for the secret: it opened the record
+			return fmt.Errorf("destroy %s: %w: %w", d, ErrNotOurs, err)
+		}
+		if err != nil {
+			return fmt.Errorf("destroy %s: %w", d, operatorError(err))
+		}
+	}
+	if limiter, can := s.(coordinator.Limiter); can {
+		// One that is not this session's to take away bounds the next of the name.
+		_ = limiter.SetLimit(ctx, d.Root(), coordinator.Limit{})
+	}
+	return nil
+}
+
+// readRecord tells a deployment that is not there from one of another secret.
+func readRecord(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) (coordinator.DeploymentRecord, error) {
+	data, err := readRoot(ctx, s, d)
+	if err != nil {
+		return coordinator.DeploymentRecord{}, err
+	}
+	return openRecord(d, secret, data)
+}
+
+// readRoot reads the record as it stands; a stranger's may be none.
+func readRoot(ctx context.Context, s coordinator.Store, d coordinator.Deployment) ([]byte, error) {
+	node, err := s.Read(ctx, d.Root())
+	if errors.Is(err, coordinator.ErrNotFound) {
+		return nil, ErrNotApplied
+	}
+	if err != nil {
+		return nil, operatorError(err)
+	}
+	return node.Data, nil
+}
+
+func openRecord(d coordinator.Deployment, secret coordinator.Secret, data []byte) (coordinator.DeploymentRecord, error) {
+	what := "the record of the deployment " + string(d)
+	var there coordinator.DeploymentRecord
+	if err := json.Unmarshal(sign.Bare(data), &there); err == nil && there.Format != coordinator.RecordFormat {
+		return there, fmt.Errorf("%s: %w", what, &coordinator.FormatError{Found: there.Format})
+	}
+	key, err := secret.OperatorKey(d)
+	if err != nil {
+		return there, err
+	}
+	text, counter, err := key.Public().Open(d.Place("", coordinator.KindDeployment, "", ""), data)
+	if err != nil {
+		return there, coordinator.Forged(what, "its operator", err)
+	}
+	record, err := coordinator.Decode[coordinator.DeploymentRecord](d.Root(), text)
+	record.Counter = counter
+	return record, err
+}
+
+// operatorError says what a refusal means to an operator: everything in a
+// deployment is open to those who have its secret, and everything in its plan is
+// there.
+func operatorError(err error) error {
+	switch {
+	case errors.Is(err, coordinator.ErrRefused):
+		return fmt.Errorf("%w: %w", ErrWrongSecret, err)
+	case errors.Is(err, coordinator.ErrNotFound):
+		return fmt.Errorf("%w: %w", ErrUnfinished, err)
+	default:
+		return err
+	}
+}

@@ -1,0 +1,158 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// What hotc uses, hotc owns: a node that stands in a deployment's place may have been put
+// there by anybody who can create nodes below the root. So apply goes on with none whose
+// rights are not those that it gives (rules).
+
+// RightsError says that a node has other rights than hotc gives it: somebody else made it,
+// or changed who may use it.
+type RightsError struct {
+	Path coordinator.Path
+	Why  string // what is other
+}
+
+func (e *RightsError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.Why) }
+
+// Is makes it an ErrRights.
+func (e *RightsError) Is(target error) bool { return target == coordinator.ErrRights }
+
+// owner compares what stands with what is a deployment's own.
+type owner struct {
+	store coordinator.Store
+	d     coordinator.Deployment
+	keys  *keyring
+}
+
+// check refuses a deployment, as a plan describes it, of which any node has other rights
+// than it must have: *RightsError. It returns those that do not stand.
+func (o *owner) check(ctx context.Context, p *plan.Plan) (missing map[coordinator.Path]bool, err error) {
+	nodes, err := layout(o.d, o.keys, p, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	nodes = append(nodes, readyNode(o.keys, o.d))
+	nodes = slices.DeleteFunc(nodes, func(n coordinator.NewNode) bool { return o.isPart(n.Path) })
+	missing = map[coordinator.Path]bool{}
+	var mu sync.Mutex
+	err = coordinator.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
+		err := o.node(ctx, nodes[i].Path, nodes[i].Grants)
+		if errors.Is(err, coordinator.ErrNotFound) {
+			mu.Lock()
+			missing[nodes[i].Path] = true
+			mu.Unlock()
+			err = nil
+		}
+		return err
+	})
+	return missing, err
+}
+
+// node checks one node, and the parts of a text.
+func (o *owner) node(ctx context.Context, path coordinator.Path, grants []coordinator.Grant) error {
+	r := rules[o.class(path)]
+	if err := o.rights(ctx, path, grants, r.later); err != nil || !r.parts {
+		return err
+	}
+	parts, err := o.store.Children(ctx, path)
+	if err != nil {
+		return err
+	}
+	return coordinator.Each(ctx, len(parts), func(ctx context.Context, i int) error {
+		err := o.rights(ctx, path.Join(parts[i]), grants, r.later)
+		if errors.Is(err, coordinator.ErrNotFound) {
+			return nil // another apply has replaced the text
+		}
+		return err
+	})
+}
+
+// rights compares one node's rights with those that it must have. ErrNotFound.
+func (o *owner) rights(ctx context.Context, path coordinator.Path, grants []coordinator.Grant, later grantsLater) error {
+	if later == anythingLater {
+		return nil
+	}
+	known := make([]coordinator.Credential, len(grants))
+	for i, g := range grants {
+		known[i] = g.To
+	}
+	there, err := o.store.Rights(ctx, path, known...)
+	if errors.Is(err, coordinator.ErrRefused) {
+		return &RightsError{Path: path, Why: "nobody with this deployment's secret may look at it"}
+	}
+	if err != nil {
+		return err
+	}
+	if later == readersLater {
+		there = slices.DeleteFunc(there, func(g coordinator.Grant) bool {
+			return g.May == coordinator.MayRead && !slices.Contains(grants, g) && o.isReader(ctx, path, g.To.User)
+		})
+	}
+	if why := otherRights(there, grants); why != "" {
+		return &RightsError{Path: path, Why: why}
+	}
+	return nil
+}
+
+// isReader says whether a user that may read a node is one of the deployment's servers, or
+// a set of them.
+func (o *owner) isReader(ctx context.Context, path coordinator.Path, user string) bool {
+	var c coordinator.Credential
+	if id, is := strings.CutPrefix(user, coordinator.ReaderCredential("", "").User); is {
+		c = o.keys.secret.ReaderSet(o.d, id)
+	} else {
+		c = o.keys.named(user)
+	}
+	there, err := o.store.Rights(ctx, path, c)
+	return err == nil && c.User != "" && slices.Contains(there, coordinator.Grant{To: c, May: coordinator.MayRead})
+}
+
+// otherRights says in words how rights differ from those that a node must have.
+func otherRights(there, wanted []coordinator.Grant) string {
+	var more, less []string
+	for _, g := range there {
+		if !slices.Contains(wanted, g) {
+			who := "somebody as " + g.To.User
+			if g.To.User == "" {
+				who = "everybody"
+			}
+			more = append(more, fmt.Sprintf("%s may %v", who, g.May))
+		}
+	}
+	for _, g := range wanted {
+		if !slices.Contains(there, g) {
+			less = append(less, fmt.Sprintf("%s may not %v", g.To.User, g.May))
+		}
+	}
+	return strings.Join(append(more, less...), ", ")
+}
+
+// class is that of a node, as far as its children or later rights are a matter of it.
+func (o *owner) class(path coordinator.Path) class {
+	at := strings.Split(strings.TrimPrefix(string(path), string(o.d.Root())+"/"), "/")
+	switch {
+	case path == o.d.Plan():
+		return ofPlan
+	case at[0] == "files" && len(at) == 2:
+		return ofFile
+	case at[0] == "servers" && len(at) == 3:
+		return map[string]class{"plan": ofServerPlan, "keys": ofKeys, "pass": ofPass}[at[2]]
+	}
+	return ofOperator
+}
+
+// isPart says that a node is a part of a text.
+func (o *owner) isPart(path coordinator.Path) bool {
+	return rules[o.class(path.Parent())].parts
+}

@@ -1,0 +1,112 @@
+package deploy
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// The rights of a deployment's nodes are written down here and nowhere else
+// (docs/coordination.md, "Paths"): those that apply gives them, and which of them change
+// later.
+
+// class is a kind of node. With the servers that it is about it says who may do what.
+type class uint8
+
+const (
+	ofOperator   class = iota // ready
+	ofFolder                  // groups, servers, cells, seals, the operator's own server; the record
+	ofPlan                    // the whole plan, in parts
+	ofFile                    // in parts
+	ofServer                  // the incarnation
+	ofIdentity                //
+	ofServerPlan              // in parts
+	ofKeys                    // in parts
+	ofReport                  // state, answers, logs
+	ofRequests                //
+	ofAgent                   //
+	ofShared                  // cells, public keys, seals: others read them
+	ofGivenSeals              // of what the operator gives
+	ofTakenSeals              // the same where tokens are good for one enrolment: see takeGiven
+	ofGroup                   //
+	ofPass                    //
+	ofKnock                   //
+	ofAdmission               //
+)
+
+// rule is who may do what with a class of nodes, besides the operator, who may do
+// everything.
+type rule struct {
+	root    coordinator.Rights // who has the key of a closed ROOT: deletes what lies below, and lists it for that
+	server  coordinator.Rights // the server's agent, by its identity
+	readers coordinator.Rights // the other servers that are named
+	token   coordinator.Rights // who has the token of a server that is named
+	// parts says that children are parts of the node's text, with the same rights.
+	parts bool
+	// later says what may stand there besides, since it was given after apply.
+	later grantsLater
+}
+
+// grantsLater are rights that others than apply give.
+type grantsLater uint8
+
+const (
+	nothingLater grantsLater = iota
+	// readersLater: a change of the plan lets further servers read a file, and those of the
+	// plan before still do.
+	readersLater
+	// anythingLater: whoever has a token may hand a pass over, and so give any rights on it. It
+	// lets nobody in then but whom it was handed over to first (Store.HandOver).
+	anythingLater
+)
+
+// mayClear is to list what is below, and to delete it.
+const mayClear = coordinator.MayRead | coordinator.MayDeleteChildren
+
+var rules = map[class]rule{
+	ofOperator:   {},
+	ofFolder:     {root: mayClear},
+	ofPlan:       {root: mayClear, parts: true},
+	ofFile:       {root: mayClear, readers: coordinator.MayRead, parts: true, later: readersLater},
+	ofServer:     {root: mayClear, server: coordinator.MayRead | coordinator.MayWrite},
+	ofIdentity:   {token: coordinator.MayRead}, // before a machine has the server's identity, where that is another
+	ofServerPlan: {root: mayClear, server: coordinator.MayRead, parts: true},
+	ofKeys:       {server: coordinator.MayRead, parts: true}, // they open cells
+	ofReport:     {server: coordinator.MayRead | coordinator.MayWrite},
+	ofRequests:   {server: coordinator.MayRead},
+	ofAgent:      {root: mayClear, server: coordinator.MayCreateChildren | coordinator.MayDeleteChildren},
+	ofShared:     {server: coordinator.MayRead | coordinator.MayWrite, readers: coordinator.MayRead},
+	ofGivenSeals: {server: coordinator.MayRead},
+	ofTakenSeals: {server: coordinator.MayRead | coordinator.MayWrite},
+	ofGroup:      {token: coordinator.MayRead | coordinator.MayWrite},
+	ofPass:       {token: coordinator.MayHandOver, later: anythingLater},
+	ofKnock:      {token: coordinator.MayRead | coordinator.MayWrite},
+	ofAdmission:  {token: coordinator.MayRead},
+}
+
+// grants are the rights on a node of a class, which is about some servers: the first is
+// its own ("" is none), the others are readers; or all are those whose tokens count.
+func (k *keyring) grants(c class, own plan.ServerPath, others ...plan.ServerPath) []coordinator.Grant {
+	r, grants := rules[c], []coordinator.Grant{k.operator}
+	if k.root != nil && r.root != 0 {
+		grants = append(grants, coordinator.Grant{To: *k.root, May: r.root})
+	}
+	if r.token != 0 {
+		for _, s := range append([]plan.ServerPath{own}, others...) {
+			grants = append(grants, coordinator.Grant{To: coordinator.ServerCredential(s, k.token(s)), May: r.token})
+		}
+		return grants
+	}
+	if r.server != 0 && own != plan.Operator {
+		grants = append(grants, k.server(own, r.server))
+	}
+	if r.readers != 0 {
+		grants = append(grants, k.readers(without(others, own))...)
+	}
+	return grants
+}
+
+func without(servers []plan.ServerPath, own plan.ServerPath) []plan.ServerPath {
+	return slices.DeleteFunc(slices.Clone(servers), func(s plan.ServerPath) bool { return s == own })
+}

@@ -1,0 +1,141 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Snapshot is a deployment as it is now, in the order of the plan. Its parts were
+// read at the same time as agents wrote: no more than each node is consistent.
+type Snapshot struct {
+	// Ready says that the deployment was applied to the end.
+	Ready bool
+	// Restored says that the deployment was put in the place of one that was lost.
+	Restored bool
+	Servers  []ServerSnapshot
+	// Given says how the plan's secrets stand, as ReadGiven does.
+	Given []Given
+}
+
+// ServerSnapshot is a server as it is now.
+type ServerSnapshot struct {
+	Path        plan.ServerPath
+	Incarnation coordinator.IncarnationRecord // Number 0: no agent has come
+	// Alive says that the agent has a session with the coordinator.
+	Alive bool
+	// State is what the agent of this incarnation reported last; Phase "" is nothing yet.
+	State coordinator.ServerState
+	// Unreadable says which of its records are none, and are left out here: whoever has the
+	// server's token may write anything there.
+	Unreadable []string
+	// Requests are what its agent was asked for lately, Answers what became of it.
+	Requests []coordinator.Request
+	Answers  []coordinator.Answer
+	// Cells are the server's own cells, without their values.
+	Cells map[plan.CellName]coordinator.CellRecord
+	// Knocks are the machines that ask to be the server, where its token is good for one
+	// enrolment and was used.
+	Knocks []coordinator.KnockRecord
+}
+
+// TakeSnapshot reads everything about a deployment's servers but the values of
+// cells, which may be large, or secret.
+func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *plan.Plan) (*Snapshot, error) {
+	r, err := NewReader(ctx, s, d, secret, p)
+	if err != nil {
+		return nil, err
+	}
+	_, ready, err := s.Stat(ctx, d.Ready())
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", d, err)
+	}
+	snapshot := &Snapshot{Ready: ready, Restored: r.keys.record.Restored, Servers: make([]ServerSnapshot, len(p.Servers))}
+	index := map[plan.ServerPath]int{}
+	for i, server := range p.Servers {
+		index[server.Path] = i
+	}
+	err = coordinator.Each(ctx, len(p.Servers), func(ctx context.Context, i int) error {
+		err := snapshot.Servers[i].read(ctx, r, p.Servers[i].Path)
+		tidy(&snapshot.Servers[i].State, len(p.Servers[i].Roles))
+		if err == nil && r.keys.record.Enrol == coordinator.EnrolOnce {
+			snapshot.Servers[i].Knocks, err = ReadKnocks(ctx, s, d, p.Servers[i].Path)
+			err = snapshot.Servers[i].goOn(err)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
+	}
+	records, bad := make([]coordinator.CellRecord, len(p.Cells)), make([]*coordinator.RecordError, len(p.Cells))
+	err = coordinator.Each(ctx, len(p.Cells), func(ctx context.Context, i int) error {
+		record, err := r.Cell(ctx, plan.CellRef{Cell: p.Cells[i].Name, Server: p.Cells[i].Server, Sealed: p.Cells[i].Sealed})
+		record.Value = nil
+		records[i] = record
+		if of, is := unreadable(err); is {
+			bad[i], err = of, nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", d, err)
+	}
+	if snapshot.Given, err = r.given(ctx, p); err != nil {
+		return nil, fmt.Errorf("look at %s: %w", d, err)
+	}
+	for i, record := range records {
+		if at, known := index[p.Cells[i].Server]; known {
+			snapshot.Servers[at].Cells[p.Cells[i].Name] = record
+			if bad[i] != nil {
+				_ = snapshot.Servers[at].goOn(bad[i])
+			}
+		}
+	}
+	for i, given := range snapshot.Given {
+		for _, reader := range p.Secrets[i].Readers {
+			if at, known := index[reader]; known && given.bad != nil {
+				_ = snapshot.Servers[at].goOn(given.bad)
+			}
+		}
+	}
+	return snapshot, nil
+}
+
+func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server plan.ServerPath) error {
+	s, d := r.store, r.keys.deployment
+	v.Path, v.Cells = server, map[plan.CellName]coordinator.CellRecord{}
+	node, err := s.Read(ctx, d.Server(server))
+	if err != nil {
+		return err
+	}
+	v.Incarnation = coordinator.ParseIncarnation(node)
+	v.State, err = r.state(ctx, server)
+	if err = v.goOn(err); err != nil {
+		return err
+	}
+	if v.State.Incarnation != v.Incarnation.Number {
+		v.State = coordinator.ServerState{} // of the machine that had this name before
+	}
+	v.Requests, err = ReadRequests(ctx, s, d, server)
+	if err = v.goOn(err); err != nil {
+		return err
+	}
+	v.Answers, err = ReadAnswers(ctx, s, d, server)
+	if err = v.goOn(err); err != nil {
+		return err
+	}
+	_, v.Alive, err = s.Stat(ctx, d.Presence(server))
+	return err
+}
+
+// goOn notes a record that is none, and goes on without it: any other error ends the look.
+func (v *ServerSnapshot) goOn(err error) error {
+	of, is := unreadable(err)
+	if !is {
+		return err
+	}
+	v.Unreadable = append(v.Unreadable, of.Error())
+	return nil
+}

@@ -1,0 +1,356 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// A live plan is changed in this order, and whoever makes the change again after it
+// was interrupted goes on where it stopped (docs/coordination.md, "Changing a live
+// plan"):
+//
+//  1. the deployment's record says what it is changed to
+//  2. new files, and rights on those that other servers read now
+//  3. for each server in one commit its part of the plan, its keys and the requests
+//     for the hooks, while it is the machine that was looked at, and none of its
+//     changed roles has started since
+//  4. the whole plan and the record
+//  5. what nobody reads any more is deleted
+
+// ErrOvertaken says that another apply has begun while this one changed the plan.
+var ErrOvertaken = errors.New("another apply of the deployment has begun meanwhile")
+
+// Effect is what becomes of a change of a role.
+type Effect string
+
+// The effects of a change.
+const (
+	EffectHook  Effect = "hook"  // the role has run: its agent runs the hook update
+	EffectRun   Effect = "run"   // it has not: it will run as changed
+	EffectRetry Effect = "retry" // it has failed: it runs as changed when it is retried
+	EffectNone  Effect = "none"  // nothing that has run is out of date
+)
+
+// RoleChange is a role that another plan changes.
+type RoleChange struct {
+	Server plan.ServerPath
+	Role   string
+	What   []string // the parts that change: "source", "input level", …
+	Effect Effect
+}
+
+// Key names the role.
+func (c *RoleChange) Key() plan.RoleKey { return plan.RoleKey(string(c.Server) + "." + c.Role) }
+
+// NoUpdateHookError says that roles have run, or run now, whose source, files or inputs
+// another plan changes, and which have no hook that would bring them up to date.
+type NoUpdateHookError struct{ Roles []RoleChange }
+
+func (e *NoUpdateHookError) Error() string {
+	var lines []string
+	for _, r := range e.Roles {
+		lines = append(lines, fmt.Sprintf("role %s: %s changed", r.Key(), strings.Join(r.What, ", ")))
+	}
+	return "these roles have run, and have no hook update: " + strings.Join(lines, "; ")
+}
+
+// update is the change of a live plan.
+type update struct {
+	store    coordinator.Store
+	d        coordinator.Deployment
+	tokens   tokens
+	root     *coordinator.Credential
+	keys     *keyring
+	live, to *plan.Plan
+	planJSON []byte
+	files    Files
+	digest   string // of planJSON
+	now      time.Time
+	laid     []coordinator.NewNode        // the files of to
+	record   coordinator.DeploymentRecord // as it is to be while the change lasts
+	version  coordinator.Version          // of the record
+	found    coordinator.DeploymentRecord // as it was found
+}
+
+// newUpdate looks at what is there. *ChangedPlanError.
+func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t tokens, digest string) (*update, error) {
+	d := w.Deployment
+	u := &update{store: s, d: d, tokens: t, root: w.rootCredential(), to: w.Plan, planJSON: w.JSON, files: w.Files, digest: digest, now: w.Now}
+	if err := u.begin(ctx); err != nil {
+		return nil, err
+	}
+	o := &owner{s, d, u.keys}
+	if err := o.node(ctx, d.Plan(), u.keys.grants(ofPlan, "")); err != nil {
+		return nil, operatorError(err)
+	}
+	text, _, err := coordinator.ReadParts(ctx, s, d.Plan())
+	if err != nil {
+		return nil, operatorError(err)
+	}
+	if !coordinator.HasDigest(text, u.found.Plan) {
+		return nil, ErrOvertaken
+	}
+	if u.live, err = parsePlan(text); err != nil {
+		return nil, err
+	}
+	if lines := refusals(differences(u.live, w.Plan)); len(lines) > 0 {
+		return nil, &ChangedPlanError{Differences: lines}
+	}
+	return u, nil
+}
+
+// begin works out the record of the change, without writing it.
+func (u *update) begin(ctx context.Context) error {
+	node, err := u.store.Read(ctx, u.d.Root())
+	if err != nil {
+		return err
+	}
+	if u.found, err = openRecord(u.d, u.tokens.secret, node.Data); err != nil {
+		return err
+	}
+	u.record, u.version = u.found, node.Version
+	if u.record.Updating != u.digest {
+		u.record.Updating = u.digest
+		u.record.Updates++
+		u.record.Counter = max(u.record.Counter, u.now.UnixMilli()) + 1
+	}
+	if u.keys, err = newKeyring(u.tokens, u.record, u.root); err != nil {
+		return err
+	}
+	for _, s := range u.to.Servers {
+		u.keys.server(s.Path, 0) // computed once, before many ask for it
+	}
+	return nil
+}
+
+// after is the record when the change is made.
+func (u *update) after() coordinator.DeploymentRecord {
+	r := u.record
+	r.Plan, r.Updating = u.digest, ""
+	return r
+}
+
+// rehearse says what run would do, and refuses what it would refuse.
+func (u *update) rehearse(ctx context.Context) ([]RoleChange, error) {
+	found := make([]*standing, len(u.to.Servers))
+	err := coordinator.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) (err error) {
+		found[i], err = u.look(ctx, &u.to.Servers[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all, lacking []RoleChange
+	for _, s := range found {
+		all = append(all, s.changes...)
+		lacking = append(lacking, s.lacking...)
+	}
+	if len(lacking) > 0 {
+		return all, &NoUpdateHookError{Roles: lacking}
+	}
+	return all, nil
+}
+
+// run makes the change.
+func (u *update) run(ctx context.Context) ([]RoleChange, error) {
+	if _, err := u.rehearse(ctx); err != nil {
+		return nil, err
+	}
+	if err := u.mark(ctx); err != nil {
+		return nil, err
+	}
+	if err := u.layFiles(ctx); err != nil {
+		return nil, err
+	}
+	changes := make([][]RoleChange, len(u.to.Servers))
+	keep := make([][]string, len(u.to.Servers))
+	err := coordinator.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) (err error) {
+		changes[i], keep[i], err = u.server(ctx, &u.to.Servers[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	old, err := u.unused(ctx, slices.Concat(keep...))
+	if err == nil {
+		err = u.finish(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(changes...), u.clean(ctx, old)
+}
+
+// mark writes the record of the change.
+func (u *update) mark(ctx context.Context) error {
+	for u.record != u.found {
+		data, err := u.keys.deploymentRecord(u.record)
+		if err != nil {
+			return err
+		}
+		err = u.store.Commit(ctx, coordinator.Op{Path: u.d.Root(), Version: u.version, Write: true, Data: data})
+		if err == nil {
+			u.found = u.record
+			u.version++
+			return nil
+		}
+		if !errors.Is(err, coordinator.ErrVersion) {
+			return err
+		}
+		before := u.found
+		if err := u.begin(ctx); err != nil {
+			return err
+		}
+		if before.Plan != u.found.Plan { // it was compared with another plan
+			return ErrOvertaken
+		}
+	}
+	return nil
+}
+
+// layFiles makes the files that are new, and lets all that use one now read it. What
+// was found of readers' sets for that belongs to the servers' keys.
+func (u *update) layFiles(ctx context.Context) error {
+	nodes, err := layFiles(u.d, u.keys, u.to, u.files)
+	if err != nil {
+		return err
+	}
+	u.laid = nodes
+	if err := u.layAgain(ctx); err != nil {
+		return err
+	}
+	before, now := usersOf(u.live), usersOf(u.to)
+	o := &owner{u.store, u.d, u.keys}
+	return coordinator.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
+		n := nodes[i]
+		digest, _, _ := strings.Cut(strings.TrimPrefix(string(n.Path), string(u.d.Files())+"/"), "/")
+		if slices.Equal(before[digest], now[digest]) {
+			return nil
+		}
+		err := u.store.Allow(ctx, n.Path, n.Grants...)
+		if err == nil {
+			err = o.rights(ctx, n.Path, n.Grants, rules[ofFile].later)
+		}
+		if errors.Is(err, coordinator.ErrNotFound) {
+			return nil // the change before deletes it just now: see layAgain
+		}
+		return err
+	})
+}
+
+// layAgain makes files that are not there. Some may have gone: the change before may have been about to delete
+// what nobody used any more, as this one began to use it again.
+func (u *update) layAgain(ctx context.Context) error {
+	gone := make([]bool, len(u.laid))
+	err := coordinator.Each(ctx, len(u.laid), func(ctx context.Context, i int) error {
+		_, exists, err := u.store.Stat(ctx, u.laid[i].Path)
+		gone[i] = !exists
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var nodes []coordinator.NewNode
+	for i, n := range u.laid {
+		if gone[i] {
+			nodes = append(nodes, n)
+		}
+	}
+	return u.store.Create(ctx, nodes)
+}
+
+// check says whether the change is still this one's to make.
+func (u *update) check(ctx context.Context) error {
+	version, _, err := u.store.Stat(ctx, u.d.Root())
+	if err == nil && version != u.version {
+		err = ErrOvertaken
+	}
+	return err
+}
+
+// finish writes the whole plan and the record. Where the answer was lost, the record
+// is as it is to be.
+func (u *update) finish(ctx context.Context) error {
+	node, err := u.store.Read(ctx, u.d.Plan())
+	if err != nil {
+		return err
+	}
+	head, parts := coordinator.ReplaceParts(u.d.Plan(), u.record.Updates, u.planJSON, u.keys.grants(ofPlan, ""))
+	if err := u.store.Create(ctx, parts); err != nil {
+		return err
+	}
+	old, err := coordinator.OldParts(ctx, u.store, u.d.Plan(), head)
+	if err == nil {
+		err = u.layAgain(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	data, err := u.keys.deploymentRecord(u.after())
+	if err != nil {
+		return err
+	}
+	err = u.store.Commit(ctx,
+		coordinator.Op{Path: u.d.Root(), Version: u.version, Write: true, Data: data},
+		coordinator.Op{Path: u.d.Plan(), Version: node.Version, Write: true, Data: head})
+	if errors.Is(err, coordinator.ErrVersion) {
+		there, readErr := readRecord(ctx, u.store, u.d, u.tokens.secret)
+		switch {
+		case readErr != nil:
+			err = readErr
+		case there.Plan == u.digest && there.Updates == u.record.Updates:
+			err = nil
+		default:
+			err = ErrOvertaken
+		}
+	}
+	if err != nil {
+		return err
+	}
+	u.version++
+	return coordinator.DropParts(ctx, u.store, u.d.Plan(), old)
+}
+
+// unused are the files of plans before the last one: what servers used until now
+// they may be about to read.
+func (u *update) unused(ctx context.Context, keep []string) ([]string, error) {
+	names, err := u.store.Children(ctx, u.d.Files())
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	for _, digest := range keep {
+		used[digest] = true
+	}
+	for _, p := range []*plan.Plan{u.live, u.to} {
+		for _, f := range p.Files {
+			used[f.Digest] = true
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return used[name] }), nil
+}
+
+// clean deletes files that were unused before this change was made, unless another one
+// has begun since, which may use them.
+func (u *update) clean(ctx context.Context, old []string) error {
+	for _, name := range old {
+		err := u.check(ctx)
+		if errors.Is(err, ErrOvertaken) {
+			return nil
+		}
+		if err == nil {
+			err = u.store.DeleteTree(ctx, u.d.File(name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

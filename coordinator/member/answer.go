@@ -1,0 +1,129 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Requests reads what the server's agent is asked for. ErrForged, ErrOlder.
+func (m *Member) Requests(ctx context.Context) ([]coordinator.Request, error) {
+	path, what := m.deployment.Requests(m.server), "what server "+string(m.server)+" is asked for"
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, m.gone(err))
+	}
+	if len(node.Data) == 0 || string(node.Data) == "{}" {
+		return nil, nil
+	}
+	text, err := m.open(coordinator.KindRequests, "", what, node.Data)
+	if err != nil {
+		return nil, m.judge(ctx, err)
+	}
+	r, err := coordinator.Decode[coordinator.RequestsRecord](path, text)
+	return r.Requests, err
+}
+
+// Answers reads what the server's agent has answered.
+func (m *Member) Answers(ctx context.Context) ([]coordinator.Answer, error) {
+	path := m.deployment.Answers(m.server)
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("read the answers of server %s: %w", m.server, m.gone(err))
+	}
+	r, _, err := coordinator.OpenIfAny[coordinator.AnswersRecord](path, node.Data, m.known().key.Public(), m.deployment.Place(m.known().identity.ID, coordinator.KindAnswers, m.server, ""))
+	return r.Answers, m.judge(ctx, err)
+}
+
+// Answer writes the server's answers. Where they are too large together, the
+// oldest lose what was printed. ErrFenced.
+func (m *Member) Answer(ctx context.Context, answers []coordinator.Answer) error {
+	answers = slices.Clone(answers)
+	data, err := coordinator.Encode(coordinator.AnswersRecord{Answers: answers})
+	for i := 0; err == nil && len(data) > m.limit() && i < len(answers); i++ {
+		answers[i].Output = ""
+		data, err = coordinator.Encode(coordinator.AnswersRecord{Answers: answers})
+	}
+	if err == nil {
+		data, err = m.signOwn(coordinator.KindAnswers, coordinator.AnswersRecord{Answers: answers})
+	}
+	if err != nil {
+		return fmt.Errorf("answer of server %s: %w", m.server, err)
+	}
+	err = m.commitOwn(ctx, func() ([]coordinator.Op, error) {
+		return []coordinator.Op{{Path: m.deployment.Answers(m.server), Version: coordinator.AnyVersion, Write: true, Data: data}}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("answer of server %s: %w", m.server, err)
+	}
+	return nil
+}
+
+// TakeBack empties those of the server's own cells that have failed in this
+// incarnation: the roles that should have written them run again. ErrFenced.
+func (m *Member) TakeBack(ctx context.Context, cells []plan.CellName) error {
+	m.forget(cells...)
+	kept, err := m.memory.Kept()
+	for _, cell := range cells {
+		if r := kept[cell]; err == nil && r.State == coordinator.Failed {
+			m.keep(cell, coordinator.CellRecord{State: coordinator.Empty, Incarnation: r.Incarnation, Version: r.Version})
+		}
+	}
+	if err != nil {
+		return err
+	}
+	err = m.commitOwn(ctx, func() ([]coordinator.Op, error) {
+		f, err := m.enrolled()
+		if err != nil {
+			return nil, err
+		}
+		var ops []coordinator.Op
+		for _, cell := range cells {
+			ref := plan.CellRef{Cell: cell, Server: m.server}
+			record, version, readErr := m.readCell(ctx, ref)
+			if readErr != nil {
+				return nil, readErr
+			}
+			if record.State == coordinator.Failed {
+				data, err := coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty, Incarnation: f.record.Number, Version: record.Version})
+				if err != nil {
+					return nil, err
+				}
+				ops = append(ops, coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data})
+			}
+		}
+		return ops, nil
+	})
+	if err != nil {
+		return fmt.Errorf("take back what failed of server %s: %w", m.server, err)
+	}
+	return nil
+}
+
+// commitOwn commits writes of the server's own nodes, with a check of its
+// incarnation, in as many requests as they take. It begins again when a version
+// has changed.
+func (m *Member) commitOwn(ctx context.Context, writes func() ([]coordinator.Op, error)) error {
+	for {
+		f, err := m.enrolled()
+		if err != nil {
+			return err
+		}
+		rest, err := writes()
+		for err == nil && len(rest) > 0 {
+			var ops []coordinator.Op
+			ops, rest = m.fill(m.checks(f), rest)
+			err = m.store.Commit(ctx, ops...)
+		}
+		if !errors.Is(err, coordinator.ErrVersion) {
+			return m.gone(err)
+		}
+		if err := m.checkFence(ctx); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package member
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// LostProducerError says that the agent which has to write a cell came once and
+// has been gone for longer than the reader wants to wait.
+type LostProducerError struct {
+	Cell   plan.CellName
+	Server plan.ServerPath
+	Since  time.Time
+}
+
+func (e *LostProducerError) Error() string {
+	return fmt.Sprintf("%s will not come: the agent of server %s is gone, not seen since %s",
+		e.Cell, e.Server, e.Since.UTC().Format(time.RFC3339))
+}
+
+// AwaitOptions are what a blocked read may want.
+type AwaitOptions struct {
+	// IfDown is how long to wait on for a producer whose agent came once and is
+	// gone; 0 is plan.DefaultIfDown, negative is for ever.
+	IfDown time.Duration
+	// Blocked is called once, when the first look found the cell empty.
+	Blocked func(since time.Time)
+}
+
+// Await reads a cell, blocking until it holds a value. *FailedCellError,
+// *LostProducerError, ErrNotInPlan, ErrDestroyed.
+func (m *Member) Await(ctx context.Context, cell plan.CellName, o AwaitOptions) (json.RawMessage, error) {
+	ref, err := m.place(cell)
+	if err != nil {
+		return nil, err
+	}
+	if value, done, err := m.look(ctx, ref); done || err != nil {
+		return value, err
+	}
+	if o.Blocked != nil {
+		o.Blocked(time.Now())
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	changes, err := m.store.Watch(ctx, m.deployment.Cell(ref))
+	if err != nil {
+		return nil, fmt.Errorf("wait for %s: %w", cell, err)
+	}
+	var keys <-chan struct{} // of a box that may be there before its key is
+	if ref.Sealed {
+		if keys, err = m.store.Watch(ctx, m.deployment.SealsFor(ref.Server, m.server)); err != nil {
+			return nil, fmt.Errorf("wait for %s: %w", cell, err)
+		}
+	}
+	lost := m.followProducer(ctx, ref.Server, o.IfDown)
+	for {
+		select {
+		case _, open := <-changes:
+			if !open {
+				return nil, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
+			}
+			if value, done, err := m.look(ctx, ref); done || err != nil {
+				return value, err
+			}
+		case _, open := <-keys:
+			if !open {
+				return nil, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
+			}
+			if value, done, err := m.look(ctx, ref); done || err != nil {
+				return value, err
+			}
+		case since := <-lost:
+			if value, done, err := m.look(ctx, ref); done || err != nil {
+				return value, err
+			}
+			return nil, &LostProducerError{Cell: cell, Server: ref.Server, Since: since}
+		}
+	}
+}
+
+// look reads a cell; done says that it is not empty.
+func (m *Member) look(ctx context.Context, ref plan.CellRef) (value json.RawMessage, done bool, err error) {
+	record, _, err := m.readCell(ctx, ref)
+	if err == nil {
+		record, err = m.opened(ctx, ref, record)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	switch record.State {
+	case coordinator.Valued:
+		return record.Value, true, nil
+	case coordinator.Failed:
+		return nil, false, &FailedCellError{ref.Cell, record.Cause}
+	default:
+		return nil, false, nil
+	}
+}
+
+// arrivalCheck is how often a reader looks whether a producer that has no
+// presence was enrolled: one that died in between leaves no change to see.
+const arrivalCheck = 30 * time.Second
+
+// followProducer sends the time since when the agent of a server is gone, once it
+// has been gone for ifDown. It works beside the wait for the value, so that
+// neither of the two depends on the other's requests.
+func (m *Member) followProducer(ctx context.Context, server plan.ServerPath, ifDown time.Duration) <-chan time.Time {
+	if ifDown < 0 || server == m.server || server == plan.Operator {
+		return nil
+	}
+	if ifDown == 0 {
+		ifDown = plan.DefaultIfDown * time.Second
+	}
+	lost := make(chan time.Time, 1)
+	go func() {
+		defer mistake.Ends()
+		changes, err := m.store.Watch(ctx, m.deployment.Presence(server))
+		if err != nil {
+			return
+		}
+		var since time.Time
+		again := time.NewTimer(time.Hour)
+		defer again.Stop()
+		for {
+			select {
+			case _, open := <-changes:
+				if !open {
+					return
+				}
+			case <-again.C:
+			}
+			missing, err := m.missing(ctx, server)
+			now := time.Now()
+			switch {
+			case err != nil: // the context has ended, or else the next look tells
+				again.Reset(arrivalCheck)
+			case missing == present:
+				since = time.Time{}
+				again.Stop()
+			case missing == neverCame:
+				again.Reset(arrivalCheck + m.spread(server, arrivalCheck/10))
+			case since.IsZero():
+				since = now
+				again.Reset(ifDown)
+			case now.Sub(since) >= ifDown:
+				lost <- since
+				return
+			default:
+				again.Reset(ifDown - now.Sub(since))
+			}
+		}
+	}()
+	return lost
+}
+
+// spread keeps the looks of many readers at one server apart. Their names do that
+// as well as chance would, and the same run can be played again.
+func (m *Member) spread(server plan.ServerPath, over time.Duration) time.Duration {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %s", m.server, server)
+	return time.Duration(h.Sum64() % uint64(over))
+}
+
+// arrival is what the nodes say about a server's agent.
+type arrival uint8
+
+const (
+	present   arrival = iota
+	neverCame         // the server may still be booting: no reason to give up
+	departed          // it was enrolled, and has no session
+)
+
+func (m *Member) missing(ctx context.Context, server plan.ServerPath) (arrival, error) {
+	_, here, err := m.store.Stat(ctx, m.deployment.Presence(server))
+	if err != nil || here {
+		return present, err
+	}
+	version, _, err := m.store.Stat(ctx, m.deployment.Server(server))
+	if version == 0 {
+		return neverCame, err
+	}
+	return departed, err
+}
+
+var errMissing = errors.New("its node is not there, or not open to this server")
+
+// opened is what a cell's record says to this server: whether it is sealed is the plan's to
+// say. One whose key is not there yet is empty.
+func (m *Member) opened(ctx context.Context, ref plan.CellRef, record coordinator.CellRecord) (coordinator.CellRecord, error) {
+	record, err := coordinator.CheckCell(ref, record)
+	if err == nil && record.State == coordinator.Valued && ref.Sealed {
+		return m.openRecord(ctx, ref, record)
+	}
+	return record, err
+}
+
+// goneOf says what it means that a node of a server is missing, or refused. Another
+// server's says nothing of this one's deployment: whether that stands is looked up.
+func (m *Member) goneOf(ctx context.Context, server plan.ServerPath, what string, err error) error {
+	if server == m.server || !errors.Is(err, coordinator.ErrNotFound) && !errors.Is(err, coordinator.ErrRefused) {
+		return m.gone(err)
+	}
+	own := []coordinator.Path{m.deployment.Ready(), m.deployment.Server(m.server)}
+	if f, enrolled := m.enrolled(); enrolled == nil {
+		own = append(own, m.deployment.Life(m.server, f.record.ID))
+	}
+	for _, path := range own {
+		_, stands, statErr := m.store.Stat(ctx, path)
+		if statErr != nil {
+			return statErr
+		}
+		if !stands {
+			return fmt.Errorf("%w: %w", ErrDestroyed, err)
+		}
+	}
+	return &coordinator.RecordError{Server: server, What: what, Err: fmt.Errorf("%w: %w", errMissing, err)}
+}

@@ -1,0 +1,120 @@
+package member
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// ErrOtherValue says that the cell already holds another value of this incarnation.
+var ErrOtherValue = errors.New("it was published before, with another value")
+
+// FailedCellError says that a cell was marked failed, and why.
+type FailedCellError struct {
+	Cell  plan.CellName
+	Cause *coordinator.Cause
+}
+
+func (e *FailedCellError) Error() string {
+	if e.Cause == nil {
+		return fmt.Sprintf("%s has failed", e.Cell)
+	}
+	return fmt.Sprintf("%s has failed: %v", e.Cell, e.Cause)
+}
+
+// Put writes a cell of the server's own. The same value again is nothing: the
+// order of keys and white space do not count. ErrOtherValue, ErrTooLarge,
+// ErrNotInPlan, ErrFenced; *FailedCellError when the cell was marked failed.
+func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMessage, now time.Time) error {
+	ref := plan.CellRef{Cell: cell, Server: m.server, Sealed: m.sealing.has(cell)}
+	m.mu.Lock()
+	mine := m.own[cell]
+	m.mu.Unlock()
+	if !mine {
+		return fmt.Errorf("publish %s: %w", cell, ErrNotInPlan)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, value); err != nil {
+		return fmt.Errorf("publish %s: the value is not JSON: %w", cell, err)
+	}
+	if size, limit := compact.Len(), m.valueLimit(cell); size > limit {
+		return fmt.Errorf("publish %s: the value has %d bytes as JSON, a cell takes %d: %w", cell, size, limit, coordinator.ErrTooLarge)
+	}
+	if m.sealing.has(cell) {
+		select {
+		case m.sealing.boxing <- struct{}{}:
+			defer func() { <-m.sealing.boxing }()
+		case <-ctx.Done():
+			return fmt.Errorf("publish %s: %w", cell, context.Cause(ctx))
+		}
+	}
+	for {
+		f, err := m.enrolled()
+		if err != nil {
+			return fmt.Errorf("publish %s: %w", cell, err)
+		}
+		version, record, err := m.ownCell(ctx, ref)
+		if err != nil {
+			return err
+		}
+		if record.State != coordinator.Empty && record.Incarnation == f.record.Number {
+			if record, err = m.opened(ctx, ref, record); err != nil {
+				return fmt.Errorf("publish %s: %w", cell, err)
+			}
+			return compareCell(cell, record, value)
+		}
+		fresh := coordinator.CellRecord{State: coordinator.Valued, Incarnation: f.record.Number, Version: record.Next(f.record.Number), Value: compact.Bytes(), Since: now.UTC()}
+		filled, key, published, err := m.fillRecord(ctx, ref, fresh)
+		if err != nil {
+			return fmt.Errorf("publish %s: %w", cell, err)
+		}
+		data, err := m.signCell(ref, filled)
+		if err != nil {
+			return fmt.Errorf("publish %s: %w", cell, err)
+		}
+		ops := m.checks(f, append([]coordinator.Op{{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}}, key...)...)
+		err = m.store.Commit(ctx, ops...)
+		m.forget(cell)
+		if err == nil {
+			published()
+			m.keep(cell, fresh)
+			return nil
+		}
+		if !errors.Is(err, coordinator.ErrVersion) {
+			return fmt.Errorf("publish %s: %w", cell, m.gone(err))
+		}
+		if err := m.checkFence(ctx); err != nil {
+			return fmt.Errorf("publish %s: %w", cell, err)
+		}
+	}
+}
+
+// ownCell is a cell of the server's own as it was seen or, when in doubt, read.
+func (m *Member) ownCell(ctx context.Context, ref plan.CellRef) (coordinator.Version, coordinator.CellRecord, error) {
+	m.mu.Lock()
+	version, empty := m.empty[ref.Cell]
+	m.mu.Unlock()
+	if empty {
+		return version, coordinator.CellRecord{State: coordinator.Empty}, nil
+	}
+	record, version, err := m.readCell(ctx, ref)
+	return version, record, err
+}
+
+// compareCell says whether a cell that is written already holds this very value.
+func compareCell(cell plan.CellName, there coordinator.CellRecord, value json.RawMessage) error {
+	switch {
+	case there.State == coordinator.Failed:
+		return fmt.Errorf("publish: %w", &FailedCellError{cell, there.Cause})
+	case coordinator.SameValue(there.Value, value):
+		return nil
+	default:
+		return fmt.Errorf("publish %s: %w", cell, ErrOtherValue)
+	}
+}

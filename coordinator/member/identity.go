@@ -1,0 +1,213 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/sign"
+)
+
+// notOlder remembers a counter, or says that a larger one was seen. ErrOlder, ErrForgets.
+func (m *Member) notOlder(what string, counter int64) error {
+	m.recall()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.remember(what, counter, nil)
+}
+
+// identify reads who the deployment is, and remembers it. ErrForged, ErrOlder,
+// *FormatError, ErrNotInPlan, ErrRefused.
+func (m *Member) identify(ctx context.Context) error {
+	identity, counter, err := m.readIdentity(ctx)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	unknown, strange := identity, false
+	if m.pinned != nil {
+		strange = m.pinned.ID != identity.ID && !identity.Restored
+		if m.pinned.ID == identity.ID || strange {
+			unknown = nil
+		}
+	}
+	if err := m.remember(coordinator.KindIdentity, counter, unknown); err != nil {
+		return fmt.Errorf("the identity of the deployment %s: %w", m.deployment, err)
+	}
+	if !strange {
+		m.pinned = identity
+	}
+	m.learn(func(k *knowledge) { k.identity, k.strange = identity, strange })
+	return nil
+}
+
+// knowledge is what a member knows of who may say what. It changes as a whole.
+type knowledge struct {
+	identity *coordinator.Identity // as it was read
+	strange  bool                  // of another deployment than the machine knows
+	key      sign.Key              // by which the server signs
+	publics  map[plan.ServerPath]sign.Public
+}
+
+func (m *Member) known() *knowledge {
+	if k := m.knows.Load(); k != nil {
+		return k
+	}
+	return &knowledge{}
+}
+
+// learn changes what is known. Only one goroutine joins at a time.
+func (m *Member) learn(what func(k *knowledge)) {
+	k := *m.known()
+	what(&k)
+	m.knows.Store(&k)
+}
+
+// pin remembers the deployment that the machine has become a server of.
+func (m *Member) pin() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pinned = m.known().identity
+	m.learn(func(k *knowledge) { k.strange = false })
+	if err := m.memory.Remember(Remembered{Identity: m.pinned}); err != nil {
+		return fmt.Errorf("%w: %w", ErrForgets, err)
+	}
+	return nil
+}
+
+// readIdentity reads who the deployment is, as the server's token vouches for it and,
+// once the machine knows the operator, the operator.
+func (m *Member) readIdentity(ctx context.Context) (*coordinator.Identity, int64, error) {
+	m.recall()
+	node, err := m.store.Read(ctx, m.deployment.Identity(m.server))
+	if errors.Is(err, coordinator.ErrNotFound) {
+		_, known, statErr := m.store.Stat(ctx, m.deployment.Server(m.server))
+		switch {
+		case statErr != nil:
+			err = statErr
+		case known:
+			err = fmt.Errorf("the deployment %s: %w", m.deployment, &coordinator.FormatError{})
+		default:
+			err = ErrNotInPlan
+		}
+	}
+	if errors.Is(err, coordinator.ErrRefused) {
+		return nil, 0, fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, err)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("server %s of deployment %s: %w", m.server, m.deployment, err)
+	}
+	m.mu.Lock()
+	pinned := m.pinned
+	m.mu.Unlock()
+	identity, counter, err := coordinator.OpenIdentity(m.deployment, m.server, m.token, pinned, node.Data)
+	if err != nil {
+		return nil, 0, fmt.Errorf("the identity of the deployment %s: %w", m.deployment, err)
+	}
+	return identity, counter, nil
+}
+
+// deriveKey makes the key by which the server signs. What the plan says of it must be
+// so: else the password is not the operator's.
+func (m *Member) deriveKey(p *plan.Server) error {
+	password := ""
+	if m.member != nil {
+		password = m.member.Password
+	}
+	key, err := coordinator.ServerKey(m.token, password)
+	if err != nil {
+		return err
+	}
+	if p.Keys[m.server] != key.Public() {
+		return coordinator.Forged("the password of server "+string(m.server), "the deployment's operator", errors.New("its plan has another key"))
+	}
+	m.learn(func(k *knowledge) { k.key, k.publics = key, p.Keys })
+	return nil
+}
+
+// open takes out a record that the operator has signed for this server, and
+// remembers that it has seen it. ErrForged, ErrOlder.
+func (m *Member) open(kind, item, what string, data []byte) ([]byte, error) {
+	text, counter, err := m.known().identity.Operator.Open(m.deployment.Place(m.known().identity.ID, kind, m.server, item), data)
+	if err != nil {
+		return nil, coordinator.Forged(what, "the deployment's operator", err)
+	}
+	if err := m.notOlder(kind, counter); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return text, nil
+}
+
+// meet makes sure that the member knows who the deployment is.
+func (m *Member) meet(ctx context.Context) error {
+	if m.known().identity != nil {
+		return nil
+	}
+	return m.identify(ctx)
+}
+
+// judge says what it means that a record is not signed as it must be: the deployment
+// may have been made anew since this machine joined it.
+func (m *Member) judge(ctx context.Context, err error) error {
+	if !errors.Is(err, coordinator.ErrForged) {
+		return err
+	}
+	now, _, look := m.readIdentity(ctx)
+	if look == nil && now.ID != m.known().identity.ID || errors.Is(look, ErrNotInPlan) {
+		return fmt.Errorf("%w: %w", ErrDestroyed, err)
+	}
+	return err
+}
+
+// signOwn writes a record of the server's own.
+func (m *Member) signOwn(kind string, record any) ([]byte, error) {
+	return coordinator.Signed(m.known().key, m.deployment.Place(m.known().identity.ID, kind, m.server, ""), 0, record)
+}
+
+func (m *Member) signCell(c plan.CellRef, record coordinator.CellRecord) ([]byte, error) {
+	return coordinator.Signed(m.known().key, m.deployment.CellPlace(m.known().identity.ID, c), 0, record)
+}
+
+// keyOf is the key by which a cell's writer signs.
+func (m *Member) keyOf(writer plan.ServerPath) sign.Public {
+	switch writer {
+	case m.server:
+		return m.known().key.Public()
+	case plan.Operator:
+		return m.known().identity.Operator
+	}
+	return m.known().publics[writer]
+}
+
+// newIncarnation is notOlder for the incarnation of a server, or of what an operator gives:
+// in a deployment that was put back they may begin anew.
+func (m *Member) newIncarnation(of string, number int) error {
+	return m.notOlder("incarnation of "+of+" in "+m.known().identity.ID, int64(number))
+}
+
+// unseen says that a record of another writer is not of an incarnation or version
+// before one that was seen.
+func (m *Member) unseen(ref plan.CellRef, record coordinator.CellRecord) (bool, error) {
+	of := string(ref.Server)
+	if ref.Server == plan.Operator {
+		of = string(ref.Cell)
+	}
+	err := m.newIncarnation(of, record.Incarnation)
+	if errors.Is(err, ErrOlder) {
+		return false, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last := m.versions[ref.Cell]
+	if last.Incarnation == record.Incarnation && last.Version > record.Version {
+		return false, nil
+	}
+	m.versions[ref.Cell] = cellVersion{record.Incarnation, record.Version}
+	return err == nil, err
+}
+
+// cellVersion is one of a cell's contents.
+type cellVersion struct{ Incarnation, Version int }

@@ -1,0 +1,223 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// A coordinator can lose its data, or get an older state back. A machine that was the
+// server before waits until its deployment is there again, as it is told by the same
+// operator, becomes the server again, with the number that it had, and publishes again
+// what it had published: its disk keeps that. Whoever reads or writes meanwhile waits.
+
+// keep notes what the server has published. A disk that has no room for it ends no role: what
+// is lost is that the value can be put back, and that is said.
+func (m *Member) keep(cell plan.CellName, r coordinator.CellRecord) {
+	if err := m.memory.Keep(cell, r); err != nil {
+		m.tell(fmt.Sprintf("%s could not be put back if the coordinator lost it: %v", cell, err))
+	}
+}
+
+// OnLoss makes the member say what has become of its deployment, and what it waits for.
+func (m *Member) OnLoss(say func(what string)) { m.say = say }
+
+// enrolment is how this machine became the server.
+type enrolment struct {
+	id, instance string
+	now          time.Time
+}
+
+// lasting is a store whose deployment may be lost and come back.
+type lasting struct {
+	coordinator.Store
+	m *Member
+}
+
+type rejoining struct{}
+
+// Read implements Store.
+func (s *lasting) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+	for {
+		node, err := s.Store.Read(ctx, path)
+		if back, lost := s.m.comeBack(ctx, err); lost != nil || !back {
+			return node, errors.Join(lost, err)
+		}
+	}
+}
+
+// Commit implements Store. What was to be committed before a loss is out of date after it.
+func (s *lasting) Commit(ctx context.Context, ops ...coordinator.Op) error {
+	err := s.Store.Commit(ctx, ops...)
+	back, lost := s.m.comeBack(ctx, err)
+	switch {
+	case lost != nil:
+		return errors.Join(lost, err)
+	case back:
+		return fmt.Errorf("the deployment has come back: %w", coordinator.ErrVersion)
+	}
+	return err
+}
+
+// Stat implements Store. Of what always stands, that it does not is a sign of a loss.
+func (s *lasting) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
+	for {
+		version, exists, err := s.Store.Stat(ctx, path)
+		if err != nil || exists || path != s.m.deployment.ServerPlan(s.m.server) && path != s.m.deployment.State(s.m.server) {
+			return version, exists, err
+		}
+		if back, lost := s.m.comeBack(ctx, coordinator.ErrNotFound); lost != nil || !back {
+			return version, exists, lost
+		}
+	}
+}
+
+// comeBack waits, where an error means that the coordinator has lost the deployment, until
+// the machine is its server again.
+func (m *Member) comeBack(ctx context.Context, err error) (back bool, lost error) {
+	if !errors.Is(err, coordinator.ErrNotFound) && !errors.Is(err, coordinator.ErrVersion) || ctx.Value(rejoining{}) != nil || !m.hasLost(ctx, err) {
+		return false, nil
+	}
+	select {
+	case m.returning <- struct{}{}:
+		defer func() { <-m.returning }()
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	if !m.hasLost(ctx, err) {
+		return true, nil // somebody else has come back
+	}
+	return true, m.rejoin(context.WithValue(ctx, rejoining{}, true))
+}
+
+// hasLost says whether the coordinator holds less than this machine has seen there. That a
+// deployment is destroyed leaves the root as it was.
+func (m *Member) hasLost(ctx context.Context, err error) bool {
+	if m.enrolment.Load() == nil {
+		return false
+	}
+	ended, knows := m.sessionsEnded()
+	if ended > m.ended.Load() {
+		return true
+	}
+	if knows && errors.Is(err, coordinator.ErrNotFound) {
+		if _, stands, statErr := m.store.Stat(ctx, ""); statErr == nil && !stands {
+			return true
+		}
+	}
+	// It may have been put back before any session was refused.
+	now, _, look := m.readIdentity(context.WithValue(ctx, rejoining{}, true))
+	return look == nil && now.Restored && now.ID != m.known().identity.ID
+}
+
+// sessionsEnded counts the sessions that every server refused, where the store knows.
+func (m *Member) sessionsEnded() (n int64, knows bool) {
+	s := m.store
+	if l, is := s.(*lasting); is {
+		s = l.Store
+	}
+	if c, has := s.(coordinator.Connected); has {
+		now, _ := c.Connection()
+		return int64(now.Ended), true
+	}
+	return 0, false
+}
+
+// rejoin makes the machine the server again.
+func (m *Member) rejoin(ctx context.Context) error {
+	ended, _ := m.sessionsEnded()
+	before := m.known().identity
+	m.tell("the coordinator has lost what stood there, or got an older state back: roles go on, what they read and publish waits until the deployment is there again")
+	err := m.AwaitDeployment(ctx, func(why string) {
+		m.tell(why + `; "hotc apply --restore" of the same folder puts it back`)
+	})
+	if err == nil {
+		_, err = m.readPlan(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	was := m.enrolment.Load()
+	if m.known().strange {
+		return fmt.Errorf("another deployment of the name stands in its place: %w", ErrDestroyed)
+	}
+	if _, err := m.Enrol(ctx, was.id, was.instance, true, was.now); err != nil {
+		return err
+	}
+	if err := m.Republish(ctx); err != nil {
+		return err
+	}
+	m.ended.Store(ended)
+	if m.known().identity.ID == before.ID {
+		m.tell("the same deployment is there again, as it was before: what this server had published since stands again")
+	} else {
+		m.tell("its operator has put the deployment back: what this server had published stands again")
+	}
+	return nil
+}
+
+func (m *Member) tell(what string) {
+	if m.say != nil {
+		m.say(what)
+	}
+}
+
+// Republish publishes again what the machine has published in its incarnation, where the
+// cells are empty: the coordinator had an older state, or none.
+func (m *Member) Republish(ctx context.Context) error {
+	ctx = context.WithValue(ctx, rejoining{}, true)
+	f, err := m.enrolled()
+	if err != nil {
+		return err
+	}
+	kept, err := m.memory.Kept()
+	if err != nil {
+		return err
+	}
+	for _, cell := range slices.Sorted(maps.Keys(kept)) {
+		record := kept[cell]
+		m.mu.Lock()
+		version, empty := m.empty[cell]
+		m.mu.Unlock()
+		if !empty || record.State == coordinator.Empty || record.Incarnation != f.record.Number {
+			continue
+		}
+		if err := m.putBack(ctx, f, cell, version, record); err != nil {
+			return fmt.Errorf("publish %s again: %w", cell, err)
+		}
+	}
+	return nil
+}
+
+// putBack writes into an empty cell what was in it.
+func (m *Member) putBack(ctx context.Context, f fence, cell plan.CellName, version coordinator.Version, record coordinator.CellRecord) error {
+	ref := plan.CellRef{Cell: cell, Server: m.server}
+	published := func() {}
+	var key []coordinator.Op
+	if record.State == coordinator.Valued {
+		var err error
+		if record, key, published, err = m.fillRecord(ctx, ref, record); err != nil {
+			return err
+		}
+	}
+	data, err := m.signCell(ref, record)
+	if err != nil {
+		return err
+	}
+	write := coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
+	err = m.store.Commit(ctx, m.checks(f, append([]coordinator.Op{write}, key...)...)...)
+	m.forget(cell)
+	if errors.Is(err, coordinator.ErrVersion) { // somebody writes just now: it has a newer content
+		return m.checkFence(ctx)
+	}
+	if err == nil {
+		published()
+	}
+	return err
+}

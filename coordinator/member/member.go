@@ -1,0 +1,366 @@
+// Package member is what a server's agent does in a coordinator: it becomes the server's
+// incarnation, reads and writes cells, and reports.
+package member
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/seal"
+)
+
+// What an agent decides on.
+var (
+	// ErrNotInPlan says that the deployment stands and has no such server or cell,
+	// or none that this server may use.
+	ErrNotInPlan = errors.New("not in the plan")
+	// ErrDestroyed says that the deployment is being taken away.
+	ErrDestroyed = errors.New("the deployment has been destroyed")
+	// ErrPlanChanged says that the server's part of the plan was changed since it was
+	// read: read it again (PlanAgain).
+	ErrPlanChanged = errors.New("the plan was changed")
+)
+
+// Member is a server's agent in its deployment. Its methods may be called at the
+// same time. In the life of an agent they come in this order: AwaitDeployment,
+// Plan, Enrol, Announce, and then reads, writes and reports as the roles go.
+type Member struct {
+	store      coordinator.Store
+	deployment coordinator.Deployment
+	server     plan.ServerPath
+	token      string
+	memory     Memory
+
+	mu     sync.Mutex
+	places map[plan.CellName]plan.CellRef        // where the cells are that this server may read
+	own    map[plan.CellName]bool                // the cells this server writes
+	empty  map[plan.CellName]coordinator.Version // those of them that are believed to be empty
+	fence  *fence
+	state  *coordinator.Version // of the state's node, where it is known
+	plan   coordinator.Version  // of the plan's node, as it was read
+
+	pinned   *coordinator.Identity // as the machine remembers it
+	knows    atomic.Pointer[knowledge]
+	counters map[string]int64 // that were seen
+	versions map[plan.CellName]cellVersion
+
+	tried   int // see RememberTries
+	noteTry func(number int) error
+
+	machine Machine
+	self    *coordinator.Credential // the machine's identity, once the session has it
+	asks    bool                    // another machine has used its token: it waits to be let in
+	member  *coordinator.Credential // the server's identity, where tokens are good for one enrolment
+
+	claim *Claim // of a slot, in a group that scales
+	slot  int
+
+	say       func(what string) // see OnLoss
+	enrolment atomic.Pointer[enrolment]
+	ended     atomic.Int64  // sessions that every server has refused, when the machine became the server
+	returning chan struct{} // full while the machine becomes it again
+
+	reporting chan struct{} // full while a report is under way
+	sealing   sealing
+}
+
+// Join makes a server a member of a deployment. The store was opened with the
+// server's own credential (ServerCredential), which follows from its token.
+func Join(s coordinator.Store, d coordinator.Deployment, server plan.ServerPath, token string) *Member {
+	if others, has := s.(coordinator.Crowd); has {
+		others.Among(d.Servers())
+	}
+	m := &Member{
+		deployment: d, server: server, token: token, memory: newMemory{},
+		places:   map[plan.CellName]plan.CellRef{},
+		own:      map[plan.CellName]bool{},
+		empty:    map[plan.CellName]coordinator.Version{},
+		versions: map[plan.CellName]cellVersion{},
+
+		reporting: make(chan struct{}, 1),
+		returning: make(chan struct{}, 1),
+	}
+	m.store = &lasting{s, m}
+	m.sealing.token = sync.OnceValues(func() (seal.Key, error) { return coordinator.TokenKey(token) })
+	return m
+}
+
+// AwaitDeployment waits until the deployment is applied and lets this machine in. It
+// calls waiting, when there is something to wait for, with what that is. ErrNotInPlan
+// says that the deployment has no such server, ErrRefused that the server's token is
+// not its.
+func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	changes, err := m.store.Watch(ctx, m.deployment.Ready())
+	if err != nil {
+		return fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
+	}
+	var admissions <-chan struct{} // watched once this machine is not let in
+	said := ""
+	for open := true; open; {
+		why, err := m.whyNotReady(ctx)
+		if err != nil || why == "" {
+			return err
+		}
+		if why != said && waiting != nil {
+			waiting(why)
+		}
+		said = why
+		if m.asks && admissions == nil {
+			if admissions, err = m.store.Watch(ctx, m.deployment.Admission(m.server)); err != nil {
+				return fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
+			}
+		}
+		again := time.NewTimer(lookAgain)
+		select {
+		case _, open = <-changes:
+		case _, open = <-admissions:
+		case <-again.C: // rights have no watch
+		}
+		again.Stop()
+	}
+	return fmt.Errorf("wait for the deployment %s: %w", m.deployment, context.Cause(ctx))
+}
+
+// lookAgain is how often a machine that waits to be let in tries again.
+const lookAgain = 30 * time.Second
+
+// whyNotReady is "" when the deployment stands and lets this server in. A plan that is
+// missing, or refused, may be that of a deployment which is being destroyed just now, or
+// was made anew between two looks: whoever looks once more sees that the rest is missing
+// too, or all of the new one.
+func (m *Member) whyNotReady(ctx context.Context) (why string, err error) {
+	for range 2 {
+		why, err = m.lookReady(ctx)
+		var format *coordinator.FormatError
+		if !errors.Is(err, ErrNotInPlan) && !errors.Is(err, ErrDestroyed) && !errors.Is(err, coordinator.ErrRefused) && !errors.As(err, &format) {
+			break
+		}
+	}
+	return why, err
+}
+
+// whyNotStanding is "" when all of a deployment is there.
+func whyNotStanding(ctx context.Context, s coordinator.Store, d coordinator.Deployment) (why string, err error) {
+	for _, n := range []struct {
+		path coordinator.Path
+		why  string
+	}{
+		{d.Root(), "the deployment %s is not applied yet"},
+		{d.Ready(), "the deployment %s is being applied"},
+	} {
+		_, exists, err := s.Stat(ctx, n.path)
+		if err != nil {
+			return "", fmt.Errorf("wait for the deployment %s: %w", d, err)
+		}
+		if !exists {
+			return fmt.Sprintf(n.why, d), nil
+		}
+	}
+	return "", nil
+}
+
+func (m *Member) lookReady(ctx context.Context) (string, error) {
+	if why, err := whyNotStanding(ctx, m.store, m.deployment); why != "" || err != nil {
+		return why, err
+	}
+	if err := m.identify(ctx); err != nil {
+		return "", err
+	}
+	var used *coordinator.TokenUsedError
+	switch err := m.enter(ctx); {
+	case errors.As(err, &used):
+		return err.Error(), nil
+	case err != nil:
+		return "", fmt.Errorf("join the deployment %s: %w", m.deployment, err)
+	}
+	_, err := m.store.Read(ctx, m.deployment.ServerPlan(m.server))
+	if errors.Is(err, coordinator.ErrNotFound) || errors.Is(err, coordinator.ErrRefused) {
+		m.member = nil // perhaps that of a deployment which was made anew since
+	}
+	switch {
+	case errors.Is(err, coordinator.ErrNotFound):
+		return "", fmt.Errorf("server %s of deployment %s: %w", m.server, m.deployment, ErrNotInPlan)
+	case errors.Is(err, coordinator.ErrRefused):
+		return "", fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, err)
+	case err != nil:
+		return "", fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
+	}
+	return "", nil
+}
+
+// Plan reads the server's part of the plan, and gives the session the identities
+// of the readers' sets that the server is in.
+func (m *Member) Plan(ctx context.Context) (*plan.Server, error) {
+	s, err := m.readPlan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range s.Reads {
+		m.places[r.Cell] = r
+	}
+	for _, c := range s.Writes {
+		m.places[c] = plan.CellRef{Cell: c, Server: m.server}
+		m.own[c] = true
+	}
+	m.sealing.learn(m, s)
+	return s, nil
+}
+
+// PlanAgain reads the server's part of the plan after it was changed. Its cells are
+// those that Plan knew: other cells make another deployment.
+func (m *Member) PlanAgain(ctx context.Context) (*plan.Server, error) {
+	s, err := m.readPlan(ctx)
+	return s, m.gone(err)
+}
+
+func (m *Member) readPlan(ctx context.Context) (*plan.Server, error) {
+	if err := m.meet(ctx); err != nil {
+		return nil, err
+	}
+	text, version, err := coordinator.ReadParts(ctx, m.store, m.deployment.ServerPlan(m.server))
+	if err != nil {
+		return nil, fmt.Errorf("read the plan of server %s: %w", m.server, err)
+	}
+	if text, err = m.open(coordinator.KindPlan, "", "the plan of server "+string(m.server), text); err != nil {
+		return nil, m.judge(ctx, err)
+	}
+	var s plan.Server
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, fmt.Errorf("read the plan of server %s: %w", m.server, err)
+	}
+	if err := m.deriveKey(&s); err != nil {
+		return nil, err
+	}
+	if err := m.joinSets(ctx); err != nil {
+		return nil, m.judge(ctx, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.plan = version
+	return &s, nil
+}
+
+// CheckPlan says, with ErrPlanChanged, that the plan is another one than was read last.
+func (m *Member) CheckPlan(ctx context.Context) error {
+	version, exists, err := m.store.Stat(ctx, m.deployment.ServerPlan(m.server))
+	switch {
+	case err == nil && !exists:
+		err = m.gone(coordinator.ErrNotFound)
+	case err == nil && version != m.planVersion():
+		err = ErrPlanChanged
+	}
+	if err != nil {
+		return fmt.Errorf("look at the plan of server %s: %w", m.server, err)
+	}
+	return nil
+}
+
+func (m *Member) planVersion() coordinator.Version {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.plan
+}
+
+func (m *Member) joinSets(ctx context.Context) error {
+	path := m.deployment.Keys(m.server)
+	text, _, err := coordinator.ReadParts(ctx, m.store, path)
+	if err != nil {
+		return fmt.Errorf("read the keys of server %s: %w", m.server, err)
+	}
+	if len(text) > 0 && string(text) != "{}" {
+		if text, err = m.open(coordinator.KindKeys, "", "the keys of server "+string(m.server), text); err != nil {
+			return err
+		}
+	}
+	keys, err := coordinator.Decode[coordinator.KeysRecord](path, text)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(keys.Sets)) {
+		if err := m.store.Authenticate(ctx, coordinator.ReaderCredential(id, keys.Sets[id])); err != nil {
+			return fmt.Errorf("use the keys of server %s: %w", m.server, err)
+		}
+	}
+	return nil
+}
+
+// File reads a file of the server's roles and checks its digest.
+func (m *Member) File(ctx context.Context, digest string) ([]byte, error) {
+	content, _, err := coordinator.ReadParts(ctx, m.store, m.deployment.File(digest))
+	if err != nil {
+		return nil, fmt.Errorf("read the file %s: %w", digest, err)
+	}
+	if !coordinator.HasDigest(content, digest) {
+		return nil, coordinator.Forged("the file "+digest, "the deployment's operator", errors.New("its sha256 differs"))
+	}
+	return content, nil
+}
+
+// place is where a cell of the plan lies.
+func (m *Member) place(cell plan.CellName) (plan.CellRef, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ref, known := m.places[cell]
+	if !known {
+		return plan.CellRef{}, fmt.Errorf("%s: %w", cell, ErrNotInPlan)
+	}
+	return ref, nil
+}
+
+// Cell reads a cell as it is now. A sealed one is Empty to this server for as long
+// as it cannot open it.
+func (m *Member) Cell(ctx context.Context, cell plan.CellName) (coordinator.CellRecord, error) {
+	ref, err := m.place(cell)
+	if err != nil {
+		return coordinator.CellRecord{}, err
+	}
+	record, _, err := m.readCell(ctx, ref)
+	if err != nil {
+		return coordinator.CellRecord{}, err
+	}
+	return m.opened(ctx, ref, record)
+}
+
+func (m *Member) readCell(ctx context.Context, ref plan.CellRef) (coordinator.CellRecord, coordinator.Version, error) {
+	path := m.deployment.Cell(ref)
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		return coordinator.CellRecord{}, 0, fmt.Errorf("read %s: %w", ref.Cell, m.goneOf(ctx, ref.Server, "the cell "+string(ref.Cell), err))
+	}
+	record, err := coordinator.OpenCell(path, node.Data, m.keyOf(ref.Server), m.deployment.CellPlace(m.known().identity.ID, ref))
+	switch {
+	case errors.Is(err, coordinator.ErrForged):
+		return coordinator.CellRecord{}, node.Version, m.judge(ctx, err)
+	case err != nil:
+		return coordinator.CellRecord{}, node.Version, coordinator.NewCellError(ref, err)
+	case ref.Server == m.server || record.State == coordinator.Empty:
+		return record, node.Version, nil
+	}
+	fresh, err := m.unseen(ref, record)
+	if !fresh {
+		record = coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation} // until the newer one is shown again
+	}
+	return record, node.Version, err
+}
+
+// gone says what it means that a node of the plan is missing; or, once the member has
+// its server's identity, which is another one in each deployment, that it is refused.
+func (m *Member) gone(err error) error {
+	if errors.Is(err, coordinator.ErrNotFound) || m.member != nil && errors.Is(err, coordinator.ErrRefused) {
+		return fmt.Errorf("%w: %w", ErrDestroyed, err)
+	}
+	return err
+}

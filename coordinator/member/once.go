@@ -1,0 +1,187 @@
+package member
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/seal"
+)
+
+// machineCredential is a machine's own identity, of a key that never leaves it.
+func machineCredential(server plan.ServerPath, key seal.Key) (coordinator.Credential, error) {
+	text, err := key.Text()
+	if err != nil {
+		return coordinator.Credential{}, err
+	}
+	sum := sha256.Sum256([]byte("hotc machine 1\n" + text))
+	return coordinator.Credential{User: "machine-" + coordinator.Segment(string(server)), Password: hex.EncodeToString(sum[:])}, nil
+}
+
+// Machine is what an agent says of its machine where its token is good for one
+// enrolment.
+type Machine struct {
+	Instance string
+	// Key gives the machine's key. It must be on the machine's disk when it returns.
+	Key func() (seal.Key, error)
+	Now func() time.Time
+}
+
+// UseMachine prepares the member for a deployment whose tokens are good for one
+// enrolment. It comes before AwaitDeployment.
+func (m *Member) UseMachine(machine Machine) {
+	m.machine = machine
+}
+
+// enter gives the session the server's identity, where tokens are good for one
+// enrolment. *TokenUsedError, ErrRefused.
+func (m *Member) enter(ctx context.Context) error {
+	if m.member != nil {
+		return nil
+	}
+	_, once, err := m.store.Stat(ctx, m.deployment.Pass(m.server))
+	if err != nil || !once {
+		return err
+	}
+	if m.machine.Key == nil {
+		return fmt.Errorf("server %s: its token is good for one enrolment, and this agent has no key", m.server)
+	}
+	key, err := m.machine.Key()
+	if err != nil {
+		return err
+	}
+	if m.self == nil {
+		own, err := machineCredential(m.server, key)
+		if err == nil {
+			err = m.store.Authenticate(ctx, own)
+		}
+		if err != nil {
+			return err
+		}
+		m.self = &own
+	}
+	password, err := m.password(ctx, *m.self, key)
+	if err != nil {
+		return err
+	}
+	member := coordinator.MemberCredential(m.server, password)
+	if err := m.store.Authenticate(ctx, member); err != nil {
+		return err
+	}
+	m.member = &member
+	return nil
+}
+
+// ownGrants are the rights on what only this server's agent reads: those of its
+// identity. Without them a node would belong to the token's.
+func (m *Member) ownGrants() []coordinator.Grant {
+	if m.member == nil {
+		return nil
+	}
+	return []coordinator.Grant{{To: *m.member, May: coordinator.MayRead}}
+}
+
+// password reads the server's password, as the machine that has it or takes it now, or
+// as one that was let in.
+func (m *Member) password(ctx context.Context, own coordinator.Credential, key seal.Key) (string, error) {
+	path := m.deployment.Pass(m.server)
+	err := m.store.HandOver(ctx, path, coordinator.ServerCredential(m.server, m.token), coordinator.Grant{To: own, May: coordinator.MayRead})
+	var pass coordinator.Node
+	if err == nil {
+		pass, err = m.store.Read(ctx, path)
+	}
+	switch {
+	case errors.Is(err, coordinator.ErrRefused):
+		return m.admitted(ctx, key)
+	case err != nil:
+		return "", fmt.Errorf("take the pass of server %s: %w", m.server, m.gone(err))
+	}
+	record, err := coordinator.Decode[coordinator.PassRecord](path, pass.Data)
+	return record.Password, err
+}
+
+// admitted is the password that an operator has sealed for this machine. If there is
+// none, the machine says that it is there.
+func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
+	path := m.deployment.Admission(m.server)
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		return "", fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, m.gone(err))
+	}
+	record, _, err := coordinator.OpenIfAny[coordinator.AdmissionRecord](path, node.Data, m.known().identity.Operator, m.deployment.Place(m.known().identity.ID, coordinator.KindAdmission, m.server, ""))
+	if err != nil {
+		return "", err
+	}
+	if record.To != seal.ID(key.Public()) {
+		return "", errors.Join(&coordinator.TokenUsedError{Deployment: m.deployment, Server: m.server, Key: key.Public()}, m.knock(ctx, key))
+	}
+	content, err := key.Unwrap(record.Key, m.deployment.AdmissionPlace(m.server, "key"))
+	if err != nil {
+		return "", fmt.Errorf("open the admission of server %s: %w", m.server, err)
+	}
+	password, err := content.Open(record.Box, m.deployment.AdmissionPlace(m.server, "password"))
+	if err != nil {
+		return "", fmt.Errorf("open the admission of server %s: %w", m.server, err)
+	}
+	return string(password), nil
+}
+
+// takeGiven seals again, for the server's own key, what `hotc apply` has sealed for
+// its token: others may have read that.
+func (m *Member) takeGiven(ctx context.Context) error {
+	if m.member == nil || !m.sealing.reads {
+		return nil
+	}
+	path := m.deployment.SealsFor(plan.Operator, m.server)
+	for {
+		node, err := m.store.Read(ctx, path)
+		if err != nil {
+			return fmt.Errorf("take the secrets of server %s: %w", m.server, m.gone(err))
+		}
+		keys, err := coordinator.Decode[coordinator.SealsRecord](path, node.Data)
+		if err != nil {
+			return err
+		}
+		changed, err := m.ownKeys(keys)
+		if err != nil || !changed {
+			return err
+		}
+		data, err := coordinator.Encode(keys)
+		if err == nil {
+			err = m.store.Commit(ctx, coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data})
+		}
+		if err == nil || !errors.Is(err, coordinator.ErrVersion) {
+			return err
+		}
+	}
+}
+
+// ownKeys seals those of the keys for the server's own key that are sealed for its token.
+func (m *Member) ownKeys(keys coordinator.SealsRecord) (changed bool, err error) {
+	token, err := m.sealing.token()
+	if err != nil {
+		return false, err
+	}
+	own := m.sealing.key.Public()
+	for cell, k := range keys {
+		if k.To != seal.ID(token.Public()) {
+			continue
+		}
+		place := m.deployment.KeyPlace(cell, m.server, k.Box)
+		content, err := token.Unwrap(k.Key, place)
+		if err != nil {
+			return false, fmt.Errorf("open the key of %s: %w", cell, err)
+		}
+		if k.Key, err = content.Wrap(own, place); err != nil {
+			return false, err
+		}
+		k.To = seal.ID(own)
+		keys[cell], changed = k, true
+	}
+	return changed, nil
+}

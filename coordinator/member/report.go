@@ -1,0 +1,234 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// Announce keeps the server's presence in place until ctx ends. It returns when
+// the presence stands for the first time.
+func (m *Member) Announce(ctx context.Context, rec coordinator.PresenceRecord) error {
+	data, err := coordinator.Encode(rec)
+	if err != nil {
+		return err
+	}
+	if err := m.store.Announce(ctx, m.deployment.Presence(m.server), data); err != nil {
+		return fmt.Errorf("announce server %s: %w", m.server, m.gone(err))
+	}
+	return nil
+}
+
+// State is what this incarnation reported last; its Phase is "" when nothing was.
+func (m *Member) State(ctx context.Context) (coordinator.ServerState, error) {
+	f, err := m.enrolled()
+	if err != nil {
+		return coordinator.ServerState{}, err
+	}
+	path := m.deployment.State(m.server)
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		return coordinator.ServerState{}, fmt.Errorf("read the state of server %s: %w", m.server, m.gone(err))
+	}
+	state, _, err := coordinator.OpenIfAny[coordinator.ServerState](path, node.Data, m.known().key.Public(), m.deployment.Place(m.known().identity.ID, coordinator.KindState, m.server, ""))
+	err = m.judge(ctx, err)
+	if state.Incarnation != f.record.Number {
+		return coordinator.ServerState{}, err
+	}
+	return state, err
+}
+
+// Report writes the server's state and, in the same commit, marks those of the
+// given cells failed that are still empty. When one request does not take them
+// all, the state comes with the last of them, so that an agent which was
+// interrupted reports again. A text that would not fit is cut. ErrFenced.
+func (m *Member) Report(ctx context.Context, state coordinator.ServerState, failed map[plan.CellName]*coordinator.Cause) error {
+	return m.reportIf(ctx, state, failed, false)
+}
+
+// ReportStart is Report of a role that is about to start, if the plan is still the one
+// that was read last: whoever changes it sees either that the role runs, or that it
+// will run as changed. ErrPlanChanged.
+func (m *Member) ReportStart(ctx context.Context, state coordinator.ServerState) error {
+	return m.reportIf(ctx, state, nil, true)
+}
+
+// reportIf is Report; with current only while the plan is the one that was read last.
+func (m *Member) reportIf(ctx context.Context, state coordinator.ServerState, failed map[plan.CellName]*coordinator.Cause, current bool) error {
+	select {
+	case m.reporting <- struct{}{}:
+		defer func() { <-m.reporting }()
+	case <-ctx.Done():
+		return fmt.Errorf("report of server %s: %w", m.server, context.Cause(ctx))
+	}
+	for {
+		f, err := m.enrolled()
+		if err != nil {
+			return fmt.Errorf("report of server %s: %w", m.server, err)
+		}
+		checks := m.checks(f)
+		if current {
+			checks = append(checks, coordinator.Op{Path: m.deployment.ServerPlan(m.server), Version: m.planVersion()})
+		}
+		err = m.report(ctx, f, checks, state, failed)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, coordinator.ErrVersion) {
+			return fmt.Errorf("report of server %s: %w", m.server, m.gone(err))
+		}
+		m.forgetAll()
+		err = m.checkFence(ctx)
+		if err == nil && current {
+			err = m.CheckPlan(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("report of server %s: %w", m.server, err)
+		}
+	}
+}
+
+func (m *Member) report(ctx context.Context, f fence, checks []coordinator.Op, state coordinator.ServerState, failed map[plan.CellName]*coordinator.Cause) error {
+	marks, marked, err := m.marks(ctx, f, state.Since, failed)
+	if err != nil {
+		return err
+	}
+	state.Incarnation = f.record.Number
+	data, err := m.encodeState(state)
+	if err != nil {
+		return err
+	}
+	version, err := m.stateVersion(ctx)
+	if err != nil {
+		return err
+	}
+	last := coordinator.Op{Path: m.deployment.State(m.server), Version: version, Write: true, Data: data}
+	for {
+		ops, rest := m.fill(append(slices.Clone(checks), last), marks)
+		final := len(rest) == 0
+		if !final {
+			ops, rest = m.fill(slices.Clone(checks), marks)
+		}
+		if err := m.store.Commit(ctx, ops...); err != nil {
+			return err
+		}
+		if final {
+			m.forget(slices.Collect(maps.Keys(failed))...)
+			m.noteState(version + 1)
+			for cell, record := range marked {
+				m.keep(cell, record)
+			}
+			return nil
+		}
+		marks = rest
+	}
+}
+
+// stateVersion is the version of the state that this agent has written or, before
+// that, found: a report of this very machine's last agent, that is still on its way
+// when that agent is dead, comes too late.
+func (m *Member) stateVersion(ctx context.Context) (coordinator.Version, error) {
+	m.mu.Lock()
+	known := m.state
+	m.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	version, exists, err := m.store.Stat(ctx, m.deployment.State(m.server))
+	if err == nil && !exists {
+		err = m.gone(coordinator.ErrNotFound)
+	}
+	if err == nil {
+		m.noteState(version)
+	}
+	return version, err
+}
+
+func (m *Member) noteState(version coordinator.Version) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state = &version
+}
+
+// marks are the writes that mark cells failed, of those that are empty.
+func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map[plan.CellName]*coordinator.Cause) ([]coordinator.Op, Kept, error) {
+	var ops []coordinator.Op
+	marked := Kept{}
+	for _, cell := range slices.Sorted(maps.Keys(failed)) {
+		m.mu.Lock()
+		mine := m.own[cell]
+		m.mu.Unlock()
+		if !mine {
+			return nil, nil, fmt.Errorf("%s: %w", cell, ErrNotInPlan)
+		}
+		ref := plan.CellRef{Cell: cell, Server: m.server}
+		version, record, err := m.ownCell(ctx, ref)
+		if err != nil {
+			return nil, nil, err
+		}
+		if record.State != coordinator.Empty && record.Incarnation == f.record.Number {
+			continue
+		}
+		mark := coordinator.CellRecord{State: coordinator.Failed, Incarnation: f.record.Number, Version: record.Next(f.record.Number), Cause: coordinator.Shorten(failed[cell]), Since: since.UTC()}
+		data, err := m.signCell(ref, mark)
+		if err != nil {
+			return nil, nil, err
+		}
+		marked[cell] = mark
+		ops = append(ops, coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data})
+	}
+	return ops, marked, nil
+}
+
+// encodeState writes a state that fits into its node: what roles printed is the
+// first to go.
+func (m *Member) encodeState(state coordinator.ServerState) ([]byte, error) {
+	state.Roles = slices.Clone(state.Roles)
+	for i := range state.Roles {
+		state.Roles[i].Cause = coordinator.Shorten(state.Roles[i].Cause)
+	}
+	data, err := coordinator.Encode(state)
+	for i := 0; err == nil && len(data) > m.limit() && i < len(state.Roles); i++ {
+		state.Roles[i].LastLines = ""
+		data, err = coordinator.Encode(state)
+	}
+	if err == nil && len(data) > m.limit() {
+		return nil, fmt.Errorf("the state has %d bytes, the coordinator takes %d: %w", len(data), m.limit(), coordinator.ErrTooLarge)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.signOwn(coordinator.KindState, state)
+}
+
+// WriteLog keeps the end of what a role printed, at most LogSize bytes of it. It takes
+// the place of what is there, whatever its version is: the check of the incarnation in
+// the same commit leaves one writer, whose every text is the whole tail.
+func (m *Member) WriteLog(ctx context.Context, role string, tail []byte) error {
+	if over := len(tail) - coordinator.LogSize; over > 0 {
+		tail = tail[over:]
+	}
+	for {
+		f, err := m.enrolled()
+		if err != nil {
+			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, err)
+		}
+		err = m.store.Commit(ctx, m.checks(f,
+			coordinator.Op{Path: m.deployment.Log(m.server, role), Version: coordinator.AnyVersion, Write: true, Data: tail})...)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, coordinator.ErrVersion) {
+			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, m.gone(err))
+		}
+		if err := m.checkFence(ctx); err != nil {
+			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, err)
+		}
+	}
+}

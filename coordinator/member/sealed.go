@@ -1,0 +1,397 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/coordinator/seal"
+)
+
+// A sealed cell holds its value in a box (package seal). The key of the box is
+// sealed to each reader, and to the writer itself, in a node that the two of them
+// have together: so a reader that comes late, or is built anew with another key,
+// gets it from the writer's agent, which watches the readers' public keys for as
+// long as it lives (KeepSealed). See docs/secrets.md.
+
+// sealing is what a member knows of its sealed cells.
+type sealing struct {
+	key    seal.Key
+	token  func() (seal.Key, error)            // for which `hotc apply` seals before the server has a key
+	reads  bool                                // the server reads what the operator gives
+	public bool                                // the server has a public key to show
+	cells  map[plan.CellName][]plan.ServerPath // own ones, with their readers
+
+	// boxing is full from the choice of a content key to the commit of the box.
+	boxing chan struct{}
+	poke   chan struct{}
+
+	mu    sync.Mutex
+	boxes map[plan.CellName]sealedBox
+	dirty map[plan.ServerPath]bool // readers that may lack a key
+}
+
+// sealedBox is the box in one of the server's own cells.
+type sealedBox struct {
+	id      string
+	content seal.Content
+}
+
+// learn takes over what a server's plan says.
+func (s *sealing) learn(m *Member, p *plan.Server) {
+	s.cells, s.boxes = map[plan.CellName][]plan.ServerPath{}, map[plan.CellName]sealedBox{}
+	s.dirty, s.poke, s.boxing = map[plan.ServerPath]bool{}, make(chan struct{}, 1), make(chan struct{}, 1)
+	s.public = len(p.Seals) > 0
+	for _, r := range p.Reads {
+		s.public = s.public || r.Sealed
+		s.reads = s.reads || r.Server == plan.Operator
+	}
+	for _, c := range p.Seals {
+		s.cells[c.Cell] = c.Readers
+		m.places[c.Cell] = plan.CellRef{Cell: c.Cell, Server: m.server, Sealed: true}
+	}
+}
+
+func (s *sealing) has(cell plan.CellName) bool {
+	_, sealed := s.cells[cell]
+	return sealed
+}
+
+// mark notes that readers may lack a key.
+func (s *sealing) mark(readers ...plan.ServerPath) {
+	s.mu.Lock()
+	for _, r := range readers {
+		s.dirty[r] = true
+	}
+	s.mu.Unlock()
+	select {
+	case s.poke <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the readers that were marked.
+func (s *sealing) take() []plan.ServerPath {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	readers := slices.Sorted(maps.Keys(s.dirty))
+	clear(s.dirty)
+	return readers
+}
+
+func (s *sealing) box(cell plan.CellName) (sealedBox, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, known := s.boxes[cell]
+	return b, known
+}
+
+func (s *sealing) keep(cell plan.CellName, b sealedBox) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.boxes[cell] = b
+}
+
+// NeedsKey says that the server reads or writes sealed cells. It is known after Plan.
+func (m *Member) NeedsKey() bool { return m.sealing.public }
+
+// UseKey gives the member the server's private key. It comes before Enrol, which
+// shows the public half to those who seal values for the server.
+func (m *Member) UseKey(key seal.Key) { m.sealing.key = key }
+
+var errNoKey = errors.New("the server has sealed cells, and this agent has no key")
+
+// publicOp is the write that shows the server's public key; nil where nobody needs it.
+func (m *Member) publicOp(incarnation int) (*coordinator.Op, error) {
+	if !m.sealing.public {
+		return nil, nil
+	}
+	key := m.sealing.key.Public()
+	if key == "" {
+		return nil, errNoKey
+	}
+	data, err := m.signOwn(coordinator.KindPublic, coordinator.PublicRecord{Incarnation: incarnation, Key: key})
+	return &coordinator.Op{Path: m.deployment.Public(m.server), Version: coordinator.AnyVersion, Write: true, Data: data}, err
+}
+
+// showKey shows the server's public key if another one stands there.
+func (m *Member) showKey(ctx context.Context) error {
+	f, err := m.enrolled()
+	if err != nil {
+		return err
+	}
+	op, err := m.publicOp(f.record.Number)
+	if op == nil || err != nil {
+		return err
+	}
+	node, err := m.store.Read(ctx, op.Path)
+	if err == nil && string(node.Data) != string(op.Data) {
+		err = m.store.Commit(ctx, m.checks(f, *op)...)
+	}
+	if err != nil {
+		return fmt.Errorf("show the public key of server %s: %w", m.server, m.gone(err))
+	}
+	return nil
+}
+
+// valueLimit is how many bytes a value of a cell may have.
+func (m *Member) valueLimit(cell plan.CellName) int {
+	if m.sealing.has(cell) {
+		return coordinator.SealedRoom(m.limit())
+	}
+	return m.limit()
+}
+
+// fillRecord seals the value of a record where the cell is a sealed one: the write
+// of the key for the writer itself belongs into the same commit. published is to be
+// called after it. The caller has filled
+// sealing.boxing.
+func (m *Member) fillRecord(ctx context.Context, ref plan.CellRef, record coordinator.CellRecord) (filled coordinator.CellRecord, key []coordinator.Op, published func(), err error) {
+	if !m.sealing.has(ref.Cell) {
+		return record, nil, func() {}, nil
+	}
+	box, content, err := seal.Close(record.Value, m.deployment.BoxPlace(ref.Cell))
+	if err != nil {
+		return record, nil, nil, err
+	}
+	record.Value, record.Sealed = nil, box
+	own := sealedBox{seal.ID(box), content}
+	keys, err := m.readSeals(ctx, m.server, m.server)
+	if err != nil {
+		return record, nil, nil, err
+	}
+	wrapped, err := content.Wrap(m.sealing.key.Public(), m.deployment.KeyPlace(ref.Cell, m.server, own.id))
+	if err != nil {
+		return record, nil, nil, err
+	}
+	keys[ref.Cell] = coordinator.SealedKey{Box: own.id, To: seal.ID(m.sealing.key.Public()), Key: wrapped}
+	data, err := coordinator.Encode(keys)
+	if err != nil {
+		return record, nil, nil, err
+	}
+	op := coordinator.Op{Path: m.deployment.SealsFor(m.server, m.server), Version: coordinator.AnyVersion, Write: true, Data: data}
+	return record, []coordinator.Op{op}, func() {
+		m.sealing.keep(ref.Cell, own)
+		m.sealing.mark(m.sealing.cells[ref.Cell]...)
+	}, nil
+}
+
+func (m *Member) readSeals(ctx context.Context, writer, reader plan.ServerPath) (coordinator.SealsRecord, error) {
+	path := m.deployment.SealsFor(writer, reader)
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("read the keys that %s has sealed for %s: %w", writer, reader, m.goneOf(ctx, writer, "the keys for "+string(reader), err))
+	}
+	keys, err := coordinator.Decode[coordinator.SealsRecord](path, node.Data)
+	if keys == nil {
+		keys = coordinator.SealsRecord{}
+	}
+	if err != nil {
+		err = &coordinator.RecordError{Server: writer, What: "the keys for " + string(reader), Err: err}
+	}
+	return keys, err
+}
+
+// openRecord opens a sealed cell. One whose key is not there yet is empty to this
+// server.
+func (m *Member) openRecord(ctx context.Context, ref plan.CellRef, record coordinator.CellRecord) (coordinator.CellRecord, error) {
+	content, ok, err := m.contentOf(ctx, ref, record)
+	if err != nil || !ok {
+		return coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation}, err
+	}
+	value, err := content.Open(record.Sealed, m.deployment.BoxPlace(ref.Cell))
+	if err != nil {
+		return coordinator.CellRecord{}, coordinator.NewCellError(ref, err)
+	}
+	record.Value, record.Sealed = value, ""
+	return record, nil
+}
+
+// contentOf is the key of a box, if it was sealed for this server's key.
+func (m *Member) contentOf(ctx context.Context, ref plan.CellRef, record coordinator.CellRecord) (seal.Content, bool, error) {
+	keys, err := m.readSeals(ctx, ref.Server, m.server)
+	if err != nil {
+		return seal.Content{}, false, err
+	}
+	box := seal.ID(record.Sealed)
+	k, there := keys[ref.Cell]
+	if !there || k.Box != box {
+		return seal.Content{}, false, nil
+	}
+	key, ok, err := m.keyFor(ref, k)
+	if err != nil || !ok {
+		return seal.Content{}, false, err
+	}
+	content, err := key.Unwrap(k.Key, m.deployment.KeyPlace(ref.Cell, m.server, box))
+	if err != nil {
+		return seal.Content{}, false, coordinator.NewCellError(ref, err)
+	}
+	return content, true, nil
+}
+
+// keyFor is the one of this server's keys that something was sealed for.
+func (m *Member) keyFor(ref plan.CellRef, k coordinator.SealedKey) (key seal.Key, ok bool, err error) {
+	if k.To == seal.ID(m.sealing.key.Public()) {
+		return m.sealing.key, true, nil
+	}
+	if ref.Server != plan.Operator {
+		return seal.Key{}, false, nil
+	}
+	key, err = m.sealing.token()
+	return key, err == nil && k.To == seal.ID(key.Public()), err
+}
+
+// KeepSealed seals the keys of this server's boxes to their readers, whenever one
+// has come, or come anew, until ctx ends. It comes after Enrol. say is told of a
+// reader whose public key is none.
+func (m *Member) KeepSealed(ctx context.Context, say func(error)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	for _, reader := range m.sealedReaders() {
+		changes, err := m.store.Watch(ctx, m.deployment.Public(reader))
+		if err != nil {
+			return fmt.Errorf("watch the public key of server %s: %w", reader, err)
+		}
+		go func() {
+			defer mistake.Ends()
+			for range changes {
+				m.sealing.mark(reader)
+			}
+		}()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-m.sealing.poke:
+		}
+		readers := m.sealing.take()
+		err := coordinator.Each(ctx, len(readers), func(ctx context.Context, i int) error {
+			return m.sealFor(ctx, readers[i], say)
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// sealedReaders are the servers that read sealed cells of this one.
+func (m *Member) sealedReaders() []plan.ServerPath {
+	var all []plan.ServerPath
+	for _, readers := range m.sealing.cells {
+		all = append(all, readers...)
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(s plan.ServerPath) bool { return s == m.server })
+}
+
+// sealFor gives one reader the keys that it lacks.
+func (m *Member) sealFor(ctx context.Context, reader plan.ServerPath, say func(error)) error {
+	if reader == m.server {
+		return nil
+	}
+	path := m.deployment.Public(reader)
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		var of *coordinator.RecordError
+		if err = m.goneOf(ctx, reader, "the public key of server "+string(reader), err); errors.As(err, &of) {
+			say(err)
+			return nil
+		}
+		return fmt.Errorf("read the public key of server %s: %w", reader, err)
+	}
+	public, _, err := coordinator.OpenIfAny[coordinator.PublicRecord](path, node.Data, m.keyOf(reader), m.deployment.Place(m.known().identity.ID, coordinator.KindPublic, reader, ""))
+	if err = m.judge(ctx, err); errors.Is(err, ErrDestroyed) {
+		return err
+	}
+	if err != nil {
+		say(fmt.Errorf("nothing is sealed for server %s: %w", reader, err))
+		return nil
+	}
+	if public.Key == "" {
+		return nil
+	}
+	if err := m.newIncarnation(string(reader), public.Incarnation); errors.Is(err, ErrOlder) {
+		return nil // the newer one comes
+	} else if err != nil {
+		return err
+	}
+	keys, err := m.readSeals(ctx, m.server, reader)
+	if err != nil {
+		return err
+	}
+	changed := false
+	for cell, readers := range m.sealing.cells {
+		if !slices.Contains(readers, reader) {
+			continue
+		}
+		box, ok, err := m.boxOf(ctx, plan.CellRef{Cell: cell, Server: m.server, Sealed: true})
+		if err != nil {
+			return err
+		}
+		to := seal.ID(public.Key)
+		if have := keys[cell]; !ok || have.Box == box.id && have.To == to {
+			continue
+		}
+		wrapped, err := box.content.Wrap(public.Key, m.deployment.KeyPlace(cell, reader, box.id))
+		if err != nil {
+			say(fmt.Errorf("the public key of server %s: %w", reader, err))
+			return nil
+		}
+		keys[cell], changed = coordinator.SealedKey{Box: box.id, To: to, Key: wrapped}, true
+	}
+	if !changed {
+		return nil
+	}
+	data, err := coordinator.Encode(keys)
+	if err != nil {
+		return err
+	}
+	return m.commitSeals(ctx, reader, data)
+}
+
+func (m *Member) commitSeals(ctx context.Context, reader plan.ServerPath, data []byte) error {
+	for {
+		f, err := m.enrolled()
+		if err != nil {
+			return err
+		}
+		err = m.store.Commit(ctx, m.checks(f, coordinator.Op{Path: m.deployment.SealsFor(m.server, reader), Version: coordinator.AnyVersion, Write: true, Data: data})...)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, coordinator.ErrVersion) {
+			return fmt.Errorf("seal for server %s: %w", reader, m.gone(err))
+		}
+		if err := m.checkFence(ctx); err != nil {
+			return fmt.Errorf("seal for server %s: %w", reader, err)
+		}
+	}
+}
+
+// boxOf is the box in one of the server's own cells; not ok while there is none.
+func (m *Member) boxOf(ctx context.Context, ref plan.CellRef) (box sealedBox, ok bool, err error) {
+	if box, known := m.sealing.box(ref.Cell); known {
+		return box, true, nil
+	}
+	f, err := m.enrolled()
+	if err != nil {
+		return sealedBox{}, false, err
+	}
+	record, _, err := m.readCell(ctx, ref)
+	if err != nil || record.Sealed == "" || record.Incarnation != f.record.Number {
+		return sealedBox{}, false, err
+	}
+	content, ok, err := m.contentOf(ctx, ref, record)
+	if ok {
+		box = sealedBox{seal.ID(record.Sealed), content}
+		m.sealing.keep(ref.Cell, box)
+	}
+	return box, ok, err
+}

@@ -1,0 +1,290 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/plan"
+)
+
+// A group that scales has members whose names Heat makes up, and slots in the plan. Who
+// has which slot stands in a node of the group's own; an agent takes one for its member
+// before it joins the deployment as the slot's server (docs/coordination.md, "Slots").
+
+// Claim is a member's wish for a slot.
+type Claim struct {
+	Deployment coordinator.Deployment
+	Slot       *plan.BootSlot
+	Stack      string // the root stack's id
+	// Enrolled says that this machine has been a slot's server before: then it takes no
+	// other one. Token is the one that all members have, Known what the machine was told
+	// as that server: the members write the record of slots, so it alone is no news of the
+	// deployment.
+	Enrolled bool
+	Token    string
+	Known    *coordinator.Identity
+	// IfDown is how long nobody of a slot's servers must be seen until it can be taken
+	// from a member that has it; 0 is plan.DefaultIfDown.
+	IfDown time.Duration
+	Now    func() time.Time
+	// Waiting is called with what is waited for, when that changes.
+	Waiting func(why string)
+	// Full is called, once, when all slots have been seen in use for IfDown.
+	Full func(slots int)
+}
+
+// Take finds the member's slot, or takes one for it: the lowest that nobody of this stack has
+// had, else one whose servers are gone. The session is that of a server by its shared path. It
+// waits for the deployment, and for a slot. ErrRefused, ErrNotInPlan; ErrFenced and
+// ErrDestroyed where another member has the slot of this machine, or nobody has.
+func (c *Claim) Take(ctx context.Context, s coordinator.Store) (number int, err error) {
+	for range 2 { // between two looks a deployment may be made anew
+		if err = c.awaitReady(ctx, s); err != nil {
+			return 0, err
+		}
+		if number, err = c.take(ctx, s); !errors.Is(err, ErrNotInPlan) && !errors.Is(err, coordinator.ErrRefused) {
+			break
+		}
+	}
+	return number, err
+}
+
+func (c *Claim) take(ctx context.Context, s coordinator.Store) (number int, err error) {
+	for {
+		record, version, err := c.read(ctx, s)
+		if err != nil {
+			return 0, err
+		}
+		if n := record.NumberOf(c.Slot.Member); n >= 0 {
+			return n, nil
+		}
+		if c.Enrolled {
+			// as with incarnations, a read may lag behind
+			switch err := s.Commit(ctx, coordinator.Op{Path: c.path(), Version: version}); {
+			case errors.Is(err, coordinator.ErrVersion):
+				continue
+			case err != nil:
+				return 0, c.failed(err)
+			}
+		}
+		free := -1
+		switch {
+		case c.Enrolled:
+			if free, err = c.lost(ctx, s, &record); err != nil {
+				return 0, err
+			}
+		case len(record.Slots) == 0:
+			return 0, c.unreadable(errNoSlots)
+		default:
+			free = record.Free(c.Stack)
+		}
+		if free < 0 {
+			if free, err = c.awaitLeft(ctx, s, record, version); err != nil {
+				return 0, err
+			}
+		}
+		if free < 0 {
+			continue // the record has changed
+		}
+		record.Slots[free] = coordinator.SlotRecord{Member: c.Slot.Member, Stack: c.Stack, Since: c.Now().UTC()}
+		data, err := coordinator.Encode(record)
+		if err != nil {
+			return 0, err
+		}
+		switch err := s.Commit(ctx, coordinator.Op{Path: c.path(), Version: version, Write: true, Data: data}); {
+		case errors.Is(err, coordinator.ErrVersion): // by somebody else, or by this very commit
+		case err != nil:
+			return 0, c.failed(err)
+		default:
+			return free, nil
+		}
+	}
+}
+
+func (c *Claim) path() coordinator.Path { return c.Deployment.Group(c.Slot.Group()) }
+
+func (c *Claim) failed(err error) error {
+	if errors.Is(err, coordinator.ErrNotFound) {
+		err = ErrNotInPlan
+	}
+	return fmt.Errorf("take a slot of the group %s: %w", c.Slot.Group(), err)
+}
+
+func (c *Claim) read(ctx context.Context, s coordinator.Store) (coordinator.SlotsRecord, coordinator.Version, error) {
+	node, err := s.Read(ctx, c.path())
+	if err != nil {
+		return coordinator.SlotsRecord{}, 0, c.failed(err)
+	}
+	if coordinator.CountItems(node.Data) > coordinator.MostItems {
+		return coordinator.SlotsRecord{}, 0, c.unreadable(coordinator.ErrTooMany)
+	}
+	record, err := coordinator.Decode[coordinator.SlotsRecord](c.path(), node.Data)
+	if err != nil {
+		return coordinator.SlotsRecord{}, 0, c.unreadable(err)
+	}
+	return record, node.Version, nil
+}
+
+var errNoSlots = errors.New("it has no slots")
+
+// unreadable says that a member has written over who has which slot.
+func (c *Claim) unreadable(err error) error {
+	return &coordinator.RecordError{Server: plan.ServerPath(c.Slot.Path), What: "who has which slot of the group " + c.Slot.Group(), Err: err}
+}
+
+// lost is the slot that this machine had, and takes again: nobody has it, and the
+// deployment is the one that the machine knows. Else it is why the machine has none.
+func (c *Claim) lost(ctx context.Context, s coordinator.Store, record *coordinator.SlotsRecord) (number int, err error) {
+	if c.Known == nil {
+		return 0, c.gone(*record)
+	}
+	number, ok := c.Slot.Number(c.Known.Server)
+	if !ok || number > coordinator.MostItems || number < len(record.Slots) && record.Slots[number].Member != "" {
+		return 0, c.gone(*record)
+	}
+	token := coordinator.SlotToken(c.Token, number)
+	if err := s.Authenticate(ctx, coordinator.ServerCredential(c.Known.Server, token)); err != nil {
+		return 0, c.failed(err)
+	}
+	node, err := s.Read(ctx, c.Deployment.Identity(c.Known.Server))
+	if errors.Is(err, coordinator.ErrNotFound) || errors.Is(err, coordinator.ErrRefused) {
+		return 0, c.gone(*record)
+	}
+	if err != nil {
+		return 0, c.failed(err)
+	}
+	identity, _, err := coordinator.OpenIdentity(c.Deployment, c.Known.Server, token, c.Known, node.Data)
+	if err != nil {
+		return 0, c.failed(err)
+	}
+	if identity.ID != c.Known.ID {
+		return 0, c.gone(*record)
+	}
+	if missing := number + 1 - len(record.Slots); missing > 0 {
+		record.Slots = append(record.Slots, make([]coordinator.SlotRecord, missing)...)
+	}
+	return number, nil
+}
+
+// gone is why a machine that had a slot has none.
+func (c *Claim) gone(record coordinator.SlotsRecord) error {
+	if !slices.ContainsFunc(record.Slots, func(r coordinator.SlotRecord) bool { return r.Member != "" }) {
+		return c.failed(ErrDestroyed)
+	}
+	return c.failed(fmt.Errorf("%w: while this member's agents were gone, another member took its slot", ErrFenced))
+}
+
+// awaitReady waits until the deployment stands.
+func (c *Claim) awaitReady(ctx context.Context, s coordinator.Store) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	changes, err := s.Watch(ctx, c.Deployment.Ready())
+	if err != nil {
+		return c.failed(err)
+	}
+	said := ""
+	for range changes {
+		why, err := whyNotStanding(ctx, s, c.Deployment)
+		if err != nil || why == "" {
+			return err
+		}
+		if why != said && c.Waiting != nil {
+			c.Waiting(why)
+		}
+		said = why
+	}
+	return fmt.Errorf("wait for the deployment %s: %w", c.Deployment, context.Cause(ctx))
+}
+
+// slotLooks is how often, while it waits for IfDown, a member without a slot looks who is
+// there.
+const slotLooks = 20
+
+// awaitLeft waits until nobody of a slot's servers has been seen for IfDown; -1 says that
+// the record has changed.
+func (c *Claim) awaitLeft(ctx context.Context, s coordinator.Store, record coordinator.SlotsRecord, version coordinator.Version) (number int, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	patience := c.IfDown
+	if patience == 0 {
+		patience = plan.DefaultIfDown * time.Second
+	}
+	if c.Waiting != nil {
+		c.Waiting(fmt.Sprintf("no slot of the group %s is free (it has %d); one that no agent is present in for %v can be taken anew", c.Slot.Group(), len(record.Slots), patience))
+	}
+	changes, err := s.Watch(ctx, c.path())
+	if err != nil {
+		return 0, c.failed(err)
+	}
+	began := time.Now()
+	seen := make([]time.Time, len(record.Slots))
+	look := time.NewTicker(max(patience/slotLooks, time.Millisecond))
+	defer look.Stop()
+	for i := range seen {
+		seen[i] = began
+	}
+	for {
+		anybodyLeft := false
+		for i := range record.Slots {
+			there, err := c.anybody(ctx, s, &record, i)
+			if err != nil {
+				return 0, err
+			}
+			if there {
+				seen[i] = time.Now()
+			} else if anybodyLeft = true; time.Since(seen[i]) >= patience {
+				return i, nil
+			}
+		}
+		if !anybodyLeft && c.Full != nil && time.Since(began) >= patience {
+			c.Full(len(record.Slots))
+			c.Full = nil
+		}
+		select {
+		case <-look.C:
+		case _, open := <-changes:
+			if !open {
+				return 0, c.failed(context.Cause(ctx))
+			}
+			now, _, err := s.Stat(ctx, c.path())
+			if err != nil || now != version {
+				return -1, err
+			}
+		}
+	}
+}
+
+// anybody says whether the agent of one of a slot's servers is present.
+func (c *Claim) anybody(ctx context.Context, s coordinator.Store, record *coordinator.SlotsRecord, number int) (bool, error) {
+	for _, within := range record.Within {
+		server := c.Slot.Within(plan.ServerPath(c.Slot.Path+within), number)
+		if _, there, err := s.Stat(ctx, c.Deployment.Presence(server)); err != nil || there {
+			return there, err
+		}
+	}
+	return false, nil
+}
+
+// KeepSlot makes Enrol check that the member still has its slot: until the machine is the
+// slot's server, another member may take it.
+func (m *Member) KeepSlot(c *Claim, number int) { m.claim, m.slot = c, number }
+
+// slotCheck is the operation that fails a commit if the member has lost its slot
+// meanwhile; none for a server without a slot.
+func (m *Member) slotCheck(ctx context.Context) ([]coordinator.Op, error) {
+	if m.claim == nil {
+		return nil, nil
+	}
+	record, version, err := m.claim.read(ctx, m.store)
+	if err != nil {
+		return nil, err
+	}
+	if record.NumberOf(m.claim.Slot.Member) != m.slot {
+		return nil, m.claim.gone(record)
+	}
+	return []coordinator.Op{{Path: m.claim.path(), Version: version}}, nil
+}
