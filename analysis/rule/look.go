@@ -24,10 +24,12 @@ type Look struct {
 	typed *typed
 }
 
-// Found adds a finding of the rule.
+// Found adds a finding of the rule, unless an error is there already.
 func (l *Look) Found(at source.Spanned, message, hint string) *source.Diagnostic {
 	d := &source.Diagnostic{Code: l.rule.Code, Severity: l.rule.Severity, At: l.Template.Place(at), Message: message, Hint: hint}
-	l.diags.Add(d)
+	if !l.diags.FailedAt(d.At) {
+		l.diags.Add(d)
+	}
 	return d
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hotc-dev/hotc/analysis/rule"
@@ -182,11 +183,50 @@ func isInstead(known map[string]*resourcetype.Property, name string) bool {
 }
 
 func (g *generator) value(p *resourcetype.Property) any {
+	for range 50 {
+		if v := g.anyValue(p); p.Violation(asHOT(v)) == nil {
+			return v
+		}
+	}
+	return g.anyValue(p)
+}
+
+// asHOT is a value as hotc reads it.
+func asHOT(v any) hot.Value {
+	switch v := v.(type) {
+	case int:
+		return int64(v)
+	case []any:
+		list := make([]hot.Value, len(v))
+		for i, x := range v {
+			list[i] = asHOT(x)
+		}
+		return list
+	case map[string]any:
+		return hot.NewDict()
+	}
+	return v
+}
+
+func (g *generator) anyValue(p *resourcetype.Property) any {
+	if len(p.Values) > 0 {
+		v := p.Values[g.IntN(len(p.Values))]
+		if p.Kind == resourcetype.List {
+			return []any{v}
+		}
+		return v
+	}
+	for kind, text := range map[string]any{"net_cidr": "10.0.0.0/24", "mac_addr": "fa:16:3e:00:00:01", "dns_domain": "example.org.", "rel_dns_name": "web",
+		"cron_expression": "0 0 * * *", "timezone": "UTC", "expiration": "", "dns_name": "web"} {
+		if p.Custom == kind {
+			return text
+		}
+	}
 	switch p.Kind {
 	case resourcetype.String:
-		return pick[any](g, "x", "10.0.0.1", "", 5, true)
+		return pick[any](g, "x", "10.0.0.1", "", 5, true, "0x0000000000000001", "/dev/vdb", "2018-08-31 10:00", "abcde", strings.Repeat("ab", 18))
 	case resourcetype.Integer:
-		return pick[any](g, 5, "5", " 7 ", true, -3, 1.5)
+		return pick[any](g, 5, "5", " 7 ", true, -3, 1.5, 1, 60, 700, 9000)
 	case resourcetype.Number:
 		return pick[any](g, 5, "5", "1.5", 1.5, "1e3", false)
 	case resourcetype.Boolean:
@@ -214,7 +254,7 @@ func (g *generator) value(p *resourcetype.Property) any {
 // spoil makes one mistake, and says which.
 func (g *generator) spoil(known map[string]*resourcetype.Property, props map[string]any) string {
 	given := slices.Sorted(maps.Keys(props))
-	switch what := g.IntN(4); {
+	switch what := g.IntN(5); {
 	case what == 0 && len(given) > 0: // deeper
 		name := given[g.IntN(len(given))]
 		if p := known[name]; p != nil {
@@ -232,6 +272,19 @@ func (g *generator) spoil(known map[string]*resourcetype.Property, props map[str
 			if p := known[name]; p != nil && p.Required {
 				delete(props, name)
 				return "without " + name
+			}
+		}
+	case what == 3:
+		for _, i := range g.Perm(len(given)) {
+			p := known[given[i]]
+			if p == nil {
+				continue
+			}
+			for _, v := range []any{-7, 99999999, "no such thing", "", strings.Repeat("x", 300)} {
+				if p.Kind.Takes(asHOT(v)) && p.Violation(asHOT(v)) != nil {
+					props[given[i]] = v
+					return fmt.Sprintf("%s is %v", given[i], v)
+				}
 			}
 		}
 	case what == 2:

@@ -9,6 +9,7 @@ var all = append(stages(),
 	&unknownProperty,
 	&missingProperty,
 	&propertyType,
+	&propertyLimit,
 
 	// roles
 	&hookByHand,

@@ -187,6 +187,14 @@ func whole(v Value) (*big.Int, bool) {
 	return r.Num(), true
 }
 
+// AllowedPattern is the constraint that a Python regular expression makes.
+func AllowedPattern(text string) Constraint {
+	return Constraint{Kind: "allowed_pattern", Pattern: text, match: pattern(text)}
+}
+
+// Violates says which constraint a value of the parameter's type breaks; nil if none.
+func (p *Parameter) Violates(v Value) error { return p.checkConstraints(v) }
+
 func (c *Constraint) check(p *Parameter, v Value) error {
 	err := c.violation(p, v)
 	if err != nil && c.Description != "" {

@@ -48,12 +48,13 @@ def needed(cls):
 
 
 def replacements(kind, cls):
-    """The properties that another one may be given instead of: {path: the other's name}."""
+    """The properties that another one may be given instead of: {path: the other's name}; and those that Heat takes
+    away before it looks at their values, which have no other: {path: None}."""
     st = stack_of(kind, needed(cls))
     r = st['r']
-    return {'.'.join(rule.translation_path): rule.value_name or rule.value_path[-1]
-            for rule in r.translation_rules(r.properties) or ()
-            if rule.rule == translation.TranslationRule.REPLACE}
+    rules = r.translation_rules(r.properties) or ()
+    return {'.'.join(rule.translation_path): rule.value_name or rule.value_path[-1] if rule.rule == translation.TranslationRule.REPLACE else None
+            for rule in rules if rule.rule in (translation.TranslationRule.REPLACE, translation.TranslationRule.DELETE)}
 
 
 def described(schemata, path, instead):
@@ -64,14 +65,15 @@ def one(s, path, instead):
     out = {'type': s.type.lower()}
     if s.required:
         out['required'] = True
-    if '.'.join(path) in instead:
+    if instead.get('.'.join(path)):
         out['instead'] = instead['.'.join(path)]
     if s.default is not None:
         out['default'] = s.default
     if len(path) == 1 and not s.update_allowed and not s.immutable:
         out['replaces'] = True
     out.update(status(s.support_status))
-    out.update({key: value for c in s.constraints for key, value in limits(c).items()})
+    if '.'.join(path) not in instead or instead['.'.join(path)]:
+        out.update({key: value for c in s.constraints for key, value in limits(c).items()})
     if s.schema is not None and s.type == s.LIST:
         out['each'] = one(s.schema[0], path, instead)
     elif s.schema is not None:
@@ -114,8 +116,8 @@ def table():
 
 
 def judge():
-    # hotc looks at types, not at constraints
-    properties.Schema.validate_constraints = lambda *args, **kw: None
+    # constraints that need a cloud
+    constraints.BaseCustomConstraint.validate = lambda *args, **kw: True
     types = classes()
     for line in sys.stdin:
         asked = json.loads(line)

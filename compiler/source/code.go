@@ -32,6 +32,7 @@ const (
 	UnknownType         Code = "H217" // a resource type that stock Heat has not, but nearly
 	NameTwice           Code = "H218" // a parameter and a resource of one name
 	IfWithoutElse       Code = "H219" // an `if` without an else, on which many a Heat fails
+	PropertyLimit       Code = "H220" // a property's value breaks a constraint of its type
 	BadMetadata         Code = "H301" // the hotc block breaks its schema
 	UnknownDriver       Code = "H302" // no driver of this name
 	BadSource           Code = "H303" // a role's source is not what its driver takes
