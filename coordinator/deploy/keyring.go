@@ -95,11 +95,13 @@ func (k *keyring) serverKey(s plan.ServerPath) (sign.Key, error) {
 // part is a server's part of the plan, with the keys that the server has to know.
 func (k *keyring) part(s *plan.Server) (*plan.Server, error) {
 	part := *s
-	part.Keys = map[plan.ServerPath]sign.Public{}
-	add := func(of plan.ServerPath) (err error) {
-		if of != plan.Operator && part.Keys[of] == "" {
-			part.Keys[of], err = k.public(of)
+	part.Keys = map[plan.ServerPath]plan.PublicKey{}
+	add := func(of plan.ServerPath) error {
+		if of == plan.Operator || part.Keys[of] != "" {
+			return nil
 		}
+		key, err := k.public(of)
+		part.Keys[of] = plan.PublicKey(key)
 		return err
 	}
 	err := add(s.Path)

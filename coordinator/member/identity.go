@@ -49,7 +49,7 @@ type knowledge struct {
 	identity *coordinator.Identity // as it was read
 	strange  bool                  // of another deployment than the machine knows
 	key      sign.Key              // by which the server signs
-	publics  map[plan.ServerPath]sign.Public
+	publics  map[plan.ServerPath]plan.PublicKey
 }
 
 func (m *Member) known() *knowledge {
@@ -121,7 +121,7 @@ func (m *Member) deriveKey(p *plan.Server) error {
 	if err != nil {
 		return err
 	}
-	if p.Keys[m.server] != key.Public() {
+	if sign.Public(p.Keys[m.server]) != key.Public() {
 		return coordinator.Forged("the password of server "+string(m.server), "the deployment's operator", errors.New("its plan has another key"))
 	}
 	m.learn(func(k *knowledge) { k.key, k.publics = key, p.Keys })
@@ -179,7 +179,7 @@ func (m *Member) keyOf(writer plan.ServerPath) sign.Public {
 	case plan.Operator:
 		return m.known().identity.Operator
 	}
-	return m.known().publics[writer]
+	return sign.Public(m.known().publics[writer])
 }
 
 // newIncarnation is notOlder for the incarnation of a server, or of what an operator gives:

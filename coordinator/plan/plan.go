@@ -12,8 +12,6 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
-
-	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
 // Format is the version of plan.json and of the boot file that this code
@@ -35,6 +33,9 @@ type CellName string
 // Position is a place in the user's text as people read it: FILE:LINE:COLUMN,
 // the column counted in characters from 1.
 type Position string
+
+// PublicKey is the half of a key that everybody may know, in base64.
+type PublicKey string
 
 // Time says when a value is known (DESIGN, "Binding times").
 type Time string
@@ -117,7 +118,7 @@ type Server struct {
 	Seals []Sealing `json:"seals,omitempty"`
 	// Keys are the keys by which servers sign: those that it reads from or seals for, and
 	// its own. `hotc apply` adds them; plan.json has none.
-	Keys  map[ServerPath]sign.Public `json:"keys,omitempty"`
+	Keys  map[ServerPath]PublicKey `json:"keys,omitempty"`
 	Roles []Role                     `json:"roles"`
 }
 
