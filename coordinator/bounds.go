@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // What comes of another server's record is bounded by what an honest agent writes, before it
@@ -50,7 +50,7 @@ func Clip(text string, most int) string {
 
 // CheckCell says what a cell's record may be taken for: whether it is sealed is the plan's to
 // say.
-func CheckCell(ref plan.CellRef, record CellRecord) (CellRecord, error) {
+func CheckCell(ref contract.CellRef, record CellRecord) (CellRecord, error) {
 	var err error
 	switch {
 	case record.State == Empty:

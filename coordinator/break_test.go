@@ -5,10 +5,10 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // What an operator fails in a server's name is as good as what the server writes, to its
@@ -21,14 +21,14 @@ func TestCellsThatAnOperatorFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fail := func(cells ...plan.CellRef) error {
+		fail := func(cells ...contract.CellRef) error {
 			causes := make([]*coordinator.Cause, len(cells))
 			for i := range causes {
 				causes[i] = &coordinator.Cause{Role: "db.mysql", Reason: "a dependency cycle"}
 			}
 			return r.Break(t.Context(), cells, causes, noon)
 		}
-		endpoint, port := plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"}, plan.CellRef{Cell: "app.web:port", Server: "app"}
+		endpoint, port := contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"}, contract.CellRef{Cell: "app.web:port", Server: "app"}
 		if err := db.Put(t.Context(), endpoint.Cell, json.RawMessage(`"here"`), noon); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestCellsThatAnOperatorFails(t *testing.T) {
 		if err := app.Put(t.Context(), port.Cell, json.RawMessage(`80`), noon); !errors.As(err, &failed) {
 			t.Errorf("its writer got %v, want a FailedCellError", err)
 		}
-		if err := app.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[plan.CellName]*coordinator.Cause{port.Cell: failed.Cause}); err != nil {
+		if err := app.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[contract.CellName]*coordinator.Cause{port.Cell: failed.Cause}); err != nil {
 			t.Errorf("the writer's report: %v", err)
 		}
 	})

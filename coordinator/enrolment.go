@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // A token that is good for one enrolment lets its bearer do one thing: hand the
@@ -41,17 +41,17 @@ type AdmissionRecord struct {
 // MemberCredential is the identity of a server where tokens are good for one
 // enrolment: another one in each deployment of a name. A server's path begins with no
 // slash, so this is nobody's token.
-func (s Secret) MemberCredential(d Deployment, live DeploymentRecord, server plan.ServerPath) Credential {
+func (s Secret) MemberCredential(d Deployment, live DeploymentRecord, server contract.ServerPath) Credential {
 	created := live.Created.UTC().Format(time.RFC3339)
 	return MemberCredential(server, s.digest(string(d)+":/members/"+created+"/"+string(server)))
 }
 
 // MemberCredential is that identity as its machine has it.
-func MemberCredential(server plan.ServerPath, password string) Credential {
+func MemberCredential(server contract.ServerPath, password string) Credential {
 	return Credential{User: "member-" + Segment(string(server)), Password: password}
 }
 
 // AdmissionPlace is what the box of an admission, and its key, belong to.
-func (d Deployment) AdmissionPlace(server plan.ServerPath, part string) string {
+func (d Deployment) AdmissionPlace(server contract.ServerPath, part string) string {
 	return fmt.Sprintf("hotc admission 1\n%s\n%s\n%s", d, server, part)
 }

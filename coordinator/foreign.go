@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // What another server has written is hostile input: it may be anything. Whoever reads it
@@ -13,8 +13,8 @@ import (
 
 // RecordError says that what a server has written is not what belongs there.
 type RecordError struct {
-	Server plan.ServerPath // the writer
-	What   string          // "the cell db.mysql:url"
+	Server contract.ServerPath // the writer
+	What   string              // "the cell db.mysql:url"
 	Err    error
 }
 
@@ -23,7 +23,7 @@ func (e *RecordError) Error() string {
 }
 
 func (e *RecordError) writer() string {
-	if e.Server == plan.Operator {
+	if e.Server == contract.Operator {
 		return "the operator's command"
 	}
 	return "server " + string(e.Server)
@@ -40,7 +40,7 @@ var (
 )
 
 // NewCellError is a RecordError about a cell.
-func NewCellError(ref plan.CellRef, err error) error {
+func NewCellError(ref contract.CellRef, err error) error {
 	return &RecordError{Server: ref.Server, What: "the cell " + string(ref.Cell), Err: err}
 }
 

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
@@ -26,7 +26,7 @@ func write(t *testing.T, s coordinator.Store, path coordinator.Path, data string
 }
 
 // signed is a text as who has a server's token can write it: signed, if it is a record.
-func (b bed) signed(t *testing.T, kind string, server plan.ServerPath, item, text string) string {
+func (b bed) signed(t *testing.T, kind string, server contract.ServerPath, item, text string) string {
 	t.Helper()
 	var record coordinator.IdentityRecord
 	var identity coordinator.Identity
@@ -74,18 +74,18 @@ var hostileCells = []struct{ name, data, open, sealed string }{
 func TestHostileCells(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		p := threeTier()
-		sealed := plan.CellName("db.mysql:password")
-		p.Cells = append(p.Cells, plan.Cell{Name: sealed, Server: "db", Role: "mysql", Readers: []plan.ServerPath{"app"}, Sealed: true})
+		sealed := contract.CellName("db.mysql:password")
+		p.Cells = append(p.Cells, contract.Cell{Name: sealed, Server: "db", Role: "mysql", Readers: []contract.ServerPath{"app"}, Sealed: true})
 		p.Servers[0].Writes = append(p.Servers[0].Writes, sealed)
-		p.Servers[0].Seals = []plan.Sealing{{Cell: sealed, Readers: []plan.ServerPath{"app"}}}
-		p.Servers[1].Reads = append(p.Servers[1].Reads, plan.CellRef{Cell: sealed, Server: "db", Sealed: true})
+		p.Servers[0].Seals = []contract.Sealing{{Cell: sealed, Readers: []contract.ServerPath{"app"}}}
+		p.Servers[1].Reads = append(p.Servers[1].Reads, contract.CellRef{Cell: sealed, Server: "db", Sealed: true})
 		b.publish(t, p)
 		reader := b.join(t, newMachine(t, "app", "one"), false)
 		thief := b.session(t, "db")
-		const open = plan.CellName("db.mysql:endpoint")
+		const open = contract.CellName("db.mysql:endpoint")
 		for _, h := range hostileCells {
-			for cell, want := range map[plan.CellName]string{open: h.open, sealed: h.sealed} {
-				write(t, thief, site.Cell(plan.CellRef{Cell: cell, Server: "db"}), b.signed(t, "cell", "db", string(cell), h.data))
+			for cell, want := range map[contract.CellName]string{open: h.open, sealed: h.sealed} {
+				write(t, thief, site.Cell(contract.CellRef{Cell: cell, Server: "db"}), b.signed(t, "cell", "db", string(cell), h.data))
 				ctx, stop := context.WithTimeoutCause(t.Context(), patience, errors.New("it waits"))
 				if want == "" { // until the key comes
 					ctx, stop = context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it waits"))
@@ -97,7 +97,7 @@ func TestHostileCells(t *testing.T) {
 			}
 		}
 		// The keys of a box are the writer's, too.
-		write(t, thief, site.Cell(plan.CellRef{Cell: sealed, Server: "db"}), b.signed(t, "cell", "db", string(sealed), `{"state":"value","incarnation":1,"sealed":"AAAA"}`))
+		write(t, thief, site.Cell(contract.CellRef{Cell: sealed, Server: "db"}), b.signed(t, "cell", "db", string(sealed), `{"state":"value","incarnation":1,"sealed":"AAAA"}`))
 		for _, keys := range []string{`{{{`, `[]`, `{"db.mysql:password":{"box":"63c1dd951ffedf6f","to":"x","key":"%"}}`, `null`, ``} {
 			write(t, thief, site.SealsFor("db", "app"), keys)
 			ctx, stop := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it waits"))
@@ -110,7 +110,7 @@ func TestHostileCells(t *testing.T) {
 			expectRead(t, "the keys "+keys, value, err, want)
 		}
 		// What the reader reads of others is as it was.
-		write(t, thief, site.Cell(plan.CellRef{Cell: "db:first_address", Server: "db"}), b.signed(t, "cell", "db", "db:first_address", `{"state":"value","incarnation":1,"value":"10.0.0.1"}`))
+		write(t, thief, site.Cell(contract.CellRef{Cell: "db:first_address", Server: "db"}), b.signed(t, "cell", "db", "db:first_address", `{"state":"value","incarnation":1,"value":"10.0.0.1"}`))
 		if value, err := reader.Await(t.Context(), "db:first_address", member.AwaitOptions{}); err != nil || string(value) != `"10.0.0.1"` {
 			t.Errorf("%s, %v", value, err)
 		}
@@ -150,7 +150,7 @@ func TestMissingOfOthers(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
 		reader, op := b.agent(t, "app"), b.operator(t)
-		path := site.Cell(plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
+		path := site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
 		if err := op.DeleteTree(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestHostilePredecessor(t *testing.T) {
 		b.publish(t, threeTier())
 		b.agent(t, "db")
 		thief := b.session(t, "db")
-		cell := site.Cell(plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
+		cell := site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
 		for i, hostile := range []string{`{{{`, `{"number":-1}`, `{"number":9e18}`, ``, `{"number":"x"}`} {
 			write(t, thief, site.Server("db"), hostile)
 			for _, record := range []string{`{{{`, `{"state":"value","incarnation":77,"value":1}`, `{"state":"value","sealed":"AAAA"}`} {
@@ -239,7 +239,7 @@ func TestALookGoesOnWithoutWhatIsForged(t *testing.T) {
 	b.give(t, p, `"hush-hush"`)
 	b.join(t, newMachine(t, "db", "d1"), false)
 	b.ask(t, newMachine(t, "db", "d2"))
-	paths := map[coordinator.Path][]plan.ServerPath{
+	paths := map[coordinator.Path][]contract.ServerPath{
 		site.State("db"):              {"db"},
 		site.Requests("db"):           {"db"},
 		site.Admission("db"):          {"db"},
@@ -248,7 +248,7 @@ func TestALookGoesOnWithoutWhatIsForged(t *testing.T) {
 	a := b.attacker(t)
 	for path, about := range paths {
 		for name, text := range map[string]string{"no JSON": `{{{`, "not signed": `{"state":"value","incarnation":1,"sealed":"AAAA"}`,
-			"forged": a.sign("cell", plan.Operator, "", `{"state":"value","incarnation":1,"sealed":"AAAA"}`)} {
+			"forged": a.sign("cell", contract.Operator, "", `{"state":"value","incarnation":1,"sealed":"AAAA"}`)} {
 			before := a.read(path)
 			a.write(path, text)
 			v, err := deploy.TakeSnapshot(t.Context(), b.operator(t), site, secret, p)

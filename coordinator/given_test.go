@@ -8,28 +8,28 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
-const givenPassword = plan.CellName("/operator:db_password")
+const givenPassword = contract.CellName("/operator:db_password")
 
 // withGiven is a database and an application that read a secret of the operator's.
-func withGiven(readers ...plan.ServerPath) *plan.Plan {
-	p := &plan.Plan{Format: plan.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
-		Secrets: []plan.Secret{{Name: "db_password", Cell: givenPassword, At: "site.yaml:2:3", Declaration: json.RawMessage(`{}`), Readers: readers}},
+func withGiven(readers ...contract.ServerPath) *contract.Plan {
+	p := &contract.Plan{Format: contract.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
+		Secrets: []contract.Secret{{Name: "db_password", Cell: givenPassword, At: "site.yaml:2:3", Declaration: json.RawMessage(`{}`), Readers: readers}},
 	}
 	for _, r := range readers {
-		p.Servers = append(p.Servers, plan.Server{Path: r, At: "site.yaml:9:3", Roles: []plan.Role{}, Reads: []plan.CellRef{p.Secrets[0].Ref()}})
+		p.Servers = append(p.Servers, contract.Server{Path: r, At: "site.yaml:9:3", Roles: []contract.Role{}, Reads: []contract.CellRef{p.Secrets[0].Ref()}})
 	}
-	p.Servers = append(p.Servers, plan.Server{Path: "lb", At: "site.yaml:20:3", Roles: []plan.Role{}})
+	p.Servers = append(p.Servers, contract.Server{Path: "lb", At: "site.yaml:20:3", Roles: []contract.Role{}})
 	return p
 }
 
-func (b bed) give(t *testing.T, p *plan.Plan, value string) {
+func (b bed) give(t *testing.T, p *contract.Plan, value string) {
 	t.Helper()
 	if err := deploy.Give(t.Context(), b.operator(t), site, secret, p, p.Secrets[0], json.RawMessage(value), noon); err != nil {
 		t.Fatal(err)
@@ -82,11 +82,11 @@ func TestWhoCannotOpenWhatIsGiven(t *testing.T) {
 		p := withGiven("app", "db")
 		b.publish(t, p)
 		b.give(t, p, `"hush-hush"`)
-		for _, path := range []coordinator.Path{site.Cell(p.Secrets[0].Ref()), site.SealsFor(plan.Operator, "app")} {
+		for _, path := range []coordinator.Path{site.Cell(p.Secrets[0].Ref()), site.SealsFor(contract.Operator, "app")} {
 			expectRights(t, "the balancer", b.session(t, "lb"), path, false, false)
 			expectRights(t, "the reader", b.session(t, "app"), path, true, false)
 		}
-		expectRights(t, "another reader", b.session(t, "db"), site.SealsFor(plan.Operator, "app"), false, false)
+		expectRights(t, "another reader", b.session(t, "db"), site.SealsFor(contract.Operator, "app"), false, false)
 		token := secret.ServerToken(site, "app")
 		password := coordinator.ServerCredential("app", token).Password
 		for what, known := range map[string]string{"the password": password, "another server's token": secret.ServerToken(site, "db")} {
@@ -94,7 +94,7 @@ func TestWhoCannotOpenWhatIsGiven(t *testing.T) {
 			if _, err := spy.Plan(t.Context()); !errors.Is(err, coordinator.ErrForged) {
 				t.Errorf("an agent with %s in the place of its token believes what it reads: %v", what, err)
 			}
-			node, err := b.session(t, "app").Read(t.Context(), site.SealsFor(plan.Operator, "app"))
+			node, err := b.session(t, "app").Read(t.Context(), site.SealsFor(contract.Operator, "app"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,9 +122,9 @@ func TestWhoCannotOpenWhatIsGiven(t *testing.T) {
 
 // More readers than one commit takes are given their keys in several.
 func TestGivenToMany(t *testing.T) {
-	var readers []plan.ServerPath
+	var readers []contract.ServerPath
 	for i := range 3000 {
-		readers = append(readers, plan.ServerPath(fmt.Sprintf("node/%s/%04d", strings.Repeat("x", 200), i)))
+		readers = append(readers, contract.ServerPath(fmt.Sprintf("node/%s/%04d", strings.Repeat("x", 200), i)))
 	}
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		p := withGiven(readers...)
@@ -171,7 +171,7 @@ func TestGiveThatWasInterrupted(t *testing.T) {
 		b.publish(t, p)
 		b.give(t, p, `"hush-hush"`)
 		op := b.operator(t)
-		path := site.SealsFor(plan.Operator, "web")
+		path := site.SealsFor(contract.Operator, "web")
 		before, err := op.Read(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 func TestWritesComeAfterEnrolment(t *testing.T) {
@@ -70,7 +70,7 @@ func TestIncarnations(t *testing.T) {
 		for what, err := range map[string]error{
 			"Put":       old.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"late"`), noon),
 			"Put again": rebooted.Put(t.Context(), "db.mysql", json.RawMessage(`null`), noon),
-			"Report":    old.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[plan.CellName]*coordinator.Cause{"db.mysql": {Reason: "late"}}),
+			"Report":    old.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[contract.CellName]*coordinator.Cause{"db.mysql": {Reason: "late"}}),
 			"WriteLog":  old.WriteLog(t.Context(), "mysql", []byte("late")),
 		} {
 			if !errors.Is(err, member.ErrFenced) {
@@ -277,13 +277,13 @@ func TestTakeOverOfManyCells(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		p := threeTier()
 		for i := range 12_000 {
-			c := plan.CellName(fmt.Sprintf("db.mysql:output_%05d", i))
+			c := contract.CellName(fmt.Sprintf("db.mysql:output_%05d", i))
 			p.Servers[0].Writes = append(p.Servers[0].Writes, c)
-			p.Cells = append(p.Cells, plan.Cell{Name: c, Server: "db", Role: "mysql"})
+			p.Cells = append(p.Cells, contract.Cell{Name: c, Server: "db", Role: "mysql"})
 		}
 		b.publish(t, p)
 		old := b.agent(t, "db")
-		causes := map[plan.CellName]*coordinator.Cause{}
+		causes := map[contract.CellName]*coordinator.Cause{}
 		for _, c := range p.Servers[0].Writes {
 			causes[c] = &coordinator.Cause{Role: "db.mysql", Reason: "exit status 1"}
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
@@ -44,7 +44,7 @@ const (
 // TokenUsedError says that another machine has used this server's token before.
 type TokenUsedError struct {
 	Deployment Deployment
-	Server     plan.ServerPath
+	Server     contract.ServerPath
 	Key        string // this machine's, the public half
 }
 
@@ -55,7 +55,7 @@ func (e *TokenUsedError) Error() string {
 
 // AdmitCommand is what an operator types to let a machine in by its key; flags name the
 // deployment.
-func AdmitCommand(server plan.ServerPath, flags, key string) string {
+func AdmitCommand(server contract.ServerPath, flags, key string) string {
 	return fmt.Sprintf("hotc admit %s %s --key %s", ShellWord(string(server)), flags, key)
 }
 

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
@@ -28,7 +28,7 @@ func (b bed) ask(t *testing.T, of machine) (entered <-chan error) {
 }
 
 // expectAsking compares who asks to be a server.
-func (b bed) expectAsking(t *testing.T, server plan.ServerPath, want ...machine) {
+func (b bed) expectAsking(t *testing.T, server contract.ServerPath, want ...machine) {
 	t.Helper()
 	asking, err := deploy.ReadKnocks(t.Context(), b.operator(t), site, server)
 	if err != nil || len(asking) != len(want) {
@@ -42,7 +42,7 @@ func (b bed) expectAsking(t *testing.T, server plan.ServerPath, want ...machine)
 }
 
 // overwrite is what whoever has the token can do with what others have said.
-func (b bed) overwrite(t *testing.T, server plan.ServerPath, text string) {
+func (b bed) overwrite(t *testing.T, server contract.ServerPath, text string) {
 	t.Helper()
 	if err := set(t.Context(), b.session(t, server), site.Knock(server), text); err != nil {
 		t.Fatal(err)

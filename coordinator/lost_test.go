@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // forgetful is a session whose coordinator may get an older state back.
@@ -35,7 +35,7 @@ type remains struct {
 	said []string
 }
 
-func newRemains(t *testing.T, server plan.ServerPath, id string) *remains {
+func newRemains(t *testing.T, server contract.ServerPath, id string) *remains {
 	return &remains{machine: newMachine(t, server, id), disk: &disk{}, ended: &atomic.Int64{}}
 }
 
@@ -88,7 +88,7 @@ func (b bed) lose(t *testing.T, all ...*remains) {
 	}
 }
 
-func (b bed) restore(t *testing.T, p *plan.Plan, options ...func(*deploy.Publication)) {
+func (b bed) restore(t *testing.T, p *contract.Plan, options ...func(*deploy.Publication)) {
 	t.Helper()
 	_, err := deploy.Publish(t.Context(), b.open(t), publication(p, append(options, restored, func(w *deploy.Publication) { w.Now = noon.Add(1e9) })...))
 	if err != nil {
@@ -103,13 +103,13 @@ func TestADeploymentThatIsLostComesBack(t *testing.T) {
 	b := inMemory()
 	p := withPassword()
 	p.Servers[0].Writes = append(p.Servers[0].Writes, "db.mysql:url")
-	p.Cells = append(p.Cells, plan.Cell{Name: "db.mysql:url", Server: "db", Role: "mysql", Readers: []plan.ServerPath{"app"}})
-	p.Servers[1].Reads = append(p.Servers[1].Reads, plan.CellRef{Cell: "db.mysql:url", Server: "db"})
+	p.Cells = append(p.Cells, contract.Cell{Name: "db.mysql:url", Server: "db", Role: "mysql", Readers: []contract.ServerPath{"app"}})
+	p.Servers[1].Reads = append(p.Servers[1].Reads, contract.CellRef{Cell: "db.mysql:url", Server: "db"})
 	b.publish(t, p)
 	db, app := newRemains(t, "db", "d1"), newRemains(t, "app", "a1")
 	writer, reader := b.mustBegin(t, db, 0), b.mustBegin(t, app, 0)
 	put(t, writer, password, `"hush"`)
-	cause := map[plan.CellName]*coordinator.Cause{"db.mysql": {Reason: "no"}}
+	cause := map[contract.CellName]*coordinator.Cause{"db.mysql": {Reason: "no"}}
 	if err := writer.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, cause); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestADeploymentThatIsLostComesBack(t *testing.T) {
 	expectValue(t, reader, password, `"hush"`)
 	expectFailed := func() {
 		t.Helper()
-		record, err := readCell(t.Context(), b.operator(t), plan.CellRef{Cell: "db.mysql", Server: "db"})
+		record, err := readCell(t.Context(), b.operator(t), contract.CellRef{Cell: "db.mysql", Server: "db"})
 		if err != nil || record.State != coordinator.Failed || record.Cause.Reason != "no" || record.Incarnation != 1 {
 			t.Errorf("the failure: %+v, %v", record, err)
 		}
@@ -170,7 +170,7 @@ func TestAnOlderStateIsPutBack(t *testing.T) {
 	b := inMemory()
 	b.publish(t, threeTier())
 	a := b.attacker(t)
-	paths := []coordinator.Path{site.Server("db"), site.State("db"), site.Cell(plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"}), site.Cell(plan.CellRef{Cell: "db.mysql", Server: "db"})}
+	paths := []coordinator.Path{site.Server("db"), site.State("db"), site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"}), site.Cell(contract.CellRef{Cell: "db.mysql", Server: "db"})}
 	first, second := newRemains(t, "db", "d1"), newRemains(t, "db", "d2")
 	gone := b.mustBegin(t, first, 0)
 	var before []string

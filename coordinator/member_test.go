@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // An agent may be there before its deployment is: it waits, says what for, and
@@ -133,7 +133,7 @@ func TestLostAnswers(t *testing.T) {
 		}
 		s.lose = 1
 		cause := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 1"}
-		if err := m.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed, Since: noon}, map[plan.CellName]*coordinator.Cause{"db.mysql": cause}); err != nil {
+		if err := m.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed, Since: noon}, map[contract.CellName]*coordinator.Cause{"db.mysql": cause}); err != nil {
 			t.Errorf("Report: %v", err)
 		}
 		s.lose = 1

@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
 // publishOnce applies a plan with tokens that are good for one enrolment.
-func (b bed) publishOnce(t *testing.T, p *plan.Plan) {
+func (b bed) publishOnce(t *testing.T, p *contract.Plan) {
 	t.Helper()
 	if _, err := deploy.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolOnce))); err != nil {
 		t.Fatal(err)
@@ -66,12 +66,12 @@ func TestATokenForOneEnrolment(t *testing.T) {
 			t.Helper()
 			thief := b.session(t, "db")
 			for _, path := range []coordinator.Path{site.Server("db"), site.ServerPlan("db"), site.Keys("db"), site.Public("db"), site.Pass("db"),
-				site.Requests("db"), site.Cell(plan.CellRef{Cell: password, Server: "db"}), site.SealsFor("db", "db")} {
+				site.Requests("db"), site.Cell(contract.CellRef{Cell: password, Server: "db"}), site.SealsFor("db", "db")} {
 				if _, err := thief.Read(t.Context(), path); !errors.Is(err, coordinator.ErrRefused) {
 					t.Errorf("%s the token reads %s: %v", when, path, err)
 				}
 			}
-			for _, path := range []coordinator.Path{site.Server("db"), site.State("db"), site.Cell(plan.CellRef{Cell: password, Server: "db"}), site.Pass("db"), site.Admission("db")} {
+			for _, path := range []coordinator.Path{site.Server("db"), site.State("db"), site.Cell(contract.CellRef{Cell: password, Server: "db"}), site.Pass("db"), site.Admission("db")} {
 				if err := thief.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte("{}")}); !errors.Is(err, coordinator.ErrRefused) {
 					t.Errorf("%s the token writes %s: %v", when, path, err)
 				}
@@ -201,7 +201,7 @@ func TestTheTokenOpensNothingAfterwards(t *testing.T) {
 		member := b.join(t, app, false)
 		expectClosed := func(when string) {
 			t.Helper()
-			node, err := b.operator(t).Read(t.Context(), site.SealsFor(plan.Operator, "app"))
+			node, err := b.operator(t).Read(t.Context(), site.SealsFor(contract.Operator, "app"))
 			if err != nil {
 				t.Fatal(err)
 			}

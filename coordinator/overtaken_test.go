@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // stalled is a store that does something else, once, before it lists or deletes a node.
@@ -41,7 +41,7 @@ func (s *stalled) DeleteTree(ctx context.Context, path coordinator.Path) (err er
 }
 
 // expectWhole checks that all that a plan needs is there.
-func (b bed) expectWhole(t *testing.T, want *plan.Plan) {
+func (b bed) expectWhole(t *testing.T, want *contract.Plan) {
 	t.Helper()
 	live, err := deploy.ReadPlan(t.Context(), b.operator(t), site, secret)
 	if err != nil || string(text(live)) != string(text(want)) {
@@ -63,11 +63,11 @@ func (b bed) expectWhole(t *testing.T, want *plan.Plan) {
 }
 
 // large is a plan that lies in parts, which differ by a mark.
-func large(mark string) *plan.Plan {
+func large(mark string) *contract.Plan {
 	value, _ := json.Marshal(mark + strings.Repeat("x", 70<<10))
-	return withUpdate(func(p *plan.Plan) {
+	return withUpdate(func(p *contract.Plan) {
 		r := &p.Servers[0].Roles[0]
-		r.Inputs = append(r.Inputs, plan.Input{Name: "big", Time: plan.Static, Expr: value, At: map[string]plan.Position{}})
+		r.Inputs = append(r.Inputs, contract.Input{Name: "big", Time: contract.Static, Expr: value, At: map[string]contract.Position{}})
 	})
 }
 
@@ -115,12 +115,12 @@ func TestPartsOfALaterChangeStay(t *testing.T) {
 // A change that has been made deletes files that nobody uses: not those that the next
 // change has begun to use.
 func TestFilesOfALaterChangeStay(t *testing.T) {
-	with := func(content string) *plan.Plan {
-		return withUpdate(func(p *plan.Plan) {
+	with := func(content string) *contract.Plan {
+		return withUpdate(func(p *contract.Plan) {
 			file := script(content)
 			r := &p.Servers[0].Roles[0]
 			r.Files = append(r.Files, file)
-			p.Files = append(p.Files, plan.File{Digest: file, Size: int64(len(content)), Name: "more.sh"})
+			p.Files = append(p.Files, contract.File{Digest: file, Size: int64(len(content)), Name: "more.sh"})
 		})
 	}
 	first := script("echo one\n")

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // treeOf are all nodes below a path that a session may read, parents first.
@@ -44,7 +44,7 @@ func TestStrangersTree(t *testing.T) {
 	other.Servers[0].Roles[0].Source = json.RawMessage(`{"text":"id >/pwned"}`)
 	other.Servers[0].Roles[0].Files = nil
 	for name, attack := range map[string]struct {
-		plan *plan.Plan
+		plan *contract.Plan
 		keep func(coordinator.Path) bool
 	}{
 		"without ready": {threeTier(), func(p coordinator.Path) bool { return p != site.Ready() }},
@@ -135,7 +135,7 @@ func TestOtherRights(t *testing.T) {
 		t.Fatalf("the sample has %d nodes", classes)
 	}
 	for _, n := range nodes {
-		for name, p := range map[string]*plan.Plan{"the same plan": everyClass(), "another plan": changed} {
+		for name, p := range map[string]*contract.Plan{"the same plan": everyClass(), "another plan": changed} {
 			b := inMemory()
 			b.applyClasses(t, everyClass())
 			if err := b.operator(t).Allow(t.Context(), n.Path, mallory); err != nil {
@@ -156,25 +156,25 @@ func TestOtherRights(t *testing.T) {
 }
 
 // everyClass is a plan that has a node of each class, with texts in parts.
-func everyClass() *plan.Plan {
+func everyClass() *contract.Plan {
 	p := threeTier()
-	p.Servers[0].Roles[0].Hooks = []plan.Task{{Name: plan.HookUpdate, Source: json.RawMessage(`{"text":"true"}`)}}
+	p.Servers[0].Roles[0].Hooks = []contract.Task{{Name: contract.HookUpdate, Source: json.RawMessage(`{"text":"true"}`)}}
 	for i := range p.Cells {
 		if c := &p.Cells[i]; c.Name == "db.mysql:endpoint" {
 			c.Sealed = true
-			p.Servers[0].Seals = []plan.Sealing{{Cell: c.Name, Readers: c.Readers}}
+			p.Servers[0].Seals = []contract.Sealing{{Cell: c.Name, Readers: c.Readers}}
 		}
 	}
 	p.Servers[1].Reads[0].Sealed = true
-	p.Secrets = []plan.Secret{{Name: "pw", Cell: "/operator:pw", Declaration: json.RawMessage(`{}`), Readers: []plan.ServerPath{"lb"}}}
+	p.Secrets = []contract.Secret{{Name: "pw", Cell: "/operator:pw", Declaration: json.RawMessage(`{}`), Readers: []contract.ServerPath{"lb"}}}
 	p.Servers[2].Roles[0].Source = json.RawMessage(`{"text":"` + strings.Repeat("x", 800<<10) + `"}`)
 	big := script(strings.Repeat("y", 800<<10))
-	p.Files = append(p.Files, plan.File{Digest: big, Size: 800 << 10, Name: "big"})
+	p.Files = append(p.Files, contract.File{Digest: big, Size: 800 << 10, Name: "big"})
 	p.Servers[0].Roles[0].Files = append(p.Servers[0].Roles[0].Files, big)
 	return p
 }
 
-func (b bed) applyClasses(t *testing.T, p *plan.Plan) {
+func (b bed) applyClasses(t *testing.T, p *contract.Plan) {
 	t.Helper()
 	if _, err := deploy.Publish(t.Context(), b.open(t), publication(p, enrolling(coordinator.EnrolOnce))); err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func (b bed) applyClasses(t *testing.T, p *plan.Plan) {
 // TestOwnRights is all that hotc itself does to rights, after which apply still finds its own.
 func TestOwnRights(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
-		again := func(p *plan.Plan, want deploy.Outcome) {
+		again := func(p *contract.Plan, want deploy.Outcome) {
 			t.Helper()
 			done, err := deploy.Publish(t.Context(), b.open(t), publication(p))
 			if err != nil || done.Outcome != want {
@@ -193,7 +193,7 @@ func TestOwnRights(t *testing.T) {
 		}
 		p := fanOut(12) // a set of readers
 		p.Servers[0].Roles[0].Files = []string{mysqlScript}
-		p.Files = append(p.Files, plan.File{Digest: mysqlScript, Size: 11, Name: "mysql.sh"})
+		p.Files = append(p.Files, contract.File{Digest: mysqlScript, Size: 11, Name: "mysql.sh"})
 		b.publish(t, p)
 		again(p, deploy.Unchanged)
 		// Further servers read files: one by one, and then as a set, which replaces nobody.

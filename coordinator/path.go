@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // Deployment is the name of a deployment: that of its stack.
@@ -69,69 +69,69 @@ func (d Deployment) Group(group string) Path { return d.Groups().Join(Segment(gr
 func (d Deployment) Servers() Path { return d.Root().Join("servers") }
 
 // Server holds a server's IncarnationRecord.
-func (d Deployment) Server(s plan.ServerPath) Path { return d.Servers().Join(Segment(string(s))) }
+func (d Deployment) Server(s contract.ServerPath) Path { return d.Servers().Join(Segment(string(s))) }
 
 // ServerPlan holds the server's part of the plan, in parts.
-func (d Deployment) ServerPlan(s plan.ServerPath) Path { return d.Server(s).Join("plan") }
+func (d Deployment) ServerPlan(s contract.ServerPath) Path { return d.Server(s).Join("plan") }
 
 // Identity holds the IdentityRecord of a server.
-func (d Deployment) Identity(s plan.ServerPath) Path { return d.Server(s).Join("identity") }
+func (d Deployment) Identity(s contract.ServerPath) Path { return d.Server(s).Join("identity") }
 
 // Keys holds the KeysRecord of a server: passwords of the readers' sets it is in.
-func (d Deployment) Keys(s plan.ServerPath) Path { return d.Server(s).Join("keys") }
+func (d Deployment) Keys(s contract.ServerPath) Path { return d.Server(s).Join("keys") }
 
 // Public holds the PublicRecord of a server that reads or writes sealed cells.
-func (d Deployment) Public(s plan.ServerPath) Path { return d.Server(s).Join("public") }
+func (d Deployment) Public(s contract.ServerPath) Path { return d.Server(s).Join("public") }
 
 // Seals holds, by reader, the keys of what a server has sealed.
-func (d Deployment) Seals(s plan.ServerPath) Path { return d.Server(s).Join("seals") }
+func (d Deployment) Seals(s contract.ServerPath) Path { return d.Server(s).Join("seals") }
 
 // SealsFor holds the SealsRecord for one reader.
-func (d Deployment) SealsFor(s, reader plan.ServerPath) Path {
+func (d Deployment) SealsFor(s, reader contract.ServerPath) Path {
 	return d.Seals(s).Join(Segment(string(reader)))
 }
 
 // Pass, Knock and Admission are there where tokens are good for one enrolment: what the
 // first machine takes, what later ones say of themselves, and what lets that one in.
-func (d Deployment) Pass(s plan.ServerPath) Path { return d.Server(s).Join("pass") }
+func (d Deployment) Pass(s contract.ServerPath) Path { return d.Server(s).Join("pass") }
 
 // Knock holds the KnocksRecord.
-func (d Deployment) Knock(s plan.ServerPath) Path { return d.Server(s).Join("knock") }
+func (d Deployment) Knock(s contract.ServerPath) Path { return d.Server(s).Join("knock") }
 
 // Admission holds an AdmissionRecord.
-func (d Deployment) Admission(s plan.ServerPath) Path { return d.Server(s).Join("admission") }
+func (d Deployment) Admission(s contract.ServerPath) Path { return d.Server(s).Join("admission") }
 
 // State holds the ServerState that the server's agent reports.
-func (d Deployment) State(s plan.ServerPath) Path { return d.Server(s).Join("state") }
+func (d Deployment) State(s contract.ServerPath) Path { return d.Server(s).Join("state") }
 
 // Requests holds the RequestsRecord of what the server's agent is asked for.
-func (d Deployment) Requests(s plan.ServerPath) Path { return d.Server(s).Join("requests") }
+func (d Deployment) Requests(s contract.ServerPath) Path { return d.Server(s).Join("requests") }
 
 // Answers holds the AnswersRecord of what it answered.
-func (d Deployment) Answers(s plan.ServerPath) Path { return d.Server(s).Join("answers") }
+func (d Deployment) Answers(s contract.ServerPath) Path { return d.Server(s).Join("answers") }
 
 // Agent is where the server's agent may create its presence.
-func (d Deployment) Agent(s plan.ServerPath) Path { return d.Server(s).Join("agent") }
+func (d Deployment) Agent(s contract.ServerPath) Path { return d.Server(s).Join("agent") }
 
 // Life stands as long as the deployment in which a machine, by its random id, has
 // become the server. A deployment that was made anew has nodes of the same names and
 // versions, but not this one.
-func (d Deployment) Life(s plan.ServerPath, id string) Path {
+func (d Deployment) Life(s contract.ServerPath, id string) Path {
 	return d.Agent(s).Join("life:" + Segment(id))
 }
 
 // Presence stands while the server's agent has a session.
-func (d Deployment) Presence(s plan.ServerPath) Path { return d.Agent(s).Join("presence") }
+func (d Deployment) Presence(s contract.ServerPath) Path { return d.Agent(s).Join("presence") }
 
 // Log holds the end of what a role printed, as it stands (at most LogSize bytes).
-func (d Deployment) Log(s plan.ServerPath, role string) Path {
+func (d Deployment) Log(s contract.ServerPath, role string) Path {
 	return d.Server(s).Join("log:" + Segment(role))
 }
 
 // Cells holds a server's cells.
-func (d Deployment) Cells(s plan.ServerPath) Path { return d.Server(s).Join("cells") }
+func (d Deployment) Cells(s contract.ServerPath) Path { return d.Server(s).Join("cells") }
 
 // Cell holds a CellRecord.
-func (d Deployment) Cell(c plan.CellRef) Path {
+func (d Deployment) Cell(c contract.CellRef) Path {
 	return d.Cells(c.Server).Join(Segment(string(c.Cell)))
 }

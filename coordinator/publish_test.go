@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 func TestPublishIsRepeatable(t *testing.T) {
@@ -158,7 +158,7 @@ func TestPublishRefuses(t *testing.T) {
 	t.Run("more than 16 MiB of files", func(t *testing.T) {
 		p := threeTier()
 		big := strings.Repeat("x", deploy.MaxFiles)
-		p.Files = append(p.Files, plan.File{Digest: digest(big), Size: int64(len(big)), Name: "big.img"})
+		p.Files = append(p.Files, contract.File{Digest: digest(big), Size: int64(len(big)), Name: "big.img"})
 		files := func(d string) ([]byte, error) {
 			if d == digest(big) {
 				return []byte(big), nil
@@ -265,7 +265,7 @@ func TestLargePlansAndFilesTravelInParts(t *testing.T) {
 		big := script(strings.Repeat("0123456789abcdef", 100_000)) // 1.6 MB
 		counting := script(`{"parts":7}`)                          // looks like the record of parts
 		p.Servers[0].Roles[0].Files = append(p.Servers[0].Roles[0].Files, big, counting)
-		p.Files = append(p.Files, plan.File{Digest: big, Size: 1_600_000, Name: "big"}, plan.File{Digest: counting, Size: 11, Name: "counting"})
+		p.Files = append(p.Files, contract.File{Digest: big, Size: 1_600_000, Name: "big"}, contract.File{Digest: counting, Size: 11, Name: "counting"})
 		wide, _ := json.Marshal(strings.Repeat("y", 1_000_000))
 		p.Servers[0].Roles[0].Source = wide
 		b.publish(t, p)

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // DeploymentRecord is what stands at a deployment's root.
@@ -47,7 +47,7 @@ type PublicRecord struct {
 }
 
 // SealsRecord holds the keys of one writer's boxes for one reader, by cell.
-type SealsRecord map[plan.CellName]SealedKey
+type SealsRecord map[contract.CellName]SealedKey
 
 // SealedKey is the key of a box, sealed to a reader.
 type SealedKey struct {
@@ -83,10 +83,10 @@ type CellRecord struct {
 
 // Cause says why something failed, and what made that happen.
 type Cause struct {
-	Role   plan.RoleKey  `json:"role,omitempty"`
-	Reason string        `json:"reason"`
-	At     plan.Position `json:"at,omitempty"`
-	Cause  *Cause        `json:"cause,omitempty"`
+	Role   contract.RoleKey  `json:"role,omitempty"`
+	Reason string            `json:"reason"`
+	At     contract.Position `json:"at,omitempty"`
+	Cause  *Cause            `json:"cause,omitempty"`
 }
 
 // Root is the first cause of the chain.
@@ -202,10 +202,10 @@ type UpdateState struct {
 
 // Wait is a read that is blocked.
 type Wait struct {
-	Cell  plan.CellName `json:"cell"`
-	Input string        `json:"input,omitempty"`
-	At    plan.Position `json:"at,omitempty"`
-	Since time.Time     `json:"since"`
+	Cell  contract.CellName `json:"cell"`
+	Input string            `json:"input,omitempty"`
+	At    contract.Position `json:"at,omitempty"`
+	Since time.Time         `json:"since"`
 }
 
 // Next is the version of what is written after the record, in an incarnation.

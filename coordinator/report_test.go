@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // A failure ends every reader at once, with the chain of causes.
@@ -28,7 +28,7 @@ func TestPoisoning(t *testing.T) {
 		}()
 		first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:5:9"}
 		err := db.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed, Since: noon},
-			map[plan.CellName]*coordinator.Cause{"db.mysql:endpoint": first, "db.mysql": first, "db:first_address": first})
+			map[contract.CellName]*coordinator.Cause{"db.mysql:endpoint": first, "db.mysql": first, "db:first_address": first})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestPoisoning(t *testing.T) {
 			t.Fatalf("the reader got %v", err)
 		}
 		second := &coordinator.Cause{Role: "app.web", Reason: "its input db failed", Cause: cell.Cause}
-		if err := app.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[plan.CellName]*coordinator.Cause{"app.web:port": second}); err != nil {
+		if err := app.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[contract.CellName]*coordinator.Cause{"app.web:port": second}); err != nil {
 			t.Fatal(err)
 		}
 		_, err = lb.Await(t.Context(), "app.web:port", member.AwaitOptions{})
@@ -58,10 +58,10 @@ func TestLongChainsOfCausesAreCut(t *testing.T) {
 		b.publish(t, threeTier())
 		var chain *coordinator.Cause
 		for i := range 5_000 {
-			chain = &coordinator.Cause{Role: plan.RoleKey(fmt.Sprintf("s%d.r", i)), Reason: strings.Repeat("because ", 1_000), Cause: chain}
+			chain = &coordinator.Cause{Role: contract.RoleKey(fmt.Sprintf("s%d.r", i)), Reason: strings.Repeat("because ", 1_000), Cause: chain}
 		}
 		db := b.agent(t, "db")
-		if err := db.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[plan.CellName]*coordinator.Cause{"db.mysql": chain, "db.mysql:endpoint": chain}); err != nil {
+		if err := db.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[contract.CellName]*coordinator.Cause{"db.mysql": chain, "db.mysql:endpoint": chain}); err != nil {
 			t.Fatal(err)
 		}
 		rec, err := db.Cell(t.Context(), "db.mysql")

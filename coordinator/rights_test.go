@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // What each server may do follows from the plan, and all else is refused. The
@@ -20,9 +20,9 @@ import (
 func TestRightsFollowFromThePlan(t *testing.T) {
 	forEachCoordinator(t, func(t *testing.T, b bed) {
 		b.publish(t, threeTier())
-		type servers = []plan.ServerPath
-		cell := func(server plan.ServerPath, name plan.CellName) coordinator.Path {
-			return site.Cell(plan.CellRef{Cell: name, Server: server})
+		type servers = []contract.ServerPath
+		cell := func(server contract.ServerPath, name contract.CellName) coordinator.Path {
+			return site.Cell(contract.CellRef{Cell: name, Server: server})
 		}
 		table := []struct {
 			path          coordinator.Path
@@ -58,7 +58,7 @@ func TestRightsFollowFromThePlan(t *testing.T) {
 			}...)
 		}
 		all := servers{"db", "app", "lb"}
-		sessions := map[plan.ServerPath]coordinator.Store{}
+		sessions := map[contract.ServerPath]coordinator.Store{}
 		for _, s := range all {
 			sessions[s] = b.session(t, s)
 		}
@@ -137,14 +137,14 @@ func TestReadersSets(t *testing.T) {
 		for _, n := range []int{8, 9, 40} {
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
 				p := fanOut(n)
-				p.Servers = append(p.Servers, plan.Server{Path: "other"})
+				p.Servers = append(p.Servers, contract.Server{Path: "other"})
 				b.publish(t, p)
 				defer deploy.Destroy(context.Background(), b.operator(t), site)
 				if err := b.agent(t, "head").Put(t.Context(), "head.boss:key", json.RawMessage(`"k"`), noon); err != nil {
 					t.Fatal(err)
 				}
 				for i := range n {
-					m := b.agent(t, plan.ServerPath(fmt.Sprintf("node/%d", i)))
+					m := b.agent(t, contract.ServerPath(fmt.Sprintf("node/%d", i)))
 					if got, err := m.Await(t.Context(), "head.boss:key", member.AwaitOptions{}); err != nil || string(got) != `"k"` {
 						t.Fatalf("reader %d: %s, %v", i, got, err)
 					}
@@ -156,7 +156,7 @@ func TestReadersSets(t *testing.T) {
 				if _, err := member.Join(other, site, "other", tokenOf("other")).Plan(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				expectRights(t, "a server that is no reader", other, site.Cell(plan.CellRef{Cell: "head.boss:key", Server: "head"}), false, false)
+				expectRights(t, "a server that is no reader", other, site.Cell(contract.CellRef{Cell: "head.boss:key", Server: "head"}), false, false)
 				expectRights(t, "a server that does not use it", other, site.File(webScript), false, false)
 			})
 		}

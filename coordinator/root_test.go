@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -25,7 +25,7 @@ func (b bed) makeRoot(t *testing.T, key coordinator.Secret, limit coordinator.Li
 }
 
 // in applies a plan in a closed ROOT.
-func (b bed) in(t *testing.T, root deploy.InRoot, p *plan.Plan, options ...func(*deploy.Publication)) (deploy.Published, error) {
+func (b bed) in(t *testing.T, root deploy.InRoot, p *contract.Plan, options ...func(*deploy.Publication)) (deploy.Published, error) {
 	t.Helper()
 	s := b.open(t, root.Key.RootCredential())
 	return deploy.Publish(t.Context(), s, publication(p, append(options, inRoot(root))...))
@@ -136,7 +136,7 @@ func TestRootKeyClears(t *testing.T) {
 		}
 		s := b.open(t, rootKey.RootCredential())
 		for _, path := range []coordinator.Path{site.Keys("db"), site.Pass("app"), site.Public("db"), site.SealsFor("db", "app"), site.State("db"), site.Requests("db"),
-			site.Cell(plan.CellRef{Cell: "app.web:port", Server: "app"}), site.Cell(plan.CellRef{Cell: "/operator:pw", Server: plan.Operator})} {
+			site.Cell(contract.CellRef{Cell: "app.web:port", Server: "app"}), site.Cell(contract.CellRef{Cell: "/operator:pw", Server: contract.Operator})} {
 			if _, err := s.Read(t.Context(), path); !errors.Is(err, coordinator.ErrRefused) {
 				t.Errorf("it reads %s: %v", path, err)
 			}

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/memory"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 const site coordinator.Deployment = "site"
@@ -52,15 +52,15 @@ func (b bed) operator(t *testing.T) coordinator.Store {
 	return b.open(t, secret.Operator(site))
 }
 
-func tokenOf(server plan.ServerPath) string { return secret.ServerToken(site, server) }
+func tokenOf(server contract.ServerPath) string { return secret.ServerToken(site, server) }
 
 // session is that of a server's agent, without anything asked for yet.
-func (b bed) session(t *testing.T, server plan.ServerPath) coordinator.Store {
+func (b bed) session(t *testing.T, server contract.ServerPath) coordinator.Store {
 	return b.open(t, coordinator.ServerCredential(server, tokenOf(server)))
 }
 
 // agent is one that has read its plan and is enrolled.
-func (b bed) agent(t *testing.T, server plan.ServerPath) *member.Member {
+func (b bed) agent(t *testing.T, server contract.ServerPath) *member.Member {
 	t.Helper()
 	m := member.Join(b.session(t, server), site, server, tokenOf(server))
 	if _, err := m.Plan(t.Context()); err != nil {
@@ -73,7 +73,7 @@ func (b bed) agent(t *testing.T, server plan.ServerPath) *member.Member {
 }
 
 // publish applies a plan, which must succeed.
-func (b bed) publish(t *testing.T, p *plan.Plan) deploy.Published {
+func (b bed) publish(t *testing.T, p *contract.Plan) deploy.Published {
 	t.Helper()
 	done, err := b.apply(t, p)
 	if err != nil {
@@ -82,12 +82,12 @@ func (b bed) publish(t *testing.T, p *plan.Plan) deploy.Published {
 	return done
 }
 
-func (b bed) apply(t *testing.T, p *plan.Plan) (deploy.Published, error) {
+func (b bed) apply(t *testing.T, p *contract.Plan) (deploy.Published, error) {
 	return deploy.Publish(t.Context(), b.open(t), publication(p))
 }
 
 // publication is a plan as the bed publishes it, but for what is said otherwise.
-func publication(p *plan.Plan, with ...func(*deploy.Publication)) deploy.Publication {
+func publication(p *contract.Plan, with ...func(*deploy.Publication)) deploy.Publication {
 	w := deploy.Publication{Deployment: site, Secret: secret, Plan: p, JSON: text(p), Files: contents, Now: noon}
 	for _, change := range with {
 		change(&w)
@@ -105,7 +105,7 @@ func inRoot(root deploy.InRoot) func(*deploy.Publication) {
 	return func(w *deploy.Publication) { w.Root = &root }
 }
 
-func text(p *plan.Plan) []byte {
+func text(p *contract.Plan) []byte {
 	data, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		panic(err)
@@ -140,55 +140,55 @@ func contents(digest string) ([]byte, error) {
 
 // threeTier is a database, an application that reads the database's endpoint, and
 // a balancer that reads the application's port and waits for the database.
-func threeTier() *plan.Plan {
-	run := func(name string, reads ...plan.CellName) plan.Input {
+func threeTier() *contract.Plan {
+	run := func(name string, reads ...contract.CellName) contract.Input {
 		expr, _ := json.Marshal(map[string]any{"$cell": reads[0]})
-		return plan.Input{Name: name, Time: plan.Run, Expr: expr, At: map[string]plan.Position{"": "site.yaml:9:9"}, Reads: reads}
+		return contract.Input{Name: name, Time: contract.Run, Expr: expr, At: map[string]contract.Position{"": "site.yaml:9:9"}, Reads: reads}
 	}
-	p := &plan.Plan{
-		Format: plan.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
-		Servers: []plan.Server{
+	p := &contract.Plan{
+		Format: contract.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
+		Servers: []contract.Server{
 			{
-				Path: "db", At: "site.yaml:3:3", Facts: []string{plan.FactFirstAddress},
-				Writes: []plan.CellName{"db:first_address", "db.mysql:endpoint", "db.mysql"},
-				Roles: []plan.Role{{
+				Path: "db", At: "site.yaml:3:3", Facts: []string{contract.FactFirstAddress},
+				Writes: []contract.CellName{"db:first_address", "db.mysql:endpoint", "db.mysql"},
+				Roles: []contract.Role{{
 					Name: "mysql", At: "site.yaml:5:9", Driver: "script", Source: json.RawMessage(`{"file":"` + mysqlScript + `"}`),
-					Outputs: []plan.Output{{Name: "endpoint", Cell: "db.mysql:endpoint", Type: plan.String, At: "site.yaml:6:9"}},
+					Outputs: []contract.Output{{Name: "endpoint", Cell: "db.mysql:endpoint", Type: contract.String, At: "site.yaml:6:9"}},
 					Files:   []string{mysqlScript},
 				}},
 			},
 			{
 				Path: "app", At: "site.yaml:13:3",
-				Reads:  []plan.CellRef{{Cell: "db.mysql:endpoint", Server: "db"}, {Cell: "db:first_address", Server: "db"}},
-				Writes: []plan.CellName{"app.web:port", "app.web"},
-				Roles: []plan.Role{{
+				Reads:  []contract.CellRef{{Cell: "db.mysql:endpoint", Server: "db"}, {Cell: "db:first_address", Server: "db"}},
+				Writes: []contract.CellName{"app.web:port", "app.web"},
+				Roles: []contract.Role{{
 					Name: "web", At: "site.yaml:15:9", Driver: "script", Source: json.RawMessage(`{"file":"` + webScript + `"}`),
-					Inputs:  []plan.Input{run("db", "db.mysql:endpoint"), run("host", "db:first_address")},
-					Outputs: []plan.Output{{Name: "port", Cell: "app.web:port", Type: plan.Number, At: "site.yaml:16:9"}},
+					Inputs:  []contract.Input{run("db", "db.mysql:endpoint"), run("host", "db:first_address")},
+					Outputs: []contract.Output{{Name: "port", Cell: "app.web:port", Type: contract.Number, At: "site.yaml:16:9"}},
 					Files:   []string{webScript},
 				}},
 			},
 			{
 				Path: "lb", At: "site.yaml:23:3",
-				Reads:  []plan.CellRef{{Cell: "app.web:port", Server: "app"}, {Cell: "db.mysql", Server: "db"}},
-				Writes: []plan.CellName{"lb.proxy"},
-				Roles: []plan.Role{{
+				Reads:  []contract.CellRef{{Cell: "app.web:port", Server: "app"}, {Cell: "db.mysql", Server: "db"}},
+				Writes: []contract.CellName{"lb.proxy"},
+				Roles: []contract.Role{{
 					Name: "proxy", At: "site.yaml:25:9", Driver: "script", Source: json.RawMessage(`{"text":"true"}`),
-					Inputs:    []plan.Input{run("port", "app.web:port")},
-					DependsOn: []plan.Dependency{{Cell: "db.mysql", At: "site.yaml:26:9"}},
+					Inputs:    []contract.Input{run("port", "app.web:port")},
+					DependsOn: []contract.Dependency{{Cell: "db.mysql", At: "site.yaml:26:9"}},
 				}},
 			},
 		},
-		Cells: []plan.Cell{
-			{Name: "db:first_address", Server: "db", Readers: []plan.ServerPath{"app"}},
-			{Name: "db.mysql:endpoint", Server: "db", Role: "mysql", Readers: []plan.ServerPath{"app"}},
-			{Name: "db.mysql", Server: "db", Role: "mysql", Readers: []plan.ServerPath{"lb"}},
-			{Name: "app.web:port", Server: "app", Role: "web", Readers: []plan.ServerPath{"lb"}},
+		Cells: []contract.Cell{
+			{Name: "db:first_address", Server: "db", Readers: []contract.ServerPath{"app"}},
+			{Name: "db.mysql:endpoint", Server: "db", Role: "mysql", Readers: []contract.ServerPath{"app"}},
+			{Name: "db.mysql", Server: "db", Role: "mysql", Readers: []contract.ServerPath{"lb"}},
+			{Name: "app.web:port", Server: "app", Role: "web", Readers: []contract.ServerPath{"lb"}},
 			{Name: "app.web", Server: "app", Role: "web"},
 			{Name: "lb.proxy", Server: "lb", Role: "proxy"},
 		},
-		Outputs: []plan.StackOutput{{Name: "port", Expr: json.RawMessage(`{"$cell":"app.web:port"}`), At: map[string]plan.Position{"": "site.yaml:30:3"}}},
-		Files: []plan.File{
+		Outputs: []contract.StackOutput{{Name: "port", Expr: json.RawMessage(`{"$cell":"app.web:port"}`), At: map[string]contract.Position{"": "site.yaml:30:3"}}},
+		Files: []contract.File{
 			{Digest: mysqlScript, Size: 11, Name: "mysql.sh"},
 			{Digest: webScript, Size: 9, Name: "web.sh"},
 		},
@@ -197,16 +197,16 @@ func threeTier() *plan.Plan {
 }
 
 // fanOut is one writer whose cell n servers read; they also share a file.
-func fanOut(n int) *plan.Plan {
-	p := &plan.Plan{Format: plan.Format, Compiler: "hotc test", Template: "fan.yaml", Signal: "none",
-		Servers: []plan.Server{{Path: "head", Writes: []plan.CellName{"head.boss:key"}, Roles: []plan.Role{{Name: "boss", Driver: "script", Source: json.RawMessage(`{}`)}}}},
-		Cells:   []plan.Cell{{Name: "head.boss:key", Server: "head", Role: "boss"}},
-		Files:   []plan.File{{Digest: webScript, Size: 9, Name: "web.sh"}},
+func fanOut(n int) *contract.Plan {
+	p := &contract.Plan{Format: contract.Format, Compiler: "hotc test", Template: "fan.yaml", Signal: "none",
+		Servers: []contract.Server{{Path: "head", Writes: []contract.CellName{"head.boss:key"}, Roles: []contract.Role{{Name: "boss", Driver: "script", Source: json.RawMessage(`{}`)}}}},
+		Cells:   []contract.Cell{{Name: "head.boss:key", Server: "head", Role: "boss"}},
+		Files:   []contract.File{{Digest: webScript, Size: 9, Name: "web.sh"}},
 	}
 	for i := range n {
-		s := plan.ServerPath(fmt.Sprintf("node/%d", i))
-		p.Servers = append(p.Servers, plan.Server{Path: s, Reads: []plan.CellRef{{Cell: "head.boss:key", Server: "head"}},
-			Roles: []plan.Role{{Name: "work", Driver: "script", Source: json.RawMessage(`{}`), Files: []string{webScript}}}})
+		s := contract.ServerPath(fmt.Sprintf("node/%d", i))
+		p.Servers = append(p.Servers, contract.Server{Path: s, Reads: []contract.CellRef{{Cell: "head.boss:key", Server: "head"}},
+			Roles: []contract.Role{{Name: "work", Driver: "script", Source: json.RawMessage(`{}`), Files: []string{webScript}}}})
 		p.Cells[0].Readers = append(p.Cells[0].Readers, s)
 	}
 	return p
@@ -236,8 +236,8 @@ func soon[T any](t *testing.T, from <-chan T) T {
 }
 
 // readCell reads a cell as the operator.
-func readCell(ctx context.Context, s coordinator.Store, c plan.CellRef) (coordinator.CellRecord, error) {
-	r, err := deploy.NewReader(ctx, s, site, secret, &plan.Plan{})
+func readCell(ctx context.Context, s coordinator.Store, c contract.CellRef) (coordinator.CellRecord, error) {
+	r, err := deploy.NewReader(ctx, s, site, secret, &contract.Plan{})
 	if err != nil {
 		return coordinator.CellRecord{}, err
 	}

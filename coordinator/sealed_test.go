@@ -9,40 +9,40 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
-const password = plan.CellName("db.mysql:password")
+const password = contract.CellName("db.mysql:password")
 
 // withPassword is a database whose password an application and a backup read.
-func withPassword() *plan.Plan {
-	readers := []plan.ServerPath{"app", "backup"}
-	p := &plan.Plan{Format: plan.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
-		Servers: []plan.Server{{Path: "db", At: "site.yaml:3:3", Writes: []plan.CellName{password, "db.mysql"},
-			Seals: []plan.Sealing{{Cell: password, Readers: readers}},
-			Roles: []plan.Role{{Name: "mysql", At: "site.yaml:5:9", Driver: "script", Source: json.RawMessage(`{}`),
-				Outputs: []plan.Output{{Name: "password", Cell: password, Type: plan.String, Secret: true, At: "site.yaml:6:9"}}}}}},
-		Cells: []plan.Cell{{Name: password, Server: "db", Role: "mysql", Readers: readers, Sealed: true}, {Name: "db.mysql", Server: "db", Role: "mysql"}},
+func withPassword() *contract.Plan {
+	readers := []contract.ServerPath{"app", "backup"}
+	p := &contract.Plan{Format: contract.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
+		Servers: []contract.Server{{Path: "db", At: "site.yaml:3:3", Writes: []contract.CellName{password, "db.mysql"},
+			Seals: []contract.Sealing{{Cell: password, Readers: readers}},
+			Roles: []contract.Role{{Name: "mysql", At: "site.yaml:5:9", Driver: "script", Source: json.RawMessage(`{}`),
+				Outputs: []contract.Output{{Name: "password", Cell: password, Type: contract.String, Secret: true, At: "site.yaml:6:9"}}}}}},
+		Cells: []contract.Cell{{Name: password, Server: "db", Role: "mysql", Readers: readers, Sealed: true}, {Name: "db.mysql", Server: "db", Role: "mysql"}},
 	}
 	for _, r := range readers {
-		p.Servers = append(p.Servers, plan.Server{Path: r, At: "site.yaml:9:3", Roles: []plan.Role{},
-			Reads: []plan.CellRef{{Cell: password, Server: "db", Sealed: true}}})
+		p.Servers = append(p.Servers, contract.Server{Path: r, At: "site.yaml:9:3", Roles: []contract.Role{},
+			Reads: []contract.CellRef{{Cell: password, Server: "db", Sealed: true}}})
 	}
-	p.Servers = append(p.Servers, plan.Server{Path: "lb", At: "site.yaml:20:3", Roles: []plan.Role{}})
+	p.Servers = append(p.Servers, contract.Server{Path: "lb", At: "site.yaml:20:3", Roles: []contract.Role{}})
 	return p
 }
 
 // machine is a server's agent with its disk: a journal and a key.
 type machine struct {
-	server plan.ServerPath
+	server contract.ServerPath
 	id     string
 	key    seal.Key
 }
 
-func newMachine(t *testing.T, server plan.ServerPath, id string) machine {
+func newMachine(t *testing.T, server contract.ServerPath, id string) machine {
 	t.Helper()
 	key, err := seal.NewKey()
 	if err != nil {
@@ -77,14 +77,14 @@ func (b bed) start(t *testing.T, of machine, enrolledBefore bool) (m *member.Mem
 	return m, stop
 }
 
-func put(t *testing.T, m *member.Member, cell plan.CellName, value string) {
+func put(t *testing.T, m *member.Member, cell contract.CellName, value string) {
 	t.Helper()
 	if err := m.Put(t.Context(), cell, json.RawMessage(value), noon); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func expectValue(t *testing.T, m *member.Member, cell plan.CellName, want string) {
+func expectValue(t *testing.T, m *member.Member, cell contract.CellName, want string) {
 	t.Helper()
 	got, err := m.Await(within(t, patience), cell, member.AwaitOptions{IfDown: -1})
 	if err != nil || string(got) != want {
@@ -118,7 +118,7 @@ func TestSealedValuesReachTheirReaders(t *testing.T) {
 		defer stopBackup()
 		expectValue(t, backup, password, `"hush-hush"`) // after it
 		expectNowhere(t, b.operator(t), site.Root(), "hush-hush")
-		record, err := readCell(t.Context(), b.operator(t), plan.CellRef{Cell: password, Server: "db", Sealed: true})
+		record, err := readCell(t.Context(), b.operator(t), contract.CellRef{Cell: password, Server: "db", Sealed: true})
 		if err != nil || record.State != coordinator.Valued || record.Value != nil || record.Sealed == "" {
 			t.Fatalf("the operator sees %+v (%v)", record, err)
 		}

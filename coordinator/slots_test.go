@@ -11,24 +11,24 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // scaled is a group that scales, with so many slots; each member has a cache and a web
 // server, which read a secret.
-func scaled(slots int) *plan.Plan {
-	p := &plan.Plan{Format: plan.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
-		Secrets: []plan.Secret{{Name: "db_password", Cell: givenPassword, At: "site.yaml:2:3", Declaration: json.RawMessage(`{}`)}}}
+func scaled(slots int) *contract.Plan {
+	p := &contract.Plan{Format: contract.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
+		Secrets: []contract.Secret{{Name: "db_password", Cell: givenPassword, At: "site.yaml:2:3", Declaration: json.RawMessage(`{}`)}}}
 	for i := range slots {
 		for _, name := range []string{"web", "cache"} {
-			path := plan.ServerPath(fmt.Sprintf("app/%d/%s", i, name))
-			cell := plan.CellName(path) + ".r"
-			p.Servers = append(p.Servers, plan.Server{Path: path, At: "node.yaml:3:3", Slot: &plan.Slot{Group: "app", Number: i, Shared: plan.ServerPath("app/*/" + name)},
-				Reads: []plan.CellRef{p.Secrets[0].Ref()}, Writes: []plan.CellName{cell}, Roles: []plan.Role{{Name: "r", At: "node.yaml:5:9", Driver: "script", Source: json.RawMessage(`{"text":"true"}`)}}})
-			p.Cells = append(p.Cells, plan.Cell{Name: cell, Server: path, Role: "r"})
+			path := contract.ServerPath(fmt.Sprintf("app/%d/%s", i, name))
+			cell := contract.CellName(path) + ".r"
+			p.Servers = append(p.Servers, contract.Server{Path: path, At: "node.yaml:3:3", Slot: &contract.Slot{Group: "app", Number: i, Shared: contract.ServerPath("app/*/" + name)},
+				Reads: []contract.CellRef{p.Secrets[0].Ref()}, Writes: []contract.CellName{cell}, Roles: []contract.Role{{Name: "r", At: "node.yaml:5:9", Driver: "script", Source: json.RawMessage(`{"text":"true"}`)}}})
+			p.Cells = append(p.Cells, contract.Cell{Name: cell, Server: path, Role: "r"})
 			p.Secrets[0].Readers = append(p.Secrets[0].Readers, path)
 		}
 	}
@@ -37,11 +37,11 @@ func scaled(slots int) *plan.Plan {
 
 // claim is a member's wish for a slot, on behalf of one of its servers.
 func claim(name string) *member.Claim {
-	return &member.Claim{Deployment: site, Slot: &plan.BootSlot{Path: "app/*", Member: name}, Stack: "stack-1", IfDown: 50 * time.Millisecond, Now: func() time.Time { return noon }}
+	return &member.Claim{Deployment: site, Slot: &contract.BootSlot{Path: "app/*", Member: name}, Stack: "stack-1", IfDown: 50 * time.Millisecond, Now: func() time.Time { return noon }}
 }
 
 func sharedBy(name string) coordinator.Credential {
-	path := plan.ServerPath("app/*/" + name)
+	path := contract.ServerPath("app/*/" + name)
 	return coordinator.ServerCredential(path, secret.ServerToken(site, path))
 }
 
@@ -54,8 +54,8 @@ func (b bed) inSlot(t *testing.T, c *member.Claim, name string, number int) *mem
 // joinSlot is inSlot with a store that does more.
 func (b bed) joinSlot(t *testing.T, c *member.Claim, name string, number int, with func(coordinator.Store) coordinator.Store) *member.Member {
 	t.Helper()
-	server := c.Slot.Within(plan.ServerPath("app/*/"+name), number)
-	token := coordinator.SlotToken(secret.ServerToken(site, plan.ServerPath("app/*/"+name)), number)
+	server := c.Slot.Within(contract.ServerPath("app/*/"+name), number)
+	token := coordinator.SlotToken(secret.ServerToken(site, contract.ServerPath("app/*/"+name)), number)
 	m := member.Join(with(b.open(t, coordinator.ServerCredential(server, token), sharedBy(name))), site, server, token)
 	m.KeepSlot(c, number)
 	if _, err := m.Plan(t.Context()); err != nil {
@@ -257,7 +257,7 @@ func TestASlotThatSomebodyComesBackTo(t *testing.T) {
 		b := inMemory()
 		b.publish(t, scaled(2))
 		come := func(number int) (leave func()) {
-			server := plan.ServerPath(fmt.Sprintf("app/%d/web", number))
+			server := contract.ServerPath(fmt.Sprintf("app/%d/web", number))
 			s := b.open(t, coordinator.ServerCredential(server, coordinator.SlotToken(secret.ServerToken(site, "app/*/web"), number)))
 			session, leave := context.WithCancel(t.Context())
 			if err := s.Announce(session, site.Presence(server), nil); err != nil {

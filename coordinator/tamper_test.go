@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
@@ -53,7 +53,7 @@ func (a attacker) replace(path coordinator.Path, old, by string) {
 }
 
 // sign writes a record as the attacker can: with a key of his own.
-func (a attacker) sign(kind string, server plan.ServerPath, item, record string) string {
+func (a attacker) sign(kind string, server contract.ServerPath, item, record string) string {
 	a.t.Helper()
 	key, err := sign.DeriveKey("the attacker's", "his own")
 	if err != nil {
@@ -74,7 +74,7 @@ type disk struct {
 	values member.Kept
 }
 
-func (d *disk) Keep(cell plan.CellName, r coordinator.CellRecord) error {
+func (d *disk) Keep(cell contract.CellName, r coordinator.CellRecord) error {
 	if d.values == nil {
 		d.values = member.Kept{}
 	}
@@ -89,7 +89,7 @@ func (d *disk) Remember(r member.Remembered) error {
 }
 
 // comes is an agent with a disk at its start, up to its plan.
-func (b bed) comes(t *testing.T, server plan.ServerPath, token string, d *disk) (*member.Member, *plan.Server, error) {
+func (b bed) comes(t *testing.T, server contract.ServerPath, token string, d *disk) (*member.Member, *contract.Server, error) {
 	t.Helper()
 	m := member.Join(b.session(t, server), site, server, token)
 	m.UseMemory(d)
@@ -262,8 +262,8 @@ func TestAnOperatorIsKnownAgain(t *testing.T) {
 // A value, or a failure, that its writer has not signed for this very cell ends its
 // reader with that reason; an older one is waited out.
 func TestAForgedCellIsRefused(t *testing.T) {
-	endpoint := site.Cell(plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
-	address := site.Cell(plan.CellRef{Cell: "db:first_address", Server: "db"})
+	endpoint := site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
+	address := site.Cell(contract.CellRef{Cell: "db:first_address", Server: "db"})
 	for what, attack := range map[string]func(a attacker){
 		"another value": func(a attacker) { a.replace(endpoint, "mysql://db", "mysql://evil") },
 		"not signed":    func(a attacker) { a.write(endpoint, bare(a.read(endpoint))) },
@@ -290,7 +290,7 @@ func TestAForgedCellIsRefused(t *testing.T) {
 			if value != nil {
 				t.Errorf("it reads %s", value)
 			}
-			_, err = readCell(t.Context(), b.operator(t), plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
+			_, err = readCell(t.Context(), b.operator(t), contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
 			expectForged(t, "the operator's command", err)
 		})
 	}
@@ -300,7 +300,7 @@ func TestAnOlderCellIsNotRead(t *testing.T) {
 	b := inMemory()
 	b.publish(t, threeTier())
 	a, d := b.attacker(t), &disk{}
-	endpoint := site.Cell(plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
+	endpoint := site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
 	put(t, b.agent(t, "db"), "db.mysql:endpoint", `"old"`)
 	before := a.read(endpoint)
 	m := member.Join(b.session(t, "db"), site, "db", tokenOf("db"))
@@ -328,14 +328,14 @@ func TestAnOlderCellIsNotRead(t *testing.T) {
 	}
 
 	// within one incarnation: a failure that was taken back
-	cause := map[plan.CellName]*coordinator.Cause{"app.web:port": {Reason: "no"}}
+	cause := map[contract.CellName]*coordinator.Cause{"app.web:port": {Reason: "no"}}
 	web := b.agent(t, "app")
 	if err := web.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, cause); err != nil {
 		t.Fatal(err)
 	}
-	port := site.Cell(plan.CellRef{Cell: "app.web:port", Server: "app"})
+	port := site.Cell(contract.CellRef{Cell: "app.web:port", Server: "app"})
 	failed := a.read(port)
-	if err := web.TakeBack(t.Context(), []plan.CellName{"app.web:port"}); err != nil {
+	if err := web.TakeBack(t.Context(), []contract.CellName{"app.web:port"}); err != nil {
 		t.Fatal(err)
 	}
 	put(t, web, "app.web:port", "80")
@@ -352,7 +352,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 	b := inMemory()
 	b.publish(t, threeTier())
 	a, db := b.attacker(t), b.agent(t, "db")
-	post := func(server plan.ServerPath, id string) {
+	post := func(server contract.ServerPath, id string) {
 		t.Helper()
 		r := coordinator.Request{ID: id, Kind: coordinator.Action, Incarnation: 1, Role: "mysql", Name: "backup", Since: noon}
 		if err := deploy.Post(t.Context(), b.operator(t), site, secret, []deploy.Posting{{Server: server, Request: r}}, nil); err != nil {

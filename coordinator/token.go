@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
@@ -60,7 +60,7 @@ func (Secret) GoString() string { return "(secret)" }
 // ServerToken is the password of a server's agent, as Heat computes it in the
 // emitted template: hex(sha256(SECRET ":" STACK ":" SERVER)). A stack's name has
 // no colon, so that no two servers share a token (docs/coordination.md, "Tokens").
-func (s Secret) ServerToken(d Deployment, server plan.ServerPath) string {
+func (s Secret) ServerToken(d Deployment, server contract.ServerPath) string {
 	return s.digest(string(d) + ":" + string(server))
 }
 
@@ -78,7 +78,7 @@ func (s Secret) Operator(d Deployment) Credential {
 
 // ServerCredential is the identity of a server's agent. The coordinator sees the
 // password, and never the token: what is sealed for the token stays closed to it.
-func ServerCredential(server plan.ServerPath, token string) Credential {
+func ServerCredential(server contract.ServerPath, token string) Credential {
 	sum := sha256.Sum256([]byte("password:" + token))
 	return Credential{User: "server-" + Segment(string(server)), Password: hex.EncodeToString(sum[:])}
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
@@ -79,12 +79,12 @@ func Signed(key sign.Key, p sign.Place, counter int64, record any) ([]byte, erro
 }
 
 // Place is what records of one server belong to.
-func (d Deployment) Place(id, kind string, s plan.ServerPath, item string) sign.Place {
+func (d Deployment) Place(id, kind string, s contract.ServerPath, item string) sign.Place {
 	return sign.Place{Kind: kind, Stack: string(d), Deployment: id, Server: string(s), Item: item}
 }
 
 // CellPlace is what a cell belongs to.
-func (d Deployment) CellPlace(id string, c plan.CellRef) sign.Place {
+func (d Deployment) CellPlace(id string, c contract.CellRef) sign.Place {
 	return d.Place(id, kindCell, c.Server, string(c.Cell))
 }
 
@@ -102,7 +102,7 @@ func OpenCell(path Path, data []byte, by sign.Public, at sign.Place) (CellRecord
 }
 
 func writerOf(at sign.Place) string {
-	if at.Server == string(plan.Operator) {
+	if at.Server == string(contract.Operator) {
 		return "the deployment's operator"
 	}
 	return "server " + at.Server
@@ -123,11 +123,11 @@ func OpenIfAny[T any](path Path, data []byte, by sign.Public, at sign.Place) (re
 
 // Identity is what an operator tells a server of its deployment.
 type Identity struct {
-	Format     int             `json:"format"`
-	Deployment Deployment      `json:"deployment"`
-	ID         string          `json:"id"` // of this very deployment, random
-	Server     plan.ServerPath `json:"server"`
-	Enrol      Enrolment       `json:"enrol,omitempty"`
+	Format     int                 `json:"format"`
+	Deployment Deployment          `json:"deployment"`
+	ID         string              `json:"id"` // of this very deployment, random
+	Server     contract.ServerPath `json:"server"`
+	Enrol      Enrolment           `json:"enrol,omitempty"`
 	// Restored says that it is put in the place of one that the coordinator has lost.
 	Restored bool `json:"restored,omitempty"`
 	// Operator is the key by which the operator signs, Relay what a relay may say and
@@ -154,7 +154,7 @@ type IdentityRecord struct {
 
 // OpenIdentity reads what says whose deployment it is, for a server with its token; pinned is
 // what the machine knows of it. ErrForged, *FormatError.
-func OpenIdentity(d Deployment, server plan.ServerPath, token string, pinned *Identity, data []byte) (*Identity, int64, error) {
+func OpenIdentity(d Deployment, server contract.ServerPath, token string, pinned *Identity, data []byte) (*Identity, int64, error) {
 	const what = "what says whose deployment it is"
 	var record IdentityRecord
 	var identity Identity
@@ -186,11 +186,11 @@ func OpenIdentity(d Deployment, server plan.ServerPath, token string, pinned *Id
 }
 
 // BoxPlace is what the box of a sealed value belongs to.
-func (d Deployment) BoxPlace(cell plan.CellName) string {
+func (d Deployment) BoxPlace(cell contract.CellName) string {
 	return fmt.Sprintf("hotc box 1\n%s\n%s", d, cell)
 }
 
 // KeyPlace is what the key of a box, sealed to a reader, belongs to.
-func (d Deployment) KeyPlace(cell plan.CellName, reader plan.ServerPath, box string) string {
+func (d Deployment) KeyPlace(cell contract.CellName, reader contract.ServerPath, box string) string {
 	return fmt.Sprintf("hotc key 1\n%s\n%s\n%s\n%s", d, cell, reader, box)
 }

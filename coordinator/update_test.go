@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 var (
@@ -23,12 +23,12 @@ var (
 )
 
 // withUpdate is the plan whose role app.web has the hook update and another source.
-func withUpdate(changes ...func(*plan.Plan)) *plan.Plan {
+func withUpdate(changes ...func(*contract.Plan)) *contract.Plan {
 	p := threeTier()
 	web := &p.Servers[1].Roles[0]
 	web.Source, web.Files = json.RawMessage(`{"file":"`+webAgain+`"}`), []string{webAgain}
-	web.Hooks = []plan.Task{{Name: plan.HookUpdate, At: "site.yaml:17:9", Source: json.RawMessage(`{"file":"` + webUpdate + `"}`), Files: []string{webUpdate}}}
-	p.Files = append(p.Files[:1], plan.File{Digest: webAgain, Size: 15, Name: "web.sh"}, plan.File{Digest: webUpdate, Size: 20, Name: "update.sh"})
+	web.Hooks = []contract.Task{{Name: contract.HookUpdate, At: "site.yaml:17:9", Source: json.RawMessage(`{"file":"` + webUpdate + `"}`), Files: []string{webUpdate}}}
+	p.Files = append(p.Files[:1], contract.File{Digest: webAgain, Size: 15, Name: "web.sh"}, contract.File{Digest: webUpdate, Size: 20, Name: "update.sh"})
 	for _, change := range changes {
 		change(p)
 	}
@@ -36,7 +36,7 @@ func withUpdate(changes ...func(*plan.Plan)) *plan.Plan {
 }
 
 // withoutHook takes the hook out again.
-func withoutHook(p *plan.Plan) {
+func withoutHook(p *contract.Plan) {
 	p.Servers[1].Roles[0].Hooks = nil
 	p.Files = p.Files[:2]
 }
@@ -57,7 +57,7 @@ func TestALivePlanIsChangedInPlace(t *testing.T) {
 		b.publish(t, threeTier())
 		app := b.agent(t, "app")
 		stands(t, app, "web", coordinator.RoleDone)
-		to := withUpdate(func(p *plan.Plan) { p.Servers[2].Roles[0].Timeout = 60 })
+		to := withUpdate(func(p *contract.Plan) { p.Servers[2].Roles[0].Timeout = 60 })
 		rehearsed, err := deploy.Rehearse(t.Context(), b.open(t), publication(to))
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ func TestALivePlanIsChangedInPlace(t *testing.T) {
 		if err != nil || len(requests) != 1 {
 			t.Fatalf("%+v, %v", requests, err)
 		}
-		if r := requests[0]; r.Kind != coordinator.Hook || r.Name != plan.HookUpdate || r.Role != "web" || r.Incarnation != 1 || r.Change != to.Servers[1].Roles[0].Definition() {
+		if r := requests[0]; r.Kind != coordinator.Hook || r.Name != contract.HookUpdate || r.Role != "web" || r.Incarnation != 1 || r.Change != to.Servers[1].Roles[0].Definition() {
 			t.Errorf("asked for %+v", r)
 		}
 		s, err := app.PlanAgain(t.Context())
@@ -170,46 +170,46 @@ func TestEffectsOfAChange(t *testing.T) {
 
 // What belongs to the tree, to its rights or to the stack is refused, by name.
 func TestWhatALivePlanDoesNotTake(t *testing.T) {
-	for want, change := range map[string]func(*plan.Plan){
-		"role app.web: driver changed":              func(p *plan.Plan) { p.Servers[1].Roles[0].Driver = "chef" },
-		"role app.web: output port changed":         func(p *plan.Plan) { p.Servers[1].Roles[0].Outputs[0].Type = plan.String },
-		"role app.web: what Heat waits for changed": func(p *plan.Plan) { p.Servers[1].Roles[0].Signals = []plan.Signal{{Handle: "h"}} },
-		"role lb.proxy: depends_on changed":         func(p *plan.Plan) { p.Servers[2].Roles[0].DependsOn = nil },
-		"server db: facts changed":                  func(p *plan.Plan) { p.Servers[0].Facts = nil },
-		"server db: values from Heat changed": func(p *plan.Plan) {
-			p.Servers[0].Deploy = map[string]plan.DeployValue{"k": {Expr: json.RawMessage("1")}}
+	for want, change := range map[string]func(*contract.Plan){
+		"role app.web: driver changed":              func(p *contract.Plan) { p.Servers[1].Roles[0].Driver = "chef" },
+		"role app.web: output port changed":         func(p *contract.Plan) { p.Servers[1].Roles[0].Outputs[0].Type = contract.String },
+		"role app.web: what Heat waits for changed": func(p *contract.Plan) { p.Servers[1].Roles[0].Signals = []contract.Signal{{Handle: "h"}} },
+		"role lb.proxy: depends_on changed":         func(p *contract.Plan) { p.Servers[2].Roles[0].DependsOn = nil },
+		"server db: facts changed":                  func(p *contract.Plan) { p.Servers[0].Facts = nil },
+		"server db: values from Heat changed": func(p *contract.Plan) {
+			p.Servers[0].Deploy = map[string]contract.DeployValue{"k": {Expr: json.RawMessage("1")}}
 		},
-		"server db: what Heat decides changed":             func(p *plan.Plan) { p.Servers[0].If = []plan.Presence{{Decision: "big"}} },
-		"signal: none becomes heat":                        func(p *plan.Plan) { p.Signal = "heat" },
-		"cell db.mysql:endpoint: read by lb too":           func(p *plan.Plan) { p.Cells[1].Readers = append(p.Cells[1].Readers, "lb") },
-		"cell db.mysql:endpoint: secret, or no longer":     func(p *plan.Plan) { p.Cells[1].Sealed = true },
+		"server db: what Heat decides changed":             func(p *contract.Plan) { p.Servers[0].If = []contract.Presence{{Decision: "big"}} },
+		"signal: none becomes heat":                        func(p *contract.Plan) { p.Signal = "heat" },
+		"cell db.mysql:endpoint: read by lb too":           func(p *contract.Plan) { p.Cells[1].Readers = append(p.Cells[1].Readers, "lb") },
+		"cell db.mysql:endpoint: secret, or no longer":     func(p *contract.Plan) { p.Cells[1].Sealed = true },
 		"server app: order of roles changed":               nil,
 		"secret parameter password: read by other servers": nil,
 		"role app.web: added":                              nil,
-		"cell db:first_address: no longer read by app":     func(p *plan.Plan) { p.Cells[0].Readers = nil },
-		"server db: facts, values from Heat changed": func(p *plan.Plan) {
-			p.Servers[0].Facts, p.Servers[0].Deploy = nil, map[string]plan.DeployValue{"k": {}}
+		"cell db:first_address: no longer read by app":     func(p *contract.Plan) { p.Cells[0].Readers = nil },
+		"server db: facts, values from Heat changed": func(p *contract.Plan) {
+			p.Servers[0].Facts, p.Servers[0].Deploy = nil, map[string]contract.DeployValue{"k": {}}
 		},
 		"secret parameter password: declared otherwise": nil,
-		"role app.web: driver, output port changed":     func(p *plan.Plan) { w := &p.Servers[1].Roles[0]; w.Driver, w.Outputs[0].Secret = "chef", true },
+		"role app.web: driver, output port changed":     func(p *contract.Plan) { w := &p.Servers[1].Roles[0]; w.Driver, w.Outputs[0].Secret = "chef", true },
 	} {
 		from := threeTier()
 		switch want {
 		case "server app: order of roles changed":
-			from.Servers[1].Roles = append(from.Servers[1].Roles, plan.Role{Name: "other", Driver: "script", Source: json.RawMessage(`{}`)})
-			change = func(p *plan.Plan) {
+			from.Servers[1].Roles = append(from.Servers[1].Roles, contract.Role{Name: "other", Driver: "script", Source: json.RawMessage(`{}`)})
+			change = func(p *contract.Plan) {
 				r := p.Servers[1].Roles
-				p.Servers[1].Roles = []plan.Role{{Name: "other", Driver: "script", Source: json.RawMessage(`{}`)}, r[0]}
+				p.Servers[1].Roles = []contract.Role{{Name: "other", Driver: "script", Source: json.RawMessage(`{}`)}, r[0]}
 			}
 		case "role app.web: added":
 			from.Servers[1].Roles = nil
-			change = func(*plan.Plan) {}
+			change = func(*contract.Plan) {}
 		case "secret parameter password: read by other servers", "secret parameter password: declared otherwise":
-			from.Secrets = []plan.Secret{{Name: "password", Cell: "/operator:password", Readers: []plan.ServerPath{"db"}, Declaration: json.RawMessage(`1`)}}
-			change = func(p *plan.Plan) {
-				p.Secrets = []plan.Secret{{Name: "password", Cell: "/operator:password", Readers: []plan.ServerPath{"db"}, Declaration: json.RawMessage(`2`)}}
+			from.Secrets = []contract.Secret{{Name: "password", Cell: "/operator:password", Readers: []contract.ServerPath{"db"}, Declaration: json.RawMessage(`1`)}}
+			change = func(p *contract.Plan) {
+				p.Secrets = []contract.Secret{{Name: "password", Cell: "/operator:password", Readers: []contract.ServerPath{"db"}, Declaration: json.RawMessage(`2`)}}
 				if strings.Contains(want, "read by") {
-					p.Secrets[0].Declaration, p.Secrets[0].Readers = json.RawMessage(`1`), []plan.ServerPath{"app"}
+					p.Secrets[0].Declaration, p.Secrets[0].Readers = json.RawMessage(`1`), []contract.ServerPath{"app"}
 				}
 			}
 		}
@@ -327,22 +327,22 @@ func (s *dying) DeleteTree(ctx context.Context, path coordinator.Path) error {
 // Wherever a change is interrupted, the same one again brings it to its end, and each
 // hook is asked for once. So does the way back to the plan before.
 func TestAnInterruptedChangeIsMadeOnce(t *testing.T) {
-	change := func(p *plan.Plan) {
+	change := func(p *contract.Plan) {
 		for i := range p.Servers {
 			r := &p.Servers[i].Roles[0]
-			r.Inputs = append(slices.Clone(r.Inputs), plan.Input{Name: "level", Time: plan.Static, Expr: json.RawMessage(`9`)})
-			if plan.FindTask(r.Hooks, plan.HookUpdate) == nil {
-				r.Hooks = []plan.Task{{Name: plan.HookUpdate, Source: json.RawMessage(`{"text":"true"}`)}}
+			r.Inputs = append(slices.Clone(r.Inputs), contract.Input{Name: "level", Time: contract.Static, Expr: json.RawMessage(`9`)})
+			if contract.FindTask(r.Hooks, contract.HookUpdate) == nil {
+				r.Hooks = []contract.Task{{Name: contract.HookUpdate, Source: json.RawMessage(`{"text":"true"}`)}}
 			}
 		}
 	}
-	hooked := func(p *plan.Plan) *plan.Plan {
+	hooked := func(p *contract.Plan) *contract.Plan {
 		for i := range p.Servers {
-			p.Servers[i].Roles[0].Hooks = []plan.Task{{Name: plan.HookUpdate, Source: json.RawMessage(`{"text":"true"}`)}}
+			p.Servers[i].Roles[0].Hooks = []contract.Task{{Name: contract.HookUpdate, Source: json.RawMessage(`{"text":"true"}`)}}
 		}
 		return p
 	}
-	roles := map[plan.ServerPath]string{"db": "mysql", "app": "web", "lb": "proxy"}
+	roles := map[contract.ServerPath]string{"db": "mysql", "app": "web", "lb": "proxy"}
 	play := func(t *testing.T, b bed, n int, after, back bool) (died bool) {
 		from, to := hooked(threeTier()), withUpdate(change)
 		b.publish(t, from)
@@ -437,7 +437,7 @@ func TestLargePlansAndManyReadersChange(t *testing.T) {
 		for i := range 2 { // at first two servers read it, then all
 			from.Servers[1+i].Roles[0].Files = []string{mysqlScript}
 		}
-		from.Files = append(from.Files, plan.File{Digest: mysqlScript, Size: 11, Name: "mysql.sh"})
+		from.Files = append(from.Files, contract.File{Digest: mysqlScript, Size: 11, Name: "mysql.sh"})
 		wide := func(n int) json.RawMessage { return jsonString(n) }
 		from.Servers[0].Roles[0].Source = wide(1_000_000)
 		b.publish(t, from)
@@ -447,7 +447,7 @@ func TestLargePlansAndManyReadersChange(t *testing.T) {
 			for i := range 10 {
 				to.Servers[1+i].Roles[0].Files = []string{mysqlScript, webScript}[round%2:]
 			}
-			to.Files = append(to.Files, plan.File{Digest: mysqlScript, Size: 11, Name: "mysql.sh"})
+			to.Files = append(to.Files, contract.File{Digest: mysqlScript, Size: 11, Name: "mysql.sh"})
 			b.publish(t, to)
 			m := member.Join(b.session(t, "head"), site, "head", tokenOf("head"))
 			if s, err := m.Plan(t.Context()); err != nil || string(s.Roles[0].Source) != string(wide(size)) {
@@ -457,7 +457,7 @@ func TestLargePlansAndManyReadersChange(t *testing.T) {
 				t.Fatalf("round %d: the whole plan did not arrive: %v", round, err)
 			}
 			for i := range 10 {
-				m := member.Join(b.session(t, plan.ServerPath(fmt.Sprintf("node/%d", i))), site, plan.ServerPath(fmt.Sprintf("node/%d", i)), tokenOf(plan.ServerPath(fmt.Sprintf("node/%d", i))))
+				m := member.Join(b.session(t, contract.ServerPath(fmt.Sprintf("node/%d", i))), site, contract.ServerPath(fmt.Sprintf("node/%d", i)), tokenOf(contract.ServerPath(fmt.Sprintf("node/%d", i))))
 				s, err := m.Plan(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -479,7 +479,7 @@ func TestLargePlansAndManyReadersChange(t *testing.T) {
 // An agent that reads a plan in parts while these are replaced gets one or the other.
 func TestReadingAPlanWhileItChanges(t *testing.T) {
 	b := inMemory()
-	at := func(n int) *plan.Plan {
+	at := func(n int) *contract.Plan {
 		p := fanOut(1)
 		p.Servers[0].Roles[0].Source = json.RawMessage(`"` + strings.Repeat(fmt.Sprint(n%10), 1_000_000) + `"`)
 		return p

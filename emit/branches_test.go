@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/emit/heat/judge"
 )
 
@@ -55,16 +55,16 @@ func TestOpenBranches(t *testing.T) {
 	}
 }
 
-func serverOf(t *testing.T, p *plan.Plan, path plan.ServerPath) plan.Server {
+func serverOf(t *testing.T, p *contract.Plan, path contract.ServerPath) contract.Server {
 	t.Helper()
-	i := slices.IndexFunc(p.Servers, func(s plan.Server) bool { return s.Path == path })
+	i := slices.IndexFunc(p.Servers, func(s contract.Server) bool { return s.Path == path })
 	if i < 0 {
 		t.Fatalf("no server %s", path)
 	}
 	return p.Servers[i]
 }
 
-func evaluated(t *testing.T, in plan.Input, from hot.Resolver) string {
+func evaluated(t *testing.T, in contract.Input, from hot.Resolver) string {
 	t.Helper()
 	at := map[string]string{}
 	for k, v := range in.At {
@@ -97,7 +97,7 @@ func TestIfWithoutElse(t *testing.T) {
 			if err := json.Unmarshal([]byte(bootFile(t, s.NovaUserData)), &boot); err != nil {
 				t.Fatal(err)
 			}
-			for _, in := range serverOf(t, r.Built.Plan, plan.ServerPath(strings.TrimSuffix(s.Path, "/server"))).Roles[0].Inputs {
+			for _, in := range serverOf(t, r.Built.Plan, contract.ServerPath(strings.TrimSuffix(s.Path, "/server"))).Roles[0].Inputs {
 				if got := evaluated(t, in, bootValues{boot.Deploy}); got != want[in.Name] {
 					t.Errorf("tls=%v: %s of %s is %s, want %s", tls, in.Name, s.Path, got, want[in.Name])
 				}
@@ -149,7 +149,7 @@ func TestConditionNamedByAValue(t *testing.T) {
 			if err := json.Unmarshal([]byte(bootFile(t, s.NovaUserData)), &boot); err != nil {
 				t.Fatal(err)
 			}
-			for _, in := range serverOf(t, r.Built.Plan, plan.ServerPath(s.Path)).Roles[0].Inputs {
+			for _, in := range serverOf(t, r.Built.Plan, contract.ServerPath(s.Path)).Roles[0].Inputs {
 				if got := evaluated(t, in, bootValues{boot.Deploy}); got != want[in.Name] {
 					t.Errorf("which=%s: %s is %s, want %s", which, in.Name, got, want[in.Name])
 				}

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/emit/heat/judge"
 )
 
@@ -281,12 +281,12 @@ func TestPresenceAgainstHeat(t *testing.T) {
 	}
 }
 
-func checkShape(t *testing.T, p *plan.Plan, booted []judge.Server, want expectation) {
+func checkShape(t *testing.T, p *contract.Plan, booted []judge.Server, want expectation) {
 	t.Helper()
-	came := map[plan.ServerPath]bool{}
+	came := map[contract.ServerPath]bool{}
 	decided := map[string]json.RawMessage{}
 	for _, s := range booted {
-		var boot plan.Boot
+		var boot contract.Boot
 		if err := json.Unmarshal([]byte(bootFile(t, s.NovaUserData)), &boot); err != nil {
 			t.Fatal(err)
 		}
@@ -311,7 +311,7 @@ func checkShape(t *testing.T, p *plan.Plan, booted []judge.Server, want expectat
 		}
 	}
 	for path := range want {
-		if !came[plan.ServerPath(path)] {
+		if !came[contract.ServerPath(path)] {
 			t.Errorf("%s is not there", path)
 		}
 	}
@@ -319,7 +319,7 @@ func checkShape(t *testing.T, p *plan.Plan, booted []judge.Server, want expectat
 }
 
 // checkPresences compares what the plan says of who is there with who came.
-func checkPresences(t *testing.T, p *plan.Plan, came map[plan.ServerPath]bool, decided map[string]json.RawMessage) {
+func checkPresences(t *testing.T, p *contract.Plan, came map[contract.ServerPath]bool, decided map[string]json.RawMessage) {
 	t.Helper()
 	for _, s := range p.Servers {
 		missing, open := false, false

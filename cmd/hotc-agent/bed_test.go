@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/memory"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // A link to the test program that is called hotc-agent is hotc-agent: so agents
@@ -48,7 +48,7 @@ type bed struct {
 	secret  coordinator.Secret
 	url     string // of the coordinator
 	open    func(...coordinator.Credential) coordinator.Store
-	plan    plan.Plan
+	plan    contract.Plan
 	scripts map[string][]byte // by digest
 }
 
@@ -74,13 +74,13 @@ func newBed(t testing.TB, idempotent bool, scripts ...string) *bed {
 
 func newBedOn(t testing.TB, start startCoordinator, idempotent bool, scripts ...string) *bed {
 	t.Helper()
-	return newBedOf(t, start, func(digest string) plan.Role {
-		return plan.Role{Driver: "script", Idempotent: idempotent, Source: json.RawMessage(fmt.Sprintf(`{"file":%q}`, digest))}
+	return newBedOf(t, start, func(digest string) contract.Role {
+		return contract.Role{Driver: "script", Idempotent: idempotent, Source: json.RawMessage(fmt.Sprintf(`{"file":%q}`, digest))}
 	}, scripts...)
 }
 
 // newBedOf makes a server whose roles run these files by any driver.
-func newBedOf(t testing.TB, start startCoordinator, as func(digest string) plan.Role, scripts ...string) *bed {
+func newBedOf(t testing.TB, start startCoordinator, as func(digest string) contract.Role, scripts ...string) *bed {
 	t.Helper()
 	secret, err := coordinator.NewSecret(rand.Reader)
 	if err != nil {
@@ -101,26 +101,26 @@ func newBedOf(t testing.TB, start startCoordinator, as func(digest string) plan.
 	if err := os.Symlink(self, b.program); err != nil {
 		t.Fatal(err)
 	}
-	db := plan.Server{Path: "db", At: "site.yaml:1:1", Reads: []plan.CellRef{{Cell: "web.app:x", Server: "web"}}}
-	web := plan.Server{Path: "web", Roles: []plan.Role{}, Writes: []plan.CellName{"web.app:x"}}
+	db := contract.Server{Path: "db", At: "site.yaml:1:1", Reads: []contract.CellRef{{Cell: "web.app:x", Server: "web"}}}
+	web := contract.Server{Path: "web", Roles: []contract.Role{}, Writes: []contract.CellName{"web.app:x"}}
 	files := map[string][]byte{}
 	b.scripts = files
-	b.plan = plan.Plan{Format: plan.Format, Signal: "none", Outputs: []plan.StackOutput{},
-		Cells: []plan.Cell{{Name: "web.app:x", Server: "web", Readers: []plan.ServerPath{"db"}}}}
+	b.plan = contract.Plan{Format: contract.Format, Signal: "none", Outputs: []contract.StackOutput{},
+		Cells: []contract.Cell{{Name: "web.app:x", Server: "web", Readers: []contract.ServerPath{"db"}}}}
 	for i, script := range scripts {
 		sum := sha256.Sum256([]byte(script))
 		digest, name := hex.EncodeToString(sum[:]), fmt.Sprintf("r%d", i+1)
 		files[digest] = []byte(script)
-		b.plan.Files = append(b.plan.Files, plan.File{Digest: digest, Size: int64(len(script)), Name: name})
-		cell := plan.CellName("db." + name)
+		b.plan.Files = append(b.plan.Files, contract.File{Digest: digest, Size: int64(len(script)), Name: name})
+		cell := contract.CellName("db." + name)
 		db.Writes = append(db.Writes, cell)
-		b.plan.Cells = append(b.plan.Cells, plan.Cell{Name: cell, Server: "db", Role: name})
+		b.plan.Cells = append(b.plan.Cells, contract.Cell{Name: cell, Server: "db", Role: name})
 		role := as(digest)
 		role.Name, role.At, role.Files = name, "site.yaml:2:2", []string{digest}
-		role.Inputs = []plan.Input{{Name: "x", Time: plan.Run, Expr: json.RawMessage(`{"$cell":"web.app:x"}`), Reads: []plan.CellName{"web.app:x"}}}
+		role.Inputs = []contract.Input{{Name: "x", Time: contract.Run, Expr: json.RawMessage(`{"$cell":"web.app:x"}`), Reads: []contract.CellName{"web.app:x"}}}
 		db.Roles = append(db.Roles, role)
 	}
-	b.plan.Servers = []plan.Server{db, web}
+	b.plan.Servers = []contract.Server{db, web}
 	text, err := json.Marshal(b.plan)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func (b *bed) operator() coordinator.Store {
 
 func (b *bed) writeBoot() {
 	b.t.Helper()
-	text, err := json.Marshal(plan.Boot{Format: plan.Format, Deployment: string(deployment), Server: "db",
+	text, err := json.Marshal(contract.Boot{Format: contract.Format, Deployment: string(deployment), Server: "db",
 		Coordinator: b.url, Token: b.secret.ServerToken(deployment, "db")})
 	if err != nil {
 		b.t.Fatal(err)
@@ -220,13 +220,13 @@ func (b *bed) log() string {
 }
 
 // cell is the value of a cell of db, or "failed: " and the chain, or "empty".
-func (b *bed) cell(name plan.CellName) string {
+func (b *bed) cell(name contract.CellName) string {
 	b.t.Helper()
 	reader, err := deploy.NewReader(context.Background(), b.operator(), deployment, b.secret, &b.plan)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	record, err := reader.Cell(context.Background(), plan.CellRef{Cell: name, Server: "db"})
+	record, err := reader.Cell(context.Background(), contract.CellRef{Cell: name, Server: "db"})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver/plugin"
 )
 
@@ -116,17 +116,17 @@ func trialInputs(given []string) ([]plugin.TrialInput, error) {
 	return inputs, nil
 }
 
-func trialOutputs(given []string) ([]plan.Output, error) {
-	var outputs []plan.Output
+func trialOutputs(given []string) ([]contract.Output, error) {
+	var outputs []contract.Output
 	for _, text := range given {
-		name, kind := text, plan.JSON
+		name, kind := text, contract.JSON
 		if i := strings.LastIndexByte(text, ':'); i > 0 && text[i-1] != ':' {
-			name, kind = text[:i], plan.Type(text[i+1:])
+			name, kind = text[:i], contract.Type(text[i+1:])
 		}
-		if !slices.Contains([]plan.Type{plan.String, plan.Number, plan.Boolean, plan.List, plan.JSON}, kind) {
+		if !slices.Contains([]contract.Type{contract.String, contract.Number, contract.Boolean, contract.List, contract.JSON}, kind) {
 			return nil, usageError{fmt.Errorf("--output takes NAME or NAME:TYPE, with a type string, number, boolean, list or json, not %q", text)}
 		}
-		outputs = append(outputs, plan.Output{Name: name, Type: kind})
+		outputs = append(outputs, contract.Output{Name: name, Type: kind})
 	}
 	return outputs, nil
 }

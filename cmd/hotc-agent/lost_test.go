@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -50,7 +50,7 @@ func (b *bed) restore() {
 }
 
 // awaitCell waits until a cell of db holds a value.
-func (b *bed) awaitCell(name plan.CellName, want string, p *agentProcess) {
+func (b *bed) awaitCell(name contract.CellName, want string, p *agentProcess) {
 	b.t.Helper()
 	store := b.operator()
 	reader, err := deploy.NewReader(context.Background(), store, deployment, b.secret, &b.plan)
@@ -58,7 +58,7 @@ func (b *bed) awaitCell(name plan.CellName, want string, p *agentProcess) {
 		b.t.Fatal(err)
 	}
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		record, err := reader.Cell(context.Background(), plan.CellRef{Cell: name, Server: "db"})
+		record, err := reader.Cell(context.Background(), contract.CellRef{Cell: name, Server: "db"})
 		if err != nil {
 			b.t.Fatal(err)
 		}

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -143,7 +143,7 @@ func TestWhoTapsGetsNothingRun(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = reader.Cell(context.Background(), plan.CellRef{Cell: "db.r1", Server: "db"})
+				_, err = reader.Cell(context.Background(), contract.CellRef{Cell: "db.r1", Server: "db"})
 				if err == nil || !strings.Contains(err.Error(), "the value of db.r1 is not as server db wrote it") {
 					t.Errorf("the operator reads what was changed: %v", err)
 				}

@@ -11,9 +11,9 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/dial"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/machine"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -68,7 +68,7 @@ func configure(bootFile, state, work, instance string) (agent.Config, error) {
 	}
 	here := machine.Here()
 	if instance == "" {
-		_ = json.Unmarshal(boot.Facts[plan.FactID], &instance)
+		_ = json.Unmarshal(boot.Facts[contract.FactID], &instance)
 	}
 	if instance == "" {
 		if instance, err = here.InstanceID(); err != nil {
@@ -87,19 +87,19 @@ func configure(bootFile, state, work, instance string) (agent.Config, error) {
 }
 
 // readBoot reads the boot file. Its text is never quoted: it holds passwords.
-func readBoot(path string) (plan.Boot, error) {
+func readBoot(path string) (contract.Boot, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return plan.Boot{}, fmt.Errorf("read the boot file: %w", err)
+		return contract.Boot{}, fmt.Errorf("read the boot file: %w", err)
 	}
-	var boot plan.Boot
+	var boot contract.Boot
 	if err := json.Unmarshal(text, &boot); err != nil {
-		return plan.Boot{}, fmt.Errorf("the boot file %s is not JSON of the right form", path)
+		return contract.Boot{}, fmt.Errorf("the boot file %s is not JSON of the right form", path)
 	}
 	for key, value := range map[string]string{"deployment": boot.Deployment, "server": string(boot.Server),
 		"coordinator": boot.Coordinator, "token": boot.Token} {
 		if value == "" {
-			return plan.Boot{}, fmt.Errorf("the boot file %s has no %s", path, key)
+			return contract.Boot{}, fmt.Errorf("the boot file %s has no %s", path, key)
 		}
 	}
 	return boot, nil

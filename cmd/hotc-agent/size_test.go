@@ -11,9 +11,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -53,8 +53,8 @@ func withPlaybook(b testing.TB) *bed {
 	if _, err := exec.LookPath("ansible-playbook"); err != nil {
 		b.Skip("SKIPPED: no ansible-playbook on PATH (Debian: ansible-core)")
 	}
-	return newBedOf(b, inMemory, func(digest string) plan.Role {
-		return plan.Role{Driver: "ansible", Source: json.RawMessage(fmt.Sprintf(`{"playbook":["site.yml"],"text":{"file":%q,"name":"site.yml"},"host":"localhost"}`, digest))}
+	return newBedOf(b, inMemory, func(digest string) contract.Role {
+		return contract.Role{Driver: "ansible", Source: json.RawMessage(fmt.Sprintf(`{"playbook":["site.yml"],"text":{"file":%q,"name":"site.yml"},"host":"localhost"}`, digest))}
 	}, "- hosts: all\n  gather_facts: false\n  tasks: [{debug: {msg: '{{ x }}'}}]\n")
 }
 
@@ -66,8 +66,8 @@ func withRecipe(b testing.TB) *bed {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return newBedOf(b, inMemory, func(digest string) plan.Role {
-		return plan.Role{Driver: "chef", Source: json.RawMessage(fmt.Sprintf(`{"cookbooks":[{"file":%q}],"run_list":["web"]}`, digest))}
+	return newBedOf(b, inMemory, func(digest string) contract.Role {
+		return contract.Role{Driver: "chef", Source: json.RawMessage(fmt.Sprintf(`{"cookbooks":[{"file":%q}],"run_list":["web"]}`, digest))}
 	}, string(cookbooks))
 }
 
@@ -92,8 +92,8 @@ func orStandIn(b testing.TB, name, command string) {
 // PATH, else in its stand-in.
 func withStates(b testing.TB) *bed {
 	orStandIn(b, "salt-call", "/usr/bin/python3 -B '../../runtime/driver/salt/testdata/standin/salt-call.py'")
-	return newBedOf(b, inMemory, func(digest string) plan.Role {
-		return plan.Role{Driver: "salt", Source: json.RawMessage(fmt.Sprintf(`{"sls":["web"],"text":{"file":%q,"name":"web"}}`, digest))}
+	return newBedOf(b, inMemory, func(digest string) contract.Role {
+		return contract.Role{Driver: "salt", Source: json.RawMessage(fmt.Sprintf(`{"sls":["web"],"text":{"file":%q,"name":"web"}}`, digest))}
 	}, "a: {test.nop: [{text: \"{{ pillar['x'] }}\"}]}\n")
 }
 
@@ -102,15 +102,15 @@ func withManifest(b testing.TB) *bed {
 	if _, err := exec.LookPath("puppet"); err != nil {
 		b.Skip("SKIPPED: no puppet on PATH (Debian: puppet-agent)")
 	}
-	return newBedOf(b, inMemory, func(digest string) plan.Role {
-		return plan.Role{Driver: "puppet", Source: json.RawMessage(fmt.Sprintf(`{"manifest":{"text":%q,"name":"site.pp"},"outputs":{}}`, digest))}
+	return newBedOf(b, inMemory, func(digest string) contract.Role {
+		return contract.Role{Driver: "puppet", Source: json.RawMessage(fmt.Sprintf(`{"manifest":{"text":%q,"name":"site.pp"},"outputs":{}}`, digest))}
 	}, "notice($x)\n")
 }
 
 // withPlugIn is a server whose role is a plug-in's that waits.
 func withPlugIn(b testing.TB) *bed {
-	return newBedOf(b, inMemory, func(digest string) plan.Role {
-		return plan.Role{Driver: "plugin", Source: json.RawMessage(fmt.Sprintf(`{"name":"wait","executable":%q,"source":null}`, digest))}
+	return newBedOf(b, inMemory, func(digest string) contract.Role {
+		return contract.Role{Driver: "plugin", Source: json.RawMessage(fmt.Sprintf(`{"name":"wait","executable":%q,"source":null}`, digest))}
 	}, "#!/bin/sh\nread -r start\necho '{\"protocol\": 1}'\necho '{\"get\": \"x\"}'\nread -r value\necho '{\"done\": true}'\n")
 }
 

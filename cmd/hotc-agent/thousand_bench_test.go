@@ -14,9 +14,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -65,7 +65,7 @@ type crowd struct {
 	zk      *zktest.Server
 	url     string
 	secret  coordinator.Secret
-	servers []plan.ServerPath
+	servers []contract.ServerPath
 	agents  []*exec.Cmd
 }
 
@@ -76,11 +76,11 @@ func newCrowd(b *testing.B, program string, count int) *crowd {
 	}
 	c := &crowd{zk: zktest.Start(b, zktest.AsInstalled), secret: secret}
 	c.url = c.zk.URL("hotc/crowd")
-	p := plan.Plan{Format: plan.Format, Signal: "none", Outputs: []plan.StackOutput{}}
+	p := contract.Plan{Format: contract.Format, Signal: "none", Outputs: []contract.StackOutput{}}
 	for i := range count {
-		path := plan.ServerPath(fmt.Sprintf("s%d", i))
+		path := contract.ServerPath(fmt.Sprintf("s%d", i))
 		c.servers = append(c.servers, path)
-		p.Servers = append(p.Servers, plan.Server{Path: path, Roles: []plan.Role{}})
+		p.Servers = append(p.Servers, contract.Server{Path: path, Roles: []contract.Role{}})
 	}
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -117,8 +117,8 @@ func (c *crowd) operator(b *testing.B) coordinator.Store {
 	return s
 }
 
-func (c *crowd) start(b *testing.B, program, folder string, path plan.ServerPath) {
-	boot, err := json.Marshal(plan.Boot{Format: plan.Format, Deployment: string(deployment), Server: path, Coordinator: c.url,
+func (c *crowd) start(b *testing.B, program, folder string, path contract.ServerPath) {
+	boot, err := json.Marshal(contract.Boot{Format: contract.Format, Deployment: string(deployment), Server: path, Coordinator: c.url,
 		Token: c.secret.ServerToken(deployment, path)})
 	if err != nil {
 		b.Fatal(err)

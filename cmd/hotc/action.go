@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/operate"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
@@ -60,7 +60,7 @@ which --request asks later what became of it.`, coordinator.LogSize>>10),
 // acted is the result of `hotc action` (docs/json.md).
 type acted struct {
 	Stack   string                   `json:"stack"`
-	Role    plan.RoleKey             `json:"role"`
+	Role    contract.RoleKey         `json:"role"`
 	Action  string                   `json:"action"`
 	Request string                   `json:"request"`
 	Status  coordinator.AnswerStatus `json:"status"` // "" is: not taken yet
@@ -71,7 +71,7 @@ type acted struct {
 	Started  time.Time `json:"started,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
 
-	server plan.ServerPath
+	server contract.ServerPath
 	name   string // of the role
 }
 
@@ -170,7 +170,7 @@ func (a *acting) await(ctx context.Context, r *acted) (coordinator.Answer, error
 // compose makes the request, of what the plan knows.
 func (a *acting) compose(r *status.Role) (coordinator.Request, error) {
 	p := r.Plan
-	if plan.FindTask(p.Actions, a.name) == nil {
+	if contract.FindTask(p.Actions, a.name) == nil {
 		var names []string
 		for _, t := range p.Actions {
 			names = append(names, t.Name)
@@ -196,8 +196,8 @@ func (a *acting) compose(r *status.Role) (coordinator.Request, error) {
 
 // argumentsOf are the values of KEY=VALUE, by the types of the inputs that they
 // replace.
-func argumentsOf(texts []string, p *plan.Role) (map[string]json.RawMessage, error) {
-	inputs := map[string]plan.Input{}
+func argumentsOf(texts []string, p *contract.Role) (map[string]json.RawMessage, error) {
+	inputs := map[string]contract.Input{}
 	for _, in := range p.Inputs {
 		inputs[in.Name] = in
 	}

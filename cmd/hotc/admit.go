@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -33,7 +33,7 @@ from that console, or compare it: "hotc status" shows who asks, and anybody who 
 token can ask, and can hide others that do. Without --key nothing is done.`,
 		Args: cobra.ExactArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
-			result, err := s.admit(ctx, plan.ServerPath(args[0]), key)
+			result, err := s.admit(ctx, contract.ServerPath(args[0]), key)
 			if err != nil {
 				return err
 			}
@@ -52,15 +52,15 @@ token can ask, and can hide others that do. Without --key nothing is done.`,
 
 // admitted is the result of `hotc admit` (docs/json.md).
 type admitted struct {
-	Stack    string          `json:"stack"`
-	Server   plan.ServerPath `json:"server"`
-	Instance string          `json:"instance"`
-	Key      string          `json:"key"`
+	Stack    string              `json:"stack"`
+	Server   contract.ServerPath `json:"server"`
+	Instance string              `json:"instance"`
+	Key      string              `json:"key"`
 	// Secrets are the parameters that have to be given again, for the machine's key.
 	Secrets []string `json:"secrets"`
 }
 
-func (s *session) admit(ctx context.Context, server plan.ServerPath, key string) (*admitted, error) {
+func (s *session) admit(ctx context.Context, server contract.ServerPath, key string) (*admitted, error) {
 	v, err := s.look(ctx)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (s *session) admit(ctx context.Context, server plan.ServerPath, key string)
 }
 
 // whichMachine asks for the key of one that asks to be a server.
-func whichMachine(t *target, server plan.ServerPath, asking []coordinator.KnockRecord) error {
+func whichMachine(t *target, server contract.ServerPath, asking []coordinator.KnockRecord) error {
 	if len(asking) == 0 {
 		return source.Fail(source.UnknownName, "no machine asks to be "+string(server),
 			"it says its key on its console when it is not let in; \""+t.command("status")+"\" shows who asks")
@@ -103,7 +103,7 @@ func whichMachine(t *target, server plan.ServerPath, asking []coordinator.KnockR
 	return d
 }
 
-func (s *session) notAdmitted(ctx context.Context, server plan.ServerPath, err error) error {
+func (s *session) notAdmitted(ctx context.Context, server contract.ServerPath, err error) error {
 	switch {
 	case errors.Is(err, deploy.ErrEnrolsAlways):
 		return source.Fail(source.UnknownName, "nobody has to be let in as "+string(server)+": every machine that has its token is",
@@ -135,7 +135,7 @@ func instanceName(instance string) string {
 }
 
 // knockText says who asks to be a server, and what lets it in.
-func knockText(t *target, server plan.ServerPath, k coordinator.KnockRecord) string {
+func knockText(t *target, server contract.ServerPath, k coordinator.KnockRecord) string {
 	return fmt.Sprintf("%s asks to be %s, whose token was used before: %s", instanceName(k.Instance), server, coordinator.AdmitCommand(server, t.flags(), k.Key))
 }
 

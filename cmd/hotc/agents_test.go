@@ -11,8 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // agents is the command `agents DIR STACK`: the real agents of a compiled folder's
@@ -24,10 +24,10 @@ func agents(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 && len(args) != 4 {
 		ts.Fatalf("usage: agents DIR STACK [SERVER NAME]")
 	}
-	var p plan.Plan
+	var p contract.Plan
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(filepath.Join(args[0], "plan.json"))), &p))
 	if len(args) == 4 {
-		startAgent(ts, args[1], plan.ServerPath(args[2]), args[3])
+		startAgent(ts, args[1], contract.ServerPath(args[2]), args[3])
 		return
 	}
 	for _, s := range p.Servers {
@@ -35,12 +35,12 @@ func agents(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func startAgent(ts *testscript.TestScript, stack string, server plan.ServerPath, name string) {
+func startAgent(ts *testscript.TestScript, stack string, server contract.ServerPath, name string) {
 	secret, err := coordinator.ParseSecret(ts.ReadFile(ts.Getenv(secretFileVariable)))
 	ts.Check(err)
 	own := ts.MkAbs(filepath.Join("servers", name))
 	ts.Check(os.MkdirAll(own, 0o700))
-	text, err := json.Marshal(plan.Boot{Format: plan.Format, Deployment: stack, Server: server, Coordinator: ts.Getenv(coordinatorVariable),
+	text, err := json.Marshal(contract.Boot{Format: contract.Format, Deployment: stack, Server: server, Coordinator: ts.Getenv(coordinatorVariable),
 		Token: secret.ServerToken(coordinator.Deployment(stack), server)})
 	ts.Check(err)
 	boot := filepath.Join(own, "boot.json")

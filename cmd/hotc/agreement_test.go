@@ -8,10 +8,10 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/timeline"
 	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/simulation"
 )
@@ -76,7 +76,7 @@ func TestAnalysisAgreesWithAgents(t *testing.T) {
 func compareEnds(v *status.Status, run *timeline.Run) (wrong []string) {
 	for _, process := range run.Processes {
 		for _, task := range process.Tasks {
-			r := v.Role(plan.ServerPath(process.Name), task.Name)
+			r := v.Role(contract.ServerPath(process.Name), task.Name)
 			if r == nil {
 				continue
 			}
@@ -103,7 +103,7 @@ func compareEnds(v *status.Status, run *timeline.Run) (wrong []string) {
 // as its task has failed, or where a time-out is given, when that is over.
 func netOf(p *simulation.Program, timeout float64) *waits.Net {
 	n := &waits.Net{}
-	cells := map[plan.CellName]waits.CellID{}
+	cells := map[contract.CellName]waits.CellID{}
 	for _, c := range p.Plan.Cells {
 		cells[c.Name] = n.AddCell(string(c.Name), source.Place{})
 	}
@@ -114,7 +114,7 @@ func netOf(p *simulation.Program, timeout float64) *waits.Net {
 	for _, s := range p.Plan.Servers {
 		boot := waits.Task{Name: string(s.Path), Heat: true, Completion: -1}
 		for _, fact := range s.Facts {
-			cell := cells[plan.CellName(fmt.Sprintf("%s:%s", s.Path, fact))]
+			cell := cells[contract.CellName(fmt.Sprintf("%s:%s", s.Path, fact))]
 			boot.Owns = append(boot.Owns, cell)
 			boot.Body = append(boot.Body, waits.Step{Op: waits.Write, Cell: cell})
 		}
@@ -127,9 +127,9 @@ func netOf(p *simulation.Program, timeout float64) *waits.Net {
 	return n
 }
 
-func taskOf(p *simulation.Program, server plan.ServerPath, r plan.Role, cells map[plan.CellName]waits.CellID, fails waits.Step) waits.Task {
-	key := plan.RoleKey(fmt.Sprintf("%s.%s", server, r.Name))
-	t := waits.Task{Name: r.Name, Completion: cells[plan.CellName(key)]}
+func taskOf(p *simulation.Program, server contract.ServerPath, r contract.Role, cells map[contract.CellName]waits.CellID, fails waits.Step) waits.Task {
+	key := contract.RoleKey(fmt.Sprintf("%s.%s", server, r.Name))
+	t := waits.Task{Name: r.Name, Completion: cells[contract.CellName(key)]}
 	for _, d := range r.DependsOn {
 		t.Body = append(t.Body, waits.Step{Op: waits.Read, Cell: cells[d.Cell], Start: true})
 	}
@@ -142,7 +142,7 @@ func taskOf(p *simulation.Program, server plan.ServerPath, r plan.Role, cells ma
 	for _, step := range p.Roles[key].Steps {
 		switch step.Op {
 		case simulation.Read:
-			in := r.Inputs[slices.IndexFunc(r.Inputs, func(in plan.Input) bool { return in.Name == step.Name })]
+			in := r.Inputs[slices.IndexFunc(r.Inputs, func(in contract.Input) bool { return in.Name == step.Name })]
 			for _, c := range in.Reads {
 				t.Body = append(t.Body, waits.Step{Op: waits.Read, Cell: cells[c], Start: step.Eager, Tolerant: in.Default != nil || in.Optional})
 			}

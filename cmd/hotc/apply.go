@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/contract/check"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
-	"github.com/hotc-dev/hotc/coordinator/plan/check"
 )
 
 func newApplyCommand(io streams) *cobra.Command {
@@ -169,7 +169,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 
 // enrolment reads the flag; nothing is as the deployment has it. What the plan cannot have
 // is refused before anybody is asked.
-func (a *application) enrolment(p *plan.Plan) (*coordinator.Enrolment, error) {
+func (a *application) enrolment(p *contract.Plan) (*coordinator.Enrolment, error) {
 	switch a.enrol {
 	case "":
 		if a.restore {
@@ -311,7 +311,7 @@ func size(bytes int) string {
 }
 
 // readPlanFile reads and checks a plan.
-func readPlanFile(path string) ([]byte, *plan.Plan, error) {
+func readPlanFile(path string) ([]byte, *contract.Plan, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, source.Fail(source.BadPlan, "there is no "+path, "apply takes the folder that \"hotc compile -o DIR\" wrote")
@@ -336,7 +336,7 @@ func filesOf(dir string) deploy.Files {
 }
 
 // checkFiles looks at the files beside a plan before anybody is asked anything.
-func checkFiles(dir string, p *plan.Plan) error {
+func checkFiles(dir string, p *contract.Plan) error {
 	var total int64
 	for _, f := range p.Files {
 		path := filepath.Join(dir, "files", f.Digest)

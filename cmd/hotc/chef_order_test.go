@@ -14,12 +14,12 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	compilerdriver "github.com/hotc-dev/hotc/compiler/driver"
 	compilerchef "github.com/hotc-dev/hotc/compiler/driver/chef"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/chef"
 	"github.com/hotc-dev/hotc/runtime/socket"
@@ -65,12 +65,12 @@ func compareOrders(t *testing.T, solo string) {
 			folder[name] = &fstest.MapFile{Data: []byte(text)}
 		}
 		role := compilerdriver.Role{Name: "web", Source: sourceOf("books"), Locate: func(...string) source.Place { return source.Place{} }, Reader: oneFolder{folder}}
-		job := plan.Role{Name: "web"}
+		job := contract.Role{Name: "web"}
 		for _, name := range []string{"in.a", "in.b", "in.c"} {
 			role.Inputs = append(role.Inputs, &program.Input{Name: name})
-			job.Inputs = append(job.Inputs, plan.Input{Name: name})
+			job.Inputs = append(job.Inputs, contract.Input{Name: name})
 		}
-		for _, o := range []plan.Output{{Name: "out.x"}, {Name: "out.y"}, {Name: "up", Resource: "log[up]"}} {
+		for _, o := range []contract.Output{{Name: "out.x"}, {Name: "out.y"}, {Name: "up", Resource: "log[up]"}} {
 			role.Outputs = append(role.Outputs, &program.Output{Name: o.Name, Resource: o.Resource})
 			job.Outputs = append(job.Outputs, o)
 		}
@@ -130,7 +130,7 @@ func (h *history) WriteText(context.Context, string, []byte) error { return nil 
 func (h *history) File(context.Context, string) ([]byte, error) { return h.file, nil }
 
 // runOnce runs a role and returns what it did, in order.
-func runOnce(t *testing.T, solo string, role plan.Role, cookbooks []byte) []string {
+func runOnce(t *testing.T, solo string, role contract.Role, cookbooks []byte) []string {
 	t.Helper()
 	h := &history{file: cookbooks}
 	folder := t.TempDir()

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 var operatorCommands = map[string]func(streams) *cobra.Command{
@@ -50,7 +50,7 @@ func TestFailedOutput(t *testing.T) {
 	d := newDesk(t)
 	d.apply(t)
 	cause := &coordinator.Cause{Role: "app.web", Reason: "exit status 7", At: "site.yaml:26:11"}
-	report(t, d.agent(t, "app"), map[plan.CellName]*coordinator.Cause{"app.web:port": cause}, failure("web", cause, ""))
+	report(t, d.agent(t, "app"), map[contract.CellName]*coordinator.Cause{"app.web:port": cause}, failure("web", cause, ""))
 	_, err := d.on(t, newOutputsCommand, "url")
 	expectCode(t, err, source.RoleFailed, "exit status 7 (site.yaml:26:11)")
 }

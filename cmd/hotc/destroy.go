@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 func newDestroyCommand(io streams) *cobra.Command {
@@ -126,7 +126,7 @@ func (d *destruction) hooks(ctx context.Context, s *session, result *destroyed) 
 	if err != nil {
 		return err
 	}
-	if result.Hooks, err = s.runHooks(ctx, v, plan.HookDelete, d.say); err != nil {
+	if result.Hooks, err = s.runHooks(ctx, v, contract.HookDelete, d.say); err != nil {
 		return err
 	}
 	for _, r := range result.Hooks.Roles {

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 	"github.com/hotc-dev/hotc/emit/heat/judge"
 )
@@ -114,7 +114,7 @@ var bootLine = regexp.MustCompile(`(?m)^\{.*"deployment".*\}$`)
 func (w *world) boot(s judge.Server) *exec.Cmd {
 	w.t.Helper()
 	line := bootLine.FindString(s.UserData)
-	var b plan.Boot
+	var b contract.Boot
 	if err := json.Unmarshal([]byte(line), &b); err != nil {
 		w.t.Fatalf("no boot file in the user-data of %s: %v\n%s", s.Name, err, s.UserData)
 	}
@@ -122,7 +122,7 @@ func (w *world) boot(s judge.Server) *exec.Cmd {
 	for _, list := range s.Addresses {
 		address = list[0]
 	}
-	b.Facts = map[string]json.RawMessage{plan.FactID: quoted(s.ID), plan.FactName: quoted(s.PhysicalName), plan.FactFirstAddress: quoted(address)}
+	b.Facts = map[string]json.RawMessage{contract.FactID: quoted(s.ID), contract.FactName: quoted(s.PhysicalName), contract.FactFirstAddress: quoted(address)}
 	dir := w.t.TempDir()
 	text, err := json.Marshal(b)
 	if err != nil {
@@ -316,7 +316,7 @@ func TestNoSecretInArtifacts(t *testing.T) {
 	st := w.create("quiet")
 	tokens := []string{string(secret)}
 	for _, s := range st.Servers(t, 4) {
-		var b plan.Boot
+		var b contract.Boot
 		if err := json.Unmarshal([]byte(bootLine.FindString(s.UserData)), &b); err != nil {
 			t.Fatal(err)
 		}

@@ -9,12 +9,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -23,18 +23,18 @@ import (
 type evaluation struct {
 	ctx     context.Context
 	session *session
-	plan    *plan.Plan
+	plan    *contract.Plan
 	reader  func() (*deploy.Reader, error)
-	places  map[plan.CellName]plan.CellRef
-	read    map[plan.CellName]coordinator.CellRecord
-	secret  map[plan.CellName]bool
+	places  map[contract.CellName]contract.CellRef
+	read    map[contract.CellName]coordinator.CellRecord
+	secret  map[contract.CellName]bool
 	// deploy are values of Heat's, where somebody else gives them: `hotc run`, or agents
 	// that tell what Heat decided.
 	deploy map[string]json.RawMessage
 	// unknown is why values of Heat's are not among them.
 	unknown map[string]string
 	// missing is why Heat did not make servers.
-	missing map[plan.ServerPath]string
+	missing map[contract.ServerPath]string
 }
 
 // learn finds out what Heat decided of the stack's shape.
@@ -47,7 +47,7 @@ func (e *evaluation) learn() error {
 		return err
 	}
 	decided := status.DecisionsOf(snapshot.Servers, hot.DecidedSize)
-	e.deploy, e.missing = decided.Values, map[plan.ServerPath]string{}
+	e.deploy, e.missing = decided.Values, map[contract.ServerPath]string{}
 	for i, s := range e.plan.Servers {
 		if why, _ := decided.Whether(s); why != "" && snapshot.Servers[i].Incarnation.Number == 0 {
 			e.missing[s.Path] = why
@@ -57,7 +57,7 @@ func (e *evaluation) learn() error {
 }
 
 // prefetch reads the cells of many outputs at the same time.
-func (e *evaluation) prefetch(outputs []plan.Output) error {
+func (e *evaluation) prefetch(outputs []contract.Output) error {
 	reader, err := e.reader()
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (e *evaluation) prefetch(outputs []plan.Output) error {
 }
 
 // readCell reads a cell; what a server has written that is no record has failed.
-func readCell(ctx context.Context, reader *deploy.Reader, place plan.CellRef) (coordinator.CellRecord, error) {
+func readCell(ctx context.Context, reader *deploy.Reader, place contract.CellRef) (coordinator.CellRecord, error) {
 	record, err := reader.Cell(ctx, place)
 	var bad *coordinator.RecordError
 	if errors.As(err, &bad) {
@@ -89,7 +89,7 @@ func readCell(ctx context.Context, reader *deploy.Reader, place plan.CellRef) (c
 	return record, err
 }
 
-func (e *evaluation) cell(name plan.CellName) (coordinator.CellRecord, error) {
+func (e *evaluation) cell(name contract.CellName) (coordinator.CellRecord, error) {
 	if record, known := e.read[name]; known {
 		return record, nil
 	}
@@ -108,7 +108,7 @@ func (e *evaluation) cell(name plan.CellName) (coordinator.CellRecord, error) {
 	return record, err
 }
 
-func (e *evaluation) roleOutput(o plan.Output) (output, error) {
+func (e *evaluation) roleOutput(o contract.Output) (output, error) {
 	record, err := e.cell(o.Cell)
 	if err != nil {
 		return output{}, err
@@ -127,12 +127,12 @@ func (e *evaluation) roleOutput(o plan.Output) (output, error) {
 		result.State, result.Message = outputMissing, e.missing[e.places[o.Cell].Server]
 	default:
 		result.State, result.Message = outputWaiting, "not published yet"
-		result.WaitingFor = []plan.CellName{o.Cell}
+		result.WaitingFor = []contract.CellName{o.Cell}
 	}
 	return result, nil
 }
 
-func (e *evaluation) stackOutput(o plan.StackOutput) (output, error) {
+func (e *evaluation) stackOutput(o contract.StackOutput) (output, error) {
 	result := output{Name: o.Name}
 	at := map[string]string{}
 	for pointer, position := range o.At {
@@ -176,7 +176,7 @@ func (e *evaluation) stackOutput(o plan.StackOutput) (output, error) {
 // it could not.
 type cellResolver struct {
 	*evaluation
-	waiting []plan.CellName
+	waiting []contract.CellName
 	failed  *coordinator.Cause
 	heat    bool
 	why     string // what is known of why it is not there, if it is Heat's
@@ -188,7 +188,7 @@ var errUnavailable = errors.New("not there")
 
 // Cell implements hot.Resolver.
 func (r *cellResolver) Cell(name string) (json.RawMessage, error) {
-	cell := plan.CellName(name)
+	cell := contract.CellName(name)
 	record, err := r.cell(cell)
 	if err != nil {
 		r.err = err
@@ -221,7 +221,7 @@ func (r *cellResolver) Deploy(key string) (json.RawMessage, error) {
 }
 
 // undecided is how many servers of a plan Heat may make or not.
-func undecided(p *plan.Plan) int {
+func undecided(p *contract.Plan) int {
 	n := 0
 	for _, s := range p.Servers {
 		if len(s.If) > 0 {

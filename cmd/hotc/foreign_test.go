@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
@@ -48,7 +48,7 @@ func TestHostileRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p plan.Plan
+	var p contract.Plan
 	if err := json.Unmarshal(text, &p); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestHostileRecords(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(changed, "plan.json"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cell := site.Cell(plan.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
+	cell := site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
 	places := map[coordinator.Path]sign.Place{
 		site.State("db"):   {Kind: "state"},
 		site.Answers("db"): {Kind: "answers"},
@@ -136,7 +136,7 @@ func TestHostileRecords(t *testing.T) {
 const bySigner = "signed, "
 
 // signedBy is a record as a server signs it.
-func (d *desk) signedBy(t *testing.T, server plan.ServerPath, at sign.Place, record string) string {
+func (d *desk) signedBy(t *testing.T, server contract.ServerPath, at sign.Place, record string) string {
 	t.Helper()
 	secret, err := coordinator.ParseSecret(testSecret)
 	if err != nil {

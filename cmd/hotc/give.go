@@ -14,11 +14,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // The values of `hotc apply --secret-param NAME=FILE`. Nothing here writes one
@@ -30,12 +30,12 @@ const mostSecret = 1 << 20
 
 // gift is a secret of the plan with its value.
 type gift struct {
-	secret plan.Secret
+	secret contract.Secret
 	value  json.RawMessage
 }
 
 // readGifts reads what the flags name, when all of them are right.
-func readGifts(ctx context.Context, flags []string, p *plan.Plan, s streams) ([]gift, error) {
+func readGifts(ctx context.Context, flags []string, p *contract.Plan, s streams) ([]gift, error) {
 	files, err := giftFiles(flags, p)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func readGifts(ctx context.Context, flags []string, p *plan.Plan, s streams) ([]
 
 // giftFile is where a secret's value is to be read.
 type giftFile struct {
-	secret plan.Secret
+	secret contract.Secret
 	path   string // "-" is standard input
 }
 
@@ -77,14 +77,14 @@ func secretNames(flags []string) ([]string, error) {
 }
 
 // giftFiles compares the flags NAME=FILE with what the plan takes.
-func giftFiles(flags []string, p *plan.Plan) ([]giftFile, error) {
+func giftFiles(flags []string, p *contract.Plan) ([]giftFile, error) {
 	var files []giftFile
 	for _, flag := range flags {
 		name, path, err := assignment("--secret-param", flag)
 		if err != nil || path == "" {
 			return nil, errGiftFlag
 		}
-		at := slices.IndexFunc(p.Secrets, func(x plan.Secret) bool { return x.Name == name })
+		at := slices.IndexFunc(p.Secrets, func(x contract.Secret) bool { return x.Name == name })
 		if at < 0 {
 			return nil, noSuchSecret(name, p)
 		}
@@ -101,7 +101,7 @@ func giftFiles(flags []string, p *plan.Plan) ([]giftFile, error) {
 	return files, nil
 }
 
-func noSuchSecret(name string, p *plan.Plan) error {
+func noSuchSecret(name string, p *contract.Plan) error {
 	var known []string
 	for _, x := range p.Secrets {
 		known = append(known, x.Name)
@@ -195,7 +195,7 @@ func warnOpenFile(name, path string, s streams) {
 }
 
 // secretValue gives a text the type that the template declares.
-func secretValue(secret plan.Secret, text []byte) (json.RawMessage, error) {
+func secretValue(secret contract.Secret, text []byte) (json.RawMessage, error) {
 	var diags source.Diagnostics
 	t := hot.ParseTemplate(source.NewFile("declaration", secret.Declaration), &diags)
 	if t == nil || t.Parameter(secret.Name) == nil {
@@ -216,7 +216,7 @@ func secretValue(secret plan.Secret, text []byte) (json.RawMessage, error) {
 // missingSecrets are the names of the plan's secrets that are neither given now nor
 // were before, and those that not all readers can open. live says that the
 // plan is on the coordinator.
-func (s *session) missingSecrets(ctx context.Context, p *plan.Plan, gifts []gift, live bool) (missing, again []string, err error) {
+func (s *session) missingSecrets(ctx context.Context, p *contract.Plan, gifts []gift, live bool) (missing, again []string, err error) {
 	given := make([]deploy.Given, len(p.Secrets))
 	if live {
 		if given, err = deploy.ReadGiven(ctx, s, s.Deployment, s.Secret, p); err != nil {
@@ -262,7 +262,7 @@ func giftFlags(names ...string) string {
 }
 
 // give puts the values into their cells.
-func (s *session) give(ctx context.Context, p *plan.Plan, gifts []gift) error {
+func (s *session) give(ctx context.Context, p *contract.Plan, gifts []gift) error {
 	for _, g := range gifts {
 		if err := deploy.Give(ctx, s, s.Deployment, s.Secret, p, g.secret, g.value, time.Now()); err != nil {
 			return err

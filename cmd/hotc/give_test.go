@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -16,7 +16,7 @@ import (
 // gives it.
 func TestWhySecretIsNotGiven(t *testing.T) {
 	const cell = "/operator:db_password"
-	p := &plan.Plan{Servers: []plan.Server{{Path: "db", Roles: []plan.Role{{Name: "mysql"}}}}, Secrets: []plan.Secret{{Name: "db_password", Cell: cell}}}
+	p := &contract.Plan{Servers: []contract.Server{{Path: "db", Roles: []contract.Role{{Name: "mysql"}}}}, Secrets: []contract.Secret{{Name: "db_password", Cell: cell}}}
 	snapshot := func(given time.Time) *deploy.Snapshot {
 		return &deploy.Snapshot{Ready: true, Given: []deploy.Given{{Since: given}}, Servers: []deploy.ServerSnapshot{{Path: "db", Alive: true,
 			Incarnation: coordinator.IncarnationRecord{Number: 1},

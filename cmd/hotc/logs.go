@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -115,8 +115,8 @@ func (s *session) followLog(ctx context.Context, w stdio.Writer, v *status.Statu
 }
 
 // onlyServer is a plan of one server without its cells: to look at it costs little.
-func onlyServer(p *plan.Plan, path plan.ServerPath) *plan.Plan {
-	alone := &plan.Plan{Format: p.Format}
+func onlyServer(p *contract.Plan, path contract.ServerPath) *contract.Plan {
+	alone := &contract.Plan{Format: p.Format}
 	for _, s := range p.Servers {
 		if s.Path == path {
 			alone.Servers = append(alone.Servers, s)

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/memory"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // desk is where an operator of these tests sits: a coordinator on a unix socket,
@@ -111,7 +111,7 @@ func expectCode(t *testing.T, err error, code source.Code, texts ...string) {
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // agent is a server's agent, enrolled and present.
-func (d *desk) agent(t *testing.T, server plan.ServerPath) *member.Member {
+func (d *desk) agent(t *testing.T, server contract.ServerPath) *member.Member {
 	t.Helper()
 	secret, err := coordinator.ParseSecret(testSecret)
 	if err != nil {
@@ -133,7 +133,7 @@ func (d *desk) agent(t *testing.T, server plan.ServerPath) *member.Member {
 }
 
 // report sends a state with these roles; the phase follows from them.
-func report(t *testing.T, m *member.Member, failed map[plan.CellName]*coordinator.Cause, roles ...coordinator.RoleState) {
+func report(t *testing.T, m *member.Member, failed map[contract.CellName]*coordinator.Cause, roles ...coordinator.RoleState) {
 	t.Helper()
 	phase := coordinator.PhaseDone
 	for _, r := range roles {
@@ -150,7 +150,7 @@ func report(t *testing.T, m *member.Member, failed map[plan.CellName]*coordinato
 	}
 }
 
-func put(t *testing.T, m *member.Member, cell plan.CellName, value string) {
+func put(t *testing.T, m *member.Member, cell contract.CellName, value string) {
 	t.Helper()
 	if err := m.Put(t.Context(), cell, json.RawMessage(value), noon); err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func done(name string) coordinator.RoleState {
 	return coordinator.RoleState{Name: name, Status: coordinator.RoleDone, Started: noon, Ended: noon.Add(10 * time.Second), ExitCode: &zero}
 }
 
-func wait(cell plan.CellName, input string, at plan.Position) coordinator.Wait {
+func wait(cell contract.CellName, input string, at contract.Position) coordinator.Wait {
 	return coordinator.Wait{Cell: cell, Input: input, At: at, Since: noon.Add(20 * time.Second)}
 }
 

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 func newOutputsCommand(io streams) *cobra.Command {
@@ -90,15 +90,15 @@ const (
 
 // output is one output, of the stack or of a role.
 type output struct {
-	Name       string             `json:"name"`
-	State      outputState        `json:"state"`
-	Value      json.RawMessage    `json:"value,omitempty"`
-	Secret     bool               `json:"secret,omitempty"` // its value is not shown
-	Type       plan.Type          `json:"type,omitempty"`
-	Since      time.Time          `json:"since,omitzero"`
-	WaitingFor []plan.CellName    `json:"waiting_for,omitempty"`
-	Cause      *coordinator.Cause `json:"cause,omitempty"`
-	Message    string             `json:"message,omitempty"`
+	Name       string              `json:"name"`
+	State      outputState         `json:"state"`
+	Value      json.RawMessage     `json:"value,omitempty"`
+	Secret     bool                `json:"secret,omitempty"` // its value is not shown
+	Type       contract.Type       `json:"type,omitempty"`
+	Since      time.Time           `json:"since,omitzero"`
+	WaitingFor []contract.CellName `json:"waiting_for,omitempty"`
+	Cause      *coordinator.Cause  `json:"cause,omitempty"`
+	Message    string              `json:"message,omitempty"`
 }
 
 // printOutput prints one value for a shell's $(…).
@@ -204,8 +204,8 @@ func (e *evaluation) all(stack string) (outputsReport, error) {
 }
 
 // roleOutputs are the outputs of all roles, in the order of the plan.
-func roleOutputs(p *plan.Plan) []plan.Output {
-	var all []plan.Output
+func roleOutputs(p *contract.Plan) []contract.Output {
+	var all []contract.Output
 	for _, s := range p.Servers {
 		for _, r := range s.Roles {
 			all = append(all, r.Outputs...)
@@ -215,13 +215,13 @@ func roleOutputs(p *plan.Plan) []plan.Output {
 }
 
 // newEvaluation prepares to read cells under ctx.
-func newEvaluation(ctx context.Context, s *session, p *plan.Plan) *evaluation {
-	e := &evaluation{ctx: ctx, session: s, plan: p, places: map[plan.CellName]plan.CellRef{}, read: map[plan.CellName]coordinator.CellRecord{}, secret: map[plan.CellName]bool{}}
+func newEvaluation(ctx context.Context, s *session, p *contract.Plan) *evaluation {
+	e := &evaluation{ctx: ctx, session: s, plan: p, places: map[contract.CellName]contract.CellRef{}, read: map[contract.CellName]coordinator.CellRecord{}, secret: map[contract.CellName]bool{}}
 	e.reader = sync.OnceValues(func() (*deploy.Reader, error) {
 		return deploy.NewReader(ctx, s, s.Deployment, s.Secret, p)
 	})
 	for _, c := range p.Cells {
-		e.places[c.Name] = plan.CellRef{Cell: c.Name, Server: c.Server, Sealed: c.Sealed}
+		e.places[c.Name] = contract.CellRef{Cell: c.Name, Server: c.Server, Sealed: c.Sealed}
 	}
 	for _, o := range roleOutputs(p) {
 		e.secret[o.Cell] = o.Secret

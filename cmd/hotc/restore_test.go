@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -22,13 +22,13 @@ import (
 // survivor is a server's machine: its agents come and go, its state folder stays.
 type survivor struct {
 	d      *desk
-	server plan.ServerPath
+	server contract.ServerPath
 	folder string
 	key    seal.Key
 	end    func() // of the agent that is there
 }
 
-func (d *desk) survivor(t *testing.T, server plan.ServerPath) *survivor {
+func (d *desk) survivor(t *testing.T, server contract.ServerPath) *survivor {
 	t.Helper()
 	key, err := seal.NewKey()
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/operate"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
@@ -74,14 +74,14 @@ Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 
 // retried is the result of `hotc retry` (docs/json.md).
 type retried struct {
-	Stack string         `json:"stack"`
-	Roles []plan.RoleKey `json:"roles"` // those that run again, the one asked for first
+	Stack string             `json:"stack"`
+	Roles []contract.RoleKey `json:"roles"` // those that run again, the one asked for first
 	// Hook is "update" where not the role runs again, but its hook that failed.
 	Hook string `json:"hook,omitempty"`
 	// Absent are those of them whose agents are not there: they run when they return.
-	Absent []plan.RoleKey `json:"absent"`
+	Absent []contract.RoleKey `json:"absent"`
 	// Kept are outputs that those roles have published before they failed.
-	Kept []plan.CellName `json:"kept"`
+	Kept []contract.CellName `json:"kept"`
 }
 
 func (r *retried) print(io streams, skip bool) {
@@ -163,7 +163,7 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 		if err != nil {
 			return nil, r.explain(ctx, err)
 		}
-		result := &retried{Stack: string(r.Deployment), Roles: []plan.RoleKey{}, Absent: []plan.RoleKey{}, Kept: []plan.CellName{}}
+		result := &retried{Stack: string(r.Deployment), Roles: []contract.RoleKey{}, Absent: []contract.RoleKey{}, Kept: []contract.CellName{}}
 		for _, k := range kept {
 			result.Kept = append(result.Kept, k.Cell)
 		}
@@ -181,15 +181,15 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 // updateAgain asks for the hook update of a role again, which has failed.
 func (r *retrying) updateAgain(ctx context.Context, v *status.Status, role *status.Role) (*retried, error) {
 	p := role.Plan
-	if plan.FindTask(p.Hooks, plan.HookUpdate) == nil {
+	if contract.FindTask(p.Hooks, contract.HookUpdate) == nil {
 		return nil, source.Fail(source.OperationFailed, "the role "+string(role.Key())+" has no hook update any more", "\"hotc apply\" of a plan that has it asks for it")
 	}
 	request := operate.NewRequest(coordinator.Hook, role)
-	request.Name, request.Change = plan.HookUpdate, p.Definition()
+	request.Name, request.Change = contract.HookUpdate, p.Definition()
 	if err := r.Ask(ctx, role.Server.Path, request); err != nil {
 		return nil, r.explain(ctx, err)
 	}
-	result := &retried{Stack: string(r.Deployment), Roles: []plan.RoleKey{role.Key()}, Absent: []plan.RoleKey{}, Kept: []plan.CellName{}, Hook: plan.HookUpdate}
+	result := &retried{Stack: string(r.Deployment), Roles: []contract.RoleKey{role.Key()}, Absent: []contract.RoleKey{}, Kept: []contract.CellName{}, Hook: contract.HookUpdate}
 	if !role.Server.Alive {
 		result.Absent = append(result.Absent, role.Key())
 	}
@@ -199,7 +199,7 @@ func (r *retrying) updateAgain(ctx context.Context, v *status.Status, role *stat
 // failedRole is the role that is meant: of a server, the one that has failed, or whose
 // update has.
 func failedRole(t *target, v *status.Status, name string) (*status.Role, error) {
-	if s := v.ByPath[plan.ServerPath(name)]; s != nil {
+	if s := v.ByPath[contract.ServerPath(name)]; s != nil {
 		for i := range s.Roles {
 			if s.Roles[i].Status == coordinator.RoleFailed {
 				return &s.Roles[i], nil
@@ -258,7 +258,7 @@ func (r *retrying) values(v *status.Status, role *status.Role) (map[string]json.
 	if err != nil {
 		return nil, err
 	}
-	declared := map[string]plan.Output{}
+	declared := map[string]contract.Output{}
 	for _, o := range role.Plan.Outputs {
 		declared[o.Name] = o
 	}

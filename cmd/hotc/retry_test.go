@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // failed has db.mysql failed, and app.web because of it.
@@ -19,9 +19,9 @@ func (d *desk) failed(t *testing.T) (db, app *member.Member) {
 	db, app = d.agent(t, "db"), d.agent(t, "app")
 	first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:12:13"}
 	second := &coordinator.Cause{Role: "app.web", Reason: "blocked on db.mysql:endpoint (input db)", At: "site.yaml:22:15", Cause: first}
-	report(t, db, map[plan.CellName]*coordinator.Cause{"db.mysql": first, "db.mysql:endpoint": first}, failure("mysql", first, ""))
+	report(t, db, map[contract.CellName]*coordinator.Cause{"db.mysql": first, "db.mysql:endpoint": first}, failure("mysql", first, ""))
 	put(t, app, "app.base", `null`)
-	report(t, app, map[plan.CellName]*coordinator.Cause{"app.web": second, "app.web:port": second}, done("base"), failure("web", second, ""))
+	report(t, app, map[contract.CellName]*coordinator.Cause{"app.web": second, "app.web:port": second}, done("base"), failure("web", second, ""))
 	return db, app
 }
 
@@ -48,7 +48,7 @@ func TestRetryAsksForTheRoleAndForWhatFailedBecauseOfIt(t *testing.T) {
 	if db, app := asksFor(t, db), asksFor(t, app); db != "retry mysql " || app != "retry web " {
 		t.Errorf("db is asked for %q, app for %q", db, app)
 	}
-	for _, cell := range []plan.CellName{"app.web", "app.web:port"} {
+	for _, cell := range []contract.CellName{"app.web", "app.web:port"} {
 		if record, err := app.Cell(t.Context(), cell); err != nil || record.State != coordinator.Empty {
 			t.Errorf("%s is %v, %v", cell, record.State, err)
 		}
@@ -116,7 +116,7 @@ func TestRetryAsksAboutPublishedOutputs(t *testing.T) {
 			cause := &coordinator.Cause{Role: "app.web", Reason: c.reason}
 			put(t, app, "app.base", `null`)
 			put(t, app, "app.web:port", `8080`)
-			report(t, app, map[plan.CellName]*coordinator.Cause{"app.web": cause}, done("base"), failure("web", cause, ""))
+			report(t, app, map[contract.CellName]*coordinator.Cause{"app.web": cause}, done("base"), failure("web", cause, ""))
 			if c.doubted != "" {
 				_, err := d.on(t, newRetryCommand, "app.web")
 				expectCode(t, err, source.OperationFailed, "app.web has published outputs before it failed", "app.web:port was published at", c.doubted, "--yes", "--skip")
@@ -137,7 +137,7 @@ func TestRetryAsksAboutPublishedOutputs(t *testing.T) {
 		cause := &coordinator.Cause{Role: "app.web", Reason: "interrupted"}
 		put(t, app, "app.base", `null`)
 		put(t, app, "app.web:port", `8080`)
-		report(t, app, map[plan.CellName]*coordinator.Cause{"app.web": cause}, done("base"), failure("web", cause, ""))
+		report(t, app, map[contract.CellName]*coordinator.Cause{"app.web": cause}, done("base"), failure("web", cause, ""))
 		if out, err := d.on(t, newRetryCommand, "app.web", "--skip"); err != nil || out != "app.web is taken as done.\n" {
 			t.Errorf("%q, %v", out, err)
 		}

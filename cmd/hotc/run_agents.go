@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // graceToEnd is how long agents have to end their roles, and what those left in
@@ -26,7 +26,7 @@ const graceToEnd = 20 * time.Second
 // shows their progress meanwhile. Agents stay until the last role: one may have
 // started in the background what another one's role talks to. It returns the
 // servers' last states.
-func (r *localRun) runAgents(ctx context.Context, boots []plan.Boot) (map[plan.ServerPath]coordinator.ServerState, error) {
+func (r *localRun) runAgents(ctx context.Context, boots []contract.Boot) (map[contract.ServerPath]coordinator.ServerState, error) {
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWatching()
 	p := newProgress(r)
@@ -90,7 +90,7 @@ func (r *localRun) runAgents(ctx context.Context, boots []plan.Boot) (map[plan.S
 }
 
 // agentCommand prepares a server's agent: its boot file and its folders.
-func (r *localRun) agentCommand(ctx context.Context, b plan.Boot) (*exec.Cmd, error) {
+func (r *localRun) agentCommand(ctx context.Context, b contract.Boot) (*exec.Cmd, error) {
 	name := coordinator.Segment(string(b.Server))
 	own := filepath.Join(r.workdir, ".hotc", name)
 	if err := os.MkdirAll(own, 0o700); err != nil {
@@ -109,7 +109,7 @@ func (r *localRun) agentCommand(ctx context.Context, b plan.Boot) (*exec.Cmd, er
 		return nil, err
 	}
 	var id string
-	_ = json.Unmarshal(b.Facts[plan.FactID], &id)
+	_ = json.Unmarshal(b.Facts[contract.FactID], &id)
 	cmd := exec.CommandContext(ctx, r.agent, "run", "--boot", boot, "--state", own, "--work", filepath.Join(r.workdir, name),
 		"--instance-id", id, "--end-leftovers", "--install-nothing")
 	cmd.Stdout, cmd.Stderr = log, log
@@ -121,7 +121,7 @@ func (r *localRun) agentCommand(ctx context.Context, b plan.Boot) (*exec.Cmd, er
 }
 
 // agentTrouble is what an agent that never got to its roles said last.
-func (r *localRun) agentTrouble(server plan.ServerPath) string {
+func (r *localRun) agentTrouble(server contract.ServerPath) string {
 	text, err := os.ReadFile(filepath.Join(r.workdir, ".hotc", coordinator.Segment(string(server)), "agent.log"))
 	if err != nil {
 		return ""

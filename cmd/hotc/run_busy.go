@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
@@ -16,7 +16,7 @@ import (
 // in the foreground, which may still let it write what is awaited; "" is none. A read that
 // waits is a process without children: `hotc-agent get`, or the tool itself. What there is more
 // of these does something else.
-func (p *progress) busy(c status.Cycle) plan.RoleKey {
+func (p *progress) busy(c status.Cycle) contract.RoleKey {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	children := childrenOf()

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -61,14 +61,14 @@ func (r *localRun) breakCycles(ctx context.Context, p *progress) (broken []statu
 
 // breakCycle fails the values that the roles of a cycle wait for.
 func (r *localRun) breakCycle(ctx context.Context, c status.Cycle) error {
-	var cells []plan.CellRef
+	var cells []contract.CellRef
 	var causes []*coordinator.Cause
 	for i, s := range c {
 		if s.Wait.Cell == "" {
 			continue
 		}
 		next := c[(i+1)%len(c)]
-		cells = append(cells, plan.CellRef{Cell: s.Wait.Cell, Server: s.On.Server.Path})
+		cells = append(cells, contract.CellRef{Cell: s.Wait.Cell, Server: s.On.Server.Path})
 		causes = append(causes, &coordinator.Cause{Role: s.On.Key(), Reason: "a dependency cycle: " + c.String(), At: next.Wait.At})
 	}
 	reader, err := deploy.NewReader(ctx, r.session, r.session.Deployment, r.session.Secret, r.result.Built.Plan)

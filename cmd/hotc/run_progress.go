@@ -9,24 +9,24 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // progress follows what agents report and prints each change as a line.
 type progress struct {
 	run    *localRun
 	mu     sync.Mutex
-	states map[plan.ServerPath]coordinator.ServerState
-	width  int                     // of the longest role's key
-	agents map[plan.ServerPath]int // their processes
+	states map[contract.ServerPath]coordinator.ServerState
+	width  int                         // of the longest role's key
+	agents map[contract.ServerPath]int // their processes
 	// settled is closed when the roles of every server have ended.
 	settled   chan struct{}
-	unsettled map[plan.ServerPath]bool
+	unsettled map[contract.ServerPath]bool
 }
 
 func newProgress(r *localRun) *progress {
-	p := &progress{run: r, states: map[plan.ServerPath]coordinator.ServerState{}, agents: map[plan.ServerPath]int{}, settled: make(chan struct{}), unsettled: map[plan.ServerPath]bool{}}
+	p := &progress{run: r, states: map[contract.ServerPath]coordinator.ServerState{}, agents: map[contract.ServerPath]int{}, settled: make(chan struct{}), unsettled: map[contract.ServerPath]bool{}}
 	for _, s := range r.result.Built.Plan.Servers {
 		p.unsettled[s.Path] = true
 		for _, role := range s.Roles {
@@ -37,13 +37,13 @@ func newProgress(r *localRun) *progress {
 }
 
 // settle notes that a server's roles have ended, or its agent.
-func (p *progress) settle(server plan.ServerPath) {
+func (p *progress) settle(server contract.ServerPath) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.settleLocked(server)
 }
 
-func (p *progress) settleLocked(server plan.ServerPath) {
+func (p *progress) settleLocked(server contract.ServerPath) {
 	if p.unsettled[server] {
 		delete(p.unsettled, server)
 		if len(p.unsettled) == 0 {
@@ -58,7 +58,7 @@ func (p *progress) follow(ctx context.Context) {
 	if err != nil {
 		return // the final look still comes
 	}
-	servers := map[coordinator.Path]plan.ServerPath{}
+	servers := map[coordinator.Path]contract.ServerPath{}
 	for _, s := range p.run.result.Built.Plan.Servers {
 		servers[deploymentName.State(s.Path)] = s.Path
 	}
@@ -70,7 +70,7 @@ func (p *progress) follow(ctx context.Context) {
 }
 
 // finish looks at every server once more, when all agents have ended.
-func (p *progress) finish(boots []plan.Boot) error {
+func (p *progress) finish(boots []contract.Boot) error {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	for _, b := range boots {
@@ -81,7 +81,7 @@ func (p *progress) finish(boots []plan.Boot) error {
 	return nil
 }
 
-func (p *progress) look(ctx context.Context, server plan.ServerPath) error {
+func (p *progress) look(ctx context.Context, server contract.ServerPath) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	node, err := p.run.session.Read(ctx, deploymentName.State(server))
@@ -108,7 +108,7 @@ func (p *progress) look(ctx context.Context, server plan.ServerPath) error {
 }
 
 // started notes the process of a server's agent.
-func (p *progress) started(server plan.ServerPath, pid int) {
+func (p *progress) started(server contract.ServerPath, pid int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.agents[server] = pid
@@ -127,21 +127,21 @@ func (p *progress) anyBlocked() bool {
 }
 
 // say prints what there is to say of a role, in a line.
-func (p *progress) say(role plan.RoleKey, what string) {
+func (p *progress) say(role contract.RoleKey, what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sayLocked(role, what)
 }
 
-func (p *progress) sayLocked(role plan.RoleKey, what string) {
+func (p *progress) sayLocked(role contract.RoleKey, what string) {
 	if !p.run.asJSON {
 		fmt.Fprintf(p.run.out, "%7s  %-*s  %s\n", age(time.Since(p.run.started)), p.width, role, what)
 	}
 }
 
 // changed prints what is new about a role.
-func (p *progress) changed(server plan.ServerPath, old, now coordinator.RoleState) {
-	say := func(what string) { p.sayLocked(plan.RoleKey(string(server)+"."+now.Name), what) }
+func (p *progress) changed(server contract.ServerPath, old, now coordinator.RoleState) {
+	say := func(what string) { p.sayLocked(contract.RoleKey(string(server)+"."+now.Name), what) }
 	if old.Status != now.Status {
 		switch now.Status {
 		case coordinator.RoleRunning:
@@ -165,7 +165,7 @@ func (p *progress) changed(server plan.ServerPath, old, now coordinator.RoleStat
 	}
 }
 
-func isBlockedOn(r coordinator.RoleState, cell plan.CellName) bool {
+func isBlockedOn(r coordinator.RoleState, cell contract.CellName) bool {
 	for _, w := range r.Blocked {
 		if w.Cell == cell {
 			return true

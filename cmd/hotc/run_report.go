@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // runReport is the result of `hotc run --json` (docs/json.md).
@@ -25,9 +25,9 @@ type runReport struct {
 }
 
 type runServer struct {
-	Path  plan.ServerPath   `json:"path"`
-	Phase coordinator.Phase `json:"phase"`
-	Roles []runRole         `json:"roles"`
+	Path  contract.ServerPath `json:"path"`
+	Phase coordinator.Phase   `json:"phase"`
+	Roles []runRole           `json:"roles"`
 }
 
 // runRole is a role as its agent has reported it last.
@@ -44,12 +44,12 @@ type runRole struct {
 }
 
 type runFailedRole struct {
-	Role  plan.RoleKey       `json:"role"`
+	Role  contract.RoleKey   `json:"role"`
 	Cause *coordinator.Cause `json:"cause"`
 }
 
 // report prints outputs, or why there are none.
-func (r *localRun) report(states map[plan.ServerPath]coordinator.ServerState, kept bool) error {
+func (r *localRun) report(states map[contract.ServerPath]coordinator.ServerState, kept bool) error {
 	report := runReport{Servers: []runServer{}, Outputs: map[string]any{}, Done: true}
 	if kept {
 		report.Workdir = r.workdir
@@ -62,7 +62,7 @@ func (r *localRun) report(states map[plan.ServerPath]coordinator.ServerState, ke
 			server.Roles = append(server.Roles, runRole{Name: role.Name, Status: role.Status, Started: role.Started, Ended: role.Ended, ExitCode: role.ExitCode,
 				Blocked: role.Blocked, BlockedSeconds: role.BlockedSeconds, Cause: role.Cause, LastLines: role.LastLines})
 			if role.Status == coordinator.RoleFailed {
-				report.Failed = append(report.Failed, runFailedRole{plan.RoleKey(string(s.Path) + "." + role.Name), role.Cause})
+				report.Failed = append(report.Failed, runFailedRole{contract.RoleKey(string(s.Path) + "." + role.Name), role.Cause})
 			}
 		}
 		report.Servers = append(report.Servers, server)
@@ -147,7 +147,7 @@ func inALine(err error) string {
 
 // explainFailure prints each failure that no other failure caused, with the last
 // lines of the role and the place in the template.
-func (r *localRun) explainFailure(states map[plan.ServerPath]coordinator.ServerState) {
+func (r *localRun) explainFailure(states map[contract.ServerPath]coordinator.ServerState) {
 	r.explainCycles()
 	style := r.errStyle()
 	for _, s := range r.result.Built.Plan.Servers {
@@ -169,7 +169,7 @@ func (r *localRun) explainFailure(states map[plan.ServerPath]coordinator.ServerS
 }
 
 // place finds a position that was read back from the plan in the template again.
-func (r *localRun) place(at plan.Position) source.Place {
+func (r *localRun) place(at contract.Position) source.Place {
 	file, rest, ok := r.fileOf(string(at))
 	lineText, columnText, found := strings.Cut(rest, ":")
 	line, lineErr := strconv.Atoi(lineText)

@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // scope answers what Heat would in one stack: pseudo parameters, made-up facts,
@@ -20,7 +20,7 @@ type scope struct {
 }
 
 // scopeOf is the scope of a server's deploy-time values.
-func (r *localRun) scopeOf(path plan.ServerPath) *scope {
+func (r *localRun) scopeOf(path contract.ServerPath) *scope {
 	if s := r.result.Program.Server(string(path)); s != nil {
 		if s.Nest != nil {
 			return &scope{r, s.Stack, s}
@@ -46,7 +46,7 @@ func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
 	}
 	resource, attribute, path := ref.Name, ref.Attribute, ref.Path
 	if ref.Kind == hot.ToResource {
-		attribute = plan.FactID // a resource's own id counts as its attribute
+		attribute = contract.FactID // a resource's own id counts as its attribute
 	}
 	where := s.stack.PathOf(resource)
 	if v, ok := s.run.madeUp()[where][attribute]; ok {

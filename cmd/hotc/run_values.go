@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // What `hotc run` says where Heat would: the made-up facts of servers, and the
@@ -54,20 +54,20 @@ func parseFacts(given []string, p *program.Program) (facts, error) {
 }
 
 // boots makes a boot file for each server, but for coordinator and token.
-func (r *localRun) boots() ([]plan.Boot, error) {
+func (r *localRun) boots() ([]contract.Boot, error) {
 	var lacking factsLacking
 	r.allThere(&lacking)
 	made := r.madeUp()
-	var boots []plan.Boot
+	var boots []contract.Boot
 	for _, s := range r.result.Built.Plan.Servers {
-		b := plan.Boot{Format: plan.Format, Deployment: string(deploymentName), StackID: r.root.id, Server: s.Path,
+		b := contract.Boot{Format: contract.Format, Deployment: string(deploymentName), StackID: r.root.id, Server: s.Path,
 			Deploy: map[string]json.RawMessage{}, Facts: map[string]json.RawMessage{}}
 		for name, v := range made[string(s.Path)] {
 			b.Facts[name] = hot.EncodeJSON(v)
 		}
 		for _, name := range s.Facts {
-			if network, number, is := plan.ParseAddressFact(name); is {
-				b.Facts[name] = hot.EncodeJSON(addressOn(made[string(s.Path)][plan.FactFirstAddress], network, number))
+			if network, number, is := contract.ParseAddressFact(name); is {
+				b.Facts[name] = hot.EncodeJSON(addressOn(made[string(s.Path)][contract.FactFirstAddress], network, number))
 			}
 		}
 		deploy := r.result.Built.Deploy[string(s.Path)]
@@ -171,8 +171,8 @@ func (r *localRun) madeUp() map[string]map[string]hot.Value {
 	n := 0
 	add := func(path string, property string) {
 		n++
-		out[path] = map[string]hot.Value{plan.FactID: uuid.NewString(), plan.FactName: property,
-			plan.FactFirstAddress: fmt.Sprintf("127.%d.%d.%d", 1+n/62500, n/250%250, 1+n%250)}
+		out[path] = map[string]hot.Value{contract.FactID: uuid.NewString(), contract.FactName: property,
+			contract.FactFirstAddress: fmt.Sprintf("127.%d.%d.%d", 1+n/62500, n/250%250, 1+n%250)}
 		for name, f := range r.facts[path] {
 			if _, known := out[path][name]; known {
 				out[path][name] = f.value

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -40,17 +40,17 @@ var scenes = []scene{
 	}, "app"},
 	{"failure", func(t *testing.T, d *desk) {
 		first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:14:11"}
-		report(t, d.agent(t, "db"), map[plan.CellName]*coordinator.Cause{"db.mysql": first, "db.mysql:endpoint": first},
+		report(t, d.agent(t, "db"), map[contract.CellName]*coordinator.Cause{"db.mysql": first, "db.mysql:endpoint": first},
 			failure("mysql", first, "E: Unable to locate package mysql-server\n"))
 		second := &coordinator.Cause{Role: "app.web", Reason: "input db has failed", At: "site.yaml:30:17", Cause: first}
-		report(t, d.agent(t, "app"), map[plan.CellName]*coordinator.Cause{"app.web": second, "app.web:port": second},
+		report(t, d.agent(t, "app"), map[contract.CellName]*coordinator.Cause{"app.web": second, "app.web:port": second},
 			done("base"), failure("web", second, ""))
 		report(t, d.agent(t, "lb"), nil, running("proxy", wait("app.web:port", "port", "site.yaml:44:19")))
 	}, "app.web"},
 	{"skipped", func(t *testing.T, d *desk) {
 		first := &coordinator.Cause{Role: "app.base", Reason: "exit status 7"}
 		second := &coordinator.Cause{Role: "app.web", Reason: "an earlier role failed", Cause: first}
-		report(t, d.agent(t, "app"), map[plan.CellName]*coordinator.Cause{"app.base": first, "app.web": second, "app.web:port": second},
+		report(t, d.agent(t, "app"), map[contract.CellName]*coordinator.Cause{"app.base": first, "app.web": second, "app.web:port": second},
 			failure("base", first, "no space left on device"), coordinator.RoleState{Name: "web", Status: coordinator.RoleSkipped, Cause: second})
 	}, "app.web"},
 	{"lost", func(t *testing.T, d *desk) {
@@ -76,7 +76,7 @@ var scenes = []scene{
 		report(t, lb, nil, done("proxy"))
 	}, "db.mysql"},
 	{"gone", func(t *testing.T, d *desk) {
-		for server, roles := range map[plan.ServerPath][]coordinator.RoleState{"db": {done("mysql")}, "app": {done("base"), done("web")}} {
+		for server, roles := range map[contract.ServerPath][]coordinator.RoleState{"db": {done("mysql")}, "app": {done("base"), done("web")}} {
 			d.agentUntil(t, server, func(m *member.Member) { report(t, m, nil, roles...) })
 		}
 		report(t, d.agent(t, "lb"), nil, done("proxy"))
@@ -84,7 +84,7 @@ var scenes = []scene{
 	{"failed-and-gone", func(t *testing.T, d *desk) {
 		first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:14:11"}
 		d.agentUntil(t, "db", func(m *member.Member) {
-			report(t, m, map[plan.CellName]*coordinator.Cause{"db.mysql": first, "db.mysql:endpoint": first}, failure("mysql", first, ""))
+			report(t, m, map[contract.CellName]*coordinator.Cause{"db.mysql": first, "db.mysql:endpoint": first}, failure("mysql", first, ""))
 		})
 	}, "db"},
 }
@@ -104,7 +104,7 @@ func (s scene) exit() int {
 }
 
 // agentUntil is an agent that goes away after what it does.
-func (d *desk) agentUntil(t *testing.T, server plan.ServerPath, do func(*member.Member)) *member.Member {
+func (d *desk) agentUntil(t *testing.T, server contract.ServerPath, do func(*member.Member)) *member.Member {
 	t.Helper()
 	secret, _ := coordinator.ParseSecret(testSecret)
 	store := d.tree.Open(coordinator.ServerCredential(server, secret.ServerToken("site", server)))

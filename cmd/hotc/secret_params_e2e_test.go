@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -48,9 +48,9 @@ func TestSecretParameters(t *testing.T) {
 	said += w.hotc(w.on("sealed", "apply", w.dir, "--enrol", "once", "--secret-param", "db_password="+file, "--secret-param", "smtp="+smtp)...)
 	st := w.create("sealed")
 	var logs []*lockedBuffer
-	var tokens []plan.Boot
+	var tokens []contract.Boot
 	for _, s := range st.Servers(t, 4) {
-		var b plan.Boot
+		var b contract.Boot
 		if err := json.Unmarshal([]byte(bootLine.FindString(s.UserData)), &b); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestSecretParameters(t *testing.T) {
 }
 
 // expectWorthless tries a server's token once its server is there.
-func expectWorthless(t *testing.T, b plan.Boot) {
+func expectWorthless(t *testing.T, b contract.Boot) {
 	t.Helper()
 	s, err := zookeeper.Open(t.Context(), b.Coordinator, coordinator.ServerCredential(b.Server, b.Token))
 	if err != nil {
@@ -101,8 +101,8 @@ func expectWorthless(t *testing.T, b plan.Boot) {
 	}
 	defer s.Close()
 	d := coordinator.Deployment(b.Deployment)
-	for _, path := range []coordinator.Path{d.Pass(b.Server), d.ServerPlan(b.Server), d.SealsFor(plan.Operator, b.Server),
-		d.Cell(plan.CellRef{Cell: "/operator:db_password", Server: plan.Operator})} {
+	for _, path := range []coordinator.Path{d.Pass(b.Server), d.ServerPlan(b.Server), d.SealsFor(contract.Operator, b.Server),
+		d.Cell(contract.CellRef{Cell: "/operator:db_password", Server: contract.Operator})} {
 		if _, err := s.Read(t.Context(), path); !errors.Is(err, coordinator.ErrRefused) {
 			t.Errorf("the token of %s reads %s: %v", b.Server, path, err)
 		}

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/operate"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -21,7 +21,7 @@ func (s *session) look(ctx context.Context) (*status.Status, error) {
 }
 
 // lookAgain is look with a plan that was read before.
-func (s *session) lookAgain(ctx context.Context, p *plan.Plan) (*status.Status, error) {
+func (s *session) lookAgain(ctx context.Context, p *contract.Plan) (*status.Status, error) {
 	v, err := s.StatusOf(ctx, p)
 	return v, s.explain(ctx, err)
 }

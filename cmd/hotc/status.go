@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -70,7 +70,7 @@ func selectServers(v *status.Status, args []string) ([]*status.Server, error) {
 	if len(args) == 0 {
 		return v.Servers, nil
 	}
-	s := v.ByPath[plan.ServerPath(args[0])]
+	s := v.ByPath[contract.ServerPath(args[0])]
 	if s == nil {
 		return nil, unknownServer(v, args[0])
 	}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -21,22 +21,22 @@ type (
 		Cycles   [][]string     `json:"cycles"`
 	}
 	serverReport struct {
-		Path        plan.ServerPath `json:"path"`
-		Came        bool            `json:"came"`
-		Alive       bool            `json:"alive"`
-		Lost        bool            `json:"lost"`
-		Gone        bool            `json:"gone"`
-		Missing     string          `json:"missing,omitempty"`
-		Perhaps     string          `json:"perhaps_missing,omitempty"`
-		Incarnation int             `json:"incarnation"`
-		Instance    string          `json:"instance,omitempty"`
-		Phase       string          `json:"phase,omitempty"`
-		Since       time.Time       `json:"since,omitzero"`
-		Message     string          `json:"message,omitempty"`
-		Unreadable  []string        `json:"unreadable,omitempty"`
-		Agent       string          `json:"agent,omitempty"`
-		Roles       []roleReport    `json:"roles"`
-		Asks        []askingReport  `json:"asks"`
+		Path        contract.ServerPath `json:"path"`
+		Came        bool                `json:"came"`
+		Alive       bool                `json:"alive"`
+		Lost        bool                `json:"lost"`
+		Gone        bool                `json:"gone"`
+		Missing     string              `json:"missing,omitempty"`
+		Perhaps     string              `json:"perhaps_missing,omitempty"`
+		Incarnation int                 `json:"incarnation"`
+		Instance    string              `json:"instance,omitempty"`
+		Phase       string              `json:"phase,omitempty"`
+		Since       time.Time           `json:"since,omitzero"`
+		Message     string              `json:"message,omitempty"`
+		Unreadable  []string            `json:"unreadable,omitempty"`
+		Agent       string              `json:"agent,omitempty"`
+		Roles       []roleReport        `json:"roles"`
+		Asks        []askingReport      `json:"asks"`
 	}
 	askingReport struct {
 		Instance string    `json:"instance"`
@@ -57,18 +57,18 @@ type (
 		ToUpdate bool                     `json:"to_update,omitempty"`
 	}
 	waitReport struct {
-		Cell     plan.CellName  `json:"cell"`
-		Input    string         `json:"input,omitempty"`
-		At       plan.Position  `json:"at,omitempty"`
-		Since    time.Time      `json:"since"`
-		Producer producerReport `json:"producer"`
+		Cell     contract.CellName `json:"cell"`
+		Input    string            `json:"input,omitempty"`
+		At       contract.Position `json:"at,omitempty"`
+		Since    time.Time         `json:"since"`
+		Producer producerReport    `json:"producer"`
 	}
 	producerReport struct {
-		Server plan.ServerPath `json:"server,omitempty"`
-		Role   string          `json:"role,omitempty"`
-		Came   bool            `json:"came"`
-		Alive  bool            `json:"alive"`
-		Status string          `json:"status,omitempty"`
+		Server contract.ServerPath `json:"server,omitempty"`
+		Role   string              `json:"role,omitempty"`
+		Came   bool                `json:"came"`
+		Alive  bool                `json:"alive"`
+		Status string              `json:"status,omitempty"`
 	}
 )
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -123,7 +123,7 @@ func roleDetail(v *status.Status, r *status.Role) string {
 }
 
 // producerText says how the writer of a cell stands.
-func producerText(v *status.Status, reader plan.ServerPath, cell plan.CellName) string {
+func producerText(v *status.Status, reader contract.ServerPath, cell contract.CellName) string {
 	if secret, known := v.Secrets[cell]; known {
 		if secret.GivenTo(reader) {
 			return "has just arrived"

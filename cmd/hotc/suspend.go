@@ -7,17 +7,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 func newSuspendCommand(io streams) *cobra.Command {
-	return newTurnCommand(io, plan.HookSuspend, `Run the suspend hooks of a deployment's roles and wait for them, those of readers
+	return newTurnCommand(io, contract.HookSuspend, `Run the suspend hooks of a deployment's roles and wait for them, those of readers
 before those of whom they read from. Heat suspends servers from outside, and nothing
 on them notices: so this comes first, then "openstack stack suspend".`, "openstack stack suspend %s")
 }
 
 func newResumeCommand(io streams) *cobra.Command {
-	return newTurnCommand(io, plan.HookResume, `Run the resume hooks of a deployment's roles and wait for them, in the order in which
+	return newTurnCommand(io, contract.HookResume, `Run the resume hooks of a deployment's roles and wait for them, in the order in which
 roles read from each other. It comes after "openstack stack resume", and waits for
 agents that have not come back yet.`, "")
 }

@@ -4,16 +4,16 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // changedRole is a role that `hotc apply` changes on a live deployment (docs/json.md).
 type changedRole struct {
-	Role   plan.RoleKey  `json:"role"`
-	What   []string      `json:"what"`
-	Effect deploy.Effect `json:"effect"`
+	Role   contract.RoleKey `json:"role"`
+	What   []string         `json:"what"`
+	Effect deploy.Effect    `json:"effect"`
 }
 
 func changedRoles(changes []deploy.RoleChange) []changedRole {

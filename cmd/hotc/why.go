@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -91,7 +91,7 @@ func questioned(v *status.Status, args []string) ([]*status.Role, error) {
 	if len(args) == 0 {
 		return v.Open(), nil
 	}
-	if s := v.ByPath[plan.ServerPath(args[0])]; s != nil {
+	if s := v.ByPath[contract.ServerPath(args[0])]; s != nil {
 		if open := s.Open(); len(open) > 0 {
 			return open, nil
 		}
@@ -113,7 +113,7 @@ func findRole(v *status.Status, name string) (*status.Role, error) {
 	if err != nil {
 		return nil, unknownServer(v, name)
 	}
-	s := v.ByPath[plan.ServerPath(server)]
+	s := v.ByPath[contract.ServerPath(server)]
 	if s == nil {
 		return nil, unknownServer(v, server)
 	}

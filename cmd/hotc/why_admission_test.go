@@ -4,16 +4,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // A machine that waits to be let in is told of also where the server before it is done.
 func TestWhyTellsOfMachinesThatWaitToBeLetIn(t *testing.T) {
-	p := &plan.Plan{Servers: []plan.Server{{Path: "db", Roles: []plan.Role{{Name: "mysql"}}}}}
+	p := &contract.Plan{Servers: []contract.Server{{Path: "db", Roles: []contract.Role{{Name: "mysql"}}}}}
 	for what, alive := range map[string]bool{"the one before is there": true, "the one before is gone": false} {
 		v := status.New(p, &deploy.Snapshot{Ready: true, Servers: []deploy.ServerSnapshot{{
 			Path: "db", Alive: alive, Incarnation: coordinator.IncarnationRecord{Number: 1, Instance: "i-old"},

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
@@ -20,7 +20,7 @@ var (
 
 // ReadKnocks reads which machines ask to be a server and have not been let in.
 // ErrEnrolsAlways.
-func ReadKnocks(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server plan.ServerPath) ([]coordinator.KnockRecord, error) {
+func ReadKnocks(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server contract.ServerPath) ([]coordinator.KnockRecord, error) {
 	node, err := s.Read(ctx, d.Knock(server))
 	if errors.Is(err, coordinator.ErrNotFound) {
 		return nil, ErrEnrolsAlways
@@ -32,7 +32,7 @@ func ReadKnocks(ctx context.Context, s coordinator.Store, d coordinator.Deployme
 	if len(asking) == 0 {
 		return nil, nil
 	}
-	admission, err := readOf[coordinator.AdmissionRecord](ctx, s, plan.Operator, "who is let in as server "+string(server), d.Admission(server))
+	admission, err := readOf[coordinator.AdmissionRecord](ctx, s, contract.Operator, "who is let in as server "+string(server), d.Admission(server))
 	if err != nil {
 		return nil, operatorError(err)
 	}
@@ -42,7 +42,7 @@ func ReadKnocks(ctx context.Context, s coordinator.Store, d coordinator.Deployme
 // Admit lets the machine with a public key in as a server, whether it has asked or will.
 // What is known of it is returned. Others that ask have to ask again, and their agents do.
 // ErrEnrolsAlways, ErrNoKey.
-func Admit(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, server plan.ServerPath, key string) (coordinator.KnockRecord, error) {
+func Admit(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, server contract.ServerPath, key string) (coordinator.KnockRecord, error) {
 	of := coordinator.KnockRecord{Key: key}
 	asking, err := ReadKnocks(ctx, s, d, server)
 	if err == nil && seal.CheckPublic(key) != nil {
@@ -65,7 +65,7 @@ func Admit(ctx context.Context, s coordinator.Store, d coordinator.Deployment, s
 	return of, nil
 }
 
-func sealAdmission(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, server plan.ServerPath, key string) ([]byte, error) {
+func sealAdmission(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, server contract.ServerPath, key string) ([]byte, error) {
 	live, err := readRecord(ctx, s, d, secret)
 	if err != nil {
 		return nil, err

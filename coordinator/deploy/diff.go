@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // difference is what another plan says otherwise of one thing.
@@ -22,22 +22,22 @@ type difference struct {
 // and cell, in the order of the plans. Positions in the template do not count: to
 // move a role within the file changes nothing. What of a role a live deployment can
 // take makes a line of its own.
-func differences(from, to *plan.Plan) []difference {
+func differences(from, to *contract.Plan) []difference {
 	var all []difference
 	note := func(what, how string) { all = append(all, difference{what: what, how: how}) }
 	if from.Signal != to.Signal {
 		note("signal", fmt.Sprintf("%s becomes %s", from.Signal, to.Signal))
 	}
-	compare(from.Servers, to.Servers, func(s plan.Server) plan.ServerPath { return s.Path },
-		func(kind string, a, b plan.Server) {
+	compare(from.Servers, to.Servers, func(s contract.Server) contract.ServerPath { return s.Path },
+		func(kind string, a, b contract.Server) {
 			if kind != "" {
 				note("server "+string(cmpName(a.Path, b.Path)), kind)
 				return
 			}
 			all = append(all, serverDifferences(a, b)...)
 		})
-	compare(from.Cells, to.Cells, func(c plan.Cell) plan.CellName { return c.Name },
-		func(kind string, a, b plan.Cell) {
+	compare(from.Cells, to.Cells, func(c contract.Cell) contract.CellName { return c.Name },
+		func(kind string, a, b contract.Cell) {
 			what := "cell " + string(cmpName(a.Name, b.Name))
 			if kind != "" {
 				note(what, kind)
@@ -47,8 +47,8 @@ func differences(from, to *plan.Plan) []difference {
 				note(what, how)
 			}
 		})
-	compare(from.Outputs, to.Outputs, func(o plan.StackOutput) string { return o.Name },
-		func(kind string, a, b plan.StackOutput) {
+	compare(from.Outputs, to.Outputs, func(o contract.StackOutput) string { return o.Name },
+		func(kind string, a, b contract.StackOutput) {
 			if kind == "" && !coordinator.SameValue(a.Expr, b.Expr) {
 				kind = "changed"
 			}
@@ -56,8 +56,8 @@ func differences(from, to *plan.Plan) []difference {
 				all = append(all, difference{"output " + cmpName(a.Name, b.Name), kind, true})
 			}
 		})
-	compare(from.Secrets, to.Secrets, func(s plan.Secret) string { return s.Name },
-		func(kind string, a, b plan.Secret) {
+	compare(from.Secrets, to.Secrets, func(s contract.Secret) string { return s.Name },
+		func(kind string, a, b contract.Secret) {
 			switch {
 			case kind != "":
 			case !coordinator.SameValue(a.Declaration, b.Declaration):
@@ -114,7 +114,7 @@ func cmpName[T ~string](a, b T) T {
 	return b
 }
 
-func serverDifferences(a, b plan.Server) []difference {
+func serverDifferences(a, b contract.Server) []difference {
 	var all []difference
 	var changed []string
 	if !sameSlot(a.Slot, b.Slot) {
@@ -129,7 +129,7 @@ func serverDifferences(a, b plan.Server) []difference {
 	if !sameDecisions(a, b) {
 		changed = append(changed, "what Heat decides")
 	}
-	order := func(s plan.Server) (names []string) {
+	order := func(s contract.Server) (names []string) {
 		for _, r := range s.Roles {
 			names = append(names, r.Name)
 		}
@@ -141,8 +141,8 @@ func serverDifferences(a, b plan.Server) []difference {
 	if len(changed) > 0 {
 		all = append(all, difference{what: "server " + string(a.Path), how: strings.Join(changed, ", ") + " changed"})
 	}
-	compare(a.Roles, b.Roles, func(r plan.Role) string { return r.Name },
-		func(kind string, x, y plan.Role) {
+	compare(a.Roles, b.Roles, func(r contract.Role) string { return r.Name },
+		func(kind string, x, y contract.Role) {
 			what := fmt.Sprintf("role %s.%s", a.Path, cmpName(x.Name, y.Name))
 			if kind != "" {
 				all = append(all, difference{what: what, how: kind})
@@ -161,14 +161,14 @@ func serverDifferences(a, b plan.Server) []difference {
 	return all
 }
 
-func sameSlot(a, b *plan.Slot) bool {
+func sameSlot(a, b *contract.Slot) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
 // sameDecisions compares what Heat decides of a server, and what the server's agent
 // tells of it.
-func sameDecisions(a, b plan.Server) bool {
-	unplaced := func(s plan.Server) []plan.Presence {
+func sameDecisions(a, b contract.Server) bool {
+	unplaced := func(s contract.Server) []contract.Presence {
 		all := slices.Clone(s.If)
 		for i := range all {
 			all[i].At = ""
@@ -188,7 +188,7 @@ func sameDecisions(a, b plan.Server) bool {
 
 // roleDifferences are the parts of a role that differ: those that belong to the tree
 // and its rights or to the stack, and those that a live deployment can take.
-func roleDifferences(a, b plan.Role) (fixed, open []string) {
+func roleDifferences(a, b contract.Role) (fixed, open []string) {
 	note := func(what *[]string, changed bool, name string) {
 		if changed {
 			*what = append(*what, name)
@@ -196,19 +196,19 @@ func roleDifferences(a, b plan.Role) (fixed, open []string) {
 	}
 	note(&fixed, a.Driver != b.Driver, "driver")
 	note(&open, !coordinator.SameValue(orNull(a.Source), orNull(b.Source)) || !slices.Equal(a.Files, b.Files), "source")
-	compare(a.Render, b.Render, func(f plan.RenderedFile) string { return f.Path }, func(kind string, x, y plan.RenderedFile) {
+	compare(a.Render, b.Render, func(f contract.RenderedFile) string { return f.Path }, func(kind string, x, y contract.RenderedFile) {
 		x.At, y.At, x.Name, y.Name = "", "", "", ""
 		note(&open, kind != "" || x != y, "file "+cmpName(x.Path, y.Path))
 	})
-	compare(a.Inputs, b.Inputs, func(i plan.Input) string { return i.Name }, func(kind string, x, y plan.Input) {
+	compare(a.Inputs, b.Inputs, func(i contract.Input) string { return i.Name }, func(kind string, x, y contract.Input) {
 		x.At, y.At = nil, nil
 		note(&open, kind != "" || !sameRecord(x, y), "input "+cmpName(x.Name, y.Name))
 	})
-	compare(a.Outputs, b.Outputs, func(o plan.Output) string { return o.Name }, func(kind string, x, y plan.Output) {
+	compare(a.Outputs, b.Outputs, func(o contract.Output) string { return o.Name }, func(kind string, x, y contract.Output) {
 		x.At, y.At = "", ""
 		note(&fixed, kind != "" || x != y, "output "+cmpName(x.Name, y.Name))
 	})
-	dependsOn := func(r plan.Role) []plan.Dependency {
+	dependsOn := func(r contract.Role) []contract.Dependency {
 		all := slices.Clone(r.DependsOn)
 		for i := range all {
 			all[i].At = ""
@@ -220,8 +220,8 @@ func roleDifferences(a, b plan.Role) (fixed, open []string) {
 	note(&open, a.Timeout != b.Timeout, "timeout")
 	note(&open, a.Idempotent != b.Idempotent, "idempotent")
 	note(&open, !sameRecord(a.Install, b.Install), "install")
-	compareTasks := func(what string, a, b []plan.Task) {
-		compare(a, b, func(t plan.Task) string { return t.Name }, func(kind string, x, y plan.Task) {
+	compareTasks := func(what string, a, b []contract.Task) {
+		compare(a, b, func(t contract.Task) string { return t.Name }, func(kind string, x, y contract.Task) {
 			x.At, y.At = "", ""
 			note(&open, kind != "" || !sameRecord(x, y), what+" "+cmpName(x.Name, y.Name))
 		})
@@ -231,7 +231,7 @@ func roleDifferences(a, b plan.Role) (fixed, open []string) {
 	return fixed, open
 }
 
-func cellDifferences(a, b plan.Cell) []string {
+func cellDifferences(a, b contract.Cell) []string {
 	var lines []string
 	if a.Server != b.Server || a.Role != b.Role {
 		lines = append(lines, "another writer")
@@ -239,8 +239,8 @@ func cellDifferences(a, b plan.Cell) []string {
 	if a.Sealed != b.Sealed {
 		lines = append(lines, "secret, or no longer")
 	}
-	compare(a.Readers, b.Readers, func(r plan.ServerPath) plan.ServerPath { return r },
-		func(kind string, x, y plan.ServerPath) {
+	compare(a.Readers, b.Readers, func(r contract.ServerPath) contract.ServerPath { return r },
+		func(kind string, x, y contract.ServerPath) {
 			switch kind {
 			case "removed":
 				lines = append(lines, fmt.Sprintf("no longer read by %s", x))

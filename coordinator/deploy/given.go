@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
@@ -20,7 +20,7 @@ import (
 
 // layGiven makes the nodes of what the operator gives: as those of a server that
 // writes sealed cells.
-func layGiven(d coordinator.Deployment, k *keyring, p *plan.Plan) ([]coordinator.NewNode, error) {
+func layGiven(d coordinator.Deployment, k *keyring, p *contract.Plan) ([]coordinator.NewNode, error) {
 	if len(p.Secrets) == 0 {
 		return nil, nil
 	}
@@ -29,23 +29,23 @@ func layGiven(d coordinator.Deployment, k *keyring, p *plan.Plan) ([]coordinator
 		return nil, err
 	}
 	folder := k.grants(ofFolder, "")
-	nodes := []coordinator.NewNode{{Path: d.Server(plan.Operator), Grants: folder}, {Path: d.Cells(plan.Operator), Grants: folder}}
+	nodes := []coordinator.NewNode{{Path: d.Server(contract.Operator), Grants: folder}, {Path: d.Cells(contract.Operator), Grants: folder}}
 	for _, s := range p.Secrets {
-		nodes = append(nodes, coordinator.NewNode{Path: d.Cell(s.Ref()), Data: empty, Grants: k.grants(ofShared, plan.Operator, s.Readers...)})
+		nodes = append(nodes, coordinator.NewNode{Path: d.Cell(s.Ref()), Data: empty, Grants: k.grants(ofShared, contract.Operator, s.Readers...)})
 	}
-	nodes = append(nodes, coordinator.NewNode{Path: d.Seals(plan.Operator), Grants: folder})
+	nodes = append(nodes, coordinator.NewNode{Path: d.Seals(contract.Operator), Grants: folder})
 	seals := ofGivenSeals
 	if k.record.Enrol == coordinator.EnrolOnce {
 		seals = ofTakenSeals
 	}
 	for _, r := range secretReaders(p) {
-		nodes = append(nodes, coordinator.NewNode{Path: d.SealsFor(plan.Operator, r), Data: []byte("{}"), Grants: k.grants(seals, r)})
+		nodes = append(nodes, coordinator.NewNode{Path: d.SealsFor(contract.Operator, r), Data: []byte("{}"), Grants: k.grants(seals, r)})
 	}
 	return nodes, nil
 }
 
-func secretReaders(p *plan.Plan) []plan.ServerPath {
-	var all []plan.ServerPath
+func secretReaders(p *contract.Plan) []contract.ServerPath {
+	var all []contract.ServerPath
 	for _, s := range p.Secrets {
 		all = append(all, s.Readers...)
 	}
@@ -61,7 +61,7 @@ func GivenLimit(s coordinator.Store) int { return coordinator.SealedRoom(coordin
 // replaced: roles that read it from then on get the new one. A *RecordError says of each
 // reader to whose public key nothing can be sealed that it lacks the key: the others have
 // it. ErrTooLarge.
-func Give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *plan.Plan, given plan.Secret, value json.RawMessage, now time.Time) error {
+func Give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan, given contract.Secret, value json.RawMessage, now time.Time) error {
 	if limit := GivenLimit(s); len(value) > limit {
 		return fmt.Errorf("give %s: it has %d bytes as JSON, a sealed cell takes %d: %w", given.Name, len(value), limit, coordinator.ErrTooLarge)
 	}
@@ -77,7 +77,7 @@ func Give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 	}
 }
 
-func give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *plan.Plan, given plan.Secret, value json.RawMessage, now time.Time) error {
+func give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan, given contract.Secret, value json.RawMessage, now time.Time) error {
 	path := d.Cell(given.Ref())
 	node, err := s.Read(ctx, path)
 	if err != nil {
@@ -144,14 +144,14 @@ func give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 type giving struct {
 	coordinator.Store
 	*keyring
-	given   plan.Secret
+	given   contract.Secret
 	box     string
 	content seal.Content
 }
 
 // keyFor is the write of the box's key for one reader.
-func (g giving) keyFor(ctx context.Context, reader plan.ServerPath) ([]coordinator.Op, error) {
-	path := g.deployment.SealsFor(plan.Operator, reader)
+func (g giving) keyFor(ctx context.Context, reader contract.ServerPath) ([]coordinator.Op, error) {
+	path := g.deployment.SealsFor(contract.Operator, reader)
 	node, err := g.Read(ctx, path)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (g giving) keyFor(ctx context.Context, reader plan.ServerPath) ([]coordinat
 
 // publicKey is what a reader's key is sealed with: that of its token, until tokens that
 // are good for one enrolment have brought a machine with a key of its own.
-func (g giving) publicKey(ctx context.Context, reader plan.ServerPath) (key string, unchanged []coordinator.Op, err error) {
+func (g giving) publicKey(ctx context.Context, reader contract.ServerPath) (key string, unchanged []coordinator.Op, err error) {
 	if g.record.Enrol == coordinator.EnrolOnce {
 		path := g.deployment.Public(reader)
 		node, err := g.Read(ctx, path)
@@ -203,12 +203,12 @@ type Given struct {
 	Since time.Time // zero: it was never given
 	// Lacking are the readers that cannot open it: those that have come anew since, to
 	// whose key nobody could seal it, and all of a Give that was interrupted.
-	Lacking []plan.ServerPath
+	Lacking []contract.ServerPath
 	bad     *coordinator.RecordError // its cell is no record, or not as the operator wrote it
 }
 
 // ReadGiven says how a plan's secrets stand, in their order.
-func ReadGiven(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *plan.Plan) ([]Given, error) {
+func ReadGiven(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan) ([]Given, error) {
 	if len(p.Secrets) == 0 {
 		return nil, nil
 	}
@@ -225,7 +225,7 @@ func ReadGiven(ctx context.Context, s coordinator.Store, d coordinator.Deploymen
 	return all, err
 }
 
-func (r *Reader) given(ctx context.Context, p *plan.Plan) ([]Given, error) {
+func (r *Reader) given(ctx context.Context, p *contract.Plan) ([]Given, error) {
 	all := make([]Given, len(p.Secrets))
 	err := coordinator.Each(ctx, len(all), func(ctx context.Context, i int) error {
 		record, err := r.Cell(ctx, p.Secrets[i].Ref())
@@ -246,12 +246,12 @@ func (r *Reader) given(ctx context.Context, p *plan.Plan) ([]Given, error) {
 // lacking are the readers that cannot open a box: they have the key of another one, since
 // Give was interrupted, or where tokens are good for one enrolment they have another key
 // than the one that it was sealed for.
-func (r *Reader) lacking(ctx context.Context, given plan.Secret, box string) ([]plan.ServerPath, error) {
+func (r *Reader) lacking(ctx context.Context, given contract.Secret, box string) ([]contract.ServerPath, error) {
 	s, d := r.store, r.keys.deployment
 	found := make([]bool, len(given.Readers))
 	err := coordinator.Each(ctx, len(found), func(ctx context.Context, i int) error {
 		reader := given.Readers[i]
-		keys, err := readOf[coordinator.SealsRecord](ctx, s, reader, "its keys", d.SealsFor(plan.Operator, reader))
+		keys, err := readOf[coordinator.SealsRecord](ctx, s, reader, "its keys", d.SealsFor(contract.Operator, reader))
 		k := keys[given.Cell]
 		if _, bad := unreadable(err); bad {
 			err = nil
@@ -271,7 +271,7 @@ func (r *Reader) lacking(ctx context.Context, given plan.Secret, box string) ([]
 		found[i] = public.Key != "" && k.To != seal.ID(public.Key) // until a machine comes it is sealed for the token
 		return err
 	})
-	var lack []plan.ServerPath
+	var lack []contract.ServerPath
 	for i, reader := range given.Readers {
 		if found[i] {
 			lack = append(lack, reader)

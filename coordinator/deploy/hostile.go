@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // mostWaits is how many reads of a role wait.
 const mostWaits = 1_000
 
 // decodeOf reads a record that a server has written. *RecordError.
-func decodeOf[T any](server plan.ServerPath, what string, path coordinator.Path, data []byte) (T, error) {
+func decodeOf[T any](server contract.ServerPath, what string, path coordinator.Path, data []byte) (T, error) {
 	var record T
 	err := error(nil)
 	if coordinator.CountItems(data) > coordinator.MostItems {
@@ -29,7 +29,7 @@ func decodeOf[T any](server plan.ServerPath, what string, path coordinator.Path,
 }
 
 // readOf reads such a record, if it is there. *RecordError.
-func readOf[T any](ctx context.Context, s coordinator.Store, server plan.ServerPath, what string, path coordinator.Path) (T, error) {
+func readOf[T any](ctx context.Context, s coordinator.Store, server contract.ServerPath, what string, path coordinator.Path) (T, error) {
 	node, err := s.Read(ctx, path)
 	if errors.Is(err, coordinator.ErrNotFound) {
 		err = nil
@@ -69,6 +69,6 @@ func unreadable(err error) (*coordinator.RecordError, bool) {
 }
 
 // stateOf, answersOf and the like name what cannot be read.
-func stateOf(s plan.ServerPath) string { return fmt.Sprintf("the state of server %s", s) }
+func stateOf(s contract.ServerPath) string { return fmt.Sprintf("the state of server %s", s) }
 
-func answersOf(s plan.ServerPath) string { return fmt.Sprintf("what server %s has answered", s) }
+func answersOf(s contract.ServerPath) string { return fmt.Sprintf("what server %s has answered", s) }

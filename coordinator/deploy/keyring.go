@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
@@ -28,10 +28,10 @@ type keyring struct {
 	signer   sign.Key                // the operator's
 	relay    sign.Public
 	mu       sync.Mutex
-	publics  map[plan.ServerPath]sign.Public
-	servers  map[plan.ServerPath]coordinator.Credential
+	publics  map[contract.ServerPath]sign.Public
+	servers  map[contract.ServerPath]coordinator.Credential
 	sets     map[string]coordinator.Credential
-	members  map[plan.ServerPath]map[string]string // passwords by set
+	members  map[contract.ServerPath]map[string]string // passwords by set
 }
 
 func newKeyring(t tokens, record coordinator.DeploymentRecord, root *coordinator.Credential) (*keyring, error) {
@@ -47,24 +47,24 @@ func newKeyring(t tokens, record coordinator.DeploymentRecord, root *coordinator
 		tokens:   t,
 		signer:   signer,
 		relay:    relay.Public(),
-		publics:  map[plan.ServerPath]sign.Public{},
+		publics:  map[contract.ServerPath]sign.Public{},
 		record:   record,
 		operator: coordinator.Grant{To: t.secret.Operator(t.deployment), May: coordinator.MayAll},
 		root:     root,
-		servers:  map[plan.ServerPath]coordinator.Credential{},
+		servers:  map[contract.ServerPath]coordinator.Credential{},
 		sets:     map[string]coordinator.Credential{},
-		members:  map[plan.ServerPath]map[string]string{},
+		members:  map[contract.ServerPath]map[string]string{},
 	}, nil
 }
 
 // sign signs what the operator says to a server.
-func (k *keyring) sign(kind string, s plan.ServerPath, record any) ([]byte, error) {
+func (k *keyring) sign(kind string, s contract.ServerPath, record any) ([]byte, error) {
 	return coordinator.Signed(k.signer, k.deployment.Place(k.record.ID, kind, s, ""), k.record.Counter, record)
 }
 
 // public is the key by which a server signs.
-func (k *keyring) public(s plan.ServerPath) (sign.Public, error) {
-	if s == plan.Operator {
+func (k *keyring) public(s contract.ServerPath) (sign.Public, error) {
+	if s == contract.Operator {
 		return k.signer.Public(), nil
 	}
 	k.mu.Lock()
@@ -84,7 +84,7 @@ func (k *keyring) public(s plan.ServerPath) (sign.Public, error) {
 }
 
 // serverKey is the key itself.
-func (k *keyring) serverKey(s plan.ServerPath) (sign.Key, error) {
+func (k *keyring) serverKey(s contract.ServerPath) (sign.Key, error) {
 	member := ""
 	if k.record.Enrol == coordinator.EnrolOnce {
 		member = k.secret.MemberCredential(k.deployment, k.record, s).Password
@@ -93,15 +93,15 @@ func (k *keyring) serverKey(s plan.ServerPath) (sign.Key, error) {
 }
 
 // part is a server's part of the plan, with the keys that the server has to know.
-func (k *keyring) part(s *plan.Server) (*plan.Server, error) {
+func (k *keyring) part(s *contract.Server) (*contract.Server, error) {
 	part := *s
-	part.Keys = map[plan.ServerPath]plan.PublicKey{}
-	add := func(of plan.ServerPath) error {
-		if of == plan.Operator || part.Keys[of] != "" {
+	part.Keys = map[contract.ServerPath]contract.PublicKey{}
+	add := func(of contract.ServerPath) error {
+		if of == contract.Operator || part.Keys[of] != "" {
 			return nil
 		}
 		key, err := k.public(of)
-		part.Keys[of] = plan.PublicKey(key)
+		part.Keys[of] = contract.PublicKey(key)
 		return err
 	}
 	err := add(s.Path)
@@ -116,7 +116,7 @@ func (k *keyring) part(s *plan.Server) (*plan.Server, error) {
 	return &part, err
 }
 
-func (k *keyring) signedPart(s *plan.Server) ([]byte, error) {
+func (k *keyring) signedPart(s *contract.Server) ([]byte, error) {
 	part, err := k.part(s)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (k *keyring) signedPart(s *plan.Server) ([]byte, error) {
 }
 
 // keys writes down a server's passwords of readers' sets.
-func (k *keyring) keys(s plan.ServerPath, sets map[string]string) ([]byte, error) {
+func (k *keyring) keys(s contract.ServerPath, sets map[string]string) ([]byte, error) {
 	if len(sets) == 0 {
 		return []byte("{}"), nil
 	}
@@ -137,7 +137,7 @@ func (k *keyring) deploymentRecord(r coordinator.DeploymentRecord) ([]byte, erro
 }
 
 // identity is what a server is told of the deployment.
-func (k *keyring) identity(s plan.ServerPath) ([]byte, error) {
+func (k *keyring) identity(s contract.ServerPath) ([]byte, error) {
 	text, err := k.sign(coordinator.KindIdentity, s, coordinator.Identity{Format: coordinator.RecordFormat, Deployment: k.deployment, ID: k.record.ID, Server: s,
 		Enrol: k.record.Enrol, Restored: k.record.Restored, Operator: k.signer.Public(), Relay: &coordinator.Relay{Key: k.relay, May: []string{coordinator.RelayHeat}}})
 	if err != nil {
@@ -151,7 +151,7 @@ func (k *keyring) identity(s plan.ServerPath) ([]byte, error) {
 }
 
 // cell reads a cell that somebody has written.
-func (k *keyring) cell(path coordinator.Path, data []byte, ref plan.CellRef) (coordinator.CellRecord, error) {
+func (k *keyring) cell(path coordinator.Path, data []byte, ref contract.CellRef) (coordinator.CellRecord, error) {
 	by, err := k.public(ref.Server)
 	if err != nil {
 		return coordinator.CellRecord{}, err
@@ -160,7 +160,7 @@ func (k *keyring) cell(path coordinator.Path, data []byte, ref plan.CellRef) (co
 }
 
 // state reads what a server's agent has reported.
-func (k *keyring) state(data []byte, s plan.ServerPath) (coordinator.ServerState, error) {
+func (k *keyring) state(data []byte, s contract.ServerPath) (coordinator.ServerState, error) {
 	by, err := k.public(s)
 	if err != nil {
 		return coordinator.ServerState{}, err
@@ -176,7 +176,7 @@ func (k *keyring) state(data []byte, s plan.ServerPath) (coordinator.ServerState
 }
 
 // publicRecord reads the key that a server shows, for others to seal with.
-func (k *keyring) publicRecord(data []byte, s plan.ServerPath) (coordinator.PublicRecord, error) {
+func (k *keyring) publicRecord(data []byte, s contract.ServerPath) (coordinator.PublicRecord, error) {
 	by, err := k.public(s)
 	if err != nil {
 		return coordinator.PublicRecord{}, err
@@ -188,7 +188,7 @@ func (k *keyring) publicRecord(data []byte, s plan.ServerPath) (coordinator.Publ
 	return r, err
 }
 
-func (k *keyring) server(s plan.ServerPath, may coordinator.Rights) coordinator.Grant {
+func (k *keyring) server(s contract.ServerPath, may coordinator.Rights) coordinator.Grant {
 	c, known := k.servers[s]
 	if !known {
 		c = coordinator.ServerCredential(s, k.token(s))
@@ -211,7 +211,7 @@ func (k *keyring) named(user string) coordinator.Credential {
 }
 
 // readers gives servers the right to read, one by one or as a set.
-func (k *keyring) readers(servers []plan.ServerPath) []coordinator.Grant {
+func (k *keyring) readers(servers []contract.ServerPath) []coordinator.Grant {
 	servers = slices.Compact(slices.Sorted(slices.Values(servers)))
 	if len(servers) <= namedReaders {
 		grants := make([]coordinator.Grant, 0, len(servers))
@@ -236,7 +236,7 @@ func (k *keyring) readers(servers []plan.ServerPath) []coordinator.Grant {
 }
 
 // readerSetID names a set of servers, which are sorted (docs/coordination.md, "Tokens").
-func readerSetID(sorted []plan.ServerPath) string {
+func readerSetID(sorted []contract.ServerPath) string {
 	var text strings.Builder
 	for i, s := range sorted {
 		if i > 0 {
@@ -252,11 +252,11 @@ func readerSetID(sorted []plan.ServerPath) string {
 type tokens struct {
 	secret     coordinator.Secret
 	deployment coordinator.Deployment
-	slots      map[plan.ServerPath]*plan.Slot // of the servers that have one
+	slots      map[contract.ServerPath]*contract.Slot // of the servers that have one
 }
 
-func newTokens(secret coordinator.Secret, d coordinator.Deployment, p *plan.Plan) tokens {
-	t := tokens{secret, d, map[plan.ServerPath]*plan.Slot{}}
+func newTokens(secret coordinator.Secret, d coordinator.Deployment, p *contract.Plan) tokens {
+	t := tokens{secret, d, map[contract.ServerPath]*contract.Slot{}}
 	for i := range p.Servers {
 		if s := &p.Servers[i]; s.Slot != nil {
 			t.slots[s.Path] = s.Slot
@@ -267,7 +267,7 @@ func newTokens(secret coordinator.Secret, d coordinator.Deployment, p *plan.Plan
 
 // token is a server's: where it has a slot, the one that an agent makes of the token that
 // all members of the group share.
-func (t tokens) token(server plan.ServerPath) string {
+func (t tokens) token(server contract.ServerPath) string {
 	if slot := t.slots[server]; slot != nil {
 		return coordinator.SlotToken(t.secret.ServerToken(t.deployment, slot.Shared), slot.Number)
 	}

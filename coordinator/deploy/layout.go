@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // MaxFiles is how many bytes of files the coordinator carries for a deployment.
@@ -17,7 +17,7 @@ const MaxFiles = 16 << 20
 // layout is every node of a deployment but `ready`, parents before children,
 // with the rights that follow from the plan (docs/coordination.md, "Paths"). Without the
 // files' contents their nodes are empty.
-func layout(d coordinator.Deployment, k *keyring, p *plan.Plan, planJSON []byte, files Files) ([]coordinator.NewNode, error) {
+func layout(d coordinator.Deployment, k *keyring, p *contract.Plan, planJSON []byte, files Files) ([]coordinator.NewNode, error) {
 	root, err := k.deploymentRecord(k.record)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func layout(d coordinator.Deployment, k *keyring, p *plan.Plan, planJSON []byte,
 }
 
 // layFiles makes the files' nodes, each readable by the servers whose roles use it.
-func layFiles(d coordinator.Deployment, k *keyring, p *plan.Plan, files Files) ([]coordinator.NewNode, error) {
+func layFiles(d coordinator.Deployment, k *keyring, p *contract.Plan, files Files) ([]coordinator.NewNode, error) {
 	users := usersOf(p)
 	var nodes []coordinator.NewNode
 	total := 0
@@ -77,7 +77,7 @@ func layFiles(d coordinator.Deployment, k *keyring, p *plan.Plan, files Files) (
 	return nodes, nil
 }
 
-func readFile(f plan.File, files Files) ([]byte, error) {
+func readFile(f contract.File, files Files) ([]byte, error) {
 	if files == nil {
 		return nil, nil
 	}
@@ -92,8 +92,8 @@ func readFile(f plan.File, files Files) ([]byte, error) {
 }
 
 // usersOf are the servers whose roles use a file, by its digest.
-func usersOf(p *plan.Plan) map[string][]plan.ServerPath {
-	users := map[string][]plan.ServerPath{}
+func usersOf(p *contract.Plan) map[string][]contract.ServerPath {
+	users := map[string][]contract.ServerPath{}
 	for _, s := range p.Servers {
 		for _, r := range s.Roles {
 			for _, digest := range r.AllFiles() {
@@ -105,8 +105,8 @@ func usersOf(p *plan.Plan) map[string][]plan.ServerPath {
 }
 
 // layCells makes the cells' nodes by the server that writes them.
-func layCells(d coordinator.Deployment, k *keyring, p *plan.Plan) (map[plan.ServerPath][]coordinator.NewNode, error) {
-	known := map[plan.ServerPath]bool{}
+func layCells(d coordinator.Deployment, k *keyring, p *contract.Plan) (map[contract.ServerPath][]coordinator.NewNode, error) {
+	known := map[contract.ServerPath]bool{}
 	for _, s := range p.Servers {
 		known[s.Path] = true
 	}
@@ -114,21 +114,21 @@ func layCells(d coordinator.Deployment, k *keyring, p *plan.Plan) (map[plan.Serv
 	if err != nil {
 		return nil, err
 	}
-	cells := map[plan.ServerPath][]coordinator.NewNode{}
+	cells := map[contract.ServerPath][]coordinator.NewNode{}
 	for _, c := range p.Cells {
-		for _, s := range append([]plan.ServerPath{c.Server}, c.Readers...) {
+		for _, s := range append([]contract.ServerPath{c.Server}, c.Readers...) {
 			if !known[s] {
 				return nil, fmt.Errorf("the plan has no server %s, which the cell %s names", s, c.Name)
 			}
 		}
-		path := d.Cell(plan.CellRef{Cell: c.Name, Server: c.Server})
+		path := d.Cell(contract.CellRef{Cell: c.Name, Server: c.Server})
 		cells[c.Server] = append(cells[c.Server], coordinator.NewNode{Path: path, Data: empty, Grants: k.grants(ofShared, c.Server, c.Readers...)})
 	}
 	return cells, nil
 }
 
 // layServer makes a server's own nodes; its readers' sets must be known by now.
-func layServer(d coordinator.Deployment, k *keyring, s *plan.Server) ([]coordinator.NewNode, error) {
+func layServer(d coordinator.Deployment, k *keyring, s *contract.Server) ([]coordinator.NewNode, error) {
 	slice, errSlice := k.signedPart(s)
 	keys, errKeys := k.keys(s.Path, k.members[s.Path])
 	identity, errIdentity := k.identity(s.Path)
@@ -160,10 +160,10 @@ func layServer(d coordinator.Deployment, k *keyring, s *plan.Server) ([]coordina
 
 // laySealed makes the nodes of sealed cells by server: the readers' and writers'
 // public keys, and the keys of the boxes for each pair of them.
-func laySealed(d coordinator.Deployment, k *keyring, p *plan.Plan) map[plan.ServerPath][]coordinator.NewNode {
-	type servers = map[plan.ServerPath]bool
-	writers, readers := map[plan.ServerPath]servers{}, map[plan.ServerPath]servers{}
-	add := func(to map[plan.ServerPath]servers, key, s plan.ServerPath) {
+func laySealed(d coordinator.Deployment, k *keyring, p *contract.Plan) map[contract.ServerPath][]coordinator.NewNode {
+	type servers = map[contract.ServerPath]bool
+	writers, readers := map[contract.ServerPath]servers{}, map[contract.ServerPath]servers{}
+	add := func(to map[contract.ServerPath]servers, key, s contract.ServerPath) {
 		if to[key] == nil {
 			to[key] = servers{}
 		}
@@ -173,7 +173,7 @@ func laySealed(d coordinator.Deployment, k *keyring, p *plan.Plan) map[plan.Serv
 		if !c.Sealed {
 			continue
 		}
-		for _, r := range append([]plan.ServerPath{c.Server}, c.Readers...) {
+		for _, r := range append([]contract.ServerPath{c.Server}, c.Readers...) {
 			add(writers, r, c.Server)
 			add(readers, c.Server, r)
 		}
@@ -183,7 +183,7 @@ func laySealed(d coordinator.Deployment, k *keyring, p *plan.Plan) map[plan.Serv
 			add(writers, r, r) // the operator may read its key without being asked for
 		}
 	}
-	nodes := map[plan.ServerPath][]coordinator.NewNode{}
+	nodes := map[contract.ServerPath][]coordinator.NewNode{}
 	for _, s := range p.Servers {
 		if len(writers[s.Path]) == 0 {
 			continue
@@ -202,7 +202,7 @@ func laySealed(d coordinator.Deployment, k *keyring, p *plan.Plan) map[plan.Serv
 }
 
 // layOnce makes the nodes by which a machine gets in.
-func layOnce(d coordinator.Deployment, k *keyring, server plan.ServerPath) ([]coordinator.NewNode, error) {
+func layOnce(d coordinator.Deployment, k *keyring, server contract.ServerPath) ([]coordinator.NewNode, error) {
 	pass, err := coordinator.Encode(coordinator.PassRecord{Password: k.secret.MemberCredential(d, k.record, server).Password})
 	if err != nil {
 		return nil, err
@@ -216,9 +216,9 @@ func layOnce(d coordinator.Deployment, k *keyring, server plan.ServerPath) ([]co
 
 // layGroups makes the nodes of groups that scale, which the agents of all members may
 // write.
-func layGroups(d coordinator.Deployment, k *keyring, p *plan.Plan) ([]coordinator.NewNode, error) {
+func layGroups(d coordinator.Deployment, k *keyring, p *contract.Plan) ([]coordinator.NewNode, error) {
 	records := map[string]*coordinator.SlotsRecord{}
-	shared := map[string][]plan.ServerPath{}
+	shared := map[string][]contract.ServerPath{}
 	for _, s := range p.Servers {
 		if s.Slot == nil {
 			continue
@@ -233,7 +233,7 @@ func layGroups(d coordinator.Deployment, k *keyring, p *plan.Plan) ([]coordinato
 		}
 		if !slices.Contains(shared[s.Slot.Group], s.Slot.Shared) {
 			shared[s.Slot.Group] = append(shared[s.Slot.Group], s.Slot.Shared)
-			r.Within = append(r.Within, strings.TrimPrefix(string(s.Slot.Shared), s.Slot.Group+"/"+plan.AnyMember))
+			r.Within = append(r.Within, strings.TrimPrefix(string(s.Slot.Shared), s.Slot.Group+"/"+contract.AnyMember))
 		}
 	}
 	if len(records) == 0 {

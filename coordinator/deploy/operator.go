@@ -11,8 +11,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
@@ -21,7 +21,7 @@ import (
 var ErrNotOurs = errors.New("somebody with a server's token has put there what only he can delete")
 
 // ReadPlan reads the whole plan of a deployment. ErrNotApplied, ErrWrongSecret.
-func ReadPlan(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) (*plan.Plan, error) {
+func ReadPlan(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) (*contract.Plan, error) {
 	before := ""
 	for {
 		record, err := readRecord(ctx, s, d, secret)
@@ -47,13 +47,13 @@ func ReadPlan(ctx context.Context, s coordinator.Store, d coordinator.Deployment
 	}
 }
 
-func parsePlan(text []byte) (*plan.Plan, error) {
-	var p plan.Plan
+func parsePlan(text []byte) (*contract.Plan, error) {
+	var p contract.Plan
 	if err := json.Unmarshal(text, &p); err != nil {
 		return nil, err
 	}
-	if p.Format != plan.Format {
-		return nil, fmt.Errorf("it has format %d, this hotc reads format %d", p.Format, plan.Format)
+	if p.Format != contract.Format {
+		return nil, fmt.Errorf("it has format %d, this hotc reads format %d", p.Format, contract.Format)
 	}
 	return &p, nil
 }
@@ -66,7 +66,7 @@ type Reader struct {
 }
 
 // NewReader looks whose deployment it is. ErrNotApplied, ErrWrongSecret, ErrForged.
-func NewReader(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *plan.Plan) (*Reader, error) {
+func NewReader(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan) (*Reader, error) {
 	live, err := readRecord(ctx, s, d, secret)
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, err)
@@ -76,7 +76,7 @@ func NewReader(ctx context.Context, s coordinator.Store, d coordinator.Deploymen
 }
 
 // Cell reads a cell. *RecordError.
-func (r *Reader) Cell(ctx context.Context, c plan.CellRef) (coordinator.CellRecord, error) {
+func (r *Reader) Cell(ctx context.Context, c contract.CellRef) (coordinator.CellRecord, error) {
 	path := r.keys.deployment.Cell(c)
 	node, err := r.store.Read(ctx, path)
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *Reader) Cell(ctx context.Context, c plan.CellRef) (coordinator.CellReco
 }
 
 // state reads what a server's agent has reported.
-func (r *Reader) state(ctx context.Context, s plan.ServerPath) (coordinator.ServerState, error) {
+func (r *Reader) state(ctx context.Context, s contract.ServerPath) (coordinator.ServerState, error) {
 	node, err := r.store.Read(ctx, r.keys.deployment.State(s))
 	if err != nil {
 		return coordinator.ServerState{}, err
@@ -101,7 +101,7 @@ func (r *Reader) state(ctx context.Context, s plan.ServerPath) (coordinator.Serv
 // Break fails cells that are empty, all of them or none, each for the cause of its role's
 // incarnation, in the name of the servers that write them: readers that wait for each other
 // end. ErrVersion says that one of them is not empty any more.
-func (r *Reader) Break(ctx context.Context, cells []plan.CellRef, causes []*coordinator.Cause, now time.Time) error {
+func (r *Reader) Break(ctx context.Context, cells []contract.CellRef, causes []*coordinator.Cause, now time.Time) error {
 	ops := make([]coordinator.Op, len(cells))
 	for i, c := range cells {
 		var err error
@@ -116,7 +116,7 @@ func (r *Reader) Break(ctx context.Context, cells []plan.CellRef, causes []*coor
 }
 
 // breakCell is the write that fails an empty cell.
-func (r *Reader) breakCell(ctx context.Context, c plan.CellRef, cause *coordinator.Cause, now time.Time) (coordinator.Op, error) {
+func (r *Reader) breakCell(ctx context.Context, c contract.CellRef, cause *coordinator.Cause, now time.Time) (coordinator.Op, error) {
 	path, d := r.keys.deployment.Cell(c), r.keys.deployment
 	node, err := r.store.Read(ctx, path)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *Reader) breakCell(ctx context.Context, c plan.CellRef, cause *coordinat
 }
 
 // ReadLog reads the end of what a role printed.
-func ReadLog(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server plan.ServerPath, role string) ([]byte, error) {
+func ReadLog(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server contract.ServerPath, role string) ([]byte, error) {
 	node, err := s.Read(ctx, d.Log(server, role))
 	if err != nil {
 		return nil, fmt.Errorf("read the log of %s.%s: %w", server, role, operatorError(err))

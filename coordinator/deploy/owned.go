@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // What hotc uses, hotc owns: a node that stands in a deployment's place may have been put
@@ -37,7 +37,7 @@ type owner struct {
 
 // check refuses a deployment, as a plan describes it, of which any node has other rights
 // than it must have: *RightsError. It returns those that do not stand.
-func (o *owner) check(ctx context.Context, p *plan.Plan) (missing map[coordinator.Path]bool, err error) {
+func (o *owner) check(ctx context.Context, p *contract.Plan) (missing map[coordinator.Path]bool, err error) {
 	nodes, err := layout(o.d, o.keys, p, nil, nil)
 	if err != nil {
 		return nil, err

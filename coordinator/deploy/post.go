@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 func readIfThere[T any](ctx context.Context, s coordinator.Store, path coordinator.Path) (T, error) {
@@ -24,7 +24,7 @@ func readIfThere[T any](ctx context.Context, s coordinator.Store, path coordinat
 
 // Posting is a request for one server's agent.
 type Posting struct {
-	Server  plan.ServerPath
+	Server  contract.ServerPath
 	Request coordinator.Request
 }
 
@@ -33,7 +33,7 @@ type Posting struct {
 // still see the old failure; where that is too much for one commit, the requests
 // come last. Requests that were answered are forgotten. ErrVersion says that
 // something has changed meanwhile: look again, and post what still makes sense.
-func Post(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, posts []Posting, takeBack []plan.CellRef) error {
+func Post(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, posts []Posting, takeBack []contract.CellRef) error {
 	live, err := readRecord(ctx, s, d, secret)
 	if err != nil {
 		return fmt.Errorf("post requests: %w", err)
@@ -46,8 +46,8 @@ func Post(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 	if err != nil {
 		return fmt.Errorf("post requests: %w", operatorError(err))
 	}
-	byServer := map[plan.ServerPath][]coordinator.Request{}
-	var servers []plan.ServerPath
+	byServer := map[contract.ServerPath][]coordinator.Request{}
+	var servers []contract.ServerPath
 	for _, p := range posts {
 		if byServer[p.Server] == nil {
 			servers = append(servers, p.Server)
@@ -82,7 +82,7 @@ func Post(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 }
 
 // emptyFailed are the writes that empty those of some cells that have failed.
-func emptyFailed(ctx context.Context, s coordinator.Store, d coordinator.Deployment, cells []plan.CellRef) ([]coordinator.Op, error) {
+func emptyFailed(ctx context.Context, s coordinator.Store, d coordinator.Deployment, cells []contract.CellRef) ([]coordinator.Op, error) {
 	found := make([]*coordinator.Op, len(cells))
 	err := coordinator.Each(ctx, len(cells), func(ctx context.Context, i int) error {
 		path := d.Cell(cells[i])
@@ -109,7 +109,7 @@ func emptyFailed(ctx context.Context, s coordinator.Store, d coordinator.Deploym
 
 // queue is the write that adds requests to a server's, without those that have
 // been answered.
-func queue(ctx context.Context, s coordinator.Store, k *keyring, server plan.ServerPath, more []coordinator.Request) (coordinator.Op, error) {
+func queue(ctx context.Context, s coordinator.Store, k *keyring, server contract.ServerPath, more []coordinator.Request) (coordinator.Op, error) {
 	d := k.deployment
 	path := d.Requests(server)
 	node, err := s.Read(ctx, path)
@@ -153,8 +153,8 @@ func posted(ctx context.Context, s coordinator.Store, d coordinator.Deployment, 
 }
 
 // ReadRequests reads what a server's agent is asked for and has not forgotten.
-func ReadRequests(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server plan.ServerPath) ([]coordinator.Request, error) {
-	r, err := readOf[coordinator.RequestsRecord](ctx, s, plan.Operator, "what server "+string(server)+" is asked for", d.Requests(server))
+func ReadRequests(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server contract.ServerPath) ([]coordinator.Request, error) {
+	r, err := readOf[coordinator.RequestsRecord](ctx, s, contract.Operator, "what server "+string(server)+" is asked for", d.Requests(server))
 	if err != nil {
 		return nil, fmt.Errorf("read the requests of server %s: %w", server, operatorError(err))
 	}
@@ -162,7 +162,7 @@ func ReadRequests(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 }
 
 // ReadAnswers reads what a server's agent has answered.
-func ReadAnswers(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server plan.ServerPath) ([]coordinator.Answer, error) {
+func ReadAnswers(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server contract.ServerPath) ([]coordinator.Answer, error) {
 	r, err := readOf[coordinator.AnswersRecord](ctx, s, server, answersOf(server), d.Answers(server))
 	for i := range r.Answers {
 		r.Answers[i].Reason, r.Answers[i].Output = coordinator.Clip(r.Answers[i].Reason, coordinator.LongestReason), coordinator.Clip(r.Answers[i].Output, coordinator.LogSize)

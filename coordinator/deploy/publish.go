@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // What an operator decides on.
@@ -61,7 +61,7 @@ type Published struct {
 type Publication struct {
 	Deployment coordinator.Deployment
 	Secret     coordinator.Secret
-	Plan       *plan.Plan
+	Plan       *contract.Plan
 	JSON       []byte // the plan's text
 	Files      Files
 	Now        time.Time
@@ -144,8 +144,8 @@ func Rehearse(ctx context.Context, s coordinator.Store, w Publication) (Publishe
 // change of a live plan.
 func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result Published, nodes []coordinator.NewNode, change *update, err error) {
 	d, secret, p, root := w.Deployment, w.Secret, w.Plan, w.rootCredential()
-	if p.Format != plan.Format {
-		return Published{}, nil, nil, fmt.Errorf("the plan has format %d, this hotc writes format %d", p.Format, plan.Format)
+	if p.Format != contract.Format {
+		return Published{}, nil, nil, fmt.Errorf("the plan has format %d, this hotc writes format %d", p.Format, contract.Format)
 	}
 	defer func() {
 		if err != nil {
@@ -285,7 +285,7 @@ func (e *SharedTokenError) Error() string {
 
 // CheckEnrolment returns a *SharedTokenError if tokens are to be good for one enrolment, and
 // the plan has such a group.
-func CheckEnrolment(p *plan.Plan, e coordinator.Enrolment) error {
+func CheckEnrolment(p *contract.Plan, e coordinator.Enrolment) error {
 	for _, s := range p.Servers {
 		if s.Slot != nil && e == coordinator.EnrolOnce {
 			return &SharedTokenError{Group: s.Slot.Group}

@@ -3,8 +3,8 @@ package deploy
 import (
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // The rights of a deployment's nodes are written down here and nowhere else
@@ -87,18 +87,18 @@ var rules = map[class]rule{
 
 // grants are the rights on a node of a class, which is about some servers: the first is
 // its own ("" is none), the others are readers; or all are those whose tokens count.
-func (k *keyring) grants(c class, own plan.ServerPath, others ...plan.ServerPath) []coordinator.Grant {
+func (k *keyring) grants(c class, own contract.ServerPath, others ...contract.ServerPath) []coordinator.Grant {
 	r, grants := rules[c], []coordinator.Grant{k.operator}
 	if k.root != nil && r.root != 0 {
 		grants = append(grants, coordinator.Grant{To: *k.root, May: r.root})
 	}
 	if r.token != 0 {
-		for _, s := range append([]plan.ServerPath{own}, others...) {
+		for _, s := range append([]contract.ServerPath{own}, others...) {
 			grants = append(grants, coordinator.Grant{To: coordinator.ServerCredential(s, k.token(s)), May: r.token})
 		}
 		return grants
 	}
-	if r.server != 0 && own != plan.Operator {
+	if r.server != 0 && own != contract.Operator {
 		grants = append(grants, k.server(own, r.server))
 	}
 	if r.readers != 0 {
@@ -107,6 +107,6 @@ func (k *keyring) grants(c class, own plan.ServerPath, others ...plan.ServerPath
 	return grants
 }
 
-func without(servers []plan.ServerPath, own plan.ServerPath) []plan.ServerPath {
-	return slices.DeleteFunc(slices.Clone(servers), func(s plan.ServerPath) bool { return s == own })
+func without(servers []contract.ServerPath, own contract.ServerPath) []contract.ServerPath {
+	return slices.DeleteFunc(slices.Clone(servers), func(s contract.ServerPath) bool { return s == own })
 }

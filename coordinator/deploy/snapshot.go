@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // Snapshot is a deployment as it is now, in the order of the plan. Its parts were
@@ -22,7 +22,7 @@ type Snapshot struct {
 
 // ServerSnapshot is a server as it is now.
 type ServerSnapshot struct {
-	Path        plan.ServerPath
+	Path        contract.ServerPath
 	Incarnation coordinator.IncarnationRecord // Number 0: no agent has come
 	// Alive says that the agent has a session with the coordinator.
 	Alive bool
@@ -35,7 +35,7 @@ type ServerSnapshot struct {
 	Requests []coordinator.Request
 	Answers  []coordinator.Answer
 	// Cells are the server's own cells, without their values.
-	Cells map[plan.CellName]coordinator.CellRecord
+	Cells map[contract.CellName]coordinator.CellRecord
 	// Knocks are the machines that ask to be the server, where its token is good for one
 	// enrolment and was used.
 	Knocks []coordinator.KnockRecord
@@ -43,7 +43,7 @@ type ServerSnapshot struct {
 
 // TakeSnapshot reads everything about a deployment's servers but the values of
 // cells, which may be large, or secret.
-func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *plan.Plan) (*Snapshot, error) {
+func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan) (*Snapshot, error) {
 	r, err := NewReader(ctx, s, d, secret, p)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 		return nil, fmt.Errorf("look at %s: %w", d, err)
 	}
 	snapshot := &Snapshot{Ready: ready, Restored: r.keys.record.Restored, Servers: make([]ServerSnapshot, len(p.Servers))}
-	index := map[plan.ServerPath]int{}
+	index := map[contract.ServerPath]int{}
 	for i, server := range p.Servers {
 		index[server.Path] = i
 	}
@@ -71,7 +71,7 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 	}
 	records, bad := make([]coordinator.CellRecord, len(p.Cells)), make([]*coordinator.RecordError, len(p.Cells))
 	err = coordinator.Each(ctx, len(p.Cells), func(ctx context.Context, i int) error {
-		record, err := r.Cell(ctx, plan.CellRef{Cell: p.Cells[i].Name, Server: p.Cells[i].Server, Sealed: p.Cells[i].Sealed})
+		record, err := r.Cell(ctx, contract.CellRef{Cell: p.Cells[i].Name, Server: p.Cells[i].Server, Sealed: p.Cells[i].Sealed})
 		record.Value = nil
 		records[i] = record
 		if of, is := unreadable(err); is {
@@ -103,9 +103,9 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 	return snapshot, nil
 }
 
-func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server plan.ServerPath) error {
+func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server contract.ServerPath) error {
 	s, d := r.store, r.keys.deployment
-	v.Path, v.Cells = server, map[plan.CellName]coordinator.CellRecord{}
+	v.Path, v.Cells = server, map[contract.CellName]coordinator.CellRecord{}
 	node, err := s.Read(ctx, d.Server(server))
 	if err != nil {
 		return err

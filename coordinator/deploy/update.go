@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // A live plan is changed in this order, and whoever makes the change again after it
@@ -40,14 +40,14 @@ const (
 
 // RoleChange is a role that another plan changes.
 type RoleChange struct {
-	Server plan.ServerPath
+	Server contract.ServerPath
 	Role   string
 	What   []string // the parts that change: "source", "input level", …
 	Effect Effect
 }
 
 // Key names the role.
-func (c *RoleChange) Key() plan.RoleKey { return plan.RoleKey(string(c.Server) + "." + c.Role) }
+func (c *RoleChange) Key() contract.RoleKey { return contract.RoleKey(string(c.Server) + "." + c.Role) }
 
 // NoUpdateHookError says that roles have run, or run now, whose source, files or inputs
 // another plan changes, and which have no hook that would bring them up to date.
@@ -68,7 +68,7 @@ type update struct {
 	tokens   tokens
 	root     *coordinator.Credential
 	keys     *keyring
-	live, to *plan.Plan
+	live, to *contract.Plan
 	planJSON []byte
 	files    Files
 	digest   string // of planJSON
@@ -329,7 +329,7 @@ func (u *update) unused(ctx context.Context, keep []string) ([]string, error) {
 	for _, digest := range keep {
 		used[digest] = true
 	}
-	for _, p := range []*plan.Plan{u.live, u.to} {
+	for _, p := range []*contract.Plan{u.live, u.to} {
 		for _, f := range p.Files {
 			used[f.Digest] = true
 		}

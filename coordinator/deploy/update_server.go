@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // One server's part of a change: what is looked at before, and the commit.
@@ -29,7 +29,7 @@ type standing struct {
 }
 
 // look reads how a server stands.
-func (u *update) look(ctx context.Context, to *plan.Server) (*standing, error) {
+func (u *update) look(ctx context.Context, to *contract.Server) (*standing, error) {
 	part, err := u.keys.part(to)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (u *update) look(ctx context.Context, to *plan.Server) (*standing, error) {
 		return nil, err
 	}
 	v := &standing{planVersion: version, same: string(text) == string(slice)}
-	var from plan.Server
+	var from contract.Server
 	if err := json.Unmarshal(text, &from); err != nil {
 		return nil, fmt.Errorf("read the plan of server %s: %w", to.Path, err)
 	}
@@ -69,14 +69,14 @@ func (u *update) look(ctx context.Context, to *plan.Server) (*standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	compare(from.Roles, to.Roles, func(r plan.Role) string { return r.Name }, func(_ string, a, b plan.Role) {
+	compare(from.Roles, to.Roles, func(r contract.Role) string { return r.Name }, func(_ string, a, b contract.Role) {
 		v.role(to.Path, &a, &b, state)
 	})
 	return v, nil
 }
 
 // opened is what the operator has signed for a server, without the signature.
-func (u *update) opened(kind string, s plan.ServerPath, text []byte) ([]byte, error) {
+func (u *update) opened(kind string, s contract.ServerPath, text []byte) ([]byte, error) {
 	text, _, err := u.keys.signer.Public().Open(u.d.Place(u.record.ID, kind, s, ""), text)
 	if err != nil {
 		return nil, coordinator.Forged("the "+kind+" of server "+string(s), "the deployment's operator", err)
@@ -85,7 +85,7 @@ func (u *update) opened(kind string, s plan.ServerPath, text []byte) ([]byte, er
 }
 
 // readState reads the server's incarnation and, of the same, how its roles stand.
-func (u *update) readState(ctx context.Context, server plan.ServerPath, roles []plan.Role, v *standing) (map[string]coordinator.RoleStatus, error) {
+func (u *update) readState(ctx context.Context, server contract.ServerPath, roles []contract.Role, v *standing) (map[string]coordinator.RoleStatus, error) {
 	node, err := u.store.Read(ctx, u.d.Server(server))
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (u *update) readState(ctx context.Context, server plan.ServerPath, roles []
 }
 
 // role notes what the change means for a role.
-func (v *standing) role(server plan.ServerPath, a, b *plan.Role, state map[string]coordinator.RoleStatus) {
+func (v *standing) role(server contract.ServerPath, a, b *contract.Role, state map[string]coordinator.RoleStatus) {
 	_, what := roleDifferences(*a, *b)
 	if len(what) == 0 {
 		return
@@ -131,13 +131,13 @@ func (v *standing) role(server plan.ServerPath, a, b *plan.Role, state map[strin
 		}
 	}
 	v.changes = append(v.changes, c)
-	if c.Effect == EffectHook && plan.FindTask(b.Hooks, plan.HookUpdate) == nil {
+	if c.Effect == EffectHook && contract.FindTask(b.Hooks, contract.HookUpdate) == nil {
 		v.lacking = append(v.lacking, c)
 	}
 }
 
 // server changes one server's part, and says which files it used until then.
-func (u *update) server(ctx context.Context, to *plan.Server) (changes []RoleChange, keep []string, err error) {
+func (u *update) server(ctx context.Context, to *contract.Server) (changes []RoleChange, keep []string, err error) {
 	for {
 		v, err := u.look(ctx, to)
 		switch {
@@ -164,7 +164,7 @@ func (u *update) server(ctx context.Context, to *plan.Server) (changes []RoleCha
 
 // commit writes a server's part, while everything is as it was looked at, and says which
 // parts of texts it has replaced.
-func (u *update) commit(ctx context.Context, to *plan.Server, v *standing) (old map[coordinator.Path][]string, err error) {
+func (u *update) commit(ctx context.Context, to *contract.Server, v *standing) (old map[coordinator.Path][]string, err error) {
 	slice, err := u.keys.signedPart(to)
 	if err != nil {
 		return nil, err
@@ -210,22 +210,22 @@ func (u *update) commit(ctx context.Context, to *plan.Server, v *standing) (old 
 }
 
 // requests are those for the hooks of a server's roles.
-func (u *update) requests(to *plan.Server, v *standing) []coordinator.Request {
+func (u *update) requests(to *contract.Server, v *standing) []coordinator.Request {
 	var all []coordinator.Request
 	for _, c := range v.changes {
 		if c.Effect != EffectHook {
 			continue
 		}
-		i := slices.IndexFunc(to.Roles, func(r plan.Role) bool { return r.Name == c.Role })
+		i := slices.IndexFunc(to.Roles, func(r contract.Role) bool { return r.Name == c.Role })
 		number := v.incarnation.Number
 		id := sha256.Sum256(fmt.Appendf(nil, "hotc update 1\n%d\n%s\n%s\n%d", u.record.Updates, u.digest, c.Key(), number))
-		all = append(all, coordinator.Request{ID: hex.EncodeToString(id[:13]), Kind: coordinator.Hook, Name: plan.HookUpdate, Role: c.Role,
+		all = append(all, coordinator.Request{ID: hex.EncodeToString(id[:13]), Kind: coordinator.Hook, Name: contract.HookUpdate, Role: c.Role,
 			Incarnation: number, Change: to.Roles[i].Definition(), Since: u.now.UTC()})
 	}
 	return all
 }
 
-func (u *update) dropParts(ctx context.Context, server plan.ServerPath, old map[coordinator.Path][]string) error {
+func (u *update) dropParts(ctx context.Context, server contract.ServerPath, old map[coordinator.Path][]string) error {
 	for _, path := range []coordinator.Path{u.d.ServerPlan(server), u.d.Keys(server)} {
 		if err := coordinator.DropParts(ctx, u.store, path, old[path]); err != nil {
 			return err

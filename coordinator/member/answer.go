@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // Requests reads what the server's agent is asked for. ErrForged, ErrOlder.
@@ -65,7 +65,7 @@ func (m *Member) Answer(ctx context.Context, answers []coordinator.Answer) error
 
 // TakeBack empties those of the server's own cells that have failed in this
 // incarnation: the roles that should have written them run again. ErrFenced.
-func (m *Member) TakeBack(ctx context.Context, cells []plan.CellName) error {
+func (m *Member) TakeBack(ctx context.Context, cells []contract.CellName) error {
 	m.forget(cells...)
 	kept, err := m.memory.Kept()
 	for _, cell := range cells {
@@ -83,7 +83,7 @@ func (m *Member) TakeBack(ctx context.Context, cells []plan.CellName) error {
 		}
 		var ops []coordinator.Op
 		for _, cell := range cells {
-			ref := plan.CellRef{Cell: cell, Server: m.server}
+			ref := contract.CellRef{Cell: cell, Server: m.server}
 			record, version, readErr := m.readCell(ctx, ref)
 			if readErr != nil {
 				return nil, readErr

@@ -8,16 +8,16 @@ import (
 	"hash/fnv"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // LostProducerError says that the agent which has to write a cell came once and
 // has been gone for longer than the reader wants to wait.
 type LostProducerError struct {
-	Cell   plan.CellName
-	Server plan.ServerPath
+	Cell   contract.CellName
+	Server contract.ServerPath
 	Since  time.Time
 }
 
@@ -37,7 +37,7 @@ type AwaitOptions struct {
 
 // Await reads a cell, blocking until it holds a value. *FailedCellError,
 // *LostProducerError, ErrNotInPlan, ErrDestroyed.
-func (m *Member) Await(ctx context.Context, cell plan.CellName, o AwaitOptions) (json.RawMessage, error) {
+func (m *Member) Await(ctx context.Context, cell contract.CellName, o AwaitOptions) (json.RawMessage, error) {
 	ref, err := m.place(cell)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (m *Member) Await(ctx context.Context, cell plan.CellName, o AwaitOptions) 
 }
 
 // look reads a cell; done says that it is not empty.
-func (m *Member) look(ctx context.Context, ref plan.CellRef) (value json.RawMessage, done bool, err error) {
+func (m *Member) look(ctx context.Context, ref contract.CellRef) (value json.RawMessage, done bool, err error) {
 	record, _, err := m.readCell(ctx, ref)
 	if err == nil {
 		record, err = m.opened(ctx, ref, record)
@@ -112,12 +112,12 @@ const arrivalCheck = 30 * time.Second
 // followProducer sends the time since when the agent of a server is gone, once it
 // has been gone for ifDown. It works beside the wait for the value, so that
 // neither of the two depends on the other's requests.
-func (m *Member) followProducer(ctx context.Context, server plan.ServerPath, ifDown time.Duration) <-chan time.Time {
-	if ifDown < 0 || server == m.server || server == plan.Operator {
+func (m *Member) followProducer(ctx context.Context, server contract.ServerPath, ifDown time.Duration) <-chan time.Time {
+	if ifDown < 0 || server == m.server || server == contract.Operator {
 		return nil
 	}
 	if ifDown == 0 {
-		ifDown = plan.DefaultIfDown * time.Second
+		ifDown = contract.DefaultIfDown * time.Second
 	}
 	lost := make(chan time.Time, 1)
 	go func() {
@@ -163,7 +163,7 @@ func (m *Member) followProducer(ctx context.Context, server plan.ServerPath, ifD
 
 // spread keeps the looks of many readers at one server apart. Their names do that
 // as well as chance would, and the same run can be played again.
-func (m *Member) spread(server plan.ServerPath, over time.Duration) time.Duration {
+func (m *Member) spread(server contract.ServerPath, over time.Duration) time.Duration {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %s", m.server, server)
 	return time.Duration(h.Sum64() % uint64(over))
@@ -178,7 +178,7 @@ const (
 	departed          // it was enrolled, and has no session
 )
 
-func (m *Member) missing(ctx context.Context, server plan.ServerPath) (arrival, error) {
+func (m *Member) missing(ctx context.Context, server contract.ServerPath) (arrival, error) {
 	_, here, err := m.store.Stat(ctx, m.deployment.Presence(server))
 	if err != nil || here {
 		return present, err
@@ -194,7 +194,7 @@ var errMissing = errors.New("its node is not there, or not open to this server")
 
 // opened is what a cell's record says to this server: whether it is sealed is the plan's to
 // say. One whose key is not there yet is empty.
-func (m *Member) opened(ctx context.Context, ref plan.CellRef, record coordinator.CellRecord) (coordinator.CellRecord, error) {
+func (m *Member) opened(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (coordinator.CellRecord, error) {
 	record, err := coordinator.CheckCell(ref, record)
 	if err == nil && record.State == coordinator.Valued && ref.Sealed {
 		return m.openRecord(ctx, ref, record)
@@ -204,7 +204,7 @@ func (m *Member) opened(ctx context.Context, ref plan.CellRef, record coordinato
 
 // goneOf says what it means that a node of a server is missing, or refused. Another
 // server's says nothing of this one's deployment: whether that stands is looked up.
-func (m *Member) goneOf(ctx context.Context, server plan.ServerPath, what string, err error) error {
+func (m *Member) goneOf(ctx context.Context, server contract.ServerPath, what string, err error) error {
 	if server == m.server || !errors.Is(err, coordinator.ErrNotFound) && !errors.Is(err, coordinator.ErrRefused) {
 		return m.gone(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // ErrOtherValue says that the cell already holds another value of this incarnation.
@@ -17,7 +17,7 @@ var ErrOtherValue = errors.New("it was published before, with another value")
 
 // FailedCellError says that a cell was marked failed, and why.
 type FailedCellError struct {
-	Cell  plan.CellName
+	Cell  contract.CellName
 	Cause *coordinator.Cause
 }
 
@@ -31,8 +31,8 @@ func (e *FailedCellError) Error() string {
 // Put writes a cell of the server's own. The same value again is nothing: the
 // order of keys and white space do not count. ErrOtherValue, ErrTooLarge,
 // ErrNotInPlan, ErrFenced; *FailedCellError when the cell was marked failed.
-func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMessage, now time.Time) error {
-	ref := plan.CellRef{Cell: cell, Server: m.server, Sealed: m.sealing.has(cell)}
+func (m *Member) Put(ctx context.Context, cell contract.CellName, value json.RawMessage, now time.Time) error {
+	ref := contract.CellRef{Cell: cell, Server: m.server, Sealed: m.sealing.has(cell)}
 	m.mu.Lock()
 	mine := m.own[cell]
 	m.mu.Unlock()
@@ -96,7 +96,7 @@ func (m *Member) Put(ctx context.Context, cell plan.CellName, value json.RawMess
 }
 
 // ownCell is a cell of the server's own as it was seen or, when in doubt, read.
-func (m *Member) ownCell(ctx context.Context, ref plan.CellRef) (coordinator.Version, coordinator.CellRecord, error) {
+func (m *Member) ownCell(ctx context.Context, ref contract.CellRef) (coordinator.Version, coordinator.CellRecord, error) {
 	m.mu.Lock()
 	version, empty := m.empty[ref.Cell]
 	m.mu.Unlock()
@@ -108,7 +108,7 @@ func (m *Member) ownCell(ctx context.Context, ref plan.CellRef) (coordinator.Ver
 }
 
 // compareCell says whether a cell that is written already holds this very value.
-func compareCell(cell plan.CellName, there coordinator.CellRecord, value json.RawMessage) error {
+func compareCell(cell contract.CellName, there coordinator.CellRecord, value json.RawMessage) error {
 	switch {
 	case there.State == coordinator.Failed:
 		return fmt.Errorf("publish: %w", &FailedCellError{cell, there.Cause})

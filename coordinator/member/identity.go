@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
@@ -49,7 +49,7 @@ type knowledge struct {
 	identity *coordinator.Identity // as it was read
 	strange  bool                  // of another deployment than the machine knows
 	key      sign.Key              // by which the server signs
-	publics  map[plan.ServerPath]plan.PublicKey
+	publics  map[contract.ServerPath]contract.PublicKey
 }
 
 func (m *Member) known() *knowledge {
@@ -112,7 +112,7 @@ func (m *Member) readIdentity(ctx context.Context) (*coordinator.Identity, int64
 
 // deriveKey makes the key by which the server signs. What the plan says of it must be
 // so: else the password is not the operator's.
-func (m *Member) deriveKey(p *plan.Server) error {
+func (m *Member) deriveKey(p *contract.Server) error {
 	password := ""
 	if m.member != nil {
 		password = m.member.Password
@@ -167,16 +167,16 @@ func (m *Member) signOwn(kind string, record any) ([]byte, error) {
 	return coordinator.Signed(m.known().key, m.deployment.Place(m.known().identity.ID, kind, m.server, ""), 0, record)
 }
 
-func (m *Member) signCell(c plan.CellRef, record coordinator.CellRecord) ([]byte, error) {
+func (m *Member) signCell(c contract.CellRef, record coordinator.CellRecord) ([]byte, error) {
 	return coordinator.Signed(m.known().key, m.deployment.CellPlace(m.known().identity.ID, c), 0, record)
 }
 
 // keyOf is the key by which a cell's writer signs.
-func (m *Member) keyOf(writer plan.ServerPath) sign.Public {
+func (m *Member) keyOf(writer contract.ServerPath) sign.Public {
 	switch writer {
 	case m.server:
 		return m.known().key.Public()
-	case plan.Operator:
+	case contract.Operator:
 		return m.known().identity.Operator
 	}
 	return sign.Public(m.known().publics[writer])
@@ -190,9 +190,9 @@ func (m *Member) newIncarnation(of string, number int) error {
 
 // unseen says that a record of another writer is not of an incarnation or version
 // before one that was seen.
-func (m *Member) unseen(ref plan.CellRef, record coordinator.CellRecord) (bool, error) {
+func (m *Member) unseen(ref contract.CellRef, record coordinator.CellRecord) (bool, error) {
 	of := string(ref.Server)
-	if ref.Server == plan.Operator {
+	if ref.Server == contract.Operator {
 		of = string(ref.Cell)
 	}
 	err := m.newIncarnation(of, record.Incarnation)

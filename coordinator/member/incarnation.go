@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // ErrFenced says that another machine has taken over the server's name.
@@ -201,7 +201,7 @@ func (m *Member) leftovers(ctx context.Context, number int) (old, untouched []co
 	}
 	found := make([]coordinator.Op, len(cells))
 	err = coordinator.Each(ctx, len(cells), func(ctx context.Context, i int) error {
-		ref := plan.CellRef{Cell: cells[i], Server: m.server}
+		ref := contract.CellRef{Cell: cells[i], Server: m.server}
 		record, version, err := m.readCell(ctx, ref)
 		var bad *coordinator.RecordError
 		switch {
@@ -301,7 +301,7 @@ func fenced(by coordinator.IncarnationRecord) error {
 	return fmt.Errorf("%w: instance %s, since %s", ErrFenced, by.Instance, by.Since.UTC().Format(time.RFC3339))
 }
 
-func (m *Member) noteEmpty(cell plan.CellName, version coordinator.Version) {
+func (m *Member) noteEmpty(cell contract.CellName, version coordinator.Version) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.empty[cell] = version
@@ -318,7 +318,7 @@ func (m *Member) believeEmpty() {
 }
 
 // forget drops what is believed about some of the server's own cells.
-func (m *Member) forget(cells ...plan.CellName) {
+func (m *Member) forget(cells ...contract.CellName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, cell := range cells {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // A coordinator can lose its data, or get an older state back. A machine that was the
@@ -19,7 +19,7 @@ import (
 
 // keep notes what the server has published. A disk that has no room for it ends no role: what
 // is lost is that the value can be put back, and that is said.
-func (m *Member) keep(cell plan.CellName, r coordinator.CellRecord) {
+func (m *Member) keep(cell contract.CellName, r coordinator.CellRecord) {
 	if err := m.memory.Keep(cell, r); err != nil {
 		m.tell(fmt.Sprintf("%s could not be put back if the coordinator lost it: %v", cell, err))
 	}
@@ -196,8 +196,8 @@ func (m *Member) Republish(ctx context.Context) error {
 }
 
 // putBack writes into an empty cell what was in it.
-func (m *Member) putBack(ctx context.Context, f fence, cell plan.CellName, version coordinator.Version, record coordinator.CellRecord) error {
-	ref := plan.CellRef{Cell: cell, Server: m.server}
+func (m *Member) putBack(ctx context.Context, f fence, cell contract.CellName, version coordinator.Version, record coordinator.CellRecord) error {
+	ref := contract.CellRef{Cell: cell, Server: m.server}
 	published := func() {}
 	var key []coordinator.Op
 	if record.State == coordinator.Valued {

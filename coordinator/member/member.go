@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
@@ -36,14 +36,14 @@ var (
 type Member struct {
 	store      coordinator.Store
 	deployment coordinator.Deployment
-	server     plan.ServerPath
+	server     contract.ServerPath
 	token      string
 	memory     Memory
 
 	mu     sync.Mutex
-	places map[plan.CellName]plan.CellRef        // where the cells are that this server may read
-	own    map[plan.CellName]bool                // the cells this server writes
-	empty  map[plan.CellName]coordinator.Version // those of them that are believed to be empty
+	places map[contract.CellName]contract.CellRef    // where the cells are that this server may read
+	own    map[contract.CellName]bool                // the cells this server writes
+	empty  map[contract.CellName]coordinator.Version // those of them that are believed to be empty
 	fence  *fence
 	state  *coordinator.Version // of the state's node, where it is known
 	plan   coordinator.Version  // of the plan's node, as it was read
@@ -51,7 +51,7 @@ type Member struct {
 	pinned   *coordinator.Identity // as the machine remembers it
 	knows    atomic.Pointer[knowledge]
 	counters map[string]int64 // that were seen
-	versions map[plan.CellName]cellVersion
+	versions map[contract.CellName]cellVersion
 
 	tried   int // see RememberTries
 	noteTry func(number int) error
@@ -75,16 +75,16 @@ type Member struct {
 
 // Join makes a server a member of a deployment. The store was opened with the
 // server's own credential (ServerCredential), which follows from its token.
-func Join(s coordinator.Store, d coordinator.Deployment, server plan.ServerPath, token string) *Member {
+func Join(s coordinator.Store, d coordinator.Deployment, server contract.ServerPath, token string) *Member {
 	if others, has := s.(coordinator.Crowd); has {
 		others.Among(d.Servers())
 	}
 	m := &Member{
 		deployment: d, server: server, token: token, memory: newMemory{},
-		places:   map[plan.CellName]plan.CellRef{},
-		own:      map[plan.CellName]bool{},
-		empty:    map[plan.CellName]coordinator.Version{},
-		versions: map[plan.CellName]cellVersion{},
+		places:   map[contract.CellName]contract.CellRef{},
+		own:      map[contract.CellName]bool{},
+		empty:    map[contract.CellName]coordinator.Version{},
+		versions: map[contract.CellName]cellVersion{},
 
 		reporting: make(chan struct{}, 1),
 		returning: make(chan struct{}, 1),
@@ -201,7 +201,7 @@ func (m *Member) lookReady(ctx context.Context) (string, error) {
 
 // Plan reads the server's part of the plan, and gives the session the identities
 // of the readers' sets that the server is in.
-func (m *Member) Plan(ctx context.Context) (*plan.Server, error) {
+func (m *Member) Plan(ctx context.Context) (*contract.Server, error) {
 	s, err := m.readPlan(ctx)
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (m *Member) Plan(ctx context.Context) (*plan.Server, error) {
 		m.places[r.Cell] = r
 	}
 	for _, c := range s.Writes {
-		m.places[c] = plan.CellRef{Cell: c, Server: m.server}
+		m.places[c] = contract.CellRef{Cell: c, Server: m.server}
 		m.own[c] = true
 	}
 	m.sealing.learn(m, s)
@@ -221,12 +221,12 @@ func (m *Member) Plan(ctx context.Context) (*plan.Server, error) {
 
 // PlanAgain reads the server's part of the plan after it was changed. Its cells are
 // those that Plan knew: other cells make another deployment.
-func (m *Member) PlanAgain(ctx context.Context) (*plan.Server, error) {
+func (m *Member) PlanAgain(ctx context.Context) (*contract.Server, error) {
 	s, err := m.readPlan(ctx)
 	return s, m.gone(err)
 }
 
-func (m *Member) readPlan(ctx context.Context) (*plan.Server, error) {
+func (m *Member) readPlan(ctx context.Context) (*contract.Server, error) {
 	if err := m.meet(ctx); err != nil {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (m *Member) readPlan(ctx context.Context) (*plan.Server, error) {
 	if text, err = m.open(coordinator.KindPlan, "", "the plan of server "+string(m.server), text); err != nil {
 		return nil, m.judge(ctx, err)
 	}
-	var s plan.Server
+	var s contract.Server
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, fmt.Errorf("read the plan of server %s: %w", m.server, err)
 	}
@@ -310,19 +310,19 @@ func (m *Member) File(ctx context.Context, digest string) ([]byte, error) {
 }
 
 // place is where a cell of the plan lies.
-func (m *Member) place(cell plan.CellName) (plan.CellRef, error) {
+func (m *Member) place(cell contract.CellName) (contract.CellRef, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ref, known := m.places[cell]
 	if !known {
-		return plan.CellRef{}, fmt.Errorf("%s: %w", cell, ErrNotInPlan)
+		return contract.CellRef{}, fmt.Errorf("%s: %w", cell, ErrNotInPlan)
 	}
 	return ref, nil
 }
 
 // Cell reads a cell as it is now. A sealed one is Empty to this server for as long
 // as it cannot open it.
-func (m *Member) Cell(ctx context.Context, cell plan.CellName) (coordinator.CellRecord, error) {
+func (m *Member) Cell(ctx context.Context, cell contract.CellName) (coordinator.CellRecord, error) {
 	ref, err := m.place(cell)
 	if err != nil {
 		return coordinator.CellRecord{}, err
@@ -334,7 +334,7 @@ func (m *Member) Cell(ctx context.Context, cell plan.CellName) (coordinator.Cell
 	return m.opened(ctx, ref, record)
 }
 
-func (m *Member) readCell(ctx context.Context, ref plan.CellRef) (coordinator.CellRecord, coordinator.Version, error) {
+func (m *Member) readCell(ctx context.Context, ref contract.CellRef) (coordinator.CellRecord, coordinator.Version, error) {
 	path := m.deployment.Cell(ref)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {

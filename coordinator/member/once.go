@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
 // machineCredential is a machine's own identity, of a key that never leaves it.
-func machineCredential(server plan.ServerPath, key seal.Key) (coordinator.Credential, error) {
+func machineCredential(server contract.ServerPath, key seal.Key) (coordinator.Credential, error) {
 	text, err := key.Text()
 	if err != nil {
 		return coordinator.Credential{}, err
@@ -137,7 +137,7 @@ func (m *Member) takeGiven(ctx context.Context) error {
 	if m.member == nil || !m.sealing.reads {
 		return nil
 	}
-	path := m.deployment.SealsFor(plan.Operator, m.server)
+	path := m.deployment.SealsFor(contract.Operator, m.server)
 	for {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // Kept is what a machine keeps of what it has published, by cell: its latest contents,
 // not sealed.
-type Kept map[plan.CellName]coordinator.CellRecord
+type Kept map[contract.CellName]coordinator.CellRecord
 
 // ErrOlder says that a record was replaced before, as this machine knows: a follower
 // that lags behind shows it, or somebody who keeps what was there.
@@ -48,7 +48,7 @@ type Memory interface {
 	Remember(Remembered) error
 	// Keep keeps a cell's contents, in the place of those before; Kept are those of all.
 	// They may be secret.
-	Keep(plan.CellName, coordinator.CellRecord) error
+	Keep(contract.CellName, coordinator.CellRecord) error
 	Kept() (Kept, error)
 }
 
@@ -63,7 +63,7 @@ func (newMemory) Remembered() Remembered { return Remembered{} }
 
 func (newMemory) Remember(Remembered) error { return nil }
 
-func (newMemory) Keep(plan.CellName, coordinator.CellRecord) error { return nil }
+func (newMemory) Keep(contract.CellName, coordinator.CellRecord) error { return nil }
 
 func (newMemory) Kept() (Kept, error) { return nil, nil }
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // Announce keeps the server's presence in place until ctx ends. It returns when
@@ -48,7 +48,7 @@ func (m *Member) State(ctx context.Context) (coordinator.ServerState, error) {
 // given cells failed that are still empty. When one request does not take them
 // all, the state comes with the last of them, so that an agent which was
 // interrupted reports again. A text that would not fit is cut. ErrFenced.
-func (m *Member) Report(ctx context.Context, state coordinator.ServerState, failed map[plan.CellName]*coordinator.Cause) error {
+func (m *Member) Report(ctx context.Context, state coordinator.ServerState, failed map[contract.CellName]*coordinator.Cause) error {
 	return m.reportIf(ctx, state, failed, false)
 }
 
@@ -60,7 +60,7 @@ func (m *Member) ReportStart(ctx context.Context, state coordinator.ServerState)
 }
 
 // reportIf is Report; with current only while the plan is the one that was read last.
-func (m *Member) reportIf(ctx context.Context, state coordinator.ServerState, failed map[plan.CellName]*coordinator.Cause, current bool) error {
+func (m *Member) reportIf(ctx context.Context, state coordinator.ServerState, failed map[contract.CellName]*coordinator.Cause, current bool) error {
 	select {
 	case m.reporting <- struct{}{}:
 		defer func() { <-m.reporting }()
@@ -94,7 +94,7 @@ func (m *Member) reportIf(ctx context.Context, state coordinator.ServerState, fa
 	}
 }
 
-func (m *Member) report(ctx context.Context, f fence, checks []coordinator.Op, state coordinator.ServerState, failed map[plan.CellName]*coordinator.Cause) error {
+func (m *Member) report(ctx context.Context, f fence, checks []coordinator.Op, state coordinator.ServerState, failed map[contract.CellName]*coordinator.Cause) error {
 	marks, marked, err := m.marks(ctx, f, state.Since, failed)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (m *Member) noteState(version coordinator.Version) {
 }
 
 // marks are the writes that mark cells failed, of those that are empty.
-func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map[plan.CellName]*coordinator.Cause) ([]coordinator.Op, Kept, error) {
+func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map[contract.CellName]*coordinator.Cause) ([]coordinator.Op, Kept, error) {
 	var ops []coordinator.Op
 	marked := Kept{}
 	for _, cell := range slices.Sorted(maps.Keys(failed)) {
@@ -167,7 +167,7 @@ func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map
 		if !mine {
 			return nil, nil, fmt.Errorf("%s: %w", cell, ErrNotInPlan)
 		}
-		ref := plan.CellRef{Cell: cell, Server: m.server}
+		ref := contract.CellRef{Cell: cell, Server: m.server}
 		version, record, err := m.ownCell(ctx, ref)
 		if err != nil {
 			return nil, nil, err

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
@@ -23,18 +23,18 @@ import (
 // sealing is what a member knows of its sealed cells.
 type sealing struct {
 	key    seal.Key
-	token  func() (seal.Key, error)            // for which `hotc apply` seals before the server has a key
-	reads  bool                                // the server reads what the operator gives
-	public bool                                // the server has a public key to show
-	cells  map[plan.CellName][]plan.ServerPath // own ones, with their readers
+	token  func() (seal.Key, error)                    // for which `hotc apply` seals before the server has a key
+	reads  bool                                        // the server reads what the operator gives
+	public bool                                        // the server has a public key to show
+	cells  map[contract.CellName][]contract.ServerPath // own ones, with their readers
 
 	// boxing is full from the choice of a content key to the commit of the box.
 	boxing chan struct{}
 	poke   chan struct{}
 
 	mu    sync.Mutex
-	boxes map[plan.CellName]sealedBox
-	dirty map[plan.ServerPath]bool // readers that may lack a key
+	boxes map[contract.CellName]sealedBox
+	dirty map[contract.ServerPath]bool // readers that may lack a key
 }
 
 // sealedBox is the box in one of the server's own cells.
@@ -44,27 +44,27 @@ type sealedBox struct {
 }
 
 // learn takes over what a server's plan says.
-func (s *sealing) learn(m *Member, p *plan.Server) {
-	s.cells, s.boxes = map[plan.CellName][]plan.ServerPath{}, map[plan.CellName]sealedBox{}
-	s.dirty, s.poke, s.boxing = map[plan.ServerPath]bool{}, make(chan struct{}, 1), make(chan struct{}, 1)
+func (s *sealing) learn(m *Member, p *contract.Server) {
+	s.cells, s.boxes = map[contract.CellName][]contract.ServerPath{}, map[contract.CellName]sealedBox{}
+	s.dirty, s.poke, s.boxing = map[contract.ServerPath]bool{}, make(chan struct{}, 1), make(chan struct{}, 1)
 	s.public = len(p.Seals) > 0
 	for _, r := range p.Reads {
 		s.public = s.public || r.Sealed
-		s.reads = s.reads || r.Server == plan.Operator
+		s.reads = s.reads || r.Server == contract.Operator
 	}
 	for _, c := range p.Seals {
 		s.cells[c.Cell] = c.Readers
-		m.places[c.Cell] = plan.CellRef{Cell: c.Cell, Server: m.server, Sealed: true}
+		m.places[c.Cell] = contract.CellRef{Cell: c.Cell, Server: m.server, Sealed: true}
 	}
 }
 
-func (s *sealing) has(cell plan.CellName) bool {
+func (s *sealing) has(cell contract.CellName) bool {
 	_, sealed := s.cells[cell]
 	return sealed
 }
 
 // mark notes that readers may lack a key.
-func (s *sealing) mark(readers ...plan.ServerPath) {
+func (s *sealing) mark(readers ...contract.ServerPath) {
 	s.mu.Lock()
 	for _, r := range readers {
 		s.dirty[r] = true
@@ -77,7 +77,7 @@ func (s *sealing) mark(readers ...plan.ServerPath) {
 }
 
 // take returns the readers that were marked.
-func (s *sealing) take() []plan.ServerPath {
+func (s *sealing) take() []contract.ServerPath {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	readers := slices.Sorted(maps.Keys(s.dirty))
@@ -85,14 +85,14 @@ func (s *sealing) take() []plan.ServerPath {
 	return readers
 }
 
-func (s *sealing) box(cell plan.CellName) (sealedBox, bool) {
+func (s *sealing) box(cell contract.CellName) (sealedBox, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b, known := s.boxes[cell]
 	return b, known
 }
 
-func (s *sealing) keep(cell plan.CellName, b sealedBox) {
+func (s *sealing) keep(cell contract.CellName, b sealedBox) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.boxes[cell] = b
@@ -141,7 +141,7 @@ func (m *Member) showKey(ctx context.Context) error {
 }
 
 // valueLimit is how many bytes a value of a cell may have.
-func (m *Member) valueLimit(cell plan.CellName) int {
+func (m *Member) valueLimit(cell contract.CellName) int {
 	if m.sealing.has(cell) {
 		return coordinator.SealedRoom(m.limit())
 	}
@@ -152,7 +152,7 @@ func (m *Member) valueLimit(cell plan.CellName) int {
 // of the key for the writer itself belongs into the same commit. published is to be
 // called after it. The caller has filled
 // sealing.boxing.
-func (m *Member) fillRecord(ctx context.Context, ref plan.CellRef, record coordinator.CellRecord) (filled coordinator.CellRecord, key []coordinator.Op, published func(), err error) {
+func (m *Member) fillRecord(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (filled coordinator.CellRecord, key []coordinator.Op, published func(), err error) {
 	if !m.sealing.has(ref.Cell) {
 		return record, nil, func() {}, nil
 	}
@@ -182,7 +182,7 @@ func (m *Member) fillRecord(ctx context.Context, ref plan.CellRef, record coordi
 	}, nil
 }
 
-func (m *Member) readSeals(ctx context.Context, writer, reader plan.ServerPath) (coordinator.SealsRecord, error) {
+func (m *Member) readSeals(ctx context.Context, writer, reader contract.ServerPath) (coordinator.SealsRecord, error) {
 	path := m.deployment.SealsFor(writer, reader)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
@@ -200,7 +200,7 @@ func (m *Member) readSeals(ctx context.Context, writer, reader plan.ServerPath) 
 
 // openRecord opens a sealed cell. One whose key is not there yet is empty to this
 // server.
-func (m *Member) openRecord(ctx context.Context, ref plan.CellRef, record coordinator.CellRecord) (coordinator.CellRecord, error) {
+func (m *Member) openRecord(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (coordinator.CellRecord, error) {
 	content, ok, err := m.contentOf(ctx, ref, record)
 	if err != nil || !ok {
 		return coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation}, err
@@ -214,7 +214,7 @@ func (m *Member) openRecord(ctx context.Context, ref plan.CellRef, record coordi
 }
 
 // contentOf is the key of a box, if it was sealed for this server's key.
-func (m *Member) contentOf(ctx context.Context, ref plan.CellRef, record coordinator.CellRecord) (seal.Content, bool, error) {
+func (m *Member) contentOf(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (seal.Content, bool, error) {
 	keys, err := m.readSeals(ctx, ref.Server, m.server)
 	if err != nil {
 		return seal.Content{}, false, err
@@ -236,11 +236,11 @@ func (m *Member) contentOf(ctx context.Context, ref plan.CellRef, record coordin
 }
 
 // keyFor is the one of this server's keys that something was sealed for.
-func (m *Member) keyFor(ref plan.CellRef, k coordinator.SealedKey) (key seal.Key, ok bool, err error) {
+func (m *Member) keyFor(ref contract.CellRef, k coordinator.SealedKey) (key seal.Key, ok bool, err error) {
 	if k.To == seal.ID(m.sealing.key.Public()) {
 		return m.sealing.key, true, nil
 	}
-	if ref.Server != plan.Operator {
+	if ref.Server != contract.Operator {
 		return seal.Key{}, false, nil
 	}
 	key, err = m.sealing.token()
@@ -282,17 +282,17 @@ func (m *Member) KeepSealed(ctx context.Context, say func(error)) error {
 }
 
 // sealedReaders are the servers that read sealed cells of this one.
-func (m *Member) sealedReaders() []plan.ServerPath {
-	var all []plan.ServerPath
+func (m *Member) sealedReaders() []contract.ServerPath {
+	var all []contract.ServerPath
 	for _, readers := range m.sealing.cells {
 		all = append(all, readers...)
 	}
 	slices.Sort(all)
-	return slices.DeleteFunc(slices.Compact(all), func(s plan.ServerPath) bool { return s == m.server })
+	return slices.DeleteFunc(slices.Compact(all), func(s contract.ServerPath) bool { return s == m.server })
 }
 
 // sealFor gives one reader the keys that it lacks.
-func (m *Member) sealFor(ctx context.Context, reader plan.ServerPath, say func(error)) error {
+func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say func(error)) error {
 	if reader == m.server {
 		return nil
 	}
@@ -331,7 +331,7 @@ func (m *Member) sealFor(ctx context.Context, reader plan.ServerPath, say func(e
 		if !slices.Contains(readers, reader) {
 			continue
 		}
-		box, ok, err := m.boxOf(ctx, plan.CellRef{Cell: cell, Server: m.server, Sealed: true})
+		box, ok, err := m.boxOf(ctx, contract.CellRef{Cell: cell, Server: m.server, Sealed: true})
 		if err != nil {
 			return err
 		}
@@ -356,7 +356,7 @@ func (m *Member) sealFor(ctx context.Context, reader plan.ServerPath, say func(e
 	return m.commitSeals(ctx, reader, data)
 }
 
-func (m *Member) commitSeals(ctx context.Context, reader plan.ServerPath, data []byte) error {
+func (m *Member) commitSeals(ctx context.Context, reader contract.ServerPath, data []byte) error {
 	for {
 		f, err := m.enrolled()
 		if err != nil {
@@ -376,7 +376,7 @@ func (m *Member) commitSeals(ctx context.Context, reader plan.ServerPath, data [
 }
 
 // boxOf is the box in one of the server's own cells; not ok while there is none.
-func (m *Member) boxOf(ctx context.Context, ref plan.CellRef) (box sealedBox, ok bool, err error) {
+func (m *Member) boxOf(ctx context.Context, ref contract.CellRef) (box sealedBox, ok bool, err error) {
 	if box, known := m.sealing.box(ref.Cell); known {
 		return box, true, nil
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // A group that scales has members whose names Heat makes up, and slots in the plan. Who
@@ -18,7 +18,7 @@ import (
 // Claim is a member's wish for a slot.
 type Claim struct {
 	Deployment coordinator.Deployment
-	Slot       *plan.BootSlot
+	Slot       *contract.BootSlot
 	Stack      string // the root stack's id
 	// Enrolled says that this machine has been a slot's server before: then it takes no
 	// other one. Token is the one that all members have, Known what the machine was told
@@ -133,7 +133,7 @@ var errNoSlots = errors.New("it has no slots")
 
 // unreadable says that a member has written over who has which slot.
 func (c *Claim) unreadable(err error) error {
-	return &coordinator.RecordError{Server: plan.ServerPath(c.Slot.Path), What: "who has which slot of the group " + c.Slot.Group(), Err: err}
+	return &coordinator.RecordError{Server: contract.ServerPath(c.Slot.Path), What: "who has which slot of the group " + c.Slot.Group(), Err: err}
 }
 
 // lost is the slot that this machine had, and takes again: nobody has it, and the
@@ -211,7 +211,7 @@ func (c *Claim) awaitLeft(ctx context.Context, s coordinator.Store, record coord
 	defer stop()
 	patience := c.IfDown
 	if patience == 0 {
-		patience = plan.DefaultIfDown * time.Second
+		patience = contract.DefaultIfDown * time.Second
 	}
 	if c.Waiting != nil {
 		c.Waiting(fmt.Sprintf("no slot of the group %s is free (it has %d); one that no agent is present in for %v can be taken anew", c.Slot.Group(), len(record.Slots), patience))
@@ -261,7 +261,7 @@ func (c *Claim) awaitLeft(ctx context.Context, s coordinator.Store, record coord
 // anybody says whether the agent of one of a slot's servers is present.
 func (c *Claim) anybody(ctx context.Context, s coordinator.Store, record *coordinator.SlotsRecord, number int) (bool, error) {
 	for _, within := range record.Within {
-		server := c.Slot.Within(plan.ServerPath(c.Slot.Path+within), number)
+		server := c.Slot.Within(contract.ServerPath(c.Slot.Path+within), number)
 		if _, there, err := s.Stat(ctx, c.Deployment.Presence(server)); err != nil || there {
 			return there, err
 		}

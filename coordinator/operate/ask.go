@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -27,7 +27,7 @@ func NewRequest(kind coordinator.RequestKind, r *status.Role) coordinator.Reques
 }
 
 // Ask puts a request before a server's agent.
-func (o *Operator) Ask(ctx context.Context, server plan.ServerPath, r coordinator.Request) error {
+func (o *Operator) Ask(ctx context.Context, server contract.ServerPath, r coordinator.Request) error {
 	for range MostTries {
 		within, stop := o.Within(ctx)
 		err := deploy.Post(within, o, o.Deployment, o.Secret, []deploy.Posting{{Server: server, Request: r}}, nil)
@@ -41,7 +41,7 @@ func (o *Operator) Ask(ctx context.Context, server plan.ServerPath, r coordinato
 
 // Answer is what a server's agent has answered to a request so far; without a
 // status, nothing.
-func (o *Operator) Answer(ctx context.Context, server plan.ServerPath, request string) (coordinator.Answer, error) {
+func (o *Operator) Answer(ctx context.Context, server contract.ServerPath, request string) (coordinator.Answer, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
 	answers, err := deploy.ReadAnswers(within, o, o.Deployment, server)
@@ -58,7 +58,7 @@ func (o *Operator) Answer(ctx context.Context, server plan.ServerPath, request s
 
 // Await waits for the final answer. say is told what it waits for, when that
 // changes.
-func (o *Operator) Await(ctx context.Context, server plan.ServerPath, request string, say func(string)) (coordinator.Answer, error) {
+func (o *Operator) Await(ctx context.Context, server contract.ServerPath, request string, say func(string)) (coordinator.Answer, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	answered, err := o.Watch(watching, o.Deployment.Answers(server))
@@ -95,7 +95,7 @@ func (o *Operator) Await(ctx context.Context, server plan.ServerPath, request st
 
 // present says whether a server's agent is there; an error says that its deployment
 // is not, any more.
-func (o *Operator) present(ctx context.Context, server plan.ServerPath) (bool, error) {
+func (o *Operator) present(ctx context.Context, server contract.ServerPath) (bool, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
 	_, applied, err := o.Stat(within, o.Deployment.Answers(server))
@@ -110,7 +110,7 @@ func (o *Operator) present(ctx context.Context, server plan.ServerPath) (bool, e
 }
 
 // Known says whether a request of that id is among those that a server's agent was asked for.
-func (o *Operator) Known(ctx context.Context, server plan.ServerPath, request string) (bool, error) {
+func (o *Operator) Known(ctx context.Context, server contract.ServerPath, request string) (bool, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
 	requests, err := deploy.ReadRequests(within, o, o.Deployment, server)

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -21,12 +21,12 @@ type Hooked struct {
 	Hook  string    `json:"hook"`
 	Roles []HookRan `json:"roles"` // in the order in which they began
 	// Without are the roles whose hook did not run, since there is nothing for it to do.
-	Without []plan.RoleKey `json:"without"`
+	Without []contract.RoleKey `json:"without"`
 }
 
 // HookRan is one role's hook.
 type HookRan struct {
-	Role     plan.RoleKey             `json:"role"`
+	Role     contract.RoleKey         `json:"role"`
 	Status   coordinator.AnswerStatus `json:"status"`
 	ExitCode *int                     `json:"exit_code,omitempty"`
 	Reason   string                   `json:"reason,omitempty"`
@@ -71,12 +71,12 @@ type hooking struct {
 // the writers', since those may still need these; at resume the other way round.
 // Hooks that do not depend on each other run at the same time.
 func (o *Operator) RunHooks(ctx context.Context, v *status.Status, hook string, say func(string)) (*Hooked, error) {
-	h := &hooking{Operator: o, hook: hook, say: say, result: Hooked{Stack: string(o.Deployment), Hook: hook, Roles: []HookRan{}, Without: []plan.RoleKey{}}}
+	h := &hooking{Operator: o, hook: hook, say: say, result: Hooked{Stack: string(o.Deployment), Hook: hook, Roles: []HookRan{}, Without: []contract.RoleKey{}}}
 	roles, err := h.choose(v)
 	if err != nil {
 		return nil, err
 	}
-	for _, round := range rounds(v.Plan, roles, hook != plan.HookResume) {
+	for _, round := range rounds(v.Plan, roles, hook != contract.HookResume) {
 		if err := h.round(ctx, round); err != nil {
 			return nil, err
 		}
@@ -94,11 +94,11 @@ func (h *hooking) choose(v *status.Status) ([]*status.Role, error) {
 	for _, s := range v.Servers {
 		for i := range s.Roles {
 			r := &s.Roles[i]
-			if plan.FindTask(r.Plan.Hooks, h.hook) == nil {
+			if contract.FindTask(r.Plan.Hooks, h.hook) == nil {
 				continue
 			}
 			switch {
-			case r.Status == coordinator.RoleDone, r.Status == coordinator.RoleFailed && h.hook == plan.HookDelete:
+			case r.Status == coordinator.RoleDone, r.Status == coordinator.RoleFailed && h.hook == contract.HookDelete:
 				chosen = append(chosen, r)
 			case r.Status == coordinator.RoleFailed, r.Status == coordinator.RoleSkipped, !s.Came():
 				h.result.Without = append(h.result.Without, r.Key())
@@ -113,7 +113,7 @@ func (h *hooking) choose(v *status.Status) ([]*status.Role, error) {
 			absent = append(absent, string(r.Server.Path))
 		}
 	}
-	if len(absent) > 0 && h.hook != plan.HookResume { // after a resume agents return
+	if len(absent) > 0 && h.hook != contract.HookResume { // after a resume agents return
 		return nil, &AbsentError{absent}
 	}
 	return chosen, nil
@@ -184,7 +184,7 @@ func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final
 	ended := map[string]bool{}
 	for _, a := range answers {
 		ended[a.ID] = a.Final()
-		if h.hook == plan.HookDelete && a.Kind == coordinator.Hook && a.Role == r.Name && a.Name == h.hook &&
+		if h.hook == contract.HookDelete && a.Kind == coordinator.Hook && a.Role == r.Name && a.Name == h.hook &&
 			a.Status == coordinator.AnswerDone && !a.Ended.Before(r.Server.Incarnation.Since) {
 			final = a
 		}
@@ -199,7 +199,7 @@ func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final
 
 // rounds puts roles into an order by what they read: all of a round may run at the
 // same time. What waits in a circle is taken in the order of the plan.
-func rounds(p *plan.Plan, roles []*status.Role, readersFirst bool) [][]*status.Role {
+func rounds(p *contract.Plan, roles []*status.Role, readersFirst bool) [][]*status.Role {
 	depths := depthsOf(p)
 	byDepth := map[int][]*status.Role{}
 	deepest := 0
@@ -222,19 +222,19 @@ func rounds(p *plan.Plan, roles []*status.Role, readersFirst bool) [][]*status.R
 
 // depthsOf says of each role how long the longest chain of roles is that it reads
 // from, or that stand before it on its server.
-func depthsOf(p *plan.Plan) map[plan.RoleKey]int {
-	writer := map[plan.CellName]plan.RoleKey{}
+func depthsOf(p *contract.Plan) map[contract.RoleKey]int {
+	writer := map[contract.CellName]contract.RoleKey{}
 	for _, c := range p.Cells {
 		if c.Role != "" {
-			writer[c.Name] = plan.RoleKey(string(c.Server) + "." + c.Role)
+			writer[c.Name] = contract.RoleKey(string(c.Server) + "." + c.Role)
 		}
 	}
-	needs := map[plan.RoleKey][]plan.RoleKey{}
-	var order []plan.RoleKey
+	needs := map[contract.RoleKey][]contract.RoleKey{}
+	var order []contract.RoleKey
 	for _, s := range p.Servers {
-		var before plan.RoleKey
+		var before contract.RoleKey
 		for _, r := range s.Roles {
-			key := plan.RoleKey(string(s.Path) + "." + r.Name)
+			key := contract.RoleKey(string(s.Path) + "." + r.Name)
 			order = append(order, key)
 			if before != "" {
 				needs[key] = append(needs[key], before)
@@ -250,9 +250,9 @@ func depthsOf(p *plan.Plan) map[plan.RoleKey]int {
 			}
 		}
 	}
-	depths, busy := map[plan.RoleKey]int{}, map[plan.RoleKey]bool{}
-	var depth func(plan.RoleKey) int
-	depth = func(key plan.RoleKey) int {
+	depths, busy := map[contract.RoleKey]int{}, map[contract.RoleKey]bool{}
+	var depth func(contract.RoleKey) int
+	depth = func(key contract.RoleKey) int {
 		d, known := depths[key]
 		if known || busy[key] {
 			return d

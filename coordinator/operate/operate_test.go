@@ -6,30 +6,30 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // site is a deployment whose app reads what its db writes; proxy reads of nobody.
 func site(states map[string]coordinator.RoleState, alive bool) *status.Status {
-	role := func(name string, in ...plan.Input) plan.Role {
-		return plan.Role{Name: name, Inputs: in, Hooks: []plan.Task{{Name: plan.HookDelete}}}
+	role := func(name string, in ...contract.Input) contract.Role {
+		return contract.Role{Name: name, Inputs: in, Hooks: []contract.Task{{Name: contract.HookDelete}}}
 	}
-	p := &plan.Plan{
-		Servers: []plan.Server{
-			{Path: "app", Roles: []plan.Role{role("web", plan.Input{Name: "db", Reads: []plan.CellName{"db.mysql:url"}})}},
-			{Path: "db", Roles: []plan.Role{role("disk"), role("mysql")}},
-			{Path: "proxy", Roles: []plan.Role{role("http")}},
+	p := &contract.Plan{
+		Servers: []contract.Server{
+			{Path: "app", Roles: []contract.Role{role("web", contract.Input{Name: "db", Reads: []contract.CellName{"db.mysql:url"}})}},
+			{Path: "db", Roles: []contract.Role{role("disk"), role("mysql")}},
+			{Path: "proxy", Roles: []contract.Role{role("http")}},
 		},
-		Cells: []plan.Cell{{Name: "db.mysql:url", Server: "db", Role: "mysql"}},
+		Cells: []contract.Cell{{Name: "db.mysql:url", Server: "db", Role: "mysql"}},
 	}
-	p.Servers[1].Roles[1].Outputs = []plan.Output{{Name: "url", Cell: "db.mysql:url"}}
+	p.Servers[1].Roles[1].Outputs = []contract.Output{{Name: "url", Cell: "db.mysql:url"}}
 	snapshot := &deploy.Snapshot{Ready: true}
 	for _, s := range p.Servers {
 		now := deploy.ServerSnapshot{Path: s.Path, Alive: alive, Incarnation: coordinator.IncarnationRecord{Number: 1},
-			Cells: map[plan.CellName]coordinator.CellRecord{"db.mysql:url": {State: coordinator.Valued, Incarnation: 1}}}
+			Cells: map[contract.CellName]coordinator.CellRecord{"db.mysql:url": {State: coordinator.Valued, Incarnation: 1}}}
 		for _, r := range s.Roles {
 			state, changed := states[r.Name]
 			if !changed {
@@ -44,9 +44,9 @@ func site(states map[string]coordinator.RoleState, alive bool) *status.Status {
 }
 
 func keys(rounds [][]*status.Role) string {
-	var all [][]plan.RoleKey
+	var all [][]contract.RoleKey
 	for _, round := range rounds {
-		var names []plan.RoleKey
+		var names []contract.RoleKey
 		for _, r := range round {
 			names = append(names, r.Key())
 		}
@@ -75,11 +75,11 @@ func TestOrderOfHooks(t *testing.T) {
 // What hinders hooks is an error that says which roles or servers, before anything is asked for.
 func TestHooksThatCannotRun(t *testing.T) {
 	o := &Operator{}
-	_, err := o.RunHooks(t.Context(), site(map[string]coordinator.RoleState{"mysql": {Status: coordinator.RoleRunning}}, true), plan.HookDelete, nil)
+	_, err := o.RunHooks(t.Context(), site(map[string]coordinator.RoleState{"mysql": {Status: coordinator.RoleRunning}}, true), contract.HookDelete, nil)
 	if early, is := errors.AsType[*EarlyHookError](err); !is || early.Role.Key() != "db.mysql" {
 		t.Errorf("a role that runs: %v", err)
 	}
-	_, err = o.RunHooks(t.Context(), site(nil, false), plan.HookDelete, nil)
+	_, err = o.RunHooks(t.Context(), site(nil, false), contract.HookDelete, nil)
 	if absent, is := errors.AsType[*AbsentError](err); !is || fmt.Sprint(absent.Servers) != "[app db proxy]" {
 		t.Errorf("agents that are gone: %v", err)
 	}

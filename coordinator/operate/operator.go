@@ -8,9 +8,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -43,7 +43,7 @@ func (o *Operator) Status(ctx context.Context) (*status.Status, error) {
 }
 
 // StatusOf is Status with a plan that was read before.
-func (o *Operator) StatusOf(ctx context.Context, p *plan.Plan) (*status.Status, error) {
+func (o *Operator) StatusOf(ctx context.Context, p *contract.Plan) (*status.Status, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
 	return status.Look(within, o, o.Deployment, o.Secret, p, o.Size)

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -36,7 +36,7 @@ func BecauseOf(v *status.Status, role *status.Role) []*status.Role {
 // this incarnation: a run that writes another one fails, in the end of all its work.
 type Kept struct {
 	Role  *status.Role
-	Cell  plan.CellName
+	Cell  contract.CellName
 	Since time.Time
 	// Same says that the role's author vouches for the same value: it is idempotent.
 	Same bool
@@ -64,14 +64,14 @@ func KeptOutputs(v *status.Status, again []*status.Role) []Kept {
 
 // Retry is what is posted for roles to run again, and the cells that are taken back with it:
 // theirs, and those of the roles after them on their servers.
-func Retry(again []*status.Role) (posts []deploy.Posting, cells []plan.CellRef) {
+func Retry(again []*status.Role) (posts []deploy.Posting, cells []contract.CellRef) {
 	for _, a := range again {
 		posts = append(posts, deploy.Posting{Server: a.Server.Path, Request: NewRequest(coordinator.Retry, a)})
 		for i := range a.Server.Roles[a.Index:] {
 			later := &a.Server.Roles[a.Index+i]
-			cells = append(cells, plan.CellRef{Cell: plan.CellName(later.Key()), Server: a.Server.Path})
+			cells = append(cells, contract.CellRef{Cell: contract.CellName(later.Key()), Server: a.Server.Path})
 			for _, o := range later.Plan.Outputs {
-				cells = append(cells, plan.CellRef{Cell: o.Cell, Server: a.Server.Path})
+				cells = append(cells, contract.CellRef{Cell: o.Cell, Server: a.Server.Path})
 			}
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // A dependency cycle that only run time finds: roles that wait for each other, so that
@@ -94,7 +94,7 @@ func waitsOf(v *Status, r *Role) (steps []Step, stuck bool) {
 	for _, w := range r.Blocked {
 		c := v.Cells[w.Cell]
 		on := v.Role(c.Server, c.Role)
-		timed := slices.ContainsFunc(inputs, func(in plan.Input) bool { return in.Name == w.Input && in.Timeout > 0 })
+		timed := slices.ContainsFunc(inputs, func(in contract.Input) bool { return in.Name == w.Input && in.Timeout > 0 })
 		if on == nil || timed || v.Cell(w.Cell).State == coordinator.Valued || v.Cell(w.Cell).State == coordinator.Failed {
 			return nil, false
 		}

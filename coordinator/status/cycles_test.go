@@ -6,42 +6,42 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // waiting is a deployment in which each role of a server of its own waits: "a: b c" is a.r, blocked on
 // b.r:o and c.r:o. "a: b!" is a read with a time-out, "a" a role that runs, "a-" one that is done.
 func waiting(lines ...string) *Status {
-	p := &plan.Plan{}
+	p := &contract.Plan{}
 	snapshot := &deploy.Snapshot{Ready: true}
 	for _, line := range lines {
 		name, reads, blocked := strings.Cut(line, ": ")
 		name, over := strings.CutSuffix(name, "-")
-		cell := plan.CellName(name + ".r:o")
+		cell := contract.CellName(name + ".r:o")
 		state := coordinator.RoleState{Name: "r", Status: coordinator.RoleRunning}
 		if over {
 			state.Status = coordinator.RoleDone
 		}
-		role := plan.Role{Name: "r"}
+		role := contract.Role{Name: "r"}
 		if blocked {
 			for i, read := range strings.Fields(reads) {
 				of, timed := strings.CutSuffix(read, "!")
-				in := plan.Input{Name: fmt.Sprint("i", i)}
+				in := contract.Input{Name: fmt.Sprint("i", i)}
 				if timed {
 					in.Timeout = 4
 				}
 				role.Inputs = append(role.Inputs, in)
-				state.Blocked = append(state.Blocked, coordinator.Wait{Cell: plan.CellName(of + ".r:o"), Input: in.Name})
+				state.Blocked = append(state.Blocked, coordinator.Wait{Cell: contract.CellName(of + ".r:o"), Input: in.Name})
 			}
 		}
-		p.Servers = append(p.Servers, plan.Server{Path: plan.ServerPath(name), Roles: []plan.Role{role}})
-		p.Cells = append(p.Cells, plan.Cell{Name: cell, Server: plan.ServerPath(name), Role: "r"})
-		snapshot.Servers = append(snapshot.Servers, deploy.ServerSnapshot{Path: plan.ServerPath(name), Alive: true,
+		p.Servers = append(p.Servers, contract.Server{Path: contract.ServerPath(name), Roles: []contract.Role{role}})
+		p.Cells = append(p.Cells, contract.Cell{Name: cell, Server: contract.ServerPath(name), Role: "r"})
+		snapshot.Servers = append(snapshot.Servers, deploy.ServerSnapshot{Path: contract.ServerPath(name), Alive: true,
 			Incarnation: coordinator.IncarnationRecord{Number: 1}, State: coordinator.ServerState{Phase: coordinator.PhaseRunning, Roles: []coordinator.RoleState{state}},
-			Cells: map[plan.CellName]coordinator.CellRecord{}})
+			Cells: map[contract.CellName]coordinator.CellRecord{}})
 	}
 	return New(p, snapshot, hot.DecidedSize)
 }

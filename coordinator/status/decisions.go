@@ -3,8 +3,8 @@ package status
 import (
 	"encoding/json"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // Decisions are what Heat decided of the stack's shape, as the agents know it from their
@@ -34,7 +34,7 @@ func DecisionsOf(servers []deploy.ServerSnapshot, size Size) Decisions {
 
 // Whether says if Heat made a server: why it did not, and why it perhaps did not where
 // nobody has told yet; both empty if it did, or has to.
-func (d Decisions) Whether(server plan.Server) (missing, perhaps string) {
+func (d Decisions) Whether(server contract.Server) (missing, perhaps string) {
 	for _, p := range server.If {
 		value, known := d.Values[p.Decision]
 		switch {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // Kind says what holds a role or a server up.
@@ -37,12 +37,12 @@ const (
 
 // Finding is one role or server on the way from a question to its root.
 type Finding struct {
-	Subject string          `json:"subject"` // SERVER.ROLE, or SERVER where its agent is the matter
-	Kind    Kind            `json:"kind"`
-	Server  plan.ServerPath `json:"server"`
-	Role    string          `json:"role,omitempty"`
-	Since   time.Time       `json:"since,omitzero"`
-	Message string          `json:"message,omitempty"`
+	Subject string              `json:"subject"` // SERVER.ROLE, or SERVER where its agent is the matter
+	Kind    Kind                `json:"kind"`
+	Server  contract.ServerPath `json:"server"`
+	Role    string              `json:"role,omitempty"`
+	Since   time.Time           `json:"since,omitzero"`
+	Message string              `json:"message,omitempty"`
 	// On is what this waits for: a blocked role may wait for several values.
 	On        []Dependence       `json:"on,omitempty"`
 	Cause     *coordinator.Cause `json:"cause,omitempty"`
@@ -54,11 +54,11 @@ type Finding struct {
 
 // Dependence leads from a finding to the next.
 type Dependence struct {
-	Subject string        `json:"subject"`
-	Cell    plan.CellName `json:"cell,omitempty"`
-	Input   string        `json:"input,omitempty"`
-	At      plan.Position `json:"at,omitempty"`
-	Since   time.Time     `json:"since,omitzero"`
+	Subject string            `json:"subject"`
+	Cell    contract.CellName `json:"cell,omitempty"`
+	Input   string            `json:"input,omitempty"`
+	At      contract.Position `json:"at,omitempty"`
+	Since   time.Time         `json:"since,omitzero"`
 }
 
 // String is the value that is waited for, with who reads it.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // Status is what a deployment's plan wants, together with how far it is.
@@ -18,10 +18,10 @@ type Status struct {
 	Ready    bool
 	Restored bool // it was put in the place of one that the coordinator had lost
 	Servers  []*Server
-	ByPath   map[plan.ServerPath]*Server
-	Cells    map[plan.CellName]plan.Cell
-	Secrets  map[plan.CellName]Secret
-	Plan     *plan.Plan
+	ByPath   map[contract.ServerPath]*Server
+	Cells    map[contract.CellName]contract.Cell
+	Secrets  map[contract.CellName]Secret
+	Plan     *contract.Plan
 	Cycles   []Cycle // that two looks agree on
 }
 
@@ -32,7 +32,7 @@ type Secret struct {
 }
 
 // GivenTo says that a reader can open it.
-func (x Secret) GivenTo(reader plan.ServerPath) bool {
+func (x Secret) GivenTo(reader contract.ServerPath) bool {
 	return !x.given.Since.IsZero() && !slices.Contains(x.given.Lacking, reader)
 }
 
@@ -49,8 +49,8 @@ type Server struct {
 type Role struct {
 	coordinator.RoleState
 	Server *Server
-	Index  int        // on its server
-	Plan   *plan.Role // what the plan says of it
+	Index  int            // on its server
+	Plan   *contract.Role // what the plan says of it
 }
 
 // Came says that an agent was ever there.
@@ -91,8 +91,8 @@ func (s *Server) finished() bool {
 }
 
 // Key names a role in its deployment.
-func (r *Role) Key() plan.RoleKey {
-	return plan.RoleKey(string(r.Server.Path) + "." + r.Name)
+func (r *Role) Key() contract.RoleKey {
+	return contract.RoleKey(string(r.Server.Path) + "." + r.Name)
 }
 
 // IsBlocked says that a role waits for a value, perhaps before its tool is started.
@@ -114,7 +114,7 @@ func (r *Role) Word() string {
 }
 
 // Look reads how a deployment of a plan stands.
-func Look(ctx context.Context, store coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *plan.Plan, size Size) (*Status, error) {
+func Look(ctx context.Context, store coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan, size Size) (*Status, error) {
 	snapshot, err := deploy.TakeSnapshot(ctx, store, d, secret, p)
 	if err != nil {
 		return nil, err
@@ -123,14 +123,14 @@ func Look(ctx context.Context, store coordinator.Store, d coordinator.Deployment
 }
 
 // New is what a plan wants, together with how far it is at a moment.
-func New(p *plan.Plan, snapshot *deploy.Snapshot, size Size) *Status {
+func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	v := &Status{
 		Ready:    snapshot.Ready,
 		Restored: snapshot.Restored,
-		ByPath:   map[plan.ServerPath]*Server{},
-		Cells:    map[plan.CellName]plan.Cell{},
+		ByPath:   map[contract.ServerPath]*Server{},
+		Cells:    map[contract.CellName]contract.Cell{},
 		Plan:     p,
-		Secrets:  map[plan.CellName]Secret{},
+		Secrets:  map[contract.CellName]Secret{},
 	}
 	for i, x := range p.Secrets {
 		v.Secrets[x.Cell] = Secret{x.Name, snapshot.Given[i]}
@@ -162,7 +162,7 @@ func New(p *plan.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 }
 
 // Role finds a role; nil is none.
-func (v *Status) Role(server plan.ServerPath, name string) *Role {
+func (v *Status) Role(server contract.ServerPath, name string) *Role {
 	s := v.ByPath[server]
 	if s == nil {
 		return nil
@@ -176,16 +176,16 @@ func (v *Status) Role(server plan.ServerPath, name string) *Role {
 }
 
 // RoleOf finds a role by its key; nil is none.
-func (v *Status) RoleOf(key plan.RoleKey) *Role {
+func (v *Status) RoleOf(key contract.RoleKey) *Role {
 	at := strings.LastIndexByte(string(key), '.')
 	if at < 0 {
 		return nil
 	}
-	return v.Role(plan.ServerPath(key[:at]), string(key[at+1:]))
+	return v.Role(contract.ServerPath(key[:at]), string(key[at+1:]))
 }
 
 // Cell is a cell's state now.
-func (v *Status) Cell(name plan.CellName) coordinator.CellRecord {
+func (v *Status) Cell(name contract.CellName) coordinator.CellRecord {
 	if s := v.ByPath[v.Cells[name].Server]; s != nil {
 		return s.Cells[name]
 	}

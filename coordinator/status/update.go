@@ -3,8 +3,8 @@ package status
 import (
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // Renewal is how far the last change of a role is that has run.
@@ -28,7 +28,7 @@ func (r *Role) Renewal() Renewal {
 	}
 	runs := r.Update != nil && r.Update.Status == coordinator.RoleRunning
 	for _, q := range r.Server.Requests {
-		if q.Kind == coordinator.Hook && q.Name == plan.HookUpdate && q.Role == r.Name && q.Incarnation == r.Server.Incarnation.Number && !answered[q.ID] {
+		if q.Kind == coordinator.Hook && q.Name == contract.HookUpdate && q.Role == r.Name && q.Incarnation == r.Server.Incarnation.Number && !answered[q.ID] {
 			if runs {
 				return Updating
 			}

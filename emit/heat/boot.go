@@ -3,8 +3,8 @@ package heat
 import (
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -40,7 +40,7 @@ outputs:
 // it for them, and the user's stays what it is.
 func (s *stack) boot(p site, of string) tree {
 	b := dict(
-		"format", int64(plan.Format),
+		"format", int64(contract.Format),
 		"server", p.path,
 		"deployment", s.rootName(),
 		"stack_id", s.rootID(),

@@ -5,11 +5,11 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -153,8 +153,8 @@ func (s *stack) handing(n *program.Nest) *hot.Dict {
 		path = n.Resource.Name + "/" + n.IndexVariable()
 	}
 	if n.Slots() {
-		rest[1] = plan.AnyMember
-		path = n.Resource.Name + "/" + plan.AnyMember
+		rest[1] = contract.AnyMember
+		path = n.Resource.Name + "/" + contract.AnyMember
 	}
 	if !s.isRoot() {
 		path = join("/", append([]hot.Value{parameter(ParameterPath)}, rest...)...)

@@ -20,7 +20,7 @@ import (
 // stacks around.
 const ParameterSignals = "hotc_signals"
 
-// handlesAbove is the key of those in a map of handles (coordinator/plan, Handles).
+// handlesAbove is the key of those in a map of handles (contract.Handles).
 const handlesAbove = "above"
 
 // roleSignals are the template's own wait conditions, those of all its uses, by

@@ -9,9 +9,9 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/secrecy"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // Options are the facts about the compilation that the plan repeats.
@@ -25,7 +25,7 @@ const SignalHeat = "heat"
 
 // Built is a plan with what belongs to it.
 type Built struct {
-	Plan *plan.Plan
+	Plan *contract.Plan
 	// Files are the contents of the plan's files, by digest.
 	Files map[string][]byte
 	// Deploy are the expressions that Heat resolves for each server, by key.
@@ -36,9 +36,9 @@ type Built struct {
 
 // Build builds the plan.
 func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
-	b := &builder{program: p, analysis: a, cells: map[plan.CellName]*plan.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), built: &Built{
-		Plan: &plan.Plan{Format: plan.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
-			Outputs: []plan.StackOutput{}, Files: []plan.File{}},
+	b := &builder{program: p, analysis: a, cells: map[contract.CellName]*contract.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), built: &Built{
+		Plan: &contract.Plan{Format: contract.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
+			Outputs: []contract.StackOutput{}, Files: []contract.File{}},
 		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}, OutputDeploy: map[string]*hot.Expr{}}}
 	for _, r := range a.Reads {
 		for _, o := range r.Outputs {
@@ -53,7 +53,7 @@ func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
 		}
 	}
 	b.declareCells()
-	b.built.Plan.Servers = make([]plan.Server, 0, len(p.Servers)+len(a.FactServers))
+	b.built.Plan.Servers = make([]contract.Server, 0, len(p.Servers)+len(a.FactServers))
 	for _, s := range p.Servers {
 		b.server(s)
 	}
@@ -73,16 +73,16 @@ type builder struct {
 	program  *program.Program
 	analysis *binding.Analysis
 	built    *Built
-	cells    map[plan.CellName]*plan.Cell
-	order    []*plan.Cell // their readers are collected
+	cells    map[contract.CellName]*contract.Cell
+	order    []*contract.Cell // their readers are collected
 	heat     map[*program.Output]bool
 	// signalsOf are the wait conditions that a role signals.
 	signalsOf map[*program.Role][]*binding.Signal
 	secret    *secrecy.Inputs
 }
 
-func (b *builder) declare(name, server, role string) *plan.Cell {
-	c := &plan.Cell{Name: plan.CellName(name), Server: plan.ServerPath(server), Role: role}
+func (b *builder) declare(name, server, role string) *contract.Cell {
+	c := &contract.Cell{Name: contract.CellName(name), Server: contract.ServerPath(server), Role: role}
 	b.cells[c.Name] = c
 	b.order = append(b.order, c)
 	return c
@@ -91,20 +91,20 @@ func (b *builder) declare(name, server, role string) *plan.Cell {
 // declareSecrets declares the cells of what `hotc apply` gives; no agent writes them.
 func (b *builder) declareSecrets() {
 	for _, p := range b.analysis.Secrets {
-		name := plan.CellName(program.GivenCell(p.Name))
-		b.cells[name] = &plan.Cell{Name: name, Server: plan.Operator, Sealed: true}
+		name := contract.CellName(program.GivenCell(p.Name))
+		b.cells[name] = &contract.Cell{Name: name, Server: contract.Operator, Sealed: true}
 	}
 }
 
 // finishSecrets lists those that somebody reads.
 func (b *builder) finishSecrets() {
 	for _, p := range b.analysis.Secrets {
-		c := b.cells[plan.CellName(program.GivenCell(p.Name))]
+		c := b.cells[contract.CellName(program.GivenCell(p.Name))]
 		if len(c.Readers) == 0 {
 			continue
 		}
 		slices.Sort(c.Readers)
-		b.built.Plan.Secrets = append(b.built.Plan.Secrets, plan.Secret{Name: p.Name, Cell: c.Name,
+		b.built.Plan.Secrets = append(b.built.Plan.Secrets, contract.Secret{Name: p.Name, Cell: c.Name,
 			At: position(b.program.Template.Place(p.Entry.Key).Portable()), Declaration: hot.EncodeJSON(b.program.Template.Declaration(p)),
 			Readers: c.Readers})
 	}
@@ -134,14 +134,14 @@ func (b *builder) declareCells() {
 }
 
 func (b *builder) finishCells() {
-	writes := map[plan.ServerPath][]plan.CellName{}
-	seals := map[plan.ServerPath][]plan.Sealing{}
-	b.built.Plan.Cells = make([]plan.Cell, 0, len(b.order))
+	writes := map[contract.ServerPath][]contract.CellName{}
+	seals := map[contract.ServerPath][]contract.Sealing{}
+	b.built.Plan.Cells = make([]contract.Cell, 0, len(b.order))
 	for _, c := range b.order {
 		slices.Sort(c.Readers)
 		writes[c.Server] = append(writes[c.Server], c.Name)
 		if c.Sealed {
-			seals[c.Server] = append(seals[c.Server], plan.Sealing{Cell: c.Name, Readers: c.Readers})
+			seals[c.Server] = append(seals[c.Server], contract.Sealing{Cell: c.Name, Readers: c.Readers})
 		}
 		b.built.Plan.Cells = append(b.built.Plan.Cells, *c)
 	}
@@ -152,16 +152,16 @@ func (b *builder) finishCells() {
 }
 
 func (b *builder) factServer(s binding.FactServer) {
-	w := &serverWriter{builder: b, out: plan.Server{Path: plan.ServerPath(s.Path),
-		At: position(s.Stack.Place(s.Resource.Entry.Key).Portable()), Facts: b.analysis.Facts[s.Path], Roles: []plan.Role{}}}
+	w := &serverWriter{builder: b, out: contract.Server{Path: contract.ServerPath(s.Path),
+		At: position(s.Stack.Place(s.Resource.Entry.Key).Portable()), Facts: b.analysis.Facts[s.Path], Roles: []contract.Role{}}}
 	w.out.Slot = slot(s.Path, s.Stack, nil, nil)
 	w.presence()
 	b.built.Plan.Servers = append(b.built.Plan.Servers, w.out)
 }
 
 func (b *builder) server(s *program.Server) {
-	w := &serverWriter{builder: b, out: plan.Server{Path: plan.ServerPath(s.Path), At: position(s.At().Portable()),
-		Slot: slot(s.Path, s.Stack, s.Nest, s.Member), Facts: b.analysis.Facts[s.Path], Roles: []plan.Role{}}, reads: map[plan.CellName]bool{}}
+	w := &serverWriter{builder: b, out: contract.Server{Path: contract.ServerPath(s.Path), At: position(s.At().Portable()),
+		Slot: slot(s.Path, s.Stack, s.Nest, s.Member), Facts: b.analysis.Facts[s.Path], Roles: []contract.Role{}}, reads: map[contract.CellName]bool{}}
 	w.presence()
 	for _, r := range s.Roles {
 		w.role(r)
@@ -171,41 +171,41 @@ func (b *builder) server(s *program.Server) {
 
 // slot is a server's place in a group that scales, of which it is a member itself or lies
 // in one; nil if there is none.
-func slot(path string, in *program.Stack, n *program.Nest, m *program.Member) *plan.Slot {
+func slot(path string, in *program.Stack, n *program.Nest, m *program.Member) *contract.Slot {
 	if n == nil || !n.Slots() {
 		if n, m = in.Scaled(); n == nil {
 			return nil
 		}
 	}
 	group := n.In.PathOf(n.Resource.Name)
-	return &plan.Slot{Group: group, Number: slices.Index(n.Members, m),
-		Shared: plan.ServerPath(group + "/" + plan.AnyMember + strings.TrimPrefix(path, n.Path(m)))}
+	return &contract.Slot{Group: group, Number: slices.Index(n.Members, m),
+		Shared: contract.ServerPath(group + "/" + contract.AnyMember + strings.TrimPrefix(path, n.Path(m)))}
 }
 
 // serverWriter collects one server's part.
 type serverWriter struct {
 	*builder
-	out   plan.Server
-	reads map[plan.CellName]bool
+	out   contract.Server
+	reads map[contract.CellName]bool
 }
 
 // read notes that the server reads a cell.
-func (w *serverWriter) read(name plan.CellName) {
+func (w *serverWriter) read(name contract.CellName) {
 	if c := w.cells[name]; !w.reads[name] {
 		w.reads[name] = true
 		if c.Server != w.out.Path {
 			c.Readers = append(c.Readers, w.out.Path)
 		}
-		w.out.Reads = append(w.out.Reads, plan.CellRef{Cell: name, Server: c.Server, Sealed: c.Sealed})
+		w.out.Reads = append(w.out.Reads, contract.CellRef{Cell: name, Server: c.Server, Sealed: c.Sealed})
 	}
 }
 
 func (w *serverWriter) role(r *program.Role) {
 	src, files := w.source(r, r.Meaning)
-	out := plan.Role{Name: r.Name, At: position(r.At.Portable()), Driver: r.Driver, Source: hot.EncodeJSON(src),
+	out := contract.Role{Name: r.Name, At: position(r.At.Portable()), Driver: r.Driver, Source: hot.EncodeJSON(src),
 		Timeout: r.Timeout, Idempotent: r.Idempotent, Signals: w.signals(r)}
 	if r.Install != (program.Install{}) {
-		install := plan.Install(r.Install)
+		install := contract.Install(r.Install)
 		out.Install = &install
 	}
 	for _, f := range files {
@@ -229,9 +229,9 @@ func (w *serverWriter) role(r *program.Role) {
 		}
 	}
 	for i, d := range r.DependsOn {
-		name := plan.CellName(d.Role.Key())
+		name := contract.CellName(d.Role.Key())
 		w.read(name)
-		on := plan.Dependency{Cell: name, At: position(d.At.Portable())}
+		on := contract.Dependency{Cell: name, At: position(d.At.Portable())}
 		if there := w.analysis.IfThere[r][i]; there != nil {
 			on.If = w.residual(there)
 		}
@@ -246,7 +246,7 @@ const (
 	secretMode = "0600"
 )
 
-func (w *serverWriter) rendered(r *program.Role, f *program.RoleFile) plan.RenderedFile {
+func (w *serverWriter) rendered(r *program.Role, f *program.RoleFile) contract.RenderedFile {
 	mode := f.Mode
 	if mode == "" {
 		mode = openMode
@@ -254,15 +254,15 @@ func (w *serverWriter) rendered(r *program.Role, f *program.RoleFile) plan.Rende
 			mode = secretMode
 		}
 	}
-	return plan.RenderedFile{Path: f.Path, At: position(f.At.Portable()), Template: f.Template.Digest, Name: f.Template.Name,
+	return contract.RenderedFile{Path: f.Path, At: position(f.At.Portable()), Template: f.Template.Digest, Name: f.Template.Name,
 		Owner: f.Owner, Group: f.Group, Mode: mode}
 }
 
-func (w *serverWriter) tasks(r *program.Role, tasks []*program.Task) []plan.Task {
-	var out []plan.Task
+func (w *serverWriter) tasks(r *program.Role, tasks []*program.Task) []contract.Task {
+	var out []contract.Task
 	for _, t := range tasks {
 		text, files := w.source(r, t.Meaning)
-		task := plan.Task{Name: t.Name, At: position(t.At.Portable()), Source: hot.EncodeJSON(text)}
+		task := contract.Task{Name: t.Name, At: position(t.At.Portable()), Source: hot.EncodeJSON(text)}
 		for _, f := range files {
 			task.Files = append(task.Files, f.Digest)
 			w.file(f)
@@ -295,26 +295,26 @@ func (b *builder) file(f program.File) {
 		return
 	}
 	b.built.Files[f.Digest] = f.Data
-	b.built.Plan.Files = append(b.built.Plan.Files, plan.File{Digest: f.Digest, Size: int64(len(f.Data)), Name: f.Name})
+	b.built.Plan.Files = append(b.built.Plan.Files, contract.File{Digest: f.Digest, Size: int64(len(f.Data)), Name: f.Name})
 }
 
-func (w *serverWriter) output(o *program.Output) plan.Output {
-	out := plan.Output{Name: o.Name, Cell: plan.CellName(o.Cell()), Type: plan.Type(o.Type), Secret: o.Secret, Resource: o.Resource,
+func (w *serverWriter) output(o *program.Output) contract.Output {
+	out := contract.Output{Name: o.Name, Cell: contract.CellName(o.Cell()), Type: contract.Type(o.Type), Secret: o.Secret, Resource: o.Resource,
 		At: position(o.At.Portable()), Heat: w.heat[o]}
 	if o.Attribute != o.Name {
 		out.Attribute = o.Attribute
 	}
 	if o.AtEnd {
-		out.Publish = plan.AtEnd
+		out.Publish = contract.AtEnd
 	}
 	return out
 }
 
-func (w *serverWriter) input(in *program.Input, bound *binding.Bound) plan.Input {
+func (w *serverWriter) input(in *program.Input, bound *binding.Bound) contract.Input {
 	e := binding.Slots(bound.Expr, w.deploy)
-	expr, at := hot.EncodeResidual[plan.Position](e)
-	out := plan.Input{Name: in.Name, Time: plan.Time(bound.Time.String()), Expr: expr, At: at, Optional: in.Optional,
-		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Secret: w.secret.Secret(in), Type: plan.Type(in.Type)}
+	expr, at := hot.EncodeResidual[contract.Position](e)
+	out := contract.Input{Name: in.Name, Time: contract.Time(bound.Time.String()), Expr: expr, At: at, Optional: in.Optional,
+		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Secret: w.secret.Secret(in), Type: contract.Type(in.Type)}
 	if in.HasDefault {
 		out.Default = hot.EncodeJSON(in.Default)
 	}
@@ -322,9 +322,9 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) plan.Input
 	for _, name := range e.Cells() {
 		if !seen[name] {
 			seen[name] = true
-			out.Reads = append(out.Reads, plan.CellName(name))
-			out.Secret = out.Secret || w.cells[plan.CellName(name)].Sealed
-			w.read(plan.CellName(name))
+			out.Reads = append(out.Reads, contract.CellName(name))
+			out.Secret = out.Secret || w.cells[contract.CellName(name)].Sealed
+			w.read(contract.CellName(name))
 		}
 	}
 	return out
@@ -338,25 +338,25 @@ func (w *serverWriter) deploy(e *hot.Expr) *hot.Expr {
 	}
 	w.built.Deploy[string(w.out.Path)][key] = e
 	if w.out.Deploy == nil {
-		w.out.Deploy = map[string]plan.DeployValue{}
+		w.out.Deploy = map[string]contract.DeployValue{}
 	}
-	w.out.Deploy[key] = plan.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
+	w.out.Deploy[key] = contract.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
 	return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
 }
 
 func (b *builder) stackOutput(out *binding.StackOutput) {
-	deploy := map[string]plan.DeployValue{}
+	deploy := map[string]contract.DeployValue{}
 	e := binding.Slots(out.Expr, func(e *hot.Expr) *hot.Expr {
 		key := binding.Key(e)
 		b.built.OutputDeploy[key] = e
-		deploy[key] = plan.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
+		deploy[key] = contract.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
 		return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
 	})
-	expr, at := hot.EncodeResidual[plan.Position](e)
-	b.built.Plan.Outputs = append(b.built.Plan.Outputs, plan.StackOutput{Name: out.Output.Name, Expr: expr, At: at, Deploy: deploy})
+	expr, at := hot.EncodeResidual[contract.Position](e)
+	b.built.Plan.Outputs = append(b.built.Plan.Outputs, contract.StackOutput{Name: out.Output.Name, Expr: expr, At: at, Deploy: deploy})
 }
 
 // HOT is an expression as the value that an emitted template holds.
 func HOT(e *hot.Expr) hot.Value { return binding.Written(e.WithElse()) }
 
-func position(text string) plan.Position { return plan.Position(text) }
+func position(text string) contract.Position { return contract.Position(text) }

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // presence writes down what Heat decides of whether the server is there, and which
@@ -13,7 +13,7 @@ import (
 func (w *serverWriter) presence() {
 	path := string(w.out.Path)
 	for _, p := range w.analysis.Presences[path] {
-		w.out.If = append(w.out.If, plan.Presence{Decision: p.Decision.Key, Least: p.Member + 1, Why: p.Why, At: position(p.At.Portable())})
+		w.out.If = append(w.out.If, contract.Presence{Decision: p.Decision.Key, Least: p.Member + 1, Why: p.Why, At: position(p.At.Portable())})
 	}
 	for _, x := range w.analysis.Witnesses[path] {
 		if w.out.Decides == nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // Names are what hotc calls the resources of a role's wait condition.
@@ -27,15 +27,15 @@ func NamesOf(s *binding.Signal) Names {
 }
 
 // signals are what the agent tells Heat when the role is done.
-func (b *builder) signals(r *program.Role) []plan.Signal {
-	var out []plan.Signal
+func (b *builder) signals(r *program.Role) []contract.Signal {
+	var out []contract.Signal
 	for _, s := range b.signalsOf[r] {
-		one := plan.Signal{Handle: NamesOf(s).Handle, ID: s.ID(r.Server.Path)}
+		one := contract.Signal{Handle: NamesOf(s).Handle, ID: s.ID(r.Server.Path)}
 		for _, o := range s.Outputs(r) {
 			one.Outputs = append(one.Outputs, o.Name)
 		}
 		out = append(out, one)
 	}
-	slices.SortFunc(out, func(a, b plan.Signal) int { return strings.Compare(a.Handle, b.Handle) })
+	slices.SortFunc(out, func(a, b contract.Signal) int { return strings.Compare(a.Handle, b.Handle) })
 	return out
 }

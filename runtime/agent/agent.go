@@ -21,10 +21,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -34,7 +34,7 @@ import (
 
 // Config is what an agent needs. Every field but those after Grace must be set.
 type Config struct {
-	Boot plan.Boot
+	Boot contract.Boot
 	// Instance names the machine: Nova's instance id.
 	Instance string
 	// State is the folder of the journal and of private files, Work that of roles.
@@ -91,7 +91,7 @@ type agent struct {
 	journal *journal.Journal
 	store   coordinator.Store
 	member  *member.Member
-	plan    *plan.Server
+	plan    *contract.Server
 	board   *board
 	tools   map[wanted]string     // the programs of those that were found
 	asked   <-chan struct{}       // an operator may have asked for something
@@ -111,8 +111,8 @@ type agent struct {
 // coordinator.ErrFenced and coordinator.ErrDestroyed are for the caller to tell
 // apart.
 func Run(ctx context.Context, c Config) error {
-	if c.Boot.Format != plan.Format {
-		return fmt.Errorf("the boot file has format %d, this agent knows format %d", c.Boot.Format, plan.Format)
+	if c.Boot.Format != contract.Format {
+		return fmt.Errorf("the boot file has format %d, this agent knows format %d", c.Boot.Format, contract.Format)
 	}
 	if c.Parting == 0 {
 		c.Parting = time.Second
@@ -367,7 +367,7 @@ func (a *agent) decided() map[string]json.RawMessage {
 // recall is what the journal knows of a role, as it may be shown. A failure that the
 // coordinator has not been told of stays hidden until all that it poisons is marked:
 // should this agent end in between, the next one takes what it finds there for told.
-func (a *agent) recall(r plan.Role) coordinator.RoleState {
+func (a *agent) recall(r contract.Role) coordinator.RoleState {
 	now := a.host().Recall(r)
 	if attempt, told := a.reported[r.Name]; now.Status == coordinator.RoleFailed && (!told || attempt != now.Attempt) {
 		return coordinator.RoleState{Name: now.Name, Status: coordinator.RoleRunning, Started: now.Started, Attempt: now.Attempt}

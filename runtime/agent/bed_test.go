@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/memory"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
@@ -76,7 +76,7 @@ type bed struct {
 	t      *testing.T
 	tree   *memory.Tree
 	secret coordinator.Secret
-	plan   plan.Plan
+	plan   contract.Plan
 	files  map[string][]byte
 	state  string // where servers keep theirs
 }
@@ -88,35 +88,35 @@ func newBed(t *testing.T) *bed {
 		t.Fatal(err)
 	}
 	return &bed{t: t, tree: memory.New(), secret: secret, files: map[string][]byte{}, state: t.TempDir(),
-		plan: plan.Plan{Format: plan.Format, Compiler: "test", Template: "site.yaml", Signal: "heat",
-			Outputs: []plan.StackOutput{}}}
+		plan: contract.Plan{Format: contract.Format, Compiler: "test", Template: "site.yaml", Signal: "heat",
+			Outputs: []contract.StackOutput{}}}
 }
 
 // server adds a server with its roles.
-func (b *bed) server(path plan.ServerPath, roles ...plan.Role) *plan.Server {
-	s := plan.Server{Path: path, At: "site.yaml:1:1", Roles: roles}
-	own := func(cell plan.CellName, role string) {
+func (b *bed) server(path contract.ServerPath, roles ...contract.Role) *contract.Server {
+	s := contract.Server{Path: path, At: "site.yaml:1:1", Roles: roles}
+	own := func(cell contract.CellName, role string) {
 		s.Writes = append(s.Writes, cell)
-		b.plan.Cells = append(b.plan.Cells, plan.Cell{Name: cell, Server: path, Role: role})
+		b.plan.Cells = append(b.plan.Cells, contract.Cell{Name: cell, Server: path, Role: role})
 	}
 	for i, r := range roles {
-		own(plan.CellName(string(path)+"."+r.Name), r.Name)
+		own(contract.CellName(string(path)+"."+r.Name), r.Name)
 		for j, o := range r.Outputs {
-			s.Roles[i].Outputs[j].Cell = plan.CellName(string(path) + "." + r.Name + ":" + o.Name)
+			s.Roles[i].Outputs[j].Cell = contract.CellName(string(path) + "." + r.Name + ":" + o.Name)
 			own(s.Roles[i].Outputs[j].Cell, r.Name)
 		}
 		for _, cell := range reads(r) {
 			writer, _, _ := strings.Cut(string(cell), ".")
 			writer, _, _ = strings.Cut(writer, ":")
-			s.Reads = append(s.Reads, plan.CellRef{Cell: cell, Server: plan.ServerPath(writer)})
+			s.Reads = append(s.Reads, contract.CellRef{Cell: cell, Server: contract.ServerPath(writer)})
 		}
 	}
 	b.plan.Servers = append(b.plan.Servers, s)
 	return &b.plan.Servers[len(b.plan.Servers)-1]
 }
 
-func reads(r plan.Role) []plan.CellName {
-	var cells []plan.CellName
+func reads(r contract.Role) []contract.CellName {
+	var cells []contract.CellName
 	for _, d := range r.DependsOn {
 		cells = append(cells, d.Cell)
 	}
@@ -127,60 +127,60 @@ func reads(r plan.Role) []plan.CellName {
 }
 
 // fact makes a server tell one.
-func (b *bed) fact(s *plan.Server, name string) {
-	cell := plan.CellName(string(s.Path) + ":" + name)
+func (b *bed) fact(s *contract.Server, name string) {
+	cell := contract.CellName(string(s.Path) + ":" + name)
 	s.Facts = append(s.Facts, name)
 	s.Writes = append(s.Writes, cell)
-	b.plan.Cells = append(b.plan.Cells, plan.Cell{Name: cell, Server: s.Path})
+	b.plan.Cells = append(b.plan.Cells, contract.Cell{Name: cell, Server: s.Path})
 }
 
 // sh is a role whose script this is.
-func (b *bed) sh(name, text string) plan.Role {
+func (b *bed) sh(name, text string) contract.Role {
 	sum := sha256.Sum256([]byte(text))
 	digest := hex.EncodeToString(sum[:])
 	if _, known := b.files[digest]; !known {
 		b.files[digest] = []byte(text)
-		b.plan.Files = append(b.plan.Files, plan.File{Digest: digest, Size: int64(len(text)), Name: name})
+		b.plan.Files = append(b.plan.Files, contract.File{Digest: digest, Size: int64(len(text)), Name: name})
 	}
-	return plan.Role{Name: name, At: "site.yaml:2:2", Driver: "script", Files: []string{digest},
+	return contract.Role{Name: name, At: "site.yaml:2:2", Driver: "script", Files: []string{digest},
 		Source: json.RawMessage(fmt.Sprintf(`{"file":%q}`, digest))}
 }
 
 // with changes a role on its way into the plan.
-func with(r plan.Role, changes ...func(*plan.Role)) plan.Role {
+func with(r contract.Role, changes ...func(*contract.Role)) contract.Role {
 	for _, change := range changes {
 		change(&r)
 	}
 	return r
 }
 
-func output(name string, t plan.Type) func(*plan.Role) {
-	return func(r *plan.Role) {
-		r.Outputs = append(r.Outputs, plan.Output{Name: name, Type: t, At: "site.yaml:3:3"})
+func output(name string, t contract.Type) func(*contract.Role) {
+	return func(r *contract.Role) {
+		r.Outputs = append(r.Outputs, contract.Output{Name: name, Type: t, At: "site.yaml:3:3"})
 	}
 }
 
 // input reads a cell.
-func input(name string, cell plan.CellName, changes ...func(*plan.Input)) func(*plan.Role) {
-	in := plan.Input{Name: name, Time: plan.Run, Expr: json.RawMessage(fmt.Sprintf(`{"$cell":%q}`, cell)),
-		At: map[string]plan.Position{"": "site.yaml:4:4"}, Reads: []plan.CellName{cell}}
+func input(name string, cell contract.CellName, changes ...func(*contract.Input)) func(*contract.Role) {
+	in := contract.Input{Name: name, Time: contract.Run, Expr: json.RawMessage(fmt.Sprintf(`{"$cell":%q}`, cell)),
+		At: map[string]contract.Position{"": "site.yaml:4:4"}, Reads: []contract.CellName{cell}}
 	for _, change := range changes {
 		change(&in)
 	}
-	return func(r *plan.Role) { r.Inputs = append(r.Inputs, in) }
+	return func(r *contract.Role) { r.Inputs = append(r.Inputs, in) }
 }
 
 // static is an input that the compiler knew.
-func static(name, value string) func(*plan.Role) {
-	return func(r *plan.Role) {
-		r.Inputs = append(r.Inputs, plan.Input{Name: name, Time: plan.Static, Expr: json.RawMessage(value),
-			At: map[string]plan.Position{"": "site.yaml:4:4"}})
+func static(name, value string) func(*contract.Role) {
+	return func(r *contract.Role) {
+		r.Inputs = append(r.Inputs, contract.Input{Name: name, Time: contract.Static, Expr: json.RawMessage(value),
+			At: map[string]contract.Position{"": "site.yaml:4:4"}})
 	}
 }
 
-func dependsOn(cell plan.CellName) func(*plan.Role) {
-	return func(r *plan.Role) {
-		r.DependsOn = append(r.DependsOn, plan.Dependency{Cell: cell, At: "site.yaml:5:5"})
+func dependsOn(cell contract.CellName) func(*contract.Role) {
+	return func(r *contract.Role) {
+		r.DependsOn = append(r.DependsOn, contract.Dependency{Cell: cell, At: "site.yaml:5:5"})
 	}
 }
 
@@ -222,7 +222,7 @@ func (b *bed) operator() coordinator.Store {
 // running is an agent at work in this process.
 type running struct {
 	t       *testing.T
-	server  plan.ServerPath
+	server  contract.ServerPath
 	work    string
 	console *lines
 	cancel  context.CancelFunc
@@ -230,14 +230,14 @@ type running struct {
 }
 
 // config is that of a server's agent.
-func (b *bed) config(server plan.ServerPath) agent.Config {
+func (b *bed) config(server contract.ServerPath) agent.Config {
 	own := filepath.Join(b.state, coordinator.Segment(string(server)))
 	program, err := os.Executable()
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return agent.Config{
-		Boot: plan.Boot{Format: plan.Format, Deployment: string(deployment), Server: server,
+		Boot: contract.Boot{Format: contract.Format, Deployment: string(deployment), Server: server,
 			Coordinator: "memory:", Token: b.secret.ServerToken(deployment, server)},
 		Instance: "i-" + string(server), State: filepath.Join(own, "state"), Work: filepath.Join(own, "work"),
 		Program: program, Version: "test", Environment: os.Environ(),
@@ -251,7 +251,7 @@ func (b *bed) config(server plan.ServerPath) agent.Config {
 }
 
 // start starts a server's agent.
-func (b *bed) start(server plan.ServerPath, changes ...func(*agent.Config)) *running {
+func (b *bed) start(server contract.ServerPath, changes ...func(*agent.Config)) *running {
 	b.t.Helper()
 	c := b.config(server)
 	for _, change := range changes {
@@ -312,7 +312,7 @@ func (r *running) file(path ...string) string {
 }
 
 // cell is what a cell holds: its value, or "failed: " and the chain, or "empty".
-func (b *bed) cell(cell plan.CellName) string {
+func (b *bed) cell(cell contract.CellName) string {
 	b.t.Helper()
 	for _, c := range b.plan.Cells {
 		if c.Name != cell {
@@ -322,7 +322,7 @@ func (b *bed) cell(cell plan.CellName) string {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		record, err := reader.Cell(b.t.Context(), plan.CellRef{Cell: cell, Server: c.Server, Sealed: c.Sealed})
+		record, err := reader.Cell(b.t.Context(), contract.CellRef{Cell: cell, Server: c.Server, Sealed: c.Sealed})
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -339,7 +339,7 @@ func (b *bed) cell(cell plan.CellName) string {
 	return ""
 }
 
-func (b *bed) want(cell plan.CellName, want string) {
+func (b *bed) want(cell contract.CellName, want string) {
 	b.t.Helper()
 	if got := b.cell(cell); got != want {
 		b.t.Errorf("%s is\n%s\nwant\n%s", cell, got, want)
@@ -347,7 +347,7 @@ func (b *bed) want(cell plan.CellName, want string) {
 }
 
 // awaitState waits until a server's state fulfils a condition.
-func (b *bed) awaitState(server plan.ServerPath, fulfilled func(coordinator.ServerState) bool) coordinator.ServerState {
+func (b *bed) awaitState(server contract.ServerPath, fulfilled func(coordinator.ServerState) bool) coordinator.ServerState {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
@@ -368,7 +368,7 @@ func (b *bed) awaitState(server plan.ServerPath, fulfilled func(coordinator.Serv
 }
 
 // blockedOn says that some role of a server waits for a cell.
-func blockedOn(cell plan.CellName) func(coordinator.ServerState) bool {
+func blockedOn(cell contract.CellName) func(coordinator.ServerState) bool {
 	return func(s coordinator.ServerState) bool {
 		for _, r := range s.Roles {
 			for _, w := range r.Blocked {

@@ -7,15 +7,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // reporter takes a server's state; a coordinator.Member does.
 type reporter interface {
-	Report(ctx context.Context, state coordinator.ServerState, failed map[plan.CellName]*coordinator.Cause) error
+	Report(ctx context.Context, state coordinator.ServerState, failed map[contract.CellName]*coordinator.Cause) error
 	ReportStart(ctx context.Context, state coordinator.ServerState) error
 }
 
@@ -80,7 +80,7 @@ func (b *board) show(change func(*coordinator.ServerState)) {
 
 // commit changes the state, and returns when the coordinator has it; with it the
 // cells are marked failed. An error that is for good ends the agent.
-func (b *board) commit(ctx context.Context, failed map[plan.CellName]*coordinator.Cause, change func(*coordinator.ServerState)) error {
+func (b *board) commit(ctx context.Context, failed map[contract.CellName]*coordinator.Cause, change func(*coordinator.ServerState)) error {
 	b.change(change)
 	return b.report(ctx, func() error { return b.to.Report(ctx, b.copy(), failed) })
 }

@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // scripted is a reporter that answers when it is told to.
@@ -18,7 +18,7 @@ type scripted struct {
 	answers chan error                   // to them
 }
 
-func (s scripted) Report(_ context.Context, state coordinator.ServerState, _ map[plan.CellName]*coordinator.Cause) error {
+func (s scripted) Report(_ context.Context, state coordinator.ServerState, _ map[contract.CellName]*coordinator.Cause) error {
 	s.reports <- state
 	return <-s.answers
 }

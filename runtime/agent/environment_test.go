@@ -5,12 +5,12 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // A role in another language finds another server's value in its environment, as Heat's own
@@ -41,11 +41,11 @@ func TestRolesInOtherLanguages(t *testing.T) {
 				travels, files = m.Finish([]string{"url", "a.b"})
 			}
 			b := newBed(t)
-			b.server("db", with(b.sh("mysql", "hotc-agent get go; printf mysql://db | hotc-agent put url"), input("go", "go.r:now"), output("url", plan.String)))
-			b.server("go", with(b.sh("r", "printf 1 | hotc-agent put now"), output("now", plan.String)))
+			b.server("db", with(b.sh("mysql", "hotc-agent get go; printf mysql://db | hotc-agent put url"), input("go", "go.r:now"), output("url", contract.String)))
+			b.server("go", with(b.sh("r", "printf 1 | hotc-agent put now"), output("now", contract.String)))
 			app := b.sh("app", string(files[0].Data))
 			app.Source = hot.EncodeJSON(travels)
-			b.server("web", with(app, input("url", "db.mysql:url"), input("a.b", "db.mysql:url", func(in *plan.Input) { in.Optional = true })))
+			b.server("web", with(app, input("url", "db.mysql:url"), input("a.b", "db.mysql:url", func(in *contract.Input) { in.Optional = true })))
 			b.apply()
 			web := b.start("web")
 			b.start("db")

@@ -6,17 +6,17 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // publishFacts publishes the facts that somebody reads. One that cannot be told
 // fails its readers, and nobody else.
 func (a *agent) publishFacts(ctx context.Context) error {
-	failed := map[plan.CellName]*coordinator.Cause{}
+	failed := map[contract.CellName]*coordinator.Cause{}
 	for _, name := range a.plan.Facts {
-		cell := plan.CellName(string(a.Boot.Server) + ":" + name)
+		cell := contract.CellName(string(a.Boot.Server) + ":" + name)
 		value, err := a.fact(ctx, name)
 		if err != nil {
 			if ctx.Err() != nil {

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/ansible"
@@ -21,9 +21,9 @@ import (
 func TestAFailureRunsAlongTheWholeChain(t *testing.T) {
 	b := newBed(t)
 	b.server("db",
-		with(b.sh("mysql", "printf up >$heat_outputs_path.early; echo broken pipe >&2; exit 3"), output("early", plan.String), output("endpoint", plan.String)),
-		with(b.sh("backup", "touch ran"), output("path", plan.String)))
-	b.server("app", with(b.sh("app", "hotc-agent get url; touch gone_on; sleep 600"), input("url", "db.mysql:endpoint"), output("site", plan.String)))
+		with(b.sh("mysql", "printf up >$heat_outputs_path.early; echo broken pipe >&2; exit 3"), output("early", contract.String), output("endpoint", contract.String)),
+		with(b.sh("backup", "touch ran"), output("path", contract.String)))
+	b.server("app", with(b.sh("app", "hotc-agent get url; touch gone_on; sleep 600"), input("url", "db.mysql:endpoint"), output("site", contract.String)))
 	b.server("web", with(b.sh("nginx", "touch ran"), dependsOn("app.app")))
 	b.server("cron", with(b.sh("cron", "hotc-agent get path"), input("path", "db.backup:path")))
 	b.apply()
@@ -63,9 +63,9 @@ func TestAFailureRunsAlongTheWholeChain(t *testing.T) {
 // What a role makes of the error of a read is no value for others.
 func TestNothingIsPublishedAfterAFailedRead(t *testing.T) {
 	b := newBed(t)
-	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", plan.String)))
+	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", contract.String)))
 	b.server("app", with(b.sh("app", "hotc-agent get url | hotc-agent put site; printf x >$heat_outputs_path.late; touch gone_on"),
-		input("url", "db.mysql:endpoint"), output("site", plan.String), output("late", plan.String)))
+		input("url", "db.mysql:endpoint"), output("site", contract.String), output("late", contract.String)))
 	b.server("web", with(b.sh("nginx", "hotc-agent get site; touch ran"), input("site", "app.app:site")))
 	b.apply()
 	for _, r := range []*running{b.start("web"), b.start("app"), b.start("db")} {
@@ -87,10 +87,10 @@ func TestAFailedReadIsNotRescued(t *testing.T) {
 		t.Skip("SKIPPED: no ansible-playbook on PATH (Debian: ansible-core)")
 	}
 	b := newBed(t)
-	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", plan.String)))
+	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", contract.String)))
 	rescued := filepath.Join(t.TempDir(), "rescued")
 	app := with(b.sh("app", "- hosts: all\n  gather_facts: false\n  tasks:\n    - block: [{set_fact: {v: '{{ url }}'}}]\n      rescue: [{set_fact: {v: none}}, {command: touch "+rescued+"}]\n    - command: sleep 600\n"),
-		input("url", "db.mysql:endpoint"), output("v", plan.String))
+		input("url", "db.mysql:endpoint"), output("v", contract.String))
 	app.Driver, app.Source = "ansible", json.RawMessage(fmt.Sprintf(`{"playbook":["site.yml"],"text":{"file":%q,"name":"site.yml"},"host":"localhost"}`, app.Files[0]))
 	b.server("app", app)
 	b.apply()
@@ -109,66 +109,68 @@ func TestAFailedReadIsNotRescued(t *testing.T) {
 // One role a row: how it fails, and what everybody is told.
 func TestWhatFailsARole(t *testing.T) {
 	for name, c := range map[string]struct {
-		role func(*bed) plan.Role
+		role func(*bed) contract.Role
 		want string
 	}{
 		"an output is not written": {
-			func(b *bed) plan.Role {
-				return with(b.sh("r", "printf 1 >$heat_outputs_path.a"), output("a", plan.String), output("b", plan.String), output("c", plan.String))
+			func(b *bed) contract.Role {
+				return with(b.sh("r", "printf 1 >$heat_outputs_path.a"), output("a", contract.String), output("b", contract.String), output("c", contract.String))
 			},
 			"s.r: finished without writing b, c (site.yaml:3:3)"},
 		"a number that is none": {
-			func(b *bed) plan.Role {
-				return with(b.sh("r", "echo many | hotc-agent put a; sleep 600"), output("a", plan.Number))
+			func(b *bed) contract.Role {
+				return with(b.sh("r", "echo many | hotc-agent put a; sleep 600"), output("a", contract.Number))
 			},
 			"s.r: output a: the value is no JSON (invalid character 'm' looking for beginning of value), and a number was declared: it is \"many\\n\" (site.yaml:3:3)"},
 		"a list that is a map, in a file": {
-			func(b *bed) plan.Role {
-				return with(b.sh("r", "echo '{}' >$heat_outputs_path.a; sleep 600"), output("a", plan.List))
+			func(b *bed) contract.Role {
+				return with(b.sh("r", "echo '{}' >$heat_outputs_path.a; sleep 600"), output("a", contract.List))
 			},
 			"s.r: output a: the value is a map or null, and a list was declared: it is \"{}\\n\" (site.yaml:3:3)"},
 		"another value": {
-			func(b *bed) plan.Role {
-				return with(b.sh("r", "printf 1 | hotc-agent put a; printf 2 | hotc-agent put a; sleep 600"), output("a", plan.String))
+			func(b *bed) contract.Role {
+				return with(b.sh("r", "printf 1 | hotc-agent put a; printf 2 | hotc-agent put a; sleep 600"), output("a", contract.String))
 			},
 			"s.r: output a: it was published before, with another value: `publish: end` on an output that changes publishes its last value, when the role has ended (site.yaml:3:3)"},
 		"a signal": {
-			func(b *bed) plan.Role { return b.sh("r", "echo last words; kill -9 $$") },
+			func(b *bed) contract.Role { return b.sh("r", "echo last words; kill -9 $$") },
 			"s.r: killed by a signal (killed): last words (site.yaml:2:2)"},
 		"its time": {
-			func(b *bed) plan.Role {
-				return with(b.sh("r", "sleep 600 & wait"), func(r *plan.Role) { r.Timeout = 0.2 })
+			func(b *bed) contract.Role {
+				return with(b.sh("r", "sleep 600 & wait"), func(r *contract.Role) { r.Timeout = 0.2 })
 			},
 			"s.r: timed out after 200ms (site.yaml:2:2)"},
 		"an input's time": {
-			func(b *bed) plan.Role {
-				return with(b.sh("r", "hotc-agent get x; sleep 600"), input("x", "other.role:x", func(in *plan.Input) { in.Timeout = 0.2 }))
+			func(b *bed) contract.Role {
+				return with(b.sh("r", "hotc-agent get x; sleep 600"), input("x", "other.role:x", func(in *contract.Input) { in.Timeout = 0.2 }))
 			},
 			"s.r: blocked on other.role:x (input x): no value after 200ms (the input's timeout) (site.yaml:4:4)"},
 		"an eager input's type": {
-			func(b *bed) plan.Role {
-				return with(b.sh("r", "touch ran"), static("x", `"many"`), func(r *plan.Role) { r.Inputs[0].Type = plan.Number })
+			func(b *bed) contract.Role {
+				return with(b.sh("r", "touch ran"), static("x", `"many"`), func(r *contract.Role) { r.Inputs[0].Type = contract.Number })
 			},
 			"s.r: input x: the value is a string, and a number was declared: it is \"\\\"many\\\"\" (site.yaml:4:4)"},
 		"no such interpreter": {
-			func(b *bed) plan.Role { return b.sh("r", "#!/no/such/thing -x\n") },
+			func(b *bed) contract.Role { return b.sh("r", "#!/no/such/thing -x\n") },
 			"s.r: interpreter /no/such/thing: start the process: fork/exec /no/such/thing: no such file or directory (site.yaml:2:2)"},
 		"Windows line ends": {
-			func(b *bed) plan.Role { return b.sh("r", "#!/bin/sh\r\nexit 0\r\n") },
+			func(b *bed) contract.Role { return b.sh("r", "#!/bin/sh\r\nexit 0\r\n") },
 			"s.r: the script has Windows line ends, so that its interpreter is called \"/bin/sh\\r\" (site.yaml:2:2)"},
 		"no such driver": {
-			func(b *bed) plan.Role { return with(b.sh("r", ""), func(r *plan.Role) { r.Driver = "cfengine" }) },
+			func(b *bed) contract.Role {
+				return with(b.sh("r", ""), func(r *contract.Role) { r.Driver = "cfengine" })
+			},
 			"s.r: this agent has no driver \"cfengine\" (site.yaml:2:2)"},
 		"a source of a newer compiler": {
-			func(b *bed) plan.Role {
-				return with(b.sh("r", ""), func(r *plan.Role) { r.Source = rawMessage(`{"url":"x"}`) })
+			func(b *bed) contract.Role {
+				return with(b.sh("r", ""), func(r *contract.Role) { r.Source = rawMessage(`{"url":"x"}`) })
 			},
 			"s.r: the role's source in the plan cannot be read: json: unknown field \"url\" (site.yaml:2:2)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t)
 			b.server("s", c.role(b))
-			b.server("other", with(b.sh("role", ""), output("x", plan.String)))
+			b.server("other", with(b.sh("role", ""), output("x", contract.String)))
 			b.apply()
 			b.start("s").mustFail()
 			b.want("s.r", "failed: "+c.want)
@@ -178,7 +180,7 @@ func TestWhatFailsARole(t *testing.T) {
 
 func TestTooLargeAValue(t *testing.T) {
 	b := newBed(t)
-	b.server("s", with(b.sh("r", "head -c 2000000 /dev/zero | tr '\\0' x | hotc-agent put a; sleep 600"), output("a", plan.String)))
+	b.server("s", with(b.sh("r", "head -c 2000000 /dev/zero | tr '\\0' x | hotc-agent put a; sleep 600"), output("a", contract.String)))
 	b.apply()
 	b.start("s").mustFail()
 	if got := b.cell("s.r"); !strings.Contains(got, "s.r: output a: ") || !strings.Contains(got, "2000002 bytes") {
@@ -189,7 +191,7 @@ func TestTooLargeAValue(t *testing.T) {
 func TestAnUndeclaredNameIsAnErrorOfWhoAsks(t *testing.T) {
 	b := newBed(t)
 	b.server("s", with(b.sh("r", `hotc-agent get password; echo $?; echo x | hotc-agent put b; echo $?; echo x >$heat_outputs_path.typo`),
-		static("name", `"x"`), func(r *plan.Role) { r.Outputs = nil }))
+		static("name", `"x"`), func(r *contract.Role) { r.Outputs = nil }))
 	b.server("db", with(b.sh("mysql", ""), static("password", `"hush"`)))
 	b.apply()
 	s := b.start("s")
@@ -207,9 +209,9 @@ func TestAnUndeclaredNameIsAnErrorOfWhoAsks(t *testing.T) {
 
 func TestAProducerWhoseAgentIsGone(t *testing.T) {
 	b := newBed(t)
-	b.server("db", with(b.sh("mysql", "hotc-agent get go"), input("go", "web.app:go"), output("endpoint", plan.String)))
-	b.server("web", with(b.sh("app", "hotc-agent get url; sleep 600"), output("go", plan.String),
-		input("url", "db.mysql:endpoint", func(in *plan.Input) { in.IfDown = 0.3 })))
+	b.server("db", with(b.sh("mysql", "hotc-agent get go"), input("go", "web.app:go"), output("endpoint", contract.String)))
+	b.server("web", with(b.sh("app", "hotc-agent get url; sleep 600"), output("go", contract.String),
+		input("url", "db.mysql:endpoint", func(in *contract.Input) { in.IfDown = 0.3 })))
 	b.apply()
 	// The agent enrols and is gone without a word, as when a server loses its power.
 	m := member.Join(b.tree.Open(coordinator.ServerCredential("db", b.secret.ServerToken(deployment, "db"))), deployment, "db", b.secret.ServerToken(deployment, "db"))

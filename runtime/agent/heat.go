@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
@@ -67,7 +67,7 @@ func (a *agent) outcome(ctx context.Context) signal.Signal {
 func (a *agent) valuesForHeat(ctx context.Context) (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	for _, r := range a.plan.Roles {
-		values, err := a.values(ctx, r, func(o plan.Output) bool { return o.Heat })
+		values, err := a.values(ctx, r, func(o contract.Output) bool { return o.Heat })
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func (a *agent) valuesForHeat(ctx context.Context) (map[string]json.RawMessage, 
 
 // values are outputs of a role that is done, by attribute. They are read back, so
 // that an agent knows them after a restart.
-func (a *agent) values(ctx context.Context, r plan.Role, wanted func(plan.Output) bool) (map[string]json.RawMessage, error) {
+func (a *agent) values(ctx context.Context, r contract.Role, wanted func(contract.Output) bool) (map[string]json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	for _, o := range r.Outputs {
 		if !wanted(o) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
@@ -68,12 +68,12 @@ func (h *heat) next() heatSignal {
 
 func TestHeatIsToldOfTheEndOnceAndGetsTheValuesItNeeds(t *testing.T) {
 	b := newBed(t)
-	forHeat := func(r *plan.Role) {
+	forHeat := func(r *contract.Role) {
 		r.Outputs[0].Heat = true
 		r.Outputs[1].Heat, r.Outputs[1].Attribute = true, "site_url"
 	}
 	b.server("web", with(b.sh("app", `printf '["a",false,null]' >$heat_outputs_path.list; printf 'a "b"\n' >$heat_outputs_path.site; printf x >$heat_outputs_path.own`),
-		output("list", plan.List), output("site", plan.String), output("own", plan.String), forHeat))
+		output("list", contract.List), output("site", contract.String), output("own", contract.String), forHeat))
 	b.apply()
 	h := newHeat(t)
 	web := b.start("web", h.tell)
@@ -109,8 +109,8 @@ func TestHeatIsToldOfTheFirstFailure(t *testing.T) {
 func TestValuesThatHeatCannotTakeFailTheStackInsteadOfHangingIt(t *testing.T) {
 	b := newBed(t)
 	large := "head -c 600000 /dev/zero | tr '\\0' x >$heat_outputs_path."
-	b.server("db", with(b.sh("mysql", large+"a;"+large+"b"), output("a", plan.String), output("b", plan.String),
-		func(r *plan.Role) { r.Outputs[0].Heat, r.Outputs[1].Heat = true, true }))
+	b.server("db", with(b.sh("mysql", large+"a;"+large+"b"), output("a", contract.String), output("b", contract.String),
+		func(r *contract.Role) { r.Outputs[0].Heat, r.Outputs[1].Heat = true, true }))
 	b.apply()
 	h := newHeat(t)
 	b.start("db", h.tell).mustBeDone()
@@ -123,16 +123,16 @@ func TestValuesThatHeatCannotTakeFailTheStackInsteadOfHangingIt(t *testing.T) {
 func (h *heat) alone(handles ...string) func(*agent.Config) {
 	return func(c *agent.Config) {
 		h.tell(c)
-		c.Boot.Signals = &plan.Handles{Above: &plan.Handles{Own: map[string]plan.Handle{}}}
+		c.Boot.Signals = &contract.Handles{Above: &contract.Handles{Own: map[string]contract.Handle{}}}
 		for _, name := range handles {
-			c.Boot.Signals.Above.Own[name] = plan.Handle{Signal: c.Boot.Signal, Stack: "tier", StackID: "9a"}
+			c.Boot.Signals.Above.Own[name] = contract.Handle{Signal: c.Boot.Signal, Stack: "tier", StackID: "9a"}
 		}
 	}
 }
 
-func signals(handle string, outputs ...string) func(*plan.Role) {
-	return func(r *plan.Role) {
-		r.Signals = []plan.Signal{{Handle: handle, ID: "web", Outputs: outputs}}
+func signals(handle string, outputs ...string) func(*contract.Role) {
+	return func(r *contract.Role) {
+		r.Signals = []contract.Signal{{Handle: handle, ID: "web", Outputs: outputs}}
 	}
 }
 
@@ -140,7 +140,7 @@ func TestHeatIsToldOfARoleThatResourcesWaitForBeforeTheNextOneIsDone(t *testing.
 	b := newBed(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	b.server("web", with(b.sh("app", `printf 5 >$heat_outputs_path.size; printf x >$heat_outputs_path.own`),
-		output("size", plan.Number), output("own", plan.String), signals("hotc_handle_web.app", "size")),
+		output("size", contract.Number), output("own", contract.String), signals("hotc_handle_web.app", "size")),
 		b.sh("later", "until [ -e "+gate+" ]; do sleep 0.05; done"))
 	b.apply()
 	h := newHeat(t)

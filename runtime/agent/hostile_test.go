@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 )
 
@@ -49,16 +49,16 @@ json.dump({k: v if v is None else v.decode() for k, v in found.items()}, open("f
 	for i, h := range texts {
 		number := fmt.Sprint(i)
 		for _, name := range []string{"file", "put"} {
-			writer = with(writer, output(name+number, plan.String))
-			reader = with(reader, input(name+number, plan.CellName("db.writer:"+name+number)))
+			writer = with(writer, output(name+number, contract.String))
+			reader = with(reader, input(name+number, contract.CellName("db.writer:"+name+number)))
 		}
-		writer = with(writer, output("parts"+number, plan.JSON))
-		reader = with(reader, input("parts"+number, plan.CellName("db.writer:parts"+number)), static("static"+number, h.JSON()),
-			input("eager"+number, plan.CellName("db.writer:put"+number), func(in *plan.Input) { in.Eager = true }))
+		writer = with(writer, output("parts"+number, contract.JSON))
+		reader = with(reader, input("parts"+number, contract.CellName("db.writer:parts"+number)), static("static"+number, h.JSON()),
+			input("eager"+number, contract.CellName("db.writer:put"+number), func(in *contract.Input) { in.Eager = true }))
 		for form, text := range templates {
 			file := b.sh("x", strings.ReplaceAll(text, "N", number)) // a file of the plan
 			reader.Files = append(reader.Files, file.Files...)
-			reader.Render = append(reader.Render, plan.RenderedFile{Path: form + number, At: "site.yaml:6:6", Template: file.Files[0], Name: form, Mode: "0600"})
+			reader.Render = append(reader.Render, contract.RenderedFile{Path: form + number, At: "site.yaml:6:6", Template: file.Files[0], Name: form, Mode: "0600"})
 		}
 	}
 	b.server("db", writer)

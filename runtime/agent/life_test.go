@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -33,7 +33,7 @@ func alive(pid string) bool {
 
 func TestTheAgentStaysAndARebootRunsNothingAgain(t *testing.T) {
 	b := newBed(t)
-	b.server("db", with(b.sh("mysql", "echo run >>../count; printf up >$heat_outputs_path.endpoint"), output("endpoint", plan.String)))
+	b.server("db", with(b.sh("mysql", "echo run >>../count; printf up >$heat_outputs_path.endpoint"), output("endpoint", contract.String)))
 	b.apply()
 	for boot := range 3 {
 		db := b.start("db", stays)
@@ -65,7 +65,7 @@ func TestASigtermLeavesNothingRunning(t *testing.T) {
 sleep 600 & echo $! >child
 setsid sh -c 'trap "" TERM; echo $$ >daemon.new; mv daemon.new daemon; while :; do sleep 1; done' &
 until [ -e daemon ]; do sleep 0.01; done
-printf up >$heat_outputs_path.ready; sleep 600`), output("ready", plan.String), output("never", plan.String)))
+printf up >$heat_outputs_path.ready; sleep 600`), output("ready", contract.String), output("never", contract.String)))
 	b.apply()
 	db := b.start("db")
 	reader := member.Join(b.operator(), deployment, "db", b.secret.ServerToken(deployment, "db"))
@@ -114,8 +114,8 @@ func TestARestartAtEveryLineOfTheJournal(t *testing.T) {
 		for lost := range 7 {
 			t.Run(fmt.Sprintf("idempotent %v, %d lines lost", again, lost), func(t *testing.T) {
 				b := newBed(t)
-				count := func(name string) plan.Role {
-					r := with(b.sh(name, "echo "+name+" >>../count; printf up >$heat_outputs_path.out"), output("out", plan.String))
+				count := func(name string) contract.Role {
+					r := with(b.sh(name, "echo "+name+" >>../count; printf up >$heat_outputs_path.out"), output("out", contract.String))
 					r.Idempotent = again
 					return r
 				}
@@ -209,7 +209,7 @@ func (b *bed) replay(history string) {
 	}
 	for _, name := range []string{"first", "second"} {
 		if strings.Contains(history, `"role":"`+name+`","status":"done"`) {
-			if err := m.Put(b.t.Context(), plan.CellName("db."+name+":out"), rawMessage(`"up"`), time.Now()); err != nil {
+			if err := m.Put(b.t.Context(), contract.CellName("db."+name+":out"), rawMessage(`"up"`), time.Now()); err != nil {
 				b.t.Fatal(err)
 			}
 		}
@@ -239,7 +239,7 @@ func TestADiskThatWasPutBackRunsNothingThatHasEnded(t *testing.T) {
 
 func TestAServerThatWasBuiltAnewTakesOverAndItsPredecessorEnds(t *testing.T) {
 	b := newBed(t)
-	b.server("db", with(b.sh("mysql", `printf "$(cat ../name)" >$heat_outputs_path.endpoint; [ "$(cat ../name)" = new ] || sleep 600`), output("endpoint", plan.String)))
+	b.server("db", with(b.sh("mysql", `printf "$(cat ../name)" >$heat_outputs_path.endpoint; [ "$(cat ../name)" = new ] || sleep 600`), output("endpoint", contract.String)))
 	b.apply()
 	named := func(name string) func(*agent.Config) {
 		return func(c *agent.Config) {
@@ -304,7 +304,7 @@ func TestARefusedTokenIsToldApartAndTriedAgain(t *testing.T) {
 func TestADestroyedDeploymentEndsTheAgent(t *testing.T) {
 	b := newBed(t)
 	b.server("db", with(b.sh("mysql", "hotc-agent get x"), input("x", "web.app:x")))
-	b.server("web", with(b.sh("app", ""), output("x", plan.String)))
+	b.server("web", with(b.sh("app", ""), output("x", contract.String)))
 	b.apply()
 	db := b.start("db", stays)
 	b.awaitState("db", blockedOn("web.app:x"))
@@ -363,7 +363,7 @@ func TestADeploymentIsMadeAnewWhileItsServerBoots(t *testing.T) {
 
 // startBooting starts the agent of a server that has not booted yet, and waits until it has
 // read all that it reads before.
-func (b *bed) startBooting(server plan.ServerPath, booted <-chan struct{}) *running {
+func (b *bed) startBooting(server contract.ServerPath, booted <-chan struct{}) *running {
 	b.t.Helper()
 	read := make(chan struct{}, 1)
 	r := b.start(server, func(c *agent.Config) { c.Booted = booted }, whenItReads(deployment.Keys(server), func() {

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
@@ -30,7 +30,7 @@ func (f *forgetful) Connection() (coordinator.Connection, <-chan struct{}) {
 func TestADeploymentThatIsPutBackTellsHeatNothing(t *testing.T) {
 	b := newBed(t)
 	ran := filepath.Join(t.TempDir(), "ran")
-	b.server("web", with(b.sh("app", `echo app >>`+ran+`; printf 5 >$heat_outputs_path.size`), output("size", plan.Number), signals("hotc_handle_web.app", "size")),
+	b.server("web", with(b.sh("app", `echo app >>`+ran+`; printf 5 >$heat_outputs_path.size`), output("size", contract.Number), signals("hotc_handle_web.app", "size")),
 		b.sh("later", "echo later >>"+ran))
 	b.apply()
 	h := newHeat(t)

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -100,7 +100,7 @@ func skew(there, from, until time.Time) string {
 
 // preflight looks whether the roles from an index on can run at all; the error says
 // why not.
-func (a *agent) preflight(ctx context.Context, roles []plan.Role) error {
+func (a *agent) preflight(ctx context.Context, roles []contract.Role) error {
 	var found []error
 	for _, folder := range []string{a.State, a.Work} {
 		found = append(found, a.checkRoom(folder))

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/dial"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
@@ -26,17 +26,17 @@ func TestWhatCannotGetBetterFailsTheServerBeforeAnyRoleRuns(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		roles  func(*bed) []plan.Role
+		roles  func(*bed) []contract.Role
 		change func(*agent.Config)
 		want   string // of the first role
 	}{
 		"a driver that a later role needs": {
-			func(b *bed) []plan.Role {
-				return []plan.Role{b.sh("one", "touch ../ran"), with(b.sh("two", ""), func(r *plan.Role) { r.Driver = "cfengine" })}
+			func(b *bed) []contract.Role {
+				return []contract.Role{b.sh("one", "touch ../ran"), with(b.sh("two", ""), func(r *contract.Role) { r.Driver = "cfengine" })}
 			}, func(*agent.Config) {},
 			`failed: s.one: this agent has no driver "cfengine", which the role two needs (site.yaml:2:2)`},
 		"a full disk": {
-			func(b *bed) []plan.Role { return []plan.Role{b.sh("one", "touch ../ran")} }, full,
+			func(b *bed) []contract.Role { return []contract.Role{b.sh("one", "touch ../ran")} }, full,
 			"failed: s.one: the disk of WORK has 3 MiB left, and 64 are needed (site.yaml:2:2)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,9 @@ func TestWhatCannotGetBetterFailsTheServerBeforeAnyRoleRuns(t *testing.T) {
 // without is the script driver on a server without an interpreter.
 type without struct{ script.Driver }
 
-func (without) Check(context.Context, plan.Role) error { return errors.New("chef-solo is not on PATH") }
+func (without) Check(context.Context, contract.Role) error {
+	return errors.New("chef-solo is not on PATH")
+}
 
 func TestAToolThatMayStillComeIsAWarning(t *testing.T) {
 	b := newBed(t)

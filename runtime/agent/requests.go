@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/process"
 	"github.com/hotc-dev/hotc/runtime/role"
@@ -91,7 +91,7 @@ func (a *agent) noteAnswered(ctx context.Context, r coordinator.Request, answer 
 
 // index is the place of a role among the server's; -1 is none.
 func (a *agent) index(role string) int {
-	return slices.IndexFunc(a.plan.Roles, func(p plan.Role) bool { return p.Name == role })
+	return slices.IndexFunc(a.plan.Roles, func(p contract.Role) bool { return p.Name == role })
 }
 
 func (a *agent) answerTo(id string) *coordinator.Answer {
@@ -144,7 +144,7 @@ func (a *agent) take(ctx context.Context, r coordinator.Request) (answer coordin
 	case coordinator.Retry, coordinator.Skip:
 		return a.takeAgain(ctx, r, a.plan.Roles[index])
 	case coordinator.Hook:
-		if r.Name == plan.HookUpdate {
+		if r.Name == contract.HookUpdate {
 			answer, err = a.takeUpdate(ctx, r, a.plan.Roles[index])
 			return answer, false, err
 		}
@@ -161,7 +161,7 @@ func refused(format string, arguments ...any) coordinator.Answer {
 }
 
 // takeAgain takes a request to run a failed role again, or to take it as done.
-func (a *agent) takeAgain(ctx context.Context, r coordinator.Request, p plan.Role) (coordinator.Answer, bool, error) {
+func (a *agent) takeAgain(ctx context.Context, r coordinator.Request, p contract.Role) (coordinator.Answer, bool, error) {
 	noted := a.journal.Role(p.Name)
 	switch {
 	case noted.Status != coordinator.RoleFailed:
@@ -186,7 +186,7 @@ func (a *agent) takeAgain(ctx context.Context, r coordinator.Request, p plan.Rol
 
 // publishGiven publishes the outputs that an operator gives in a role's place. The
 // refusal says what is wrong with them.
-func (a *agent) publishGiven(ctx context.Context, r coordinator.Request, p plan.Role) (refusal, err error) {
+func (a *agent) publishGiven(ctx context.Context, r coordinator.Request, p contract.Role) (refusal, err error) {
 	for _, o := range p.Outputs {
 		given, is := r.Values[o.Name]
 		if !is {
@@ -217,13 +217,13 @@ func (a *agent) publishGiven(ctx context.Context, r coordinator.Request, p plan.
 // takeBack empties what the failure of a role had marked: the cells of this role
 // and the later ones that have failed.
 func (a *agent) takeBack(ctx context.Context, from string) error {
-	var cells []plan.CellName
+	var cells []contract.CellName
 	found := false
 	for _, r := range a.plan.Roles {
 		if found = found || r.Name == from; !found {
 			continue
 		}
-		cells = append(cells, plan.CellName(a.key(r.Name)))
+		cells = append(cells, contract.CellName(a.key(r.Name)))
 		for _, o := range r.Outputs {
 			cells = append(cells, o.Cell)
 		}
@@ -238,18 +238,18 @@ func (a *agent) markAgain(ctx context.Context, name string) error {
 }
 
 // takeTask runs an action or a hook, if its time has come.
-func (a *agent) takeTask(ctx context.Context, r coordinator.Request, p plan.Role) (coordinator.Answer, error) {
+func (a *agent) takeTask(ctx context.Context, r coordinator.Request, p contract.Role) (coordinator.Answer, error) {
 	tasks := p.Actions
 	if r.Kind == coordinator.Hook {
 		tasks = p.Hooks
 	}
-	t := plan.FindTask(tasks, r.Name)
+	t := contract.FindTask(tasks, r.Name)
 	if t == nil {
 		return refused("the role %s has no %s %s", p.Name, r.Kind, r.Name), nil
 	}
 	switch status := a.journal.Role(p.Name).Status; {
 	case status == coordinator.RoleDone:
-	case status == coordinator.RoleFailed && r.Kind == coordinator.Hook && r.Name == plan.HookDelete:
+	case status == coordinator.RoleFailed && r.Kind == coordinator.Hook && r.Name == contract.HookDelete:
 	case a.failed():
 		return refused("the role %s is not done, and a role of its server has failed", p.Name), nil
 	default:
@@ -259,7 +259,7 @@ func (a *agent) takeTask(ctx context.Context, r coordinator.Request, p plan.Role
 }
 
 // runTask runs a task once. started is called when its start is noted.
-func (a *agent) runTask(ctx context.Context, r coordinator.Request, p plan.Role, t *plan.Task, started func() error) (coordinator.Answer, error) {
+func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.Role, t *contract.Task, started func() error) (coordinator.Answer, error) {
 	host, name := a.host(), p.Name+"."+t.Name
 	answer := coordinator.Answer{Status: coordinator.AnswerRunning, Started: a.Now().UTC()}
 	task := &role.Task{Task: *t, Kind: r.Kind, Arguments: r.Values, Start: func(ctx context.Context, mark string) error {
@@ -288,7 +288,7 @@ func (a *agent) runTask(ctx context.Context, r coordinator.Request, p plan.Role,
 
 // failed says that a role of the server has failed.
 func (a *agent) failed() bool {
-	return slices.ContainsFunc(a.plan.Roles, func(r plan.Role) bool {
+	return slices.ContainsFunc(a.plan.Roles, func(r contract.Role) bool {
 		return a.journal.Role(r.Name).Status == coordinator.RoleFailed
 	})
 }
@@ -310,7 +310,7 @@ func (a *agent) recallTask(r coordinator.Request, index int) (coordinator.Answer
 	answer := coordinator.Answer{Status: coordinator.AnswerStatus(noted.Status), ExitCode: noted.ExitCode,
 		Started: noted.Started, Ended: noted.Ended}
 	if index >= 0 {
-		answer.Output = a.host().Printed(a.plan.Roles[index], &role.Task{Task: plan.Task{Name: r.Name}, Kind: r.Kind})
+		answer.Output = a.host().Printed(a.plan.Roles[index], &role.Task{Task: contract.Task{Name: r.Name}, Kind: r.Kind})
 	}
 	if noted.Cause != nil {
 		answer.Reason = noted.Cause.String()

@@ -11,20 +11,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
 // post asks a server's agent for something, and takes back cells of db.
-func (b *bed) post(server plan.ServerPath, r coordinator.Request, cells ...plan.CellName) {
+func (b *bed) post(server contract.ServerPath, r coordinator.Request, cells ...contract.CellName) {
 	b.t.Helper()
 	r.Incarnation, r.Since = 1, time.Now()
-	var refs []plan.CellRef
+	var refs []contract.CellRef
 	for _, cell := range cells {
-		refs = append(refs, plan.CellRef{Cell: cell, Server: server})
+		refs = append(refs, contract.CellRef{Cell: cell, Server: server})
 	}
 	if err := deploy.Post(b.t.Context(), b.operator(), deployment, b.secret, []deploy.Posting{{Server: server, Request: r}}, refs); err != nil {
 		b.t.Fatal(err)
@@ -43,7 +43,7 @@ func mend(t *testing.T, r *running) {
 
 func TestAFailedRoleRunsAgainByRequestAndItsReadersGoOn(t *testing.T) {
 	b := newBed(t)
-	b.server("db", with(b.sh("mysql", failsOnce), output("endpoint", plan.String)), b.sh("backup", "echo backup >>../count"))
+	b.server("db", with(b.sh("mysql", failsOnce), output("endpoint", contract.String)), b.sh("backup", "echo backup >>../count"))
 	b.server("web", with(b.sh("app", "hotc-agent get url"), input("url", "db.mysql:endpoint")))
 	b.apply()
 	db := b.start("db", stays)
@@ -69,7 +69,7 @@ func TestAFailedRoleRunsAgainByRequestAndItsReadersGoOn(t *testing.T) {
 
 func TestAFailedRoleIsSkippedWithItsOutputsGivenByHand(t *testing.T) {
 	b := newBed(t)
-	b.server("db", with(b.sh("mysql", failsOnce), output("endpoint", plan.String)), b.sh("backup", "echo backup >>../count"))
+	b.server("db", with(b.sh("mysql", failsOnce), output("endpoint", contract.String)), b.sh("backup", "echo backup >>../count"))
 	b.apply()
 	db := b.start("db", stays)
 	b.awaitState("db", inPhase(coordinator.PhaseFailed))
@@ -125,10 +125,10 @@ func TestAKillAtEveryLineOfTheJournalOfARequest(t *testing.T) {
 		for n := 1; n <= 8; n++ {
 			t.Run(fmt.Sprintf("line %d, after it %v", n, after), func(t *testing.T) {
 				b := newBed(t)
-				role := with(b.sh("mysql", failsOnce), output("endpoint", plan.String))
+				role := with(b.sh("mysql", failsOnce), output("endpoint", contract.String))
 				task := b.sh("act", "echo act $level >>../count; echo said")
-				role.Actions = []plan.Task{{Name: "act", Source: task.Source, Files: task.Files}}
-				role.Hooks = []plan.Task{b.task(plan.HookSuspend, "echo suspend >>../count"), b.task(plan.HookCreate, "echo create >>../count")}
+				role.Actions = []contract.Task{{Name: "act", Source: task.Source, Files: task.Files}}
+				role.Hooks = []contract.Task{b.task(contract.HookSuspend, "echo suspend >>../count"), b.task(contract.HookCreate, "echo create >>../count")}
 				b.server("db", role)
 				b.apply()
 				first := b.start("db")
@@ -136,7 +136,7 @@ func TestAKillAtEveryLineOfTheJournalOfARequest(t *testing.T) {
 				mend(t, first)
 				b.post("db", coordinator.Request{ID: "r1", Kind: coordinator.Retry, Role: "mysql"}, "db.mysql", "db.mysql:endpoint")
 				b.post("db", coordinator.Request{ID: "r2", Kind: coordinator.Action, Role: "mysql", Name: "act", Values: map[string]rawMessage{"level": rawMessage(`"9"`)}})
-				b.post("db", coordinator.Request{ID: "r3", Kind: coordinator.Hook, Role: "mysql", Name: plan.HookSuspend})
+				b.post("db", coordinator.Request{ID: "r3", Kind: coordinator.Hook, Role: "mysql", Name: contract.HookSuspend})
 				left := n
 				_ = b.start("db", func(c *agent.Config) {
 					c.Disk = mortal{journal.Folder(c.State), &left, after}
@@ -169,7 +169,7 @@ func TestAKillAtEveryLineOfTheJournalOfARequest(t *testing.T) {
 }
 
 // awaitAnswers waits until a server has given so many final answers.
-func (b *bed) awaitAnswers(server plan.ServerPath, n int) []coordinator.Answer {
+func (b *bed) awaitAnswers(server contract.ServerPath, n int) []coordinator.Answer {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
@@ -198,7 +198,7 @@ func (b *bed) awaitAnswers(server plan.ServerPath, n int) []coordinator.Answer {
 }
 
 // act asks a server's agent for an action of a role and gives the answer.
-func (b *bed) act(server plan.ServerPath, id, role, name string) coordinator.Answer {
+func (b *bed) act(server contract.ServerPath, id, role, name string) coordinator.Answer {
 	b.t.Helper()
 	b.post(server, coordinator.Request{ID: id, Kind: coordinator.Action, Role: role, Name: name})
 	for _, a := range b.awaitAnswers(server, 1) {
@@ -211,16 +211,16 @@ func (b *bed) act(server plan.ServerPath, id, role, name string) coordinator.Ans
 }
 
 // task is another source of a role.
-func (b *bed) task(name, text string) plan.Task {
+func (b *bed) task(name, text string) contract.Task {
 	r := b.sh(name, text)
-	return plan.Task{Name: name, At: "site.yaml:9:9", Source: r.Source, Files: r.Files}
+	return contract.Task{Name: name, At: "site.yaml:9:9", Source: r.Source, Files: r.Files}
 }
 
 func TestWhatAnActionPrintsIsAnsweredWithoutSecrets(t *testing.T) {
 	b := newBed(t)
-	b.server("db", with(b.sh("mysql", "printf hunter2hunter2 | hotc-agent put password"), output("password", plan.String)))
-	web := with(b.sh("app", "hotc-agent get password >/dev/null"), input("password", "db.mysql:password", func(in *plan.Input) { in.Secret = true }))
-	web.Actions = []plan.Task{b.task("show", `echo "it is $(hotc-agent get password)"; exit 3`)}
+	b.server("db", with(b.sh("mysql", "printf hunter2hunter2 | hotc-agent put password"), output("password", contract.String)))
+	web := with(b.sh("app", "hotc-agent get password >/dev/null"), input("password", "db.mysql:password", func(in *contract.Input) { in.Secret = true }))
+	web.Actions = []contract.Task{b.task("show", `echo "it is $(hotc-agent get password)"; exit 3`)}
 	b.server("web", web)
 	b.apply()
 	b.start("db", stays)
@@ -239,10 +239,10 @@ func TestWhatAnActionPrintsIsAnsweredWithoutSecrets(t *testing.T) {
 
 func TestTheCreateHookIsAPartOfTheRole(t *testing.T) {
 	b := newBed(t)
-	role := func(hook string) plan.Role {
+	role := func(hook string) contract.Role {
 		r := with(b.sh("mysql", "echo $HOTC_HOOK role >>../count; echo from the role; printf up | hotc-agent put endpoint"),
-			output("endpoint", plan.String), output("seeded", plan.String), static("level", `"9"`))
-		r.Hooks = []plan.Task{b.task(plan.HookCreate, hook)}
+			output("endpoint", contract.String), output("seeded", contract.String), static("level", `"9"`))
+		r.Hooks = []contract.Task{b.task(contract.HookCreate, hook)}
 		return r
 	}
 	b.server("good", role(`echo $HOTC_HOOK hook $level >>../count; echo from the hook; hotc-agent put seeded <../count`))

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // lastReport is how long the agent's end waits for its last report.
@@ -43,7 +43,9 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 		if before == coordinator.RolePending && !checked {
 			checked = true
 			if err := a.preflight(ctx, a.plan.Roles[i:]); err != nil {
-				run = func(ctx context.Context, r plan.Role) (coordinator.RoleState, error) { return host.Fail(ctx, r, err) }
+				run = func(ctx context.Context, r contract.Role) (coordinator.RoleState, error) {
+					return host.Fail(ctx, r, err)
+				}
 			}
 		}
 		state, err := run(ctx, r)
@@ -91,7 +93,7 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 // retried says that some role was asked to run again: what its failure had marked
 // may still stand.
 func (a *agent) retried() bool {
-	return slices.ContainsFunc(a.plan.Roles, func(r plan.Role) bool { return a.journal.Role(r.Name).Attempt > 0 })
+	return slices.ContainsFunc(a.plan.Roles, func(r contract.Role) bool { return a.journal.Role(r.Name).Attempt > 0 })
 }
 
 // reportFailure poisons what a failed role was to write, once: after a restart an
@@ -126,9 +128,9 @@ func (a *agent) enter(ctx context.Context, phase coordinator.Phase) error {
 // poison reports a failed role: it, its later roles and all that they have not
 // written fail in one commit.
 func (a *agent) poison(ctx context.Context, index int, state coordinator.RoleState) error {
-	failed := map[plan.CellName]*coordinator.Cause{}
-	mark := func(r plan.Role, cause *coordinator.Cause) {
-		failed[plan.CellName(a.key(r.Name))] = cause
+	failed := map[contract.CellName]*coordinator.Cause{}
+	mark := func(r contract.Role, cause *coordinator.Cause) {
+		failed[contract.CellName(a.key(r.Name))] = cause
 		for _, o := range r.Outputs {
 			failed[o.Cell] = cause
 		}
@@ -165,6 +167,6 @@ func (a *agent) failure(index int, state coordinator.RoleState, skipped map[stri
 	}
 }
 
-func (a *agent) key(role string) plan.RoleKey {
-	return plan.RoleKey(string(a.Boot.Server) + "." + role)
+func (a *agent) key(role string) contract.RoleKey {
+	return contract.RoleKey(string(a.Boot.Server) + "." + role)
 }

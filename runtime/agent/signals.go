@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
@@ -36,7 +36,7 @@ type told struct{ handle, status string }
 
 // tell signals the wait conditions of a role that has ended, in the background. A
 // cause says that it has failed, or will not run.
-func (h *herald) tell(r plan.Role, cause *coordinator.Cause) {
+func (h *herald) tell(r contract.Role, cause *coordinator.Cause) {
 	if h.Boot.Signal == "" {
 		return // Heat is left out
 	}
@@ -62,7 +62,7 @@ func (h *herald) tell(r plan.Role, cause *coordinator.Cause) {
 	}
 }
 
-func (h *herald) send(r plan.Role, s plan.Signal, to plan.Handle, cause *coordinator.Cause) {
+func (h *herald) send(r contract.Role, s contract.Signal, to contract.Handle, cause *coordinator.Cause) {
 	out := signal.Signal{Status: signal.Success, Reason: string(h.key(r.Name)) + " is done", ID: s.ID}
 	switch values, err := h.valuesOf(r, s); {
 	case cause != nil:
@@ -81,12 +81,12 @@ func (h *herald) send(r plan.Role, s plan.Signal, to plan.Handle, cause *coordin
 }
 
 // valuesOf are the outputs of a role that a wait condition hands to Heat.
-func (h *herald) valuesOf(r plan.Role, s plan.Signal) (map[string]json.RawMessage, error) {
+func (h *herald) valuesOf(r contract.Role, s contract.Signal) (map[string]json.RawMessage, error) {
 	wanted := map[string]bool{}
 	for _, name := range s.Outputs {
 		wanted[name] = true
 	}
-	return h.values(h.ctx, r, func(o plan.Output) bool { return wanted[o.Name] })
+	return h.values(h.ctx, r, func(o contract.Output) bool { return wanted[o.Name] })
 }
 
 // finish waits until Heat has been told of everything, or the context has ended, and

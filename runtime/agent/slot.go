@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // claimed is a slot in a group that scales, as the server has it by the path and the
@@ -65,7 +65,7 @@ func (e *lostSlotError) Unwrap() error { return e.error }
 
 // identity is a server's name and token.
 type identity struct {
-	server plan.ServerPath
+	server contract.ServerPath
 	token  string
 }
 

@@ -9,17 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
 // scales adds a group that scales, whose members are servers.
-func (b *bed) scales(slots int, role func() plan.Role) {
+func (b *bed) scales(slots int, role func() contract.Role) {
 	for i := range slots {
-		s := b.server(plan.ServerPath(fmt.Sprintf("app/%d", i)), role())
-		s.Slot = &plan.Slot{Group: "app", Number: i, Shared: "app/*"}
+		s := b.server(contract.ServerPath(fmt.Sprintf("app/%d", i)), role())
+		s.Slot = &contract.Slot{Group: "app", Number: i, Shared: "app/*"}
 	}
 }
 
@@ -28,7 +28,7 @@ func (b *bed) scales(slots int, role func() plan.Role) {
 func (b *bed) member(id string, changes ...func(*agent.Config)) *running {
 	b.t.Helper()
 	return b.start("app/*", append([]func(*agent.Config){func(c *agent.Config) {
-		c.Boot.Slot = &plan.BootSlot{Path: "app/*", Member: id}
+		c.Boot.Slot = &contract.BootSlot{Path: "app/*", Member: id}
 		c.Instance = "i-" + id
 		c.State, c.Work = filepath.Join(b.state, id, "state"), filepath.Join(b.state, id, "work")
 		c.IfDown = 300 * time.Millisecond
@@ -41,14 +41,14 @@ func staying(c *agent.Config) { c.Once = false }
 // too; one that comes when all have been taken waits until somebody is gone for good.
 func TestMembersOfAGroupThatScales(t *testing.T) {
 	b := newBed(t)
-	b.server("db", with(b.sh("db", "printf sql >$heat_outputs_path.url"), output("url", plan.String)))
-	b.scales(2, func() plan.Role {
-		return with(b.sh("work", `printf "$(hotc-agent get url) $$" >$heat_outputs_path.says`), input("url", "db.db:url"), output("says", plan.String))
+	b.server("db", with(b.sh("db", "printf sql >$heat_outputs_path.url"), output("url", contract.String)))
+	b.scales(2, func() contract.Role {
+		return with(b.sh("work", `printf "$(hotc-agent get url) $$" >$heat_outputs_path.says`), input("url", "db.db:url"), output("says", contract.String))
 	})
 	b.apply()
 	b.start("db").mustBeDone()
 	stays, leaves := b.member("m1", staying), b.member("m2", staying)
-	for _, s := range []plan.ServerPath{"app/0", "app/1"} {
+	for _, s := range []contract.ServerPath{"app/0", "app/1"} {
 		b.awaitState(s, inPhase(coordinator.PhaseDone))
 	}
 	before := map[string]string{"app/0": b.cell("app/0.work:says"), "app/1": b.cell("app/1.work:says")}
@@ -67,8 +67,8 @@ func TestMembersOfAGroupThatScales(t *testing.T) {
 	}
 	next := b.member("m4", staying)
 	next.await("server " + left + " of blog, incarnation 2")
-	b.awaitState(plan.ServerPath(left), func(s coordinator.ServerState) bool { return s.Incarnation == 2 && s.Phase == coordinator.PhaseDone })
-	if got := b.cell(plan.CellName(left + ".work:says")); got == before[left] {
+	b.awaitState(contract.ServerPath(left), func(s coordinator.ServerState) bool { return s.Incarnation == 2 && s.Phase == coordinator.PhaseDone })
+	if got := b.cell(contract.CellName(left + ".work:says")); got == before[left] {
 		t.Errorf("%s says %s, as before", left, got)
 	}
 	if err := b.member("m2").wait(); !errors.Is(err, member.ErrFenced) || !strings.Contains(err.Error(), "another member took its slot") {
@@ -80,7 +80,7 @@ func TestMembersOfAGroupThatScales(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.member("m1").mustBeDone()
-	if got := b.cell(plan.CellName(kept + ".work:says")); got != before[kept] {
+	if got := b.cell(contract.CellName(kept + ".work:says")); got != before[kept] {
 		t.Errorf("after a restart %s says %s, and said %s", kept, got, before[kept])
 	}
 }
@@ -89,10 +89,10 @@ func TestMembersOfAGroupThatScales(t *testing.T) {
 // have begun, is told that.
 func TestAMemberTooSlowForItsSlot(t *testing.T) {
 	b := newBed(t)
-	b.scales(1, func() plan.Role { return b.sh("work", "true") })
+	b.scales(1, func() contract.Role { return b.sh("work", "true") })
 	b.apply()
 	other := sync.OnceFunc(func() {
-		c := member.Claim{Deployment: deployment, Slot: &plan.BootSlot{Path: "app/*", Member: "m2"}, IfDown: time.Millisecond, Now: time.Now}
+		c := member.Claim{Deployment: deployment, Slot: &contract.BootSlot{Path: "app/*", Member: "m2"}, IfDown: time.Millisecond, Now: time.Now}
 		if _, err := c.Take(t.Context(), b.tree.Open(coordinator.ServerCredential("app/*", b.secret.ServerToken(deployment, "app/*")))); err != nil {
 			t.Error(err)
 		}
@@ -109,7 +109,7 @@ func TestAMemberTooSlowForItsSlot(t *testing.T) {
 // A member that there is no slot for says so when all have been seen in use.
 func TestMoreMembersThanSlots(t *testing.T) {
 	b := newBed(t)
-	b.scales(1, func() plan.Role { return b.sh("work", "true") })
+	b.scales(1, func() contract.Role { return b.sh("work", "true") })
 	b.apply()
 	b.member("m1", staying)
 	b.awaitState("app/0", inPhase(coordinator.PhaseDone))
@@ -121,5 +121,5 @@ func TestNoSlot(t *testing.T) {
 	b := newBed(t)
 	b.server("db", b.sh("db", "true"))
 	b.apply()
-	b.start("db", func(c *agent.Config) { c.Boot.Slot = &plan.BootSlot{} }).mustBeDone()
+	b.start("db", func(c *agent.Config) { c.Boot.Slot = &contract.BootSlot{} }).mustBeDone()
 }

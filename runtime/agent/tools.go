@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/install"
 )
@@ -14,12 +14,12 @@ import (
 // wanted is a tool as a role wants it.
 type wanted struct {
 	name string
-	as   plan.Install
+	as   contract.Install
 }
 
 // ensure finds a tool, and installs it if it must, once on a server. As long as that
 // takes the server's phase is "installing".
-func (a *agent) ensure(ctx context.Context, tool driver.Tool, want plan.Install, log *os.File) (string, error) {
+func (a *agent) ensure(ctx context.Context, tool driver.Tool, want contract.Install, log *os.File) (string, error) {
 	if program, known := a.tools[wanted{tool.Name, want}]; known {
 		return program, nil
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
@@ -45,8 +45,8 @@ func TestAToolIsInstalledOnceAndEverybodySeesIt(t *testing.T) {
 		w.Write(packed.Bytes())
 	}))
 	defer s.Close()
-	install := func(r *plan.Role) {
-		r.Install = &plan.Install{From: "url", URL: s.URL, SHA256: hex.EncodeToString(sum[:])}
+	install := func(r *contract.Role) {
+		r.Install = &contract.Install{From: "url", URL: s.URL, SHA256: hex.EncodeToString(sum[:])}
 	}
 	b := newBed(t)
 	b.server("db", with(b.sh("one", "true"), install), with(b.sh("two", "true"), install))

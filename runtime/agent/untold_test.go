@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
@@ -34,11 +34,11 @@ func (s *dying) Commit(ctx context.Context, ops ...coordinator.Op) error {
 // could mark what the role was to write: the one that lives marks it.
 func TestAFailureThatWasNotTold(t *testing.T) {
 	b := newBed(t)
-	b.server("db", with(b.sh("mysql", "exit 3"), output("url", plan.String)))
+	b.server("db", with(b.sh("mysql", "exit 3"), output("url", contract.String)))
 	b.apply()
 	const cell = "db.mysql:url"
 	for range 3 {
-		store := &dying{cell: coordinator.Deployment(deployment).Cell(plan.CellRef{Cell: cell, Server: "db"}), died: make(chan struct{})}
+		store := &dying{cell: coordinator.Deployment(deployment).Cell(contract.CellRef{Cell: cell, Server: "db"}), died: make(chan struct{})}
 		r := b.start("db", func(c *agent.Config) {
 			open := c.Open
 			c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // An operator may change the plan of a live deployment. The agent reads its part again
@@ -41,9 +41,9 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 }
 
 // takeUpdate brings a role to what its plan has become, if it is not that already.
-func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p plan.Role) (coordinator.Answer, error) {
+func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contract.Role) (coordinator.Answer, error) {
 	noted := a.journal.Role(p.Name)
-	hook := plan.FindTask(p.Hooks, plan.HookUpdate)
+	hook := contract.FindTask(p.Hooks, contract.HookUpdate)
 	current := noted.Made == r.Change && (noted.Update == nil || noted.Update.Status == coordinator.RoleDone)
 	switch {
 	case p.Definition() != r.Change:
@@ -57,7 +57,7 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p plan.Ro
 	case current:
 		return unneeded("it has run as it is now"), nil
 	case hook == nil:
-		return refused("the role %s has no hook %s", p.Name, plan.HookUpdate), nil
+		return refused("the role %s has no hook %s", p.Name, contract.HookUpdate), nil
 	}
 	answer, err := a.runTask(ctx, r, p, hook, func() error { return a.showUpdate(ctx, p, "") })
 	if err == nil {
@@ -72,7 +72,7 @@ func unneeded(why string) coordinator.Answer {
 }
 
 // showUpdate reports how a role's update stands, with what it printed if it failed.
-func (a *agent) showUpdate(ctx context.Context, p plan.Role, printed string) error {
+func (a *agent) showUpdate(ctx context.Context, p contract.Role, printed string) error {
 	now := a.recall(p)
 	if now.Update != nil && now.Update.Status == coordinator.RoleFailed {
 		now.Update.LastLines = printed

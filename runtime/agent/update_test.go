@@ -5,30 +5,30 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
 // updatable is a role that notes its runs and those of its hook update, with the
 // level that each had.
-func (b *bed) updatable(level string, hook string) plan.Role {
+func (b *bed) updatable(level string, hook string) contract.Role {
 	r := with(b.sh("mysql", "echo run $level >>../count; printf up | hotc-agent put endpoint"),
-		output("endpoint", plan.String), static("level", fmt.Sprintf("%q", level)))
-	r.Hooks = []plan.Task{b.task(plan.HookUpdate, "echo $HOTC_HOOK $level >>../count; "+hook)}
+		output("endpoint", contract.String), static("level", fmt.Sprintf("%q", level)))
+	r.Hooks = []contract.Task{b.task(contract.HookUpdate, "echo $HOTC_HOOK $level >>../count; "+hook)}
 	return r
 }
 
 // change applies the plan again with another role in the place of a server's first.
-func (b *bed) change(server plan.ServerPath, to plan.Role) {
+func (b *bed) change(server contract.ServerPath, to contract.Role) {
 	b.t.Helper()
 	for i := range b.plan.Servers {
 		if s := &b.plan.Servers[i]; s.Path == server {
 			for n := range to.Outputs {
 				to.Outputs[n].Cell = s.Roles[0].Outputs[n].Cell
 			}
-			s.Roles = append([]plan.Role{to}, s.Roles[1:]...)
+			s.Roles = append([]contract.Role{to}, s.Roles[1:]...)
 		}
 	}
 	for i := range b.plan.Cells {
@@ -93,11 +93,11 @@ func TestARoleThatHasRunIsUpdatedOncePerChange(t *testing.T) {
 func TestARoleThatHasNotRunTakesTheChangeAsItIs(t *testing.T) {
 	b := newBed(t)
 	b.server("db", b.sh("base", "sleep 0.1"))
-	reader := func(text string) plan.Role {
-		return with(b.sh("app", text), input("url", "web.www:url", func(in *plan.Input) { in.Eager = true }))
+	reader := func(text string) contract.Role {
+		return with(b.sh("app", text), input("url", "web.www:url", func(in *contract.Input) { in.Eager = true }))
 	}
 	b.server("app", reader("echo old >>../count"))
-	b.server("web", with(b.sh("www", "printf here | hotc-agent put url"), output("url", plan.String)))
+	b.server("web", with(b.sh("www", "printf here | hotc-agent put url"), output("url", contract.String)))
 	b.apply()
 	app := b.start("app", stays)
 	b.awaitState("app", blockedOn("web.www:url")) // before its tool is started
@@ -124,18 +124,18 @@ func TestAFailedUpdateIsReportedAndTheNextChangeMendsIt(t *testing.T) {
 	}
 	b.change("db", b.updatable("2", "echo mended >>../count"))
 	// The hook alone is no change of the role; asked again, it runs again.
-	b.post("db", coordinator.Request{ID: "again", Kind: coordinator.Hook, Role: "mysql", Name: plan.HookUpdate, Change: b.plan.Servers[0].Roles[0].Definition()})
+	b.post("db", coordinator.Request{ID: "again", Kind: coordinator.Hook, Role: "mysql", Name: contract.HookUpdate, Change: b.plan.Servers[0].Roles[0].Definition()})
 	b.awaitState("db", updated(coordinator.RoleDone))
 	db.ran("run 1\nupdate 2\nupdate 2\nmended\n")
 }
 
 func TestAFailedRoleTakesTheChangeWhenItIsRetried(t *testing.T) {
 	b := newBed(t)
-	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", plan.String)))
+	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", contract.String)))
 	b.apply()
 	db := b.start("db", stays)
 	b.awaitState("db", inPhase(coordinator.PhaseFailed))
-	b.change("db", with(b.sh("mysql", "echo mended >>../count; printf up | hotc-agent put endpoint"), output("endpoint", plan.String)))
+	b.change("db", with(b.sh("mysql", "echo mended >>../count; printf up | hotc-agent put endpoint"), output("endpoint", contract.String)))
 	b.post("db", coordinator.Request{ID: "r1", Kind: coordinator.Retry, Role: "mysql"}, "db.mysql", "db.mysql:endpoint")
 	b.awaitState("db", inPhase(coordinator.PhaseDone))
 	db.ran("mended\n")
@@ -182,7 +182,7 @@ func TestAChangeBackNeedsNoHook(t *testing.T) {
 func TestAnActionThatCameLater(t *testing.T) {
 	b, _ := ranOnce(t)
 	r := b.updatable("1", "")
-	r.Actions = []plan.Task{b.task("show", "echo here I am")}
+	r.Actions = []contract.Task{b.task("show", "echo here I am")}
 	b.change("db", r)
 	if a := b.act("db", "r1", "mysql", "show"); a.Output != "here I am\n" {
 		t.Errorf("%+v", a)

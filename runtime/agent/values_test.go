@@ -5,18 +5,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
 func TestAReadBlocksUntilTheOtherServerHasWritten(t *testing.T) {
 	b := newBed(t)
 	b.server("db", with(b.sh("mysql", `hotc-agent get go; printf 'mysql://"db"' | hotc-agent put endpoint`),
-		input("go", "web.app:go"), output("endpoint", plan.String)))
+		input("go", "web.app:go"), output("endpoint", contract.String)))
 	b.server("web", with(b.sh("app", `printf 1 >$heat_outputs_path.go; echo "got $(hotc-agent get url)"`),
-		input("url", "db.mysql:endpoint"), output("go", plan.String)))
+		input("url", "db.mysql:endpoint"), output("go", contract.String)))
 	b.apply()
 	// Both servers need the other's value: no order of whole servers would do.
 	db := b.start("db")
@@ -59,7 +59,7 @@ func TestRolesRunInOrderEachInItsFolder(t *testing.T) {
 
 func TestWhatAScriptFinds(t *testing.T) {
 	b := newBed(t)
-	b.server("db", with(b.sh("mysql", "printf 7 | hotc-agent put port"), output("port", plan.Number)))
+	b.server("db", with(b.sh("mysql", "printf 7 | hotc-agent put port"), output("port", contract.Number)))
 	b.server("web", with(b.sh("app", `
 echo "$name|$wordpress_db_list|$none"
 cat "$hotc_inputs/name" "$hotc_inputs/wordpress.db.list" "$hotc_inputs/a%2Fb"; echo
@@ -70,7 +70,7 @@ hotc-agent get late; hotc-agent get none; hotc-agent get wordpress.db.list
 [ "$HOME" ] && [ ! -t 0 ] && ! read x && echo; env | grep -c "$TOKEN"`),
 		static("name", `"a \"b\"\nc"`), static("wordpress.db.list", `[1,"x"]`), static("a/b", `"slash"`), static("none", "null"),
 		input("late", "db.mysql:port"),
-		input("port", "db.mysql:port", func(in *plan.Input) { in.Eager = true })))
+		input("port", "db.mysql:port", func(in *contract.Input) { in.Eager = true })))
 	b.apply()
 	web := b.start("web", func(c *agent.Config) { c.Environment = append(c.Environment, "HOTC_TOKEN=x", "TOKEN="+"none-of-yours") })
 	b.awaitState("web", blockedOn("db.mysql:port"))
@@ -102,16 +102,16 @@ open('elsewhere', 'w').write('moved'); os.rename('elsewhere', out + '.moved')
 subprocess.run(['hotc-agent', 'put', 'number'], input=b'-1.50', check=True)
 subprocess.run(['hotc-agent', 'put', 'number'], input=b' -1.50\n', check=True)
 `),
-		output("quoted", plan.String), output("empty", plan.String), output("list", plan.List), output("map", plan.JSON),
-		output("false", plan.Boolean), output("null", plan.JSON), output("big", plan.String), output("slash/ed", plan.String),
-		output("moved", plan.String), output("number", plan.Number)))
+		output("quoted", contract.String), output("empty", contract.String), output("list", contract.List), output("map", contract.JSON),
+		output("false", contract.Boolean), output("null", contract.JSON), output("big", contract.String), output("slash/ed", contract.String),
+		output("moved", contract.String), output("number", contract.Number)))
 	b.apply()
 	b.start("db").mustBeDone()
 	for name, want := range map[string]string{
 		"quoted": `"a \"b\"\n'c' ☃ <&>\n"`, "empty": `""`, "list": `[1,"two",null]`, "map": `{"a":{"b":false}}`,
 		"false": "false", "null": "null", "big": `"` + big + `"`, "slash/ed": `"x"`, "moved": `"moved"`, "number": "-1.50",
 	} {
-		b.want(plan.CellName("db.mysql:"+name), want)
+		b.want(contract.CellName("db.mysql:"+name), want)
 	}
 }
 
@@ -124,8 +124,8 @@ func TestAnOutputIsPublishedAtTheMomentOfTheWrite(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			b := newBed(t)
 			// The script goes on only when another server has read what it wrote.
-			b.server("db", with(b.sh("mysql", write+"\nhotc-agent get seen"), input("seen", "web.app:seen"), output("status", plan.String)))
-			b.server("web", with(b.sh("app", `hotc-agent get status | hotc-agent put seen`), input("status", "db.mysql:status"), output("seen", plan.String)))
+			b.server("db", with(b.sh("mysql", write+"\nhotc-agent get seen"), input("seen", "web.app:seen"), output("status", contract.String)))
+			b.server("web", with(b.sh("app", `hotc-agent get status | hotc-agent put seen`), input("status", "db.mysql:status"), output("seen", contract.String)))
 			b.apply()
 			db, web := b.start("db"), b.start("web")
 			web.mustBeDone()
@@ -137,18 +137,18 @@ func TestAnOutputIsPublishedAtTheMomentOfTheWrite(t *testing.T) {
 func TestFactsAreRunTimeValues(t *testing.T) {
 	b := newBed(t)
 	// Each needs the other's address: a cycle of servers, but not of values.
-	for _, pair := range [][2]plan.ServerPath{{"head", "node"}, {"node", "head"}} {
-		cell := plan.CellName(string(pair[1]) + ":" + plan.FactFirstAddress)
-		s := b.server(pair[0], with(b.sh("slurm", "hotc-agent get peer"), func(r *plan.Role) {
-			r.Inputs = []plan.Input{{Name: "peer", Time: plan.Run, Reads: []plan.CellName{cell},
+	for _, pair := range [][2]contract.ServerPath{{"head", "node"}, {"node", "head"}} {
+		cell := contract.CellName(string(pair[1]) + ":" + contract.FactFirstAddress)
+		s := b.server(pair[0], with(b.sh("slurm", "hotc-agent get peer"), func(r *contract.Role) {
+			r.Inputs = []contract.Input{{Name: "peer", Time: contract.Run, Reads: []contract.CellName{cell},
 				Expr: []byte(fmt.Sprintf(`{"list_join":[":",[{"$cell":%q},"6817"]]}`, cell))}}
 		}))
-		b.fact(s, plan.FactFirstAddress)
+		b.fact(s, contract.FactFirstAddress)
 	}
 	b.apply()
 	address := func(text string) func(*agent.Config) {
 		return func(c *agent.Config) {
-			c.Boot.Facts = map[string]rawMessage{plan.FactFirstAddress: rawMessage(`"` + text + `"`)}
+			c.Boot.Facts = map[string]rawMessage{contract.FactFirstAddress: rawMessage(`"` + text + `"`)}
 		}
 	}
 	head, node := b.start("head", address("10.0.0.1")), b.start("node", address("10.0.0.2"))
@@ -161,12 +161,12 @@ func TestFactsAreRunTimeValues(t *testing.T) {
 
 func TestDefaultAndOptionalApplyWhenTheProducerHasNotDelivered(t *testing.T) {
 	b := newBed(t)
-	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", plan.String)))
+	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", contract.String)))
 	b.server("web", with(b.sh("app", "hotc-agent get url; echo; hotc-agent get maybe; echo; hotc-agent get gone"),
-		input("url", "db.mysql:endpoint", func(in *plan.Input) { in.Default = rawMessage(`"none"`) }),
-		input("maybe", "db.mysql:endpoint", func(in *plan.Input) { in.Optional = true }),
-		func(r *plan.Role) {
-			r.Inputs = append(r.Inputs, plan.Input{Name: "gone", Time: plan.Run, Expr: rawMessage(`{"$cell":"old.role:x"}`), Default: rawMessage("5")})
+		input("url", "db.mysql:endpoint", func(in *contract.Input) { in.Default = rawMessage(`"none"`) }),
+		input("maybe", "db.mysql:endpoint", func(in *contract.Input) { in.Optional = true }),
+		func(r *contract.Role) {
+			r.Inputs = append(r.Inputs, contract.Input{Name: "gone", Time: contract.Run, Expr: rawMessage(`{"$cell":"old.role:x"}`), Default: rawMessage("5")})
 		}))
 	b.apply()
 	web := b.start("web")
@@ -179,9 +179,9 @@ func TestDefaultAndOptionalApplyWhenTheProducerHasNotDelivered(t *testing.T) {
 }
 
 func TestADeployTimeValueComesFromTheBootFile(t *testing.T) {
-	deploy := func(r *plan.Role) {
-		r.Inputs = append(r.Inputs, plan.Input{Name: "name", Time: plan.Deploy, Expr: rawMessage(`{"$deploy":"3f2a90c1d4e5"}`),
-			At: map[string]plan.Position{"": "site.yaml:9:9"}})
+	deploy := func(r *contract.Role) {
+		r.Inputs = append(r.Inputs, contract.Input{Name: "name", Time: contract.Deploy, Expr: rawMessage(`{"$deploy":"3f2a90c1d4e5"}`),
+			At: map[string]contract.Position{"": "site.yaml:9:9"}})
 	}
 	b := newBed(t)
 	b.server("db", with(b.sh("mysql", `echo "$name"`), deploy))

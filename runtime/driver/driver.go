@@ -21,7 +21,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // Driver runs the roles of one tool. It is used by one role at a time.
@@ -47,7 +47,7 @@ var ErrInputFailed = errors.New("an input of the role has failed")
 // tool. It does not complain of what the driver installs by itself, changes
 // nothing, and returns soon.
 type Checker interface {
-	Check(ctx context.Context, r plan.Role) error
+	Check(ctx context.Context, r contract.Role) error
 }
 
 // Values are a role's inputs and outputs, by their declared names.
@@ -77,7 +77,7 @@ type Files interface {
 
 // Job is one run of a role.
 type Job struct {
-	Role plan.Role
+	Role contract.Role
 	// Folder is the job's own, private (0700) and empty at the start. It goes when
 	// the role has ended.
 	Folder string

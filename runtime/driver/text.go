@@ -7,17 +7,17 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // Parse reads a text that a tool wrote as a value of the declared type. A string
 // is the text itself, byte for byte, a newline at its end included, as Heat's own
 // script hook keeps it. Every other type is JSON.
-func Parse(t plan.Type, text []byte) (json.RawMessage, error) {
+func Parse(t contract.Type, text []byte) (json.RawMessage, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("the value is not UTF-8; encode binary data, for example with base64")
 	}
-	if t != plan.String && t != "" {
+	if t != contract.String && t != "" {
 		return Check(t, text)
 	}
 	var b bytes.Buffer
@@ -31,7 +31,7 @@ func Parse(t plan.Type, text []byte) (json.RawMessage, error) {
 
 // Check returns the value without needless spaces if it is JSON of the declared
 // type.
-func Check(t plan.Type, value json.RawMessage) (json.RawMessage, error) {
+func Check(t contract.Type, value json.RawMessage) (json.RawMessage, error) {
 	if !utf8.Valid(value) {
 		return nil, errors.New("the value is not UTF-8")
 	}
@@ -40,50 +40,50 @@ func Check(t plan.Type, value json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the value is no JSON (%v), and %s was declared: it is %s", err, declared(t), excerpt(value))
 	}
 	is := TypeOf(b.Bytes())
-	if t == plan.JSON || t == "" || is == t {
+	if t == contract.JSON || t == "" || is == t {
 		return b.Bytes(), nil
 	}
 	return nil, fmt.Errorf("the value is %s, and %s was declared: it is %s", article(is), declared(t), excerpt(value))
 }
 
 // TypeOf is the type that a JSON value has by itself: JSON for maps and null.
-func TypeOf(value json.RawMessage) plan.Type {
+func TypeOf(value json.RawMessage) contract.Type {
 	switch value = bytes.TrimSpace(value); {
 	case len(value) == 0:
-		return plan.JSON
+		return contract.JSON
 	case value[0] == '"':
-		return plan.String
+		return contract.String
 	case value[0] == '[':
-		return plan.List
+		return contract.List
 	case value[0] == 't', value[0] == 'f':
-		return plan.Boolean
+		return contract.Boolean
 	case value[0] == '{', value[0] == 'n':
-		return plan.JSON
+		return contract.JSON
 	}
-	return plan.Number
+	return contract.Number
 }
 
 // Text is a value as a tool reads it: a string as it is, another type as JSON.
 // Nothing is added.
 func Text(value json.RawMessage) []byte {
 	var text string
-	if TypeOf(value) == plan.String && json.Unmarshal(value, &text) == nil {
+	if TypeOf(value) == contract.String && json.Unmarshal(value, &text) == nil {
 		return []byte(text)
 	}
 	return value
 }
 
 // declared is a declared type in a sentence.
-func declared(t plan.Type) string {
-	if t == plan.JSON || t == "" {
+func declared(t contract.Type) string {
+	if t == contract.JSON || t == "" {
 		return "JSON of any type"
 	}
 	return article(t)
 }
 
 // article is the type of a value in a sentence.
-func article(t plan.Type) string {
-	if t == plan.JSON {
+func article(t contract.Type) string {
+	if t == contract.JSON {
 		return "a map or null"
 	}
 	return "a " + string(t)

@@ -4,34 +4,34 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
 func TestATextIsReadByTheDeclaredType(t *testing.T) {
 	for _, c := range []struct {
-		declared plan.Type
+		declared contract.Type
 		text     string
 		want     string // a value, or after "!" a part of the error
 	}{
-		{plan.String, "mysql://db", `"mysql://db"`},
-		{plan.String, "with its newline\n", `"with its newline\n"`},
-		{plan.String, "", `""`},
-		{plan.String, `a "quote" <b> ☃`, `"a \"quote\" <b> ☃"`},
-		{plan.String, "123", `"123"`},
-		{plan.String, "\xff\xfe", "!not UTF-8"},
-		{plan.Number, "3306\n", `3306`},
-		{plan.Number, "-1.5e3", `-1.5e3`},
-		{plan.Number, "many", `!the value is no JSON`},
-		{plan.Number, `"3306"`, `!the value is a string, and a number was declared: it is "\"3306\""`},
-		{plan.Boolean, "false", `false`},
-		{plan.Boolean, "0", `!a boolean was declared`},
-		{plan.List, " [ 1, 2 ] ", `[1,2]`},
-		{plan.List, "{}", `!a map or null, and a list was declared`},
-		{plan.JSON, `{"a": [null]}`, `{"a":[null]}`},
-		{plan.JSON, "null", `null`},
-		{plan.JSON, "", `!no JSON`},
-		{plan.JSON, "\"\xff\"", "!not UTF-8"},
+		{contract.String, "mysql://db", `"mysql://db"`},
+		{contract.String, "with its newline\n", `"with its newline\n"`},
+		{contract.String, "", `""`},
+		{contract.String, `a "quote" <b> ☃`, `"a \"quote\" <b> ☃"`},
+		{contract.String, "123", `"123"`},
+		{contract.String, "\xff\xfe", "!not UTF-8"},
+		{contract.Number, "3306\n", `3306`},
+		{contract.Number, "-1.5e3", `-1.5e3`},
+		{contract.Number, "many", `!the value is no JSON`},
+		{contract.Number, `"3306"`, `!the value is a string, and a number was declared: it is "\"3306\""`},
+		{contract.Boolean, "false", `false`},
+		{contract.Boolean, "0", `!a boolean was declared`},
+		{contract.List, " [ 1, 2 ] ", `[1,2]`},
+		{contract.List, "{}", `!a map or null, and a list was declared`},
+		{contract.JSON, `{"a": [null]}`, `{"a":[null]}`},
+		{contract.JSON, "null", `null`},
+		{contract.JSON, "", `!no JSON`},
+		{contract.JSON, "\"\xff\"", "!not UTF-8"},
 	} {
 		value, err := driver.Parse(c.declared, []byte(c.text))
 		if part, fails := strings.CutPrefix(c.want, "!"); fails {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // Installable is what a Driver is, too, whose tool is a program of its own. Before
@@ -18,11 +18,11 @@ type Installable interface {
 // RoleInstallable is a Driver whose tool depends on the role; false is a role that
 // needs none.
 type RoleInstallable interface {
-	ToolOf(r plan.Role) (Tool, bool)
+	ToolOf(r contract.Role) (Tool, bool)
 }
 
 // ToolFor is the tool that a driver needs for a role; false is none.
-func ToolFor(d Driver, r plan.Role) (Tool, bool) {
+func ToolFor(d Driver, r contract.Role) (Tool, bool) {
 	switch d := d.(type) {
 	case Installable:
 		return d.Tool(), true
@@ -69,7 +69,7 @@ func (t Tool) IsThere() bool {
 }
 
 // CheckThere is an error if a role's tool is missing and must not be installed.
-func (t Tool) CheckThere(r plan.Role) error {
+func (t Tool) CheckThere(r contract.Role) error {
 	if r.Install == nil || r.Install.From != "none" || t.IsThere() {
 		return nil
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver/ansible"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
@@ -18,7 +18,7 @@ func TestAnsibleFromPackages(t *testing.T) {
 		offer(t, repacked(t, packages[0]), repacked(t, packages[1]))
 		lacks(t, "ansible-playbook", packages...)
 		i, installed := installer(t)
-		program := ensureTwice(t, i, ansible.Driver{}.Tool(), plan.Install{Version: ">=2.14"})
+		program := ensureTwice(t, i, ansible.Driver{}.Tool(), contract.Install{Version: ">=2.14"})
 		if program != "/usr/bin/ansible-playbook" || strings.Join(*installed, " ") != "ansible end" {
 			t.Errorf("%s, %v", program, *installed)
 		}

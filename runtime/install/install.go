@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
@@ -44,7 +44,7 @@ type Installer struct {
 
 // Ensure returns the path of a tool's program of a fit version, which it installs
 // if it must.
-func (i *Installer) Ensure(ctx context.Context, tool driver.Tool, want plan.Install) (string, error) {
+func (i *Installer) Ensure(ctx context.Context, tool driver.Tool, want contract.Install) (string, error) {
 	if want.From == "" {
 		want.From = tool.From
 	}
@@ -110,7 +110,7 @@ type run struct {
 	*Installer
 	ctx  context.Context
 	tool driver.Tool
-	want plan.Install
+	want contract.Install
 }
 
 func (r *run) install() (program string, err error) {
@@ -138,7 +138,7 @@ func (r *run) install() (program string, err error) {
 }
 
 // find looks for a tool's program in all of its places.
-func (i *Installer) find(ctx context.Context, tool driver.Tool, want plan.Install) found {
+func (i *Installer) find(ctx context.Context, tool driver.Tool, want contract.Install) found {
 	var first found
 	for _, folder := range i.places(tool, want) {
 		path := filepath.Join(folder, tool.Program)
@@ -164,7 +164,7 @@ func (i *Installer) find(ctx context.Context, tool driver.Tool, want plan.Instal
 
 // isOf says whether a tool that tells no version is the one that a role wants: of a URL
 // it is what was installed last from the bytes with that checksum.
-func (i *Installer) isOf(tool driver.Tool, want plan.Install) bool {
+func (i *Installer) isOf(tool driver.Tool, want contract.Install) bool {
 	if want.From != "url" {
 		return true
 	}
@@ -183,7 +183,7 @@ func isProgram(path string) bool {
 }
 
 // places are the folders in which a program may be.
-func (i *Installer) places(tool driver.Tool, want plan.Install) []string {
+func (i *Installer) places(tool driver.Tool, want contract.Install) []string {
 	var path []string
 	for _, entry := range i.Environment {
 		if list, is := strings.CutPrefix(entry, "PATH="); is {

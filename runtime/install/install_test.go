@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/install"
 )
@@ -40,7 +40,7 @@ func installer(t *testing.T) (i *install.Installer, installed *[]string) {
 }
 
 // ensure wants a version of the tool and gets a program, or an error with a text.
-func ensure(t *testing.T, i *install.Installer, want plan.Install, program, wants string) {
+func ensure(t *testing.T, i *install.Installer, want contract.Install, program, wants string) {
 	t.Helper()
 	got, err := i.Ensure(t.Context(), tool, want)
 	switch {
@@ -58,16 +58,16 @@ func TestAToolFromPackages(t *testing.T) {
 	onItsOwnMachine(t, func(t *testing.T) {
 		offer(t, debOf(t, "1.2.3", "exit 0"), debOf(t, "2.0.1", "exit 0"))
 		i, installed := installer(t)
-		ensure(t, i, plan.Install{From: "none"}, "", "tool is not on this server, and it is not to be installed (install: {from: none})")
+		ensure(t, i, contract.Install{From: "none"}, "", "tool is not on this server, and it is not to be installed (install: {from: none})")
 		i.Forbidden = true
-		ensure(t, i, plan.Install{}, "", "tool is not on this server, and `hotc run` installs nothing on this machine")
+		ensure(t, i, contract.Install{}, "", "tool is not on this server, and `hotc run` installs nothing on this machine")
 		i.Forbidden = false
-		ensure(t, i, plan.Install{Version: "3"}, "", "E: Version '3*' for 'hotc-test-tool' was not found")
-		ensure(t, i, plan.Install{Version: "1.2"}, fromPackage, "")
-		ensure(t, i, plan.Install{Version: "1.2"}, fromPackage, "")
-		ensure(t, i, plan.Install{From: "none"}, fromPackage, "")
-		ensure(t, i, plan.Install{Version: "2", From: "none"}, "", fromPackage+" is version 1.2.3, and 2 is needed")
-		ensure(t, i, plan.Install{Version: ">=2"}, fromPackage, "")
+		ensure(t, i, contract.Install{Version: "3"}, "", "E: Version '3*' for 'hotc-test-tool' was not found")
+		ensure(t, i, contract.Install{Version: "1.2"}, fromPackage, "")
+		ensure(t, i, contract.Install{Version: "1.2"}, fromPackage, "")
+		ensure(t, i, contract.Install{From: "none"}, fromPackage, "")
+		ensure(t, i, contract.Install{Version: "2", From: "none"}, "", fromPackage+" is version 1.2.3, and 2 is needed")
+		ensure(t, i, contract.Install{Version: ">=2"}, fromPackage, "")
 		if got := strings.Join(*installed, " "); got != "tool end tool end tool end" {
 			t.Errorf("installed %s", got)
 		}
@@ -78,7 +78,7 @@ func TestAPackageThatFails(t *testing.T) {
 	onItsOwnMachine(t, func(t *testing.T) {
 		offer(t, debOf(t, "1.0", "echo no room for me >&2; exit 3"))
 		i, _ := installer(t)
-		ensure(t, i, plan.Install{}, "", "install tool: apt-get: exit status 100: E: Sub-process /usr/bin/dpkg returned an error code (1)")
+		ensure(t, i, contract.Install{}, "", "install tool: apt-get: exit status 100: E: Sub-process /usr/bin/dpkg returned an error code (1)")
 		if log, _ := os.ReadFile(i.Log.Name()); !bytes.Contains(log, []byte("no room for me")) {
 			t.Errorf("the log does not say why:\n%s", log)
 		}
@@ -121,10 +121,10 @@ func TestAnotherPackageManagerIsWaitedFor(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}()
-		ensure(t, i, plan.Install{}, fromPackage, "")
+		ensure(t, i, contract.Install{}, fromPackage, "")
 		defer holdLock(t)()
 		i.Patience = time.Second
-		ensure(t, i, plan.Install{Version: "2"}, "", "install tool: it took longer than 1s")
+		ensure(t, i, contract.Install{Version: "2"}, "", "install tool: it took longer than 1s")
 	})
 }
 
@@ -138,8 +138,8 @@ func TestAToolFromAURL(t *testing.T) {
 		files := map[string][]byte{"/tool.deb": deb, "/tool.tgz": packed, "/page": []byte("<html>no such file</html>")}
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write(files[r.URL.Path]) }))
 		defer s.Close()
-		from := func(name string) plan.Install {
-			return plan.Install{From: "url", URL: s.URL + name, SHA256: sumOf(files[name])}
+		from := func(name string) contract.Install {
+			return contract.Install{From: "url", URL: s.URL + name, SHA256: sumOf(files[name])}
 		}
 		i, _ := installer(t)
 		wrong := from("/tool.deb")
@@ -181,10 +181,10 @@ func TestAGemWithALicence(t *testing.T) {
 	i, _ := installer(t)
 	i.Environment = []string{"PATH=" + t.TempDir()}
 	licensed := driver.Tool{Name: "tool", Program: "hotc-test-tool", From: "gem", Gem: "hotc-test-tool", GemLicence: "only you can accept its licence"}
-	if _, err := i.Ensure(t.Context(), licensed, plan.Install{}); err == nil || err.Error() != "install tool: only you can accept its licence" {
+	if _, err := i.Ensure(t.Context(), licensed, contract.Install{}); err == nil || err.Error() != "install tool: only you can accept its licence" {
 		t.Error(err)
 	}
-	if _, err := i.Ensure(t.Context(), licensed, plan.Install{Licence: "accept"}); err == nil || strings.Contains(err.Error(), "licence") {
+	if _, err := i.Ensure(t.Context(), licensed, contract.Install{Licence: "accept"}); err == nil || strings.Contains(err.Error(), "licence") {
 		t.Error(err)
 	}
 }
@@ -200,7 +200,7 @@ func TestAGemsVersion(t *testing.T) {
 		}
 		i, _ := installer(t)
 		i.Environment = []string{"PATH=" + path + ":/usr/bin:/bin"}
-		if _, err := i.Ensure(t.Context(), driver.Tool{Name: "tool", Program: "hotc-test-tool", Gem: "x", GemVersion: "18", From: "gem"}, plan.Install{Version: want}); err == nil {
+		if _, err := i.Ensure(t.Context(), driver.Tool{Name: "tool", Program: "hotc-test-tool", Gem: "x", GemVersion: "18", From: "gem"}, contract.Install{Version: want}); err == nil {
 			t.Error("it was installed")
 		}
 		if text, err := os.ReadFile(said); err != nil || string(text) != "install x --no-document --conservative --version "+gem+"\n" {

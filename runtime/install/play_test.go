@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/install"
 	"github.com/hotc-dev/hotc/runtime/socket"
@@ -43,7 +43,7 @@ dpkg-deb --build --root-owner-group -Znone "$2" "/srv/repository/$1.deb"`
 }
 
 // served offers a file at a URL, by its checksum.
-func served(t *testing.T, file string) plan.Install {
+func served(t *testing.T, file string) contract.Install {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -51,11 +51,11 @@ func served(t *testing.T, file string) plan.Install {
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(data) }))
 	t.Cleanup(s.Close)
-	return plan.Install{From: "url", URL: s.URL + "/" + filepath.Base(file), SHA256: sumOf(data)}
+	return contract.Install{From: "url", URL: s.URL + "/" + filepath.Base(file), SHA256: sumOf(data)}
 }
 
 // ensureTwice installs a tool; the second time it is used as it is.
-func ensureTwice(t *testing.T, i *install.Installer, tool driver.Tool, want plan.Install) (program string) {
+func ensureTwice(t *testing.T, i *install.Installer, tool driver.Tool, want contract.Install) (program string) {
 	t.Helper()
 	for range 2 {
 		var err error
@@ -114,15 +114,15 @@ func play(t *testing.T, d driver.Driver, program string, source any, file string
 		t.Fatal(err)
 	}
 	defer out.Close()
-	r := plan.Role{Name: "r"}
+	r := contract.Role{Name: "r"}
 	if r.Source, err = json.Marshal(source); err != nil {
 		t.Fatal(err)
 	}
 	for name := range inputs {
-		r.Inputs = append(r.Inputs, plan.Input{Name: name, Time: plan.Run})
+		r.Inputs = append(r.Inputs, contract.Input{Name: name, Time: contract.Run})
 	}
 	for _, name := range outputs {
-		r.Outputs = append(r.Outputs, plan.Output{Name: name})
+		r.Outputs = append(r.Outputs, contract.Output{Name: name})
 	}
 	job := &driver.Job{Role: r, Folder: folder, Work: t.TempDir(), Values: v, Files: v, Stdout: out, Stderr: out, Program: program,
 		Started:     func(context.Context) error { return nil },

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/plugin"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -29,7 +29,7 @@ func TestAPlugInFromAURL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tool, needed := driver.ToolFor(plugin.Driver{}, plan.Role{Name: "r", Source: raw})
+		tool, needed := driver.ToolFor(plugin.Driver{}, contract.Role{Name: "r", Source: raw})
 		if !needed {
 			t.Fatal("the plug-in came with the plan")
 		}
@@ -63,7 +63,7 @@ func TestAPlugInFromAURL(t *testing.T) {
 		if _, err := i.Ensure(t.Context(), tool, wrong); err == nil || !strings.Contains(err.Error(), "its sha256 is "+want.SHA256) {
 			t.Error(err)
 		}
-		if program, err := i.Ensure(t.Context(), tool, plan.Install{From: "none"}); err != nil || program != "/usr/local/bin/hotc-driver-sqlite" {
+		if program, err := i.Ensure(t.Context(), tool, contract.Install{From: "none"}); err != nil || program != "/usr/local/bin/hotc-driver-sqlite" {
 			t.Errorf("%s, %v", program, err)
 		}
 	})

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver/puppet"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
@@ -40,7 +40,7 @@ func TestPuppetFromPackages(t *testing.T) {
 		offer(t, repacked(t, "puppet-agent"))
 		lacks(t, "puppet", "puppet-agent")
 		i, installed := installer(t)
-		program := ensureTwice(t, i, puppet.Driver{}.Tool(), plan.Install{Version: "7"})
+		program := ensureTwice(t, i, puppet.Driver{}.Tool(), contract.Install{Version: "7"})
 		if program != "/usr/bin/puppet" || strings.Join(*installed, " ") != "puppet end" {
 			t.Errorf("%s, %v", program, *installed)
 		}

@@ -48,9 +48,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // Format is the version of the journal that this code writes and reads.
@@ -62,7 +62,7 @@ var ErrLocked = errors.New("another agent is at work with this state folder")
 // Machine is whose journal it is.
 type Machine struct {
 	Deployment string
-	Server     plan.ServerPath
+	Server     contract.ServerPath
 	Instance   string
 }
 
@@ -127,7 +127,7 @@ type line struct {
 	Journal    int                    `json:"journal,omitempty"`
 	ID         string                 `json:"id,omitempty"`
 	Deployment string                 `json:"deployment,omitempty"`
-	Server     plan.ServerPath        `json:"server,omitempty"`
+	Server     contract.ServerPath    `json:"server,omitempty"`
 	Instance   string                 `json:"instance,omitempty"`
 	Trying     int                    `json:"trying,omitempty"`
 	Enrolled   int                    `json:"enrolled,omitempty"`

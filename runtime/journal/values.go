@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"maps"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // valuesName is the file beside the journal with what the server has published, so that
@@ -21,12 +21,12 @@ const valuesName = "values"
 // keptLine is a line of it. The last one of a cell counts.
 type keptLine struct {
 	Journal string                 `json:"journal"` // its id
-	Cell    plan.CellName          `json:"cell"`
+	Cell    contract.CellName      `json:"cell"`
 	Record  coordinator.CellRecord `json:"record"`
 }
 
 // Keep keeps what a cell holds, on the disk when it returns.
-func (j *Journal) Keep(cell plan.CellName, r coordinator.CellRecord) error {
+func (j *Journal) Keep(cell contract.CellName, r coordinator.CellRecord) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	kept, err := j.loadKept()

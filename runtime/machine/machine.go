@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // Machine is a server as seen from within.
@@ -93,14 +93,14 @@ func (m Machine) Fact(ctx context.Context, name string) (json.RawMessage, error)
 	var value string
 	var err error
 	switch name {
-	case plan.FactID:
+	case contract.FactID:
 		value, err = m.InstanceID()
-	case plan.FactName:
+	case contract.FactName:
 		value, err = m.Name()
-	case plan.FactFirstAddress:
+	case contract.FactFirstAddress:
 		value, err = m.await(ctx, FirstAddress)
 	default:
-		network, number, ok := plan.ParseAddressFact(name)
+		network, number, ok := contract.ParseAddressFact(name)
 		if !ok {
 			return nil, errors.New("this agent does not know such a fact")
 		}

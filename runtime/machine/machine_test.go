@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/machine"
 )
 
@@ -58,7 +58,7 @@ func TestWhatCloudInitWroteDown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := root(t, c.files)
-			for fact, want := range map[string]string{plan.FactID: c.id, plan.FactName: c.name, plan.FactFirstAddress: `"10.0.0.5"`,
+			for fact, want := range map[string]string{contract.FactID: c.id, contract.FactName: c.name, contract.FactFirstAddress: `"10.0.0.5"`,
 				"colour": "!does not know"} {
 				value, err := m.Fact(t.Context(), fact)
 				if part, fails := strings.CutPrefix(want, "!"); fails {
@@ -136,7 +136,7 @@ func TestAddressesOfSeveralNetworks(t *testing.T) {
 		}
 		m := root(t, files)
 		m.Interfaces = func() ([]machine.Interface, error) { return interfaces, nil }
-		value, err := m.Fact(t.Context(), plan.AddressFact(c.network, c.number))
+		value, err := m.Fact(t.Context(), contract.AddressFact(c.network, c.number))
 		if part, fails := strings.CutPrefix(c.want, "!"); fails {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("address %d on network %d: %s, %v; want %q", c.number, c.network, value, err, part)

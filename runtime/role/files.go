@@ -13,13 +13,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot/filetemplate"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // renderedFile is a file that is ready to be put in its place.
 type renderedFile struct {
-	plan.RenderedFile
+	contract.RenderedFile
 	path     string
 	text     []byte
 	uid, gid int // -1 leaves it
@@ -48,7 +48,7 @@ func (l *life) render(work string) error {
 	return nil
 }
 
-func (l *life) execute(f plan.RenderedFile) ([]byte, error) {
+func (l *life) execute(f contract.RenderedFile) ([]byte, error) {
 	text, err := l.host.Cells.File(l.process, f.Template)
 	if err != nil {
 		return nil, fmt.Errorf("fetch its template: %w", err)
@@ -85,7 +85,7 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 
 // fileFailed makes a file's error the role's cause, at the place of the file, unless
 // there is a cause already: a read that failed has its own.
-func (l *life) fileFailed(f plan.RenderedFile, err error) error {
+func (l *life) fileFailed(f contract.RenderedFile, err error) error {
 	if l.ending() != nil || stopsAgent(err) {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // A file is put in its place whole, with its own mode whatever the umask is; what was
@@ -27,7 +27,7 @@ func TestPlaceFile(t *testing.T) {
 	if err := os.Symlink(other, link); err != nil {
 		t.Fatal(err)
 	}
-	f := renderedFile{RenderedFile: plan.RenderedFile{Path: link, Mode: "0644"}, path: link, text: []byte("new"), uid: -1, gid: -1}
+	f := renderedFile{RenderedFile: contract.RenderedFile{Path: link, Mode: "0644"}, path: link, text: []byte("new"), uid: -1, gid: -1}
 	if err := f.write(); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestFileOwner(t *testing.T) {
 		{"nobody-here", "", 0, 0, `there is no user "nobody-here" on this server`},
 		{"", "nobody-here", 0, 0, `there is no group "nobody-here" on this server`},
 	} {
-		f := renderedFile{RenderedFile: plan.RenderedFile{Owner: c.owner, Group: c.group}}
+		f := renderedFile{RenderedFile: contract.RenderedFile{Owner: c.owner, Group: c.group}}
 		err := f.findOwner()
 		switch {
 		case c.err != "":

@@ -8,18 +8,18 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
 // input is a declared input. All its readers share one evaluation, which ends
 // when the last of them goes away.
 type input struct {
-	plan.Input
+	contract.Input
 	expr *hot.Residual
 
 	mu      sync.Mutex
@@ -147,7 +147,7 @@ func (l *life) failedRead(in *input, r *resolver, err error) error {
 	var placed *hot.Error
 	if errors.As(err, &placed) {
 		if placed.At.Known() {
-			at = plan.Position(placed.At.String())
+			at = contract.Position(placed.At.String())
 		}
 		if placed.Err != nil {
 			err = placed.Err
@@ -188,14 +188,14 @@ type resolver struct {
 	life *life
 	ctx  context.Context
 	in   *input
-	last plan.CellName // the cell that is read; "" when its value has come
+	last contract.CellName // the cell that is read; "" when its value has come
 	// ahead says that nobody reads yet: the wait is not shown, and lasts.
 	ahead bool
 }
 
 // Cell reads a cell once for the whole role.
 func (r *resolver) Cell(name string) (json.RawMessage, error) {
-	cell := plan.CellName(name)
+	cell := contract.CellName(name)
 	if value, known := r.life.cells.get(cell); known {
 		return value, nil
 	}
@@ -227,24 +227,24 @@ func (r *resolver) Deploy(key string) (json.RawMessage, error) {
 // never sees two.
 type cellCache struct {
 	mu     sync.Mutex
-	values map[plan.CellName]json.RawMessage
+	values map[contract.CellName]json.RawMessage
 }
 
-func (c *cellCache) get(cell plan.CellName) (json.RawMessage, bool) {
+func (c *cellCache) get(cell contract.CellName) (json.RawMessage, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	value, known := c.values[cell]
 	return value, known
 }
 
-func (c *cellCache) put(cell plan.CellName, value json.RawMessage) json.RawMessage {
+func (c *cellCache) put(cell contract.CellName, value json.RawMessage) json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if first, known := c.values[cell]; known {
 		return first
 	}
 	if c.values == nil {
-		c.values = map[plan.CellName]json.RawMessage{}
+		c.values = map[contract.CellName]json.RawMessage{}
 	}
 	c.values[cell] = value
 	return value
@@ -254,7 +254,7 @@ func (c *cellCache) put(cell plan.CellName, value json.RawMessage) json.RawMessa
 type UndeclaredError struct {
 	Kind     string // "input" or "output"
 	Name     string
-	Role     plan.RoleKey
+	Role     contract.RoleKey
 	Declared []string
 }
 

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -20,7 +20,7 @@ import (
 // life is one role on its way.
 type life struct {
 	host *Host
-	role plan.Role
+	role contract.Role
 	task *Task  // what is run instead of the role's own source; nil is that
 	hook string // the hook that runs after the role's own source, once it does
 	// ctx is the agent's, process ends earlier when the role is doomed.
@@ -56,7 +56,7 @@ type life struct {
 	fatal     error
 }
 
-func newLife(ctx context.Context, h *Host, r plan.Role) *life {
+func newLife(ctx context.Context, h *Host, r contract.Role) *life {
 	noted := h.Journal.Role(r.Name)
 	l := &life{host: h, role: r, ctx: ctx, status: coordinator.RolePending, attempt: noted.Attempt, byHand: noted.ByHand,
 		made: noted.Made, update: updateOf(noted),
@@ -244,7 +244,7 @@ func (l *life) reason(text string) *coordinator.Cause {
 }
 
 // blockedOn is the cause of a role that needs what another did not deliver.
-func (l *life) blockedOn(cell plan.CellName, what string, at plan.Position, err error) *coordinator.Cause {
+func (l *life) blockedOn(cell contract.CellName, what string, at contract.Position, err error) *coordinator.Cause {
 	cause := l.reason(fmt.Sprintf("blocked on %s%s", cell, what))
 	if at != "" {
 		cause.At = at
@@ -283,7 +283,7 @@ func (l *life) awaitDependencies() (*coordinator.Cause, error) {
 }
 
 // await is a blocked read that everybody can see.
-func (l *life) await(ctx context.Context, cell plan.CellName, input string, at plan.Position, ifDown time.Duration) (json.RawMessage, error) {
+func (l *life) await(ctx context.Context, cell contract.CellName, input string, at contract.Position, ifDown time.Duration) (json.RawMessage, error) {
 	var stop func()
 	value, err := l.host.Cells.Await(ctx, cell, member.AwaitOptions{
 		IfDown: ifDown,
@@ -305,7 +305,7 @@ func stopsAgent(err error) bool {
 
 func (l *life) missingOutputs() *coordinator.Cause {
 	var missing []string
-	var at plan.Position
+	var at contract.Position
 	for _, o := range l.role.Outputs {
 		if !l.outputs[o.Name].isWritten() {
 			if missing == nil {

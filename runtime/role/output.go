@@ -8,14 +8,14 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
 // output is a declared output, and what was published of it.
 type output struct {
-	plan.Output
+	contract.Output
 
 	writing chan struct{} // full while a value is published
 
@@ -25,7 +25,7 @@ type output struct {
 	last    json.RawMessage // of an output that is published at the end
 }
 
-func newOutput(o plan.Output) *output { return &output{Output: o, writing: make(chan struct{}, 1)} }
+func newOutput(o contract.Output) *output { return &output{Output: o, writing: make(chan struct{}, 1)} }
 
 func (o *output) isWritten() bool {
 	o.mu.Lock()
@@ -102,7 +102,7 @@ func (l *life) publish(ctx context.Context, o *output, value json.RawMessage) er
 	if cause := l.doomCause(); cause != nil {
 		return errors.New(cause.String())
 	}
-	if o.Publish == plan.AtEnd {
+	if o.Publish == contract.AtEnd {
 		o.keep(value)
 		return nil
 	}

@@ -37,9 +37,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -48,8 +48,8 @@ import (
 
 // Cells is the coordinator as a role sees it.
 type Cells interface {
-	Await(ctx context.Context, cell plan.CellName, o member.AwaitOptions) (json.RawMessage, error)
-	Put(ctx context.Context, cell plan.CellName, value json.RawMessage, now time.Time) error
+	Await(ctx context.Context, cell contract.CellName, o member.AwaitOptions) (json.RawMessage, error)
+	Put(ctx context.Context, cell contract.CellName, value json.RawMessage, now time.Time) error
 	File(ctx context.Context, digest string) ([]byte, error)
 	WriteLog(ctx context.Context, role string, tail []byte) error
 }
@@ -57,7 +57,7 @@ type Cells interface {
 // Host is the server that a role lives on. It is used by one role at a time.
 type Host struct {
 	Deployment string
-	Server     plan.ServerPath
+	Server     contract.ServerPath
 	// Deploy are the values of the boot file, by key.
 	Deploy  map[string]json.RawMessage
 	Drivers []driver.Driver
@@ -73,7 +73,7 @@ type Host struct {
 	Environment []string
 	// Ensure finds the tool that a role's driver or its source needs, and installs it
 	// if it may; what that prints goes to a file.
-	Ensure func(ctx context.Context, tool driver.Tool, want plan.Install, log *os.File) (program string, err error)
+	Ensure func(ctx context.Context, tool driver.Tool, want contract.Install, log *os.File) (program string, err error)
 	// Show is told of each change of a role's state. It must not block.
 	Show func(coordinator.RoleState)
 	// Begin reports the state of a role that is about to start, and returns when the
@@ -113,7 +113,7 @@ var ErrInterrupted = errors.New("interrupted: the agent was told to end")
 // is what there is to report; an error says that the agent cannot go on, or, if it is
 // coordinator.ErrPlanChanged, that the role has not started and its plan has to be read
 // again.
-func (h *Host) Run(ctx context.Context, r plan.Role) (coordinator.RoleState, error) {
+func (h *Host) Run(ctx context.Context, r contract.Role) (coordinator.RoleState, error) {
 	l := newLife(ctx, h, r)
 	defer l.release()
 	switch noted := h.Journal.Role(r.Name); noted.Status {
@@ -137,14 +137,14 @@ func (h *Host) Run(ctx context.Context, r plan.Role) (coordinator.RoleState, err
 }
 
 // Fail fails a role that has not started, for a reason that was found before.
-func (h *Host) Fail(ctx context.Context, r plan.Role, reason error) (coordinator.RoleState, error) {
+func (h *Host) Fail(ctx context.Context, r contract.Role, reason error) (coordinator.RoleState, error) {
 	l := newLife(ctx, h, r)
 	defer l.release()
 	return l.fail(l.reason(reason.Error()), nil)
 }
 
 // Recall is what the journal knows of a role, without touching it.
-func (h *Host) Recall(r plan.Role) coordinator.RoleState {
+func (h *Host) Recall(r contract.Role) coordinator.RoleState {
 	noted := h.Journal.Role(r.Name)
 	return coordinator.RoleState{Name: r.Name, Status: noted.Status, Started: noted.Started, Ended: noted.Ended,
 		ExitCode: noted.ExitCode, Cause: noted.Cause, Attempt: noted.Attempt, ByHand: noted.ByHand,
@@ -161,7 +161,9 @@ func updateOf(noted journal.Role) *coordinator.UpdateState {
 }
 
 // Key names a role of the host.
-func (h *Host) Key(role string) plan.RoleKey { return plan.RoleKey(string(h.Server) + "." + role) }
+func (h *Host) Key(role string) contract.RoleKey {
+	return contract.RoleKey(string(h.Server) + "." + role)
+}
 
 // live takes a role that has not started to its end.
 func (l *life) live() (coordinator.RoleState, error) {
@@ -174,7 +176,7 @@ func (l *life) live() (coordinator.RoleState, error) {
 	}
 	defer func() { closeJob() }()
 	exit, err := l.run(tool, job)
-	if hook := plan.FindTask(l.role.Hooks, plan.HookCreate); hook != nil && l.goesWell(exit, err) {
+	if hook := contract.FindTask(l.role.Hooks, contract.HookCreate); hook != nil && l.goesWell(exit, err) {
 		closeJob()
 		exit, closeJob, err = l.runHook(hook)
 	}
@@ -225,7 +227,7 @@ func (l *life) goesWell(exit driver.Exit, err error) bool {
 
 // runHook runs a hook as a part of the role: it has started long ago, and the hook's
 // processes bear its mark.
-func (l *life) runHook(hook *plan.Task) (driver.Exit, func(), error) {
+func (l *life) runHook(hook *contract.Task) (driver.Exit, func(), error) {
 	l.hook = hook.Name
 	l.role.Source, l.role.Files, l.role.At = hook.Source, hook.Files, hook.At
 	job, tool, closeJob, err := l.prepare()
@@ -253,7 +255,7 @@ func (l *life) run(tool driver.Driver, job *driver.Job) (driver.Exit, error) {
 
 // complete publishes the completion of a role that is done.
 func (l *life) complete() (coordinator.RoleState, error) {
-	completion := plan.CellName(l.host.Key(l.role.Name))
+	completion := contract.CellName(l.host.Key(l.role.Name))
 	if err := l.host.Cells.Put(l.ctx, completion, json.RawMessage("null"), l.host.Now()); err != nil {
 		return l.state(), err
 	}
@@ -332,7 +334,7 @@ func (l *life) findTool(d driver.Driver, job *driver.Job) error {
 	if !any {
 		return nil
 	}
-	var want plan.Install
+	var want contract.Install
 	if l.role.Install != nil {
 		want = *l.role.Install
 	}
@@ -397,7 +399,7 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 		Role: l.role, Folder: folder, Work: work, Values: l, Files: l.host.Cells,
 		Stdout: prints.stdout, Stderr: prints.stderr, Started: l.start,
 		Need: func(ctx context.Context, tool driver.Tool) (string, error) {
-			return l.host.Ensure(ctx, tool, plan.Install{}, prints.stderr)
+			return l.host.Ensure(ctx, tool, contract.Install{}, prints.stderr)
 		},
 		Environment: environment(l.host.Environment, bin, own),
 	}

@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // Task is an action or a hook: another source that the role's tool runs, with the
 // role's inputs and without its outputs, in the role's folder.
 type Task struct {
-	plan.Task
+	contract.Task
 	Kind coordinator.RequestKind // Action or Hook
 	// Arguments are inputs of this run alone. One of a declared input's name takes
 	// its place.
@@ -36,7 +36,7 @@ func (t *Task) variable() string {
 }
 
 // updates says that the task brings the role to what its plan has become: its files, too.
-func (t *Task) updates() bool { return t.Kind == coordinator.Hook && t.Name == plan.HookUpdate }
+func (t *Task) updates() bool { return t.Kind == coordinator.Hook && t.Name == contract.HookUpdate }
 
 // TaskEnd is how a task ended.
 type TaskEnd struct {
@@ -52,7 +52,7 @@ func (silent) WriteLog(context.Context, string, []byte) error { return nil }
 
 // RunTask runs a task of a role. An error says that the agent cannot go on; the end
 // then tells how far the task came.
-func (h *Host) RunTask(ctx context.Context, r plan.Role, t *Task) (TaskEnd, error) {
+func (h *Host) RunTask(ctx context.Context, r contract.Role, t *Task) (TaskEnd, error) {
 	quiet := *h
 	if !t.updates() { // an update is the role's own last run, and has no answer
 		quiet.Cells = silent{h.Cells}
@@ -96,8 +96,8 @@ func (h *Host) RunTask(ctx context.Context, r plan.Role, t *Task) (TaskEnd, erro
 }
 
 // withArguments are a role's inputs with arguments among them.
-func withArguments(inputs []plan.Input, arguments map[string]json.RawMessage) []plan.Input {
-	var all []plan.Input
+func withArguments(inputs []contract.Input, arguments map[string]json.RawMessage) []contract.Input {
+	var all []contract.Input
 	for _, in := range inputs {
 		if _, replaced := arguments[in.Name]; !replaced {
 			all = append(all, in)
@@ -105,7 +105,7 @@ func withArguments(inputs []plan.Input, arguments map[string]json.RawMessage) []
 	}
 	for _, name := range slices.Sorted(maps.Keys(arguments)) {
 		expr, _ := json.Marshal(map[string]json.RawMessage{"$literal": arguments[name]})
-		all = append(all, plan.Input{Name: name, Time: plan.Static, Expr: expr, At: map[string]plan.Position{}})
+		all = append(all, contract.Input{Name: name, Time: contract.Static, Expr: expr, At: map[string]contract.Position{}})
 	}
 	return all
 }
@@ -117,8 +117,8 @@ func (h *Host) printsOf(role string, t *Task) string {
 
 // Printed is the end of what a task printed when it ran last, as text; "" if there
 // may be secrets in it, which only the agent knew that ran it.
-func (h *Host) Printed(r plan.Role, t *Task) string {
-	if slices.ContainsFunc(r.Inputs, func(in plan.Input) bool { return in.Secret }) {
+func (h *Host) Printed(r contract.Role, t *Task) string {
+	if slices.ContainsFunc(r.Inputs, func(in contract.Input) bool { return in.Secret }) {
 		return ""
 	}
 	p, err := openPrints(h.printsOf(r.Name, t))

@@ -4,9 +4,9 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // Where tokens are good for one enrolment the operator looks now and then whether a
@@ -68,7 +68,7 @@ func (w *world) admit() {
 }
 
 // newest is the machine of a server that was built last and is there; nil is none.
-func (w *world) newest(server plan.ServerPath) *machine {
+func (w *world) newest(server contract.ServerPath) *machine {
 	var last *machine
 	for _, m := range w.machines {
 		if m.Server == server && m.Boot <= w.cluster.now() && !isClosed(m.gone) && !m.left.Load() && (last == nil || m.Boot > last.Boot) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // register is what a cell is to those who use it: a write-once register with
@@ -66,7 +66,7 @@ func (a act) step(r register) (bool, register) {
 // there is an order in which a register would have answered so; and in truth,
 // commit by commit.
 func (h *history) checkCells() {
-	acts := map[plan.CellName][]porcupine.Operation{}
+	acts := map[contract.CellName][]porcupine.Operation{}
 	h.commitActs(acts)
 	h.accessActs(acts)
 	for _, c := range h.world.program.Plan.Cells {
@@ -99,7 +99,7 @@ func until(t time.Time) int64 {
 
 // commitActs are the enrolments and failures, which agents do by themselves, and
 // the publishing of facts and completions.
-func (h *history) commitActs(acts map[plan.CellName][]porcupine.Operation) {
+func (h *history) commitActs(acts map[contract.CellName][]porcupine.Operation) {
 	c := h.world.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +117,7 @@ func (h *history) commitActs(acts map[plan.CellName][]porcupine.Operation) {
 				switch w.path {
 				case deployment.Server(cl.Server):
 					operation.Input = act{op: "enrol", number: incarnation(w.data).Number}
-				case deployment.Cell(plan.CellRef{Cell: cl.Name, Server: cl.Server}):
+				case deployment.Cell(contract.CellRef{Cell: cl.Name, Server: cl.Server}):
 					r := cell(w.data)
 					switch {
 					case r.State == coordinator.Failed:
@@ -138,10 +138,10 @@ func (h *history) commitActs(acts map[plan.CellName][]porcupine.Operation) {
 
 // accessActs are the roles' reads and writes. A role that reads a cell again is
 // shown its first value: all its reads of it are one.
-func (h *history) accessActs(acts map[plan.CellName][]porcupine.Operation) {
+func (h *history) accessActs(acts map[contract.CellName][]porcupine.Operation) {
 	type shown struct {
 		run  *run
-		cell plan.CellName
+		cell contract.CellName
 	}
 	type reading struct {
 		porcupine.Operation
@@ -208,7 +208,7 @@ func (h *history) sawAt(a *access) time.Time {
 
 // observation is what a read tells of one cell.
 type observation struct {
-	cell   plan.CellName
+	cell   contract.CellName
 	value  string
 	failed bool
 }
@@ -256,7 +256,7 @@ func (h *history) checkCommits() {
 	h.violations = append(h.violations, found...)
 }
 
-func (c *cluster) checkServer(s plan.Server) (found []string) {
+func (c *cluster) checkServer(s contract.Server) (found []string) {
 	wrong := func(n int, format string, arguments ...any) {
 		found = append(found, fmt.Sprintf("%v, %s: %s", c.commits[n].at.Sub(c.begin), c.commits[n].session, fmt.Sprintf(format, arguments...)))
 	}
@@ -267,14 +267,14 @@ func (c *cluster) checkServer(s plan.Server) (found []string) {
 			wrong(x.commit, "incarnation %d of %s after %d", now.Number, s.Path, before.Number)
 		}
 		for _, name := range s.Writes {
-			left := cell(c.state(deployment.Cell(plan.CellRef{Cell: name, Server: s.Path}), x.commit+1).data)
+			left := cell(c.state(deployment.Cell(contract.CellRef{Cell: name, Server: s.Path}), x.commit+1).data)
 			if left.State != coordinator.Empty && now.Number > 0 {
 				wrong(x.commit, "incarnation %d of %s begins with %s %s", now.Number, s.Path, name, left.State)
 			}
 		}
 	}
 	for _, name := range s.Writes {
-		path := deployment.Cell(plan.CellRef{Cell: name, Server: s.Path})
+		path := deployment.Cell(contract.CellRef{Cell: name, Server: s.Path})
 		for _, x := range c.nodes[path] {
 			before, now := cell(c.state(path, x.commit).data), cell(x.data)
 			number := incarnation(c.state(deployment.Server(s.Path), x.commit+1).data).Number
@@ -295,7 +295,7 @@ func (c *cluster) checkServer(s plan.Server) (found []string) {
 }
 
 // serverAt is the machine that was a server after the first so many commits. Locked.
-func (c *cluster) serverAt(path plan.ServerPath, view int) *machine {
+func (c *cluster) serverAt(path contract.ServerPath, view int) *machine {
 	if x := c.state(deployment.Server(path), view); x.exists {
 		return c.commits[x.commit].machine
 	}

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/memory"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // cluster is a coordinator of several replicas behind a network. Its truth is the
@@ -29,7 +29,7 @@ type cluster struct {
 	mu      sync.Mutex
 	commits []commit
 	nodes   map[coordinator.Path][]change
-	cells   map[coordinator.Path]plan.CellName // where each is
+	cells   map[coordinator.Path]contract.CellName // where each is
 	// stale counts answers that were older than the truth.
 	stale  int
 	closed []coordinator.Store // sessions to close at the end
@@ -41,7 +41,7 @@ type commit struct {
 	session string
 	machine *machine
 	writes  []write
-	gone    []plan.CellName // that were deleted
+	gone    []contract.CellName // that were deleted
 	// asked and answered are when the session began with the request and had its
 	// answer; answered is zero when it never did.
 	asked, answered time.Time
@@ -70,9 +70,9 @@ const (
 
 func newCluster(d dice, f *Faults, p *Program) *cluster {
 	c := &cluster{dice: d, faults: f, tree: memory.New(), begin: time.Now(),
-		nodes: map[coordinator.Path][]change{}, cells: map[coordinator.Path]plan.CellName{}}
+		nodes: map[coordinator.Path][]change{}, cells: map[coordinator.Path]contract.CellName{}}
 	for _, x := range p.Plan.Cells {
-		c.cells[deployment.Cell(plan.CellRef{Cell: x.Name, Server: x.Server})] = x.Name
+		c.cells[deployment.Cell(contract.CellRef{Cell: x.Name, Server: x.Server})] = x.Name
 	}
 	return c
 }

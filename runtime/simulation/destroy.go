@@ -4,9 +4,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // lives are how often the deployment was taken away and made again.
@@ -17,7 +17,7 @@ type lives struct {
 	// again says that it was applied anew.
 	again bool
 	// plan is what the plan was changed to last; nil is not at all.
-	plan *plan.Plan
+	plan *contract.Plan
 }
 
 // finish destroys the deployment, and applies it anew, where that is planned.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -29,7 +29,7 @@ func (tool) Prepare(context.Context, *driver.Job) error { return nil }
 type run struct {
 	process *process
 	job     *driver.Job
-	key     plan.RoleKey
+	key     contract.RoleKey
 	role    *Role
 
 	mu   sync.Mutex
@@ -39,7 +39,7 @@ type run struct {
 // Run implements driver.Driver.
 func (t tool) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	p := t.process
-	key := plan.RoleKey(string(p.machine.Server) + "." + job.Role.Name)
+	key := contract.RoleKey(string(p.machine.Server) + "." + job.Role.Name)
 	var of made
 	if err := json.Unmarshal(job.Role.Source, &of); err != nil {
 		return driver.Exit{}, err
@@ -111,7 +111,7 @@ func (r *run) step(ctx context.Context, s Step) error {
 	}
 }
 
-func (r *run) cellOf(output string) plan.CellName {
+func (r *run) cellOf(output string) contract.CellName {
 	for _, o := range r.job.Role.Outputs {
 		if o.Name == output {
 			return o.Cell
@@ -120,13 +120,13 @@ func (r *run) cellOf(output string) plan.CellName {
 	return ""
 }
 
-func (r *run) input(name string) plan.Input {
+func (r *run) input(name string) contract.Input {
 	for _, in := range r.job.Role.Inputs {
 		if in.Name == name {
 			return in
 		}
 	}
-	return plan.Input{}
+	return contract.Input{}
 }
 
 func (r *run) readInput(ctx context.Context, name string) error {

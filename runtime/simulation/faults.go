@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // Faults is what goes wrong, and when. Times count from the beginning of the run.
@@ -44,7 +44,7 @@ type Faults struct {
 
 // Machine is a server as it was built once.
 type Machine struct {
-	Server   plan.ServerPath
+	Server   contract.ServerPath
 	Number   int
 	Instance string
 	Boot     time.Duration

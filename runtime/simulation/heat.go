@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
@@ -54,8 +54,8 @@ func signalText(resource string) string {
 
 // handles are those of single roles, as user-data brings them. Every second one
 // belongs to the stack around the server's.
-func (p *Program) handles() *plan.Handles {
-	all := &plan.Handles{Own: map[string]plan.Handle{}, Above: &plan.Handles{Own: map[string]plan.Handle{}}}
+func (p *Program) handles() *contract.Handles {
+	all := &contract.Handles{Own: map[string]contract.Handle{}, Above: &contract.Handles{Own: map[string]contract.Handle{}}}
 	for _, s := range p.Plan.Servers {
 		for i, r := range s.Roles {
 			for _, to := range r.Signals {
@@ -63,7 +63,7 @@ func (p *Program) handles() *plan.Handles {
 				if i%2 == 1 {
 					in = all.Above
 				}
-				in.Own[to.Handle] = plan.Handle{Signal: signalText(to.Handle), Stack: stackName, StackID: stackID}
+				in.Own[to.Handle] = contract.Handle{Signal: signalText(to.Handle), Stack: stackName, StackID: stackID}
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func (h *heat) judge() {
 // check says what is wrong with a signal: it must be true of the machine that sent it.
 func (h *heat) check(s heard) string {
 	server := h.world.program.server(s.process.machine.Server)
-	roles, outputs := server.Roles, map[string]plan.CellName{}
+	roles, outputs := server.Roles, map[string]contract.CellName{}
 	if s.resource == allDone {
 		if s.ID != string(server.Path) {
 			return "it bears the id " + s.ID
@@ -226,7 +226,7 @@ func (h *heat) check(s heard) string {
 	}
 	number := h.world.history.number(s.process.machine)
 	for _, r := range roles {
-		if !h.world.history.held(plan.CellName(coordinatorKey(server.Path, r.Name)), server.Path, number, "null") {
+		if !h.world.history.held(contract.CellName(coordinatorKey(server.Path, r.Name)), server.Path, number, "null") {
 			return r.Name + " was never done"
 		}
 	}
@@ -243,7 +243,7 @@ func (h *heat) check(s heard) string {
 
 // checkFailure says what is wrong with a failure. One of a deployment that is taken
 // away needs no failed role: its values are gone.
-func (h *heat) checkFailure(s heard, roles []plan.Role) string {
+func (h *heat) checkFailure(s heard, roles []contract.Role) string {
 	m := s.process.machine
 	switch {
 	case s.Reason == "":
@@ -253,7 +253,7 @@ func (h *heat) checkFailure(s heard, roles []plan.Role) string {
 	}
 	number := h.world.history.number(m)
 	for _, r := range roles {
-		if h.world.history.failed(plan.CellName(coordinatorKey(m.Server, r.Name)), m.Server, number) {
+		if h.world.history.failed(contract.CellName(coordinatorKey(m.Server, r.Name)), m.Server, number) {
 			return ""
 		}
 	}
@@ -285,7 +285,7 @@ func (h *heat) untold() (missing []string) {
 		for _, r := range h.world.program.server(s.Path).Roles {
 			for _, to := range r.Signals {
 				want := signal.Failure
-				if s.Cells[plan.CellName(coordinatorKey(s.Path, r.Name))].State == coordinator.Valued {
+				if s.Cells[contract.CellName(coordinatorKey(s.Path, r.Name))].State == coordinator.Valued {
 					want = signal.Success
 				}
 				if h.last(m, to.Handle) != want {

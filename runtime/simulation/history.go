@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // history is what the roles did and saw, and what must not have been.
@@ -34,8 +34,8 @@ type access struct {
 	history *history
 	run     *run
 	write   bool
-	cells   []plan.CellName
-	input   plan.Input
+	cells   []contract.CellName
+	input   contract.Input
 	called  time.Time
 	seen    int // what the session's replica had shown before
 	// The rest is there when it ended.
@@ -85,11 +85,11 @@ func (c *cluster) numberOf(m *machine) int {
 }
 
 // held says that a cell once held a value of an incarnation.
-func (h *history) held(cellName plan.CellName, server plan.ServerPath, number int, value string) bool {
+func (h *history) held(cellName contract.CellName, server contract.ServerPath, number int, value string) bool {
 	c := h.world.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, x := range c.nodes[deployment.Cell(plan.CellRef{Cell: cellName, Server: server})] {
+	for _, x := range c.nodes[deployment.Cell(contract.CellRef{Cell: cellName, Server: server})] {
 		r := cell(x.data)
 		if r.State == coordinator.Valued && (number == 0 || r.Incarnation == number) && (value == "" || string(r.Value) == value) {
 			return true
@@ -99,11 +99,11 @@ func (h *history) held(cellName plan.CellName, server plan.ServerPath, number in
 }
 
 // failed says that a cell was once marked as failed in an incarnation.
-func (h *history) failed(cellName plan.CellName, server plan.ServerPath, number int) bool {
+func (h *history) failed(cellName contract.CellName, server contract.ServerPath, number int) bool {
 	c := h.world.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, x := range c.nodes[deployment.Cell(plan.CellRef{Cell: cellName, Server: server})] {
+	for _, x := range c.nodes[deployment.Cell(contract.CellRef{Cell: cellName, Server: server})] {
 		if r := cell(x.data); r.State == coordinator.Failed && r.Incarnation == number {
 			return true
 		}
@@ -112,7 +112,7 @@ func (h *history) failed(cellName plan.CellName, server plan.ServerPath, number 
 }
 
 // started notes that a role's tool was started.
-func (h *history) started(p *process, r plan.Role, of made) {
+func (h *history) started(p *process, r contract.Role, of made) {
 	m := p.machine
 	key := fmt.Sprintf("%v %s", m, r.Name)
 	h.mu.Lock()
@@ -134,7 +134,7 @@ func (h *history) started(p *process, r plan.Role, of made) {
 			if earlier.Name == r.Name {
 				break
 			}
-			if c := plan.CellName(coordinatorKey(s.Path, earlier.Name)); !h.held(c, s.Path, number, "null") {
+			if c := contract.CellName(coordinatorKey(s.Path, earlier.Name)); !h.held(c, s.Path, number, "null") {
 				h.violate("%s of %v was started before %s was done", r.Name, p, earlier.Name)
 			}
 		}
@@ -146,7 +146,7 @@ func (h *history) started(p *process, r plan.Role, of made) {
 	}
 }
 
-func (h *history) serverOf(c plan.CellName) plan.ServerPath {
+func (h *history) serverOf(c contract.CellName) contract.ServerPath {
 	for _, x := range h.world.program.Plan.Cells {
 		if x.Name == c {
 			return x.Server
@@ -160,9 +160,9 @@ func (h *history) reads(r *run, input string) *access {
 	return h.begin(&access{run: r, cells: in.Reads, input: in})
 }
 
-func (h *history) writes(r *run, c plan.CellName, value string) *access {
+func (h *history) writes(r *run, c contract.CellName, value string) *access {
 	text, _ := json.Marshal(value)
-	return h.begin(&access{run: r, write: true, cells: []plan.CellName{c}, value: string(text)})
+	return h.begin(&access{run: r, write: true, cells: []contract.CellName{c}, value: string(text)})
 }
 
 func (h *history) begin(a *access) *access {
@@ -240,6 +240,6 @@ func (h *history) checkIncarnations() {
 	}
 }
 
-func coordinatorKey(s plan.ServerPath, role string) plan.RoleKey {
-	return plan.RoleKey(string(s) + "." + role)
+func coordinatorKey(s contract.ServerPath, role string) contract.RoleKey {
+	return contract.RoleKey(string(s) + "." + role)
 }

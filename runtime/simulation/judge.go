@@ -3,26 +3,26 @@ package simulation
 import (
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // verdict looks at a deployment at rest.
 type verdict struct {
 	world    *world
 	snapshot *deploy.Snapshot
-	servers  map[plan.ServerPath]*deploy.ServerSnapshot
-	cells    map[plan.CellName]plan.Cell
+	servers  map[contract.ServerPath]*deploy.ServerSnapshot
+	cells    map[contract.CellName]contract.Cell
 	// excused are the roles of which it is believed that they wait for good.
-	excused map[plan.RoleKey]bool
+	excused map[contract.RoleKey]bool
 }
 
 // judge says what is wrong with a deployment at rest: every role is done, failed
 // with its cause, or waits for what can never come.
 func (w *world) judge(s *deploy.Snapshot) {
-	v := &verdict{world: w, snapshot: s, servers: map[plan.ServerPath]*deploy.ServerSnapshot{},
-		cells: map[plan.CellName]plan.Cell{}, excused: map[plan.RoleKey]bool{}}
+	v := &verdict{world: w, snapshot: s, servers: map[contract.ServerPath]*deploy.ServerSnapshot{},
+		cells: map[contract.CellName]contract.Cell{}, excused: map[contract.RoleKey]bool{}}
 	if w.isGone() {
 		return
 	}
@@ -44,7 +44,7 @@ func (w *world) judge(s *deploy.Snapshot) {
 }
 
 // alive says that a machine of a server is at work and has not been fenced.
-func (v *verdict) alive(path plan.ServerPath) bool {
+func (v *verdict) alive(path contract.ServerPath) bool {
 	for _, m := range v.world.machines {
 		if m.Server == path && m.last.Load() != nil && !m.left.Load() && !m.last.Load().isEnded() && !m.keptOut() {
 			return true
@@ -54,7 +54,7 @@ func (v *verdict) alive(path plan.ServerPath) bool {
 }
 
 // current is the machine that is a server, if it is at work; nil is none.
-func (w *world) current(path plan.ServerPath) *machine {
+func (w *world) current(path contract.ServerPath) *machine {
 	c := w.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func (w *world) current(path plan.ServerPath) *machine {
 	return m
 }
 
-func (v *verdict) role(server plan.ServerPath, name string) coordinator.RoleState {
+func (v *verdict) role(server contract.ServerPath, name string) coordinator.RoleState {
 	for _, r := range v.servers[server].State.Roles {
 		if r.Name == name {
 			return r
@@ -79,7 +79,7 @@ func (v *verdict) role(server plan.ServerPath, name string) coordinator.RoleStat
 }
 
 // lost says that an agent came, did not finish, and will not come back.
-func (v *verdict) lost(path plan.ServerPath) bool {
+func (v *verdict) lost(path contract.ServerPath) bool {
 	s := v.servers[path]
 	return s.Incarnation.Number > 0 && !v.alive(path) && !finished(s)
 }
@@ -112,7 +112,7 @@ func (v *verdict) excuse() {
 	}
 }
 
-func (v *verdict) hasReason(s plan.Server, index int) bool {
+func (v *verdict) hasReason(s contract.Server, index int) bool {
 	if v.servers[s.Path].Incarnation.Number == 0 {
 		return true
 	}
@@ -134,7 +134,7 @@ func (v *verdict) never(w coordinator.Wait) bool {
 	return s.Incarnation.Number == 0 || c.Role != "" && v.excused[coordinatorKey(c.Server, c.Role)]
 }
 
-func (v *verdict) server(s *plan.Server) {
+func (v *verdict) server(s *contract.Server) {
 	violate := v.world.history.violate
 	there := v.servers[s.Path]
 	if there.Incarnation.Number == 0 {
@@ -169,10 +169,10 @@ func (v *verdict) server(s *plan.Server) {
 	}
 }
 
-func (v *verdict) done(s *plan.Server, r plan.Role) {
+func (v *verdict) done(s *contract.Server, r contract.Role) {
 	v.world.history.count("done")
 	there := v.servers[s.Path]
-	must := []plan.CellName{plan.CellName(coordinatorKey(s.Path, r.Name))}
+	must := []contract.CellName{contract.CellName(coordinatorKey(s.Path, r.Name))}
 	for _, o := range r.Outputs {
 		must = append(must, o.Cell)
 	}
@@ -184,7 +184,7 @@ func (v *verdict) done(s *plan.Server, r plan.Role) {
 	}
 }
 
-func (v *verdict) failed(s *plan.Server, r plan.Role, state coordinator.RoleState) {
+func (v *verdict) failed(s *contract.Server, r contract.Role, state coordinator.RoleState) {
 	v.world.history.count(string(state.Status))
 	there := v.servers[s.Path]
 	if state.Cause == nil || state.Cause.Root().Reason == "" {
@@ -198,7 +198,7 @@ func (v *verdict) failed(s *plan.Server, r plan.Role, state coordinator.RoleStat
 			v.world.history.violate("%s.%s is %s, and %s is empty", s.Path, r.Name, state.Status, o.Cell)
 		}
 	}
-	if c := there.Cells[plan.CellName(coordinatorKey(s.Path, r.Name))]; c.State != coordinator.Failed {
+	if c := there.Cells[contract.CellName(coordinatorKey(s.Path, r.Name))]; c.State != coordinator.Failed {
 		v.world.history.violate("%s.%s is %s, and its completion is %s", s.Path, r.Name, state.Status, c.State)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -37,7 +37,7 @@ type machine struct {
 }
 
 // value is what the machine's role writes to a cell: no other writes the same.
-func (m *machine) value(cell plan.CellName) string { return fmt.Sprintf("%s of %v", cell, m) }
+func (m *machine) value(cell contract.CellName) string { return fmt.Sprintf("%s of %v", cell, m) }
 
 // live boots the machine and starts its agent again as systemd would
 // (emit/userdata/parts/hotc-agent.service).
@@ -141,7 +141,7 @@ func (p *process) live() error {
 func (p *process) config() agent.Config {
 	m := p.machine
 	folder := filepath.Join(p.world.folder, coordinator.Segment(p.String()))
-	boot := plan.Boot{Format: plan.Format, Deployment: string(deployment), Server: m.Server, Coordinator: "simulated:",
+	boot := contract.Boot{Format: contract.Format, Deployment: string(deployment), Server: m.Server, Coordinator: "simulated:",
 		Token: p.world.secret.ServerToken(deployment, m.Server)}
 	if p.world.program.Plan.Signal == "heat" {
 		boot.StackID, boot.SignalResource, boot.Signal = stackID, allDone, signalText(allDone)
@@ -186,7 +186,7 @@ func (p *process) fact(context.Context, string) (json.RawMessage, error) {
 	if p.machine.NoFact {
 		return nil, errors.New("nobody told it")
 	}
-	return json.Marshal(p.machine.value(plan.CellName(fmt.Sprintf("%s:%s", p.machine.Server, plan.FactFirstAddress))))
+	return json.Marshal(p.machine.value(contract.CellName(fmt.Sprintf("%s:%s", p.machine.Server, contract.FactFirstAddress))))
 }
 
 // Write implements io.Writer: what the agent says on the console.
@@ -217,12 +217,12 @@ func (p *process) taken(number int) (died bool) {
 }
 
 // mark is a point in a role's life at which the process may end.
-func (p *process) mark(key plan.RoleKey, point string) (died bool) {
+func (p *process) mark(key contract.RoleKey, point string) (died bool) {
 	return p.pass(&p.marks, p.end.Mark, key, point)
 }
 
 // pass counts a point, and ends the process at the one that is planned.
-func (p *process) pass(count *int, planned int, key plan.RoleKey, point string) (died bool) {
+func (p *process) pass(count *int, planned int, key contract.RoleKey, point string) (died bool) {
 	p.mu.Lock()
 	*count++
 	number := *count

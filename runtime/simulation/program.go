@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // Program is a deployment: a plan, and what its roles do.
 type Program struct {
-	Plan  plan.Plan
-	Roles map[plan.RoleKey]*Role
+	Plan  contract.Plan
+	Roles map[contract.RoleKey]*Role
 }
 
 // Role is what a role does, whatever tool it would be made of.
@@ -78,16 +78,16 @@ type generator struct {
 	program *Program
 	// cells are all cells that a role may read, in the order they are written when
 	// the servers run one after the other.
-	cells []plan.CellRef
+	cells []contract.CellRef
 }
 
 // Generate makes a program from chance.
 func Generate(r *rand.Rand, o Options) *Program {
-	g := &generator{Rand: r, Options: o, program: &Program{Roles: map[plan.RoleKey]*Role{},
-		Plan: plan.Plan{Format: plan.Format, Compiler: "simulation", Template: "site.yaml", Signal: "none",
-			Outputs: []plan.StackOutput{}, Files: []plan.File{}}}}
+	g := &generator{Rand: r, Options: o, program: &Program{Roles: map[contract.RoleKey]*Role{},
+		Plan: contract.Plan{Format: contract.Format, Compiler: "simulation", Template: "site.yaml", Signal: "none",
+			Outputs: []contract.StackOutput{}, Files: []contract.File{}}}}
 	for i := range 1 + g.IntN(5) {
-		g.server(plan.ServerPath([]string{"a", "b", "c", "tier/0/d", "e"}[i]))
+		g.server(contract.ServerPath([]string{"a", "b", "c", "tier/0/d", "e"}[i]))
 	}
 	g.connect()
 	g.finish()
@@ -97,30 +97,30 @@ func Generate(r *rand.Rand, o Options) *Program {
 func (g *generator) perhaps(p float64) bool { return g.Float64() < p }
 
 // server adds a server with its outputs; what it reads is decided when all are there.
-func (g *generator) server(path plan.ServerPath) {
-	s := plan.Server{Path: path, At: "site.yaml:1:1", Roles: []plan.Role{}}
+func (g *generator) server(path contract.ServerPath) {
+	s := contract.Server{Path: path, At: "site.yaml:1:1", Roles: []contract.Role{}}
 	if g.perhaps(0.4) {
-		s.Facts = []string{plan.FactFirstAddress}
-		g.own(&s, plan.CellName(fmt.Sprintf("%s:%s", path, plan.FactFirstAddress)), "")
+		s.Facts = []string{contract.FactFirstAddress}
+		g.own(&s, contract.CellName(fmt.Sprintf("%s:%s", path, contract.FactFirstAddress)), "")
 	}
 	for i := range g.IntN(4) {
-		r := plan.Role{Name: fmt.Sprintf("r%d", i), At: plan.Position(fmt.Sprintf("site.yaml:%d:1", 10*(i+1))),
+		r := contract.Role{Name: fmt.Sprintf("r%d", i), At: contract.Position(fmt.Sprintf("site.yaml:%d:1", 10*(i+1))),
 			Driver: driverName, Source: json.RawMessage(`{}`), Idempotent: g.perhaps(0.25)}
 		for k := range g.IntN(3) {
-			cell := plan.CellName(fmt.Sprintf("%s.%s:o%d", path, r.Name, k))
-			r.Outputs = append(r.Outputs, plan.Output{Name: fmt.Sprintf("o%d", k), Cell: cell, Type: plan.String, At: r.At})
+			cell := contract.CellName(fmt.Sprintf("%s.%s:o%d", path, r.Name, k))
+			r.Outputs = append(r.Outputs, contract.Output{Name: fmt.Sprintf("o%d", k), Cell: cell, Type: contract.String, At: r.At})
 			g.own(&s, cell, r.Name)
 		}
-		g.own(&s, plan.CellName(fmt.Sprintf("%s.%s", path, r.Name)), r.Name)
+		g.own(&s, contract.CellName(fmt.Sprintf("%s.%s", path, r.Name)), r.Name)
 		s.Roles = append(s.Roles, r)
 	}
 	g.program.Plan.Servers = append(g.program.Plan.Servers, s)
 }
 
-func (g *generator) own(s *plan.Server, cell plan.CellName, role string) {
+func (g *generator) own(s *contract.Server, cell contract.CellName, role string) {
 	s.Writes = append(s.Writes, cell)
-	g.program.Plan.Cells = append(g.program.Plan.Cells, plan.Cell{Name: cell, Server: s.Path, Role: role})
-	g.cells = append(g.cells, plan.CellRef{Cell: cell, Server: s.Path})
+	g.program.Plan.Cells = append(g.program.Plan.Cells, contract.Cell{Name: cell, Server: s.Path, Role: role})
+	g.cells = append(g.cells, contract.CellRef{Cell: cell, Server: s.Path})
 }
 
 // connect makes the roles' reads. In most programs a role reads only what comes
@@ -142,11 +142,11 @@ func (g *generator) connect() {
 	}
 }
 
-func (g *generator) role(s *plan.Server, r *plan.Role, known []plan.CellRef) {
-	if own := plan.CellName(fmt.Sprintf("%s.%s", s.Path, r.Name)); len(known) > 0 && g.perhaps(0.2) {
+func (g *generator) role(s *contract.Server, r *contract.Role, known []contract.CellRef) {
+	if own := contract.CellName(fmt.Sprintf("%s.%s", s.Path, r.Name)); len(known) > 0 && g.perhaps(0.2) {
 		c := known[g.IntN(len(known))]
 		if isCompletion(c.Cell) && c.Cell != own {
-			r.DependsOn = append(r.DependsOn, plan.Dependency{Cell: c.Cell, At: r.At})
+			r.DependsOn = append(r.DependsOn, contract.Dependency{Cell: c.Cell, At: r.At})
 			g.reads(s, c)
 		}
 	}
@@ -163,14 +163,14 @@ func (g *generator) role(s *plan.Server, r *plan.Role, known []plan.CellRef) {
 	case !g.Straight && g.perhaps(0.1):
 		behaviour.Stubborn = true
 	}
-	g.program.Roles[plan.RoleKey(fmt.Sprintf("%s.%s", s.Path, r.Name))] = behaviour
+	g.program.Roles[contract.RoleKey(fmt.Sprintf("%s.%s", s.Path, r.Name))] = behaviour
 }
 
 // isCompletion says that a cell has no output's or fact's name: SERVER.ROLE.
-func isCompletion(c plan.CellName) bool { return !slices.Contains([]byte(c), ':') }
+func isCompletion(c contract.CellName) bool { return !slices.Contains([]byte(c), ':') }
 
-func (g *generator) input(s *plan.Server, r *plan.Role, name string, known []plan.CellRef) {
-	var from []plan.CellRef
+func (g *generator) input(s *contract.Server, r *contract.Role, name string, known []contract.CellRef) {
+	var from []contract.CellRef
 	for range 1 + g.IntN(8)/7 {
 		if len(known) == 0 {
 			return
@@ -182,7 +182,7 @@ func (g *generator) input(s *plan.Server, r *plan.Role, name string, known []pla
 	if len(from) == 0 {
 		return
 	}
-	in := plan.Input{Name: name, Time: plan.Run, At: map[string]plan.Position{"": r.At}, IfDown: float64(5 + g.IntN(40))}
+	in := contract.Input{Name: name, Time: contract.Run, At: map[string]contract.Position{"": r.At}, IfDown: float64(5 + g.IntN(40))}
 	for _, c := range from {
 		in.Reads = append(in.Reads, c.Cell)
 		g.reads(s, c)
@@ -205,7 +205,7 @@ func (g *generator) input(s *plan.Server, r *plan.Role, name string, known []pla
 }
 
 // reads gives a server the right to read a cell.
-func (g *generator) reads(s *plan.Server, c plan.CellRef) {
+func (g *generator) reads(s *contract.Server, c contract.CellRef) {
 	if c.Server == s.Path || slices.Contains(s.Reads, c) {
 		return
 	}
@@ -218,7 +218,7 @@ func (g *generator) reads(s *plan.Server, c plan.CellRef) {
 }
 
 // steps reads every input and writes every output, in any order, with work between.
-func (g *generator) steps(r *plan.Role) []Step {
+func (g *generator) steps(r *contract.Role) []Step {
 	var steps []Step
 	for i := 0; i < len(r.Inputs); i++ {
 		if !g.Straight && i+1 < len(r.Inputs) && g.perhaps(0.15) {
@@ -276,7 +276,7 @@ func (g *generator) lasting() time.Duration {
 func (g *generator) finish() {
 	// A plan lists the cells that a server may read once, its own as its own.
 	p := &g.program.Plan
-	slices.SortFunc(p.Cells, func(a, b plan.Cell) int {
+	slices.SortFunc(p.Cells, func(a, b contract.Cell) int {
 		if a.Name < b.Name {
 			return -1
 		}
@@ -302,22 +302,22 @@ func (p *Program) addSignals(r *rand.Rand) {
 				}
 			}
 			if g.perhaps(0.3) {
-				role.Signals = []plan.Signal{{Handle: fmt.Sprintf("wait_%d_%s", i, role.Name), ID: string(s.Path), Outputs: outputs}}
+				role.Signals = []contract.Signal{{Handle: fmt.Sprintf("wait_%d_%s", i, role.Name), ID: string(s.Path), Outputs: outputs}}
 			}
 		}
 	}
 }
 
 // server is a server's part of the plan.
-func (p *Program) server(path plan.ServerPath) *serverPlan {
-	i := slices.IndexFunc(p.Plan.Servers, func(s plan.Server) bool { return s.Path == path })
+func (p *Program) server(path contract.ServerPath) *serverPlan {
+	i := slices.IndexFunc(p.Plan.Servers, func(s contract.Server) bool { return s.Path == path })
 	return &serverPlan{&p.Plan.Servers[i]}
 }
 
-type serverPlan struct{ *plan.Server }
+type serverPlan struct{ *contract.Server }
 
 // signaller is the index of the role that signals a handle, and the signal; -1 is none.
-func (s *serverPlan) signaller(handle string) (int, plan.Signal) {
+func (s *serverPlan) signaller(handle string) (int, contract.Signal) {
 	for i, r := range s.Roles {
 		for _, to := range r.Signals {
 			if to.Handle == handle {
@@ -325,5 +325,5 @@ func (s *serverPlan) signaller(handle string) (int, plan.Signal) {
 			}
 		}
 	}
-	return -1, plan.Signal{}
+	return -1, contract.Signal{}
 }

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -67,8 +67,8 @@ func (f *Faults) addUpdates(r *rand.Rand) {
 }
 
 // changed is the plan with roles of that version where the dice say so.
-func (w *world) changed(from plan.Plan, version int) plan.Plan {
-	return withRoles(from, func(s *plan.Server, r *plan.Role) {
+func (w *world) changed(from contract.Plan, version int) contract.Plan {
+	return withRoles(from, func(s *contract.Server, r *contract.Role) {
 		if w.dice.roll("change", fmt.Sprint(version), string(s.Path), r.Name)%3 > 0 {
 			r.Source, _ = json.Marshal(made{Version: version})
 		}
@@ -76,7 +76,7 @@ func (w *world) changed(from plan.Plan, version int) plan.Plan {
 }
 
 // withRoles is a plan whose roles are changed, each with a hook for what it is then.
-func withRoles(p plan.Plan, change func(*plan.Server, *plan.Role)) plan.Plan {
+func withRoles(p contract.Plan, change func(*contract.Server, *contract.Role)) contract.Plan {
 	p.Servers = slices.Clone(p.Servers)
 	for i := range p.Servers {
 		s := &p.Servers[i]
@@ -87,7 +87,7 @@ func withRoles(p plan.Plan, change func(*plan.Server, *plan.Role)) plan.Plan {
 			var of made
 			_ = json.Unmarshal(r.Source, &of)
 			hook, _ := json.Marshal(made{Version: of.Version, Hook: true})
-			r.Hooks = []plan.Task{{Name: plan.HookUpdate, At: r.At, Source: hook}}
+			r.Hooks = []contract.Task{{Name: contract.HookUpdate, At: r.At, Source: hook}}
 		}
 	}
 	return p
@@ -95,13 +95,13 @@ func withRoles(p plan.Plan, change func(*plan.Server, *plan.Role)) plan.Plan {
 
 // update changes the plan as it is planned.
 func (w *world) update() error {
-	plans := []plan.Plan{w.program.Plan}
+	plans := []contract.Plan{w.program.Plan}
 	for i := range w.Faults.Updates {
 		u := &w.Faults.Updates[i]
 		last := plans[len(plans)-1]
 		next := w.changed(last, i+1)
 		if u.Back && len(plans) > 1 {
-			next = withRoles(plans[len(plans)-2], func(*plan.Server, *plan.Role) {})
+			next = withRoles(plans[len(plans)-2], func(*contract.Server, *contract.Role) {})
 		}
 		if !w.sleepUntil(u.At, nil) {
 			return nil
@@ -126,7 +126,7 @@ func (w *world) update() error {
 }
 
 // runHook plays the hook of a role: some work, which may fail.
-func (t tool) runHook(ctx context.Context, job *driver.Job, key plan.RoleKey, of made) (driver.Exit, error) {
+func (t tool) runHook(ctx context.Context, job *driver.Job, key contract.RoleKey, of made) (driver.Exit, error) {
 	p := t.process
 	if p.hookMark(key, "before the start of its hook") {
 		return driver.Exit{}, errDead
@@ -154,13 +154,13 @@ func (t tool) runHook(ctx context.Context, job *driver.Job, key plan.RoleKey, of
 }
 
 // hookMark is a point in a hook's life at which the process may end.
-func (p *process) hookMark(key plan.RoleKey, point string) (died bool) {
+func (p *process) hookMark(key contract.RoleKey, point string) (died bool) {
 	return p.pass(&p.hookMarks, p.end.Hook, key, point)
 }
 
 // hooked notes that a hook was started: once for a change of the plan, and never of
 // what the role has run as, or was updated to, last.
-func (h *history) hooked(p *process, r plan.Role, of made) {
+func (h *history) hooked(p *process, r contract.Role, of made) {
 	key := fmt.Sprintf("%v %s", p.machine, r.Name)
 	h.mu.Lock()
 	last := h.versions[key]

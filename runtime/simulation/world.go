@@ -19,9 +19,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 const deployment coordinator.Deployment = "blog"
@@ -213,7 +213,7 @@ func (w *world) operate() {
 
 func (w *world) apply(interrupted int) error { return w.publish(&w.program.Plan, interrupted) }
 
-func (w *world) publish(p *plan.Plan, interrupted int) error {
+func (w *world) publish(p *contract.Plan, interrupted int) error {
 	o := &operator{dies: interrupted}
 	s := w.cluster.open(nil, fmt.Sprintf("operator (%d)", interrupted), nil, o, []coordinator.Credential{w.secret.Operator(deployment)})
 	text, err := json.Marshal(p)

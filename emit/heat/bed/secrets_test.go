@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/dial"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 )
 
 // A password that Heat never has, and tokens that let one machine in: the server
@@ -38,7 +38,7 @@ func TestSecretsOfAnOperator(t *testing.T) {
 
 	// the token, as every process of the server can read it
 	text := inServer(t, old, "sh", "-c", "cat /etc/hotc/boot.json; cat /var/lib/cloud/instance/user-data.txt | grep -c 'tell nobody' || true")
-	boot := plan.Boot{}
+	boot := contract.Boot{}
 	do(t, json.NewDecoder(strings.NewReader(text)).Decode(&boot))
 	if strings.Contains(text, password) || !strings.HasSuffix(text, "\n0\n") {
 		t.Errorf("the boot file, and how often user-data holds the password:\n%s", text)
@@ -47,7 +47,7 @@ func TestSecretsOfAnOperator(t *testing.T) {
 	do(t, err)
 	defer thief.Close()
 	mine := coordinator.Deployment(d.name)
-	for _, path := range []coordinator.Path{mine.Pass("db"), mine.ServerPlan("db"), mine.SealsFor(plan.Operator, "db"), mine.State("db")} {
+	for _, path := range []coordinator.Path{mine.Pass("db"), mine.ServerPlan("db"), mine.SealsFor(contract.Operator, "db"), mine.State("db")} {
 		if _, err := thief.Read(t.Context(), path); !errors.Is(err, coordinator.ErrRefused) {
 			t.Errorf("the token reads %s: %v", path, err)
 		}

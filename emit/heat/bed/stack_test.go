@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/dial"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/emit/heat/bed"
 	"github.com/hotc-dev/hotc/emit/heat/judge"
 )
@@ -24,7 +24,7 @@ func TestForeignTokens(t *testing.T) {
 	w := newWorld(t, "testdata/anew.yaml")
 	d, other := w.deploy("mine"), w.deploy("yours")
 	text := inServer(t, d.booted("web"), "cat", "/etc/hotc/boot.json")
-	var boot plan.Boot
+	var boot contract.Boot
 	do(t, json.Unmarshal([]byte(text), &boot))
 	secret, err := os.ReadFile(w.secret)
 	do(t, err)

@@ -25,7 +25,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/fetch"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -55,7 +55,7 @@ func (Driver) Tool() driver.Tool {
 const program = "ansible-playbook"
 
 // Check implements driver.Checker.
-func (d Driver) Check(_ context.Context, r plan.Role) error {
+func (d Driver) Check(_ context.Context, r contract.Role) error {
 	return d.Tool().CheckThere(r)
 }
 

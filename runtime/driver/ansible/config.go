@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
@@ -32,12 +32,12 @@ type config struct {
 
 // declared is an input or an output as a variable, or an output as a task's success.
 type declared struct {
-	Name     string    `json:"name"`
-	Path     []string  `json:"path,omitempty"`
-	Resource string    `json:"resource,omitempty"`
-	Type     plan.Type `json:"type,omitempty"`
-	Secret   bool      `json:"secret,omitempty"`
-	Optional bool      `json:"optional,omitempty"`
+	Name     string        `json:"name"`
+	Path     []string      `json:"path,omitempty"`
+	Resource string        `json:"resource,omitempty"`
+	Type     contract.Type `json:"type,omitempty"`
+	Secret   bool          `json:"secret,omitempty"`
+	Optional bool          `json:"optional,omitempty"`
 }
 
 func interceptorFolder(job *driver.Job) string { return filepath.Join(job.Folder, "interceptor") }
@@ -78,7 +78,7 @@ func writeConfig(job *driver.Job, s source, l layout) error {
 
 // checkInputs refuses an argument of an action that is not a variable, or a part of
 // one that is an input as a whole. Of a role's own inputs the compiler has made sure.
-func checkInputs(inputs []plan.Input) error {
+func checkInputs(inputs []contract.Input) error {
 	for _, in := range inputs {
 		if top, _, _ := strings.Cut(in.Name, "."); !variable.MatchString(top) {
 			return fmt.Errorf("%q is no name of a variable in Ansible", in.Name)

@@ -21,7 +21,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
@@ -58,11 +58,11 @@ func (Driver) Tool() driver.Tool {
 const gemLicence = "the gem is Chef's, whose licence only you can accept: `install: {licence: accept}`, or name a package of Cinc: `install: {from: url, url: …, sha256: …}`"
 
 // Check implements driver.Checker.
-func (d Driver) Check(_ context.Context, r plan.Role) error {
+func (d Driver) Check(_ context.Context, r contract.Role) error {
 	if err := d.Tool().CheckThere(r); err != nil || d.Tool().IsThere() {
 		return err
 	}
-	var want plan.Install
+	var want contract.Install
 	if r.Install != nil {
 		want = *r.Install
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver/chef"
 	"github.com/hotc-dev/hotc/runtime/install"
 )
@@ -68,7 +68,7 @@ func TestChefFromAURL(t *testing.T) {
 	}))
 	defer s.Close()
 	sum := sha256.Sum256(packed.Bytes())
-	want := plan.Install{From: "url", URL: s.URL + "/cinc.tar", SHA256: hex.EncodeToString(sum[:]), Version: "18"}
+	want := contract.Install{From: "url", URL: s.URL + "/cinc.tar", SHA256: hex.EncodeToString(sum[:]), Version: "18"}
 	i, _ := bare(t)
 	for range 2 {
 		program, err := i.Ensure(t.Context(), chef.Driver{}.Tool(), want)
@@ -80,7 +80,7 @@ func TestChefFromAURL(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("it was fetched %d times", asked)
 	}
-	if _, err := i.Ensure(t.Context(), chef.Driver{}.Tool(), plan.Install{From: "none", Version: ">=19"}); err == nil || !strings.Contains(err.Error(), "is version 18.0.0, and >=19 is needed") {
+	if _, err := i.Ensure(t.Context(), chef.Driver{}.Tool(), contract.Install{From: "none", Version: ">=19"}); err == nil || !strings.Contains(err.Error(), "is version 18.0.0, and >=19 is needed") {
 		t.Error(err)
 	}
 }
@@ -90,7 +90,7 @@ func TestChefFromAURL(t *testing.T) {
 func TestChefAsAGem(t *testing.T) {
 	i, bin := bare(t)
 	tool := chef.Driver{}.Tool()
-	if _, err := i.Ensure(t.Context(), tool, plan.Install{}); err == nil || !strings.Contains(err.Error(), "whose licence only you can accept") {
+	if _, err := i.Ensure(t.Context(), tool, contract.Install{}); err == nil || !strings.Contains(err.Error(), "whose licence only you can accept") {
 		t.Error(err)
 	}
 	// a gem command that puts the stand-in where RubyGems would put Chef
@@ -103,7 +103,7 @@ func TestChefAsAGem(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool.GemNeeds = nil // no package manager here
-	program, err := i.Ensure(t.Context(), tool, plan.Install{Licence: "accept"})
+	program, err := i.Ensure(t.Context(), tool, contract.Install{Licence: "accept"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/chef"
 	"github.com/hotc-dev/hotc/runtime/socket"
@@ -104,7 +104,7 @@ func newBed(t *testing.T, solo, source string, cookbooks tree) *bed {
 		t.Cleanup(func() { file.Close() })
 		return file
 	}
-	b.job = &driver.Job{Role: plan.Role{Name: "web", Source: json.RawMessage(source)}, Work: t.TempDir(), Values: b.values, Files: b.files,
+	b.job = &driver.Job{Role: contract.Role{Name: "web", Source: json.RawMessage(source)}, Work: t.TempDir(), Values: b.values, Files: b.files,
 		Stdout: open("stdout"), Stderr: open("stderr"), Program: solo, Started: func(context.Context) error { return nil }}
 	return b
 }
@@ -171,8 +171,8 @@ func TestARunReadsAndWrites(t *testing.T) {
 			"chef/books/other/metadata.json":    `{"name": "other"}`,
 			"chef/books/other/recipes/dummy.rb": "raise",
 		})
-		b.job.Role.Inputs = []plan.Input{{Name: "db.y", Time: plan.Run}}
-		b.job.Role.Outputs = []plan.Output{{Name: "site"}, {Name: "up", Resource: "log[last]"}}
+		b.job.Role.Inputs = []contract.Input{{Name: "db.y", Time: contract.Run}}
+		b.job.Role.Outputs = []contract.Output{{Name: "site"}, {Name: "up", Resource: "log[last]"}}
 		b.mustRun()
 		if got := strings.Join(b.values.log, "\n"); got != "get db.y\nput site \"blog:80 Y\"\nput up true" {
 			t.Error(got)
@@ -184,7 +184,7 @@ func TestARunReadsAndWrites(t *testing.T) {
 func TestAnArgumentsPlace(t *testing.T) {
 	everyChef(t, func(t *testing.T, solo string) {
 		b := newBed(t, solo, web, recipe("raise node['backup']['y'].to_s unless node['backup']['y'] == 'Y'\nlog 'x'"))
-		b.job.Role.Inputs = []plan.Input{{Name: "backup.y", Time: plan.Static}}
+		b.job.Role.Inputs = []contract.Input{{Name: "backup.y", Time: contract.Static}}
 		b.mustRun()
 	})
 }
@@ -194,7 +194,7 @@ func TestAnArgumentsPlace(t *testing.T) {
 func TestCompletionOfResources(t *testing.T) {
 	everyChef(t, func(t *testing.T, solo string) {
 		b := newBed(t, solo, web, recipe("package 'x' do\n  only_if { false }\nend\nlog 'waits' do\n  action :nothing\nend\n"))
-		b.job.Role.Outputs = []plan.Output{{Name: "declared", Resource: "package[x]"}, {Name: "own", Resource: "apt_package[x]"}, {Name: "never", Resource: "log[waits]"}}
+		b.job.Role.Outputs = []contract.Output{{Name: "declared", Resource: "package[x]"}, {Name: "own", Resource: "apt_package[x]"}, {Name: "never", Resource: "log[waits]"}}
 		b.mustRun()
 		slices.Sort(b.values.log)
 		if got := strings.Join(b.values.log, "\n"); got != "put declared true\nput own true" {
@@ -215,7 +215,7 @@ func TestCookbooksAsTheyCome(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				b := newBed(t, solo, `{"cookbooks": [{"file": "books"}, {"file": "later"}], "run_list": ["web"], "outputs": {"out": ["a", "b"]}}`, files)
 				b.files["later"] = recipe("node.default['a']['b'] = 'the other'").archive(t)
-				b.job.Role.Outputs = []plan.Output{{Name: "out"}}
+				b.job.Role.Outputs = []contract.Output{{Name: "out"}}
 				b.mustRun()
 				if got := strings.Join(b.values.log, "\n"); got != `put out "right"` {
 					t.Error(got)
@@ -230,7 +230,7 @@ func TestARepositoryOfChefs(t *testing.T) {
 		b := newBed(t, solo, `{"repository": {"file": "books"}, "run_list": ["role[r]"], "outputs": {"out": ["a", "b"]}}`, tree{
 			"roles/r.rb": "name 'r'\nrun_list 'web'\n", "cookbooks/web/metadata.rb": "name 'web'", "cookbooks/web/recipes/default.rb": "raise 'the other'",
 			"site-cookbooks/web/metadata.rb": "name 'web'", "site-cookbooks/web/recipes/default.rb": "node.default['a']['b'] = 'right'", "README.md": "x"})
-		b.job.Role.Outputs = []plan.Output{{Name: "out"}}
+		b.job.Role.Outputs = []contract.Output{{Name: "out"}}
 		b.mustRun()
 		if got := strings.Join(b.values.log, "\n"); got != `put out "right"` {
 			t.Error(got)
@@ -253,7 +253,7 @@ func TestPrepare(t *testing.T) {
 				source, _ := json.Marshal(map[string]any{"cookbooks": []any{map[string]any{"file": "books"}}, "run_list": []string{"web", "lib"},
 					"prepare": "test -f web/metadata.rb; " + command, "outputs": map[string]any{"out": []string{"a", "b"}}})
 				b := newBed(t, solo, string(source), recipe("log 'x'"))
-				b.job.Role.Outputs = []plan.Output{{Name: "out"}}
+				b.job.Role.Outputs = []contract.Output{{Name: "out"}}
 				b.mustRun()
 				if got := strings.Join(b.values.log, "\n"); got != `put out "from lib"` {
 					t.Error(got)
@@ -288,7 +288,7 @@ func TestWhatStays(t *testing.T) {
 			everyChef(t, func(t *testing.T, solo string) {
 				b := newBed(t, solo, `{"cookbooks": [{"file": "books"}], "run_list": ["web"], "mode": "`+mode+`"}`,
 					recipe("File.write(::File.join(Chef::Config[:file_cache_path], 'kept'), 'x')\nexecute 'fail' do\n  command \"echo s3cret-word; exit 3 # #{node['db']['y']}\"\nend"))
-				b.job.Role.Inputs = []plan.Input{{Name: "db.y", Secret: true, Time: plan.Run}}
+				b.job.Role.Inputs = []contract.Input{{Name: "db.y", Secret: true, Time: contract.Run}}
 				b.fails()
 				var found []string
 				err := filepath.WalkDir(b.job.Work, func(path string, entry os.DirEntry, err error) error {
@@ -310,8 +310,8 @@ func TestClient(t *testing.T) {
 	everyChef(t, func(t *testing.T, solo string) {
 		b := newBed(t, solo, `{"cookbooks": [{"file": "books"}], "run_list": ["web"], "mode": "client", "outputs": {"out": ["a", "b"], "in": ["a", "in"]}}`,
 			recipe("node.default['a']['b'] = Chef::Config[:local_mode]\nnode.default['a']['in'] = { **node['db'] }['y']\nlog 'x'"))
-		b.job.Role.Inputs = []plan.Input{{Name: "db.y", Time: plan.Run}}
-		b.job.Role.Outputs = []plan.Output{{Name: "out"}, {Name: "in"}}
+		b.job.Role.Inputs = []contract.Input{{Name: "db.y", Time: contract.Run}}
+		b.job.Role.Outputs = []contract.Output{{Name: "out"}, {Name: "in"}}
 		b.mustRun()
 		if got := strings.Join(b.values.log, "\n"); got != "put out true\nget db.y\nput in \"Y\"" {
 			t.Error(got)
@@ -325,8 +325,8 @@ func TestConfiguration(t *testing.T) {
 		source, _ := json.Marshal(map[string]any{"cookbooks": []any{map[string]any{"file": "books"}}, "run_list": []string{"web"}, "environment": "_default",
 			"config": "rest_timeout 7\nfile_cache_path '/nowhere'", "outputs": map[string]any{"out": []string{"a", "b"}}})
 		b := newBed(t, solo, string(source), recipe("node.default['a']['b'] = \"#{Chef::Config[:rest_timeout]} #{Chef::Config[:file_cache_path]} #{Chef::Config[:diff_disabled]}\""))
-		b.job.Role.Inputs = []plan.Input{{Name: "password", Secret: true}}
-		b.job.Role.Outputs = []plan.Output{{Name: "out"}}
+		b.job.Role.Inputs = []contract.Input{{Name: "password", Secret: true}}
+		b.job.Role.Outputs = []contract.Output{{Name: "out"}}
 		b.mustRun()
 		if got, want := strings.Join(b.values.log, "\n"), `put out "7 `+b.job.Work+`/cache true"`; got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -386,8 +386,8 @@ func TestAFailedInputEndsTheRun(t *testing.T) {
 				files := recipe(strings.NewReplacer("GO_ON", goOn, "MARKER", marker).Replace(text))
 				files["web/templates/page.erb"] = "<% begin; node['x']['broken']; rescue Exception; end %>"
 				b := newBed(t, solo, `{"cookbooks": [{"file": "books"}], "run_list": ["recipe[web]"], "inputs": {"broken": ["x", "broken"]}, "outputs": {"out": ["out", "a"]}}`, files)
-				b.job.Role.Inputs = []plan.Input{{Name: "broken", Time: plan.Run}}
-				b.job.Role.Outputs = []plan.Output{{Name: "out"}}
+				b.job.Role.Inputs = []contract.Input{{Name: "broken", Time: contract.Run}}
+				b.job.Role.Outputs = []contract.Output{{Name: "out"}}
 				if got := b.fails(); !strings.HasPrefix(got, "hotc: db.mysql failed: exit status 1") {
 					t.Error(got)
 				}
@@ -431,9 +431,9 @@ func TestSplats(t *testing.T) {
 				"node.default['b']['out'] = \"#{h['off'] ? 'on' : 'off'} #{h['x'].strip} #{__LINE__}\"\nweb_thing 'x'\ntemplate '" + file + "' do\n  source 'page.erb'\nend\n",
 		})
 		for _, name := range []string{"lib", "attr", "nested", "page", "recipe"} {
-			b.job.Role.Inputs = append(b.job.Role.Inputs, plan.Input{Name: name + ".off", Time: plan.Run})
+			b.job.Role.Inputs = append(b.job.Role.Inputs, contract.Input{Name: name + ".off", Time: contract.Run})
 		}
-		b.job.Role.Outputs = []plan.Output{{Name: "out"}, {Name: "lib"}, {Name: "attr"}, {Name: "nested"}}
+		b.job.Role.Outputs = []contract.Output{{Name: "out"}, {Name: "lib"}, {Name: "attr"}, {Name: "nested"}}
 		b.mustRun()
 		text, _ := os.ReadFile(file)
 		got := strings.Join(append(b.values.log, string(text)), "\n")
@@ -517,12 +517,12 @@ func TestTheLicenceIsTheUsers(t *testing.T) {
 	if got := b.fails(); got != "said nothing" {
 		t.Error(got)
 	}
-	b.job.Role.Install = &plan.Install{Licence: "accept-no-persist"}
+	b.job.Role.Install = &contract.Install{Licence: "accept-no-persist"}
 	if got := b.fails(); got != "said accept-no-persist" {
 		t.Error(got)
 	}
 	b = newBed(t, solo, `{"cookbooks": [{"file": "books"}], "run_list": ["web"], "prepare": "echo \"said $CHEF_LICENSE\" >&2; exit 1"}`, recipe(""))
-	b.job.Role.Install = &plan.Install{Licence: "accept"}
+	b.job.Role.Install = &contract.Install{Licence: "accept"}
 	if got := b.fails(); got != "prepare: exit status 1: said accept" {
 		t.Error(got)
 	}
@@ -533,22 +533,22 @@ func TestCheck(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	d := chef.Driver{}
 	for _, c := range []struct {
-		install *plan.Install
+		install *contract.Install
 		wants   string
 	}{
 		{nil, "chef-solo is not on this server; the gem is Chef's, whose licence only you can accept"},
-		{&plan.Install{From: "gem"}, "whose licence only you can accept"},
-		{&plan.Install{From: "none"}, "it is not to be installed"},
-		{&plan.Install{Licence: "accept"}, ""},
-		{&plan.Install{From: "url"}, ""},
+		{&contract.Install{From: "gem"}, "whose licence only you can accept"},
+		{&contract.Install{From: "none"}, "it is not to be installed"},
+		{&contract.Install{Licence: "accept"}, ""},
+		{&contract.Install{From: "url"}, ""},
 	} {
-		err := d.Check(t.Context(), plan.Role{Install: c.install})
+		err := d.Check(t.Context(), contract.Role{Install: c.install})
 		if c.wants == "" && err != nil || c.wants != "" && (err == nil || !strings.Contains(err.Error(), c.wants)) {
 			t.Errorf("%+v: %v", c.install, err)
 		}
 	}
 	t.Setenv("PATH", filepath.Dir(program(t)))
-	if err := d.Check(t.Context(), plan.Role{}); err != nil {
+	if err := d.Check(t.Context(), contract.Role{}); err != nil {
 		t.Error(err)
 	}
 }

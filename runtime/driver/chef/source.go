@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/fetch"
 )
@@ -75,7 +75,7 @@ type (
 	}
 )
 
-func (s source) interception(r plan.Role) interception {
+func (s source) interception(r contract.Role) interception {
 	i := interception{Inputs: []interceptIn{}, Outputs: []intercepted{}}
 	for _, in := range r.Inputs {
 		i.Inputs = append(i.Inputs, interceptIn{in.Name, place(s.Inputs, in.Name), in.Optional})

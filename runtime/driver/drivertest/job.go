@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
@@ -48,18 +48,18 @@ func (r Role) Job(t testing.TB, program string) (job *driver.Job, printed func()
 	return job, func() Ended { return Ended{Stdout: Text(stdout.Name()), Stderr: Text(stderr.Name()), Work: work} }
 }
 
-func (r Role) plan(t testing.TB) plan.Role {
+func (r Role) plan(t testing.TB) contract.Role {
 	t.Helper()
 	source, err := json.Marshal(r.Source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := plan.Role{Name: "r", Source: source}
+	p := contract.Role{Name: "r", Source: source}
 	for _, name := range r.Inputs {
-		p.Inputs = append(p.Inputs, plan.Input{Name: strings.TrimLeft(name, "!?"), Time: plan.Run, Secret: name[0] == '!', Optional: name[0] == '?'})
+		p.Inputs = append(p.Inputs, contract.Input{Name: strings.TrimLeft(name, "!?"), Time: contract.Run, Secret: name[0] == '!', Optional: name[0] == '?'})
 	}
 	for _, name := range r.Outputs {
-		out := plan.Output{Name: strings.TrimLeft(name, "!"), Secret: name[0] == '!'}
+		out := contract.Output{Name: strings.TrimLeft(name, "!"), Secret: name[0] == '!'}
 		if name, resource, is := strings.Cut(out.Name, r.Between); is {
 			out.Name, out.Resource = name, resource
 		}

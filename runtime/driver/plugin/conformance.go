@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator/plan"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -30,7 +30,7 @@ type Trial struct {
 	// half alone.
 	Source  json.RawMessage
 	Inputs  []TrialInput
-	Outputs []plan.Output
+	Outputs []contract.Output
 	// Folder is where the plug-in works; Agent the agent's program, for `hotc-agent get`.
 	Folder, Agent string
 	Environment   []string
@@ -236,7 +236,7 @@ func (v *values) isWrong(err error) error {
 
 // Write implements driver.Values.
 func (v *values) Write(_ context.Context, name string, value json.RawMessage) error {
-	i := slices.IndexFunc(v.Outputs, func(o plan.Output) bool { return o.Name == name })
+	i := slices.IndexFunc(v.Outputs, func(o contract.Output) bool { return o.Name == name })
 	if i < 0 {
 		return v.isWrong(fmt.Errorf("it writes %q, which is no output", name))
 	}
@@ -258,7 +258,7 @@ func (v *values) Write(_ context.Context, name string, value json.RawMessage) er
 
 // WriteText implements driver.Values.
 func (v *values) WriteText(ctx context.Context, name string, text []byte) error {
-	i := slices.IndexFunc(v.Outputs, func(o plan.Output) bool { return o.Name == name })
+	i := slices.IndexFunc(v.Outputs, func(o contract.Output) bool { return o.Name == name })
 	if i < 0 {
 		return v.isWrong(fmt.Errorf("it writes %q, which is no output", name))
 	}
@@ -292,9 +292,9 @@ func (t *Trial) run(ctx context.Context, name string, v *values) (driver.Exit, e
 	if err != nil {
 		return driver.Exit{}, err
 	}
-	role := plan.Role{Name: "check", Driver: "plugin", Source: text, Outputs: t.Outputs}
+	role := contract.Role{Name: "check", Driver: "plugin", Source: text, Outputs: t.Outputs}
 	for _, in := range t.Inputs {
-		role.Inputs = append(role.Inputs, plan.Input{Name: in.Name, Time: plan.Run})
+		role.Inputs = append(role.Inputs, contract.Input{Name: in.Name, Time: contract.Run})
 	}
 	job := &driver.Job{Role: role, Folder: folder, Work: t.Folder, Values: v, Files: v, Stdout: t.Said, Stderr: t.Said,
 		Started: func(context.Context) error { return nil }, Environment: []string{socket.Variable + "=" + server.Path()}}

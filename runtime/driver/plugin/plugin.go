@@ -20,7 +20,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 	"github.com/hotc-dev/hotc/runtime/fetch"
@@ -79,7 +79,7 @@ func parseSource(text json.RawMessage) (source, error) {
 func (Driver) Name() string { return "plugin" }
 
 // ToolOf implements driver.RoleInstallable: a plug-in that did not come with the plan.
-func (Driver) ToolOf(r plan.Role) (driver.Tool, bool) {
+func (Driver) ToolOf(r contract.Role) (driver.Tool, bool) {
 	s, err := parseSource(r.Source)
 	if err != nil || s.Executable != "" {
 		return driver.Tool{}, false
@@ -88,7 +88,7 @@ func (Driver) ToolOf(r plan.Role) (driver.Tool, bool) {
 }
 
 // Check implements driver.Checker: a plug-in that must be there.
-func (d Driver) Check(_ context.Context, r plan.Role) error {
+func (d Driver) Check(_ context.Context, r contract.Role) error {
 	if _, err := parseSource(r.Source); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/plugin"
 )
@@ -77,8 +77,8 @@ func (w *world) run(t *testing.T, ctx context.Context, patience time.Duration) (
 	defer out.Close()
 	source, _ := json.Marshal(map[string]any{"name": "x", "executable": "0", "source": map[string]any{"a": []int{1}}})
 	job := &driver.Job{
-		Role: plan.Role{Name: "r", Source: source, Inputs: []plan.Input{{Name: "url"}, {Name: "key", Secret: true, Optional: true}},
-			Outputs: []plan.Output{{Name: "o", Type: plan.String}}},
+		Role: contract.Role{Name: "r", Source: source, Inputs: []contract.Input{{Name: "url"}, {Name: "key", Secret: true, Optional: true}},
+			Outputs: []contract.Output{{Name: "o", Type: contract.String}}},
 		Folder: t.TempDir(), Work: t.TempDir(), Values: w, Files: w, Stdout: out, Stderr: out,
 		Started: func(context.Context) error { return nil }, Environment: os.Environ(),
 	}
@@ -196,7 +196,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 		`{"name": "x", "more": 1}`:                             `unknown field "more"`,
 		`{"name": "x", "trees": {"../../etc": {"file": "0"}}}`: `has a tree "../../etc"`,
 	} {
-		job := &driver.Job{Role: plan.Role{Source: json.RawMessage(source)}, Folder: t.TempDir()}
+		job := &driver.Job{Role: contract.Role{Source: json.RawMessage(source)}, Folder: t.TempDir()}
 		if err := (plugin.Driver{}).Prepare(t.Context(), job); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", source, err)
 		}
@@ -206,7 +206,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 // A plug-in that did not come with the plan is a tool of the server's.
 func TestOneOfTheServers(t *testing.T) {
 	d := plugin.Driver{}
-	role := plan.Role{Source: json.RawMessage(`{"name": "hotc-none", "source": 1}`)}
+	role := contract.Role{Source: json.RawMessage(`{"name": "hotc-none", "source": 1}`)}
 	tool, needed := driver.ToolFor(d, role)
 	if !needed || tool.Program != "hotc-driver-hotc-none" || tool.From != "none" {
 		t.Errorf("%v %+v", needed, tool)
@@ -214,11 +214,11 @@ func TestOneOfTheServers(t *testing.T) {
 	if err := d.Check(t.Context(), role); err == nil || !strings.Contains(err.Error(), "is not on this server") {
 		t.Error(err)
 	}
-	role.Install = &plan.Install{From: "url"}
+	role.Install = &contract.Install{From: "url"}
 	if err := d.Check(t.Context(), role); err != nil {
 		t.Error(err)
 	}
-	if _, needed := driver.ToolFor(d, plan.Role{Source: json.RawMessage(`{"name": "x", "executable": "0", "source": 1}`)}); needed {
+	if _, needed := driver.ToolFor(d, contract.Role{Source: json.RawMessage(`{"name": "x", "executable": "0", "source": 1}`)}); needed {
 		t.Error("one that came with the plan is looked for")
 	}
 }
@@ -283,6 +283,6 @@ func try(t *testing.T, trial *plugin.Trial, report plugin.Report) {
 		trial.Patience = 8 * time.Second
 	}
 	trial.Inputs = []plugin.TrialInput{{Name: "url", Value: json.RawMessage(`"x"`)}}
-	trial.Outputs = []plan.Output{{Name: "o", Type: plan.String}}
+	trial.Outputs = []contract.Output{{Name: "o", Type: contract.String}}
 	trial.Run(t.Context(), report)
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver/puppet"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestAReadWaitsAsLateAsItCan(t *testing.T) {
 	r := newTrial(t)
 	r.input("port", `3306`)
-	r.inputs = append(r.inputs, plan.Input{Name: "peer", Time: plan.Run})
+	r.inputs = append(r.inputs, contract.Input{Name: "peer", Time: contract.Run})
 	r.output("variable", "endpoint", "endpoint")
 	r.output("resource", "peered", "Notify[peer]")
 	published := make(chan struct{})
@@ -52,7 +52,7 @@ class { 'peering': peer => $peer }
 // A manifest that never comes to a read does not wait for it.
 func TestAnInputThatIsNotReadIsNotAwaited(t *testing.T) {
 	r := newTrial(t)
-	r.inputs = append(r.inputs, plan.Input{Name: "peer", Time: plan.Run})
+	r.inputs = append(r.inputs, contract.Input{Name: "peer", Time: contract.Run})
 	r.arrives = func(ctx context.Context, _ string) (json.RawMessage, error) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
@@ -241,11 +241,11 @@ func TestASourceThatCannotBe(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	d := puppet.Driver{}
-	role := plan.Role{Source: json.RawMessage(`{}`)}
+	role := contract.Role{Source: json.RawMessage(`{}`)}
 	if err := d.Check(t.Context(), role); err != nil {
 		t.Errorf("the agent would install it: %v", err)
 	}
-	role.Install = &plan.Install{From: "none"}
+	role.Install = &contract.Install{From: "none"}
 	if err := d.Check(t.Context(), role); err == nil || !strings.Contains(err.Error(), "puppet is not on this server") {
 		t.Error(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/fetch"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -71,7 +71,7 @@ func (Driver) Tool() driver.Tool {
 }
 
 // Check implements driver.Checker: Puppet itself, where it must be there already.
-func (d Driver) Check(_ context.Context, r plan.Role) error {
+func (d Driver) Check(_ context.Context, r contract.Role) error {
 	if _, err := parseSource(r.Source); err != nil {
 		return err
 	}

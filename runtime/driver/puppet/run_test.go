@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/puppet"
 	"github.com/hotc-dev/hotc/runtime/socket"
@@ -27,7 +27,7 @@ type trial struct {
 	t       testing.TB
 	source  map[string]any
 	outputs map[string]map[string]string // what each is to Puppet
-	inputs  []plan.Input
+	inputs  []contract.Input
 	values  map[string]string
 	errors  map[string]error
 	// arrives is asked for a value that is not there; nil is an empty answer.
@@ -79,7 +79,7 @@ func (r *trial) manifest(text string) {
 }
 
 func (r *trial) input(name, value string) {
-	r.inputs = append(r.inputs, plan.Input{Name: name, Time: plan.Run})
+	r.inputs = append(r.inputs, contract.Input{Name: name, Time: contract.Run})
 	r.values[name] = value
 }
 
@@ -155,13 +155,13 @@ func (r *trial) run() (driver.Exit, error) {
 	}
 	stdout, stderr := prints(r.t), prints(r.t)
 	job := &driver.Job{
-		Role:   plan.Role{Name: "role", Driver: "puppet", Source: text, Inputs: r.inputs},
+		Role:   contract.Role{Name: "role", Driver: "puppet", Source: text, Inputs: r.inputs},
 		Folder: folder, Work: r.work, Values: r, Files: r, Stdout: stdout, Stderr: stderr,
 		Environment: append(os.Environ(), socket.Variable+"="+server.Path()),
 		Started:     func(context.Context) error { return nil },
 	}
 	for _, name := range slices.Sorted(mapKeys(r.outputs)) {
-		job.Role.Outputs = append(job.Role.Outputs, plan.Output{Name: name})
+		job.Role.Outputs = append(job.Role.Outputs, contract.Output{Name: name})
 	}
 	d := puppet.Driver{Grace: time.Second}
 	exit, err := driver.Exit{}, d.Prepare(ctx, job)

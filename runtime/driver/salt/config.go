@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
@@ -37,12 +37,12 @@ type input struct {
 // output is a grain, or with an ID what a state gives: with a path a part of its
 // changes, else its success. State is the state's module; "" is any.
 type output struct {
-	Name   string    `json:"name"`
-	Type   plan.Type `json:"type,omitempty"`
-	Secret bool      `json:"secret,omitempty"`
-	State  string    `json:"state,omitempty"`
-	ID     string    `json:"id,omitempty"`
-	Path   []string  `json:"path,omitempty"`
+	Name   string        `json:"name"`
+	Type   contract.Type `json:"type,omitempty"`
+	Secret bool          `json:"secret,omitempty"`
+	State  string        `json:"state,omitempty"`
+	ID     string        `json:"id,omitempty"`
+	Path   []string      `json:"path,omitempty"`
 }
 
 func configFolder(job *driver.Job) string { return filepath.Join(job.Folder, "etc") }
@@ -92,7 +92,7 @@ func keys(name string) []string {
 // changes stands between a state's ID and the path in its changes.
 const changes = ".changes."
 
-func outputOf(o plan.Output) output {
+func outputOf(o contract.Output) output {
 	out := output{Name: o.Name, Type: o.Type, Secret: o.Secret}
 	state, path, isChange := strings.Cut(o.Name, changes)
 	switch {
@@ -117,7 +117,7 @@ func reference(text string) (state, id string) {
 
 // checkInputs refuses an argument of an action that is no path, or a part of one that
 // is an input as a whole. Of a role's own inputs the compiler has made sure.
-func checkInputs(inputs []plan.Input) error {
+func checkInputs(inputs []contract.Input) error {
 	seen := map[string]string{}
 	for _, in := range inputs {
 		path := keys(in.Name)

@@ -27,7 +27,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/fetch"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -58,7 +58,7 @@ func (Driver) Tool() driver.Tool {
 }
 
 // Check implements driver.Checker.
-func (d Driver) Check(_ context.Context, r plan.Role) error {
+func (d Driver) Check(_ context.Context, r contract.Role) error {
 	return d.Tool().CheckThere(r)
 }
 

@@ -37,7 +37,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
@@ -62,7 +62,7 @@ type source struct {
 func (Driver) Name() string { return "script" }
 
 // Check implements driver.Checker: the interpreter of scripts that name none.
-func (Driver) Check(_ context.Context, r plan.Role) error {
+func (Driver) Check(_ context.Context, r contract.Role) error {
 	interpreter := "/bin/sh"
 	if s, err := parseSource(r.Source); err == nil && len(s.Interpreter) > 0 {
 		interpreter = s.Interpreter[0]
@@ -221,4 +221,4 @@ func explainStart(command []string, err error) error {
 }
 
 // isRunTime says that an input is not known before the script starts.
-func isRunTime(in plan.Input) bool { return in.Time == plan.Run && !in.Eager }
+func isRunTime(in contract.Input) bool { return in.Time == contract.Run && !in.Eager }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 func TestAScriptIsStartedAsTheKernelWould(t *testing.T) {
@@ -53,13 +53,13 @@ func TestNamesOfVariables(t *testing.T) {
 
 func TestWhichInputsAreAwaitedBeforeTheStart(t *testing.T) {
 	for _, c := range []struct {
-		in   plan.Input
+		in   contract.Input
 		lazy bool
 	}{
-		{plan.Input{Time: plan.Static}, false},
-		{plan.Input{Time: plan.Deploy}, false},
-		{plan.Input{Time: plan.Run}, true},
-		{plan.Input{Time: plan.Run, Eager: true}, false},
+		{contract.Input{Time: contract.Static}, false},
+		{contract.Input{Time: contract.Deploy}, false},
+		{contract.Input{Time: contract.Run}, true},
+		{contract.Input{Time: contract.Run, Eager: true}, false},
 	} {
 		if isRunTime(c.in) != c.lazy {
 			t.Errorf("%+v: %v", c.in, !c.lazy)

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
-	"github.com/hotc-dev/hotc/coordinator/plan/check"
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/contract/check"
 )
 
 const good = `{
@@ -46,7 +46,7 @@ func TestGoodPlan(t *testing.T) {
 
 // An empty plan, as Go writes it, has null for its lists.
 func TestEmptyPlan(t *testing.T) {
-	written, _ := json.Marshal(plan.Plan{Format: 1, Compiler: "hotc", Template: "t.yaml", Signal: "none"})
+	written, _ := json.Marshal(contract.Plan{Format: 1, Compiler: "hotc", Template: "t.yaml", Signal: "none"})
 	if _, err := check.Plan(written); err != nil {
 		t.Error(err)
 	}

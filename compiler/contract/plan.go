@@ -1,4 +1,4 @@
-// Package plan holds the contract between the compiler and the agents: the
+// Package contract holds the contract between the compiler and the agents: the
 // coordination plan (plan.json) and the boot file of a server.
 //
 // A plan is a value: the compiler builds it, `hotc apply` publishes it, an agent
@@ -7,7 +7,7 @@
 // opaque JSON together with the positions that they came from.
 //
 // The JSON forms are documented in docs/plan.md and checked by schema.json.
-package plan
+package contract
 
 import (
 	"encoding/json"
@@ -119,7 +119,7 @@ type Server struct {
 	// Keys are the keys by which servers sign: those that it reads from or seals for, and
 	// its own. `hotc apply` adds them; plan.json has none.
 	Keys  map[ServerPath]PublicKey `json:"keys,omitempty"`
-	Roles []Role                     `json:"roles"`
+	Roles []Role                   `json:"roles"`
 }
 
 // Slot is a place in a group that scales: which of its members has it is known when the

@@ -1,4 +1,4 @@
-package plan
+package contract
 
 import (
 	"encoding/json"

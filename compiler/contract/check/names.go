@@ -4,15 +4,15 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // names checks what the schema cannot: servers, cells and files that are named
 // exist, once, and each server's reads and writes are those that the cells say.
-func names(p *plan.Plan) error {
+func names(p *contract.Plan) error {
 	c := checker{
-		servers: map[plan.ServerPath]bool{},
-		cells:   map[plan.CellName]plan.Cell{},
+		servers: map[contract.ServerPath]bool{},
+		cells:   map[contract.CellName]contract.Cell{},
 		readers: map[use]bool{},
 		files:   map[string]bool{},
 	}
@@ -39,8 +39,8 @@ func names(p *plan.Plan) error {
 	for i, s := range p.Secrets {
 		_, twice := c.cells[s.Cell]
 		c.must(!twice, "/secrets/%d/cell: %s is there twice", i, s.Cell)
-		c.must(s.Cell == plan.CellName(plan.Operator)+":"+plan.CellName(s.Name), "/secrets/%d/cell: %s is not the cell of %s", i, s.Cell, s.Name)
-		c.cells[s.Cell] = plan.Cell{Name: s.Cell, Server: plan.Operator}
+		c.must(s.Cell == contract.CellName(contract.Operator)+":"+contract.CellName(s.Name), "/secrets/%d/cell: %s is not the cell of %s", i, s.Cell, s.Name)
+		c.cells[s.Cell] = contract.Cell{Name: s.Cell, Server: contract.Operator}
 		for j, r := range s.Readers {
 			c.must(c.servers[r], "/secrets/%d/readers/%d: the plan has no server %s", i, j, r)
 			c.readers[use{r, s.Cell}] = true
@@ -59,8 +59,8 @@ func names(p *plan.Plan) error {
 }
 
 type checker struct {
-	servers map[plan.ServerPath]bool
-	cells   map[plan.CellName]plan.Cell
+	servers map[contract.ServerPath]bool
+	cells   map[contract.CellName]contract.Cell
 	readers map[use]bool
 	files   map[string]bool
 	wrong   []error
@@ -68,8 +68,8 @@ type checker struct {
 
 // use is what a server does with a cell.
 type use struct {
-	server plan.ServerPath
-	cell   plan.CellName
+	server contract.ServerPath
+	cell   contract.CellName
 }
 
 func (c *checker) must(holds bool, format string, args ...any) {
@@ -78,8 +78,8 @@ func (c *checker) must(holds bool, format string, args ...any) {
 	}
 }
 
-func (c *checker) server(at string, s *plan.Server) {
-	usable := map[plan.CellName]bool{}
+func (c *checker) server(at string, s *contract.Server) {
+	usable := map[contract.CellName]bool{}
 	for j, r := range s.Reads {
 		cell, known := c.cells[r.Cell]
 		c.must(known, "%s/reads/%d/cell: the plan has no cell %s", at, j, r.Cell)
@@ -104,7 +104,7 @@ func (c *checker) server(at string, s *plan.Server) {
 	}
 }
 
-func (c *checker) role(at string, s *plan.Server, r plan.Role, usable map[plan.CellName]bool) {
+func (c *checker) role(at string, s *contract.Server, r contract.Role, usable map[contract.CellName]bool) {
 	for j, digest := range r.Files {
 		c.must(c.files[digest], "%s/files/%d: the plan lists no file %s", at, j, digest)
 	}
@@ -136,7 +136,7 @@ func (c *checker) role(at string, s *plan.Server, r plan.Role, usable map[plan.C
 	}
 }
 
-func (c *checker) tasks(at string, tasks []plan.Task) {
+func (c *checker) tasks(at string, tasks []contract.Task) {
 	named := map[string]bool{}
 	for i, t := range tasks {
 		c.must(!named[t.Name], "%s/%d/name: %s is there twice", at, i, t.Name)
@@ -149,7 +149,7 @@ func (c *checker) tasks(at string, tasks []plan.Task) {
 
 // complete checks the other direction: every right that the cells give is one
 // that its server knows of.
-func (c *checker) complete(p *plan.Plan) {
+func (c *checker) complete(p *contract.Plan) {
 	reads, writes := map[use]bool{}, map[use]bool{}
 	for _, s := range p.Servers {
 		for _, r := range s.Reads {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/xeipuuv/gojsonschema"
 
-	"github.com/hotc-dev/hotc/coordinator/plan"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // Schema is the JSON Schema of plan.json.
@@ -34,7 +34,7 @@ const mostReported = 10
 
 // Plan reads and checks a plan. The error names each wrong place by its path in
 // the JSON text: /servers/0/roles/1/name.
-func Plan(data []byte) (*plan.Plan, error) {
+func Plan(data []byte) (*contract.Plan, error) {
 	if err := format(data); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func Plan(data []byte) (*plan.Plan, error) {
 	if !result.Valid() {
 		return nil, violations(result.Errors())
 	}
-	var p plan.Plan
+	var p contract.Plan
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, fmt.Errorf("not a plan: %w", err)
 	}
@@ -75,7 +75,7 @@ func format(data []byte) error {
 	if _, err := d.Token(); err != io.EOF {
 		return errors.New("not JSON: more than one value")
 	}
-	if want := fmt.Sprint(plan.Format); len(head.Format) > 0 && string(head.Format) != want {
+	if want := fmt.Sprint(contract.Format); len(head.Format) > 0 && string(head.Format) != want {
 		return fmt.Errorf("/format: the plan has format %s, this hotc reads format %s", head.Format, want)
 	}
 	return nil
