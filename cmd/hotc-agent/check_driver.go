@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/runtime/driver/plugin"
 )
 
@@ -59,16 +60,22 @@ func checkDriver(ctx context.Context, args []string, s streams) error {
 
 func report(ctx context.Context, trial *plugin.Trial, s streams) error {
 	failed := 0
+	say := func(result, check string, err error) {
+		if err != nil {
+			check += ": " + err.Error() // in the plug-in's words, perhaps
+		}
+		fmt.Fprintf(s.out, "%-8s %s\n", result, terminal.Visible(check))
+	}
 	trial.Run(ctx, func(check string, err error) {
 		var skipped *plugin.ErrSkipped
 		switch {
 		case err == nil:
-			fmt.Fprintf(s.out, "ok       %s\n", check)
+			say("ok", check, nil)
 		case errors.As(err, &skipped):
-			fmt.Fprintf(s.out, "SKIPPED  %s: %v\n", check, err)
+			say("SKIPPED", check, err)
 		default:
 			failed++
-			fmt.Fprintf(s.out, "FAILED   %s: %v\n", check, err)
+			say("FAILED", check, err)
 		}
 	})
 	if ctx.Err() != nil {

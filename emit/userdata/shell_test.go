@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -204,6 +207,76 @@ func TestDownload(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// rude answers with what steers a terminal.
+func rude(t *testing.T, w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	fmt.Fprint(conn, "HTTP/1.1 418 \x1b]0;title\x07 no\r\nContent-Length: 4\r\n\r\n\x1b[2J")
+	conn.Close()
+}
+
+// What the server of the agent's URL answers does not steer who reads the console.
+func TestAnswersDoNotSteerTheConsole(t *testing.T) {
+	for _, tool := range []string{"curl", "wget", "python3"} {
+		t.Run(tool, func(t *testing.T) {
+			if tool != "python3" {
+				need(t, tool)
+			}
+			s := newServer(t, tool)
+			var asked atomic.Int32
+			site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if asked.Add(1) <= 2 {
+					rude(t, w)
+					return
+				}
+				w.Write([]byte(agent))
+			}))
+			defer site.Close()
+			s.install(digests(agent), "{}", site.URL)
+			s.until("the agent", func() bool { return s.ran() == 1 && strings.Contains(s.read("dev/console"), "hotc: downloaded") })
+			if got := s.read("dev/console"); strings.ContainsAny(got, "\x1b\x07") {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
+// Nor does what Keystone answers, where Heat is told that there is no agent.
+func TestKeystoneDoesNotSteerTheConsole(t *testing.T) {
+	var asked atomic.Int32
+	var told atomic.Value
+	site := httptest.NewServer(nil)
+	defer site.Close()
+	site.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case asked.Add(1) == 1:
+			rude(t, w)
+		case r.URL.Path == "/auth/tokens":
+			w.Header().Set("X-Subject-Token", "x")
+			fmt.Fprintf(w, `{"token":{"catalog":[{"type":"orchestration","endpoints":[{"interface":"public","url":%q}]}]}}`, site.URL)
+		default:
+			body, _ := io.ReadAll(r.Body)
+			told.Store(string(body))
+		}
+	})
+	handle, _ := json.Marshal(map[string]string{"auth_url": site.URL, "user_id": "u", "password": "p", "project_id": "x"})
+	boot, _ := json.Marshal(map[string]string{"signal": string(handle), "server": "db", "deployment": "blog", "stack_id": "1", "signal_resource": "h"})
+	path := filepath.Join(t.TempDir(), "boot.json")
+	if err := os.WriteFile(path, boot, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("/usr/bin/python3", "parts/tell.py", path, "no agent").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "418") || strings.ContainsAny(string(out), "\x1b\x07") {
+		t.Errorf("%v: %q", err, out)
+	}
+	if text, _ := told.Load().(string); !strings.Contains(text, `"reason": "db: no agent"`) {
+		t.Errorf("Heat was told %s", text)
 	}
 }
 

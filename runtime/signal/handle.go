@@ -19,6 +19,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/terminal"
 )
 
 // Handle is who to signal, and as whom. It never prints its password.
@@ -114,9 +116,10 @@ const MaxBody = 1 << 20
 const maxReason = 1000
 
 // ShortReason bounds a reason by leaving out its middle: what happened stands at
-// its beginning, why at its end.
+// its beginning, why at its end. Who asks Heat reads it in a terminal, so nothing in it
+// steers one.
 func ShortReason(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	text = terminal.Visible(strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "))
 	if len(text) <= maxReason {
 		return text
 	}

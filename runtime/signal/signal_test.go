@@ -231,6 +231,12 @@ func TestAHandleThatIsNone(t *testing.T) {
 	}
 }
 
+func TestAReasonSteersNoTerminal(t *testing.T) {
+	if got := signal.ShortReason("db.mysql: \x1b]0;title\x07\u009b2J \u202egnol\xff"); got != `db.mysql: \u001b]0;title\u0007\u009b2J \u202egnol?` {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestALongReasonKeepsItsBeginningAndItsEnd(t *testing.T) {
 	short := signal.ShortReason("web.app: blocked on db.mysql:endpoint\n  because " + strings.Repeat("☃", 1000) + " db.mysql: exit status 3")
 	if len(short) > 1000 || !utf8.ValidString(short) || !strings.HasPrefix(short, "web.app: blocked on db.mysql:endpoint because ☃") ||

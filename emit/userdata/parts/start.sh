@@ -140,7 +140,7 @@ HOTC_FETCH
         wget) wget -q -T 60 -O "$new" "$url" ;;
         python3) python3 -c 'import shutil,sys,urllib.request as u
 try: shutil.copyfileobj(u.urlopen(sys.argv[1], timeout=60), open(sys.argv[2], "wb"))
-except Exception as e: sys.exit("python3: %s" % e)' "$url" "$new" ;;
+except Exception as e: sys.exit("python3: %a" % e)' "$url" "$new" ;;
         esac || continue
         keep "$url"
         return

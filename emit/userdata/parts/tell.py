@@ -29,6 +29,6 @@ for n in range(8):
     try:
         sys.exit(tell())
     except Exception as e:
-        print('hotc: telling Heat:', e, file=sys.stderr)
+        print('hotc: telling Heat: %a' % e, file=sys.stderr)
         time.sleep(min(2 ** n, 30))
 sys.exit(1)
