@@ -34,7 +34,7 @@ type File interface {
 	Sync() error
 }
 
-// Folder is a folder of the file system. Lock makes it.
+// Folder is a folder of the file system. Lock makes it, and keeps other users out of it.
 type Folder string
 
 func (f Folder) path(name string) string { return filepath.Join(string(f), name) }
@@ -43,6 +43,9 @@ func (f Folder) path(name string) string { return filepath.Join(string(f), name)
 func (f Folder) Lock() (io.Closer, error) {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return nil, fmt.Errorf("make the state folder: %w", err)
+	}
+	if err := os.Chmod(string(f), 0o700); err != nil { // an image may have made it
+		return nil, fmt.Errorf("close the state folder to others: %w", err)
 	}
 	lock, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
