@@ -17,6 +17,8 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis"
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/analysis/order"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
@@ -41,7 +43,7 @@ type Options struct {
 	Coordinator  string
 	AgentURL     string
 	AgentDigests map[userdata.Arch]string
-	Signal       bool
+	Signal       contract.Signalling // "" is NobodySignals
 	Facts        binding.Facts
 	// SecretParameters are hidden parameters that `hotc apply` gives, not Heat.
 	SecretParameters []string
@@ -96,11 +98,10 @@ func Compile(o Options, diags *source.Diagnostics) *Result {
 
 // make makes the folder of what was analysed; nil if an error was found.
 func (r *Result) make(o Options, files *files, diags *source.Diagnostics) *Result {
-	signal := "none"
-	if o.Signal {
-		signal = plan.SignalHeat
+	if o.Signal == "" {
+		o.Signal = contract.NobodySignals
 	}
-	r.Built = plan.Build(r.Program, r.Analysis, plan.Options{Compiler: "hotc " + o.Version, Signal: signal})
+	r.Built = plan.Build(r.Program, r.Analysis, plan.Options{Compiler: "hotc " + o.Version, Signal: o.Signal})
 	if o.WithoutHeat {
 		return r
 	}
@@ -187,7 +188,7 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 		encoded <- err
 	}()
 	r.Emitted = heat.Emit(r.Program, r.Analysis, r.Built, heat.Options{Coordinator: o.Coordinator, AgentURL: o.AgentURL, Signal: o.Signal,
-		Templates: templates, UserData: data, UserDataLimit: o.Limits.UserData}, diags)
+		MembersWait: membersWait(r, o.Signal), Templates: templates, UserData: data, UserDataLimit: o.Limits.UserData}, diags)
 	if err := <-encoded; err != nil {
 		diags.Add(source.Fail(source.Internal, "hotc made a mistake, nothing was written: "+err.Error(), "please report it"))
 	}
@@ -217,6 +218,14 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 		}
 	}
 	o.Limits.check(r, diags)
+}
+
+// membersWait are the groups whose members wait for their own roles.
+func membersWait(r *Result, signal contract.Signalling) map[*hot.Resource]bool {
+	if signal != contract.RelaySignals {
+		return nil
+	}
+	return order.MembersThatWait(r.Program, r.Analysis)
 }
 
 // Limits are those of a Heat installation.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/ansible"
 	"github.com/hotc-dev/hotc/compiler/driver/chef"
@@ -22,7 +23,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func options(template string) emit.Options {
-	return emit.Options{Template: template, Coordinator: "zk://zk1:2181/hotc", Signal: true, Limits: emit.DefaultLimits,
+	return emit.Options{Template: template, Coordinator: "zk://zk1:2181/hotc", Signal: contract.AgentsSignal, Limits: emit.DefaultLimits,
 		Drivers: []driver.Driver{script.Driver{}, chef.Driver{}, puppet.Driver{}, ansible.Driver{}, salt.Driver{}}, Version: "test"}
 }
 

@@ -1,12 +1,16 @@
 package emit_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+)
 
 // A member of a group that an environment makes of another template, without roles, takes
 // what the group hands to all of its members.
 func TestMemberWithoutRoles(t *testing.T) {
 	o := nestedOptions(t, "testdata/nested/empty-member")
-	o.Signal = false
+	o.Signal = contract.NobodySignals
 	r, found := compile(t, o)
 	if r == nil {
 		t.Fatal(found)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver/plugin"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
@@ -309,7 +310,7 @@ func (c *corpus) mutant(seed uint64) *mutant {
 	}
 	kind := g.IntN(8)
 	m.options = func(o *emit.Options) {
-		o.Signal = kind != 0
+		o.Signal = []contract.Signalling{contract.NobodySignals, contract.AgentsSignal, contract.RelaySignals}[kind%3]
 		o.WithoutHeat = kind == 1
 		if kind == 2 {
 			o.Facts = binding.FactsFromHeat

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/emit/heat/judge"
 )
 
@@ -61,7 +62,7 @@ func booted(t *testing.T, in judge.Input) map[string]judge.Server {
 func withoutSignal(t *testing.T, template string) judge.Input {
 	t.Helper()
 	o := options(template)
-	o.Signal = false
+	o.Signal = contract.NobodySignals
 	r, found := compile(t, o)
 	if r == nil {
 		t.Fatal(found)

@@ -56,7 +56,7 @@ func (c chunk) environments() []string {
 // lint is what hotc lint finds.
 func (c chunk) lint() []*source.Diagnostic {
 	var diags source.Diagnostics
-	emit.Lint(emit.Options{Template: "main.yaml", Access: c, Environments: c.environments(), Parameters: map[string]string{}, Signal: true,
+	emit.Lint(emit.Options{Template: "main.yaml", Access: c, Environments: c.environments(), Parameters: map[string]string{}, Signal: "heat",
 		Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver{}}, Version: "test"}, &diags)
 	return diags.All()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/dial"
 	"github.com/hotc-dev/hotc/emit"
@@ -63,7 +64,7 @@ func (c *compilation) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.coordinator, "coordinator", "", "default of the parameter hotc_coordinator: zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE")
 	f.StringVar(&c.agentURL, "agent-url", "", "default of the parameter hotc_agent_url: where servers get the agent, {arch} is replaced; without it from the coordinator")
 	f.StringArrayVar(&c.digests, "agent-sha256", nil, "ARCH=HEX, digest of the agent for amd64, arm64, … (several times; default: of the agents beside hotc)")
-	f.StringVar(&c.signal, "signal", "heat", "heat: the stack completes when every role has; none: leave Heat out")
+	f.StringVar(&c.signal, "signal", "heat", "heat: the stack completes when every role has, and servers tell it; relay: `hotc relay` tells it; none: leave Heat out")
 	f.StringArrayVar(&c.limits, "limit", nil, "NAME=VALUE, a limit of your cloud: template, resources, depth or user_data (several times)")
 	f.StringVar(&c.facts, "facts", "run", "who gives servers' addresses and ids to roles: run (agents) or heat")
 	f.StringArrayVar(&c.secretParameters, "secret-param", nil, "`NAME` of a hidden parameter that \"hotc apply --secret-param\" gives to roles, and Heat does not get (several times)")
@@ -131,11 +132,10 @@ func (c *compilation) options(template string) (emit.Options, error) {
 // choices reads the flags that take one of a few words.
 func (c *compilation) choices(o *emit.Options) error {
 	switch c.signal {
-	case "heat":
-		o.Signal = true
-	case "none":
+	case string(contract.AgentsSignal), string(contract.RelaySignals), string(contract.NobodySignals):
+		o.Signal = contract.Signalling(c.signal)
 	default:
-		return usageError{fmt.Errorf("--signal is heat or none, not %q", c.signal)}
+		return usageError{fmt.Errorf("--signal is heat, relay or none, not %q", c.signal)}
 	}
 	switch c.facts {
 	case "run":

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -49,7 +50,7 @@ with --output all that roles print, as it comes.`,
 			if err != nil {
 				return err
 			}
-			o.WithoutHeat, o.Signal = true, false
+			o.WithoutHeat, o.Signal = true, contract.NobodySignals
 			if o.SecretParameters, err = secretNames(secrets); err != nil {
 				return err
 			}

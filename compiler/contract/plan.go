@@ -61,19 +61,28 @@ const (
 
 // Plan is what `hotc compile` writes as plan.json.
 type Plan struct {
-	Format   int    `json:"format"`
-	Compiler string `json:"compiler"` // "hotc VERSION"
-	Template string `json:"template"` // file name of the source template
-	// Signal is "heat" when agents report to the stack's wait condition.
-	Signal  string   `json:"signal"`
-	Servers []Server `json:"servers"`
-	Cells   []Cell   `json:"cells"`
+	Format   int        `json:"format"`
+	Compiler string     `json:"compiler"` // "hotc VERSION"
+	Template string     `json:"template"` // file name of the source template
+	Signal   Signalling `json:"signal"`
+	Servers  []Server   `json:"servers"`
+	Cells    []Cell     `json:"cells"`
 	// Outputs are the stack's outputs that need a run-time value.
 	Outputs []StackOutput `json:"outputs"`
 	// Secrets are the parameters that `hotc apply` gives, and Heat does not have.
 	Secrets []Secret `json:"secrets,omitempty"`
 	Files   []File   `json:"files"`
 }
+
+// Signalling says who tells Heat how roles went.
+type Signalling string
+
+// Who tells Heat.
+const (
+	AgentsSignal  Signalling = "heat"  // each server's agent, by wait conditions
+	RelaySignals  Signalling = "relay" // `hotc relay`, by software deployments (docs/relay.md)
+	NobodySignals Signalling = "none"
+)
 
 // Secret is a parameter whose value `hotc apply` puts into a sealed cell.
 type Secret struct {
@@ -257,6 +266,7 @@ const (
 type Signal struct {
 	// Handle is the name of the condition's handle, and the key of its credentials in
 	// the boot file.
+	// With a relay it is the resource that waits (HeatWaitAbout.Wait).
 	Handle string `json:"handle"`
 	// ID tells the servers apart that signal one condition.
 	ID string `json:"id"`

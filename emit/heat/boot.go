@@ -53,7 +53,7 @@ func (s *stack) boot(p site, of string) tree {
 	if !nested {
 		b.Set("token", dict("digest", []hot.Value{"sha256", join(":", parameter(ParameterSecret), s.rootName(), p.path)}))
 	}
-	if s.options.Signal && p.roles {
+	if s.options.Signal == contract.AgentsSignal && p.roles {
 		b.Set("signal", s.signal())
 		b.Set("signal_resource", ResourceHandle)
 		if handles := s.handles(p.resource); handles != nil {

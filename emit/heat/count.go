@@ -49,18 +49,17 @@ type counter struct {
 	needs   map[*hot.Template]map[string][]string // paths of servers by the output's name
 }
 
-// newCounter finds out what Heat has to count.
-func newCounter(p *program.Program, a *binding.Analysis, stacks map[*hot.Template][]*program.Stack) *counter {
-	c := &counter{program: p, stacks: stacks, needs: map[*hot.Template]map[string][]string{}}
-	if c.varies(p.Root, nil) {
-		c.terms(p.Template, nil)
+// count finds out what Heat has to count.
+func (c *counter) count(a *binding.Analysis) {
+	c.needs = map[*hot.Template]map[string][]string{}
+	if c.varies(c.program.Root, nil) {
+		c.terms(c.program.Template, nil)
 	}
 	for _, x := range a.Signals {
 		if c.varies(x.In, serversOf(x)) {
 			c.terms(x.In.Template, serversOf(x))
 		}
 	}
-	return c
 }
 
 // serversOf are the names from a signal's stack to its servers, without members.

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -28,6 +29,7 @@ const (
 	ResourceHandle       = "hotc_done_handle"
 	ResourceCondition    = "hotc_done"
 	ResourceValues       = "hotc_values"
+	ResourceConfig       = "hotc_config"
 
 	// ValuesFile is the nested template that gives roles' values to the stack.
 	ValuesFile = "hotc/values.yaml"
@@ -66,7 +68,9 @@ outputs:
 type Options struct {
 	Coordinator string // default of hotc_coordinator; "" for none
 	AgentURL    string
-	Signal      bool // whether Heat learns of success and failure
+	Signal      contract.Signalling // who tells Heat of success and failure
+	// MembersWait are the groups whose members wait for their own roles, with a relay.
+	MembersWait map[*hot.Resource]bool
 	// Templates are those that stacks are made of, in the order in which they are
 	// emitted, the root first.
 	Templates []Template
@@ -96,7 +100,10 @@ func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options,
 	stacks := map[*hot.Template][]*program.Stack{}
 	p.Root.Walk(func(s *program.Stack) { stacks[s.Template] = append(stacks[s.Template], s) })
 	sizes := map[userdata.Own]int{}
-	counter := newCounter(p, a, stacks)
+	counter := &counter{program: p, stacks: stacks}
+	if o.Signal == contract.AgentsSignal {
+		counter.count(a)
+	}
 	for _, t := range o.Templates {
 		s := &stack{program: p, template: t.Template, analysis: a, built: b, options: o, diags: diags, generated: hot.NewDict(), sizes: sizes, counter: counter,
 			stacks: stacks[t.Template], sites: sites[t.Template], files: t, version: t.Version, out: out}
@@ -194,6 +201,8 @@ type stack struct {
 	files  Template
 	// inMember says that a generated member of a group is written, not the template.
 	inMember bool
+	// group is the one whose member that is.
+	group *hot.Resource
 	// isSlot says that it is a member of a group that scales; slotAround is, in a generated
 	// member, what it is handed of such a group around.
 	isSlot     bool
@@ -216,7 +225,7 @@ func (s *stack) checkNames() {
 			s.diags.Error(source.NameTaken, s.template.Place(p.Entry.Key), fmt.Sprintf("hotc adds a parameter %q itself", p.Name), "name yours otherwise")
 		}
 	}
-	for _, name := range []string{ResourceHandle, ResourceCondition, ResourceValues} {
+	for _, name := range []string{ResourceHandle, ResourceCondition, ResourceValues, ResourceConfig} {
 		s.checkName(name)
 	}
 }
@@ -230,13 +239,13 @@ func (s *stack) checkName(name string) {
 
 // checkOutputs refuses run-time values in outputs of a stack that leaves Heat out.
 func (s *stack) checkOutputs() {
-	if s.options.Signal || !s.isRoot() {
+	if s.tellsHeat() || !s.isRoot() {
 		return
 	}
 	for _, r := range s.analysis.Reads {
 		if r.Expr != nil || r.Output.Value == nil {
 			s.diags.Error(source.NeedsHeat, s.template.Place(r.Call), fmt.Sprintf("this output needs %s.%s, which a role writes, and with --signal=none nothing reaches Heat",
-				r.Output.Role.Server.Path, r.Output.Attribute), "`hotc outputs` shows it without Heat; else compile with --signal=heat")
+				r.Output.Role.Server.Path, r.Output.Attribute), "`hotc outputs` shows it without Heat; else compile with --signal=heat or --signal=relay")
 		}
 	}
 }
@@ -277,8 +286,7 @@ func (s *stack) reads() {
 			replace(r.Call, emitplan.HOT(r.Output.Value))
 			continue
 		}
-		path := []hot.Value{r.Output.Role.Server.Path, r.Output.Attribute}
-		arg := append([]hot.Value{ResourceValues, "data"}, path...)
+		arg := []hot.Value{s.valuesOf(ResourceCondition, ResourceValues), "data", r.Output.Role.Server.Path, r.Output.Attribute}
 		for _, n := range r.Path {
 			arg = append(arg, s.editor.Content(nil, s.text.Nodes(n)[0], false))
 		}

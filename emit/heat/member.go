@@ -98,7 +98,7 @@ func (s *stack) otherMetadata(n *hot.Node) *hot.Dict {
 // member is the text of a generated member, and the number of its resources.
 func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
 	inner := *s
-	inner.inMember, inner.version = true, hot.MemberVersion
+	inner.inMember, inner.group, inner.version = true, n.Resource, hot.MemberVersion
 	inner.isSlot, inner.slotAround = n.Slots(), s.slot()
 	inner.files = Template{Target: s.memberFile(n)}
 	inner.generated = hot.NewDict()
@@ -132,7 +132,9 @@ func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
 	for _, name := range s.readThrough(n) {
 		outputs.Set(name, dict("value", attribute(memberServer, name)))
 	}
+	inner.waitOutput(outputs)
 	resources := dict(memberServer, section{Dict: server})
+	inner.memberWait(inner.generated)
 	for _, k := range inner.generated.Keys() {
 		v, _ := inner.generated.Get(k)
 		resources.Set(k, v)

@@ -167,7 +167,7 @@ func (s *stack) handing(n *program.Nest) *hot.Dict {
 	for _, name := range []string{ParameterCoordinator, ParameterAgentURL, ParameterSecret} {
 		d.Set(name, parameter(name))
 	}
-	if s.options.Signal && s.anyRoles() {
+	if s.options.Signal == contract.AgentsSignal && s.anyRoles() {
 		d.Set(ParameterSignal, s.signal())
 		if handles := s.handles(n.Resource.Name); handles != nil && handsSignals(s.analysis) {
 			d.Set(ParameterSignals, handles)
@@ -228,13 +228,15 @@ func (s *stack) handedParameters() *hot.Dict {
 		ParameterCoordinator, text("where the servers' agents meet"),
 		ParameterAgentURL, text("where servers get hotc-agent if their image lacks it"),
 		ParameterSecret, hidden("made by `hotc secret new`"),
-		ParameterSignal, hidden("how servers tell the root stack that their roles are done"),
-		ParameterDeploy, declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "values of the stack around for roles in this one"}),
 	)
+	if s.options.Signal != contract.RelaySignals {
+		d.Set(ParameterSignal, hidden("how servers tell the root stack that their roles are done"))
+	}
+	d.Set(ParameterDeploy, declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "values of the stack around for roles in this one"}))
 	if s.inSlot() {
 		d.Set(ParameterSlot, declare(declaration{kind: "json", preset: hot.NewDict(), description: "which member of a group that scales this stack lies in"}))
 	}
-	if s.options.Signal && handsSignals(s.analysis) {
+	if s.options.Signal == contract.AgentsSignal && handsSignals(s.analysis) {
 		d.Set(ParameterSignals, declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "how servers tell the stacks around that single roles are done"}))
 	}
 	return d
@@ -292,6 +294,7 @@ func (s *stack) outputs() {
 		return
 	}
 	added := s.countOutputs()
+	s.waitOutput(added)
 	for _, use := range s.stacks {
 		if c := s.analysis.Returned[use]; c != nil {
 			for _, name := range slices.Sorted(slices.Values(c.Names)) {

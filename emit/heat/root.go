@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 )
 
@@ -27,11 +28,11 @@ func (s *stack) parameters() {
 	s.editor.AddTo("parameters", "resources", added)
 }
 
-// resources adds the one wait condition of the deployment, and what gives the
-// values of roles back to the stack.
+// resources adds what waits for the roles, and gives their values back to the stack.
 func (s *stack) resources() {
 	added := s.generated
 	s.signals(added)
+	s.memberWait(added)
 	s.conditions(added)
 	if added.Len() == 0 {
 		return
@@ -42,16 +43,21 @@ func (s *stack) resources() {
 
 // signals are the resources by which Heat learns of success and failure.
 func (s *stack) signals(added *hot.Dict) {
-	if !s.options.Signal || !s.isRoot() {
+	if !s.tellsHeat() || !s.isRoot() {
 		return
 	}
 	names, count := s.withRoles()
 	if count == 0 {
 		return
 	}
+	values := slices.ContainsFunc(s.analysis.Reads, func(r *binding.Read) bool { return r.Expr != nil || r.Output.Value == nil })
+	if s.options.Signal == contract.RelaySignals {
+		s.wait(added, ResourceCondition, "", s.servers(nil), values)
+		return
+	}
 	signals, signalled := s.count(s.program.Root, nil, resourceCount, count)
 	s.waitCondition(added, ResourceHandle, ResourceCondition, signals, signalled, names)
-	if slices.ContainsFunc(s.analysis.Reads, func(r *binding.Read) bool { return r.Expr != nil || r.Output.Value == nil }) {
+	if values {
 		s.addValues(added, ResourceValues, ResourceCondition)
 	}
 }

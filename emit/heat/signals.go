@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -26,7 +27,7 @@ const handlesAbove = "above"
 // roleSignals are the template's own wait conditions, those of all its uses, by
 // name.
 func (s *stack) roleSignals() []*binding.Signal {
-	if !s.options.Signal {
+	if !s.tellsHeat() {
 		return nil
 	}
 	if s.signalsKnown {
@@ -56,6 +57,10 @@ func (s *stack) conditions(added *hot.Dict) {
 		names := emitplan.NamesOf(x)
 		for _, name := range []string{names.Handle, names.Condition, names.Values} {
 			s.checkName(name)
+		}
+		if s.options.Signal == contract.RelaySignals {
+			s.wait(added, names.Condition, roleOf(x), s.servers([]string{x.Resource}), x.Values())
+			continue
 		}
 		count, signalled := s.count(x.In, serversOf(x), resourceCount+"_"+x.Name, len(x.Roles))
 		s.waitCondition(added, names.Handle, names.Condition, count, signalled, []hot.Value{x.Resource})
@@ -96,7 +101,7 @@ func (s *stack) handles(resource string) tree {
 			own.Set(handle, dict("signal", attribute(handle, "signal"), "stack", parameter(hot.StackName), "stack_id", parameter(hot.StackID)))
 		}
 	}
-	handed := (!s.isRoot() || s.inMember) && s.options.Signal && handsSignals(s.analysis)
+	handed := (!s.isRoot() || s.inMember) && handsSignals(s.analysis)
 	switch {
 	case handed && own.Len() == 0:
 		return parameter(ParameterSignals)
@@ -167,16 +172,17 @@ func (s *stack) propertyValue(r *binding.PropertyRead) tree {
 // signalled is the value of an output as a stack has it, or a part of it.
 func (s *stack) signalled(in *program.Stack, o *program.Output, path []hot.Value) tree {
 	x := s.analysis.Signal(in, o.Role)
-	return attribute(emitplan.NamesOf(x).Values, "data", append([]hot.Value{x.ID(o.Role.Server.Path), o.Attribute}, path...)...)
+	names := emitplan.NamesOf(x)
+	return attribute(s.valuesOf(names.Condition, names.Values), "data", append([]hot.Value{x.ID(o.Role.Server.Path), o.Attribute}, path...)...)
 }
 
 // needsSignals refuses what needs a wait condition in a stack that leaves Heat out.
 func (s *stack) needsSignals() bool {
-	if s.options.Signal {
+	if s.tellsHeat() {
 		return true
 	}
 	refuse := func(at source.Place, what string) {
-		s.diags.Error(source.NeedsHeat, at, what+", and with --signal=none nothing reaches Heat", "compile with --signal=heat")
+		s.diags.Error(source.NeedsHeat, at, what+", and with --signal=none nothing reaches Heat", "compile with --signal=heat or --signal=relay")
 	}
 	for _, r := range s.analysis.PropertyReads {
 		if r.Template == s.template {

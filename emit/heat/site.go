@@ -154,7 +154,7 @@ func (s *stack) inRoot() bool { return s.isRoot() && !s.inMember }
 // when the whole deployment is done.
 func (s *stack) fromValues(e *hot.Expr) hot.Value {
 	return s.withValues(e, func(o *program.Output, path []hot.Value) tree {
-		return attribute(ResourceValues, "data", append([]hot.Value{o.Role.Server.Path, o.Attribute}, path...)...)
+		return attribute(s.valuesOf(ResourceCondition, ResourceValues), "data", append([]hot.Value{o.Role.Server.Path, o.Attribute}, path...)...)
 	})
 }
 

@@ -17,11 +17,8 @@ import (
 // Options are the facts about the compilation that the plan repeats.
 type Options struct {
 	Compiler string // "hotc VERSION"
-	Signal   string // SignalHeat or "none"
+	Signal   contract.Signalling
 }
-
-// SignalHeat says that agents tell Heat how their roles went.
-const SignalHeat = "heat"
 
 // Built is a plan with what belongs to it.
 type Built struct {
@@ -45,7 +42,7 @@ func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
 			b.heat[o] = o.Value == nil || b.heat[o]
 		}
 	}
-	if o.Signal == SignalHeat {
+	if o.Signal != contract.NobodySignals {
 		for _, s := range a.Signals {
 			for _, r := range s.Roles {
 				b.signalsOf[r] = append(b.signalsOf[r], s)

@@ -31,6 +31,9 @@ func (b *builder) signals(r *program.Role) []contract.Signal {
 	var out []contract.Signal
 	for _, s := range b.signalsOf[r] {
 		one := contract.Signal{Handle: NamesOf(s).Handle, ID: s.ID(r.Server.Path)}
+		if b.built.Plan.Signal == contract.RelaySignals {
+			one.Handle = NamesOf(s).Condition
+		}
 		for _, o := range s.Outputs(r) {
 			one.Outputs = append(one.Outputs, o.Name)
 		}

@@ -1,0 +1,198 @@
+package order
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+)
+
+// With a relay a member of a group can wait for its own roles, so that Heat takes it for
+// in service only then: rolling updates and policies wait for it. But then the group is
+// there only after its members' roles, and what Heat makes after the group comes after
+// them. Where a member's role needs something of that, nothing would ever go on; there
+// only the stack waits for the members.
+
+// MembersThatWait are the groups, by the resource that describes them, whose members can wait
+// for their own roles.
+func MembersThatWait(p *program.Program, a *binding.Analysis) map[*hot.Resource]bool {
+	g := newNeeds(p, a)
+	uses := map[*hot.Resource][]*program.Nest{}
+	var groups []*hot.Resource
+	for _, s := range p.Stacks() {
+		for _, n := range s.Nests {
+			if !n.Group() || !n.HasRoles() {
+				continue
+			}
+			if uses[n.Resource] == nil {
+				groups = append(groups, n.Resource)
+			}
+			uses[n.Resource] = append(uses[n.Resource], n)
+		}
+	}
+	wait := map[*hot.Resource]bool{}
+	for _, r := range groups {
+		if g.canWait(uses[r]) {
+			wait[r] = true
+		}
+	}
+	return wait
+}
+
+// needs is what must be there before what: resources by their paths, the start of what
+// nests hold, servers' roles.
+type needs map[need][]need
+
+type need struct {
+	kind needKind
+	path string
+}
+
+type needKind uint8
+
+const (
+	madeResource needKind = iota
+	begunNest
+	doneRoles
+)
+
+func newNeeds(p *program.Program, a *binding.Analysis) needs {
+	g := needs{}
+	for _, s := range p.Stacks() {
+		for _, r := range s.Template.Resources {
+			g.resource(a, s, r)
+		}
+		for _, n := range s.Nests {
+			for _, m := range n.Members {
+				if m.Server != nil {
+					g.add(need{madeResource, m.Server.Path}, begun(n))
+					g.add(made(n), need{madeResource, m.Server.Path})
+				}
+			}
+		}
+	}
+	for _, w := range a.Waits {
+		g.crossing(need{madeResource, w.Resource}, w.Signal)
+	}
+	for _, x := range a.Signals {
+		if x.In.Nest != nil {
+			g.crossing(made(x.In.Nest), x)
+		}
+	}
+	for _, s := range p.Servers {
+		g.server(a, s)
+	}
+	return g
+}
+
+func made(n *program.Nest) need  { return need{madeResource, n.In.PathOf(n.Resource.Name)} }
+func begun(n *program.Nest) need { return need{begunNest, n.In.PathOf(n.Resource.Name)} }
+
+func (g needs) add(who need, what ...need) { g[who] = append(g[who], what...) }
+
+// resource is what Heat waits for before it makes a resource of a stack.
+func (g needs) resource(a *binding.Analysis, s *program.Stack, r *hot.Resource) {
+	path := s.PathOf(r.Name)
+	begins := need{madeResource, path}
+	if s.NestOf(r.Name) != nil {
+		begins = need{begunNest, path}
+		g.add(need{madeResource, path}, begins)
+	}
+	if s.Nest != nil {
+		g.add(begins, begun(s.Nest))
+		g.add(made(s.Nest), need{madeResource, path})
+	}
+	for _, e := range a.Edges[path] {
+		g.add(begins, need{madeResource, e.On})
+	}
+}
+
+// crossing is a wait for roles that Heat reads from.
+func (g needs) crossing(who need, x *binding.Signal) {
+	g.add(who, need{madeResource, x.In.PathOf(x.Resource)})
+	for _, r := range x.Roles {
+		g.add(who, need{doneRoles, r.Server.Path})
+	}
+}
+
+// server is what a server's roles wait for.
+func (g needs) server(a *binding.Analysis, s *program.Server) {
+	roles := need{doneRoles, s.Path}
+	g.add(roles, need{madeResource, s.Path})
+	for _, r := range s.Roles {
+		for _, d := range r.DependsOn {
+			g.add(roles, need{doneRoles, d.Role.Server.Path})
+		}
+		for _, in := range r.Inputs {
+			if bound := a.Inputs[in]; bound != nil {
+				for _, ref := range bound.References {
+					if ref.Writer != "" {
+						g.add(roles, need{doneRoles, ref.Writer})
+					}
+				}
+			}
+		}
+	}
+}
+
+// canWait adds the members' waits to what a group needs, in all uses of its template, if
+// that makes no cycle.
+func (g needs) canWait(uses []*program.Nest) bool {
+	before := map[need][]need{}
+	for _, n := range uses {
+		before[made(n)] = g[made(n)]
+		for _, path := range withRoles(n) {
+			g[made(n)] = append(slices.Clip(g[made(n)]), need{doneRoles, path})
+		}
+	}
+	cycle := slices.ContainsFunc(uses, func(n *program.Nest) bool { return g.leads(withRoles(n), made(n)) })
+	if cycle {
+		maps.Copy(g, before)
+	}
+	return !cycle
+}
+
+// withRoles are the servers with roles in a nest.
+func withRoles(n *program.Nest) []string {
+	var paths []string
+	for _, m := range n.Members {
+		if m.Server != nil && len(m.Server.Roles) > 0 {
+			paths = append(paths, m.Server.Path)
+		}
+		if m.Stack == nil {
+			continue
+		}
+		for _, r := range m.Stack.Template.Resources {
+			if s := m.Stack.Server(r.Name); s != nil && len(s.Roles) > 0 {
+				paths = append(paths, s.Path)
+			}
+		}
+		for _, inner := range m.Stack.Nests {
+			paths = append(paths, withRoles(inner)...)
+		}
+	}
+	return paths
+}
+
+// leads says whether roles of these servers need something.
+func (g needs) leads(servers []string, to need) bool {
+	seen := map[need]bool{}
+	var next []need
+	for _, s := range servers {
+		next = append(next, need{doneRoles, s})
+	}
+	for len(next) > 0 {
+		at := next[len(next)-1]
+		next = next[:len(next)-1]
+		if at == to {
+			return true
+		}
+		if !seen[at] {
+			seen[at] = true
+			next = append(next, g[at]...)
+		}
+	}
+	return false
+}

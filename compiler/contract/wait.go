@@ -1,0 +1,68 @@
+package contract
+
+import "encoding/json"
+
+// What Heat waits for, with a relay, as it stands in the input values of the software
+// deployments of the emitted templates (docs/relay.md).
+
+// HeatWaitFormat is the format of HeatWait.
+const HeatWaitFormat = 1
+
+// HeatWait are the input values of such a deployment, as Heat has resolved them.
+type HeatWait struct {
+	About   HeatWaitAbout `json:"hotc"`
+	Servers HeatServers   `json:"servers"`
+	// Values are what roles need of Heat: by server, role and input.
+	Values map[ServerPath]map[string]map[string]json.RawMessage `json:"values"`
+}
+
+// HeatWaitAbout says whose wait it is.
+type HeatWaitAbout struct {
+	Format     int    `json:"format"`
+	Deployment string `json:"deployment"` // the root stack's name
+	// Stack is the path of the stack that it lies in, "" for the root; Wait its resource.
+	Stack string `json:"stack,omitempty"`
+	Wait  string `json:"wait"`
+	// Role is the one that is waited for, of each server; "" for all of them.
+	Role string `json:"role,omitempty"`
+}
+
+// HeatServer is a server that the stack has now.
+type HeatServer struct {
+	// Server is its path. Members of a group that scales share one, with AnyMember in it.
+	Server ServerPath `json:"server"`
+	ID     string     `json:"id"` // Nova's
+}
+
+// HeatServers are lists in lists, as nested stacks give them, with nothing in the place of
+// what is not there.
+type HeatServers []HeatServer
+
+// mostNested bounds the lists in lists: Heat nests stacks five deep.
+const mostNested = 32
+
+// UnmarshalJSON makes one list of them.
+func (h *HeatServers) UnmarshalJSON(text []byte) error {
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return err
+	}
+	*h = nil
+	h.collect(v, mostNested)
+	return nil
+}
+
+func (h *HeatServers) collect(v any, depth int) {
+	switch v := v.(type) {
+	case []any:
+		for _, x := range v {
+			if depth > 0 {
+				h.collect(x, depth-1)
+			}
+		}
+	case map[string]any:
+		server, _ := v["server"].(string)
+		id, _ := v["id"].(string)
+		*h = append(*h, HeatServer{ServerPath(server), id})
+	}
+}

@@ -1,0 +1,138 @@
+package heat
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+)
+
+// With a relay Heat waits by software deployments, which no server ever sees: one for the
+// whole deployment, one for each role that Heat reads from, one in each member of a group
+// that can wait for its own roles. What a deployment waits for are its input values
+// (contract.HeatWait): where Heat resolves them to something else, as for a server that it
+// has replaced, it waits again. The relay finds all of them in one request, since they
+// all name the root stack as their server, and ends each by its id.
+
+const (
+	waitType   = "OS::Heat::SoftwareDeployment"
+	configType = "OS::Heat::SoftwareConfig"
+	// outputWaits is the output of a nested template with the servers in it that have roles.
+	outputWaits = "hotc_waits"
+)
+
+// tellsHeat says whether anybody does.
+func (s *stack) tellsHeat() bool { return s.options.Signal != contract.NobodySignals }
+
+// valuesOf is the resource whose attribute data has roles' values: what waits for them,
+// or what decodes a wait condition's.
+func (s *stack) valuesOf(wait, values string) string {
+	if s.options.Signal == contract.RelaySignals {
+		return wait
+	}
+	return values
+}
+
+// wait adds a software deployment that waits for the roles of servers, or for one role of
+// each; values says that Heat reads what they wrote.
+func (s *stack) wait(added *hot.Dict, name, role string, servers []hot.Value, values bool) {
+	about := dict("format", int64(contract.HeatWaitFormat), "deployment", s.rootName(), "wait", name)
+	if !s.inRoot() {
+		about.Set("stack", parameter(ParameterPath))
+	}
+	if role != "" {
+		about.Set("role", role)
+	}
+	properties := dict("server", s.rootID(), "signal_transport", "HEAT_SIGNAL",
+		"input_values", dict("hotc", about, "servers", servers, "values", hot.NewDict()))
+	if values {
+		added.Set(ResourceConfig, resource(configType, dict("outputs", []hot.Value{dict("name", "data", "type", "Json")})))
+		properties.Set("config", id(ResourceConfig))
+	}
+	added.Set(name, resource(waitType, properties))
+}
+
+// roleOf is the role of a signal.
+func roleOf(x *binding.Signal) string { return x.Roles[0].Name }
+
+// servers are those of the template with roles, and what nested ones say of theirs; below
+// single resources, where some are named.
+func (s *stack) servers(only []string) []hot.Value {
+	list := []hot.Value{}
+	for _, r := range s.template.Resources {
+		if only != nil && !slices.Contains(only, r.Name) {
+			continue
+		}
+		x := s.serversAt(r)
+		if x != nil && r.Condition != nil {
+			x = dict("if", []hot.Value{r.Condition.Value.Data(), x, nil})
+		}
+		if x != nil {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// serversAt are those of one resource; nil if it has none.
+func (s *stack) serversAt(r *hot.Resource) tree {
+	for _, use := range s.stacks {
+		if x := use.Server(r.Name); x != nil && len(x.Roles) > 0 {
+			i := slices.IndexFunc(s.sites, func(p site) bool { return p.resource == r.Name })
+			return waited(s.sites[i].path, r.Name)
+		}
+		if n := use.NestOf(r.Name); n != nil && n.HasRoles() {
+			if n.Slots() {
+				return attribute(r.Name, program.OutputsList, outputWaits)
+			}
+			return attribute(r.Name, outputWaits)
+		}
+	}
+	return nil
+}
+
+// waited is a server that is waited for (plan.HeatServer).
+func waited(path hot.Value, resource string) tree {
+	return dict("server", path, "id", id(resource))
+}
+
+// ownServers are the servers with roles of a nested template.
+func (s *stack) ownServers() []hot.Value {
+	if s.inMember {
+		return []hot.Value{waited(parameter(ParameterPath), memberServer)}
+	}
+	return s.servers(nil)
+}
+
+// waitOutput adds the output by which a nested template says which servers with roles are
+// in it.
+func (s *stack) waitOutput(outputs *hot.Dict) {
+	if s.options.Signal != contract.RelaySignals || s.inRoot() {
+		return
+	}
+	if servers := s.ownServers(); len(servers) > 0 {
+		outputs.Set(outputWaits, dict("value", servers))
+	}
+}
+
+// memberWait adds the wait of a group's member, in its own template.
+func (s *stack) memberWait(added *hot.Dict) {
+	if s.options.Signal != contract.RelaySignals || s.inRoot() {
+		return
+	}
+	if servers := s.ownServers(); len(servers) > 0 && s.waits() {
+		s.wait(added, ResourceCondition, "", servers, false)
+	}
+}
+
+// waits says whether all uses of the template are members that wait for their roles.
+func (s *stack) waits() bool {
+	if s.inMember {
+		return s.options.MembersWait[s.group]
+	}
+	return !slices.ContainsFunc(s.stacks, func(use *program.Stack) bool {
+		return use.Nest == nil || !s.options.MembersWait[use.Nest.Resource]
+	})
+}
