@@ -3,16 +3,10 @@ package binding
 import (
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
-)
-
-// The facts that an agent can publish (coordinator/plan has the same names).
-const (
-	factID           = "id"
-	factName         = "name"
-	factFirstAddress = "first_address"
 )
 
 // factsAtRun says whether the input that is being bound gets facts from agents.
@@ -69,11 +63,11 @@ func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []h
 			}
 			return e, err
 		}
-		return b.fact(call, s, factName, "a server's name is known to its own agent"), nil
+		return b.fact(call, s, contract.FactName, "a server's name is known to its own agent"), nil
 	case attribute == "first_address" && len(path) == 0 && oneNetwork(r):
-		return b.fact(call, s, factFirstAddress, "the server has one network: its own agent knows the address"), nil
+		return b.fact(call, s, contract.FactFirstAddress, "the server has one network: its own agent knows the address"), nil
 	case attribute == "networks" && len(path) == 2 && isZero(path[1]) && networkIs(r, path[0]):
-		return b.fact(call, s, factFirstAddress, "the server has this one network: its own agent knows the address"), nil
+		return b.fact(call, s, contract.FactFirstAddress, "the server has this one network: its own agent knows the address"), nil
 	case attribute == "first_address" || attribute == "networks" || attribute == "addresses":
 		return leave("the agent cannot know for sure which address Heat would give: the server has not just one network")
 	}

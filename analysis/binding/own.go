@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -25,9 +26,9 @@ func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
 	s := b.reader.Role.Server
 	own := server{Resource: s.Resource, path: s.Path, nest: s.Nest, member: s.Member}
 	switch name, _ := call.Arg().Value.(string); name {
-	case factID, factName:
+	case contract.FactID, contract.FactName:
 		return b.fact(call, own, name, "the server's own agent knows it"), nil
-	case factFirstAddress:
+	case contract.FactFirstAddress:
 		if !oneNetwork(s.Resource) {
 			return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q has not just one network: which of its addresses is the first is Heat's to say", s.Path),
 				Hint: "say which one: " + addressForm(s.Resource)}
@@ -42,7 +43,7 @@ func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
 		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q %v", s.Path, err), Hint: "its name as `networks` says it, or its position there, from 0"}
 	}
 	number, _ := address[2].(int64)
-	return b.fact(call, own, fmt.Sprintf("address.%d.%d", network, number), fmt.Sprintf("the server's own agent knows its addresses on network %d", network)), nil
+	return b.fact(call, own, contract.AddressFact(network, int(number)), fmt.Sprintf("the server's own agent knows its addresses on network %d", network)), nil
 }
 
 // networkOf is the position of one of a server's networks.

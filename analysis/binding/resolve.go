@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -144,7 +145,7 @@ func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
 	}
 	path := b.stack.PathOf(name)
 	if b.stack.Type(r) == roles.ServerType && b.factsAtRun() && (b.via == nil || b.program.Server(path) != nil) {
-		return b.ifThere(call, r, b.fact(call, server{Resource: r, path: path}, factID, "a server's id is known to its own agent")), nil
+		return b.ifThere(call, r, b.fact(call, server{Resource: r, path: path}, contract.FactID, "a server's id is known to its own agent")), nil
 	}
 	b.note(call, Deploy, "the id of a resource is Heat's", "", "")
 	return call, nil

@@ -141,7 +141,7 @@ func (p *progress) sayLocked(role contract.RoleKey, what string) {
 
 // changed prints what is new about a role.
 func (p *progress) changed(server contract.ServerPath, old, now coordinator.RoleState) {
-	say := func(what string) { p.sayLocked(contract.RoleKey(string(server)+"."+now.Name), what) }
+	say := func(what string) { p.sayLocked(server.Role(now.Name), what) }
 	if old.Status != now.Status {
 		switch now.Status {
 		case coordinator.RoleRunning:

@@ -62,7 +62,7 @@ func (r *localRun) report(states map[contract.ServerPath]coordinator.ServerState
 			server.Roles = append(server.Roles, runRole{Name: role.Name, Status: role.Status, Started: role.Started, Ended: role.Ended, ExitCode: role.ExitCode,
 				Blocked: role.Blocked, BlockedSeconds: role.BlockedSeconds, Cause: role.Cause, LastLines: role.LastLines})
 			if role.Status == coordinator.RoleFailed {
-				report.Failed = append(report.Failed, runFailedRole{contract.RoleKey(string(s.Path) + "." + role.Name), role.Cause})
+				report.Failed = append(report.Failed, runFailedRole{s.Path.Role(role.Name), role.Cause})
 			}
 		}
 		report.Servers = append(report.Servers, server)

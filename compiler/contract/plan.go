@@ -22,8 +22,17 @@ const Format = 1
 // those of the nested stacks it lives in ("db", "tier/2/db").
 type ServerPath string
 
+// Role names a role of the server.
+func (s ServerPath) Role(name string) RoleKey { return RoleKey(string(s) + "." + name) }
+
+// Fact names the cell of a fact that the server's agent publishes.
+func (s ServerPath) Fact(name string) CellName { return CellName(string(s) + ":" + name) }
+
 // RoleKey names a role in a deployment: SERVER.ROLE, split at the last dot.
 type RoleKey string
+
+// Completion names the cell of the role's completion.
+func (k RoleKey) Completion() CellName { return CellName(k) }
 
 // CellName names a cell in a deployment. SERVER.ROLE:OUTPUT is a role's output,
 // SERVER.ROLE the role's completion, SERVER:FACT a fact its agent publishes,

@@ -5,6 +5,7 @@
 package program
 
 import (
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -125,7 +126,8 @@ type Role struct {
 	Files      []*RoleFile // in the order of the text
 	Timeout    float64     // seconds; 0 is never
 	Idempotent bool
-	Install    Install
+	// Install is how the tool gets onto the server. The zero value leaves it to the driver.
+	Install contract.Install
 	// Actions run when an operator asks, Hooks at turns of the stack's life; in the
 	// order of the text. Hooks are named create, update, suspend, resume, delete.
 	Actions []*Task
@@ -180,17 +182,6 @@ func (f *RoleFile) Reads(r *Role) map[string]bool {
 		}
 	})
 	return found
-}
-
-// Install is how a role's tool gets onto its server. The zero value leaves it to
-// the driver.
-type Install struct {
-	Version string // "7.23", of which each part that is given must be the tool's; or ">=7.2"
-	From    string // "packages", "url", "gem", "none"; "" is the driver's own choice
-	URL     string
-	SHA256  string // hex
-	Proxy   string
-	Licence string // the one that the user accepts
 }
 
 // Key is SERVER.ROLE.

@@ -47,7 +47,7 @@ type RoleChange struct {
 }
 
 // Key names the role.
-func (c *RoleChange) Key() contract.RoleKey { return contract.RoleKey(string(c.Server) + "." + c.Role) }
+func (c *RoleChange) Key() contract.RoleKey { return c.Server.Role(c.Role) }
 
 // NoUpdateHookError says that roles have run, or run now, whose source, files or inputs
 // another plan changes, and which have no hook that would bring them up to date.

@@ -226,7 +226,7 @@ func depthsOf(p *contract.Plan) map[contract.RoleKey]int {
 	writer := map[contract.CellName]contract.RoleKey{}
 	for _, c := range p.Cells {
 		if c.Role != "" {
-			writer[c.Name] = contract.RoleKey(string(c.Server) + "." + c.Role)
+			writer[c.Name] = c.Server.Role(c.Role)
 		}
 	}
 	needs := map[contract.RoleKey][]contract.RoleKey{}
@@ -234,7 +234,7 @@ func depthsOf(p *contract.Plan) map[contract.RoleKey]int {
 	for _, s := range p.Servers {
 		var before contract.RoleKey
 		for _, r := range s.Roles {
-			key := contract.RoleKey(string(s.Path) + "." + r.Name)
+			key := s.Path.Role(r.Name)
 			order = append(order, key)
 			if before != "" {
 				needs[key] = append(needs[key], before)

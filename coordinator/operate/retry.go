@@ -69,7 +69,7 @@ func Retry(again []*status.Role) (posts []deploy.Posting, cells []contract.CellR
 		posts = append(posts, deploy.Posting{Server: a.Server.Path, Request: NewRequest(coordinator.Retry, a)})
 		for i := range a.Server.Roles[a.Index:] {
 			later := &a.Server.Roles[a.Index+i]
-			cells = append(cells, contract.CellRef{Cell: contract.CellName(later.Key()), Server: a.Server.Path})
+			cells = append(cells, contract.CellRef{Cell: later.Key().Completion(), Server: a.Server.Path})
 			for _, o := range later.Plan.Outputs {
 				cells = append(cells, contract.CellRef{Cell: o.Cell, Server: a.Server.Path})
 			}

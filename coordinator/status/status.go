@@ -92,7 +92,7 @@ func (s *Server) finished() bool {
 
 // Key names a role in its deployment.
 func (r *Role) Key() contract.RoleKey {
-	return contract.RoleKey(string(r.Server.Path) + "." + r.Name)
+	return r.Server.Path.Role(r.Name)
 }
 
 // IsBlocked says that a role waits for a value, perhaps before its tool is started.

@@ -201,9 +201,8 @@ func (w *serverWriter) role(r *program.Role) {
 	src, files := w.source(r, r.Meaning)
 	out := contract.Role{Name: r.Name, At: position(r.At.Portable()), Driver: r.Driver, Source: hot.EncodeJSON(src),
 		Timeout: r.Timeout, Idempotent: r.Idempotent, Signals: w.signals(r)}
-	if r.Install != (program.Install{}) {
-		install := contract.Install(r.Install)
-		out.Install = &install
+	if r.Install != (contract.Install{}) {
+		out.Install = &r.Install
 	}
 	for _, f := range files {
 		out.Files = append(out.Files, f.Digest)

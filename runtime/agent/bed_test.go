@@ -128,7 +128,7 @@ func reads(r contract.Role) []contract.CellName {
 
 // fact makes a server tell one.
 func (b *bed) fact(s *contract.Server, name string) {
-	cell := contract.CellName(string(s.Path) + ":" + name)
+	cell := s.Path.Fact(name)
 	s.Facts = append(s.Facts, name)
 	s.Writes = append(s.Writes, cell)
 	b.plan.Cells = append(b.plan.Cells, contract.Cell{Name: cell, Server: s.Path})

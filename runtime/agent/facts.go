@@ -16,7 +16,7 @@ import (
 func (a *agent) publishFacts(ctx context.Context) error {
 	failed := map[contract.CellName]*coordinator.Cause{}
 	for _, name := range a.plan.Facts {
-		cell := contract.CellName(string(a.Boot.Server) + ":" + name)
+		cell := a.Boot.Server.Fact(name)
 		value, err := a.fact(ctx, name)
 		if err != nil {
 			if ctx.Err() != nil {

@@ -223,7 +223,7 @@ func (a *agent) takeBack(ctx context.Context, from string) error {
 		if found = found || r.Name == from; !found {
 			continue
 		}
-		cells = append(cells, contract.CellName(a.key(r.Name)))
+		cells = append(cells, a.key(r.Name).Completion())
 		for _, o := range r.Outputs {
 			cells = append(cells, o.Cell)
 		}

@@ -130,7 +130,7 @@ func (a *agent) enter(ctx context.Context, phase coordinator.Phase) error {
 func (a *agent) poison(ctx context.Context, index int, state coordinator.RoleState) error {
 	failed := map[contract.CellName]*coordinator.Cause{}
 	mark := func(r contract.Role, cause *coordinator.Cause) {
-		failed[contract.CellName(a.key(r.Name))] = cause
+		failed[a.key(r.Name).Completion()] = cause
 		for _, o := range r.Outputs {
 			failed[o.Cell] = cause
 		}
@@ -168,5 +168,5 @@ func (a *agent) failure(index int, state coordinator.RoleState, skipped map[stri
 }
 
 func (a *agent) key(role string) contract.RoleKey {
-	return contract.RoleKey(string(a.Boot.Server) + "." + role)
+	return a.Boot.Server.Role(role)
 }

@@ -162,7 +162,7 @@ func updateOf(noted journal.Role) *coordinator.UpdateState {
 
 // Key names a role of the host.
 func (h *Host) Key(role string) contract.RoleKey {
-	return contract.RoleKey(string(h.Server) + "." + role)
+	return h.Server.Role(role)
 }
 
 // live takes a role that has not started to its end.
@@ -255,7 +255,7 @@ func (l *life) run(tool driver.Driver, job *driver.Job) (driver.Exit, error) {
 
 // complete publishes the completion of a role that is done.
 func (l *life) complete() (coordinator.RoleState, error) {
-	completion := contract.CellName(l.host.Key(l.role.Name))
+	completion := l.host.Key(l.role.Name).Completion()
 	if err := l.host.Cells.Put(l.ctx, completion, json.RawMessage("null"), l.host.Now()); err != nil {
 		return l.state(), err
 	}

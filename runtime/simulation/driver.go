@@ -39,7 +39,7 @@ type run struct {
 // Run implements driver.Driver.
 func (t tool) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	p := t.process
-	key := contract.RoleKey(string(p.machine.Server) + "." + job.Role.Name)
+	key := p.machine.Server.Role(job.Role.Name)
 	var of made
 	if err := json.Unmarshal(job.Role.Source, &of); err != nil {
 		return driver.Exit{}, err

@@ -226,7 +226,7 @@ func (h *heat) check(s heard) string {
 	}
 	number := h.world.history.number(s.process.machine)
 	for _, r := range roles {
-		if !h.world.history.held(contract.CellName(coordinatorKey(server.Path, r.Name)), server.Path, number, "null") {
+		if !h.world.history.held(server.Path.Role(r.Name).Completion(), server.Path, number, "null") {
 			return r.Name + " was never done"
 		}
 	}
@@ -253,7 +253,7 @@ func (h *heat) checkFailure(s heard, roles []contract.Role) string {
 	}
 	number := h.world.history.number(m)
 	for _, r := range roles {
-		if h.world.history.failed(contract.CellName(coordinatorKey(m.Server, r.Name)), m.Server, number) {
+		if h.world.history.failed(m.Server.Role(r.Name).Completion(), m.Server, number) {
 			return ""
 		}
 	}
@@ -285,7 +285,7 @@ func (h *heat) untold() (missing []string) {
 		for _, r := range h.world.program.server(s.Path).Roles {
 			for _, to := range r.Signals {
 				want := signal.Failure
-				if s.Cells[contract.CellName(coordinatorKey(s.Path, r.Name))].State == coordinator.Valued {
+				if s.Cells[s.Path.Role(r.Name).Completion()].State == coordinator.Valued {
 					want = signal.Success
 				}
 				if h.last(m, to.Handle) != want {

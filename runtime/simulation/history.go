@@ -134,7 +134,7 @@ func (h *history) started(p *process, r contract.Role, of made) {
 			if earlier.Name == r.Name {
 				break
 			}
-			if c := contract.CellName(coordinatorKey(s.Path, earlier.Name)); !h.held(c, s.Path, number, "null") {
+			if c := s.Path.Role(earlier.Name).Completion(); !h.held(c, s.Path, number, "null") {
 				h.violate("%s of %v was started before %s was done", r.Name, p, earlier.Name)
 			}
 		}
@@ -238,8 +238,4 @@ func (h *history) checkIncarnations() {
 			were[now.ID], last = true, now
 		}
 	}
-}
-
-func coordinatorKey(s contract.ServerPath, role string) contract.RoleKey {
-	return contract.RoleKey(string(s) + "." + role)
 }

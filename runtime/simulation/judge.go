@@ -96,14 +96,14 @@ func (v *verdict) excuse() {
 	for _, s := range v.world.program.Plan.Servers {
 		for _, r := range s.Roles {
 			status := v.role(s.Path, r.Name).Status
-			v.excused[coordinatorKey(s.Path, r.Name)] = status == coordinator.RolePending || status == coordinator.RoleRunning
+			v.excused[s.Path.Role(r.Name)] = status == coordinator.RolePending || status == coordinator.RoleRunning
 		}
 	}
 	for changed := true; changed; {
 		changed = false
 		for _, s := range v.world.program.Plan.Servers {
 			for i, r := range s.Roles {
-				key := coordinatorKey(s.Path, r.Name)
+				key := s.Path.Role(r.Name)
 				if v.excused[key] && !v.hasReason(s, i) {
 					v.excused[key], changed = false, true
 				}
@@ -117,7 +117,7 @@ func (v *verdict) hasReason(s contract.Server, index int) bool {
 		return true
 	}
 	for _, earlier := range s.Roles[:index] {
-		if v.excused[coordinatorKey(s.Path, earlier.Name)] {
+		if v.excused[s.Path.Role(earlier.Name)] {
 			return true
 		}
 	}
@@ -131,7 +131,7 @@ func (v *verdict) never(w coordinator.Wait) bool {
 	if s.Cells[w.Cell].State != coordinator.Empty {
 		return false
 	}
-	return s.Incarnation.Number == 0 || c.Role != "" && v.excused[coordinatorKey(c.Server, c.Role)]
+	return s.Incarnation.Number == 0 || c.Role != "" && v.excused[c.Server.Role(c.Role)]
 }
 
 func (v *verdict) server(s *contract.Server) {
@@ -158,7 +158,7 @@ func (v *verdict) server(s *contract.Server) {
 		case coordinator.RoleFailed, coordinator.RoleSkipped:
 			v.failed(s, r, state)
 		case coordinator.RolePending, coordinator.RoleRunning:
-			if !v.excused[coordinatorKey(s.Path, r.Name)] {
+			if !v.excused[s.Path.Role(r.Name)] {
 				violate("%s.%s is %s for ever, and nothing says why: blocked on %v", s.Path, r.Name, state.Status, state.Blocked)
 			}
 			v.world.history.count("waits for ever")
@@ -172,7 +172,7 @@ func (v *verdict) server(s *contract.Server) {
 func (v *verdict) done(s *contract.Server, r contract.Role) {
 	v.world.history.count("done")
 	there := v.servers[s.Path]
-	must := []contract.CellName{contract.CellName(coordinatorKey(s.Path, r.Name))}
+	must := []contract.CellName{s.Path.Role(r.Name).Completion()}
 	for _, o := range r.Outputs {
 		must = append(must, o.Cell)
 	}
@@ -198,7 +198,7 @@ func (v *verdict) failed(s *contract.Server, r contract.Role, state coordinator.
 			v.world.history.violate("%s.%s is %s, and %s is empty", s.Path, r.Name, state.Status, o.Cell)
 		}
 	}
-	if c := there.Cells[contract.CellName(coordinatorKey(s.Path, r.Name))]; c.State != coordinator.Failed {
+	if c := there.Cells[s.Path.Role(r.Name).Completion()]; c.State != coordinator.Failed {
 		v.world.history.violate("%s.%s is %s, and its completion is %s", s.Path, r.Name, state.Status, c.State)
 	}
 }

@@ -186,7 +186,7 @@ func (p *process) fact(context.Context, string) (json.RawMessage, error) {
 	if p.machine.NoFact {
 		return nil, errors.New("nobody told it")
 	}
-	return json.Marshal(p.machine.value(contract.CellName(fmt.Sprintf("%s:%s", p.machine.Server, contract.FactFirstAddress))))
+	return json.Marshal(p.machine.value(p.machine.Server.Fact(contract.FactFirstAddress)))
 }
 
 // Write implements io.Writer: what the agent says on the console.

@@ -101,7 +101,7 @@ func (g *generator) server(path contract.ServerPath) {
 	s := contract.Server{Path: path, At: "site.yaml:1:1", Roles: []contract.Role{}}
 	if g.perhaps(0.4) {
 		s.Facts = []string{contract.FactFirstAddress}
-		g.own(&s, contract.CellName(fmt.Sprintf("%s:%s", path, contract.FactFirstAddress)), "")
+		g.own(&s, path.Fact(contract.FactFirstAddress), "")
 	}
 	for i := range g.IntN(4) {
 		r := contract.Role{Name: fmt.Sprintf("r%d", i), At: contract.Position(fmt.Sprintf("site.yaml:%d:1", 10*(i+1))),
@@ -111,7 +111,7 @@ func (g *generator) server(path contract.ServerPath) {
 			r.Outputs = append(r.Outputs, contract.Output{Name: fmt.Sprintf("o%d", k), Cell: cell, Type: contract.String, At: r.At})
 			g.own(&s, cell, r.Name)
 		}
-		g.own(&s, contract.CellName(fmt.Sprintf("%s.%s", path, r.Name)), r.Name)
+		g.own(&s, path.Role(r.Name).Completion(), r.Name)
 		s.Roles = append(s.Roles, r)
 	}
 	g.program.Plan.Servers = append(g.program.Plan.Servers, s)
@@ -143,7 +143,7 @@ func (g *generator) connect() {
 }
 
 func (g *generator) role(s *contract.Server, r *contract.Role, known []contract.CellRef) {
-	if own := contract.CellName(fmt.Sprintf("%s.%s", s.Path, r.Name)); len(known) > 0 && g.perhaps(0.2) {
+	if own := s.Path.Role(r.Name).Completion(); len(known) > 0 && g.perhaps(0.2) {
 		c := known[g.IntN(len(known))]
 		if isCompletion(c.Cell) && c.Cell != own {
 			r.DependsOn = append(r.DependsOn, contract.Dependency{Cell: c.Cell, At: r.At})
@@ -163,7 +163,7 @@ func (g *generator) role(s *contract.Server, r *contract.Role, known []contract.
 	case !g.Straight && g.perhaps(0.1):
 		behaviour.Stubborn = true
 	}
-	g.program.Roles[contract.RoleKey(fmt.Sprintf("%s.%s", s.Path, r.Name))] = behaviour
+	g.program.Roles[s.Path.Role(r.Name)] = behaviour
 }
 
 // isCompletion says that a cell has no output's or fact's name: SERVER.ROLE.

@@ -316,7 +316,7 @@ func (p *Program) String() string {
 	for _, s := range p.Plan.Servers {
 		fmt.Fprintf(&b, "server %s, facts %v\n", s.Path, s.Facts)
 		for _, r := range s.Roles {
-			role := p.Roles[coordinatorKey(s.Path, r.Name)]
+			role := p.Roles[s.Path.Role(r.Name)]
 			fmt.Fprintf(&b, "  role %s: %v; exit %d", r.Name, role.Steps, role.Exit)
 			if role.Stubborn {
 				b.WriteString(", stubborn")

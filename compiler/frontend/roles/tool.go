@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -70,7 +71,7 @@ func (l *lowering) install(role *program.Role, tool driver.Driver, n *hot.Node, 
 		return v
 	}
 	i := &role.Install
-	*i = program.Install{From: text("from"), URL: text("url"), SHA256: text("sha256"), Proxy: text("proxy"), Licence: text("licence")}
+	*i = contract.Install{From: text("from"), URL: text("url"), SHA256: text("sha256"), Proxy: text("proxy"), Licence: text("licence")}
 	if v := n.Get("version"); v != nil {
 		if _, fraction := v.Value.(float64); fraction {
 			wrong("version", "7.10 is the number 7.1 to YAML: write \"7.10\"", "a version with a point must be quoted")
