@@ -153,7 +153,7 @@ func membersToMap(keyName, valueName string, from Value) (Value, error) {
 	}
 	groups := map[string]*Dict{}
 	var numbers []string
-	for _, name := range items.keys {
+	for _, name := range items.Keys() {
 		m := member.FindStringSubmatch(name)
 		if m == nil {
 			continue
@@ -188,7 +188,7 @@ func memberItems(from Value) (*Dict, error) {
 	case []Value:
 		texts = from
 	case *Dict:
-		for _, k := range from.keys {
+		for _, k := range from.Keys() {
 			texts = append(texts, k)
 		}
 	case string:

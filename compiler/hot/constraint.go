@@ -178,15 +178,6 @@ func (c *Constraint) readModulo(v Value) (err error) {
 	return nil
 }
 
-// whole is a number that is an integer, whatever its type.
-func whole(v Value) (*big.Int, bool) {
-	r, ok := rational(v)
-	if !ok || !r.IsInt() {
-		return nil, false
-	}
-	return r.Num(), true
-}
-
 // AllowedPattern is the constraint that a Python regular expression makes.
 func AllowedPattern(text string) Constraint {
 	return Constraint{Kind: "allowed_pattern", Pattern: text, match: pattern(text)}

@@ -326,3 +326,10 @@ func (d *direct) below(col int, ofKey bool, colon int) *Node {
 	n.Span = source.Span{Start: uint32(colon), End: uint32(colon)}
 	return n
 }
+
+// rewind lets the next piece have the place of what was read.
+func (d *direct) rewind() {
+	d.slab.rewind()
+	d.entrySlab.rewind()
+	d.itemSlab.rewind()
+}

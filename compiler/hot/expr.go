@@ -144,15 +144,18 @@ func (r *exprReader) apart(n *Node, parts []part) *Expr {
 }
 
 // newMap makes a map of some entries, which are still to come; few have their room
+// fewItems is how many items have their room within the expression.
+const fewItems = 2
+
 // within it.
 func newMap(at source.Place, count int) *Expr {
-	if count > fewKeys {
+	if count > fewItems {
 		return &Expr{Kind: MapExpr, At: at, Items: make([]*Expr, count), Keys: make([]string, count)}
 	}
 	made := &struct {
 		Expr
-		items [fewKeys]*Expr
-		keys  [fewKeys]string
+		items [fewItems]*Expr
+		keys  [fewItems]string
 	}{Expr: Expr{Kind: MapExpr, At: at}}
 	made.Items, made.Keys = made.items[:count:count], made.keys[:count:count]
 	return &made.Expr

@@ -188,7 +188,7 @@ func (g *generator) argument(name string, depth int) Value {
 		if g.version.CFN() {
 			return pick[Value](g, "server", "text", "number", "nowhere", "items", v(aText))
 		}
-		for _, x := range g.reference(anything, depth).(*Dict).values {
+		for _, x := range g.reference(anything, depth).(*Dict).Values() {
 			return x
 		}
 	}

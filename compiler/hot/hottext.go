@@ -49,7 +49,7 @@ func hasCallOf(v Value, isName func(string) bool) bool {
 	case []Value:
 		return slices.ContainsFunc(v, has)
 	case *Dict:
-		return v.Len() == 1 && isName(v.keys[0]) || slices.ContainsFunc(v.values, has)
+		return v.Len() == 1 && isName(v.Keys()[0]) || slices.ContainsFunc(v.Values(), has)
 	}
 	return false
 }

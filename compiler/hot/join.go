@@ -93,7 +93,7 @@ func joinItem(name string, structures bool, v Value) (string, error) {
 		return v, nil
 	case []Value, *Dict:
 		if structures {
-			return string(insertedJSON.write(v)), nil
+			return InsertedJSON(v), nil
 		}
 	}
 	if structures {

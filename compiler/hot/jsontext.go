@@ -312,3 +312,13 @@ func (p *jsonParser) hex4() (rune, error) {
 	p.at += 4
 	return r, nil
 }
+
+// DecodeJSON reads one JSON value exactly, as Python's json module does: the order
+// of keys is kept and integers of any size stay integers.
+func DecodeJSON(data []byte) (Value, error) {
+	n, err := parseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	return n.Data(), nil
+}

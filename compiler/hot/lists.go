@@ -3,6 +3,7 @@ package hot
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // list_concat, list_concat_unique, contains and filter
@@ -121,7 +122,7 @@ func applyContains(_ *work, arg Value) (Value, error) {
 		if !ok {
 			return nil, fmt.Errorf("contains: only a string can be within a string, not %s", TypeName(args[0]))
 		}
-		return containsText(sequence, s), nil
+		return strings.Contains(sequence, s), nil
 	}
 	return nil, fmt.Errorf("contains looks into a list, not %s", TypeName(args[1]))
 }

@@ -29,7 +29,7 @@ func applyMerge(w *work, arg Value) (Value, error) {
 		if err := w.spend(perEntry * d.Len()); err != nil {
 			return nil, err
 		}
-		for _, k := range d.keys {
+		for _, k := range d.Keys() {
 			out.Set(k, d.at(k))
 		}
 	}
@@ -106,7 +106,7 @@ func (e *Expr) asMap() *Expr {
 	}
 	out := &Expr{Kind: MapExpr, At: e.At}
 	d := e.Value.(*Dict)
-	for _, k := range d.keys {
+	for _, k := range d.Keys() {
 		out.Keys, out.Items = append(out.Keys, k), append(out.Items, Constant(d.at(k), e.At))
 	}
 	return out
@@ -125,7 +125,7 @@ func applyMapReplace(_ *work, arg Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range with.keys {
+	for _, k := range with.Keys() {
 		if k != "keys" && k != "values" {
 			return nil, fmt.Errorf("map_replace has no key %q, only keys and values", k)
 		}
@@ -153,7 +153,7 @@ func mapOrNull(v Value) (*Dict, error) {
 
 func replaceInMap(in, keys, values *Dict) (Value, error) {
 	out := newDict(in.Len())
-	for _, k := range in.keys {
+	for _, k := range in.Keys() {
 		key := k
 		if to := keys.at(k); to != nil {
 			name, err := newKey(k, to)

@@ -35,6 +35,12 @@ var (
 // EncodeJSON writes a value as JSON on one line, without escaping <, > and &.
 func EncodeJSON(v Value) []byte { return plainJSON.write(v) }
 
+// WriteJSON is EncodeJSON into a buffer.
+func WriteJSON(b *bytes.Buffer, v Value) { plainJSON.value(b, v) }
+
+// InsertedJSON writes a value as Heat inserts it into a text.
+func InsertedJSON(v Value) string { return string(insertedJSON.write(v)) }
+
 func (n *notation) write(v Value) []byte {
 	var b bytes.Buffer
 	n.value(&b, v)
@@ -64,7 +70,7 @@ func (n *notation) value(b *bytes.Buffer, v Value) {
 	case *Dict:
 		n.dict(b, v)
 	default:
-		panic(fmt.Sprintf("hot: no way to write %T down", v)) // a mistake of ours, not of the input
+		panic(fmt.Sprintf("no way to write %T down", v)) // a mistake of ours, not of the input
 	}
 }
 

@@ -3,6 +3,7 @@ package hot
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
@@ -166,7 +167,7 @@ func onlyPython(schema *Dict) bool {
 		if p == nil {
 			p, _ = c.Get("AllowedPattern")
 		}
-		if text, ok := p.(string); ok && (pattern(text) == nil || containsText(text, `\`) || containsText(text, "(")) {
+		if text, ok := p.(string); ok && (pattern(text) == nil || strings.Contains(text, `\`) || strings.Contains(text, "(")) {
 			return true
 		}
 	}

@@ -86,20 +86,9 @@ func (e *Expr) of(parts []part) part {
 	return part{expr: e.with(items).collapse()}
 }
 
-// dictOf is DictOf for the values of parts; few have their room within the mapping.
+// dictOf is the map of parts' values.
 func dictOf(keys []string, parts []part) *Dict {
-	if len(parts) > fewKeys || !allUnlike(keys) {
-		return DictOf(keys, valuesOf(parts))
-	}
-	made := &struct {
-		Dict
-		values [fewKeys]Value
-	}{Dict: Dict{keys: keys[:len(keys):len(keys)]}}
-	for i, p := range parts {
-		made.values[i], _ = p.known()
-	}
-	made.Dict.values = made.values[:len(parts):len(parts)]
-	return &made.Dict
+	return DictFrom(keys, func(i int) Value { v, _ := parts[i].known(); return v })
 }
 
 // with is the list or map with other items, itself if they are the same.

@@ -30,10 +30,3 @@ func Passing(file *source.File, visit func(inResources bool, entries []Entry) bo
 	}
 	return len(quiet.All()) == 0
 }
-
-// rewind lets the next piece have the place of what was read.
-func (d *direct) rewind() {
-	d.slab.rewind()
-	d.entrySlab.rewind()
-	d.itemSlab.rewind()
-}

@@ -202,4 +202,22 @@ func number(v Value) (Value, bool) {
 	return nil, false
 }
 
-func containsText(s, part string) bool { return strings.Contains(s, part) }
+// whole is a number that is an integer, whatever its type.
+func whole(v Value) (*big.Int, bool) {
+	r, ok := rational(v)
+	if !ok || !r.IsInt() {
+		return nil, false
+	}
+	return r.Num(), true
+}
+
+// parseInt reads digits that are known to be good.
+func parseInt(digits string, base int) Value {
+	if n, err := strconv.ParseInt(digits, base, 64); err == nil {
+		return n
+	}
+	n, _ := new(big.Int).SetString(digits, base)
+	return n
+}
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -60,7 +60,7 @@ func (r repeating) apply(w *work, arg Value) (Value, error) {
 		return nil, err
 	}
 	body := args.at("template")
-	l := loop{work: w, keys: each.keys, body: body, hasText: hasText(body), values: make([]Value, len(lists)), out: []Value{}}
+	l := loop{work: w, keys: each.Keys(), body: body, hasText: hasText(body), values: make([]Value, len(lists)), out: []Value{}}
 	switch {
 	case slices.ContainsFunc(lists, func(list []Value) bool { return len(list) == 0 }):
 	case nested:
@@ -75,7 +75,7 @@ func (r repeating) apply(w *work, arg Value) (Value, error) {
 func (r repeating) lists(each *Dict, nested bool) ([][]Value, error) {
 	lists := make([][]Value, each.Len())
 	length := -1
-	for i, k := range each.keys {
+	for i, k := range each.Keys() {
 		switch v := each.at(k).(type) {
 		case nil:
 			continue
@@ -85,7 +85,7 @@ func (r repeating) lists(each *Dict, nested bool) ([][]Value, error) {
 			if !r.maps || !nested {
 				return nil, fmt.Errorf("repeat: for_each of %q must be a list, not a map", k)
 			}
-			for _, name := range v.keys {
+			for _, name := range v.Keys() {
 				lists[i] = append(lists[i], name)
 			}
 		default:
@@ -175,7 +175,7 @@ func (l *loop) replace(v Value) (Value, error) {
 		return out, nil
 	case *Dict:
 		out := newDict(v.Len())
-		for _, k := range v.keys {
+		for _, k := range v.Keys() {
 			key, err := l.text(k)
 			if err != nil {
 				return nil, err

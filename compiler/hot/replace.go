@@ -88,14 +88,14 @@ func (r replacing) text(key string, v Value) (string, error) {
 		if !r.structures {
 			return "", fmt.Errorf("%s: the param %q is a list; only strings and numbers can be put in", r.name, key)
 		}
-		if text = string(insertedJSON.write(v)); len(x) == 0 && r.veryStrict {
+		if text = InsertedJSON(v); len(x) == 0 && r.veryStrict {
 			text = ""
 		}
 	case *Dict:
 		if !r.structures {
 			return "", fmt.Errorf("%s: the param %q is a map; only strings and numbers can be put in", r.name, key)
 		}
-		if text = string(insertedJSON.write(v)); x.Len() == 0 && r.veryStrict {
+		if text = InsertedJSON(v); x.Len() == 0 && r.veryStrict {
 			text = ""
 		}
 	default:

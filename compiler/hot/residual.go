@@ -98,11 +98,11 @@ func (c *encoder) write(e *Expr) {
 	switch e.Kind {
 	case ValueExpr:
 		if !looksLikeCall(e.Value) {
-			plainJSON.value(&c.out, e.Value)
+			WriteJSON(&c.out, e.Value)
 			return
 		}
 		c.out.WriteString(`{"$literal":`)
-		plainJSON.value(&c.out, e.Value)
+		WriteJSON(&c.out, e.Value)
 		c.out.WriteByte('}')
 	case ListExpr:
 		c.list(e)

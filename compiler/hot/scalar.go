@@ -104,15 +104,6 @@ func radix(digits string, base int, allowed string, negative bool) (Value, bool)
 	return parseInt(digits, base), true
 }
 
-// parseInt reads digits that are known to be good.
-func parseInt(digits string, base int) Value {
-	if n, err := strconv.ParseInt(digits, base, 64); err == nil {
-		return n
-	}
-	n, _ := new(big.Int).SetString(digits, base)
-	return n
-}
-
 // decimal reads a float with a point. An exponent needs a sign and a digit
 // before it a point: "1e3" and "1.0e3" are strings.
 func decimal(text, body string) (Value, bool) {
@@ -136,8 +127,6 @@ func decimal(text, body string) (Value, bool) {
 	}
 	return f, true
 }
-
-func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // sexagesimal reads numbers of base 60, as times of day are written.
 func sexagesimal(body string, negative bool) (Value, bool) {

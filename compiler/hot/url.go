@@ -122,7 +122,7 @@ func urlAuthority(text map[string]string) string {
 // urlQuery is urllib.parse.urlencode, with slashes left alone.
 func urlQuery(d *Dict) string {
 	pairs := make([]string, 0, d.Len())
-	for _, k := range d.keys {
+	for _, k := range d.Keys() {
 		pairs = append(pairs, quotePlus(k)+"="+quotePlus(ToString(d.at(k))))
 	}
 	return strings.ReplaceAll(strings.Join(pairs, "&"), "%2F", "/")

@@ -66,6 +66,26 @@ func DictOf(keys []string, values []Value) *Dict {
 	return d
 }
 
+// DictFrom is DictOf with the value of the i-th key; few have their room within the mapping.
+func DictFrom(keys []string, of func(i int) Value) *Dict {
+	if len(keys) > fewKeys || !allUnlike(keys) {
+		values := make([]Value, len(keys))
+		for i := range keys {
+			values[i] = of(i)
+		}
+		return DictOf(keys, values)
+	}
+	made := &struct {
+		Dict
+		values [fewKeys]Value
+	}{Dict: Dict{keys: keys[:len(keys):len(keys)]}}
+	for i := range keys {
+		made.values[i] = of(i)
+	}
+	made.Dict.values = made.values[:len(keys):len(keys)]
+	return &made.Dict
+}
+
 func allUnlike(texts []string) bool {
 	for i, text := range texts {
 		if slices.Contains(texts[:i], text) {
@@ -80,6 +100,9 @@ func (d *Dict) Len() int { return len(d.keys) }
 
 // Keys are the keys in order; the caller does not change them.
 func (d *Dict) Keys() []string { return d.keys }
+
+// Values are the values in order; the caller does not change them.
+func (d *Dict) Values() []Value { return d.values }
 
 func (d *Dict) find(key string) int {
 	if d.index != nil {
@@ -127,16 +150,6 @@ func (d *Dict) Set(key string, v Value) {
 			d.index[k] = i
 		}
 	}
-}
-
-// DecodeJSON reads one JSON value exactly, as Python's json module does: the order
-// of keys is kept and integers of any size stay integers.
-func DecodeJSON(data []byte) (Value, error) {
-	n, err := parseJSON(data)
-	if err != nil {
-		return nil, err
-	}
-	return n.Data(), nil
 }
 
 // InJSON says whether JSON can say a value: it has no infinite numbers.

@@ -61,7 +61,7 @@ func holdsIterated(v Value) bool {
 	case []Value:
 		return slices.ContainsFunc(v, holdsIterated)
 	case *Dict:
-		return slices.ContainsFunc(v.keys, func(k string) bool { return holdsIterated(v.at(k)) })
+		return slices.ContainsFunc(v.Keys(), func(k string) bool { return holdsIterated(v.at(k)) })
 	}
 	return false
 }

@@ -229,7 +229,7 @@ func yaqlValues(on, _ Value, _ []query) (Value, bool) {
 		return nil, false
 	}
 	out := iterated{}
-	for _, k := range d.keys {
+	for _, k := range d.Keys() {
 		out = append(out, d.at(k))
 	}
 	return out, true
