@@ -18,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 var (
@@ -35,7 +36,7 @@ func TestMonotony(t *testing.T) {
 	for i := range *monotonyCases {
 		g := &expressions{rand.New(rand.NewPCG(*monotonySeed, uint64(i)))}
 		text := g.template()
-		less, more := map[string]hot.Value{}, map[string]hot.Value{}
+		less, more := map[string]value.Value{}, map[string]value.Value{}
 		for p := range parameters {
 			value := fmt.Sprint("v", g.IntN(2))
 			switch g.IntN(3) {
@@ -74,7 +75,7 @@ func TestMonotony(t *testing.T) {
 
 // bind gives the time of every input, by its name, and of every reference in it that
 // is still there, by its place. Inputs that cannot be bound are left out.
-func bind(t *testing.T, text string, known map[string]hot.Value) map[string]binding.Time {
+func bind(t *testing.T, text string, known map[string]value.Value) map[string]binding.Time {
 	t.Helper()
 	var diags source.Diagnostics
 	template := hot.ParseTemplate(source.NewFile("random.yaml", []byte(text)), &diags)

@@ -5,6 +5,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Scope is what expressions outside of a template are evaluated in.
@@ -43,7 +44,7 @@ func withoutTemplate(o Options, version hot.Version, diags *source.Diagnostics) 
 	if diags.Failed() {
 		return nil
 	}
-	given := &program.Given{Parameters: map[string]hot.Value{}, ReadFile: files.read, OpenFolder: files.open}
+	given := &program.Given{Parameters: map[string]value.Value{}, ReadFile: files.read, OpenFolder: files.open}
 	for name, s := range env.Defaults {
 		given.Parameters[name] = s.Value
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // givenParameters collects the values of parameters that the compiler knows: of
 // environments and of -P, and without Heat the defaults.
 func givenParameters(t *hot.Template, env *environment.Environment, o Options, diags *source.Diagnostics) *program.Given {
-	g := &program.Given{Parameters: map[string]hot.Value{}, Unpinnable: map[string]bool{}, Unpinned: o.WithoutHeat}
+	g := &program.Given{Parameters: map[string]value.Value{}, Unpinnable: map[string]bool{}, Unpinned: o.WithoutHeat}
 	if o.WithoutHeat {
 		for _, p := range t.Parameters {
 			if p.Default != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Time says when a value is known; a later one is greater.
@@ -323,7 +324,7 @@ func (b *binder) carried(in *program.Input, e *hot.Expr) bool {
 // hold them.
 func (b *binder) checkNumbers(e *hot.Expr) {
 	e.Walk(func(x *hot.Expr) bool {
-		if x.IsValue() && !hot.InJSON(x.Value) {
+		if x.IsValue() && !value.InJSON(x.Value) {
 			b.diags.Error(source.BadArgument, x.At, "an infinite number, or one that is none, cannot be given to a role: values travel as JSON, which has no such numbers", "write it as a text, in quotes")
 			return false
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // The servers and stacks that the cases read from, and the files that they use.
@@ -74,7 +75,7 @@ func analysed(t *testing.T, input string, options binding.Options) (*program.Pro
 		}
 		return nil, fs.ErrNotExist
 	}
-	p := program.New(template, &program.Given{Parameters: map[string]hot.Value{"given": "known"}, ReadFile: read})
+	p := program.New(template, &program.Given{Parameters: map[string]value.Value{"given": "known"}, ReadFile: read})
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{Registry: &environment.Registry{}}, Read: read, MaxDepth: 5, MaxResources: 1000}, &diags)
 	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
 	return p, binding.Analyse(p, options, &diags), diags.All()
@@ -120,7 +121,7 @@ func TestInputs(t *testing.T) {
 			for _, r := range bound.References {
 				needs = append(needs, r.Needs)
 			}
-			if left := string(hot.EncodeJSON(binding.Written(bound.Expr))); bound.Time != c.time || left != c.left {
+			if left := string(value.EncodeJSON(binding.Written(bound.Expr))); bound.Time != c.time || left != c.left {
 				t.Errorf("%s: %s, want %s: %s", bound.Time, left, c.time, c.left)
 			}
 			if diff := cmp.Diff(c.needs, needs); diff != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // DeployParameter is the parameter of a nested template by which values that only
@@ -57,27 +58,27 @@ func (c *Carried) add(name string, e *hot.Expr) *Carried {
 // Key derives a name from an expression that only Heat can resolve: a name never
 // stands for another value.
 func Key(e *hot.Expr) string {
-	sum := sha256.Sum256(hot.EncodeJSON(Written(e)))
+	sum := sha256.Sum256(value.EncodeJSON(Written(e)))
 	return hex.EncodeToString(sum[:])[:12]
 }
 
 // Written is an expression as the value that a template would hold.
-func Written(e *hot.Expr) hot.Value {
+func Written(e *hot.Expr) value.Value {
 	switch e.Kind {
 	case hot.ListExpr:
-		list := make([]hot.Value, len(e.Items))
+		list := make([]value.Value, len(e.Items))
 		for i, x := range e.Items {
 			list[i] = Written(x)
 		}
 		return list
 	case hot.MapExpr:
-		d := hot.NewDict()
+		d := value.NewDict()
 		for i, k := range e.Keys {
 			d.Set(k, Written(e.Items[i]))
 		}
 		return d
 	case hot.CallExpr:
-		d := hot.NewDict()
+		d := value.NewDict()
 		d.Set(e.Func.Name, Written(e.Arg()))
 		return d
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // factsAtRun says whether the input that is being bound gets facts from agents.
@@ -41,7 +42,7 @@ func (b *binder) fact(call *hot.Expr, s server, fact, rule string) *hot.Expr {
 // serverFact is a reference to a real attribute of a server: a run-time fact
 // where the agent can know it as Heat would give it, else Heat's. A server of
 // another stack has an agent only if it has roles.
-func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []hot.Value) (*hot.Expr, error) {
+func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []value.Value) (*hot.Expr, error) {
 	leave := func(rule string) (*hot.Expr, error) {
 		b.note(call, Deploy, rule, "", "")
 		return call, nil
@@ -82,7 +83,7 @@ func oneNetwork(r *hot.Resource) bool {
 }
 
 // networkIs says whether a server's one network has this very name.
-func networkIs(r *hot.Resource, name hot.Value) bool {
+func networkIs(r *hot.Resource, name value.Value) bool {
 	n := r.Property("networks")
 	if n == nil || !oneNetwork(r) {
 		return false
@@ -91,7 +92,7 @@ func networkIs(r *hot.Resource, name hot.Value) bool {
 	return ok && name == label
 }
 
-func isZero(v hot.Value) bool { return hot.Equal(v, int64(0)) && v != false }
+func isZero(v value.Value) bool { return value.Equal(v, int64(0)) && v != false }
 
 // factServers lists the servers without roles whose facts somebody needs. Where one
 // use of a template needs a server's facts, all uses have its agent: the emitted

@@ -9,10 +9,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // nestAttribute is an attribute of a resource that stands for stacks or servers.
-func (b *binder) nestAttribute(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value) (*hot.Expr, error) {
+func (b *binder) nestAttribute(call *hot.Expr, n *program.Nest, attribute string, path []value.Value) (*hot.Expr, error) {
 	sel := n.Select(attribute, path, false)
 	switch {
 	case n.Scales() && sel.Gives == program.HeatsOwn:
@@ -83,7 +84,7 @@ func (b *binder) doesWithout() bool {
 
 // gather reads an attribute of all members. If only Heat knows all of them, the
 // call stays as it is.
-func (b *binder) gather(call *hot.Expr, n *program.Nest, attribute string, path []hot.Value, named bool) (*hot.Expr, error) {
+func (b *binder) gather(call *hot.Expr, n *program.Nest, attribute string, path []value.Value, named bool) (*hot.Expr, error) {
 	out := &hot.Expr{Kind: hot.ListExpr, At: call.At}
 	if named {
 		out.Kind = hot.MapExpr
@@ -112,12 +113,12 @@ func (b *binder) gather(call *hot.Expr, n *program.Nest, attribute string, path 
 }
 
 // memberCall is how the stack around reads an attribute of one member.
-func (b *binder) memberCall(call *hot.Expr, n *program.Nest, m *program.Member, attribute string, path []hot.Value) *hot.Expr {
+func (b *binder) memberCall(call *hot.Expr, n *program.Nest, m *program.Member, attribute string, path []value.Value) *hot.Expr {
 	if n.Open() { // Heat may not have it
-		arg := append([]hot.Value{n.Resource.Name, attribute}, path...)
+		arg := append([]value.Value{n.Resource.Name, attribute}, path...)
 		return item(hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At)), numberOf(n, m))
 	}
-	arg := append([]hot.Value{n.Resource.Name, "resource." + m.Name + "." + attribute}, path...)
+	arg := append([]value.Value{n.Resource.Name, "resource." + m.Name + "." + attribute}, path...)
 	return hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At))
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // References from one stack to another: into a nested stack through its parameters,
@@ -130,7 +131,7 @@ func memberName(s *program.Stack) string {
 
 // memberAttribute is an attribute of one member of a nest. It is the call itself if
 // only Heat knows it.
-func (b *binder) memberAttribute(call *hot.Expr, n *program.Nest, m *program.Member, attribute string, path []hot.Value) (*hot.Expr, error) {
+func (b *binder) memberAttribute(call *hot.Expr, n *program.Nest, m *program.Member, attribute string, path []value.Value) (*hot.Expr, error) {
 	if m.Stack == nil {
 		return b.serverAttribute(call, server{Resource: n.Definition, path: n.Path(m), nest: n, member: m}, attribute, path)
 	}
@@ -171,7 +172,7 @@ func (b *binder) leave(call *hot.Expr, rule string) *hot.Expr {
 }
 
 // across evaluates an expression of a member for a call in this stack.
-func (b *binder) across(call *hot.Expr, n *program.Nest, m *program.Member, name string, e *hot.Expr, path []hot.Value) (*hot.Expr, error) {
+func (b *binder) across(call *hot.Expr, n *program.Nest, m *program.Member, name string, e *hot.Expr, path []value.Value) (*hot.Expr, error) {
 	inner := b.looking()
 	out, err := inner.follow(call, m.Stack, name, e)
 	if err == nil && TimeOf(out) == Deploy {
@@ -192,7 +193,7 @@ func (b *binder) across(call *hot.Expr, n *program.Nest, m *program.Member, name
 }
 
 // part selects a part of what a call gives.
-func (b *binder) part(call, e *hot.Expr, path []hot.Value) (*hot.Expr, error) {
+func (b *binder) part(call, e *hot.Expr, path []value.Value) (*hot.Expr, error) {
 	for len(path) > 0 {
 		switch {
 		case e.IsValue():
@@ -218,7 +219,7 @@ func (b *binder) part(call, e *hot.Expr, path []hot.Value) (*hot.Expr, error) {
 }
 
 // partOfChoice selects a part of each branch.
-func (b *binder) partOfChoice(call, e *hot.Expr, path []hot.Value) (*hot.Expr, error) {
+func (b *binder) partOfChoice(call, e *hot.Expr, path []value.Value) (*hot.Expr, error) {
 	items := append([]*hot.Expr{}, e.Arg().Items...)
 	for i, x := range items[1:] {
 		part, err := b.part(call, x, path)
@@ -233,7 +234,7 @@ func (b *binder) partOfChoice(call, e *hot.Expr, path []hot.Value) (*hot.Expr, e
 }
 
 // itemOf is an item of a list or map, nil if there is none for sure.
-func itemOf(e *hot.Expr, key hot.Value) *hot.Expr {
+func itemOf(e *hot.Expr, key value.Value) *hot.Expr {
 	switch k := key.(type) {
 	case int64:
 		if e.Kind == hot.ListExpr && k >= 0 && int(k) < len(e.Items) {

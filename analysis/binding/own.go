@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // What a role's input reads of its own server: {fact: NAME}. Addresses, name and id are
@@ -37,7 +38,7 @@ func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
 	case factIndex, factGroupSize:
 		return b.placeInGroup(call, s, name)
 	}
-	address := call.Arg().Value.([]hot.Value) // as the schema has it
+	address := call.Arg().Value.([]value.Value) // as the schema has it
 	network, err := networkOf(s.Resource, address[1])
 	if err != nil {
 		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q %v", s.Path, err), Hint: "its name as `networks` says it, or its position there, from 0"}
@@ -47,7 +48,7 @@ func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
 }
 
 // networkOf is the position of one of a server's networks.
-func networkOf(r *hot.Resource, network hot.Value) (int, error) {
+func networkOf(r *hot.Resource, network value.Value) (int, error) {
 	n := r.Property("networks")
 	if i, isPosition := network.(int64); isPosition {
 		if n != nil && n.Kind == hot.List && i >= int64(len(n.Items)) {

@@ -7,6 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // What is there only if Heat decides so: a resource whose condition is left to it, and
@@ -173,7 +174,7 @@ func (b *binder) ifMember(call *hot.Expr, n *program.Nest, m *program.Member, e 
 }
 
 // memberPart is an item of what was gathered over members.
-func memberPart(e *hot.Expr, key hot.Value) *hot.Expr {
+func memberPart(e *hot.Expr, key value.Value) *hot.Expr {
 	items := e.Arg().Items
 	x := itemOf(items[2], key)
 	if x == nil {
@@ -188,7 +189,7 @@ func memberPart(e *hot.Expr, key hot.Value) *hot.Expr {
 	if !ok {
 		return nil
 	}
-	why := fmt.Sprintf("nobody gives this value: the group %q has fewer than %d members", hot.ToString(items[0].Value), n+1)
+	why := fmt.Sprintf("nobody gives this value: the group %q has fewer than %d members", value.ToString(items[0].Value), n+1)
 	nobody := hot.NewCall(hot.AbsentRef, e.At, hot.Constant(why, e.At))
 	return choice(hot.Choice(e.At), present(items[1], int(n), e.At), x, nobody)
 }

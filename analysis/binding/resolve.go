@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // errReported ends a fold whose failure is a diagnostic already.
@@ -192,7 +193,7 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 }
 
 // serverAttribute is an attribute of a server: an output of a role, or a fact.
-func (b *binder) serverAttribute(call *hot.Expr, s server, attribute string, path []hot.Value) (*hot.Expr, error) {
+func (b *binder) serverAttribute(call *hot.Expr, s server, attribute string, path []value.Value) (*hot.Expr, error) {
 	if known := b.program.Server(s.path); known != nil {
 		if o := known.Output(attribute); o != nil {
 			return b.output(call, o, path)
@@ -221,7 +222,7 @@ func (b *binder) unknownOutput(at source.Place, server, attribute string) {
 
 // output is a reference to a role's output: its cell, or its value where that is
 // known before the role runs.
-func (b *binder) output(call *hot.Expr, o *program.Output, path []hot.Value) (*hot.Expr, error) {
+func (b *binder) output(call *hot.Expr, o *program.Output, path []value.Value) (*hot.Expr, error) {
 	if o.Value == nil {
 		if b.via != nil || b.reader == nil {
 			b.analysis.Cells[o.Cell()] = o

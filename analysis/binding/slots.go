@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Slots replaces the largest parts of an expression that only Heat can resolve. Each
@@ -73,7 +74,7 @@ func (s slots) items(e *hot.Expr) *hot.Expr {
 
 // branches is an `if`, whose branches Heat may look at only if it would take them.
 func (s slots) branches(e *hot.Expr) *hot.Expr {
-	test := string(hot.EncodeJSON(Written(e.Arg().Items[0])))
+	test := string(value.EncodeJSON(Written(e.Arg().Items[0])))
 	if taken, known := s.known[test]; known {
 		return s.in(branch(e, taken))
 	}

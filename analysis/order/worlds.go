@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // mostWorlds is how many combinations of choices are tried.
@@ -18,12 +19,12 @@ type choice struct {
 	expr      *hot.Expr
 	parameter *hot.Parameter // whose value it is, if it is just that
 	truth     bool           // it is true or false
-	values    []hot.Value    // that make a difference
+	values    []value.Value  // that make a difference
 	class     int            // the same for all that are compared with each other
 	chosen    int
 }
 
-func (c *choice) value() hot.Value { return c.values[c.chosen] }
+func (c *choice) value() value.Value { return c.values[c.chosen] }
 
 // other is a value that none of those is that are spoken of.
 type other int
@@ -41,7 +42,7 @@ func newWorlds(t *hot.Template, tests []test) (w *worlds, few bool) {
 	for _, x := range tests {
 		w.note(x.condition)
 	}
-	spoken, members := map[int][]hot.Value{}, map[int]int{}
+	spoken, members := map[int][]value.Value{}, map[int]int{}
 	for _, c := range w.choices {
 		spoken[c.class] = append(spoken[c.class], c.values...)
 		members[c.class]++
@@ -60,13 +61,13 @@ func newWorlds(t *hot.Template, tests []test) (w *worlds, few bool) {
 
 // among are the values that a choice may have of those that are spoken of, and of others,
 // so many that all choices of its class may differ.
-func (c *choice) among(spoken []hot.Value, members int) []hot.Value {
+func (c *choice) among(spoken []value.Value, members int) []value.Value {
 	if c.truth {
-		return []hot.Value{true, false}
+		return []value.Value{true, false}
 	}
-	var values []hot.Value
+	var values []value.Value
 	for _, v := range spoken {
-		same := func(x hot.Value) bool { return hot.Equal(x, v) }
+		same := func(x value.Value) bool { return value.Equal(x, v) }
 		if !slices.ContainsFunc(values, same) && (c.parameter == nil || admits(c.parameter, v)) {
 			values = append(values, v)
 		}
@@ -81,13 +82,13 @@ func (c *choice) among(spoken []hot.Value, members int) []hot.Value {
 }
 
 // admits says whether a parameter may have a value, as get_param gives it.
-func admits(p *hot.Parameter, v hot.Value) bool {
+func admits(p *hot.Parameter, v value.Value) bool {
 	cast, err := p.Cast(v)
-	return err == nil && hot.Equal(cast, v) && p.Check(v) == nil
+	return err == nil && value.Equal(cast, v) && p.Check(v) == nil
 }
 
 // allowed are the only values that a parameter may have; none if there are others.
-func allowed(p *hot.Parameter) (values []hot.Value) {
+func allowed(p *hot.Parameter) (values []value.Value) {
 	for _, c := range p.Constraints {
 		for _, v := range c.Allowed {
 			if cast, err := p.Cast(v); err == nil {
@@ -96,7 +97,7 @@ func allowed(p *hot.Parameter) (values []hot.Value) {
 		}
 	}
 	if p.Type == "boolean" && len(values) == 0 {
-		values = []hot.Value{true, false}
+		values = []value.Value{true, false}
 	}
 	return values
 }
@@ -200,7 +201,7 @@ func (w *worlds) holds(e *hot.Expr) bool {
 			_, both := b.(other)
 			return both && a == b
 		}
-		return hot.Equal(a, b)
+		return value.Equal(a, b)
 	case "not":
 		return !w.holds(items[0])
 	case "and":
@@ -216,7 +217,7 @@ func (w *worlds) holds(e *hot.Expr) bool {
 	return w.choice(e).value() == true
 }
 
-func (w *worlds) valueOf(e *hot.Expr) hot.Value {
+func (w *worlds) valueOf(e *hot.Expr) value.Value {
 	if e.IsValue() {
 		return e.Value
 	}
@@ -240,16 +241,16 @@ func (w *worlds) told(tests []test) string {
 	var out []string
 	for _, c := range those.choices {
 		own := w.byKey[binding.Key(c.expr)]
-		name := string(hot.EncodeJSON(binding.Written(c.expr)))
+		name := string(value.EncodeJSON(binding.Written(c.expr)))
 		if c.parameter != nil {
 			name = c.parameter.Name
 		}
 		spoken := make([]string, len(c.values))
 		for i, v := range c.values {
-			spoken[i] = string(hot.EncodeJSON(v))
+			spoken[i] = string(value.EncodeJSON(v))
 		}
 		if _, isOther := own.value().(other); !isOther {
-			out = append(out, fmt.Sprintf("%s is %s", name, hot.EncodeJSON(own.value())))
+			out = append(out, fmt.Sprintf("%s is %s", name, value.EncodeJSON(own.value())))
 		} else if len(spoken) > 0 {
 			out = append(out, fmt.Sprintf("%s is not %s", name, strings.Join(spoken, " or ")))
 		}

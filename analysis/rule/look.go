@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Look is what a rule sees: a template, and the stacks that are made of it.
@@ -58,7 +59,7 @@ func (l *Look) Use(resource string) *program.Stack {
 
 // Known is a value that is known before anything is made.
 type Known struct {
-	Value hot.Value
+	Value value.Value
 	// If says what else might be, "" if nothing: "the parameter x is left to its default".
 	If string
 }
@@ -80,7 +81,7 @@ func (l *Look) Values(n *hot.Node) []Known {
 			continue // what is wrong with it is said elsewhere
 		}
 		k.Value = folded.Value
-		if !slices.ContainsFunc(out, func(o Known) bool { return hot.Equal(o.Value, k.Value) }) {
+		if !slices.ContainsFunc(out, func(o Known) bool { return value.Equal(o.Value, k.Value) }) {
 			out = append(out, k)
 		}
 	}

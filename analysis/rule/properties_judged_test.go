@@ -20,6 +20,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 var (
@@ -192,18 +193,18 @@ func (g *generator) value(p *resourcetype.Property) any {
 }
 
 // asHOT is a value as hotc reads it.
-func asHOT(v any) hot.Value {
+func asHOT(v any) value.Value {
 	switch v := v.(type) {
 	case int:
 		return int64(v)
 	case []any:
-		list := make([]hot.Value, len(v))
+		list := make([]value.Value, len(v))
 		for i, x := range v {
 			list[i] = asHOT(x)
 		}
 		return list
 	case map[string]any:
-		return hot.NewDict()
+		return value.NewDict()
 	}
 	return v
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 var propertyType = Rule{Code: source.PropertyType, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findPropertyTypes}
@@ -32,7 +33,7 @@ func (l *Look) valuesOf(t *Typed) []Known {
 		case hot.List:
 			return []Known{{Value: shallow(t.Node, len(t.Node.Items))}}
 		case hot.Map:
-			return []Known{{Value: &hot.Dict{}}}
+			return []Known{{Value: &value.Dict{}}}
 		}
 	}
 	values := l.Values(t.Node)
@@ -47,8 +48,8 @@ func (l *Look) valuesOf(t *Typed) []Known {
 }
 
 // shallow is a list of so many items, of which nothing else is known.
-func shallow(n *hot.Node, length int) []hot.Value {
-	list := make([]hot.Value, length)
+func shallow(n *hot.Node, length int) []value.Value {
+	list := make([]value.Value, length)
 	for i, x := range n.Items {
 		if x.Kind == hot.Scalar {
 			list[i] = x.Value
@@ -58,16 +59,16 @@ func shallow(n *hot.Node, length int) []hot.Value {
 }
 
 // described is a value of the wrong type, as people call it.
-func described(v hot.Value) string {
+func described(v value.Value) string {
 	switch v := v.(type) {
 	case string:
 		if len(v) <= 40 {
 			return fmt.Sprintf("%q", v)
 		}
 	case bool, int64:
-		return hot.ToString(v)
+		return value.ToString(v)
 	case float64:
-		return "the number " + hot.FormatFloat(v)
+		return "the number " + value.FormatFloat(v)
 	}
-	return hot.TypeName(v)
+	return value.TypeName(v)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Origin is something that values are made of: a parameter, the output of a role, or the
@@ -66,7 +67,7 @@ func (f *Finder) Find(s *program.Stack, e *hot.Expr) *Path { return f.part(s, e,
 
 // part is Find for the part of an expression that a path leads to. Where it leads
 // somewhere that cannot be told, the whole is looked at.
-func (f *Finder) part(s *program.Stack, e *hot.Expr, path []hot.Value) *Path {
+func (f *Finder) part(s *program.Stack, e *hot.Expr, path []value.Value) *Path {
 	switch e.Kind {
 	case hot.ValueExpr:
 		return nil
@@ -84,7 +85,7 @@ func (f *Finder) part(s *program.Stack, e *hot.Expr, path []hot.Value) *Path {
 }
 
 // itemOf is what a step leads to in a list or map; told says that it leads nowhere else.
-func itemOf(e *hot.Expr, step hot.Value) (x *hot.Expr, told bool) {
+func itemOf(e *hot.Expr, step value.Value) (x *hot.Expr, told bool) {
 	if e.Kind == hot.MapExpr {
 		name, isName := step.(string)
 		if i := slices.Index(e.Keys, name); isName && i >= 0 {
@@ -98,7 +99,7 @@ func itemOf(e *hot.Expr, step hot.Value) (x *hot.Expr, told bool) {
 	return nil, false
 }
 
-func (f *Finder) first(s *program.Stack, items []*hot.Expr, path []hot.Value) *Path {
+func (f *Finder) first(s *program.Stack, items []*hot.Expr, path []value.Value) *Path {
 	for _, x := range items {
 		if found := f.part(s, x, path); found != nil {
 			return found
@@ -107,7 +108,7 @@ func (f *Finder) first(s *program.Stack, items []*hot.Expr, path []hot.Value) *P
 	return nil
 }
 
-func (f *Finder) call(s *program.Stack, call *hot.Expr, path []hot.Value) *Path {
+func (f *Finder) call(s *program.Stack, call *hot.Expr, path []value.Value) *Path {
 	if f.Ends != nil && f.Ends(call) {
 		return nil
 	}
@@ -129,7 +130,7 @@ func (f *Finder) call(s *program.Stack, call *hot.Expr, path []hot.Value) *Path 
 	return f.first(s, call.Items, nil)
 }
 
-func (f *Finder) reference(s *program.Stack, call *hot.Expr, path []hot.Value) *Path {
+func (f *Finder) reference(s *program.Stack, call *hot.Expr, path []value.Value) *Path {
 	r := call.Ref()
 	steps := r.Steps()
 	if !r.Computed {
@@ -144,7 +145,7 @@ func (f *Finder) reference(s *program.Stack, call *hot.Expr, path []hot.Value) *
 	return f.attribute(s, call, r.Name, steps, r.Computed)
 }
 
-func (f *Finder) parameter(s *program.Stack, call *hot.Expr, name string, path []hot.Value) *Path {
+func (f *Finder) parameter(s *program.Stack, call *hot.Expr, name string, path []value.Value) *Path {
 	p := s.Template.Parameter(name)
 	if p == nil {
 		return nil
@@ -168,7 +169,7 @@ func nameOf(s *program.Stack) string {
 	return fmt.Sprintf("the stack %q", s.Path)
 }
 
-func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, path []hot.Value, more bool) *Path {
+func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, path []value.Value, more bool) *Path {
 	r := s.Template.Resource(resource)
 	if r == nil || s.Absent(resource) {
 		return nil
@@ -190,7 +191,7 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, pa
 }
 
 // firstName is the name that a path begins with, "" if it begins with none.
-func firstName(path []hot.Value) string {
+func firstName(path []value.Value) string {
 	if len(path) == 0 {
 		return ""
 	}
@@ -200,7 +201,7 @@ func firstName(path []hot.Value) string {
 
 // nest is an attribute of a nested stack, or of the members of a group: what one of
 // them gives reaches here.
-func (f *Finder) nest(call *hot.Expr, n *program.Nest, path []hot.Value, more bool) *Path {
+func (f *Finder) nest(call *hot.Expr, n *program.Nest, path []value.Value, more bool) *Path {
 	var sel program.Selection
 	if name := firstName(path); name != "" {
 		if sel = n.Select(name, path[1:], more); sel.Gives == program.HeatsOwn {
@@ -229,11 +230,11 @@ func (f *Finder) nest(call *hot.Expr, n *program.Nest, path []hot.Value, more bo
 }
 
 // nested is an output of a nested stack, or an attribute of a resource in it.
-func (f *Finder) nested(call *hot.Expr, s *program.Stack, name string, path []hot.Value, more bool) *Path {
+func (f *Finder) nested(call *hot.Expr, s *program.Stack, name string, path []value.Value, more bool) *Path {
 	if inner, ok := strings.CutPrefix(name, "resource."); ok { // heat: template_resource.py, get_attribute
 		resource, attribute, found := strings.Cut(inner, ".")
 		if found {
-			path = append([]hot.Value{attribute}, path...)
+			path = append([]value.Value{attribute}, path...)
 		}
 		return f.attribute(s, call, resource, path, more)
 	}
@@ -241,7 +242,7 @@ func (f *Finder) nested(call *hot.Expr, s *program.Stack, name string, path []ho
 }
 
 // outputs is the first of some outputs of a nested stack that leads anywhere.
-func (f *Finder) outputs(call *hot.Expr, s *program.Stack, among func(output string) bool, path []hot.Value) *Path {
+func (f *Finder) outputs(call *hot.Expr, s *program.Stack, among func(output string) bool, path []value.Value) *Path {
 	for _, o := range s.Template.Outputs {
 		if !among(o.Name) {
 			continue
@@ -253,7 +254,7 @@ func (f *Finder) outputs(call *hot.Expr, s *program.Stack, among func(output str
 	return nil
 }
 
-func (f *Finder) output(call *hot.Expr, o *program.Output, path []hot.Value) *Path {
+func (f *Finder) output(call *hot.Expr, o *program.Output, path []value.Value) *Path {
 	if o == nil {
 		return nil
 	}
@@ -268,11 +269,11 @@ func (f *Finder) output(call *hot.Expr, o *program.Output, path []hot.Value) *Pa
 
 // through goes on behind a named value. While it is looked at, a value that needs
 // itself leads nowhere.
-func (f *Finder) through(at station, call *hot.Expr, s *program.Stack, e *hot.Expr, path []hot.Value, how string) *Path {
+func (f *Finder) through(at station, call *hot.Expr, s *program.Stack, e *hot.Expr, path []value.Value, how string) *Path {
 	if len(f.known) > mostParts {
 		path = nil
 	}
-	at.part = string(hot.EncodeJSON(path))
+	at.part = string(value.EncodeJSON(path))
 	behind, looked := f.known[at]
 	if !looked {
 		f.known[at] = nil

@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Type is what a value is known to be; "" is anything.
@@ -127,7 +128,7 @@ func (t Type) word() string {
 	return string(t)
 }
 
-func valueType(v hot.Value) Type {
+func valueType(v value.Value) Type {
 	switch v.(type) {
 	case nil:
 		return Any
@@ -135,9 +136,9 @@ func valueType(v hot.Value) Type {
 		return String
 	case bool:
 		return Boolean
-	case []hot.Value:
+	case []value.Value:
 		return List
-	case *hot.Dict:
+	case *value.Dict:
 		return JSON
 	}
 	return Number
@@ -243,7 +244,7 @@ func ofParameter(p *hot.Parameter) Type {
 }
 
 // output is the output that a reference names, and the path into it.
-func (c *checker) output(e *hot.Expr) (*program.Output, []hot.Value) {
+func (c *checker) output(e *hot.Expr) (*program.Output, []value.Value) {
 	if r := e.Ref(); r.Kind == hot.ToCell {
 		return c.outputs[r.Name], r.Path
 	}
@@ -269,7 +270,7 @@ func (c *checker) cell(e *hot.Expr) Type {
 	}
 	_, key := path[0].(string)
 	if (is == Number || is == Boolean || key && (is == String || is == List)) && !c.quiet {
-		d := c.diags.Error(source.WrongType, e.At, fmt.Sprintf("a %s has no part %s: this would be null", is, hot.EncodeJSON(path[0])), "declare the output `type: json` if it is one")
+		d := c.diags.Error(source.WrongType, e.At, fmt.Sprintf("a %s has no part %s: this would be null", is, value.EncodeJSON(path[0])), "declare the output `type: json` if it is one")
 		d.Notes = append(d.Notes, declaredAs(o))
 	}
 	return Any

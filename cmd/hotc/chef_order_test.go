@@ -17,9 +17,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	compilerdriver "github.com/hotc-dev/hotc/compiler/driver"
 	compilerchef "github.com/hotc-dev/hotc/compiler/driver/chef"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/chef"
 	"github.com/hotc-dev/hotc/runtime/socket"
@@ -80,7 +80,7 @@ func compareOrders(t *testing.T, solo string) {
 			t.Errorf("%s: no sequence: %v", recipe, diags.All())
 			continue
 		}
-		job.Source = hot.EncodeJSON(meaning.Source)
+		job.Source = value.EncodeJSON(meaning.Source)
 		happened := runOnce(t, solo, job, meaning.Files[0].Data)
 		if wrong := contradiction(meaning.Sequence, happened); wrong != "" {
 			t.Errorf("%s\n%s; it happened so: %s", recipe, wrong, strings.Join(happened, ", "))
@@ -88,8 +88,8 @@ func compareOrders(t *testing.T, solo string) {
 	}
 }
 
-func sourceOf(cookbooks string) *hot.Dict {
-	d := hot.NewDict()
+func sourceOf(cookbooks string) *value.Dict {
+	d := value.NewDict()
 	d.Set("cookbooks", cookbooks)
 	return d
 }

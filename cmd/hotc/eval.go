@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/emit"
 )
 
@@ -120,13 +121,13 @@ func (v *evaluator) one(in *compilation, text string, s streams) error {
 		}
 		return printJSON(s.out, answer)
 	}
-	key, value := "value", bound.Expr.Value
+	key, val := "value", bound.Expr.Value
 	if bound.Time != binding.Static {
-		key, value = "residual", left(bound)
+		key, val = "residual", left(bound)
 	}
-	d := hot.NewDict()
+	d := value.NewDict()
 	d.Set("binding", bound.Time.String())
-	d.Set(key, value)
+	d.Set(key, val)
 	for _, k := range d.Keys() {
 		x, _ := d.Get(k)
 		fmt.Fprintf(s.out, "%s: %s\n", k, hot.FlowText(x))
@@ -141,7 +142,7 @@ func answerOf(bound *binding.Bound) evaluated {
 	if bound.Time != binding.Static {
 		v = left(bound)
 	}
-	text := hot.EncodeJSON(v)
+	text := value.EncodeJSON(v)
 	switch {
 	case !json.Valid(text):
 		return evaluated{Error: "the value is infinite or no number, which JSON cannot say"}
@@ -154,7 +155,7 @@ func answerOf(bound *binding.Bound) evaluated {
 }
 
 // left is what is left of an expression: HOT for Heat, a plan's form for agents.
-func left(bound *binding.Bound) hot.Value {
+func left(bound *binding.Bound) value.Value {
 	if v, ok := bound.Expr.HOT(); ok && bound.Time == binding.Deploy {
 		return v
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
@@ -202,15 +203,15 @@ func secretValue(secret contract.Secret, text []byte) (json.RawMessage, error) {
 		return nil, source.Fail(source.BadPlan, "the plan does not say what the secret parameter "+secret.Name+" is", "compile again, with this version of hotc")
 	}
 	p := t.Parameter(secret.Name)
-	value, err := p.Cast(string(text))
+	val, err := p.Cast(string(text))
 	if err == nil {
 		err = p.Check(string(text))
 	}
 	if err != nil { // which has a part of the value
 		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: the value is none that the template takes (%s)", secret.Name, secret.At),
-			"it declares "+string(hot.EncodeJSON(p.Entry.Value.Data())))
+			"it declares "+string(value.EncodeJSON(p.Entry.Value.Data())))
 	}
-	return hot.EncodeJSON(value), nil
+	return value.EncodeJSON(val), nil
 }
 
 // missingSecrets are the names of the plan's secrets that are neither given now nor

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/memory"
@@ -101,7 +101,7 @@ type localRun struct {
 	identities map[string]identity
 	// memberNames are those that Heat would make up, in groups that scale.
 	memberNames map[*program.Member]string
-	made        map[string]map[string]hot.Value
+	made        map[string]map[string]value.Value
 	broken      []status.Cycle // that were found while it ran
 	invented    map[string]string
 }

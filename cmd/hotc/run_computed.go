@@ -8,13 +8,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Some of stock Heat's resources are nothing but an expression: Heat makes their
 // attributes of their own properties, and so does `hotc run`.
 
 // computed is an attribute that Heat makes of what the template says; nil for all else.
-func (s *scope) computed(call *hot.Expr, resource, attribute string, path []hot.Value) (*hot.Expr, error) {
+func (s *scope) computed(call *hot.Expr, resource, attribute string, path []value.Value) (*hot.Expr, error) {
 	r := s.stack.Template.Resource(resource)
 	if r == nil || call.Ref().Kind != hot.ToAttribute {
 		return nil, nil
@@ -58,7 +59,7 @@ func (s *scope) property(r *hot.Resource, name string) (*hot.Expr, error) {
 
 // takes says whether a property of one of a parameter's types takes a value (heat/engine/
 // properties.py, Property.get_value). The type checks the value and leaves it as it is.
-func takes(typeName string, v hot.Value) bool {
+func takes(typeName string, v value.Value) bool {
 	if v == nil {
 		return true
 	}
@@ -78,9 +79,9 @@ func takes(typeName string, v hot.Value) bool {
 		_, isBool := v.(bool)
 		ok = isBool || isText && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false"))
 	case "json":
-		_, ok = v.(*hot.Dict)
+		_, ok = v.(*value.Dict)
 	case "comma_delimited_list":
-		_, ok = v.([]hot.Value)
+		_, ok = v.([]value.Value)
 	}
 	return ok
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/emit/heat/judge"
 )
 
@@ -97,8 +98,8 @@ func TestTypedValues(t *testing.T) {
 		}
 		want, _ := hot.DecodeJSON([]byte(c.value))
 		got, err := hot.DecodeJSON(heats[fmt.Sprintf("v%d", i)].Value)
-		if err != nil || !hot.Equal(got, want) {
-			t.Errorf("Heat makes %s of %s of type %q, %v", hot.EncodeJSON(got), c.value, c.typeName, err)
+		if err != nil || !value.Equal(got, want) {
+			t.Errorf("Heat makes %s of %s of type %q, %v", value.EncodeJSON(got), c.value, c.typeName, err)
 		}
 	}
 }

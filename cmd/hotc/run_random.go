@@ -10,13 +10,14 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // What Heat makes up itself, out of nothing but the template: `hotc run` makes it up, too,
 // once for each resource.
 
 // invented is a value that Heat makes up; nil for all else.
-func (s *scope) invented(call *hot.Expr, resource, attribute string, path []hot.Value) (*hot.Expr, error) {
+func (s *scope) invented(call *hot.Expr, resource, attribute string, path []value.Value) (*hot.Expr, error) {
 	r := s.stack.Template.Resource(resource)
 	if r == nil {
 		return nil, nil
@@ -95,34 +96,34 @@ func (s *scope) pickFrom(r *hot.Resource, pick *randomPick) error {
 		if err != nil {
 			return err
 		}
-		class := hot.NewDict()
+		class := value.NewDict()
 		class.Set("class", e.Value)
 		classes = append(classes, class)
 	}
 	if classes == nil {
-		classes = []hot.Value{hot.NewDict()}
+		classes = []value.Value{value.NewDict()}
 	}
 	for _, c := range sequences {
-		if d, ok := c.(*hot.Dict); ok {
-			pick.add(hot.ToString(valueOf(d, "sequence", "")), valueOf(d, "min", int64(1)))
+		if d, ok := c.(*value.Dict); ok {
+			pick.add(value.ToString(valueOf(d, "sequence", "")), valueOf(d, "min", int64(1)))
 		}
 	}
 	for _, c := range classes {
-		if d, ok := c.(*hot.Dict); ok {
-			pick.add(characterClasses[hot.ToString(valueOf(d, "class", "lettersdigits"))], valueOf(d, "min", int64(1)))
+		if d, ok := c.(*value.Dict); ok {
+			pick.add(characterClasses[value.ToString(valueOf(d, "class", "lettersdigits"))], valueOf(d, "min", int64(1)))
 		}
 	}
 	return nil
 }
 
-func valueOf(d *hot.Dict, key string, otherwise hot.Value) hot.Value {
+func valueOf(d *value.Dict, key string, otherwise value.Value) value.Value {
 	if v, ok := d.Get(key); ok {
 		return v
 	}
 	return otherwise
 }
 
-func (s *scope) list(r *hot.Resource, name string) ([]hot.Value, error) {
+func (s *scope) list(r *hot.Resource, name string) ([]value.Value, error) {
 	if r.Property(name) == nil {
 		return nil, nil
 	}
@@ -130,7 +131,7 @@ func (s *scope) list(r *hot.Resource, name string) ([]hot.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, _ := e.Value.([]hot.Value)
+	list, _ := e.Value.([]value.Value)
 	return list, nil
 }
 
@@ -146,7 +147,7 @@ func (s *scope) number(r *hot.Resource, name string, otherwise int) (int, error)
 }
 
 // whole is a value as a whole number, which may be written as a text; 0 if it is none.
-func whole(v hot.Value) int {
+func whole(v value.Value) int {
 	n, err := (&hot.Parameter{Type: "number"}).Cast(v)
 	if i, ok := n.(int64); ok && err == nil {
 		return int(i)
@@ -161,7 +162,7 @@ type randomPick struct {
 	all    []rune
 }
 
-func (p *randomPick) add(set string, least hot.Value) {
+func (p *randomPick) add(set string, least value.Value) {
 	for range min(whole(least), longestRandom+1) {
 		p.least = append(p.least, set)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -102,7 +103,7 @@ func (r *localRun) outputs() ([]output, error) {
 		case err != nil: // the output says so
 			e.unknown[key] = inALine(asDiagnostic(err))
 		case v.IsValue():
-			e.deploy[key] = hot.EncodeJSON(v.Value)
+			e.deploy[key] = value.EncodeJSON(v.Value)
 		}
 	}
 	var out []output

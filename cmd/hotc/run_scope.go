@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // scope answers what Heat would in one stack: pseudo parameters, made-up facts,
@@ -71,7 +72,7 @@ func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
 		Hint: fmt.Sprintf("say what it is with --fact %s.%s=VALUE", where, attribute)}
 }
 
-func (s *scope) parameter(call *hot.Expr, name string, path []hot.Value) (*hot.Expr, error) {
+func (s *scope) parameter(call *hot.Expr, name string, path []value.Value) (*hot.Expr, error) {
 	own := s.run.identity(s.stack)
 	pseudo := map[string]string{hot.StackName: own.name, hot.StackID: own.id, "OS::project_id": s.run.root.id,
 		hot.CFNStackName: own.name, hot.CFNRegion: "ap-southeast-1", // heat/engine/cfn/parameters.py
@@ -111,7 +112,7 @@ func (s *scope) parameter(call *hot.Expr, name string, path []hot.Value) (*hot.E
 }
 
 // handed is a value of the stack around that only Heat would know.
-func (s *scope) handed(key hot.Value) (*hot.Expr, error) {
+func (s *scope) handed(key value.Value) (*hot.Expr, error) {
 	nest, member := s.stack.Nest, ""
 	around := s.stack.Around()
 	if s.server != nil {
@@ -142,7 +143,7 @@ func memberOf(s *program.Stack) string {
 
 // nested is an output of a nested stack, one that the user declared or one that hotc
 // adds. It is nil for all else.
-func (s *scope) nested(call *hot.Expr, resource, attribute string, path []hot.Value) (*hot.Expr, error) {
+func (s *scope) nested(call *hot.Expr, resource, attribute string, path []value.Value) (*hot.Expr, error) {
 	nest := s.stack.NestOf(resource)
 	if nest == nil {
 		return nil, nil
@@ -173,8 +174,8 @@ func (s *scope) nested(call *hot.Expr, resource, attribute string, path []hot.Va
 // names (heat/engine/resources/openstack/heat: resource_group.py and autoscaling_group.py,
 // get_attribute).
 func (s *scope) ofMembers(call *hot.Expr, nest *program.Nest, sel program.Selection) (*hot.Expr, error) {
-	var list []hot.Value
-	named := hot.NewDict()
+	var list []value.Value
+	named := value.NewDict()
 	for _, m := range nest.Members {
 		e, err := s.ofMember(call, nest, m, sel.Attribute, sel.Path)
 		if err != nil || e == nil {
@@ -189,7 +190,7 @@ func (s *scope) ofMembers(call *hot.Expr, nest *program.Nest, sel program.Select
 	return hot.Constant(list, call.At), nil
 }
 
-func (s *scope) ofMember(call *hot.Expr, nest *program.Nest, m *program.Member, attribute string, path []hot.Value) (*hot.Expr, error) {
+func (s *scope) ofMember(call *hot.Expr, nest *program.Nest, m *program.Member, attribute string, path []value.Value) (*hot.Expr, error) {
 	if m.Stack == nil {
 		if v, ok := s.run.madeUp()[nest.Path(m)][attribute]; ok {
 			return hot.Constant(hot.Select(v, path), call.At), nil

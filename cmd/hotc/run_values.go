@@ -16,6 +16,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // What `hotc run` says where Heat would: the made-up facts of servers, and the
@@ -63,11 +64,11 @@ func (r *localRun) boots() ([]contract.Boot, error) {
 		b := contract.Boot{Format: contract.Format, Deployment: string(deploymentName), StackID: r.root.id, Server: s.Path,
 			Deploy: map[string]json.RawMessage{}, Facts: map[string]json.RawMessage{}}
 		for name, v := range made[string(s.Path)] {
-			b.Facts[name] = hot.EncodeJSON(v)
+			b.Facts[name] = value.EncodeJSON(v)
 		}
 		for _, name := range s.Facts {
 			if network, number, is := contract.ParseAddressFact(name); is {
-				b.Facts[name] = hot.EncodeJSON(addressOn(made[string(s.Path)][contract.FactFirstAddress], network, number))
+				b.Facts[name] = value.EncodeJSON(addressOn(made[string(s.Path)][contract.FactFirstAddress], network, number))
 			}
 		}
 		deploy := r.result.Built.Deploy[string(s.Path)]
@@ -82,7 +83,7 @@ func (r *localRun) boots() ([]contract.Boot, error) {
 			case !v.IsValue():
 				lacking.note(&source.Diagnostic{Code: source.MissingFact, At: e.At, Message: "only Heat can compute this value", Hint: "give the input a value that hotc knows"})
 			default:
-				b.Deploy[key] = hot.EncodeJSON(v.Value)
+				b.Deploy[key] = value.EncodeJSON(v.Value)
 			}
 		}
 		boots = append(boots, b)
@@ -148,11 +149,11 @@ func (r *localRun) allThere(lacking *factsLacking) {
 
 // addressOn is an address of a server with several networks: the first is its own, the
 // others are this machine's, too.
-func addressOn(first hot.Value, network, number int) hot.Value {
+func addressOn(first value.Value, network, number int) value.Value {
 	if network == 0 && number == 0 {
 		return first
 	}
-	address, err := netip.ParseAddr(hot.ToString(first))
+	address, err := netip.ParseAddr(value.ToString(first))
 	if err != nil || !address.Is4() {
 		return first
 	}
@@ -163,15 +164,15 @@ func addressOn(first hot.Value, network, number int) hot.Value {
 
 // madeUp are plausible facts of all servers: an address of this machine's own, a name that
 // no other one has, a random id. They are made once.
-func (r *localRun) madeUp() map[string]map[string]hot.Value {
+func (r *localRun) madeUp() map[string]map[string]value.Value {
 	if r.made != nil {
 		return r.made
 	}
-	out := map[string]map[string]hot.Value{}
+	out := map[string]map[string]value.Value{}
 	n := 0
 	add := func(path string, property string) {
 		n++
-		out[path] = map[string]hot.Value{contract.FactID: uuid.NewString(), contract.FactName: property,
+		out[path] = map[string]value.Value{contract.FactID: uuid.NewString(), contract.FactName: property,
 			contract.FactFirstAddress: fmt.Sprintf("127.%d.%d.%d", 1+n/62500, n/250%250, 1+n%250)}
 		for name, f := range r.facts[path] {
 			if _, known := out[path][name]; known {

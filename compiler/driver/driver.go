@@ -10,6 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Driver says what a role's source means. A driver has a folder of its own here
@@ -63,7 +64,7 @@ type Role struct {
 	Name string
 	At   source.Place
 	// Source is the value of `source:`, evaluated; nil if there is none.
-	Source   hot.Value
+	Source   value.Value
 	SourceAt source.Place
 	// SourceFile is the name of the file that Source is the text of, if it is one's.
 	SourceFile string

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Origin is where a tree of files comes from, as a source says it. It is one of
@@ -26,7 +26,7 @@ import (
 // travels. Key is the input that holds a repository's ssh key, "" where none does: it is
 // read when the tree is fetched, before the tool starts.
 type Origin struct {
-	Value hot.Value
+	Value value.Value
 	Files []program.File
 	Key   string
 }
@@ -40,20 +40,20 @@ var originKeys = map[string][]string{
 
 // Origin reads the part of a role's source under some keys as the origin of a tree
 // of files. It returns nil, with a diagnostic, if that is none.
-func (r Role) Origin(value hot.Value, diags *source.Diagnostics, keys ...string) *Origin {
+func (r Role) Origin(val value.Value, diags *source.Diagnostics, keys ...string) *Origin {
 	at := r.Locate(keys...)
 	what := strings.Join(append([]string{"source"}, keys...), ".")
-	switch value := value.(type) {
+	switch val := val.(type) {
 	case string:
-		return r.local(value, "", at, diags)
-	case *hot.Dict:
-		return r.originMap(value, what, at, diags)
+		return r.local(val, "", at, diags)
+	case *value.Dict:
+		return r.originMap(val, what, at, diags)
 	}
-	diags.Error(source.BadSource, at, fmt.Sprintf("%s of role %q must name a folder, or be a map with folder, url or git, not %s", what, r.Name, hot.TypeName(value)), "")
+	diags.Error(source.BadSource, at, fmt.Sprintf("%s of role %q must name a folder, or be a map with folder, url or git, not %s", what, r.Name, value.TypeName(val)), "")
 	return nil
 }
 
-func (r Role) originMap(m *hot.Dict, what string, at source.Place, diags *source.Diagnostics) *Origin {
+func (r Role) originMap(m *value.Dict, what string, at source.Place, diags *source.Diagnostics) *Origin {
 	bad := func(hint, format string, args ...any) *Origin {
 		diags.Error(source.BadSource, at, fmt.Sprintf("%s of role %q: ", what, r.Name)+fmt.Sprintf(format, args...), hint)
 		return nil
@@ -80,7 +80,7 @@ func (r Role) originMap(m *hot.Dict, what string, at source.Place, diags *source
 		case k == "ssh_key" && isInputRef(v):
 			continue
 		case !ok || text == "":
-			return bad("", "%s must be a text, not %s", k, hot.TypeName(v))
+			return bad("", "%s must be a text, not %s", k, value.TypeName(v))
 		}
 		texts[k] = text
 	}
@@ -129,12 +129,12 @@ func (r Role) local(name, within string, at source.Place, diags *source.Diagnost
 		diags.Error(source.BadSource, at, fmt.Sprintf("%s cannot travel with the plan: %v", name, err), "")
 		return nil
 	}
-	value := hot.NewDict()
-	value.Set("file", file.Digest)
+	val := value.NewDict()
+	val.Set("file", file.Digest)
 	if within != "" {
-		value.Set("path", within)
+		val.Set("path", within)
 	}
-	return &Origin{Value: value, Files: []program.File{file}}
+	return &Origin{Value: val, Files: []program.File{file}}
 }
 
 // archiveName is how the names of archives end.
@@ -142,15 +142,15 @@ var archiveName = regexp.MustCompile(`\.(tar|tar\.gz|tgz|zip)$`)
 
 // Beside opens what an origin's value means, if it is a folder beside the template; nil
 // where the compiler cannot look into it. The name is what the user calls it.
-func (r Role) Beside(value hot.Value) (files fs.FS, name string) {
+func (r Role) Beside(val value.Value) (files fs.FS, name string) {
 	within := "."
-	switch value := value.(type) {
+	switch val := val.(type) {
 	case string:
-		name = value
-	case *hot.Dict:
-		x, _ := value.Get("folder")
+		name = val
+	case *value.Dict:
+		x, _ := val.Get("folder")
 		name, _ = x.(string)
-		if x, given := value.Get("path"); given {
+		if x, given := val.Get("path"); given {
 			within, _ = x.(string)
 		}
 	}
@@ -242,7 +242,7 @@ var revision = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./+@-]*$`)
 // (ext::), no option.
 var repository = regexp.MustCompile(`^(https?://|ssh://|git://|[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:)[^\s]+$`)
 
-func (r Role) checkGit(m *hot.Dict, texts map[string]string) error {
+func (r Role) checkGit(m *value.Dict, texts map[string]string) error {
 	if !repository.MatchString(texts["git"]) {
 		return fmt.Errorf("%q is not a repository that a server can clone: https://…, ssh://…, git://… or USER@HOST:PATH", texts["git"])
 	}
@@ -275,24 +275,24 @@ func (r Role) checkGit(m *hot.Dict, texts map[string]string) error {
 }
 
 // isInputRef says that a value is {input: NAME}.
-func isInputRef(v hot.Value) bool {
-	d, ok := v.(*hot.Dict)
+func isInputRef(v value.Value) bool {
+	d, ok := v.(*value.Dict)
 	return ok && d.Len() == 1 && d.Keys()[0] == "input"
 }
 
 // inputRef is the input that {input: NAME} names; "" for anything else.
-func inputRef(v hot.Value) string {
+func inputRef(v value.Value) string {
 	if !isInputRef(v) {
 		return ""
 	}
-	name, _ := v.(*hot.Dict).Get("input")
+	name, _ := v.(*value.Dict).Get("input")
 	text, _ := name.(string)
 	return text
 }
 
 // checkKey takes the path of a key on the server, or {input: NAME}: the plan holds
 // no secrets.
-func (r Role) checkKey(key hot.Value) error {
+func (r Role) checkKey(key value.Value) error {
 	if isInputRef(key) {
 		if name := inputRef(key); r.Input(name) == nil {
 			return fmt.Errorf("ssh_key names the input %q, which the role does not declare", name)

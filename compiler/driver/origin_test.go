@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // beside reads from a folder.
@@ -31,7 +32,7 @@ func origin(t *testing.T, dir, text string) string {
 	if diags.Failed() {
 		return diags.All()[0].Message
 	}
-	out := string(hot.EncodeJSON(o.Value))
+	out := string(value.EncodeJSON(o.Value))
 	for _, f := range o.Files {
 		out = strings.ReplaceAll(out, f.Digest, "DIGEST")
 		out += " " + f.Name

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Environment is what all files together say.
@@ -48,7 +49,7 @@ type Named struct {
 
 // Setting is the value that a parameter was given, and where.
 type Setting struct {
-	Value hot.Value
+	Value value.Value
 	At    source.Place
 }
 

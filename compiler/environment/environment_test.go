@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/environment"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // real is what the real client and the real engine make of environment files: the
@@ -170,7 +170,7 @@ func same(t *testing.T, c testCase, what string, want map[string]any, got map[st
 	t.Helper()
 	plain := map[string]json.RawMessage{}
 	for name, s := range got {
-		plain[name] = hot.EncodeJSON(s.Value)
+		plain[name] = value.EncodeJSON(s.Value)
 	}
 	text, err := json.Marshal(plain)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // The merge strategies (heat/common/environment_util.py,
@@ -58,7 +59,7 @@ func (m *merging) client(f *File, section string, into map[string]Setting) {
 	for _, p := range n.Entries {
 		v := p.Value.Data()
 		old, had := into[p.Name]
-		if _, isMap := old.Value.(*hot.Dict); had && isMap && v == nil {
+		if _, isMap := old.Value.(*value.Dict); had && isMap && v == nil {
 			continue
 		}
 		merged, ok := deepUpdate(old.Value, v)
@@ -71,13 +72,13 @@ func (m *merging) client(f *File, section string, into map[string]Setting) {
 }
 
 // deepUpdate puts one value into another; ok is false if the client cannot.
-func deepUpdate(old, new hot.Value) (v hot.Value, ok bool) {
-	d, isMap := new.(*hot.Dict)
+func deepUpdate(old, new value.Value) (v value.Value, ok bool) {
+	d, isMap := new.(*value.Dict)
 	if !isMap {
 		return new, true
 	}
-	out := hot.NewDict()
-	o, wasMap := old.(*hot.Dict)
+	out := value.NewDict()
+	o, wasMap := old.(*value.Dict)
 	if old != nil && !wasMap && d.Len() > 0 {
 		return new, false
 	}
@@ -90,7 +91,7 @@ func deepUpdate(old, new hot.Value) (v hot.Value, ok bool) {
 	for _, k := range d.Keys() {
 		v, _ := d.Get(k)
 		before, _ := out.Get(k)
-		if _, wasMap := before.(*hot.Dict); wasMap && v == nil {
+		if _, wasMap := before.(*value.Dict); wasMap && v == nil {
 			continue
 		}
 		merged, ok := deepUpdate(before, v)
@@ -165,7 +166,7 @@ func known(strategy string) bool {
 }
 
 // combine is param_merge.
-func combine(kind string, old, new hot.Value, deep bool) (hot.Value, error) {
+func combine(kind string, old, new value.Value, deep bool) (value.Value, error) {
 	switch kind {
 	case "json":
 		if text, isText := new.(string); isText {
@@ -181,7 +182,7 @@ func combine(kind string, old, new hot.Value, deep bool) (hot.Value, error) {
 	case "string":
 		text, ok := new.(string)
 		if !ok {
-			return nil, fmt.Errorf("a string is expected, not %s", hot.TypeName(new))
+			return nil, fmt.Errorf("a string is expected, not %s", value.TypeName(new))
 		}
 		before, _ := old.(string)
 		return before + text, nil
@@ -189,16 +190,16 @@ func combine(kind string, old, new hot.Value, deep bool) (hot.Value, error) {
 	return nil, fmt.Errorf("Heat merges strings, lists and maps, not parameters of type %s", kind)
 }
 
-func combineMaps(old, new hot.Value, deep bool) (hot.Value, error) {
-	o, wasMap := old.(*hot.Dict)
-	n, isMap := new.(*hot.Dict)
+func combineMaps(old, new value.Value, deep bool) (value.Value, error) {
+	o, wasMap := old.(*value.Dict)
+	n, isMap := new.(*value.Dict)
 	switch {
 	case empty(old):
 		return new, nil
 	case !wasMap || !isMap:
-		return nil, fmt.Errorf("%s cannot be merged into %s", hot.TypeName(new), hot.TypeName(old))
+		return nil, fmt.Errorf("%s cannot be merged into %s", value.TypeName(new), value.TypeName(old))
 	}
-	out := hot.NewDict()
+	out := value.NewDict()
 	for _, k := range o.Keys() {
 		v, _ := o.Get(k)
 		out.Set(k, v)
@@ -217,15 +218,15 @@ func combineMaps(old, new hot.Value, deep bool) (hot.Value, error) {
 	return out, nil
 }
 
-func combineEntry(old, new hot.Value, deep bool) (hot.Value, error) {
+func combineEntry(old, new value.Value, deep bool) (value.Value, error) {
 	if !deep {
 		return new, nil
 	}
 	switch n := new.(type) {
-	case *hot.Dict:
+	case *value.Dict:
 		return combineMaps(old, n, true)
-	case []hot.Value:
-		if list, ok := old.([]hot.Value); ok && len(list) > 0 {
+	case []value.Value:
+		if list, ok := old.([]value.Value); ok && len(list) > 0 {
 			return combineLists(old, n)
 		}
 	case string:
@@ -233,33 +234,33 @@ func combineEntry(old, new hot.Value, deep bool) (hot.Value, error) {
 			return text + n, nil
 		}
 		if old != nil {
-			return nil, fmt.Errorf("a string cannot be joined to %s", hot.TypeName(old))
+			return nil, fmt.Errorf("a string cannot be joined to %s", value.TypeName(old))
 		}
 	}
 	return new, nil
 }
 
-func combineLists(old, new hot.Value) (hot.Value, error) {
+func combineLists(old, new value.Value) (value.Value, error) {
 	if empty(old) {
 		return new, nil
 	}
-	if list, isList := new.([]hot.Value); isList {
-		before, wasList := old.([]hot.Value)
+	if list, isList := new.([]value.Value); isList {
+		before, wasList := old.([]value.Value)
 		if !wasList {
-			return nil, fmt.Errorf("a list cannot be joined to %s", hot.TypeName(old))
+			return nil, fmt.Errorf("a list cannot be joined to %s", value.TypeName(old))
 		}
-		return append(append([]hot.Value{}, before...), list...), nil
+		return append(append([]value.Value{}, before...), list...), nil
 	}
 	text, isText := new.(string)
 	before, wasText := old.(string)
 	if !isText || !wasText {
-		return nil, fmt.Errorf("%s cannot be joined to %s", hot.TypeName(new), hot.TypeName(old))
+		return nil, fmt.Errorf("%s cannot be joined to %s", value.TypeName(new), value.TypeName(old))
 	}
 	return before + "," + text, nil
 }
 
 // empty is Python's `not v`.
-func empty(v hot.Value) bool {
+func empty(v value.Value) bool {
 	switch v := v.(type) {
 	case nil:
 		return true
@@ -273,9 +274,9 @@ func empty(v hot.Value) bool {
 		return v.Sign() == 0
 	case float64:
 		return v == 0
-	case []hot.Value:
+	case []value.Value:
 		return len(v) == 0
-	case *hot.Dict:
+	case *value.Dict:
 		return v.Len() == 0
 	}
 	return false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Registry says what resource types stand for (heat/engine/environment.py,
@@ -175,7 +176,7 @@ func (r *registryReader) words(e hot.Entry, what string, known []string) {
 	}
 	for _, x := range items {
 		if word, ok := x.Text(); !ok || !slices.Contains(known, word) {
-			r.bad(x, fmt.Sprintf("there is no %s %s", what, hot.EncodeJSON(x.Data())), "one of "+strings.Join(known, ", "))
+			r.bad(x, fmt.Sprintf("there is no %s %s", what, value.EncodeJSON(x.Data())), "one of "+strings.Join(known, ", "))
 		}
 	}
 }

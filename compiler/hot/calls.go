@@ -4,12 +4,13 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Calls that the compiler makes itself, as a version says them.
 
 // AttributeCall reads an attribute of a resource, and a part of it where there is a path.
-func (v Version) AttributeCall(at source.Place, resource, attribute string, path ...Value) *Expr {
+func (v Version) AttributeCall(at source.Place, resource, attribute string, path ...value.Value) *Expr {
 	f := getAttr
 	switch {
 	case v == V20130523:
@@ -17,7 +18,7 @@ func (v Version) AttributeCall(at source.Place, resource, attribute string, path
 	case v >= V20151015:
 		f = getAttrAll
 	}
-	return NewCall(f, at, Constant(append([]Value{resource, attribute}, path...), at))
+	return NewCall(f, at, Constant(append([]value.Value{resource, attribute}, path...), at))
 }
 
 // Choice is an `if` whose condition and branches are still to come.
@@ -25,15 +26,15 @@ func Choice(at source.Place) *Expr { return &Expr{Kind: CallExpr, Func: ifElse, 
 
 // ParameterCall reads an entry of a parameter that is a map.
 func ParameterCall(at source.Place, parameter, key string) *Expr {
-	return NewCall(getParam, at, Constant([]Value{parameter, key}, at))
+	return NewCall(getParam, at, Constant([]value.Value{parameter, key}, at))
 }
 
 // CellCall reads a cell, and a part of its value where there is a path.
-func CellCall(at source.Place, cell string, path []Value) *Expr {
+func CellCall(at source.Place, cell string, path []value.Value) *Expr {
 	if len(path) == 0 {
 		return NewCall(CellRef, at, Constant(cell, at))
 	}
-	return NewCall(CellRef, at, Constant(append([]Value{cell}, path...), at))
+	return NewCall(CellRef, at, Constant(append([]value.Value{cell}, path...), at))
 }
 
 // Short is a call as the user would write it, in short.
@@ -42,10 +43,10 @@ func (e *Expr) Short() string {
 	switch v := e.Arg().Value.(type) {
 	case string:
 		text = v
-	case []Value:
+	case []value.Value:
 		parts := make([]string, len(v))
 		for i, x := range v {
-			parts[i] = ToString(x)
+			parts[i] = value.ToString(x)
 		}
 		text = "[" + strings.Join(parts, ", ") + "]"
 	}

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"regexp"
 	"sort"
 	"strings"
@@ -51,7 +52,7 @@ func foldSelect(f *folder, call *Expr) (*Expr, error) {
 		return Constant(v, call.At), err
 	}
 	if index.IsValue() && from.Kind == ListExpr && from.harmless() {
-		n, _ := integer(index.Value)
+		n, _ := value.Integer(index.Value)
 		if i, ok := position(n, len(from.Items)); ok {
 			return from.Items[i], nil
 		}
@@ -59,7 +60,7 @@ func foldSelect(f *folder, call *Expr) (*Expr, error) {
 	return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: parts}), nil
 }
 
-func selectFrom(index, from Value) (Value, error) {
+func selectFrom(index, from value.Value) (value.Value, error) {
 	if text, ok := from.(string); ok {
 		if text == "" {
 			return "", nil
@@ -70,10 +71,10 @@ func selectFrom(index, from Value) (Value, error) {
 		}
 		from = v
 	}
-	if d, ok := from.(*Dict); ok {
+	if d, ok := from.(*value.Dict); ok {
 		key, isText := index.(string)
 		if !isText {
-			return nil, fmt.Errorf("Fn::Select: the index into a map must be a string, not %s", TypeName(index))
+			return nil, fmt.Errorf("Fn::Select: the index into a map must be a string, not %s", value.TypeName(index))
 		}
 		if v, ok := d.Get(key); ok {
 			return v, nil
@@ -84,8 +85,8 @@ func selectFrom(index, from Value) (Value, error) {
 		return nil, fmt.Errorf("Fn::Select: the index is infinite")
 	}
 	switch list := from.(type) {
-	case []Value:
-		n, ok := integer(index)
+	case []value.Value:
+		n, ok := value.Integer(index)
 		if !ok {
 			return nil, fmt.Errorf("Fn::Select: the index must be a number, not %s", shown(index))
 		}
@@ -96,7 +97,7 @@ func selectFrom(index, from Value) (Value, error) {
 	case nil:
 		return "", nil
 	}
-	return nil, fmt.Errorf("Fn::Select selects from a list or map, not from %s", TypeName(from))
+	return nil, fmt.Errorf("Fn::Select selects from a list or map, not from %s", value.TypeName(from))
 }
 
 func checkFnReplace(arg *Expr) error {
@@ -110,8 +111,8 @@ func checkFnReplace(arg *Expr) error {
 	return nil
 }
 
-func applyFnReplace(w *work, arg Value) (Value, error) {
-	args := arg.([]Value)
+func applyFnReplace(w *work, arg value.Value) (value.Value, error) {
+	args := arg.([]value.Value)
 	return replacing{name: "Fn::Replace"}.replace(w, args[1], args[0])
 }
 
@@ -146,12 +147,12 @@ var member = regexp.MustCompile(`^\.member\.([0-9]+)\.([^\n]*)`)
 
 // membersToMap groups items such as ".member.1.Name=x" by their numbers
 // (heat/api/aws/utils.py, extract_param_pairs).
-func membersToMap(keyName, valueName string, from Value) (Value, error) {
+func membersToMap(keyName, valueName string, from value.Value) (value.Value, error) {
 	items, err := memberItems(from)
 	if err != nil {
 		return nil, err
 	}
-	groups := map[string]*Dict{}
+	groups := map[string]*value.Dict{}
 	var numbers []string
 	for _, name := range items.Keys() {
 		m := member.FindStringSubmatch(name)
@@ -160,10 +161,10 @@ func membersToMap(keyName, valueName string, from Value) (Value, error) {
 		}
 		number := strings.TrimLeft(m[1], "0")
 		if groups[number] == nil {
-			groups[number] = NewDict()
+			groups[number] = value.NewDict()
 			numbers = append(numbers, number)
 		}
-		groups[number].Set(m[2], items.at(name))
+		groups[number].Set(m[2], items.At(name))
 	}
 	sort.Slice(numbers, func(i, j int) bool {
 		if len(numbers[i]) != len(numbers[j]) {
@@ -171,7 +172,7 @@ func membersToMap(keyName, valueName string, from Value) (Value, error) {
 		}
 		return numbers[i] < numbers[j]
 	})
-	out := NewDict()
+	out := value.NewDict()
 	for _, n := range numbers {
 		k, hasKey := groups[n].Get(keyName)
 		v, hasValue := groups[n].Get(valueName)
@@ -182,12 +183,12 @@ func membersToMap(keyName, valueName string, from Value) (Value, error) {
 	return out, nil
 }
 
-func memberItems(from Value) (*Dict, error) {
-	var texts []Value
+func memberItems(from value.Value) (*value.Dict, error) {
+	var texts []value.Value
 	switch from := from.(type) {
-	case []Value:
+	case []value.Value:
 		texts = from
-	case *Dict:
+	case *value.Dict:
 		for _, k := range from.Keys() {
 			texts = append(texts, k)
 		}
@@ -196,9 +197,9 @@ func memberItems(from Value) (*Dict, error) {
 			texts = append(texts, c)
 		}
 	default:
-		return nil, fmt.Errorf("Fn::MemberListToMap needs a list, not %s", TypeName(from))
+		return nil, fmt.Errorf("Fn::MemberListToMap needs a list, not %s", value.TypeName(from))
 	}
-	items := NewDict()
+	items := value.NewDict()
 	for _, x := range texts {
 		s, ok := x.(string)
 		name, value, hasValue := strings.Cut(s, "=")

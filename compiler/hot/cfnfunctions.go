@@ -1,6 +1,9 @@
 package hot
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
+)
 
 // The functions that only CloudFormation templates have
 // (heat/engine/cfn/functions.py: FindInMap, Ref, ParamRef, GetAtt, If, Equals, Not,
@@ -107,7 +110,7 @@ func foldFindInMap(f *folder, call *Expr) (*Expr, error) {
 		return nil, err
 	}
 	items, _ := arg.list()
-	var found Value
+	var found value.Value
 	if call.names != nil && call.names.mappings != nil {
 		found = call.names.mappings
 	}
@@ -122,7 +125,7 @@ func foldFindInMap(f *folder, call *Expr) (*Expr, error) {
 	return Constant(found, call.At), nil
 }
 
-func findIn(from, key Value) (Value, error) {
+func findIn(from, key value.Value) (value.Value, error) {
 	if v, ok := step1(from, key); ok {
 		return v, nil
 	}

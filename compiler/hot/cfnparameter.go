@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"github.com/hotc-dev/hotc/compiler/value"
 	"strings"
 )
 
@@ -29,7 +30,7 @@ func CFNType(name string) string {
 func (r *parameterReader) readCFN(e *Entry) {
 	p, n := r.p, e.Value
 	if h := n.Get("NoEcho"); h != nil {
-		p.Hidden = strings.ToLower(ToString(h.Data())) == "true"
+		p.Hidden = strings.ToLower(value.ToString(h.Data())) == "true"
 	}
 	p.Label, _ = n.Get("Label").Text()
 	p.Description, _ = n.Get("Description").Text()
@@ -48,7 +49,7 @@ func (r *parameterReader) cfnBounds(kind string, least, most *Entry) {
 	if at == nil {
 		at = most
 	}
-	bounds := NewDict()
+	bounds := value.NewDict()
 	if least != nil {
 		bounds.Set("min", least.Value.Data())
 	}
@@ -64,7 +65,7 @@ func (r *parameterReader) cfnConstraint(kind string, e *Entry) {
 	}
 }
 
-func (r *parameterReader) addCFN(kind string, e *Entry, v Value) {
+func (r *parameterReader) addCFN(kind string, e *Entry, v value.Value) {
 	c := Constraint{Kind: kind, At: r.t.Place(e.Value)}
 	c.Description, _ = r.p.Entry.Value.Get("ConstraintDescription").Text()
 	if err := c.read(v); err != nil {

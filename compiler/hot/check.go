@@ -1,6 +1,9 @@
 package hot
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
+)
 
 // What Heat's function classes look at when a template is parsed: the shape of
 // the argument as it is written. A call in it has no shape yet.
@@ -15,7 +18,7 @@ func (e *Expr) entry(key string) (*Expr, bool) {
 			}
 		}
 	case ValueExpr:
-		if d, ok := e.Value.(*Dict); ok {
+		if d, ok := e.Value.(*value.Dict); ok {
 			v, found := d.Get(key)
 			return Constant(v, e.At), found
 		}
@@ -25,13 +28,13 @@ func (e *Expr) entry(key string) (*Expr, bool) {
 
 // isMap says whether the expression is a map, not a call.
 func (e *Expr) isMap() bool {
-	_, isDict := e.Value.(*Dict)
+	_, isDict := e.Value.(*value.Dict)
 	return e.Kind == MapExpr || e.Kind == ValueExpr && isDict
 }
 
 // isList says whether the expression is a list, not a call.
 func (e *Expr) isList() bool {
-	_, isList := e.Value.([]Value)
+	_, isList := e.Value.([]value.Value)
 	return e.Kind == ListExpr || e.Kind == ValueExpr && isList
 }
 
@@ -46,7 +49,7 @@ func (e *Expr) list() ([]*Expr, bool) {
 	if e.Kind == ListExpr {
 		return e.Items, true
 	}
-	values, ok := e.Value.([]Value)
+	values, ok := e.Value.([]value.Value)
 	if e.Kind != ValueExpr || !ok {
 		return nil, false
 	}
@@ -62,7 +65,7 @@ func (e *Expr) size() (n int, ok bool) {
 	if e.Kind == ListExpr {
 		return len(e.Items), true
 	}
-	values, ok := e.Value.([]Value)
+	values, ok := e.Value.([]value.Value)
 	return len(values), ok && e.Kind == ValueExpr
 }
 
@@ -80,7 +83,7 @@ func unpacked(arg *Expr, n int) (parts []*Expr, ok bool) {
 		return constants(arg, arg.Keys, n)
 	}
 	switch v := arg.Value.(type) {
-	case *Dict:
+	case *value.Dict:
 		return constants(arg, v.Keys(), n)
 	case string:
 		return constants(arg, characters(v), n)
@@ -117,7 +120,7 @@ func (e *Expr) called() string {
 	case CallExpr:
 		return "a call of " + e.Func.Name
 	}
-	return TypeName(e.Value)
+	return value.TypeName(e.Value)
 }
 
 // harmless says that computing the expression cannot fail, so that it may be

@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Lists and maps of a YAML text, with merge keys and keys that stand twice.
@@ -153,7 +154,7 @@ func (p *parser) entry(y *yaml.Node, key, value *Node) Entry {
 
 // keyName is a key as JSON writes it: templates travel to Heat as JSON. It may be a
 // number to Python.
-func keyName(key Value) (name string, number bool) {
+func keyName(key value.Value) (name string, number bool) {
 	switch v := key.(type) {
 	case string:
 		return v, false
@@ -166,7 +167,7 @@ func keyName(key Value) (name string, number bool) {
 	case *big.Int:
 		return v.String(), true
 	case float64:
-		return jsonFloat(v), true
+		return value.JSONFloat(v), true
 	}
 	return "", false
 }
@@ -212,7 +213,7 @@ func (p *parser) equalNumbers(entries []Entry) {
 			continue
 		}
 		for _, before := range numbers {
-			if Equal(numberNamed(before.Name), numberNamed(e.Name)) {
+			if value.Equal(numberNamed(before.Name), numberNamed(e.Name)) {
 				e.Name = before.Name
 			}
 		}
@@ -221,7 +222,7 @@ func (p *parser) equalNumbers(entries []Entry) {
 }
 
 // numberNamed is the number or boolean of a key's name.
-func numberNamed(name string) Value {
+func numberNamed(name string) value.Value {
 	if name == "true" || name == "false" {
 		return name == "true"
 	}

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"maps"
 	"slices"
 )
@@ -92,7 +93,7 @@ func (f *folder) enabled(e *Expr, in *names) (*Expr, error) {
 		}
 		return f.named(e, v, in.conditions[v])
 	}
-	return nil, errorf(e.At, "a condition must be true, false or the name of one, not %s", TypeName(e.Value))
+	return nil, errorf(e.At, "a condition must be true, false or the name of one, not %s", value.TypeName(e.Value))
 }
 
 func unknownCondition(e *Expr, name string, in *names) error {
@@ -135,9 +136,9 @@ func (f *folder) named(e *Expr, name string, definition *Expr) (*Expr, error) {
 	return folded, nil
 }
 
-func applyEquals(_ *work, arg Value) (Value, error) {
-	args := arg.([]Value)
-	return Equal(args[0], args[1]), nil
+func applyEquals(_ *work, arg value.Value) (value.Value, error) {
+	args := arg.([]value.Value)
+	return value.Equal(args[0], args[1]), nil
 }
 
 func checkNot(arg *Expr) error {

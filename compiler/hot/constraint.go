@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Constraint is one constraint of a parameter (heat/engine/constraints.py: Range,
@@ -19,12 +20,12 @@ type Constraint struct {
 	Kind        string // range, length, modulo, allowed_values, allowed_pattern or custom_constraint
 	At          source.Place
 	Description string
-	Min, Max    Value   // of range and length; nil if there is none
-	Step        Value   // of modulo
-	Offset      Value   // of modulo
-	Allowed     []Value // of allowed_values
-	Pattern     string  // of allowed_pattern
-	Custom      string  // of custom_constraint
+	Min, Max    value.Value   // of range and length; nil if there is none
+	Step        value.Value   // of modulo
+	Offset      value.Value   // of modulo
+	Allowed     []value.Value // of allowed_values
+	Pattern     string        // of allowed_pattern
+	Custom      string        // of custom_constraint
 
 	match *regexp.Regexp // nil if only Python can match the pattern
 }
@@ -96,38 +97,38 @@ func (r *parameterReader) constrain(c Constraint, n *Node, name string) {
 	r.p.Constraints = append(r.p.Constraints, c)
 }
 
-func (c *Constraint) read(v Value) error {
+func (c *Constraint) read(v value.Value) error {
 	switch c.Kind {
 	case "range", "length":
 		return c.readBounds(v)
 	case "modulo":
 		return c.readModulo(v)
 	case "allowed_values":
-		list, ok := v.([]Value)
+		list, ok := v.([]value.Value)
 		if !ok {
-			return fmt.Errorf("a list is expected, not %s", TypeName(v))
+			return fmt.Errorf("a list is expected, not %s", value.TypeName(v))
 		}
 		c.Allowed = list
 	case "allowed_pattern":
 		text, ok := v.(string)
 		if !ok {
-			return fmt.Errorf("a regular expression is expected, not %s", TypeName(v))
+			return fmt.Errorf("a regular expression is expected, not %s", value.TypeName(v))
 		}
 		c.Pattern, c.match = text, pattern(text)
 	case "custom_constraint":
-		c.Custom = ToString(v)
+		c.Custom = value.ToString(v)
 	}
 	return nil
 }
 
-func (c *Constraint) readBounds(v Value) (err error) {
+func (c *Constraint) readBounds(v value.Value) (err error) {
 	if c.Min, c.Max, err = twoNumbers(v, "min", "max"); err != nil {
 		return err
 	}
 	if c.Min == nil && c.Max == nil {
 		return errors.New("min, max or both are expected")
 	}
-	for _, bound := range []Value{c.Min, c.Max} {
+	for _, bound := range []value.Value{c.Min, c.Max} {
 		if _, isFloat := bound.(float64); isFloat && c.Kind == "length" {
 			return fmt.Errorf("a length must be an integer, not %s", shown(bound))
 		}
@@ -135,12 +136,12 @@ func (c *Constraint) readBounds(v Value) (err error) {
 	return nil
 }
 
-func twoNumbers(v Value, a, b string) (x, y Value, err error) {
-	d, ok := v.(*Dict)
+func twoNumbers(v value.Value, a, b string) (x, y value.Value, err error) {
+	d, ok := v.(*value.Dict)
 	if !ok {
-		return nil, nil, fmt.Errorf("a map of %s and %s is expected, not %s", a, b, TypeName(v))
+		return nil, nil, fmt.Errorf("a map of %s and %s is expected, not %s", a, b, value.TypeName(v))
 	}
-	out := map[string]Value{}
+	out := map[string]value.Value{}
 	for _, k := range d.Keys() {
 		if k != a && k != b {
 			return nil, nil, fmt.Errorf("%q is neither %s nor %s", k, a, b)
@@ -149,22 +150,22 @@ func twoNumbers(v Value, a, b string) (x, y Value, err error) {
 		if n == nil {
 			continue
 		}
-		if out[k], ok = number(n); !ok {
+		if out[k], ok = value.Number(n); !ok {
 			return nil, nil, fmt.Errorf("%s must be a number, not %s", k, shown(n))
 		}
 	}
 	return out[a], out[b], nil
 }
 
-func (c *Constraint) readModulo(v Value) (err error) {
+func (c *Constraint) readModulo(v value.Value) (err error) {
 	if c.Step, c.Offset, err = twoNumbers(v, "step", "offset"); err != nil {
 		return err
 	}
 	if c.Step == nil || c.Offset == nil {
 		return errors.New("step and offset are expected")
 	}
-	step, okS := whole(c.Step)
-	offset, okO := whole(c.Offset)
+	step, okS := value.Whole(c.Step)
+	offset, okO := value.Whole(c.Offset)
 	switch {
 	case !okS || !okO:
 		return errors.New("step and offset must be integers")
@@ -184,9 +185,9 @@ func AllowedPattern(text string) Constraint {
 }
 
 // Violates says which constraint a value of the parameter's type breaks; nil if none.
-func (p *Parameter) Violates(v Value) error { return p.checkConstraints(v) }
+func (p *Parameter) Violates(v value.Value) error { return p.checkConstraints(v) }
 
-func (c *Constraint) check(p *Parameter, v Value) error {
+func (c *Constraint) check(p *Parameter, v value.Value) error {
 	err := c.violation(p, v)
 	if err != nil && c.Description != "" {
 		return fmt.Errorf("%s (%w)", c.Description, err)
@@ -194,10 +195,10 @@ func (c *Constraint) check(p *Parameter, v Value) error {
 	return err
 }
 
-func (c *Constraint) violation(p *Parameter, v Value) error {
+func (c *Constraint) violation(p *Parameter, v value.Value) error {
 	switch c.Kind {
 	case "range":
-		n, ok := number(v)
+		n, ok := value.Number(v)
 		if !ok || !c.within(n) {
 			return fmt.Errorf("%s is expected, not %s", c.bounds("a number"), shown(v))
 		}
@@ -207,13 +208,13 @@ func (c *Constraint) violation(p *Parameter, v Value) error {
 			return fmt.Errorf("%s is expected, not %d", c.bounds("a length"), n)
 		}
 	case "modulo":
-		n, ok := number(v)
+		n, ok := value.Number(v)
 		if !ok || !congruent(n, c.Step, c.Offset) {
-			return fmt.Errorf("a multiple of %s, plus %s, is expected, not %s", ToString(c.Step), ToString(c.Offset), shown(v))
+			return fmt.Errorf("a multiple of %s, plus %s, is expected, not %s", value.ToString(c.Step), value.ToString(c.Offset), shown(v))
 		}
 	case "allowed_values":
 		if !c.allows(p, v) {
-			return fmt.Errorf("one of %s is expected, not %s", EncodeJSON(c.Allowed), EncodeJSON(v))
+			return fmt.Errorf("one of %s is expected, not %s", value.EncodeJSON(c.Allowed), value.EncodeJSON(v))
 		}
 	case "allowed_pattern":
 		if !c.matches(v) {
@@ -226,43 +227,43 @@ func (c *Constraint) violation(p *Parameter, v Value) error {
 func (c *Constraint) bounds(what string) string {
 	switch {
 	case c.Max == nil:
-		return fmt.Sprintf("%s of at least %s", what, ToString(c.Min))
+		return fmt.Sprintf("%s of at least %s", what, value.ToString(c.Min))
 	case c.Min == nil:
-		return fmt.Sprintf("%s of at most %s", what, ToString(c.Max))
+		return fmt.Sprintf("%s of at most %s", what, value.ToString(c.Max))
 	}
-	return fmt.Sprintf("%s from %s to %s", what, ToString(c.Min), ToString(c.Max))
+	return fmt.Sprintf("%s from %s to %s", what, value.ToString(c.Min), value.ToString(c.Max))
 }
 
-func (c *Constraint) within(n Value) bool {
+func (c *Constraint) within(n value.Value) bool {
 	return (c.Min == nil || !less(n, c.Min)) && (c.Max == nil || !less(c.Max, n))
 }
 
 // less compares numbers; not-a-number is less than nothing.
-func less(a, b Value) bool {
-	x, okX := rational(a)
-	y, okY := rational(b)
+func less(a, b value.Value) bool {
+	x, okX := value.Rational(a)
+	y, okY := value.Rational(b)
 	if okX && okY {
 		return x.Cmp(y) < 0
 	}
 	return toFloat(a) < toFloat(b)
 }
 
-func toFloat(v Value) float64 {
+func toFloat(v value.Value) float64 {
 	if f, ok := v.(float64); ok {
 		return f
 	}
-	r, _ := rational(v)
+	r, _ := value.Rational(v)
 	f, _ := r.Float64()
 	return f
 }
 
-func length(v Value) (int, bool) {
+func length(v value.Value) (int, bool) {
 	switch v := v.(type) {
 	case string:
 		return utf8.RuneCountInString(v), true
-	case []Value:
+	case []value.Value:
 		return len(v), true
-	case *Dict:
+	case *value.Dict:
 		return v.Len(), true
 	}
 	return 0, false
@@ -270,15 +271,15 @@ func length(v Value) (int, bool) {
 
 // congruent says whether v leaves the offset when it is divided by the step; the
 // remainder has the step's sign, as in Python.
-func congruent(v, step, offset Value) bool {
-	n, okN := whole(v)
-	s, okS := whole(step)
+func congruent(v, step, offset value.Value) bool {
+	n, okN := value.Whole(v)
+	s, okS := value.Whole(step)
 	if okN && okS {
 		r := new(big.Int).Mod(n, new(big.Int).Abs(s)) // from 0 up
 		if s.Sign() < 0 && r.Sign() != 0 {
 			r.Add(r, s)
 		}
-		o, ok := whole(offset)
+		o, ok := value.Whole(offset)
 		return ok && r.Cmp(o) == 0
 	}
 	f := toFloat(step)
@@ -291,9 +292,9 @@ func congruent(v, step, offset Value) bool {
 
 // allows compares with the allowed values: a list's items as they are, all else
 // cast to the parameter's type first.
-func (c *Constraint) allows(p *Parameter, v Value) bool {
-	if list, ok := v.([]Value); ok {
-		return !slices.ContainsFunc(list, func(x Value) bool { return !in(c.Allowed, x) })
+func (c *Constraint) allows(p *Parameter, v value.Value) bool {
+	if list, ok := v.([]value.Value); ok {
+		return !slices.ContainsFunc(list, func(x value.Value) bool { return !in(c.Allowed, x) })
 	}
 	cast, err := p.Cast(v)
 	if err != nil {
@@ -302,11 +303,11 @@ func (c *Constraint) allows(p *Parameter, v Value) bool {
 	found := false
 	for _, a := range c.Allowed {
 		if p.Type == "string" {
-			a = ToString(a)
+			a = value.ToString(a)
 		} else if a, err = p.Cast(a); err != nil {
 			return false // Heat casts all of them
 		}
-		found = found || Equal(a, cast)
+		found = found || value.Equal(a, cast)
 	}
 	return found
 }
@@ -328,7 +329,7 @@ func pattern(text string) *regexp.Regexp {
 // matches says whether the whole value is matched. What only Python can decide is
 // left to Heat: patterns that Go lacks, and texts for which \d, \w, \s and \b are
 // not the same to both.
-func (c *Constraint) matches(v Value) bool {
+func (c *Constraint) matches(v value.Value) bool {
 	s, ok := v.(string)
 	if !ok {
 		return false

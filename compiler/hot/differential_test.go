@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 var (
@@ -47,7 +48,7 @@ const cfnConditions = `"Conditions": {"is_on": {"Fn::Equals": [{"Ref": "yes"}, t
   "both": {"Fn::And": ["is_on", "is_off"]}, "loop": {"Fn::Not": ["loop"]}, "bad": {"Ref": "text"}}, `
 
 var (
-	worldValues     = map[string]Value{"text": "alpha %x%", "empty": ""}
+	worldValues     = map[string]value.Value{"text": "alpha %x%", "empty": ""}
 	worldAttributes = `{"ip": "10.0.0.1", "list": ["a", "b", {"c": 1}], "map": {"k": "v", "n": [1, 2], "1": "one"}, "none": null, "number": 5, "show": {"s": 1}}`
 	worldFiles      = map[string]string{"file.txt": "content of\nthe file"}
 )
@@ -84,13 +85,13 @@ func (r resolver) resolve(call *Expr) (*Expr, error) {
 		return call, nil
 	}
 	v, err := r.value(call.Func.Meaning(), call.Arg().Value)
-	if err == nil && r.unknown != nil && r.unknown(string(EncodeJSON(call.Arg().Value))) {
+	if err == nil && r.unknown != nil && r.unknown(string(value.EncodeJSON(call.Arg().Value))) {
 		return call, nil
 	}
 	return Constant(v, call.At), err
 }
 
-func (r resolver) value(function string, arg Value) (Value, error) {
+func (r resolver) value(function string, arg value.Value) (value.Value, error) {
 	switch function {
 	case "get_param":
 		name, path, err := readParam(arg)
@@ -124,7 +125,7 @@ func (r resolver) value(function string, arg Value) (Value, error) {
 	return attribute(arg)
 }
 
-func attribute(arg Value) (Value, error) {
+func attribute(arg value.Value) (value.Value, error) {
 	resource, name, path, err := readAttr(arg)
 	if err != nil {
 		return nil, err
@@ -134,16 +135,16 @@ func attribute(arg Value) (Value, error) {
 	}
 	all, _ := DecodeJSON([]byte(worldAttributes))
 	if name == nil {
-		d := NewDict()
-		for _, k := range all.(*Dict).Keys() {
-			if v, _ := all.(*Dict).Get(k); k != "show" {
+		d := value.NewDict()
+		for _, k := range all.(*value.Dict).Keys() {
+			if v, _ := all.(*value.Dict).Get(k); k != "show" {
 				d.Set(k, v)
 			}
 		}
 		return d, nil
 	}
 	key, _ := name.(string)
-	v, ok := all.(*Dict).Get(key)
+	v, ok := all.(*value.Dict).Get(key)
 	if !ok {
 		return nil, fmt.Errorf("no attribute %v", name)
 	}
@@ -165,17 +166,17 @@ type trial struct {
 // trials makes random expressions of a version and asks Heat for their values.
 func trials(t *testing.T, judge *heatjudge.Judge, v Version, seeds []uint64) []*trial {
 	t.Helper()
-	return trialsOf(t, judge, v, seeds, func(g *generator) Value { return g.value(anything, 1+g.IntN(4)) })
+	return trialsOf(t, judge, v, seeds, func(g *generator) value.Value { return g.value(anything, 1+g.IntN(4)) })
 }
 
-func trialsOf(t *testing.T, judge *heatjudge.Judge, v Version, seeds []uint64, expression func(*generator) Value) []*trial {
+func trialsOf(t *testing.T, judge *heatjudge.Judge, v Version, seeds []uint64, expression func(*generator) value.Value) []*trial {
 	t.Helper()
 	var outputs []string
 	var out []*trial
 	var texts []json.RawMessage
 	for i, s := range seeds {
 		g := newGenerator(s, v)
-		text := json.RawMessage(EncodeJSON(expression(g)))
+		text := json.RawMessage(value.EncodeJSON(expression(g)))
 		outputs = append(outputs, fmt.Sprintf(`"o%d": {%q: %s}`, i, v.Words().Value, text))
 		texts = append(texts, text)
 		out = append(out, &trial{seed: s, text: text})
@@ -225,19 +226,19 @@ func (x *trial) report(t *testing.T, format string, args ...any) {
 }
 
 // agrees compares a value, or an error, with Heat's.
-func (x *trial) agrees(t *testing.T, what string, v Value, err error) bool {
+func (x *trial) agrees(t *testing.T, what string, v value.Value, err error) bool {
 	t.Helper()
 	switch {
 	case err != nil && x.heat.Error == "":
 		x.report(t, "%s: error %v", what, err)
 	case err == nil && x.heat.Error != "":
-		x.report(t, "%s: %s", what, EncodeJSON(v))
+		x.report(t, "%s: %s", what, value.EncodeJSON(v))
 	case err == nil:
 		heat, e := DecodeJSON([]byte(x.heat.Value))
 		if e != nil {
 			t.Fatal(e)
 		}
-		if got := EncodeJSON(v); string(got) != string(EncodeJSON(heat)) {
+		if got := value.EncodeJSON(v); string(got) != string(value.EncodeJSON(heat)) {
 			x.report(t, "%s: %s", what, got)
 			return false
 		}
@@ -261,7 +262,7 @@ func TestAgreesWithHeat(t *testing.T) {
 			left++
 			return
 		}
-		var v Value
+		var v value.Value
 		if err == nil {
 			v = out.Value
 		}
@@ -315,7 +316,7 @@ func TestResidualsAgreeWithHeat(t *testing.T) {
 			return
 		}
 		counts[map[bool]string{true: "values", false: "residuals"}[out.IsValue()]]++
-		waiting, texts = append(waiting, x), append(texts, json.RawMessage(EncodeJSON(v)))
+		waiting, texts = append(waiting, x), append(texts, json.RawMessage(value.EncodeJSON(v)))
 	})
 	ask(t)
 	t.Log(counts)
@@ -350,7 +351,7 @@ func TestWithElseAgreesWithHeat(t *testing.T) {
 			if out.Any((*Expr).MayVanish) {
 				left++
 			}
-			with, texts = append(with, x), append(texts, json.RawMessage(EncodeJSON(v)))
+			with, texts = append(with, x), append(texts, json.RawMessage(value.EncodeJSON(v)))
 		}
 		if len(texts) == 0 {
 			continue
@@ -386,7 +387,7 @@ func TestPlansAgreeWithHeat(t *testing.T) {
 		out, err := Fold(x.expr, func(call *Expr) (*Expr, error) {
 			left, err := r.resolve(call)
 			if err == nil && left == call && call.Arg().IsValue() {
-				name := call.Func.Meaning() + " " + string(EncodeJSON(call.Arg().Value))
+				name := call.Func.Meaning() + " " + string(value.EncodeJSON(call.Arg().Value))
 				return NewCall(CellRef, call.At, Constant(name, call.At)), nil
 			}
 			return left, err
@@ -401,7 +402,7 @@ func TestPlansAgreeWithHeat(t *testing.T) {
 			x.report(t, "the plan %s: %v", text, err)
 			return
 		}
-		var v Value
+		var v value.Value
 		value, err := read.Eval(cells{resolver{template: x.template}})
 		if err == nil {
 			v, err = DecodeJSON(value)
@@ -425,7 +426,7 @@ func (c cells) Cell(name string) (json.RawMessage, error) {
 		return nil, err
 	}
 	v, err = c.value(function, v)
-	return EncodeJSON(v), err
+	return value.EncodeJSON(v), err
 }
 
 func (c cells) Deploy(string) (json.RawMessage, error) { return nil, errors.New("no such value") }

@@ -11,6 +11,7 @@ import (
 	"hash"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/value"
 	"golang.org/x/crypto/blake2b"
 	"golang.org/x/crypto/blake2s"
 )
@@ -30,8 +31,8 @@ var digest = &Function{Name: "digest", Gives: GivesString, Apply: applyDigest, h
 	return err == errLeftToHeat
 }}
 
-func applyDigest(_ *work, arg Value) (Value, error) {
-	args, ok := arg.([]Value)
+func applyDigest(_ *work, arg value.Value) (value.Value, error) {
+	args, ok := arg.([]value.Value)
 	if !ok || len(args) != 2 {
 		return nil, fmt.Errorf("digest needs a list of the algorithm and the text")
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Scalars that are read directly.
@@ -96,9 +97,9 @@ func (d *direct) plain(in plainIn) *Node {
 
 // textValues are values of texts that were read before. The same ones stand in a
 // template again and again, and a value needs room of its own.
-type textValues [256]Value
+type textValues [256]value.Value
 
-func (t *textValues) of(text string) Value {
+func (t *textValues) of(text string) value.Value {
 	last := len(text) - 1
 	known := &t[(37*uint(text[0])+11*uint(text[last/2])+uint(text[last])+101*uint(last))%uint(len(t))]
 	if same, _ := (*known).(string); same != text {

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Expr is an expression: a value, a list or map of expressions, or the call of a
@@ -9,8 +10,8 @@ import (
 type Expr struct {
 	Kind  ExprKind
 	At    source.Place
-	Value Value   // of a value
-	Items []*Expr // of a list; the values of a map; the one argument of a call
+	Value value.Value // of a value
+	Items []*Expr     // of a list; the values of a map; the one argument of a call
 	Keys  []string
 	Func  *Function
 
@@ -30,7 +31,7 @@ const (
 
 // Constant makes an expression of a value. What it holds is data, even where it
 // looks like a call.
-func Constant(v Value, at source.Place) *Expr { return &Expr{Kind: ValueExpr, Value: v, At: at} }
+func Constant(v value.Value, at source.Place) *Expr { return &Expr{Kind: ValueExpr, Value: v, At: at} }
 
 // NewCall makes a call of a function.
 func NewCall(f *Function, at source.Place, argument *Expr) *Expr {
@@ -119,7 +120,7 @@ func (r *exprReader) collection(n *Node, mark int) part {
 	case n.Kind == List:
 		return part{value: valuesOf(parts)}
 	}
-	d := newDict(len(parts))
+	d := value.SizedDict(len(parts))
 	for i, p := range parts {
 		v, _ := p.known()
 		d.Set(n.Entries[i].Name, v)
@@ -192,7 +193,7 @@ func (r *exprReader) call(n *Node, f *Function, functions map[string]*Function) 
 }
 
 // callOf is a call with a value for its argument, as most are, made at once.
-func callOf(f *Function, at source.Place, arg Value, argAt source.Place) *Expr {
+func callOf(f *Function, at source.Place, arg value.Value, argAt source.Place) *Expr {
 	made := &struct {
 		call, arg Expr
 		items     [1]*Expr
@@ -282,7 +283,7 @@ func (e *Expr) collapse() *Expr {
 	if !known {
 		return e
 	}
-	values := make([]Value, len(e.Items))
+	values := make([]value.Value, len(e.Items))
 	for i, x := range e.Items {
 		values[i] = x.Value
 	}
@@ -290,7 +291,7 @@ func (e *Expr) collapse() *Expr {
 	case ListExpr:
 		return Constant(values, e.At)
 	case MapExpr:
-		return Constant(DictOf(e.Keys, values), e.At)
+		return Constant(value.DictOf(e.Keys, values), e.At)
 	}
 	return e
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Resolve answers the references in an expression: get_param, get_attr,
@@ -133,16 +134,16 @@ func Size(e *Expr) int {
 	return size
 }
 
-func wholeSize(v Value) int {
+func wholeSize(v value.Value) int {
 	size := perItem
 	switch v := v.(type) {
 	case string:
 		size += len(v)
-	case []Value:
+	case []value.Value:
 		for _, x := range v {
 			size += wholeSize(x)
 		}
-	case *Dict:
+	case *value.Dict:
 		for _, k := range v.Keys() {
 			x, _ := v.Get(k)
 			size += len(k) + perEntry + wholeSize(x)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // parseValue reads an expression of a version; a and b are unknown attributes, p is
@@ -74,7 +75,7 @@ func TestPartialEvaluation(t *testing.T) {
 				t.Fatal(err)
 			}
 			v, ok := out.HOT()
-			if got := string(EncodeJSON(v)); !ok || got != c.want {
+			if got := string(value.EncodeJSON(v)); !ok || got != c.want {
 				t.Errorf("%s\n   is %s\nwant %s", c.text, got, c.want)
 			}
 		})
@@ -86,7 +87,7 @@ func TestDataThatLooksLikeACall(t *testing.T) {
 	e := parseValue(t, V20210416, "", `{list_concat: [[1], {get_param: p}]}`)
 	data := dict("get_param", "p")
 	out, err := Fold(e, func(call *Expr) (*Expr, error) { return Constant(list(data), call.At), nil })
-	if err != nil || string(EncodeJSON(out.Value)) != `[1,{"get_param":"p"}]` {
+	if err != nil || string(value.EncodeJSON(out.Value)) != `[1,{"get_param":"p"}]` {
 		t.Fatalf("%v %v", out, err)
 	}
 	if _, ok := out.HOT(); ok {
@@ -94,7 +95,7 @@ func TestDataThatLooksLikeACall(t *testing.T) {
 	}
 	text, at := EncodeResidual[string](out)
 	read, err := ParseResidual(text, at)
-	if err != nil || !Equal(read.expr.Value, out.Value) {
+	if err != nil || !value.Equal(read.expr.Value, out.Value) {
 		t.Errorf("%s is read as %v, %v", text, read, err)
 	}
 }
@@ -214,7 +215,7 @@ func described(e *Expr, err error) string {
 	}
 	var b strings.Builder
 	e.Walk(func(x *Expr) bool {
-		fmt.Fprintf(&b, "(%s %d %q %s %d", x.At, x.Kind, x.Keys, EncodeJSON(x.Value), len(x.Items))
+		fmt.Fprintf(&b, "(%s %d %q %s %d", x.At, x.Kind, x.Keys, value.EncodeJSON(x.Value), len(x.Items))
 		if x.Kind == CallExpr {
 			b.WriteString(" " + x.Func.Name)
 		}
@@ -232,7 +233,7 @@ func TestFoldingChangesNothing(t *testing.T) {
 			continue
 		}
 		v := versionOfSeed(s)
-		template := withOutput(v, EncodeJSON(newGenerator(s, v).value(anything, 4)))
+		template := withOutput(v, value.EncodeJSON(newGenerator(s, v).value(anything, 4)))
 		if template == nil {
 			continue
 		}
@@ -253,7 +254,7 @@ func TestFoldingChangesNothing(t *testing.T) {
 func FuzzFold(f *testing.F) {
 	for s := uint64(1); s < 200; s++ {
 		v := versionOfSeed(s)
-		f.Add(uint8(v), []byte(EncodeJSON(newGenerator(s, v).value(anything, 3))))
+		f.Add(uint8(v), []byte(value.EncodeJSON(newGenerator(s, v).value(anything, 3))))
 	}
 	f.Fuzz(func(t *testing.T, version uint8, text []byte) {
 		v := Version(version % uint8(lastVersion+1))
@@ -287,9 +288,9 @@ func FuzzJSON(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := DecodeJSON(EncodeJSON(n.Data()))
-		if err != nil || string(EncodeJSON(again)) != string(EncodeJSON(n.Data())) {
-			t.Fatalf("%q: %s is then %s, %v", text, EncodeJSON(n.Data()), EncodeJSON(again), err)
+		again, err := DecodeJSON(value.EncodeJSON(n.Data()))
+		if err != nil || string(value.EncodeJSON(again)) != string(value.EncodeJSON(n.Data())) {
+			t.Fatalf("%q: %s is then %s, %v", text, value.EncodeJSON(n.Data()), value.EncodeJSON(again), err)
 		}
 	})
 }

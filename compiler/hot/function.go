@@ -1,6 +1,9 @@
 package hot
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
+)
 
 // Function is one intrinsic function of HOT, in one of its variants: some change
 // their meaning from one template version to another.
@@ -14,7 +17,7 @@ type Function struct {
 	// `list_join: {get_param: x}` is wrong whatever x is.
 	Check func(arg *Expr) error
 	// Apply computes a call whose argument is known.
-	Apply func(w *work, arg Value) (Value, error)
+	Apply func(w *work, arg value.Value) (value.Value, error)
 	// Partial folds a call whose argument is known in part; nil leaves it.
 	Partial func(call *Expr) (*Expr, error)
 	// Lazy folds a call whose argument must not simply be evaluated first.
@@ -83,7 +86,7 @@ type Table struct {
 // names are what strings in expressions of one template may refer to.
 type names struct {
 	conditions map[string]*Expr
-	mappings   *Dict                  // of a CloudFormation template
+	mappings   *value.Dict            // of a CloudFormation template
 	isResource func(name string) bool // for Ref
 }
 

@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"github.com/hotc-dev/hotc/compiler/value"
 	"math/rand/v2"
 	"slices"
 )
@@ -38,10 +39,10 @@ const (
 	aTruth
 )
 
-func list(items ...Value) Value { return append([]Value{}, items...) }
+func list(items ...value.Value) value.Value { return append([]value.Value{}, items...) }
 
-func dict(pairs ...any) *Dict {
-	d := NewDict()
+func dict(pairs ...any) *value.Dict {
+	d := value.NewDict()
 	for i := 0; i < len(pairs); i += 2 {
 		d.Set(pairs[i].(string), pairs[i+1])
 	}
@@ -51,7 +52,7 @@ func dict(pairs ...any) *Dict {
 func pick[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
 
 // value makes an expression.
-func (g *generator) value(k kind, depth int) Value {
+func (g *generator) value(k kind, depth int) value.Value {
 	if g.IntN(14) == 0 {
 		k = kind(g.IntN(6)) // somebody's mistake
 	}
@@ -61,22 +62,22 @@ func (g *generator) value(k kind, depth int) Value {
 	return g.literal(k, depth)
 }
 
-func (g *generator) literal(k kind, depth int) Value {
+func (g *generator) literal(k kind, depth int) value.Value {
 	switch k {
 	case aText:
 		return g.text()
 	case aList:
 		return g.items(anything, depth, g.IntN(4))
 	case aMap:
-		d := NewDict()
+		d := value.NewDict()
 		for range g.IntN(4) {
 			d.Set(g.key(), g.value(anything, depth-1))
 		}
 		return d
 	case aNumber:
-		return pick[Value](g, int64(0), int64(1), int64(-1), int64(2), int64(80), 1.0, 1.5, 1e16, 0.00001, int64(1)<<62, "3", " 2 ", "1_0")
+		return pick[value.Value](g, int64(0), int64(1), int64(-1), int64(2), int64(80), 1.0, 1.5, 1e16, 0.00001, int64(1)<<62, "3", " 2 ", "1_0")
 	case aTruth:
-		return pick[Value](g, true, false)
+		return pick[value.Value](g, true, false)
 	}
 	if g.IntN(6) == 0 {
 		return nil
@@ -84,16 +85,16 @@ func (g *generator) literal(k kind, depth int) Value {
 	return g.literal(pick(g, aText, aText, aText, aList, aMap, aNumber, aTruth), depth)
 }
 
-func (g *generator) items(k kind, depth, n int) Value {
-	out := []Value{}
+func (g *generator) items(k kind, depth, n int) value.Value {
+	out := []value.Value{}
 	for range n {
 		out = append(out, g.value(k, depth-1))
 	}
 	return out
 }
 
-func (g *generator) text() Value {
-	return pick[Value](g, "", "a", "ab", "abc", "a,b,,c", "%x%", "%x%-%y%", "$k and $kk", "é", "😀x", "line\nline", "1", " 2 ", "true",
+func (g *generator) text() value.Value {
+	return pick[value.Value](g, "", "a", "ab", "abc", "a,b,,c", "%x%", "%x%-%y%", "$k and $kk", "é", "😀x", "line\nline", "1", " 2 ", "true",
 		"[1, 2]", `{"a": 1}`, "None", "x y  z", "\u2028", `quo"te'd\`, "\u00a0", "http", "[::1]", "a/b?c=d&e", ".member.1.Name=k", ".member.01.Value=v")
 }
 
@@ -102,7 +103,7 @@ func (g *generator) key() string {
 }
 
 // call makes a call of some function, one that gives the kind if it is simple.
-func (g *generator) call(k kind, depth int) Value {
+func (g *generator) call(k kind, depth int) value.Value {
 	if g.IntN(3) == 0 {
 		if g.version.CFN() && g.IntN(8) > 0 {
 			return g.cfnReference(k, depth)
@@ -124,16 +125,16 @@ var givenBy = map[string]kind{"str_replace": aText, "str_replace_strict": aText,
 	"list_concat_unique": aList, "contains": aTruth, "make_url": aText, "Fn::Join": aText, "Fn::Split": aList, "Fn::Base64": aText,
 	"Fn::Replace": aText, "Fn::MemberListToMap": aMap, "filter": aList}
 
-func (g *generator) argument(name string, depth int) Value {
+func (g *generator) argument(name string, depth int) value.Value {
 	if g.IntN(25) == 0 {
 		return g.value(anything, depth)
 	}
-	v := func(k kind) Value { return g.value(k, depth) }
+	v := func(k kind) value.Value { return g.value(k, depth) }
 	switch name {
 	case "str_replace", "str_replace_strict", "str_replace_vstrict":
 		d := dict("template", v(aText), "params", v(aMap))
 		if g.IntN(2) == 0 {
-			d.Set("template", pick[Value](g, "%x%-%y%-%x%", "$k$kk$k", "x$k.%x%é", "a%x%"))
+			d.Set("template", pick[value.Value](g, "%x%-%y%-%x%", "$k$kk$k", "x$k.%x%é", "a%x%"))
 			d.Set("params", dict(pick(g, "%x%", "$k"), v(aText), pick(g, "%y%", "$kk", "x"), v(anything)))
 		}
 		if g.IntN(15) == 0 {
@@ -141,17 +142,17 @@ func (g *generator) argument(name string, depth int) Value {
 		}
 		return d
 	case "list_join", "Fn::Join":
-		args := []Value{pick[Value](g, ",", "", "-", v(aText)), g.strings(depth)}
+		args := []value.Value{pick[value.Value](g, ",", "", "-", v(aText)), g.strings(depth)}
 		for name == "list_join" && g.IntN(3) == 0 {
 			args = append(args, g.strings(depth))
 		}
 		return args
 	case "digest":
-		return list(pick[Value](g, "md5", "sha1", "SHA256", "sha512", "sha3_256", "sha512_224", "sha224", "Sha384", "nothing", "SHA3_256", "blake2b", "blake2s", v(aText)), v(aText))
+		return list(pick[value.Value](g, "md5", "sha1", "SHA256", "sha512", "sha3_256", "sha512_224", "sha224", "Sha384", "nothing", "SHA3_256", "blake2b", "blake2s", v(aText)), v(aText))
 	case "repeat":
 		return g.repeat(depth)
 	case "str_split":
-		args := []Value{pick[Value](g, ",", " ", "x", v(aText), nil), v(aText)}
+		args := []value.Value{pick[value.Value](g, ",", " ", "x", v(aText), nil), v(aText)}
 		if g.IntN(2) == 0 {
 			args = append(args, v(aNumber))
 		}
@@ -170,7 +171,7 @@ func (g *generator) argument(name string, depth int) Value {
 	case "Fn::Select":
 		return list(pick(g, v(aNumber), v(aText)), pick(g, v(aList), v(aMap), v(aText)))
 	case "Fn::Split":
-		return list(pick[Value](g, ",", "a", " "), v(aText))
+		return list(pick[value.Value](g, ",", "a", " "), v(aText))
 	case "Fn::Replace":
 		return list(dict(pick(g, "%x%", "$k"), v(aText), "$kk", v(aNumber)), v(aText))
 	case "Fn::MemberListToMap":
@@ -178,7 +179,7 @@ func (g *generator) argument(name string, depth int) Value {
 	case "make_url":
 		return g.url(depth)
 	case "if", "Fn::If":
-		args := []Value{g.condition(2), v(anything), v(anything)}
+		args := []value.Value{g.condition(2), v(anything), v(anything)}
 		return args[:pick(g, 3, 3, 3, 3, 2)]
 	case "Fn::FindInMap":
 		return g.lookUp(depth)
@@ -186,36 +187,36 @@ func (g *generator) argument(name string, depth int) Value {
 		return list("server", pick(g, v(aText), "map"))
 	case "get_param", "get_attr", "get_resource", "get_file", "Ref":
 		if g.version.CFN() {
-			return pick[Value](g, "server", "text", "number", "nowhere", "items", v(aText))
+			return pick[value.Value](g, "server", "text", "number", "nowhere", "items", v(aText))
 		}
-		for _, x := range g.reference(anything, depth).(*Dict).Values() {
+		for _, x := range g.reference(anything, depth).(*value.Dict).Values() {
 			return x
 		}
 	}
 	return v(aText)
 }
 
-func (g *generator) strings(depth int) Value {
+func (g *generator) strings(depth int) value.Value {
 	if g.IntN(3) == 0 {
 		return g.value(aList, depth)
 	}
 	return g.items(pick(g, aText, aText, aMap), depth, g.IntN(4))
 }
 
-func (g *generator) repeat(depth int) Value {
-	forEach := NewDict()
+func (g *generator) repeat(depth int) value.Value {
+	forEach := value.NewDict()
 	for range 1 + g.IntN(2) {
 		forEach.Set(pick(g, "%x%", "%y%", "$k", "a"), pick(g, g.items(aText, depth, 1+g.IntN(2)), g.value(aList, depth), g.value(aMap, depth)))
 	}
 	d := dict("for_each", forEach, "template", g.value(pick(g, aText, aMap, anything), depth))
 	if g.IntN(3) == 0 {
-		d.Set("permutations", pick[Value](g, false, false, true, "false", dict("get_param", "yes")))
+		d.Set("permutations", pick[value.Value](g, false, false, true, "false", dict("get_param", "yes")))
 	}
 	return d
 }
 
-func (g *generator) url(depth int) Value {
-	d := NewDict()
+func (g *generator) url(depth int) value.Value {
+	d := value.NewDict()
 	for _, part := range []string{"scheme", "username", "password", "host", "port", "path", "query", "fragment", "part"} {
 		switch {
 		case g.IntN(2) == 0, part == "part" && g.IntN(8) > 0:
@@ -231,25 +232,25 @@ func (g *generator) url(depth int) Value {
 }
 
 // reference is a call that names a parameter, resource or file.
-func (g *generator) reference(k kind, depth int) Value {
+func (g *generator) reference(k kind, depth int) value.Value {
 	parameters := map[kind][]string{aText: {"text", "empty", "commas", "named"}, aList: {"items", "none", "array"}, aMap: {"object"},
 		aNumber: {"number", "fraction"}, aTruth: {"yes", "no"}, anything: {"text", "items", "object", "missing", "array", "yes", "null"}}[k]
 	switch g.IntN(9) {
 	case 0:
 		return dict("get_attr", g.path(list("server", pick(g, "ip", "list", "map", "none", "number", "nothing")), depth))
 	case 1:
-		return dict("get_attr", pick[Value](g, list("server", "map", "k"), list("server", "list", g.value(aNumber, 0)), list("server"),
+		return dict("get_attr", pick[value.Value](g, list("server", "map", "k"), list("server", "list", g.value(aNumber, 0)), list("server"),
 			list("server", nil), "s", list("nowhere", "ip"), g.value(anything, depth-1)))
 	case 2:
-		return dict("get_resource", pick[Value](g, "server", "server", "nowhere", dict("get_param", "text"), nil))
+		return dict("get_resource", pick[value.Value](g, "server", "server", "nowhere", dict("get_param", "text"), nil))
 	case 3:
-		return dict("get_file", pick[Value](g, "file.txt", "file.txt", "gone.txt", g.value(aText, depth-1)))
+		return dict("get_file", pick[value.Value](g, "file.txt", "file.txt", "gone.txt", g.value(aText, depth-1)))
 	case 4:
 		if g.version == V20130523 {
-			return dict("Ref", pick[Value](g, "server", "text", "number", "nowhere", dict("get_param", "text")))
+			return dict("Ref", pick[value.Value](g, "server", "text", "number", "nowhere", dict("get_param", "text")))
 		}
 	}
-	name := Value(pick(g, parameters...))
+	name := value.Value(pick(g, parameters...))
 	if g.IntN(4) == 0 {
 		name = g.path(list(pick(g, "object", "array", "items", "text", "number")), depth)
 	}
@@ -257,10 +258,10 @@ func (g *generator) reference(k kind, depth int) Value {
 }
 
 // cfnReference is one as CloudFormation templates have it.
-func (g *generator) cfnReference(k kind, depth int) Value {
+func (g *generator) cfnReference(k kind, depth int) value.Value {
 	switch g.IntN(4) {
 	case 0:
-		return dict("Fn::GetAtt", pick[Value](g, list("server", pick(g, "ip", "list", "map", "none", "number", "nothing")), list("server", "ip"),
+		return dict("Fn::GetAtt", pick[value.Value](g, list("server", pick(g, "ip", "list", "map", "none", "number", "nothing")), list("server", "ip"),
 			list("server", dict("Ref", "text")), list("nowhere", "ip"), list("server"), "ip", "server.ip", g.value(anything, depth-1)))
 	case 1:
 		return dict("Fn::FindInMap", g.lookUp(depth))
@@ -271,36 +272,36 @@ func (g *generator) cfnReference(k kind, depth int) Value {
 }
 
 // lookUp is an argument of Fn::FindInMap.
-func (g *generator) lookUp(depth int) Value {
+func (g *generator) lookUp(depth int) value.Value {
 	if g.IntN(5) == 0 {
-		return list(pick[Value](g, "m", "deep", "gone", g.value(aText, depth-1)), g.value(aText, depth-1), g.value(aText, depth-1))
+		return list(pick[value.Value](g, "m", "deep", "gone", g.value(aText, depth-1)), g.value(aText, depth-1), g.value(aText, depth-1))
 	}
-	return list("m", pick[Value](g, "a", "b", dict("Ref", "key")), pick[Value](g, "x", "y", "l", dict("Fn::Join", list("", list("x")))))
+	return list("m", pick[value.Value](g, "a", "b", dict("Ref", "key")), pick[value.Value](g, "x", "y", "l", dict("Fn::Join", list("", list("x")))))
 }
 
-func (g *generator) path(from Value, depth int) Value {
-	path := from.([]Value)
+func (g *generator) path(from value.Value, depth int) value.Value {
+	path := from.([]value.Value)
 	for range g.IntN(3) {
-		path = append(path, pick[Value](g, "k", "n", int64(0), int64(1), int64(-1), "1", " 1", "x", true, 1.0, g.value(aText, depth-1)))
+		path = append(path, pick[value.Value](g, "k", "n", int64(0), int64(1), int64(-1), "1", " 1", "x", true, 1.0, g.value(aText, depth-1)))
 	}
 	return path
 }
 
 // condition is what may stand where a condition is wanted.
-func (g *generator) condition(depth int) Value {
+func (g *generator) condition(depth int) value.Value {
 	if g.version.CFN() && (depth == 0 || g.IntN(4) == 0) {
-		return pick[Value](g, true, false, "is_on", "is_off", "both", "nobody", nil, dict("Ref", "yes"), dict("Ref", "named"), "loop", "bad", dict("Ref", "text"))
+		return pick[value.Value](g, true, false, "is_on", "is_off", "both", "nobody", nil, dict("Ref", "yes"), dict("Ref", "named"), "loop", "bad", dict("Ref", "text"))
 	}
 	if depth == 0 || g.IntN(4) == 0 {
-		return pick[Value](g, true, false, "is_on", "is_off", "both", "nobody", nil, dict("get_param", "yes"), dict("get_param", "no"),
+		return pick[value.Value](g, true, false, "is_on", "is_off", "both", "nobody", nil, dict("get_param", "yes"), dict("get_param", "no"),
 			dict("get_param", "named"), "loop", "bad", dict("get_param", "text"))
 	}
-	args := []Value{g.condition(depth - 1), g.condition(depth - 1)}
+	args := []value.Value{g.condition(depth - 1), g.condition(depth - 1)}
 	if g.IntN(3) == 0 {
 		args = append(args, g.condition(depth-1))
 	}
-	operand := func() Value {
-		return pick[Value](g, g.literal(anything, 0), dict("get_param", pick(g, "text", "yes", "number", "items", "object")))
+	operand := func() value.Value {
+		return pick[value.Value](g, g.literal(anything, 0), dict("get_param", pick(g, "text", "yes", "number", "items", "object")))
 	}
 	if g.version.CFN() {
 		return g.cfnCondition(args, depth)
@@ -320,13 +321,13 @@ func (g *generator) condition(depth int) Value {
 	return dict("equals", list(operand(), operand()))
 }
 
-func (g *generator) cfnCondition(args []Value, depth int) Value {
-	operand := func() Value {
-		return pick[Value](g, g.literal(anything, 0), dict("Ref", pick(g, "text", "yes", "number", "items", "object", "server")), dict("Fn::FindInMap", g.lookUp(0)))
+func (g *generator) cfnCondition(args []value.Value, depth int) value.Value {
+	operand := func() value.Value {
+		return pick[value.Value](g, g.literal(anything, 0), dict("Ref", pick(g, "text", "yes", "number", "items", "object", "server")), dict("Fn::FindInMap", g.lookUp(0)))
 	}
 	switch g.IntN(6) {
 	case 0:
-		return dict("Fn::Not", pick[Value](g, list(args[0]), list(args[0]), args[0]))
+		return dict("Fn::Not", pick[value.Value](g, list(args[0]), list(args[0]), args[0]))
 	case 1:
 		return dict("Fn::And", list(args...))
 	case 2:
@@ -338,18 +339,18 @@ func (g *generator) cfnCondition(args []Value, depth int) Value {
 }
 
 // withoutElse makes an expression in which items and entries may be left out.
-func (g *generator) withoutElse() Value {
-	var vanishing func(v Value) Value
-	vanishing = func(v Value) Value {
+func (g *generator) withoutElse() value.Value {
+	var vanishing func(v value.Value) value.Value
+	vanishing = func(v value.Value) value.Value {
 		switch x := v.(type) {
-		case []Value:
-			out := make([]Value, len(x))
+		case []value.Value:
+			out := make([]value.Value, len(x))
 			for i := range x {
 				out[i] = vanishing(x[i])
 			}
 			v = out
-		case *Dict:
-			out := NewDict()
+		case *value.Dict:
+			out := value.NewDict()
 			for _, k := range x.Keys() {
 				item, _ := x.Get(k)
 				out.Set(k, vanishing(item))
@@ -358,9 +359,9 @@ func (g *generator) withoutElse() Value {
 		}
 		switch g.IntN(8) {
 		case 0:
-			return dict("if", list(pick[Value](g, "is_on", "is_off"), v))
+			return dict("if", list(pick[value.Value](g, "is_on", "is_off"), v))
 		case 1:
-			return list("first", dict("if", list(pick[Value](g, "is_on", "is_off"), v)), "last")
+			return list("first", dict("if", list(pick[value.Value](g, "is_on", "is_off"), v)), "last")
 		case 2:
 			return dict("a", "one", "b", dict("if", list("is_off", v)), "c", dict("if", list("is_on", dict("if", list("is_off", v)), v)))
 		}

@@ -1,20 +1,23 @@
 package hot
 
-import "slices"
+import (
+	"github.com/hotc-dev/hotc/compiler/value"
+	"slices"
+)
 
 // HOT is the expression as a template says it. ok is false if no template can:
 // a plan's references, and data that every template would read as a call.
-func (e *Expr) HOT() (v Value, ok bool) {
+func (e *Expr) HOT() (v value.Value, ok bool) {
 	switch e.Kind {
 	case ValueExpr:
 		return e.Value, !hasCallShape(e.Value)
 	case CallExpr:
 		arg, ok := e.Arg().HOT()
-		d := newDict(1)
+		d := value.SizedDict(1)
 		d.Set(e.Func.Name, arg)
 		return d, ok && e.Func != CellRef && e.Func != DeployRef
 	case ListExpr:
-		list := make([]Value, len(e.Items))
+		list := make([]value.Value, len(e.Items))
 		for i, x := range e.Items {
 			if list[i], ok = x.HOT(); !ok {
 				return nil, false
@@ -22,7 +25,7 @@ func (e *Expr) HOT() (v Value, ok bool) {
 		}
 		return list, true
 	}
-	d := newDict(len(e.Keys))
+	d := value.SizedDict(len(e.Keys))
 	for i, k := range e.Keys {
 		x, ok := e.Items[i].HOT()
 		if !ok {
@@ -40,15 +43,15 @@ func (e *Expr) looksLikeCall() bool {
 
 // hasCallShape says whether there is a map in the value that some version of HOT
 // reads as a call.
-func hasCallShape(v Value) bool { return hasCallOf(v, isFunctionName) }
+func hasCallShape(v value.Value) bool { return hasCallOf(v, isFunctionName) }
 
 // hasCallOf says whether there is a map in the value whose only key is a function's name.
-func hasCallOf(v Value, isName func(string) bool) bool {
-	has := func(x Value) bool { return hasCallOf(x, isName) }
+func hasCallOf(v value.Value, isName func(string) bool) bool {
+	has := func(x value.Value) bool { return hasCallOf(x, isName) }
 	switch v := v.(type) {
-	case []Value:
+	case []value.Value:
 		return slices.ContainsFunc(v, has)
-	case *Dict:
+	case *value.Dict:
 		return v.Len() == 1 && isName(v.Keys()[0]) || slices.ContainsFunc(v.Values(), has)
 	}
 	return false

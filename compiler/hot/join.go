@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strings"
 )
@@ -34,42 +35,42 @@ func checkJoin(arg *Expr) error {
 	return nil
 }
 
-func applyJoinOne(name string) func(*work, Value) (Value, error) {
-	return func(w *work, arg Value) (Value, error) {
-		args := arg.([]Value)
-		list, ok := args[1].([]Value)
+func applyJoinOne(name string) func(*work, value.Value) (value.Value, error) {
+	return func(w *work, arg value.Value) (value.Value, error) {
+		args := arg.([]value.Value)
+		list, ok := args[1].([]value.Value)
 		if !ok && args[1] != nil {
-			return nil, fmt.Errorf("%s joins a list, not %s", name, TypeName(args[1]))
+			return nil, fmt.Errorf("%s joins a list, not %s", name, value.TypeName(args[1]))
 		}
 		delimiter, ok := args[0].(string)
 		if !ok {
-			return nil, fmt.Errorf("%s: the delimiter must be a string, not %s", name, TypeName(args[0]))
+			return nil, fmt.Errorf("%s: the delimiter must be a string, not %s", name, value.TypeName(args[0]))
 		}
 		return join(w, name, false, delimiter, list)
 	}
 }
 
-func applyJoin(w *work, arg Value) (Value, error) {
-	args := arg.([]Value)
+func applyJoin(w *work, arg value.Value) (value.Value, error) {
+	args := arg.([]value.Value)
 	if len(args) == 0 {
 		return nil, fmt.Errorf("list_join needs a delimiter")
 	}
-	var items []Value
+	var items []value.Value
 	for _, a := range args[1:] {
-		list, ok := a.([]Value)
-		if !ok && truthy(a) {
-			return nil, fmt.Errorf("list_join joins lists, not %s", TypeName(a))
+		list, ok := a.([]value.Value)
+		if !ok && value.Truthy(a) {
+			return nil, fmt.Errorf("list_join joins lists, not %s", value.TypeName(a))
 		}
 		items = append(items, list...)
 	}
 	delimiter, ok := args[0].(string)
 	if !ok {
-		return nil, fmt.Errorf("list_join: the delimiter must be a string, not %s", TypeName(args[0]))
+		return nil, fmt.Errorf("list_join: the delimiter must be a string, not %s", value.TypeName(args[0]))
 	}
 	return join(w, "list_join", true, delimiter, items)
 }
 
-func join(w *work, name string, structures bool, delimiter string, items []Value) (Value, error) {
+func join(w *work, name string, structures bool, delimiter string, items []value.Value) (value.Value, error) {
 	texts := make([]string, len(items))
 	size := len(delimiter) * max(0, len(items)-1)
 	for i, x := range items {
@@ -85,21 +86,21 @@ func join(w *work, name string, structures bool, delimiter string, items []Value
 	return strings.Join(texts, delimiter), nil
 }
 
-func joinItem(name string, structures bool, v Value) (string, error) {
+func joinItem(name string, structures bool, v value.Value) (string, error) {
 	switch v := v.(type) {
 	case nil:
 		return "", nil
 	case string:
 		return v, nil
-	case []Value, *Dict:
+	case []value.Value, *value.Dict:
 		if structures {
-			return InsertedJSON(v), nil
+			return value.InsertedJSON(v), nil
 		}
 	}
 	if structures {
-		return "", fmt.Errorf("%s joins strings, maps and lists, not %s", name, TypeName(v))
+		return "", fmt.Errorf("%s joins strings, maps and lists, not %s", name, value.TypeName(v))
 	}
-	return "", fmt.Errorf("%s joins strings, not %s", name, TypeName(v))
+	return "", fmt.Errorf("%s joins strings, not %s", name, value.TypeName(v))
 }
 
 // joinPartial makes one item of known ones that stand side by side, and one list
@@ -144,7 +145,7 @@ func (j *joiner) list(a *Expr) error {
 	switch {
 	case ok:
 		j.changed = j.changed || len(j.items)+len(j.texts) > 0
-	case a.IsValue() && (a.Value == nil || j.structures && !truthy(a.Value)):
+	case a.IsValue() && (a.Value == nil || j.structures && !value.Truthy(a.Value)):
 		j.changed = true
 		return nil
 	case a.IsValue():

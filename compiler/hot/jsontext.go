@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // A template may be JSON, and Heat tries that first: there 1e3 is a number and
@@ -157,7 +158,7 @@ func (p *jsonParser) object(n *Node, depth int) error {
 	}
 }
 
-func (p *jsonParser) scalar() (Value, error) {
+func (p *jsonParser) scalar() (value.Value, error) {
 	rest := p.text[p.at:]
 	for _, w := range jsonWords {
 		if bytes.HasPrefix(rest, []byte(w.word)) {
@@ -170,10 +171,10 @@ func (p *jsonParser) scalar() (Value, error) {
 
 var jsonWords = []struct {
 	word  string
-	value Value
+	value value.Value
 }{{"true", true}, {"false", false}, {"null", nil}, {"NaN", math.NaN()}, {"Infinity", math.Inf(1)}, {"-Infinity", math.Inf(-1)}}
 
-func (p *jsonParser) number() (Value, error) {
+func (p *jsonParser) number() (value.Value, error) {
 	start := p.at
 	p.accept("-")
 	if !p.accept("0") && p.digits() == 0 {
@@ -194,10 +195,10 @@ func (p *jsonParser) number() (Value, error) {
 	}
 	text := string(p.text[start:p.at])
 	if !isFloat {
-		if len(text) > longestNumber {
-			return nil, fmt.Errorf("a number of more than %d digits", longestNumber)
+		if len(text) > value.LongestNumber {
+			return nil, fmt.Errorf("a number of more than %d digits", value.LongestNumber)
 		}
-		return parseInt(text, 10), nil
+		return value.ParseDigits(text, 10), nil
 	}
 	f, _ := strconv.ParseFloat(text, 64) // infinite if it is too large
 	return f, nil
@@ -315,7 +316,7 @@ func (p *jsonParser) hex4() (rune, error) {
 
 // DecodeJSON reads one JSON value exactly, as Python's json module does: the order
 // of keys is kept and integers of any size stay integers.
-func DecodeJSON(data []byte) (Value, error) {
+func DecodeJSON(data []byte) (value.Value, error) {
 	n, err := parseJSON(data)
 	if err != nil {
 		return nil, err

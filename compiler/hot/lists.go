@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strings"
 )
@@ -27,17 +28,17 @@ func checkPair(name, what string) func(*Expr) error {
 	}
 }
 
-func concat(name string, unique bool) func(*work, Value) (Value, error) {
-	return func(w *work, arg Value) (Value, error) {
-		lists, ok := arg.([]Value)
+func concat(name string, unique bool) func(*work, value.Value) (value.Value, error) {
+	return func(w *work, arg value.Value) (value.Value, error) {
+		lists, ok := arg.([]value.Value)
 		if !ok {
-			return nil, fmt.Errorf("%s needs a list of lists, not %s", name, TypeName(arg))
+			return nil, fmt.Errorf("%s needs a list of lists, not %s", name, value.TypeName(arg))
 		}
-		out := []Value{}
+		out := []value.Value{}
 		for _, l := range lists {
-			items, ok := l.([]Value)
+			items, ok := l.([]value.Value)
 			if !ok && l != nil {
-				return nil, fmt.Errorf("%s joins lists, not %s", name, TypeName(l))
+				return nil, fmt.Errorf("%s joins lists, not %s", name, value.TypeName(l))
 			}
 			if err := w.spend(perItem * len(items)); err != nil {
 				return nil, err
@@ -52,9 +53,9 @@ func concat(name string, unique bool) func(*work, Value) (Value, error) {
 }
 
 // withoutRepeats keeps the first of equal items.
-func withoutRepeats(list []Value) []Value {
+func withoutRepeats(list []value.Value) []value.Value {
 	texts := map[string]bool{}
-	out := []Value{}
+	out := []value.Value{}
 	for _, x := range list {
 		if s, ok := x.(string); ok {
 			if !texts[s] {
@@ -68,8 +69,8 @@ func withoutRepeats(list []Value) []Value {
 	return out
 }
 
-func in(list []Value, v Value) bool {
-	return slices.ContainsFunc(list, func(x Value) bool { return Equal(x, v) })
+func in(list []value.Value, v value.Value) bool {
+	return slices.ContainsFunc(list, func(x value.Value) bool { return value.Equal(x, v) })
 }
 
 // concatPartial makes one list of lists that stand side by side; if all stand in
@@ -112,28 +113,28 @@ func concatPartial(name string, unique bool) func(*Expr) (*Expr, error) {
 	}
 }
 
-func applyContains(_ *work, arg Value) (Value, error) {
-	args := arg.([]Value)
+func applyContains(_ *work, arg value.Value) (value.Value, error) {
+	args := arg.([]value.Value)
 	switch sequence := args[1].(type) {
-	case []Value:
+	case []value.Value:
 		return in(sequence, args[0]), nil
 	case string: // a sequence of characters
 		s, ok := args[0].(string)
 		if !ok {
-			return nil, fmt.Errorf("contains: only a string can be within a string, not %s", TypeName(args[0]))
+			return nil, fmt.Errorf("contains: only a string can be within a string, not %s", value.TypeName(args[0]))
 		}
 		return strings.Contains(sequence, s), nil
 	}
-	return nil, fmt.Errorf("contains looks into a list, not %s", TypeName(args[1]))
+	return nil, fmt.Errorf("contains looks into a list, not %s", value.TypeName(args[1]))
 }
 
 // containsPartial decides as soon as a known item is equal.
 func containsPartial(call *Expr) (*Expr, error) {
-	value, list := call.Arg().Items[0], call.Arg().Items[1]
+	val, list := call.Arg().Items[0], call.Arg().Items[1]
 	switch {
-	case list.Kind == MapExpr || list.IsValue() && !list.isList() && TypeName(list.Value) != "a string":
+	case list.Kind == MapExpr || list.IsValue() && !list.isList() && value.TypeName(list.Value) != "a string":
 		return nil, fmt.Errorf("contains looks into a list, not %s", list.called())
-	case !value.IsValue() || list.Kind != ListExpr:
+	case !val.IsValue() || list.Kind != ListExpr:
 		return call, nil
 	}
 	var open []*Expr
@@ -141,7 +142,7 @@ func containsPartial(call *Expr) (*Expr, error) {
 	for _, x := range list.Items {
 		if !x.IsValue() {
 			open = append(open, x)
-		} else if Equal(x.Value, value.Value) {
+		} else if value.Equal(x.Value, val.Value) {
 			found = true
 		}
 	}
@@ -152,7 +153,7 @@ func containsPartial(call *Expr) (*Expr, error) {
 		return call, nil
 	}
 	left := &Expr{Kind: ListExpr, At: list.At, Items: open}
-	return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{value, left}}), nil
+	return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{val, left}}), nil
 }
 
 // foldFilter looks at the list first: of an empty one Heat returns whatever it
@@ -164,7 +165,7 @@ func foldFilter(f *folder, call *Expr) (*Expr, error) {
 		return nil, err
 	}
 	list = list.orNull()
-	if list.IsValue() && !truthy(list.Value) {
+	if list.IsValue() && !value.Truthy(list.Value) {
 		settled, err := f.unused(items[0])
 		if settled || err != nil {
 			return list, err
@@ -190,9 +191,9 @@ func filtered(call, values, list *Expr) (*Expr, error) {
 	if !values.IsValue() {
 		return left, nil
 	}
-	out, ok := values.Value.([]Value)
+	out, ok := values.Value.([]value.Value)
 	switch {
-	case !truthy(values.Value):
+	case !value.Truthy(values.Value):
 		if list.Kind == CallExpr {
 			return left, nil
 		}

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 )
 
@@ -12,25 +13,25 @@ var (
 	mapReplace = &Function{Name: "map_replace", Gives: GivesMap, Apply: applyMapReplace, heats: replacesByNoString}
 )
 
-func applyMerge(w *work, arg Value) (Value, error) {
-	maps, ok := arg.([]Value)
+func applyMerge(w *work, arg value.Value) (value.Value, error) {
+	maps, ok := arg.([]value.Value)
 	if !ok && arg != "" { // a string is a sequence of characters, and none is a map
-		return nil, fmt.Errorf("map_merge needs a list of maps, not %s", TypeName(arg))
+		return nil, fmt.Errorf("map_merge needs a list of maps, not %s", value.TypeName(arg))
 	}
-	out := NewDict()
+	out := value.NewDict()
 	for _, m := range maps {
-		d, ok := m.(*Dict)
+		d, ok := m.(*value.Dict)
 		if !ok {
 			if m == nil {
 				continue
 			}
-			return nil, fmt.Errorf("map_merge joins maps, not %s", TypeName(m))
+			return nil, fmt.Errorf("map_merge joins maps, not %s", value.TypeName(m))
 		}
 		if err := w.spend(perEntry * d.Len()); err != nil {
 			return nil, err
 		}
 		for _, k := range d.Keys() {
-			out.Set(k, d.at(k))
+			out.Set(k, d.At(k))
 		}
 	}
 	return out, nil
@@ -105,15 +106,15 @@ func (e *Expr) asMap() *Expr {
 		return &Expr{Kind: MapExpr, At: e.At, Keys: e.Keys, Items: e.Items}
 	}
 	out := &Expr{Kind: MapExpr, At: e.At}
-	d := e.Value.(*Dict)
+	d := e.Value.(*value.Dict)
 	for _, k := range d.Keys() {
-		out.Keys, out.Items = append(out.Keys, k), append(out.Items, Constant(d.at(k), e.At))
+		out.Keys, out.Items = append(out.Keys, k), append(out.Items, Constant(d.At(k), e.At))
 	}
 	return out
 }
 
-func applyMapReplace(_ *work, arg Value) (Value, error) {
-	args, _ := arg.([]Value)
+func applyMapReplace(_ *work, arg value.Value) (value.Value, error) {
+	args, _ := arg.([]value.Value)
 	if len(args) != 2 {
 		return nil, fmt.Errorf("map_replace needs a list of a map and a map with keys and values")
 	}
@@ -130,32 +131,32 @@ func applyMapReplace(_ *work, arg Value) (Value, error) {
 			return nil, fmt.Errorf("map_replace has no key %q, only keys and values", k)
 		}
 	}
-	keys, err := mapOrNull(with.at("keys"))
+	keys, err := mapOrNull(with.At("keys"))
 	if err != nil {
 		return nil, err
 	}
-	values, err := mapOrNull(with.at("values"))
+	values, err := mapOrNull(with.At("values"))
 	if err != nil {
 		return nil, err
 	}
 	return replaceInMap(in, keys, values)
 }
 
-func mapOrNull(v Value) (*Dict, error) {
-	if d, ok := v.(*Dict); ok {
+func mapOrNull(v value.Value) (*value.Dict, error) {
+	if d, ok := v.(*value.Dict); ok {
 		return d, nil
 	}
 	if v == nil {
-		return NewDict(), nil
+		return value.NewDict(), nil
 	}
-	return nil, fmt.Errorf("map_replace works on maps, not on %s", TypeName(v))
+	return nil, fmt.Errorf("map_replace works on maps, not on %s", value.TypeName(v))
 }
 
-func replaceInMap(in, keys, values *Dict) (Value, error) {
-	out := newDict(in.Len())
+func replaceInMap(in, keys, values *value.Dict) (value.Value, error) {
+	out := value.SizedDict(in.Len())
 	for _, k := range in.Keys() {
 		key := k
-		if to := keys.at(k); to != nil {
+		if to := keys.At(k); to != nil {
 			name, err := newKey(k, to)
 			if err != nil {
 				return nil, err
@@ -168,7 +169,7 @@ func replaceInMap(in, keys, values *Dict) (Value, error) {
 			}
 			key = name
 		}
-		v := in.at(k)
+		v := in.At(k)
 		if s, ok := v.(string); ok {
 			if to, found := values.Get(s); found {
 				v = to
@@ -204,12 +205,12 @@ func replacesByNoString(arg *Expr) bool {
 
 // newKey is what a key is replaced by. Python's maps take numbers as keys, ours do
 // not: what becomes of them only Heat can say.
-func newKey(k string, to Value) (string, error) {
+func newKey(k string, to value.Value) (string, error) {
 	switch to := to.(type) {
 	case string:
 		return to, nil
-	case []Value, *Dict:
-		return "", fmt.Errorf("map_replace: the new key for %q cannot be %s", k, TypeName(to))
+	case []value.Value, *value.Dict:
+		return "", fmt.Errorf("map_replace: the new key for %q cannot be %s", k, value.TypeName(to))
 	}
 	return "", errLeftToHeat
 }

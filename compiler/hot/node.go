@@ -1,6 +1,9 @@
 package hot
 
-import "github.com/hotc-dev/hotc/compiler/source"
+import (
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+)
 
 // Node is a piece of the template's text: what it says, and where exactly.
 // Aliases are followed: the use of an alias is a Node of its own whose Target is
@@ -11,10 +14,10 @@ type Node struct {
 	// Span is the node's own text, from its first byte (after anchor and tag) to
 	// its last; an empty scalar has an empty one.
 	source.Span
-	Value   Value    // of a scalar
-	Items   []*Node  // of a list
-	Entries []Entry  // of a map, in order, without repeats
-	sharing *sharing // of an alias, of a map with merge keys or lost entries; nil of all others
+	Value   value.Value // of a scalar
+	Items   []*Node     // of a list
+	Entries []Entry     // of a map, in order, without repeats
+	sharing *sharing    // of an alias, of a map with merge keys or lost entries; nil of all others
 }
 
 // sharing is what ties a node to others, and what few nodes have.
@@ -138,16 +141,16 @@ func (n *Node) Text() (string, bool) {
 func (n *Node) IsNull() bool { return n == nil || n.Kind == Scalar && n.Value == nil }
 
 // Data is the node as a plain value, functions not evaluated.
-func (n *Node) Data() Value {
+func (n *Node) Data() value.Value {
 	switch n.Kind {
 	case List:
-		list := make([]Value, len(n.Items))
+		list := make([]value.Value, len(n.Items))
 		for i, x := range n.Items {
 			list[i] = x.Data()
 		}
 		return list
 	case Map:
-		d := newDict(len(n.Entries))
+		d := value.SizedDict(len(n.Entries))
 		for i := range n.Entries {
 			d.Set(n.Entries[i].Name, n.Entries[i].Value.Data())
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Parameter is a parameter's declaration (heat/engine/hot/parameters.py).
@@ -77,10 +78,10 @@ func (r *parameterReader) read(e *Entry) {
 func (r *parameterReader) readHOT(n *Node) {
 	p := r.p
 	if h := n.Get("hidden"); h != nil {
-		p.Hidden = truthy(h.Data())
+		p.Hidden = value.Truthy(h.Data())
 	}
 	if i := n.Get("immutable"); i != nil {
-		p.Immutable = truthy(i.Data())
+		p.Immutable = value.Truthy(i.Data())
 	}
 	p.Label, _ = n.Get("label").Text()
 	p.Description, _ = n.Get("description").Text()
@@ -89,7 +90,7 @@ func (r *parameterReader) readHOT(n *Node) {
 			r.fail(tags, "", "tags must be a list, not %s", tags.Kind)
 		}
 		for _, x := range tags.Items {
-			p.Tags = append(p.Tags, ToString(x.Data()))
+			p.Tags = append(p.Tags, value.ToString(x.Data()))
 		}
 	}
 	r.readConstraints(n.Get("constraints"))
@@ -134,15 +135,15 @@ func (r *parameterReader) checkDefault() {
 }
 
 // Declaration is a template that declares a parameter alone, without its default.
-func (t *Template) Declaration(p *Parameter) *Dict {
-	declaration := NewDict()
+func (t *Template) Declaration(p *Parameter) *value.Dict {
+	declaration := value.NewDict()
 	for _, e := range p.Entry.Value.Entries {
 		if e.Name != t.Words().Default {
 			declaration.Set(e.Name, e.Value.Data())
 		}
 	}
 	key, version := t.Version.Head()
-	parameters, template := NewDict(), NewDict()
+	parameters, template := value.NewDict(), value.NewDict()
 	parameters.Set(p.Name, declaration)
 	template.Set(key, version)
 	template.Set(t.Words().Parameters, parameters)
@@ -156,13 +157,13 @@ func (p *Parameter) Pinnable() bool { return p.Type != "json" && p.Type != "comm
 
 // Cast gives a value the parameter's type, as get_param returns it
 // (heat/engine/parameters.py: value of each class).
-func (p *Parameter) Cast(v Value) (Value, error) {
+func (p *Parameter) Cast(v value.Value) (value.Value, error) {
 	if v == nil {
 		return nil, fmt.Errorf("there is no value")
 	}
 	switch p.Type {
 	case "number":
-		if n, ok := number(v); ok {
+		if n, ok := value.Number(v); ok {
 			return n, nil
 		}
 		return nil, fmt.Errorf("a number is expected, not %s", shown(v))
@@ -173,11 +174,11 @@ func (p *Parameter) Cast(v Value) (Value, error) {
 	case "json":
 		return jsonValue(v)
 	}
-	return ToString(v), nil
+	return value.ToString(v), nil
 }
 
-func boolean(v Value) (Value, error) {
-	switch strings.ToLower(strings.TrimFunc(ToString(v), isSpace)) {
+func boolean(v value.Value) (value.Value, error) {
+	switch strings.ToLower(strings.TrimFunc(value.ToString(v), value.IsSpace)) {
 	case "1", "t", "true", "on", "y", "yes":
 		return true, nil
 	case "0", "f", "false", "off", "n", "no":
@@ -187,12 +188,12 @@ func boolean(v Value) (Value, error) {
 }
 
 // commaDelimited splits at commas; white space around them stays.
-func commaDelimited(v Value) (Value, error) {
-	list := []Value{}
+func commaDelimited(v value.Value) (value.Value, error) {
+	list := []value.Value{}
 	switch v := v.(type) {
-	case []Value:
+	case []value.Value:
 		for _, x := range v {
-			list = append(list, ToString(x))
+			list = append(list, value.ToString(x))
 		}
 	case string:
 		if v == "" {
@@ -207,7 +208,7 @@ func commaDelimited(v Value) (Value, error) {
 	return list, nil
 }
 
-func jsonValue(v Value) (Value, error) {
+func jsonValue(v value.Value) (value.Value, error) {
 	text, ok := v.(string)
 	if !ok || text == "" {
 		return v, nil
@@ -221,7 +222,7 @@ func jsonValue(v Value) (Value, error) {
 
 // Check says what is wrong with a value for the parameter: its type, or a
 // constraint. Custom constraints are Heat's to check.
-func (p *Parameter) Check(v Value) error {
+func (p *Parameter) Check(v value.Value) error {
 	cast, err := p.Cast(v)
 	if err != nil {
 		return err
@@ -232,7 +233,7 @@ func (p *Parameter) Check(v Value) error {
 	return p.checkConstraints(v)
 }
 
-func (p *Parameter) checkConstraints(v Value) error {
+func (p *Parameter) checkConstraints(v value.Value) error {
 	for _, c := range p.Constraints {
 		if err := c.check(p, v); err != nil {
 			return err
@@ -243,7 +244,7 @@ func (p *Parameter) checkConstraints(v Value) error {
 
 // checkDefault compares a default with the constraints alone, as Heat does while
 // it reads the template (parameters.py, Schema._validate_default).
-func (p *Parameter) checkDefault(v Value) error {
+func (p *Parameter) checkDefault(v value.Value) error {
 	if p.Type == "comma_delimited_list" {
 		list, err := commaDelimited(v)
 		if err != nil {

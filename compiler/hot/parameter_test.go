@@ -8,17 +8,18 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // randomParameter makes a declaration and a value for it.
-func randomParameter(g *generator) (schema *Dict, value Value) {
+func randomParameter(g *generator) (schema *value.Dict, val value.Value) {
 	kind := pick(g, "string", "string", "number", "number", "comma_delimited_list", "json", "boolean", "String")
-	value = parameterValue(g, kind)
+	val = parameterValue(g, kind)
 	schema = dict("type", kind)
 	if g.IntN(3) == 0 {
 		schema.Set("default", parameterValue(g, kind))
 	}
-	constraints := []Value{}
+	constraints := []value.Value{}
 	for range g.IntN(3) {
 		constraints = append(constraints, randomConstraint(g, kind))
 	}
@@ -26,32 +27,34 @@ func randomParameter(g *generator) (schema *Dict, value Value) {
 		schema.Set("constraints", constraints)
 	}
 	if g.IntN(20) == 0 {
-		schema.Set(pick(g, "tags", "hidden", "immutable", "label", "other"), pick[Value](g, list("a"), "x", true))
+		schema.Set(pick(g, "tags", "hidden", "immutable", "label", "other"), pick[value.Value](g, list("a"), "x", true))
 	}
-	return schema, value
+	return schema, val
 }
 
-func parameterValue(g *generator, kind string) Value {
+func parameterValue(g *generator, kind string) value.Value {
 	switch {
 	case g.IntN(8) == 0:
-		return pick[Value](g, nil, true, int64(5), 2.5, list("a", int64(1)), dict("a", list(nil, true)), "")
+		return pick[value.Value](g, nil, true, int64(5), 2.5, list("a", int64(1)), dict("a", list(nil, true)), "")
 	case kind == "number":
-		return pick[Value](g, int64(7), int64(-3), 4.0, 2.5, "12", "-7", " 8 ", "1_000", "1__0", "1e3", "0x10", "inf", "nan", "٣", "1.5e-3", ".5", "5.",
+		return pick[value.Value](g, int64(7), int64(-3), 4.0, 2.5, "12", "-7", " 8 ", "1_000", "1__0", "1e3", "0x10", "inf", "nan", "٣", "1.5e-3", ".5", "5.",
 			"+4", "--4", true, "99999999999999999999", int64(1)<<60, "twelve")
 	case kind == "boolean":
-		return pick[Value](g, true, false, "yes", "No", " on ", "T", "f", "1", int64(0), 1.0, "maybe", "TRUE\n")
+		return pick[value.Value](g, true, false, "yes", "No", " on ", "T", "f", "1", int64(0), 1.0, "maybe", "TRUE\n")
 	case kind == "comma_delimited_list":
-		return pick[Value](g, "a,b", " a , b ", "a", "", ",", list("a", "b"), list(int64(1), 2.5, true, nil, list("x'y", `"`), dict("k", "é\u00a0")), "1,2")
+		return pick[value.Value](g, "a,b", " a , b ", "a", "", ",", list("a", "b"), list(int64(1), 2.5, true, nil, list("x'y", `"`), dict("k", "é\u00a0")), "1,2")
 	case kind == "json":
-		return pick[Value](g, `{"a": 1, "b": [1.5, null]}`, `[1,2]`, `"x"`, `5`, `{"a":1,"a":2}`, `nonsense`, `{"a": NaN}`, `1e5`, `"\ud83d\ude00"`, ` {} `,
+		return pick[value.Value](g, `{"a": 1, "b": [1.5, null]}`, `[1,2]`, `"x"`, `5`, `{"a":1,"a":2}`, `nonsense`, `{"a": NaN}`, `1e5`, `"\ud83d\ude00"`, ` {} `,
 			dict("a", int64(1)), list(int64(1), "x"), "\u00a0{}", `{"a":}`, `[1,]`, `"tab	"`)
 	}
-	return pick[Value](g, "abc", "a", "ab", "", "é", "aé\n", "12", "a b", "true", int64(12), "x\n", "Z9", "a\u2028", dict("a", "b'c"), list("\x7f", `"'`))
+	return pick[value.Value](g, "abc", "a", "ab", "", "é", "aé\n", "12", "a b", "true", int64(12), "x\n", "Z9", "a\u2028", dict("a", "b'c"), list("\x7f", `"'`))
 }
 
-func randomConstraint(g *generator, kind string) Value {
-	bound := func() Value { return pick[Value](g, int64(1), int64(3), int64(10), 2.5, "2", "x", nil, int64(-4)) }
-	c := NewDict()
+func randomConstraint(g *generator, kind string) value.Value {
+	bound := func() value.Value {
+		return pick[value.Value](g, int64(1), int64(3), int64(10), 2.5, "2", "x", nil, int64(-4))
+	}
+	c := value.NewDict()
 	if g.IntN(6) == 0 {
 		kind = pick(g, "string", "number", "comma_delimited_list")
 	}
@@ -60,19 +63,19 @@ func randomConstraint(g *generator, kind string) Value {
 	}
 	switch n := g.IntN(3); {
 	case kind == "number" && n == 0:
-		c.Set("modulo", dict("step", pick[Value](g, int64(2), int64(-3), int64(5), "4", 2.5, int64(0)), "offset", pick[Value](g, int64(0), int64(1), int64(-1), 1.0, "1")))
+		c.Set("modulo", dict("step", pick[value.Value](g, int64(2), int64(-3), int64(5), "4", 2.5, int64(0)), "offset", pick[value.Value](g, int64(0), int64(1), int64(-1), 1.0, "1")))
 	case kind == "number" && n == 1:
 		c.Set("range", dict("min", bound(), "max", bound()))
 	case kind == "string" && n == 0:
-		c.Set("allowed_pattern", pick[Value](g, "[a-z]*", "a|ab", "ab?", `\w+`, `^a.*$`, `[^\d]*\n?`, "(?i)A.*", `a{,2}.*`, `(?=a).*`, `\S*`, `a$`, "[", int64(5), `\Aab\Z`))
+		c.Set("allowed_pattern", pick[value.Value](g, "[a-z]*", "a|ab", "ab?", `\w+`, `^a.*$`, `[^\d]*\n?`, "(?i)A.*", `a{,2}.*`, `(?=a).*`, `\S*`, `a$`, "[", int64(5), `\Aab\Z`))
 	case n <= 1:
 		c.Set("length", dict("min", bound(), "max", bound()))
 	default:
-		c.Set("allowed_values", pick[Value](g, list("a", "ab", "x"), list(int64(12), 2.5, "7", int64(-3)), list(true, "no"), list("1", "2", "a", "b", ""), list("yes"),
+		c.Set("allowed_values", pick[value.Value](g, list("a", "ab", "x"), list(int64(12), 2.5, "7", int64(-3)), list(true, "no"), list("1", "2", "a", "b", ""), list("yes"),
 			list("abc", nil), "abc", list(int64(4), 4.0, "nan", "inf")))
 	}
 	if g.IntN(25) == 0 {
-		c.Set(pick(g, "custom_constraint", "length", "other"), pick[Value](g, "nova.flavor", dict("min", int64(1))))
+		c.Set(pick(g, "custom_constraint", "length", "other"), pick[value.Value](g, "nova.flavor", dict("min", int64(1))))
 	}
 	return c
 }
@@ -88,7 +91,7 @@ func TestParametersAgreeWithHeat(t *testing.T) {
 		}
 		v := versionOfSeed(s)
 		g := newGenerator(s, v)
-		schema, value := randomParameter(g)
+		schema, val := randomParameter(g)
 		if v.CFN() {
 			schema = cfnDeclaration(g, schema)
 		}
@@ -101,19 +104,19 @@ func TestParametersAgreeWithHeat(t *testing.T) {
 		if custom {
 			continue
 		}
-		heat := judge.Parameter(t, headOf(v), EncodeJSON(schema), EncodeJSON(value))
-		got, err := parameterOf(v, schema, value)
+		heat := judge.Parameter(t, headOf(v), value.EncodeJSON(schema), value.EncodeJSON(val))
+		got, err := parameterOf(v, schema, val)
 		switch {
 		case err == nil && heat.Error != "" && onlyPython(schema):
 			leftToHeat++
 		case (err == nil) != (heat.Error == ""):
-			t.Errorf("-seed %d (%s): %s with %s: %s %v\nHeat: %s%s", s, v, EncodeJSON(schema), EncodeJSON(value), EncodeJSON(got), err, heat.Value, heat.Error)
+			t.Errorf("-seed %d (%s): %s with %s: %s %v\nHeat: %s%s", s, v, value.EncodeJSON(schema), value.EncodeJSON(val), value.EncodeJSON(got), err, heat.Value, heat.Error)
 		case err != nil:
 			refused++
 		default:
 			want, _ := DecodeJSON([]byte(heat.Value))
-			if string(EncodeJSON(got)) != string(EncodeJSON(want)) {
-				t.Errorf("-seed %d (%s): %s with %s: %s\nHeat: %s", s, v, EncodeJSON(schema), EncodeJSON(value), EncodeJSON(got), heat.Value)
+			if string(value.EncodeJSON(got)) != string(value.EncodeJSON(want)) {
+				t.Errorf("-seed %d (%s): %s with %s: %s\nHeat: %s", s, v, value.EncodeJSON(schema), value.EncodeJSON(val), value.EncodeJSON(got), heat.Value)
 			}
 			values++
 		}
@@ -122,9 +125,9 @@ func TestParametersAgreeWithHeat(t *testing.T) {
 }
 
 // cfnDeclaration says the same in the terms of CloudFormation, more or less.
-func cfnDeclaration(g *generator, schema *Dict) *Dict {
+func cfnDeclaration(g *generator, schema *value.Dict) *value.Dict {
 	kind, _ := schema.Get("type")
-	out := dict("Type", pick[Value](g, CFNType(kind.(string)), CFNType(kind.(string)), CFNType(kind.(string)), CFNType(kind.(string)), kind))
+	out := dict("Type", pick[value.Value](g, CFNType(kind.(string)), CFNType(kind.(string)), CFNType(kind.(string)), CFNType(kind.(string)), kind))
 	if v, ok := schema.Get("default"); ok {
 		out.Set("Default", v)
 	}
@@ -132,7 +135,7 @@ func cfnDeclaration(g *generator, schema *Dict) *Dict {
 		for _, x := range [][3]string{{"range", "min", "MinValue"}, {"range", "max", "MaxValue"}, {"length", "min", "MinLength"},
 			{"length", "max", "MaxLength"}, {"allowed_values", "", "AllowedValues"}, {"allowed_pattern", "", "AllowedPattern"}} {
 			v, ok := c.Get(x[0])
-			if bounds, isMap := v.(*Dict); ok && x[1] != "" && isMap {
+			if bounds, isMap := v.(*value.Dict); ok && x[1] != "" && isMap {
 				v, ok = bounds.Get(x[1])
 				ok = ok && g.IntN(4) > 0
 			}
@@ -142,22 +145,22 @@ func cfnDeclaration(g *generator, schema *Dict) *Dict {
 		}
 	}
 	if g.IntN(10) == 0 {
-		out.Set(pick(g, "NoEcho", "Label", "default", "ConstraintDescription", "Description"), pick[Value](g, "true", true, "x"))
+		out.Set(pick(g, "NoEcho", "Label", "default", "ConstraintDescription", "Description"), pick[value.Value](g, "true", true, "x"))
 	}
 	return out
 }
 
-func schemaConstraints(schema *Dict) (out []*Dict) {
+func schemaConstraints(schema *value.Dict) (out []*value.Dict) {
 	constraints, _ := schema.Get("constraints")
-	items, _ := constraints.([]Value)
+	items, _ := constraints.([]value.Value)
 	for _, c := range items {
-		out = append(out, c.(*Dict))
+		out = append(out, c.(*value.Dict))
 	}
 	return out
 }
 
 // onlyPython says whether a pattern is one that hotc leaves to Heat.
-func onlyPython(schema *Dict) bool {
+func onlyPython(schema *value.Dict) bool {
 	patterns := schemaConstraints(schema)
 	if _, isCFN := schema.Get("AllowedPattern"); isCFN {
 		patterns = append(patterns, schema)
@@ -174,25 +177,25 @@ func onlyPython(schema *Dict) bool {
 	return false
 }
 
-func parameterOf(v Version, schema *Dict, value Value) (Value, error) {
+func parameterOf(v Version, schema *value.Dict, val value.Value) (value.Value, error) {
 	key, date := v.Head()
-	text := fmt.Sprintf(`{%q: %q, %q: {"p": %s}}`, key, date, v.Words().Parameters, EncodeJSON(schema))
+	text := fmt.Sprintf(`{%q: %q, %q: {"p": %s}}`, key, date, v.Words().Parameters, value.EncodeJSON(schema))
 	var diags source.Diagnostics
 	template := ParseTemplate(source.NewFile("p.json", []byte(text)), &diags)
 	if diags.Failed() {
 		return nil, diags.All()[0]
 	}
 	p := template.Parameter("p")
-	if value == nil && p.Default != nil {
-		value = p.Default.Data()
+	if val == nil && p.Default != nil {
+		val = p.Default.Data()
 	}
-	if value == nil {
+	if val == nil {
 		return nil, fmt.Errorf("no value")
 	}
-	if err := p.Check(value); err != nil {
+	if err := p.Check(val); err != nil {
 		return nil, err
 	}
-	return p.Cast(value)
+	return p.Cast(val)
 }
 
 // What is expected is said in the message.

@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 func parseText(t *testing.T, text string) (*source.File, *Node, []*source.Diagnostic) {
@@ -107,7 +108,7 @@ func checkValue(t *testing.T, file *source.File, n *Node) {
 		}
 		return
 	}
-	if diff := cmp.Diff(string(EncodeJSON(n.Data())), string(EncodeJSON(again.Data()))); diff != "" {
+	if diff := cmp.Diff(string(value.EncodeJSON(n.Data())), string(value.EncodeJSON(again.Data()))); diff != "" {
 		t.Errorf("span %q: %s", text, diff)
 	}
 }
@@ -132,7 +133,7 @@ func TestPlainScalars(t *testing.T) {
 		"0.1": "0.1", "1e16": `"1e16"`, "10000000000000000.0": "1e+16", "0.00001": "1e-05", "true": "true", "tRue": `"tRue"`,
 	} {
 		v, ok := resolvePlain(text)
-		if got := string(EncodeJSON(v)); !ok || got != want {
+		if got := string(value.EncodeJSON(v)); !ok || got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
@@ -177,7 +178,7 @@ func TestRefused(t *testing.T) {
 // A key that stands twice is Heat's last one, and a warning shows the lost one.
 func TestDuplicateKey(t *testing.T) {
 	_, root, diags := parseText(t, "a: 1\nb: 2\na: 3\n")
-	if got := string(EncodeJSON(root.Data())); got != `{"a":3,"b":2}` {
+	if got := string(value.EncodeJSON(root.Data())); got != `{"a":3,"b":2}` {
 		t.Error(got)
 	}
 	if len(diags) != 1 || diags[0].Severity != source.Warning || diags[0].At.String() != "t.yaml:3:1" ||
@@ -192,7 +193,7 @@ func TestMerge(t *testing.T) {
 	if root == nil || len(diags) > 0 {
 		t.Fatal(diags)
 	}
-	if got := string(EncodeJSON(root.Get("z").Data())); got != `{"b":2,"c":4,"a":6,"d":5}` {
+	if got := string(value.EncodeJSON(root.Get("z").Data())); got != `{"b":2,"c":4,"a":6,"d":5}` {
 		t.Error(got)
 	}
 }

@@ -1,13 +1,16 @@
 package hot
 
-import "github.com/hotc-dev/hotc/compiler/source"
+import (
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+)
 
 // part is a piece of an expression on its way into the one around it. What is known is
 // only its value: most values are parts of a larger one, and need no expression of
 // their own.
 type part struct {
 	expr  *Expr // nil where there is only a value
-	value Value
+	value value.Value
 }
 
 // at is the part as an expression.
@@ -19,7 +22,7 @@ func (p part) at(place source.Place) *Expr {
 }
 
 // known gives the value, if the part has one and is there at all.
-func (p part) known() (Value, bool) {
+func (p part) known() (value.Value, bool) {
 	if p.expr == nil {
 		return p.value, true
 	}
@@ -56,8 +59,8 @@ func allKnown(parts []part) bool {
 }
 
 // valuesOf are the values of parts that are known.
-func valuesOf(parts []part) []Value {
-	values := make([]Value, len(parts))
+func valuesOf(parts []part) []value.Value {
+	values := make([]value.Value, len(parts))
 	for i, p := range parts {
 		values[i], _ = p.known()
 	}
@@ -87,8 +90,8 @@ func (e *Expr) of(parts []part) part {
 }
 
 // dictOf is the map of parts' values.
-func dictOf(keys []string, parts []part) *Dict {
-	return DictFrom(keys, func(i int) Value { v, _ := parts[i].known(); return v })
+func dictOf(keys []string, parts []part) *value.Dict {
+	return value.DictFrom(keys, func(i int) value.Value { v, _ := parts[i].known(); return v })
 }
 
 // with is the list or map with other items, itself if they are the same.

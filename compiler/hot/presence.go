@@ -3,6 +3,7 @@ package hot
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // What only Heat decides of whether something is there: a resource whose condition
@@ -55,33 +56,33 @@ const CountDefault = 1
 // GroupSize is a group's number of members as Heat reads it from a property, by
 // Python's int; missing is the property's default, which null stands for
 // (heat/engine/properties.py, Property._get_integer).
-func GroupSize(v Value, missing int) (int, error) {
+func GroupSize(v value.Value, missing int) (int, error) {
 	if v == nil {
 		return missing, nil
 	}
-	number, _ := integer(v)
+	number, _ := value.Integer(v)
 	size, ok := number.(int64)
 	if !ok || size < 0 || size > 1<<30 {
-		return 0, fmt.Errorf("a group cannot have %s members", EncodeJSON(v))
+		return 0, fmt.Errorf("a group cannot have %s members", value.EncodeJSON(v))
 	}
 	return int(size), nil
 }
 
-func applyPresent(_ *work, arg Value) (Value, error) {
-	args, _ := arg.([]Value)
+func applyPresent(_ *work, arg value.Value) (value.Value, error) {
+	args, _ := arg.([]value.Value)
 	if len(args) != 2 {
 		return nil, fmt.Errorf("$present needs a number of members and one of them")
 	}
 	size, err := GroupSize(args[0], CountDefault)
 	n, ok := args[1].(int64)
 	if err == nil && !ok {
-		err = fmt.Errorf("$present: a member is a number, not %s", TypeName(args[1]))
+		err = fmt.Errorf("$present: a member is a number, not %s", value.TypeName(args[1]))
 	}
 	return n < int64(size), err
 }
 
-func applyItem(_ *work, arg Value) (Value, error) {
-	args, _ := arg.([]Value)
+func applyItem(_ *work, arg value.Value) (value.Value, error) {
+	args, _ := arg.([]value.Value)
 	if len(args) != 2 {
 		return nil, fmt.Errorf("$item needs a list and a position")
 	}
@@ -106,7 +107,7 @@ func foldMembersOf(f *folder, call *Expr) (*Expr, error) {
 	}
 	keys, items := args[2].entries()
 	if size > len(items) {
-		return nil, fmt.Errorf("the group %s has %d members, and was compiled for %d at most", ToString(args[0].Value), size, len(items))
+		return nil, fmt.Errorf("the group %s has %d members, and was compiled for %d at most", value.ToString(args[0].Value), size, len(items))
 	}
 	out := &Expr{Kind: ListExpr, At: call.At, Items: items[:size]}
 	if keys != nil {
@@ -120,9 +121,9 @@ func (e *Expr) entries() (keys []string, items []*Expr) {
 	if items, ok := e.list(); ok {
 		return nil, items
 	}
-	if d, ok := e.Value.(*Dict); ok {
+	if d, ok := e.Value.(*value.Dict); ok {
 		for _, k := range d.Keys() {
-			items = append(items, Constant(d.at(k), e.At))
+			items = append(items, Constant(d.At(k), e.At))
 		}
 		return d.Keys(), items
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // readAs gives our reading of a text as JSON, or an error.
@@ -29,7 +30,7 @@ func readAs(text string) (string, error) {
 	case root.Kind != Map:
 		return "", fmt.Errorf("the template is %s", root.Kind)
 	}
-	return string(EncodeJSON(root.Data())), nil
+	return string(value.EncodeJSON(root.Data())), nil
 }
 
 func compareReading(t *testing.T, judge *heatjudge.Judge, text string) bool {
@@ -45,7 +46,7 @@ func compareReading(t *testing.T, judge *heatjudge.Judge, text string) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want = string(EncodeJSON(v))
+		want = string(value.EncodeJSON(v))
 	}
 	if (err == nil) != (heat.Error == "") || got != want {
 		t.Errorf("%q\nhotc: %s %v\nHeat: %s%s", text, got, err, want, heat.Error)

@@ -1,6 +1,9 @@
 package hot
 
-import "github.com/hotc-dev/hotc/compiler/source"
+import (
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+)
 
 // Ref is what a reference names. It is read here, and by nobody else.
 type Ref struct {
@@ -10,12 +13,12 @@ type Ref struct {
 	Name string
 	// Attribute is the one of a resource; "" if there is none, or it is computed.
 	Attribute string
-	Path      []Value // behind that, up to what is computed
+	Path      []value.Value // behind that, up to what is computed
 	// Computed says that a part is, and nothing is known of what follows it.
 	Computed bool
 	At       source.Place
 
-	steps []Value
+	steps []value.Value
 }
 
 // RefKind is what a reference leads to.
@@ -40,7 +43,7 @@ func (e *Expr) Ref() Ref {
 	r := Ref{Kind: e.Func.refers, At: e.At}
 	arg := e.Arg()
 	switch v := arg.Value.(type) {
-	case []Value:
+	case []value.Value:
 		r.read(v)
 	case string:
 		r.Name = v
@@ -51,7 +54,7 @@ func (e *Expr) Ref() Ref {
 		}
 		r.Computed = arg.Kind != ValueExpr
 		if arg.Kind == ListExpr {
-			parts := make([]Value, known)
+			parts := make([]value.Value, known)
 			for i := range parts {
 				parts[i] = arg.Items[i].Value
 			}
@@ -62,7 +65,7 @@ func (e *Expr) Ref() Ref {
 }
 
 // read takes the parts of a reference that are known.
-func (r *Ref) read(parts []Value) {
+func (r *Ref) read(parts []value.Value) {
 	if len(parts) == 0 {
 		return
 	}
@@ -85,7 +88,7 @@ func (r Ref) OfResource() bool {
 }
 
 // Steps are what stands behind the name, the attribute first, up to what is computed.
-func (r Ref) Steps() []Value { return r.steps }
+func (r Ref) Steps() []value.Value { return r.steps }
 
 // NodeRef is a reference as it stands in a text, with the nodes of its parts.
 type NodeRef struct {
@@ -102,7 +105,7 @@ func (t *Template) RefAt(n *Node) NodeRef {
 	}
 	r := NodeRef{Ref: Ref{Kind: f.refers, At: t.Place(n)}, Arg: arg, Parts: arg.Items}
 	r.Name, _ = arg.Text()
-	parts := make([]Value, 0, len(arg.Items))
+	parts := make([]value.Value, 0, len(arg.Items))
 	for _, x := range arg.Items {
 		e := Constant(x.Value, r.At)
 		if x.Kind != Scalar {

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strconv"
 )
@@ -27,35 +28,35 @@ var (
 	yaql = &Function{Name: "yaql", HeatOnly: true, Check: checkYaql, Apply: applyYaql, Parts: []string{"expression", "data"}}
 )
 
-func paramArgument(_ *work, arg Value) (Value, error) {
+func paramArgument(_ *work, arg value.Value) (value.Value, error) {
 	_, _, err := readParam(arg)
 	return nil, err
 }
 
 // readParam checks get_param's argument: a parameter's name, or a list of that
 // and a path into its value.
-func readParam(arg Value) (name string, path []Value, err error) {
+func readParam(arg value.Value) (name string, path []value.Value, err error) {
 	switch arg := arg.(type) {
 	case string:
 		if arg != "" {
 			return arg, nil, nil
 		}
-	case []Value:
+	case []value.Value:
 		if len(arg) == 0 {
 			break
 		}
 		if name, ok := arg[0].(string); ok {
 			return name, arg[1:], nil
 		}
-		return "", nil, fmt.Errorf("get_param: the parameter's name must be a string, not %s", TypeName(arg[0]))
+		return "", nil, fmt.Errorf("get_param: the parameter's name must be a string, not %s", value.TypeName(arg[0]))
 	}
 	return "", nil, fmt.Errorf("get_param needs a parameter's name, or a list of the name and a path")
 }
 
-func nameArgument(function, what string) func(*work, Value) (Value, error) {
-	return func(_ *work, arg Value) (Value, error) {
+func nameArgument(function, what string) func(*work, value.Value) (value.Value, error) {
+	return func(_ *work, arg value.Value) (value.Value, error) {
 		if _, ok := arg.(string); !ok {
-			return nil, fmt.Errorf("%s needs %s's name, not %s", function, what, TypeName(arg))
+			return nil, fmt.Errorf("%s needs %s's name, not %s", function, what, value.TypeName(arg))
 		}
 		return nil, nil
 	}
@@ -80,20 +81,20 @@ func checkGetAttrAll(arg *Expr) error {
 
 // attrArgument checks get_attr's argument: null for all attributes, and steps of
 // a path that a resource can be asked for, as the versions have it.
-func attrArgument(all, pathToResource bool) func(*work, Value) (Value, error) {
-	return func(_ *work, arg Value) (Value, error) {
+func attrArgument(all, pathToResource bool) func(*work, value.Value) (value.Value, error) {
+	return func(_ *work, arg value.Value) (value.Value, error) {
 		_, attribute, path, err := readAttr(arg)
 		if err != nil {
 			return nil, err
 		}
 		if _, ok := attribute.(string); !ok && (attribute != nil || !all) {
-			return nil, fmt.Errorf("get_attr: the attribute's name must be a string, not %s", TypeName(attribute))
+			return nil, fmt.Errorf("get_attr: the attribute's name must be a string, not %s", value.TypeName(attribute))
 		}
 		for _, step := range path {
 			switch step.(type) {
-			case []Value, *Dict:
+			case []value.Value, *value.Dict:
 				if pathToResource && attribute != nil {
-					return nil, fmt.Errorf("get_attr: a step of the path cannot be %s", TypeName(step))
+					return nil, fmt.Errorf("get_attr: a step of the path cannot be %s", value.TypeName(step))
 				}
 			}
 		}
@@ -145,17 +146,17 @@ func foldAttributes(f *folder, call *Expr) (*Expr, error) {
 
 // readAttr checks get_attr's argument: the resource, the attribute (null for
 // all of them) and the path.
-func readAttr(arg Value) (resource string, attribute Value, path []Value, err error) {
+func readAttr(arg value.Value) (resource string, attribute value.Value, path []value.Value, err error) {
 	if s, ok := arg.(string); ok {
 		return s, nil, nil, nil
 	}
-	list, _ := arg.([]Value)
+	list, _ := arg.([]value.Value)
 	if len(list) == 0 {
 		return "", nil, nil, fmt.Errorf("get_attr needs a list of the resource, the attribute and a path")
 	}
 	resource, ok := list[0].(string)
 	if !ok {
-		return "", nil, nil, fmt.Errorf("get_attr: the resource's name must be a string, not %s", TypeName(list[0]))
+		return "", nil, nil, fmt.Errorf("get_attr: the resource's name must be a string, not %s", value.TypeName(list[0]))
 	}
 	if len(list) == 1 {
 		return resource, nil, nil, nil
@@ -190,7 +191,7 @@ func checkYaql(arg *Expr) error {
 		return wants("yaql: expression", "a string", expression)
 	}
 	keys := arg.Keys
-	if d, ok := arg.Value.(*Dict); ok {
+	if d, ok := arg.Value.(*value.Dict); ok {
 		keys = d.Keys()
 	}
 	for _, k := range keys {
@@ -204,7 +205,7 @@ func checkYaql(arg *Expr) error {
 // Select walks into a value as get_attr does with the rest of its argument: a
 // step that leads nowhere gives null (heat/engine/attributes.py,
 // select_from_attribute).
-func Select(v Value, path []Value) Value {
+func Select(v value.Value, path []value.Value) value.Value {
 	for _, step := range path {
 		var ok bool
 		if v, ok = step1(v, step); !ok {
@@ -216,11 +217,11 @@ func Select(v Value, path []Value) Value {
 
 // SelectParam walks into a parameter's value as get_param does: a step that leads
 // nowhere gives "", and a list's index may be a string.
-func SelectParam(v Value, path []Value) Value {
+func SelectParam(v value.Value, path []value.Value) value.Value {
 	for _, step := range path {
 		if s, isText := step.(string); isText {
-			if _, isMap := v.(*Dict); !isMap {
-				n, ok := integerOf(s)
+			if _, isMap := v.(*value.Dict); !isMap {
+				n, ok := value.ParseInteger(s)
 				if !ok {
 					return ""
 				}
@@ -236,15 +237,15 @@ func SelectParam(v Value, path []Value) Value {
 }
 
 // step1 is Python's collection[key], for keys that are strings or integers.
-func step1(v, key Value) (Value, bool) {
+func step1(v, key value.Value) (value.Value, bool) {
 	switch c := v.(type) {
-	case *Dict:
+	case *value.Dict:
 		s, ok := key.(string)
 		if !ok {
 			return nil, false
 		}
 		return c.Get(s)
-	case []Value:
+	case []value.Value:
 		i, ok := position(key, len(c))
 		if !ok {
 			return nil, false
@@ -262,7 +263,7 @@ func step1(v, key Value) (Value, bool) {
 }
 
 // position is an index into n items; negative ones count from the end.
-func position(key Value, n int) (int, bool) {
+func position(key value.Value, n int) (int, bool) {
 	var i int64
 	switch k := key.(type) {
 	case int64:

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -45,24 +46,24 @@ func (r repeating) check(arg *Expr) error {
 	return nil
 }
 
-func (r repeating) apply(w *work, arg Value) (Value, error) {
-	args := arg.(*Dict)
-	each, ok := args.at("for_each").(*Dict)
+func (r repeating) apply(w *work, arg value.Value) (value.Value, error) {
+	args := arg.(*value.Dict)
+	each, ok := args.At("for_each").(*value.Dict)
 	if !ok || each.Len() == 0 {
 		return nil, fmt.Errorf("repeat: for_each must be a map with at least one entry")
 	}
 	nested := true
-	if p, ok := args.at("permutations").(bool); ok && r.permutations {
+	if p, ok := args.At("permutations").(bool); ok && r.permutations {
 		nested = p
 	}
 	lists, err := r.lists(each, nested)
 	if err != nil {
 		return nil, err
 	}
-	body := args.at("template")
-	l := loop{work: w, keys: each.Keys(), body: body, hasText: hasText(body), values: make([]Value, len(lists)), out: []Value{}}
+	body := args.At("template")
+	l := loop{work: w, keys: each.Keys(), body: body, hasText: hasText(body), values: make([]value.Value, len(lists)), out: []value.Value{}}
 	switch {
-	case slices.ContainsFunc(lists, func(list []Value) bool { return len(list) == 0 }):
+	case slices.ContainsFunc(lists, func(list []value.Value) bool { return len(list) == 0 }):
 	case nested:
 		err = l.permute(lists, 0)
 	default:
@@ -72,16 +73,16 @@ func (r repeating) apply(w *work, arg Value) (Value, error) {
 }
 
 // lists are what to iterate over; null is nothing.
-func (r repeating) lists(each *Dict, nested bool) ([][]Value, error) {
-	lists := make([][]Value, each.Len())
+func (r repeating) lists(each *value.Dict, nested bool) ([][]value.Value, error) {
+	lists := make([][]value.Value, each.Len())
 	length := -1
 	for i, k := range each.Keys() {
-		switch v := each.at(k).(type) {
+		switch v := each.At(k).(type) {
 		case nil:
 			continue
-		case []Value:
+		case []value.Value:
 			lists[i] = v
-		case *Dict:
+		case *value.Dict:
 			if !r.maps || !nested {
 				return nil, fmt.Errorf("repeat: for_each of %q must be a list, not a map", k)
 			}
@@ -89,7 +90,7 @@ func (r repeating) lists(each *Dict, nested bool) ([][]Value, error) {
 				lists[i] = append(lists[i], name)
 			}
 		default:
-			return nil, fmt.Errorf("repeat: for_each of %q must be a list, not %s", k, TypeName(v))
+			return nil, fmt.Errorf("repeat: for_each of %q must be a list, not %s", k, value.TypeName(v))
 		}
 		if !nested && length >= 0 && length != len(lists[i]) {
 			return nil, fmt.Errorf("repeat without permutations: the lists of for_each have %d and %d items", length, len(lists[i]))
@@ -103,14 +104,14 @@ func (r repeating) lists(each *Dict, nested bool) ([][]Value, error) {
 type loop struct {
 	work    *work
 	keys    []string
-	body    Value
+	body    value.Value
 	hasText bool
-	values  []Value // for the keys, in this round
-	out     []Value
+	values  []value.Value // for the keys, in this round
+	out     []value.Value
 }
 
 // permute goes through all combinations, the last key's values fastest.
-func (l *loop) permute(lists [][]Value, i int) error {
+func (l *loop) permute(lists [][]value.Value, i int) error {
 	if i == len(lists) {
 		return l.add()
 	}
@@ -123,7 +124,7 @@ func (l *loop) permute(lists [][]Value, i int) error {
 	return nil
 }
 
-func (l *loop) zip(lists [][]Value) error {
+func (l *loop) zip(lists [][]value.Value) error {
 	shortest := len(lists[0])
 	for _, list := range lists {
 		shortest = min(shortest, len(list))
@@ -143,7 +144,7 @@ func (l *loop) add() error {
 	if l.hasText {
 		for i, v := range l.values {
 			if _, ok := v.(string); !ok {
-				return fmt.Errorf("repeat: only strings can be put in for %q, not %s", l.keys[i], TypeName(v))
+				return fmt.Errorf("repeat: only strings can be put in for %q, not %s", l.keys[i], value.TypeName(v))
 			}
 		}
 	}
@@ -153,7 +154,7 @@ func (l *loop) add() error {
 }
 
 // replace puts the values in. What does not change is not copied.
-func (l *loop) replace(v Value) (Value, error) {
+func (l *loop) replace(v value.Value) (value.Value, error) {
 	if err := l.work.spend(sizeOf(v)); err != nil {
 		return nil, err
 	}
@@ -164,8 +165,8 @@ func (l *loop) replace(v Value) (Value, error) {
 			return v, err
 		}
 		return s, nil
-	case []Value:
-		out := make([]Value, len(v))
+	case []value.Value:
+		out := make([]value.Value, len(v))
 		for i, x := range v {
 			var err error
 			if out[i], err = l.replace(x); err != nil {
@@ -173,14 +174,14 @@ func (l *loop) replace(v Value) (Value, error) {
 			}
 		}
 		return out, nil
-	case *Dict:
-		out := newDict(v.Len())
+	case *value.Dict:
+		out := value.SizedDict(v.Len())
 		for _, k := range v.Keys() {
 			key, err := l.text(k)
 			if err != nil {
 				return nil, err
 			}
-			x, err := l.replace(v.at(k))
+			x, err := l.replace(v.At(k))
 			if err != nil {
 				return nil, err
 			}
@@ -211,20 +212,20 @@ func (l *loop) text(s string) (string, error) {
 }
 
 // sizeOf is what a copy of a value costs, without what is in it.
-func sizeOf(v Value) int {
-	if d, ok := v.(*Dict); ok {
+func sizeOf(v value.Value) int {
+	if d, ok := v.(*value.Dict); ok {
 		return perItem + perEntry*d.Len()
 	}
 	return perItem
 }
 
-func hasText(v Value) bool {
+func hasText(v value.Value) bool {
 	switch v := v.(type) {
 	case string:
 		return true
-	case []Value:
+	case []value.Value:
 		return slices.ContainsFunc(v, hasText)
-	case *Dict:
+	case *value.Dict:
 		return v.Len() > 0
 	}
 	return false

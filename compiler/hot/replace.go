@@ -3,6 +3,7 @@ package hot
 import (
 	"cmp"
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -44,21 +45,21 @@ func (r replacing) check(arg *Expr) error {
 	return nil
 }
 
-func (r replacing) apply(w *work, arg Value) (Value, error) {
-	args := arg.(*Dict)
+func (r replacing) apply(w *work, arg value.Value) (value.Value, error) {
+	args := arg.(*value.Dict)
 	t, _ := args.Get("template")
 	p, _ := args.Get("params")
 	return r.replace(w, t, p)
 }
 
-func (r replacing) replace(w *work, t, p Value) (Value, error) {
+func (r replacing) replace(w *work, t, p value.Value) (value.Value, error) {
 	template, ok := t.(string)
 	if !ok {
-		return nil, fmt.Errorf("%s: template must be a string, not %s", r.name, TypeName(t))
+		return nil, fmt.Errorf("%s: template must be a string, not %s", r.name, value.TypeName(t))
 	}
-	params, ok := p.(*Dict)
+	params, ok := p.(*value.Dict)
 	if !ok {
-		return nil, fmt.Errorf("%s: params must be a map, not %s", r.name, TypeName(p))
+		return nil, fmt.Errorf("%s: params must be a map, not %s", r.name, value.TypeName(p))
 	}
 	keys := placeholders(params.Keys())
 	with := make([]string, len(keys))
@@ -80,26 +81,26 @@ func (r replacing) replace(w *work, t, p Value) (Value, error) {
 }
 
 // text is a value as it is put into the template.
-func (r replacing) text(key string, v Value) (string, error) {
+func (r replacing) text(key string, v value.Value) (string, error) {
 	var text string
 	switch x := v.(type) {
 	case nil:
-	case []Value:
+	case []value.Value:
 		if !r.structures {
 			return "", fmt.Errorf("%s: the param %q is a list; only strings and numbers can be put in", r.name, key)
 		}
-		if text = InsertedJSON(v); len(x) == 0 && r.veryStrict {
+		if text = value.InsertedJSON(v); len(x) == 0 && r.veryStrict {
 			text = ""
 		}
-	case *Dict:
+	case *value.Dict:
 		if !r.structures {
 			return "", fmt.Errorf("%s: the param %q is a map; only strings and numbers can be put in", r.name, key)
 		}
-		if text = InsertedJSON(v); x.Len() == 0 && r.veryStrict {
+		if text = value.InsertedJSON(v); x.Len() == 0 && r.veryStrict {
 			text = ""
 		}
 	default:
-		text = ToString(v)
+		text = value.ToString(v)
 	}
 	if text == "" && r.veryStrict {
 		return "", fmt.Errorf("%s: the param %q is empty, which this function forbids", r.name, key)
@@ -180,7 +181,7 @@ func (r replacing) allFound(segments []segment, keys []string) error {
 	return nil
 }
 
-func fill(w *work, segments []segment, with []string) (Value, error) {
+func fill(w *work, segments []segment, with []string) (value.Value, error) {
 	size := 0
 	for _, s := range segments {
 		if size += len(s.text); s.key >= 0 {

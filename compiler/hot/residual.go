@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // A residual expression is what the compiler leaves for the agent, as JSON:
@@ -21,7 +22,7 @@ var (
 	DeployRef = &Function{Name: "$deploy", Reference: true, refers: ToDeploy}
 	// refused is a call that fails, in a branch that may never be taken:
 	// {"$refused": WHY}.
-	refused = &Function{Name: "$refused", Check: func(why *Expr) error { return fmt.Errorf("%s", ToString(why.Value)) }}
+	refused = &Function{Name: "$refused", Check: func(why *Expr) error { return fmt.Errorf("%s", value.ToString(why.Value)) }}
 )
 
 // planTable are the functions of residual expressions: the last variant of each,
@@ -98,11 +99,11 @@ func (c *encoder) write(e *Expr) {
 	switch e.Kind {
 	case ValueExpr:
 		if !looksLikeCall(e.Value) {
-			WriteJSON(&c.out, e.Value)
+			value.WriteJSON(&c.out, e.Value)
 			return
 		}
 		c.out.WriteString(`{"$literal":`)
-		WriteJSON(&c.out, e.Value)
+		value.WriteJSON(&c.out, e.Value)
 		c.out.WriteByte('}')
 	case ListExpr:
 		c.list(e)
@@ -145,7 +146,7 @@ func (c *encoder) entries(e *Expr) {
 		if i > 0 {
 			c.out.WriteByte(',')
 		}
-		writeString(&c.out, k)
+		value.WriteJSONString(&c.out, k)
 		c.out.WriteByte(':')
 		c.within(k, e.Items[i])
 	}
@@ -161,7 +162,7 @@ func escapePointer(key string) string {
 }
 
 // looksLikeCall says whether there is a map in the value that a plan reads as a call.
-func looksLikeCall(v Value) bool { return hasCallOf(v, isPlanName) }
+func looksLikeCall(v value.Value) bool { return hasCallOf(v, isPlanName) }
 
 func isPlanName(name string) bool {
 	if strings.HasPrefix(name, "$") {
@@ -208,12 +209,12 @@ type residualReader struct {
 
 // read gives the parts of an expression without a place of their own that of the
 // part around them.
-func (r *residualReader) read(v Value, pointer string, around source.Place) (*Expr, error) {
+func (r *residualReader) read(v value.Value, pointer string, around source.Place) (*Expr, error) {
 	if text, ok := r.at[pointer]; ok {
 		around = source.Remote(text)
 	}
 	switch v := v.(type) {
-	case []Value:
+	case []value.Value:
 		e := &Expr{Kind: ListExpr, At: around}
 		for i, x := range v {
 			item, err := r.read(x, pointer+"/"+strconv.Itoa(i), around)
@@ -223,13 +224,13 @@ func (r *residualReader) read(v Value, pointer string, around source.Place) (*Ex
 			e.Items = append(e.Items, item)
 		}
 		return e.collapse(), nil
-	case *Dict:
+	case *value.Dict:
 		return r.dict(v, pointer, around)
 	}
 	return Constant(v, around), nil
 }
 
-func (r *residualReader) dict(d *Dict, pointer string, around source.Place) (*Expr, error) {
+func (r *residualReader) dict(d *value.Dict, pointer string, around source.Place) (*Expr, error) {
 	if d.Len() == 1 {
 		name := d.Keys()[0]
 		inner, _ := d.Get(name)
@@ -245,7 +246,7 @@ func (r *residualReader) dict(d *Dict, pointer string, around source.Place) (*Ex
 		case name == "$literal":
 			return Constant(inner, around), nil
 		case name == "$map":
-			m, ok := inner.(*Dict)
+			m, ok := inner.(*value.Dict)
 			if !ok {
 				return nil, fmt.Errorf("residual expression: $map needs a map")
 			}
@@ -257,7 +258,7 @@ func (r *residualReader) dict(d *Dict, pointer string, around source.Place) (*Ex
 	return r.entries(d, pointer, around)
 }
 
-func (r *residualReader) entries(d *Dict, pointer string, around source.Place) (*Expr, error) {
+func (r *residualReader) entries(d *value.Dict, pointer string, around source.Place) (*Expr, error) {
 	e := &Expr{Kind: MapExpr, At: around}
 	for _, k := range d.Keys() {
 		x, _ := d.Get(k)
@@ -280,7 +281,7 @@ func (r *Residual) Eval(from Resolver) (json.RawMessage, error) {
 	if !e.IsValue() {
 		return nil, errorf(e.At, "the expression cannot be computed here")
 	}
-	if text := EncodeJSON(e.Value); json.Valid(text) {
+	if text := value.EncodeJSON(e.Value); json.Valid(text) {
 		return text, nil
 	}
 	return nil, errorf(e.At, "the value is infinite or no number, which JSON cannot say")
@@ -291,7 +292,7 @@ func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
 		return call, nil
 	}
 	if call.Func == AbsentRef {
-		return nil, &AbsentError{ToString(call.Arg().Value)}
+		return nil, &AbsentError{value.ToString(call.Arg().Value)}
 	}
 	ref, read := call.Ref(), from.Deploy
 	switch {

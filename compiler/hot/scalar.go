@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"github.com/hotc-dev/hotc/compiler/value"
 	"math"
 	"math/big"
 	"regexp"
@@ -13,7 +14,7 @@ import (
 // but for timestamps, which Heat keeps as strings (heat/common/template_format.py).
 // ok is false for what PyYAML refuses: a lone "=", and "0x_", of which it makes no
 // number after all.
-func resolvePlain(text string) (v Value, ok bool) {
+func resolvePlain(text string) (v value.Value, ok bool) {
 	v, isText, ok := plainMeaning(text)
 	if isText {
 		v = text
@@ -22,7 +23,7 @@ func resolvePlain(text string) (v Value, ok bool) {
 }
 
 // plainMeaning is resolvePlain for who needs no value of what is just a text.
-func plainMeaning(text string) (v Value, isText, ok bool) {
+func plainMeaning(text string) (v value.Value, isText, ok bool) {
 	if text == "" {
 		return nil, false, true
 	}
@@ -46,14 +47,14 @@ func plainMeaning(text string) (v Value, isText, ok bool) {
 
 var onlyUnderscores = regexp.MustCompile(`^[-+]?0[bx]_+$`)
 
-var words = map[string]Value{
+var words = map[string]value.Value{
 	"yes": true, "Yes": true, "YES": true, "no": false, "No": false, "NO": false,
 	"true": true, "True": true, "TRUE": true, "false": false, "False": false, "FALSE": false,
 	"on": true, "On": true, "ON": true, "off": false, "Off": false, "OFF": false,
 	"~": nil, "null": nil, "Null": nil, "NULL": nil,
 }
 
-func resolveNumber(text string) (Value, bool) {
+func resolveNumber(text string) (value.Value, bool) {
 	body := strings.TrimLeft(text[:1], "+-") + text[1:]
 	negative := text[0] == '-'
 	switch {
@@ -82,7 +83,7 @@ func resolveNumber(text string) (Value, bool) {
 }
 
 // radix reads an integer; underscores are skipped, but not in front of a decimal.
-func radix(digits string, base int, allowed string, negative bool) (Value, bool) {
+func radix(digits string, base int, allowed string, negative bool) (value.Value, bool) {
 	if digits == "" || strings.Trim(digits, allowed+"_") != "" || base == 10 && digits[0] == '_' {
 		return nil, false
 	}
@@ -101,16 +102,16 @@ func radix(digits string, base int, allowed string, negative bool) (Value, bool)
 	if negative {
 		digits = "-" + digits
 	}
-	return parseInt(digits, base), true
+	return value.ParseDigits(digits, base), true
 }
 
 // decimal reads a float with a point. An exponent needs a sign and a digit
 // before it a point: "1e3" and "1.0e3" are strings.
-func decimal(text, body string) (Value, bool) {
+func decimal(text, body string) (value.Value, bool) {
 	mantissa, exponent := body, ""
 	if i := strings.IndexAny(body, "eE"); i >= 0 {
 		mantissa, exponent = body[:i], body[i+1:]
-		if len(exponent) < 2 || exponent[0] != '+' && exponent[0] != '-' || !isDigits(exponent[1:]) {
+		if len(exponent) < 2 || exponent[0] != '+' && exponent[0] != '-' || !value.IsDigits(exponent[1:]) {
 			return nil, false
 		}
 	}
@@ -118,7 +119,7 @@ func decimal(text, body string) (Value, bool) {
 	if whole == "" && (text[0] == '+' || text[0] == '-' || fraction == "" || fraction[0] == '_') {
 		return nil, false // resolver.py: no sign before a leading point
 	}
-	if whole != "" && whole[0] == '_' || !isDigits(strings.ReplaceAll(whole+fraction, "_", "")) {
+	if whole != "" && whole[0] == '_' || !value.IsDigits(strings.ReplaceAll(whole+fraction, "_", "")) {
 		return nil, false
 	}
 	f, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
@@ -129,11 +130,11 @@ func decimal(text, body string) (Value, bool) {
 }
 
 // sexagesimal reads numbers of base 60, as times of day are written.
-func sexagesimal(body string, negative bool) (Value, bool) {
+func sexagesimal(body string, negative bool) (value.Value, bool) {
 	whole, fraction, isFloat := strings.Cut(body, ".")
 	parts := strings.Split(whole, ":")
 	head := strings.ReplaceAll(parts[0], "_", "")
-	if !isDigits(head) || parts[0][0] == '_' || !isFloat && parts[0][0] == '0' {
+	if !value.IsDigits(head) || parts[0][0] == '_' || !isFloat && parts[0][0] == '0' {
 		return nil, false
 	}
 	if isFloat && strings.Trim(fraction, "0123456789_") != "" {
@@ -141,7 +142,7 @@ func sexagesimal(body string, negative bool) (Value, bool) {
 	}
 	total, _ := new(big.Int).SetString(head, 10)
 	for _, p := range parts[1:] {
-		if !isDigits(p) || len(p) > 2 || len(p) == 2 && p[0] > '5' {
+		if !value.IsDigits(p) || len(p) > 2 || len(p) == 2 && p[0] > '5' {
 			return nil, false
 		}
 		n, _ := strconv.ParseInt(p, 10, 64)
@@ -151,7 +152,7 @@ func sexagesimal(body string, negative bool) (Value, bool) {
 		if negative {
 			total.Neg(total)
 		}
-		return parseInt(total.String(), 10), true
+		return value.ParseDigits(total.String(), 10), true
 	}
 	f, _ := new(big.Float).SetInt(total).Float64()
 	rest, _ := strconv.ParseFloat("0."+strings.ReplaceAll(fraction, "_", "")+"0", 64)

@@ -8,6 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Scalars of a YAML text: their style, extent and value.
@@ -73,7 +74,7 @@ func (p *parser) plain(y *yaml.Node, n *Node, isKey bool) {
 	v, ok := resolvePlain(y.Value)
 	switch {
 	case tooLong(v):
-		p.fail(y, source.NotYAML, fmt.Sprintf("a number of more than %d digits", longestNumber), "quote it")
+		p.fail(y, source.NotYAML, fmt.Sprintf("a number of more than %d digits", value.LongestNumber), "quote it")
 	case !ok && y.Value == "=" && isKey:
 	case !ok:
 		p.fail(y, source.BadTag, "Heat refuses the plain scalar "+y.Value, "quote it")

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"strings"
 )
 
@@ -21,8 +22,8 @@ func checkSplit(arg *Expr) error {
 	return nil
 }
 
-func applySplit(_ *work, arg Value) (Value, error) {
-	args, _ := arg.([]Value)
+func applySplit(_ *work, arg value.Value) (value.Value, error) {
+	args, _ := arg.([]value.Value)
 	if len(args) < 2 {
 		return nil, fmt.Errorf("str_split needs a list of the delimiter, the string and, perhaps, an index")
 	}
@@ -33,36 +34,36 @@ func applySplit(_ *work, arg Value) (Value, error) {
 	if err != nil || len(args) == 2 {
 		return parts, err
 	}
-	n, ok := integer(args[2])
+	n, ok := value.Integer(args[2])
 	if !ok {
 		return nil, fmt.Errorf("str_split: the index must be a number, not %s", shown(args[2]))
 	}
 	i, ok := position(n, len(parts))
 	if !ok {
-		return nil, fmt.Errorf("str_split: index %s, but there are only the parts 0 to %d", ToString(n), len(parts)-1)
+		return nil, fmt.Errorf("str_split: index %s, but there are only the parts 0 to %d", value.ToString(n), len(parts)-1)
 	}
 	return parts[i], nil
 }
 
 // splitText is Python's str.split: without a delimiter at white space.
-func splitText(name string, delimiter, text Value) ([]Value, error) {
+func splitText(name string, delimiter, text value.Value) ([]value.Value, error) {
 	s, ok := text.(string)
 	if !ok {
-		return nil, fmt.Errorf("%s splits a string, not %s", name, TypeName(text))
+		return nil, fmt.Errorf("%s splits a string, not %s", name, value.TypeName(text))
 	}
 	var parts []string
 	switch d := delimiter.(type) {
 	case nil:
-		parts = strings.FieldsFunc(s, isSpace)
+		parts = strings.FieldsFunc(s, value.IsSpace)
 	case string:
 		if d == "" {
 			return nil, fmt.Errorf("%s: the delimiter is empty", name)
 		}
 		parts = strings.Split(s, d)
 	default:
-		return nil, fmt.Errorf("%s: the delimiter must be a string, not %s", name, TypeName(d))
+		return nil, fmt.Errorf("%s: the delimiter must be a string, not %s", name, value.TypeName(d))
 	}
-	list := make([]Value, len(parts))
+	list := make([]value.Value, len(parts))
 	for i, p := range parts {
 		list[i] = p
 	}
@@ -80,8 +81,8 @@ func checkFnSplit(arg *Expr) error {
 	return nil
 }
 
-func applyFnSplit(_ *work, arg Value) (Value, error) {
-	args := arg.([]Value)
+func applyFnSplit(_ *work, arg value.Value) (value.Value, error) {
+	args := arg.([]value.Value)
 	parts, err := splitText("Fn::Split", args[0], args[1])
 	if err != nil {
 		return nil, err
@@ -90,21 +91,21 @@ func applyFnSplit(_ *work, arg Value) (Value, error) {
 }
 
 // Fn::Base64 encodes nothing: Heat takes user data as plain text.
-func applyBase64(_ *work, arg Value) (Value, error) {
+func applyBase64(_ *work, arg value.Value) (value.Value, error) {
 	if _, ok := arg.(string); !ok {
-		return nil, fmt.Errorf("Fn::Base64 needs a string, not %s", TypeName(arg))
+		return nil, fmt.Errorf("Fn::Base64 needs a string, not %s", value.TypeName(arg))
 	}
 	return arg, nil
 }
 
 // shown is a value in a message.
-func shown(v Value) string {
+func shown(v value.Value) string {
 	if s, ok := v.(string); ok && len(s) <= 60 {
 		return quoted(s)
 	}
 	switch v.(type) {
 	case bool, float64, int64:
-		return ToString(v)
+		return value.ToString(v)
 	}
-	return TypeName(v)
+	return value.TypeName(v)
 }

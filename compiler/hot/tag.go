@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Explicit tags, as PyYAML's SafeLoader constructs them (yaml/constructor.py).
@@ -25,7 +26,7 @@ func (p *parser) tagged(y *yaml.Node, n *Node) {
 	n.Value = v
 }
 
-func construct(tag, text string) (Value, bool) {
+func construct(tag, text string) (value.Value, bool) {
 	switch tag {
 	case "!!str", "!!timestamp":
 		return text, true
@@ -57,12 +58,12 @@ func signed(text string) (body string, negative, ok bool) {
 	return text, false, true
 }
 
-func constructInt(text string) (Value, bool) {
+func constructInt(text string) (value.Value, bool) {
 	body, negative, ok := signed(text)
 	if !ok {
 		return nil, false
 	}
-	var n Value
+	var n value.Value
 	switch {
 	case body == "0":
 		n = int64(0)
@@ -75,7 +76,7 @@ func constructInt(text string) (Value, bool) {
 	case strings.Contains(body, ":"):
 		n, ok = sixties(body)
 	default:
-		n, ok = integerOf(body)
+		n, ok = value.ParseInteger(body)
 	}
 	if !ok || !negative {
 		return n, ok
@@ -83,17 +84,17 @@ func constructInt(text string) (Value, bool) {
 	return negated(n), true
 }
 
-func negated(n Value) Value {
+func negated(n value.Value) value.Value {
 	if i, ok := n.(int64); ok && i != math.MinInt64 {
 		return -i
 	}
-	b, _ := whole(n)
-	return parseInt(new(big.Int).Neg(b).String(), 10)
+	b, _ := value.Whole(n)
+	return value.ParseDigits(new(big.Int).Neg(b).String(), 10)
 }
 
 // digitsOf is Python's int with a base, which may stand in front once more.
-func digitsOf(text string, base int, prefix string) (Value, bool) {
-	text, ok := asciiNumber(text)
+func digitsOf(text string, base int, prefix string) (value.Value, bool) {
+	text, ok := value.ASCIINumber(text)
 	body, negative, okSign := signed(text)
 	if !ok || !okSign {
 		return nil, false
@@ -108,24 +109,24 @@ func digitsOf(text string, base int, prefix string) (Value, bool) {
 	if negative {
 		n.Neg(n)
 	}
-	return parseInt(n.String(), 10), true
+	return value.ParseDigits(n.String(), 10), true
 }
 
 // sixties reads parts of base 60, each of which may be any integer.
-func sixties(text string) (Value, bool) {
+func sixties(text string) (value.Value, bool) {
 	total := new(big.Int)
 	for _, part := range strings.Split(text, ":") {
-		v, ok := integerOf(part)
+		v, ok := value.ParseInteger(part)
 		if !ok {
 			return nil, false
 		}
-		n, _ := whole(v)
+		n, _ := value.Whole(v)
 		total.Mul(total, big.NewInt(60)).Add(total, n)
 	}
-	return parseInt(total.String(), 10), true
+	return value.ParseDigits(total.String(), 10), true
 }
 
-func constructFloat(text string) (Value, bool) {
+func constructFloat(text string) (value.Value, bool) {
 	body, negative, ok := signed(text)
 	if !ok {
 		return nil, false
@@ -140,7 +141,7 @@ func constructFloat(text string) (Value, bool) {
 		base := 1.0
 		parts := strings.Split(body, ":")
 		for i := len(parts) - 1; i >= 0; i-- {
-			part, ok := floatOf(parts[i])
+			part, ok := value.ParseFloat(parts[i])
 			if !ok {
 				return nil, false
 			}
@@ -148,7 +149,7 @@ func constructFloat(text string) (Value, bool) {
 			base *= 60
 		}
 	default:
-		if f, ok = floatOf(body); !ok {
+		if f, ok = value.ParseFloat(body); !ok {
 			return nil, false
 		}
 	}
@@ -159,7 +160,7 @@ func constructFloat(text string) (Value, bool) {
 }
 
 // tooLong says whether an integer has more digits than Python writes.
-func tooLong(v Value) bool {
+func tooLong(v value.Value) bool {
 	n, ok := v.(*big.Int)
-	return ok && (n.BitLen() > 15_000 || len(strconv.Quote(n.String()))-2-max(0, -n.Sign()) > longestNumber)
+	return ok && (n.BitLen() > 15_000 || len(strconv.Quote(n.String()))-2-max(0, -n.Sign()) > value.LongestNumber)
 }

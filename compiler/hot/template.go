@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Template is a template, in HOT or a CloudFormation format: its text, and what
@@ -219,13 +220,13 @@ func (t *Template) unknownVersion(e *Entry, diags *source.Diagnostics) {
 // readMappings keeps the section that Fn::FindInMap looks into, as it stands.
 func (t *Template) readMappings(diags *source.Diagnostics) {
 	n := t.Root.Get("Mappings")
-	t.Functions.names.mappings = NewDict()
+	t.Functions.names.mappings = value.NewDict()
 	switch {
 	case n.IsNull():
 	case n.Kind != Map:
 		diags.Error(source.BadSection, t.Place(n), "Mappings must be a map, not "+n.Kind.String(), "")
 	default:
-		t.Functions.names.mappings = n.Data().(*Dict)
+		t.Functions.names.mappings = n.Data().(*value.Dict)
 	}
 }
 

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strings"
 )
@@ -17,7 +18,7 @@ func checkURL(arg *Expr) error {
 		return wants("make_url", "a map of the URL's parts", arg)
 	}
 	keys := arg.Keys
-	if d, ok := arg.Value.(*Dict); ok {
+	if d, ok := arg.Value.(*value.Dict); ok {
 		keys = d.Keys()
 	}
 	for _, k := range keys {
@@ -49,39 +50,39 @@ func checkURL(arg *Expr) error {
 	return nil
 }
 
-func checkURLPart(part string, v Value) error {
+func checkURLPart(part string, v value.Value) error {
 	if part != "port" {
 		if _, ok := v.(string); !ok {
-			return fmt.Errorf("make_url: %s must be a string, not %s", part, TypeName(v))
+			return fmt.Errorf("make_url: %s must be a string, not %s", part, value.TypeName(v))
 		}
 		return nil
 	}
-	n, ok := integer(v)
+	n, ok := value.Integer(v)
 	if !ok {
 		return fmt.Errorf("make_url: port must be a number, not %s", shown(v))
 	}
 	if port, ok := n.(int64); !ok || port < 1 || port > 65535 {
-		return fmt.Errorf("make_url: port %s is not from 1 to 65535", ToString(n))
+		return fmt.Errorf("make_url: port %s is not from 1 to 65535", value.ToString(n))
 	}
 	return nil
 }
 
-func applyURL(w *work, arg Value) (Value, error) {
-	args := arg.(*Dict)
+func applyURL(w *work, arg value.Value) (value.Value, error) {
+	args := arg.(*value.Dict)
 	text := map[string]string{}
 	for _, part := range urlParts {
 		v, ok := args.Get(part)
 		switch {
 		case !ok:
 		case part == "query":
-			if _, isMap := v.(*Dict); !isMap {
-				return nil, fmt.Errorf("make_url: query must be a map, not %s", TypeName(v))
+			if _, isMap := v.(*value.Dict); !isMap {
+				return nil, fmt.Errorf("make_url: query must be a map, not %s", value.TypeName(v))
 			}
 		default:
 			if err := checkURLPart(part, v); err != nil {
 				return nil, err
 			}
-			if text[part] = ToString(v); part == "port" && !truthy(v) {
+			if text[part] = value.ToString(v); part == "port" && !value.Truthy(v) {
 				text[part] = ""
 			}
 		}
@@ -90,7 +91,7 @@ func applyURL(w *work, arg Value) (Value, error) {
 		return nil, fmt.Errorf("make_url: scheme must not contain a colon")
 	}
 	query := ""
-	if d, ok := args.at("query").(*Dict); ok {
+	if d, ok := args.At("query").(*value.Dict); ok {
 		query = urlQuery(d)
 	}
 	url := joinURL(text["scheme"], urlAuthority(text), quoteURL(text["path"], "/"), query, quoteURL(text["fragment"], "/"))
@@ -120,10 +121,10 @@ func urlAuthority(text map[string]string) string {
 }
 
 // urlQuery is urllib.parse.urlencode, with slashes left alone.
-func urlQuery(d *Dict) string {
+func urlQuery(d *value.Dict) string {
 	pairs := make([]string, 0, d.Len())
 	for _, k := range d.Keys() {
-		pairs = append(pairs, quotePlus(k)+"="+quotePlus(ToString(d.at(k))))
+		pairs = append(pairs, quotePlus(k)+"="+quotePlus(value.ToString(d.At(k))))
 	}
 	return strings.ReplaceAll(strings.Join(pairs, "&"), "%2F", "/")
 }

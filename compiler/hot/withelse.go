@@ -1,5 +1,7 @@
 package hot
 
+import "github.com/hotc-dev/hotc/compiler/value"
+
 // WithElse is an expression of the same value in which no `if` lacks its else, as far
 // as that can be said. Heat before 23.0.0 fails on a resource with one whose condition
 // is false: it copies the definition to hash it, and an Ellipsis cannot be copied
@@ -16,9 +18,9 @@ func (e *Expr) WithElse() *Expr {
 	}
 	switch e.Kind {
 	case ListExpr:
-		return e.joined(listConcat, Constant([]Value{}, e.At))
+		return e.joined(listConcat, Constant([]value.Value{}, e.At))
 	case MapExpr:
-		return e.joined(mapMerge, Constant(NewDict(), e.At))
+		return e.joined(mapMerge, Constant(value.NewDict(), e.At))
 	case CallExpr:
 		return e.withArg(e.argumentWithElse())
 	case ValueExpr:
@@ -103,9 +105,9 @@ func (e *Expr) argumentWithElse() *Expr {
 		case !x.MayVanish(), arg.Kind == MapExpr && e.Func.Name != "make_url", i < e.Func.Positional:
 			items[i] = x.WithElse()
 		case e.Func == mapMerge:
-			items[i] = x.elsewise((*Expr).WithElse, Constant(NewDict(), x.At))
+			items[i] = x.elsewise((*Expr).WithElse, Constant(value.NewDict(), x.At))
 		case e.Func.joinsLists():
-			items[i] = x.elsewise((*Expr).WithElse, Constant([]Value{}, x.At))
+			items[i] = x.elsewise((*Expr).WithElse, Constant([]value.Value{}, x.At))
 		default:
 			items[i] = x // only Heat's own way says what it means
 		}

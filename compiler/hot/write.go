@@ -1,22 +1,23 @@
 package hot
 
 import (
+	"github.com/hotc-dev/hotc/compiler/value"
 	"strings"
 )
 
 // FlowText writes a value on one line as YAML in flow style, plain scalars where they
 // stay strings. The result is the same value to Heat wherever it stands.
-func FlowText(v Value) string {
+func FlowText(v value.Value) string {
 	var b strings.Builder
 	writeFlow(&b, v)
 	return b.String()
 }
 
-func writeFlow(b *strings.Builder, v Value) {
+func writeFlow(b *strings.Builder, v value.Value) {
 	switch v := v.(type) {
 	case string:
 		b.WriteString(FlowString(v))
-	case []Value:
+	case []value.Value:
 		b.WriteByte('[')
 		for i, x := range v {
 			if i > 0 {
@@ -25,7 +26,7 @@ func writeFlow(b *strings.Builder, v Value) {
 			writeFlow(b, x)
 		}
 		b.WriteByte(']')
-	case *Dict:
+	case *value.Dict:
 		b.WriteByte('{')
 		for i, k := range v.Keys() {
 			if i > 0 {
@@ -40,12 +41,12 @@ func writeFlow(b *strings.Builder, v Value) {
 	case float64:
 		b.WriteString(flowFloat(v))
 	default:
-		b.Write(EncodeJSON(v))
+		b.Write(value.EncodeJSON(v))
 	}
 }
 
 func flowFloat(f float64) string {
-	text := FormatFloat(f)
+	text := value.FormatFloat(f)
 	switch text {
 	case "inf", "-inf", "nan":
 		return strings.Replace(text, text[len(text)-3:], "."+text[len(text)-3:], 1)
@@ -90,6 +91,6 @@ func isPlainSafe(s string) bool {
 // allow in a text. PyYAML reads surrogate pairs as two characters, so characters
 // beyond the first plane stay as they are.
 func doubleQuoted(s string) string {
-	text := string(EncodeJSON(s))
+	text := string(value.EncodeJSON(s))
 	return strings.NewReplacer("\u0085", `\x85`, "\u007f", `\x7f`, "\ufeff", `\ufeff`, "\u2028", `\u2028`, "\u2029", `\u2029`).Replace(text)
 }

@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,17 +20,17 @@ const (
 )
 
 // applyYaql evaluates what it is sure of.
-func applyYaql(_ *work, arg Value) (Value, error) {
-	d, _ := arg.(*Dict)
-	text, isText := d.at("expression").(string)
+func applyYaql(_ *work, arg value.Value) (value.Value, error) {
+	d, _ := arg.(*value.Dict)
+	text, isText := d.At("expression").(string)
 	data, hasData := d.Get("data")
 	if !hasData {
-		data = NewDict()
+		data = value.NewDict()
 	}
-	if !isText || len(EncodeJSON(data)) > yaqlBytes {
+	if !isText || len(value.EncodeJSON(data)) > yaqlBytes {
 		return nil, errLeftToHeat
 	}
-	root := NewDict()
+	root := value.NewDict()
 	root.Set("data", data)
 	q := &yaqlReader{text: text}
 	read := q.chain()
@@ -38,7 +39,7 @@ func applyYaql(_ *work, arg Value) (Value, error) {
 	}
 	v, ok := read(root)
 	if lazy, isLazy := v.(iterated); isLazy {
-		v = []Value(lazy)
+		v = []value.Value(lazy)
 	}
 	if !ok || holdsIterated(v) {
 		return nil, errLeftToHeat
@@ -47,21 +48,21 @@ func applyYaql(_ *work, arg Value) (Value, error) {
 }
 
 // iterated is a list that yaql goes over once: it has no index.
-type iterated []Value
+type iterated []value.Value
 
 // query is a part of an expression: what it makes of the current value ("$"). It is
 // not ok where Heat might see more than one meaning, or fail.
-type query func(Value) (v Value, ok bool)
+type query func(value.Value) (v value.Value, ok bool)
 
 // holdsIterated finds a list within a value that was not gone over.
-func holdsIterated(v Value) bool {
+func holdsIterated(v value.Value) bool {
 	switch v := v.(type) {
 	case iterated:
 		return true
-	case []Value:
+	case []value.Value:
 		return slices.ContainsFunc(v, holdsIterated)
-	case *Dict:
-		return slices.ContainsFunc(v.Keys(), func(k string) bool { return holdsIterated(v.at(k)) })
+	case *value.Dict:
+		return slices.ContainsFunc(v.Keys(), func(k string) bool { return holdsIterated(v.At(k)) })
 	}
 	return false
 }
@@ -86,7 +87,7 @@ func (q *yaqlReader) skip() byte {
 
 func (q *yaqlReader) fail() query {
 	q.failed = true
-	return func(Value) (Value, bool) { return nil, false }
+	return func(value.Value) (value.Value, bool) { return nil, false }
 }
 
 // word reads a name of ASCII letters, digits and underscores.
@@ -117,7 +118,7 @@ func (q *yaqlReader) chain() query {
 				q.at++
 				out = q.method(out, name)
 			default:
-				out = then(out, func(v Value) (Value, bool) { return yaqlAttribute(v, name) })
+				out = then(out, func(v value.Value) (value.Value, bool) { return yaqlAttribute(v, name) })
 			}
 		case '[':
 			q.at++
@@ -126,8 +127,8 @@ func (q *yaqlReader) chain() query {
 				return q.fail()
 			}
 			q.at++
-			out = then(out, func(v Value) (Value, bool) {
-				list, isList := v.([]Value)
+			out = then(out, func(v value.Value) (value.Value, bool) {
+				list, isList := v.([]value.Value)
 				if !isList || index >= len(list) {
 					return nil, false
 				}
@@ -140,8 +141,8 @@ func (q *yaqlReader) chain() query {
 	return q.fail()
 }
 
-func then(first query, next func(Value) (Value, bool)) query {
-	return func(at Value) (Value, bool) {
+func then(first query, next func(value.Value) (value.Value, bool)) query {
+	return func(at value.Value) (value.Value, bool) {
 		v, ok := first(at)
 		if !ok {
 			return nil, false
@@ -168,7 +169,7 @@ func (q *yaqlReader) primary() query {
 		if q.at < len(q.text) && isNameStart(q.text[q.at]) {
 			return q.fail()
 		}
-		return func(v Value) (Value, bool) { return v, true }
+		return func(v value.Value) (value.Value, bool) { return v, true }
 	case '0' <= c && c <= '9':
 		n := int64(q.number())
 		return q.constant(n)
@@ -196,11 +197,11 @@ func (q *yaqlReader) primary() query {
 }
 
 // constant is a literal, which nothing is taken from here.
-func (q *yaqlReader) constant(v Value) query {
+func (q *yaqlReader) constant(v value.Value) query {
 	if c := q.skip(); c == '.' || c == '[' {
 		return q.fail()
 	}
-	return func(Value) (Value, bool) { return v, true }
+	return func(value.Value) (value.Value, bool) { return v, true }
 }
 
 // argument is a chain, or two that are compared.
@@ -222,7 +223,7 @@ func (q *yaqlReader) argument() query {
 	if !known {
 		return q.fail()
 	}
-	return func(at Value) (Value, bool) {
+	return func(at value.Value) (value.Value, bool) {
 		a, okA := left(at)
 		b, okB := right(at)
 		if !okA || !okB {
@@ -232,17 +233,21 @@ func (q *yaqlReader) argument() query {
 	}
 }
 
-var yaqlComparisons = map[string]func(a, b Value) (Value, bool){
-	"=":  func(a, b Value) (Value, bool) { return Equal(a, b), isYaqlScalar(a) && isYaqlScalar(b) },
-	"!=": func(a, b Value) (Value, bool) { return !Equal(a, b), isYaqlScalar(a) && isYaqlScalar(b) },
-	"<":  func(a, b Value) (Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n < 0 }) },
-	">":  func(a, b Value) (Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n > 0 }) },
-	"<=": func(a, b Value) (Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n <= 0 }) },
-	">=": func(a, b Value) (Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n >= 0 }) },
+var yaqlComparisons = map[string]func(a, b value.Value) (value.Value, bool){
+	"=": func(a, b value.Value) (value.Value, bool) {
+		return value.Equal(a, b), isYaqlScalar(a) && isYaqlScalar(b)
+	},
+	"!=": func(a, b value.Value) (value.Value, bool) {
+		return !value.Equal(a, b), isYaqlScalar(a) && isYaqlScalar(b)
+	},
+	"<":  func(a, b value.Value) (value.Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n < 0 }) },
+	">":  func(a, b value.Value) (value.Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n > 0 }) },
+	"<=": func(a, b value.Value) (value.Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n <= 0 }) },
+	">=": func(a, b value.Value) (value.Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n >= 0 }) },
 }
 
 // yaqlOrder compares integers with integers.
-func yaqlOrder(a, b Value, is func(int) bool) (Value, bool) {
+func yaqlOrder(a, b value.Value, is func(int) bool) (value.Value, bool) {
 	x, okX := a.(int64)
 	y, okY := b.(int64)
 	switch {
@@ -257,7 +262,7 @@ func yaqlOrder(a, b Value, is func(int) bool) (Value, bool) {
 }
 
 // isYaqlScalar says whether a value is one that compares as it looks.
-func isYaqlScalar(v Value) bool {
+func isYaqlScalar(v value.Value) bool {
 	switch v.(type) {
 	case nil, string, int64:
 		return true
@@ -266,27 +271,27 @@ func isYaqlScalar(v Value) bool {
 }
 
 // yaqlAttribute is an entry of a map, or of each map of a list.
-func yaqlAttribute(v Value, name string) (Value, bool) {
+func yaqlAttribute(v value.Value, name string) (value.Value, bool) {
 	switch v := v.(type) {
-	case *Dict:
+	case *value.Dict:
 		return v.Get(name)
-	case []Value:
-		return mapped(v, func(x Value) (Value, bool) { return yaqlEntry(x, name) })
+	case []value.Value:
+		return mapped(v, func(x value.Value) (value.Value, bool) { return yaqlEntry(x, name) })
 	case iterated:
-		return mapped(v, func(x Value) (Value, bool) { return yaqlEntry(x, name) })
+		return mapped(v, func(x value.Value) (value.Value, bool) { return yaqlEntry(x, name) })
 	}
 	return nil, false
 }
 
-func yaqlEntry(v Value, name string) (Value, bool) {
-	d, isMap := v.(*Dict)
+func yaqlEntry(v value.Value, name string) (value.Value, bool) {
+	d, isMap := v.(*value.Dict)
 	if !isMap {
 		return nil, false
 	}
 	return d.Get(name)
 }
 
-func mapped(list []Value, f func(Value) (Value, bool)) (Value, bool) {
+func mapped(list []value.Value, f func(value.Value) (value.Value, bool)) (value.Value, bool) {
 	out := make(iterated, len(list))
 	for i, x := range list {
 		y, ok := f(x)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // yaqlData is what the random queries are about.
@@ -58,10 +59,10 @@ func TestYaqlAgreesWithHeat(t *testing.T) {
 			g := newGenerator(s+i, V20180831)
 			query := yaqlQuery(g)
 			queries = append(queries, query)
-			texts = append(texts, json.RawMessage(fmt.Sprintf(`{"yaql": {"expression": %s, "data": %s}}`, EncodeJSON(query), yaqlData)))
+			texts = append(texts, json.RawMessage(fmt.Sprintf(`{"yaql": {"expression": %s, "data": %s}}`, value.EncodeJSON(query), yaqlData)))
 		}
 		for i, verdict := range judge.Evaluate(t, stack, texts) {
-			arg := NewDict()
+			arg := value.NewDict()
 			arg.Set("expression", queries[i])
 			arg.Set("data", data)
 			e, err := Fold(NewCall(yaql, source.Place{}, Constant(arg, source.Place{})), func(call *Expr) (*Expr, error) { return call, nil })
@@ -73,14 +74,14 @@ func TestYaqlAgreesWithHeat(t *testing.T) {
 				continue
 			}
 			computed++
-			got := string(EncodeJSON(e.Value))
+			got := string(value.EncodeJSON(e.Value))
 			want := ""
 			if verdict.Error == "" {
 				v, err := DecodeJSON([]byte(verdict.Value))
 				if err != nil {
 					t.Fatal(err)
 				}
-				want = string(EncodeJSON(v))
+				want = string(value.EncodeJSON(v))
 			}
 			if got != want {
 				failed++
@@ -97,13 +98,13 @@ func TestYaqlAgreesWithHeat(t *testing.T) {
 // Data that Heat's limits might matter for is left to Heat.
 func TestYaqlLimits(t *testing.T) {
 	for items, want := range map[int]bool{yaqlItems: true, yaqlItems + 1: false} {
-		list := make([]Value, items)
+		list := make([]value.Value, items)
 		for i := range list {
 			list[i] = int64(1)
 		}
-		data := NewDict()
+		data := value.NewDict()
 		data.Set("l", list)
-		arg := NewDict()
+		arg := value.NewDict()
 		arg.Set("expression", "$.data.l.sum()")
 		arg.Set("data", data)
 		if _, err := applyYaql(nil, arg); (err == nil) != want {

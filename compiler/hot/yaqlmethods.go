@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"github.com/hotc-dev/hotc/compiler/value"
 	"strings"
 	"unicode/utf8"
 )
@@ -12,16 +13,16 @@ import (
 // are evaluated for each item of the list, or for the value around.
 type yaqlMethod struct {
 	least, most int
-	apply       func(on, at Value, args []query) (Value, bool)
+	apply       func(on, at value.Value, args []query) (value.Value, bool)
 }
 
 var yaqlMethods = map[string]yaqlMethod{
-	"len":      {0, 0, func(on, _ Value, _ []query) (Value, bool) { return yaqlLen(on) }},
+	"len":      {0, 0, func(on, _ value.Value, _ []query) (value.Value, bool) { return yaqlLen(on) }},
 	"sum":      {0, 0, yaqlNumbers(func(sum, n int64) int64 { return sum + n })},
 	"max":      {0, 0, yaqlNumbers(func(most, n int64) int64 { return max(most, n) })},
 	"min":      {0, 0, yaqlNumbers(func(least, n int64) int64 { return min(least, n) })},
-	"first":    {0, 1, yaqlEnd(func(list []Value) Value { return list[0] })},
-	"last":     {0, 0, yaqlEnd(func(list []Value) Value { return list[len(list)-1] })},
+	"first":    {0, 1, yaqlEnd(func(list []value.Value) value.Value { return list[0] })},
+	"last":     {0, 0, yaqlEnd(func(list []value.Value) value.Value { return list[len(list)-1] })},
 	"toList":   {0, 0, yaqlToList},
 	"distinct": {0, 0, yaqlDistinct},
 	"flatten":  {0, 0, yaqlFlatten},
@@ -52,7 +53,7 @@ func (q *yaqlReader) method(on query, name string) query {
 	if !known || len(args) < m.least || len(args) > m.most {
 		return q.fail()
 	}
-	return func(at Value) (Value, bool) {
+	return func(at value.Value) (value.Value, bool) {
 		v, ok := on(at)
 		if !ok {
 			return nil, false
@@ -62,19 +63,19 @@ func (q *yaqlReader) method(on query, name string) query {
 }
 
 // yaqlList is a list that is not too long.
-func yaqlList(v Value) ([]Value, bool) {
-	list, isList := v.([]Value)
+func yaqlList(v value.Value) ([]value.Value, bool) {
+	list, isList := v.([]value.Value)
 	if lazy, isLazy := v.(iterated); isLazy {
 		list, isList = lazy, true
 	}
 	return list, isList && len(list) <= yaqlItems
 }
 
-func yaqlLen(on Value) (Value, bool) {
+func yaqlLen(on value.Value) (value.Value, bool) {
 	switch v := on.(type) {
 	case string:
 		return int64(utf8.RuneCountInString(v)), true
-	case *Dict:
+	case *value.Dict:
 		return int64(v.Len()), true
 	}
 	list, ok := yaqlList(on)
@@ -82,8 +83,8 @@ func yaqlLen(on Value) (Value, bool) {
 }
 
 // yaqlNumbers joins integers, of which there must be one.
-func yaqlNumbers(join func(a, b int64) int64) func(on, at Value, args []query) (Value, bool) {
-	return func(on, _ Value, _ []query) (Value, bool) {
+func yaqlNumbers(join func(a, b int64) int64) func(on, at value.Value, args []query) (value.Value, bool) {
+	return func(on, _ value.Value, _ []query) (value.Value, bool) {
 		list, ok := yaqlList(on)
 		if !ok || len(list) == 0 {
 			return nil, false
@@ -105,8 +106,8 @@ func yaqlNumbers(join func(a, b int64) int64) func(on, at Value, args []query) (
 }
 
 // yaqlEnd takes an item of a list; the argument is for an empty one.
-func yaqlEnd(take func([]Value) Value) func(on, at Value, args []query) (Value, bool) {
-	return func(on, at Value, args []query) (Value, bool) {
+func yaqlEnd(take func([]value.Value) value.Value) func(on, at value.Value, args []query) (value.Value, bool) {
+	return func(on, at value.Value, args []query) (value.Value, bool) {
 		list, ok := yaqlList(on)
 		switch {
 		case !ok || len(list) == 0 && len(args) == 0:
@@ -118,12 +119,12 @@ func yaqlEnd(take func([]Value) Value) func(on, at Value, args []query) (Value, 
 	}
 }
 
-func yaqlToList(on, _ Value, _ []query) (Value, bool) {
+func yaqlToList(on, _ value.Value, _ []query) (value.Value, bool) {
 	list, ok := yaqlList(on)
 	return list, ok
 }
 
-func yaqlDistinct(on, _ Value, _ []query) (Value, bool) {
+func yaqlDistinct(on, _ value.Value, _ []query) (value.Value, bool) {
 	list, ok := yaqlList(on)
 	var out iterated
 	for _, x := range list {
@@ -137,27 +138,27 @@ func yaqlDistinct(on, _ Value, _ []query) (Value, bool) {
 	return out, ok
 }
 
-func containsValue(list []Value, v Value) bool {
+func containsValue(list []value.Value, v value.Value) bool {
 	for _, x := range list {
-		if Equal(x, v) {
+		if value.Equal(x, v) {
 			return true
 		}
 	}
 	return false
 }
 
-func yaqlFlatten(on, _ Value, _ []query) (Value, bool) {
+func yaqlFlatten(on, _ value.Value, _ []query) (value.Value, bool) {
 	list, ok := yaqlList(on)
 	out := iterated{}
 	for _, x := range list {
 		switch x := x.(type) {
-		case []Value, iterated:
+		case []value.Value, iterated:
 			inner, innerOK := yaqlFlatten(x, nil, nil)
 			ok = ok && innerOK
 			if innerOK {
 				out = append(out, inner.(iterated)...)
 			}
-		case *Dict:
+		case *value.Dict:
 			return nil, false
 		default:
 			out = append(out, x)
@@ -166,7 +167,7 @@ func yaqlFlatten(on, _ Value, _ []query) (Value, bool) {
 	return out, ok
 }
 
-func yaqlSelect(on, _ Value, args []query) (Value, bool) {
+func yaqlSelect(on, _ value.Value, args []query) (value.Value, bool) {
 	list, ok := yaqlList(on)
 	if !ok {
 		return nil, false
@@ -174,7 +175,7 @@ func yaqlSelect(on, _ Value, args []query) (Value, bool) {
 	return mapped(list, args[0])
 }
 
-func yaqlWhere(on, _ Value, args []query) (Value, bool) {
+func yaqlWhere(on, _ value.Value, args []query) (value.Value, bool) {
 	list, ok := yaqlList(on)
 	out := iterated{}
 	for _, x := range list {
@@ -190,7 +191,7 @@ func yaqlWhere(on, _ Value, args []query) (Value, bool) {
 	return out, ok
 }
 
-func yaqlContains(on, at Value, args []query) (Value, bool) {
+func yaqlContains(on, at value.Value, args []query) (value.Value, bool) {
 	list, ok := yaqlList(on)
 	v, okArg := args[0](at)
 	if !ok || !okArg || !isYaqlScalar(v) {
@@ -204,7 +205,7 @@ func yaqlContains(on, at Value, args []query) (Value, bool) {
 	return containsValue(list, v), true
 }
 
-func yaqlJoin(on, at Value, args []query) (Value, bool) {
+func yaqlJoin(on, at value.Value, args []query) (value.Value, bool) {
 	list, ok := yaqlList(on)
 	separator, okArg := args[0](at)
 	between, isText := separator.(string)
@@ -223,14 +224,14 @@ func yaqlJoin(on, at Value, args []query) (Value, bool) {
 }
 
 // yaqlValues are a map's values; its keys and items come as a set, in no order.
-func yaqlValues(on, _ Value, _ []query) (Value, bool) {
-	d, isMap := on.(*Dict)
+func yaqlValues(on, _ value.Value, _ []query) (value.Value, bool) {
+	d, isMap := on.(*value.Dict)
 	if !isMap || d.Len() > yaqlItems {
 		return nil, false
 	}
 	out := iterated{}
 	for _, k := range d.Keys() {
-		out = append(out, d.at(k))
+		out = append(out, d.At(k))
 	}
 	return out, true
 }

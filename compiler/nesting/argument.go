@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // hand gives a stack what is known of its parameters: by the properties of the
@@ -16,7 +17,7 @@ import (
 func (l *loader) hand(s *program.Stack, n *program.Nest, m *program.Member, path string) {
 	around := n.In
 	s.Arguments = map[string]*program.Argument{}
-	s.Given = &program.Given{Parameters: map[string]hot.Value{}, Unpinnable: map[string]bool{}, Handed: map[string]func(){}, Unpinned: around.Given.Unpinned,
+	s.Given = &program.Given{Parameters: map[string]value.Value{}, Unpinnable: map[string]bool{}, Handed: map[string]func(){}, Unpinned: around.Given.Unpinned,
 		ReadFile: l.reader(filepath.Dir(path)), OpenFolder: l.opener(filepath.Dir(path))}
 	if n.Definition.Properties != nil {
 		for i := range n.Definition.Properties.Value.Entries {
@@ -71,7 +72,7 @@ func (l *loader) unknownProperty(s, around *program.Stack, e *hot.Entry) {
 // parameters are never used when compiling.
 func (l *loader) value(s *program.Stack, n *program.Nest, m *program.Member, p *hot.Parameter) {
 	var (
-		v     hot.Value
+		v     value.Value
 		at    source.Place
 		known bool
 	)

@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // MaxMembers is the key of a group's hotc block that says how many members with roles
@@ -107,7 +108,7 @@ func (l *loader) mostOf(s *program.Stack, p *hot.Parameter, missing int) (most i
 	return l.most(s.Around(), a.Expr, missing)
 }
 
-func asSize(v hot.Value, missing int) (size int, ok bool) {
+func asSize(v value.Value, missing int) (size int, ok bool) {
 	size, err := hot.GroupSize(v, missing)
 	return size, err == nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // groupType is a type of resource whose members are all alike.
@@ -157,7 +158,7 @@ func (l *loader) tooLarge(n *program.Nest, size int) {
 }
 
 // peek is a value that is known, nil if it is not.
-func (l *loader) peek(s *program.Stack, n *hot.Node) hot.Value {
+func (l *loader) peek(s *program.Stack, n *hot.Node) value.Value {
 	if n == nil {
 		return nil
 	}
@@ -166,7 +167,7 @@ func (l *loader) peek(s *program.Stack, n *hot.Node) hot.Value {
 }
 
 // known is a value, if it is known; what is not there is null.
-func (l *loader) known(s *program.Stack, n *hot.Node) (v hot.Value, ok bool) {
+func (l *loader) known(s *program.Stack, n *hot.Node) (v value.Value, ok bool) {
 	if n == nil {
 		return nil, true
 	}
@@ -218,13 +219,13 @@ func (l *loader) removed(s *program.Stack, r *hot.Resource) (names []string, ok 
 			"give the number when compiling, or leave no member out")
 		return nil, false
 	}
-	policies, _ := l.peek(s, n).([]hot.Value)
+	policies, _ := l.peek(s, n).([]value.Value)
 	for _, p := range policies {
-		if d, isMap := p.(*hot.Dict); isMap {
+		if d, isMap := p.(*value.Dict); isMap {
 			list, _ := d.Get("resource_list")
-			items, _ := list.([]hot.Value)
+			items, _ := list.([]value.Value)
 			for _, x := range items {
-				names = append(names, hot.ToString(x))
+				names = append(names, value.ToString(x))
 			}
 		}
 	}

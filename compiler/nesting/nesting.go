@@ -20,6 +20,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // noneType is the type of resources that do nothing (none_resource.py).
@@ -154,9 +155,9 @@ func (l *loader) whyFalse(s *program.Stack, r *hot.Resource) string {
 	_, _ = hot.Fold(s.Template.Enabled(r.Condition), func(call *hot.Expr) (*hot.Expr, error) {
 		out, err := s.Given.Peek(call)
 		if r := call.Ref(); err == nil && out.IsValue() && r.Kind == hot.ToParameter {
-			value := fmt.Sprintf("%s is %s", r.Name, hot.EncodeJSON(out.Value))
-			if !slices.Contains(values, value) {
-				values = append(values, value)
+			val := fmt.Sprintf("%s is %s", r.Name, value.EncodeJSON(out.Value))
+			if !slices.Contains(values, val) {
+				values = append(values, val)
 			}
 		}
 		return out, err

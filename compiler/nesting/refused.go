@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Where hotc compiles no roles: in chains and instance groups, whose members Heat does
@@ -83,7 +84,7 @@ func (l *loader) chain(s *program.Stack, r *hot.Resource, at place) {
 	const hint = "make a resource of each type by itself: `depends_on` puts them in order"
 	registry := at.registry.Child(r.Name, environment.Type{})
 	n := r.Property("resources")
-	list, known := l.peek(s, n).([]hot.Value)
+	list, known := l.peek(s, n).([]value.Value)
 	for i, x := range list {
 		name, _ := x.(string)
 		number := strconv.Itoa(i)
@@ -171,14 +172,14 @@ func mentionsBlock(n *hot.Node) bool {
 }
 
 // anyText says whether one of the texts in a value is what is looked for.
-func anyText(v hot.Value, is func(string) bool) bool {
-	any := func(x hot.Value) bool { return anyText(x, is) }
+func anyText(v value.Value, is func(string) bool) bool {
+	any := func(x value.Value) bool { return anyText(x, is) }
 	switch v := v.(type) {
 	case string:
 		return is(v)
-	case []hot.Value:
+	case []value.Value:
 		return slices.ContainsFunc(v, any)
-	case *hot.Dict:
+	case *value.Dict:
 		return slices.ContainsFunc(v.Keys(), func(key string) bool {
 			x, _ := v.Get(key)
 			return any(x)

@@ -6,6 +6,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // The members of a group that scales have names that Heat makes up, and their number
@@ -27,11 +28,11 @@ const (
 func (l *loader) scales(n *program.Nest, r *hot.Resource) *hot.Node {
 	s := n.In
 	size := r.Property(desiredCapacity)
-	if v, known := l.known(s, size); size.IsNull() || known && (v == nil || hot.Equal(v, int64(0))) {
+	if v, known := l.known(s, size); size.IsNull() || known && (v == nil || value.Equal(v, int64(0))) {
 		size = r.Property(minSize)
 	}
 	n.Size = l.size(s, size, 0)
-	if most, known := l.known(s, r.Property(maxSize)); n.Size == 0 && !s.Given.Unpinned && !(known && hot.Equal(most, int64(0))) {
+	if most, known := l.known(s, r.Property(maxSize)); n.Size == 0 && !s.Given.Unpinned && !(known && value.Equal(most, int64(0))) {
 		n.Size = -1
 	}
 	return size
@@ -63,7 +64,7 @@ func (l *loader) made(s *program.Stack, updates *hot.Node, most int) int {
 		return 0
 	}
 	kept := updates.Get("min_in_service")
-	if v, known := l.known(s, kept); updates.Kind == hot.Map && (kept.IsNull() || known && hot.Equal(v, int64(0))) {
+	if v, known := l.known(s, kept); updates.Kind == hot.Map && (kept.IsNull() || known && value.Equal(v, int64(0))) {
 		return 0
 	}
 	if batch := updates.Get("max_batch_size"); !batch.IsNull() {

@@ -4,13 +4,14 @@ import (
 	"io/fs"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Given is what the compiler knows of a deployment beside the template: values of
 // parameters, and files. It remembers which of the values were used, since a
 // value that was folded into the plan is pinned in the emitted template.
 type Given struct {
-	Parameters map[string]hot.Value
+	Parameters map[string]value.Value
 	// ReadFile reads a file that get_file names.
 	ReadFile func(name string) ([]byte, error)
 	// OpenFolder opens a folder that a role's source names; what it gives stays

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Nest is a resource that stands for stacks or servers: a nested template, which
@@ -40,7 +41,7 @@ type NestKind interface {
 	sort() string
 	// selects says what a path gives that begins with an attribute of the nest; more says
 	// that it goes on with what is computed.
-	selects(n *Nest, attribute string, path []hot.Value, more bool) Selection
+	selects(n *Nest, attribute string, path []value.Value, more bool) Selection
 }
 
 // Selection is what reading through a nest gives.
@@ -53,9 +54,9 @@ type Selection struct {
 	// Attribute is what is read of the members, "" if it is computed, and Path the way on
 	// from there.
 	Attribute string
-	Path      []hot.Value
+	Path      []value.Value
 	// Then is the way on from the list of all.
-	Then []hot.Value
+	Then []value.Value
 }
 
 // Gives says what a selection is made of.
@@ -71,12 +72,12 @@ const (
 
 // Select says what reading an attribute of a nest gives, or a part of it; more says that
 // the path goes on with what is computed.
-func (n *Nest) Select(attribute string, path []hot.Value, more bool) Selection {
+func (n *Nest) Select(attribute string, path []value.Value, more bool) Selection {
 	return n.Kind.selects(n, attribute, path, more)
 }
 
 // named is a selection of what a path begins with.
-func named(gives Gives, path []hot.Value, more bool) Selection {
+func named(gives Gives, path []value.Value, more bool) Selection {
 	switch {
 	case len(path) == 0 && more:
 		return Selection{Gives: gives}

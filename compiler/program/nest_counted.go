@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Counted is the kind of groups whose members are named 0, 1, 2, ….
@@ -23,7 +24,7 @@ var groupsOwn = []string{"refs", "refs_map", "removed_rsrc_list", "show"}
 //	[group, x, …]             a list over the members
 //	[group, attributes, x, …] a map of the members' names
 //	[group, resource.N.x, …]  of one member, also as [group, resource.N, x, …]
-func (Counted) selects(n *Nest, attribute string, path []hot.Value, more bool) Selection {
+func (Counted) selects(n *Nest, attribute string, path []value.Value, more bool) Selection {
 	switch {
 	case slices.Contains(groupsOwn, attribute):
 		return Selection{}
@@ -40,7 +41,7 @@ func (Counted) selects(n *Nest, attribute string, path []hot.Value, more bool) S
 }
 
 // ofResource is what resource.N.x selects of the members of a group.
-func ofResource(attribute string, path []hot.Value, more bool) Selection {
+func ofResource(attribute string, path []value.Value, more bool) Selection {
 	parts := strings.SplitN(attribute, ".", 3)
 	s := Selection{Gives: OfOne, Attribute: strings.Join(parts[2:], ""), Path: path}
 	if len(parts) < 3 {

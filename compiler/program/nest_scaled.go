@@ -3,7 +3,7 @@ package program
 import (
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // OutputsList is the attribute that gathers an attribute of the members of a group that
@@ -22,7 +22,7 @@ func (Scaled) sort() string { return "a group that scales" }
 //	[group, outputs_list, x, …] a list over the members
 //	[group, outputs, x, …]      a map of the names that Heat made up
 //	[group, resource.N.x, …]    of the N-th that Heat made, also as [group, resource.N, x, …]
-func (Scaled) selects(_ *Nest, attribute string, path []hot.Value, more bool) Selection {
+func (Scaled) selects(_ *Nest, attribute string, path []value.Value, more bool) Selection {
 	switch {
 	case attribute == OutputsList:
 		return named(ListOfAll, path, more)

@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Program is a deployment as its template describes it.
@@ -191,7 +192,7 @@ func (r *Role) Key() string { return r.Server.Path + "." + r.Name }
 type Meaning struct {
 	// Source is what the driver's other half gets on the server. It names files by
 	// digest.
-	Source hot.Value
+	Source value.Value
 	Files  []File
 	// Sequence is the order of its reads and writes; nil where that is not known.
 	Sequence *Sequence
@@ -200,7 +201,7 @@ type Meaning struct {
 	Unchecked string
 	// Finish gives the source and the files as they travel, once it is known which
 	// inputs come while the role runs; nil where they travel as they are.
-	Finish func(late []string) (source hot.Value, files []File)
+	Finish func(late []string) (source value.Value, files []File)
 	// Environment are the inputs that the source reads from its environment, where they
 	// have to be when it starts.
 	Environment map[string]EnvironmentRead
@@ -235,7 +236,7 @@ type Input struct {
 	At         source.Place // of its name
 	Expr       *hot.Expr
 	Type       string // "" is whatever the expression gives
-	Default    hot.Value
+	Default    value.Value
 	HasDefault bool
 	Optional   bool
 	Timeout    float64 // seconds; 0 is never

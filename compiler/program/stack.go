@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Stack is one use of a template: the root, a resource that is a nested template,
@@ -196,18 +197,18 @@ func indexed(e *hot.Expr, index *strings.Replacer) *hot.Expr {
 	return &out
 }
 
-func indexedValue(v hot.Value, index *strings.Replacer) hot.Value {
+func indexedValue(v value.Value, index *strings.Replacer) value.Value {
 	switch v := v.(type) {
 	case string:
 		return index.Replace(v)
-	case []hot.Value:
-		list := make([]hot.Value, len(v))
+	case []value.Value:
+		list := make([]value.Value, len(v))
 		for i, x := range v {
 			list[i] = indexedValue(x, index)
 		}
 		return list
-	case *hot.Dict:
-		d := hot.NewDict()
+	case *value.Dict:
+		d := value.NewDict()
 		for _, k := range v.Keys() {
 			x, _ := v.Get(k)
 			d.Set(k, indexedValue(x, index))

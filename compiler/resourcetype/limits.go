@@ -7,16 +7,17 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Violation says which constraint of a property a value breaks that is of its type; nil if
 // it breaks none that can be judged without a cloud.
-func (p *Property) Violation(v hot.Value) error {
+func (p *Property) Violation(v value.Value) error {
 	if _, is := v.(bool); is || v == nil {
 		return nil
 	}
 	if p.Kind == String {
-		v = hot.ToString(v)
+		v = value.ToString(v)
 	}
 	if err := p.asParameter().Violates(v); err != nil {
 		return err
@@ -41,7 +42,7 @@ func (p *Property) asParameter() *hot.Parameter {
 		add(hot.Constraint{Kind: "length", Min: decoded(p.Length[0]), Max: decoded(p.Length[1])})
 	}
 	if p.Values != nil {
-		allowed := make([]hot.Value, len(p.Values))
+		allowed := make([]value.Value, len(p.Values))
 		for i, v := range p.Values {
 			allowed[i] = decoded(v)
 		}
@@ -57,7 +58,7 @@ func (p *Property) asParameter() *hot.Parameter {
 }
 
 // decoded is a value of the table as HOT has it: its whole numbers are integers.
-func decoded(v any) hot.Value {
+func decoded(v any) value.Value {
 	if f, is := v.(float64); is && f == float64(int64(f)) {
 		return int64(f)
 	}

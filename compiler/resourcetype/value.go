@@ -4,12 +4,12 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Takes says whether Heat takes a scalar, or an empty list or map, for a property of
 // this kind (heat/engine/properties.py, Property.get_value). Null stands for the default.
-func (k Kind) Takes(v hot.Value) bool {
+func (k Kind) Takes(v value.Value) bool {
 	switch k {
 	case String:
 		switch v.(type) {
@@ -18,9 +18,9 @@ func (k Kind) Takes(v hot.Value) bool {
 		}
 		return false
 	case Integer:
-		return v == nil || hot.IsInteger(v)
+		return v == nil || value.IsInteger(v)
 	case Number:
-		return v == nil || hot.IsNumber(v)
+		return v == nil || value.IsNumber(v)
 	case Boolean:
 		switch v := v.(type) {
 		case nil, bool:
@@ -30,10 +30,10 @@ func (k Kind) Takes(v hot.Value) bool {
 		}
 		return false
 	case Map:
-		_, is := v.(*hot.Dict)
+		_, is := v.(*value.Dict)
 		return v == nil || is
 	case List:
-		_, is := v.([]hot.Value)
+		_, is := v.([]value.Value)
 		return v == nil || is
 	case Any:
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Editor collects edits of a template's text, and beside each what it is meant
@@ -36,7 +37,7 @@ type change struct {
 	around  bool // the new Tree stands around the node, which keeps its anchor
 	value   Tree // instead of the node, if whole
 	removed map[string]bool
-	added   *hot.Dict
+	added   *value.Dict
 }
 
 func New(t *hot.Template) *Editor {
@@ -83,7 +84,7 @@ func (e *Editor) instead(n *hot.Node) (Tree, bool) {
 func (e *Editor) change(n *hot.Node) *change {
 	c := e.changes[n]
 	if c == nil {
-		c = &change{added: hot.NewDict()}
+		c = &change{added: value.NewDict()}
 		e.changes[n] = c
 	}
 	return c
@@ -152,7 +153,7 @@ func (e *Editor) Wrap(in *hot.Node, entry *hot.Entry, v Tree) {
 }
 
 // Add puts new entries at the end of a map.
-func (e *Editor) Add(n *hot.Node, entries *hot.Dict) {
+func (e *Editor) Add(n *hot.Node, entries *value.Dict) {
 	if n.Target() != nil || n.Kind != hot.Map {
 		e.Fail(n, "it is an alias or no map")
 		return
@@ -184,7 +185,7 @@ func (e *Editor) Add(n *hot.Node, entries *hot.Dict) {
 	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at}, New: b.String()})
 }
 
-func (e *Editor) addFlow(n *hot.Node, entries *hot.Dict) {
+func (e *Editor) addFlow(n *hot.Node, entries *value.Dict) {
 	parts := []string{}
 	for _, k := range entries.Keys() {
 		v, _ := entries.Get(k)
@@ -253,7 +254,7 @@ func lineContentEnd(file *source.File, at uint32) uint32 {
 }
 
 // Fill gives an entry of a map, whose value is null or missing, a map's content.
-func (e *Editor) Fill(in *hot.Node, entry *hot.Entry, content *hot.Dict) {
+func (e *Editor) Fill(in *hot.Node, entry *hot.Entry, content *value.Dict) {
 	n := entry.Value
 	c := e.change(n)
 	c.whole, c.value = true, Section{content}
@@ -384,7 +385,7 @@ func (e *Editor) before(lineStart uint32) uint32 {
 }
 
 // Prepend puts an item in front of those of a list.
-func (e *Editor) Prepend(c *hot.Node, items []hot.Value, pin *hot.Dict) {
+func (e *Editor) Prepend(c *hot.Node, items []value.Value, pin *value.Dict) {
 	if c.Target() != nil || c.Kind != hot.List || len(c.Items) == 0 {
 		e.Fail(c, "it is not a list that stands here")
 		return
@@ -407,7 +408,7 @@ func (e *Editor) Prepend(c *hot.Node, items []hot.Value, pin *hot.Dict) {
 
 // AddTo adds entries to a section of the template, making it if it is missing, before
 // another one.
-func (e *Editor) AddTo(name, before string, added *hot.Dict) {
+func (e *Editor) AddTo(name, before string, added *value.Dict) {
 	root := e.root
 	entry := root.Entry(name)
 	switch {

@@ -7,12 +7,13 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // A Tree is content to be written: a hot.Value in which a verbatim stands for a
 // piece of the user's own text, and a section for a map that is worth a line for
 // each key.
-type Tree = hot.Value
+type Tree = value.Value
 
 // verbatim is a node of the user's that moves to another place as it is.
 type verbatim struct {
@@ -21,7 +22,7 @@ type verbatim struct {
 }
 
 // Section is a map that is written in block style where the text around it is.
-type Section struct{ *hot.Dict }
+type Section struct{ *value.Dict }
 
 // Verbatim is an entry's value, as the user wrote it.
 func Verbatim(e *hot.Entry) Tree { return verbatim{entry: e} }
@@ -38,12 +39,12 @@ func (w *writer) Plain(v Tree) Tree {
 func Text(key string, v Tree) string { return (&writer{nl: "\n"}).entry(key, v, 0) }
 
 // Dict makes a map of names and values.
-func Dict(pairs ...any) *hot.Dict {
-	keys, values := make([]string, len(pairs)/2), make([]hot.Value, len(pairs)/2)
+func Dict(pairs ...any) *value.Dict {
+	keys, values := make([]string, len(pairs)/2), make([]value.Value, len(pairs)/2)
 	for i := range keys {
 		keys[i], values[i] = pairs[2*i].(string), pairs[2*i+1]
 	}
-	return hot.DictOf(keys, values)
+	return value.DictOf(keys, values)
 }
 
 // writer writes trees in the style of the text around them.
@@ -156,7 +157,7 @@ func (w *writer) writeFlow(b *strings.Builder, v Tree) {
 		w.writeFlow(b, v.Dict)
 	case verbatim:
 		b.WriteString(strings.TrimSpace(w.slice(valueSpan(w.file, v.entry))))
-	case *hot.Dict:
+	case *value.Dict:
 		b.WriteByte('{')
 		for i, k := range v.Keys() {
 			if i > 0 {
@@ -168,7 +169,7 @@ func (w *writer) writeFlow(b *strings.Builder, v Tree) {
 			w.writeFlow(b, x)
 		}
 		b.WriteByte('}')
-	case []hot.Value:
+	case []value.Value:
 		b.WriteByte('[')
 		for i, x := range v {
 			if i > 0 {
@@ -184,11 +185,11 @@ func (w *writer) writeFlow(b *strings.Builder, v Tree) {
 	}
 }
 
-func (w *writer) scalar(v hot.Value) string {
+func (w *writer) scalar(v value.Value) string {
 	text, isText := v.(string)
 	switch {
 	case w.json:
-		return string(hot.EncodeJSON(v))
+		return string(value.EncodeJSON(v))
 	case isText:
 		return hot.FlowString(text)
 	}
@@ -253,14 +254,14 @@ func (w *writer) Content(e *hot.Entry, n *hot.Node, block bool) Tree {
 	}
 	switch n.Kind {
 	case hot.List:
-		list := make([]hot.Value, len(n.Items))
+		list := make([]value.Value, len(n.Items))
 		for i, x := range n.Items {
 			list[i] = w.Content(nil, x, false)
 		}
 		return list
 	case hot.Map:
 		block = block && n.Style == hot.Block && len(n.Entries) > 0
-		d := hot.NewDict()
+		d := value.NewDict()
 		for i := range n.Entries {
 			x := &n.Entries[i]
 			d.Set(x.Name, w.Content(x, x.Value, block))

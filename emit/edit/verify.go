@@ -5,6 +5,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Verify parses the edited text again and compares it with what was meant. A
@@ -65,7 +66,7 @@ type sequence struct {
 func (e *Editor) sequence(n *hot.Node) *sequence {
 	c := e.changes[n]
 	if c == nil {
-		c = &change{added: hot.NewDict()}
+		c = &change{added: value.NewDict()}
 	}
 	return &sequence{Editor: e, old: n.Entries, c: c}
 }
@@ -221,7 +222,7 @@ func (e *Editor) treeDiffers(want Tree, now *hot.Node) (where string, is bool) {
 		return e.differs(want.entry.Value, now)
 	case *hot.Node:
 		return e.differs(want, now)
-	case *hot.Dict:
+	case *value.Dict:
 		if now.Kind != hot.Map || len(now.Entries) != want.Len() {
 			return "", true
 		}
@@ -237,7 +238,7 @@ func (e *Editor) treeDiffers(want Tree, now *hot.Node) (where string, is bool) {
 			}
 		}
 		return "", false
-	case []hot.Value:
+	case []value.Value:
 		if now.Kind != hot.List || len(now.Items) != len(want) {
 			return "", true
 		}
@@ -252,14 +253,14 @@ func (e *Editor) treeDiffers(want Tree, now *hot.Node) (where string, is bool) {
 }
 
 // same compares scalars with their types: 1 is not 1.0, and true is not 1.
-func same(a, b hot.Value) bool {
+func same(a, b value.Value) bool {
 	if text, isText := a.(string); isText {
 		return text == b
 	}
-	return hot.TypeName(a) == hot.TypeName(b) && (hot.Equal(a, b) || string(hot.EncodeJSON(a)) == string(hot.EncodeJSON(b))) && sameNumber(a, b)
+	return value.TypeName(a) == value.TypeName(b) && (value.Equal(a, b) || string(value.EncodeJSON(a)) == string(value.EncodeJSON(b))) && sameNumber(a, b)
 }
 
-func sameNumber(a, b hot.Value) bool {
+func sameNumber(a, b value.Value) bool {
 	_, isFloat := a.(float64)
 	_, isFloatToo := b.(float64)
 	return isFloat == isFloatToo

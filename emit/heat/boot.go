@@ -5,6 +5,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -51,7 +52,7 @@ func (s *stack) boot(p site, of string) tree {
 	}
 	nested := s.version < hot.V20151015
 	if !nested {
-		b.Set("token", dict("digest", []hot.Value{"sha256", join(":", parameter(ParameterSecret), s.rootName(), p.path)}))
+		b.Set("token", dict("digest", []value.Value{"sha256", join(":", parameter(ParameterSecret), s.rootName(), p.path)}))
 	}
 	if s.options.Signal == contract.AgentsSignal && p.roles {
 		b.Set("signal", s.signal())
@@ -74,12 +75,12 @@ func (s *stack) boot(p site, of string) tree {
 
 // deployValues are the expressions that Heat resolves for a server, by key; nil if
 // there are none.
-func (s *stack) deployValues(p site) *hot.Dict {
+func (s *stack) deployValues(p site) *value.Dict {
 	slots := p.deploy
 	if len(slots) == 0 {
 		return nil
 	}
-	values := hot.NewDict()
+	values := value.NewDict()
 	keys := make([]string, 0, len(slots))
 	for k := range slots {
 		keys = append(keys, k)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
@@ -38,7 +39,7 @@ func (s *stack) configResource(r *hot.Resource, n *hot.Node, name string, format
 		return s.softwareConfig(r, config, format)
 	case mimeType:
 		if format == softwareConfig {
-			return own{kind: userdata.NoOwn, parts: []hot.Value{dict("config", id(name), "type", "multipart")}}, true
+			return own{kind: userdata.NoOwn, parts: []value.Value{dict("config", id(name), "type", "multipart")}}, true
 		}
 		return own{kind: userdata.Archive, inserted: attribute(name, "config")}, true
 	}

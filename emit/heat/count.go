@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -114,7 +115,7 @@ func (c *counter) terms(t *hot.Template, path []string) []term {
 		}
 		x, ok := c.termOf(t, r, path)
 		if ok && r.Condition != nil && (t != c.program.Template || nesting.Open(c.program.Root, r)) {
-			x = term{value: dict("if", []hot.Value{r.Condition.Value.Data(), x.tree(), int64(0)})}
+			x = term{value: dict("if", []value.Value{r.Condition.Value.Data(), x.tree(), int64(0)})}
 		}
 		if ok {
 			out = append(out, x)
@@ -281,11 +282,11 @@ func outputOf(path []string) string {
 }
 
 // countOutputs are the outputs that this template gives for others' sums.
-func (s *stack) countOutputs() *hot.Dict {
-	out := hot.NewDict()
+func (s *stack) countOutputs() *value.Dict {
+	out := value.NewDict()
 	needs := s.counter.needs[s.template]
 	for _, name := range slices.Sorted(maps.Keys(needs)) {
-		list := []hot.Value{}
+		list := []value.Value{}
 		for _, x := range s.counter.terms(s.template, needs[name]) {
 			list = append(list, x.tree())
 		}
@@ -303,7 +304,7 @@ func (s *stack) count(in *program.Stack, path []string, name string, number int)
 	if most := s.counter.most(in, path); most > yaqlItems {
 		s.tooMany(s.program.Template.Place(s.program.Template.Root), fmt.Sprintf("how many servers signal to %q would be a sum of up to %d numbers", stackPath(in), most))
 	}
-	sure, open := int64(0), []hot.Value{}
+	sure, open := int64(0), []value.Value{}
 	for _, x := range s.counter.terms(s.template, path) {
 		if x.value == nil {
 			sure += x.known
@@ -327,13 +328,13 @@ func (s *stack) count(in *program.Stack, path []string, name string, number int)
 
 // addToChoice adds to both numbers of an `if`.
 func (s *stack) addToChoice(v tree, add int64) (tree, bool) {
-	d, ok := v.(*hot.Dict)
+	d, ok := v.(*value.Dict)
 	if !ok || d.Len() != 1 {
 		return nil, false
 	}
 	name := d.Keys()[0]
 	arg, _ := d.Get(name)
-	items, _ := arg.([]hot.Value)
+	items, _ := arg.([]value.Value)
 	if f := s.template.Functions.Lookup(name); f == nil || f.Meaning() != "if" || len(items) != 3 {
 		return nil, false
 	}
@@ -342,11 +343,11 @@ func (s *stack) addToChoice(v tree, add int64) (tree, bool) {
 	if !isNumber || !alsoNumber {
 		return nil, false
 	}
-	return dict(name, []hot.Value{items[0], then + add, otherwise + add}), true
+	return dict(name, []value.Value{items[0], then + add, otherwise + add}), true
 }
 
 // sum is a number that Heat computes.
-func (s *stack) sum(name string, open []hot.Value, sure int64) tree {
+func (s *stack) sum(name string, open []value.Value, sure int64) tree {
 	if s.computes() {
 		return dict("yaql", dict("expression", fmt.Sprintf("$.data.servers.flatten().select(int(coalesce($, %d))).sum(%d)", hot.CountDefault, sure), "data", dict("servers", open)))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/emit/edit"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 	"github.com/hotc-dev/hotc/emit/userdata"
@@ -105,7 +106,7 @@ func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options,
 		counter.count(a)
 	}
 	for _, t := range o.Templates {
-		s := &stack{program: p, template: t.Template, analysis: a, built: b, options: o, diags: diags, generated: hot.NewDict(), sizes: sizes, counter: counter,
+		s := &stack{program: p, template: t.Template, analysis: a, built: b, options: o, diags: diags, generated: value.NewDict(), sizes: sizes, counter: counter,
 			stacks: stacks[t.Template], sites: sites[t.Template], files: t, version: t.Version, out: out}
 		text := s.emit()
 		switch {
@@ -215,7 +216,7 @@ type stack struct {
 	signalsKnown  bool
 	version       hot.Version // of the text in which servers are written
 	// generated are resources that hotc adds for single servers.
-	generated *hot.Dict
+	generated *value.Dict
 }
 
 // checkNames refuses a template that has names of hotc's own.
@@ -286,7 +287,7 @@ func (s *stack) reads() {
 			replace(r.Call, emitplan.HOT(r.Output.Value))
 			continue
 		}
-		arg := []hot.Value{s.valuesOf(ResourceCondition, ResourceValues), "data", r.Output.Role.Server.Path, r.Output.Attribute}
+		arg := []value.Value{s.valuesOf(ResourceCondition, ResourceValues), "data", r.Output.Role.Server.Path, r.Output.Attribute}
 		for _, n := range r.Path {
 			arg = append(arg, s.editor.Content(nil, s.text.Nodes(n)[0], false))
 		}
@@ -303,7 +304,7 @@ func (s *stack) pins() {
 			continue
 		}
 		n := s.text.Parameter(p.Name).Entry.Value
-		added := hot.NewDict()
+		added := value.NewDict()
 		s.put(n, added, s.template.Words().Default, values[0])
 		if s.template.Version.CFN() {
 			s.put(n, added, "AllowedValues", values)
@@ -321,7 +322,7 @@ func (s *stack) pins() {
 const pinnedBecause = "hotc compiled the plan with this value"
 
 // put sets an entry of a map, which is added if it is not there.
-func (s *stack) put(n *hot.Node, added *hot.Dict, name string, value tree) {
+func (s *stack) put(n *hot.Node, added *value.Dict, name string, value tree) {
 	if e := n.Entry(name); e != nil {
 		s.editor.Replace(e.Value, value)
 		return
@@ -330,14 +331,14 @@ func (s *stack) put(n *hot.Node, added *hot.Dict, name string, value tree) {
 }
 
 // pin adds the constraint that leaves only some values.
-func (s *stack) pin(n *hot.Node, added *hot.Dict, values []hot.Value) {
+func (s *stack) pin(n *hot.Node, added *value.Dict, values []value.Value) {
 	pin := dict("allowed_values", values, "description", pinnedBecause)
 	c := n.Get("constraints")
 	if c.IsNull() || c.Kind == hot.List && len(c.Items) == 0 && c.Target() == nil {
-		s.put(n, added, "constraints", []hot.Value{pin})
+		s.put(n, added, "constraints", []value.Value{pin})
 		return
 	}
-	items := []hot.Value{pin}
+	items := []value.Value{pin}
 	for _, x := range c.Items {
 		items = append(items, x)
 	}

@@ -1,7 +1,7 @@
 package heat
 
 import (
-	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/emit/edit"
 )
 
@@ -14,21 +14,21 @@ func parameter(name string) tree { return dict("get_param", name) }
 func id(resource string) tree { return dict("get_resource", resource) }
 
 // attribute is an attribute of a resource, or what a path leads to in it.
-func attribute(resource, name string, path ...hot.Value) tree {
-	return dict("get_attr", append([]hot.Value{resource, name}, path...))
+func attribute(resource, name string, path ...value.Value) tree {
+	return dict("get_attr", append([]value.Value{resource, name}, path...))
 }
 
-func join(delimiter string, items ...hot.Value) tree {
-	return dict("list_join", []hot.Value{delimiter, items})
+func join(delimiter string, items ...value.Value) tree {
+	return dict("list_join", []value.Value{delimiter, items})
 }
 
 // filled is a template with texts put in.
-func filled(template tree, params *hot.Dict) tree {
+func filled(template tree, params *value.Dict) tree {
 	return section{Dict: dict("str_replace", section{Dict: dict("template", template, "params", section{Dict: params})})}
 }
 
 // resource is a resource of hotc's own.
-func resource(typeName string, properties tree, dependsOn ...hot.Value) section {
+func resource(typeName string, properties tree, dependsOn ...value.Value) section {
 	d := dict("type", typeName)
 	if len(dependsOn) > 0 {
 		d.Set("depends_on", dependsOn)
@@ -40,14 +40,14 @@ func resource(typeName string, properties tree, dependsOn ...hot.Value) section 
 // declaration is what hotc says of a parameter of its own; a null default is none.
 type declaration struct {
 	kind, description string
-	preset            hot.Value
+	preset            value.Value
 	hidden            bool
 	pattern           string // that the value must match
 	patternIs         string
 }
 
 // declare writes a declaration.
-func declare(p declaration) *hot.Dict {
+func declare(p declaration) *value.Dict {
 	d := dict("type", p.kind)
 	if p.preset != nil {
 		d.Set("default", p.preset)
@@ -57,7 +57,7 @@ func declare(p declaration) *hot.Dict {
 	}
 	d.Set("description", p.description)
 	if p.pattern != "" {
-		d.Set("constraints", []hot.Value{dict("allowed_pattern", p.pattern, "description", p.patternIs)})
+		d.Set("constraints", []value.Value{dict("allowed_pattern", p.pattern, "description", p.patternIs)})
 	}
 	return d
 }
@@ -68,4 +68,4 @@ type (
 	section = edit.Section
 )
 
-func dict(pairs ...any) *hot.Dict { return edit.Dict(pairs...) }
+func dict(pairs ...any) *value.Dict { return edit.Dict(pairs...) }

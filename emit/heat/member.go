@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/emit/edit"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
@@ -85,8 +86,8 @@ func (s *stack) memberFile(n *program.Nest) string {
 var notPlain = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
 // otherMetadata is a definition's metadata without hotc's.
-func (s *stack) otherMetadata(n *hot.Node) *hot.Dict {
-	d := hot.NewDict()
+func (s *stack) otherMetadata(n *hot.Node) *value.Dict {
+	d := value.NewDict()
 	for _, e := range n.All() {
 		if e.Name != "hotc" {
 			d.Set(e.Name, s.editor.Content(nil, e.Value, false))
@@ -101,15 +102,15 @@ func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
 	inner.inMember, inner.group, inner.version = true, n.Resource, hot.MemberVersion
 	inner.isSlot, inner.slotAround = n.Slots(), s.slot()
 	inner.files = Template{Target: s.memberFile(n)}
-	inner.generated = hot.NewDict()
+	inner.generated = value.NewDict()
 	data, added, ok := inner.memberUserData(n)
 	if !ok {
 		return "", 0, false
 	}
-	properties := hot.NewDict()
+	properties := value.NewDict()
 	for _, e := range n.Definition.Entries() {
 		if e.Name != "user_data" {
-			properties.Set(e.Name, dict("get_param", []hot.Value{memberProperties, e.Name}))
+			properties.Set(e.Name, dict("get_param", []value.Value{memberProperties, e.Name}))
 		}
 	}
 	for _, k := range added.Keys() {
@@ -118,9 +119,9 @@ func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
 	}
 	properties.Set("user_data", data)
 	server := dict("type", n.Definition.Type, "properties", section{Dict: properties})
-	parameters := dict(memberProperties, dict("type", "json", "default", hot.NewDict()))
+	parameters := dict(memberProperties, dict("type", "json", "default", value.NewDict()))
 	if len(n.Definition.Entry.Value.Get("metadata").All()) > 1 {
-		parameters.Set(memberMetadata, dict("type", "json", "default", hot.NewDict()))
+		parameters.Set(memberMetadata, dict("type", "json", "default", value.NewDict()))
 		server.Set("metadata", parameter(memberMetadata))
 	}
 	handed := inner.handedParameters()
@@ -157,9 +158,9 @@ func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
 
 // memberUserData is the property user_data of a member's server, and the others that
 // hotc sets.
-func (s *stack) memberUserData(n *program.Nest) (tree, *hot.Dict, bool) {
+func (s *stack) memberUserData(n *program.Nest) (tree, *value.Dict, bool) {
 	r := n.Definition
-	added := hot.NewDict()
+	added := value.NewDict()
 	format, ok := s.format(r)
 	if !ok {
 		return nil, nil, false
@@ -212,18 +213,18 @@ func (s *stack) memberOwn(r *hot.Resource, n *hot.Node, format *userDataFormat) 
 		s.badArgument(n, err)
 		return own{}, false
 	}
-	value := dict("get_param", []hot.Value{memberProperties, "user_data"})
+	val := dict("get_param", []value.Value{memberProperties, "user_data"})
 	format.decide(r, false, beginning(e), knownText(e))
 	if *format == cfnTools {
 		o, ok := s.cfnToolsData(r, r.Properties.Value.Entry("user_data"), e)
-		o.inserted = value
+		o.inserted = val
 		return o, ok
 	}
 	if _, isConfig := configOf(e); !isConfig && (beginning(e) != "" || e.IsValue()) {
 		s.checkText(r, n, e)
-		return s.textData(r, n, knownText(e), value, *format)
+		return s.textData(r, n, knownText(e), val, *format)
 	}
-	return s.unknownData(r, value, *format), true // a config's id, too
+	return s.unknownData(r, val, *format), true // a config's id, too
 }
 
 // readThrough are the real attributes of servers that the template reads through a

@@ -10,6 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -145,9 +146,9 @@ func stackPath(s *program.Stack) string {
 }
 
 // handing is what a nest's members get.
-func (s *stack) handing(n *program.Nest) *hot.Dict {
-	var path hot.Value = n.In.PathOf(n.Resource.Name)
-	rest := []hot.Value{n.Resource.Name}
+func (s *stack) handing(n *program.Nest) *value.Dict {
+	var path value.Value = n.In.PathOf(n.Resource.Name)
+	rest := []value.Value{n.Resource.Name}
 	if n.Group() {
 		rest = append(rest, n.IndexVariable())
 		path = n.Resource.Name + "/" + n.IndexVariable()
@@ -157,7 +158,7 @@ func (s *stack) handing(n *program.Nest) *hot.Dict {
 		path = n.Resource.Name + "/" + contract.AnyMember
 	}
 	if !s.isRoot() {
-		path = join("/", append([]hot.Value{parameter(ParameterPath)}, rest...)...)
+		path = join("/", append([]value.Value{parameter(ParameterPath)}, rest...)...)
 	}
 	d := dict(
 		ParameterPath, path,
@@ -188,8 +189,8 @@ func (s *stack) anyRoles() bool {
 }
 
 // handedValues are the values that only Heat knows, those of all uses.
-func (s *stack) handedValues(n *program.Nest) *hot.Dict {
-	values := hot.NewDict()
+func (s *stack) handedValues(n *program.Nest) *value.Dict {
+	values := value.NewDict()
 	var names []string
 	exprs := map[string]*hot.Expr{}
 	for _, use := range s.stacks {
@@ -214,11 +215,11 @@ func (s *stack) handedValues(n *program.Nest) *hot.Dict {
 // defaults: a type that the template stands for may be a real one, which has no such
 // properties (heat/engine/resources/template_resource.py,
 // _validate_against_facade).
-func (s *stack) handedParameters() *hot.Dict {
-	text := func(description string) *hot.Dict {
+func (s *stack) handedParameters() *value.Dict {
+	text := func(description string) *value.Dict {
 		return declare(declaration{kind: "string", preset: "", description: description})
 	}
-	hidden := func(description string) *hot.Dict {
+	hidden := func(description string) *value.Dict {
 		return declare(declaration{kind: "string", preset: "", hidden: true, description: description})
 	}
 	d := dict(
@@ -232,12 +233,12 @@ func (s *stack) handedParameters() *hot.Dict {
 	if s.options.Signal != contract.RelaySignals {
 		d.Set(ParameterSignal, hidden("how servers tell the root stack that their roles are done"))
 	}
-	d.Set(ParameterDeploy, declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "values of the stack around for roles in this one"}))
+	d.Set(ParameterDeploy, declare(declaration{kind: "json", preset: value.NewDict(), hidden: true, description: "values of the stack around for roles in this one"}))
 	if s.inSlot() {
-		d.Set(ParameterSlot, declare(declaration{kind: "json", preset: hot.NewDict(), description: "which member of a group that scales this stack lies in"}))
+		d.Set(ParameterSlot, declare(declaration{kind: "json", preset: value.NewDict(), description: "which member of a group that scales this stack lies in"}))
 	}
 	if s.options.Signal == contract.AgentsSignal && handsSignals(s.analysis) {
-		d.Set(ParameterSignals, declare(declaration{kind: "json", preset: hot.NewDict(), hidden: true, description: "how servers tell the stacks around that single roles are done"}))
+		d.Set(ParameterSignals, declare(declaration{kind: "json", preset: value.NewDict(), hidden: true, description: "how servers tell the stacks around that single roles are done"}))
 	}
 	return d
 }
@@ -270,7 +271,7 @@ func (s *stack) placeholders() {
 }
 
 // placeholder is a value that a parameter can have.
-func placeholder(p *hot.Parameter) hot.Value {
+func placeholder(p *hot.Parameter) value.Value {
 	if p.Default != nil {
 		return p.Default.Data()
 	}
@@ -280,9 +281,9 @@ func placeholder(p *hot.Parameter) hot.Value {
 	case "boolean":
 		return false
 	case "comma_delimited_list":
-		return []hot.Value{}
+		return []value.Value{}
 	case "json":
-		return hot.NewDict()
+		return value.NewDict()
 	}
 	return ""
 }
@@ -326,7 +327,7 @@ func (s *stack) outputs() {
 	}
 }
 
-func (s *stack) addOutputs(added *hot.Dict) {
+func (s *stack) addOutputs(added *value.Dict) {
 	before := ""
 	if s.text.Root.Entry("outputs") == nil && s.text.Root.Style != hot.Flow {
 		before = "resources"
@@ -337,13 +338,13 @@ func (s *stack) addOutputs(added *hot.Dict) {
 // pinned are the values that a parameter may have: of the root, the one that the
 // plan was made with; of a nested template, those of all uses, where they come from
 // parameter_defaults. Nil if it is not pinned.
-func (s *stack) pinned(p *hot.Parameter) []hot.Value {
+func (s *stack) pinned(p *hot.Parameter) []value.Value {
 	if s.isRoot() {
 		given := s.program.Given
 		if !given.Used(p.Name) || given.Unpinned {
 			return nil
 		}
-		return []hot.Value{given.Parameters[p.Name]}
+		return []value.Value{given.Parameters[p.Name]}
 	}
 	used := false
 	for _, use := range s.stacks {
@@ -352,7 +353,7 @@ func (s *stack) pinned(p *hot.Parameter) []hot.Value {
 	if !used {
 		return nil
 	}
-	var values []hot.Value
+	var values []value.Value
 	for _, use := range s.stacks {
 		v, known := use.Given.Parameters[p.Name]
 		switch {
@@ -360,7 +361,7 @@ func (s *stack) pinned(p *hot.Parameter) []hot.Value {
 			s.diags.Error(source.PinImpossible, use.Arguments[p.Name].Expr.At, fmt.Sprintf("the parameter %q is left open here, and another use of the template was compiled with its value from parameter_defaults", p.Name),
 				"hand it over in every use")
 			return nil
-		case known && !slices.ContainsFunc(values, func(x hot.Value) bool { return hot.Equal(x, v) }):
+		case known && !slices.ContainsFunc(values, func(x value.Value) bool { return value.Equal(x, v) }):
 			values = append(values, v)
 		}
 	}

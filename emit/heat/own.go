@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/emit/edit"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
@@ -18,7 +19,7 @@ type own struct {
 	inserted tree   // for userdata.UserKey; nil if there is no such key
 	// parts of a generated OS::Heat::MultipartMime, where a text of Heat's cannot
 	// hold both.
-	parts []hot.Value
+	parts []value.Value
 }
 
 // ownUserData finds out what the user's own user_data is, and decides the format if
@@ -52,25 +53,25 @@ func (s *stack) ownUserData(r *hot.Resource, format *userDataFormat) (o own, ok 
 }
 
 // textData is user_data of which the compiler knows the beginning.
-func (s *stack) textData(r *hot.Resource, n *hot.Node, static string, value tree, format userDataFormat) (own, bool) {
+func (s *stack) textData(r *hot.Resource, n *hot.Node, static string, val tree, format userDataFormat) (own, bool) {
 	kind, err := userdata.OwnOf(static)
 	if err != nil {
 		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("the user_data of server %q %v", r.Name, err), "")
 		return own{}, false
 	}
-	o := own{kind: kind, static: static, inserted: value}
+	o := own{kind: kind, static: static, inserted: val}
 	switch {
 	case format == softwareConfig && kind == userdata.Archive:
 		// Heat takes an archive apart, but not one within another
-		return own{kind: userdata.NoOwn, static: static, parts: []hot.Value{dict("config", s.editor.Plain(value), "type", "multipart")}}, true
+		return own{kind: userdata.NoOwn, static: static, parts: []value.Value{dict("config", s.editor.Plain(val), "type", "multipart")}}, true
 	case format == softwareConfig:
 		o.kind = userdata.Text // Heat quotes it itself
 	case kind == userdata.Quoted:
-		quotes := hot.NewDict()
+		quotes := value.NewDict()
 		for _, q := range userdata.Quotes(static) {
 			quotes.Set(q.Char, q.Form)
 		}
-		o.inserted = s.quoted(value, quotes)
+		o.inserted = s.quoted(val, quotes)
 	}
 	return o, true
 }
@@ -83,13 +84,13 @@ const plainHeader = "Content-Type: text/plain; charset=\"us-ascii\"\nMIME-Versio
 
 // unknownData is user_data of which the compiler knows nothing: Heat packs it, in
 // whatever characters it is written.
-func (s *stack) unknownData(r *hot.Resource, value tree, format userDataFormat) own {
+func (s *stack) unknownData(r *hot.Resource, val tree, format userDataFormat) own {
 	if format == softwareConfig {
 		// one of the two parts is what it says; Heat drops the first if it is no
 		// archive, cloud-init the second if it is one
-		return own{kind: userdata.NoOwn, parts: []hot.Value{dict("config", value, "type", "multipart"), dict("config", value, "type", "text")}}
+		return own{kind: userdata.NoOwn, parts: []value.Value{dict("config", val, "type", "multipart"), dict("config", val, "type", "text")}}
 	}
-	name := s.mime(r, []hot.Value{dict("config", value)})
+	name := s.mime(r, []value.Value{dict("config", val)})
 	return own{kind: userdata.Archive, inserted: s.quoted(s.textOf(name), dict(plainHeader, ""))}
 }
 
@@ -100,7 +101,7 @@ func (s *stack) textOf(resource string) tree {
 }
 
 // quoted puts the forms of an archive in the place of characters.
-func (s *stack) quoted(text tree, quotes *hot.Dict) tree {
+func (s *stack) quoted(text tree, quotes *value.Dict) tree {
 	return section{Dict: dict("str_replace", section{Dict: dict("template", text, "params", quotes)})}
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // parameters declares where the coordinator and the agent are, and the secret.
@@ -42,7 +42,7 @@ func (s *stack) resources() {
 }
 
 // signals are the resources by which Heat learns of success and failure.
-func (s *stack) signals(added *hot.Dict) {
+func (s *stack) signals(added *value.Dict) {
 	if !s.tellsHeat() || !s.isRoot() {
 		return
 	}

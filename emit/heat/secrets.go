@@ -2,6 +2,7 @@ package heat
 
 import (
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // secretParameters puts a placeholder where `hotc apply` gives the value: Heat needs
@@ -13,10 +14,10 @@ func (s *stack) secretParameters() {
 	for _, p := range s.analysis.Secrets {
 		n := s.text.Parameter(p.Name).Entry.Value
 		nothing := placeholder(&hot.Parameter{Type: p.Type})
-		added := hot.NewDict()
+		added := value.NewDict()
 		s.put(n, added, "default", nothing)
 		because := "hotc apply --secret-param " + p.Name + " gives it to roles; Heat needs no value"
-		pin := []hot.Value{dict("allowed_values", []hot.Value{nothing}, "description", because)}
+		pin := []value.Value{dict("allowed_values", []value.Value{nothing}, "description", because)}
 		switch e := n.Entry("constraints"); {
 		case p.Pinnable() && e != nil:
 			s.editor.Wrap(n, e, pin)

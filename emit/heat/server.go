@@ -5,6 +5,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
@@ -19,7 +20,7 @@ func (s *stack) server(p site) {
 	if !ok {
 		return
 	}
-	added := hot.NewDict()
+	added := value.NewDict()
 	if format == raw && r.Property("user_data_format") == nil {
 		added.Set("user_data_format", "RAW")
 	}
@@ -51,7 +52,7 @@ func (s *stack) archive(p site, r *hot.Resource, o own) tree {
 }
 
 // mime generates the resource that makes an archive of parts.
-func (s *stack) mime(r *hot.Resource, parts []hot.Value) string {
+func (s *stack) mime(r *hot.Resource, parts []value.Value) string {
 	return s.generate("hotc_user_data_"+r.Name, resource(mimeType, dict("parts", parts)))
 }
 
@@ -76,7 +77,7 @@ func (s *stack) checkSize(r *hot.Resource, p site, o own, format userDataFormat)
 }
 
 // setUserData puts a value where it belongs; r is of the text that is edited.
-func (s *stack) setUserData(r *hot.Resource, added *hot.Dict, value tree) {
+func (s *stack) setUserData(r *hot.Resource, added *value.Dict, value tree) {
 	switch {
 	case r.Properties == nil:
 		added.Set("user_data", value)

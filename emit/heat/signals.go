@@ -10,6 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -52,7 +53,7 @@ func handsSignals(a *binding.Analysis) bool {
 }
 
 // conditions adds the wait conditions of single roles.
-func (s *stack) conditions(added *hot.Dict) {
+func (s *stack) conditions(added *value.Dict) {
 	for _, x := range s.roleSignals() {
 		names := emitplan.NamesOf(x)
 		for _, name := range []string{names.Handle, names.Condition, names.Values} {
@@ -63,7 +64,7 @@ func (s *stack) conditions(added *hot.Dict) {
 			continue
 		}
 		count, signalled := s.count(x.In, serversOf(x), resourceCount+"_"+x.Name, len(x.Roles))
-		s.waitCondition(added, names.Handle, names.Condition, count, signalled, []hot.Value{x.Resource})
+		s.waitCondition(added, names.Handle, names.Condition, count, signalled, []value.Value{x.Resource})
 		if x.Values() {
 			s.addValues(added, names.Values, names.Condition)
 		}
@@ -74,7 +75,7 @@ func (s *stack) conditions(added *hot.Dict) {
 // says that one of them is there from the start. A handle keeps its signals as its
 // metadata, and begins with those of the template (heat/engine/resources/
 // wait_condition.py, handle_signal; heat/engine/resource.py, store).
-func (s *stack) waitCondition(added *hot.Dict, handle, condition string, count tree, signalled bool, dependsOn []hot.Value) {
+func (s *stack) waitCondition(added *value.Dict, handle, condition string, count tree, signalled bool, dependsOn []value.Value) {
 	h := resource("OS::Heat::WaitConditionHandle", dict("signal_transport", "HEAT_SIGNAL"))
 	if signalled {
 		h.Set("metadata", dict(counted, dict("status", "SUCCESS", "reason", "", "data", nil)))
@@ -85,7 +86,7 @@ func (s *stack) waitCondition(added *hot.Dict, handle, condition string, count t
 }
 
 // addValues adds the nested stack that gives a condition's values their types back.
-func (s *stack) addValues(added *hot.Dict, name, condition string) {
+func (s *stack) addValues(added *value.Dict, name, condition string) {
 	added.Set(name, resource(s.beside(ValuesFile), dict("data", attribute(condition, "data"))))
 	s.out.Files[ValuesFile] = []byte(valuesTemplate)
 	s.nestsDeeper(1)
@@ -94,7 +95,7 @@ func (s *stack) addValues(added *hot.Dict, name, condition string) {
 // handles are what the agents in a resource signal with: the handles of this stack
 // that concern it, and those handed down. Nil if there are none.
 func (s *stack) handles(resource string) tree {
-	own := hot.NewDict()
+	own := value.NewDict()
 	for _, x := range s.roleSignals() {
 		if x.Resource == resource && !s.inMember {
 			handle := emitplan.NamesOf(x).Handle
@@ -160,9 +161,9 @@ func (s *stack) replace(n *hot.Node, v tree) {
 // propertyValue is a use of roles' outputs, as Heat reads it from wait conditions.
 func (s *stack) propertyValue(r *binding.PropertyRead) tree {
 	if r.Expr != nil {
-		return s.withValues(r.Expr, func(o *program.Output, path []hot.Value) tree { return s.signalled(r.In, o, path) })
+		return s.withValues(r.Expr, func(o *program.Output, path []value.Value) tree { return s.signalled(r.In, o, path) })
 	}
-	var path []hot.Value
+	var path []value.Value
 	for _, n := range r.Path {
 		path = append(path, s.text.Nodes(n)[0])
 	}
@@ -170,10 +171,10 @@ func (s *stack) propertyValue(r *binding.PropertyRead) tree {
 }
 
 // signalled is the value of an output as a stack has it, or a part of it.
-func (s *stack) signalled(in *program.Stack, o *program.Output, path []hot.Value) tree {
+func (s *stack) signalled(in *program.Stack, o *program.Output, path []value.Value) tree {
 	x := s.analysis.Signal(in, o.Role)
 	names := emitplan.NamesOf(x)
-	return attribute(s.valuesOf(names.Condition, names.Values), "data", append([]hot.Value{x.ID(o.Role.Server.Path), o.Attribute}, path...)...)
+	return attribute(s.valuesOf(names.Condition, names.Values), "data", append([]value.Value{x.ID(o.Role.Server.Path), o.Attribute}, path...)...)
 }
 
 // needsSignals refuses what needs a wait condition in a stack that leaves Heat out.

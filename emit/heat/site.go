@@ -7,6 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/value"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -22,8 +23,8 @@ type Template struct {
 // deployment, or one for each use of the template.
 type site struct {
 	resource string
-	path     hot.Value // the server's path: a text, or how Heat makes it
-	longest  int       // bytes of the path, at least
+	path     value.Value // the server's path: a text, or how Heat makes it
+	longest  int         // bytes of the path, at least
 	roles    bool
 	// deploy are the values that Heat puts into the boot file, those of all uses.
 	deploy map[string]*hot.Expr
@@ -77,7 +78,7 @@ func (s *stack) isRoot() bool { return s.template == s.program.Template }
 
 // withRoles are the resources of the root that wait conditions depend on, and the
 // number of servers with roles in the whole tree.
-func (s *stack) withRoles() (names []hot.Value, count int) {
+func (s *stack) withRoles() (names []value.Value, count int) {
 	seen := map[string]bool{}
 	for _, p := range s.built.Plan.Servers {
 		if len(p.Roles) == 0 {
@@ -152,40 +153,40 @@ func (s *stack) inRoot() bool { return s.isRoot() && !s.inMember }
 
 // fromValues is an expression with the values that roles wrote, as Heat has them
 // when the whole deployment is done.
-func (s *stack) fromValues(e *hot.Expr) hot.Value {
-	return s.withValues(e, func(o *program.Output, path []hot.Value) tree {
-		return attribute(s.valuesOf(ResourceCondition, ResourceValues), "data", append([]hot.Value{o.Role.Server.Path, o.Attribute}, path...)...)
+func (s *stack) fromValues(e *hot.Expr) value.Value {
+	return s.withValues(e, func(o *program.Output, path []value.Value) tree {
+		return attribute(s.valuesOf(ResourceCondition, ResourceValues), "data", append([]value.Value{o.Role.Server.Path, o.Attribute}, path...)...)
 	})
 }
 
 // withValues is an expression in which roles' outputs are read from where they are.
-func (s *stack) withValues(e *hot.Expr, value func(o *program.Output, path []hot.Value) tree) tree {
+func (s *stack) withValues(e *hot.Expr, val func(o *program.Output, path []value.Value) tree) tree {
 	if r := e.Ref(); r.Kind == hot.ToCell {
 		if o := s.analysis.Cells[r.Name]; o != nil {
-			return value(o, r.Path)
+			return val(o, r.Path)
 		}
 	}
-	if v, done := s.ifPresent(e, value); done {
+	if v, done := s.ifPresent(e, val); done {
 		return v
 	}
 	switch e.Kind {
 	case hot.ListExpr:
-		list := make([]hot.Value, len(e.Items))
+		list := make([]value.Value, len(e.Items))
 		for i, x := range e.Items {
-			list[i] = s.withValues(x, value)
+			list[i] = s.withValues(x, val)
 		}
 		return list
 	case hot.MapExpr:
-		d := hot.NewDict()
+		d := value.NewDict()
 		for i, k := range e.Keys {
-			d.Set(k, s.withValues(e.Items[i], value))
+			d.Set(k, s.withValues(e.Items[i], val))
 		}
 		return d
 	case hot.CallExpr:
 		if !s.template.Functions.Has(e.Func) {
 			s.notHere(e)
 		}
-		return dict(e.Func.Name, s.withValues(e.Arg(), value))
+		return dict(e.Func.Name, s.withValues(e.Arg(), val))
 	}
 	return e.Value
 }

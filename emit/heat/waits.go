@@ -7,6 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // With a relay Heat waits by software deployments, which no server ever sees: one for the
@@ -37,7 +38,7 @@ func (s *stack) valuesOf(wait, values string) string {
 
 // wait adds a software deployment that waits for the roles of servers, or for one role of
 // each; values says that Heat reads what they wrote.
-func (s *stack) wait(added *hot.Dict, name, role string, servers []hot.Value, values bool) {
+func (s *stack) wait(added *value.Dict, name, role string, servers []value.Value, values bool) {
 	about := dict("format", int64(contract.HeatWaitFormat), "deployment", s.rootName(), "wait", name)
 	if !s.inRoot() {
 		about.Set("stack", parameter(ParameterPath))
@@ -46,9 +47,9 @@ func (s *stack) wait(added *hot.Dict, name, role string, servers []hot.Value, va
 		about.Set("role", role)
 	}
 	properties := dict("server", s.rootID(), "signal_transport", "HEAT_SIGNAL",
-		"input_values", dict("hotc", about, "servers", servers, "values", hot.NewDict()))
+		"input_values", dict("hotc", about, "servers", servers, "values", value.NewDict()))
 	if values {
-		added.Set(ResourceConfig, resource(configType, dict("outputs", []hot.Value{dict("name", "data", "type", "Json")})))
+		added.Set(ResourceConfig, resource(configType, dict("outputs", []value.Value{dict("name", "data", "type", "Json")})))
 		properties.Set("config", id(ResourceConfig))
 	}
 	added.Set(name, resource(waitType, properties))
@@ -59,15 +60,15 @@ func roleOf(x *binding.Signal) string { return x.Roles[0].Name }
 
 // servers are those of the template with roles, and what nested ones say of theirs; below
 // single resources, where some are named.
-func (s *stack) servers(only []string) []hot.Value {
-	list := []hot.Value{}
+func (s *stack) servers(only []string) []value.Value {
+	list := []value.Value{}
 	for _, r := range s.template.Resources {
 		if only != nil && !slices.Contains(only, r.Name) {
 			continue
 		}
 		x := s.serversAt(r)
 		if x != nil && r.Condition != nil {
-			x = dict("if", []hot.Value{r.Condition.Value.Data(), x, nil})
+			x = dict("if", []value.Value{r.Condition.Value.Data(), x, nil})
 		}
 		if x != nil {
 			list = append(list, x)
@@ -94,21 +95,21 @@ func (s *stack) serversAt(r *hot.Resource) tree {
 }
 
 // waited is a server that is waited for (plan.HeatServer).
-func waited(path hot.Value, resource string) tree {
+func waited(path value.Value, resource string) tree {
 	return dict("server", path, "id", id(resource))
 }
 
 // ownServers are the servers with roles of a nested template.
-func (s *stack) ownServers() []hot.Value {
+func (s *stack) ownServers() []value.Value {
 	if s.inMember {
-		return []hot.Value{waited(parameter(ParameterPath), memberServer)}
+		return []value.Value{waited(parameter(ParameterPath), memberServer)}
 	}
 	return s.servers(nil)
 }
 
 // waitOutput adds the output by which a nested template says which servers with roles are
 // in it.
-func (s *stack) waitOutput(outputs *hot.Dict) {
+func (s *stack) waitOutput(outputs *value.Dict) {
 	if s.options.Signal != contract.RelaySignals || s.inRoot() {
 		return
 	}
@@ -118,7 +119,7 @@ func (s *stack) waitOutput(outputs *hot.Dict) {
 }
 
 // memberWait adds the wait of a group's member, in its own template.
-func (s *stack) memberWait(added *hot.Dict) {
+func (s *stack) memberWait(added *value.Dict) {
 	if s.options.Signal != contract.RelaySignals || s.inRoot() {
 		return
 	}

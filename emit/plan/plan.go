@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Options are the facts about the compilation that the plan repeats.
@@ -102,7 +103,7 @@ func (b *builder) finishSecrets() {
 		}
 		slices.Sort(c.Readers)
 		b.built.Plan.Secrets = append(b.built.Plan.Secrets, contract.Secret{Name: p.Name, Cell: c.Name,
-			At: position(b.program.Template.Place(p.Entry.Key).Portable()), Declaration: hot.EncodeJSON(b.program.Template.Declaration(p)),
+			At: position(b.program.Template.Place(p.Entry.Key).Portable()), Declaration: value.EncodeJSON(b.program.Template.Declaration(p)),
 			Readers: c.Readers})
 	}
 }
@@ -199,7 +200,7 @@ func (w *serverWriter) read(name contract.CellName) {
 
 func (w *serverWriter) role(r *program.Role) {
 	src, files := w.source(r, r.Meaning)
-	out := contract.Role{Name: r.Name, At: position(r.At.Portable()), Driver: r.Driver, Source: hot.EncodeJSON(src),
+	out := contract.Role{Name: r.Name, At: position(r.At.Portable()), Driver: r.Driver, Source: value.EncodeJSON(src),
 		Timeout: r.Timeout, Idempotent: r.Idempotent, Signals: w.signals(r)}
 	if r.Install != (contract.Install{}) {
 		out.Install = &r.Install
@@ -258,7 +259,7 @@ func (w *serverWriter) tasks(r *program.Role, tasks []*program.Task) []contract.
 	var out []contract.Task
 	for _, t := range tasks {
 		text, files := w.source(r, t.Meaning)
-		task := contract.Task{Name: t.Name, At: position(t.At.Portable()), Source: hot.EncodeJSON(text)}
+		task := contract.Task{Name: t.Name, At: position(t.At.Portable()), Source: value.EncodeJSON(text)}
 		for _, f := range files {
 			task.Files = append(task.Files, f.Digest)
 			w.file(f)
@@ -269,7 +270,7 @@ func (w *serverWriter) tasks(r *program.Role, tasks []*program.Task) []contract.
 }
 
 // source is a source of a role's and its files, as they travel.
-func (b *builder) source(r *program.Role, m *program.Meaning) (hot.Value, []program.File) {
+func (b *builder) source(r *program.Role, m *program.Meaning) (value.Value, []program.File) {
 	if m.Finish == nil {
 		return m.Source, m.Files
 	}
@@ -312,7 +313,7 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) contract.I
 	out := contract.Input{Name: in.Name, Time: contract.Time(bound.Time.String()), Expr: expr, At: at, Optional: in.Optional,
 		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Secret: w.secret.Secret(in), Type: contract.Type(in.Type)}
 	if in.HasDefault {
-		out.Default = hot.EncodeJSON(in.Default)
+		out.Default = value.EncodeJSON(in.Default)
 	}
 	seen := map[string]bool{}
 	for _, name := range e.Cells() {
@@ -336,7 +337,7 @@ func (w *serverWriter) deploy(e *hot.Expr) *hot.Expr {
 	if w.out.Deploy == nil {
 		w.out.Deploy = map[string]contract.DeployValue{}
 	}
-	w.out.Deploy[key] = contract.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
+	w.out.Deploy[key] = contract.DeployValue{Expr: value.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
 	return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
 }
 
@@ -345,7 +346,7 @@ func (b *builder) stackOutput(out *binding.StackOutput) {
 	e := binding.Slots(out.Expr, func(e *hot.Expr) *hot.Expr {
 		key := binding.Key(e)
 		b.built.OutputDeploy[key] = e
-		deploy[key] = contract.DeployValue{Expr: hot.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
+		deploy[key] = contract.DeployValue{Expr: value.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
 		return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
 	})
 	expr, at := hot.EncodeResidual[contract.Position](e)
@@ -353,6 +354,6 @@ func (b *builder) stackOutput(out *binding.StackOutput) {
 }
 
 // HOT is an expression as the value that an emitted template holds.
-func HOT(e *hot.Expr) hot.Value { return binding.Written(e.WithElse()) }
+func HOT(e *hot.Expr) value.Value { return binding.Written(e.WithElse()) }
 
 func position(text string) contract.Position { return contract.Position(text) }

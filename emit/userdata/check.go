@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // The beginnings by which cloud-init knows a text
@@ -39,7 +40,7 @@ func IsIgnition(text string) bool {
 		return false
 	}
 	v, err := hot.DecodeJSON([]byte(text))
-	d, ok := v.(*hot.Dict)
+	d, ok := v.(*value.Dict)
 	if err != nil || !ok {
 		return false
 	}

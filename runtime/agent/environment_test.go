@@ -8,9 +8,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // A role in another language finds another server's value in its environment, as Heat's own
@@ -44,7 +44,7 @@ func TestRolesInOtherLanguages(t *testing.T) {
 			b.server("db", with(b.sh("mysql", "hotc-agent get go; printf mysql://db | hotc-agent put url"), input("go", "go.r:now"), output("url", contract.String)))
 			b.server("go", with(b.sh("r", "printf 1 | hotc-agent put now"), output("now", contract.String)))
 			app := b.sh("app", string(files[0].Data))
-			app.Source = hot.EncodeJSON(travels)
+			app.Source = value.EncodeJSON(travels)
 			b.server("web", with(app, input("url", "db.mysql:url"), input("a.b", "db.mysql:url", func(in *contract.Input) { in.Optional = true })))
 			b.apply()
 			web := b.start("web")

@@ -17,6 +17,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Template is a template with all that it names, as python-heatclient sends it: parsed, its
@@ -89,7 +90,7 @@ func ReadTemplate(ctx context.Context, path string, environments ...string) (*Te
 	if err := r.resolve(root, filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	t := &Template{template: hot.EncodeJSON(root.Data()), files: r.files}
+	t := &Template{template: value.EncodeJSON(root.Data()), files: r.files}
 	for _, name := range environments {
 		at, err := r.environment(name)
 		if err != nil {
@@ -196,7 +197,7 @@ func (r *reader) take(name, dir string) (at string, err error) {
 			return "", err
 		}
 	}
-	r.files[at] = string(hot.EncodeJSON(root.Data()))
+	r.files[at] = string(value.EncodeJSON(root.Data()))
 	return at, nil
 }
 
@@ -237,7 +238,7 @@ func (r *reader) environment(path string) (at string, err error) {
 			*named.Node = hot.Node{Kind: hot.Scalar, Value: where}
 		}
 		if r.files[at] = "{}"; !f.Root.IsNull() {
-			r.files[at] = string(hot.EncodeJSON(f.Root.Data()))
+			r.files[at] = string(value.EncodeJSON(f.Root.Data()))
 		}
 	}
 	return at, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Driver is the ansible driver.
@@ -50,7 +51,7 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 	if role.NamesFile(diags) {
 		return nil
 	}
-	l := &lowering{role: role, diags: diags, meaning: &program.Meaning{}, out: hot.NewDict(), playbooks: []string{defaultPlaybook}, host: "localhost"}
+	l := &lowering{role: role, diags: diags, meaning: &program.Meaning{}, out: value.NewDict(), playbooks: []string{defaultPlaybook}, host: "localhost"}
 	l.out.Set("host", "localhost")
 	switch src := role.Source.(type) {
 	case nil:
@@ -58,10 +59,10 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 		return nil
 	case string:
 		l.text(src)
-	case *hot.Dict:
+	case *value.Dict:
 		l.source(src)
 	default:
-		l.bad(nil, sourceHint, "the source of role %q must be a playbook's text or a map, not %s", role.Name, hot.TypeName(src))
+		l.bad(nil, sourceHint, "the source of role %q must be a playbook's text or a map, not %s", role.Name, value.TypeName(src))
 	}
 	l.names()
 	if !l.failed {
@@ -78,7 +79,7 @@ type lowering struct {
 	role      driver.Role
 	diags     *source.Diagnostics
 	meaning   *program.Meaning
-	out       *hot.Dict
+	out       *value.Dict
 	playbooks []string // that are run, by name in their folder
 	failed    bool
 
@@ -113,7 +114,7 @@ func (l *lowering) text(text string, keys ...string) {
 	file := driver.NewFile(name, []byte(text))
 	l.meaning.Files = append(l.meaning.Files, file)
 	l.playbooks = []string{name}
-	travels := hot.NewDict()
+	travels := value.NewDict()
 	travels.Set("file", file.Digest)
 	travels.Set("name", name)
 	l.out.Set("text", travels)
@@ -125,7 +126,7 @@ func (l *lowering) text(text string, keys ...string) {
 }
 
 func (l *lowering) set(key string, list []string) {
-	values := make([]hot.Value, len(list))
+	values := make([]value.Value, len(list))
 	for i, x := range list {
 		values[i] = x
 	}
@@ -133,7 +134,7 @@ func (l *lowering) set(key string, list []string) {
 }
 
 // source reads a source that is a map.
-func (l *lowering) source(m *hot.Dict) {
+func (l *lowering) source(m *value.Dict) {
 	for _, key := range m.Keys() {
 		if !slices.Contains(sourceKeys, key) {
 			l.bad([]string{key}, driver.KeyHint(key, sourceKeys), "the source of role %q has a key %q, which the ansible driver does not know", l.role.Name, key)
@@ -167,9 +168,9 @@ func (l *lowering) source(m *hot.Dict) {
 		}
 	}
 	if v, given := m.Get("vars"); given {
-		vars, ok := v.(*hot.Dict)
+		vars, ok := v.(*value.Dict)
 		if !ok {
-			l.bad([]string{"vars"}, "", "vars must be a map of variables, not %s", hot.TypeName(v))
+			l.bad([]string{"vars"}, "", "vars must be a map of variables, not %s", value.TypeName(v))
 			return
 		}
 		for _, name := range vars.Keys() {
@@ -188,7 +189,7 @@ var (
 )
 
 // whatToRun reads `playbook` and `playbooks`: a text, or names in a folder.
-func (l *lowering) whatToRun(m *hot.Dict) {
+func (l *lowering) whatToRun(m *value.Dict) {
 	v, given := m.Get("playbook")
 	tree, hasTree := m.Get("playbooks")
 	text, isText := v.(string)
@@ -224,16 +225,16 @@ func (l *lowering) whatToRun(m *hot.Dict) {
 }
 
 // trees reads `roles` or `collections`: one origin or a list of them.
-func (l *lowering) trees(m *hot.Dict, key string) {
+func (l *lowering) trees(m *value.Dict, key string) {
 	v, given := m.Get(key)
 	if !given {
 		return
 	}
-	list, isList := v.([]hot.Value)
+	list, isList := v.([]value.Value)
 	if !isList {
-		list = []hot.Value{v}
+		list = []value.Value{v}
 	}
-	var all []hot.Value
+	var all []value.Value
 	for _, x := range list {
 		origin := l.role.Origin(x, l.diags, key)
 		if origin == nil {
@@ -250,14 +251,14 @@ func (l *lowering) trees(m *hot.Dict, key string) {
 }
 
 // list reads a name or a list of names.
-func (l *lowering) list(m *hot.Dict, key string) (names []string, given bool) {
+func (l *lowering) list(m *value.Dict, key string) (names []string, given bool) {
 	v, given := m.Get(key)
 	if !given {
 		return nil, false
 	}
-	items, isList := v.([]hot.Value)
+	items, isList := v.([]value.Value)
 	if !isList {
-		items = []hot.Value{v}
+		items = []value.Value{v}
 	}
 	for _, x := range items {
 		name, ok := x.(string)

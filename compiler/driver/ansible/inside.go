@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // look checks the playbooks that the compiler can see, and finds the order of their
@@ -85,7 +85,7 @@ type treeKey struct{}
 
 // folder opens the part of a tree that is meant, if it lies beside the template; nil
 // if the compiler cannot look into it.
-func (l *lowering) folder(v hot.Value) *tree {
+func (l *lowering) folder(v value.Value) *tree {
 	files, name := l.role.Beside(v)
 	if files == nil {
 		return nil

@@ -10,9 +10,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/ansible"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // text writes a sequence in one line: r and w are reads and writes, what may happen
@@ -42,7 +42,7 @@ func (folder) File(string) ([]byte, error)    { return nil, errors.New("no file"
 
 // lower lowers a role with the inputs a, b and x.y, x.z, and the outputs o, p and up,
 // which is the success of the task "start it".
-func lower(src hot.Value, files map[string]string) (*program.Meaning, *source.Diagnostics) {
+func lower(src value.Value, files map[string]string) (*program.Meaning, *source.Diagnostics) {
 	var diags source.Diagnostics
 	role := driver.Role{Name: "r", Source: src, Locate: func(...string) source.Place { return source.Place{} }}
 	for _, name := range []string{"a", "b", "x.y", "x.z"} {
@@ -140,8 +140,8 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-func project() hot.Value {
-	src := hot.NewDict()
+func project() value.Value {
+	src := value.NewDict()
 	src.Set("playbooks", "./ansible")
 	return src
 }
@@ -171,9 +171,9 @@ func TestSequenceOfPlays(t *testing.T) {
 		"variables of variables": {map[string]string{"site.yml": start + "  vars: {v: '{{ w }}', w: '{{ a }} {{ v }}'}\n  tasks: [{debug: {msg: '{{ v }}'}}]\n"}, nil, "r:a"},
 		"two meanings":           {map[string]string{"site.yml": start + "  vars: {v: '{{ a }}'}\n  tasks: [{debug: {msg: '{{ v }}'}}]\n- hosts: all\n  gather_facts: no\n  vars: {v: 1}\n"}, nil, "{r:a}"},
 	} {
-		src := project().(*hot.Dict)
+		src := project().(*value.Dict)
 		if c.groups != nil {
-			src.Set("groups", []hot.Value{c.groups[0]})
+			src.Set("groups", []value.Value{c.groups[0]})
 		}
 		m, diags := lower(src, c.files)
 		if m == nil || m.Sequence == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Driver is the chef driver.
@@ -51,8 +52,8 @@ func (Driver) CheckResource(name string) error {
 type lowering struct {
 	role  driver.Role
 	diags *source.Diagnostics
-	keys  *hot.Dict // of the source
-	out   *hot.Dict // what the driver's other half gets
+	keys  *value.Dict // of the source
+	out   *value.Dict // what the driver's other half gets
 	files []program.File
 	// holds is what is known of the trees.
 	holds holdings
@@ -62,7 +63,7 @@ type lowering struct {
 
 // Lower reads a source.
 func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
-	l := &lowering{role: role, diags: diags, out: hot.NewDict()}
+	l := &lowering{role: role, diags: diags, out: value.NewDict()}
 	if !l.openSource() {
 		return nil
 	}
@@ -88,9 +89,9 @@ func (l *lowering) openSource() bool {
 		l.wrong(l.role.At, sourceHint, "role %q has no source: the chef driver needs cookbooks", l.role.Name)
 		return false
 	}
-	keys, is := l.role.Source.(*hot.Dict)
+	keys, is := l.role.Source.(*value.Dict)
 	if !is {
-		l.wrong(l.role.SourceAt, sourceHint, "the source of role %q must be a map, not %s", l.role.Name, hot.TypeName(l.role.Source))
+		l.wrong(l.role.SourceAt, sourceHint, "the source of role %q must be a map, not %s", l.role.Name, value.TypeName(l.role.Source))
 		return false
 	}
 	l.keys = keys
@@ -121,14 +122,14 @@ func (l *lowering) wrong(at source.Place, hint, format string, args ...any) {
 // texts takes the keys that are texts along.
 func (l *lowering) texts() {
 	for _, key := range []string{"environment", "prepare", "config", "mode"} {
-		value, given := l.keys.Get(key)
+		val, given := l.keys.Get(key)
 		if !given {
 			continue
 		}
-		text, is := value.(string)
+		text, is := val.(string)
 		switch at := l.role.Locate(key); {
 		case !is || strings.TrimSpace(text) == "":
-			l.wrong(at, "", "%s of role %q must be a text, not %s", key, l.role.Name, hot.TypeName(value))
+			l.wrong(at, "", "%s of role %q must be a text, not %s", key, l.role.Name, value.TypeName(val))
 		case key == "mode" && text != "solo" && text != "client":
 			l.wrong(at, "`solo` is chef-solo; `client` is chef-client in local mode", "there is no mode %q", text)
 		case key == "environment" && !nameForm.MatchString(text):
@@ -142,25 +143,25 @@ func (l *lowering) texts() {
 // attributes takes the node's JSON along: a map, or the text of one. Such a file may
 // hold the run list, too.
 func (l *lowering) attributes() {
-	value, given := l.keys.Get("attributes")
+	val, given := l.keys.Get("attributes")
 	if !given {
 		return
 	}
 	at := l.role.Locate("attributes")
-	if text, is := value.(string); is {
+	if text, is := val.(string); is {
 		decoded, err := hot.DecodeJSON([]byte(text))
 		if err != nil {
 			l.wrong(at, "", "the attributes of role %q are not JSON: %v", l.role.Name, err)
 			return
 		}
-		value = decoded
+		val = decoded
 	}
-	attributes, is := value.(*hot.Dict)
+	attributes, is := val.(*value.Dict)
 	if !is {
-		l.wrong(at, "`attributes: {mysql: {port: 3306}}`, or {get_file: node.json}", "the attributes of role %q must be a map, not %s", l.role.Name, hot.TypeName(value))
+		l.wrong(at, "`attributes: {mysql: {port: 3306}}`, or {get_file: node.json}", "the attributes of role %q must be a map, not %s", l.role.Name, value.TypeName(val))
 		return
 	}
-	kept := hot.NewDict()
+	kept := value.NewDict()
 	for _, key := range attributes.Keys() {
 		inner, _ := attributes.Get(key)
 		if key != "run_list" {

@@ -14,6 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 func text(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
@@ -82,7 +83,7 @@ func TestSources(t *testing.T) {
 			t.Errorf("%s\n %v", c.role, diags.All())
 			continue
 		}
-		got := string(hot.EncodeJSON(role.Meaning.Source))
+		got := string(value.EncodeJSON(role.Meaning.Source))
 		for _, file := range role.Meaning.Files {
 			got = strings.ReplaceAll(got, file.Digest, "D")
 		}
@@ -140,8 +141,8 @@ func TestMistakes(t *testing.T) {
 }
 
 // dict is a map as a template has it.
-func dict(m map[string]any) *hot.Dict {
-	d := hot.NewDict()
+func dict(m map[string]any) *value.Dict {
+	d := value.NewDict()
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		d.Set(key, m[key])
 	}

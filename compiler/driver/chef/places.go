@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // place is where an input or output is in the node's attributes.
@@ -46,10 +46,10 @@ func (l *lowering) places() {
 			read(o.Name, true, o.At)
 		}
 	}
-	inputs, outputs := hot.NewDict(), hot.NewDict()
+	inputs, outputs := value.NewDict(), value.NewDict()
 	for i, p := range all {
 		l.overlap(p, all[:i])
-		values := make([]hot.Value, len(p.path))
+		values := make([]value.Value, len(p.path))
 		for n, key := range p.path {
 			values[n] = key
 		}

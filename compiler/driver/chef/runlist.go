@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 var (
@@ -50,19 +51,19 @@ func parseItem(text string) (item, bool) {
 // runList takes the run list along. Where there is none, a role of hotc's runs the
 // role of Chef's of its name, or where no roles are given the cookbook of its name.
 func (l *lowering) runList() {
-	value, given := l.keys.Get("run_list")
+	val, given := l.keys.Get("run_list")
 	var texts []string
 	at := l.role.Locate("run_list")
-	switch value := value.(type) {
+	switch val := val.(type) {
 	case string:
-		for _, text := range strings.Split(value, ",") {
+		for _, text := range strings.Split(val, ",") {
 			texts = append(texts, strings.TrimSpace(text))
 		}
-	case []hot.Value:
-		for _, v := range value {
+	case []value.Value:
+		for _, v := range val {
 			text, is := v.(string)
 			if !is {
-				l.wrong(at, runListHint, "an item of the run list of role %q must be a text, not %s", l.role.Name, hot.TypeName(v))
+				l.wrong(at, runListHint, "an item of the run list of role %q must be a text, not %s", l.role.Name, value.TypeName(v))
 				return
 			}
 			texts = append(texts, text)
@@ -82,7 +83,7 @@ func (l *lowering) runList() {
 		l.wrong(at, runListHint, "the run list of role %q must be a list of recipes and roles", l.role.Name)
 		return
 	}
-	var list []hot.Value
+	var list []value.Value
 	var items []item
 	for _, text := range texts {
 		i, ok := parseItem(text)

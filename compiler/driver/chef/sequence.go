@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // sequence finds the order in which the recipes of a run list read inputs and write
@@ -135,8 +136,8 @@ func (w *walker) roleRunList(name string) ([]item, bool) {
 	}
 	var texts []string
 	if strings.HasSuffix(file, ".json") {
-		value, err := hot.DecodeJSON(text)
-		role, is := value.(*hot.Dict)
+		val, err := hot.DecodeJSON(text)
+		role, is := val.(*value.Dict)
 		if err != nil || !is {
 			return nil, false
 		}
@@ -144,7 +145,7 @@ func (w *walker) roleRunList(name string) ([]item, bool) {
 			return nil, false // an environment has its own
 		}
 		list, _ := role.Get("run_list")
-		items, _ := list.([]hot.Value)
+		items, _ := list.([]value.Value)
 		for _, v := range items {
 			text, _ := v.(string)
 			texts = append(texts, text)
@@ -166,8 +167,8 @@ func (w *walker) roleRunList(name string) ([]item, bool) {
 	return items, true
 }
 
-func emptyDict(v hot.Value) bool {
-	d, is := v.(*hot.Dict)
+func emptyDict(v value.Value) bool {
+	d, is := v.(*value.Dict)
 	return is && d.Len() == 0
 }
 
@@ -227,10 +228,10 @@ func (w *walker) cookbook(name string) {
 func (c *cookbook) depends() []string {
 	var names []string
 	if text, err := fs.ReadFile(c.tree, "metadata.json"); err == nil {
-		value, _ := hot.DecodeJSON(text)
-		if metadata, is := value.(*hot.Dict); is {
+		val, _ := hot.DecodeJSON(text)
+		if metadata, is := val.(*value.Dict); is {
 			on, _ := metadata.Get("dependencies")
-			if d, is := on.(*hot.Dict); is {
+			if d, is := on.(*value.Dict); is {
 				names = append(names, d.Keys()...)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // holdings are what lies in the trees beside the template.
@@ -83,12 +84,12 @@ func (l *lowering) cookbooksAt() source.Place {
 }
 
 // cookbookTrees takes one tree, or a list of them.
-func (l *lowering) cookbookTrees(value hot.Value) {
-	list, several := value.([]hot.Value)
+func (l *lowering) cookbookTrees(val value.Value) {
+	list, several := val.([]value.Value)
 	if !several {
-		list = []hot.Value{value}
+		list = []value.Value{val}
 	}
-	var origins []hot.Value
+	var origins []value.Value
 	for _, value := range list {
 		o := l.origin(value, "cookbooks")
 		if o == nil {
@@ -105,13 +106,13 @@ func (l *lowering) cookbookTrees(value hot.Value) {
 }
 
 // origin takes one tree along.
-func (l *lowering) origin(value hot.Value, key string) *driver.Origin {
-	o := l.role.Origin(value, l.diags, key)
+func (l *lowering) origin(val value.Value, key string) *driver.Origin {
+	o := l.role.Origin(val, l.diags, key)
 	if o == nil {
 		l.bad = true
 		return nil
 	}
-	switch t := l.open(value); {
+	switch t := l.open(val); {
 	case t == nil:
 		l.holds.allTrees = false
 	case key != "cookbooks" && key != "repository":
@@ -130,8 +131,8 @@ func (l *lowering) origin(value hot.Value, key string) *driver.Origin {
 }
 
 // open opens a tree that has been taken along, if it is a folder.
-func (l *lowering) open(value hot.Value) *tree {
-	folder, name := l.role.Beside(value)
+func (l *lowering) open(val value.Value) *tree {
+	folder, name := l.role.Beside(val)
 	if folder == nil {
 		return nil
 	}
@@ -198,7 +199,7 @@ func (l *lowering) addCookbook(t tree) {
 			l.wrong(l.cookbooksAt(), "", "%s/metadata.json is no JSON: %v", t.name, err)
 			return
 		}
-		if d, is := metadata.(*hot.Dict); is {
+		if d, is := metadata.(*value.Dict); is {
 			given, _ := d.Get("name")
 			if text, is := given.(string); is && text != "" {
 				name = text

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/chef/ruby"
-	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // code is what a run of Chef is made of, which lies beside the template: the cookbooks
@@ -100,8 +100,8 @@ func (w *walker) codeOfAll() *code {
 		c.note(of.elsewise)
 	}
 	for _, key := range []string{"config", "attributes"} {
-		if value, given := w.keys.Get(key); given {
-			c.mentions.Add(string(hot.EncodeJSON(value)))
+		if val, given := w.keys.Get(key); given {
+			c.mentions.Add(string(value.EncodeJSON(val)))
 		}
 	}
 	return c

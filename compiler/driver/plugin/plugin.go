@@ -17,6 +17,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Protocol is the version of the lines that plug-ins are spoken to with.
@@ -137,10 +138,10 @@ type (
 // Lower asks the plug-in. One that is only on the server is not asked: its source
 // goes there as it is.
 func (d *Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
-	value := hot.NewDict()
-	value.Set("name", d.name)
-	value.Set("source", role.Source)
-	meaning := &program.Meaning{Source: value}
+	val := value.NewDict()
+	val.Set("name", d.name)
+	val.Set("source", role.Source)
+	meaning := &program.Meaning{Source: val}
 	if d.unasked {
 		diags.Warning(source.UnknownDriver, role.At, fmt.Sprintf("hotc itself has no driver %q, and asks no plug-in about a stranger's template (--untrusted): what the role does is not looked at", d.name), "")
 	}
@@ -176,11 +177,11 @@ func (d *Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Mea
 		if err != nil {
 			return bad("its source is not JSON: %v", err)
 		}
-		value.Set("source", own)
+		val.Set("source", own)
 	}
 	if d.travels {
 		executable := driver.NewFile(Prefix+d.name, d.executable)
-		value.Set("executable", executable.Digest)
+		val.Set("executable", executable.Digest)
 		meaning.Files = append(meaning.Files, executable)
 	}
 	if err := d.trees(role, a.Trees, meaning, diags); err != nil {
@@ -198,7 +199,7 @@ func (d *Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Mea
 }
 
 func (d *Driver) ask(role driver.Role) (*answer, error) {
-	q := question{Protocol: Protocol, Role: role.Name, Source: hot.EncodeJSON(role.Source), Inputs: []string{}, Outputs: []output{}}
+	q := question{Protocol: Protocol, Role: role.Name, Source: value.EncodeJSON(role.Source), Inputs: []string{}, Outputs: []output{}}
 	for _, in := range role.Inputs {
 		q.Inputs = append(q.Inputs, in.Name)
 	}
@@ -236,10 +237,10 @@ func (d *Driver) ask(role driver.Role) (*answer, error) {
 
 // trees takes trees of files along.
 func (d *Driver) trees(role driver.Role, keys []string, meaning *program.Meaning, diags *source.Diagnostics) error {
-	from, _ := role.Source.(*hot.Dict)
-	trees := hot.NewDict()
+	from, _ := role.Source.(*value.Dict)
+	trees := value.NewDict()
 	for _, key := range keys {
-		v, there := hot.Value(nil), false
+		v, there := value.Value(nil), false
 		if from != nil {
 			v, there = from.Get(key)
 		}
@@ -252,7 +253,7 @@ func (d *Driver) trees(role driver.Role, keys []string, meaning *program.Meaning
 		}
 	}
 	if trees.Len() > 0 {
-		meaning.Source.(*hot.Dict).Set("trees", trees)
+		meaning.Source.(*value.Dict).Set("trees", trees)
 	}
 	return nil
 }

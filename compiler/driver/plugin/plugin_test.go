@@ -8,9 +8,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/plugin"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // machine has one plug-in, x, which answers what it is told to.
@@ -40,7 +40,7 @@ func lower(t *testing.T, m *machine, elsewhere bool) (*program.Meaning, string) 
 	if tool == nil {
 		t.Fatal("the plug-in is not found")
 	}
-	from := hot.NewDict()
+	from := value.NewDict()
 	from.Set("module", "./modules")
 	var diags source.Diagnostics
 	role := driver.Role{Name: "app", Source: from, Locate: func(...string) source.Place { return source.Place{} },
@@ -59,7 +59,7 @@ func TestTheQuestion(t *testing.T) {
 	if wrong != "" || m.asked != want || meaning.Sequence != nil || len(meaning.Files) != 1 {
 		t.Errorf("%s %q\n%s", wrong, m.asked, want)
 	}
-	got := strings.ReplaceAll(string(hot.EncodeJSON(meaning.Source)), meaning.Files[0].Digest, "D")
+	got := strings.ReplaceAll(string(value.EncodeJSON(meaning.Source)), meaning.Files[0].Digest, "D")
 	if got != `{"name":"x","source":{"module":"./modules"},"executable":"D"}` {
 		t.Error(got)
 	}
@@ -92,8 +92,8 @@ func TestAnswers(t *testing.T) {
 		case meaning != nil && meaning.Sequence != nil:
 			got = fmt.Sprintf("steps %v complete %v", words(meaning.Sequence.Steps), meaning.Sequence.Complete)
 		case meaning != nil:
-			own, _ := meaning.Source.(*hot.Dict).Get("source")
-			got = "source " + string(hot.EncodeJSON(own))
+			own, _ := meaning.Source.(*value.Dict).Get("source")
+			got = "source " + string(value.EncodeJSON(own))
 		}
 		if got != want {
 			t.Errorf("%s\n gives %s\n want  %s", answer, got, want)

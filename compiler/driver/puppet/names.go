@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // The names of Puppet's variables: of the top scope, and of a class.
@@ -24,20 +24,20 @@ var taken = []string{"facts", "trusted", "server_facts", "environment", "name", 
 
 // names checks the names of inputs and outputs. It returns what each output is to
 // Puppet: a variable, a fact or a resource.
-func (l *lowering) names() *hot.Dict {
+func (l *lowering) names() *value.Dict {
 	for _, in := range l.role.Inputs {
 		if why := notReadable(in.Name); why != "" {
 			l.wrongName(in.At, "input", in.Name, why)
 		}
 	}
-	outputs := hot.NewDict()
+	outputs := value.NewDict()
 	for _, o := range l.role.Outputs {
 		kind, name := outputOf(o)
 		if kind == "" {
 			l.wrongName(o.At, "output", o.Name, name)
 			continue
 		}
-		of := hot.NewDict()
+		of := value.NewDict()
 		of.Set(kind, name)
 		outputs.Set(o.Name, of)
 	}

@@ -22,9 +22,9 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Driver is the puppet driver.
@@ -47,17 +47,17 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 	if role.NamesFile(diags) {
 		return nil
 	}
-	l := &lowering{role: role, diags: diags, value: hot.NewDict()}
+	l := &lowering{role: role, diags: diags, value: value.NewDict()}
 	before := len(diags.All())
 	switch src := role.Source.(type) {
 	case nil:
 		diags.Error(source.BadSource, role.At, fmt.Sprintf("role %q has no source: the puppet driver needs a manifest, an environment or classes", role.Name), hint)
 	case string:
 		l.text(src, role.SourceFile)
-	case *hot.Dict:
+	case *value.Dict:
 		l.dict(src)
 	default:
-		l.bad("", "the source of role %q must be a manifest's text or a map, not %s", role.Name, hot.TypeName(src))
+		l.bad("", "the source of role %q must be a manifest's text or a map, not %s", role.Name, value.TypeName(src))
 	}
 	names := l.names()
 	if len(diags.All()) > before && diags.Failed() {
@@ -70,7 +70,7 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 type lowering struct {
 	role  driver.Role
 	diags *source.Diagnostics
-	value *hot.Dict
+	value *value.Dict
 	files []program.File
 	// starts are the inputs that are read before Puppet is started.
 	starts []string
@@ -104,7 +104,7 @@ func (l *lowering) text(text, file string) {
 	l.code.add(name, text)
 	travels := driver.NewFile(name, []byte(text))
 	l.files = append(l.files, travels)
-	manifest := hot.NewDict()
+	manifest := value.NewDict()
 	manifest.Set("text", travels.Digest)
 	manifest.Set("name", fileName.ReplaceAllString(strings.TrimSuffix(name, ".pp"), "_")+".pp")
 	l.value.Set("manifest", manifest)
@@ -113,7 +113,7 @@ func (l *lowering) text(text, file string) {
 // fileName is what is not put into the name of a file on the server.
 var fileName = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
-func (l *lowering) dict(src *hot.Dict) {
+func (l *lowering) dict(src *value.Dict) {
 	for _, key := range src.Keys() {
 		value, _ := src.Get(key)
 		switch key {
@@ -142,38 +142,38 @@ func (l *lowering) dict(src *hot.Dict) {
 	}
 }
 
-func (l *lowering) manifest(value hot.Value) {
-	switch value := value.(type) {
+func (l *lowering) manifest(val value.Value) {
+	switch val := val.(type) {
 	case string:
-		l.text(value, l.role.FileOf("manifest"))
-	case *hot.Dict:
-		l.tree("manifest", value)
+		l.text(val, l.role.FileOf("manifest"))
+	case *value.Dict:
+		l.tree("manifest", val)
 	default:
-		l.bad("manifest", "the manifest of role %q must be a text or say where its files come from, not %s", l.role.Name, hot.TypeName(value))
+		l.bad("manifest", "the manifest of role %q must be a text or say where its files come from, not %s", l.role.Name, value.TypeName(val))
 	}
 }
 
 // tree is a tree of files; a local one is looked into.
-func (l *lowering) tree(key string, value hot.Value) {
-	origin := l.origin(value, key)
+func (l *lowering) tree(key string, val value.Value) {
+	origin := l.origin(val, key)
 	if origin == nil {
 		return
 	}
 	l.value.Set(key, origin.Value)
-	if folder, _ := l.role.Beside(value); key == "hiera" && folder != nil {
+	if folder, _ := l.role.Beside(val); key == "hiera" && folder != nil {
 		if _, err := fs.Stat(folder, "hiera.yaml"); err != nil {
 			l.bad(key, "the folder of hiera has no hiera.yaml, which says where its data are")
 		}
 	}
 }
 
-func (l *lowering) origin(value hot.Value, keys ...string) *driver.Origin {
-	origin := l.role.Origin(value, l.diags, keys...)
+func (l *lowering) origin(val value.Value, keys ...string) *driver.Origin {
+	origin := l.role.Origin(val, l.diags, keys...)
 	if origin == nil {
 		return nil
 	}
 	l.files = append(l.files, origin.Files...)
-	l.addTree(l.role.Beside(value))
+	l.addTree(l.role.Beside(val))
 	if key := origin.Key; key != "" && !slices.Contains(l.starts, key) {
 		l.starts = append(l.starts, key)
 	}
@@ -182,13 +182,13 @@ func (l *lowering) origin(value hot.Value, keys ...string) *driver.Origin {
 
 var moduleForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-func (l *lowering) modules(value hot.Value) {
-	named, ok := value.(*hot.Dict)
+func (l *lowering) modules(val value.Value) {
+	named, ok := val.(*value.Dict)
 	if !ok {
-		l.bad("modules", "modules must be a map from a module's name to where it comes from, not %s; folders of modules are named by modulepath", hot.TypeName(value))
+		l.bad("modules", "modules must be a map from a module's name to where it comes from, not %s; folders of modules are named by modulepath", value.TypeName(val))
 		return
 	}
-	modules := hot.NewDict()
+	modules := value.NewDict()
 	for _, name := range named.Keys() {
 		v, _ := named.Get(name)
 		if !moduleForm.MatchString(name) || name == "hotc" {
@@ -203,12 +203,12 @@ func (l *lowering) modules(value hot.Value) {
 	l.value.Set("modules", modules)
 }
 
-func (l *lowering) modulepath(value hot.Value) {
-	list, ok := value.([]hot.Value)
+func (l *lowering) modulepath(val value.Value) {
+	list, ok := val.([]value.Value)
 	if !ok {
-		list = []hot.Value{value}
+		list = []value.Value{val}
 	}
-	var folders []hot.Value
+	var folders []value.Value
 	for _, v := range list {
 		if origin := l.origin(v, "modulepath"); origin != nil {
 			folders = append(folders, origin.Value)
@@ -219,15 +219,15 @@ func (l *lowering) modulepath(value hot.Value) {
 
 var classForm = regexp.MustCompile(`^[a-z]\w*(::[a-z]\w*)*$`)
 
-func (l *lowering) classes(value hot.Value) {
-	list, ok := value.([]hot.Value)
+func (l *lowering) classes(val value.Value) {
+	list, ok := val.([]value.Value)
 	if !ok || len(list) == 0 {
 		l.bad("classes", "classes must be a list of names of classes")
 		return
 	}
 	for _, v := range list {
 		if name, _ := v.(string); !classForm.MatchString(name) {
-			l.bad("classes", "%s cannot be the name of a class: such as apache, or apache::mod::ssl", hot.EncodeJSON(v))
+			l.bad("classes", "%s cannot be the name of a class: such as apache, or apache::mod::ssl", value.EncodeJSON(v))
 		}
 	}
 	l.value.Set("classes", list)
@@ -239,17 +239,17 @@ var own = []string{"basemodulepath", "codedir", "confdir", "environment", "envir
 
 var settingForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-func (l *lowering) settings(value hot.Value) {
-	given, ok := value.(*hot.Dict)
+func (l *lowering) settings(val value.Value) {
+	given, ok := val.(*value.Dict)
 	if !ok {
-		l.bad("settings", "settings must be a map of settings as puppet.conf has them, not %s", hot.TypeName(value))
+		l.bad("settings", "settings must be a map of settings as puppet.conf has them, not %s", value.TypeName(val))
 		return
 	}
 	for _, key := range given.Keys() {
 		v, _ := given.Get(key)
 		at := l.role.Locate("settings", key)
 		text, isText := v.(string)
-		switch _, isMap := v.(*hot.Dict); {
+		switch _, isMap := v.(*value.Dict); {
 		case slices.Contains(own, key):
 			l.diags.Error(source.BadSource, at, fmt.Sprintf("Puppet's setting %q is the agent's: the role's inputs and outputs depend on it", key), "")
 		case !settingForm.MatchString(key), isMap, v == nil, isText && strings.ContainsAny(text, "\r\n"):

@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // beside reads from a folder.
@@ -91,8 +92,8 @@ func TestWhatASourceMeans(t *testing.T) {
 		if m == nil {
 			got = diags.All()[0].Message
 		} else {
-			m.Source.(*hot.Dict).Set("outputs", nil)
-			got = strings.TrimSuffix(string(hot.EncodeJSON(m.Source)), `,"outputs":null}`) + "}"
+			m.Source.(*value.Dict).Set("outputs", nil)
+			got = strings.TrimSuffix(string(value.EncodeJSON(m.Source)), `,"outputs":null}`) + "}"
 			for i, f := range m.Files {
 				got = strings.ReplaceAll(got, f.Digest, fmt.Sprintf("D%d", i)) + " " + f.Name
 			}
@@ -121,8 +122,8 @@ func TestNames(t *testing.T) {
 		if m == nil {
 			got = diags.All()[0].Message
 		} else {
-			outputs, _ := m.Source.(*hot.Dict).Get("outputs")
-			got = string(hot.EncodeJSON(outputs))
+			outputs, _ := m.Source.(*value.Dict).Get("outputs")
+			got = string(value.EncodeJSON(outputs))
 		}
 		if got != c.want {
 			t.Errorf("%s; %s\n gives %s\n want  %s", c.inputs, c.outputs, got, c.want)

@@ -26,6 +26,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Driver is the salt driver.
@@ -48,17 +49,17 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 	if role.NamesFile(diags) {
 		return nil
 	}
-	l := &lowering{role: role, diags: diags, out: hot.NewDict(), meaning: &program.Meaning{}, visible: true}
+	l := &lowering{role: role, diags: diags, out: value.NewDict(), meaning: &program.Meaning{}, visible: true}
 	switch src := role.Source.(type) {
 	case nil:
 		l.failed = true
 		diags.Error(source.BadSource, role.At, fmt.Sprintf("role %q has no source: the salt driver needs states", role.Name), sourceHint)
 	case string:
 		l.text(src)
-	case *hot.Dict:
+	case *value.Dict:
 		l.source(src)
 	default:
-		l.bad(nil, sourceHint, "the source of role %q must be the text of an SLS file or a map, not %s", role.Name, hot.TypeName(src))
+		l.bad(nil, sourceHint, "the source of role %q must be the text of an SLS file or a map, not %s", role.Name, value.TypeName(src))
 	}
 	l.names()
 	if l.failed {
@@ -72,7 +73,7 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 type lowering struct {
 	role    driver.Role
 	diags   *source.Diagnostics
-	out     *hot.Dict
+	out     *value.Dict
 	meaning *program.Meaning
 	failed  bool
 
@@ -106,7 +107,7 @@ func (l *lowering) text(text string) {
 	}
 	sent := driver.NewFile(shown, []byte(text))
 	l.meaning.Files = append(l.meaning.Files, sent)
-	travels := hot.NewDict()
+	travels := value.NewDict()
 	travels.Set("file", sent.Digest)
 	travels.Set("name", name)
 	l.out.Set("text", travels)
@@ -121,7 +122,7 @@ func (l *lowering) text(text string) {
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
 func (l *lowering) setList(key string, list []string) {
-	values := make([]hot.Value, len(list))
+	values := make([]value.Value, len(list))
 	for i, x := range list {
 		values[i] = x
 	}
@@ -129,7 +130,7 @@ func (l *lowering) setList(key string, list []string) {
 }
 
 // source reads a source that is a map.
-func (l *lowering) source(m *hot.Dict) {
+func (l *lowering) source(m *value.Dict) {
 	for _, key := range m.Keys() {
 		if !slices.Contains(sourceKeys, key) {
 			l.bad([]string{key}, driver.KeyHint(key, sourceKeys), "the source of role %q has a key %q, which the salt driver does not know", l.role.Name, key)
@@ -159,19 +160,19 @@ func (l *lowering) source(m *hot.Dict) {
 var minionID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*$`)
 
 // roots are one tree of files, or a list of such.
-func (l *lowering) roots(m *hot.Dict, kind string) {
+func (l *lowering) roots(m *value.Dict, kind string) {
 	v, given := m.Get(kind)
 	if !given {
 		return
 	}
-	list, isList := v.([]hot.Value)
+	list, isList := v.([]value.Value)
 	if !isList {
-		list = []hot.Value{v}
+		list = []value.Value{v}
 	}
 	if len(list) == 0 {
 		l.bad([]string{kind}, "", "%s of role %q names nothing", kind, l.role.Name)
 	}
-	var all []hot.Value
+	var all []value.Value
 	for _, x := range list {
 		origin := l.role.Origin(x, l.diags, kind)
 		if origin == nil {
@@ -193,10 +194,10 @@ func (l *lowering) roots(m *hot.Dict, kind string) {
 // slsName is how Salt names an SLS file: web, app.site. A file of a tree is checked.
 var slsName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-func (l *lowering) applied(v hot.Value) {
-	list, isList := v.([]hot.Value)
+func (l *lowering) applied(v value.Value) {
+	list, isList := v.([]value.Value)
 	if !isList {
-		list = []hot.Value{v}
+		list = []value.Value{v}
 	}
 	for _, x := range list {
 		name, _ := x.(string)
@@ -224,14 +225,14 @@ var own = []string{"file_client", "file_roots", "pillar_roots", "pillar", "grain
 var settingForm = regexp.MustCompile(`^[a-z][a-z0-9_.]*$`)
 
 // values are maps whose keys are Salt's.
-func (l *lowering) values(m *hot.Dict, key string) {
+func (l *lowering) values(m *value.Dict, key string) {
 	v, given := m.Get(key)
 	if !given {
 		return
 	}
-	values, is := v.(*hot.Dict)
+	values, is := v.(*value.Dict)
 	if !is {
-		l.bad([]string{key}, "", "%s of role %q must be a map, not %s", key, l.role.Name, hot.TypeName(v))
+		l.bad([]string{key}, "", "%s of role %q must be a map, not %s", key, l.role.Name, value.TypeName(v))
 		return
 	}
 	for _, name := range values.Keys() {

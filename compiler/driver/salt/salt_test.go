@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // folder is what lies beside the template.
@@ -79,7 +80,7 @@ func TestWhatASourceMeans(t *testing.T) {
 		if m == nil {
 			got = diags.All()[0].Message
 		} else {
-			got = string(hot.EncodeJSON(m.Source))
+			got = string(value.EncodeJSON(m.Source))
 			for i, f := range m.Files {
 				got = strings.ReplaceAll(got, f.Digest, fmt.Sprintf("D%d", i)) + " " + f.Name
 			}

@@ -5,8 +5,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // tree is a tree of states that the compiler can look into: a folder beside the
@@ -80,7 +80,7 @@ func (l *lowering) treeNames() string {
 }
 
 // see opens the part of a tree that is meant, if it lies beside the template.
-func (l *lowering) see(v hot.Value) {
+func (l *lowering) see(v value.Value) {
 	files, name := l.role.Beside(v)
 	if files == nil {
 		l.visible = false

@@ -9,9 +9,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // shell is a script in a shell's language, with what its role declares.
@@ -154,7 +154,7 @@ type finishedKey struct {
 
 // finish rewrites the script so that it waits for the inputs that come while it
 // runs. What passed the check with all inputs passes it with some of them.
-func (s *standing) finish(late []string) (hot.Value, []program.File) {
+func (s *standing) finish(late []string) (value.Value, []program.File) {
 	out := driver.Once(s.memory, finishedKey{s.shell, s.file, strings.Join(late, "\x00")}, func() travelling {
 		inputs := map[string]string{}
 		for _, name := range late {

@@ -32,9 +32,9 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Driver is the script driver.
@@ -56,7 +56,7 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 		return nil
 	case !ok:
 		diags.Error(source.BadSource, role.SourceAt, fmt.Sprintf("the source of role %q must be a script's text, not %s", role.Name,
-			hot.TypeName(role.Source)), "`source: {get_file: setup.sh}`, or the text itself")
+			value.TypeName(role.Source)), "`source: {get_file: setup.sh}`, or the text itself")
 		return nil
 	case strings.TrimSpace(text) == "":
 		diags.Error(source.BadSource, role.SourceAt, fmt.Sprintf("the script of role %q is empty", role.Name), "")
@@ -86,7 +86,7 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 
 // travelling is a script as it goes into the plan.
 type travelling struct {
-	source hot.Value
+	source value.Value
 	files  []program.File
 }
 
@@ -97,13 +97,13 @@ type asWritten struct{ name, text, environment string }
 // it wait; environment are the inputs that must be in its environment when it starts.
 func travel(name, text string, waits bool, environment []string) travelling {
 	file := driver.NewFile(name, []byte(text))
-	src := hot.NewDict()
+	src := value.NewDict()
 	src.Set("file", file.Digest)
 	if waits {
 		src.Set("waits", true)
 	}
 	if len(environment) > 0 {
-		var names []hot.Value
+		var names []value.Value
 		for _, name := range environment {
 			names = append(names, name)
 		}

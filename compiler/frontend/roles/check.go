@@ -16,6 +16,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Schema is the JSON Schema of the metadata block, as it is published.
@@ -90,7 +91,7 @@ func (l *lowering) report(root *hot.Node, v gojsonschema.ResultError, what strin
 		}
 		message = fmt.Sprintf("%s needs the key %q", where, details["property"])
 	case "invalid_type":
-		message = fmt.Sprintf("%s must be %s, not %s", where, article(fmt.Sprint(details["expected"])), hot.TypeName(node.Data()))
+		message = fmt.Sprintf("%s must be %s, not %s", where, article(fmt.Sprint(details["expected"])), value.TypeName(node.Data()))
 		hint = formHint(where, node, fmt.Sprint(details["expected"]))
 		if where == "fact" {
 			message, hint = fmt.Sprintf("fact cannot be %s", shown(node)), factHint
@@ -139,7 +140,7 @@ func walk(n *hot.Node, path []string) (node *hot.Node, key *hot.Key) {
 }
 
 func shown(n *hot.Node) string {
-	text := string(hot.EncodeJSON(n.Data()))
+	text := string(value.EncodeJSON(n.Data()))
 	if len(text) > 60 {
 		text = text[:57] + "…"
 	}
@@ -258,9 +259,9 @@ func plainJSON(n *hot.Node) any {
 		return json.Number(v.String())
 	case float64:
 		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return hot.FormatFloat(v)
+			return value.FormatFloat(v)
 		}
-		return json.Number(hot.FormatFloat(v))
+		return json.Number(value.FormatFloat(v))
 	}
 	return n.Value
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot/filetemplate"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // fileOptions are the keys of a file's detailed form.
@@ -99,7 +100,7 @@ func (l *lowering) fileTemplate(role *program.Role, f *program.RoleFile, n *hot.
 			"give the parameters that it uses with -P or -e; what comes later is an input of the role, which the template reads: {{ .NAME }}")
 		return false
 	case !isText:
-		l.diags.Error(source.BadFile, at, fmt.Sprintf("the template of file %q must be a text, not %s", f.Path, hot.TypeName(e.Value)), "`{get_file: app.conf.tmpl}`, or the text itself")
+		l.diags.Error(source.BadFile, at, fmt.Sprintf("the template of file %q must be a text, not %s", f.Path, value.TypeName(e.Value)), "`{get_file: app.conf.tmpl}`, or the text itself")
 		return false
 	}
 	named, _ := n.Get("get_file").Text()

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Servers of a large template have blocks that differ in little but what their inputs
@@ -65,11 +66,11 @@ func appendShape(b []byte, n *hot.Node, depth int) []byte {
 	return append(b, '}')
 }
 
-func appendScalar(b []byte, v hot.Value) []byte {
+func appendScalar(b []byte, v value.Value) []byte {
 	if text, isText := v.(string); isText {
 		return append(appendText(b, text), '"')
 	}
-	return append(b, hot.EncodeJSON(v)...)
+	return append(b, value.EncodeJSON(v)...)
 }
 
 // appendNames appends the names of a map's entries, and of anything else what it is.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	half "github.com/hotc-dev/hotc/compiler/driver/ansible"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // beside are the files of a role's folder as the compiler sees them.
@@ -30,7 +30,7 @@ func (beside) File(string) ([]byte, error) { return nil, fs.ErrNotExist }
 // foreseen is what the compiler says of a role's order.
 func (r role) foreseen(t *testing.T) *program.Sequence {
 	t.Helper()
-	src := hot.NewDict()
+	src := value.NewDict()
 	src.Set("playbooks", "./ansible")
 	seen := driver.Role{Name: "r", Source: src, Reader: beside(r.files), Locate: func(...string) source.Place { return source.Place{} }}
 	for _, name := range r.inputs {

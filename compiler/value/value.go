@@ -1,4 +1,6 @@
-package hot
+// Package value holds values as Heat has them, which is written in Python: how they compare,
+// convert, and are written down.
+package value
 
 import (
 	"math"
@@ -30,8 +32,8 @@ func NewDict() *Dict { return &Dict{} }
 // fewKeys is how many keys have their room within the mapping: most have no more.
 const fewKeys = 2
 
-// newDict makes an empty mapping that has room for some keys.
-func newDict(room int) *Dict {
+// SizedDict makes an empty mapping that has room for some keys.
+func SizedDict(room int) *Dict {
 	if room > fewKeys {
 		return &Dict{keys: make([]string, 0, room), values: make([]Value, 0, room)}
 	}
@@ -59,7 +61,7 @@ func DictOf(keys []string, values []Value) *Dict {
 	if len(keys) <= smallDict && allUnlike(keys) {
 		return &Dict{keys: keys[:len(keys):len(keys)], values: values}
 	}
-	d := newDict(len(keys))
+	d := SizedDict(len(keys))
 	for i, k := range keys {
 		d.Set(k, values[i])
 	}
@@ -127,8 +129,8 @@ func (d *Dict) Get(key string) (Value, bool) {
 	return nil, false
 }
 
-// at is the value of a key, nil if there is none.
-func (d *Dict) at(key string) Value {
+// At is the value of a key, nil if there is none.
+func (d *Dict) At(key string) Value {
 	v, _ := d.Get(key)
 	return v
 }
@@ -235,7 +237,7 @@ func Equal(a, b Value) bool {
 			return false
 		}
 		for _, k := range x.keys {
-			if v, ok := y.Get(k); !ok || !Equal(x.at(k), v) {
+			if v, ok := y.Get(k); !ok || !Equal(x.At(k), v) {
 				return false
 			}
 		}
@@ -245,8 +247,8 @@ func Equal(a, b Value) bool {
 }
 
 func numbersEqual(a, b Value) bool {
-	x, okX := rational(a)
-	y, okY := rational(b)
+	x, okX := Rational(a)
+	y, okY := Rational(b)
 	if okX && okY {
 		return x.Cmp(y) == 0
 	}
@@ -255,7 +257,8 @@ func numbersEqual(a, b Value) bool {
 	return isF && isG && f == g // infinities; NaN equals nothing
 }
 
-func rational(v Value) (*big.Rat, bool) {
+// Rational is a number exactly, whatever its type; infinities and NaN are none.
+func Rational(v Value) (*big.Rat, bool) {
 	switch v := v.(type) {
 	case bool:
 		if v {

@@ -1,4 +1,4 @@
-package hot
+package value
 
 import (
 	"bytes"
@@ -43,8 +43,8 @@ func writeStringRepr(b *bytes.Buffer, s string) {
 	b.WriteRune(quote)
 }
 
-// truthy is Python's idea of true.
-func truthy(v Value) bool {
+// Truthy is Python's idea of true.
+func Truthy(v Value) bool {
 	switch v := v.(type) {
 	case nil:
 		return false
@@ -66,14 +66,14 @@ func truthy(v Value) bool {
 	return false
 }
 
-// isSpace is str.isspace of one character.
-func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+// IsSpace is str.isspace of one character.
+func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// longestNumber is how many digits Python converts (sys.get_int_max_str_digits).
-const longestNumber = 4300
+// LongestNumber is how many digits Python converts (sys.get_int_max_str_digits).
+const LongestNumber = 4300
 
-// integer converts as Python's int does.
-func integer(v Value) (Value, bool) {
+// Integer converts as Python's int does.
+func Integer(v Value) (Value, bool) {
 	switch v := v.(type) {
 	case bool:
 		if v {
@@ -92,27 +92,28 @@ func integer(v Value) (Value, bool) {
 		n, _ := big.NewFloat(v).Int(nil)
 		return n, true
 	case string:
-		return integerOf(v)
+		return ParseInteger(v)
 	}
 	return nil, false
 }
 
-func integerOf(text string) (Value, bool) {
-	digits, ok := asciiNumber(text)
+// ParseInteger converts a text as Python's int does.
+func ParseInteger(text string) (Value, bool) {
+	digits, ok := ASCIINumber(text)
 	body := strings.TrimLeft(digits, "+-")
 	if !ok || len(digits)-len(body) > 1 || !separatedDigits(body) {
 		return nil, false
 	}
 	digits = strings.TrimPrefix(strings.ReplaceAll(digits, "_", ""), "+")
-	if len(digits) > longestNumber {
+	if len(digits) > LongestNumber {
 		return nil, false
 	}
-	return parseInt(digits, 10), true
+	return ParseDigits(digits, 10), true
 }
 
-// asciiNumber trims a text and writes the digits of other scripts as 0 to 9.
-func asciiNumber(text string) (string, bool) {
-	text = strings.TrimFunc(text, isSpace)
+// ASCIINumber trims a text and writes the digits of other scripts as 0 to 9.
+func ASCIINumber(text string) (string, bool) {
+	text = strings.TrimFunc(text, IsSpace)
 	var b strings.Builder
 	for _, r := range text {
 		switch {
@@ -145,16 +146,16 @@ func digitOf(r rune) byte {
 // separatedDigits says whether a text is digits, with single underscores between.
 func separatedDigits(s string) bool {
 	for _, part := range strings.Split(s, "_") {
-		if !isDigits(part) {
+		if !IsDigits(part) {
 			return false
 		}
 	}
 	return true
 }
 
-// float converts a text as Python's float does.
-func floatOf(text string) (float64, bool) {
-	s, ok := asciiNumber(text)
+// ParseFloat converts a text as Python's float does.
+func ParseFloat(text string) (float64, bool) {
+	s, ok := ASCIINumber(text)
 	if !ok {
 		return 0, false
 	}
@@ -181,38 +182,38 @@ func floatOf(text string) (float64, bool) {
 }
 
 // IsInteger says whether Python's int takes a value.
-func IsInteger(v Value) bool { _, is := integer(v); return is }
+func IsInteger(v Value) bool { _, is := Integer(v); return is }
 
 // IsNumber says whether Heat's str_to_num takes a value.
-func IsNumber(v Value) bool { _, is := number(v); return is }
+func IsNumber(v Value) bool { _, is := Number(v); return is }
 
-// number converts as Heat does with a parameter of type number
+// Number converts as Heat does with a parameter of type number
 // (heat/engine/constraints.py, Schema.str_to_num): to an integer if it is one.
-func number(v Value) (Value, bool) {
+func Number(v Value) (Value, bool) {
 	switch v := v.(type) {
 	case bool, int64, *big.Int, float64:
 		return v, true
 	case string:
-		if n, ok := integerOf(v); ok {
+		if n, ok := ParseInteger(v); ok {
 			return n, true
 		}
-		f, ok := floatOf(v)
+		f, ok := ParseFloat(v)
 		return f, ok
 	}
 	return nil, false
 }
 
-// whole is a number that is an integer, whatever its type.
-func whole(v Value) (*big.Int, bool) {
-	r, ok := rational(v)
+// Whole is a number that is an integer, whatever its type.
+func Whole(v Value) (*big.Int, bool) {
+	r, ok := Rational(v)
 	if !ok || !r.IsInt() {
 		return nil, false
 	}
 	return r.Num(), true
 }
 
-// parseInt reads digits that are known to be good.
-func parseInt(digits string, base int) Value {
+// ParseDigits reads digits that are known to be good.
+func ParseDigits(digits string, base int) Value {
 	if n, err := strconv.ParseInt(digits, base, 64); err == nil {
 		return n
 	}
@@ -220,4 +221,5 @@ func parseInt(digits string, base int) Value {
 	return n
 }
 
-func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+// IsDigits says whether a text is nothing but ASCII digits.
+func IsDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

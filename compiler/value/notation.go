@@ -1,4 +1,4 @@
-package hot
+package value
 
 import (
 	"bytes"
@@ -22,11 +22,11 @@ type notation struct {
 }
 
 var (
-	plainJSON = notation{null: "null", no: "false", yes: "true", comma: ",", colon: ":", float: jsonFloat, text: writeString}
+	plainJSON = notation{null: "null", no: "false", yes: "true", comma: ",", colon: ":", float: JSONFloat, text: WriteJSONString}
 
 	// insertedJSON is how Heat inserts values into a text: jsonutils.dumps(v,
 	// sort_keys=True), that is with only ASCII.
-	insertedJSON = notation{null: "null", no: "false", yes: "true", comma: ", ", colon: ": ", sorted: true, float: jsonFloat, text: writeASCIIString}
+	insertedJSON = notation{null: "null", no: "false", yes: "true", comma: ", ", colon: ": ", sorted: true, float: JSONFloat, text: writeASCIIString}
 
 	// pythonRepr is what Python's repr writes.
 	pythonRepr = notation{null: "None", no: "False", yes: "True", comma: ", ", colon: ": ", float: FormatFloat, text: writeStringRepr}
@@ -97,7 +97,7 @@ func (n *notation) dict(b *bytes.Buffer, d *Dict) {
 		}
 		n.text(b, k)
 		b.WriteString(n.colon)
-		n.value(b, d.at(k))
+		n.value(b, d.At(k))
 	}
 	b.WriteByte('}')
 }
@@ -141,7 +141,8 @@ func escaped(b *bytes.Buffer, r, quote rune) bool {
 	return true
 }
 
-func writeString(b *bytes.Buffer, s string) {
+// WriteJSONString writes a text as JSON.
+func WriteJSONString(b *bytes.Buffer, s string) {
 	if isPlainASCII(s) {
 		b.WriteByte('"')
 		b.WriteString(s)
@@ -164,9 +165,9 @@ func isPlainASCII(s string) bool {
 	return true
 }
 
-// jsonFloat writes infinities and NaN as Python's json does: they are no JSON,
+// JSONFloat writes infinities and NaN as Python's json does: they are no JSON,
 // and whoever reads them says so.
-func jsonFloat(f float64) string {
+func JSONFloat(f float64) string {
 	switch {
 	case math.IsInf(f, 1):
 		return "Infinity"
