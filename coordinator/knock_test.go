@@ -30,7 +30,7 @@ func (b bed) ask(t *testing.T, of machine) (entered <-chan error) {
 // expectAsking compares who asks to be a server.
 func (b bed) expectAsking(t *testing.T, server contract.ServerPath, want ...machine) {
 	t.Helper()
-	asking, err := deploy.ReadKnocks(t.Context(), b.operator(t), site, server)
+	asking, err := reading(t, b.operator(t)).Knocks(t.Context(), server)
 	if err != nil || len(asking) != len(want) {
 		t.Fatalf("%d machines ask (%v), want %d: %+v", len(asking), err, len(want), asking)
 	}
@@ -64,7 +64,7 @@ func TestWhoAsksIsNotHiddenByOthers(t *testing.T) {
 		entered := b.ask(t, right)
 		b.ask(t, late)
 		b.expectAsking(t, "app", early, right, late)
-		if _, err := deploy.Admit(t.Context(), b.operator(t), site, secret, "app", right.key.Public()); err != nil {
+		if _, err := reading(t, b.operator(t)).Admit(t.Context(), "app", right.key.Public()); err != nil {
 			t.Fatal(err)
 		}
 		if err := soon(t, entered); err != nil {
@@ -96,7 +96,7 @@ func TestAMachineIsAdmittedWhateverOthersWrite(t *testing.T) {
 		b.overwrite(t, "app", string(text))
 		b.expectAsking(t, "app", thieves...)
 		for _, m := range []machine{right, next} {
-			if knock, err := deploy.Admit(t.Context(), b.operator(t), site, secret, "app", m.key.Public()); err != nil || knock.Instance != "" {
+			if knock, err := reading(t, b.operator(t)).Admit(t.Context(), "app", m.key.Public()); err != nil || knock.Instance != "" {
 				t.Fatalf("%+v, %v", knock, err)
 			}
 			if m.id == right.id {
@@ -122,7 +122,7 @@ func TestWhoAsksIsBounded(t *testing.T) {
 	right := newMachine(t, "app", "right")
 	entered := b.ask(t, right)
 	b.expectAsking(t, "app", thieves...)
-	if _, err := deploy.Admit(t.Context(), b.operator(t), site, secret, "app", right.key.Public()); err != nil {
+	if _, err := reading(t, b.operator(t)).Admit(t.Context(), "app", right.key.Public()); err != nil {
 		t.Fatal(err)
 	}
 	if err := soon(t, entered); err != nil {
@@ -148,7 +148,7 @@ func TestAStaleKnockLeavesItsPlace(t *testing.T) {
 	b.expectAsking(t, "app", there, now)
 	// one that is there says so again, and keeps the time it asked first
 	b.ask(t, there)
-	asking, err := deploy.ReadKnocks(t.Context(), b.operator(t), site, "app")
+	asking, err := reading(t, b.operator(t)).Knocks(t.Context(), "app")
 	if err != nil || len(asking) != 2 || !asking[0].Seen.Equal(noon) || !asking[0].Since.Equal(noon.Add(-3*time.Hour)) {
 		t.Errorf("%+v, %v", asking, err)
 	}
@@ -170,7 +170,7 @@ func TestAnyKnock(t *testing.T) {
 	b.ask(t, honest) // it writes where nothing of sense stands
 	b.expectAsking(t, "app", honest)
 	for _, key := range []string{"", "x", "bm8ga2V5", seal.ID(honest.key.Public())} {
-		if _, err := deploy.Admit(t.Context(), b.operator(t), site, secret, "app", key); !errors.Is(err, deploy.ErrNoKey) {
+		if _, err := reading(t, b.operator(t)).Admit(t.Context(), "app", key); !errors.Is(err, deploy.ErrNoKey) {
 			t.Errorf("%q, which is no key: %v", key, err)
 		}
 	}

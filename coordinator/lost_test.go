@@ -240,3 +240,60 @@ func TestWhatIsNotPutBack(t *testing.T) {
 	_, _, err = b.comes(t, "db", tokenOf("db"), app.disk)
 	expectForged(t, "weaker tokens", err, "good for more")
 }
+
+// Where tokens are good for one enrolment, who comes first after a deployment was put back is
+// the server: the passes are new. The machine that was the server is told so, and waits for an
+// operator, as it was when it came first. What was sealed for it nobody else opens.
+func TestATokenIsGoodAgainAfterARestore(t *testing.T) {
+	b := inMemory()
+	p := withPassword()
+	b.publishOnce(t, p)
+	db, app := newMachine(t, "db", "d1"), newMachine(t, "app", "a1")
+	disk := &disk{}
+	first := b.knocking(t, app)
+	first.UseMemory(disk)
+	if err := first.AwaitDeployment(within(t, patience), nil); err != nil {
+		t.Fatal(err)
+	}
+	b.become(t, first, app, false)
+	b.lose(t)
+	b.restore(t, p, enrolling(coordinator.EnrolOnce))
+
+	thief := newMachine(t, "app", "thief")
+	taken := b.join(t, thief, false)
+	back := b.knocking(t, app)
+	back.UseMemory(disk)
+	waits, ended := make(chan string, 8), make(chan error, 1)
+	go func() {
+		ended <- back.AwaitDeployment(within(t, patience), func(why string) { waits <- why })
+	}()
+	select {
+	case why := <-waits:
+		if !strings.Contains(why, "used before, by another machine") {
+			t.Errorf("it waits: %s", why)
+		}
+	case err := <-ended:
+		t.Fatalf("it does not wait: %v", err)
+	}
+	put(t, b.join(t, db, false), password, `"hush"`)
+	if record, err := taken.Cell(t.Context(), password); err != nil || record.State != coordinator.Empty {
+		t.Errorf("the thief reads what is not sealed for him: %+v, %v", record, err)
+	}
+	if _, err := reading(t, b.operator(t)).Admit(t.Context(), "app", app.key.Public()); err != nil {
+		t.Fatal(err)
+	}
+	if err := soon(t, ended); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := back.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	back.UseKey(app.key)
+	if _, err := back.Enrol(t.Context(), app.id, "i-a1", true, noon); !errors.Is(err, member.ErrFenced) {
+		t.Errorf("a machine that was the server in the deployment before: %v", err)
+	}
+	b.become(t, back, app, false) // without its journal it is a machine that was built anew
+	if err := taken.Report(t.Context(), coordinator.ServerState{}, nil); !errors.Is(err, member.ErrFenced) {
+		t.Errorf("the thief goes on: %v", err)
+	}
+}

@@ -150,7 +150,7 @@ func TestALaterMachineIsAdmitted(t *testing.T) {
 			t.Errorf("it says %q", why)
 		}
 		b.expectAsking(t, "app", later)
-		knock, err := deploy.Admit(t.Context(), op, site, secret, "app", later.key.Public())
+		knock, err := reading(t, op).Admit(t.Context(), "app", later.key.Public())
 		if err != nil || knock.Instance != "i-a2" || !knock.Since.Equal(noon) {
 			t.Fatalf("let in: %+v (%v)", knock, err)
 		}
@@ -265,7 +265,7 @@ func TestEnrolmentIsRefused(t *testing.T) {
 	}
 	always := inMemory()
 	always.publish(t, p)
-	if _, err := deploy.Admit(t.Context(), always.operator(t), site, secret, "app", "x"); !errors.Is(err, deploy.ErrEnrolsAlways) {
+	if _, err := reading(t, always.operator(t)).Admit(t.Context(), "app", "x"); !errors.Is(err, deploy.ErrEnrolsAlways) {
 		t.Errorf("where tokens stay good: %v", err)
 	}
 }

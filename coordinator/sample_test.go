@@ -243,3 +243,13 @@ func readCell(ctx context.Context, s coordinator.Store, c contract.CellRef) (coo
 	}
 	return r.Cell(ctx, c)
 }
+
+// reading is an operator who reads what servers have written.
+func reading(t *testing.T, s coordinator.Store) *deploy.Reader {
+	t.Helper()
+	r, err := deploy.NewReader(t.Context(), s, site, secret, threeTier())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -355,7 +355,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 	post := func(server contract.ServerPath, id string) {
 		t.Helper()
 		r := coordinator.Request{ID: id, Kind: coordinator.Action, Incarnation: 1, Role: "mysql", Name: "backup", Since: noon}
-		if err := deploy.Post(t.Context(), b.operator(t), site, secret, []deploy.Posting{{Server: server, Request: r}}, nil); err != nil {
+		if err := reading(t, b.operator(t)).Post(t.Context(), []deploy.Posting{{Server: server, Request: r}}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -383,7 +383,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 			t.Errorf("%s: it is asked for %+v", what, asked)
 		}
 		r := coordinator.Request{ID: "four", Kind: coordinator.Action, Role: "mysql", Name: "backup", Since: noon}
-		err = deploy.Post(t.Context(), b.operator(t), site, secret, []deploy.Posting{{Server: "db", Request: r}}, nil)
+		err = reading(t, b.operator(t)).Post(t.Context(), []deploy.Posting{{Server: "db", Request: r}}, nil)
 		expectForged(t, what+", and the operator signs it with a request of his own", err)
 	}
 }
@@ -586,5 +586,99 @@ func TestOtherFormats(t *testing.T) {
 	}
 	if err := deploy.Destroy(t.Context(), b.operator(t), site); err != nil {
 		t.Errorf("it cannot be destroyed: %v", err)
+	}
+}
+
+// What an operator's command reads of a server, of requests and of admissions it believes
+// only if it is signed: else it would forget requests that nobody has answered, take back
+// values, or hide machines that ask to be let in.
+func TestAnOperatorReadsNothingForged(t *testing.T) {
+	b := inMemory()
+	b.publish(t, threeTier())
+	a, db, app := b.attacker(t), b.agent(t, "db"), b.agent(t, "app")
+	request := func(id string) []deploy.Posting {
+		return []deploy.Posting{{Server: "db", Request: coordinator.Request{ID: id, Kind: coordinator.Action, Incarnation: 1, Role: "mysql", Name: "backup", Since: noon}}}
+	}
+	if err := reading(t, b.operator(t)).Post(t.Context(), request("one"), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*member.Member{db, app} {
+		if err := m.Answer(t.Context(), []coordinator.Answer{{ID: "zero", Status: coordinator.AnswerDone}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answers := a.read(site.Answers("db"))
+	if found, err := reading(t, b.operator(t)).Answers(t.Context(), "db"); err != nil || len(found) != 1 {
+		t.Errorf("its own answers: %+v, %v", found, err)
+	}
+	all := map[string]string{
+		"changed":                 strings.Replace(answers, "zero", "one", 1),
+		"another server's":        a.read(site.Answers("app")),
+		"not signed":              `{"answers":[{"id":"one","status":"done"}]}`,
+		"signed by somebody else": a.sign("answers", "db", "", `{"answers":[{"id":"one","status":"done"}]}`),
+	}
+	for what, text := range all {
+		a.write(site.Answers("db"), text)
+		found, err := reading(t, b.operator(t)).Answers(t.Context(), "db")
+		expectForged(t, what, err, "what server db has answered")
+		if len(found) > 0 {
+			t.Errorf("%s: %+v", what, found)
+		}
+		v, err := deploy.TakeSnapshot(t.Context(), b.operator(t), site, secret, threeTier())
+		if err != nil || len(v.Servers[0].Unreadable) != 1 || len(v.Servers[0].Answers) != 0 {
+			t.Errorf("%s, to a command that shows all: %+v, %v", what, v.Servers[0], err)
+		}
+	}
+	if err := reading(t, b.operator(t)).Post(t.Context(), request("two"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if asked, err := db.Requests(t.Context()); err != nil || len(asked) != 2 {
+		t.Errorf("a request that nobody has answered is forgotten: %+v, %v", asked, err)
+	}
+	a.write(site.Requests("db"), bare(a.read(site.Requests("db"))))
+	_, err := reading(t, b.operator(t)).Requests(t.Context(), "db")
+	expectForged(t, "requests", err, "what server db is asked for", "the deployment's operator wrote it")
+
+	put(t, db, "db.mysql:endpoint", `"here"`)
+	cell := contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"}
+	value := a.read(site.Cell(cell))
+	a.write(site.Cell(cell), strings.Replace(value, `"value","incarnation"`, `"failed","incarnation"`, 1))
+	if err := reading(t, b.operator(t)).Post(t.Context(), []deploy.Posting{{Server: "app", Request: request("three")[0].Request}}, []contract.CellRef{cell}); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.read(site.Cell(cell)); !strings.Contains(got, "here") {
+		t.Errorf("a value that somebody has marked as failed is taken back: %s", got)
+	}
+}
+
+// Who is let in as a server is what the operator has signed: who puts another record there
+// hides no machine that asks.
+func TestAForgedAdmissionHidesNobody(t *testing.T) {
+	b := inMemory()
+	b.publishOnce(t, withGiven("app"))
+	a := b.attacker(t)
+	b.join(t, newMachine(t, "app", "a1"), false)
+	asks := newMachine(t, "app", "a2")
+	entered := b.ask(t, asks)
+	record := `{"to":"` + seal.ID(asks.key.Public()) + `","box":"","key":""}`
+	for what, text := range map[string]string{"not signed": record, "signed by somebody else": a.sign("admission", "app", "", record)} {
+		a.write(site.Admission("app"), text)
+		_, err := reading(t, b.operator(t)).Knocks(t.Context(), "app")
+		expectForged(t, what, err, "who is let in as server app")
+		v, err := deploy.TakeSnapshot(t.Context(), b.operator(t), site, secret, withGiven("app"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range v.Servers {
+			if s.Path == "app" && (len(s.Knocks) != 1 || len(s.Unreadable) != 1) {
+				t.Errorf("%s: %+v", what, s)
+			}
+		}
+	}
+	if _, err := reading(t, b.operator(t)).Admit(t.Context(), "app", asks.key.Public()); err != nil {
+		t.Fatal(err)
+	}
+	if err := soon(t, entered); err != nil {
+		t.Error(err)
 	}
 }

@@ -102,7 +102,7 @@ func OpenCell(path Path, data []byte, by sign.Public, at sign.Place) (CellRecord
 }
 
 func writerOf(at sign.Place) string {
-	if at.Server == string(contract.Operator) {
+	if at.Server == string(contract.Operator) || at.Kind == KindRequests || at.Kind == KindAdmission {
 		return "the deployment's operator"
 	}
 	return "server " + at.Server

@@ -160,7 +160,7 @@ func TestEffectsOfAChange(t *testing.T) {
 			if err != nil || len(done.Changes) != 1 || done.Changes[0].Effect != c.want {
 				t.Fatalf("%+v, %v, want %s", done.Changes, err, c.want)
 			}
-			requests, err := deploy.ReadRequests(t.Context(), b.operator(t), site, "app")
+			requests, err := reading(t, b.operator(t)).Requests(t.Context(), "app")
 			if asked := len(requests) == 1; err != nil || asked != (c.want == deploy.EffectHook) {
 				t.Errorf("asked for %+v, %v", requests, err)
 			}
@@ -368,7 +368,7 @@ func TestAnInterruptedChangeIsMadeOnce(t *testing.T) {
 			t.Errorf("once more: %s", got.Outcome)
 		}
 		for server := range roles {
-			requests, err := deploy.ReadRequests(t.Context(), b.operator(t), site, server)
+			requests, err := reading(t, b.operator(t)).Requests(t.Context(), server)
 			if err != nil || len(requests) > most || !back && len(requests) != 1 || back && len(requests) == 1 {
 				t.Errorf("%s was asked for %+v, %v", server, requests, err)
 			}

@@ -219,14 +219,20 @@ func (b *bed) log() string {
 	return string(text)
 }
 
-// cell is the value of a cell of db, or "failed: " and the chain, or "empty".
-func (b *bed) cell(name contract.CellName) string {
+// reader reads, as an operator, what servers have written.
+func (b *bed) reader() *deploy.Reader {
 	b.t.Helper()
 	reader, err := deploy.NewReader(context.Background(), b.operator(), deployment, b.secret, &b.plan)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	record, err := reader.Cell(context.Background(), contract.CellRef{Cell: name, Server: "db"})
+	return reader
+}
+
+// cell is the value of a cell of db, or "failed: " and the chain, or "empty".
+func (b *bed) cell(name contract.CellName) string {
+	b.t.Helper()
+	record, err := b.reader().Cell(context.Background(), contract.CellRef{Cell: name, Server: "db"})
 	if err != nil {
 		b.t.Fatal(err)
 	}

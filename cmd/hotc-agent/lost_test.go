@@ -52,11 +52,7 @@ func (b *bed) restore() {
 // awaitCell waits until a cell of db holds a value.
 func (b *bed) awaitCell(name contract.CellName, want string, p *agentProcess) {
 	b.t.Helper()
-	store := b.operator()
-	reader, err := deploy.NewReader(context.Background(), store, deployment, b.secret, &b.plan)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	reader := b.reader()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		record, err := reader.Cell(context.Background(), contract.CellRef{Cell: name, Server: "db"})
 		if err != nil {

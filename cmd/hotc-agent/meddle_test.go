@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -139,11 +140,7 @@ func TestWhoTapsGetsNothingRun(t *testing.T) {
 				t.Errorf("it ran %q, want %q\n%s", log, want, text)
 			}
 			if c.name == "what the agent writes" {
-				reader, err := deploy.NewReader(context.Background(), b.operator(), deployment, b.secret, &b.plan)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = reader.Cell(context.Background(), contract.CellRef{Cell: "db.r1", Server: "db"})
+				_, err := b.reader().Cell(context.Background(), contract.CellRef{Cell: "db.r1", Server: "db"})
 				if err == nil || !strings.Contains(err.Error(), "the value of db.r1 is not as server db wrote it") {
 					t.Errorf("the operator reads what was changed: %v", err)
 				}
@@ -172,12 +169,12 @@ func TestWhoTapsAsksForNothing(t *testing.T) {
 		return bytes.ReplaceAll(data, []byte("backup"), []byte("wipeit"))
 	})
 	r := coordinator.Request{ID: "one", Kind: coordinator.Action, Incarnation: 1, Role: "r1", Name: "backup", Since: time.Now()}
-	if err := deploy.Post(context.Background(), b.operator(), deployment, b.secret, []deploy.Posting{{Server: "db", Request: r}}, nil); err != nil {
+	if err := b.reader().Post(context.Background(), []deploy.Posting{{Server: "db", Request: r}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	<-said
 	b.awaitSaid(p, "nothing is done of what is asked for: what server db is asked for is not as the deployment's operator wrote it")
-	answers, err := deploy.ReadAnswers(context.Background(), b.operator(), deployment, "db")
+	answers, err := b.reader().Answers(context.Background(), "db")
 	if err != nil || len(answers) != 0 {
 		t.Errorf("it answers %+v, %v", answers, err)
 	}
@@ -201,4 +198,43 @@ func (b *bed) awaitSaid(p *agentProcess, text string) {
 		}
 	}
 	b.t.Fatalf("it does not say %q:\n%s", text, p.printed.String())
+}
+
+// An answer that was changed on its way to the operator is not shown as the agent's.
+func TestWhoTapsAnswersForNobody(t *testing.T) {
+	b, between := meddledBed(t, "echo done >>../log")
+	p := b.start()
+	b.awaitSaid(p, "db.r1: done")
+	r := coordinator.Request{ID: "one", Kind: coordinator.Action, Incarnation: 1, Role: "r1", Name: "backup", Since: time.Now()}
+	if err := b.reader().Post(context.Background(), []deploy.Posting{{Server: "db", Request: r}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	store, err := zookeeper.Open(context.Background(), b.url, b.secret.Operator(deployment)) // by way of who taps
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	reader, err := deploy.NewReader(context.Background(), store, deployment, b.secret, &b.plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answers []coordinator.Answer
+	for end := time.Now().Add(patience); len(answers) == 0; time.Sleep(10 * time.Millisecond) {
+		if answers, err = reader.Answers(context.Background(), "db"); err != nil || time.Now().After(end) {
+			t.Fatalf("%v\n%s", err, p.printed)
+		}
+	}
+	if answers[0].Status != coordinator.AnswerRefused {
+		t.Errorf("it answers %+v", answers)
+	}
+	between.Do(func(_ string, data []byte, sent bool) []byte {
+		if sent {
+			return data
+		}
+		return bytes.ReplaceAll(data, []byte(`"status":"refused"`), []byte(`"status":"done"`))
+	})
+	answers, err = reader.Answers(context.Background(), "db")
+	if !errors.Is(err, coordinator.ErrForged) || len(answers) > 0 {
+		t.Errorf("the operator believes %+v, %v", answers, err)
+	}
 }

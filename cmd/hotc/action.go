@@ -128,14 +128,14 @@ func (a *acting) run(ctx context.Context) (*acted, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := a.Ask(ctx, role.Server.Path, request); err != nil {
+		if err := a.Ask(ctx, v.Plan, role.Server.Path, request); err != nil {
 			return nil, a.explain(ctx, err)
 		}
 		result.Request = request.ID
 	} else if len(a.arguments) > 0 {
 		return nil, usageError{errors.New("--request asks what became of a request; it takes no KEY=VALUE")}
 	}
-	answer, err := a.await(ctx, result)
+	answer, err := a.await(ctx, v.Plan, result)
 	if err != nil {
 		return nil, err
 	}
@@ -144,12 +144,12 @@ func (a *acting) run(ctx context.Context) (*acted, error) {
 	return result, nil
 }
 
-func (a *acting) await(ctx context.Context, r *acted) (coordinator.Answer, error) {
+func (a *acting) await(ctx context.Context, p *contract.Plan, r *acted) (coordinator.Answer, error) {
 	if a.request != "" {
-		answer, err := a.Answer(ctx, r.server, r.Request)
+		answer, err := a.Answer(ctx, p, r.server, r.Request)
 		if err == nil && answer.Status == "" {
 			known := false
-			if known, err = a.Known(ctx, r.server, r.Request); err == nil && !known {
+			if known, err = a.Known(ctx, p, r.server, r.Request); err == nil && !known {
 				err = source.Fail(source.UnknownName, "the agent of "+string(r.server)+" knows nothing of a request "+r.Request,
 					"answers are kept until some newer ones have come; what an action printed lies on the server")
 			}
@@ -160,7 +160,7 @@ func (a *acting) await(ctx context.Context, r *acted) (coordinator.Answer, error
 	} else if !a.wait {
 		return coordinator.Answer{}, nil
 	}
-	answer, err := a.Await(ctx, r.server, r.Request, func(text string) { fmt.Fprintln(a.io.err, text) })
+	answer, err := a.Await(ctx, p, r.server, r.Request, func(text string) { fmt.Fprintln(a.io.err, text) })
 	if ctx.Err() != nil {
 		return answer, source.Fail(source.OperationFailed, "interrupted: the action is asked for all the same", "--request "+r.Request+" --wait waits for it again")
 	}

@@ -70,14 +70,18 @@ func (s *session) admit(ctx context.Context, server contract.ServerPath, key str
 	}
 	within, stop := s.Within(ctx)
 	defer stop()
+	reader, err := deploy.NewReader(within, s, s.Deployment, s.Secret, v.Plan)
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
 	if key == "" {
-		asking, err := deploy.ReadKnocks(within, s, s.Deployment, server)
+		asking, err := reader.Knocks(within, server)
 		if err != nil {
 			return nil, s.notAdmitted(ctx, server, err)
 		}
 		return nil, whichMachine(s.target, server, asking)
 	}
-	knock, err := deploy.Admit(within, s, s.Deployment, s.Secret, server, key)
+	knock, err := reader.Admit(within, server, key)
 	if err != nil {
 		return nil, s.notAdmitted(ctx, server, err)
 	}

@@ -96,7 +96,7 @@ func TestHostileRecords(t *testing.T) {
 					t.Fatal(err)
 				}
 				named := isSigned && strings.TrimPrefix(name, bySigner) == "no JSON" ||
-					(name == "not signed" || name == "forged") && (path == site.State("db") || path == cell)
+					(name == "not signed" || name == "forged") && isSigned
 				for _, c := range []struct {
 					command func(streams) *cobra.Command
 					args    []string

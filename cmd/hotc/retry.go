@@ -16,7 +16,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/operate"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/driver"
@@ -154,9 +153,7 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 		if err := r.settle(kept); err != nil {
 			return nil, err
 		}
-		within, stop := r.Within(ctx)
-		err = deploy.Post(within, r, r.Deployment, r.Secret, posts, cells)
-		stop()
+		err = r.Post(ctx, v.Plan, posts, cells)
 		if errors.Is(err, coordinator.ErrVersion) {
 			continue
 		}
@@ -186,7 +183,7 @@ func (r *retrying) updateAgain(ctx context.Context, v *status.Status, role *stat
 	}
 	request := operate.NewRequest(coordinator.Hook, role)
 	request.Name, request.Change = contract.HookUpdate, p.Definition()
-	if err := r.Ask(ctx, role.Server.Path, request); err != nil {
+	if err := r.Ask(ctx, v.Plan, role.Server.Path, request); err != nil {
 		return nil, r.explain(ctx, err)
 	}
 	result := &retried{Stack: string(r.Deployment), Roles: []contract.RoleKey{role.Key()}, Absent: []contract.RoleKey{}, Kept: []contract.CellName{}, Hook: contract.HookUpdate}

@@ -18,9 +18,11 @@ var (
 	ErrNoKey = errors.New("this is no machine's key")
 )
 
-// ReadKnocks reads which machines ask to be a server and have not been let in.
-// ErrEnrolsAlways.
-func ReadKnocks(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server contract.ServerPath) ([]coordinator.KnockRecord, error) {
+// Knocks reads which machines ask to be a server and have not been let in. Anybody with the
+// server's token may have written it; who is let in is the operator's word. ErrEnrolsAlways,
+// *RecordError.
+func (r *Reader) Knocks(ctx context.Context, server contract.ServerPath) ([]coordinator.KnockRecord, error) {
+	s, d := r.store, r.keys.deployment
 	node, err := s.Read(ctx, d.Knock(server))
 	if errors.Is(err, coordinator.ErrNotFound) {
 		return nil, ErrEnrolsAlways
@@ -32,19 +34,23 @@ func ReadKnocks(ctx context.Context, s coordinator.Store, d coordinator.Deployme
 	if len(asking) == 0 {
 		return nil, nil
 	}
-	admission, err := readOf[coordinator.AdmissionRecord](ctx, s, contract.Operator, "who is let in as server "+string(server), d.Admission(server))
-	if err != nil {
+	if node, err = s.Read(ctx, d.Admission(server)); err != nil {
 		return nil, operatorError(err)
 	}
-	return slices.DeleteFunc(asking, func(k coordinator.KnockRecord) bool { return seal.ID(k.Key) == admission.To }), nil
+	admission, err := recordOf[coordinator.AdmissionRecord](r.keys, coordinator.KindAdmission, server, contract.Operator, "who is let in as server "+string(server), d.Admission(server), node.Data)
+	return slices.DeleteFunc(asking, func(k coordinator.KnockRecord) bool { return err == nil && seal.ID(k.Key) == admission.To }), err
 }
 
 // Admit lets the machine with a public key in as a server, whether it has asked or will.
 // What is known of it is returned. Others that ask have to ask again, and their agents do.
 // ErrEnrolsAlways, ErrNoKey.
-func Admit(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, server contract.ServerPath, key string) (coordinator.KnockRecord, error) {
+func (r *Reader) Admit(ctx context.Context, server contract.ServerPath, key string) (coordinator.KnockRecord, error) {
+	s, d := r.store, r.keys.deployment
 	of := coordinator.KnockRecord{Key: key}
-	asking, err := ReadKnocks(ctx, s, d, server)
+	asking, err := r.Knocks(ctx, server)
+	if _, bad := unreadable(err); bad {
+		err = nil // it is written anew
+	}
 	if err == nil && seal.CheckPublic(key) != nil {
 		err = ErrNoKey
 	}
@@ -54,7 +60,7 @@ func Admit(ctx context.Context, s coordinator.Store, d coordinator.Deployment, s
 	if at := slices.IndexFunc(asking, func(k coordinator.KnockRecord) bool { return k.Key == key }); at >= 0 {
 		of = asking[at]
 	}
-	admission, err := sealAdmission(ctx, s, d, secret, server, key)
+	admission, err := r.keys.admission(server, key)
 	if err == nil {
 		err = s.Commit(ctx, coordinator.Op{Path: d.Admission(server), Version: coordinator.AnyVersion, Write: true, Data: admission},
 			coordinator.Op{Path: d.Knock(server), Version: coordinator.AnyVersion, Write: true, Data: []byte("{}")})
@@ -65,16 +71,10 @@ func Admit(ctx context.Context, s coordinator.Store, d coordinator.Deployment, s
 	return of, nil
 }
 
-func sealAdmission(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, server contract.ServerPath, key string) ([]byte, error) {
-	live, err := readRecord(ctx, s, d, secret)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := newKeyring(tokens{secret: secret, deployment: d}, live, nil)
-	if err != nil {
-		return nil, err
-	}
-	box, content, err := seal.Close([]byte(secret.MemberCredential(d, live, server).Password), d.AdmissionPlace(server, "password"))
+// admission is a server's password, sealed for a machine's key.
+func (k *keyring) admission(server contract.ServerPath, key string) ([]byte, error) {
+	d := k.deployment
+	box, content, err := seal.Close([]byte(k.secret.MemberCredential(d, k.record, server).Password), d.AdmissionPlace(server, "password"))
 	if err != nil {
 		return nil, err
 	}
@@ -82,5 +82,5 @@ func sealAdmission(ctx context.Context, s coordinator.Store, d coordinator.Deplo
 	if err != nil {
 		return nil, err
 	}
-	return keys.sign(coordinator.KindAdmission, server, coordinator.AdmissionRecord{To: seal.ID(key), Box: box, Key: wrapped})
+	return k.sign(coordinator.KindAdmission, server, coordinator.AdmissionRecord{To: seal.ID(key), Box: box, Key: wrapped})
 }

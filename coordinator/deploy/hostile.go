@@ -3,7 +3,6 @@ package deploy
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -67,8 +66,3 @@ func unreadable(err error) (*coordinator.RecordError, bool) {
 	is := errors.As(err, &of)
 	return of, is
 }
-
-// stateOf, answersOf and the like name what cannot be read.
-func stateOf(s contract.ServerPath) string { return fmt.Sprintf("the state of server %s", s) }
-
-func answersOf(s contract.ServerPath) string { return fmt.Sprintf("what server %s has answered", s) }

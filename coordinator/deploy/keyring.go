@@ -161,31 +161,32 @@ func (k *keyring) cell(path coordinator.Path, data []byte, ref contract.CellRef)
 
 // state reads what a server's agent has reported.
 func (k *keyring) state(data []byte, s contract.ServerPath) (coordinator.ServerState, error) {
-	by, err := k.public(s)
-	if err != nil {
-		return coordinator.ServerState{}, err
-	}
-	if coordinator.CountItems(data) > coordinator.MostItems {
-		return coordinator.ServerState{}, &coordinator.RecordError{Server: s, What: stateOf(s), Err: coordinator.ErrTooMany}
-	}
-	r, _, err := coordinator.OpenIfAny[coordinator.ServerState](k.deployment.State(s), data, by, k.deployment.Place(k.record.ID, coordinator.KindState, s, ""))
-	if err != nil {
-		err = &coordinator.RecordError{Server: s, What: stateOf(s), Err: err}
-	}
-	return r, err
+	return recordOf[coordinator.ServerState](k, coordinator.KindState, s, s, "the state of server "+string(s), k.deployment.State(s), data)
 }
 
 // publicRecord reads the key that a server shows, for others to seal with.
 func (k *keyring) publicRecord(data []byte, s contract.ServerPath) (coordinator.PublicRecord, error) {
-	by, err := k.public(s)
+	return recordOf[coordinator.PublicRecord](k, coordinator.KindPublic, s, s, "the public key of server "+string(s), k.deployment.Public(s), data)
+}
+
+// recordOf reads a record about a server, which that server has signed, or the operator.
+// *RecordError.
+func recordOf[T any](k *keyring, kind string, of, by contract.ServerPath, what string, path coordinator.Path, data []byte) (T, error) {
+	var record T
+	key, err := k.public(by)
 	if err != nil {
-		return coordinator.PublicRecord{}, err
+		return record, err
 	}
-	r, _, err := coordinator.OpenIfAny[coordinator.PublicRecord](k.deployment.Public(s), data, by, k.deployment.Place(k.record.ID, coordinator.KindPublic, s, ""))
+	if coordinator.CountItems(data) > coordinator.MostItems {
+		err = coordinator.ErrTooMany
+	} else {
+		record, _, err = coordinator.OpenIfAny[T](path, data, key, k.deployment.Place(k.record.ID, kind, of, ""))
+	}
 	if err != nil {
-		err = &coordinator.RecordError{Server: s, What: "the public key of server " + string(s), Err: err}
+		var none T
+		return none, &coordinator.RecordError{Server: by, What: what, Err: err}
 	}
-	return r, err
+	return record, nil
 }
 
 func (k *keyring) server(s contract.ServerPath, may coordinator.Rights) coordinator.Grant {

@@ -10,18 +10,6 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-func readIfThere[T any](ctx context.Context, s coordinator.Store, path coordinator.Path) (T, error) {
-	var none T
-	node, err := s.Read(ctx, path)
-	if errors.Is(err, coordinator.ErrNotFound) {
-		return none, nil
-	}
-	if err != nil {
-		return none, err
-	}
-	return coordinator.Decode[T](path, node.Data)
-}
-
 // Posting is a request for one server's agent.
 type Posting struct {
 	Server  contract.ServerPath
@@ -33,16 +21,9 @@ type Posting struct {
 // still see the old failure; where that is too much for one commit, the requests
 // come last. Requests that were answered are forgotten. ErrVersion says that
 // something has changed meanwhile: look again, and post what still makes sense.
-func Post(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, posts []Posting, takeBack []contract.CellRef) error {
-	live, err := readRecord(ctx, s, d, secret)
-	if err != nil {
-		return fmt.Errorf("post requests: %w", err)
-	}
-	keys, err := newKeyring(tokens{secret: secret, deployment: d}, live, nil)
-	if err != nil {
-		return fmt.Errorf("post requests: %w", err)
-	}
-	ops, err := emptyFailed(ctx, s, d, takeBack)
+func (r *Reader) Post(ctx context.Context, posts []Posting, takeBack []contract.CellRef) error {
+	s := r.store
+	ops, err := r.emptyFailed(ctx, takeBack)
 	if err != nil {
 		return fmt.Errorf("post requests: %w", operatorError(err))
 	}
@@ -57,7 +38,7 @@ func Post(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 	queues := make([]coordinator.Op, len(servers))
 	err = coordinator.Each(ctx, len(servers), func(ctx context.Context, i int) error {
 		var err error
-		queues[i], err = queue(ctx, s, keys, servers[i], byServer[servers[i]])
+		queues[i], err = r.queue(ctx, servers[i], byServer[servers[i]])
 		return err
 	})
 	if err != nil {
@@ -71,7 +52,7 @@ func Post(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 			n++
 		}
 		if err := s.Commit(ctx, ops[:n]...); err != nil {
-			if errors.Is(err, coordinator.ErrVersion) && posted(ctx, s, d, posts) {
+			if errors.Is(err, coordinator.ErrVersion) && r.posted(ctx, posts) {
 				return nil // an answer was lost, and it was the last commit's
 			}
 			return fmt.Errorf("post requests: %w", operatorError(err))
@@ -82,17 +63,17 @@ func Post(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 }
 
 // emptyFailed are the writes that empty those of some cells that have failed.
-func emptyFailed(ctx context.Context, s coordinator.Store, d coordinator.Deployment, cells []contract.CellRef) ([]coordinator.Op, error) {
+func (r *Reader) emptyFailed(ctx context.Context, cells []contract.CellRef) ([]coordinator.Op, error) {
 	found := make([]*coordinator.Op, len(cells))
 	err := coordinator.Each(ctx, len(cells), func(ctx context.Context, i int) error {
-		path := d.Cell(cells[i])
-		node, err := s.Read(ctx, path)
+		path := r.keys.deployment.Cell(cells[i])
+		node, err := r.store.Read(ctx, path)
 		if err != nil {
 			return err
 		}
-		record, err := coordinator.Decode[coordinator.CellRecord](path, node.Data)
+		record, err := r.keys.cell(path, node.Data, cells[i])
 		if err != nil || record.State != coordinator.Failed {
-			return nil // anything else is no failure
+			return nil // anything else is no failure, of its server's
 		}
 		data, err := coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation, Version: record.Version})
 		found[i] = &coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data}
@@ -109,8 +90,8 @@ func emptyFailed(ctx context.Context, s coordinator.Store, d coordinator.Deploym
 
 // queue is the write that adds requests to a server's, without those that have
 // been answered.
-func queue(ctx context.Context, s coordinator.Store, k *keyring, server contract.ServerPath, more []coordinator.Request) (coordinator.Op, error) {
-	d := k.deployment
+func (r *Reader) queue(ctx context.Context, server contract.ServerPath, more []coordinator.Request) (coordinator.Op, error) {
+	s, k, d := r.store, r.keys, r.keys.deployment
 	path := d.Requests(server)
 	node, err := s.Read(ctx, path)
 	if err != nil {
@@ -121,7 +102,7 @@ func queue(ctx context.Context, s coordinator.Store, k *keyring, server contract
 	if err != nil {
 		return coordinator.Op{}, err
 	}
-	answered, err := ReadAnswers(ctx, s, d, server)
+	answered, err := r.Answers(ctx, server)
 	if _, bad := unreadable(err); err != nil && !bad {
 		return coordinator.Op{}, err
 	}
@@ -129,10 +110,10 @@ func queue(ctx context.Context, s coordinator.Store, k *keyring, server contract
 	for _, a := range answered {
 		final[a.ID] = a.Final()
 	}
-	record.Requests = slices.DeleteFunc(record.Requests, func(r coordinator.Request) bool { return final[r.ID] })
+	record.Requests = slices.DeleteFunc(record.Requests, func(q coordinator.Request) bool { return final[q.ID] })
 	record.Requests = append(record.Requests, more...)
-	for _, r := range more {
-		counter = max(counter, r.Since.UnixMilli())
+	for _, one := range more {
+		counter = max(counter, one.Since.UnixMilli())
 	}
 	data, err := coordinator.Signed(k.signer, at, counter+1, record)
 	if limit := coordinator.Room(s); err == nil && len(data) > limit {
@@ -142,33 +123,38 @@ func queue(ctx context.Context, s coordinator.Store, k *keyring, server contract
 }
 
 // posted says that all of the requests stand.
-func posted(ctx context.Context, s coordinator.Store, d coordinator.Deployment, posts []Posting) bool {
+func (r *Reader) posted(ctx context.Context, posts []Posting) bool {
 	for _, p := range posts {
-		record, err := readIfThere[coordinator.RequestsRecord](ctx, s, d.Requests(p.Server))
-		if err != nil || !slices.ContainsFunc(record.Requests, func(r coordinator.Request) bool { return r.ID == p.Request.ID }) {
+		requests, err := r.Requests(ctx, p.Server)
+		if err != nil || !slices.ContainsFunc(requests, func(q coordinator.Request) bool { return q.ID == p.Request.ID }) {
 			return false
 		}
 	}
 	return true
 }
 
-// ReadRequests reads what a server's agent is asked for and has not forgotten.
-func ReadRequests(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server contract.ServerPath) ([]coordinator.Request, error) {
-	r, err := readOf[coordinator.RequestsRecord](ctx, s, contract.Operator, "what server "+string(server)+" is asked for", d.Requests(server))
+// Requests reads what a server's agent is asked for and has not forgotten. *RecordError.
+func (r *Reader) Requests(ctx context.Context, server contract.ServerPath) ([]coordinator.Request, error) {
+	path := r.keys.deployment.Requests(server)
+	node, err := r.store.Read(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("read the requests of server %s: %w", server, operatorError(err))
 	}
-	return r.Requests, nil
+	record, err := recordOf[coordinator.RequestsRecord](r.keys, coordinator.KindRequests, server, contract.Operator, "what server "+string(server)+" is asked for", path, node.Data)
+	return record.Requests, err
 }
 
-// ReadAnswers reads what a server's agent has answered.
-func ReadAnswers(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server contract.ServerPath) ([]coordinator.Answer, error) {
-	r, err := readOf[coordinator.AnswersRecord](ctx, s, server, answersOf(server), d.Answers(server))
-	for i := range r.Answers {
-		r.Answers[i].Reason, r.Answers[i].Output = coordinator.Clip(r.Answers[i].Reason, coordinator.LongestReason), coordinator.Clip(r.Answers[i].Output, coordinator.LogSize)
+// Answers reads what a server's agent has answered. *RecordError.
+func (r *Reader) Answers(ctx context.Context, server contract.ServerPath) ([]coordinator.Answer, error) {
+	path := r.keys.deployment.Answers(server)
+	node, err := r.store.Read(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("read the answers of server %s: %w", server, operatorError(err))
 	}
-	if _, bad := unreadable(err); err != nil && !bad {
-		err = fmt.Errorf("read the answers of server %s: %w", server, operatorError(err))
+	record, err := recordOf[coordinator.AnswersRecord](r.keys, coordinator.KindAnswers, server, server, "what server "+string(server)+" has answered", path, node.Data)
+	for i := range record.Answers {
+		a := &record.Answers[i]
+		a.Reason, a.Output = coordinator.Clip(a.Reason, coordinator.LongestReason), coordinator.Clip(a.Output, coordinator.LogSize)
 	}
-	return r.Answers, err
+	return record.Answers, err
 }

@@ -167,3 +167,15 @@ func (w *Publication) limit(ctx context.Context, s coordinator.Store, result Pub
 	}
 	return limiter.SetLimit(ctx, w.Deployment.Root(), l, coordinator.Grant{To: w.Root.Key.RootCredential(), May: coordinator.MayAll})
 }
+
+func readIfThere[T any](ctx context.Context, s coordinator.Store, path coordinator.Path) (T, error) {
+	var none T
+	node, err := s.Read(ctx, path)
+	if errors.Is(err, coordinator.ErrNotFound) {
+		return none, nil
+	}
+	if err != nil {
+		return none, err
+	}
+	return coordinator.Decode[T](path, node.Data)
+}

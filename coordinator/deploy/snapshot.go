@@ -61,7 +61,7 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 		err := snapshot.Servers[i].read(ctx, r, p.Servers[i].Path)
 		tidy(&snapshot.Servers[i].State, len(p.Servers[i].Roles))
 		if err == nil && r.keys.record.Enrol == coordinator.EnrolOnce {
-			snapshot.Servers[i].Knocks, err = ReadKnocks(ctx, s, d, p.Servers[i].Path)
+			snapshot.Servers[i].Knocks, err = r.Knocks(ctx, p.Servers[i].Path)
 			err = snapshot.Servers[i].goOn(err)
 		}
 		return err
@@ -118,11 +118,11 @@ func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server contract.Se
 	if v.State.Incarnation != v.Incarnation.Number {
 		v.State = coordinator.ServerState{} // of the machine that had this name before
 	}
-	v.Requests, err = ReadRequests(ctx, s, d, server)
+	v.Requests, err = r.Requests(ctx, server)
 	if err = v.goOn(err); err != nil {
 		return err
 	}
-	v.Answers, err = ReadAnswers(ctx, s, d, server)
+	v.Answers, err = r.Answers(ctx, server)
 	if err = v.goOn(err); err != nil {
 		return err
 	}

@@ -200,7 +200,7 @@ func (u *update) commit(ctx context.Context, to *contract.Server, v *standing) (
 		ops = append(ops, coordinator.Op{Path: x.path, Version: x.version, Write: true, Data: head})
 	}
 	if requests := u.requests(to, v); len(requests) > 0 {
-		op, err := queue(ctx, u.store, u.keys, to.Path, requests)
+		op, err := (&Reader{u.store, u.keys}).queue(ctx, to.Path, requests)
 		if err != nil {
 			return nil, err
 		}

@@ -26,12 +26,26 @@ func NewRequest(kind coordinator.RequestKind, r *status.Role) coordinator.Reques
 		Role: r.Name, Attempt: r.Attempt, Since: time.Now().UTC()}
 }
 
+// Post puts requests before agents of a deployment with that plan (deploy.Reader.Post).
+func (o *Operator) Post(ctx context.Context, p *contract.Plan, posts []deploy.Posting, takeBack []contract.CellRef) error {
+	within, stop := o.Within(ctx)
+	defer stop()
+	reader, err := o.reader(within, p)
+	if err != nil {
+		return err
+	}
+	return reader.Post(within, posts, takeBack)
+}
+
+// reader reads what the servers of a plan have written.
+func (o *Operator) reader(ctx context.Context, p *contract.Plan) (*deploy.Reader, error) {
+	return deploy.NewReader(ctx, o, o.Deployment, o.Secret, p)
+}
+
 // Ask puts a request before a server's agent.
-func (o *Operator) Ask(ctx context.Context, server contract.ServerPath, r coordinator.Request) error {
+func (o *Operator) Ask(ctx context.Context, p *contract.Plan, server contract.ServerPath, r coordinator.Request) error {
 	for range MostTries {
-		within, stop := o.Within(ctx)
-		err := deploy.Post(within, o, o.Deployment, o.Secret, []deploy.Posting{{Server: server, Request: r}}, nil)
-		stop()
+		err := o.Post(ctx, p, []deploy.Posting{{Server: server, Request: r}}, nil)
 		if !errors.Is(err, coordinator.ErrVersion) { // somebody else has asked meanwhile
 			return err
 		}
@@ -41,10 +55,14 @@ func (o *Operator) Ask(ctx context.Context, server contract.ServerPath, r coordi
 
 // Answer is what a server's agent has answered to a request so far; without a
 // status, nothing.
-func (o *Operator) Answer(ctx context.Context, server contract.ServerPath, request string) (coordinator.Answer, error) {
+func (o *Operator) Answer(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (coordinator.Answer, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
-	answers, err := deploy.ReadAnswers(within, o, o.Deployment, server)
+	reader, err := o.reader(within, p)
+	if err != nil {
+		return coordinator.Answer{}, err
+	}
+	answers, err := reader.Answers(within, server)
 	if err != nil {
 		return coordinator.Answer{}, err
 	}
@@ -58,7 +76,7 @@ func (o *Operator) Answer(ctx context.Context, server contract.ServerPath, reque
 
 // Await waits for the final answer. say is told what it waits for, when that
 // changes.
-func (o *Operator) Await(ctx context.Context, server contract.ServerPath, request string, say func(string)) (coordinator.Answer, error) {
+func (o *Operator) Await(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string, say func(string)) (coordinator.Answer, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	answered, err := o.Watch(watching, o.Deployment.Answers(server))
@@ -71,7 +89,7 @@ func (o *Operator) Await(ctx context.Context, server contract.ServerPath, reques
 	}
 	there := true
 	for {
-		a, err := o.Answer(ctx, server, request)
+		a, err := o.Answer(ctx, p, server, request)
 		if err != nil || a.Final() {
 			return a, err
 		}
@@ -110,9 +128,13 @@ func (o *Operator) present(ctx context.Context, server contract.ServerPath) (boo
 }
 
 // Known says whether a request of that id is among those that a server's agent was asked for.
-func (o *Operator) Known(ctx context.Context, server contract.ServerPath, request string) (bool, error) {
+func (o *Operator) Known(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (bool, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
-	requests, err := deploy.ReadRequests(within, o, o.Deployment, server)
+	reader, err := o.reader(within, p)
+	if err != nil {
+		return false, err
+	}
+	requests, err := reader.Requests(within, server)
 	return slices.ContainsFunc(requests, func(r coordinator.Request) bool { return r.ID == request }), err
 }

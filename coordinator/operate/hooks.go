@@ -11,7 +11,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -60,6 +59,7 @@ func (e *AbsentError) Error() string {
 // hooking is one run of the hooks of a name.
 type hooking struct {
 	*Operator
+	plan *contract.Plan
 	hook string
 	say  func(string)
 
@@ -71,7 +71,7 @@ type hooking struct {
 // the writers', since those may still need these; at resume the other way round.
 // Hooks that do not depend on each other run at the same time.
 func (o *Operator) RunHooks(ctx context.Context, v *status.Status, hook string, say func(string)) (*Hooked, error) {
-	h := &hooking{Operator: o, hook: hook, say: say, result: Hooked{Stack: string(o.Deployment), Hook: hook, Roles: []HookRan{}, Without: []contract.RoleKey{}}}
+	h := &hooking{Operator: o, plan: v.Plan, hook: hook, say: say, result: Hooked{Stack: string(o.Deployment), Hook: hook, Roles: []HookRan{}, Without: []contract.RoleKey{}}}
 	roles, err := h.choose(v)
 	if err != nil {
 		return nil, err
@@ -155,12 +155,12 @@ func (h *hooking) runOne(ctx context.Context, r *status.Role) (coordinator.Answe
 	if id == "" {
 		request := NewRequest(coordinator.Hook, r)
 		request.Name = h.hook
-		if err := h.Ask(ctx, r.Server.Path, request); err != nil {
+		if err := h.Ask(ctx, h.plan, r.Server.Path, request); err != nil {
 			return answer, err
 		}
 		id = request.ID
 	}
-	answer, err = h.Await(ctx, r.Server.Path, id, func(text string) {
+	answer, err = h.Await(ctx, h.plan, r.Server.Path, id, func(text string) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.say(text)
@@ -173,11 +173,15 @@ func (h *hooking) runOne(ctx context.Context, r *status.Role) (coordinator.Answe
 func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final coordinator.Answer, err error) {
 	within, stop := h.Within(ctx)
 	defer stop()
-	requests, err := deploy.ReadRequests(within, h, h.Deployment, r.Server.Path)
+	reader, err := h.reader(within, h.plan)
 	if err != nil {
 		return "", final, err
 	}
-	answers, err := deploy.ReadAnswers(within, h, h.Deployment, r.Server.Path)
+	requests, err := reader.Requests(within, r.Server.Path)
+	if err != nil {
+		return "", final, err
+	}
+	answers, err := reader.Answers(within, r.Server.Path)
 	if err != nil {
 		return "", final, err
 	}

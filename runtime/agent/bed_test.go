@@ -311,6 +311,16 @@ func (r *running) file(path ...string) string {
 	return string(text)
 }
 
+// reader reads, as an operator, what servers have written.
+func (b *bed) reader() *deploy.Reader {
+	b.t.Helper()
+	reader, err := deploy.NewReader(b.t.Context(), b.operator(), deployment, b.secret, &b.plan)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return reader
+}
+
 // cell is what a cell holds: its value, or "failed: " and the chain, or "empty".
 func (b *bed) cell(cell contract.CellName) string {
 	b.t.Helper()
@@ -318,11 +328,7 @@ func (b *bed) cell(cell contract.CellName) string {
 		if c.Name != cell {
 			continue
 		}
-		reader, err := deploy.NewReader(b.t.Context(), b.operator(), deployment, b.secret, &b.plan)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		record, err := reader.Cell(b.t.Context(), contract.CellRef{Cell: cell, Server: c.Server, Sealed: c.Sealed})
+		record, err := b.reader().Cell(b.t.Context(), contract.CellRef{Cell: cell, Server: c.Server, Sealed: c.Sealed})
 		if err != nil {
 			b.t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ func (b *bed) post(server contract.ServerPath, r coordinator.Request, cells ...c
 	for _, cell := range cells {
 		refs = append(refs, contract.CellRef{Cell: cell, Server: server})
 	}
-	if err := deploy.Post(b.t.Context(), b.operator(), deployment, b.secret, []deploy.Posting{{Server: server, Request: r}}, refs); err != nil {
+	if err := b.reader().Post(b.t.Context(), []deploy.Posting{{Server: server, Request: r}}, refs); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -178,9 +178,10 @@ func (b *bed) awaitAnswers(server contract.ServerPath, n int) []coordinator.Answ
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	reader := b.reader()
 	var answers []coordinator.Answer
 	for range changes {
-		if answers, err = deploy.ReadAnswers(ctx, store, deployment, server); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if answers, err = reader.Answers(ctx, server); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			b.t.Fatal(err)
 		}
 		final := 0

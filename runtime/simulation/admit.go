@@ -60,7 +60,10 @@ func (w *world) admit() {
 				continue
 			}
 			key := *m.asks.Load()
-			_, err := deploy.Admit(w.ctx, s, deployment, w.secret, server, key)
+			reader, err := deploy.NewReader(w.ctx, s, deployment, w.secret, &w.program.Plan)
+			if err == nil {
+				_, err = reader.Admit(w.ctx, server, key)
+			}
 			w.trace("%v is let in: %v", m, err)
 			w.history.count("machines let in")
 		}
