@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -130,4 +131,14 @@ func allocated(b *testing.B, text []byte) float64 {
 	readAndFold(b, text)
 	runtime.ReadMemStats(&after)
 	return float64(after.TotalAlloc - before.TotalAlloc)
+}
+
+func benchTemplate(servers int) string {
+	var b strings.Builder
+	b.WriteString("heat_template_version: 2018-08-31\nparameters:\n  image: {type: string}\nresources:\n")
+	for i := range servers {
+		name, _ := json.Marshal(i)
+		b.WriteString("  server" + string(name) + ":\n    type: OS::Nova::Server\n    properties:\n      image: {get_param: image}\n      flavor: m1.small\n    metadata:\n      hotc:\n        roles:\n          - name: app\n            driver: script\n            inputs:\n              a: {get_attr: [server1, first_address]}\n              b:\n                str_replace:\n                  template: http://$x/$y\n                  params: {$x: {get_attr: [server2, url]}, $y: {get_param: image}}\n")
+	}
+	return b.String()
 }

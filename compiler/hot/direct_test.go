@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -96,11 +97,11 @@ func TestReadsDirectlyAsTheLibrary(t *testing.T) {
 	for _, text := range trickyTexts {
 		try(text)
 	}
-	for s := uint64(1); s <= max(*cases, 20_000); s++ {
-		if *seed != 0 && s != *seed {
+	for s := uint64(1); s <= max(*yamlCases, 20_000); s++ {
+		if *yamlSeed != 0 && s != *yamlSeed {
 			continue
 		}
-		g := newGenerator(s, V20210416)
+		g := rand.New(rand.NewPCG(s, 7))
 		text := randomText(g)
 		if s%4 > 0 {
 			text = withMistakes(g, text)

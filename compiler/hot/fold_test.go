@@ -277,20 +277,3 @@ func FuzzFold(f *testing.F) {
 		}
 	})
 }
-
-// FuzzJSON: the JSON reader takes any text.
-func FuzzJSON(f *testing.F) {
-	for _, s := range trickyTexts {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		n, err := parseJSON(text)
-		if err != nil {
-			return
-		}
-		again, err := DecodeJSON(value.EncodeJSON(n.Data()))
-		if err != nil || string(value.EncodeJSON(again)) != string(value.EncodeJSON(n.Data())) {
-			t.Fatalf("%q: %s is then %s, %v", text, value.EncodeJSON(n.Data()), value.EncodeJSON(again), err)
-		}
-	})
-}

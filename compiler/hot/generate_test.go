@@ -1,9 +1,10 @@
 package hot
 
 import (
-	"github.com/hotc-dev/hotc/compiler/value"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // generator makes random expressions, most of them sensible, some with wrong

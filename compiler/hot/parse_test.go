@@ -235,7 +235,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	text := []byte(benchTemplate(1000))
+	text := []byte(largeTemplate(1000))
 	b.Run("hot", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
@@ -256,7 +256,7 @@ func BenchmarkParse(b *testing.B) {
 	})
 }
 
-func benchTemplate(servers int) string {
+func largeTemplate(servers int) string {
 	var b strings.Builder
 	b.WriteString("heat_template_version: 2018-08-31\nparameters:\n  image: {type: string}\nresources:\n")
 	for i := range servers {

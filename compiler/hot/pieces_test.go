@@ -143,7 +143,7 @@ func comparePassing(t *testing.T, name string, file *source.File, whole *Node) {
 }
 
 func TestWhatIsPlainPasses(t *testing.T) {
-	file := source.NewFile("t.yaml", []byte(benchTemplate(1000)))
+	file := source.NewFile("t.yaml", []byte(largeTemplate(1000)))
 	pieces, resources := 0, 0
 	if !Passing(file, func(inResources bool, entries []Entry) bool {
 		if inResources {

@@ -2,7 +2,9 @@ package hot
 
 import (
 	"errors"
+	"flag"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -10,6 +12,13 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
+
+var (
+	yamlSeed  = flag.Uint64("yamlseed", 0, "read only the random text of this seed")
+	yamlCases = flag.Uint64("yamlcases", 6000, "how many random texts to compare with stock Heat")
+)
+
+func oneOf(g *rand.Rand, of ...string) string { return of[g.IntN(len(of))] }
 
 // readAs gives our reading of a text as JSON, or an error.
 func readAs(text string) (string, error) {
@@ -104,11 +113,11 @@ var trickyTexts = []string{"", "\n", "# only a comment\n", "---\n", "---\na: 1\n
 func TestReadsRandomTextsAsHeat(t *testing.T) {
 	judge := heatjudge.Start(t)
 	failed := 0
-	for s := uint64(1); s <= *cases/2 && failed < 10; s++ {
-		if *seed != 0 && s != *seed {
+	for s := uint64(1); s <= *yamlCases/2 && failed < 10; s++ {
+		if *yamlSeed != 0 && s != *yamlSeed {
 			continue
 		}
-		g := newGenerator(s, V20210416)
+		g := rand.New(rand.NewPCG(s, 7))
 		text := randomText(g)
 		if s%2 == 0 {
 			text = withMistakes(g, text)
@@ -120,29 +129,29 @@ func TestReadsRandomTextsAsHeat(t *testing.T) {
 	}
 }
 
-func randomText(g *generator) string {
+func randomText(g *rand.Rand) string {
 	var b strings.Builder
 	writeBlock(g, &b, "", 3)
 	return b.String()
 }
 
 // writeBlock writes a map in block style.
-func writeBlock(g *generator, b *strings.Builder, indent string, depth int) {
+func writeBlock(g *rand.Rand, b *strings.Builder, indent string, depth int) {
 	for range 1 + g.IntN(4) {
 		if g.IntN(10) == 0 {
-			b.WriteString(indent + pick(g, "# comment\n", "\n", "   # c\n"))
+			b.WriteString(indent + oneOf(g, "# comment\n", "\n", "   # c\n"))
 		}
-		key := pick(g, "a", "b", "key", "'q'", `"d"`, "1", "yes", "~", "x y", "<<", "é")
+		key := oneOf(g, "a", "b", "key", "'q'", `"d"`, "1", "yes", "~", "x y", "<<", "é")
 		b.WriteString(indent + key + ":")
 		writeValue(g, b, indent, depth)
 	}
 }
 
-func writeValue(g *generator, b *strings.Builder, indent string, depth int) {
+func writeValue(g *rand.Rand, b *strings.Builder, indent string, depth int) {
 	deeper := indent + strings.Repeat(" ", 1+g.IntN(3))
 	switch n := g.IntN(9); {
 	case n == 0 && depth > 0:
-		b.WriteString(pick(g, "", " &m", " # c", " !!map") + "\n")
+		b.WriteString(oneOf(g, "", " &m", " # c", " !!map") + "\n")
 		writeBlock(g, b, deeper, depth-1)
 	case n == 1 && depth > 0:
 		b.WriteString("\n")
@@ -151,22 +160,22 @@ func writeValue(g *generator, b *strings.Builder, indent string, depth int) {
 			writeValue(g, b, deeper, depth-1)
 		}
 	case n == 2:
-		b.WriteString(" " + pick(g, "|", ">", "|-", ">-", "|+", ">+", "|2", "| # c") + "\n")
+		b.WriteString(" " + oneOf(g, "|", ">", "|-", ">-", "|+", ">+", "|2", "| # c") + "\n")
 		for range 1 + g.IntN(4) {
-			b.WriteString(deeper + pick(g, "text", "more text", "  indented", "", "# no comment", "- x", "k: v", "é\u2028x") + pick(g, "\n", "\n", "\n\n", " \n"))
+			b.WriteString(deeper + oneOf(g, "text", "more text", "  indented", "", "# no comment", "- x", "k: v", "é\u2028x") + oneOf(g, "\n", "\n", "\n\n", " \n"))
 		}
 	case n == 3:
 		b.WriteString(" " + flow(g, 2) + "\n")
 	case n == 4:
-		b.WriteString(" " + pick(g, "'one\n"+deeper+"two'", "\"one\n\n"+deeper+"two\\\n"+deeper+"three\"", "plain\n"+deeper+"goes on", "*m", "&m x", "!!str 5") + "\n")
+		b.WriteString(" " + oneOf(g, "'one\n"+deeper+"two'", "\"one\n\n"+deeper+"two\\\n"+deeper+"three\"", "plain\n"+deeper+"goes on", "*m", "&m x", "!!str 5") + "\n")
 	default:
-		b.WriteString(" " + scalarText(g) + pick(g, "\n", "\n", "  \n", " # c\n", "\r\n"))
+		b.WriteString(" " + scalarText(g) + oneOf(g, "\n", "\n", "  \n", " # c\n", "\r\n"))
 	}
 }
 
-func scalarText(g *generator) string { return pick(g, trickyScalars...) }
+func scalarText(g *rand.Rand) string { return oneOf(g, trickyScalars...) }
 
-func flow(g *generator, depth int) string {
+func flow(g *rand.Rand, depth int) string {
 	if depth == 0 || g.IntN(3) == 0 {
 		return scalarText(g)
 	}
@@ -175,19 +184,19 @@ func flow(g *generator, depth int) string {
 	for range g.IntN(4) {
 		item := flow(g, depth-1)
 		if isMap {
-			item = pick(g, "a", "'b'", `"c"`, "1", "x y", "<<") + pick(g, ": ", ":", " : ") + item
+			item = oneOf(g, "a", "'b'", `"c"`, "1", "x y", "<<") + oneOf(g, ": ", ":", " : ") + item
 		}
 		parts = append(parts, item)
 	}
-	text := strings.Join(parts, pick(g, ", ", ",", ",\n    "))
+	text := strings.Join(parts, oneOf(g, ", ", ",", ",\n    "))
 	if isMap {
 		return "{" + text + "}"
 	}
-	return "[" + text + pick(g, "", "", ",") + "]"
+	return "[" + text + oneOf(g, "", "", ",") + "]"
 }
 
 // withMistakes changes a few characters.
-func withMistakes(g *generator, text string) string {
+func withMistakes(g *rand.Rand, text string) string {
 	runes := []rune(text)
 	for range 1 + g.IntN(3) {
 		i := g.IntN(len(runes))
@@ -195,13 +204,30 @@ func withMistakes(g *generator, text string) string {
 		case 0:
 			runes = append(runes[:i:i], runes[min(i+1+g.IntN(3), len(runes)):]...)
 		case 1:
-			runes = append(runes[:i:i], append([]rune(pick(g, " ", "\t", "\n", ":", "-", "#", "'", `"`, "[", "]", "{", "}", ",", "|", ">", "&", "*", "!", "%", "?", "\\", "  ", ": ", "- ")), runes[i:]...)...)
+			runes = append(runes[:i:i], append([]rune(oneOf(g, " ", "\t", "\n", ":", "-", "#", "'", `"`, "[", "]", "{", "}", ",", "|", ">", "&", "*", "!", "%", "?", "\\", "  ", ": ", "- ")), runes[i:]...)...)
 		case 2:
-			runes[i] = []rune(pick(g, " ", "\n", ":", "x", "'", `"`))[0]
+			runes[i] = []rune(oneOf(g, " ", "\n", ":", "x", "'", `"`))[0]
 		}
 		if len(runes) == 0 {
 			return ""
 		}
 	}
 	return string(runes)
+}
+
+// FuzzJSON: the JSON reader takes any text.
+func FuzzJSON(f *testing.F) {
+	for _, s := range trickyTexts {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		n, err := parseJSON(text)
+		if err != nil {
+			return
+		}
+		again, err := DecodeJSON(value.EncodeJSON(n.Data()))
+		if err != nil || string(value.EncodeJSON(again)) != string(value.EncodeJSON(n.Data())) {
+			t.Fatalf("%q: %s is then %s, %v", text, value.EncodeJSON(n.Data()), value.EncodeJSON(again), err)
+		}
+	})
 }
