@@ -16,6 +16,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/edit"
 	"github.com/hotc-dev/hotc/emit/heat"
 )
@@ -111,7 +112,7 @@ func reserved(target string) bool {
 func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 	f.folder, f.taken = folder, map[string]bool{}
 	used := map[*hot.Template]bool{}
-	bare, blocks := map[*hot.Node]bool{}, map[*hot.Node]bool{} // behind which no stack is; of roles
+	bare, blocks := map[*yaml.Node]bool{}, map[*yaml.Node]bool{} // behind which no stack is; of roles
 	p.Root.Walk(func(s *program.Stack) {
 		used[s.Template] = true
 		for _, r := range s.Template.Resources {
@@ -136,7 +137,7 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 		if !used[t] {
 			continue
 		}
-		x := heat.Template{Template: t, Target: f.target(where), Moved: map[*hot.Node]string{}}
+		x := heat.Template{Template: t, Target: f.target(where), Moved: map[*yaml.Node]string{}}
 		if t == p.Template {
 			x.Target = heat.RootFile
 		}
@@ -157,16 +158,16 @@ type naming struct {
 	file   *source.File
 	dir    string // where the text lies
 	target string // where it goes
-	moved  map[*hot.Node]string
+	moved  map[*yaml.Node]string
 	// bare are resources behind which no stack is, blocks what roles say.
-	bare, blocks map[*hot.Node]bool
+	bare, blocks map[*yaml.Node]bool
 	// roles says that a template which no stack was found for may have roles: it is
 	// not used.
 	roles bool
 }
 
 // named looks for get_file and for types that are files, anywhere below a node.
-func (n *naming) named(x *hot.Node) {
+func (n *naming) named(x *yaml.Node) {
 	switch {
 	case n.blocks[x]: // what roles name travels in the plan
 		return
@@ -191,14 +192,14 @@ func (n *naming) named(x *hot.Node) {
 	}
 }
 
-func (n *naming) typeName(x *hot.Node) {
+func (n *naming) typeName(x *yaml.Node) {
 	if name, ok := x.Text(); ok && environment.IsTemplate(name) {
 		n.take(x, name)
 	}
 }
 
 // take puts one file into the folder.
-func (n *naming) take(x *hot.Node, name string) {
+func (n *naming) take(x *yaml.Node, name string) {
 	if source.IsRemote(name) {
 		return // the client fetches it, wherever the folder is
 	}
@@ -215,7 +216,7 @@ func (n *naming) take(x *hot.Node, name string) {
 }
 
 // takeAs is take of a file whose place is known.
-func (n *naming) takeAs(x *hot.Node, name, where string) {
+func (n *naming) takeAs(x *yaml.Node, name, where string) {
 	target := n.files.target(where)
 	if path.Join(path.Dir(n.target), filepath.ToSlash(name)) != target || strings.Contains(name, "://") {
 		n.moved[x] = heat.Beside(n.target, target)
@@ -241,7 +242,7 @@ func (n *naming) within(at source.Place, where, target string, text []byte) []by
 	}
 	var quiet source.Diagnostics
 	file := source.NewFile(where, text)
-	root := hot.Parse(file, &quiet)
+	root := yaml.Parse(file, &quiet)
 	if key, meant := hot.VersionKey(root); key == nil || meant != "" {
 		return text
 	}
@@ -257,14 +258,14 @@ func (n *naming) within(at source.Place, where, target string, text []byte) []by
 			}
 		}
 	}
-	inner := &naming{files: n.files, file: file, dir: filepath.Dir(where), target: target, moved: map[*hot.Node]string{}, roles: n.roles}
+	inner := &naming{files: n.files, file: file, dir: filepath.Dir(where), target: target, moved: map[*yaml.Node]string{}, roles: n.roles}
 	inner.named(root)
 	return inner.renamed(root, text, nil)
 }
 
 // renamed is the text with the names that fit the output folder, without some
 // entries.
-func (n *naming) renamed(root *hot.Node, text []byte, without map[*hot.Node][]string) []byte {
+func (n *naming) renamed(root *yaml.Node, text []byte, without map[*yaml.Node][]string) []byte {
 	if len(n.moved) == 0 && len(without) == 0 {
 		return text
 	}
@@ -285,7 +286,7 @@ func (n *naming) renamed(root *hot.Node, text []byte, without map[*hot.Node][]st
 func (f *files) environments(e *environment.Environment, secrets []string) []string {
 	var names []string
 	for _, x := range e.Files {
-		n := &naming{files: f, file: x.Text, dir: x.Dir, target: f.target(x.Path), moved: map[*hot.Node]string{}}
+		n := &naming{files: f, file: x.Text, dir: x.Dir, target: f.target(x.Path), moved: map[*yaml.Node]string{}}
 		for _, named := range x.Named {
 			name, _ := named.Node.Text()
 			n.roles = true // a mapping that no resource uses
@@ -299,8 +300,8 @@ func (f *files) environments(e *environment.Environment, secrets []string) []str
 
 // hidden are the entries with values of hidden parameters, by the section. It says so
 // without the line, which such a value stands in.
-func (f *files) hidden(e *environment.File, secrets []string) map[*hot.Node][]string {
-	out := map[*hot.Node][]string{}
+func (f *files) hidden(e *environment.File, secrets []string) map[*yaml.Node][]string {
+	out := map[*yaml.Node][]string{}
 	for _, section := range []string{"parameters", "parameter_defaults"} {
 		n := e.Root.Get(section)
 		for _, p := range n.All() {

@@ -2,9 +2,9 @@ package emit
 
 import (
 	"github.com/hotc-dev/hotc/compiler/environment"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Lint says what is wrong with a template, as Compile would. Where the text is an
@@ -19,7 +19,7 @@ func Lint(o Options, diags *source.Diagnostics) (nested []string) {
 	}
 	o.Text = append([]byte{}, file.Text...)
 	var quiet source.Diagnostics // what is wrong is said when the text is read as what it is
-	if environment.Is(hot.Parse(file, &quiet)) {
+	if environment.Is(yaml.Parse(file, &quiet)) {
 		environment.Read([]*source.File{file}, func(string) string { return "" }, diags)
 		return nil
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Time says when a value is known; a later one is greater.
@@ -140,9 +141,9 @@ type StackOutput struct {
 
 // Read is a use of a role's output in a place that Heat evaluates.
 type Read struct {
-	Call   *hot.Node // the map {get_attr: …}
-	Arg    *hot.Node
-	Path   []*hot.Node // behind resource and attribute
+	Call   *yaml.Node // the map {get_attr: …}
+	Arg    *yaml.Node
+	Path   []*yaml.Node // behind resource and attribute
 	Output *program.Output
 	// Template is the one that the call stands in.
 	Template *hot.Template

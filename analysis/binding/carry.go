@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // DeployParameter is the parameter of a nested template by which values that only
@@ -25,7 +26,7 @@ type Crossings struct {
 	Returned map[*program.Stack]*Carried
 	// Placeholders are properties that hand a role's output over: Heat cannot know
 	// it. The parameter is the nested template's.
-	Placeholders map[*hot.Node]*hot.Parameter
+	Placeholders map[*yaml.Node]*hot.Parameter
 	// Removed are outputs of nested templates that need a role's output.
 	Removed map[*hot.Output]bool
 	// Cells are the outputs behind cells that crossed from stack to stack, or that
@@ -34,7 +35,7 @@ type Crossings struct {
 }
 
 func newCrossings() Crossings {
-	return Crossings{Handed: map[*program.Nest]*Carried{}, Returned: map[*program.Stack]*Carried{}, Placeholders: map[*hot.Node]*hot.Parameter{},
+	return Crossings{Handed: map[*program.Nest]*Carried{}, Returned: map[*program.Stack]*Carried{}, Placeholders: map[*yaml.Node]*hot.Parameter{},
 		Removed: map[*hot.Output]bool{}, Cells: map[string]*program.Output{}}
 }
 

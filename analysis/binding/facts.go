@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // factsAtRun says whether the input that is being bound gets facts from agents.
@@ -79,7 +80,7 @@ func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []v
 // Nova takes the project's only one and refuses if there are several.
 func oneNetwork(r *hot.Resource) bool {
 	n := r.Property("networks")
-	return n == nil || n.Kind == hot.List && len(n.Items) == 1 && n.Items[0].Kind == hot.Map && n.Items[0].Get("get_param") == nil
+	return n == nil || n.Kind == yaml.List && len(n.Items) == 1 && n.Items[0].Kind == yaml.Map && n.Items[0].Get("get_param") == nil
 }
 
 // networkIs says whether a server's one network has this very name.

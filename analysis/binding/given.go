@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // A hidden parameter that the user names with --secret-param does not go through
@@ -101,7 +102,7 @@ func (b *binder) heatsSecrets() {
 	}, nil)
 	told := map[string]bool{}
 	b.program.Root.Walk(func(s *program.Stack) {
-		refuse := func(what string, n *hot.Node) {
+		refuse := func(what string, n *yaml.Node) {
 			path := find.Find(s, s.Template.Expr(n))
 			if path == nil || told[path.Parameter.Name] {
 				return
@@ -133,7 +134,7 @@ func (b *binder) unreadSecrets() {
 
 // heatsUses visits all that Heat evaluates in a stack, but for properties that only
 // hand values over to roles of a nested stack.
-func (b *binder) heatsUses(visit func(what string, n *hot.Node)) {
+func (b *binder) heatsUses(visit func(what string, n *yaml.Node)) {
 	for p := range b.stack.Places {
 		what := "a condition"
 		switch {
@@ -154,7 +155,7 @@ func (b *binder) heatsUses(visit func(what string, n *hot.Node)) {
 
 // handsSecret puts a placeholder where the root hands a parameter over that Heat does
 // not have. What a nested stack hands on is the placeholder already.
-func (b *binder) handsSecret(n *program.Nest, e *hot.Entry) {
+func (b *binder) handsSecret(n *program.Nest, e *yaml.Entry) {
 	if b.stack != b.program.Root {
 		return
 	}

@@ -5,13 +5,14 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // handsOver is for properties that become parameters. Where Heat itself evaluates
 // the parameter, the nest waits for the value. Where only roles need it, they get it
 // themselves, and what is handed through from the stack around stays: Heat evaluates
 // it to the placeholder.
-func (b *binder) handsOver(n *program.Nest, e *hot.Entry) func(*Read) {
+func (b *binder) handsOver(n *program.Nest, e *yaml.Entry) func(*Read) {
 	waits := b.inProperty(n.Resource)
 	return func(read *Read) {
 		switch {
@@ -27,7 +28,7 @@ func (b *binder) handsOver(n *program.Nest, e *hot.Entry) func(*Read) {
 }
 
 // useOfArgument is a use of a parameter in a place that Heat evaluates.
-func (u *usage) useOfArgument(call *hot.Node, ref hot.NodeRef) {
+func (u *usage) useOfArgument(call *yaml.Node, ref hot.NodeRef) {
 	name := ref.Name
 	a := u.stack.Arguments[name]
 	if a == nil {
@@ -41,7 +42,7 @@ func (u *usage) useOfArgument(call *hot.Node, ref hot.NodeRef) {
 
 // useOfNest says whether what is read through a nested stack or a group needs a
 // role's output.
-func (u *usage) useOfNest(call *hot.Node, ref hot.NodeRef) bool {
+func (u *usage) useOfNest(call *yaml.Node, ref hot.NodeRef) bool {
 	e, err := u.template.Fold(call, u.asHeat().resolve)
 	if err != nil {
 		u.dangling = u.dangling || errors.Is(err, errReported)

@@ -7,6 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // What is not in the deployment: a resource whose condition is false is no mistake
@@ -15,7 +16,7 @@ import (
 
 // live reports a reference to the roles of a resource that is not there, if Heat would
 // evaluate it.
-func (b *binder) live(n *hot.Node, missing bool) {
+func (b *binder) live(n *yaml.Node, missing bool) {
 	if !missing {
 		return
 	}
@@ -26,7 +27,7 @@ func (b *binder) live(n *hot.Node, missing bool) {
 
 // missed is the first reference in a value of Heat's to what is not there, and what is
 // wrong with it; nil if Heat would evaluate none.
-func (b *binder) missed(n *hot.Node) (missed *hot.Expr, err error) {
+func (b *binder) missed(n *yaml.Node) (missed *hot.Expr, err error) {
 	_, err = b.template.Fold(n, func(call *hot.Expr) (*hot.Expr, error) {
 		if r := call.Ref(); r.Kind == hot.ToAttribute && b.stack.Absent(r.Name) {
 			missed = call
@@ -43,7 +44,7 @@ func (b *binder) missed(n *hot.Node) (missed *hot.Expr, err error) {
 // handsMissing is for a property that hands over what a role writes that is not there:
 // to roles, which do without it or say so. Heat gets a placeholder, as if it had decided
 // that by itself.
-func (b *binder) handsMissing(n *program.Nest, e *hot.Entry, missing bool) {
+func (b *binder) handsMissing(n *program.Nest, e *yaml.Entry, missing bool) {
 	if !missing {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // What a role's input reads of its own server: {fact: NAME}. Addresses, name and id are
@@ -51,7 +52,7 @@ func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
 func networkOf(r *hot.Resource, network value.Value) (int, error) {
 	n := r.Property("networks")
 	if i, isPosition := network.(int64); isPosition {
-		if n != nil && n.Kind == hot.List && i >= int64(len(n.Items)) {
+		if n != nil && n.Kind == yaml.List && i >= int64(len(n.Items)) {
 			return 0, fmt.Errorf("has no network %d: it has %d", i, len(n.Items))
 		}
 		return int(i), nil
@@ -71,14 +72,14 @@ func networkOf(r *hot.Resource, network value.Value) (int, error) {
 // networkNames are what a server's networks are called in the template, in their order.
 func networkNames(r *hot.Resource) []string {
 	n := r.Property("networks")
-	if n == nil || n.Kind != hot.List {
+	if n == nil || n.Kind != yaml.List {
 		return nil
 	}
 	names := make([]string, len(n.Items))
 	for i, item := range n.Items {
 		for _, key := range []string{"network", "uuid", "subnet", "port"} {
 			x := item.Get(key)
-			if x != nil && x.Kind == hot.Map && len(x.Entries) == 1 {
+			if x != nil && x.Kind == yaml.Map && len(x.Entries) == 1 {
 				x = x.Entries[0].Value // of the resource or parameter
 			}
 			if name, isText := x.Text(); isText && names[i] == "" {

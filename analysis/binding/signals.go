@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // A value that a role writes crosses back to Heat, for a resource's property,
@@ -72,7 +73,7 @@ type PropertyRead struct {
 
 // Dependency is a role's name in a resource's depends_on.
 type Dependency struct {
-	Item     *hot.Node
+	Item     *yaml.Node
 	In       *program.Stack
 	Resource string
 	Signal   *Signal
@@ -170,7 +171,7 @@ func (b *binder) property(resource string, read *Read) {
 }
 
 // dependsOnRole answers a name in depends_on that is no resource.
-func (b *binder) dependsOnRole(r *hot.Resource, item *hot.Node, on string) {
+func (b *binder) dependsOnRole(r *hot.Resource, item *yaml.Node, on string) {
 	i := strings.LastIndexByte(on, '.')
 	if i < 0 {
 		return // references says that there is no such resource
@@ -247,12 +248,12 @@ func (b *binder) usesParameter(s *program.Stack, parameter string) bool {
 }
 
 // mentions says whether a text gets a parameter.
-func mentions(t *hot.Template, n *hot.Node, parameter string) bool {
+func mentions(t *hot.Template, n *yaml.Node, parameter string) bool {
 	if r := t.RefAt(n); r.Kind == hot.ToParameter && r.Name == parameter {
 		return true
 	}
-	return slices.ContainsFunc(n.Items, func(x *hot.Node) bool { return mentions(t, x, parameter) }) ||
-		slices.ContainsFunc(n.Entries, func(e hot.Entry) bool { return mentions(t, e.Value, parameter) })
+	return slices.ContainsFunc(n.Items, func(x *yaml.Node) bool { return mentions(t, x, parameter) }) ||
+		slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return mentions(t, e.Value, parameter) })
 }
 
 // alike makes the signals of all uses of a template the same, as their text is one:

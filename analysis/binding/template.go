@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // heatsPlaces looks at what Heat evaluates: roles' outputs may be named there too.
@@ -33,7 +34,7 @@ func (b *binder) heatsPlaces() {
 
 // uses calls found for each use of a role's output in a value, and notes the
 // dependencies on other resources. It says whether the value names roles that are not there.
-func (b *binder) uses(owner string, value *hot.Node, found func(*Read)) (missing bool) {
+func (b *binder) uses(owner string, value *yaml.Node, found func(*Read)) (missing bool) {
 	u := &usage{binder: b, owner: owner, found: found}
 	u.below(value)
 	if u.dangling {
@@ -51,7 +52,7 @@ type usage struct {
 	dangling, missing bool
 }
 
-func (u *usage) below(n *hot.Node) {
+func (u *usage) below(n *yaml.Node) {
 	if ref := u.template.RefAt(n); ref.OfResource() || ref.Kind == hot.ToAttribute || ref.Kind == hot.ToParameter {
 		u.use(n, ref)
 	}
@@ -65,14 +66,14 @@ func (u *usage) below(n *hot.Node) {
 
 // leadsNowhere says what is wrong with a reference in a value of Heat's, unless it
 // stands in a branch that is not taken, or may not be.
-func (b *binder) leadsNowhere(value *hot.Node) {
+func (b *binder) leadsNowhere(value *yaml.Node) {
 	heat := b.asHeat()
 	if _, err := b.template.Fold(value, heat.resolve); errors.Is(err, errReported) {
 		b.effects.take(heat.effects)
 	}
 }
 
-func (u *usage) use(call *hot.Node, ref hot.NodeRef) {
+func (u *usage) use(call *yaml.Node, ref hot.NodeRef) {
 	if ref.Kind == hot.ToParameter {
 		u.useOfArgument(call, ref)
 		return
@@ -102,7 +103,7 @@ func (u *usage) use(call *hot.Node, ref hot.NodeRef) {
 }
 
 // useOfServer says whether a role's output is read.
-func (u *usage) useOfServer(call *hot.Node, ref hot.NodeRef) bool {
+func (u *usage) useOfServer(call *yaml.Node, ref hot.NodeRef) bool {
 	path := u.stack.PathOf(ref.Name)
 	s := u.program.Server(path)
 	attribute, ok := u.attributeName(ref.Parts[1], s)
@@ -124,7 +125,7 @@ func (u *usage) useOfServer(call *hot.Node, ref hot.NodeRef) bool {
 
 // attributeName is the name of an attribute as it stands in the text, or as it is
 // known; what decides that is pinned only if it is a role's output.
-func (b *binder) attributeName(n *hot.Node, s *program.Server) (name string, known bool) {
+func (b *binder) attributeName(n *yaml.Node, s *program.Server) (name string, known bool) {
 	if name, known = n.Text(); known {
 		return name, true
 	}
@@ -160,10 +161,10 @@ func (b *binder) whichAttribute(at source.Place, resource string) {
 	}
 }
 
-func (b *binder) dependsOn(r *hot.Resource, n *hot.Node) {
+func (b *binder) dependsOn(r *hot.Resource, n *yaml.Node) {
 	items := n.Items
-	if n.Kind == hot.Scalar {
-		items = []*hot.Node{n}
+	if n.Kind == yaml.Scalar {
+		items = []*yaml.Node{n}
 	}
 	path := b.stack.PathOf(r.Name)
 	for _, item := range items {

@@ -7,6 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // A dependency is there only if its two resources are, and if the branches of the `if`s
@@ -47,7 +48,7 @@ func newGuarding(s *program.Stack, core map[string]bool) *guarding {
 }
 
 // add adds a test to others, unless it is known to hold.
-func (g *guarding) add(to []test, condition *hot.Entry, want bool) []test {
+func (g *guarding) add(to []test, condition *yaml.Entry, want bool) []test {
 	e, err := hot.Fold(g.stack.Template.Enabled(condition), g.stack.Given.Peek)
 	if err != nil || e.IsValue() && e.Value == want {
 		return to // a mistake in it is told elsewhere
@@ -56,14 +57,14 @@ func (g *guarding) add(to []test, condition *hot.Entry, want bool) []test {
 }
 
 // walk notes under which `if`s the calls of a resource stand.
-func (g *guarding) walk(n *hot.Node, around []test) {
+func (g *guarding) walk(n *yaml.Node, around []test) {
 	meaning, arg := g.stack.Template.CallOf(n)
 	if meaning != "" {
 		at := g.stack.Place(n)
 		g.calls[at] = append(g.calls[at], around)
 	}
-	if meaning == "if" && arg.Kind == hot.List && len(arg.Items) > 1 {
-		condition := &hot.Entry{Value: arg.Items[0]}
+	if meaning == "if" && arg.Kind == yaml.List && len(arg.Items) > 1 {
+		condition := &yaml.Entry{Value: arg.Items[0]}
 		g.walk(arg.Items[1], g.add(around, condition, true))
 		for _, x := range arg.Items[2:] {
 			g.walk(x, g.add(around, condition, false))

@@ -16,6 +16,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Check looks at each template once.
@@ -30,7 +31,7 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	})
 	types := resourcetype.Cache{}
 	for _, t := range templates {
-		c := &checker{program: p, template: t, uses: uses[t], placeholders: a.Placeholders, looked: map[*hot.Node]bool{}, types: types, diags: diags}
+		c := &checker{program: p, template: t, uses: uses[t], placeholders: a.Placeholders, looked: map[*yaml.Node]bool{}, types: types, diags: diags}
 		c.check()
 	}
 	for _, server := range p.Servers {
@@ -51,8 +52,8 @@ type checker struct {
 	template *hot.Template
 	uses     []*program.Stack
 	// placeholders are values in whose place Heat gets another one.
-	placeholders map[*hot.Node]*hot.Parameter
-	looked       map[*hot.Node]bool
+	placeholders map[*yaml.Node]*hot.Parameter
+	looked       map[*yaml.Node]bool
 	inCondition  bool // what is looked at is the definition of a condition
 	types        resourcetype.Cache
 	diags        *source.Diagnostics
@@ -94,7 +95,7 @@ func (c *checker) absent(resource string) bool {
 
 // enabled says whether something is there, or may be, and what a mistake in it is:
 // Heat looks only at what is there.
-func (c *checker) enabled(condition *hot.Entry) (bool, source.Severity) {
+func (c *checker) enabled(condition *yaml.Entry) (bool, source.Severity) {
 	folded, err := c.fold(c.template.Enabled(condition))
 	switch {
 	case err != nil:
@@ -126,7 +127,7 @@ func (c *checker) given(call *hot.Expr) (*hot.Expr, error) {
 }
 
 // calls looks at all calls below a node, the outer ones first.
-func (c *checker) calls(n *hot.Node, severity source.Severity) {
+func (c *checker) calls(n *yaml.Node, severity source.Severity) {
 	if n.Target() != nil || c.placeholders[n] != nil {
 		return // an alias is looked at where the anchor stands
 	}
@@ -276,10 +277,10 @@ func (c *checker) nameTwice(r *hot.Resource, severity source.Severity) {
 	}
 }
 
-func (c *checker) dependsOn(r *hot.Resource, n *hot.Node, severity source.Severity) {
+func (c *checker) dependsOn(r *hot.Resource, n *yaml.Node, severity source.Severity) {
 	items := n.Items
-	if n.Kind == hot.Scalar {
-		items = []*hot.Node{n}
+	if n.Kind == yaml.Scalar {
+		items = []*yaml.Node{n}
 	}
 	for _, item := range items {
 		// a dot is for a role, which binding looks for

@@ -3,12 +3,13 @@ package references
 import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // withoutElse warns of each `if` without an else in a resource, unless its condition
 // is known to be true: many a Heat cannot hash a resource in which one is left out
 // (hot.Expr.WithElse says why). Outputs are no matter.
-func (c *checker) withoutElse(n *hot.Node) {
+func (c *checker) withoutElse(n *yaml.Node) {
 	if c.template.Version < hot.V20210416 || c.template.Version.CFN() || n.Target() != nil {
 		return
 	}

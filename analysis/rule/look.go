@@ -10,6 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Look is what a rule sees: a template, and the stacks that are made of it.
@@ -69,7 +70,7 @@ const mostUses = 16
 
 // Values are those that a node has in the uses of the template, as far as they are known
 // and different; without any function it is what is written.
-func (l *Look) Values(n *hot.Node) []Known {
+func (l *Look) Values(n *yaml.Node) []Known {
 	if !l.computed(n) {
 		return []Known{{Value: n.Data()}}
 	}
@@ -90,7 +91,7 @@ func (l *Look) Values(n *hot.Node) []Known {
 
 // Value is what a node has in all uses of the template; false if that is not known, or not
 // the same.
-func (l *Look) Value(n *hot.Node) (Known, bool) {
+func (l *Look) Value(n *yaml.Node) (Known, bool) {
 	if values := l.Values(n); len(values) == 1 {
 		return values[0], true
 	}
@@ -121,16 +122,16 @@ func (l *Look) given(s *program.Stack, call *hot.Expr, k *Known) (*hot.Expr, err
 }
 
 // computed says whether a function stands in a node.
-func (l *Look) computed(n *hot.Node) bool {
-	if n.Kind == hot.Map && l.IsCall(n) {
+func (l *Look) computed(n *yaml.Node) bool {
+	if n.Kind == yaml.Map && l.IsCall(n) {
 		return true
 	}
-	return slices.ContainsFunc(n.Items, l.computed) || slices.ContainsFunc(n.Entries, func(e hot.Entry) bool { return l.computed(e.Value) })
+	return slices.ContainsFunc(n.Items, l.computed) || slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return l.computed(e.Value) })
 }
 
 // IsCall says whether a node is a call of a function.
-func (l *Look) IsCall(n *hot.Node) bool {
-	return n.Kind == hot.Map && len(n.Entries) == 1 && l.Template.Functions.Lookup(n.Entries[0].Name) != nil
+func (l *Look) IsCall(n *yaml.Node) bool {
+	return n.Kind == yaml.Map && len(n.Entries) == 1 && l.Template.Functions.Lookup(n.Entries[0].Name) != nil
 }
 
 // when adds to a message what it depends on.

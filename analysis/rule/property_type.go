@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 var propertyType = Rule{Code: source.PropertyType, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findPropertyTypes}
@@ -30,9 +30,9 @@ func (l *Look) valuesOf(t *Typed) []Known {
 	}
 	if !l.IsCall(t.Node) { // what stands within is looked at by itself
 		switch t.Node.Kind {
-		case hot.List:
+		case yaml.List:
 			return []Known{{Value: shallow(t.Node, len(t.Node.Items))}}
-		case hot.Map:
+		case yaml.Map:
 			return []Known{{Value: &value.Dict{}}}
 		}
 	}
@@ -48,10 +48,10 @@ func (l *Look) valuesOf(t *Typed) []Known {
 }
 
 // shallow is a list of so many items, of which nothing else is known.
-func shallow(n *hot.Node, length int) []value.Value {
+func shallow(n *yaml.Node, length int) []value.Value {
 	list := make([]value.Value, length)
 	for i, x := range n.Items {
-		if x.Kind == hot.Scalar {
+		if x.Kind == yaml.Scalar {
 			list[i] = x.Value
 		}
 	}

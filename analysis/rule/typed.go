@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // typed are the properties of a template's resources, and of groups' members, beside what
@@ -24,7 +25,7 @@ type Block struct {
 	Type     *resourcetype.Type
 	Resource *hot.Resource
 	Known    map[string]*resourcetype.Property
-	Node     *hot.Node // nil if there are no properties at all
+	Node     *yaml.Node // nil if there are no properties at all
 	At       source.Spanned
 }
 
@@ -32,7 +33,7 @@ type Block struct {
 type Typed struct {
 	Name     string // as people call it: "size of OS::Cinder::Volume"
 	Property *resourcetype.Property
-	Node     *hot.Node
+	Node     *yaml.Node
 	In       *Block
 	index    string // what the group puts a member's name for; "" if it puts it nowhere
 }
@@ -55,7 +56,7 @@ func (l *Look) BlocksOf(types ...string) func(yield func(*Block) bool) {
 }
 
 // Get is the value of a property; nil if it is not there, or null.
-func (b *Block) Get(name string) *hot.Node {
+func (b *Block) Get(name string) *yaml.Node {
 	if n := b.Node.Get(name); !n.IsNull() {
 		return n
 	}
@@ -73,7 +74,7 @@ func (b *Block) Has(name string) bool {
 
 func (l *Look) types() *typed {
 	if l.typed == nil {
-		w := &walker{Look: l, typed: &typed{}, seen: map[*hot.Node]bool{}}
+		w := &walker{Look: l, typed: &typed{}, seen: map[*yaml.Node]bool{}}
 		for r := range l.Resources {
 			s := l.Use(r.Name)
 			n := s.NestOf(r.Name)
@@ -93,7 +94,7 @@ func (l *Look) types() *typed {
 type walker struct {
 	*Look
 	*typed
-	seen  map[*hot.Node]bool
+	seen  map[*yaml.Node]bool
 	kind  *resourcetype.Type
 	of    *hot.Resource
 	index string
@@ -113,7 +114,7 @@ func (w *walker) resource(r *hot.Resource, kind string, group *program.Nest) {
 	}
 	b := &Block{Of: t.Name, Type: t, Resource: r, Known: t.Properties, At: r.Entry.Key}
 	if r.Properties != nil && !r.Properties.Value.IsNull() {
-		if b.Node = r.Properties.Value; b.Node.Kind != hot.Map || w.IsCall(b.Node) {
+		if b.Node = r.Properties.Value; b.Node.Kind != yaml.Map || w.IsCall(b.Node) {
 			return
 		}
 	}
@@ -135,13 +136,13 @@ func (w *walker) block(b *Block) {
 	}
 }
 
-func (w *walker) value(name, path string, p *resourcetype.Property, n *hot.Node, in *Block) {
+func (w *walker) value(name, path string, p *resourcetype.Property, n *yaml.Node, in *Block) {
 	w.values = append(w.values, &Typed{Name: name, Property: p, Node: n, In: in, index: w.index})
 	switch {
 	case w.IsCall(n):
-	case n.Kind == hot.Map && p.Properties != nil:
+	case n.Kind == yaml.Map && p.Properties != nil:
 		w.block(&Block{Of: name, Path: path, Type: w.kind, Resource: w.of, Known: p.Properties, Node: n, At: n})
-	case n.Kind == hot.List && p.Each != nil:
+	case n.Kind == yaml.List && p.Each != nil:
 		for _, item := range n.Items {
 			w.value("an item of "+name, path, p.Each, item, in)
 		}

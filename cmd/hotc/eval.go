@@ -14,6 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit"
 )
 
@@ -103,7 +104,7 @@ func (v *evaluator) one(in *compilation, text string, s streams) error {
 	}
 	var diags source.Diagnostics
 	file := source.NewFile("expression", []byte(text))
-	n := hot.Parse(file, &diags)
+	n := yaml.Parse(file, &diags)
 	for _, d := range diags.All() {
 		source.Print(s.err, d, s.errStyle())
 	}
@@ -130,7 +131,7 @@ func (v *evaluator) one(in *compilation, text string, s streams) error {
 	d.Set(key, val)
 	for _, k := range d.Keys() {
 		x, _ := d.Get(k)
-		fmt.Fprintf(s.out, "%s: %s\n", k, hot.FlowText(x))
+		fmt.Fprintf(s.out, "%s: %s\n", k, yaml.FlowText(x))
 	}
 	return nil
 }
@@ -160,7 +161,7 @@ func left(bound *binding.Bound) value.Value {
 		return v
 	}
 	text, _ := hot.EncodeResidual[string](bound.Expr)
-	v, err := hot.DecodeJSON(text)
+	v, err := yaml.DecodeJSON(text)
 	if err != nil {
 		return string(text) // an infinite number in it
 	}
@@ -179,11 +180,11 @@ func (v *evaluator) batch(in *compilation, path string, s streams) error {
 	}
 	var diags source.Diagnostics
 	file := source.NewFile(path, text)
-	root := hot.Parse(file, &diags)
+	root := yaml.Parse(file, &diags)
 	if root == nil {
 		return diags.All()[0]
 	}
-	if root.Kind != hot.List {
+	if root.Kind != yaml.List {
 		d := source.Fail(source.Usage, "--batch takes a JSON list of expressions, this is "+root.Kind.String(), "")
 		d.At = source.Place{File: file, Span: root.Span}
 		return d
@@ -207,7 +208,7 @@ func (v *evaluator) batch(in *compilation, path string, s streams) error {
 }
 
 // answer evaluates one expression of a batch.
-func answer(scope *emit.Scope, file *source.File, n *hot.Node) evaluated {
+func answer(scope *emit.Scope, file *source.File, n *yaml.Node) evaluated {
 	bound, err := scope.Evaluator.Evaluate(hot.NewExpr(file, n, scope.Template.Functions))
 	if d, ok := source.AsDiagnostic(err); ok {
 		return evaluated{Error: d.Message}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/heat/judge"
 )
 
@@ -72,7 +72,7 @@ func TestTypedValues(t *testing.T) {
 	j := stockHeat.Judge(t)
 	var resources, outputs strings.Builder
 	for i, c := range typedValues {
-		value, err := hot.DecodeJSON([]byte(c.value))
+		value, err := yaml.DecodeJSON([]byte(c.value))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,8 +96,8 @@ func TestTypedValues(t *testing.T) {
 		if !c.taken {
 			continue
 		}
-		want, _ := hot.DecodeJSON([]byte(c.value))
-		got, err := hot.DecodeJSON(heats[fmt.Sprintf("v%d", i)].Value)
+		want, _ := yaml.DecodeJSON([]byte(c.value))
+		got, err := yaml.DecodeJSON(heats[fmt.Sprintf("v%d", i)].Value)
 		if err != nil || !value.Equal(got, want) {
 			t.Errorf("Heat makes %s of %s of type %q, %v", value.EncodeJSON(got), c.value, c.typeName, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // What `hotc run` says where Heat would: the made-up facts of servers, and the
@@ -45,7 +46,7 @@ func parseFacts(given []string, p *program.Program) (facts, error) {
 		if out[resource] == nil {
 			out[resource] = map[string]fact{}
 		}
-		v, err := hot.DecodeJSON([]byte(value))
+		v, err := yaml.DecodeJSON([]byte(value))
 		if err != nil {
 			v = value
 		}

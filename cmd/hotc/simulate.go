@@ -6,10 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/hotc-dev/hotc/analysis/timeline"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/graph"
-	"github.com/spf13/cobra"
 )
 
 func newSimulateCommand(s streams) *cobra.Command {

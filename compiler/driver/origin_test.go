@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // beside reads from a folder.
@@ -25,7 +25,7 @@ func (b beside) Folder(name string) (fs.FS, error) { return os.DirFS(string(b) +
 func origin(t *testing.T, dir, text string) string {
 	t.Helper()
 	var diags source.Diagnostics
-	n := hot.Parse(source.NewFile("x.yaml", []byte(text)), &diags)
+	n := yaml.Parse(source.NewFile("x.yaml", []byte(text)), &diags)
 	role := driver.Role{Name: "app", Reader: beside(dir), Locate: func(...string) source.Place { return source.Place{} },
 		Inputs: []*program.Input{{Name: "deploy_key"}}}
 	o := role.Origin(n.Data(), &diags, "cookbooks")

@@ -18,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Environment is what all files together say.
@@ -34,7 +35,7 @@ type Environment struct {
 // File is one environment file.
 type File struct {
 	Text *source.File
-	Root *hot.Node
+	Root *yaml.Node
 	// Path is where it lies, Dir its folder.
 	Path, Dir string
 	// Named are the files that its registry names.
@@ -43,7 +44,7 @@ type File struct {
 
 // Named is a file that an environment names.
 type Named struct {
-	Node *hot.Node
+	Node *yaml.Node
 	Path string // where it lies
 }
 
@@ -60,8 +61,8 @@ func (f *File) Place(n source.Spanned) source.Place {
 
 // sections are the keys of an environment (heat/common/environment_format.py,
 // SECTIONS), with what each must be.
-var sections = map[string]hot.Kind{"parameters": hot.Map, "parameter_defaults": hot.Map, "parameter_merge_strategies": hot.Map,
-	"resource_registry": hot.Map, "encrypted_param_names": hot.List, "event_sinks": hot.List}
+var sections = map[string]yaml.Kind{"parameters": yaml.Map, "parameter_defaults": yaml.Map, "parameter_merge_strategies": yaml.Map,
+	"resource_registry": yaml.Map, "encrypted_param_names": yaml.List, "event_sinks": yaml.List}
 
 const sectionNames = "parameters, parameter_defaults, resource_registry, parameter_merge_strategies, encrypted_param_names and event_sinks"
 
@@ -81,7 +82,7 @@ func Read(files []*source.File, types func(parameter string) string, diags *sour
 }
 
 func readFile(text *source.File, diags *source.Diagnostics) *File {
-	root := hot.Parse(text, diags)
+	root := yaml.Parse(text, diags)
 	if root == nil {
 		return nil
 	}
@@ -89,7 +90,7 @@ func readFile(text *source.File, diags *source.Diagnostics) *File {
 	if root.IsNull() {
 		return f
 	}
-	if root.Kind != hot.Map {
+	if root.Kind != yaml.Map {
 		diags.Error(source.BadEnvironment, f.Place(root), "an environment is a map of sections, this is "+root.Kind.String(), "")
 		return nil
 	}
@@ -114,8 +115,8 @@ func readFile(text *source.File, diags *source.Diagnostics) *File {
 
 // Is says whether a text is an environment file, perhaps with its sections misspelt, and
 // no template, be it one that lacks its version.
-func Is(root *hot.Node) bool {
-	if root == nil || root.Kind != hot.Map || root.Get("resources") != nil || root.Get("Resources") != nil {
+func Is(root *yaml.Node) bool {
+	if root == nil || root.Kind != yaml.Map || root.Get("resources") != nil || root.Get("Resources") != nil {
 		return false
 	}
 	if key, meant := hot.VersionKey(root); key != nil || meant != "" {
@@ -140,7 +141,7 @@ func meant(key string) string {
 }
 
 // section is a section of the right kind, nil if there is none.
-func (f *File) section(name string) *hot.Node {
+func (f *File) section(name string) *yaml.Node {
 	if n := f.Root.Get(name); n != nil && n.Kind == sections[name] {
 		return n
 	}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math/big"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // The merge strategies (heat/common/environment_util.py,
@@ -132,7 +132,7 @@ func (m *merging) engine(f *File, section string, into map[string]Setting) {
 }
 
 // strategyOf is get_param_merge_strategy, with the check that files agree.
-func (m *merging) strategyOf(f *File, p hot.Entry) string {
+func (m *merging) strategyOf(f *File, p yaml.Entry) string {
 	first, decided := m.strategy[p.Name]
 	n := f.section("parameter_merge_strategies")
 	general := overwrite
@@ -170,7 +170,7 @@ func combine(kind string, old, new value.Value, deep bool) (value.Value, error) 
 	switch kind {
 	case "json":
 		if text, isText := new.(string); isText {
-			v, err := hot.DecodeJSON([]byte(text))
+			v, err := yaml.DecodeJSON([]byte(text))
 			if err != nil {
 				return nil, fmt.Errorf("JSON is expected: %w", err)
 			}

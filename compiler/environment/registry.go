@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Registry says what resource types stand for (heat/engine/environment.py,
@@ -87,7 +87,7 @@ func (r *Registry) sort() {
 
 // registry reads a level: the top, the resources of a name (depth 1), what is below
 // these. The client reads files for the first two only.
-func (r *registryReader) registry(n *hot.Node, dir string, depth int) *Registry {
+func (r *registryReader) registry(n *yaml.Node, dir string, depth int) *Registry {
 	out := &Registry{}
 	if base, ok := n.Get("base_url").Text(); ok {
 		located, err := source.Locate(base, dir)
@@ -106,15 +106,15 @@ func (r *registryReader) registry(n *hot.Node, dir string, depth int) *Registry 
 			r.words(e, "restricted action", restrictedActions)
 		case e.Name == "resources" && depth == 0:
 			for _, x := range e.Value.All() {
-				if x.Value.Kind != hot.Map {
+				if x.Value.Kind != yaml.Map {
 					r.bad(x.Value, fmt.Sprintf("resources: %q must be a map, not %s", x.Name, x.Value.Kind), "")
 					continue
 				}
 				out.resources = append(out.resources, named{x.Name, r.registry(x.Value, dir, 1)})
 			}
-		case e.Value.Kind == hot.Map && depth > 0:
+		case e.Value.Kind == yaml.Map && depth > 0:
 			out.resources = append(out.resources, named{e.Name, r.registry(e.Value, dir, depth+1)})
-		case e.Value.Kind != hot.Scalar:
+		case e.Value.Kind != yaml.Scalar:
 			r.bad(e.Value, fmt.Sprintf("%q must be mapped to a type or to a template's file, not to %s", e.Name, e.Value.Kind), "")
 		default:
 			if m := r.mapping(e, dir, depth); m != nil {
@@ -126,7 +126,7 @@ func (r *registryReader) registry(n *hot.Node, dir string, depth int) *Registry 
 	return out
 }
 
-func (r *registryReader) mapping(e hot.Entry, dir string, depth int) *mapping {
+func (r *registryReader) mapping(e yaml.Entry, dir string, depth int) *mapping {
 	value, ok := e.Value.Text()
 	if !ok || value == "" {
 		r.bad(e.Value, fmt.Sprintf("%q must be mapped to a type or to a template's file", e.Name), "to leave resources of a type out: OS::Heat::None")
@@ -157,11 +157,11 @@ func (r *registryReader) mapping(e hot.Entry, dir string, depth int) *mapping {
 	return m
 }
 
-func (r *registryReader) bad(n *hot.Node, message, hint string) {
+func (r *registryReader) bad(n *yaml.Node, message, hint string) {
 	r.diags.Error(source.BadEnvironment, r.file.Place(n), message, hint)
 }
 
-func (r *registryReader) located(err error, n *hot.Node) {
+func (r *registryReader) located(err error, n *yaml.Node) {
 	d, _ := source.AsDiagnostic(err)
 	found := *d
 	found.At = r.file.Place(n)
@@ -169,10 +169,10 @@ func (r *registryReader) located(err error, n *hot.Node) {
 }
 
 // words checks hooks and restricted actions: one word or a list.
-func (r *registryReader) words(e hot.Entry, what string, known []string) {
+func (r *registryReader) words(e yaml.Entry, what string, known []string) {
 	items := e.Value.Items
-	if e.Value.Kind == hot.Scalar {
-		items = []*hot.Node{e.Value}
+	if e.Value.Kind == yaml.Scalar {
+		items = []*yaml.Node{e.Value}
 	}
 	for _, x := range items {
 		if word, ok := x.Text(); !ok || !slices.Contains(known, word) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // readAndFold reads a template and folds every property and metadata in it.
@@ -31,7 +32,7 @@ func readAndFold(b testing.TB, text []byte) {
 		return call, nil
 	}
 	for _, r := range template.Resources {
-		for _, e := range []*Entry{r.Properties, r.Metadata} {
+		for _, e := range []*yaml.Entry{r.Properties, r.Metadata} {
 			if e == nil {
 				continue
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Calls that the compiler makes itself, as a version says them.
@@ -55,7 +56,7 @@ func (e *Expr) Short() string {
 
 // CallOf says what a node calls, if it is a call: the function's meaning and the
 // argument.
-func (t *Template) CallOf(n *Node) (meaning string, arg *Node) {
+func (t *Template) CallOf(n *yaml.Node) (meaning string, arg *yaml.Node) {
 	f, arg := t.callOf(n)
 	if f == nil {
 		return "", nil
@@ -63,8 +64,8 @@ func (t *Template) CallOf(n *Node) (meaning string, arg *Node) {
 	return f.Meaning(), arg
 }
 
-func (t *Template) callOf(n *Node) (f *Function, arg *Node) {
-	if n.Kind != Map || len(n.Entries) != 1 {
+func (t *Template) callOf(n *yaml.Node) (f *Function, arg *yaml.Node) {
+	if n.Kind != yaml.Map || len(n.Entries) != 1 {
 		return nil, nil
 	}
 	e := n.Entries[0]

@@ -2,10 +2,12 @@ package hot
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"regexp"
 	"sort"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // The functions of CloudFormation that HOT took over at first
@@ -65,7 +67,7 @@ func selectFrom(index, from value.Value) (value.Value, error) {
 		if text == "" {
 			return "", nil
 		}
-		v, err := DecodeJSON([]byte(text))
+		v, err := yaml.DecodeJSON([]byte(text))
 		if err != nil {
 			return nil, fmt.Errorf("Fn::Select: the text is no JSON: %w", err)
 		}

@@ -1,8 +1,10 @@
 package hot
 
 import (
-	"github.com/hotc-dev/hotc/compiler/value"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // cfnParameterKeys are the keys of a declaration in a CloudFormation template
@@ -27,7 +29,7 @@ func CFNType(name string) string {
 }
 
 // readCFN reads a declaration (heat/engine/parameters.py, Schema.from_dict).
-func (r *parameterReader) readCFN(e *Entry) {
+func (r *parameterReader) readCFN(e *yaml.Entry) {
 	p, n := r.p, e.Value
 	if h := n.Get("NoEcho"); h != nil {
 		p.Hidden = strings.ToLower(value.ToString(h.Data())) == "true"
@@ -41,7 +43,7 @@ func (r *parameterReader) readCFN(e *Entry) {
 }
 
 // cfnBounds reads a constraint that two keys make.
-func (r *parameterReader) cfnBounds(kind string, least, most *Entry) {
+func (r *parameterReader) cfnBounds(kind string, least, most *yaml.Entry) {
 	if least == nil && most == nil {
 		return
 	}
@@ -59,13 +61,13 @@ func (r *parameterReader) cfnBounds(kind string, least, most *Entry) {
 	r.addCFN(kind, at, bounds)
 }
 
-func (r *parameterReader) cfnConstraint(kind string, e *Entry) {
+func (r *parameterReader) cfnConstraint(kind string, e *yaml.Entry) {
 	if e != nil {
 		r.addCFN(kind, e, e.Value.Data())
 	}
 }
 
-func (r *parameterReader) addCFN(kind string, e *Entry, v value.Value) {
+func (r *parameterReader) addCFN(kind string, e *yaml.Entry, v value.Value) {
 	c := Constraint{Kind: kind, At: r.t.Place(e.Value)}
 	c.Description, _ = r.p.Entry.Value.Get("ConstraintDescription").Text()
 	if err := c.read(v); err != nil {

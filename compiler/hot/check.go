@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 

@@ -2,9 +2,10 @@ package hot
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"maps"
 	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // if, and the functions of conditions: equals, not, and, or

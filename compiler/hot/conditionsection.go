@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Condition is a named condition of the template.
 type Condition struct {
 	Name  string
-	Entry *Entry
+	Entry *yaml.Entry
 	Expr  *Expr
 }
 
@@ -18,7 +19,7 @@ func (t *Template) Condition(name string) *Expr { return t.Functions.names.condi
 
 // Enabled is the expression of the `condition:` of a resource or output: true,
 // false, or what decides it. Without an entry it is true.
-func (t *Template) Enabled(condition *Entry) *Expr {
+func (t *Template) Enabled(condition *yaml.Entry) *Expr {
 	if condition == nil {
 		return Constant(true, source.Place{})
 	}
@@ -47,7 +48,7 @@ func (t *Template) readConditions(diags *source.Diagnostics) {
 	if n.IsNull() || !t.Version.hasConditions() {
 		return
 	}
-	if n.Kind != Map {
+	if n.Kind != yaml.Map {
 		diags.Error(source.BadSection, t.Place(n), name+" must be a map, not "+n.Kind.String(), "")
 		return
 	}

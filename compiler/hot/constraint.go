@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Constraint is one constraint of a parameter (heat/engine/constraints.py: Range,
@@ -41,16 +42,16 @@ var constrainable = map[string][]string{
 	"custom_constraint": {"string", "number", "boolean", "comma_delimited_list"},
 }
 
-func (r *parameterReader) readConstraints(n *Node) {
+func (r *parameterReader) readConstraints(n *yaml.Node) {
 	if n.IsNull() {
 		return
 	}
-	if n.Kind != List {
+	if n.Kind != yaml.List {
 		r.fail(n, "", "constraints must be a list, not %s", n.Kind)
 		return
 	}
 	for _, x := range n.Items {
-		if x.Kind != Map {
+		if x.Kind != yaml.Map {
 			r.fail(x, "", "a constraint must be a map, not %s", x.Kind)
 			continue
 		}
@@ -58,7 +59,7 @@ func (r *parameterReader) readConstraints(n *Node) {
 	}
 }
 
-func (r *parameterReader) readConstraint(n *Node) {
+func (r *parameterReader) readConstraint(n *yaml.Node) {
 	for _, e := range n.Entries {
 		if e.Name != "description" && !slices.Contains(constraintKinds, e.Name) {
 			r.fail(e.Key, "", "%q is no constraint", e.Name)
@@ -89,7 +90,7 @@ func (r *parameterReader) readConstraint(n *Node) {
 }
 
 // constrain adds a constraint; name is how the template says it.
-func (r *parameterReader) constrain(c Constraint, n *Node, name string) {
+func (r *parameterReader) constrain(c Constraint, n *yaml.Node, name string) {
 	if r.p.Type != "" && !slices.Contains(constrainable[c.Kind], r.p.Type) {
 		r.fail(n, "", "%s cannot be used with the type %s", name, r.p.Type)
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 var (
@@ -133,7 +134,7 @@ func attribute(arg value.Value) (value.Value, error) {
 	if resource != "server" {
 		return nil, fmt.Errorf("no resource %q", resource)
 	}
-	all, _ := DecodeJSON([]byte(worldAttributes))
+	all, _ := yaml.DecodeJSON([]byte(worldAttributes))
 	if name == nil {
 		d := value.NewDict()
 		for _, k := range all.(*value.Dict).Keys() {
@@ -234,7 +235,7 @@ func (x *trial) agrees(t *testing.T, what string, v value.Value, err error) bool
 	case err == nil && x.heat.Error != "":
 		x.report(t, "%s: %s", what, value.EncodeJSON(v))
 	case err == nil:
-		heat, e := DecodeJSON([]byte(x.heat.Value))
+		heat, e := yaml.DecodeJSON([]byte(x.heat.Value))
 		if e != nil {
 			t.Fatal(e)
 		}
@@ -405,7 +406,7 @@ func TestPlansAgreeWithHeat(t *testing.T) {
 		var v value.Value
 		value, err := read.Eval(cells{resolver{template: x.template}})
 		if err == nil {
-			v, err = DecodeJSON(value)
+			v, err = yaml.DecodeJSON(value)
 		}
 		if err != nil && strings.Contains(err.Error(), "there is no condition") && out.CallsAny("if") {
 			named++ // a compiled plan has what Heat decided (emit, TestConditionNamedByAValue)
@@ -421,7 +422,7 @@ type cells struct{ resolver }
 
 func (c cells) Cell(name string) (json.RawMessage, error) {
 	function, arg, _ := strings.Cut(name, " ")
-	v, err := DecodeJSON([]byte(arg))
+	v, err := yaml.DecodeJSON([]byte(arg))
 	if err != nil {
 		return nil, err
 	}

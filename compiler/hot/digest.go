@@ -11,9 +11,10 @@ import (
 	"hash"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/value"
 	"golang.org/x/crypto/blake2b"
 	"golang.org/x/crypto/blake2s"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // digest (heat/engine/hot/functions.py: Digest). The algorithms are those of

@@ -3,6 +3,7 @@ package hot
 import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Expr is an expression: a value, a list or map of expressions, or the call of a
@@ -52,13 +53,13 @@ func (e *Expr) IsValue() bool { return e.Kind == ValueExpr }
 // NewExpr reads a node as an expression: a map whose only key is a function of
 // the table is a call (heat/engine/template.py, parse). What holds no call is one
 // value, however deep.
-func NewExpr(file *source.File, n *Node, table Table) *Expr {
+func NewExpr(file *source.File, n *yaml.Node, table Table) *Expr {
 	r := exprReader{file: file, table: table, parts: new(partStack)}
 	return r.read(n, table.expressions)
 }
 
 // newCondition reads a node as a condition, which has functions of its own.
-func newCondition(file *source.File, n *Node, table Table) *Expr {
+func newCondition(file *source.File, n *yaml.Node, table Table) *Expr {
 	r := exprReader{file: file, table: table, parts: new(partStack)}
 	return r.read(n, table.conditions)
 }
@@ -75,26 +76,26 @@ type exprReader struct {
 	err    error
 }
 
-func (r *exprReader) place(n *Node) source.Place {
+func (r *exprReader) place(n *yaml.Node) source.Place {
 	return source.Place{File: r.file, Span: n.Extent()}
 }
 
-func (r *exprReader) read(n *Node, functions map[string]*Function) *Expr {
+func (r *exprReader) read(n *yaml.Node, functions map[string]*Function) *Expr {
 	return r.part(n, functions).at(r.place(n))
 }
 
-func (r *exprReader) part(n *Node, functions map[string]*Function) part {
+func (r *exprReader) part(n *yaml.Node, functions map[string]*Function) part {
 	if n == nil { // what is missing is null, as it is to Heat
 		return part{}
 	}
 	switch n.Kind {
-	case List:
+	case yaml.List:
 		mark := len(*r.parts)
 		for _, x := range n.Items {
 			r.parts.push(r.part(x, functions))
 		}
 		return r.collection(n, mark)
-	case Map:
+	case yaml.Map:
 		if len(n.Entries) == 1 {
 			if f := functions[n.Entries[0].Name]; f != nil {
 				return r.folded(r.call(n, f, functions))
@@ -111,13 +112,13 @@ func (r *exprReader) part(n *Node, functions map[string]*Function) part {
 
 // collection makes a list or map of the parts from a mark on: a value if all of them
 // are known.
-func (r *exprReader) collection(n *Node, mark int) part {
+func (r *exprReader) collection(n *yaml.Node, mark int) part {
 	parts := (*r.parts)[mark:]
 	defer func() { *r.parts = (*r.parts)[:mark] }()
 	switch {
 	case !allKnown(parts):
 		return part{expr: r.apart(n, parts).collapse()}
-	case n.Kind == List:
+	case n.Kind == yaml.List:
 		return part{value: valuesOf(parts)}
 	}
 	d := value.SizedDict(len(parts))
@@ -129,8 +130,8 @@ func (r *exprReader) collection(n *Node, mark int) part {
 }
 
 // apart makes a list or map whose parts are expressions of their own.
-func (r *exprReader) apart(n *Node, parts []part) *Expr {
-	if n.Kind == Map {
+func (r *exprReader) apart(n *yaml.Node, parts []part) *Expr {
+	if n.Kind == yaml.Map {
 		e := newMap(r.place(n), len(parts))
 		for i, p := range parts {
 			e.Keys[i], e.Items[i] = n.Entries[i].Name, p.at(r.place(n.Entries[i].Value))
@@ -172,7 +173,7 @@ func (r *exprReader) folded(call *Expr) (p part) {
 }
 
 // call reads a map that is a call; what is in it is not folded yet.
-func (r *exprReader) call(n *Node, f *Function, functions map[string]*Function) *Expr {
+func (r *exprReader) call(n *yaml.Node, f *Function, functions map[string]*Function) *Expr {
 	folder := r.folder
 	r.folder = nil
 	defer func() { r.folder = folder }()
@@ -205,8 +206,8 @@ func callOf(f *Function, at source.Place, arg value.Value, argAt source.Place) *
 
 // argument reads a call's argument. A name in a list of them is told where it stands,
 // so that list is no value.
-func (r *exprReader) argument(f *Function, arg *Node, functions map[string]*Function) part {
-	if !f.usesNames || arg.Kind != List {
+func (r *exprReader) argument(f *Function, arg *yaml.Node, functions map[string]*Function) part {
+	if !f.usesNames || arg.Kind != yaml.List {
 		return r.part(arg, functions)
 	}
 	mark := len(*r.parts)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Resolve answers the references in an expression: get_param, get_attr,
@@ -80,7 +81,7 @@ func Fold(e *Expr, resolve Resolve) (*Expr, error) {
 
 // Fold reads a node as an expression of the template and folds it, without an
 // expression for what is known.
-func (t *Template) Fold(n *Node, resolve Resolve) (*Expr, error) {
+func (t *Template) Fold(n *yaml.Node, resolve Resolve) (*Expr, error) {
 	f := t.spare.Swap(nil) // this may be called from within, or at the same time
 	if f == nil {
 		f = &roomyFolder{}

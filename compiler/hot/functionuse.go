@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // CheckFunctions finds the functions that this version of HOT lacks. One that a
@@ -37,7 +38,7 @@ type functionChecker struct {
 	gone  map[string]bool      // whether the function was in an earlier version
 }
 
-func (c *functionChecker) visit(n *Node, inBranch bool) {
+func (c *functionChecker) visit(n *yaml.Node, inBranch bool) {
 	if n.Target() != nil {
 		return // an alias: looked at where the anchor stands
 	}
@@ -49,13 +50,13 @@ func (c *functionChecker) visit(n *Node, inBranch bool) {
 		inBranch = inBranch || n.Entries[0].Name == "if"
 	}
 	for i := range n.Entries {
-		if x := n.Entries[i].Value; x.Kind != Scalar {
+		if x := n.Entries[i].Value; x.Kind != yaml.Scalar {
 			c.visit(x, inBranch)
 		}
 	}
 }
 
-func (c *functionChecker) call(e *Entry, inBranch bool) {
+func (c *functionChecker) call(e *yaml.Entry, inBranch bool) {
 	f := c.t.Functions.Lookup(e.Name)
 	if f != nil {
 		c.takenApart(f, e.Value)
@@ -89,7 +90,7 @@ func (c *functionChecker) call(e *Entry, inBranch bool) {
 // takenApart warns of a list of a parameter that a function takes its arguments from.
 // Heat removes them from the parameter's own list (heat/engine/hot/functions.py:
 // StrSplit and MapReplace, result), and looks at a resource more than once.
-func (c *functionChecker) takenApart(f *Function, arg *Node) {
+func (c *functionChecker) takenApart(f *Function, arg *yaml.Node) {
 	if f != strSplit && f != mapReplace {
 		return
 	}

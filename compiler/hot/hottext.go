@@ -1,8 +1,9 @@
 package hot
 
 import (
-	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // HOT is the expression as a template says it. ok is false if no template can:

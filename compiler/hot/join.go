@@ -2,9 +2,10 @@ package hot
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // list_join (heat/engine/hot/functions.py: Join until 2015-04-30, JoinMultiple

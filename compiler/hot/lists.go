@@ -2,9 +2,10 @@ package hot
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // list_concat, list_concat_unique, contains and filter

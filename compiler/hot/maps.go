@@ -2,8 +2,9 @@ package hot
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // map_merge and map_replace (heat/engine/hot/functions.py: MapMerge, MapReplace).

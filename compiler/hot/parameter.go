@@ -6,14 +6,15 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Parameter is a parameter's declaration (heat/engine/hot/parameters.py).
 type Parameter struct {
 	Name        string
-	Entry       *Entry
-	Type        string // string, number, comma_delimited_list, json or boolean
-	Default     *Node  // nil if there is none; null counts as none
+	Entry       *yaml.Entry
+	Type        string     // string, number, comma_delimited_list, json or boolean
+	Default     *yaml.Node // nil if there is none; null counts as none
 	Hidden      bool
 	Immutable   bool
 	Label       string
@@ -50,7 +51,7 @@ func (r *parameterReader) fail(n source.Spanned, hint, format string, args ...an
 	r.diags.Error(source.BadParameter, r.t.Place(n), fmt.Sprintf("parameter %q: ", r.p.Name)+fmt.Sprintf(format, args...), hint)
 }
 
-func (r *parameterReader) read(e *Entry) {
+func (r *parameterReader) read(e *yaml.Entry) {
 	p, n := r.p, e.Value
 	known := parameterKeys
 	if r.t.Version.CFN() {
@@ -75,7 +76,7 @@ func (r *parameterReader) read(e *Entry) {
 	r.checkDefault()
 }
 
-func (r *parameterReader) readHOT(n *Node) {
+func (r *parameterReader) readHOT(n *yaml.Node) {
 	p := r.p
 	if h := n.Get("hidden"); h != nil {
 		p.Hidden = value.Truthy(h.Data())
@@ -86,7 +87,7 @@ func (r *parameterReader) readHOT(n *Node) {
 	p.Label, _ = n.Get("label").Text()
 	p.Description, _ = n.Get("description").Text()
 	if tags := n.Get("tags"); tags != nil {
-		if tags.Kind != List {
+		if tags.Kind != yaml.List {
 			r.fail(tags, "", "tags must be a list, not %s", tags.Kind)
 		}
 		for _, x := range tags.Items {
@@ -96,7 +97,7 @@ func (r *parameterReader) readHOT(n *Node) {
 	r.readConstraints(n.Get("constraints"))
 }
 
-func (r *parameterReader) readType(e *Entry) {
+func (r *parameterReader) readType(e *yaml.Entry) {
 	n := e.Value.Get(r.t.Words().Type)
 	said := func(name string) string { return name }
 	if r.t.Version.CFN() {
@@ -213,7 +214,7 @@ func jsonValue(v value.Value) (value.Value, error) {
 	if !ok || text == "" {
 		return v, nil
 	}
-	out, err := DecodeJSON([]byte(text))
+	out, err := yaml.DecodeJSON([]byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("JSON is expected: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // randomParameter makes a declaration and a value for it.
@@ -114,7 +115,7 @@ func TestParametersAgreeWithHeat(t *testing.T) {
 		case err != nil:
 			refused++
 		default:
-			want, _ := DecodeJSON([]byte(heat.Value))
+			want, _ := yaml.DecodeJSON([]byte(heat.Value))
 			if string(value.EncodeJSON(got)) != string(value.EncodeJSON(want)) {
 				t.Errorf("-seed %d (%s): %s with %s: %s\nHeat: %s", s, v, value.EncodeJSON(schema), value.EncodeJSON(val), value.EncodeJSON(got), heat.Value)
 			}
@@ -217,7 +218,7 @@ func TestConstraintMessages(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.value), &value); err != nil || diags.Failed() {
 			t.Fatal(err, diags.All())
 		}
-		v, _ := DecodeJSON([]byte(c.value))
+		v, _ := yaml.DecodeJSON([]byte(c.value))
 		if err := template.Parameter("p").Check(v); err == nil || err.Error() != c.want {
 			t.Errorf("%s with %s: %v, want %s", c.declaration, c.value, err, c.want)
 		}

@@ -3,7 +3,9 @@ package hot
 import (
 	"encoding/json"
 	"fmt"
+
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // What only Heat decides of whether something is there: a resource whose condition
@@ -133,7 +135,7 @@ func (e *Expr) entries() (keys []string, items []*Expr) {
 // DecidedSize is what Heat decided of the stack's shape as a number of members: true is 1, false
 // and what cannot be read are 0.
 func DecidedSize(value json.RawMessage) int {
-	v, err := DecodeJSON(value)
+	v, err := yaml.DecodeJSON(value)
 	if err != nil {
 		return 0
 	}

@@ -3,6 +3,7 @@ package hot
 import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Ref is what a reference names. It is read here, and by nobody else.
@@ -93,12 +94,12 @@ func (r Ref) Steps() []value.Value { return r.steps }
 // NodeRef is a reference as it stands in a text, with the nodes of its parts.
 type NodeRef struct {
 	Ref
-	Arg   *Node
-	Parts []*Node // of a list: the name's, the attribute's, those of the path
+	Arg   *yaml.Node
+	Parts []*yaml.Node // of a list: the name's, the attribute's, those of the path
 }
 
 // RefAt is what the call in a node refers to.
-func (t *Template) RefAt(n *Node) NodeRef {
+func (t *Template) RefAt(n *yaml.Node) NodeRef {
 	f, arg := t.callOf(n)
 	if f == nil || f.refers == NoRef {
 		return NodeRef{Ref: Ref{At: t.Place(n)}}
@@ -108,7 +109,7 @@ func (t *Template) RefAt(n *Node) NodeRef {
 	parts := make([]value.Value, 0, len(arg.Items))
 	for _, x := range arg.Items {
 		e := Constant(x.Value, r.At)
-		if x.Kind != Scalar {
+		if x.Kind != yaml.Scalar {
 			e = t.Expr(x)
 		}
 		if r.Computed = !e.IsValue(); r.Computed {
@@ -117,6 +118,6 @@ func (t *Template) RefAt(n *Node) NodeRef {
 		parts = append(parts, e.Value)
 	}
 	r.read(parts)
-	r.Computed = r.Computed || arg.Kind == Map
+	r.Computed = r.Computed || arg.Kind == yaml.Map
 	return r
 }

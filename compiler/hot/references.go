@@ -2,9 +2,11 @@ package hot
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strconv"
+
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // The references: calls that a Resolve function answers. Apply of a reference only
@@ -284,7 +286,7 @@ func position(key value.Value, n int) (int, bool) {
 // meaningOfRef is what Ref means with this argument: a resource of the template,
 // else a parameter (heat/engine/cfn/functions.py, Ref). HOT's is read as the
 // function that it means.
-func (n *names) meaningOfRef(f *Function, arg *Node) *Function {
+func (n *names) meaningOfRef(f *Function, arg *yaml.Node) *Function {
 	name, ok := arg.Text()
 	isResource := ok && n.isResource(name)
 	switch {

@@ -2,10 +2,11 @@ package hot
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // repeat (heat/engine/hot/functions.py: Repeat until 2016-04-08, RepeatWithMap

@@ -3,10 +3,11 @@ package hot
 import (
 	"cmp"
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // str_replace and its stricter sisters (heat/engine/hot/functions.py: Replace,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // A residual expression is what the compiler leaves for the agent, as JSON:
@@ -190,7 +191,7 @@ type Resolver interface {
 // ParseResidual reads a residual expression. The error is about the plan, which
 // was written by a compiler: the user cannot cause it with a template.
 func ParseResidual(expr json.RawMessage, at map[string]string) (*Residual, error) {
-	v, err := DecodeJSON(expr)
+	v, err := yaml.DecodeJSON(expr)
 	if err != nil {
 		return nil, fmt.Errorf("residual expression: %w", err)
 	}
@@ -305,7 +306,7 @@ func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := DecodeJSON(text)
+	v, err := yaml.DecodeJSON(text)
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,9 @@ package hot
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // str_split and Fn::Split, Fn::Base64 (heat/engine/hot/functions.py: StrSplit;

@@ -10,13 +10,14 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Template is a template, in HOT or a CloudFormation format: its text, and what
 // stands in its sections.
 type Template struct {
 	File       *source.File
-	Root       *Node
+	Root       *yaml.Node
 	Version    Version
 	Functions  Table
 	Parameters []*Parameter
@@ -32,21 +33,21 @@ type Template struct {
 // Resource is a resource of the template.
 type Resource struct {
 	Name       string
-	Entry      *Entry
+	Entry      *yaml.Entry
 	Type       string
-	TypeNode   *Node
-	Properties *Entry // nil if there are none
-	Metadata   *Entry
-	DependsOn  *Entry
-	Condition  *Entry
+	TypeNode   *yaml.Node
+	Properties *yaml.Entry // nil if there are none
+	Metadata   *yaml.Entry
+	DependsOn  *yaml.Entry
+	Condition  *yaml.Entry
 }
 
 // Output is an output of the stack.
 type Output struct {
 	Name      string
-	Entry     *Entry
-	Value     *Node
-	Condition *Entry
+	Entry     *yaml.Entry
+	Value     *yaml.Node
+	Condition *yaml.Entry
 }
 
 // Parameter finds a parameter by name.
@@ -78,7 +79,7 @@ func (t *Template) Place(n source.Spanned) source.Place {
 }
 
 // Expr reads a node as an expression of this template.
-func (t *Template) Expr(n *Node) *Expr { return NewExpr(t.File, n, t.Functions) }
+func (t *Template) Expr(n *yaml.Node) *Expr { return NewExpr(t.File, n, t.Functions) }
 
 // sections are the top-level keys of HOT (heat/engine/hot/template.py, SECTIONS).
 var sections = map[string]Version{"heat_template_version": V20130523, "description": V20130523,
@@ -96,12 +97,12 @@ func (t *Template) Words() *Words { return t.Version.Words() }
 // ParseTemplate reads a template. It returns nil if the text cannot be read; with
 // errors in a section it goes on, to find them all.
 func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
-	root := Parse(file, diags)
+	root := yaml.Parse(file, diags)
 	if root == nil {
 		return nil
 	}
 	t := &Template{File: file, Root: root, parameters: map[string]*Parameter{}}
-	if root.Kind != Map {
+	if root.Kind != yaml.Map {
 		what := root.Kind.String()
 		if root.IsNull() {
 			what = "empty"
@@ -138,7 +139,7 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 // (heatclient/common/template_format.py, parse).
 func (t *Template) keepsIndentation(diags *source.Diagnostics) bool {
 	start := t.Root.Span.Start
-	if t.Root.Style != Block || len(t.Root.Entries) < 2 || start == t.File.LineStart(start) || len(bytes.TrimSpace(t.File.Text[:start])) > 0 {
+	if t.Root.Style != yaml.Block || len(t.Root.Entries) < 2 || start == t.File.LineStart(start) || len(bytes.TrimSpace(t.File.Text[:start])) > 0 {
 		return true
 	}
 	diags.Error(source.NotYAML, t.Place(t.Root.Entries[0].Key), "the whole text is indented: Heat's client takes the white space before the first key away, and then that key stands in another column than the others", "take the indentation away, or begin the text with a comment")
@@ -148,7 +149,7 @@ func (t *Template) keepsIndentation(diags *source.Diagnostics) bool {
 // readVersion finds the one key that says what the template is written in
 // (heat/engine/template.py, get_version).
 func (t *Template) readVersion(diags *source.Diagnostics) bool {
-	var said []*Entry
+	var said []*yaml.Entry
 	for i := range t.Root.Entries {
 		e := &t.Root.Entries[i]
 		if _, isText := e.Value.Text(); isText && isVersionKey(e.Name) {
@@ -191,7 +192,7 @@ var versionKeys = []string{"heat_template_version", "AWSTemplateFormatVersion", 
 // VersionKey is the entry by which a text says that it is a template. If there is none
 // it is one that was perhaps to be, and meant is its right name. Nil if neither is there,
 // and for a text that cannot be read, whose root is nil.
-func VersionKey(root *Node) (key *Entry, meant string) {
+func VersionKey(root *yaml.Node) (key *yaml.Entry, meant string) {
 	for _, name := range versionKeys {
 		if e := root.Entry(name); e != nil {
 			return e, ""
@@ -209,7 +210,7 @@ func VersionKey(root *Node) (key *Entry, meant string) {
 // IsSection says whether a key is one of the top level of HOT.
 func IsSection(name string) bool { _, is := sections[name]; return is }
 
-func (t *Template) unknownVersion(e *Entry, diags *source.Diagnostics) {
+func (t *Template) unknownVersion(e *yaml.Entry, diags *source.Diagnostics) {
 	hint := "the versions are " + strings.Join(Versions(), ", ") + " and the releases' names from newton on"
 	if v, isCFN := cfnVersions[e.Name]; isCFN {
 		hint = "write " + strings.Replace(v.String(), " ", ": ", 1)
@@ -223,7 +224,7 @@ func (t *Template) readMappings(diags *source.Diagnostics) {
 	t.Functions.names.mappings = value.NewDict()
 	switch {
 	case n.IsNull():
-	case n.Kind != Map:
+	case n.Kind != yaml.Map:
 		diags.Error(source.BadSection, t.Place(n), "Mappings must be a map, not "+n.Kind.String(), "")
 	default:
 		t.Functions.names.mappings = n.Data().(*value.Dict)
@@ -231,19 +232,19 @@ func (t *Template) readMappings(diags *source.Diagnostics) {
 }
 
 // section gives the entries of a section that must be a map of maps.
-func (t *Template) section(name string, diags *source.Diagnostics) []*Entry {
+func (t *Template) section(name string, diags *source.Diagnostics) []*yaml.Entry {
 	n := t.Root.Get(name)
 	if n.IsNull() {
 		return nil
 	}
-	if n.Kind != Map {
+	if n.Kind != yaml.Map {
 		diags.Error(source.BadSection, t.Place(n), name+" must be a map, not "+n.Kind.String(), "")
 		return nil
 	}
-	out := make([]*Entry, 0, len(n.Entries))
+	out := make([]*yaml.Entry, 0, len(n.Entries))
 	for i := range n.Entries {
 		e := &n.Entries[i]
-		if e.Value.Kind != Map {
+		if e.Value.Kind != yaml.Map {
 			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("%s: %q must be a map, not %s", name, e.Name, e.Value.Kind), "")
 			continue
 		}
@@ -291,7 +292,7 @@ var (
 )
 
 // keyHint says what was meant by a key that is none.
-func keyHint(k Entry, known map[string]Version) string {
+func keyHint(k yaml.Entry, known map[string]Version) string {
 	if near := Nearest(k.Name, slices.Sorted(maps.Keys(known))); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
@@ -303,7 +304,7 @@ func keyHint(k Entry, known map[string]Version) string {
 
 // checkKeys says which keys Heat refuses, and which it passes over in a
 // CloudFormation template.
-func (t *Template) checkKeys(of string, e *Entry, known, cfn map[string]Version, diags *source.Diagnostics) {
+func (t *Template) checkKeys(of string, e *yaml.Entry, known, cfn map[string]Version, diags *source.Diagnostics) {
 	if t.Version.CFN() {
 		for _, k := range e.Value.Entries {
 			if first, ok := cfn[k.Name]; !ok || first > t.Version {
@@ -340,7 +341,7 @@ func (t *Template) readOutputs(diags *source.Diagnostics) {
 }
 
 // MetadataEntry finds a key in the resource's metadata.
-func (r *Resource) MetadataEntry(key string) *Entry {
+func (r *Resource) MetadataEntry(key string) *yaml.Entry {
 	if r.Metadata == nil {
 		return nil
 	}
@@ -348,7 +349,7 @@ func (r *Resource) MetadataEntry(key string) *Entry {
 }
 
 // Entries are the properties as they stand in the text.
-func (r *Resource) Entries() []Entry {
+func (r *Resource) Entries() []yaml.Entry {
 	if r.Properties == nil {
 		return nil
 	}
@@ -356,7 +357,7 @@ func (r *Resource) Entries() []Entry {
 }
 
 // Property finds a property's value.
-func (r *Resource) Property(name string) *Node {
+func (r *Resource) Property(name string) *yaml.Node {
 	if r.Properties == nil {
 		return nil
 	}

@@ -2,9 +2,10 @@ package hot
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // make_url (heat/engine/hot/functions.py: MakeURL, with Python's urllib.parse).

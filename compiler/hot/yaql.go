@@ -1,10 +1,12 @@
 package hot
 
 import (
-	"github.com/hotc-dev/hotc/compiler/value"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // yaql is a language of its own (python3-yaql). Paths into the data, and the commonest
@@ -93,7 +95,7 @@ func (q *yaqlReader) fail() query {
 // word reads a name of ASCII letters, digits and underscores.
 func (q *yaqlReader) word() string {
 	start := q.at
-	for q.at < len(q.text) && (isNameStart(q.text[q.at])) {
+	for q.at < len(q.text) && (yaml.IsNameStart(q.text[q.at])) {
 		q.at++
 	}
 	return q.text[start:q.at]
@@ -166,7 +168,7 @@ func (q *yaqlReader) primary() query {
 	switch c := q.skip(); {
 	case c == '$':
 		q.at++
-		if q.at < len(q.text) && isNameStart(q.text[q.at]) {
+		if q.at < len(q.text) && yaml.IsNameStart(q.text[q.at]) {
 			return q.fail()
 		}
 		return func(v value.Value) (value.Value, bool) { return v, true }

@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // yaqlData is what the random queries are about.
@@ -48,7 +49,7 @@ func TestYaqlAgreesWithHeat(t *testing.T) {
 	judge := heatjudge.Start(t)
 	computed, left, failed := 0, 0, 0
 	stack := worldStack(worldTemplate(V20180831, nil))
-	data, err := DecodeJSON([]byte(yaqlData))
+	data, err := yaml.DecodeJSON([]byte(yaqlData))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestYaqlAgreesWithHeat(t *testing.T) {
 			got := string(value.EncodeJSON(e.Value))
 			want := ""
 			if verdict.Error == "" {
-				v, err := DecodeJSON([]byte(verdict.Value))
+				v, err := yaml.DecodeJSON([]byte(verdict.Value))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,9 +1,10 @@
 package hot
 
 import (
-	"github.com/hotc-dev/hotc/compiler/value"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // The methods of yaql that are computed (yaql/standard_library: collections.py,

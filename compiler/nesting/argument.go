@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // hand gives a stack what is known of its parameters: by the properties of the
@@ -56,7 +57,7 @@ func (l *loader) opener(dir string) func(name string) (fs.FS, error) {
 	}
 }
 
-func (l *loader) unknownProperty(s, around *program.Stack, e *hot.Entry) {
+func (l *loader) unknownProperty(s, around *program.Stack, e *yaml.Entry) {
 	var known []string
 	for _, p := range s.Template.Parameters {
 		known = append(known, p.Name)

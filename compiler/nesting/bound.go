@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // MaxMembers is the key of a group's hotc block that says how many members with roles
@@ -17,7 +18,7 @@ const MaxMembers = "max_members"
 
 // bound is how many members a group may have whose size only Heat knows, 0 if nothing
 // says so, which Unbounded notes: its hotc block does, or the constraints of the parameters that decide it.
-func (l *loader) bound(n *program.Nest, r *hot.Resource, size *hot.Node) int {
+func (l *loader) bound(n *program.Nest, r *hot.Resource, size *yaml.Node) int {
 	s := n.In
 	block := program.BlockOf(r)
 	if block != nil {
@@ -114,7 +115,7 @@ func asSize(v value.Value, missing int) (size int, ok bool) {
 }
 
 // openSize says how to give a bound, or the number itself.
-func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *hot.Node) {
+func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *yaml.Node) {
 	var open []string
 	for _, p := range l.open(s, n) {
 		if p.Pinnable() { // else a value that is given does not count
@@ -133,7 +134,7 @@ func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *hot.Node) {
 }
 
 // open are the parameters that leave a value to Heat, in the order of the text.
-func (l *loader) open(s *program.Stack, n *hot.Node) (open []*hot.Parameter) {
+func (l *loader) open(s *program.Stack, n *yaml.Node) (open []*hot.Parameter) {
 	e, err := s.Template.Fold(n, s.Given.Peek)
 	if err != nil {
 		return nil

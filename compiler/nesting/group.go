@@ -10,6 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // groupType is a type of resource whose members are all alike.
@@ -46,7 +47,7 @@ func (l *loader) indexVariable(s *program.Stack, r *hot.Resource) string {
 // group loads the members of a group.
 func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place) {
 	definition := r.Property(g.definition)
-	if definition == nil || definition.Kind != hot.Map {
+	if definition == nil || definition.Kind != yaml.Map {
 		return // Heat says what is missing
 	}
 	entry := r.Properties.Value.Entry(g.definition)
@@ -99,7 +100,7 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 }
 
 // members makes the members of a group with roles, one by one.
-func (l *loader) members(n *program.Nest, r *hot.Resource, count *hot.Node, first *program.Member, load func(*program.Member) *program.Stack) {
+func (l *loader) members(n *program.Nest, r *hot.Resource, count *yaml.Node, first *program.Member, load func(*program.Member) *program.Stack) {
 	s, size := n.In, n.Size
 	if fixed := l.fixed(s, count); !fixed || n.Scales() && !s.Given.Unpinned {
 		most := 0
@@ -158,7 +159,7 @@ func (l *loader) tooLarge(n *program.Nest, size int) {
 }
 
 // peek is a value that is known, nil if it is not.
-func (l *loader) peek(s *program.Stack, n *hot.Node) value.Value {
+func (l *loader) peek(s *program.Stack, n *yaml.Node) value.Value {
 	if n == nil {
 		return nil
 	}
@@ -167,7 +168,7 @@ func (l *loader) peek(s *program.Stack, n *hot.Node) value.Value {
 }
 
 // known is a value, if it is known; what is not there is null.
-func (l *loader) known(s *program.Stack, n *hot.Node) (v value.Value, ok bool) {
+func (l *loader) known(s *program.Stack, n *yaml.Node) (v value.Value, ok bool) {
 	if n == nil {
 		return nil, true
 	}
@@ -179,7 +180,7 @@ func (l *loader) known(s *program.Stack, n *hot.Node) (v value.Value, ok bool) {
 }
 
 // size is the number of members, -1 if only Heat knows.
-func (l *loader) size(s *program.Stack, n *hot.Node, missing int) int {
+func (l *loader) size(s *program.Stack, n *yaml.Node, missing int) int {
 	if n.IsNull() {
 		return missing
 	}
@@ -195,7 +196,7 @@ func (l *loader) size(s *program.Stack, n *hot.Node, missing int) int {
 }
 
 // fixed says whether a value is known, and pins what it is made of.
-func (l *loader) fixed(s *program.Stack, n *hot.Node) bool {
+func (l *loader) fixed(s *program.Stack, n *yaml.Node) bool {
 	if n.IsNull() {
 		return true
 	}

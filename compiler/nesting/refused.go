@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Where hotc compiles no roles: in chains and instance groups, whose members Heat does
@@ -143,7 +144,7 @@ func (l *loader) isNone(path string) bool {
 
 // inner refuses roles in what a member of a group or chain makes, if it is a group or chain
 // itself: that is written in the member's properties, and no stack of the tree.
-func (l *loader) inner(s *program.Stack, r *hot.Resource, member environment.Type, properties *hot.Node, at place, registry *environment.Registry) {
+func (l *loader) inner(s *program.Stack, r *hot.Resource, member environment.Type, properties *yaml.Node, at place, registry *environment.Registry) {
 	makes := groups[member.Name].definition != "" || instanceGroups[member.Name] || member.Name == chainType
 	if !makes || properties.IsNull() {
 		return
@@ -165,8 +166,8 @@ func (l *loader) inner(s *program.Stack, r *hot.Resource, member environment.Typ
 }
 
 // mentionsBlock says whether there is a block of roles anywhere in a text.
-func mentionsBlock(n *hot.Node) bool {
-	return slices.ContainsFunc(n.Items, mentionsBlock) || slices.ContainsFunc(n.Entries, func(e hot.Entry) bool {
+func mentionsBlock(n *yaml.Node) bool {
+	return slices.ContainsFunc(n.Items, mentionsBlock) || slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool {
 		return e.Name == "metadata" && e.Value.Get("hotc") != nil || mentionsBlock(e.Value)
 	})
 }

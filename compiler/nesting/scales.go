@@ -7,6 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // The members of a group that scales have names that Heat makes up, and their number
@@ -25,7 +26,7 @@ const (
 // scales finds out how many members such a group has at first: the property that says it,
 // nil if there is none (heat/engine/resources/aws/autoscaling/autoscaling_group.py,
 // child_template). A group of none may become larger.
-func (l *loader) scales(n *program.Nest, r *hot.Resource) *hot.Node {
+func (l *loader) scales(n *program.Nest, r *hot.Resource) *yaml.Node {
 	s := n.In
 	size := r.Property(desiredCapacity)
 	if v, known := l.known(s, size); size.IsNull() || known && (v == nil || value.Equal(v, int64(0))) {
@@ -59,12 +60,12 @@ func (l *loader) slots(n *program.Nest, r *hot.Resource) int {
 
 // made is how many members a rolling update makes beyond those that there are, in order
 // to keep some in service (heat/scaling/rolling_update.py, next_batch).
-func (l *loader) made(s *program.Stack, updates *hot.Node, most int) int {
+func (l *loader) made(s *program.Stack, updates *yaml.Node, most int) int {
 	if updates.IsNull() {
 		return 0
 	}
 	kept := updates.Get("min_in_service")
-	if v, known := l.known(s, kept); updates.Kind == hot.Map && (kept.IsNull() || known && value.Equal(v, int64(0))) {
+	if v, known := l.known(s, kept); updates.Kind == yaml.Map && (kept.IsNull() || known && value.Equal(v, int64(0))) {
 		return 0
 	}
 	if batch := updates.Get("max_batch_size"); !batch.IsNull() {

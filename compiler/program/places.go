@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Block is the entry of a resource's metadata that is hotc's own: Heat never sees it.
 const Block = "hotc"
 
 // BlockOf is hotc's block of a resource, nil if it has none.
-func BlockOf(r *hot.Resource) *hot.Entry { return r.MetadataEntry(Block) }
+func BlockOf(r *hot.Resource) *yaml.Entry { return r.MetadataEntry(Block) }
 
 // Place is a part of a stack's text that Heat evaluates.
 type Place struct {
@@ -18,8 +19,8 @@ type Place struct {
 	Resource *hot.Resource // nil for the sections
 	Output   *hot.Output   // whose value or condition it is
 	Nest     *Nest         // that the resource is, if it has members; nil for others
-	Entry    *hot.Entry    // what it is called; for outputs their entry of the section
-	Node     *hot.Node
+	Entry    *yaml.Entry   // what it is called; for outputs their entry of the section
+	Node     *yaml.Node
 }
 
 // PlaceKind is what Heat does with a place.
@@ -106,13 +107,13 @@ type placing struct {
 	yield func(Place) bool
 }
 
-func (x placing) visit(kind PlaceKind, e *hot.Entry) bool {
+func (x placing) visit(kind PlaceKind, e *yaml.Entry) bool {
 	return x.yield(Place{Kind: kind, Resource: x.r, Nest: x.nest, Entry: e, Node: e.Value})
 }
 
 // each visits the entries of a map; one that a function gives is a place itself.
-func (x placing) each(kind PlaceKind, e *hot.Entry, visit func(*hot.Entry) bool) bool {
-	if call, _ := x.t.CallOf(e.Value); call != "" || e.Value.Kind != hot.Map {
+func (x placing) each(kind PlaceKind, e *yaml.Entry, visit func(*yaml.Entry) bool) bool {
+	if call, _ := x.t.CallOf(e.Value); call != "" || e.Value.Kind != yaml.Map {
 		return x.visit(kind, e)
 	}
 	for i := range e.Value.Entries {
@@ -124,12 +125,12 @@ func (x placing) each(kind PlaceKind, e *hot.Entry, visit func(*hot.Entry) bool)
 }
 
 // metadata leaves hotc's own block out.
-func (x placing) metadata(kind PlaceKind, e *hot.Entry) bool {
-	return x.each(kind, e, func(m *hot.Entry) bool { return m.Name == Block || x.visit(kind, m) })
+func (x placing) metadata(kind PlaceKind, e *yaml.Entry) bool {
+	return x.each(kind, e, func(m *yaml.Entry) bool { return m.Name == Block || x.visit(kind, m) })
 }
 
-func (x placing) properties(properties *hot.Entry, deciding []string) bool {
-	return x.each(InProperty, properties, func(e *hot.Entry) bool {
+func (x placing) properties(properties *yaml.Entry, deciding []string) bool {
+	return x.each(InProperty, properties, func(e *yaml.Entry) bool {
 		switch {
 		case x.nest != nil && !x.nest.Group():
 			return x.visit(HandedOver, e)
@@ -143,16 +144,16 @@ func (x placing) properties(properties *hot.Entry, deciding []string) bool {
 }
 
 // definition is what a group says of its members, in HOT's words in every template.
-func (x placing) definition(definition *hot.Entry) bool {
-	return x.each(InMember, definition, func(e *hot.Entry) bool {
+func (x placing) definition(definition *yaml.Entry) bool {
+	return x.each(InMember, definition, func(e *yaml.Entry) bool {
 		switch {
 		case e.Name == "type":
 			return x.visit(InShape, e)
 		case e.Name == "properties" && x.nest != nil && !x.nest.Inline():
-			return x.each(InMember, e, func(p *hot.Entry) bool { return x.visit(HandedOver, p) })
+			return x.each(InMember, e, func(p *yaml.Entry) bool { return x.visit(HandedOver, p) })
 		case e.Name == "metadata":
 			return x.metadata(InMember, e)
 		}
-		return x.each(InMember, e, func(p *hot.Entry) bool { return x.visit(InMember, p) })
+		return x.each(InMember, e, func(p *yaml.Entry) bool { return x.visit(InMember, p) })
 	})
 }

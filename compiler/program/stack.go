@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Stack is one use of a template: the root, a resource that is a nested template,
@@ -33,7 +34,7 @@ type Stack struct {
 
 // Argument is a property that becomes a parameter.
 type Argument struct {
-	Entry *hot.Entry
+	Entry *yaml.Entry
 	Expr  *hot.Expr // in the stack around
 }
 

@@ -8,8 +8,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"github.com/hotc-dev/hotc/coordinator"
 	"io"
+
+	"github.com/hotc-dev/hotc/coordinator"
 )
 
 // A program of hotc-agent lies in a ROOT once for all deployments, compressed, under its

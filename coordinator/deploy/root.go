@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/hotc-dev/hotc/coordinator"
 	"slices"
 	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
 )
 
 // A ROOT in which everybody may create lets everybody take names of deployments. A closed

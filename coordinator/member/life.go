@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+
 	"github.com/hotc-dev/hotc/coordinator"
 )
 

@@ -14,6 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Editor collects edits of a template's text, and beside each what it is meant
@@ -25,8 +26,8 @@ type Editor struct {
 	// replaced are the replacements of nodes, of which the first so many are in order.
 	replaced []source.Edit
 	ordered  int
-	changes  map[*hot.Node]*change
-	root     *hot.Node
+	changes  map[*yaml.Node]*change
+	root     *yaml.Node
 	usual    int   // how long the entries were that were added last: servers are alike
 	err      error // the first edit that cannot be made
 }
@@ -41,7 +42,7 @@ type change struct {
 }
 
 func New(t *hot.Template) *Editor {
-	e := &Editor{writer: writer{file: t.File, nl: "\n", json: t.Root.Style == hot.Flow}, changes: map[*hot.Node]*change{}, root: t.Root}
+	e := &Editor{writer: writer{file: t.File, nl: "\n", json: t.Root.Style == yaml.Flow}, changes: map[*yaml.Node]*change{}, root: t.Root}
 	if i := strings.IndexByte(string(t.File.Text[:min(len(t.File.Text), 4096)]), '\n'); i > 0 && t.File.Text[i-1] == '\r' {
 		e.nl = "\r\n"
 	}
@@ -74,14 +75,14 @@ func (e *Editor) replacedIn(span source.Span) (first, last int) {
 }
 
 // instead is what stands in a node's place.
-func (e *Editor) instead(n *hot.Node) (Tree, bool) {
+func (e *Editor) instead(n *yaml.Node) (Tree, bool) {
 	if c := e.changes[n]; c != nil && c.whole && !c.around {
 		return c.value, true
 	}
 	return nil, false
 }
 
-func (e *Editor) change(n *hot.Node) *change {
+func (e *Editor) change(n *yaml.Node) *change {
 	c := e.changes[n]
 	if c == nil {
 		c = &change{added: value.NewDict()}
@@ -102,7 +103,7 @@ func CannotEdit(file *source.File, n source.Spanned, what string) *source.Diagno
 }
 
 // Replace puts a tree in the place of a node.
-func (e *Editor) Replace(n *hot.Node, v Tree) {
+func (e *Editor) Replace(n *yaml.Node, v Tree) {
 	if n.Target() != nil {
 		e.Fail(n, "it is an alias")
 		return
@@ -118,8 +119,8 @@ func (e *Editor) Replace(n *hot.Node, v Tree) {
 
 // underKey says whether a node is a list that stands right under its key, where nothing
 // but a list may.
-func (e *Editor) underKey(n *hot.Node) bool {
-	if n.Kind != hot.List || n.Style != hot.Block {
+func (e *Editor) underKey(n *yaml.Node) bool {
+	if n.Kind != yaml.List || n.Style != yaml.Block {
 		return false
 	}
 	start := e.file.LineStart(n.Span.Start)
@@ -130,7 +131,7 @@ func (e *Editor) underKey(n *hot.Node) bool {
 		start = e.file.LineStart(start - 1)
 		line := strings.TrimRight(e.file.Slice(source.Span{Start: start, End: e.file.LineEnd(start)}), " \r\n")
 		if text := strings.TrimLeft(line, " -?:"); text != "" && text[0] != '#' {
-			return len(line)-len(text) == columnOf(e.file, hot.Key{Span: n.Span})
+			return len(line)-len(text) == columnOf(e.file, yaml.Key{Span: n.Span})
 		}
 	}
 	return false
@@ -138,12 +139,12 @@ func (e *Editor) underKey(n *hot.Node) bool {
 
 // Wrap puts a tree in the place of an entry's value; the tree may hold the value
 // itself as a verbatim.
-func (e *Editor) Wrap(in *hot.Node, entry *hot.Entry, v Tree) {
+func (e *Editor) Wrap(in *yaml.Node, entry *yaml.Entry, v Tree) {
 	c := e.change(entry.Value)
 	c.whole, c.value, c.around = true, v, true
 	span := valueSpan(e.file, entry)
 	text := " " + e.Flow(v)
-	if in.Style == hot.Block {
+	if in.Style == yaml.Block {
 		text = e.behind(entry, v)
 	}
 	first, last := e.replacedIn(span)
@@ -153,8 +154,8 @@ func (e *Editor) Wrap(in *hot.Node, entry *hot.Entry, v Tree) {
 }
 
 // Add puts new entries at the end of a map.
-func (e *Editor) Add(n *hot.Node, entries *value.Dict) {
-	if n.Target() != nil || n.Kind != hot.Map {
+func (e *Editor) Add(n *yaml.Node, entries *value.Dict) {
+	if n.Target() != nil || n.Kind != yaml.Map {
 		e.Fail(n, "it is an alias or no map")
 		return
 	}
@@ -163,7 +164,7 @@ func (e *Editor) Add(n *hot.Node, entries *value.Dict) {
 		v, _ := entries.Get(k)
 		c.added.Set(k, v)
 	}
-	if n.Style == hot.Flow {
+	if n.Style == yaml.Flow {
 		e.addFlow(n, entries)
 		return
 	}
@@ -185,7 +186,7 @@ func (e *Editor) Add(n *hot.Node, entries *value.Dict) {
 	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at}, New: b.String()})
 }
 
-func (e *Editor) addFlow(n *hot.Node, entries *value.Dict) {
+func (e *Editor) addFlow(n *yaml.Node, entries *value.Dict) {
 	parts := []string{}
 	for _, k := range entries.Keys() {
 		v, _ := entries.Get(k)
@@ -205,7 +206,7 @@ func (e *Editor) addFlow(n *hot.Node, entries *value.Dict) {
 }
 
 // lastOwn is the last entry that stands in the map itself and stays.
-func (e *Editor) lastOwn(n *hot.Node) *hot.Entry {
+func (e *Editor) lastOwn(n *yaml.Node) *yaml.Entry {
 	if c := e.changes[n]; c != nil {
 		return lastEntry(n, c.removed)
 	}
@@ -213,8 +214,8 @@ func (e *Editor) lastOwn(n *hot.Node) *hot.Entry {
 }
 
 // lastEntry is the last entry that stands in a map itself and is not among some others.
-func lastEntry(n *hot.Node, removed map[string]bool) *hot.Entry {
-	var last *hot.Entry
+func lastEntry(n *yaml.Node, removed map[string]bool) *yaml.Entry {
+	var last *yaml.Entry
 	for i := range n.Entries {
 		x := &n.Entries[i]
 		if !x.Merged && !removed[x.Name] && (last == nil || x.Key.Span.Start > last.Key.Span.Start) {
@@ -225,7 +226,7 @@ func lastEntry(n *hot.Node, removed map[string]bool) *hot.Entry {
 }
 
 // lastIn is the node with which the text of one ends.
-func lastIn(n *hot.Node) *hot.Node {
+func lastIn(n *yaml.Node) *yaml.Node {
 	for n.Target() == nil {
 		entry := lastEntry(n, nil)
 		switch {
@@ -240,7 +241,7 @@ func lastIn(n *hot.Node) *hot.Node {
 	return n
 }
 
-func endOf(x *hot.Entry) uint32 { return max(x.Key.Span.End, x.Value.Span.End) }
+func endOf(x *yaml.Entry) uint32 { return max(x.Key.Span.End, x.Value.Span.End) }
 
 // contentEnd is where the line of an offset ends, before its line end.
 func (e *Editor) contentEnd(at uint32) uint32 { return lineContentEnd(e.file, at) }
@@ -254,7 +255,7 @@ func lineContentEnd(file *source.File, at uint32) uint32 {
 }
 
 // Fill gives an entry of a map, whose value is null or missing, a map's content.
-func (e *Editor) Fill(in *hot.Node, entry *hot.Entry, content *value.Dict) {
+func (e *Editor) Fill(in *yaml.Node, entry *yaml.Entry, content *value.Dict) {
 	n := entry.Value
 	c := e.change(n)
 	c.whole, c.value = true, Section{content}
@@ -263,14 +264,14 @@ func (e *Editor) Fill(in *hot.Node, entry *hot.Entry, content *value.Dict) {
 		return
 	}
 	text := " " + e.Flow(content)
-	if in.Style == hot.Block {
+	if in.Style == yaml.Block {
 		text = e.behind(entry, Section{content})
 	}
 	e.inserts = append(e.inserts, source.Edit{Span: valueSpan(e.file, entry), New: text})
 }
 
 // Remove takes an entry out of a map.
-func (e *Editor) Remove(n *hot.Node, name string) {
+func (e *Editor) Remove(n *yaml.Node, name string) {
 	c := e.change(n)
 	if c.removed == nil {
 		c.removed = map[string]bool{}
@@ -281,7 +282,7 @@ func (e *Editor) Remove(n *hot.Node, name string) {
 		i++
 	}
 	x := &n.Entries[i]
-	if n.Style == hot.Flow {
+	if n.Style == yaml.Flow {
 		e.removes = append(e.removes, source.Edit{Span: e.flowEntry(n, i)})
 		return
 	}
@@ -294,7 +295,7 @@ func (e *Editor) Remove(n *hot.Node, name string) {
 }
 
 // flowEntry is an entry of a flow map with one of the commas around it.
-func (e *Editor) flowEntry(n *hot.Node, i int) source.Span {
+func (e *Editor) flowEntry(n *yaml.Node, i int) source.Span {
 	switch {
 	case len(n.Entries) == 1:
 		return source.Span{Start: n.Span.Start + 1, End: n.Span.End - 1}
@@ -385,8 +386,8 @@ func (e *Editor) before(lineStart uint32) uint32 {
 }
 
 // Prepend puts an item in front of those of a list.
-func (e *Editor) Prepend(c *hot.Node, items []value.Value, pin *value.Dict) {
-	if c.Target() != nil || c.Kind != hot.List || len(c.Items) == 0 {
+func (e *Editor) Prepend(c *yaml.Node, items []value.Value, pin *value.Dict) {
+	if c.Target() != nil || c.Kind != yaml.List || len(c.Items) == 0 {
 		e.Fail(c, "it is not a list that stands here")
 		return
 	}
@@ -394,7 +395,7 @@ func (e *Editor) Prepend(c *hot.Node, items []value.Value, pin *value.Dict) {
 	change.whole, change.value = true, items
 	first := c.Items[0].Span.Start
 	text := e.Flow(pin) + ", "
-	if c.Style == hot.Block {
+	if c.Style == yaml.Block {
 		line := string(e.file.Text[e.file.LineStart(c.Span.Start):c.Span.Start])
 		if strings.TrimSpace(line) != "" {
 			e.Fail(c, "it does not begin its line")
@@ -416,7 +417,7 @@ func (e *Editor) AddTo(name, before string, added *value.Dict) {
 		e.Add(entry.Value, added)
 	case entry != nil:
 		e.Fill(root, entry, added)
-	case root.Style == hot.Flow, root.Entry(before) == nil: // at the end, then
+	case root.Style == yaml.Flow, root.Entry(before) == nil: // at the end, then
 		e.Add(root, Dict(name, Section{added}))
 	default:
 		e.change(root).added.Set(name, Section{added})

@@ -5,18 +5,19 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Rename edits a text that is no template of a stack: scalars that name files get
 // other names, and some entries of maps are left out.
-func Rename(file *source.File, root *hot.Node, names map[*hot.Node]string, without map[*hot.Node][]string) ([]byte, error) {
+func Rename(file *source.File, root *yaml.Node, names map[*yaml.Node]string, without map[*yaml.Node][]string) ([]byte, error) {
 	e := New(&hot.Template{File: file, Root: root})
-	nodes := make([]*hot.Node, 0, len(names))
+	nodes := make([]*yaml.Node, 0, len(names))
 	for n := range names {
 		nodes = append(nodes, n)
 	}
-	slices.SortFunc(nodes, func(a, b *hot.Node) int { return int(a.Span.Start) - int(b.Span.Start) })
-	done := map[*hot.Node]bool{}
+	slices.SortFunc(nodes, func(a, b *yaml.Node) int { return int(a.Span.Start) - int(b.Span.Start) })
+	done := map[*yaml.Node]bool{}
 	for _, n := range nodes {
 		if at := anchoredNode(n); !done[at] {
 			done[at] = true

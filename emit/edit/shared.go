@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // An alias or a merge key is one text with several uses. An edit that holds for
@@ -20,11 +21,11 @@ import (
 // touches.
 type Sharing struct {
 	writer
-	uses    []*use       // in the order of the text
-	lost    []*hot.Node  // the maps with lost entries
-	keys    []*hot.Entry // those whose keys are aliases
-	byAlias map[*hot.Node]*use
-	byMap   map[*hot.Node][]*use // the merge keys of a map
+	uses    []*use        // in the order of the text
+	lost    []*yaml.Node  // the maps with lost entries
+	keys    []*yaml.Entry // those whose keys are aliases
+	byAlias map[*yaml.Node]*use
+	byMap   map[*yaml.Node][]*use // the merge keys of a map
 	// spoiled are the spans whose text changes for the one place where they stand,
 	// removed those that go.
 	changed, removed []source.Span
@@ -35,16 +36,16 @@ type Sharing struct {
 
 // use is an alias as a value or a list's item, or a merge key.
 type use struct {
-	alias *hot.Node
-	entry *hot.Entry // whose value it is; nil in a list
-	in    *hot.Node  // the map or list around it
+	alias *yaml.Node
+	entry *yaml.Entry // whose value it is; nil in a list
+	in    *yaml.Node  // the map or list around it
 	merge bool
 	write bool // it has to be written out
 }
 
 func newSharing(t *hot.Template) *Sharing {
 	e := New(t)
-	s := &Sharing{writer: e.writer, byAlias: map[*hot.Node]*use{}, byMap: map[*hot.Node][]*use{}}
+	s := &Sharing{writer: e.writer, byAlias: map[*yaml.Node]*use{}, byMap: map[*yaml.Node][]*use{}}
 	s.collect(t.Root)
 	sort.SliceStable(s.uses, func(i, j int) bool { return s.uses[i].span().Start < s.uses[j].span().Start })
 	return s
@@ -59,7 +60,7 @@ func (u *use) span() source.Span {
 
 // collect walks what stands in the text: neither into aliases nor into what is
 // merged.
-func (s *Sharing) collect(n *hot.Node) {
+func (s *Sharing) collect(n *yaml.Node) {
 	for _, x := range n.Items {
 		s.value(x, nil, n)
 	}
@@ -85,7 +86,7 @@ func (s *Sharing) collect(n *hot.Node) {
 	}
 }
 
-func (s *Sharing) value(n *hot.Node, e *hot.Entry, in *hot.Node) {
+func (s *Sharing) value(n *yaml.Node, e *yaml.Entry, in *yaml.Node) {
 	if n.Target() == nil {
 		s.collect(n)
 		return
@@ -97,7 +98,7 @@ func (s *Sharing) value(n *hot.Node, e *hot.Entry, in *hot.Node) {
 
 // own makes sure that an entry of a map can be edited for this place alone. It
 // returns false if the edits are within something that is written out anyway.
-func (s *Sharing) own(in *hot.Node, e *hot.Entry) bool {
+func (s *Sharing) own(in *yaml.Node, e *yaml.Entry) bool {
 	if e.Merged {
 		s.writeMerges(in)
 		return false
@@ -111,8 +112,8 @@ func (s *Sharing) own(in *hot.Node, e *hot.Entry) bool {
 
 // Moved notes that files get other names. In other places such a text may say something
 // else, and stays.
-func (s *Sharing) Moved(names map[*hot.Node]string) {
-	anchors := map[*hot.Node]bool{}
+func (s *Sharing) Moved(names map[*yaml.Node]string) {
+	anchors := map[*yaml.Node]bool{}
 	for n := range names {
 		anchors[anchoredNode(n)] = true
 	}
@@ -121,14 +122,14 @@ func (s *Sharing) Moved(names map[*hot.Node]string) {
 	}
 }
 
-func (s *Sharing) writeMerges(in *hot.Node) {
+func (s *Sharing) writeMerges(in *yaml.Node) {
 	for _, u := range s.byMap[in] {
 		u.write = true
 	}
 }
 
 // Server notes the edits of a server with roles or facts.
-func (s *Sharing) Server(resources *hot.Node, r *hot.Resource) {
+func (s *Sharing) Server(resources *yaml.Node, r *hot.Resource) {
 	if !s.own(resources, r.Entry) {
 		return
 	}
@@ -164,7 +165,7 @@ func (s *Sharing) Server(resources *hot.Node, r *hot.Resource) {
 }
 
 // Nest notes the edits of a resource that stands for stacks or servers.
-func (s *Sharing) Nest(resources *hot.Node, x *program.Nest) {
+func (s *Sharing) Nest(resources *yaml.Node, x *program.Nest) {
 	r := x.Resource
 	if !s.own(resources, r.Entry) {
 		return
@@ -194,20 +195,20 @@ func (s *Sharing) Nest(resources *hot.Node, x *program.Nest) {
 	}
 }
 
-func (s *Sharing) properties(n *hot.Node) {
+func (s *Sharing) properties(n *yaml.Node) {
 	for _, name := range []string{"user_data", "user_data_format"} {
 		if e := n.Entry(name); e != nil && e.Merged {
 			s.writeMerges(n)
 		}
 	}
-	if e := n.Entry("user_data"); e != nil && !e.Merged && e.Value.Kind != hot.Scalar {
+	if e := n.Entry("user_data"); e != nil && !e.Merged && e.Value.Kind != yaml.Scalar {
 		s.removed = append(s.removed, e.Value.Span) // it may be written anew
 	}
 	s.addable(n)
 }
 
 // addable makes sure that entries can be added to a map.
-func (s *Sharing) addable(n *hot.Node) {
+func (s *Sharing) addable(n *yaml.Node) {
 	for i := range n.Entries {
 		if !n.Entries[i].Merged {
 			return
@@ -216,15 +217,15 @@ func (s *Sharing) addable(n *hot.Node) {
 	s.writeMerges(n)
 }
 
-func (s *Sharing) remove(in *hot.Node, e *hot.Entry) {
-	if in.Style == hot.Flow {
+func (s *Sharing) remove(in *yaml.Node, e *yaml.Entry) {
+	if in.Style == yaml.Flow {
 		s.writeMerges(in)
 	}
 	s.removed = append(s.removed, source.Span{Start: e.Key.Span.Start, End: endOf(e)})
 }
 
 // Parameter notes the edit of a parameter that is pinned.
-func (s *Sharing) Parameter(parameters *hot.Node, p *hot.Parameter) {
+func (s *Sharing) Parameter(parameters *yaml.Node, p *hot.Parameter) {
 	if !s.own(parameters, p.Entry) {
 		return
 	}
@@ -250,12 +251,12 @@ func within(span source.Span, list []source.Span) bool {
 }
 
 // goes says whether a node is in what goes, or deeper in what is replaced.
-func (s *Sharing) goes(n *hot.Node) bool {
+func (s *Sharing) goes(n *yaml.Node) bool {
 	return within(n.Span, s.removed) || slices.ContainsFunc(s.replaced, func(x source.Span) bool { return x != n.Span && x.Contains(n.Span) })
 }
 
 // spoiled says whether an anchored text does not stay what its other uses mean.
-func (s *Sharing) spoiled(n *hot.Node) bool {
+func (s *Sharing) spoiled(n *yaml.Node) bool {
 	if s.goes(n) {
 		return true
 	}
@@ -269,8 +270,8 @@ func (s *Sharing) spoiled(n *hot.Node) bool {
 
 // text is the template with uses written out; nil if none has to be.
 func (s *Sharing) text() ([]byte, error) {
-	anchored := map[*hot.Node]bool{} // spoiled ones that have a new place
-	done := map[*hot.Node]bool{}     // maps whose merge keys were written out
+	anchored := map[*yaml.Node]bool{} // spoiled ones that have a new place
+	done := map[*yaml.Node]bool{}     // maps whose merge keys were written out
 	for _, u := range s.uses {
 		if within(u.span(), s.gone) {
 			continue
@@ -309,12 +310,12 @@ func (s *Sharing) text() ([]byte, error) {
 }
 
 // aliases are the aliases of a use: of a merge key there may be several, or none.
-func (u *use) aliases() []*hot.Node {
+func (u *use) aliases() []*yaml.Node {
 	switch {
 	case u.alias.Target() != nil:
-		return []*hot.Node{u.alias}
-	case u.merge && u.alias.Kind == hot.List:
-		var list []*hot.Node
+		return []*yaml.Node{u.alias}
+	case u.merge && u.alias.Kind == yaml.List:
+		var list []*yaml.Node
 		for _, x := range u.alias.Items {
 			if x.Target() != nil {
 				list = append(list, x)

@@ -5,9 +5,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // A Tree is content to be written: a hot.Value in which a verbatim stands for a
@@ -17,15 +17,15 @@ type Tree = value.Value
 
 // verbatim is a node of the user's that moves to another place as it is.
 type verbatim struct {
-	entry *hot.Entry // the entry whose value it is
-	bare  bool       // without what stands before the value: comments, an anchor
+	entry *yaml.Entry // the entry whose value it is
+	bare  bool        // without what stands before the value: comments, an anchor
 }
 
 // Section is a map that is written in block style where the text around it is.
 type Section struct{ *value.Dict }
 
 // Verbatim is an entry's value, as the user wrote it.
-func Verbatim(e *hot.Entry) Tree { return verbatim{entry: e} }
+func Verbatim(e *yaml.Entry) Tree { return verbatim{entry: e} }
 
 // Plain is a tree that can stand in a line, where a text of the user's may not.
 func (w *writer) Plain(v Tree) Tree {
@@ -55,7 +55,7 @@ type writer struct {
 	// moved gives the edits of a piece of text that is written elsewhere, changed what
 	// stands in a node's place; nil where nothing is edited.
 	moved   func(source.Span) []source.Edit
-	changed func(*hot.Node) (Tree, bool)
+	changed func(*yaml.Node) (Tree, bool)
 }
 
 // slice is a piece of the user's text, with the edits in it.
@@ -82,13 +82,13 @@ func (w *writer) entry(key string, v Tree, column int) string {
 }
 
 // behind is what stands behind an entry's colon if it has another value.
-func (w *writer) behind(entry *hot.Entry, v Tree) string {
+func (w *writer) behind(entry *yaml.Entry, v Tree) string {
 	column := columnOf(w.file, entry.Key)
-	return w.entry(entry.Name, v, column)[column+len(hot.FlowString(entry.Name))+1:]
+	return w.entry(entry.Name, v, column)[column+len(yaml.FlowString(entry.Name))+1:]
 }
 
 // columnOf is where the keys of a block map stand in their lines, one of which this is.
-func columnOf(f *source.File, key hot.Key) int {
+func columnOf(f *source.File, key yaml.Key) int {
 	start := keyStart(f, key)
 	return int(start - lineBegin(f, start))
 }
@@ -103,7 +103,7 @@ func lineBegin(f *source.File, at uint32) uint32 {
 }
 
 // keyStart is where an entry begins: with an anchor, a tag, or the mark of the form `? key`.
-func keyStart(f *source.File, key hot.Key) uint32 {
+func keyStart(f *source.File, key yaml.Key) uint32 {
 	start := f.LineStart(key.Span.Start)
 	before := f.Slice(source.Span{Start: start, End: key.Span.Start})
 	if marks := keyMarks.FindStringSubmatchIndex(before); marks != nil {
@@ -119,7 +119,7 @@ func (w *writer) writeEntry(b *strings.Builder, key string, v Tree, column int) 
 	for range column {
 		b.WriteByte(' ')
 	}
-	b.WriteString(hot.FlowString(key))
+	b.WriteString(yaml.FlowString(key))
 	b.WriteByte(':')
 	switch v := v.(type) {
 	case Section:
@@ -178,7 +178,7 @@ func (w *writer) writeFlow(b *strings.Builder, v Tree) {
 			w.writeFlow(b, x)
 		}
 		b.WriteByte(']')
-	case *hot.Node:
+	case *yaml.Node:
 		b.Write(w.file.Text[v.Span.Start:v.Span.End])
 	default:
 		b.WriteString(w.scalar(v))
@@ -191,9 +191,9 @@ func (w *writer) scalar(v value.Value) string {
 	case w.json:
 		return string(value.EncodeJSON(v))
 	case isText:
-		return hot.FlowString(text)
+		return yaml.FlowString(text)
 	}
-	return hot.FlowText(v)
+	return yaml.FlowText(v)
 }
 
 // shifted is the text of a value, from behind its colon, moved so that its key
@@ -229,9 +229,9 @@ func (w *writer) shifted(v verbatim, column int) string {
 
 // unended is a block scalar with which the file ends, without a line end: where something
 // follows, its header has to say that it has none.
-func unended(f *source.File, n *hot.Node) (header source.Edit, is bool) {
+func unended(f *source.File, n *yaml.Node) (header source.Edit, is bool) {
 	value, _ := n.Value.(string)
-	if n.Style != hot.Literal && n.Style != hot.Folded || int(n.Span.End) != len(f.Text) || value == "" || strings.HasSuffix(value, "\n") {
+	if n.Style != yaml.Literal && n.Style != yaml.Folded || int(n.Span.End) != len(f.Text) || value == "" || strings.HasSuffix(value, "\n") {
 		return source.Edit{}, false
 	}
 	old := blockHeader.FindString(f.Slice(n.Span))
@@ -246,21 +246,21 @@ var blockHeader = regexp.MustCompile(`^[|>][0-9+-]*`)
 
 // Content is what a node says, to be written elsewhere: without anchors and
 // aliases, the scalars as they are written where that is possible.
-func (w *writer) Content(e *hot.Entry, n *hot.Node, block bool) Tree {
+func (w *writer) Content(e *yaml.Entry, n *yaml.Node, block bool) Tree {
 	if w.changed != nil {
 		if v, is := w.changed(anchoredNode(n)); is {
 			return v
 		}
 	}
 	switch n.Kind {
-	case hot.List:
+	case yaml.List:
 		list := make([]value.Value, len(n.Items))
 		for i, x := range n.Items {
 			list[i] = w.Content(nil, x, false)
 		}
 		return list
-	case hot.Map:
-		block = block && n.Style == hot.Block && len(n.Entries) > 0
+	case yaml.Map:
+		block = block && n.Style == yaml.Block && len(n.Entries) > 0
 		d := value.NewDict()
 		for i := range n.Entries {
 			x := &n.Entries[i]
@@ -274,17 +274,17 @@ func (w *writer) Content(e *hot.Entry, n *hot.Node, block bool) Tree {
 	return w.scalarContent(e, n, block)
 }
 
-func (w *writer) scalarContent(e *hot.Entry, n *hot.Node, block bool) Tree {
+func (w *writer) scalarContent(e *yaml.Entry, n *yaml.Node, block bool) Tree {
 	if n.Target() != nil {
 		n = n.Target()
 	}
 	text := w.file.Slice(n.Span)
 	switch n.Style {
-	case hot.Literal, hot.Folded:
+	case yaml.Literal, yaml.Folded:
 		if block && e != nil && e.Value == n {
 			return verbatim{entry: e, bare: true}
 		}
-	case hot.SingleQuoted, hot.DoubleQuoted:
+	case yaml.SingleQuoted, yaml.DoubleQuoted:
 		if !strings.Contains(text, "\n") {
 			return n
 		}
@@ -298,11 +298,11 @@ func (w *writer) scalarContent(e *hot.Entry, n *hot.Node, block bool) Tree {
 
 // valueSpan is an entry's value with what stands between it and the colon: white
 // space, an anchor, a tag, comments.
-func valueSpan(f *source.File, e *hot.Entry) source.Span {
+func valueSpan(f *source.File, e *yaml.Entry) source.Span {
 	return source.Span{Start: behindColon(f, e), End: max(e.Value.Span.End, behindColon(f, e))}
 }
 
-func behindColon(f *source.File, e *hot.Entry) uint32 {
+func behindColon(f *source.File, e *yaml.Entry) uint32 {
 	at := e.Key.Span.End
 	for int(at) < len(f.Text) && f.Text[at] != ':' {
 		at++

@@ -3,6 +3,7 @@ package edit
 import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Editable is the template that the edits are made in: the user's own, or one with
@@ -10,9 +11,9 @@ import (
 type Editable struct {
 	*hot.Template
 	// now are the nodes that stand for the user's; nil if they are the same.
-	now map[*hot.Node][]*hot.Node
+	now map[*yaml.Node][]*yaml.Node
 	// uses tell apart the uses of an anchor.
-	uses map[*hot.Node][]*hot.Node
+	uses map[*yaml.Node][]*yaml.Node
 }
 
 // Unshare writes out what the edits touch, which mark notes. Where anything is
@@ -41,17 +42,17 @@ func Unshare(t *hot.Template, edits bool, mark func(*Sharing)) (Editable, error)
 	} else if is {
 		return Editable{}, Internal("writing out aliases changed " + where)
 	}
-	out := Editable{Template: again, now: map[*hot.Node][]*hot.Node{}, uses: map[*hot.Node][]*hot.Node{}}
+	out := Editable{Template: again, now: map[*yaml.Node][]*yaml.Node{}, uses: map[*yaml.Node][]*yaml.Node{}}
 	out.pair(t.Root, again.Root)
 	return out, nil
 }
 
 // Replaced notes that a node gets another value.
-func (s *Sharing) Replaced(n *hot.Node) { s.replaced = append(s.replaced, anchoredNode(n).Span) }
+func (s *Sharing) Replaced(n *yaml.Node) { s.replaced = append(s.replaced, anchoredNode(n).Span) }
 
 // pair notes which node of the new tree says what one of the old tree said. A
 // node with several uses has several.
-func (e *Editable) pair(old, now *hot.Node) {
+func (e *Editable) pair(old, now *yaml.Node) {
 	e.uses[old] = append(e.uses[old], anchoredNode(now))
 	old, now = anchoredNode(old), anchoredNode(now)
 	for _, n := range e.now[old] {
@@ -72,23 +73,23 @@ func (e *Editable) pair(old, now *hot.Node) {
 // Nodes are those that stand for a node of the user's template, in the order of
 // the text. An alias is where its anchor is: what is edited there holds for every
 // use.
-func (e *Editable) Nodes(n *hot.Node) []*hot.Node {
+func (e *Editable) Nodes(n *yaml.Node) []*yaml.Node {
 	if e.now == nil {
-		return []*hot.Node{anchoredNode(n)}
+		return []*yaml.Node{anchoredNode(n)}
 	}
 	return e.now[anchoredNode(n)]
 }
 
 // Use are those that stand for this use of a node of the user's template alone, where all
 // uses are written out.
-func (e *Editable) Use(n *hot.Node) []*hot.Node {
+func (e *Editable) Use(n *yaml.Node) []*yaml.Node {
 	if e.now == nil {
 		return e.Nodes(n)
 	}
 	return e.uses[n]
 }
 
-func anchoredNode(n *hot.Node) *hot.Node {
+func anchoredNode(n *yaml.Node) *yaml.Node {
 	if n.Target() != nil {
 		return n.Target()
 	}

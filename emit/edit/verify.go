@@ -3,20 +3,20 @@ package edit
 import (
 	"fmt"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Verify parses the edited text again and compares it with what was meant. A
 // difference is a mistake of hotc's own: nothing may be written then.
-func (e *Editor) Verify(text []byte, root *hot.Node) error {
+func (e *Editor) Verify(text []byte, root *yaml.Node) error {
 	file := source.NewFile(e.file.Name+" (emitted)", text)
 	if e.passes(file, root) {
 		return nil
 	}
 	var diags source.Diagnostics
-	again := hot.Parse(file, &diags)
+	again := yaml.Parse(file, &diags)
 	if again == nil {
 		return Internal(diags.All()[0].Error())
 	}
@@ -31,14 +31,14 @@ func (e *Editor) Verify(text []byte, root *hot.Node) error {
 
 // passes is verify for large texts, without their trees: it says yes where everything
 // comes in the order that was meant.
-func (e *Editor) passes(file *source.File, root *hot.Node) bool {
+func (e *Editor) passes(file *source.File, root *yaml.Node) bool {
 	resources := root.Get("resources")
 	if !e.staysMap(root) || resources == nil || !e.staysMap(resources) {
 		return false
 	}
 	top, inner := e.sequence(root), e.sequence(resources)
 	top.apart = resources
-	read := hot.Passing(file, func(inResources bool, entries []hot.Entry) bool {
+	read := yaml.Passing(file, func(inResources bool, entries []yaml.Entry) bool {
 		want := top
 		if inResources {
 			want = inner
@@ -49,21 +49,21 @@ func (e *Editor) passes(file *source.File, root *hot.Node) bool {
 }
 
 // staysMap says whether a node is a map that is changed in its entries at most.
-func (e *Editor) staysMap(n *hot.Node) bool {
+func (e *Editor) staysMap(n *yaml.Node) bool {
 	c := e.changes[n]
-	return n.Kind == hot.Map && n.Target() == nil && (c == nil || !c.whole)
+	return n.Kind == yaml.Map && n.Target() == nil && (c == nil || !c.whole)
 }
 
 // sequence is what is meant to stand in a map, entry by entry.
 type sequence struct {
 	*Editor
-	old   []hot.Entry // those that are not compared yet
+	old   []yaml.Entry // those that are not compared yet
 	c     *change
-	added int       // how many of the added ones were compared
-	apart *hot.Node // of this only the key is compared
+	added int        // how many of the added ones were compared
+	apart *yaml.Node // of this only the key is compared
 }
 
-func (e *Editor) sequence(n *hot.Node) *sequence {
+func (e *Editor) sequence(n *yaml.Node) *sequence {
 	c := e.changes[n]
 	if c == nil {
 		c = &change{added: value.NewDict()}
@@ -72,7 +72,7 @@ func (e *Editor) sequence(n *hot.Node) *sequence {
 }
 
 // same says whether entries are those that come next.
-func (s *sequence) same(entries []hot.Entry) bool {
+func (s *sequence) same(entries []yaml.Entry) bool {
 	for i := range entries {
 		if !s.next(&entries[i]) {
 			return false
@@ -81,7 +81,7 @@ func (s *sequence) same(entries []hot.Entry) bool {
 	return true
 }
 
-func (s *sequence) next(y *hot.Entry) bool {
+func (s *sequence) next(y *yaml.Entry) bool {
 	s.skipRemoved()
 	if len(s.old) > 0 {
 		x := &s.old[0]
@@ -115,9 +115,9 @@ func (s *sequence) ended() bool {
 }
 
 // emptied says that every entry of a map was removed, and none added.
-func (e *Editor) emptied(n *hot.Node) bool {
+func (e *Editor) emptied(n *yaml.Node) bool {
 	c := e.changes[n]
-	return n.Kind == hot.Map && c != nil && len(c.removed) == len(n.Entries) && c.added.Len() == 0
+	return n.Kind == yaml.Map && c != nil && len(c.removed) == len(n.Entries) && c.added.Len() == 0
 }
 
 func Internal(what string) error { return internalDiagnostic(what) }
@@ -129,7 +129,7 @@ func internalDiagnostic(what string) *source.Diagnostic {
 
 // differs compares a node of the user's, changed as meant, with one of the new
 // text. Where is the path from here to the first difference.
-func (e *Editor) differs(old, now *hot.Node) (where string, is bool) {
+func (e *Editor) differs(old, now *yaml.Node) (where string, is bool) {
 	c := e.changes[old]
 	if target := old.Target(); c == nil && target != nil {
 		if c = e.changes[target]; c != nil && c.around {
@@ -143,9 +143,9 @@ func (e *Editor) differs(old, now *hot.Node) (where string, is bool) {
 		return "", true
 	}
 	switch old.Kind {
-	case hot.Scalar:
+	case yaml.Scalar:
 		return "", !same(old.Value, now.Value)
-	case hot.List:
+	case yaml.List:
 		if len(old.Items) != len(now.Items) {
 			return "", true
 		}
@@ -154,13 +154,13 @@ func (e *Editor) differs(old, now *hot.Node) (where string, is bool) {
 				return fmt.Sprintf("/%d%s", i, where), true
 			}
 		}
-	case hot.Map:
+	case yaml.Map:
 		return e.mapDiffers(old, now, c)
 	}
 	return "", false
 }
 
-func (e *Editor) mapDiffers(old, now *hot.Node, c *change) (where string, is bool) {
+func (e *Editor) mapDiffers(old, now *yaml.Node, c *change) (where string, is bool) {
 	want := 0
 	entry := inOrder(now)
 	for i := range old.Entries {
@@ -194,9 +194,9 @@ func (e *Editor) mapDiffers(old, now *hot.Node, c *change) (where string, is boo
 }
 
 // inOrder finds entries of a map fast when they are asked for in order.
-func inOrder(n *hot.Node) func(name string) *hot.Entry {
+func inOrder(n *yaml.Node) func(name string) *yaml.Entry {
 	next := 0
-	return func(name string) *hot.Entry {
+	return func(name string) *yaml.Entry {
 		if next < len(n.Entries) && n.Entries[next].Name == name {
 			next++
 			return &n.Entries[next-1]
@@ -211,7 +211,7 @@ func inOrder(n *hot.Node) func(name string) *hot.Entry {
 	}
 }
 
-func (e *Editor) treeDiffers(want Tree, now *hot.Node) (where string, is bool) {
+func (e *Editor) treeDiffers(want Tree, now *yaml.Node) (where string, is bool) {
 	switch want := want.(type) {
 	case Section:
 		return e.treeDiffers(want.Dict, now)
@@ -220,10 +220,10 @@ func (e *Editor) treeDiffers(want Tree, now *hot.Node) (where string, is bool) {
 		delete(e.changes, want.entry.Value) // the value as it was, not what wraps it
 		defer func() { e.changes[want.entry.Value] = c }()
 		return e.differs(want.entry.Value, now)
-	case *hot.Node:
+	case *yaml.Node:
 		return e.differs(want, now)
 	case *value.Dict:
-		if now.Kind != hot.Map || len(now.Entries) != want.Len() {
+		if now.Kind != yaml.Map || len(now.Entries) != want.Len() {
 			return "", true
 		}
 		entry := inOrder(now)
@@ -239,7 +239,7 @@ func (e *Editor) treeDiffers(want Tree, now *hot.Node) (where string, is bool) {
 		}
 		return "", false
 	case []value.Value:
-		if now.Kind != hot.List || len(now.Items) != len(want) {
+		if now.Kind != yaml.List || len(now.Items) != len(want) {
 			return "", true
 		}
 		for i, v := range want {
@@ -249,7 +249,7 @@ func (e *Editor) treeDiffers(want Tree, now *hot.Node) (where string, is bool) {
 		}
 		return "", false
 	}
-	return "", now.Kind != hot.Scalar || !same(want, now.Value)
+	return "", now.Kind != yaml.Scalar || !same(want, now.Value)
 }
 
 // same compares scalars with their types: 1 is not 1.0, and true is not 1.

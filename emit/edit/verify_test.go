@@ -7,10 +7,11 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // edited is a large text of which some things are changed, as emission changes them.
-func edited(t *testing.T) (e *Editor, root *hot.Node, text string) {
+func edited(t *testing.T) (e *Editor, root *yaml.Node, text string) {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString("heat_template_version: 2018-08-31\nresources:\n")

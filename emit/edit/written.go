@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // writeValue puts what an alias stands for in its place, under an anchor if there
 // is a name for one.
-func (s *Sharing) writeValue(u *use, alias *hot.Node, anchor string) {
-	if u.entry == nil || u.merge || u.in.Style == hot.Flow {
+func (s *Sharing) writeValue(u *use, alias *yaml.Node, anchor string) {
+	if u.entry == nil || u.merge || u.in.Style == yaml.Flow {
 		text := s.Flow(s.Content(nil, alias, false))
 		if anchor != "" {
 			text = anchor + " " + text
@@ -36,7 +36,7 @@ func (s *Sharing) writeValue(u *use, alias *hot.Node, anchor string) {
 
 // writeMerged puts the entries that a map has from merge keys in the place of the
 // first of these.
-func (s *Sharing) writeMerged(in *hot.Node) {
+func (s *Sharing) writeMerged(in *yaml.Node) {
 	merges := s.byMap[in]
 	column := columnOf(s.file, merges[0].entry.Key)
 	var parts []string
@@ -44,14 +44,14 @@ func (s *Sharing) writeMerged(in *hot.Node) {
 		e := &in.Entries[i]
 		switch {
 		case !e.Merged:
-		case in.Style == hot.Flow:
+		case in.Style == yaml.Flow:
 			parts = append(parts, s.scalar(e.Name)+": "+s.Flow(s.Content(nil, e.Value, false)))
 		default:
 			parts = append(parts, strings.TrimLeft(s.entry(e.Name, s.Content(e, e.Value, true), column), " "))
 		}
 	}
 	separator := ", "
-	if in.Style != hot.Flow {
+	if in.Style != yaml.Flow {
 		separator = s.nl + strings.Repeat(" ", column)
 	}
 	for i, u := range merges {
@@ -60,7 +60,7 @@ func (s *Sharing) writeMerged(in *hot.Node) {
 			continue
 		}
 		start := s.file.LineStart(u.entry.Key.Span.Start)
-		if in.Style != hot.Flow && strings.TrimSpace(s.file.Slice(source.Span{Start: start, End: u.entry.Key.Span.Start})) == "" {
+		if in.Style != yaml.Flow && strings.TrimSpace(s.file.Slice(source.Span{Start: start, End: u.entry.Key.Span.Start})) == "" {
 			s.edit(source.Span{Start: start, End: s.file.LineEnd(endOf(u.entry))}, "")
 			continue
 		}
@@ -76,7 +76,7 @@ func (s *Sharing) dropLost() {
 			continue
 		}
 		var starts []uint32
-		for _, list := range [][]hot.Entry{in.Entries, in.Lost(), in.Merges()} {
+		for _, list := range [][]yaml.Entry{in.Entries, in.Lost(), in.Merges()} {
 			for i := range list {
 				if !list[i].Merged {
 					starts = append(starts, keyStart(s.file, list[i].Key))
@@ -103,8 +103,8 @@ func (s *Sharing) writeKeys() {
 // withSeparator is a merge key that goes, with what stands between it and the next
 // entry that stays; if none does, between it and the one before. The first merge key
 // may stay as what it gives.
-func (s *Sharing) withSeparator(in *hot.Node, gone *hot.Entry, firstStays bool) source.Span {
-	var all []*hot.Entry
+func (s *Sharing) withSeparator(in *yaml.Node, gone *yaml.Entry, firstStays bool) source.Span {
+	var all []*yaml.Entry
 	for i := range in.Entries {
 		if !in.Entries[i].Merged {
 			all = append(all, &in.Entries[i])
@@ -114,14 +114,14 @@ func (s *Sharing) withSeparator(in *hot.Node, gone *hot.Entry, firstStays bool) 
 	for i := range in.Merges() {
 		all = append(all, &in.Merges()[i])
 	}
-	stays := map[*hot.Entry]bool{}
+	stays := map[*yaml.Entry]bool{}
 	for i, e := range all {
 		stays[e] = i < own || i == own && firstStays
 	}
-	slices.SortFunc(all, func(a, b *hot.Entry) int { return cmp.Compare(a.Key.Span.Start, b.Key.Span.Start) })
+	slices.SortFunc(all, func(a, b *yaml.Entry) int { return cmp.Compare(a.Key.Span.Start, b.Key.Span.Start) })
 	i := slices.Index(all, gone)
 	switch {
-	case slices.ContainsFunc(all[i+1:], func(e *hot.Entry) bool { return stays[e] }):
+	case slices.ContainsFunc(all[i+1:], func(e *yaml.Entry) bool { return stays[e] }):
 		return source.Span{Start: gone.Key.Span.Start, End: all[i+1].Key.Span.Start}
 	case i > 0:
 		return source.Span{Start: endOf(all[i-1]), End: endOf(gone)}
@@ -130,7 +130,7 @@ func (s *Sharing) withSeparator(in *hot.Node, gone *hot.Entry, firstStays bool) 
 }
 
 // dropAnchor takes the anchor away from where it stood.
-func (s *Sharing) dropAnchor(n *hot.Node, name string) {
+func (s *Sharing) dropAnchor(n *yaml.Node, name string) {
 	at := strings.LastIndex(string(s.file.Text[:n.Span.Start]), "&"+name)
 	if at < 0 {
 		return

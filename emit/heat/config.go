@@ -7,6 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
@@ -26,7 +27,7 @@ func configOf(e *hot.Expr) (name string, ok bool) {
 // configResource is user_data that another resource holds. As a property's value
 // Heat reads the text behind the resource's id (nova/server.py, handle_create);
 // inside of str_replace it would leave the id, so the text is asked for.
-func (s *stack) configResource(r *hot.Resource, n *hot.Node, name string, format userDataFormat) (own, bool) {
+func (s *stack) configResource(r *hot.Resource, n *yaml.Node, name string, format userDataFormat) (own, bool) {
 	config := s.template.Resource(name)
 	if config == nil {
 		s.diags.Error(source.UnknownResource, s.template.Place(n), fmt.Sprintf("there is no resource %q", name), "")
@@ -79,7 +80,7 @@ func (s *stack) softwareConfig(r, config *hot.Resource, format userDataFormat) (
 }
 
 // checkText says what cloud-init would only shrug at.
-func (s *stack) checkText(r *hot.Resource, n *hot.Node, e *hot.Expr) {
+func (s *stack) checkText(r *hot.Resource, n *yaml.Node, e *hot.Expr) {
 	begin := beginning(e)
 	name := fmt.Sprintf("the user_data of server %q", r.Name)
 	if userdata.IsIgnition(begin) {

@@ -14,6 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -180,7 +181,7 @@ func (c *counter) termOfNest(t *hot.Template, n *program.Nest, path []string) te
 
 // sizeOf is a group's count as a term; null, which Heat's default stands for, counts as
 // that in each sum.
-func sizeOf(t *hot.Template, count *hot.Node) tree {
+func sizeOf(t *hot.Template, count *yaml.Node) tree {
 	if e := t.Expr(count); e.MayVanish() {
 		return emitplan.HOT(e)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/edit"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
@@ -92,7 +93,7 @@ func (f *userDataFormat) decide(r *hot.Resource, none bool, begin, known string)
 
 // cfnToolsData is user_data in the format HEAT_CFNTOOLS: Heat's own script on the
 // server runs it if it is executable (heat/cloudinit/loguserdata.py).
-func (s *stack) cfnToolsData(r *hot.Resource, entry *hot.Entry, e *hot.Expr) (own, bool) {
+func (s *stack) cfnToolsData(r *hot.Resource, entry *yaml.Entry, e *hot.Expr) (own, bool) {
 	o := own{kind: userdata.CfnTools, inserted: ""}
 	if entry == nil {
 		return o, true

@@ -16,6 +16,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/edit"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 	"github.com/hotc-dev/hotc/emit/userdata"
@@ -266,8 +267,8 @@ func (s *stack) removeBlocks() {
 
 // reads rewrites the uses of roles' outputs that Heat evaluates.
 func (s *stack) reads() {
-	done := map[*hot.Node]bool{}
-	replace := func(n *hot.Node, v tree) {
+	done := map[*yaml.Node]bool{}
+	replace := func(n *yaml.Node, v tree) {
 		for _, now := range s.text.Nodes(n) {
 			if !done[now] {
 				done[now] = true
@@ -322,7 +323,7 @@ func (s *stack) pins() {
 const pinnedBecause = "hotc compiled the plan with this value"
 
 // put sets an entry of a map, which is added if it is not there.
-func (s *stack) put(n *hot.Node, added *value.Dict, name string, value tree) {
+func (s *stack) put(n *yaml.Node, added *value.Dict, name string, value tree) {
 	if e := n.Entry(name); e != nil {
 		s.editor.Replace(e.Value, value)
 		return
@@ -331,10 +332,10 @@ func (s *stack) put(n *hot.Node, added *value.Dict, name string, value tree) {
 }
 
 // pin adds the constraint that leaves only some values.
-func (s *stack) pin(n *hot.Node, added *value.Dict, values []value.Value) {
+func (s *stack) pin(n *yaml.Node, added *value.Dict, values []value.Value) {
 	pin := dict("allowed_values", values, "description", pinnedBecause)
 	c := n.Get("constraints")
-	if c.IsNull() || c.Kind == hot.List && len(c.Items) == 0 && c.Target() == nil {
+	if c.IsNull() || c.Kind == yaml.List && len(c.Items) == 0 && c.Target() == nil {
 		s.put(n, added, "constraints", []value.Value{pin})
 		return
 	}
@@ -347,8 +348,8 @@ func (s *stack) pin(n *hot.Node, added *value.Dict, values []value.Value) {
 
 // moves renames files that could not stay where they were.
 func (s *stack) moves() {
-	var nodes []*hot.Node
-	names := map[*hot.Node]string{}
+	var nodes []*yaml.Node
+	names := map[*yaml.Node]string{}
 	for n, name := range s.files.Moved {
 		for _, now := range s.text.Use(n) {
 			if names[now] == "" {
@@ -357,7 +358,7 @@ func (s *stack) moves() {
 			names[now] = name
 		}
 	}
-	slices.SortFunc(nodes, func(a, b *hot.Node) int { return int(a.Span.Start) - int(b.Span.Start) })
+	slices.SortFunc(nodes, func(a, b *yaml.Node) int { return int(a.Span.Start) - int(b.Span.Start) })
 	for _, n := range nodes {
 		s.editor.Replace(n, names[n])
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/edit"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
@@ -86,7 +87,7 @@ func (s *stack) memberFile(n *program.Nest) string {
 var notPlain = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
 // otherMetadata is a definition's metadata without hotc's.
-func (s *stack) otherMetadata(n *hot.Node) *value.Dict {
+func (s *stack) otherMetadata(n *yaml.Node) *value.Dict {
 	d := value.NewDict()
 	for _, e := range n.All() {
 		if e.Name != "hotc" {
@@ -207,7 +208,7 @@ func (s *stack) memberUserData(n *program.Nest) (tree, *value.Dict, bool) {
 
 // memberOwn is the user's own user_data: in the member it is a part of the json
 // parameter.
-func (s *stack) memberOwn(r *hot.Resource, n *hot.Node, format *userDataFormat) (own, bool) {
+func (s *stack) memberOwn(r *hot.Resource, n *yaml.Node, format *userDataFormat) (own, bool) {
 	e, err := s.template.Fold(n, s.stacks[0].Given.Peek)
 	if err != nil {
 		s.badArgument(n, err)
@@ -231,8 +232,8 @@ func (s *stack) memberOwn(r *hot.Resource, n *hot.Node, format *userDataFormat) 
 // group: they must be outputs of the member.
 func (s *stack) readThrough(n *program.Nest) []string {
 	read := map[string]bool{}
-	var visit func(x *hot.Node)
-	visit = func(x *hot.Node) {
+	var visit func(x *yaml.Node)
+	visit = func(x *yaml.Node) {
 		for _, item := range x.Items {
 			visit(item)
 		}

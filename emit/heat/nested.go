@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -103,7 +104,7 @@ func (s *stack) nests() {
 
 // definitionOf is the map that says what a nest's members are, and the properties in
 // it, in the text that is edited.
-func (s *stack) definitionOf(n *program.Nest) (in *hot.Node, properties *hot.Entry) {
+func (s *stack) definitionOf(n *program.Nest) (in *yaml.Node, properties *yaml.Entry) {
 	r := s.text.Resource(n.Resource.Name)
 	in = r.Entry.Value
 	if n.Group() {
@@ -245,8 +246,8 @@ func (s *stack) handedParameters() *value.Dict {
 
 // withPlaceholders visits the properties of the template in whose place Heat gets another
 // value, each once.
-func (s *stack) withPlaceholders(visit func(n *hot.Node, p *hot.Parameter)) {
-	done := map[*hot.Node]bool{}
+func (s *stack) withPlaceholders(visit func(n *yaml.Node, p *hot.Parameter)) {
+	done := map[*yaml.Node]bool{}
 	for _, use := range s.stacks {
 		for at := range use.Places {
 			if p := s.analysis.Placeholders[at.Node]; p != nil && !done[at.Node] {
@@ -259,7 +260,7 @@ func (s *stack) withPlaceholders(visit func(n *hot.Node, p *hot.Parameter)) {
 
 // placeholders takes roles' outputs out of properties: Heat cannot know them.
 func (s *stack) placeholders() {
-	s.withPlaceholders(func(n *hot.Node, p *hot.Parameter) {
+	s.withPlaceholders(func(n *yaml.Node, p *hot.Parameter) {
 		value := placeholder(p)
 		if err := p.Check(value); err != nil {
 			s.diags.Error(source.RunTimeInProperty, s.template.Place(n), fmt.Sprintf("this hands over what a role writes, which Heat does not know, and the parameter %q takes nothing in its place: %v", p.Name, err),
@@ -329,7 +330,7 @@ func (s *stack) outputs() {
 
 func (s *stack) addOutputs(added *value.Dict) {
 	before := ""
-	if s.text.Root.Entry("outputs") == nil && s.text.Root.Style != hot.Flow {
+	if s.text.Root.Entry("outputs") == nil && s.text.Root.Style != yaml.Flow {
 		before = "resources"
 	}
 	s.editor.AddTo("outputs", before, added)

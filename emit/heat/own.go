@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/edit"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
@@ -53,7 +54,7 @@ func (s *stack) ownUserData(r *hot.Resource, format *userDataFormat) (o own, ok 
 }
 
 // textData is user_data of which the compiler knows the beginning.
-func (s *stack) textData(r *hot.Resource, n *hot.Node, static string, val tree, format userDataFormat) (own, bool) {
+func (s *stack) textData(r *hot.Resource, n *yaml.Node, static string, val tree, format userDataFormat) (own, bool) {
 	kind, err := userdata.OwnOf(static)
 	if err != nil {
 		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("the user_data of server %q %v", r.Name, err), "")
@@ -105,7 +106,7 @@ func (s *stack) quoted(text tree, quotes *value.Dict) tree {
 	return section{Dict: dict("str_replace", section{Dict: dict("template", text, "params", quotes)})}
 }
 
-func (s *stack) badArgument(n *hot.Node, err error) {
+func (s *stack) badArgument(n *yaml.Node, err error) {
 	s.diags.Error(source.BadArgument, s.template.Place(n), err.Error(), "")
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -117,7 +118,7 @@ func (s *stack) handles(resource string) tree {
 // properties rewrites what Heat makes resources of and needs roles' values for, and
 // the roles in depends_on.
 func (s *stack) properties() {
-	meant := map[*hot.Node]string{}
+	meant := map[*yaml.Node]string{}
 	for _, d := range s.analysis.Dependencies {
 		if d.Signal == nil && d.In.Template == s.template && meant[d.Item] == "" {
 			meant[d.Item] = d.Left
@@ -152,7 +153,7 @@ func (s *stack) properties() {
 }
 
 // replace puts a tree in the place of a node of the user's, wherever it is used.
-func (s *stack) replace(n *hot.Node, v tree) {
+func (s *stack) replace(n *yaml.Node, v tree) {
 	for _, now := range s.text.Nodes(n) {
 		s.editor.Replace(now, v)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -16,7 +17,7 @@ type Template struct {
 	*hot.Template
 	Target string // its path below the output folder
 	// Moved are scalars that name files, with the names that fit the output folder.
-	Moved map[*hot.Node]string
+	Moved map[*yaml.Node]string
 }
 
 // site is a server with an agent, as it stands in a template: one server of the

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/edit"
 )
 
@@ -30,7 +31,7 @@ func (s *stack) unshare() (edit.Editable, error) {
 }
 
 // replacements are the nodes of the template that get another value.
-func (s *stack) replacements(found func(*hot.Node)) {
+func (s *stack) replacements(found func(*yaml.Node)) {
 	for _, r := range s.analysis.Reads {
 		if r.Template == s.template {
 			found(r.Call)
@@ -46,7 +47,7 @@ func (s *stack) replacements(found func(*hot.Node)) {
 			found(d.Item)
 		}
 	}
-	s.withPlaceholders(func(n *hot.Node, _ *hot.Parameter) { found(n) })
+	s.withPlaceholders(func(n *yaml.Node, _ *hot.Parameter) { found(n) })
 	for _, o := range s.template.Outputs {
 		if s.analysis.Removed[o] && !s.isRoot() {
 			found(o.Entry.Value)

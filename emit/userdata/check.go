@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // The beginnings by which cloud-init knows a text
@@ -39,7 +39,7 @@ func IsIgnition(text string) bool {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return false
 	}
-	v, err := hot.DecodeJSON([]byte(text))
+	v, err := yaml.DecodeJSON([]byte(text))
 	d, ok := v.(*value.Dict)
 	if err != nil || !ok {
 		return false
@@ -53,15 +53,15 @@ func IsIgnition(text string) bool {
 // returns nil if nothing is wrong, or if the text is something else.
 func CheckCloudConfig(file *source.File) *source.Diagnostic {
 	begin := strings.ToLower(strings.TrimLeft(string(file.Text[:min(len(file.Text), 64)]), " \t\r\n"))
-	want := hot.Map
+	want := yaml.Map
 	switch {
 	case !strings.HasPrefix(begin, cloudConfig), strings.HasPrefix(begin, cloudConfigPatch):
 		return nil
 	case strings.HasPrefix(begin, cloudConfigArchive):
-		want = hot.List
+		want = yaml.List
 	}
 	var diags source.Diagnostics
-	root := hot.Parse(file, &diags)
+	root := yaml.Parse(file, &diags)
 	if root == nil {
 		d := *diags.All()[0]
 		if d.Code == source.BadTag {

@@ -18,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Template is a template with all that it names, as python-heatclient sends it: parsed, its
@@ -108,7 +109,7 @@ type reader struct {
 }
 
 // parse reads a text as Heat reads it; nil is a file's.
-func (r *reader) parse(path string, text []byte) (*hot.Node, error) {
+func (r *reader) parse(path string, text []byte) (*yaml.Node, error) {
 	if text == nil {
 		var err error
 		if text, err = os.ReadFile(path); err != nil {
@@ -116,7 +117,7 @@ func (r *reader) parse(path string, text []byte) (*hot.Node, error) {
 		}
 	}
 	var diags source.Diagnostics
-	root := hot.Parse(source.NewFile(path, text), &diags)
+	root := yaml.Parse(source.NewFile(path, text), &diags)
 	if diags.Failed() || root == nil {
 		for _, d := range diags.All() {
 			if d.Severity == source.Error {
@@ -130,7 +131,7 @@ func (r *reader) parse(path string, text []byte) (*hot.Node, error) {
 
 // resolve gives the files that stand anywhere below a node their URLs, and takes them along
 // (heatclient/common/template_utils.py: get_file_contents).
-func (r *reader) resolve(n *hot.Node, dir string) error {
+func (r *reader) resolve(n *yaml.Node, dir string) error {
 	for _, x := range n.Items {
 		if err := r.resolve(x, dir); err != nil {
 			return err
@@ -144,7 +145,7 @@ func (r *reader) resolve(n *hot.Node, dir string) error {
 			if err != nil {
 				return err
 			}
-			e.Value = &hot.Node{Kind: hot.Scalar, Value: at}
+			e.Value = &yaml.Node{Kind: yaml.Scalar, Value: at}
 		} else if err := r.resolve(e.Value, dir); err != nil {
 			return err
 		}
@@ -235,7 +236,7 @@ func (r *reader) environment(path string) (at string, err error) {
 			if err != nil {
 				return "", err
 			}
-			*named.Node = hot.Node{Kind: hot.Scalar, Value: where}
+			*named.Node = yaml.Node{Kind: yaml.Scalar, Value: where}
 		}
 		if r.files[at] = "{}"; !f.Root.IsNull() {
 			r.files[at] = string(value.EncodeJSON(f.Root.Data()))

@@ -15,10 +15,10 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Driver is the ansible driver.
@@ -144,7 +144,7 @@ func (l *lowering) source(m *value.Dict) {
 	if v, given := m.Get("host"); given {
 		name, _ := v.(string)
 		if !hostName.MatchString(name) {
-			l.bad([]string{"host"}, "", "host must be what the playbooks call this server, not %s", hot.FlowText(v))
+			l.bad([]string{"host"}, "", "host must be what the playbooks call this server, not %s", yaml.FlowText(v))
 		}
 		l.out.Set("host", name)
 		l.host = name
@@ -177,7 +177,7 @@ func (l *lowering) source(m *value.Dict) {
 			l.variable(name, l.role.Locate("vars", name), "the variable")
 		}
 		l.out.Set("vars", vars)
-		if p, err := parse(source.NewFile("vars of role "+l.role.Name, []byte(hot.FlowText(vars)))); err == nil {
+		if p, err := parse(source.NewFile("vars of role "+l.role.Name, []byte(yaml.FlowText(vars)))); err == nil {
 			l.vars = p.entries()
 		}
 	}
@@ -263,7 +263,7 @@ func (l *lowering) list(m *value.Dict, key string) (names []string, given bool) 
 	for _, x := range items {
 		name, ok := x.(string)
 		if !ok || name == "" {
-			l.bad([]string{key}, "", "%s must be a name or a list of names, not %s", key, hot.FlowText(v))
+			l.bad([]string{key}, "", "%s must be a name or a list of names, not %s", key, yaml.FlowText(v))
 			return nil, false
 		}
 		names = append(names, name)

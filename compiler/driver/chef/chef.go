@@ -14,10 +14,10 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Driver is the chef driver.
@@ -149,7 +149,7 @@ func (l *lowering) attributes() {
 	}
 	at := l.role.Locate("attributes")
 	if text, is := val.(string); is {
-		decoded, err := hot.DecodeJSON([]byte(text))
+		decoded, err := yaml.DecodeJSON([]byte(text))
 		if err != nil {
 			l.wrong(at, "", "the attributes of role %q are not JSON: %v", l.role.Name, err)
 			return

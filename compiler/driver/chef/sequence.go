@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver/chef/ruby"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // sequence finds the order in which the recipes of a run list read inputs and write
@@ -136,7 +136,7 @@ func (w *walker) roleRunList(name string) ([]item, bool) {
 	}
 	var texts []string
 	if strings.HasSuffix(file, ".json") {
-		val, err := hot.DecodeJSON(text)
+		val, err := yaml.DecodeJSON(text)
 		role, is := val.(*value.Dict)
 		if err != nil || !is {
 			return nil, false
@@ -228,7 +228,7 @@ func (w *walker) cookbook(name string) {
 func (c *cookbook) depends() []string {
 	var names []string
 	if text, err := fs.ReadFile(c.tree, "metadata.json"); err == nil {
-		val, _ := hot.DecodeJSON(text)
+		val, _ := yaml.DecodeJSON(text)
 		if metadata, is := val.(*value.Dict); is {
 			on, _ := metadata.Get("dependencies")
 			if d, is := on.(*value.Dict); is {

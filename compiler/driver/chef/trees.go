@@ -6,9 +6,9 @@ import (
 	"regexp"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // holdings are what lies in the trees beside the template.
@@ -194,7 +194,7 @@ var nameLine = regexp.MustCompile(`(?m)^[ \t]*name[ \t(]+["']([^"'\n]*)["']`)
 func (l *lowering) addCookbook(t tree) {
 	name := path.Base(t.name)
 	if text, err := fs.ReadFile(t, "metadata.json"); err == nil {
-		metadata, err := hot.DecodeJSON(text)
+		metadata, err := yaml.DecodeJSON(text)
 		if err != nil {
 			l.wrong(l.cookbooksAt(), "", "%s/metadata.json is no JSON: %v", t.name, err)
 			return

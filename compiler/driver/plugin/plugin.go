@@ -14,10 +14,10 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Protocol is the version of the lines that plug-ins are spoken to with.
@@ -173,7 +173,7 @@ func (d *Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Mea
 		return nil
 	}
 	if a.Source != nil {
-		own, err := hot.DecodeJSON(a.Source)
+		own, err := yaml.DecodeJSON(a.Source)
 		if err != nil {
 			return bad("its source is not JSON: %v", err)
 		}

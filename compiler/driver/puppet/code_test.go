@@ -9,9 +9,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/puppet"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // unused are the inputs that are said to be unread, and the outputs to be unwritten, of
@@ -30,7 +30,7 @@ func unused(t *testing.T, src, inputs, outputs string, files map[string]string) 
 	}
 	var diags source.Diagnostics
 	role := driver.Role{Name: "app", Reader: beside(dir), Locate: func(...string) source.Place { return source.Place{} }, FileOf: func(...string) string { return "" },
-		Source: hot.Parse(source.NewFile("x.yaml", []byte(src)), &diags).Data()}
+		Source: yaml.Parse(source.NewFile("x.yaml", []byte(src)), &diags).Data()}
 	for _, name := range strings.Fields(inputs) {
 		role.Inputs = append(role.Inputs, &program.Input{Name: name})
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/puppet"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // beside reads from a folder.
@@ -44,7 +44,7 @@ func lower(t *testing.T, text string, inputs, outputs []string) (*program.Meanin
 	var diags source.Diagnostics
 	role := driver.Role{Name: "app", Reader: beside(dir), Locate: func(...string) source.Place { return source.Place{} }, FileOf: func(...string) string { return "" }}
 	if text != "" {
-		role.Source = hot.Parse(source.NewFile("x.yaml", []byte(text)), &diags).Data()
+		role.Source = yaml.Parse(source.NewFile("x.yaml", []byte(text)), &diags).Data()
 	}
 	for _, name := range inputs {
 		role.Inputs = append(role.Inputs, &program.Input{Name: name})

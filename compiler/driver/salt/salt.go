@@ -23,10 +23,10 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Driver is the salt driver.
@@ -150,7 +150,7 @@ func (l *lowering) source(m *value.Dict) {
 	if v, given := m.Get("id"); given {
 		id, _ := v.(string)
 		if !minionID.MatchString(id) {
-			l.bad([]string{"id"}, "", "id must be what Salt calls this server, not %s", hot.FlowText(v))
+			l.bad([]string{"id"}, "", "id must be what Salt calls this server, not %s", yaml.FlowText(v))
 		}
 		l.out.Set("id", id)
 	}
@@ -203,7 +203,7 @@ func (l *lowering) applied(v value.Value) {
 		name, _ := x.(string)
 		switch {
 		case !slsName.MatchString(name):
-			l.bad([]string{"sls"}, "as in top.sls: `web`, or `app.site` for app/site.sls", "%s cannot be the name of an SLS file", hot.FlowText(x))
+			l.bad([]string{"sls"}, "as in top.sls: `web`, or `app.site` for app/site.sls", "%s cannot be the name of an SLS file", yaml.FlowText(x))
 			continue
 		case l.visible && len(l.trees) > 0 && l.find(name) == nil:
 			file := strings.ReplaceAll(name, ".", "/")

@@ -10,10 +10,10 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/salt"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // folder is what lies beside the template.
@@ -33,7 +33,7 @@ func lower(t *testing.T, text string, files map[string]string, inputs, outputs s
 	}
 	role := driver.Role{Name: "web", Reader: beside, Locate: func(...string) source.Place { return source.Place{} }}
 	if text != "" {
-		role.Source = hot.Parse(source.NewFile("x.yaml", []byte(text)), &diags).Data()
+		role.Source = yaml.Parse(source.NewFile("x.yaml", []byte(text)), &diags).Data()
 	}
 	for _, name := range strings.Fields(inputs) {
 		role.Inputs = append(role.Inputs, &program.Input{Name: name})
@@ -252,7 +252,7 @@ func FuzzSequence(f *testing.F) {
 		role := driver.Role{Name: "web", Reader: folder{"salt/web.sls": &fstest.MapFile{Data: []byte(sls), Mode: 0o644}}, Locate: func(...string) source.Place { return source.Place{} },
 			Inputs:  []*program.Input{{Name: "a"}, {Name: "db:url"}},
 			Outputs: []*program.Output{{Name: "ready", Resource: "service: up"}, {Name: "site"}, {Name: "x.changes.stdout"}}}
-		role.Source = hot.Parse(source.NewFile("x.yaml", []byte("{file_roots: salt, sls: web}")), &diags).Data()
+		role.Source = yaml.Parse(source.NewFile("x.yaml", []byte("{file_roots: salt, sls: web}")), &diags).Data()
 		m := salt.Driver{}.Lower(role, &diags)
 		if m == nil {
 			return

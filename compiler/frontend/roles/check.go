@@ -17,6 +17,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Schema is the JSON Schema of the metadata block, as it is published.
@@ -50,7 +51,7 @@ func compiledSchema(part string) *gojsonschema.Schema {
 
 // check compares a node with a schema; each violation is a diagnostic at its own
 // place.
-func (l *lowering) check(schema *gojsonschema.Schema, n *hot.Node, what string) bool {
+func (l *lowering) check(schema *gojsonschema.Schema, n *yaml.Node, what string) bool {
 	result, err := schema.Validate(gojsonschema.NewRawLoader(plainJSON(n)))
 	if err != nil {
 		l.diags.Error(source.BadMetadata, l.template.Place(n), what+" cannot be checked: "+err.Error(), "")
@@ -65,7 +66,7 @@ func (l *lowering) check(schema *gojsonschema.Schema, n *hot.Node, what string) 
 	return result.Valid()
 }
 
-func (l *lowering) report(root *hot.Node, v gojsonschema.ResultError, what string) {
+func (l *lowering) report(root *yaml.Node, v gojsonschema.ResultError, what string) {
 	path := strings.Split(v.Context().String(separator), separator)[1:]
 	node, key := walk(root, path)
 	place := l.template.Place(node)
@@ -124,9 +125,9 @@ func (l *lowering) report(root *hot.Node, v gojsonschema.ResultError, what strin
 const factHint = "one of id, name, first_address, index, group_size, [addresses, NETWORK, N]; an input that is a map with this key is written as a value: `value: {fact: …}`"
 
 // walk follows a path of keys and indexes; key is the last key's own node.
-func walk(n *hot.Node, path []string) (node *hot.Node, key *hot.Key) {
+func walk(n *yaml.Node, path []string) (node *yaml.Node, key *yaml.Key) {
 	for _, step := range path {
-		if n.Kind == hot.List {
+		if n.Kind == yaml.List {
 			if i, err := strconv.Atoi(step); err == nil && i < len(n.Items) {
 				n, key = n.Items[i], nil
 			}
@@ -139,7 +140,7 @@ func walk(n *hot.Node, path []string) (node *hot.Node, key *hot.Key) {
 	return n, key
 }
 
-func shown(n *hot.Node) string {
+func shown(n *yaml.Node) string {
 	text := string(value.EncodeJSON(n.Data()))
 	if len(text) > 60 {
 		text = text[:57] + "…"
@@ -160,13 +161,13 @@ func article(kind string) string {
 }
 
 // formHint shows how something is written that has another form than is wanted.
-func formHint(where string, n *hot.Node, wanted string) string {
+func formHint(where string, n *yaml.Node, wanted string) string {
 	switch {
-	case wanted == "object" && n.Kind == hot.List:
+	case wanted == "object" && n.Kind == yaml.List:
 		return mapHint(where, n)
 	case where == "depends_on":
 		return "write the names of roles: [SERVER.ROLE]"
-	case wanted == "array" && n.Kind == hot.Map && len(n.Entries) > 0:
+	case wanted == "array" && n.Kind == yaml.Map && len(n.Entries) > 0:
 		if n.Get("name") != nil {
 			return "write a list: put `- ` before the keys of each role"
 		}
@@ -186,11 +187,11 @@ func formHint(where string, n *hot.Node, wanted string) string {
 
 // mapHint shows a list, of names or as Heat's own software configs have it, as the map that
 // is wanted.
-func mapHint(where string, n *hot.Node) string {
+func mapHint(where string, n *yaml.Node) string {
 	var entries []string
 	for _, x := range n.Items {
 		name, is := x.Text()
-		if x.Kind == hot.Map {
+		if x.Kind == yaml.Map {
 			name, is = x.Get("name").Text()
 		}
 		value := "{}"
@@ -237,15 +238,15 @@ func suggestKey(name, where string) string {
 
 // plainJSON is a node as the schema library decodes JSON itself; infinities,
 // which JSON cannot say, are strings.
-func plainJSON(n *hot.Node) any {
+func plainJSON(n *yaml.Node) any {
 	switch n.Kind {
-	case hot.List:
+	case yaml.List:
 		list := make([]any, len(n.Items))
 		for i, x := range n.Items {
 			list[i] = plainJSON(x)
 		}
 		return list
-	case hot.Map:
+	case yaml.Map:
 		m := make(map[string]any, len(n.Entries))
 		for _, e := range n.Entries {
 			m[e.Name] = plainJSON(e.Value)

@@ -8,15 +8,16 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-func (l *lowering) dependsOn(role *program.Role, n *hot.Node) {
+func (l *lowering) dependsOn(role *program.Role, n *yaml.Node) {
 	if n == nil {
 		return
 	}
 	items := n.Items
-	if n.Kind == hot.Scalar {
-		items = []*hot.Node{n}
+	if n.Kind == yaml.Scalar {
+		items = []*yaml.Node{n}
 	}
 	for _, item := range items {
 		text, _ := item.Text()

@@ -15,6 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // fileOptions are the keys of a file's detailed form.
@@ -23,7 +24,7 @@ var fileOptions = []string{"template", "owner", "group", "mode"}
 var modeForm = regexp.MustCompile(`^0?[0-7]{3,4}$`)
 
 // files reads the files that the agent renders before the role runs.
-func (l *lowering) files(role *program.Role, n *hot.Node) {
+func (l *lowering) files(role *program.Role, n *yaml.Node) {
 	if n == nil {
 		return
 	}
@@ -60,7 +61,7 @@ func wrongPath(p string) string {
 
 // fileSettings reads owner, group and mode. A mode that is no text has lost its first
 // zero: YAML reads 0644 as 420.
-func (l *lowering) fileSettings(f *program.RoleFile, n *hot.Node) bool {
+func (l *lowering) fileSettings(f *program.RoleFile, n *yaml.Node) bool {
 	ok := true
 	for _, setting := range []struct {
 		key  string
@@ -86,7 +87,7 @@ func (l *lowering) fileSettings(f *program.RoleFile, n *hot.Node) bool {
 	return ok
 }
 
-func (l *lowering) fileTemplate(role *program.Role, f *program.RoleFile, n *hot.Node) bool {
+func (l *lowering) fileTemplate(role *program.Role, f *program.RoleFile, n *yaml.Node) bool {
 	at := l.template.Place(n)
 	e, err := hot.Fold(l.template.Expr(n), l.given.Resolve)
 	if err != nil {

@@ -9,10 +9,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // source finds what the role's own source means.
-func (l *lowering) source(role *program.Role, tool driver.Driver, src *hot.Node) *program.Meaning {
+func (l *lowering) source(role *program.Role, tool driver.Driver, src *yaml.Node) *program.Meaning {
 	meaning := l.meaning(driver.Role{Name: role.Name, At: role.At, Inputs: role.Inputs, Outputs: written(role)}, tool, src)
 	if meaning != nil {
 		for _, in := range role.Inputs {
@@ -37,7 +38,7 @@ func written(role *program.Role) []*program.Output {
 
 // meaning finds what a source means to its driver; nil with a diagnostic if it
 // means nothing.
-func (l *lowering) meaning(seen driver.Role, tool driver.Driver, src *hot.Node) *program.Meaning {
+func (l *lowering) meaning(seen driver.Role, tool driver.Driver, src *yaml.Node) *program.Meaning {
 	seen.Reader, seen.Locate, seen.FileOf, seen.Memory = reader{l.given}, l.locator(seen.At, src), fileOf(src), &l.memory
 	seen.Folder = filepath.Dir(l.template.File.Name)
 	if src != nil {
@@ -60,7 +61,7 @@ func (l *lowering) meaning(seen driver.Role, tool driver.Driver, src *hot.Node) 
 
 // locator finds the places of a source's parts; what has no place of its own has
 // that of the part around it.
-func (l *lowering) locator(role source.Place, src *hot.Node) func(keys ...string) source.Place {
+func (l *lowering) locator(role source.Place, src *yaml.Node) func(keys ...string) source.Place {
 	template := l.template
 	return func(keys ...string) source.Place {
 		if src == nil {
@@ -79,7 +80,7 @@ func (l *lowering) locator(role source.Place, src *hot.Node) func(keys ...string
 }
 
 // fileOf finds the names of the files that parts of a source are the text of.
-func fileOf(src *hot.Node) func(keys ...string) string {
+func fileOf(src *yaml.Node) func(keys ...string) string {
 	return func(keys ...string) string {
 		n := src
 		for _, key := range keys {

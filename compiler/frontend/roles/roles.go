@@ -17,6 +17,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // ServerType is the only type of resource that runs roles.
@@ -79,14 +80,14 @@ func (l *lowering) readStack(s *program.Stack) {
 }
 
 // groupBlock checks what a group says of itself.
-func (l *lowering) groupBlock(n *program.Nest, block *hot.Entry) {
+func (l *lowering) groupBlock(n *program.Nest, block *yaml.Entry) {
 	if l.check(groupSchema(), block.Value, "the hotc block of a group") && n.Size >= 0 && len(n.Members) > 0 {
 		l.moreThanSaid(n, block)
 	}
 }
 
 // moreThanSaid refuses more members than the group's own block allows.
-func (l *lowering) moreThanSaid(n *program.Nest, block *hot.Entry) {
+func (l *lowering) moreThanSaid(n *program.Nest, block *yaml.Entry) {
 	at := block.Value.Get(nesting.MaxMembers)
 	if most, ok := at.Value.(int64); ok && int64(n.Size) > most {
 		d := l.diags.Error(source.BadArgument, n.SizeAt, fmt.Sprintf("the group %q has %d members, and its hotc block says %d at most", n.Resource.Name, n.Size, most), "")
@@ -110,11 +111,11 @@ func (l *lowering) group(n *program.Nest) {
 	}
 }
 
-func (l *lowering) elsewhere(name, what string, block *hot.Entry) {
+func (l *lowering) elsewhere(name, what string, block *yaml.Entry) {
 	l.diags.Error(source.RolesElsewhere, l.template.Place(block.Key), fmt.Sprintf("resource %q is %s; roles run on %s", name, what, ServerType), "")
 }
 
-func (l *lowering) server(r *hot.Resource, block *hot.Entry) {
+func (l *lowering) server(r *hot.Resource, block *yaml.Entry) {
 	if l.stack.Type(r) != ServerType {
 		l.elsewhere(r.Name, "of type "+l.stack.Type(r), block)
 		return
@@ -122,7 +123,7 @@ func (l *lowering) server(r *hot.Resource, block *hot.Entry) {
 	l.roles(l.program.AddServer(l.stack, r), block)
 }
 
-func (l *lowering) roles(s *program.Server, block *hot.Entry) {
+func (l *lowering) roles(s *program.Server, block *yaml.Entry) {
 	if s.Template.Version.CFN() || !l.block(block.Value) { // nesting refuses roles there
 		s.Unread = true
 		return
@@ -135,7 +136,7 @@ func (l *lowering) roles(s *program.Server, block *hot.Entry) {
 	}
 }
 
-func (l *lowering) role(s *program.Server, n, defaults *hot.Node) *program.Role {
+func (l *lowering) role(s *program.Server, n, defaults *yaml.Node) *program.Role {
 	role := &program.Role{Server: s, At: l.template.Place(n)}
 	if name, short := n.Text(); short {
 		role.Name = name
@@ -148,7 +149,7 @@ func (l *lowering) role(s *program.Server, n, defaults *hot.Node) *program.Role 
 		d.Notes = append(d.Notes, source.Note{At: other.At, Message: "the first one"})
 		return nil
 	}
-	setting := func(key string) *hot.Node {
+	setting := func(key string) *yaml.Node {
 		if v := n.Get(key); v != nil {
 			return v
 		}
@@ -172,7 +173,7 @@ func (l *lowering) role(s *program.Server, n, defaults *hot.Node) *program.Role 
 }
 
 // driver finds the role's driver. It returns nil if there is no such driver.
-func (l *lowering) driver(role *program.Role, name, install *hot.Node) driver.Driver {
+func (l *lowering) driver(role *program.Role, name, install *yaml.Node) driver.Driver {
 	var known []string
 	for _, d := range l.drivers {
 		if _, others := d.(driver.Finder); !others {

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Servers of a large template have blocks that differ in little but what their inputs
@@ -20,7 +20,7 @@ var (
 )
 
 // block compares a server's block with the schema.
-func (l *lowering) block(n *hot.Node) bool {
+func (l *lowering) block(n *yaml.Node) bool {
 	l.shape = appendShape(l.shape[:0], n, 0)
 	if l.fitting[string(l.shape)] {
 		return true
@@ -39,11 +39,11 @@ func (l *lowering) block(n *hot.Node) bool {
 const ofRole = 3
 
 // appendShape appends all of a block that the schema looks at, as text.
-func appendShape(b []byte, n *hot.Node, depth int) []byte {
+func appendShape(b []byte, n *yaml.Node, depth int) []byte {
 	switch n.Kind {
-	case hot.Scalar:
+	case yaml.Scalar:
 		return appendScalar(b, n.Value)
-	case hot.List:
+	case yaml.List:
 		b = append(b, '[')
 		for _, x := range n.Items {
 			b = append(appendShape(b, x, depth+1), ',')
@@ -74,7 +74,7 @@ func appendScalar(b []byte, v value.Value) []byte {
 }
 
 // appendNames appends the names of a map's entries, and of anything else what it is.
-func appendNames(b []byte, n *hot.Node) []byte {
+func appendNames(b []byte, n *yaml.Node) []byte {
 	b = append(b, n.Kind.String()...)
 	for i := range n.Entries {
 		b = appendText(b, n.Entries[i].Name)

@@ -2,15 +2,15 @@ package roles
 
 import (
 	"github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // hookCreate is the hook that is a part of the role.
 const hookCreate = "create"
 
 // tasks reads a role's actions and hooks.
-func (l *lowering) tasks(role *program.Role, tool driver.Driver, n *hot.Node) {
+func (l *lowering) tasks(role *program.Role, tool driver.Driver, n *yaml.Node) {
 	for _, e := range n.Get("actions").All() {
 		role.Actions = append(role.Actions, l.task(role, tool, e, nil))
 	}
@@ -29,7 +29,7 @@ func (l *lowering) tasks(role *program.Role, tool driver.Driver, n *hot.Node) {
 	}
 }
 
-func (l *lowering) task(role *program.Role, tool driver.Driver, e hot.Entry, outputs []*program.Output) *program.Task {
+func (l *lowering) task(role *program.Role, tool driver.Driver, e yaml.Entry, outputs []*program.Output) *program.Task {
 	t := &program.Task{Name: e.Name, At: l.template.Place(e.Key)}
 	t.Meaning = l.meaning(driver.Role{Name: role.Name, At: t.At, Inputs: role.Inputs, Outputs: outputs}, tool, e.Value)
 	return t

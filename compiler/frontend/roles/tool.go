@@ -8,15 +8,15 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // find finds the driver that a role names: one of hotc's own, or a plug-in; nil if
 // there is none. A plug-in that is not here may be on the server, if `install:` says
 // how it gets there.
-func (l *lowering) find(role *program.Role, install *hot.Node) driver.Driver {
+func (l *lowering) find(role *program.Role, install *yaml.Node) driver.Driver {
 	var finder driver.Finder
 	for _, d := range l.drivers {
 		if f, others := d.(driver.Finder); others {
@@ -52,7 +52,7 @@ var versionForm = regexp.MustCompile(`^(>= ?)?[0-9][0-9A-Za-z.+~:-]*$`)
 
 // install reads how the role's tool gets onto the server.
 // A server's defaults are for those of its roles that they fit.
-func (l *lowering) install(role *program.Role, tool driver.Driver, n *hot.Node, isDefault bool) {
+func (l *lowering) install(role *program.Role, tool driver.Driver, n *yaml.Node, isDefault bool) {
 	if n == nil {
 		return
 	}
@@ -112,7 +112,7 @@ func (l *lowering) install(role *program.Role, tool driver.Driver, n *hot.Node, 
 
 // resources checks the outputs that are the completion of one of the tool's
 // resources.
-func (l *lowering) resources(role *program.Role, tool driver.Driver, outputs *hot.Node) {
+func (l *lowering) resources(role *program.Role, tool driver.Driver, outputs *yaml.Node) {
 	for _, o := range role.Outputs {
 		if o.Resource == "" {
 			continue

@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // What looks like roles and stands where nobody would see it: Heat takes any metadata, and
@@ -48,14 +49,14 @@ func (l *lowering) unseen(r *hot.Resource) (beside bool) {
 }
 
 // isBlock says whether a value is a block of roles.
-func isBlock(n *hot.Node) bool { return areRoles(n.Get("roles")) }
+func isBlock(n *yaml.Node) bool { return areRoles(n.Get("roles")) }
 
 // areRoles says whether something is a list of roles, rather than anybody's metadata.
-func areRoles(n *hot.Node) bool {
+func areRoles(n *yaml.Node) bool {
 	if n == nil {
 		return false
 	}
-	return slices.ContainsFunc(n.Items, func(x *hot.Node) bool {
+	return slices.ContainsFunc(n.Items, func(x *yaml.Node) bool {
 		return x.Get("name") != nil && slices.ContainsFunc([]string{"driver", "source", "inputs", "outputs"}, func(key string) bool { return x.Get(key) != nil })
 	})
 }
@@ -67,7 +68,7 @@ func nearlyHotc(key string) bool { return hot.Nearest(strings.ToLower(key), []st
 var functions = []string{"get_attr", "get_param", "get_resource", "get_file", "str_replace", "str_split", "list_join", "list_concat", "map_merge", "map_replace", "make_url"}
 
 // misspelt warns of maps of one key that are nearly calls: they are data.
-func (l *lowering) misspelt(n *hot.Node) {
+func (l *lowering) misspelt(n *yaml.Node) {
 	if n == nil || n.Target() != nil {
 		return
 	}
@@ -91,9 +92,9 @@ func (l *lowering) misspelt(n *hot.Node) {
 }
 
 // yesNo notes a boolean that is written as a word which may be meant as a text.
-func (l *lowering) yesNo(what string, n *hot.Node) {
+func (l *lowering) yesNo(what string, n *yaml.Node) {
 	_, isBool := n.Value.(bool)
-	if !isBool || n.Kind != hot.Scalar || n.Target() != nil {
+	if !isBool || n.Kind != yaml.Scalar || n.Target() != nil {
 		return
 	}
 	word := l.template.File.Slice(n.Span)

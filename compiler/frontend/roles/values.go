@@ -8,19 +8,20 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // inputOptions are the keys that make a map with `value` or `fact` an input's detailed form.
 var inputOptions = []string{"value", "fact", "type", "default", "optional", "timeout", "if_down", "eager", "watch", "bind"}
 
 // isDetailed tells an input's detailed form from a value that is a map.
-func isDetailed(n *hot.Node) bool {
+func isDetailed(n *yaml.Node) bool {
 	return isMapOf(n, "value", inputOptions) || isMapOf(n, "fact", inputOptions)
 }
 
 // isMapOf says that a node is a map with one key, and others only of a list.
-func isMapOf(n *hot.Node, key string, of []string) bool {
-	if n.Kind != hot.Map || n.Get(key) == nil {
+func isMapOf(n *yaml.Node, key string, of []string) bool {
+	if n.Kind != yaml.Map || n.Get(key) == nil {
 		return false
 	}
 	for _, e := range n.Entries {
@@ -31,7 +32,7 @@ func isMapOf(n *hot.Node, key string, of []string) bool {
 	return true
 }
 
-func (l *lowering) inputs(role *program.Role, n *hot.Node) {
+func (l *lowering) inputs(role *program.Role, n *yaml.Node) {
 	if n == nil {
 		return
 	}
@@ -60,14 +61,14 @@ func (l *lowering) inputs(role *program.Role, n *hot.Node) {
 }
 
 // refuseWatch says that nothing would run the role again.
-func (l *lowering) refuseWatch(role *program.Role, input string, n *hot.Node) {
+func (l *lowering) refuseWatch(role *program.Role, input string, n *yaml.Node) {
 	if flag(n, "watch") {
 		l.diags.Error(source.NotYet, l.template.Place(n.Entry("watch").Key), fmt.Sprintf("nothing runs role %q again yet when the value of %q changes: a value is written once, and read once", role.Name, input),
 			"leave `watch` out; an action that reads the input runs whenever an operator asks, the hook update when `hotc apply` changes the role")
 	}
 }
 
-func (l *lowering) inputOptions(in *program.Input, n *hot.Node) {
+func (l *lowering) inputOptions(in *program.Input, n *yaml.Node) {
 	if d := n.Get("default"); d != nil {
 		e, err := hot.Fold(l.template.Expr(d), l.given.Resolve)
 		switch {
@@ -87,12 +88,12 @@ func (l *lowering) inputOptions(in *program.Input, n *hot.Node) {
 	in.Type, _ = n.Get("type").Text()
 }
 
-func flag(n *hot.Node, key string) bool {
+func flag(n *yaml.Node, key string) bool {
 	v := n.Get(key)
 	return v != nil && v.Value == true
 }
 
-func (l *lowering) outputs(role *program.Role, n *hot.Node) {
+func (l *lowering) outputs(role *program.Role, n *yaml.Node) {
 	if n == nil {
 		return
 	}
@@ -126,7 +127,7 @@ func (l *lowering) outputs(role *program.Role, n *hot.Node) {
 }
 
 // seconds reads a duration that has passed the schema; nil is 0.
-func seconds(n *hot.Node) float64 {
+func seconds(n *yaml.Node) float64 {
 	if n == nil {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package hot
+package yaml
 
 // slab makes many things at once: templates have hundreds of thousands of nodes.
 type slab[T any] struct {

@@ -1,4 +1,4 @@
-package hot
+package yaml
 
 import (
 	"bytes"

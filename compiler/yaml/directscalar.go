@@ -1,4 +1,4 @@
-package hot
+package yaml
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ var mayEndPlain = [256]bool{'\n': true, ' ': true, '\t': true, '#': true, ':': t
 func (d *direct) plainEnd(in plainIn) (end int, colon bool) {
 	first := d.text[d.at]
 	if strings.IndexByte(notFirst, first) >= 0 {
-		if first != '-' || d.at+1 == d.end || !isNameStart(d.text[d.at+1]) && d.text[d.at+1] != '.' {
+		if first != '-' || d.at+1 == d.end || !IsNameStart(d.text[d.at+1]) && d.text[d.at+1] != '.' {
 			return -1, false
 		}
 	}

@@ -1,4 +1,4 @@
-package hot
+package yaml
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	yamlSeed  = flag.Uint64("yamlseed", 0, "read only the random text of this seed")
-	yamlCases = flag.Uint64("yamlcases", 6000, "how many random texts to compare with stock Heat")
+	seed  = flag.Uint64("seed", 0, "read only the random text of this seed")
+	cases = flag.Uint64("cases", 6000, "how many random texts to compare with stock Heat")
 )
 
 func oneOf(g *rand.Rand, of ...string) string { return of[g.IntN(len(of))] }
@@ -113,8 +113,8 @@ var trickyTexts = []string{"", "\n", "# only a comment\n", "---\n", "---\na: 1\n
 func TestReadsRandomTextsAsHeat(t *testing.T) {
 	judge := heatjudge.Start(t)
 	failed := 0
-	for s := uint64(1); s <= *yamlCases/2 && failed < 10; s++ {
-		if *yamlSeed != 0 && s != *yamlSeed {
+	for s := uint64(1); s <= *cases/2 && failed < 10; s++ {
+		if *seed != 0 && s != *seed {
 			continue
 		}
 		g := rand.New(rand.NewPCG(s, 7))

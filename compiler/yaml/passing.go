@@ -1,4 +1,4 @@
-package hot
+package yaml
 
 import "github.com/hotc-dev/hotc/compiler/source"
 

@@ -1,12 +1,13 @@
-package hot
+package yaml
 
 import (
-	"github.com/hotc-dev/hotc/compiler/value"
 	"math"
 	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // resolvePlain gives the value of a plain scalar as Heat reads it: by YAML 1.1

@@ -1,4 +1,4 @@
-package hot
+package yaml
 
 import (
 	"bytes"
@@ -74,14 +74,14 @@ func findCuts(text []byte) []uint32 {
 		spaces := len(line) - len(bytes.TrimLeft(line, " "))
 		switch {
 		case spaces == len(line) || line[spaces] == '#':
-		case spaces == 0 && !isNameStart(line[0]):
+		case spaces == 0 && !IsNameStart(line[0]):
 			return nil // a second document, or what only the whole can tell
 		case spaces == 0:
 			return append(cuts, uint32(at), uint32(len(text)))
 		case column < 0:
 			column = spaces
 			cuts = append(cuts, uint32(start))
-		case spaces == column && isNameStart(line[spaces]) && at-int(cuts[len(cuts)-1]) >= pieceSize:
+		case spaces == column && IsNameStart(line[spaces]) && at-int(cuts[len(cuts)-1]) >= pieceSize:
 			cuts = append(cuts, uint32(at))
 		}
 		at = end
@@ -111,7 +111,8 @@ func sectionStart(text []byte) int {
 	return -1
 }
 
-func isNameStart(c byte) bool {
+// IsNameStart says whether a name can begin with a character.
+func IsNameStart(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
 }
 

@@ -1,4 +1,4 @@
-package hot
+package yaml
 
 // Lists and maps in brackets that are read directly.
 

@@ -1,8 +1,9 @@
-package hot
+package yaml
 
 import (
-	"github.com/hotc-dev/hotc/compiler/value"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // FlowText writes a value on one line as YAML in flow style, plain scalars where they

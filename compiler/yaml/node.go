@@ -1,4 +1,6 @@
-package hot
+// Package yaml reads a template's bytes into nodes with their places, as Heat reads YAML and
+// JSON, and writes values into such a text.
+package yaml
 
 import (
 	"github.com/hotc-dev/hotc/compiler/source"

@@ -1,4 +1,4 @@
-package hot
+package yaml
 
 import (
 	"fmt"
@@ -97,8 +97,8 @@ func TestReadsDirectlyAsTheLibrary(t *testing.T) {
 	for _, text := range trickyTexts {
 		try(text)
 	}
-	for s := uint64(1); s <= max(*yamlCases, 20_000); s++ {
-		if *yamlSeed != 0 && s != *yamlSeed {
+	for s := uint64(1); s <= max(*cases, 20_000); s++ {
+		if *seed != 0 && s != *seed {
 			continue
 		}
 		g := rand.New(rand.NewPCG(s, 7))
