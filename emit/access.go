@@ -48,11 +48,12 @@ func (Machine) Open(path string) (fs.FS, error) {
 	return tree{root}, nil
 }
 
-// Confined gives the files of one folder, that of a template, and those that the user
-// himself has named; no link leads out of their folders. It is for templates of
-// strangers.
+// Confined gives the files of one folder, that of a template or one that the user has
+// named, and files that the user himself has named; no link leads out of their folders. It
+// is for templates of strangers.
 type Confined struct {
 	folder string // absolute
+	whose  string // for people
 	files  tree
 	named  []string // absolute
 	left   *int     // bytes
@@ -63,13 +64,30 @@ const maxConfined = 64 << 20
 
 // Confine makes the access for a template, whose environments the user names.
 func Confine(template string, environments []string) (*Confined, error) {
-	dir := filepath.Dir(template)
-	files, err := folderWithin(dir)
+	c, err := confine(filepath.Dir(template), environments)
 	if err != nil {
 		return nil, cannotRead(source.Place{}, template, err)
 	}
+	c.whose = "the template's folder"
+	return c, nil
+}
+
+// ConfineTo makes the access for the templates of a folder that the user names.
+func ConfineTo(dir string, environments []string) (*Confined, error) {
+	c, err := confine(dir, environments)
+	if err != nil {
+		return nil, cannotRead(source.Place{}, dir, err)
+	}
+	return c, nil
+}
+
+func confine(dir string, environments []string) (*Confined, error) {
+	files, err := folderWithin(dir)
+	if err != nil {
+		return nil, err
+	}
 	left := maxConfined
-	c := &Confined{files: files, left: &left}
+	c := &Confined{files: files, whose: "the folder " + dir, left: &left}
 	if c.folder, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
@@ -141,7 +159,7 @@ func (c *Confined) local(path string) (string, error) {
 	if name, err := filepath.Rel(c.folder, abs); err == nil && filepath.IsLocal(name) {
 		return name, nil
 	}
-	return "", errors.New("it lies outside of the template's folder, and of a stranger's template nothing else is read (--untrusted)")
+	return "", fmt.Errorf("it lies outside of %s, and of a stranger's template nothing else is read (--untrusted)", c.whose)
 }
 
 // tree is a folder, out of which no link leads, and in which only regular files are
@@ -244,7 +262,7 @@ func readAll(file *os.File, size int64) ([]byte, error) {
 func checkRegular(info fs.FileInfo) error {
 	switch {
 	case info.IsDir():
-		return errors.New("it is a folder; files are named one by one, as in FOLDER/*.yaml")
+		return errors.New("it is a folder")
 	case !info.Mode().IsRegular():
 		return errors.New("it is not a regular file")
 	case info.Size() > MaxFile:
@@ -258,7 +276,7 @@ func tooLarge(size int64) error {
 }
 
 func cannotRead(at source.Place, path string, err error) *source.Diagnostic {
-	if pathErr, ok := err.(*os.PathError); ok {
+	if pathErr, ok := err.(*fs.PathError); ok {
 		err = pathErr.Err
 	}
 	if err.Error() == "path escapes from parent" { // which package os does not name

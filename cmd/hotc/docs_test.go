@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/emit/lint/format"
 )
 
 // answers are what commands print with --json.
@@ -23,7 +24,7 @@ var answers = map[string][]any{
 	"secret new": nil, // a map of its two keys
 	"root new":   {rootReport{}}, "root show": {rootReport{}},
 	"apply": {applied{}}, "status": {statusReport{}}, "why": {whyReport{}}, "admit": {admitted{}}, "logs": {logReport{}}, "outputs": {outputsReport{}},
-	"destroy": {destroyed{}}, "action": {acted{}}, "suspend": {hooked{}}, "resume": {hooked{}}, "lint": {lintJSON{}}, "explain": {explanation{}},
+	"destroy": {destroyed{}}, "action": {acted{}}, "suspend": {hooked{}}, "resume": {hooked{}}, "lint": {format.JSON{}}, "explain": {explanation{}},
 	"retry": {retried{}}, "simulate": {prediction{}}, "run": {runReport{}}, "eval": {evaluated{}},
 }
 

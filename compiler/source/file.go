@@ -144,3 +144,12 @@ func (p Place) in(name string) string {
 	line, column := p.File.Position(p.Span.Start)
 	return name + ":" + strconv.Itoa(line) + ":" + strconv.Itoa(column)
 }
+
+// InFile is the place in a file that an editor can open: of a text within another, the
+// other's.
+func (p Place) InFile() Place {
+	for p.File != nil && p.File.Within.Known() {
+		p = p.File.Within
+	}
+	return p
+}

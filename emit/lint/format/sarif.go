@@ -1,13 +1,16 @@
-package main
+package format
 
 import (
+	"io"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/docs/rules"
+	"github.com/hotc-dev/hotc/emit/lint"
 )
 
 // The parts of SARIF 2.1.0 that hotc lint writes (the OASIS standard "Static Analysis
@@ -67,10 +70,10 @@ type (
 	}
 )
 
-// newSARIF makes a log of one run. Its rules are those that were broken, each with its
-// page.
-func newSARIF(found []*source.Diagnostic) sarif {
-	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "hotc", Version: version, Rules: []sarifRule{}}}, ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
+// asSARIF writes a log of one run. Its rules are those that were broken, each with its page.
+func asSARIF(w io.Writer, report *lint.Report, _ terminal.Ink) error {
+	found := report.Findings
+	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "hotc", Version: report.Version, Rules: []sarifRule{}}}, ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
 	var codes []string
 	for _, d := range found {
 		codes = append(codes, string(d.Code))
@@ -100,7 +103,7 @@ func newSARIF(found []*source.Diagnostic) sarif {
 		}
 		run.Results = append(run.Results, r)
 	}
-	return sarif{Schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
+	return printJSON(w, sarif{Schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
 func sarifLevel(s source.Severity) string {
@@ -115,7 +118,7 @@ func sarifLevel(s source.Severity) string {
 }
 
 func newSARIFPhysical(at source.Place) sarifPhysical {
-	r := newLintRegion(at)
+	r := regionOf(at)
 	uri := url.URL{Path: filepath.ToSlash(r.File)}
 	if filepath.IsAbs(r.File) {
 		uri.Scheme = "file"

@@ -1,0 +1,140 @@
+package lint
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit"
+)
+
+// Target is a file to look at.
+type Target struct {
+	Path string
+	// Text is nil if it is not read yet, or cannot be.
+	Text []byte
+	// Folder is the one in which the file was found; "" if it was named itself.
+	Folder string
+}
+
+// Find makes files of what the user names: a file, or a folder, whose templates and
+// environments are found by what they say, in the order of their names. No link is followed
+// in a folder. Of a stranger's folder nothing outside is read.
+func Find(ctx context.Context, name string, stranger bool) ([]Target, error) {
+	name = filepath.Clean(name) // as other templates name it
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		return []Target{{Path: name}}, nil
+	}
+	return findIn(ctx, name, stranger)
+}
+
+// Unique leaves out files that were named before.
+func Unique(targets []Target) []Target {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(targets, func(t Target) bool {
+		key := absolute(t.Path)
+		defer func() { seen[key] = true }()
+		return seen[key]
+	})
+}
+
+// endings are the names of files that may be templates or environments.
+var endings = []string{".yaml", ".yml", ".template", ".json", ".hot", ".env"}
+
+// mostHead is how much of a file is read to see what it is.
+const mostHead = 1 << 20
+
+func findIn(ctx context.Context, dir string, stranger bool) ([]Target, error) {
+	folder, err := open(dir, stranger)
+	if err != nil {
+		return nil, err
+	}
+	if c, is := folder.(io.Closer); is {
+		defer c.Close()
+	}
+	var out []Target
+	err = fs.WalkDir(folder, ".", func(path string, e fs.DirEntry, err error) error {
+		switch name := e.Name(); {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return cannotRead(filepath.Join(dir, path), err)
+		case e.IsDir():
+			if path != "." && strings.HasPrefix(name, ".") {
+				return fs.SkipDir
+			}
+			return nil
+		case !e.Type().IsRegular() || !slices.Contains(endings, filepath.Ext(name)) || strings.Contains(name, ".j2."):
+			return nil
+		}
+		text, err := head(folder, path)
+		if err == nil && !isHeats(text) {
+			return nil
+		}
+		t := Target{Path: filepath.Join(dir, filepath.FromSlash(path)), Folder: dir}
+		if err == nil && len(text) < mostHead {
+			t.Text = text // else it is read, or said to be unreadable, when it is looked at
+		}
+		out = append(out, t)
+		return nil
+	})
+	if err == nil && len(out) == 0 {
+		err = source.Fail(source.CannotRead, fmt.Sprintf("%s has no template: no file in it has a heat_template_version", dir), "name the files themselves")
+	}
+	return out, err
+}
+
+func open(dir string, stranger bool) (fs.FS, error) {
+	var access emit.Access = emit.Machine{}
+	if stranger {
+		confined, err := emit.ConfineTo(dir, nil)
+		if err != nil {
+			return nil, err
+		}
+		access = confined
+	}
+	folder, err := access.Open(dir)
+	if err != nil {
+		return nil, cannotRead(dir, err)
+	}
+	return folder, nil
+}
+
+func cannotRead(name string, err error) error {
+	return source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", name, err), "")
+}
+
+func head(folder fs.FS, path string) ([]byte, error) {
+	f, err := folder.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, mostHead))
+}
+
+// What a template or an environment says at the beginning of a line, or in the braces of
+// JSON.
+var (
+	versionKey = regexp.MustCompile(`(?m)(^|[{,]\s*)["']?(heat_template_version|HeatTemplateFormatVersion|AWSTemplateFormatVersion)["']?\s*:`)
+	sectionKey = regexp.MustCompile(`(?m)^["']?(resource_registry|parameter_defaults|parameter_merge_strategies)["']?\s*:`)
+)
+
+// isHeats says whether a text is a template or an environment of Heat's.
+func isHeats(text []byte) bool {
+	switch {
+	case bytes.Contains(text, []byte("emplate_version")), bytes.Contains(text, []byte("TemplateFormatVersion")):
+		if versionKey.Match(text) {
+			return true
+		}
+	}
+	return sectionKey.Match(text)
+}

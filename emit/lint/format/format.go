@@ -1,0 +1,80 @@
+// Package format writes what `hotc lint` found: a file a format, and a line in All.
+// Whatever stands in templates is data in each of them.
+package format
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/terminal"
+	"github.com/hotc-dev/hotc/emit/lint"
+)
+
+// Format is one way to write a report.
+type Format struct {
+	Name string
+	// For says who reads it.
+	For   string
+	write func(w io.Writer, r *lint.Report, ink terminal.Ink) error
+}
+
+// All are the formats, the usual one first.
+var All = []Format{
+	{"text", "for people, with the line of the template and what to do (the default)", text},
+	{"line", "a line for each: FILE:LINE:COLUMN: SEVERITY: TEXT [CODE]", lines},
+	{"json", "for programs; --json is short for it", asJSON},
+	{"sarif", "SARIF 2.1.0, which code hosts and editors show beside the text", asSARIF},
+}
+
+// Names are the names of the formats.
+func Names() []string {
+	var out []string
+	for _, f := range All {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+// Known says whether there is a format of a name.
+func Known(name string) bool { return slices.Contains(Names(), name) }
+
+// Write writes a report in a format that is known; ink colours what is for people.
+func Write(w io.Writer, name string, r *lint.Report, ink terminal.Ink) error {
+	out := bufio.NewWriter(w)
+	i := slices.Index(Names(), name)
+	if err := All[i].write(out, r, ink); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// Region is where something stands: lines and columns from 1, in characters, the end not
+// included. It is empty where there is no place.
+type Region struct {
+	File      string `json:"file,omitempty"`
+	Line      int    `json:"line,omitempty"`
+	Column    int    `json:"column,omitempty"`
+	EndLine   int    `json:"end_line,omitempty"`
+	EndColumn int    `json:"end_column,omitempty"`
+}
+
+func regionOf(at source.Place) Region {
+	at = at.InFile()
+	if at.File == nil {
+		return Region{}
+	}
+	r := Region{File: at.File.Name}
+	r.Line, r.Column = at.File.Position(at.Span.Start)
+	r.EndLine, r.EndColumn = at.File.Position(max(at.Span.Start, at.Span.End))
+	return r
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,41 @@
+package format
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/terminal"
+	"github.com/hotc-dev/hotc/emit/lint"
+)
+
+// text is for people.
+func text(w io.Writer, r *lint.Report, ink terminal.Ink) error {
+	for _, d := range r.Findings {
+		source.Print(w, d, source.Style{Ink: ink})
+	}
+	errors, warnings := r.Count()
+	_, err := fmt.Fprintf(w, "%s: %s, %s\n", counted(r.Files, "file"), counted(errors, "error"), counted(warnings, "warning"))
+	return err
+}
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// lines are diagnostics as compilers write them, which editors and pipelines read.
+func lines(w io.Writer, r *lint.Report, _ terminal.Ink) error {
+	for _, d := range r.Findings {
+		where := ""
+		if at := d.At.InFile(); at.Known() {
+			where = at.String() + ": "
+		}
+		if _, err := fmt.Fprintln(w, terminal.Line(fmt.Sprintf("%s%s: %s [%s]", where, d.Severity, d.Message, d.Code))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+// Package lint is `hotc lint`: it looks at many templates at once and says what is wrong
+// with them.
+//
+//	arguments → Find → Run (every root beside the others) → one list of findings → format
+//
+// A template that another one nests is judged by what that one gives it, and not a second
+// time by itself. Whether it is nested, only the other's analysis knows; a glance at the
+// texts tells which templates are likely roots, and these are looked at first.
+package lint
+
+import (
+	"context"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit"
+)
+
+// Options are the user's wishes.
+type Options struct {
+	// Compile is what holds for all templates.
+	Compile emit.Options
+	// Untrusted says that the templates are a stranger's.
+	Untrusted bool
+}
+
+// Report is what was found.
+type Report struct {
+	// Version is that of hotc.
+	Version string
+	// Files is how many files were looked at.
+	Files    int
+	Findings []*source.Diagnostic
+}
+
+// Count says how many errors and warnings there are.
+func (r *Report) Count() (errors, warnings int) {
+	for _, d := range r.Findings {
+		switch d.Severity {
+		case source.Error:
+			errors++
+		case source.Warning:
+			warnings++
+		case source.Info:
+		}
+	}
+	return errors, warnings
+}
+
+// Run looks at files. What is found is in the order of the files, and does not depend on
+// which was looked at first.
+func Run(ctx context.Context, targets []Target, o Options) (*Report, error) {
+	r := &run{Options: o, targets: slices.Clone(targets), looked: make([]*looked, len(targets)), watch: watch{busy: map[string]bool{}}}
+	all := make([]int, len(targets))
+	for i := range all {
+		all[i] = i
+	}
+	if err := each(ctx, all, func(_ context.Context, i int) error { r.read(i); return nil }); err != nil {
+		return nil, err
+	}
+	look := func(ctx context.Context, i int) (err error) {
+		r.looked[i], err = r.lookAt(ctx, i)
+		return err
+	}
+	roots, others := r.order()
+	if err := each(ctx, roots, look); err != nil {
+		return nil, err
+	}
+	nested := r.nested()
+	others = slices.DeleteFunc(others, func(i int) bool { return nested[absolute(targets[i].Path)] })
+	if err := each(ctx, others, look); err != nil {
+		return nil, err
+	}
+	return r.report(), nil
+}
+
+// run is one call of Run.
+type run struct {
+	Options
+	targets []Target
+	looked  []*looked // nil of those that were not looked at by themselves
+	watch
+}
+
+// each does something with some of the files, several at a time.
+func each(ctx context.Context, which []int, do func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, i := range which {
+		group.Go(func() error {
+			defer mistake.Ends()
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return do(ctx, i)
+		})
+	}
+	return group.Wait()
+}
+
+// nested are the paths of the templates that others have shown in their light.
+func (r *run) nested() map[string]bool {
+	out := map[string]bool{}
+	for _, l := range r.looked {
+		if l == nil {
+			continue
+		}
+		for _, name := range l.Nested {
+			out[absolute(name)] = true
+		}
+	}
+	return out
+}
+
+// report is what all have found. What is found again by way of another template is kept
+// once.
+func (r *run) report() *Report {
+	out := &Report{Version: r.Compile.Version, Files: len(r.targets)}
+	nested, seen := r.nested(), map[string]bool{}
+	for i, l := range r.looked {
+		if l == nil || nested[absolute(r.targets[i].Path)] {
+			continue
+		}
+		for _, d := range l.found.All() {
+			if key := d.Essence(); !seen[key] {
+				seen[key] = true
+				out.Findings = append(out.Findings, d)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,102 @@
+package lint
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"regexp"
+
+	"github.com/hotc-dev/hotc/compiler/environment"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit"
+)
+
+// looked is what was seen of one file.
+type looked struct {
+	emit.Linted
+	found source.Diagnostics
+}
+
+// lookAt looks at one file.
+func (r *run) lookAt(ctx context.Context, i int) (*looked, error) {
+	l, o, t := &looked{}, r.Compile, r.targets[i]
+	o.Template, o.Text = t.Path, bytes.Clone(t.Text)
+	b := bounds{}
+	if r.Untrusted {
+		b = untrusted
+	}
+	var err error
+	if o.Access, err = r.access(t); err != nil {
+		if d, cannot := source.AsDiagnostic(err); cannot {
+			l.found.Add(d)
+			return l, nil
+		}
+		return nil, err
+	}
+	err = r.within(ctx, b, t.Path, func() { l.Linted = emit.Lint(o, &l.found) })
+	return l, err
+}
+
+// access is the way to what a file may have read.
+func (r *run) access(t Target) (emit.Access, error) {
+	switch {
+	case !r.Untrusted:
+		return emit.Machine{}, nil
+	case t.Folder == "":
+		return emit.Confine(t.Path, r.Compile.Environments)
+	}
+	return emit.ConfineTo(t.Folder, r.Compile.Environments)
+}
+
+// read reads a file to look at. One that cannot be read stays without a text, and is found
+// so again.
+func (r *run) read(i int) {
+	if t := &r.targets[i]; t.Text == nil {
+		if access, err := r.access(*t); err == nil {
+			t.Text, _ = access.Read(t.Path) // said when it is looked at
+		}
+	}
+}
+
+// order tells which files are likely roots. That saves work, and decides nothing: a root
+// that is taken for another's child is looked at later, a child that is taken for a root is
+// looked at once too often.
+func (r *run) order() (roots, others []int) {
+	named := map[string]bool{}
+	for _, t := range r.targets {
+		for _, path := range t.names() {
+			named[path] = true
+		}
+	}
+	for i, t := range r.targets {
+		if named[absolute(t.Path)] {
+			others = append(others, i)
+		} else {
+			roots = append(roots, i)
+		}
+	}
+	return roots, others
+}
+
+// typeName finds the types of resources that may be templates.
+var typeName = regexp.MustCompile(`\btype["']?:[ \t]*["']?([^\s"',{}]+)`)
+
+// names are the templates that a text seems to nest.
+func (t Target) names() (paths []string) {
+	for _, m := range typeName.FindAllSubmatch(t.Text, -1) {
+		if name := string(m[1]); environment.IsTemplate(name) {
+			if path, err := source.Locate(name, filepath.Dir(t.Path)); err == nil {
+				paths = append(paths, absolute(path))
+			}
+		}
+	}
+	return paths
+}
+
+// absolute is a path by which files are compared.
+func absolute(path string) string {
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return filepath.Clean(path)
+}

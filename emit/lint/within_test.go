@@ -1,0 +1,34 @@
+package lint
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// What takes too much is given up with a reason, and what panics is a diagnostic.
+func TestWithin(t *testing.T) {
+	block := make(chan bool)
+	defer close(block)
+	for _, c := range []struct {
+		bounds bounds
+		work   func()
+		want   string
+	}{
+		{bounds{}, func() {}, ""},
+		{bounds{time.Hour, 1 << 40}, func() {}, ""},
+		{bounds{time.Millisecond, 1 << 40}, func() { <-block }, "a.yaml: hotc gave up after 1ms"},
+		{bounds{time.Hour, 1}, func() { held := make([]byte, 1<<20); <-block; runtime.KeepAlive(held) }, "a.yaml: hotc gave up when it had taken"},
+		{bounds{}, func() { panic(errors.New("broken")) }, "a.yaml: hotc made a mistake: broken (lint/within_test.go:"},
+	} {
+		w := watch{busy: map[string]bool{}}
+		err := w.within(t.Context(), c.bounds, "a.yaml", c.work)
+		if d, is := source.AsDiagnostic(err); is != (c.want != "") || is && !strings.HasPrefix(d.Message, c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
