@@ -3,6 +3,7 @@
 //
 //	references  names that lead nowhere, arguments that a function cannot take
 //	order       cycles that Heat refuses, and roles that wait for each other (waits)
+//	follow      inputs that are followed, and cycles of them
 //	types       values of a type that is not what their use needs
 //	secrecy     secrets that reach a place where others can read them
 //	rule        all else, a file a rule; there, too, stands the list of what is found
@@ -13,6 +14,7 @@ package analysis
 
 import (
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/analysis/follow"
 	"github.com/hotc-dev/hotc/analysis/order"
 	"github.com/hotc-dev/hotc/analysis/references"
 	"github.com/hotc-dev/hotc/analysis/rule"
@@ -27,6 +29,7 @@ import (
 type Findings struct {
 	Net       *waits.Net
 	Deadlocks []waits.Deadlock
+	Follow    map[*program.Role]*follow.Role
 }
 
 // Check runs all passes over a program; lint says that the rules are wanted, too, of which
@@ -36,6 +39,7 @@ func Check(p *program.Program, a *binding.Analysis, lint bool, diags *source.Dia
 	order.HeatCycles(p, a, diags)
 	f := &Findings{Net: order.Net(p, a)}
 	f.Deadlocks = order.Deadlocks(p, f.Net, diags)
+	f.Follow = follow.Find(p, a, diags)
 	types.Check(p, a, diags)
 	secrecy.Check(p, a, diags)
 	rule.Check(p, a, lint, diags)

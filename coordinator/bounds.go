@@ -55,7 +55,6 @@ func CheckCell(ref contract.CellRef, record CellRecord) (CellRecord, error) {
 	switch {
 	case record.State == Empty:
 	case record.State == Failed:
-		record.Cause = Shorten(record.Cause)
 	case record.State != Valued:
 		err = errNoSuchState
 	case !ref.Sealed && record.Sealed != "":
@@ -68,6 +67,7 @@ func CheckCell(ref contract.CellRef, record CellRecord) (CellRecord, error) {
 	if err != nil {
 		return CellRecord{State: Empty}, NewCellError(ref, err)
 	}
+	record.Cause = Shorten(record.Cause)
 	return record, nil
 }
 

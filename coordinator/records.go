@@ -76,9 +76,12 @@ type CellRecord struct {
 	Version int             `json:"version,omitempty"`
 	Value   json.RawMessage `json:"value,omitempty"`
 	// Sealed is the value in a box, of a cell that is sealed; Value is not there then.
-	Sealed string    `json:"sealed,omitempty"`
-	Cause  *Cause    `json:"cause,omitempty"`
-	Since  time.Time `json:"since,omitzero"`
+	Sealed string `json:"sealed,omitempty"`
+	// Cause is why it has failed; of a value, why the run failed that was to renew it.
+	Cause *Cause    `json:"cause,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	// Stamp says of which runs the value is made, where a reader has to know.
+	Stamp Stamp `json:"stamp,omitempty"`
 }
 
 // Cause says why something failed, and what made that happen.
@@ -187,6 +190,10 @@ type RoleState struct {
 	Made string `json:"made,omitempty"`
 	// Update is the last run of the hook update since the role itself ran.
 	Update *UpdateState `json:"update,omitempty"`
+	// Followed are the versions of the cells that the role follows, as its last run had
+	// them, and Runs counts its runs for the stamps of its outputs.
+	Followed map[contract.CellName]Count `json:"followed,omitempty"`
+	Runs     int                         `json:"runs,omitempty"`
 }
 
 // UpdateState is how far a run of a role's hook update is.

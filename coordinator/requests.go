@@ -27,7 +27,7 @@ type Request struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Name is the action's or the hook's.
 	Name string `json:"name,omitempty"`
-	// Change is the definition (plan.Role.Definition) that the hook update brings the
+	// Change is the definition (contract.Role.Definition) that the hook update brings the
 	// role to.
 	Change string `json:"change,omitempty"`
 	// Values are a skipped role's outputs, or an action's arguments.

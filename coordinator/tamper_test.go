@@ -335,7 +335,7 @@ func TestAnOlderCellIsNotRead(t *testing.T) {
 	}
 	port := site.Cell(contract.CellRef{Cell: "app.web:port", Server: "app"})
 	failed := a.read(port)
-	if err := web.TakeBack(t.Context(), []contract.CellName{"app.web:port"}); err != nil {
+	if err := web.TakeBack(t.Context(), []contract.CellName{"app.web:port"}, false); err != nil {
 		t.Fatal(err)
 	}
 	put(t, web, "app.web:port", "80")

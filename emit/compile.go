@@ -101,7 +101,7 @@ func (r *Result) make(o Options, files *files, diags *source.Diagnostics) *Resul
 	if o.Signal == "" {
 		o.Signal = contract.NobodySignals
 	}
-	r.Built = plan.Build(r.Program, r.Analysis, plan.Options{Compiler: "hotc " + o.Version, Signal: o.Signal})
+	r.Built = plan.Build(r.Program, r.Analysis, plan.Options{Compiler: "hotc " + o.Version, Signal: o.Signal, Follow: r.Findings.Follow})
 	if o.WithoutHeat {
 		return r
 	}

@@ -13,7 +13,7 @@ import (
 // stands, and its agent refuses the write.
 func taskWrites(l *roles, role *program.Role) {
 	for _, t := range role.Apart() {
-		if t.Meaning == nil {
+		if t.Meaning == nil || t == role.Update() {
 			continue
 		}
 		written := namesIn(t.Meaning.Sequence, program.WriteOutput)

@@ -38,9 +38,9 @@ func (r *Role) Definition() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// untimed is an input without positions, expressions and clocks.
+// untimed is an input without positions, expressions, clocks and what follows it.
 func (in Input) untimed() Input {
-	in.At, in.Timeout, in.IfDown, in.Expr, in.Default = nil, 0, 0, json.RawMessage("null"), nil
+	in.At, in.Timeout, in.IfDown, in.Watch, in.Expr, in.Default = nil, 0, 0, false, json.RawMessage("null"), nil
 	return in
 }
 

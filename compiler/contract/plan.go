@@ -204,6 +204,37 @@ type Role struct {
 	Hooks   []Task `json:"hooks,omitempty"`
 	// Signals are what Heat is told as soon as the role is done: resources wait for it.
 	Signals []Signal `json:"signals,omitempty"`
+	// Follows are the cells that decide whether the role is up to date (docs/updates.md),
+	// Carries the sources that the stamps of its outputs name.
+	Follows []Follow `json:"follows,omitempty"`
+	Carries []Source `json:"carries,omitempty"`
+}
+
+// Follow is a cell that a role reads and that counts when the role is brought up to date.
+type Follow struct {
+	Cell CellName `json:"cell"`
+	// Watch says that the role runs for a newer version of it.
+	Watch bool `json:"watch,omitempty"`
+	// Optional says that the role does without it if it has failed.
+	Optional bool `json:"optional,omitempty"`
+	// Sources are those of the cell's sources from which another of the cells comes, too.
+	Sources []Source `json:"sources,omitempty"`
+}
+
+// Source is what changes by itself, and other values with it: a role, by its key, or a fact,
+// by its cell.
+type Source string
+
+// Updating is what brings the role to what has changed: its hook update or, if it may be run
+// again, its own source. Nil is that nothing does.
+func (r *Role) Updating() *Task {
+	if hook := FindTask(r.Hooks, HookUpdate); hook != nil {
+		return hook
+	}
+	if r.Idempotent {
+		return &Task{Name: HookUpdate, At: r.At, Source: r.Source, Files: r.Files}
+	}
+	return nil
 }
 
 // RenderedFile is a file that is made from a template (docs/files.md).

@@ -135,6 +135,16 @@ type Role struct {
 	Hooks   []*Task
 }
 
+// Update is the hook that brings the role to what has changed; nil is none.
+func (r *Role) Update() *Task {
+	for _, t := range r.Hooks {
+		if t.Name == "update" {
+			return t
+		}
+	}
+	return nil
+}
+
 // Apart are the tasks that are no part of the role's own run.
 func (r *Role) Apart() []*Task {
 	apart := append([]*Task(nil), r.Actions...)
@@ -147,7 +157,7 @@ func (r *Role) Apart() []*Task {
 }
 
 // Task is a run of the role's tool beside the role's own. It reads the role's
-// inputs. But for the hook create, which is a part of the role, it writes no output.
+// inputs. But for the hooks create, which is a part of the role, and update it writes no output.
 type Task struct {
 	Name    string
 	At      source.Place
@@ -245,6 +255,8 @@ type Input struct {
 	EagerSaid  bool         // the user did, either way
 	EagerAt    source.Place // where the role's source reads it from its environment, if it is eager for that
 	Bind       string       // "", "deploy" or "run"
+	// WatchAt is where the input says that its role follows the value; not known if it does not.
+	WatchAt source.Place
 }
 
 // Output is a value that a role writes, or with Value one that is known before.

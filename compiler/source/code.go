@@ -50,6 +50,7 @@ const (
 	BadFile             Code = "H316" // a role's file cannot be what it says
 	NoBound             Code = "H318" // a group's number is Heat's, and nothing says how large it may be
 	BadPlugin           Code = "H320" // a driver's plug-in does not answer as it should
+	NothingToRun        Code = "H321" // a role follows an input, and cannot be brought up to date
 	RunTimeInShape      Code = "H401" // a run-time value decides the stack's shape
 	RunTimeInProperty   Code = "H402" // a run-time value in a resource's property
 	SelfReference       Code = "H403" // a server's user_data would need the server itself
@@ -70,6 +71,7 @@ const (
 	HookByHand          Code = "H507" // a hook that Heat's own commands do not run
 	SecretInEnvironment Code = "H508" // a script reads a secret from its environment
 	ComputedRead        Code = "H509" // a script reads its environment by names that are computed
+	WatchCycle          Code = "H510" // roles that follow each other's outputs in a cycle
 	OverLimit           Code = "H601" // over a limit of Heat or Nova
 	UserDataFormat      Code = "H602" // a user_data_format that hotc cannot keep yet
 	NameTaken           Code = "H603" // the template uses a name that hotc needs

@@ -64,13 +64,14 @@ func (m *Member) Answer(ctx context.Context, answers []coordinator.Answer) error
 }
 
 // TakeBack empties those of the server's own cells that have failed in this
-// incarnation: the roles that should have written them run again. ErrFenced.
-func (m *Member) TakeBack(ctx context.Context, cells []contract.CellName) error {
+// incarnation: the roles that should have written them run again. With values it empties
+// what their last attempt has published, too: nobody is to begin with that. ErrFenced.
+func (m *Member) TakeBack(ctx context.Context, cells []contract.CellName, values bool) error {
 	m.forget(cells...)
 	kept, err := m.memory.Kept()
 	for _, cell := range cells {
-		if r := kept[cell]; err == nil && r.State == coordinator.Failed {
-			m.keep(cell, coordinator.CellRecord{State: coordinator.Empty, Incarnation: r.Incarnation, Version: r.Version})
+		if r := kept[cell]; err == nil && (r.State == coordinator.Failed || values && r.State == coordinator.Valued) {
+			m.keep(cell, coordinator.CellRecord{State: coordinator.Empty, Incarnation: r.Incarnation, Version: r.Version, Value: r.Value})
 		}
 	}
 	if err != nil {
@@ -88,7 +89,7 @@ func (m *Member) TakeBack(ctx context.Context, cells []contract.CellName) error 
 			if readErr != nil {
 				return nil, readErr
 			}
-			if record.State == coordinator.Failed {
+			if record.State == coordinator.Failed || values && record.State == coordinator.Valued && record.Incarnation == f.record.Number {
 				data, err := coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty, Incarnation: f.record.Number, Version: record.Version})
 				if err != nil {
 					return nil, err

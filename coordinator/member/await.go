@@ -29,7 +29,7 @@ func (e *LostProducerError) Error() string {
 // AwaitOptions are what a blocked read may want.
 type AwaitOptions struct {
 	// IfDown is how long to wait on for a producer whose agent came once and is
-	// gone; 0 is plan.DefaultIfDown, negative is for ever.
+	// gone; 0 is contract.DefaultIfDown, negative is for ever.
 	IfDown time.Duration
 	// Blocked is called once, when the first look found the cell empty.
 	Blocked func(since time.Time)
@@ -38,12 +38,19 @@ type AwaitOptions struct {
 // Await reads a cell, blocking until it holds a value. *FailedCellError,
 // *LostProducerError, ErrNotInPlan, ErrDestroyed.
 func (m *Member) Await(ctx context.Context, cell contract.CellName, o AwaitOptions) (json.RawMessage, error) {
+	record, err := m.AwaitRecord(ctx, cell, o)
+	return record.Value, err
+}
+
+// AwaitRecord is Await, and gives the version with the value. It gives that of a failure, too.
+func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o AwaitOptions) (coordinator.CellRecord, error) {
+	var none coordinator.CellRecord
 	ref, err := m.place(cell)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	if value, done, err := m.look(ctx, ref); done || err != nil {
-		return value, err
+	if record, done, err := m.look(ctx, ref); done || err != nil {
+		return record, err
 	}
 	if o.Blocked != nil {
 		o.Blocked(time.Now())
@@ -52,12 +59,12 @@ func (m *Member) Await(ctx context.Context, cell contract.CellName, o AwaitOptio
 	defer stop()
 	changes, err := m.store.Watch(ctx, m.deployment.Cell(ref))
 	if err != nil {
-		return nil, fmt.Errorf("wait for %s: %w", cell, err)
+		return none, fmt.Errorf("wait for %s: %w", cell, err)
 	}
 	var keys <-chan struct{} // of a box that may be there before its key is
 	if ref.Sealed {
 		if keys, err = m.store.Watch(ctx, m.deployment.SealsFor(ref.Server, m.server)); err != nil {
-			return nil, fmt.Errorf("wait for %s: %w", cell, err)
+			return none, fmt.Errorf("wait for %s: %w", cell, err)
 		}
 	}
 	lost := m.followProducer(ctx, ref.Server, o.IfDown)
@@ -65,43 +72,43 @@ func (m *Member) Await(ctx context.Context, cell contract.CellName, o AwaitOptio
 		select {
 		case _, open := <-changes:
 			if !open {
-				return nil, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
+				return none, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
 			}
-			if value, done, err := m.look(ctx, ref); done || err != nil {
-				return value, err
+			if record, done, err := m.look(ctx, ref); done || err != nil {
+				return record, err
 			}
 		case _, open := <-keys:
 			if !open {
-				return nil, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
+				return none, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
 			}
-			if value, done, err := m.look(ctx, ref); done || err != nil {
-				return value, err
+			if record, done, err := m.look(ctx, ref); done || err != nil {
+				return record, err
 			}
 		case since := <-lost:
-			if value, done, err := m.look(ctx, ref); done || err != nil {
-				return value, err
+			if record, done, err := m.look(ctx, ref); done || err != nil {
+				return record, err
 			}
-			return nil, &LostProducerError{Cell: cell, Server: ref.Server, Since: since}
+			return none, &LostProducerError{Cell: cell, Server: ref.Server, Since: since}
 		}
 	}
 }
 
 // look reads a cell; done says that it is not empty.
-func (m *Member) look(ctx context.Context, ref contract.CellRef) (value json.RawMessage, done bool, err error) {
-	record, _, err := m.readCell(ctx, ref)
+func (m *Member) look(ctx context.Context, ref contract.CellRef) (record coordinator.CellRecord, done bool, err error) {
+	record, _, err = m.readCell(ctx, ref)
 	if err == nil {
 		record, err = m.opened(ctx, ref, record)
 	}
 	if err != nil {
-		return nil, false, err
+		return coordinator.CellRecord{}, false, err
 	}
 	switch record.State {
 	case coordinator.Valued:
-		return record.Value, true, nil
+		return record, true, nil
 	case coordinator.Failed:
-		return nil, false, &FailedCellError{ref.Cell, record.Cause}
+		return record, false, &FailedCellError{ref.Cell, record.Cause}
 	default:
-		return nil, false, nil
+		return coordinator.CellRecord{}, false, nil
 	}
 }
 

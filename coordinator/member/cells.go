@@ -32,6 +32,11 @@ func (e *FailedCellError) Error() string {
 // order of keys and white space do not count. ErrOtherValue, ErrTooLarge,
 // ErrNotInPlan, ErrFenced; *FailedCellError when the cell was marked failed.
 func (m *Member) Put(ctx context.Context, cell contract.CellName, value json.RawMessage, now time.Time) error {
+	return m.put(ctx, cell, value, nil, now)
+}
+
+// put is Put or, with a renewal, Renew.
+func (m *Member) put(ctx context.Context, cell contract.CellName, value json.RawMessage, again *renewal, now time.Time) error {
 	ref := contract.CellRef{Cell: cell, Server: m.server, Sealed: m.sealing.has(cell)}
 	m.mu.Lock()
 	mine := m.own[cell]
@@ -67,9 +72,19 @@ func (m *Member) Put(ctx context.Context, cell contract.CellName, value json.Raw
 			if record, err = m.opened(ctx, ref, record); err != nil {
 				return fmt.Errorf("publish %s: %w", cell, err)
 			}
-			return compareCell(cell, record, value)
+			err := compareCell(cell, record, value)
+			if again == nil || !errors.Is(err, ErrOtherValue) {
+				return err
+			}
 		}
 		fresh := coordinator.CellRecord{State: coordinator.Valued, Incarnation: f.record.Number, Version: record.Next(f.record.Number), Value: compact.Bytes(), Since: now.UTC()}
+		if again != nil {
+			kept, err := m.memory.Kept()
+			if err != nil {
+				return fmt.Errorf("publish %s: %w", cell, err)
+			}
+			fresh = again.follow(record, kept[cell], fresh)
+		}
 		filled, key, published, err := m.fillRecord(ctx, ref, fresh)
 		if err != nil {
 			return fmt.Errorf("publish %s: %w", cell, err)

@@ -185,8 +185,21 @@ func (m *Member) Republish(ctx context.Context) error {
 		m.mu.Lock()
 		version, empty := m.empty[cell]
 		m.mu.Unlock()
-		if !empty || record.State == coordinator.Empty || record.Incarnation != f.record.Number {
+		if record.State == coordinator.Empty || record.Incarnation != f.record.Number {
 			continue
+		}
+		if !empty {
+			if record.Version < 2 && record.Stamp == nil { // nothing else was ever there
+				continue
+			}
+			there, at, err := m.readCell(ctx, contract.CellRef{Cell: cell, Server: m.server})
+			if err != nil {
+				return fmt.Errorf("publish %s again: %w", cell, err)
+			}
+			if !there.At().Less(record.At()) {
+				continue
+			}
+			version = at
 		}
 		if err := m.putBack(ctx, f, cell, version, record); err != nil {
 			return fmt.Errorf("publish %s again: %w", cell, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/analysis/follow"
 	"github.com/hotc-dev/hotc/analysis/secrecy"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -19,6 +20,8 @@ import (
 type Options struct {
 	Compiler string // "hotc VERSION"
 	Signal   contract.Signalling
+	// Follow is what roles follow.
+	Follow map[*program.Role]*follow.Role
 }
 
 // Built is a plan with what belongs to it.
@@ -34,7 +37,7 @@ type Built struct {
 
 // Build builds the plan.
 func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
-	b := &builder{program: p, analysis: a, cells: map[contract.CellName]*contract.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), built: &Built{
+	b := &builder{program: p, analysis: a, cells: map[contract.CellName]*contract.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), follow: o.Follow, built: &Built{
 		Plan: &contract.Plan{Format: contract.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
 			Outputs: []contract.StackOutput{}, Files: []contract.File{}},
 		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}, OutputDeploy: map[string]*hot.Expr{}}}
@@ -77,6 +80,7 @@ type builder struct {
 	// signalsOf are the wait conditions that a role signals.
 	signalsOf map[*program.Role][]*binding.Signal
 	secret    *secrecy.Inputs
+	follow    map[*program.Role]*follow.Role
 }
 
 func (b *builder) declare(name, server, role string) *contract.Cell {
@@ -234,6 +238,9 @@ func (w *serverWriter) role(r *program.Role) {
 		}
 		out.DependsOn = append(out.DependsOn, on)
 	}
+	if f := w.follow[r]; f != nil {
+		out.Follows, out.Carries = f.Follows, f.Carries
+	}
 	w.out.Roles = append(w.out.Roles, out)
 }
 
@@ -311,7 +318,7 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) contract.I
 	e := binding.Slots(bound.Expr, w.deploy)
 	expr, at := hot.EncodeResidual[contract.Position](e)
 	out := contract.Input{Name: in.Name, Time: contract.Time(bound.Time.String()), Expr: expr, At: at, Optional: in.Optional,
-		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Secret: w.secret.Secret(in), Type: contract.Type(in.Type)}
+		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Watch: in.WatchAt.Known(), Secret: w.secret.Secret(in), Type: contract.Type(in.Type)}
 	if in.HasDefault {
 		out.Default = value.EncodeJSON(in.Default)
 	}

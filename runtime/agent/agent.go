@@ -102,6 +102,7 @@ type agent struct {
 	shared *identity
 	// reported are the roles whose failure the coordinator has, with the attempt.
 	reported map[string]int
+	follows  *followed
 	// stop ends everything, with the reason.
 	stop context.CancelCauseFunc
 }
@@ -126,7 +127,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Disk == nil {
 		c.Disk = journal.Folder(c.State)
 	}
-	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}}
+	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, follows: newFollowed()}
 	var err error
 	a.journal, err = journal.OpenOn(c.Disk, journal.Machine{
 		Deployment: c.Boot.Deployment, Server: c.Boot.Server, Instance: c.Instance}, c.Random, c.Now)
@@ -242,6 +243,9 @@ func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 			return again, err
 		}
 	}
+	if err := a.bringUpToDate(ctx); err != nil {
+		return false, err
+	}
 	for {
 		if told == nil && a.Once {
 			return false, nil
@@ -258,6 +262,18 @@ func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 			}
 			if again, err = attend(); again || err != nil {
 				return again, err
+			}
+			if err := a.bringUpToDate(ctx); err != nil {
+				return false, err
+			}
+		case <-a.follows.changed:
+			if a.later {
+				if again, err = attend(); again || err != nil {
+					return again, err
+				}
+			}
+			if err := a.bringUpToDate(ctx); err != nil {
+				return false, err
 			}
 		case <-ctx.Done():
 			if told != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/journal"
 	"github.com/hotc-dev/hotc/runtime/process"
 	"github.com/hotc-dev/hotc/runtime/role"
 )
@@ -82,7 +83,7 @@ func (a *agent) noteAnswered(ctx context.Context, r coordinator.Request, answer 
 	if answer.Status == coordinator.AnswerFailed {
 		cause = &coordinator.Cause{Role: a.key(r.Role), Reason: answer.Reason}
 	}
-	err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, r.Change, coordinator.RoleStatus(answer.Status), answer.ExitCode, cause)
+	err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, r.Change, journal.End{Status: coordinator.RoleStatus(answer.Status), ExitCode: answer.ExitCode, Cause: cause})
 	if index := a.index(r.Role); err == nil && r.Change != "" && index >= 0 {
 		err = a.showUpdate(ctx, a.plan.Roles[index], answer.Output)
 	}
@@ -172,7 +173,7 @@ func (a *agent) takeAgain(ctx context.Context, r coordinator.Request, p contract
 	if r.Kind == coordinator.Retry {
 		return coordinator.Answer{Status: coordinator.AnswerDone}, true, a.journal.NoteRetry(r.ID, p.Name)
 	}
-	if err := a.takeBack(ctx, p.Name); err != nil {
+	if err := a.takeBack(ctx, p.Name, false); err != nil {
 		return coordinator.Answer{}, false, err
 	}
 	if refusal, err := a.publishGiven(ctx, r, p); refusal != nil || err != nil {
@@ -215,8 +216,8 @@ func (a *agent) publishGiven(ctx context.Context, r coordinator.Request, p contr
 }
 
 // takeBack empties what the failure of a role had marked: the cells of this role
-// and the later ones that have failed.
-func (a *agent) takeBack(ctx context.Context, from string) error {
+// and the later ones that have failed; with values those that have been published, too.
+func (a *agent) takeBack(ctx context.Context, from string, values bool) error {
 	var cells []contract.CellName
 	found := false
 	for _, r := range a.plan.Roles {
@@ -228,7 +229,7 @@ func (a *agent) takeBack(ctx context.Context, from string) error {
 			cells = append(cells, o.Cell)
 		}
 	}
-	return a.member.TakeBack(ctx, cells)
+	return a.member.TakeBack(ctx, cells, values)
 }
 
 // markAgain marks again what was taken back for nothing.
@@ -266,7 +267,7 @@ func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.R
 		if err := a.answer(ctx, r, answer); err != nil {
 			return err
 		}
-		if err := a.journal.NoteTaskRunning(r.ID, name, mark, r.Change); err != nil {
+		if err := a.journal.NoteTaskRunning(r.ID, name, mark, r.Change, nil); err != nil {
 			return err
 		}
 		return started()
@@ -280,7 +281,8 @@ func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.R
 	if end.Cause != nil {
 		answer.Status, answer.Reason = coordinator.AnswerFailed, end.Cause.String()
 	}
-	if noteErr := a.journal.NoteTaskEnded(r.ID, name, r.Change, coordinator.RoleStatus(answer.Status), end.ExitCode, end.Cause); err == nil {
+	noted := journal.End{Status: coordinator.RoleStatus(answer.Status), ExitCode: end.ExitCode, Cause: end.Cause, Followed: end.Followed}
+	if noteErr := a.journal.NoteTaskEnded(r.ID, name, r.Change, noted); err == nil {
 		err = noteErr
 	}
 	return answer, err
@@ -302,7 +304,7 @@ func (a *agent) recallTask(r coordinator.Request, index int) (coordinator.Answer
 			return coordinator.Answer{}, err
 		}
 		cause := &coordinator.Cause{Role: a.key(r.Role), Reason: "interrupted: the agent was ended or the server restarted while it ran"}
-		if err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, r.Change, coordinator.RoleFailed, nil, cause); err != nil {
+		if err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, r.Change, journal.End{Status: coordinator.RoleFailed, Cause: cause}); err != nil {
 			return coordinator.Answer{}, err
 		}
 		noted = a.journal.Task(r.ID)

@@ -31,11 +31,14 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 			i = 0
 			a.board.show(a.begin)
 		}
+		if err := a.bringUpToDate(ctx); err != nil {
+			return false, err
+		}
 		r := a.plan.Roles[i]
 		before := a.journal.Role(r.Name).Status
 		if before == coordinator.RolePending && a.retried() && !taken {
 			taken = true
-			if err := a.takeBack(ctx, r.Name); err != nil {
+			if err := a.takeBack(ctx, r.Name, true); err != nil {
 				return false, err
 			}
 		}

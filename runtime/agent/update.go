@@ -43,7 +43,7 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 // takeUpdate brings a role to what its plan has become, if it is not that already.
 func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contract.Role) (coordinator.Answer, error) {
 	noted := a.journal.Role(p.Name)
-	hook := contract.FindTask(p.Hooks, contract.HookUpdate)
+	hook := p.Updating()
 	current := noted.Made == r.Change && (noted.Update == nil || noted.Update.Status == coordinator.RoleDone)
 	switch {
 	case p.Definition() != r.Change:
@@ -57,7 +57,10 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 	case current:
 		return unneeded("it has run as it is now"), nil
 	case hook == nil:
-		return refused("the role %s has no hook %s", p.Name, contract.HookUpdate), nil
+		return refused("the role %s has no hook %s, and is not idempotent", p.Name, contract.HookUpdate), nil
+	}
+	if fits, err := a.fits(ctx, &p); err != nil || !fits {
+		return coordinator.Answer{}, err // half of another change is on its way
 	}
 	answer, err := a.runTask(ctx, r, p, hook, func() error { return a.showUpdate(ctx, p, "") })
 	if err == nil {

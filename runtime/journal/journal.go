@@ -15,6 +15,8 @@
 //	                                                               before its process starts
 //	{"role":"mysql","status":"done","exit_code":0,"at":…}          after all its outputs are published
 //	{"role":"mysql","status":"failed","exit_code":3,"cause":{…},"at":…}
+//	{"role":"web","status":"done","exit_code":0,"followed":{"db.mysql:password":[1,1]},"at":…}
+//	                                                               with the versions that it had
 //	{"signalled":"SUCCESS","at":…}                                 after Heat has taken the signal
 //	{"remembered":{"identity":{…},"counters":{"plan":…}},"at":…}   before what it shows is acted upon
 //
@@ -25,7 +27,10 @@
 //	{"request":"<id>","role":"mysql","status":"done","by_hand":true,"at":…}
 //	{"request":"<id>","task":"mysql.backup","status":"running","run":"<random>","at":…}
 //	{"request":"<id>","task":"mysql.backup","status":"done","exit_code":0,"at":…}
-//	{"request":"<id>","task":"mysql.update","status":"running","run":"<random>","made":"<definition>","at":…}
+//	{"request":"<id>","task":"mysql.update","status":"running","run":"<random>","made":"<definition>","followed":{…},"at":…}
+//
+// The last kind is there, too, when what a role follows has changed (docs/updates.md); then
+// the id is of that state.
 //
 // The last line of a role counts. Unknown keys and lines without a known key are
 // skipped, so that an older agent can read on. No value of an input or output is
@@ -80,14 +85,30 @@ type Role struct {
 	// an operator said so.
 	Attempt int
 	ByHand  bool
-	// Made names what it ran with last, or was updated to (plan.Role.Definition), and
+	// Made names what it ran with last, or was updated to (contract.Role.Definition), and
 	// Update is the last run of its hook update since it ran itself; nil is none.
 	Made   string
 	Update *Task
+	// Followed are the versions of the cells that its last run had, its updates included, and
+	// Runs counts all of these.
+	Followed Followed
+	Runs     int
+}
+
+// Followed are versions of cells that a role follows.
+type Followed = map[contract.CellName]coordinator.Count
+
+// End is how a role or task has ended.
+type End struct {
+	Status   coordinator.RoleStatus
+	ExitCode *int
+	Cause    *coordinator.Cause
+	Followed Followed // that it had
 }
 
 // Task is what is noted of an action or a hook that was asked for.
 type Task struct {
+	Request  string
 	Status   coordinator.RoleStatus // pending when nothing is noted
 	Run      string
 	Made     string // of a hook update: what the role is then
@@ -141,6 +162,8 @@ type line struct {
 	Retry      string                 `json:"retry,omitempty"`
 	Task       string                 `json:"task,omitempty"`
 	Made       string                 `json:"made,omitempty"`
+	Followed   Followed               `json:"followed,omitempty"`
+	Runs       int                    `json:"runs,omitempty"` // as found
 	Attempt    int                    `json:"attempt,omitempty"`
 	ByHand     bool                   `json:"by_hand,omitempty"`
 	Handle     string                 `json:"handle,omitempty"` // of a role's own signal
@@ -260,7 +283,8 @@ func (j *Journal) apply(l line) {
 	case l.Enrolled != 0:
 		j.enrolled = l.Enrolled
 	case l.Retry != "":
-		j.roles[l.Retry] = Role{Status: coordinator.RolePending, Attempt: j.roles[l.Retry].Attempt + 1}
+		old := j.roles[l.Retry]
+		j.roles[l.Retry] = Role{Status: coordinator.RolePending, Attempt: old.Attempt + 1, Runs: old.Runs}
 		j.requests[l.Request] = true
 	case l.Task != "":
 		j.applyTask(l)
@@ -277,11 +301,12 @@ func (j *Journal) applyRole(l line) {
 	role := j.roles[l.Role]
 	role.Status = l.Status
 	if l.Status == coordinator.RoleRunning {
-		role = Role{Status: l.Status, Run: l.Run, Made: l.Made, Started: l.At, Attempt: role.Attempt}
+		role = Role{Status: l.Status, Run: l.Run, Made: l.Made, Started: l.At, Attempt: role.Attempt, Runs: role.Runs + 1}
 		j.runs = append(j.runs, l.Run)
 	} else {
-		role.ExitCode, role.Cause, role.Ended, role.ByHand = l.ExitCode, l.Cause, l.At, l.ByHand
+		role.ExitCode, role.Cause, role.Ended, role.ByHand, role.Followed = l.ExitCode, l.Cause, l.At, l.ByHand, l.Followed
 	}
+	role.Runs = max(role.Runs, l.Runs)
 	if l.Request != "" {
 		role.Attempt++
 		j.requests[l.Request] = true
@@ -297,9 +322,9 @@ func (j *Journal) applyRole(l line) {
 
 func (j *Journal) applyTask(l line) {
 	task := j.tasks[l.Request]
-	task.Status, task.Made = l.Status, l.Made
+	task.Request, task.Status, task.Made = l.Request, l.Status, l.Made
 	if l.Status == coordinator.RoleRunning {
-		task.Run, task.Started = l.Run, l.At
+		task = Task{Request: l.Request, Status: l.Status, Made: l.Made, Run: l.Run, Started: l.At}
 		j.runs = append(j.runs, l.Run)
 	} else {
 		task.ExitCode, task.Cause, task.Ended = l.ExitCode, l.Cause, l.At
@@ -308,6 +333,12 @@ func (j *Journal) applyTask(l line) {
 	if name, _, _ := strings.Cut(l.Task, "."); task.Made != "" {
 		role := j.Role(name)
 		role.Made, role.Update = task.Made, &task
+		if l.Status == coordinator.RoleRunning {
+			role.Runs++
+		}
+		if l.Followed != nil {
+			role.Followed = l.Followed
+		}
 		j.roles[name] = role
 	}
 }
@@ -395,14 +426,14 @@ func (j *Journal) reserve(room int64) error {
 }
 
 // NoteEnded notes that a role is done, or has failed with a cause.
-func (j *Journal) NoteEnded(role string, status coordinator.RoleStatus, exitCode *int, cause *coordinator.Cause) error {
-	return j.append(line{Role: role, Status: status, ExitCode: exitCode, Cause: cause})
+func (j *Journal) NoteEnded(role string, e End) error {
+	return j.append(line{Role: role, Status: e.Status, ExitCode: e.ExitCode, Cause: e.Cause, Followed: e.Followed})
 }
 
 // NoteFound notes how a role has ended that the journal does not know, or no
 // longer: its disk was put back.
 func (j *Journal) NoteFound(r coordinator.RoleState) error {
-	return j.append(line{Role: r.Name, Status: r.Status, ExitCode: r.ExitCode, Cause: r.Cause, Attempt: r.Attempt, ByHand: r.ByHand, Made: r.Made})
+	return j.append(line{Role: r.Name, Status: r.Status, ExitCode: r.ExitCode, Cause: r.Cause, Attempt: r.Attempt, ByHand: r.ByHand, Made: r.Made, Followed: r.Followed, Runs: r.Runs})
 }
 
 // NoteRetry notes that a role may be started again, by request.
@@ -416,15 +447,15 @@ func (j *Journal) NoteByHand(request, role string) error {
 }
 
 // NoteTaskRunning notes that the action or hook of a request is about to start, and
-// what the hook update makes of its role. No process of it may exist before this has
-// returned.
-func (j *Journal) NoteTaskRunning(request, task, run, made string) error {
-	return j.append(line{Request: request, Task: task, Status: coordinator.RoleRunning, Run: run, Made: made})
+// what the hook update makes of its role, of which versions. No process of it may exist
+// before this has returned.
+func (j *Journal) NoteTaskRunning(request, task, run, made string, followed Followed) error {
+	return j.append(line{Request: request, Task: task, Status: coordinator.RoleRunning, Run: run, Made: made, Followed: followed})
 }
 
 // NoteTaskEnded notes that it is done, or has failed with a cause.
-func (j *Journal) NoteTaskEnded(request, task, made string, status coordinator.RoleStatus, exitCode *int, cause *coordinator.Cause) error {
-	return j.append(line{Request: request, Task: task, Made: made, Status: status, ExitCode: exitCode, Cause: cause})
+func (j *Journal) NoteTaskEnded(request, task, made string, e End) error {
+	return j.append(line{Request: request, Task: task, Made: made, Status: e.Status, ExitCode: e.ExitCode, Cause: e.Cause, Followed: e.Followed})
 }
 
 // NoteSignalled notes that Heat has taken a signal.

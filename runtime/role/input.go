@@ -200,18 +200,19 @@ func (r *resolver) Cell(name string) (json.RawMessage, error) {
 		return value, nil
 	}
 	r.last = cell
-	var value json.RawMessage
+	var record coordinator.CellRecord
 	var err error
 	if r.ahead {
-		value, err = r.life.host.Cells.Await(r.ctx, cell, member.AwaitOptions{IfDown: -1})
+		record, err = r.life.host.Cells.AwaitRecord(r.ctx, cell, member.AwaitOptions{IfDown: -1})
 	} else {
-		value, err = r.life.await(r.ctx, cell, r.in.Name, r.in.At[""], seconds(r.in.IfDown))
+		record, err = r.life.await(r.ctx, cell, r.in.Name, r.in.At[""], seconds(r.in.IfDown))
 	}
 	if err != nil {
+		r.life.cells.failed(cell, record)
 		return nil, err
 	}
 	r.last = ""
-	return r.life.cells.put(cell, value), nil
+	return r.life.cells.put(cell, record), nil
 }
 
 // Deploy gives a value of the boot file.
@@ -221,33 +222,6 @@ func (r *resolver) Deploy(key string) (json.RawMessage, error) {
 		return nil, noDeployValue(key)
 	}
 	return value, nil
-}
-
-// cellCache keeps the first value of each cell that was read, so that a role
-// never sees two.
-type cellCache struct {
-	mu     sync.Mutex
-	values map[contract.CellName]json.RawMessage
-}
-
-func (c *cellCache) get(cell contract.CellName) (json.RawMessage, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	value, known := c.values[cell]
-	return value, known
-}
-
-func (c *cellCache) put(cell contract.CellName, value json.RawMessage) json.RawMessage {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if first, known := c.values[cell]; known {
-		return first
-	}
-	if c.values == nil {
-		c.values = map[contract.CellName]json.RawMessage{}
-	}
-	c.values[cell] = value
-	return value
 }
 
 // UndeclaredError says that a role has no input or output of a name.

@@ -2,7 +2,6 @@ package role
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,7 +30,7 @@ type life struct {
 
 	inputs  map[string]*input
 	outputs map[string]*output
-	cells   *cellCache
+	cells   *cellCache     // of this run: each cell has one value in it
 	files   []renderedFile // that wait for the role's start
 	prints  *prints
 	mask    mask
@@ -45,6 +44,8 @@ type life struct {
 	byHand    bool
 	made      string
 	update    *coordinator.UpdateState
+	runs      int // those before, until this one is noted
+	ran       journal.Followed
 	status    coordinator.RoleStatus
 	started   time.Time
 	ended     time.Time
@@ -59,7 +60,7 @@ type life struct {
 func newLife(ctx context.Context, h *Host, r contract.Role) *life {
 	noted := h.Journal.Role(r.Name)
 	l := &life{host: h, role: r, ctx: ctx, status: coordinator.RolePending, attempt: noted.Attempt, byHand: noted.ByHand,
-		made: noted.Made, update: updateOf(noted),
+		made: noted.Made, update: updateOf(noted), runs: noted.Runs, ran: noted.Followed,
 		inputs: map[string]*input{}, outputs: map[string]*output{}, cells: &cellCache{}}
 	l.process, l.kill = context.WithCancelCause(ctx)
 	for _, o := range r.Outputs {
@@ -88,7 +89,7 @@ func (l *life) state() coordinator.RoleState {
 		Name: l.role.Name, Status: l.status, Attempt: l.attempt, ByHand: l.byHand,
 		Started: l.started, Ended: l.ended, ExitCode: l.exitCode,
 		Blocked: l.waits.now(), BlockedSeconds: l.waits.seconds(l.host.Now()),
-		Cause: l.cause, LastLines: l.lastLines, Made: l.made, Update: l.update,
+		Cause: l.cause, LastLines: l.lastLines, Made: l.made, Update: l.update, Runs: l.runs, Followed: l.ran,
 	}
 }
 
@@ -126,12 +127,15 @@ func (l *life) noteRunning(ctx context.Context) error {
 }
 
 func (l *life) noteStart(ctx context.Context) error {
+	l.mu.Lock()
+	l.runs++
+	l.mu.Unlock()
 	if l.task != nil {
 		return l.task.Start(ctx, l.mark)
 	}
 	made := l.role.Definition()
 	l.mu.Lock()
-	l.made, l.update = made, nil
+	l.made, l.update, l.ran = made, nil, nil
 	l.mu.Unlock()
 	if err := l.host.Begin(ctx, l.state()); err != nil {
 		return err
@@ -283,9 +287,9 @@ func (l *life) awaitDependencies() (*coordinator.Cause, error) {
 }
 
 // await is a blocked read that everybody can see.
-func (l *life) await(ctx context.Context, cell contract.CellName, input string, at contract.Position, ifDown time.Duration) (json.RawMessage, error) {
+func (l *life) await(ctx context.Context, cell contract.CellName, input string, at contract.Position, ifDown time.Duration) (coordinator.CellRecord, error) {
 	var stop func()
-	value, err := l.host.Cells.Await(ctx, cell, member.AwaitOptions{
+	record, err := l.host.Cells.AwaitRecord(ctx, cell, member.AwaitOptions{
 		IfDown: ifDown,
 		Blocked: func(since time.Time) {
 			stop = l.blocked(coordinator.Wait{Cell: cell, Input: input, At: at, Since: since.UTC()})
@@ -294,7 +298,7 @@ func (l *life) await(ctx context.Context, cell contract.CellName, input string, 
 	if stop != nil {
 		stop()
 	}
-	return value, err
+	return record, err
 }
 
 // stopsAgent says that an error is about the agent and not about a value.

@@ -39,6 +39,13 @@ func (o *output) holds(sum [sha256.Size]byte) bool {
 	return o.written && o.sum == sum
 }
 
+// isOther says that another value was published in this run.
+func (o *output) isOther(sum [sha256.Size]byte) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.written && o.sum != sum
+}
+
 // note keeps the first value that was published.
 func (o *output) note(sum [sha256.Size]byte) {
 	o.mu.Lock()
@@ -132,7 +139,10 @@ func (l *life) publishLast() error {
 // put puts a value into its output's cell.
 func (l *life) put(o *output, value json.RawMessage) error {
 	sum := sha256.Sum256(value)
-	err := l.host.Cells.Put(l.ctx, o.Cell, value, l.host.Now())
+	if o.isOther(sum) {
+		return l.failedWrite(o, fmt.Errorf("%w: `publish: end` on an output that changes publishes its last value, when the role has ended", member.ErrOtherValue))
+	}
+	err := l.host.Cells.Renew(l.ctx, o.Cell, value, l.stamp(), l.host.Now())
 	switch {
 	case err == nil:
 		o.note(sum)
@@ -142,8 +152,6 @@ func (l *life) put(o *output, value json.RawMessage) error {
 	case stopsAgent(err):
 		l.giveUp(err)
 		return err
-	case errors.Is(err, member.ErrOtherValue):
-		return l.failedWrite(o, fmt.Errorf("%w: `publish: end` on an output that changes publishes its last value, when the role has ended", member.ErrOtherValue))
 	}
 	return l.failedWrite(o, err)
 }

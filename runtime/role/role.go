@@ -48,7 +48,9 @@ import (
 
 // Cells is the coordinator as a role sees it.
 type Cells interface {
-	Await(ctx context.Context, cell contract.CellName, o member.AwaitOptions) (json.RawMessage, error)
+	AwaitRecord(ctx context.Context, cell contract.CellName, o member.AwaitOptions) (coordinator.CellRecord, error)
+	Cell(ctx context.Context, cell contract.CellName) (coordinator.CellRecord, error)
+	Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp coordinator.Stamp, now time.Time) error
 	Put(ctx context.Context, cell contract.CellName, value json.RawMessage, now time.Time) error
 	File(ctx context.Context, digest string) ([]byte, error)
 	WriteLog(ctx context.Context, role string, tail []byte) error
@@ -148,7 +150,7 @@ func (h *Host) Recall(r contract.Role) coordinator.RoleState {
 	noted := h.Journal.Role(r.Name)
 	return coordinator.RoleState{Name: r.Name, Status: noted.Status, Started: noted.Started, Ended: noted.Ended,
 		ExitCode: noted.ExitCode, Cause: noted.Cause, Attempt: noted.Attempt, ByHand: noted.ByHand,
-		Made: noted.Made, Update: updateOf(noted)}
+		Made: noted.Made, Update: updateOf(noted), Followed: noted.Followed, Runs: noted.Runs}
 }
 
 // updateOf is the role's last update, as it is reported.
@@ -169,6 +171,9 @@ func (h *Host) Key(role string) contract.RoleKey {
 func (l *life) live() (coordinator.RoleState, error) {
 	if cause, err := l.awaitDependencies(); cause != nil || err != nil {
 		return l.failOr(cause, err)
+	}
+	if err := l.pin(); err != nil {
+		return l.state(), err
 	}
 	job, tool, closeJob, err := l.prepare()
 	if err != nil {
@@ -213,10 +218,14 @@ func (l *life) live() (coordinator.RoleState, error) {
 		}
 		return l.fail(l.causeOf(exit, err), status)
 	}
-	if err := l.host.Journal.NoteEnded(l.role.Name, coordinator.RoleDone, status, nil); err != nil {
+	followed := l.followed()
+	if err := l.host.Journal.NoteEnded(l.role.Name, journal.End{Status: coordinator.RoleDone, ExitCode: status, Followed: followed}); err != nil {
 		return l.state(), err
 	}
 	l.end(coordinator.RoleDone, status, nil)
+	l.mu.Lock()
+	l.ran = followed
+	l.mu.Unlock()
 	return l.complete()
 }
 
@@ -284,7 +293,7 @@ func (l *life) failUnready(cause *coordinator.Cause, err error) (coordinator.Rol
 // fail notes the failure. Telling others is up to the agent, who knows which
 // roles come after this one.
 func (l *life) fail(cause *coordinator.Cause, status *int) (coordinator.RoleState, error) {
-	if err := l.host.Journal.NoteEnded(l.role.Name, coordinator.RoleFailed, status, cause); err != nil {
+	if err := l.host.Journal.NoteEnded(l.role.Name, journal.End{Status: coordinator.RoleFailed, ExitCode: status, Cause: cause}); err != nil {
 		return l.state(), err
 	}
 	l.end(coordinator.RoleFailed, status, cause)

@@ -12,16 +12,19 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
 // Task is an action or a hook: another source that the role's tool runs, with the
-// role's inputs and without its outputs, in the role's folder.
+// role's inputs, in the role's folder. Only what brings the role up to date writes outputs.
 type Task struct {
 	contract.Task
 	Kind coordinator.RequestKind // Action or Hook
 	// Arguments are inputs of this run alone. One of a declared input's name takes
 	// its place.
 	Arguments map[string]json.RawMessage
+	// Pins are what the role is brought up to date with: values of cells that it follows.
+	Pins map[contract.CellName]coordinator.CellRecord
 	// Start notes that the task is about to start, under the mark of its processes. It
 	// must not start if that fails.
 	Start func(ctx context.Context, mark string) error
@@ -43,6 +46,7 @@ type TaskEnd struct {
 	ExitCode *int               // nil where there was no process
 	Cause    *coordinator.Cause // nil when it went well
 	Output   string             // the end of what it printed, without secrets
+	Followed journal.Followed   // the versions of cells that it had
 }
 
 // silent keeps what a task prints out of the role's log; its answer has that.
@@ -64,24 +68,30 @@ func (h *Host) RunTask(ctx context.Context, r contract.Role, t *Task) (TaskEnd, 
 		}
 	}
 	r.Source, r.Files, r.At = t.Source, t.Files, t.At
-	r.Outputs, r.DependsOn = nil, nil
+	r.DependsOn = nil
 	if !t.updates() {
-		r.Render = nil
+		r.Render, r.Outputs, r.Follows = nil, nil, nil
 	}
 	r.Inputs = withArguments(r.Inputs, t.Arguments)
 	l := newLife(ctx, &quiet, r)
 	l.task = t
 	defer l.release()
+	if err := l.pin(); err != nil {
+		return TaskEnd{}, err
+	}
 	job, tool, closeJob, err := l.prepare()
 	if err != nil {
-		return TaskEnd{Cause: l.reason(err.Error())}, l.endingOr(err)
+		return TaskEnd{Cause: l.reason(err.Error()), Followed: l.followed()}, l.endingOr(err)
 	}
 	defer closeJob()
 	exit, err := l.run(tool, job)
+	if l.goesWell(exit, err) {
+		err = l.publishLast()
+	}
 	if fatal := l.fatalError(); fatal != nil {
 		return TaskEnd{}, fatal
 	}
-	end := TaskEnd{Cause: l.causeOf(exit, err)}
+	end := TaskEnd{Cause: l.causeOf(exit, err), Followed: l.followed()}
 	closeJob()
 	end.Output = readable(l.prints.tailNow())
 	if l.ending() != nil {

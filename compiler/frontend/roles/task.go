@@ -6,8 +6,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// hookCreate is the hook that is a part of the role.
-const hookCreate = "create"
+// hookCreate is the hook that is a part of the role, hookUpdate the one that may write its
+// outputs again.
+const (
+	hookCreate = "create"
+	hookUpdate = "update"
+)
 
 // tasks reads a role's actions and hooks.
 func (l *lowering) tasks(role *program.Role, tool driver.Driver, n *yaml.Node) {
@@ -22,6 +26,8 @@ func (l *lowering) tasks(role *program.Role, tool driver.Driver, n *yaml.Node) {
 			if role.Meaning != nil && t.Meaning != nil {
 				role.Meaning.Sequence = role.Meaning.Sequence.Then(t.Meaning.Sequence)
 			}
+		case hookUpdate: // what it writes is the next version of the role's outputs
+			t = l.task(role, tool, e, written(role))
 		default:
 			t = l.task(role, tool, e, nil)
 		}

@@ -43,7 +43,6 @@ func (l *lowering) inputs(role *program.Role, n *yaml.Node) {
 			if !l.check(inputSchema(), value, "input "+e.Name) {
 				continue
 			}
-			l.refuseWatch(role, e.Name, value)
 			l.inputOptions(in, value)
 			if fact := value.Get("fact"); fact != nil {
 				at := l.template.Place(fact)
@@ -57,14 +56,6 @@ func (l *lowering) inputs(role *program.Role, n *yaml.Node) {
 			in.Expr = l.template.Expr(value)
 		}
 		role.Inputs = append(role.Inputs, in)
-	}
-}
-
-// refuseWatch says that nothing would run the role again.
-func (l *lowering) refuseWatch(role *program.Role, input string, n *yaml.Node) {
-	if flag(n, "watch") {
-		l.diags.Error(source.NotYet, l.template.Place(n.Entry("watch").Key), fmt.Sprintf("nothing runs role %q again yet when the value of %q changes: a value is written once, and read once", role.Name, input),
-			"leave `watch` out; an action that reads the input runs whenever an operator asks, the hook update when `hotc apply` changes the role")
 	}
 }
 
@@ -82,6 +73,9 @@ func (l *lowering) inputOptions(in *program.Input, n *yaml.Node) {
 	}
 	in.Optional = flag(n, "optional")
 	in.Eager, in.EagerSaid = flag(n, "eager"), n.Get("eager") != nil
+	if flag(n, "watch") {
+		in.WatchAt = l.template.Place(n.Entry("watch").Key)
+	}
 	in.Timeout = seconds(n.Get("timeout"))
 	in.IfDown = seconds(n.Get("if_down"))
 	in.Bind, _ = n.Get("bind").Text()

@@ -1,0 +1,241 @@
+// Package follow works out what roles follow: which cells bring a role up to date, and
+// where two ways of one change meet (docs/updates.md).
+//
+// A role that follows an input depends on the role that writes it, and so a change runs
+// along these edges. They are a graph without cycles, or the deployment would never rest.
+// The sources of a cell are the roles and facts from which it comes by such edges alone, the
+// role that writes it among them. Where two cells that a role reads have a source in common,
+// the role has to wait until both are made of the same; only these sources have to be named
+// in stamps, by all roles between the source and the place where its ways meet.
+package follow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Role is what a role follows.
+type Role struct {
+	Follows []contract.Follow
+	Carries []contract.Source
+}
+
+// finder is one search.
+type finder struct {
+	analysis *binding.Analysis
+	diags    *source.Diagnostics
+	writers  map[string]*program.Role // by cell
+	roles    []*program.Role          // in the order of the text
+	edges    map[*program.Role][]edge
+	sources  map[*program.Role]sources // that it follows
+	carries  map[*program.Role]sources
+	told     map[string]bool // of an input's place
+}
+
+type sources map[contract.Source]bool
+
+// edge is a cell that a role follows.
+type edge struct {
+	input  *program.Input
+	cell   string
+	writer *program.Role // nil for a fact
+}
+
+// Find finds what every role follows.
+func Find(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) map[*program.Role]*Role {
+	f := &finder{analysis: a, diags: diags, writers: map[string]*program.Role{}, edges: map[*program.Role][]edge{},
+		sources: map[*program.Role]sources{}, carries: map[*program.Role]sources{}, told: map[string]bool{}}
+	for _, s := range p.Servers {
+		for _, r := range s.Roles {
+			f.roles = append(f.roles, r)
+			for _, o := range r.Outputs {
+				f.writers[o.Cell()] = r
+			}
+		}
+	}
+	found := map[*program.Role]*Role{}
+	for _, r := range f.roles {
+		if f.watched(r); len(f.edges[r]) > 0 {
+			found[r] = &Role{}
+		}
+	}
+	if len(found) == 0 || f.cyclic() {
+		return nil
+	}
+	for _, r := range f.roles {
+		if found[r] != nil {
+			found[r].Follows = f.follows(r)
+		}
+	}
+	for r, named := range f.carries {
+		if found[r] == nil {
+			found[r] = &Role{}
+		}
+		found[r].Carries = slices.Sorted(maps.Keys(named))
+	}
+	return found
+}
+
+// watched notes what a role follows, and says what it cannot.
+func (f *finder) watched(r *program.Role) {
+	for _, in := range r.Inputs {
+		bound := f.analysis.Inputs[in]
+		if !in.WatchAt.Known() || bound == nil {
+			continue
+		}
+		if bound.Time != binding.Run || r.Update() == nil && !r.Idempotent {
+			f.cannot(r, in, bound)
+			continue
+		}
+		for _, name := range bound.Expr.Cells() {
+			if !slices.ContainsFunc(f.edges[r], func(e edge) bool { return e.cell == name }) {
+				f.edges[r] = append(f.edges[r], edge{in, name, f.writers[name]})
+			}
+		}
+	}
+}
+
+// cannot says why an input cannot be followed, once for all members of a group.
+func (f *finder) cannot(r *program.Role, in *program.Input, bound *binding.Bound) {
+	at := in.WatchAt.String()
+	if f.told[at] {
+		return
+	}
+	f.told[at] = true
+	if bound.Time != binding.Run {
+		f.diags.Error(source.NotYet, in.WatchAt, fmt.Sprintf("the value of %q is known before role %q runs: only what roles write, and facts that agents tell, is followed yet", in.Name, r.Name), "leave `watch` out")
+		return
+	}
+	f.diags.Error(source.NothingToRun, in.WatchAt, fmt.Sprintf("role %q follows %q, and nothing would run when the value changes", r.Name, in.Name),
+		"give it a hook `update`; or say `idempotent: true`, if it may be run again as it is")
+}
+
+// follows are the cells that count for a role.
+func (f *finder) follows(r *program.Role) []contract.Follow {
+	watched := map[string]bool{}
+	for _, e := range f.edges[r] {
+		watched[e.cell] = true
+	}
+	var names []string
+	needed := map[string]bool{}
+	for _, in := range r.Inputs {
+		if bound := f.analysis.Inputs[in]; bound != nil {
+			for _, name := range bound.Expr.Cells() {
+				needed[name] = needed[name] || !in.Optional && !in.HasDefault
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	of := map[contract.Source][]string{} // the cells of a source
+	follows := sources{}
+	for _, name := range names {
+		for s := range f.sourcesOf(name) {
+			of[s] = append(of[s], name)
+			follows[s] = follows[s] || watched[name]
+		}
+	}
+	var cells []contract.Follow
+	for _, name := range names {
+		c := contract.Follow{Cell: contract.CellName(name), Watch: watched[name], Optional: !needed[name]}
+		for _, s := range slices.Sorted(maps.Keys(f.sourcesOf(name))) {
+			if len(of[s]) > 1 && follows[s] {
+				c.Sources = append(c.Sources, s)
+				f.carry(name, s)
+			}
+		}
+		if c.Watch || c.Sources != nil {
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+// sourcesOf are those from which a cell comes.
+func (f *finder) sourcesOf(cell string) sources {
+	r := f.writers[cell]
+	if r == nil {
+		return sources{contract.Source(cell): true}
+	}
+	if f.sources[r] == nil {
+		all := sources{contract.Source(r.Key()): true}
+		for _, e := range f.edges[r] {
+			maps.Copy(all, f.sourcesOf(e.cell))
+		}
+		f.sources[r] = all
+	}
+	return f.sources[r]
+}
+
+// carry makes the stamps of a cell name a source, and those of the cells that it comes from.
+func (f *finder) carry(cell string, name contract.Source) {
+	r := f.writers[cell]
+	if r == nil || f.carries[r][name] {
+		return
+	}
+	if f.carries[r] == nil {
+		f.carries[r] = sources{}
+	}
+	f.carries[r][name] = true
+	for _, e := range f.edges[r] {
+		if f.sourcesOf(e.cell)[name] {
+			f.carry(e.cell, name)
+		}
+	}
+}
+
+// cyclic refuses roles that follow each other.
+func (f *finder) cyclic() bool {
+	done := map[*program.Role]bool{}
+	var way []edge
+	var on []*program.Role
+	var visit func(r *program.Role) bool
+	visit = func(r *program.Role) bool {
+		if i := slices.Index(on, r); i >= 0 {
+			f.refuse(way[i:])
+			return true
+		}
+		if done[r] {
+			return false
+		}
+		done[r] = true
+		on = append(on, r)
+		for _, e := range f.edges[r] {
+			if e.writer == nil {
+				continue
+			}
+			way = append(way, e)
+			if visit(e.writer) {
+				return true
+			}
+			way = way[:len(way)-1]
+		}
+		on = on[:len(on)-1]
+		return false
+	}
+	return slices.ContainsFunc(f.roles, visit)
+}
+
+// mostSteps is how many steps of a cycle are told.
+const mostSteps = 12
+
+func (f *finder) refuse(cycle []edge) {
+	message := "roles follow each other, and would run for ever: "
+	for _, e := range cycle[:min(len(cycle), mostSteps)] {
+		message += e.input.Role.Key() + " → "
+	}
+	if left := len(cycle) - mostSteps; left > 0 {
+		message += fmt.Sprintf("… (%d more) → ", left)
+	}
+	d := f.diags.Error(source.WatchCycle, cycle[0].input.WatchAt, message+cycle[0].input.Role.Key(), "leave out one of these `watch`: its role reads the value when it runs")
+	for _, e := range cycle[:min(len(cycle), mostSteps)] {
+		d.Notes = append(d.Notes, source.Note{At: e.input.WatchAt, Message: fmt.Sprintf("%s follows %s (input %q)", e.input.Role.Key(), e.cell, e.input.Name)})
+	}
+}

@@ -1,0 +1,118 @@
+package coordinator
+
+import "github.com/hotc-dev/hotc/compiler/contract"
+
+// A role that follows cells is brought up to date when they have become newer and fit
+// together (docs/updates.md). Each agent decides that alone, and so do operators' commands
+// that show it, by the same function.
+
+// Count says which of the contents of a cell, or runs of a role, is meant: the number of the
+// incarnation, and of the version or run within it.
+type Count [2]int
+
+// Less says that another one is newer.
+func (c Count) Less(d Count) bool { return c[0] < d[0] || c[0] == d[0] && c[1] < d[1] }
+
+// Stamp says of which runs of its sources a value is made.
+type Stamp map[contract.Source]Count
+
+// merge takes over what is newer.
+func (s Stamp) merge(source contract.Source, c Count) {
+	if s[source].Less(c) {
+		s[source] = c
+	}
+}
+
+// At is the version of what the record holds.
+func (r *CellRecord) At() Count { return Count{r.Incarnation, r.Version} }
+
+// of is the run of a source that a cell's content is made of.
+func (r *CellRecord) of(cell contract.CellName, s contract.Source) Count {
+	if contract.CellName(s) == cell { // a fact
+		return r.At()
+	}
+	return r.Stamp[s]
+}
+
+// Standing is how a role stands to the cells that it follows.
+type Standing struct {
+	// Newer says that one that it watches has become another since the role ran.
+	Newer bool
+	// Waits is a cell that has not come to where the others are; "" is none.
+	Waits contract.CellName
+	// Behind is why one of them will not come there by itself.
+	Behind *Cause
+}
+
+// Due says that the role has to run.
+func (s Standing) Due() bool { return s.Newer && s.Waits == "" && s.Behind == nil }
+
+// Stand compares what a role has run with, by cell, with what is there.
+func Stand(follows []contract.Follow, ran map[contract.CellName]Count, now func(contract.CellName) CellRecord) Standing {
+	var s Standing
+	newest := Stamp{}
+	for i := range follows {
+		f := &follows[i]
+		r := now(f.Cell)
+		if r.State == Valued {
+			for _, source := range f.Sources {
+				newest.merge(source, r.of(f.Cell, source))
+			}
+		}
+		if f.Watch && r.State != Empty && r.At() != ran[f.Cell] {
+			s.Newer = true
+		}
+	}
+	for i := range follows {
+		f := &follows[i]
+		r := now(f.Cell)
+		switch {
+		case r.State == Empty:
+			if _, had := ran[f.Cell]; had && s.Waits == "" {
+				s.Waits = f.Cell // its server is built anew, or its role is retried
+			}
+			continue
+		case r.State == Failed:
+			if !f.Optional && s.Behind == nil {
+				s.Behind = orUnknown(r.Cause)
+			}
+			continue
+		case r.Cause != nil && s.Behind == nil:
+			s.Behind = r.Cause
+		}
+		for _, source := range f.Sources {
+			if r.of(f.Cell, source).Less(newest[source]) && s.Waits == "" {
+				s.Waits = f.Cell
+			}
+		}
+	}
+	return s
+}
+
+func orUnknown(c *Cause) *Cause {
+	if c == nil {
+		return &Cause{Reason: "it has failed"}
+	}
+	return c
+}
+
+// StampOf is the stamp of what a run of a role writes: the number of the run, and of those
+// that it was made of.
+func StampOf(r *contract.Role, key contract.RoleKey, run Count, now func(contract.CellName) CellRecord) Stamp {
+	if len(r.Carries) == 0 {
+		return nil
+	}
+	stamp := Stamp{}
+	for _, s := range r.Carries {
+		if s == contract.Source(key) {
+			stamp.merge(s, run)
+			continue
+		}
+		for _, f := range r.Follows {
+			if record := now(f.Cell); f.Watch && record.State == Valued {
+				stamp.merge(s, record.of(f.Cell, s))
+			}
+		}
+	}
+	return stamp
+}

@@ -1,0 +1,118 @@
+package member
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// Renew is Put of a run that may be the next one of its role: another value than the one that
+// stands takes its place, as the cell's next version.
+func (m *Member) Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp coordinator.Stamp, now time.Time) error {
+	return m.put(ctx, cell, value, &renewal{stamp}, now)
+}
+
+// renewal is what belongs to a value that may take another one's place.
+type renewal struct{ stamp coordinator.Stamp }
+
+// follow makes the record that comes after another one, which may have been taken back: the
+// same value again is the same version.
+func (n *renewal) follow(there, kept, fresh coordinator.CellRecord) coordinator.CellRecord {
+	fresh.Stamp = n.stamp
+	if there.State == coordinator.Empty && there.Version > 0 && kept.Value != nil && kept.At() == there.At() && bytes.Equal(kept.Value, fresh.Value) {
+		fresh.Version = there.Version
+	}
+	return fresh
+}
+
+// coordinator.Stamp gives the server's own cells that hold values the stamp of a run that has ended and,
+// where it has failed, why. ErrFenced.
+func (m *Member) Stamp(ctx context.Context, cells []contract.CellName, stamp coordinator.Stamp, cause *coordinator.Cause) error {
+	m.forget(cells...)
+	err := m.commitOwn(ctx, func() ([]coordinator.Op, error) {
+		f, err := m.enrolled()
+		if err != nil {
+			return nil, err
+		}
+		var ops []coordinator.Op
+		for _, cell := range cells {
+			ref := contract.CellRef{Cell: cell, Server: m.server, Sealed: m.sealing.has(cell)}
+			record, version, err := m.readCell(ctx, ref)
+			if err != nil {
+				return nil, err
+			}
+			if record.State != coordinator.Valued || record.Incarnation != f.record.Number || sameStamp(record, stamp, cause) {
+				continue
+			}
+			record.Stamp, record.Cause = stamp, coordinator.Shorten(cause)
+			data, err := m.signCell(ref, record)
+			if err != nil {
+				return nil, err
+			}
+			ops = append(ops, coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data})
+		}
+		return ops, nil
+	})
+	if err != nil && !errors.Is(err, coordinator.ErrClosed) {
+		err = fmt.Errorf("say how far the values of server %s are: %w", m.server, err)
+	}
+	if err == nil {
+		m.keepStamps(cells, stamp, cause)
+	}
+	return err
+}
+
+// keepStamps keeps what the cells say now, to put it back.
+func (m *Member) keepStamps(cells []contract.CellName, stamp coordinator.Stamp, cause *coordinator.Cause) {
+	kept, err := m.memory.Kept()
+	for _, cell := range cells {
+		if r := kept[cell]; err == nil && r.State == coordinator.Valued && !sameStamp(r, stamp, cause) {
+			r.Stamp, r.Cause = stamp, coordinator.Shorten(cause)
+			m.keep(cell, r)
+		}
+	}
+}
+
+func sameStamp(r coordinator.CellRecord, stamp coordinator.Stamp, cause *coordinator.Cause) bool {
+	if len(r.Stamp) != len(stamp) || (r.Cause == nil) != (cause == nil) || cause != nil && r.Cause.String() != coordinator.Shorten(cause).String() {
+		return false
+	}
+	for s, c := range stamp {
+		if r.Stamp[s] != c {
+			return false
+		}
+	}
+	return true
+}
+
+// Follow calls changed whenever a cell may hold something else, until ctx ends.
+func (m *Member) Follow(ctx context.Context, cell contract.CellName, changed func()) error {
+	ref, err := m.place(cell)
+	if err != nil {
+		return err
+	}
+	paths := []coordinator.Path{m.deployment.Cell(ref)}
+	if ref.Sealed && ref.Server != m.server {
+		paths = append(paths, m.deployment.SealsFor(ref.Server, m.server))
+	}
+	for _, path := range paths {
+		changes, err := m.store.Watch(ctx, path)
+		if err != nil {
+			return fmt.Errorf("follow %s: %w", cell, err)
+		}
+		go func() {
+			defer mistake.Ends()
+			for range changes {
+				changed()
+			}
+		}()
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/runtime/journal"
+	"github.com/hotc-dev/hotc/runtime/process"
+	"github.com/hotc-dev/hotc/runtime/role"
+)
+
+// A role that is done is brought up to date when cells that it follows have become others
+// (docs/updates.md). The agent looks while no role runs, whenever one of the cells may have
+// changed. Before the run begins the journal names the versions that it is for; so no state
+// has two runs.
+
+// followed is what is known of the cells that the server's roles follow.
+type followed struct {
+	changed chan struct{} // one of them may be another now
+
+	mu      sync.Mutex
+	watched map[contract.CellName]bool
+	known   map[contract.CellName]coordinator.CellRecord // without values; of those that have not changed since
+	stamped map[string]string                            // what the outputs of roles say already
+}
+
+func newFollowed() *followed {
+	return &followed{changed: make(chan struct{}, 1), watched: map[contract.CellName]bool{},
+		known: map[contract.CellName]coordinator.CellRecord{}, stamped: map[string]string{}}
+}
+
+// stale notes that a cell may have changed.
+func (f *followed) stale(cell contract.CellName) {
+	f.mu.Lock()
+	delete(f.known, cell)
+	f.mu.Unlock()
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// watch begins to watch a cell, once.
+func (f *followed) watch(ctx context.Context, m *member.Member, cell contract.CellName) error {
+	f.mu.Lock()
+	before := f.watched[cell]
+	f.watched[cell] = true
+	f.mu.Unlock()
+	if before {
+		return nil
+	}
+	return m.Follow(ctx, cell, func() { f.stale(cell) })
+}
+
+// read is a cell as it is now, without its value if it is known.
+func (f *followed) read(ctx context.Context, m *member.Member, cell contract.CellName) (coordinator.CellRecord, error) {
+	f.mu.Lock()
+	r, known := f.known[cell]
+	if !known {
+		f.known[cell] = coordinator.CellRecord{State: coordinator.Empty} // a change from here on is noticed
+	}
+	f.mu.Unlock()
+	if known {
+		return r, nil
+	}
+	r, err := m.Cell(ctx, cell)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil {
+		delete(f.known, cell)
+		return r, err
+	}
+	if _, unchanged := f.known[cell]; unchanged {
+		bare := r
+		bare.Value = nil
+		f.known[cell] = bare
+	}
+	return r, nil
+}
+
+// forget makes the next look read all of the cells.
+func (f *followed) forget(cells []contract.Follow) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range cells {
+		delete(f.known, c.Cell)
+	}
+}
+
+// bringUpToDate runs, for roles that are done, what has become due, until nothing is. An
+// error says that the agent has to end.
+func (a *agent) bringUpToDate(ctx context.Context) error {
+	for again := true; again; {
+		again = false
+		for i := range a.plan.Roles {
+			r := &a.plan.Roles[i]
+			if len(r.Follows)+len(r.Carries) == 0 || a.journal.Role(r.Name).Status != coordinator.RoleDone {
+				continue
+			}
+			ran, err := a.bring(ctx, r)
+			if err != nil {
+				return err
+			}
+			again = again || ran
+		}
+	}
+	return nil
+}
+
+// bring brings one role up to date, if that can be done now.
+func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err error) {
+	if err := a.endInterrupted(ctx, r); err != nil {
+		return false, err
+	}
+	for _, f := range r.Follows {
+		if err := a.follows.watch(ctx, a.member, f.Cell); err != nil {
+			return false, err
+		}
+	}
+	noted := a.journal.Role(r.Name)
+	now, err := a.look(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	standing := coordinator.Stand(r.Follows, noted.Followed, now.of)
+	if standing.Due() && r.Updating() != nil {
+		a.follows.forget(r.Follows)
+		if now, err = a.look(ctx, r); err != nil { // with values
+			return false, err
+		}
+		if !coordinator.Stand(r.Follows, noted.Followed, now.of).Due() {
+			return true, nil // it has changed just now: look again
+		}
+		return true, a.runUpdate(ctx, r, now)
+	}
+	return false, a.sayHowFar(ctx, r, noted, standing, now)
+}
+
+// seen are cells as they were seen together.
+type seen map[contract.CellName]coordinator.CellRecord
+
+func (s seen) of(cell contract.CellName) coordinator.CellRecord { return s[cell] }
+
+// look reads the cells that a role follows. One that cannot be read counts as empty.
+func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
+	now := seen{}
+	for _, f := range r.Follows {
+		record, err := a.follows.read(ctx, a.member, f.Cell)
+		var bad *coordinator.RecordError
+		switch {
+		case errors.As(err, &bad), errors.Is(err, coordinator.ErrForged):
+			a.console.say("%v", err)
+			record = coordinator.CellRecord{State: coordinator.Empty}
+		case err != nil:
+			return nil, err
+		}
+		now[f.Cell] = record
+	}
+	return now, nil
+}
+
+// endInterrupted notes the end of an update that an earlier agent has begun for what the role
+// follows. It runs again if the role may; requests of operators have their own end.
+func (a *agent) endInterrupted(ctx context.Context, r *contract.Role) error {
+	u := a.journal.Role(r.Name).Update
+	if u == nil || u.Status != coordinator.RoleRunning {
+		return nil
+	}
+	if _, err := process.EndMarked([]string{u.Run}, a.Grace); err != nil {
+		return err
+	}
+	cause := &coordinator.Cause{Role: a.key(r.Name), At: r.At, Reason: "interrupted: the agent was ended or the server restarted while it ran"}
+	end := journal.End{Status: coordinator.RoleFailed, Cause: cause}
+	if r.Idempotent {
+		end.Followed = journal.Followed{} // it is due
+	}
+	if err := a.journal.NoteTaskEnded(u.Request, r.Name+"."+contract.HookUpdate, u.Made, end); err != nil {
+		return err
+	}
+	return a.showUpdate(ctx, *r, "")
+}
+
+// runUpdate runs what brings a role to what it follows.
+func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen) error {
+	versions := journal.Followed{}
+	for cell, record := range now {
+		if record.State != coordinator.Empty {
+			versions[cell] = record.At()
+		}
+	}
+	text, err := json.Marshal(versions)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "hotc follow 1\n%s\n%s", a.key(r.Name), text))
+	id, made, name := hex.EncodeToString(sum[:13]), r.Definition(), r.Name+"."+contract.HookUpdate
+	pins := seen{}
+	for cell, record := range now {
+		if record.State == coordinator.Valued {
+			pins[cell] = record
+		}
+	}
+	task := &role.Task{Task: *r.Updating(), Kind: coordinator.Hook, Pins: pins, Start: func(ctx context.Context, mark string) error {
+		if err := a.board.commit(ctx, nil, nil); err != nil { // this machine is the server
+			return err
+		}
+		if err := a.journal.NoteTaskRunning(id, name, mark, made, versions); err != nil {
+			return err
+		}
+		return a.showUpdate(ctx, *r, "")
+	}}
+	a.console.say("%s: what it follows has changed", a.key(r.Name))
+	end, err := a.host().RunTask(ctx, *r, task)
+	begun := a.journal.Task(id).Status == coordinator.RoleRunning
+	if err != nil && (end.Cause == nil || !begun) {
+		return err
+	}
+	noted := journal.End{Status: coordinator.RoleDone, ExitCode: end.ExitCode, Cause: end.Cause, Followed: end.Followed}
+	if noted.Followed == nil {
+		noted.Followed = versions
+	}
+	if end.Cause != nil {
+		noted.Status = coordinator.RoleFailed
+	}
+	if r.Idempotent && err != nil { // it was interrupted, and is due again
+		noted.Followed = journal.Followed{}
+	}
+	if noteErr := a.journal.NoteTaskEnded(id, name, made, noted); noteErr != nil || err != nil {
+		return errors.Join(err, noteErr)
+	}
+	a.console.say("%s: %s", a.key(r.Name), noted.Status)
+	return a.showUpdate(ctx, *r, end.Output)
+}
+
+// sayHowFar gives the role's outputs the stamp of what they are made of, where that is known:
+// not while something newer is on its way.
+func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.Role, standing coordinator.Standing, now seen) error {
+	if len(r.Carries) == 0 || standing.Waits != "" || standing.Newer && standing.Behind == nil {
+		return nil
+	}
+	stamp := coordinator.StampOf(r, a.key(r.Name), coordinator.Count{a.journal.Incarnation(), noted.Runs}, now.of)
+	var cause *coordinator.Cause
+	switch {
+	case standing.Behind != nil:
+		cause = &coordinator.Cause{Role: a.key(r.Name), At: r.At, Reason: "it is not brought up to date: what it follows has failed", Cause: standing.Behind}
+	case noted.Update != nil && noted.Update.Status == coordinator.RoleFailed:
+		cause = noted.Update.Cause
+	}
+	text, err := json.Marshal([]any{stamp, cause})
+	if err != nil || a.follows.stamped[r.Name] == string(text) {
+		return err
+	}
+	var cells []contract.CellName
+	for _, o := range r.Outputs {
+		cells = append(cells, o.Cell)
+	}
+	if err := a.member.Stamp(ctx, cells, stamp, cause); err != nil {
+		return err
+	}
+	a.follows.stamped[r.Name] = string(text)
+	return nil
+}
+
+// fits says that what a role follows fits together now.
+func (a *agent) fits(ctx context.Context, r *contract.Role) (bool, error) {
+	if !slices.ContainsFunc(r.Follows, func(f contract.Follow) bool { return f.Watch }) {
+		return true, nil
+	}
+	now, err := a.look(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	return coordinator.Stand(r.Follows, a.journal.Role(r.Name).Followed, now.of).Waits == "", nil
+}

@@ -1,0 +1,233 @@
+package agent_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/runtime/agent"
+	"github.com/hotc-dev/hotc/runtime/journal"
+)
+
+// watch makes a role follow a cell, which shares sources with others that it follows.
+func watch(name string, cell contract.CellName, sources ...contract.Source) func(*contract.Role) {
+	return func(r *contract.Role) {
+		input(name, cell, func(in *contract.Input) { in.Watch = true })(r)
+		r.Follows = append(r.Follows, contract.Follow{Cell: cell, Watch: true, Sources: sources})
+	}
+}
+
+func carries(sources ...contract.Source) func(*contract.Role) {
+	return func(r *contract.Role) { r.Carries = sources }
+}
+
+// onUpdate is a role's hook update.
+func (b *bed) onUpdate(text string) func(*contract.Role) {
+	return func(r *contract.Role) { r.Hooks = []contract.Task{b.task(contract.HookUpdate, text)} }
+}
+
+// levelled is a role that publishes the level it has, also as changed.
+func (b *bed) levelled(level string, changes ...func(*contract.Role)) contract.Role {
+	text := `echo $HOTC_HOOK $level >>../count; printf "$level" | hotc-agent put out`
+	return with(b.sh("r", text), append([]func(*contract.Role){output("out", contract.String), static("level", fmt.Sprintf("%q", level)), b.onUpdate(text)}, changes...)...)
+}
+
+// passing is a role that publishes what it follows, with its own name before it.
+func (b *bed) passing(name string, changes ...func(*contract.Role)) contract.Role {
+	text := `v=$(hotc-agent get in); echo $HOTC_HOOK $v >>../count; printf "` + name + `$v" | hotc-agent put out`
+	return with(b.sh("r", text), append([]func(*contract.Role){output("out", contract.String), b.onUpdate(text)}, changes...)...)
+}
+
+// diamond is a → b, c → d. What is given changes c.
+func diamond(t *testing.T, cText string) (*bed, map[contract.ServerPath]*running) {
+	t.Helper()
+	b := newBed(t)
+	b.server("a", b.levelled("1", carries("a.r")))
+	b.server("b", b.passing("b", watch("in", "a.r:out"), carries("a.r")))
+	c := b.passing("c", watch("in", "a.r:out"), carries("a.r"))
+	if cText != "" {
+		c.Hooks = []contract.Task{b.task(contract.HookUpdate, cText)}
+	}
+	b.server("c", c)
+	text := `echo $HOTC_HOOK $(hotc-agent get b) $(hotc-agent get c) >>../count; printf done | hotc-agent put out`
+	b.server("d", with(b.sh("r", text), output("out", contract.String), watch("b", "b.r:out", "a.r"), watch("c", "c.r:out", "a.r"), b.onUpdate(text)))
+	b.apply()
+	agents := map[contract.ServerPath]*running{}
+	for _, s := range []contract.ServerPath{"a", "b", "c", "d"} {
+		agents[s] = b.start(s, stays)
+		b.awaitState(s, inPhase(coordinator.PhaseDone))
+	}
+	return b, agents
+}
+
+// upTo waits until a role has run as often as that, its updates included.
+func upTo(runs int, status coordinator.RoleStatus) func(coordinator.ServerState) bool {
+	return func(s coordinator.ServerState) bool {
+		r := s.Roles[0]
+		return r.Runs >= runs && r.Update != nil && r.Update.Status == status
+	}
+}
+
+func TestAChangeRunsAlongAChain(t *testing.T) {
+	b := newBed(t)
+	b.server("a", b.levelled("1"))
+	b.server("b", b.passing("b", watch("in", "a.r:out")))
+	b.server("c", with(b.sh("r", `echo $HOTC_HOOK $(hotc-agent get in) >>../count`), watch("in", "b.r:out"), func(r *contract.Role) { r.Idempotent = true }))
+	b.server("e", with(b.sh("r", `echo $HOTC_HOOK $(hotc-agent get in) >>../count`), input("in", "b.r:out")))
+	b.apply()
+	var c, e *running
+	for _, s := range []contract.ServerPath{"a", "b", "c", "e"} {
+		r := b.start(s, stays)
+		b.awaitState(s, inPhase(coordinator.PhaseDone))
+		switch s {
+		case "c":
+			c = r
+		case "e":
+			e = r
+		}
+	}
+	b.change("a", b.levelled("2"))
+	b.awaitState("c", upTo(2, coordinator.RoleDone))
+	c.ran("b1\nupdate b2\n") // without a hook the role itself runs again
+	e.ran("b1\n")            // it does not watch
+	b.want("b.r:out", `"b2"`)
+}
+
+// The slow way of a diamond is waited for: its end has one run, with both.
+func TestADiamondIsOneRun(t *testing.T) {
+	b, agents := diamond(t, `while ! [ -e ../go ]; do sleep 0.05; done; v=$(hotc-agent get in); printf "c$v" | hotc-agent put out`)
+	b.change("a", b.levelled("2", carries("a.r")))
+	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	goOn(t, agents["c"])
+	b.awaitState("d", upTo(2, coordinator.RoleDone))
+	b.change("a", b.levelled("3", carries("a.r")))
+	b.awaitState("d", upTo(3, coordinator.RoleDone))
+	agents["d"].ran("b1 c1\nupdate b2 c2\nupdate b3 c3\n")
+}
+
+func goOn(t *testing.T, r *running) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(r.work, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A way that ends with the same value is waited for, and nothing more.
+func TestTheSameValueAgain(t *testing.T) {
+	b, agents := diamond(t, `echo $HOTC_HOOK $(hotc-agent get in) >>../count; printf c1 | hotc-agent put out`)
+	b.change("a", b.levelled("2", carries("a.r")))
+	b.awaitState("d", upTo(2, coordinator.RoleDone))
+	agents["d"].ran("b1 c1\nupdate b2 c1\n")
+	agents["c"].ran("1\nupdate 2\n")
+}
+
+// Where one way of a diamond fails its end stays as it was, and says so; the next change
+// mends it.
+func TestAFailedHalfOfAChange(t *testing.T) {
+	b, agents := diamond(t, `v=$(hotc-agent get in); [ $v != 2 ] || exit 3; printf "c$v" | hotc-agent put out`)
+	b.change("a", b.levelled("2", carries("a.r")))
+	b.awaitState("c", upTo(2, coordinator.RoleFailed))
+	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	b.want("c.r:out", `"c1"`)
+	b.change("a", b.levelled("3", carries("a.r")))
+	b.awaitState("d", upTo(2, coordinator.RoleDone))
+	agents["d"].ran("b1 c1\nupdate b3 c3\n")
+}
+
+// Of several changes that came while an agent was away only the last one counts.
+func TestAnAgentThatReturnsFollowsTheLastChange(t *testing.T) {
+	b := newBed(t)
+	b.server("a", b.levelled("1"))
+	b.server("b", b.passing("b", watch("in", "a.r:out")))
+	b.apply()
+	b.start("a", stays)
+	away := b.start("b")
+	away.mustBeDone()
+	for n := 2; n < 5; n++ {
+		b.change("a", b.levelled(fmt.Sprint(n)))
+		b.awaitState("a", upTo(n, coordinator.RoleDone))
+	}
+	back := b.start("b", stays)
+	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	back.ran("1\nupdate 4\n")
+}
+
+// A server that is built anew publishes all that it did; who follows runs once for it.
+func TestAServerThatIsBuiltAnewIsFollowed(t *testing.T) {
+	b := newBed(t)
+	two := `printf x$INSTANCE | hotc-agent put out; printf y$INSTANCE | hotc-agent put other`
+	b.server("a", with(b.sh("r", two), output("out", contract.String), output("other", contract.String), carries("a.r")))
+	text := `echo $HOTC_HOOK $(hotc-agent get x) $(hotc-agent get y) >>../count`
+	b.server("b", with(b.sh("r", text), watch("x", "a.r:out", "a.r"), watch("y", "a.r:other", "a.r"), b.onUpdate(text)))
+	b.apply()
+	machine := func(id string) func(*agent.Config) {
+		return func(c *agent.Config) {
+			c.Instance, c.State = id, filepath.Join(c.State, id)
+			c.Environment = append(c.Environment, "INSTANCE="+id)
+		}
+	}
+	b.start("a", machine("1")).mustBeDone()
+	follower := b.start("b", stays)
+	b.awaitState("b", inPhase(coordinator.PhaseDone))
+	b.start("a", machine("2")).mustBeDone()
+	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	follower.ran("x1 y1\nupdate x2 y2\n")
+}
+
+// An agent is killed before and after each line that what it follows adds to its journal: at
+// rest the role has run with what is newest, or was interrupted and says so.
+func TestAKillAtEveryLineOfTheJournalOfAFollower(t *testing.T) {
+	for _, idempotent := range []bool{false, true} {
+		for _, after := range []bool{false, true} {
+			for n := 1; n <= 3; n++ {
+				t.Run(fmt.Sprintf("line %d, after it %v, idempotent %v", n, after, idempotent), func(t *testing.T) {
+					b := newBed(t)
+					b.server("a", b.levelled("1"))
+					b.server("b", b.passing("b", watch("in", "a.r:out"), func(r *contract.Role) { r.Idempotent = idempotent }))
+					b.apply()
+					b.start("a", stays)
+					b.start("b").mustBeDone()
+					b.change("a", b.levelled("2"))
+					b.awaitState("a", upTo(2, coordinator.RoleDone))
+					left := n
+					_ = b.start("b", func(c *agent.Config) { c.Disk = mortal{journal.Folder(c.State), &left, after} }).wait()
+					last := b.start("b", stays)
+					state := b.awaitState("b", func(s coordinator.ServerState) bool {
+						u := s.Roles[0].Update
+						return s.Phase == coordinator.PhaseDone && u != nil && (u.Status == coordinator.RoleDone || u.Status == coordinator.RoleFailed && !idempotent)
+					})
+					runs := strings.Count(last.file("count"), "update 2\n")
+					if u := state.Roles[0].Update; !idempotent && runs > 1 || u.Status == coordinator.RoleDone && runs == 0 || u.Status == coordinator.RoleFailed && !strings.Contains(u.Cause.Reason, "interrupted") {
+						t.Errorf("it ran %d times: %+v", runs, u)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A failed attempt's value is taken back, and who has read it is brought to the next one.
+func TestWhoHasReadAFailedAttemptsValueFollowsTheNext(t *testing.T) {
+	b := newBed(t)
+	b.server("a", with(b.sh("r", `[ -e ../go ] && n=2 || n=1; printf password$n | hotc-agent put out; [ -e ../go ] || { while ! [ -e ../fail ]; do sleep 0.05; done; exit 3; }`), output("out", contract.String)))
+	b.server("b", b.passing("b", watch("in", "a.r:out")))
+	b.server("c", b.passing("c", input("in", "a.r:out")))
+	b.apply()
+	a, early := b.start("a", stays), b.start("b", stays)
+	b.awaitState("b", inPhase(coordinator.PhaseDone))
+	if err := os.WriteFile(filepath.Join(a.work, "fail"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitState("a", inPhase(coordinator.PhaseFailed))
+	goOn(t, a)
+	b.post("a", coordinator.Request{ID: "r1", Kind: coordinator.Retry, Role: "r"}, "a.r", "a.r:out")
+	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	early.ran("password1\nupdate password2\n")
+	late := b.start("c")
+	late.mustBeDone()
+	late.ran("password2\n")
+}

@@ -1,0 +1,102 @@
+package role
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/runtime/journal"
+)
+
+// cellCache keeps what a run has first seen of each cell, so that it never sees two
+// values of one.
+type cellCache struct {
+	mu      sync.Mutex
+	records map[contract.CellName]coordinator.CellRecord
+}
+
+func (c *cellCache) record(cell contract.CellName) coordinator.CellRecord {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.records[cell]
+}
+
+func (c *cellCache) get(cell contract.CellName) (json.RawMessage, bool) {
+	r := c.record(cell)
+	return r.Value, r.State == coordinator.Valued
+}
+
+func (c *cellCache) put(cell contract.CellName, r coordinator.CellRecord) json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if first := c.records[cell]; first.State == coordinator.Valued {
+		return first.Value
+	}
+	if c.records == nil {
+		c.records = map[contract.CellName]coordinator.CellRecord{}
+	}
+	c.records[cell] = r
+	return r.Value
+}
+
+// failed keeps which failure a run has seen.
+func (c *cellCache) failed(cell contract.CellName, r coordinator.CellRecord) {
+	if r.State == coordinator.Failed {
+		c.put(cell, r)
+	}
+}
+
+// pin keeps, for a role that follows cells, what stands of all that it may read: the run
+// has these values to its end. Which they are, who decided that it is to run has read, or
+// they are read now.
+func (l *life) pin() error {
+	if !slices.ContainsFunc(l.role.Follows, func(f contract.Follow) bool { return f.Watch }) {
+		return nil
+	}
+	if l.task != nil {
+		for cell, r := range l.task.Pins {
+			l.cells.put(cell, r)
+		}
+	}
+	for _, in := range l.role.Inputs {
+		for _, cell := range in.Reads {
+			if _, known := l.cells.get(cell); known {
+				continue
+			}
+			r, err := l.host.Cells.Cell(l.ctx, cell)
+			switch {
+			case l.ending() != nil:
+				return l.ending()
+			case stopsAgent(err):
+				return err
+			case err == nil && r.State == coordinator.Valued: // else its read tells
+				l.cells.put(cell, r)
+			}
+		}
+	}
+	return nil
+}
+
+// followed are the versions that the run has of what its role follows.
+func (l *life) followed() journal.Followed {
+	if len(l.role.Follows) == 0 {
+		return nil
+	}
+	all := journal.Followed{}
+	for _, f := range l.role.Follows {
+		if r := l.cells.record(f.Cell); r.State != "" {
+			all[f.Cell] = r.At()
+		}
+	}
+	return all
+}
+
+// stamp is that of what the run writes.
+func (l *life) stamp() coordinator.Stamp {
+	l.mu.Lock()
+	run := coordinator.Count{l.host.Journal.Incarnation(), l.runs}
+	l.mu.Unlock()
+	return coordinator.StampOf(&l.role, l.host.Key(l.role.Name), run, l.cells.record)
+}
