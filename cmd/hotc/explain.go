@@ -118,6 +118,9 @@ func explanations(r *emit.Result, chosen string) []explanation {
 					if in.EagerAt.Known() {
 						note = "; awaited before the role starts, which reads it from its environment (" + in.EagerAt.String() + ")"
 					}
+					if in.WatchAt.Known() {
+						note += "; followed (" + in.WatchAt.String() + "): when it changes, " + brings(role)
+					}
 					if role.Meaning != nil && role.Meaning.Unchecked != "" {
 						note += "; whether the role reads it is not checked: " + role.Meaning.Unchecked
 					}
@@ -141,6 +144,14 @@ func explanations(r *emit.Result, chosen string) []explanation {
 		add("resources."+read.In.PathOf(read.Resource), false, read.Bound, read.References, "")
 	}
 	return list
+}
+
+// brings says what brings a role up to date.
+func brings(role *program.Role) string {
+	if role.Update() != nil {
+		return "its hook update runs"
+	}
+	return "the role runs again"
 }
 
 func resolver(ref binding.Reference) string {

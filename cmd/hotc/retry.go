@@ -33,11 +33,11 @@ func newRetryCommand(io streams) *cobra.Command {
 		Long: `Ask the agent of a server to run its failed role again, in the same incarnation, and
 the agents of other servers to run again what failed because of it. What the failure
 had marked is taken back first, so that readers wait again. Nothing that is done runs
-again; an output that was published keeps its value, and a role that has published some
-is run again only with --yes, as it fails if it writes another value now. With --skip
+again but roles that follow an output which was published, taken back, and written anew;
+where a role has read one and does not follow it, --yes is needed. With --skip
 the role does not run: it counts as done, with the outputs given by hand.
 
-Of a role that is done, and whose hook update has failed, the hook runs again.
+Of a role that is done, and could not be brought up to date, that is tried again.
 
 Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 		Args: cobra.ExactArgs(1),
@@ -79,7 +79,8 @@ type retried struct {
 	Hook string `json:"hook,omitempty"`
 	// Absent are those of them whose agents are not there: they run when they return.
 	Absent []contract.RoleKey `json:"absent"`
-	// Kept are outputs that those roles have published before they failed.
+	// Kept are outputs that those roles have published before they failed, and that a role
+	// may have read which does not follow them.
 	Kept []contract.CellName `json:"kept"`
 }
 
@@ -102,7 +103,7 @@ func (r *retried) print(io streams, skip bool) {
 		fmt.Fprintf(io.out, "%s %s.\n", key, what)
 	}
 	for _, cell := range r.Kept {
-		fmt.Fprintf(io.out, "%s keeps its value: the role fails if it writes another one.\n", cell)
+		fmt.Fprintf(io.out, "%s is taken back; who has read it and does not follow it keeps what it read.\n", cell)
 	}
 }
 
@@ -178,7 +179,7 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 // updateAgain asks for the hook update of a role again, which has failed.
 func (r *retrying) updateAgain(ctx context.Context, v *status.Status, role *status.Role) (*retried, error) {
 	p := role.Plan
-	if contract.FindTask(p.Hooks, contract.HookUpdate) == nil {
+	if p.Updating() == nil {
 		return nil, source.Fail(source.OperationFailed, "the role "+string(role.Key())+" has no hook update any more", "\"hotc apply\" of a plan that has it asks for it")
 	}
 	request := operate.NewRequest(coordinator.Hook, role)

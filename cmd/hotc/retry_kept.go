@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/operate"
 )
@@ -17,17 +19,27 @@ func doubt(t *target, kept []operate.Kept) *source.Diagnostic {
 		return nil
 	}
 	first := string(open[0].Role.Key())
-	d := source.Fail(source.OperationFailed, first+" has published outputs before it failed, and fails again if it writes another value: nothing is asked for yet", "")
+	d := source.Fail(source.OperationFailed, first+" has published outputs before it failed, which others may have read: nothing is asked for yet", "")
 	for _, k := range open {
-		text := fmt.Sprintf("%s was published at %s and keeps its value; whether the role writes the same again cannot be told from here", k.Cell, k.Since.Local().Format(time.DateTime))
-		if k.Other {
-			text = fmt.Sprintf("%s was published at %s and keeps its value; the role wrote another one the last time, and failed of that", k.Cell, k.Since.Local().Format(time.DateTime))
-		}
+		text := fmt.Sprintf("%s was published at %s; %s would keep it, if the role writes another value now", k.Cell, k.Since.Local().Format(time.DateTime), listed(k.Readers))
 		d.Notes = append(d.Notes, source.Note{Message: text})
 	}
-	d.Hint = "if a run writes the same values, \"" + t.command("retry", first, "--yes") + "\" runs it. If it makes them anew (at random, from the time), \"" + t.command("retry", first, "--skip") +
-		"\" takes the role as done, with what it has published, and a server that is built anew begins with none; docs/operations.md says how a role keeps what it makes"
+	d.Hint = "if a run writes the same values, or these readers do not mind, \"" + t.command("retry", first, "--yes") + "\" runs it; \"" + t.command("retry", first, "--skip") +
+		"\" takes the role as done, with what it has published. A reader that says `watch: true` is brought up to date by itself"
 	return d
+}
+
+// listed are the first of some roles.
+func listed(roles []contract.RoleKey) string {
+	const most = 3
+	var names []string
+	for _, r := range roles[:min(len(roles), most)] {
+		names = append(names, string(r))
+	}
+	if more := len(roles) - most; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // settle has the operator decide about what is in doubt.

@@ -31,6 +31,8 @@ func printChanges(io streams, changes []changedRole, t *target) {
 		switch c.Effect {
 		case deploy.EffectHook:
 			then = "its agent runs the hook update"
+		case deploy.EffectAgain:
+			then = "it runs again"
 		case deploy.EffectRun:
 			then = "it has not run, and will as it is then"
 		case deploy.EffectRetry:
@@ -47,8 +49,8 @@ func printChanges(io streams, changes []changedRole, t *target) {
 
 // lacksHook is the diagnostic of roles that have run and have no hook update.
 func (s *session) lacksHook(err *deploy.NoUpdateHookError) error {
-	d := source.Fail(source.ChangedPlan, "the deployment "+string(s.Deployment)+" is live, and roles that have run, or run now, would be out of date: they have no hook update",
-		"add `hooks: {update: …}` to the role, a source that its agent runs once for the change; or \""+s.target.command("destroy")+"\" first, and build its servers anew. A role that has failed needs no hook: after \"hotc apply\", \"hotc retry\" runs it as it is then")
+	d := source.Fail(source.ChangedPlan, "the deployment "+string(s.Deployment)+" is live, and roles that have run, or run now, would be out of date: they have no hook update, and are not idempotent",
+		"add `hooks: {update: …}` to the role, a source that its agent runs once for the change, or `idempotent: true` if it may be run again; or \""+s.target.command("destroy")+"\" first, and build its servers anew. A role that has failed needs no hook: after \"hotc apply\", \"hotc retry\" runs it as it is then")
 	for _, r := range err.Roles {
 		d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("role %s: %s changed", r.Key(), strings.Join(r.What, ", "))})
 	}

@@ -33,6 +33,7 @@ type Effect string
 // The effects of a change.
 const (
 	EffectHook  Effect = "hook"  // the role has run: its agent runs the hook update
+	EffectAgain Effect = "again" // it has run, is idempotent and has no such hook: it runs again
 	EffectRun   Effect = "run"   // it has not: it will run as changed
 	EffectRetry Effect = "retry" // it has failed: it runs as changed when it is retried
 	EffectNone  Effect = "none"  // nothing that has run is out of date
@@ -58,7 +59,7 @@ func (e *NoUpdateHookError) Error() string {
 	for _, r := range e.Roles {
 		lines = append(lines, fmt.Sprintf("role %s: %s changed", r.Key(), strings.Join(r.What, ", ")))
 	}
-	return "these roles have run, and have no hook update: " + strings.Join(lines, "; ")
+	return "these roles have run, have no hook update, and are not idempotent: " + strings.Join(lines, "; ")
 }
 
 // update is the change of a live plan.

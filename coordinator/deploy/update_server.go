@@ -26,6 +26,9 @@ type standing struct {
 	changes                                []RoleChange
 	lacking                                []RoleChange // those that need a hook which is not there
 	watched                                bool         // the change counts on roles that have not started
+	// linked are roles that follow other cells than before, or are followed otherwise: their
+	// agent has to read its plan, though nothing runs.
+	linked []string
 }
 
 // look reads how a server stands.
@@ -116,6 +119,9 @@ func (u *update) readState(ctx context.Context, server contract.ServerPath, role
 // role notes what the change means for a role.
 func (v *standing) role(server contract.ServerPath, a, b *contract.Role, state map[string]coordinator.RoleStatus) {
 	_, what := roleDifferences(*a, *b)
+	if !sameRecord(a.Follows, b.Follows) || !sameRecord(a.Carries, b.Carries) {
+		v.linked = append(v.linked, b.Name)
+	}
 	if len(what) == 0 {
 		return
 	}
@@ -124,6 +130,9 @@ func (v *standing) role(server contract.ServerPath, a, b *contract.Role, state m
 		switch state[b.Name] {
 		case coordinator.RoleRunning, coordinator.RoleDone:
 			c.Effect = EffectHook
+			if contract.FindTask(b.Hooks, contract.HookUpdate) == nil {
+				c.Effect = EffectAgain
+			}
 		case coordinator.RoleFailed:
 			c.Effect, v.watched = EffectRetry, true
 		case coordinator.RolePending, coordinator.RoleSkipped, "":
@@ -131,7 +140,7 @@ func (v *standing) role(server contract.ServerPath, a, b *contract.Role, state m
 		}
 	}
 	v.changes = append(v.changes, c)
-	if c.Effect == EffectHook && contract.FindTask(b.Hooks, contract.HookUpdate) == nil {
+	if c.Effect == EffectAgain && !b.Idempotent {
 		v.lacking = append(v.lacking, c)
 	}
 }
@@ -211,16 +220,21 @@ func (u *update) commit(ctx context.Context, to *contract.Server, v *standing) (
 
 // requests are those for the hooks of a server's roles.
 func (u *update) requests(to *contract.Server, v *standing) []coordinator.Request {
-	var all []coordinator.Request
+	asked := v.linked
 	for _, c := range v.changes {
-		if c.Effect != EffectHook {
+		if c.Effect == EffectHook || c.Effect == EffectAgain {
+			asked = append(asked, c.Role)
+		}
+	}
+	var all []coordinator.Request
+	for _, r := range to.Roles {
+		if !slices.Contains(asked, r.Name) {
 			continue
 		}
-		i := slices.IndexFunc(to.Roles, func(r contract.Role) bool { return r.Name == c.Role })
 		number := v.incarnation.Number
-		id := sha256.Sum256(fmt.Appendf(nil, "hotc update 1\n%d\n%s\n%s\n%d", u.record.Updates, u.digest, c.Key(), number))
-		all = append(all, coordinator.Request{ID: hex.EncodeToString(id[:13]), Kind: coordinator.Hook, Name: contract.HookUpdate, Role: c.Role,
-			Incarnation: number, Change: to.Roles[i].Definition(), Since: u.now.UTC()})
+		id := sha256.Sum256(fmt.Appendf(nil, "hotc update 1\n%d\n%s\n%s\n%d", u.record.Updates, u.digest, to.Path.Role(r.Name), number))
+		all = append(all, coordinator.Request{ID: hex.EncodeToString(id[:13]), Kind: coordinator.Hook, Name: contract.HookUpdate, Role: r.Name,
+			Incarnation: number, Change: r.Definition(), Since: u.now.UTC()})
 	}
 	return all
 }

@@ -106,7 +106,15 @@ func TestRetry(t *testing.T) {
 	if got, want := fmt.Sprint(cells), "[{db.disk db false} {db.mysql db false} {db.mysql:url db false} {app.web app false}]"; got != want {
 		t.Errorf("taken back are %s, want %s", got, want)
 	}
-	if kept := KeptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 1 || kept[0].Cell != "db.mysql:url" || kept[0].Same {
+	if kept := KeptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 0 {
+		t.Errorf("kept are %+v, and its reader has failed", kept)
+	}
+	v = site(map[string]coordinator.RoleState{"mysql": {Status: coordinator.RoleFailed, Cause: cause}}, true)
+	if kept := KeptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 1 || kept[0].Cell != "db.mysql:url" || kept[0].Same || fmt.Sprint(kept[0].Readers) != "[app.web]" {
 		t.Errorf("kept are %+v", kept)
+	}
+	v.RoleOf("app.web").Plan.Follows = []contract.Follow{{Cell: "db.mysql:url", Watch: true}}
+	if kept := KeptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 0 {
+		t.Errorf("kept are %+v, and its reader follows it", kept)
 	}
 }

@@ -1,13 +1,12 @@
 package operate
 
 import (
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -32,16 +31,15 @@ func BecauseOf(v *status.Status, role *status.Role) []*status.Role {
 	return found
 }
 
-// Kept is an output that a failed attempt has published. It keeps its value within
-// this incarnation: a run that writes another one fails, in the end of all its work.
+// Kept is an output that a failed attempt has published, and that roles may have read which
+// do not follow it: they keep what they read, whatever the next attempt writes.
 type Kept struct {
-	Role  *status.Role
-	Cell  contract.CellName
-	Since time.Time
+	Role    *status.Role
+	Cell    contract.CellName
+	Since   time.Time
+	Readers []contract.RoleKey
 	// Same says that the role's author vouches for the same value: it is idempotent.
 	Same bool
-	// Other says that the last attempt did write another value, and failed of it.
-	Other bool
 }
 
 // KeptOutputs are those of the roles that are to run again. What a tool's resource writes
@@ -49,17 +47,33 @@ type Kept struct {
 func KeptOutputs(v *status.Status, again []*status.Role) []Kept {
 	var kept []Kept
 	for _, r := range again {
-		p := r.Plan
-		for _, o := range p.Outputs {
+		for _, o := range r.Plan.Outputs {
 			record := v.Cell(o.Cell)
 			if o.Resource != "" || record.State != coordinator.Valued || record.Incarnation != r.Server.Incarnation.Number {
 				continue
 			}
-			other := r.Cause != nil && strings.Contains(r.Cause.Reason, "output "+o.Name+": "+member.ErrOtherValue.Error())
-			kept = append(kept, Kept{Role: r, Cell: o.Cell, Since: record.Since, Same: p.Idempotent && !other, Other: other})
+			if readers := keepers(v, o.Cell); readers != nil {
+				kept = append(kept, Kept{Role: r, Cell: o.Cell, Since: record.Since, Readers: readers, Same: r.Plan.Idempotent})
+			}
 		}
 	}
 	return kept
+}
+
+// keepers are the roles that may have read a cell, and do not follow it.
+func keepers(v *status.Status, cell contract.CellName) []contract.RoleKey {
+	var keys []contract.RoleKey
+	for _, s := range v.Servers {
+		for i := range s.Roles {
+			r := &s.Roles[i]
+			reads := slices.ContainsFunc(r.Plan.Inputs, func(in contract.Input) bool { return slices.Contains(in.Reads, cell) })
+			follows := slices.ContainsFunc(r.Plan.Follows, func(f contract.Follow) bool { return f.Watch && f.Cell == cell })
+			if reads && !follows && (r.Status == coordinator.RoleRunning || r.Status == coordinator.RoleDone) {
+				keys = append(keys, r.Key())
+			}
+		}
+	}
+	return keys
 }
 
 // Retry is what is posted for roles to run again, and the cells that are taken back with it:

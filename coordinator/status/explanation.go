@@ -134,6 +134,9 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 		f.Kind, f.Since, f.Message = KindStarting, s.State.Since, s.State.Message
 	case r.Status == coordinator.RoleDone:
 		describeUpdate(f, r)
+		if cell := r.standing.Waits; cell != "" && f.Kind == KindUpdating {
+			i.leadToRest(f, cell)
+		}
 	case r.Status == coordinator.RoleFailed:
 		i.describeFailure(f, r)
 	case r.Status == coordinator.RoleSkipped:
@@ -200,6 +203,20 @@ func (i *Explanation) leadToWriter(f *Finding, w coordinator.Wait) {
 	}
 	d := Dependence{Subject: string(c.Server), Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since}
 	r := i.Status.Role(c.Server, c.Role)
+	if r != nil {
+		d.Subject = subjectOf(r)
+	}
+	i.lead(f, d, s, r)
+}
+
+// leadToRest follows a change to the cell that has not come to where the others are.
+func (i *Explanation) leadToRest(f *Finding, cell contract.CellName) {
+	c := i.Status.Cells[cell]
+	s, r := i.Status.ByPath[c.Server], i.Status.Role(c.Server, c.Role)
+	if s == nil {
+		return
+	}
+	d := Dependence{Subject: string(c.Server), Cell: cell}
 	if r != nil {
 		d.Subject = subjectOf(r)
 	}

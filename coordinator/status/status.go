@@ -51,6 +51,8 @@ type Role struct {
 	Server *Server
 	Index  int            // on its server
 	Plan   *contract.Role // what the plan says of it
+	// standing is how it stands to what it follows.
+	standing coordinator.Standing
 }
 
 // Came says that an agent was ever there.
@@ -157,6 +159,13 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	}
 	for _, c := range p.Cells {
 		v.Cells[c.Name] = c
+	}
+	for _, s := range v.Servers {
+		for i := range s.Roles {
+			if r := &s.Roles[i]; r.Status == coordinator.RoleDone && r.Plan.Updating() != nil {
+				r.standing = coordinator.Stand(r.Plan.Follows, r.Followed, v.Cell)
+			}
+		}
 	}
 	return v
 }

@@ -12,9 +12,9 @@ type Renewal uint8
 
 const (
 	UpToDate  Renewal = iota
-	ToUpdate          // its agent is asked to run the hook update
-	Updating          // the hook runs
-	OutOfDate         // it has failed
+	ToUpdate          // its agent is asked to run the hook update, or what it follows has changed
+	Updating          // the hook runs, or the role again
+	OutOfDate         // it has failed, or who writes what it follows has
 )
 
 // Renewal says whether a role that is done is what its plan has become.
@@ -38,10 +38,28 @@ func (r *Role) Renewal() Renewal {
 	switch {
 	case runs:
 		return Updating
-	case r.Update != nil && r.Update.Status == coordinator.RoleFailed:
+	case r.standing.Newer && r.standing.Behind == nil:
+		return ToUpdate
+	case r.standing.Newer, r.Update != nil && r.Update.Status == coordinator.RoleFailed:
 		return OutOfDate
 	}
 	return UpToDate
+}
+
+// behind is why a role that is out of date is so.
+func (r *Role) behind() *coordinator.Cause {
+	if r.standing.Newer {
+		return &coordinator.Cause{Role: r.Key(), At: r.Plan.At, Reason: "who writes what it follows has failed", Cause: r.standing.Behind}
+	}
+	return r.Update.Cause
+}
+
+// updating names what brings a role up to date.
+func (r *Role) updating() string {
+	if contract.FindTask(r.Plan.Hooks, contract.HookUpdate) == nil {
+		return "the role again"
+	}
+	return "the hook update"
 }
 
 // Shown is the role's status as people read it, its update included.
@@ -63,14 +81,25 @@ func (r *Role) Shown() string {
 func UpdateDetail(r *Role) string {
 	switch r.Renewal() {
 	case ToUpdate:
-		if !r.Server.Alive {
-			return "its agent is not there to run the hook update"
+		switch {
+		case !r.Server.Alive:
+			return "its agent is not there to run " + r.updating()
+		case r.standing.Waits != "":
+			return "what it follows has changed, and it waits for the rest of the change: " + string(r.standing.Waits)
+		case r.standing.Newer:
+			return "what it follows has changed"
 		}
-		return "its agent is asked for the hook update"
+		return "its agent is asked for " + r.updating()
 	case Updating:
-		return "the hook update runs"
+		if r.standing.Newer {
+			return r.updating() + " runs, and once more after that: what it follows has changed since"
+		}
+		return r.updating() + " runs"
 	case OutOfDate:
-		return "the hook update failed: " + CauseText(r.Update.Cause)
+		if r.standing.Newer {
+			return CauseText(r.behind()) + ": " + CauseText(r.standing.Behind.Root())
+		}
+		return r.updating() + " failed: " + CauseText(r.Update.Cause)
 	case UpToDate:
 	}
 	return ""
@@ -85,8 +114,10 @@ func describeUpdate(f *Finding, r *Role) {
 	case Updating:
 		f.Kind, f.Since, f.Message = KindUpdating, r.Update.Started, UpdateDetail(r)
 	case OutOfDate:
-		f.Kind, f.Since, f.Cause = KindOutOfDate, r.Update.Ended, r.Update.Cause
-		f.LastLines = lastLines(r.Update.LastLines)
+		f.Kind, f.Cause = KindOutOfDate, r.behind()
+		if !r.standing.Newer {
+			f.Since, f.LastLines = r.Update.Ended, lastLines(r.Update.LastLines)
+		}
 	case UpToDate:
 	}
 }
