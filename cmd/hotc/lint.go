@@ -28,8 +28,8 @@ what they say. A template that another one nests is judged by what that one give
 Environment files may be among the files; those of -e hold for all templates. - is
 standard input, which is called what --stdin-name says.
 
-The status is 0 if there is no error, 1 if there is one, 2 if hotc was called wrongly.
-With --strict warnings count as errors do.
+The status is 1 if there is an error, or whatever is as bad as --fail-on says, else 0; it
+is 2 if hotc was called wrongly.
 
 --untrusted is for templates of strangers, as a pipeline gets them: nothing outside of a
 template's own folder (or of the folder that is named) is read but what -e names, no link
@@ -55,7 +55,7 @@ leads out of it, no plug-in is started, and time and memory are bounded.
 			if err := format.Write(s.out, how.format, found, s.outInk()); err != nil {
 				return err
 			}
-			if errors, warnings := found.Count(); errors > 0 || how.strict && warnings > 0 {
+			if found.Failed() {
 				return errReported
 			}
 			return nil
@@ -65,7 +65,8 @@ leads out of it, no plug-in is started, and time and memory are bounded.
 	f := cmd.Flags()
 	f.StringVar(&how.format, "format", "text", anyOf(format.Names()))
 	f.BoolVar(&how.json, "json", false, "the same as --format json")
-	f.BoolVar(&how.strict, "strict", false, "warnings make the status 1, too")
+	f.BoolVar(&how.strict, "strict", false, "the same as --fail-on warning")
+	f.StringVar(&how.failOn, "fail-on", "error", anyOf(lint.Levels)+": from which severity on the status is 1")
 	f.BoolVar(&how.untrusted, "untrusted", false, "read nothing outside of the template's folder, start no plug-in, bound time and memory")
 	f.StringVar(&how.stdinName, "stdin-name", "stdin.yaml", "what standard input is called: files that it names are found from there")
 	return cmd
@@ -76,6 +77,8 @@ type linting struct {
 	format       string
 	json, strict bool
 	untrusted    bool
+	failOn       string
+	level        lint.Level
 	stdinName    string
 }
 
@@ -85,6 +88,13 @@ func (l *linting) check(args []string) error {
 	}
 	if !format.Known(l.format) {
 		return usageError{fmt.Errorf("--format is %s, not %q", anyOf(format.Names()), l.format)}
+	}
+	if l.strict {
+		l.failOn = "warning"
+	}
+	var err error
+	if l.level, err = lint.ParseLevel(l.failOn); err != nil {
+		return usageError{fmt.Errorf("--fail-on is %s, not %q", anyOf(lint.Levels), l.failOn)}
 	}
 	stdin := 0
 	for _, a := range args {
@@ -108,7 +118,7 @@ func (l *linting) lint(ctx context.Context, args []string, o emit.Options, s str
 		}
 		targets = append(targets, found...)
 	}
-	report, err := lint.Run(ctx, lint.Unique(targets), lint.Options{Compile: o, Untrusted: l.untrusted})
+	report, err := lint.Run(ctx, lint.Unique(targets), lint.Options{Compile: o, Untrusted: l.untrusted, FailOn: l.level})
 	if ctx.Err() != nil {
 		return nil, interrupted()
 	}

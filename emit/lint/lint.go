@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 )
 
@@ -26,29 +25,8 @@ type Options struct {
 	Compile emit.Options
 	// Untrusted says that the templates are a stranger's.
 	Untrusted bool
-}
-
-// Report is what was found.
-type Report struct {
-	// Version is that of hotc.
-	Version string
-	// Files is how many files were looked at.
-	Files    int
-	Findings []*source.Diagnostic
-}
-
-// Count says how many errors and warnings there are.
-func (r *Report) Count() (errors, warnings int) {
-	for _, d := range r.Findings {
-		switch d.Severity {
-		case source.Error:
-			errors++
-		case source.Warning:
-			warnings++
-		case source.Info:
-		}
-	}
-	return errors, warnings
+	// FailOn is the least severity that fails.
+	FailOn Level
 }
 
 // Run looks at files. What is found is in the order of the files, and does not depend on
@@ -119,7 +97,10 @@ func (r *run) nested() map[string]bool {
 // report is what all have found. What is found again by way of another template is kept
 // once.
 func (r *run) report() *Report {
-	out := &Report{Version: r.Compile.Version, Files: len(r.targets)}
+	out := &Report{Version: r.Compile.Version, FailOn: r.FailOn}
+	for _, t := range r.targets {
+		out.Files = append(out.Files, t.Path)
+	}
 	nested, seen := r.nested(), map[string]bool{}
 	for i, l := range r.looked {
 		if l == nil || nested[absolute(r.targets[i].Path)] {
@@ -128,7 +109,7 @@ func (r *run) report() *Report {
 		for _, d := range l.found.All() {
 			if key := d.Essence(); !seen[key] {
 				seen[key] = true
-				out.Findings = append(out.Findings, d)
+				out.Findings = append(out.Findings, Finding{Diagnostic: d, File: fileOf(d, r.targets[i])})
 			}
 		}
 	}

@@ -45,8 +45,8 @@ func found(t *testing.T, o lint.Options, names ...string) []string {
 		t.Fatal(err)
 	}
 	var out []string
-	for _, d := range r.Findings {
-		out = append(out, d.Error())
+	for _, f := range r.Findings {
+		out = append(out, f.Error())
 	}
 	return out
 }

@@ -27,6 +27,10 @@ var All = []Format{
 	{"line", "a line for each: FILE:LINE:COLUMN: SEVERITY: TEXT [CODE]", lines},
 	{"json", "for programs; --json is short for it", asJSON},
 	{"sarif", "SARIF 2.1.0, which code hosts and editors show beside the text", asSARIF},
+	{"github", "GitHub's workflow commands, which show findings beside a change", github},
+	{"gitlab", "GitLab's code quality report", gitlab},
+	{"junit", "JUnit's XML: a test a finding, and one for each file without any", junit},
+	{"checkstyle", "Checkstyle's XML, which many tools read", checkstyle},
 }
 
 // Names are the names of the formats.

@@ -7,13 +7,19 @@ import (
 	"github.com/hotc-dev/hotc/emit/lint"
 )
 
-// JSON is what hotc lint prints with --json (docs/json.md).
+// JSON is what hotc lint prints with --json (docs/json.md, schema.json).
 type JSON struct {
+	Version  int       `json:"version"`
 	Files    int       `json:"files"`
 	Errors   int       `json:"errors"`
 	Warnings int       `json:"warnings"`
 	Findings []Finding `json:"findings"`
+	// Suppressed are those that are no concern.
+	Suppressed []Finding `json:"suppressed"`
 }
+
+// jsonVersion is that of the format. Keys are only added to it.
+const jsonVersion = 1
 
 // Finding is one of them.
 type Finding struct {
@@ -23,6 +29,9 @@ type Finding struct {
 	Message  string `json:"message"`
 	Hint     string `json:"hint,omitempty"`
 	Notes    []Note `json:"notes"`
+	// By and Reason are of a finding that is suppressed.
+	By     lint.By `json:"by,omitempty"`
+	Reason string  `json:"reason,omitempty"`
 }
 
 // Note is a further place.
@@ -32,14 +41,19 @@ type Note struct {
 }
 
 func asJSON(w io.Writer, r *lint.Report, _ terminal.Ink) error {
-	out := JSON{Files: r.Files, Findings: []Finding{}}
+	out := JSON{Version: jsonVersion, Files: len(r.Files), Findings: []Finding{}, Suppressed: []Finding{}}
 	out.Errors, out.Warnings = r.Count()
 	for _, d := range r.Findings {
 		f := Finding{Region: regionOf(d.At), Severity: d.Severity.String(), Code: string(d.Code), Message: d.Message, Hint: d.Hint, Notes: []Note{}}
 		for _, n := range d.Notes {
 			f.Notes = append(f.Notes, Note{regionOf(n.At), n.Message})
 		}
-		out.Findings = append(out.Findings, f)
+		if d.Suppressed == nil {
+			out.Findings = append(out.Findings, f)
+			continue
+		}
+		f.By, f.Reason = d.Suppressed.By, d.Suppressed.Reason
+		out.Suppressed = append(out.Suppressed, f)
 	}
 	return printJSON(w, out)
 }

@@ -50,6 +50,12 @@ type (
 		Message   sarifText       `json:"message"`
 		Locations []sarifLocation `json:"locations,omitempty"`
 		Related   []sarifLocation `json:"relatedLocations,omitempty"`
+		// Suppressions say that it is no concern.
+		Suppressions []sarifSuppression `json:"suppressions,omitempty"`
+	}
+	sarifSuppression struct {
+		Kind          string `json:"kind"`
+		Justification string `json:"justification,omitempty"`
 	}
 	sarifLocation struct {
 		Physical sarifPhysical `json:"physicalLocation"`
@@ -100,6 +106,10 @@ func asSARIF(w io.Writer, report *lint.Report, _ terminal.Ink) error {
 			if n.At.File != nil {
 				r.Related = append(r.Related, sarifLocation{Physical: newSARIFPhysical(n.At), Message: &sarifText{Text: n.Message}})
 			}
+		}
+		if d.Suppressed != nil {
+			kind := map[lint.By]string{lint.Comment: "inSource", lint.Baseline: "external"}[d.Suppressed.By]
+			r.Suppressions = []sarifSuppression{{kind, d.Suppressed.Reason}}
 		}
 		run.Results = append(run.Results, r)
 	}

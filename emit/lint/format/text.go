@@ -11,11 +11,17 @@ import (
 
 // text is for people.
 func text(w io.Writer, r *lint.Report, ink terminal.Ink) error {
-	for _, d := range r.Findings {
-		source.Print(w, d, source.Style{Ink: ink})
+	suppressed := len(r.Findings)
+	for f := range r.Active() {
+		suppressed--
+		source.Print(w, f.Diagnostic, source.Style{Ink: ink})
 	}
 	errors, warnings := r.Count()
-	_, err := fmt.Fprintf(w, "%s: %s, %s\n", counted(r.Files, "file"), counted(errors, "error"), counted(warnings, "warning"))
+	sum := fmt.Sprintf("%s: %s, %s", counted(len(r.Files), "file"), counted(errors, "error"), counted(warnings, "warning"))
+	if suppressed > 0 {
+		sum += fmt.Sprintf(", %d suppressed", suppressed)
+	}
+	_, err := fmt.Fprintln(w, sum)
 	return err
 }
 
@@ -28,7 +34,7 @@ func counted(n int, what string) string {
 
 // lines are diagnostics as compilers write them, which editors and pipelines read.
 func lines(w io.Writer, r *lint.Report, _ terminal.Ink) error {
-	for _, d := range r.Findings {
+	for d := range r.Active() {
 		where := ""
 		if at := d.At.InFile(); at.Known() {
 			where = at.String() + ": "

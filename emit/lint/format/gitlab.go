@@ -1,0 +1,49 @@
+package format
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/terminal"
+	"github.com/hotc-dev/hotc/emit/lint"
+)
+
+// gitlabIssue is an entry of a code quality report.
+type gitlabIssue struct {
+	Description string         `json:"description"`
+	CheckName   string         `json:"check_name"`
+	Fingerprint string         `json:"fingerprint"`
+	Severity    string         `json:"severity"`
+	Location    gitlabLocation `json:"location"`
+}
+
+type gitlabLocation struct {
+	Path  string      `json:"path"`
+	Lines gitlabLines `json:"lines"`
+}
+
+type gitlabLines struct {
+	Begin int `json:"begin"`
+}
+
+// gitlab writes a code quality report. A fingerprint says nothing of lines, so that a
+// finding stays the same when something is written above it.
+func gitlab(w io.Writer, r *lint.Report, _ terminal.Ink) error {
+	issues, times := []gitlabIssue{}, map[string]int{}
+	for f := range r.Active() {
+		path := filepath.ToSlash(f.File)
+		what := fmt.Sprintf("%s\x00%s\x00%s", path, f.Code, f.Message)
+		times[what]++
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", what, times[what]))
+		issues = append(issues, gitlabIssue{
+			Description: advice(f), CheckName: string(f.Code), Fingerprint: hex.EncodeToString(sum[:16]),
+			Severity: map[source.Severity]string{source.Error: "major", source.Warning: "minor", source.Info: "info"}[f.Severity],
+			Location: gitlabLocation{path, gitlabLines{max(1, regionOf(f.At).Line)}},
+		})
+	}
+	return printJSON(w, issues)
+}

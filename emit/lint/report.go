@@ -1,0 +1,112 @@
+package lint
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Report is what was found.
+type Report struct {
+	// Version is that of hotc.
+	Version string
+	// Files are those that were looked at.
+	Files    []string
+	Findings []Finding
+	FailOn   Level
+}
+
+// Finding is something wrong.
+type Finding struct {
+	*source.Diagnostic
+	// File is where it stands; where it has no place, the file that was looked at.
+	File string
+	// Suppressed says why it is no concern; nil if it is one.
+	Suppressed *Suppression
+}
+
+// Suppression is why a finding is no concern.
+type Suppression struct {
+	By     By
+	Reason string
+}
+
+// By is what suppresses a finding.
+type By string
+
+// What does: a comment beside it, or a baseline, in which it stood before.
+const (
+	Comment  By = "comment"
+	Baseline By = "baseline"
+)
+
+// Active are the findings that nothing suppresses.
+func (r *Report) Active() iter.Seq[Finding] {
+	return func(yield func(Finding) bool) {
+		for _, f := range r.Findings {
+			if f.Suppressed == nil && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// Count says how many errors and warnings there are.
+func (r *Report) Count() (errors, warnings int) {
+	for d := range r.Active() {
+		switch d.Severity {
+		case source.Error:
+			errors++
+		case source.Warning:
+			warnings++
+		case source.Info:
+		}
+	}
+	return errors, warnings
+}
+
+// Failed says whether there is a finding that fails.
+func (r *Report) Failed() bool {
+	for f := range r.Active() {
+		if r.FailOn.Fails(f.Severity) {
+			return true
+		}
+	}
+	return false
+}
+
+// Level is the least severity that fails.
+type Level int8
+
+// The levels: from one on that nothing has reached to one that all have.
+const (
+	Never Level = iota - 1
+	Errors
+	Warnings
+	Infos
+)
+
+// Levels are their names, by the level, from Never on.
+var Levels = []string{"never", "error", "warning", "info"}
+
+// ParseLevel reads one.
+func ParseLevel(name string) (Level, error) {
+	for i, n := range Levels {
+		if n == name {
+			return Never + Level(i), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is no severity", name)
+}
+
+// Fails says whether a severity fails.
+func (l Level) Fails(s source.Severity) bool { return int(s) <= int(l) }
+
+// fileOf is the file of a finding.
+func fileOf(d *source.Diagnostic, looked Target) string {
+	if at := d.At.InFile(); at.Known() {
+		return at.File.Name
+	}
+	return looked.Path
+}
