@@ -64,27 +64,7 @@ func Key(e *hot.Expr) string {
 }
 
 // Written is an expression as the value that a template would hold.
-func Written(e *hot.Expr) value.Value {
-	switch e.Kind {
-	case hot.ListExpr:
-		list := make([]value.Value, len(e.Items))
-		for i, x := range e.Items {
-			list[i] = Written(x)
-		}
-		return list
-	case hot.MapExpr:
-		d := value.NewDict()
-		for i, k := range e.Keys {
-			d.Set(k, Written(e.Items[i]))
-		}
-		return d
-	case hot.CallExpr:
-		d := value.NewDict()
-		d.Set(e.Func.Name, Written(e.Arg()))
-		return d
-	}
-	return e.Value
-}
+func Written(e *hot.Expr) value.Value { return e.AsValue(Written) }
 
 // carryUp makes an expression of a member one of the stack around.
 func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.Expr {
@@ -94,9 +74,9 @@ func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.E
 		b.effects.add(func() { b.analysis.Returned[m.Stack] = b.analysis.Returned[m.Stack].add(key, x) })
 		switch {
 		case n.Slots(): // all members decide alike; who gathers values refuses the others
-			return item(b.template.Version.AttributeCall(x.At, n.Resource.Name, program.OutputsList, name), numberOf(n, m))
+			return hot.NewItem(b.template.Version.AttributeCall(x.At, n.Resource.Name, program.OutputsList, name), numberOf(n, m))
 		case n.Open(): // Heat may not have this member
-			return item(b.template.Version.AttributeCall(x.At, n.Resource.Name, name), numberOf(n, m))
+			return hot.NewItem(b.template.Version.AttributeCall(x.At, n.Resource.Name, name), numberOf(n, m))
 		case n.Group():
 			name = "resource." + m.Name + "." + name
 		}

@@ -116,13 +116,8 @@ func (b *binder) gather(call *hot.Expr, n *program.Nest, attribute string, path 
 func (b *binder) memberCall(call *hot.Expr, n *program.Nest, m *program.Member, attribute string, path []value.Value) *hot.Expr {
 	if n.Open() { // Heat may not have it
 		arg := append([]value.Value{n.Resource.Name, attribute}, path...)
-		return item(hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At)), numberOf(n, m))
+		return hot.NewItem(hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At)), numberOf(n, m))
 	}
 	arg := append([]value.Value{n.Resource.Name, "resource." + m.Name + "." + attribute}, path...)
 	return hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At))
-}
-
-// item is an item of a list of Heat's.
-func item(list *hot.Expr, n int) *hot.Expr {
-	return hot.NewCall(hot.ItemOf, list.At, &hot.Expr{Kind: hot.ListExpr, At: list.At, Items: []*hot.Expr{list, hot.Constant(int64(n), list.At)}})
 }

@@ -202,12 +202,13 @@ func (b *binder) part(call, e *hot.Expr, path []value.Value) (*hot.Expr, error) 
 			return hot.CellCall(e.At, e.Ref().Name, slices.Concat(e.Ref().Path, path)), nil
 		case e.Kind == hot.CallExpr && e.Func == hot.AbsentRef:
 			return e, nil
-		case e.Kind == hot.CallExpr && e.Func.Meaning() == "if":
-			return b.partOfChoice(call, e, path)
+		}
+		if choice, is := e.If(); is {
+			return b.partOfChoice(call, e, choice, path)
 		}
 		x := itemOf(e, path[0])
-		if e.Kind == hot.CallExpr && e.Func == hot.MembersOf {
-			x = memberPart(e, path[0])
+		if members, are := e.Members(); are {
+			x = memberPart(e, members, path[0])
 		}
 		if x == nil {
 			return nil, &source.Diagnostic{Code: source.NotYet, At: call.At, Message: "hotc cannot select a part of this value, which is known only at run time",
@@ -219,18 +220,16 @@ func (b *binder) part(call, e *hot.Expr, path []value.Value) (*hot.Expr, error) 
 }
 
 // partOfChoice selects a part of each branch.
-func (b *binder) partOfChoice(call, e *hot.Expr, path []value.Value) (*hot.Expr, error) {
-	items := append([]*hot.Expr{}, e.Arg().Items...)
-	for i, x := range items[1:] {
-		part, err := b.part(call, x, path)
-		if err != nil {
+func (b *binder) partOfChoice(call, e *hot.Expr, choice hot.If, path []value.Value) (out *hot.Expr, err error) {
+	if choice.Then, err = b.part(call, choice.Then, path); err != nil {
+		return nil, err
+	}
+	if choice.Else != nil {
+		if choice.Else, err = b.part(call, choice.Else, path); err != nil {
 			return nil, err
 		}
-		items[i+1] = part
 	}
-	arg, out := *e.Arg(), *e
-	arg.Items, out.Items = items, []*hot.Expr{&arg}
-	return &out, nil
+	return e.WithIf(choice), nil
 }
 
 // itemOf is an item of a list or map, nil if there is none for sure.

@@ -27,7 +27,8 @@ const (
 func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
 	s := b.reader.Role.Server
 	own := server{Resource: s.Resource, path: s.Path, nest: s.Nest, member: s.Member}
-	switch name, _ := call.Arg().Value.(string); name {
+	name, on, counted := call.OwnFact()
+	switch name {
 	case contract.FactID, contract.FactName:
 		return b.fact(call, own, name, "the server's own agent knows it"), nil
 	case contract.FactFirstAddress:
@@ -39,12 +40,11 @@ func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
 	case factIndex, factGroupSize:
 		return b.placeInGroup(call, s, name)
 	}
-	address := call.Arg().Value.([]value.Value) // as the schema has it
-	network, err := networkOf(s.Resource, address[1])
+	network, err := networkOf(s.Resource, on)
 	if err != nil {
 		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q %v", s.Path, err), Hint: "its name as `networks` says it, or its position there, from 0"}
 	}
-	number, _ := address[2].(int64)
+	number, _ := counted.(int64)
 	return b.fact(call, own, contract.AddressFact(network, int(number)), fmt.Sprintf("the server's own agent knows its addresses on network %d", network)), nil
 }
 

@@ -102,13 +102,10 @@ func numberOf(n *program.Nest, m *program.Member) int {
 // test is a gate as a condition of expressions in its stack.
 func (g *gate) test() *hot.Expr {
 	if g.member < 0 {
-		return g.expr.Arg().Items[0]
+		choice, _ := g.expr.If()
+		return choice.Condition
 	}
-	return present(g.expr, g.member, g.at)
-}
-
-func present(count *hot.Expr, member int, at source.Place) *hot.Expr {
-	return hot.NewCall(hot.PresentTest, at, &hot.Expr{Kind: hot.ListExpr, At: at, Items: []*hot.Expr{count, hot.Constant(int64(member), at)}})
+	return hot.NewPresent(g.at, g.expr, g.member)
 }
 
 // guarded is an expression that fails where a gate is shut.
@@ -120,13 +117,11 @@ func (b *binder) guarded(call *hot.Expr, g *gate, e *hot.Expr) *hot.Expr {
 
 // decided chooses by a gate.
 func (b *binder) decided(g *gate, at source.Place, then, otherwise *hot.Expr) *hot.Expr {
-	call := g.expr
+	like := g.expr
 	if g.member >= 0 {
-		call = hot.Choice(at)
+		like = nil
 	}
-	out := choice(call, g.test(), then, otherwise)
-	out.At = at
-	return out
+	return hot.NewIf(like, at, hot.If{Condition: g.test(), Then: then, Else: otherwise})
 }
 
 // ifThere is what a call gives that names a resource which may not be there.
@@ -151,7 +146,7 @@ func (b *binder) firstMembers(call *hot.Expr, n *program.Nest, all *hot.Expr) (*
 		return nil, err
 	}
 	name := hot.Constant(n.In.PathOf(n.Resource.Name), call.At)
-	first := hot.NewCall(hot.MembersOf, call.At, &hot.Expr{Kind: hot.ListExpr, At: call.At, Items: []*hot.Expr{name, count, all}})
+	first := hot.NewMembers(call.At, hot.Members{Group: name, Count: count, Items: all})
 	if size, err := hot.GroupSize(count.Value, 0); err == nil && count.IsValue() && (size > 0 || TimeOf(all) != Run) { // an empty list would not tell whose it is
 		return hot.Fold(first, func(call *hot.Expr) (*hot.Expr, error) { return call, nil })
 	}
@@ -174,14 +169,13 @@ func (b *binder) ifMember(call *hot.Expr, n *program.Nest, m *program.Member, e 
 }
 
 // memberPart is an item of what was gathered over members.
-func memberPart(e *hot.Expr, key value.Value) *hot.Expr {
-	items := e.Arg().Items
-	x := itemOf(items[2], key)
+func memberPart(e *hot.Expr, m hot.Members, key value.Value) *hot.Expr {
+	x := itemOf(m.Items, key)
 	if x == nil {
 		return nil
 	}
 	n, ok := key.(int64)
-	for i, name := range items[2].Keys {
+	for i, name := range m.Items.Keys {
 		if name == key {
 			n, ok = int64(i), true
 		}
@@ -189,9 +183,9 @@ func memberPart(e *hot.Expr, key value.Value) *hot.Expr {
 	if !ok {
 		return nil
 	}
-	why := fmt.Sprintf("nobody gives this value: the group %q has fewer than %d members", value.ToString(items[0].Value), n+1)
+	why := fmt.Sprintf("nobody gives this value: the group %q has fewer than %d members", value.ToString(m.Group.Value), n+1)
 	nobody := hot.NewCall(hot.AbsentRef, e.At, hot.Constant(why, e.At))
-	return choice(hot.Choice(e.At), present(items[1], int(n), e.At), x, nobody)
+	return hot.NewIf(nil, x.At, hot.If{Condition: hot.NewPresent(e.At, m.Count, int(n)), Then: x, Else: nobody})
 }
 
 // thereFor is whether a server is there, as another one's agent can tell: nil if it is

@@ -27,8 +27,9 @@ type slots struct {
 
 // guard is a branch of an `if`.
 type guard struct {
-	call  *hot.Expr
-	taken bool // whether it is the branch of true
+	call      *hot.Expr
+	condition *hot.Expr
+	taken     bool // whether it is the branch of true
 }
 
 func (s slots) in(e *hot.Expr) *hot.Expr {
@@ -41,18 +42,17 @@ func (s slots) in(e *hot.Expr) *hot.Expr {
 		}
 	}
 	if e.Kind != hot.CallExpr {
-		return s.items(e)
+		return e.Map(s.in)
 	}
+	choice, is := e.If()
 	switch {
 	case e.Func == hot.CellRef, e.Func == hot.AbsentRef:
 		return e
-	case e.Func.Meaning() == "if":
-		return s.branches(e)
+	case is:
+		return s.branches(e, choice)
 	case e.Func.OfPresence():
 		s.decider = nil
-		out := *e
-		out.Items = []*hot.Expr{s.items(e.Arg())}
-		return &out
+		return e.MapPresence(s.in)
 	}
 	inner := s
 	switch e.Func.Meaning() {
@@ -60,84 +60,61 @@ func (s slots) in(e *hot.Expr) *hot.Expr {
 	default:
 		inner.decider = nil // equals and others take values
 	}
-	return inner.items(e)
-}
-
-func (s slots) items(e *hot.Expr) *hot.Expr {
-	out := *e
-	out.Items = make([]*hot.Expr, len(e.Items))
-	for i, x := range e.Items {
-		out.Items[i] = s.in(x)
-	}
-	return &out
+	return e.Map(inner.in)
 }
 
 // branches is an `if`, whose branches Heat may look at only if it would take them.
-func (s slots) branches(e *hot.Expr) *hot.Expr {
-	test := string(value.EncodeJSON(Written(e.Arg().Items[0])))
+func (s slots) branches(e *hot.Expr, choice hot.If) *hot.Expr {
+	test := string(value.EncodeJSON(Written(choice.Condition)))
 	if taken, known := s.known[test]; known {
-		return s.in(branch(e, taken))
+		return s.in(branch(choice, taken))
 	}
-	arg := *e.Arg()
-	arg.Items = make([]*hot.Expr, len(e.Arg().Items))
-	for i, x := range e.Arg().Items {
+	branch := func(taken bool, x *hot.Expr) *hot.Expr {
 		inner := s
-		if i > 0 {
-			inner.known = maps.Clone(s.known)
-			if inner.known == nil {
-				inner.known = map[string]bool{}
-			}
-			inner.known[test] = i == 1
+		if inner.known = maps.Clone(s.known); inner.known == nil {
+			inner.known = map[string]bool{}
 		}
+		inner.known[test] = taken
 		inner.decider = nil
-		switch condition := e.Arg().Items[0]; {
-		case i == 0:
-			inner.decider = e
-		case TimeOf(condition) == Deploy && !condition.AsksPresence() && !IsCarried(condition):
-			inner.guards = append(inner.guards[:len(inner.guards):len(inner.guards)], guard{e, i == 1})
+		if TimeOf(choice.Condition) == Deploy && !choice.Condition.AsksPresence() && !IsCarried(choice.Condition) {
+			inner.guards = append(inner.guards[:len(inner.guards):len(inner.guards)], guard{e, choice.Condition, taken})
 		}
-		arg.Items[i] = inner.in(x)
+		return inner.in(x)
 	}
-	out := *e
-	out.Items = []*hot.Expr{&arg}
-	return &out
+	condition := s
+	condition.decider = e
+	out := hot.If{Condition: condition.in(choice.Condition), Then: branch(true, choice.Then)}
+	if choice.Else != nil {
+		out.Else = branch(false, choice.Else)
+	}
+	return e.WithIf(out)
 }
 
 // branch is the one of an `if` that is taken.
-func branch(e *hot.Expr, taken bool) *hot.Expr {
-	items := e.Arg().Items
+func branch(choice hot.If, taken bool) *hot.Expr {
 	switch {
 	case taken:
-		return items[1]
-	case len(items) == 3:
-		return items[2]
+		return choice.Then
+	case choice.Else != nil:
+		return choice.Else
 	}
-	return hot.Constant(nil, e.At)
+	return hot.Constant(nil, choice.Then.At)
 }
 
 // slot hands a part over to Heat.
 func (s slots) slot(e *hot.Expr) *hot.Expr {
 	if s.decider != nil && !IsCarried(e) {
-		e = choice(s.decider, e, hot.Constant(true, e.At), hot.Constant(false, e.At))
+		e = hot.NewIf(s.decider, e.At, hot.If{Condition: e, Then: hot.Constant(true, e.At), Else: hot.Constant(false, e.At)})
 	}
 	for i := len(s.guards) - 1; i >= 0; i-- {
 		g, nothing := s.guards[i], hot.Constant(nil, e.At)
-		condition := g.call.Arg().Items[0]
-		if g.taken {
-			e = choice(g.call, condition, e, nothing)
-		} else {
-			e = choice(g.call, condition, nothing, e)
+		c := hot.If{Condition: g.condition, Then: e, Else: nothing}
+		if !g.taken {
+			c.Then, c.Else = nothing, e
 		}
+		e = hot.NewIf(g.call, e.At, c)
 	}
 	return s.deploy(e)
-}
-
-// choice is an `if` like another one.
-func choice(like, condition, then, otherwise *hot.Expr) *hot.Expr {
-	arg := &hot.Expr{Kind: hot.ListExpr, At: then.At, Items: []*hot.Expr{condition, then, otherwise}}
-	out := *like
-	out.At, out.Items = then.At, []*hot.Expr{arg}
-	return &out
 }
 
 // IsCarried says whether a condition is one of another stack's, which Heat decides

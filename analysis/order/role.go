@@ -211,8 +211,8 @@ func (l *lowering) read(out []waits.Step, in *program.Input, at source.Place, gu
 func conditionNames(e *hot.Expr) map[source.Span]string {
 	names := map[source.Span]string{}
 	e.Walk(func(x *hot.Expr) bool {
-		if x.Kind == hot.CallExpr && x.Func.Meaning() == "if" && x.Arg().Kind == hot.ListExpr && len(x.Arg().Items) > 0 {
-			if name, ok := x.Arg().Items[0].Value.(string); ok {
+		if choice, is := x.If(); is {
+			if name, ok := choice.Condition.Value.(string); ok {
 				names[x.At.Span] = name
 			}
 		}
@@ -240,25 +240,25 @@ func (r reading) cells(e *hot.Expr, out []waits.Step) []waits.Step {
 			}
 			return out
 		}
-		if arg := e.Arg(); e.Func.Meaning() == "if" && arg.Kind == hot.ListExpr && len(arg.Items) >= 2 {
-			return r.branches(e, arg.Items, out)
+		if choice, is := e.If(); is {
+			return r.branches(e, choice, out)
 		}
 	}
-	for _, x := range e.Items {
+	for x := range e.Inside() {
 		out = r.cells(x, out)
 	}
 	return out
 }
 
-func (r reading) branches(call *hot.Expr, items []*hot.Expr, out []waits.Step) []waits.Step {
-	out = r.cells(items[0], out)
+func (r reading) branches(call *hot.Expr, c hot.If, out []waits.Step) []waits.Step {
+	out = r.cells(c.Condition, out)
 	key := conditionNames(r.input.Expr)[call.At.Span]
 	if key == "" {
-		text, _ := hot.EncodeResidual[string](items[0])
+		text, _ := hot.EncodeResidual[string](c.Condition)
 		key = string(text)
 	}
 	choice := waits.Step{Op: waits.Choice, At: r.like.At, Key: key, Ways: make([][]waits.Step, 2)}
-	for i, x := range items[1:min(3, len(items))] {
+	for i, x := range c.Branches() {
 		choice.Ways[i] = r.cells(x, nil)
 	}
 	if len(choice.Ways[0])+len(choice.Ways[1]) > 0 {

@@ -136,21 +136,8 @@ func partsOf(e *hot.Expr) (meaning string, items []*hot.Expr) {
 	if _, isBool := e.Value.(bool); e.IsValue() && isBool {
 		return "known", nil
 	}
-	if e.Kind != hot.CallExpr {
-		return "open", nil
-	}
-	switch meaning, items = e.Func.Meaning(), e.Arg().Items; meaning {
-	case "not":
-		if e.Arg().Kind != hot.ListExpr {
-			items = []*hot.Expr{e.Arg()}
-		}
+	if meaning, items = e.Logic(); meaning != "" {
 		return meaning, items
-	case "and", "or", "if":
-		return meaning, items
-	case "equals":
-		if len(items) == 2 {
-			return meaning, items
-		}
 	}
 	return "open", nil
 }

@@ -211,14 +211,14 @@ func (c *checker) wrong(err error, severity source.Severity) {
 func (c *checker) names(e *hot.Expr, severity source.Severity) {
 	if e.Kind == hot.CallExpr {
 		if e.Func.Meaning() == "if" {
-			if e.Arg().Kind == hot.ListExpr && len(e.Arg().Items) > 0 {
-				c.names(e.Arg().Items[0], severity)
+			if choice, is := e.If(); is {
+				c.names(choice.Condition, severity)
 			}
 			severity = source.Warning // it is still open which branch is taken
 		}
 		c.reference(e, severity)
 	}
-	for _, x := range e.Items {
+	for x := range e.Inside() {
 		c.names(x, severity)
 	}
 }

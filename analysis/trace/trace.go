@@ -112,22 +112,24 @@ func (f *Finder) call(s *program.Stack, call *hot.Expr, path []value.Value) *Pat
 	if f.Ends != nil && f.Ends(call) {
 		return nil
 	}
-	switch items := call.Arg().Items; {
+	choice, is := call.If()
+	operands, merged, _ := call.Operands()
+	switch {
 	case call.Ref().Kind == hot.ToParameter, call.Ref().Kind == hot.ToAttribute:
 		if found := f.reference(s, call, path); found != nil {
 			return found
 		}
-	case call.Func.Meaning() == "if" && call.Arg().Kind == hot.ListExpr && len(items) > 1:
+	case is:
 		if !f.PassesTests {
-			if found := f.part(s, items[0], nil); found != nil {
+			if found := f.part(s, choice.Condition, nil); found != nil {
 				return found
 			}
 		}
-		return f.first(s, items[1:], path)
-	case call.Func.Meaning() == "map_merge" && call.Arg().Kind == hot.ListExpr:
-		return f.first(s, items, path)
+		return f.first(s, choice.Branches(), path)
+	case operands == hot.MergedMaps:
+		return f.first(s, merged, path)
 	}
-	return f.first(s, call.Items, nil)
+	return f.first(s, slices.Collect(call.Inside()), nil)
 }
 
 func (f *Finder) reference(s *program.Stack, call *hot.Expr, path []value.Value) *Path {

@@ -6,6 +6,7 @@ package types
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -162,46 +163,58 @@ func (c *checker) typeOf(e *hot.Expr) Type {
 	if e.Func == hot.CellRef {
 		return c.cell(e)
 	}
-	arg := e.Arg()
-	var parts []Type
-	if arg.Kind == hot.ListExpr {
-		for _, x := range arg.Items {
-			parts = append(parts, c.typeOf(x))
-		}
-	} else {
-		c.typeOf(arg)
+	if choice, is := e.If(); is {
+		return c.choice(choice)
 	}
+	if members, are := e.Members(); are {
+		c.typeOf(members.Group)
+		c.typeOf(members.Count)
+		return c.typeOf(members.Items)
+	}
+	c.operands(e)
 	if r := e.Ref(); r.Kind == hot.ToParameter {
 		return c.parameter(r)
-	}
-	switch e.Func.Meaning() {
-	case "list_join":
-		for i := 1; i < len(parts); i++ {
-			c.mustNot(parts[i].scalar() || parts[i] == JSON && isMap(arg.Items[i]), arg.Items[i], parts[i], "list_join joins a list")
-		}
-	case "list_concat", "list_concat_unique":
-		for i, is := range parts {
-			c.mustNot(is.scalar(), arg.Items[i], is, e.Func.Name+" joins lists")
-		}
-	case "map_merge":
-		for i, is := range parts {
-			c.mustNot(is.scalar() || is == List, arg.Items[i], is, "map_merge joins maps")
-		}
-	case "str_split":
-		if len(parts) > 1 {
-			c.mustNot(parts[1] == List, arg.Items[1], parts[1], "str_split splits a string")
-		}
-	case "if":
-		if len(parts) == 3 && (parts[1] == parts[2] || arg.Items[2].Kind == hot.CallExpr && arg.Items[2].Func == hot.AbsentRef) {
-			return parts[1]
-		}
-	case hot.MembersOf.Name:
-		return parts[2]
 	}
 	if e.Func.Gives == hot.GivesMap {
 		return JSON
 	}
 	return Type(e.Func.Gives)
+}
+
+// choice is what both branches of an `if` are.
+func (c *checker) choice(e hot.If) Type {
+	c.typeOf(e.Condition)
+	then := c.typeOf(e.Then)
+	if e.Else == nil {
+		return ""
+	}
+	if otherwise := c.typeOf(e.Else); then == otherwise || e.Else.Kind == hot.CallExpr && e.Else.Func == hot.AbsentRef {
+		return then
+	}
+	return ""
+}
+
+// operands reports what a call works on and cannot.
+func (c *checker) operands(e *hot.Expr) {
+	kind, parts, others := e.Operands()
+	if kind == hot.OtherOperands {
+		others = slices.Collect(e.Inside())
+	}
+	for _, x := range others {
+		c.typeOf(x)
+	}
+	for _, x := range parts {
+		switch is := c.typeOf(x); kind {
+		case hot.JoinedItems:
+			c.mustNot(is.scalar() || is == JSON && isMap(x), x, is, "list_join joins a list")
+		case hot.JoinedLists:
+			c.mustNot(is.scalar(), x, is, e.Func.Name+" joins lists")
+		case hot.MergedMaps:
+			c.mustNot(is.scalar() || is == List, x, is, "map_merge joins maps")
+		case hot.SplitText:
+			c.mustNot(is == List, x, is, "str_split splits a string")
+		}
+	}
 }
 
 func isMap(e *hot.Expr) bool { return e.Kind == hot.MapExpr }

@@ -22,9 +22,6 @@ func (v Version) AttributeCall(at source.Place, resource, attribute string, path
 	return NewCall(f, at, Constant(append([]value.Value{resource, attribute}, path...), at))
 }
 
-// Choice is an `if` whose condition and branches are still to come.
-func Choice(at source.Place) *Expr { return &Expr{Kind: CallExpr, Func: ifElse, At: at} }
-
 // ParameterCall reads an entry of a parameter that is a map.
 func ParameterCall(at source.Place, parameter, key string) *Expr {
 	return NewCall(getParam, at, Constant([]value.Value{parameter, key}, at))
@@ -41,7 +38,7 @@ func CellCall(at source.Place, cell string, path []value.Value) *Expr {
 // Short is a call as the user would write it, in short.
 func (e *Expr) Short() string {
 	text := "…"
-	switch v := e.Arg().Value.(type) {
+	switch v := e.arg.Value.(type) {
 	case string:
 		text = v
 	case []value.Value:

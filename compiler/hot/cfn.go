@@ -43,7 +43,7 @@ func checkUnpacked(name string, n int, what string) func(*Expr) error {
 }
 
 func foldSelect(f *folder, call *Expr) (*Expr, error) {
-	written, _ := unpacked(call.Arg(), 2)
+	written, _ := unpacked(call.arg, 2)
 	parts, err := f.inPlace(written)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func foldSelect(f *folder, call *Expr) (*Expr, error) {
 			return from.Items[i], nil
 		}
 	}
-	return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: parts}), nil
+	return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: parts}), nil
 }
 
 func selectFrom(index, from value.Value) (value.Value, error) {
@@ -132,14 +132,14 @@ func checkMembers(arg *Expr) error {
 }
 
 func foldMembers(f *folder, call *Expr) (*Expr, error) {
-	parts, _ := unpacked(call.Arg(), 3)
+	parts, _ := unpacked(call.arg, 3)
 	list, err := f.fold(parts[2])
 	if err != nil {
 		return nil, err
 	}
 	list = list.orNull()
 	if !list.IsValue() {
-		return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{parts[0], parts[1], list}}), nil
+		return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: []*Expr{parts[0], parts[1], list}}), nil
 	}
 	v, err := membersToMap(parts[0].Value.(string), parts[1].Value.(string), list.Value)
 	return Constant(v, call.At), err

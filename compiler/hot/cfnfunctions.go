@@ -74,7 +74,7 @@ func (t Table) cfn(v Version) {
 }
 
 func foldGetAtt(f *folder, call *Expr) (*Expr, error) {
-	parts, _ := unpacked(call.Arg(), 2)
+	parts, _ := unpacked(call.arg, 2)
 	arg, err := f.list(call, parts)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (f *folder) list(call *Expr, parts []*Expr) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&Expr{Kind: ListExpr, At: call.Arg().At, Items: folded}).collapse(), nil
+	return (&Expr{Kind: ListExpr, At: call.arg.At, Items: folded}).collapse(), nil
 }
 
 // inPlace folds the parts that an argument was unpacked into, each in its place.
@@ -105,7 +105,7 @@ func (f *folder) inPlace(parts []*Expr) ([]*Expr, error) {
 }
 
 func foldFindInMap(f *folder, call *Expr) (*Expr, error) {
-	parts, _ := unpacked(call.Arg(), 3)
+	parts, _ := unpacked(call.arg, 3)
 	arg, err := f.list(call, parts)
 	if err != nil {
 		return nil, err

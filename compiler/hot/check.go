@@ -129,7 +129,7 @@ func (e *Expr) called() string {
 func (e *Expr) harmless() bool {
 	switch e.Kind {
 	case CallExpr:
-		return e.Func.Reference && e.Func != getFile && !e.Func.HeatOnly && e.Arg().IsValue()
+		return e.Func.Reference && e.Func != getFile && !e.Func.HeatOnly && e.arg.IsValue()
 	case ListExpr, MapExpr:
 		for _, x := range e.Items {
 			if !x.harmless() {

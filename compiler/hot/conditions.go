@@ -34,7 +34,7 @@ func checkIf(name string, least, most int) func(*Expr) error {
 }
 
 func foldIf(f *folder, call *Expr) (*Expr, error) {
-	items, _ := call.Arg().list()
+	items, _ := call.arg.list()
 	condition, err := f.condition(items[0], call.names)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func foldIf(f *folder, call *Expr) (*Expr, error) {
 	for _, x := range items[1:] {
 		branches = append(branches, f.branch(call.Func, x))
 	}
-	return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: branches}), nil
+	return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: branches}), nil
 }
 
 // branch folds one that may not be taken: what fails in it may never matter.
@@ -168,10 +168,10 @@ const fnNotName = "Fn::Not"
 // negated is the condition that `not` turns round; Fn::Not has it in a list.
 func (e *Expr) negated() *Expr {
 	if e.Func.Name == fnNotName {
-		items, _ := e.Arg().list()
+		items, _ := e.arg.list()
 		return items[0]
 	}
-	return e.Arg()
+	return e.arg
 }
 
 func checkConditions(name string) func(*Expr) error {
@@ -187,8 +187,8 @@ func checkConditions(name string) func(*Expr) error {
 // functions, not the names behind it, are evaluated then.
 func foldAll(decisive bool) func(*folder, *Expr) (*Expr, error) {
 	return func(f *folder, call *Expr) (*Expr, error) {
-		items, _ := call.Arg().list()
-		folded, err := f.fold(&Expr{Kind: ListExpr, At: call.Arg().At, Items: items})
+		items, _ := call.arg.list()
+		folded, err := f.fold(&Expr{Kind: ListExpr, At: call.arg.At, Items: items})
 		if err != nil {
 			return nil, err
 		}
@@ -236,7 +236,7 @@ func doubtful(items []*Expr) (out []*Expr) {
 }
 
 func (e *Expr) withOpen(items []*Expr) *Expr {
-	return e.withArg(&Expr{Kind: ListExpr, At: e.Arg().At, Items: items})
+	return e.withArg(&Expr{Kind: ListExpr, At: e.arg.At, Items: items})
 }
 
 // isTruth says that an expression is true or false for sure, and cannot fail.
@@ -250,11 +250,11 @@ func (e *Expr) isTruth() bool {
 	}
 	switch e.Func.Meaning() {
 	case "equals":
-		return e.Arg().harmless()
+		return e.arg.harmless()
 	case "not":
 		return e.negated().isTruth()
 	case "and", "or":
-		return !slices.ContainsFunc(e.Arg().Items, func(x *Expr) bool { return !x.isTruth() })
+		return !slices.ContainsFunc(e.arg.Items, func(x *Expr) bool { return !x.isTruth() })
 	}
 	return false
 }

@@ -37,7 +37,7 @@ func (t *Template) Enabled(condition *yaml.Entry) *Expr {
 			f = own
 		}
 	}
-	return &Expr{Kind: CallExpr, Func: f, At: at, Items: []*Expr{choice}, names: t.Functions.names}
+	return &Expr{Kind: CallExpr, Func: f, At: at, arg: choice, names: t.Functions.names}
 }
 
 // readConditions reads the conditions section. Each must be true, false or a

@@ -82,11 +82,11 @@ type resolver struct {
 }
 
 func (r resolver) resolve(call *Expr) (*Expr, error) {
-	if !call.Arg().IsValue() {
+	if !call.arg.IsValue() {
 		return call, nil
 	}
-	v, err := r.value(call.Func.Meaning(), call.Arg().Value)
-	if err == nil && r.unknown != nil && r.unknown(string(value.EncodeJSON(call.Arg().Value))) {
+	v, err := r.value(call.Func.Meaning(), call.arg.Value)
+	if err == nil && r.unknown != nil && r.unknown(string(value.EncodeJSON(call.arg.Value))) {
 		return call, nil
 	}
 	return Constant(v, call.At), err
@@ -387,8 +387,8 @@ func TestPlansAgreeWithHeat(t *testing.T) {
 		r := resolver{template: x.template, unknown: unknownOf(x.seed)}
 		out, err := Fold(x.expr, func(call *Expr) (*Expr, error) {
 			left, err := r.resolve(call)
-			if err == nil && left == call && call.Arg().IsValue() {
-				name := call.Func.Meaning() + " " + string(value.EncodeJSON(call.Arg().Value))
+			if err == nil && left == call && call.arg.IsValue() {
+				name := call.Func.Meaning() + " " + string(value.EncodeJSON(call.arg.Value))
 				return NewCall(CellRef, call.At, Constant(name, call.At)), nil
 			}
 			return left, err

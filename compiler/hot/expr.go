@@ -1,6 +1,8 @@
 package hot
 
 import (
+	"iter"
+
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -12,10 +14,11 @@ type Expr struct {
 	Kind  ExprKind
 	At    source.Place
 	Value value.Value // of a value
-	Items []*Expr     // of a list; the values of a map; the one argument of a call
+	Items []*Expr     // of a list; the values of a map
 	Keys  []string
 	Func  *Function
 
+	arg   *Expr  // of a call; other packages see it by what it says (view.go)
 	names *names // of a call whose argument may name conditions
 }
 
@@ -36,16 +39,8 @@ func Constant(v value.Value, at source.Place) *Expr { return &Expr{Kind: ValueEx
 
 // NewCall makes a call of a function.
 func NewCall(f *Function, at source.Place, argument *Expr) *Expr {
-	made := &struct {
-		Expr
-		items [1]*Expr
-	}{Expr: Expr{Kind: CallExpr, Func: f, At: at}, items: [1]*Expr{argument}}
-	made.Items = made.items[:]
-	return &made.Expr
+	return &Expr{Kind: CallExpr, Func: f, At: at, arg: argument}
 }
-
-// Arg is a call's argument.
-func (e *Expr) Arg() *Expr { return e.Items[0] }
 
 // IsValue says whether the expression is known.
 func (e *Expr) IsValue() bool { return e.Kind == ValueExpr }
@@ -195,12 +190,8 @@ func (r *exprReader) call(n *yaml.Node, f *Function, functions map[string]*Funct
 
 // callOf is a call with a value for its argument, as most are, made at once.
 func callOf(f *Function, at source.Place, arg value.Value, argAt source.Place) *Expr {
-	made := &struct {
-		call, arg Expr
-		items     [1]*Expr
-	}{call: Expr{Kind: CallExpr, Func: f, At: at}, arg: Expr{Kind: ValueExpr, Value: arg, At: argAt}}
-	made.items[0] = &made.arg
-	made.call.Items = made.items[:]
+	made := &struct{ call, arg Expr }{Expr{Kind: CallExpr, Func: f, At: at}, Expr{Kind: ValueExpr, Value: arg, At: argAt}}
+	made.call.arg = &made.arg
 	return &made.call
 }
 
@@ -223,13 +214,29 @@ func (r *exprReader) argument(f *Function, arg *yaml.Node, functions map[string]
 	return part{expr: e}
 }
 
+// Inside are the items of a list, the values of a map, or the argument of a call: for
+// those who look at everything.
+func (e *Expr) Inside() iter.Seq[*Expr] {
+	return func(yield func(*Expr) bool) {
+		if e.Kind == CallExpr {
+			yield(e.arg)
+			return
+		}
+		for _, x := range e.Items {
+			if !yield(x) {
+				return
+			}
+		}
+	}
+}
+
 // Walk visits an expression and all in it, in the order of the text, until visit
 // says not to go deeper.
 func (e *Expr) Walk(visit func(*Expr) (deeper bool)) {
 	if !visit(e) {
 		return
 	}
-	for _, x := range e.Items {
+	for x := range e.Inside() {
 		x.Walk(visit)
 	}
 }

@@ -204,7 +204,7 @@ func (f *folder) collection(e *Expr, inPlace int) (part, error) {
 func (f *folder) call(call *Expr) (part, error) {
 	fn := call.Func
 	if fn.Check != nil {
-		if err := fn.Check(call.Arg()); err != nil {
+		if err := fn.Check(call.arg); err != nil {
 			return part{}, located(call.At, err)
 		}
 	}
@@ -215,7 +215,7 @@ func (f *folder) call(call *Expr) (part, error) {
 		}
 		return part{expr: out}, nil
 	}
-	arg, err := f.argument(fn, call.Arg())
+	arg, err := f.argument(fn, call.arg)
 	if err != nil {
 		return part{}, err
 	}
@@ -228,10 +228,10 @@ func (f *folder) call(call *Expr) (part, error) {
 
 // withArg is the call with another argument, itself if it is the same.
 func (e *Expr) withArg(arg *Expr) *Expr {
-	if arg == e.Arg() {
+	if arg == e.arg {
 		return e
 	}
-	return &Expr{Kind: CallExpr, Func: e.Func, At: e.At, Items: []*Expr{arg}, names: e.names}
+	return &Expr{Kind: CallExpr, Func: e.Func, At: e.At, arg: arg, names: e.names}
 }
 
 // argument folds a call's argument as the function takes it apart.
@@ -286,11 +286,11 @@ func (f *folder) unused(e *Expr) (settled bool, err error) {
 		return f.unusedParts(e.Items)
 	}
 	if e.Func.Check != nil {
-		if err := e.Func.Check(e.Arg()); err != nil {
+		if err := e.Func.Check(e.arg); err != nil {
 			return false, located(e.At, err)
 		}
 	}
-	items, _ := e.Arg().list()
+	items, _ := e.arg.list()
 	switch e.Func.Meaning() {
 	case "if":
 		condition, err := f.condition(items[0], e.names)
@@ -303,12 +303,12 @@ func (f *folder) unused(e *Expr) (settled bool, err error) {
 		return f.unusedParts(items[2:])
 	case "get_attr":
 		n := min(2, len(items))
-		if _, err := f.call(e.withArg(&Expr{Kind: ListExpr, At: e.Arg().At, Items: items[:n]})); err != nil {
+		if _, err := f.call(e.withArg(&Expr{Kind: ListExpr, At: e.arg.At, Items: items[:n]})); err != nil {
 			return false, err
 		}
 		return f.unusedParts(items[n:])
 	}
-	return f.unused(e.Arg())
+	return f.unused(e.arg)
 }
 
 func (f *folder) unusedParts(items []*Expr) (settled bool, err error) {
@@ -327,7 +327,7 @@ func (f *folder) unusedParts(items []*Expr) (settled bool, err error) {
 func (f *folder) apply(call *Expr, arg part) (part, error) {
 	fn := call.Func
 	value, known := arg.known()
-	left := func() *Expr { return call.withArg(arg.at(call.Arg().At)) }
+	left := func() *Expr { return call.withArg(arg.at(call.arg.At)) }
 	switch {
 	case fn.Reference:
 		if known && fn.Apply != nil {

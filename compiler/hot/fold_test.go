@@ -3,6 +3,7 @@ package hot
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func parseValue(t testing.TB, v Version, conditions, text string) *Expr {
 }
 
 func onlyP(call *Expr) (*Expr, error) {
-	if call.Func.Meaning() == "get_param" && call.Arg().Value == "p" {
+	if call.Func.Meaning() == "get_param" && call.arg.Value == "p" {
 		return Constant("known", call.At), nil
 	}
 	return call, nil
@@ -215,7 +216,7 @@ func described(e *Expr, err error) string {
 	}
 	var b strings.Builder
 	e.Walk(func(x *Expr) bool {
-		fmt.Fprintf(&b, "(%s %d %q %s %d", x.At, x.Kind, x.Keys, value.EncodeJSON(x.Value), len(x.Items))
+		fmt.Fprintf(&b, "(%s %d %q %s %d", x.At, x.Kind, x.Keys, value.EncodeJSON(x.Value), len(slices.Collect(x.Inside())))
 		if x.Kind == CallExpr {
 			b.WriteString(" " + x.Func.Name)
 		}

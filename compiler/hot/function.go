@@ -70,7 +70,7 @@ func (f *Function) Meaning() string {
 // OnlyHeat says whether the expression is a call that only Heat can compute, whatever is
 // still unknown in it.
 func (e *Expr) OnlyHeat() bool {
-	return e.Kind == CallExpr && (e.Func.HeatOnly || e.Func.heats != nil && e.Func.heats(e.Arg()))
+	return e.Kind == CallExpr && (e.Func.HeatOnly || e.Func.heats != nil && e.Func.heats(e.arg))
 }
 
 // everyItem is Positional of functions that take their list apart.

@@ -13,28 +13,16 @@ func (e *Expr) HOT() (v value.Value, ok bool) {
 	case ValueExpr:
 		return e.Value, !hasCallShape(e.Value)
 	case CallExpr:
-		arg, ok := e.Arg().HOT()
-		d := value.SizedDict(1)
-		d.Set(e.Func.Name, arg)
-		return d, ok && e.Func != CellRef && e.Func != DeployRef
-	case ListExpr:
-		list := make([]value.Value, len(e.Items))
-		for i, x := range e.Items {
-			if list[i], ok = x.HOT(); !ok {
-				return nil, false
-			}
-		}
-		return list, true
+		ok = e.Func != CellRef && e.Func != DeployRef
+	default:
+		ok = !e.looksLikeCall()
 	}
-	d := value.SizedDict(len(e.Keys))
-	for i, k := range e.Keys {
-		x, ok := e.Items[i].HOT()
-		if !ok {
-			return nil, false
-		}
-		d.Set(k, x)
-	}
-	return d, !e.looksLikeCall()
+	v = e.AsValue(func(x *Expr) value.Value {
+		part, fine := x.HOT()
+		ok = ok && fine
+		return part
+	})
+	return v, ok
 }
 
 // looksLikeCall says whether a template would read the map as a call.

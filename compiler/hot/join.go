@@ -108,7 +108,7 @@ func joinItem(name string, structures bool, v value.Value) (string, error) {
 // of several that stand in the text.
 func joinPartial(name string, structures bool) func(*Expr) (*Expr, error) {
 	return func(call *Expr) (*Expr, error) {
-		args := call.Arg().Items
+		args := call.arg.Items
 		delimiter, ok := args[0].text()
 		switch {
 		case args[0].IsValue() && !ok:
@@ -127,7 +127,7 @@ func joinPartial(name string, structures bool) func(*Expr) (*Expr, error) {
 		if !j.changed || !structures && len(j.lists) != 1 {
 			return call, nil
 		}
-		return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: append([]*Expr{args[0]}, j.lists...)}), nil
+		return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: append([]*Expr{args[0]}, j.lists...)}), nil
 	}
 }
 

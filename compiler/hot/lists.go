@@ -78,7 +78,7 @@ func in(list []value.Value, v value.Value) bool {
 // the text the call is gone.
 func concatPartial(name string, unique bool) func(*Expr) (*Expr, error) {
 	return func(call *Expr) (*Expr, error) {
-		arg := call.Arg()
+		arg := call.arg
 		if arg.Kind != ListExpr {
 			if arg.Kind == MapExpr {
 				return nil, wants(name, "a list of lists", arg)
@@ -131,7 +131,7 @@ func applyContains(_ *work, arg value.Value) (value.Value, error) {
 
 // containsPartial decides as soon as a known item is equal.
 func containsPartial(call *Expr) (*Expr, error) {
-	val, list := call.Arg().Items[0], call.Arg().Items[1]
+	val, list := call.arg.Items[0], call.arg.Items[1]
 	switch {
 	case list.Kind == MapExpr || list.IsValue() && !list.isList() && value.TypeName(list.Value) != "a string":
 		return nil, fmt.Errorf("contains looks into a list, not %s", list.called())
@@ -154,13 +154,13 @@ func containsPartial(call *Expr) (*Expr, error) {
 		return call, nil
 	}
 	left := &Expr{Kind: ListExpr, At: list.At, Items: open}
-	return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{val, left}}), nil
+	return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: []*Expr{val, left}}), nil
 }
 
 // foldFilter looks at the list first: of an empty one Heat returns whatever it
 // is, and never computes the values.
 func foldFilter(f *folder, call *Expr) (*Expr, error) {
-	items, _ := call.Arg().list()
+	items, _ := call.arg.list()
 	list, err := f.fold(items[1])
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func foldFilter(f *folder, call *Expr) (*Expr, error) {
 		if settled || err != nil {
 			return list, err
 		}
-		return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{items[0], list}}), nil
+		return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: []*Expr{items[0], list}}), nil
 	}
 	if list.Kind == MapExpr || list.IsValue() && !list.isList() {
 		return nil, fmt.Errorf("filter works on a list, not %s", list.called())
@@ -188,7 +188,7 @@ func foldFilter(f *folder, call *Expr) (*Expr, error) {
 }
 
 func filtered(call, values, list *Expr) (*Expr, error) {
-	left := call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{values, list}})
+	left := call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: []*Expr{values, list}})
 	if !values.IsValue() {
 		return left, nil
 	}
@@ -216,5 +216,5 @@ func filtered(call, values, list *Expr) (*Expr, error) {
 	if kept := kept.collapse(); kept.IsValue() {
 		return kept, nil
 	}
-	return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{values, kept}}), nil
+	return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: []*Expr{values, kept}}), nil
 }

@@ -41,7 +41,7 @@ func applyMerge(w *work, arg value.Value) (value.Value, error) {
 // mergePartial merges maps that stand side by side; if all stand in the text the
 // call is gone.
 func mergePartial(call *Expr) (*Expr, error) {
-	arg := call.Arg()
+	arg := call.arg
 	if arg.Kind != ListExpr {
 		if arg.Kind == MapExpr {
 			return nil, wants("map_merge", "a list of maps", arg)

@@ -92,7 +92,7 @@ func applyItem(_ *work, arg value.Value) (value.Value, error) {
 }
 
 func foldMembersOf(f *folder, call *Expr) (*Expr, error) {
-	args, _ := call.Arg().list()
+	args, _ := call.arg.list()
 	if len(args) != 3 {
 		return nil, fmt.Errorf("$members needs the group's name, its size and the items")
 	}
@@ -101,7 +101,7 @@ func foldMembersOf(f *folder, call *Expr) (*Expr, error) {
 		return nil, err
 	}
 	if !count.IsValue() {
-		return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: []*Expr{args[0], count, args[2]}}), nil
+		return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: []*Expr{args[0], count, args[2]}}), nil
 	}
 	size, err := GroupSize(count.Value, CountDefault)
 	if err != nil {

@@ -42,7 +42,7 @@ func (e *Expr) Ref() Ref {
 		return Ref{At: e.At}
 	}
 	r := Ref{Kind: e.Func.refers, At: e.At}
-	arg := e.Arg()
+	arg := e.arg
 	switch v := arg.Value.(type) {
 	case []value.Value:
 		r.read(v)

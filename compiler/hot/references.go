@@ -107,16 +107,16 @@ func attrArgument(all, pathToResource bool) func(*work, value.Value) (value.Valu
 // foldThenSelect folds the path only if there is an attribute to walk into: Heat
 // does not look at it if that is null.
 func foldThenSelect(f *folder, call *Expr) (*Expr, error) {
-	items, _ := call.Arg().list()
+	items, _ := call.arg.list()
 	first, err := f.list(call, items[:2])
 	if err != nil {
 		return nil, err
 	}
 	parts, _ := first.list()
-	rest, err := f.fold(&Expr{Kind: ListExpr, At: call.Arg().At, Items: items[2:]})
+	rest, err := f.fold(&Expr{Kind: ListExpr, At: call.arg.At, Items: items[2:]})
 	if err == nil {
 		path, _ := rest.list()
-		return f.applied(call, part{expr: (&Expr{Kind: ListExpr, At: call.Arg().At, Items: slices.Concat(parts, path)}).collapse()})
+		return f.applied(call, part{expr: (&Expr{Kind: ListExpr, At: call.arg.At, Items: slices.Concat(parts, path)}).collapse()})
 	}
 	attribute, attributeErr := f.applied(call, part{expr: first})
 	switch {
@@ -127,18 +127,18 @@ func foldThenSelect(f *folder, call *Expr) (*Expr, error) {
 	case attribute.IsValue():
 		return nil, err
 	}
-	return call.withArg(&Expr{Kind: ListExpr, At: call.Arg().At, Items: slices.Concat(parts, items[2:])}), nil
+	return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: slices.Concat(parts, items[2:])}), nil
 }
 
 // foldAttributes tells a null that stands in the text, for all attributes, from one
 // that is computed, which Heat asks the resource for and fails.
 func foldAttributes(f *folder, call *Expr) (*Expr, error) {
-	arg, err := f.argument(call.Func, call.Arg())
+	arg, err := f.argument(call.Func, call.arg)
 	if err != nil {
 		return nil, err
 	}
-	if before := call.Arg().Items; call.Arg().Kind == ListExpr && len(before) > 1 && !before[1].IsValue() {
-		after, _ := arg.at(call.Arg().At).list()
+	if before := call.arg.Items; call.arg.Kind == ListExpr && len(before) > 1 && !before[1].IsValue() {
+		after, _ := arg.at(call.arg.At).list()
 		if len(after) > 1 && after[1].IsValue() && after[1].Value == nil {
 			return nil, fmt.Errorf("get_attr: the attribute's name must be a string, not null")
 		}

@@ -206,8 +206,8 @@ func fill(w *work, segments []segment, with []string) (value.Value, error) {
 // at the very same places for the rest: a known value that holds another
 // placeholder, or makes one with its neighbours, keeps the call as it is.
 func (r replacing) partial(call *Expr) (*Expr, error) {
-	t, _ := call.Arg().entry("template")
-	params, _ := call.Arg().entry("params")
+	t, _ := call.arg.entry("template")
+	params, _ := call.arg.entry("params")
 	template, ok := t.text()
 	if t.IsValue() && !ok {
 		return nil, fmt.Errorf("%s: template must be a string, not %s", r.name, t.called())
@@ -241,7 +241,7 @@ func (r replacing) partial(call *Expr) (*Expr, error) {
 	if len(left.Keys) == 1 && isFunctionName(left.Keys[0]) {
 		return call, nil // it would look like a call
 	}
-	return call.withArg(&Expr{Kind: MapExpr, At: call.Arg().At, Keys: []string{"template", "params"},
+	return call.withArg(&Expr{Kind: MapExpr, At: call.arg.At, Keys: []string{"template", "params"},
 		Items: []*Expr{Constant(rest, t.At), left}}), nil
 }
 

@@ -58,7 +58,7 @@ func (e *Expr) planArg() *Expr {
 	if e.Func.refusal != "" {
 		return Constant(e.Func.refusal, e.At)
 	}
-	return e.Arg()
+	return e.arg
 }
 
 func planNameOf(f *Function) string {
@@ -289,11 +289,11 @@ func (r *Residual) Eval(from Resolver) (json.RawMessage, error) {
 }
 
 func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
-	if !call.Arg().IsValue() {
+	if !call.arg.IsValue() {
 		return call, nil
 	}
 	if call.Func == AbsentRef {
-		return nil, &AbsentError{value.ToString(call.Arg().Value)}
+		return nil, &AbsentError{value.ToString(call.arg.Value)}
 	}
 	ref, read := call.Ref(), from.Deploy
 	switch {

@@ -34,7 +34,7 @@ func (e *Expr) MayVanish() bool {
 	if !e.mayBeAbsent() {
 		return false
 	}
-	items, ok := e.Arg().list()
+	items, ok := e.arg.list()
 	if !ok {
 		return false
 	}
@@ -51,7 +51,7 @@ func (e *Expr) elsewise(value func(*Expr) *Expr, nothing *Expr) *Expr {
 	if !e.MayVanish() {
 		return value(e)
 	}
-	items, _ := e.Arg().list()
+	items, _ := e.arg.list()
 	branches := []*Expr{items[0]}
 	for _, x := range items[1:] {
 		branches = append(branches, x.elsewise(value, nothing))
@@ -59,7 +59,7 @@ func (e *Expr) elsewise(value func(*Expr) *Expr, nothing *Expr) *Expr {
 	if len(branches) == 2 {
 		branches = append(branches, nothing)
 	}
-	return e.withArg(e.Arg().with(branches))
+	return e.withArg(e.arg.with(branches))
 }
 
 // joined makes of a list or map, if one of its parts may vanish, a call that joins its
@@ -95,7 +95,7 @@ func (e *Expr) joined(by *Function, empty *Expr) *Expr {
 // themselves, so that must stay. What they find left out is null to them where it has
 // a place of its own, and else an empty piece.
 func (e *Expr) argumentWithElse() *Expr {
-	arg := e.Arg()
+	arg := e.arg
 	if arg.Kind != ListExpr && arg.Kind != MapExpr {
 		return arg.WithElse()
 	}

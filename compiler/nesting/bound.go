@@ -52,13 +52,11 @@ func (l *loader) most(s *program.Stack, e *hot.Expr, missing int) (most int, ok 
 	case folded.Kind != hot.CallExpr:
 		return 0, false
 	}
-	switch folded.Func.Meaning() {
-	case "if":
-		branches := folded.Arg().Items[1:]
-		if len(branches) == 1 {
+	if choice, is := folded.If(); is {
+		if choice.Else == nil {
 			most = missing
 		}
-		for _, x := range branches {
+		for _, x := range choice.Branches() {
 			n, known := l.most(s, x, missing)
 			if !known {
 				return 0, false

@@ -190,12 +190,7 @@ func indexed(e *hot.Expr, index *strings.Replacer) *hot.Expr {
 	case e.Kind == hot.CallExpr && e.Func.Reference:
 		return e
 	}
-	out := *e
-	out.Items = make([]*hot.Expr, len(e.Items))
-	for i, x := range e.Items {
-		out.Items[i] = indexed(x, index)
-	}
-	return &out
+	return e.Map(func(x *hot.Expr) *hot.Expr { return indexed(x, index) })
 }
 
 func indexedValue(v value.Value, index *strings.Replacer) value.Value {

@@ -2,7 +2,6 @@ package heat
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -118,15 +117,11 @@ func knownText(e *hot.Expr) string {
 		if s, ok := e.Value.(string); ok {
 			b.WriteString(s)
 		}
-		if e.Kind == hot.MapExpr && slices.Contains(e.Keys, "template") {
-			collect(e.Items[slices.Index(e.Keys, "template")])
+		if pattern := e.Pattern(); pattern != nil {
+			collect(pattern)
 			return
 		}
-		if e.Kind == hot.CallExpr && e.Func.Meaning() == "Fn::Replace" {
-			collect(e.Arg().Items[1])
-			return
-		}
-		for _, x := range e.Items {
+		for x := range e.Inside() {
 			collect(x)
 		}
 	}
@@ -136,28 +131,10 @@ func knownText(e *hot.Expr) string {
 
 // beginning is how a text begins, as far as that is known.
 func beginning(e *hot.Expr) string {
-	switch {
-	case e.IsValue():
-		text, _ := e.Value.(string)
-		return text
-	case e.Kind != hot.CallExpr:
-		return ""
-	}
-	arg := e.Arg()
-	switch e.Func.Meaning() {
-	case "str_replace", "str_replace_strict", "str_replace_vstrict":
-		if arg.Kind == hot.MapExpr && slices.Contains(arg.Keys, "template") {
-			return beginning(arg.Items[slices.Index(arg.Keys, "template")])
-		}
-	case "Fn::Replace":
-		return beginning(arg.Items[1])
-	case "Fn::Base64": // which encodes nothing
-		return beginning(arg)
-	case "list_join", "Fn::Join":
-		if len(arg.Items) > 1 {
-			if parts := arg.Items[1]; parts.Kind == hot.ListExpr && len(parts.Items) > 0 {
-				return beginning(parts.Items[0])
-			}
+	for ; e != nil; e = e.Beginning() {
+		if e.IsValue() {
+			text, _ := e.Value.(string)
+			return text
 		}
 	}
 	return ""

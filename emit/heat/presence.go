@@ -18,22 +18,21 @@ func (s *stack) ifPresent(e *hot.Expr, val func(o *program.Output, path []value.
 	if e.Kind != hot.CallExpr {
 		return nil, false
 	}
-	switch {
-	case e.Func == hot.AbsentRef:
+	if e.Func == hot.AbsentRef {
 		return nil, true
-	case e.Func == hot.MembersOf:
-		return s.firstMembers(e, val), true
-	case e.Func == hot.ItemOf:
-		return s.itemOf(e, val), true
-	case e.Func.Meaning() != "if" || e.Arg().Kind != hot.ListExpr:
-		return nil, false
 	}
-	items := e.Arg().Items
-	switch {
-	case items[0].AsksPresence(): // a member of a group
-		return s.withValues(items[1], val), true
-	case binding.IsCarried(items[0]):
-		return s.decidedElsewhere(e, val), true
+	if m, are := e.Members(); are {
+		return s.firstMembers(e, m, val), true
+	}
+	if list, number, is := e.Item(); is {
+		return s.itemOf(e, list, number, val), true
+	}
+	switch choice, is := e.If(); {
+	case !is:
+	case choice.Condition.AsksPresence(): // a member of a group
+		return s.withValues(choice.Then, val), true
+	case binding.IsCarried(choice.Condition):
+		return s.decidedElsewhere(e, choice, val), true
 	}
 	return nil, false
 }
@@ -42,17 +41,16 @@ func (s *stack) ifPresent(e *hot.Expr, val func(o *program.Output, path []value.
 func (s *stack) computes() bool { return s.version >= hot.V20161014 }
 
 // firstMembers is what is gathered over as many members as there are.
-func (s *stack) firstMembers(e *hot.Expr, val func(o *program.Output, path []value.Value) tree) tree {
-	items := e.Arg().Items
+func (s *stack) firstMembers(e *hot.Expr, m hot.Members, val func(o *program.Output, path []value.Value) tree) tree {
 	if !s.computes() {
 		s.notComputed(e)
 		return nil
 	}
-	if n := len(items[2].Items); n > yaqlItems {
+	if n := len(m.Items.Items); n > yaqlItems {
 		s.tooMany(e.At, fmt.Sprintf("this list may have %d items", n))
 	}
 	expression := fmt.Sprintf("$.data.all.take(int(coalesce($.data.count, %d)))", hot.CountDefault)
-	all := s.withValues(items[2], val)
+	all := s.withValues(m.Items, val)
 	if d, named := all.(*value.Dict); named {
 		pairs := []value.Value{}
 		for _, k := range d.Keys() {
@@ -61,29 +59,27 @@ func (s *stack) firstMembers(e *hot.Expr, val func(o *program.Output, path []val
 		}
 		expression, all = "dict("+expression+")", pairs
 	}
-	return dict("yaql", dict("expression", expression, "data", dict("all", all, "count", s.withValues(items[1].WithElse(), val))))
+	return dict("yaql", dict("expression", expression, "data", dict("all", all, "count", s.withValues(m.Count.WithElse(), val))))
 }
 
 // itemOf is an item of a list of Heat's, null if it has none.
-func (s *stack) itemOf(e *hot.Expr, val func(o *program.Output, path []value.Value) tree) tree {
-	items := e.Arg().Items
+func (s *stack) itemOf(e, list *hot.Expr, number value.Value, val func(o *program.Output, path []value.Value) tree) tree {
 	if !s.computes() {
 		s.notComputed(e)
 		return nil
 	}
-	return dict("yaql", dict("expression", fmt.Sprintf("coalesce($.data.list, []).skip(%v).first(null)", items[1].Value), "data", dict("list", s.withValues(items[0], val))))
+	return dict("yaql", dict("expression", fmt.Sprintf("coalesce($.data.list, []).skip(%v).first(null)", number), "data", dict("list", s.withValues(list, val))))
 }
 
 // decidedElsewhere is an `if` whose condition is one of a nested stack, or of the stack
 // around: here it is a value, and none of Heat's conditions.
-func (s *stack) decidedElsewhere(e *hot.Expr, val func(o *program.Output, path []value.Value) tree) tree {
-	items := e.Arg().Items
-	if !s.computes() || len(items) != 3 {
+func (s *stack) decidedElsewhere(e *hot.Expr, c hot.If, val func(o *program.Output, path []value.Value) tree) tree {
+	if !s.computes() || c.Else == nil {
 		s.notComputed(e)
 		return nil
 	}
 	return dict("yaql", dict("expression", "switch($.data.if => $.data.then, true => $.data.else)", "data", dict(
-		"if", binding.Written(items[0]), "then", s.withValues(items[1], val), "else", s.withValues(items[2], val))))
+		"if", binding.Written(c.Condition), "then", s.withValues(c.Then, val), "else", s.withValues(c.Else, val))))
 }
 
 // notComputed refuses what the template's version has no words for.

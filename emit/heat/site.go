@@ -170,24 +170,8 @@ func (s *stack) withValues(e *hot.Expr, val func(o *program.Output, path []value
 	if v, done := s.ifPresent(e, val); done {
 		return v
 	}
-	switch e.Kind {
-	case hot.ListExpr:
-		list := make([]value.Value, len(e.Items))
-		for i, x := range e.Items {
-			list[i] = s.withValues(x, val)
-		}
-		return list
-	case hot.MapExpr:
-		d := value.NewDict()
-		for i, k := range e.Keys {
-			d.Set(k, s.withValues(e.Items[i], val))
-		}
-		return d
-	case hot.CallExpr:
-		if !s.template.Functions.Has(e.Func) {
-			s.notHere(e)
-		}
-		return dict(e.Func.Name, s.withValues(e.Arg(), val))
+	if e.Kind == hot.CallExpr && !s.template.Functions.Has(e.Func) {
+		s.notHere(e)
 	}
-	return e.Value
+	return e.AsValue(func(x *hot.Expr) value.Value { return s.withValues(x, val) })
 }
