@@ -540,7 +540,7 @@ func TestAForgedDeploymentIsRefused(t *testing.T) {
 			a.write(site.Plan(), p)
 		}, read},
 		"a record that is not signed": {func(a attacker) { a.write(site.Root(), bare(a.read(site.Root()))) }, read},
-		"apply, on another record":    {func(a attacker) { a.replace(site.Root(), `"format":2`, `"format":2,"enrol":"once"`) }, apply},
+		"apply, on another record":    {func(a attacker) { a.replace(site.Root(), `"format":3`, `"format":3,"enrol":"once"`) }, apply},
 		"apply, on another part":      {func(a attacker) { a.replace(site.ServerPlan("app"), webScript, mysqlScript) }, apply},
 		"apply, on other requests": {func(a attacker) {
 			a.write(site.State("app"), "{}")
@@ -570,11 +570,11 @@ func TestOtherFormats(t *testing.T) {
 	if _, err := b.apply(t, threeTier()); !errors.As(err, &other) || !strings.Contains(err.Error(), "older hotc") {
 		t.Errorf("apply: %v", err)
 	}
-	a.write(site.Root(), strings.Replace(root, `"format":2`, `"format":3`, 1))
+	a.write(site.Root(), strings.Replace(root, `"format":3`, `"format":4`, 1))
 	if _, err := deploy.ReadPlan(t.Context(), b.operator(t), site, secret); !errors.As(err, &other) || !strings.Contains(err.Error(), "newer hotc") {
 		t.Errorf("a later one: %v", err)
 	}
-	a.write(site.Identity("db"), strings.Replace(identity, `"format":2`, `"format":3`, 1))
+	a.write(site.Identity("db"), strings.Replace(identity, `"format":3`, `"format":4`, 1))
 	if _, _, err := b.comes(t, "db", tokenOf("db"), &disk{}); !errors.As(err, &other) || !strings.Contains(err.Error(), "newer hotc") {
 		t.Errorf("an agent: %v", err)
 	}

@@ -16,7 +16,7 @@ import (
 // docs/security.md.
 
 // RecordFormat is the version of what stands in a coordinator.
-const RecordFormat = 2
+const RecordFormat = 3
 
 // The kinds of signed records.
 const (
@@ -30,6 +30,8 @@ const (
 	KindPublic     = "public"
 	KindState      = "state"
 	KindAnswers    = "answers"
+	KindKeysOf     = "servers' keys" // for a relay
+	KindHeat       = "heat"
 )
 
 // ErrForged says that a record is not by whom it must be.
@@ -53,11 +55,6 @@ func (e *FormatError) Error() string {
 // OperatorKey signs what an operator says.
 func (s Secret) OperatorKey(d Deployment) (sign.Key, error) {
 	return sign.DeriveKey(s.hex, "hotc operator signature 1\n"+string(d))
-}
-
-// RelayKey signs what a relay says of Heat; who has it cannot say more.
-func (s Secret) RelayKey(d Deployment) (sign.Key, error) {
-	return sign.DeriveKey(s.hex, "hotc relay signature 1\n"+string(d))
 }
 
 // ServerKey signs what a server says. member is the password of its identity where

@@ -1,6 +1,9 @@
 package contract
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // What Heat waits for, with a relay, as it stands in the input values of the software
 // deployments of the emitted templates (docs/relay.md).
@@ -37,6 +40,39 @@ type HeatServer struct {
 // HeatServers are lists in lists, as nested stacks give them, with nothing in the place of
 // what is not there.
 type HeatServers []HeatServer
+
+// ForHeat are the outputs of a role that Heat reads.
+func (r *Role) ForHeat() []Output {
+	var out []Output
+	for _, o := range r.Outputs {
+		read := o.Heat
+		for _, s := range r.Signals {
+			read = read || slices.Contains(s.Outputs, o.Name)
+		}
+		if read {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// Signal is the one by which Heat learns of the role through a wait; nil if it does not.
+func (r *Role) Signal(wait string) *Signal {
+	for i := range r.Signals {
+		if r.Signals[i].Handle == wait {
+			return &r.Signals[i]
+		}
+	}
+	return nil
+}
+
+// ForHeat is the name of an output in Heat: the one that references use.
+func (o *Output) ForHeat() string {
+	if o.Attribute == "" {
+		return o.Name
+	}
+	return o.Attribute
+}
 
 // mostNested bounds the lists in lists: Heat nests stacks five deep.
 const mostNested = 32

@@ -26,7 +26,7 @@ type keyring struct {
 	operator coordinator.Grant
 	root     *coordinator.Credential // of the ROOT's operators, where it is closed
 	signer   sign.Key                // the operator's
-	relay    sign.Public
+	relay    coordinator.RelayKey
 	mu       sync.Mutex
 	publics  map[contract.ServerPath]sign.Public
 	servers  map[contract.ServerPath]coordinator.Credential
@@ -39,14 +39,14 @@ func newKeyring(t tokens, record coordinator.DeploymentRecord, root *coordinator
 	if err != nil {
 		return nil, err
 	}
-	relay, err := t.secret.RelayKey(t.deployment)
+	relay, err := t.secret.Relay(t.deployment)
 	if err != nil {
 		return nil, err
 	}
 	return &keyring{
 		tokens:   t,
 		signer:   signer,
-		relay:    relay.Public(),
+		relay:    relay,
 		publics:  map[contract.ServerPath]sign.Public{},
 		record:   record,
 		operator: coordinator.Grant{To: t.secret.Operator(t.deployment), May: coordinator.MayAll},
@@ -138,8 +138,12 @@ func (k *keyring) deploymentRecord(r coordinator.DeploymentRecord) ([]byte, erro
 
 // identity is what a server is told of the deployment.
 func (k *keyring) identity(s contract.ServerPath) ([]byte, error) {
+	relay, err := k.relay.Signer()
+	if err != nil {
+		return nil, err
+	}
 	text, err := k.sign(coordinator.KindIdentity, s, coordinator.Identity{Format: coordinator.RecordFormat, Deployment: k.deployment, ID: k.record.ID, Server: s,
-		Enrol: k.record.Enrol, Restored: k.record.Restored, Operator: k.signer.Public(), Relay: &coordinator.Relay{Key: k.relay, May: []string{coordinator.RelayHeat}}})
+		Enrol: k.record.Enrol, Restored: k.record.Restored, Operator: k.signer.Public(), Relay: &coordinator.Relay{Key: relay.Public(), May: []string{coordinator.RelayHeat}}})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
 // MaxFiles is how many bytes of files the coordinator carries for a deployment.
@@ -22,7 +23,7 @@ func layout(d coordinator.Deployment, k *keyring, p *contract.Plan, planJSON []b
 	if err != nil {
 		return nil, err
 	}
-	nodes := []coordinator.NewNode{{Path: d.Root(), Data: root, Grants: k.grants(ofFolder, "")}}
+	nodes := []coordinator.NewNode{{Path: d.Root(), Data: root, Grants: k.grants(ofRecord, "")}}
 	nodes = append(nodes, coordinator.InParts(d.Plan(), planJSON, k.grants(ofPlan, ""))...)
 	nodes = append(nodes, coordinator.NewNode{Path: d.Files(), Grants: k.grants(ofFolder, "")})
 	fileNodes, err := layFiles(d, k, p, files)
@@ -39,6 +40,11 @@ func layout(d coordinator.Deployment, k *keyring, p *contract.Plan, planJSON []b
 	if err != nil {
 		return nil, err
 	}
+	relay, err := layRelay(d, k, p)
+	if err != nil {
+		return nil, err
+	}
+	nodes = append(nodes, relay...)
 	groups, err := layGroups(d, k, p)
 	if err != nil {
 		return nil, err
@@ -114,7 +120,7 @@ func layCells(d coordinator.Deployment, k *keyring, p *contract.Plan) (map[contr
 	if err != nil {
 		return nil, err
 	}
-	cells := map[contract.ServerPath][]coordinator.NewNode{}
+	cells, crossing := map[contract.ServerPath][]coordinator.NewNode{}, crossingCells(p)
 	for _, c := range p.Cells {
 		for _, s := range append([]contract.ServerPath{c.Server}, c.Readers...) {
 			if !known[s] {
@@ -122,9 +128,53 @@ func layCells(d coordinator.Deployment, k *keyring, p *contract.Plan) (map[contr
 			}
 		}
 		path := d.Cell(contract.CellRef{Cell: c.Name, Server: c.Server})
-		cells[c.Server] = append(cells[c.Server], coordinator.NewNode{Path: path, Data: empty, Grants: k.grants(ofShared, c.Server, c.Readers...)})
+		cells[c.Server] = append(cells[c.Server], coordinator.NewNode{Path: path, Data: empty, Grants: k.grants(classOf(crossing, c), c.Server, c.Readers...)})
 	}
 	return cells, nil
+}
+
+func classOf(crossing map[contract.CellName]bool, c contract.Cell) class {
+	if crossing[c.Name] {
+		return ofCrossing
+	}
+	return ofShared
+}
+
+// crossingCells are those that Heat reads, by way of a relay if there is one: what is sealed
+// no relay can open.
+func crossingCells(p *contract.Plan) map[contract.CellName]bool {
+	cells := map[contract.CellName]bool{}
+	for _, s := range p.Servers {
+		for i := range s.Roles {
+			for _, o := range s.Roles[i].ForHeat() {
+				cells[o.Cell] = true
+			}
+		}
+	}
+	for _, c := range p.Cells {
+		if c.Sealed {
+			delete(cells, c.Name)
+		}
+	}
+	return cells
+}
+
+// layRelay makes the nodes that relays read and write.
+func layRelay(d coordinator.Deployment, k *keyring, p *contract.Plan) ([]coordinator.NewNode, error) {
+	keys := coordinator.ServersKeys{Keys: map[contract.ServerPath]sign.Public{}}
+	for _, s := range p.Servers {
+		public, err := k.public(s.Path)
+		if err != nil {
+			return nil, err
+		}
+		keys.Keys[s.Path] = public
+	}
+	text, err := k.sign(coordinator.KindKeysOf, "", keys)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat([]coordinator.NewNode{{Path: d.Relay(), Grants: k.grants(ofFolder, "")}}, coordinator.InParts(d.ServersKeys(), text, k.grants(ofServersKeys, "")),
+		[]coordinator.NewNode{{Path: d.Heat(), Data: []byte("{}"), Grants: k.grants(ofHeat, "")}, {Path: d.Relays(), Grants: k.grants(ofRelays, "")}}), nil
 }
 
 // layServer makes a server's own nodes; its readers' sets must be known by now.
@@ -141,7 +191,7 @@ func layServer(d coordinator.Deployment, k *keyring, s *contract.Server) ([]coor
 	nodes = append(nodes, coordinator.InParts(d.ServerPlan(s.Path), slice, k.grants(ofServerPlan, s.Path))...)
 	nodes = append(nodes, coordinator.InParts(d.Keys(s.Path), keys, k.grants(ofKeys, s.Path))...)
 	nodes = append(nodes,
-		coordinator.NewNode{Path: d.State(s.Path), Data: []byte("{}"), Grants: k.grants(ofReport, s.Path)},
+		coordinator.NewNode{Path: d.State(s.Path), Data: []byte("{}"), Grants: k.grants(ofState, s.Path)},
 		coordinator.NewNode{Path: d.Requests(s.Path), Data: []byte("{}"), Grants: k.grants(ofRequests, s.Path)},
 		coordinator.NewNode{Path: d.Answers(s.Path), Data: []byte("{}"), Grants: k.grants(ofReport, s.Path)},
 		coordinator.NewNode{Path: d.Agent(s.Path), Grants: k.grants(ofAgent, s.Path)})

@@ -99,6 +99,11 @@ func (o *owner) rights(ctx context.Context, path coordinator.Path, grants []coor
 			return g.May == coordinator.MayRead && !slices.Contains(grants, g) && o.isReader(ctx, path, g.To.User)
 		})
 	}
+	if later == relayLater {
+		there = slices.DeleteFunc(there, func(g coordinator.Grant) bool {
+			return g.To.User == coordinator.RelayUser && !slices.Contains(grants, g) && o.isRelay(ctx, path)
+		})
+	}
 	if why := otherRights(there, grants); why != "" {
 		return &RightsError{Path: path, Why: why}
 	}
@@ -116,6 +121,13 @@ func (o *owner) isReader(ctx context.Context, path coordinator.Path, user string
 	}
 	there, err := o.store.Rights(ctx, path, c)
 	return err == nil && c.User != "" && slices.Contains(there, coordinator.Grant{To: c, May: coordinator.MayRead})
+}
+
+// isRelay says whether the deployment's relay may read a node, and no more.
+func (o *owner) isRelay(ctx context.Context, path coordinator.Path) bool {
+	c := o.keys.relay.Credential()
+	there, err := o.store.Rights(ctx, path, c)
+	return err == nil && slices.Contains(there, coordinator.Grant{To: c, May: coordinator.MayRead})
 }
 
 // otherRights says in words how rights differ from those that a node must have.
@@ -144,6 +156,10 @@ func (o *owner) class(path coordinator.Path) class {
 	switch {
 	case path == o.d.Plan():
 		return ofPlan
+	case path == o.d.ServersKeys():
+		return ofServersKeys
+	case at[0] == "servers" && len(at) == 4 && at[2] == "cells":
+		return ofCrossing
 	case at[0] == "files" && len(at) == 2:
 		return ofFile
 	case at[0] == "servers" && len(at) == 3:

@@ -239,7 +239,7 @@ func checkRecord(ctx context.Context, s coordinator.Store, d coordinator.Deploym
 		return err
 	}
 	o := &owner{s, d, keys}
-	return o.rights(ctx, d.Root(), keys.grants(ofFolder, ""), nothingLater)
+	return o.rights(ctx, d.Root(), keys.grants(ofRecord, ""), nothingLater)
 }
 
 // compareRecords says what is to be done about a deployment that is there.

@@ -15,24 +15,30 @@ import (
 type class uint8
 
 const (
-	ofOperator   class = iota // ready
-	ofFolder                  // groups, servers, cells, seals, the operator's own server; the record
-	ofPlan                    // the whole plan, in parts
-	ofFile                    // in parts
-	ofServer                  // the incarnation
-	ofIdentity                //
-	ofServerPlan              // in parts
-	ofKeys                    // in parts
-	ofReport                  // state, answers, logs
-	ofRequests                //
-	ofAgent                   //
-	ofShared                  // cells, public keys, seals: others read them
-	ofGivenSeals              // of what the operator gives
-	ofTakenSeals              // the same where tokens are good for one enrolment: see takeGiven
-	ofGroup                   //
-	ofPass                    //
-	ofKnock                   //
-	ofAdmission               //
+	ofOperator    class = iota // ready
+	ofFolder                   // groups, servers, cells, seals, the operator's own server, relay
+	ofRecord                   // the deployment's
+	ofPlan                     // the whole plan, in parts
+	ofFile                     // in parts
+	ofServer                   // the incarnation
+	ofIdentity                 //
+	ofServerPlan               // in parts
+	ofKeys                     // in parts
+	ofState                    //
+	ofReport                   // answers, logs
+	ofRequests                 //
+	ofAgent                    //
+	ofShared                   // cells, public keys, seals: others read them
+	ofCrossing                 // cells that Heat reads, too
+	ofServersKeys              // in parts
+	ofHeat                     // what Heat has said to a relay
+	ofRelays                   // relays' presences
+	ofGivenSeals               // of what the operator gives
+	ofTakenSeals               // the same where tokens are good for one enrolment: see takeGiven
+	ofGroup                    //
+	ofPass                     //
+	ofKnock                    //
+	ofAdmission                //
 )
 
 // rule is who may do what with a class of nodes, besides the operator, who may do
@@ -42,6 +48,7 @@ type rule struct {
 	server  coordinator.Rights // the server's agent, by its identity
 	readers coordinator.Rights // the other servers that are named
 	token   coordinator.Rights // who has the token of a server that is named
+	relay   coordinator.Rights
 	// parts says that children are parts of the node's text, with the same rights.
 	parts bool
 	// later says what may stand there besides, since it was given after apply.
@@ -59,30 +66,38 @@ const (
 	// anythingLater: whoever has a token may hand a pass over, and so give any rights on it. It
 	// lets nobody in then but whom it was handed over to first (Store.HandOver).
 	anythingLater
+	// relayLater: Heat reads a cell that it did not when the deployment was applied, or no more.
+	relayLater
 )
 
 // mayClear is to list what is below, and to delete it.
 const mayClear = coordinator.MayRead | coordinator.MayDeleteChildren
 
 var rules = map[class]rule{
-	ofOperator:   {},
-	ofFolder:     {root: mayClear},
-	ofPlan:       {root: mayClear, parts: true},
-	ofFile:       {root: mayClear, readers: coordinator.MayRead, parts: true, later: readersLater},
-	ofServer:     {root: mayClear, server: coordinator.MayRead | coordinator.MayWrite},
-	ofIdentity:   {token: coordinator.MayRead}, // before a machine has the server's identity, where that is another
-	ofServerPlan: {root: mayClear, server: coordinator.MayRead, parts: true},
-	ofKeys:       {server: coordinator.MayRead, parts: true}, // they open cells
-	ofReport:     {server: coordinator.MayRead | coordinator.MayWrite},
-	ofRequests:   {server: coordinator.MayRead},
-	ofAgent:      {root: mayClear, server: coordinator.MayCreateChildren | coordinator.MayDeleteChildren},
-	ofShared:     {server: coordinator.MayRead | coordinator.MayWrite, readers: coordinator.MayRead},
-	ofGivenSeals: {server: coordinator.MayRead},
-	ofTakenSeals: {server: coordinator.MayRead | coordinator.MayWrite},
-	ofGroup:      {token: coordinator.MayRead | coordinator.MayWrite},
-	ofPass:       {token: coordinator.MayHandOver, later: anythingLater},
-	ofKnock:      {token: coordinator.MayRead | coordinator.MayWrite},
-	ofAdmission:  {token: coordinator.MayRead},
+	ofOperator:    {},
+	ofFolder:      {root: mayClear},
+	ofRecord:      {root: mayClear, relay: coordinator.MayRead},
+	ofPlan:        {root: mayClear, relay: coordinator.MayRead, parts: true},
+	ofFile:        {root: mayClear, readers: coordinator.MayRead, parts: true, later: readersLater},
+	ofServer:      {root: mayClear, server: coordinator.MayRead | coordinator.MayWrite, relay: coordinator.MayRead},
+	ofIdentity:    {token: coordinator.MayRead}, // before a machine has the server's identity, where that is another
+	ofServerPlan:  {root: mayClear, server: coordinator.MayRead, parts: true},
+	ofKeys:        {server: coordinator.MayRead, parts: true}, // they open cells
+	ofState:       {server: coordinator.MayRead | coordinator.MayWrite, relay: coordinator.MayRead},
+	ofReport:      {server: coordinator.MayRead | coordinator.MayWrite},
+	ofRequests:    {server: coordinator.MayRead},
+	ofAgent:       {root: mayClear, server: coordinator.MayCreateChildren | coordinator.MayDeleteChildren},
+	ofShared:      {server: coordinator.MayRead | coordinator.MayWrite, readers: coordinator.MayRead},
+	ofCrossing:    {server: coordinator.MayRead | coordinator.MayWrite, readers: coordinator.MayRead, relay: coordinator.MayRead, later: relayLater},
+	ofServersKeys: {relay: coordinator.MayRead, parts: true},
+	ofHeat:        {relay: coordinator.MayRead | coordinator.MayWrite},
+	ofRelays:      {root: mayClear, relay: coordinator.MayRead | coordinator.MayCreateChildren | coordinator.MayDeleteChildren},
+	ofGivenSeals:  {server: coordinator.MayRead},
+	ofTakenSeals:  {server: coordinator.MayRead | coordinator.MayWrite},
+	ofGroup:       {token: coordinator.MayRead | coordinator.MayWrite},
+	ofPass:        {token: coordinator.MayHandOver, later: anythingLater},
+	ofKnock:       {token: coordinator.MayRead | coordinator.MayWrite},
+	ofAdmission:   {token: coordinator.MayRead},
 }
 
 // grants are the rights on a node of a class, which is about some servers: the first is
@@ -97,6 +112,9 @@ func (k *keyring) grants(c class, own contract.ServerPath, others ...contract.Se
 			grants = append(grants, coordinator.Grant{To: coordinator.ServerCredential(s, k.token(s)), May: r.token})
 		}
 		return grants
+	}
+	if r.relay != 0 {
+		grants = append(grants, coordinator.Grant{To: k.relay.Credential(), May: r.relay})
 	}
 	if r.server != 0 && own != contract.Operator {
 		grants = append(grants, k.server(own, r.server))

@@ -170,6 +170,9 @@ func (u *update) run(ctx context.Context) ([]RoleChange, error) {
 	if err := u.layFiles(ctx); err != nil {
 		return nil, err
 	}
+	if err := u.allowRelay(ctx); err != nil {
+		return nil, err
+	}
 	changes := make([][]RoleChange, len(u.to.Servers))
 	keep := make([][]string, len(u.to.Servers))
 	err := coordinator.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) (err error) {
@@ -244,6 +247,21 @@ func (u *update) layFiles(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// allowRelay lets relays read the cells that Heat reads now.
+func (u *update) allowRelay(ctx context.Context) error {
+	before, now := crossingCells(u.live), crossingCells(u.to)
+	for _, c := range u.to.Cells {
+		if !now[c.Name] || before[c.Name] {
+			continue
+		}
+		grant := coordinator.Grant{To: u.keys.relay.Credential(), May: rules[ofCrossing].relay}
+		if err := u.store.Allow(ctx, u.d.Cell(contract.CellRef{Cell: c.Name, Server: c.Server}), grant); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // layAgain makes files that are not there. Some may have gone: the change before may have been about to delete

@@ -53,6 +53,14 @@ func DeriveKey(secret, use string) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
+	return FromSeed(seed)
+}
+
+// FromSeed makes the key of what Derive gave.
+func FromSeed(seed []byte) (Key, error) {
+	if len(seed) != ed25519.SeedSize {
+		return Key{}, fmt.Errorf("a key has %d bytes, not %d", ed25519.SeedSize, len(seed))
+	}
 	return Key{ed25519.NewKeyFromSeed(seed)}, nil
 }
 

@@ -112,6 +112,26 @@ func (c *Client) Deployments(ctx context.Context, server string) ([]Deployment, 
 	return answer.Deployments, err
 }
 
+// DeploymentEnd is how a deployment ends: COMPLETE with output values, or FAILED with a reason;
+// or that it has not ended, IN_PROGRESS.
+type DeploymentEnd struct {
+	Status  string         `json:"status"`
+	Reason  string         `json:"status_reason"`
+	Outputs map[string]any `json:"output_values,omitempty"`
+}
+
+// EndDeployment ends a deployment by its id, and returns what it is then. A signal to its
+// resource may reach another deployment: under convergence a replaced resource and its
+// replacement have one name, and a stack whose replacement no signal reaches stays in
+// progress for ever.
+func (c *Client) EndDeployment(ctx context.Context, id string, end DeploymentEnd) (*Deployment, error) {
+	var answer struct {
+		Deployment Deployment `json:"software_deployment"`
+	}
+	err := c.call(ctx, request{method: http.MethodPut, path: []string{"software_deployments", id}, body: end, again: true}, &answer)
+	return &answer.Deployment, err
+}
+
 // Event is a step that a stack's resource has made.
 type Event struct {
 	ID       string `json:"id"`

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/terminal"
+	"github.com/hotc-dev/hotc/coordinator"
+	corelay "github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/relay"
+)
+
+const relayKeyVariable = "HOTC_RELAY_KEY_FILE"
+
+// relayEvery is the time between a relay's looks at Heat.
+const relayEvery = time.Second
+
+func newRelayCommand(s streams) *cobra.Command {
+	t, cloud, keyFile, once := &target{}, "", "", false
+	cmd := &cobra.Command{
+		Use:   "relay --stack NAME",
+		Short: "Tell Heat how the roles of a stack went, where their servers do not",
+		Long: `Stand between Heat and the coordinator: tell Heat of a stack that was compiled with
+--signal=relay when the roles of its servers are done, or which has failed. It runs where
+both are reached, as long as the stack is to be created, updated or scaled, or with --once
+until nothing is in progress. It may be killed and started elsewhere at any time, and
+several do no harm.
+
+Heat is asked with your credentials: $OS_CLOUD names one of clouds.yaml, or the OS_*
+variables are set. With the key that "hotc relay key" writes the secret is not needed.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			key, err := t.relayKey(keyFile)
+			if err != nil {
+				return err
+			}
+			return t.relay(cmd.Context(), s, key, cloud, once)
+		},
+	}
+	t.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&keyFile, "key-file", "", "the `FILE` written by \"hotc relay key\", in place of the secret (default: $"+relayKeyVariable+")")
+	f.StringVar(&cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")
+	f.BoolVar(&once, "once", false, "end when the stack is neither being created nor updated")
+	cmd.AddCommand(newRelayKeyCommand(s))
+	return cmd
+}
+
+func newRelayKeyCommand(s streams) *cobra.Command {
+	t := &target{}
+	cmd := &cobra.Command{
+		Use:   "key FILE --stack NAME",
+		Short: "Write the key of a stack's relay into FILE",
+		Long: `Write into FILE what "hotc relay" needs of a stack in the place of its secret. Who has it
+can tell Heat and the coordinator's readers how the stack stands, and read the plan, but can
+run nothing on its servers and read no secret. Only you may read the file.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			key, err := t.relayKey("")
+			if err != nil {
+				return err
+			}
+			if err := writeNew(args[0], string(key.File())); err != nil {
+				return err
+			}
+			fmt.Fprintf(s.out, "%s holds the key of %s, for hotc relay's --key-file.\n", args[0], t.stack)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&t.stack, "stack", "", "the stack's `NAME`, which is the deployment's")
+	f.StringVar(&t.secretFile, "secret-file", "", "the `FILE` made by \"hotc secret new\" (default: $"+secretFileVariable+")")
+	return cmd
+}
+
+// relayKey is the key of the deployment's relay: that of a file, or of the secret.
+func (t *target) relayKey(file string) (coordinator.RelayKey, error) {
+	var none coordinator.RelayKey
+	if file == "" && t.secretFile == "" {
+		file = os.Getenv(relayKeyVariable)
+	}
+	if file != "" {
+		key, err := readRelayKey(file)
+		if err == nil && t.stack != "" && t.stack != string(key.Deployment) {
+			err = source.Fail(source.BadSecret, fmt.Sprintf("%s is the key of %s, not of %s", file, key.Deployment, t.stack), "each stack has a key of its own: \"hotc relay key\" writes it")
+		}
+		t.stack = string(key.Deployment)
+		return key, err
+	}
+	if t.stack == "" {
+		return none, source.Fail(source.Usage, "which deployment?", "name it with --stack NAME")
+	}
+	d, err := coordinator.ParseDeployment(t.stack)
+	if err != nil {
+		return none, source.Fail(source.Usage, err.Error(), "--stack takes the name that the stack has in Heat")
+	}
+	secret, err := t.secret()
+	if err != nil {
+		return none, err
+	}
+	return secret.Relay(d)
+}
+
+func readRelayKey(file string) (coordinator.RelayKey, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return coordinator.RelayKey{}, source.Fail(source.BadSecret, "there is no file "+file, "\"hotc relay key "+shellQuote(file)+"\" writes it, where the secret is")
+	}
+	if err != nil {
+		return coordinator.RelayKey{}, source.Fail(source.BadSecret, "the relay's key cannot be read: "+err.Error(), "")
+	}
+	key, err := coordinator.ParseRelayKey(text)
+	if err != nil {
+		return key, source.Fail(source.BadSecret, file+": "+err.Error(), "\"hotc relay key\" writes one that is right, where the secret is")
+	}
+	return key, nil
+}
+
+// relay relays until the command ends, or all is settled.
+func (t *target) relay(ctx context.Context, s streams, key coordinator.RelayKey, cloud string, once bool) error {
+	url := t.coordinatorURL()
+	if url == "" {
+		return whichCoordinator()
+	}
+	client, err := heat.Connect(ctx, heat.Options{Cloud: cloud})
+	if err != nil {
+		return err
+	}
+	store, err := t.dial(ctx, url, func(within context.Context, store coordinator.Store) error {
+		_, _, err := store.Stat(within, key.Deployment.Root())
+		return err
+	}, key.Credential())
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	host, _ := os.Hostname() // it is for people
+	r := &relay.Relay{Heat: client, Store: store, Key: key, Name: rand.Text(), Every: relayEvery, Once: once,
+		Presence: coordinator.RelayPresence{Host: host, Version: version, Since: time.Now().UTC()},
+		Say: func(text string) {
+			fmt.Fprintf(s.out, "%s %s\n", time.Now().Format(time.TimeOnly), terminal.Visible(text))
+		}}
+	err = r.Run(ctx)
+	if err != nil && ctx.Err() != nil && !once {
+		return nil // it was to end
+	}
+	return t.explainRelay(ctx, key, err)
+}
+
+// explainRelay makes a diagnostic of what ended a relay.
+func (t *target) explainRelay(ctx context.Context, key coordinator.RelayKey, err error) error {
+	if _, done := source.AsDiagnostic(err); done || err == nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return interrupted()
+	case errors.Is(err, corelay.ErrWrongKey):
+		return source.Fail(source.BadSecret, "the deployment "+string(key.Deployment)+" was applied with another secret than the one that this relay's key is of", "write the key anew with \"hotc relay key\"")
+	}
+	return source.Fail(source.OperationFailed, err.Error(), "")
+}

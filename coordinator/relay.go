@@ -1,0 +1,134 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator/sign"
+)
+
+// A relay stands between Heat and a deployment (docs/relay.md). It has a key that speaks for
+// Heat and for nothing else: who has only that can neither run anything on a server nor read
+// a secret.
+
+// RelayUser is the user of a relay's identity.
+const RelayUser = "relay"
+
+// RelayKey is what a relay has of a deployment. It never prints itself.
+type RelayKey struct {
+	Deployment Deployment
+	password   string
+	seed       []byte
+	// Operator is the key by which the deployment's operator signs.
+	Operator sign.Public
+}
+
+// Relay makes a deployment's relay's key.
+func (s Secret) Relay(d Deployment) (RelayKey, error) {
+	seed, errSeed := sign.Derive(s.hex, "hotc relay signature 1\n"+string(d))
+	operator, errOperator := s.OperatorKey(d)
+	return RelayKey{d, s.digest(string(d) + ":/relay"), seed, operator.Public()}, errors.Join(errSeed, errOperator)
+}
+
+// Credential is the relay's identity.
+func (k RelayKey) Credential() Credential { return Credential{User: RelayUser, Password: k.password} }
+
+// Signer is the key by which the relay signs.
+func (k RelayKey) Signer() (sign.Key, error) { return sign.FromSeed(k.seed) }
+
+// String keeps the key out of messages.
+func (k RelayKey) String() string { return "(relay key of " + string(k.Deployment) + ")" }
+
+// GoString keeps the key out of %#v.
+func (k RelayKey) GoString() string { return k.String() }
+
+// relayKeyFormat is the version of a relay's key as a file.
+const relayKeyFormat = 1
+
+type relayKeyFile struct {
+	Format     int         `json:"format"`
+	Deployment Deployment  `json:"deployment"`
+	Password   string      `json:"password"`
+	Key        []byte      `json:"key"`
+	Operator   sign.Public `json:"operator"`
+}
+
+// File is the key's file.
+func (k RelayKey) File() []byte {
+	text, _ := json.MarshalIndent(relayKeyFile{relayKeyFormat, k.Deployment, k.password, k.seed, k.Operator}, "", "  ") // of texts and bytes
+	return append(text, '\n')
+}
+
+// ParseRelayKey reads a key's file. Errors quote nothing of it.
+func ParseRelayKey(text []byte) (RelayKey, error) {
+	var f relayKeyFile
+	if json.Unmarshal(text, &f) != nil {
+		return RelayKey{}, errors.New("it is no relay's key")
+	}
+	if f.Format != relayKeyFormat {
+		return RelayKey{}, fmt.Errorf("it has format %d, this hotc reads format %d", f.Format, relayKeyFormat)
+	}
+	d, err := ParseDeployment(string(f.Deployment))
+	if err == nil {
+		_, err = sign.FromSeed(f.Key)
+	}
+	if err == nil && (f.Password == "" || f.Operator == "") {
+		err = errors.New("something of it is missing")
+	}
+	return RelayKey{d, f.Password, f.Key, f.Operator}, err
+}
+
+// ServersKeys are the keys by which a deployment's servers sign, as the operator says to relays.
+type ServersKeys struct {
+	Keys map[contract.ServerPath]sign.Public `json:"keys"`
+}
+
+// RelayPresence stands while a relay has a session.
+type RelayPresence struct {
+	Host    string    `json:"host,omitempty"`
+	Version string    `json:"version,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
+// HeatRecord is what Heat said last to a relay.
+type HeatRecord struct {
+	Stack string    `json:"stack,omitempty"` // its id
+	Since time.Time `json:"since"`           // when it began to say so
+	// Trouble is why Heat cannot be asked, or told.
+	Trouble string     `json:"trouble,omitempty"`
+	Waits   []HeatWait `json:"waits,omitempty"`
+}
+
+// HeatWait is one of the waits of a stack, and how it stands.
+type HeatWait struct {
+	Stack  string        `json:"stack,omitempty"` // the path of the stack it lies in
+	Wait   string        `json:"wait"`
+	Status HeatWaitState `json:"status"`
+	// Reason is what is waited for, or why it has failed.
+	Reason string `json:"reason,omitempty"`
+}
+
+// HeatWaitState is how a wait stands, in Heat's words.
+type HeatWaitState string
+
+// The states of a wait.
+const (
+	HeatWaits  HeatWaitState = "IN_PROGRESS"
+	HeatDone   HeatWaitState = "COMPLETE"
+	HeatFailed HeatWaitState = "FAILED"
+)
+
+// Relay is the folder of what relays read and write.
+func (d Deployment) Relay() Path { return d.Root().Join("relay") }
+
+// ServersKeys holds the ServersKeys, in parts.
+func (d Deployment) ServersKeys() Path { return d.Relay().Join("keys") }
+
+// Heat holds the HeatRecord, signed by a relay.
+func (d Deployment) Heat() Path { return d.Relay().Join("heat") }
+
+// Relays holds the relays' presences.
+func (d Deployment) Relays() Path { return d.Relay().Join("here") }

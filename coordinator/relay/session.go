@@ -1,0 +1,288 @@
+// Package relay is what a relay does in a coordinator, with a key that speaks for Heat and
+// for nothing else (coordinator.RelayKey): it reads the plan, which machine each server is
+// and what its agent reports, and the values that cross to Heat; it writes that it is
+// there, and what Heat has said.
+//
+// What it reads is signed, and watched: a deployment at rest costs it nothing.
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/sign"
+)
+
+var (
+	// ErrNotApplied says that the deployment is not there.
+	ErrNotApplied = errors.New("the deployment is not there")
+	// ErrChanged says that its plan has changed, or that it was made anew: join again.
+	ErrChanged = errors.New("the plan has changed")
+	// ErrWrongKey says that the key is not this deployment's.
+	ErrWrongKey = errors.New("the relay's key is not this deployment's")
+)
+
+// Session is a relay's look at a deployment with one plan.
+type Session struct {
+	Plan *contract.Plan
+
+	store   coordinator.Store
+	key     coordinator.RelayKey
+	signer  sign.Key
+	record  coordinator.DeploymentRecord
+	keys    map[contract.ServerPath]sign.Public
+	changed chan struct{}
+
+	mu      sync.Mutex
+	servers map[contract.ServerPath]Server
+}
+
+// Server is a server as it is now.
+type Server struct {
+	// Instance is Nova's id of the machine that it is, "" while none has come.
+	Instance string
+	// State is what the agent of that machine has reported last.
+	State coordinator.ServerState
+	// Unreadable is why what it has written cannot be read.
+	Unreadable string
+}
+
+// Join reads what a deployment is. ErrNotApplied, ErrWrongKey, coordinator.ErrForged.
+func Join(ctx context.Context, store coordinator.Store, key coordinator.RelayKey) (*Session, error) {
+	s := &Session{store: store, key: key, changed: make(chan struct{}, 1), servers: map[contract.ServerPath]Server{}}
+	var err error
+	if s.signer, err = key.Signer(); err != nil {
+		return nil, err
+	}
+	if _, ready, err := store.Stat(ctx, key.Deployment.Ready()); err != nil || !ready {
+		return nil, errors.Join(err, ErrNotApplied)
+	}
+	for before := ""; ; before = s.record.Plan {
+		if s.record, err = s.readRecord(ctx); err != nil {
+			return nil, err
+		}
+		text, _, err := coordinator.ReadParts(ctx, store, key.Deployment.Plan())
+		if err != nil {
+			return nil, s.explain(err)
+		}
+		if !coordinator.HasDigest(text, s.record.Plan) {
+			if s.record.Plan != before { // it was changed between the two, perhaps
+				continue
+			}
+			return nil, coordinator.Forged("the plan of "+string(key.Deployment), "its operator", errors.New("its sha256 differs"))
+		}
+		if err := json.Unmarshal(text, &s.Plan); err != nil {
+			return nil, fmt.Errorf("the plan of %s: %w", key.Deployment, err)
+		}
+		return s, s.readKeys(ctx)
+	}
+}
+
+func (s *Session) explain(err error) error {
+	switch {
+	case errors.Is(err, coordinator.ErrRefused):
+		return fmt.Errorf("%w: %w", ErrWrongKey, err)
+	case errors.Is(err, coordinator.ErrNotFound):
+		return fmt.Errorf("%w: %w", ErrNotApplied, err)
+	}
+	return err
+}
+
+func (s *Session) readRecord(ctx context.Context) (coordinator.DeploymentRecord, error) {
+	d := s.key.Deployment
+	var record coordinator.DeploymentRecord
+	node, err := s.store.Read(ctx, d.Root())
+	if err != nil {
+		return record, s.explain(err)
+	}
+	if json.Unmarshal(sign.Bare(node.Data), &record) == nil && record.Format != coordinator.RecordFormat {
+		return record, &coordinator.FormatError{Found: record.Format}
+	}
+	text, _, err := s.key.Operator.Open(d.Place("", coordinator.KindDeployment, "", ""), node.Data)
+	if err != nil {
+		return record, coordinator.Forged("the record of the deployment "+string(d), "its operator", err)
+	}
+	return coordinator.Decode[coordinator.DeploymentRecord](d.Root(), text)
+}
+
+func (s *Session) readKeys(ctx context.Context) error {
+	d := s.key.Deployment
+	text, _, err := coordinator.ReadParts(ctx, s.store, d.ServersKeys())
+	if err != nil {
+		return s.explain(err)
+	}
+	text, _, err = s.key.Operator.Open(d.Place(s.record.ID, coordinator.KindKeysOf, "", ""), text)
+	if err != nil {
+		return coordinator.Forged("what says by which keys the servers sign", "the deployment's operator", err)
+	}
+	keys, err := coordinator.Decode[coordinator.ServersKeys](d.ServersKeys(), text)
+	s.keys = keys.Keys
+	return err
+}
+
+// Watch keeps what Servers gives up to date until the context ends, the plan changes
+// (ErrChanged) or the deployment goes (ErrNotApplied).
+func (s *Session) Watch(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	record, err := s.store.Watch(ctx, s.key.Deployment.Root())
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, len(s.Plan.Servers))
+	for _, server := range s.Plan.Servers {
+		all.Go(func() {
+			defer mistake.Ends()
+			if err := s.watch(ctx, server.Path); err != nil && ctx.Err() == nil {
+				failed <- err
+			}
+		})
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case err := <-failed:
+			return s.explain(err)
+		case <-record:
+			now, err := s.readRecord(ctx)
+			switch {
+			case err != nil:
+				return err
+			case now.ID != s.record.ID || now.Plan != s.record.Plan:
+				return ErrChanged
+			}
+		}
+	}
+}
+
+// watch follows one server.
+func (s *Session) watch(ctx context.Context, server contract.ServerPath) error {
+	d := s.key.Deployment
+	machine, err := s.store.Watch(ctx, d.Server(server))
+	if err != nil {
+		return err
+	}
+	state, err := s.store.Watch(ctx, d.State(server))
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-machine:
+		case <-state:
+		}
+		now, err := s.read(ctx, server)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.servers[server] = now
+		s.mu.Unlock()
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// read reads a server as it is.
+func (s *Session) read(ctx context.Context, server contract.ServerPath) (Server, error) {
+	d := s.key.Deployment
+	node, err := s.store.Read(ctx, d.Server(server))
+	if err != nil {
+		return Server{}, err
+	}
+	is := coordinator.ParseIncarnation(node)
+	now := Server{Instance: is.Instance}
+	if node, err = s.store.Read(ctx, d.State(server)); err != nil {
+		return Server{}, err
+	}
+	err = error(nil)
+	if coordinator.CountItems(node.Data) > coordinator.MostItems {
+		err = coordinator.ErrTooMany
+	} else {
+		now.State, _, err = coordinator.OpenIfAny[coordinator.ServerState](d.State(server), node.Data, s.keys[server], d.Place(s.record.ID, coordinator.KindState, server, ""))
+	}
+	if err != nil {
+		now.Unreadable = err.Error()
+	}
+	if now.State.Incarnation != is.Number {
+		now.State = coordinator.ServerState{} // of the machine that had this name before
+	}
+	return now, nil
+}
+
+// Changed gets a token when a server is not as Servers has said.
+func (s *Session) Changed() <-chan struct{} { return s.changed }
+
+// Servers are those of the plan that are known by now, as they are.
+func (s *Session) Servers() map[contract.ServerPath]Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.servers)
+}
+
+// Value is what a role has written for Heat.
+func (s *Session) Value(ctx context.Context, c contract.CellRef) (json.RawMessage, error) {
+	d := s.key.Deployment
+	node, err := s.store.Read(ctx, d.Cell(c))
+	if err != nil {
+		return nil, err
+	}
+	record, err := coordinator.OpenCell(d.Cell(c), node.Data, s.keys[c.Server], d.CellPlace(s.record.ID, c))
+	if err == nil {
+		record, err = coordinator.CheckCell(c, record)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if record.State != coordinator.Valued || record.Value == nil {
+		return nil, fmt.Errorf("%s has no value for the stack", c.Cell)
+	}
+	return record.Value, nil
+}
+
+// Announce says that a relay is there, until the context ends.
+func (s *Session) Announce(ctx context.Context, name string, p coordinator.RelayPresence) error {
+	text, err := coordinator.Encode(p)
+	if err != nil {
+		return err
+	}
+	return s.store.Announce(ctx, s.key.Deployment.Relays().Join(name), text)
+}
+
+// Tell writes down what Heat has said, if that is news. Another relay's news are as good.
+func (s *Session) Tell(ctx context.Context, r coordinator.HeatRecord) error {
+	d := s.key.Deployment
+	at := d.Place(s.record.ID, coordinator.KindHeat, "", "")
+	node, err := s.store.Read(ctx, d.Heat())
+	if err != nil {
+		return s.explain(err)
+	}
+	there, _, err := coordinator.OpenIfAny[coordinator.HeatRecord](d.Heat(), node.Data, s.signer.Public(), at)
+	if err == nil && there.Stack == r.Stack && there.Trouble == r.Trouble && slices.Equal(there.Waits, r.Waits) {
+		return nil
+	}
+	text, err := coordinator.Signed(s.signer, at, r.Since.UnixMilli(), r)
+	if err != nil {
+		return err
+	}
+	err = s.store.Commit(ctx, coordinator.Op{Path: d.Heat(), Version: node.Version, Write: true, Data: text})
+	if errors.Is(err, coordinator.ErrVersion) {
+		return nil
+	}
+	return err
+}

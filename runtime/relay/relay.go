@@ -1,0 +1,333 @@
+// Package relay stands between Heat and a deployment (docs/relay.md): it sees what Heat waits
+// for, in the software deployments of the emitted stack, and how the roles stand, in the
+// coordinator, and ends Heat's waits accordingly.
+//
+// It keeps nothing that is not in one of the two: it may be killed and started elsewhere at
+// any moment, and several do no harm, since each looks before it says anything, and what
+// they say is the same. Each wait is ended by its id, so that what is said never reaches
+// another than the one that was decided about, and Heat's answer tells whether that was
+// changed meanwhile.
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/signal"
+)
+
+// Heat is what a relay asks of it.
+type Heat interface {
+	Stack(ctx context.Context, name string) (*heat.Stack, error)
+	Deployments(ctx context.Context, server string) ([]heat.Deployment, error)
+	EndDeployment(ctx context.Context, id string, end heat.DeploymentEnd) (*heat.Deployment, error)
+}
+
+// Relay is one relay of one deployment.
+type Relay struct {
+	Heat  Heat
+	Store coordinator.Store // opened as the key's identity
+	Key   coordinator.RelayKey
+	// Name tells the relays of a deployment apart.
+	Name     string
+	Presence coordinator.RelayPresence
+	// Every is the time between looks at Heat; none asks it for more than Deployments, and now
+	// and then for the stack.
+	Every time.Duration
+	// Say is told what a person wants to know, Told what Heat says, whenever that changes. Nil
+	// is nobody.
+	Say  func(string)
+	Told func(coordinator.HeatRecord)
+	// Once ends Run when the stack is neither being created nor updated, and nothing waits.
+	Once bool
+
+	stack  *heat.Stack
+	looked time.Time // at the stack
+	record coordinator.HeatRecord
+	said   map[string]string // why something is not done, by what it is
+}
+
+// lookAtStack is how often the stack is asked for where only its id matters: one of the same
+// name may have taken its place.
+const lookAtStack = 20 * time.Second
+
+// ErrFailed says that the stack has failed.
+var ErrFailed = errors.New("the stack has failed")
+
+// Run relays until the context ends; with Once until all is settled. ErrFailed,
+// relay.ErrWrongKey, coordinator.ErrForged, *coordinator.FormatError.
+func (r *Relay) Run(ctx context.Context) error {
+	if r.Say == nil {
+		r.Say = func(string) {}
+	}
+	r.said = map[string]string{}
+	for {
+		session, err := relay.Join(ctx, r.Store, r.Key)
+		if err == nil {
+			err = r.with(ctx, session)
+		}
+		switch {
+		case errors.Is(err, errSettled):
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, relay.ErrChanged):
+			continue
+		case errors.Is(err, relay.ErrNotApplied):
+			r.why("deployment", "the deployment is not there yet")
+		default:
+			return err
+		}
+		if err := pause(ctx, 2*r.Every); err != nil {
+			return err
+		}
+	}
+}
+
+var errSettled = errors.New("all is settled")
+
+// with relays as long as the plan stays what it is.
+func (r *Relay) with(ctx context.Context, s *relay.Session) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer stop(nil)
+	watching.Go(func() {
+		defer mistake.Ends()
+		if err := s.Watch(ctx); err != nil {
+			stop(err)
+		}
+	})
+	if err := s.Announce(ctx, r.Name, r.Presence); err != nil {
+		return err
+	}
+	var seen []wait
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.Changed():
+			if !r.decided(seen, s) {
+				r.tell(ctx, s, seen)
+				continue // nothing to say to Heat
+			}
+		case <-next.C:
+		}
+		var err error
+		seen, err = r.round(ctx, s)
+		if r.settled(seen, err) {
+			return r.outcome()
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil && !passing(err) {
+			return err
+		}
+		next.Reset(r.Every)
+	}
+}
+
+// passing says that an error of Heat's may be gone at the next look.
+func passing(err error) bool {
+	return !errors.Is(err, heat.ErrForbidden)
+}
+
+// decided says whether one of Heat's waits is to be ended, as things stand.
+func (r *Relay) decided(seen []wait, s *relay.Session) bool {
+	servers := s.Servers()
+	for _, w := range seen {
+		if w.inProgress() && decide(w.HeatWait, s.Plan, servers).state != coordinator.HeatWaits {
+			return true
+		}
+	}
+	return false
+}
+
+// round looks at Heat, ends the waits that are to be ended, and says how it stands.
+func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
+	seen, err := r.look(ctx)
+	if err == nil {
+		err = r.end(ctx, s, seen)
+	}
+	r.record.Trouble = ""
+	if err != nil && ctx.Err() == nil {
+		r.record.Trouble = trouble(err)
+		r.why("Heat", "Heat: "+r.record.Trouble)
+	}
+	r.tell(ctx, s, seen)
+	return seen, err
+}
+
+func trouble(err error) string {
+	if d, is := source.AsDiagnostic(err); is {
+		return d.Message
+	}
+	return err.Error()
+}
+
+// look asks Heat what it waits for.
+func (r *Relay) look(ctx context.Context) ([]wait, error) {
+	name := string(r.Key.Deployment)
+	if r.stack == nil || r.Once || time.Since(r.looked) > lookAtStack {
+		stack, err := r.Heat.Stack(ctx, name)
+		if errors.Is(err, heat.ErrNotFound) {
+			r.stack, r.record.Stack = nil, ""
+			r.why("stack", "there is no stack "+name+" yet")
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.stack, r.record.Stack, r.looked = stack, stack.ID, time.Now()
+	}
+	all, err := r.Heat.Deployments(ctx, r.stack.ID)
+	if err != nil {
+		return nil, err
+	}
+	return waitsOf(name, all), nil
+}
+
+// end ends the waits that are to be ended.
+func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait) error {
+	servers := s.Servers()
+	for i := range seen {
+		w := &seen[i]
+		if !w.inProgress() {
+			continue
+		}
+		v := decide(w.HeatWait, s.Plan, servers)
+		if v.state == coordinator.HeatWaits {
+			continue
+		}
+		end, err := r.answer(ctx, s, v)
+		if err != nil {
+			return err
+		}
+		now, err := r.Heat.EndDeployment(ctx, w.ID, end)
+		if errors.Is(err, heat.ErrNotFound) {
+			continue // its stack was deleted
+		}
+		if err != nil {
+			return err
+		}
+		if now.Config != w.Config { // it waits for something else by now
+			again := heat.DeploymentEnd{Status: string(coordinator.HeatWaits), Reason: "it waits for what has changed"}
+			if _, err := r.Heat.EndDeployment(ctx, w.ID, again); err != nil {
+				return err
+			}
+			continue
+		}
+		w.Status, w.Reason = end.Status, end.Reason
+		r.Say(fmt.Sprintf("Heat was told of %s: %s: %s", w.place(), end.Status, end.Reason))
+	}
+	return nil
+}
+
+// answer is what Heat is told, with the values that it reads.
+func (r *Relay) answer(ctx context.Context, s *relay.Session, v verdict) (heat.DeploymentEnd, error) {
+	end := heat.DeploymentEnd{Status: string(v.state), Reason: v.reason}
+	data, size := map[string]map[string]json.RawMessage{}, 0
+	for _, x := range v.values {
+		text, err := s.Value(ctx, x.cell)
+		if err != nil {
+			return heat.DeploymentEnd{Status: string(coordinator.HeatFailed), Reason: signal.ShortReason(err.Error())}, ctx.Err()
+		}
+		if data[x.server] == nil {
+			data[x.server] = map[string]json.RawMessage{}
+		}
+		data[x.server][x.name] = text
+		size += len(text) + len(x.server) + len(x.name) + 16
+	}
+	if size > signal.MaxBody-4096 {
+		return heat.DeploymentEnd{Status: string(coordinator.HeatFailed), Reason: fmt.Sprintf("all roles are done, but the values for the stack have %d bytes; Heat takes %d", size, signal.MaxBody)}, nil
+	}
+	if len(data) > 0 {
+		end.Outputs = map[string]any{"data": data}
+	}
+	return end, nil
+}
+
+// place names a wait: its resource, with the path of its stack.
+func (w wait) place() string {
+	if w.About.Stack == "" {
+		return w.About.Wait
+	}
+	return w.About.Stack + "/" + w.About.Wait
+}
+
+// tell writes down what Heat says, and why it still waits.
+func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
+	record := r.record
+	record.Waits, record.Since = nil, time.Now().UTC().Truncate(time.Second)
+	servers := s.Servers()
+	for _, w := range seen {
+		x := coordinator.HeatWait{Stack: w.About.Stack, Wait: w.About.Wait, Status: coordinator.HeatWaitState(w.Status), Reason: w.Reason}
+		if w.inProgress() {
+			x.Reason = decide(w.HeatWait, s.Plan, servers).reason
+		}
+		switch x.Status {
+		case coordinator.HeatWaits:
+			r.why(w.ID+w.Config, fmt.Sprintf("Heat waits for %s, %d servers", w.place(), len(w.Servers)))
+		case coordinator.HeatDone:
+			x.Reason = ""
+		case coordinator.HeatFailed:
+		}
+		record.Waits = append(record.Waits, x)
+	}
+	r.record = record
+	if r.Told != nil {
+		r.Told(record)
+	}
+	if err := s.Tell(ctx, record); err != nil && ctx.Err() == nil {
+		r.why("coordinator", err.Error())
+	}
+}
+
+// why says once what is the matter with something.
+func (r *Relay) why(what, text string) {
+	if r.said[what] != text {
+		r.said[what] = text
+		r.Say(text)
+	}
+}
+
+// settled says that nothing more is to be waited for.
+func (r *Relay) settled(seen []wait, err error) bool {
+	if !r.Once || err != nil || r.stack == nil || r.stack.State.InProgress() {
+		return false
+	}
+	for _, w := range seen {
+		if w.inProgress() {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Relay) outcome() error {
+	if r.stack.State.Failed() {
+		return fmt.Errorf("%w: %s: %s", ErrFailed, r.stack.State, r.stack.Reason)
+	}
+	return errSettled
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,291 @@
+package relay
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/runtime/heat"
+)
+
+const blog = coordinator.Deployment("blog")
+
+// cloud plays Heat with one stack and its software deployments.
+type cloud struct {
+	mu      sync.Mutex
+	state   heat.State
+	waits   map[string]*heat.Deployment
+	down    error
+	looks   int
+	ends    []string
+	before  func() // an End takes effect
+	changed chan struct{}
+}
+
+func newCloud() *cloud {
+	return &cloud{state: "CREATE_IN_PROGRESS", waits: map[string]*heat.Deployment{}, changed: make(chan struct{}, 1000)}
+}
+
+// wait lets Heat wait for a server.
+func (c *cloud) wait(id, config string, servers ...contract.HeatServer) {
+	text, _ := json.Marshal(servers)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waits[id] = &heat.Deployment{ID: id, Config: config, Status: "IN_PROGRESS", Inputs: map[string]json.RawMessage{
+		"hotc": json.RawMessage(`{"format":1,"deployment":"blog","wait":"hotc_done"}`), "servers": text}}
+}
+
+func (c *cloud) Stack(context.Context, string) (*heat.Stack, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &heat.Stack{Name: "blog", ID: "stack-1", State: c.state}, c.down
+}
+
+func (c *cloud) Deployments(_ context.Context, server string) ([]heat.Deployment, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.looks++; c.down != nil || server != "stack-1" {
+		return nil, c.down
+	}
+	var all []heat.Deployment
+	for _, d := range c.waits {
+		all = append(all, *d)
+	}
+	return all, nil
+}
+
+func (c *cloud) EndDeployment(_ context.Context, id string, end heat.DeploymentEnd) (*heat.Deployment, error) {
+	if c.before != nil {
+		c.before()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.down != nil {
+		return nil, c.down
+	}
+	text, _ := json.Marshal(end.Outputs)
+	c.ends = append(c.ends, fmt.Sprintf("%s %s %s %s", id, end.Status, end.Reason, text))
+	d := c.waits[id]
+	d.Status, d.Reason = end.Status, end.Reason
+	if c.state = "CREATE_IN_PROGRESS"; end.Status != "IN_PROGRESS" {
+		c.state = heat.State("CREATE_" + end.Status)
+	}
+	c.changed <- struct{}{}
+	now := *d
+	return &now, nil
+}
+
+func (c *cloud) said() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string{}, c.ends...)
+}
+
+// world is a deployment in a coordinator, and a cloud.
+type world struct {
+	*cloud
+	t      *testing.T
+	tree   *memory.Tree
+	secret coordinator.Secret
+	plan   *contract.Plan
+}
+
+func newWorld(t *testing.T) *world {
+	secret, err := coordinator.NewSecret(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{newCloud(), t, memory.New(), secret, site()}
+	w.plan.Servers = w.plan.Servers[:1]
+	db := &w.plan.Servers[0]
+	for _, name := range []contract.CellName{"db.mysql:endpoint", "db.mysql:own", "db.mysql", "db.backup"} {
+		w.plan.Cells = append(w.plan.Cells, contract.Cell{Name: name, Server: "db", Role: "mysql"})
+		db.Writes = append(db.Writes, name)
+	}
+	w.publish()
+	return w
+}
+
+func (w *world) publish() {
+	w.t.Helper()
+	text, _ := json.Marshal(w.plan)
+	_, err := deploy.Publish(w.t.Context(), w.tree.Open(w.secret.Operator(blog)), deploy.Publication{Deployment: blog, Secret: w.secret, Plan: w.plan, JSON: text, Now: noon})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// machine is a server's agent.
+func (w *world) machine(instance string) *member.Member {
+	w.t.Helper()
+	token := w.secret.ServerToken(blog, "db")
+	m := member.Join(w.tree.Open(coordinator.ServerCredential("db", token)), blog, "db", token)
+	if _, err := m.Plan(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := m.Enrol(w.t.Context(), "journal-"+instance, instance, false, noon); err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+// report lets the agent of a machine say how its roles stand.
+func (w *world) report(m *member.Member, roles string) {
+	w.t.Helper()
+	state := ran(w.plan, "db", "", roles).State
+	state.Phase = coordinator.PhaseRunning
+	if err := m.Report(w.t.Context(), state, nil); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// relay runs one until the test ends, or it does; its error comes by the channel.
+func (w *world) relay(ctx context.Context, name string, change func(*Relay)) <-chan error {
+	key, err := w.secret.Relay(blog)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	key, err = coordinator.ParseRelayKey(key.File()) // as one that has no secret
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r := &Relay{Heat: w.cloud, Store: w.tree.Open(key.Credential()), Key: key, Name: name, Every: time.Millisecond, Say: func(text string) { w.t.Log(name + ": " + text) }}
+	if change != nil {
+		change(r)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	return ended
+}
+
+func (w *world) until(what string, is func() bool) {
+	w.t.Helper()
+	for !is() {
+		select {
+		case <-w.t.Context().Done():
+			w.t.Fatalf("the test ended before %s", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// Two relays, one of which is killed in the middle, tell Heat once the roles are done, with
+// what it reads; one that only waits for that ends.
+func TestRelays(t *testing.T) {
+	w := newWorld(t)
+	w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
+	first, kill := context.WithCancel(t.Context())
+	killed := w.relay(first, "first", nil)
+	once := w.relay(t.Context(), "once", func(r *Relay) { r.Once = true })
+	m := w.machine("id-1")
+	w.report(m, "mysql=running")
+	kill()
+	<-killed
+	for name, value := range map[contract.CellName]string{"db.mysql:endpoint": `"http://db"`, "db.mysql:own": `1`} {
+		if err := m.Put(t.Context(), name, json.RawMessage(value), noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.said()) > 0 {
+		t.Fatalf("too early: %q", w.said())
+	}
+	w.report(m, "mysql=done backup=done")
+	if err := <-once; err != nil {
+		t.Error(err)
+	}
+	if got := w.said(); len(got) != 1 || got[0] != `w1 COMPLETE all roles are done {"data":{"db":{"url":"http://db"}}}` {
+		t.Errorf("Heat was told %q", got)
+	}
+}
+
+// The failure of a role fails the stack with its place; the update that mends it waits for the
+// machine that takes over.
+func TestFailureAndUpdate(t *testing.T) {
+	w := newWorld(t)
+	w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
+	w.report(w.machine("id-1"), "mysql=failed")
+	if err := <-w.relay(t.Context(), "once", func(r *Relay) { r.Once = true }); !errors.Is(err, ErrFailed) {
+		t.Error(err)
+	}
+	w.wait("w2", "c2", contract.HeatServer{Server: "db", ID: "id-2"})
+	w.state = "UPDATE_IN_PROGRESS"
+	w.relay(t.Context(), "relay", nil)
+	m := w.machine("id-2")
+	for _, name := range []contract.CellName{"db.mysql:endpoint", "db.mysql:own"} {
+		if err := m.Put(t.Context(), name, json.RawMessage(`1`), noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.report(m, "mysql=done backup=done")
+	w.until("Heat was told", func() bool { return len(w.said()) == 2 })
+	if got := w.said(); got[0] != "w1 FAILED db.mysql: exit status 3 (site.yaml:5:9) null" || !strings.HasPrefix(got[1], "w2 COMPLETE all roles are done") {
+		t.Errorf("Heat was told %q", got)
+	}
+}
+
+// Where Heat begins to wait for another machine just as it is told, it goes on waiting.
+func TestOvertaken(t *testing.T) {
+	w := newWorld(t)
+	w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
+	w.report(w.machine("id-1"), "mysql=failed")
+	var overtake sync.Once
+	w.before = func() {
+		overtake.Do(func() { w.wait("w1", "c2", contract.HeatServer{Server: "db", ID: "id-2"}) })
+	}
+	w.relay(t.Context(), "relay", nil)
+	w.until("it is put back", func() bool { return len(w.said()) == 2 })
+	if got := w.said()[1]; !strings.HasPrefix(got, "w1 IN_PROGRESS") {
+		t.Errorf("Heat was told %q", got)
+	}
+	w.report(w.machine("id-2"), "mysql=failed")
+	w.until("the other one has failed", func() bool { return len(w.said()) == 3 })
+}
+
+// An outage of Heat's is lived through, and said where people look.
+func TestHeatIsDown(t *testing.T) {
+	w := newWorld(t)
+	w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
+	w.down = errors.New("no answer from Heat")
+	told := make(chan coordinator.HeatRecord, 100_000)
+	w.relay(t.Context(), "relay", func(r *Relay) { r.Told = func(x coordinator.HeatRecord) { told <- x } })
+	if x := <-told; x.Trouble != "no answer from Heat" {
+		t.Errorf("%+v", x)
+	}
+	w.report(w.machine("id-1"), "mysql=failed")
+	w.mu.Lock()
+	w.down = nil
+	w.mu.Unlock()
+	w.until("Heat was told", func() bool { return len(w.said()) == 1 })
+	w.until("the trouble is over", func() bool { return (<-told).Trouble == "" })
+}
+
+// A plan that changes is read again: a role is done when it is what the plan has become.
+func TestChangedPlan(t *testing.T) {
+	w := newWorld(t)
+	w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
+	m := w.machine("id-1")
+	w.relay(t.Context(), "relay", nil)
+	w.report(m, "mysql=running backup=done")
+	backup := &w.plan.Servers[0].Roles[1]
+	backup.Source, backup.Hooks = json.RawMessage(`{"text":"false"}`), []contract.Task{{Name: contract.HookUpdate, Source: json.RawMessage(`{"text":"true"}`)}}
+	w.publish()
+	for _, name := range []contract.CellName{"db.mysql:endpoint", "db.mysql:own"} {
+		if err := m.Put(t.Context(), name, json.RawMessage(`1`), noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.report(m, "mysql=done backup=old")
+	w.report(m, "mysql=done backup=done")
+	w.until("Heat was told", func() bool { return len(w.said()) == 1 })
+}
