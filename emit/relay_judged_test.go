@@ -1,6 +1,7 @@
 package emit_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,5 +53,31 @@ func TestRelayAccepted(t *testing.T) {
 			}
 			accepted(t, r)
 		})
+	}
+}
+
+// A relay cannot open what is sealed for servers: Heat is not to read it.
+func TestRelayNoSecrets(t *testing.T) {
+	template := filepath.Join(t.TempDir(), "site.yaml")
+	text := `heat_template_version: 2018-08-31
+resources:
+  db:
+    type: OS::Nova::Server
+    properties: {image: i, flavor: f}
+    metadata: {hotc: {roles: [{name: r, driver: script, source: 'key=x', outputs: {key: {secret: true}}}]}}
+outputs:
+  key: {value: {get_attr: [db, key]}}
+`
+	if err := os.WriteFile(template, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := options(template)
+	o.Signal = contract.RelaySignals
+	if r, found := compile(t, o); r != nil || !strings.Contains(found, "H404") || !strings.Contains(found, "db.key here, which is secret") {
+		t.Errorf("%v: %s", r != nil, found)
+	}
+	o.Signal = contract.AgentsSignal
+	if r, found := compile(t, o); r == nil {
+		t.Error(found)
 	}
 }

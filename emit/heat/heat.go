@@ -126,6 +126,7 @@ func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options,
 func (s *stack) emit() []byte {
 	s.checkNames()
 	s.checkOutputs()
+	s.checkSecrets()
 	s.checkSlots()
 	if !s.open() {
 		return nil
