@@ -71,7 +71,7 @@ func Fold(e *Expr, resolve Resolve) (*Expr, error) {
 	if e.Kind == ValueExpr {
 		return e, nil
 	}
-	f := folder{resolve: resolve, work: work{left: maxWork}}
+	f := folder{resolve: resolve, isFunction: isFunctionName, work: work{left: maxWork}}
 	out, err := f.fold(e)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (t *Template) Fold(n *yaml.Node, resolve Resolve) (*Expr, error) {
 	if f == nil {
 		f = &roomyFolder{}
 	}
-	f.folder = folder{resolve: resolve, work: work{left: maxWork}, parts: f.room[:0]}
+	f.folder = folder{resolve: resolve, isFunction: isFunctionName, work: work{left: maxWork}, parts: f.room[:0]}
 	defer func() {
 		*f = roomyFolder{}
 		t.spare.Store(f)
@@ -102,6 +102,7 @@ func (t *Template) Fold(n *yaml.Node, resolve Resolve) (*Expr, error) {
 // folder is one run of Fold.
 type folder struct {
 	resolve    Resolve
+	isFunction func(name string) bool // in some version of HOT
 	work       work
 	conditions map[*Expr]*Expr // folded; nil while it is being folded
 	parts      partStack       // of the lists and maps that are being folded
@@ -344,7 +345,7 @@ func (f *folder) apply(call *Expr, arg part) (part, error) {
 		}
 		return part{value: v}, err
 	case fn.Partial != nil && !known:
-		out, err := fn.Partial(left())
+		out, err := fn.Partial(f, left())
 		return part{expr: out}, err
 	}
 	return part{expr: left()}, nil

@@ -20,7 +20,7 @@ type Function struct {
 	// Apply computes a call whose argument is known.
 	Apply func(w *work, arg value.Value) (value.Value, error)
 	// Partial folds a call whose argument is known in part; nil leaves it.
-	Partial func(call *Expr) (*Expr, error)
+	Partial func(f *folder, call *Expr) (*Expr, error)
 	// Lazy folds a call whose argument must not simply be evaluated first.
 	Lazy func(f *folder, call *Expr) (*Expr, error)
 	// Reference says that the call is answered by the Resolve function.

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -15,7 +16,7 @@ func (e *Expr) HOT() (v value.Value, ok bool) {
 	case CallExpr:
 		ok = e.Func != CellRef && e.Func != DeployRef
 	default:
-		ok = !e.looksLikeCall()
+		ok = !e.looksLikeCall(isFunctionName)
 	}
 	v = e.AsValue(func(x *Expr) value.Value {
 		part, fine := x.HOT()
@@ -26,8 +27,8 @@ func (e *Expr) HOT() (v value.Value, ok bool) {
 }
 
 // looksLikeCall says whether a template would read the map as a call.
-func (e *Expr) looksLikeCall() bool {
-	return e.Kind == MapExpr && len(e.Keys) == 1 && isFunctionName(e.Keys[0])
+func (e *Expr) looksLikeCall(isFunction func(string) bool) bool {
+	return e.Kind == MapExpr && len(e.Keys) == 1 && isFunction(e.Keys[0])
 }
 
 // hasCallShape says whether there is a map in the value that some version of HOT
@@ -47,15 +48,14 @@ func hasCallOf(v value.Value, isName func(string) bool) bool {
 }
 
 // functionNames are those of all functions of some version of HOT, in expressions or
-// conditions. Functions ask for them, too, so that they can only be listed afterwards.
-var functionNames = map[string]bool{}
-
-func init() {
-	for _, list := range [][]since{functions, conditionFunctions, cfnFunctions, cfnConditionFunctions} {
-		for _, s := range list {
-			functionNames[s.function.Name] = true
-		}
+// conditions.
+var functionNames = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for _, s := range slices.Concat(functions, conditionFunctions, cfnFunctions, cfnConditionFunctions) {
+		names[s.function.Name] = true
 	}
-}
+	return names
+})
 
-func isFunctionName(name string) bool { return functionNames[name] }
+// isFunctionName asks for them; functions ask their folder, since they are listed there.
+func isFunctionName(name string) bool { return functionNames()[name] }

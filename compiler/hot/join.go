@@ -106,8 +106,8 @@ func joinItem(name string, structures bool, v value.Value) (string, error) {
 
 // joinPartial makes one item of known ones that stand side by side, and one list
 // of several that stand in the text.
-func joinPartial(name string, structures bool) func(*Expr) (*Expr, error) {
-	return func(call *Expr) (*Expr, error) {
+func joinPartial(name string, structures bool) func(*folder, *Expr) (*Expr, error) {
+	return func(_ *folder, call *Expr) (*Expr, error) {
 		args := call.arg.Items
 		delimiter, ok := args[0].text()
 		switch {

@@ -76,8 +76,8 @@ func in(list []value.Value, v value.Value) bool {
 
 // concatPartial makes one list of lists that stand side by side; if all stand in
 // the text the call is gone.
-func concatPartial(name string, unique bool) func(*Expr) (*Expr, error) {
-	return func(call *Expr) (*Expr, error) {
+func concatPartial(name string, unique bool) func(*folder, *Expr) (*Expr, error) {
+	return func(_ *folder, call *Expr) (*Expr, error) {
 		arg := call.arg
 		if arg.Kind != ListExpr {
 			if arg.Kind == MapExpr {
@@ -130,7 +130,7 @@ func applyContains(_ *work, arg value.Value) (value.Value, error) {
 }
 
 // containsPartial decides as soon as a known item is equal.
-func containsPartial(call *Expr) (*Expr, error) {
+func containsPartial(_ *folder, call *Expr) (*Expr, error) {
 	val, list := call.arg.Items[0], call.arg.Items[1]
 	switch {
 	case list.Kind == MapExpr || list.IsValue() && !list.isList() && value.TypeName(list.Value) != "a string":

@@ -40,7 +40,7 @@ func applyMerge(w *work, arg value.Value) (value.Value, error) {
 
 // mergePartial merges maps that stand side by side; if all stand in the text the
 // call is gone.
-func mergePartial(call *Expr) (*Expr, error) {
+func mergePartial(f *folder, call *Expr) (*Expr, error) {
 	arg := call.arg
 	if arg.Kind != ListExpr {
 		if arg.Kind == MapExpr {
@@ -66,7 +66,7 @@ func mergePartial(call *Expr) (*Expr, error) {
 		}
 	}
 	if len(maps) == 1 && maps[0].Kind != CallExpr {
-		if maps[0].looksLikeCall() {
+		if maps[0].looksLikeCall(f.isFunction) {
 			return call, nil
 		}
 		return maps[0].collapse(), nil
@@ -75,7 +75,7 @@ func mergePartial(call *Expr) (*Expr, error) {
 		return call, nil
 	}
 	for i, m := range maps {
-		if m.looksLikeCall() {
+		if m.looksLikeCall(f.isFunction) {
 			return call, nil
 		}
 		maps[i] = m.collapse()

@@ -205,7 +205,7 @@ func fill(w *work, segments []segment, with []string) (value.Value, error) {
 // partial puts in what is known, if the template that this leaves is taken apart
 // at the very same places for the rest: a known value that holds another
 // placeholder, or makes one with its neighbours, keeps the call as it is.
-func (r replacing) partial(call *Expr) (*Expr, error) {
+func (r replacing) partial(f *folder, call *Expr) (*Expr, error) {
 	t, _ := call.arg.entry("template")
 	params, _ := call.arg.entry("params")
 	template, ok := t.text()
@@ -238,7 +238,7 @@ func (r replacing) partial(call *Expr) (*Expr, error) {
 			left.Keys, left.Items = append(left.Keys, k), append(left.Items, params.Items[i])
 		}
 	}
-	if len(left.Keys) == 1 && isFunctionName(left.Keys[0]) {
+	if len(left.Keys) == 1 && f.isFunction(left.Keys[0]) {
 		return call, nil // it would look like a call
 	}
 	return call.withArg(&Expr{Kind: MapExpr, At: call.arg.At, Keys: []string{"template", "params"},
