@@ -55,8 +55,10 @@ type checker struct {
 	placeholders map[*yaml.Node]*hot.Parameter
 	looked       map[*yaml.Node]bool
 	inCondition  bool // what is looked at is the definition of a condition
-	types        resourcetype.Cache
-	diags        *source.Diagnostics
+	// inOutput says that Heat takes what it cannot evaluate, and gives no value then.
+	inOutput bool
+	types    resourcetype.Cache
+	diags    *source.Diagnostics
 }
 
 func (c *checker) check() {
@@ -79,7 +81,9 @@ func (c *checker) check() {
 	}
 	for _, o := range c.template.Outputs {
 		if there, severity := c.enabled(o.Condition); there && o.Value != nil {
+			c.inOutput = true
 			c.calls(o.Value, severity)
+			c.inOutput = false
 		}
 	}
 	c.inCondition = true
@@ -150,6 +154,9 @@ func (c *checker) call(e *hot.Expr, severity source.Severity) {
 		return c.given(call)
 	})
 	if err != nil {
+		if c.inOutput && e.Misshapen() == nil {
+			severity = source.Warning
+		}
 		c.wrong(err, severity)
 		return
 	}
@@ -212,7 +219,10 @@ func (c *checker) names(e *hot.Expr, severity source.Severity) {
 	if e.Kind == hot.CallExpr {
 		if e.Func.Meaning() == "if" {
 			if choice, is := e.If(); is {
+				in := c.inOutput
+				c.inOutput = false // Heat evaluates conditions
 				c.names(choice.Condition, severity)
+				c.inOutput = in
 			}
 			severity = source.Warning // it is still open which branch is taken
 		}
@@ -226,8 +236,11 @@ func (c *checker) names(e *hot.Expr, severity source.Severity) {
 // reference looks for what a call names.
 func (c *checker) reference(call *hot.Expr, severity source.Severity) {
 	r := call.Ref()
-	if r.Computed || r.Name == "" {
+	if r.Name == "" && (r.Computed || call.Arg().Value != "") {
 		return
+	}
+	if c.inOutput && r.Kind != hot.ToAttribute {
+		severity = source.Warning
 	}
 	switch r.Kind {
 	case hot.ToParameter:

@@ -129,6 +129,21 @@ func (l *Look) computed(n *yaml.Node) bool {
 	return slices.ContainsFunc(n.Items, l.computed) || slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return l.computed(e.Value) })
 }
 
+// mayBeNothing says whether a node may be null, as far as is known.
+func (l *Look) mayBeNothing(n *yaml.Node) bool {
+	if n.IsNull() || !l.IsCall(n) {
+		return n.IsNull()
+	}
+	e := l.Template.Expr(n)
+	switch r := e.Ref(); r.Kind {
+	case hot.ToResource, hot.ToFile:
+		return false
+	case hot.ToParameter: // one is never null
+		return len(r.Path) > 0 || r.Computed
+	}
+	return true
+}
+
 // IsCall says whether a node is a call of a function.
 func (l *Look) IsCall(n *yaml.Node) bool {
 	return n.Kind == yaml.Map && len(n.Entries) == 1 && l.Template.Functions.Lookup(n.Entries[0].Name) != nil

@@ -15,6 +15,25 @@ var missingProperty = Rule{Code: source.MissingProperty, Category: Resources, Se
 // already. A null or a function that gives none counts as there: Heat has its own opinion
 // on each.
 func findMissingProperties(l *Look) {
+	for _, t := range l.Typed() {
+		if !l.IsCall(t.Node) {
+			continue
+		}
+		for p := range l.Parts(t) {
+			has, may, is := p.fields()
+			if !is {
+				continue
+			}
+			for _, name := range may {
+				below := p.property.Properties[name]
+				_, there := has.Get(name)
+				_, older := has.Get(below.Instead)
+				if below.Required && !there && !older {
+					l.Found(t.Node, when(fmt.Sprintf("%s needs the property %q", p.name, name), p.known), "")
+				}
+			}
+		}
+	}
 	for _, b := range l.Blocks() {
 		var misspelt []string
 		for _, e := range b.Node.All() {
@@ -32,9 +51,9 @@ func findMissingProperties(l *Look) {
 		switch len(needed) {
 		case 0:
 		case 1:
-			l.Found(b.At, fmt.Sprintf("%s needs the property %q", b.Of, needed[0]), "")
+			l.Found(b.within(), fmt.Sprintf("%s needs the property %q", b.Of, needed[0]), "")
 		default:
-			l.Found(b.At, fmt.Sprintf("%s needs the properties %s", b.Of, strings.Join(needed, ", ")), "")
+			l.Found(b.within(), fmt.Sprintf("%s needs the properties %s", b.Of, strings.Join(needed, ", ")), "")
 		}
 	}
 }

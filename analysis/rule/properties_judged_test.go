@@ -34,7 +34,12 @@ type heat struct {
 	out *bufio.Reader
 }
 
-type verdict struct{ Properties, Attribute string }
+// verdict is what Heat says of a resource's properties by their types, of the whole
+// resource, and of an attribute; "" is nothing.
+type verdict struct{ Properties, Whole, Attribute string }
+
+// byTypes are the rules that follow from the types of properties alone.
+var byTypes = []source.Code{source.UnknownProperty, source.MissingProperty, source.PropertyType, source.PropertyLimit}
 
 func startHeat(t *testing.T) *heat {
 	t.Helper()
@@ -113,7 +118,11 @@ func TestAgreesWithHeat(t *testing.T) {
 			mistake = g.spoil(kind.Properties, props)
 		}
 		heats := h.judge(t, kind.Name, props, "")
-		ours := found(t, kind.Name, props)
+		all := found(t, kind.Name, props)
+		if len(all) > 0 && heats.Whole == "" && kind.Name != "OS::Senlin::Cluster" { // which validates nothing
+			t.Errorf("seed %d, case %d: %s %v: Heat takes it, hotc says: %v", *seed, i, kind.Name, props, all[0])
+		}
+		ours := slices.DeleteFunc(all, func(d *source.Diagnostic) bool { return !slices.Contains(byTypes, d.Code) })
 		shown, _ := json.Marshal(props)
 		switch {
 		case mistake == "" && len(ours) > 0:
@@ -217,7 +226,7 @@ func (g *generator) anyValue(p *resourcetype.Property) any {
 		}
 		return v
 	}
-	for kind, text := range map[string]any{"net_cidr": "10.0.0.0/24", "mac_addr": "fa:16:3e:00:00:01", "dns_domain": "example.org.", "rel_dns_name": "web",
+	for kind, text := range map[string]any{"net_cidr": "10.0.0.0/24", "ip_addr": "10.0.0.1", "ip_or_cidr": "10.0.0.1", "mac_addr": "fa:16:3e:00:00:01", "dns_domain": "example.org.", "rel_dns_name": "web",
 		"cron_expression": "0 0 * * *", "timezone": "UTC", "expiration": "", "dns_name": "web"} {
 		if p.Custom == kind {
 			return text
@@ -225,7 +234,7 @@ func (g *generator) anyValue(p *resourcetype.Property) any {
 	}
 	switch p.Kind {
 	case resourcetype.String:
-		return pick[any](g, "x", "10.0.0.1", "", 5, true, "0x0000000000000001", "/dev/vdb", "2018-08-31 10:00", "abcde", strings.Repeat("ab", 18))
+		return pick[any](g, "x", "10.0.0.1", "", 5, true, "0x0000000000000001", "/dev/vdb", "2018-08-31 10:00", "01234567-0123-0123-0123-0123456789ab", "abcde", strings.Repeat("ab", 18))
 	case resourcetype.Integer:
 		return pick[any](g, 5, "5", " 7 ", true, -3, 1.5, 1, 60, 700, 9000)
 	case resourcetype.Number:

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -11,12 +12,12 @@ var propertyLimit = Rule{Code: source.PropertyLimit, Category: Resources, Severi
 // findPropertyLimits compares values with the constraints that Heat's tables hold.
 func findPropertyLimits(l *Look) {
 	for _, t := range l.Typed() {
-		for _, k := range l.valuesOf(t) {
-			if !t.Property.Kind.Takes(k.Value) || l.partly(t) {
+		for p := range l.Parts(t) {
+			if !p.property.Kind.Takes(p.value) || l.partly(t) {
 				continue
 			}
-			if err := t.Property.Violation(k.Value); err != nil {
-				l.Found(t.Node, when(fmt.Sprintf("%s: %s", t.Name, err), k), "")
+			if err := p.property.Violation(p.value); err != nil {
+				l.Found(t.Node, when(fmt.Sprintf("%s: %s", p.name, err), p.known), "")
 				break
 			}
 		}
@@ -24,4 +25,4 @@ func findPropertyLimits(l *Look) {
 }
 
 // partly says whether a list is known only in part: some of its items are computed.
-func (l *Look) partly(t *Typed) bool { return t.Node.Items != nil && l.computed(t.Node) }
+func (l *Look) partly(t *Typed) bool { return t.Node.Kind == yaml.List && l.computed(t.Node) }

@@ -13,9 +13,9 @@ var propertyType = Rule{Code: source.PropertyType, Category: Resources, Severity
 
 func findPropertyTypes(l *Look) {
 	for _, t := range l.Typed() {
-		for _, k := range l.valuesOf(t) {
-			if !t.Property.Kind.Takes(k.Value) {
-				l.Found(t.Node, when(fmt.Sprintf("%s is to be %s, not %s", t.Name, t.Property.Kind, described(k.Value)), k), "")
+		for p := range l.Parts(t) {
+			if !p.property.Kind.Takes(p.value) {
+				l.Found(t.Node, when(fmt.Sprintf("%s is to be %s, not %s", p.name, p.property.Kind, described(p.value)), p.known), "")
 				break
 			}
 		}
@@ -26,7 +26,7 @@ func findPropertyTypes(l *Look) {
 // group puts its members' names is not.
 func (l *Look) valuesOf(t *Typed) []Known {
 	if t.Node.IsNull() {
-		return nil
+		return []Known{{Value: t.Property.Nothing()}}
 	}
 	if !l.IsCall(t.Node) { // what stands within is looked at by itself
 		switch t.Node.Kind {

@@ -54,15 +54,17 @@ func (c chunk) environments() []string {
 }
 
 // lint is what hotc lint finds.
-func (c chunk) lint() []*source.Diagnostic {
+func (c chunk) lint() []*source.Diagnostic { return c.lintWith(map[string]string{}) }
+
+func (c chunk) lintWith(parameters map[string]string) []*source.Diagnostic {
 	var diags source.Diagnostics
-	emit.Lint(emit.Options{Template: "main.yaml", Access: c, Environments: c.environments(), Parameters: map[string]string{}, Signal: "heat",
+	emit.Lint(emit.Options{Template: "main.yaml", Access: c, Environments: c.environments(), Parameters: parameters, Signal: "heat",
 		Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver{}}, Version: "test"}, &diags)
 	return diags.All()
 }
 
 // write puts the files into a folder, for Heat.
-func (c chunk) write(t *testing.T) judge.Input {
+func (c chunk) write(t *testing.T) input {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range c.files {
@@ -70,11 +72,19 @@ func (c chunk) write(t *testing.T) judge.Input {
 			t.Fatal(err)
 		}
 	}
-	in := judge.Input{Template: filepath.Join(dir, "main.yaml")}
+	in := input{judge.Input{Template: filepath.Join(dir, "main.yaml")}}
 	for _, e := range c.environments() {
 		in.Environments = append(in.Environments, filepath.Join(dir, e))
 	}
 	return in
+}
+
+// input is one for Heat.
+type input struct{ judge.Input }
+
+func (in input) with(parameters map[string]any) judge.Input {
+	in.Parameters = parameters
+	return in.Input
 }
 
 // A file has chunks, each begun by `### TITLE`, and further files in them by `## NAME`. A
@@ -163,9 +173,9 @@ func TestHeatAgreesWithRules(t *testing.T) {
 				for _, d := range found {
 					errors = errors || d.Severity == source.Error
 					r := rule.Of(d.Code)
-					refusable = refusable || d.Severity == source.Error || r != nil && r.Truth == rule.HeatRefuses
+					refusable = refusable || d.Severity == source.Error || r != nil && r.Truth == rule.HeatRefuses && r.Severity == d.Severity
 				}
-				verdict := stockHeat.Judge(t).Validate(t, c.write(t))
+				verdict := stockHeat.Judge(t).Validate(t, c.write(t).Input)
 				if verdict.Accepted && refusable || !verdict.Accepted && !refusable {
 					t.Errorf("hotc: %v\nHeat: accepted %v: %s", found, verdict.Accepted, verdict.Error)
 				}

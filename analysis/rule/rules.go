@@ -10,6 +10,14 @@ var all = append(stages(),
 	&missingProperty,
 	&propertyType,
 	&propertyLimit,
+	&exclusiveProperties,
+	&oneOf,
+	&serverBoot,
+	&serverNetwork,
+	&deploymentFormat,
+
+	// language
+	&groupedParameter,
 
 	// roles
 	&hookByHand,

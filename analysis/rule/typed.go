@@ -72,6 +72,19 @@ func (b *Block) Has(name string) bool {
 	return p != nil && p.Instead != "" && b.Get(p.Instead) != nil
 }
 
+// within is where what a block lacks is to be written.
+func (b *Block) within() source.Spanned {
+	if b.Path == "" && b.Resource.Properties != nil {
+		return b.Resource.Properties.Key
+	}
+	return b.At
+}
+
+// elsewhere says whether a block may have entries that are not written there.
+func (l *Look) elsewhere(b *Block) bool {
+	return b.Node != nil && (b.Node.Kind != yaml.Map || l.IsCall(b.Node))
+}
+
 func (l *Look) types() *typed {
 	if l.typed == nil {
 		w := &walker{Look: l, typed: &typed{}, seen: map[*yaml.Node]bool{}}
@@ -119,6 +132,9 @@ func (w *walker) resource(r *hot.Resource, kind string, group *program.Nest) {
 		}
 	}
 	w.block(b)
+	if n := r.Entry.Value.Get(w.Template.Words().UpdatePolicy); group == nil && n != nil && n.Kind == yaml.Map && !w.IsCall(n) {
+		w.block(&Block{Of: "the update policy of " + t.Name, Path: "update_policy", Type: t, Resource: r, Known: t.UpdatePolicy, Node: n, At: n})
+	}
 }
 
 func (w *walker) block(b *Block) {

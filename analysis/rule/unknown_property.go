@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -17,6 +18,22 @@ var unknownProperty = Rule{Code: source.UnknownProperty, Category: Resources, Se
 const fewNames = 12
 
 func findUnknownProperties(l *Look) {
+	for _, t := range l.Typed() {
+		if !l.IsCall(t.Node) {
+			continue
+		}
+		for p := range l.Parts(t) {
+			has, may, is := p.fields()
+			if !is {
+				continue
+			}
+			for _, name := range has.Keys() {
+				if !slices.Contains(may, name) {
+					l.Found(t.Node, when(fmt.Sprintf("%s has no property %q in Heat %s", p.name, name, resourcetype.Release()), p.known), "")
+				}
+			}
+		}
+	}
 	for _, b := range l.Blocks() {
 		for _, e := range b.Node.All() {
 			if b.Known[e.Name] != nil {

@@ -2,8 +2,10 @@ package rule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -13,16 +15,22 @@ var unknownType = Rule{Code: source.UnknownType, Category: Resources, Severity: 
 
 // findUnknownTypes finds types that are nearly Heat's own; others are a cloud's.
 func findUnknownTypes(l *Look) {
-	names := resourcetype.Names()
+	var names []string
 	look := func(r *hot.Resource, kind string) {
 		written, plain := r.TypeNode.Text()
-		if !plain || written != kind || l.Types.Lookup(kind) != nil {
+		if !plain || written != kind || l.Types.Lookup(kind) != nil || environment.IsTemplate(kind) || slices.Contains(nothing, kind) {
 			return // an environment's doing
 		}
-		namespace, _, _ := strings.Cut(kind, "::")
-		if near := hot.Nearest(kind, names); near != "" && closeTo(kind, near) && strings.HasPrefix(near, namespace+"::") {
-			l.Found(r.TypeNode, fmt.Sprintf("stock Heat %s has no resource type %q", resourcetype.Release(), kind),
-				meant(near)+" If your cloud has this type, all is well")
+		if names == nil {
+			names = resourcetype.Names()
+		}
+		message := fmt.Sprintf("stock Heat %s has no resource type %q", resourcetype.Release(), kind)
+		near := hot.Nearest(kind, names)
+		switch {
+		case near != "" && closeTo(kind, near):
+			l.Found(r.TypeNode, message, meant(near)+" If your cloud has this type, all is well")
+		case !strings.Contains(kind, "::") || knownNamespace(kind, names):
+			l.Found(r.TypeNode, message, "if your cloud has it, or an environment that you deploy with maps it, all is well: -e names that environment")
 		}
 	}
 	for r := range l.Resources {
@@ -34,9 +42,21 @@ func findUnknownTypes(l *Look) {
 	}
 }
 
+// nothing are the types that do nothing, whatever their properties are.
+var nothing = []string{"OS::Heat::None", "OS::Heat::Test", "OS::Neutron::MeteringLabel"}
+
+// knownNamespace says whether a type is called like Heat's own: OS::Nova::….
+func knownNamespace(kind string, names []string) bool {
+	i := strings.LastIndex(kind, "::")
+	return i > 0 && slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, kind[:i+2]) })
+}
+
 // closeTo says whether two names differ only in the last part or the one before it, and
-// there by a slip: `OS::Nova::Quota` is no slip for `OS::Cinder::Quota`.
+// there by a slip: `OS::Nova::Quota` is no slip for `OS::Cinder::Quota`. A lost colon is one.
 func closeTo(a, b string) bool {
+	if strings.ReplaceAll(a, ":", "") == strings.ReplaceAll(b, ":", "") {
+		return true
+	}
 	x, y := strings.Split(a, "::"), strings.Split(b, "::")
 	if len(x) != len(y) {
 		return false

@@ -312,6 +312,14 @@ func (f *folder) unused(e *Expr) (settled bool, err error) {
 	return f.unused(e.arg)
 }
 
+// Misshapen says what Heat finds wrong with an expression where it only parses and validates
+// it, as it does with outputs: what it evaluates later may still fail then.
+func (e *Expr) Misshapen() error {
+	f := folder{resolve: func(call *Expr) (*Expr, error) { return call, nil }, work: work{left: maxWork}}
+	_, err := f.unused(e)
+	return err
+}
+
 func (f *folder) unusedParts(items []*Expr) (settled bool, err error) {
 	settled = true
 	for _, x := range items {

@@ -266,6 +266,7 @@ func (t *Template) readResources(diags *source.Diagnostics) {
 			r.Condition = e.Value.Entry(w.Condition)
 		}
 		t.checkKeys("a resource", e, resourceKeys, cfnResourceKeys, diags)
+		t.checkShape(r, diags)
 		r.Type, _ = r.TypeNode.Text()
 		if r.Type == "" {
 			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("resource %q has no type", e.Name), "for a server: `"+w.Type+": OS::Nova::Server`")

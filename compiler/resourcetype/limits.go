@@ -13,7 +13,9 @@ import (
 // Violation says which constraint of a property a value breaks that is of its type; nil if
 // it breaks none that can be judged without a cloud.
 func (p *Property) Violation(v value.Value) error {
-	if _, is := v.(bool); is || v == nil {
+	if b, is := v.(bool); is && p.Kind == String {
+		v = map[bool]string{true: "True", false: "False"}[b] // as Python has it
+	} else if is || v == nil {
 		return nil
 	}
 	if p.Kind == String {
@@ -26,6 +28,28 @@ func (p *Property) Violation(v value.Value) error {
 		if text, is := v.(string); is {
 			return check(text)
 		}
+	}
+	return nil
+}
+
+// Nothing is what Heat makes of null: the default, or the empty value of the type (heat/
+// engine/properties.py, Property).
+func (p *Property) Nothing() value.Value {
+	switch {
+	case p.Default != nil && (p.Kind != List && p.Kind != Map):
+		return decoded(p.Default)
+	case p.Default != nil:
+		return nil
+	}
+	switch p.Kind {
+	case String:
+		return ""
+	case Integer, Number:
+		return int64(0)
+	case List:
+		return []value.Value{}
+	case Map:
+		return value.NewDict()
 	}
 	return nil
 }

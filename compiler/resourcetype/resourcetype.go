@@ -23,8 +23,16 @@ var table string
 type Type struct {
 	Name string `json:"type"`
 	// Attributes are sorted; nil if only Heat knows, such as those of a group.
-	Attributes []string             `json:"attributes"`
-	Properties map[string]*Property `json:"properties"`
+	Attributes   []string             `json:"attributes"`
+	Properties   map[string]*Property `json:"properties"`
+	UpdatePolicy map[string]*Property `json:"update_policy"`
+	// Snapshots says that the deletion policy Snapshot can be kept.
+	Snapshots bool `json:"snapshots"`
+	// Excludes are properties that exclude each other, OneOf those of which there must be
+	// one, Needs pairs of which the first needs the second.
+	Excludes [][]string `json:"excludes"`
+	OneOf    [][]string `json:"one_of"`
+	Needs    [][]string `json:"needs"`
 	Status
 }
 

@@ -3,10 +3,12 @@
 `schemas.py table` prints the table of this package: a line that names Heat's version, then a line of JSON for each
 type, with the names of its attributes and the names and types of its properties. `schemas.py judge` answers, a JSON line
 each, whether Heat takes a resource's properties and a reference to one of its attributes."""
+import itertools
 import json
 import logging
 import sys
 import warnings
+from unittest import mock
 
 from oslo_config import cfg
 from oslo_log import log as oslo_log
@@ -21,7 +23,7 @@ cfg.CONF.set_override('template_dir', '/nowhere')
 with warnings.catch_warnings():
     warnings.simplefilter('ignore')
     from heat import version
-    from heat.common import template_format
+    from heat.common import exception, template_format
     from heat.engine import constraints, function, properties, resource, resources, stack, support, template, translation
     from heat.engine.resources.openstack.heat import none_resource
     from heat.tests import utils
@@ -47,10 +49,14 @@ def needed(cls):
     return {name: 'x' for name, s in properties.schemata(cls.properties_schema).items() if s.required and s.type == s.STRING}
 
 
+# rules of translation that there are only with a value
+EXTRA = {'OS::Heat::RandomString': {'sequence': 'letters'}}
+
+
 def replacements(kind, cls):
     """The properties that another one may be given instead of: {path: the other's name}; and those that Heat takes
     away before it looks at their values, which have no other: {path: None}."""
-    st = stack_of(kind, needed(cls))
+    st = stack_of(kind, dict(needed(cls), **EXTRA.get(kind, {})))
     r = st['r']
     rules = r.translation_rules(r.properties) or ()
     return {'.'.join(rule.translation_path): rule.value_name or rule.value_path[-1] if rule.rule == translation.TranslationRule.REPLACE else None
@@ -105,29 +111,122 @@ def status(s):
 
 
 def table():
+    without_cloud()
     print(json.dumps({'heat': version.version_info.version_string()}))
     for kind, cls in classes().items():
         out = {'type': kind}
         out.update(status(cls.support_status))
         if cls.get_attribute is resource.Resource.get_attribute:
             out['attributes'] = sorted(set(cls.attributes_schema) | set(cls.base_attributes_schema))
+        out.update(rules(kind, cls))
+        if cls.update_policy_schema:
+            out['update_policy'] = described(properties.schemata(cls.update_policy_schema), (), {})
+        if callable(getattr(cls, 'handle_snapshot_delete', None)):
+            out['snapshots'] = True
         out['properties'] = described(properties.schemata(cls.properties_schema), (), replacements(kind, cls))
         print(json.dumps(out, separators=(',', ':')))
 
 
-def judge():
-    # constraints that need a cloud
+SAMPLES = {'net_cidr': '10.0.0.0/24', 'ip_addr': '10.0.0.5', 'ip_or_cidr': '10.0.0.5', 'mac_addr': 'fa:16:3e:00:00:01',
+           'dns_domain': 'example.org.', 'cron_expression': '0 0 * * *', 'timezone': 'UTC', 'expiration': ''}
+
+
+# what some types need beside what their tables say they need
+BASES = {'OS::Nova::Server': {'image': 'x'}, 'OS::Cinder::Volume': {'size': 1}, 'OS::Designate::Zone': {'email': 'a@example.org'},
+         'OS::Nova::KeyPair': {'public_key': 'x'}}
+
+
+def sample(s):
+    """A value that a property takes."""
+    known = {}
+    for c in s.constraints:
+        known.update(limits(c))
+    if 'values' in known:
+        return [known['values'][0]] if s.type == s.LIST else known['values'][0]
+    if known.get('custom') in SAMPLES:
+        return SAMPLES[known['custom']]
+    if s.type == s.LIST:
+        return [sample(s.schema[0]) if s.schema is not None else 'x']
+    if s.type == s.MAP:
+        return {name: sample(below) for name, below in (s.schema or {}).items() if below.required} if s.schema is not None else {'k': 'v'}
+    if s.type in (s.INTEGER, s.NUMBER):
+        least = known.get('range', [1, None])[0]
+        return least if least is not None else 1
+    return {s.BOOLEAN: True}.get(s.type, 'x' * max(1, (known.get('length') or [1])[0] or 1))
+
+
+def refusal(kind, props):
+    """What a resource's own validation says: ('excludes', names), ('one_of', names), ('needs', [name, other]), or text;
+    None if it is content."""
+    st = stack_of(kind, props)      # which a resource does not hold
+    try:
+        st['r'].validate()
+    except exception.ResourcePropertyConflict as e:
+        return 'excludes', str(e).partition(': ')[2].rstrip('.').split(', ')
+    except exception.PropertyUnspecifiedError as e:
+        return 'one_of', str(e).partition(': ')[2].rstrip('.').split(', ')
+    except exception.ResourcePropertyDependency as e:
+        return 'needs', str(e).rstrip('.').split(' cannot be specified without ')
+    except Exception as e:
+        return 'other', [str(e) or type(e).__name__]
+    return None
+
+
+def rules(kind, cls):
+    """Which properties exclude each other, of which there must be one, and which need another: found by trying them, one
+    and two at a time."""
+    schemata = properties.schemata(cls.properties_schema)
+    known = {name: s for name, s in schemata.items() if not (status(s.support_status) or {}).get('hidden')}
+    base = dict({name: sample(s) for name, s in known.items() if s.required}, **BASES.get(kind, {}))
+    found = {'excludes': set(), 'one_of': set(), 'needs': set()}
+
+    def note(said):
+        if said and said[0] in found and all(name in schemata for name in said[1]):
+            found[said[0]].add(tuple(said[1] if said[0] == 'needs' else sorted(said[1])))
+            return True
+        return False
+
+    for _ in range(6):      # until the least is there that it is content with
+        said = refusal(kind, base)
+        if not note(said) or said[0] == 'excludes':
+            break
+        missing = said[1][-1] if said[0] == 'needs' else next((n for n in said[1] if n in known), said[1][0])
+        base[missing] = sample(schemata[missing])
+    if said is None:
+        optional = sorted(set(known) - set(base))
+        alone = {name for name in optional if refusal(kind, dict(base, **{name: sample(known[name])})) is None}
+        for name in set(optional) - alone:
+            note(refusal(kind, dict(base, **{name: sample(known[name])})))
+        for a, b in itertools.combinations(sorted(alone), 2):
+            note(refusal(kind, dict(base, **{a: sample(known[a]), b: sample(known[b])})))
+    return {key: sorted(map(list, value)) for key, value in found.items() if value}
+
+
+def without_cloud():
+    """Lets resources validate though there is no cloud."""
     constraints.BaseCustomConstraint.validate = lambda *args, **kw: True
+    resource.Resource.is_service_available = classmethod(lambda *args, **kw: (True, None))
+    translation.Translation.has_translation = lambda *args: False
+    resource.Resource.client = lambda *args, **kw: mock.MagicMock()
+    resource.Resource.client_plugin = lambda *args, **kw: mock.MagicMock()
+
+
+def judge():
+    without_cloud()
     types = classes()
     for line in sys.stdin:
         asked = json.loads(line)
-        answer = {'properties': '', 'attribute': ''}
+        answer = {'properties': '', 'whole': '', 'attribute': ''}
         attribute = asked.get('attribute') or 'show'
         st = stack_of(asked['type'], asked['properties'], o={'get_attr': ['r', attribute]})
         try:
             st['r'].properties.validate()
         except Exception as e:
             answer['properties'] = str(e) or type(e).__name__
+        try:
+            st['r'].validate()
+        except Exception as e:
+            answer['whole'] = str(e) or type(e).__name__
         st = stack_of(asked['type'], needed(types[asked['type']]), o={'get_attr': ['r', attribute]})
         try:
             st._update_all_resource_data(for_resources=True, for_outputs=True)

@@ -33,6 +33,12 @@ const (
 	NameTwice           Code = "H218" // a parameter and a resource of one name
 	IfWithoutElse       Code = "H219" // an `if` without an else, on which many a Heat fails
 	PropertyLimit       Code = "H220" // a property's value breaks a constraint of its type
+	GroupedParameter    Code = "H221" // parameter_groups that name no parameter, or one twice
+	ExclusiveProperties Code = "H222" // properties that exclude each other
+	OneOf               Code = "H223" // none of several properties of which there must be one
+	ServerBoot          Code = "H224" // a server that boots from nothing, or from two things
+	ServerNetwork       Code = "H225" // a server's network that names none
+	DeploymentFormat    Code = "H226" // deployments on a server whose user_data_format cannot run them
 	BadMetadata         Code = "H301" // the hotc block breaks its schema
 	UnknownDriver       Code = "H302" // no driver of this name
 	BadSource           Code = "H303" // a role's source is not what its driver takes

@@ -1,0 +1,72 @@
+package rule
+
+import (
+	"github.com/hotc-dev/hotc/compiler/yaml"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+var groupedParameter = Rule{Code: source.GroupedParameter, Category: Language, Severity: source.Error, Truth: HeatRefuses, Template: findGroupedParameters}
+
+// findGroupedParameters compares parameter_groups with the parameters (heat/engine/
+// parameter_groups.py).
+func findGroupedParameters(l *Look) {
+	groups := l.Template.Root.Get("parameter_groups")
+	if groups.IsNull() || groups.Kind != yaml.List && falsy(groups) {
+		return
+	}
+	if groups.Kind != yaml.List {
+		l.Found(groups, "parameter_groups must be a list, not "+groups.Kind.String(), "")
+		return
+	}
+	at := map[string]*yaml.Node{}
+	var known []string
+	for _, p := range l.Template.Parameters {
+		known = append(known, p.Name)
+	}
+	for _, g := range groups.Items {
+		names := g.Get("parameters")
+		switch {
+		case g.Kind != yaml.Map || names.IsNull():
+			l.Found(g, "a parameter group needs a list of parameters", "")
+			continue
+		case names.Kind != yaml.List:
+			l.Found(names, "the parameters of a group must be a list, not "+names.Kind.String(), "")
+			continue
+		}
+		for _, n := range names.Items {
+			name, isText := n.Text()
+			switch first := at[name]; {
+			case !isText || !l.declares(name):
+				hint := ""
+				if near := hot.Nearest(name, known); near != "" {
+					hint = meant(near)
+				}
+				l.Found(n, fmt.Sprintf("there is no parameter %s to be grouped", value.EncodeJSON(n.Data())), hint)
+			case first != nil:
+				l.Note(l.Found(n, fmt.Sprintf("the parameter %q is in a group already", name), "leave it in one of them"), first, "the first time")
+			default:
+				at[name] = n
+			}
+		}
+	}
+}
+
+// declares says whether there is a parameter, be it one with mistakes of its own.
+func (l *Look) declares(name string) bool {
+	return l.Template.Parameter(name) != nil || l.Template.Root.Get(l.Template.Words().Parameters).Entry(name) != nil
+}
+
+// falsy says whether Python takes a node for nothing.
+func falsy(n *yaml.Node) bool {
+	switch n.Kind {
+	case yaml.List:
+		return len(n.Items) == 0
+	case yaml.Map:
+		return len(n.Entries) == 0
+	}
+	return n.Value == nil || n.Value == "" || n.Value == false || n.Value == int64(0)
+}

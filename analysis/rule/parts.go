@@ -1,0 +1,66 @@
+package rule
+
+import (
+	"github.com/hotc-dev/hotc/compiler/value"
+	"maps"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
+)
+
+// part is a property's value, or one within, that a function gives.
+type part struct {
+	name     string
+	property *resourcetype.Property
+	value    value.Value
+	known    Known
+}
+
+// Parts visits a property's values as far as they are known: one that is written is looked
+// into where its own parts stand, one that a function gives is taken apart here.
+func (l *Look) Parts(t *Typed) func(yield func(part) bool) {
+	return func(yield func(part) bool) {
+		for _, k := range l.valuesOf(t) {
+			p := part{t.Name, t.Property, k.Value, k}
+			if !l.IsCall(t.Node) {
+				if !yield(p) {
+					return
+				}
+			} else if !p.walk(yield) {
+				return
+			}
+		}
+	}
+}
+
+func (p part) walk(yield func(part) bool) bool {
+	if !yield(p) {
+		return false
+	}
+	switch v := p.value.(type) {
+	case []value.Value:
+		if p.property.Each == nil {
+			break
+		}
+		for _, x := range v {
+			if !(part{"an item of " + p.name, p.property.Each, x, p.known}).walk(yield) {
+				return false
+			}
+		}
+	case *value.Dict:
+		for _, name := range v.Keys() {
+			if below := p.property.Properties[name]; below != nil {
+				if x, _ := v.Get(name); !(part{name + " of " + p.name, below, x, p.known}).walk(yield) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// fields are the names that a map has and may have; false if the part is no such map.
+func (p part) fields() (has *value.Dict, may []string, is bool) {
+	has, is = p.value.(*value.Dict)
+	return has, slices.Sorted(maps.Keys(p.property.Properties)), is && p.property.Properties != nil
+}

@@ -1,0 +1,94 @@
+package rule
+
+import (
+	"github.com/hotc-dev/hotc/compiler/yaml"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+var serverBoot = Rule{Code: source.ServerBoot, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findServerBoot}
+
+// sources are what a device of a server can be made of; there is to be one of them
+// (heat/engine/resources/openstack/nova/server.py, _validate_block_device_mapping).
+var sources = []string{"volume_id", "snapshot_id", "image", "swap_size", "ephemeral_size", "ephemeral_format"}
+
+func findServerBoot(l *Look) {
+	for b := range l.BlocksOf("OS::Nova::Server") {
+		image := b.Get("image")
+		open := image != nil && l.mayBeNothing(image) || l.elsewhere(b) // what may boot is not known
+		boots := 0
+		if image != nil {
+			boots++
+		}
+		for _, name := range []string{"block_device_mapping", "block_device_mapping_v2"} {
+			devices := b.Get(name)
+			if devices == nil {
+				continue
+			}
+			if devices.Kind != yaml.List {
+				open = true
+				continue
+			}
+			for _, d := range devices.Items {
+				bootable, known := l.device(name, d)
+				open = open || !known
+				if bootable {
+					boots++
+				}
+			}
+		}
+		if v2 := b.Get("block_device_mapping_v2"); b.Get("block_device_mapping") != nil && v2 != nil && len(l.surely(b, []string{"block_device_mapping", "block_device_mapping_v2"})) == 2 {
+			l.Found(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" takes only one of the properties block_device_mapping, block_device_mapping_v2", "leave one of them out")
+		} else if !open && boots > 1 && v2 != nil {
+			l.Found(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" boots from one thing, and here are several", "give all but one another `boot_index`, such as -1, and leave the image out if it boots from a volume")
+		}
+		if !open && boots == 0 {
+			l.Found(b.within(), b.Of+" has nothing to boot from", "give it an image, or a device in block_device_mapping_v2 with `boot_index: 0`")
+		}
+	}
+}
+
+// device says whether a server boots from a device, and whether that is known.
+func (l *Look) device(list string, d *yaml.Node) (bootable, known bool) {
+	if d.Kind != yaml.Map || l.IsCall(d) {
+		return false, false
+	}
+	var there, perhaps []string
+	for _, name := range sources {
+		n := d.Get(name)
+		if name == "image" && n.IsNull() {
+			n = d.Get("image_id") // its older name
+		}
+		switch {
+		case n.IsNull():
+		case l.mayBeNothing(n):
+			perhaps = append(perhaps, name)
+		case name == "ephemeral_format" && len(there) > 0 && there[len(there)-1] == "ephemeral_size": // one thing in two properties
+		default:
+			there = append(there, name)
+		}
+	}
+	if list == "block_device_mapping" {
+		name, isText := d.Get("device_name").Text()
+		return name == "vda", isText
+	}
+	switch {
+	case len(there) > 1:
+		l.Found(d, fmt.Sprintf("a server's device is made of one thing, not of %s", strings.Join(there, ", ")), "")
+	case len(there)+len(perhaps) == 0:
+		l.Found(d, fmt.Sprintf("a server's device needs one of %s", strings.Join(sources, ", ")), "")
+	}
+	if len(there) == 1 && (there[0] == "swap_size" || strings.HasPrefix(there[0], "ephemeral")) {
+		return false, true
+	}
+	index := d.Get("boot_index")
+	if index.IsNull() {
+		return len(there) == 1, len(perhaps) == 0
+	}
+	v, isKnown := l.Value(index)
+	text := value.ToString(v.Value)
+	return isKnown && text == "0" && len(there) == 1, isKnown && len(perhaps) == 0
+}

@@ -1,0 +1,33 @@
+package rule
+
+import (
+	"github.com/hotc-dev/hotc/compiler/yaml"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+var serverNetwork = Rule{Code: source.ServerNetwork, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findServerNetworks}
+
+// findServerNetworks looks at the networks of servers (heat/engine/resources/openstack/
+// nova/server_network_mixin.py, _validate_network).
+func findServerNetworks(l *Look) {
+	for b := range l.BlocksOf("OS::Nova::Server") {
+		networks := b.Get("networks")
+		if networks == nil || networks.Kind != yaml.List {
+			continue
+		}
+		for _, n := range networks.Items {
+			if n.Kind != yaml.Map || l.IsCall(n) {
+				continue
+			}
+			if has := func(name string) bool { return !n.Get(name).IsNull() }; !slices.ContainsFunc([]string{"network", "uuid", "port", "subnet", "allocate_network"}, has) {
+				l.Found(n, "a server's network needs one of network, port, subnet, allocate_network", "")
+			}
+		}
+		groups, port := b.Get("security_groups"), slices.IndexFunc(networks.Items, func(n *yaml.Node) bool { return !n.Get("port").IsNull() && !l.mayBeNothing(n.Get("port")) })
+		if groups != nil && port >= 0 && (groups.Kind == yaml.List && len(groups.Items) > 0) {
+			l.Found(b.Node.Entry("security_groups").Key, "a server takes no security_groups beside a port, which has its own", "give the groups to the port")
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package hot
+
+import (
+	"github.com/hotc-dev/hotc/compiler/yaml"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// checkShape says which keys of a resource are not what Heat reads there (heat/engine/
+// template_common.py, _rsrc_defn_args).
+func (t *Template) checkShape(r *Resource, diags *source.Diagnostics) {
+	w := t.Words()
+	for i := range r.Entry.Value.Entries {
+		e := &r.Entry.Value.Entries[i]
+		wrong := func(what string) {
+			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("%q: %s must be %s, not %s", r.Name, e.Name, what, kindOf(e.Value)), "")
+		}
+		_, isText := e.Value.Text()
+		switch e.Name {
+		case w.Properties, w.Metadata, w.UpdatePolicy:
+			if e.Value.Kind != yaml.Map {
+				wrong("a map")
+			}
+		case w.DependsOn:
+			if !isText && (e.Value.Kind != yaml.List || slices.ContainsFunc(e.Value.Items, func(x *yaml.Node) bool { _, is := x.Text(); return !is })) {
+				wrong("a name or a list of names")
+			}
+		case w.DeletionPolicy:
+			if call, _ := t.CallOf(e.Value); call == "" {
+				t.checkDeletionPolicy(r, e, diags)
+			}
+		case "description", "Description":
+			if !isText {
+				wrong("a string")
+			}
+		}
+	}
+}
+
+// deletionPolicies are those of every version; from 2016-10-14 on they may be written in
+// small letters (heat/engine/hot/template.py).
+var deletionPolicies = []string{"Delete", "Retain", "Snapshot"}
+
+func (t *Template) checkDeletionPolicy(r *Resource, e *yaml.Entry, diags *source.Diagnostics) {
+	known := deletionPolicies
+	if !t.Version.CFN() && t.Version >= V20161014 {
+		known = append([]string{"delete", "retain", "snapshot"}, known...)
+	}
+	text, isText := e.Value.Text()
+	if isText && slices.Contains(known, text) {
+		return
+	}
+	hint := "it is one of " + strings.Join(deletionPolicies, ", ")
+	if near := Nearest(text, deletionPolicies); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	diags.Error(source.BadSection, t.Place(e.Value), fmt.Sprintf("%q: %s is no %s", r.Name, shown(e.Value.Data()), e.Name), hint)
+}
+
+// kindOf is a node as people call it.
+func kindOf(n *yaml.Node) string {
+	if n.IsNull() {
+		return "null"
+	}
+	if n.Kind == yaml.Scalar {
+		return value.TypeName(n.Value)
+	}
+	return n.Kind.String()
+}
