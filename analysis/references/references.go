@@ -236,7 +236,7 @@ func (c *checker) names(e *hot.Expr, severity source.Severity) {
 // reference looks for what a call names.
 func (c *checker) reference(call *hot.Expr, severity source.Severity) {
 	r := call.Ref()
-	if r.Name == "" && (r.Computed || call.Arg().Value != "") {
+	if r.Name == "" && r.Computed {
 		return
 	}
 	if c.inOutput && r.Kind != hot.ToAttribute {

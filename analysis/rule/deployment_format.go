@@ -1,8 +1,8 @@
 package rule
 
 import (
-	"github.com/hotc-dev/hotc/compiler/value"
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"

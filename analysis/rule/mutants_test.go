@@ -1,10 +1,10 @@
 package rule_test
 
 import (
-	"github.com/hotc-dev/hotc/compiler/yaml"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"maps"
 	"math/rand/v2"
 	"os"

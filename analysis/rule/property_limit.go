@@ -1,8 +1,8 @@
 package rule
 
 import (
-	"github.com/hotc-dev/hotc/compiler/yaml"
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 )

@@ -1,9 +1,9 @@
 package rule
 
 import (
-	"github.com/hotc-dev/hotc/compiler/yaml"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"

@@ -1,9 +1,9 @@
 package hot
 
 import (
-	"github.com/hotc-dev/hotc/compiler/yaml"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"fmt"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"slices"
 	"strings"
 
