@@ -78,6 +78,8 @@ type application struct {
 	secrets []string
 	enrol   string // "once", "always" or ""
 	restore bool
+	// warned says that an open ROOT was spoken of already.
+	warned bool
 }
 
 // applied is the result of `hotc apply` (docs/json.md).
@@ -106,6 +108,8 @@ type applied struct {
 	Next []string `json:"next"`
 	// Parameters are those of the template that have no default.
 	Parameters []string `json:"parameters"`
+
+	published deploy.Published
 }
 
 func (a *application) run(ctx context.Context, io streams) (*applied, error) {
@@ -133,7 +137,10 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.warnOpenRoot(io, root)
+	if !a.warned {
+		s.warnOpenRoot(io, root)
+	}
+	a.warned = true
 	if !a.dryRun {
 		if err := s.putAgents(ctx, io, a.dir, root, agentsBeside()); err != nil {
 			return nil, err
@@ -151,8 +158,9 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 		return nil, s.explain(ctx, err)
 	}
 	result := &applied{
-		Changes: changedRoles(done.Changes),
-		Given:   partial.Given, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
+		published: done,
+		Changes:   changedRoles(done.Changes),
+		Given:     partial.Given, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
 		Stack: string(s.Deployment), Outcome: string(done.Outcome), Restored: a.restore, DryRun: a.dryRun,
 		Plan: done.Record.Plan, Created: done.Record.Created,
 		Servers: len(p.Servers), Cells: len(p.Cells), Files: len(p.Files), Nodes: done.Nodes, Bytes: done.Bytes,

@@ -60,14 +60,19 @@ type compilation struct {
 }
 
 func (c *compilation) addFlags(f *pflag.FlagSet) {
-	c.addTemplateFlags(f)
+	c.addShapeFlags(f)
 	f.StringVar(&c.coordinator, "coordinator", "", "default of the parameter hotc_coordinator: zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE")
+	f.StringVar(&c.signal, "signal", "heat", "heat: the stack completes when every role has, and servers tell it; relay: `hotc relay` tells it; none: leave Heat out")
+	f.StringArrayVar(&c.secretParameters, "secret-param", nil, "`NAME` of a hidden parameter that \"hotc apply --secret-param\" gives to roles, and Heat does not get (several times)")
+}
+
+// addShapeFlags are those that `hotc up` has as well.
+func (c *compilation) addShapeFlags(f *pflag.FlagSet) {
+	c.addTemplateFlags(f)
 	f.StringVar(&c.agentURL, "agent-url", "", "default of the parameter hotc_agent_url: where servers get the agent, {arch} is replaced; without it from the coordinator")
 	f.StringArrayVar(&c.digests, "agent-sha256", nil, "ARCH=HEX, digest of the agent for amd64, arm64, … (several times; default: of the agents beside hotc)")
-	f.StringVar(&c.signal, "signal", "heat", "heat: the stack completes when every role has, and servers tell it; relay: `hotc relay` tells it; none: leave Heat out")
 	f.StringArrayVar(&c.limits, "limit", nil, "NAME=VALUE, a limit of your cloud: template, resources, depth or user_data (several times)")
 	f.StringVar(&c.facts, "facts", "run", "who gives servers' addresses and ids to roles: run (agents) or heat")
-	f.StringArrayVar(&c.secretParameters, "secret-param", nil, "`NAME` of a hidden parameter that \"hotc apply --secret-param\" gives to roles, and Heat does not get (several times)")
 }
 
 func (c *compilation) addTemplateFlags(f *pflag.FlagSet) {

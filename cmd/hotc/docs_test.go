@@ -23,6 +23,7 @@ import (
 var answers = map[string][]any{
 	"secret new": nil, // a map of its two keys
 	"root new":   {rootReport{}}, "root show": {rootReport{}},
+	"list":  {listReport{}},
 	"apply": {applied{}}, "status": {statusReport{}}, "why": {whyReport{}}, "admit": {admitted{}}, "logs": {logReport{}}, "outputs": {outputsReport{}},
 	"destroy": {destroyed{}}, "action": {acted{}}, "suspend": {hooked{}}, "resume": {hooked{}}, "lint": {format.JSON{}}, "explain": {explanation{}},
 	"retry": {retried{}}, "simulate": {prediction{}}, "run": {runReport{}}, "eval": {evaluated{}},

@@ -127,15 +127,26 @@ func readRelayKey(file string) (coordinator.RelayKey, error) {
 
 // relay relays until the command ends, or all is settled.
 func (t *target) relay(ctx context.Context, s streams, key coordinator.RelayKey, cloud string, once bool) error {
-	url := t.coordinatorURL()
-	if url == "" {
+	if t.coordinatorURL() == "" {
 		return whichCoordinator()
 	}
 	client, err := heat.Connect(ctx, heat.Options{Cloud: cloud})
 	if err != nil {
 		return err
 	}
-	store, err := t.dial(ctx, url, func(within context.Context, store coordinator.Store) error {
+	r := &relay.Relay{Heat: client, Once: once, Say: func(text string) {
+		fmt.Fprintf(s.out, "%s %s\n", time.Now().Format(time.TimeOnly), terminal.Visible(text))
+	}}
+	err = t.relayBy(ctx, r, key)
+	if err != nil && ctx.Err() != nil && !once {
+		return nil // it was to end
+	}
+	return err
+}
+
+// relayBy opens a relay's session and runs it.
+func (t *target) relayBy(ctx context.Context, r *relay.Relay, key coordinator.RelayKey) error {
+	store, err := t.dial(ctx, t.coordinatorURL(), func(within context.Context, store coordinator.Store) error {
 		_, _, err := store.Stat(within, key.Deployment.Root())
 		return err
 	}, key.Credential())
@@ -144,16 +155,9 @@ func (t *target) relay(ctx context.Context, s streams, key coordinator.RelayKey,
 	}
 	defer store.Close()
 	host, _ := os.Hostname() // it is for people
-	r := &relay.Relay{Heat: client, Store: store, Key: key, Name: rand.Text(), Every: relayEvery, Once: once,
-		Presence: coordinator.RelayPresence{Host: host, Version: version, Since: time.Now().UTC()},
-		Say: func(text string) {
-			fmt.Fprintf(s.out, "%s %s\n", time.Now().Format(time.TimeOnly), terminal.Visible(text))
-		}}
-	err = r.Run(ctx)
-	if err != nil && ctx.Err() != nil && !once {
-		return nil // it was to end
-	}
-	return t.explainRelay(ctx, key, err)
+	r.Store, r.Key, r.Name, r.Every = store, key, rand.Text(), relayEvery
+	r.Presence = coordinator.RelayPresence{Host: host, Version: version, Since: time.Now().UTC()}
+	return t.explainRelay(ctx, key, r.Run(ctx))
 }
 
 // explainRelay makes a diagnostic of what ended a relay.

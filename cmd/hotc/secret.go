@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -70,19 +71,27 @@ func writeSecret(path string) error {
 	return nil
 }
 
-// writeNew writes a file that only its owner may read, and that was not there before.
+// writeNew writes a file that only its owner may read, and that was not there before: whole,
+// or not at all.
 func writeNew(path, text string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	failed := func(err error) error {
+		return source.Fail(source.BadSecret, "the secret cannot be written: "+err.Error(), "")
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".new-") // which makes it 0600
+	if err != nil {
+		return failed(err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return failed(err)
+	}
+	err = os.Link(f.Name(), path)
 	if errors.Is(err, fs.ErrExist) {
 		return source.Fail(source.BadSecret, path+" exists and is not overwritten", "a deployment may depend on it: take another name")
 	}
 	if err != nil {
-		return source.Fail(source.BadSecret, "the secret cannot be written: "+err.Error(), "")
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		os.Remove(path)
-		return source.Fail(source.BadSecret, "the secret cannot be written: "+err.Error(), "")
+		return failed(err)
 	}
 	return nil
 }

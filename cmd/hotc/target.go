@@ -106,11 +106,20 @@ func (t *target) coordinatorURL() string {
 // coordinatorName is the coordinator's URL for messages.
 func (t *target) coordinatorName() string { return coordinator.ShownURL(t.coordinatorURL()) }
 
+// secretPath is the file that is named, or else the one that `hotc up` keeps for the stack.
 func (t *target) secretPath() string {
 	if t.secretFile != "" {
 		return t.secretFile
 	}
-	return os.Getenv(secretFileVariable)
+	if named := os.Getenv(secretFileVariable); named != "" {
+		return named
+	}
+	if kept := t.keptSecret(); kept != "" {
+		if _, err := os.Lstat(kept); err == nil {
+			return kept
+		}
+	}
+	return ""
 }
 
 func (t *target) secret() (coordinator.Secret, error) {

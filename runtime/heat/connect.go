@@ -25,6 +25,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/config"
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -40,6 +41,8 @@ type Client struct {
 	service *gophercloud.ServiceClient
 	name    string
 	wait    time.Duration // before the first repetition
+
+	restricted bool
 }
 
 // maxAnswer is how many bytes of an answer are read.
@@ -69,7 +72,24 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 		}
 		return nil, source.Fail(source.NoHeat, message, "is Heat installed there? The region is $OS_REGION_NAME, or region_name in clouds.yaml")
 	}
-	return &Client{service: service, name: hostOf(service.Endpoint), wait: firstWait}, nil
+	return &Client{service: service, name: hostOf(service.Endpoint), wait: firstWait, restricted: restricted(provider)}, nil
+}
+
+// Restricted says that the credentials are an application credential which may make no trusts.
+// Heat makes one for every stack with wait conditions, deployments or scaling groups.
+func (c *Client) Restricted() bool { return c.restricted }
+
+func restricted(provider *gophercloud.ProviderClient) bool {
+	made, is := provider.GetAuthResult().(tokens.CreateResult)
+	if !is {
+		return false
+	}
+	var answer struct {
+		Token struct {
+			Credential struct{ Restricted bool } `json:"application_credential"`
+		}
+	}
+	return made.ExtractInto(&answer) == nil && answer.Token.Credential.Restricted
 }
 
 // Host is where Heat answers, for messages.

@@ -23,8 +23,9 @@ type Stack struct {
 	Parameters map[string]string `json:"parameters"`
 	Outputs    []Output          `json:"outputs"`
 	// Parent is the stack in which this one is nested.
-	Parent          string `json:"parent"`
-	DisableRollback bool   `json:"disable_rollback"`
+	Parent          string   `json:"parent"`
+	DisableRollback bool     `json:"disable_rollback"`
+	Tags            []string `json:"tags"`
 }
 
 // Output is one of a stack's.
@@ -158,6 +159,13 @@ func (c *Client) Preview(ctx context.Context, s *Stack, t *Template, o StackOpti
 	}
 	err := c.call(ctx, request{method: http.MethodPut, path: []string{"stacks", s.Name, s.ID, "preview"}, query: url.Values{"show_nested": {"True"}}, body: t.body(o), again: true}, &answer)
 	return &answer.Changes, err
+}
+
+// Definition is the template that the stack has, as JSON.
+func (c *Client) Definition(ctx context.Context, s *Stack) (json.RawMessage, error) {
+	var answer json.RawMessage
+	err := c.call(ctx, get(nil, "stacks", s.Name, s.ID, "template"), &answer)
+	return answer, err
 }
 
 // Delete begins to delete a stack.

@@ -1,8 +1,12 @@
 package heat
 
 import (
+	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,6 +29,7 @@ import (
 // get_file and nested types under URLs of the files, whose texts go along; environments as
 // files, for the engine to merge in their order.
 type Template struct {
+	folder       string // the URL of the template's
 	template     json.RawMessage
 	files        map[string]string
 	environments []string
@@ -39,6 +44,8 @@ type StackOptions struct {
 	Given map[string]json.RawMessage
 	// Rollback lets Heat delete what a failed creation has made, and take back a failed update.
 	Rollback bool
+	// Tags are the stack's from then on.
+	Tags []string
 	// TimeoutMinutes bounds the action; 0 is Heat's own.
 	TimeoutMinutes int
 }
@@ -68,11 +75,29 @@ func (t *Template) body(o StackOptions) map[string]any {
 	if len(names) > 0 {
 		body["environment_files"] = names
 	}
+	if len(o.Tags) > 0 {
+		body["tags"] = strings.Join(o.Tags, ",")
+	}
 	if o.TimeoutMinutes > 0 {
 		body["timeout_mins"] = o.TimeoutMinutes
 	}
 	return body
 }
+
+// Digest tells apart what Heat is asked for: the same template, files and options have the
+// same, wherever their folder lies. Who has not the key learns nothing of secrets by it.
+func (t *Template) Digest(key []byte, o StackOptions) (string, error) {
+	text, err := encode(t.body(o))
+	if err != nil {
+		return "", err
+	}
+	h := hmac.New(sha256.New, key)
+	h.Write(bytes.ReplaceAll(text, []byte(t.folder+"/"), []byte("file:///")))
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// JSON is the template itself.
+func (t *Template) JSON() json.RawMessage { return t.template }
 
 func values(v map[string]json.RawMessage) map[string]json.RawMessage {
 	if v == nil {
@@ -91,7 +116,11 @@ func ReadTemplate(ctx context.Context, path string, environments ...string) (*Te
 	if err := r.resolve(root, filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	t := &Template{template: value.EncodeJSON(root.Data()), files: r.files}
+	folder, err := fileURL(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	t := &Template{folder: folder, template: value.EncodeJSON(root.Data()), files: r.files}
 	for _, name := range environments {
 		at, err := r.environment(name)
 		if err != nil {

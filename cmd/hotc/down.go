@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/up"
+)
+
+func newDownCommand(io streams) *cobra.Command {
+	d := descent{io: io}
+	cmd := &cobra.Command{
+		Use:   "down NAME",
+		Short: "Delete a stack, after its roles' delete hooks, and its deployment",
+		Long: `Run the delete hooks of the roles, delete the stack, and take the deployment off the
+coordinator. What is gone already is left out: the same command goes on where one was
+ended, and comes back to a deletion that Heat is at.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if d.stack != "" && d.stack != args[0] {
+				return usageError{fmt.Errorf("down takes the stack's name: is it %s or %s?", args[0], d.stack)}
+			}
+			d.stack, d.command = args[0], commandLine(cmd, args)
+			return d.run(cmd.Context())
+		},
+	}
+	d.addFlags(cmd)
+	d.addRootKeyFlag(cmd)
+	f := cmd.Flags()
+	f.StringVar(&d.cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")
+	f.BoolVar(&d.skipHooks, "skip-hooks", false, "run no delete hooks")
+	f.BoolVar(&d.yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// descent is one run of `hotc down`.
+type descent struct {
+	target
+	io             streams
+	cloud, command string
+	skipHooks, yes bool
+}
+
+func (d *descent) run(ctx context.Context) error {
+	if d.coordinatorURL() == "" {
+		return whichCoordinator()
+	}
+	cloud, err := heat.Connect(ctx, heat.Options{Cloud: d.cloud})
+	if err != nil {
+		return err
+	}
+	if _, err := d.secret(); err != nil {
+		if _, missing := cloud.Stack(ctx, d.stack); d.secretPath() == "" && errors.Is(missing, heat.ErrNotFound) {
+			fmt.Fprintf(d.io.out, "There is no stack %s, and no secret of a deployment of that name in your state folder.\n", d.stack)
+			return nil
+		}
+		return withHint(err, "name its file with --secret-file FILE, or in $"+secretFileVariable+"; without it \"openstack stack delete "+shellQuote(d.stack)+"\" deletes the stack, and \"hotc gc\" then its deployment, with the ROOT's key")
+	}
+	if !d.yes {
+		if err := confirm(d.io, fmt.Sprintf("Delete the stack %s and its deployment on %s?", d.stack, d.coordinatorName())); err != nil {
+			return err
+		}
+	}
+	view := newUpView(d.io, &d.target, nil, true)
+	view.width = widestName / 2
+	defer view.clear()
+	on := &cloudDeployment{target: &d.target, io: d.io, say: view.Say}
+	defer on.close()
+	gone, err := (&up.Down{Cloud: cloud, Deployment: on, View: view, Name: d.stack, SkipHooks: d.skipHooks, Look: betweenHeatsLooks}).Run(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return source.Fail(source.OperationFailed, "interrupted: what was begun goes on without hotc, but Heat may wait for it", "the same command goes on: "+d.command)
+	case err != nil:
+		return err
+	}
+	d.forget()
+	view.clear()
+	switch {
+	case gone.Stack && gone.Deployment:
+		fmt.Fprintf(d.io.out, "%s is gone: the stack and the deployment.\n", d.stack)
+	case gone.Stack:
+		fmt.Fprintf(d.io.out, "The stack %s is gone; there was no deployment.\n", d.stack)
+	case gone.Deployment:
+		fmt.Fprintf(d.io.out, "The deployment %s is gone; there was no stack.\n", d.stack)
+	default:
+		fmt.Fprintf(d.io.out, "There is neither a stack %s nor a deployment.\n", d.stack)
+	}
+	return nil
+}
+
+// forget removes what `hotc up` kept: the secret is of no use any more.
+func (d *descent) forget() {
+	folder := d.keptState()
+	if folder == "" {
+		return
+	}
+	for _, name := range []string{keptSecretFile, keptSecretFile + environmentSuffix} {
+		os.Remove(filepath.Join(folder, name))
+	}
+	os.RemoveAll(filepath.Join(folder, keptFolder))
+	os.Remove(folder) // only if nothing else is in it
+}

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/runtime/heat"
+)
+
+func newListCommand(io streams) *cobra.Command {
+	var (
+		l      listing
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the deployments on a coordinator, with their stacks",
+		Long: `List the deployments below the coordinator's ROOT: the state of the stack of that name in
+your project, how old the deployment is, and how many of its servers' agents are there.
+What is more than a name wants the ROOT's key, or a secret that hotc up keeps. Without
+credentials for Heat nothing is said of stacks.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := l.run(cmd.Context(), io, false)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(io.out, listReport{l.coordinatorName(), all})
+			}
+			printListed(io, all)
+			return nil
+		},
+	}
+	l.addFlags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
+	return cmd
+}
+
+// listing looks at all deployments of a ROOT.
+type listing struct {
+	target
+	cloud string
+}
+
+func (l *listing) addFlags(cmd *cobra.Command) {
+	l.addRootFlags(cmd)
+	cmd.Flags().StringVar(&l.cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")
+}
+
+// listReport is the result of `hotc list --json` (docs/json.md).
+type listReport struct {
+	Coordinator string             `json:"coordinator"`
+	Deployments []listedDeployment `json:"deployments"`
+}
+
+// listedDeployment is a deployment of it.
+type listedDeployment struct {
+	Stack string `json:"stack"`
+	// State is the stack's in Heat, "none" if there is none in the project, "" if Heat was not
+	// asked.
+	State string `json:"state"`
+	// Known says that the rest could be looked at.
+	Known   bool      `json:"known"`
+	Created time.Time `json:"created,omitzero"`
+	Servers int       `json:"servers"`
+	Alive   int       `json:"alive"`
+}
+
+// noStack is the state of a stack that is not there.
+const noStack = "none"
+
+// run lists; with stacks says that it is no use without Heat.
+func (l *listing) run(ctx context.Context, io streams, stacks bool) ([]listedDeployment, error) {
+	s, err := l.openAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return l.list(ctx, io, s, stacks)
+}
+
+// openAll opens a session with all identities at hand: the ROOT's key, and the secrets that
+// `hotc up` keeps.
+func (l *listing) openAll(ctx context.Context) (*rootSession, error) {
+	s, err := l.openRoot(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	within, stop := context.WithTimeout(ctx, l.timeout)
+	defer stop()
+	if s.key != nil {
+		if err := s.Authenticate(within, s.key.RootCredential()); err != nil {
+			s.Close()
+			return nil, l.rootError(ctx, deploy.Root{}, err)
+		}
+	}
+	return s, nil
+}
+
+func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks bool) ([]listedDeployment, error) {
+	within, stop := context.WithTimeout(ctx, 20*l.timeout)
+	defer stop()
+	names, err := s.Children(within, "")
+	if errors.Is(err, coordinator.ErrRefused) {
+		return nil, source.Fail(source.BadSecret, "the ROOT of "+l.coordinatorName()+" is closed: only who has its key may list there", "name the key's file with --root-key-file FILE, or in $"+rootKeyVariable)
+	}
+	for _, name := range names { // an error is said by List
+		if secret, err := l.of(name).secretKept(); err == nil {
+			if err := s.Authenticate(within, secret.Operator(coordinator.Deployment(name))); err != nil {
+				return nil, l.rootError(ctx, deploy.Root{}, err)
+			}
+		}
+	}
+	standing, err := deploy.List(within, s)
+	if err != nil {
+		return nil, l.rootError(ctx, deploy.Root{}, err)
+	}
+	states, err := l.states(ctx)
+	if err != nil && stacks {
+		return nil, err
+	}
+	if err != nil {
+		fmt.Fprintf(io.err, "note: nothing is said of stacks: %v\n", err)
+	}
+	all := []listedDeployment{}
+	for _, x := range standing {
+		row := listedDeployment{Stack: string(x.Name), Known: x.Known, Created: x.Record.Created, Servers: x.Servers, Alive: x.Alive}
+		if states != nil {
+			if row.State = states[row.Stack]; row.State == "" {
+				row.State = noStack
+			}
+		}
+		all = append(all, row)
+	}
+	return all, nil
+}
+
+// of is the same coordinator with a stack's name.
+func (l *listing) of(stack string) *target {
+	t := l.target
+	t.stack = stack
+	return &t
+}
+
+// secretKept is the secret that `hotc up` keeps of a deployment.
+func (t *target) secretKept() (coordinator.Secret, error) {
+	path := t.keptSecret()
+	if path == "" {
+		return coordinator.Secret{}, os.ErrNotExist
+	}
+	return readSecretFile(path, "")
+}
+
+// states are the states of the project's stacks, by name.
+func (l *listing) states(ctx context.Context) (map[string]string, error) {
+	cloud, err := heat.Connect(ctx, heat.Options{Cloud: l.cloud})
+	if err != nil {
+		return nil, err
+	}
+	stacks, err := cloud.Stacks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	states := map[string]string{}
+	for _, s := range stacks {
+		states[s.Name] = string(s.State)
+	}
+	return states, nil
+}
+
+func printListed(io streams, all []listedDeployment) {
+	if len(all) == 0 {
+		fmt.Fprintln(io.out, "There is no deployment.")
+		return
+	}
+	t := table{width: io.width(), columns: []column{{"STACK", 12}, {"IN HEAT", 0}, {"AGE", 0}, {"AGENTS", 0}}}
+	for _, x := range all {
+		state, old, agents := x.State, "?", "?"
+		if state == "" {
+			state = "?"
+		}
+		if x.Known {
+			old, agents = ageOf(x.Created, time.Now()), fmt.Sprintf("%d of %d", x.Alive, x.Servers)
+		}
+		t.add(x.Stack, state, old, agents)
+	}
+	fmt.Fprint(io.out, t.String())
+}
+
+func newGCCommand(io streams) *cobra.Command {
+	var (
+		l   listing
+		yes bool
+	)
+	cmd := &cobra.Command{
+		Use:   "gc [STACK…]",
+		Short: "Remove deployments whose stacks are gone",
+		Long: `Remove deployments from the coordinator whose stacks are gone from your project: those that
+are named, or all that nobody uses any more, which are those whose servers' agents are
+all away and which are an hour old. It shows them and asks.
+
+What may be removed is what the ROOT's key opens (--root-key-file), also where a
+deployment's secret is lost, and what the secrets open that hotc up keeps.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return l.collect(cmd.Context(), io, args, yes)
+		},
+	}
+	l.addFlags(cmd)
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// unused is how old a deployment without a stack is before gc takes it for left over: it may
+// be applied before its stack is created.
+const unused = time.Hour
+
+func (l *listing) collect(ctx context.Context, io streams, names []string, yes bool) error {
+	s, err := l.openAll(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	all, err := l.list(ctx, io, s, true)
+	if err != nil {
+		return err
+	}
+	chosen, err := leftOver(all, names, time.Now())
+	if err != nil || len(chosen) == 0 {
+		if err == nil {
+			fmt.Fprintln(io.out, "Nothing is left over.")
+		}
+		return err
+	}
+	if !yes {
+		printListed(io, chosen)
+		if err := confirm(io, fmt.Sprintf("Remove %s from %s?", counted(len(chosen), "deployment"), l.coordinatorName())); err != nil {
+			return err
+		}
+	}
+	var failed error
+	for _, x := range chosen {
+		within, stop := context.WithTimeout(ctx, 20*l.timeout)
+		err := deploy.Destroy(within, s, coordinator.Deployment(x.Stack))
+		stop()
+		switch {
+		case ctx.Err() != nil:
+			return interrupted()
+		case err == nil || errors.Is(err, deploy.ErrNotApplied):
+			(&descent{target: *l.of(x.Stack)}).forget()
+			fmt.Fprintf(io.out, "%s is removed.\n", x.Stack)
+		default:
+			failed = errReported
+			printError(io.err, source.Fail(source.BadSecret, x.Stack+" cannot be removed: "+err.Error(), "the ROOT's key opens it if the ROOT was made with one (--root-key-file); else its own secret does: \"hotc destroy --stack "+shellQuote(x.Stack)+" --secret-file FILE\""), io.errStyle())
+		}
+	}
+	return failed
+}
+
+// leftOver chooses what is to be removed.
+func leftOver(all []listedDeployment, names []string, now time.Time) ([]listedDeployment, error) {
+	var chosen []listedDeployment
+	for _, name := range names {
+		at := slices.IndexFunc(all, func(x listedDeployment) bool { return x.Stack == name })
+		switch {
+		case at < 0:
+			return nil, source.Fail(source.NoDeployment, "there is no deployment "+name, "\"hotc list\" shows them")
+		case all[at].State != noStack && !strings.HasPrefix(all[at].State, "DELETE_COMPLETE"):
+			return nil, source.Fail(source.OperationFailed, "the stack "+name+" is there ("+all[at].State+")", "\"hotc down "+shellQuote(name)+"\" deletes both")
+		case all[at].Alive > 0:
+			return nil, source.Fail(source.OperationFailed, fmt.Sprintf("the stack %s is not in this project, but %s of the deployment are at work: is it another project's?", name, counted(all[at].Alive, "agent")), "ask Heat with that project's credentials (--cloud, $OS_CLOUD)")
+		}
+		chosen = append(chosen, all[at])
+	}
+	if len(names) > 0 {
+		return chosen, nil
+	}
+	for _, x := range all {
+		if x.State == noStack && x.Known && x.Alive == 0 && now.Sub(x.Created) >= unused {
+			chosen = append(chosen, x)
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+func TestOnlyWhatNobodyUsesIsLeftOver(t *testing.T) {
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	old := now.Add(-2 * time.Hour)
+	all := []listedDeployment{
+		{Stack: "gone", State: noStack, Known: true, Created: old, Servers: 2},
+		{Stack: "alive", State: noStack, Known: true, Created: old, Servers: 2, Alive: 1},
+		{Stack: "young", State: noStack, Known: true, Created: now.Add(-time.Minute)},
+		{Stack: "closed", State: noStack},
+		{Stack: "there", State: "CREATE_COMPLETE", Known: true, Created: old},
+		{Stack: "unasked", Known: true, Created: old},
+	}
+	chosen := func(names ...string) (list []string, code string) {
+		found, err := leftOver(all, names, now)
+		for _, x := range found {
+			list = append(list, x.Stack)
+		}
+		if err != nil {
+			code = err.Error()
+		}
+		return list, code
+	}
+	if list, err := chosen(); len(list) != 1 || list[0] != "gone" || err != "" {
+		t.Errorf("left over: %v (%s)", list, err)
+	}
+	for _, name := range []string{"gone", "young", "closed"} {
+		if list, err := chosen(name); len(list) != 1 || err != "" {
+			t.Errorf("%s by name: %v (%s)", name, list, err)
+		}
+	}
+	for _, name := range []string{"alive", "there", "unasked", "nowhere"} {
+		if list, err := chosen(name); err == "" {
+			t.Errorf("%s by name is not refused: %v", name, list)
+		}
+	}
+}

@@ -1,0 +1,392 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/emit"
+	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/relay"
+	"github.com/hotc-dev/hotc/runtime/up"
+)
+
+func newUpCommand(io streams) *cobra.Command {
+	a := ascent{io: io}
+	cmd := &cobra.Command{
+		Use:   "up TEMPLATE --stack NAME",
+		Short: "Make a stack of a template, or bring it up to date, and follow it to its end",
+		Long: `Compile a template, put its plan on the coordinator, let Heat create the stack or update
+it, and show what Heat and the roles do until all is done or something has failed. Where
+the stack is there already, hotc says what changes, and asks.
+
+Ctrl-C stops only the looking: Heat and the servers go on, and the same command comes
+back, whatever has happened meanwhile, kill -9 included. A role that has failed runs
+again, and Heat gets the template again.
+
+The deployment's secret is made at first and kept in your state folder
+($XDG_STATE_HOME/hotc, usually ~/.local/state/hotc), where hotc's other commands find it;
+or in --secret-file. Heat is asked with your credentials: $OS_CLOUD names one of
+clouds.yaml's, else the OS_* variables are taken.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.command = commandLine(cmd, args)
+			return a.run(cmd.Context(), args[0])
+		},
+	}
+	a.target.addFlags(cmd)
+	a.addRootKeyFlag(cmd)
+	a.compilation.addShapeFlags(cmd.Flags())
+	f := cmd.Flags()
+	f.StringVar(&a.signal, "signal", "auto", "who tells Heat how roles end: relay (this command while it runs, and \"hotc relay\"), heat (servers do), none, auto (relay)")
+	f.StringArrayVar(&a.secrets, "secret-param", nil, "`NAME=FILE`, the value of a hidden parameter for roles alone, which Heat does not get; - is standard input (several times)")
+	f.StringVar(&a.enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always")
+	f.StringVar(&a.cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")
+	f.BoolVar(&a.yes, "yes", false, "do not ask before a stack that is there is changed")
+	return cmd
+}
+
+// ascent is one run of `hotc up`.
+type ascent struct {
+	target
+	compilation
+	io      streams
+	secrets []string
+	enrol   string
+	cloud   string
+	yes     bool
+	command string // this one, ready for a shell
+
+	compiled *emit.Result
+	folder   string
+}
+
+// betweenHeatsLooks is the time between two looks at Heat while somebody waits.
+const betweenHeatsLooks = time.Second
+
+// commandLine is a command with the flags that were given, ready for a shell.
+func commandLine(cmd *cobra.Command, args []string) string {
+	words := []string{cmd.CommandPath()}
+	for _, x := range args {
+		words = append(words, shellQuote(x))
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, is := f.Value.(pflag.SliceValue); is {
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			word := "--" + f.Name
+			if f.Value.Type() == "bool" && v == "true" {
+				words = append(words, word)
+				continue
+			}
+			words = append(words, word+" "+shellQuote(v))
+		}
+	})
+	return strings.Join(words, " ")
+}
+
+func (a *ascent) run(ctx context.Context, template string) error {
+	if err := a.check(); err != nil {
+		return err
+	}
+	if err := a.compile(template); err != nil {
+		return err
+	}
+	cloud, err := heat.Connect(ctx, heat.Options{Cloud: a.cloud})
+	if err != nil {
+		return a.ended(ctx, err)
+	}
+	a.warnRestricted(cloud)
+	made, err := a.prepareSecret(ctx, cloud)
+	if err != nil {
+		return a.ended(ctx, err)
+	}
+	result, view, err := a.ascend(ctx, cloud)
+	if d, is := source.AsDiagnostic(err); is && d.Code == source.BadSecret && made != "" {
+		os.Remove(made) // it is of no use to anybody
+		os.Remove(made + environmentSuffix)
+	}
+	if err != nil {
+		return a.ended(ctx, err)
+	}
+	return a.report(ctx, cloud, view, result)
+}
+
+// check refuses what can be refused before anything is done.
+func (a *ascent) check() error {
+	if a.stack == "" {
+		return source.Fail(source.Usage, "which stack?", "name it with --stack NAME")
+	}
+	if a.coordinatorURL() == "" {
+		return whichCoordinator()
+	}
+	a.compilation.coordinator = a.coordinatorURL()
+	if a.signal == "auto" {
+		a.signal = string(contract.RelaySignals)
+	}
+	var err error
+	a.secretParameters, err = secretNames(a.secrets)
+	return err
+}
+
+// compile writes the compiled folder into the deployment's state.
+func (a *ascent) compile(template string) error {
+	o, err := a.compilation.options(template)
+	if err != nil {
+		return err
+	}
+	if a.compiled, err = compileWith(o, a.io); err != nil {
+		return err
+	}
+	state, err := a.makeState()
+	if err != nil {
+		return err
+	}
+	a.folder = filepath.Join(state, keptFolder)
+	if err := a.compiled.Folder.Write(a.folder); err != nil {
+		return err
+	}
+	return a.checkParameters()
+}
+
+// checkParameters asks for the parameters that Heat would miss.
+func (a *ascent) checkParameters() error {
+	o := a.stackOptions("")
+	var missing []string
+	for _, p := range a.compiled.Program.Template.Parameters {
+		_, hidden := o.Parameters[p.Name]
+		_, given := o.Given[p.Name]
+		_, set := a.compiled.Environment.Parameters[p.Name]
+		_, usual := a.compiled.Environment.Defaults[p.Name]
+		if p.Default == nil && !hidden && !given && !set && !usual && !slices.Contains(a.secretParameters, p.Name) {
+			missing = append(missing, p.Name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return source.Fail(source.Usage, "the template has no default for "+strings.Join(missing, ", "), "give each with -P NAME=VALUE, or in an environment file with -e FILE")
+}
+
+// stackOptions are the parameters for Heat. Values of hidden ones are not in the folder, and
+// are given so that Heat hides them.
+func (a *ascent) stackOptions(secret string) heat.StackOptions {
+	o := heat.StackOptions{Parameters: map[string]json.RawMessage{}, Defaults: map[string]json.RawMessage{}, Given: map[string]json.RawMessage{}}
+	if slices.Contains(openParameters(filepath.Join(a.folder, "stack.yaml")), secretParameter) {
+		o.Parameters[secretParameter] = text(secret)
+	}
+	hidden := map[string]bool{}
+	for _, t := range a.compiled.Templates {
+		if t != nil {
+			for _, p := range t.Parameters {
+				hidden[p.Name] = hidden[p.Name] || p.Hidden
+			}
+		}
+	}
+	root := a.compiled.Program.Template
+	for name, set := range a.compiled.Environment.Parameters {
+		if hidden[name] && root.Parameter(name) != nil {
+			o.Parameters[name] = value.EncodeJSON(set.Value)
+		}
+	}
+	for name, set := range a.compiled.Environment.Defaults {
+		if hidden[name] {
+			o.Defaults[name] = value.EncodeJSON(set.Value)
+		}
+	}
+	for _, p := range a.parameters {
+		name, value, _ := strings.Cut(p, "=")
+		switch {
+		case root.Parameter(name) == nil || slices.Contains(a.secretParameters, name):
+		case hidden[name]:
+			o.Parameters[name] = text(value)
+		default:
+			o.Given[name] = text(value)
+		}
+	}
+	for _, name := range a.secretParameters {
+		delete(o.Parameters, name)
+		delete(o.Defaults, name)
+	}
+	return o
+}
+
+func text(s string) json.RawMessage {
+	b, _ := json.Marshal(s) // a string always can
+	return b
+}
+
+// warnRestricted says what an application credential cannot do.
+func (a *ascent) warnRestricted(cloud *heat.Client) {
+	if !cloud.Restricted() {
+		return
+	}
+	source.Print(a.io.err, &source.Diagnostic{Code: source.HeatRefused, Severity: source.Warning,
+		Message: "the application credential is restricted: with it Heat may make no trusts, which most clouds want for stacks with wait conditions, software deployments or scaling groups, as this one",
+		Hint:    "if Heat refuses: openstack application credential create --unrestricted NAME"}, a.io.errStyle())
+}
+
+// prepareSecret makes the secret on first use. Where the stack is there it must be, too.
+func (a *ascent) prepareSecret(ctx context.Context, cloud *heat.Client) (made string, err error) {
+	if a.secretPath() == "" {
+		switch _, err := cloud.Stack(ctx, a.stack); {
+		case err == nil:
+			return "", source.Fail(source.BadSecret, "the stack "+a.stack+" is there, and its secret is not in "+a.keptState(), "name its file with --secret-file FILE, or in $"+secretFileVariable)
+		case !errors.Is(err, heat.ErrNotFound):
+			return "", err
+		}
+	}
+	return a.makeSecret()
+}
+
+// ascend does what is to be done.
+func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *upView, error) {
+	secret, err := a.secret()
+	if err != nil {
+		return nil, nil, err
+	}
+	var environments []string
+	for _, name := range a.compiled.Environments {
+		environments = append(environments, filepath.Join(a.folder, filepath.FromSlash(name)))
+	}
+	t, err := heat.ReadTemplate(ctx, filepath.Join(a.folder, "stack.yaml"), environments...)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &cloudDeployment{target: &a.target, io: a.io,
+		apply: application{target: &a.target, dir: a.folder, secrets: a.secrets, enrol: a.enrol}}
+	defer d.close()
+	view := newUpView(a.io, &a.target, a.compiled.Built.Plan, a.yes)
+	d.say = view.Say
+	defer view.clear()
+	var on up.Deployment = d
+	if len(a.compiled.Built.Plan.Servers) == 0 {
+		on = noDeployment{}
+	}
+	u := &up.Up{Cloud: cloud, Deployment: on, View: view, Name: a.stack, Template: t, Options: a.stackOptions(secret.Hex()), Key: []byte(secret.Hex()), Look: betweenHeatsLooks}
+	if a.signal == string(contract.RelaySignals) && on == d {
+		key, err := secret.Relay(coordinator.Deployment(a.stack))
+		if err != nil {
+			return nil, nil, err
+		}
+		u.Relay = func(ctx context.Context) error {
+			return a.relayBy(ctx, &relay.Relay{Heat: cloud}, key)
+		}
+	}
+	result, err := u.Run(ctx)
+	return result, view, err
+}
+
+// ended makes the best of an error: how to come back, and our place in the template for what
+// Heat does not like.
+func (a *ascent) ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return source.Fail(source.OperationFailed, "interrupted: what was begun goes on without hotc", "the same command comes back to it: "+a.command)
+	}
+	if e, is := errors.AsType[*heat.Error](err); is && a.compiled != nil {
+		d, _ := source.AsDiagnostic(err)
+		placed := *d
+		if placed.At = placeNamed(a.compiled, e.Said); errors.Is(err, heat.ErrUnreachable) {
+			placed.Hint = "what was begun goes on; the same command comes back to it: " + a.command
+		}
+		return &placed
+	}
+	return err
+}
+
+// report says how it ended.
+func (a *ascent) report(ctx context.Context, cloud *heat.Client, view *upView, r *up.Result) error {
+	if r.OK() {
+		done, roles := 0, 0
+		for _, s := range r.Status.Servers {
+			if s.Missing == "" {
+				done++
+				roles += len(s.Roles)
+			}
+		}
+		what := fmt.Sprintf(": %s, %s done", counted(done, "server"), counted(roles, "role"))
+		if roles == 0 {
+			what = ""
+		}
+		fmt.Fprintf(a.io.out, "\n%s is %s%s, after %s.\n", a.stack, r.Stack.State, what, age(time.Since(view.began)))
+		a.printOutputs(ctx, cloud)
+		return nil
+	}
+	rolesFailed := status.AnyFailed(r.Status.Servers)
+	for _, failed := range r.Failed {
+		if rolesFailed && strings.HasPrefix(failed.Name, "hotc_") {
+			continue // the roles' reasons follow
+		}
+		d := source.Fail(source.StackFailed, fmt.Sprintf("%s (%s): %s", failed.Name, failed.Type, failed.Reason), "")
+		d.At = placeOf(a.compiled, failed.Name)
+		source.Print(a.io.err, d, a.io.errStyle())
+	}
+	if rolesFailed {
+		i := status.Explain(r.Status, r.Status.Open())
+		a.advise(i)
+		fmt.Fprint(a.io.err, rootsText(&a.target, i, time.Now()))
+	}
+	reason := string(r.Stack.State)
+	if len(r.Failed) == 0 && !rolesFailed {
+		reason += ": " + r.Stack.Reason
+	}
+	fmt.Fprintf(a.io.err, "\n%s is %s, after %s.\nMend the cause, and bring it up again:\n\n  %s\n\nor take it away:\n\n  %s\n", a.stack, reason, age(time.Since(view.began)), a.command, a.downCommand())
+	return errFailed
+}
+
+func (a *ascent) downCommand() string {
+	text := "hotc down " + shellQuote(a.stack)
+	if a.url != "" {
+		text += " --coordinator " + shellQuote(a.url)
+	}
+	if a.secretFile != "" {
+		text += " --secret-file " + shellQuote(a.secretFile)
+	}
+	if a.rootKeyFile != "" {
+		text += " --root-key-file " + shellQuote(a.rootKeyFile)
+	}
+	if a.cloud != "" {
+		text += " --cloud " + shellQuote(a.cloud)
+	}
+	return text
+}
+
+// mostShown is how many bytes of an output's value are shown.
+const mostShown = 200
+
+func (a *ascent) printOutputs(ctx context.Context, cloud *heat.Client) {
+	s, err := cloud.StackWithOutputs(ctx, a.stack)
+	if err != nil {
+		return // the stack is there, which was what counts
+	}
+	for _, o := range s.Outputs {
+		if strings.HasPrefix(o.Name, "hotc_") {
+			continue
+		}
+		value := string(o.Value)
+		var plain string
+		if json.Unmarshal(o.Value, &plain) == nil {
+			value = plain
+		}
+		if len(value) > mostShown {
+			value = strings.ToValidUTF8(value[:mostShown], "") + "…"
+		}
+		fmt.Fprint(a.io.out, visibleLine("  "+o.Name+" = "+value))
+	}
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
+)
+
+// cloudDeployment is the deployment of `hotc up` and `down` on its coordinator: what the
+// separate commands do, in one session.
+type cloudDeployment struct {
+	target *target
+	io     streams
+	apply  application
+	say    func(string)
+
+	session *session
+	plan    *contract.Plan
+}
+
+func (d *cloudDeployment) open(ctx context.Context) (*session, error) {
+	if d.session == nil {
+		s, err := d.target.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		d.session = s
+	}
+	return d.session, nil
+}
+
+func (d *cloudDeployment) close() {
+	if d.session != nil {
+		d.session.Close()
+	}
+}
+
+// Rehearse is `hotc apply --dry-run`.
+func (d *cloudDeployment) Rehearse(ctx context.Context) (deploy.Outcome, []deploy.RoleChange, error) {
+	d.apply.dryRun = true
+	done, err := d.apply.run(ctx, d.io)
+	if err != nil {
+		return "", nil, err
+	}
+	return done.published.Outcome, done.published.Changes, nil
+}
+
+// Publish is `hotc apply`.
+func (d *cloudDeployment) Publish(ctx context.Context) error {
+	d.apply.dryRun, d.plan = false, nil
+	done, err := d.apply.run(ctx, d.io)
+	if err == nil && done.published.Outcome != deploy.Unchanged {
+		d.say(fmt.Sprintf("The plan is on the coordinator: %s, %s", counted(done.Servers, "server"), counted(done.Roles, "role")))
+	}
+	return err
+}
+
+// Status is how it stands; nil where there is none that is whole.
+func (d *cloudDeployment) Status(ctx context.Context) (v *status.Status, err error) {
+	s, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if d.plan == nil {
+		v, err = s.Status(ctx)
+	} else {
+		v, err = s.StatusOf(ctx, d.plan)
+	}
+	if errors.Is(err, deploy.ErrNotApplied) || errors.Is(err, deploy.ErrUnfinished) {
+		return nil, nil
+	}
+	if err != nil {
+		d.plan = nil // it may be another one
+		return nil, s.explain(ctx, err)
+	}
+	d.plan = v.Plan
+	return v, nil
+}
+
+// Watch tells of changes of what servers report.
+func (d *cloudDeployment) Watch(ctx context.Context) (<-chan coordinator.Path, error) {
+	s, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.WatchTree(ctx, s.Deployment.Servers())
+}
+
+// Again is `hotc retry` of every role that has failed by itself.
+func (d *cloudDeployment) Again(ctx context.Context, v *status.Status) (again []contract.RoleKey, err error) {
+	s, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &retrying{session: s, io: d.io, yes: true}
+	for _, server := range v.Servers {
+		for i := range server.Roles {
+			role := &server.Roles[i]
+			if !firstFailure(v, role) || slices.Contains(again, role.Key()) {
+				continue
+			}
+			if !server.Alive {
+				d.say("the agent of " + string(server.Path) + " is not there: " + string(role.Key()) + " runs again when it is, and you give the same command")
+				continue
+			}
+			done, err := r.run(ctx, string(role.Key()))
+			if err != nil {
+				return again, err
+			}
+			again = append(again, done.Roles...)
+		}
+	}
+	return again, nil
+}
+
+// firstFailure says that a role has failed for itself, or its update has.
+func firstFailure(v *status.Status, r *status.Role) bool {
+	if r.Renewal() == status.OutOfDate {
+		return true
+	}
+	if r.Status != coordinator.RoleFailed {
+		return false
+	}
+	root := r.Cause.Root()
+	if root.Role == "" || root.Role == r.Key() {
+		return true
+	}
+	first := v.RoleOf(root.Role)
+	return first == nil || first.Status != coordinator.RoleFailed
+}
+
+// Hooks runs the delete hooks.
+func (d *cloudDeployment) Hooks(ctx context.Context, v *status.Status) error {
+	s, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	h, err := s.runHooks(ctx, v, contract.HookDelete, d.say)
+	if err != nil {
+		return withHint(err, "--skip-hooks goes on without the delete hooks")
+	}
+	for _, r := range h.Roles {
+		d.say(fmt.Sprintf("%s: the hook delete is %s", r.Role, r.Status))
+	}
+	return withHint(h.failure(), "mend it, and give the same command again; --skip-hooks goes on without the delete hooks")
+}
+
+// withHint is a diagnostic with another hint.
+func withHint(err error, hint string) error {
+	d, is := source.AsDiagnostic(err)
+	if !is {
+		return err
+	}
+	other := *d
+	other.Hint = hint
+	return &other
+}
+
+// Destroy is `hotc destroy`.
+func (d *cloudDeployment) Destroy(ctx context.Context) error {
+	s, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	if root, _, err := s.enterRoot(ctx); err != nil && root.State != deploy.RootOpen { // of an open one all may delete
+		return err
+	}
+	within, stop := context.WithTimeout(ctx, 20*d.target.timeout)
+	defer stop()
+	err = deploy.Destroy(within, s.Store, s.Deployment)
+	if errors.Is(err, deploy.ErrNotApplied) {
+		return nil
+	}
+	return s.explain(ctx, err)
+}
+
+// noDeployment is that of a template without roles: nothing of it is on the coordinator.
+type noDeployment struct{}
+
+func (noDeployment) Rehearse(context.Context) (deploy.Outcome, []deploy.RoleChange, error) {
+	return deploy.Unchanged, nil, nil
+}
+func (noDeployment) Publish(context.Context) error                          { return nil }
+func (noDeployment) Status(context.Context) (*status.Status, error)         { return &status.Status{}, nil }
+func (noDeployment) Watch(context.Context) (<-chan coordinator.Path, error) { return nil, nil }
+func (noDeployment) Again(context.Context, *status.Status) ([]contract.RoleKey, error) {
+	return nil, nil
+}
+func (noDeployment) Hooks(context.Context, *status.Status) error { return nil }
+func (noDeployment) Destroy(context.Context) error               { return nil }

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/terminal"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/up"
+)
+
+// upView prints what Heat and the roles do, a line for each step, and on a terminal a last
+// line that says how far it is.
+type upView struct {
+	io    streams
+	t     *target
+	yes   bool
+	began time.Time
+
+	mu     sync.Mutex
+	width  int // of the longest name, within reason
+	states map[contract.RoleKey]coordinator.RoleState
+	lost   map[contract.ServerPath]time.Time // since when
+	stack  string                            // how it stands in Heat
+	counts string                            // how far the roles are
+	live   bool                              // the last line stands
+}
+
+// widestName is how much room the column of names takes at most.
+const widestName = 32
+
+func newUpView(io streams, t *target, p *contract.Plan, yes bool) *upView {
+	v := &upView{io: io, t: t, yes: yes, began: time.Now(), states: map[contract.RoleKey]coordinator.RoleState{}, lost: map[contract.ServerPath]time.Time{}}
+	if p != nil {
+		for _, s := range p.Servers {
+			for _, r := range s.Roles {
+				v.width = min(max(v.width, len(s.Path)+1+len(r.Name)), widestName)
+			}
+		}
+	}
+	return v
+}
+
+// Say prints a step of hotc's own.
+func (v *upView) Say(text string) { v.line("hotc", "", text) }
+
+// Event prints a step of Heat's.
+func (v *upView) Event(e heat.Event) {
+	name, what := e.Name, string(e.State)
+	if e.OfStack() {
+		v.mu.Lock()
+		v.stack = what
+		v.mu.Unlock()
+	}
+	if e.StackName != v.t.stack && e.OfStack() {
+		return // the resource that it is says the same
+	}
+	if begun, is := e.PausedAt("pre-delete"); is && begun {
+		what += ": waits for the delete hooks"
+	} else if e.State.Failed() || e.OfStack() && !e.State.InProgress() {
+		what += ": " + firstLine(e.Reason)
+	}
+	if strings.HasPrefix(what, "SIGNAL_") {
+		return // the role has said so
+	}
+	v.line("Heat", name, what)
+}
+
+// Known takes note of how the roles stand before anything is done.
+func (v *upView) Known(now *status.Status) {
+	for _, s := range now.Servers {
+		for i := range s.Roles {
+			v.states[s.Roles[i].Key()] = s.Roles[i].RoleState
+		}
+	}
+}
+
+// Roles prints what is new about the roles.
+func (v *upView) Roles(now *status.Status) {
+	counts := map[string]int{}
+	var order []string
+	for _, s := range now.Servers {
+		if s.Missing != "" {
+			continue
+		}
+		v.presence(s)
+		for i := range s.Roles {
+			r := &s.Roles[i]
+			v.changed(r.Key(), v.states[r.Key()], r.RoleState)
+			v.states[r.Key()] = r.RoleState
+			word := r.Shown()
+			if counts[word]++; counts[word] == 1 {
+				order = append(order, word)
+			}
+		}
+	}
+	var parts []string
+	for _, word := range order {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[word], word))
+	}
+	v.mu.Lock()
+	v.counts = strings.Join(parts, ", ")
+	v.draw()
+	v.mu.Unlock()
+}
+
+// presence tells of a server whose agent has been away for a while, and of its return.
+func (v *upView) presence(s *status.Server) {
+	since, away := v.lost[s.Path]
+	switch now := time.Now(); {
+	case !s.Lost() && away:
+		delete(v.lost, s.Path)
+		if now.Sub(since) > lostAfter {
+			v.line("role", string(s.Path), "its agent is back")
+		}
+	case s.Lost() && !away:
+		v.lost[s.Path] = now
+	case s.Lost() && since != told && now.Sub(since) > lostAfter:
+		v.lost[s.Path] = told
+		v.line("role", string(s.Path), "lost: its agent has no session with the coordinator")
+	}
+}
+
+// lostAfter is how long an agent is away before that is told: one that has just come begins
+// its session a moment later.
+const lostAfter = 3 * time.Second
+
+// told is the time of servers of which it was told that they are lost.
+var told = time.Unix(0, 0)
+
+func (v *upView) changed(key contract.RoleKey, old, now coordinator.RoleState) {
+	say := func(what string) { v.line("role", string(key), what) }
+	if old.Status != now.Status {
+		switch now.Status {
+		case coordinator.RoleRunning:
+			say("runs")
+		case coordinator.RoleDone:
+			say("done in " + age(now.Ended.Sub(now.Started)))
+		case coordinator.RoleFailed:
+			say("failed: " + firstLine(reasonOf(now)))
+		case coordinator.RoleSkipped:
+			say("skipped: an earlier role of the server failed")
+		}
+	}
+	for _, w := range now.Blocked {
+		if !isBlockedOn(old, w.Cell) {
+			say("waits for " + string(w.Cell))
+		}
+	}
+	if now.Update != nil && (old.Update == nil || old.Update.Status != now.Update.Status) {
+		say("its hook update: " + string(now.Update.Status))
+	}
+}
+
+// line prints a line above the last one.
+func (v *upView) line(who, name, what string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.wipe()
+	text := fmt.Sprintf("%7s  %s  ", age(time.Since(v.began)), who)
+	if name != "" {
+		text += fmt.Sprintf("%-*s  ", v.width, terminal.Line(name))
+	}
+	text += terminal.Line(what)
+	if ink := v.io.outInk(); strings.Contains(what, "FAILED") || strings.HasPrefix(what, "failed") {
+		text = ink.Paint("31", text)
+	}
+	fmt.Fprintln(v.io.out, text)
+	v.draw()
+}
+
+// draw prints the last line, on a terminal that can take it back.
+func (v *upView) draw() {
+	ink := v.io.outInk()
+	if ink == "" {
+		return
+	}
+	v.wipe()
+	text := strings.Join(notEmpty(v.stack, v.counts), "   ")
+	if text == "" {
+		return
+	}
+	if room := v.io.width() - 1; utf8.RuneCountInString(text) > room {
+		text = string([]rune(text)[:max(room, 0)])
+	}
+	fmt.Fprint(v.io.out, ink.Paint("2", text))
+	v.live = true
+}
+
+func notEmpty(texts ...string) (kept []string) {
+	for _, t := range texts {
+		if t != "" {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// wipe takes the last line back.
+func (v *upView) wipe() {
+	if v.live {
+		ink := v.io.outInk()
+		fmt.Fprint(v.io.out, ink.Sequence("G")+ink.Sequence("2K"))
+	}
+	v.live = false
+}
+
+// clear ends the view.
+func (v *upView) clear() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.wipe()
+}
+
+// Confirm shows what changes, and asks.
+func (v *upView) Confirm(c up.Changes) error {
+	v.clear()
+	out := v.io.err
+	fmt.Fprintf(out, "The stack %s is there. It would change:\n", v.t.stack)
+	for _, x := range []struct {
+		names []string
+		what  string
+	}{{c.Added, "Heat makes"}, {c.Deleted, "Heat deletes"}, {c.Replaced, "Heat replaces"}} {
+		for _, name := range x.names {
+			fmt.Fprintf(out, "  %s %s\n", x.what, terminal.Line(name))
+		}
+	}
+	for _, r := range c.Roles {
+		then := map[deploy.Effect]string{deploy.EffectHook: "its agent runs the hook update", deploy.EffectRun: "it has not run, and will as it is then",
+			deploy.EffectRetry: "it has failed, and runs again", deploy.EffectNone: "nothing that has run is out of date"}[r.Effect]
+		fmt.Fprintf(out, "  %s: %s: %s\n", r.Key(), strings.Join(r.What, ", "), then)
+	}
+	for _, key := range c.Again {
+		fmt.Fprintf(out, "  %s has failed, and runs again\n", key)
+	}
+	if len(c.Added)+len(c.Deleted)+len(c.Replaced)+len(c.Roles)+len(c.Again) == 0 {
+		fmt.Fprintln(out, "  nothing that is sure: Heat gets the template, and makes no new server for it as far as can be told")
+	}
+	if v.yes {
+		return nil
+	}
+	return confirm(v.io, "Go on?")
+}

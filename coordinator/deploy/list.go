@@ -1,0 +1,80 @@
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/sign"
+)
+
+// Standing is what can be told of a deployment without its secret: whatever the record says
+// was perhaps written by somebody else.
+type Standing struct {
+	Name coordinator.Deployment
+	// Known says that the session may look into it; else only its name is told.
+	Known  bool
+	Record coordinator.DeploymentRecord
+	// Servers are how many there are, Alive how many of their agents have a session.
+	Servers, Alive int
+}
+
+// List are the deployments below the ROOT, as far as the session's identities may look.
+func List(ctx context.Context, s coordinator.Store) ([]Standing, error) {
+	names, err := s.Children(ctx, "")
+	if errors.Is(err, coordinator.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the deployments: %w", err)
+	}
+	var all []Standing
+	for _, name := range names {
+		if d, err := coordinator.ParseDeployment(name); err == nil {
+			all = append(all, Standing{Name: d})
+		}
+	}
+	err = coordinator.Each(ctx, len(all), func(ctx context.Context, i int) error {
+		err := all[i].look(ctx, s)
+		if errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNotFound) { // not ours to see, or just gone
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the deployments: %w", err)
+	}
+	return all, nil
+}
+
+func (x *Standing) look(ctx context.Context, s coordinator.Store) error {
+	node, err := s.Read(ctx, x.Name.Root())
+	if err != nil {
+		return err
+	}
+	if json.Unmarshal(sign.Bare(node.Data), &x.Record) != nil {
+		x.Record = coordinator.DeploymentRecord{}
+	}
+	servers, err := s.Children(ctx, x.Name.Servers())
+	if err != nil {
+		return err
+	}
+	var there, alive atomic.Int64
+	err = coordinator.Each(ctx, len(servers), func(ctx context.Context, i int) error {
+		agent := x.Name.Servers().Join(servers[i]).Join("agent")
+		_, is, err := s.Stat(ctx, agent)
+		if err != nil || !is { // the operator's own cells have no agent
+			return err
+		}
+		there.Add(1)
+		if _, is, err = s.Stat(ctx, agent.Join("presence")); is {
+			alive.Add(1)
+		}
+		return err
+	})
+	x.Known, x.Servers, x.Alive = err == nil, int(there.Load()), int(alive.Load())
+	return err
+}

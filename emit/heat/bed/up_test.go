@@ -1,0 +1,268 @@
+//go:build e2e
+
+package bed_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// operator is somebody with a state folder, a ROOT and Heat's credentials, who types
+// `hotc up` and `hotc down`.
+type operator struct {
+	t   testing.TB
+	env []string
+}
+
+func newOperator(t testing.TB) *operator {
+	t.Helper()
+	theBed(t)
+	return &operator{t, append((&world{bed: place.bed}).clientEnvironment(), "HOTC_COORDINATOR="+place.zk.URL("hotc"), "XDG_STATE_HOME="+t.TempDir())}
+}
+
+// command is one that the operator types.
+type command struct {
+	*exec.Cmd
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write takes what it prints.
+func (c *command) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.Write(p)
+}
+
+func (c *command) printed() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.String()
+}
+
+func (o *operator) start(args ...string) *command {
+	o.t.Helper()
+	c := &command{Cmd: exec.CommandContext(o.t.Context(), filepath.Join(place.programs, "hotc"), args...)}
+	c.Env, c.Stdout, c.Stderr = o.env, c, c
+	do(o.t, c.Start())
+	return c
+}
+
+// run runs a command to its end and returns its status and all that it printed.
+func (o *operator) run(args ...string) (status int, text string) {
+	o.t.Helper()
+	c := o.start(args...)
+	err := c.Wait()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		o.t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode(), c.printed()
+}
+
+// expect runs a command that ends with a status and says some things.
+func (o *operator) expect(status int, args []string, parts ...string) string {
+	o.t.Helper()
+	got, text := o.run(args...)
+	if got != status {
+		o.t.Fatalf("hotc %s ended with %d, not %d:\n%s", strings.Join(args, " "), got, status, text)
+	}
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			o.t.Errorf("hotc %s does not say %q:\n%s", strings.Join(args, " "), part, text)
+		}
+	}
+	return text
+}
+
+// removed takes a stack away with the test, however that has gone.
+func (o *operator) removed(stack string) {
+	o.t.Cleanup(func() {
+		c := exec.Command(filepath.Join(place.programs, "hotc"), "down", stack, "--yes", "--skip-hooks")
+		c.Env = o.env
+		if out, err := c.CombinedOutput(); err != nil {
+			o.t.Errorf("hotc down %s: %v: %s", stack, err, out)
+		}
+	})
+}
+
+func up(template, stack string, more ...string) []string {
+	return append([]string{"up", template, "--stack", stack}, more...)
+}
+
+// One command goes up, comes back to what is there, and one goes down.
+func TestUpAndDown(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t)
+	for stack, x := range map[string][3]string{
+		"upsite":  {examples + "three-tier/site.yaml", "4 servers, 4 roles done", "database_port = 3306"},
+		"upslurm": {examples + "slurm/cluster.yaml", "roles done", "ready = true"},
+	} {
+		o.removed(stack)
+		o.expect(0, up(x[0], stack), "Heat creates the stack "+stack, "done in", stack+" is CREATE_COMPLETE", x[1], x[2])
+		o.expect(0, []string{"status", "--stack", stack}, "done")
+		if text := o.expect(0, up(x[0], stack), "Nothing is to be changed"); strings.Contains(text, "  role  ") {
+			t.Errorf("coming back tells of roles that were done before:\n%s", text)
+		}
+		o.expect(0, []string{"down", stack, "--yes"}, "Heat deletes the stack", stack+" is gone: the stack and the deployment.")
+		o.expect(0, []string{"down", stack, "--yes"}, "There is no stack "+stack)
+	}
+}
+
+// However and whenever `hotc up` ends, the same command comes back and brings the stack to its
+// end, with one run of each role.
+func TestUpIsKilledAtEveryStage(t *testing.T) {
+	t.Parallel()
+	stages := []string{"warning[H709]", "The plan is on the coordinator", "Heat creates the stack", "db  ", "  role  db.base", "CREATE_COMPLETE: Stack"}
+	for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
+		for i, stage := range stages {
+			o, stack := newOperator(t), fmt.Sprintf("killed%d-%d", end, i)
+			o.removed(stack)
+			c := o.start(up("testdata/changing.yaml", stack, "-P", "level=1")...)
+			until(t, stage, func() bool { return strings.Contains(c.printed(), stage) })
+			_ = c.Process.Signal(end) // it may have ended just now
+			_ = c.Wait()
+			if text := c.printed(); end == syscall.SIGINT && c.ProcessState.ExitCode() != 0 && !strings.Contains(text, "the same command comes back to it: hotc up testdata/changing.yaml --parameter 'level=1' --stack "+stack) && !strings.Contains(text, "--parameter level=1") {
+				t.Errorf("after Ctrl-C at %q:\n%s", stage, text)
+			}
+			o.expect(0, up("testdata/changing.yaml", stack, "-P", "level=1"), "CREATE_COMPLETE", "endpoint = up")
+			s := place.bed.Judge.Find(t, stack)
+			db, err := place.bed.Server(s.Server(t, "db").ID)
+			do(t, err)
+			expectFile(t, db, "var/lib/count", "run 1\n")
+			o.expect(0, []string{"down", stack, "--yes"}, "is gone")
+		}
+	}
+}
+
+// A stack that is there is updated: first it is said what changes, and asked. A server is not
+// replaced for it, and the role's hook runs.
+func TestUpUpdates(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t)
+	o.removed("upchanges")
+	o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=1"), "CREATE_COMPLETE")
+	s := place.bed.Judge.Find(t, "upchanges")
+	id := s.Server(t, "db").ID
+	o.expect(2, up("testdata/changing.yaml", "upchanges", "-P", "level=2"), "db.base: input level: its agent runs the hook update", "nobody is there to be asked", "--yes")
+	text := o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=2", "--yes"), "db.base: input level: its agent runs the hook update", "its hook update: done", "UPDATE_COMPLETE")
+	if strings.Contains(text, "Heat replaces") {
+		t.Errorf("it says that Heat replaces something:\n%s", text)
+	}
+	if now := s.Server(t, "db").ID; now != id {
+		t.Errorf("db was replaced")
+	}
+	db, err := place.bed.Server(id)
+	do(t, err)
+	expectFile(t, db, "var/lib/count", "run 1\nupdate 2 with level=2\n")
+	o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=2"), "Nothing is to be changed")
+}
+
+// A role fails: the reason and its place are told. With a mended script the same command runs
+// it again, and Heat completes the stack.
+func TestUpTellsOfAFailureAndMendsIt(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t)
+	o.removed("upmends")
+	path := filepath.Join(t.TempDir(), "site.yaml")
+	write := func(command string) {
+		do(t, os.WriteFile(path, []byte(`heat_template_version: 2018-08-31
+resources:
+  db:
+    type: OS::Nova::Server
+    properties: {image: debian, flavor: small}
+    metadata:
+      hotc:
+        roles:
+          - name: disk
+            driver: script
+            source: |
+              #!/bin/sh
+              `+command+`
+              printf fine | hotc-agent put state
+            outputs: {state: {type: string}}
+outputs:
+  state: {value: {get_attr: [db, state]}}
+`), 0o600))
+	}
+	write("echo the disk is on fire >&2; exit 3")
+	o.expect(3, up(path, "upmends"), "db.disk", "the disk is on fire", "exit status 3", "site.yaml:9:19", "CREATE_FAILED", "hotc up "+path, "hotc down upmends")
+	o.expect(3, up(path, "upmends"), "db.disk", "the disk is on fire")
+	write("true")
+	o.expect(0, up(path, "upmends", "--yes"), "db.disk: source: it has failed, and runs again", "UPDATE_COMPLETE", "state = fine")
+}
+
+// The delete hooks run before Heat deletes anything, and Heat, which waits for them, goes on.
+func TestDownRunsDeleteHooks(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t)
+	o.removed("uphooks")
+	o.expect(0, up("testdata/hooks.yaml", "uphooks"), "CREATE_COMPLETE")
+	o.expect(3, []string{"down", "uphooks", "--yes"}, "the hook delete", "--skip-hooks")
+	s := place.bed.Judge.Find(t, "uphooks")
+	for _, server := range s.Booted(t) {
+		b, err := place.bed.Server(server.ID)
+		do(t, err)
+		inServer(t, b, "touch", "/tmp/free")
+	}
+	o.expect(0, []string{"down", "uphooks", "--yes"}, "db.base: the hook delete is done", "Heat goes on with", "uphooks is gone: the stack and the deployment.")
+}
+
+// Heat is away for a while, in the middle: it is said, and nothing is lost. This test runs
+// beside no other.
+func TestUpWhileHeatIsAway(t *testing.T) {
+	o := newOperator(t)
+	o.removed("upaway")
+	c := o.start(up("testdata/changing.yaml", "upaway")...)
+	until(t, "Heat to be at it", func() bool { return strings.Contains(c.printed(), "Heat creates the stack") })
+	place.bed.Judge.Outage(t, 1_000_000, 0)
+	until(t, "hotc to say that Heat is away", func() bool { return strings.Contains(c.printed(), "Heat does not answer, which stops nothing") })
+	status, text := o.run(up("testdata/changing.yaml", "upaway")...)
+	if status != 1 || !strings.Contains(text, "H710") || !strings.Contains(text, "does not serve now") || !strings.Contains(text, "the same command comes back") {
+		t.Errorf("another one meanwhile ends with %d:\n%s", status, text)
+	}
+	place.bed.Judge.Outage(t, 0, 0)
+	if err := c.Wait(); err != nil || !strings.Contains(c.printed(), "Heat answers again") || !strings.Contains(c.printed(), "upaway is CREATE_COMPLETE") {
+		t.Errorf("%v:\n%s", err, c.printed())
+	}
+}
+
+// What Heat refuses is said in its words, at our place in the template, and nothing is left.
+func TestUpIsRefused(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t)
+	path := filepath.Join(t.TempDir(), "site.yaml")
+	do(t, os.WriteFile(path, []byte("heat_template_version: 2018-08-31\nresources:\n  word:\n    type: OS::Heat::RandomString\n    properties: {length: 3, character_classes: [{class: digits, min: 20}]}\n"), 0o600))
+	o.removed("uprefused")
+	o.expect(1, up(path, "uprefused"), "H711", "Heat refuses: Length property cannot be smaller")
+}
+
+// A stack is deleted by hand and its secret lost: who has the ROOT's key finds and removes what
+// is left over.
+func TestGCAfterStackDelete(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t)
+	key := filepath.Join(t.TempDir(), "root.key")
+	o.env = append(o.env, "HOTC_COORDINATOR="+place.zk.URL("owned"), "HOTC_ROOT_KEY_FILE="+key)
+	o.expect(0, []string{"root", "new"}, "closed")
+	o.expect(0, up("testdata/changing.yaml", "upgone"), "CREATE_COMPLETE")
+	o.expect(0, []string{"list"}, "upgone  CREATE_COMPLETE", "2 of 2")
+	o.expect(1, []string{"gc", "upgone", "--yes"}, "the stack upgone is there", "hotc down upgone")
+	o.env = append(o.env, "XDG_STATE_HOME="+t.TempDir()) // the secret is lost
+	place.bed.Judge.Find(t, "upgone").Delete(t)
+	until(t, "the agents to be away", func() bool {
+		_, text := o.run("list")
+		return strings.Contains(text, "upgone  none") && strings.Contains(text, "0 of 2")
+	})
+	o.expect(0, []string{"gc", "--yes"}, "Nothing is left over.")
+	o.expect(0, []string{"gc", "upgone", "--yes"}, "upgone is removed.")
+	o.expect(0, []string{"list"}, "There is no deployment.")
+}

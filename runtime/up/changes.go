@@ -1,0 +1,157 @@
+package up
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/runtime/heat"
+)
+
+// Changes are what an update does, as far as it is sure.
+type Changes struct {
+	// Heat says that Heat is given another template or other parameters.
+	Heat bool
+	// Added, Deleted and Replaced are resources of the stack itself.
+	Added, Deleted, Replaced []string
+	// Roles are those that the plan changes, Again those that have failed and run again.
+	Roles []deploy.RoleChange
+	Again []contract.RoleKey
+}
+
+// foresee finds out what an update would do.
+func (u *Up) foresee(ctx context.Context) (c Changes, err error) {
+	c.Roles = u.changes
+	if u.now != nil {
+		for _, s := range u.now.Servers {
+			for i := range s.Roles {
+				if s.Roles[i].Status == coordinator.RoleFailed {
+					c.Again = append(c.Again, s.Roles[i].Key())
+				}
+			}
+		}
+	}
+	c.Heat = !slices.Contains(u.stack.Tags, u.tag) || u.stack.State.Failed() || u.stack.State.Action() == "ROLLBACK"
+	if !c.Heat {
+		return c, nil
+	}
+	before, err := u.Cloud.Definition(ctx, u.stack)
+	if err != nil {
+		return c, err
+	}
+	seen, err := u.Cloud.Preview(ctx, u.stack, u.Template, u.Options)
+	if err != nil {
+		return c, err
+	}
+	return c, c.sure(u.stack, seen, before, u.Template.JSON(), u.Options.Given)
+}
+
+// sure keeps of what Heat foresees what is sure. A resource is replaced for sure where Heat
+// says so and its own definition, or a parameter in it, is another: Heat names as well what
+// merely refers to something that changes.
+func (c *Changes) sure(s *heat.Stack, seen *heat.Changes, before, after json.RawMessage, given map[string]json.RawMessage) error {
+	var was, is struct {
+		Parameters map[string]any            `json:"parameters"`
+		Resources  map[string]map[string]any `json:"resources"`
+	}
+	if err := json.Unmarshal(before, &was); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(after, &is); err != nil {
+		return err
+	}
+	changed := map[string]bool{}
+	for name, p := range is.Parameters {
+		changed[name] = !reflect.DeepEqual(p, was.Parameters[name])
+	}
+	for name, value := range given {
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			text = string(value)
+		}
+		changed[name] = changed[name] || s.Parameters[name] != text
+	}
+	own := func(list []heat.Change, keep func(name string) bool) (names []string) {
+		for _, x := range list {
+			if (x.Stack.ID == "" || x.Stack.ID == s.ID) && !strings.HasPrefix(x.Name, "hotc_") && keep(x.Name) {
+				names = append(names, x.Name)
+			}
+		}
+		slices.Sort(names)
+		return slices.Compact(names)
+	}
+	any := func(string) bool { return true }
+	c.Added, c.Deleted = own(seen.Added, any), own(seen.Deleted, any)
+	c.Replaced = own(seen.Replaced, func(name string) bool {
+		return reads(is.Resources[name], changed) || !reflect.DeepEqual(definition(was.Resources[name]), definition(is.Resources[name]))
+	})
+	return nil
+}
+
+// definition is what decides about a replacement: the type and the properties, without the
+// folders of files and what hotc lets nobody replace a server for.
+func definition(r map[string]any) any {
+	properties, _ := r["properties"].(map[string]any)
+	kept := map[string]any{}
+	for name, value := range properties {
+		if name == "user_data" && properties["user_data_update_policy"] == "IGNORE" {
+			continue
+		}
+		kept[name] = value
+	}
+	return unplaced([]any{r["type"], kept})
+}
+
+// unplaced leaves out the folders in which files lie.
+func unplaced(v any) any {
+	switch v := v.(type) {
+	case string:
+		if strings.HasPrefix(v, "file://") {
+			return path.Base(v)
+		}
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = unplaced(x)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, x := range v {
+			out[name] = unplaced(x)
+		}
+		return out
+	}
+	return v
+}
+
+// reads says whether some parameter is read anywhere in a value.
+func reads(v any, parameters map[string]bool) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, func(x any) bool { return reads(x, parameters) })
+	case map[string]any:
+		for name, x := range v {
+			if name == "user_data" { // a server with roles is not replaced for it
+				continue
+			}
+			of := x
+			if list, is := x.([]any); is && len(list) > 0 {
+				of = list[0]
+			}
+			if text, is := of.(string); is && name == "get_param" && parameters[text] {
+				return true
+			}
+			if reads(x, parameters) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,182 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/runtime/heat"
+)
+
+// Down is one run of `hotc down`.
+type Down struct {
+	Cloud      Cloud
+	Deployment Deployment // nil: only the stack goes
+	View       View
+	Name       string
+	// SkipHooks leaves the delete hooks out.
+	SkipHooks bool
+	Look      time.Duration
+}
+
+// Gone is what `hotc down` has found to delete.
+type Gone struct{ Stack, Deployment bool }
+
+// preDelete is the hook at which Heat waits with servers whose roles have a delete hook.
+const preDelete = "pre-delete"
+
+// Run runs the delete hooks, deletes the stack and then the deployment. What is gone already
+// is left out, so the same command goes on where one was ended.
+func (d *Down) Run(ctx context.Context) (gone Gone, err error) {
+	s, err := d.Cloud.Stack(ctx, d.Name)
+	if err != nil && !errors.Is(err, heat.ErrNotFound) {
+		return gone, err
+	}
+	if s != nil && s.State == "DELETE_COMPLETE" {
+		s = nil
+	}
+	gone.Stack = s != nil
+	if d.Deployment != nil {
+		v, err := d.Deployment.Status(ctx)
+		if err != nil {
+			return gone, err
+		}
+		gone.Deployment = v != nil
+		if v != nil && s != nil && !d.SkipHooks {
+			if err := d.Deployment.Hooks(ctx, v); err != nil {
+				return gone, err
+			}
+		}
+	}
+	if s != nil {
+		if err := d.remove(ctx, s); err != nil {
+			return gone, err
+		}
+	}
+	if gone.Deployment {
+		return gone, d.Deployment.Destroy(ctx)
+	}
+	return gone, nil
+}
+
+// remove deletes a stack, lets Heat go on where it waits for hooks, and follows it to its end.
+func (d *Down) remove(ctx context.Context, s *heat.Stack) error {
+	f := &following{cloud: d.Cloud, view: d.View, look: d.Look, name: s.Name, id: s.ID}
+	waiting := waits{}
+	if events, err := d.Cloud.Events(ctx, s.Name, s.ID, "", heat.MaxDepth); err == nil && len(events) > 0 {
+		waiting.see(events)
+		f.last = events[len(events)-1].ID
+	}
+	f.view = hookView{d.View, waiting}
+	asked := s.State.Action() == "DELETE" && s.State.InProgress()
+	if !asked {
+		d.View.Say("Heat deletes the stack " + s.Name)
+	}
+	for {
+		if !asked {
+			err := d.Cloud.Delete(ctx, s)
+			switch {
+			case errors.Is(err, heat.ErrNotFound):
+				return nil
+			case errors.Is(err, heat.ErrUnreachable):
+				if !f.silent {
+					d.View.Say("Heat does not answer: asking again until it does: " + err.Error())
+				}
+				f.silent = true
+			case err != nil:
+				return err
+			default:
+				asked, f.silent = true, false
+			}
+		} else {
+			now, err := f.heats(ctx)
+			switch {
+			case errors.Is(err, heat.ErrNotFound):
+				return nil
+			case err != nil:
+				return err
+			case now == nil: // no answer
+			case now.State == "DELETE_COMPLETE":
+				return nil
+			case now.State == "DELETE_FAILED":
+				return d.stuck(ctx, now)
+			default:
+				if err := waiting.clear(ctx, d.Cloud, d.View); err != nil {
+					return err
+				}
+			}
+		}
+		if err := pause(ctx, d.Look); err != nil {
+			return err
+		}
+	}
+}
+
+// stuck says why a stack could not be deleted.
+func (d *Down) stuck(ctx context.Context, s *heat.Stack) error {
+	failure := source.Fail(source.StackFailed, "Heat could not delete the stack "+s.Name+": "+s.Reason, "mend that, and give the same command again")
+	all, err := d.Cloud.Resources(ctx, s.Name, s.ID, heat.MaxDepth)
+	if err == nil {
+		for _, r := range deepest(all) {
+			failure.Notes = append(failure.Notes, source.Note{Message: fmt.Sprintf("%s (%s): %s", r.Name, r.Type, r.Reason)})
+		}
+	}
+	return failure
+}
+
+// waits are the resources that wait at their hook, by stack and name.
+type waits map[[2]string]heat.Event
+
+func (w waits) see(events []heat.Event) {
+	for _, e := range events {
+		if begun, is := e.PausedAt(preDelete); is && begun {
+			w[[2]string{e.StackID, e.Name}] = e
+		} else if is {
+			delete(w, [2]string{e.StackID, e.Name})
+		}
+	}
+}
+
+// clear lets them go on.
+func (w waits) clear(ctx context.Context, cloud Cloud, view View) error {
+	var keys [][2]string
+	for key := range w {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	for _, key := range keys {
+		e := w[key]
+		err := cloud.ClearHook(ctx, e, preDelete)
+		switch {
+		case errors.Is(err, heat.ErrUnreachable): // at the next look
+			continue
+		case err != nil && !errors.Is(err, heat.ErrNotFound) && !refused(err): // gone on, or gone
+			return err
+		}
+		delete(w, key)
+		if err == nil {
+			view.Say("Heat goes on with " + e.Name + " of " + e.StackName)
+		}
+	}
+	return nil
+}
+
+// refused says that Heat has looked at a request and does not want it.
+func refused(err error) bool {
+	var e *heat.Error
+	return errors.As(err, &e) && e.Status == 400
+}
+
+// hookView notes who waits among the events.
+type hookView struct {
+	View
+	waits waits
+}
+
+func (v hookView) Event(e heat.Event) {
+	v.waits.see([]heat.Event{e})
+	v.View.Event(e)
+}

@@ -1,0 +1,249 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/heat"
+)
+
+// following shows what Heat and the roles do. An outage of either is said once and waited
+// out: what was begun goes on without us.
+type following struct {
+	cloud      Cloud
+	deployment Deployment
+	view       View
+	look       time.Duration
+	name, id   string
+
+	last    string // the last event that was shown
+	before  string // the last event before an update was asked for
+	silent  bool   // Heat does not answer, and it was said
+	deaf    bool   // the coordinator does not
+	changed <-chan coordinator.Path
+	now     *status.Status
+	looked  time.Time
+}
+
+// skip passes over the events that a stack has already.
+func (f *following) skip(ctx context.Context, s *heat.Stack) {
+	events, err := f.cloud.Events(ctx, s.Name, s.ID, "", heat.MaxDepth)
+	if err == nil && len(events) > 0 {
+		f.last = events[len(events)-1].ID
+	}
+}
+
+// heats is one look at Heat: the events since the last, and the stack.
+func (f *following) heats(ctx context.Context) (*heat.Stack, error) {
+	s, err := f.cloud.StackAt(ctx, f.name, f.id) // before its events: what ended it is among them
+	var events []heat.Event
+	if err == nil {
+		events, err = f.cloud.Events(ctx, f.name, f.id, f.last, heat.MaxDepth)
+		if errors.Is(err, heat.ErrNotFound) {
+			events, err = nil, nil
+		}
+	}
+	switch {
+	case errors.Is(err, heat.ErrUnreachable):
+		if !f.silent {
+			f.view.Say("Heat does not answer, which stops nothing: " + err.Error())
+		}
+		f.silent = true
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if f.silent {
+		f.view.Say("Heat answers again")
+	}
+	f.silent = false
+	for _, e := range events {
+		f.view.Event(e)
+		f.last = e.ID
+	}
+	return s, nil
+}
+
+// unwatched is how long no look is taken at the roles where nothing seems to change.
+const unwatched = 5 * time.Second
+
+// roles is one look at the roles, if something has changed.
+func (f *following) roles(ctx context.Context) error {
+	dirty := f.now == nil || time.Since(f.looked) >= unwatched
+	for more := f.changed != nil; more; {
+		select {
+		case _, open := <-f.changed:
+			dirty = true
+			if !open {
+				f.changed, more = nil, false
+			}
+		default:
+			more = false
+		}
+	}
+	if !dirty {
+		return nil
+	}
+	v, err := f.deployment.Status(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		if !f.deaf {
+			f.view.Say("the coordinator does not answer, which stops nothing that runs: " + err.Error())
+		}
+		f.deaf, f.looked = true, time.Now()
+		return nil
+	}
+	if f.deaf {
+		f.view.Say("the coordinator answers again")
+	}
+	f.deaf, f.looked = false, time.Now()
+	if v != nil {
+		f.now = v
+		f.view.Roles(v)
+	}
+	return nil
+}
+
+// watch begins to watch what servers report.
+func (f *following) watch(ctx context.Context) {
+	if f.changed == nil {
+		f.changed, _ = f.deployment.Watch(ctx) // without it looks are further apart
+	}
+}
+
+// until looks at both again and again, until done.
+func (f *following) until(ctx context.Context, done func(*heat.Stack) (bool, error)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	f.watch(ctx)
+	defer func() { f.changed = nil }()
+	for n := 0; ; n++ {
+		if err := f.roles(ctx); err != nil {
+			return err
+		}
+		if n%rolesLooks == 0 {
+			s, err := f.heats(ctx)
+			if err != nil {
+				return err
+			}
+			if s != nil {
+				if ended, err := done(s); ended || err != nil {
+					return err
+				}
+			}
+		}
+		if err := pause(ctx, f.look/rolesLooks); err != nil {
+			return err
+		}
+	}
+}
+
+// rolesLooks is how many looks are taken at the roles for one at Heat: the coordinator says
+// that something has changed, Heat has to be asked.
+const rolesLooks = 4
+
+// stackEnds follows until Heat's action has ended.
+func (f *following) stackEnds(ctx context.Context) (last *heat.Stack, err error) {
+	err = f.until(ctx, func(s *heat.Stack) (bool, error) {
+		last = s
+		return f.ended(s), nil
+	})
+	return last, err
+}
+
+// ended says that Heat's action has ended. An update that was asked for begins a little after
+// Heat has said yes: its first event shows that it has.
+func (f *following) ended(s *heat.Stack) bool {
+	return !s.State.InProgress() && (f.before == "" || f.last != f.before)
+}
+
+// toTheEnd follows until Heat's action has ended and nothing more is to be expected of roles.
+func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
+	r := &Result{}
+	err := f.until(ctx, func(s *heat.Stack) (bool, error) {
+		r.Stack = s
+		if !f.ended(s) || f.now == nil {
+			return false, nil
+		}
+		return !s.State.Complete() || f.now.Finished(), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Status = f.now
+	if r.Stack.State.Failed() {
+		all, err := f.cloud.Resources(ctx, f.name, f.id, heat.MaxDepth)
+		if err != nil && !errors.Is(err, heat.ErrUnreachable) {
+			return r, err
+		}
+		r.Failed = deepest(all)
+	}
+	return r, nil
+}
+
+// deepest are the resources that have failed for themselves, and not because one in them has.
+func deepest(all []heat.Resource) []heat.Resource {
+	within := map[string]bool{} // stacks in which something has failed
+	for _, r := range all {
+		if r.State.Failed() {
+			within[r.StackID] = true
+		}
+	}
+	return slices.DeleteFunc(all, func(r heat.Resource) bool { return !r.State.Failed() || within[r.NestedID] })
+}
+
+// rolesEnd follows until some roles have ended, or wait for what will not come.
+func (f *following) rolesEnd(ctx context.Context, roles []contract.RoleKey) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	f.watch(ctx)
+	defer func() { f.changed = nil }()
+	for {
+		f.now = nil // always look: what is asked for has only just been written
+		if err := f.roles(ctx); err != nil {
+			return err
+		}
+		if f.now != nil && !slices.ContainsFunc(roles, func(key contract.RoleKey) bool { return open(f.now, key) }) {
+			return nil
+		}
+		if err := pause(ctx, f.look); err != nil {
+			return err
+		}
+	}
+}
+
+// open says that a role is at work, or will be.
+func open(v *status.Status, key contract.RoleKey) bool {
+	r := v.RoleOf(key)
+	if r == nil || !r.Server.Alive || r.Status == coordinator.RoleDone || r.Status == coordinator.RoleSkipped {
+		return false
+	}
+	if r.Status == coordinator.RoleFailed {
+		return asked(r)
+	}
+	if len(r.Blocked) == 0 {
+		return true
+	}
+	return !slices.ContainsFunc(r.Blocked, func(w coordinator.Wait) bool {
+		s := v.ByPath[v.Cells[w.Cell].Server]
+		return s != nil && !s.Came()
+	})
+}
+
+// asked says that a role that has failed was asked to run again, and has not begun.
+func asked(r *status.Role) bool {
+	answered := map[string]bool{}
+	for _, a := range r.Server.Answers {
+		answered[a.ID] = a.Final()
+	}
+	return slices.ContainsFunc(r.Server.Requests, func(q coordinator.Request) bool {
+		return q.Kind == coordinator.Retry && q.Role == r.Name && q.Incarnation == r.Server.Incarnation.Number && !answered[q.ID]
+	})
+}

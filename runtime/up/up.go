@@ -1,0 +1,316 @@
+package up
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/heat"
+)
+
+// Cloud is what is asked of Heat: a *heat.Client.
+type Cloud interface {
+	Stack(ctx context.Context, name string) (*heat.Stack, error)
+	StackAt(ctx context.Context, name, id string) (*heat.Stack, error)
+	Create(ctx context.Context, name string, t *heat.Template, o heat.StackOptions) (id string, err error)
+	Update(ctx context.Context, s *heat.Stack, t *heat.Template, o heat.StackOptions) error
+	Preview(ctx context.Context, s *heat.Stack, t *heat.Template, o heat.StackOptions) (*heat.Changes, error)
+	Definition(ctx context.Context, s *heat.Stack) (json.RawMessage, error)
+	Delete(ctx context.Context, s *heat.Stack) error
+	Resources(ctx context.Context, stackName, stackID string, depth int) ([]heat.Resource, error)
+	Events(ctx context.Context, stackName, stackID, marker string, depth int) ([]heat.Event, error)
+	ClearHook(ctx context.Context, e heat.Event, hook string) error
+}
+
+// Deployment is the deployment on its coordinator.
+type Deployment interface {
+	// Rehearse says what publishing the plan would do.
+	Rehearse(ctx context.Context) (deploy.Outcome, []deploy.RoleChange, error)
+	Publish(ctx context.Context) error
+	// Status is how it stands; nil where there is none.
+	Status(ctx context.Context) (*status.Status, error)
+	// Watch tells of every change of what servers report.
+	Watch(ctx context.Context) (<-chan coordinator.Path, error)
+	// Again runs the roles again that have failed, and what failed because of them.
+	Again(ctx context.Context, v *status.Status) ([]contract.RoleKey, error)
+	// Hooks runs the delete hooks.
+	Hooks(ctx context.Context, v *status.Status) error
+	// Destroy takes it off the coordinator.
+	Destroy(ctx context.Context) error
+}
+
+// View is told what happens, and asks the operator.
+type View interface {
+	Say(text string)
+	Event(e heat.Event)
+	// Known is how the roles stand before anything is done, Roles how they stand from then on.
+	Known(v *status.Status)
+	Roles(v *status.Status)
+	// Confirm asks whether changes are to be made; an error is a no.
+	Confirm(c Changes) error
+}
+
+// Up is one run of `hotc up`.
+type Up struct {
+	Cloud      Cloud
+	Deployment Deployment
+	View       View
+	Name       string
+	Template   *heat.Template
+	Options    heat.StackOptions
+	// Key makes the stack's tag: the deployment's secret.
+	Key []byte
+	// Relay tells Heat how roles go, until its context ends; nil where nobody is needed for it.
+	Relay func(ctx context.Context) error
+	// Look is the time between two looks at Heat.
+	Look time.Duration
+
+	tag     string
+	outcome deploy.Outcome
+	changes []deploy.RoleChange
+	stack   *heat.Stack // nil if there is none
+	now     *status.Status
+}
+
+// Result is how it stands when nothing more happens.
+type Result struct {
+	Stack  *heat.Stack
+	Status *status.Status
+	// Failed are the resources that have failed, with the reasons.
+	Failed []heat.Resource
+}
+
+// OK says that all is as the template says.
+func (r *Result) OK() bool {
+	return r.Stack.State.Complete() && r.Stack.State.Action() != "ROLLBACK" && !status.AnyFailed(r.Status.Servers)
+}
+
+// tagPrefix begins the tag of stacks that `hotc up` asked for.
+const tagPrefix = "hotc-"
+
+// Run does what is to be done, and follows it to its end.
+func (u *Up) Run(ctx context.Context) (*Result, error) {
+	digest, err := u.Template.Digest(u.Key, u.Options)
+	if err != nil {
+		return nil, err
+	}
+	u.tag = tagPrefix + digest[:24]
+	for {
+		facts, err := u.look(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switch step := Next(facts); step {
+		case AwaitEnd:
+			u.View.Say("Heat is deleting a stack of this name: waiting for its end")
+			if err := u.awaitEnd(ctx); err != nil {
+				return nil, err
+			}
+		case Refuse:
+			return nil, refusal(u.stack)
+		default:
+			return u.do(ctx, step)
+		}
+	}
+}
+
+func refusal(s *heat.Stack) error {
+	if s.State.Action() == "DELETE" {
+		return source.Fail(source.StackFailed, "Heat could not delete the stack "+s.Name+": "+s.Reason, "\"hotc down\" tries again; then it can be made anew")
+	}
+	return source.Fail(source.StackFailed, "the stack "+s.Name+" is suspended", "\"openstack stack resume "+s.Name+"\" first")
+}
+
+// look finds the facts.
+func (u *Up) look(ctx context.Context) (Facts, error) {
+	var err error
+	if u.stack, err = u.Cloud.Stack(ctx, u.Name); err != nil && !errors.Is(err, heat.ErrNotFound) {
+		return Facts{}, err
+	}
+	if u.outcome, u.changes, err = u.Deployment.Rehearse(ctx); err != nil {
+		return Facts{}, err
+	}
+	if u.now, err = u.Deployment.Status(ctx); err != nil {
+		return Facts{}, err
+	}
+	f := Facts{Publish: u.outcome}
+	if u.stack != nil {
+		f.Stack, f.Asked = u.stack.State, slices.Contains(u.stack.Tags, u.tag)
+	}
+	if u.now != nil {
+		f.Failed = status.AnyFailed(u.now.Servers)
+		u.View.Known(u.now)
+	}
+	return f, nil
+}
+
+// do makes a step and follows it to its end.
+func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
+	f := &following{cloud: u.Cloud, deployment: u.Deployment, view: u.View, look: u.Look, name: u.Name}
+	if u.stack != nil {
+		f.skip(ctx, u.stack)
+	}
+	var changes Changes
+	if step == Update {
+		var err error
+		if changes, err = u.foresee(ctx); err != nil {
+			return nil, err
+		}
+		if err := u.View.Confirm(changes); err != nil {
+			return nil, err
+		}
+	}
+	if err := u.Deployment.Publish(ctx); err != nil {
+		return nil, err
+	}
+	defer u.relay(ctx)()
+	if step == Mend || step == Update {
+		if err := u.again(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	u.Options.Tags = u.tags()
+	switch {
+	case step == Create:
+		u.View.Say("Heat creates the stack " + u.Name)
+		id, err := u.create(ctx)
+		if err != nil {
+			return nil, err
+		}
+		f.id = id
+	case step == Mend, step == Update && changes.Heat:
+		if err := u.update(ctx, f); err != nil {
+			return nil, err
+		}
+	default:
+		f.id = u.stack.ID
+		switch {
+		case u.stack.State.InProgress():
+			u.View.Say("Heat is at it already (" + string(u.stack.State) + ")")
+		case u.outcome == deploy.Unchanged:
+			u.View.Say("Nothing is to be changed: the stack is " + string(u.stack.State))
+		}
+	}
+	return f.toTheEnd(ctx)
+}
+
+// relay relays until the function is called that it returns.
+func (u *Up) relay(ctx context.Context) (end func()) {
+	if u.Relay == nil {
+		return func() {}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		defer mistake.Ends()
+		if err := u.Relay(ctx); err != nil && ctx.Err() == nil {
+			u.View.Say("nobody tells Heat how the roles go: " + err.Error())
+		}
+	})
+	return func() {
+		stop()
+		running.Wait()
+	}
+}
+
+// tags are the stack's own and ours.
+func (u *Up) tags() []string {
+	var tags []string
+	if u.stack != nil {
+		for _, tag := range u.stack.Tags {
+			if !strings.HasPrefix(tag, tagPrefix) {
+				tags = append(tags, tag)
+			}
+		}
+	}
+	return append(tags, u.tag)
+}
+
+// create asks for the stack. A request whose answer was lost has perhaps arrived: the stack's
+// tag says so.
+func (u *Up) create(ctx context.Context) (id string, err error) {
+	id, err = u.Cloud.Create(ctx, u.Name, u.Template, u.Options)
+	if !errors.Is(err, heat.ErrUnreachable) && !errors.Is(err, heat.ErrExists) {
+		return id, err
+	}
+	s, missing := u.Cloud.Stack(ctx, u.Name)
+	if missing != nil || !slices.Contains(s.Tags, u.tag) {
+		return "", err
+	}
+	return s.ID, nil
+}
+
+// update gives Heat the template, once it is at nothing else: each wait that another update
+// supersedes wants a signal of its own.
+func (u *Up) update(ctx context.Context, f *following) error {
+	f.id = u.stack.ID
+	if u.stack.State.InProgress() {
+		u.View.Say("Heat is at something else (" + string(u.stack.State) + "): the update follows")
+		if _, err := f.stackEnds(ctx); err != nil {
+			return err
+		}
+	}
+	u.View.Say("Heat updates the stack " + u.Name)
+	f.before = f.last
+	return u.Cloud.Update(ctx, u.stack, u.Template, u.Options)
+}
+
+// again runs failed roles again and waits for their end: Heat, told of a failure, looks at
+// nothing else before.
+func (u *Up) again(ctx context.Context, f *following) error {
+	v, err := u.Deployment.Status(ctx)
+	if err != nil || v == nil || !status.AnyFailed(v.Servers) {
+		return err
+	}
+	roles, err := u.Deployment.Again(ctx, v)
+	if err != nil || len(roles) == 0 {
+		return err
+	}
+	u.View.Say("These roles run again: " + join(roles))
+	return f.rolesEnd(ctx, roles)
+}
+
+func join(roles []contract.RoleKey) string {
+	var names []string
+	for _, r := range roles {
+		names = append(names, string(r))
+	}
+	return strings.Join(names, ", ")
+}
+
+// awaitEnd waits until Heat has deleted the stack.
+func (u *Up) awaitEnd(ctx context.Context) error {
+	for {
+		s, err := u.Cloud.StackAt(ctx, u.stack.Name, u.stack.ID)
+		switch {
+		case errors.Is(err, heat.ErrNotFound):
+			return nil
+		case err != nil && !errors.Is(err, heat.ErrUnreachable):
+			return err
+		case err == nil && !s.State.InProgress():
+			return nil
+		}
+		if err := pause(ctx, u.Look); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
