@@ -72,8 +72,8 @@ func TestLargeInputs(t *testing.T) {
 func withinBounds(t *testing.T, text string) {
 	m := &mutant{corpus: &corpus{}, files: map[string][]byte{"large.yaml": []byte(text)}, template: "large.yaml", options: func(*emit.Options) {}}
 	if o := m.compile(); o.wrong(false) != "" {
-		t.Errorf("%s (%d MiB, %v)", o.wrong(false), o.bytes>>20, o.time)
+		t.Errorf("%s (%d MiB, %v)", o.wrong(false), o.made>>20, o.time)
 	} else {
-		t.Logf("%d MiB, %v, %v, %.200s", o.bytes>>20, o.time, o.compiled, o.found)
+		t.Logf("%d MiB, %v, %v, %.200s", o.made>>20, o.time, o.compiled, o.found)
 	}
 }

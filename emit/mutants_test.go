@@ -10,11 +10,13 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -27,12 +29,13 @@ import (
 	"github.com/hotc-dev/hotc/runtime/simulation"
 )
 
-// What one input may take: 500 MiB are not held where so much is made in all, of which
-// most is free again soon. Time is measured only where many inputs are tried (make fuzz): elsewhere the
-// machine may be busy.
+// What one input may take. What is made in all, most of which is free again soon, does not
+// depend on the machine. What is held at a time, and the processors' time, do: they are
+// measured where many inputs are asked for (make fuzz, DURATION, SEEDS, SEED).
 const (
-	mostBytes = 700 << 20
-	mostTime  = 5 * time.Second
+	mostMade = 700 << 20
+	mostHeld = 500 << 20
+	mostTime = 5 * time.Second
 )
 
 // Templates, and what they name, are changed at random: whatever comes of it is compiled
@@ -41,7 +44,7 @@ const (
 // keeps what fails, made as small as possible.
 func TestMutants(t *testing.T) {
 	c := newCorpus(t)
-	timed := os.Getenv("DURATION") != "" || os.Getenv("SEED") != ""
+	measured := os.Getenv("DURATION")+os.Getenv("SEEDS")+os.Getenv("SEED") != ""
 	known := map[string]bool{}
 	counts := map[string]int{}
 	first, _ := strconv.ParseUint(os.Getenv("FIRST"), 10, 64)
@@ -50,7 +53,10 @@ func TestMutants(t *testing.T) {
 		m := c.mutant(seed)
 		o := m.compile()
 		counts[o.kind()]++
-		what := o.wrong(timed)
+		what := o.wrong(measured)
+		if what == "" && measured && o.made > mostHeld {
+			what = m.holds()
+		}
 		if what == "" || known[signature(what)] {
 			return
 		}
@@ -108,8 +114,8 @@ type outcome struct {
 	found    string // the diagnostics
 	panicked string
 	internal string
-	bytes    uint64
-	time     time.Duration
+	made     uint64
+	time     time.Duration // of the processors
 }
 
 func (m *mutant) compile() (o outcome) {
@@ -118,9 +124,9 @@ func (m *mutant) compile() (o outcome) {
 	options.Drivers = append(options.Drivers, plugin.Drivers{})
 	m.options(&options)
 	var diags source.Diagnostics
-	begin, before := time.Now(), allocated()
+	begin, before := worked(), metric("/gc/heap/allocs:bytes")
 	defer func() {
-		o.time, o.bytes = time.Since(begin), allocated()-before
+		o.time, o.made = worked()-begin, metric("/gc/heap/allocs:bytes")-before
 		if p := recover(); p != nil {
 			o.panicked = fmt.Sprintf("panic: %v %s", p, ownFrame(debug.Stack()))
 		}
@@ -139,10 +145,45 @@ func (m *mutant) compile() (o outcome) {
 	return o
 }
 
-func allocated() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+func metric(name string) uint64 {
+	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
+}
+
+// worked is the time that this process has had of the processors.
+func worked() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		panic(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// holds says what is wrong with the heap that a mutant takes while it is compiled, garbage
+// included. Only one that makes more can hold too much.
+func (m *mutant) holds() string {
+	const objects = "/memory/classes/heap/objects:bytes"
+	runtime.GC()
+	before, done, peak := metric(objects), make(chan struct{}), make(chan uint64)
+	go func() {
+		most := before
+		for {
+			most = max(most, metric(objects))
+			select {
+			case <-done:
+				peak <- most
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	m.compile()
+	close(done)
+	if held := <-peak - before; held > mostHeld {
+		return fmt.Sprintf("more than %d MiB are held", mostHeld>>20)
+	}
+	return ""
 }
 
 var frame = regexp.MustCompile(`hotc-dev/hotc/(\S+)\(.*\n\t\S+/([^/]+:\d+)`)
@@ -169,15 +210,15 @@ func (o outcome) kind() string {
 }
 
 // wrong is what may not be.
-func (o outcome) wrong(timed bool) string {
+func (o outcome) wrong(measured bool) string {
 	switch {
 	case o.panicked != "":
 		return o.panicked
 	case o.internal != "":
 		return o.internal
-	case o.bytes > mostBytes:
-		return fmt.Sprintf("more than %d MiB are made", mostBytes>>20)
-	case timed && o.time > mostTime:
+	case o.made > mostMade:
+		return fmt.Sprintf("more than %d MiB are made", mostMade>>20)
+	case measured && o.time > mostTime:
 		return fmt.Sprintf("more than %v", mostTime)
 	}
 	return ""
@@ -199,6 +240,9 @@ func (m *mutant) reduced(what string) *mutant {
 		smaller := *m
 		smaller.files = maps.Clone(m.files)
 		smaller.files[name] = text
+		if strings.HasSuffix(what, "held") {
+			return smaller.holds() == what
+		}
 		return signature(smaller.compile().wrong(strings.HasPrefix(what, "more"))) == signature(what)
 	}
 	until := time.Now().Add(30 * time.Second)
