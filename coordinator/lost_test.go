@@ -4,15 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
 // forgetful is a session whose coordinator may get an older state back.
@@ -49,6 +52,7 @@ func (b bed) begin(t *testing.T, r *remains, number int) (*member.Member, error)
 	t.Helper()
 	m := member.Join(&forgetful{b.session(t, r.server), r.ended}, site, r.server, tokenOf(r.server))
 	m.UseMemory(r.disk)
+	m.UseMachine(member.Machine{Instance: "i-" + r.id, Now: func() time.Time { return noon }, Key: func() (seal.Key, error) { return r.key, nil }})
 	m.OnLoss(func(what string) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -295,5 +299,156 @@ func TestATokenIsGoodAgainAfterARestore(t *testing.T) {
 	b.become(t, back, app, false) // without its journal it is a machine that was built anew
 	if err := taken.Report(t.Context(), coordinator.ServerState{}, nil); !errors.Is(err, member.ErrFenced) {
 		t.Errorf("the thief goes on: %v", err)
+	}
+}
+
+// A deployment is put back before this machine has had a look of its own: the first that it
+// sees are records that are signed for the new one, or rights that are not its any more. It
+// comes back, whatever it reads or writes first.
+func TestADeploymentIsPutBackUnseen(t *testing.T) {
+	p := withPassword()
+	p.Servers[0].Writes = append(p.Servers[0].Writes, "db.mysql:url")
+	p.Cells = append(p.Cells, contract.Cell{Name: "db.mysql:url", Server: "db", Role: "mysql", Readers: []contract.ServerPath{"app"}})
+	p.Servers[1].Reads = append(p.Servers[1].Reads, contract.CellRef{Cell: "db.mysql:url", Server: "db"})
+	reader, writer := contract.ServerPath("app"), contract.ServerPath("db")
+	for name, c := range map[string]struct {
+		server contract.ServerPath
+		do     func(t *testing.T, m *member.Member) error
+	}{
+		"reads a value": {reader, func(t *testing.T, m *member.Member) error {
+			_, err := m.Cell(t.Context(), "db.mysql:url")
+			return err
+		}},
+		"waits for a value": {reader, func(t *testing.T, m *member.Member) error {
+			_, err := m.Await(within(t, patience), "db.mysql:url", member.AwaitOptions{IfDown: -1})
+			return err
+		}},
+		"waits for a secret": {reader, func(t *testing.T, m *member.Member) error {
+			_, err := m.Await(within(t, patience), password, member.AwaitOptions{IfDown: -1})
+			return err
+		}},
+		"reads requests": {reader, func(t *testing.T, m *member.Member) error {
+			asked, err := m.Requests(t.Context())
+			if len(asked) != 1 {
+				t.Errorf("it is asked for %+v", asked)
+			}
+			return err
+		}},
+		"reads its answers": {reader, func(t *testing.T, m *member.Member) error {
+			_, err := m.Answers(t.Context())
+			return err
+		}},
+		"answers": {reader, func(t *testing.T, m *member.Member) error {
+			return m.Answer(t.Context(), []coordinator.Answer{{ID: "x"}})
+		}},
+		"reads its state": {reader, func(t *testing.T, m *member.Member) error {
+			_, err := m.State(t.Context())
+			return err
+		}},
+		"reads its plan": {reader, func(t *testing.T, m *member.Member) error {
+			_, err := m.PlanAgain(t.Context())
+			return err
+		}},
+		"reports": {reader, func(t *testing.T, m *member.Member) error {
+			return m.Report(t.Context(), coordinator.ServerState{}, nil)
+		}},
+		"publishes": {writer, func(t *testing.T, m *member.Member) error {
+			return m.Put(t.Context(), "db.mysql", json.RawMessage("null"), noon)
+		}},
+		"takes back": {writer, func(t *testing.T, m *member.Member) error {
+			return m.TakeBack(t.Context(), []contract.CellName{"db.mysql"}, false)
+		}},
+		"seals for a reader": {writer, func(t *testing.T, m *member.Member) error {
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			defer stop()
+			err := m.KeepSealed(ctx, func(err error) { t.Error(err) })
+			if ctx.Err() != nil {
+				return nil // it goes on
+			}
+			return err
+		}},
+	} {
+		for _, enrol := range []coordinator.Enrolment{coordinator.EnrolAlways, coordinator.EnrolOnce} {
+			t.Run(name+", enrol="+string(enrol), func(t *testing.T) {
+				b := inMemory()
+				if _, err := deploy.Publish(t.Context(), b.open(t), publication(p, enrolling(enrol))); err != nil {
+					t.Fatal(err)
+				}
+				all := map[contract.ServerPath]*remains{reader: newRemains(t, "app", "a1"), writer: newRemains(t, "db", "d1")}
+				db, app := b.mustBegin(t, all["db"], 0), b.mustBegin(t, all["app"], 0)
+				put(t, db, "db.mysql:url", `"mysql://"`)
+				put(t, db, password, `"hush"`)
+				for _, m := range []*member.Member{db, app} {
+					if err := errors.Join(m.Report(t.Context(), coordinator.ServerState{}, nil), m.Answer(t.Context(), []coordinator.Answer{{ID: "before"}})); err != nil {
+						t.Fatal(err)
+					}
+				}
+				b.lose(t)
+				b.restore(t, p, enrolling(enrol))
+				other, m := writer, app
+				if c.server == writer {
+					other, m = reader, db
+				}
+				back := b.mustBegin(t, all[other], 1) // the others were seen to come back
+				go func() { _ = back.KeepSealed(t.Context(), func(error) {}) }()
+				post := []deploy.Posting{{Server: c.server, Request: coordinator.Request{ID: "one", Kind: coordinator.Action, Since: noon.Add(2e9)}}}
+				if err := reading(t, b.operator(t)).Post(t.Context(), post, nil); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.do(t, m); err != nil {
+					t.Errorf("%v\n%s", err, all[c.server].words())
+				}
+				// an empty record of its own says nothing of either deployment
+				quiet := enrol == coordinator.EnrolAlways && slices.Contains([]string{"takes back", "reads its answers", "reads its state"}, name)
+				if !quiet && !strings.Contains(all[c.server].words(), "put the deployment back") {
+					t.Errorf("it says %q", all[c.server].words())
+				}
+			})
+		}
+	}
+}
+
+// All that an agent does at a time comes back together, where the machine has a pass anew, too.
+func TestSeveralComeBackTogether(t *testing.T) {
+	b := inMemory()
+	p := withPassword()
+	b.publishOnce(t, p)
+	db, app := newRemains(t, "db", "d1"), newRemains(t, "app", "a1")
+	writer, reader := b.mustBegin(t, db, 0), b.mustBegin(t, app, 0)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	b.lose(t)
+	b.restore(t, p, enrolling(coordinator.EnrolOnce))
+	sealing := make(chan error, 1)
+	go func() { sealing <- writer.KeepSealed(ctx, func(err error) { t.Error(err) }) }()
+	ended := make(chan error)
+	all := []func() error{
+		func() error { return reader.Report(t.Context(), coordinator.ServerState{}, nil) },
+		func() error { return writer.WriteLog(t.Context(), "mysql", []byte("a line")) },
+		func() error { _, err := reader.Requests(t.Context()); return err },
+		func() error { _, err := reader.PlanAgain(t.Context()); return err },
+		func() error { _, err := reader.State(t.Context()); return err },
+		func() error {
+			value, err := reader.Await(within(t, patience), password, member.AwaitOptions{IfDown: -1})
+			if err == nil && string(value) != `"hush"` {
+				t.Errorf("it reads %s", value)
+			}
+			return err
+		},
+		func() error { return writer.Put(t.Context(), password, json.RawMessage(`"hush"`), noon) },
+		func() error { return writer.Report(t.Context(), coordinator.ServerState{}, nil) },
+	}
+	for _, do := range all {
+		go func() { ended <- do() }()
+	}
+	for range all {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case err := <-sealing:
+			t.Fatal(err)
+		}
 	}
 }

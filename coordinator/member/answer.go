@@ -12,6 +12,10 @@ import (
 
 // Requests reads what the server's agent is asked for. ErrForged, ErrOlder.
 func (m *Member) Requests(ctx context.Context) ([]coordinator.Request, error) {
+	return lasts(ctx, m, func() ([]coordinator.Request, error) { return m.readRequests(ctx) })
+}
+
+func (m *Member) readRequests(ctx context.Context) ([]coordinator.Request, error) {
 	path, what := m.deployment.Requests(m.server), "what server "+string(m.server)+" is asked for"
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
@@ -30,6 +34,10 @@ func (m *Member) Requests(ctx context.Context) ([]coordinator.Request, error) {
 
 // Answers reads what the server's agent has answered.
 func (m *Member) Answers(ctx context.Context) ([]coordinator.Answer, error) {
+	return lasts(ctx, m, func() ([]coordinator.Answer, error) { return m.readAnswers(ctx) })
+}
+
+func (m *Member) readAnswers(ctx context.Context) ([]coordinator.Answer, error) {
 	path := m.deployment.Answers(m.server)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {

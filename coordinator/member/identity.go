@@ -114,8 +114,8 @@ func (m *Member) readIdentity(ctx context.Context) (*coordinator.Identity, int64
 // so: else the password is not the operator's.
 func (m *Member) deriveKey(p *contract.Server) error {
 	password := ""
-	if m.member != nil {
-		password = m.member.Password
+	if member := m.member.Load(); member != nil {
+		password = member.Password
 	}
 	key, err := coordinator.ServerKey(m.token, password)
 	if err != nil {

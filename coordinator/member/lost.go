@@ -42,20 +42,28 @@ type lasting struct {
 
 type rejoining struct{}
 
-// Read implements Store.
-func (s *lasting) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+// lasts makes a read again if the deployment was put back meanwhile: what is signed for the
+// new one is no forgery, what is missing, or not this server's any more, not destroyed.
+func lasts[T any](ctx context.Context, m *Member, read func() (T, error)) (T, error) {
 	for {
-		node, err := s.Store.Read(ctx, path)
-		if back, lost := s.m.comeBack(ctx, err); lost != nil || !back {
-			return node, errors.Join(lost, err)
+		since := m.returns.Load()
+		found, err := read()
+		if back, lost := m.comeBack(ctx, since, err); lost != nil || !back {
+			return found, errors.Join(lost, err)
 		}
 	}
 }
 
+// Read implements Store.
+func (s *lasting) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+	return lasts(ctx, s.m, func() (coordinator.Node, error) { return s.Store.Read(ctx, path) })
+}
+
 // Commit implements Store. What was to be committed before a loss is out of date after it.
 func (s *lasting) Commit(ctx context.Context, ops ...coordinator.Op) error {
+	since := s.m.returns.Load()
 	err := s.Store.Commit(ctx, ops...)
-	back, lost := s.m.comeBack(ctx, err)
+	back, lost := s.m.comeBack(ctx, since, err)
 	switch {
 	case lost != nil:
 		return errors.Join(lost, err)
@@ -68,20 +76,26 @@ func (s *lasting) Commit(ctx context.Context, ops ...coordinator.Op) error {
 // Stat implements Store. Of what always stands, that it does not is a sign of a loss.
 func (s *lasting) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
 	for {
+		since := s.m.returns.Load()
 		version, exists, err := s.Store.Stat(ctx, path)
 		if err != nil || exists || path != s.m.deployment.ServerPlan(s.m.server) && path != s.m.deployment.State(s.m.server) {
 			return version, exists, err
 		}
-		if back, lost := s.m.comeBack(ctx, coordinator.ErrNotFound); lost != nil || !back {
+		if back, lost := s.m.comeBack(ctx, since, coordinator.ErrNotFound); lost != nil || !back {
 			return version, exists, lost
 		}
 	}
 }
 
+// signsOfLoss are what may mean that another state stands there than this machine has seen.
+var signsOfLoss = []error{coordinator.ErrNotFound, coordinator.ErrVersion, coordinator.ErrRefused, coordinator.ErrForged}
+
 // comeBack waits, where an error means that the coordinator has lost the deployment, until
-// the machine is its server again.
-func (m *Member) comeBack(ctx context.Context, err error) (back bool, lost error) {
-	if !errors.Is(err, coordinator.ErrNotFound) && !errors.Is(err, coordinator.ErrVersion) || ctx.Value(rejoining{}) != nil || !m.hasLost(ctx, err) {
+// the machine is its server again. since is how often it had come back when that was begun
+// which has failed: another goroutine may have come back meanwhile.
+func (m *Member) comeBack(ctx context.Context, since int64, err error) (back bool, lost error) {
+	isSign := slices.ContainsFunc(signsOfLoss, func(sign error) bool { return errors.Is(err, sign) })
+	if !isSign || m.enrolment.Load() == nil || ctx.Value(rejoining{}) != nil {
 		return false, nil
 	}
 	select {
@@ -90,8 +104,11 @@ func (m *Member) comeBack(ctx context.Context, err error) (back bool, lost error
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}
+	if m.returns.Load() != since {
+		return true, nil
+	}
 	if !m.hasLost(ctx, err) {
-		return true, nil // somebody else has come back
+		return false, nil
 	}
 	return true, m.rejoin(context.WithValue(ctx, rejoining{}, true))
 }
@@ -99,9 +116,6 @@ func (m *Member) comeBack(ctx context.Context, err error) (back bool, lost error
 // hasLost says whether the coordinator holds less than this machine has seen there. That a
 // deployment is destroyed leaves the root as it was.
 func (m *Member) hasLost(ctx context.Context, err error) bool {
-	if m.enrolment.Load() == nil {
-		return false
-	}
 	ended, knows := m.sessionsEnded()
 	if ended > m.ended.Load() {
 		return true
@@ -154,6 +168,7 @@ func (m *Member) rejoin(ctx context.Context) error {
 		return err
 	}
 	m.ended.Store(ended)
+	m.returns.Add(1)
 	if m.known().identity.ID == before.ID {
 		m.tell("the same deployment is there again, as it was before: what this server had published since stands again")
 	} else {

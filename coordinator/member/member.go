@@ -57,9 +57,9 @@ type Member struct {
 	noteTry func(number int) error
 
 	machine Machine
-	self    *coordinator.Credential // the machine's identity, once the session has it
-	asks    bool                    // another machine has used its token: it waits to be let in
-	member  *coordinator.Credential // the server's identity, where tokens are good for one enrolment
+	self    *coordinator.Credential                // the machine's identity, once the session has it
+	asks    bool                                   // another machine has used its token: it waits to be let in
+	member  atomic.Pointer[coordinator.Credential] // the server's identity, where tokens are good for one enrolment
 
 	claim *Claim // of a slot, in a group that scales
 	slot  int
@@ -68,6 +68,7 @@ type Member struct {
 	enrolment atomic.Pointer[enrolment]
 	ended     atomic.Int64  // sessions that every server has refused, when the machine became the server
 	returning chan struct{} // full while the machine becomes it again
+	returns   atomic.Int64  // how often it has
 
 	reporting chan struct{} // full while a report is under way
 	sealing   sealing
@@ -186,7 +187,7 @@ func (m *Member) lookReady(ctx context.Context) (string, error) {
 	}
 	_, err := m.store.Read(ctx, m.deployment.ServerPlan(m.server))
 	if errors.Is(err, coordinator.ErrNotFound) || errors.Is(err, coordinator.ErrRefused) {
-		m.member = nil // perhaps that of a deployment which was made anew since
+		m.member.Store(nil) // perhaps that of a deployment which was made anew since
 	}
 	switch {
 	case errors.Is(err, coordinator.ErrNotFound):
@@ -203,6 +204,11 @@ func (m *Member) lookReady(ctx context.Context) (string, error) {
 // of the readers' sets that the server is in.
 func (m *Member) Plan(ctx context.Context) (*contract.Server, error) {
 	s, err := m.readPlan(ctx)
+	for errors.Is(err, ErrDestroyed) { // and put back, or made anew, since the machine was let in
+		if err = m.AwaitDeployment(ctx, nil); err == nil {
+			s, err = m.readPlan(ctx)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +228,7 @@ func (m *Member) Plan(ctx context.Context) (*contract.Server, error) {
 // PlanAgain reads the server's part of the plan after it was changed. Its cells are
 // those that Plan knew: other cells make another deployment.
 func (m *Member) PlanAgain(ctx context.Context) (*contract.Server, error) {
-	s, err := m.readPlan(ctx)
+	s, err := lasts(ctx, m, func() (*contract.Server, error) { return m.readPlan(ctx) })
 	return s, m.gone(err)
 }
 
@@ -334,32 +340,46 @@ func (m *Member) Cell(ctx context.Context, cell contract.CellName) (coordinator.
 	return m.opened(ctx, ref, record)
 }
 
+// readCell also gives the version of what cannot be read.
 func (m *Member) readCell(ctx context.Context, ref contract.CellRef) (coordinator.CellRecord, coordinator.Version, error) {
+	found, err := lasts(ctx, m, func() (cellNode, error) { return m.readCellOnce(ctx, ref) })
+	return found.record, found.version, err
+}
+
+type cellNode struct {
+	record  coordinator.CellRecord
+	version coordinator.Version
+}
+
+func (m *Member) readCellOnce(ctx context.Context, ref contract.CellRef) (found cellNode, err error) {
 	path := m.deployment.Cell(ref)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return coordinator.CellRecord{}, 0, fmt.Errorf("read %s: %w", ref.Cell, m.goneOf(ctx, ref.Server, "the cell "+string(ref.Cell), err))
+		return found, fmt.Errorf("read %s: %w", ref.Cell, m.goneOf(ctx, ref.Server, "the cell "+string(ref.Cell), err))
 	}
+	found.version = node.Version
 	record, err := coordinator.OpenCell(path, node.Data, m.keyOf(ref.Server), m.deployment.CellPlace(m.known().identity.ID, ref))
 	switch {
 	case errors.Is(err, coordinator.ErrForged):
-		return coordinator.CellRecord{}, node.Version, m.judge(ctx, err)
+		return found, m.judge(ctx, err)
 	case err != nil:
-		return coordinator.CellRecord{}, node.Version, coordinator.NewCellError(ref, err)
+		return found, coordinator.NewCellError(ref, err)
 	case ref.Server == m.server || record.State == coordinator.Empty:
-		return record, node.Version, nil
+		found.record = record
+		return found, nil
 	}
 	fresh, err := m.unseen(ref, record)
 	if !fresh {
 		record = coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation} // until the newer one is shown again
 	}
-	return record, node.Version, err
+	found.record = record
+	return found, err
 }
 
 // gone says what it means that a node of the plan is missing; or, once the member has
 // its server's identity, which is another one in each deployment, that it is refused.
 func (m *Member) gone(err error) error {
-	if errors.Is(err, coordinator.ErrNotFound) || m.member != nil && errors.Is(err, coordinator.ErrRefused) {
+	if errors.Is(err, coordinator.ErrNotFound) || m.member.Load() != nil && errors.Is(err, coordinator.ErrRefused) {
 		return fmt.Errorf("%w: %w", ErrDestroyed, err)
 	}
 	return err

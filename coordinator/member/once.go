@@ -41,7 +41,7 @@ func (m *Member) UseMachine(machine Machine) {
 // enter gives the session the server's identity, where tokens are good for one
 // enrolment. *TokenUsedError, ErrRefused.
 func (m *Member) enter(ctx context.Context) error {
-	if m.member != nil {
+	if m.member.Load() != nil {
 		return nil
 	}
 	_, once, err := m.store.Stat(ctx, m.deployment.Pass(m.server))
@@ -73,17 +73,18 @@ func (m *Member) enter(ctx context.Context) error {
 	if err := m.store.Authenticate(ctx, member); err != nil {
 		return err
 	}
-	m.member = &member
+	m.member.Store(&member)
 	return nil
 }
 
 // ownGrants are the rights on what only this server's agent reads: those of its
 // identity. Without them a node would belong to the token's.
 func (m *Member) ownGrants() []coordinator.Grant {
-	if m.member == nil {
+	member := m.member.Load()
+	if member == nil {
 		return nil
 	}
-	return []coordinator.Grant{{To: *m.member, May: coordinator.MayRead}}
+	return []coordinator.Grant{{To: *member, May: coordinator.MayRead}}
 }
 
 // password reads the server's password, as the machine that has it or takes it now, or
@@ -134,7 +135,7 @@ func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 // takeGiven seals again, for the server's own key, what `hotc apply` has sealed for
 // its token: others may have read that.
 func (m *Member) takeGiven(ctx context.Context) error {
-	if m.member == nil || !m.sealing.reads {
+	if m.member.Load() == nil || !m.sealing.reads {
 		return nil
 	}
 	path := m.deployment.SealsFor(contract.Operator, m.server)

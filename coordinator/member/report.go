@@ -27,6 +27,10 @@ func (m *Member) Announce(ctx context.Context, rec coordinator.PresenceRecord) e
 
 // State is what this incarnation reported last; its Phase is "" when nothing was.
 func (m *Member) State(ctx context.Context) (coordinator.ServerState, error) {
+	return lasts(ctx, m, func() (coordinator.ServerState, error) { return m.readState(ctx) })
+}
+
+func (m *Member) readState(ctx context.Context) (coordinator.ServerState, error) {
 	f, err := m.enrolled()
 	if err != nil {
 		return coordinator.ServerState{}, err

@@ -291,28 +291,33 @@ func (m *Member) sealedReaders() []contract.ServerPath {
 	return slices.DeleteFunc(slices.Compact(all), func(s contract.ServerPath) bool { return s == m.server })
 }
 
+// readPublic reads what a server shows to be sealed for. *RecordError.
+func (m *Member) readPublic(ctx context.Context, of contract.ServerPath) (coordinator.PublicRecord, error) {
+	path := m.deployment.Public(of)
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		return coordinator.PublicRecord{}, fmt.Errorf("read the public key of server %s: %w", of, m.goneOf(ctx, of, "the public key of server "+string(of), err))
+	}
+	public, _, err := coordinator.OpenIfAny[coordinator.PublicRecord](path, node.Data, m.keyOf(of), m.deployment.Place(m.known().identity.ID, coordinator.KindPublic, of, ""))
+	if err = m.judge(ctx, err); err != nil && !errors.Is(err, ErrDestroyed) {
+		err = &coordinator.RecordError{Server: of, What: "the public key of server " + string(of), Err: err}
+	}
+	return public, err
+}
+
 // sealFor gives one reader the keys that it lacks.
 func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say func(error)) error {
 	if reader == m.server {
 		return nil
 	}
-	path := m.deployment.Public(reader)
-	node, err := m.store.Read(ctx, path)
-	if err != nil {
-		var of *coordinator.RecordError
-		if err = m.goneOf(ctx, reader, "the public key of server "+string(reader), err); errors.As(err, &of) {
-			say(err)
-			return nil
-		}
-		return fmt.Errorf("read the public key of server %s: %w", reader, err)
-	}
-	public, _, err := coordinator.OpenIfAny[coordinator.PublicRecord](path, node.Data, m.keyOf(reader), m.deployment.Place(m.known().identity.ID, coordinator.KindPublic, reader, ""))
-	if err = m.judge(ctx, err); errors.Is(err, ErrDestroyed) {
-		return err
-	}
-	if err != nil {
+	public, err := lasts(ctx, m, func() (coordinator.PublicRecord, error) { return m.readPublic(ctx, reader) })
+	var of *coordinator.RecordError
+	if errors.As(err, &of) {
 		say(fmt.Errorf("nothing is sealed for server %s: %w", reader, err))
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	if public.Key == "" {
 		return nil
