@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/driver/plugin"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/lint"
 	"github.com/hotc-dev/hotc/emit/lint/format"
@@ -48,9 +49,16 @@ leads out of it, no plug-in is started, and time and memory are bounded.
 			if how.untrusted {
 				o.Drivers = driversWith(plugin.Drivers{})
 			}
-			found, err := how.lint(cmd.Context(), args, o, s)
+			want, err := how.options(o, cmd.Flags().Changed("fail-on"), s)
 			if err != nil {
 				return err
+			}
+			found, err := how.lint(cmd.Context(), args, want, s)
+			if err != nil {
+				return err
+			}
+			if how.writeBaseline {
+				return how.keep(found, s)
 			}
 			if err := format.Write(s.out, how.format, found, s.outInk()); err != nil {
 				return err
@@ -68,6 +76,10 @@ leads out of it, no plug-in is started, and time and memory are bounded.
 	f.BoolVar(&how.strict, "strict", false, "the same as --fail-on warning")
 	f.StringVar(&how.failOn, "fail-on", "error", anyOf(lint.Levels)+": from which severity on the status is 1")
 	f.BoolVar(&how.untrusted, "untrusted", false, "read nothing outside of the template's folder, start no plug-in, bound time and memory")
+	f.StringVar(&how.config, "config", "", "the configuration (default: "+lint.ConfigName+" here or, in a repository of git, in a folder around; with --untrusted none)")
+	f.BoolVar(&how.noConfig, "no-config", false, "take no configuration")
+	f.StringVar(&how.baseline, "baseline", "", "`FILE` with findings that were there before: they are suppressed")
+	f.BoolVar(&how.writeBaseline, "write-baseline", false, "write what is found into the baseline")
 	f.StringVar(&how.stdinName, "stdin-name", "stdin.yaml", "what standard input is called: files that it names are found from there")
 	return cmd
 }
@@ -80,6 +92,11 @@ type linting struct {
 	failOn       string
 	level        lint.Level
 	stdinName    string
+	config       string
+	noConfig     bool
+	baseline     string
+	// writeBaseline says that the baseline is written, not used.
+	writeBaseline bool
 }
 
 func (l *linting) check(args []string) error {
@@ -108,26 +125,69 @@ func (l *linting) check(args []string) error {
 	return nil
 }
 
+// options are the user's wishes, and where they say nothing the configuration's.
+func (l *linting) options(o emit.Options, levelGiven bool, s streams) (lint.Options, error) {
+	want := lint.Options{Compile: o, Untrusted: l.untrusted, FailOn: l.level}
+	if l.config == "" && !l.noConfig && !l.untrusted { // whose templates it is decides not how they are judged
+		l.config = lint.FindConfig()
+	}
+	if l.config != "" && !l.noConfig {
+		var diags source.Diagnostics
+		want.Config = lint.ReadConfig(l.config, &diags)
+		for _, d := range diags.All() {
+			source.Print(s.err, d, s.errStyle())
+		}
+		if want.Config == nil {
+			return want, exitWith{exitUsage, errReported}
+		}
+		if name := want.Config.FailOn; name != "" && !levelGiven && !l.strict {
+			want.FailOn, _ = lint.ParseLevel(name) // the schema knows which there are
+		}
+		if l.baseline == "" {
+			l.baseline = want.Config.Baseline
+		}
+	}
+	switch {
+	case l.writeBaseline && l.baseline == "":
+		return want, usageError{fmt.Errorf("--write-baseline needs --baseline FILE, or `baseline` in the configuration")}
+	case l.baseline != "" && !l.writeBaseline:
+		var err error
+		want.Known, err = lint.ReadKnown(l.baseline)
+		return want, err
+	}
+	return want, nil
+}
+
+// keep writes the baseline.
+func (l *linting) keep(found *lint.Report, s streams) error {
+	if err := found.WriteKnown(l.baseline); err != nil {
+		return err
+	}
+	errors, warnings := found.Count()
+	_, err := fmt.Fprintf(s.out, "%s: %s, %s\n", l.baseline, counted(errors, "error"), counted(warnings, "warning"))
+	return err
+}
+
 // lint looks at files and folders.
-func (l *linting) lint(ctx context.Context, args []string, o emit.Options, s streams) (*lint.Report, error) {
+func (l *linting) lint(ctx context.Context, args []string, want lint.Options, s streams) (*lint.Report, error) {
 	var targets []lint.Target
 	for _, name := range args { // - has its place among the others
-		found, err := l.targets(ctx, name, s)
+		found, err := l.targets(ctx, name, want.Config, s)
 		if err != nil {
 			return nil, err
 		}
 		targets = append(targets, found...)
 	}
-	report, err := lint.Run(ctx, lint.Unique(targets), lint.Options{Compile: o, Untrusted: l.untrusted, FailOn: l.level})
+	report, err := lint.Run(ctx, lint.Unique(targets), want)
 	if ctx.Err() != nil {
 		return nil, interrupted()
 	}
 	return report, err
 }
 
-func (l *linting) targets(ctx context.Context, name string, s streams) ([]lint.Target, error) {
+func (l *linting) targets(ctx context.Context, name string, c *lint.Config, s streams) ([]lint.Target, error) {
 	if name != "-" {
-		return lint.Find(ctx, name, l.untrusted)
+		return lint.Find(ctx, name, l.untrusted, c)
 	}
 	text, err := readWithin(ctx, name, s.in, emit.MaxFile)
 	if ctx.Err() != nil {

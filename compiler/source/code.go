@@ -5,7 +5,7 @@ type Code string
 
 // The codes, by the stage that finds them: H1 reading, H2 the language, H3 roles,
 // H4 binding, H5 the order of reads and writes, H6 what is emitted, H7 the
-// coordinator, Heat and the operator's commands, H8 `hotc run`.
+// coordinator, Heat and the operator's commands, H8 `hotc run`, H9 how hotc is called and configured.
 const (
 	CannotRead          Code = "H101" // a file cannot be read
 	NotYAML             Code = "H102" // the text is not YAML
@@ -103,4 +103,6 @@ const (
 	RoleFailed          Code = "H802" // a role failed
 	NoAgent             Code = "H803" // the agent's binary is not found
 	Usage               Code = "H901" // wrong usage
+	BadConfig           Code = "H902" // a configuration or baseline of hotc lint is wrong
+	UselessIgnore       Code = "H903" // a comment hotc:ignore that suppresses nothing
 )

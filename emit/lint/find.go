@@ -28,12 +28,12 @@ type Target struct {
 // Find makes files of what the user names: a file, or a folder, whose templates and
 // environments are found by what they say, in the order of their names. No link is followed
 // in a folder. Of a stranger's folder nothing outside is read.
-func Find(ctx context.Context, name string, stranger bool) ([]Target, error) {
+func Find(ctx context.Context, name string, stranger bool, c *Config) ([]Target, error) {
 	name = filepath.Clean(name) // as other templates name it
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
 		return []Target{{Path: name}}, nil
 	}
-	return findIn(ctx, name, stranger)
+	return findIn(ctx, name, stranger, c)
 }
 
 // Unique leaves out files that were named before.
@@ -52,7 +52,7 @@ var endings = []string{".yaml", ".yml", ".template", ".json", ".hot", ".env"}
 // mostHead is how much of a file is read to see what it is.
 const mostHead = 1 << 20
 
-func findIn(ctx context.Context, dir string, stranger bool) ([]Target, error) {
+func findIn(ctx context.Context, dir string, stranger bool, c *Config) ([]Target, error) {
 	folder, err := open(dir, stranger)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,8 @@ func findIn(ctx context.Context, dir string, stranger bool) ([]Target, error) {
 				return fs.SkipDir
 			}
 			return nil
-		case !e.Type().IsRegular() || !slices.Contains(endings, filepath.Ext(name)) || strings.Contains(name, ".j2."):
+		case !e.Type().IsRegular() || !slices.Contains(endings, filepath.Ext(name)) || strings.Contains(name, ".j2."),
+			c.Excludes(filepath.Join(dir, filepath.FromSlash(path))):
 			return nil
 		}
 		text, err := head(folder, path)
@@ -109,7 +110,7 @@ func open(dir string, stranger bool) (fs.FS, error) {
 }
 
 func cannotRead(name string, err error) error {
-	return source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", name, err), "")
+	return source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", name, plain(err)), "")
 }
 
 func head(folder fs.FS, path string) ([]byte, error) {

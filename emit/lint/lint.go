@@ -1,7 +1,7 @@
 // Package lint is `hotc lint`: it looks at many templates at once and says what is wrong
 // with them.
 //
-//	arguments → Find → Run (every root beside the others) → one list of findings → format
+//	arguments → Find → Run (every root beside the others) → filter → format
 //
 // A template that another one nests is judged by what that one gives it, and not a second
 // time by itself. Whether it is nested, only the other's analysis knows; a glance at the
@@ -27,6 +27,9 @@ type Options struct {
 	Untrusted bool
 	// FailOn is the least severity that fails.
 	FailOn Level
+	Config *Config
+	// Known are the findings that were there before; nil if that is no matter.
+	Known *Known
 }
 
 // Run looks at files. What is found is in the order of the files, and does not depend on
@@ -98,20 +101,35 @@ func (r *run) nested() map[string]bool {
 // once.
 func (r *run) report() *Report {
 	out := &Report{Version: r.Compile.Version, FailOn: r.FailOn}
-	for _, t := range r.targets {
-		out.Files = append(out.Files, t.Path)
-	}
-	nested, seen := r.nested(), map[string]bool{}
+	f := &filter{Config: r.Config, comments: map[string][]*ignore{}, failed: map[string]bool{}}
+	nested := r.nested()
+	var kept []int
 	for i, l := range r.looked {
+		out.Files = append(out.Files, r.targets[i].Path)
 		if l == nil || nested[absolute(r.targets[i].Path)] {
 			continue
 		}
-		for _, d := range l.found.All() {
+		kept = append(kept, i)
+		for _, file := range l.Files {
+			f.see(file, l.found.Failed())
+		}
+	}
+	seen := map[string]bool{}
+	for _, i := range kept {
+		for _, d := range r.looked[i].found.All() {
 			if key := d.Essence(); !seen[key] {
 				seen[key] = true
-				out.Findings = append(out.Findings, Finding{Diagnostic: d, File: fileOf(d, r.targets[i])})
+				if x, is := f.judge(Finding{Diagnostic: d, File: fileOf(d, r.targets[i])}); is {
+					out.Findings = append(out.Findings, x)
+				}
 			}
 		}
+	}
+	for _, x := range f.useless() {
+		out.Findings = slices.Insert(out.Findings, out.before(x), x)
+	}
+	if r.Known != nil {
+		out.Gone = r.Known.suppress(out.Findings)
 	}
 	return out
 }

@@ -54,7 +54,7 @@ func found(t *testing.T, o lint.Options, names ...string) []string {
 func targets(t *testing.T, names ...string) (out []lint.Target) {
 	t.Helper()
 	for _, name := range names {
-		found, err := lint.Find(t.Context(), name, false)
+		found, err := lint.Find(t.Context(), name, false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,8 @@ type looked struct {
 
 // lookAt looks at one file.
 func (r *run) lookAt(ctx context.Context, i int) (*looked, error) {
-	l, o, t := &looked{}, r.Compile, r.targets[i]
+	t := r.targets[i]
+	l, o := &looked{}, r.Config.compile(t.Path, r.Compile)
 	o.Template, o.Text = t.Path, bytes.Clone(t.Text)
 	b := bounds{}
 	if r.Untrusted {
@@ -39,13 +40,14 @@ func (r *run) lookAt(ctx context.Context, i int) (*looked, error) {
 
 // access is the way to what a file may have read.
 func (r *run) access(t Target) (emit.Access, error) {
+	environments := r.Config.compile(t.Path, r.Compile).Environments
 	switch {
 	case !r.Untrusted:
 		return emit.Machine{}, nil
 	case t.Folder == "":
-		return emit.Confine(t.Path, r.Compile.Environments)
+		return emit.Confine(t.Path, environments)
 	}
-	return emit.ConfineTo(t.Folder, r.Compile.Environments)
+	return emit.ConfineTo(t.Folder, environments)
 }
 
 // read reads a file to look at. One that cannot be read stays without a text, and is found

@@ -15,6 +15,8 @@ type Report struct {
 	Files    []string
 	Findings []Finding
 	FailOn   Level
+	// Gone is how many findings of the baseline are found no more.
+	Gone int
 }
 
 // Finding is something wrong.
@@ -64,6 +66,21 @@ func (r *Report) Count() (errors, warnings int) {
 		}
 	}
 	return errors, warnings
+}
+
+// before is where a finding belongs, among those of its file.
+func (r *Report) before(x Finding) int {
+	place := len(r.Findings)
+	for i, f := range r.Findings {
+		if f.File != x.File {
+			continue
+		}
+		if f.At.Span.Start > x.At.Span.Start {
+			return i
+		}
+		place = i + 1
+	}
+	return place
 }
 
 // Failed says whether there is a finding that fails.

@@ -21,6 +21,9 @@ func text(w io.Writer, r *lint.Report, ink terminal.Ink) error {
 	if suppressed > 0 {
 		sum += fmt.Sprintf(", %d suppressed", suppressed)
 	}
+	if r.Gone > 0 {
+		sum += fmt.Sprintf("; %s of the baseline found no more", counted(r.Gone, "finding"))
+	}
 	_, err := fmt.Fprintln(w, sum)
 	return err
 }

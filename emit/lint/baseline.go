@@ -1,0 +1,154 @@
+package lint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit"
+)
+
+// Known are findings that were there before: a project begins with the linter by failing
+// for new ones only. Lines are no part of one, since what is written above moves it.
+type Known struct {
+	path  string
+	count map[known]int
+}
+
+// known is a finding as a baseline names it.
+type known struct {
+	File    string `json:"file"` // from the baseline's folder, with slashes
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// baseline is the file.
+type baseline struct {
+	Version  int             `json:"version"`
+	Findings []baselineEntry `json:"findings"`
+}
+
+type baselineEntry struct {
+	known
+	// Count is how often it is found.
+	Count int `json:"count"`
+}
+
+const baselineVersion = 1
+
+// ReadKnown reads a baseline.
+func ReadKnown(path string) (*Known, error) {
+	text, err := emit.Machine{}.Read(path)
+	if err != nil {
+		hint := ""
+		if errors.Is(err, fs.ErrNotExist) {
+			hint = "`hotc lint --write-baseline` writes it"
+		}
+		return nil, source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", path, plain(err)), hint)
+	}
+	var b baseline
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	switch err := d.Decode(&b); {
+	case err != nil:
+		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s is no baseline: %v", path, err), "`hotc lint --write-baseline` writes it anew")
+	case b.Version != baselineVersion:
+		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s has version %d of the format; this hotc reads version %d", path, b.Version, baselineVersion), "`hotc lint --write-baseline` writes it anew")
+	}
+	k := &Known{path: path, count: map[known]int{}}
+	for _, e := range b.Findings {
+		k.count[e.known] += e.Count
+	}
+	return k, nil
+}
+
+// suppress suppresses findings that were there before, each as often as it was. It returns
+// how many that were there are found no more.
+func (k *Known) suppress(found []Finding) (gone int) {
+	left := map[known]int{}
+	for key, n := range k.count {
+		left[key] = n
+	}
+	for i := range found {
+		f := &found[i]
+		if key := knownOf(*f, k.path); f.Suppressed == nil && left[key] > 0 {
+			left[key]--
+			f.Suppressed = &Suppression{By: Baseline, Reason: "in the baseline " + k.path}
+		}
+	}
+	for _, n := range left {
+		gone += n
+	}
+	return gone
+}
+
+func knownOf(f Finding, baseline string) known {
+	name := f.File
+	if rel, err := filepath.Rel(filepath.Dir(absolute(baseline)), absolute(name)); err == nil {
+		name = rel
+	}
+	return known{filepath.ToSlash(name), string(f.Code), f.Message}
+}
+
+// WriteKnown writes a baseline with all findings that nothing but a baseline suppresses.
+func (r *Report) WriteKnown(path string) error {
+	b, index := baseline{baselineVersion, []baselineEntry{}}, map[known]int{}
+	for _, f := range r.Findings {
+		if f.Suppressed != nil && f.Suppressed.By != Baseline {
+			continue
+		}
+		key := knownOf(f, path)
+		i, is := index[key]
+		if !is {
+			i, index[key] = len(b.Findings), len(b.Findings)
+			b.Findings = append(b.Findings, baselineEntry{known: key})
+		}
+		b.Findings[i].Count++
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(b); err != nil {
+		return err
+	}
+	return writeFile(path, text.Bytes(), 0o644)
+}
+
+// writeFile puts a text in the place of a file, whole or not at all. Where the name is a
+// link, what it leads to is written.
+func writeFile(path string, text []byte, mode fs.FileMode) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	err := func() error {
+		f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".new-")
+		if err != nil {
+			return err
+		}
+		defer os.Remove(f.Name()) // of what became the file there is none
+		_, err = f.Write(text)
+		if err == nil {
+			err = f.Chmod(mode)
+		}
+		if err == nil {
+			err = f.Sync()
+		}
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+		if err == nil {
+			err = os.Rename(f.Name(), path)
+		}
+		return err
+	}()
+	if err != nil {
+		return source.Fail(source.OutputFolder, fmt.Sprintf("cannot write %s: %v", path, plain(err)), "")
+	}
+	return nil
+}

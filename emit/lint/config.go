@@ -1,0 +1,354 @@
+package lint
+
+import (
+	_ "embed" // the schema
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/xeipuuv/gojsonschema"
+
+	"github.com/hotc-dev/hotc/analysis/rule"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+	"github.com/hotc-dev/hotc/emit"
+)
+
+// ConfigName is the name of a configuration.
+const ConfigName = ".hotc.yaml"
+
+// ConfigSchema is the JSON Schema of a configuration, as it is published.
+//
+//go:embed config.schema.json
+var ConfigSchema []byte
+
+// Config is what a project wants of the linter. The nil one wants nothing in particular.
+type Config struct {
+	// FailOn is "" where it says nothing, and so is Baseline.
+	FailOn, Baseline string
+
+	dir     string // absolute, of its folder
+	exclude []string
+	scopes  []scope // all files, then those of `paths`
+}
+
+// scope is what holds for some files.
+type scope struct {
+	match        []string // nil: for all
+	choices      map[string]choice
+	environments []string
+	parameters   map[string]string
+}
+
+// choice is what is wanted of a rule, a category or all.
+type choice struct {
+	looked   *bool
+	severity *source.Severity
+}
+
+// FindConfig looks for a configuration in the working directory and, in a repository of git,
+// in the folders around it. It returns "" if there is none.
+func FindConfig() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	first, found := dir, ""
+	for {
+		path := filepath.Join(dir, ConfigName)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && found == "" {
+			if dir == first {
+				return ConfigName
+			}
+			found = path
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return found
+		}
+		if filepath.Dir(dir) == dir { // in no repository: what lies above may be anybody's
+			return ""
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// ReadConfig reads a configuration. It returns nil if an error was found.
+func ReadConfig(path string, diags *source.Diagnostics) *Config {
+	text, err := emit.Machine{}.Read(path)
+	if err != nil {
+		diags.Add(source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", path, plain(err)), ""))
+		return nil
+	}
+	r := configReader{file: source.NewFile(path, text), diags: diags}
+	root := yaml.Parse(r.file, diags)
+	if root == nil {
+		return nil
+	}
+	c := &Config{dir: filepath.Dir(absolute(path))}
+	if root.IsNull() {
+		return c
+	}
+	if !r.fits(root) {
+		return nil
+	}
+	c.FailOn, _ = root.Get("fail_on").Text()
+	if name, given := root.Get("baseline").Text(); given {
+		c.Baseline = c.path(name)
+	}
+	c.exclude = r.patterns(root.Get("exclude"))
+	c.scopes = []scope{r.scope(c, root)}
+	if paths := root.Get("paths"); paths != nil {
+		for _, n := range paths.Items {
+			s := r.scope(c, n)
+			s.match = r.patterns(n.Get("match"))
+			c.scopes = append(c.scopes, s)
+		}
+	}
+	if diags.Failed() {
+		return nil
+	}
+	return c
+}
+
+// path is a path in the configuration, as one from the working directory where that is
+// possible.
+func (c *Config) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	path := filepath.Join(c.dir, name)
+	if here, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(rel) {
+			return rel
+		}
+	}
+	return path
+}
+
+// configReader makes a configuration of a text that fits the schema.
+type configReader struct {
+	file  *source.File
+	diags *source.Diagnostics
+}
+
+func (r *configReader) place(n source.Spanned) source.Place {
+	return source.Place{File: r.file, Span: n.Extent()}
+}
+
+func (r *configReader) bad(n source.Spanned, message, hint string) {
+	r.diags.Error(source.BadConfig, r.place(n), message, hint)
+}
+
+func (r *configReader) texts(n *yaml.Node) (out []string) {
+	if n == nil {
+		return nil
+	}
+	for _, x := range n.Items {
+		text, _ := x.Text()
+		out = append(out, text)
+	}
+	return out
+}
+
+func (r *configReader) patterns(n *yaml.Node) []string {
+	out := r.texts(n)
+	for i, p := range out {
+		if !doublestar.ValidatePattern(p) {
+			r.bad(n.Items[i], fmt.Sprintf("%q is no pattern of paths", p), "* is any name, ** any folders, [ab] one of some letters, {a,b} one of some names")
+		}
+	}
+	return out
+}
+
+func (r *configReader) scope(c *Config, n *yaml.Node) scope {
+	s := scope{choices: map[string]choice{}, parameters: map[string]string{}}
+	for _, list := range []struct {
+		key    string
+		looked bool
+	}{{"disabled", false}, {"enabled", true}} {
+		items := n.Get(list.key)
+		for i, name := range r.texts(items) {
+			at := items.Items[i]
+			x := s.choices[name]
+			if r.known(at, name); x.looked != nil && *x.looked != list.looked {
+				r.bad(at, fmt.Sprintf("%q is both enabled and disabled", name), "leave one of them out")
+			}
+			x.looked = &list.looked
+			s.choices[name] = x
+		}
+	}
+	for _, e := range n.Get("severity").All() {
+		r.known(e.Key, e.Name)
+		text, _ := e.Value.Text()
+		level, _ := ParseLevel(text)
+		severity, x := source.Severity(level), s.choices[e.Name]
+		x.severity = &severity
+		s.choices[e.Name] = x
+	}
+	options := n.Get("options")
+	for _, name := range r.texts(options.Get("environments")) {
+		s.environments = append(s.environments, c.path(name))
+	}
+	for _, e := range options.Get("parameters").All() {
+		text, is := e.Value.Text()
+		if !is {
+			text = string(value.EncodeJSON(e.Value.Data())) // a number, or a boolean
+		}
+		s.parameters[e.Name] = text
+	}
+	return s
+}
+
+// known says so where a name is no rule's, no category's and not all.
+func (r *configReader) known(at source.Spanned, name string) {
+	if slices.Contains(ruleNames(), name) {
+		return
+	}
+	hint := "`hotc rule` lists them"
+	if near := hot.Nearest(name, ruleNames()); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	r.bad(at, fmt.Sprintf("there is no rule and no category %q", name), hint)
+}
+
+// ruleNames are the names by which rules are chosen.
+func ruleNames() []string {
+	names := map[string]bool{everything: true}
+	for _, r := range rule.All() {
+		names[string(r.Code)], names[string(r.Category)] = true, true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+const everything = "all"
+
+var configSchema = sync.OnceValues(func() (*gojsonschema.Schema, error) {
+	return gojsonschema.NewSchema(gojsonschema.NewBytesLoader(ConfigSchema))
+})
+
+// fits compares a configuration with the schema; each violation is said at its own place.
+func (r *configReader) fits(root *yaml.Node) bool {
+	schema, err := configSchema()
+	var result *gojsonschema.Result
+	if err == nil {
+		result, err = schema.Validate(gojsonschema.NewBytesLoader(value.EncodeJSON(root.Data())))
+	}
+	if err != nil {
+		r.bad(root, "it cannot be checked: "+err.Error(), "")
+		return false
+	}
+	for _, v := range result.Errors() {
+		r.violation(root, v)
+	}
+	return result.Valid()
+}
+
+func (r *configReader) violation(root *yaml.Node, v gojsonschema.ResultError) {
+	n, where := root, "the configuration"
+	for _, step := range strings.Split(v.Context().String("\x00"), "\x00")[1:] {
+		if i, err := strconv.Atoi(step); err == nil && n.Kind == yaml.List {
+			n = n.Items[i]
+			continue
+		}
+		n, where = n.Get(step), step
+	}
+	switch v.Type() {
+	case "additional_property_not_allowed":
+		name := fmt.Sprint(v.Details()["property"])
+		r.bad(n.Entry(name).Key, fmt.Sprintf("%s has no key %q", where, name), "`hotc schema config` says which there are")
+	case "required":
+		r.bad(n, fmt.Sprintf("it needs the key %q", v.Details()["property"]), "")
+	case "enum", "const":
+		r.bad(n, fmt.Sprintf("%s cannot be %s", where, value.EncodeJSON(n.Data())), fmt.Sprintf("what it may be: %v", v.Details()["allowed"]))
+	default:
+		r.bad(n, where+": "+strings.ToLower(v.Description()), "")
+	}
+}
+
+// local is a path as patterns see it; false if it lies outside of the configuration's folder.
+func (c *Config) local(path string) (string, bool) {
+	rel, err := filepath.Rel(c.dir, absolute(path))
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
+}
+
+func matches(patterns []string, path string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, path) })
+}
+
+// of are the scopes that a file is in.
+func (c *Config) of(path string) (out []scope) {
+	if c == nil {
+		return nil
+	}
+	local, below := c.local(path)
+	for _, s := range c.scopes {
+		if s.match == nil || below && matches(s.match, local) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Excludes says whether a file in a folder is left out.
+func (c *Config) Excludes(path string) bool {
+	if c == nil {
+		return false
+	}
+	local, below := c.local(path)
+	return below && matches(c.exclude, local)
+}
+
+// Judge says what severity a finding has in a file; false if it is not looked for there. A
+// code wins over its category, that over all; and of two parts of the configuration the
+// later.
+func (c *Config) Judge(path string, d *source.Diagnostic) (source.Severity, bool) {
+	severity, looked := d.Severity, true
+	names := []string{everything, "", string(d.Code)}
+	if r := rule.Of(d.Code); r != nil {
+		names[1] = string(r.Category)
+	}
+	for _, s := range c.of(path) {
+		for _, name := range names {
+			x := s.choices[name]
+			if x.looked != nil {
+				looked = *x.looked
+			}
+			if x.severity != nil {
+				severity = *x.severity
+			}
+		}
+	}
+	return severity, looked
+}
+
+// compile is what holds for a file, with the user's flags, which win.
+func (c *Config) compile(path string, o emit.Options) emit.Options {
+	var environments []string
+	parameters := map[string]string{}
+	for _, s := range c.of(path) {
+		environments = append(environments, s.environments...)
+		maps.Copy(parameters, s.parameters)
+	}
+	o.Environments = append(environments, o.Environments...)
+	maps.Copy(parameters, o.Parameters)
+	o.Parameters = parameters
+	return o
+}
+
+// plain is an error without the path, which is said anyway.
+func plain(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

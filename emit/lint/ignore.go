@@ -1,0 +1,215 @@
+package lint
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/hotc-dev/hotc/analysis/rule"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+// A comment suppresses findings:
+//
+//	size: 0   # hotc:ignore H220 the driver takes 0 as "all"
+//	# hotc:ignore H213,H215 a property of our own plug-in
+//	volume:
+//	  ...
+//
+// Behind something it holds for its line; on a line of its own for the key or item below,
+// with all that is in it; above everything for the whole file.
+
+// ignore is one such comment.
+type ignore struct {
+	at          source.Place
+	codes       []source.Code
+	reason      string
+	first, last int // lines, from 1
+	// wrong is why it suppresses nothing, hint what to do.
+	wrong, hint string
+	// quiet says that it may be no comment at all, so that nothing is said of it: it stands
+	// in a block of text.
+	quiet bool
+	used  bool
+}
+
+var ignoreMark = []byte("hotc:ignore")
+
+// ignoreComment finds a comment in a line.
+var ignoreComment = regexp.MustCompile(`(?:^|\s)(#\s*hotc:ignore\b(.*))$`)
+
+// ignores are the comments of a text.
+func ignores(file *source.File) []*ignore {
+	if !bytes.Contains(file.Text, ignoreMark) {
+		return nil
+	}
+	texts := texts(file)
+	lines := strings.Split(string(file.Text), "\n")
+	var out []*ignore
+	offset := uint32(0)
+	for i, line := range lines {
+		start := offset
+		offset += uint32(len(line)) + 1
+		m := ignoreComment.FindStringSubmatchIndex(strings.TrimRight(line, "\r"))
+		if m == nil {
+			continue
+		}
+		x := &ignore{at: source.Place{File: file, Span: source.Span{Start: start + uint32(m[2]), End: start + uint32(m[3])}}}
+		style, within := texts.around(x.at.Span)
+		if within && style != yaml.Literal && style != yaml.Folded {
+			continue
+		}
+		x.quiet = within || file.Within.Known()
+		x.parse(line[m[4]:m[5]])
+		x.first, x.last = reach(lines, i, strings.TrimSpace(line[:m[2]]) == "")
+		out = append(out, x)
+	}
+	return out
+}
+
+// parse reads what stands behind the mark: RULE[,RULE…] reason.
+func (x *ignore) parse(text string) {
+	codes, reason, _ := strings.Cut(strings.TrimSpace(text), " ")
+	x.reason = strings.TrimSpace(reason)
+	const form = "write `# hotc:ignore RULE reason`"
+	if codes == "" {
+		x.wrong, x.hint = "it names no rule", form
+		return
+	}
+	for _, code := range strings.Split(codes, ",") {
+		if rule.Of(source.Code(code)) == nil {
+			x.wrong, x.hint = fmt.Sprintf("there is no rule %q", code), "`hotc rule` lists them; "+form
+			return
+		}
+		x.codes = append(x.codes, source.Code(code))
+	}
+	if x.reason == "" {
+		x.wrong, x.hint = "it gives no reason", form
+	}
+}
+
+// reach are the lines, from 1, for which a comment in line i holds.
+func reach(lines []string, i int, alone bool) (first, last int) {
+	if !alone {
+		return i + 1, i + 1
+	}
+	above := 0
+	for above < i && !content(lines[above]) {
+		above++
+	}
+	if above == i {
+		return 1, len(lines)
+	}
+	at := i + 1
+	for at < len(lines) && !content(lines[at]) {
+		at++
+	}
+	if at == len(lines) {
+		return i + 1, i + 1
+	}
+	column, item := indent(lines[at]), isItem(lines[at])
+	end := at + 1
+	for ; end < len(lines); end++ {
+		if line := lines[end]; content(line) && indent(line) <= column && (indent(line) < column || item || !isItem(line)) {
+			break
+		}
+	}
+	return at + 1, end
+}
+
+// content says whether more than a comment, or where the document begins, stands in a line.
+func content(line string) bool {
+	text := strings.TrimSpace(line)
+	return text != "" && text[0] != '#' && text != "---" && text[0] != '%'
+}
+
+func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+func isItem(line string) bool {
+	text := strings.TrimSpace(line)
+	return text == "-" || strings.HasPrefix(text, "- ")
+}
+
+// scalars are the texts in a file that may have a # without a comment, in order.
+type scalars []*yaml.Node
+
+func texts(file *source.File) (out scalars) {
+	var quiet source.Diagnostics
+	var walk func(n *yaml.Node)
+	walk = func(n *yaml.Node) {
+		if n == nil || n.Target() != nil {
+			return
+		}
+		if n.Kind == yaml.Scalar && n.Style != yaml.Plain {
+			out = append(out, n)
+		}
+		for _, x := range n.Items {
+			walk(x)
+		}
+		for _, e := range n.Entries {
+			if !e.Merged {
+				walk(e.Value)
+			}
+		}
+	}
+	if file.Within.Known() {
+		return nil // a script
+	}
+	if root := yaml.Parse(file, &quiet); root != nil {
+		walk(root)
+	}
+	return out
+}
+
+// around is the style of the text that a span stands in.
+func (s scalars) around(span source.Span) (yaml.Style, bool) {
+	for _, n := range s {
+		if n.Span.Contains(span) {
+			return n.Style, true
+		}
+	}
+	return 0, false
+}
+
+// suppresses says whether a comment holds for a finding in its file.
+func (x *ignore) suppresses(d *source.Diagnostic, at source.Place) bool {
+	if x.wrong != "" {
+		return false
+	}
+	line, _ := at.File.Position(at.Span.Start)
+	if line < x.first || line > x.last {
+		return false
+	}
+	for _, c := range x.codes {
+		if c == d.Code {
+			return true
+		}
+	}
+	return false
+}
+
+// useless is what is said of a comment that suppresses nothing; nil if there is nothing to
+// say.
+func (x *ignore) useless(failed bool) *source.Diagnostic {
+	message, hint := "this comment suppresses nothing: "+x.wrong, x.hint
+	switch {
+	case x.quiet || x.used:
+		return nil
+	case x.wrong != "":
+	case failed: // with errors not every rule looks
+		return nil
+	default:
+		names := make([]string, len(x.codes))
+		for i, c := range x.codes {
+			names[i] = string(c)
+		}
+		where := fmt.Sprintf("in the lines %d to %d", x.first, x.last)
+		if x.first == x.last {
+			where = fmt.Sprintf("in line %d", x.first)
+		}
+		message, hint = fmt.Sprintf("this comment suppresses nothing: %s is not found %s", strings.Join(names, ", "), where), "remove it"
+	}
+	return &source.Diagnostic{Code: source.UselessIgnore, Severity: source.Warning, At: x.at, Message: message, Hint: hint}
+}
