@@ -384,7 +384,7 @@ func (a *agent) decided() map[string]json.RawMessage {
 // coordinator has not been told of stays hidden until all that it poisons is marked:
 // should this agent end in between, the next one takes what it finds there for told.
 func (a *agent) recall(r contract.Role) coordinator.RoleState {
-	now := a.host().Recall(r)
+	now := a.journal.Role(r.Name).RoleState
 	if attempt, told := a.reported[r.Name]; now.Status == coordinator.RoleFailed && (!told || attempt != now.Attempt) {
 		return coordinator.RoleState{Name: now.Name, Status: coordinator.RoleRunning, Started: now.Started, Attempt: now.Attempt}
 	}

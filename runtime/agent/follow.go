@@ -171,8 +171,8 @@ func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 // endInterrupted notes the end of an update that an earlier agent has begun for what the role
 // follows. It runs again if the role may; requests of operators have their own end.
 func (a *agent) endInterrupted(ctx context.Context, r *contract.Role) error {
-	u := a.journal.Role(r.Name).Update
-	if u == nil || u.Status != coordinator.RoleRunning {
+	u := a.journal.Role(r.Name).Updating
+	if u.Status != coordinator.RoleRunning {
 		return nil
 	}
 	if _, err := process.EndMarked([]string{u.Run}, a.Grace); err != nil {

@@ -73,26 +73,12 @@ type Machine struct {
 
 // Role is what is noted of a role.
 type Role struct {
-	Status coordinator.RoleStatus
+	coordinator.RoleState
 	// Run is a random text that all processes of the last start have in their
 	// environment as HOTC_RUN.
-	Run      string
-	ExitCode *int
-	Cause    *coordinator.Cause
-	Started  time.Time
-	Ended    time.Time
-	// Attempt counts the requests to run it again, ByHand says that it is done because
-	// an operator said so.
-	Attempt int
-	ByHand  bool
-	// Made names what it ran with last, or was updated to (contract.Role.Definition), and
-	// Update is the last run of its hook update since it ran itself; nil is none.
-	Made   string
-	Update *Task
-	// Followed are the versions of the cells that its last run had, its updates included, and
-	// Runs counts all of these.
-	Followed Followed
-	Runs     int
+	Run string
+	// Updating is the last run of its hook update, of which Update tells.
+	Updating Task
 }
 
 // Followed are versions of cells that a role follows.
@@ -108,14 +94,10 @@ type End struct {
 
 // Task is what is noted of an action or a hook that was asked for.
 type Task struct {
-	Request  string
-	Status   coordinator.RoleStatus // pending when nothing is noted
-	Run      string
-	Made     string // of a hook update: what the role is then
-	ExitCode *int
-	Cause    *coordinator.Cause
-	Started  time.Time
-	Ended    time.Time
+	coordinator.UpdateState // pending when nothing is noted
+	Request                 string
+	Run                     string
+	Made                    string // of a hook update: what the role is then
 }
 
 // Journal is an open journal. It is not for use by several goroutines, but for Remember,
@@ -284,7 +266,7 @@ func (j *Journal) apply(l line) {
 		j.enrolled = l.Enrolled
 	case l.Retry != "":
 		old := j.roles[l.Retry]
-		j.roles[l.Retry] = Role{Status: coordinator.RolePending, Attempt: old.Attempt + 1, Runs: old.Runs}
+		j.roles[l.Retry] = Role{RoleState: coordinator.RoleState{Name: l.Retry, Status: coordinator.RolePending, Attempt: old.Attempt + 1, Runs: old.Runs}}
 		j.requests[l.Request] = true
 	case l.Task != "":
 		j.applyTask(l)
@@ -298,10 +280,10 @@ func (j *Journal) apply(l line) {
 }
 
 func (j *Journal) applyRole(l line) {
-	role := j.roles[l.Role]
+	role := j.Role(l.Role)
 	role.Status = l.Status
 	if l.Status == coordinator.RoleRunning {
-		role = Role{Status: l.Status, Run: l.Run, Made: l.Made, Started: l.At, Attempt: role.Attempt, Runs: role.Runs + 1}
+		role = Role{Run: l.Run, RoleState: coordinator.RoleState{Name: l.Role, Status: l.Status, Made: l.Made, Started: l.At, Attempt: role.Attempt, Runs: role.Runs + 1}}
 		j.runs = append(j.runs, l.Run)
 	} else {
 		role.ExitCode, role.Cause, role.Ended, role.ByHand, role.Followed = l.ExitCode, l.Cause, l.At, l.ByHand, l.Followed
@@ -324,7 +306,7 @@ func (j *Journal) applyTask(l line) {
 	task := j.tasks[l.Request]
 	task.Request, task.Status, task.Made = l.Request, l.Status, l.Made
 	if l.Status == coordinator.RoleRunning {
-		task = Task{Request: l.Request, Status: l.Status, Made: l.Made, Run: l.Run, Started: l.At}
+		task = Task{Request: l.Request, Made: l.Made, Run: l.Run, UpdateState: coordinator.UpdateState{Status: l.Status, Started: l.At}}
 		j.runs = append(j.runs, l.Run)
 	} else {
 		task.ExitCode, task.Cause, task.Ended = l.ExitCode, l.Cause, l.At
@@ -332,7 +314,7 @@ func (j *Journal) applyTask(l line) {
 	j.tasks[l.Request] = task
 	if name, _, _ := strings.Cut(l.Task, "."); task.Made != "" {
 		role := j.Role(name)
-		role.Made, role.Update = task.Made, &task
+		role.Made, role.Update, role.Updating = task.Made, &task.UpdateState, task
 		if l.Status == coordinator.RoleRunning {
 			role.Runs++
 		}
@@ -353,7 +335,10 @@ func (j *Journal) Incarnation() int { return j.enrolled }
 func (j *Journal) Role(name string) Role {
 	role, noted := j.roles[name]
 	if !noted {
-		role.Status = coordinator.RolePending
+		role.RoleState = coordinator.RoleState{Name: name, Status: coordinator.RolePending}
+	}
+	if role.Update != nil {
+		role.Update = new(*role.Update)
 	}
 	return role
 }

@@ -39,28 +39,18 @@ type life struct {
 	showing sync.Mutex // before mu
 	over    bool       // nothing more is shown
 
-	mu        sync.Mutex
-	attempt   int
-	byHand    bool
-	made      string
-	update    *coordinator.UpdateState
-	runs      int // those before, until this one is noted
-	ran       journal.Followed
-	status    coordinator.RoleStatus
-	started   time.Time
-	ended     time.Time
-	exitCode  *int
-	cause     *coordinator.Cause
-	lastLines string
-	waits     waits
-	doom      *coordinator.Cause
-	fatal     error
+	mu    sync.Mutex
+	now   coordinator.RoleState // its Runs are those before, until this one is noted
+	waits waits
+	doom  *coordinator.Cause
+	fatal error
 }
 
 func newLife(ctx context.Context, h *Host, r contract.Role) *life {
 	noted := h.Journal.Role(r.Name)
-	l := &life{host: h, role: r, ctx: ctx, status: coordinator.RolePending, attempt: noted.Attempt, byHand: noted.ByHand,
-		made: noted.Made, update: updateOf(noted), runs: noted.Runs, ran: noted.Followed,
+	now := coordinator.RoleState{Name: r.Name, Status: coordinator.RolePending, Attempt: noted.Attempt, ByHand: noted.ByHand,
+		Made: noted.Made, Update: noted.Update, Runs: noted.Runs, Followed: noted.Followed}
+	l := &life{host: h, role: r, ctx: ctx, now: now,
 		inputs: map[string]*input{}, outputs: map[string]*output{}, cells: &cellCache{}}
 	l.process, l.kill = context.WithCancelCause(ctx)
 	for _, o := range r.Outputs {
@@ -85,32 +75,28 @@ func (l *life) release() {
 func (l *life) state() coordinator.RoleState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return coordinator.RoleState{
-		Name: l.role.Name, Status: l.status, Attempt: l.attempt, ByHand: l.byHand,
-		Started: l.started, Ended: l.ended, ExitCode: l.exitCode,
-		Blocked: l.waits.now(), BlockedSeconds: l.waits.seconds(l.host.Now()),
-		Cause: l.cause, LastLines: l.lastLines, Made: l.made, Update: l.update, Runs: l.runs, Followed: l.ran,
-	}
+	now := l.now
+	now.Blocked, now.BlockedSeconds = l.waits.now(), l.waits.seconds(l.host.Now())
+	return now
 }
 
 // recall takes over what an earlier agent noted.
 func (l *life) recall(noted journal.Role) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.status, l.started, l.ended = noted.Status, noted.Started, noted.Ended
-	l.exitCode, l.cause = noted.ExitCode, noted.Cause
+	l.now = noted.RoleState
 }
 
 // noteRunning tells of the start. Its order matters: see the package's comment.
 func (l *life) noteRunning(ctx context.Context) error {
 	l.mu.Lock()
-	l.status, l.started = coordinator.RoleRunning, l.host.Now().UTC()
+	l.now.Status, l.now.Started = coordinator.RoleRunning, l.host.Now().UTC()
 	l.mu.Unlock()
 	err := l.noteStart(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.status, l.started = coordinator.RolePending, time.Time{}
+		l.now.Status, l.now.Started = coordinator.RolePending, time.Time{}
 		if l.fatal == nil && l.ctx.Err() == nil {
 			l.fatal = err
 		}
@@ -128,14 +114,14 @@ func (l *life) noteRunning(ctx context.Context) error {
 
 func (l *life) noteStart(ctx context.Context) error {
 	l.mu.Lock()
-	l.runs++
+	l.now.Runs++
 	l.mu.Unlock()
 	if l.task != nil {
 		return l.task.Start(ctx, l.mark)
 	}
 	made := l.role.Definition()
 	l.mu.Lock()
-	l.made, l.update, l.ran = made, nil, nil
+	l.now.Made, l.now.Update, l.now.Followed = made, nil, nil
 	l.mu.Unlock()
 	if err := l.host.Begin(ctx, l.state()); err != nil {
 		return err
@@ -150,8 +136,8 @@ func (l *life) end(status coordinator.RoleStatus, code *int, cause *coordinator.
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.status, l.exitCode, l.cause, l.lastLines = status, code, cause, lines
-	l.ended = l.host.Now().UTC()
+	l.now.Status, l.now.ExitCode, l.now.Cause, l.now.LastLines = status, code, cause, lines
+	l.now.Ended = l.host.Now().UTC()
 }
 
 // ending is why the agent is to end; nil when it is not.

@@ -96,7 +96,7 @@ func (l *life) followed() journal.Followed {
 // stamp is that of what the run writes.
 func (l *life) stamp() coordinator.Stamp {
 	l.mu.Lock()
-	run := coordinator.Count{l.host.Journal.Incarnation(), l.runs}
+	run := coordinator.Count{l.host.Journal.Incarnation(), l.now.Runs}
 	l.mu.Unlock()
 	return coordinator.StampOf(&l.role, l.host.Key(l.role.Name), run, l.cells.record)
 }

@@ -145,23 +145,6 @@ func (h *Host) Fail(ctx context.Context, r contract.Role, reason error) (coordin
 	return l.fail(l.reason(reason.Error()), nil)
 }
 
-// Recall is what the journal knows of a role, without touching it.
-func (h *Host) Recall(r contract.Role) coordinator.RoleState {
-	noted := h.Journal.Role(r.Name)
-	return coordinator.RoleState{Name: r.Name, Status: noted.Status, Started: noted.Started, Ended: noted.Ended,
-		ExitCode: noted.ExitCode, Cause: noted.Cause, Attempt: noted.Attempt, ByHand: noted.ByHand,
-		Made: noted.Made, Update: updateOf(noted), Followed: noted.Followed, Runs: noted.Runs}
-}
-
-// updateOf is the role's last update, as it is reported.
-func updateOf(noted journal.Role) *coordinator.UpdateState {
-	u := noted.Update
-	if u == nil {
-		return nil
-	}
-	return &coordinator.UpdateState{Status: u.Status, Started: u.Started, Ended: u.Ended, ExitCode: u.ExitCode, Cause: u.Cause}
-}
-
 // Key names a role of the host.
 func (h *Host) Key(role string) contract.RoleKey {
 	return h.Server.Role(role)
@@ -224,7 +207,7 @@ func (l *life) live() (coordinator.RoleState, error) {
 	}
 	l.end(coordinator.RoleDone, status, nil)
 	l.mu.Lock()
-	l.ran = followed
+	l.now.Followed = followed
 	l.mu.Unlock()
 	return l.complete()
 }
