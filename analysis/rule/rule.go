@@ -92,7 +92,7 @@ func Check(p *program.Program, a *binding.Analysis, lint bool, diags *source.Dia
 	}
 	types := resourcetype.Cache{}
 	for _, l := range looks(p) {
-		l.Analysis, l.Types, l.diags = a, types, diags
+		l.Analysis, l.Types, l.diags, l.lint = a, types, diags, lint
 		for _, r := range rules {
 			if l.rule = r; r.Template != nil {
 				r.Template(l)

@@ -16,6 +16,7 @@ var unknownType = Rule{Code: source.UnknownType, Category: Resources, Severity: 
 // findUnknownTypes finds types that are nearly Heat's own; others are a cloud's.
 func findUnknownTypes(l *Look) {
 	var names []string
+	noted := map[string]bool{} // the types of other makers
 	look := func(r *hot.Resource, kind string) {
 		written, plain := r.TypeNode.Text()
 		if !plain || written != kind || l.Types.Lookup(kind) != nil || environment.IsTemplate(kind) || slices.Contains(nothing, kind) {
@@ -31,6 +32,9 @@ func findUnknownTypes(l *Look) {
 			l.Found(r.TypeNode, message, meant(near)+" If your cloud has this type, all is well")
 		case !strings.Contains(kind, "::") || knownNamespace(kind, names):
 			l.Found(r.TypeNode, message, "if your cloud has it, or an environment that you deploy with maps it, all is well: -e names that environment")
+		case l.lint && !noted[kind]:
+			noted[kind] = true
+			l.Found(r.TypeNode, message+": nothing is known of its properties", "-e names an environment that maps it").Severity = source.Info
 		}
 	}
 	for r := range l.Resources {

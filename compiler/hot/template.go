@@ -306,6 +306,10 @@ func keyHint(k yaml.Entry, known map[string]Version) string {
 // checkKeys says which keys Heat refuses, and which it passes over in a
 // CloudFormation template.
 func (t *Template) checkKeys(of string, e *yaml.Entry, known, cfn map[string]Version, diags *source.Diagnostics) {
+	say := diags.Error
+	if of == "an output" { // Heat takes what it needs of it
+		say = diags.Warning
+	}
 	if t.Version.CFN() {
 		for _, k := range e.Value.Entries {
 			if first, ok := cfn[k.Name]; !ok || first > t.Version {
@@ -316,9 +320,9 @@ func (t *Template) checkKeys(of string, e *yaml.Entry, known, cfn map[string]Ver
 	}
 	for _, k := range e.Value.Entries {
 		if first, ok := known[k.Name]; !ok {
-			diags.Error(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: %q is no key of %s", e.Name, k.Name, of), keyHint(k, known))
+			say(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: %q is no key of %s", e.Name, k.Name, of), keyHint(k, known))
 		} else if first > t.Version {
-			diags.Error(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: the key %q of %s exists from version %s on", e.Name, k.Name, of, first), "")
+			say(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: the key %q of %s exists from version %s on", e.Name, k.Name, of, first), "")
 		}
 	}
 }

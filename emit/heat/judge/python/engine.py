@@ -88,10 +88,13 @@ class Engine:
             min(wait, STEP)))
         if stock:   # addresses, names and times need no cloud
             patch(constraints.BaseCustomConstraint, 'validate', return_value=True)
+            rules = translation.Translation.set_rules
+            patch(translation.Translation, 'set_rules', new=lambda self, found, client_resolve=True, **kw: rules(
+                self, found, client_resolve=False, **kw))
         else:
+            patch(translation.Translation, 'has_translation', return_value=False)
             patch(constraints.CustomConstraint, 'validate', return_value=None)
         patch(resource.Resource, 'is_service_available', return_value=(True, None))
-        patch(translation.Translation, 'has_translation', return_value=False)
         for plugin in (cinder.CinderClientPlugin, glance.GlanceClientPlugin):
             patch(plugin, '_create', return_value=mock.MagicMock())
         patch(nova.NovaClientPlugin, '_create', return_value=cloud.Nova(self.cloud))
