@@ -131,14 +131,12 @@ func (s *stack) emit() []byte {
 	if !s.open() {
 		return nil
 	}
-	s.removeBlocks()
-	s.moves() // these two before what writes pieces of the text elsewhere
-	s.reads()
+	now := s.rewrite()
 	s.properties()
 	for _, server := range s.sites {
-		s.server(server)
+		now.server(server)
 	}
-	s.nests()
+	now.nests()
 	s.outputs()
 	s.pins()
 	s.secretParameters()
@@ -159,6 +157,20 @@ func (s *stack) emit() []byte {
 	}
 	return text
 }
+
+// rewritten is a stack whose roles' blocks are removed and whose reads of their outputs are
+// replaced: what writes pieces of the text elsewhere takes them from it, changed.
+type rewritten struct{ *stack }
+
+func (s *stack) rewrite() rewritten {
+	s.removeBlocks()
+	s.moves()
+	s.reads()
+	return rewritten{s}
+}
+
+// content is a piece of the text as it is now.
+func (s rewritten) content(n *yaml.Node) tree { return s.editor.Content(nil, n, false) }
 
 // open makes the text that is edited.
 func (s *stack) open() bool {

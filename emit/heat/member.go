@@ -32,7 +32,7 @@ const (
 )
 
 // members makes a group's servers members of a generated template.
-func (s *stack) members(n *program.Nest) {
+func (s rewritten) members(n *program.Nest) {
 	file := s.memberFile(n)
 	text, resources, ok := s.member(n)
 	if !ok {
@@ -87,19 +87,20 @@ func (s *stack) memberFile(n *program.Nest) string {
 var notPlain = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
 // otherMetadata is a definition's metadata without hotc's.
-func (s *stack) otherMetadata(n *yaml.Node) *value.Dict {
+func (s rewritten) otherMetadata(n *yaml.Node) *value.Dict {
 	d := value.NewDict()
 	for _, e := range n.All() {
 		if e.Name != "hotc" {
-			d.Set(e.Name, s.editor.Content(nil, e.Value, false))
+			d.Set(e.Name, s.content(e.Value))
 		}
 	}
 	return d
 }
 
 // member is the text of a generated member, and the number of its resources.
-func (s *stack) member(n *program.Nest) (text string, count int, ok bool) {
-	inner := *s
+func (s rewritten) member(n *program.Nest) (text string, count int, ok bool) {
+	own := *s.stack
+	inner := rewritten{&own}
 	inner.inMember, inner.group, inner.version = true, n.Resource, hot.MemberVersion
 	inner.isSlot, inner.slotAround = n.Slots(), s.slot()
 	inner.files = Template{Target: s.memberFile(n)}

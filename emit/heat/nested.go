@@ -81,7 +81,7 @@ func (s *stack) hasAgents(n *program.Nest) bool {
 }
 
 // nests edits the resources that stand for stacks and servers with agents.
-func (s *stack) nests() {
+func (s rewritten) nests() {
 	s.placeholders()
 	for _, n := range s.carrying() {
 		s.checkUses(n)

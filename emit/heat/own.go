@@ -24,7 +24,7 @@ type own struct {
 
 // ownUserData finds out what the user's own user_data is, and decides the format if
 // it is the default; ok is false with a diagnostic if it cannot be kept.
-func (s *stack) ownUserData(r *hot.Resource, format *userDataFormat) (o own, ok bool) {
+func (s rewritten) ownUserData(r *hot.Resource, format *userDataFormat) (o own, ok bool) {
 	n := r.Property("user_data")
 	if n.IsNull() {
 		if format.decide(r, true, "", ""); *format == cfnTools {
@@ -46,7 +46,7 @@ func (s *stack) ownUserData(r *hot.Resource, format *userDataFormat) (o own, ok 
 		return s.configResource(r, n, name, *format)
 	}
 	if beginning(e) == "" && !e.IsValue() {
-		return s.unknownData(r, s.editor.Content(nil, entry.Value, false), *format), true
+		return s.unknownData(r, s.content(entry.Value), *format), true
 	}
 	s.checkText(r, n, e)
 	return s.textData(r, n, knownText(e), edit.Verbatim(entry), *format)

@@ -10,7 +10,7 @@ import (
 )
 
 // server gives a server its user_data, beside the user's own.
-func (s *stack) server(p site) {
+func (s rewritten) server(p site) {
 	r := s.template.Resource(p.resource)
 	format, ok := s.format(r)
 	if !ok {
