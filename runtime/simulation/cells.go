@@ -66,6 +66,10 @@ func (a act) step(r register) (bool, register) {
 // there is an order in which a register would have answered so; and in truth,
 // commit by commit.
 func (h *history) checkCells() {
+	if h.world.program.Follow { // cells are no write-once registers there
+		h.checkCommits()
+		return
+	}
 	acts := map[contract.CellName][]porcupine.Operation{}
 	h.commitActs(acts)
 	h.accessActs(acts)
@@ -249,14 +253,14 @@ func (h *history) checkCommits() {
 	defer c.mu.Unlock()
 	var found []string
 	for _, s := range h.world.program.Plan.Servers {
-		found = append(found, c.checkServer(s)...)
+		found = append(found, c.checkServer(s, h.world.program.Follow)...)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.violations = append(h.violations, found...)
 }
 
-func (c *cluster) checkServer(s contract.Server) (found []string) {
+func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 	wrong := func(n int, format string, arguments ...any) {
 		found = append(found, fmt.Sprintf("%v, %s: %s", c.commits[n].at.Sub(c.begin), c.commits[n].session, fmt.Sprintf(format, arguments...)))
 	}
@@ -286,6 +290,10 @@ func (c *cluster) checkServer(s contract.Server) (found []string) {
 				wrong(x.commit, "%s is emptied in its own incarnation", name)
 			case c.commits[x.commit].machine != c.serverAt(s.Path, x.commit+1):
 				wrong(x.commit, "%s is written by a machine that is not %s", name, s.Path)
+			case now.State != coordinator.Empty && before.State != coordinator.Empty && before.Incarnation == number && follow:
+				if same := string(now.Value) == string(before.Value); now.State != before.State || now.Version != before.Version && (same || now.Version != before.Version+1) || now.Version == before.Version && !same {
+					wrong(x.commit, "version %d of %s follows version %d, the same value %v", now.Version, name, before.Version, same)
+				}
 			case now.State != coordinator.Empty && before.State != coordinator.Empty && before.Incarnation == number:
 				wrong(x.commit, "%s is written again in incarnation %d", name, number)
 			}

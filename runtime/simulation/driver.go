@@ -31,6 +31,7 @@ type run struct {
 	job     *driver.Job
 	key     contract.RoleKey
 	role    *Role
+	of      made
 
 	mu   sync.Mutex
 	read map[string]string // what each input was read as, first
@@ -47,7 +48,7 @@ func (t tool) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if of.Hook {
 		return t.runHook(ctx, job, key, of)
 	}
-	r := &run{process: p, job: job, key: key, role: p.world.program.Roles[key], read: map[string]string{}}
+	r := &run{process: p, job: job, key: key, role: p.world.program.Roles[key], of: of, read: map[string]string{}}
 	steps := r.role.Steps
 	for ; len(steps) > 0 && steps[0].Eager; steps = steps[1:] {
 		if err := r.readInput(ctx, steps[0].Name); err != nil {
@@ -94,7 +95,7 @@ func (r *run) step(ctx context.Context, s Step) error {
 		go func() { errs <- r.readInput(ctx, s.Other) }()
 		return errors.Join(r.readInput(ctx, s.Name), <-errs)
 	case Write:
-		return r.write(ctx, s.Name, r.process.machine.value(r.cellOf(s.Name)))
+		return r.write(ctx, s.Name, r.made(r.cellOf(s.Name)))
 	case Other:
 		return r.write(ctx, s.Name, "another value")
 	case Hang:

@@ -23,10 +23,11 @@ type history struct {
 	starts     map[string]int   // MACHINE ROLE
 	versions   map[string][]int // what it ran as, and was updated to: MACHINE ROLE
 	accesses   []*access
+	states     map[string]string // what it was brought up to date with last: MACHINE ROLE
 }
 
 func newHistory(w *world) *history {
-	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}, versions: map[string][]int{}}
+	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}, versions: map[string][]int{}, states: map[string]string{}}
 }
 
 // access is one read or write of a role.

@@ -14,6 +14,8 @@ import (
 type Program struct {
 	Plan  contract.Plan
 	Roles map[contract.RoleKey]*Role
+	// Follow says that roles follow what they read, and tell what their values are made of.
+	Follow bool
 }
 
 // Role is what a role does, whatever tool it would be made of.

@@ -22,6 +22,23 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
+// Roles follow each other, and what they write changes.
+func TestFollowing(t *testing.T) {
+	total := map[string]int{}
+	Seeds(t, 200, func(t *testing.T, seed uint64) {
+		o := Run(t, NewFollowing(seed), t.TempDir())
+		if len(o.Violations) > 0 {
+			o.Fatal(t, Replay("runtime/simulation", "TestFollowing", seed))
+		}
+		for what, n := range o.Counts {
+			total[what] += n
+		}
+	})
+	for _, what := range slices.Sorted(maps.Keys(total)) {
+		t.Logf("%7d %s", total[what], what)
+	}
+}
+
 // A seed makes the same program and faults again, and nearly always the same run.
 // Chance that hung on the scheduler would leave hardly one trace as it was.
 func TestReplay(t *testing.T) {

@@ -135,6 +135,11 @@ func (t tool) runHook(ctx context.Context, job *driver.Job, key contract.RoleKey
 		return driver.Exit{}, err
 	}
 	p.world.history.hooked(p, job.Role, of)
+	if p.world.program.Follow {
+		if err := t.renew(ctx, job, key, of); err != nil {
+			return driver.Exit{Code: 1}, nil
+		}
+	}
 	for _, point := range []string{"at the start of its hook", "in its hook", "at the end of its hook"} {
 		if p.hookMark(key, point) {
 			return driver.Exit{Signal: syscall.SIGKILL}, nil
@@ -171,7 +176,7 @@ func (h *history) hooked(p *process, r contract.Role, of made) {
 	switch {
 	case len(last) == 0:
 		h.violate("the hook of %s of %v runs, and the role never did", r.Name, p)
-	case last[len(last)-1] == of.Version:
+	case last[len(last)-1] == of.Version && !p.world.program.Follow:
 		h.violate("the hook of %s of %v runs again for version %d", r.Name, p, of.Version)
 	}
 }

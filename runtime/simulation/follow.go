@@ -1,0 +1,312 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/runtime/driver"
+)
+
+// In a case of following, roles follow what they read, changes of the plan are changes of
+// what they write, and a value says of itself what it was made of. So it can be seen
+// whether, at rest, all is made of what is newest, and whether a run mixed two changes.
+
+// origin is a value: which version of which role, on which machine, it was made of, by
+// those that were followed.
+type origin struct {
+	Cell contract.CellName          `json:"cell"`
+	Of   map[contract.Source]string `json:"of"`
+}
+
+// NewFollowing makes the case of a seed in which roles follow each other.
+func NewFollowing(seed uint64) Case {
+	r := rand.New(rand.NewPCG(seed, 1))
+	c := Case{Seed: seed, Program: Generate(r, Options{Timed: true})}
+	c.Program.addWatches(rand.New(rand.NewPCG(seed, 5)))
+	c.Faults = GenerateFaults(r, c.Program, false)
+	for u := uint64(0); c.Faults.Updates == nil && c.Faults.Destroy == 0 && u < 20; u++ {
+		c.Faults.addUpdates(rand.New(rand.NewPCG(seed, 6+u)))
+	}
+	c.Faults.name()
+	return c
+}
+
+// addWatches has roles follow most of what earlier ones write.
+func (p *Program) addWatches(r *rand.Rand) {
+	p.Follow = true
+	g := mishaps{r}
+	writers := map[contract.CellName]contract.RoleKey{}
+	for i := range p.Plan.Servers {
+		s := &p.Plan.Servers[i]
+		for k := range s.Roles {
+			role := &s.Roles[k]
+			for n := range role.Inputs {
+				in := &role.Inputs[n]
+				known := !slices.ContainsFunc(in.Reads, func(c contract.CellName) bool { return writers[c] == "" })
+				in.Watch = known && g.perhaps(0.8)
+			}
+			behaviour := p.Roles[s.Path.Role(role.Name)]
+			// A value tells all that its role followed: the reads come first.
+			slices.SortStableFunc(behaviour.Steps, func(a, b Step) int { return rank(a) - rank(b) })
+			behaviour.Steps = slices.DeleteFunc(behaviour.Steps, func(s Step) bool { return s.Op == Other })
+			for _, o := range role.Outputs {
+				writers[o.Cell] = s.Path.Role(role.Name)
+			}
+		}
+	}
+	p.Plan = withRoles(p.Plan, func(*contract.Server, *contract.Role) {})
+	follow(&p.Plan, writers)
+}
+
+func rank(s Step) int {
+	switch {
+	case s.Eager:
+		return 0
+	case s.Op == Read || s.Op == Both:
+		return 1
+	}
+	return 2
+}
+
+// follow writes into a plan what its roles follow, as the compiler does (analysis/follow),
+// in another way: sources are found from each role's inputs, again and again.
+func follow(p *contract.Plan, writers map[contract.CellName]contract.RoleKey) {
+	sources := map[contract.RoleKey]map[contract.Source]bool{}
+	of := func(c contract.CellName) map[contract.Source]bool { return sources[writers[c]] }
+	carries := map[contract.RoleKey]map[contract.Source]bool{}
+	for i := range p.Servers {
+		s := &p.Servers[i]
+		for k := range s.Roles {
+			r, key := &s.Roles[k], s.Path.Role(s.Roles[k].Name)
+			sources[key], carries[key] = map[contract.Source]bool{contract.Source(key): true}, map[contract.Source]bool{}
+			watched, needed, count := map[contract.CellName]bool{}, map[contract.CellName]bool{}, map[contract.Source][]contract.CellName{}
+			var cells []contract.CellName
+			for _, in := range r.Inputs {
+				for _, c := range in.Reads {
+					if !slices.Contains(cells, c) {
+						cells = append(cells, c)
+						for source := range of(c) {
+							count[source] = append(count[source], c)
+						}
+					}
+					watched[c] = watched[c] || in.Watch
+					needed[c] = needed[c] || in.Default == nil && !in.Optional
+					if in.Watch {
+						maps.Copy(sources[key], of(c))
+					}
+				}
+			}
+			for _, c := range cells {
+				f := contract.Follow{Cell: c, Watch: watched[c], Optional: !needed[c]}
+				for source, from := range count {
+					if len(from) > 1 && slices.Contains(from, c) && slices.ContainsFunc(from, func(c contract.CellName) bool { return watched[c] }) {
+						f.Sources = append(f.Sources, source)
+						carries[writers[c]][source] = true
+					}
+				}
+				if slices.Sort(f.Sources); f.Watch || f.Sources != nil {
+					r.Follows = append(r.Follows, f)
+				}
+			}
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, s := range p.Servers {
+			for _, r := range s.Roles {
+				for source := range carries[s.Path.Role(r.Name)] {
+					for _, f := range r.Follows {
+						if from := writers[f.Cell]; f.Watch && of(f.Cell)[source] && !carries[from][source] {
+							carries[from][source], changed = true, true
+						}
+					}
+				}
+			}
+		}
+	}
+	for i := range p.Servers {
+		s := &p.Servers[i]
+		for k := range s.Roles {
+			s.Roles[k].Carries = slices.Sorted(maps.Keys(carries[s.Path.Role(s.Roles[k].Name)]))
+		}
+	}
+}
+
+// made is the value of an output, as a run makes it of what it has read.
+func (r *run) made(cell contract.CellName) string {
+	if !r.process.world.program.Follow {
+		return r.process.machine.value(cell)
+	}
+	o := origin{Cell: cell, Of: map[contract.Source]string{}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, in := range r.job.Role.Inputs {
+		if in.Watch {
+			for _, read := range origins(r.read[in.Name]) {
+				maps.Copy(o.Of, read.Of)
+			}
+		}
+	}
+	o.Of[contract.Source(r.key)] = fmt.Sprintf("%d on %v", r.of.Version, r.process.machine)
+	text, _ := json.Marshal(o)
+	return string(text)
+}
+
+// origins are the values of an input.
+func origins(value string) []origin {
+	var texts []string
+	if json.Unmarshal([]byte(value), &texts) != nil {
+		var text string
+		if json.Unmarshal([]byte(value), &text) != nil {
+			return nil
+		}
+		texts = []string{text}
+	}
+	var all []origin
+	for _, text := range texts {
+		var o origin
+		if json.Unmarshal([]byte(text), &o) == nil && o.Of != nil {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// renew plays a run that brings a role up to date: it reads all and writes all.
+func (t tool) renew(ctx context.Context, job *driver.Job, key contract.RoleKey, of made) error {
+	r := &run{process: t.process, job: job, key: key, role: t.process.world.program.Roles[key], of: of, read: map[string]string{}}
+	for _, in := range job.Role.Inputs {
+		value, err := job.Values.Read(ctx, in.Name)
+		if err != nil {
+			return err
+		}
+		r.read[in.Name] = string(value)
+	}
+	t.process.world.history.renewed(r)
+	for _, o := range job.Role.Outputs {
+		text, err := json.Marshal(r.made(o.Cell))
+		if err == nil {
+			err = job.Values.Write(ctx, o.Name, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renewed notes with what a role was brought up to date: never with halves of a change, and
+// never twice with the same.
+func (h *history) renewed(r *run) {
+	seen := map[contract.Source]string{}
+	state := fmt.Sprint(r.of.Version)
+	for _, in := range r.job.Role.Inputs {
+		counts := slices.ContainsFunc(r.job.Role.Follows, func(f contract.Follow) bool { return slices.Contains(in.Reads, f.Cell) })
+		if !counts {
+			continue
+		}
+		state += " " + r.read[in.Name]
+		for _, o := range origins(r.read[in.Name]) {
+			for source, version := range o.Of {
+				joined := slices.ContainsFunc(r.job.Role.Follows, func(f contract.Follow) bool { return f.Cell == o.Cell && slices.Contains(f.Sources, source) })
+				if before := seen[source]; joined && before != "" && before != version {
+					h.mixed(r, source, before, version)
+				}
+				if joined {
+					seen[source] = version
+				}
+			}
+		}
+	}
+	h.count("runs for what is followed, or for a change")
+	key := fmt.Sprintf("%v %s", r.process.machine, r.key)
+	h.mu.Lock()
+	before := h.states[key]
+	h.states[key] = state
+	h.mu.Unlock()
+	if before == state && !r.job.Role.Idempotent && !h.world.program.returns(h.world.Faults) {
+		h.violate("%s of %v is brought up to date twice for %s", r.key, r.process, state)
+	}
+}
+
+// mixed notes a run that had two versions of one source. That is allowed to one which an
+// operator's change asks for while something that it follows has failed.
+func (h *history) mixed(r *run, source contract.Source, a, b string) {
+	h.mu.Lock()
+	versions := h.versions[fmt.Sprintf("%v %s", r.process.machine, r.job.Role.Name)]
+	h.mu.Unlock()
+	if n := len(versions); n > 1 && versions[n-1] != versions[n-2] {
+		return
+	}
+	h.violate("%s of %v has two versions of %s: %s and %s", r.key, r.process, source, a, b)
+}
+
+// returns says that a change goes back to the plan before: then a value may come back, too.
+func (p *Program) returns(f *Faults) bool {
+	return slices.ContainsFunc(f.Updates, func(u Update) bool { return u.Back })
+}
+
+// judgeFollowing looks at a deployment at rest: whatever is up to date is made of what is
+// newest, and what is not has a reason.
+func (w *world) judgeFollowing(v *verdict) {
+	if !w.program.Follow {
+		return
+	}
+	now := func(c contract.CellName) coordinator.CellRecord {
+		return v.servers[v.cells[c].Server].Cells[c]
+	}
+	last := w.getLives().plan
+	if last == nil {
+		last = &w.program.Plan
+	}
+	broken := map[contract.RoleKey]bool{} // it, or what it follows, cannot be brought up to date
+	for _, s := range last.Servers {      // writers come before their readers
+		for _, r := range s.Roles {
+			key, state := s.Path.Role(r.Name), v.role(s.Path, r.Name)
+			at := w.current(s.Path)
+			broken[key] = state.Status != coordinator.RoleDone || !finished(v.servers[s.Path]) || at == nil || at.Machine.Once ||
+				state.Update != nil && state.Update.Status != coordinator.RoleDone
+			for _, f := range r.Follows {
+				broken[key] = broken[key] || broken[contract.RoleKey(strings.Split(string(f.Cell), ":")[0])]
+			}
+			if len(r.Follows) == 0 || broken[key] {
+				continue
+			}
+			w.history.count("followers up to date")
+			if stands := coordinator.Stand(r.Follows, state.Followed, now); stands.Newer || stands.Waits != "" || stands.Behind != nil {
+				w.history.violate("%s is not up to date at rest: %+v", key, stands)
+				continue
+			}
+			w.judgeOrigins(v, s, r, now)
+		}
+	}
+}
+
+// judgeOrigins compares what a role's outputs are made of with what it follows.
+func (w *world) judgeOrigins(v *verdict, s contract.Server, r contract.Role, now func(contract.CellName) coordinator.CellRecord) {
+	want := map[contract.Source]string{}
+	for _, in := range r.Inputs {
+		for _, c := range in.Reads {
+			if in.Watch {
+				for _, o := range origins(string(now(c).Value)) {
+					maps.Copy(want, o.Of)
+				}
+			}
+		}
+	}
+	for _, out := range r.Outputs {
+		for _, o := range origins(string(now(out.Cell).Value)) {
+			delete(o.Of, contract.Source(s.Path.Role(r.Name)))
+			if !maps.Equal(o.Of, want) {
+				w.history.violate("%s is made of %v at rest, and newest is %v", out.Cell, o.Of, want)
+			}
+		}
+	}
+}
