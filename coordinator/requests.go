@@ -30,6 +30,8 @@ type Request struct {
 	// Change is the definition (contract.Role.Definition) that the hook update brings the
 	// role to.
 	Change string `json:"change,omitempty"`
+	// Again says that it is to run even if it has failed for that already.
+	Again bool `json:"again,omitempty"`
 	// Values are a skipped role's outputs, or an action's arguments.
 	Values map[string]json.RawMessage `json:"values,omitempty"`
 	Since  time.Time                  `json:"since"`

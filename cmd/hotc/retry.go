@@ -183,7 +183,7 @@ func (r *retrying) updateAgain(ctx context.Context, v *status.Status, role *stat
 		return nil, source.Fail(source.OperationFailed, "the role "+string(role.Key())+" has no hook update any more", "\"hotc apply\" of a plan that has it asks for it")
 	}
 	request := operate.NewRequest(coordinator.Hook, role)
-	request.Name, request.Change = contract.HookUpdate, p.Definition()
+	request.Name, request.Change, request.Again = contract.HookUpdate, p.Definition(), true
 	if err := r.Ask(ctx, v.Plan, role.Server.Path, request); err != nil {
 		return nil, r.explain(ctx, err)
 	}

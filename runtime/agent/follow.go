@@ -209,11 +209,11 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen) error
 			pins[cell] = record
 		}
 	}
-	task := &role.Task{Task: *r.Updating(), Kind: coordinator.Hook, Pins: pins, Start: func(ctx context.Context, mark string) error {
+	task := &role.Task{Task: *r.Updating(), Kind: coordinator.Hook, Pins: pins, Start: func(ctx context.Context, mark string, followed journal.Followed) error {
 		if err := a.board.commit(ctx, nil, nil); err != nil { // this machine is the server
 			return err
 		}
-		if err := a.journal.NoteTaskRunning(id, name, mark, made, versions); err != nil {
+		if err := a.journal.NoteTaskRunning(id, name, mark, made, followed); err != nil {
 			return err
 		}
 		return a.showUpdate(ctx, *r, "")

@@ -263,11 +263,11 @@ func (a *agent) takeTask(ctx context.Context, r coordinator.Request, p contract.
 func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.Role, t *contract.Task, started func() error) (coordinator.Answer, error) {
 	host, name := a.host(), p.Name+"."+t.Name
 	answer := coordinator.Answer{Status: coordinator.AnswerRunning, Started: a.Now().UTC()}
-	task := &role.Task{Task: *t, Kind: r.Kind, Arguments: r.Values, Start: func(ctx context.Context, mark string) error {
+	task := &role.Task{Task: *t, Kind: r.Kind, Arguments: r.Values, Start: func(ctx context.Context, mark string, followed journal.Followed) error {
 		if err := a.answer(ctx, r, answer); err != nil {
 			return err
 		}
-		if err := a.journal.NoteTaskRunning(r.ID, name, mark, r.Change, nil); err != nil {
+		if err := a.journal.NoteTaskRunning(r.ID, name, mark, r.Change, followed); err != nil {
 			return err
 		}
 		return started()

@@ -54,6 +54,8 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 		return unneeded("it has not run, and will as it is now"), nil
 	case noted.Status == coordinator.RoleFailed:
 		return unneeded("it has failed, and runs as it is now when it is retried"), nil
+	case !r.Again && noted.Made == r.Change && noted.Update != nil && noted.Update.Status == coordinator.RoleFailed:
+		return coordinator.Answer{Status: coordinator.AnswerFailed, Reason: noted.Update.Cause.String()}, nil // with what it follows, meanwhile
 	case current:
 		return unneeded("it has run as it is now"), nil
 	case hook == nil:

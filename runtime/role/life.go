@@ -117,7 +117,7 @@ func (l *life) noteStart(ctx context.Context) error {
 	l.now.Runs++
 	l.mu.Unlock()
 	if l.task != nil {
-		return l.task.Start(ctx, l.mark)
+		return l.task.Start(ctx, l.mark, l.followed())
 	}
 	made := l.role.Definition()
 	l.mu.Lock()

@@ -25,9 +25,9 @@ type Task struct {
 	Arguments map[string]json.RawMessage
 	// Pins are what the role is brought up to date with: values of cells that it follows.
 	Pins map[contract.CellName]coordinator.CellRecord
-	// Start notes that the task is about to start, under the mark of its processes. It
-	// must not start if that fails.
-	Start func(ctx context.Context, mark string) error
+	// Start notes that the task is about to start, under the mark of its processes, and what
+	// it has of the cells that its role follows. It must not start if that fails.
+	Start func(ctx context.Context, mark string, followed journal.Followed) error
 }
 
 // variable is the environment variable that names the task to its processes.

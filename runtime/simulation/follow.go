@@ -41,12 +41,13 @@ func NewFollowing(seed uint64) Case {
 // addWatches has roles follow most of what earlier ones write.
 func (p *Program) addWatches(r *rand.Rand) {
 	p.Follow = true
-	g := mishaps{r}
+	g := &generator{Rand: r, program: p}
 	writers := map[contract.CellName]contract.RoleKey{}
 	for i := range p.Plan.Servers {
 		s := &p.Plan.Servers[i]
 		for k := range s.Roles {
 			role := &s.Roles[k]
+			g.link(s, role)
 			for n := range role.Inputs {
 				in := &role.Inputs[n]
 				known := !slices.ContainsFunc(in.Reads, func(c contract.CellName) bool { return writers[c] == "" })
@@ -58,11 +59,43 @@ func (p *Program) addWatches(r *rand.Rand) {
 			behaviour.Steps = slices.DeleteFunc(behaviour.Steps, func(s Step) bool { return s.Op == Other })
 			for _, o := range role.Outputs {
 				writers[o.Cell] = s.Path.Role(role.Name)
+				g.cells = append(g.cells, contract.CellRef{Cell: o.Cell, Server: s.Path})
 			}
 		}
 	}
 	p.Plan = withRoles(p.Plan, func(*contract.Server, *contract.Role) {})
 	follow(&p.Plan, writers)
+}
+
+// link has a role write something, read more of what earlier ones write, and mostly end well:
+// so there are many ways from one to another.
+func (g *generator) link(s *contract.Server, r *contract.Role) {
+	behaviour := g.program.Roles[s.Path.Role(r.Name)]
+	if g.perhaps(0.8) {
+		behaviour.Exit, behaviour.Stubborn = 0, false
+		behaviour.Steps = slices.DeleteFunc(behaviour.Steps, func(s Step) bool { return s.Op == Hang })
+		for _, o := range r.Outputs {
+			behaviour.Steps = append(behaviour.Steps, Step{Op: Write, Name: o.Name})
+		}
+	}
+	if len(r.Outputs) == 0 && g.perhaps(0.8) {
+		cell := contract.CellName(s.Path.Role(r.Name) + ":o0")
+		r.Outputs = append(r.Outputs, contract.Output{Name: "o0", Cell: cell, Type: contract.String, At: r.At})
+		s.Writes = append(s.Writes, cell)
+		g.program.Plan.Cells = append(g.program.Plan.Cells, contract.Cell{Name: cell, Server: s.Path, Role: r.Name})
+		behaviour.Steps = append(behaviour.Steps, Step{Op: Write, Name: "o0"})
+	}
+	for n := range g.IntN(4) {
+		if len(g.cells) == 0 {
+			break
+		}
+		c, name := g.cells[g.IntN(len(g.cells))], fmt.Sprintf("more%d", n)
+		r.Inputs = append(r.Inputs, contract.Input{Name: name, Time: contract.Run, At: map[string]contract.Position{"": r.At}, IfDown: float64(5 + g.IntN(40)),
+			Reads: []contract.CellName{c.Cell}, Expr: json.RawMessage(fmt.Sprintf(`{"$cell":%q}`, c.Cell))})
+		g.reads(s, c)
+		behaviour.Steps = append(behaviour.Steps, Step{Op: Read, Name: name})
+	}
+	g.finish()
 }
 
 func rank(s Step) int {
@@ -262,21 +295,11 @@ func (w *world) judgeFollowing(v *verdict) {
 	now := func(c contract.CellName) coordinator.CellRecord {
 		return v.servers[v.cells[c].Server].Cells[c]
 	}
-	last := w.getLives().plan
-	if last == nil {
-		last = &w.program.Plan
-	}
-	broken := map[contract.RoleKey]bool{} // it, or what it follows, cannot be brought up to date
-	for _, s := range last.Servers {      // writers come before their readers
+	held := w.heldBack(v)
+	for _, s := range w.lastPlan().Servers {
 		for _, r := range s.Roles {
 			key, state := s.Path.Role(r.Name), v.role(s.Path, r.Name)
-			at := w.current(s.Path)
-			broken[key] = state.Status != coordinator.RoleDone || !finished(v.servers[s.Path]) || at == nil || at.Machine.Once ||
-				state.Update != nil && state.Update.Status != coordinator.RoleDone
-			for _, f := range r.Follows {
-				broken[key] = broken[key] || broken[contract.RoleKey(strings.Split(string(f.Cell), ":")[0])]
-			}
-			if len(r.Follows) == 0 || broken[key] {
+			if len(r.Follows) == 0 || held[key] || w.stuck(v, s, r) {
 				continue
 			}
 			w.history.count("followers up to date")
@@ -287,6 +310,37 @@ func (w *world) judgeFollowing(v *verdict) {
 			w.judgeOrigins(v, s, r, now)
 		}
 	}
+}
+
+func (w *world) lastPlan() *contract.Plan {
+	if p := w.getLives().plan; p != nil {
+		return p
+	}
+	return &w.program.Plan
+}
+
+// stuck says that a role cannot be brought up to date, or has failed to be.
+func (w *world) stuck(v *verdict, s contract.Server, r contract.Role) bool {
+	state, at := v.role(s.Path, r.Name), w.current(s.Path)
+	return state.Status != coordinator.RoleDone || !finished(v.servers[s.Path]) || at == nil || at.Machine.Once ||
+		state.Update != nil && state.Update.Status != coordinator.RoleDone
+}
+
+// heldBack are the roles that follow one which is stuck, by whatever way: half of a change may
+// never come there.
+func (w *world) heldBack(v *verdict) map[contract.RoleKey]bool {
+	held, stuck := map[contract.RoleKey]bool{}, map[contract.RoleKey]bool{}
+	for _, s := range w.lastPlan().Servers { // writers come before their readers
+		for _, r := range s.Roles {
+			key := s.Path.Role(r.Name)
+			for _, f := range r.Follows {
+				from := contract.RoleKey(strings.Split(string(f.Cell), ":")[0])
+				held[key] = held[key] || stuck[from] || held[from]
+			}
+			stuck[key] = w.stuck(v, s, r)
+		}
+	}
+	return held
 }
 
 // judgeOrigins compares what a role's outputs are made of with what it follows.

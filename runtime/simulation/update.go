@@ -188,6 +188,7 @@ func (w *world) judgeUpdates(v *verdict) {
 	if last == nil {
 		return
 	}
+	held := w.heldBack(v)
 	for _, s := range last.Servers {
 		there := v.servers[s.Path]
 		if !finished(there) || !v.alive(s.Path) || w.current(s.Path) == nil || w.current(s.Path).Machine.Once {
@@ -195,7 +196,7 @@ func (w *world) judgeUpdates(v *verdict) {
 		}
 		for _, r := range s.Roles {
 			state := v.role(s.Path, r.Name)
-			if state.Status != coordinator.RoleDone {
+			if state.Status != coordinator.RoleDone || held[s.Path.Role(r.Name)] {
 				continue
 			}
 			if state.Made != r.Definition() {
@@ -206,7 +207,7 @@ func (w *world) judgeUpdates(v *verdict) {
 			}
 		}
 		for _, q := range there.Requests {
-			if !slices.ContainsFunc(there.Answers, func(a coordinator.Answer) bool { return a.ID == q.ID && a.Final() }) && q.Incarnation == there.Incarnation.Number {
+			if !slices.ContainsFunc(there.Answers, func(a coordinator.Answer) bool { return a.ID == q.ID && a.Final() }) && q.Incarnation == there.Incarnation.Number && !held[s.Path.Role(q.Role)] {
 				w.history.violate("%s was asked for %s of %s, and has not answered", s.Path, q.Name, q.Role)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,6 +88,8 @@ type world struct {
 
 	heat     *heat
 	machines []*machine
+
+	operated atomic.Bool // the operator has done all that is planned
 
 	mu    sync.Mutex
 	lives lives
@@ -188,6 +191,7 @@ func (w *world) sleepUntil(at time.Duration, gone <-chan struct{}) bool {
 
 // operate applies the plan.
 func (w *world) operate() {
+	defer w.operated.Store(true)
 	if !w.sleepUntil(w.Faults.Apply, nil) {
 		return
 	}
@@ -269,7 +273,7 @@ const calm = time.Minute
 // settled says that every machine's story is at its end, and every server has
 // finished: nothing can happen any more.
 func (w *world) settled() bool {
-	if time.Since(w.cluster.lastCommit()) < calm {
+	if time.Since(w.cluster.lastCommit()) < calm || !w.operated.Load() {
 		return false
 	}
 	for _, m := range w.machines {
