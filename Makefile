@@ -3,10 +3,11 @@
 # make sim    plays deployments in virtual time: DURATION=10m, SEEDS=n or SEED=n (docs/simulation.md)
 # make soak   deploys generated programs on this machine with random faults (root): DURATION=10m, SEEDS=n or SEED=n; and
 #             starts twenty ensembles of ZooKeeper, one after another
+# make release   builds what is given away, for two architectures: VERSION=1.2.3
 # make demo   runs a three-tier site on this machine
 # make fuzz   looks for inputs that break what parses, FUZZTIME (1m) for each target, and for templates that break the compiler
 # make bench  measures, as ratios against a peer in the same run (root, for the boot of a server)
-.PHONY: all build agent test e2e sim soak demo bench lint fuzz clean packages
+.PHONY: all build agent release test e2e sim soak demo bench lint fuzz clean packages
 
 GO ?= go
 
@@ -20,6 +21,17 @@ build: agent
 
 agent:
 	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2 -gcflags=all=-l -ldflags '-s -w' -o $(AGENT) ./cmd/hotc-agent
+
+# What is given away: a folder for each architecture with hotc and the agents, whose digests it knows; VERSION=1.2.3.
+release:
+	@test -n "$(VERSION)" || { echo "make release VERSION=1.2.3"; exit 2; }
+	@set -eu; digests=; for arch in amd64 arm64; do \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -tags nethttpomithttp2 -gcflags=all=-l -ldflags '-s -w -X main.version=$(VERSION)' -o dist/$(VERSION)/hotc-agent-$$arch ./cmd/hotc-agent; \
+		digests=$$digests,$$arch=$$(sha256sum dist/$(VERSION)/hotc-agent-$$arch | cut -d' ' -f1); \
+	done; for arch in amd64 arm64; do \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.releasedAgents=$${digests#,}" -o dist/hotc-$(VERSION)-linux-$$arch/hotc ./cmd/hotc; \
+		cp dist/$(VERSION)/hotc-agent-* dist/hotc-$(VERSION)-linux-$$arch/; \
+	done; ls dist/*
 
 demo: build
 	@echo '$$ hotc run testdata/three-tier/site.yaml'
@@ -78,4 +90,4 @@ bench: packages build
 	$(GO) test -tags e2e -run '^$$' -bench . -benchtime 1x ./emit/heat/bed # as root
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

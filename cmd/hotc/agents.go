@@ -57,6 +57,21 @@ func agentsIn(folder string) map[string]agent {
 	return found
 }
 
+// releasedAgents are the digests of the agents that a release of hotc came with, set when it
+// is linked: amd64=HEX,arm64=HEX.
+var releasedAgents string
+
+func agentsReleased() map[userdata.Arch]string {
+	digests := map[userdata.Arch]string{}
+	for one := range strings.SplitSeq(releasedAgents, ",") {
+		arch, digest, _ := strings.Cut(one, "=")
+		if userdata.CheckDigest(userdata.Arch(arch), digest) == nil {
+			digests[userdata.Arch(arch)] = digest
+		}
+	}
+	return digests
+}
+
 func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -168,7 +168,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	for _, server := range p.Servers {
 		result.Roles += len(server.Roles)
 	}
-	result.Next, result.Parameters = nextCommands(a.dir, a.target)
+	result.Next, result.Parameters = nextCommands(a.dir, a.target, p.Signal)
 	if done.Outcome == deploy.Updated || a.restore { // the stack is there
 		result.Next, result.Parameters = result.Next[1:], []string{}
 	}
@@ -270,12 +270,12 @@ func (r *applied) print(io streams, t *target) {
 		fmt.Fprint(io.out, "\nIts servers join again by themselves, and publish again what they had published. In Heat nothing is to be done.\n")
 	}
 	if updated || r.Restored {
-		fmt.Fprintf(io.out, "\nTo see how it goes:\n\n  %s\n", r.Next[0])
+		fmt.Fprintf(io.out, "\nTo see how it goes:\n\n  %s\n", r.Next[len(r.Next)-1])
 		return
 	}
 	fmt.Fprint(io.out, "\nNext, unless the stack is there already:\n\n")
 	for i, command := range r.Next {
-		if i == 1 {
+		if i == len(r.Next)-1 {
 			fmt.Fprint(io.out, "\nand to see how it goes:\n\n")
 		}
 		fmt.Fprintf(io.out, "  %s\n", command)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,9 @@ from where it was made. Nothing is written if there is an error.`,
 			if output == "" {
 				return usageError{fmt.Errorf("compile needs -o DIR")}
 			}
+			if in.coordinator == "" {
+				in.coordinator = os.Getenv(coordinatorVariable)
+			}
 			r, err := in.run(args[0], s)
 			if err != nil {
 				return err
@@ -61,7 +65,7 @@ type compilation struct {
 
 func (c *compilation) addFlags(f *pflag.FlagSet) {
 	c.addShapeFlags(f)
-	f.StringVar(&c.coordinator, "coordinator", "", "default of the parameter hotc_coordinator: zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE")
+	f.StringVar(&c.coordinator, "coordinator", "", "default of the parameter hotc_coordinator: zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE (`hotc compile`: default $"+coordinatorVariable+")")
 	f.StringVar(&c.signal, "signal", "heat", "heat: the stack completes when every role has, and servers tell it; relay: `hotc relay` tells it; none: leave Heat out")
 	f.StringArrayVar(&c.secretParameters, "secret-param", nil, "`NAME` of a hidden parameter that \"hotc apply --secret-param\" gives to roles, and Heat does not get (several times)")
 }
@@ -69,8 +73,8 @@ func (c *compilation) addFlags(f *pflag.FlagSet) {
 // addShapeFlags are those that `hotc up` has as well.
 func (c *compilation) addShapeFlags(f *pflag.FlagSet) {
 	c.addTemplateFlags(f)
-	f.StringVar(&c.agentURL, "agent-url", "", "default of the parameter hotc_agent_url: where servers get the agent, {arch} is replaced; without it from the coordinator")
-	f.StringArrayVar(&c.digests, "agent-sha256", nil, "ARCH=HEX, digest of the agent for amd64, arm64, … (several times; default: of the agents beside hotc)")
+	f.StringVar(&c.agentURL, "agent-url", "", "default of the parameter hotc_agent_url: where servers get the agent, {arch} and {version} are replaced; without it from the coordinator")
+	f.StringArrayVar(&c.digests, "agent-sha256", nil, "ARCH=HEX, digest of the agent for amd64, arm64, … (several times; default: of the agents beside hotc, or of its release)")
 	f.StringArrayVar(&c.limits, "limit", nil, "NAME=VALUE, a limit of your cloud: template, resources, depth or user_data (several times)")
 	f.StringVar(&c.facts, "facts", "run", "who gives servers' addresses and ids to roles: run (agents) or heat")
 }
@@ -131,6 +135,12 @@ func (c *compilation) options(template string) (emit.Options, error) {
 			o.AgentDigests[a.arch] = digest
 		}
 	}
+	if len(o.AgentDigests) == 0 {
+		for arch, digest := range agentsReleased() {
+			o.AgentDigests[arch] = digest
+		}
+	}
+	o.AgentURL = strings.ReplaceAll(o.AgentURL, "{version}", version)
 	return o, c.choices(&o)
 }
 
@@ -149,10 +159,10 @@ func (c *compilation) choices(o *emit.Options) error {
 	default:
 		return usageError{fmt.Errorf("--facts is run or heat, not %q", c.facts)}
 	}
-	if c.agentURL == "" {
+	if o.AgentURL == "" {
 		return nil
 	}
-	if err := userdata.CheckURL(c.agentURL); err != nil {
+	if err := userdata.CheckURL(o.AgentURL); err != nil {
 		return usageError{fmt.Errorf("--agent-url: %w", err)}
 	}
 	if len(o.AgentDigests) == 0 {

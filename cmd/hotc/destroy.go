@@ -12,6 +12,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/up"
 )
 
 func newDestroyCommand(io streams) *cobra.Command {
@@ -27,7 +30,8 @@ as it is; agents that still run roles fail.
 
 With --run-hooks the delete hooks of the roles run before, and are waited for. If Heat is
 deleting the stack, and waits at the hooks that hotc/delete-hooks.yaml sets, they are
-cleared then, with the openstack client; --delete-stack deletes the stack, too.`,
+cleared then, with your credentials for Heat ($OS_CLOUD, or the OS_* variables);
+--delete-stack deletes the stack, too.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if d.deleteStack && !d.runHooks {
@@ -138,12 +142,9 @@ func (d *destruction) hooks(ctx context.Context, s *session, result *destroyed) 
 // leaveHeat lets Heat go on with a deletion that waits for the hooks, which are
 // done.
 func (d *destruction) leaveHeat(ctx context.Context, result *destroyed) error {
-	heat, err := findHeat(d.stack)
-	if err == nil && d.deleteStack {
-		err = heat.remove(ctx)
-	}
+	cloud, err := heat.Connect(ctx, heat.Options{})
 	if err == nil {
-		result.StackGone, err = heat.release(ctx, d.say)
+		result.StackGone, err = (&up.Down{Cloud: cloud, View: sayView{d.say}, Name: d.stack, Look: betweenHeatsLooks}).Stack(ctx, d.deleteStack)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -153,11 +154,11 @@ func (d *destruction) leaveHeat(ctx context.Context, result *destroyed) error {
 	case result.Hooks != nil && len(result.Hooks.Roles) == 0 && !d.deleteStack:
 		return nil // there are no hooks for which Heat could wait
 	}
-	if _, is := source.AsDiagnostic(err); is {
+	if found, is := source.AsDiagnostic(err); is && found.Code == source.StackFailed {
 		return err
 	}
 	return source.Fail(source.OperationFailed, "the hooks are done, but Heat cannot be asked whether it waits for them: "+err.Error(),
-		"the openstack client and its settings ($OS_CLOUD, or $OS_AUTH_URL …) are needed here. Without a stack in Heat: \""+d.command("destroy")+"\"; where a deletion waits: \"openstack stack hook clear --pre-delete "+shellQuote(d.stack)+" RESOURCE\"")
+		"credentials for Heat ($OS_CLOUD, or $OS_AUTH_URL …) are needed here. Without a stack in Heat: \""+d.command("destroy")+"\"; where a deletion waits: \"openstack stack hook clear --pre-delete "+shellQuote(d.stack)+" RESOURCE\"")
 }
 
 // confirm asks, on the error stream so that the output stays clean.
@@ -173,3 +174,12 @@ func confirm(io streams, question string) error {
 	}
 	return source.Fail(source.OperationFailed, "not confirmed: nothing was done", "")
 }
+
+// sayView prints what hotc does and nothing of what Heat does.
+type sayView struct{ say func(string) }
+
+func (v sayView) Say(text string)        { v.say(text + ".") }
+func (sayView) Event(heat.Event)         {}
+func (sayView) Known(*status.Status)     {}
+func (sayView) Roles(*status.Status)     {}
+func (sayView) Confirm(up.Changes) error { return nil }

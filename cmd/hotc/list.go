@@ -75,6 +75,7 @@ type listedDeployment struct {
 	Created time.Time `json:"created,omitzero"`
 	Servers int       `json:"servers"`
 	Alive   int       `json:"alive"`
+	Relays  int       `json:"relays"`
 }
 
 // noStack is the state of a stack that is not there.
@@ -135,7 +136,7 @@ func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks b
 	}
 	all := []listedDeployment{}
 	for _, x := range standing {
-		row := listedDeployment{Stack: string(x.Name), Known: x.Known, Created: x.Record.Created, Servers: x.Servers, Alive: x.Alive}
+		row := listedDeployment{Stack: string(x.Name), Known: x.Known, Created: x.Record.Created, Servers: x.Servers, Alive: x.Alive, Relays: x.Relays}
 		if states != nil {
 			if row.State = states[row.Stack]; row.State == "" {
 				row.State = noStack
@@ -184,16 +185,17 @@ func printListed(io streams, all []listedDeployment) {
 		fmt.Fprintln(io.out, "There is no deployment.")
 		return
 	}
-	t := table{width: io.width(), columns: []column{{"STACK", 12}, {"IN HEAT", 0}, {"AGE", 0}, {"AGENTS", 0}}}
+	t := table{width: io.width(), columns: []column{{"STACK", 12}, {"IN HEAT", 0}, {"AGE", 0}, {"AGENTS", 0}, {"RELAYS", 0}}}
 	for _, x := range all {
-		state, old, agents := x.State, "?", "?"
+		state, old, agents, relays := x.State, "?", "?", "?"
 		if state == "" {
 			state = "?"
 		}
 		if x.Known {
 			old, agents = ageOf(x.Created, time.Now()), fmt.Sprintf("%d of %d", x.Alive, x.Servers)
+			relays = fmt.Sprint(x.Relays)
 		}
-		t.add(x.Stack, state, old, agents)
+		t.add(x.Stack, state, old, agents, relays)
 	}
 	fmt.Fprint(io.out, t.String())
 }

@@ -8,6 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/dial"
 	"github.com/hotc-dev/hotc/emit"
 )
@@ -18,9 +19,10 @@ const (
 	coordinatorParameter = "hotc_coordinator"
 )
 
-// nextCommands are what an operator types after apply, quoted for a shell, and
-// the template's own parameters that still want a value.
-func nextCommands(dir string, t *target) (commands, missing []string) {
+// nextCommands are what an operator types after apply, quoted for a shell: the stack's
+// creation, a relay if Heat is told by one, the status. missing are the template's own
+// parameters that still want a value.
+func nextCommands(dir string, t *target, signal contract.Signalling) (commands, missing []string) {
 	template := filepath.Join(dir, "stack.yaml")
 	words := []string{"openstack stack create -t", shellQuote(template)}
 	for _, name := range environmentsOf(dir) {
@@ -43,7 +45,11 @@ func nextCommands(dir string, t *target) (commands, missing []string) {
 			missing = append(missing, name)
 		}
 	}
-	return []string{strings.Join(words, " "), t.command("status", "--watch")}, missing
+	commands = []string{strings.Join(words, " ")}
+	if signal == contract.RelaySignals {
+		commands = append(commands, t.command("relay", "--once"))
+	}
+	return append(commands, t.command("status", "--watch")), missing
 }
 
 // environmentsOf are the environment files of a folder.

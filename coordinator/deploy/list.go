@@ -20,6 +20,8 @@ type Standing struct {
 	Record coordinator.DeploymentRecord
 	// Servers are how many there are, Alive how many of their agents have a session.
 	Servers, Alive int
+	// Relays are how many relays are there.
+	Relays int
 }
 
 // List are the deployments below the ROOT, as far as the session's identities may look.
@@ -75,6 +77,11 @@ func (x *Standing) look(ctx context.Context, s coordinator.Store) error {
 		}
 		return err
 	})
-	x.Known, x.Servers, x.Alive = err == nil, int(there.Load()), int(alive.Load())
-	return err
+	if err != nil {
+		return err
+	}
+	x.Known, x.Servers, x.Alive = true, int(there.Load()), int(alive.Load())
+	relays, err := s.Children(ctx, x.Name.Relays())
+	x.Relays = len(relays)
+	return err // none has the folder whose plan wants no relay
 }

@@ -62,6 +62,25 @@ func (d *Down) Run(ctx context.Context) (gone Gone, err error) {
 	return gone, nil
 }
 
+// Stack lets Heat go on where the deletion of the stack waits for hooks, which have run, and
+// follows it to its end; with begin it deletes one that nobody deletes yet. gone says that
+// there is none any more.
+func (d *Down) Stack(ctx context.Context, begin bool) (gone bool, err error) {
+	s, err := d.Cloud.Stack(ctx, d.Name)
+	switch {
+	case errors.Is(err, heat.ErrNotFound), err == nil && s.State == "DELETE_COMPLETE":
+		return true, nil
+	case err != nil:
+		return false, err
+	case s.State == "DELETE_FAILED" && !begin:
+		return false, d.stuck(ctx, s)
+	case !begin && s.State.Action() != "DELETE":
+		return false, nil
+	}
+	err = d.remove(ctx, s)
+	return err == nil, err
+}
+
 // remove deletes a stack, lets Heat go on where it waits for hooks, and follows it to its end.
 func (d *Down) remove(ctx context.Context, s *heat.Stack) error {
 	f := &following{cloud: d.Cloud, view: d.View, look: d.Look, name: s.Name, id: s.ID}
