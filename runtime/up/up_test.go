@@ -1,0 +1,243 @@
+package up
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/heat"
+)
+
+// cloud plays Heat: a stack that goes on by a state at each look.
+type cloud struct {
+	stack  *heat.Stack
+	states []heat.State // that it takes one after another
+	events []heat.Event
+	asked  []string
+	// createErr is what a creation returns, though it has arrived if arrives says so.
+	createErr error
+	arrives   bool
+	away      int // looks that are not answered
+}
+
+var _ Cloud = &heat.Client{}
+
+func (c *cloud) Stack(context.Context, string) (*heat.Stack, error) {
+	if c.stack == nil || c.stack.State == "DELETE_COMPLETE" {
+		return nil, heat.ErrNotFound
+	}
+	copied := *c.stack
+	return &copied, nil
+}
+
+func (c *cloud) StackAt(ctx context.Context, name, _ string) (*heat.Stack, error) {
+	if c.away > 0 {
+		c.away--
+		return nil, heat.ErrUnreachable
+	}
+	if len(c.states) > 0 {
+		c.stack.State, c.states = c.states[0], c.states[1:]
+		c.events = append(c.events, heat.Event{ID: string(c.stack.State) + time.Now().String(), Name: name, State: c.stack.State})
+	}
+	copied := *c.stack
+	return &copied, nil
+}
+
+func (c *cloud) Create(_ context.Context, name string, _ *heat.Template, o heat.StackOptions) (string, error) {
+	c.asked = append(c.asked, "create")
+	if c.createErr != nil && !c.arrives {
+		return "", c.createErr
+	}
+	c.stack = &heat.Stack{Name: name, ID: "new", State: "CREATE_IN_PROGRESS", Tags: o.Tags}
+	return "new", c.createErr
+}
+
+func (c *cloud) Update(_ context.Context, _ *heat.Stack, _ *heat.Template, o heat.StackOptions) error {
+	c.asked = append(c.asked, "update")
+	c.stack.Tags = o.Tags
+	return nil
+}
+
+func (c *cloud) Preview(context.Context, *heat.Stack, *heat.Template, heat.StackOptions) (*heat.Changes, error) {
+	return &heat.Changes{}, nil
+}
+
+func (c *cloud) Definition(context.Context, *heat.Stack) (json.RawMessage, error) {
+	return []byte(`{}`), nil
+}
+
+func (c *cloud) Delete(context.Context, *heat.Stack) error {
+	c.asked = append(c.asked, "delete")
+	return nil
+}
+
+func (c *cloud) Resources(context.Context, string, string, int) ([]heat.Resource, error) {
+	return []heat.Resource{
+		{Name: "group", State: "CREATE_FAILED", StackID: "new", NestedID: "g"},
+		{Name: "db", State: "CREATE_FAILED", StackID: "g"},
+		{Name: "fine", State: "CREATE_COMPLETE", StackID: "g"},
+	}, nil
+}
+
+func (c *cloud) Events(_ context.Context, _, _, marker string, _ int) ([]heat.Event, error) {
+	at := slices.IndexFunc(c.events, func(e heat.Event) bool { return e.ID == marker })
+	return slices.Clone(c.events[at+1:]), nil
+}
+
+func (c *cloud) ClearHook(_ context.Context, e heat.Event, _ string) error {
+	c.asked = append(c.asked, "clear "+e.Name)
+	return nil
+}
+
+// deployment plays the coordinator's side.
+type deployment struct {
+	outcome deploy.Outcome
+	there   bool
+	asked   []string
+}
+
+func (d *deployment) Rehearse(context.Context) (deploy.Outcome, []deploy.RoleChange, error) {
+	return d.outcome, nil, nil
+}
+func (d *deployment) Publish(context.Context) error {
+	d.asked = append(d.asked, "publish")
+	d.there = true
+	return nil
+}
+func (d *deployment) Status(context.Context) (*status.Status, error) {
+	if !d.there {
+		return nil, nil
+	}
+	return &status.Status{}, nil
+}
+func (d *deployment) Watch(context.Context) (<-chan coordinator.Path, error) { return nil, nil }
+func (d *deployment) Again(context.Context, *status.Status) ([]contract.RoleKey, error) {
+	return nil, nil
+}
+func (d *deployment) Hooks(context.Context, *status.Status) error {
+	d.asked = append(d.asked, "hooks")
+	return nil
+}
+func (d *deployment) Destroy(context.Context) error {
+	d.asked = append(d.asked, "destroy")
+	return nil
+}
+
+// view writes down what it is told.
+type view struct {
+	said []string
+	no   error
+}
+
+func (v *view) Say(text string)       { v.said = append(v.said, text) }
+func (v *view) Event(heat.Event)      {}
+func (v *view) Known(*status.Status)  {}
+func (v *view) Roles(*status.Status)  {}
+func (v *view) Confirm(Changes) error { v.said = append(v.said, "confirm"); return v.no }
+
+func begin(t *testing.T, c *cloud, d *deployment) (*Up, *view) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "t.yaml")
+	if err := os.WriteFile(path, []byte("heat_template_version: 2018-08-31\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	template, err := heat.ReadTemplate(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &view{}
+	return &Up{Cloud: c, Deployment: d, View: v, Name: "s", Template: template, Key: []byte("k"), Look: time.Millisecond}, v
+}
+
+func TestAnAnswerThatWasLostIsNoSecondCreation(t *testing.T) {
+	c, d := &cloud{createErr: heat.ErrUnreachable, arrives: true, states: []heat.State{"CREATE_IN_PROGRESS", "CREATE_COMPLETE"}}, &deployment{outcome: deploy.Created}
+	u, _ := begin(t, c, d)
+	if r, err := u.Run(t.Context()); err != nil || !r.OK() || len(c.asked) != 1 {
+		t.Errorf("%v, %v", err, c.asked)
+	}
+	c = &cloud{createErr: heat.ErrUnreachable}
+	u, _ = begin(t, c, d)
+	if _, err := u.Run(t.Context()); !errors.Is(err, heat.ErrUnreachable) {
+		t.Errorf("a creation that did not arrive: %v", err)
+	}
+	c = &cloud{createErr: heat.ErrExists, arrives: true, states: []heat.State{"CREATE_COMPLETE"}} // somebody else just did the same
+	u, _ = begin(t, c, d)
+	if r, err := u.Run(t.Context()); err != nil || !r.OK() {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestADeletionIsWaitedForAndTheStackMadeAnew(t *testing.T) {
+	c := &cloud{stack: &heat.Stack{Name: "s", ID: "old", State: "DELETE_IN_PROGRESS"}, states: []heat.State{"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "CREATE_COMPLETE"}}
+	u, v := begin(t, c, &deployment{outcome: deploy.Created})
+	if r, err := u.Run(t.Context()); err != nil || !r.OK() || r.Stack.ID != "new" {
+		t.Errorf("%v: %v", err, v.said)
+	}
+	c = &cloud{stack: &heat.Stack{Name: "s", State: "DELETE_FAILED", Reason: "a volume is attached"}}
+	u, _ = begin(t, c, &deployment{})
+	if _, err := u.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "a volume is attached") || len(c.asked) > 0 {
+		t.Errorf("%v, %v", err, c.asked)
+	}
+}
+
+func TestAnUpdateWaitsForWhatHeatIsAt(t *testing.T) {
+	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_IN_PROGRESS", Tags: []string{"mine", "hotc-other"}}, states: []heat.State{"UPDATE_IN_PROGRESS", "UPDATE_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}}
+	d := &deployment{outcome: deploy.Updated, there: true}
+	u, v := begin(t, c, d)
+	if r, err := u.Run(t.Context()); err != nil || !r.OK() || len(c.states) > 0 {
+		t.Errorf("%v, left: %v", err, c.states)
+	}
+	if !slices.Contains(v.said, "confirm") || !slices.Equal(c.asked, []string{"update"}) || len(c.stack.Tags) != 2 || c.stack.Tags[0] != "mine" || c.stack.Tags[1] == "hotc-other" {
+		t.Errorf("%v, %v, %v", v.said, c.asked, c.stack.Tags)
+	}
+	u, v = begin(t, c, d)
+	v.no = errors.New("no")
+	c.stack.Tags, d.asked = nil, nil
+	if _, err := u.Run(t.Context()); err == nil || len(d.asked) > 0 {
+		t.Errorf("after a no: %v, %v", err, d.asked)
+	}
+}
+
+func TestOutagesAreWaitedOut(t *testing.T) {
+	c := &cloud{away: 5, states: []heat.State{"CREATE_COMPLETE"}}
+	u, v := begin(t, c, &deployment{outcome: deploy.Created})
+	r, err := u.Run(t.Context())
+	if err != nil || !r.OK() || strings.Count(strings.Join(v.said, "\n"), "does not answer") != 1 || !slices.Contains(v.said, "Heat answers again") {
+		t.Errorf("%v: %v", err, v.said)
+	}
+}
+
+func TestOnlyTheFirstFailuresAreTold(t *testing.T) {
+	c := &cloud{states: []heat.State{"CREATE_FAILED"}}
+	u, _ := begin(t, c, &deployment{outcome: deploy.Created})
+	r, err := u.Run(t.Context())
+	if err != nil || r.OK() || len(r.Failed) != 1 || r.Failed[0].Name != "db" {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+func TestDownGoesOnWhereItWasEnded(t *testing.T) {
+	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "DELETE_IN_PROGRESS"}, states: []heat.State{"DELETE_IN_PROGRESS", "DELETE_COMPLETE"},
+		events: []heat.Event{
+			{ID: "1", Name: "done", Reason: "DELETE paused until Hook pre-delete is cleared"}, {ID: "2", Name: "done", Reason: "Hook pre-delete is cleared"},
+			{ID: "3", Name: "waits", Reason: "DELETE paused until Hook pre-delete is cleared"}}}
+	d := &deployment{there: true}
+	gone, err := (&Down{Cloud: c, Deployment: d, View: &view{}, Name: "s", Look: time.Millisecond}).Run(t.Context())
+	if err != nil || gone != (Gone{true, true}) || !slices.Equal(c.asked, []string{"clear waits"}) || !slices.Equal(d.asked, []string{"hooks", "destroy"}) {
+		t.Errorf("%v, %v, %v, %v", gone, err, c.asked, d.asked)
+	}
+	gone, err = (&Down{Cloud: c, Deployment: &deployment{}, View: &view{}, Name: "s", Look: time.Millisecond}).Run(t.Context())
+	if err != nil || gone != (Gone{}) {
+		t.Errorf("what is gone: %v, %v", gone, err)
+	}
+}
