@@ -157,12 +157,14 @@ const (
 
 // ServerState is what an agent reports of its server; only it writes this.
 type ServerState struct {
-	Incarnation int         `json:"incarnation"`
-	Phase       Phase       `json:"phase"`
-	Since       time.Time   `json:"since"`
-	Message     string      `json:"message,omitempty"`
-	Agent       string      `json:"agent,omitempty"` // version
-	Roles       []RoleState `json:"roles"`
+	Incarnation int       `json:"incarnation"`
+	Phase       Phase     `json:"phase"`
+	Since       time.Time `json:"since"`
+	Message     string    `json:"message,omitempty"`
+	Agent       string    `json:"agent,omitempty"` // version
+	// Untold is why Heat does not know yet of what has ended, where the agent tells it.
+	Untold string      `json:"untold,omitempty"`
+	Roles  []RoleState `json:"roles"`
 	// Decided is what Heat decided of the stack's shape, by the keys of the plan: true,
 	// false or a number of members.
 	Decided map[string]json.RawMessage `json:"decided,omitempty"`

@@ -19,6 +19,15 @@ type (
 		Failed   bool           `json:"failed"`
 		Servers  []serverReport `json:"servers"`
 		Cycles   [][]string     `json:"cycles"`
+		// Heat is how it stands between the deployment and Heat.
+		Heat heatReport `json:"heat"`
+	}
+	heatReport struct {
+		Signal contract.Signalling `json:"signal"`
+		Relays int                 `json:"relays"`
+		// Waits are Heat's, as a relay saw them last, Untold why Heat does not know yet.
+		Waits  []coordinator.HeatWait `json:"waits"`
+		Untold []status.Untold        `json:"untold"`
 	}
 	serverReport struct {
 		Path        contract.ServerPath `json:"path"`
@@ -74,6 +83,7 @@ type (
 
 func statusOf(stack string, v *status.Status, of []*status.Server) statusReport {
 	report := statusReport{Stack: stack, Ready: v.Ready, Restored: v.Restored, Finished: v.Finished(), Failed: status.AnyFailed(of), Servers: []serverReport{}, Cycles: status.Subjects(v.Cycles)}
+	report.Heat = heatReport{Signal: v.Plan.Signal, Relays: v.Relays, Waits: append([]coordinator.HeatWait{}, v.Heat.Waits...), Untold: append([]status.Untold{}, v.Untold()...)}
 	for _, s := range of {
 		server := serverReport{
 			Path: s.Path, Came: s.Came(), Alive: s.Alive, Lost: s.Lost(), Gone: s.Gone(), Missing: s.Missing, Perhaps: s.Perhaps,

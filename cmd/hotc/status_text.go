@@ -25,7 +25,22 @@ func statusText(io streams, v *status.Status, of []*status.Server, to *target, n
 	for _, s := range of {
 		statusRows(&t, v, s, now)
 	}
-	return summary(v, to.stack) + "\n" + t.String() + cycleLines(v.Cycles) + knockLines(to, of)
+	return summary(v, to.stack) + "\n" + t.String() + cycleLines(v.Cycles) + knockLines(to, of) + untoldLines(v, to)
+}
+
+// untoldLines say why Heat does not know yet, and what it waits for.
+func untoldLines(v *status.Status, to *target) string {
+	var b strings.Builder
+	for _, u := range v.Untold() {
+		fmt.Fprintf(&b, "%s\n", terminal.Visible(u.String()))
+		if u.Server == "" && v.Relays == 0 {
+			fmt.Fprintf(&b, "  start one where Heat and the coordinator are reached: %s\n", to.command("relay"))
+		}
+	}
+	if b.Len() > 0 {
+		return "\n" + b.String()
+	}
+	return ""
 }
 
 func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {

@@ -45,7 +45,7 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 			case asJSON:
 				err = printJSON(io.out, whyOf(t.stack, args, i))
 			case len(args) == 0:
-				_, err = fmt.Fprint(io.out, rootsText(&t, i, time.Now()))
+				_, err = fmt.Fprint(io.out, rootsText(&t, i, time.Now())+untoldLines(v, &t))
 			default:
 				_, err = fmt.Fprint(io.out, storyText(&t, i, time.Now()))
 			}
@@ -69,10 +69,12 @@ type whyReport struct {
 	Cycles   [][]string         `json:"cycles"`
 	// Unreadable are records of servers that are none.
 	Unreadable []string `json:"unreadable,omitempty"`
+	// Untold is why Heat does not know yet.
+	Untold []status.Untold `json:"untold,omitempty"`
 }
 
 func whyOf(stack string, args []string, i *status.Explanation) whyReport {
-	report := whyReport{Stack: stack, Findings: i.Findings, Roots: i.Roots(), Cycles: status.Subjects(i.Cycles)}
+	report := whyReport{Stack: stack, Findings: i.Findings, Roots: i.Roots(), Cycles: status.Subjects(i.Cycles), Untold: i.Status.Untold()}
 	for _, s := range i.Status.Servers {
 		report.Unreadable = append(report.Unreadable, s.Unreadable...)
 	}

@@ -44,6 +44,7 @@ func readOf[T any](ctx context.Context, s coordinator.Store, server contract.Ser
 // a role has failed says why.
 func tidy(s *coordinator.ServerState, roles int) {
 	s.Message = coordinator.Clip(s.Message, coordinator.LongestReason)
+	s.Untold = coordinator.Clip(s.Untold, coordinator.LongestReason)
 	s.Agent = coordinator.Clip(s.Agent, coordinator.LongestReason)
 	s.Roles = s.Roles[:min(len(s.Roles), roles)]
 	for i := range s.Roles {

@@ -16,6 +16,9 @@ type Snapshot struct {
 	// Restored says that the deployment was put in the place of one that was lost.
 	Restored bool
 	Servers  []ServerSnapshot
+	// Relays is how many relays are there, Heat what one of them heard last.
+	Relays int
+	Heat   coordinator.HeatRecord
 	// Given says how the plan's secrets stand, as ReadGiven does.
 	Given []Given
 }
@@ -82,6 +85,9 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, err)
 	}
+	if snapshot.Relays, snapshot.Heat, err = r.heat(ctx); err != nil {
+		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
+	}
 	if snapshot.Given, err = r.given(ctx, p); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, err)
 	}
@@ -101,6 +107,28 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 		}
 	}
 	return snapshot, nil
+}
+
+// heat reads what relays have written. What none of them has signed is nothing.
+func (r *Reader) heat(ctx context.Context) (relays int, said coordinator.HeatRecord, err error) {
+	d := r.keys.deployment
+	there, err := r.store.Children(ctx, d.Relays())
+	if err != nil {
+		return 0, said, err
+	}
+	node, err := r.store.Read(ctx, d.Heat())
+	if err != nil {
+		return 0, said, err
+	}
+	signer, err := r.keys.relay.Signer()
+	if err != nil {
+		return 0, said, err
+	}
+	said, _, err = coordinator.OpenIfAny[coordinator.HeatRecord](d.Heat(), node.Data, signer.Public(), d.Place(r.keys.record.ID, coordinator.KindHeat, "", ""))
+	if err != nil {
+		said = coordinator.HeatRecord{Trouble: err.Error()}
+	}
+	return len(there), said, nil
 }
 
 func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server contract.ServerPath) error {

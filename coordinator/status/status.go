@@ -23,6 +23,9 @@ type Status struct {
 	Secrets  map[contract.CellName]Secret
 	Plan     *contract.Plan
 	Cycles   []Cycle // that two looks agree on
+	// Relays is how many relays are there, Heat what Heat said last to one.
+	Relays int
+	Heat   coordinator.HeatRecord
 }
 
 // Secret is a secret that an operator has given, or has to.
@@ -129,6 +132,8 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	v := &Status{
 		Ready:    snapshot.Ready,
 		Restored: snapshot.Restored,
+		Relays:   snapshot.Relays,
+		Heat:     snapshot.Heat,
 		ByPath:   map[contract.ServerPath]*Server{},
 		Cells:    map[contract.CellName]contract.Cell{},
 		Plan:     p,

@@ -365,6 +365,7 @@ func (b *bed) awaitState(server contract.ServerPath, fulfilled func(coordinator.
 	var last coordinator.ServerState
 	for range changes {
 		node, err := store.Read(ctx, deployment.State(server))
+		last = coordinator.ServerState{}
 		if err == nil && len(node.Data) > 0 && json.Unmarshal(node.Data, &last) == nil && fulfilled(last) {
 			return last
 		}

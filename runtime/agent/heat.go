@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
@@ -106,6 +107,19 @@ func (a *agent) ownHandle() signal.Stack {
 	return signal.Stack{Name: a.Boot.Deployment, ID: a.Boot.StackID, Resource: a.Boot.SignalResource}
 }
 
+// untoldAfter is how long an agent tries to tell Heat before it says that Heat does not know.
+const untoldAfter = 10 * time.Second
+
+// reportUntold reports why Heat does not know yet; "" is that it does, or never will.
+func (a *agent) reportUntold(ctx context.Context, why string) {
+	if a.board == nil {
+		return // it has not joined
+	}
+	if err := a.board.commit(ctx, nil, func(s *coordinator.ServerState) { s.Untold = why }); err != nil && ctx.Err() == nil {
+		a.console.say("%v", err)
+	}
+}
+
 // signalTo sends a signal, through whatever outage, and says whether Heat has it.
 func (a *agent) signalTo(ctx context.Context, credentials string, at signal.Stack, s signal.Signal) bool {
 	defer mistake.Ends()
@@ -118,8 +132,19 @@ func (a *agent) signalTo(ctx context.Context, credentials string, at signal.Stac
 		return false
 	}
 	client := a.Heat(handle)
-	client.Say = func(err error) { a.console.say("%v; trying again", err) }
+	begun, untold := a.Now(), false
+	client.Say = func(err error) {
+		a.console.say("%v; trying again", err)
+		if !untold && a.Now().Sub(begun) >= untoldAfter {
+			untold = true
+			a.reportUntold(ctx, err.Error())
+			a.console.say("Heat does not know yet how the roles went")
+		}
+	}
 	err = client.Send(ctx, s)
+	if untold {
+		a.reportUntold(ctx, "")
+	}
 	if errors.Is(err, signal.ErrTooLarge) && s.Data != nil {
 		a.console.say("%v", err)
 		return a.signalTo(ctx, credentials, at, signal.Signal{Status: signal.Failure, ID: s.ID,

@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
@@ -92,6 +94,36 @@ func TestHeatIsToldOfTheEndOnceAndGetsTheValuesItNeeds(t *testing.T) {
 	}
 	if strings.Contains(web.console.String(), "hush") {
 		t.Error("the console tells the password")
+	}
+}
+
+// That Heat does not know yet is reported with the reason, until it does.
+func TestHeatDoesNotKnowYet(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.sh("mysql", ""))
+	b.apply()
+	h := newHeat(t)
+	var late atomic.Int64
+	answers, refuse := h.Config.Handler, atomic.Bool{}
+	refuse.Store(true)
+	h.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refuse.Load() {
+			late.Add(int64(10 * time.Second))
+			http.Error(w, "the user is disabled", http.StatusUnauthorized)
+			return
+		}
+		answers.ServeHTTP(w, r)
+	})
+	db := b.start("db", h.tell, func(c *agent.Config) {
+		now := c.Now
+		c.Now = func() time.Time { return now().Add(time.Duration(late.Load())) }
+	})
+	b.awaitState("db", func(s coordinator.ServerState) bool { return strings.Contains(s.Untold, "the user is disabled") })
+	refuse.Store(false)
+	b.awaitState("db", func(s coordinator.ServerState) bool { return s.Untold == "" })
+	db.mustBeDone()
+	if h.next(); !strings.Contains(db.console.String(), "Heat does not know yet") {
+		t.Errorf("the console says %s", db.console.String())
 	}
 }
 

@@ -1,0 +1,67 @@
+package status
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// Untold is something that Heat does not know yet, or that it waits for, and why.
+type Untold struct {
+	// Server is the one whose agent is to tell it; "" where a relay is.
+	Server contract.ServerPath `json:"server,omitempty"`
+	Reason string              `json:"reason"`
+}
+
+// Untold says why Heat does not know how the deployment stands: who tells it has no way
+// there, is refused, or is not there.
+func (v *Status) Untold() []Untold {
+	var out []Untold
+	switch v.Plan.Signal {
+	case contract.AgentsSignal:
+		for _, s := range v.Servers {
+			if s.State.Untold != "" {
+				out = append(out, Untold{s.Path, s.State.Untold})
+			}
+		}
+	case contract.RelaySignals:
+		switch {
+		case v.Relays > 0 && v.Heat.Trouble != "":
+			out = append(out, Untold{Reason: v.Heat.Trouble})
+		case v.Relays == 0 && v.ended() && !v.heatKnows():
+			out = append(out, Untold{Reason: "no relay is running"})
+		}
+	case contract.NobodySignals:
+	}
+	return out
+}
+
+// ended says that there is something to tell.
+func (v *Status) ended() bool {
+	for _, s := range v.Servers {
+		if s.Came() && len(s.Roles) > 0 && s.finished() {
+			return true
+		}
+	}
+	return false
+}
+
+// heatKnows says that Heat waited for nothing when a relay asked it last. What is newer only a
+// relay can know.
+func (v *Status) heatKnows() bool {
+	for _, w := range v.Heat.Waits {
+		if w.Status == coordinator.HeatWaits {
+			return false
+		}
+	}
+	return len(v.Heat.Waits) > 0
+}
+
+// String is it in a line.
+func (u Untold) String() string {
+	if u.Server == "" {
+		return "Heat does not know yet: " + u.Reason
+	}
+	return fmt.Sprintf("Heat does not know yet of server %s: %s", u.Server, u.Reason)
+}

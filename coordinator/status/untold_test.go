@@ -1,0 +1,50 @@
+package status_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
+)
+
+// Heat does not know yet where there is something to tell and nobody tells it; before that
+// nothing is said, and where Heat is left out.
+func TestUntold(t *testing.T) {
+	waits := func(states ...coordinator.HeatWaitState) coordinator.HeatRecord {
+		var r coordinator.HeatRecord
+		for _, x := range states {
+			r.Waits = append(r.Waits, coordinator.HeatWait{Wait: "hotc_done", Status: x})
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		signal contract.Signalling
+		phase  coordinator.Phase
+		untold string
+		relays int
+		heat   coordinator.HeatRecord
+		want   string
+	}{
+		"all is well, by agents":           {contract.AgentsSignal, coordinator.PhaseDone, "", 0, waits(), "[]"},
+		"an agent has no way":              {contract.AgentsSignal, coordinator.PhaseDone, "no route", 0, waits(), "[Heat does not know yet of server db: no route]"},
+		"no relay, nothing to tell":        {contract.RelaySignals, coordinator.PhaseRunning, "", 0, waits(), "[]"},
+		"no relay, and none was there":     {contract.RelaySignals, coordinator.PhaseDone, "", 0, waits(), "[Heat does not know yet: no relay is running]"},
+		"no relay, and Heat waits":         {contract.RelaySignals, coordinator.PhaseFailed, "", 0, waits(coordinator.HeatDone, coordinator.HeatWaits), "[Heat does not know yet: no relay is running]"},
+		"no relay, and Heat knew":          {contract.RelaySignals, coordinator.PhaseDone, "", 0, waits(coordinator.HeatDone, coordinator.HeatFailed), "[]"},
+		"a relay":                          {contract.RelaySignals, coordinator.PhaseDone, "", 2, waits(coordinator.HeatWaits), "[]"},
+		"a relay without a way":            {contract.RelaySignals, coordinator.PhaseRunning, "", 1, coordinator.HeatRecord{Trouble: "token refused"}, "[Heat does not know yet: token refused]"},
+		"trouble of one that is not there": {contract.RelaySignals, coordinator.PhaseRunning, "", 0, coordinator.HeatRecord{Trouble: "token refused"}, "[]"},
+		"Heat is left out":                 {contract.NobodySignals, coordinator.PhaseDone, "old", 0, waits(), "[]"},
+	} {
+		p := &contract.Plan{Format: contract.Format, Signal: c.signal, Servers: []contract.Server{{Path: "db", Roles: []contract.Role{{Name: "r"}}}}}
+		db := deploy.ServerSnapshot{Path: "db", Incarnation: coordinator.IncarnationRecord{Number: 1}, State: coordinator.ServerState{Phase: c.phase, Untold: c.untold}}
+		v := status.New(p, &deploy.Snapshot{Ready: true, Relays: c.relays, Heat: c.heat, Servers: []deploy.ServerSnapshot{db}}, func(json.RawMessage) int { return 1 })
+		if got := fmt.Sprint(v.Untold()); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

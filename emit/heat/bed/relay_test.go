@@ -1,0 +1,200 @@
+//go:build e2e
+
+package bed_test
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/emit/heat/bed"
+	"github.com/hotc-dev/hotc/emit/heat/judge"
+)
+
+// relayed deploys a template with --signal=relay.
+func relayed(t *testing.T, template, name string) *deployment {
+	t.Helper()
+	theBed(t)
+	return worldOn(t, place.zk.URL("hotc"), template, "--signal=relay").deploy(name)
+}
+
+// relay is a running hotc relay.
+type runningRelay struct {
+	cmd  *exec.Cmd
+	said *said
+}
+
+// said is what a process has printed so far.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// relay starts one; it is killed with the test.
+func (d *deployment) relay(args ...string) *runningRelay {
+	d.t.Helper()
+	args = append([]string{"relay", "--stack", d.name, "--coordinator", d.url, "--secret-file", d.secret}, args...)
+	r := &runningRelay{cmd: exec.Command(filepath.Join(place.programs, "hotc"), args...), said: &said{}}
+	r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = d.clientEnvironment(), r.said, r.said
+	do(d.t, r.cmd.Start())
+	d.t.Cleanup(func() {
+		r.kill()
+		if d.t.Failed() {
+			d.t.Logf("a relay of %s said:\n%s", d.name, r.said)
+		}
+	})
+	return r
+}
+
+func (r *runningRelay) kill() {
+	_ = r.cmd.Process.Kill()
+	_ = r.cmd.Wait()
+}
+
+// machine is the server that has come under a path, once it is another one than before.
+func (d *deployment) machine(path string, before *bed.Server) *bed.Server {
+	d.t.Helper()
+	var found *bed.Server
+	until(d.t, "a machine "+path, func() bool {
+		s := d.status()[path]
+		if !s.Alive || before != nil && s.Instance == before.ID {
+			return false
+		}
+		server, err := d.bed.Server(s.Instance)
+		found = server
+		return err == nil
+	})
+	return found
+}
+
+// ends waits for the end of the stack's last action.
+func (d *deployment) ends(want string, reason ...string) {
+	d.t.Helper()
+	s := d.stack.Wait(d.t)
+	if s.String() != want {
+		d.t.Fatalf("stack %s is %s and not %s: %s", d.name, s, want, s.Reason)
+	}
+	for _, part := range reason {
+		if !strings.Contains(s.Reason, part) {
+			d.t.Errorf("stack %s is %s: %s; want %q in it", d.name, s, s.Reason, part)
+		}
+	}
+}
+
+// with is the deployment's input with parameters.
+func (d *deployment) with(pairs ...any) judge.Input {
+	in := d.input(d.dir)
+	in.Parameters = map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		in.Parameters[pairs[i].(string)] = pairs[i+1]
+	}
+	return in
+}
+
+// No server has a way to Heat, or credentials for it. Relays come and go: two, one of them
+// killed, then both, and another started when all is done.
+func TestRelays(t *testing.T) {
+	t.Parallel()
+	d := relayed(t, "testdata/gate.yaml", "relays")
+	first, second := d.relay(), d.relay()
+	writer := d.booted("writer")
+	d.await("reader1", "reads", "blocked")
+	d.await("reader2", "reads", "blocked")
+	boot := inServer(t, writer, "cat", "/etc/hotc/boot.json")
+	for _, not := range []string{"signal", "password", "user_id", d.bed.Judge.Endpoints.AuthURL} {
+		if strings.Contains(boot, not) {
+			t.Errorf("the boot file has %q: %s", not, boot)
+		}
+	}
+	first.kill()
+	open(t, writer, "told by a relay")
+	second.kill()
+	third := d.relay("--once")
+	d.wellDone("told by a relay")
+	if err := third.cmd.Wait(); err != nil {
+		t.Errorf("relay --once: %v\n%s", err, third.said)
+	}
+}
+
+// Whatever Heat changes it waits for the roles of what it has then; each failure has its
+// reason and is mended by the next update, one that comes over another included.
+func TestRelayTellsTheTruth(t *testing.T) {
+	t.Parallel()
+	d := relayed(t, "testdata/relayed.yaml", "truth")
+	d.relay()
+	db := d.machine("db", nil)
+	open(t, db, "first")
+	d.ends("CREATE_COMPLETE")
+	if got := string(d.stack.Outputs(t)["value"].Value); got != `"first"` {
+		t.Errorf("the output is %s", got)
+	}
+
+	d.stack.Update(t, d.with("batch", "b")) // replaces db
+	db = d.machine("db", db)
+	d.await("db", "gate", "running")
+	for range 3 {
+		time.Sleep(time.Second) // Heat looks once a second
+		if s := d.stack.Status(t); s.String() != "UPDATE_IN_PROGRESS" {
+			t.Fatalf("the role of the new server runs, and the stack is %s", s)
+		}
+	}
+	open(t, db, "second")
+	d.ends("UPDATE_COMPLETE")
+	if got := string(d.stack.Outputs(t)["value"].Value); got != `"second"` {
+		t.Errorf("the output is %s", got)
+	}
+}
+
+// A member that fails as the group grows fails the update, which another one mends.
+func TestRelayMemberFails(t *testing.T) {
+	t.Parallel()
+	theBed(t)
+	w := worldOn(t, place.zk.URL("hotc"), "testdata/relayed.yaml", "--signal=relay")
+	(&deployment{world: w, name: "member"}).apply()
+	d := w.createWith("member", map[string]any{"size": 2, "bad": "1"})
+	d.relay()
+	d.ends("CREATE_FAILED", "web/1.join: exit status 4", "relayed.yaml:")
+	open(t, d.machine("db", nil), "value")
+	d.stack.Update(t, d.with("size", 2, "bad", "none"))
+	d.ends("UPDATE_COMPLETE")
+}
+
+// A second update comes over a first one that fails: the stack never hangs.
+func TestRelaySecondUpdate(t *testing.T) {
+	t.Parallel()
+	d := relayed(t, "testdata/relayed.yaml", "second")
+	d.relay()
+	db := d.machine("db", nil)
+	open(t, db, "first")
+	d.ends("CREATE_COMPLETE")
+	for _, batch := range []string{"b", "c"} {
+		d.stack.Update(t, d.with("batch", batch))
+		db = d.machine("db", db)
+		d.await("db", "gate", "running")
+		d.stack.Update(t, d.with("batch", batch, "bad", batch)) // nothing of it is in what Heat waits for
+		open(t, db, "fail")
+		d.ends("UPDATE_FAILED", "db.gate: exit status 3")
+	}
+	d.stack.Update(t, d.with("batch", "d"))
+	open(t, d.machine("db", db), "mended")
+	d.ends("UPDATE_COMPLETE")
+	if got := string(d.stack.Outputs(t)["value"].Value); got != `"mended"` {
+		t.Errorf("the output is %s", got)
+	}
+}
