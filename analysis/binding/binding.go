@@ -196,7 +196,8 @@ type shared struct {
 	diags    *source.Diagnostics
 	analysis *Analysis
 
-	following map[crossing]bool
+	following map[crossing]bool // the values that are being evaluated
+	steps     int               // how many since the outermost of them
 	arguments map[crossing]handed
 	// needed says which parameters of nested stacks Heat itself evaluates, waiting
 	// which resources wait for which role.

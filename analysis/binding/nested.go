@@ -46,13 +46,28 @@ type crossing struct {
 
 // follow evaluates an expression of another stack for a call in this one.
 func (b *binder) follow(call *hot.Expr, to *program.Stack, name string, e *hot.Expr) (*hot.Expr, error) {
-	at := crossing{to, name}
-	if b.following[at] {
-		return nil, fmt.Errorf("the value needs itself: %s of %s", name, stackName(to))
+	return b.followed(crossing{to, name}, name+" of "+stackName(to), e, b.through(call, to))
+}
+
+// mostFollowed bounds how many values one reference is made of: where each is made of two
+// others there are soon more than anybody can read.
+const mostFollowed = 10_000
+
+// followed evaluates an expression that stands elsewhere, in the scope of another binder.
+func (b *binder) followed(at crossing, name string, e *hot.Expr, in *binder) (*hot.Expr, error) {
+	if len(b.following) == 0 {
+		b.steps = 0
+	}
+	b.steps++
+	switch {
+	case b.following[at]:
+		return nil, fmt.Errorf("the value needs itself: %s", name)
+	case b.steps > mostFollowed:
+		return nil, fmt.Errorf("the value is made of more than %d others: %s is one", mostFollowed, name)
 	}
 	b.following[at] = true
 	defer delete(b.following, at)
-	return hot.Fold(e, b.through(call, to).resolve)
+	return hot.Fold(e, in.resolve)
 }
 
 func stackName(s *program.Stack) string {

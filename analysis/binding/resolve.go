@@ -230,7 +230,7 @@ func (b *binder) output(call *hot.Expr, o *program.Output, path []value.Value) (
 		b.note(call, Run, "a role writes it", o.Cell(), o.Role.Server.Path)
 		return hot.CellCall(call.At, o.Cell(), path), nil
 	}
-	e, err := hot.Fold(o.Value, b.resolve)
+	e, err := b.followed(crossing{nil, string(o.Cell())}, string(o.Cell()), o.Value, b)
 	if err != nil {
 		return nil, err
 	}

@@ -231,11 +231,11 @@ func (w *writer) shifted(v verbatim, column int) string {
 // follows, its header has to say that it has none.
 func unended(f *source.File, n *yaml.Node) (header source.Edit, is bool) {
 	value, _ := n.Value.(string)
-	if n.Style != yaml.Literal && n.Style != yaml.Folded || int(n.Span.End) != len(f.Text) || value == "" || strings.HasSuffix(value, "\n") {
+	if n.Style != yaml.Literal && n.Style != yaml.Folded || int(n.Span.End) != len(f.Text) || strings.HasSuffix(value, "\n") {
 		return source.Edit{}, false
 	}
 	old := blockHeader.FindString(f.Slice(n.Span))
-	if old == "" || strings.Contains(old, "-") {
+	if old == "" || strings.Contains(old, "-") || value == "" && !strings.Contains(old, "+") {
 		return source.Edit{}, false
 	}
 	return source.Edit{Span: source.Span{Start: n.Span.Start, End: n.Span.Start + uint32(len(old))}, New: strings.ReplaceAll(old, "+", "") + "-"}, true

@@ -142,6 +142,10 @@ func (d *Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Mea
 	val.Set("name", d.name)
 	val.Set("source", role.Source)
 	meaning := &program.Meaning{Source: val}
+	if !value.InJSON(role.Source) {
+		diags.Error(source.BadSource, role.SourceAt, "an infinite number, or one that is none, cannot be given to a plug-in: its source travels as JSON, which has no such numbers", "write it as a text, in quotes")
+		return nil
+	}
 	if d.unasked {
 		diags.Warning(source.UnknownDriver, role.At, fmt.Sprintf("hotc itself has no driver %q, and asks no plug-in about a stranger's template (--untrusted): what the role does is not looked at", d.name), "")
 	}

@@ -3,6 +3,7 @@ package plugin_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -62,6 +63,20 @@ func TestTheQuestion(t *testing.T) {
 	got := strings.ReplaceAll(string(value.EncodeJSON(meaning.Source)), meaning.Files[0].Digest, "D")
 	if got != `{"name":"x","source":{"module":"./modules"},"executable":"D"}` {
 		t.Error(got)
+	}
+}
+
+// What JSON cannot say is refused, whether or not the plug-in is here to be asked.
+func TestASourceThatIsNoJSON(t *testing.T) {
+	for _, elsewhere := range []bool{false, true} {
+		from := value.NewDict()
+		from.Set("most", []value.Value{math.Inf(1)})
+		var diags source.Diagnostics
+		m := &machine{answer: `{"protocol": 1}`}
+		meaning := plugin.Drivers{Machine: m}.Find("x", elsewhere).Lower(driver.Role{Name: "app", Source: from}, &diags)
+		if meaning != nil || m.asked != "" || len(diags.All()) != 1 || diags.All()[0].Code != source.BadSource {
+			t.Errorf("%v, asked %q, %v", meaning, m.asked, diags.All())
+		}
 	}
 }
 
