@@ -39,13 +39,12 @@ func findUnknownProperties(l *Look) {
 			if b.Known[e.Name] != nil {
 				continue
 			}
-			hint := ""
+			d := l.Found(e.Key, fmt.Sprintf("%s has no property %q in Heat %s", b.Of, e.Name, resourcetype.Release()), "")
 			if near := hot.Nearest(e.Name, b.names()); near != "" {
-				hint = meant(near)
+				d.Meant(e.Name, near)
 			} else if names := b.names(); len(names) <= fewNames {
-				hint = "it has " + strings.Join(names, ", ")
+				d.Hint = "it has " + strings.Join(names, ", ")
 			}
-			l.Found(e.Key, fmt.Sprintf("%s has no property %q in Heat %s", b.Of, e.Name, resourcetype.Release()), hint)
 		}
 	}
 }

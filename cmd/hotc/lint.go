@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/driver/plugin"
@@ -24,7 +25,7 @@ func newLintCommand(s streams) *cobra.Command {
 		Use:   "lint FILE|FOLDER...",
 		Short: "Say what is wrong with templates, and write nothing",
 		Long: `Look at templates, with roles or without, as hotc compile would, and say what is wrong
-with them. Nothing is written. In a folder the templates and environments are found, by
+with them. Nothing is written without --fix. In a folder the templates and environments are found, by
 what they say. A template that another one nests is judged by what that one gives it.
 Environment files may be among the files; those of -e hold for all templates. - is
 standard input, which is called what --stdin-name says.
@@ -53,9 +54,15 @@ leads out of it, no plug-in is started, and time and memory are bounded.
 			if err != nil {
 				return err
 			}
-			found, err := how.lint(cmd.Context(), args, want, s)
+			found, differs, err := how.lint(cmd.Context(), args, want, s)
 			if err != nil {
 				return err
+			}
+			if how.diff {
+				if differs {
+					return errReported
+				}
+				return nil
 			}
 			if how.writeBaseline {
 				return how.keep(found, s)
@@ -80,6 +87,9 @@ leads out of it, no plug-in is started, and time and memory are bounded.
 	f.BoolVar(&how.noConfig, "no-config", false, "take no configuration")
 	f.StringVar(&how.baseline, "baseline", "", "`FILE` with findings that were there before: they are suppressed")
 	f.BoolVar(&how.writeBaseline, "write-baseline", false, "write what is found into the baseline")
+	f.StringVar(&how.fix, "fix", "", "mend what can be mended surely; --fix=unsafe: also what is a guess")
+	f.Lookup("fix").NoOptDefVal = "safe"
+	f.BoolVar(&how.diff, "diff", false, "print what --fix would change, and change nothing; the status is 1 if it would")
 	f.StringVar(&how.stdinName, "stdin-name", "stdin.yaml", "what standard input is called: files that it names are found from there")
 	return cmd
 }
@@ -95,6 +105,8 @@ type linting struct {
 	config       string
 	noConfig     bool
 	baseline     string
+	fix          string // "", safe or unsafe
+	diff         bool
 	// writeBaseline says that the baseline is written, not used.
 	writeBaseline bool
 }
@@ -113,11 +125,20 @@ func (l *linting) check(args []string) error {
 	if l.level, err = lint.ParseLevel(l.failOn); err != nil {
 		return usageError{fmt.Errorf("--fail-on is %s, not %q", anyOf(lint.Levels), l.failOn)}
 	}
+	if l.diff && l.fix == "" {
+		l.fix = "safe"
+	}
+	if l.fix != "" && l.fix != "safe" && l.fix != "unsafe" {
+		return usageError{fmt.Errorf("--fix is safe or unsafe, not %q", l.fix)}
+	}
 	stdin := 0
 	for _, a := range args {
 		if a == "-" {
 			stdin++
 		}
+	}
+	if stdin > 0 && l.fix != "" && !l.diff {
+		return usageError{fmt.Errorf("standard input cannot be mended: --diff prints what would be")}
 	}
 	if stdin > 1 {
 		return usageError{fmt.Errorf("standard input can be read only once")}
@@ -168,21 +189,34 @@ func (l *linting) keep(found *lint.Report, s streams) error {
 	return err
 }
 
-// lint looks at files and folders.
-func (l *linting) lint(ctx context.Context, args []string, want lint.Options, s streams) (*lint.Report, error) {
+// lint looks at files and folders, and mends them if that is wanted.
+func (l *linting) lint(ctx context.Context, args []string, want lint.Options, s streams) (report *lint.Report, differs bool, err error) {
 	var targets []lint.Target
 	for _, name := range args { // - has its place among the others
 		found, err := l.targets(ctx, name, want.Config, s)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		targets = append(targets, found...)
 	}
-	report, err := lint.Run(ctx, lint.Unique(targets), want)
-	if ctx.Err() != nil {
-		return nil, interrupted()
+	var changes []lint.Change
+	if targets = lint.Unique(targets); l.fix == "" {
+		report, err = lint.Run(ctx, targets, want)
+	} else {
+		changes, report, err = lint.Fix(ctx, targets, want, l.fix == "unsafe")
 	}
-	return report, err
+	if ctx.Err() != nil {
+		return nil, false, interrupted()
+	}
+	for _, c := range changes {
+		if err == nil && l.diff {
+			name := filepath.ToSlash(c.Path)
+			_, err = s.out.Write(diff.Diff("a/"+name, c.Before, "b/"+name, c.After))
+		} else if err == nil {
+			err = c.Write()
+		}
+	}
+	return report, len(changes) > 0, err
 }
 
 func (l *linting) targets(ctx context.Context, name string, c *lint.Config, s streams) ([]lint.Target, error) {

@@ -98,11 +98,10 @@ func readFile(text *source.File, diags *source.Diagnostics) *File {
 		want, known := sections[s.Name]
 		switch {
 		case !known:
-			hint := "the sections are " + sectionNames
+			d := diags.Error(source.BadEnvironment, f.Place(s.Key), fmt.Sprintf("an environment has no section %q", s.Name), "the sections are "+sectionNames)
 			if near := meant(s.Name); near != "" {
-				hint = fmt.Sprintf("did you mean %q?", near)
+				d.Meant(s.Name, near)
 			}
-			diags.Error(source.BadEnvironment, f.Place(s.Key), fmt.Sprintf("an environment has no section %q", s.Name), hint)
 		case s.Value.IsNull():
 			diags.Error(source.BadEnvironment, f.Place(s.Key), fmt.Sprintf("the section %q is empty, which Heat refuses", s.Name), "remove it, or write {} or []")
 		case s.Value.Kind != want:

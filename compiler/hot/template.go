@@ -161,11 +161,11 @@ func (t *Template) readVersion(diags *source.Diagnostics) bool {
 		t.unknownVersion(t.Root.Entry("heat_template_version"), diags)
 		return false
 	case len(said) == 0:
-		at, hint := source.Place{File: t.File}, "begin the template with `heat_template_version: 2018-08-31`"
+		d := diags.Error(source.NotATemplate, source.Place{File: t.File}, "there is no heat_template_version", "begin the template with `heat_template_version: 2018-08-31`")
 		if key, meant := VersionKey(t.Root); meant != "" {
-			at, hint = t.Place(key.Key), fmt.Sprintf("did you mean %q?", meant)
+			d.At = t.Place(key.Key)
+			d.Meant(key.Name, meant)
 		}
-		diags.Error(source.NotATemplate, at, "there is no heat_template_version", hint)
 		return false
 	case len(said) > 1:
 		diags.Error(source.UnknownVersion, t.Place(said[1].Key), "the template says two versions, "+said[0].Name+" and "+said[1].Name, "leave one of them")

@@ -29,6 +29,7 @@ type Diagnostic struct {
 	Message  string
 	Notes    []Note
 	Hint     string
+	Fix      *Fix // nil if there is none
 }
 
 // Note is a further place that explains a diagnostic.

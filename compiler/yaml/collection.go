@@ -193,6 +193,7 @@ func (p *parser) settle(n *Node, entries []Entry) {
 			d := p.diags.Warning(source.DuplicateKey, source.Place{File: p.file, Span: e.Key.Span},
 				fmt.Sprintf("the key %q stands here again; Heat silently takes this one", e.Name), "remove one of the two")
 			d.Notes = append(d.Notes, source.Note{At: source.Place{File: p.file, Span: first.Key.Span}, Message: "what is lost"})
+			d.Fix = p.without(&first)
 			if n.sharing == nil {
 				n.sharing = &sharing{}
 			}

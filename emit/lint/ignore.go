@@ -193,6 +193,7 @@ func (x *ignore) suppresses(d *source.Diagnostic, at source.Place) bool {
 // useless is what is said of a comment that suppresses nothing; nil if there is nothing to
 // say.
 func (x *ignore) useless(failed bool) *source.Diagnostic {
+	d := &source.Diagnostic{Code: source.UselessIgnore, Severity: source.Warning, At: x.at}
 	message, hint := "this comment suppresses nothing: "+x.wrong, x.hint
 	switch {
 	case x.quiet || x.used:
@@ -210,6 +211,21 @@ func (x *ignore) useless(failed bool) *source.Diagnostic {
 			where = fmt.Sprintf("in line %d", x.first)
 		}
 		message, hint = fmt.Sprintf("this comment suppresses nothing: %s is not found %s", strings.Join(names, ", "), where), "remove it"
+		d.Fix = &source.Fix{Does: "remove it", Edits: []source.Edit{{Span: x.whole()}}}
 	}
-	return &source.Diagnostic{Code: source.UselessIgnore, Severity: source.Warning, At: x.at, Message: message, Hint: hint}
+	d.Message, d.Hint = message, hint
+	return d
+}
+
+// whole is the comment with the spaces before it, or with its line where that has nothing
+// else.
+func (x *ignore) whole() source.Span {
+	text, span := x.at.File.Text, x.at.Span
+	for span.Start > 0 && (text[span.Start-1] == ' ' || text[span.Start-1] == '\t') {
+		span.Start--
+	}
+	if span.Start == x.at.File.LineStart(span.Start) {
+		span.End = x.at.File.LineEnd(span.End)
+	}
+	return span
 }

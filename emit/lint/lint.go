@@ -35,7 +35,15 @@ type Options struct {
 // Run looks at files. What is found is in the order of the files, and does not depend on
 // which was looked at first.
 func Run(ctx context.Context, targets []Target, o Options) (*Report, error) {
-	r := &run{Options: o, targets: slices.Clone(targets), looked: make([]*looked, len(targets)), watch: watch{busy: map[string]bool{}}}
+	r, err := look(ctx, targets, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.report(), nil
+}
+
+func look(ctx context.Context, targets []Target, o Options) (*run, error) {
+	r := &run{Options: o, targets: slices.Clone(targets), looked: make([]*looked, len(targets)), texts: map[string][]byte{}, watch: watch{busy: map[string]bool{}}}
 	all := make([]int, len(targets))
 	for i := range all {
 		all[i] = i
@@ -43,27 +51,30 @@ func Run(ctx context.Context, targets []Target, o Options) (*Report, error) {
 	if err := each(ctx, all, func(_ context.Context, i int) error { r.read(i); return nil }); err != nil {
 		return nil, err
 	}
-	look := func(ctx context.Context, i int) (err error) {
-		r.looked[i], err = r.lookAt(ctx, i)
-		return err
-	}
-	roots, others := r.order()
-	if err := each(ctx, roots, look); err != nil {
+	if err := each(ctx, r.roots(), r.lookAt); err != nil {
 		return nil, err
 	}
-	nested := r.nested()
-	others = slices.DeleteFunc(others, func(i int) bool { return nested[absolute(targets[i].Path)] })
-	if err := each(ctx, others, look); err != nil {
-		return nil, err
-	}
-	return r.report(), nil
+	return r, r.complete(ctx)
 }
 
-// run is one call of Run.
+// complete looks at what nothing has shown so far.
+func (r *run) complete(ctx context.Context) error {
+	nested := r.nested()
+	var left []int
+	for i, l := range r.looked {
+		if l == nil && !nested[absolute(r.targets[i].Path)] {
+			left = append(left, i)
+		}
+	}
+	return each(ctx, left, r.lookAt)
+}
+
+// run is one look at all files.
 type run struct {
 	Options
 	targets []Target
-	looked  []*looked // nil of those that were not looked at by themselves
+	looked  []*looked         // nil of those that were not looked at by themselves
+	texts   map[string][]byte // that stand for files, by path
 	watch
 }
 

@@ -18,7 +18,7 @@ type looked struct {
 }
 
 // lookAt looks at one file.
-func (r *run) lookAt(ctx context.Context, i int) (*looked, error) {
+func (r *run) lookAt(ctx context.Context, i int) error {
 	t := r.targets[i]
 	l, o := &looked{}, r.Config.compile(t.Path, r.Compile)
 	o.Template, o.Text = t.Path, bytes.Clone(t.Text)
@@ -30,12 +30,17 @@ func (r *run) lookAt(ctx context.Context, i int) (*looked, error) {
 	if o.Access, err = r.access(t); err != nil {
 		if d, cannot := source.AsDiagnostic(err); cannot {
 			l.found.Add(d)
-			return l, nil
+			r.looked[i] = l
+			return nil
 		}
-		return nil, err
+		return err
 	}
-	err = r.within(ctx, b, t.Path, func() { l.Linted = emit.Lint(o, &l.found) })
-	return l, err
+	o.Access = mended{o.Access, r.texts}
+	if err := r.within(ctx, b, t.Path, func() { l.Linted = emit.Lint(o, &l.found) }); err != nil {
+		return err
+	}
+	r.looked[i] = l
+	return nil
 }
 
 // access is the way to what a file may have read.
@@ -60,10 +65,10 @@ func (r *run) read(i int) {
 	}
 }
 
-// order tells which files are likely roots. That saves work, and decides nothing: a root
+// roots are the files that are likely roots. That saves work, and decides nothing: a root
 // that is taken for another's child is looked at later, a child that is taken for a root is
 // looked at once too often.
-func (r *run) order() (roots, others []int) {
+func (r *run) roots() (roots []int) {
 	named := map[string]bool{}
 	for _, t := range r.targets {
 		for _, path := range t.names() {
@@ -71,13 +76,11 @@ func (r *run) order() (roots, others []int) {
 		}
 	}
 	for i, t := range r.targets {
-		if named[absolute(t.Path)] {
-			others = append(others, i)
-		} else {
+		if !named[absolute(t.Path)] {
 			roots = append(roots, i)
 		}
 	}
-	return roots, others
+	return roots
 }
 
 // typeName finds the types of resources that may be templates.

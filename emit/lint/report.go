@@ -68,6 +68,20 @@ func (r *Report) Count() (errors, warnings int) {
 	return errors, warnings
 }
 
+// Fixable says how many findings have a fix.
+func (r *Report) Fixable() (safe, unsafe int) {
+	for f := range r.Active() {
+		switch {
+		case f.Fix == nil || f.At.File.Within.Known():
+		case f.Fix.Unsafe:
+			unsafe++
+		default:
+			safe++
+		}
+	}
+	return safe, unsafe
+}
+
 // before is where a finding belongs, among those of its file.
 func (r *Report) before(x Finding) int {
 	place := len(r.Findings)

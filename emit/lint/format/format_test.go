@@ -38,10 +38,12 @@ func report() *lint.Report {
 	suppressed.Suppressed = &lint.Suppression{By: lint.Comment, Reason: "known " + hostile}
 	old := finding(source.Warning, at("x"))
 	old.Suppressed = &lint.Suppression{By: lint.Baseline, Reason: "before"}
+	fixable := finding(source.Warning, at("x"))
+	fixable.Fix = &source.Fix{Does: "write " + hostile, Edits: []source.Edit{{Span: at("two").Span, New: hostile}, {Span: at("é").Span}}}
 	nowhere := finding(source.Error, source.Place{})
 	nowhere.File, nowhere.Notes = "gone.yaml", nil
 	return &lint.Report{Version: "1.2.3", Files: []string{file.Name, "fine.yaml", "gone.yaml"}, FailOn: lint.Errors, Findings: []lint.Finding{
-		finding(source.Error, at("x\nthree")), finding(source.Warning, at("x")), finding(source.Warning, at("x")), finding(source.Info, at("four")), suppressed, old, nowhere,
+		finding(source.Error, at("x\nthree")), finding(source.Warning, at("x")), fixable, finding(source.Info, at("four")), suppressed, old, nowhere,
 	}}
 }
 
@@ -86,7 +88,8 @@ func TestSARIF(t *testing.T) {
 		t.Error(err)
 	}
 	results := log.Runs[0].Results
-	if len(results) != 7 || len(results[4].Suppressions) != 1 || *results[4].Suppressions[0].Kind != "inSource" || *results[5].Suppressions[0].Kind != "external" || len(results[0].Suppressions) != 0 {
+	if len(results) != 7 || len(results[4].Suppressions) != 1 || *results[4].Suppressions[0].Kind != "inSource" || *results[5].Suppressions[0].Kind != "external" || len(results[0].Suppressions) != 0 ||
+		len(results[0].Fixes) != 0 || len(results[2].Fixes) != 1 || len(results[2].Fixes[0].ArtifactChanges[0].Replacements) != 2 {
 		t.Errorf("%s", text)
 	}
 	if r := results[0].Locations[0].PhysicalLocation.Region; *r.StartLine != 2 || *r.StartColumn != 8 || *r.EndLine != 3 || *r.EndColumn != 6 {

@@ -3,6 +3,7 @@ package format
 import (
 	"io"
 
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/emit/lint"
 )
@@ -29,6 +30,7 @@ type Finding struct {
 	Message  string `json:"message"`
 	Hint     string `json:"hint,omitempty"`
 	Notes    []Note `json:"notes"`
+	Fix      *Fix   `json:"fix,omitempty"`
 	// By and Reason are of a finding that is suppressed.
 	By     lint.By `json:"by,omitempty"`
 	Reason string  `json:"reason,omitempty"`
@@ -40,11 +42,35 @@ type Note struct {
 	Message string `json:"message"`
 }
 
+// Fix is a change after which the finding is gone.
+type Fix struct {
+	Does   string `json:"does"`
+	Unsafe bool   `json:"unsafe"`
+	Edits  []Edit `json:"edits"`
+}
+
+// Edit replaces a text.
+type Edit struct {
+	Region
+	Text string `json:"text"`
+}
+
+func fixOf(f lint.Finding) *Fix {
+	if f.Fix == nil || f.At.File.Within.Known() {
+		return nil
+	}
+	out := &Fix{Does: f.Fix.Does, Unsafe: f.Fix.Unsafe}
+	for _, e := range f.Fix.Edits {
+		out.Edits = append(out.Edits, Edit{regionOf(source.Place{File: f.At.File, Span: e.Span}), e.New})
+	}
+	return out
+}
+
 func asJSON(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 	out := JSON{Version: jsonVersion, Files: len(r.Files), Findings: []Finding{}, Suppressed: []Finding{}}
 	out.Errors, out.Warnings = r.Count()
 	for _, d := range r.Findings {
-		f := Finding{Region: regionOf(d.At), Severity: d.Severity.String(), Code: string(d.Code), Message: d.Message, Hint: d.Hint, Notes: []Note{}}
+		f := Finding{Region: regionOf(d.At), Severity: d.Severity.String(), Code: string(d.Code), Message: d.Message, Hint: d.Hint, Notes: []Note{}, Fix: fixOf(d)}
 		for _, n := range d.Notes {
 			f.Notes = append(f.Notes, Note{regionOf(n.At), n.Message})
 		}

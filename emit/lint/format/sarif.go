@@ -52,6 +52,19 @@ type (
 		Related   []sarifLocation `json:"relatedLocations,omitempty"`
 		// Suppressions say that it is no concern.
 		Suppressions []sarifSuppression `json:"suppressions,omitempty"`
+		Fixes        []sarifFix         `json:"fixes,omitempty"`
+	}
+	sarifFix struct {
+		Description sarifText     `json:"description"`
+		Changes     []sarifChange `json:"artifactChanges"`
+	}
+	sarifChange struct {
+		Artifact     sarifArtifact      `json:"artifactLocation"`
+		Replacements []sarifReplacement `json:"replacements"`
+	}
+	sarifReplacement struct {
+		Deleted  sarifRegion `json:"deletedRegion"`
+		Inserted *sarifText  `json:"insertedContent,omitempty"`
 	}
 	sarifSuppression struct {
 		Kind          string `json:"kind"`
@@ -106,6 +119,17 @@ func asSARIF(w io.Writer, report *lint.Report, _ terminal.Ink) error {
 			if n.At.File != nil {
 				r.Related = append(r.Related, sarifLocation{Physical: newSARIFPhysical(n.At), Message: &sarifText{Text: n.Message}})
 			}
+		}
+		if fix := fixOf(d); fix != nil {
+			change := sarifChange{Artifact: newSARIFPhysical(d.At).Artifact}
+			for _, e := range fix.Edits {
+				replacement := sarifReplacement{Deleted: sarifRegion{e.Line, e.Column, e.EndLine, e.EndColumn}}
+				if e.Text != "" {
+					replacement.Inserted = &sarifText{Text: e.Text}
+				}
+				change.Replacements = append(change.Replacements, replacement)
+			}
+			r.Fixes = []sarifFix{{sarifText{Text: fix.Does}, []sarifChange{change}}}
 		}
 		if d.Suppressed != nil {
 			kind := map[lint.By]string{lint.Comment: "inSource", lint.Baseline: "external"}[d.Suppressed.By]

@@ -1,0 +1,41 @@
+package source
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// Fix is a change of the text after which a diagnostic is gone.
+type Fix struct {
+	// Does says what it does, as a command: `remove "a"`.
+	Does string
+	// Unsafe says that it may change what the text means: it is a guess.
+	Unsafe bool
+	// Edits are of the diagnostic's file.
+	Edits []Edit
+}
+
+// word finds the names in a text.
+var word = regexp.MustCompile(`[^\s"'{}\[\],:#&*!|>]+(:+[^\s"'{}\[\],:#&*!|>]+)*`)
+
+// Meant adds the hint that a name was to be another one, and the fix, where the name stands
+// once at the diagnostic's place.
+func (d *Diagnostic) Meant(name, near string) {
+	d.Hint = fmt.Sprintf("did you mean %q?", near)
+	if d.At.File == nil || d.At.Span.End > uint32(len(d.At.File.Text)) {
+		return
+	}
+	if word.FindString(near) != near || word.FindString(name) != name {
+		return // it would have to be quoted
+	}
+	var edits []Edit
+	for _, at := range word.FindAllStringIndex(d.At.File.Slice(d.At.Span), -1) {
+		span := Span{d.At.Span.Start + uint32(at[0]), d.At.Span.Start + uint32(at[1])}
+		if d.At.File.Slice(span) == name {
+			edits = append(edits, Edit{span, near})
+		}
+	}
+	if len(edits) == 1 {
+		d.Fix = &Fix{Does: fmt.Sprintf("write %q", near), Unsafe: true, Edits: edits}
+	}
+}
