@@ -160,3 +160,11 @@ func when(message string, k Known) string {
 
 // meant is a hint at a name.
 func meant(near string) string { return fmt.Sprintf("did you mean %q?", near) }
+
+// firstName is the first key of a map; "" of all else.
+func firstName(n *yaml.Node) string {
+	if n.Kind == yaml.Map && len(n.Entries) == 1 {
+		return n.Entries[0].Name
+	}
+	return ""
+}

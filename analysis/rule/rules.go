@@ -15,9 +15,27 @@ var all = append(stages(),
 	&serverBoot,
 	&serverNetwork,
 	&deploymentFormat,
+	&missingArgument,
+	&deprecatedType,
+	&deprecatedProperty,
+	&ranges,
+	&usedTwice,
+	&neverSignalled,
 
 	// language
 	&groupedParameter,
+	&misspeltFunction,
+
+	// style
+	&unusedParameter,
+	&unusedCondition,
+	&absentKey,
+	&redundantDependency,
+
+	// security
+	&openToTheWorld,
+	&shownPassword,
+	&secretInClear,
 
 	// roles
 	&hookByHand,

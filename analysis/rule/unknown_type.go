@@ -46,8 +46,9 @@ func findUnknownTypes(l *Look) {
 	}
 }
 
-// nothing are the types that do nothing, whatever their properties are.
-var nothing = []string{"OS::Heat::None", "OS::Heat::Test", "OS::Neutron::MeteringLabel"}
+// nothing are the types that do nothing in Heat 19, whatever their properties are: most of
+// them are kept for stacks of old.
+var nothing = []string{"OS::Aodh::CombinationAlarm", "OS::Designate::Domain", "OS::Designate::Record", "OS::Heat::HARestarter", "OS::Heat::None", "OS::Magnum::Bay"}
 
 // knownNamespace says whether a type is called like Heat's own: OS::Nova::….
 func knownNamespace(kind string, names []string) bool {

@@ -1,0 +1,45 @@
+package rule
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+var (
+	deprecatedType     = Rule{Code: source.DeprecatedType, Category: Resources, Severity: source.Warning, Truth: HeatsTables, LintOnly: true, Template: findDeprecatedTypes}
+	deprecatedProperty = Rule{Code: source.DeprecatedProperty, Category: Resources, Severity: source.Warning, Truth: HeatsTables, LintOnly: true, Template: findDeprecatedProperties}
+)
+
+func findDeprecatedTypes(l *Look) {
+	for _, b := range l.Blocks() {
+		if t := b.Type; b.Path == "" && t.Deprecated != nil {
+			at := source.Spanned(b.Resource.Entry.Key)
+			if b.Resource.TypeNode != nil {
+				at = b.Resource.TypeNode
+			}
+			l.Found(at, fmt.Sprintf("%s is %s in Heat %s", t.Name, ailing(t.Status), resourcetype.Release()), *t.Deprecated)
+		}
+	}
+}
+
+func findDeprecatedProperties(l *Look) {
+	for _, b := range l.Blocks() {
+		if b.Type.Deprecated != nil {
+			continue // the whole type is
+		}
+		for _, e := range b.Node.All() {
+			if p := b.Known[e.Name]; p != nil && p.Deprecated != nil {
+				l.Found(e.Key, fmt.Sprintf("the property %q of %s is %s in Heat %s", e.Name, b.Of, ailing(p.Status), resourcetype.Release()), *p.Deprecated)
+			}
+		}
+	}
+}
+
+func ailing(s resourcetype.Status) string {
+	if s.Hidden {
+		return "deprecated and hidden"
+	}
+	return "deprecated"
+}

@@ -1,0 +1,50 @@
+package rule
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+var misspeltFunction = Rule{Code: source.MisspeltFunction, Category: Language, Severity: source.Warning, Truth: TextShows, Template: findMisspeltFunctions}
+
+// functionNames are those that no map of data is likely to have as its only key, nor nearly.
+var functionNames = []string{"get_param", "get_resource", "get_attr", "get_file", "str_replace", "str_replace_strict", "str_split", "list_join", "list_concat", "map_merge", "map_replace", "resource_facade", "make_url"}
+
+func findMisspeltFunctions(l *Look) {
+	if l.Template.Version.CFN() {
+		return
+	}
+	for r := range l.Resources {
+		if r.Properties != nil {
+			l.misspelt(r.Properties.Value)
+		}
+	}
+	for _, o := range l.Template.Outputs {
+		l.misspelt(o.Value)
+	}
+}
+
+func (l *Look) misspelt(n *yaml.Node) {
+	if n.Kind == yaml.Map && len(n.Entries) == 1 && !l.IsCall(n) {
+		name := n.Entries[0].Name
+		if near := hot.Nearest(name, functionNames); near != "" && strings.Contains(name, "_") && len(name) > 6 && !anyFunction(name) {
+			l.Found(n.Entries[0].Key, fmt.Sprintf("%q is no function: this map is given as it is", name), meant(near))
+		}
+	}
+	for _, x := range n.Items {
+		l.misspelt(x)
+	}
+	for _, e := range n.Entries {
+		l.misspelt(e.Value)
+	}
+}
+
+// anyFunction says whether a name is that of a function of some version.
+func anyFunction(name string) bool {
+	_, is := hot.LastVersion(name)
+	return is
+}

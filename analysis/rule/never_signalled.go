@@ -1,0 +1,39 @@
+package rule
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+var neverSignalled = Rule{Code: source.NeverSignalled, Category: Resources, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findNeverSignalled}
+
+// findNeverSignalled finds wait conditions whose handle nothing else reads: whoever is to
+// signal it cannot know how.
+func findNeverSignalled(l *Look) {
+	for b := range l.BlocksOf("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition") {
+		handle := b.Get("handle")
+		if handle == nil {
+			handle = b.Get("Handle")
+		}
+		if handle == nil || !l.IsCall(handle) {
+			continue
+		}
+		of := l.Template.Expr(handle).Ref()
+		if of.Kind != hot.ToResource || l.Template.Resource(of.Name) == nil {
+			continue
+		}
+		read := false
+		l.References(l.Template.Root, func(r hot.Ref, n *yaml.Node) {
+			if (r.Kind == hot.ToResource || r.Kind == hot.ToAttribute) && (r.Name == of.Name || r.Name == "") && n != handle {
+				read = true
+			}
+		})
+		if !read {
+			l.Note(l.Found(handle, fmt.Sprintf("nothing reads the handle %q: nobody can signal it, and the stack waits until its time-out", of.Name),
+				"give `{get_attr: ["+of.Name+", curl_cli]}` to a server's user_data"), l.Template.Resource(of.Name).Entry.Key, "the handle")
+		}
+	}
+}

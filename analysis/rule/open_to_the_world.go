@@ -1,0 +1,79 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+var openToTheWorld = Rule{Code: source.OpenToTheWorld, Category: Security, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findOpenToTheWorld}
+
+// findOpenToTheWorld finds rules of security groups that let everybody reach ssh, remote
+// desktops, or everything.
+func findOpenToTheWorld(l *Look) {
+	for b := range l.BlocksOf("OS::Neutron::SecurityGroup") {
+		if rules := b.Get("rules"); rules != nil && rules.Kind == yaml.List {
+			for _, n := range rules.Items {
+				l.groupRule(n)
+			}
+		}
+	}
+	for b := range l.BlocksOf("OS::Neutron::SecurityGroupRule") {
+		if b.Node != nil {
+			l.groupRule(b.Node)
+		}
+	}
+}
+
+// sensitive are ports behind which one logs in.
+var sensitive = []struct {
+	port int64
+	name string
+}{{22, "ssh"}, {3389, "remote desktops"}}
+
+func (l *Look) groupRule(n *yaml.Node) {
+	if n.Kind != yaml.Map || l.IsCall(n) {
+		return
+	}
+	text := func(name, otherwise string) (string, bool) {
+		x := n.Get(name)
+		if x.IsNull() {
+			return otherwise, true
+		}
+		v, known := l.Value(x)
+		return value.ToString(v.Value), known && v.If == ""
+	}
+	direction, known1 := text("direction", "ingress")
+	from, known2 := text("remote_ip_prefix", "0.0.0.0/0")
+	protocol, known3 := text("protocol", "any")
+	least, known4 := text("port_range_min", "")
+	most, known5 := text("port_range_max", "")
+	groups := []string{"remote_group", "remote_group_id", "remote_mode"}
+	if slices.ContainsFunc(groups, func(name string) bool { return !n.Get(name).IsNull() }) || !(known1 && known2 && known3 && known4 && known5) ||
+		direction != "ingress" || from != "0.0.0.0/0" && from != "::/0" || !slices.Contains([]string{"tcp", "6", "any", "0"}, protocol) {
+		return
+	}
+	if least == "" && most == "" {
+		if n.Get("remote_ip_prefix").IsNull() && n.Get("protocol").IsNull() {
+			return // it says nothing at all
+		}
+		l.Found(n, "this lets everybody reach every port", "say which ports, or from where: remote_ip_prefix, remote_group")
+		return
+	}
+	first, isFirst := value.Integer(least)
+	last, isLast := value.Integer(most)
+	a, isA := first.(int64)
+	b, isB := last.(int64)
+	if !isFirst || !isLast || !isA || !isB {
+		return
+	}
+	for _, s := range sensitive {
+		if a <= s.port && s.port <= b {
+			l.Found(n, fmt.Sprintf("this lets everybody reach %s (port %d)", s.name, s.port), "say from where: remote_ip_prefix, remote_group")
+			return
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package rule
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+var redundantDependency = Rule{Code: source.RedundantDependency, Category: Style, Severity: source.Info, Truth: TextShows, LintOnly: true, Template: findRedundantDependencies}
+
+// findRedundantDependencies finds names in depends_on that the properties read already,
+// whatever any condition says.
+func findRedundantDependencies(l *Look) {
+	for r := range l.Resources {
+		if r.DependsOn == nil || r.Properties == nil {
+			continue
+		}
+		reads := map[string]*yaml.Node{}
+		l.certain(r.Properties.Value, reads)
+		items := r.DependsOn.Value.Items
+		if r.DependsOn.Value.Kind == yaml.Scalar {
+			items = []*yaml.Node{r.DependsOn.Value}
+		}
+		for _, n := range items {
+			if name, isText := n.Text(); isText && reads[name] != nil && l.Template.Resource(name) != nil && l.Template.Resource(name).Condition == nil {
+				l.Note(l.Found(n, fmt.Sprintf("%q reads %q already, and so waits for it", r.Name, name), "leave it out"), reads[name], "here")
+			}
+		}
+	}
+}
+
+// certain are the resources that an expression reads in any case: not in a branch of an if.
+func (l *Look) certain(n *yaml.Node, reads map[string]*yaml.Node) {
+	if l.IsCall(n) {
+		switch r := l.Template.Expr(n).Ref(); {
+		case r.Kind == hot.ToResource || r.Kind == hot.ToAttribute:
+			reads[r.Name] = n
+		case n.Entries[0].Name == "if" || n.Entries[0].Name == "Fn::If":
+			return
+		}
+	}
+	for _, x := range n.Items {
+		l.certain(x, reads)
+	}
+	for _, e := range n.Entries {
+		l.certain(e.Value, reads)
+	}
+}

@@ -1,0 +1,89 @@
+package rule
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+var ranges = Rule{Code: source.BadRange, Category: Resources, Severity: source.Warning, Truth: CreationFails, Template: findBadRanges}
+
+// findBadRanges finds ranges that Neutron refuses when it makes them: of addresses outside of
+// their subnet, or whose beginning lies behind their end.
+func findBadRanges(l *Look) {
+	for b := range l.BlocksOf("OS::Neutron::Subnet") {
+		cidr, known := l.prefix(b.Get("cidr"))
+		pools := b.Get("allocation_pools")
+		if pools == nil || pools.Kind != yaml.List {
+			continue
+		}
+		gateway, hasGateway := l.addr(b.Get("gateway_ip"))
+		for _, p := range pools.Items {
+			start, isStart := l.addr(p.Get("start"))
+			end, isEnd := l.addr(p.Get("end"))
+			switch {
+			case isStart && isEnd && end.Less(start):
+				l.Found(p, fmt.Sprintf("the pool ends (%s) before it begins (%s)", end, start), "")
+			case known && (isStart && !cidr.Contains(start) || isEnd && !cidr.Contains(end)):
+				l.Note(l.Found(p, fmt.Sprintf("the pool lies outside of the subnet %s", cidr), ""), b.Get("cidr"), "the subnet")
+			case hasGateway && isStart && isEnd && !gateway.Less(start) && !end.Less(gateway):
+				l.Note(l.Found(p, fmt.Sprintf("the gateway %s lies in the pool", gateway), "begin the pool behind it"), b.Get("gateway_ip"), "the gateway")
+			}
+		}
+	}
+	for b := range l.BlocksOf("OS::Neutron::SecurityGroup") {
+		if rules := b.Get("rules"); rules != nil && rules.Kind == yaml.List {
+			for _, n := range rules.Items {
+				l.portRange(n)
+			}
+		}
+	}
+	for b := range l.BlocksOf("OS::Neutron::SecurityGroupRule") {
+		l.portRange(b.Node)
+	}
+}
+
+// portRange looks at a rule of tcp or udp: to icmp the two are a type and a code.
+func (l *Look) portRange(n *yaml.Node) {
+	if n == nil || n.Kind != yaml.Map || n.Get("port_range_min").IsNull() || n.Get("port_range_max").IsNull() {
+		return
+	}
+	if protocol, _ := n.Get("protocol").Text(); protocol != "tcp" && protocol != "udp" {
+		return
+	}
+	least, known1 := l.Value(n.Get("port_range_min"))
+	most, known2 := l.Value(n.Get("port_range_max"))
+	a, is1 := value.Integer(least.Value)
+	b, is2 := value.Integer(most.Value)
+	x, isX := a.(int64)
+	y, isY := b.(int64)
+	if known1 && known2 && is1 && is2 && isX && isY && x > y {
+		l.Found(n.Get("port_range_min"), fmt.Sprintf("the first port, %d, lies behind the last, %d", x, y), "")
+	}
+}
+
+func (l *Look) addr(n *yaml.Node) (netip.Addr, bool) {
+	a, err := netip.ParseAddr(l.text(n))
+	return a, err == nil
+}
+
+func (l *Look) prefix(n *yaml.Node) (netip.Prefix, bool) {
+	p, err := netip.ParsePrefix(l.text(n))
+	return p.Masked(), err == nil
+}
+
+// text is a node's text as far as it is known for sure; "" if it is not.
+func (l *Look) text(n *yaml.Node) string {
+	if n == nil {
+		return ""
+	}
+	v, known := l.Value(n)
+	text, isText := v.Value.(string)
+	if !known || !isText || v.If != "" {
+		return ""
+	}
+	return text
+}

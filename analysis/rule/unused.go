@@ -1,0 +1,61 @@
+package rule
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+var (
+	unusedParameter = Rule{Code: source.UnusedParameter, Category: Style, Severity: source.Warning, Truth: TextShows, LintOnly: true, Whole: true, Template: findUnusedParameters}
+	unusedCondition = Rule{Code: source.UnusedCondition, Category: Style, Severity: source.Warning, Truth: TextShows, LintOnly: true, Whole: true, Template: findUnusedConditions}
+)
+
+// findUnusedParameters leaves nested templates alone: what is given to one of a family may
+// be for the others.
+func findUnusedParameters(l *Look) {
+	for _, s := range l.Uses {
+		if s.Nest != nil {
+			return
+		}
+	}
+	if len(l.Template.Resources) == 0 {
+		return
+	}
+	used, all := map[string]bool{}, false
+	l.References(l.Template.Root, func(r hot.Ref, _ *yaml.Node) {
+		if r.Kind == hot.ToParameter {
+			used[r.Name] = true
+			all = all || r.Name == ""
+		}
+	})
+	for _, p := range l.Template.Parameters {
+		if !used[p.Name] && !all {
+			l.Found(p.Entry.Key, fmt.Sprintf("nothing reads the parameter %q", p.Name), "")
+		}
+	}
+}
+
+func findUnusedConditions(l *Look) {
+	words := map[string]bool{} // a condition is a name among other texts: whatever says it counts
+	var collect func(n *yaml.Node)
+	collect = func(n *yaml.Node) {
+		if text, is := n.Text(); is {
+			words[text] = true
+		}
+		for _, x := range n.Items {
+			collect(x)
+		}
+		for _, e := range n.Entries {
+			collect(e.Value)
+		}
+	}
+	collect(l.Template.Root)
+	for _, c := range l.Template.Root.Get(l.Template.Words().Conditions).All() {
+		if !words[c.Name] {
+			l.Found(c.Key, fmt.Sprintf("nothing asks for the condition %q", c.Name), "")
+		}
+	}
+}
