@@ -18,11 +18,13 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/memory"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/emit"
+	"github.com/hotc-dev/hotc/emit/localheat"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -59,9 +61,11 @@ with --output all that roles print, as it comes.`,
 				return err
 			}
 			r := &localRun{streams: s, result: result, asJSON: asJSON, output: output, started: time.Now()}
-			if r.facts, err = parseFacts(facts, result.Program); err != nil {
+			given, err := parseFacts(facts, result.Program)
+			if err != nil {
 				return err
 			}
+			r.heat = localheat.New(string(deploymentName), result, given)
 			if r.gifts, err = readGifts(cmd.Context(), secrets, result.Built.Plan, s); err != nil {
 				return err
 			}
@@ -86,7 +90,7 @@ with --output all that roles print, as it comes.`,
 type localRun struct {
 	streams
 	result  *emit.Result
-	facts   facts
+	heat    *localheat.Heat
 	gifts   []gift
 	agent   string // path of hotc-agent
 	asJSON  bool
@@ -96,14 +100,7 @@ type localRun struct {
 	workdir string
 	session *session
 	url     string
-	root    identity
-	// identities are those of the nested stacks, by path.
-	identities map[string]identity
-	// memberNames are those that Heat would make up, in groups that scale.
-	memberNames map[*program.Member]string
-	made        map[string]map[string]value.Value
-	broken      []status.Cycle // that were found while it ran
-	invented    map[string]string
+	broken  []status.Cycle // that were found while it ran
 }
 
 // deploymentName is the name of the deployment where there is no stack.
@@ -113,8 +110,13 @@ func (r *localRun) run(ctx context.Context, workdir string) error {
 	if len(r.result.Built.Plan.Servers) == 0 {
 		return source.Fail(source.Usage, "no server of the template has roles", "roles stand in a server's metadata under `hotc:`")
 	}
-	r.root = newIdentity(string(deploymentName))
-	boots, err := r.boots()
+	boots, lacking, err := r.heat.Boots()
+	for i, d := range lacking {
+		if i == len(lacking)-1 {
+			return d
+		}
+		source.Print(r.err, d, r.errStyle())
+	}
 	if err != nil {
 		return err
 	}
@@ -263,12 +265,36 @@ func findAgent(given string) (string, error) {
 	return path, nil
 }
 
-// facts are what Heat would know of resources: by resource, then attribute.
-type facts map[string]map[string]fact
-
-type fact struct {
-	value any
-	text  string
+// parseFacts reads the flags --fact; a value is JSON, or else a string. A resource of
+// a nested stack is named by its path.
+func parseFacts(given []string, p *program.Program) (localheat.Facts, error) {
+	out := localheat.Facts{}
+	known := map[string]bool{}
+	if len(given) > 0 {
+		p.Root.Walk(func(s *program.Stack) {
+			for _, r := range s.Template.Resources {
+				known[s.PathOf(r.Name)] = true
+			}
+		})
+	}
+	for _, text := range given {
+		resource, attribute, said, err := splitFact(text)
+		if err != nil {
+			return nil, err
+		}
+		if !known[resource] {
+			return nil, source.Fail(source.UnknownResource, fmt.Sprintf("--fact %s: the template has no resource %q", text, resource), "")
+		}
+		if out[resource] == nil {
+			out[resource] = map[string]value.Value{}
+		}
+		v, err := yaml.DecodeJSON([]byte(said))
+		if err != nil {
+			v = said
+		}
+		out[resource][attribute] = v
+	}
+	return out, nil
 }
 
 // splitFact reads RESOURCE.ATTRIBUTE=VALUE; a resource's name may hold dots.

@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/emit/localheat"
 )
 
 // runReport is the result of `hotc run --json` (docs/json.md).
@@ -85,9 +86,9 @@ func (r *localRun) outputs() ([]output, error) {
 	e := newEvaluation(ctx, r.session, r.result.Built.Plan)
 	e.deploy, e.unknown = map[string]json.RawMessage{}, map[string]string{}
 	for key, expr := range r.result.Built.OutputDeploy {
-		switch v, err := hot.Fold(expr, (&scope{run: r, stack: r.result.Program.Root}).answer); {
+		switch v, err := hot.Fold(expr, r.heat.Root()); {
 		case err != nil: // the output says so
-			e.unknown[key] = inALine(asDiagnostic(err))
+			e.unknown[key] = inALine(localheat.AsDiagnostic(err))
 		case v.IsValue():
 			e.deploy[key] = value.EncodeJSON(v.Value)
 		}

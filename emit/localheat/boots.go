@@ -1,4 +1,6 @@
-package main
+// Package localheat says what Heat would, where there is none: the made-up facts of servers,
+// names and ids of stacks, random strings, and the deploy-time values of roles' inputs.
+package localheat
 
 import (
 	"cmp"
@@ -11,58 +13,52 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/compiler/yaml"
+	"github.com/hotc-dev/hotc/emit"
+	"github.com/hotc-dev/hotc/emit/plan"
 )
 
-// What `hotc run` says where Heat would: the made-up facts of servers, and the
-// deploy-time values of roles' inputs.
+// Facts are what the user says that Heat would know of resources, by path, then attribute.
+type Facts map[string]map[string]value.Value
 
-// parseFacts reads the flags --fact; a value is JSON, or else a string. A resource of
-// a nested stack is named by its path.
-func parseFacts(given []string, p *program.Program) (facts, error) {
-	out := facts{}
-	known := map[string]bool{}
-	if len(given) > 0 {
-		p.Root.Walk(func(s *program.Stack) {
-			for _, r := range s.Template.Resources {
-				known[s.PathOf(r.Name)] = true
-			}
-		})
-	}
-	for _, text := range given {
-		resource, attribute, value, err := splitFact(text)
-		if err != nil {
-			return nil, err
-		}
-		if !known[resource] {
-			return nil, source.Fail(source.UnknownResource, fmt.Sprintf("--fact %s: the template has no resource %q", text, resource), "")
-		}
-		if out[resource] == nil {
-			out[resource] = map[string]fact{}
-		}
-		v, err := yaml.DecodeJSON([]byte(value))
-		if err != nil {
-			v = value
-		}
-		out[resource][attribute] = fact{value: v, text: text}
-	}
-	return out, nil
+// Heat stands in for Heat: what it says in one run, made up once.
+type Heat struct {
+	program  *program.Program
+	analysis *binding.Analysis
+	built    *plan.Built
+	facts    Facts
+
+	root identity
+	// identities are those of the nested stacks, by path.
+	identities map[string]identity
+	// memberNames are those that Heat would make up, in groups that scale.
+	memberNames map[*program.Member]string
+	made        map[string]map[string]value.Value
+	invented    map[string]string
 }
 
-// boots makes a boot file for each server, but for coordinator and token.
-func (r *localRun) boots() ([]contract.Boot, error) {
-	var lacking factsLacking
-	r.allThere(&lacking)
-	made := r.madeUp()
-	var boots []contract.Boot
-	for _, s := range r.result.Built.Plan.Servers {
-		b := contract.Boot{Format: contract.Format, Deployment: string(deploymentName), StackID: r.root.id, Server: s.Path,
+// New stands in for Heat of a stack of some name.
+func New(name string, r *emit.Result, f Facts) *Heat {
+	return &Heat{program: r.Program, analysis: r.Analysis, built: r.Built, facts: f, root: newIdentity(name)}
+}
+
+// Root answers what Heat would in the root stack.
+func (h *Heat) Root() hot.Resolve { return (&scope{heat: h, stack: h.program.Root}).answer }
+
+// Boots makes a boot file for each server, but for coordinator and token. lacking are the
+// facts that only Heat would know and that nobody has given.
+func (h *Heat) Boots() (boots []contract.Boot, lacking []*source.Diagnostic, err error) {
+	var open factsLacking
+	h.allThere(&open)
+	made := h.madeUp()
+	for _, s := range h.built.Plan.Servers {
+		b := contract.Boot{Format: contract.Format, Deployment: h.root.name, StackID: h.root.id, Server: s.Path,
 			Deploy: map[string]json.RawMessage{}, Facts: map[string]json.RawMessage{}}
 		for name, v := range made[string(s.Path)] {
 			b.Facts[name] = value.EncodeJSON(v)
@@ -72,24 +68,24 @@ func (r *localRun) boots() ([]contract.Boot, error) {
 				b.Facts[name] = value.EncodeJSON(addressOn(made[string(s.Path)][contract.FactFirstAddress], network, number))
 			}
 		}
-		deploy := r.result.Built.Deploy[string(s.Path)]
+		deploy := h.built.Deploy[string(s.Path)]
 		for _, key := range inTextOrder(deploy) { // the first that has no value is what is said
 			e := deploy[key]
-			before := len(lacking.found)
-			v, err := hot.Fold(e, lacking.noting(r.scopeOf(s.Path).answer))
+			before := len(open.found)
+			v, err := hot.Fold(e, open.noting(h.scopeOf(s.Path).answer))
 			switch {
-			case len(lacking.found) > before: // what else is wrong may be so because of that
+			case len(open.found) > before: // what else is wrong may be so because of that
 			case err != nil:
-				return nil, asDiagnostic(err)
+				return nil, nil, AsDiagnostic(err)
 			case !v.IsValue():
-				lacking.note(&source.Diagnostic{Code: source.MissingFact, At: e.At, Message: "only Heat can compute this value", Hint: "give the input a value that hotc knows"})
+				open.note(&source.Diagnostic{Code: source.MissingFact, At: e.At, Message: "only Heat can compute this value", Hint: "give the input a value that hotc knows"})
 			default:
 				b.Deploy[key] = value.EncodeJSON(v.Value)
 			}
 		}
 		boots = append(boots, b)
 	}
-	return boots, lacking.report(r.streams)
+	return boots, open.once(), nil
 }
 
 // factsLacking are the facts that only Heat would know and that nobody has given: all are
@@ -112,23 +108,15 @@ func (l *factsLacking) noting(answer hot.Resolve) hot.Resolve {
 	}
 }
 
-// report is the error that ends the run, if any is lacking: several servers may lack the same.
-func (l *factsLacking) report(s streams) error {
+// once are they, without those that several servers lack.
+func (l *factsLacking) once() []*source.Diagnostic {
 	said := map[string]bool{}
-	var last *source.Diagnostic
-	for _, d := range l.found {
-		if text := d.At.String() + d.Message; !said[text] {
-			said[text] = true
-			if last != nil {
-				source.Print(s.err, last, s.errStyle())
-			}
-			last = d
-		}
-	}
-	if last == nil {
-		return nil
-	}
-	return last
+	return slices.DeleteFunc(l.found, func(d *source.Diagnostic) bool {
+		text := d.At.String() + d.Message
+		before := said[text]
+		said[text] = true
+		return before
+	})
 }
 
 // inTextOrder are the keys of expressions by where these stand.
@@ -139,9 +127,9 @@ func inTextOrder(m map[string]*hot.Expr) []string {
 }
 
 // allThere notes what only Heat could decide: which servers there are.
-func (r *localRun) allThere(lacking *factsLacking) {
-	for _, s := range r.result.Built.Plan.Servers {
-		for _, p := range r.result.Analysis.Presences[string(s.Path)] {
+func (h *Heat) allThere(lacking *factsLacking) {
+	for _, s := range h.built.Plan.Servers {
+		for _, p := range h.analysis.Presences[string(s.Path)] {
 			lacking.note(&source.Diagnostic{Code: source.MissingFact, At: p.At, Message: fmt.Sprintf("whether server %q is there is left to Heat: it is not, if %s", s.Path, p.Why),
 				Hint: "give the parameters that decide it with -P or -e"})
 		}
@@ -165,9 +153,9 @@ func addressOn(first value.Value, network, number int) value.Value {
 
 // madeUp are plausible facts of all servers: an address of this machine's own, a name that
 // no other one has, a random id. They are made once.
-func (r *localRun) madeUp() map[string]map[string]value.Value {
-	if r.made != nil {
-		return r.made
+func (h *Heat) madeUp() map[string]map[string]value.Value {
+	if h.made != nil {
+		return h.made
 	}
 	out := map[string]map[string]value.Value{}
 	n := 0
@@ -175,13 +163,13 @@ func (r *localRun) madeUp() map[string]map[string]value.Value {
 		n++
 		out[path] = map[string]value.Value{contract.FactID: uuid.NewString(), contract.FactName: property,
 			contract.FactFirstAddress: fmt.Sprintf("127.%d.%d.%d", 1+n/62500, n/250%250, 1+n%250)}
-		for name, f := range r.facts[path] {
+		for name, f := range h.facts[path] {
 			if _, known := out[path][name]; known {
-				out[path][name] = f.value
+				out[path][name] = f
 			}
 		}
 	}
-	r.result.Program.Root.Walk(func(s *program.Stack) {
+	h.program.Root.Walk(func(s *program.Stack) {
 		for _, res := range s.Template.Resources {
 			if s.Type(res) == roles.ServerType && !s.Absent(res.Name) {
 				add(s.PathOf(res.Name), strings.ReplaceAll(s.PathOf(res.Name), "/", "-"))
@@ -193,11 +181,12 @@ func (r *localRun) madeUp() map[string]map[string]value.Value {
 			}
 		}
 	})
-	r.made = out
+	h.made = out
 	return out
 }
 
-func asDiagnostic(err error) error {
+// AsDiagnostic says where an expression fails.
+func AsDiagnostic(err error) error {
 	if d, ok := source.AsDiagnostic(err); ok {
 		return d
 	}

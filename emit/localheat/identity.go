@@ -1,4 +1,4 @@
-package main
+package localheat
 
 import (
 	"crypto/rand"
@@ -29,40 +29,40 @@ func shortID() string { return strings.ToLower(rand.Text()[:12]) }
 
 // identity is that of one of the run's stacks, made up once. A group is a stack of its own
 // between the stack around and its members.
-func (r *localRun) identity(s *program.Stack) identity {
+func (h *Heat) identity(s *program.Stack) identity {
 	if s.Nest == nil {
-		return r.root
+		return h.root
 	}
-	if r.identities == nil {
-		r.identities = map[string]identity{}
+	if h.identities == nil {
+		h.identities = map[string]identity{}
 	}
 	made := func(path string, make func() identity) identity {
-		if _, have := r.identities[path]; !have {
-			r.identities[path] = make()
+		if _, have := h.identities[path]; !have {
+			h.identities[path] = make()
 		}
-		return r.identities[path]
+		return h.identities[path]
 	}
 	return made(s.Path, func() identity {
 		resource := s.Nest.Resource.Name
-		around := r.identity(s.Around())
+		around := h.identity(s.Around())
 		if !s.Nest.Group() {
 			return around.inside(resource)
 		}
 		group := made(s.Around().PathOf(resource), func() identity { return around.inside(resource) })
-		return group.inside(r.memberName(s.Nest, s.Nest.Member(memberOf(s))))
+		return group.inside(h.memberName(s.Nest, s.Nest.Member(memberOf(s))))
 	})
 }
 
 // memberName is the name of a group's member, made up once if it is Heat's to make up.
-func (r *localRun) memberName(n *program.Nest, m *program.Member) string {
+func (h *Heat) memberName(n *program.Nest, m *program.Member) string {
 	if !n.Scales() {
 		return m.Name
 	}
-	if r.memberNames == nil {
-		r.memberNames = map[*program.Member]string{}
+	if h.memberNames == nil {
+		h.memberNames = map[*program.Member]string{}
 	}
-	if r.memberNames[m] == "" {
-		r.memberNames[m] = shortID()
+	if h.memberNames[m] == "" {
+		h.memberNames[m] = shortID()
 	}
-	return r.memberNames[m]
+	return h.memberNames[m]
 }

@@ -1,4 +1,4 @@
-package main
+package localheat
 
 import (
 	"crypto/rand"
@@ -38,17 +38,17 @@ func (s *scope) invented(call *hot.Expr, resource, attribute string, path []valu
 		return nil, nil
 	}
 	where := s.stack.PathOf(resource)
-	if _, have := s.run.invented[where]; !have {
+	if _, have := s.heat.invented[where]; !have {
 		text, err := make()
 		if err != nil {
 			return nil, err
 		}
-		if s.run.invented == nil {
-			s.run.invented = map[string]string{}
+		if s.heat.invented == nil {
+			s.heat.invented = map[string]string{}
 		}
-		s.run.invented[where] = text
+		s.heat.invented[where] = text
 	}
-	return hot.Constant(hot.Select(s.run.invented[where], path), call.At), nil
+	return hot.Constant(hot.Select(s.heat.invented[where], path), call.At), nil
 }
 
 // characterClasses are those of heat/common/password_gen.py.

@@ -1,4 +1,4 @@
-package main
+package localheat
 
 import (
 	"fmt"
@@ -14,26 +14,26 @@ import (
 // scope answers what Heat would in one stack: pseudo parameters, made-up facts,
 // --fact, and what crosses from one stack to another.
 type scope struct {
-	run   *localRun
+	heat  *Heat
 	stack *program.Stack
 	// server is the member of a group whose own expressions these are; nil for others.
 	server *program.Server
 }
 
 // scopeOf is the scope of a server's deploy-time values.
-func (r *localRun) scopeOf(path contract.ServerPath) *scope {
-	if s := r.result.Program.Server(string(path)); s != nil {
+func (h *Heat) scopeOf(path contract.ServerPath) *scope {
+	if s := h.program.Server(string(path)); s != nil {
 		if s.Nest != nil {
-			return &scope{r, s.Stack, s}
+			return &scope{h, s.Stack, s}
 		}
-		return &scope{r, s.Stack, nil}
+		return &scope{h, s.Stack, nil}
 	}
-	for _, f := range r.result.Analysis.FactServers {
+	for _, f := range h.analysis.FactServers {
 		if f.Path == string(path) {
-			return &scope{r, f.Stack, nil}
+			return &scope{h, f.Stack, nil}
 		}
 	}
-	return &scope{r, r.result.Program.Root, nil}
+	return &scope{h, h.program.Root, nil}
 }
 
 // answer is a hot.Resolve.
@@ -50,11 +50,11 @@ func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
 		attribute = contract.FactID // a resource's own id counts as its attribute
 	}
 	where := s.stack.PathOf(resource)
-	if v, ok := s.run.madeUp()[where][attribute]; ok {
+	if v, ok := s.heat.madeUp()[where][attribute]; ok {
 		return hot.Constant(hot.Select(v, path), call.At), nil
 	}
-	if f, ok := s.run.facts[where][attribute]; ok {
-		return hot.Constant(hot.Select(f.value, path), call.At), nil
+	if f, ok := s.heat.facts[where][attribute]; ok {
+		return hot.Constant(hot.Select(f, path), call.At), nil
 	}
 	if e, err := s.nested(call, resource, attribute, path); e != nil || err != nil {
 		return e, err
@@ -73,10 +73,10 @@ func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
 }
 
 func (s *scope) parameter(call *hot.Expr, name string, path []value.Value) (*hot.Expr, error) {
-	own := s.run.identity(s.stack)
-	pseudo := map[string]string{hot.StackName: own.name, hot.StackID: own.id, "OS::project_id": s.run.root.id,
+	own := s.heat.identity(s.stack)
+	pseudo := map[string]string{hot.StackName: own.name, hot.StackID: own.id, "OS::project_id": s.heat.root.id,
 		hot.CFNStackName: own.name, hot.CFNRegion: "ap-southeast-1", // heat/engine/cfn/parameters.py
-		hot.CFNStackID: fmt.Sprintf("arn:openstack:heat::%s:stacks/%s/%s", s.run.root.id, own.name, own.id)}
+		hot.CFNStackID: fmt.Sprintf("arn:openstack:heat::%s:stacks/%s/%s", s.heat.root.id, own.name, own.id)}
 	if v, ok := pseudo[name]; ok {
 		return hot.Constant(v, call.At), nil
 	}
@@ -89,7 +89,7 @@ func (s *scope) parameter(call *hot.Expr, name string, path []value.Value) (*hot
 		return hot.Constant(hot.SelectParam(v, path), call.At), nil
 	}
 	if a := s.stack.Arguments[name]; a != nil {
-		e, err := hot.Fold(a.Expr, (&scope{run: s.run, stack: s.stack.Around()}).answer)
+		e, err := hot.Fold(a.Expr, (&scope{heat: s.heat, stack: s.stack.Around()}).answer)
 		if err != nil || !e.IsValue() {
 			return e, err
 		}
@@ -120,12 +120,12 @@ func (s *scope) handed(key value.Value) (*hot.Expr, error) {
 	} else if nest != nil {
 		member = memberOf(s.stack)
 	}
-	c := s.run.result.Analysis.Handed[nest]
+	c := s.heat.analysis.Handed[nest]
 	name, _ := key.(string)
 	if c == nil || c.Exprs[name] == nil {
 		return nil, nil
 	}
-	e, err := hot.Fold(c.Exprs[name], (&scope{run: s.run, stack: around}).answer)
+	e, err := hot.Fold(c.Exprs[name], (&scope{heat: s.heat, stack: around}).answer)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (s *scope) ofMembers(call *hot.Expr, nest *program.Nest, sel program.Select
 			return nil, err
 		}
 		list = append(list, e.Value)
-		named.Set(s.run.memberName(nest, m), e.Value)
+		named.Set(s.heat.memberName(nest, m), e.Value)
 	}
 	if sel.Gives == program.MapOfAll {
 		return hot.Constant(named, call.At), nil
@@ -192,7 +192,7 @@ func (s *scope) ofMembers(call *hot.Expr, nest *program.Nest, sel program.Select
 
 func (s *scope) ofMember(call *hot.Expr, nest *program.Nest, m *program.Member, attribute string, path []value.Value) (*hot.Expr, error) {
 	if m.Stack == nil {
-		if v, ok := s.run.madeUp()[nest.Path(m)][attribute]; ok {
+		if v, ok := s.heat.madeUp()[nest.Path(m)][attribute]; ok {
 			return hot.Constant(hot.Select(v, path), call.At), nil
 		}
 		return nil, nil
@@ -201,13 +201,13 @@ func (s *scope) ofMember(call *hot.Expr, nest *program.Nest, m *program.Member, 
 	if o := m.Stack.Template.Output(attribute); o != nil {
 		e = m.Stack.Template.Expr(o.Value)
 	}
-	if c := s.run.result.Analysis.Returned[m.Stack]; c != nil && c.Exprs[attribute] != nil {
+	if c := s.heat.analysis.Returned[m.Stack]; c != nil && c.Exprs[attribute] != nil {
 		e = c.Exprs[attribute]
 	}
 	if e == nil {
 		return nil, nil
 	}
-	v, err := hot.Fold(e, (&scope{run: s.run, stack: m.Stack}).answer)
+	v, err := hot.Fold(e, (&scope{heat: s.heat, stack: m.Stack}).answer)
 	if err != nil || !v.IsValue() {
 		return v, err
 	}

@@ -1,4 +1,4 @@
-package main
+package localheat
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ func TestTypedValues(t *testing.T) {
 		}
 		return judge.Input{Template: path}
 	}
-	j := stockHeat.Judge(t)
+	j := judge.Start(t)
 	var resources, outputs strings.Builder
 	for i, c := range typedValues {
 		value, err := yaml.DecodeJSON([]byte(c.value))
