@@ -231,3 +231,41 @@ func TestWhoHasReadAFailedAttemptsValueFollowsTheNext(t *testing.T) {
 	late.mustBeDone()
 	late.ran("password2\n")
 }
+
+// A role that makes a password at random is killed a hundred times, at every line that it
+// adds to its journal and to what it keeps. Nobody is stuck, and who follows it ends with the
+// password that the server has.
+func TestAHundredKillsOfARandomPassword(t *testing.T) {
+	b := newBed(t)
+	b.server("db", with(b.sh("r", `p=$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n'); printf $p >../real; printf $p | hotc-agent put out; [ -e ../go ] || exit 3`), output("out", contract.String)))
+	b.server("web", with(b.sh("r", `hotc-agent get in >../real`), watch("in", "db.r:out"), func(r *contract.Role) { r.Idempotent = true }))
+	b.apply()
+	web := b.start("web", stays)
+	retry := func(n int) {
+		failed := b.awaitState("db", inPhase(coordinator.PhaseFailed))
+		b.post("db", coordinator.Request{ID: fmt.Sprintf("retry-%d", n), Kind: coordinator.Retry, Role: "r", Attempt: failed.Roles[0].Attempt}, "db.r", "db.r:out")
+	}
+	kills := 0
+	for n := 0; kills < 100; n++ {
+		left := 1 + n%12
+		_ = b.start("db", func(c *agent.Config) { c.Disk = mortal{journal.Folder(c.State), &left, n%2 == 0} }).wait()
+		if left <= 0 {
+			kills++
+		}
+		b.start("db").mustFail()
+		retry(n)
+	}
+	db := b.start("db", stays)
+	goOn(t, db)
+	b.awaitState("db", func(s coordinator.ServerState) bool {
+		if s.Phase == coordinator.PhaseFailed { // it began before it was let
+			b.post("db", coordinator.Request{ID: fmt.Sprintf("last-%d", s.Roles[0].Attempt), Kind: coordinator.Retry, Role: "r", Attempt: s.Roles[0].Attempt}, "db.r", "db.r:out")
+		}
+		return s.Phase == coordinator.PhaseDone
+	})
+	b.awaitState("web", func(s coordinator.ServerState) bool {
+		text, err := os.ReadFile(filepath.Join(web.work, "real"))
+		return s.Phase == coordinator.PhaseDone && err == nil && string(text) == db.file("real")
+	})
+	b.want("db.r:out", fmt.Sprintf("%q", db.file("real")))
+}
