@@ -30,6 +30,7 @@ type Findings struct {
 	Net       *waits.Net
 	Deadlocks []waits.Deadlock
 	Follow    map[*program.Role]*follow.Role
+	Cyclic    bool // roles follow each other
 }
 
 // Check runs all passes over a program; lint says that the rules are wanted, too, of which
@@ -39,7 +40,7 @@ func Check(p *program.Program, a *binding.Analysis, lint bool, diags *source.Dia
 	order.HeatCycles(p, a, diags)
 	f := &Findings{Net: order.Net(p, a)}
 	f.Deadlocks = order.Deadlocks(p, f.Net, diags)
-	f.Follow = follow.Find(p, a, diags)
+	f.Follow, f.Cyclic = follow.Find(p, a, diags)
 	types.Check(p, a, diags)
 	secrecy.Check(p, a, diags)
 	rule.Check(p, a, lint, diags)

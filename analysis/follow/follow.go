@@ -47,8 +47,8 @@ type edge struct {
 	writer *program.Role // nil for a fact
 }
 
-// Find finds what every role follows.
-func Find(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) map[*program.Role]*Role {
+// Find finds what every role follows; cyclic says that some follow each other.
+func Find(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) (all map[*program.Role]*Role, cyclic bool) {
 	f := &finder{analysis: a, diags: diags, writers: map[string]*program.Role{}, edges: map[*program.Role][]edge{},
 		sources: map[*program.Role]sources{}, carries: map[*program.Role]sources{}, told: map[string]bool{}}
 	for _, s := range p.Servers {
@@ -65,8 +65,11 @@ func Find(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) ma
 			found[r] = &Role{}
 		}
 	}
-	if len(found) == 0 || f.cyclic() {
-		return nil
+	if len(found) == 0 {
+		return nil, false
+	}
+	if f.cyclic() {
+		return nil, true
 	}
 	for _, r := range f.roles {
 		if found[r] != nil {
@@ -79,7 +82,7 @@ func Find(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) ma
 		}
 		found[r].Carries = slices.Sorted(maps.Keys(named))
 	}
-	return found
+	return found, false
 }
 
 // watched notes what a role follows, and says what it cannot.

@@ -43,7 +43,7 @@ func found(t *testing.T, servers string) (string, string) {
 	if diags.Failed() {
 		t.Fatalf("%v\n%s", diags.All()[0].Message, text)
 	}
-	all := follow.Find(p, a, &diags)
+	all, _ := follow.Find(p, a, &diags)
 	var out, messages []string
 	for _, s := range p.Servers {
 		if r := all[s.Roles[0]]; r != nil {

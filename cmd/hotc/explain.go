@@ -16,8 +16,8 @@ import (
 
 func newExplainCommand(s streams) *cobra.Command {
 	var (
-		in     compilation
-		asJSON bool
+		in              compilation
+		asJSON, changes bool
 	)
 	cmd := &cobra.Command{
 		Use:   "explain TEMPLATE [REFERENCE]",
@@ -25,7 +25,10 @@ func newExplainCommand(s streams) *cobra.Command {
 		Long: `Say of every reference in roles' inputs, and in outputs and resources that need a role's value,
 when it gets its value (static, deploy or run), by which rule, and who resolves it.
 REFERENCE chooses: SERVER.ROLE, SERVER.ROLE.INPUT, the name of what is referred to,
-or a place as LINE or FILE:LINE.`,
+or a place as LINE or FILE:LINE.
+
+With --changes: whom a change reaches, and how, for each parameter, each server that is built
+anew and each role that writes another value; and who goes on with the value before.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := in.look(args[0], s)
@@ -35,6 +38,9 @@ or a place as LINE or FILE:LINE.`,
 			chosen := ""
 			if len(args) > 1 {
 				chosen = args[1]
+			}
+			if changes {
+				return explainChanges(s, r, chosen, args[0], asJSON)
 			}
 			list := explanations(r, chosen)
 			if len(list) == 0 && chosen != "" {
@@ -49,6 +55,7 @@ or a place as LINE or FILE:LINE.`,
 	}
 	in.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&changes, "changes", false, "say whom changes reach")
 	return cmd
 }
 
