@@ -5,7 +5,7 @@
 // also what both sides of the protocol on top of it share: paths, records, tokens,
 // and who signs what. What operators do is in coordinator/deploy, what a server's agent
 // does in coordinator/member. What must hold of every back end is written
-// down as tests in the folder conformance. Paths, records and rights are
+// down as tests in the folder storetest. Paths, records and rights are
 // described in docs/coordination.md.
 package coordinator
 

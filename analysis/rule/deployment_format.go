@@ -2,10 +2,10 @@ package rule
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 var deploymentFormat = Rule{Code: source.DeploymentFormat, Category: Resources, Severity: source.Error, Truth: HeatRefuses, Template: findDeploymentFormats}

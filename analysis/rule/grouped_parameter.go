@@ -2,11 +2,11 @@ package rule
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/compiler/yaml"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 var groupedParameter = Rule{Code: source.GroupedParameter, Category: Language, Severity: source.Error, Truth: HeatRefuses, Template: findGroupedParameters}

@@ -2,11 +2,11 @@ package rule
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/yaml"
 	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 var oneOf = Rule{Code: source.OneOf, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findOneOf}

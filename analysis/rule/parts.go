@@ -1,11 +1,11 @@
 package rule
 
 import (
-	"github.com/hotc-dev/hotc/compiler/value"
 	"maps"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // part is a property's value, or one within, that a function gives.

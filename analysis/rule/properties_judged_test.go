@@ -16,7 +16,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/rule"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
+	"github.com/hotc-dev/hotc/compiler/hot/hottest"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -43,8 +43,8 @@ var byTypes = []source.Code{source.UnknownProperty, source.MissingProperty, sour
 
 func startHeat(t *testing.T) *heat {
 	t.Helper()
-	if os.Getenv(heatjudge.SkipVariable) == "1" {
-		t.Skip("NOT compared with stock Heat: " + heatjudge.SkipVariable + "=1")
+	if os.Getenv(hottest.SkipVariable) == "1" {
+		t.Skip("NOT compared with stock Heat: " + hottest.SkipVariable + "=1")
 	}
 	cmd := exec.Command("/usr/bin/python3", "../../compiler/resourcetype/schemas.py", "judge")
 	in, err := cmd.StdinPipe()
@@ -57,7 +57,7 @@ func startHeat(t *testing.T) *heat {
 	}
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
-		t.Fatalf("stock Heat is needed (apt-get install python3-heat, or %s=1): %v", heatjudge.SkipVariable, err)
+		t.Fatalf("stock Heat is needed (apt-get install python3-heat, or %s=1): %v", hottest.SkipVariable, err)
 	}
 	t.Cleanup(func() { _, _ = in.Close(), cmd.Wait() })
 	return &heat{in, bufio.NewReaderSize(out, 1<<20)}

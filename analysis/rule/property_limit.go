@@ -2,9 +2,9 @@ package rule
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/yaml"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 var propertyLimit = Rule{Code: source.PropertyLimit, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findPropertyLimits}

@@ -2,11 +2,11 @@ package rule
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/compiler/yaml"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 var serverBoot = Rule{Code: source.ServerBoot, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findServerBoot}

@@ -1,10 +1,10 @@
 package rule
 
 import (
-	"github.com/hotc-dev/hotc/compiler/yaml"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 var serverNetwork = Rule{Code: source.ServerNetwork, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findServerNetworks}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
+	"github.com/hotc-dev/hotc/compiler/hot/hottest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -50,11 +50,11 @@ func BenchmarkReadAndFold(b *testing.B) {
 	for _, servers := range []int{100, 1000} {
 		b.Run(fmt.Sprint(servers), func(b *testing.B) {
 			text := benchTemplate(servers)
-			judge := heatjudge.Start(b)
+			judge := hottest.Start(b)
 			yaml := judge.Seconds(b, "timing", map[string]any{"text": text, "times": 3})
-			stack := heatjudge.Stack{Template: text, Values: json.RawMessage(`{"image": "image"}`), Resources: map[string]heatjudge.Resource{}}
+			stack := hottest.Stack{Template: text, Values: json.RawMessage(`{"image": "image"}`), Resources: map[string]hottest.Resource{}}
 			for i := range servers {
-				stack.Resources[fmt.Sprint("server", i)] = heatjudge.Resource{Ref: "id", Attributes: json.RawMessage(`{"first_address": "10.0.0.1", "url": "u"}`)}
+				stack.Resources[fmt.Sprint("server", i)] = hottest.Resource{Ref: "id", Attributes: json.RawMessage(`{"first_address": "10.0.0.1", "url": "u"}`)}
 			}
 			heat := judge.Resolving(b, stack, 3)
 			b.SetBytes(int64(len(text)))
@@ -75,8 +75,8 @@ func BenchmarkRepeat(b *testing.B) {
 	}
 	text := []byte("heat_template_version: 2018-08-31\nresources:\n  r:\n    type: OS::Heat::Value\n    properties:\n      value:\n        repeat:\n" +
 		"          for_each: {$i: [" + items + "last]}\n          template: {name: $i, url: http://$i/, port: 80, tags: [a, $i]}\n")
-	judge := heatjudge.Start(b)
-	heat := judge.Resolving(b, heatjudge.Stack{Template: string(text)}, 3)
+	judge := hottest.Start(b)
+	heat := judge.Resolving(b, hottest.Stack{Template: string(text)}, 3)
 	b.ReportAllocs()
 	b.ReportMetric(heat/measured(b, text), "times-Heat")
 }

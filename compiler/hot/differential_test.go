@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
+	"github.com/hotc-dev/hotc/compiler/hot/hottest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -69,10 +69,10 @@ func worldTemplate(v Version, outputs []string) string {
 	return fmt.Sprintf(`{"heat_template_version": %q, %s%s, "outputs": {%s}}`, v, conditions, world, strings.Join(outputs, ", "))
 }
 
-func worldStack(template string) heatjudge.Stack {
+func worldStack(template string) hottest.Stack {
 	values, _ := json.Marshal(worldValues)
-	return heatjudge.Stack{Template: template, Values: values, Files: worldFiles,
-		Resources: map[string]heatjudge.Resource{"server": {Ref: "id-of-server", Attributes: json.RawMessage(worldAttributes)}}}
+	return hottest.Stack{Template: template, Values: values, Files: worldFiles,
+		Resources: map[string]hottest.Resource{"server": {Ref: "id-of-server", Attributes: json.RawMessage(worldAttributes)}}}
 }
 
 // resolver answers references as Heat would, but for what is said to be unknown.
@@ -161,16 +161,16 @@ type trial struct {
 	text     json.RawMessage
 	template *Template
 	expr     *Expr
-	heat     heatjudge.Verdict
+	heat     hottest.Verdict
 }
 
 // trials makes random expressions of a version and asks Heat for their values.
-func trials(t *testing.T, judge *heatjudge.Judge, v Version, seeds []uint64) []*trial {
+func trials(t *testing.T, judge *hottest.Judge, v Version, seeds []uint64) []*trial {
 	t.Helper()
 	return trialsOf(t, judge, v, seeds, func(g *generator) value.Value { return g.value(anything, 1+g.IntN(4)) })
 }
 
-func trialsOf(t *testing.T, judge *heatjudge.Judge, v Version, seeds []uint64, expression func(*generator) value.Value) []*trial {
+func trialsOf(t *testing.T, judge *hottest.Judge, v Version, seeds []uint64, expression func(*generator) value.Value) []*trial {
 	t.Helper()
 	var outputs []string
 	var out []*trial
@@ -196,7 +196,7 @@ func trialsOf(t *testing.T, judge *heatjudge.Judge, v Version, seeds []uint64, e
 }
 
 // allTrials runs a check over the random expressions of all versions.
-func allTrials(t *testing.T, judge *heatjudge.Judge, count uint64, check func(*testing.T, *trial)) {
+func allTrials(t *testing.T, judge *hottest.Judge, count uint64, check func(*testing.T, *trial)) {
 	t.Helper()
 	if *seed != 0 {
 		count = 0
@@ -252,7 +252,7 @@ func (x *trial) agrees(t *testing.T, what string, v value.Value, err error) bool
 
 // Every expression has the value that stock Heat gives it, or both refuse it.
 func TestAgreesWithHeat(t *testing.T) {
-	judge := heatjudge.Start(t)
+	judge := hottest.Start(t)
 	values, refused, left := 0, 0, 0
 	allTrials(t, judge, *cases, func(t *testing.T, x *trial) {
 		out, err := Fold(x.expr, resolver{template: x.template}.resolve)
@@ -281,7 +281,7 @@ func TestAgreesWithHeat(t *testing.T) {
 // What is left of an expression when some references are not known means to stock
 // Heat what the whole expression does.
 func TestResidualsAgreeWithHeat(t *testing.T) {
-	judge := heatjudge.Start(t)
+	judge := hottest.Start(t)
 	var waiting []*trial
 	var texts []json.RawMessage
 	counts := map[string]int{}
@@ -326,7 +326,7 @@ func TestResidualsAgreeWithHeat(t *testing.T) {
 // An expression in which every `if` has its else means to stock Heat what the one
 // without means.
 func TestWithElseAgreesWithHeat(t *testing.T) {
-	judge := heatjudge.Start(t)
+	judge := hottest.Start(t)
 	changed, left := 0, 0
 	count := *cases / 4
 	if *seed != 0 {
@@ -381,7 +381,7 @@ func unknownOf(seed uint64) func(string) bool {
 // What is left of an expression, written into a plan and read again, has on a
 // server the value that stock Heat gives the whole.
 func TestPlansAgreeWithHeat(t *testing.T) {
-	judge := heatjudge.Start(t)
+	judge := hottest.Start(t)
 	residuals, named := 0, 0
 	allTrials(t, judge, *cases/2, func(t *testing.T, x *trial) {
 		r := resolver{template: x.template, unknown: unknownOf(x.seed)}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
+	"github.com/hotc-dev/hotc/compiler/hot/hottest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -84,7 +84,7 @@ func randomConstraint(g *generator, kind string) value.Value {
 // Parameters take the values that stock Heat takes, and have the values that
 // get_param gives there.
 func TestParametersAgreeWithHeat(t *testing.T) {
-	judge := heatjudge.Start(t)
+	judge := hottest.Start(t)
 	values, refused, leftToHeat := 0, 0, 0
 	for s := uint64(1); s <= *cases/2; s++ {
 		if *seed != 0 && s != *seed {

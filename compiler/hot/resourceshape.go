@@ -2,12 +2,12 @@ package hot
 
 import (
 	"fmt"
-	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/compiler/yaml"
 	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // checkShape says which keys of a resource are not what Heat reads there (heat/engine/

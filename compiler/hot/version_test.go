@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
+	"github.com/hotc-dev/hotc/compiler/hot/hottest"
 )
 
 // heatTable is what stock Heat says of a version.
@@ -25,7 +25,7 @@ type heatTable struct {
 
 // Every version has exactly the functions, sections and keys that it has in Heat.
 func TestVersions(t *testing.T) {
-	judge := heatjudge.Start(t)
+	judge := hottest.Start(t)
 	variants := map[string]*Function{} // Heat's class → our function
 	for v := firstVersion; v <= lastVersion; v++ {
 		t.Run(v.String(), func(t *testing.T) {

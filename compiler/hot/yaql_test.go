@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
+	"github.com/hotc-dev/hotc/compiler/hot/hottest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -46,7 +46,7 @@ func yaqlStep(g *generator) string {
 
 // What hotc computes of yaql is what Heat computes; the rest it leaves.
 func TestYaqlAgreesWithHeat(t *testing.T) {
-	judge := heatjudge.Start(t)
+	judge := hottest.Start(t)
 	computed, left, failed := 0, 0, 0
 	stack := worldStack(worldTemplate(V20180831, nil))
 	data, err := yaml.DecodeJSON([]byte(yaqlData))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
+	"github.com/hotc-dev/hotc/compiler/hot/hottest"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 )
 
@@ -19,15 +19,15 @@ var update = flag.Bool("update", false, "write the table anew, from this machine
 // The table is what stock Heat says. On another release than the one it is from there is
 // nothing to compare, which is no success.
 func TestTableIsHeats(t *testing.T) {
-	if os.Getenv(heatjudge.SkipVariable) == "1" {
-		t.Skip("NOT compared with stock Heat: " + heatjudge.SkipVariable + "=1")
+	if os.Getenv(hottest.SkipVariable) == "1" {
+		t.Skip("NOT compared with stock Heat: " + hottest.SkipVariable + "=1")
 	}
 	var said bytes.Buffer
 	cmd := exec.Command("/usr/bin/python3", "schemas.py", "table")
 	cmd.Stderr = &said
 	got, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("stock Heat is needed (apt-get install python3-heat, or %s=1): %v\n%s", heatjudge.SkipVariable, err, said.String())
+		t.Fatalf("stock Heat is needed (apt-get install python3-heat, or %s=1): %v\n%s", hottest.SkipVariable, err, said.String())
 	}
 	if *update {
 		if err := os.WriteFile("heat.jsonl", got, 0o644); err != nil {
@@ -41,7 +41,7 @@ func TestTableIsHeats(t *testing.T) {
 	wants, gots := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
 	if wants[0] != gots[0] {
 		t.Fatalf("the table is from Heat %s, this machine has %s: go test -update writes it anew, %s=1 leaves all comparisons with stock Heat out",
-			resourcetype.Release(), gots[0], heatjudge.SkipVariable)
+			resourcetype.Release(), gots[0], hottest.SkipVariable)
 	}
 	if diff := cmp.Diff(wants, gots); diff != "" {
 		t.Errorf("(-table +Heat; go test -update writes it anew):\n%s", diff)

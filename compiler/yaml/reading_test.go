@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/compiler/hot/heatjudge"
+	"github.com/hotc-dev/hotc/compiler/hot/hottest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -42,7 +42,7 @@ func readAs(text string) (string, error) {
 	return string(value.EncodeJSON(root.Data())), nil
 }
 
-func compareReading(t *testing.T, judge *heatjudge.Judge, text string) bool {
+func compareReading(t *testing.T, judge *hottest.Judge, text string) bool {
 	t.Helper()
 	heat := judge.Read(t, text)
 	got, err := readAs(text)
@@ -66,14 +66,14 @@ func compareReading(t *testing.T, judge *heatjudge.Judge, text string) bool {
 
 // refusedOnPurpose are the texts that Heat reads and hotc refuses, see "What hotc
 // does not read" in docs/language.md.
-func refusedOnPurpose(text string, err error, heat heatjudge.Verdict) bool {
+func refusedOnPurpose(text string, err error, heat hottest.Verdict) bool {
 	return heat.SecondTry || strings.Contains(text, "!,") || strings.Contains(text, "?") && strings.Contains(err.Error(), "did not find expected") || strings.LastIndex(text, "\ufeff") > 0 ||
 		strings.Contains(err.Error(), "refuses the tag") || strings.Contains(err.Error(), "contains itself")
 }
 
 // Texts of all kinds are to hotc what they are to PyYAML as Heat uses it.
 func TestReadsAsHeat(t *testing.T) {
-	judge := heatjudge.Start(t)
+	judge := hottest.Start(t)
 	for _, scalar := range trickyScalars {
 		for _, form := range []string{"a: %s\n", "a: [%s, b]\n", "%s: a\n", "a:\n  - %s\n", "a: {b: %s}\n", "a: !!str %s\n", "a: !!int %s\n",
 			"a: !!float %s\n", "a: !!bool %s\n", "a: !!null %s\n", "a: '%s'\n", "? %s\n: b\n", "a: ! %s\n"} {
@@ -111,7 +111,7 @@ var trickyTexts = []string{"", "\n", "# only a comment\n", "---\n", "---\na: 1\n
 
 // Random texts, and texts with random mistakes.
 func TestReadsRandomTextsAsHeat(t *testing.T) {
-	judge := heatjudge.Start(t)
+	judge := hottest.Start(t)
 	failed := 0
 	for s := uint64(1); s <= *cases/2 && failed < 10; s++ {
 		if *seed != 0 && s != *seed {

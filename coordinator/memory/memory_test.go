@@ -13,20 +13,20 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/conformance"
 	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/storetest"
 )
 
 func TestConformance(t *testing.T) {
 	tree := memory.New()
-	conformance.Run(t, func(t testing.TB, creds ...coordinator.Credential) coordinator.Store {
+	storetest.Run(t, func(t testing.TB, creds ...coordinator.Credential) coordinator.Store {
 		return tree.Open(creds...)
 	})
 }
 
 func TestConformanceOfTheSocket(t *testing.T) {
 	socket := serve(t, memory.New())
-	conformance.Run(t, func(t testing.TB, creds ...coordinator.Credential) coordinator.Store {
+	storetest.Run(t, func(t testing.TB, creds ...coordinator.Credential) coordinator.Store {
 		s, err := memory.Dial(t.Context(), socket, creds...)
 		if err != nil {
 			t.Fatal(err)

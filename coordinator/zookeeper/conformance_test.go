@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/conformance"
+	"github.com/hotc-dev/hotc/coordinator/storetest"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 
 func TestConformance(t *testing.T) {
 	url := shared.Server(t).URL("hotc/conformance")
-	conformance.Run(t, func(t testing.TB, creds ...coordinator.Credential) coordinator.Store {
+	storetest.Run(t, func(t testing.TB, creds ...coordinator.Credential) coordinator.Store {
 		s, err := Open(t.Context(), url, creds...)
 		if err != nil {
 			t.Fatal(err)

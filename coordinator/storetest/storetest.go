@@ -1,7 +1,7 @@
-// Package conformance says in tests what must hold of every back end of
+// Package storetest says in tests what must hold of every back end of
 // coordinator.Store. A back end runs them all:
 //
-//	conformance.Run(t, open)
+//	storetest.Run(t, open)
 //
 // where open starts a session with one coordinator, the same at every call of one
 // test, and any of them may leave nodes there: each test works below a root of
@@ -9,7 +9,7 @@
 //
 // The tests wait for what must come about and set no time for it, except one so
 // long that only something that never comes exceeds it.
-package conformance
+package storetest
 
 import (
 	"bytes"

@@ -1,9 +1,9 @@
-// Package heatjudge asks stock Heat what it makes of an expression, a text or a
+// Package hottest asks stock Heat what it makes of an expression, a text or a
 // parameter: hotc's reading of HOT must be Heat's reading. It is for tests only.
 //
 // One Python process answers all questions, with the code of Debian's python3-heat
 // itself; importing that takes more than a second.
-package heatjudge
+package hottest
 
 import (
 	"bufio"
