@@ -36,6 +36,8 @@ type Function struct {
 
 	// Gives is what every call gives that can be computed.
 	Gives Gives
+	// works says on which parts of its argument it works.
+	works Operands
 	// refers is what a reference leads to.
 	refers RefKind
 

@@ -12,9 +12,9 @@ import (
 // since) and Fn::Join, which is the older one.
 
 var (
-	listJoinOne = &Function{Name: "list_join", Gives: GivesString, Check: checkJoinOne("list_join"), Apply: applyJoinOne("list_join"),
+	listJoinOne = &Function{Name: "list_join", Gives: GivesString, works: JoinedItems, Check: checkJoinOne("list_join"), Apply: applyJoinOne("list_join"),
 		Partial: joinPartial("list_join", false), Positional: everyItem}
-	listJoin = &Function{Name: "list_join", Gives: GivesString, Check: checkJoin, Apply: applyJoin,
+	listJoin = &Function{Name: "list_join", Gives: GivesString, works: JoinedItems, Check: checkJoin, Apply: applyJoin,
 		Partial: joinPartial("list_join", true), Positional: 1}
 	fnJoin = &Function{Name: "Fn::Join", Check: checkJoinOne("Fn::Join"), Apply: applyJoinOne("Fn::Join"),
 		Partial: joinPartial("Fn::Join", false), Positional: everyItem}

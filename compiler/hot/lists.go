@@ -12,8 +12,8 @@ import (
 // (heat/engine/hot/functions.py: ListConcat, ListConcatUnique, Contains, Filter).
 
 var (
-	listConcat       = &Function{Name: "list_concat", Gives: GivesList, Apply: concat("list_concat", false), Partial: concatPartial("list_concat", false)}
-	listConcatUnique = &Function{Name: "list_concat_unique", Gives: GivesList, Apply: concat("list_concat_unique", true),
+	listConcat       = &Function{Name: "list_concat", Gives: GivesList, works: JoinedLists, Apply: concat("list_concat", false), Partial: concatPartial("list_concat", false)}
+	listConcatUnique = &Function{Name: "list_concat_unique", Gives: GivesList, works: JoinedLists, Apply: concat("list_concat_unique", true),
 		Partial: concatPartial("list_concat_unique", true)}
 	contains = &Function{Name: "contains", Gives: GivesBoolean, Check: checkPair("contains", "the value and the list"), Apply: applyContains,
 		Partial: containsPartial, Positional: everyItem}

@@ -10,7 +10,7 @@ import (
 // map_merge and map_replace (heat/engine/hot/functions.py: MapMerge, MapReplace).
 
 var (
-	mapMerge   = &Function{Name: "map_merge", Gives: GivesMap, Apply: applyMerge, Partial: mergePartial}
+	mapMerge   = &Function{Name: "map_merge", Gives: GivesMap, works: MergedMaps, Apply: applyMerge, Partial: mergePartial}
 	mapReplace = &Function{Name: "map_replace", Gives: GivesMap, Apply: applyMapReplace, heats: replacesByNoString}
 )
 

@@ -11,7 +11,7 @@ import (
 // heat/engine/cfn/functions.py: Split, Base64).
 
 var (
-	strSplit = &Function{Name: "str_split", Gives: GivesList, Check: checkSplit, Apply: applySplit}
+	strSplit = &Function{Name: "str_split", Gives: GivesList, works: SplitText, Check: checkSplit, Apply: applySplit}
 	fnSplit  = &Function{Name: "Fn::Split", Check: checkFnSplit, Apply: applyFnSplit, Positional: everyItem}
 	fnBase64 = &Function{Name: "Fn::Base64", Apply: applyBase64}
 )

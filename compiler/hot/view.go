@@ -143,15 +143,13 @@ const (
 	SplitText              // of str_split
 )
 
-var operandsOf = map[string]Operands{"list_join": JoinedItems, "list_concat": JoinedLists, "list_concat_unique": JoinedLists, "map_merge": MergedMaps, "str_split": SplitText}
-
 // Operands are the parts that a call works on, and the others.
 func (e *Expr) Operands() (is Operands, parts, others []*Expr) {
 	if e.Kind != CallExpr || e.arg.Kind != ListExpr {
 		return OtherOperands, nil, nil
 	}
 	items := e.arg.Items
-	switch is = operandsOf[e.Func.Meaning()]; is {
+	switch is = e.Func.works; is {
 	case OtherOperands:
 		return is, nil, nil
 	case JoinedItems:
