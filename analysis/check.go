@@ -33,6 +33,13 @@ type Findings struct {
 	Cyclic    bool // roles follow each other
 }
 
+// CheckBroken runs those passes that need no binding over a program whose template has errors.
+func CheckBroken(p *program.Program, diags *source.Diagnostics) {
+	none := &binding.Analysis{}
+	references.Check(p, none, diags)
+	rule.Check(p, none, true, diags)
+}
+
 // Check runs all passes over a program; lint says that the rules are wanted, too, of which
 // a deployment is none the worse.
 func Check(p *program.Program, a *binding.Analysis, lint bool, diags *source.Diagnostics) *Findings {

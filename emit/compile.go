@@ -137,8 +137,13 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 		return nil
 	}
 	r := &Result{Program: program.New(template, given), Environment: env, Folder: Folder{}}
+	broken := diags.Failed()
 	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: files.openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
 	roles.Lower(r.Program, o.Drivers, diags)
+	if broken { // what binding goes on may not be there
+		analysis.CheckBroken(r.Program, diags)
+		return r
+	}
 	r.Analysis = binding.Analyse(r.Program, binding.Options{Facts: o.Facts, AllOutputs: o.WithoutHeat, SecretParameters: o.SecretParameters}, diags)
 	r.Findings = analysis.Check(r.Program, r.Analysis, o.Lint, diags)
 	return r

@@ -137,6 +137,7 @@ func (m *mutant) compile() (o outcome) {
 		}
 	}()
 	o.compiled = emit.Compile(options, &diags) != nil
+	emit.Lint(options, &source.Diagnostics{}) // which goes on where the compiler stops
 	var text strings.Builder
 	for _, d := range diags.All() { // as people see them
 		source.Print(&text, d, source.Style{})
