@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -233,11 +234,12 @@ func (v *upView) Confirm(c up.Changes) error {
 		}
 	}
 	for _, r := range c.Roles {
-		then := map[deploy.Effect]string{deploy.EffectHook: "its agent runs the hook update", deploy.EffectRun: "it has not run, and will as it is then",
-			deploy.EffectRetry: "it has failed, and runs again", deploy.EffectNone: "nothing that has run is out of date"}[r.Effect]
-		fmt.Fprintf(out, "  %s: %s: %s\n", r.Key(), strings.Join(r.What, ", "), then)
+		fmt.Fprintf(out, "  %s: %s: %s\n", r.Key(), strings.Join(r.What, ", "), becomes(r.Effect))
 	}
 	for _, key := range c.Again {
+		if slices.ContainsFunc(c.Roles, func(r deploy.RoleChange) bool { return r.Key() == key }) {
+			continue
+		}
 		fmt.Fprintf(out, "  %s has failed, and runs again\n", key)
 	}
 	if len(c.Added)+len(c.Deleted)+len(c.Replaced)+len(c.Roles)+len(c.Again) == 0 {

@@ -27,24 +27,31 @@ func changedRoles(changes []deploy.RoleChange) []changedRole {
 // printChanges says what a changed plan means for each role.
 func printChanges(io streams, changes []changedRole, t *target) {
 	for _, c := range changes {
-		var then string
-		switch c.Effect {
-		case deploy.EffectHook:
-			then = "its agent runs the hook update"
-		case deploy.EffectAgain:
-			then = "it runs again"
-		case deploy.EffectRun:
-			then = "it has not run, and will as it is then"
-		case deploy.EffectRetry:
+		then := becomes(c.Effect)
+		if c.Effect == deploy.EffectRetry {
 			then = "it has failed: \"" + t.command("retry", string(c.Role)) + "\" runs it as it is then"
-		case deploy.EffectNone:
-			then = "nothing that has run is out of date"
 		}
 		fmt.Fprintf(io.out, "  %s: %s: %s.\n", c.Role, strings.Join(c.What, ", "), then)
 	}
 	if len(changes) == 0 {
 		fmt.Fprintln(io.out, "  no role changes: only outputs, positions in the template or names of files differ.")
 	}
+}
+
+// becomes is an effect in words.
+func becomes(e deploy.Effect) string {
+	switch e {
+	case deploy.EffectHook:
+		return "its agent runs the hook update"
+	case deploy.EffectAgain:
+		return "it runs again"
+	case deploy.EffectRun:
+		return "it has not run, and will as it is then"
+	case deploy.EffectRetry:
+		return "it has failed, and runs again"
+	case deploy.EffectNone:
+	}
+	return "nothing that has run is out of date"
 }
 
 // lacksHook is the diagnostic of roles that have run and have no hook update.

@@ -84,12 +84,10 @@ func restricted(provider *gophercloud.ProviderClient) bool {
 	if !is {
 		return false
 	}
-	var answer struct {
-		Token struct {
-			Credential struct{ Restricted bool } `json:"application_credential"`
-		}
+	var token struct {
+		Credential struct{ Restricted bool } `json:"application_credential"`
 	}
-	return made.ExtractInto(&answer) == nil && answer.Token.Credential.Restricted
+	return made.ExtractInto(&token) == nil && token.Credential.Restricted
 }
 
 // Host is where Heat answers, for messages.

@@ -47,7 +47,7 @@ func played(t *testing.T, heatAPI http.HandlerFunc) *heat.Client {
 		}
 		w.Header().Set("X-Subject-Token", "token")
 		w.WriteHeader(http.StatusCreated)
-		_ = json.NewEncoder(w).Encode(map[string]any{"token": map[string]any{"expires_at": "2099-01-01T00:00:00.000000Z", "catalog": []any{map[string]any{
+		_ = json.NewEncoder(w).Encode(map[string]any{"token": map[string]any{"application_credential": map[string]any{"restricted": true}, "expires_at": "2099-01-01T00:00:00.000000Z", "catalog": []any{map[string]any{
 			"type": "orchestration", "name": "heat", "endpoints": []any{map[string]any{"id": "1", "interface": "public", "region": "R", "region_id": "R", "url": server.URL + "/v1/p"}}}}}})
 	}))
 	t.Cleanup(server.Close)
@@ -96,6 +96,15 @@ func TestAnswersOfClouds(t *testing.T) {
 				t.Errorf("a creation was asked for %d times", calls.Load())
 			}
 		})
+	}
+}
+
+func TestARestrictedApplicationCredentialIsKnown(t *testing.T) {
+	if !played(t, http.NotFound).Restricted() {
+		t.Error("a restricted application credential is not noticed")
+	}
+	if logIn(t).Restricted() {
+		t.Error("a password is taken for a restricted application credential")
 	}
 }
 
