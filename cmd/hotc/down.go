@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
@@ -49,6 +50,9 @@ type descent struct {
 }
 
 func (d *descent) run(ctx context.Context) error {
+	if _, err := coordinator.ParseDeployment(d.stack); err != nil {
+		return source.Fail(source.Usage, err.Error(), "down takes the name that the stack has in Heat")
+	}
 	if d.coordinatorURL() == "" {
 		return whichCoordinator()
 	}

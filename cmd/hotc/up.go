@@ -133,6 +133,9 @@ func (a *ascent) check() error {
 	if a.stack == "" {
 		return source.Fail(source.Usage, "which stack?", "name it with --stack NAME")
 	}
+	if _, err := coordinator.ParseDeployment(a.stack); err != nil {
+		return source.Fail(source.Usage, err.Error(), "--stack takes the name that the stack is to have in Heat")
+	}
 	if a.coordinatorURL() == "" {
 		return whichCoordinator()
 	}

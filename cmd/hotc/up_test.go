@@ -29,8 +29,8 @@ func TestWhatHeatNamesHasItsPlace(t *testing.T) {
 		"Property error: resources.db.properties.value: no": "site.yaml:3",
 		"Property error: resources.db2: no":                 "site.yaml:6",
 		"resources.tier: resources.web<nested>: no":         "inner.yaml:3", // the longer name is as good
-		"Quota exceeded":                                    "",
-		"resources.nobody: no":                              "",
+		"Quota exceeded":       "",
+		"resources.nobody: no": "",
 	} {
 		got := ""
 		if at := placeNamed(r, said); at.File != nil {
@@ -69,6 +69,8 @@ func TestUpRefusesBeforeItDoesAnything(t *testing.T) {
 		{append([]string{"up", template}, where...), 2, "no default for key"},
 		{append([]string{"up", template, "-P", "key=a"}, where...), 1, "which cloud?"},
 		{append([]string{"up", template, "-P", "key=a", "--signal", "smoke"}, where...), 2, "--signal"},
+		{append([]string{"up", template}, append(where, "--stack", "a b")...), 2, "a b"},
+		{[]string{"down", "a b"}, 2, "a b"},
 		{[]string{"down", "site"}, 2, "which coordinator?"},
 		{[]string{"down", "site", "--coordinator", "zk://127.0.0.1:1/hotc"}, 1, "which cloud?"},
 		{[]string{"down", "a", "--stack", "b", "--coordinator", "zk://127.0.0.1:1/hotc"}, 2, "is it a or b?"},

@@ -31,7 +31,7 @@ type upView struct {
 	lost   map[contract.ServerPath]time.Time // since when
 	stack  string                            // how it stands in Heat
 	counts string                            // how far the roles are
-	live   bool                              // the last line stands
+	drawn  string                            // the last line as it stands; "" is none
 }
 
 // widestName is how much room the column of names takes at most.
@@ -183,16 +183,18 @@ func (v *upView) draw() {
 	if ink == "" {
 		return
 	}
-	v.wipe()
 	text := strings.Join(notEmpty(v.stack, v.counts), "   ")
-	if text == "" {
+	if text == v.drawn {
+		return
+	}
+	v.wipe()
+	if v.drawn = text; text == "" {
 		return
 	}
 	if room := v.io.width() - 1; utf8.RuneCountInString(text) > room {
 		text = string([]rune(text)[:max(room, 0)])
 	}
 	fmt.Fprint(v.io.out, ink.Paint("2", text))
-	v.live = true
 }
 
 func notEmpty(texts ...string) (kept []string) {
@@ -206,11 +208,11 @@ func notEmpty(texts ...string) (kept []string) {
 
 // wipe takes the last line back.
 func (v *upView) wipe() {
-	if v.live {
+	if v.drawn != "" {
 		ink := v.io.outInk()
 		fmt.Fprint(v.io.out, ink.Sequence("G")+ink.Sequence("2K"))
 	}
-	v.live = false
+	v.drawn = ""
 }
 
 // clear ends the view.

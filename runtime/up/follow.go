@@ -26,8 +26,10 @@ type following struct {
 	silent  bool   // Heat does not answer, and it was said
 	deaf    bool   // the coordinator does not
 	changed <-chan coordinator.Path
+	owed    bool // something has changed since the last look at the roles
 	now     *status.Status
 	looked  time.Time
+	took    time.Duration // the last look at the roles
 }
 
 // skip passes over the events that a stack has already.
@@ -72,6 +74,10 @@ func (f *following) heats(ctx context.Context) (*heat.Stack, error) {
 // unwatched is how long no look is taken at the roles where nothing seems to change.
 const unwatched = 5 * time.Second
 
+// restful is how much longer than a look at the roles of a large deployment it is not looked
+// at again.
+const restful = 5
+
 // roles is one look at the roles, if something has changed.
 func (f *following) roles(ctx context.Context) error {
 	dirty := f.now == nil || time.Since(f.looked) >= unwatched
@@ -86,10 +92,13 @@ func (f *following) roles(ctx context.Context) error {
 			more = false
 		}
 	}
-	if !dirty {
+	if f.owed = f.owed || dirty; !f.owed || time.Since(f.looked) < restful*f.took {
 		return nil
 	}
+	f.owed = false
+	began := time.Now()
 	v, err := f.deployment.Status(ctx)
+	f.took = time.Since(began)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
