@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/emit/lint/schema"
+)
+
+func newSchemaCommand(s streams) *cobra.Command {
+	var names, list []string
+	for _, x := range schema.All {
+		names = append(names, x.Name)
+		list = append(list, fmt.Sprintf("  %-10s %s", x.Name, x.Of))
+	}
+	return &cobra.Command{
+		Use:       "schema " + strings.Join(names, "|"),
+		Short:     "Print a JSON Schema, for editors and programs",
+		Long:      "Print a JSON Schema, for editors and for programs that read what hotc writes:\n\n" + strings.Join(list, "\n"),
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: names,
+		RunE: func(_ *cobra.Command, args []string) error {
+			i := slices.Index(names, args[0])
+			if i < 0 {
+				return usageError{fmt.Errorf("there is no schema %q: there are %s", args[0], strings.Join(names, ", "))}
+			}
+			_, err := s.out.Write(schema.All[i].Text())
+			return err
+		},
+	}
+}
