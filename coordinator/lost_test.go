@@ -452,3 +452,52 @@ func TestSeveralComeBackTogether(t *testing.T) {
 		}
 	}
 }
+
+// An older state is put back, from before the plan was changed: the agent waits until the
+// newer plan is applied again, and says so; who waits for a value goes on then.
+func TestAnOlderPlanIsPutBack(t *testing.T) {
+	b := inMemory()
+	b.publish(t, withUpdate())
+	a := b.attacker(t)
+	app, db := newRemains(t, "app", "a1"), b.agent(t, "db")
+	m := b.mustBegin(t, app, 0)
+	before := map[coordinator.Path]string{}
+	for _, path := range []coordinator.Path{site.Root(), site.Plan(), site.ServerPlan("app"), site.Keys("app"), site.Server("app"), site.State("app"), site.Requests("app")} {
+		before[path] = a.read(path)
+	}
+	newer := withUpdate(func(p *contract.Plan) { p.Servers[1].Roles[0].Timeout = 77 })
+	b.publish(t, newer)
+	if _, err := m.PlanAgain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range before {
+		a.write(path, text)
+	}
+	app.ended.Add(1)
+	read := make(chan error, 1)
+	go func() {
+		_, err := m.Await(within(t, patience), "db.mysql:endpoint", member.AwaitOptions{IfDown: -1})
+		read <- err
+	}()
+	reported := make(chan error, 1)
+	go func() { reported <- m.Report(within(t, patience), coordinator.ServerState{}, nil) }()
+	for !strings.Contains(app.words(), "an older state of the deployment stands there") {
+		select {
+		case err := <-reported:
+			t.Fatalf("it does not wait: %v\n%s", err, app.words())
+		case err := <-read:
+			t.Fatalf("it does not wait: %v\n%s", err, app.words())
+		case <-within(t, patience).Done():
+			t.Fatal(app.words())
+		default:
+		}
+	}
+	b.publish(t, newer)
+	put(t, db, "db.mysql:endpoint", `"here"`)
+	if err := errors.Join(soon(t, reported), soon(t, read)); err != nil {
+		t.Fatalf("%v\n%s", err, app.words())
+	}
+	if !strings.Contains(app.words(), "the same deployment is there again") {
+		t.Error(app.words())
+	}
+}

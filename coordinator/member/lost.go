@@ -148,13 +148,7 @@ func (m *Member) rejoin(ctx context.Context) error {
 	ended, _ := m.sessionsEnded()
 	before := m.known().identity
 	m.tell("the coordinator has lost what stood there, or got an older state back: roles go on, what they read and publish waits until the deployment is there again")
-	err := m.AwaitDeployment(ctx, func(why string) {
-		m.tell(why + `; "hotc apply --restore" of the same folder puts it back`)
-	})
-	if err == nil {
-		_, err = m.readPlan(ctx)
-	}
-	if err != nil {
+	if err := m.awaitBack(ctx); err != nil {
 		return err
 	}
 	was := m.enrolment.Load()
@@ -175,6 +169,40 @@ func (m *Member) rejoin(ctx context.Context) error {
 		m.tell("its operator has put the deployment back: what this server had published stands again")
 	}
 	return nil
+}
+
+// awaitBack waits until the deployment is there, with a plan no older than this machine has
+// followed.
+func (m *Member) awaitBack(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	changes, err := m.store.Watch(ctx, m.deployment.ServerPlan(m.server))
+	if err != nil {
+		return err
+	}
+	for said := false; ; said = true {
+		err := m.AwaitDeployment(ctx, func(why string) {
+			if !m.asks { // to be let in
+				why += `; "hotc apply --restore" of the same folder puts it back`
+			}
+			m.tell(why)
+		})
+		if err == nil {
+			_, err = m.readPlan(ctx)
+		}
+		if !errors.Is(err, ErrOlder) {
+			return err
+		}
+		if !said {
+			m.tell(`an older state of the deployment stands there, from before its plan was changed: "hotc apply" of the newest folder brings it up to date`)
+		}
+		select {
+		case <-changes:
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 func (m *Member) tell(what string) {
