@@ -51,7 +51,7 @@ func (b *binder) follow(call *hot.Expr, to *program.Stack, name string, e *hot.E
 
 // mostFollowed bounds how many values one reference is made of: where each is made of two
 // others there are soon more than anybody can read.
-const mostFollowed = 10_000
+const mostFollowed = 100_000
 
 // followed evaluates an expression that stands elsewhere, in the scope of another binder.
 func (b *binder) followed(at crossing, name string, e *hot.Expr, in *binder) (*hot.Expr, error) {

@@ -59,12 +59,13 @@ func (b *binder) conditionOf(in *program.Stack, r *hot.Resource) *gate {
 
 // enabledIn is a resource's condition as an `if` that gives true or false.
 func (b *binder) enabledIn(in *program.Stack, r *hot.Resource) (*hot.Expr, error) {
-	return hot.Fold(in.Template.Enabled(r.Condition), b.in(in).asHeat().resolve)
+	return b.followed(crossing{in, "condition of " + r.Name}, "the condition of "+in.PathOf(r.Name), in.Template.Enabled(r.Condition), b.in(in).asHeat())
 }
 
 // countOf is a group's number of members, folded.
 func (b *binder) countOf(n *program.Nest) (*hot.Expr, error) {
-	return hot.Fold(n.Count, b.in(n.In).asHeat().resolve)
+	name := n.Resource.Name
+	return b.followed(crossing{n.In, "count of " + name}, "the count of "+n.In.PathOf(name), n.Count, b.in(n.In).asHeat())
 }
 
 // gatesOf are those of a nest and of one of its members.

@@ -67,6 +67,23 @@ func (b *bed) awaitCell(name contract.CellName, want string, p *agentProcess) {
 	}
 }
 
+// awaitPhase waits until a command shows db in a phase.
+func (b *bed) awaitPhase(want coordinator.Phase, p *agentProcess) {
+	b.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		v, err := deploy.TakeSnapshot(context.Background(), b.operator(), deployment, b.secret, &b.plan)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if v.Servers[0].State.Phase == want {
+			return
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("db is %q:\n%s", v.Servers[0].State.Phase, p.printed)
+		}
+	}
+}
+
 // ZooKeeper loses its data while a role waits, and after it is done. The deployment is put
 // back: the role goes on, and publishes; nothing runs twice; a restart finds it done.
 func TestAZooKeeperThatHasLostItsData(t *testing.T) {
@@ -91,6 +108,7 @@ func TestAZooKeeperThatHasLostItsData(t *testing.T) {
 	wipe()
 	b.restore()
 	b.awaitCell("db.r1", "null", p)
+	b.awaitPhase(coordinator.PhaseDone, p)
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
