@@ -272,10 +272,10 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &cloudDeployment{target: &a.target, io: a.io,
+	d := &cloudDeployment{target: &a.target, io: a.io, yes: a.yes,
 		apply: application{target: &a.target, dir: a.folder, secrets: a.secrets, enrol: a.enrol}}
 	defer d.close()
-	view := newUpView(a.io, &a.target, a.compiled.Built.Plan, a.yes)
+	view := newUpView(ctx, a.io, &a.target, a.compiled.Built.Plan, a.yes)
 	d.say = view.Say
 	defer view.clear()
 	var on up.Deployment = d
