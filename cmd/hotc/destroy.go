@@ -162,6 +162,9 @@ func (d *destruction) leaveHeat(ctx context.Context, result *destroyed) error {
 		"credentials for Heat ($OS_CLOUD, or $OS_AUTH_URL …) are needed here. Without a stack in Heat: \""+d.command("destroy")+"\"; where a deletion waits: \"openstack stack hook clear --pre-delete "+shellQuote(d.stack)+" RESOURCE\"")
 }
 
+// errUnanswered is a question that was interrupted.
+var errUnanswered = source.Fail(source.OperationFailed, "interrupted: nothing was done", "")
+
 // confirm asks, on the error stream so that the output stays clean.
 func confirm(ctx context.Context, io streams, question string) error {
 	if !io.interactive() {
@@ -181,7 +184,7 @@ func confirm(ctx context.Context, io streams, question string) error {
 		}
 	case <-ctx.Done(): // Ctrl-C, while the terminal is read
 		fmt.Fprintln(io.err)
-		return source.Fail(source.OperationFailed, "interrupted: nothing was done", "")
+		return errUnanswered
 	}
 	return source.Fail(source.OperationFailed, "not confirmed: nothing was done", "")
 }

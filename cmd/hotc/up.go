@@ -299,6 +299,9 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 // ended makes the best of an error: how to come back, and our place in the template for what
 // Heat does not like.
 func (a *ascent) ended(ctx context.Context, err error) error {
+	if errors.Is(err, errUnanswered) {
+		return err
+	}
 	if ctx.Err() != nil {
 		return source.Fail(source.OperationFailed, "interrupted: what was begun goes on without hotc", "the same command comes back to it: "+a.command)
 	}
