@@ -108,6 +108,9 @@ type Store interface {
 	// Allow gives others rights on a node, beside those that stand, which the session
 	// must be allowed to hand over. Given again they are nothing.
 	Allow(ctx context.Context, path Path, grants ...Grant) error
+	// SetRights gives a node these rights and no others, while the node that guard names
+	// has the version that it names: ErrVersion. The session must be allowed to hand it over.
+	SetRights(ctx context.Context, path Path, guard Op, grants ...Grant) error
 	// Watch returns a channel that gets a token whenever the node may have been
 	// created, changed or deleted since the last token was taken, the first one at
 	// once. A change is never missed, not by a lost session nor by a lost answer:

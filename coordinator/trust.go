@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/sign"
@@ -127,6 +128,8 @@ type Identity struct {
 	Enrol      Enrolment           `json:"enrol,omitempty"`
 	// Restored says that it is put in the place of one that the coordinator has lost.
 	Restored bool `json:"restored,omitempty"`
+	// Removed is when the server was taken out of the deployment; zero is that it is in it.
+	Removed time.Time `json:"removed,omitzero"`
 	// Operator is the key by which the operator signs, Relay what a relay may say and
 	// by which key.
 	Operator sign.Public `json:"operator"`

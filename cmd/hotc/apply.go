@@ -27,8 +27,8 @@ func newApplyCommand(io streams) *cobra.Command {
 		dryRun, asJSON bool
 		secrets        []string
 		enrol          string
-		restore, wait  bool
-		cloud          string
+		restore        bool
+		withoutHooks   bool
 	)
 	cmd := &cobra.Command{
 		Use:        "apply DIR",
@@ -38,17 +38,18 @@ func newApplyCommand(io streams) *cobra.Command {
 coordinator: before, while or after Heat makes the stack. Agents that are there
 already go on as soon as it is done. The same plan again changes nothing.
 
-Another plan takes a live one's place where roles' sources, files, inputs, time-outs,
-actions and hooks differ. A role that has run is brought up to date by its hook update,
+Another plan takes a live one's place: servers, roles, outputs and what reads what may come
+and go, and roles change. A role that has run is brought up to date by its hook update,
 which its agent runs once for the change; without the hook the plan is refused. A role
-that has not run, or is retried, runs as it is then. --dry-run says what becomes of whom.
+that has not run, or is retried, runs as it is then. Of roles and
+servers that go the delete hooks run before. --dry-run says what becomes of whom.
 
 Secrets that roles read from hidden parameters (hotc compile --secret-param) are given
 with --secret-param, and sealed for the servers of these roles. Given again, a new value
 takes the old one's place: roles that run from then on read it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a := application{target: &t, dir: args[0], dryRun: dryRun, secrets: secrets, enrol: enrol, restore: restore}
+			a := application{target: &t, dir: args[0], dryRun: dryRun, secrets: secrets, enrol: enrol, restore: restore, withoutHooks: withoutHooks}
 			result, err := a.run(cmd.Context(), io)
 			if err != nil {
 				return err
@@ -57,14 +58,7 @@ takes the old one's place: roles that run from then on read it.`,
 				return printJSON(io.out, result)
 			}
 			result.print(io, &t)
-			if !wait || dryRun {
-				return nil
-			}
-			key, err := t.relayKey("")
-			if err != nil {
-				return err
-			}
-			return t.relay(cmd.Context(), io, key, cloud, true)
+			return nil
 		},
 	}
 	t.addFlags(cmd)
@@ -72,11 +66,9 @@ takes the old one's place: roles that run from then on read it.`,
 	cmd.Flags().StringArrayVar(&secrets, "secret-param", nil, "`NAME=FILE`, the value of a parameter that was compiled as secret; - is standard input (several times)")
 	cmd.Flags().StringVar(&enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always (default: always, or what the deployment was made with)")
 	cmd.Flags().BoolVar(&restore, "restore", false, "put back what the coordinator has lost: servers that have run their roles go on (with --enrol, as it was)")
-	cmd.Flags().BoolVar(&wait, "wait", false, "then relay, as \"hotc relay --once\" does, until Heat has made or updated the stack")
-	cmd.Flags().StringVar(&cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml, for --wait (default: $OS_CLOUD)")
+	cmd.Flags().BoolVar(&withoutHooks, "without-hooks", false, "take roles and servers out without running their delete hooks")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be made, and make nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	cmd.MarkFlagsMutuallyExclusive("wait", "json")
 	return cmd
 }
 
@@ -91,6 +83,8 @@ type application struct {
 	restore bool
 	// warned says that an open ROOT was spoken of already.
 	warned bool
+	// withoutHooks takes roles out without their delete hooks.
+	withoutHooks bool
 }
 
 // applied is the result of `hotc apply` (docs/json.md).
@@ -110,6 +104,8 @@ type applied struct {
 	Bytes    int       `json:"bytes"`
 	// Changes are the roles that the plan changes where another one is live.
 	Changes []changedRole `json:"changes"`
+	// Shape says what else comes and goes: servers, and who reads what.
+	Shape []string `json:"shape"`
 	// Given are the secret parameters that were given now, or would be.
 	Given []string `json:"given"`
 	// Again are those that have to be given again, since not all readers can open them.
@@ -158,9 +154,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 		}
 	}
 	// Making many nodes takes longer than one answer.
-	within, stop := context.WithTimeout(ctx, 20*a.target.timeout)
-	defer stop()
-	done, partial, err := a.publish(within, s, deploy.Publication{Deployment: s.Deployment, Secret: s.Secret, Plan: p, JSON: planJSON,
+	done, partial, err := a.publish(ctx, io, s, deploy.Publication{Deployment: s.Deployment, Secret: s.Secret, Plan: p, JSON: planJSON,
 		Files: filesOf(a.dir), Now: time.Now(), Enrol: enrol, Restore: a.restore, Root: closed}, gifts)
 	if err != nil && ctx.Err() != nil {
 		return nil, source.Fail(source.OperationFailed, "interrupted", "the same command again goes on where this one stopped")
@@ -170,8 +164,8 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	}
 	result := &applied{
 		published: done,
-		Changes:   changedRoles(done.Changes),
-		Given:     partial.Given, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
+		Changes:   changedRoles(done.Changes), Shape: append([]string{}, done.Shape...),
+		Given: partial.Given, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
 		Stack: string(s.Deployment), Outcome: string(done.Outcome), Restored: a.restore, DryRun: a.dryRun,
 		Plan: done.Record.Plan, Created: done.Record.Created,
 		Servers: len(p.Servers), Cells: len(p.Cells), Files: len(p.Files), Nodes: done.Nodes, Bytes: done.Bytes,
@@ -209,14 +203,21 @@ func (a *application) enrolment(p *contract.Plan) (*coordinator.Enrolment, error
 
 // publish rehearses first, so that nothing is written if a secret is missing or too
 // large.
-func (a *application) publish(ctx context.Context, s *session, w deploy.Publication, gifts []gift) (done deploy.Published, r applied, err error) {
+func (a *application) publish(whole context.Context, io streams, s *session, w deploy.Publication, gifts []gift) (done deploy.Published, r applied, err error) {
 	r.Given, r.Again = namesOf(gifts), []string{}
 	p := w.Plan
-	if a.dryRun || len(p.Secrets) > 0 {
-		done, err = deploy.Rehearse(ctx, s.Store, w)
-		if err != nil {
+	ctx, stop := context.WithTimeout(whole, 20*a.target.timeout)
+	defer stop()
+	done, err = deploy.Rehearse(ctx, s.Store, w)
+	if err != nil {
+		return done, r, err
+	}
+	if !a.dryRun && !a.withoutHooks {
+		if err := s.runDeleteHooks(whole, done.Changes, func(text string) { fmt.Fprintln(io.err, text) }); err != nil {
 			return done, r, err
 		}
+	}
+	if a.dryRun || len(p.Secrets) > 0 {
 		if err := s.tooLarge(gifts); err != nil {
 			return done, r, err
 		}
@@ -233,6 +234,8 @@ func (a *application) publish(ctx context.Context, s *session, w deploy.Publicat
 			return done, r, err
 		}
 	}
+	ctx, enough := context.WithTimeout(whole, 20*a.target.timeout) // hooks may have taken their time
+	defer enough()
 	done, err = deploy.Publish(ctx, s.Store, w)
 	if err == nil {
 		err = s.give(ctx, p, gifts)
@@ -262,7 +265,7 @@ func (r *applied) print(io streams, t *target) {
 	fmt.Fprintf(io.out, say[r.Outcome], r.Stack, what)
 	updated := r.Outcome == string(deploy.Updated)
 	if updated {
-		printChanges(io, r.Changes, t)
+		printChanges(io, r.Shape, r.Changes, t)
 	}
 	if len(r.Given) > 0 {
 		verb := "given, sealed for its readers"

@@ -120,7 +120,7 @@ func TestApplyRefuses(t *testing.T) {
 			entries, _ := os.ReadDir(filepath.Join(dir, "files"))
 			os.WriteFile(filepath.Join(dir, "files", entries[0].Name()), []byte("echo edited\n"), 0o644)
 		})), source.BadPlan, []string{"is not what was compiled"}},
-		{"another plan on a live deployment", append(here, folder(edit(`"driver": "script"`, `"driver": "chef"`))), source.ChangedPlan, []string{"note: role db.mysql: driver changed", "can be changed in place, these not"}},
+		{"another plan on a live deployment", append(here, folder(edit(`"signal": "heat"`, `"signal": "none"`))), source.ChangedPlan, []string{"note: signal: heat becomes none", "can be changed in place, these not"}},
 		{"a wrong secret", append(here, "testdata/site", "--secret-file", file("0a9b8c7d6e5f40312233445566778899aabbccddeeff00112a3b4c5d6e7f8091")), source.BadSecret, []string{"wrong secret"}},
 		{"a weak secret", append(here, "testdata/site", "--secret-file", file(strings.Repeat("0123456789abcdef", 4))), source.BadSecret, []string{"weak"}},
 		{"a secret with a line end", append(here, "testdata/site", "--secret-file", file(testSecret+"\n")), source.BadSecret, []string{"without its line end"}},

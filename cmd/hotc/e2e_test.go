@@ -288,7 +288,7 @@ func TestRefusals(t *testing.T) {
 	w := newWorld(t, "../../testdata/three-tier/site.yaml")
 	w.hotc(w.on("live", "apply", w.dir)...)
 	w.hotc(w.on("live", "apply", w.dir)...) // the same again is nothing
-	other := newFolder(t, w, "../../testdata/three-tier/site.yaml", "-P", "db_name=shop")
+	other := newFolder(t, w, "../../testdata/three-tier/site.yaml", "--signal=none")
 	if out, err := w.try(w.on("live", "apply", other)...); err == nil || !strings.Contains(out, "H703") {
 		t.Errorf("a changed plan: %v\n%s", err, out)
 	}

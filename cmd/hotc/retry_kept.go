@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,7 +43,7 @@ func listed(roles []contract.RoleKey) string {
 }
 
 // settle has the operator decide about what is in doubt.
-func (r *retrying) settle(ctx context.Context, kept []operate.Kept) error {
+func (r *retrying) settle(kept []operate.Kept) error {
 	d := doubt(r.target, kept)
 	if d == nil || r.yes {
 		return nil
@@ -54,7 +53,7 @@ func (r *retrying) settle(ctx context.Context, kept []operate.Kept) error {
 	}
 	d.Severity = source.Warning
 	source.Print(r.io.err, d, r.io.errStyle())
-	err := confirm(ctx, r.io, "Run it again all the same?")
+	err := confirm(r.io, "Run it again all the same?")
 	r.yes = err == nil // not once more where agents report meanwhile
 	return err
 }

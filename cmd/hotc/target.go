@@ -185,6 +185,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 	name := string(s.Deployment)
 	var changed *deploy.ChangedPlanError
 	var lacking *deploy.NoUpdateHookError
+	var running *deploy.RunningError
 	var other *deploy.OtherEnrolmentError
 	var shared *deploy.SharedTokenError
 	var foreign *deploy.RightsError
@@ -197,8 +198,14 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return s.target.unreachable(err)
 	case errors.As(err, &changed):
 		d := source.Fail(source.ChangedPlan, "the deployment "+name+" is live with another plan",
-			"roles' sources, files, inputs, time-outs, actions and hooks can be changed in place, these not: apply under another --stack, or \""+s.target.command("destroy")+"\" this one first")
+			"servers, roles, outputs and what reads what can be changed in place, these not, since they lie in the servers' user-data, or in the form of what was published (\"hotc rule H703\"): leave them as they were, give new things new names, or apply under another --stack")
 		for _, line := range changed.Differences {
+			d.Notes = append(d.Notes, source.Note{Message: line})
+		}
+		return d
+	case errors.As(err, &running):
+		d := source.Fail(source.ChangedPlan, "the deployment "+name+" is live, and roles that run now cannot take the change", "nothing was written: \""+s.target.command("status", "--watch")+"\" says when they have ended; then the same command again. Or give the input a `default`, and apply that first")
+		for _, line := range running.Lines {
 			d.Notes = append(d.Notes, source.Note{Message: line})
 		}
 		return d

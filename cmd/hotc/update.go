@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -25,7 +26,10 @@ func changedRoles(changes []deploy.RoleChange) []changedRole {
 }
 
 // printChanges says what a changed plan means for each role.
-func printChanges(io streams, changes []changedRole, t *target) {
+func printChanges(io streams, shape []string, changes []changedRole, t *target) {
+	for _, line := range shape {
+		fmt.Fprintf(io.out, "  %s.\n", line)
+	}
 	for _, c := range changes {
 		then := becomes(c.Effect)
 		if c.Effect == deploy.EffectRetry {
@@ -33,7 +37,7 @@ func printChanges(io streams, changes []changedRole, t *target) {
 		}
 		fmt.Fprintf(io.out, "  %s: %s: %s.\n", c.Role, strings.Join(c.What, ", "), then)
 	}
-	if len(changes) == 0 {
+	if len(changes) == 0 && len(shape) == 0 {
 		fmt.Fprintln(io.out, "  no role changes: only outputs, positions in the template or names of files differ.")
 	}
 }
@@ -49,9 +53,46 @@ func becomes(e deploy.Effect) string {
 		return "it has not run, and will as it is then"
 	case deploy.EffectRetry:
 		return "it has failed, and runs again"
+	case deploy.EffectNoValue:
+		return "its new outputs have no value until it runs again: it has no hook update, and is not idempotent"
+	case deploy.EffectRemoved:
+		return "its hook delete runs before, if it has one and its agent is there"
 	case deploy.EffectNone:
 	}
 	return "nothing that has run is out of date"
+}
+
+// runDeleteHooks runs the delete hooks of roles that are about to go, where they can.
+func (s *session) runDeleteHooks(ctx context.Context, changes []deploy.RoleChange, say func(string)) error {
+	gone := map[contract.RoleKey]bool{}
+	for _, c := range changes {
+		if c.Effect == deploy.EffectRemoved {
+			gone[c.Key()] = true
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	v, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	ran, err := s.RunDeleteHooks(ctx, v, gone, say)
+	if err != nil {
+		return s.explain(ctx, err)
+	}
+	for _, r := range ran.Roles {
+		say(fmt.Sprintf("%s: the hook delete is %s.", r.Role, r.Status))
+	}
+	for _, key := range ran.Without {
+		say(fmt.Sprintf("%s: the hook delete did not run: its agent is not there, or the role has not ended.", key))
+	}
+	if err := (*hooked)(ran).failure(); err != nil {
+		d, _ := source.AsDiagnostic(err)
+		d.Hint = "nothing was changed: mend it, and apply again; or --without-hooks takes the role out as it is"
+		return d
+	}
+	return nil
 }
 
 // lacksHook is the diagnostic of roles that have run and have no hook update.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,6 +17,8 @@ type difference struct {
 	what    string // "role db.mysql"
 	how     string // "driver, output port changed"
 	inPlace bool   // a live deployment can take it
+	// shape says that it is about servers and what reads what: not about roles.
+	shape bool
 }
 
 // differences says what another plan would change, a line for each server, role
@@ -24,49 +27,61 @@ type difference struct {
 // take makes a line of its own.
 func differences(from, to *contract.Plan) []difference {
 	var all []difference
-	note := func(what, how string) { all = append(all, difference{what: what, how: how}) }
+	note := func(what, how string, inPlace bool) {
+		all = append(all, difference{what: what, how: how, inPlace: inPlace, shape: inPlace})
+	}
 	if from.Signal != to.Signal {
-		note("signal", fmt.Sprintf("%s becomes %s", from.Signal, to.Signal))
+		note("signal", fmt.Sprintf("%s becomes %s", from.Signal, to.Signal), false)
 	}
 	compare(from.Servers, to.Servers, func(s contract.Server) contract.ServerPath { return s.Path },
 		func(kind string, a, b contract.Server) {
 			if kind != "" {
-				note("server "+string(cmpName(a.Path, b.Path)), kind)
+				note("server "+string(cmpName(a.Path, b.Path)), kind, true)
 				return
 			}
-			all = append(all, serverDifferences(a, b)...)
+			all = append(all, serverDifferences(a, b, to.Signal)...)
 		})
 	compare(from.Cells, to.Cells, func(c contract.Cell) contract.CellName { return c.Name },
 		func(kind string, a, b contract.Cell) {
 			what := "cell " + string(cmpName(a.Name, b.Name))
 			if kind != "" {
-				note(what, kind)
+				all = append(all, difference{what: what, how: kind, inPlace: true})
 				return
 			}
-			for _, how := range cellDifferences(a, b) {
-				note(what, how)
+			if a.Server != b.Server || a.Role != b.Role {
+				note(what, "another writer", false)
+			}
+			if a.Sealed != b.Sealed {
+				note(what, "secret, or no longer", false)
+			}
+			for _, how := range readerDifferences(a.Readers, b.Readers) {
+				note(what, how, true)
 			}
 		})
+	for _, group := range changedGroups(from, to) {
+		note("group "+group, "other places for its members", false)
+	}
 	compare(from.Outputs, to.Outputs, func(o contract.StackOutput) string { return o.Name },
 		func(kind string, a, b contract.StackOutput) {
 			if kind == "" && !coordinator.SameValue(a.Expr, b.Expr) {
 				kind = "changed"
 			}
 			if kind != "" { // nobody but the operator reads it
-				all = append(all, difference{"output " + cmpName(a.Name, b.Name), kind, true})
+				all = append(all, difference{what: "output " + cmpName(a.Name, b.Name), how: kind, inPlace: true})
 			}
 		})
 	compare(from.Secrets, to.Secrets, func(s contract.Secret) string { return s.Name },
 		func(kind string, a, b contract.Secret) {
-			switch {
-			case kind != "":
-			case !coordinator.SameValue(a.Declaration, b.Declaration):
+			if kind == "" && !coordinator.SameValue(a.Declaration, b.Declaration) {
 				kind = "declared otherwise"
-			case !slices.Equal(a.Readers, b.Readers):
-				kind = "read by other servers"
 			}
+			what := "secret parameter " + cmpName(a.Name, b.Name)
 			if kind != "" {
-				note("secret parameter "+cmpName(a.Name, b.Name), kind)
+				note(what, kind, true)
+				return
+			}
+			for _, how := range readerDifferences(a.Readers, b.Readers) {
+				note(what, how, true)
 			}
 		})
 	return all
@@ -77,6 +92,17 @@ func refusals(all []difference) []string {
 	var lines []string
 	for _, d := range all {
 		if !d.inPlace {
+			lines = append(lines, d.what+": "+d.how)
+		}
+	}
+	return lines
+}
+
+// shapes are the differences, as lines, in what there is and what reads what.
+func shapes(all []difference) []string {
+	lines := []string{}
+	for _, d := range all {
+		if d.shape {
 			lines = append(lines, d.what+": "+d.how)
 		}
 	}
@@ -114,48 +140,38 @@ func cmpName[T ~string](a, b T) T {
 	return b
 }
 
-func serverDifferences(a, b contract.Server) []difference {
+func serverDifferences(a, b contract.Server, signal contract.Signalling) []difference {
 	var all []difference
-	var changed []string
-	if !sameSlot(a.Slot, b.Slot) {
-		changed = append(changed, "place in a group that scales")
+	note := func(changed bool, how string, inPlace bool) {
+		if changed {
+			all = append(all, difference{what: "server " + string(a.Path), how: how, inPlace: inPlace, shape: inPlace})
+		}
 	}
-	if !slices.Equal(a.Facts, b.Facts) {
-		changed = append(changed, "facts")
-	}
-	if !sameKeys(a.Deploy, b.Deploy) {
-		changed = append(changed, "values from Heat")
-	}
-	if !sameDecisions(a, b) {
-		changed = append(changed, "what Heat decides")
-	}
-	order := func(s contract.Server) (names []string) {
+	note(!sameSlot(a.Slot, b.Slot), "place in a group that scales changed", false)
+	note(!slices.Equal(a.Facts, b.Facts), "facts changed", true)
+	note(lacksKey(a.Deploy, b.Deploy), "values from Heat added", false)
+	note(!sameDecisions(a, b), "what Heat decides changed", true)
+	order := func(s, other contract.Server) (names []string) {
 		for _, r := range s.Roles {
-			names = append(names, r.Name)
+			if slices.ContainsFunc(other.Roles, func(o contract.Role) bool { return o.Name == r.Name }) {
+				names = append(names, r.Name)
+			}
 		}
 		return names
 	}
-	if from, to := order(a), order(b); !slices.Equal(from, to) && sameSet(from, to) {
-		changed = append(changed, "order of roles")
-	}
-	if len(changed) > 0 {
-		all = append(all, difference{what: "server " + string(a.Path), how: strings.Join(changed, ", ") + " changed"})
-	}
+	note(!slices.Equal(order(a, b), order(b, a)), "order of roles changed", true)
 	compare(a.Roles, b.Roles, func(r contract.Role) string { return r.Name },
 		func(kind string, x, y contract.Role) {
 			what := fmt.Sprintf("role %s.%s", a.Path, cmpName(x.Name, y.Name))
 			if kind != "" {
-				all = append(all, difference{what: what, how: kind})
+				all = append(all, difference{what: what, how: kind, inPlace: kind == "removed" || signal != contract.AgentsSignal || len(y.Signals) == 0})
 				return
 			}
-			fixed, open := roleDifferences(x, y)
-			for _, part := range []struct {
-				names   []string
-				inPlace bool
-			}{{fixed, false}, {open, true}} {
-				if len(part.names) > 0 {
-					all = append(all, difference{what, strings.Join(part.names, ", ") + " changed", part.inPlace})
-				}
+			if signal == contract.AgentsSignal && signalsMore(x, y) {
+				all = append(all, difference{what: what, how: "what Heat waits for changed"})
+			}
+			if names := roleDifferences(x, y); len(names) > 0 {
+				all = append(all, difference{what: what, how: strings.Join(names, ", ") + " changed", inPlace: true})
 			}
 		})
 	return all
@@ -186,27 +202,55 @@ func sameDecisions(a, b contract.Server) bool {
 	return true
 }
 
-// roleDifferences are the parts of a role that differ: those that belong to the tree
-// and its rights or to the stack, and those that a live deployment can take.
-func roleDifferences(a, b contract.Role) (fixed, open []string) {
-	note := func(what *[]string, changed bool, name string) {
-		if changed {
-			*what = append(*what, name)
+// signalsMore says that a role is to signal more to Heat than before: what it needs for
+// that lies in its server's user-data, which stays as it was.
+func signalsMore(a, b contract.Role) bool {
+	return slices.ContainsFunc(b.Signals, func(s contract.Signal) bool {
+		return !slices.ContainsFunc(a.Signals, func(old contract.Signal) bool { return sameRecord(old, s) })
+	})
+}
+
+// changedGroups are the groups that scale, of both plans, that have other places.
+func changedGroups(from, to *contract.Plan) []string {
+	places := func(p *contract.Plan) map[string][]contract.ServerPath {
+		all := map[string][]contract.ServerPath{}
+		for _, s := range p.Servers {
+			if s.Slot != nil {
+				all[s.Slot.Group] = append(all[s.Slot.Group], s.Path)
+			}
+		}
+		return all
+	}
+	before, now := places(from), places(to)
+	var changed []string
+	for _, group := range slices.Sorted(maps.Keys(before)) {
+		if now[group] != nil && !sameSet(before[group], now[group]) {
+			changed = append(changed, group)
 		}
 	}
-	note(&fixed, a.Driver != b.Driver, "driver")
-	note(&open, !coordinator.SameValue(orNull(a.Source), orNull(b.Source)) || !slices.Equal(a.Files, b.Files), "source")
+	return changed
+}
+
+// roleDifferences are the parts of a role that differ.
+func roleDifferences(a, b contract.Role) (parts []string) {
+	note := func(changed bool, name string) {
+		if changed {
+			parts = append(parts, name)
+		}
+	}
+	note(a.Driver != b.Driver, "driver")
+	note(!coordinator.SameValue(orNull(a.Source), orNull(b.Source)) || !slices.Equal(a.Files, b.Files), "source")
 	compare(a.Render, b.Render, func(f contract.RenderedFile) string { return f.Path }, func(kind string, x, y contract.RenderedFile) {
 		x.At, y.At, x.Name, y.Name = "", "", "", ""
-		note(&open, kind != "" || x != y, "file "+cmpName(x.Path, y.Path))
+		note(kind != "" || x != y, "file "+cmpName(x.Path, y.Path))
 	})
 	compare(a.Inputs, b.Inputs, func(i contract.Input) string { return i.Name }, func(kind string, x, y contract.Input) {
 		x.At, y.At = nil, nil
-		note(&open, kind != "" || !sameRecord(x, y), "input "+cmpName(x.Name, y.Name))
+		note(kind != "" || !sameRecord(x, y), "input "+cmpName(x.Name, y.Name))
 	})
 	compare(a.Outputs, b.Outputs, func(o contract.Output) string { return o.Name }, func(kind string, x, y contract.Output) {
 		x.At, y.At = "", ""
-		note(&fixed, kind != "" || x != y, "output "+cmpName(x.Name, y.Name))
+		note(kind != "" || x != y, "output "+cmpName(x.Name, y.Name))
 	})
 	dependsOn := func(r contract.Role) []contract.Dependency {
 		all := slices.Clone(r.DependsOn)
@@ -215,31 +259,24 @@ func roleDifferences(a, b contract.Role) (fixed, open []string) {
 		}
 		return all
 	}
-	note(&fixed, !sameRecord(dependsOn(a), dependsOn(b)), "depends_on")
-	note(&fixed, !sameRecord(a.Signals, b.Signals), "what Heat waits for")
-	note(&open, a.Timeout != b.Timeout, "timeout")
-	note(&open, a.Idempotent != b.Idempotent, "idempotent")
-	note(&open, !sameRecord(a.Install, b.Install), "install")
+	note(!sameRecord(dependsOn(a), dependsOn(b)), "depends_on")
+	note(a.Timeout != b.Timeout, "timeout")
+	note(a.Idempotent != b.Idempotent, "idempotent")
+	note(!sameRecord(a.Install, b.Install), "install")
 	compareTasks := func(what string, a, b []contract.Task) {
 		compare(a, b, func(t contract.Task) string { return t.Name }, func(kind string, x, y contract.Task) {
 			x.At, y.At = "", ""
-			note(&open, kind != "" || !sameRecord(x, y), what+" "+cmpName(x.Name, y.Name))
+			note(kind != "" || !sameRecord(x, y), what+" "+cmpName(x.Name, y.Name))
 		})
 	}
 	compareTasks("action", a.Actions, b.Actions)
 	compareTasks("hook", a.Hooks, b.Hooks)
-	return fixed, open
+	return parts
 }
 
-func cellDifferences(a, b contract.Cell) []string {
-	var lines []string
-	if a.Server != b.Server || a.Role != b.Role {
-		lines = append(lines, "another writer")
-	}
-	if a.Sealed != b.Sealed {
-		lines = append(lines, "secret, or no longer")
-	}
-	compare(a.Readers, b.Readers, func(r contract.ServerPath) contract.ServerPath { return r },
+// readerDifferences says who reads something no longer, or reads it too.
+func readerDifferences(a, b []contract.ServerPath) (lines []string) {
+	compare(a, b, func(r contract.ServerPath) contract.ServerPath { return r },
 		func(kind string, x, y contract.ServerPath) {
 			switch kind {
 			case "removed":
@@ -266,7 +303,17 @@ func sameKeys[V any](a, b map[string]V) bool {
 	return len(a) == len(b)
 }
 
-func sameSet(a, b []string) bool {
+// lacksKey says that b has a key more.
+func lacksKey[V any](a, b map[string]V) bool {
+	for k := range b {
+		if _, both := a[k]; !both {
+			return true
+		}
+	}
+	return false
+}
+
+func sameSet[T ~string](a, b []T) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 

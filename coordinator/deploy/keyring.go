@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -136,14 +138,14 @@ func (k *keyring) deploymentRecord(r coordinator.DeploymentRecord) ([]byte, erro
 	return coordinator.Signed(k.signer, k.deployment.Place("", coordinator.KindDeployment, "", ""), r.Counter, r)
 }
 
-// identity is what a server is told of the deployment.
-func (k *keyring) identity(s contract.ServerPath) ([]byte, error) {
+// identity is what a server is told of the deployment; with a time, that it was taken out.
+func (k *keyring) identity(s contract.ServerPath, removed time.Time) ([]byte, error) {
 	relay, err := k.relay.Signer()
 	if err != nil {
 		return nil, err
 	}
 	text, err := k.sign(coordinator.KindIdentity, s, coordinator.Identity{Format: coordinator.RecordFormat, Deployment: k.deployment, ID: k.record.ID, Server: s,
-		Enrol: k.record.Enrol, Restored: k.record.Restored, Operator: k.signer.Public(), Relay: &coordinator.Relay{Key: relay.Public(), May: []string{coordinator.RelayHeat}}})
+		Enrol: k.record.Enrol, Restored: k.record.Restored, Removed: removed, Operator: k.signer.Public(), Relay: &coordinator.Relay{Key: relay.Public(), May: []string{coordinator.RelayHeat}}})
 	if err != nil {
 		return nil, err
 	}
@@ -205,12 +207,25 @@ func (k *keyring) server(s contract.ServerPath, may coordinator.Rights) coordina
 	return coordinator.Grant{To: c, May: may}
 }
 
-// named is the identity of a server of the plan by its user; none is the zero value.
+// named is the identity of a server, perhaps of another plan, or of a set of them by its
+// user; none is the zero value.
 func (k *keyring) named(user string) coordinator.Credential {
+	if id, is := strings.CutPrefix(user, coordinator.ReaderCredential("", "").User); is {
+		return k.secret.ReaderSet(k.deployment, id)
+	}
 	for _, c := range k.servers {
 		if c.User == user {
 			return c
 		}
+	}
+	kind, segment, _ := strings.Cut(user, "-")
+	server, err := url.PathUnescape(segment)
+	switch s := contract.ServerPath(server); {
+	case err != nil:
+	case kind == "server":
+		return coordinator.ServerCredential(s, k.token(s))
+	case kind == "member" && k.record.Enrol == coordinator.EnrolOnce:
+		return k.secret.MemberCredential(k.deployment, k.record, s)
 	}
 	return coordinator.Credential{}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -161,13 +162,9 @@ func crossingCells(p *contract.Plan) map[contract.CellName]bool {
 
 // layRelay makes the nodes that relays read and write.
 func layRelay(d coordinator.Deployment, k *keyring, p *contract.Plan) ([]coordinator.NewNode, error) {
-	keys := coordinator.ServersKeys{Keys: map[contract.ServerPath]sign.Public{}}
-	for _, s := range p.Servers {
-		public, err := k.public(s.Path)
-		if err != nil {
-			return nil, err
-		}
-		keys.Keys[s.Path] = public
+	keys, err := serversKeys(k, p)
+	if err != nil {
+		return nil, err
 	}
 	text, err := k.sign(coordinator.KindKeysOf, "", keys)
 	if err != nil {
@@ -177,11 +174,23 @@ func layRelay(d coordinator.Deployment, k *keyring, p *contract.Plan) ([]coordin
 		[]coordinator.NewNode{{Path: d.Heat(), Data: []byte("{}"), Grants: k.grants(ofHeat, "")}, {Path: d.Relays(), Grants: k.grants(ofRelays, "")}}), nil
 }
 
+func serversKeys(k *keyring, p *contract.Plan) (coordinator.ServersKeys, error) {
+	keys := coordinator.ServersKeys{Keys: map[contract.ServerPath]sign.Public{}}
+	for _, s := range p.Servers {
+		public, err := k.public(s.Path)
+		if err != nil {
+			return keys, err
+		}
+		keys.Keys[s.Path] = public
+	}
+	return keys, nil
+}
+
 // layServer makes a server's own nodes; its readers' sets must be known by now.
 func layServer(d coordinator.Deployment, k *keyring, s *contract.Server) ([]coordinator.NewNode, error) {
 	slice, errSlice := k.signedPart(s)
 	keys, errKeys := k.keys(s.Path, k.members[s.Path])
-	identity, errIdentity := k.identity(s.Path)
+	identity, errIdentity := k.identity(s.Path, time.Time{})
 	nobody, errNobody := coordinator.Encode(coordinator.IncarnationRecord{})
 	if err := errors.Join(errSlice, errKeys, errIdentity, errNobody); err != nil {
 		return nil, fmt.Errorf("write down the server %s: %w", s.Path, err)

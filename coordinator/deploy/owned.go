@@ -33,6 +33,9 @@ type owner struct {
 	store coordinator.Store
 	d     coordinator.Deployment
 	keys  *keyring
+	// changing says that a change was interrupted: servers may have fewer rights than they
+	// must have, or read what they may read by another plan. Whoever goes on sets that right.
+	changing bool
 }
 
 // check refuses a deployment, as a plan describes it, of which any node has other rights
@@ -94,7 +97,7 @@ func (o *owner) rights(ctx context.Context, path coordinator.Path, grants []coor
 	if err != nil {
 		return err
 	}
-	if later == readersLater {
+	if later == readersLater || o.changing {
 		there = slices.DeleteFunc(there, func(g coordinator.Grant) bool {
 			return g.May == coordinator.MayRead && !slices.Contains(grants, g) && o.isReader(ctx, path, g.To.User)
 		})
@@ -102,6 +105,11 @@ func (o *owner) rights(ctx context.Context, path coordinator.Path, grants []coor
 	if later == relayLater {
 		there = slices.DeleteFunc(there, func(g coordinator.Grant) bool {
 			return g.To.User == coordinator.RelayUser && !slices.Contains(grants, g) && o.isRelay(ctx, path)
+		})
+	}
+	if o.changing {
+		grants = slices.DeleteFunc(slices.Clone(grants), func(g coordinator.Grant) bool {
+			return g != o.keys.operator && !slices.Contains(there, g)
 		})
 	}
 	if why := otherRights(there, grants); why != "" {
@@ -113,12 +121,7 @@ func (o *owner) rights(ctx context.Context, path coordinator.Path, grants []coor
 // isReader says whether a user that may read a node is one of the deployment's servers, or
 // a set of them.
 func (o *owner) isReader(ctx context.Context, path coordinator.Path, user string) bool {
-	var c coordinator.Credential
-	if id, is := strings.CutPrefix(user, coordinator.ReaderCredential("", "").User); is {
-		c = o.keys.secret.ReaderSet(o.d, id)
-	} else {
-		c = o.keys.named(user)
-	}
+	c := o.keys.named(user)
 	there, err := o.store.Rights(ctx, path, c)
 	return err == nil && c.User != "" && slices.Contains(there, coordinator.Grant{To: c, May: coordinator.MayRead})
 }

@@ -55,6 +55,8 @@ type Published struct {
 	Bytes   int // how many bytes they hold
 	// Changes are the roles that another plan changes, in its order.
 	Changes []RoleChange
+	// Shape says what else comes and goes by it: servers, and who reads what.
+	Shape []string
 }
 
 // Publication is a deployment as it is to stand on a coordinator.
@@ -200,6 +202,7 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 			return result, nil, nil, err
 		}
 		live = change.live
+		result.Shape = shapes(differences(live, p))
 	}
 	var missing map[coordinator.Path]bool
 	if result.Outcome == Unchanged || result.Outcome == Updated {
@@ -207,9 +210,12 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 		if err != nil {
 			return result, nil, nil, err
 		}
-		o := &owner{s, d, keys}
+		o := &owner{store: s, d: d, keys: keys, changing: change != nil && change.resumed}
 		if missing, err = o.check(ctx, live); err != nil {
 			return result, nil, nil, err
+		}
+		if change != nil {
+			change.missing = missing
 		}
 	}
 	keys, err := newKeyring(tokens, result.Record, root)
@@ -238,7 +244,7 @@ func checkRecord(ctx context.Context, s coordinator.Store, d coordinator.Deploym
 	if err != nil {
 		return err
 	}
-	o := &owner{s, d, keys}
+	o := &owner{store: s, d: d, keys: keys}
 	return o.rights(ctx, d.Root(), keys.grants(ofRecord, ""), nothingLater)
 }
 

@@ -39,6 +39,7 @@ const (
 	ofPass                     //
 	ofKnock                    //
 	ofAdmission                //
+	ofRemoved                  // in the place of a server that was taken out
 )
 
 // rule is who may do what with a class of nodes, besides the operator, who may do
@@ -98,6 +99,7 @@ var rules = map[class]rule{
 	ofPass:        {token: coordinator.MayHandOver, later: anythingLater},
 	ofKnock:       {token: coordinator.MayRead | coordinator.MayWrite},
 	ofAdmission:   {token: coordinator.MayRead},
+	ofRemoved:     {root: mayClear, token: coordinator.MayRead},
 }
 
 // grants are the rights on a node of a class, which is about some servers: the first is

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -61,11 +62,11 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 		index[server.Path] = i
 	}
 	err = coordinator.Each(ctx, len(p.Servers), func(ctx context.Context, i int) error {
-		err := snapshot.Servers[i].read(ctx, r, p.Servers[i].Path)
+		err := r.halfway(snapshot.Servers[i].read(ctx, r, p.Servers[i].Path))
 		tidy(&snapshot.Servers[i].State, len(p.Servers[i].Roles))
 		if err == nil && r.keys.record.Enrol == coordinator.EnrolOnce {
 			snapshot.Servers[i].Knocks, err = r.Knocks(ctx, p.Servers[i].Path)
-			err = snapshot.Servers[i].goOn(err)
+			err = r.halfway(snapshot.Servers[i].goOn(err))
 		}
 		return err
 	})
@@ -76,7 +77,7 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 	err = coordinator.Each(ctx, len(p.Cells), func(ctx context.Context, i int) error {
 		record, err := r.Cell(ctx, contract.CellRef{Cell: p.Cells[i].Name, Server: p.Cells[i].Server, Sealed: p.Cells[i].Sealed})
 		record.Value = nil
-		records[i] = record
+		records[i], err = record, r.halfway(err)
 		if of, is := unreadable(err); is {
 			bad[i], err = of, nil
 		}
@@ -129,6 +130,14 @@ func (r *Reader) heat(ctx context.Context) (relays int, said coordinator.HeatRec
 		said = coordinator.HeatRecord{Trouble: err.Error()}
 	}
 	return len(there), said, nil
+}
+
+// halfway is nil where a node is missing since a change of the plan has only begun.
+func (r *Reader) halfway(err error) error {
+	if r.keys.record.Updating != "" && errors.Is(err, coordinator.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server contract.ServerPath) error {

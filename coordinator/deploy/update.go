@@ -17,12 +17,14 @@ import (
 // plan"):
 //
 //  1. the deployment's record says what it is changed to
-//  2. new files, and rights on those that other servers read now
+//  2. new files and other nodes, and rights on those that servers use now
 //  3. for each server in one commit its part of the plan, its keys and the requests
 //     for the hooks, while it is the machine that was looked at, and none of its
 //     changed roles has started since
-//  4. the whole plan and the record
-//  5. what nobody reads any more is deleted
+//  4. new servers may join
+//  5. rights and nodes that the plan does not have go, and servers that it has not
+//  6. the whole plan and the record
+//  7. files that nobody reads any more are deleted
 
 // ErrOvertaken says that another apply has begun while this one changed the plan.
 var ErrOvertaken = errors.New("another apply of the deployment has begun meanwhile")
@@ -37,6 +39,10 @@ const (
 	EffectRun   Effect = "run"   // it has not: it will run as changed
 	EffectRetry Effect = "retry" // it has failed: it runs as changed when it is retried
 	EffectNone  Effect = "none"  // nothing that has run is out of date
+	// EffectNoValue is that of outputs which a role has more that has run, or runs: they have
+	// no value until it runs again.
+	EffectNoValue Effect = "no value"
+	EffectRemoved Effect = "removed" // its server has it no more
 )
 
 // RoleChange is a role that another plan changes.
@@ -62,6 +68,11 @@ func (e *NoUpdateHookError) Error() string {
 	return "these roles have run, have no hook update, and are not idempotent: " + strings.Join(lines, "; ")
 }
 
+// RunningError says that a change has to wait for roles that run.
+type RunningError struct{ Lines []string }
+
+func (e *RunningError) Error() string { return strings.Join(e.Lines, "; ") }
+
 // update is the change of a live plan.
 type update struct {
 	store    coordinator.Store
@@ -78,6 +89,11 @@ type update struct {
 	record   coordinator.DeploymentRecord // as it is to be while the change lasts
 	version  coordinator.Version          // of the record
 	found    coordinator.DeploymentRecord // as it was found
+	missing  map[coordinator.Path]bool    // nodes of the live plan that somebody has deleted
+	// resumed says that an earlier change, perhaps to another plan, was interrupted.
+	resumed          bool
+	nodes, liveNodes map[coordinator.Path]coordinator.NewNode // nodesOf to, and of live
+	liveKeys         *keyring
 }
 
 // newUpdate looks at what is there. *ChangedPlanError.
@@ -87,7 +103,7 @@ func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t token
 	if err := u.begin(ctx); err != nil {
 		return nil, err
 	}
-	o := &owner{s, d, u.keys}
+	o := &owner{store: s, d: d, keys: u.keys}
 	if err := o.node(ctx, d.Plan(), u.keys.grants(ofPlan, "")); err != nil {
 		return nil, operatorError(err)
 	}
@@ -104,7 +120,13 @@ func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t token
 	if lines := refusals(differences(u.live, w.Plan)); len(lines) > 0 {
 		return nil, &ChangedPlanError{Differences: lines}
 	}
-	return u, nil
+	u.resumed = u.found.Updating != ""
+	for _, s := range u.live.Servers { // those that go have tokens, too
+		if s.Slot != nil && u.tokens.slots[s.Path] == nil {
+			u.tokens.slots[s.Path] = s.Slot
+		}
+	}
+	return u, u.reshape()
 }
 
 // begin works out the record of the change, without writing it.
@@ -125,8 +147,8 @@ func (u *update) begin(ctx context.Context) error {
 	if u.keys, err = newKeyring(u.tokens, u.record, u.root); err != nil {
 		return err
 	}
-	for _, s := range u.to.Servers {
-		u.keys.server(s.Path, 0) // computed once, before many ask for it
+	if u.live != nil { // it was begun before
+		return u.reshape()
 	}
 	return nil
 }
@@ -149,14 +171,32 @@ func (u *update) rehearse(ctx context.Context) ([]RoleChange, error) {
 		return nil, err
 	}
 	var all, lacking []RoleChange
+	var busy []string
 	for _, s := range found {
 		all = append(all, s.changes...)
 		lacking = append(lacking, s.lacking...)
+		busy = append(busy, s.busy...)
 	}
-	if len(lacking) > 0 {
+	switch {
+	case len(lacking) > 0:
 		return all, &NoUpdateHookError{Roles: lacking}
+	case len(busy) > 0:
+		return all, &RunningError{Lines: busy}
 	}
-	return all, nil
+	return append(all, u.leaving()...), nil
+}
+
+// leaving are the roles of servers that go.
+func (u *update) leaving() (all []RoleChange) {
+	for _, s := range u.live.Servers {
+		if slices.ContainsFunc(u.to.Servers, func(other contract.Server) bool { return other.Path == s.Path }) {
+			continue
+		}
+		for _, r := range s.Roles {
+			all = append(all, RoleChange{Server: s.Path, Role: r.Name, What: []string{"removed with its server"}, Effect: EffectRemoved})
+		}
+	}
+	return all
 }
 
 // run makes the change.
@@ -170,7 +210,7 @@ func (u *update) run(ctx context.Context) ([]RoleChange, error) {
 	if err := u.layFiles(ctx); err != nil {
 		return nil, err
 	}
-	if err := u.allowRelay(ctx); err != nil {
+	if err := u.grow(ctx); err != nil {
 		return nil, err
 	}
 	changes := make([][]RoleChange, len(u.to.Servers))
@@ -182,6 +222,15 @@ func (u *update) run(ctx context.Context) ([]RoleChange, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := u.tellRelays(ctx); err != nil {
+		return nil, err
+	}
+	if err := u.welcome(ctx); err != nil {
+		return nil, err
+	}
+	if err := u.shrink(ctx); err != nil {
+		return nil, err
+	}
 	old, err := u.unused(ctx, slices.Concat(keep...))
 	if err == nil {
 		err = u.finish(ctx)
@@ -189,7 +238,7 @@ func (u *update) run(ctx context.Context) ([]RoleChange, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(changes...), u.clean(ctx, old)
+	return append(slices.Concat(changes...), u.leaving()...), u.clean(ctx, old)
 }
 
 // mark writes the record of the change.
@@ -231,7 +280,7 @@ func (u *update) layFiles(ctx context.Context) error {
 		return err
 	}
 	before, now := usersOf(u.live), usersOf(u.to)
-	o := &owner{u.store, u.d, u.keys}
+	o := &owner{store: u.store, d: u.d, keys: u.keys}
 	return coordinator.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
 		n := nodes[i]
 		digest, _, _ := strings.Cut(strings.TrimPrefix(string(n.Path), string(u.d.Files())+"/"), "/")
@@ -247,21 +296,6 @@ func (u *update) layFiles(ctx context.Context) error {
 		}
 		return err
 	})
-}
-
-// allowRelay lets relays read the cells that Heat reads now.
-func (u *update) allowRelay(ctx context.Context) error {
-	before, now := crossingCells(u.live), crossingCells(u.to)
-	for _, c := range u.to.Cells {
-		if !now[c.Name] || before[c.Name] {
-			continue
-		}
-		grant := coordinator.Grant{To: u.keys.relay.Credential(), May: rules[ofCrossing].relay}
-		if err := u.store.Allow(ctx, u.d.Cell(contract.CellRef{Cell: c.Name, Server: c.Server}), grant); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // layAgain makes files that are not there. Some may have gone: the change before may have been about to delete

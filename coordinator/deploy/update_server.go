@@ -1,12 +1,14 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -20,15 +22,12 @@ type standing struct {
 	planVersion, keysVersion, stateVersion coordinator.Version
 	incarnation                            coordinator.IncarnationRecord
 	incarnationVersion                     coordinator.Version
-	keys                                   coordinator.KeysRecord
 	files                                  []string // that it used so far
 	same                                   bool     // its part of the plan is as it is to be
 	changes                                []RoleChange
 	lacking                                []RoleChange // those that need a hook which is not there
-	watched                                bool         // the change counts on roles that have not started
-	// linked are roles that follow other cells than before, or are followed otherwise: their
-	// agent has to read its plan, though nothing runs.
-	linked []string
+	busy                                   []string     // why the change has to wait
+	watched                                bool         // the change counts on roles that have not started, or do not run
 }
 
 // look reads how a server stands.
@@ -41,41 +40,60 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*standing, erro
 	if err != nil {
 		return nil, err
 	}
-	text, version, err := coordinator.ReadParts(ctx, u.store, u.d.ServerPlan(to.Path))
-	if err == nil {
-		text, err = u.opened(coordinator.KindPlan, to.Path, text)
-	}
+	v := &standing{}
+	text, err := u.told(ctx, coordinator.KindPlan, to.Path, u.d.ServerPlan(to.Path), &v.planVersion)
 	if err != nil {
 		return nil, err
 	}
-	v := &standing{planVersion: version, same: string(text) == string(slice)}
 	var from contract.Server
-	if err := json.Unmarshal(text, &from); err != nil {
-		return nil, fmt.Errorf("read the plan of server %s: %w", to.Path, err)
+	if text != nil {
+		if err := json.Unmarshal(text, &from); err != nil {
+			return nil, fmt.Errorf("read the plan of server %s: %w", to.Path, err)
+		}
 	}
 	for i := range from.Roles {
 		v.files = append(v.files, from.Roles[i].AllFiles()...)
 	}
-	if v.same {
-		return v, nil
-	}
-	if text, v.keysVersion, err = coordinator.ReadParts(ctx, u.store, u.d.Keys(to.Path)); err == nil && string(text) != "{}" {
-		text, err = u.opened(coordinator.KindKeys, to.Path, text)
-	}
-	if err == nil {
-		v.keys, err = coordinator.Decode[coordinator.KeysRecord](u.d.Keys(to.Path), text)
-	}
+	sets, err := u.told(ctx, coordinator.KindKeys, to.Path, u.d.Keys(to.Path), &v.keysVersion)
 	if err != nil {
 		return nil, err
+	}
+	keys, err := coordinator.Decode[coordinator.KeysRecord](u.d.Keys(to.Path), []byte(cmp.Or(string(sets), "{}")))
+	if err != nil {
+		return nil, err
+	}
+	if v.same = text != nil && string(text) == string(slice) && maps.Equal(keys.Sets, u.keys.members[to.Path]); v.same {
+		return v, nil
+	}
+	if text == nil {
+		for _, r := range to.Roles {
+			v.changes = append(v.changes, RoleChange{Server: to.Path, Role: r.Name, What: []string{"added with its server"}, Effect: EffectRun})
+		}
+		_, err := u.readState(ctx, to.Path, nil, v)
+		if errors.Is(err, coordinator.ErrNotFound) { // as long as nothing is made
+			err = nil
+		}
+		return v, err
 	}
 	state, err := u.readState(ctx, to.Path, to.Roles, v)
 	if err != nil {
 		return nil, err
 	}
-	compare(from.Roles, to.Roles, func(r contract.Role) string { return r.Name }, func(_ string, a, b contract.Role) {
-		v.role(to.Path, &a, &b, state)
-	})
+	v.compare(&from, to, state)
 	return v, nil
+}
+
+// told is what the operator has told a server; nil is nothing yet.
+func (u *update) told(ctx context.Context, kind string, s contract.ServerPath, path coordinator.Path, version *coordinator.Version) ([]byte, error) {
+	text, at, err := coordinator.ReadParts(ctx, u.store, path)
+	*version = at
+	if errors.Is(err, coordinator.ErrNotFound) || err == nil && (len(text) == 0 || string(text) == "{}") {
+		return nil, nil
+	}
+	if err == nil {
+		text, err = u.opened(kind, s, text)
+	}
+	return text, err
 }
 
 // opened is what the operator has signed for a server, without the signature.
@@ -116,26 +134,89 @@ func (u *update) readState(ctx context.Context, server contract.ServerPath, role
 	return statuses, nil
 }
 
+// compare notes what the change means for a server's roles.
+func (v *standing) compare(from, to *contract.Server, state map[string]coordinator.RoleStatus) {
+	lost := map[contract.CellName]bool{}
+	for _, r := range from.Reads {
+		lost[r.Cell] = true
+	}
+	for _, r := range to.Reads {
+		delete(lost, r.Cell)
+	}
+	compare(from.Roles, to.Roles, func(r contract.Role) string { return r.Name }, func(kind string, a, b contract.Role) {
+		switch kind {
+		case "added":
+			v.changes = append(v.changes, RoleChange{Server: to.Path, Role: b.Name, What: []string{v.added(to, b.Name, state)}, Effect: EffectRun})
+			return
+		case "removed":
+			v.watched = true
+			v.changes = append(v.changes, RoleChange{Server: to.Path, Role: a.Name, What: []string{"removed"}, Effect: EffectRemoved})
+			if state[a.Name] == coordinator.RoleRunning {
+				v.busy = append(v.busy, fmt.Sprintf("role %s.%s runs now, and would be removed", to.Path, a.Name))
+			}
+			return
+		}
+		if state[a.Name] == coordinator.RoleRunning {
+			v.reads(to.Path, &a, lost)
+			if v.watched = v.watched || hasNewOutputs(&b, &a); hasNewOutputs(&b, &a) {
+				v.busy = append(v.busy, fmt.Sprintf("role %s.%s runs now, and would have an output less", to.Path, a.Name))
+			}
+		}
+		v.role(to.Path, &a, &b, state)
+	})
+}
+
+// added says how a role is added: one that stands before others that have begun runs after
+// them all the same.
+func (v *standing) added(to *contract.Server, role string, state map[string]coordinator.RoleStatus) string {
+	after := false
+	for _, r := range to.Roles {
+		after = after || r.Name == role
+		if s := state[r.Name]; after && (s == coordinator.RoleDone || s == coordinator.RoleRunning) {
+			return "added before " + r.Name + ", which has begun"
+		}
+	}
+	return "added"
+}
+
+// reads notes that a role which runs may still read what goes, and has nothing in its place.
+func (v *standing) reads(server contract.ServerPath, r *contract.Role, lost map[contract.CellName]bool) {
+	v.watched = v.watched || len(lost) > 0
+	note := func(cell contract.CellName, at contract.Position) {
+		v.busy = append(v.busy, fmt.Sprintf("role %s.%s runs now, and reads %s (%s), which goes, without a default", server, r.Name, cell, at))
+	}
+	for _, in := range r.Inputs {
+		for _, cell := range in.Reads {
+			if lost[cell] && in.Default == nil && !in.Optional {
+				note(cell, in.At[""])
+			}
+		}
+	}
+}
+
 // role notes what the change means for a role.
 func (v *standing) role(server contract.ServerPath, a, b *contract.Role, state map[string]coordinator.RoleStatus) {
-	_, what := roleDifferences(*a, *b)
-	if !sameRecord(a.Follows, b.Follows) || !sameRecord(a.Carries, b.Carries) {
-		v.linked = append(v.linked, b.Name)
-	}
+	what := roleDifferences(*a, *b)
 	if len(what) == 0 {
 		return
 	}
 	c := RoleChange{Server: server, Role: b.Name, What: what, Effect: EffectNone}
-	if a.Definition() != b.Definition() {
-		switch state[b.Name] {
-		case coordinator.RoleRunning, coordinator.RoleDone:
-			c.Effect = EffectHook
-			if contract.FindTask(b.Hooks, contract.HookUpdate) == nil {
-				c.Effect = EffectAgain
-			}
-		case coordinator.RoleFailed:
+	ran, asked := state[b.Name] == coordinator.RoleRunning || state[b.Name] == coordinator.RoleDone, EffectHook
+	if contract.FindTask(b.Hooks, contract.HookUpdate) == nil {
+		asked = EffectAgain
+	}
+	switch changed := a.Definition() != b.Definition(); {
+	case !changed && ran && hasNewOutputs(a, b):
+		if c.Effect = asked; b.Updating() == nil {
+			c.Effect = EffectNoValue
+		}
+	case changed:
+		switch {
+		case ran:
+			c.Effect = asked
+		case state[b.Name] == coordinator.RoleFailed:
 			c.Effect, v.watched = EffectRetry, true
-		case coordinator.RolePending, coordinator.RoleSkipped, "":
+		default:
 			c.Effect, v.watched = EffectRun, true
 		}
 	}
@@ -143,6 +224,13 @@ func (v *standing) role(server contract.ServerPath, a, b *contract.Role, state m
 	if c.Effect == EffectAgain && !b.Idempotent {
 		v.lacking = append(v.lacking, c)
 	}
+}
+
+// hasNewOutputs says that a role declares outputs that it did not have.
+func hasNewOutputs(a, b *contract.Role) bool {
+	return slices.ContainsFunc(b.Outputs, func(o contract.Output) bool {
+		return !slices.ContainsFunc(a.Outputs, func(old contract.Output) bool { return old.Cell == o.Cell })
+	})
 }
 
 // server changes one server's part, and says which files it used until then.
@@ -156,6 +244,8 @@ func (u *update) server(ctx context.Context, to *contract.Server) (changes []Rol
 			return changes, append(keep, v.files...), nil
 		case len(v.lacking) > 0:
 			return nil, nil, &NoUpdateHookError{Roles: v.lacking}
+		case len(v.busy) > 0:
+			return nil, nil, &RunningError{Lines: v.busy}
 		}
 		changes, keep = v.changes, v.files
 		old, err := u.commit(ctx, to, v)
@@ -178,13 +268,7 @@ func (u *update) commit(ctx context.Context, to *contract.Server, v *standing) (
 	if err != nil {
 		return nil, err
 	}
-	for id, password := range u.keys.members[to.Path] {
-		if v.keys.Sets == nil {
-			v.keys.Sets = map[string]string{}
-		}
-		v.keys.Sets[id] = password
-	}
-	keys, err := u.keys.keys(to.Path, v.keys.Sets)
+	keys, err := u.keys.keys(to.Path, u.keys.members[to.Path])
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +304,7 @@ func (u *update) commit(ctx context.Context, to *contract.Server, v *standing) (
 
 // requests are those for the hooks of a server's roles.
 func (u *update) requests(to *contract.Server, v *standing) []coordinator.Request {
-	asked := v.linked
+	var asked []string
 	for _, c := range v.changes {
 		if c.Effect == EffectHook || c.Effect == EffectAgain {
 			asked = append(asked, c.Role)

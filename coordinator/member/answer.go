@@ -19,7 +19,7 @@ func (m *Member) readRequests(ctx context.Context) ([]coordinator.Request, error
 	path, what := m.deployment.Requests(m.server), "what server "+string(m.server)+" is asked for"
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", what, m.gone(err))
+		return nil, fmt.Errorf("read %s: %w", what, m.gone(ctx, err))
 	}
 	if len(node.Data) == 0 || string(node.Data) == "{}" {
 		return nil, nil
@@ -41,7 +41,7 @@ func (m *Member) readAnswers(ctx context.Context) ([]coordinator.Answer, error) 
 	path := m.deployment.Answers(m.server)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("read the answers of server %s: %w", m.server, m.gone(err))
+		return nil, fmt.Errorf("read the answers of server %s: %w", m.server, m.gone(ctx, err))
 	}
 	r, _, err := coordinator.OpenIfAny[coordinator.AnswersRecord](path, node.Data, m.known().key.Public(), m.deployment.Place(m.known().identity.ID, coordinator.KindAnswers, m.server, ""))
 	return r.Answers, m.judge(ctx, err)
@@ -129,7 +129,7 @@ func (m *Member) commitOwn(ctx context.Context, writes func() ([]coordinator.Op,
 			err = m.store.Commit(ctx, ops...)
 		}
 		if !errors.Is(err, coordinator.ErrVersion) {
-			return m.gone(err)
+			return m.gone(ctx, err)
 		}
 		if err := m.checkFence(ctx); err != nil {
 			return err

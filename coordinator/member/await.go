@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,6 +46,7 @@ func (m *Member) Await(ctx context.Context, cell contract.CellName, o AwaitOptio
 // AwaitRecord is Await, and gives the version with the value. It gives that of a failure, too.
 func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o AwaitOptions) (coordinator.CellRecord, error) {
 	var none coordinator.CellRecord
+	news := m.untilNews()
 	ref, err := m.place(cell)
 	if err != nil {
 		return none, err
@@ -70,6 +72,11 @@ func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o Awai
 	lost := m.followProducer(ctx, ref.Server, o.IfDown)
 	for {
 		select {
+		case <-news:
+			news = m.untilNews()
+			if _, err := m.place(cell); err != nil {
+				return none, err
+			}
 		case _, open := <-changes:
 			if !open {
 				return none, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
@@ -209,24 +216,49 @@ func (m *Member) opened(ctx context.Context, ref contract.CellRef, record coordi
 	return record, err
 }
 
-// goneOf says what it means that a node of a server is missing, or refused. Another
-// server's says nothing of this one's deployment: whether that stands is looked up.
-func (m *Member) goneOf(ctx context.Context, server contract.ServerPath, what string, err error) error {
-	if server == m.server || !errors.Is(err, coordinator.ErrNotFound) && !errors.Is(err, coordinator.ErrRefused) {
-		return m.gone(err)
+// gone says what it means that a node of the server's own is missing; or, once the member has
+// its server's identity, which is another one in each deployment, that it is refused. Either
+// nothing is left of the deployment for this server, or the plan has the node no more.
+func (m *Member) gone(ctx context.Context, err error) error {
+	if !errors.Is(err, coordinator.ErrNotFound) && (m.member.Load() == nil || !errors.Is(err, coordinator.ErrRefused)) {
+		return err
 	}
-	own := []coordinator.Path{m.deployment.Ready(), m.deployment.Server(m.server)}
-	if f, enrolled := m.enrolled(); enrolled == nil {
-		own = append(own, m.deployment.Life(m.server, f.record.ID))
+	if lost := m.stands(ctx); lost != nil {
+		return fmt.Errorf("%w: %w", lost, err)
 	}
-	for _, path := range own {
-		_, stands, statErr := m.store.Stat(ctx, path)
-		if statErr != nil {
-			return statErr
+	if m.CheckPlan(ctx) != nil {
+		return fmt.Errorf("%w: %w: %w", ErrPlanChanged, errMissing, err)
+	}
+	return fmt.Errorf("%w: %w", errMissing, err)
+}
+
+// stands looks whether the deployment stands in which the machine has become the server.
+// ErrDestroyed, *RemovedError.
+func (m *Member) stands(ctx context.Context) error {
+	f, err := m.enrolled()
+	if err != nil {
+		return cmp.Or(m.Removed(ctx), ErrDestroyed)
+	}
+	for _, path := range []coordinator.Path{m.deployment.Ready(), m.deployment.Server(m.server), m.deployment.Life(m.server, f.record.ID)} {
+		_, stands, err := m.store.Stat(ctx, path)
+		if err != nil {
+			return err
 		}
 		if !stands {
-			return fmt.Errorf("%w: %w", ErrDestroyed, err)
+			return cmp.Or(m.Removed(ctx), ErrDestroyed)
 		}
+	}
+	return nil
+}
+
+// goneOf is gone of a node of another server: that it is missing, or refused, says nothing of
+// this one's deployment.
+func (m *Member) goneOf(ctx context.Context, server contract.ServerPath, what string, err error) error {
+	if server == m.server || !errors.Is(err, coordinator.ErrNotFound) && !errors.Is(err, coordinator.ErrRefused) {
+		return m.gone(ctx, err)
+	}
+	if lost := m.stands(ctx); lost != nil {
+		return fmt.Errorf("%w: %w", lost, err)
 	}
 	return &coordinator.RecordError{Server: server, What: what, Err: fmt.Errorf("%w: %w", errMissing, err)}
 }

@@ -102,7 +102,7 @@ func (m *Member) put(ctx context.Context, cell contract.CellName, value json.Raw
 			return nil
 		}
 		if !errors.Is(err, coordinator.ErrVersion) {
-			return fmt.Errorf("publish %s: %w", cell, m.gone(err))
+			return fmt.Errorf("publish %s: %w", cell, m.gone(ctx, err))
 		}
 		if err := m.checkFence(ctx); err != nil {
 			return fmt.Errorf("publish %s: %w", cell, err)

@@ -59,8 +59,10 @@ func (m *Member) known() *knowledge {
 	return &knowledge{}
 }
 
-// learn changes what is known. Only one goroutine joins at a time.
+// learn changes what is known.
 func (m *Member) learn(what func(k *knowledge)) {
+	m.learning.Lock()
+	defer m.learning.Unlock()
 	k := *m.known()
 	what(&k)
 	m.knows.Store(&k)
@@ -107,6 +109,9 @@ func (m *Member) readIdentity(ctx context.Context) (*coordinator.Identity, int64
 	if err != nil {
 		return nil, 0, fmt.Errorf("the identity of the deployment %s: %w", m.deployment, err)
 	}
+	if !identity.Removed.IsZero() {
+		return nil, 0, &RemovedError{Server: m.server, Deployment: m.deployment, Since: identity.Removed}
+	}
 	return identity, counter, nil
 }
 
@@ -149,24 +154,16 @@ func (m *Member) meet(ctx context.Context) error {
 	return m.identify(ctx)
 }
 
-// newestIdentity is readIdentity of what is no older than this machine has seen. ErrOlder.
-func (m *Member) newestIdentity(ctx context.Context) (*coordinator.Identity, error) {
-	now, counter, err := m.readIdentity(ctx)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err == nil && counter < m.counters[coordinator.KindIdentity] {
-		return nil, ErrOlder
-	}
-	return now, err
-}
-
 // judge says what it means that a record is not signed as it must be: the deployment
 // may have been made anew since this machine joined it.
 func (m *Member) judge(ctx context.Context, err error) error {
 	if !errors.Is(err, coordinator.ErrForged) {
 		return err
 	}
-	now, look := m.newestIdentity(ctx)
+	now, _, look := m.readIdentity(ctx)
+	if removed := (*RemovedError)(nil); errors.As(look, &removed) {
+		return removed
+	}
 	if look == nil && now.ID != m.known().identity.ID || errors.Is(look, ErrNotInPlan) {
 		return fmt.Errorf("%w: %w", ErrDestroyed, err)
 	}

@@ -69,7 +69,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 	for {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
-			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
+			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 		}
 		there := coordinator.ParseIncarnation(node)
 		if there.Number > 0 && there.ID == id {
@@ -77,7 +77,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 				return coordinator.IncarnationRecord{}, coordinator.Forged("the incarnation of server "+string(m.server), "this machine", fmt.Errorf("it has number %d, and never had", there.Number))
 			}
 			if made, err := m.mendLife(ctx, id); err != nil {
-				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
+				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 			} else if made {
 				continue
 			}
@@ -95,7 +95,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			case errors.Is(err, coordinator.ErrVersion):
 				continue
 			case err != nil:
-				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
+				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 			}
 			return there, fenced(there)
 		}
@@ -104,7 +104,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			return coordinator.IncarnationRecord{}, err
 		}
 		if err := m.beginLife(ctx, id); err != nil {
-			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
+			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 		}
 		next := coordinator.IncarnationRecord{Number: there.Number + 1, ID: id, Instance: instance, Since: now.UTC()}
 		if again {
@@ -119,7 +119,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		case errors.Is(err, coordinator.ErrVersion):
 			tried = next.Number
 		case err != nil:
-			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(err))
+			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 		}
 		if err == nil {
 			m.endLife(ctx, replaced)
@@ -171,14 +171,14 @@ func (m *Member) sweep(ctx context.Context) error {
 		}
 		old, _, err := m.leftovers(ctx, f.record.Number)
 		if err != nil {
-			return fmt.Errorf("empty the cells of server %s: %w", m.server, m.gone(err))
+			return fmt.Errorf("empty the cells of server %s: %w", m.server, m.gone(ctx, err))
 		}
 		if len(old) == 0 {
 			return nil
 		}
 		ops, _ := m.fill(m.checks(f), old)
 		if err := m.store.Commit(ctx, ops...); err != nil && !errors.Is(err, coordinator.ErrVersion) {
-			return fmt.Errorf("empty the cells of server %s: %w", m.server, m.gone(err))
+			return fmt.Errorf("empty the cells of server %s: %w", m.server, m.gone(ctx, err))
 		}
 		m.forgetAll()
 		if err := m.checkFence(ctx); err != nil {
@@ -282,7 +282,7 @@ func (m *Member) checkFence(ctx context.Context) error {
 	path := m.deployment.Server(m.server)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return fmt.Errorf("read the incarnation of server %s: %w", m.server, m.gone(err))
+		return fmt.Errorf("read the incarnation of server %s: %w", m.server, m.gone(ctx, err))
 	}
 	there := coordinator.ParseIncarnation(node)
 	if there.ID != f.record.ID {

@@ -126,7 +126,7 @@ func (m *Member) hasLost(ctx context.Context, err error) bool {
 		}
 	}
 	// It may have been put back before any session was refused.
-	now, look := m.newestIdentity(context.WithValue(ctx, rejoining{}, true))
+	now, _, look := m.readIdentity(context.WithValue(ctx, rejoining{}, true))
 	return look == nil && now.Restored && now.ID != m.known().identity.ID
 }
 
@@ -188,7 +188,7 @@ func (m *Member) awaitBack(ctx context.Context) error {
 			m.tell(why)
 		})
 		if err == nil {
-			_, err = m.readPlan(ctx)
+			_, _, err = m.readPlan(ctx)
 		}
 		if !errors.Is(err, ErrOlder) {
 			return err

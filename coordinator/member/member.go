@@ -3,6 +3,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,8 +46,14 @@ type Member struct {
 	own    map[contract.CellName]bool                // the cells this server writes
 	empty  map[contract.CellName]coordinator.Version // those of them that are believed to be empty
 	fence  *fence
-	state  *coordinator.Version // of the state's node, where it is known
-	plan   coordinator.Version  // of the plan's node, as it was read
+	state  *coordinator.Version       // of the state's node, where it is known
+	plan   coordinator.Version        // of the plan's node, as it was read
+	learnt coordinator.Version        // and as its cells are known
+	left   map[contract.CellName]bool // cells that it had before
+	news   chan struct{}              // closed when other cells are known
+
+	planning chan struct{} // full while the plan is read
+	learning sync.Mutex
 
 	pinned   *coordinator.Identity // as the machine remembers it
 	knows    atomic.Pointer[knowledge]
@@ -86,12 +93,15 @@ func Join(s coordinator.Store, d coordinator.Deployment, server contract.ServerP
 		own:      map[contract.CellName]bool{},
 		empty:    map[contract.CellName]coordinator.Version{},
 		versions: map[contract.CellName]cellVersion{},
+		left:     map[contract.CellName]bool{},
+		news:     make(chan struct{}),
 
+		planning:  make(chan struct{}, 1),
 		reporting: make(chan struct{}, 1),
 		returning: make(chan struct{}, 1),
 	}
 	m.store = &lasting{s, m}
-	m.sealing.token = sync.OnceValues(func() (seal.Key, error) { return coordinator.TokenKey(token) })
+	m.sealing = newSealing(sync.OnceValues(func() (seal.Key, error) { return coordinator.TokenKey(token) }))
 	return m
 }
 
@@ -203,10 +213,10 @@ func (m *Member) lookReady(ctx context.Context) (string, error) {
 // Plan reads the server's part of the plan, and gives the session the identities
 // of the readers' sets that the server is in.
 func (m *Member) Plan(ctx context.Context) (*contract.Server, error) {
-	s, err := m.readPlan(ctx)
-	for errors.Is(err, ErrDestroyed) { // and put back, or made anew, since the machine was let in
+	s, version, err := m.readPlan(ctx)
+	for errors.Is(err, ErrDestroyed) && !errors.As(err, new(*RemovedError)) { // and put back, or made anew, since the machine was let in
 		if err = m.AwaitDeployment(ctx, nil); err == nil {
-			s, err = m.readPlan(ctx)
+			s, version, err = m.readPlan(ctx)
 		}
 	}
 	if err != nil {
@@ -214,49 +224,41 @@ func (m *Member) Plan(ctx context.Context) (*contract.Server, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range s.Reads {
-		m.places[r.Cell] = r
-	}
-	for _, c := range s.Writes {
-		m.places[c] = contract.CellRef{Cell: c, Server: m.server}
-		m.own[c] = true
-	}
-	m.sealing.learn(m, s)
+	m.plan = version
 	return s, nil
 }
 
-// PlanAgain reads the server's part of the plan after it was changed. Its cells are
-// those that Plan knew: other cells make another deployment.
-func (m *Member) PlanAgain(ctx context.Context) (*contract.Server, error) {
-	s, err := lasts(ctx, m, func() (*contract.Server, error) { return m.readPlan(ctx) })
-	return s, m.gone(err)
-}
-
-func (m *Member) readPlan(ctx context.Context) (*contract.Server, error) {
+// readPlan reads the plan, and learns what it says of cells and keys.
+func (m *Member) readPlan(ctx context.Context) (*contract.Server, coordinator.Version, error) {
+	if ctx.Value(rejoining{}) == nil { // else one that reads it may wait for this
+		select {
+		case m.planning <- struct{}{}:
+			defer func() { <-m.planning }()
+		case <-ctx.Done():
+			return nil, 0, context.Cause(ctx)
+		}
+	}
 	if err := m.meet(ctx); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	text, version, err := coordinator.ReadParts(ctx, m.store, m.deployment.ServerPlan(m.server))
 	if err != nil {
-		return nil, fmt.Errorf("read the plan of server %s: %w", m.server, err)
+		return nil, 0, fmt.Errorf("read the plan of server %s: %w", m.server, err)
 	}
 	if text, err = m.open(coordinator.KindPlan, "", "the plan of server "+string(m.server), text); err != nil {
-		return nil, m.judge(ctx, err)
+		return nil, 0, m.judge(ctx, err)
 	}
 	var s contract.Server
 	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("read the plan of server %s: %w", m.server, err)
+		return nil, 0, fmt.Errorf("read the plan of server %s: %w", m.server, err)
 	}
 	if err := m.deriveKey(&s); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := m.joinSets(ctx); err != nil {
-		return nil, m.judge(ctx, err)
+		return nil, 0, m.judge(ctx, err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.plan = version
-	return &s, nil
+	return &s, version, m.take(&s, version)
 }
 
 // CheckPlan says, with ErrPlanChanged, that the plan is another one than was read last.
@@ -264,7 +266,7 @@ func (m *Member) CheckPlan(ctx context.Context) error {
 	version, exists, err := m.store.Stat(ctx, m.deployment.ServerPlan(m.server))
 	switch {
 	case err == nil && !exists:
-		err = m.gone(coordinator.ErrNotFound)
+		err = cmp.Or(m.stands(ctx), error(coordinator.ErrNotFound))
 	case err == nil && version != m.planVersion():
 		err = ErrPlanChanged
 	}
@@ -321,6 +323,9 @@ func (m *Member) place(cell contract.CellName) (contract.CellRef, error) {
 	defer m.mu.Unlock()
 	ref, known := m.places[cell]
 	if !known {
+		if err := m.leftOf(cell); err != nil {
+			return contract.CellRef{}, err
+		}
 		return contract.CellRef{}, fmt.Errorf("%s: %w", cell, ErrNotInPlan)
 	}
 	return ref, nil
@@ -355,7 +360,7 @@ func (m *Member) readCellOnce(ctx context.Context, ref contract.CellRef) (found 
 	path := m.deployment.Cell(ref)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return found, fmt.Errorf("read %s: %w", ref.Cell, m.goneOf(ctx, ref.Server, "the cell "+string(ref.Cell), err))
+		return found, fmt.Errorf("read %s: %w", ref.Cell, m.missed(ctx, ref.Cell, m.goneOf(ctx, ref.Server, "the cell "+string(ref.Cell), err)))
 	}
 	found.version = node.Version
 	record, err := coordinator.OpenCell(path, node.Data, m.keyOf(ref.Server), m.deployment.CellPlace(m.known().identity.ID, ref))
@@ -374,13 +379,4 @@ func (m *Member) readCellOnce(ctx context.Context, ref contract.CellRef) (found 
 	}
 	found.record = record
 	return found, err
-}
-
-// gone says what it means that a node of the plan is missing; or, once the member has
-// its server's identity, which is another one in each deployment, that it is refused.
-func (m *Member) gone(err error) error {
-	if errors.Is(err, coordinator.ErrNotFound) || m.member.Load() != nil && errors.Is(err, coordinator.ErrRefused) {
-		return fmt.Errorf("%w: %w", ErrDestroyed, err)
-	}
-	return err
 }

@@ -100,7 +100,7 @@ func (m *Member) password(ctx context.Context, own coordinator.Credential, key s
 	case errors.Is(err, coordinator.ErrRefused):
 		return m.admitted(ctx, key)
 	case err != nil:
-		return "", fmt.Errorf("take the pass of server %s: %w", m.server, m.gone(err))
+		return "", fmt.Errorf("take the pass of server %s: %w", m.server, m.gone(ctx, err))
 	}
 	record, err := coordinator.Decode[coordinator.PassRecord](path, pass.Data)
 	return record.Password, err
@@ -112,7 +112,7 @@ func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 	path := m.deployment.Admission(m.server)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return "", fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, m.gone(err))
+		return "", fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, m.gone(ctx, err))
 	}
 	record, _, err := coordinator.OpenIfAny[coordinator.AdmissionRecord](path, node.Data, m.known().identity.Operator, m.deployment.Place(m.known().identity.ID, coordinator.KindAdmission, m.server, ""))
 	if err != nil {
@@ -142,7 +142,7 @@ func (m *Member) takeGiven(ctx context.Context) error {
 	for {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
-			return fmt.Errorf("take the secrets of server %s: %w", m.server, m.gone(err))
+			return fmt.Errorf("take the secrets of server %s: %w", m.server, m.gone(ctx, err))
 		}
 		keys, err := coordinator.Decode[coordinator.SealsRecord](path, node.Data)
 		if err != nil {
@@ -168,7 +168,7 @@ func (m *Member) ownKeys(keys coordinator.SealsRecord) (changed bool, err error)
 	if err != nil {
 		return false, err
 	}
-	own := m.sealing.key.Public()
+	own := m.sealing.ownKey().Public()
 	for cell, k := range keys {
 		if k.To != seal.ID(token.Public()) {
 			continue

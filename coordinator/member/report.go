@@ -20,7 +20,7 @@ func (m *Member) Announce(ctx context.Context, rec coordinator.PresenceRecord) e
 		return err
 	}
 	if err := m.store.Announce(ctx, m.deployment.Presence(m.server), data); err != nil {
-		return fmt.Errorf("announce server %s: %w", m.server, m.gone(err))
+		return fmt.Errorf("announce server %s: %w", m.server, m.gone(ctx, err))
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func (m *Member) readState(ctx context.Context) (coordinator.ServerState, error)
 	path := m.deployment.State(m.server)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return coordinator.ServerState{}, fmt.Errorf("read the state of server %s: %w", m.server, m.gone(err))
+		return coordinator.ServerState{}, fmt.Errorf("read the state of server %s: %w", m.server, m.gone(ctx, err))
 	}
 	state, _, err := coordinator.OpenIfAny[coordinator.ServerState](path, node.Data, m.known().key.Public(), m.deployment.Place(m.known().identity.ID, coordinator.KindState, m.server, ""))
 	err = m.judge(ctx, err)
@@ -85,7 +85,7 @@ func (m *Member) reportIf(ctx context.Context, state coordinator.ServerState, fa
 			return nil
 		}
 		if !errors.Is(err, coordinator.ErrVersion) {
-			return fmt.Errorf("report of server %s: %w", m.server, m.gone(err))
+			return fmt.Errorf("report of server %s: %w", m.server, m.gone(ctx, err))
 		}
 		m.forgetAll()
 		err = m.checkFence(ctx)
@@ -146,7 +146,7 @@ func (m *Member) stateVersion(ctx context.Context) (coordinator.Version, error) 
 	}
 	version, exists, err := m.store.Stat(ctx, m.deployment.State(m.server))
 	if err == nil && !exists {
-		err = m.gone(coordinator.ErrNotFound)
+		err = m.gone(ctx, coordinator.ErrNotFound)
 	}
 	if err == nil {
 		m.noteState(version)
@@ -229,7 +229,7 @@ func (m *Member) WriteLog(ctx context.Context, role string, tail []byte) error {
 			return nil
 		}
 		if !errors.Is(err, coordinator.ErrVersion) {
-			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, m.gone(err))
+			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, m.gone(ctx, err))
 		}
 		if err := m.checkFence(ctx); err != nil {
 			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, err)

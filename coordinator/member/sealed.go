@@ -43,28 +43,52 @@ type sealedBox struct {
 	content seal.Content
 }
 
+// newSealing is that of a server whose plan is not known.
+func newSealing(token func() (seal.Key, error)) sealing {
+	return sealing{token: token, boxes: map[contract.CellName]sealedBox{}, dirty: map[contract.ServerPath]bool{},
+		poke: make(chan struct{}, 1), boxing: make(chan struct{}, 1)}
+}
+
+// needs says that by its plan a server reads or writes sealed cells.
+func (s *sealing) needs(p *contract.Server) bool {
+	return len(p.Seals) > 0 || slices.ContainsFunc(p.Reads, func(r contract.CellRef) bool { return r.Sealed })
+}
+
 // learn takes over what a server's plan says.
-func (s *sealing) learn(m *Member, p *contract.Server) {
-	s.cells, s.boxes = map[contract.CellName][]contract.ServerPath{}, map[contract.CellName]sealedBox{}
-	s.dirty, s.poke, s.boxing = map[contract.ServerPath]bool{}, make(chan struct{}, 1), make(chan struct{}, 1)
-	s.public = len(p.Seals) > 0
-	for _, r := range p.Reads {
-		s.public = s.public || r.Sealed
-		s.reads = s.reads || r.Server == contract.Operator
-	}
+func (s *sealing) learn(p *contract.Server) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.public = s.needs(p)
+	s.reads = slices.ContainsFunc(p.Reads, func(r contract.CellRef) bool { return r.Server == contract.Operator })
+	s.cells = map[contract.CellName][]contract.ServerPath{}
 	for _, c := range p.Seals {
 		s.cells[c.Cell] = c.Readers
-		m.places[c.Cell] = contract.CellRef{Cell: c.Cell, Server: m.server, Sealed: true}
 	}
 }
 
 func (s *sealing) has(cell contract.CellName) bool {
-	_, sealed := s.cells[cell]
+	_, sealed := s.sealed()[cell]
 	return sealed
+}
+
+// sealed are the server's own sealed cells, with their readers.
+func (s *sealing) sealed() map[contract.CellName][]contract.ServerPath {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cells // replaced as a whole
+}
+
+func (s *sealing) ownKey() seal.Key {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.key
 }
 
 // mark notes that readers may lack a key.
 func (s *sealing) mark(readers ...contract.ServerPath) {
+	if len(readers) == 0 {
+		return
+	}
 	s.mu.Lock()
 	for _, r := range readers {
 		s.dirty[r] = true
@@ -99,20 +123,28 @@ func (s *sealing) keep(cell contract.CellName, b sealedBox) {
 }
 
 // NeedsKey says that the server reads or writes sealed cells. It is known after Plan.
-func (m *Member) NeedsKey() bool { return m.sealing.public }
+func (m *Member) NeedsKey() bool {
+	m.sealing.mu.Lock()
+	defer m.sealing.mu.Unlock()
+	return m.sealing.public
+}
 
 // UseKey gives the member the server's private key. It comes before Enrol, which
 // shows the public half to those who seal values for the server.
-func (m *Member) UseKey(key seal.Key) { m.sealing.key = key }
+func (m *Member) UseKey(key seal.Key) {
+	m.sealing.mu.Lock()
+	defer m.sealing.mu.Unlock()
+	m.sealing.key = key
+}
 
 var errNoKey = errors.New("the server has sealed cells, and this agent has no key")
 
 // publicOp is the write that shows the server's public key; nil where nobody needs it.
 func (m *Member) publicOp(incarnation int) (*coordinator.Op, error) {
-	if !m.sealing.public {
+	if !m.NeedsKey() {
 		return nil, nil
 	}
-	key := m.sealing.key.Public()
+	key := m.sealing.ownKey().Public()
 	if key == "" {
 		return nil, errNoKey
 	}
@@ -135,7 +167,7 @@ func (m *Member) showKey(ctx context.Context) error {
 		err = m.store.Commit(ctx, m.checks(f, *op)...)
 	}
 	if err != nil {
-		return fmt.Errorf("show the public key of server %s: %w", m.server, m.gone(err))
+		return fmt.Errorf("show the public key of server %s: %w", m.server, m.gone(ctx, err))
 	}
 	return nil
 }
@@ -166,11 +198,11 @@ func (m *Member) fillRecord(ctx context.Context, ref contract.CellRef, record co
 	if err != nil {
 		return record, nil, nil, err
 	}
-	wrapped, err := content.Wrap(m.sealing.key.Public(), m.deployment.KeyPlace(ref.Cell, m.server, own.id))
+	wrapped, err := content.Wrap(m.sealing.ownKey().Public(), m.deployment.KeyPlace(ref.Cell, m.server, own.id))
 	if err != nil {
 		return record, nil, nil, err
 	}
-	keys[ref.Cell] = coordinator.SealedKey{Box: own.id, To: seal.ID(m.sealing.key.Public()), Key: wrapped}
+	keys[ref.Cell] = coordinator.SealedKey{Box: own.id, To: seal.ID(m.sealing.ownKey().Public()), Key: wrapped}
 	data, err := coordinator.Encode(keys)
 	if err != nil {
 		return record, nil, nil, err
@@ -178,7 +210,7 @@ func (m *Member) fillRecord(ctx context.Context, ref contract.CellRef, record co
 	op := coordinator.Op{Path: m.deployment.SealsFor(m.server, m.server), Version: coordinator.AnyVersion, Write: true, Data: data}
 	return record, []coordinator.Op{op}, func() {
 		m.sealing.keep(ref.Cell, own)
-		m.sealing.mark(m.sealing.cells[ref.Cell]...)
+		m.sealing.mark(m.sealing.sealed()[ref.Cell]...)
 	}, nil
 }
 
@@ -237,8 +269,8 @@ func (m *Member) contentOf(ctx context.Context, ref contract.CellRef, record coo
 
 // keyFor is the one of this server's keys that something was sealed for.
 func (m *Member) keyFor(ref contract.CellRef, k coordinator.SealedKey) (key seal.Key, ok bool, err error) {
-	if k.To == seal.ID(m.sealing.key.Public()) {
-		return m.sealing.key, true, nil
+	if k.To == seal.ID(m.sealing.ownKey().Public()) {
+		return m.sealing.ownKey(), true, nil
 	}
 	if ref.Server != contract.Operator {
 		return seal.Key{}, false, nil
@@ -253,27 +285,40 @@ func (m *Member) keyFor(ref contract.CellRef, k coordinator.SealedKey) (key seal
 func (m *Member) KeepSealed(ctx context.Context, say func(error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	for _, reader := range m.sealedReaders() {
-		changes, err := m.store.Watch(ctx, m.deployment.Public(reader))
-		if err != nil {
-			return fmt.Errorf("watch the public key of server %s: %w", reader, err)
-		}
-		go func() {
-			defer mistake.Ends()
-			for range changes {
-				m.sealing.mark(reader)
-			}
-		}()
-	}
+	watched := map[contract.ServerPath]bool{}
 	for {
+		news := m.untilNews()
+		for _, reader := range m.sealedReaders() {
+			if watched[reader] {
+				continue
+			}
+			watched[reader] = true
+			changes, err := m.store.Watch(ctx, m.deployment.Public(reader))
+			if err != nil {
+				return fmt.Errorf("watch the public key of server %s: %w", reader, err)
+			}
+			go func() {
+				defer mistake.Ends()
+				for range changes {
+					m.sealing.mark(reader)
+				}
+			}()
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-news:
+			m.sealing.mark(m.sealedReaders()...) // of other cells, perhaps
+			continue
 		case <-m.sealing.poke:
 		}
 		readers := m.sealing.take()
 		err := coordinator.Each(ctx, len(readers), func(ctx context.Context, i int) error {
-			return m.sealFor(ctx, readers[i], say)
+			err := m.sealFor(ctx, readers[i], say)
+			if errors.Is(err, errMissing) {
+				err = nil // the plan has this reader no more
+			}
+			return err
 		})
 		if err != nil {
 			return err
@@ -284,7 +329,7 @@ func (m *Member) KeepSealed(ctx context.Context, say func(error)) error {
 // sealedReaders are the servers that read sealed cells of this one.
 func (m *Member) sealedReaders() []contract.ServerPath {
 	var all []contract.ServerPath
-	for _, readers := range m.sealing.cells {
+	for _, readers := range m.sealing.sealed() {
 		all = append(all, readers...)
 	}
 	slices.Sort(all)
@@ -307,7 +352,7 @@ func (m *Member) readPublic(ctx context.Context, of contract.ServerPath) (coordi
 
 // sealFor gives one reader the keys that it lacks.
 func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say func(error)) error {
-	if reader == m.server {
+	if reader == m.server || !slices.Contains(m.sealedReaders(), reader) {
 		return nil
 	}
 	public, err := lasts(ctx, m, func() (coordinator.PublicRecord, error) { return m.readPublic(ctx, reader) })
@@ -332,7 +377,7 @@ func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say fu
 		return err
 	}
 	changed := false
-	for cell, readers := range m.sealing.cells {
+	for cell, readers := range m.sealing.sealed() {
 		if !slices.Contains(readers, reader) {
 			continue
 		}
@@ -372,7 +417,7 @@ func (m *Member) commitSeals(ctx context.Context, reader contract.ServerPath, da
 			return nil
 		}
 		if !errors.Is(err, coordinator.ErrVersion) {
-			return fmt.Errorf("seal for server %s: %w", reader, m.gone(err))
+			return fmt.Errorf("seal for server %s: %w", reader, m.gone(ctx, err))
 		}
 		if err := m.checkFence(ctx); err != nil {
 			return fmt.Errorf("seal for server %s: %w", reader, err)

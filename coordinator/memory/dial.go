@@ -291,6 +291,12 @@ func (r *remote) Allow(ctx context.Context, path coordinator.Path, grants ...coo
 	return err
 }
 
+// SetRights implements coordinator.Store.
+func (r *remote) SetRights(ctx context.Context, path coordinator.Path, guard coordinator.Op, grants ...coordinator.Grant) error {
+	_, err := r.call(ctx, "set the rights of", request{Op: opSetRights, Path: path, Ops: []coordinator.Op{guard}, Grants: grants}, nil)
+	return err
+}
+
 // Authenticate implements coordinator.Store.
 func (r *remote) Authenticate(ctx context.Context, c coordinator.Credential) error {
 	_, err := r.call(ctx, "authenticate", request{Op: opAuthenticate, Credential: &c}, nil)

@@ -151,6 +151,11 @@ func (c *connection) handle(ctx context.Context, r request) bool {
 		err = s.HandOver(ctx, r.Path, *r.Credential, *r.Grant)
 	case opAllow:
 		err = s.Allow(ctx, r.Path, r.Grants...)
+	case opSetRights:
+		if len(r.Ops) != 1 {
+			return false
+		}
+		err = s.SetRights(ctx, r.Path, r.Ops[0], r.Grants...)
 	case opWatch, opWatchTree, opAnnounce:
 		return c.stand(ctx, r)
 	case opCancel:

@@ -292,6 +292,30 @@ func (s *session) Allow(ctx context.Context, path coordinator.Path, grants ...co
 	return nil
 }
 
+// SetRights implements coordinator.Store.
+func (s *session) SetRights(ctx context.Context, path coordinator.Path, guard coordinator.Op, grants ...coordinator.Grant) error {
+	leave, err := s.enter(ctx, path)
+	if err != nil {
+		return fail("set the rights of", path, err)
+	}
+	defer leave()
+	n := s.tree.find(path)
+	if n == nil {
+		return fail("set the rights of", path, coordinator.ErrNotFound)
+	}
+	if !s.may(n, coordinator.MayHandOver) {
+		return fail("set the rights of", path, coordinator.ErrRefused)
+	}
+	if g := s.tree.find(guard.Path); g == nil || g.version != guard.Version {
+		return fail("set the rights of", path, coordinator.ErrVersion)
+	}
+	if may := s.newNode(nil, grants).may; !maps.Equal(may, n.may) {
+		n.may = may
+		n.changes++
+	}
+	return nil
+}
+
 // Authenticate implements coordinator.Store.
 func (s *session) Authenticate(ctx context.Context, c coordinator.Credential) error {
 	leave, err := s.enter(ctx, "")

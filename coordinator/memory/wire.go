@@ -42,6 +42,7 @@ const (
 	opRights       operation = "rights"
 	opHandOver     operation = "hand over"
 	opAllow        operation = "allow"
+	opSetRights    operation = "set rights"
 	opCancel       operation = "cancel" // has no answer
 )
 

@@ -62,6 +62,8 @@ type hooking struct {
 	plan *contract.Plan
 	hook string
 	say  func(string)
+	// only are the roles whose hook is to run where it can; nil is all, or it is refused.
+	only map[contract.RoleKey]bool
 
 	mu     sync.Mutex
 	result Hooked
@@ -71,7 +73,17 @@ type hooking struct {
 // the writers', since those may still need these; at resume the other way round.
 // Hooks that do not depend on each other run at the same time.
 func (o *Operator) RunHooks(ctx context.Context, v *status.Status, hook string, say func(string)) (*Hooked, error) {
-	h := &hooking{Operator: o, plan: v.Plan, hook: hook, say: say, result: Hooked{Stack: string(o.Deployment), Hook: hook, Roles: []HookRan{}, Without: []contract.RoleKey{}}}
+	return o.runHooks(ctx, v, hook, nil, say)
+}
+
+// RunDeleteHooks runs the delete hooks of some roles, of those that have ended and whose agents
+// are there, and waits.
+func (o *Operator) RunDeleteHooks(ctx context.Context, v *status.Status, of map[contract.RoleKey]bool, say func(string)) (*Hooked, error) {
+	return o.runHooks(ctx, v, contract.HookDelete, of, say)
+}
+
+func (o *Operator) runHooks(ctx context.Context, v *status.Status, hook string, only map[contract.RoleKey]bool, say func(string)) (*Hooked, error) {
+	h := &hooking{Operator: o, plan: v.Plan, hook: hook, say: say, only: only, result: Hooked{Stack: string(o.Deployment), Hook: hook, Roles: []HookRan{}, Without: []contract.RoleKey{}}}
 	roles, err := h.choose(v)
 	if err != nil {
 		return nil, err
@@ -97,7 +109,11 @@ func (h *hooking) choose(v *status.Status) ([]*status.Role, error) {
 			if contract.FindTask(r.Plan.Hooks, h.hook) == nil {
 				continue
 			}
+			can := s.Alive && (r.Status == coordinator.RoleDone || r.Status == coordinator.RoleFailed)
 			switch {
+			case h.only != nil && !h.only[r.Key()]:
+			case h.only != nil && !can:
+				h.result.Without = append(h.result.Without, r.Key())
 			case r.Status == coordinator.RoleDone, r.Status == coordinator.RoleFailed && h.hook == contract.HookDelete:
 				chosen = append(chosen, r)
 			case r.Status == coordinator.RoleFailed, r.Status == coordinator.RoleSkipped, !s.Came():

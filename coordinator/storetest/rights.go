@@ -168,6 +168,32 @@ func rightsAdded(b *bench) {
 	b.holds(r, b.at("pass"), "hush", 0)
 }
 
+// Rights are replaced, while another node is as it was; the data stays, with its version.
+func rightsReplaced(b *bench) {
+	b.create(
+		node(b.at("record"), "one", grant(operator, coordinator.MayAll)),
+		node(b.at("cell"), "text", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead|coordinator.MayWrite)),
+		node(b.at("given"), "text", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead)))
+	a, r := b.open(alice), b.open(bob)
+	guard := coordinator.Op{Path: b.at("record"), Version: 0}
+	for range 2 { // again is nothing
+		b.ok(b.operator.SetRights(b.ctx, b.at("cell"), guard, grant(operator, coordinator.MayAll), grant(bob, coordinator.MayRead)))
+	}
+	b.holds(r, b.at("cell"), "text", 0)
+	_, err := a.Read(b.ctx, b.at("cell"))
+	b.is(err, coordinator.ErrRefused)
+	b.failsAt(r.SetRights(b.ctx, b.at("cell"), guard, grant(bob, coordinator.MayAll)), coordinator.ErrRefused, b.at("cell"))
+	b.failsAt(b.operator.SetRights(b.ctx, b.at("none"), guard, grant(bob, coordinator.MayAll)), coordinator.ErrNotFound, b.at("none"))
+	// Rights that stand twice are set to what they are once.
+	b.ok(b.operator.Allow(b.ctx, b.at("given"), grant(alice, coordinator.MayRead|coordinator.MayWrite)))
+	b.ok(b.operator.SetRights(b.ctx, b.at("given"), guard, grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead)))
+	b.failsAt(a.Commit(b.ctx, write(b.at("given"), 0, "x")), coordinator.ErrRefused, b.at("given"))
+	// Who was overtaken changes nothing.
+	b.set(b.operator, b.at("record"), "two")
+	b.failsAt(b.operator.SetRights(b.ctx, b.at("cell"), guard, grant(operator, coordinator.MayAll)), coordinator.ErrVersion, b.at("cell"))
+	b.holds(r, b.at("cell"), "text", 0)
+}
+
 func rightsParent(b *bench) {
 	b.create(
 		node(b.at("agent"), "", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayCreateChildren)),

@@ -51,6 +51,7 @@ func Run(t *testing.T, open Open) {
 		{"rights of a wrong password", rightsWrongPassword},
 		{"rights of users with colons", rightsColon},
 		{"rights handed over", rightsHandOver},
+		{"rights replaced", rightsReplaced},
 		{"rights handed over first", rightsHandOverFirst},
 		{"rights handed over once", rightsHandOverOnce},
 		{"rights added", rightsAdded},

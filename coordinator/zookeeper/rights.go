@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/base64"
@@ -223,6 +224,32 @@ func (s *store) Allow(ctx context.Context, path coordinator.Path, grants ...coor
 		}
 		if err != nil {
 			return fail("allow", path, err)
+		}
+		return nil
+	}
+}
+
+// SetRights implements coordinator.Store. ZooKeeper changes no list together with other
+// nodes: between the look at the guard and the change only the list itself is checked.
+func (s *store) SetRights(ctx context.Context, path coordinator.Path, guard coordinator.Op, grants ...coordinator.Grant) error {
+	at, list := s.at(path), acl(grants, s.owner())
+	for {
+		version, there, err := s.accessList(ctx, at)
+		if err != nil {
+			return fail("set the rights of", path, err)
+		}
+		if maps.Equal(holders(there), holders(list)) {
+			return nil
+		}
+		if is, stands, err := s.Stat(ctx, guard.Path); err != nil || !stands || is != guard.Version {
+			return fail("set the rights of", path, cmp.Or(err, coordinator.ErrVersion))
+		}
+		_, err = ask(ctx, s, write, func(c *zk.Conn) (*zk.Stat, error) { return c.SetACL(at, list, version) })
+		if errors.Is(err, zk.ErrBadVersion) {
+			continue
+		}
+		if err != nil {
+			return fail("set the rights of", path, err)
 		}
 		return nil
 	}

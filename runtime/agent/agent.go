@@ -95,11 +95,14 @@ type agent struct {
 	board   *board
 	tools   map[wanted]string     // the programs of those that were found
 	asked   <-chan struct{}       // an operator may have asked for something
+	planned chan struct{}         // the plan may have been changed
 	later   bool                  // something was asked for whose time had not come
 	open    []coordinator.Request // as they were read last
 	answers []coordinator.Answer
 	// shared is the server as all members of its group have it, where the agent has a slot.
 	shared *identity
+	// fresh are the cells that the last change of the plan has brought.
+	fresh map[contract.CellName]bool
 	// reported are the roles whose failure the coordinator has, with the attempt.
 	reported map[string]int
 	follows  *followed
@@ -127,7 +130,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Disk == nil {
 		c.Disk = journal.Folder(c.State)
 	}
-	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, follows: newFollowed()}
+	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, follows: newFollowed(), planned: make(chan struct{}, 1)}
 	var err error
 	a.journal, err = journal.OpenOn(c.Disk, journal.Machine{
 		Deployment: c.Boot.Deployment, Server: c.Boot.Server, Instance: c.Instance}, c.Random, c.Now)
@@ -153,13 +156,15 @@ func (a *agent) live(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, member.ErrFenced), errors.Is(cause, member.ErrDestroyed):
-		return cause
+		return a.takenOut(ctx, cause)
 	case cause != nil && !a.Once, cause != nil && done:
 		return nil
 	case cause != nil:
 		return fmt.Errorf("the agent was told to end: %w", errors.Join(cause, ErrRolesFailed))
 	case err == nil && !done:
 		return ErrRolesFailed
+	case errors.Is(err, member.ErrFenced), errors.Is(err, member.ErrDestroyed):
+		return a.takenOut(ctx, err)
 	}
 	return err
 }
@@ -183,6 +188,9 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 	waitSealing := a.keepSealed(sealing)
 	defer func() { stopSealing(); waitSealing() }()
 	if err := a.watchFence(ctx); err != nil {
+		return false, err
+	}
+	if err := a.watchPlan(ctx); err != nil {
 		return false, err
 	}
 	if err := a.publishFacts(ctx); err != nil {
@@ -266,6 +274,14 @@ func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 			if err := a.bringUpToDate(ctx); err != nil {
 				return false, err
 			}
+		case <-a.planned:
+			a.replan()
+			if again, err = attend(); again || err != nil {
+				return again, err
+			}
+			if err := a.bringUpToDate(ctx); err != nil {
+				return false, err
+			}
 		case <-a.follows.changed:
 			if a.later {
 				if again, err = attend(); again || err != nil {
@@ -314,6 +330,9 @@ func (a *agent) enrol(ctx context.Context) error {
 	if err := a.member.Announce(ctx, presence); err != nil {
 		return err
 	}
+	if err := a.forgetRemoved(); err != nil {
+		return err
+	}
 	a.console.say("server %s of %s, incarnation %d: %d roles", a.Boot.Server, a.Boot.Deployment, record.Number, len(a.plan.Roles))
 	before, err := a.member.State(ctx)
 	if err != nil {
@@ -331,6 +350,9 @@ func (a *agent) enrol(ctx context.Context) error {
 // not run again.
 func (a *agent) takeOver(before coordinator.ServerState) error {
 	for _, r := range before.Roles {
+		if a.index(r.Name) < 0 {
+			continue // the plan has it no more
+		}
 		noted := a.journal.Role(r.Name)
 		ended := r.Status == coordinator.RoleDone || r.Status == coordinator.RoleFailed
 		known := noted.Status == coordinator.RoleDone || noted.Status == coordinator.RoleFailed

@@ -58,7 +58,11 @@ func (f *followed) watch(ctx context.Context, m *member.Member, cell contract.Ce
 	if before {
 		return nil
 	}
-	return m.Follow(ctx, cell, func() { f.stale(cell) })
+	err := m.Follow(ctx, cell, func() { f.stale(cell) })
+	if left := (*member.FailedCellError)(nil); errors.As(err, &left) {
+		return nil // the plan has it no more
+	}
+	return err
 }
 
 // read is a cell as it is now, without its value if it is known.
@@ -96,9 +100,26 @@ func (f *followed) forget(cells []contract.Follow) {
 	}
 }
 
+// reset forgets what was seen: the plan is another one.
+func (f *followed) reset() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.known)
+	clear(f.stamped)
+}
+
 // bringUpToDate runs, for roles that are done, what has become due, until nothing is. An
 // error says that the agent has to end.
 func (a *agent) bringUpToDate(ctx context.Context) error {
+	err := a.bringAll(ctx)
+	if errors.Is(err, member.ErrPlanChanged) {
+		a.replan() // what it followed has gone
+		return nil
+	}
+	return err
+}
+
+func (a *agent) bringAll(ctx context.Context) error {
 	for again := true; again; {
 		again = false
 		for i := range a.plan.Roles {
@@ -156,7 +177,10 @@ func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 	for _, f := range r.Follows {
 		record, err := a.follows.read(ctx, a.member, f.Cell)
 		var bad *coordinator.RecordError
+		var left *member.FailedCellError
 		switch {
+		case errors.As(err, &left): // the plan has it no more
+			record = coordinator.CellRecord{State: coordinator.Empty}
 		case errors.As(err, &bad), errors.Is(err, coordinator.ErrForged):
 			a.console.say("%v", err)
 			record = coordinator.CellRecord{State: coordinator.Empty}

@@ -55,6 +55,10 @@ func (a *agent) join(ctx context.Context) error {
 	}
 	for retry := a.Retry; ; retry = min(2*retry, maxRetry) {
 		err := a.tryToJoin(ctx)
+		removed := (*member.RemovedError)(nil)
+		if errors.As(err, &removed) && a.journal.Incarnation() > 0 {
+			return removed
+		}
 		if lost := (*lostSlotError)(nil); err == nil || errors.As(err, &lost) || errors.Is(err, member.ErrForgets) {
 			return err
 		}
@@ -71,7 +75,7 @@ func (a *agent) join(ctx context.Context) error {
 				a.Boot.Deployment, a.Boot.Server, err)
 		}
 		a.console.say("%s; next attempt in %v", reason, retry)
-		if !refused && (errors.Is(err, coordinator.ErrRefused) || errors.Is(err, member.ErrNotInPlan) || errors.Is(err, coordinator.ErrForged)) {
+		if !refused && (errors.Is(err, coordinator.ErrRefused) || errors.Is(err, member.ErrNotInPlan) || removed != nil || errors.Is(err, coordinator.ErrForged)) {
 			refused = true
 			a.refusedForHeat(ctx, reason)
 		}

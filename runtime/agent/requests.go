@@ -30,7 +30,9 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 	requests, err := a.member.Requests(ctx)
 	if err == nil {
 		a.open, a.later = requests, false
+		before := a.plan
 		err = a.followPlan(ctx)
+		again = a.plan != before && a.mayGoOn()
 	}
 	if errors.Is(err, coordinator.ErrForged) || errors.Is(err, member.ErrOlder) {
 		a.console.say("nothing is done of what is asked for: %v", err)
@@ -221,7 +223,7 @@ func (a *agent) takeBack(ctx context.Context, from string, values bool) error {
 	var cells []contract.CellName
 	found := false
 	for _, r := range a.plan.Roles {
-		if found = found || r.Name == from; !found {
+		if found = found || r.Name == from; !found || r.Name != from && a.journal.Role(r.Name).Status == coordinator.RoleDone {
 			continue
 		}
 		cells = append(cells, a.key(r.Name).Completion())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -22,17 +23,20 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 		return false, err
 	}
 	host := a.host()
-	checked, again, taken := false, false, false
+	checked, again, taken, plan := false, false, false, a.plan
 	for i := 0; i < len(a.plan.Roles); i++ {
 		if again, err = a.attend(ctx); err != nil {
 			return false, err
 		}
-		if again {
-			i = 0
-			a.board.show(a.begin)
-		}
 		if err := a.bringUpToDate(ctx); err != nil {
 			return false, err
+		}
+		if again || a.plan != plan {
+			plan, i = a.plan, 0
+			a.board.show(a.begin)
+			if len(plan.Roles) == 0 {
+				break
+			}
 		}
 		r := a.plan.Roles[i]
 		before := a.journal.Role(r.Name).Status
@@ -56,8 +60,7 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 			if err := a.readPlanAgain(ctx); err != nil {
 				return false, err
 			}
-			a.board.show(a.begin)
-			i--
+			i = -1 // it finds that the plan is another one
 			continue
 		}
 		if state.Status == coordinator.RoleFailed {
@@ -74,7 +77,9 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 			}
 			if err == nil {
 				for _, later := range a.plan.Roles[i:] {
-					h.tell(later, state.Cause)
+					if a.journal.Role(later.Name).Status != coordinator.RoleDone {
+						h.tell(later, state.Cause)
+					}
 				}
 			}
 			return false, err
@@ -104,7 +109,9 @@ func (a *agent) retried() bool {
 // taken.
 func (a *agent) reportFailure(ctx context.Context, index int, state coordinator.RoleState) error {
 	if attempt, known := a.reported[state.Name]; known && attempt == state.Attempt {
-		return a.board.commit(ctx, nil, a.failure(index, state, a.skipped(index, state)))
+		failed := a.poisoned(index, state)
+		maps.DeleteFunc(failed, func(cell contract.CellName, _ *coordinator.Cause) bool { return !a.fresh[cell] })
+		return a.board.commit(ctx, failed, a.failure(index, state, a.skipped(index, state)))
 	}
 	err := a.poison(ctx, index, state)
 	if err == nil {
@@ -131,6 +138,11 @@ func (a *agent) enter(ctx context.Context, phase coordinator.Phase) error {
 // poison reports a failed role: it, its later roles and all that they have not
 // written fail in one commit.
 func (a *agent) poison(ctx context.Context, index int, state coordinator.RoleState) error {
+	return a.board.commit(ctx, a.poisoned(index, state), a.failure(index, state, a.skipped(index, state)))
+}
+
+// poisoned are the cells that a failed role ends.
+func (a *agent) poisoned(index int, state coordinator.RoleState) map[contract.CellName]*coordinator.Cause {
 	failed := map[contract.CellName]*coordinator.Cause{}
 	mark := func(r contract.Role, cause *coordinator.Cause) {
 		failed[a.key(r.Name).Completion()] = cause
@@ -141,15 +153,20 @@ func (a *agent) poison(ctx context.Context, index int, state coordinator.RoleSta
 	mark(a.plan.Roles[index], state.Cause)
 	skipped := a.skipped(index, state)
 	for _, r := range a.plan.Roles[index+1:] {
-		mark(r, skipped[r.Name])
+		if cause := skipped[r.Name]; cause != nil {
+			mark(r, cause)
+		}
 	}
-	return a.board.commit(ctx, failed, a.failure(index, state, skipped))
+	return failed
 }
 
 // skipped are the causes of the roles after a failed one.
 func (a *agent) skipped(index int, state coordinator.RoleState) map[string]*coordinator.Cause {
 	causes := map[string]*coordinator.Cause{}
 	for _, r := range a.plan.Roles[index+1:] {
+		if a.journal.Role(r.Name).Status == coordinator.RoleDone {
+			continue // the failed one was added before it later
+		}
 		causes[r.Name] = &coordinator.Cause{Role: a.key(r.Name), At: r.At, Cause: state.Cause,
 			Reason: fmt.Sprintf("skipped: the role %s before it failed", state.Name)}
 	}

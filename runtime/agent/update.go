@@ -3,8 +3,10 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
@@ -14,20 +16,52 @@ import (
 // role does not start because of that. A role that has not run takes the new plan as
 // it is; one that has is brought to it by its hook update, once for each change.
 
-// followPlan reads the plan again if it was changed, and there is something to be done
-// about it.
-func (a *agent) followPlan(ctx context.Context) error {
-	for _, r := range a.open {
-		if known := a.answerTo(r.ID); known != nil && known.Final() {
-			continue
-		}
-		err := a.member.CheckPlan(ctx)
-		if errors.Is(err, member.ErrPlanChanged) {
-			return a.readPlanAgain(ctx)
-		}
+// watchPlan learns, while a role may run, which cells have come and gone by a change of the
+// plan; between roles the agent reads it again.
+func (a *agent) watchPlan(ctx context.Context) error {
+	changes, err := a.store.Watch(ctx, coordinator.Deployment(a.Boot.Deployment).ServerPlan(a.Boot.Server))
+	if err != nil {
 		return err
 	}
+	go func() {
+		defer mistake.Ends()
+		for range changes {
+			if err := a.member.LearnAhead(ctx); err != nil && ctx.Err() == nil {
+				a.console.say("the plan was changed: %v", err)
+			}
+			a.replan()
+		}
+	}()
 	return nil
+}
+
+// replan notes that the plan may have been changed.
+func (a *agent) replan() {
+	select {
+	case a.planned <- struct{}{}:
+	default:
+	}
+}
+
+// followPlan reads the plan again if it was changed.
+func (a *agent) followPlan(ctx context.Context) error {
+	look := slices.ContainsFunc(a.open, func(r coordinator.Request) bool {
+		known := a.answerTo(r.ID)
+		return known == nil || !known.Final()
+	})
+	select {
+	case <-a.planned:
+		look = true
+	default:
+	}
+	if !look {
+		return nil
+	}
+	err := a.member.CheckPlan(ctx)
+	if errors.Is(err, member.ErrPlanChanged) {
+		return a.readPlanAgain(ctx)
+	}
+	return err
 }
 
 func (a *agent) readPlanAgain(ctx context.Context) error {
@@ -35,9 +69,80 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	before := a.plan
 	a.plan = changed
 	a.console.say("the plan was changed: it is read again")
+	if err := a.forgetRemoved(); err != nil {
+		return err
+	}
+	a.follows.reset()
+	a.fresh = map[contract.CellName]bool{}
+	for _, cell := range changed.Writes {
+		a.fresh[cell] = !slices.Contains(before.Writes, cell)
+	}
+	err = a.board.commit(ctx, nil, a.rearrange)
+	if err == nil && !slices.Equal(before.Facts, changed.Facts) {
+		err = a.publishFacts(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for i, r := range a.plan.Roles { // what has come after a role that has failed fails, too
+		if state := a.recall(r); state.Status == coordinator.RoleFailed {
+			return a.reportFailure(ctx, i, state)
+		}
+	}
 	return nil
+}
+
+// rearrange changes the state to that of a server with the roles of the plan.
+func (a *agent) rearrange(s *coordinator.ServerState) {
+	roles := make([]coordinator.RoleState, len(a.plan.Roles))
+	for i, r := range a.plan.Roles {
+		if roles[i] = roleOf(s, r.Name); roles[i].Name == "" {
+			roles[i] = a.recall(r)
+		}
+	}
+	s.Roles, s.Decided = roles, a.decided()
+}
+
+// forgetRemoved notes which roles that have begun the plan has no more.
+func (a *agent) forgetRemoved() error {
+	for _, name := range a.journal.Begun() {
+		if a.index(name) >= 0 {
+			continue
+		}
+		if err := a.journal.NoteRemoved(name); err != nil {
+			return err
+		}
+		delete(a.reported, name)
+		a.console.say("%s was taken out of the plan", a.key(name))
+	}
+	return nil
+}
+
+// mayGoOn says that the first role that is not done can run.
+func (a *agent) mayGoOn() bool {
+	for _, r := range a.plan.Roles {
+		if status := a.journal.Role(r.Name).Status; status != coordinator.RoleDone {
+			return status == coordinator.RolePending
+		}
+	}
+	return false
+}
+
+// takenOut says of a server that is not this machine any more whether that is because an
+// operator has taken it out of the deployment.
+func (a *agent) takenOut(ctx context.Context, err error) error {
+	if a.member == nil || a.store == nil {
+		return err
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), lastReport)
+	defer stop()
+	if removed := a.member.Removed(ctx); removed != nil {
+		return removed
+	}
+	return err
 }
 
 // takeUpdate brings a role to what its plan has become, if it is not that already.
@@ -56,7 +161,7 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 		return unneeded("it has failed, and runs as it is now when it is retried"), nil
 	case !r.Again && noted.Made == r.Change && noted.Update != nil && noted.Update.Status == coordinator.RoleFailed:
 		return coordinator.Answer{Status: coordinator.AnswerFailed, Reason: noted.Update.Cause.String()}, nil // with what it follows, meanwhile
-	case current:
+	case current && !a.lacks(ctx, &p):
 		return unneeded("it has run as it is now"), nil
 	case hook == nil:
 		return refused("the role %s has no hook %s, and is not idempotent", p.Name, contract.HookUpdate), nil
@@ -69,6 +174,14 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 		err = a.showUpdate(ctx, p, answer.Output)
 	}
 	return answer, err
+}
+
+// lacks says that an output of a role that has run has no value: the plan did not have it then.
+func (a *agent) lacks(ctx context.Context, p *contract.Role) bool {
+	return slices.ContainsFunc(p.Outputs, func(o contract.Output) bool {
+		record, err := a.member.Cell(ctx, o.Cell)
+		return err == nil && record.State == coordinator.Empty
+	})
 }
 
 // unneeded is the answer to who asks for the hook of a role that does not need it.

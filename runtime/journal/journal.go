@@ -17,6 +17,7 @@
 //	{"role":"mysql","status":"failed","exit_code":3,"cause":{…},"at":…}
 //	{"role":"web","status":"done","exit_code":0,"followed":{"db.mysql:password":[1,1]},"at":…}
 //	                                                               with the versions that it had
+//	{"role":"mysql","status":"removed","at":…}                     the plan has it no more
 //	{"signalled":"SUCCESS","at":…}                                 after Heat has taken the signal
 //	{"remembered":{"identity":{…},"counters":{"plan":…}},"at":…}   before what it shows is acted upon
 //
@@ -49,6 +50,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -280,6 +283,10 @@ func (j *Journal) apply(l line) {
 }
 
 func (j *Journal) applyRole(l line) {
+	if l.Status == roleRemoved {
+		j.apply(line{Retry: l.Role})
+		return
+	}
 	role := j.Role(l.Role)
 	role.Status = l.Status
 	if l.Status == coordinator.RoleRunning {
@@ -419,6 +426,26 @@ func (j *Journal) NoteEnded(role string, e End) error {
 // longer: its disk was put back.
 func (j *Journal) NoteFound(r coordinator.RoleState) error {
 	return j.append(line{Role: r.Name, Status: r.Status, ExitCode: r.ExitCode, Cause: r.Cause, Attempt: r.Attempt, ByHand: r.ByHand, Made: r.Made, Followed: r.Followed, Runs: r.Runs})
+}
+
+// roleRemoved is the status of a role that the plan had, and has no more.
+const roleRemoved coordinator.RoleStatus = "removed"
+
+// NoteRemoved notes that the plan has a role no more: one that comes again under its name has
+// not run.
+func (j *Journal) NoteRemoved(role string) error {
+	return j.append(line{Role: role, Status: roleRemoved})
+}
+
+// Begun are the names of the roles that have begun, sorted.
+func (j *Journal) Begun() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(j.roles)) {
+		if j.roles[name].Status != coordinator.RolePending {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // NoteRetry notes that a role may be started again, by request.

@@ -386,6 +386,11 @@ func (s *session) Allow(ctx context.Context, path coordinator.Path, grants ...co
 	}, nil)
 }
 
+// SetRights implements coordinator.Store. No agent uses it.
+func (s *session) SetRights(ctx context.Context, path coordinator.Path, guard coordinator.Op, grants ...coordinator.Grant) error {
+	return s.inner.SetRights(ctx, path, guard, grants...)
+}
+
 // Authenticate implements coordinator.Store.
 func (s *session) Authenticate(ctx context.Context, c coordinator.Credential) error {
 	return s.ask(ctx, "authenticate", coordinator.Path(c.User), func(string) error {

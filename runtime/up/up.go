@@ -158,9 +158,7 @@ func (u *Up) look(ctx context.Context) (Facts, error) {
 func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 	f := &following{cloud: u.Cloud, deployment: u.Deployment, view: u.View, look: u.Look, name: u.Name}
 	if u.stack != nil {
-		if err := f.skip(ctx, u.stack); err != nil {
-			return nil, err
-		}
+		f.skip(ctx, u.stack)
 	}
 	var changes Changes
 	if step == Update {

@@ -1,0 +1,123 @@
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// In the place of a server that was taken out of a deployment two nodes stay: its incarnation,
+// which no machine has any more, so that every write of its agent is refused; and what says
+// whose deployment it is, which says that it was taken out. Its token reads these two, and
+// nothing else. A server that gets the same name later goes on with the incarnation's number:
+// who has read of the former one takes nothing older.
+
+// isServer says whether a path is that of a server, and of which.
+func (u *update) isServer(path coordinator.Path) (contract.ServerPath, bool) {
+	if path.Parent() != u.d.Servers() {
+		return "", false
+	}
+	name, err := url.PathUnescape(string(path)[len(u.d.Servers())+1:])
+	return contract.ServerPath(name), err == nil
+}
+
+// removed is when a server was taken out, as an identity says; zero is that it was not.
+func (u *update) removed(s contract.ServerPath, data []byte) time.Time {
+	var record coordinator.IdentityRecord
+	var identity coordinator.Identity
+	if json.Unmarshal(data, &record) != nil {
+		return time.Time{}
+	}
+	text, _, err := u.keys.signer.Public().Open(u.d.Place(u.record.ID, coordinator.KindIdentity, s, ""), record.Identity)
+	if err != nil || json.Unmarshal(text, &identity) != nil {
+		return time.Time{}
+	}
+	return identity.Removed
+}
+
+// bury takes a server out.
+func (u *update) bury(ctx context.Context, s contract.ServerPath) error {
+	path := u.d.Server(s)
+	if err := u.unseat(ctx, s); err != nil {
+		return fmt.Errorf("take the server %s out: %w", s, err)
+	}
+	err := u.store.SetRights(ctx, path, u.guard(), u.keys.grants(ofRemoved, s)...)
+	if err != nil {
+		return err
+	}
+	names, err := u.store.Children(ctx, path)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		at := path.Join(name)
+		if at == u.d.Identity(s) {
+			continue
+		}
+		if err := u.check(ctx); err != nil {
+			return err
+		}
+		own := at == u.d.Agent(s)
+		if own { // where its agent can make nodes
+			if err := u.store.SetRights(ctx, at, u.guard(), u.keys.grants(ofFolder, "")...); err != nil && !errors.Is(err, coordinator.ErrNotFound) {
+				return err
+			}
+		}
+		err := u.store.DeleteTree(ctx, at)
+		if own && errors.Is(err, coordinator.ErrRefused) {
+			continue // the server has put there what only it can delete: see ErrNotOurs
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unseat takes the name from the machine that has it, and says so, in one commit.
+func (u *update) unseat(ctx context.Context, s contract.ServerPath) error {
+	grants := u.keys.grants(ofIdentity, s)
+	text, err := u.keys.identity(s, u.now.UTC().Truncate(time.Second))
+	if err != nil {
+		return err
+	}
+	for {
+		node, err := u.store.Read(ctx, u.d.Server(s))
+		if err != nil {
+			return err
+		}
+		identity, err := u.store.Read(ctx, u.d.Identity(s))
+		if errors.Is(err, coordinator.ErrNotFound) { // another change has only begun to make it
+			if err := u.store.Create(ctx, []coordinator.NewNode{{Path: u.d.Identity(s), Data: text, Grants: grants}}); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		there := coordinator.ParseIncarnation(node)
+		if there.ID == "" && !u.removed(s, identity.Data).IsZero() {
+			return nil
+		}
+		data, err := coordinator.Encode(coordinator.IncarnationRecord{Number: there.Number})
+		if err != nil {
+			return err
+		}
+		err = u.store.Commit(ctx, u.guard(),
+			coordinator.Op{Path: u.d.Server(s), Version: node.Version, Write: true, Data: data},
+			coordinator.Op{Path: u.d.Identity(s), Version: identity.Version, Write: true, Data: text})
+		if err == nil || !errors.Is(err, coordinator.ErrVersion) {
+			return err
+		}
+		if err := u.check(ctx); err != nil { // else a machine has enrolled meanwhile
+			return err
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// Servers, roles, outputs and edges come and go with nodes and their rights. A coordinator
+// changes no rights together with other nodes. So all that the new plan needs is made, and
+// allowed, before any server is told of it (grow), and what only the old plan needed is taken
+// away when all have been told (shrink). In between both hold, and whoever makes the change
+// again finds out by looking what is left to do.
+
+// nodesOf are the nodes that a change of the plan makes, opens and closes, by their paths:
+// not the record, the plan and the files, nor what says whose deployment it is, nor parts.
+func nodesOf(o *owner, nodes []coordinator.NewNode) map[coordinator.Path]coordinator.NewNode {
+	all := map[coordinator.Path]coordinator.NewNode{}
+	for _, n := range nodes {
+		switch {
+		case n.Path == o.d.Root(), n.Path == o.d.Plan(), n.Path == o.d.Files(), n.Path.Parent() == o.d.Files(), o.isPart(n.Path), o.isIdentity(n.Path):
+			continue
+		}
+		if c := o.class(n.Path); c == ofServerPlan || c == ofKeys || c == ofServersKeys {
+			n.Data = nil // a commit of its own writes it
+		}
+		all[n.Path] = n
+	}
+	return all
+}
+
+func (o *owner) isIdentity(path coordinator.Path) bool {
+	return path.Parent().Parent() == o.d.Servers() && strings.HasSuffix(string(path), "/identity")
+}
+
+// reshape works out what the tree is, and what it is to be.
+func (u *update) reshape() error {
+	o := &owner{store: u.store, d: u.d, keys: u.keys}
+	nodes, err := layout(u.d, u.keys, u.to, nil, nil)
+	if err != nil {
+		return err
+	}
+	u.nodes = nodesOf(o, nodes)
+	if u.liveKeys, err = newKeyring(u.tokens, u.record, u.root); err != nil {
+		return err
+	}
+	if nodes, err = layout(u.d, u.liveKeys, u.live, nil, nil); err != nil {
+		return err
+	}
+	u.liveNodes = nodesOf(o, nodes)
+	return nil
+}
+
+// stands says that a node is known to stand with the rights that it is to have.
+func (u *update) stands(path coordinator.Path) bool {
+	was, is := u.liveNodes[path]
+	return is && !u.resumed && !u.missing[path] && slices.Equal(was.Grants, u.nodes[path].Grants)
+}
+
+// grow makes the nodes that the plan has more, and lets servers do what they may do by it.
+func (u *update) grow(ctx context.Context) error {
+	paths := slices.Sorted(maps.Keys(u.nodes))
+	absent := make([]bool, len(paths))
+	err := coordinator.Each(ctx, len(paths), func(ctx context.Context, i int) error {
+		n := u.nodes[paths[i]]
+		if u.stands(n.Path) {
+			return nil
+		}
+		_, exists, err := u.store.Stat(ctx, n.Path)
+		if absent[i] = !exists; err != nil || !exists || rules[u.owner().class(n.Path)].later == anythingLater {
+			return err
+		}
+		return u.store.Allow(ctx, n.Path, n.Grants...)
+	})
+	if err != nil {
+		return err
+	}
+	var nodes []coordinator.NewNode
+	for i, path := range paths {
+		if absent[i] {
+			nodes = append(nodes, u.nodes[path])
+		}
+	}
+	return u.overtaken(ctx, u.store.Create(ctx, nodes))
+}
+
+// overtaken says of a write that found something else in its place why that is so.
+func (u *update) overtaken(ctx context.Context, err error) error {
+	if errors.Is(err, coordinator.ErrExists) || errors.Is(err, coordinator.ErrRights) || errors.Is(err, coordinator.ErrVersion) || errors.Is(err, coordinator.ErrNotFound) {
+		return errors.Join(u.check(ctx), err)
+	}
+	return err
+}
+
+func (u *update) owner() *owner { return &owner{store: u.store, d: u.d, keys: u.keys} }
+
+// guard names the record as this change has written it.
+func (u *update) guard() coordinator.Op { return coordinator.Op{Path: u.d.Root(), Version: u.version} }
+
+// tellRelays gives relays the keys of the servers that there are.
+func (u *update) tellRelays(ctx context.Context) error {
+	keys, err := serversKeys(u.keys, u.to)
+	if err != nil {
+		return err
+	}
+	path := u.d.ServersKeys()
+	var version coordinator.Version
+	there, err := u.told(ctx, coordinator.KindKeysOf, "", path, &version)
+	if err != nil {
+		return err
+	}
+	if bare, err := coordinator.Encode(keys); err != nil || string(there) == string(bare) {
+		return err
+	}
+	text, err := u.keys.sign(coordinator.KindKeysOf, "", keys)
+	if err != nil {
+		return err
+	}
+	head, parts := coordinator.ReplaceParts(path, u.record.Updates, text, u.keys.grants(ofServersKeys, ""))
+	if err := u.store.Create(ctx, parts); err != nil {
+		return err
+	}
+	old, err := coordinator.OldParts(ctx, u.store, path, head)
+	if err == nil {
+		err = u.overtaken(ctx, u.store.Commit(ctx, u.guard(), coordinator.Op{Path: path, Version: version, Write: true, Data: head}))
+	}
+	if err != nil {
+		return err
+	}
+	return coordinator.DropParts(ctx, u.store, path, old)
+}
+
+// welcome says to the servers that have come whose deployment it is: then their agents join.
+func (u *update) welcome(ctx context.Context) error {
+	before := map[contract.ServerPath]bool{}
+	for _, s := range u.live.Servers {
+		before[s.Path] = !u.missing[u.d.Identity(s.Path)]
+	}
+	return coordinator.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) error {
+		s := u.to.Servers[i].Path
+		if before[s] && !u.resumed {
+			return nil
+		}
+		text, err := u.keys.identity(s, time.Time{})
+		if err != nil {
+			return err
+		}
+		path := u.d.Identity(s)
+		node, err := u.store.Read(ctx, path)
+		if errors.Is(err, coordinator.ErrNotFound) {
+			return u.overtaken(ctx, u.store.Create(ctx, []coordinator.NewNode{{Path: path, Data: text, Grants: u.keys.grants(ofIdentity, s)}}))
+		}
+		if err != nil || u.removed(s, node.Data).IsZero() {
+			return err
+		}
+		return u.overtaken(ctx, u.store.Commit(ctx, u.guard(), coordinator.Op{Path: path, Version: node.Version, Write: true, Data: text}))
+	})
+}
+
+// shrink takes away what the plan does not have: rights, nodes, servers.
+func (u *update) shrink(ctx context.Context) error {
+	paths := slices.Sorted(maps.Keys(u.nodes))
+	err := coordinator.Each(ctx, len(paths), func(ctx context.Context, i int) error {
+		if u.stands(paths[i]) || rules[u.owner().class(paths[i])].later == anythingLater {
+			return nil
+		}
+		return u.store.SetRights(ctx, paths[i], u.guard(), u.nodes[paths[i]].Grants...)
+	})
+	if err == nil {
+		err = u.closeFiles(ctx)
+	}
+	if err != nil {
+		return u.overtaken(ctx, err)
+	}
+	gone, err := u.gone(ctx)
+	if err != nil {
+		return err
+	}
+	for _, path := range gone {
+		if err := u.check(ctx); err != nil {
+			return err
+		}
+		if s, is := u.isServer(path); is && s != contract.Operator {
+			err = u.bury(ctx, s)
+		} else {
+			err = u.store.DeleteTree(ctx, path)
+		}
+		if err != nil {
+			return u.overtaken(ctx, err)
+		}
+	}
+	return nil
+}
+
+// closeFiles takes files from servers that have gone. Those that are still there may be
+// about to read what they used until now.
+func (u *update) closeFiles(ctx context.Context) error {
+	staying := map[contract.ServerPath]bool{}
+	for _, s := range u.to.Servers {
+		staying[s.Path] = true
+	}
+	before, stays := usersOf(u.live), func(s contract.ServerPath) bool { return staying[s] }
+	was, err := layFiles(u.d, u.liveKeys, u.live, nil)
+	if err != nil {
+		return err
+	}
+	grants := map[coordinator.Path][]coordinator.Grant{} // of the files, without their parts
+	for _, n := range slices.Concat(was, u.laid) {
+		if n.Path.Parent() == u.d.Files() {
+			grants[n.Path] = u.keys.grants(ofFile, "")
+		}
+	}
+	for _, n := range u.laid {
+		if n.Path.Parent() == u.d.Files() {
+			grants[n.Path] = slices.Clone(n.Grants)
+		}
+	}
+	paths := slices.Sorted(maps.Keys(grants))
+	return coordinator.Each(ctx, len(paths), func(ctx context.Context, i int) error {
+		path := paths[i]
+		users := before[strings.TrimPrefix(string(path), string(u.d.Files())+"/")]
+		left := slices.ContainsFunc(users, func(s contract.ServerPath) bool { return !stays(s) })
+		if !left && !u.resumed {
+			return nil
+		}
+		may := grants[path]
+		if !left || len(users) <= namedReaders { // else they are a set, in which one is that has gone
+			users = slices.DeleteFunc(slices.Clone(users), func(s contract.ServerPath) bool { return !stays(s) })
+			for _, g := range u.liveKeys.grants(ofFile, "", users...) {
+				if !slices.Contains(may, g) {
+					may = append(may, g)
+				}
+			}
+		}
+		parts, err := u.store.Children(ctx, path)
+		for _, at := range append([]string{""}, parts...) {
+			if err == nil {
+				err = u.store.SetRights(ctx, coordinator.Path(strings.TrimSuffix(string(path.Join(at)), "/")), u.guard(), may...)
+			}
+		}
+		if errors.Is(err, coordinator.ErrNotFound) {
+			return nil // the change before deletes it just now: see layAgain
+		}
+		return err
+	})
+}
+
+// gone are the nodes that the plan does not have, but for those below others.
+func (u *update) gone(ctx context.Context) ([]coordinator.Path, error) {
+	there := maps.Clone(u.liveNodes)
+	if u.resumed { // by a plan that nobody knows any more
+		if err := u.explore(ctx, there); err != nil {
+			return nil, err
+		}
+	}
+	var all []coordinator.Path
+	for _, path := range slices.Sorted(maps.Keys(there)) {
+		if _, stays := u.nodes[path]; stays {
+			continue
+		}
+		if len(all) == 0 || !strings.HasPrefix(string(path), string(all[len(all)-1])+"/") {
+			all = append(all, path)
+		}
+	}
+	return all, nil
+}
+
+// explore adds the nodes that stand below the groups and the servers.
+func (u *update) explore(ctx context.Context, found map[coordinator.Path]coordinator.NewNode) error {
+	list := func(path coordinator.Path) ([]coordinator.Path, error) {
+		names, err := u.store.Children(ctx, path)
+		if errors.Is(err, coordinator.ErrNotFound) {
+			err = nil
+		}
+		paths := make([]coordinator.Path, len(names))
+		for i, name := range names {
+			paths[i] = path.Join(name)
+		}
+		return paths, err
+	}
+	add := func(paths []coordinator.Path) {
+		for _, path := range paths {
+			if !u.owner().isIdentity(path) {
+				found[path] = coordinator.NewNode{Path: path}
+			}
+		}
+	}
+	groups, err := list(u.d.Groups())
+	if err != nil {
+		return err
+	}
+	add(groups)
+	if _, exists, err := u.store.Stat(ctx, u.d.Groups()); err != nil || exists {
+		add([]coordinator.Path{u.d.Groups()})
+	}
+	servers, err := list(u.d.Servers())
+	if err != nil {
+		return err
+	}
+	add(servers)
+	for _, server := range servers {
+		if s, _ := u.isServer(server); s != contract.Operator && u.nodes[server].Path == "" {
+			continue // all of it goes
+		}
+		nodes, err := list(server)
+		if err != nil {
+			return err
+		}
+		add(nodes)
+		for _, folder := range []coordinator.Path{server.Join("cells"), server.Join("seals")} {
+			below, err := list(folder)
+			if err != nil {
+				return err
+			}
+			add(below)
+		}
+	}
+	return nil
+}

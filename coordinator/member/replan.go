@@ -1,0 +1,149 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/seal"
+)
+
+// A server's part of the plan is changed while its agent lives: it gets cells, and others go.
+// Where cells lie and who may read them a member learns at once, since a role that waits for
+// what has gone would wait for ever. What its roles are made of it learns between them
+// (PlanAgain).
+
+// RemovedError says that an operator has taken the server out of the deployment.
+type RemovedError struct {
+	Server     contract.ServerPath
+	Deployment coordinator.Deployment
+	Since      time.Time
+}
+
+func (e *RemovedError) Error() string {
+	return fmt.Sprintf("server %s was taken out of the deployment %s, by its operator, at %s", e.Server, e.Deployment, e.Since.UTC().Format(time.RFC3339))
+}
+
+// Is makes it an ErrDestroyed: for this server nothing is left of the deployment.
+func (e *RemovedError) Is(target error) bool { return target == ErrDestroyed }
+
+// Removed says, with a *RemovedError, that the server was taken out of the deployment.
+func (m *Member) Removed(ctx context.Context) error {
+	_, _, err := m.readIdentity(context.WithValue(ctx, rejoining{}, true))
+	if removed := (*RemovedError)(nil); errors.As(err, &removed) {
+		return removed
+	}
+	return nil
+}
+
+// PlanAgain reads the server's part of the plan after it was changed.
+func (m *Member) PlanAgain(ctx context.Context) (*contract.Server, error) {
+	var version coordinator.Version
+	s, err := lasts(ctx, m, func() (s *contract.Server, err error) {
+		s, version, err = m.readPlan(ctx)
+		return s, err
+	})
+	if err != nil {
+		return nil, m.gone(ctx, err)
+	}
+	m.mu.Lock()
+	m.plan = version
+	m.mu.Unlock()
+	return s, m.showNewKey(ctx)
+}
+
+// LearnAhead learns what has come and gone by a change of the plan, while a role may run. What
+// goes on for the role stays as it was read: ReportStart still says ErrPlanChanged.
+func (m *Member) LearnAhead(ctx context.Context) error {
+	version, exists, err := m.store.Stat(ctx, m.deployment.ServerPlan(m.server))
+	if err != nil || !exists || !m.isNews(version) {
+		return err
+	}
+	if _, _, err = m.readPlan(ctx); err == nil {
+		err = m.showNewKey(ctx)
+	}
+	return err
+}
+
+func (m *Member) isNews(version coordinator.Version) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return version != m.learnt
+}
+
+// take learns the cells of a part of the plan.
+func (m *Member) take(s *contract.Server, version coordinator.Version) error {
+	if m.sealing.needs(s) && m.sealing.ownKey() == (seal.Key{}) && m.machine.Key != nil && m.enrolment.Load() != nil {
+		key, err := m.machine.Key()
+		if err != nil {
+			return err
+		}
+		m.UseKey(key)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.places
+	m.places, m.own = map[contract.CellName]contract.CellRef{}, map[contract.CellName]bool{}
+	for _, r := range s.Reads {
+		m.places[r.Cell] = r
+	}
+	for _, c := range s.Writes {
+		m.places[c] = contract.CellRef{Cell: c, Server: m.server}
+		m.own[c] = true
+	}
+	for _, c := range s.Seals {
+		m.places[c.Cell] = contract.CellRef{Cell: c.Cell, Server: m.server, Sealed: true}
+	}
+	for cell := range before {
+		if _, stays := m.places[cell]; !stays {
+			m.left[cell] = true
+			delete(m.empty, cell)
+		}
+	}
+	for cell := range m.places {
+		delete(m.left, cell)
+	}
+	m.sealing.learn(s)
+	m.learnt = version
+	close(m.news)
+	m.news = make(chan struct{})
+	return nil
+}
+
+// untilNews is closed when another plan has been learnt.
+func (m *Member) untilNews() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.news
+}
+
+// showNewKey shows the server's public key, where the plan has not asked for one before.
+func (m *Member) showNewKey(ctx context.Context) error {
+	if m.enrolment.Load() == nil {
+		return nil
+	}
+	return m.showKey(ctx)
+}
+
+// leftOf is why a cell of the plan that the server had before cannot be read any more; nil
+// is that it never had it.
+func (m *Member) leftOf(cell contract.CellName) error {
+	if !m.left[cell] {
+		return nil
+	}
+	return &FailedCellError{cell, &coordinator.Cause{Reason: "it was taken out of what server " + string(m.server) + " reads: the plan was changed"}}
+}
+
+// missed says of a cell that cannot be read whether the plan has it no more.
+func (m *Member) missed(ctx context.Context, cell contract.CellName, err error) error {
+	if !errors.Is(err, errMissing) || m.LearnAhead(ctx) != nil {
+		return err
+	}
+	if _, left := m.place(cell); left != nil {
+		return left
+	}
+	return err
+}
