@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -247,10 +248,14 @@ func (a *ascent) warnRestricted(cloud *heat.Client) {
 
 // prepareSecret makes the secret on first use. Where the stack is there it must be, too.
 func (a *ascent) prepareSecret(ctx context.Context, cloud *heat.Client) (made string, err error) {
-	if a.secretPath() == "" {
+	path := a.secretPath()
+	if path == "" {
+		path = a.keptSecret()
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && len(a.compiled.Built.Plan.Servers) > 0 {
 		switch _, err := cloud.Stack(ctx, a.stack); {
 		case err == nil:
-			return "", source.Fail(source.BadSecret, "the stack "+a.stack+" is there, and its secret is not in "+a.keptState(), "name its file with --secret-file FILE, or in $"+secretFileVariable)
+			return "", source.Fail(source.BadSecret, "the stack "+a.stack+" is there, and its secret is not: there is no "+path, "name its file with --secret-file FILE, or in $"+secretFileVariable)
 		case !errors.Is(err, heat.ErrNotFound):
 			return "", err
 		}

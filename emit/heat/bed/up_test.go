@@ -257,6 +257,9 @@ func TestGCAfterStackDelete(t *testing.T) {
 	o.expect(0, []string{"list"}, "upgone  CREATE_COMPLETE", "2 of 2")
 	o.expect(1, []string{"gc", "upgone", "--yes"}, "the stack upgone is there", "hotc down upgone")
 	o.env = append(o.env, "XDG_STATE_HOME="+t.TempDir()) // the secret is lost
+	o.expect(1, up("testdata/changing.yaml", "upgone"), "H702", "the stack upgone is there, and its secret is not", "--secret-file")
+	lost := filepath.Join(t.TempDir(), "lost")
+	o.expect(1, up("testdata/changing.yaml", "upgone", "--secret-file", lost), "H702", "there is no "+lost)
 	place.bed.Judge.Find(t, "upgone").Delete(t)
 	until(t, "the agents to be away", func() bool {
 		_, text := o.run("list")
