@@ -31,10 +31,23 @@ func findDeprecatedProperties(l *Look) {
 		}
 		for _, e := range b.Node.All() {
 			if p := b.Known[e.Name]; p != nil && p.Deprecated != nil {
-				l.Found(e.Key, fmt.Sprintf("the property %q of %s is %s in Heat %s", e.Name, b.Of, ailing(p.Status), resourcetype.Release()), *p.Deprecated)
+				d := l.Found(e.Key, fmt.Sprintf("the property %q of %s is %s in Heat %s", e.Name, b.Of, ailing(p.Status), resourcetype.Release()), *p.Deprecated)
+				if newer := b.newer(e.Name); newer != "" && b.Node.Entry(newer) == nil && !e.Merged && l.Template.File.Slice(e.Key.Span) == e.Name {
+					d.Fix = &source.Fix{Does: fmt.Sprintf("call it %q", newer), Edits: []source.Edit{{Span: e.Key.Span, New: newer}}}
+				}
 			}
 		}
 	}
+}
+
+// newer is the property that Heat makes of an older one; "" if there is none.
+func (b *Block) newer(name string) string {
+	for _, other := range b.names() {
+		if b.Known[other].Instead == name {
+			return other
+		}
+	}
+	return ""
 }
 
 func ailing(s resourcetype.Status) string {

@@ -41,11 +41,10 @@ func findGroupedParameters(l *Look) {
 			name, isText := n.Text()
 			switch first := at[name]; {
 			case !isText || !l.declares(name):
-				hint := ""
+				d := l.Found(n, fmt.Sprintf("there is no parameter %s to be grouped", value.EncodeJSON(n.Data())), "")
 				if near := hot.Nearest(name, known); near != "" {
-					hint = meant(near)
+					d.Meant(name, near)
 				}
-				l.Found(n, fmt.Sprintf("there is no parameter %s to be grouped", value.EncodeJSON(n.Data())), hint)
 			case first != nil:
 				l.Note(l.Found(n, fmt.Sprintf("the parameter %q is in a group already", name), "leave it in one of them"), first, "the first time")
 			default:

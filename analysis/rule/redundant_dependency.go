@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -25,10 +26,26 @@ func findRedundantDependencies(l *Look) {
 		}
 		for _, n := range items {
 			if name, isText := n.Text(); isText && reads[name] != nil && l.Template.Resource(name) != nil && l.Template.Resource(name).Condition == nil {
-				l.Note(l.Found(n, fmt.Sprintf("%q reads %q already, and so waits for it", r.Name, name), "leave it out"), reads[name], "here")
+				d := l.Found(n, fmt.Sprintf("%q reads %q already, and so waits for it", r.Name, name), "leave it out")
+				l.Note(d, reads[name], "here")
+				if len(items) == 1 {
+					d.Fix = l.without(r.DependsOn)
+				}
 			}
 		}
 	}
+}
+
+// without is the fix that takes an entry of a block out, with its line; nil where something
+// else stands in the line.
+func (l *Look) without(e *yaml.Entry) *source.Fix {
+	file := l.Template.File
+	start, end := file.LineStart(e.Key.Span.Start), file.LineEnd(e.Value.Span.End)
+	before, behind := file.Slice(source.Span{Start: start, End: e.Key.Span.Start}), file.Slice(source.Span{Start: e.Value.Span.End, End: end})
+	if strings.TrimSpace(before) != "" || strings.TrimSpace(behind) != "" || e.Merged || e.Value.Target() != nil {
+		return nil
+	}
+	return &source.Fix{Does: "leave it out", Edits: []source.Edit{{Span: source.Span{Start: start, End: end}}}}
 }
 
 // certain are the resources that an expression reads in any case: not in a branch of an if.

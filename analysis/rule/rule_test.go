@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -138,6 +139,9 @@ func TestRules(t *testing.T) {
 					if d.Hint != "" {
 						fmt.Fprintf(&got, "  hint: %s\n", d.Hint)
 					}
+					if d.Fix != nil {
+						fmt.Fprintf(&got, "  fix: %s\n", d.Fix.Does)
+					}
 				}
 			}
 			golden := strings.TrimSuffix(file, ".yaml") + ".out"
@@ -181,6 +185,39 @@ func TestHeatAgreesWithRules(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// After a fix its finding is gone, no other one is there, and what Heat took it still takes.
+func TestFixesMend(t *testing.T) {
+	fixes := 0
+	for _, file := range chunkFiles(t) {
+		for _, c := range readChunks(t, file) {
+			before := c.lint()
+			for _, d := range before {
+				if d.Fix == nil || d.At.File.Name != "main.yaml" {
+					continue
+				}
+				fixes++
+				text, err := source.Apply([]byte(c.files["main.yaml"]), d.Fix.Edits)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mended := chunk{c.title, maps.Clone(c.files)}
+				mended.files["main.yaml"] = string(text)
+				if after := mended.lint(); len(after) >= len(before) {
+					t.Errorf("%s: %s: %s: found before %v, after it %v", file, c.title, d.Fix.Does, before, after)
+				}
+				if took := stockHeat.Judge(t).Validate(t, c.write(t).Input); took.Accepted {
+					if now := stockHeat.Judge(t).Validate(t, mended.write(t).Input); !now.Accepted {
+						t.Errorf("%s: %s: %s: Heat refuses what it took: %s", file, c.title, d.Fix.Does, now.Error)
+					}
+				}
+			}
+		}
+	}
+	if fixes == 0 {
+		t.Error("no template has a fix")
 	}
 }
 
