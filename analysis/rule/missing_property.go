@@ -42,12 +42,12 @@ func findMissingProperties(l *Look) {
 			}
 		}
 		var needed []string
-		for _, name := range b.names() {
-			p := b.Known[name]
+		for name, p := range b.Known {
 			if p.Required && b.Node.Entry(name) == nil && !slices.Contains(misspelt, name) && (p.Instead == "" || b.Node.Entry(p.Instead) == nil) {
 				needed = append(needed, name)
 			}
 		}
+		slices.Sort(needed)
 		switch len(needed) {
 		case 0:
 		case 1:

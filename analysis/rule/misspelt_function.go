@@ -29,9 +29,8 @@ func findMisspeltFunctions(l *Look) {
 }
 
 func (l *Look) misspelt(n *yaml.Node) {
-	if n.Kind == yaml.Map && len(n.Entries) == 1 && !l.IsCall(n) {
-		name := n.Entries[0].Name
-		if near := hot.Nearest(name, functionNames); near != "" && strings.Contains(name, "_") && len(name) > 6 && !anyFunction(name) {
+	if name := firstName(n); len(name) > 6 && strings.Contains(name, "_") && !l.IsCall(n) {
+		if near := hot.Nearest(name, functionNames); near != "" && !anyFunction(name) {
 			l.Found(n.Entries[0].Key, fmt.Sprintf("%q is no function: this map is given as it is", name), "").Meant(name, near)
 		}
 	}

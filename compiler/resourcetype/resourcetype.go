@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed heat.jsonl
@@ -94,11 +95,19 @@ type Cache map[string]*Type
 func (c Cache) Lookup(name string) *Type {
 	t, looked := c[name]
 	if !looked {
-		t = read(name)
+		if known, is := parsed.Load(name); is {
+			t = known.(*Type)
+		} else if t = read(name); t != nil {
+			parsed.Store(name, t)
+		}
 		c[name] = t
 	}
 	return t
 }
+
+// parsed are the lines of the table that were read already, by whatever template: the table
+// never changes, and nobody changes a Type.
+var parsed sync.Map
 
 // read reads a type's line.
 func read(name string) *Type {
