@@ -195,6 +195,28 @@ func TestWhatALivePlanDoesNotTake(t *testing.T) {
 	}
 }
 
+// A relay may take over from agents: no role runs for it.
+func TestALivePlanTakesARelay(t *testing.T) {
+	forEachCoordinator(t, func(t *testing.T, b bed) {
+		plan := func(signal contract.Signalling, handle string) *contract.Plan {
+			p := threeTier()
+			p.Signal, p.Servers[1].Roles[0].Signals = signal, []contract.Signal{{Handle: handle, ID: "app", Outputs: []string{"port"}}}
+			return p
+		}
+		b.publish(t, plan(contract.AgentsSignal, "hotc_handle_app.web"))
+		stands(t, b.agent(t, "app"), "web", coordinator.RoleDone)
+		done, err := b.apply(t, plan(contract.RelaySignals, "hotc_done_app.web"))
+		if err != nil || done.Outcome != deploy.Updated {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		for _, c := range done.Changes {
+			if c.Effect != deploy.EffectNone {
+				t.Errorf("%+v", c)
+			}
+		}
+	})
+}
+
 // A role that starts while its plan is changed does so either before, and is asked to
 // run its hook, or as changed.
 func TestARoleStartsBeforeTheChangeOrAfterIt(t *testing.T) {

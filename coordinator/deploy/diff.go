@@ -31,7 +31,9 @@ func differences(from, to *contract.Plan) []difference {
 		all = append(all, difference{what: what, how: how, inPlace: inPlace, shape: inPlace})
 	}
 	if from.Signal != to.Signal {
-		note("signal", fmt.Sprintf("%s becomes %s", from.Signal, to.Signal), false)
+		// Servers know nothing of how a relay tells Heat; to tell it themselves they need credentials.
+		relayed := from.Signal == contract.RelaySignals || to.Signal == contract.RelaySignals
+		note("signal", fmt.Sprintf("%s becomes %s", from.Signal, to.Signal), relayed)
 	}
 	compare(from.Servers, to.Servers, func(s contract.Server) contract.ServerPath { return s.Path },
 		func(kind string, a, b contract.Server) {
