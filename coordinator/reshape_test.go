@@ -386,3 +386,28 @@ func TestAnInterruptedReshapingIsFinished(t *testing.T) {
 		}
 	}
 }
+
+// So it is where tokens are good for one enrolment: those who come have passes, those who go
+// leave none.
+func TestAPlanIsReshapedWhereTokensAreGoodOnce(t *testing.T) {
+	b, fresh := inMemory(), inMemory()
+	for _, x := range []struct {
+		b bed
+		p *contract.Plan
+	}{{b, before()}, {fresh, after()}} {
+		if _, err := deploy.Publish(t.Context(), x.b.open(t), publication(x.p, enrolling(coordinator.EnrolOnce))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lb := b.join(t, newMachine(t, "lb", "one"), false)
+	b.publish(t, after())
+	differ(t, "changed", standing(t, b, after()), standing(t, fresh, after()))
+	outside(t, b, "lb", nil)
+	if err := lb.Put(t.Context(), "lb.proxy:url", json.RawMessage(`"x"`), noon); !errors.Is(err, member.ErrFenced) && !errors.Is(err, member.ErrDestroyed) {
+		t.Errorf("a server that was taken out writes: %v", err)
+	}
+	if err := lb.Removed(t.Context()); err == nil {
+		t.Error("it is not told that it was taken out")
+	}
+	b.join(t, newMachine(t, "cache", "one"), false)
+}
