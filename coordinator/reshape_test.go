@@ -387,6 +387,17 @@ func TestAnInterruptedReshapingIsFinished(t *testing.T) {
 	}
 }
 
+// A file that a server has used by an earlier plan closes, too, when the server goes.
+func TestFilesCloseForWhoGoes(t *testing.T) {
+	b := inMemory()
+	plan := func(servers ...contract.Server) *contract.Plan { return planOf(nil, servers...) }
+	app := contract.Server{Path: "app", Roles: []contract.Role{withFiles(aRole("app", "web", false, nil), webScript)}}
+	b.publish(t, plan(app, contract.Server{Path: "lb", Roles: []contract.Role{withFiles(aRole("lb", "proxy", false, nil), webScript)}}))
+	b.publish(t, plan(app, contract.Server{Path: "lb", Roles: []contract.Role{aRole("lb", "proxy", false, nil)}}))
+	b.publish(t, plan(app))
+	outside(t, b, "lb", nil)
+}
+
 // So it is where tokens are good for one enrolment: those who come have passes, those who go
 // leave none.
 func TestAPlanIsReshapedWhereTokensAreGoodOnce(t *testing.T) {

@@ -205,7 +205,11 @@ func (u *update) closeFiles(ctx context.Context) error {
 	for _, s := range u.to.Servers {
 		staying[s.Path] = true
 	}
-	before, stays := usersOf(u.live), func(s contract.ServerPath) bool { return staying[s] }
+	stays := func(s contract.ServerPath) bool { return staying[s] }
+	if !u.resumed && !slices.ContainsFunc(u.live.Servers, func(s contract.Server) bool { return !stays(s.Path) }) {
+		return nil
+	}
+	before := usersOf(u.live)
 	was, err := layFiles(u.d, u.liveKeys, u.live, nil)
 	if err != nil {
 		return err
@@ -225,12 +229,8 @@ func (u *update) closeFiles(ctx context.Context) error {
 	return coordinator.Each(ctx, len(paths), func(ctx context.Context, i int) error {
 		path := paths[i]
 		users := before[strings.TrimPrefix(string(path), string(u.d.Files())+"/")]
-		left := slices.ContainsFunc(users, func(s contract.ServerPath) bool { return !stays(s) })
-		if !left && !u.resumed {
-			return nil
-		}
 		may := grants[path]
-		if !left || len(users) <= namedReaders { // else they are a set, in which one is that has gone
+		if !slices.ContainsFunc(users, func(s contract.ServerPath) bool { return !stays(s) }) || len(users) <= namedReaders { // else they are a set, in which one is that has gone
 			users = slices.DeleteFunc(slices.Clone(users), func(s contract.ServerPath) bool { return !stays(s) })
 			for _, g := range u.liveKeys.grants(ofFile, "", users...) {
 				if !slices.Contains(may, g) {
@@ -239,9 +239,12 @@ func (u *update) closeFiles(ctx context.Context) error {
 			}
 		}
 		parts, err := u.store.Children(ctx, path)
-		for _, at := range append([]string{""}, parts...) {
+		if err == nil {
+			err = u.store.SetRights(ctx, path, u.guard(), may...)
+		}
+		for _, part := range parts {
 			if err == nil {
-				err = u.store.SetRights(ctx, coordinator.Path(strings.TrimSuffix(string(path.Join(at)), "/")), u.guard(), may...)
+				err = u.store.SetRights(ctx, path.Join(part), u.guard(), may...)
 			}
 		}
 		if errors.Is(err, coordinator.ErrNotFound) {
