@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"bytes"
+
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -17,6 +19,13 @@ type Linted struct {
 	Nested []string
 }
 
+// saysVersion says at a glance that a text is a template: at the beginning of a line nothing
+// but a key of the whole text can stand.
+func saysVersion(text []byte) bool {
+	key := []byte("\nheat_template_version:")
+	return bytes.HasPrefix(text, key[1:]) || bytes.Contains(text, key)
+}
+
 // Lint says what is wrong with a template, as Compile would. Where the text is an
 // environment file, it says what is wrong with that.
 func Lint(o Options, diags *source.Diagnostics) Linted {
@@ -28,7 +37,7 @@ func Lint(o Options, diags *source.Diagnostics) Linted {
 	linted := Linted{Files: []*source.File{file}}
 	o.Text = append([]byte{}, file.Text...)
 	var quiet source.Diagnostics // what is wrong is said when the text is read as what it is
-	if environment.Is(yaml.Parse(file, &quiet)) {
+	if !saysVersion(file.Text) && environment.Is(yaml.Parse(file, &quiet)) {
 		environment.Read([]*source.File{file}, func(string) string { return "" }, diags)
 		return linted
 	}

@@ -88,6 +88,9 @@ var typeName = regexp.MustCompile(`\btype["']?:[ \t]*["']?([^\s"',{}]+)`)
 
 // names are the templates that a text seems to nest.
 func (t Target) names() (paths []string) {
+	if !bytes.Contains(t.Text, []byte(".yaml")) && !bytes.Contains(t.Text, []byte(".template")) {
+		return nil // as nearly always
+	}
 	for _, m := range typeName.FindAllSubmatch(t.Text, -1) {
 		if name := string(m[1]); environment.IsTemplate(name) {
 			if path, err := source.Locate(name, filepath.Dir(t.Path)); err == nil {
