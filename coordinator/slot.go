@@ -24,8 +24,8 @@ func (r *SlotsRecord) NumberOf(member string) int {
 	return slices.IndexFunc(r.Slots, func(s SlotRecord) bool { return s.Member == member })
 }
 
-// Free is the lowest slot that a new member of a root stack can take at once: nobody has
-// had it, or one of an earlier stack of the name; -1 if there is none.
-func (r *SlotsRecord) Free(stack string) int {
-	return slices.IndexFunc(r.Slots, func(s SlotRecord) bool { return s.Member == "" || s.Stack != stack })
+// IsFree says that by the record a new member of a root stack can take a slot at once: nobody
+// has had it, or one of an earlier stack of the name.
+func (r *SlotsRecord) IsFree(slot int, stack string) bool {
+	return r.Slots[slot].Member == "" || r.Slots[slot].Stack != stack
 }

@@ -37,7 +37,7 @@ func scaled(slots int) *contract.Plan {
 
 // claim is a member's wish for a slot, on behalf of one of its servers.
 func claim(name string) *member.Claim {
-	return &member.Claim{Deployment: site, Slot: &contract.BootSlot{Path: "app/*", Member: name}, Stack: "stack-1", IfDown: 50 * time.Millisecond, Now: func() time.Time { return noon }}
+	return &member.Claim{Deployment: site, Slot: &contract.BootSlot{Path: "app/*", Member: name}, Server: "app/*/web", Stack: "stack-1", IfDown: 50 * time.Millisecond, Now: func() time.Time { return noon }}
 }
 
 func sharedBy(name string) coordinator.Credential {
@@ -403,6 +403,17 @@ func TestHostileSlots(t *testing.T) {
 			}
 			if n, err := claim("m1").Take(t.Context(), sibling); err != nil || n != 0 { // it stands there again
 				t.Errorf("%s: the first member is in slot %d, %v", text, n, err)
+			}
+		}
+		// nor does a new member take the slot of one that is there
+		there := b.open(t, coordinator.ServerCredential("app/0/web", coordinator.SlotToken(shared, 0)))
+		if err := there.Announce(t.Context(), site.Presence("app/0/web"), nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{`{"within":["/web"],"slots":[{},{}]}`, `{"within":[],"slots":[{},{}]}`, `{"within":["/web"],"slots":[{"member":"m1","stack":"x"},{}]}`} {
+			write(t, sibling, site.Group("app"), text)
+			if n, err := claim("m9").Take(t.Context(), sibling); err != nil || n != 1 {
+				t.Errorf("%s: a new member takes slot %d, %v", text, n, err)
 			}
 		}
 		var unreadable *coordinator.RecordError

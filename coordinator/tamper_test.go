@@ -436,6 +436,35 @@ func TestAForgedSecretIsRefused(t *testing.T) {
 	a.write(site.Cell(p.Secrets[0].Ref()), `{"state":"value","incarnation":9,"sealed":"`+box+`"}`)
 	_, err = app.Cell(t.Context(), givenPassword)
 	expectForged(t, "the reader", err, "as the deployment's operator wrote it")
+	b.give(t, p, `"again"`)
+	expectValue(t, app, givenPassword, `"again"`)
+	a.write(site.Cell(p.Secrets[0].Ref()), `{{{`)
+	b.give(t, p, `"once more"`)
+	expectValue(t, app, givenPassword, `"once more"`)
+}
+
+// Who shows the identity of a deployment that was there before, and a record that its server
+// has not signed, does not make an agent believe that its deployment is gone.
+func TestAnOlderIdentityEndsNoAgent(t *testing.T) {
+	b := inMemory()
+	b.publish(t, threeTier())
+	a, app := b.attacker(t), newRemains(t, "app", "a1")
+	b.mustBegin(t, app, 0)
+	before := a.read(site.Identity("app"))
+	b.lose(t)
+	b.restore(t, threeTier())
+	m := b.mustBegin(t, app, 1)
+	db := b.agent(t, "db")
+	put(t, db, "db.mysql:endpoint", `"here"`)
+	now := a.read(site.Identity("app"))
+	a.write(site.Identity("app"), before)
+	a.replace(site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"}), "here", "evil")
+	if _, err := m.Cell(t.Context(), "db.mysql:endpoint"); errors.Is(err, member.ErrDestroyed) || !errors.Is(err, coordinator.ErrForged) {
+		t.Errorf("it ends: %v", err)
+	}
+	a.write(site.Identity("app"), now)
+	a.replace(site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"}), "evil", "here")
+	expectValue(t, m, "db.mysql:endpoint", `"here"`)
 }
 
 func (b bed) agentWithKey(t *testing.T, of machine) *member.Member {

@@ -225,6 +225,34 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	o.Limits.check(r, diags)
 }
 
+// HeatCannotTell says, of a folder for a relay, what Heat does not show by itself.
+func (r *Result) HeatCannotTell() []string {
+	if r.Built.Plan.Signal != contract.RelaySignals {
+		return nil
+	}
+	wait := membersWait(r, contract.RelaySignals)
+	var held, scaling []string
+	for _, s := range r.Program.Stacks() {
+		for _, n := range s.Nests {
+			path := s.PathOf(n.Resource.Name)
+			if n.Group() && n.HasRoles() && !wait[n.Resource] {
+				held = append(held, path)
+			}
+			if n.Scales() && n.HasRoles() {
+				scaling = append(scaling, path)
+			}
+		}
+	}
+	var lines []string
+	if len(held) > 0 {
+		lines = append(lines, "Heat takes members of "+strings.Join(held, ", ")+" for in service before their roles are done: these need what Heat makes after the group. The stack waits for them")
+	}
+	if len(scaling) > 0 {
+		lines = append(lines, "when a policy scales "+strings.Join(scaling, ", ")+" the stack stays COMPLETE, whatever becomes of the new members: the group and `hotc status` tell")
+	}
+	return lines
+}
+
 // membersWait are the groups whose members wait for their own roles.
 func membersWait(r *Result, signal contract.Signalling) map[*hot.Resource]bool {
 	if signal != contract.RelaySignals {

@@ -27,8 +27,9 @@ func newApplyCommand(io streams) *cobra.Command {
 		dryRun, asJSON bool
 		secrets        []string
 		enrol          string
-		restore        bool
+		restore, wait  bool
 		withoutHooks   bool
+		cloud          string
 	)
 	cmd := &cobra.Command{
 		Use:        "apply DIR",
@@ -58,7 +59,14 @@ takes the old one's place: roles that run from then on read it.`,
 				return printJSON(io.out, result)
 			}
 			result.print(io, &t)
-			return nil
+			if !wait || dryRun {
+				return nil
+			}
+			key, err := t.relayKey("")
+			if err != nil {
+				return err
+			}
+			return t.relay(cmd.Context(), io, key, cloud, true)
 		},
 	}
 	t.addFlags(cmd)
@@ -67,8 +75,11 @@ takes the old one's place: roles that run from then on read it.`,
 	cmd.Flags().StringVar(&enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always (default: always, or what the deployment was made with)")
 	cmd.Flags().BoolVar(&restore, "restore", false, "put back what the coordinator has lost: servers that have run their roles go on (with --enrol, as it was)")
 	cmd.Flags().BoolVar(&withoutHooks, "without-hooks", false, "take roles and servers out without running their delete hooks")
+	cmd.Flags().BoolVar(&wait, "wait", false, "then relay, as \"hotc relay --once\" does, until Heat has made or updated the stack")
+	cmd.Flags().StringVar(&cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml, for --wait (default: $OS_CLOUD)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be made, and make nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	cmd.MarkFlagsMutuallyExclusive("wait", "json")
 	return cmd
 }
 

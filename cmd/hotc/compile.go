@@ -222,6 +222,9 @@ func printCompiled(s streams, r *emit.Result, dir, coordinator string) {
 	if n := r.Emitted.Ignored; n > 0 {
 		fmt.Fprintf(s.out, "  user_data_update_policy: IGNORE is set on %s, so that no change of user_data replaces one\n", counted(n, "server"))
 	}
+	for _, line := range r.HeatCannotTell() {
+		fmt.Fprintf(s.out, "  %s\n", line)
+	}
 	given := ""
 	for _, secret := range p.Secrets {
 		given += giftFlags(secret.Name)

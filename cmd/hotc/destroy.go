@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
@@ -95,7 +96,7 @@ func (d *destruction) run(ctx context.Context) (*destroyed, error) {
 		return nil, err
 	}
 	if !d.yes {
-		if err := confirm(d.io, fmt.Sprintf("Destroy the deployment %s on %s?", d.stack, d.coordinatorName())); err != nil {
+		if err := confirm(ctx, d.io, fmt.Sprintf("Destroy the deployment %s on %s?", d.stack, d.coordinatorName())); err != nil {
 			return nil, err
 		}
 	}
@@ -161,16 +162,29 @@ func (d *destruction) leaveHeat(ctx context.Context, result *destroyed) error {
 		"credentials for Heat ($OS_CLOUD, or $OS_AUTH_URL …) are needed here. Without a stack in Heat: \""+d.command("destroy")+"\"; where a deletion waits: \"openstack stack hook clear --pre-delete "+shellQuote(d.stack)+" RESOURCE\"")
 }
 
+// errUnanswered is a question that was interrupted.
+var errUnanswered = source.Fail(source.OperationFailed, "interrupted: nothing was done", "")
+
 // confirm asks, on the error stream so that the output stays clean.
-func confirm(io streams, question string) error {
+func confirm(ctx context.Context, io streams, question string) error {
 	if !io.interactive() {
 		return source.Fail(source.Usage, "nobody is there to be asked: the input is no terminal", "--yes goes on without asking")
 	}
 	fmt.Fprint(io.err, question+" [y/N] ")
-	answer, _ := bufio.NewReader(io.in).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
+	answered := make(chan string, 1)
+	go func() {
+		defer mistake.Ends()
+		answer, _ := bufio.NewReader(io.in).ReadString('\n')
+		answered <- answer
+	}()
+	select {
+	case answer := <-answered:
+		if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+			return nil
+		}
+	case <-ctx.Done(): // Ctrl-C, while the terminal is read
+		fmt.Fprintln(io.err)
+		return errUnanswered
 	}
 	return source.Fail(source.OperationFailed, "not confirmed: nothing was done", "")
 }

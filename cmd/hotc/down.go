@@ -68,11 +68,11 @@ func (d *descent) run(ctx context.Context) error {
 		return withHint(err, "name its file with --secret-file FILE, or in $"+secretFileVariable+"; without it \"openstack stack delete "+shellQuote(d.stack)+"\" deletes the stack, and \"hotc gc\" then its deployment, with the ROOT's key")
 	}
 	if !d.yes {
-		if err := confirm(d.io, fmt.Sprintf("Delete the stack %s and its deployment on %s?", d.stack, d.coordinatorName())); err != nil {
+		if err := confirm(ctx, d.io, fmt.Sprintf("Delete the stack %s and its deployment on %s?", d.stack, d.coordinatorName())); err != nil {
 			return err
 		}
 	}
-	view := newUpView(d.io, &d.target, nil, true)
+	view := newUpView(ctx, d.io, &d.target, nil, true)
 	view.width = widestName / 2
 	defer view.clear()
 	on := &cloudDeployment{target: &d.target, io: d.io, say: view.Say}

@@ -246,7 +246,7 @@ func (l *listing) collect(ctx context.Context, io streams, names []string, yes b
 	}
 	if !yes {
 		printListed(io, chosen)
-		if err := confirm(io, fmt.Sprintf("Remove %s from %s?", counted(len(chosen), "deployment"), l.coordinatorName())); err != nil {
+		if err := confirm(ctx, io, fmt.Sprintf("Remove %s from %s?", counted(len(chosen), "deployment"), l.coordinatorName())); err != nil {
 			return err
 		}
 	}

@@ -39,6 +39,9 @@ Heat is asked with your credentials: $OS_CLOUD names one of clouds.yaml, or the 
 variables are set. With the key that "hotc relay key" writes the secret is not needed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if keyFile == "" && t.secretFile == "" {
+				keyFile = os.Getenv(relayKeyVariable)
+			}
 			key, err := t.relayKey(keyFile)
 			if err != nil {
 				return err
@@ -85,9 +88,6 @@ run nothing on its servers and read no secret. Only you may read the file.`,
 // relayKey is the key of the deployment's relay: that of a file, or of the secret.
 func (t *target) relayKey(file string) (coordinator.RelayKey, error) {
 	var none coordinator.RelayKey
-	if file == "" && t.secretFile == "" {
-		file = os.Getenv(relayKeyVariable)
-	}
 	if file != "" {
 		key, err := readRelayKey(file)
 		if err == nil && t.stack != "" && t.stack != string(key.Deployment) {

@@ -151,7 +151,7 @@ func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
 		if r.skip { // it does not run
 			kept = slices.DeleteFunc(kept, func(k operate.Kept) bool { return k.Role == role })
 		}
-		if err := r.settle(kept); err != nil {
+		if err := r.settle(ctx, kept); err != nil {
 			return nil, err
 		}
 		err = r.Post(ctx, v.Plan, posts, cells)

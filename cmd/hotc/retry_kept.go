@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ func listed(roles []contract.RoleKey) string {
 }
 
 // settle has the operator decide about what is in doubt.
-func (r *retrying) settle(kept []operate.Kept) error {
+func (r *retrying) settle(ctx context.Context, kept []operate.Kept) error {
 	d := doubt(r.target, kept)
 	if d == nil || r.yes {
 		return nil
@@ -53,7 +54,7 @@ func (r *retrying) settle(kept []operate.Kept) error {
 	}
 	d.Severity = source.Warning
 	source.Print(r.io.err, d, r.io.errStyle())
-	err := confirm(r.io, "Run it again all the same?")
+	err := confirm(ctx, r.io, "Run it again all the same?")
 	r.yes = err == nil // not once more where agents report meanwhile
 	return err
 }

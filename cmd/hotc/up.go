@@ -277,10 +277,10 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &cloudDeployment{target: &a.target, io: a.io,
+	d := &cloudDeployment{target: &a.target, io: a.io, yes: a.yes,
 		apply: application{target: &a.target, dir: a.folder, secrets: a.secrets, enrol: a.enrol}}
 	defer d.close()
-	view := newUpView(a.io, &a.target, a.compiled.Built.Plan, a.yes)
+	view := newUpView(ctx, a.io, &a.target, a.compiled.Built.Plan, a.yes)
 	d.say = view.Say
 	defer view.clear()
 	var on up.Deployment = d
@@ -304,6 +304,9 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 // ended makes the best of an error: how to come back, and our place in the template for what
 // Heat does not like.
 func (a *ascent) ended(ctx context.Context, err error) error {
+	if errors.Is(err, errUnanswered) {
+		return err
+	}
 	if ctx.Err() != nil {
 		return source.Fail(source.OperationFailed, "interrupted: what was begun goes on without hotc", "the same command comes back to it: "+a.command)
 	}

@@ -20,6 +20,7 @@ type cloudDeployment struct {
 	io     streams
 	apply  application
 	say    func(string)
+	yes    bool // roles that have published outputs run again without a question
 
 	session *session
 	plan    *contract.Plan
@@ -99,7 +100,7 @@ func (d *cloudDeployment) Again(ctx context.Context, v *status.Status) (again []
 	if err != nil {
 		return nil, err
 	}
-	r := &retrying{session: s, io: d.io, yes: true}
+	r := &retrying{session: s, io: d.io, yes: d.yes}
 	for _, server := range v.Servers {
 		for i := range server.Roles {
 			role := &server.Roles[i]

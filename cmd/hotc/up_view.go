@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 // upView prints what Heat and the roles do, a line for each step, and on a terminal a last
 // line that says how far it is.
 type upView struct {
+	ctx   context.Context // of the command: a question ends with it
 	io    streams
 	t     *target
 	yes   bool
@@ -37,8 +39,8 @@ type upView struct {
 // widestName is how much room the column of names takes at most.
 const widestName = 32
 
-func newUpView(io streams, t *target, p *contract.Plan, yes bool) *upView {
-	v := &upView{io: io, t: t, yes: yes, began: time.Now(), states: map[contract.RoleKey]coordinator.RoleState{}, lost: map[contract.ServerPath]time.Time{}}
+func newUpView(ctx context.Context, io streams, t *target, p *contract.Plan, yes bool) *upView {
+	v := &upView{ctx: ctx, io: io, t: t, yes: yes, began: time.Now(), states: map[contract.RoleKey]coordinator.RoleState{}, lost: map[contract.ServerPath]time.Time{}}
 	if p != nil {
 		for _, s := range p.Servers {
 			for _, r := range s.Roles {
@@ -250,5 +252,5 @@ func (v *upView) Confirm(c up.Changes) error {
 	if v.yes {
 		return nil
 	}
-	return confirm(v.io, "Go on?")
+	return confirm(v.ctx, v.io, "Go on?")
 }

@@ -92,8 +92,8 @@ func give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 		return err
 	}
 	before, err := keys.cell(path, node.Data, given.Ref())
-	if err != nil {
-		return err
+	if err != nil { // somebody else has written it: readers take none that is older than what they have seen
+		before.Incarnation = int(node.Version)
 	}
 	box, content, err := seal.Close(value, d.BoxPlace(given.Cell))
 	if err != nil {

@@ -154,13 +154,24 @@ func (m *Member) meet(ctx context.Context) error {
 	return m.identify(ctx)
 }
 
+// newestIdentity is readIdentity of what is no older than this machine has seen. ErrOlder.
+func (m *Member) newestIdentity(ctx context.Context) (*coordinator.Identity, error) {
+	now, counter, err := m.readIdentity(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil && counter < m.counters[coordinator.KindIdentity] {
+		return nil, ErrOlder
+	}
+	return now, err
+}
+
 // judge says what it means that a record is not signed as it must be: the deployment
 // may have been made anew since this machine joined it.
 func (m *Member) judge(ctx context.Context, err error) error {
 	if !errors.Is(err, coordinator.ErrForged) {
 		return err
 	}
-	now, _, look := m.readIdentity(ctx)
+	now, look := m.newestIdentity(ctx)
 	if removed := (*RemovedError)(nil); errors.As(look, &removed) {
 		return removed
 	}

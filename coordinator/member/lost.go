@@ -126,7 +126,7 @@ func (m *Member) hasLost(ctx context.Context, err error) bool {
 		}
 	}
 	// It may have been put back before any session was refused.
-	now, _, look := m.readIdentity(context.WithValue(ctx, rejoining{}, true))
+	now, look := m.newestIdentity(context.WithValue(ctx, rejoining{}, true))
 	return look == nil && now.Restored && now.ID != m.known().identity.ID
 }
 

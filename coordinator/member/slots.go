@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -19,7 +20,8 @@ import (
 type Claim struct {
 	Deployment coordinator.Deployment
 	Slot       *contract.BootSlot
-	Stack      string // the root stack's id
+	Server     contract.ServerPath // this one, by the path that all members share
+	Stack      string              // the root stack's id
 	// Enrolled says that this machine has been a slot's server before: then it takes no
 	// other one. Token is the one that all members have, Known what the machine was told
 	// as that server: the members write the record of slots, so it alone is no news of the
@@ -80,7 +82,9 @@ func (c *Claim) take(ctx context.Context, s coordinator.Store) (number int, err 
 		case len(record.Slots) == 0:
 			return 0, c.unreadable(errNoSlots)
 		default:
-			free = record.Free(c.Stack)
+			if free, err = c.free(ctx, s, &record); err != nil {
+				return 0, err
+			}
 		}
 		if free < 0 {
 			if free, err = c.awaitLeft(ctx, s, record, version); err != nil {
@@ -103,6 +107,21 @@ func (c *Claim) take(ctx context.Context, s coordinator.Store) (number int, err 
 			return free, nil
 		}
 	}
+}
+
+// free is the lowest slot that a new member can take at once: nobody has had it, or one of an
+// earlier stack of the name, and nobody is there. Any member may have emptied the record while
+// others are in their slots. -1 if there is none.
+func (c *Claim) free(ctx context.Context, s coordinator.Store, record *coordinator.SlotsRecord) (int, error) {
+	for i := range record.Slots {
+		if !record.IsFree(i, c.Stack) {
+			continue
+		}
+		if there, err := c.anybody(ctx, s, record, i); err != nil || !there {
+			return i, err
+		}
+	}
+	return -1, nil
 }
 
 func (c *Claim) path() coordinator.Path { return c.Deployment.Group(c.Slot.Group()) }
@@ -260,7 +279,8 @@ func (c *Claim) awaitLeft(ctx context.Context, s coordinator.Store, record coord
 
 // anybody says whether the agent of one of a slot's servers is present.
 func (c *Claim) anybody(ctx context.Context, s coordinator.Store, record *coordinator.SlotsRecord, number int) (bool, error) {
-	for _, within := range record.Within {
+	own := strings.TrimPrefix(string(c.Server), c.Slot.Path) // whatever a member has made of the record
+	for _, within := range append([]string{own}, record.Within...) {
 		server := c.Slot.Within(contract.ServerPath(c.Slot.Path+within), number)
 		if _, there, err := s.Stat(ctx, c.Deployment.Presence(server)); err != nil || there {
 			return there, err

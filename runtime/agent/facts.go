@@ -27,11 +27,11 @@ func (a *agent) publishFacts(ctx context.Context) error {
 				Reason: fmt.Sprintf("server %s cannot tell its %s: %v", a.Boot.Server, name, err)}
 			continue
 		}
-		err = a.member.Put(ctx, cell, value, a.Now())
+		// One that has changed since the last start is the next version, for those who follow it.
+		err = a.member.Renew(ctx, cell, value, nil, a.Now())
 		var marked *member.FailedCellError
 		switch {
-		case errors.Is(err, member.ErrOtherValue), errors.As(err, &marked):
-			// It has changed since the last start. What others have read stays.
+		case errors.As(err, &marked):
 			a.console.say("the fact is now %s: %v", value, err)
 		case errors.Is(err, member.ErrNotInPlan): // any more
 		case err != nil:

@@ -269,3 +269,28 @@ func TestAHundredKillsOfARandomPassword(t *testing.T) {
 	})
 	b.want("db.r:out", fmt.Sprintf("%q", db.file("real")))
 }
+
+// A server that comes back with another address is followed, too; who does not follow keeps
+// what it read.
+func TestAFactThatHasChanged(t *testing.T) {
+	b := newBed(t)
+	b.fact(b.server("db"), contract.FactFirstAddress)
+	cell := contract.ServerPath("db").Fact(contract.FactFirstAddress)
+	text := `echo $HOTC_HOOK $(hotc-agent get in) >>../count`
+	b.server("web", with(b.sh("r", text), watch("in", cell), b.onUpdate(text)))
+	b.server("old", with(b.sh("r", text), input("in", cell)))
+	b.apply()
+	address := func(text string) func(*agent.Config) {
+		return func(c *agent.Config) {
+			c.Boot.Facts = map[string]rawMessage{contract.FactFirstAddress: rawMessage(`"` + text + `"`)}
+		}
+	}
+	b.start("db", address("10.0.0.1")).mustBeDone()
+	web, old := b.start("web", stays), b.start("old", stays)
+	b.awaitState("web", inPhase(coordinator.PhaseDone))
+	b.awaitState("old", inPhase(coordinator.PhaseDone))
+	b.start("db", address("10.0.0.2")).mustBeDone()
+	b.awaitState("web", upTo(2, coordinator.RoleDone))
+	web.ran("10.0.0.1\nupdate 10.0.0.2\n")
+	old.ran("10.0.0.1\n")
+}

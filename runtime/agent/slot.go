@@ -36,7 +36,7 @@ func (a *agent) claim(ctx context.Context, waiting func(why string)) (*claimed, 
 		a.shared = &identity{server: a.Boot.Server, token: a.Boot.Token}
 	}
 	c := &claimed{shared: coordinator.ServerCredential(a.shared.server, a.shared.token),
-		Claim: member.Claim{Deployment: coordinator.Deployment(a.Boot.Deployment), Slot: a.Boot.Slot, Stack: a.Boot.StackID,
+		Claim: member.Claim{Deployment: coordinator.Deployment(a.Boot.Deployment), Slot: a.Boot.Slot, Server: a.shared.server, Stack: a.Boot.StackID,
 			Enrolled: a.journal.Incarnation() > 0, Token: a.shared.token, Known: a.journal.Remembered().Identity,
 			IfDown: a.IfDown, Now: a.Now, Waiting: waiting, Full: func(slots int) { a.noSlot(ctx, slots) }}}
 	store, err := a.dial(ctx, c.shared)

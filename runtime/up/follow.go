@@ -32,12 +32,14 @@ type following struct {
 	took    time.Duration // the last look at the roles
 }
 
-// skip passes over the events that a stack has already.
-func (f *following) skip(ctx context.Context, s *heat.Stack) {
+// skip passes over the events that a stack has already: an update's first one is told from
+// them.
+func (f *following) skip(ctx context.Context, s *heat.Stack) error {
 	events, err := f.cloud.Events(ctx, s.Name, s.ID, "", heat.MaxDepth)
 	if err == nil && len(events) > 0 {
 		f.last = events[len(events)-1].ID
 	}
+	return err
 }
 
 // heats is one look at Heat: the events since the last, and the stack.

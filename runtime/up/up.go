@@ -158,7 +158,9 @@ func (u *Up) look(ctx context.Context) (Facts, error) {
 func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 	f := &following{cloud: u.Cloud, deployment: u.Deployment, view: u.View, look: u.Look, name: u.Name}
 	if u.stack != nil {
-		f.skip(ctx, u.stack)
+		if err := f.skip(ctx, u.stack); err != nil {
+			return nil, err
+		}
 	}
 	var changes Changes
 	if step == Update {

@@ -137,15 +137,12 @@ func (w *world) input(dir string) judge.Input {
 // the test fails; they are removed with the test.
 func (w *world) create(name string) *deployment {
 	w.t.Helper()
-	return w.createWith(name, nil)
+	return w.watched(&deployment{world: w, name: name, stack: w.bed.Judge.Create(w.t, name, w.input(w.dir))})
 }
 
-// createWith is create with parameters.
-func (w *world) createWith(name string, parameters map[string]any) *deployment {
-	w.t.Helper()
-	in := w.input(w.dir)
-	in.Parameters = parameters
-	d := &deployment{world: w, name: name, stack: w.bed.Judge.Create(w.t, name, in)}
+// watched tells what there is to know of a deployment whose test fails, and removes it with
+// the test.
+func (w *world) watched(d *deployment) *deployment {
 	w.t.Cleanup(func() {
 		if w.t.Failed() {
 			d.tell()
