@@ -155,10 +155,13 @@ func (d *destruction) leaveHeat(ctx context.Context, result *destroyed) error {
 	case result.Hooks != nil && len(result.Hooks.Roles) == 0 && !d.deleteStack:
 		return nil // there are no hooks for which Heat could wait
 	}
-	if found, is := source.AsDiagnostic(err); is && found.Code == source.StackFailed {
-		return err
+	why := err.Error()
+	if found, is := source.AsDiagnostic(err); is {
+		if why = found.Message; found.Code == source.StackFailed {
+			return err
+		}
 	}
-	return source.Fail(source.OperationFailed, "the hooks are done, but Heat cannot be asked whether it waits for them: "+err.Error(),
+	return source.Fail(source.OperationFailed, "the hooks are done, but Heat cannot be asked whether it waits for them: "+why,
 		"credentials for Heat ($OS_CLOUD, or $OS_AUTH_URL …) are needed here. Without a stack in Heat: \""+d.command("destroy")+"\"; where a deletion waits: \"openstack stack hook clear --pre-delete "+shellQuote(d.stack)+" RESOURCE\"")
 }
 
