@@ -56,9 +56,10 @@ EXTRA = {'OS::Heat::RandomString': {'sequence': 'letters'}}
 def replacements(kind, cls):
     """The properties that another one may be given instead of: {path: the other's name}; and those that Heat takes
     away before it looks at their values, which have no other: {path: None}."""
-    st = stack_of(kind, dict(needed(cls), **EXTRA.get(kind, {})))
-    r = st['r']
-    rules = r.translation_rules(r.properties) or ()
+    given = dict(needed(cls), **EXTRA.get(kind, {}))
+    # the resource's own properties are translated already, where a rule has something to take away
+    untranslated = properties.Properties(properties.schemata(cls.properties_schema), given)
+    rules = stack_of(kind, given)['r'].translation_rules(untranslated) or ()
     return {'.'.join(rule.translation_path): rule.value_name or rule.value_path[-1] if rule.rule == translation.TranslationRule.REPLACE else None
             for rule in rules if rule.rule in (translation.TranslationRule.REPLACE, translation.TranslationRule.DELETE)}
 
