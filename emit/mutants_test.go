@@ -124,9 +124,9 @@ func (m *mutant) compile() (o outcome) {
 	options.Drivers = append(options.Drivers, plugin.Drivers{})
 	m.options(&options)
 	var diags source.Diagnostics
-	begin, before := worked(), metric("/gc/heap/allocs:bytes")
+	begin := worked()
 	defer func() {
-		o.time, o.made = worked()-begin, metric("/gc/heap/allocs:bytes")-before
+		o.time = worked() - begin
 		if p := recover(); p != nil {
 			o.panicked = fmt.Sprintf("panic: %v %s", p, ownFrame(debug.Stack()))
 		}
@@ -136,14 +136,24 @@ func (m *mutant) compile() (o outcome) {
 			}
 		}
 	}()
-	o.compiled = emit.Compile(options, &diags) != nil
-	emit.Lint(options, &source.Diagnostics{}) // which goes on where the compiler stops
+	o.made = max(
+		allocates(func() { o.compiled = emit.Compile(options, &diags) != nil }),
+		allocates(func() { emit.Lint(options, &source.Diagnostics{}) }), // which goes on where the compiler stops
+	)
 	var text strings.Builder
 	for _, d := range diags.All() { // as people see them
 		source.Print(&text, d, source.Style{})
 	}
 	o.found = text.String()
 	return o
+}
+
+// allocates says how many bytes some work takes of the heap.
+func allocates(work func()) uint64 {
+	const allocated = "/gc/heap/allocs:bytes"
+	before := metric(allocated)
+	work()
+	return metric(allocated) - before
 }
 
 func metric(name string) uint64 {
