@@ -285,10 +285,10 @@ func TestFailureReachesHeat(t *testing.T) {
 
 // Another plan on a live deployment, and another secret, are refused.
 func TestRefusals(t *testing.T) {
-	w := newWorld(t, "../../testdata/three-tier/site.yaml")
+	w := newWorld(t, "testdata/failing.yaml")
 	w.hotc(w.on("live", "apply", w.dir)...)
 	w.hotc(w.on("live", "apply", w.dir)...) // the same again is nothing
-	other := newFolder(t, w, "../../testdata/three-tier/site.yaml", "--signal=none")
+	other := newFolder(t, w, "testdata/failing.yaml", "--signal=none")
 	if out, err := w.try(w.on("live", "apply", other)...); err == nil || !strings.Contains(out, "H703") {
 		t.Errorf("a changed plan: %v\n%s", err, out)
 	}
