@@ -11,17 +11,32 @@ import (
 // Rename edits a text that is no template of a stack: scalars that name files get
 // other names, and some entries of maps are left out.
 func Rename(file *source.File, root *yaml.Node, names map[*yaml.Node]string, without map[*yaml.Node][]string) ([]byte, error) {
-	e := New(&hot.Template{File: file, Root: root})
+	t := &hot.Template{File: file, Root: root}
+	e := New(t)
 	nodes := make([]*yaml.Node, 0, len(names))
 	for n := range names {
 		nodes = append(nodes, n)
 	}
 	slices.SortFunc(nodes, func(a, b *yaml.Node) int { return int(a.Span.Start) - int(b.Span.Start) })
+	sharing, keys := newSharing(t), map[string]bool{} // those that are aliases: they would be renamed, too
+	for _, k := range sharing.keys {
+		keys[k.Name] = true
+	}
 	done := map[*yaml.Node]bool{}
 	for _, n := range nodes {
-		if at := anchoredNode(n); !done[at] {
-			done[at] = true
-			e.Replace(at, names[n])
+		at := anchoredNode(n)
+		if done[at] {
+			continue
+		}
+		done[at] = true
+		if name, _ := at.Text(); keys[name] {
+			e.Fail(n, "its name is a key elsewhere, by an alias")
+		}
+		e.Replace(at, names[n])
+	}
+	for _, u := range sharing.uses {
+		if _, is := names[u.alias]; !u.merge && !is && done[anchoredNode(u.alias)] {
+			e.Fail(u.alias, "it is the name of a file elsewhere, by an alias")
 		}
 	}
 	for i := range root.Entries {
