@@ -65,8 +65,8 @@ type compilation struct {
 
 func (c *compilation) addFlags(f *pflag.FlagSet) {
 	c.addShapeFlags(f)
-	f.StringVar(&c.coordinator, "coordinator", "", "default of the parameter hotc_coordinator: zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE (`hotc compile`: default $"+coordinatorVariable+")")
-	f.StringVar(&c.signal, "signal", "heat", "heat: the stack completes when every role has, and servers tell it; relay: `hotc relay` tells it; none: leave Heat out")
+	f.StringVar(&c.coordinator, "coordinator", "", "the `URL` that is the default of the parameter hotc_coordinator: zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE (hotc compile: default $"+coordinatorVariable+")")
+	f.StringVar(&c.signal, "signal", "heat", "heat: the stack completes when every role has, and servers tell it; relay: \"hotc relay\" tells it; none: leave Heat out")
 	f.StringArrayVar(&c.secretParameters, "secret-param", nil, "`NAME` of a hidden parameter that \"hotc apply --secret-param\" gives to roles, and Heat does not get (several times)")
 }
 
@@ -150,7 +150,7 @@ func (c *compilation) choices(o *emit.Options) error {
 	case string(contract.AgentsSignal), string(contract.RelaySignals), string(contract.NobodySignals):
 		o.Signal = contract.Signalling(c.signal)
 	default:
-		return usageError{fmt.Errorf("--signal is heat, relay or none, not %q", c.signal)}
+		return usageError{fmt.Errorf("--signal is heat, relay or none, or in \"hotc up\" auto, and not %q", c.signal)}
 	}
 	switch c.facts {
 	case "run":

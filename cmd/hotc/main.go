@@ -123,7 +123,7 @@ func markUsage(cmd *cobra.Command) {
 					return unknownCommand(c, args[0])
 				}
 				if c.HasParent() {
-					err = fmt.Errorf("%w; it is used so: %s", err, c.UseLine())
+					err = wrongArguments(c, args)
 				}
 				return usageError{err}
 			}
@@ -133,6 +133,21 @@ func markUsage(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		markUsage(c)
 	}
+}
+
+// wrongArguments says which argument is missing, or is one too many.
+func wrongArguments(c *cobra.Command, args []string) error {
+	var names []string // that must be there
+	for _, word := range strings.Fields(c.Use)[1:] {
+		if strings.ContainsAny(word[:1], "-[") {
+			break
+		}
+		names = append(names, word)
+	}
+	if len(args) < len(names) {
+		return fmt.Errorf("%s is missing: %s", strings.TrimRight(names[len(args)], "…."), c.UseLine())
+	}
+	return fmt.Errorf("too many arguments: %q: %s", args[len(args)-1], c.UseLine())
 }
 
 // unknownCommand says which command may have been meant.

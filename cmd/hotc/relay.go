@@ -103,6 +103,10 @@ func (t *target) relayKey(file string) (coordinator.RelayKey, error) {
 	if err != nil {
 		return none, source.Fail(source.Usage, err.Error(), "--stack takes the name that the stack has in Heat")
 	}
+	if t.secretPath() == "" {
+		return none, source.Fail(source.Usage, "which secret?",
+			"name the secret's file with --secret-file FILE, or in $"+secretFileVariable+"; hotc relay also takes the key that \"hotc relay key\" has written: --key-file FILE, or $"+relayKeyVariable)
+	}
 	secret, err := t.secret()
 	if err != nil {
 		return none, err

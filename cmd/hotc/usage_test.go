@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// A flag's value has a short name in its help: a text in backquotes that was meant as a
+// command would become one.
+func TestFlagsNameTheirValues(t *testing.T) {
+	name := regexp.MustCompile(`^([A-Z]+(=[A-Z]+)?|once|string|stringArray|duration|int|uint|uint64|float|)$`)
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if value, _ := pflag.UnquoteUsage(f); !name.MatchString(value) {
+				t.Errorf("%s --%s takes %q", c.CommandPath(), f.Name, value)
+			}
+		})
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newRootCommand(streams{}))
+}
+
+// Whoever leaves an argument out, or gives one too many, is told which.
+func TestArguments(t *testing.T) {
+	for line, want := range map[string]string{
+		"up":             "TEMPLATE is missing: hotc up TEMPLATE --stack NAME [flags]",
+		"lint":           "FILE|FOLDER is missing: hotc lint FILE|FOLDER... [flags]",
+		"relay key":      "FILE is missing: hotc relay key FILE --stack NAME [flags]",
+		"action db":      "ROLE is missing: hotc action SERVER ROLE NAME [KEY=VALUE]… [flags]",
+		"list a":         `too many arguments: "a": hotc list [flags]`,
+		"explain a b c":  `too many arguments: "c": hotc explain TEMPLATE [REFERENCE] [flags]`,
+		"compile a b -o": "flag needs an argument",
+	} {
+		root := newRootCommand(streams{out: io.Discard, err: io.Discard})
+		root.SetArgs(strings.Fields(line))
+		if err := root.ExecuteContext(context.Background()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("hotc %s: %v, want %q", line, err, want)
+		}
+	}
+}
