@@ -64,7 +64,7 @@ soak: packages
 
 sim: export DURATION := $(or $(DURATION),$(if $(SEED)$(SEEDS),,10m))
 sim:
-	$(GO) test ./runtime/simulation -run '^TestSimulation$$' -count=1 -v -timeout 0
+	$(GO) test ./runtime/simulationtest -run '^TestSimulation$$' -count=1 -v -timeout 0
 	@# a seed that is played again is one of TestSimulation
 	$(if $(SEED),,DURATION=1m $(GO) test ./cmd/hotc -run '^TestAnalysisAgreesWithAgents$$' -count=1 -v -timeout 0)
 

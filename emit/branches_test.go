@@ -10,7 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // bootValues answers what a server's plan leaves open: deploy-time values from its
@@ -38,7 +38,7 @@ func TestOpenBranches(t *testing.T) {
 		{false, "a", map[string]string{"there": `"u"`, "removed": `"u"`, "both": `"u"`}},
 		{true, "b", map[string]string{"there": `"foundb"`, "removed": `"u"`, "both": `"b"`}},
 	} {
-		in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret, "tls": c.tls, "x": c.x}}
+		in := heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret, "tls": c.tls, "x": c.x}}
 		var boot struct{ Deploy map[string]json.RawMessage }
 		for _, s := range stockHeat.Judge(t).Create(t, "site", in).Servers(t, 2) {
 			if s.Path == "web" {
@@ -91,7 +91,7 @@ func TestIfWithoutElse(t *testing.T) {
 		true:  {"item": `["a","t","c"]`, "entry": `{"a":1,"c":3,"t":"b"}`, "whole": `"x"`, "joined": `"a,t,u"`},
 		false: {"item": `["a","c"]`, "entry": `{"a":1,"c":3}`, "whole": `null`, "joined": `"a,u"`},
 	} {
-		in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret, "tls": tls}}
+		in := heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret, "tls": tls}}
 		for _, s := range stockHeat.Judge(t).Create(t, "site", in).Servers(t, 2) {
 			var boot struct{ Deploy map[string]json.RawMessage }
 			if err := json.Unmarshal([]byte(bootFile(t, s.NovaUserData)), &boot); err != nil {
@@ -143,7 +143,7 @@ func TestConditionNamedByAValue(t *testing.T) {
 		"small": {"chosen": `"none"`, "both": `"neither"`},
 		"large": {"chosen": `"u"`, "both": `"u"`},
 	} {
-		in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret, "which": which}}
+		in := heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret, "which": which}}
 		for _, s := range stockHeat.Judge(t).Create(t, "site", in).Servers(t, 2) {
 			var boot struct{ Deploy map[string]json.RawMessage }
 			if err := json.Unmarshal([]byte(bootFile(t, s.NovaUserData)), &boot); err != nil {
@@ -184,7 +184,7 @@ resources:
 		}
 		r, found := compile(t, options(path))
 		warned := strings.Contains(found, "warning[H204]: Heat takes the arguments")
-		made := stockHeat.Judge(t).Create(t, "list", judge.Input{Template: path}).Wait(t).Status == "COMPLETE"
+		made := stockHeat.Judge(t).Create(t, "list", heattest.Input{Template: path}).Wait(t).Status == "COMPLETE"
 		if r == nil || made != ok || made == warned {
 			t.Errorf("%s: made by Heat: %v; hotc says: %s", call, made, found)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // A root template with a group of servers, and a nested one with another.
@@ -90,7 +90,7 @@ func TestCountsThatAreNull(t *testing.T) {
 
 // countedByHeat makes a stack of a folder in which the output sum shows how many servers
 // hotc_done waits for.
-func countedByHeat(t *testing.T, folder emit.Folder, servers int) (outputs map[string]judge.Output, made int) {
+func countedByHeat(t *testing.T, folder emit.Folder, servers int) (outputs map[string]heattest.Output, made int) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
 	for name, text := range folder {
@@ -102,7 +102,7 @@ func countedByHeat(t *testing.T, folder emit.Folder, servers int) (outputs map[s
 	if err := folder.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	st := stockHeat.Judge(t).Create(t, "site", judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}})
+	st := stockHeat.Judge(t).Create(t, "site", heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}})
 	booted := st.Servers(t, servers)
 	for { // a sum may be a stack of its own, which is made beside the servers
 		outputs := st.Outputs(t)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // BenchmarkAgainstHeat prints how many times longer stock Heat takes to parse and
@@ -34,7 +34,7 @@ func BenchmarkAgainstHeat(b *testing.B) {
 				}
 			}
 			ours := b.Elapsed().Seconds() / float64(b.N)
-			in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
+			in := heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
 			start := time.Now()
 			if v := stockHeat.Judge(b).Validate(b, in); !v.Accepted {
 				b.Fatal(v.Error)

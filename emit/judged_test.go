@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/emit"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // stockHeat is one Heat for all tests of the package.
-var stockHeat judge.Shared
+var stockHeat heattest.Shared
 
 // secret is a value for hotc_secret; nothing is deployed with it.
 const secret = "5a1e0c77b2f94d6f8a3c9b0e17d24f6658c1e3a9d07b4f21c6e8905d3a7b1f42"
@@ -38,10 +38,10 @@ func folderOf(t *testing.T, r *emit.Result) string {
 }
 
 // inputOf is what stock Heat gets of what was compiled.
-func inputOf(t *testing.T, r *emit.Result) judge.Input {
+func inputOf(t *testing.T, r *emit.Result) heattest.Input {
 	t.Helper()
 	dir := folderOf(t, r)
-	in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
+	in := heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
 	for _, name := range r.Environments {
 		in.Environments = append(in.Environments, filepath.Join(dir, name))
 	}
@@ -53,7 +53,7 @@ func TestHeatAccepts(t *testing.T) {
 	for _, template := range []string{"three-tier/site.yaml", "slurm/cluster.yaml", "prototype/site.yaml", "puppet/site.yaml", "ansible/site.yaml", "salt/site.yaml"} {
 		t.Run(template, func(t *testing.T) {
 			dir := written(t, "../testdata/"+template)
-			stockHeat.Judge(t).Accepts(t, judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}})
+			stockHeat.Judge(t).Accepts(t, heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}})
 		})
 	}
 }
@@ -76,7 +76,7 @@ func TestEdits(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, strings.TrimSuffix(template, ".yaml")+".stack", text)
-			stockHeat.Judge(t).Accepts(t, judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}})
+			stockHeat.Judge(t).Accepts(t, heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}})
 		})
 	}
 }

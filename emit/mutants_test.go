@@ -26,7 +26,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/driver/plugin"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
-	"github.com/hotc-dev/hotc/runtime/simulation"
+	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
 // What one input may take. What is made in all, most of which is free again soon, does not
@@ -48,7 +48,7 @@ func TestMutants(t *testing.T) {
 	known := map[string]bool{}
 	counts := map[string]int{}
 	first, _ := strconv.ParseUint(os.Getenv("FIRST"), 10, 64)
-	simulation.Seeds(t, 3000, func(t *testing.T, seed uint64) {
+	simulationtest.Seeds(t, 3000, func(t *testing.T, seed uint64) {
 		seed += first
 		m := c.mutant(seed)
 		o := m.compile()
@@ -61,7 +61,7 @@ func TestMutants(t *testing.T) {
 			return
 		}
 		known[signature(what)] = true
-		t.Errorf("%s\n%s%s", what, m.reduced(what).keep(t, seed), simulation.Replay("emit", "TestMutants", seed))
+		t.Errorf("%s\n%s%s", what, m.reduced(what).keep(t, seed), simulationtest.Replay("emit", "TestMutants", seed))
 	})
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		t.Logf("%7d %s", counts[kind], kind)

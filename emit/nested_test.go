@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/emit"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // nestedOptions are those of a folder with main.yaml and perhaps environments, in
@@ -39,7 +39,7 @@ func nestedOptions(t *testing.T, dir string) emit.Options {
 func accepted(t *testing.T, r *emit.Result) {
 	t.Helper()
 	dir := folderOf(t, r)
-	in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{}}
+	in := heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{}}
 	if len(r.Built.Plan.Servers) > 0 {
 		in.Parameters["hotc_secret"] = secret
 	}

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // Facts of a role's own server need nothing of Heat, but for the size of a group that Heat
@@ -53,7 +53,7 @@ resources:
 	stockHeat.Judge(t).Accepts(t, in)
 	for _, n := range []int{1, 3} {
 		in.Parameters["n"] = n
-		servers := stockHeat.Judge(t).Create(t, "own", judge.Input{Template: in.Template, Environments: in.Environments, Parameters: in.Parameters}).Servers(t, 1+2*n)
+		servers := stockHeat.Judge(t).Create(t, "own", heattest.Input{Template: in.Template, Environments: in.Environments, Parameters: in.Parameters}).Servers(t, 1+2*n)
 		if len(servers) != 1+2*n {
 			t.Errorf("%d servers of %d", len(servers), 1+2*n)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // A random deployment whose conditions and sizes are left to Heat, and what it must come
@@ -271,7 +271,7 @@ func TestPresenceAgainstHeat(t *testing.T) {
 				for name, v := range a {
 					parameters[name] = v
 				}
-				st := stockHeat.Judge(t).Create(t, fmt.Sprintf("shape%d", seed), judge.Input{Template: filepath.Join(dir, "stack.yaml"), Environments: []string{filepath.Join(dir, "types.env.yaml")}, Parameters: parameters})
+				st := stockHeat.Judge(t).Create(t, fmt.Sprintf("shape%d", seed), heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Environments: []string{filepath.Join(dir, "types.env.yaml")}, Parameters: parameters})
 				checkShape(t, r.Built.Plan, st.Servers(t, len(want)), want)
 				if t.Failed() {
 					t.Fatalf("with %v:\n%s\n%s\n%s\n%s", a, root.text(true), inner[0].text(false), inner[1].text(false), middle.text(false))
@@ -281,7 +281,7 @@ func TestPresenceAgainstHeat(t *testing.T) {
 	}
 }
 
-func checkShape(t *testing.T, p *contract.Plan, booted []judge.Server, want expectation) {
+func checkShape(t *testing.T, p *contract.Plan, booted []heattest.Server, want expectation) {
 	t.Helper()
 	came := map[contract.ServerPath]bool{}
 	decided := map[string]json.RawMessage{}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // reads is a role that reads a parameter.
@@ -43,7 +43,7 @@ func TestSecretParameterNeedsNoValue(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := compileSecret(t, "heat_template_version: 2018-08-31\nparameters:\n"+c.declaration+reads)
-			in := judge.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
+			in := heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
 			stockHeat.Judge(t).Accepts(t, in)
 			if strings.Contains(c.declaration, "other:") { // takes what it took
 				in.Parameters["other"] = `{"any": "value"}`

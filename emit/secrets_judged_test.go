@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // A hidden parameter is said to reach an output if the value that stock Heat gives the
@@ -89,7 +89,7 @@ outputs:
 		}
 	}
 	path := filepath.Join(dir, "main.yaml")
-	st := stockHeat.Judge(t).Create(t, "secrets", judge.Input{Template: path, Parameters: map[string]any{"pw": secret}})
+	st := stockHeat.Judge(t).Create(t, "secrets", heattest.Input{Template: path, Parameters: map[string]any{"pw": secret}})
 	if status := st.Wait(t); status.Status != "COMPLETE" {
 		t.Fatal(status)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // part is what cloud-init makes of a part of the user-data.
@@ -47,11 +47,11 @@ func cloudInitParts(t *testing.T, userData []string) [][]part {
 }
 
 // booted creates a stack that waits for nobody, and returns its servers by name.
-func booted(t *testing.T, in judge.Input) map[string]judge.Server {
+func booted(t *testing.T, in heattest.Input) map[string]heattest.Server {
 	t.Helper()
 	st := stockHeat.Judge(t).Create(t, "site", in)
 	st.Complete(t)
-	servers := map[string]judge.Server{}
+	servers := map[string]heattest.Server{}
 	for _, s := range st.Booted(t) {
 		servers[s.Path] = s
 	}
@@ -59,7 +59,7 @@ func booted(t *testing.T, in judge.Input) map[string]judge.Server {
 }
 
 // withoutSignal compiles a template so that its stack does not wait for roles.
-func withoutSignal(t *testing.T, template string) judge.Input {
+func withoutSignal(t *testing.T, template string) heattest.Input {
 	t.Helper()
 	o := options(template)
 	o.Signal = contract.NobodySignals
@@ -85,7 +85,7 @@ func TestUserDataFormats(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			in := withoutSignal(t, template)
 			in.Parameters["any"], in.Parameters["plain"] = c.any, c.plain
-			without := booted(t, judge.Input{Template: template, Parameters: map[string]any{"any": c.any, "plain": c.plain}})
+			without := booted(t, heattest.Input{Template: template, Parameters: map[string]any{"any": c.any, "plain": c.plain}})
 			with := booted(t, in)
 			names := slices.Sorted(maps.Keys(without))
 			var texts []string
@@ -110,7 +110,7 @@ func TestUserDataOfMembers(t *testing.T) {
 	any := map[string]any{"any": "#!/bin/sh\necho plain\n"}
 	in := withoutSignal(t, template)
 	maps.Copy(in.Parameters, any)
-	without, with := booted(t, judge.Input{Template: template, Parameters: any}), booted(t, in)
+	without, with := booted(t, heattest.Input{Template: template, Parameters: any}), booted(t, in)
 	names := slices.Sorted(maps.Keys(without))
 	if len(names) != 5 {
 		t.Fatalf("servers %v", names)
@@ -248,10 +248,10 @@ func TestOldVersions(t *testing.T) {
 }
 
 // waiting are the two servers of a stack that waits for their roles.
-func waiting(t *testing.T, template string) map[string]judge.Server {
+func waiting(t *testing.T, template string) map[string]heattest.Server {
 	t.Helper()
-	in := judge.Input{Template: filepath.Join(written(t, template), "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
-	servers := map[string]judge.Server{}
+	in := heattest.Input{Template: filepath.Join(written(t, template), "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
+	servers := map[string]heattest.Server{}
 	for _, s := range stockHeat.Judge(t).Create(t, "site", in).Servers(t, 2) {
 		servers[s.Path] = s
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // inputsOfVersions are the values of the inputs in testdata/versions, of whatever
@@ -104,18 +104,18 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(found)
 	}
 	dir := folderOf(t, r)
-	after := judge.Input{Template: filepath.Join(dir, "stack.yaml")}
+	after := heattest.Input{Template: filepath.Join(dir, "stack.yaml")}
 	for _, name := range r.Environments {
 		after.Environments = append(after.Environments, filepath.Join(dir, name))
 	}
-	if diff := cmp.Diff(made(t, judge.Input{Template: template, Environments: environments}), made(t, after)); diff != "" {
+	if diff := cmp.Diff(made(t, heattest.Input{Template: template, Environments: environments}), made(t, after)); diff != "" {
 		t.Errorf("Heat makes something else of it (-before +after):\n%s", diff)
 	}
 }
 
 // made is what Heat makes of a template: resources by path with their types, servers
 // with what Nova gets, outputs. Ids, which differ in each stack, are left out.
-func made(t *testing.T, in judge.Input) map[string]string {
+func made(t *testing.T, in heattest.Input) map[string]string {
 	t.Helper()
 	st := stockHeat.Judge(t).Create(t, "site", in)
 	st.Complete(t)

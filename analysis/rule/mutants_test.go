@@ -17,7 +17,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
-	"github.com/hotc-dev/hotc/runtime/simulation"
+	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
 // What is to be found of a hundred mutants that Heat refuses, at the place that was changed.
@@ -31,7 +31,7 @@ func TestMutants(t *testing.T) {
 	seeds := newSeeds(t)
 	refused, found := 0, 0
 	missed := map[string][]string{}
-	simulation.Seeds(t, 400, func(t *testing.T, seed uint64) {
+	simulationtest.Seeds(t, 400, func(t *testing.T, seed uint64) {
 		m := seeds.mutant(seed)
 		if m == nil {
 			return
@@ -44,7 +44,7 @@ func TestMutants(t *testing.T) {
 		if verdict.Accepted {
 			for _, d := range news {
 				if d.Severity == source.Error && !laterErrors[d.Code] {
-					t.Errorf("%s\nHeat takes it, hotc says %v\n%s", m, d, simulation.Replay("analysis/rule", "TestMutants", seed))
+					t.Errorf("%s\nHeat takes it, hotc says %v\n%s", m, d, simulationtest.Replay("analysis/rule", "TestMutants", seed))
 				}
 			}
 			return

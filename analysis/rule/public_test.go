@@ -15,7 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // Templates that lie elsewhere, such as public ones: HOTC_PUBLIC=DIR. What Heat takes has no
@@ -56,7 +56,7 @@ func TestPublicTemplates(t *testing.T) {
 				}
 			}
 		}
-		verdict := stockHeat.Judge(t).Validate(t, judge.Input{Template: name, Parameters: given})
+		verdict := stockHeat.Judge(t).Validate(t, heattest.Input{Template: name, Parameters: given})
 		if cloudOnly.MatchString(verdict.Error) {
 			return nil
 		}

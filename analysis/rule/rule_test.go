@@ -20,13 +20,13 @@ import (
 	"github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // stockHeat is one judge for all tests of this package, with Heat's own resource types.
-var stockHeat = judge.Shared{Site: judge.Site{Stock: true}}
+var stockHeat = heattest.Shared{Site: heattest.Site{Stock: true}}
 
 // chunk is one template of a rule's file, with the files that it names.
 type chunk struct {
@@ -73,7 +73,7 @@ func (c chunk) write(t *testing.T) input {
 			t.Fatal(err)
 		}
 	}
-	in := input{judge.Input{Template: filepath.Join(dir, "main.yaml")}}
+	in := input{heattest.Input{Template: filepath.Join(dir, "main.yaml")}}
 	for _, e := range c.environments() {
 		in.Environments = append(in.Environments, filepath.Join(dir, e))
 	}
@@ -81,9 +81,9 @@ func (c chunk) write(t *testing.T) input {
 }
 
 // input is one for Heat.
-type input struct{ judge.Input }
+type input struct{ heattest.Input }
 
-func (in input) with(parameters map[string]any) judge.Input {
+func (in input) with(parameters map[string]any) heattest.Input {
 	in.Parameters = parameters
 	return in.Input
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
-	"github.com/hotc-dev/hotc/runtime/simulation"
+	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
 // Four that share no code say the same of random deployments: the analysis and the
@@ -21,8 +21,8 @@ import (
 // why`, of what these leave.
 func TestAnalysisAgreesWithAgents(t *testing.T) {
 	hung, failed := 0, 0
-	simulation.Seeds(t, 300, func(t *testing.T, seed uint64) {
-		c := simulation.NewCase(seed, true)
+	simulationtest.Seeds(t, 300, func(t *testing.T, seed uint64) {
+		c := simulationtest.NewCase(seed, true)
 		net := netOf(c.Program, 0)
 		knots := map[string]bool{} // servers that wait for each other
 		for _, d := range waits.Decide(net) {
@@ -33,7 +33,7 @@ func TestAnalysisAgreesWithAgents(t *testing.T) {
 				knots[net.Processes[p].Name] = true
 			}
 		}
-		o := simulation.Run(t, c, t.TempDir())
+		o := simulationtest.Run(t, c, t.TempDir())
 		v := status.New(&c.Program.Plan, o.Snapshot, hot.DecidedSize)
 		v.Cycles = status.Deadlocks(v) // at rest one look is enough
 		open, err := questioned(v, nil)
@@ -60,7 +60,7 @@ func TestAnalysisAgreesWithAgents(t *testing.T) {
 			o.Violations = append(o.Violations, fmt.Sprintf("the analysis finds a circle through %v, hotc why none", knots))
 		}
 		if len(o.Violations) > 0 {
-			o.Fatal(t, simulation.Replay("cmd/hotc", "TestAnalysisAgreesWithAgents", seed))
+			o.Fatal(t, simulationtest.Replay("cmd/hotc", "TestAnalysisAgreesWithAgents", seed))
 		}
 		if len(knots) > 0 {
 			hung++
@@ -101,7 +101,7 @@ func compareEnds(v *status.Status, run *timeline.Run) (wrong []string) {
 
 // netOf is a generated deployment as a net. What fails reads a cell that never comes,
 // as its task has failed, or where a time-out is given, when that is over.
-func netOf(p *simulation.Program, timeout float64) *waits.Net {
+func netOf(p *simulationtest.Program, timeout float64) *waits.Net {
 	n := &waits.Net{}
 	cells := map[contract.CellName]waits.CellID{}
 	for _, c := range p.Plan.Cells {
@@ -127,7 +127,7 @@ func netOf(p *simulation.Program, timeout float64) *waits.Net {
 	return n
 }
 
-func taskOf(p *simulation.Program, server contract.ServerPath, r contract.Role, cells map[contract.CellName]waits.CellID, fails waits.Step) waits.Task {
+func taskOf(p *simulationtest.Program, server contract.ServerPath, r contract.Role, cells map[contract.CellName]waits.CellID, fails waits.Step) waits.Task {
 	key := contract.RoleKey(fmt.Sprintf("%s.%s", server, r.Name))
 	t := waits.Task{Name: r.Name, Completion: cells[contract.CellName(key)]}
 	for _, d := range r.DependsOn {
@@ -141,14 +141,14 @@ func taskOf(p *simulation.Program, server contract.ServerPath, r contract.Role, 
 	t.Owns = append(t.Owns, t.Completion)
 	for _, step := range p.Roles[key].Steps {
 		switch step.Op {
-		case simulation.Read:
+		case simulationtest.Read:
 			in := r.Inputs[slices.IndexFunc(r.Inputs, func(in contract.Input) bool { return in.Name == step.Name })]
 			for _, c := range in.Reads {
 				t.Body = append(t.Body, waits.Step{Op: waits.Read, Cell: cells[c], Start: step.Eager, Tolerant: in.Default != nil || in.Optional})
 			}
-		case simulation.Write:
+		case simulationtest.Write:
 			t.Body = append(t.Body, waits.Step{Op: waits.Write, Cell: outputs[step.Name]})
-		case simulation.Other:
+		case simulationtest.Other:
 			t.Body = append(t.Body, fails)
 		}
 	}

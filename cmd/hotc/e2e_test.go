@@ -16,7 +16,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // The whole way, as a user goes it: compile, move the folder, let stock Heat make
@@ -24,7 +24,7 @@ import (
 // Heat resolved, on a real ZooKeeper. What is played is only the hypervisor.
 
 var (
-	stockHeat judge.Shared
+	stockHeat heattest.Shared
 	binaries  struct {
 		once sync.Once
 		dir  string
@@ -98,12 +98,12 @@ func (w *world) on(stack string, args ...string) []string {
 }
 
 // input is what Heat gets, with parameters beside the secret.
-func (w *world) input(parameters map[string]any) judge.Input {
-	return judge.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}, Parameters: parameters}
+func (w *world) input(parameters map[string]any) heattest.Input {
+	return heattest.Input{Template: filepath.Join(w.dir, "stack.yaml"), Environments: []string{w.secret + ".env.yaml"}, Parameters: parameters}
 }
 
 // create lets stock Heat start on the stack.
-func (w *world) create(stack string) *judge.Stack {
+func (w *world) create(stack string) *heattest.Stack {
 	return stockHeat.Judge(w.t).Create(w.t, stack, w.input(nil))
 }
 
@@ -111,7 +111,7 @@ var bootLine = regexp.MustCompile(`(?m)^\{.*"deployment".*\}$`)
 
 // boot runs a server's agent from its user-data. The machine's own facts are the
 // stack's: on the test's machine all servers would have the same.
-func (w *world) boot(s judge.Server) *exec.Cmd {
+func (w *world) boot(s heattest.Server) *exec.Cmd {
 	w.t.Helper()
 	line := bootLine.FindString(s.UserData)
 	var b contract.Boot
@@ -154,13 +154,13 @@ func quoted(text string) json.RawMessage {
 	return out
 }
 
-func (w *world) bootAll(st *judge.Stack, n int) {
+func (w *world) bootAll(st *heattest.Stack, n int) {
 	for _, s := range st.Servers(w.t, n) {
 		w.boot(s)
 	}
 }
 
-func outputsOf(t *testing.T, st *judge.Stack) map[string]string {
+func outputsOf(t *testing.T, st *heattest.Stack) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for name, o := range st.Outputs(t) {
@@ -203,7 +203,7 @@ func TestThreeTierSite(t *testing.T) {
 // express. One folder is deployed twice at the same time on one coordinator.
 func TestSlurmTwice(t *testing.T) {
 	w := newWorld(t, "../../testdata/slurm/cluster.yaml")
-	var stacks []*judge.Stack
+	var stacks []*heattest.Stack
 	for _, name := range []string{"blue", "green"} {
 		w.hotc(w.on(name, "apply", w.dir)...)
 		stacks = append(stacks, w.create(name))

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // sized is a deployment of testdata/elastic.
@@ -17,7 +17,7 @@ type sized struct {
 	workers, shards int
 }
 
-func (s sized) input(w *world) judge.Input {
+func (s sized) input(w *world) heattest.Input {
 	return w.input(map[string]any{"with_cache": s.cache, "workers": s.workers, "shards": s.shards})
 }
 

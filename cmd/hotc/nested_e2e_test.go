@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // createWith is create with the environments of the folder, as a user gives them.
-func (w *world) createWith(stack string, environments ...string) *judge.Stack {
+func (w *world) createWith(stack string, environments ...string) *heattest.Stack {
 	in := w.input(nil)
 	for _, name := range environments {
 		in.Environments = append(in.Environments, filepath.Join(w.dir, name))
@@ -80,7 +80,7 @@ func TestNestedTiers(t *testing.T) {
 
 // bootAsMade boots each server as soon as Heat has made it: some are made only when
 // others' roles are done.
-func (w *world) bootAsMade(st *judge.Stack, n int) {
+func (w *world) bootAsMade(st *heattest.Stack, n int) {
 	w.t.Helper()
 	booted := map[string]bool{}
 	for len(booted) < n {

@@ -6,15 +6,15 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/runtime/simulation"
+	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
 // At rest, hotc why names for every role that is not done what it waits for or why
 // it failed: a server that never came or is lost, a failure with its reason, or a
 // circle. Nothing is about to happen any more.
 func TestWhyNamesEveryWait(t *testing.T) {
-	simulation.Seeds(t, 200, func(t *testing.T, seed uint64) {
-		o := simulation.Run(t, simulation.NewCase(seed, false), t.TempDir())
+	simulationtest.Seeds(t, 200, func(t *testing.T, seed uint64) {
+		o := simulationtest.Run(t, simulationtest.NewCase(seed, false), t.TempDir())
 		if !o.Snapshot.Ready {
 			return // it was destroyed
 		}
@@ -26,7 +26,7 @@ func TestWhyNamesEveryWait(t *testing.T) {
 			}
 		}
 		if len(o.Violations) > 0 {
-			o.Fatal(t, simulation.Replay("coordinator/status", "TestWhyNamesEveryWait", seed))
+			o.Fatal(t, simulationtest.Replay("coordinator/status", "TestWhyNamesEveryWait", seed))
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // typedValues are values of OS::Heat::Value, and whether a type takes them.
@@ -58,7 +58,7 @@ func TestTypedValues(t *testing.T) {
 		return fmt.Sprintf("{type: OS::Heat::Value, properties: {%svalue: %s}}", typeName, value)
 	}
 	dir := t.TempDir()
-	write := func(name, resources, outputs string) judge.Input {
+	write := func(name, resources, outputs string) heattest.Input {
 		path := filepath.Join(dir, name)
 		text := "heat_template_version: 2018-08-31\nresources:\n" + resources
 		if outputs != "" {
@@ -67,9 +67,9 @@ func TestTypedValues(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		return judge.Input{Template: path}
+		return heattest.Input{Template: path}
 	}
-	j := judge.Start(t)
+	j := heattest.Start(t)
 	var resources, outputs strings.Builder
 	for i, c := range typedValues {
 		value, err := yaml.DecodeJSON([]byte(c.value))

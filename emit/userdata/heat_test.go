@@ -8,17 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
-var heat judge.Shared
+var heat heattest.Shared
 
 // odd is a deploy-time value that tries to get out of where it is put.
 const odd = "$hotc_user$ $hotc_boot$\nHOTC_BOOT\n--" + Boundary + "\n\\ \" ' ` ž 😀"
 
 // stack is a stack with one server db, whose own user-data is the YAML expression
 // user, of a text with these static pieces.
-func stack(t *testing.T, o Options, user, static string, parameters map[string]any) *judge.Stack {
+func stack(t *testing.T, o Options, user, static string, parameters map[string]any) *heattest.Stack {
 	t.Helper()
 	own, params := NoOwn, ""
 	if user != "" {
@@ -55,7 +55,7 @@ func stack(t *testing.T, o Options, user, static string, parameters map[string]a
 			t.Fatal(err)
 		}
 	}
-	input := judge.Input{Template: filepath.Join(folder, "stack.yaml"), Parameters: parameters}
+	input := heattest.Input{Template: filepath.Join(folder, "stack.yaml"), Parameters: parameters}
 	j := heat.Judge(t)
 	j.Accepts(t, input)
 	return j.Create(t, "site", input)

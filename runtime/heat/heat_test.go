@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
-var shared judge.Shared
+var shared heattest.Shared
 
 // logIn sets the variables of the judge's owner and connects.
 func logIn(t *testing.T) *heat.Client {

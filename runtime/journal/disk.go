@@ -12,7 +12,7 @@ import (
 )
 
 // Disk is where a journal lies: a folder (Folder) or, in the simulation, a disk
-// that forgets in a crash what was not synced (runtime/simulation).
+// that forgets in a crash what was not synced (runtime/simulationtest).
 type Disk interface {
 	// Lock keeps other agents out until it is closed. ErrLocked.
 	Lock() (io.Closer, error)

@@ -6,7 +6,7 @@
 // NoCloud seed with the user-data that Heat resolved, and the four stages of real
 // cloud-init, run to the end. What a hypervisor adds to that is played; the rest
 // is what a user's cloud does. Heat, its APIs and the stand-ins of what lies
-// beyond it are the judge's (emit/heat/judge); ZooKeeper is Debian's, each member
+// beyond it are the judge's (emit/heat/heattest); ZooKeeper is Debian's, each member
 // in a namespace of its own.
 //
 // The whole bed, the program that drives it included, lives in namespaces that
@@ -29,7 +29,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // Where the bed lies in its own mount namespace, whose /run is in memory.
@@ -44,7 +44,7 @@ const (
 // Bed is the running cloud. Its methods may be used at the same time.
 type Bed struct {
 	// Judge is stock Heat.
-	Judge *judge.Judge
+	Judge *heattest.Judge
 	// FilesURL is where servers find the files of Options.Files.
 	FilesURL string
 
@@ -90,7 +90,7 @@ func New(o Options) (*Bed, error) {
 	if err := b.listen(); err != nil {
 		return nil, err
 	}
-	j, err := judge.NewAt(judge.Site{Address: b.net.operator, Bed: socketFile, Network: b.net.network})
+	j, err := heattest.NewAt(heattest.Site{Address: b.net.operator, Bed: socketFile, Network: b.net.network})
 	if err != nil {
 		return nil, err
 	}

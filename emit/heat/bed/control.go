@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// request is a line from Heat's Nova (emit/heat/judge/python/hypervisor.py) or
+// request is a line from Heat's Nova (emit/heat/heattest/python/hypervisor.py) or
 // from somebody in the bed (Ask).
 type request struct {
 	Action string `json:"action"`

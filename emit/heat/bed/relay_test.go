@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/emit/heat/bed"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // relayed deploys a template with --signal=relay.
@@ -93,7 +93,7 @@ func (d *deployment) machine(path string, before *bed.Server) *bed.Server {
 // ends waits for the end of the stack's last action.
 func (d *deployment) ends(want string, reason ...string) {
 	d.t.Helper()
-	var s judge.Status
+	var s heattest.Status
 	until(d.t, "the stack to be "+want, func() bool {
 		s = d.stack.Status(d.t)
 		return s.Status != "IN_PROGRESS"
@@ -109,7 +109,7 @@ func (d *deployment) ends(want string, reason ...string) {
 }
 
 // with is the deployment's input with parameters.
-func (d *deployment) with(pairs ...any) judge.Input {
+func (d *deployment) with(pairs ...any) heattest.Input {
 	in := d.input(d.dir)
 	in.Parameters = map[string]any{}
 	for i := 0; i < len(pairs); i += 2 {

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/emit/heat/bed"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // sized is what Heat gets for a group of so many members.
-func (d *deployment) sized(capacity int) judge.Input {
+func (d *deployment) sized(capacity int) heattest.Input {
 	in := d.input(d.dir)
 	in.Parameters = map[string]any{"capacity": capacity}
 	return in

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/emit/heat/bed"
-	"github.com/hotc-dev/hotc/runtime/simulation"
+	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
 // soakVariable makes TestSoak run; SEED, SEEDS and DURATION are those of
-// simulation.Seeds.
+// simulationtest.Seeds.
 const soakVariable = "HOTC_SOAK"
 
 // Generated deployments with random faults, for as long as asked for. A seed has
@@ -27,7 +27,7 @@ func TestSoak(t *testing.T) {
 	if os.Getenv(soakVariable) == "" {
 		t.Skip("is started by make soak")
 	}
-	simulation.Seeds(t, 1, func(t *testing.T, seed uint64) {
+	simulationtest.Seeds(t, 1, func(t *testing.T, seed uint64) {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { soak(t, seed) }) {
 			t.Fatalf("play it again: make soak SEED=%d", seed)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/dial"
 	"github.com/hotc-dev/hotc/emit/heat/bed"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // A server's token opens what is its own, and nothing else.
@@ -100,7 +100,7 @@ func TestUpdateReplacesNoServer(t *testing.T) {
 	}
 	servers := slices.Sorted(maps.Keys(ids))
 	zeros := strings.Repeat("0", 64)
-	changes := map[string]judge.Input{
+	changes := map[string]heattest.Input{
 		"a script":            w.input(w.compile(variant("cat /var/lib/user", "cat /var/lib/user /etc/hostname"))),
 		"a role":              w.input(w.compile(variant("- name: after", "- {name: more, driver: script, source: 'true'}\n          - name: after"))),
 		"the agent's digest":  w.input(w.compile("testdata/own.yaml", "--agent-sha256", "amd64="+zeros, "--agent-sha256", "arm64="+zeros)),

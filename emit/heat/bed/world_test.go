@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/emit/heat/bed"
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // patience bounds what would otherwise hang a test; no test is about it.
@@ -104,7 +104,7 @@ func (w *world) must(args ...string) string {
 type deployment struct {
 	*world
 	name  string
-	stack *judge.Stack
+	stack *heattest.Stack
 }
 
 // on runs a command of hotc's about the deployment.
@@ -120,8 +120,8 @@ func (d *deployment) apply() {
 
 // input is what Heat gets of a folder: the environments that it was compiled
 // with, and the secret.
-func (w *world) input(dir string) judge.Input {
-	in := judge.Input{Template: filepath.Join(dir, "stack.yaml")}
+func (w *world) input(dir string) heattest.Input {
+	in := heattest.Input{Template: filepath.Join(dir, "stack.yaml")}
 	list, err := os.ReadFile(filepath.Join(dir, "hotc", "environments"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.t.Fatal(err)

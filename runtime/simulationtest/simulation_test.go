@@ -1,4 +1,4 @@
-package simulation
+package simulationtest
 
 import (
 	"maps"
@@ -11,7 +11,7 @@ func TestSimulation(t *testing.T) {
 	Seeds(t, 500, func(t *testing.T, seed uint64) {
 		o := Run(t, NewCase(seed, false), t.TempDir())
 		if len(o.Violations) > 0 {
-			o.Fatal(t, Replay("runtime/simulation", "TestSimulation", seed))
+			o.Fatal(t, Replay("runtime/simulationtest", "TestSimulation", seed))
 		}
 		for what, n := range o.Counts {
 			total[what] += n
@@ -28,7 +28,7 @@ func TestFollowing(t *testing.T) {
 	Seeds(t, 200, func(t *testing.T, seed uint64) {
 		o := Run(t, NewFollowing(seed), t.TempDir())
 		if len(o.Violations) > 0 {
-			o.Fatal(t, Replay("runtime/simulation", "TestFollowing", seed))
+			o.Fatal(t, Replay("runtime/simulationtest", "TestFollowing", seed))
 		}
 		for what, n := range o.Counts {
 			total[what] += n

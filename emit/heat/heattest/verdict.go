@@ -1,4 +1,4 @@
-package judge
+package heattest
 
 import (
 	"path/filepath"

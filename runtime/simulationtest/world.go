@@ -1,10 +1,10 @@
-// Package simulation runs whole deployments in virtual time and looks for what
+// Package simulationtest runs whole deployments in virtual time and looks for what
 // must not happen. The agents are the real ones (runtime/agent and everything
 // below it, the protocol of package coordinator included); the coordinator is the
 // in-process one behind a simulated network and ensemble; the disks remember what
 // was synced; roles are generated programs. docs/simulation.md says what is
 // checked and how a seed is played again.
-package simulation
+package simulationtest
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-// Package judge lets tests ask stock OpenStack Heat for its verdict: would it
+// Package heattest lets tests ask stock OpenStack Heat for its verdict: would it
 // accept this template, and what becomes of a stack made from it?
 //
 // hotc promises that what it emits is plain HOT for a Heat that nobody has
@@ -13,7 +13,7 @@
 //
 // The Python part lies in python/, one subject a file. A new kind of question is
 // a method and a line in the table of handlers.py, and a method here.
-package judge
+package heattest
 
 import (
 	"bufio"
