@@ -9,7 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator/operate"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 // doubt says, before a retry starts, of which outputs nobody knows that it can end well, and

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator/operate"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 // session is an operator's session with a deployment's coordinator.

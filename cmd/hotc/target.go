@@ -15,7 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/operate"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 // The environment's defaults for the flags that name a coordinator and a secret.
