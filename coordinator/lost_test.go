@@ -492,6 +492,20 @@ func TestAnOlderPlanIsPutBack(t *testing.T) {
 		default:
 		}
 	}
+	shown := func() bool { // to `hotc status`
+		v, err := deploy.TakeSnapshot(t.Context(), b.operator(t), site, secret, withUpdate())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(v.Servers, func(s deploy.ServerSnapshot) bool {
+			return s.Path == "app" && strings.Contains(s.State.Message, "an older state of the deployment stands there")
+		})
+	}
+	for until := within(t, patience); !shown(); {
+		if until.Err() != nil {
+			t.Fatal("the operator is not told what the agent waits for")
+		}
+	}
 	b.publish(t, newer)
 	put(t, db, "db.mysql:endpoint", `"here"`)
 	if err := errors.Join(soon(t, reported), soon(t, read)); err != nil {

@@ -62,9 +62,9 @@ func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 		t.add(path, "-", "never came", "", "")
 		return
 	case s.Lost():
-		t.add(path, "-", "lost", "", "its agent has no session with the coordinator")
+		t.add(path, "-", "lost", "", withMessage("its agent has no session with the coordinator", s))
 	case s.Gone():
-		t.add(path, "-", "gone", "", "its roles have ended; its agent has no session with the coordinator now")
+		t.add(path, "-", "gone", "", withMessage("its roles have ended; its agent has no session with the coordinator now", s))
 	case len(s.Roles) == 0:
 		t.add(path, "-", string(s.State.Phase), ageOf(s.State.Since, now), s.State.Message)
 		return
@@ -81,6 +81,14 @@ func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 		r := &s.Roles[i]
 		t.add(path, r.Name, r.Shown(), roleAge(r, now), roleDetail(v, r))
 	}
+}
+
+// withMessage adds to what is known of a server without a session what its agent said last.
+func withMessage(text string, s *status.Server) string {
+	if s.State.Message != "" {
+		text += "; it said last: " + s.State.Message
+	}
+	return text
 }
 
 // unreadableText says which records of a server are none.

@@ -158,7 +158,11 @@ func sentence(f *status.Finding, now time.Time) string {
 	case status.KindMissing:
 		return f.Subject + " was not made by Heat: " + f.Message
 	case status.KindLost:
-		return f.Subject + " is lost: its agent came, and has no session with the coordinator now; its last report" + at(f.Since, now)
+		text := f.Subject + " is lost: its agent came, and has no session with the coordinator now; its last report" + at(f.Since, now)
+		if f.Message != "" {
+			text += ": " + f.Message
+		}
+		return text
 	case status.KindNotGiven:
 		return f.Subject + " is not given yet, or not since its reader was built anew: " + f.Message + " gives it"
 	case status.KindRefused:

@@ -194,7 +194,8 @@ func (m *Member) awaitBack(ctx context.Context) error {
 			return err
 		}
 		if !said {
-			m.tell(`an older state of the deployment stands there, from before its plan was changed: "hotc apply" of the newest folder brings it up to date`)
+			m.tell(olderStands)
+			m.leaveWord(ctx)
 		}
 		select {
 		case <-changes:
@@ -202,6 +203,34 @@ func (m *Member) awaitBack(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+	}
+}
+
+const olderStands = `an older state of the deployment stands there, from before its plan was changed: "hotc apply" of the newest folder brings it up to date`
+
+// leaveWord writes into the older state of the server what its agent waits for, so that
+// `hotc status` shows it. Should that fail, the console has said it.
+func (m *Member) leaveWord(ctx context.Context) {
+	path := m.deployment.State(m.server)
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		return
+	}
+	place := m.deployment.Place(m.known().identity.ID, coordinator.KindState, m.server, "")
+	state, _, err := coordinator.OpenIfAny[coordinator.ServerState](path, node.Data, m.known().key.Public(), place)
+	if err != nil {
+		return
+	}
+	if state.Phase == "" { // nothing was reported there yet
+		f, err := m.enrolled()
+		if err != nil {
+			return
+		}
+		state = coordinator.ServerState{Incarnation: f.record.Number, Phase: coordinator.PhaseWaiting, Since: m.enrolment.Load().now}
+	}
+	state.Message = olderStands
+	if data, err := m.encodeState(state); err == nil {
+		_ = m.store.Commit(ctx, coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data})
 	}
 }
 

@@ -129,7 +129,7 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 	case !s.Came():
 		f.Kind = KindAbsent
 	case s.Lost():
-		f.Kind, f.Since = KindLost, s.State.Since
+		f.Kind, f.Since, f.Message = KindLost, s.State.Since, s.State.Message
 	case r == nil:
 		f.Kind, f.Since, f.Message = KindStarting, s.State.Since, s.State.Message
 	case r.Status == coordinator.RoleDone:
