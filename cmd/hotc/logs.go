@@ -108,7 +108,7 @@ func (s *session) followLog(ctx context.Context, w stdio.Writer, v *status.Statu
 			return err
 		}
 		seen = text
-		if now := v.Role(r.Server.Path, r.Name); now == nil || !now.Ended.IsZero() && now.Renewal() != status.Updating || now.Status == coordinator.RoleSkipped {
+		if now := v.Role(r.Server.Path, r.Name); now == nil || !now.Ended.IsZero() && now.Renewal() != status.Updating && now.Renewal() != status.Superseded || now.Status == coordinator.RoleSkipped {
 			return nil
 		}
 	}

@@ -64,6 +64,8 @@ type (
 		// Update is the last run of the hook update, ToUpdate that one is to come.
 		Update   *coordinator.UpdateState `json:"update,omitempty"`
 		ToUpdate bool                     `json:"to_update,omitempty"`
+		// Superseded says that what runs is not the newest.
+		Superseded bool `json:"superseded,omitempty"`
 	}
 	waitReport struct {
 		Cell     contract.CellName `json:"cell"`
@@ -106,7 +108,7 @@ func reportRole(v *status.Status, r *status.Role) roleReport {
 	role := roleReport{
 		Name: r.Name, Status: r.Word(), Started: r.Started, Ended: r.Ended, ExitCode: r.ExitCode,
 		Blocked: []waitReport{}, BlockedSeconds: r.BlockedSeconds, Cause: r.Cause,
-		Update: r.Update, ToUpdate: r.Renewal() == status.ToUpdate,
+		Update: r.Update, ToUpdate: r.Renewal() == status.ToUpdate, Superseded: r.Renewal() == status.Superseded,
 	}
 	if !r.IsBlocked() {
 		return role

@@ -56,6 +56,8 @@ type Role struct {
 	Plan   *contract.Role // what the plan says of it
 	// standing is how it stands to what it follows.
 	standing coordinator.Standing
+	// gone says that the server of what it waits for has no agent now; "" is that it has one.
+	gone string
 }
 
 // Came says that an agent was ever there.
@@ -88,7 +90,7 @@ func AnyFailed(servers []*Server) bool {
 // finished says that nothing more is to be expected of the server.
 func (s *Server) finished() bool {
 	for i := range s.Roles {
-		if now := s.Roles[i].Renewal(); now == ToUpdate || now == Updating {
+		if now := s.Roles[i].Renewal(); now == ToUpdate || now == Updating || now == Superseded {
 			return false
 		}
 	}
@@ -169,6 +171,9 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 		for i := range s.Roles {
 			if r := &s.Roles[i]; r.Status == coordinator.RoleDone && r.Plan.Updating() != nil {
 				r.standing = coordinator.Stand(r.Plan.Follows, r.Followed, v.Cell)
+				if from := v.ByPath[v.Cells[r.standing.Waits].Server]; from != nil && !from.Alive {
+					r.gone = ", whose server " + string(from.Path) + " is gone"
+				}
 			}
 		}
 	}

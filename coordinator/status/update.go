@@ -11,33 +11,40 @@ import (
 type Renewal uint8
 
 const (
-	UpToDate  Renewal = iota
-	ToUpdate          // its agent is asked to run the hook update, or what it follows has changed
-	Updating          // the hook runs, or the role again
-	OutOfDate         // it has failed, or who writes what it follows has
+	UpToDate Renewal = iota
+	ToUpdate         // its agent is asked to run the hook update, or what it follows has changed
+	Updating         // the hook runs, or the role again
+	// Superseded is a run, the role's first one included, of what is not the newest any more: it
+	// is finished, and the role is brought up to date after it.
+	Superseded
+	OutOfDate // it has failed, or who writes what it follows has
 )
 
 // Renewal says whether a role that is done is what its plan has become.
 func (r *Role) Renewal() Renewal {
+	another := r.Made != "" && r.Made != r.Plan.Definition()
+	if r.Status == coordinator.RoleRunning && another && !r.IsBlocked() && r.Plan.Updating() != nil {
+		return Superseded
+	}
 	if r.Status != coordinator.RoleDone {
 		return UpToDate
+	}
+	if r.Update != nil && r.Update.Status == coordinator.RoleRunning {
+		if another || r.standing.Newer {
+			return Superseded
+		}
+		return Updating
 	}
 	answered := map[string]bool{}
 	for _, a := range r.Server.Answers {
 		answered[a.ID] = a.Final()
 	}
-	runs := r.Update != nil && r.Update.Status == coordinator.RoleRunning
 	for _, q := range r.Server.Requests {
 		if q.Kind == coordinator.Hook && q.Name == contract.HookUpdate && q.Role == r.Name && q.Incarnation == r.Server.Incarnation.Number && !answered[q.ID] {
-			if runs {
-				return Updating
-			}
 			return ToUpdate
 		}
 	}
 	switch {
-	case runs:
-		return Updating
 	case r.standing.Newer && r.standing.Behind == nil:
 		return ToUpdate
 	case r.standing.Newer, r.Update != nil && r.Update.Status == coordinator.RoleFailed:
@@ -69,6 +76,8 @@ func (r *Role) Shown() string {
 		return "to be updated"
 	case Updating:
 		return "updating"
+	case Superseded:
+		return "superseded"
 	case OutOfDate:
 		return "not updated"
 	case UpToDate:
@@ -85,16 +94,22 @@ func UpdateDetail(r *Role) string {
 		case !r.Server.Alive:
 			return "its agent is not there to run " + r.updating()
 		case r.standing.Waits != "":
-			return "what it follows has changed, and it waits for the rest of the change: " + string(r.standing.Waits)
+			return "what it follows has changed, and it waits for the rest of the change: " + string(r.standing.Waits) + r.gone
 		case r.standing.Newer:
 			return "what it follows has changed"
 		}
 		return "its agent is asked for " + r.updating()
 	case Updating:
-		if r.standing.Newer {
-			return r.updating() + " runs, and once more after that: what it follows has changed since"
-		}
 		return r.updating() + " runs"
+	case Superseded:
+		since := "the plan was changed since"
+		if r.standing.Newer {
+			since = "what it follows has changed since"
+		}
+		if r.Status == coordinator.RoleRunning {
+			return "it runs to its end, and then " + r.updating() + ": " + since
+		}
+		return r.updating() + " runs to its end, and once more after that: " + since
 	case OutOfDate:
 		if r.standing.Newer {
 			return CauseText(r.behind()) + ": " + CauseText(r.standing.Behind.Root())
@@ -111,7 +126,7 @@ func describeUpdate(f *Finding, r *Role) {
 	switch r.Renewal() {
 	case ToUpdate:
 		f.Kind, f.Since, f.Message = KindUpdating, time.Time{}, UpdateDetail(r)
-	case Updating:
+	case Updating, Superseded:
 		f.Kind, f.Since, f.Message = KindUpdating, r.Update.Started, UpdateDetail(r)
 	case OutOfDate:
 		f.Kind, f.Cause = KindOutOfDate, r.behind()

@@ -152,7 +152,7 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 	current := noted.Made == r.Change && (noted.Update == nil || noted.Update.Status == coordinator.RoleDone)
 	switch {
 	case p.Definition() != r.Change:
-		return refused("the role %s was changed again since", p.Name), nil
+		return refused("superseded: the role %s was changed again since", p.Name), nil
 	case noted.Status == coordinator.RoleRunning:
 		return coordinator.Answer{}, nil // it was interrupted, and its turn comes
 	case noted.Status == coordinator.RolePending:

@@ -1,12 +1,18 @@
 package agent_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -63,6 +69,16 @@ func (r *running) ran(want string) {
 	r.t.Helper()
 	if got := r.file("count"); got != want {
 		r.t.Errorf("it ran %q, want %q", got, want)
+	}
+}
+
+// noted waits until a role or its hook has noted something last.
+func (r *running) noted(line string) {
+	r.t.Helper()
+	for began := time.Now(); !strings.HasSuffix(r.file("count"), line+"\n"); time.Sleep(time.Millisecond) {
+		if time.Since(began) > patience {
+			r.t.Fatalf("%q is not noted", line)
+		}
 	}
 }
 
@@ -158,10 +174,62 @@ func TestAnAgentThatReturnsMakesTheLastChange(t *testing.T) {
 	for _, a := range answers {
 		done = append(done, strings.TrimSpace(string(a.Status)+" "+a.Reason))
 	}
-	if got, want := strings.Join(done, "; "), "refused the role mysql was changed again since; done; refused the role mysql was changed again since; done it has run as it is now"; got != want {
+	if got, want := strings.Join(done, "; "), "refused superseded: the role mysql was changed again since; done; refused superseded: the role mysql was changed again since; done it has run as it is now"; got != want {
 		t.Errorf("answered %s, want %s", got, want)
 	}
 	db.ran("run 1\nupdate 3\n")
+}
+
+// Changes that come while the hook runs for one before: that one is finished, the one between
+// is left out, and the newest runs.
+func TestAFurtherChangeTakesOver(t *testing.T) {
+	b, db := ranOnce(t)
+	b.change("db", b.updatable("2", "echo begun >>../count; while [ ! -e ../go ]; do sleep 0.02; done"))
+	db.noted("begun")
+	look := func() *status.Role {
+		t.Helper()
+		snapshot, err := deploy.TakeSnapshot(t.Context(), b.operator(), deployment, b.secret, &b.plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status.New(&b.plan, snapshot, func(json.RawMessage) int { return 1 }).Role("db", "mysql")
+	}
+	if r := look(); r.Renewal() != status.Updating {
+		t.Errorf("%s: %s", r.Shown(), status.UpdateDetail(r))
+	}
+	for _, level := range []string{"3", "4"} {
+		b.change("db", b.updatable(level, ""))
+	}
+	if r := look(); r.Shown() != "superseded" || status.UpdateDetail(r) != "the hook update runs to its end, and once more after that: the plan was changed since" {
+		t.Errorf("%s: %s", r.Shown(), status.UpdateDetail(r))
+	}
+	if err := os.WriteFile(filepath.Join(db.work, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitAnswers("db", 3)
+	b.awaitState("db", updated(coordinator.RoleDone))
+	if r := look(); r.Renewal() != status.UpToDate {
+		t.Errorf("%s: %s", r.Shown(), status.UpdateDetail(r))
+	}
+	db.ran("run 1\nupdate 2\nbegun\nupdate 4\n")
+}
+
+// The agent ends in the hook of a change that is superseded: it has failed for that one,
+// and the newest runs.
+func TestAnAgentGoesOnWithTheNewestChange(t *testing.T) {
+	b, db := ranOnce(t)
+	b.change("db", b.updatable("2", "echo begun >>../count; while :; do sleep 0.02; done"))
+	db.noted("begun")
+	db.cancel()
+	_ = db.wait()
+	b.change("db", b.updatable("3", ""))
+	db = b.start("db", stays)
+	answers := b.awaitAnswers("db", 2)
+	b.awaitState("db", updated(coordinator.RoleDone))
+	if answers[0].Status != coordinator.AnswerFailed || answers[1].Status != coordinator.AnswerDone {
+		t.Errorf("answered %+v", answers)
+	}
+	db.ran("run 1\nupdate 2\nbegun\nupdate 3\n")
 }
 
 // A change that finds the role back at what it ran with asks for nothing.

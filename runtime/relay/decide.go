@@ -18,10 +18,13 @@ import (
 type wait struct {
 	heat.Deployment
 	contract.HeatWait
+	// superseded says that Heat waits by a newer one of the same name instead: nothing reads
+	// this one any more, but Heat goes on only when it has ended.
+	superseded bool
 }
 
 // waitsOf finds a deployment's own among a stack's. Where Heat has two of one name, which
-// are a resource and its replacement, both wait.
+// are a resource and its replacement, an update has come over another one.
 func waitsOf(name string, all []heat.Deployment) []wait {
 	var out []wait
 	for _, d := range all {
@@ -40,6 +43,10 @@ func waitsOf(name string, all []heat.Deployment) []wait {
 		}
 		return a.Created.Compare(b.Created.Time)
 	})
+	for i := range out[:max(0, len(out)-1)] {
+		next := &out[i+1]
+		out[i].superseded = out[i].place() == next.place() && out[i].Created.Before(next.Created.Time)
+	}
 	return out
 }
 
@@ -58,6 +65,15 @@ type verdict struct {
 type value struct {
 	server, name string
 	cell         contract.CellRef
+}
+
+// decide says how a wait stands. One that is superseded ends well, whatever its roles have
+// come to: a failure would leave the stack in progress for ever.
+func (w wait) decide(p *contract.Plan, servers map[contract.ServerPath]relay.Server) verdict {
+	if w.superseded {
+		return verdict{state: coordinator.HeatDone, reason: "superseded: an update came over the one that waited"}
+	}
+	return decide(w.HeatWait, p, servers)
 }
 
 // decide says how the roles stand that a wait is about. It ends well when each server that

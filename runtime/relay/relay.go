@@ -148,7 +148,7 @@ func passing(err error) bool {
 func (r *Relay) decided(seen []wait, s *relay.Session) bool {
 	servers := s.Servers()
 	for _, w := range seen {
-		if w.inProgress() && decide(w.HeatWait, s.Plan, servers).state != coordinator.HeatWaits {
+		if w.inProgress() && w.decide(s.Plan, servers).state != coordinator.HeatWaits {
 			return true
 		}
 	}
@@ -207,7 +207,7 @@ func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait) error {
 		if !w.inProgress() {
 			continue
 		}
-		v := decide(w.HeatWait, s.Plan, servers)
+		v := w.decide(s.Plan, servers)
 		if v.state == coordinator.HeatWaits {
 			continue
 		}
@@ -275,7 +275,7 @@ func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
 	for _, w := range seen {
 		x := coordinator.HeatWait{Stack: w.About.Stack, Wait: w.About.Wait, Status: coordinator.HeatWaitState(w.Status), Reason: w.Reason}
 		if w.inProgress() {
-			x.Reason = decide(w.HeatWait, s.Plan, servers).reason
+			x.Reason = w.decide(s.Plan, servers).reason
 		}
 		switch x.Status {
 		case coordinator.HeatWaits:

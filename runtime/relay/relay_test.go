@@ -252,6 +252,30 @@ func TestOvertaken(t *testing.T) {
 	w.until("the other one has failed", func() bool { return len(w.said()) == 3 })
 }
 
+// An update comes over one that waits for a machine which never comes: Heat goes on, though the
+// resource that waited first was replaced, and though the machine that came for it has failed.
+func TestSupersededWaitEnds(t *testing.T) {
+	for _, roles := range []string{"", "mysql=failed"} {
+		w := newWorld(t)
+		w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
+		w.wait("w2", "c2", contract.HeatServer{Server: "db", ID: "id-2"})
+		w.waits["w1"].Created.Time, w.waits["w2"].Created.Time = noon, noon.Add(time.Second)
+		if roles != "" {
+			w.report(w.machine("id-1"), roles)
+		}
+		w.relay(t.Context(), "relay", nil)
+		w.until("the superseded wait has ended", func() bool { return len(w.said()) == 1 })
+		if got := w.said()[0]; got != "w1 COMPLETE superseded: an update came over the one that waited null" {
+			t.Errorf("Heat was told %q", got)
+		}
+		w.report(w.machine("id-2"), "mysql=failed")
+		w.until("Heat was told of the newest", func() bool { return len(w.said()) == 2 })
+		if got := w.said()[1]; !strings.HasPrefix(got, "w2 FAILED db.mysql: exit status 3") {
+			t.Errorf("Heat was told %q", got)
+		}
+	}
+}
+
 // An outage of Heat's is lived through, and said where people look.
 func TestHeatIsDown(t *testing.T) {
 	w := newWorld(t)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/heat"
@@ -22,7 +24,9 @@ type following struct {
 	name, id   string
 
 	last    string // the last event that was shown
-	before  string // the last event before an update was asked for
+	awaited bool   // an update was asked for, and has not begun yet
+	tag     string // the stack's, as we have asked for it
+	ours    bool   // the stack had that tag at some look
 	silent  bool   // Heat does not answer, and it was said
 	deaf    bool   // the coordinator does not
 	changed <-chan coordinator.Path
@@ -66,11 +70,27 @@ func (f *following) heats(ctx context.Context) (*heat.Stack, error) {
 		f.view.Say("Heat answers again")
 	}
 	f.silent = false
+	begins := false
 	for _, e := range events {
 		f.view.Event(e)
 		f.last = e.ID
+		begins = begins || e.OfStack() && e.Name == f.name && e.State == "UPDATE_IN_PROGRESS"
 	}
-	return s, nil
+	if f.awaited {
+		f.awaited = !begins
+		return nil, nil // the stack was looked at before the update had begun
+	}
+	return s, f.takenOver(s)
+}
+
+// takenOver says that somebody else has brought the stack to something else meanwhile.
+func (f *following) takenOver(s *heat.Stack) error {
+	own := slices.Contains(s.Tags, f.tag)
+	f.ours = f.ours || own
+	if own || !f.ours || !slices.ContainsFunc(s.Tags, func(tag string) bool { return strings.HasPrefix(tag, tagPrefix) }) {
+		return nil
+	}
+	return source.Fail(source.StackFailed, "another \"hotc up\" has taken over: the stack "+s.Name+" is brought to what that one was given", "what had begun is finished, nothing else of this change will run; \"hotc status\" says how it goes")
 }
 
 // unwatched is how long no look is taken at the roles where nothing seems to change.
@@ -164,15 +184,9 @@ const rolesLooks = 4
 func (f *following) stackEnds(ctx context.Context) (last *heat.Stack, err error) {
 	err = f.until(ctx, func(s *heat.Stack) (bool, error) {
 		last = s
-		return f.ended(s), nil
+		return !s.State.InProgress(), nil
 	})
 	return last, err
-}
-
-// ended says that Heat's action has ended. An update that was asked for begins a little after
-// Heat has said yes: its first event shows that it has.
-func (f *following) ended(s *heat.Stack) bool {
-	return !s.State.InProgress() && (f.before == "" || f.last != f.before)
 }
 
 // toTheEnd follows until Heat's action has ended and nothing more is to be expected of roles.
@@ -180,7 +194,7 @@ func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
 	r := &Result{}
 	err := f.until(ctx, func(s *heat.Stack) (bool, error) {
 		r.Stack = s
-		if !f.ended(s) || f.now == nil {
+		if s.State.InProgress() || f.now == nil {
 			return false, nil
 		}
 		return !s.State.Complete() || f.now.Finished(), nil

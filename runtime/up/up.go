@@ -156,7 +156,7 @@ func (u *Up) look(ctx context.Context) (Facts, error) {
 
 // do makes a step and follows it to its end.
 func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
-	f := &following{cloud: u.Cloud, deployment: u.Deployment, view: u.View, look: u.Look, name: u.Name}
+	f := &following{cloud: u.Cloud, deployment: u.Deployment, view: u.View, look: u.Look, name: u.Name, tag: u.tag}
 	if u.stack != nil {
 		if err := f.skip(ctx, u.stack); err != nil {
 			return nil, err
@@ -252,18 +252,21 @@ func (u *Up) create(ctx context.Context) (id string, err error) {
 	return s.ID, nil
 }
 
-// update gives Heat the template, once it is at nothing else: each wait that another update
-// supersedes wants a signal of its own.
+// update gives Heat the template. Each of Heat's waits that it supersedes wants a signal of its
+// own: a relay gives it; where agents tell Heat, Heat has to come to its end first.
 func (u *Up) update(ctx context.Context, f *following) error {
 	f.id = u.stack.ID
-	if u.stack.State.InProgress() {
+	switch {
+	case u.stack.State.InProgress() && u.Relay != nil:
+		u.View.Say("Heat is at something else (" + string(u.stack.State) + "): the update takes over")
+	case u.stack.State.InProgress():
 		u.View.Say("Heat is at something else (" + string(u.stack.State) + "): the update follows")
 		if _, err := f.stackEnds(ctx); err != nil {
 			return err
 		}
 	}
 	u.View.Say("Heat updates the stack " + u.Name)
-	f.before = f.last
+	f.awaited = true
 	return u.Cloud.Update(ctx, u.stack, u.Template, u.Options)
 }
 

@@ -28,6 +28,7 @@ type cloud struct {
 	createErr error
 	arrives   bool
 	away      int // looks that are not answered
+	looked    func()
 }
 
 var _ Cloud = &heat.Client{}
@@ -44,6 +45,9 @@ func (c *cloud) StackAt(ctx context.Context, name, _ string) (*heat.Stack, error
 	if c.away > 0 {
 		c.away--
 		return nil, heat.ErrUnreachable
+	}
+	if c.looked != nil {
+		c.looked()
 	}
 	if len(c.states) > 0 {
 		c.stack.State, c.states = c.states[0], c.states[1:]
@@ -205,6 +209,35 @@ func TestAnUpdateWaitsForWhatHeatIsAt(t *testing.T) {
 	c.stack.Tags, d.asked = nil, nil
 	if _, err := u.Run(t.Context()); err == nil || len(d.asked) > 0 {
 		t.Errorf("after a no: %v, %v", err, d.asked)
+	}
+}
+
+// With a relay, which ends what is superseded, Heat gets the update at once: what it is at may
+// wait for what never comes. What ends first of that is not taken for the update's end.
+func TestAnUpdateTakesOverWithARelay(t *testing.T) {
+	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_IN_PROGRESS", Tags: []string{"hotc-other"}}, states: []heat.State{"CREATE_IN_PROGRESS", "CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}}
+	u, v := begin(t, c, &deployment{outcome: deploy.Updated, there: true})
+	u.Relay = func(ctx context.Context) error { <-ctx.Done(); return nil }
+	r, err := u.Run(t.Context())
+	if err != nil || !r.OK() || r.Stack.State != "UPDATE_COMPLETE" || len(c.states) > 0 || !slices.Equal(c.asked, []string{"update"}) {
+		t.Errorf("%v, %v, left: %v", err, c.asked, c.states)
+	}
+	if !slices.Contains(v.said, "Heat is at something else (CREATE_IN_PROGRESS): the update takes over") {
+		t.Errorf("%v", v.said)
+	}
+}
+
+// One that another takes over from ends, and says so.
+func TestTakenOver(t *testing.T) {
+	c := &cloud{states: []heat.State{"CREATE_IN_PROGRESS", "CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}}
+	c.looked = func() {
+		if len(c.states) == 2 {
+			c.stack.Tags = []string{"mine", "hotc-another"}
+		}
+	}
+	u, _ := begin(t, c, &deployment{outcome: deploy.Created})
+	if _, err := u.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "another \"hotc up\" has taken over") {
+		t.Errorf("%v", err)
 	}
 }
 
