@@ -118,7 +118,7 @@ func (a *acting) run(ctx context.Context) (*acted, error) {
 	if err != nil {
 		return nil, err
 	}
-	role, err := findRole(v, a.server+"."+a.role)
+	role, err := operate.FindRole(v, a.server+"."+a.role)
 	if err != nil {
 		return nil, err
 	}

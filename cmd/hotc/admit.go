@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,8 +11,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 func newAdmitCommand(io streams) *cobra.Command {
@@ -33,14 +31,22 @@ from that console, or compare it: "hotc status" shows who asks, and anybody who 
 token can ask, and can hide others that do. Without --key nothing is done.`,
 		Args: cobra.ExactArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
-			result, err := s.admit(ctx, contract.ServerPath(args[0]), key)
+			server := contract.ServerPath(args[0])
+			if key == "" {
+				asking, err := s.Asking(ctx, server)
+				if err != nil {
+					return s.explain(ctx, err)
+				}
+				return whichMachine(&t, server, asking)
+			}
+			result, err := s.Admit(ctx, server, key)
 			if err != nil {
-				return err
+				return s.explain(ctx, err)
 			}
 			if asJSON {
 				return printJSON(io.out, result)
 			}
-			result.print(io, &t)
+			printAdmitted(io, result, &t)
 			return nil
 		}),
 	}
@@ -48,50 +54,6 @@ token can ask, and can hide others that do. Without --key nothing is done.`,
 	cmd.Flags().StringVar(&key, "key", "", "the machine's `KEY`, as it stands on its console")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
-}
-
-// admitted is the result of `hotc admit` (docs/json.md).
-type admitted struct {
-	Stack    string              `json:"stack"`
-	Server   contract.ServerPath `json:"server"`
-	Instance string              `json:"instance"`
-	Key      string              `json:"key"`
-	// Secrets are the parameters that have to be given again, for the machine's key.
-	Secrets []string `json:"secrets"`
-}
-
-func (s *session) admit(ctx context.Context, server contract.ServerPath, key string) (*admitted, error) {
-	v, err := s.look(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if v.ByPath[server] == nil {
-		return nil, unknownServer(v, string(server))
-	}
-	within, stop := s.Within(ctx)
-	defer stop()
-	reader, err := deploy.NewReader(within, s, s.Deployment, s.Secret, v.Plan)
-	if err != nil {
-		return nil, s.explain(ctx, err)
-	}
-	if key == "" {
-		asking, err := reader.Knocks(within, server)
-		if err != nil {
-			return nil, s.notAdmitted(ctx, server, err)
-		}
-		return nil, whichMachine(s.target, server, asking)
-	}
-	knock, err := reader.Admit(within, server, key)
-	if err != nil {
-		return nil, s.notAdmitted(ctx, server, err)
-	}
-	result := &admitted{Stack: s.target.stack, Server: server, Instance: knock.Instance, Key: key, Secrets: []string{}}
-	for _, x := range v.Plan.Secrets {
-		if slices.Contains(x.Readers, server) {
-			result.Secrets = append(result.Secrets, x.Name)
-		}
-	}
-	return result, nil
 }
 
 // whichMachine asks for the key of one that asks to be a server.
@@ -107,18 +69,7 @@ func whichMachine(t *target, server contract.ServerPath, asking []coordinator.Kn
 	return d
 }
 
-func (s *session) notAdmitted(ctx context.Context, server contract.ServerPath, err error) error {
-	switch {
-	case errors.Is(err, deploy.ErrEnrolsAlways):
-		return source.Fail(source.UnknownName, "nobody has to be let in as "+string(server)+": every machine that has its token is",
-			"the deployment was not applied with --enrol=once")
-	case errors.Is(err, deploy.ErrNoKey):
-		return source.Fail(source.Usage, "--key: "+deploy.ErrNoKey.Error(), "it stands whole, with 44 characters, on the console of the machine that waits")
-	}
-	return s.explain(ctx, err)
-}
-
-func (r *admitted) print(io streams, t *target) {
+func printAdmitted(io streams, r *operate.Admitted, t *target) {
 	who := "the machine with this key"
 	if r.Instance != "" {
 		who = instanceName(r.Instance)

@@ -216,7 +216,7 @@ func printCompiled(s streams, r *emit.Result, dir, coordinator string) {
 		count += len(server.Roles)
 	}
 	fmt.Fprintf(s.out, "%s: %s with %s, %s\n", dir, counted(len(p.Servers), "server"), counted(count, "role"), counted(len(p.Cells), "cell"))
-	if n := undecided(p); n > 0 {
+	if n := p.Undecided(); n > 0 {
 		fmt.Fprintf(s.out, "  Heat decides whether to make %d of them\n", n)
 	}
 	if n := r.Emitted.Ignored; n > 0 {

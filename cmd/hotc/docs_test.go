@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/emit/lint/format"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 // answers are what commands print with --json.
@@ -24,9 +25,9 @@ var answers = map[string][]any{
 	"secret new": nil, // a map of its two keys
 	"root new":   {rootReport{}}, "root show": {rootReport{}},
 	"list":  {listReport{}},
-	"apply": {applied{}}, "status": {statusReport{}}, "why": {whyReport{}}, "admit": {admitted{}}, "logs": {logReport{}}, "outputs": {outputsReport{}},
+	"apply": {applied{}}, "status": {statusReport{}}, "why": {whyReport{}}, "admit": {operate.Admitted{}}, "logs": {logReport{}}, "outputs": {operate.Outputs{}},
 	"destroy": {destroyed{}}, "action": {acted{}}, "suspend": {hooked{}}, "resume": {hooked{}}, "lint": {format.JSON{}}, "explain": {explanation{}},
-	"retry": {retried{}}, "simulate": {prediction{}}, "run": {runReport{}}, "eval": {evaluated{}},
+	"retry": {operate.Retried{}}, "simulate": {prediction{}}, "run": {runReport{}}, "eval": {evaluated{}},
 }
 
 // describedElsewhere are objects that have a table of their own in docs/json.md.

@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 func newLogsCommand(io streams) *cobra.Command {
@@ -30,7 +31,7 @@ coordinator keeps the last %d KiB. All of it is on the server.`, coordinator.Log
 			if err != nil {
 				return err
 			}
-			r, err := findRole(v, args[0])
+			r, err := operate.FindRole(v, args[0])
 			if err != nil {
 				return err
 			}

@@ -5,17 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 func newOutputsCommand(io streams) *cobra.Command {
@@ -37,12 +34,12 @@ that value: a string as it is, anything else as JSON.`,
 			if err != nil {
 				return s.explain(ctx, err)
 			}
-			e := newEvaluation(within, s, p)
-			if err := e.learn(); err != nil {
+			e := s.Evaluate(within, p)
+			if err := e.Learn(); err != nil {
 				return s.explain(ctx, err)
 			}
 			if len(args) == 1 {
-				o, err := e.named(args[0])
+				o, err := e.Named(args[0])
 				if err != nil {
 					return s.explain(ctx, err)
 				}
@@ -51,7 +48,7 @@ that value: a string as it is, anything else as JSON.`,
 				}
 				return printOutput(io, &t, o)
 			}
-			report, err := e.all(t.stack)
+			report, err := e.All()
 			if err != nil {
 				return s.explain(ctx, err)
 			}
@@ -67,44 +64,10 @@ that value: a string as it is, anything else as JSON.`,
 	return cmd
 }
 
-// outputsReport is the result of `hotc outputs --json` (docs/json.md).
-type outputsReport struct {
-	Stack   string   `json:"stack"`
-	Outputs []output `json:"outputs"` // the stack's
-	Roles   []output `json:"roles"`   // the roles'
-}
-
-// outputState says whether an output has a value.
-type outputState string
-
-// The states of an output.
-const (
-	outputValue   outputState = "value"
-	outputWaiting outputState = "waiting"
-	outputFailed  outputState = "failed"
-	// outputHeat is an output that takes a value only Heat knows.
-	outputHeat outputState = "heat"
-	// outputMissing is one of a server that Heat did not make, or made of such.
-	outputMissing outputState = "missing"
-)
-
-// output is one output, of the stack or of a role.
-type output struct {
-	Name       string              `json:"name"`
-	State      outputState         `json:"state"`
-	Value      json.RawMessage     `json:"value,omitempty"`
-	Secret     bool                `json:"secret,omitempty"` // its value is not shown
-	Type       contract.Type       `json:"type,omitempty"`
-	Since      time.Time           `json:"since,omitzero"`
-	WaitingFor []contract.CellName `json:"waiting_for,omitempty"`
-	Cause      *coordinator.Cause  `json:"cause,omitempty"`
-	Message    string              `json:"message,omitempty"`
-}
-
 // printOutput prints one value for a shell's $(…).
-func printOutput(io streams, t *target, o output) error {
+func printOutput(io streams, t *target, o operate.Output) error {
 	switch o.State {
-	case outputValue:
+	case operate.OutputValue:
 		if o.Secret {
 			return source.Fail(source.SecretShown, "the value of "+o.Name+" is secret: only the servers that read it can open it", "")
 		}
@@ -114,11 +77,11 @@ func printOutput(io streams, t *target, o output) error {
 		}
 		_, err := fmt.Fprintln(io.out, text)
 		return err
-	case outputFailed:
+	case operate.OutputFailed:
 		return source.Fail(source.RoleFailed, o.Name+" has failed: "+terminal.Line(o.Message), "")
-	case outputMissing:
+	case operate.OutputMissing:
 		return source.Fail(source.MissingProducer, o.Name+" has no value: "+terminal.Line(o.Message), "")
-	case outputHeat:
+	case operate.OutputHeat:
 		return source.Fail(source.NeedsHeat, o.Name+" takes a value that only Heat knows", "openstack stack output show "+shellQuote(t.stack)+" "+shellQuote(o.Name))
 	default:
 		hint := ""
@@ -133,16 +96,16 @@ func printOutput(io streams, t *target, o output) error {
 // longestValue is how many characters of a value a table shows.
 const longestValue = 200
 
-func outputsText(io streams, report outputsReport) string {
+func outputsText(io streams, report operate.Outputs) string {
 	t := table{width: io.width(), columns: []column{{"OUTPUT", 0}, {"VALUE", narrowest}}}
-	for _, o := range append(append([]output{}, report.Outputs...), report.Roles...) {
+	for _, o := range append(append([]operate.Output{}, report.Outputs...), report.Roles...) {
 		text := string(o.Value)
 		switch {
-		case o.Secret && o.State == outputValue:
+		case o.Secret && o.State == operate.OutputValue:
 			text = "(secret)"
-		case o.State == outputHeat:
+		case o.State == operate.OutputHeat:
 			text = "(known to Heat alone)"
-		case o.State != outputValue:
+		case o.State != operate.OutputValue:
 			text = "(" + o.Message + ")"
 		}
 		if utf8.RuneCountInString(text) > longestValue {
@@ -154,77 +117,4 @@ func outputsText(io streams, report outputsReport) string {
 		return "The deployment has no outputs that need a run-time value.\n"
 	}
 	return t.String()
-}
-
-// named evaluates one output.
-func (e *evaluation) named(name string) (output, error) {
-	for _, o := range e.plan.Outputs {
-		if o.Name == name {
-			return e.stackOutput(o)
-		}
-	}
-	var known []string
-	for _, o := range e.plan.Outputs {
-		known = append(known, o.Name)
-	}
-	for _, r := range roleOutputs(e.plan) {
-		if string(r.Cell) == name {
-			return e.roleOutput(r)
-		}
-		known = append(known, string(r.Cell))
-	}
-	if len(known) > 12 {
-		known = append(known[:12], "…")
-	}
-	return output{}, source.Fail(source.UnknownName, "the deployment has no output "+name, "its outputs: "+strings.Join(known, ", "))
-}
-
-// all evaluates all outputs.
-func (e *evaluation) all(stack string) (outputsReport, error) {
-	report := outputsReport{Stack: stack, Outputs: []output{}, Roles: []output{}}
-	roles := roleOutputs(e.plan)
-	if err := e.prefetch(roles); err != nil {
-		return report, err
-	}
-	for _, o := range e.plan.Outputs {
-		result, err := e.stackOutput(o)
-		if err != nil {
-			return report, err
-		}
-		report.Outputs = append(report.Outputs, result)
-	}
-	for _, r := range roles {
-		result, err := e.roleOutput(r)
-		if err != nil {
-			return report, err
-		}
-		report.Roles = append(report.Roles, result)
-	}
-	return report, nil
-}
-
-// roleOutputs are the outputs of all roles, in the order of the plan.
-func roleOutputs(p *contract.Plan) []contract.Output {
-	var all []contract.Output
-	for _, s := range p.Servers {
-		for _, r := range s.Roles {
-			all = append(all, r.Outputs...)
-		}
-	}
-	return all
-}
-
-// newEvaluation prepares to read cells under ctx.
-func newEvaluation(ctx context.Context, s *session, p *contract.Plan) *evaluation {
-	e := &evaluation{ctx: ctx, session: s, plan: p, places: map[contract.CellName]contract.CellRef{}, read: map[contract.CellName]coordinator.CellRecord{}, secret: map[contract.CellName]bool{}}
-	e.reader = sync.OnceValues(func() (*deploy.Reader, error) {
-		return deploy.NewReader(ctx, s, s.Deployment, s.Secret, p)
-	})
-	for _, c := range p.Cells {
-		e.places[c.Name] = contract.CellRef{Cell: c.Name, Server: c.Server, Sealed: c.Sealed}
-	}
-	for _, o := range roleOutputs(p) {
-		e.secret[o.Cell] = o.Secret
-	}
-	return e
 }

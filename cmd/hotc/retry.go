@@ -5,26 +5,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/status"
-	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 func newRetryCommand(io streams) *cobra.Command {
 	var (
 		t      target
-		r      retrying
+		r      operate.Retry
+		given  []string
+		file   string
+		yes    bool
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -42,7 +41,7 @@ Of a role that is done, and could not be brought up to date, that is tried again
 Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !r.skip && (len(r.outputs) > 0 || r.file != "") {
+			if !r.Skip && (len(given) > 0 || file != "") {
 				return usageError{errors.New("--output and --outputs give the outputs of a role that is skipped: they go with --skip")}
 			}
 			s, err := t.open(cmd.Context())
@@ -50,41 +49,34 @@ Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 				return err
 			}
 			defer s.Close()
-			r.session, r.io = s, io
-			result, err := r.run(cmd.Context(), args[0])
-			if err != nil {
+			if r.Texts, err = namedTexts(given); err != nil {
 				return err
+			}
+			if r.Values, err = readOutputs(file); err != nil {
+				return err
+			}
+			r.Operator, r.Settle = s.Operator, t.settling(io, yes)
+			result, err := r.Run(cmd.Context(), args[0])
+			if err != nil {
+				return s.explain(cmd.Context(), err)
 			}
 			if asJSON {
 				return printJSON(io.out, result)
 			}
-			result.print(io, r.skip)
+			printRetried(io, result, r.Skip)
 			return nil
 		},
 	}
 	t.addFlags(cmd)
-	cmd.Flags().BoolVar(&r.skip, "skip", false, "do not run the role: take it as done")
-	cmd.Flags().StringArrayVar(&r.outputs, "output", nil, "`NAME=VALUE` of an output of the skipped role (several times)")
-	cmd.Flags().StringVar(&r.file, "outputs", "", "a JSON `FILE` with a map of outputs of the skipped role")
-	cmd.Flags().BoolVar(&r.yes, "yes", false, "do not ask: published outputs get the same values again")
+	cmd.Flags().BoolVar(&r.Skip, "skip", false, "do not run the role: take it as done")
+	cmd.Flags().StringArrayVar(&given, "output", nil, "`NAME=VALUE` of an output of the skipped role (several times)")
+	cmd.Flags().StringVar(&file, "outputs", "", "a JSON `FILE` with a map of outputs of the skipped role")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: published outputs get the same values again")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
 
-// retried is the result of `hotc retry` (docs/json.md).
-type retried struct {
-	Stack string             `json:"stack"`
-	Roles []contract.RoleKey `json:"roles"` // those that run again, the one asked for first
-	// Hook is "update" where not the role runs again, but its hook that failed.
-	Hook string `json:"hook,omitempty"`
-	// Absent are those of them whose agents are not there: they run when they return.
-	Absent []contract.RoleKey `json:"absent"`
-	// Kept are outputs that those roles have published before they failed, and that a role
-	// may have read which does not follow them.
-	Kept []contract.CellName `json:"kept"`
-}
-
-func (r *retried) print(io streams, skip bool) {
+func printRetried(io streams, r *operate.Retried, skip bool) {
 	first := "runs again"
 	if r.Hook != "" {
 		first = "is updated: its hook " + r.Hook + " runs again"
@@ -107,212 +99,25 @@ func (r *retried) print(io streams, skip bool) {
 	}
 }
 
-// retrying is one run of `hotc retry`.
-type retrying struct {
-	*session
-	io        streams
-	skip, yes bool
-	outputs   []string
-	file      string
-}
-
-func (r *retrying) run(ctx context.Context, name string) (*retried, error) {
-	for range operate.MostTries {
-		v, err := r.look(ctx)
-		if err != nil {
-			return nil, err
-		}
-		role, err := failedRole(r.target, v, name)
-		if err != nil {
-			return nil, err
-		}
-		if role.Renewal() == status.OutOfDate && !r.skip {
-			return r.updateAgain(ctx, v, role)
-		}
-		again := append([]*status.Role{}, role)
-		if role.Status != coordinator.RoleFailed {
-			again = nil // what is left are those that failed because of it
-		}
-		again = append(again, operate.BecauseOf(v, role)...)
-		if err := checkRetry(r.target, v, role, again); err != nil {
-			return nil, err
-		}
-		posts, cells := operate.Retry(again)
-		if r.skip {
-			if role.Status != coordinator.RoleFailed {
-				return nil, source.Fail(source.OperationFailed, string(role.Key())+" has not failed: it is "+role.Word(), "only a role that has failed can be skipped")
-			}
-			posts[0].Request.Kind = coordinator.Skip
-			if posts[0].Request.Values, err = r.values(v, role); err != nil {
-				return nil, err
-			}
-		}
-		kept := operate.KeptOutputs(v, again)
-		if r.skip { // it does not run
-			kept = slices.DeleteFunc(kept, func(k operate.Kept) bool { return k.Role == role })
-		}
-		if err := r.settle(ctx, kept); err != nil {
-			return nil, err
-		}
-		err = r.Post(ctx, v.Plan, posts, cells)
-		if errors.Is(err, coordinator.ErrVersion) {
-			continue
-		}
-		if err != nil {
-			return nil, r.explain(ctx, err)
-		}
-		result := &retried{Stack: string(r.Deployment), Roles: []contract.RoleKey{}, Absent: []contract.RoleKey{}, Kept: []contract.CellName{}}
-		for _, k := range kept {
-			result.Kept = append(result.Kept, k.Cell)
-		}
-		for _, a := range again {
-			result.Roles = append(result.Roles, a.Key())
-			if !a.Server.Alive {
-				result.Absent = append(result.Absent, a.Key())
-			}
-		}
-		return result, nil
-	}
-	return nil, r.explain(ctx, operate.ErrBusy)
-}
-
-// updateAgain asks for the hook update of a role again, which has failed.
-func (r *retrying) updateAgain(ctx context.Context, v *status.Status, role *status.Role) (*retried, error) {
-	p := role.Plan
-	if p.Updating() == nil {
-		return nil, source.Fail(source.OperationFailed, "the role "+string(role.Key())+" has no hook update any more", "\"hotc apply\" of a plan that has it asks for it")
-	}
-	request := operate.NewRequest(coordinator.Hook, role)
-	request.Name, request.Change, request.Again = contract.HookUpdate, p.Definition(), true
-	if err := r.Ask(ctx, v.Plan, role.Server.Path, request); err != nil {
-		return nil, r.explain(ctx, err)
-	}
-	result := &retried{Stack: string(r.Deployment), Roles: []contract.RoleKey{role.Key()}, Absent: []contract.RoleKey{}, Kept: []contract.CellName{}, Hook: contract.HookUpdate}
-	if !role.Server.Alive {
-		result.Absent = append(result.Absent, role.Key())
-	}
-	return result, nil
-}
-
-// failedRole is the role that is meant: of a server, the one that has failed, or whose
-// update has.
-func failedRole(t *target, v *status.Status, name string) (*status.Role, error) {
-	if s := v.ByPath[contract.ServerPath(name)]; s != nil {
-		for i := range s.Roles {
-			if s.Roles[i].Status == coordinator.RoleFailed {
-				return &s.Roles[i], nil
-			}
-		}
-		for i := range s.Roles {
-			if s.Roles[i].Renewal() == status.OutOfDate {
-				return &s.Roles[i], nil
-			}
-		}
-		return nil, source.Fail(source.OperationFailed, "no role of server "+name+" has failed", "\""+t.command("status")+"\" shows how its roles stand")
-	}
-	role, err := findRole(v, name)
-	if err != nil {
-		var known []string
-		for _, s := range v.Servers {
-			for i := range s.Roles {
-				known = append(known, string(s.Roles[i].Key()))
-			}
-		}
-		if d, is := source.AsDiagnostic(err); is {
-			if near := hot.Nearest(name, known); near != "" {
-				d.Hint = strings.TrimSuffix("did you mean "+near+"? "+d.Hint, " ")
-			}
-		}
-		return nil, err
-	}
-	return role, nil
-}
-
-// checkRetry refuses what would come to nothing.
-func checkRetry(t *target, v *status.Status, role *status.Role, again []*status.Role) error {
-	key := string(role.Key())
-	switch {
-	case role.Status == coordinator.RoleSkipped:
-		root := role.Cause.Root()
-		return source.Fail(source.OperationFailed, key+" was skipped because "+string(root.Role)+" failed", "\""+t.command("retry", string(root.Role))+"\" runs that one again, and then this one")
-	case len(again) == 0:
-		return source.Fail(source.OperationFailed, key+" has not failed: it is "+role.Word(), "only a role that has failed can be run again")
-	case role.Status != coordinator.RoleFailed:
-		return nil
-	case !role.Server.Alive:
-		return source.Fail(source.OperationFailed, "the agent of "+string(role.Server.Path)+" is not there", "start it first: a role can only be run by its server's agent")
-	}
-	if root := role.Cause.Root(); root.Role != "" && root.Role != role.Key() {
-		if first := v.RoleOf(root.Role); first != nil && first.Status == coordinator.RoleFailed {
-			return source.Fail(source.OperationFailed, key+" failed because "+string(root.Role)+" did, and would fail again", "\""+t.command("retry", string(root.Role))+"\" runs that one again, and then this one")
-		}
-	}
-	return nil
-}
-
-// values are the outputs of the skipped role, as they are given.
-func (r *retrying) values(v *status.Status, role *status.Role) (map[string]json.RawMessage, error) {
-	given, err := readOutputs(r.file)
-	if err != nil {
-		return nil, err
-	}
-	declared := map[string]contract.Output{}
-	for _, o := range role.Plan.Outputs {
-		declared[o.Name] = o
-	}
-	names := slices.Sorted(maps.Keys(declared))
-	for _, text := range r.outputs {
+// namedTexts reads the flags --output.
+func namedTexts(given []string) (map[string]string, error) {
+	texts := map[string]string{}
+	for _, text := range given {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
 			return nil, usageError{fmt.Errorf("--output takes NAME=VALUE, not %q", text)}
 		}
-		o, known := declared[name]
-		if !known {
-			given[name] = nil
-			continue
-		}
-		if given[name], err = driver.Parse(o.Type, []byte(value)); err != nil {
-			return nil, source.Fail(source.Usage, "output "+name+": "+err.Error(), "")
-		}
+		texts[name] = value
 	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		o, known := declared[name]
-		if !known {
-			hint := "its outputs: " + strings.Join(names, ", ")
-			if near := hot.Nearest(name, names); near != "" {
-				hint = "did you mean " + near + "? " + hint
-			}
-			return nil, source.Fail(source.UnknownName, "the role "+string(role.Key())+" has no output "+name, hint)
-		}
-		if o.Secret {
-			return nil, source.Fail(source.Usage, "the output "+name+" is secret: a value given by hand would lie readable in the coordinator", "run the role again instead, without --skip")
-		}
-		if given[name], err = driver.Check(o.Type, given[name]); err != nil {
-			return nil, source.Fail(source.Usage, "output "+name+": "+err.Error(), "")
-		}
-	}
-	var missing []string
-	for _, name := range names {
-		valued := v.Cell(declared[name].Cell).State == coordinator.Valued
-		switch _, is := given[name]; {
-		case is && valued:
-			return nil, source.Fail(source.Usage, "the output "+name+" was published before the role failed, and keeps its value", "leave it out")
-		case !is && !valued:
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) > 0 {
-		return nil, source.Fail(source.Usage, "the role "+string(role.Key())+" has outputs that nobody gives: "+strings.Join(missing, ", "), "give each with --output NAME=VALUE, or all in a JSON file with --outputs FILE")
-	}
-	return given, nil
+	return texts, nil
 }
 
 // readOutputs reads a file of outputs; none is no outputs.
 func readOutputs(path string) (map[string]json.RawMessage, error) {
-	given := map[string]json.RawMessage{}
 	if path == "" {
-		return given, nil
+		return nil, nil
 	}
+	var given map[string]json.RawMessage
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, source.Fail(source.Usage, "the outputs cannot be read: "+err.Error(), "")
@@ -321,4 +126,53 @@ func readOutputs(path string) (map[string]json.RawMessage, error) {
 		return nil, source.Fail(source.Usage, path+" holds no JSON map of outputs", `it looks like {"endpoint": "10.0.0.5:3306"}`)
 	}
 	return given, nil
+}
+
+// doubt says, before a retry starts, of which outputs nobody knows that it can end well, and
+// what there is to do; nil is nothing.
+func doubt(t *target, open []operate.Kept) *source.Diagnostic {
+	if len(open) == 0 {
+		return nil
+	}
+	first := string(open[0].Role.Key())
+	d := source.Fail(source.OperationFailed, first+" has published outputs before it failed, which others may have read: nothing is asked for yet", "")
+	for _, k := range open {
+		text := fmt.Sprintf("%s was published at %s; %s would keep it, if the role writes another value now", k.Cell, k.Since.Local().Format(time.DateTime), listed(k.Readers))
+		d.Notes = append(d.Notes, source.Note{Message: text})
+	}
+	d.Hint = "if a run writes the same values, or these readers do not mind, \"" + t.command("retry", first, "--yes") + "\" runs it; \"" + t.command("retry", first, "--skip") +
+		"\" takes the role as done, with what it has published. A reader that says `watch: true` is brought up to date by itself"
+	return d
+}
+
+// listed are the first of some roles.
+func listed(roles []contract.RoleKey) string {
+	const most = 3
+	var names []string
+	for _, r := range roles[:min(len(roles), most)] {
+		names = append(names, string(r))
+	}
+	if more := len(roles) - most; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// settling has the operator decide about what is in doubt, unless yes is said; once, also where
+// agents report meanwhile.
+func (t *target) settling(io streams, yes bool) func(context.Context, []operate.Kept) error {
+	return func(ctx context.Context, open []operate.Kept) error {
+		d := doubt(t, open)
+		if d == nil || yes {
+			return nil
+		}
+		if !io.interactive() {
+			return d
+		}
+		d.Severity = source.Warning
+		source.Print(io.err, d, io.errStyle())
+		err := confirm(ctx, io, "Run it again all the same?")
+		yes = err == nil
+		return err
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/emit/localheat"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 // runReport is the result of `hotc run --json` (docs/json.md).
@@ -75,7 +76,7 @@ func (r *localRun) report(states map[contract.ServerPath]coordinator.ServerState
 	}
 	for _, o := range outputs {
 		report.Outputs[o.Name] = nil
-		if o.State == outputValue {
+		if o.State == operate.OutputValue {
 			report.Outputs[o.Name] = o.Value
 		}
 	}
@@ -94,22 +95,22 @@ func (r *localRun) report(states map[contract.ServerPath]coordinator.ServerState
 }
 
 // outputs evaluates the stack's outputs.
-func (r *localRun) outputs() ([]output, error) {
+func (r *localRun) outputs() ([]operate.Output, error) {
 	ctx, stop := r.session.Within(context.Background())
 	defer stop()
-	e := newEvaluation(ctx, r.session, r.result.Built.Plan)
-	e.deploy, e.unknown = map[string]json.RawMessage{}, map[string]string{}
+	values, unknown := map[string]json.RawMessage{}, map[string]string{}
 	for key, expr := range r.result.Built.OutputDeploy {
 		switch v, err := hot.Fold(expr, r.heat.Root()); {
 		case err != nil: // the output says so
-			e.unknown[key] = inALine(localheat.AsDiagnostic(err))
+			unknown[key] = inALine(localheat.AsDiagnostic(err))
 		case v.IsValue():
-			e.deploy[key] = value.EncodeJSON(v.Value)
+			values[key] = value.EncodeJSON(v.Value)
 		}
 	}
-	var out []output
+	e := r.session.Evaluate(ctx, r.result.Built.Plan).Without(values, unknown)
+	var out []operate.Output
 	for _, o := range r.result.Built.Plan.Outputs {
-		value, err := e.stackOutput(o)
+		value, err := e.Stack(o)
 		if err != nil {
 			return nil, r.session.explain(ctx, err)
 		}
@@ -118,16 +119,16 @@ func (r *localRun) outputs() ([]output, error) {
 	return out, nil
 }
 
-func (r *localRun) printOutputs(outputs []output) {
+func (r *localRun) printOutputs(outputs []operate.Output) {
 	if len(outputs) == 0 {
 		return
 	}
 	fmt.Fprintln(r.out)
 	for _, o := range outputs {
 		switch o.State {
-		case outputValue:
+		case operate.OutputValue:
 			fmt.Fprintf(r.out, "%s = %s\n", o.Name, o.Value)
-		case outputHeat:
+		case operate.OutputHeat:
 			fmt.Fprintf(r.out, "%s has no value: %s\n", o.Name, cmp.Or(o.Message, "only Heat can compute it"))
 		default:
 			fmt.Fprintf(r.out, "%s has no value: %s\n", o.Name, o.Message)

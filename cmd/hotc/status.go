@@ -3,15 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 func newStatusCommand(io streams) *cobra.Command {
@@ -70,22 +68,11 @@ func selectServers(v *status.Status, args []string) ([]*status.Server, error) {
 	if len(args) == 0 {
 		return v.Servers, nil
 	}
-	s := v.ByPath[contract.ServerPath(args[0])]
-	if s == nil {
-		return nil, unknownServer(v, args[0])
+	s, err := operate.FindServer(v, args[0])
+	if err != nil {
+		return nil, err
 	}
 	return []*status.Server{s}, nil
-}
-
-func unknownServer(v *status.Status, name string) error {
-	var known []string
-	for _, s := range v.Servers {
-		known = append(known, string(s.Path))
-	}
-	if len(known) > 12 {
-		known = append(known[:12], "…")
-	}
-	return source.Fail(source.UnknownName, "the deployment has no server "+name, "its servers: "+strings.Join(known, ", "))
 }
 
 // pause is the shortest time between two pictures of --watch: changes come in

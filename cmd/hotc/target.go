@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -77,7 +76,7 @@ func (t *target) open(ctx context.Context) (*session, error) {
 }
 
 func (t *target) session(store coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) *session {
-	return &session{&operate.Operator{Store: store, Deployment: d, Secret: secret, Timeout: t.timeout, Size: hot.DecidedSize}, t}
+	return &session{&operate.Operator{Store: store, Deployment: d, Secret: secret, Timeout: t.timeout, Size: hot.DecidedSize, Command: t.command}, t}
 }
 
 // operate makes a command's run of what it does in a session.
@@ -267,12 +266,3 @@ func (t *target) unreachable(err error) error {
 }
 
 func interrupted() error { return source.Fail(source.OperationFailed, "interrupted", "") }
-
-// serverAndRole splits SERVER.ROLE at the last dot.
-func serverAndRole(text string) (server, role string, err error) {
-	at := strings.LastIndexByte(text, '.')
-	if at <= 0 || at == len(text)-1 {
-		return "", "", source.Fail(source.Usage, fmt.Sprintf("%q is no role", text), "a role is SERVER.ROLE, as in db.mysql")
-	}
-	return text[:at], text[at+1:], nil
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 // cloudDeployment is the deployment of `hotc up` and `down` on its coordinator: what the
@@ -100,7 +101,7 @@ func (d *cloudDeployment) Again(ctx context.Context, v *status.Status) (again []
 	if err != nil {
 		return nil, err
 	}
-	r := &retrying{session: s, io: d.io, yes: d.yes}
+	r := &operate.Retry{Operator: s.Operator, Settle: s.target.settling(d.io, d.yes)}
 	for _, server := range v.Servers {
 		for i := range server.Roles {
 			role := &server.Roles[i]
@@ -111,9 +112,9 @@ func (d *cloudDeployment) Again(ctx context.Context, v *status.Status) (again []
 				d.say("the agent of " + string(server.Path) + " is not there: " + string(role.Key()) + " runs again when it is, and you give the same command")
 				continue
 			}
-			done, err := r.run(ctx, string(role.Key()))
+			done, err := r.Run(ctx, string(role.Key()))
 			if err != nil {
-				return again, err
+				return again, s.explain(ctx, err)
 			}
 			again = append(again, done.Roles...)
 		}

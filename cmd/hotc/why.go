@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 func newWhyCommand(io streams) *cobra.Command {
@@ -103,30 +103,11 @@ func questioned(v *status.Status, args []string) ([]*status.Role, error) {
 		}
 		return all, nil
 	}
-	r, err := findRole(v, args[0])
+	r, err := operate.FindRole(v, args[0])
 	if err != nil {
 		return nil, err
 	}
 	return []*status.Role{r}, nil
-}
-
-func findRole(v *status.Status, name string) (*status.Role, error) {
-	server, role, err := serverAndRole(name)
-	if err != nil {
-		return nil, unknownServer(v, name)
-	}
-	s := v.ByPath[contract.ServerPath(server)]
-	if s == nil {
-		return nil, unknownServer(v, server)
-	}
-	if r := v.Role(s.Path, role); r != nil {
-		return r, nil
-	}
-	var known []string
-	for i := range s.Roles {
-		known = append(known, s.Roles[i].Name)
-	}
-	return nil, source.Fail(source.UnknownName, "the server "+server+" has no role "+role, "its roles: "+strings.Join(known, ", "))
 }
 
 // whyAbsent lists what keeps agents away, as far as it can be told from here.

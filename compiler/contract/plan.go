@@ -83,6 +83,17 @@ type Plan struct {
 	Files   []File   `json:"files"`
 }
 
+// Undecided is how many servers Heat may create or not.
+func (p *Plan) Undecided() int {
+	n := 0
+	for _, s := range p.Servers {
+		if len(s.If) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // Signalling says who tells Heat how roles went.
 type Signalling string
 

@@ -95,26 +95,26 @@ func TestRetry(t *testing.T) {
 		"web":   {Status: coordinator.RoleFailed, Cause: &coordinator.Cause{Role: "app.web", Reason: "no value", Cause: cause}},
 	}, true)
 	disk := v.RoleOf("db.disk")
-	again := append([]*status.Role{disk}, BecauseOf(v, disk)...)
+	again := append([]*status.Role{disk}, becauseOf(v, disk)...)
 	if got, want := keys([][]*status.Role{again}), "[[db.disk app.web]]"; got != want {
 		t.Errorf("again run %s, want %s", got, want)
 	}
-	posts, cells := Retry(again)
+	posts, cells := requests(again)
 	if len(posts) != 2 || posts[0].Server != "db" || posts[0].Request.Role != "disk" || posts[1].Server != "app" {
 		t.Errorf("posted is %+v", posts)
 	}
 	if got, want := fmt.Sprint(cells), "[{db.disk db false} {db.mysql db false} {db.mysql:url db false} {app.web app false}]"; got != want {
 		t.Errorf("taken back are %s, want %s", got, want)
 	}
-	if kept := KeptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 0 {
+	if kept := keptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 0 {
 		t.Errorf("kept are %+v, and its reader has failed", kept)
 	}
 	v = site(map[string]coordinator.RoleState{"mysql": {Status: coordinator.RoleFailed, Cause: cause}}, true)
-	if kept := KeptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 1 || kept[0].Cell != "db.mysql:url" || kept[0].Same || fmt.Sprint(kept[0].Readers) != "[app.web]" {
+	if kept := keptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 1 || kept[0].Cell != "db.mysql:url" || kept[0].Same || fmt.Sprint(kept[0].Readers) != "[app.web]" {
 		t.Errorf("kept are %+v", kept)
 	}
 	v.RoleOf("app.web").Plan.Follows = []contract.Follow{{Cell: "db.mysql:url", Watch: true}}
-	if kept := KeptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 0 {
+	if kept := keptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 0 {
 		t.Errorf("kept are %+v, and its reader follows it", kept)
 	}
 }

@@ -21,6 +21,8 @@ type Operator struct {
 	Secret     coordinator.Secret
 	Timeout    time.Duration // of one exchange with the coordinator
 	Size       status.Size
+	// Command is one of hotc's for the same deployment, as a hint names it.
+	Command func(words ...string) string
 }
 
 // ErrInterrupted is a wait that was ended from outside.

@@ -1,18 +1,243 @@
 package operate
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// BecauseOf are the failed roles of other servers whose chain of causes leads to a
+// Retried is the result of `hotc retry` (docs/json.md).
+type Retried struct {
+	Stack string             `json:"stack"`
+	Roles []contract.RoleKey `json:"roles"` // those that run again, the one asked for first
+	// Hook is "update" where not the role runs again, but its hook that failed.
+	Hook string `json:"hook,omitempty"`
+	// Absent are those of them whose agents are not there: they run when they return.
+	Absent []contract.RoleKey `json:"absent"`
+	// Kept are outputs that those roles have published before they failed, and that a role
+	// may have read which does not follow them.
+	Kept []contract.CellName `json:"kept"`
+}
+
+// Retry asks agents to run failed roles again.
+type Retry struct {
+	*Operator
+	// Skip takes the role as done, with outputs that are given: Values, and Texts that are not
+	// read yet as what the outputs' types say.
+	Skip   bool
+	Values map[string]json.RawMessage
+	Texts  map[string]string
+	// Settle decides about published outputs that another attempt may contradict: an error ends
+	// the retry.
+	Settle func(context.Context, []Kept) error
+}
+
+// Run retries a role, or the one of a server that has failed. It asks for nothing that would come to
+// nothing.
+func (r *Retry) Run(ctx context.Context, name string) (*Retried, error) {
+	for range MostTries {
+		v, err := r.Status(ctx)
+		if err != nil {
+			return nil, err
+		}
+		role, err := r.failedRole(v, name)
+		if err != nil {
+			return nil, err
+		}
+		if role.Renewal() == status.OutOfDate && !r.Skip {
+			return r.updateAgain(ctx, v, role)
+		}
+		again := append([]*status.Role{}, role)
+		if role.Status != coordinator.RoleFailed {
+			again = nil // what is left are those that failed because of it
+		}
+		again = append(again, becauseOf(v, role)...)
+		if err := r.check(v, role, again); err != nil {
+			return nil, err
+		}
+		posts, cells := requests(again)
+		if r.Skip {
+			if role.Status != coordinator.RoleFailed {
+				return nil, source.Fail(source.OperationFailed, string(role.Key())+" has not failed: it is "+role.Word(), "only a role that has failed can be skipped")
+			}
+			posts[0].Request.Kind = coordinator.Skip
+			if posts[0].Request.Values, err = r.values(v, role); err != nil {
+				return nil, err
+			}
+		}
+		kept := keptOutputs(v, again)
+		if r.Skip { // it does not run
+			kept = slices.DeleteFunc(kept, func(k Kept) bool { return k.Role == role })
+		}
+		open := slices.DeleteFunc(slices.Clone(kept), func(k Kept) bool { return k.Same })
+		if err := r.Settle(ctx, open); err != nil {
+			return nil, err
+		}
+		err = r.Post(ctx, v.Plan, posts, cells)
+		if errors.Is(err, coordinator.ErrVersion) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		result := &Retried{Stack: string(r.Deployment), Roles: []contract.RoleKey{}, Absent: []contract.RoleKey{}, Kept: []contract.CellName{}}
+		for _, k := range kept {
+			result.Kept = append(result.Kept, k.Cell)
+		}
+		for _, a := range again {
+			result.Roles = append(result.Roles, a.Key())
+			if !a.Server.Alive {
+				result.Absent = append(result.Absent, a.Key())
+			}
+		}
+		return result, nil
+	}
+	return nil, ErrBusy
+}
+
+// updateAgain asks for the hook update of a role again, which has failed.
+func (r *Retry) updateAgain(ctx context.Context, v *status.Status, role *status.Role) (*Retried, error) {
+	p := role.Plan
+	if p.Updating() == nil {
+		return nil, source.Fail(source.OperationFailed, "the role "+string(role.Key())+" has no hook update any more", "\"hotc apply\" of a plan that has it asks for it")
+	}
+	request := NewRequest(coordinator.Hook, role)
+	request.Name, request.Change, request.Again = contract.HookUpdate, p.Definition(), true
+	if err := r.Ask(ctx, v.Plan, role.Server.Path, request); err != nil {
+		return nil, err
+	}
+	result := &Retried{Stack: string(r.Deployment), Roles: []contract.RoleKey{role.Key()}, Absent: []contract.RoleKey{}, Kept: []contract.CellName{}, Hook: contract.HookUpdate}
+	if !role.Server.Alive {
+		result.Absent = append(result.Absent, role.Key())
+	}
+	return result, nil
+}
+
+// failedRole is the role that is meant: of a server, the one that has failed, or whose
+// update has.
+func (r *Retry) failedRole(v *status.Status, name string) (*status.Role, error) {
+	if s := v.ByPath[contract.ServerPath(name)]; s != nil {
+		for i := range s.Roles {
+			if s.Roles[i].Status == coordinator.RoleFailed {
+				return &s.Roles[i], nil
+			}
+		}
+		for i := range s.Roles {
+			if s.Roles[i].Renewal() == status.OutOfDate {
+				return &s.Roles[i], nil
+			}
+		}
+		return nil, source.Fail(source.OperationFailed, "no role of server "+name+" has failed", "\""+r.Command("status")+"\" shows how its roles stand")
+	}
+	role, err := FindRole(v, name)
+	if err != nil {
+		var known []string
+		for _, s := range v.Servers {
+			for i := range s.Roles {
+				known = append(known, string(s.Roles[i].Key()))
+			}
+		}
+		if d, is := source.AsDiagnostic(err); is {
+			if near := hot.Nearest(name, known); near != "" {
+				d.Hint = strings.TrimSuffix("did you mean "+near+"? "+d.Hint, " ")
+			}
+		}
+		return nil, err
+	}
+	return role, nil
+}
+
+// check refuses what would come to nothing.
+func (r *Retry) check(v *status.Status, role *status.Role, again []*status.Role) error {
+	key := string(role.Key())
+	switch {
+	case role.Status == coordinator.RoleSkipped:
+		root := role.Cause.Root()
+		return source.Fail(source.OperationFailed, key+" was skipped because "+string(root.Role)+" failed", "\""+r.Command("retry", string(root.Role))+"\" runs that one again, and then this one")
+	case len(again) == 0:
+		return source.Fail(source.OperationFailed, key+" has not failed: it is "+role.Word(), "only a role that has failed can be run again")
+	case role.Status != coordinator.RoleFailed:
+		return nil
+	case !role.Server.Alive:
+		return source.Fail(source.OperationFailed, "the agent of "+string(role.Server.Path)+" is not there", "start it first: a role can only be run by its server's agent")
+	}
+	if root := role.Cause.Root(); root.Role != "" && root.Role != role.Key() {
+		if first := v.RoleOf(root.Role); first != nil && first.Status == coordinator.RoleFailed {
+			return source.Fail(source.OperationFailed, key+" failed because "+string(root.Role)+" did, and would fail again", "\""+r.Command("retry", string(root.Role))+"\" runs that one again, and then this one")
+		}
+	}
+	return nil
+}
+
+// values are the outputs of the skipped role, as they are given.
+func (r *Retry) values(v *status.Status, role *status.Role) (map[string]json.RawMessage, error) {
+	given := maps.Clone(r.Values)
+	if given == nil {
+		given = map[string]json.RawMessage{}
+	}
+	declared := map[string]contract.Output{}
+	for _, o := range role.Plan.Outputs {
+		declared[o.Name] = o
+	}
+	names := slices.Sorted(maps.Keys(declared))
+	var err error
+	for _, name := range slices.Sorted(maps.Keys(r.Texts)) {
+		o, known := declared[name]
+		if !known {
+			given[name] = nil
+			continue
+		}
+		if given[name], err = driver.Parse(o.Type, []byte(r.Texts[name])); err != nil {
+			return nil, source.Fail(source.Usage, "output "+name+": "+err.Error(), "")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		o, known := declared[name]
+		if !known {
+			hint := "its outputs: " + strings.Join(names, ", ")
+			if near := hot.Nearest(name, names); near != "" {
+				hint = "did you mean " + near + "? " + hint
+			}
+			return nil, source.Fail(source.UnknownName, "the role "+string(role.Key())+" has no output "+name, hint)
+		}
+		if o.Secret {
+			return nil, source.Fail(source.Usage, "the output "+name+" is secret: a value given by hand would lie readable in the coordinator", "run the role again instead, without --skip")
+		}
+		if given[name], err = driver.Check(o.Type, given[name]); err != nil {
+			return nil, source.Fail(source.Usage, "output "+name+": "+err.Error(), "")
+		}
+	}
+	var missing []string
+	for _, name := range names {
+		valued := v.Cell(declared[name].Cell).State == coordinator.Valued
+		switch _, is := given[name]; {
+		case is && valued:
+			return nil, source.Fail(source.Usage, "the output "+name+" was published before the role failed, and keeps its value", "leave it out")
+		case !is && !valued:
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, source.Fail(source.Usage, "the role "+string(role.Key())+" has outputs that nobody gives: "+strings.Join(missing, ", "), "give each with --output NAME=VALUE, or all in a JSON file with --outputs FILE")
+	}
+	return given, nil
+}
+
+// becauseOf are the failed roles of other servers whose chain of causes leads to a
 // role.
-func BecauseOf(v *status.Status, role *status.Role) []*status.Role {
+func becauseOf(v *status.Status, role *status.Role) []*status.Role {
 	var found []*status.Role
 	for _, s := range v.Servers {
 		for i := range s.Roles {
@@ -42,9 +267,9 @@ type Kept struct {
 	Same bool
 }
 
-// KeptOutputs are those of the roles that are to run again. What a tool's resource writes
+// keptOutputs are those of the roles that are to run again. What a tool's resource writes
 // when it was applied is always true, and left out.
-func KeptOutputs(v *status.Status, again []*status.Role) []Kept {
+func keptOutputs(v *status.Status, again []*status.Role) []Kept {
 	var kept []Kept
 	for _, r := range again {
 		for _, o := range r.Plan.Outputs {
@@ -76,9 +301,9 @@ func keepers(v *status.Status, cell contract.CellName) []contract.RoleKey {
 	return keys
 }
 
-// Retry is what is posted for roles to run again, and the cells that are taken back with it:
+// requests is what is posted for roles to run again, and the cells that are taken back with it:
 // theirs, and those of the roles after them on their servers.
-func Retry(again []*status.Role) (posts []deploy.Posting, cells []contract.CellRef) {
+func requests(again []*status.Role) (posts []deploy.Posting, cells []contract.CellRef) {
 	for _, a := range again {
 		posts = append(posts, deploy.Posting{Server: a.Server.Path, Request: NewRequest(coordinator.Retry, a)})
 		for i := range a.Server.Roles[a.Index:] {

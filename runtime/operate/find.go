@@ -1,0 +1,55 @@
+package operate
+
+import (
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator/status"
+)
+
+// mostNamed is how many names a message lists.
+const mostNamed = 12
+
+// FindServer finds a server by its path.
+func FindServer(v *status.Status, path string) (*status.Server, error) {
+	if s := v.ByPath[contract.ServerPath(path)]; s != nil {
+		return s, nil
+	}
+	var known []string
+	for _, s := range v.Servers {
+		known = append(known, string(s.Path))
+	}
+	return nil, source.Fail(source.UnknownName, "the deployment has no server "+path, "its servers: "+someOf(known))
+}
+
+// FindRole finds a role by SERVER.ROLE, split at the last dot.
+func FindRole(v *status.Status, name string) (*status.Role, error) {
+	at := strings.LastIndexByte(name, '.')
+	if at <= 0 || at == len(name)-1 {
+		at = len(name) // no role is named: the server is what is wrong
+	}
+	s, err := FindServer(v, name[:at])
+	if err != nil {
+		return nil, err
+	}
+	role := strings.TrimPrefix(name[at:], ".")
+	if r := v.Role(s.Path, role); r != nil {
+		return r, nil
+	}
+	var known []string
+	for i := range s.Roles {
+		known = append(known, s.Roles[i].Name)
+	}
+	if role == "" {
+		return nil, source.Fail(source.Usage, "which role of the server "+name+"?", "its roles: "+strings.Join(known, ", "))
+	}
+	return nil, source.Fail(source.UnknownName, "the server "+string(s.Path)+" has no role "+role, "its roles: "+strings.Join(known, ", "))
+}
+
+func someOf(names []string) string {
+	if len(names) > mostNamed {
+		names = append(names[:mostNamed:mostNamed], "…")
+	}
+	return strings.Join(names, ", ")
+}

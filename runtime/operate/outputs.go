@@ -1,0 +1,336 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
+)
+
+// Outputs is the result of `hotc outputs --json` (docs/json.md).
+type Outputs struct {
+	Stack   string   `json:"stack"`
+	Outputs []Output `json:"outputs"` // the stack's
+	Roles   []Output `json:"roles"`   // the roles'
+}
+
+// OutputState says whether an output has a value.
+type OutputState string
+
+// The states of an output.
+const (
+	OutputValue   OutputState = "value"
+	OutputWaiting OutputState = "waiting"
+	OutputFailed  OutputState = "failed"
+	// OutputHeat is an output that takes a value only Heat knows.
+	OutputHeat OutputState = "heat"
+	// OutputMissing is one of a server that Heat did not make, or made of such.
+	OutputMissing OutputState = "missing"
+)
+
+// Output is one output, of the stack or of a role.
+type Output struct {
+	Name       string              `json:"name"`
+	State      OutputState         `json:"state"`
+	Value      json.RawMessage     `json:"value,omitempty"`
+	Secret     bool                `json:"secret,omitempty"` // its value is not shown
+	Type       contract.Type       `json:"type,omitempty"`
+	Since      time.Time           `json:"since,omitzero"`
+	WaitingFor []contract.CellName `json:"waiting_for,omitempty"`
+	Cause      *coordinator.Cause  `json:"cause,omitempty"`
+	Message    string              `json:"message,omitempty"`
+}
+
+// Evaluation computes a plan's outputs from the cells as they are now, with the
+// evaluator that agents use.
+type Evaluation struct {
+	ctx      context.Context
+	operator *Operator
+	plan     *contract.Plan
+	reader   func() (*deploy.Reader, error)
+	places   map[contract.CellName]contract.CellRef
+	read     map[contract.CellName]coordinator.CellRecord
+	secret   map[contract.CellName]bool
+	// deploy are values of Heat's, where somebody else gives them: `hotc run`, or agents
+	// that tell what Heat decided.
+	deploy map[string]json.RawMessage
+	// unknown is why values of Heat's are not among them.
+	unknown map[string]string
+	// missing is why Heat did not make servers.
+	missing map[contract.ServerPath]string
+}
+
+// Learn finds out what Heat decided of the stack's shape.
+func (e *Evaluation) Learn() error {
+	if e.plan.Undecided() == 0 {
+		return nil
+	}
+	snapshot, err := deploy.TakeSnapshot(e.ctx, e.operator, e.operator.Deployment, e.operator.Secret, e.plan)
+	if err != nil {
+		return err
+	}
+	decided := status.DecisionsOf(snapshot.Servers, e.operator.Size)
+	e.deploy, e.missing = decided.Values, map[contract.ServerPath]string{}
+	for i, s := range e.plan.Servers {
+		if why, _ := decided.Whether(s); why != "" && snapshot.Servers[i].Incarnation.Number == 0 {
+			e.missing[s.Path] = why
+		}
+	}
+	return nil
+}
+
+// prefetch reads the cells of many outputs at the same time.
+func (e *Evaluation) prefetch(outputs []contract.Output) error {
+	reader, err := e.reader()
+	if err != nil {
+		return err
+	}
+	records := make([]coordinator.CellRecord, len(outputs))
+	group, ctx := errgroup.WithContext(e.ctx)
+	group.SetLimit(64)
+	for i, o := range outputs {
+		group.Go(func() (err error) {
+			defer mistake.Ends()
+			records[i], err = readCell(ctx, reader, e.places[o.Cell])
+			return err
+		})
+	}
+	err = group.Wait()
+	for i, o := range outputs {
+		e.read[o.Cell] = records[i]
+	}
+	return err
+}
+
+// readCell reads a cell; what a server has written that is no record has failed.
+func readCell(ctx context.Context, reader *deploy.Reader, place contract.CellRef) (coordinator.CellRecord, error) {
+	record, err := reader.Cell(ctx, place)
+	var bad *coordinator.RecordError
+	if errors.As(err, &bad) {
+		return coordinator.CellRecord{State: coordinator.Failed, Cause: &coordinator.Cause{Reason: bad.Error()}}, nil
+	}
+	return record, err
+}
+
+func (e *Evaluation) cell(name contract.CellName) (coordinator.CellRecord, error) {
+	if record, known := e.read[name]; known {
+		return record, nil
+	}
+	place, known := e.places[name]
+	if !known {
+		return coordinator.CellRecord{}, fmt.Errorf("the plan has no cell %s", name)
+	}
+	reader, err := e.reader()
+	if err != nil {
+		return coordinator.CellRecord{}, err
+	}
+	record, err := readCell(e.ctx, reader, place)
+	if err == nil {
+		e.read[name] = record
+	}
+	return record, err
+}
+
+func (e *Evaluation) roleOutput(o contract.Output) (Output, error) {
+	record, err := e.cell(o.Cell)
+	if err != nil {
+		return Output{}, err
+	}
+	result := Output{Name: string(o.Cell), Type: o.Type, Secret: o.Secret, Since: record.Since}
+	switch {
+	case record.State == coordinator.Valued:
+		result.State = OutputValue
+		if !o.Secret {
+			result.Value = record.Value
+		}
+	case record.State == coordinator.Failed:
+		result.State, result.Cause = OutputFailed, record.Cause
+		result.Message = status.CauseText(record.Cause)
+	case e.missing[e.places[o.Cell].Server] != "":
+		result.State, result.Message = OutputMissing, e.missing[e.places[o.Cell].Server]
+	default:
+		result.State, result.Message = OutputWaiting, "not published yet"
+		result.WaitingFor = []contract.CellName{o.Cell}
+	}
+	return result, nil
+}
+
+// Stack evaluates an output of the stack.
+func (e *Evaluation) Stack(o contract.StackOutput) (Output, error) {
+	result := Output{Name: o.Name}
+	at := map[string]string{}
+	for pointer, position := range o.At {
+		at[pointer] = string(position)
+	}
+	residual, err := hot.ParseResidual(o.Expr, at)
+	if err != nil {
+		return result, source.Fail(source.BadPlan, "the output "+o.Name+": "+err.Error(), "")
+	}
+	r := &cellResolver{Evaluation: e}
+	value, err := residual.Eval(r)
+	var absent *hot.AbsentError
+	switch {
+	case r.err != nil:
+		return result, r.err
+	case r.failed != nil:
+		result.State, result.Cause = OutputFailed, r.failed
+		result.Message = status.CauseText(r.failed)
+	case r.heat:
+		result.State, result.Message = OutputHeat, r.why
+	case errors.As(err, &absent):
+		result.State, result.Message = OutputMissing, absent.Why
+	case len(r.waiting) > 0:
+		result.State, result.WaitingFor = OutputWaiting, r.waiting
+		result.Message = fmt.Sprintf("waits for %s", r.waiting[0])
+		if n := len(r.waiting); n > 1 {
+			result.Message += fmt.Sprintf(" and %d more", n-1)
+		}
+	case err != nil:
+		result.State, result.Message = OutputFailed, err.Error()
+	default:
+		result.State, result.Secret = OutputValue, r.secret
+		if !r.secret {
+			result.Value = value
+		}
+	}
+	return result, nil
+}
+
+// cellResolver answers an expression's reads from the cells, and remembers why
+// it could not.
+type cellResolver struct {
+	*Evaluation
+	waiting []contract.CellName
+	failed  *coordinator.Cause
+	heat    bool
+	why     string // what is known of why it is not there, if it is Heat's
+	secret  bool
+	err     error
+}
+
+var errUnavailable = errors.New("not there")
+
+// Cell implements hot.Resolver.
+func (r *cellResolver) Cell(name string) (json.RawMessage, error) {
+	cell := contract.CellName(name)
+	record, err := r.cell(cell)
+	if err != nil {
+		r.err = err
+		return nil, err
+	}
+	r.secret = r.secret || r.Evaluation.secret[cell]
+	switch record.State {
+	case coordinator.Valued:
+		return record.Value, nil
+	case coordinator.Failed:
+		r.failed = record.Cause
+		if r.failed == nil {
+			r.failed = &coordinator.Cause{Reason: name + " has failed"}
+		}
+	default:
+		if !slices.Contains(r.waiting, cell) {
+			r.waiting = append(r.waiting, cell)
+		}
+	}
+	return nil, errUnavailable
+}
+
+// Deploy implements hot.Resolver: what Heat computed is in the servers' boot files.
+func (r *cellResolver) Deploy(key string) (json.RawMessage, error) {
+	if v, known := r.deploy[key]; known {
+		return v, nil
+	}
+	r.heat, r.why = true, r.unknown[key]
+	return nil, errUnavailable
+}
+
+// Named evaluates one output.
+func (e *Evaluation) Named(name string) (Output, error) {
+	for _, o := range e.plan.Outputs {
+		if o.Name == name {
+			return e.Stack(o)
+		}
+	}
+	var known []string
+	for _, o := range e.plan.Outputs {
+		known = append(known, o.Name)
+	}
+	for _, r := range roleOutputs(e.plan) {
+		if string(r.Cell) == name {
+			return e.roleOutput(r)
+		}
+		known = append(known, string(r.Cell))
+	}
+	if len(known) > 12 {
+		known = append(known[:12], "…")
+	}
+	return Output{}, source.Fail(source.UnknownName, "the deployment has no output "+name, "its outputs: "+strings.Join(known, ", "))
+}
+
+// All evaluates all outputs.
+func (e *Evaluation) All() (Outputs, error) {
+	report := Outputs{Stack: string(e.operator.Deployment), Outputs: []Output{}, Roles: []Output{}}
+	roles := roleOutputs(e.plan)
+	if err := e.prefetch(roles); err != nil {
+		return report, err
+	}
+	for _, o := range e.plan.Outputs {
+		result, err := e.Stack(o)
+		if err != nil {
+			return report, err
+		}
+		report.Outputs = append(report.Outputs, result)
+	}
+	for _, r := range roles {
+		result, err := e.roleOutput(r)
+		if err != nil {
+			return report, err
+		}
+		report.Roles = append(report.Roles, result)
+	}
+	return report, nil
+}
+
+// roleOutputs are the outputs of all roles, in the order of the plan.
+func roleOutputs(p *contract.Plan) []contract.Output {
+	var all []contract.Output
+	for _, s := range p.Servers {
+		for _, r := range s.Roles {
+			all = append(all, r.Outputs...)
+		}
+	}
+	return all
+}
+
+// Evaluate prepares to compute a plan's outputs under ctx.
+func (o *Operator) Evaluate(ctx context.Context, p *contract.Plan) *Evaluation {
+	e := &Evaluation{ctx: ctx, operator: o, plan: p, places: map[contract.CellName]contract.CellRef{}, read: map[contract.CellName]coordinator.CellRecord{}, secret: map[contract.CellName]bool{}}
+	e.reader = sync.OnceValues(func() (*deploy.Reader, error) { return o.reader(ctx, p) })
+	for _, c := range p.Cells {
+		e.places[c.Name] = contract.CellRef{Cell: c.Name, Server: c.Server, Sealed: c.Sealed}
+	}
+	for _, o := range roleOutputs(p) {
+		e.secret[o.Cell] = o.Secret
+	}
+	return e
+}
+
+// Without gives the values that are Heat's where there is no Heat, and why others are not known.
+func (e *Evaluation) Without(values map[string]json.RawMessage, unknown map[string]string) *Evaluation {
+	e.deploy, e.unknown = values, unknown
+	return e
+}
