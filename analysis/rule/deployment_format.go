@@ -15,10 +15,7 @@ var deploymentFormat = Rule{Code: source.DeploymentFormat, Category: Resources, 
 func findDeploymentFormats(l *Look) {
 	for b := range l.BlocksOf("OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment") {
 		server := b.Get("server")
-		if server == nil || !l.IsCall(server) {
-			continue
-		}
-		ref := l.Template.Expr(server).Ref()
+		ref := l.Ref(server)
 		if ref.Kind != hot.ToResource {
 			continue
 		}

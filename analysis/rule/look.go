@@ -25,6 +25,34 @@ type Look struct {
 	rule  *Rule
 	diags *source.Diagnostics
 	typed *typed
+	calls map[*yaml.Node]*call
+	near  map[string]string // what nearFunction has found
+}
+
+// call is a call of a function in the template, read once for all rules.
+type call struct {
+	expr *hot.Expr
+	ref  hot.Ref
+}
+
+func (l *Look) call(n *yaml.Node) *call {
+	c := l.calls[n]
+	if c == nil {
+		e := l.Template.Expr(n)
+		if c = (&call{e, e.Ref()}); l.calls == nil {
+			l.calls = map[*yaml.Node]*call{}
+		}
+		l.calls[n] = c
+	}
+	return c
+}
+
+// Ref is what a call refers to; no reference if the node is none.
+func (l *Look) Ref(n *yaml.Node) hot.Ref {
+	if n == nil || !l.IsCall(n) {
+		return hot.Ref{}
+	}
+	return l.call(n).ref
 }
 
 // Found adds a finding of the rule, unless an error is there already.
@@ -78,7 +106,7 @@ func (l *Look) Values(n *yaml.Node) []Known {
 	var out []Known
 	for _, s := range l.Uses[:min(len(l.Uses), mostUses)] {
 		k := Known{}
-		folded, err := hot.Fold(l.Template.Expr(n), func(call *hot.Expr) (*hot.Expr, error) { return l.given(s, call, &k) })
+		folded, err := hot.Fold(l.call(n).expr, func(call *hot.Expr) (*hot.Expr, error) { return l.given(s, call, &k) })
 		if err != nil || !folded.IsValue() {
 			continue // what is wrong with it is said elsewhere
 		}
@@ -135,8 +163,7 @@ func (l *Look) mayBeNothing(n *yaml.Node) bool {
 	if n.IsNull() || !l.IsCall(n) {
 		return n.IsNull()
 	}
-	e := l.Template.Expr(n)
-	switch r := e.Ref(); r.Kind {
+	switch r := l.Ref(n); r.Kind {
 	case hot.ToResource, hot.ToFile:
 		return false
 	case hot.ToParameter: // one is never null

@@ -30,7 +30,7 @@ func findMisspeltFunctions(l *Look) {
 
 func (l *Look) misspelt(n *yaml.Node) {
 	if name := firstName(n); len(name) > 6 && strings.Contains(name, "_") && !l.IsCall(n) {
-		if near := hot.Nearest(name, functionNames); near != "" && !anyFunction(name) {
+		if near := l.nearFunction(name); near != "" {
 			l.Found(n.Entries[0].Key, fmt.Sprintf("%q is no function: this map is given as it is", name), "").Meant(name, near)
 		}
 	}
@@ -40,6 +40,22 @@ func (l *Look) misspelt(n *yaml.Node) {
 	for _, e := range n.Entries {
 		l.misspelt(e.Value)
 	}
+}
+
+// nearFunction is the function that a name is a slip for, "" if there is none. The same few
+// names stand everywhere.
+func (l *Look) nearFunction(name string) string {
+	near, is := l.near[name]
+	if !is {
+		if near = hot.Nearest(name, functionNames); anyFunction(name) {
+			near = ""
+		}
+		if l.near == nil {
+			l.near = map[string]string{}
+		}
+		l.near[name] = near
+	}
+	return near
 }
 
 // anyFunction says whether a name is that of a function of some version.

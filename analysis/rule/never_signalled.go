@@ -18,10 +18,7 @@ func findNeverSignalled(l *Look) {
 		if handle == nil {
 			handle = b.Get("Handle")
 		}
-		if handle == nil || !l.IsCall(handle) {
-			continue
-		}
-		of := l.Template.Expr(handle).Ref()
+		of := l.Ref(handle)
 		if of.Kind != hot.ToResource || l.Template.Resource(of.Name) == nil {
 			continue
 		}

@@ -25,6 +25,13 @@ func findPropertyTypes(l *Look) {
 // valuesOf are the values of a property as far as they are known. A text into which a
 // group puts its members' names is not.
 func (l *Look) valuesOf(t *Typed) []Known {
+	if !t.valued {
+		t.values, t.valued = l.find(t), true
+	}
+	return t.values
+}
+
+func (l *Look) find(t *Typed) []Known {
 	if t.Node.IsNull() {
 		return []Known{{Value: t.Property.Nothing()}}
 	}

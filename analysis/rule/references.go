@@ -11,10 +11,8 @@ func (l *Look) References(n *yaml.Node, visit func(r hot.Ref, n *yaml.Node)) {
 	if n == nil {
 		return
 	}
-	if l.IsCall(n) {
-		if r := l.Template.Expr(n).Ref(); r.Kind != hot.NoRef {
-			visit(r, n)
-		}
+	if r := l.Ref(n); r.Kind != hot.NoRef {
+		visit(r, n)
 	}
 	for _, x := range n.Items {
 		l.References(x, visit)

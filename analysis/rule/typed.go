@@ -36,6 +36,9 @@ type Typed struct {
 	Node     *yaml.Node
 	In       *Block
 	index    string // what the group puts a member's name for; "" if it puts it nowhere
+
+	values []Known // as far as they are known; worked out once for all rules
+	valued bool
 }
 
 // Blocks are all maps of properties.

@@ -21,10 +21,7 @@ func findUsedTwice(l *Look) {
 		}
 		for _, n := range networks.Items {
 			port := n.Get("port")
-			if port.IsNull() || !l.IsCall(port) {
-				continue
-			}
-			r := l.Template.Expr(port).Ref()
+			r := l.Ref(port)
 			if r.Kind != hot.ToResource || r.Name == "" {
 				continue
 			}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -43,7 +44,7 @@ func driversWith(plugins plugin.Drivers) []driver.Driver {
 
 func main() {
 	if os.Getenv("GOGC") == "" {
-		tuneHeap()
+		defer runtime.KeepAlive(tuneHeap())
 	}
 	ctx, ignore := signal.NotifyContext(context.Background(), endings()...)
 	ctx, stop := context.WithCancelCause(ctx)

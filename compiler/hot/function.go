@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -156,6 +157,17 @@ var conditionFunctions = []since{
 // is in it as one that refuses every call (Heat: Removed); one that may not stand
 // in a condition likewise (Heat: Invalid).
 func (v Version) Functions() Table {
+	if t, made := tables.Load(v); made {
+		return t.(Table)
+	}
+	t, _ := tables.LoadOrStore(v, v.functions())
+	return t.(Table)
+}
+
+// tables are those that were made already: one never changes but in the names of its template.
+var tables sync.Map
+
+func (v Version) functions() Table {
 	t := Table{expressions: map[string]*Function{}, conditions: map[string]*Function{}}
 	if v.CFN() {
 		t.cfn(v)

@@ -21,7 +21,7 @@ func (p *Property) Violation(v value.Value) error {
 	if p.Kind == String {
 		v = value.ToString(v)
 	}
-	if err := p.asParameter().Violates(v); err != nil {
+	if err := p.parameter().Violates(v); err != nil {
 		return err
 	}
 	if check := customs[p.Custom]; check != nil {
@@ -54,7 +54,12 @@ func (p *Property) Nothing() value.Value {
 	return nil
 }
 
-// asParameter is a parameter with the same constraints: HOT's are the same code in Heat.
+// parameter is a parameter with the same constraints: HOT's are the same code in Heat.
+func (p *Property) parameter() *hot.Parameter {
+	p.made.Do(func() { p.like = p.asParameter() })
+	return p.like
+}
+
 func (p *Property) asParameter() *hot.Parameter {
 	types := map[Kind]string{String: "string", Integer: "number", Number: "number", Boolean: "boolean", List: "comma_delimited_list", Map: "json"}
 	out := &hot.Parameter{Type: types[p.Kind]}

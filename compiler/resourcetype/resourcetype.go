@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
 )
 
 //go:embed heat.jsonl
@@ -59,6 +61,9 @@ type Property struct {
 	// anything.
 	Each       *Property            `json:"each"`
 	Properties map[string]*Property `json:"properties"`
+
+	made sync.Once // like, which is made when a value is first compared with it
+	like *hot.Parameter
 }
 
 // Limits are the constraints of a property.

@@ -5,6 +5,7 @@
 package edit
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -43,7 +44,7 @@ type change struct {
 
 func New(t *hot.Template) *Editor {
 	e := &Editor{writer: writer{file: t.File, nl: "\n", json: t.Root.Style == yaml.Flow}, changes: map[*yaml.Node]*change{}, root: t.Root}
-	if i := strings.IndexByte(string(t.File.Text[:min(len(t.File.Text), 4096)]), '\n'); i > 0 && t.File.Text[i-1] == '\r' {
+	if i := bytes.IndexByte(t.File.Text[:min(len(t.File.Text), 4096)], '\n'); i > 0 && t.File.Text[i-1] == '\r' {
 		e.nl = "\r\n"
 	}
 	e.moved, e.changed = e.inside, e.instead

@@ -119,7 +119,12 @@ func head(folder fs.FS, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, mostHead))
+	text := bytes.NewBuffer(nil)
+	if info, err := f.Stat(); err == nil && info.Size() < mostHead {
+		text.Grow(int(info.Size()) + bytes.MinRead)
+	}
+	_, err = text.ReadFrom(io.LimitReader(f, mostHead))
+	return text.Bytes(), err
 }
 
 // What a template or an environment says at the beginning of a line, or in the braces of
