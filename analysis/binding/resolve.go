@@ -216,6 +216,9 @@ func (b *binder) unknownOutput(at source.Place, server, attribute string) {
 		if near := hot.Nearest(attribute, s.Attributes()); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
+		if s.Role(attribute) != nil {
+			hint = fmt.Sprintf("%q is a role: what it writes is an attribute of its server; leave %q out", attribute, attribute)
+		}
 	}
 	b.report(source.Error, source.UnknownOutput, at, message, hint)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,7 @@ With --changes: whom a change reaches, and how, for each parameter, each server 
 anew and each role that writes another value; and who goes on with the value before.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := in.look(args[0], s)
+			r, sound, err := in.look(args[0], s)
 			if err != nil {
 				return err
 			}
@@ -40,9 +41,15 @@ anew and each role that writes another value; and who goes on with the value bef
 				chosen = args[1]
 			}
 			if changes {
+				if !sound {
+					return errReported // whom a change reaches would be a guess
+				}
 				return explainChanges(s, r, chosen, args[0], asJSON)
 			}
 			list := explanations(r, chosen)
+			if len(list) == 0 && !sound {
+				return errReported // what is wrong hides what there would be to explain
+			}
 			if len(list) == 0 && chosen != "" {
 				return source.Fail(source.UnknownName, fmt.Sprintf("no reference matches %q", chosen), "`hotc explain "+shellQuote(args[0])+"` lists them all")
 			}
@@ -60,21 +67,22 @@ anew and each role that writes another value; and who goes on with the value bef
 }
 
 // look analyses a template for a command that shows what was found. Errors of the
-// analysis are printed and do not stop it: they are what one wants to look at.
-func (c *compilation) look(template string, s streams) (*emit.Result, error) {
+// analysis are printed and do not stop it: they are what one wants to look at. sound says
+// that there were none.
+func (c *compilation) look(template string, s streams) (r *emit.Result, sound bool, err error) {
 	o, err := c.options(template)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	var diags source.Diagnostics
-	r := emit.Analyse(o, &diags)
+	r = emit.Analyse(o, &diags)
 	for _, d := range diags.All() {
 		source.Print(s.err, d, s.errStyle())
 	}
 	if r == nil {
-		return nil, errReported
+		return nil, false, errReported
 	}
-	return r, nil
+	return r, !diags.Failed(), nil
 }
 
 // explanation is what there is to say of one reference.
@@ -199,7 +207,7 @@ func printExplanations(s streams, list []explanation) {
 		}
 	}
 	place := ""
-	for _, x := range list {
+	for _, x := range foldMembers(list) {
 		rule, leaves := x.Rule, ""
 		if x.Timed {
 			rule += "; timed: the wait may end without a value"
@@ -210,6 +218,37 @@ func printExplanations(s streams, list []explanation) {
 		t.add(x.At, x.Time, x.Place, x.Reference, rule, x.Needs, x.By, leaves)
 	}
 	fmt.Fprint(s.out, t.String())
+}
+
+// foldMembers gives one row to what differs only in the number of a group's member, which
+// becomes an asterisk. A member whose row differs otherwise keeps its own.
+func foldMembers(list []explanation) []explanation {
+	type row struct{ at, time, place, reference, rule, needs, by string }
+	member := regexp.MustCompile(`/[0-9]+\b`)
+	fold := func(x explanation) (row, explanation) {
+		all := func(text string) string { return member.ReplaceAllString(text, "/*") }
+		x.Place, x.Needs, x.By = all(x.Place), all(x.Needs), all(x.By)
+		return row{x.At, x.Time, x.Place, x.Reference, x.Rule, x.Needs, x.By}, x
+	}
+	alike := map[row]int{}
+	for _, x := range list {
+		of, _ := fold(x)
+		alike[of]++
+	}
+	var out []explanation
+	for _, x := range list {
+		of, folded := fold(x)
+		switch alike[of] {
+		case 0: // stands in the row of the first
+			continue
+		case 1:
+			out = append(out, x)
+		default:
+			out = append(out, folded)
+			alike[of] = 0
+		}
+	}
+	return out
 }
 
 // mostResidual is how much of a residual the text shows, in bytes.

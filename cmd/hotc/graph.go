@@ -26,7 +26,7 @@ deadlock is red. Members of a group that run the same roles share a box.`,
 			if format != "dot" && format != "mermaid" && format != "svg" {
 				return usageError{fmt.Errorf("--format is dot, mermaid or svg, not %q", format)}
 			}
-			r, err := in.look(args[0], s)
+			r, _, err := in.look(args[0], s)
 			if err != nil {
 				return err
 			}

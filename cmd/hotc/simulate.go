@@ -31,7 +31,7 @@ FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot) to seconds
 ` + "`hotc run --json`" + ` printed of a former run. - is standard input.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := in.look(args[0], s)
+			r, _, err := in.look(args[0], s)
 			if err != nil {
 				return err
 			}
