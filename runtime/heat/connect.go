@@ -60,7 +60,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	}
 	within, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
-	provider, err := config.NewProviderClient(within, who, config.WithHTTPClient(http.Client{Transport: transport(secure)}))
+	provider, err := config.NewProviderClient(within, who, config.WithHTTPClient(http.Client{Transport: transport(secure), CheckRedirect: stay}))
 	if err != nil {
 		return nil, loginError(ctx, who.IdentityEndpoint, err)
 	}
@@ -207,6 +207,21 @@ func transport(secure *tls.Config) http.RoundTripper {
 	t.DialContext = (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	return bounded{t}
 }
+
+// stay keeps a redirection, by which Heat gives a stack's whole address, at the place that was
+// asked, which the catalogue says: behind a proxy Heat may name another, or one without TLS,
+// and nobody else gets the token.
+func stay(r *http.Request, via []*http.Request) error {
+	if len(via) >= mostRedirections {
+		return errRedirections
+	}
+	r.URL.Scheme, r.URL.Host, r.Host = via[0].URL.Scheme, via[0].URL.Host, via[0].Host
+	return nil
+}
+
+const mostRedirections = 5
+
+var errRedirections = errors.New("it redirects again and again")
 
 type bounded struct{ http.RoundTripper }
 

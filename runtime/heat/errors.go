@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -88,6 +89,9 @@ func unexpected(err error) (gophercloud.ErrUnexpectedResponseCode, bool) {
 	return gophercloud.ErrUnexpectedResponseCode{}, false
 }
 
+// quota is what a refusal says that is about how much a project may have, and about no right.
+var quota = regexp.MustCompile(`(?i)\bquotas?\b|maximum (number of )?stacks`)
+
 func (e *Error) describe(name string, r request, status gophercloud.ErrUnexpectedResponseCode) (*source.Diagnostic, error) {
 	said := e.Said
 	if said == "" {
@@ -105,6 +109,8 @@ func (e *Error) describe(name string, r request, status gophercloud.ErrUnexpecte
 		return refused("another action on the stack has not ended: try again when it has"), nil
 	case e.Status == http.StatusUnauthorized:
 		return source.Fail(source.NoHeat, "Heat does not accept the credentials: "+said, "a token may have expired, or the credentials been withdrawn: log in again ($OS_CLOUD, or the OS_* variables)"), ErrForbidden
+	case e.Status < 500 && quota.MatchString(said):
+		return refused("delete what is no longer needed (hotc list), or ask for a larger quota"), nil
 	case e.Status == http.StatusForbidden:
 		return refused("these credentials may not do that (" + r.method + " " + strings.Join(r.path, "/") + "): the project's administrator can say what they may; an application credential may be restricted"), ErrForbidden
 	case e.Status == http.StatusRequestEntityTooLarge:
@@ -120,8 +126,6 @@ func (e *Error) describe(name string, r request, status gophercloud.ErrUnexpecte
 		return source.Fail(source.NoHeat, fmt.Sprintf("Heat at %s failed: %s", name, said), hint), ErrUnreachable
 	case e.Kind == "RequestLimitExceeded":
 		return refused("--limit tells hotc the cloud's limits, so that it says where the template goes over them"), nil
-	case strings.Contains(said, "maximum number of stacks") || strings.Contains(strings.ToLower(said), "quota"):
-		return refused("delete what is no longer needed (hotc list), or ask for a larger quota"), nil
 	}
 	return refused(""), nil
 }

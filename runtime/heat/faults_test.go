@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -71,7 +72,7 @@ func TestAnswersOfClouds(t *testing.T) {
 		is     error
 		calls  int32
 	}{
-		"quota":     {403, `{"code":403,"error":{"type":"Forbidden","message":"You have reached the maximum stacks per tenant, 100. Please delete some stacks.","traceback":null},"explanation":"Access was denied"}`, []string{"H711", "reached the maximum stacks per tenant, 100"}, heat.ErrForbidden, 1},
+		"quota":     {403, `{"code":403,"error":{"type":"Forbidden","message":"You have reached the maximum stacks per tenant, 100. Please delete some stacks.","traceback":null},"explanation":"Access was denied"}`, []string{"H711", "reached the maximum stacks per tenant, 100", "larger quota"}, nil, 1},
 		"taken":     {409, `{"code":409,"error":{"type":"StackExists","message":"The Stack (s) already exists."},"explanation":"There was a conflict"}`, []string{"H711", "already exists"}, heat.ErrExists, 1},
 		"limits":    {400, `{"code":400,"error":{"type":"RequestLimitExceeded","message":"Request limit exceeded: Template size (600000 bytes) exceeds maximum allowed size (524288 bytes)."}}`, []string{"H711", "524288", "--limit"}, nil, 1},
 		"policy":    {403, `{"explanation":"You are not authorized to complete this action."}`, []string{"H711", "not authorized", "POST stacks"}, heat.ErrForbidden, 1},
@@ -118,6 +119,46 @@ func TestAnEndlessAnswerIsCutOff(t *testing.T) {
 	})
 	_, err := c.Stacks(t.Context())
 	expect(t, "endless", err, "H710", "larger than hotc reads")
+}
+
+// Heat redirects to a stack's whole address, which behind a proxy may be another's: the token
+// goes nowhere but where the catalogue says.
+func TestRedirectionsStayWhereHeatIs(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("somebody else was asked, with the token %q", r.Header.Get("X-Auth-Token"))
+	}))
+	defer elsewhere.Close()
+	c := played(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/p/stacks/s":
+			http.Redirect(w, r, elsewhere.URL+"/v1/p/stacks/s/id", http.StatusFound)
+		case "/v1/p/stacks/s/id":
+			_, _ = w.Write([]byte(`{"stack":{"stack_name":"s","id":"id","stack_status":"CREATE_COMPLETE"}}`))
+		default:
+			http.Redirect(w, r, r.URL.Path, http.StatusFound)
+		}
+	})
+	if s, err := c.Stack(t.Context(), "s"); err != nil || s.ID != "id" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	_, err := c.Stack(t.Context(), "round")
+	expect(t, "a circle", err, "H710", "redirects again and again")
+}
+
+// A list ends, whatever Heat makes of the marker.
+func TestListsOfStacksEnd(t *testing.T) {
+	same := played(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"stacks":[{"stack_name":"a","id":"1"},{"stack_name":"b","id":"2"}]}`))
+	})
+	if all, err := same.Stacks(t.Context()); err != nil || len(all) != 2 {
+		t.Errorf("markers that are ignored: %v, %v", all, err)
+	}
+	page, n := strings.Repeat(`{"id":"1"},`, 20_000), atomic.Int32{}
+	more := played(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"stacks":[%s{"id":"%d"}]}`, page, n.Add(1)+1)
+	})
+	_, err := more.Stacks(t.Context())
+	expect(t, "a list without an end", err, "H710", "more than 100000 stacks")
 }
 
 func TestACertificateNobodyTrusts(t *testing.T) {

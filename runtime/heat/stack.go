@@ -104,21 +104,28 @@ func (c *Client) StackAt(ctx context.Context, name, id string) (*Stack, error) {
 // pageSize is how many stacks, or events, are asked for at once.
 const pageSize = 500
 
+// mostStacks is how many of them are listed.
+const mostStacks = 100_000
+
 // Stacks are the project's stacks that are nested in no other.
 func (c *Client) Stacks(ctx context.Context) ([]Stack, error) {
 	var all []Stack
-	query := url.Values{"limit": {fmt.Sprint(pageSize)}}
-	for {
+	for marker := ""; len(all) < mostStacks; {
+		query := url.Values{"limit": {fmt.Sprint(pageSize)}}
+		if marker != "" {
+			query.Set("marker", marker)
+		}
 		var answer struct{ Stacks []Stack }
 		if err := c.call(ctx, get(query, "stacks"), &answer); err != nil {
 			return nil, err
 		}
-		all = append(all, answer.Stacks...)
-		if len(answer.Stacks) == 0 || query.Get("marker") == answer.Stacks[len(answer.Stacks)-1].ID {
+		if len(answer.Stacks) == 0 || answer.Stacks[len(answer.Stacks)-1].ID == marker {
 			return all, nil
 		}
-		query.Set("marker", answer.Stacks[len(answer.Stacks)-1].ID)
+		all = append(all, answer.Stacks...)
+		marker = answer.Stacks[len(answer.Stacks)-1].ID
 	}
+	return nil, noReply("Heat at "+c.name, &garbledError{fmt.Errorf("more than %d stacks", mostStacks)})
 }
 
 // Create makes a stack and returns its id, while Heat is at it.

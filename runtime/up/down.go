@@ -87,7 +87,7 @@ func (d *Down) remove(ctx context.Context, s *heat.Stack) error {
 	waiting := waits{}
 	if events, err := d.Cloud.Events(ctx, s.Name, s.ID, "", heat.MaxDepth); err == nil && len(events) > 0 {
 		waiting.see(events)
-		f.last = events[len(events)-1].ID
+		f.pass(events[len(events)-1])
 	}
 	f.view = hookView{d.View, waiting}
 	asked := s.State.Action() == "DELETE" && s.State.InProgress()

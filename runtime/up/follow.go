@@ -23,12 +23,13 @@ type following struct {
 	look       time.Duration
 	name, id   string
 
-	last    string // the last event that was shown
-	awaited bool   // an update was asked for, and has not begun yet
-	tag     string // the stack's, as we have asked for it
-	ours    bool   // the stack had that tag at some look
-	silent  bool   // Heat does not answer, and it was said
-	deaf    bool   // the coordinator does not
+	last    string    // the last event that was shown
+	at      time.Time // when it was
+	awaited bool      // an update was asked for, and has not begun yet
+	tag     string    // the stack's, as we have asked for it
+	ours    bool      // the stack had that tag at some look
+	silent  bool      // Heat does not answer, and it was said
+	deaf    bool      // the coordinator does not
 	changed <-chan coordinator.Path
 	owed    bool // something has changed since the last look at the roles
 	now     *status.Status
@@ -41,9 +42,20 @@ type following struct {
 func (f *following) skip(ctx context.Context, s *heat.Stack) error {
 	events, err := f.cloud.Events(ctx, s.Name, s.ID, "", heat.MaxDepth)
 	if err == nil && len(events) > 0 {
-		f.last = events[len(events)-1].ID
+		f.pass(events[len(events)-1])
 	}
 	return err
+}
+
+// outdated is how much older than the last event one is that was shown before: Heat keeps only
+// so many, and where it has dropped the last one, lists all of them. Its engines' clocks may
+// differ by less.
+const outdated = time.Minute
+
+func (f *following) pass(e heat.Event) {
+	if f.last = e.ID; e.Time.After(f.at) {
+		f.at = e.Time.Time
+	}
 }
 
 // heats is one look at Heat: the events since the last, and the stack.
@@ -72,9 +84,11 @@ func (f *following) heats(ctx context.Context) (*heat.Stack, error) {
 	f.silent = false
 	begins := false
 	for _, e := range events {
-		f.view.Event(e)
-		f.last = e.ID
-		begins = begins || e.OfStack() && e.Name == f.name && e.State == "UPDATE_IN_PROGRESS"
+		if f.at.Sub(e.Time.Time) < outdated {
+			f.view.Event(e)
+			begins = begins || e.OfStack() && e.Name == f.name && e.State == "UPDATE_IN_PROGRESS"
+		}
+		f.pass(e)
 	}
 	if f.awaited {
 		f.awaited = !begins
@@ -194,6 +208,9 @@ func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
 	r := &Result{}
 	err := f.until(ctx, func(s *heat.Stack) (bool, error) {
 		r.Stack = s
+		if s.State.Action() == "DELETE" {
+			return false, source.Fail(source.StackFailed, "somebody else has deleted the stack "+f.name+", or is at it ("+string(s.State)+")", "\"hotc down "+f.name+"\" takes away what is left of it")
+		}
 		if s.State.InProgress() || f.now == nil {
 			return false, nil
 		}

@@ -139,12 +139,13 @@ func (d *deployment) Destroy(context.Context) error {
 
 // view writes down what it is told.
 type view struct {
-	said []string
-	no   error
+	said   []string
+	events []string
+	no     error
 }
 
 func (v *view) Say(text string)       { v.said = append(v.said, text) }
-func (v *view) Event(heat.Event)      {}
+func (v *view) Event(e heat.Event)    { v.events = append(v.events, e.ID) }
 func (v *view) Known(*status.Status)  {}
 func (v *view) Roles(*status.Status)  {}
 func (v *view) Confirm(Changes) error { v.said = append(v.said, "confirm"); return v.no }
@@ -247,6 +248,32 @@ func TestOutagesAreWaitedOut(t *testing.T) {
 	r, err := u.Run(t.Context())
 	if err != nil || !r.OK() || strings.Count(strings.Join(v.said, "\n"), "does not answer") != 1 || !slices.Contains(v.said, "Heat answers again") {
 		t.Errorf("%v: %v", err, v.said)
+	}
+}
+
+// Heat drops old events, the last one that was shown among them, and then lists all that it has.
+func TestEventsThatHeatHasDroppedAreNotShownAgain(t *testing.T) {
+	event := func(id string, at time.Duration) heat.Event {
+		return heat.Event{ID: id, State: "UPDATE_IN_PROGRESS", Time: heat.Time{Time: time.Unix(0, 0).Add(at)}}
+	}
+	c, v := &cloud{stack: &heat.Stack{ID: "id", State: "UPDATE_IN_PROGRESS"}, events: []heat.Event{event("1", 0), event("2", time.Hour)}}, &view{}
+	f := &following{cloud: c, view: v}
+	for range 2 {
+		if _, err := f.heats(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.events = []heat.Event{event("1", 0), event("3", time.Hour-time.Second)} // another engine's clock
+	}
+	if !slices.Equal(v.events, []string{"1", "2", "3"}) || f.last != "3" {
+		t.Errorf("%v, %s", v.events, f.last)
+	}
+}
+
+func TestAStackThatSomebodyDeletesIsNoSuccess(t *testing.T) {
+	c := &cloud{states: []heat.State{"CREATE_IN_PROGRESS", "DELETE_COMPLETE"}}
+	u, _ := begin(t, c, &deployment{outcome: deploy.Created})
+	if _, err := u.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "somebody else has deleted the stack s") {
+		t.Error(err)
 	}
 }
 

@@ -109,6 +109,16 @@ func (a addresses) addPlace(name string, nics []nic) error {
 	return ip(name, lines...)
 }
 
+// Silence cuts a port of the operator's place off from all servers, or lets it answer again.
+// The operator itself reaches it.
+func (b *Bed) Silence(port string, silent bool) error {
+	what := "add"
+	if !silent {
+		what = "del"
+	}
+	return ip("", "rule "+what+" from "+b.net.operator+" to "+b.net.network+" ipproto tcp sport "+port+" pref 10 blackhole")
+}
+
 // wiring is what the kernel knows of a place's link and neighbours.
 func wiring(name string) string {
 	outside, _ := exec.Command("ip", "-s", "link", "show", name).CombinedOutput()
