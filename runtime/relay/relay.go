@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,10 +51,14 @@ type Relay struct {
 	// Once ends Run when the stack is neither being created nor updated, and nothing waits.
 	Once bool
 
-	stack  *heat.Stack
-	looked time.Time // at the stack
-	record coordinator.HeatRecord
-	said   map[string]string // why something is not done, by what it is
+	stack   *heat.Stack
+	looked  time.Time // at the stack
+	served  bool      // Heat has answered as it should
+	record  coordinator.HeatRecord
+	told    coordinator.HeatRecord // what was written down last
+	toldAt  time.Time
+	said    map[string]string // why something is not done, by what it is
+	waiting map[string]bool   // the waits of which it was said that Heat waits
 }
 
 // lookAtStack is how often the stack is asked for where only its id matters: one of the same
@@ -111,6 +116,7 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 		return err
 	}
 	var seen []wait
+	refused := false
 	next := time.NewTimer(0)
 	defer next.Stop()
 	for {
@@ -118,7 +124,7 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.Changed():
-			if !r.decided(seen, s) {
+			if refused || !r.decided(seen, s) {
 				r.tell(ctx, s, seen)
 				continue // nothing to say to Heat
 			}
@@ -132,17 +138,22 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil && !passing(err) {
+		refused = errors.Is(err, heat.ErrForbidden)
+		if refused && (r.Once || !r.served) {
 			return err
 		}
+		r.served = r.served || err == nil
 		next.Reset(r.Every)
+		if refused {
+			next.Reset(refusedRest * r.Every)
+		}
 	}
 }
 
-// passing says that an error of Heat's may be gone at the next look.
-func passing(err error) bool {
-	return !errors.Is(err, heat.ErrForbidden)
-}
+// refusedRest is how much longer a relay rests that Heat or Keystone refuses: credentials that
+// were good may be again, when a role was given back or Keystone knows its keys; and who asks
+// on and on with a wrong password is locked out.
+const refusedRest = 30
 
 // decided says whether one of Heat's waits is to be ended, as things stand.
 func (r *Relay) decided(seen []wait, s *relay.Session) bool {
@@ -184,7 +195,7 @@ func (r *Relay) look(ctx context.Context) ([]wait, error) {
 		stack, err := r.Heat.Stack(ctx, name)
 		if errors.Is(err, heat.ErrNotFound) {
 			r.stack, r.record.Stack = nil, ""
-			r.why("stack", "there is no stack "+name+" yet")
+			r.why("stack", "there is no stack "+name+" in the project yet")
 			return nil, nil
 		}
 		if err != nil {
@@ -269,20 +280,17 @@ func (w wait) place() string {
 
 // tell writes down what Heat says, and why it still waits.
 func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
+	r.sayWaits(seen)
 	record := r.record
 	record.Waits, record.Since = nil, time.Now().UTC().Truncate(time.Second)
 	servers := s.Servers()
-	for _, w := range seen {
+	for _, w := range mostTelling(seen) {
 		x := coordinator.HeatWait{Stack: w.About.Stack, Wait: w.About.Wait, Status: coordinator.HeatWaitState(w.Status), Reason: w.Reason}
-		if w.inProgress() {
+		switch {
+		case w.inProgress():
 			x.Reason = w.decide(s.Plan, servers).reason
-		}
-		switch x.Status {
-		case coordinator.HeatWaits:
-			r.why(w.ID+w.Config, fmt.Sprintf("Heat waits for %s, %d servers", w.place(), len(w.Servers)))
-		case coordinator.HeatDone:
+		case x.Status == coordinator.HeatDone:
 			x.Reason = ""
-		case coordinator.HeatFailed:
 		}
 		record.Waits = append(record.Waits, x)
 	}
@@ -290,9 +298,62 @@ func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
 	if r.Told != nil {
 		r.Told(record)
 	}
-	if err := s.Tell(ctx, record); err != nil && ctx.Err() == nil {
+	if same(record, r.told) && time.Since(r.toldAt) < tellAgain {
+		return
+	}
+	switch err := s.Tell(ctx, record); {
+	case err == nil:
+		r.told, r.toldAt = record, time.Now()
+	case ctx.Err() == nil:
 		r.why("coordinator", err.Error())
 	}
+}
+
+// tellAgain is how soon the same is written down once more where another relay has written
+// something else: one that Heat refuses, and one that it does not, would do so on and on.
+const tellAgain = 20 * time.Second
+
+func same(a, b coordinator.HeatRecord) bool {
+	return a.Stack == b.Stack && a.Trouble == b.Trouble && slices.Equal(a.Waits, b.Waits)
+}
+
+// sayWaits says once of each wait that Heat has begun with it.
+func (r *Relay) sayWaits(seen []wait) {
+	waiting := map[string]bool{}
+	for _, w := range seen {
+		if key := w.ID + w.Config; w.inProgress() {
+			if !r.waiting[key] {
+				r.Say(fmt.Sprintf("Heat waits for %s, %d servers", w.place(), len(w.Servers)))
+			}
+			waiting[key] = true
+		}
+	}
+	r.waiting = waiting
+}
+
+// mostWaits is how many waits are written down: a group has one for each member, and a node of
+// the coordinator holds less than a stack.
+const mostWaits = 64
+
+// mostTelling are the waits that are written down: what has ended well only where there is room.
+func mostTelling(seen []wait) []wait {
+	if len(seen) <= mostWaits {
+		return seen
+	}
+	kept := slices.Clone(seen)
+	slices.SortStableFunc(kept, func(a, b wait) int { return telling(b) - telling(a) })
+	return kept[:mostWaits]
+}
+
+func telling(w wait) int {
+	switch coordinator.HeatWaitState(w.Status) {
+	case coordinator.HeatFailed:
+		return 2
+	case coordinator.HeatWaits:
+		return 1
+	case coordinator.HeatDone:
+	}
+	return 0
 }
 
 // why says once what is the matter with something.

@@ -313,3 +313,79 @@ func TestChangedPlan(t *testing.T) {
 	w.report(m, "mysql=done backup=done")
 	w.until("Heat was told", func() bool { return len(w.said()) == 1 })
 }
+
+// Credentials that Heat refuses at first end a relay. One that was served goes on, and asks
+// seldom: a role may be given back.
+func TestHeatRefuses(t *testing.T) {
+	w := newWorld(t)
+	refusal := fmt.Errorf("%w: no role", heat.ErrForbidden)
+	set := func(err error) (looks int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.down = err
+		return w.looks
+	}
+	set(refusal)
+	if err := <-w.relay(t.Context(), "never served", nil); !errors.Is(err, heat.ErrForbidden) {
+		t.Error(err)
+	}
+	set(nil)
+	w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
+	told := make(chan coordinator.HeatRecord, 100_000)
+	start := func(name string, every time.Duration) {
+		ctx, stop := context.WithCancel(t.Context())
+		ended := w.relay(ctx, name, func(r *Relay) {
+			r.Every, r.Told = every, func(x coordinator.HeatRecord) { told <- x }
+		})
+		t.Cleanup(func() {
+			stop()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		w.until(name+" was served", func() bool { x := <-told; return len(x.Waits) == 1 && x.Trouble == "" })
+	}
+	start("seldom", time.Hour)
+	set(refusal)
+	m := w.machine("id-1")
+	w.report(m, "mysql=failed")
+	w.until("it is refused", func() bool { return (<-told).Trouble != "" })
+	before := set(refusal)
+	for range 20 { // which are no reason to ask
+		for len(told) > 0 {
+			<-told
+		}
+		w.report(m, "mysql=running")
+		w.report(m, "mysql=failed")
+		<-told
+	}
+	if asked := set(nil) - before; asked != 0 {
+		t.Errorf("Heat refused, and was asked %d times", asked)
+	}
+	w.report(m, "mysql=running")
+	start("often", time.Millisecond)
+	set(refusal)
+	w.until("it is refused", func() bool { return (<-told).Trouble != "" })
+	set(nil)
+	w.report(m, "mysql=failed")
+	w.until("Heat was told", func() bool { return len(w.said()) == 1 })
+}
+
+// A group has a wait for each of its members: written down are those that tell something.
+func TestManyWaitsAreWrittenDown(t *testing.T) {
+	var all []wait
+	for i := range 1000 {
+		x := wait{Deployment: heat.Deployment{ID: fmt.Sprint(i), Status: "COMPLETE"}}
+		if i%100 == 50 {
+			x.Status = "IN_PROGRESS"
+		}
+		if i == 999 {
+			x.Status = "FAILED"
+		}
+		all = append(all, x)
+	}
+	got := mostTelling(all)
+	if len(got) != mostWaits || got[0].ID != "999" || got[1].ID != "50" || got[10].ID != "950" || got[11].ID != "0" {
+		t.Errorf("%d waits: %+v", len(got), got[:12])
+	}
+}

@@ -19,13 +19,19 @@ import (
 func relayed(t *testing.T, template, name string, parameters ...string) *deployment {
 	t.Helper()
 	theBed(t)
-	w := worldOn(t, place.zk.URL("hotc"), template, "--signal=relay")
+	return worldOn(t, place.zk.URL("hotc"), template, "--signal=relay").owned(name, parameters...)
+}
+
+// owned applies, and creates the stack in the owner's project, where relays ask.
+func (w *world) owned(name string, parameters ...string) *deployment {
+	t := w.t
+	t.Helper()
 	(&deployment{world: w, name: name}).apply()
 	args := []string{"stack", "create", "-t", filepath.Join(w.dir, "stack.yaml"), "-e", w.secret + ".env.yaml", name}
 	for _, x := range parameters {
 		args = append(args, "--parameter", x)
 	}
-	openstack(t, w, args...) // in the owner's project, where relays ask
+	openstack(t, w, args...)
 	return w.watched(&deployment{world: w, name: name, stack: w.bed.Judge.Find(t, name)})
 }
 

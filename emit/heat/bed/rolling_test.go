@@ -77,7 +77,7 @@ func TestRelayScalingPolicy(t *testing.T) {
 		open(t, d.machine(path, nil), "go")
 	}
 	d.ends("CREATE_COMPLETE")
-	d.stack.Signal(t, "more")
+	openstack(t, d.world, "stack", "resource", "signal", d.name, "more") // as an alarm does, which does not wait
 	third := d.machine("app/2", nil)
 	d.await("app/2", "join", "running")
 	open(t, third, "fail")

@@ -70,7 +70,7 @@ func (w *world) clientEnvironment() []string {
 }
 
 // openstack runs the client as the stacks' owner.
-func openstack(t *testing.T, w *world, args ...string) string {
+func openstack(t testing.TB, w *world, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("openstack", args...)
 	cmd.Env = w.clientEnvironment()

@@ -14,7 +14,7 @@ import (
 // servers that have no credentials; and once more to a relay, which gets the stack out of that.
 func TestSwitchWhoTellsHeat(t *testing.T) {
 	t.Parallel()
-	d := newWorld(t, "testdata/relayed.yaml").deploy("switch")
+	d := newWorld(t, "testdata/relayed.yaml").owned("switch")
 	open(t, d.machine("db", nil), "value")
 	d.ends("CREATE_COMPLETE")
 	ids := map[string]string{}
