@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/emit/heat/judge"
+	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
 // Both kinds of group are updated member by member: Heat begins with the next one when the
@@ -82,7 +82,7 @@ func TestRelayScalingPolicy(t *testing.T) {
 	d.await("app/2", "join", "running")
 	open(t, third, "fail")
 	until(t, "the member's stack to have failed", func() bool {
-		return slices.ContainsFunc(d.stack.Resources(t), func(r judge.Resource) bool {
+		return slices.ContainsFunc(d.stack.Resources(t), func(r heattest.Resource) bool {
 			return strings.HasPrefix(r.Path, "app/") && r.Name == "hotc_done" && strings.Contains(r.Reason, "app/2.join: exit status 3")
 		})
 	})
