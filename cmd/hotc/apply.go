@@ -19,6 +19,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 func newApplyCommand(io streams) *cobra.Command {
@@ -214,7 +215,7 @@ func (a *application) enrolment(p *contract.Plan) (*coordinator.Enrolment, error
 
 // publish rehearses first, so that nothing is written if a secret is missing or too
 // large.
-func (a *application) publish(whole context.Context, io streams, s *session, w deploy.Publication, gifts []gift) (done deploy.Published, r applied, err error) {
+func (a *application) publish(whole context.Context, io streams, s *session, w deploy.Publication, gifts []operate.SecretValue) (done deploy.Published, r applied, err error) {
 	r.Given, r.Again = namesOf(gifts), []string{}
 	p := w.Plan
 	ctx, stop := context.WithTimeout(whole, 20*a.target.timeout)
@@ -229,16 +230,16 @@ func (a *application) publish(whole context.Context, io streams, s *session, w d
 		}
 	}
 	if a.dryRun || len(p.Secrets) > 0 {
-		if err := s.tooLarge(gifts); err != nil {
+		if err := s.CheckSizes(gifts); err != nil {
 			return done, r, err
 		}
-		missing, again, err := s.missingSecrets(ctx, p, gifts, done.Outcome == deploy.Unchanged || done.Outcome == deploy.Updated)
+		missing, again, err := s.MissingSecrets(ctx, p, gifts, done.Outcome == deploy.Unchanged || done.Outcome == deploy.Updated)
 		if err == nil && len(missing) > 0 {
 			err = secretsMissing(missing)
 		}
 		r.Again = append(r.Again, again...)
 		if err == nil && done.Outcome == deploy.Updated && !a.dryRun {
-			err = s.give(ctx, p, gifts) // before the hooks read them
+			err = s.Give(ctx, p, gifts) // before the hooks read them
 			gifts = nil
 		}
 		if err != nil || a.dryRun {
@@ -249,7 +250,7 @@ func (a *application) publish(whole context.Context, io streams, s *session, w d
 	defer enough()
 	done, err = deploy.Publish(ctx, s.Store, w)
 	if err == nil {
-		err = s.give(ctx, p, gifts)
+		err = s.Give(ctx, p, gifts)
 	}
 	return done, r, err
 }

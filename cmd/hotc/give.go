@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,47 +10,38 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
-// The values of `hotc apply --secret-param NAME=FILE`. Nothing here writes one
-// anywhere but into a sealed cell: no message has a part of it, not even where it is
-// wrong.
+// The values of `hotc apply --secret-param NAME=FILE`. No message has a part of one, not even
+// where it is wrong.
 
 // mostSecret is how many bytes of a secret's file are read; a cell takes less.
 const mostSecret = 1 << 20
 
-// gift is a secret of the plan with its value.
-type gift struct {
-	secret contract.Secret
-	value  json.RawMessage
-}
-
 // readGifts reads what the flags name, when all of them are right.
-func readGifts(ctx context.Context, flags []string, p *contract.Plan, s streams) ([]gift, error) {
+func readGifts(ctx context.Context, flags []string, p *contract.Plan, s streams) ([]operate.SecretValue, error) {
 	files, err := giftFiles(flags, p)
 	if err != nil {
 		return nil, err
 	}
-	gifts := make([]gift, len(files))
+	gifts := make([]operate.SecretValue, len(files))
 	for i, f := range files {
 		text, err := readSecretValue(ctx, f.secret.Name, f.path, s)
 		if err != nil {
 			return nil, err
 		}
-		value, err := secretValue(f.secret, text)
+		value, err := operate.ReadSecret(f.secret, text)
 		if err != nil {
 			return nil, err
 		}
-		gifts[i] = gift{f.secret, value}
+		gifts[i] = operate.SecretValue{Secret: f.secret, Value: value}
 	}
 	return gifts, nil
 }
@@ -195,59 +185,6 @@ func warnOpenFile(name, path string, s streams) {
 	source.Print(s.err, d, s.errStyle())
 }
 
-// secretValue gives a text the type that the template declares.
-func secretValue(secret contract.Secret, text []byte) (json.RawMessage, error) {
-	var diags source.Diagnostics
-	t := hot.ParseTemplate(source.NewFile("declaration", secret.Declaration), &diags)
-	if t == nil || t.Parameter(secret.Name) == nil {
-		return nil, source.Fail(source.BadPlan, "the plan does not say what the secret parameter "+secret.Name+" is", "compile again, with this version of hotc")
-	}
-	p := t.Parameter(secret.Name)
-	val, err := p.Cast(string(text))
-	if err == nil {
-		err = p.Check(string(text))
-	}
-	if err != nil { // which has a part of the value
-		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: the value is none that the template takes (%s)", secret.Name, secret.At),
-			"it declares "+string(value.EncodeJSON(p.Entry.Value.Data())))
-	}
-	return value.EncodeJSON(val), nil
-}
-
-// missingSecrets are the names of the plan's secrets that are neither given now nor
-// were before, and those that not all readers can open. live says that the
-// plan is on the coordinator.
-func (s *session) missingSecrets(ctx context.Context, p *contract.Plan, gifts []gift, live bool) (missing, again []string, err error) {
-	given := make([]deploy.Given, len(p.Secrets))
-	if live {
-		if given, err = deploy.ReadGiven(ctx, s, s.Deployment, s.Secret, p); err != nil {
-			return nil, nil, err
-		}
-	}
-	for i, x := range p.Secrets {
-		switch {
-		case slices.ContainsFunc(gifts, func(g gift) bool { return g.secret.Name == x.Name }):
-		case given[i].Since.IsZero():
-			missing = append(missing, x.Name)
-		case len(given[i].Lacking) > 0:
-			again = append(again, x.Name)
-		}
-	}
-	return missing, again, nil
-}
-
-// tooLarge refuses values that the coordinator cannot hold.
-func (s *session) tooLarge(gifts []gift) error {
-	limit := deploy.GivenLimit(s)
-	for _, g := range gifts {
-		if len(g.value) > limit {
-			return source.Fail(source.MissingSecret, fmt.Sprintf("nothing is applied: --secret-param %s has %d bytes as JSON, a sealed value has at most %d", g.secret.Name, len(g.value), limit),
-				"give the key of an archive instead, and let a role fetch that")
-		}
-	}
-	return nil
-}
-
 func secretsMissing(names []string) error {
 	return source.Fail(source.MissingSecret, "nothing is applied: there is no value of "+strings.Join(names, ", ")+", which roles read",
 		"give each in a file, or one on standard input (-):"+giftFlags(names...))
@@ -262,20 +199,10 @@ func giftFlags(names ...string) string {
 	return flags
 }
 
-// give puts the values into their cells.
-func (s *session) give(ctx context.Context, p *contract.Plan, gifts []gift) error {
-	for _, g := range gifts {
-		if err := deploy.Give(ctx, s, s.Deployment, s.Secret, p, g.secret, g.value, time.Now()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func namesOf(gifts []gift) []string {
+func namesOf(gifts []operate.SecretValue) []string {
 	names := []string{}
 	for _, g := range gifts {
-		names = append(names, g.secret.Name)
+		names = append(names, g.Secret.Name)
 	}
 	return names
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,18 +12,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
-	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/memory"
-	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/localheat"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
+	"github.com/hotc-dev/hotc/runtime/localrun"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 func newRunCommand(s streams) *cobra.Command {
@@ -60,16 +55,16 @@ with --output all that roles print, as it comes.`,
 			if err != nil {
 				return err
 			}
-			r := &localRun{streams: s, result: result, asJSON: asJSON, output: output, started: time.Now()}
+			r := &localRun{streams: s, result: result, asJSON: asJSON, output: output, started: time.Now(), width: longestRole(result.Built.Plan)}
 			given, err := parseFacts(facts, result.Program)
 			if err != nil {
 				return err
 			}
-			r.heat = localheat.New(string(deploymentName), result, given)
-			if r.gifts, err = readGifts(cmd.Context(), secrets, result.Built.Plan, s); err != nil {
+			r.heat = localheat.New(string(localrun.Name), result, given)
+			if r.setup.Given, err = readGifts(cmd.Context(), secrets, result.Built.Plan, s); err != nil {
 				return err
 			}
-			if r.agent, err = findAgent(agent); err != nil {
+			if r.setup.Agent, err = findAgent(agent); err != nil {
 				return err
 			}
 			return r.run(cmd.Context(), workdir)
@@ -86,28 +81,24 @@ with --output all that roles print, as it comes.`,
 	return cmd
 }
 
-// localRun is one run of a template on this machine.
+// localRun is one run of a template on this machine, as it is printed.
 type localRun struct {
 	streams
 	result  *emit.Result
 	heat    *localheat.Heat
-	gifts   []gift
-	agent   string // path of hotc-agent
+	setup   localrun.Setup
 	asJSON  bool
 	output  bool
 	started time.Time
+	width   int // of the longest role's key
 
-	workdir string
 	session *session
-	url     string
-	broken  []status.Cycle // that were found while it ran
+	running *localrun.Run
 }
 
-// deploymentName is the name of the deployment where there is no stack.
-const deploymentName coordinator.Deployment = "run"
-
 func (r *localRun) run(ctx context.Context, workdir string) error {
-	if len(r.result.Built.Plan.Servers) == 0 {
+	built := r.result.Built
+	if len(built.Plan.Servers) == 0 {
 		return source.Fail(source.Usage, "no server of the template has roles", "roles stand in a server's metadata under `hotc:`")
 	}
 	boots, lacking, err := r.heat.Boots()
@@ -120,31 +111,31 @@ func (r *localRun) run(ctx context.Context, workdir string) error {
 	if err != nil {
 		return err
 	}
-	kept := workdir != ""
-	if r.workdir, err = makeWorkdir(workdir); err != nil {
+	if r.setup.Workdir, err = makeWorkdir(workdir); err != nil {
 		return err
 	}
-	if !kept {
-		defer os.RemoveAll(r.workdir)
+	if workdir == "" {
+		defer os.RemoveAll(r.setup.Workdir)
 	}
-	runtime, err := os.MkdirTemp("", "hotc-run-") // a socket's path must be short
+	r.setup.Plan, r.setup.Boots, r.setup.Files = built.Plan, boots, built.Files
+	if r.setup.JSON, err = emitplan.Encode(built.Plan); err != nil {
+		return err
+	}
+	r.setup.Changed, r.setup.Beside = r.changed, r.beside
+	if r.output {
+		r.setup.Printed = r.printed
+	}
+	r.session = &session{&operate.Operator{Deployment: localrun.Name}, &target{stack: string(localrun.Name)}}
+	if r.running, err = localrun.Start(ctx, r.setup); err != nil {
+		return r.session.explain(ctx, err)
+	}
+	defer r.running.Close()
+	r.session.Operator = r.running.Operator
+	result, err := r.running.Roles(ctx)
 	if err != nil {
-		return source.Fail(source.OperationFailed, err.Error(), "")
+		return r.session.explain(ctx, err)
 	}
-	defer os.RemoveAll(runtime)
-	if err := r.serve(ctx, filepath.Join(runtime, "coordinator")); err != nil {
-		return err
-	}
-	defer r.session.Close()
-	for i := range boots {
-		boots[i].Coordinator = r.url
-		boots[i].Token = r.session.Secret.ServerToken(deploymentName, boots[i].Server)
-	}
-	states, err := r.runAgents(ctx, boots)
-	if err != nil {
-		return err
-	}
-	return r.report(states, kept)
+	return r.report(result, workdir != "")
 }
 
 func makeWorkdir(dir string) (string, error) {
@@ -163,88 +154,6 @@ func makeWorkdir(dir string) (string, error) {
 		return "", source.Fail(source.OutputFolder, err.Error(), "")
 	}
 	return filepath.Abs(dir)
-}
-
-// serve starts the coordinator and publishes the plan on it.
-func (r *localRun) serve(ctx context.Context, socket string) error {
-	secret, err := coordinator.NewSecret(rand.Reader)
-	if err != nil {
-		return err
-	}
-	tree := memory.New()
-	server, err := startServing(ctx, tree, socket)
-	if err != nil {
-		return source.Fail(source.NoCoordinator, "the local coordinator cannot listen: "+err.Error(), "")
-	}
-	r.url = "unix://" + socket
-	store := &servedStore{Store: tree.Open(secret.Operator(deploymentName)), server: server}
-	r.session = (&target{stack: string(deploymentName), url: r.url, timeout: time.Minute}).session(store, deploymentName, secret)
-	text, err := emitplan.Encode(r.result.Built.Plan)
-	if err != nil {
-		return err
-	}
-	files := func(digest string) ([]byte, error) {
-		data, ok := r.result.Built.Files[digest]
-		if !ok {
-			return nil, fmt.Errorf("no file %s", digest)
-		}
-		return data, nil
-	}
-	_, err = deploy.Publish(ctx, store, deploy.Publication{Deployment: deploymentName, Secret: secret, Plan: r.result.Built.Plan, JSON: text, Files: files, Now: time.Now()})
-	if err == nil {
-		err = r.session.give(ctx, r.result.Built.Plan, r.gifts)
-	}
-	return r.session.explain(ctx, err)
-}
-
-// serving is the coordinator's server on the socket.
-type serving struct {
-	stop  context.CancelFunc
-	ended chan error
-}
-
-// startServing returns when agents can connect. The server outlives Ctrl-C: agents
-// report over it how they end.
-func startServing(ctx context.Context, tree *memory.Tree, socket string) (*serving, error) {
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &serving{stop: stop, ended: make(chan error, 1)}
-	go func() {
-		defer mistake.Ends()
-		s.ended <- memory.Serve(ctx, tree, socket)
-	}()
-	for {
-		conn, err := net.Dial("unix", socket)
-		if err == nil {
-			return s, conn.Close()
-		}
-		select {
-		case err := <-s.ended:
-			stop()
-			return nil, err
-		case <-time.After(time.Millisecond):
-		}
-	}
-}
-
-// Close ends the server.
-func (s *serving) Close() error {
-	s.stop()
-	return <-s.ended
-}
-
-// servedStore closes the server together with the operator's own session.
-type servedStore struct {
-	coordinator.Store
-	server *serving
-}
-
-// Close ends the session and the server.
-func (s *servedStore) Close() error {
-	err := s.Store.Close()
-	if closing := s.server.Close(); err == nil {
-		err = closing
-	}
-	return err
 }
 
 // findAgent looks for the agent's binary.

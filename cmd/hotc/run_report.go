@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/emit/localheat"
+	"github.com/hotc-dev/hotc/runtime/localrun"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
@@ -52,13 +55,13 @@ type runFailedRole struct {
 }
 
 // report prints outputs, or why there are none.
-func (r *localRun) report(states map[contract.ServerPath]coordinator.ServerState, kept bool) error {
+func (r *localRun) report(result *localrun.Result, kept bool) error {
 	report := runReport{Servers: []runServer{}, Outputs: map[string]any{}, Done: true}
 	if kept {
-		report.Workdir = r.workdir
+		report.Workdir = r.setup.Workdir
 	}
 	for _, s := range r.result.Built.Plan.Servers {
-		state := states[s.Path]
+		state := result.States[s.Path]
 		server := runServer{Path: s.Path, Phase: state.Phase, Roles: []runRole{}}
 		report.Done = report.Done && state.Phase == coordinator.PhaseDone
 		for _, role := range state.Roles {
@@ -90,7 +93,7 @@ func (r *localRun) report(states map[contract.ServerPath]coordinator.ServerState
 	if report.Done {
 		return nil
 	}
-	r.explainFailure(states)
+	r.explainFailure(result)
 	return errFailed
 }
 
@@ -150,13 +153,13 @@ func inALine(err error) string {
 
 // explainFailure prints each failure that no other failure caused, with the last
 // lines of the role and the place in the template.
-func (r *localRun) explainFailure(states map[contract.ServerPath]coordinator.ServerState) {
-	r.explainCycles()
+func (r *localRun) explainFailure(result *localrun.Result) {
+	r.explainCycles(result.Broken)
 	style := r.errStyle()
 	for _, s := range r.result.Built.Plan.Servers {
-		state := states[s.Path]
+		state := result.States[s.Path]
 		if state.Phase != coordinator.PhaseDone && state.Phase != coordinator.PhaseFailed {
-			source.Print(r.err, source.Fail(source.RoleFailed, fmt.Sprintf("the agent of server %q ended early", s.Path), r.agentTrouble(s.Path)), style)
+			source.Print(r.err, source.Fail(source.RoleFailed, fmt.Sprintf("the agent of server %q ended early", s.Path), r.running.Trouble(s.Path)), style)
 		}
 		for _, role := range state.Roles {
 			if role.Status != coordinator.RoleFailed || role.Cause == nil || role.Cause.Cause != nil {
@@ -168,6 +171,25 @@ func (r *localRun) explainFailure(states map[contract.ServerPath]coordinator.Ser
 			}
 			source.Print(r.err, d, style)
 		}
+	}
+}
+
+// explainCycles prints the cycles that were found, with the place of each wait.
+func (r *localRun) explainCycles(broken []status.Cycle) {
+	for _, c := range broken {
+		d := source.Fail(source.RoleFailed, "a dependency cycle, which only run time has found: none of its roles can go on", "let one of them publish what the next one waits for before it reads; docs/rules/H502.md")
+		at := slices.IndexFunc(c, func(s status.Step) bool { return s.Wait.At != "" })
+		if at >= 0 {
+			d.At = r.place(c[at].Wait.At)
+		}
+		for _, s := range c {
+			note := source.Note{Message: s.String()}
+			if s.Wait.At != "" {
+				note.At, note.Message = r.place(s.Wait.At), fmt.Sprintf("%s waits for %s", s.Role.Key(), s.Wait.Cell)
+			}
+			d.Notes = append(d.Notes, note)
+		}
+		source.Print(r.err, d, r.errStyle())
 	}
 }
 

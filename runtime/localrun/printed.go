@@ -1,13 +1,12 @@
-package main
+package localrun
 
 import (
 	"bytes"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 )
@@ -17,35 +16,31 @@ const lookAtOutput = 100 * time.Millisecond
 
 // printed is one of the files that a role prints to.
 type printed struct {
-	role, path string
-	from       int64
-	rest       []byte // a line whose end has not come
+	role contract.RoleKey
+	path string
+	from int64
+	rest []byte // a line whose end has not come
 }
 
 // longestPrinted is how many bytes are read at once, and of how many a line is made at most.
 const longestPrinted = 64 << 10
 
-// followOutput prints what roles print, line by line behind the role's name, until it is
-// stopped; then what is left, also a line that has no end.
-func (r *localRun) followOutput(p *progress) (stop func()) {
+// followOutput tells what roles print, line by line, until it is stopped; then what is left, also a line that has no end.
+func (r *Run) followOutput(p *progress) (stop func()) {
 	var files []*printed
-	for _, s := range r.result.Built.Plan.Servers {
+	for _, s := range r.setup.Plan.Servers {
 		for _, role := range s.Roles {
 			for _, ending := range []string{".stdout", ".stderr"} {
-				files = append(files, &printed{role: string(s.Path) + "." + role.Name,
-					path: filepath.Join(r.workdir, coordinator.Segment(string(s.Path)), coordinator.Segment(role.Name)+ending)})
+				files = append(files, &printed{role: s.Path.Role(role.Name),
+					path: filepath.Join(r.setup.Workdir, coordinator.Segment(string(s.Path)), coordinator.Segment(role.Name)+ending)})
 			}
 		}
-	}
-	to := r.out
-	if r.asJSON {
-		to = r.err
 	}
 	show := func(last bool) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for _, f := range files {
-			f.show(to, p.width, last)
+			f.show(r.setup.Printed, last)
 		}
 	}
 	end, ended := make(chan struct{}), make(chan struct{})
@@ -67,8 +62,8 @@ func (r *localRun) followOutput(p *progress) (stop func()) {
 	return func() { close(end); <-ended }
 }
 
-// show prints the lines that have come since the last time. A file that is not there has none.
-func (f *printed) show(to io.Writer, width int, last bool) {
+// show tells the lines that have come since the last time. A file that is not there has none.
+func (f *printed) show(tell func(contract.RoleKey, []byte), last bool) {
 	file, err := os.Open(f.path)
 	if err != nil {
 		return
@@ -84,7 +79,7 @@ func (f *printed) show(to io.Writer, width int, last bool) {
 			if !whole && len(line) < longestPrinted && (!last || n > 0 || len(line) == 0) {
 				break
 			}
-			fmt.Fprintf(to, "%7s  %-*s  | %s\n", "", width, f.role, bytes.TrimSuffix(line, []byte{'\r'}))
+			tell(f.role, bytes.TrimSuffix(line, []byte{'\r'}))
 			f.rest = rest
 		}
 		if n == 0 {

@@ -1,4 +1,4 @@
-package main
+package localrun
 
 import (
 	"context"
@@ -22,11 +22,11 @@ import (
 // the background.
 const graceToEnd = 20 * time.Second
 
-// runAgents runs one agent for each server until the roles of all have ended, and
-// shows their progress meanwhile. Agents stay until the last role: one may have
-// started in the background what another one's role talks to. It returns the
-// servers' last states.
-func (r *localRun) runAgents(ctx context.Context, boots []contract.Boot) (map[contract.ServerPath]coordinator.ServerState, error) {
+// Roles runs one agent for each server until the roles of all have ended, and tells of
+// their progress meanwhile. Agents stay until the last role: one may have started in the
+// background what another one's role talks to.
+func (r *Run) Roles(ctx context.Context) (*Result, error) {
+	boots := r.setup.Boots
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWatching()
 	p := newProgress(r)
@@ -36,16 +36,17 @@ func (r *localRun) runAgents(ctx context.Context, boots []contract.Boot) (map[co
 		defer close(shown)
 		p.follow(watching)
 	}()
-	if r.output {
+	if r.setup.Printed != nil {
 		defer r.followOutput(p)() // until all agents have ended
 	}
 	agents, endAgents := context.WithCancel(ctx)
 	defer endAgents()
+	result := &Result{}
 	looked := make(chan error)
 	go func() {
 		defer mistake.Ends()
 		broken, err := r.breakCycles(agents, p)
-		r.broken = broken
+		result.Broken = broken
 		looked <- err
 	}()
 	var (
@@ -86,13 +87,14 @@ func (r *localRun) runAgents(ctx context.Context, boots []contract.Boot) (map[co
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return p.states, errors.Join(failed...)
+	result.States = p.states
+	return result, errors.Join(failed...)
 }
 
 // agentCommand prepares a server's agent: its boot file and its folders.
-func (r *localRun) agentCommand(ctx context.Context, b contract.Boot) (*exec.Cmd, error) {
+func (r *Run) agentCommand(ctx context.Context, b contract.Boot) (*exec.Cmd, error) {
 	name := coordinator.Segment(string(b.Server))
-	own := filepath.Join(r.workdir, ".hotc", name)
+	own := filepath.Join(r.setup.Workdir, ".hotc", name)
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		return nil, err
 	}
@@ -110,19 +112,20 @@ func (r *localRun) agentCommand(ctx context.Context, b contract.Boot) (*exec.Cmd
 	}
 	var id string
 	_ = json.Unmarshal(b.Facts[contract.FactID], &id)
-	cmd := exec.CommandContext(ctx, r.agent, "run", "--boot", boot, "--state", own, "--work", filepath.Join(r.workdir, name),
+	cmd := exec.CommandContext(ctx, r.setup.Agent, "run", "--boot", boot, "--state", own, "--work", filepath.Join(r.setup.Workdir, name),
 		"--instance-id", id, "--end-leftovers", "--install-nothing")
 	cmd.Stdout, cmd.Stderr = log, log
-	// in a group of its own: Ctrl-C reaches hotc, which asks the agents to end
-	cmd.SysProcAttr = ofItsOwn()
+	// in a group of its own: Ctrl-C reaches hotc, which asks the agents to end; so does the kernel
+	// where hotc is killed
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = graceToEnd
 	return cmd, nil
 }
 
-// agentTrouble is what an agent that never got to its roles said last.
-func (r *localRun) agentTrouble(server contract.ServerPath) string {
-	text, err := os.ReadFile(filepath.Join(r.workdir, ".hotc", coordinator.Segment(string(server)), "agent.log"))
+// Trouble is what an agent that never got to its roles said last.
+func (r *Run) Trouble(server contract.ServerPath) string {
+	text, err := os.ReadFile(filepath.Join(r.setup.Workdir, ".hotc", coordinator.Segment(string(server)), "agent.log"))
 	if err != nil {
 		return ""
 	}
