@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/analysis/preview"
+	"github.com/hotc-dev/hotc/analysis/timeline"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -16,6 +19,8 @@ type Change struct {
 	// follows; Keeps those that read something of it and stay as they are.
 	Reaches []Reached
 	Keeps   []Kept
+	// Preview is what runs, those that it begins with included.
+	Preview *preview.Preview
 }
 
 // Reached is a role that a change reaches.
@@ -27,12 +32,12 @@ type Reached struct {
 }
 
 // How is what brings a role up to date.
-type How string
+type How = preview.How
 
 // The ways in which a change reaches a role.
 const (
-	Hook  How = "hook"  // its hook update runs
-	Again How = "again" // it runs again
+	Hook      = preview.Hook
+	Again     = preview.Again
 	Apply How = "apply" // when a folder compiled with the other value is applied
 )
 
@@ -46,35 +51,36 @@ type Kept struct {
 
 // reacher works out what changes reach.
 type reacher struct {
-	analysis *binding.Analysis
-	roles    []*program.Role // those that follow others after these
-	place    map[*program.Role]int
-	writers  map[string]*program.Role    // by cell
-	readers  map[string][]*program.Input // by cell
+	analysis  *binding.Analysis
+	durations timeline.Durations
+	graph     *preview.Graph
+	roles     []*program.Role // in the order of the text
+	byKey     map[contract.RoleKey]*program.Role
+	readers   map[string][]*program.Input // by cell
 }
 
 // Changes are all that can change and that roles read of, in the order of the text:
 // parameters, servers that are built anew, roles that write another value. No roles follow
 // each other in a cycle.
-func Changes(p *program.Program, a *binding.Analysis) []Change {
-	r := &reacher{analysis: a, place: map[*program.Role]int{}, writers: map[string]*program.Role{}, readers: map[string][]*program.Input{}}
+func Changes(p *program.Program, a *binding.Analysis, d timeline.Durations) []Change {
+	r := &reacher{analysis: a, durations: d, byKey: map[contract.RoleKey]*program.Role{}, readers: map[string][]*program.Input{}}
+	var nodes []preview.Role
 	for _, s := range p.Servers {
 		for _, role := range s.Roles {
-			for _, o := range role.Outputs {
-				r.writers[o.Cell()] = role
-			}
+			node := preview.Role{Key: contract.RoleKey(role.Key()), Server: contract.ServerPath(s.Path), How: brings(role), Writes: cellNames(outputs(role))}
 			for _, in := range role.Inputs {
-				for _, cell := range r.cells(in) {
+				cells := r.cells(in)
+				for _, cell := range cells {
 					r.readers[cell] = append(r.readers[cell], in)
 				}
+				if in.WatchAt.Known() {
+					node.Follows = append(node.Follows, cellNames(cells)...)
+				}
 			}
+			r.roles, r.byKey[node.Key], nodes = append(r.roles, role), role, append(nodes, node)
 		}
 	}
-	for _, s := range p.Servers {
-		for _, role := range s.Roles {
-			r.sort(role)
-		}
-	}
+	r.graph = preview.New(nodes)
 	var all []Change
 	add := func(c Change) {
 		if len(c.Reaches)+len(c.Keeps) > 0 {
@@ -85,13 +91,13 @@ func Changes(p *program.Program, a *binding.Analysis) []Change {
 		add(r.parameter(parameter.Name))
 	}
 	for _, s := range p.Servers {
-		add(r.reach("server "+s.Path, s.Roles, factCells(a, s.Path)))
+		add(r.from("server "+s.Path, preview.Begin{Anew: []contract.ServerPath{contract.ServerPath(s.Path)}, Cells: cellNames(factCells(a, s.Path))}))
 		for _, role := range s.Roles {
-			add(r.reach("role "+role.Key(), []*program.Role{role}, nil))
+			add(r.reach("role "+role.Key(), role))
 		}
 	}
 	for _, s := range a.FactServers {
-		add(r.reach("server "+s.Path, nil, factCells(a, s.Path)))
+		add(r.from("server "+s.Path, preview.Begin{Cells: cellNames(factCells(a, s.Path))}))
 	}
 	return all
 }
@@ -115,65 +121,51 @@ func (r *reacher) cells(in *program.Input) []string {
 	return slices.Compact(cells)
 }
 
-// sort puts a role behind those that it follows.
-func (r *reacher) sort(role *program.Role) {
-	if _, known := r.place[role]; known {
-		return
+// reach follows what roles write anew.
+func (r *reacher) reach(what string, begin ...*program.Role) Change {
+	b := preview.Begin{Roles: map[contract.RoleKey]How{}}
+	for _, role := range begin {
+		b.Roles[contract.RoleKey(role.Key())] = brings(role)
 	}
-	r.place[role] = -1
-	for _, in := range role.Inputs {
-		if in.WatchAt.Known() {
-			for _, cell := range r.cells(in) {
-				if w := r.writers[cell]; w != nil {
-					r.sort(w)
-				}
-			}
-		}
-	}
-	r.place[role] = len(r.roles)
-	r.roles = append(r.roles, role)
+	return r.from(what, b)
 }
 
-// reach follows what roles write anew, and facts that change with it.
-func (r *reacher) reach(what string, begin []*program.Role, cells []string) Change {
-	c := Change{What: what}
-	reached := map[*program.Role][]*program.Role{} // after whom
-	kept := map[*program.Input]bool{}
-	var keeps []*program.Input
-	for _, role := range begin {
-		cells = append(cells, outputs(role)...)
-	}
-	for ; len(cells) > 0; cells = cells[1:] {
-		writer := r.writers[cells[0]]
-		for _, in := range r.readers[cells[0]] {
-			after, known := reached[in.Role]
-			switch {
-			case slices.Contains(begin, in.Role):
-			case !in.WatchAt.Known():
-				if !kept[in] {
-					kept[in] = true
-					keeps = append(keeps, in)
-				}
-			default:
-				if writer != nil && !slices.Contains(after, writer) {
-					after = append(after, writer)
-				}
-				if reached[in.Role] = after; !known {
-					cells = append(cells, outputs(in.Role)...)
-				}
-			}
+// from follows a change from where it begins.
+func (r *reacher) from(what string, b preview.Begin) Change {
+	c := Change{What: what, Preview: r.graph.Of(b, r.durations)}
+	runs := map[*program.Role]bool{}
+	cells := slices.Clone(b.Cells)
+	for _, s := range c.Preview.Runs {
+		role := r.byKey[s.Role]
+		runs[role] = true
+		cells = append(cells, cellNames(outputs(role))...)
+		if b.Roles[s.Role] != "" || slices.Contains(b.Anew, contract.ServerPath(role.Server.Path)) {
+			continue
 		}
+		reached := Reached{Role: role, How: s.How}
+		for _, after := range s.After {
+			reached.After = append(reached.After, r.byKey[after])
+		}
+		c.Reaches = append(c.Reaches, reached)
 	}
-	for role, after := range reached {
-		c.Reaches = append(c.Reaches, Reached{Role: role, How: brings(role), After: after})
-	}
-	slices.SortFunc(c.Reaches, func(a, b Reached) int { return r.place[a.Role] - r.place[b.Role] })
-	for _, in := range keeps {
-		if _, runs := reached[in.Role]; !runs { // else it reads the value anew, too
-			c.Keeps = append(c.Keeps, Kept{Input: in, At: in.At, Why: "it does not watch"})
+	kept := map[*program.Input]bool{}
+	for _, cell := range cells {
+		for _, in := range r.readers[string(cell)] {
+			if !runs[in.Role] && !kept[in] { // what runs reads the value anew, too
+				kept[in] = true
+				c.Keeps = append(c.Keeps, Kept{Input: in, At: in.At, Why: "it does not watch"})
+			}
 		}
 	}
 	return c
+}
+
+func cellNames(cells []string) []contract.CellName {
+	names := make([]contract.CellName, len(cells))
+	for i, cell := range cells {
+		names[i] = contract.CellName(cell)
+	}
+	return names
 }
 
 // outputs are the cells that a role writes.
@@ -225,7 +217,7 @@ func (r *reacher) parameter(name string) Change {
 	for _, x := range c.Reaches {
 		changed = append(changed, x.Role)
 	}
-	then := r.reach("", changed, nil)
-	c.Reaches, c.Keeps = append(c.Reaches, then.Reaches...), append(c.Keeps, then.Keeps...)
+	then := r.reach("", changed...)
+	c.Reaches, c.Keeps, c.Preview = append(c.Reaches, then.Reaches...), append(c.Keeps, then.Keeps...), then.Preview
 	return c
 }

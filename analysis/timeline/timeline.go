@@ -25,6 +25,13 @@ type Durations struct {
 	Of map[string]Duration
 }
 
+// How long things take where nobody says, in seconds.
+const (
+	UsualBoot = 45
+	UsualRole = 30
+	UsualMake = 5
+)
+
 // Duration is how long one thing takes.
 type Duration struct {
 	Seconds float64

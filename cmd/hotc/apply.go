@@ -118,6 +118,8 @@ type applied struct {
 	Changes []changedRole `json:"changes"`
 	// Shape says what else comes and goes: servers, and who reads what.
 	Shape []string `json:"shape"`
+	// Preview is what that sets going, where nothing is made yet.
+	Preview *previewReport `json:"preview,omitempty"`
 	// Given are the secret parameters that were given now, or would be.
 	Given []string `json:"given"`
 	// Again are those that have to be given again, since not all readers can open them.
@@ -184,6 +186,11 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	}
 	for _, server := range p.Servers {
 		result.Roles += len(server.Roles)
+	}
+	if a.dryRun && done.Outcome == deploy.Updated {
+		if result.Preview, err = s.preview(ctx, p, done.Changes); err != nil {
+			return nil, err
+		}
 	}
 	result.Next, result.Parameters = nextCommands(a.dir, a.target, p.Signal)
 	if done.Outcome == deploy.Updated || a.restore { // the stack is there
@@ -278,6 +285,7 @@ func (r *applied) print(io streams, t *target) {
 	updated := r.Outcome == string(deploy.Updated)
 	if updated {
 		printChanges(io, r.Shape, r.Changes, t)
+		r.Preview.print(io.out)
 	}
 	if len(r.Given) > 0 {
 		verb := "given, sealed for its readers"

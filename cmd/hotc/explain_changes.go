@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/follow"
+	"github.com/hotc-dev/hotc/analysis/timeline"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 )
@@ -15,6 +16,8 @@ type change struct {
 	Change  string    `json:"change"` // "role db.mysql", "server db", "parameter level"
 	Reaches []reached `json:"reaches"`
 	Keeps   []keeps   `json:"keeps"`
+	// Preview is all that runs, with what the change itself concerns.
+	Preview *previewReport `json:"preview"`
 }
 
 type reached struct {
@@ -30,12 +33,19 @@ type keeps struct {
 	Why   string `json:"why"`
 }
 
-func explainChanges(s streams, r *emit.Result, chosen, template string, asJSON bool) error {
+func explainChanges(s streams, r *emit.Result, chosen, template, durations string, asJSON bool) error {
 	if r.Findings.Cyclic {
 		return errReported // the cycle is said
 	}
+	d := timeline.Durations{Boot: timeline.UsualBoot, Role: timeline.UsualRole, Make: timeline.UsualMake}
+	if durations != "" {
+		var err error
+		if d.Of, err = readDurations(durations, r, d.Boot, s); err != nil {
+			return err
+		}
+	}
 	list := []change{}
-	for _, c := range follow.Changes(r.Program, r.Analysis) {
+	for _, c := range follow.Changes(r.Program, r.Analysis, d) {
 		if chosen == "" || c.What == chosen || strings.HasSuffix(c.What, " "+chosen) {
 			list = append(list, changeOf(c))
 		}
@@ -51,7 +61,7 @@ func explainChanges(s streams, r *emit.Result, chosen, template string, asJSON b
 }
 
 func changeOf(c follow.Change) change {
-	out := change{Change: c.What, Reaches: []reached{}, Keeps: []keeps{}}
+	out := change{Change: c.What, Reaches: []reached{}, Keeps: []keeps{}, Preview: reportPreview(c.Preview)}
 	for _, x := range c.Reaches {
 		to := reached{Role: x.Role.Key(), How: x.How}
 		for _, after := range x.After {
@@ -91,6 +101,9 @@ func printChangesReach(s streams, list []change) {
 		}
 		for _, k := range c.Keeps {
 			row(k.Role, fmt.Sprintf("not reached: keeps input %s (%s): %s", k.Input, k.At, k.Why))
+		}
+		if len(c.Preview.Runs) > 1 {
+			row("", c.Preview.headline())
 		}
 	}
 	fmt.Fprint(s.out, t.String())

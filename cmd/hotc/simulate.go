@@ -57,9 +57,9 @@ FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot) to seconds
 	in.addFlags(cmd.Flags())
 	f := cmd.Flags()
 	f.StringVar(&durations, "durations", "", "how long roles and boots take: a map of SERVER.ROLE or SERVER to seconds, or the record of a former run")
-	f.Float64Var(&boot, "boot", 45, "seconds that a server takes to boot, where the file says nothing")
-	f.Float64Var(&role, "role", 30, "seconds that a role works, where the file says nothing")
-	f.Float64Var(&resource, "resource", 5, "seconds that another resource takes")
+	f.Float64Var(&boot, "boot", timeline.UsualBoot, "seconds that a server takes to boot, where the file says nothing")
+	f.Float64Var(&role, "role", timeline.UsualRole, "seconds that a role works, where the file says nothing")
+	f.Float64Var(&resource, "resource", timeline.UsualMake, "seconds that another resource takes")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	f.StringVar(&svg, "svg", "", "draw the timeline into this file")
 	return cmd

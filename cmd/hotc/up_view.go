@@ -34,13 +34,15 @@ type upView struct {
 	stack  string                            // how it stands in Heat
 	counts string                            // how far the roles are
 	drawn  string                            // the last line as it stands; "" is none
+	plan   *contract.Plan                    // that is to be
+	now    *status.Status                    // before anything is done; nil is that nothing is there
 }
 
 // widestName is how much room the column of names takes at most.
 const widestName = 32
 
 func newUpView(ctx context.Context, io streams, t *target, p *contract.Plan, yes bool) *upView {
-	v := &upView{ctx: ctx, io: io, t: t, yes: yes, began: time.Now(), states: map[contract.RoleKey]coordinator.RoleState{}, lost: map[contract.ServerPath]time.Time{}}
+	v := &upView{ctx: ctx, io: io, t: t, yes: yes, plan: p, began: time.Now(), states: map[contract.RoleKey]coordinator.RoleState{}, lost: map[contract.ServerPath]time.Time{}}
 	if p != nil {
 		for _, s := range p.Servers {
 			for _, r := range s.Roles {
@@ -78,6 +80,7 @@ func (v *upView) Event(e heat.Event) {
 
 // Known takes note of how the roles stand before anything is done.
 func (v *upView) Known(now *status.Status) {
+	v.now = now
 	for _, s := range now.Servers {
 		for i := range s.Roles {
 			v.states[s.Roles[i].Key()] = s.Roles[i].RoleState
@@ -224,6 +227,36 @@ func (v *upView) clear() {
 	v.wipe()
 }
 
+// preview is what the changes set going.
+func (v *upView) preview(c up.Changes) *previewReport {
+	if v.plan == nil || v.now == nil {
+		return nil
+	}
+	return previewOf(v.plan, v.now, c.Roles, c.Again, func(s contract.ServerPath) bool { return within(s, c.Replaced) })
+}
+
+// whyReplaced says of a resource that Heat replaces that this is because roles come to servers
+// that have none so far: only a new machine gets an agent.
+func (v *upView) whyReplaced(name string, replaced []string) string {
+	if v.plan == nil || v.now == nil || !slices.Contains(replaced, name) {
+		return ""
+	}
+	is := func(s contract.ServerPath) bool { return within(s, []string{name}) }
+	comes := slices.ContainsFunc(v.plan.Servers, func(s contract.Server) bool { return is(s.Path) })
+	there := slices.ContainsFunc(v.now.Servers, func(s *status.Server) bool { return is(s.Path) })
+	if !comes || there {
+		return ""
+	}
+	return ": it gets its first roles, and has no agent that could run them (user_data_format)"
+}
+
+// within says that a server is one of the resources, or stands in one.
+func within(s contract.ServerPath, resources []string) bool {
+	return slices.ContainsFunc(resources, func(name string) bool {
+		return string(s) == name || strings.HasPrefix(string(s), name+"/")
+	})
+}
+
 // Confirm shows what changes, and asks.
 func (v *upView) Confirm(c up.Changes) error {
 	v.clear()
@@ -234,7 +267,7 @@ func (v *upView) Confirm(c up.Changes) error {
 		what  string
 	}{{c.Added, "Heat makes"}, {c.Deleted, "Heat deletes"}, {c.Replaced, "Heat replaces"}} {
 		for _, name := range x.names {
-			fmt.Fprintf(out, "  %s %s\n", x.what, terminal.Line(name))
+			fmt.Fprintf(out, "  %s %s%s\n", x.what, terminal.Line(name), v.whyReplaced(name, c.Replaced))
 		}
 	}
 	for _, r := range c.Roles {
@@ -246,6 +279,7 @@ func (v *upView) Confirm(c up.Changes) error {
 		}
 		fmt.Fprintf(out, "  %s has failed, and runs again\n", key)
 	}
+	v.preview(c).print(out)
 	if len(c.Added)+len(c.Deleted)+len(c.Replaced)+len(c.Roles)+len(c.Again) == 0 {
 		fmt.Fprintln(out, "  nothing that is sure: Heat gets the template, and makes no new server for it as far as can be told")
 	}

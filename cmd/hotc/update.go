@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -36,6 +37,9 @@ func printChanges(io streams, shape []string, changes []changedRole, t *target) 
 			then = "it has failed: \"" + t.command("retry", string(c.Role)) + "\" runs it as it is then"
 		}
 		fmt.Fprintf(io.out, "  %s: %s: %s.\n", c.Role, strings.Join(c.What, ", "), then)
+	}
+	if slices.ContainsFunc(changes, func(c changedRole) bool { return slices.Contains(c.What, "added with its server") }) {
+		fmt.Fprintln(io.out, "  A server among these that the stack has already, without roles, has no agent: Heat makes it anew at its next update. \"hotc up\" names these, and asks before.")
 	}
 	if len(changes) == 0 && len(shape) == 0 {
 		fmt.Fprintln(io.out, "  no role changes: only outputs, positions in the template or names of files differ.")

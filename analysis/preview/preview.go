@@ -1,0 +1,234 @@
+// Package preview works out what a change sets going: which roles run again, in which order,
+// and how long that takes (docs/updates.md). `hotc apply --dry-run`, `hotc up` and
+// `hotc explain --changes` all show what is found here.
+//
+// A change begins with roles that it concerns itself, with values that are others, and with
+// servers that are built anew. From there it runs along what is followed: who follows a role
+// that runs, runs after it, once. How long that takes is the time of a net (analysis/waits) in
+// which each role that runs waits for those before it, and each server does one thing at a time.
+package preview
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/analysis/timeline"
+	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// How is what is run of a role.
+type How string
+
+// The ways in which a role takes part in a change.
+const (
+	Hook  How = "hook"  // its hook update runs
+	Again How = "again" // it runs again
+	Run   How = "run"   // it runs as for the first time: it has not, has failed, or its server is built anew
+)
+
+// Role is what is to be known of a role.
+type Role struct {
+	Key     contract.RoleKey
+	Server  contract.ServerPath
+	Follows []contract.CellName // whose newer versions bring it up to date
+	Writes  []contract.CellName
+	How     How // what brings it up to date
+}
+
+// Graph is who follows whom.
+type Graph struct {
+	roles     []Role
+	index     map[contract.RoleKey]int
+	writers   map[contract.CellName]int
+	followers map[contract.CellName][]int
+	order     []int // each after those that it follows
+}
+
+// New makes the graph of all roles, those of a server in the order in which they run.
+func New(roles []Role) *Graph {
+	g := &Graph{roles: roles, index: map[contract.RoleKey]int{}, writers: map[contract.CellName]int{}, followers: map[contract.CellName][]int{}}
+	for i, r := range roles {
+		g.index[r.Key] = i
+		for _, cell := range r.Writes {
+			g.writers[cell] = i
+		}
+		for _, cell := range r.Follows {
+			g.followers[cell] = append(g.followers[cell], i)
+		}
+	}
+	seen := make([]bool, len(roles))
+	for i := range roles {
+		g.sort(i, seen)
+	}
+	return g
+}
+
+// sort puts a role behind those that it follows.
+func (g *Graph) sort(i int, seen []bool) {
+	if seen[i] {
+		return
+	}
+	seen[i] = true
+	for _, w := range g.followed(i) {
+		g.sort(w, seen)
+	}
+	g.order = append(g.order, i)
+}
+
+// followed are the roles that a role follows, each once.
+func (g *Graph) followed(i int) (all []int) {
+	for _, cell := range g.roles[i].Follows {
+		if w, is := g.writers[cell]; is && w != i && !slices.Contains(all, w) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// OfPlan is the graph of a plan.
+func OfPlan(p *contract.Plan) *Graph {
+	var roles []Role
+	for i := range p.Servers {
+		s := &p.Servers[i]
+		for k := range s.Roles {
+			r := &s.Roles[k]
+			role := Role{Key: s.Path.Role(r.Name), Server: s.Path, How: Again}
+			if contract.FindTask(r.Hooks, contract.HookUpdate) != nil {
+				role.How = Hook
+			}
+			for _, f := range r.Follows {
+				if f.Watch {
+					role.Follows = append(role.Follows, f.Cell)
+				}
+			}
+			for _, o := range r.Outputs {
+				role.Writes = append(role.Writes, o.Cell)
+			}
+			roles = append(roles, role)
+		}
+	}
+	return New(roles)
+}
+
+// Begin is what a change sets going by itself.
+type Begin struct {
+	Roles map[contract.RoleKey]How
+	Cells []contract.CellName   // that get other values
+	Anew  []contract.ServerPath // servers that are built anew
+}
+
+// Preview is what a change sets going.
+type Preview struct {
+	// Runs are the roles that run, each after those before it that it follows.
+	Runs []Step
+	// Seconds is how long all of it takes; -1 is that nobody can tell.
+	Seconds  float64
+	Critical []timeline.Link
+}
+
+// Step is a role that runs.
+type Step struct {
+	Role contract.RoleKey
+	How  How
+	// After are the roles that it follows, of those that run.
+	After      []contract.RoleKey
+	Start, End float64 // -1 where nobody can tell
+
+	role int
+}
+
+// Of is what a change sets going, if roles and boots take so long.
+func (g *Graph) Of(b Begin, d timeline.Durations) *Preview {
+	how := g.reach(b)
+	p := &Preview{}
+	for _, i := range g.order {
+		if how[i] == "" {
+			continue
+		}
+		s := Step{Role: g.roles[i].Key, How: how[i], Start: -1, End: -1, role: i}
+		for _, w := range g.followed(i) {
+			if how[w] == Run || how[w] != "" && how[i] != Run { // what runs for the first time takes the values that are there
+				s.After = append(s.After, g.roles[w].Key)
+			}
+		}
+		slices.Sort(s.After)
+		p.Runs = append(p.Runs, s)
+	}
+	g.predict(p, b, d)
+	return p
+}
+
+// reach finds what runs, by role.
+func (g *Graph) reach(b Begin) map[int]How {
+	how := map[int]How{}
+	cells := slices.Clone(b.Cells)
+	begin := func(i int, as How) {
+		if how[i] == "" {
+			cells = append(cells, g.roles[i].Writes...)
+		}
+		how[i] = as
+	}
+	for i, r := range g.roles {
+		switch as, is := b.Roles[r.Key]; {
+		case slices.Contains(b.Anew, r.Server):
+			begin(i, Run)
+		case is:
+			begin(i, as)
+		}
+	}
+	for ; len(cells) > 0; cells = cells[1:] {
+		for _, i := range g.followers[cells[0]] {
+			if how[i] == "" {
+				begin(i, g.roles[i].How)
+			}
+		}
+	}
+	return how
+}
+
+// predict says when each step runs.
+func (g *Graph) predict(p *Preview, b Begin, d timeline.Durations) {
+	net := &waits.Net{}
+	done := map[contract.RoleKey]waits.CellID{}
+	for _, s := range p.Runs {
+		done[s.Role] = net.AddCell(string(s.Role), source.Place{})
+	}
+	var servers []contract.ServerPath
+	of := map[contract.ServerPath][]Step{}
+	for _, s := range p.Runs {
+		server := g.roles[s.role].Server
+		if of[server] == nil {
+			servers = append(servers, server)
+		}
+		of[server] = append(of[server], s)
+	}
+	place := map[contract.RoleKey][2]int{} // its process and task
+	for n, server := range servers {
+		process := waits.Process{Name: string(server), Server: true}
+		if slices.Contains(b.Anew, server) { // it runs its roles as they are listed
+			process.Tasks = append(process.Tasks, waits.Task{Name: string(server), Heat: true, Completion: -1})
+			slices.SortFunc(of[server], func(x, y Step) int { return x.role - y.role })
+		}
+		for _, s := range of[server] {
+			cell := done[s.Role]
+			task := waits.Task{Name: string(s.Role[len(server)+1:]), Completion: cell, Owns: []waits.CellID{cell}}
+			for _, after := range s.After {
+				task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: done[after], What: "role " + string(after), Start: true})
+			}
+			task.Body = append(task.Body, waits.Step{Op: waits.Write, Cell: cell, What: "completion", Progress: 1})
+			place[s.Role] = [2]int{n, len(process.Tasks)}
+			process.Tasks = append(process.Tasks, task)
+		}
+		net.Processes = append(net.Processes, process)
+	}
+	run := timeline.Simulate(net, d)
+	if p.Seconds, p.Critical = run.Makespan, run.Critical; run.Hung {
+		return
+	}
+	for i := range p.Runs {
+		s := &p.Runs[i]
+		t := run.Processes[place[s.Role][0]].Tasks[place[s.Role][1]]
+		s.Start, s.End = t.Start+t.Blocked, t.End
+	}
+}

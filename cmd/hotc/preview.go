@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/analysis/preview"
+	"github.com/hotc-dev/hotc/analysis/timeline"
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/terminal"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
+)
+
+// previewReport is what a change sets going (docs/json.md).
+type previewReport struct {
+	Runs     []previewRun `json:"runs"`
+	Seconds  float64      `json:"seconds"` // -1 if nobody can tell
+	Critical []string     `json:"critical_path"`
+}
+
+type previewRun struct {
+	Role  contract.RoleKey   `json:"role"`
+	How   preview.How        `json:"how"`
+	After []contract.RoleKey `json:"after,omitempty"`
+	Start float64            `json:"start"`
+	End   float64            `json:"end"`
+}
+
+func reportPreview(p *preview.Preview) *previewReport {
+	r := &previewReport{Runs: []previewRun{}, Seconds: p.Seconds, Critical: []string{}}
+	for _, s := range p.Runs {
+		r.Runs = append(r.Runs, previewRun{s.Role, s.How, s.After, s.Start, s.End})
+	}
+	for _, l := range p.Critical {
+		r.Critical = append(r.Critical, l.Task)
+	}
+	return r
+}
+
+// mostRuns is how many runs are listed; a change may reach thousands.
+const mostRuns = 40
+
+// print lists who runs, in which order, and how long that takes.
+func (r *previewReport) print(w io.Writer) {
+	if r == nil || len(r.Runs) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "In this order:")
+	for _, x := range r.Runs[:min(len(r.Runs), mostRuns)] {
+		fmt.Fprintf(w, "  %6s  %s: %s\n", point(x.Start), terminal.Line(string(x.Role)), runs(x.How, x.After))
+	}
+	if more := len(r.Runs) - mostRuns; more > 0 {
+		fmt.Fprintf(w, "  and %s more\n", counted(more, "run"))
+	}
+	fmt.Fprintf(w, "%s.\n", r.headline())
+}
+
+// headline is the predicted time and the critical path.
+func (r *previewReport) headline() string {
+	if r.Seconds < 0 {
+		return "How long that takes cannot be told"
+	}
+	text := "About " + lasting(r.Seconds) + " in all"
+	if len(r.Critical) > 1 {
+		way := r.Critical
+		if over := len(way) - mostLinks; over > 0 {
+			way = slices.Concat(way[:mostLinks-1], []string{fmt.Sprintf("… (%d more)", over)}, way[len(way)-1:])
+		}
+		text += "; critical path: " + strings.Join(way, " → ")
+	}
+	return text
+}
+
+// mostLinks is how many roles of a critical path are named.
+const mostLinks = 12
+
+// runs says what is run of a role, and after whom.
+func runs(how preview.How, after []contract.RoleKey) string {
+	text := map[preview.How]string{preview.Hook: "its hook update runs", preview.Again: "it runs again", preview.Run: "it runs"}[how]
+	if len(after) > 0 {
+		var names []string
+		for _, key := range after {
+			names = append(names, string(key))
+		}
+		text += ", once, after " + few(names)
+	}
+	return text
+}
+
+// previewOf is what another plan sets going on a live deployment, where Heat replaces servers
+// (which may be none), and roles are retried.
+func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChange, retried []contract.RoleKey, replaced func(contract.ServerPath) bool) *previewReport {
+	b := preview.Begin{Roles: map[contract.RoleKey]preview.How{}}
+	for _, key := range retried {
+		b.Roles[key] = preview.Run
+	}
+	for _, c := range changes {
+		switch c.Effect {
+		case deploy.EffectHook:
+			b.Roles[c.Key()] = preview.Hook
+		case deploy.EffectAgain:
+			b.Roles[c.Key()] = preview.Again
+		case deploy.EffectRun:
+			b.Roles[c.Key()] = preview.Run
+		case deploy.EffectRetry, deploy.EffectNone, deploy.EffectNoValue, deploy.EffectRemoved:
+		}
+	}
+	for _, s := range to.Servers {
+		if was := now.ByPath[s.Path]; was != nil && !replaced(s.Path) {
+			continue
+		}
+		b.Anew = append(b.Anew, s.Path)
+		for _, fact := range s.Facts {
+			b.Cells = append(b.Cells, s.Path.Fact(fact))
+		}
+	}
+	return reportPreview(preview.OfPlan(to).Of(b, durationsOf(now)))
+}
+
+// durationsOf is how long roles took last: their hook update or, before it ever ran, themselves.
+func durationsOf(now *status.Status) timeline.Durations {
+	d := timeline.Durations{Boot: timeline.UsualBoot, Role: timeline.UsualRole, Of: map[string]timeline.Duration{}}
+	for _, s := range now.Servers {
+		for i := range s.Roles {
+			r := &s.Roles[i]
+			took := r.Ended.Sub(r.Started).Seconds() - r.BlockedSeconds
+			if u := r.Update; u != nil && u.Status == coordinator.RoleDone {
+				took = u.Ended.Sub(u.Started).Seconds()
+			}
+			if r.Status == coordinator.RoleDone && !r.Started.IsZero() && !r.ByHand {
+				d.Of[string(r.Key())] = timeline.Duration{Seconds: max(0, took)}
+			}
+		}
+	}
+	return d
+}
+
+// preview is what applying another plan would set going.
+func (s *session) preview(ctx context.Context, to *contract.Plan, changes []deploy.RoleChange) (*previewReport, error) {
+	now, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return previewOf(to, now, changes, nil, func(contract.ServerPath) bool { return false }), nil
+}

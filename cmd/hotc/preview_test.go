@@ -1,0 +1,57 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/up"
+)
+
+// What `hotc up` asks about names who runs, with what Heat replaces, as long as each took last.
+func TestUpShowsWhatAChangeSetsGoing(t *testing.T) {
+	follows := func(cell contract.CellName) contract.Role {
+		return contract.Role{Name: "r", Idempotent: true, Follows: []contract.Follow{{Cell: cell, Watch: true}}}
+	}
+	db := contract.Role{Name: "r", Outputs: []contract.Output{{Name: "x", Cell: "db.r:x"}}}
+	p := &contract.Plan{Format: contract.Format, Servers: []contract.Server{{Path: "db", Facts: []string{"address"}, Roles: []contract.Role{db}},
+		{Path: "app", Roles: []contract.Role{follows("db.r:x")}}, {Path: "dns", Roles: []contract.Role{follows("db:address")}}}}
+	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	var snapshot deploy.Snapshot
+	for i, s := range p.Servers {
+		ended := noon.Add(time.Duration(i+1) * 10 * time.Second)
+		snapshot.Servers = append(snapshot.Servers, deploy.ServerSnapshot{Path: s.Path, Incarnation: coordinator.IncarnationRecord{Number: 1},
+			State: coordinator.ServerState{Roles: []coordinator.RoleState{{Name: "r", Status: coordinator.RoleDone, Started: noon, Ended: ended}}}})
+	}
+	more := *p // web has no roles so far
+	more.Servers = append(slices.Clone(p.Servers), contract.Server{Path: "web", Roles: []contract.Role{{Name: "r"}}})
+	now := status.New(p, &snapshot, func(json.RawMessage) int { return 1 })
+	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	for want, c := range map[string]up.Changes{
+		"    0s  db.r: its hook update runs\n   10s  app.r: it runs again, once, after db.r\nAbout 30s in all; critical path: db.r → app.r.": {
+			Roles: []deploy.RoleChange{{Server: "db", Role: "r", Effect: deploy.EffectHook}}},
+		"   45s  db.r: it runs\n   55s  app.r: it runs again, once, after db.r\n    0s  dns.r: it runs again\nAbout 1m15s in all; critical path: db → db.r → app.r.": {
+			Replaced: []string{"db"}},
+		"    0s  dns.r: it runs\nAbout 30s in all.": {Again: []contract.RoleKey{"dns.r"}},
+		"Heat replaces web: it gets its first roles, and has no agent that could run them (user_data_format) web.r: added: it has not run, and will as it is then In this order: 45s web.r: it runs": {
+			Replaced: []string{"web"}, Roles: []deploy.RoleChange{{Server: "web", Role: "r", What: []string{"added"}, Effect: deploy.EffectRun}}},
+		"nothing that is sure": {Heat: true},
+	} {
+		var out strings.Builder
+		to := p
+		if slices.Contains(c.Replaced, "web") {
+			to = &more
+		}
+		v := newUpView(t.Context(), streams{err: &out, out: &out}, &target{stack: "blog"}, to, true)
+		v.Known(now)
+		if err := v.Confirm(c); err != nil || !strings.Contains(words(out.String()), words(want)) {
+			t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
+		}
+	}
+}
