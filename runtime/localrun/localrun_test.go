@@ -72,7 +72,7 @@ func play(t *testing.T, dbScript string) (*Run, *Result, []string) {
 
 // A plan runs without a command line: its roles, what they print, and its outputs.
 func TestPlanRuns(t *testing.T) {
-	r, result, told := play(t, "hotc-agent put url=mysql://db")
+	r, result, told := play(t, "printf mysql://db | hotc-agent put url")
 	for _, server := range []contract.ServerPath{"db", "app"} {
 		if phase := result.States[server].Phase; phase != coordinator.PhaseDone {
 			t.Errorf("%s is %s: %s", server, phase, r.Trouble(server))
