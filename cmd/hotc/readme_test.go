@@ -3,8 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -77,42 +75,4 @@ func TestPicturesOfTheDocumentation(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Links between the pages lead somewhere, headings included.
-func TestLinks(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	link := regexp.MustCompile(`[^\x60'"]\]\(([^)#:' ]*)(#[^)]+)?\)`)
-	for _, page := range append(pages, "../../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
-			target := page
-			if found[1] != "" {
-				target = filepath.Join(filepath.Dir(page), found[1])
-			}
-			linked, err := os.ReadFile(target)
-			if _, missing := os.Stat(target); missing != nil {
-				t.Errorf("%s: %s is not there", page, found[1])
-			} else if found[2] != "" && err == nil && !slices.Contains(anchors(string(linked)), found[2][1:]) {
-				t.Errorf("%s: %s has no heading %s", page, found[1], found[2])
-			}
-		}
-	}
-}
-
-// anchors are the names that headings have in links.
-func anchors(page string) (names []string) {
-	for line := range strings.Lines(page) {
-		if heading := strings.TrimLeft(line, "#"); heading != line {
-			name := regexp.MustCompile("[^a-z0-9 _-]").ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
-			names = append(names, strings.ReplaceAll(name, " ", "-"))
-		}
-	}
-	return names
 }
