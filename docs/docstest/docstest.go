@@ -116,7 +116,9 @@ func (p Page) Follow(t *testing.T, cloud bool, env ...string) {
 		case s.File != "":
 			sh.save(s.File, s.Text)
 		case cloud || !s.Cloud:
-			if out := sh.run(s.Command); !Shows(s.Shows, out) {
+			out := sh.run(s.Command)
+			t.Logf("$ %s\n%s", s.Command, out)
+			if !Shows(s.Shows, out) {
 				t.Errorf("%s:%d: $ %s\nprints\n%s\nand not\n%s", p.Name, s.Line, s.Command, out, s.Shows)
 			}
 		}

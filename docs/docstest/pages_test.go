@@ -141,7 +141,8 @@ func TestLinesAreShort(t *testing.T) {
 }
 
 // Commands in the tutorial and the how-to pages are run by TestPages (cmd/hotc) or, in a
-// cloud, by TestPages of emit/heat/bed, or the page says to its tests why not.
+// cloud, by TestPages of emit/heat/bed, or the page says to its tests why not. Templates are
+// saved under the name that the line above them ends with.
 func TestEveryCommandIsRun(t *testing.T) {
 	for _, page := range pages(t) {
 		if page != "docs/tutorial.md" && filepath.Dir(page) != "docs/howto" {
@@ -154,6 +155,9 @@ func TestEveryCommandIsRun(t *testing.T) {
 		for _, b := range p.Blocks {
 			shell := slices.Contains([]string{"sh", "bash", "shell", "console", "console cloud"}, b.Info) || strings.HasPrefix(b.Text, "$ ") || strings.Contains(b.Text, "\n$ ")
 			run := strings.HasPrefix(b.Info, "console") && strings.HasPrefix(b.Text, "$ ")
+			if strings.Contains(b.Text, "heat_template_version:") && b.File == "" {
+				t.Errorf("%s:%d: nobody saves this template, so its commands run without it", page, b.Line)
+			}
 			if shell && !run && b.File == "" && b.Why == "" {
 				t.Errorf("%s:%d: nobody runs this, and no comment above it says why: <!-- not run: … -->\n%s", page, b.Line, b.Text)
 			}
