@@ -44,18 +44,21 @@ func TestTry(t *testing.T) {
 	theBed(t)
 	page, err := docstest.Read("../../../docs/tutorial.md")
 	do(t, err)
-	dir := t.TempDir()
+	dir, err := os.MkdirTemp("/tmp", "try") // another bed has a /run of its own, in which this one's files are
+	do(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for _, s := range page.Steps() {
 		if s.File != "" {
 			do(t, os.WriteFile(filepath.Join(dir, s.File), []byte(s.Text), 0o644))
 		}
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(place.programs, "hotc-bed"), "github.com/hotc-dev/hotc/cmd/hotc-bed")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", dir+string(filepath.Separator),
+		"github.com/hotc-dev/hotc/cmd/hotc", "github.com/hotc-dev/hotc/cmd/hotc-agent", "github.com/hotc-dev/hotc/cmd/hotc-bed")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	try := exec.CommandContext(t.Context(), filepath.Join(place.programs, "hotc-bed"), "try", filepath.Join(dir, "blog.yaml"))
+	try := exec.CommandContext(t.Context(), filepath.Join(dir, "hotc-bed"), "try", filepath.Join(dir, "blog.yaml"))
 	try.Env = append(os.Environ(), "HOTC_BED=")
 	out, err := try.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "Stack CREATE completed successfully") || !strings.Contains(string(out), "http://www.example/") {
