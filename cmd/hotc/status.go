@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -29,14 +30,20 @@ of each server whether its agent is there. Ends with status 3 if anything has fa
 				if err != nil {
 					return err
 				}
-				report := statusOf(t.stack, v, of)
+				var removed []deploy.Removed
+				if len(args) == 0 {
+					if removed, err = s.Removed(ctx, v.Plan); err != nil {
+						return s.explain(ctx, err)
+					}
+				}
+				report := statusOf(t.stack, v, of, removed)
 				if asJSON && watch {
 					return printJSONLine(io.out, report)
 				}
 				if asJSON {
 					return printJSON(io.out, report)
 				}
-				_, err = fmt.Fprint(io.out, statusText(io, v, of, &t, now))
+				_, err = fmt.Fprint(io.out, statusText(io, v, of, removed, &t, now))
 				return err
 			}
 			v, err := s.look(ctx)

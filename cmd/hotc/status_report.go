@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -18,9 +19,15 @@ type (
 		Finished bool           `json:"finished"`
 		Failed   bool           `json:"failed"`
 		Servers  []serverReport `json:"servers"`
-		Cycles   [][]string     `json:"cycles"`
+		// Removed are the servers that were taken out of the deployment.
+		Removed []removedReport `json:"removed,omitempty"`
+		Cycles  [][]string      `json:"cycles"`
 		// Heat is how it stands between the deployment and Heat.
 		Heat heatReport `json:"heat"`
+	}
+	removedReport struct {
+		Path  contract.ServerPath `json:"path"`
+		Since time.Time           `json:"since"`
 	}
 	heatReport struct {
 		Signal contract.Signalling `json:"signal"`
@@ -83,7 +90,7 @@ type (
 	}
 )
 
-func statusOf(stack string, v *status.Status, of []*status.Server) statusReport {
+func statusOf(stack string, v *status.Status, of []*status.Server, removed []deploy.Removed) statusReport {
 	report := statusReport{Stack: stack, Ready: v.Ready, Restored: v.Restored, Finished: v.Finished(), Failed: status.AnyFailed(of), Servers: []serverReport{}, Cycles: status.Subjects(v.Cycles)}
 	report.Heat = heatReport{Signal: v.Plan.Signal, Relays: v.Relays, Waits: append([]coordinator.HeatWait{}, v.Heat.Waits...), Untold: append([]status.Untold{}, v.Untold()...)}
 	for _, s := range of {
@@ -100,6 +107,9 @@ func statusOf(stack string, v *status.Status, of []*status.Server) statusReport 
 			server.Roles = append(server.Roles, reportRole(v, &s.Roles[i]))
 		}
 		report.Servers = append(report.Servers, server)
+	}
+	for _, x := range removed {
+		report.Removed = append(report.Removed, removedReport(x))
 	}
 	return report
 }

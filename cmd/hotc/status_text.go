@@ -8,11 +8,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // statusText is the status for people.
-func statusText(io streams, v *status.Status, of []*status.Server, to *target, now time.Time) string {
+func statusText(io streams, v *status.Status, of []*status.Server, removed []deploy.Removed, to *target, now time.Time) string {
 	t := table{width: io.width(), columns: []column{{"SERVER", 0}, {"ROLE", 0}, {"STATUS", 0}, {"FOR", 0}, {"", narrowest}}}
 	if io.color() {
 		t.paint = func(column int, _, text string) string {
@@ -24,6 +25,9 @@ func statusText(io streams, v *status.Status, of []*status.Server, to *target, n
 	}
 	for _, s := range of {
 		statusRows(&t, v, s, now)
+	}
+	for _, x := range removed {
+		t.add(string(x.Path), "-", "removed", ageOf(x.Since, now), "it was taken out of the deployment; its token is worth nothing any more")
 	}
 	return summary(v, to.stack) + "\n" + t.String() + cycleLines(v.Cycles) + knockLines(to, of) + untoldLines(v, to)
 }

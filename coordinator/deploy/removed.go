@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -28,17 +29,56 @@ func (u *update) isServer(path coordinator.Path) (contract.ServerPath, bool) {
 }
 
 // removed is when a server was taken out, as an identity says; zero is that it was not.
-func (u *update) removed(s contract.ServerPath, data []byte) time.Time {
+func (k *keyring) removed(s contract.ServerPath, data []byte) time.Time {
 	var record coordinator.IdentityRecord
 	var identity coordinator.Identity
 	if json.Unmarshal(data, &record) != nil {
 		return time.Time{}
 	}
-	text, _, err := u.keys.signer.Public().Open(u.d.Place(u.record.ID, coordinator.KindIdentity, s, ""), record.Identity)
+	text, _, err := k.signer.Public().Open(k.deployment.Place(k.record.ID, coordinator.KindIdentity, s, ""), record.Identity)
 	if err != nil || json.Unmarshal(text, &identity) != nil {
 		return time.Time{}
 	}
 	return identity.Removed
+}
+
+// Removed is a server that was taken out of a deployment.
+type Removed struct {
+	Path  contract.ServerPath
+	Since time.Time
+}
+
+// Removed finds the servers that are not in the whole plan, and were taken out, by name.
+func (r *Reader) Removed(ctx context.Context, p *contract.Plan) ([]Removed, error) {
+	d := r.keys.deployment
+	names, err := r.store.Children(ctx, d.Servers())
+	if err != nil {
+		return nil, err
+	}
+	in := map[coordinator.Path]bool{}
+	for _, s := range p.Servers {
+		in[d.Server(s.Path)] = true
+	}
+	slices.Sort(names)
+	var all []Removed
+	for _, name := range names {
+		path, err := url.PathUnescape(name)
+		s := contract.ServerPath(path)
+		if err != nil || s == contract.Operator || in[d.Server(s)] {
+			continue
+		}
+		node, err := r.store.Read(ctx, d.Identity(s))
+		if errors.Is(err, coordinator.ErrNotFound) {
+			continue // a change has only begun to make it
+		}
+		if err != nil {
+			return nil, err
+		}
+		if since := r.keys.removed(s, node.Data); !since.IsZero() {
+			all = append(all, Removed{s, since})
+		}
+	}
+	return all, nil
 }
 
 // bury takes a server out.
@@ -103,7 +143,7 @@ func (u *update) unseat(ctx context.Context, s contract.ServerPath) error {
 			return err
 		}
 		there := coordinator.ParseIncarnation(node)
-		if there.ID == "" && !u.removed(s, identity.Data).IsZero() {
+		if there.ID == "" && !u.keys.removed(s, identity.Data).IsZero() {
 			return nil
 		}
 		data, err := coordinator.Encode(coordinator.IncarnationRecord{Number: there.Number})

@@ -156,7 +156,7 @@ func (u *update) welcome(ctx context.Context) error {
 		if errors.Is(err, coordinator.ErrNotFound) {
 			return u.overtaken(ctx, u.store.Create(ctx, []coordinator.NewNode{{Path: path, Data: text, Grants: u.keys.grants(ofIdentity, s)}}))
 		}
-		if err != nil || u.removed(s, node.Data).IsZero() {
+		if err != nil || u.keys.removed(s, node.Data).IsZero() {
 			return err
 		}
 		return u.overtaken(ctx, u.store.Commit(ctx, u.guard(), coordinator.Op{Path: path, Version: node.Version, Write: true, Data: text}))

@@ -51,6 +51,17 @@ func (o *Operator) StatusOf(ctx context.Context, p *contract.Plan) (*status.Stat
 	return status.Look(within, o, o.Deployment, o.Secret, p, o.Size)
 }
 
+// Removed are the servers that were taken out of the deployment.
+func (o *Operator) Removed(ctx context.Context, p *contract.Plan) ([]deploy.Removed, error) {
+	within, stop := o.Within(ctx)
+	defer stop()
+	r, err := deploy.NewReader(within, o, o.Deployment, o.Secret, p)
+	if err != nil {
+		return nil, err
+	}
+	return r.Removed(within, p)
+}
+
 // Settled is a status with the dependency cycles in it: it looks a second time where the first
 // look has some.
 func (o *Operator) Settled(ctx context.Context, v *status.Status) (*status.Status, error) {
