@@ -46,6 +46,15 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	}
 }
 
+// Outputs are the stack's outputs that show a secret.
+func Outputs(p *program.Program) map[string]bool {
+	f, secret := finder(p), map[string]bool{}
+	for _, o := range p.Template.Outputs {
+		secret[o.Name] = f.Find(p.Root, p.Template.Expr(o.Value)) != nil
+	}
+	return secret
+}
+
 // finder finds the way to a secret.
 func finder(p *program.Program) *trace.Finder {
 	f := trace.NewFinder(p, isSecret, func(call *hot.Expr) bool { return call.Func.Meaning() == "digest" })

@@ -24,7 +24,7 @@ import (
 var answers = map[string][]any{
 	"secret new": nil, // a map of its two keys
 	"root new":   {rootReport{}}, "root show": {rootReport{}},
-	"list":  {listReport{}},
+	"list": {listReport{}}, "up": {upReport{}}, "down": {downReport{}},
 	"apply": {applied{}}, "status": {statusReport{}}, "why": {whyReport{}}, "admit": {operate.Admitted{}}, "logs": {logReport{}}, "outputs": {operate.Outputs{}},
 	"destroy": {destroyed{}}, "action": {acted{}}, "suspend": {hooked{}}, "resume": {hooked{}}, "lint": {format.JSON{}}, "explain": {explanation{}},
 	"retry": {operate.Retried{}}, "simulate": {prediction{}}, "run": {runReport{}}, "eval": {evaluated{}},

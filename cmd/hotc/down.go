@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -15,8 +16,8 @@ import (
 	"github.com/hotc-dev/hotc/runtime/up"
 )
 
-func newDownCommand(io streams) *cobra.Command {
-	d := descent{io: io}
+func newDownCommand(s streams) *cobra.Command {
+	d, asJSON := descent{io: s}, false
 	cmd := &cobra.Command{
 		Use:   "down NAME",
 		Short: "Delete a stack, after its roles' delete hooks, and its deployment",
@@ -29,6 +30,9 @@ ended, and comes back to a deletion that Heat is at.`,
 				return usageError{fmt.Errorf("down takes the stack's name: is it %s or %s?", args[0], d.stack)}
 			}
 			d.stack, d.command = args[0], commandLine(cmd, args)
+			if asJSON {
+				d.json, d.io.out = d.io.out, d.io.err
+			}
 			return d.run(cmd.Context())
 		},
 	}
@@ -38,6 +42,7 @@ ended, and comes back to a deletion that Heat is at.`,
 	f.StringVar(&d.cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")
 	f.BoolVar(&d.skipHooks, "skip-hooks", false, "run no delete hooks")
 	f.BoolVar(&d.yes, "yes", false, "do not ask")
+	f.BoolVar(&asJSON, "json", false, "print what was there as JSON; what happens meanwhile goes to standard error")
 	return cmd
 }
 
@@ -47,6 +52,24 @@ type descent struct {
 	io             streams
 	cloud, command string
 	skipHooks, yes bool
+	json           io.Writer // nil: nobody wants it
+}
+
+// downReport is what `hotc down` has deleted.
+type downReport struct {
+	Format     int    `json:"format"`
+	Stack      string `json:"stack"`
+	HadStack   bool   `json:"had_stack"`
+	Deployment bool   `json:"had_deployment"`
+}
+
+// report says what is gone.
+func (d *descent) report(gone up.Gone, what string) error {
+	fmt.Fprintln(d.io.out, what)
+	if d.json == nil {
+		return nil
+	}
+	return printJSON(d.json, downReport{upFormat, d.stack, gone.Stack, gone.Deployment})
 }
 
 func (d *descent) run(ctx context.Context) error {
@@ -62,8 +85,7 @@ func (d *descent) run(ctx context.Context) error {
 	}
 	if _, err := d.secret(); err != nil {
 		if _, missing := cloud.Stack(ctx, d.stack); d.secretPath() == "" && errors.Is(missing, heat.ErrNotFound) {
-			fmt.Fprintf(d.io.out, "There is no stack %s, and no secret of a deployment of that name in your state folder.\n", d.stack)
-			return nil
+			return d.report(up.Gone{}, "There is no stack "+d.stack+", and no secret of a deployment of that name in your state folder.")
 		}
 		return withHint(err, "name its file with --secret-file FILE, or in $"+secretFileVariable+"; without it \"openstack stack delete "+shellQuote(d.stack)+"\" deletes the stack, and \"hotc gc\" then its deployment, with the ROOT's key")
 	}
@@ -86,17 +108,16 @@ func (d *descent) run(ctx context.Context) error {
 	}
 	d.forget()
 	view.clear()
+	what := "There is neither a stack " + d.stack + " nor a deployment."
 	switch {
 	case gone.Stack && gone.Deployment:
-		fmt.Fprintf(d.io.out, "%s is gone: the stack and the deployment.\n", d.stack)
+		what = d.stack + " is gone: the stack and the deployment."
 	case gone.Stack:
-		fmt.Fprintf(d.io.out, "The stack %s is gone; there was no deployment.\n", d.stack)
+		what = "The stack " + d.stack + " is gone; there was no deployment."
 	case gone.Deployment:
-		fmt.Fprintf(d.io.out, "The deployment %s is gone; there was no stack.\n", d.stack)
-	default:
-		fmt.Fprintf(d.io.out, "There is neither a stack %s nor a deployment.\n", d.stack)
+		what = "The deployment " + d.stack + " is gone; there was no stack."
 	}
-	return nil
+	return d.report(gone, what)
 }
 
 // forget removes what `hotc up` kept: the secret is of no use any more.

@@ -36,7 +36,7 @@ credentials for Heat nothing is said of stacks.`,
 				return err
 			}
 			if asJSON {
-				return printJSON(io.out, listReport{l.coordinatorName(), all})
+				return printJSON(io.out, listReport{upFormat, l.coordinatorName(), all})
 			}
 			printListed(io, all)
 			return nil
@@ -60,6 +60,7 @@ func (l *listing) addFlags(cmd *cobra.Command) {
 
 // listReport is the result of `hotc list --json` (docs/json.md).
 type listReport struct {
+	Format      int                `json:"format"`
 	Coordinator string             `json:"coordinator"`
 	Deployments []listedDeployment `json:"deployments"`
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,15 +19,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/relay"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
 
-func newUpCommand(io streams) *cobra.Command {
-	a := ascent{io: io}
+func newUpCommand(s streams) *cobra.Command {
+	a, asJSON := ascent{io: s}, false
 	cmd := &cobra.Command{
 		Use:   "up TEMPLATE --stack NAME",
 		Short: "Make a stack of a template, or bring it up to date, and follow it to its end",
@@ -46,6 +45,9 @@ clouds.yaml's, else the OS_* variables are taken.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.command = commandLine(cmd, args)
+			if asJSON {
+				a.json, a.io.out = a.io.out, a.io.err
+			}
 			return a.run(cmd.Context(), args[0])
 		},
 	}
@@ -58,6 +60,7 @@ clouds.yaml's, else the OS_* variables are taken.`,
 	f.StringVar(&a.enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always")
 	f.StringVar(&a.cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")
 	f.BoolVar(&a.yes, "yes", false, "do not ask before a stack that is there is changed")
+	f.BoolVar(&asJSON, "json", false, "print how it ended as JSON; what happens meanwhile goes to standard error")
 	return cmd
 }
 
@@ -70,8 +73,10 @@ type ascent struct {
 	enrol   string
 	cloud   string
 	yes     bool
-	command string // this one, ready for a shell
+	command string    // this one, ready for a shell
+	json    io.Writer // nil: nobody wants it
 
+	relays   int // that are there when this one has ended
 	compiled *emit.Result
 	folder   string
 }
@@ -126,7 +131,7 @@ func (a *ascent) run(ctx context.Context, template string) error {
 	if err != nil {
 		return a.ended(ctx, err)
 	}
-	return a.report(ctx, cloud, view, result)
+	return a.report(ctx, cloud, time.Since(view.began), result)
 }
 
 // check refuses what can be refused before anything is done.
@@ -298,6 +303,9 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 		}
 	}
 	result, err := u.Run(ctx)
+	if err == nil && u.Relay != nil {
+		a.relays = d.relays(ctx)
+	}
 	return result, view, err
 }
 
@@ -322,82 +330,21 @@ func (a *ascent) ended(ctx context.Context, err error) error {
 }
 
 // report says how it ended.
-func (a *ascent) report(ctx context.Context, cloud *heat.Client, view *upView, r *up.Result) error {
-	if r.OK() {
-		done, roles := 0, 0
-		for _, s := range r.Status.Servers {
-			if s.Missing == "" {
-				done++
-				roles += len(s.Roles)
-			}
+func (a *ascent) report(ctx context.Context, cloud *heat.Client, took time.Duration, r *up.Result) error {
+	x := a.reportOf(r, took)
+	if x.OK {
+		a.readOutputs(ctx, cloud, x)
+		a.printWell(x, took)
+	} else {
+		a.printFailed(x, r, took)
+	}
+	if a.json != nil {
+		if err := printJSON(a.json, x); err != nil {
+			return err
 		}
-		what := fmt.Sprintf(": %s, %s done", counted(done, "server"), counted(roles, "role"))
-		if roles == 0 {
-			what = ""
-		}
-		fmt.Fprintf(a.io.out, "\n%s is %s%s, after %s.\n", a.stack, r.Stack.State, what, age(time.Since(view.began)))
-		a.printOutputs(ctx, cloud)
-		return nil
 	}
-	rolesFailed := status.AnyFailed(r.Status.Servers)
-	for _, failed := range r.Failed {
-		if rolesFailed && strings.HasPrefix(failed.Name, "hotc_") {
-			continue // the roles' reasons follow
-		}
-		d := source.Fail(source.StackFailed, fmt.Sprintf("%s (%s): %s", failed.Name, failed.Type, failed.Reason), "")
-		d.At = placeOf(a.compiled, failed.Name)
-		source.Print(a.io.err, d, a.io.errStyle())
+	if !x.OK {
+		return errFailed
 	}
-	if rolesFailed {
-		i := status.Explain(r.Status, r.Status.Open())
-		a.advise(i)
-		fmt.Fprint(a.io.err, rootsText(&a.target, i, time.Now()))
-	}
-	reason := string(r.Stack.State)
-	if len(r.Failed) == 0 && !rolesFailed {
-		reason += ": " + r.Stack.Reason
-	}
-	fmt.Fprintf(a.io.err, "\n%s is %s, after %s.\nMend the cause, and bring it up again:\n\n  %s\n\nor take it away:\n\n  %s\n", a.stack, reason, age(time.Since(view.began)), a.command, a.downCommand())
-	return errFailed
-}
-
-func (a *ascent) downCommand() string {
-	text := "hotc down " + shellQuote(a.stack)
-	if a.url != "" {
-		text += " --coordinator " + shellQuote(a.url)
-	}
-	if a.secretFile != "" {
-		text += " --secret-file " + shellQuote(a.secretFile)
-	}
-	if a.rootKeyFile != "" {
-		text += " --root-key-file " + shellQuote(a.rootKeyFile)
-	}
-	if a.cloud != "" {
-		text += " --cloud " + shellQuote(a.cloud)
-	}
-	return text
-}
-
-// mostShown is how many bytes of an output's value are shown.
-const mostShown = 200
-
-func (a *ascent) printOutputs(ctx context.Context, cloud *heat.Client) {
-	s, err := cloud.StackWithOutputs(ctx, a.stack)
-	if err != nil {
-		return // the stack is there, which was what counts
-	}
-	for _, o := range s.Outputs {
-		if strings.HasPrefix(o.Name, "hotc_") {
-			continue
-		}
-		value := string(o.Value)
-		var plain string
-		if json.Unmarshal(o.Value, &plain) == nil {
-			value = plain
-		}
-		if len(value) > mostShown {
-			value = strings.ToValidUTF8(value[:mostShown], "") + "…"
-		}
-		fmt.Fprint(a.io.out, visibleLine("  "+o.Name+" = "+value))
-	}
+	return nil
 }

@@ -122,6 +122,18 @@ func (d *cloudDeployment) Again(ctx context.Context, v *status.Status) (again []
 	return again, nil
 }
 
+// relays is how many are there; 0 where that cannot be told.
+func (d *cloudDeployment) relays(ctx context.Context) int {
+	s, err := d.open(ctx)
+	if err != nil {
+		return 0
+	}
+	within, stop := s.Within(ctx)
+	defer stop()
+	there, _ := s.Children(within, s.Deployment.Relays())
+	return len(there)
+}
+
 // firstFailure says that a role has failed for itself, or its update has.
 func firstFailure(v *status.Status, r *status.Role) bool {
 	if r.Renewal() == status.OutOfDate {

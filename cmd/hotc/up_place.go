@@ -8,26 +8,27 @@ import (
 	"github.com/hotc-dev/hotc/emit"
 )
 
-// placeOf is where a resource of a name stands: in the root template, or in the only one that
-// has it; else nowhere.
-func placeOf(r *emit.Result, name string) source.Place {
-	root := r.Program.Template
-	if x := root.Resource(name); x != nil {
-		return root.Place(x.Entry.Key)
-	}
-	var at source.Place
-	found := 0
-	for _, t := range r.Templates {
-		if t == nil || t == root {
-			continue
+// placeAt is where the last resource of a path stands that is in a template of the user's: of
+// what hotc or Heat has made in a group, the group.
+func placeAt(r *emit.Result, path []string) (at source.Place) {
+	for s := r.Program.Root; s != nil && len(path) > 0; {
+		x := s.Template.Resource(path[0])
+		if x == nil {
+			break
 		}
-		if x := t.Resource(name); x != nil {
-			at = t.Place(x.Entry.Key)
-			found++
+		at = s.Template.Place(x.Entry.Key)
+		n := s.NestOf(path[0])
+		if path = path[1:]; n == nil || len(n.Members) == 0 {
+			break
 		}
-	}
-	if found != 1 {
-		return source.Place{}
+		m := n.Members[0] // those of a group that scales are alike, whatever Heat calls them
+		if n.Group() && len(path) > 0 {
+			if named := n.Member(path[0]); named != nil {
+				m = named
+			}
+			path = path[1:]
+		}
+		s = m.Stack
 	}
 	return at
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -139,8 +140,8 @@ func (d *Down) stuck(ctx context.Context, s *heat.Stack) error {
 	failure := source.Fail(source.StackFailed, "Heat could not delete the stack "+s.Name+": "+s.Reason, "mend that, and give the same command again")
 	all, err := d.Cloud.Resources(ctx, s.Name, s.ID, heat.MaxDepth)
 	if err == nil {
-		for _, r := range deepest(all) {
-			failure.Notes = append(failure.Notes, source.Note{Message: fmt.Sprintf("%s (%s): %s", r.Name, r.Type, r.Reason)})
+		for _, f := range failures(all) {
+			failure.Notes = append(failure.Notes, source.Note{Message: fmt.Sprintf("%s (%s): %s", strings.Join(f.Path, "/"), f.Type, f.Reason)})
 		}
 	}
 	return failure

@@ -225,20 +225,9 @@ func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
 		if err != nil && !errors.Is(err, heat.ErrUnreachable) {
 			return r, err
 		}
-		r.Failed = deepest(all)
+		r.Failed = failures(all)
 	}
 	return r, nil
-}
-
-// deepest are the resources that have failed for themselves, and not because one in them has.
-func deepest(all []heat.Resource) []heat.Resource {
-	within := map[string]bool{} // stacks in which something has failed
-	for _, r := range all {
-		if r.State.Failed() {
-			within[r.StackID] = true
-		}
-	}
-	return slices.DeleteFunc(all, func(r heat.Resource) bool { return !r.State.Failed() || within[r.NestedID] })
 }
 
 // rolesEnd follows until some roles have ended, or wait for what will not come.

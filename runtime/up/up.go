@@ -87,7 +87,10 @@ type Result struct {
 	Stack  *heat.Stack
 	Status *status.Status
 	// Failed are the resources that have failed, with the reasons.
-	Failed []heat.Resource
+	Failed []Failure
+	// Did is what was done, Changes what an update was to change.
+	Did     Step
+	Changes Changes
 }
 
 // OK says that all is as the template says.
@@ -203,7 +206,11 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 			u.View.Say("Nothing is to be changed: the stack is " + string(u.stack.State))
 		}
 	}
-	return f.toTheEnd(ctx)
+	r, err := f.toTheEnd(ctx)
+	if r != nil {
+		r.Did, r.Changes = step, changes
+	}
+	return r, err
 }
 
 // relay relays until the function is called that it returns.

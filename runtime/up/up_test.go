@@ -281,7 +281,7 @@ func TestOnlyTheFirstFailuresAreTold(t *testing.T) {
 	c := &cloud{states: []heat.State{"CREATE_FAILED"}}
 	u, _ := begin(t, c, &deployment{outcome: deploy.Created})
 	r, err := u.Run(t.Context())
-	if err != nil || r.OK() || len(r.Failed) != 1 || r.Failed[0].Name != "db" {
+	if err != nil || r.OK() || len(r.Failed) != 1 || strings.Join(r.Failed[0].Path, "/") != "group/db" {
 		t.Errorf("%v: %+v", err, r)
 	}
 }

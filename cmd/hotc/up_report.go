@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/analysis/secrecy"
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/up"
+)
+
+// upFormat is the version of what `hotc up`, `down` and `list` print with --json
+// (docs/json.md).
+const upFormat = 1
+
+// upReport is how `hotc up` has ended.
+type upReport struct {
+	Format  int                        `json:"format"`
+	Stack   string                     `json:"stack"`
+	ID      string                     `json:"id"` // the stack's in Heat
+	State   heat.State                 `json:"state"`
+	OK      bool                       `json:"ok"`
+	Did     up.Step                    `json:"did"`
+	Seconds float64                    `json:"seconds"`
+	Servers int                        `json:"servers"`
+	Roles   int                        `json:"roles"`
+	Changes *upChanges                 `json:"changes,omitempty"`
+	Outputs map[string]json.RawMessage `json:"outputs"`
+	Secret  []string                   `json:"secret_outputs,omitempty"`
+	// Resources and Causes are what has failed.
+	Resources []failedResource     `json:"failed_resources"`
+	Causes    []*coordinator.Cause `json:"failed_roles"`
+	// Relays are those that go on when this command has ended.
+	Signal contract.Signalling `json:"signal"`
+	Relays int                 `json:"relays"`
+}
+
+// upChanges are what an update was to change.
+type upChanges struct {
+	Added    []string           `json:"added"`
+	Deleted  []string           `json:"deleted"`
+	Replaced []string           `json:"replaced"`
+	Roles    []changedRole      `json:"roles"`
+	Again    []contract.RoleKey `json:"again"`
+}
+
+type failedResource struct {
+	Resource string            `json:"resource"`
+	Type     string            `json:"type"`
+	Reason   string            `json:"reason"`
+	At       contract.Position `json:"at,omitempty"`
+	place    source.Place
+}
+
+// reportOf gathers what there is to say of a run.
+func (a *ascent) reportOf(r *up.Result, took time.Duration) *upReport {
+	x := &upReport{Format: upFormat, Stack: a.stack, ID: r.Stack.ID, State: r.Stack.State, OK: r.OK(), Did: r.Did, Seconds: took.Round(time.Millisecond).Seconds(),
+		Outputs: map[string]json.RawMessage{}, Resources: []failedResource{}, Causes: []*coordinator.Cause{}, Signal: contract.Signalling(a.signal), Relays: a.relays}
+	for _, s := range r.Status.Servers {
+		if s.Missing == "" {
+			x.Servers++
+			x.Roles += len(s.Roles)
+		}
+		for i := range s.Roles {
+			if role := &s.Roles[i]; role.Status == coordinator.RoleFailed && role.Cause != nil && (role.Cause.Role == "" || role.Cause.Role == role.Key()) {
+				cause := *role.Cause
+				cause.Role = role.Key()
+				x.Causes = append(x.Causes, &cause)
+			}
+		}
+	}
+	for _, f := range r.Failed {
+		if len(x.Causes) > 0 && strings.HasPrefix(f.Name, "hotc_") {
+			continue // the roles' reasons say it
+		}
+		at := placeAt(a.compiled, f.Path)
+		x.Resources = append(x.Resources, failedResource{strings.Join(f.Path, "/"), f.Type, f.Reason, contract.Position(at.Portable()), at})
+	}
+	if c := r.Changes; r.Did == up.Update {
+		x.Changes = &upChanges{some(c.Added), some(c.Deleted), some(c.Replaced), changedRoles(c.Roles), some(c.Again)}
+	}
+	return x
+}
+
+// some is a list that is there, for JSON.
+func some[T any](list []T) []T { return append([]T{}, list...) }
+
+// readOutputs takes the stack's outputs over, but for those that show a secret.
+func (a *ascent) readOutputs(ctx context.Context, cloud *heat.Client, x *upReport) {
+	s, err := cloud.StackWithOutputs(ctx, a.stack)
+	if err != nil {
+		return // the stack is there, which was what counts
+	}
+	secret := secrecy.Outputs(a.compiled.Program)
+	for _, o := range s.Outputs {
+		switch {
+		case strings.HasPrefix(o.Name, "hotc_"):
+		case secret[o.Name]:
+			x.Secret = append(x.Secret, o.Name)
+		case o.Value != nil:
+			x.Outputs[o.Name] = o.Value
+		default:
+			x.Outputs[o.Name] = json.RawMessage("null")
+		}
+	}
+	slices.Sort(x.Secret)
+}
+
+// mostShown is how many bytes of an output's value are shown.
+const mostShown = 200
+
+// printWell says that all is well, and what is to be known from then on.
+func (a *ascent) printWell(x *upReport, took time.Duration) {
+	what := fmt.Sprintf(": %s, %s done", counted(x.Servers, "server"), counted(x.Roles, "role"))
+	if x.Roles == 0 {
+		what = ""
+	}
+	fmt.Fprintf(a.io.out, "\n%s is %s%s, after %s.\n", a.stack, x.State, what, age(took))
+	for _, name := range slices.Sorted(maps.Keys(x.Outputs)) {
+		value := string(x.Outputs[name])
+		var plain string
+		if json.Unmarshal(x.Outputs[name], &plain) == nil && value != "null" {
+			value = plain
+		}
+		if len(value) > mostShown {
+			value = strings.ToValidUTF8(value[:mostShown], "") + "…"
+		}
+		fmt.Fprint(a.io.out, visibleLine("  "+name+" = "+value))
+	}
+	for _, name := range x.Secret {
+		fmt.Fprint(a.io.out, visibleLine("  "+name+" is secret: openstack stack output show "+shellQuote(a.stack)+" "+shellQuote(name)))
+	}
+	if x.Signal == contract.RelaySignals && x.Relays == 0 && x.Roles > 0 {
+		fmt.Fprintf(a.io.out, "\nNo relay is running from here on. hotc up and hotc down bring their own. Anything else that makes Heat\nwait for roles (openstack stack update, a scaling policy, a server that is replaced) needs one:\n\n  %s\n", a.relayCommand())
+	}
+}
+
+func (a *ascent) relayCommand() string {
+	text := a.target.command("relay")
+	if a.cloud != "" {
+		text += " --cloud " + shellQuote(a.cloud)
+	}
+	return text
+}
+
+// printFailed says what has failed, and what to do.
+func (a *ascent) printFailed(x *upReport, r *up.Result, took time.Duration) {
+	for _, f := range x.Resources {
+		d := source.Fail(source.StackFailed, fmt.Sprintf("%s (%s): %s", f.Resource, f.Type, f.Reason), "")
+		d.At = f.place
+		source.Print(a.io.err, d, a.io.errStyle())
+	}
+	failed := status.AnyFailed(r.Status.Servers)
+	if failed {
+		i := status.Explain(r.Status, r.Status.Open())
+		a.advise(i)
+		fmt.Fprint(a.io.err, rootsText(&a.target, i, time.Now()))
+	}
+	reason := string(x.State)
+	if len(r.Failed) == 0 && !failed {
+		reason += ": " + r.Stack.Reason
+	}
+	fmt.Fprintf(a.io.err, "\n%s is %s, after %s.\nMend the cause, and bring it up again:\n\n  %s\n\nor take it away:\n\n  %s\n", a.stack, reason, age(took), a.command, a.downCommand())
+}
+
+func (a *ascent) downCommand() string {
+	text := "hotc down " + shellQuote(a.stack)
+	if a.url != "" {
+		text += " --coordinator " + shellQuote(a.url)
+	}
+	if a.secretFile != "" {
+		text += " --secret-file " + shellQuote(a.secretFile)
+	}
+	if a.rootKeyFile != "" {
+		text += " --root-key-file " + shellQuote(a.rootKeyFile)
+	}
+	if a.cloud != "" {
+		text += " --cloud " + shellQuote(a.cloud)
+	}
+	return text
+}
