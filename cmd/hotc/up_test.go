@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 )
@@ -110,6 +111,38 @@ func TestTheKeptSecretIsFoundWhateverTheOrderOfHosts(t *testing.T) {
 	for _, x := range []*target{{stack: "s2", url: one.url}, {stack: "s", url: "zk://a:1,b:2/other"}, {stack: "s", url: "zk://a:1/hotc"}} {
 		if x.secretPath() != "" {
 			t.Errorf("%s at %s has it, too", x.stack, x.url)
+		}
+	}
+}
+
+func TestWhatHasFailedHasItsPlace(t *testing.T) {
+	dir := t.TempDir()
+	roles := "    metadata: {hotc: {roles: [{name: r, driver: script, source: 'true'}]}}\n"
+	for name, text := range map[string]string{
+		"site.yaml": "heat_template_version: 2018-08-31\nresources:\n  server:\n    type: OS::Heat::Value\n    properties: {value: 1}\n  tier: {type: inner.yaml}\n  web:\n    type: OS::Heat::ResourceGroup\n" +
+			"    properties:\n      count: 2\n      resource_def: {type: inner.yaml}\n  app:\n    type: OS::Heat::AutoScalingGroup\n    properties:\n      min_size: 1\n      max_size: 2\n      resource:\n        type: OS::Nova::Server\n        properties: {image: i, flavor: f}\n    " + roles,
+		"inner.yaml": "heat_template_version: 2018-08-31\nresources:\n  server:\n    type: OS::Nova::Server\n    properties: {image: i, flavor: f}\n" + roles,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var diags source.Diagnostics
+	r := emit.Compile(emit.Options{Template: filepath.Join(dir, "site.yaml"), Limits: emit.DefaultLimits, Drivers: drivers(), Version: version, Coordinator: "zk://h/hotc", Signal: contract.RelaySignals}, &diags)
+	if r == nil {
+		t.Fatal(diags.All())
+	}
+	for path, want := range map[string]string{
+		"server": "site.yaml:3:3", "tier": "site.yaml:6:3", "tier/server": "inner.yaml:3:3", "tier/nobody": "site.yaml:6:3", "web/1/server": "inner.yaml:3:3", "web/7/server": "inner.yaml:3:3", "web/1": "site.yaml:7:3",
+		"app/x1y2/server": "site.yaml:12:3", "app": "site.yaml:12:3", "nobody": "",
+	} {
+		at := placeAt(r, strings.Split(path, "/"))
+		got := ""
+		if at.Known() {
+			got = filepath.Base(at.String())
+		}
+		if got != want {
+			t.Errorf("%s is at %q, want %q", path, got, want)
 		}
 	}
 }

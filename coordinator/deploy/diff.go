@@ -31,9 +31,13 @@ func differences(from, to *contract.Plan) []difference {
 		all = append(all, difference{what: what, how: how, inPlace: inPlace, shape: inPlace})
 	}
 	if from.Signal != to.Signal {
-		// Servers know nothing of how a relay tells Heat; to tell it themselves they need credentials.
-		relayed := from.Signal == contract.RelaySignals || to.Signal == contract.RelaySignals
-		note("signal", fmt.Sprintf("%s becomes %s", from.Signal, to.Signal), relayed)
+		// Servers know nothing of how a relay tells Heat. To tell it themselves they need
+		// credentials, without which Heat would wait for them, and for no further update.
+		how, relayed := fmt.Sprintf("%s becomes %s", from.Signal, to.Signal), from.Signal == contract.RelaySignals
+		if to.Signal == contract.AgentsSignal && relayed {
+			how += ", for which servers that are there have no credentials (keep --signal=relay, or compile with --signal=none)"
+		}
+		note("signal", how, to.Signal == contract.RelaySignals || relayed && to.Signal == contract.NobodySignals)
 	}
 	compare(from.Servers, to.Servers, func(s contract.Server) contract.ServerPath { return s.Path },
 		func(kind string, a, b contract.Server) {

@@ -67,6 +67,9 @@ func TestDifferences(t *testing.T) {
 			p.Servers = append(p.Servers, c)
 		}, "server c: added; !group g: other places for its members"},
 		"signals": {nil, func(p *contract.Plan) { p.Signal = contract.AgentsSignal }, "!signal: none becomes heat"},
+		"a relay to agents": {func(p *contract.Plan) { p.Signal = contract.RelaySignals }, func(p *contract.Plan) { p.Signal = contract.AgentsSignal },
+			"!signal: relay becomes heat, for which servers that are there have no credentials (keep --signal=relay, or compile with --signal=none)"},
+		"a relay to nobody": {func(p *contract.Plan) { p.Signal = contract.RelaySignals }, nil, "signal: relay becomes none"},
 		"a wait of Heat's": {func(p *contract.Plan) { p.Signal = contract.AgentsSignal }, func(p *contract.Plan) {
 			p.Signal = contract.AgentsSignal
 			p.Servers[0].Roles[0].Signals = []contract.Signal{{Handle: "h"}}
