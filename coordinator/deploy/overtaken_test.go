@@ -1,0 +1,167 @@
+package deploy_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/deploytest"
+)
+
+// stalled is a store that does something else, once, before it lists or deletes a node.
+// It is asked by several at the same time.
+type stalled struct {
+	coordinator.Store
+	list, drop func(coordinator.Path) bool
+	do         func(drop func())
+	begun      atomic.Bool
+}
+
+func (s *stalled) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
+	if s.list != nil && s.list(path) && s.begun.CompareAndSwap(false, true) {
+		s.do(nil)
+	}
+	return s.Store.Children(ctx, path)
+}
+
+func (s *stalled) DeleteTree(ctx context.Context, path coordinator.Path) (err error) {
+	drop := func() { err = s.Store.DeleteTree(ctx, path) }
+	if s.drop != nil && s.drop(path) && s.begun.CompareAndSwap(false, true) {
+		s.do(drop)
+		return err
+	}
+	drop()
+	return err
+}
+
+// large is a plan that lies in parts, which differ by a mark.
+func large(mark string) *contract.Plan {
+	value, _ := json.Marshal(mark + strings.Repeat("x", 70<<10))
+	return deploytest.WithUpdate(func(p *contract.Plan) {
+		r := &p.Servers[0].Roles[0]
+		r.Inputs = append(r.Inputs, contract.Input{Name: "big", Time: contract.Static, Expr: value, At: map[string]contract.Position{}})
+	})
+}
+
+// A change that has been made deletes the parts of what it replaced: not those of the
+// next change, even if that brings the same text back.
+func TestPartsOfALaterChangeStay(t *testing.T) {
+	below := func(path coordinator.Path) bool {
+		return strings.HasPrefix(string(path), string(deploytest.Site.Plan())+"/")
+	}
+	for name, at := range map[string]*stalled{
+		"before it lists":   {list: func(path coordinator.Path) bool { return path == deploytest.Site.Plan() }},
+		"before it deletes": {drop: below},
+		"before a server's": {drop: func(path coordinator.Path) bool {
+			return strings.HasPrefix(string(path), string(deploytest.Site.ServerPlan("db")))
+		}},
+		"before it lists one": {list: func(path coordinator.Path) bool { return path == deploytest.Site.ServerPlan("db") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := deploytest.InMemory()
+			b.Publish(t, deploytest.WithUpdate())
+			before := large("before")
+			b.Publish(t, before)
+			s, played := at, false
+			s.Store = b.Open(t)
+			s.do = func(drop func()) {
+				played = true
+				b.Publish(t, before)
+				if drop != nil {
+					drop()
+				}
+			}
+			to := large("to")
+			_, err := deploy.Publish(t.Context(), s, deploytest.Publication(to))
+			if err != nil && !errors.Is(err, deploy.ErrOvertaken) || !played {
+				t.Errorf("the first change: %v, overtaken: %v", err, played)
+			}
+			if live, err := deploy.ReadPlan(t.Context(), b.Operator(t), deploytest.Site, deploytest.Secret); err == nil && string(deploytest.Text(live)) == string(deploytest.Text(to)) {
+				before = to // it came after the other
+			}
+			b.ExpectWhole(t, before)
+		})
+	}
+}
+
+// A change that has been made deletes files that nobody uses: not those that the next
+// change has begun to use.
+func TestFilesOfALaterChangeStay(t *testing.T) {
+	with := func(content string) *contract.Plan {
+		return deploytest.WithUpdate(func(p *contract.Plan) {
+			file := deploytest.Script(content)
+			r := &p.Servers[0].Roles[0]
+			r.Files = append(r.Files, file)
+			p.Files = append(p.Files, contract.File{Digest: file, Size: int64(len(content)), Name: "more.sh"})
+		})
+	}
+	first := deploytest.Script("echo one\n")
+	moments := map[string]*stalled{
+		"before it lists":   {list: func(path coordinator.Path) bool { return path == deploytest.Site.Files() }},
+		"before it deletes": {drop: func(path coordinator.Path) bool { return path == deploytest.Site.File(first) }},
+	}
+	for name, at := range moments {
+		t.Run(name, func(t *testing.T) {
+			b := deploytest.InMemory()
+			b.Publish(t, with("echo one\n"))
+			b.Publish(t, with("echo two\n"))
+			last := with("echo one\n") // of which a file is left over
+			s, played := at, false
+			s.Store = b.Open(t)
+			s.do = func(drop func()) {
+				played = true
+				// The next change begins, and the file goes when that has seen it.
+				second := &deploytest.Between{Store: b.Open(t), When: func(ops []coordinator.Op) bool { return len(ops) > 2 }, Do: func() {
+					if drop != nil {
+						drop()
+					}
+				}}
+				if _, err := deploy.Publish(t.Context(), second, deploytest.Publication(last)); err != nil {
+					t.Errorf("the second change: %v", err)
+				}
+			}
+			to := with("echo three\n")
+			_, err := deploy.Publish(t.Context(), s, deploytest.Publication(to))
+			if err != nil && !errors.Is(err, deploy.ErrOvertaken) || !played {
+				t.Errorf("the first change: %v, overtaken: %v", err, played)
+			}
+			b.ExpectWhole(t, last)
+		})
+	}
+	t.Run("after it was made", func(t *testing.T) {
+		b := deploytest.InMemory()
+		b.Publish(t, with("echo one\n"))
+		b.Publish(t, with("echo two\n"))
+		last := with("echo one\n")
+		s := &afterwards{Store: b.Open(t), path: deploytest.Site.Plan(), do: func() { b.Publish(t, last) }}
+		to := with("echo three\n")
+		if _, err := deploy.Publish(t.Context(), s, deploytest.Publication(to)); err != nil || s.do != nil {
+			t.Errorf("the first change: %v", err)
+		}
+		b.ExpectWhole(t, last)
+	})
+}
+
+// afterwards is a store that does something else, once, after a node was written.
+type afterwards struct {
+	coordinator.Store
+	path coordinator.Path
+	do   func()
+}
+
+func (s *afterwards) Commit(ctx context.Context, ops ...coordinator.Op) error {
+	err := s.Store.Commit(ctx, ops...)
+	for _, op := range ops {
+		if do := s.do; do != nil && op.Write && op.Path == s.path {
+			s.do = nil
+			do()
+		}
+	}
+	return err
+}

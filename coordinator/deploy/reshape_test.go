@@ -1,0 +1,403 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/sign"
+)
+
+// aRole is one whose outputs and reads are cells of these names.
+func aRole(server contract.ServerPath, name string, hook bool, writes []string, reads ...contract.CellName) contract.Role {
+	r := contract.Role{Name: name, Driver: "script", Source: json.RawMessage(`{"text":"true"}`)}
+	for _, w := range writes {
+		r.Outputs = append(r.Outputs, contract.Output{Name: w, Cell: contract.CellName(fmt.Sprintf("%s.%s:%s", server, name, w)), Type: contract.String})
+	}
+	for _, cell := range reads {
+		expr, _ := json.Marshal(map[string]any{"$cell": cell})
+		r.Inputs = append(r.Inputs, contract.Input{Name: string(cell), Time: contract.Run, Expr: expr, Reads: []contract.CellName{cell}, At: map[string]contract.Position{"": "site.yaml:9:9"}})
+	}
+	if hook {
+		r.Hooks = []contract.Task{{Name: contract.HookUpdate, Source: json.RawMessage(`{"text":"true"}`)}}
+	}
+	return r
+}
+
+// planOf makes a plan of servers with their roles: cells, reads and writes follow from these.
+func planOf(sealed []contract.CellName, servers ...contract.Server) *contract.Plan {
+	p := &contract.Plan{Format: contract.Format, Compiler: "hotc test", Template: "site.yaml", Signal: contract.NobodySignals}
+	at := map[contract.CellName]int{}
+	cell := func(c contract.Cell) {
+		c.Sealed = slices.Contains(sealed, c.Name)
+		at[c.Name] = len(p.Cells)
+		p.Cells = append(p.Cells, c)
+	}
+	for i := range servers {
+		s := &servers[i]
+		for _, f := range s.Facts {
+			cell(contract.Cell{Name: contract.CellName(string(s.Path) + ":" + f), Server: s.Path})
+		}
+		for _, r := range s.Roles {
+			for _, o := range r.Outputs {
+				cell(contract.Cell{Name: o.Cell, Server: s.Path, Role: r.Name})
+			}
+			cell(contract.Cell{Name: contract.CellName(string(s.Path) + "." + r.Name), Server: s.Path, Role: r.Name})
+			for _, f := range r.Files {
+				if !slices.ContainsFunc(p.Files, func(g contract.File) bool { return g.Digest == f }) {
+					p.Files = append(p.Files, contract.File{Digest: f, Size: int64(len(deploytest.Scripts[f])), Name: f[:4]})
+				}
+			}
+		}
+	}
+	for i := range servers {
+		s := &servers[i]
+		for _, r := range s.Roles {
+			for _, in := range r.Inputs {
+				for _, name := range in.Reads {
+					c := &p.Cells[at[name]]
+					if c.Server != s.Path && !slices.Contains(c.Readers, s.Path) {
+						c.Readers = append(c.Readers, s.Path)
+						s.Reads = append(s.Reads, contract.CellRef{Cell: name, Server: c.Server, Sealed: c.Sealed})
+					}
+				}
+			}
+		}
+	}
+	for i := range servers {
+		s := &servers[i]
+		for _, c := range p.Cells {
+			if c.Server == s.Path {
+				s.Writes = append(s.Writes, c.Name)
+				if c.Sealed {
+					s.Seals = append(s.Seals, contract.Sealing{Cell: c.Name, Readers: c.Readers})
+				}
+			}
+		}
+	}
+	p.Servers = servers
+	return p
+}
+
+func withFiles(r contract.Role, files ...string) contract.Role {
+	r.Files = files
+	return r
+}
+
+// before and after are two plans between which all kinds of things come and go: the edge
+// between db and app is turned, cache comes, lb goes, as do roles, outputs, facts, a sealed cell,
+// readers of a set, and secrets that the operator gives.
+func before() *contract.Plan {
+	var servers []contract.Server
+	servers = append(servers,
+		contract.Server{Path: "db", Facts: []string{contract.FactName}, Roles: []contract.Role{
+			withFiles(aRole("db", "mysql", true, []string{"endpoint", "password", "old"}), deploytest.MysqlScript), aRole("db", "backup", true, []string{"place"})}},
+		contract.Server{Path: "app", Roles: []contract.Role{withFiles(aRole("app", "web", true, []string{"port"}, "db.mysql:endpoint", "db.mysql:password"), deploytest.WebScript)}},
+		contract.Server{Path: "lb", Roles: []contract.Role{withFiles(aRole("lb", "proxy", true, []string{"url"}, "app.web:port", "db.mysql:password", "db:name"), deploytest.WebScript)}})
+	for i := range 10 {
+		s := contract.ServerPath(fmt.Sprintf("node/%d", i))
+		servers = append(servers, contract.Server{Path: s, Roles: []contract.Role{withFiles(aRole(s, "work", true, nil, "db.mysql:old", "db.backup:place"), deploytest.WebScript)}})
+	}
+	p := planOf([]contract.CellName{"db.mysql:password"}, servers...)
+	p.Secrets = []contract.Secret{{Name: "pw", Cell: "/operator:pw", Declaration: json.RawMessage(`{}`), Readers: []contract.ServerPath{"lb", "db"}},
+		{Name: "key", Cell: "/operator:key", Declaration: json.RawMessage(`{}`), Readers: []contract.ServerPath{"app"}}}
+	return p
+}
+
+func after() *contract.Plan {
+	var servers []contract.Server
+	servers = append(servers,
+		contract.Server{Path: "app", Facts: []string{contract.FactName}, Roles: []contract.Role{
+			withFiles(aRole("app", "web", true, []string{"port", "token"}), deploytest.WebScript), withFiles(aRole("app", "watch", false, nil, "db.mysql:endpoint"), deploytest.WebAgain)}},
+		contract.Server{Path: "db", Roles: []contract.Role{
+			aRole("db", "tune", false, nil, "app:name"), withFiles(aRole("db", "mysql", true, []string{"endpoint", "old"}, "app.web:port", "app.web:token"), deploytest.MysqlScript)}},
+		contract.Server{Path: "cache", Facts: []string{contract.FactName}, Roles: []contract.Role{withFiles(aRole("cache", "redis", false, []string{"auth"}, "app.web:token"), deploytest.WebAgain)}})
+	for i := range 11 {
+		if i == 3 {
+			continue
+		}
+		s := contract.ServerPath(fmt.Sprintf("node/%d", i))
+		servers = append(servers, contract.Server{Path: s, Roles: []contract.Role{withFiles(aRole(s, "work", true, nil, "db.mysql:old", "cache.redis:auth"), deploytest.WebScript)}})
+	}
+	p := planOf([]contract.CellName{"app.web:token", "cache.redis:auth"}, servers...)
+	p.Secrets = []contract.Secret{{Name: "pw", Cell: "/operator:pw", Declaration: json.RawMessage(`{}`), Readers: []contract.ServerPath{"cache", "db"}}}
+	return p
+}
+
+// standing is a tree as far as a plan says it: nodes, what the operator has written, and who may
+// do what. Files are left out, which may stay a while, and what agents have made.
+func standing(t *testing.T, b deploytest.Bed, p *contract.Plan) map[coordinator.Path]string {
+	t.Helper()
+	s, all := b.Operator(t), map[coordinator.Path]string{}
+	servers := map[coordinator.Path]bool{}
+	for _, server := range p.Servers {
+		servers[deploytest.Site.Server(server.Path)] = true
+	}
+	servers[deploytest.Site.Server(contract.Operator)] = true
+	parts := map[coordinator.Path]bool{}
+	for _, n := range treeOf(t, s, deploytest.Site.Root()) {
+		server := n.Path
+		for server.Parent() != deploytest.Site.Servers() && server != "" {
+			server = server.Parent()
+		}
+		kind := strings.TrimPrefix(string(n.Path), string(server)+"/")
+		switch {
+		case n.Path.Parent() == deploytest.Site.Files(), n.Path.Parent().Parent() == deploytest.Site.Files(), strings.HasPrefix(kind, "agent/"):
+			continue
+		case server != "" && !servers[server]: // taken out
+			if n.Path != server && kind != "identity" {
+				t.Errorf("%s is left of a server that was taken out", n.Path)
+			}
+			continue
+		}
+		grants, err := s.Rights(t.Context(), n.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := ""
+		switch {
+		case n.Path == deploytest.Site.Root():
+			var r coordinator.DeploymentRecord
+			if err := json.Unmarshal(sign.Bare(n.Data), &r); err != nil {
+				t.Fatal(err)
+			}
+			data = r.Plan + r.Updating
+		case kind == "plan" || kind == "keys" || n.Path == deploytest.Site.Plan():
+			text, _, err := coordinator.ReadParts(t.Context(), s, n.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, parts[n.Path] = string(sign.Bare(text)), true
+		case kind == "identity":
+			var r coordinator.IdentityRecord
+			var is coordinator.Identity
+			if json.Unmarshal(n.Data, &r) != nil || json.Unmarshal(sign.Bare(r.Identity), &is) != nil {
+				t.Fatalf("%s holds %s", n.Path, n.Data)
+			}
+			data = fmt.Sprint(is.Server, is.Removed)
+		}
+		if !parts[n.Path.Parent()] {
+			all[n.Path] = fmt.Sprint(data, grants)
+		}
+	}
+	return all
+}
+
+func differ(t *testing.T, what string, got, want map[coordinator.Path]string) {
+	t.Helper()
+	for path, is := range want {
+		if got[path] != is {
+			t.Errorf("%s: %s is %q, want %q", what, path, got[path], is)
+		}
+	}
+	for path := range got {
+		if _, is := want[path]; !is {
+			t.Errorf("%s: %s is there", what, path)
+		}
+	}
+}
+
+// outside holds that the token of a server that was taken out, and what it knew besides, opens
+// nothing but what says so.
+func outside(t *testing.T, b deploytest.Bed, server contract.ServerPath, sets map[string]string) {
+	t.Helper()
+	creds := []coordinator.Credential{coordinator.ServerCredential(server, deploytest.TokenOf(server))}
+	for id, password := range sets {
+		creds = append(creds, coordinator.ReaderCredential(id, password))
+	}
+	s := b.Open(t, creds...)
+	for _, n := range treeOf(t, b.Operator(t), deploytest.Site.Root()) {
+		_, err := s.Read(t.Context(), n.Path)
+		open := n.Path == deploytest.Site.Server(server) || n.Path == deploytest.Site.Identity(server)
+		if open != (err == nil) || !open && !errors.Is(err, coordinator.ErrRefused) {
+			t.Errorf("with the token of %s: %s: %v", server, n.Path, err)
+		}
+		if err := s.Commit(t.Context(), coordinator.Op{Path: n.Path, Version: coordinator.AnyVersion, Write: true, Data: []byte("x")}); !errors.Is(err, coordinator.ErrRefused) {
+			t.Errorf("with the token of %s: write %s: %v", server, n.Path, err)
+		}
+		if err := s.Create(t.Context(), []coordinator.NewNode{{Path: n.Path.Join("x"), Data: []byte("x")}}); !errors.Is(err, coordinator.ErrRefused) {
+			t.Errorf("with the token of %s: below %s: %v", server, n.Path, err)
+		}
+	}
+}
+
+func setsOf(t *testing.T, b deploytest.Bed, server contract.ServerPath) map[string]string {
+	t.Helper()
+	node, err := b.Operator(t).Read(t.Context(), deploytest.Site.Keys(server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys coordinator.KeysRecord
+	if err := json.Unmarshal(sign.Bare(node.Data), &keys); err != nil {
+		t.Fatal(err)
+	}
+	return keys.Sets
+}
+
+// runs makes agents of some servers, whose roles are done.
+func runs(t *testing.T, b deploytest.Bed, p *contract.Plan) map[contract.ServerPath]*member.Member {
+	t.Helper()
+	all := map[contract.ServerPath]*member.Member{}
+	for _, s := range p.Servers {
+		if s.Path == "node/7" {
+			continue
+		}
+		m := b.Keyed(t, s.Path, "first")
+		state := coordinator.ServerState{Phase: coordinator.PhaseDone}
+		for _, r := range s.Roles {
+			state.Roles = append(state.Roles, coordinator.RoleState{Name: r.Name, Status: coordinator.RoleDone})
+		}
+		if err := m.Report(t.Context(), state, nil); err != nil {
+			t.Fatal(err)
+		}
+		all[s.Path] = m
+	}
+	return all
+}
+
+// All that comes and goes is there, or gone, as if the plan had been applied afresh.
+func TestAPlanIsReshaped(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		fresh := deploytest.InMemory()
+		fresh.Publish(t, after())
+		b.Publish(t, before())
+		sets := setsOf(t, b, "node/3")
+		if len(sets) == 0 {
+			t.Fatal("the sample has no set of readers")
+		}
+		agents := runs(t, b, before())
+		held := treeOf(t, b.Operator(t), deploytest.Site.Root())
+		rehearsed, err := deploy.Rehearse(t.Context(), b.Open(t), deploytest.Publication(after()))
+		if err != nil || len(treeOf(t, b.Operator(t), deploytest.Site.Root())) != len(held) {
+			t.Fatalf("rehearsed: %v", err)
+		}
+		done := b.Publish(t, after())
+		if !slices.Equal(done.Shape, rehearsed.Shape) || told(done.Changes) != told(rehearsed.Changes) {
+			t.Errorf("rehearsed %q, %s; done %q, %s", rehearsed.Shape, told(rehearsed.Changes), done.Shape, told(done.Changes))
+		}
+		differ(t, "changed", standing(t, b, after()), standing(t, fresh, after()))
+		outside(t, b, "lb", nil)
+		outside(t, b, "node/3", sets)
+		if err := agents["lb"].Put(t.Context(), "lb.proxy:url", json.RawMessage(`"x"`), deploytest.Noon); err == nil {
+			t.Error("a server that was taken out writes")
+		}
+		if again := b.Publish(t, after()); again.Outcome != deploy.Unchanged {
+			t.Errorf("the same again: %s", again.Outcome)
+		}
+		// And back: servers come again under their names, with numbers that go on.
+		b.Publish(t, before())
+		differ(t, "back", standing(t, b, before()), func() map[coordinator.Path]string {
+			fresh := deploytest.InMemory()
+			fresh.Publish(t, before())
+			return standing(t, fresh, before())
+		}())
+		outside(t, b, "cache", nil)
+		if err := agents["lb"].Put(t.Context(), "lb.proxy:url", json.RawMessage(`"x"`), deploytest.Noon); err == nil {
+			t.Error("a machine that was taken out is the server again")
+		}
+		m := b.Keyed(t, "lb", "second")
+		if r, err := m.Enrol(t.Context(), "second", "i-second", true, deploytest.Noon); err != nil || r.Number != 2 {
+			t.Errorf("the server that came again is %+v, %v", r, err)
+		}
+	})
+}
+
+// Wherever it is interrupted, the same command finishes it; and so does the way back.
+func TestAnInterruptedReshapingIsFinished(t *testing.T) {
+	trees := map[bool]map[coordinator.Path]string{}
+	for _, back := range []bool{false, true} {
+		fresh, p := deploytest.InMemory(), after()
+		if back {
+			p = before()
+		}
+		fresh.Publish(t, p)
+		trees[back] = standing(t, fresh, p)
+	}
+	play := func(t *testing.T, b deploytest.Bed, n int, late, back bool) (died bool) {
+		b.Publish(t, before())
+		sets := setsOf(t, b, "node/3")
+		runs(t, b, before())
+		s := &dying{Store: b.Open(t), left: n, after: late}
+		_, err := deploy.Publish(t.Context(), s, deploytest.Publication(after()))
+		if err == nil {
+			return false
+		}
+		if !errors.Is(err, errPlug) {
+			t.Fatal(err)
+		}
+		p := after()
+		if back {
+			p = before()
+		}
+		if _, err := b.Apply(t, p); err != nil {
+			t.Fatalf("after %d writes, again: %v", n, err)
+		}
+		differ(t, fmt.Sprintf("after %d writes (%v, %v)", n, late, back), standing(t, b, p), trees[back])
+		if got := b.Publish(t, p); got.Outcome != deploy.Unchanged {
+			t.Errorf("once more: %s", got.Outcome)
+		}
+		if !back {
+			outside(t, b, "lb", nil)
+			outside(t, b, "node/3", sets)
+		}
+		return !t.Failed()
+	}
+	writes := 1
+	for play(t, deploytest.InMemory(), writes, false, false) {
+		if writes++; writes > 2000 {
+			t.Fatal("it never comes to its end")
+		}
+	}
+	for n := 1; n < writes && !t.Failed(); n += 5 {
+		play(t, deploytest.InMemory(), n, n%2 == 0, true)
+	}
+	if !t.Failed() {
+		for n := 1; n < writes; n += writes / 5 {
+			play(t, deploytest.InZooKeeper(t), n, n%2 == 0, n%3 == 0)
+		}
+	}
+}
+
+// A file that a server has used by an earlier plan closes, too, when the server goes.
+func TestFilesCloseForWhoGoes(t *testing.T) {
+	b := deploytest.InMemory()
+	plan := func(servers ...contract.Server) *contract.Plan { return planOf(nil, servers...) }
+	app := contract.Server{Path: "app", Roles: []contract.Role{withFiles(aRole("app", "web", false, nil), deploytest.WebScript)}}
+	b.Publish(t, plan(app, contract.Server{Path: "lb", Roles: []contract.Role{withFiles(aRole("lb", "proxy", false, nil), deploytest.WebScript)}}))
+	b.Publish(t, plan(app, contract.Server{Path: "lb", Roles: []contract.Role{aRole("lb", "proxy", false, nil)}}))
+	b.Publish(t, plan(app))
+	outside(t, b, "lb", nil)
+}
+
+// So it is where tokens are good for one enrolment: those who come have passes, those who go
+// leave none.
+func TestAPlanIsReshapedWhereTokensAreGoodOnce(t *testing.T) {
+	b, fresh := deploytest.InMemory(), deploytest.InMemory()
+	for _, x := range []struct {
+		b deploytest.Bed
+		p *contract.Plan
+	}{{b, before()}, {fresh, after()}} {
+		if _, err := deploy.Publish(t.Context(), x.b.Open(t), deploytest.Publication(x.p, deploytest.Enrolling(coordinator.EnrolOnce))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lb := b.Join(t, deploytest.NewMachine(t, "lb", "one"), false)
+	b.Publish(t, after())
+	differ(t, "changed", standing(t, b, after()), standing(t, fresh, after()))
+	outside(t, b, "lb", nil)
+	if err := lb.Put(t.Context(), "lb.proxy:url", json.RawMessage(`"x"`), deploytest.Noon); !errors.Is(err, member.ErrFenced) && !errors.Is(err, member.ErrDestroyed) {
+		t.Errorf("a server that was taken out writes: %v", err)
+	}
+	if err := lb.Removed(t.Context()); err == nil {
+		t.Error("it is not told that it was taken out")
+	}
+	b.Join(t, deploytest.NewMachine(t, "cache", "one"), false)
+}

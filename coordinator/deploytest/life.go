@@ -1,0 +1,51 @@
+package deploytest
+
+import (
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
+)
+
+func (b Bed) ExpectLife(t *testing.T, id string, want bool) {
+	t.Helper()
+	if _, stands, err := b.Operator(t).Stat(t.Context(), Site.Life("db", id)); err != nil || stands != want {
+		t.Errorf("the life of %s stands: %v (%v), want %v", id, stands, err, want)
+	}
+}
+
+// WithoutLife takes the node away that agents of an earlier release did not make.
+func (b Bed) WithoutLife(t *testing.T, id string) {
+	t.Helper()
+	if err := b.Operator(t).DeleteTree(t.Context(), Site.Life("db", id)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b Bed) Again(t *testing.T, s coordinator.Store) (*member.Member, error) {
+	t.Helper()
+	m := member.Join(s, Site, "db", TokenOf("db"))
+	if _, err := m.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := m.Enrol(t.Context(), "journal-db", "i-db", true, Noon)
+	return m, err
+}
+
+// MakeAnew destroys a deployment, applies it again, and has another machine become db.
+func (b Bed) MakeAnew(t *testing.T) *member.Member {
+	t.Helper()
+	if err := deploy.Destroy(t.Context(), b.Operator(t), Site); err != nil {
+		t.Fatal(err)
+	}
+	b.Publish(t, ThreeTier())
+	fresh := member.Join(b.Session(t, "db"), Site, "db", TokenOf("db"))
+	if _, err := fresh.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := fresh.Enrol(t.Context(), "another journal", "i-new", false, Noon); err != nil || got.Number != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	return fresh
+}

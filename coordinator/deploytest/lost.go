@@ -1,0 +1,93 @@
+package deploytest
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/seal"
+)
+
+// forgetful is a session whose coordinator may get an older state back.
+type forgetful struct {
+	coordinator.Store
+	ended *atomic.Int64
+}
+
+func (f *forgetful) Connection() (coordinator.Connection, <-chan struct{}) {
+	return coordinator.Connection{Up: true, Ended: int(f.ended.Load())}, nil
+}
+
+// Remains is a machine's agent with its disk, as it begins again.
+type Remains struct {
+	Machine
+	Disk  *Disk
+	Ended *atomic.Int64
+
+	mu   sync.Mutex
+	said []string
+}
+
+func (r *Remains) Words() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.said, "\n")
+}
+
+func (b Bed) Begin(t *testing.T, r *Remains, number int) (*member.Member, error) {
+	t.Helper()
+	m := member.Join(&forgetful{b.Session(t, r.server), r.Ended}, Site, r.server, TokenOf(r.server))
+	m.UseMemory(r.Disk)
+	m.UseMachine(member.Machine{Instance: "i-" + r.Id, Now: func() time.Time { return Noon }, Key: func() (seal.Key, error) { return r.Key, nil }})
+	m.OnLoss(func(what string) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.said = append(r.said, what)
+	})
+	if err := m.AwaitDeployment(Within(t, Patience), nil); err != nil {
+		return nil, err
+	}
+	if _, err := m.Plan(t.Context()); err != nil {
+		return nil, err
+	}
+	m.UseKey(r.Key)
+	m.RememberTries(number, func(int) error { return nil })
+	if _, err := m.Enrol(t.Context(), r.Id, "i-"+r.Id, number > 0, Noon); err != nil {
+		return nil, err
+	}
+	return m, m.Republish(t.Context())
+}
+
+func (b Bed) MustBegin(t *testing.T, r *Remains, number int) *member.Member {
+	t.Helper()
+	m, err := b.Begin(t, r, number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Lose takes away all that stands, as a coordinator that has lost its data.
+func (b Bed) Lose(t *testing.T, all ...*Remains) {
+	t.Helper()
+	if err := b.Operator(t).DeleteTree(t.Context(), Site.Root()); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		r.Ended.Add(1)
+	}
+}
+
+func (b Bed) Restore(t *testing.T, p *contract.Plan, options ...func(*deploy.Publication)) {
+	t.Helper()
+	_, err := deploy.Publish(t.Context(), b.Open(t), Publication(p, append(options, Restored, func(w *deploy.Publication) { w.Now = Noon.Add(1e9) })...))
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,40 @@
+package deploytest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// ExpectRights tries to read a node and to write back what it holds.
+func ExpectRights(t *testing.T, who string, s coordinator.Store, path coordinator.Path, reads, writes bool) {
+	t.Helper()
+	_, err := s.Read(t.Context(), path)
+	Expect(t, who+" reads "+string(path), reads, err)
+	data := []byte("{}")
+	if strings.Contains(string(path), "/cells/") {
+		data = []byte(`{"state":"empty"}`)
+	}
+	if writes {
+		return // tried by the protocol's tests; here it would change the deployment
+	}
+	err = s.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: data})
+	Expect(t, who+" writes "+string(path), false, err)
+}
+
+func Expect(t *testing.T, what string, allowed bool, err error) {
+	t.Helper()
+	switch {
+	case allowed && err != nil:
+		t.Errorf("%s: %v", what, err)
+	case !allowed && !errors.Is(err, coordinator.ErrRefused):
+		t.Errorf("%s: %v, want ErrRefused", what, err)
+	}
+}
+
+func CreateChild(ctx context.Context, s coordinator.Store, parent coordinator.Path) error {
+	return s.Create(ctx, []coordinator.NewNode{{Path: parent.Join("extra")}})
+}

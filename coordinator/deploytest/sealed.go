@@ -1,0 +1,117 @@
+package deploytest
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/seal"
+)
+
+const Password = contract.CellName("db.mysql:password")
+
+// WithPassword is a database whose password an application and a backup read.
+func WithPassword() *contract.Plan {
+	readers := []contract.ServerPath{"app", "backup"}
+	p := &contract.Plan{Format: contract.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
+		Servers: []contract.Server{{Path: "db", At: "site.yaml:3:3", Writes: []contract.CellName{Password, "db.mysql"},
+			Seals: []contract.Sealing{{Cell: Password, Readers: readers}},
+			Roles: []contract.Role{{Name: "mysql", At: "site.yaml:5:9", Driver: "script", Source: json.RawMessage(`{}`),
+				Outputs: []contract.Output{{Name: "password", Cell: Password, Type: contract.String, Secret: true, At: "site.yaml:6:9"}}}}}},
+		Cells: []contract.Cell{{Name: Password, Server: "db", Role: "mysql", Readers: readers, Sealed: true}, {Name: "db.mysql", Server: "db", Role: "mysql"}},
+	}
+	for _, r := range readers {
+		p.Servers = append(p.Servers, contract.Server{Path: r, At: "site.yaml:9:3", Roles: []contract.Role{},
+			Reads: []contract.CellRef{{Cell: Password, Server: "db", Sealed: true}}})
+	}
+	p.Servers = append(p.Servers, contract.Server{Path: "lb", At: "site.yaml:20:3", Roles: []contract.Role{}})
+	return p
+}
+
+// Machine is a server's agent with its disk: a journal and a key.
+type Machine struct {
+	server contract.ServerPath
+	Id     string
+	Key    seal.Key
+}
+
+func NewMachine(t *testing.T, server contract.ServerPath, id string) Machine {
+	t.Helper()
+	key, err := seal.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Machine{server, id, key}
+}
+
+// Start starts the machine's agent, which seals for its readers until stopped.
+func (b Bed) Start(t *testing.T, of Machine, enrolledBefore bool) (m *member.Member, stop func()) {
+	t.Helper()
+	m = member.Join(b.Session(t, of.server), Site, of.server, TokenOf(of.server))
+	if _, err := m.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !m.NeedsKey() {
+		t.Fatalf("server %s thinks that it needs no key", of.server)
+	}
+	m.UseKey(of.Key)
+	if _, err := m.Enrol(t.Context(), of.Id, "i-"+of.Id, enrolledBefore, Noon); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.KeepSealed(ctx, func(err error) { t.Error(err) }) }()
+	stop = func() {
+		cancel()
+		if err := Soon(t, ended); !errors.Is(err, context.Canceled) && !errors.Is(err, member.ErrFenced) {
+			t.Error(err)
+		}
+	}
+	return m, stop
+}
+
+func ExpectValue(t *testing.T, m *member.Member, cell contract.CellName, want string) {
+	t.Helper()
+	got, err := m.Await(Within(t, Patience), cell, member.AwaitOptions{IfDown: -1})
+	if err != nil || string(got) != want {
+		t.Fatalf("it read %s, want %s (%v)", got, want, err)
+	}
+}
+
+// ExpectNowhere looks through everything on the coordinator, as it is and out of base64.
+func ExpectNowhere(t *testing.T, s coordinator.Store, path coordinator.Path, secret string) {
+	t.Helper()
+	node, err := s.Read(t.Context(), path)
+	if err != nil {
+		if errors.Is(err, coordinator.ErrRefused) {
+			return // an agent's own presence
+		}
+		t.Fatal(err)
+	}
+	var texts map[string]any
+	_ = json.Unmarshal(node.Data, &texts)
+	data := node.Data
+	if sealed, ok := texts["sealed"].(string); ok {
+		raw, err := base64.StdEncoding.DecodeString(sealed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = append(data, raw...)
+	}
+	if bytes.Contains(data, []byte(secret)) {
+		t.Errorf("%s holds the secret: %s", path, node.Data)
+	}
+	names, err := s.Children(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		ExpectNowhere(t, s, path.Join(name), secret)
+	}
+}

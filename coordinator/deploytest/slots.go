@@ -1,0 +1,34 @@
+package deploytest
+
+import (
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
+)
+
+func SharedBy(name string) coordinator.Credential {
+	path := contract.ServerPath("app/*/" + name)
+	return coordinator.ServerCredential(path, Secret.ServerToken(Site, path))
+}
+
+// InSlot is a server of a slot, as its agent opens the session.
+func (b Bed) InSlot(t *testing.T, c *member.Claim, name string, number int) *member.Member {
+	t.Helper()
+	return b.JoinSlot(t, c, name, number, func(s coordinator.Store) coordinator.Store { return s })
+}
+
+// JoinSlot is inSlot with a store that does more.
+func (b Bed) JoinSlot(t *testing.T, c *member.Claim, name string, number int, with func(coordinator.Store) coordinator.Store) *member.Member {
+	t.Helper()
+	server := c.Slot.Within(contract.ServerPath("app/*/"+name), number)
+	token := coordinator.SlotToken(Secret.ServerToken(Site, contract.ServerPath("app/*/"+name)), number)
+	m := member.Join(with(b.Open(t, coordinator.ServerCredential(server, token), SharedBy(name))), Site, server, token)
+	m.KeepSlot(c, number)
+	if _, err := m.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.UseKey(NewMachine(t, server, "").Key)
+	return m
+}

@@ -1,0 +1,146 @@
+package member_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/seal"
+)
+
+// A machine with a stolen token asks before and after the one that was built anew: both
+// are seen, and the right one is let in by its key.
+func TestWhoAsksIsNotHiddenByOthers(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		b.PublishOnce(t, deploytest.WithGiven("app"))
+		b.Join(t, deploytest.NewMachine(t, "app", "a1"), false)
+		early, right, late := deploytest.NewMachine(t, "app", "early"), deploytest.NewMachine(t, "app", "right"), deploytest.NewMachine(t, "app", "late")
+		b.Ask(t, early)
+		entered := b.Ask(t, right)
+		b.Ask(t, late)
+		b.ExpectAsking(t, "app", early, right, late)
+		if _, err := deploytest.Reading(t, b.Operator(t)).Admit(t.Context(), "app", right.Key.Public()); err != nil {
+			t.Fatal(err)
+		}
+		if err := deploytest.Soon(t, entered); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Whoever has the token can write over what machines have said, so that they have no
+// place to say it again. Who has read a machine's key on its console lets it in all the
+// same, be it before it asks.
+func TestAMachineIsAdmittedWhateverOthersWrite(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		b.PublishOnce(t, deploytest.WithGiven("app"))
+		b.Join(t, deploytest.NewMachine(t, "app", "a1"), false)
+		right, next := deploytest.NewMachine(t, "app", "right"), deploytest.NewMachine(t, "app", "next")
+		entered := b.Ask(t, right)
+		var crowd coordinator.KnocksRecord
+		var thieves []deploytest.Machine
+		for i := range 8 {
+			thief := deploytest.NewMachine(t, "app", fmt.Sprint("thief", i))
+			thieves = append(thieves, thief)
+			crowd.Machines = append(crowd.Machines, coordinator.KnockRecord{Instance: "i-" + thief.Id, Key: thief.Key.Public(), Since: deploytest.Noon, Seen: deploytest.Noon})
+		}
+		text, err := json.Marshal(crowd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Overwrite(t, "app", string(text))
+		b.ExpectAsking(t, "app", thieves...)
+		for _, m := range []deploytest.Machine{right, next} {
+			if knock, err := deploytest.Reading(t, b.Operator(t)).Admit(t.Context(), "app", m.Key.Public()); err != nil || knock.Instance != "" {
+				t.Fatalf("%+v, %v", knock, err)
+			}
+			if m.Id == right.Id {
+				if err := deploytest.Soon(t, entered); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		b.Join(t, next, false)
+	})
+}
+
+// A thief's machines leave no room to be seen, and the right one is let in by its key.
+func TestWhoAsksIsBounded(t *testing.T) {
+	b := deploytest.InMemory()
+	b.PublishOnce(t, deploytest.WithGiven("app"))
+	b.Join(t, deploytest.NewMachine(t, "app", "a1"), false)
+	var thieves []deploytest.Machine
+	for i := range 8 {
+		thieves = append(thieves, deploytest.NewMachine(t, "app", fmt.Sprint("thief", i)))
+		b.Ask(t, thieves[i])
+	}
+	right := deploytest.NewMachine(t, "app", "right")
+	entered := b.Ask(t, right)
+	b.ExpectAsking(t, "app", thieves...)
+	if _, err := deploytest.Reading(t, b.Operator(t)).Admit(t.Context(), "app", right.Key.Public()); err != nil {
+		t.Fatal(err)
+	}
+	if err := deploytest.Soon(t, entered); err != nil {
+		t.Error(err)
+	}
+}
+
+// A machine that was not heard of for an hour leaves its place.
+func TestAStaleKnockLeavesItsPlace(t *testing.T) {
+	b := deploytest.InMemory()
+	b.PublishOnce(t, deploytest.WithGiven("app"))
+	b.Join(t, deploytest.NewMachine(t, "app", "a1"), false)
+	gone, there, now := deploytest.NewMachine(t, "app", "gone"), deploytest.NewMachine(t, "app", "there"), deploytest.NewMachine(t, "app", "now")
+	record := func(of deploytest.Machine, seen time.Time) coordinator.KnockRecord {
+		return coordinator.KnockRecord{Instance: "i-" + of.Id, Key: of.Key.Public(), Since: deploytest.Noon.Add(-3 * time.Hour), Seen: seen}
+	}
+	text, err := json.Marshal(coordinator.KnocksRecord{Machines: []coordinator.KnockRecord{record(gone, deploytest.Noon.Add(-61*time.Minute)), record(there, deploytest.Noon.Add(-20*time.Minute))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Overwrite(t, "app", string(text))
+	b.Ask(t, now)
+	b.ExpectAsking(t, "app", there, now)
+	// one that is there says so again, and keeps the time it asked first
+	b.Ask(t, there)
+	asking, err := deploytest.Reading(t, b.Operator(t)).Knocks(t.Context(), "app")
+	if err != nil || len(asking) != 2 || !asking[0].Seen.Equal(deploytest.Noon) || !asking[0].Since.Equal(deploytest.Noon.Add(-3*time.Hour)) {
+		t.Errorf("%+v, %v", asking, err)
+	}
+}
+
+// What a bearer of the token writes where machines knock harms nobody.
+func TestAnyKnock(t *testing.T) {
+	b := deploytest.InMemory()
+	b.PublishOnce(t, deploytest.WithGiven("app"))
+	b.Join(t, deploytest.NewMachine(t, "app", "a1"), false)
+	key := deploytest.NewMachine(t, "app", "x").Key.Public()
+	for _, text := range []string{"", "[", `{"machines": 5}`, `{"machines": [{"key": 5}]}`, `{"machines": [{"key": "bm8ga2V5"}]}`, `{"machines": [{}]}`,
+		`{"machines": [{"key": "` + strings.Repeat("x", 1<<19) + `"}]}`, `{"machines": [{"instance": "` + strings.Repeat("x", 1<<19) + `", "key": "` + key + `"}]}`,
+		`{"machines": [{"key": "` + key[:20] + `\n` + key[20:] + `"}]}`, `{"instance": "i", "key": "` + key + `"}`} {
+		b.Overwrite(t, "app", text)
+		b.ExpectAsking(t, "app")
+	}
+	honest := deploytest.NewMachine(t, "app", "honest")
+	b.Ask(t, honest) // it writes where nothing of sense stands
+	b.ExpectAsking(t, "app", honest)
+	for _, key := range []string{"", "x", "bm8ga2V5", seal.ID(honest.Key.Public())} {
+		if _, err := deploytest.Reading(t, b.Operator(t)).Admit(t.Context(), "app", key); !errors.Is(err, deploy.ErrNoKey) {
+			t.Errorf("%q, which is no key: %v", key, err)
+		}
+	}
+}
+
+func TestShellWord(t *testing.T) {
+	for text, want := range map[string]string{"db": "db", "tier/2/db": "tier/2/db", "": "''", "a b": "'a b'", "it's; rm -rf": `'it'\''s; rm -rf'`, "$(x)": "'$(x)'"} {
+		if got := coordinator.ShellWord(text); got != want {
+			t.Errorf("%q is written %s, want %s", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,442 @@
+package member_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/member"
+)
+
+func newRemains(t *testing.T, server contract.ServerPath, id string) *deploytest.Remains {
+	return &deploytest.Remains{Machine: deploytest.NewMachine(t, server, id), Disk: &deploytest.Disk{}, Ended: &atomic.Int64{}}
+}
+
+// The coordinator loses everything. Who has published publishes it again when the
+// deployment is put back, values, failures and secrets; who reads, and writes, waits until
+// then. After a restart it is the same.
+func TestADeploymentThatIsLostComesBack(t *testing.T) {
+	b := deploytest.InMemory()
+	p := deploytest.WithPassword()
+	p.Servers[0].Writes = append(p.Servers[0].Writes, "db.mysql:url")
+	p.Cells = append(p.Cells, contract.Cell{Name: "db.mysql:url", Server: "db", Role: "mysql", Readers: []contract.ServerPath{"app"}})
+	p.Servers[1].Reads = append(p.Servers[1].Reads, contract.CellRef{Cell: "db.mysql:url", Server: "db"})
+	b.Publish(t, p)
+	db, app := newRemains(t, "db", "d1"), newRemains(t, "app", "a1")
+	writer, reader := b.MustBegin(t, db, 0), b.MustBegin(t, app, 0)
+	put(t, writer, deploytest.Password, `"hush"`)
+	cause := map[contract.CellName]*coordinator.Cause{"db.mysql": {Reason: "no"}}
+	if err := writer.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, cause); err != nil {
+		t.Fatal(err)
+	}
+	b.Lose(t, db, app)
+	read := make(chan error, 1)
+	go func() {
+		_, err := reader.Await(deploytest.Within(t, deploytest.Patience), "db.mysql:url", member.AwaitOptions{IfDown: -1})
+		read <- err
+	}()
+	written := make(chan error, 1)
+	go func() {
+		written <- writer.Put(deploytest.Within(t, deploytest.Patience), "db.mysql:url", json.RawMessage(`"mysql://"`), deploytest.Noon)
+	}()
+	for !strings.Contains(db.Words(), "--restore") || !strings.Contains(app.Words(), "--restore") {
+		select {
+		case err := <-read:
+			t.Fatalf("the reader does not wait: %v", err)
+		case err := <-written:
+			t.Fatalf("the writer does not wait: %v", err)
+		case <-deploytest.Within(t, deploytest.Patience).Done():
+			t.Fatal("it does not come")
+		default:
+		}
+	}
+	b.Restore(t, p)
+	if err := errors.Join(deploytest.Soon(t, written), deploytest.Soon(t, read)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(db.Words(), "put the deployment back") {
+		t.Error(db.Words())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go writer.KeepSealed(ctx, func(err error) { t.Error(err) })
+	deploytest.ExpectValue(t, reader, deploytest.Password, `"hush"`)
+	expectFailed := func() {
+		t.Helper()
+		record, err := deploytest.ReadCell(t.Context(), b.Operator(t), contract.CellRef{Cell: "db.mysql", Server: "db"})
+		if err != nil || record.State != coordinator.Failed || record.Cause.Reason != "no" || record.Incarnation != 1 {
+			t.Errorf("the failure: %+v, %v", record, err)
+		}
+	}
+	expectFailed()
+
+	// and when the agents were away
+	stop()
+	b.Lose(t)
+	b.Restore(t, p)
+	writer, reader = b.MustBegin(t, db, 1), b.MustBegin(t, app, 1)
+	go writer.KeepSealed(t.Context(), func(error) {})
+	deploytest.ExpectValue(t, reader, deploytest.Password, `"hush"`)
+	deploytest.ExpectValue(t, reader, "db.mysql:url", `"mysql://"`)
+	expectFailed()
+}
+
+// An older state is put back: the same deployment, in which a machine had not come yet.
+func TestAnOlderStateIsPutBack(t *testing.T) {
+	b := deploytest.InMemory()
+	b.Publish(t, deploytest.ThreeTier())
+	a := b.Attacker(t)
+	paths := []coordinator.Path{deploytest.Site.Server("db"), deploytest.Site.State("db"), deploytest.Site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"}), deploytest.Site.Cell(contract.CellRef{Cell: "db.mysql", Server: "db"})}
+	first, second := newRemains(t, "db", "d1"), newRemains(t, "db", "d2")
+	gone := b.MustBegin(t, first, 0)
+	var before []string
+	for _, path := range paths {
+		before = append(before, a.Read(path))
+	}
+	m := b.MustBegin(t, second, 0) // the machine was built anew: number 2
+	put(t, m, "db.mysql:endpoint", `"here"`)
+	for i, path := range paths {
+		a.Write(path, before[i])
+	}
+	if err := a.Store.DeleteTree(t.Context(), deploytest.Site.Life("db", "d2")); err != nil {
+		t.Fatal(err)
+	}
+	first.Ended.Add(1)
+	second.Ended.Add(1)
+	if _, err := b.Begin(t, first, 1); err != nil { // it comes first, and has the lower number
+		t.Errorf("the machine before: %v", err)
+	}
+	put(t, m, "db.mysql", "null")
+	if !strings.Contains(second.Words(), "the same deployment is there again") {
+		t.Error(second.Words())
+	}
+	app := b.Agent(t, "app")
+	deploytest.ExpectValue(t, app, "db.mysql:endpoint", `"here"`)
+	if err := gone.Put(deploytest.Within(t, deploytest.Patience), "db.mysql", json.RawMessage("null"), deploytest.Noon); !errors.Is(err, member.ErrFenced) {
+		t.Errorf("the machine before: %v", err)
+	}
+}
+
+// What stands in the place of a lost deployment may be another one, or the same with weaker
+// tokens; and a deployment that stands is not put back.
+func TestWhatIsNotPutBack(t *testing.T) {
+	b := deploytest.InMemory()
+	b.Publish(t, deploytest.ThreeTier())
+	db := newRemains(t, "db", "d1")
+	b.MustBegin(t, db, 0)
+	_, err := deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(deploytest.ThreeTier(), deploytest.Restored))
+	if !errors.Is(err, deploy.ErrStands) {
+		t.Errorf("a deployment that stands: %v", err)
+	}
+	b.Lose(t, db)
+	b.Publish(t, deploytest.ThreeTier()) // not by --restore
+	if err := b.Operator(t).DeleteTree(t.Context(), deploytest.Site.Ready()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(deploytest.ThreeTier(), deploytest.Restored))
+	if !errors.Is(err, deploy.ErrUnfinished) {
+		t.Errorf("an interrupted apply without --restore: %v", err)
+	}
+	b.Publish(t, deploytest.ThreeTier())
+	if _, err := b.Begin(t, db, 1); !errors.Is(err, member.ErrFenced) && !errors.Is(err, member.ErrDestroyed) {
+		t.Errorf("another deployment: %v", err)
+	}
+
+	b = deploytest.InMemory()
+	b.PublishOnce(t, deploytest.ThreeTier())
+	b.Join(t, deploytest.NewMachine(t, "app", "a1"), false)
+	app := newRemains(t, "db", "d1")
+	knock := b.Knocking(t, app.Machine)
+	knock.UseMemory(app.Disk)
+	if err := knock.AwaitDeployment(deploytest.Within(t, deploytest.Patience), nil); err != nil {
+		t.Fatal(err)
+	}
+	b.Lose(t)
+	b.Restore(t, deploytest.ThreeTier())
+	_, _, err = b.Comes(t, "db", deploytest.TokenOf("db"), app.Disk)
+	expectForged(t, "weaker tokens", err, "good for more")
+}
+
+// Where tokens are good for one enrolment, who comes first after a deployment was put back is
+// the server: the passes are new. The machine that was the server is told so, and waits for an
+// operator, as it was when it came first. What was sealed for it nobody else opens.
+func TestATokenIsGoodAgainAfterARestore(t *testing.T) {
+	b := deploytest.InMemory()
+	p := deploytest.WithPassword()
+	b.PublishOnce(t, p)
+	db, app := deploytest.NewMachine(t, "db", "d1"), deploytest.NewMachine(t, "app", "a1")
+	disk := &deploytest.Disk{}
+	first := b.Knocking(t, app)
+	first.UseMemory(disk)
+	if err := first.AwaitDeployment(deploytest.Within(t, deploytest.Patience), nil); err != nil {
+		t.Fatal(err)
+	}
+	b.Become(t, first, app, false)
+	b.Lose(t)
+	b.Restore(t, p, deploytest.Enrolling(coordinator.EnrolOnce))
+
+	thief := deploytest.NewMachine(t, "app", "thief")
+	taken := b.Join(t, thief, false)
+	back := b.Knocking(t, app)
+	back.UseMemory(disk)
+	waits, ended := make(chan string, 8), make(chan error, 1)
+	go func() {
+		ended <- back.AwaitDeployment(deploytest.Within(t, deploytest.Patience), func(why string) { waits <- why })
+	}()
+	select {
+	case why := <-waits:
+		if !strings.Contains(why, "used before, by another machine") {
+			t.Errorf("it waits: %s", why)
+		}
+	case err := <-ended:
+		t.Fatalf("it does not wait: %v", err)
+	}
+	put(t, b.Join(t, db, false), deploytest.Password, `"hush"`)
+	if record, err := taken.Cell(t.Context(), deploytest.Password); err != nil || record.State != coordinator.Empty {
+		t.Errorf("the thief reads what is not sealed for him: %+v, %v", record, err)
+	}
+	if _, err := deploytest.Reading(t, b.Operator(t)).Admit(t.Context(), "app", app.Key.Public()); err != nil {
+		t.Fatal(err)
+	}
+	if err := deploytest.Soon(t, ended); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := back.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	back.UseKey(app.Key)
+	if _, err := back.Enrol(t.Context(), app.Id, "i-a1", true, deploytest.Noon); !errors.Is(err, member.ErrFenced) {
+		t.Errorf("a machine that was the server in the deployment before: %v", err)
+	}
+	b.Become(t, back, app, false) // without its journal it is a machine that was built anew
+	if err := taken.Report(t.Context(), coordinator.ServerState{}, nil); !errors.Is(err, member.ErrFenced) {
+		t.Errorf("the thief goes on: %v", err)
+	}
+}
+
+// A deployment is put back before this machine has had a look of its own: the first that it
+// sees are records that are signed for the new one, or rights that are not its any more. It
+// comes back, whatever it reads or writes first.
+func TestADeploymentIsPutBackUnseen(t *testing.T) {
+	p := deploytest.WithPassword()
+	p.Servers[0].Writes = append(p.Servers[0].Writes, "db.mysql:url")
+	p.Cells = append(p.Cells, contract.Cell{Name: "db.mysql:url", Server: "db", Role: "mysql", Readers: []contract.ServerPath{"app"}})
+	p.Servers[1].Reads = append(p.Servers[1].Reads, contract.CellRef{Cell: "db.mysql:url", Server: "db"})
+	reader, writer := contract.ServerPath("app"), contract.ServerPath("db")
+	for name, c := range map[string]struct {
+		server contract.ServerPath
+		do     func(t *testing.T, m *member.Member) error
+	}{
+		"reads a value": {reader, func(t *testing.T, m *member.Member) error {
+			_, err := m.Cell(t.Context(), "db.mysql:url")
+			return err
+		}},
+		"waits for a value": {reader, func(t *testing.T, m *member.Member) error {
+			_, err := m.Await(deploytest.Within(t, deploytest.Patience), "db.mysql:url", member.AwaitOptions{IfDown: -1})
+			return err
+		}},
+		"waits for a secret": {reader, func(t *testing.T, m *member.Member) error {
+			_, err := m.Await(deploytest.Within(t, deploytest.Patience), deploytest.Password, member.AwaitOptions{IfDown: -1})
+			return err
+		}},
+		"reads requests": {reader, func(t *testing.T, m *member.Member) error {
+			asked, err := m.Requests(t.Context())
+			if len(asked) != 1 {
+				t.Errorf("it is asked for %+v", asked)
+			}
+			return err
+		}},
+		"reads its answers": {reader, func(t *testing.T, m *member.Member) error {
+			_, err := m.Answers(t.Context())
+			return err
+		}},
+		"answers": {reader, func(t *testing.T, m *member.Member) error {
+			return m.Answer(t.Context(), []coordinator.Answer{{ID: "x"}})
+		}},
+		"reads its state": {reader, func(t *testing.T, m *member.Member) error {
+			_, err := m.State(t.Context())
+			return err
+		}},
+		"reads its plan": {reader, func(t *testing.T, m *member.Member) error {
+			_, err := m.PlanAgain(t.Context())
+			return err
+		}},
+		"reports": {reader, func(t *testing.T, m *member.Member) error {
+			return m.Report(t.Context(), coordinator.ServerState{}, nil)
+		}},
+		"publishes": {writer, func(t *testing.T, m *member.Member) error {
+			return m.Put(t.Context(), "db.mysql", json.RawMessage("null"), deploytest.Noon)
+		}},
+		"takes back": {writer, func(t *testing.T, m *member.Member) error {
+			return m.TakeBack(t.Context(), []contract.CellName{"db.mysql"}, false)
+		}},
+		"seals for a reader": {writer, func(t *testing.T, m *member.Member) error {
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			defer stop()
+			err := m.KeepSealed(ctx, func(err error) { t.Error(err) })
+			if ctx.Err() != nil {
+				return nil // it goes on
+			}
+			return err
+		}},
+	} {
+		for _, enrol := range []coordinator.Enrolment{coordinator.EnrolAlways, coordinator.EnrolOnce} {
+			t.Run(name+", enrol="+string(enrol), func(t *testing.T) {
+				b := deploytest.InMemory()
+				if _, err := deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(p, deploytest.Enrolling(enrol))); err != nil {
+					t.Fatal(err)
+				}
+				all := map[contract.ServerPath]*deploytest.Remains{reader: newRemains(t, "app", "a1"), writer: newRemains(t, "db", "d1")}
+				db, app := b.MustBegin(t, all["db"], 0), b.MustBegin(t, all["app"], 0)
+				put(t, db, "db.mysql:url", `"mysql://"`)
+				put(t, db, deploytest.Password, `"hush"`)
+				for _, m := range []*member.Member{db, app} {
+					if err := errors.Join(m.Report(t.Context(), coordinator.ServerState{}, nil), m.Answer(t.Context(), []coordinator.Answer{{ID: "before"}})); err != nil {
+						t.Fatal(err)
+					}
+				}
+				b.Lose(t)
+				b.Restore(t, p, deploytest.Enrolling(enrol))
+				other, m := writer, app
+				if c.server == writer {
+					other, m = reader, db
+				}
+				back := b.MustBegin(t, all[other], 1) // the others were seen to come back
+				go func() { _ = back.KeepSealed(t.Context(), func(error) {}) }()
+				post := []deploy.Posting{{Server: c.server, Request: coordinator.Request{ID: "one", Kind: coordinator.Action, Since: deploytest.Noon.Add(2e9)}}}
+				if err := deploytest.Reading(t, b.Operator(t)).Post(t.Context(), post, nil); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.do(t, m); err != nil {
+					t.Errorf("%v\n%s", err, all[c.server].Words())
+				}
+				// an empty record of its own says nothing of either deployment
+				quiet := enrol == coordinator.EnrolAlways && slices.Contains([]string{"takes back", "reads its answers", "reads its state"}, name)
+				if !quiet && !strings.Contains(all[c.server].Words(), "put the deployment back") {
+					t.Errorf("it says %q", all[c.server].Words())
+				}
+			})
+		}
+	}
+}
+
+// All that an agent does at a time comes back together, where the machine has a pass anew, too.
+func TestSeveralComeBackTogether(t *testing.T) {
+	b := deploytest.InMemory()
+	p := deploytest.WithPassword()
+	b.PublishOnce(t, p)
+	db, app := newRemains(t, "db", "d1"), newRemains(t, "app", "a1")
+	writer, reader := b.MustBegin(t, db, 0), b.MustBegin(t, app, 0)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	b.Lose(t)
+	b.Restore(t, p, deploytest.Enrolling(coordinator.EnrolOnce))
+	sealing := make(chan error, 1)
+	go func() { sealing <- writer.KeepSealed(ctx, func(err error) { t.Error(err) }) }()
+	ended := make(chan error)
+	all := []func() error{
+		func() error { return reader.Report(t.Context(), coordinator.ServerState{}, nil) },
+		func() error { return writer.WriteLog(t.Context(), "mysql", []byte("a line")) },
+		func() error { _, err := reader.Requests(t.Context()); return err },
+		func() error { _, err := reader.PlanAgain(t.Context()); return err },
+		func() error { _, err := reader.State(t.Context()); return err },
+		func() error {
+			value, err := reader.Await(deploytest.Within(t, deploytest.Patience), deploytest.Password, member.AwaitOptions{IfDown: -1})
+			if err == nil && string(value) != `"hush"` {
+				t.Errorf("it reads %s", value)
+			}
+			return err
+		},
+		func() error {
+			return writer.Put(t.Context(), deploytest.Password, json.RawMessage(`"hush"`), deploytest.Noon)
+		},
+		func() error { return writer.Report(t.Context(), coordinator.ServerState{}, nil) },
+	}
+	for _, do := range all {
+		go func() { ended <- do() }()
+	}
+	for range all {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case err := <-sealing:
+			t.Fatal(err)
+		}
+	}
+}
+
+// An older state is put back, from before the plan was changed: the agent waits until the
+// newer plan is applied again, and says so; who waits for a value goes on then.
+func TestAnOlderPlanIsPutBack(t *testing.T) {
+	b := deploytest.InMemory()
+	b.Publish(t, deploytest.WithUpdate())
+	a := b.Attacker(t)
+	app, db := newRemains(t, "app", "a1"), b.Agent(t, "db")
+	m := b.MustBegin(t, app, 0)
+	before := map[coordinator.Path]string{}
+	for _, path := range []coordinator.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServerPlan("app"), deploytest.Site.Keys("app"), deploytest.Site.Server("app"), deploytest.Site.State("app"), deploytest.Site.Requests("app")} {
+		before[path] = a.Read(path)
+	}
+	newer := deploytest.WithUpdate(func(p *contract.Plan) { p.Servers[1].Roles[0].Timeout = 77 })
+	b.Publish(t, newer)
+	if _, err := m.PlanAgain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range before {
+		a.Write(path, text)
+	}
+	app.Ended.Add(1)
+	read := make(chan error, 1)
+	go func() {
+		_, err := m.Await(deploytest.Within(t, deploytest.Patience), "db.mysql:endpoint", member.AwaitOptions{IfDown: -1})
+		read <- err
+	}()
+	reported := make(chan error, 1)
+	go func() {
+		reported <- m.Report(deploytest.Within(t, deploytest.Patience), coordinator.ServerState{}, nil)
+	}()
+	for !strings.Contains(app.Words(), "an older state of the deployment stands there") {
+		select {
+		case err := <-reported:
+			t.Fatalf("it does not wait: %v\n%s", err, app.Words())
+		case err := <-read:
+			t.Fatalf("it does not wait: %v\n%s", err, app.Words())
+		case <-deploytest.Within(t, deploytest.Patience).Done():
+			t.Fatal(app.Words())
+		default:
+		}
+	}
+	shown := func() bool { // to `hotc status`
+		v, err := deploy.TakeSnapshot(t.Context(), b.Operator(t), deploytest.Site, deploytest.Secret, deploytest.WithUpdate())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(v.Servers, func(s deploy.ServerSnapshot) bool {
+			return s.Path == "app" && strings.Contains(s.State.Message, "an older state of the deployment stands there")
+		})
+	}
+	for until := deploytest.Within(t, deploytest.Patience); !shown(); {
+		if until.Err() != nil {
+			t.Fatal("the operator is not told what the agent waits for")
+		}
+	}
+	b.Publish(t, newer)
+	put(t, db, "db.mysql:endpoint", `"here"`)
+	if err := errors.Join(deploytest.Soon(t, reported), deploytest.Soon(t, read)); err != nil {
+		t.Fatalf("%v\n%s", err, app.Words())
+	}
+	if !strings.Contains(app.Words(), "the same deployment is there again") {
+		t.Error(app.Words())
+	}
+}

@@ -1,0 +1,105 @@
+package member_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/member"
+)
+
+// A failure ends every reader at once, with the chain of causes.
+func TestPoisoning(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		b.Publish(t, deploytest.ThreeTier())
+		db, app, lb := b.Agent(t, "db"), b.Agent(t, "app"), b.Agent(t, "lb")
+		if err := db.Put(t.Context(), "db:first_address", json.RawMessage(`"10.0.0.3"`), deploytest.Noon); err != nil {
+			t.Fatal(err)
+		}
+		failed := make(chan error, 1)
+		go func() {
+			_, err := app.Await(deploytest.Within(t, deploytest.Patience), "db.mysql:endpoint", member.AwaitOptions{})
+			failed <- err
+		}()
+		first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:5:9"}
+		err := db.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed, Since: deploytest.Noon},
+			map[contract.CellName]*coordinator.Cause{"db.mysql:endpoint": first, "db.mysql": first, "db:first_address": first})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cell *member.FailedCellError
+		if err := deploytest.Soon(t, failed); !errors.As(err, &cell) || cell.Cause.Reason != "exit status 7" {
+			t.Fatalf("the reader got %v", err)
+		}
+		second := &coordinator.Cause{Role: "app.web", Reason: "its input db failed", Cause: cell.Cause}
+		if err := app.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[contract.CellName]*coordinator.Cause{"app.web:port": second}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = lb.Await(t.Context(), "app.web:port", member.AwaitOptions{})
+		if !errors.As(err, &cell) || cell.Cause.Root().Reason != "exit status 7" {
+			t.Errorf("the end of the chain got %v", err)
+		}
+		if rec, _ := db.Cell(t.Context(), "db:first_address"); rec.State != coordinator.Valued {
+			t.Errorf("a value that was published became %s", rec.State)
+		}
+		if err := db.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`1`), deploytest.Noon); !errors.As(err, &cell) {
+			t.Errorf("writing a failed cell: %v, want a FailedCellError", err)
+		}
+	})
+}
+
+func TestLongChainsOfCausesAreCut(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		b.Publish(t, deploytest.ThreeTier())
+		var chain *coordinator.Cause
+		for i := range 5_000 {
+			chain = &coordinator.Cause{Role: contract.RoleKey(fmt.Sprintf("s%d.r", i)), Reason: strings.Repeat("because ", 1_000), Cause: chain}
+		}
+		db := b.Agent(t, "db")
+		if err := db.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[contract.CellName]*coordinator.Cause{"db.mysql": chain, "db.mysql:endpoint": chain}); err != nil {
+			t.Fatal(err)
+		}
+		rec, err := db.Cell(t.Context(), "db.mysql")
+		if err != nil || rec.Cause.Role != "s4999.r" || rec.Cause.Root().Role != "s0.r" {
+			t.Errorf("neither end of the chain may be lost: %v … %v (%v)", rec.Cause.Role, rec.Cause.Root().Role, err)
+		}
+	})
+}
+
+func TestSnapshot(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		b.Publish(t, deploytest.ThreeTier())
+		db := b.Agent(t, "db")
+		db.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: deploytest.Noon})
+		db.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"a value"`), deploytest.Noon)
+		db.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning, Since: deploytest.Noon,
+			Roles: []coordinator.RoleState{{Name: "mysql", Status: coordinator.RoleRunning, Started: deploytest.Noon}}}, nil)
+		db.WriteLog(t.Context(), "mysql", []byte(strings.Repeat("x", coordinator.LogSize)+"the end"))
+
+		s := b.Operator(t)
+		got, err := deploy.TakeSnapshot(t.Context(), s, deploytest.Site, deploytest.Secret, deploytest.ThreeTier())
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := got.Servers[0]
+		if !got.Ready || v.Path != "db" || !v.Alive || v.Incarnation.Instance != "i-db" || v.State.Phase != coordinator.PhaseRunning {
+			t.Errorf("db is %+v", v)
+		}
+		if c := v.Cells["db.mysql:endpoint"]; c.State != coordinator.Valued || c.Value != nil {
+			t.Errorf("the cell is %+v, want its state without its value", c)
+		}
+		if v := got.Servers[1]; v.Alive || v.Incarnation.Number != 0 || v.State.Phase != "" {
+			t.Errorf("app is %+v, want one that never came", v)
+		}
+		log, err := deploy.ReadLog(t.Context(), s, deploytest.Site, "db", "mysql")
+		if err != nil || len(log) != coordinator.LogSize || !strings.HasSuffix(string(log), "the end") {
+			t.Errorf("the log has %d bytes (%v)", len(log), err)
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package member_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/member"
+)
+
+func put(t *testing.T, m *member.Member, cell contract.CellName, value string) {
+	t.Helper()
+	if err := m.Put(t.Context(), cell, json.RawMessage(value), deploytest.Noon); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A secret reaches its readers, whoever of them comes first, and nothing on the
+// coordinator holds it.
+func TestSealedValuesReachTheirReaders(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		b.Publish(t, deploytest.WithPassword())
+		app, stopApp := b.Start(t, deploytest.NewMachine(t, "app", "a1"), false) // before the value is there
+		defer stopApp()
+		got := make(chan string, 1)
+		go func() {
+			value, err := app.Await(deploytest.Within(t, deploytest.Patience), deploytest.Password, member.AwaitOptions{})
+			if err != nil {
+				value = json.RawMessage(err.Error())
+			}
+			got <- string(value)
+		}()
+		db, stopDB := b.Start(t, deploytest.NewMachine(t, "db", "d1"), false)
+		defer stopDB()
+		put(t, db, deploytest.Password, `"hush-hush"`)
+		if value := deploytest.Soon(t, got); value != `"hush-hush"` {
+			t.Fatalf("it read %s", value)
+		}
+		deploytest.ExpectValue(t, db, deploytest.Password, `"hush-hush"`) // the writer itself
+		backup, stopBackup := b.Start(t, deploytest.NewMachine(t, "backup", "b1"), false)
+		defer stopBackup()
+		deploytest.ExpectValue(t, backup, deploytest.Password, `"hush-hush"`) // after it
+		deploytest.ExpectNowhere(t, b.Operator(t), deploytest.Site.Root(), "hush-hush")
+		record, err := deploytest.ReadCell(t.Context(), b.Operator(t), contract.CellRef{Cell: deploytest.Password, Server: "db", Sealed: true})
+		if err != nil || record.State != coordinator.Valued || record.Value != nil || record.Sealed == "" {
+			t.Fatalf("the operator sees %+v (%v)", record, err)
+		}
+	})
+}
+
+// A reader that was built anew has another key: the writer's agent, started again
+// meanwhile, seals for it. The old machine's key is of no use any more.
+func TestSealedAgainForReadersAnew(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		b.Publish(t, deploytest.WithPassword())
+		writer := deploytest.NewMachine(t, "db", "d1")
+		db, stopDB := b.Start(t, writer, false)
+		put(t, db, deploytest.Password, `"hush-hush"`)
+		_, stopApp := b.Start(t, deploytest.NewMachine(t, "app", "a1"), false)
+		stopApp()
+		stopDB()
+		again, stopApp := b.Start(t, deploytest.NewMachine(t, "app", "a2"), false)
+		defer stopApp()
+		waiting, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if value, err := again.Await(waiting, deploytest.Password, member.AwaitOptions{IfDown: -1}); err == nil {
+			t.Fatalf("without the writer's agent it read %s", value)
+		}
+		db, stopDB = b.Start(t, writer, true)
+		defer stopDB()
+		deploytest.ExpectValue(t, again, deploytest.Password, `"hush-hush"`)
+		// The same value again is nothing after a restart too, and another is refused.
+		put(t, db, deploytest.Password, `"hush-hush"`)
+		if err := db.Put(t.Context(), deploytest.Password, json.RawMessage(`"other"`), deploytest.Noon); !errors.Is(err, member.ErrOtherValue) {
+			t.Errorf("another value: %v, want ErrOtherValue", err)
+		}
+	})
+}
+
+// A writer that was built anew seals another value with another key.
+func TestSealedByAWriterAnew(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		b.Publish(t, deploytest.WithPassword())
+		app, stopApp := b.Start(t, deploytest.NewMachine(t, "app", "a1"), false)
+		defer stopApp()
+		db, stopDB := b.Start(t, deploytest.NewMachine(t, "db", "d1"), false)
+		put(t, db, deploytest.Password, `"one"`)
+		deploytest.ExpectValue(t, app, deploytest.Password, `"one"`)
+		later, stopLater := b.Start(t, deploytest.NewMachine(t, "db", "d2"), false)
+		defer stopLater()
+		if err := db.Put(t.Context(), deploytest.Password, json.RawMessage(`"late"`), deploytest.Noon); !errors.Is(err, member.ErrFenced) {
+			t.Errorf("the late predecessor writes: %v, want ErrFenced", err)
+		}
+		stopDB()
+		put(t, later, deploytest.Password, `"two"`)
+		deploytest.ExpectValue(t, app, deploytest.Password, `"two"`)
+	})
+}
+
+// Who is no reader can read none of the nodes, and a reader with another key than
+// the one it showed opens nothing.
+func TestWhoCannotOpenWhatIsSealed(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		b.Publish(t, deploytest.WithPassword())
+		db, stopDB := b.Start(t, deploytest.NewMachine(t, "db", "d1"), false)
+		defer stopDB()
+		put(t, db, deploytest.Password, `"hush-hush"`)
+		app, stopApp := b.Start(t, deploytest.NewMachine(t, "app", "a1"), false)
+		defer stopApp()
+		deploytest.ExpectValue(t, app, deploytest.Password, `"hush-hush"`)
+		// another process of the same server, with its token and without its key
+		spy := member.Join(b.Session(t, "app"), deploytest.Site, "app", deploytest.TokenOf("app"))
+		if _, err := spy.Plan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		spy.UseKey(deploytest.NewMachine(t, "app", "spy").Key)
+		if record, err := spy.Cell(t.Context(), deploytest.Password); err != nil || record.State != coordinator.Empty || record.Sealed != "" {
+			t.Errorf("a process with the token reads %+v (%v)", record, err)
+		}
+		for _, path := range []coordinator.Path{deploytest.Site.Public("db"), deploytest.Site.Public("app"), deploytest.Site.SealsFor("db", "app"), deploytest.Site.SealsFor("db", "db")} {
+			deploytest.ExpectRights(t, "the balancer", b.Session(t, "lb"), path, false, false)
+		}
+		deploytest.ExpectRights(t, "another reader", b.Session(t, "backup"), deploytest.Site.SealsFor("db", "app"), false, false)
+		deploytest.ExpectRights(t, "the reader", b.Session(t, "app"), deploytest.Site.SealsFor("db", "app"), true, false)
+		deploytest.ExpectRights(t, "the writer", b.Session(t, "db"), deploytest.Site.Public("app"), true, false)
+	})
+}
