@@ -12,11 +12,33 @@ import (
 var propertyType = Rule{Code: source.PropertyType, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findPropertyTypes}
 
 func findPropertyTypes(l *Look) {
+	findHandedOver(l)
 	for _, t := range l.Typed() {
 		for p := range l.Parts(t) {
 			if !p.property.Kind.Takes(p.value) {
 				l.Found(t.Node, when(fmt.Sprintf("%s is to be %s, not %s", p.name, p.property.Kind, described(p.value)), p.known), "")
 				break
+			}
+		}
+	}
+}
+
+// findHandedOver finds what is no text among a nested template's arguments that are to be
+// texts. Of other types its parameters are compared when the stack is put together.
+func findHandedOver(l *Look) {
+	for _, s := range l.Uses {
+		if s.Nest == nil || s.Nest.Definition == nil || s.Nest.Definition.Properties == nil || l.IsCall(s.Nest.Definition.Properties.Value) {
+			continue
+		}
+		around := *l
+		around.Template = s.Nest.In.Template
+		for _, e := range s.Nest.Definition.Properties.Value.All() {
+			p := l.Template.Parameter(e.Name)
+			if p == nil || p.Type != "string" || around.IsCall(e.Value) {
+				continue
+			}
+			if _, isFloat := e.Value.Value.(float64); isFloat || e.Value.Kind != yaml.Scalar {
+				l.Note(around.Found(e.Value, fmt.Sprintf("%s of %s is to be a string, not %s", e.Name, l.Template.File.Name, described(e.Value.Data())), ""), p.Entry.Key, "the parameter")
 			}
 		}
 	}

@@ -21,6 +21,11 @@ var all = append(stages(),
 	&ranges,
 	&usedTwice,
 	&neverSignalled,
+	&wrongKind,
+	&unreachableAddress,
+	&longWait,
+	&replacedServer,
+	&indexInFunction,
 
 	// language
 	&groupedParameter,
@@ -31,6 +36,12 @@ var all = append(stages(),
 	&unusedCondition,
 	&absentKey,
 	&redundantDependency,
+	&unusedResource,
+	&constantCondition,
+
+	// reading
+	&surprisingScalar,
+	&oddSpace,
 
 	// security
 	&openToTheWorld,

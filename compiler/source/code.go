@@ -40,6 +40,7 @@ const (
 	ServerNetwork       Code = "H225" // a server's network that names none
 	DeploymentFormat    Code = "H226" // deployments on a server whose user_data_format cannot run them
 	MissingArgument     Code = "H227" // a nested template's parameter that nobody gives a value
+	IndexInFunction     Code = "H229" // a member's number in a function that is called before it is known
 	UnusedParameter     Code = "H230" // a parameter that nothing reads
 	UnusedCondition     Code = "H231" // a condition that nothing asks for
 	AbsentKey           Code = "H232" // a param of str_replace that its text does not have
@@ -47,9 +48,17 @@ const (
 	DeprecatedType      Code = "H234" // a resource type that Heat has deprecated
 	DeprecatedProperty  Code = "H235" // a property that Heat has deprecated
 	MisspeltFunction    Code = "H236" // a map that was perhaps to be a function
+	SurprisingScalar    Code = "H237" // a word without quotes that YAML 1.1 takes for something else
+	OddSpace            Code = "H238" // a character that looks like a space, and is none
+	ConstantCondition   Code = "H239" // a condition that nothing can change
 	BadRange            Code = "H240" // a range of addresses or ports that Neutron refuses
-	UsedTwice           Code = "H241" // a port that two servers have
+	UsedTwice           Code = "H241" // a port or volume that two servers have
 	NeverSignalled      Code = "H242" // a wait condition that nobody can signal
+	WrongKind           Code = "H243" // get_resource of what is not the kind of thing that the property asks for
+	UnreachableAddress  Code = "H244" // a floating address that may come before its router's interface
+	LongWait            Code = "H246" // a wait condition that waits longer than the stack
+	ReplacedServer      Code = "H247" // a server that is made anew when a group changes its size
+	UnusedResource      Code = "H248" // a resource that does nothing, since nothing refers to it
 	OpenToTheWorld      Code = "H260" // a security group that lets everybody log in
 	ShownPassword       Code = "H261" // a parameter that looks like a secret, and is not hidden
 	SecretInClear       Code = "H262" // a secret that stands in the template

@@ -1,0 +1,64 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+var indexInFunction = Rule{Code: source.IndexInFunction, Category: Resources, Severity: source.Warning, Truth: CreationFails, Template: findIndexInFunctions}
+
+// beforeIndex are functions whose value depends on their argument otherwise than by holding
+// it: Heat calls them before it puts a member's number in (heat/engine/resources/openstack/
+// heat/resource_group.py, build_resource_definition).
+var beforeIndex = []string{"digest", "contains", "equals", "yaql", "str_split"}
+
+func findIndexInFunctions(l *Look) {
+	for r := range l.Resources {
+		nest := l.Use(r.Name).NestOf(r.Name)
+		if nest == nil || !nest.Group() || nest.Definition.Properties == nil {
+			continue
+		}
+		if counted, is := nest.Kind.(program.Counted); is && counted.Index != "" {
+			l.indexIn(nest.Definition.Properties.Value, counted.Index)
+		}
+	}
+}
+
+func (l *Look) indexIn(n *yaml.Node, index string) {
+	if l.IsCall(n) && slices.Contains(beforeIndex, n.Entries[0].Name) {
+		if at := holds(n.Entries[0].Value, index); at != nil {
+			l.Found(at, fmt.Sprintf("Heat calls %s before it puts a member's number in the place of %s: all members get the same", n.Entries[0].Name, index),
+				"make a nested template the member, give it the index as a parameter, and call the function there")
+		}
+		return
+	}
+	for _, x := range n.Items {
+		l.indexIn(x, index)
+	}
+	for _, e := range n.Entries {
+		l.indexIn(e.Value, index)
+	}
+}
+
+// holds is the first text in a node that holds another one, nil if none does.
+func holds(n *yaml.Node, text string) *yaml.Node {
+	if s, is := n.Text(); is && strings.Contains(s, text) {
+		return n
+	}
+	for _, x := range n.Items {
+		if at := holds(x, text); at != nil {
+			return at
+		}
+	}
+	for _, e := range n.Entries {
+		if at := holds(e.Value, text); at != nil {
+			return at
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+var surprisingScalar = Rule{Code: source.SurprisingScalar, Category: Reading, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findSurprisingScalars}
+
+// findSurprisingScalars finds words without quotes of which YAML 1.1, as Heat reads it,
+// makes something else than they say, where a text is asked for; and numbers that are none
+// of ten digits, where a number is.
+func findSurprisingScalars(l *Look) {
+	for _, t := range l.Typed() {
+		switch t.Property.Kind {
+		case resourcetype.String:
+			l.surprising(t.Node, "the text")
+		case resourcetype.Integer, resourcetype.Number:
+			if _, isNumber := t.Node.Value.(int64); isNumber {
+				l.surprising(t.Node, "the number")
+			}
+		case resourcetype.Map:
+			if t.Property.Properties == nil && slices.Contains(ofTexts, t.In.Type.Name) && strings.HasPrefix(t.Name, "metadata of ") {
+				for _, e := range t.Node.All() {
+					l.surprising(e.Value, "the text")
+				}
+			}
+		}
+	}
+	for _, s := range l.Uses {
+		l.surprisingArguments(s)
+	}
+	for _, p := range l.Template.Parameters {
+		if p.Type != "string" {
+			continue
+		}
+		l.surprising(p.Default, "the text")
+		for _, c := range p.Entry.Value.Get("constraints").All() {
+			l.surprising(c.Value, "the text")
+		}
+		if list := p.Entry.Value.Get("constraints"); list != nil {
+			for _, c := range list.Items {
+				if allowed := c.Get("allowed_values"); allowed != nil {
+					for _, n := range allowed.Items {
+						l.surprising(n, "the text")
+					}
+				}
+			}
+		}
+	}
+	for _, function := range []string{"str_replace", "str_replace_strict", "str_replace_vstrict"} {
+		l.Calls(l.Template.Root, function, func(_, arg *yaml.Node) {
+			for _, e := range arg.Get("params").All() {
+				l.surprising(e.Value, "the text")
+			}
+		})
+	}
+}
+
+// surprisingArguments looks at what a nested template is given for parameters that are texts.
+func (l *Look) surprisingArguments(s *program.Stack) {
+	if s.Nest == nil || s.Nest.Definition == nil || s.Nest.Definition.Properties == nil {
+		return
+	}
+	around := *l
+	around.Template = s.Nest.In.Template
+	for _, e := range s.Nest.Definition.Properties.Value.All() {
+		if p := l.Template.Parameter(e.Name); p != nil && p.Type == "string" {
+			around.surprising(e.Value, "the text")
+		}
+	}
+}
+
+// ofTexts are types whose metadata is texts.
+var ofTexts = []string{"OS::Nova::Server", "OS::Cinder::Volume"}
+
+// surprising looks at one scalar.
+func (l *Look) surprising(n *yaml.Node, meant string) {
+	if n == nil || n.Kind != yaml.Scalar || n.Style != yaml.Plain || n.Target() != nil || n.Len() == 0 {
+		return
+	}
+	written := l.Template.File.Slice(n.Span)
+	read := asHeatReads(n.Value, written)
+	if read == "" {
+		return
+	}
+	hint := fmt.Sprintf("write '%s' in quotes, if %s is meant", written, meant)
+	fix := &source.Fix{Does: "put it into quotes", Unsafe: true, Edits: []source.Edit{{Span: n.Span, New: "'" + written + "'"}}}
+	if meant == "the number" {
+		hint, fix = fmt.Sprintf("write %s, if that is meant", read), nil
+	}
+	l.Found(n, fmt.Sprintf("Heat reads %s as %s", written, read), hint).Fix = fix
+}
+
+// asHeatReads is what Heat makes of a word, "" if that is what it says.
+func asHeatReads(v value.Value, written string) string {
+	switch v := v.(type) {
+	case bool:
+		if low := strings.ToLower(written); low != "true" && low != "false" {
+			return fmt.Sprintf("the boolean %v", v)
+		}
+	case int64:
+		if text := strconv.FormatInt(v, 10); text != strings.TrimPrefix(written, "+") {
+			return "the number " + text
+		}
+	case float64:
+		if text := value.FormatFloat(v); text != strings.TrimPrefix(written, "+") && !strings.ContainsAny(written, "eE") {
+			return "the number " + text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,49 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+var unusedResource = Rule{Code: source.UnusedResource, Category: Style, Severity: source.Warning, Truth: TextShows, LintOnly: true, Whole: true, Template: findUnusedResources}
+
+// forOthers are types that do nothing but for who refers to them.
+var forOthers = []string{"OS::Heat::SoftwareConfig", "OS::Heat::StructuredConfig", "OS::Heat::SoftwareComponent", "OS::Heat::CloudConfig", "OS::Heat::MultipartMime",
+	"OS::Heat::RandomString", "OS::Heat::Value", "OS::Heat::WaitConditionHandle", "OS::Heat::SwiftSignalHandle", "AWS::CloudFormation::WaitConditionHandle"}
+
+// findUnusedResources leaves nested templates alone: the stack around may look into them.
+func findUnusedResources(l *Look) {
+	if slices.ContainsFunc(l.Uses, func(s *program.Stack) bool { return s.Nest != nil }) {
+		return
+	}
+	used, all := map[string]bool{}, false
+	l.References(l.Template.Root, func(r hot.Ref, _ *yaml.Node) {
+		if r.Kind == hot.ToResource || r.Kind == hot.ToAttribute {
+			used[r.Name] = true
+			all = all || r.Name == ""
+		}
+	})
+	if all {
+		return
+	}
+	lone := 0
+	for r := range l.Resources {
+		kind := l.Use(r.Name).Type(r)
+		if slices.Contains(forOthers, kind) {
+			lone++
+		}
+	}
+	if lone == len(l.Template.Resources) {
+		return // it is an example, or a piece of one
+	}
+	for r := range l.Resources {
+		if kind := l.Use(r.Name).Type(r); slices.Contains(forOthers, kind) && !used[r.Name] {
+			l.Found(r.Entry.Key, fmt.Sprintf("nothing refers to %q: an %s does nothing by itself", r.Name, kind), "")
+		}
+	}
+}

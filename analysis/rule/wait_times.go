@@ -1,0 +1,33 @@
+package rule
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+)
+
+var longWait = Rule{Code: source.LongWait, Category: Resources, Severity: source.Info, Truth: CreationFails, LintOnly: true, Template: findLongWaits}
+
+// stackTimeout is how long Heat gives a stack that is made without --timeout, in seconds
+// (heat/common/config.py, stack_action_timeout).
+const stackTimeout = 3600
+
+// findLongWaits finds wait conditions whose time-out comes after that of the stack.
+func findLongWaits(l *Look) {
+	for b := range l.BlocksOf("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition", "OS::Heat::SwiftSignal") {
+		n := b.Get("timeout")
+		if n == nil {
+			n = b.Get("Timeout")
+		}
+		if n == nil {
+			continue
+		}
+		v, known := l.Value(n)
+		number, isNumber := value.Integer(v.Value)
+		if seconds, is := number.(int64); known && isNumber && is && seconds > stackTimeout {
+			l.Found(n, when(fmt.Sprintf("this waits %d seconds, and Heat gives a stack %d, if nothing else is said", seconds, stackTimeout), v),
+				fmt.Sprintf("make the stack with `--timeout %d` (minutes) or more", (seconds+59)/60))
+		}
+	}
+}

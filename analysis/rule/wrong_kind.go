@@ -1,0 +1,79 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+var wrongKind = Rule{Code: source.WrongKind, Category: Resources, Severity: source.Warning, Truth: CreationFails, Template: findWrongKinds}
+
+// made says what resources are, in the words of Heat's constraints.
+var made = map[string]string{
+	"OS::Cinder::Volume":         "cinder.volume",
+	"OS::Glance::Image":          "glance.image",
+	"OS::Glance::WebImage":       "glance.image",
+	"OS::Neutron::Net":           "neutron.network",
+	"OS::Neutron::Port":          "neutron.port",
+	"OS::Neutron::ProviderNet":   "neutron.network",
+	"OS::Neutron::QoSPolicy":     "neutron.qos_policy",
+	"OS::Neutron::Router":        "neutron.router",
+	"OS::Neutron::SecurityGroup": "neutron.security_group",
+	"OS::Neutron::Subnet":        "neutron.subnet",
+	"OS::Neutron::SubnetPool":    "neutron.subnetpool",
+	"OS::Nova::Flavor":           "nova.flavor",
+	"OS::Nova::KeyPair":          "nova.keypair",
+	"OS::Nova::Server":           "nova.server",
+	"OS::Heat::RandomString":     "heat.text",
+	"OS::Heat::SoftwareConfig":   "heat.config",
+	"OS::Neutron::FloatingIP":    "neutron.floatingip",
+}
+
+// findWrongKinds finds get_resource of what can be no such thing as the property asks for,
+// by its constraint. Heat looks only when it makes the resource.
+func findWrongKinds(l *Look) {
+	kinds := map[string]bool{}
+	for _, kind := range made {
+		kinds[kind] = true
+	}
+	for _, t := range l.Typed() {
+		want := t.Property.Custom
+		if !kinds[want] {
+			continue
+		}
+		r := l.Ref(t.Node)
+		if r.Kind != hot.ToResource || r.Name == "" {
+			continue
+		}
+		target, s := l.Template.Resource(r.Name), l.Use(r.Name)
+		if target == nil || s == nil || s.NestOf(r.Name) != nil || target.Entry.Value.Get("external_id") != nil {
+			continue
+		}
+		kind := s.Type(target)
+		is := made[kind]
+		if is == "" || is == want {
+			continue
+		}
+		d := l.Found(t.Node, fmt.Sprintf("%s is to be a %s, and %q is an %s", t.Name, thing(want), r.Name, kind), "")
+		var fit []string
+		for x := range l.Resources {
+			if made[l.Use(x.Name).Type(x)] == want {
+				fit = append(fit, x.Name)
+			}
+		}
+		if len(fit) > 0 && len(fit) < fewNames {
+			slices.Sort(fit)
+			d.Hint = fmt.Sprintf("a %s is %s", thing(want), strings.Join(fit, ", "))
+		}
+		l.Note(d, target.Entry.Key, "the resource")
+	}
+}
+
+// thing is what a constraint asks for, as people call it.
+func thing(custom string) string {
+	_, name, _ := strings.Cut(custom, ".")
+	return strings.ReplaceAll(name, "_", " ")
+}
