@@ -31,6 +31,8 @@ type Findings struct {
 	Deadlocks []waits.Deadlock
 	Follow    map[*program.Role]*follow.Role
 	Cyclic    bool // roles follow each other
+	// Heat are the values that Heat gives to roles.
+	Heat *follow.HeatValues
 }
 
 // CheckBroken runs those passes that need no binding over a program whose template has errors.
@@ -50,7 +52,8 @@ func Check(p *program.Program, a *binding.Analysis, lint bool, diags *source.Dia
 		f.Net = order.Net(p, a)
 		f.Deadlocks = order.Deadlocks(p, f.Net, diags)
 	}
-	f.Follow, f.Cyclic = follow.Find(p, a, diags)
+	f.Heat = follow.OfHeat(p, a)
+	f.Follow, f.Cyclic = follow.Find(p, a, f.Heat, diags)
 	types.Check(p, a, diags)
 	secrecy.Check(p, a, diags)
 	rule.Check(p, a, lint, diags)

@@ -101,10 +101,11 @@ func (r *Result) make(o Options, files *files, diags *source.Diagnostics) *Resul
 	if o.Signal == "" {
 		o.Signal = contract.NobodySignals
 	}
-	r.Built = plan.Build(r.Program, r.Analysis, plan.Options{Compiler: "hotc " + o.Version, Signal: o.Signal, Follow: r.Findings.Follow})
+	r.Built = plan.Build(r.Program, r.Analysis, plan.Options{Compiler: "hotc " + o.Version, Signal: o.Signal, Follow: r.Findings.Follow, Heat: r.Findings.Heat})
 	if o.WithoutHeat {
 		return r
 	}
+	r.checkWatched(o.Signal, diags)
 	r.emit(o, files, diags)
 	if diags.Failed() {
 		return nil

@@ -36,6 +36,8 @@ type finder struct {
 	sources  map[*program.Role]sources // that it follows
 	carries  map[*program.Role]sources
 	told     map[string]bool // of an input's place
+	heat     *HeatValues
+	rings    map[*program.Role]int // roles with one number read each other, all around
 }
 
 type sources map[contract.Source]bool
@@ -44,12 +46,12 @@ type sources map[contract.Source]bool
 type edge struct {
 	input  *program.Input
 	cell   string
-	writer *program.Role // nil for a fact
+	writer *program.Role // nil for a fact, and for what Heat gives
 }
 
 // Find finds what every role follows; cyclic says that some follow each other.
-func Find(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) (all map[*program.Role]*Role, cyclic bool) {
-	f := &finder{analysis: a, diags: diags, writers: map[string]*program.Role{}, edges: map[*program.Role][]edge{},
+func Find(p *program.Program, a *binding.Analysis, heat *HeatValues, diags *source.Diagnostics) (all map[*program.Role]*Role, cyclic bool) {
+	f := &finder{analysis: a, heat: heat, diags: diags, writers: map[string]*program.Role{}, edges: map[*program.Role][]edge{},
 		sources: map[*program.Role]sources{}, carries: map[*program.Role]sources{}, told: map[string]bool{}}
 	for _, s := range p.Servers {
 		for _, r := range s.Roles {
@@ -61,7 +63,7 @@ func Find(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) (a
 	}
 	found := map[*program.Role]*Role{}
 	for _, r := range f.roles {
-		if f.watched(r); len(f.edges[r]) > 0 {
+		if f.watched(r) || len(f.edges[r]) > 0 {
 			found[r] = &Role{}
 		}
 	}
@@ -71,6 +73,7 @@ func Find(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) (a
 	if f.cyclic() {
 		return nil, true
 	}
+	f.rings = rings(f.roles, f.readsOf)
 	for _, r := range f.roles {
 		if found[r] != nil {
 			found[r].Follows = f.follows(r)
@@ -85,21 +88,37 @@ func Find(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) (a
 	return found, false
 }
 
-// watched notes what a role follows, and says what it cannot.
-func (f *finder) watched(r *program.Role) {
+// watched notes what a role follows, and says what it cannot. Heat may give it something,
+// whether it can follow that or not.
+func (f *finder) watched(r *program.Role) (heat bool) {
+	brought := r.Update() != nil || r.Idempotent
 	for _, in := range r.Inputs {
 		bound := f.analysis.Inputs[in]
-		if !in.WatchAt.Known() || bound == nil {
+		if bound == nil {
 			continue
 		}
-		if bound.Time != binding.Run || r.Update() == nil && !r.Idempotent {
+		given := f.heat.cells(in)
+		heat = heat || len(given) > 0
+		if brought {
+			f.follow(r, in, given)
+		}
+		if !in.WatchAt.Known() {
+			continue
+		}
+		if !brought || bound.Time != binding.Run && len(bound.References) == 0 {
 			f.cannot(r, in, bound)
 			continue
 		}
-		for _, name := range bound.Expr.Cells() {
-			if !slices.ContainsFunc(f.edges[r], func(e edge) bool { return e.cell == name }) {
-				f.edges[r] = append(f.edges[r], edge{in, name, f.writers[name]})
-			}
+		f.follow(r, in, bound.Expr.Cells())
+	}
+	return heat
+}
+
+// follow makes the edges of an input.
+func (f *finder) follow(r *program.Role, in *program.Input, cells []string) {
+	for _, name := range cells {
+		if !slices.ContainsFunc(f.edges[r], func(e edge) bool { return e.cell == name }) {
+			f.edges[r] = append(f.edges[r], edge{in, name, f.writers[name]})
 		}
 	}
 }
@@ -111,8 +130,8 @@ func (f *finder) cannot(r *program.Role, in *program.Input, bound *binding.Bound
 		return
 	}
 	f.told[at] = true
-	if bound.Time != binding.Run {
-		f.diags.Error(source.NotYet, in.WatchAt, fmt.Sprintf("the value of %q is known before role %q runs: only what roles write, and facts that agents tell, is followed yet", in.Name, r.Name), "leave `watch` out")
+	if bound.Time != binding.Run && len(bound.References) == 0 {
+		f.diags.Error(source.NotYet, in.WatchAt, fmt.Sprintf("the value of %q stands in the template: it changes with the template alone, and `hotc apply` brings the role to that", in.Name), "leave `watch` out")
 		return
 	}
 	f.diags.Error(source.NothingToRun, in.WatchAt, fmt.Sprintf("role %q follows %q, and nothing would run when the value changes", r.Name, in.Name),
@@ -129,7 +148,7 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 	needed := map[string]bool{}
 	for _, in := range r.Inputs {
 		if bound := f.analysis.Inputs[in]; bound != nil {
-			for _, name := range bound.Expr.Cells() {
+			for _, name := range slices.Concat(f.heat.cells(in), bound.Expr.Cells()) {
 				needed[name] = needed[name] || !in.Optional && !in.HasDefault
 				if !slices.Contains(names, name) {
 					names = append(names, name)
@@ -141,20 +160,29 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 	follows := sources{}
 	for _, name := range names {
 		for s := range f.sourcesOf(name) {
-			of[s] = append(of[s], name)
+			way := name
+			if s == contract.HeatSource && f.writers[name] == nil {
+				way = string(s) // all that Heat gives a server stands in one record
+			}
+			if !slices.Contains(of[s], way) {
+				of[s] = append(of[s], way)
+			}
 			follows[s] = follows[s] || watched[name]
 		}
 	}
 	var cells []contract.Follow
 	for _, name := range names {
 		c := contract.Follow{Cell: contract.CellName(name), Watch: watched[name], Optional: !needed[name]}
+		if w := f.writers[name]; w != nil && !c.Watch && f.rings[w] == f.rings[r] {
+			continue // each would wait for the other
+		}
 		for _, s := range slices.Sorted(maps.Keys(f.sourcesOf(name))) {
 			if len(of[s]) > 1 && follows[s] {
 				c.Sources = append(c.Sources, s)
 				f.carry(name, s)
 			}
 		}
-		if c.Watch || c.Sources != nil {
+		if _, heats := c.Cell.HeatKey(); heats || c.Watch || c.Sources != nil {
 			cells = append(cells, c)
 		}
 	}
@@ -164,6 +192,9 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 // sourcesOf are those from which a cell comes.
 func (f *finder) sourcesOf(cell string) sources {
 	r := f.writers[cell]
+	if _, heats := contract.CellName(cell).HeatKey(); heats {
+		return sources{contract.HeatSource: true}
+	}
 	if r == nil {
 		return sources{contract.Source(cell): true}
 	}
@@ -192,6 +223,21 @@ func (f *finder) carry(cell string, name contract.Source) {
 			f.carry(e.cell, name)
 		}
 	}
+}
+
+// readsOf are the roles that write what a role reads.
+func (f *finder) readsOf(r *program.Role) []*program.Role {
+	var all []*program.Role
+	for _, in := range r.Inputs {
+		if bound := f.analysis.Inputs[in]; bound != nil {
+			for _, name := range bound.Expr.Cells() {
+				if w := f.writers[name]; w != nil {
+					all = append(all, w)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // cyclic refuses roles that follow each other.

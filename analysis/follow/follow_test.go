@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/follow"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
@@ -15,22 +16,27 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// found compiles servers, a line each (`d: o1 o2 <- b.x! c.y`: outputs, and what its role
-// reads; with `!` it follows it), and says what their roles follow and carry.
+// found compiles servers, a line each (`d: o1 o2 <- b.x! c.y k`: outputs, and what its role
+// reads, which of Heat are the parameters k, l and the hidden s; with `!` it follows it; `d1` is not idempotent), and says what their roles follow and carry.
 func found(t *testing.T, servers string) (string, string) {
 	t.Helper()
-	text := "heat_template_version: 2018-08-31\nresources:\n"
+	text := "heat_template_version: 2018-08-31\nparameters: {k: {type: string}, l: {type: string}, s: {type: string, hidden: true}}\nresources:\n"
 	for line := range strings.Lines(servers) {
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		outputs, reads, _ := strings.Cut(rest, "<-")
-		text += fmt.Sprintf("  %s:\n    type: OS::Nova::Server\n    properties: {image: i, flavor: f}\n    metadata: {hotc: {roles: [{name: r, driver: script, idempotent: true, source: x, outputs: {", name)
+		name, once := strings.CutSuffix(name, "1")
+		text += fmt.Sprintf("  %s:\n    type: OS::Nova::Server\n    properties: {image: i, flavor: f}\n    metadata: {hotc: {roles: [{name: r, driver: script, idempotent: %v, source: x, outputs: {", name, !once)
 		for o := range strings.FieldsSeq(outputs) {
 			text += o + ": {}, "
 		}
 		text += "}, inputs: {"
 		for i, in := range strings.Fields(reads) {
 			cell, watch := strings.CutSuffix(in, "!")
-			server, attribute, _ := strings.Cut(cell, ".")
+			server, attribute, is := strings.Cut(cell, ".")
+			if !is {
+				text += fmt.Sprintf("i%d: {value: {get_param: %s}, watch: %v}, ", i, cell, watch)
+				continue
+			}
 			text += fmt.Sprintf("i%d: {value: {get_attr: [%s, %s]}, watch: %v}, ", i, server, attribute, watch)
 		}
 		text += "}}]}}\n"
@@ -43,7 +49,19 @@ func found(t *testing.T, servers string) (string, string) {
 	if diags.Failed() {
 		t.Fatalf("%v\n%s", diags.All()[0].Message, text)
 	}
-	all, _ := follow.Find(p, a, &diags)
+	all, _ := follow.Find(p, a, follow.OfHeat(p, a), &diags)
+	names := map[string]string{} // of parameters, by key
+	for _, in := range inputsOf(p) {
+		if e := a.Inputs[in].Expr; e.Ref().Kind == hot.ToParameter {
+			names[binding.Key(e)] = e.Ref().Name
+		}
+	}
+	named := func(cell contract.CellName) string {
+		if key, is := cell.HeatKey(); is {
+			return "/" + names[key]
+		}
+		return string(cell)
+	}
 	var out, messages []string
 	for _, s := range p.Servers {
 		if r := all[s.Roles[0]]; r != nil {
@@ -53,7 +71,7 @@ func found(t *testing.T, servers string) (string, string) {
 				if c.Watch {
 					mark = "!"
 				}
-				line += fmt.Sprintf(" %s%s%v", c.Cell, mark, c.Sources)
+				line += fmt.Sprintf(" %s%s%v", named(c.Cell), mark, c.Sources)
 			}
 			out = append(out, line+fmt.Sprintf(" carries %v", r.Carries))
 		}
@@ -62,6 +80,13 @@ func found(t *testing.T, servers string) (string, string) {
 		messages = append(messages, string(d.Code)+" "+d.Message)
 	}
 	return strings.Join(out, "\n"), strings.Join(messages, "\n")
+}
+
+func inputsOf(p *program.Program) (all []*program.Input) {
+	for _, s := range p.Servers {
+		all = append(all, s.Roles[0].Inputs...)
+	}
+	return all
 }
 
 func TestFollows(t *testing.T) {
@@ -79,6 +104,15 @@ func TestFollows(t *testing.T) {
 		{"a short way and a long one", "a: x\nb: y <- a.x!\nc: z <- b.y!\nd: <- a.x! c.z!",
 			"a: carries [a.r]\nb: a.r:x![] carries [a.r]\nc: b.r:y![] carries [a.r]\nd: a.r:x![a.r] c.r:z![a.r] carries []", ""},
 		{"a cycle", "a: x <- c.z!\nb: y <- a.x!\nc: z <- b.y!", "", "H510 roles follow each other, and would run for ever: a.r → c.r → b.r → a.r"},
+		{"what Heat gives is followed without a word", "a: <- k l", "a: /k![] /l![] carries []", ""},
+		{"it is said too", "a: <- k!", "a: /k![] carries []", ""},
+		{"but for secrets", "a: <- s k", "a: /k![] carries []",
+			"H312 the hidden parameter \"s\" reaches input \"i0\" by the server's user_data, which any process there can read from the metadata service"},
+		{"who cannot follow it notes it", "a1: x <- k\nb: <- a.x! k", "a: /k[] carries []\nb: a.r:x![] /k![] carries []", ""},
+		{"what reads of who runs for it waits for that", "a: x <- k\nb: <- a.x l",
+			"a: /k![] carries [/heat]\nb: a.r:x[/heat] /l![/heat] carries []", ""},
+		{"those who read of each other do not wait", "a: x <- b.y k\nb: y <- a.x k\nc: <- b.y k",
+			"a: /k![/heat] carries []\nb: /k![/heat] carries [/heat]\nc: b.r:y[/heat] /k![/heat] carries []", ""},
 		{"a cycle of reads that nobody follows all around is none", "a: x <- b.y\nb: y <- a.x!", "b: a.r:x![] carries []", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

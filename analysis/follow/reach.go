@@ -52,6 +52,7 @@ type Kept struct {
 // reacher works out what changes reach.
 type reacher struct {
 	analysis  *binding.Analysis
+	heat      *HeatValues
 	durations timeline.Durations
 	graph     *preview.Graph
 	roles     []*program.Role // in the order of the text
@@ -60,10 +61,10 @@ type reacher struct {
 }
 
 // Changes are all that can change and that roles read of, in the order of the text:
-// parameters, servers that are built anew, roles that write another value. No roles follow
+// parameters, resources whose attributes Heat gives, servers that are built anew, roles that write another value. No roles follow
 // each other in a cycle.
-func Changes(p *program.Program, a *binding.Analysis, d timeline.Durations) []Change {
-	r := &reacher{analysis: a, durations: d, byKey: map[contract.RoleKey]*program.Role{}, readers: map[string][]*program.Input{}}
+func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeline.Durations) []Change {
+	r := &reacher{analysis: a, heat: heat, durations: d, byKey: map[contract.RoleKey]*program.Role{}, readers: map[string][]*program.Input{}}
 	var nodes []preview.Role
 	for _, s := range p.Servers {
 		for _, role := range s.Roles {
@@ -89,6 +90,9 @@ func Changes(p *program.Program, a *binding.Analysis, d timeline.Durations) []Ch
 	}
 	for _, parameter := range p.Template.Parameters {
 		add(r.parameter(parameter.Name))
+	}
+	for _, name := range r.resources() {
+		add(r.fromHeat(name, func(ref binding.Reference) bool { return ref.Needs == name }))
 	}
 	for _, s := range p.Servers {
 		add(r.from("server "+s.Path, preview.Begin{Anew: []contract.ServerPath{contract.ServerPath(s.Path)}, Cells: cellNames(factCells(a, s.Path))}))
@@ -188,36 +192,81 @@ func brings(role *program.Role) How {
 
 // parameter says whom another value of a parameter reaches.
 func (r *reacher) parameter(name string) Change {
-	c := Change{What: "parameter " + name}
+	return r.fromHeat("parameter "+name, func(ref binding.Reference) bool {
+		return strings.HasPrefix(ref.Text, "{get_param: "+name+"}") || strings.HasPrefix(ref.Text, "{get_param: ["+name+",")
+	})
+}
+
+// resources are those of which Heat gives attributes to roles, in the order of their names.
+func (r *reacher) resources() []string {
+	var all []string
 	for _, role := range r.roles {
+		for _, in := range role.Inputs {
+			if bound := r.analysis.Inputs[in]; bound != nil {
+				for _, ref := range bound.References {
+					if strings.HasPrefix(ref.Needs, "resource ") && ref.Time == binding.Deploy {
+						all = append(all, ref.Needs)
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// fromHeat says whom another value reaches that Heat gives, or the compiler.
+func (r *reacher) fromHeat(what string, reads func(binding.Reference) bool) Change {
+	c := Change{What: what}
+	var changed []*program.Role
+	for _, role := range r.roles {
+		how := How("")
 		for _, in := range role.Inputs {
 			bound := r.analysis.Inputs[in]
 			if bound == nil {
 				continue
 			}
-			i := slices.IndexFunc(bound.References, func(ref binding.Reference) bool {
-				return strings.HasPrefix(ref.Text, "{get_param: "+name+"}") || strings.HasPrefix(ref.Text, "{get_param: ["+name+",")
-			})
+			i := slices.IndexFunc(bound.References, reads)
 			if i < 0 {
 				continue
 			}
-			switch ref := bound.References[i]; {
-			case ref.Time == binding.Deploy:
-				c.Keeps = append(c.Keeps, Kept{in, ref.At, "Heat gives it when it makes the server"})
-			case ref.Time == binding.Run:
-				c.Keeps = append(c.Keeps, Kept{in, ref.At, "`hotc apply` gives it, and the role does not watch"})
-			case role.Update() == nil && !role.Idempotent:
-				c.Keeps = append(c.Keeps, Kept{in, ref.At, "it has no hook update, and is not idempotent: `hotc apply` refuses the change once it has run"})
-			default:
-				c.Reaches = append(c.Reaches, Reached{Role: role, How: Apply})
+			keep := func(why string) { c.Keeps = append(c.Keeps, Kept{in, bound.References[i].At, why}) }
+			brought := role.Update() != nil || role.Idempotent
+			switch time := bound.References[i].Time; {
+			case time == binding.Deploy && r.heat.Secret(in) != nil:
+				keep("it is secret, and a relay would read it where everybody who may see the stack can; Heat gives it when it makes the server")
+			case time == binding.Deploy && !brought:
+				keep("it has no hook update, and is not idempotent")
+			case time == binding.Deploy:
+				how = brings(role)
+			case time == binding.Run:
+				keep("`hotc apply` gives it, and the role does not watch")
+			case !brought:
+				keep("it has no hook update, and is not idempotent: `hotc apply` refuses the change once it has run")
+			case how == "":
+				how = Apply
 			}
 		}
-	}
-	var changed []*program.Role
-	for _, x := range c.Reaches {
-		changed = append(changed, x.Role)
+		if how != "" {
+			c.Reaches = append(c.Reaches, Reached{Role: role, How: how, After: r.readFrom(role, changed)})
+			changed = append(changed, role)
+		}
 	}
 	then := r.reach("", changed...)
 	c.Reaches, c.Keeps, c.Preview = append(c.Reaches, then.Reaches...), append(c.Keeps, then.Keeps...), then.Preview
 	return c
+}
+
+// readFrom are those of some roles from which one reads: it waits for what they make of the change.
+func (r *reacher) readFrom(role *program.Role, among []*program.Role) []*program.Role {
+	var from []*program.Role
+	for _, in := range role.Inputs {
+		cells := r.cells(in)
+		for _, w := range among {
+			if !slices.Contains(from, w) && slices.ContainsFunc(outputs(w), func(cell string) bool { return slices.Contains(cells, cell) }) {
+				from = append(from, w)
+			}
+		}
+	}
+	return from
 }

@@ -38,3 +38,11 @@ func (i *Inputs) InFile(r *program.Role, f *program.RoleFile) *program.Input {
 	}
 	return nil
 }
+
+// ForHeat finds what must not stand among what Heat shows of a stack: secrets, and what an
+// OS::Heat::RandomString has made up.
+func ForHeat(p *program.Program) *trace.Finder {
+	f := finder(p)
+	f.Wanted = func(o trace.Origin) bool { return isSecret(o) || o.Random != nil }
+	return f
+}

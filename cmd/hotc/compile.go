@@ -225,6 +225,9 @@ func printCompiled(s streams, r *emit.Result, dir, coordinator string) {
 	for _, line := range r.HeatCannotTell() {
 		fmt.Fprintf(s.out, "  %s\n", line)
 	}
+	if line := r.ReachNobody(); line != "" {
+		fmt.Fprintf(s.out, "  %s\n", line)
+	}
 	given := ""
 	for _, secret := range p.Secrets {
 		given += giftFlags(secret.Name)

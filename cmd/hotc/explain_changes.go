@@ -45,7 +45,7 @@ func explainChanges(s streams, r *emit.Result, chosen, template, durations strin
 		}
 	}
 	list := []change{}
-	for _, c := range follow.Changes(r.Program, r.Analysis, d) {
+	for _, c := range follow.Changes(r.Program, r.Analysis, r.Findings.Heat, d) {
 		if chosen == "" || c.What == chosen || strings.HasSuffix(c.What, " "+chosen) {
 			list = append(list, changeOf(c))
 		}

@@ -189,6 +189,8 @@ type Sealing struct {
 type DeployValue struct {
 	Expr json.RawMessage `json:"expr"`
 	At   Position        `json:"at"`
+	// Carried says that a relay tells the server of another value (docs/relay.md).
+	Carried bool `json:"carried,omitempty"`
 }
 
 // Role is one run of a tool on a server. Roles run in the order of the list.
@@ -232,8 +234,8 @@ type Follow struct {
 	Sources []Source `json:"sources,omitempty"`
 }
 
-// Source is what changes by itself, and other values with it: a role, by its key, or a fact,
-// by its cell.
+// Source is what changes by itself, and other values with it: a role, by its key, a fact,
+// by its cell, or Heat.
 type Source string
 
 // Updating is what brings the role to what has changed: its hook update or, if it may be run

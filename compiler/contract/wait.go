@@ -1,8 +1,10 @@
 package contract
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // What Heat waits for, with a relay, as it stands in the input values of the software
@@ -15,8 +17,6 @@ const HeatWaitFormat = 1
 type HeatWait struct {
 	About   HeatWaitAbout `json:"hotc"`
 	Servers HeatServers   `json:"servers"`
-	// Values are what roles need of Heat: by server, role and input.
-	Values map[ServerPath]map[string]map[string]json.RawMessage `json:"values"`
 }
 
 // HeatWaitAbout says whose wait it is.
@@ -35,7 +35,22 @@ type HeatServer struct {
 	// Server is its path. Members of a group that scales share one, with AnyMember in it.
 	Server ServerPath `json:"server"`
 	ID     string     `json:"id"` // Nova's
+	// Values are those of Server.Deploy that are carried, by key; nil where Heat gives none.
+	Values map[string]json.RawMessage `json:"values,omitempty"`
 }
+
+// HeatSource is the source of all that Heat gives: its number grows with each change.
+const HeatSource Source = "/heat"
+
+// heatCell begins the names of the cells that stand for what Heat gives a server.
+const heatCell = string(HeatSource) + ":"
+
+// HeatCell stands for one of the values of Server.Deploy where a role follows it. No such
+// cell lies in the coordinator: the relay writes all of a server's into one record.
+func HeatCell(key string) CellName { return CellName(heatCell + key) }
+
+// HeatKey is the key of such a cell.
+func (c CellName) HeatKey() (key string, is bool) { return strings.CutPrefix(string(c), heatCell) }
 
 // HeatServers are lists in lists, as nested stacks give them, with nothing in the place of
 // what is not there.
@@ -80,7 +95,9 @@ const mostNested = 32
 // UnmarshalJSON makes one list of them.
 func (h *HeatServers) UnmarshalJSON(text []byte) error {
 	var v any
-	if err := json.Unmarshal(text, &v); err != nil {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // a value keeps its digits
+	if err := d.Decode(&v); err != nil {
 		return err
 	}
 	*h = nil
@@ -99,6 +116,23 @@ func (h *HeatServers) collect(v any, depth int) {
 	case map[string]any:
 		server, _ := v["server"].(string)
 		id, _ := v["id"].(string)
-		*h = append(*h, HeatServer{ServerPath(server), id})
+		*h = append(*h, HeatServer{ServerPath(server), id, rawValues(v["values"])})
 	}
+}
+
+// rawValues are the values of a map; nil of what is none.
+func rawValues(v any) map[string]json.RawMessage {
+	all, is := v.(map[string]any)
+	if !is {
+		return nil
+	}
+	values := make(map[string]json.RawMessage, len(all))
+	for key, value := range all {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil // nothing that was read as JSON gets here
+		}
+		values[key] = text
+	}
+	return values
 }

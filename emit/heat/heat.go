@@ -218,6 +218,8 @@ type stack struct {
 	inMember bool
 	// group is the one whose member that is.
 	group *hot.Resource
+	// ownSite is that member.
+	ownSite site
 	// isSlot says that it is a member of a group that scales; slotAround is, in a generated
 	// member, what it is handed of such a group around.
 	isSlot     bool

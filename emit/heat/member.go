@@ -102,6 +102,7 @@ func (s rewritten) member(n *program.Nest) (text string, count int, ok bool) {
 	own := *s.stack
 	inner := rewritten{&own}
 	inner.inMember, inner.group, inner.version = true, n.Resource, hot.MemberVersion
+	inner.ownSite = s.memberSite(n)
 	inner.isSlot, inner.slotAround = n.Slots(), s.slot()
 	inner.files = Template{Target: s.memberFile(n)}
 	inner.generated = value.NewDict()
@@ -191,6 +192,13 @@ func (s *stack) memberUserData(n *program.Nest) (tree, *value.Dict, bool) {
 		}
 	}
 	s.out.UserData[o.kind] = true
+	p := s.ownSite
+	s.checkSize(r, p, o, format)
+	return s.userData(p, r, o, format), added, true
+}
+
+// memberSite is the server of a generated member: all members' in one.
+func (s *stack) memberSite(n *program.Nest) site {
 	p := site{resource: memberServer, path: parameter(ParameterPath), roles: true}
 	for _, m := range n.Members {
 		merge(&p, s.built.Deploy[n.Path(m)])
@@ -203,8 +211,7 @@ func (s *stack) memberUserData(n *program.Nest) (tree, *value.Dict, bool) {
 			}
 		}
 	}
-	s.checkSize(r, p, o, format)
-	return s.userData(p, r, o, format), added, true
+	return p
 }
 
 // memberOwn is the user's own user_data: in the member it is a part of the json

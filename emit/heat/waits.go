@@ -2,6 +2,7 @@ package heat
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
@@ -49,7 +50,7 @@ func (s *stack) wait(added *value.Dict, name, role string, servers []value.Value
 		about.Set("role", role)
 	}
 	properties := dict("server", s.rootID(), "signal_transport", "HEAT_SIGNAL",
-		"input_values", dict("hotc", about, "servers", servers, "values", value.NewDict()))
+		"input_values", dict("hotc", about, "servers", servers))
 	if values {
 		added.Set(ResourceConfig, resource(configType, dict("outputs", []value.Value{dict("name", "data", "type", "Json")})))
 		properties.Set("config", id(ResourceConfig))
@@ -84,7 +85,7 @@ func (s *stack) serversAt(r *hot.Resource) tree {
 	for _, use := range s.stacks {
 		if x := use.Server(r.Name); x != nil && len(x.Roles) > 0 {
 			i := slices.IndexFunc(s.sites, func(p site) bool { return p.resource == r.Name })
-			return waited(s.sites[i].path, r.Name)
+			return s.waited(s.sites[i], r.Name)
 		}
 		if n := use.NestOf(r.Name); n != nil && n.HasRoles() {
 			if n.Slots() {
@@ -96,15 +97,22 @@ func (s *stack) serversAt(r *hot.Resource) tree {
 	return nil
 }
 
-// waited is a server that is waited for (plan.HeatServer).
-func waited(path value.Value, resource string) tree {
-	return dict("server", path, "id", id(resource))
+// waited is a server that is waited for (contract.HeatServer), with what the relay carries
+// to it of what Heat gives: not what is secret, which would stand readable there.
+func (s *stack) waited(p site, resource string) tree {
+	w := dict("server", p.path, "id", id(resource))
+	p.deploy = maps.Clone(p.deploy)
+	maps.DeleteFunc(p.deploy, func(key string, _ *hot.Expr) bool { return !s.built.Carried[key] })
+	if values := s.deployValues(p); values != nil {
+		w.Set("values", values)
+	}
+	return w
 }
 
 // ownServers are the servers with roles of a nested template.
 func (s *stack) ownServers() []value.Value {
 	if s.inMember {
-		return []value.Value{waited(parameter(ParameterPath), memberServer)}
+		return []value.Value{s.waited(s.ownSite, memberServer)}
 	}
 	return s.servers(nil)
 }

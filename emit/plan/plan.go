@@ -20,8 +20,9 @@ import (
 type Options struct {
 	Compiler string // "hotc VERSION"
 	Signal   contract.Signalling
-	// Follow is what roles follow.
+	// Follow is what roles follow, Heat what Heat gives them.
 	Follow map[*program.Role]*follow.Role
+	Heat   *follow.HeatValues
 }
 
 // Built is a plan with what belongs to it.
@@ -31,16 +32,18 @@ type Built struct {
 	Files map[string][]byte
 	// Deploy are the expressions that Heat resolves for each server, by key.
 	Deploy map[string]map[string]*hot.Expr
+	// Carried are the keys of those that a relay carries.
+	Carried map[string]bool
 	// OutputDeploy are those of the stack's outputs, by key.
 	OutputDeploy map[string]*hot.Expr
 }
 
 // Build builds the plan.
 func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
-	b := &builder{program: p, analysis: a, cells: map[contract.CellName]*contract.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), follow: o.Follow, built: &Built{
+	b := &builder{program: p, analysis: a, cells: map[contract.CellName]*contract.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), follow: o.Follow, heatValues: o.Heat, relayed: o.Signal == contract.RelaySignals, built: &Built{
 		Plan: &contract.Plan{Format: contract.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
 			Outputs: []contract.StackOutput{}, Files: []contract.File{}},
-		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}, OutputDeploy: map[string]*hot.Expr{}}}
+		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}, Carried: map[string]bool{}, OutputDeploy: map[string]*hot.Expr{}}}
 	for _, r := range a.Reads {
 		for _, o := range r.Outputs {
 			b.heat[o] = o.Value == nil || b.heat[o]
@@ -81,6 +84,9 @@ type builder struct {
 	signalsOf map[*program.Role][]*binding.Signal
 	secret    *secrecy.Inputs
 	follow    map[*program.Role]*follow.Role
+	// heatValues are what Heat gives to roles; relayed says that a relay carries them.
+	heatValues *follow.HeatValues
+	relayed    bool
 }
 
 func (b *builder) declare(name, server, role string) *contract.Cell {
@@ -158,6 +164,10 @@ func (b *builder) factServer(s binding.FactServer) {
 		At: position(s.Stack.Place(s.Resource.Entry.Key).Portable()), Facts: b.analysis.Facts[s.Path], Roles: []contract.Role{}}}
 	w.out.Slot = slot(s.Path, s.Stack, nil, nil)
 	w.presence()
+	for key, v := range w.out.Deploy { // Heat does not wait for a server without roles
+		v.Carried = false
+		w.out.Deploy[key] = v
+	}
 	b.built.Plan.Servers = append(b.built.Plan.Servers, w.out)
 }
 
@@ -239,6 +249,9 @@ func (w *serverWriter) role(r *program.Role) {
 		out.DependsOn = append(out.DependsOn, on)
 	}
 	if f := w.follow[r]; f != nil {
+		if !w.relayed {
+			f = f.WithoutHeat()
+		}
 		out.Follows, out.Carries = f.Follows, f.Carries
 	}
 	w.out.Roles = append(w.out.Roles, out)
@@ -344,7 +357,11 @@ func (w *serverWriter) deploy(e *hot.Expr) *hot.Expr {
 	if w.out.Deploy == nil {
 		w.out.Deploy = map[string]contract.DeployValue{}
 	}
-	w.out.Deploy[key] = contract.DeployValue{Expr: value.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
+	carried := w.relayed && w.heatValues.Carries(key)
+	if carried {
+		w.built.Carried[key] = true
+	}
+	w.out.Deploy[key] = contract.DeployValue{Expr: value.EncodeJSON(HOT(e)), At: position(e.At.Portable()), Carried: carried}
 	return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
 }
 

@@ -82,12 +82,12 @@ func (w wait) decide(p *contract.Plan, servers map[contract.ServerPath]relay.Ser
 func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPath]relay.Server) verdict {
 	out := verdict{state: coordinator.HeatDone, reason: "all roles are done"}
 	var failed time.Time
-	said := map[contract.HeatServer]bool{}
+	said := map[[2]string]bool{}
 	for _, named := range w.Servers {
-		if said[named] {
+		if said[[2]string{string(named.Server), named.ID}] {
 			continue
 		}
-		said[named] = true
+		said[[2]string{string(named.Server), named.ID}] = true
 		server, why := find(named, p, servers)
 		if server == nil {
 			out.waitFor(why)

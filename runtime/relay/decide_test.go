@@ -3,6 +3,7 @@ package relay
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -130,7 +131,7 @@ func TestWaitsOf(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	want := contract.HeatServers{{Server: "db", ID: "a"}, {Server: "g/0", ID: "b"}, {}}
-	if !slices.Equal(got[0].Servers, want) {
+	if !reflect.DeepEqual(got[0].Servers, want) {
 		t.Errorf("servers: %+v", got[0].Servers)
 	}
 }

@@ -1,0 +1,101 @@
+package follow
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/analysis/secrecy"
+	"github.com/hotc-dev/hotc/analysis/trace"
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+)
+
+// What Heat gives may change at each update of the stack. With a relay a role follows it
+// without saying `watch`: other than an output, which whoever reads it may have read for
+// good, a parameter is what the stack is now. What is secret is left out, since everybody who
+// may see the stack could read it in Heat.
+
+// HeatValues are the values that Heat gives to roles' inputs.
+type HeatValues struct {
+	keys   map[*program.Input][]string
+	secret map[string]*trace.Path // by key, how a secret comes into it
+}
+
+// OfHeat finds them.
+func OfHeat(p *program.Program, a *binding.Analysis) *HeatValues {
+	h := &HeatValues{keys: map[*program.Input][]string{}, secret: map[string]*trace.Path{}}
+	ways := secrecy.ForHeat(p)
+	for _, s := range p.Servers {
+		for _, r := range s.Roles {
+			for _, in := range r.Inputs {
+				h.input(in, a.Inputs[in], ways)
+			}
+		}
+	}
+	return h
+}
+
+func (h *HeatValues) input(in *program.Input, bound *binding.Bound, ways *trace.Finder) {
+	if bound == nil || bound.Time == binding.Static {
+		return
+	}
+	var keys []string
+	binding.Slots(bound.Expr, func(e *hot.Expr) *hot.Expr {
+		if key := binding.Key(e); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+		return e
+	})
+	if len(keys) == 0 {
+		return
+	}
+	h.keys[in] = keys
+	if way := ways.Find(in.Role.Server.Stack, in.Expr); way != nil {
+		for _, key := range keys {
+			h.secret[key] = way
+		}
+	}
+}
+
+// Carries says that a relay may carry the value of a key.
+func (h *HeatValues) Carries(key string) bool { return h.secret[key] == nil }
+
+// Secret is how a secret comes into what Heat gives to an input; nil if none does.
+func (h *HeatValues) Secret(in *program.Input) *trace.Path {
+	for _, key := range h.keys[in] {
+		if way := h.secret[key]; way != nil {
+			return way
+		}
+	}
+	return nil
+}
+
+// Reads says that Heat gives something to an input.
+func (h *HeatValues) Reads(in *program.Input) bool { return len(h.keys[in]) > 0 }
+
+// cells are those of an input that a relay may carry.
+func (h *HeatValues) cells(in *program.Input) []string {
+	var cells []string
+	for _, key := range h.keys[in] {
+		if h.Carries(key) {
+			cells = append(cells, string(contract.HeatCell(key)))
+		}
+	}
+	return cells
+}
+
+// WithoutHeat is what a role follows where no relay tells it what Heat gives.
+func (r *Role) WithoutHeat() *Role {
+	without := func(sources []contract.Source) []contract.Source {
+		return slices.DeleteFunc(slices.Clone(sources), func(s contract.Source) bool { return s == contract.HeatSource })
+	}
+	out := &Role{Carries: without(r.Carries)}
+	for _, f := range r.Follows {
+		f.Sources = without(f.Sources)
+		if _, heats := contract.CellName(f.Cell).HeatKey(); !heats && (f.Watch || len(f.Sources) > 0) {
+			out.Follows = append(out.Follows, f)
+		}
+	}
+	return out
+}

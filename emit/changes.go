@@ -1,0 +1,91 @@
+package emit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// ReachNobody says in a line what Heat gives to roles that another value of it does not
+// reach; "" if all of it does. `hotc explain --changes` has the names.
+func (r *Result) ReachNobody() string {
+	if r.Built.Plan.Signal != contract.RelaySignals {
+		roles := 0
+		for _, role := range r.rolesOf() {
+			for _, in := range role.Inputs {
+				if r.Findings.Heat.Reads(in) {
+					roles++
+					break
+				}
+			}
+		}
+		if roles == 0 {
+			return ""
+		}
+		return fmt.Sprintf("nobody tells %s of another value of what Heat gives, until its server is made anew: a relay does (--signal=relay)", numbered(roles, "role"))
+	}
+	fixed, secret := 0, 0
+	for _, role := range r.rolesOf() {
+		reads := false
+		for _, in := range role.Inputs {
+			switch {
+			case r.Findings.Heat.Secret(in) != nil:
+				secret++
+			case r.Findings.Heat.Reads(in):
+				reads = true
+			}
+		}
+		if reads && role.Update() == nil && !role.Idempotent {
+			fixed++
+		}
+	}
+	var parts []string
+	if fixed > 0 {
+		parts = append(parts, fmt.Sprintf("%s without a hook `update` that may not run again", numbered(fixed, "role")))
+	}
+	if secret > 0 {
+		parts = append(parts, fmt.Sprintf("%s that Heat gives a secret (--secret-param keeps it out of Heat)", numbered(secret, "input")))
+	}
+	if parts == nil {
+		return ""
+	}
+	return "another value from Heat reaches nobody by " + strings.Join(parts, ", nor by ") + ": `hotc explain --changes` names them"
+}
+
+func (r *Result) rolesOf() (all []*program.Role) {
+	for _, s := range r.Program.Servers {
+		all = append(all, s.Roles...)
+	}
+	return all
+}
+
+func numbered(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// checkWatched refuses to follow what Heat gives where nobody carries it.
+func (r *Result) checkWatched(signal contract.Signalling, diags *source.Diagnostics) {
+	told := map[string]bool{}
+	for _, role := range r.rolesOf() {
+		for _, in := range role.Inputs {
+			if !in.WatchAt.Known() || !r.Findings.Heat.Reads(in) || told[in.WatchAt.String()] {
+				continue
+			}
+			told[in.WatchAt.String()] = true
+			switch way := r.Findings.Heat.Secret(in); {
+			case signal != contract.RelaySignals:
+				diags.Error(source.NeedsHeat, in.WatchAt, fmt.Sprintf("role %q follows %q, which Heat gives, and nobody would tell it of another value", role.Name, in.Name), "compile with --signal=relay")
+			case way != nil:
+				d := diags.Error(source.NeedsHeat, in.WatchAt, fmt.Sprintf("role %q follows %q, which is secret: a relay would read it where everybody who may see the stack can", role.Name, in.Name),
+					"give it with `hotc apply --secret-param`, which Heat does not see; or leave `watch` out")
+				d.Notes = append(append(d.Notes, source.Note{At: way.At, Message: "the secret comes in here"}), way.Hops...)
+			}
+		}
+	}
+}
