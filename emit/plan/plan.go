@@ -249,9 +249,7 @@ func (w *serverWriter) role(r *program.Role) {
 		out.DependsOn = append(out.DependsOn, on)
 	}
 	if f := w.follow[r]; f != nil {
-		if !w.relayed {
-			f = f.WithoutHeat()
-		}
+		f = f.WithoutHeat() // until agents know what Heat gives
 		out.Follows, out.Carries = f.Follows, f.Carries
 	}
 	w.out.Roles = append(w.out.Roles, out)
