@@ -50,7 +50,9 @@ func Check(p *program.Program, a *binding.Analysis, lint bool, diags *source.Dia
 	f := &Findings{}
 	if !lint || len(p.Servers) > 0 { // without roles nobody waits but Heat
 		f.Net = order.Net(p, a)
-		f.Deadlocks = order.Deadlocks(p, f.Net, diags)
+		if f.Deadlocks = order.Deadlocks(p, f.Net, diags); len(f.Deadlocks) == 0 {
+			order.UpdateDeadlocks(p, a, diags)
+		}
 	}
 	f.Heat = follow.OfHeat(p, a)
 	f.Follow, f.Cyclic = follow.Find(p, a, f.Heat, diags)

@@ -133,7 +133,8 @@ func (s story) who(process, task int) string {
 	return "resource " + p.Name
 }
 
-func (s story) message() string {
+// circle says who waits for whom.
+func (s story) circle() string {
 	cycle := s.deadlock.Cycle
 	var names []string
 	for _, w := range cycle {
@@ -141,10 +142,14 @@ func (s story) message() string {
 			names = append(names, name)
 		}
 	}
-	wait := circle(names)
 	if len(cycle) == 1 {
-		wait = names[0] + " waits for " + s.what(cycle[0])
+		return names[0] + " waits for " + s.what(cycle[0])
 	}
+	return circle(names)
+}
+
+func (s story) message() string {
+	wait := s.circle()
 	switch s.deadlock.Verdict {
 	case waits.Certain:
 		return "deadlock, whatever the order in which things happen: " + wait

@@ -101,6 +101,7 @@ const (
 	SecretInEnvironment Code = "H508" // a script reads a secret from its environment
 	ComputedRead        Code = "H509" // a script reads its environment by names that are computed
 	WatchCycle          Code = "H510" // roles that follow each other's outputs in a cycle
+	UpdateDeadlock      Code = "H511" // hooks update that wait for each other's new outputs
 	OverLimit           Code = "H601" // over a limit of Heat or Nova
 	UserDataFormat      Code = "H602" // a user_data_format that hotc cannot keep yet
 	NameTaken           Code = "H603" // the template uses a name that hotc needs

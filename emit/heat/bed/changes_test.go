@@ -1,0 +1,296 @@
+//go:build e2e
+
+package bed_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/hotc-dev/hotc/emit/heat/bed"
+)
+
+// part is a server of a template that tests change, with its roles, a line of YAML each.
+type part struct {
+	name  string
+	roles []string
+}
+
+// shape writes a template of servers. Each role notes its runs in /var/lib/count.
+func shape(t testing.TB, path string, parts ...part) string {
+	t.Helper()
+	text := "heat_template_version: 2018-08-31\nparameters: {level: {type: string, default: '1'}}\nresources:\n"
+	for _, p := range parts {
+		text += "  " + p.name + ":\n    type: OS::Nova::Server\n    properties: {image: debian, flavor: small}\n"
+		if len(p.roles) > 0 {
+			text += "    metadata:\n      hotc:\n        defaults: {driver: script}\n        roles:\n"
+		}
+		for _, r := range p.roles {
+			text += "          - " + r + "\n"
+		}
+	}
+	do(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// noting is a role that notes what it read, and writes it on with its own name.
+func noting(name, inputs, more string) string {
+	source := fmt.Sprintf("echo %s $v $w >>/var/lib/count; printf %%s \"%s($v$w)\" | hotc-agent put out", name, name)
+	return fmt.Sprintf("{name: %s, source: %q, inputs: {%s}, outputs: {out: {type: string, attribute: %s}}%s}", name, source, inputs, name, more)
+}
+
+const followed = "{value: {get_attr: [%s, %s]}, watch: true}"
+
+// lives is a stack that an operator changes again and again.
+type lives struct {
+	*operator
+	stack, path string
+}
+
+func newLives(t testing.TB, stack string) *lives {
+	l := &lives{newOperator(t), stack, filepath.Join(t.TempDir(), "site.yaml")}
+	l.removed(stack)
+	return l
+}
+
+// server is the machine that is a server now.
+func (l *lives) server(name string) *bed.Server {
+	l.t.Helper()
+	s, err := place.bed.Server(place.bed.Judge.Find(l.t, l.stack).Server(l.t, name).ID)
+	do(l.t, err)
+	return s
+}
+
+// expectStatus expects lines of `hotc status`.
+func (l *lives) expectStatus(parts ...string) {
+	l.t.Helper()
+	_, text := l.run("status", "--stack", l.stack)
+	words := strings.Join(strings.Fields(text), " ")
+	for _, part := range parts {
+		if !strings.Contains(words, part) {
+			l.t.Errorf("status does not say %q:\n%s", part, text)
+		}
+	}
+}
+
+// Servers, roles and edges come and go by `hotc up`. What it says before is what happens: Heat
+// makes, replaces and deletes what was named, and roles run that were named, once.
+func TestShapeChanges(t *testing.T) {
+	t.Parallel()
+	l := newLives(t, "shapes")
+	shape(t, l.path,
+		part{"a", []string{noting("one", "v: x", ", idempotent: true")}},
+		part{"b", []string{noting("two", "v: "+fmt.Sprintf(followed, "a", "one"), ", idempotent: true")}},
+		part{"bare", nil})
+	l.expect(0, up(l.path, l.stack), "CREATE_COMPLETE")
+	a, b, bare := l.server("a"), l.server("b"), l.server("bare")
+
+	// A server is added, and a role.
+	three := part{"c", []string{noting("three", "v: "+fmt.Sprintf(followed, "b", "two"), ", idempotent: true, hooks: {delete: 'true'}")}}
+	shape(t, l.path,
+		part{"a", []string{noting("one", "v: x", ", idempotent: true"), noting("extra", "v: y", ", idempotent: true")}},
+		part{"b", []string{noting("two", "v: "+fmt.Sprintf(followed, "a", "one"), ", idempotent: true")}},
+		part{"bare", nil}, three)
+	text := l.expect(0, up(l.path, l.stack, "--yes"), "Heat makes c", "a.extra: added: it has not run", "c.three: added with its server", "a.extra: it runs", "UPDATE_COMPLETE")
+	if strings.Contains(text, "Heat replaces") {
+		t.Errorf("it says that Heat replaces something:\n%s", text)
+	}
+	expectFile(t, a, "var/lib/count", "one x\nextra y\n")
+	expectFile(t, b, "var/lib/count", "two one(x)\n")
+	c := l.server("c")
+	expectFile(t, c, "var/lib/count", "three two(one(x))\n")
+
+	// The edge between a and b is turned round: b.two follows nothing, a.one follows b.
+	shape(t, l.path,
+		part{"a", []string{noting("one", "v: "+fmt.Sprintf(followed, "b", "two"), ", idempotent: true"), noting("extra", "v: y", ", idempotent: true")}},
+		part{"b", []string{noting("two", "v: z", ", idempotent: true")}},
+		part{"bare", nil}, three)
+	l.expect(0, up(l.path, l.stack, "--yes"), "b.two: it runs again", "a.one: it runs again, once, after b.two", "c.three: it runs again, once, after b.two", "UPDATE_COMPLETE")
+	expectFile(t, a, "var/lib/count", "one x\nextra y\none two(z)\n")
+	expectFile(t, b, "var/lib/count", "two one(x)\ntwo z\n")
+	expectFile(t, c, "var/lib/count", "three two(one(x))\nthree two(z)\n")
+
+	// A role comes to a server that has no agent: it is asked, and the server made anew.
+	shape(t, l.path,
+		part{"a", []string{noting("one", "v: "+fmt.Sprintf(followed, "b", "two"), ", idempotent: true"), noting("extra", "v: y", ", idempotent: true")}},
+		part{"b", []string{noting("two", "v: z", ", idempotent: true")}},
+		part{"bare", []string{noting("first", "v: q", "")}}, three)
+	const asked = "Heat replaces bare: it gets its first roles, and has no agent that could run them (user_data_format)"
+	l.expect(2, up(l.path, l.stack), asked, "nobody is there to be asked")
+	if now := l.server("bare"); now.ID != bare.ID {
+		t.Error("bare was replaced, though nobody said yes")
+	}
+	l.expect(0, up(l.path, l.stack, "--yes"), asked, "UPDATE_COMPLETE")
+	if now := l.server("bare"); now.ID == bare.ID {
+		t.Error("bare was not replaced")
+	} else {
+		expectFile(t, now, "var/lib/count", "first q\n")
+	}
+
+	// A server is taken out.
+	shape(t, l.path,
+		part{"a", []string{noting("one", "v: "+fmt.Sprintf(followed, "b", "two"), ", idempotent: true"), noting("extra", "v: y", ", idempotent: true")}},
+		part{"b", []string{noting("two", "v: z", ", idempotent: true")}},
+		part{"bare", []string{noting("first", "v: q", "")}})
+	l.expect(0, up(l.path, l.stack, "--yes"), "Heat deletes c", "c.three: removed with its server", "UPDATE_COMPLETE")
+	l.expectStatus("shapes: 3 servers, 4 roles: 4 done", "c - removed")
+	if _, err := place.bed.Server(c.ID); err == nil {
+		t.Error("c is still there")
+	}
+	for name, was := range map[string]*bed.Server{"a": a, "b": b} {
+		if l.server(name).ID != was.ID {
+			t.Errorf("%s was replaced", name)
+		}
+	}
+	expectFile(t, a, "var/lib/count", "one x\nextra y\none two(z)\n")
+}
+
+// diamond is one whose first role waits in its hook update until /tmp/open is there.
+func diamond(t testing.TB, path string) {
+	slow := "{name: one, source: \"echo one $v >>/var/lib/count; printf %s $v | hotc-agent put out\", inputs: {v: {get_param: level}}, outputs: {out: {type: string, attribute: one}}, " +
+		"hooks: {update: \"echo update $v >>/var/lib/count; until [ -e /tmp/open ]; do sleep 0.1; done; rm /tmp/open; printf %s $v | hotc-agent put out\"}}"
+	follow := func(name, v, w string) string {
+		inputs := "v: " + v
+		if w != "" {
+			inputs += ", w: " + w
+		}
+		return noting(name, inputs, ", idempotent: true")
+	}
+	of := func(server, attribute string) string { return fmt.Sprintf(followed, server, attribute) }
+	shape(t, path, part{"a", []string{slow}},
+		part{"b", []string{follow("two", of("a", "one"), "")}}, part{"c", []string{follow("three", of("a", "one"), "")}},
+		part{"d", []string{follow("four", of("b", "two"), of("c", "three"))}})
+}
+
+// In the middle of an update of a diamond the coordinator's leader is killed, and an agent in a
+// role: each role runs once all the same, and Heat completes.
+func TestDiamondAmongFaults(t *testing.T) {
+	t.Parallel()
+	zk := ensemble(t, 3)
+	l := newLives(t, "diamond")
+	l.env = append(l.env, "HOTC_COORDINATOR="+zk.URL("hotc"))
+	diamond(t, l.path)
+	l.expect(0, up(l.path, l.stack, "-P", "level=1"), "CREATE_COMPLETE")
+	a := l.server("a")
+	c := l.start(up(l.path, l.stack, "-P", "level=2", "--yes")...)
+	until(t, "the hook", func() bool { text, _ := a.Read("var/lib/count"); return strings.HasSuffix(text, "update 2\n") })
+	if text := c.printed(); !strings.Contains(text, "d.four: it runs again, once, after b.two, c.three") || !strings.Contains(text, "critical path: a.one → ") {
+		t.Errorf("it says:\n%s", text)
+	}
+	l.expectStatus("a one updating")
+	leader, err := zk.Leader()
+	do(t, err)
+	do(t, leader.Kill())
+	if n, err := l.server("c").Kill(syscall.SIGKILL, "hotc-agent", "run"); n != 1 || err != nil {
+		t.Fatalf("%d agents were killed: %v", n, err)
+	}
+	open(t, a, "")
+	if err := c.Wait(); err != nil || !strings.Contains(c.printed(), "UPDATE_COMPLETE") {
+		t.Fatalf("%v:\n%s", err, c.printed())
+	}
+	for name, want := range map[string]string{"a": "one 1\nupdate 2\n", "b": "two 1\ntwo 2\n", "c": "three 1\nthree 2\n", "d": "four two(1) three(1)\nfour two(2) three(2)\n"} {
+		server := l.server(name)
+		until(t, "the last run on "+name, func() bool { text, _ := server.Read("var/lib/count"); return len(text) >= len(want) })
+		expectFile(t, server, "var/lib/count", want)
+	}
+	until(t, "all to be done", func() bool {
+		_, text := l.run("status", "--stack", l.stack)
+		return strings.Contains(text, "4 roles: 4 done")
+	})
+	do(t, leader.Start())
+}
+
+// A second `hotc up` takes over from a first one, twice: where a hook runs that is not the newest
+// any more, and where Heat waits for a role that never ends. The first ends and says so, what
+// runs is finished, what lies between is left out.
+func TestASecondUpTakesOver(t *testing.T) {
+	t.Parallel()
+	l := newLives(t, "overtaken")
+	diamond(t, l.path)
+	l.expect(0, up(l.path, l.stack, "-P", "level=1"), "CREATE_COMPLETE")
+	a := l.server("a")
+	hooks := func(n int) func() bool {
+		return func() bool { text, _ := a.Read("var/lib/count"); return strings.Count(text, "update") == n }
+	}
+	first := l.start(up(l.path, l.stack, "-P", "level=2", "--yes")...)
+	until(t, "the hook", hooks(1))
+	second := l.start(up(l.path, l.stack, "-P", "level=3", "--yes")...)
+	until(t, "the second to take over", func() bool { return strings.Contains(second.printed(), "The plan is on the coordinator") })
+	l.expectStatus("a one superseded", "the hook update runs to its end, and once more after that: the plan was changed since")
+	third := l.start(up(l.path, l.stack, "-P", "level=4", "--yes")...)
+	until(t, "the third to take over", func() bool { return strings.Contains(third.printed(), "The plan is on the coordinator") })
+	open(t, a, "")
+	until(t, "the newest hook", hooks(2))
+	open(t, a, "")
+	if err := third.Wait(); err != nil || !strings.Contains(third.printed(), "UPDATE_COMPLETE") {
+		t.Fatalf("%v:\n%s", err, third.printed())
+	}
+	for _, c := range []*command{first, second} {
+		if err := c.Wait(); err == nil && !strings.Contains(c.printed(), "Nothing is to be changed") || err != nil && !strings.Contains(c.printed(), "another \"hotc up\" has taken over") {
+			t.Errorf("%v:\n%s", err, c.printed())
+		}
+	}
+	expectFile(t, a, "var/lib/count", "one 1\nupdate 2\nupdate 4\n")
+	until(t, "all to be done", func() bool {
+		_, text := l.run("status", "--stack", l.stack)
+		return strings.Contains(text, "4 roles: 4 done")
+	})
+	for name, want := range map[string]string{"b": "two 4\n", "d": "four two(4) three(4)\n"} {
+		if text, err := l.server(name).Read("var/lib/count"); err != nil || !strings.HasSuffix(text, want) {
+			t.Errorf("%s has %q (%v)", name, text, err)
+		}
+	}
+
+	// Heat waits for a server whose role never ends; the next update takes the server out.
+	text, err := os.ReadFile(l.path)
+	do(t, err)
+	more := filepath.Join(t.TempDir(), "site.yaml")
+	do(t, os.WriteFile(more, append(text, "  late:\n    type: OS::Nova::Server\n    properties: {image: debian, flavor: small}\n    metadata: {hotc: {roles: [{name: never, driver: script, source: 'while :; do sleep 1; done'}]}}\n"...), 0o600))
+	stuck := l.start(up(more, l.stack, "-P", "level=4", "--yes")...)
+	until(t, "the role that never ends", func() bool {
+		_, text := l.run("status", "--stack", l.stack)
+		return strings.Contains(strings.Join(strings.Fields(text), " "), "late never running")
+	})
+	l.expect(0, up(l.path, l.stack, "-P", "level=4", "--yes"), "Heat is at something else (UPDATE_IN_PROGRESS): the update takes over", "UPDATE_COMPLETE")
+	if err := stuck.Wait(); err == nil || !strings.Contains(stuck.printed(), "another \"hotc up\" has taken over") {
+		t.Errorf("%v:\n%s", err, stuck.printed())
+	}
+	l.expectStatus("late - removed", "4 roles: 4 done")
+	expectFile(t, a, "var/lib/count", "one 1\nupdate 2\nupdate 4\n")
+}
+
+// Heat itself is given an update over one that waits for a machine which the second replaces
+// again: the relay ends what is superseded, and the stack completes.
+func TestRelaySupersededUpdate(t *testing.T) {
+	t.Parallel()
+	d := relayed(t, "testdata/relayed.yaml", "superseded")
+	d.relay()
+	db := d.machine("db", nil)
+	open(t, db, "first")
+	d.ends("CREATE_COMPLETE")
+	d.stack.Update(t, d.with("batch", "b"))
+	db = d.machine("db", db)
+	d.await("db", "gate", "running")
+	d.stack.Update(t, d.with("batch", "c")) // nobody opens the gate of the second machine
+	db = d.machine("db", db)
+	open(t, db, "third")
+	d.ends("UPDATE_COMPLETE")
+	if got := string(d.stack.Outputs(t)["value"].Value); got != `"third"` {
+		t.Errorf("the output is %s", got)
+	}
+	var said struct {
+		Heat struct {
+			Waits []struct{ Status string }
+		}
+	}
+	do(t, json.Unmarshal([]byte(d.on("status", "--json")), &said))
+	for _, w := range said.Heat.Waits {
+		if w.Status != "COMPLETE" {
+			t.Errorf("Heat's wait is %s", w.Status)
+		}
+	}
+}
