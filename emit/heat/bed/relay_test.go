@@ -4,8 +4,12 @@ package bed_test
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -196,6 +200,9 @@ func TestRelayMemberFails(t *testing.T) {
 	d.ends("UPDATE_COMPLETE")
 }
 
+// roundsVariable is another number of updates over updates than two.
+const roundsVariable = "HOTC_ROUNDS"
+
 // A second update comes over a first one that fails: the stack never hangs.
 func TestRelaySecondUpdate(t *testing.T) {
 	t.Parallel()
@@ -204,7 +211,10 @@ func TestRelaySecondUpdate(t *testing.T) {
 	db := d.machine("db", nil)
 	open(t, db, "first")
 	d.ends("CREATE_COMPLETE")
-	for _, batch := range []string{"b", "c"} {
+	rounds, err := strconv.Atoi(cmp.Or(os.Getenv(roundsVariable), "2"))
+	do(t, err)
+	for i := range rounds {
+		batch := fmt.Sprintf("b%d", i)
 		d.stack.Update(t, d.with("batch", batch))
 		db = d.machine("db", db)
 		d.await("db", "gate", "running")
@@ -212,7 +222,7 @@ func TestRelaySecondUpdate(t *testing.T) {
 		open(t, db, "fail")
 		d.ends("UPDATE_FAILED", "db.gate: exit status 3")
 	}
-	d.stack.Update(t, d.with("batch", "d"))
+	d.stack.Update(t, d.with("batch", "last"))
 	open(t, d.machine("db", db), "mended")
 	d.ends("UPDATE_COMPLETE")
 	if got := string(d.stack.Outputs(t)["value"].Value); got != `"mended"` {
