@@ -49,6 +49,7 @@ type upChanges struct {
 	Added    []string           `json:"added"`
 	Deleted  []string           `json:"deleted"`
 	Replaced []string           `json:"replaced"`
+	Within   bool               `json:"unknown_within,omitempty"`
 	Roles    []changedRole      `json:"roles"`
 	Again    []contract.RoleKey `json:"again"`
 }
@@ -86,7 +87,7 @@ func (a *ascent) reportOf(r *up.Result, took time.Duration) *upReport {
 		x.Resources = append(x.Resources, failedResource{strings.Join(f.Path, "/"), f.Type, f.Reason, contract.Position(at.Portable()), at})
 	}
 	if c := r.Changes; r.Did == up.Update {
-		x.Changes = &upChanges{some(c.Added), some(c.Deleted), some(c.Replaced), changedRoles(c.Roles), some(c.Again)}
+		x.Changes = &upChanges{some(c.Added), some(c.Deleted), some(c.Replaced), c.Within, changedRoles(c.Roles), some(c.Again)}
 	}
 	return x
 }

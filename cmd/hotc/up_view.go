@@ -279,6 +279,9 @@ func (v *upView) Confirm(c up.Changes) error {
 		}
 		fmt.Fprintf(out, "  %s has failed, and runs again\n", key)
 	}
+	if c.Within {
+		fmt.Fprintln(out, "  Heat does not say beforehand what it does in groups and nested stacks here: its own preview fails where a group grows or scales")
+	}
 	v.preview(c).print(out)
 	if len(c.Added)+len(c.Deleted)+len(c.Replaced)+len(c.Roles)+len(c.Again) == 0 {
 		fmt.Fprintln(out, "  nothing that is sure: Heat gets the template, and makes no new server for it as far as can be told")

@@ -143,7 +143,7 @@ func TestStacksLife(t *testing.T) {
 		t.Errorf("outputs %+v (%v)", s, err)
 	}
 	secret.Given = map[string]json.RawMessage{"v": []byte(`"two"`)}
-	changes, err := c.Preview(t.Context(), s, made, secret)
+	changes, err := c.Preview(t.Context(), s, made, secret, true)
 	if err != nil || !slices.ContainsFunc(changes.Updated, func(x heat.Change) bool { return x.Name == "waits" }) && !slices.ContainsFunc(changes.Replaced, func(x heat.Change) bool { return x.Name == "waits" }) {
 		t.Errorf("preview %+v (%v)", changes, err)
 	}

@@ -159,12 +159,18 @@ type Changes struct {
 	Added, Deleted, Replaced, Updated, Unchanged []Change
 }
 
-// Preview asks what an update would do, nested stacks included.
-func (c *Client) Preview(ctx context.Context, s *Stack, t *Template, o StackOptions) (*Changes, error) {
+// Preview asks what an update would do, in nested stacks, too, if that is wanted: stock Heat
+// refuses that where a group grows or scales. Of nested stacks only the names are good, which
+// are made of their resources' without what Heat adds.
+func (c *Client) Preview(ctx context.Context, s *Stack, t *Template, o StackOptions, nested bool) (*Changes, error) {
+	query := url.Values{}
+	if nested {
+		query.Set("show_nested", "True")
+	}
 	var answer struct {
 		Changes Changes `json:"resource_changes"`
 	}
-	err := c.call(ctx, request{method: http.MethodPut, path: []string{"stacks", s.Name, s.ID, "preview"}, query: url.Values{"show_nested": {"True"}}, body: t.body(o), again: true}, &answer)
+	err := c.call(ctx, request{method: http.MethodPut, path: []string{"stacks", s.Name, s.ID, "preview"}, query: query, body: t.body(o), again: true}, &answer)
 	return &answer.Changes, err
 }
 

@@ -99,6 +99,13 @@ func (t *Template) Digest(key []byte, o StackOptions) (string, error) {
 // JSON is the template itself.
 func (t *Template) JSON() json.RawMessage { return t.template }
 
+// Nested is the template that a type's URL names, as JSON; not ok where it names none that goes
+// along.
+func (t *Template) Nested(address string) (text json.RawMessage, ok bool) {
+	file, ok := t.files[address]
+	return json.RawMessage(file), ok && json.Valid([]byte(file))
+}
+
 func values(v map[string]json.RawMessage) map[string]json.RawMessage {
 	if v == nil {
 		return map[string]json.RawMessage{}

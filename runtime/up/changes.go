@@ -2,24 +2,23 @@ package up
 
 import (
 	"context"
-	"encoding/json"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
 // Changes are what an update does, as far as it is sure.
 type Changes struct {
 	// Heat says that Heat is given another template or other parameters.
 	Heat bool
-	// Added, Deleted and Replaced are resources of the stack itself.
+	// Added, Deleted and Replaced are resources, by their paths: db, web/1.
 	Added, Deleted, Replaced []string
+	// Within says that Heat does not say what it would do in groups and nested stacks.
+	Within bool
 	// Roles are those that the plan changes, Again those that have failed and run again.
 	Roles []deploy.RoleChange
 	Again []contract.RoleKey
@@ -41,57 +40,15 @@ func (u *Up) foresee(ctx context.Context) (c Changes, err error) {
 	if !c.Heat {
 		return c, nil
 	}
-	before, err := u.Cloud.Definition(ctx, u.stack)
+	seen, err := u.Cloud.Preview(ctx, u.stack, u.Template, u.Options, true)
+	if refused(err) {
+		c.Within = true
+		seen, err = u.Cloud.Preview(ctx, u.stack, u.Template, u.Options, false)
+	}
 	if err != nil {
 		return c, err
 	}
-	seen, err := u.Cloud.Preview(ctx, u.stack, u.Template, u.Options)
-	if err != nil {
-		return c, err
-	}
-	return c, c.sure(u.stack, seen, before, u.Template.JSON(), u.Options.Given)
-}
-
-// sure keeps of what Heat foresees what is sure. A resource is replaced for sure where Heat
-// says so and its own definition, or a parameter in it, is another: Heat names as well what
-// merely refers to something that changes.
-func (c *Changes) sure(s *heat.Stack, seen *heat.Changes, before, after json.RawMessage, given map[string]json.RawMessage) error {
-	var was, is struct {
-		Parameters map[string]any            `json:"parameters"`
-		Resources  map[string]map[string]any `json:"resources"`
-	}
-	if err := json.Unmarshal(before, &was); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(after, &is); err != nil {
-		return err
-	}
-	changed := map[string]bool{}
-	for name, p := range is.Parameters {
-		changed[name] = !reflect.DeepEqual(p, was.Parameters[name])
-	}
-	for name, value := range given {
-		var text string
-		if json.Unmarshal(value, &text) != nil {
-			text = string(value)
-		}
-		changed[name] = changed[name] || s.Parameters[name] != text
-	}
-	own := func(list []heat.Change, keep func(name string) bool) (names []string) {
-		for _, x := range list {
-			if (x.Stack.ID == "" || x.Stack.ID == s.ID) && !strings.HasPrefix(x.Name, "hotc_") && keep(x.Name) {
-				names = append(names, x.Name)
-			}
-		}
-		slices.Sort(names)
-		return slices.Compact(names)
-	}
-	any := func(string) bool { return true }
-	c.Added, c.Deleted = own(seen.Added, any), own(seen.Deleted, any)
-	c.Replaced = own(seen.Replaced, func(name string) bool {
-		return reads(is.Resources[name], changed) || !reflect.DeepEqual(definition(was.Resources[name]), definition(is.Resources[name]))
-	})
-	return nil
+	return c, c.sure(ctx, u, seen)
 }
 
 // definition is what decides about a replacement: the type and the properties, without the

@@ -24,7 +24,7 @@ type Cloud interface {
 	StackAt(ctx context.Context, name, id string) (*heat.Stack, error)
 	Create(ctx context.Context, name string, t *heat.Template, o heat.StackOptions) (id string, err error)
 	Update(ctx context.Context, s *heat.Stack, t *heat.Template, o heat.StackOptions) error
-	Preview(ctx context.Context, s *heat.Stack, t *heat.Template, o heat.StackOptions) (*heat.Changes, error)
+	Preview(ctx context.Context, s *heat.Stack, t *heat.Template, o heat.StackOptions, nested bool) (*heat.Changes, error)
 	Definition(ctx context.Context, s *heat.Stack) (json.RawMessage, error)
 	Delete(ctx context.Context, s *heat.Stack) error
 	Resources(ctx context.Context, stackName, stackID string, depth int) ([]heat.Resource, error)

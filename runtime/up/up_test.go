@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +29,9 @@ type cloud struct {
 	createErr error
 	arrives   bool
 	away      int // looks that are not answered
-	looked    func()
+	// definition is the template that the stack has.
+	definition string
+	looked     func()
 }
 
 var _ Cloud = &heat.Client{}
@@ -72,12 +75,12 @@ func (c *cloud) Update(_ context.Context, _ *heat.Stack, _ *heat.Template, o hea
 	return nil
 }
 
-func (c *cloud) Preview(context.Context, *heat.Stack, *heat.Template, heat.StackOptions) (*heat.Changes, error) {
+func (c *cloud) Preview(context.Context, *heat.Stack, *heat.Template, heat.StackOptions, bool) (*heat.Changes, error) {
 	return &heat.Changes{}, nil
 }
 
 func (c *cloud) Definition(context.Context, *heat.Stack) (json.RawMessage, error) {
-	return []byte(`{}`), nil
+	return json.RawMessage(cmp.Or(c.definition, "{}")), nil
 }
 
 func (c *cloud) Delete(context.Context, *heat.Stack) error {

@@ -1,0 +1,194 @@
+package up
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/runtime/heat"
+)
+
+// layer is a stack as it was and as it is to be, the root or one nested in it.
+type layer struct {
+	was, is func(resource string) map[string]any // definitions; nil is none
+	changed map[string]bool                      // parameters whose value, or declaration, changes
+	group   bool                                 // it is a group, whose members are alike
+	member  bool                                 // hotc has written its template, for a member that is a server
+}
+
+// template is what counts of one.
+type template struct {
+	Parameters map[string]any            `json:"parameters"`
+	Resources  map[string]map[string]any `json:"resources"`
+}
+
+func (t template) resource(name string) map[string]any { return t.Resources[name] }
+
+// replaced says that a resource's own definition, or a parameter in it, is another.
+func (l layer) replaced(name string) bool {
+	is := l.is(name)
+	return reads(is, l.changed) || !reflect.DeepEqual(definition(l.was(name)), definition(is))
+}
+
+// layers finds the layers of a stack that is to be updated.
+type layers struct {
+	up     *Up
+	nested map[string]heat.Resource // what is a stack, by its id
+	known  map[string]*layer        // by path; a group's members are one
+}
+
+// sure keeps of what Heat foresees what is sure. A resource is replaced for sure where Heat
+// says so and its own definition, or a parameter in it, is another: Heat names as well what
+// merely refers to something that changes.
+func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
+	root, err := u.rootLayer(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := u.Cloud.Resources(ctx, u.stack.Name, u.stack.ID, heat.MaxDepth)
+	if err != nil {
+		return err
+	}
+	ls := &layers{up: u, nested: map[string]heat.Resource{}, known: map[string]*layer{"": root}}
+	for _, r := range all {
+		if r.NestedID != "" {
+			ls.nested[r.NestedID] = r
+		}
+	}
+	at := places(all)
+	ids := map[string]string{} // of stacks, by the names that they have in a preview
+	for id, path := range at {
+		ids[u.stack.Name+"-"+strings.Join(path, "-")] = id
+	}
+	list := func(from []heat.Change, keep func(l *layer, name string) bool) (names []string, err error) {
+		for _, x := range from {
+			id := cmp.Or(ids[x.Stack.Name], x.Stack.ID)
+			path, known := at[id]
+			if strings.HasPrefix(x.Name, "hotc_") || !known && id != "" && id != u.stack.ID {
+				continue
+			}
+			l, err := ls.at(ctx, id, path)
+			if err != nil {
+				return nil, err
+			}
+			if l != nil && keep(l, x.Name) {
+				names = append(names, l.name(path, x.Name))
+			}
+		}
+		slices.Sort(names)
+		return outermost(slices.Compact(names)), nil
+	}
+	any := func(*layer, string) bool { return true }
+	if c.Added, err = list(seen.Added, any); err != nil {
+		return err
+	}
+	if c.Deleted, err = list(seen.Deleted, any); err != nil {
+		return err
+	}
+	c.Replaced, err = list(seen.Replaced, (*layer).replaced)
+	return err
+}
+
+// name is how a resource of a layer is called: the server that hotc's own template of a member
+// has, like the member.
+func (l *layer) name(path []string, resource string) string {
+	if path = slices.Clone(path); l.member && l.is(resource)["type"] == "OS::Nova::Server" {
+		return strings.Join(path, "/")
+	}
+	return strings.Join(append(path, resource), "/")
+}
+
+// outermost leaves out of sorted paths what lies in another one.
+func outermost(paths []string) (kept []string) {
+	for _, p := range paths {
+		if n := len(kept); n == 0 || !strings.HasPrefix(p, kept[n-1]+"/") {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+func (u *Up) rootLayer(ctx context.Context) (*layer, error) {
+	before, err := u.Cloud.Definition(ctx, u.stack)
+	if err != nil {
+		return nil, err
+	}
+	var was, is template
+	if err := json.Unmarshal(before, &was); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(u.Template.JSON(), &is); err != nil {
+		return nil, err
+	}
+	l := &layer{was: was.resource, is: is.resource, changed: map[string]bool{}}
+	for name, p := range is.Parameters {
+		l.changed[name] = !reflect.DeepEqual(p, was.Parameters[name])
+	}
+	for name, value := range u.Options.Given {
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			text = string(value)
+		}
+		l.changed[name] = l.changed[name] || u.stack.Parameters[name] != text
+	}
+	return l, nil
+}
+
+// at is the layer of a stack at a path; nil where nothing is known of it.
+func (ls *layers) at(ctx context.Context, id string, path []string) (*layer, error) {
+	if len(path) == 0 {
+		return ls.known[""], nil
+	}
+	stack := ls.nested[id]
+	above, err := ls.at(ctx, stack.StackID, path[:len(path)-1])
+	if err != nil || above == nil {
+		return nil, err
+	}
+	key := strings.Join(path, "/")
+	if above.group {
+		key = strings.Join(path[:len(path)-1], "/") + "/*"
+	}
+	if l, known := ls.known[key]; known {
+		return l, nil
+	}
+	l, err := ls.below(ctx, above, stack)
+	ls.known[key] = l
+	return l, err
+}
+
+// below is the layer of a resource of another one.
+func (ls *layers) below(ctx context.Context, above *layer, r heat.Resource) (*layer, error) {
+	was, is := above.was(r.Name), above.is(r.Name)
+	before, _ := was["properties"].(map[string]any)
+	after, _ := is["properties"].(map[string]any)
+	for _, member := range []string{"resource_def", "resource"} {
+		if now, group := after[member].(map[string]any); group {
+			old, _ := before[member].(map[string]any)
+			return &layer{was: func(string) map[string]any { return old }, is: func(string) map[string]any { return now }, changed: above.changed, group: true}, nil
+		}
+	}
+	address, _ := is["type"].(string)
+	text, has := ls.up.Template.Nested(address)
+	if !has {
+		return nil, nil
+	}
+	old, err := ls.up.Cloud.Definition(ctx, &heat.Stack{Name: r.NestedName, ID: r.NestedID})
+	if err != nil {
+		return nil, err
+	}
+	var had, gets template
+	if err := json.Unmarshal(old, &had); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &gets); err != nil {
+		return nil, err
+	}
+	l := &layer{was: had.resource, is: gets.resource, changed: map[string]bool{}, member: strings.Contains(address, "/hotc/members/")}
+	for name, p := range gets.Parameters {
+		l.changed[name] = !reflect.DeepEqual(p, had.Parameters[name]) || !reflect.DeepEqual(unplaced(before[name]), unplaced(after[name])) || reads(after[name], above.changed)
+	}
+	return l, nil
+}
