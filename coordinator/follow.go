@@ -50,10 +50,10 @@ func (s Standing) Due() bool { return s.Newer && s.Waits == "" && s.Behind == ni
 // Stand compares what a role has run with, by cell, with what is there.
 func Stand(follows []contract.Follow, ran map[contract.CellName]Count, now func(contract.CellName) CellRecord) Standing {
 	var s Standing
-	newest := Stamp{}
+	newest, all := Stamp{}, together(follows, now)
 	for i := range follows {
 		f := &follows[i]
-		r := now(f.Cell)
+		r := all(f)
 		if r.State == Valued {
 			for _, source := range f.Sources {
 				newest.merge(source, r.of(f.Cell, source))
@@ -65,19 +65,21 @@ func Stand(follows []contract.Follow, ran map[contract.CellName]Count, now func(
 	}
 	for i := range follows {
 		f := &follows[i]
-		r := now(f.Cell)
+		r := all(f)
 		switch {
 		case r.State == Empty:
 			if _, had := ran[f.Cell]; had && s.Waits == "" {
 				s.Waits = f.Cell // its server is built anew, or its role is retried
 			}
 			continue
+		case r.State == Gone:
+			continue // nobody waits for who is not in a group
 		case r.State == Failed:
 			if !f.Optional && s.Behind == nil {
 				s.Behind = orUnknown(r.Cause)
 			}
 			continue
-		case r.Cause != nil && s.Behind == nil:
+		case r.Cause != nil && s.Behind == nil && f.Member == nil: // a member goes on with what it had
 			s.Behind = r.Cause
 		}
 		for _, source := range f.Sources {
@@ -102,14 +104,15 @@ func StampOf(r *contract.Role, key contract.RoleKey, run Count, now func(contrac
 	if len(r.Carries) == 0 {
 		return nil
 	}
-	stamp := Stamp{}
+	stamp, all := Stamp{}, together(r.Follows, now)
 	for _, s := range r.Carries {
 		if s == contract.Source(key) {
 			stamp.merge(s, run)
 			continue
 		}
-		for _, f := range r.Follows {
-			if record := now(f.Cell); f.Watch && record.State == Valued {
+		for i := range r.Follows {
+			f := &r.Follows[i]
+			if record := all(f); f.Watch && record.State == Valued {
 				stamp.merge(s, record.of(f.Cell, s))
 			}
 		}

@@ -65,6 +65,9 @@ const (
 	Empty  CellState = "empty"
 	Valued CellState = "value"
 	Failed CellState = "failed"
+	// Gone is what a member's cell is to who follows its group, once its machine is gone. It
+	// is never written.
+	Gone CellState = "gone"
 )
 
 // CellRecord is a cell.

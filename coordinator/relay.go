@@ -132,3 +132,9 @@ func (d Deployment) Heat() Path { return d.Relay().Join("heat") }
 
 // Relays holds the relays' presences.
 func (d Deployment) Relays() Path { return d.Relay().Join("here") }
+
+// MembersOf is the folder of what relays say of groups' members.
+func (d Deployment) MembersOf() Path { return d.Relay().Join("members") }
+
+// Members holds a group's MembersRecord, signed by a relay.
+func (d Deployment) Members(group string) Path { return d.MembersOf().Join(Segment(group)) }

@@ -33,6 +33,7 @@ const (
 	KindAnswers    = "answers"
 	KindKeysOf     = "servers' keys" // for a relay
 	KindHeat       = "heat"
+	KindMembers    = "members"
 )
 
 // ErrForged says that a record is not by whom it must be.
@@ -100,6 +101,9 @@ func OpenCell(path Path, data []byte, by sign.Public, at sign.Place) (CellRecord
 }
 
 func writerOf(at sign.Place) string {
+	if at.Kind == KindHeat || at.Kind == KindMembers {
+		return "a relay"
+	}
 	if at.Server == string(contract.Operator) || at.Kind == KindRequests || at.Kind == KindAdmission {
 		return "the deployment's operator"
 	}

@@ -67,6 +67,8 @@ type Analysis struct {
 	FactServers []FactServer
 	// Outputs are the stack's outputs that need a run-time value.
 	Outputs []*StackOutput
+	// Gathers are the lists and maps of what groups' members write, as inputs read them.
+	Gathers []*Gather
 	// Reads are the places outside of roles that name a role's output.
 	Reads []*Read
 	// Edges are the dependencies between resources of a stack that Heat will see, those

@@ -106,8 +106,12 @@ func (b *binder) gather(call *hot.Expr, n *program.Nest, attribute string, path 
 	if !ours {
 		return call, nil
 	}
+	b.noteGather(n, out)
 	if n.Open() {
 		return b.firstMembers(call, n, out)
+	}
+	if b.joins(out) {
+		return hot.NewJoined(hot.NewMembers(call.At, hot.Members{Group: groupName(call, n), Count: hot.Constant(int64(len(n.Members)), call.At), Items: out})), nil
 	}
 	return hot.Fold(out, func(call *hot.Expr) (*hot.Expr, error) { return call, nil })
 }
@@ -120,4 +124,36 @@ func (b *binder) memberCall(call *hot.Expr, n *program.Nest, m *program.Member, 
 	}
 	arg := append([]value.Value{n.Resource.Name, "resource." + m.Name + "." + attribute}, path...)
 	return hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At))
+}
+
+// joins says that what is gathered is of the members that are in the group at the time: the
+// input follows it.
+func (b *binder) joins(gathered *hot.Expr) bool {
+	return b.reader != nil && b.reader.WatchAt.Known() && TimeOf(gathered) == Run
+}
+
+// groupName is how a plan names a group.
+func groupName(call *hot.Expr, n *program.Nest) *hot.Expr {
+	return hot.Constant(n.In.PathOf(n.Resource.Name), call.At)
+}
+
+// Gather is an input's read of what all members of a group give.
+type Gather struct {
+	Input *program.Input
+	Nest  *program.Nest
+	// Cells are those that are read of the last of its possible members.
+	Cells []string
+}
+
+// Group is the group's path.
+func (g *Gather) Group() string { return g.Nest.In.PathOf(g.Nest.Resource.Name) }
+
+func (b *binder) noteGather(n *program.Nest, all *hot.Expr) {
+	if b.reader == nil || len(all.Items) == 0 {
+		return
+	}
+	if cells := all.Items[len(all.Items)-1].Cells(); len(cells) > 0 {
+		g := &Gather{Input: b.reader, Nest: n, Cells: cells}
+		b.effects.add(func() { b.analysis.Gathers = append(b.analysis.Gathers, g) })
+	}
 }

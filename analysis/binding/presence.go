@@ -146,8 +146,11 @@ func (b *binder) firstMembers(call *hot.Expr, n *program.Nest, all *hot.Expr) (*
 	if err != nil {
 		return nil, err
 	}
-	name := hot.Constant(n.In.PathOf(n.Resource.Name), call.At)
-	first := hot.NewMembers(call.At, hot.Members{Group: name, Count: count, Items: all})
+	first := hot.NewMembers(call.At, hot.Members{Group: groupName(call, n), Count: count, Items: all})
+	if b.joins(all) {
+		b.noteDecision(call, fmt.Sprintf("who is in %q is known to agents, up to %d", n.Resource.Name, len(n.Members)))
+		return hot.NewJoined(first), nil
+	}
 	if size, err := hot.GroupSize(count.Value, 0); err == nil && count.IsValue() && (size > 0 || TimeOf(all) != Run) { // an empty list would not tell whose it is
 		return hot.Fold(first, func(call *hot.Expr) (*hot.Expr, error) { return call, nil })
 	}

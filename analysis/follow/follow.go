@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -97,6 +98,9 @@ func (f *finder) watched(r *program.Role) (heat bool) {
 		if bound == nil {
 			continue
 		}
+		if in.AtLeastAt.Known() {
+			f.atLeast(in, bound)
+		}
 		given := f.heat.cells(in)
 		heat = heat || len(given) > 0
 		if brought {
@@ -123,6 +127,17 @@ func (f *finder) follow(r *program.Role, in *program.Input, cells []string) {
 	}
 }
 
+// atLeast refuses a number of members where there are none.
+func (f *finder) atLeast(in *program.Input, bound *binding.Bound) {
+	joins := false
+	bound.Expr.JoinedCells(func(string, int, string) { joins = true })
+	if at := in.AtLeastAt.String(); !joins && !f.told[at] {
+		f.told[at] = true
+		f.diags.Error(source.BadMetadata, in.AtLeastAt, fmt.Sprintf("`at_least` is about who is in a group, and input %q does not follow a group's list", in.Name),
+			"read a list of what the group's members write, and say `watch: true`; or leave it out")
+	}
+}
+
 // cannot says why an input cannot be followed, once for all members of a group.
 func (f *finder) cannot(r *program.Role, in *program.Input, bound *binding.Bound) {
 	at := in.WatchAt.String()
@@ -146,6 +161,7 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 	}
 	var names []string
 	needed := map[string]bool{}
+	members := f.members(r)
 	for _, in := range r.Inputs {
 		if bound := f.analysis.Inputs[in]; bound != nil {
 			for _, name := range slices.Concat(f.heat.cells(in), bound.Expr.Cells()) {
@@ -172,7 +188,7 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 	}
 	var cells []contract.Follow
 	for _, name := range names {
-		c := contract.Follow{Cell: contract.CellName(name), Watch: watched[name], Optional: !needed[name]}
+		c := contract.Follow{Cell: contract.CellName(name), Watch: watched[name], Optional: !needed[name], Member: members[name]}
 		if w := f.writers[name]; w != nil && !c.Watch && f.rings[w] == f.rings[r] {
 			continue // each would wait for the other
 		}
@@ -187,6 +203,27 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 		}
 	}
 	return cells
+}
+
+// members says of which members of groups the cells are that a role follows as such.
+func (f *finder) members(r *program.Role) map[string]*contract.Member {
+	members := map[string]*contract.Member{}
+	for _, in := range r.Inputs {
+		bound := f.analysis.Inputs[in]
+		if bound == nil {
+			continue
+		}
+		bound.Expr.JoinedCells(func(group string, number int, cell string) {
+			server, _, _ := strings.Cut(cell, ":") // of a fact
+			if w := f.writers[cell]; w != nil {
+				server = w.Server.Path
+			}
+			if strings.HasPrefix(server, group+"/") { // else it is no news of the member
+				members[cell] = &contract.Member{Group: group, Number: number, Server: contract.ServerPath(server)}
+			}
+		})
+	}
+	return members
 }
 
 // sourcesOf are those from which a cell comes.

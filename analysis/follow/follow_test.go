@@ -10,8 +10,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
+	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -122,4 +124,82 @@ func TestFollows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of a group that is followed each cell is a member's; what is read besides is not.
+func TestMembersOfGroups(t *testing.T) {
+	text := `heat_template_version: 2018-08-31
+parameters: {size: {type: number, constraints: [range: {min: 0, max: 2}]}}
+resources:
+  db:
+    type: OS::Nova::Server
+    properties: {image: i, flavor: f}
+    metadata: {hotc: {roles: [{name: r, driver: script, source: x, outputs: {url: {}}}]}}
+  web:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: {get_param: size}
+      resource_def:
+        type: OS::Nova::Server
+        properties: {image: i, flavor: f}
+        metadata: {hotc: {roles: [{name: r, driver: script, source: x, idempotent: true, outputs: {url: {}}, inputs: {db: {value: {get_attr: [db, url]}, watch: true}}}]}}
+  lb:
+    type: OS::Nova::Server
+    properties: {image: i, flavor: f}
+    metadata: {hotc: {roles: [{name: r, driver: script, source: x, idempotent: true, inputs: {
+      all: {value: {list_join: [',', {get_attr: [web, url]}]}, watch: true, at_least: 1},
+      ips: {value: {get_attr: [web, first_address]}, watch: true},
+      later: {get_attr: [web, url]},
+      db: {value: {get_attr: [db, url]}, watch: true}}}]}}
+`
+	all, diags := followed(t, text)
+	if diags.Failed() {
+		t.Fatal(diags.All()[0].Message)
+	}
+	var got []string
+	for _, f := range all["lb.r"].Follows {
+		line := fmt.Sprintf("%s %v %v", f.Cell, f.Watch, f.Sources)
+		if f.Member != nil {
+			line += fmt.Sprint(" ", *f.Member)
+		}
+		got = append(got, line)
+	}
+	want := []string{"web/0.r:url true [db.r] {web 0 web/0}", "web/1.r:url true [db.r] {web 1 web/1}",
+		"web/0:first_address true [] {web 0 web/0}", "web/1:first_address true [] {web 1 web/1}", "db.r:url true [db.r]"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("it follows\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for _, c := range []struct{ change, to, want string }{
+		{"watch: true, at_least: 1", "at_least: 1", "does not follow a group's list"},
+		{"[db, url]}, watch: true}}}]}}\n", "[db, url]}, watch: true, at_least: 1}}}]}}\n", "does not follow a group's list"},
+		{"inputs: {db: {value: {get_attr: [db, url]}", "inputs: {up: {value: {get_attr: [lb, up]}", "web/0.r → lb.r → web/0.r"},
+	} {
+		changed := strings.Replace(text, c.change, c.to, 1)
+		changed = strings.Replace(changed, "idempotent: true, inputs: {\n", "idempotent: true, outputs: {up: {}}, inputs: {\n", 1)
+		_, diags := followed(t, changed)
+		var messages []string
+		for _, d := range diags.All() {
+			messages = append(messages, d.Message)
+		}
+		if !strings.Contains(strings.Join(messages, "\n"), c.want) {
+			t.Errorf("%q: %q, want %q", c.to, messages, c.want)
+		}
+	}
+}
+
+// followed is what the roles of a template follow, by their keys.
+func followed(t *testing.T, text string) (map[string]*follow.Role, *source.Diagnostics) {
+	t.Helper()
+	var diags source.Diagnostics
+	template := hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags)
+	p := program.New(template, &program.Given{})
+	nesting.Load(p, nesting.Options{Environment: &environment.Environment{}, MaxDepth: 5, MaxResources: 1000}, &diags)
+	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
+	a := binding.Analyse(p, binding.Options{}, &diags)
+	found, _ := follow.Find(p, a, nil, &diags)
+	all := map[string]*follow.Role{}
+	for r, x := range found {
+		all[r.Key()] = x
+	}
+	return all, &diags
 }

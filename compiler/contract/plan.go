@@ -232,6 +232,9 @@ type Follow struct {
 	Optional bool `json:"optional,omitempty"`
 	// Sources are those of the cell's sources from which another of the cells comes, too.
 	Sources []Source `json:"sources,omitempty"`
+	// Member says of which member of a group the cell is, where the role follows who is in
+	// the group; nil elsewhere.
+	Member *Member `json:"member,omitempty"`
 }
 
 // Source is what changes by itself, and other values with it: a role, by its key, a fact,
@@ -355,6 +358,9 @@ type Input struct {
 	IfDown float64 `json:"if_down,omitempty"`
 	Eager  bool    `json:"eager,omitempty"`
 	Watch  bool    `json:"watch,omitempty"`
+	// AtLeast is how many members of a group must be in it for the role's first run; 0 is all
+	// that Heat was told to make.
+	AtLeast int `json:"at_least,omitempty"`
 	// Secret says that the value has a secret part: it is not put into an
 	// environment unless the input is Eager.
 	Secret bool `json:"secret,omitempty"`

@@ -67,11 +67,13 @@ func (e *Expr) orNull() *Expr {
 // Fold evaluates as much of an expression as the references allow. The one
 // evaluator serves the compiler, where much is left over, and the agent, where
 // nothing is.
-func Fold(e *Expr, resolve Resolve) (*Expr, error) {
+func Fold(e *Expr, resolve Resolve) (*Expr, error) { return fold(e, resolve, nil) }
+
+func fold(e *Expr, resolve Resolve, joiner Joiner) (*Expr, error) {
 	if e.Kind == ValueExpr {
 		return e, nil
 	}
-	f := folder{resolve: resolve, isFunction: isFunctionName, work: work{left: maxWork}}
+	f := folder{resolve: resolve, isFunction: isFunctionName, work: work{left: maxWork}, joiner: joiner}
 	out, err := f.fold(e)
 	if err != nil {
 		return nil, err
@@ -106,6 +108,7 @@ type folder struct {
 	work       work
 	conditions map[*Expr]*Expr // folded; nil while it is being folded
 	parts      partStack       // of the lists and maps that are being folded
+	joiner     Joiner          // nil where nobody knows yet who is in a group
 }
 
 // roomyFolder is one with room for the first parts, which is kept for the next run.

@@ -29,7 +29,7 @@ var (
 var OwnFact = &Function{Name: "fact", Reference: true}
 
 // presenceFunctions are all of them.
-var presenceFunctions = []*Function{AbsentRef, PresentTest, MembersOf, ItemOf}
+var presenceFunctions = []*Function{AbsentRef, PresentTest, MembersOf, JoinedOf, ItemOf}
 
 // AbsentError says that nobody gives a value, since Heat has not made who would.
 type AbsentError struct{ Why string }
@@ -92,30 +92,45 @@ func applyItem(_ *work, arg value.Value) (value.Value, error) {
 }
 
 func foldMembersOf(f *folder, call *Expr) (*Expr, error) {
+	m, err := f.members(call)
+	if err != nil || !m.known {
+		return m.call, err
+	}
+	keys, items := m.items.entries()
+	if m.size > len(items) {
+		return nil, tooMany(m.group, m.size, len(items))
+	}
+	out := &Expr{Kind: ListExpr, At: call.At, Items: items[:m.size]}
+	if keys != nil {
+		out.Kind, out.Keys = MapExpr, keys[:m.size]
+	}
+	return f.fold(out.collapse())
+}
+
+// gathered is what MembersOf and JoinedOf are about.
+type gathered struct {
+	call  *Expr // with its count folded
+	group string
+	known bool // how many members there are
+	size  int
+	items *Expr
+}
+
+func (f *folder) members(call *Expr) (gathered, error) {
 	args, _ := call.arg.list()
 	if len(args) != 3 {
-		return nil, fmt.Errorf("$members needs the group's name, its size and the items")
+		return gathered{}, fmt.Errorf("%s needs the group's name, its size and the items", call.Func.Name)
 	}
 	count, err := f.fold(args[1])
 	if err != nil {
-		return nil, err
+		return gathered{}, err
 	}
-	if !count.IsValue() {
-		return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: []*Expr{args[0], count, args[2]}}), nil
+	g := gathered{group: value.ToString(args[0].Value), items: args[2], known: count.IsValue()}
+	g.call = call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: []*Expr{args[0], count, args[2]}})
+	if g.known {
+		g.size, err = GroupSize(count.Value, CountDefault)
 	}
-	size, err := GroupSize(count.Value, CountDefault)
-	if err != nil {
-		return nil, err
-	}
-	keys, items := args[2].entries()
-	if size > len(items) {
-		return nil, fmt.Errorf("the group %s has %d members, and was compiled for %d at most", value.ToString(args[0].Value), size, len(items))
-	}
-	out := &Expr{Kind: ListExpr, At: call.At, Items: items[:size]}
-	if keys != nil {
-		out.Kind, out.Keys = MapExpr, keys[:size]
-	}
-	return f.fold(out.collapse())
+	return g, err
 }
 
 // entries are the items of a list, or those of a map with their keys.

@@ -275,7 +275,11 @@ func (r *residualReader) entries(d *value.Dict, pointer string, around source.Pl
 // Eval computes the expression. An error of the resolver comes back wrapped in
 // an *Error that has the place of the reference.
 func (r *Residual) Eval(from Resolver) (json.RawMessage, error) {
-	e, err := Fold(r.expr, func(call *Expr) (*Expr, error) { return resolveFrom(from, call) })
+	joiner, knows := from.(Joiner)
+	if !knows {
+		joiner = firsts{}
+	}
+	e, err := fold(r.expr, func(call *Expr) (*Expr, error) { return resolveFrom(from, call) }, joiner)
 	if err != nil {
 		return nil, err
 	}

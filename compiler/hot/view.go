@@ -57,9 +57,9 @@ func NewIf(like *Expr, at source.Place, c If) *Expr {
 // Members are the first of the items that a group's members give.
 type Members struct{ Group, Count, Items *Expr }
 
-// Members takes a call of MembersOf apart.
+// Members takes a call of MembersOf or JoinedOf apart.
 func (e *Expr) Members() (m Members, ok bool) {
-	if e.Kind != CallExpr || e.Func != MembersOf {
+	if e.Kind != CallExpr || e.Func != MembersOf && e.Func != JoinedOf {
 		return Members{}, false
 	}
 	return Members{e.arg.Items[0], e.arg.Items[1], e.arg.Items[2]}, true

@@ -257,6 +257,10 @@ type Input struct {
 	Bind       string       // "", "deploy" or "run"
 	// WatchAt is where the input says that its role follows the value; not known if it does not.
 	WatchAt source.Place
+	// AtLeast is how many members of a group must be in it for the role's first run; 0 is all.
+	// AtLeastAt is where the input says so.
+	AtLeast   int
+	AtLeastAt source.Place
 }
 
 // Output is a value that a role writes, or with Value one that is known before.

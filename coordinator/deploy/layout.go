@@ -170,8 +170,16 @@ func layRelay(d coordinator.Deployment, k *keyring, p *contract.Plan) ([]coordin
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat([]coordinator.NewNode{{Path: d.Relay(), Grants: k.grants(ofFolder, "")}}, coordinator.InParts(d.ServersKeys(), text, k.grants(ofServersKeys, "")),
-		[]coordinator.NewNode{{Path: d.Heat(), Data: []byte("{}"), Grants: k.grants(ofHeat, "")}, {Path: d.Relays(), Grants: k.grants(ofRelays, "")}}), nil
+	nodes := slices.Concat([]coordinator.NewNode{{Path: d.Relay(), Grants: k.grants(ofFolder, "")}}, coordinator.InParts(d.ServersKeys(), text, k.grants(ofServersKeys, "")),
+		[]coordinator.NewNode{{Path: d.Heat(), Data: []byte("{}"), Grants: k.grants(ofHeat, "")}, {Path: d.Relays(), Grants: k.grants(ofRelays, "")}})
+	followers := p.Followers()
+	if len(followers) > 0 {
+		nodes = append(nodes, coordinator.NewNode{Path: d.MembersOf(), Grants: k.grants(ofFolder, "")})
+	}
+	for _, group := range slices.Sorted(maps.Keys(followers)) {
+		nodes = append(nodes, coordinator.NewNode{Path: d.Members(group), Data: []byte("{}"), Grants: k.grants(ofMembers, "", followers[group]...)})
+	}
+	return nodes, nil
 }
 
 func serversKeys(k *keyring, p *contract.Plan) (coordinator.ServersKeys, error) {

@@ -33,6 +33,7 @@ const (
 	ofServersKeys              // in parts
 	ofHeat                     // what Heat has said to a relay
 	ofRelays                   // relays' presences
+	ofMembers                  // what a relay knows of a group's members
 	ofGivenSeals               // of what the operator gives
 	ofTakenSeals               // the same where tokens are good for one enrolment: see takeGiven
 	ofGroup                    //
@@ -93,6 +94,7 @@ var rules = map[class]rule{
 	ofServersKeys: {relay: coordinator.MayRead, parts: true},
 	ofHeat:        {relay: coordinator.MayRead | coordinator.MayWrite},
 	ofRelays:      {root: mayClear, relay: coordinator.MayRead | coordinator.MayCreateChildren | coordinator.MayDeleteChildren},
+	ofMembers:     {readers: coordinator.MayRead, relay: coordinator.MayRead | coordinator.MayWrite},
 	ofGivenSeals:  {server: coordinator.MayRead},
 	ofTakenSeals:  {server: coordinator.MayRead | coordinator.MayWrite},
 	ofGroup:       {token: coordinator.MayRead | coordinator.MayWrite},

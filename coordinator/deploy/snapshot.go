@@ -20,6 +20,8 @@ type Snapshot struct {
 	// Relays is how many relays are there, Heat what one of them heard last.
 	Relays int
 	Heat   coordinator.HeatRecord
+	// Members are what relays have said of the groups that roles follow, by their paths.
+	Members map[string]coordinator.MembersRecord
 	// Given says how the plan's secrets stand, as ReadGiven does.
 	Given []Given
 }
@@ -89,6 +91,9 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 	if snapshot.Relays, snapshot.Heat, err = r.heat(ctx); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
 	}
+	if snapshot.Members, err = r.members(ctx, p); err != nil {
+		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
+	}
 	if snapshot.Given, err = r.given(ctx, p); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, err)
 	}
@@ -130,6 +135,30 @@ func (r *Reader) heat(ctx context.Context) (relays int, said coordinator.HeatRec
 		said = coordinator.HeatRecord{Trouble: err.Error()}
 	}
 	return len(there), said, nil
+}
+
+// members reads what relays have said of groups' members. What none of them has signed is
+// nothing.
+func (r *Reader) members(ctx context.Context, p *contract.Plan) (map[string]coordinator.MembersRecord, error) {
+	all, d := map[string]coordinator.MembersRecord{}, r.keys.deployment
+	signer, err := r.keys.relay.Signer()
+	if err != nil {
+		return nil, err
+	}
+	for group := range p.Followers() {
+		node, err := r.store.Read(ctx, d.Members(group))
+		if errors.Is(err, coordinator.ErrNotFound) {
+			continue // the deployment was applied by an older hotc, or is being changed
+		}
+		if err != nil {
+			return nil, err
+		}
+		said, _, err := coordinator.OpenIfAny[coordinator.MembersRecord](d.Members(group), node.Data, signer.Public(), d.Place(r.keys.record.ID, coordinator.KindMembers, "", group))
+		if err == nil {
+			all[group] = said
+		}
+	}
+	return all, nil
 }
 
 // halfway is nil where a node is missing since a change of the plan has only begun.

@@ -103,16 +103,23 @@ func (m *Member) Follow(ctx context.Context, cell contract.CellName, changed fun
 		paths = append(paths, m.deployment.SealsFor(ref.Server, m.server))
 	}
 	for _, path := range paths {
-		changes, err := m.store.Watch(ctx, path)
-		if err != nil {
-			return fmt.Errorf("follow %s: %w", cell, err)
+		if err := m.followPath(ctx, string(cell), path, changed); err != nil {
+			return err
 		}
-		go func() {
-			defer mistake.Ends()
-			for range changes {
-				changed()
-			}
-		}()
 	}
+	return nil
+}
+
+func (m *Member) followPath(ctx context.Context, what string, path coordinator.Path, changed func()) error {
+	changes, err := m.store.Watch(ctx, path)
+	if err != nil {
+		return fmt.Errorf("follow %s: %w", what, err)
+	}
+	go func() {
+		defer mistake.Ends()
+		for range changes {
+			changed()
+		}
+	}()
 	return nil
 }

@@ -59,6 +59,7 @@ type Member struct {
 	knows    atomic.Pointer[knowledge]
 	counters map[string]int64 // that were seen
 	versions map[contract.CellName]cellVersion
+	groups   map[string]coordinator.MembersRecord // what relays have said last that could be believed
 
 	tried   int // see RememberTries
 	noteTry func(number int) error

@@ -21,10 +21,12 @@ func TestRelayRights(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		p := deploytest.ThreeTier()
 		p.Servers[0].Roles[0].Outputs[0].Heat = true
+		follower := &p.Servers[len(p.Servers)-1].Roles[0]
+		follower.Follows = append(follower.Follows, contract.Follow{Cell: "db.mysql:endpoint", Member: &contract.Member{Group: "tier/db", Server: "db"}})
 		b.Publish(t, p)
 		key := relayKey(t)
 		s, operator := b.Open(t, key.Credential()), b.Operator(t)
-		reads := []coordinator.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServersKeys(), deploytest.Site.Heat(), deploytest.Site.Relays(),
+		reads := []coordinator.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServersKeys(), deploytest.Site.Heat(), deploytest.Site.Relays(), deploytest.Site.Members("tier/db"),
 			deploytest.Site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"})}
 		for _, server := range p.Servers {
 			reads = append(reads, deploytest.Site.Server(server.Path), deploytest.Site.State(server.Path))
@@ -37,7 +39,7 @@ func TestRelayRights(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = s.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: node.Data})
-			deploytest.Expect(t, "a relay writes "+string(path), path == deploytest.Site.Heat(), err)
+			deploytest.Expect(t, "a relay writes "+string(path), path == deploytest.Site.Heat() || path == deploytest.Site.Members("tier/db"), err)
 			err = deploytest.CreateChild(t.Context(), s, path)
 			deploytest.Expect(t, "a relay makes a node below "+string(path), path == deploytest.Site.Relays(), err)
 			if err := s.Allow(t.Context(), path, coordinator.Grant{To: key.Credential(), May: coordinator.MayAll}); !errors.Is(err, coordinator.ErrRefused) {

@@ -49,6 +49,8 @@ type Session struct {
 type Server struct {
 	// Instance is Nova's id of the machine that it is, "" while none has come.
 	Instance string
+	// Incarnation is the number of that machine.
+	Incarnation int
 	// State is what the agent of that machine has reported last.
 	State coordinator.ServerState
 	// Unreadable is why what it has written cannot be read.
@@ -206,7 +208,7 @@ func (s *Session) read(ctx context.Context, server contract.ServerPath) (Server,
 		return Server{}, err
 	}
 	is := coordinator.ParseIncarnation(node)
-	now := Server{Instance: is.Instance}
+	now := Server{Instance: is.Instance, Incarnation: is.Number}
 	if node, err = s.store.Read(ctx, d.State(server)); err != nil {
 		return Server{}, err
 	}

@@ -170,7 +170,7 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	for _, s := range v.Servers {
 		for i := range s.Roles {
 			if r := &s.Roles[i]; r.Status == coordinator.RoleDone && r.Plan.Updating() != nil {
-				r.standing = coordinator.Stand(r.Plan.Follows, r.Followed, v.Cell)
+				r.standing = coordinator.Stand(r.Plan.Follows, r.Followed, coordinator.Followed(r.Plan.Follows, snapshot.Members, v.Cell))
 				if from := v.ByPath[v.Cells[r.standing.Waits].Server]; from != nil && !from.Alive {
 					r.gone = ", whose server " + string(from.Path) + " is gone"
 				}

@@ -329,7 +329,7 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) contract.I
 	e := binding.Slots(bound.Expr, w.deploy)
 	expr, at := hot.EncodeResidual[contract.Position](e)
 	out := contract.Input{Name: in.Name, Time: contract.Time(bound.Time.String()), Expr: expr, At: at, Optional: in.Optional,
-		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Watch: in.WatchAt.Known(), Secret: w.secret.Secret(in), Type: contract.Type(in.Type)}
+		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Watch: in.WatchAt.Known(), AtLeast: in.AtLeast, Secret: w.secret.Secret(in), Type: contract.Type(in.Type)}
 	if in.HasDefault {
 		out.Default = value.EncodeJSON(in.Default)
 	}

@@ -31,11 +31,12 @@ type followed struct {
 	watched map[contract.CellName]bool
 	known   map[contract.CellName]coordinator.CellRecord // without values; of those that have not changed since
 	stamped map[string]string                            // what the outputs of roles say already
+	groups  map[string]bool                              // that are watched
 }
 
 func newFollowed() *followed {
 	return &followed{changed: make(chan struct{}, 1), watched: map[contract.CellName]bool{},
-		known: map[contract.CellName]coordinator.CellRecord{}, stamped: map[string]string{}}
+		known: map[contract.CellName]coordinator.CellRecord{}, stamped: map[string]string{}, groups: map[string]bool{}}
 }
 
 // stale notes that a cell may have changed.
@@ -43,10 +44,26 @@ func (f *followed) stale(cell contract.CellName) {
 	f.mu.Lock()
 	delete(f.known, cell)
 	f.mu.Unlock()
+	f.wake()
+}
+
+func (f *followed) wake() {
 	select {
 	case f.changed <- struct{}{}:
 	default:
 	}
+}
+
+// watchGroup begins to watch who is in a group, once.
+func (f *followed) watchGroup(ctx context.Context, m *member.Member, group string) error {
+	f.mu.Lock()
+	before := f.groups[group]
+	f.groups[group] = true
+	f.mu.Unlock()
+	if before {
+		return nil
+	}
+	return m.FollowMembers(ctx, group, f.wake)
 }
 
 // watch begins to watch a cell, once.
@@ -143,7 +160,11 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		return false, err
 	}
 	for _, f := range r.Follows {
-		if err := a.follows.watch(ctx, a.member, f.Cell); err != nil {
+		err := a.follows.watch(ctx, a.member, f.Cell)
+		if err == nil && f.Member != nil {
+			err = a.follows.watchGroup(ctx, a.member, f.Member.Group)
+		}
+		if err != nil {
 			return false, err
 		}
 	}
@@ -189,7 +210,15 @@ func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 		}
 		now[f.Cell] = record
 	}
-	return now, nil
+	groups, err := role.MembersOf(ctx, a.member, r.Follows)
+	if err != nil {
+		return nil, err
+	}
+	all, of := seen{}, coordinator.Followed(r.Follows, groups, now.of)
+	for cell := range now {
+		all[cell] = of(cell)
+	}
+	return all, nil
 }
 
 // endInterrupted notes the end of an update that an earlier agent has begun for what the role
@@ -215,10 +244,10 @@ func (a *agent) endInterrupted(ctx context.Context, r *contract.Role) error {
 
 // runUpdate runs what brings a role to what it follows.
 func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen) error {
-	versions := journal.Followed{}
-	for cell, record := range now {
-		if record.State != coordinator.Empty {
-			versions[cell] = record.At()
+	versions, pins := journal.Followed{}, seen{}
+	for cell, record := range coordinator.Having(r.Follows, now.of) {
+		if versions[cell] = record.At(); record.State == coordinator.Valued {
+			pins[cell] = record
 		}
 	}
 	text, err := json.Marshal(versions)
@@ -227,12 +256,6 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen) error
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "hotc follow 1\n%s\n%s", a.key(r.Name), text))
 	id, made, name := hex.EncodeToString(sum[:13]), r.Definition(), r.Name+"."+contract.HookUpdate
-	pins := seen{}
-	for cell, record := range now {
-		if record.State == coordinator.Valued {
-			pins[cell] = record
-		}
-	}
 	task := &role.Task{Task: *r.Updating(), Kind: coordinator.Hook, Pins: pins, Start: func(ctx context.Context, mark string, followed journal.Followed) error {
 		if err := a.board.commit(ctx, nil, nil); err != nil { // this machine is the server
 			return err

@@ -200,19 +200,20 @@ func (r *resolver) Cell(name string) (json.RawMessage, error) {
 		return value, nil
 	}
 	r.last = cell
-	var record coordinator.CellRecord
-	var err error
-	if r.ahead {
-		record, err = r.life.host.Cells.AwaitRecord(r.ctx, cell, member.AwaitOptions{IfDown: -1})
-	} else {
-		record, err = r.life.await(r.ctx, cell, r.in.Name, r.in.At[""], seconds(r.in.IfDown))
-	}
+	record, err := r.awaitCell(r.ctx, cell)
 	if err != nil {
 		r.life.cells.failed(cell, record)
 		return nil, err
 	}
 	r.last = ""
 	return r.life.cells.put(cell, record), nil
+}
+
+func (r *resolver) awaitCell(ctx context.Context, cell contract.CellName) (coordinator.CellRecord, error) {
+	if r.ahead {
+		return r.life.host.Cells.AwaitRecord(ctx, cell, member.AwaitOptions{IfDown: -1})
+	}
+	return r.life.await(ctx, cell, r.in.Name, r.in.At[""], seconds(r.in.IfDown))
 }
 
 // Deploy gives a value of the boot file.

@@ -30,7 +30,9 @@ type life struct {
 
 	inputs  map[string]*input
 	outputs map[string]*output
-	cells   *cellCache     // of this run: each cell has one value in it
+	cells   *cellCache // of this run: each cell has one value in it
+	follows []contract.Follow
+	members memberLists
 	files   []renderedFile // that wait for the role's start
 	prints  *prints
 	mask    mask
@@ -50,7 +52,7 @@ func newLife(ctx context.Context, h *Host, r contract.Role) *life {
 	noted := h.Journal.Role(r.Name)
 	now := coordinator.RoleState{Name: r.Name, Status: coordinator.RolePending, Attempt: noted.Attempt, ByHand: noted.ByHand,
 		Made: noted.Made, Update: noted.Update, Runs: noted.Runs, Followed: noted.Followed}
-	l := &life{host: h, role: r, ctx: ctx, now: now,
+	l := &life{host: h, role: r, ctx: ctx, now: now, follows: r.Follows,
 		inputs: map[string]*input{}, outputs: map[string]*output{}, cells: &cellCache{}}
 	l.process, l.kill = context.WithCancelCause(ctx)
 	for _, o := range r.Outputs {

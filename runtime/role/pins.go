@@ -62,7 +62,7 @@ func (l *life) pin() error {
 	}
 	for _, in := range l.role.Inputs {
 		for _, cell := range in.Reads {
-			if _, known := l.cells.get(cell); known {
+			if _, known := l.cells.get(cell); known || l.ofMember(cell) { // who is in a group is another question
 				continue
 			}
 			r, err := l.host.Cells.Cell(l.ctx, cell)
@@ -76,7 +76,14 @@ func (l *life) pin() error {
 			}
 		}
 	}
-	return nil
+	if l.task == nil {
+		return nil // it may wait for them, once it reads
+	}
+	return l.pinMembers()
+}
+
+func (l *life) ofMember(cell contract.CellName) bool {
+	return slices.ContainsFunc(l.follows, func(f contract.Follow) bool { return f.Cell == cell && f.Member != nil })
 }
 
 // followed are the versions that the run has of what its role follows.
@@ -85,8 +92,9 @@ func (l *life) followed() journal.Followed {
 		return nil
 	}
 	all := journal.Followed{}
-	for _, f := range l.role.Follows {
-		if r := l.cells.record(f.Cell); r.State != "" {
+	for i := range l.role.Follows {
+		f := &l.role.Follows[i]
+		if r := l.cells.record(f.Cell); r.State != "" && l.members.has(f) {
 			all[f.Cell] = r.At()
 		}
 	}

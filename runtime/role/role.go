@@ -50,6 +50,9 @@ import (
 type Cells interface {
 	AwaitRecord(ctx context.Context, cell contract.CellName, o member.AwaitOptions) (coordinator.CellRecord, error)
 	Cell(ctx context.Context, cell contract.CellName) (coordinator.CellRecord, error)
+	Follow(ctx context.Context, cell contract.CellName, changed func()) error
+	Members(ctx context.Context, group string) (coordinator.MembersRecord, error)
+	FollowMembers(ctx context.Context, group string, changed func()) error
 	Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp coordinator.Stamp, now time.Time) error
 	Put(ctx context.Context, cell contract.CellName, value json.RawMessage, now time.Time) error
 	File(ctx context.Context, digest string) ([]byte, error)

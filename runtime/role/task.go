@@ -69,12 +69,13 @@ func (h *Host) RunTask(ctx context.Context, r contract.Role, t *Task) (TaskEnd, 
 	}
 	r.Source, r.Files, r.At = t.Source, t.Files, t.At
 	r.DependsOn = nil
+	follows := r.Follows
 	if !t.updates() {
 		r.Render, r.Outputs, r.Follows = nil, nil, nil
 	}
 	r.Inputs = withArguments(r.Inputs, t.Arguments)
 	l := newLife(ctx, &quiet, r)
-	l.task = t
+	l.task, l.follows = t, follows
 	defer l.release()
 	if err := l.pin(); err != nil {
 		return TaskEnd{}, err

@@ -225,7 +225,7 @@ func patternHint(pattern string) string {
 // suggestKey looks for the key that was perhaps meant.
 func suggestKey(name, where string) string {
 	known := []string{"name", "driver", "source", "inputs", "outputs", "depends_on", "hooks", "actions", "idempotent", "timeout",
-		"files", "install", "roles", "defaults", "type", "secret", "attribute", "value", "publish", "default", "optional", "if_down", "eager", "watch", "bind", "max_members"}
+		"files", "install", "roles", "defaults", "type", "secret", "attribute", "value", "publish", "default", "optional", "if_down", "eager", "watch", "at_least", "bind", "max_members"}
 	if slices.Contains(known, name) {
 		return fmt.Sprintf("%s belongs elsewhere: docs/metadata.md says what %s may have", name, where)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // inputOptions are the keys that make a map with `value` or `fact` an input's detailed form.
-var inputOptions = []string{"value", "fact", "type", "default", "optional", "timeout", "if_down", "eager", "watch", "bind"}
+var inputOptions = []string{"value", "fact", "type", "default", "optional", "timeout", "if_down", "eager", "watch", "at_least", "bind"}
 
 // isDetailed tells an input's detailed form from a value that is a map.
 func isDetailed(n *yaml.Node) bool {
@@ -75,6 +75,10 @@ func (l *lowering) inputOptions(in *program.Input, n *yaml.Node) {
 	in.Eager, in.EagerSaid = flag(n, "eager"), n.Get("eager") != nil
 	if flag(n, "watch") {
 		in.WatchAt = l.template.Place(n.Entry("watch").Key)
+	}
+	if least := n.Entry("at_least"); least != nil {
+		number, _ := least.Value.Value.(int64)
+		in.AtLeast, in.AtLeastAt = int(number), l.template.Place(least.Key)
 	}
 	in.Timeout = seconds(n.Get("timeout"))
 	in.IfDown = seconds(n.Get("if_down"))

@@ -1,0 +1,52 @@
+package contract
+
+import "slices"
+
+// Member is one of those that a group may have.
+type Member struct {
+	Group  string     `json:"group"`  // its path
+	Number int        `json:"number"` // from 0
+	Server ServerPath `json:"server"` // the one of the member that writes the cell
+}
+
+// members are those of whose cells roles of the server follow who is in a group.
+func (s *Server) members() []*Member {
+	var all []*Member
+	for _, r := range s.Roles {
+		for _, f := range r.Follows {
+			if f.Member != nil {
+				all = append(all, f.Member)
+			}
+		}
+	}
+	return all
+}
+
+// Followers are the servers with roles that follow who is in a group, by its path.
+func (p *Plan) Followers() map[string][]ServerPath {
+	followers := map[string][]ServerPath{}
+	for i := range p.Servers {
+		s := &p.Servers[i]
+		for _, m := range s.members() {
+			if of := followers[m.Group]; len(of) == 0 || of[len(of)-1] != s.Path {
+				followers[m.Group] = append(of, s.Path)
+			}
+		}
+	}
+	return followers
+}
+
+// Followed are the servers of groups' members that are followed, by the group's path.
+func (p *Plan) Followed() map[string][]ServerPath {
+	followed := map[string][]ServerPath{}
+	for i := range p.Servers {
+		for _, m := range p.Servers[i].members() {
+			followed[m.Group] = append(followed[m.Group], m.Server)
+		}
+	}
+	for group, servers := range followed {
+		slices.Sort(servers)
+		followed[group] = slices.Compact(servers)
+	}
+	return followed
+}

@@ -1,0 +1,102 @@
+package coordinator
+
+import (
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+)
+
+// Who is in a group (docs/updates.md, "Who joins and leaves"). A member is in it as soon as all
+// that a role follows of it is there, and until its machine is gone: Heat says that, by a
+// relay. That nobody hears of a member's agent is no reason.
+
+// MembersRecord is what a relay has learnt from Heat of a group's members.
+type MembersRecord struct {
+	Stack string    `json:"stack,omitempty"` // the root stack's id
+	Since time.Time `json:"since,omitzero"`
+	// There are the servers that a relay has seen in Heat, with the incarnations that their
+	// machines are: so the next look tells who has left meanwhile.
+	There map[contract.ServerPath]int `json:"there,omitempty"`
+	// Gone is up to which incarnation the machines of a server are gone.
+	Gone map[contract.ServerPath]int `json:"gone,omitempty"`
+}
+
+// Of is a member's cell for who follows the group: Gone if its machine is. An empty one does
+// not say whose it was: it is Gone if there is no other machine since.
+func (r *MembersRecord) Of(m *contract.Member, cell CellRecord) CellRecord {
+	last := r.Gone[m.Server]
+	if last > 0 && (cell.State == Empty && r.There[m.Server] == 0 || cell.State != Empty && cell.Incarnation <= last) {
+		return CellRecord{State: Gone}
+	}
+	return cell
+}
+
+// Followed are cells as they are for a role: those of members whose machines are gone are Gone.
+func Followed(follows []contract.Follow, groups map[string]MembersRecord, now func(contract.CellName) CellRecord) func(contract.CellName) CellRecord {
+	members := map[contract.CellName]*contract.Member{}
+	for _, f := range follows {
+		if f.Member != nil {
+			members[f.Cell] = f.Member
+		}
+	}
+	return func(cell contract.CellName) CellRecord {
+		record := now(cell)
+		if m := members[cell]; m != nil {
+			said := groups[m.Group]
+			return said.Of(m, record)
+		}
+		return record
+	}
+}
+
+// Group is who is in a group, of its possible members, and who will not come as things stand.
+type Group struct{ In, Out map[int]bool }
+
+// Groups finds who is in the groups that a role follows, by the cells that it follows of each.
+func Groups(follows []contract.Follow, now func(contract.CellName) CellRecord) map[string]Group {
+	groups, open := map[string]Group{}, map[contract.Member]bool{}
+	for i := range follows {
+		m := follows[i].Member
+		if m == nil {
+			continue
+		}
+		g, known := groups[m.Group]
+		if !known {
+			g = Group{map[int]bool{}, map[int]bool{}}
+			groups[m.Group] = g
+		}
+		switch one := (contract.Member{Group: m.Group, Number: m.Number}); now(follows[i].Cell).State {
+		case Valued:
+			g.In[m.Number] = !open[one] && !g.Out[m.Number]
+		case Failed, Gone:
+			g.Out[m.Number], g.In[m.Number] = true, false
+		default:
+			open[one], g.In[m.Number] = true, false
+		}
+	}
+	return groups
+}
+
+// together is what a role has of the cells that it follows: of a member that is not in its
+// group nothing, Gone.
+func together(follows []contract.Follow, now func(contract.CellName) CellRecord) func(*contract.Follow) CellRecord {
+	groups := Groups(follows, now)
+	return func(f *contract.Follow) CellRecord {
+		if f.Member != nil && !groups[f.Member.Group].In[f.Member.Number] {
+			return CellRecord{State: Gone}
+		}
+		return now(f.Cell)
+	}
+}
+
+// Having are the records of what a role follows, as they stand now: those that are not empty,
+// and not of members that are out of their groups.
+func Having(follows []contract.Follow, now func(contract.CellName) CellRecord) map[contract.CellName]CellRecord {
+	records, all := map[contract.CellName]CellRecord{}, together(follows, now)
+	for i := range follows {
+		if r := all(&follows[i]); r.State != Empty && r.State != Gone {
+			records[follows[i].Cell] = r
+		}
+	}
+	return records
+}

@@ -1,0 +1,43 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// Members is what relays have said of a group's members, as it was read.
+type Members struct {
+	coordinator.MembersRecord
+	group   string
+	version coordinator.Version
+	counter int64
+}
+
+// Members reads what relays have said of a group's members. What none has signed is nothing.
+func (s *Session) Members(ctx context.Context, group string) (*Members, error) {
+	d := s.key.Deployment
+	node, err := s.store.Read(ctx, d.Members(group))
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	m := &Members{group: group, version: node.Version}
+	m.MembersRecord, m.counter, err = coordinator.OpenIfAny[coordinator.MembersRecord](d.Members(group), node.Data, s.signer.Public(), d.Place(s.record.ID, coordinator.KindMembers, "", group))
+	if errors.Is(err, coordinator.ErrForged) {
+		err = nil
+	}
+	return m, err
+}
+
+// SayMembers writes down who is in a group. ErrVersion says that another relay has, meanwhile.
+func (s *Session) SayMembers(ctx context.Context, before *Members, now coordinator.MembersRecord) error {
+	d := s.key.Deployment
+	now.Since = time.Now().UTC().Truncate(time.Second)
+	text, err := coordinator.Signed(s.signer, d.Place(s.record.ID, coordinator.KindMembers, "", before.group), max(before.counter+1, time.Now().UnixMilli()), now)
+	if err != nil {
+		return err
+	}
+	return s.store.Commit(ctx, coordinator.Op{Path: d.Members(before.group), Version: before.version, Write: true, Data: text})
+}

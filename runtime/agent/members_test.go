@@ -1,0 +1,193 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/runtime/agent"
+)
+
+// joined makes a role follow who is in the group web, of which Heat was told to make so many.
+func joined(count, possible int, change ...func(*contract.Input)) func(*contract.Role) {
+	return func(r *contract.Role) {
+		in := contract.Input{Name: "list", Time: contract.Run, At: map[string]contract.Position{"": "site.yaml:9:9"}, Watch: true}
+		var items []any
+		for n := range possible {
+			cell := contract.CellName(fmt.Sprintf("web/%d.r:out", n))
+			items = append(items, map[string]any{"$cell": cell})
+			in.Reads = append(in.Reads, cell)
+			r.Follows = append(r.Follows, contract.Follow{Cell: cell, Watch: true, Member: &contract.Member{Group: "web", Number: n, Server: contract.ServerPath(fmt.Sprintf("web/%d", n))}})
+		}
+		in.Expr, _ = json.Marshal(map[string]any{"$joined": []any{"web", count, items}})
+		for _, c := range change {
+			c(&in)
+		}
+		r.Inputs = append(r.Inputs, in)
+	}
+}
+
+// balanced is a group of at most four members and a balancer that follows who is in it.
+func balanced(t *testing.T, count int, web func(b *bed, n int) contract.Role, change ...func(*contract.Input)) (*bed, *running) {
+	t.Helper()
+	b := newBed(t)
+	for n := range 4 {
+		b.server(contract.ServerPath(fmt.Sprintf("web/%d", n)), web(b, n))
+	}
+	text := `echo $HOTC_HOOK $(hotc-agent get list) >>../count`
+	b.server("lb", with(b.sh("r", text), joined(count, 4, change...), b.onUpdate(text)))
+	b.apply(func(w *deploy.Publication) { w.Plan.Signal = contract.RelaySignals })
+	return b, b.start("lb", stays)
+}
+
+// named is a member that publishes its name, and which machine it is.
+func named(b *bed, n int) contract.Role {
+	return with(b.sh("r", fmt.Sprintf(`printf w%d$INSTANCE | hotc-agent put out`, n)), output("out", contract.String))
+}
+
+// heat is a relay that says which machines are gone.
+func (b *bed) heat(gone map[contract.ServerPath]int) {
+	b.t.Helper()
+	key, err := b.secret.Relay(deployment)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	store := b.tree.Open(key.Credential())
+	defer store.Close()
+	s, err := relay.Join(b.t.Context(), store, key)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	before, err := s.Members(b.t.Context(), "web")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := s.SayMembers(b.t.Context(), before, coordinator.MembersRecord{Gone: gone}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Members join, leave and come back on other machines: the balancer's role runs for each, once.
+func TestABalancerFollowsWhoIsInItsGroup(t *testing.T) {
+	b, lb := balanced(t, 2, named)
+	b.awaitState("lb", blockedOn("web/0.r:out"))
+	b.start("web/0", stays)
+	b.awaitState("lb", blockedOn("web/1.r:out"))
+	one := b.start("web/1", stays)
+	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	b.start("web/2", stays)
+	b.awaitState("lb", upTo(2, coordinator.RoleDone))
+	one.cancel() // that its agent is gone deletes nothing
+	one.gone()
+	b.heat(map[contract.ServerPath]int{"web/1": 1})
+	b.awaitState("lb", upTo(3, coordinator.RoleDone))
+	b.start("web/1", stays, machine("again"))
+	b.awaitState("lb", upTo(4, coordinator.RoleDone))
+	b.heat(map[contract.ServerPath]int{"web/0": 1, "web/1": 2, "web/2": 1})
+	b.awaitState("lb", upTo(5, coordinator.RoleDone))
+	lb.ran(`["w0","w1"]` + "\n" + `update ["w0","w1","w2"]` + "\n" + `update ["w0","w2"]` + "\n" + `update ["w0","w1again","w2"]` + "\n" + "update []\n")
+}
+
+func runs(s coordinator.ServerState) bool {
+	return len(s.Roles) > 0 && s.Roles[0].Status == coordinator.RoleRunning
+}
+
+// gone waits for an agent's end.
+func (r *running) gone() {
+	err := <-r.ended
+	r.ended <- err
+}
+
+func machine(id string) func(*agent.Config) {
+	return func(c *agent.Config) {
+		c.Instance, c.State = id, c.State+id
+		c.Environment = append(c.Environment, "INSTANCE="+id)
+	}
+}
+
+// A member that fails is left out, in the first list too, and in it once it has been mended.
+func TestAMemberThatFailsIsLeftOut(t *testing.T) {
+	b, lb := balanced(t, 2, func(b *bed, n int) contract.Role {
+		if n == 1 {
+			return with(b.sh("r", `[ -e ../go ] || exit 3; printf w1 | hotc-agent put out`), output("out", contract.String))
+		}
+		return named(b, n)
+	})
+	one := b.start("web/1", stays)
+	b.awaitState("web/1", inPhase(coordinator.PhaseFailed))
+	b.start("web/0", stays)
+	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	goOn(t, one)
+	b.post("web/1", coordinator.Request{ID: "retry", Kind: coordinator.Retry, Role: "r"}, "web/1.r", "web/1.r:out")
+	b.awaitState("lb", upTo(2, coordinator.RoleDone))
+	lb.ran(`["w0"]` + "\n" + `update ["w0","w1"]` + "\n")
+}
+
+// With at_least the first list needs no more; those that come then are news.
+func TestAtLeastSoManyMembers(t *testing.T) {
+	b, lb := balanced(t, 4, named, func(in *contract.Input) { in.AtLeast = 2 })
+	b.start("web/3", stays)
+	b.awaitState("web/3", inPhase(coordinator.PhaseDone))
+	b.start("web/1", stays)
+	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	b.start("web/0", stays)
+	b.awaitState("lb", upTo(2, coordinator.RoleDone))
+	lb.ran(`["w1","w3"]` + "\n" + `update ["w0","w1","w3"]` + "\n")
+}
+
+// Who is gone before it has written anything is not waited for, and neither is one whose
+// agent has gone.
+func TestTheFirstListWaitsForNobodyWhoIsGone(t *testing.T) {
+	slow := func(b *bed, n int) contract.Role {
+		if n == 0 {
+			return named(b, n)
+		}
+		return with(b.sh("r", `echo >../began; while ! [ -e ../go ]; do sleep 0.05; done; printf w | hotc-agent put out`), output("out", contract.String))
+	}
+	b, lb := balanced(t, 3, slow, func(in *contract.Input) { in.IfDown = 0.2 })
+	b.start("web/0", stays)
+	b.start("web/1", stays)
+	b.awaitState("lb", blockedOn("web/1.r:out"))
+	b.awaitState("web/1", runs)
+	b.heat(map[contract.ServerPath]int{"web/1": 1})
+	b.awaitState("lb", blockedOn("web/2.r:out"))
+	two := b.start("web/2", stays)
+	b.awaitState("web/2", runs)
+	two.cancel()
+	two.gone()
+	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	lb.ran(`["w0"]` + "\n")
+}
+
+// What nobody's relay has signed is not believed, and neither is what is older.
+func TestForgedMembers(t *testing.T) {
+	b, lb := balanced(t, 2, named)
+	b.start("web/0", stays)
+	b.start("web/1", stays)
+	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	path, operator := deployment.Members("web"), b.operator()
+	write := func(data []byte) {
+		t.Helper()
+		if err := operator.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: data}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write([]byte(`{"gone":{"web/0":1}}`))
+	lb.await("a relay")
+	b.heat(map[contract.ServerPath]int{})
+	older, err := operator.Read(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.heat(map[contract.ServerPath]int{"web/0": 1})
+	b.awaitState("lb", upTo(2, coordinator.RoleDone))
+	write(older.Data)
+	b.start("web/2", stays)
+	b.awaitState("lb", upTo(3, coordinator.RoleDone))
+	lb.ran(strings.Join([]string{`["w0","w1"]`, `update ["w1"]`, `update ["w1","w2"]`, ""}, "\n"))
+}

@@ -1,0 +1,293 @@
+package role
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
+)
+
+// A role that follows who is in a group has one list of members in a run: those that are in it
+// when the run begins, if it is for a change, or else when the list is first read. The first
+// run waits for as many as Heat was told to make, or as the input wants at least; not for
+// those that have failed, are gone, or whose agent is.
+
+// MembersOf is what relays have said of the groups that are followed.
+func MembersOf(ctx context.Context, cells Cells, follows []contract.Follow) (map[string]coordinator.MembersRecord, error) {
+	all := map[string]coordinator.MembersRecord{}
+	for _, f := range follows {
+		if f.Member == nil {
+			continue
+		}
+		if _, known := all[f.Member.Group]; known {
+			continue
+		}
+		said, err := cells.Members(ctx, f.Member.Group)
+		if err != nil {
+			return nil, err
+		}
+		all[f.Member.Group] = said
+	}
+	return all, nil
+}
+
+// memberLists are the members that a run has of each group.
+type memberLists struct {
+	mu     sync.Mutex
+	groups map[string][]int
+}
+
+func (m *memberLists) of(group string) (list []int, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list, known = m.groups[group]
+	return list, known
+}
+
+// keep keeps the first list of a group.
+func (m *memberLists) keep(group string, list []int) []int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if first, known := m.groups[group]; known {
+		return first
+	}
+	if m.groups == nil {
+		m.groups = map[string][]int{}
+	}
+	m.groups[group] = list
+	return list
+}
+
+// has says that the run has what a followed cell holds.
+func (m *memberLists) has(f *contract.Follow) bool {
+	if f.Member == nil {
+		return true
+	}
+	list, _ := m.of(f.Member.Group)
+	return slices.Contains(list, f.Member.Number)
+}
+
+// Joined says which members of a group the run has (hot.Joiner).
+func (r *resolver) Joined(group string, count, possible int) ([]int, error) {
+	l := r.life
+	if list, known := l.members.of(group); known {
+		return list, nil
+	}
+	w := l.look(group)
+	w.resolver = r
+	if l.task == nil {
+		if count > possible {
+			return nil, fmt.Errorf("the group %s has %d members, and was compiled for %d at most", group, count, possible)
+		}
+		if err := w.wait(r.ctx, count, r.in.AtLeast); err != nil {
+			return nil, err
+		}
+	}
+	return w.decide(r.ctx)
+}
+
+// pinMembers decides for a run that is for a change, or by an operator's wish, who is in the
+// groups that its role follows.
+func (l *life) pinMembers() error {
+	for _, f := range l.follows {
+		if f.Member == nil {
+			continue
+		}
+		if _, known := l.members.of(f.Member.Group); known {
+			continue
+		}
+		if _, err := l.look(f.Member.Group).decide(l.ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groupWait is a first look at who is in a group.
+type groupWait struct {
+	life     *life
+	resolver *resolver // that waits
+	group    string
+	follows  []contract.Follow
+	news     chan struct{}
+
+	mu    sync.Mutex
+	known map[contract.CellName]coordinator.CellRecord // of those that are not empty
+	lost  map[int]bool                                 // members whose agent came and went
+}
+
+func (l *life) look(group string) *groupWait {
+	w := &groupWait{life: l, group: group, known: map[contract.CellName]coordinator.CellRecord{}, lost: map[int]bool{}, news: make(chan struct{}, 1)}
+	for _, f := range l.follows {
+		if f.Member != nil && f.Member.Group == group {
+			w.follows = append(w.follows, f)
+		}
+	}
+	return w
+}
+
+func (w *groupWait) wake() {
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+}
+
+// decide takes what there is now.
+func (w *groupWait) decide(ctx context.Context) ([]int, error) {
+	now := w.life.cells.record
+	if w.life.task == nil || w.life.task.Pins == nil {
+		w.mu.Lock()
+		clear(w.known)
+		w.mu.Unlock()
+		var err error
+		if now, err = w.look(ctx, w.follows); err != nil {
+			return nil, err
+		}
+	}
+	list := []int{}
+	for number, in := range coordinator.Groups(w.follows, now)[w.group].In {
+		if in {
+			list = append(list, number)
+		}
+	}
+	slices.Sort(list)
+	list = w.life.members.keep(w.group, list)
+	for _, f := range w.follows {
+		if r := now(f.Cell); r.State == coordinator.Valued && slices.Contains(list, f.Member.Number) {
+			w.life.cells.put(f.Cell, r)
+		}
+	}
+	return list, nil
+}
+
+// look reads cells of members, as they are for who follows the group.
+func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (func(contract.CellName) coordinator.CellRecord, error) {
+	cells := w.life.host.Cells
+	groups, err := MembersOf(ctx, cells, follows)
+	if err != nil {
+		return nil, err
+	}
+	all := map[contract.CellName]coordinator.CellRecord{}
+	for _, f := range follows {
+		w.mu.Lock()
+		r, known := w.known[f.Cell]
+		w.mu.Unlock()
+		if !known {
+			r, err = cells.Cell(ctx, f.Cell)
+			switch {
+			case stopsAgent(err), ctx.Err() != nil:
+				return nil, errors.Join(context.Cause(ctx), err)
+			case err != nil: // it is none, or the plan has it no more
+				r = coordinator.CellRecord{State: coordinator.Gone}
+			case r.State != coordinator.Empty:
+				w.mu.Lock()
+				w.known[f.Cell] = r
+				w.mu.Unlock()
+			}
+		}
+		all[f.Cell] = r
+	}
+	return coordinator.Followed(follows, groups, func(c contract.CellName) coordinator.CellRecord { return all[c] }), nil
+}
+
+// wait waits until so many members have come to their end, or at least some are in the group.
+func (w *groupWait) wait(ctx context.Context, count, least int) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	cells, follows := w.life.host.Cells, w.follows
+	if least == 0 { // who comes beyond that number is not waited for
+		follows = slices.DeleteFunc(slices.Clone(follows), func(f contract.Follow) bool { return f.Member.Number >= count })
+	}
+	began := false
+	for {
+		now, err := w.look(ctx, follows)
+		if err != nil {
+			return err
+		}
+		open := w.open(follows, now, count, least)
+		if open == nil {
+			return nil
+		}
+		if !began {
+			began = true
+			if err := cells.FollowMembers(ctx, w.group, w.wake); err != nil {
+				return err
+			}
+			for _, f := range follows {
+				if least > 0 && cells.Follow(ctx, f.Cell, func() { w.forget(f.Cell) }) != nil {
+					return context.Cause(ctx)
+				}
+			}
+		}
+		if err := w.awaitCell(ctx, open); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *groupWait) forget(cell contract.CellName) {
+	w.mu.Lock()
+	delete(w.known, cell)
+	w.mu.Unlock()
+	w.wake()
+}
+
+// open is a cell that is still waited for; nil if none is.
+func (w *groupWait) open(follows []contract.Follow, now func(contract.CellName) coordinator.CellRecord, count, least int) *contract.Follow {
+	g := coordinator.Groups(follows, now)[w.group]
+	in := 0
+	for _, is := range g.In {
+		if is {
+			in++
+		}
+	}
+	if least > 0 && in >= least {
+		return nil
+	}
+	for i := range follows {
+		m := follows[i].Member
+		if m.Number < count && !g.Out[m.Number] && !w.lost[m.Number] && now(follows[i].Cell).State == coordinator.Empty {
+			return &follows[i]
+		}
+	}
+	return nil
+}
+
+// awaitCell waits for a member's cell, or for news of the group.
+func (w *groupWait) awaitCell(ctx context.Context, f *contract.Follow) error {
+	one, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	w.resolver.last = f.Cell
+	go func() {
+		defer mistake.Ends()
+		_, err := w.resolver.awaitCell(one, f.Cell)
+		done <- err
+	}()
+	var err error
+	select {
+	case err = <-done:
+		stop()
+	case <-w.news:
+		stop()
+		<-done
+		err = nil
+	}
+	var lost *member.LostProducerError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case stopsAgent(err):
+		return err
+	case errors.As(err, &lost):
+		w.lost[f.Member.Number] = true
+	}
+	w.resolver.last = ""
+	return nil
+}
