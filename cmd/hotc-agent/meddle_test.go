@@ -55,10 +55,11 @@ func (b *bed) web(value string) {
 	if _, err := m.Plan(context.Background()); err != nil {
 		b.t.Fatal(err)
 	}
-	if _, err := m.Enrol(context.Background(), "web-1", "i-web", false, time.Now()); err != nil {
+	s, err := m.Enrol(context.Background(), "web-1", "i-web", false, time.Now())
+	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := m.Put(context.Background(), "web.app:x", json.RawMessage(value), time.Now()); err != nil {
+	if err := s.Put(context.Background(), "web.app:x", json.RawMessage(value), time.Now()); err != nil {
 		b.t.Fatal(err)
 	}
 }

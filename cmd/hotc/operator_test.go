@@ -111,7 +111,7 @@ func expectCode(t *testing.T, err error, code source.Code, texts ...string) {
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // agent is a server's agent, enrolled and present.
-func (d *desk) agent(t *testing.T, server contract.ServerPath) *member.Member {
+func (d *desk) agent(t *testing.T, server contract.ServerPath) *member.Session {
 	t.Helper()
 	secret, err := coordinator.ParseSecret(testSecret)
 	if err != nil {
@@ -123,17 +123,18 @@ func (d *desk) agent(t *testing.T, server contract.ServerPath) *member.Member {
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Enrol(t.Context(), "id-"+string(server), "i-"+string(server), false, noon); err != nil {
+	s, err := m.Enrol(t.Context(), "id-"+string(server), "i-"+string(server), false, noon)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {
+	if err := s.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return s
 }
 
 // report sends a state with these roles; the phase follows from them.
-func report(t *testing.T, m *member.Member, failed map[contract.CellName]*coordinator.Cause, roles ...coordinator.RoleState) {
+func report(t *testing.T, m *member.Session, failed map[contract.CellName]*coordinator.Cause, roles ...coordinator.RoleState) {
 	t.Helper()
 	phase := coordinator.PhaseDone
 	for _, r := range roles {
@@ -150,7 +151,7 @@ func report(t *testing.T, m *member.Member, failed map[contract.CellName]*coordi
 	}
 }
 
-func put(t *testing.T, m *member.Member, cell contract.CellName, value string) {
+func put(t *testing.T, m *member.Session, cell contract.CellName, value string) {
 	t.Helper()
 	if err := m.Put(t.Context(), cell, json.RawMessage(value), noon); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func (d *desk) survivor(t *testing.T, server contract.ServerPath) *survivor {
 }
 
 // begin is its agent from the start until it is the server and what it had published stands.
-func (s *survivor) begin(t *testing.T) (*member.Member, error) {
+func (s *survivor) begin(t *testing.T) (*member.Session, error) {
 	t.Helper()
 	secret, err := coordinator.ParseSecret(testSecret)
 	if err != nil {
@@ -67,12 +67,12 @@ func (s *survivor) begin(t *testing.T) (*member.Member, error) {
 	m.RememberTries(j.Trying(), j.NoteTrying)
 	is, err := m.Enrol(t.Context(), j.ID(), "i-1", j.Incarnation() > 0, noon)
 	if err == nil {
-		err = j.NoteEnrolled(is.Number)
+		err = j.NoteEnrolled(is.Incarnation.Number)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return m, m.Republish(t.Context())
+	return is, is.Republish(t.Context())
 }
 
 // A coordinator loses all data. The same folder puts the deployment back, with everything that

@@ -13,7 +13,7 @@ import (
 )
 
 // failed has db.mysql failed, and app.web because of it.
-func (d *desk) failed(t *testing.T) (db, app *member.Member) {
+func (d *desk) failed(t *testing.T) (db, app *member.Session) {
 	t.Helper()
 	d.apply(t)
 	db, app = d.agent(t, "db"), d.agent(t, "app")
@@ -25,7 +25,7 @@ func (d *desk) failed(t *testing.T) (db, app *member.Member) {
 	return db, app
 }
 
-func asksFor(t *testing.T, m *member.Member) string {
+func asksFor(t *testing.T, m *member.Session) string {
 	t.Helper()
 	requests, err := m.Requests(t.Context())
 	if err != nil {

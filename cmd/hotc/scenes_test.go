@@ -54,7 +54,7 @@ var scenes = []scene{
 			failure("base", first, "no space left on device"), coordinator.RoleState{Name: "web", Status: coordinator.RoleSkipped, Cause: second})
 	}, "app.web"},
 	{"lost", func(t *testing.T, d *desk) {
-		db := d.agentUntil(t, "db", func(m *member.Member) { report(t, m, nil, running("mysql")) })
+		db := d.agentUntil(t, "db", func(m *member.Session) { report(t, m, nil, running("mysql")) })
 		_ = db
 		report(t, d.agent(t, "app"), nil, done("base"), running("web", wait("db.mysql:endpoint", "db", "site.yaml:30:17")))
 	}, "app.web"},
@@ -77,13 +77,13 @@ var scenes = []scene{
 	}, "db.mysql"},
 	{"gone", func(t *testing.T, d *desk) {
 		for server, roles := range map[contract.ServerPath][]coordinator.RoleState{"db": {done("mysql")}, "app": {done("base"), done("web")}} {
-			d.agentUntil(t, server, func(m *member.Member) { report(t, m, nil, roles...) })
+			d.agentUntil(t, server, func(m *member.Session) { report(t, m, nil, roles...) })
 		}
 		report(t, d.agent(t, "lb"), nil, done("proxy"))
 	}, "db"},
 	{"failed-and-gone", func(t *testing.T, d *desk) {
 		first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:14:11"}
-		d.agentUntil(t, "db", func(m *member.Member) {
+		d.agentUntil(t, "db", func(m *member.Session) {
 			report(t, m, map[contract.CellName]*coordinator.Cause{"db.mysql": first, "db.mysql:endpoint": first}, failure("mysql", first, ""))
 		})
 	}, "db"},
@@ -104,7 +104,7 @@ func (s scene) exit() int {
 }
 
 // agentUntil is an agent that goes away after what it does.
-func (d *desk) agentUntil(t *testing.T, server contract.ServerPath, do func(*member.Member)) *member.Member {
+func (d *desk) agentUntil(t *testing.T, server contract.ServerPath, do func(*member.Session)) *member.Session {
 	t.Helper()
 	secret, _ := coordinator.ParseSecret(testSecret)
 	store := d.tree.Open(coordinator.ServerCredential(server, secret.ServerToken("site", server)))
@@ -113,11 +113,12 @@ func (d *desk) agentUntil(t *testing.T, server contract.ServerPath, do func(*mem
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Enrol(t.Context(), "id-"+string(server), "i-"+string(server), false, noon); err != nil {
+	s, err := m.Enrol(t.Context(), "id-"+string(server), "i-"+string(server), false, noon)
+	if err != nil {
 		t.Fatal(err)
 	}
-	do(m)
-	return m
+	do(s)
+	return s
 }
 
 // A text is told at a quarter past noon, on a terminal of 80 characters.

@@ -50,11 +50,12 @@ func TestOperatorOnZooKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	db := member.Join(store, "site", "db", secret.ServerToken("site", "db"))
-	if _, err := db.Plan(t.Context()); err != nil {
+	m := member.Join(store, "site", "db", secret.ServerToken("site", "db"))
+	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Enrol(t.Context(), "id", "i-1", false, noon); err != nil {
+	db, err := m.Enrol(t.Context(), "id", "i-1", false, noon)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {

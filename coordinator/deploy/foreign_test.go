@@ -185,11 +185,11 @@ func TestHostilePredecessor(t *testing.T) {
 			if _, err := next.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			record, err := next.Enrol(t.Context(), fmt.Sprintf("next-%d", i), "i-next", false, deploytest.Noon)
-			if err != nil || record.Number <= 1 {
-				t.Fatalf("after %q: %+v, %v", hostile, record, err)
+			enrolled, err := next.Enrol(t.Context(), fmt.Sprintf("next-%d", i), "i-next", false, deploytest.Noon)
+			if err != nil || enrolled.Incarnation.Number <= 1 {
+				t.Fatalf("after %q: %+v, %v", hostile, enrolled, err)
 			}
-			if err := next.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"mine"`), deploytest.Noon); err != nil {
+			if err := enrolled.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"mine"`), deploytest.Noon); err != nil {
 				t.Errorf("after %q: %v", hostile, err)
 			}
 		}

@@ -243,9 +243,9 @@ func setsOf(t *testing.T, b deploytest.Bed, server contract.ServerPath) map[stri
 }
 
 // runs makes agents of some servers, whose roles are done.
-func runs(t *testing.T, b deploytest.Bed, p *contract.Plan) map[contract.ServerPath]*member.Member {
+func runs(t *testing.T, b deploytest.Bed, p *contract.Plan) map[contract.ServerPath]*member.Session {
 	t.Helper()
-	all := map[contract.ServerPath]*member.Member{}
+	all := map[contract.ServerPath]*member.Session{}
 	for _, s := range p.Servers {
 		if s.Path == "node/7" {
 			continue
@@ -304,7 +304,7 @@ func TestAPlanIsReshaped(t *testing.T) {
 			t.Error("a machine that was taken out is the server again")
 		}
 		m := b.Keyed(t, "lb", "second")
-		if r, err := m.Enrol(t.Context(), "second", "i-second", true, deploytest.Noon); err != nil || r.Number != 2 {
+		if r, err := m.Enrol(t.Context(), "second", "i-second", true, deploytest.Noon); err != nil || r.Incarnation.Number != 2 {
 			t.Errorf("the server that came again is %+v, %v", r, err)
 		}
 	})

@@ -23,18 +23,17 @@ func (b Bed) WithoutLife(t *testing.T, id string) {
 	}
 }
 
-func (b Bed) Again(t *testing.T, s coordinator.Store) (*member.Member, error) {
+func (b Bed) Again(t *testing.T, s coordinator.Store) (*member.Session, error) {
 	t.Helper()
 	m := member.Join(s, Site, "db", TokenOf("db"))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, err := m.Enrol(t.Context(), "journal-db", "i-db", true, Noon)
-	return m, err
+	return m.Enrol(t.Context(), "journal-db", "i-db", true, Noon)
 }
 
 // MakeAnew destroys a deployment, applies it again, and has another machine become db.
-func (b Bed) MakeAnew(t *testing.T) *member.Member {
+func (b Bed) MakeAnew(t *testing.T) *member.Session {
 	t.Helper()
 	if err := deploy.Destroy(t.Context(), b.Operator(t), Site); err != nil {
 		t.Fatal(err)
@@ -44,8 +43,9 @@ func (b Bed) MakeAnew(t *testing.T) *member.Member {
 	if _, err := fresh.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := fresh.Enrol(t.Context(), "another journal", "i-new", false, Noon); err != nil || got.Number != 1 {
-		t.Fatalf("%+v, %v", got, err)
+	s, err := fresh.Enrol(t.Context(), "another journal", "i-new", false, Noon)
+	if err != nil || s.Incarnation.Number != 1 {
+		t.Fatalf("%+v, %v", s, err)
 	}
-	return fresh
+	return s
 }

@@ -40,7 +40,7 @@ func (r *Remains) Words() string {
 	return strings.Join(r.said, "\n")
 }
 
-func (b Bed) Begin(t *testing.T, r *Remains, number int) (*member.Member, error) {
+func (b Bed) Begin(t *testing.T, r *Remains, number int) (*member.Session, error) {
 	t.Helper()
 	m := member.Join(&forgetful{b.Session(t, r.server), r.Ended}, Site, r.server, TokenOf(r.server))
 	m.UseMemory(r.Disk)
@@ -58,13 +58,14 @@ func (b Bed) Begin(t *testing.T, r *Remains, number int) (*member.Member, error)
 	}
 	m.UseKey(r.Key)
 	m.RememberTries(number, func(int) error { return nil })
-	if _, err := m.Enrol(t.Context(), r.Id, "i-"+r.Id, number > 0, Noon); err != nil {
+	s, err := m.Enrol(t.Context(), r.Id, "i-"+r.Id, number > 0, Noon)
+	if err != nil {
 		return nil, err
 	}
-	return m, m.Republish(t.Context())
+	return s, s.Republish(t.Context())
 }
 
-func (b Bed) MustBegin(t *testing.T, r *Remains, number int) *member.Member {
+func (b Bed) MustBegin(t *testing.T, r *Remains, number int) *member.Session {
 	t.Helper()
 	m, err := b.Begin(t, r, number)
 	if err != nil {

@@ -1,6 +1,7 @@
 package deploytest
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ func (b Bed) Knocking(t *testing.T, of Machine) *member.Member {
 }
 
 // Join is a machine's agent from its start until it is the server.
-func (b Bed) Join(t *testing.T, of Machine, enrolledBefore bool) *member.Member {
+func (b Bed) Join(t *testing.T, of Machine, enrolledBefore bool) *member.Session {
 	t.Helper()
 	m := b.Knocking(t, of)
 	err := m.AwaitDeployment(Within(t, Patience), func(why string) { t.Errorf("%s waits: %s", of.Id, why) })
@@ -39,16 +40,23 @@ func (b Bed) Join(t *testing.T, of Machine, enrolledBefore bool) *member.Member 
 	return b.Become(t, m, of, enrolledBefore)
 }
 
-func (b Bed) Become(t *testing.T, m *member.Member, of Machine, enrolledBefore bool) *member.Member {
+func (b Bed) Become(t *testing.T, m *member.Member, of Machine, enrolledBefore bool) *member.Session {
 	t.Helper()
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	m.UseKey(of.Key)
-	if _, err := m.Enrol(t.Context(), of.Id, "i-"+of.Id, enrolledBefore, Noon); err != nil {
+	return Enrolled(t, m, of.Id, enrolledBefore)
+}
+
+// Enrolled is a member that is the server now.
+func Enrolled(t *testing.T, m *member.Member, id string, enrolledBefore bool) *member.Session {
+	t.Helper()
+	s, err := m.Enrol(t.Context(), id, "i-"+strings.TrimPrefix(id, "journal-"), enrolledBefore, Noon)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return s
 }
 
 func (b Bed) PublishAt(t *testing.T, now time.Time) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Keyed is an agent of a machine that has never been there.
-func (b Bed) Keyed(t *testing.T, server contract.ServerPath, id string) *member.Member {
+func (b Bed) Keyed(t *testing.T, server contract.ServerPath, id string) *member.Session {
 	t.Helper()
 	m := member.Join(b.Session(t, server), Site, server, TokenOf(server))
 	if err := m.AwaitDeployment(Within(t, Patience), nil); err != nil {
@@ -23,8 +23,5 @@ func (b Bed) Keyed(t *testing.T, server contract.ServerPath, id string) *member.
 		t.Fatal(err)
 	}
 	m.UseKey(key)
-	if _, err := m.Enrol(t.Context(), id, "i-"+id, false, Noon); err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return Enrolled(t, m, id, false)
 }

@@ -60,16 +60,13 @@ func (b Bed) Session(t *testing.T, server contract.ServerPath) coordinator.Store
 }
 
 // Agent is one that has read its plan and is enrolled.
-func (b Bed) Agent(t *testing.T, server contract.ServerPath) *member.Member {
+func (b Bed) Agent(t *testing.T, server contract.ServerPath) *member.Session {
 	t.Helper()
 	m := member.Join(b.Session(t, server), Site, server, TokenOf(server))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Enrol(t.Context(), "journal-"+string(server), "i-"+string(server), false, Noon); err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return Enrolled(t, m, "journal-"+string(server), false)
 }
 
 // Publish applies a plan, which must succeed.

@@ -51,9 +51,9 @@ func NewMachine(t *testing.T, server contract.ServerPath, id string) Machine {
 }
 
 // Start starts the machine's agent, which seals for its readers until stopped.
-func (b Bed) Start(t *testing.T, of Machine, enrolledBefore bool) (m *member.Member, stop func()) {
+func (b Bed) Start(t *testing.T, of Machine, enrolledBefore bool) (s *member.Session, stop func()) {
 	t.Helper()
-	m = member.Join(b.Session(t, of.server), Site, of.server, TokenOf(of.server))
+	m := member.Join(b.Session(t, of.server), Site, of.server, TokenOf(of.server))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -61,22 +61,25 @@ func (b Bed) Start(t *testing.T, of Machine, enrolledBefore bool) (m *member.Mem
 		t.Fatalf("server %s thinks that it needs no key", of.server)
 	}
 	m.UseKey(of.Key)
-	if _, err := m.Enrol(t.Context(), of.Id, "i-"+of.Id, enrolledBefore, Noon); err != nil {
-		t.Fatal(err)
-	}
+	s = Enrolled(t, m, of.Id, enrolledBefore)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- m.KeepSealed(ctx, func(err error) { t.Error(err) }) }()
+	go func() { ended <- s.KeepSealed(ctx, func(err error) { t.Error(err) }) }()
 	stop = func() {
 		cancel()
 		if err := Soon(t, ended); !errors.Is(err, context.Canceled) && !errors.Is(err, member.ErrFenced) {
 			t.Error(err)
 		}
 	}
-	return m, stop
+	return s, stop
 }
 
-func ExpectValue(t *testing.T, m *member.Member, cell contract.CellName, want string) {
+type awaiter interface {
+	Await(ctx context.Context, cell contract.CellName, o member.AwaitOptions) (json.RawMessage, error)
+}
+
+// ExpectValue checks what an agent reads.
+func ExpectValue(t *testing.T, m awaiter, cell contract.CellName, want string) {
 	t.Helper()
 	got, err := m.Await(Within(t, Patience), cell, member.AwaitOptions{IfDown: -1})
 	if err != nil || string(got) != want {

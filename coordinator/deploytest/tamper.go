@@ -97,15 +97,12 @@ func (b Bed) Comes(t *testing.T, server contract.ServerPath, token string, d *Di
 	return m, p, err
 }
 
-func (b Bed) AgentWithKey(t *testing.T, of Machine) *member.Member {
+func (b Bed) AgentWithKey(t *testing.T, of Machine) *member.Session {
 	t.Helper()
 	m := member.Join(b.Session(t, of.server), Site, of.server, TokenOf(of.server))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	m.UseKey(of.Key)
-	if _, err := m.Enrol(t.Context(), of.Id, "i-"+of.Id, false, Noon); err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return Enrolled(t, m, of.Id, false)
 }

@@ -29,7 +29,7 @@ func WithUpdate(changes ...func(*contract.Plan)) *contract.Plan {
 }
 
 // Stands makes a server's agent report how its one role stands.
-func Stands(t *testing.T, m *member.Member, role string, status coordinator.RoleStatus) {
+func Stands(t *testing.T, m *member.Session, role string, status coordinator.RoleStatus) {
 	t.Helper()
 	err := m.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning, Roles: []coordinator.RoleState{{Name: role, Status: status}}}, nil)
 	if err != nil {

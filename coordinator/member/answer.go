@@ -49,7 +49,7 @@ func (m *Member) readAnswers(ctx context.Context) ([]coordinator.Answer, error) 
 
 // Answer writes the server's answers. Where they are too large together, the
 // oldest lose what was printed. ErrFenced.
-func (m *Member) Answer(ctx context.Context, answers []coordinator.Answer) error {
+func (m *Session) Answer(ctx context.Context, answers []coordinator.Answer) error {
 	answers = slices.Clone(answers)
 	data, err := coordinator.Encode(coordinator.AnswersRecord{Answers: answers})
 	for i := 0; err == nil && len(data) > m.limit() && i < len(answers); i++ {
@@ -74,7 +74,7 @@ func (m *Member) Answer(ctx context.Context, answers []coordinator.Answer) error
 // TakeBack empties those of the server's own cells that have failed in this
 // incarnation: the roles that should have written them run again. With values it empties
 // what their last attempt has published, too: nobody is to begin with that. ErrFenced.
-func (m *Member) TakeBack(ctx context.Context, cells []contract.CellName, values bool) error {
+func (m *Session) TakeBack(ctx context.Context, cells []contract.CellName, values bool) error {
 	m.forget(cells...)
 	kept, err := m.memory.Kept()
 	for _, cell := range cells {

@@ -31,7 +31,7 @@ func (e *FailedCellError) Error() string {
 // Put writes a cell of the server's own. The same value again is nothing: the
 // order of keys and white space do not count. ErrOtherValue, ErrTooLarge,
 // ErrNotInPlan, ErrFenced; *FailedCellError when the cell was marked failed.
-func (m *Member) Put(ctx context.Context, cell contract.CellName, value json.RawMessage, now time.Time) error {
+func (m *Session) Put(ctx context.Context, cell contract.CellName, value json.RawMessage, now time.Time) error {
 	return m.put(ctx, cell, value, nil, now)
 }
 

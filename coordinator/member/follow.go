@@ -15,7 +15,7 @@ import (
 
 // Renew is Put of a run that may be the next one of its role: another value than the one that
 // stands takes its place, as the cell's next version.
-func (m *Member) Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp coordinator.Stamp, now time.Time) error {
+func (m *Session) Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp coordinator.Stamp, now time.Time) error {
 	return m.put(ctx, cell, value, &renewal{stamp}, now)
 }
 
@@ -34,7 +34,7 @@ func (n *renewal) follow(there, kept, fresh coordinator.CellRecord) coordinator.
 
 // coordinator.Stamp gives the server's own cells that hold values the stamp of a run that has ended and,
 // where it has failed, why. ErrFenced.
-func (m *Member) Stamp(ctx context.Context, cells []contract.CellName, stamp coordinator.Stamp, cause *coordinator.Cause) error {
+func (m *Session) Stamp(ctx context.Context, cells []contract.CellName, stamp coordinator.Stamp, cause *coordinator.Cause) error {
 	m.forget(cells...)
 	err := m.commitOwn(ctx, func() ([]coordinator.Op, error) {
 		f, err := m.enrolled()

@@ -42,11 +42,17 @@ func (m *Member) try(number int) error {
 	return m.noteTry(number)
 }
 
+// Session is a member that is the server: everything that writes for it needs one.
+type Session struct {
+	*Member
+	Incarnation coordinator.IncarnationRecord
+}
+
 // Enrol makes this machine the server (docs/coordination.md, "Incarnations"). It
-// comes after Plan and before every write. id is the random one in the agent's
+// comes after Plan. id is the random one in the agent's
 // journal, where enrolledBefore is noted after the first success. ErrFenced says
 // that a later machine of the same name is there.
-func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (coordinator.IncarnationRecord, error) {
+func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (*Session, error) {
 	ended, _ := m.sessionsEnded()
 	record, err := m.enrol(ctx, id, instance, enrolledBefore, now)
 	if err == nil {
@@ -59,7 +65,10 @@ func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore 
 		m.ended.Store(ended)
 		m.enrolment.Store(&enrolment{id, instance, now})
 	}
-	return record, err
+	if err != nil {
+		return nil, err
+	}
+	return &Session{m, record}, nil
 }
 
 func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (coordinator.IncarnationRecord, error) {

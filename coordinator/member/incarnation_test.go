@@ -15,41 +15,28 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
-func TestWritesComeAfterEnrolment(t *testing.T) {
-	b := deploytest.InMemory()
-	b.Publish(t, deploytest.ThreeTier())
-	m := member.Join(b.Session(t, "db"), deploytest.Site, "db", deploytest.TokenOf("db"))
-	if _, err := m.Plan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Put(t.Context(), "db.mysql", json.RawMessage(`null`), deploytest.Noon); err == nil {
-		t.Error("an agent that was not enrolled wrote a cell")
-	}
-}
-
 // A server that is built anew has the same name and token. It fences the old one,
 // and its cells are empty again.
 func TestIncarnations(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
-		enrol := func(id string, before bool) (*member.Member, coordinator.IncarnationRecord, error) {
+		enrol := func(id string, before bool) (*member.Session, error) {
 			m := member.Join(b.Session(t, "db"), deploytest.Site, "db", deploytest.TokenOf("db"))
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			rec, err := m.Enrol(t.Context(), id, "i-"+id, before, deploytest.Noon)
-			return m, rec, err
+			return m.Enrol(t.Context(), id, "i-"+id, before, deploytest.Noon)
 		}
-		old, rec, err := enrol("old", false)
-		if err != nil || rec.Number != 1 {
-			t.Fatalf("%+v, %v", rec, err)
+		old, err := enrol("old", false)
+		if err != nil || old.Incarnation.Number != 1 {
+			t.Fatalf("%+v, %v", old, err)
 		}
 		old.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"old"`), deploytest.Noon)
 		old.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseDone}, nil)
 
-		rebooted, rec, err := enrol("old", true)
-		if err != nil || rec.Number != 1 {
-			t.Fatalf("after a reboot: %+v, %v", rec, err)
+		rebooted, err := enrol("old", true)
+		if err != nil || rebooted.Incarnation.Number != 1 {
+			t.Fatalf("after a reboot: %+v, %v", rebooted, err)
 		}
 		if err := rebooted.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"old"`), deploytest.Noon); err != nil {
 			t.Errorf("the same value after a reboot: %v", err)
@@ -58,9 +45,9 @@ func TestIncarnations(t *testing.T) {
 			t.Errorf("the state after a reboot: %+v, %v", state, err)
 		}
 
-		anew, rec, err := enrol("new", false)
-		if err != nil || rec.Number != 2 {
-			t.Fatalf("built anew: %+v, %v", rec, err)
+		anew, err := enrol("new", false)
+		if err != nil || anew.Incarnation.Number != 2 {
+			t.Fatalf("built anew: %+v, %v", anew, err)
 		}
 		if cell, err := anew.Cell(t.Context(), "db.mysql:endpoint"); err != nil || cell.State != coordinator.Empty || cell.Incarnation != 2 {
 			t.Errorf("the cell is %+v (%v), want empty of incarnation 2", cell, err)
@@ -78,7 +65,7 @@ func TestIncarnations(t *testing.T) {
 				t.Errorf("%s of the old agent: %v, want ErrFenced", what, err)
 			}
 		}
-		if _, _, err := enrol("old", true); !errors.Is(err, member.ErrFenced) {
+		if _, err := enrol("old", true); !errors.Is(err, member.ErrFenced) {
 			t.Errorf("the old server comes back: %v, want ErrFenced", err)
 		}
 		if err := anew.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"new"`), deploytest.Noon); err != nil {
@@ -135,7 +122,7 @@ func TestKilledBetweenNumberAndNote(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
 		tries := map[string]int{}
-		enrol := func(id string) (coordinator.IncarnationRecord, error) {
+		enrol := func(id string) (*member.Session, error) {
 			m := member.Join(b.Session(t, "db"), deploytest.Site, "db", deploytest.TokenOf("db"))
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
@@ -146,13 +133,13 @@ func TestKilledBetweenNumberAndNote(t *testing.T) {
 			})
 			return m.Enrol(t.Context(), id, "i-"+id, false, deploytest.Noon) // enrolled, but for the note
 		}
-		if rec, err := enrol("older"); err != nil || rec.Number != 1 {
+		if rec, err := enrol("older"); err != nil || rec.Incarnation.Number != 1 {
 			t.Fatalf("older: %+v, %v", rec, err)
 		}
-		if rec, err := enrol("older"); err != nil || rec.Number != 1 {
+		if rec, err := enrol("older"); err != nil || rec.Incarnation.Number != 1 {
 			t.Fatalf("the same again: %+v, %v", rec, err)
 		}
-		if rec, err := enrol("newer"); err != nil || rec.Number != 2 {
+		if rec, err := enrol("newer"); err != nil || rec.Incarnation.Number != 2 {
 			t.Fatalf("newer: %+v, %v", rec, err)
 		}
 		if _, err := enrol("older"); !errors.Is(err, member.ErrFenced) {
@@ -182,15 +169,12 @@ func TestLateReport(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
 		slow := &held{Store: b.Session(t, "db")}
-		agent := func(s coordinator.Store) *member.Member {
+		agent := func(s coordinator.Store) *member.Session {
 			m := member.Join(s, deploytest.Site, "db", deploytest.TokenOf("db"))
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := m.Enrol(t.Context(), "one", "i-1", false, deploytest.Noon); err != nil {
-				t.Fatal(err)
-			}
-			return m
+			return deploytest.Enrolled(t, m, "journal-one", false)
 		}
 		first := agent(slow)
 		if err := first.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning}, nil); err != nil {
@@ -243,7 +227,7 @@ func TestEnrolledAgentReadsThePast(t *testing.T) {
 		if _, err := again.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if rec, err := again.Enrol(t.Context(), "journal-db", "i-db", true, deploytest.Noon); err != nil || rec.Number != 1 {
+		if rec, err := again.Enrol(t.Context(), "journal-db", "i-db", true, deploytest.Noon); err != nil || rec.Incarnation.Number != 1 {
 			t.Fatalf("%+v, %v", rec, err)
 		}
 	})
@@ -264,7 +248,7 @@ func TestPredecessorWritesDuringTheTakeOver(t *testing.T) {
 		if _, err := next.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if rec, err := next.Enrol(t.Context(), "next", "i-next", false, deploytest.Noon); err != nil || rec.Number != 2 {
+		if rec, err := next.Enrol(t.Context(), "next", "i-next", false, deploytest.Noon); err != nil || rec.Incarnation.Number != 2 {
 			t.Fatalf("%+v, %v", rec, err)
 		}
 		if rec, err := next.Cell(t.Context(), "db.mysql:endpoint"); err != nil || rec.State != coordinator.Empty {

@@ -67,10 +67,7 @@ func TestLivesOfReplacedMachinesEnd(t *testing.T) {
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := m.Enrol(t.Context(), id, "i-"+id, false, deploytest.Noon); err != nil {
-				t.Fatal(err)
-			}
-			if err := m.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`1`), deploytest.Noon); err != nil {
+			if err := deploytest.Enrolled(t, m, id, false).Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`1`), deploytest.Noon); err != nil {
 				t.Error(err)
 			}
 		}

@@ -155,10 +155,11 @@ func (m *Member) rejoin(ctx context.Context) error {
 	if m.known().strange {
 		return fmt.Errorf("another deployment of the name stands in its place: %w", ErrDestroyed)
 	}
-	if _, err := m.Enrol(ctx, was.id, was.instance, true, was.now); err != nil {
+	s, err := m.Enrol(ctx, was.id, was.instance, true, was.now)
+	if err != nil {
 		return err
 	}
-	if err := m.Republish(ctx); err != nil {
+	if err := s.Republish(ctx); err != nil {
 		return err
 	}
 	m.ended.Store(ended)
@@ -242,7 +243,7 @@ func (m *Member) tell(what string) {
 
 // Republish publishes again what the machine has published in its incarnation, where the
 // cells are empty: the coordinator had an older state, or none.
-func (m *Member) Republish(ctx context.Context) error {
+func (m *Session) Republish(ctx context.Context) error {
 	ctx = context.WithValue(ctx, rejoining{}, true)
 	f, err := m.enrolled()
 	if err != nil {

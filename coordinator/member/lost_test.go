@@ -234,52 +234,52 @@ func TestADeploymentIsPutBackUnseen(t *testing.T) {
 	reader, writer := contract.ServerPath("app"), contract.ServerPath("db")
 	for name, c := range map[string]struct {
 		server contract.ServerPath
-		do     func(t *testing.T, m *member.Member) error
+		do     func(t *testing.T, m *member.Session) error
 	}{
-		"reads a value": {reader, func(t *testing.T, m *member.Member) error {
+		"reads a value": {reader, func(t *testing.T, m *member.Session) error {
 			_, err := m.Cell(t.Context(), "db.mysql:url")
 			return err
 		}},
-		"waits for a value": {reader, func(t *testing.T, m *member.Member) error {
+		"waits for a value": {reader, func(t *testing.T, m *member.Session) error {
 			_, err := m.Await(deploytest.Within(t, deploytest.Patience), "db.mysql:url", member.AwaitOptions{IfDown: -1})
 			return err
 		}},
-		"waits for a secret": {reader, func(t *testing.T, m *member.Member) error {
+		"waits for a secret": {reader, func(t *testing.T, m *member.Session) error {
 			_, err := m.Await(deploytest.Within(t, deploytest.Patience), deploytest.Password, member.AwaitOptions{IfDown: -1})
 			return err
 		}},
-		"reads requests": {reader, func(t *testing.T, m *member.Member) error {
+		"reads requests": {reader, func(t *testing.T, m *member.Session) error {
 			asked, err := m.Requests(t.Context())
 			if len(asked) != 1 {
 				t.Errorf("it is asked for %+v", asked)
 			}
 			return err
 		}},
-		"reads its answers": {reader, func(t *testing.T, m *member.Member) error {
+		"reads its answers": {reader, func(t *testing.T, m *member.Session) error {
 			_, err := m.Answers(t.Context())
 			return err
 		}},
-		"answers": {reader, func(t *testing.T, m *member.Member) error {
+		"answers": {reader, func(t *testing.T, m *member.Session) error {
 			return m.Answer(t.Context(), []coordinator.Answer{{ID: "x"}})
 		}},
-		"reads its state": {reader, func(t *testing.T, m *member.Member) error {
+		"reads its state": {reader, func(t *testing.T, m *member.Session) error {
 			_, err := m.State(t.Context())
 			return err
 		}},
-		"reads its plan": {reader, func(t *testing.T, m *member.Member) error {
+		"reads its plan": {reader, func(t *testing.T, m *member.Session) error {
 			_, err := m.PlanAgain(t.Context())
 			return err
 		}},
-		"reports": {reader, func(t *testing.T, m *member.Member) error {
+		"reports": {reader, func(t *testing.T, m *member.Session) error {
 			return m.Report(t.Context(), coordinator.ServerState{}, nil)
 		}},
-		"publishes": {writer, func(t *testing.T, m *member.Member) error {
+		"publishes": {writer, func(t *testing.T, m *member.Session) error {
 			return m.Put(t.Context(), "db.mysql", json.RawMessage("null"), deploytest.Noon)
 		}},
-		"takes back": {writer, func(t *testing.T, m *member.Member) error {
+		"takes back": {writer, func(t *testing.T, m *member.Session) error {
 			return m.TakeBack(t.Context(), []contract.CellName{"db.mysql"}, false)
 		}},
-		"seals for a reader": {writer, func(t *testing.T, m *member.Member) error {
+		"seals for a reader": {writer, func(t *testing.T, m *member.Session) error {
 			ctx, stop := context.WithTimeout(t.Context(), time.Second)
 			defer stop()
 			err := m.KeepSealed(ctx, func(err error) { t.Error(err) })
@@ -299,7 +299,7 @@ func TestADeploymentIsPutBackUnseen(t *testing.T) {
 				db, app := b.MustBegin(t, all["db"], 0), b.MustBegin(t, all["app"], 0)
 				put(t, db, "db.mysql:url", `"mysql://"`)
 				put(t, db, deploytest.Password, `"hush"`)
-				for _, m := range []*member.Member{db, app} {
+				for _, m := range []*member.Session{db, app} {
 					if err := errors.Join(m.Report(t.Context(), coordinator.ServerState{}, nil), m.Answer(t.Context(), []coordinator.Answer{{ID: "before"}})); err != nil {
 						t.Fatal(err)
 					}

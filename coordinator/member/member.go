@@ -33,7 +33,7 @@ var (
 
 // Member is a server's agent in its deployment. Its methods may be called at the
 // same time. In the life of an agent they come in this order: AwaitDeployment,
-// Plan, Enrol, Announce, and then reads, writes and reports as the roles go.
+// Plan, Enrol. The Session that this gives announces the server, writes and reports.
 type Member struct {
 	store      coordinator.Store
 	deployment coordinator.Deployment

@@ -124,21 +124,21 @@ func TestLostAnswers(t *testing.T) {
 		if _, err := m.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		rec, err := m.Enrol(t.Context(), "one", "i-1", false, deploytest.Noon)
-		if err != nil || rec.Number != 1 {
-			t.Fatalf("enrolled as %d (%v), want 1", rec.Number, err)
+		enrolled, err := m.Enrol(t.Context(), "one", "i-1", false, deploytest.Noon)
+		if err != nil || enrolled.Incarnation.Number != 1 {
+			t.Fatalf("enrolled as %+v (%v), want 1", enrolled, err)
 		}
 		s.lose = 1
-		if err := m.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`1`), deploytest.Noon); err != nil {
+		if err := enrolled.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`1`), deploytest.Noon); err != nil {
 			t.Errorf("Put: %v", err)
 		}
 		s.lose = 1
 		cause := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 1"}
-		if err := m.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed, Since: deploytest.Noon}, map[contract.CellName]*coordinator.Cause{"db.mysql": cause}); err != nil {
+		if err := enrolled.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed, Since: deploytest.Noon}, map[contract.CellName]*coordinator.Cause{"db.mysql": cause}); err != nil {
 			t.Errorf("Report: %v", err)
 		}
 		s.lose = 1
-		if err := m.WriteLog(t.Context(), "mysql", []byte("hello")); err != nil {
+		if err := enrolled.WriteLog(t.Context(), "mysql", []byte("hello")); err != nil {
 			t.Errorf("WriteLog: %v", err)
 		}
 		if rec, err := m.Cell(t.Context(), "db.mysql"); err != nil || rec.State != coordinator.Failed || rec.Cause.Reason != "exit status 1" {

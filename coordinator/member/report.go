@@ -14,7 +14,7 @@ import (
 
 // Announce keeps the server's presence in place until ctx ends. It returns when
 // the presence stands for the first time.
-func (m *Member) Announce(ctx context.Context, rec coordinator.PresenceRecord) error {
+func (m *Session) Announce(ctx context.Context, rec coordinator.PresenceRecord) error {
 	data, err := coordinator.Encode(rec)
 	if err != nil {
 		return err
@@ -26,8 +26,8 @@ func (m *Member) Announce(ctx context.Context, rec coordinator.PresenceRecord) e
 }
 
 // State is what this incarnation reported last; its Phase is "" when nothing was.
-func (m *Member) State(ctx context.Context) (coordinator.ServerState, error) {
-	return lasts(ctx, m, func() (coordinator.ServerState, error) { return m.readState(ctx) })
+func (m *Session) State(ctx context.Context) (coordinator.ServerState, error) {
+	return lasts(ctx, m.Member, func() (coordinator.ServerState, error) { return m.readState(ctx) })
 }
 
 func (m *Member) readState(ctx context.Context) (coordinator.ServerState, error) {
@@ -52,14 +52,14 @@ func (m *Member) readState(ctx context.Context) (coordinator.ServerState, error)
 // given cells failed that are still empty. When one request does not take them
 // all, the state comes with the last of them, so that an agent which was
 // interrupted reports again. A text that would not fit is cut. ErrFenced.
-func (m *Member) Report(ctx context.Context, state coordinator.ServerState, failed map[contract.CellName]*coordinator.Cause) error {
+func (m *Session) Report(ctx context.Context, state coordinator.ServerState, failed map[contract.CellName]*coordinator.Cause) error {
 	return m.reportIf(ctx, state, failed, false)
 }
 
 // ReportStart is Report of a role that is about to start, if the plan is still the one
 // that was read last: whoever changes it sees either that the role runs, or that it
 // will run as changed. ErrPlanChanged.
-func (m *Member) ReportStart(ctx context.Context, state coordinator.ServerState) error {
+func (m *Session) ReportStart(ctx context.Context, state coordinator.ServerState) error {
 	return m.reportIf(ctx, state, nil, true)
 }
 
@@ -214,7 +214,7 @@ func (m *Member) encodeState(state coordinator.ServerState) ([]byte, error) {
 // WriteLog keeps the end of what a role printed, at most LogSize bytes of it. It takes
 // the place of what is there, whatever its version is: the check of the incarnation in
 // the same commit leaves one writer, whose every text is the whole tail.
-func (m *Member) WriteLog(ctx context.Context, role string, tail []byte) error {
+func (m *Session) WriteLog(ctx context.Context, role string, tail []byte) error {
 	if over := len(tail) - coordinator.LogSize; over > 0 {
 		tail = tail[over:]
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
-func put(t *testing.T, m *member.Member, cell contract.CellName, value string) {
+func put(t *testing.T, m *member.Session, cell contract.CellName, value string) {
 	t.Helper()
 	if err := m.Put(t.Context(), cell, json.RawMessage(value), deploytest.Noon); err != nil {
 		t.Fatal(err)

@@ -97,10 +97,7 @@ func TestRightsOfSlots(t *testing.T) {
 		b.Publish(t, p)
 		b.Give(t, p, `"hush-hush"`)
 		c := claim("m1")
-		m := b.InSlot(t, c, "web", must(c.Take(t.Context(), b.Open(t, deploytest.SharedBy("web")))))
-		if _, err := m.Enrol(t.Context(), "life-1", "i-1", false, deploytest.Noon); err != nil {
-			t.Fatal(err)
-		}
+		m := deploytest.Enrolled(t, b.InSlot(t, c, "web", must(c.Take(t.Context(), b.Open(t, deploytest.SharedBy("web"))))), "life-1", false)
 		if err := m.Put(t.Context(), "app/0/web.r", json.RawMessage(`null`), deploytest.Noon); err != nil {
 			t.Errorf("its own cell: %v", err)
 		}
@@ -142,10 +139,9 @@ func TestRightsOfSlots(t *testing.T) {
 func TestSlotsOfMembersThatAreGone(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, scaled(2))
-		enrol := func(c *member.Claim, name, id string) (*member.Member, error) {
+		enrol := func(c *member.Claim, name, id string) (*member.Session, error) {
 			m := b.InSlot(t, c, name, must(c.Take(t.Context(), b.Open(t, deploytest.SharedBy(name)))))
-			_, err := m.Enrol(t.Context(), id, "i-"+id, false, deploytest.Noon)
-			return m, err
+			return m.Enrol(t.Context(), id, "i-"+id, false, deploytest.Noon)
 		}
 		c1, c2 := claim("m1"), claim("m2")
 		present := deploytest.Within(t, deploytest.Patience)

@@ -232,10 +232,7 @@ func TestAnOlderCellIsNotRead(t *testing.T) {
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Enrol(t.Context(), "the next", "i-2", false, deploytest.Noon); err != nil {
-		t.Fatal(err)
-	}
-	put(t, m, "db.mysql:endpoint", `"new"`)
+	put(t, deploytest.Enrolled(t, m, "the next", false), "db.mysql:endpoint", `"new"`)
 	app, _, err := b.Comes(t, "app", deploytest.TokenOf("app"), d)
 	if err != nil {
 		t.Fatal(err)
@@ -324,10 +321,8 @@ func TestNothingIsSealedForAForgedKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.UseKey(db.Key)
-	if _, err := m.Enrol(t.Context(), db.Id, "i-db", false, deploytest.Noon); err != nil {
-		t.Fatal(err)
-	}
-	put(t, m, deploytest.Password, `"hush"`)
+	enrolled := deploytest.Enrolled(t, m, db.Id, false)
+	put(t, enrolled, deploytest.Password, `"hush"`)
 	for what, text := range map[string]string{
 		"not signed":              `{"incarnation":1,"key":"` + spy.Key.Public() + `"}`,
 		"signed by somebody else": a.Sign("public", "app", "", `{"incarnation":1,"key":"`+spy.Key.Public()+`"}`),
@@ -336,7 +331,7 @@ func TestNothingIsSealedForAForgedKey(t *testing.T) {
 		said := make(chan error, 10)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- m.KeepSealed(ctx, func(err error) { said <- err }) }()
+		go func() { ended <- enrolled.KeepSealed(ctx, func(err error) { said <- err }) }()
 		expectForged(t, what, deploytest.Soon(t, said), "nothing is sealed for server app")
 		stop()
 		deploytest.Soon(t, ended)
@@ -549,7 +544,7 @@ func TestAnOperatorReadsNothingForged(t *testing.T) {
 	if err := deploytest.Reading(t, b.Operator(t)).Post(t.Context(), request("one"), nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []*member.Member{db, app} {
+	for _, m := range []*member.Session{db, app} {
 		if err := m.Answer(t.Context(), []coordinator.Answer{{ID: "zero", Status: coordinator.AnswerDone}}); err != nil {
 			t.Fatal(err)
 		}

@@ -91,6 +91,7 @@ type agent struct {
 	journal *journal.Journal
 	store   coordinator.Store
 	member  *member.Member
+	session *member.Session // once it is the server
 	plan    *contract.Server
 	board   *board
 	tools   map[wanted]string     // the programs of those that were found
@@ -301,7 +302,7 @@ func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 }
 
 // enrol makes this machine the server and shows that it is there.
-func (a *agent) enrol(ctx context.Context) error {
+func (a *agent) enrol(ctx context.Context) (err error) {
 	if a.member.NeedsKey() {
 		key, err := loadKey(a.Disk, a.journal.ID())
 		if err != nil {
@@ -312,36 +313,37 @@ func (a *agent) enrol(ctx context.Context) error {
 	a.member.RememberTries(max(a.journal.Trying(), a.journal.Incarnation()), a.journal.NoteTrying)
 	a.member.OnLoss(func(what string) { a.console.say("%s", what) })
 	enrolled := a.journal.Incarnation() > 0
-	record, err := a.member.Enrol(ctx, a.journal.ID(), a.Instance, enrolled, a.Now())
+	a.session, err = a.member.Enrol(ctx, a.journal.ID(), a.Instance, enrolled, a.Now())
 	if err != nil {
 		return err
 	}
-	if a.journal.Incarnation() != record.Number {
-		if err := a.journal.NoteEnrolled(record.Number); err != nil {
+	number := a.session.Incarnation.Number
+	if a.journal.Incarnation() != number {
+		if err := a.journal.NoteEnrolled(number); err != nil {
 			return err
 		}
 	}
 	if enrolled {
-		if err := a.member.Republish(ctx); err != nil {
+		if err := a.session.Republish(ctx); err != nil {
 			return err
 		}
 	}
-	presence := coordinator.PresenceRecord{Incarnation: record.Number, Since: a.Now().UTC()}
-	if err := a.member.Announce(ctx, presence); err != nil {
+	presence := coordinator.PresenceRecord{Incarnation: number, Since: a.Now().UTC()}
+	if err := a.session.Announce(ctx, presence); err != nil {
 		return err
 	}
 	if err := a.forgetRemoved(); err != nil {
 		return err
 	}
-	a.console.say("server %s of %s, incarnation %d: %d roles", a.Boot.Server, a.Boot.Deployment, record.Number, len(a.plan.Roles))
-	before, err := a.member.State(ctx)
+	a.console.say("server %s of %s, incarnation %d: %d roles", a.Boot.Server, a.Boot.Deployment, number, len(a.plan.Roles))
+	before, err := a.session.State(ctx)
 	if err != nil {
 		return err
 	}
 	if err := a.takeOver(before); err != nil {
 		return err
 	}
-	a.board = newBoard(a.member, a.console, a.stop, a.Now, a.firstState(before))
+	a.board = newBoard(a.session, a.console, a.stop, a.Now, a.firstState(before))
 	return nil
 }
 
@@ -416,7 +418,7 @@ func (a *agent) recall(r contract.Role) coordinator.RoleState {
 func (a *agent) host() *role.Host {
 	return &role.Host{
 		Deployment: a.Boot.Deployment, Server: a.Boot.Server, Deploy: a.Boot.Deploy,
-		Drivers: a.Drivers, Cells: a.member, Journal: a.journal,
+		Drivers: a.Drivers, Cells: a.session, Journal: a.journal,
 		Serve: a.Serve, Work: a.Work, Private: filepath.Join(a.State, "run"), Agent: a.Program, Environment: a.Environment,
 		Ensure: a.ensure,
 		Show: func(r coordinator.RoleState) {

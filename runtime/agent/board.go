@@ -13,7 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
-// reporter takes a server's state; a coordinator.Member does.
+// reporter takes a server's state; a member.Session does.
 type reporter interface {
 	Report(ctx context.Context, state coordinator.ServerState, failed map[contract.CellName]*coordinator.Cause) error
 	ReportStart(ctx context.Context, state coordinator.ServerState) error

@@ -310,7 +310,7 @@ func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.R
 	for _, o := range r.Outputs {
 		cells = append(cells, o.Cell)
 	}
-	if err := a.member.Stamp(ctx, cells, stamp, cause); err != nil {
+	if err := a.session.Stamp(ctx, cells, stamp, cause); err != nil {
 		return err
 	}
 	a.follows.stamped[r.Name] = string(text)

@@ -80,7 +80,7 @@ func (a *agent) keepSealed(ctx context.Context) (wait func()) {
 	go func() {
 		defer mistake.Ends()
 		defer close(done)
-		err := a.member.KeepSealed(ctx, func(err error) { a.console.say("%v", err) })
+		err := a.session.KeepSealed(ctx, func(err error) { a.console.say("%v", err) })
 		if errors.Is(err, member.ErrFenced) || errors.Is(err, member.ErrDestroyed) {
 			a.stop(err)
 		} else if ctx.Err() == nil {

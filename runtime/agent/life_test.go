@@ -204,12 +204,13 @@ func (b *bed) replay(history string) {
 	if _, err := m.Plan(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
-	if _, err := m.Enrol(b.t.Context(), id, "i-db", false, time.Now()); err != nil {
+	s, err := m.Enrol(b.t.Context(), id, "i-db", false, time.Now())
+	if err != nil {
 		b.t.Fatal(err)
 	}
 	for _, name := range []string{"first", "second"} {
 		if strings.Contains(history, `"role":"`+name+`","status":"done"`) {
-			if err := m.Put(b.t.Context(), contract.CellName("db."+name+":out"), rawMessage(`"up"`), time.Now()); err != nil {
+			if err := s.Put(b.t.Context(), contract.CellName("db."+name+":out"), rawMessage(`"up"`), time.Now()); err != nil {
 				b.t.Fatal(err)
 			}
 		}

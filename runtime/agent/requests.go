@@ -123,7 +123,7 @@ func (a *agent) answer(ctx context.Context, r coordinator.Request, answer coordi
 		}
 		return gone
 	})
-	return a.member.Answer(ctx, a.answers)
+	return a.session.Answer(ctx, a.answers)
 }
 
 // take does what a request asks for. An answer without a status says that its
@@ -206,7 +206,7 @@ func (a *agent) publishGiven(ctx context.Context, r coordinator.Request, p contr
 		if err != nil {
 			return fmt.Errorf("output %s: %w", o.Name, err), nil
 		}
-		err = a.member.Put(ctx, o.Cell, value, a.Now())
+		err = a.session.Put(ctx, o.Cell, value, a.Now())
 		switch {
 		case errors.Is(err, member.ErrOtherValue), errors.Is(err, coordinator.ErrTooLarge):
 			return fmt.Errorf("output %s: %w", o.Name, err), nil
@@ -231,7 +231,7 @@ func (a *agent) takeBack(ctx context.Context, from string, values bool) error {
 			cells = append(cells, o.Cell)
 		}
 	}
-	return a.member.TakeBack(ctx, cells, values)
+	return a.session.TakeBack(ctx, cells, values)
 }
 
 // markAgain marks again what was taken back for nothing.

@@ -127,21 +127,22 @@ func (w *world) publish() {
 }
 
 // machine is a server's agent.
-func (w *world) machine(instance string) *member.Member {
+func (w *world) machine(instance string) *member.Session {
 	w.t.Helper()
 	token := w.secret.ServerToken(blog, "db")
 	m := member.Join(w.tree.Open(coordinator.ServerCredential("db", token)), blog, "db", token)
 	if _, err := m.Plan(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := m.Enrol(w.t.Context(), "journal-"+instance, instance, false, noon); err != nil {
+	s, err := m.Enrol(w.t.Context(), "journal-"+instance, instance, false, noon)
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	return m
+	return s
 }
 
 // report lets the agent of a machine say how its roles stand.
-func (w *world) report(m *member.Member, roles string) {
+func (w *world) report(m *member.Session, roles string) {
 	w.t.Helper()
 	state := ran(w.plan, "db", "", roles).State
 	state.Phase = coordinator.PhaseRunning
