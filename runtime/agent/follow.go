@@ -210,7 +210,7 @@ func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 		}
 		now[f.Cell] = record
 	}
-	groups, err := role.MembersOf(ctx, a.member, r.Follows)
+	groups, err := role.MembersOf(ctx, a.session, r.Follows)
 	if err != nil {
 		return nil, err
 	}
