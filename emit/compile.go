@@ -26,6 +26,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/emit/heat"
@@ -48,6 +49,7 @@ type Options struct {
 	// SecretParameters are hidden parameters that `hotc apply` gives, not Heat.
 	SecretParameters []string
 	Limits           Limits
+	Types            *resourcetype.Catalogue // of the cloud; nil for those of Debian's Heat
 	Drivers          []driver.Driver
 	Version          string
 	// Lint says that nothing is to be made of the template: all rules look at it, and errors
@@ -138,6 +140,7 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 		return nil
 	}
 	r := &Result{Program: program.New(template, given), Environment: env, Folder: Folder{}}
+	r.Program.Types = o.Types
 	broken := diags.Failed()
 	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: files.openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
 	roles.Lower(r.Program, o.Drivers, diags)

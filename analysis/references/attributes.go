@@ -2,10 +2,11 @@ package references
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -26,8 +27,8 @@ func (c *checker) ofType(r hot.Ref) {
 	if kind == roles.ServerType || r.Attribute == "" {
 		return
 	}
-	if t := c.types.Lookup(kind); t != nil && !t.HasAttribute(r.Attribute) {
-		c.unknown(source.Warning, source.UnknownAttribute, r.At, fmt.Sprintf("%s has no attribute %q in Heat %s", kind, r.Attribute, resourcetype.Release()), r.Attribute, t.Attributes)
+	if t := c.program.Types.Lookup(kind); t != nil && !t.HasAttribute(r.Attribute) {
+		c.unknown(source.Warning, source.UnknownAttribute, r.At, fmt.Sprintf("%s has no attribute %q in %s", kind, r.Attribute, c.program.Types.Says(t)), r.Attribute, slices.Sorted(maps.Keys(t.Attributes)))
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
-	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -29,13 +28,12 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 		}
 		uses[s.Template] = append(uses[s.Template], s)
 	})
-	types := resourcetype.Cache{}
 	for _, t := range templates {
-		c := &checker{program: p, template: t, uses: uses[t], placeholders: a.Placeholders, looked: map[*yaml.Node]bool{}, types: types, diags: diags}
+		c := &checker{program: p, template: t, uses: uses[t], placeholders: a.Placeholders, looked: map[*yaml.Node]bool{}, diags: diags}
 		c.check()
 	}
 	for _, server := range p.Servers {
-		c := &checker{program: p, template: server.Template, uses: []*program.Stack{server.Stack}, types: types, diags: diags}
+		c := &checker{program: p, template: server.Template, uses: []*program.Stack{server.Stack}, diags: diags}
 		for _, role := range server.Roles {
 			for _, in := range role.Inputs {
 				if bound := a.Inputs[in]; bound != nil {
@@ -57,7 +55,6 @@ type checker struct {
 	inCondition  bool // what is looked at is the definition of a condition
 	// inOutput says that Heat takes what it cannot evaluate, and gives no value then.
 	inOutput bool
-	types    resourcetype.Cache
 	diags    *source.Diagnostics
 }
 

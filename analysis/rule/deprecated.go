@@ -19,7 +19,7 @@ func findDeprecatedTypes(l *Look) {
 			if b.Resource.TypeNode != nil {
 				at = b.Resource.TypeNode
 			}
-			l.Found(at, fmt.Sprintf("%s is %s in Heat %s", t.Name, ailing(t.Status), resourcetype.Release()), *t.Deprecated)
+			l.Found(at, fmt.Sprintf("%s is %s in %s", t.Name, ailing(t.Status), l.Types.Says(t)), *t.Deprecated)
 		}
 	}
 }
@@ -31,7 +31,7 @@ func findDeprecatedProperties(l *Look) {
 		}
 		for _, e := range b.Node.All() {
 			if p := b.Known[e.Name]; p != nil && p.Deprecated != nil {
-				d := l.Found(e.Key, fmt.Sprintf("the property %q of %s is %s in Heat %s", e.Name, b.Of, ailing(p.Status), resourcetype.Release()), *p.Deprecated)
+				d := l.Found(e.Key, fmt.Sprintf("the property %q of %s is %s in %s", e.Name, b.Of, ailing(p.Status), l.Types.Says(b.Type)), *p.Deprecated)
 				if newer := b.newer(e.Name); newer != "" && b.Node.Entry(newer) == nil && !e.Merged && l.Template.File.Slice(e.Key.Span) == e.Name {
 					d.Fix = &source.Fix{Does: fmt.Sprintf("call it %q", newer), Edits: []source.Edit{{Span: e.Key.Span, New: newer}}}
 				}

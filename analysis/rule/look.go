@@ -19,7 +19,7 @@ type Look struct {
 	Analysis *binding.Analysis
 	Template *hot.Template
 	Uses     []*program.Stack
-	Types    resourcetype.Cache
+	Types    *resourcetype.Catalogue
 
 	lint  bool // it is `hotc lint` that looks
 	rule  *Rule

@@ -477,4 +477,4 @@ func dropped(s *template, p place) (source.Edit, bool) {
 	return source.Edit{Span: source.Span{Start: line, End: end}}, true
 }
 
-var types = resourcetype.Cache{}
+var types *resourcetype.Catalogue

@@ -108,7 +108,7 @@ func TestAgreesWithHeat(t *testing.T) {
 		*seed = rand.Uint64()
 	}
 	g := &generator{rand.New(rand.NewPCG(*seed, 0))}
-	names, types := resourcetype.Names(), resourcetype.Cache{}
+	names := types.Names()
 	fine, accepted := 0, 0
 	for i := range *cases {
 		kind := types.Lookup(names[g.IntN(len(names))])
@@ -147,10 +147,9 @@ func TestAgreesWithHeat(t *testing.T) {
 // The attributes of every type, and some that are not.
 func TestAttributesAgreeWithHeat(t *testing.T) {
 	h := startHeat(t)
-	types := resourcetype.Cache{}
-	for _, name := range resourcetype.Names() {
+	for _, name := range types.Names() {
 		kind := types.Lookup(name)
-		for _, attribute := range append([]string{"nowhere", "show", "fixed_ips"}, kind.Attributes...) {
+		for _, attribute := range slices.AppendSeq([]string{"nowhere", "show", "fixed_ips"}, maps.Keys(kind.Attributes)) {
 			ours := kind.HasAttribute(attribute)
 			if heats := h.judge(t, name, map[string]any{}, attribute).Attribute; ours != (heats == "") && kind.Attributes != nil {
 				t.Errorf("%s: %s: hotc says %v, Heat %q", name, attribute, ours, heats)

@@ -15,7 +15,6 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
-	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -90,9 +89,8 @@ func Check(p *program.Program, a *binding.Analysis, lint bool, diags *source.Dia
 			rules = append(rules, r)
 		}
 	}
-	types := resourcetype.Cache{}
 	for _, l := range looks(p) {
-		l.Analysis, l.Types, l.diags, l.lint = a, types, diags, lint
+		l.Analysis, l.Types, l.diags, l.lint = a, p.Types, diags, lint
 		for _, r := range rules {
 			if l.rule = r; r.Template != nil {
 				r.Template(l)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -29,7 +28,7 @@ func findUnknownProperties(l *Look) {
 			}
 			for _, name := range has.Keys() {
 				if !slices.Contains(may, name) {
-					l.Found(t.Node, when(fmt.Sprintf("%s has no property %q in Heat %s", p.name, name, resourcetype.Release()), p.known), "")
+					l.Found(t.Node, when(fmt.Sprintf("%s has no property %q in %s", p.name, name, l.Types.Says(t.In.Type)), p.known), "")
 				}
 			}
 		}
@@ -39,7 +38,7 @@ func findUnknownProperties(l *Look) {
 			if b.Known[e.Name] != nil {
 				continue
 			}
-			d := l.Found(e.Key, fmt.Sprintf("%s has no property %q in Heat %s", b.Of, e.Name, resourcetype.Release()), "")
+			d := l.Found(e.Key, fmt.Sprintf("%s has no property %q in %s", b.Of, e.Name, l.Types.Says(b.Type)), "")
 			if near := hot.Nearest(e.Name, b.names()); near != "" {
 				d.Meant(e.Name, near)
 			} else if names := b.names(); len(names) <= fewNames {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -19,13 +18,13 @@ func findUnknownTypes(l *Look) {
 	noted := map[string]bool{} // the types of other makers
 	look := func(r *hot.Resource, kind string) {
 		written, plain := r.TypeNode.Text()
-		if !plain || written != kind || l.Types.Lookup(kind) != nil || environment.IsTemplate(kind) || slices.Contains(nothing, kind) {
+		if !plain || written != kind || l.Types.Lookup(kind) != nil || environment.IsTemplate(kind) || l.Types.DoesNothing(kind) {
 			return // an environment's doing
 		}
 		if names == nil {
-			names = resourcetype.Names()
+			names = l.Types.Names()
 		}
-		message := fmt.Sprintf("stock Heat %s has no resource type %q", resourcetype.Release(), kind)
+		message := fmt.Sprintf("stock Heat %s has no resource type %q", l.Types.Release(), kind)
 		near := hot.Nearest(kind, names)
 		switch {
 		case near != "" && closeTo(kind, near):
@@ -45,10 +44,6 @@ func findUnknownTypes(l *Look) {
 		}
 	}
 }
-
-// nothing are the types that do nothing in Heat 19, whatever their properties are: most of
-// them are kept for stacks of old.
-var nothing = []string{"OS::Aodh::CombinationAlarm", "OS::Designate::Domain", "OS::Designate::Record", "OS::Heat::HARestarter", "OS::Heat::None", "OS::Magnum::Bay"}
 
 // knownNamespace says whether a type is called like Heat's own: OS::Nova::….
 func knownNamespace(kind string, names []string) bool {

@@ -7,6 +7,7 @@ package program
 import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -16,6 +17,8 @@ type Program struct {
 	Template *hot.Template // of the root
 	Given    *Given        // of the root
 	Root     *Stack
+	// Types are the resource types of the cloud; nil for those of Debian's Heat.
+	Types *resourcetype.Catalogue
 	// Servers are those with roles, in all stacks, in the order of the text.
 	Servers []*Server
 

@@ -1,32 +1,31 @@
-// Package resourcetype is what stock Heat says of its own resource types: the names
-// of their attributes, and their properties with types, constraints and deprecation.
+// Package resourcetype is what Heat says of resource types: their attributes, and their
+// properties with types, constraints and deprecation.
 //
-// The table is Heat's: `go test ./compiler/resourcetype -update` asks Debian's
-// python3-heat for it (schemas.py), and the tests compare both. A cloud may have other
-// types, by plug-ins, and another release of Heat may know a little more or less of
-// these; so what follows from the table is a warning, and a type that is not in it is
-// left alone.
+// The tables are Heat's own words. That of Debian's python3-heat is written down whole
+// (releases/19.jsonl): `go test ./compiler/resourcetype -update` asks Heat for it
+// (schemas.py), and the tests compare both. Those of other releases are written down as
+// what differs from their neighbour's, and made of Heat's public source: TestReleases says
+// how.
+//
+// A Catalogue is what one cloud has: a release, and types of its own. A cloud may have
+// more, by plug-ins, than the user has told of; so what follows from a table is a warning,
+// and a type that is in none is left alone.
 package resourcetype
 
 import (
-	_ "embed"
-	"encoding/json"
-	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 )
 
-//go:embed heat.jsonl
-var table string
-
 // Type is a resource type.
 type Type struct {
 	Name string `json:"type"`
-	// Attributes are sorted; nil if only Heat knows, such as those of a group.
-	Attributes   []string             `json:"attributes"`
+	// Own is the file that tells of it; "" of Heat's own.
+	Own string `json:"-"`
+	// Attributes have their types, "" where Heat says none; nil if only Heat knows which there
+	// are, such as those of a group.
+	Attributes   map[string]Kind      `json:"attributes"`
 	Properties   map[string]*Property `json:"properties"`
 	UpdatePolicy map[string]*Property `json:"update_policy"`
 	// Snapshots says that the deletion policy Snapshot can be kept.
@@ -53,8 +52,9 @@ type Property struct {
 	// Instead is the older property beside it that will do, too; "" for most.
 	Instead string `json:"instead"`
 	Default any    `json:"default"`
-	// Replaces says that another value makes another resource.
+	// Replaces says that another value makes another resource, Fixed that Heat takes none.
 	Replaces bool `json:"replaces"`
+	Fixed    bool `json:"fixed"`
 	Status
 	Limits
 	// Each is what a list's items are, Properties are a map's; nil if they may be
@@ -93,72 +93,8 @@ const (
 	Any     Kind = "any"
 )
 
-// Cache keeps the types that were looked up.
-type Cache map[string]*Type
-
-// Lookup finds a type. It returns nil if stock Heat has none of that name.
-func (c Cache) Lookup(name string) *Type {
-	t, looked := c[name]
-	if !looked {
-		if known, is := parsed.Load(name); is {
-			t = known.(*Type)
-		} else if t = read(name); t != nil {
-			parsed.Store(name, t)
-		}
-		c[name] = t
-	}
-	return t
-}
-
-// parsed are the lines of the table that were read already, by whatever template: the table
-// never changes, and nobody changes a Type.
-var parsed sync.Map
-
-// read reads a type's line.
-func read(name string) *Type {
-	key, err := json.Marshal(name)
-	if err != nil {
-		return nil
-	}
-	_, line, found := strings.Cut(table, "\n{\"type\":"+string(key)+",")
-	if !found {
-		return nil
-	}
-	line, _, _ = strings.Cut(line, "\n")
-	t := &Type{Name: name}
-	if err := json.Unmarshal([]byte("{"+line), t); err != nil {
-		panic(fmt.Sprintf("the table's line of %s: %v", name, err)) // it is part of the program
-	}
-	return t
-}
-
 // HasAttribute says whether resources of the type may have an attribute.
 func (t *Type) HasAttribute(name string) bool {
-	if t.Attributes == nil {
-		return true
-	}
-	_, has := slices.BinarySearch(t.Attributes, name)
-	return has
-}
-
-// Names are those of all types in the table, sorted.
-func Names() []string {
-	var names []string
-	for rest, found := table, true; ; {
-		if _, rest, found = strings.Cut(rest, "\n{\"type\":\""); !found {
-			return names
-		}
-		name, _, _ := strings.Cut(rest, "\"")
-		names = append(names, name)
-	}
-}
-
-// Release is the version of Heat that the table is from.
-func Release() string {
-	var head struct{ Heat string }
-	line, _, _ := strings.Cut(table, "\n")
-	if err := json.Unmarshal([]byte(line), &head); err != nil {
-		panic(fmt.Sprintf("the table's first line: %v", err))
-	}
-	return head.Heat
+	_, has := t.Attributes[name]
+	return has || t.Attributes == nil
 }

@@ -1,11 +1,14 @@
 """What stock Heat (Debian's python3-heat) says of its resource types.
 
-`schemas.py table` prints the table of this package: a line that names Heat's version, then a line of JSON for each
-type, with the names of its attributes and the names and types of its properties. `schemas.py judge` answers, a JSON line
-each, whether Heat takes a resource's properties and a reference to one of its attributes."""
+`schemas.py table` prints the table of this package: a line that names Heat's version, its newest version of HOT and the types
+that do nothing, then a line for each type, its name and in JSON the names and types of its attributes and properties. `schemas.py judge`
+answers, a JSON line each, whether Heat takes a resource's properties and a reference to one of its attributes. `schemas.py show`
+prints what the API shows of each type that is not hidden, a line each. older.py runs this file with the source of another release."""
 import itertools
 import json
 import logging
+import os
+import re
 import sys
 import warnings
 from unittest import mock
@@ -24,18 +27,19 @@ with warnings.catch_warnings():
     warnings.simplefilter('ignore')
     from heat import version
     from heat.common import exception, template_format
-    from heat.engine import constraints, function, properties, resource, resources, stack, support, template, translation
+    from heat.engine import constraints, function, properties, resource, resources, service, stack, support, template, translation
     from heat.engine.resources.openstack.heat import none_resource
+    from heat.engine.hot import template as hot_template
     from heat.tests import utils
 
 
-def classes():
-    """All types but those that do nothing, whatever their properties are."""
+def classes(nothing=False):
+    """All types but those that do nothing, whatever their properties are; or these."""
     registry = resources.global_env().registry._registry
     found = {kind: info.value for kind, info in registry.items()
              if isinstance(kind, str) and isinstance(getattr(info, 'value', None), type)}
     return {kind: cls for kind, cls in sorted(found.items())
-            if not issubclass(cls, none_resource.NoneResource)}
+            if issubclass(cls, none_resource.NoneResource) == nothing}
 
 
 def stack_of(kind, props, **outputs):
@@ -76,7 +80,9 @@ def one(s, path, instead):
         out['instead'] = instead['.'.join(path)]
     if s.default is not None:
         out['default'] = s.default
-    if len(path) == 1 and not s.update_allowed and not s.immutable:
+    if len(path) == 1 and s.immutable:
+        out['fixed'] = True
+    elif len(path) == 1 and not s.update_allowed:
         out['replaces'] = True
     out.update(status(s.support_status))
     if '.'.join(path) not in instead or instead['.'.join(path)]:
@@ -113,19 +119,20 @@ def status(s):
 
 def table():
     without_cloud()
-    print(json.dumps({'heat': version.version_info.version_string()}))
+    dates = sorted(name[10:] for name in vars(hot_template) if re.fullmatch(r'HOTemplate[0-9]{8}', name))
+    print(json.dumps({'heat': os.environ.get('HEAT_VERSION') or version.version_info.version_string(),
+                      'hot': '-'.join((dates[-1][:4], dates[-1][4:6], dates[-1][6:])), 'nothing': list(classes(nothing=True))}))
     for kind, cls in classes().items():
-        out = {'type': kind}
-        out.update(status(cls.support_status))
+        out = status(cls.support_status)
         if cls.get_attribute is resource.Resource.get_attribute:
-            out['attributes'] = sorted(set(cls.attributes_schema) | set(cls.base_attributes_schema))
+            out['attributes'] = {name: (s.type or '').lower() for name, s in sorted({**cls.base_attributes_schema, **cls.attributes_schema}.items())}
         out.update(rules(kind, cls))
         if cls.update_policy_schema:
             out['update_policy'] = described(properties.schemata(cls.update_policy_schema), (), {})
         if callable(getattr(cls, 'handle_snapshot_delete', None)):
             out['snapshots'] = True
         out['properties'] = described(properties.schemata(cls.properties_schema), (), replacements(kind, cls))
-        print(json.dumps(out, separators=(',', ':')))
+        print(kind, json.dumps(out, separators=(',', ':')))
 
 
 SAMPLES = {'net_cidr': '10.0.0.0/24', 'ip_addr': '10.0.0.5', 'ip_or_cidr': '10.0.0.5', 'mac_addr': 'fa:16:3e:00:00:01',
@@ -237,4 +244,12 @@ def judge():
         print(json.dumps(answer), flush=True)
 
 
-{'table': table, 'judge': judge}[sys.argv[1]]()
+def show():
+    without_cloud()
+    engine = mock.Mock(resource_enforcer=mock.Mock())
+    for kind, cls in classes().items():
+        if cls.support_status.status != support.HIDDEN:
+            print(json.dumps(service.EngineService.resource_schema.__wrapped__(engine, utils.dummy_context(), kind)))
+
+
+{'table': table, 'judge': judge, 'show': show}[sys.argv[1]]()

@@ -19,8 +19,8 @@ func template() []byte {
 		"call": object{"type": "object", "minProperties": 1, "maxProperties": 1, "description": "a function, such as {get_param: name}"},
 	}
 	var cases []object
-	types := resourcetype.Cache{}
-	for _, name := range resourcetype.Names() {
+	var types *resourcetype.Catalogue
+	for _, name := range types.Names() {
 		t := types.Lookup(name)
 		definitions[name] = properties(t.Properties)
 		cases = append(cases, object{
@@ -46,7 +46,7 @@ func template() []byte {
 	versions := hot.Versions()
 	text, err := json.MarshalIndent(object{
 		"$schema": "http://json-schema.org/draft-07/schema#", "$id": "https://hotc.dev/schema/template-1.json",
-		"title": fmt.Sprintf("A HOT template; resource types are those of Heat %s", resourcetype.Release()),
+		"title": fmt.Sprintf("A HOT template; resource types are those of Heat %s", types.Release()),
 		"type":  "object", "required": []string{"heat_template_version"}, "additionalProperties": false,
 		"properties": object{
 			"heat_template_version": object{"anyOf": []object{{"enum": versions}, {"type": "string", "pattern": "^[a-z]+$"}}},

@@ -1,0 +1,107 @@
+package resourcetype
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+)
+
+// Catalogue is the resource types that a cloud has: those of a release of Heat, and its own.
+// The nil one has those of Debian's Heat.
+type Catalogue struct {
+	release *release
+	named   bool // the user has named the release
+	own     map[string]*Type
+}
+
+// Of is the catalogue of a release of Heat by its name, the name of its series or its
+// number: zed, 2023.1, 19, 19.0.0; false if none is known.
+func Of(name string) (*Catalogue, bool) {
+	r := find(name)
+	return &Catalogue{release: r, named: true}, r != nil
+}
+
+// With is the catalogue with types of a cloud's own, which win over Heat's.
+func (c *Catalogue) With(own []*Type) *Catalogue {
+	out := &Catalogue{release: c.heat(), named: c.Named(), own: map[string]*Type{}}
+	if c != nil {
+		maps.Copy(out.own, c.own)
+	}
+	for _, t := range own {
+		out.own[t.Name] = t.beside(out.release.lookup(t.Name))
+	}
+	return out
+}
+
+func (c *Catalogue) heat() *release {
+	if c == nil || c.release == nil {
+		return all()[debian]
+	}
+	return c.release
+}
+
+// Named says whether the user has said which release of Heat the cloud has.
+func (c *Catalogue) Named() bool { return c != nil && c.named }
+
+// Lookup finds a type; nil if there is none of that name.
+func (c *Catalogue) Lookup(name string) *Type {
+	if c != nil && c.own[name] != nil {
+		return c.own[name]
+	}
+	return c.heat().lookup(name)
+}
+
+// Names are those of all types, sorted.
+func (c *Catalogue) Names() []string {
+	names := c.heat().names()
+	if c != nil && len(c.own) > 0 {
+		names = slices.AppendSeq(names, maps.Keys(c.own))
+		slices.Sort(names)
+		names = slices.Compact(names)
+	}
+	return names
+}
+
+// DoesNothing says whether Heat takes a type and makes nothing of it: most of these are kept
+// for stacks of old.
+func (c *Catalogue) DoesNothing(name string) bool {
+	return slices.Contains(c.heat().table().Nothing, name)
+}
+
+// Release is the release of Heat, as people call it: 19.0.0, or 10.0.3 (queens).
+func (c *Catalogue) Release() string {
+	r := c.heat()
+	if !c.Named() {
+		return r.table().Heat
+	}
+	return fmt.Sprintf("%s (%s)", r.table().Heat, r.name)
+}
+
+// Newest is the newest version of HOT that the release reads.
+func (c *Catalogue) Newest() hot.Version {
+	v, _ := hot.ParseVersion(c.heat().table().HOT) // it is in the table
+	return v
+}
+
+// Before says whether the release is older than one, by its first number.
+func (c *Catalogue) Before(number int) bool { return c.heat().number < number }
+
+// Says is who says what a type has: "Heat 19.0.0", or a file.
+func (c *Catalogue) Says(t *Type) string {
+	if t.Own != "" {
+		return t.Own
+	}
+	return "Heat " + c.Release()
+}
+
+// Releases are the names of those that are known, the oldest first.
+func Releases() string {
+	var names []string
+	for _, r := range all() {
+		names = append(names, r.name)
+	}
+	return strings.Join(names, ", ")
+}

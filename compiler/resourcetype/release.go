@@ -1,0 +1,180 @@
+package resourcetype
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed releases/*.jsonl
+var tables embed.FS
+
+// release is what a release of Heat has.
+type release struct {
+	number       int
+	name, series string
+	neighbour    *release // nil of the one whose table is whole
+	table        func() *table
+	parsed       sync.Map // nobody changes a Type
+}
+
+// table is what is written down of a release.
+type table struct {
+	head
+	// lines are JSON, by the type: patches (RFC 7386) to what the neighbour has, or GONE, but
+	// in the table that is whole.
+	lines map[string]string
+}
+
+// head is a table's first line.
+type head struct {
+	Heat    string   // its version
+	HOT     string   // the newest version of HOT
+	Nothing []string // the types of which it makes nothing
+}
+
+// The first release that is known, and Debian 12's, whose table is whole: by their index.
+const (
+	firstNumber = 10
+	debian      = 19 - firstNumber
+)
+
+// series are the releases from the first one on, with the names of their series.
+var series = [][2]string{{"queens", ""}, {"rocky", ""}, {"stein", ""}, {"train", ""}, {"ussuri", ""}, {"victoria", ""}, {"wallaby", ""}, {"xena", ""}, {"yoga", ""}, {"zed", ""},
+	{"antelope", "2023.1"}, {"bobcat", "2023.2"}, {"caracal", "2024.1"}, {"dalmatian", "2024.2"}, {"epoxy", "2025.1"}, {"flamingo", "2025.2"}, {"gazpacho", "2026.1"}}
+
+// gone is the line of a type that the neighbour has, and this release not.
+const gone = "null"
+
+// all are the releases, the oldest first.
+var all = sync.OnceValue(func() []*release {
+	var out []*release
+	for i, s := range series {
+		r := &release{number: firstNumber + i, name: s[0], series: s[1]}
+		r.table = sync.OnceValue(func() *table {
+			text, err := tables.ReadFile(fmt.Sprintf("releases/%d.jsonl", r.number))
+			r.must(err)
+			t, err := readTable(string(text))
+			r.must(err)
+			return t
+		})
+		out = append(out, r)
+	}
+	for i, r := range out {
+		switch {
+		case i < debian:
+			r.neighbour = out[i+1]
+		case i > debian:
+			r.neighbour = out[i-1]
+		}
+	}
+	return out
+})
+
+// must is for what is part of the program.
+func (r *release) must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("the table of %s: %v", r.name, err))
+	}
+}
+
+// readTable reads a table: its head, and a line for each type, NAME {…}.
+func readTable(text string) (*table, error) {
+	first, rest, _ := strings.Cut(text, "\n")
+	t := &table{lines: make(map[string]string, strings.Count(rest, "\n"))}
+	for line := range strings.Lines(rest) {
+		name, body, found := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if !found {
+			return nil, fmt.Errorf("a line without a type: %.40q", line)
+		}
+		t.lines[name] = body
+	}
+	return t, json.Unmarshal([]byte(first), &t.head)
+}
+
+// find finds a release by what people call it; nil if it is not known.
+func find(name string) *release {
+	name = strings.ToLower(name)
+	number, _, _ := strings.Cut(name, ".")
+	for _, r := range all() {
+		if name == r.name || name == r.series && name != "" || number == strconv.Itoa(r.number) {
+			return r
+		}
+	}
+	return nil
+}
+
+// lookup finds a type; nil if there is none of that name.
+func (r *release) lookup(name string) *Type {
+	if t, known := r.parsed.Load(name); known {
+		return t.(*Type)
+	}
+	line, has := r.table().lines[name]
+	switch {
+	case line == gone, !has && r.neighbour == nil:
+		return nil
+	case !has:
+		return r.neighbour.lookup(name)
+	case r.neighbour != nil:
+		whole, err := json.Marshal(r.whole(name))
+		r.must(err)
+		line = string(whole)
+	}
+	t := &Type{Name: name}
+	r.must(json.Unmarshal([]byte(line), t))
+	r.parsed.Store(name, t)
+	return t
+}
+
+// whole is a type as the tables say it; nil if there is none.
+func (r *release) whole(name string) any {
+	var below, own any
+	if r.neighbour != nil {
+		below = r.neighbour.whole(name)
+	}
+	line, has := r.table().lines[name]
+	if !has {
+		return below
+	}
+	r.must(json.Unmarshal([]byte(line), &own))
+	return merged(below, own)
+}
+
+// merged is a value with a patch (RFC 7386).
+func merged(v, patch any) any {
+	changes, is := patch.(map[string]any)
+	if !is {
+		return patch
+	}
+	out, is := v.(map[string]any)
+	if !is {
+		out = map[string]any{}
+	}
+	for name, change := range changes {
+		if change == nil {
+			delete(out, name)
+		} else {
+			out[name] = merged(out[name], change)
+		}
+	}
+	return out
+}
+
+// names are those of all types, sorted.
+func (r *release) names() []string {
+	var names []string
+	if r.neighbour != nil {
+		names = slices.DeleteFunc(r.neighbour.names(), func(name string) bool { return r.table().lines[name] == gone })
+	}
+	for name, line := range r.table().lines {
+		if line != gone {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
