@@ -39,6 +39,9 @@ func (c *checker) leftWithoutElse(bound *hot.Expr) {
 }
 
 func (c *checker) noElse(at source.Place) {
+	if !c.program.Types.Before(23) {
+		return
+	}
 	c.add(source.Warning, source.IfWithoutElse, at, "Heat before 23.0.0 fails (\"EllipsisType takes no arguments\") if this condition is false",
 		"give it an else: null for a whole property; in a list or map, `list_concat: [[a], {if: [c, [b], []]}]`, `map_merge: [{a: 1}, {if: [c, {b: 2}, {}]}]`")
 }

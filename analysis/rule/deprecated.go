@@ -13,6 +13,11 @@ var (
 )
 
 func findDeprecatedTypes(l *Look) {
+	for r := range l.Resources {
+		if kind := l.Use(r.Name).Type(r); l.Types.DoesNothing(kind) && kind != "OS::Heat::None" && r.TypeNode != nil {
+			l.Found(r.TypeNode, fmt.Sprintf("Heat %s makes nothing of %s: the type is kept for stacks that have it", l.Types.Release(), kind), "")
+		}
+	}
 	for _, b := range l.Blocks() {
 		if t := b.Type; b.Path == "" && t.Deprecated != nil {
 			at := source.Spanned(b.Resource.Entry.Key)

@@ -26,8 +26,11 @@ var all = append(stages(),
 	&longWait,
 	&replacedServer,
 	&indexInFunction,
+	&attributePath,
+	&attributeType,
 
 	// language
+	&newerVersion,
 	&groupedParameter,
 	&misspeltFunction,
 

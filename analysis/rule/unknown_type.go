@@ -30,10 +30,10 @@ func findUnknownTypes(l *Look) {
 		case near != "" && closeTo(kind, near):
 			l.Found(r.TypeNode, message, meant(near)+" If your cloud has this type, all is well")
 		case !strings.Contains(kind, "::") || knownNamespace(kind, names):
-			l.Found(r.TypeNode, message, "if your cloud has it, or an environment that you deploy with maps it, all is well: -e names that environment")
+			l.Found(r.TypeNode, message, "if your cloud has it, or an environment that you deploy with maps it, all is well: --types tells hotc of the one, -e of the other")
 		case l.lint && !noted[kind]:
 			noted[kind] = true
-			l.Found(r.TypeNode, message+": nothing is known of its properties", "-e names an environment that maps it").Severity = source.Info
+			l.Found(r.TypeNode, message+": nothing is known of its properties", "-e names an environment that maps it; --types names a file in which your cloud tells of it").Severity = source.Info
 		}
 	}
 	for r := range l.Resources {

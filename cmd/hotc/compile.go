@@ -61,6 +61,7 @@ type compilation struct {
 	environments, parameters, limits, digests []string
 	secretParameters                          []string
 	coordinator, agentURL, signal, facts      string
+	cloud                                     emit.Cloud
 }
 
 func (c *compilation) addFlags(f *pflag.FlagSet) {
@@ -76,6 +77,8 @@ func (c *compilation) addShapeFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.agentURL, "agent-url", "", "default of the parameter hotc_agent_url: where servers get the agent, {arch} and {version} are replaced; without it from the coordinator")
 	f.StringArrayVar(&c.digests, "agent-sha256", nil, "ARCH=HEX, digest of the agent for amd64, arm64, … (several times; default: of the agents beside hotc, or of its release)")
 	f.StringArrayVar(&c.limits, "limit", nil, "NAME=VALUE, a limit of your cloud: template, resources, depth or user_data (several times)")
+	f.StringVar(&c.cloud.Heat, "heat", "", "the `RELEASE` of your cloud's Heat: zed, 2023.1, 19, … (default: what Debian's Heat 19 and most others know)")
+	f.StringArrayVar(&c.cloud.Types, "types", nil, "`FILE` or folder with your cloud's own resource types, as \"openstack orchestration resource type show\" prints them (several times)")
 	f.StringVar(&c.facts, "facts", "run", "who gives servers' addresses and ids to roles: run (agents) or heat")
 }
 
@@ -141,6 +144,10 @@ func (c *compilation) options(template string) (emit.Options, error) {
 		}
 	}
 	o.AgentURL = strings.ReplaceAll(o.AgentURL, "{version}", version)
+	var diags source.Diagnostics
+	if o.Types = c.cloud.Catalogue(&diags); diags.Failed() {
+		return o, diags.All()[0]
+	}
 	return o, c.choices(&o)
 }
 

@@ -50,6 +50,7 @@ leads out of it, no plug-in is started, and time and memory are bounded.
 			if how.untrusted {
 				o.Drivers = driversWith(plugin.Drivers{})
 			}
+			how.cloud = in.cloud
 			want, err := how.options(o, cmd.Flags().Changed("fail-on"), s)
 			if err != nil {
 				return err
@@ -109,6 +110,7 @@ type linting struct {
 	diff         bool
 	// writeBaseline says that the baseline is written, not used.
 	writeBaseline bool
+	cloud         emit.Cloud
 }
 
 func (l *linting) check(args []string) error {
@@ -155,10 +157,13 @@ func (l *linting) options(o emit.Options, levelGiven bool, s streams) (lint.Opti
 	if l.config != "" && !l.noConfig {
 		var diags source.Diagnostics
 		want.Config = lint.ReadConfig(l.config, &diags)
+		if want.Config != nil {
+			want.Compile.Types = want.Config.Cloud(l.cloud).Catalogue(&diags)
+		}
 		for _, d := range diags.All() {
 			source.Print(s.err, d, s.errStyle())
 		}
-		if want.Config == nil {
+		if want.Config == nil || diags.Failed() {
 			return want, exitWith{exitUsage, errReported}
 		}
 		if name := want.Config.FailOn; name != "" && !levelGiven && !l.strict {

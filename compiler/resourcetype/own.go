@@ -3,6 +3,7 @@ package resourcetype
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -32,13 +33,13 @@ type shownProperty struct {
 type shownConstraint struct {
 	Range   *shownBounds `json:"range"`
 	Length  *shownBounds `json:"length"`
-	Values  []any        `json:"allowed_values"`
+	Values  []any        `json:"allowed_values"` // judged only if they are scalars
 	Pattern string       `json:"allowed_pattern"`
-	Modulo  *struct{ Step, Offset any }
+	Modulo  *struct{ Step, Offset float64 }
 	Custom  string `json:"custom_constraint"`
 }
 
-type shownBounds struct{ Min, Max any }
+type shownBounds struct{ Min, Max *float64 }
 
 type shownStatus struct {
 	Status   string       `json:"status"`
@@ -106,12 +107,14 @@ func (s *shownProperty) property(outermost bool) *Property {
 	for _, c := range s.Constraints {
 		switch {
 		case c.Range != nil:
-			p.Range = []any{c.Range.Min, c.Range.Max}
+			p.Range = c.Range.pair()
 		case c.Length != nil:
-			p.Length = []any{c.Length.Min, c.Length.Max}
+			p.Length = c.Length.pair()
 		case c.Values != nil:
-			p.Values = c.Values
-		case c.Modulo != nil:
+			if !slices.ContainsFunc(c.Values, isCollection) {
+				p.Values = c.Values
+			}
+		case c.Modulo != nil && c.Modulo.Step != 0:
 			p.Step, p.Offset = c.Modulo.Step, c.Modulo.Offset
 		case c.Pattern != "":
 			p.Pattern = c.Pattern
@@ -129,6 +132,26 @@ func (s *shownProperty) property(outermost bool) *Property {
 		p.Properties = known(s.Schema, false)
 	}
 	return p
+}
+
+func isCollection(v any) bool {
+	switch v.(type) {
+	case string, float64, bool:
+		return false
+	}
+	return true
+}
+
+// pair is least and most, nil where there is none.
+func (s *shownBounds) pair() []any {
+	out := []any{nil, nil}
+	if s.Min != nil {
+		out[0] = *s.Min
+	}
+	if s.Max != nil {
+		out[1] = *s.Max
+	}
+	return out
 }
 
 // status says why something should not be used any more.

@@ -69,7 +69,7 @@ def replacements(kind, cls):
 
 
 def described(schemata, path, instead):
-    return {name: one(s, path + (name,), instead) for name, s in sorted(schemata.items())}
+    return {name: one(s, path + (name,), instead) for name, s in sorted(schemata.items()) if s.implemented or path}   # else Heat refuses it
 
 
 def one(s, path, instead):

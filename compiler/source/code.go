@@ -59,9 +59,12 @@ const (
 	LongWait            Code = "H246" // a wait condition that waits longer than the stack
 	ReplacedServer      Code = "H247" // a server that is made anew when a group changes its size
 	UnusedResource      Code = "H248" // a resource that does nothing, since nothing refers to it
+	NewerVersion        Code = "H259" // a version of HOT that the cloud's Heat does not read
 	OpenToTheWorld      Code = "H260" // a security group that lets everybody log in
 	ShownPassword       Code = "H261" // a parameter that looks like a secret, and is not hidden
 	SecretInClear       Code = "H262" // a secret that stands in the template
+	AttributePath       Code = "H270" // a path into an attribute that is a text or a number
+	AttributeType       Code = "H271" // an attribute whose type a property does not take
 	BadMetadata         Code = "H301" // the hotc block breaks its schema
 	UnknownDriver       Code = "H302" // no driver of this name
 	BadSource           Code = "H303" // a role's source is not what its driver takes

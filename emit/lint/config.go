@@ -37,6 +37,7 @@ type Config struct {
 	// FailOn is "" where it says nothing, and so is Baseline.
 	FailOn, Baseline string
 
+	cloud   emit.Cloud
 	dir     string // absolute, of its folder
 	exclude []string
 	scopes  []scope // all files, then those of `paths`
@@ -105,6 +106,10 @@ func ReadConfig(path string, diags *source.Diagnostics) *Config {
 	if name, given := root.Get("baseline").Text(); given {
 		c.Baseline = c.path(name)
 	}
+	c.cloud.Heat, _ = root.Get("heat").Text()
+	for _, name := range r.texts(root.Get("types")) {
+		c.cloud.Types = append(c.cloud.Types, c.path(name))
+	}
 	c.exclude = r.patterns(root.Get("exclude"))
 	c.scopes = []scope{r.scope(c, root)}
 	if paths := root.Get("paths"); paths != nil {
@@ -118,6 +123,15 @@ func ReadConfig(path string, diags *source.Diagnostics) *Config {
 		return nil
 	}
 	return c
+}
+
+// Cloud is what is said of the cloud, with the user's flags, which win.
+func (c *Config) Cloud(flags emit.Cloud) emit.Cloud {
+	out := emit.Cloud{Heat: c.cloud.Heat, Types: slices.Concat(c.cloud.Types, flags.Types)}
+	if flags.Heat != "" {
+		out.Heat = flags.Heat
+	}
+	return out
 }
 
 // path is a path in the configuration, as one from the working directory where that is

@@ -1,0 +1,63 @@
+package rule
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+var attributePath = Rule{Code: source.AttributePath, Category: Resources, Severity: source.Warning, Truth: HeatsTables, LintOnly: true, Template: findAttributePaths}
+
+// findAttributePaths finds paths into attributes that are texts or numbers: Heat gives null
+// for a name in a text, and for a number the character at that place (heat/engine/
+// attributes.py, select_from_attribute).
+func findAttributePaths(l *Look) {
+	seen := map[*yaml.Node]bool{} // an alias is looked at once
+	l.References(l.Template.Root, func(r hot.Ref, n *yaml.Node) {
+		t, kind := l.attribute(r)
+		if t == nil || len(r.Path) == 0 || seen[n] {
+			return
+		}
+		seen[n] = true
+		switch kind {
+		case resourcetype.String, resourcetype.Integer, resourcetype.Number, resourcetype.Boolean:
+		case resourcetype.Map, resourcetype.List, resourcetype.Any, "":
+			return
+		}
+		gives := "nothing, not even an error"
+		if _, index := r.Path[0].(int64); index && kind == resourcetype.String {
+			gives = "a single character"
+		}
+		hint := ""
+		if _, isNumber := r.Path[0].(int64); !isNumber && kind == resourcetype.String {
+			hint = "if the text is JSON, a nested template with a parameter of type json reads it"
+		}
+		l.Found(n, fmt.Sprintf("the attribute %q of %s is %s in %s: a path into it gives %s", r.Attribute, t.Name, kind, l.Types.Says(t), gives), hint)
+	})
+}
+
+// attribute is the type of the resource whose attribute is read, and the type that its table
+// gives the attribute, "" if none; nil if that is not known, or not the same in all uses.
+func (l *Look) attribute(r hot.Ref) (t *resourcetype.Type, kind resourcetype.Kind) {
+	resource := l.Template.Resource(r.Name)
+	if r.Kind != hot.ToAttribute || r.Attribute == "" || resource == nil {
+		return nil, ""
+	}
+	for _, s := range l.Uses {
+		if s.Absent(r.Name) {
+			continue
+		}
+		of := l.Types.Lookup(s.Type(resource))
+		if of == nil || s.NestOf(r.Name) != nil || t != nil && t != of {
+			return nil, ""
+		}
+		t = of
+	}
+	if t != nil {
+		kind = t.Attributes[r.Attribute]
+	}
+	return t, kind
+}
