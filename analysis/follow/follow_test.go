@@ -196,7 +196,7 @@ func followed(t *testing.T, text string) (map[string]*follow.Role, *source.Diagn
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{}, MaxDepth: 5, MaxResources: 1000}, &diags)
 	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
 	a := binding.Analyse(p, binding.Options{}, &diags)
-	found, _ := follow.Find(p, a, nil, &diags)
+	found, _ := follow.Find(p, a, follow.OfHeat(p, a), &diags)
 	all := map[string]*follow.Role{}
 	for r, x := range found {
 		all[r.Key()] = x

@@ -41,7 +41,7 @@ func (h *HeatValues) input(in *program.Input, bound *binding.Bound, ways *trace.
 		return
 	}
 	var keys []string
-	binding.Slots(bound.Expr, func(e *hot.Expr) *hot.Expr {
+	binding.Slots(bound.Expr.WithoutCounts(), func(e *hot.Expr) *hot.Expr {
 		if key := binding.Key(e); !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}

@@ -91,16 +91,17 @@ func (e *Expr) JoinedCells(visit func(group string, member int, cell string)) {
 	})
 }
 
-// WalkValues is Walk without what says only who is there: the numbers of groups' members.
-func (e *Expr) WalkValues(visit func(*Expr) (deeper bool)) {
-	e.Walk(func(x *Expr) bool {
-		if !visit(x) {
-			return false
-		}
-		if m, are := x.Members(); are {
-			m.Items.WalkValues(visit)
-			return false
-		}
-		return x.Kind != CallExpr || x.Func != PresentTest
-	})
+// WithoutCounts is the expression without what says only who is there: the numbers of groups'
+// members.
+func (e *Expr) WithoutCounts() *Expr {
+	if e.Kind == ValueExpr {
+		return e
+	}
+	if m, are := e.Members(); are {
+		return listCall(e.Func, e.At, m.Group, Constant(int64(0), e.At), m.Items.WithoutCounts())
+	}
+	if e.Kind == CallExpr && e.Func == PresentTest {
+		return Constant(true, e.At)
+	}
+	return e.Map((*Expr).WithoutCounts)
 }
