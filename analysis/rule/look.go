@@ -27,6 +27,9 @@ type Look struct {
 	typed *typed
 	calls map[*yaml.Node]*call
 	near  map[string]string // what nearFunction has found
+
+	boot   []*bootText
+	booted bool // boot is there
 }
 
 // call is a call of a function in the template, read once for all rules.
@@ -57,7 +60,12 @@ func (l *Look) Ref(n *yaml.Node) hot.Ref {
 
 // Found adds a finding of the rule, unless an error is there already.
 func (l *Look) Found(at source.Spanned, message, hint string) *source.Diagnostic {
-	d := &source.Diagnostic{Code: l.rule.Code, Severity: l.rule.Severity, At: l.Template.Place(at), Message: message, Hint: hint}
+	return l.FoundAt(l.Template.Place(at), message, hint)
+}
+
+// FoundAt is Found in whatever file.
+func (l *Look) FoundAt(at source.Place, message, hint string) *source.Diagnostic {
+	d := &source.Diagnostic{Code: l.rule.Code, Severity: l.rule.Severity, At: at, Message: message, Hint: hint}
 	if !l.diags.FailedAt(d.At) {
 		l.diags.Add(d)
 	}

@@ -50,6 +50,14 @@ var all = append(stages(),
 	&openToTheWorld,
 	&shownPassword,
 	&secretInClear,
+	&plainDownload,
+	&secretInUserData,
+
+	// user-data
+	&shellSyntax,
+	&ignoredUserData,
+	&cloudConfig,
+	&largeUserData,
 
 	// roles
 	&hookByHand,

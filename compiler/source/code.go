@@ -59,10 +59,16 @@ const (
 	LongWait            Code = "H246" // a wait condition that waits longer than the stack
 	ReplacedServer      Code = "H247" // a server that is made anew when a group changes its size
 	UnusedResource      Code = "H248" // a resource that does nothing, since nothing refers to it
+	ShellSyntax         Code = "H250" // a script in user_data that its shell does not take
+	IgnoredUserData     Code = "H251" // user_data that nothing on the server takes notice of
+	CloudConfig         Code = "H252" // a cloud-config, or a key in one, that cloud-init ignores
+	LargeUserData       Code = "H254" // user_data that is larger than Nova takes
 	NewerVersion        Code = "H259" // a version of HOT that the cloud's Heat does not read
 	OpenToTheWorld      Code = "H260" // a security group that lets everybody log in
 	ShownPassword       Code = "H261" // a parameter that looks like a secret, and is not hidden
 	SecretInClear       Code = "H262" // a secret that stands in the template
+	PlainDownload       Code = "H263" // a download over http that is run by root
+	SecretInUserData    Code = "H264" // a secret in the user_data of a server
 	AttributePath       Code = "H270" // a path into an attribute that is a text or a number
 	AttributeType       Code = "H271" // an attribute whose type a property does not take
 	BadMetadata         Code = "H301" // the hotc block breaks its schema

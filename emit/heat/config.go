@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/cloudinit"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -83,12 +84,12 @@ func (s *stack) softwareConfig(r, config *hot.Resource, format userDataFormat) (
 func (s *stack) checkText(r *hot.Resource, n *yaml.Node, e *hot.Expr) {
 	begin := beginning(e)
 	name := fmt.Sprintf("the user_data of server %q", r.Name)
-	if userdata.IsIgnition(begin) {
+	if cloudinit.IsIgnition(begin) {
 		s.diags.Error(source.UserDataFormat, s.template.Place(n), name+" is for Ignition; images that read it have no cloud-init, which installs hotc's agent",
 			"use an image with cloud-init")
 		return
 	}
-	if begin != "" && !userdata.Known(begin) {
+	if begin != "" && !cloudinit.Known(begin) {
 		s.diags.Warning(source.UserDataIgnored, s.template.Place(n), name+" does nothing: cloud-init knows what a text is by its first line, and this is none that it knows",
 			"begin a script with `#!/bin/sh`, a cloud-config with `#cloud-config`")
 		return
@@ -97,7 +98,7 @@ func (s *stack) checkText(r *hot.Resource, n *yaml.Node, e *hot.Expr) {
 		return
 	}
 	file := source.NewFile("user_data of "+r.Name, []byte(begin))
-	if found := userdata.CheckCloudConfig(file); found != nil {
+	if found := cloudinit.CheckCloudConfig(file); found != nil {
 		place := source.Note{At: s.template.Place(n), Message: "the user_data is here"}
 		found.Notes = append(found.Notes, place)
 		s.diags.Add(found)

@@ -2,9 +2,10 @@ package userdata
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/cloudinit"
 )
 
 // Own is the kind of user-data that the user has given a server himself: how it
@@ -58,13 +59,6 @@ func (o Own) header() (header string, ok bool) {
 	return "", false
 }
 
-// archive is the beginning of a text that cloud-init reads as an archive and that
-// is one: it looks for the second header anywhere in the first 4096 bytes
-// (cloudinit.user_data.convert_string).
-var archive = regexp.MustCompile(`(?i)^[a-z-]+:[^\n]*\n`)
-
-const archiveSearch = 4096
-
 // OwnOf is the kind of a user's own user-data, from what the compiler knows of the
 // text: its static pieces in their order, the first one being its beginning. A
 // text of which nothing is known counts as Text. The error says why a text cannot
@@ -73,8 +67,7 @@ func OwnOf(static string) (Own, error) {
 	if strings.Contains(static, "--"+Boundary) {
 		return NoOwn, fmt.Errorf("holds %q, which separates the parts of hotc's own user-data", "--"+Boundary)
 	}
-	head := strings.ToLower(static[:min(len(static), archiveSearch)])
-	if archive.MatchString(static) && strings.Contains(head, "mime-version:") {
+	if cloudinit.IsArchive(static) {
 		return Archive, nil
 	}
 	for _, r := range static {

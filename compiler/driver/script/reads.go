@@ -228,24 +228,14 @@ func dialectsOf(text string) []syntax.LangVariant {
 }
 
 func refuse(role driver.Role, places driver.Text, err error, diags *source.Diagnostics) {
-	message, at := err.Error(), uint(0)
 	var beyond *beyondError
 	if errors.As(err, &beyond) {
 		diags.Error(source.BadScript, role.SourceAt, fmt.Sprintf("the script of role %q is more than hotc looks into: %v", role.Name, beyond),
 			"put what reads no input and writes no output into a file of its own, which the script starts")
 		return
 	}
-	var wrong syntax.ParseError
-	var other syntax.LangError
-	switch {
-	case errors.As(err, &wrong):
-		message, at = wrong.Text, wrong.Pos.Offset()
-	case errors.As(err, &other):
-		other.Filename = ""
-		message, at = strings.TrimPrefix(other.Error(), other.Pos.String()+": "), other.Pos.Offset()
-	}
-	place := places.Place(uint32(at), uint32(at)+1)
-	d := diags.Error(source.BadScript, place, fmt.Sprintf("the script of role %q is not what its shell takes: %s", role.Name, message), "")
+	message, at := saying(err)
+	d := diags.Error(source.BadScript, places.Place(at, at+1), fmt.Sprintf("the script of role %q is not what its shell takes: %s", role.Name, message), "")
 	if role.SourceAt.Known() {
 		d.Notes = append(d.Notes, source.Note{At: role.SourceAt, Message: "the role's source"})
 	}

@@ -1,7 +1,10 @@
-package userdata
+// Package cloudinit is what cloud-init makes of user-data: by which beginning it knows what a
+// text is, and which cloud-configs it ignores.
+package cloudinit
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -21,7 +24,7 @@ const (
 // Known says whether cloud-init knows what a text with this beginning is. It looks
 // past white space and does not mind the case (type_from_starts_with).
 func Known(text string) bool {
-	if archive.MatchString(text) && strings.Contains(strings.ToLower(text[:min(len(text), archiveSearch)]), "mime-version:") {
+	if IsArchive(text) {
 		return true
 	}
 	begin := strings.ToLower(strings.TrimSpace(text))
@@ -31,6 +34,18 @@ func Known(text string) bool {
 		}
 	}
 	return begin == ""
+}
+
+// archive is the beginning of a text that cloud-init reads as an archive and that
+// is one: it looks for the second header anywhere in the first 4096 bytes
+// (cloudinit.user_data.convert_string).
+var archive = regexp.MustCompile(`(?i)^[a-z-]+:[^\n]*\n`)
+
+const archiveSearch = 4096
+
+// IsArchive says whether a text is a MIME archive.
+func IsArchive(text string) bool {
+	return archive.MatchString(text) && strings.Contains(strings.ToLower(text[:min(len(text), archiveSearch)]), "mime-version:")
 }
 
 // IsIgnition says whether a text is for Ignition, which Heat tells by this key

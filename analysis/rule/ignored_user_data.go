@@ -1,0 +1,49 @@
+package rule
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/cloudinit"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+var ignoredUserData = Rule{Code: source.IgnoredUserData, Category: UserData, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findIgnoredUserData}
+
+// elsewhereKnown are beginnings that other programs than cloud-init know: those of Windows and
+// of network devices.
+var elsewhereKnown = []string{"#ps1", "rem ", "@echo", "<", "{", "Content-Type:", "MIME-Version:", "From ", "!", "set "}
+
+// findIgnoredUserData finds user_data of which nothing on the server takes notice, by its
+// beginning. In the default format Heat's own script runs it, if it is a program (heat/
+// cloudinit/loguserdata.py); in the other two cloud-init reads it, or whatever else an image
+// has.
+func findIgnoredUserData(l *Look) {
+	archives := map[*Block]bool{}
+	for _, t := range l.BootTexts() {
+		if t.server == nil || t.format == "" {
+			continue
+		}
+		if t.part {
+			if t.format == "HEAT_CFNTOOLS" && !archives[t.server] {
+				l.Found(t.server.Get("user_data"), "this archive does nothing: in the format HEAT_CFNTOOLS, which is the default, Heat tries to run it as one program", "say `user_data_format: RAW`, or SOFTWARE_CONFIG")
+			}
+			archives[t.server] = true
+			continue
+		}
+		begin := strings.TrimLeft(t.text, " \t\r\n")
+		if begin == "" || !t.whole && t.replaced[:min(len(t.replaced), 20)] != t.text[:min(len(t.text), 20)] ||
+			slices.ContainsFunc(elsewhereKnown, func(s string) bool { return strings.HasPrefix(begin, s) && !strings.HasPrefix(t.text, "#!") }) && !cloudinit.IsArchive(t.text) {
+			continue
+		}
+		line, _, _ := strings.Cut(t.text, "\n")
+		at := t.at(0, len(line))
+		switch {
+		case t.format == "HEAT_CFNTOOLS" && !strings.HasPrefix(t.text, "#!"):
+			what := "this user_data does nothing: in the format HEAT_CFNTOOLS, which is the default, Heat only runs it if it begins with #!"
+			l.FoundAt(at, what, "say `user_data_format: RAW`, if it is meant for cloud-init")
+		case t.format != "HEAT_CFNTOOLS" && !cloudinit.Known(t.text):
+			l.FoundAt(at, "cloud-init does not know what this user_data is: its first line says so, and this is none of those", "begin a script with `#!/bin/sh`, a cloud-config with `#cloud-config`").Severity = source.Info
+		}
+	}
+}

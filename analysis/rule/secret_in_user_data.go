@@ -1,0 +1,54 @@
+package rule
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+var secretInUserData = Rule{Code: source.SecretInUserData, Category: Security, Severity: source.Info, Truth: TextShows, LintOnly: true, Template: findSecretsInUserData}
+
+// secretAttributes are attributes of resources that are secrets.
+var secretAttributes = map[string][]string{"OS::Heat::RandomString": {"value"}, "OS::Nova::KeyPair": {"private_key"}, "OS::Barbican::Secret": {"decrypted_payload"}}
+
+// findSecretsInUserData finds secrets that Heat writes into user_data, which any program on
+// the server can ask the metadata service for, for as long as the server lives.
+func findSecretsInUserData(l *Look) {
+	for b := range l.BlocksOf("OS::Nova::Server") {
+		if program.BlockOf(b.Resource) != nil {
+			continue // what roles get is looked at where it is bound
+		}
+		told := map[string]bool{}
+		l.References(b.Get("user_data"), func(r hot.Ref, n *yaml.Node) {
+			if what := l.secret(r); what != "" && !told[what] {
+				told[what] = true
+				l.Found(n, fmt.Sprintf("%s reaches the user_data of %q, which any program on that server can read as long as it lives", what, b.Resource.Name),
+					"let the server fetch it, or hand it over in a software deployment; and change it after the first boot")
+			}
+		})
+	}
+}
+
+// secret is what a reference gives, if that is a secret; "" if not.
+func (l *Look) secret(r hot.Ref) string {
+	switch r.Kind {
+	case hot.ToParameter:
+		if p := l.Template.Parameter(r.Name); p != nil && p.Hidden {
+			return fmt.Sprintf("the hidden parameter %q", r.Name)
+		}
+	case hot.ToAttribute:
+		of, s := l.Template.Resource(r.Name), l.Use(r.Name)
+		if of == nil || s == nil {
+			return ""
+		}
+		for _, name := range secretAttributes[s.Type(of)] {
+			if name == r.Attribute {
+				return fmt.Sprintf("the %s of %q", r.Attribute, r.Name)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,156 @@
+package rule
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+// bootText is a text that a server reads when it boots, or that a software config holds.
+type bootText struct {
+	text string
+	// replaced is the text with a word in the place of each that Heat replaces.
+	replaced string
+	// whole says that nothing of it is computed but what is replaced.
+	whole  bool
+	places driver.Text
+	node   *yaml.Node
+
+	server *Block // whose user_data it is; nil of a software config
+	format string // of a server: its user_data_format, "" if that is not known
+	part   bool   // it is a part of an archive
+}
+
+// at is a part of the text.
+func (t *bootText) at(from, to int) source.Place { return t.places.Place(uint32(from), uint32(to)) }
+
+// BootTexts are those of all servers without roles, and of software configs, as far as they
+// are known; one that several have is there once.
+func (l *Look) BootTexts() []*bootText {
+	if l.booted {
+		return l.boot
+	}
+	l.booted = true
+	seen := map[*yaml.Node]bool{}
+	add := func(n *yaml.Node, b *Block, format string) {
+		for _, t := range l.bootTexts(n, 0) {
+			if !seen[t.node] {
+				seen[t.node] = true
+				t.server, t.format = b, format
+				l.boot = append(l.boot, t)
+			}
+		}
+	}
+	for b := range l.BlocksOf("OS::Nova::Server") {
+		if program.BlockOf(b.Resource) == nil && b.Get("user_data") != nil {
+			add(b.Get("user_data"), b, l.dataFormat(b))
+		}
+	}
+	for b := range l.BlocksOf("OS::Heat::SoftwareConfig") {
+		if group := l.text(b.Get("group")); b.Get("config") != nil && (group == "script" || group == "Heat::Ungrouped" || group == "ungrouped" || b.Get("group") == nil) {
+			add(b.Get("config"), nil, "")
+		}
+	}
+	return l.boot
+}
+
+// dataFormat is a server's user_data_format, "" if it is not known.
+func (l *Look) dataFormat(b *Block) string {
+	n := b.Get("user_data_format")
+	if n == nil && l.elsewhere(b) {
+		return ""
+	}
+	if n == nil {
+		return "HEAT_CFNTOOLS"
+	}
+	return l.text(n)
+}
+
+// mostNested is how deep functions and resources are followed to a text.
+const mostNested = 8
+
+// bootTexts are the texts that a property's value is made of.
+func (l *Look) bootTexts(n *yaml.Node, depth int) []*bootText {
+	if n == nil || depth > mostNested {
+		return nil
+	}
+	if text, is := n.Text(); is {
+		return []*bootText{{text: text, replaced: text, whole: true, node: n, places: driver.TextAt(l.Template.Place(n), "", text, "the text")}}
+	}
+	if !l.IsCall(n) {
+		return nil
+	}
+	r, arg := l.Ref(n), n.Entries[0].Value
+	switch {
+	case r.Kind == hot.ToFile && r.Name != "" && !source.IsRemote(r.Name):
+		text, err := l.Uses[0].Given.ReadFile(r.Name)
+		if err != nil {
+			return nil // said elsewhere
+		}
+		return []*bootText{{text: string(text), replaced: string(text), whole: true, node: n, places: driver.TextAt(l.Template.Place(n), r.Name, string(text), "the text")}}
+	case r.Kind == hot.ToResource, r.Kind == hot.ToAttribute && r.Attribute == "config":
+		return l.configTexts(r.Name, depth+1)
+	case strings.HasPrefix(n.Entries[0].Name, "str_replace"):
+		out := l.bootTexts(arg.Get("template"), depth+1)
+		params := arg.Get("params")
+		if params == nil || params.Kind != yaml.Map || l.IsCall(params) {
+			return nil
+		}
+		for _, t := range out {
+			t.replaced = withWords(t.replaced, params)
+			t.whole = false
+		}
+		return out
+	case n.Entries[0].Name == "Fn::Base64":
+		return l.bootTexts(arg, depth+1)
+	}
+	if text := l.text(n); text != "" {
+		return []*bootText{{text: text, replaced: text, whole: true, node: n, places: driver.TextAt(l.Template.Place(n), "", text, "the text")}}
+	}
+	return nil
+}
+
+// configTexts are those of a resource that holds a config.
+func (l *Look) configTexts(name string, depth int) (out []*bootText) {
+	config, s := l.Template.Resource(name), l.Use(name)
+	if config == nil || s == nil || config.Properties == nil || l.IsCall(config.Properties.Value) {
+		return nil
+	}
+	switch s.Type(config) {
+	case "OS::Heat::SoftwareConfig":
+		return l.bootTexts(config.Property("config"), depth)
+	case "OS::Heat::MultipartMime":
+		if parts := config.Property("parts"); parts != nil {
+			for _, p := range parts.Items {
+				if !p.Get("subtype").IsNull() || !p.Get("type").IsNull() && l.text(p.Get("type")) != "text" {
+					continue // its type is said
+				}
+				for _, t := range l.bootTexts(p.Get("config"), depth) {
+					t.part = true
+					out = append(out, t)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// withWords puts a word of the same length in the place of each param, the longest first.
+func withWords(text string, params *yaml.Node) string {
+	var keys []string
+	for _, e := range params.Entries {
+		if e.Name != "" {
+			keys = append(keys, e.Name)
+		}
+	}
+	slices.SortFunc(keys, func(a, b string) int { return len(b) - len(a) })
+	for _, k := range keys {
+		text = strings.ReplaceAll(text, k, strings.Repeat("x", len(k)))
+	}
+	return text
+}
