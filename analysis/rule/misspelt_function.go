@@ -11,9 +11,6 @@ import (
 
 var misspeltFunction = Rule{Code: source.MisspeltFunction, Category: Language, Severity: source.Warning, Truth: TextShows, Template: findMisspeltFunctions}
 
-// functionNames are those that no map of data is likely to have as its only key, nor nearly.
-var functionNames = []string{"get_param", "get_resource", "get_attr", "get_file", "str_replace", "str_replace_strict", "str_split", "list_join", "list_concat", "map_merge", "map_replace", "resource_facade", "make_url"}
-
 func findMisspeltFunctions(l *Look) {
 	if l.Template.Version.CFN() {
 		return
@@ -47,19 +44,11 @@ func (l *Look) misspelt(n *yaml.Node) {
 func (l *Look) nearFunction(name string) string {
 	near, is := l.near[name]
 	if !is {
-		if near = hot.Nearest(name, functionNames); anyFunction(name) {
-			near = ""
-		}
+		near = hot.MeantFunction(name)
 		if l.near == nil {
 			l.near = map[string]string{}
 		}
 		l.near[name] = near
 	}
 	return near
-}
-
-// anyFunction says whether a name is that of a function of some version.
-func anyFunction(name string) bool {
-	_, is := hot.LastVersion(name)
-	return is
 }

@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -222,6 +223,21 @@ func FirstVersion(name string) (Version, bool) {
 		}
 	}
 	return 0, false
+}
+
+// MeantFunction is the function of HOT that a key is a slip for, "" if there is none. Only names
+// of several words are meant: any map may have one of the others, or nearly, as its only key.
+func MeantFunction(key string) string {
+	var several []string
+	for _, s := range functions {
+		switch {
+		case s.function.Name == key:
+			return ""
+		case strings.Contains(s.function.Name, "_"):
+			several = append(several, s.function.Name)
+		}
+	}
+	return Nearest(key, several)
 }
 
 // LastVersion is the last version of HOT that has a function.

@@ -64,9 +64,6 @@ func areRoles(n *yaml.Node) bool {
 // nearlyHotc says whether a key is one slip away from the block's.
 func nearlyHotc(key string) bool { return hot.Nearest(strings.ToLower(key), []string{"hotc"}) != "" }
 
-// functions are those whose misspelt names are told from data.
-var functions = []string{"get_attr", "get_param", "get_resource", "get_file", "str_replace", "str_split", "list_join", "list_concat", "map_merge", "map_replace", "make_url"}
-
 // misspelt warns of maps of one key that are nearly calls: they are data.
 func (l *lowering) misspelt(n *yaml.Node) {
 	if n == nil || n.Target() != nil {
@@ -75,11 +72,11 @@ func (l *lowering) misspelt(n *yaml.Node) {
 	if len(n.Entries) == 1 {
 		key := n.Entries[0].Name
 		_, known := hot.FirstVersion(key)
-		near := hot.Nearest(key, functions)
+		near := hot.MeantFunction(key)
 		if !known && near == "" && strings.HasPrefix(key, "get_") {
 			near = "get_attr"
 		}
-		if !known && near != "" {
+		if near != "" {
 			l.diags.Warning(source.UnknownFunction, l.template.Place(n.Entries[0].Key), fmt.Sprintf("there is no function %s: the role gets this map as it is", key), fmt.Sprintf("did you mean %q?", near))
 		}
 	}
