@@ -141,6 +141,9 @@ func (a *agent) bringAll(ctx context.Context) error {
 		again = false
 		for i := range a.plan.Roles {
 			r := &a.plan.Roles[i]
+			if len(a.planned) > 0 {
+				return nil // what has not begun runs as in the newest plan, which is read first
+			}
 			if len(r.Follows)+len(r.Carries) == 0 || a.journal.Role(r.Name).Status != coordinator.RoleDone {
 				continue
 			}

@@ -24,10 +24,11 @@ type history struct {
 	versions   map[string][]int // what it ran as, and was updated to: MACHINE ROLE
 	accesses   []*access
 	states     map[string]string // what it was brought up to date with last: MACHINE ROLE
+	newest     map[contract.RoleKey][]standsSince
 }
 
 func newHistory(w *world) *history {
-	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}, versions: map[string][]int{}, states: map[string]string{}}
+	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}, versions: map[string][]int{}, states: map[string]string{}, newest: map[contract.RoleKey][]standsSince{}}
 }
 
 // access is one read or write of a role.

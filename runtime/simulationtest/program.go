@@ -16,6 +16,8 @@ type Program struct {
 	Roles map[contract.RoleKey]*Role
 	// Follow says that roles follow what they read, and tell what their values are made of.
 	Follow bool
+	// Slow says that hooks take up to a minute.
+	Slow bool
 }
 
 // Role is what a role does, whatever tool it would be made of.

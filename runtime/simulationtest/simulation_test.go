@@ -2,6 +2,7 @@ package simulationtest
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"testing"
 )
@@ -36,6 +37,26 @@ func TestFollowing(t *testing.T) {
 	})
 	for _, what := range slices.Sorted(maps.Keys(total)) {
 		t.Logf("%7d %s", total[what], what)
+	}
+}
+
+// Changes come over changes, while hooks are slow and agents are killed in them.
+func TestSuperseding(t *testing.T) {
+	total := map[string]int{}
+	Seeds(t, 200, func(t *testing.T, seed uint64) {
+		o := Run(t, NewSuperseding(seed), t.TempDir())
+		if len(o.Violations) > 0 {
+			o.Fatal(t, Replay("runtime/simulationtest", "TestSuperseding", seed))
+		}
+		for what, n := range o.Counts {
+			total[what] += n
+		}
+	})
+	for _, what := range slices.Sorted(maps.Keys(total)) {
+		t.Logf("%7d %s", total[what], what)
+	}
+	if os.Getenv("SEED") == "" && total["hooks that were superseded while they ran"] == 0 {
+		t.Error("no hook was superseded while it ran")
 	}
 }
 

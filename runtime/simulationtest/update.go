@@ -119,6 +119,7 @@ func (w *world) update() error {
 			return err
 		}
 		w.history.count("changes of the plan")
+		w.published(&next)
 		w.setLives(func(l *lives) { l.plan = &next })
 		plans = append(plans, next)
 	}
@@ -148,8 +149,8 @@ func (t tool) runHook(ctx context.Context, job *driver.Job, key contract.RoleKey
 			return driver.Exit{Signal: syscall.SIGTERM}, nil
 		}
 		if point == "in its hook" {
-			work := time.Duration(p.world.dice.roll("work", string(key), fmt.Sprint(of.Version)) % uint64(10*time.Second))
-			p.world.sleep(work, p.dead, ctx.Done())
+			p.world.sleep(p.world.workOf(key, of.Version), p.dead, ctx.Done())
+			p.world.history.overtaken(key, of.Version)
 		}
 	}
 	if p.world.dice.roll("fails", string(key), fmt.Sprint(of.Version))%8 == 0 {
@@ -173,6 +174,7 @@ func (h *history) hooked(p *process, r contract.Role, of made) {
 	h.mu.Unlock()
 	h.world.trace("%v: the hook of %s starts for version %d", p, r.Name, of.Version)
 	h.count("hooks")
+	h.superseded(p, p.machine.Machine.Server.Role(r.Name), of.Version)
 	switch {
 	case len(last) == 0:
 		h.violate("the hook of %s of %v runs, and the role never did", r.Name, p)
