@@ -132,16 +132,18 @@ func (r *release) lookup(name string) *Type {
 
 // whole is a type as the tables say it; nil if there is none.
 func (r *release) whole(name string) any {
-	var below, own any
-	if r.neighbour != nil {
-		below = r.neighbour.whole(name)
-	}
 	line, has := r.table().lines[name]
-	if !has {
-		return below
+	var own any
+	if has {
+		r.must(json.Unmarshal([]byte(line), &own))
 	}
-	r.must(json.Unmarshal([]byte(line), &own))
-	return merged(below, own)
+	switch {
+	case r.neighbour == nil: // no patch: null is a value in it
+		return own
+	case !has:
+		return r.neighbour.whole(name)
+	}
+	return merged(r.neighbour.whole(name), own)
 }
 
 // merged is a value with a patch (RFC 7386).

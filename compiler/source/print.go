@@ -9,7 +9,11 @@ import (
 )
 
 // Style says how diagnostics are printed: in the colours that an ink has.
-type Style struct{ Ink terminal.Ink }
+type Style struct {
+	Ink terminal.Ink
+	// MendedBy is the flag that makes the fix; "" says nothing of fixes.
+	MendedBy string
+}
 
 // Print writes a diagnostic for people: the line FILE:LINE:COL: error[CODE]:
 // message, the source line with a caret, notes and the hint.
@@ -32,6 +36,9 @@ func Print(w io.Writer, d *Diagnostic, style Style) {
 	}
 	if d.Hint != "" {
 		fmt.Fprintf(w, "  %s %s\n", paint(green, "hint:"), terminal.Visible(d.Hint))
+	}
+	if d.Fix != nil && style.MendedBy != "" {
+		fmt.Fprintf(w, "  %s %s (%s)\n", paint(green, "fix:"), terminal.Visible(d.Fix.Does), style.MendedBy)
 	}
 }
 

@@ -68,15 +68,31 @@ func (r *Report) Count() (errors, warnings int) {
 	return errors, warnings
 }
 
+// The flags that mend a finding.
+const (
+	SafeFix   = "--fix"
+	UnsafeFix = "--fix=unsafe"
+)
+
+// MendedBy is the flag that mends a finding; "" if none does.
+func (f Finding) MendedBy() string {
+	switch {
+	case f.Fix == nil || f.At.File.Within.Known():
+		return ""
+	case f.Fix.Unsafe:
+		return UnsafeFix
+	}
+	return SafeFix
+}
+
 // Fixable says how many findings have a fix.
 func (r *Report) Fixable() (safe, unsafe int) {
 	for f := range r.Active() {
-		switch {
-		case f.Fix == nil || f.At.File.Within.Known():
-		case f.Fix.Unsafe:
-			unsafe++
-		default:
+		switch f.MendedBy() {
+		case SafeFix:
 			safe++
+		case UnsafeFix:
+			unsafe++
 		}
 	}
 	return safe, unsafe

@@ -259,3 +259,33 @@ func TestWriteFails(t *testing.T) {
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, fmt.Errorf("no space") }
+
+// The text says which findings --fix mends, and how many.
+func TestTextSaysWhatIsMended(t *testing.T) {
+	r := report()
+	guess := r.Findings[2]
+	d := *guess.Diagnostic
+	d.Fix = &source.Fix{Does: "guess", Unsafe: true}
+	guess.Diagnostic = &d
+	r.Findings = append(r.Findings, guess)
+	for _, c := range []struct {
+		findings []lint.Finding
+		want     []string
+	}{
+		{r.Findings, []string{"(--fix)\n", "fix: guess (--fix=unsafe)\n", "; --fix mends 1, --fix=unsafe 1 more, 2 suppressed"}},
+		{r.Findings[2:3], []string{"; --fix mends 1\n"}},
+		{r.Findings[len(r.Findings)-1:], []string{"; --fix=unsafe mends 1\n"}},
+		{r.Findings[:1], []string{"1 error, 0 warnings\n"}},
+	} {
+		r.Findings = c.findings
+		var out bytes.Buffer
+		if err := format.Write(&out, "text", r, ""); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%q is not in\n%s", want, out.String())
+			}
+		}
+	}
+}

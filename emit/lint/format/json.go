@@ -56,7 +56,7 @@ type Edit struct {
 }
 
 func fixOf(f lint.Finding) *Fix {
-	if f.Fix == nil || f.At.File.Within.Known() {
+	if f.MendedBy() == "" {
 		return nil
 	}
 	out := &Fix{Does: f.Fix.Does, Unsafe: f.Fix.Unsafe}

@@ -14,10 +14,19 @@ func text(w io.Writer, r *lint.Report, ink terminal.Ink) error {
 	suppressed := len(r.Findings)
 	for f := range r.Active() {
 		suppressed--
-		source.Print(w, f.Diagnostic, source.Style{Ink: ink})
+		source.Print(w, f.Diagnostic, source.Style{Ink: ink, MendedBy: f.MendedBy()})
 	}
 	errors, warnings := r.Count()
 	sum := fmt.Sprintf("%s: %s, %s", counted(len(r.Files), "file"), counted(errors, "error"), counted(warnings, "warning"))
+	safe, unsafe := r.Fixable()
+	switch {
+	case safe > 0 && unsafe > 0:
+		sum += fmt.Sprintf("; %s mends %d, %s %d more", lint.SafeFix, safe, lint.UnsafeFix, unsafe)
+	case safe > 0:
+		sum += fmt.Sprintf("; %s mends %d", lint.SafeFix, safe)
+	case unsafe > 0:
+		sum += fmt.Sprintf("; %s mends %d", lint.UnsafeFix, unsafe)
+	}
 	if suppressed > 0 {
 		sum += fmt.Sprintf(", %d suppressed", suppressed)
 	}
