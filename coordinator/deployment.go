@@ -15,7 +15,7 @@ const longestStackName = 255
 // on which the tokens' formula relies.
 func ParseDeployment(name string) (Deployment, error) {
 	if len(name) > longestStackName || !stackName.MatchString(name) {
-		return "", fmt.Errorf("%q is no stack's name: a letter, then up to 254 letters, digits, '_', '-' and '.'", name)
+		return "", fmt.Errorf("%q is not a stack's name: a letter, then up to 254 letters, digits, '_', '-' and '.'", name)
 	}
 	return Deployment(name), nil
 }

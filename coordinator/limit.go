@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Limit bounds what stands at a node and below; a zero is no bound.
+// Limit bounds what stands at a node and below; a zero is not a bound.
 type Limit struct {
 	Nodes int64 `json:"nodes,omitempty"`
 	Bytes int64 `json:"bytes,omitempty"` // of their data

@@ -12,7 +12,7 @@ type Deployment string
 
 // Segment writes any text as one segment of a path: bytes outside of letters,
 // digits and "-_.:,@=+" are percent-encoded, and so is a leading dot ("." and
-// ".." are no segments, and "zookeeper" at the root is ZooKeeper's own).
+// ".." are not segments, and "zookeeper" at the root is ZooKeeper's own).
 func Segment(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

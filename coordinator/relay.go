@@ -66,7 +66,7 @@ func (k RelayKey) File() []byte {
 func ParseRelayKey(text []byte) (RelayKey, error) {
 	var f relayKeyFile
 	if json.Unmarshal(text, &f) != nil {
-		return RelayKey{}, errors.New("it is no relay's key")
+		return RelayKey{}, errors.New("it is not a relay's key")
 	}
 	if f.Format != relayKeyFormat {
 		return RelayKey{}, fmt.Errorf("it has format %d, this hotc reads format %d", f.Format, relayKeyFormat)

@@ -124,7 +124,7 @@ type Store interface {
 	// Announce keeps an ephemeral node in place until ctx ends, made again after an
 	// expiry. It returns when the node stands for the first time.
 	Announce(ctx context.Context, path Path, data []byte) error
-	// DeleteTree deletes a node and all below it; none is no error. What it may not
+	// DeleteTree deletes a node and all below it; none is not an error. What it may not
 	// delete stays, with the nodes above: ErrRefused.
 	DeleteTree(ctx context.Context, path Path) error
 	// Authenticate adds an identity to the session.

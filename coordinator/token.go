@@ -89,7 +89,7 @@ func TokenKey(token string) (seal.Key, error) { return seal.DeriveKey("hotc toke
 
 // ReaderSet is the identity of a set of servers that read the same cells. Each
 // of them finds its password in its own KeysRecord. A server's path never starts
-// with a slash, so this is no server's token.
+// with a slash, so this is not a server's token.
 func (s Secret) ReaderSet(d Deployment, id string) Credential {
 	return Credential{User: "readers-" + id, Password: s.digest(string(d) + ":/readers/" + id)}
 }

@@ -23,7 +23,7 @@ func checkStored(file *os.File) error {
 		return err
 	}
 	if kernelViews[int64(in.Type)] {
-		return errors.New("it is no file that is stored somewhere, but a view into this machine's kernel")
+		return errors.New("it is not a file that is stored somewhere, but a view into this machine's kernel")
 	}
 	return nil
 }

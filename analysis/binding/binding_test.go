@@ -156,7 +156,7 @@ func TestOnlyWhatIsUsedIsPinned(t *testing.T) {
 // Names that lead nowhere are said once, where they stand.
 func TestNamesThatLeadNowhere(t *testing.T) {
 	for input, want := range map[string]string{
-		"{get_attr: [db, ulr]}":                        `no role of server "db" declares an output "ulr", and it is no attribute of a server`,
+		"{get_attr: [db, ulr]}":                        `no role of server "db" declares an output "ulr", and it is not an attribute of a server`,
 		"{get_attr: [bd, url]}":                        `there is no resource "bd"`,
 		"{get_param: opne}":                            `there is no parameter "opne"`,
 		"{get_attr: [tier, y]}":                        `the nested template tier.yaml has no output "y"`,

@@ -10,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// What is not in the deployment: a resource whose condition is false is no mistake
+// What is not in the deployment: a resource whose condition is false is not a mistake
 // where an `if` of the same condition leaves the reference to it out. So places that
 // Heat evaluates are folded, with what is given, before anything is said.
 

@@ -99,7 +99,7 @@ func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name string) (*
 		}
 	}
 	if n == nil {
-		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q is no member of a group: it has no %s", s.Path, name), Hint: "leave the input out"}
+		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q is not a member of a group: it has no %s", s.Path, name), Hint: "leave the input out"}
 	}
 	group := n.In.PathOf(n.Resource.Name)
 	switch {

@@ -210,7 +210,7 @@ func (b *binder) unknownOutput(at source.Place, server, attribute string) {
 	if s := b.program.Server(server); s != nil && s.Unread {
 		return // why is said already
 	}
-	message := fmt.Sprintf("no role of server %q declares an output %q, and it is no attribute of a server", server, attribute)
+	message := fmt.Sprintf("no role of server %q declares an output %q, and it is not an attribute of a server", server, attribute)
 	hint := "declare it under `outputs:` of the role that writes it"
 	if s := b.program.Server(server); s != nil {
 		if near := hot.Nearest(attribute, s.Attributes()); near != "" {

@@ -170,7 +170,7 @@ func (b *binder) property(resource string, read *Read) {
 	}
 }
 
-// dependsOnRole answers a name in depends_on that is no resource.
+// dependsOnRole answers a name in depends_on that is not a resource.
 func (b *binder) dependsOnRole(r *hot.Resource, item *yaml.Node, on string) {
 	i := strings.LastIndexByte(on, '.')
 	if i < 0 {

@@ -10,7 +10,7 @@ import (
 // Slots replaces the largest parts of an expression that only Heat can resolve. Each
 // then stands alone in a template, so what Heat would not have looked at is kept from
 // it: a part in a branch of an `if` that Heat decides stays in such an `if`, and a
-// condition, which is no value to Heat, becomes one.
+// condition, which is not a value to Heat, becomes one.
 func Slots(e *hot.Expr, deploy func(*hot.Expr) *hot.Expr) *hot.Expr {
 	return slots{deploy: deploy}.in(e)
 }

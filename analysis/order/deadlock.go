@@ -152,11 +152,11 @@ func (s story) message() string {
 	wait := s.circle()
 	switch s.deadlock.Verdict {
 	case waits.Certain:
-		return "deadlock, whatever the order in which things happen: " + wait
+		return "deadlock in every order of events: " + wait
 	case waits.Conditional:
 		return fmt.Sprintf("deadlock if the condition %s is %s: %s", s.deadlock.Key, [...]string{"true", "false"}[min(1, s.deadlock.Way)], wait)
 	case waits.Timed:
-		return fmt.Sprintf("a wait in a circle that only a time-out ends, after %s: %s", seconds(s.first().Read.Timeout), wait)
+		return fmt.Sprintf("a dependency cycle that only a timeout ends, after %s: %s", seconds(s.first().Read.Timeout), wait)
 	default:
 		return "possible deadlock, if reads come before the writes that others wait for: " + wait
 	}
@@ -278,7 +278,7 @@ func (s story) hint() string {
 		}
 	}
 	if len(parts) == 0 {
-		return "no single change of order breaks the circle: take one of these reads out"
+		return "no single change of order breaks the cycle: remove one of these reads"
 	}
 	return strings.Join(parts, "; or ")
 }

@@ -94,7 +94,7 @@ func sizeOf(role *program.Role) int {
 // body adds what the role's source does. Where the driver cannot tell, every input
 // is read and every output written at some time.
 func (l *lowering) body(out []waits.Step) []waits.Step {
-	if l.role.Meaning == nil { // why its source has none is said; that it may block is no second finding
+	if l.role.Meaning == nil { // why its source has none is said; that it may block is not a second finding
 		return append(append(out, l.writes(nil)...), l.reads(nil)...)
 	}
 	sequence := l.role.Meaning.Sequence

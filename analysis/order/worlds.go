@@ -14,7 +14,7 @@ import (
 const mostWorlds = 4096
 
 // choice is something that Heat will know and hotc does not: a value that is compared, or
-// the truth of a test that is no comparison.
+// the truth of a test that is not a comparison.
 type choice struct {
 	expr      *hot.Expr
 	parameter *hot.Parameter // whose value it is, if it is just that

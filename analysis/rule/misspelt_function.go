@@ -28,7 +28,7 @@ func findMisspeltFunctions(l *Look) {
 func (l *Look) misspelt(n *yaml.Node) {
 	if name := firstName(n); len(name) > 6 && strings.Contains(name, "_") && !l.IsCall(n) {
 		if near := l.nearFunction(name); near != "" {
-			l.Found(n.Entries[0].Key, fmt.Sprintf("%q is no function: this map is given as it is", name), "").Meant(name, near)
+			l.Found(n.Entries[0].Key, fmt.Sprintf("%q is not a function: this map is given as it is", name), "").Meant(name, near)
 		}
 	}
 	for _, x := range n.Items {

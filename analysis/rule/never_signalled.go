@@ -29,7 +29,7 @@ func findNeverSignalled(l *Look) {
 			}
 		})
 		if !read {
-			l.Note(l.Found(handle, fmt.Sprintf("nothing reads the handle %q: nobody can signal it, and the stack waits until its time-out", of.Name),
+			l.Note(l.Found(handle, fmt.Sprintf("nothing reads the handle %q: nobody can signal it, and the stack waits until its timeout", of.Name),
 				"give `{get_attr: ["+of.Name+", curl_cli]}` to a server's user_data"), l.Template.Resource(of.Name).Entry.Key, "the handle")
 		}
 	}

@@ -23,7 +23,7 @@ func findPropertyTypes(l *Look) {
 	}
 }
 
-// findHandedOver finds what is no text among a nested template's arguments that are to be
+// findHandedOver finds what is not a text among a nested template's arguments that are to be
 // texts. Of other types its parameters are compared when the stack is put together.
 func findHandedOver(l *Look) {
 	for _, s := range l.Uses {

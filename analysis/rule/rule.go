@@ -5,7 +5,7 @@
 //
 // A rule looks at a template once, in the light of all its uses (Look), or at the roles of
 // the whole program. It finds and never prints. What the stages before it find wrong (a
-// text that is no YAML, a reference that leads nowhere) has its line in stages.go, so that
+// text that is not valid YAML, a reference that leads nowhere) has its line in stages.go, so that
 // all that hotc says of a template can be listed, chosen and explained in one way.
 package rule
 

@@ -52,7 +52,7 @@ func knownNamespace(kind string, names []string) bool {
 }
 
 // closeTo says whether two names differ only in the last part or the one before it, and
-// there by a slip: `OS::Nova::Quota` is no slip for `OS::Cinder::Quota`. A lost colon is one.
+// there by a slip: `OS::Nova::Quota` is not a slip for `OS::Cinder::Quota`. A lost colon is one.
 func closeTo(a, b string) bool {
 	if strings.ReplaceAll(a, ":", "") == strings.ReplaceAll(b, ":", "") {
 		return true

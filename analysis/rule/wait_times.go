@@ -13,7 +13,7 @@ var longWait = Rule{Code: source.LongWait, Category: Resources, Severity: source
 // (heat/common/config.py, stack_action_timeout).
 const stackTimeout = 3600
 
-// findLongWaits finds wait conditions whose time-out comes after that of the stack.
+// findLongWaits finds wait conditions whose timeout comes after that of the stack.
 func findLongWaits(l *Look) {
 	for b := range l.BlocksOf("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition", "OS::Heat::SwiftSignal") {
 		n := b.Get("timeout")

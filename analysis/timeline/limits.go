@@ -39,7 +39,7 @@ func progress(steps []waits.Step, i int) float64 {
 	return min(1, most)
 }
 
-// deadline is when a task's time-out ends it; 0 is never. At worst a task works for all
+// deadline is when a task's timeout ends it; 0 is never. At worst a task works for all
 // of its time, and its waits come on top: so nothing that ends well ends later.
 func (s *simulation) deadline(p, t int) float64 {
 	timeout := s.net.Processes[p].Tasks[t].Timeout
@@ -60,7 +60,7 @@ func (s *simulation) patience(p, t int, step *waits.Step) (until float64, timed 
 	return until, timed
 }
 
-// nextTimeout is the process whose wait is the first that a time-out ends; -1 if nobody
+// nextTimeout is the process whose wait is the first that a timeout ends; -1 if nobody
 // waits so.
 func (s *simulation) nextTimeout() int {
 	first, at := -1, 0.0

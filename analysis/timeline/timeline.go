@@ -47,7 +47,7 @@ type Run struct {
 	Makespan  float64   `json:"makespan"`
 	// Hung says that it never ends: the processes in it wait for each other.
 	Hung bool `json:"hung,omitempty"`
-	// Failed says that some time-out ends before what it waits for has come.
+	// Failed says that some timeout ends before what it waits for has come.
 	Failed   bool   `json:"failed,omitempty"`
 	Critical []Link `json:"critical_path"`
 }
@@ -123,7 +123,7 @@ type settled struct {
 // Simulate runs a net as it is expected to run.
 func Simulate(n *waits.Net, d Durations) *Run { return bounded(n, d, false) }
 
-// AtWorst runs a net with everything as slow as it may be: what has a time-out takes
+// AtWorst runs a net with everything as slow as it may be: what has a timeout takes
 // all of it and publishes last, and what is retried fails as often as it may.
 func AtWorst(n *waits.Net, d Durations) *Run { return bounded(n, d, true) }
 
@@ -154,7 +154,7 @@ func simulate(n *waits.Net, programs [][][]waits.Step, d Durations, worst bool) 
 	}
 	// A process runs ahead as far as it can: a cell is written once, so the time of
 	// a read depends on that of the write alone and not on who ran first. Only when
-	// nobody can go on does the next time-out end a wait.
+	// nobody can go on does the next timeout end a wait.
 	for {
 		for len(ready) > 0 {
 			p := ready[len(ready)-1]

@@ -128,8 +128,8 @@ func TestHangsWhereTheAnalysisIsCertain(t *testing.T) {
 	}
 }
 
-// withTimeouts are a server whose role reads a cell with a time-out, and one that works too
-// long for its own time-out.
+// withTimeouts are a server whose role reads a cell with a timeout, and one that works too
+// long for its own timeout.
 func withTimeouts(readTimeout, roleTimeout float64) *waits.Net {
 	n := &waits.Net{}
 	url, done := n.AddCell("db.mysql:url", source.Place{}), n.AddCell("web.app", source.Place{})
@@ -171,7 +171,7 @@ func TestAtWorst(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if r := timeline.AtWorst(withTimeouts(0, 100), d); r.Failed || r.Makespan != 40+3*100+20+20 {
-		t.Errorf("with a time-out: %+v", r)
+		t.Errorf("with a timeout: %+v", r)
 	}
 	r := timeline.AtWorst(withTimeouts(60, 100), d)
 	if app := r.Processes[1].Tasks[1]; !r.Failed || app.End != 100 || app.Failed != `input "url" has not come in time` {
@@ -179,7 +179,7 @@ func TestAtWorst(t *testing.T) {
 	}
 }
 
-// A wait in a circle that a time-out ends does not hang: it fails.
+// A wait in a circle that a timeout ends does not hang: it fails.
 func TestTimedCircle(t *testing.T) {
 	n := &waits.Net{}
 	a, b := n.AddCell("a", source.Place{}), n.AddCell("b", source.Place{})

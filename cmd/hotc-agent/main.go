@@ -141,7 +141,7 @@ func parse(flags *pflag.FlagSet, args []string, arguments int) error {
 		return usageError{err}
 	}
 	if n := flags.NArg(); n != arguments {
-		return usageError{fmt.Errorf("%d arguments are needed, %d were given", arguments, n)}
+		return usageError{fmt.Errorf("wrong number of arguments: %d instead of %d", n, arguments)}
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func compareEnds(v *status.Status, run *timeline.Run) (wrong []string) {
 }
 
 // netOf is a generated deployment as a net. What fails reads a cell that never comes,
-// as its task has failed, or where a time-out is given, when that is over.
+// as its task has failed, or where a timeout is given, when that is over.
 func netOf(p *simulationtest.Program, timeout float64) *waits.Net {
 	n := &waits.Net{}
 	cells := map[contract.CellName]waits.CellID{}

@@ -363,7 +363,7 @@ func readPlanFile(path string) ([]byte, *contract.Plan, error) {
 	}
 	p, err := check.Plan(data)
 	if err != nil {
-		d := source.Fail(source.BadPlan, path+" is no plan that this hotc reads", "compile again, with this version of hotc")
+		d := source.Fail(source.BadPlan, path+" is not a plan that this hotc reads", "compile again, with this version of hotc")
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			d.Notes = append(d.Notes, source.Note{Message: line})
 		}
@@ -388,7 +388,7 @@ func checkFiles(dir string, p *contract.Plan) error {
 		}
 		if total += info.Size(); total > deploy.MaxFiles {
 			return source.Fail(source.BadPlan, fmt.Sprintf("the roles' files have more than %s together", size(deploy.MaxFiles)),
-				"the coordinator is no place for large files: let the role fetch them")
+				"the coordinator is not a place for large files: let the role fetch them")
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {

@@ -117,7 +117,7 @@ func (c *compilation) options(template string) (emit.Options, error) {
 		}
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 {
-			return o, usageError{fmt.Errorf("--limit %s: %q is no number", name, value)}
+			return o, usageError{fmt.Errorf("--limit %s: %q is not a number", name, value)}
 		}
 		if err := o.Limits.Set(name, n); err != nil {
 			return o, usageError{err}

@@ -171,7 +171,7 @@ var errUnanswered = source.Fail(source.OperationFailed, "interrupted: nothing wa
 // confirm asks, on the error stream so that the output stays clean.
 func confirm(ctx context.Context, io streams, question string) error {
 	if !io.interactive() {
-		return source.Fail(source.Usage, "nobody is there to be asked: the input is no terminal", "--yes goes on without asking")
+		return source.Fail(source.Usage, "nobody is there to be asked: the input is not a terminal", "--yes goes on without asking")
 	}
 	fmt.Fprint(io.err, question+" [y/N] ")
 	answered := make(chan string, 1)

@@ -79,7 +79,7 @@ func readDurations(path string, r *emit.Result, boot float64, s streams) (map[st
 	}
 	entries := map[string]durationEntry{}
 	if err := yaml.Unmarshal(text, &entries); err != nil {
-		return nil, source.Fail(source.CannotRead, fmt.Sprintf("%s is no map of names to seconds: %v", path, err), "for example `db.mysql: 90`, or what `hotc status --json` printed of a former run")
+		return nil, source.Fail(source.CannotRead, fmt.Sprintf("%s is not a map of names to seconds: %v", path, err), "for example `db.mysql: 90`, or what `hotc status --json` printed of a former run")
 	}
 	of := map[string]timeline.Duration{}
 	known := timedNames(r)

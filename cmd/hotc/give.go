@@ -180,7 +180,7 @@ func warnOpenFile(name, path string, s streams) {
 		return
 	}
 	d := &source.Diagnostic{Code: source.MissingSecret, Severity: source.Warning,
-		Message: fmt.Sprintf("--secret-param %s: others than its owner may use the file %s (mode %04o)", name, path, info.Mode().Perm()),
+		Message: fmt.Sprintf("--secret-param %s: the file %s can be used by others than its owner (mode %04o)", name, path, info.Mode().Perm()),
 		Hint:    "chmod 600 " + shellQuote(path)}
 	source.Print(s.err, d, s.errStyle())
 }

@@ -113,7 +113,7 @@ func TestRootCommands(t *testing.T) {
 	expect(apply(open), 0, "warning[H709]", "the ROOT of zk://", "hotc root new --coordinator")
 	expect([]string{"root", "show", "--coordinator", open}, 0, "open. Who reaches", "everybody may read, create below, delete below", "1 deployment.")
 	expect([]string{"root", "new", "--coordinator", open, "--root-key-file", key}, 1, "H709", "stands, and is open")
-	expect([]string{"root", "show", "--coordinator", own}, 0, "closed, and not to who has this key", "Name the file")
+	expect([]string{"root", "show", "--coordinator", own}, 0, "closed, and this is not its key", "Name the file")
 	expect([]string{"root", "show", "--json", "--coordinator", own, "--root-key-file", key}, 0, `"state": "ours"`, `"deployments": 1`, `"enforced": true`, `"nodes": 500`)
 	where := []string{"--stack", "site", "--coordinator", own, "--secret-file", secret}
 	expect(append([]string{"status"}, where...), 0, "db")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The key of a relay is written once, for its owner alone; what is no key, or another
+// The key of a relay is written once, for its owner alone; what is not a key, or another
 // stack's, is refused before anybody is asked.
 func TestRelayKey(t *testing.T) {
 	d := newDesk(t)
@@ -26,12 +26,12 @@ func TestRelayKey(t *testing.T) {
 	for want, args := range map[string][]string{
 		"exists and is not overwritten":    {"key", file, "--stack", "site", "--secret-file", d.secret},
 		"is the key of site, not of other": {"--stack", "other", "--key-file", file},
-		"it is no relay's key":             {"--key-file", none},
+		"it is not a relay's key":          {"--key-file", none},
 		"there is no file":                 {"--key-file", none + "2"},
 		"which deployment?":                {"--secret-file", d.secret},
 		"which secret?":                    {"--stack", "site"},
 		"which coordinator?":               {"--key-file", file},
-		"is no stack's name":               {"--stack", "a/b", "--secret-file", d.secret},
+		"is not a stack's name":            {"--stack", "a/b", "--secret-file", d.secret},
 		"which cloud?":                     {"--key-file", file, "--coordinator", d.url},
 	} {
 		t.Setenv("OS_CLOUD", "")

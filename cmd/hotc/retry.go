@@ -112,7 +112,7 @@ func namedTexts(given []string) (map[string]string, error) {
 	return texts, nil
 }
 
-// readOutputs reads a file of outputs; none is no outputs.
+// readOutputs reads a file of outputs; none is not an outputs.
 func readOutputs(path string) (map[string]json.RawMessage, error) {
 	if path == "" {
 		return nil, nil

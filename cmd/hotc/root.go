@@ -272,8 +272,8 @@ func (r *rootReport) print(io streams, t *target) {
 	fmt.Fprintf(io.out, "%s: %s\n", r.Coordinator, map[string]string{
 		"absent": "nobody has made this ROOT; hotc apply would make an open one.",
 		"open":   "open. Who reaches the coordinator may take the name of any stack.",
-		"closed": "closed, and not to who has this key.",
-		"ours":   "closed. Only who has " + t.rootKeyPath() + " may create and list there.",
+		"closed": "closed, and this is not its key.",
+		"ours":   "closed. Only the holder of " + t.rootKeyPath() + " may create and list there.",
 	}[r.State])
 	if r.State == "closed" && t.rootKeyPath() == "" {
 		fmt.Fprintln(io.out, "Name the file with its key: --root-key-file FILE.")
@@ -293,7 +293,7 @@ func (r *rootReport) print(io streams, t *target) {
 		fmt.Fprintln(io.out, "But this ZooKeeper does not refuse more: that takes version 3.7 or later, with enforceQuota=true in zoo.cfg.")
 	}
 	if r.AroundOpen {
-		fmt.Fprintln(io.out, "Everybody who reaches this ZooKeeper may create nodes beside the ROOT, and fill its memory (docs/security.md says what closes it).")
+		fmt.Fprintln(io.out, "Everybody who reaches this ZooKeeper can create nodes beside the ROOT, and fill its memory (docs/security.md says what closes it).")
 	}
 }
 
@@ -361,6 +361,6 @@ func (s *session) warnOpenRoot(io streams, root deploy.Root) {
 		return
 	}
 	source.Print(io.err, &source.Diagnostic{Code: source.NotOurs, Severity: source.Warning,
-		Message: "the ROOT of " + s.target.coordinatorName() + " is open: who reaches the coordinator may take the names of stacks there, and fill its memory",
-		Hint:    "another ROOT can be made your own, before the first deployment: \"" + s.target.rootCommand("new") + "\""}, io.errStyle())
+		Message: "the ROOT of " + s.target.coordinatorName() + " is open: anybody who reaches the coordinator can take the names of stacks there, and fill its memory",
+		Hint:    "make a ROOT of your own before the first deployment: \"" + s.target.rootCommand("new") + "\""}, io.errStyle())
 }

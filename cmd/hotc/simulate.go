@@ -25,7 +25,7 @@ func newSimulateCommand(s streams) *cobra.Command {
 		Short: "Predict a deployment's timeline and critical path",
 		Long: `Predict how a deployment will run: when each server boots, when each role works and
 what it is blocked on, the critical path, and how long it would take if Heat ordered
-whole servers; and the same with everything as slow as time-outs and retries allow.
+whole servers; and the same with everything as slow as timeouts and retries allow.
 FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot) to seconds, or to
 {seconds: N, worst: N, retries: N}, as YAML or JSON; or what ` + "`hotc status --json`" + ` or
 ` + "`hotc run --json`" + ` printed of a former run. - is standard input.`,
@@ -111,7 +111,7 @@ func (p *prediction) headline() string {
 		return fmt.Sprintf("fails: all is over after %s", lasting(p.Makespan))
 	}
 	if p.WholeServers < 0 {
-		return text + "; ordering whole servers would be a circle"
+		return text + "; ordering whole servers would be a cycle"
 	}
 	return fmt.Sprintf("%s, %s if Heat ordered whole servers", text, lasting(p.WholeServers))
 }
@@ -171,7 +171,7 @@ func (p *prediction) print(s streams) {
 	}
 }
 
-// failures say why roles fail: by a time-out, or by what they need.
+// failures say why roles fail: by a timeout, or by what they need.
 func failures(r *timeline.Run) []string {
 	var out []string
 	for _, p := range r.Processes {

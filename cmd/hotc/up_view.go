@@ -265,7 +265,7 @@ func (v *upView) Confirm(c up.Changes) error {
 	for _, x := range []struct {
 		names []string
 		what  string
-	}{{c.Added, "Heat makes"}, {c.Deleted, "Heat deletes"}, {c.Replaced, "Heat replaces"}} {
+	}{{c.Added, "Heat creates"}, {c.Deleted, "Heat deletes"}, {c.Replaced, "Heat replaces"}} {
 		for _, name := range x.names {
 			fmt.Fprintf(out, "  %s %s%s\n", x.what, terminal.Line(name), v.whyReplaced(name, c.Replaced))
 		}

@@ -33,7 +33,7 @@ type Boot struct {
 }
 
 // Handles are wait condition handles by name. Those of the stacks around are under
-// "above", which is no handle's name.
+// "above", which is not a handle's name.
 type Handles struct {
 	Own   map[string]Handle
 	Above *Handles

@@ -9,7 +9,7 @@ import (
 
 // Definition names what a run of the role is made of: its driver, source, files,
 // inputs and tool, 32 hex digits of a digest. A role that ran with another one than
-// its plan has now is out of date. Positions, time-outs, tasks and outputs are no
+// its plan has now is out of date. Positions, timeouts, tasks and outputs are no
 // part of it, nor is how the plan's text was written.
 func (r *Role) Definition() string {
 	type made struct {

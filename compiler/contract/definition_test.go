@@ -34,12 +34,12 @@ func TestWhatADefinitionIsMadeOf(t *testing.T) {
 		after := sample()
 		change(&after)
 		if after.Definition() == before.Definition() {
-			t.Errorf("%s is no part of it", name)
+			t.Errorf("%s is not a part of it", name)
 		}
 	}
 	for name, change := range map[string]func(*contract.Role){
 		"positions":         func(r *contract.Role) { r.At, r.Inputs[0].At, r.Render[0].At = "", nil, "" },
-		"time-outs":         func(r *contract.Role) { r.Timeout, r.Inputs[0].Timeout, r.Inputs[0].IfDown = 1, 2, 3 },
+		"timeouts":          func(r *contract.Role) { r.Timeout, r.Inputs[0].Timeout, r.Inputs[0].IfDown = 1, 2, 3 },
 		"tasks":             func(r *contract.Role) { r.Hooks = []contract.Task{{Name: contract.HookUpdate}}; r.Actions = r.Hooks },
 		"spelling":          func(r *contract.Role) { r.Source = json.RawMessage("{\"then\": \"\\u003c\",\n \"file\":\"ab\"}") },
 		"a template's name": func(r *contract.Role) { r.Render[0].Name = "y.tmpl" },

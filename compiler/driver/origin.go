@@ -211,7 +211,7 @@ func CheckFetchURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil, u.Host == "":
-		return fmt.Errorf("%q is no URL", text)
+		return fmt.Errorf("%q is not a URL", text)
 	case u.Scheme != "https" && u.Scheme != "http":
 		return fmt.Errorf("servers fetch http:// and https://, not %s://", u.Scheme)
 	case u.User != nil:
@@ -226,7 +226,7 @@ func checkProxy(text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) {
-		return fmt.Errorf("the proxy %q is no URL of the form http://HOST:PORT", text)
+		return fmt.Errorf("the proxy %q is not a URL of the form http://HOST:PORT", text)
 	}
 	if u.User != nil {
 		return errors.New("the proxy's URL holds a password, which the plan would show to everybody who reads it")
@@ -260,7 +260,7 @@ func (r Role) checkGit(m *value.Dict, texts map[string]string) error {
 			return fmt.Errorf("%s and %s exclude each other", named, k)
 		}
 		if named = k; !revision.MatchString(texts[k]) || strings.Contains(texts[k], "..") {
-			return fmt.Errorf("%q is no name of a %s", texts[k], k)
+			return fmt.Errorf("%q is not a name of a %s", texts[k], k)
 		}
 	}
 	if named == "" {

@@ -68,7 +68,7 @@ func TestWhereATreeOfFilesComesFrom(t *testing.T) {
 		{`{git: "https://u:hush@x.org/a.git", tag: v1}`, `source.cookbooks of role "app": the repository's URL holds a password, which the plan would show to everybody who reads it`},
 		{`{git: "ext::sh -c id", tag: v1}`, `source.cookbooks of role "app": "ext::sh -c id" is not a repository that a server can clone: https://…, ssh://…, git://… or USER@HOST:PATH`},
 		{`{git: "--upload-pack=id", tag: v1}`, `source.cookbooks of role "app": "--upload-pack=id" is not a repository that a server can clone: https://…, ssh://…, git://… or USER@HOST:PATH`},
-		{`{git: "https://x.org/a.git", tag: "--force"}`, `source.cookbooks of role "app": "--force" is no name of a tag`},
+		{`{git: "https://x.org/a.git", tag: "--force"}`, `source.cookbooks of role "app": "--force" is not a name of a tag`},
 		{`{git: "https://x.org/a.git", tag: a, branch: b}`, `source.cookbooks of role "app": branch and tag exclude each other`},
 		{`{git: "git@x.org:a.git", tag: a, ssh_key: "-----BEGIN"}`, `source.cookbooks of role "app": ssh_key must be the path of a file on the server, or {input: NAME}: the plan holds no secrets`},
 		{`{git: "git@x.org:a.git", tag: a, ssh_key: {input: other}}`, `source.cookbooks of role "app": ssh_key names the input "other", which the role does not declare`},

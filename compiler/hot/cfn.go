@@ -69,7 +69,7 @@ func selectFrom(index, from value.Value) (value.Value, error) {
 		}
 		v, err := yaml.DecodeJSON([]byte(text))
 		if err != nil {
-			return nil, fmt.Errorf("Fn::Select: the text is no JSON: %w", err)
+			return nil, fmt.Errorf("Fn::Select: the text is not valid JSON: %w", err)
 		}
 		from = v
 	}

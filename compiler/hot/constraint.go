@@ -62,7 +62,7 @@ func (r *parameterReader) readConstraints(n *yaml.Node) {
 func (r *parameterReader) readConstraint(n *yaml.Node) {
 	for _, e := range n.Entries {
 		if e.Name != "description" && !slices.Contains(constraintKinds, e.Name) {
-			r.fail(e.Key, "", "%q is no constraint", e.Name)
+			r.fail(e.Key, "", "%q is not a constraint", e.Name)
 			return
 		}
 	}
@@ -79,7 +79,7 @@ func (r *parameterReader) readConstraint(n *yaml.Node) {
 			r.fail(n, "", "the constraint modulo exists from version %s on", V20170224)
 			return
 		}
-		r.fail(n, "range, length, modulo, allowed_values, allowed_pattern or custom_constraint", "this is no constraint")
+		r.fail(n, "range, length, modulo, allowed_values, allowed_pattern or custom_constraint", "this is not a constraint")
 		return
 	}
 	if err := c.read(n.Get(c.Kind).Data()); err != nil {

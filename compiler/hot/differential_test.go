@@ -257,7 +257,7 @@ func TestAgreesWithHeat(t *testing.T) {
 	allTrials(t, judge, *cases, func(t *testing.T, x *trial) {
 		out, err := Fold(x.expr, resolver{template: x.template}.resolve)
 		if err == nil && !out.IsValue() {
-			if !out.CallsAny("map_replace") { // with a new key that is no string
+			if !out.CallsAny("map_replace") { // with a new key that is not a string
 				x.report(t, "not folded")
 			}
 			left++

@@ -196,7 +196,7 @@ func callOf(f *Function, at source.Place, arg value.Value, argAt source.Place) *
 }
 
 // argument reads a call's argument. A name in a list of them is told where it stands,
-// so that list is no value.
+// so that list is not a value.
 func (r *exprReader) argument(f *Function, arg *yaml.Node, functions map[string]*Function) part {
 	if !f.usesNames || arg.Kind != yaml.List {
 		return r.part(arg, functions)

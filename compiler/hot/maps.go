@@ -181,7 +181,7 @@ func replaceInMap(in, keys, values *value.Dict) (value.Value, error) {
 	return out, nil
 }
 
-// replacesByNoString says that map_replace may put in a key that is no string.
+// replacesByNoString says that map_replace may put in a key that is not a string.
 func replacesByNoString(arg *Expr) bool {
 	args, _ := arg.list()
 	if len(args) != 2 {

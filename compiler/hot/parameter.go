@@ -59,7 +59,7 @@ func (r *parameterReader) read(e *yaml.Entry) {
 	}
 	for _, key := range n.Entries {
 		if first, ok := known[key.Name]; !ok {
-			r.fail(key.Key, "", "%q is no key of a declaration", key.Name)
+			r.fail(key.Key, "", "%q is not a key of a declaration", key.Name)
 		} else if first > r.t.Version {
 			r.fail(key.Key, "", "the key %q exists from version %s on", key.Name, first)
 		}
@@ -119,7 +119,7 @@ func (r *parameterReader) readType(e *yaml.Entry) {
 		hint = "did you mean " + said(near) + "?"
 		r.p.Type = near
 	}
-	r.fail(n, hint, "%s is no type", shown(n.Data()))
+	r.fail(n, hint, "%s is not a type", shown(n.Data()))
 }
 
 func (r *parameterReader) checkDefault() {

@@ -25,7 +25,7 @@ var (
 )
 
 // OwnFact is what a role's input reads of its own server: {fact: NAME}, where the block's
-// schema allows it. It is no function of the language.
+// schema allows it. It is not a function of the language.
 var OwnFact = &Function{Name: "fact", Reference: true}
 
 // presenceFunctions are all of them.

@@ -58,7 +58,7 @@ func (t *Template) checkDeletionPolicy(r *Resource, e *yaml.Entry, diags *source
 	if near := Nearest(text, deletionPolicies); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	diags.Error(source.BadSection, t.Place(e.Value), fmt.Sprintf("%q: %s is no %s", r.Name, shown(e.Value.Data()), e.Name), hint)
+	diags.Error(source.BadSection, t.Place(e.Value), fmt.Sprintf("%q: %s is not a valid %s", r.Name, shown(e.Value.Data()), e.Name), hint)
 }
 
 // kindOf is a node as people call it.

@@ -123,7 +123,7 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 	}
 	for _, e := range root.Entries {
 		if first, ok := known[e.Name]; !ok || first > t.Version {
-			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("%q is no section of a template of version %s", e.Name, t.Version), "")
+			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("%q is not a section of a template of version %s", e.Name, t.Version), "")
 		}
 	}
 	t.readParameters(diags)
@@ -320,7 +320,7 @@ func (t *Template) checkKeys(of string, e *yaml.Entry, known, cfn map[string]Ver
 	}
 	for _, k := range e.Value.Entries {
 		if first, ok := known[k.Name]; !ok {
-			say(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: %q is no key of %s", e.Name, k.Name, of), keyHint(k, known))
+			say(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: %q is not a key of %s", e.Name, k.Name, of), keyHint(k, known))
 		} else if first > t.Version {
 			say(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: the key %q of %s exists from version %s on", e.Name, k.Name, of, first), "")
 		}

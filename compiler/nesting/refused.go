@@ -131,7 +131,7 @@ func (l *loader) remote(s *program.Stack, r *hot.Resource, at place) {
 		}
 	}
 	if found {
-		l.refuse(s.Place(file), fmt.Sprintf("the stack %q has servers with roles, which hotc does not compile: an %s is no nested stack to Heat", r.Name, remoteType),
+		l.refuse(s.Place(file), fmt.Sprintf("the stack %q has servers with roles, which hotc does not compile: an %s is not a nested stack to Heat", r.Name, remoteType),
 			"nest the template as the type of a resource; or deploy it by itself, with a deployment of its own")
 	}
 }

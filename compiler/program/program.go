@@ -148,7 +148,7 @@ func (r *Role) Update() *Task {
 	return nil
 }
 
-// Apart are the tasks that are no part of the role's own run.
+// Apart are the tasks that are not part of the role's own run.
 func (r *Role) Apart() []*Task {
 	apart := append([]*Task(nil), r.Actions...)
 	for _, t := range r.Hooks {

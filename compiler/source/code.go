@@ -102,7 +102,7 @@ const (
 	SecretParameter     Code = "H413" // a parameter that cannot be given to `hotc apply`
 	Deadlock            Code = "H501" // roles that wait for each other in every order
 	PossibleDeadlock    Code = "H502" // roles that wait for each other in some order
-	TimedDeadlock       Code = "H503" // roles that wait for each other until a time-out
+	TimedDeadlock       Code = "H503" // roles that wait for each other until a timeout
 	NeverWritten        Code = "H504" // an output that its script does not write
 	NeverRead           Code = "H505" // an input that its script does not read
 	NotDeclared         Code = "H506" // a script names an input or output that its role has not

@@ -165,7 +165,7 @@ func isPlainASCII(s string) bool {
 	return true
 }
 
-// JSONFloat writes infinities and NaN as Python's json does: they are no JSON,
+// JSONFloat writes infinities and NaN as Python's json does: they are not JSON,
 // and whoever reads them says so.
 func JSONFloat(f float64) string {
 	switch {

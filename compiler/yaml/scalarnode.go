@@ -22,7 +22,7 @@ func (p *parser) scalar(y *yaml.Node, n *Node, indent int, bare bool) {
 		n.Style = DoubleQuoted
 		n.Span.End = endOfDoubleQuoted(text, n.Span.Start)
 		if escapesApostrophe(text[n.Span.Start:n.Span.End]) {
-			p.fail(y, source.NotYAML, `\' is no escape of YAML`, "in double quotes an apostrophe needs no backslash")
+			p.fail(y, source.NotYAML, `\' is not an escape of YAML`, "in double quotes an apostrophe needs no backslash")
 		}
 	case y.Style&yaml.SingleQuotedStyle != 0:
 		n.Style = SingleQuoted

@@ -14,8 +14,8 @@ import (
 var (
 	// ErrEnrolsAlways says that a deployment's tokens let every machine in.
 	ErrEnrolsAlways = errors.New("the deployment's tokens let in every machine that has them")
-	// ErrNoKey says that a text is no machine's key.
-	ErrNoKey = errors.New("this is no machine's key")
+	// ErrNoKey says that a text is not a machine's key.
+	ErrNoKey = errors.New("this is not a machine's key")
 )
 
 // Knocks reads which machines ask to be a server and have not been let in. Anybody with the

@@ -204,7 +204,7 @@ type Given struct {
 	// Lacking are the readers that cannot open it: those that have come anew since, to
 	// whose key nobody could seal it, and all of a Give that was interrupted.
 	Lacking []contract.ServerPath
-	bad     *coordinator.RecordError // its cell is no record, or not as the operator wrote it
+	bad     *coordinator.RecordError // its cell is not a record, or not as the operator wrote it
 }
 
 // ReadGiven says how a plan's secrets stand, in their order.

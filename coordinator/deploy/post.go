@@ -73,7 +73,7 @@ func (r *Reader) emptyFailed(ctx context.Context, cells []contract.CellRef) ([]c
 		}
 		record, err := r.keys.cell(path, node.Data, cells[i])
 		if err != nil || record.State != coordinator.Failed {
-			return nil // anything else is no failure, of its server's
+			return nil // anything else is not a failure, of its server's
 		}
 		data, err := coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation, Version: record.Version})
 		found[i] = &coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data}

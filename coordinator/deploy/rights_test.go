@@ -127,7 +127,7 @@ func TestReadersSets(t *testing.T) {
 				if _, err := member.Join(other, deploytest.Site, "other", deploytest.TokenOf("other")).Plan(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				deploytest.ExpectRights(t, "a server that is no reader", other, deploytest.Site.Cell(contract.CellRef{Cell: "head.boss:key", Server: "head"}), false, false)
+				deploytest.ExpectRights(t, "a server that is not a reader", other, deploytest.Site.Cell(contract.CellRef{Cell: "head.boss:key", Server: "head"}), false, false)
 				deploytest.ExpectRights(t, "a server that does not use it", other, deploytest.Site.File(deploytest.WebScript), false, false)
 			})
 		}

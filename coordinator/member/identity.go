@@ -154,7 +154,7 @@ func (m *Member) meet(ctx context.Context) error {
 	return m.identify(ctx)
 }
 
-// newestIdentity is readIdentity of what is no older than this machine has seen. ErrOlder.
+// newestIdentity is readIdentity of what is not an older than this machine has seen. ErrOlder.
 func (m *Member) newestIdentity(ctx context.Context) (*coordinator.Identity, error) {
 	now, counter, err := m.readIdentity(ctx)
 	m.mu.Lock()

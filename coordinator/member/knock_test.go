@@ -132,7 +132,7 @@ func TestAnyKnock(t *testing.T) {
 	b.ExpectAsking(t, "app", honest)
 	for _, key := range []string{"", "x", "bm8ga2V5", seal.ID(honest.Key.Public())} {
 		if _, err := deploytest.Reading(t, b.Operator(t)).Admit(t.Context(), "app", key); !errors.Is(err, deploy.ErrNoKey) {
-			t.Errorf("%q, which is no key: %v", key, err)
+			t.Errorf("%q, which is not a key: %v", key, err)
 		}
 	}
 }

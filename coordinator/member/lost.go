@@ -43,7 +43,7 @@ type lasting struct {
 type rejoining struct{}
 
 // lasts makes a read again if the deployment was put back meanwhile: what is signed for the
-// new one is no forgery, what is missing, or not this server's any more, not destroyed.
+// new one is not a forgery, what is missing, or not this server's any more, not destroyed.
 func lasts[T any](ctx context.Context, m *Member, read func() (T, error)) (T, error) {
 	for {
 		since := m.returns.Load()

@@ -102,7 +102,7 @@ func TestSealedByAWriterAnew(t *testing.T) {
 	})
 }
 
-// Who is no reader can read none of the nodes, and a reader with another key than
+// Who is not a reader can read none of the nodes, and a reader with another key than
 // the one it showed opens nothing.
 func TestWhoCannotOpenWhatIsSealed(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {

@@ -70,7 +70,7 @@ func walk(t *testing.T, s coordinator.Store, path coordinator.Path, visit func(c
 	visit(path)
 }
 
-// A key in a file is the key; what is no key says so and quotes nothing of it.
+// A key in a file is the key; what is not a key says so and quotes nothing of it.
 func TestRelayKeyFile(t *testing.T) {
 	key := relayKey(t)
 	again, err := coordinator.ParseRelayKey(key.File())

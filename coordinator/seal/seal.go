@@ -65,7 +65,7 @@ func ParseKey(text string) (Key, error) {
 	kem, _, _ := suite()
 	private, err := kem.NewPrivateKey(raw)
 	if err != nil {
-		return Key{}, errors.New("this is no private key")
+		return Key{}, errors.New("this is not a private key")
 	}
 	return Key{private}, nil
 }
@@ -111,7 +111,7 @@ func Close(value []byte, place string) (box string, content Content, err error) 
 	if err != nil {
 		return "", Content{}, err
 	}
-	// The key is used once, so that a nonce of zeros is no repetition.
+	// The key is used once, so that a nonce of zeros is not a repetition.
 	sealed := aead.Seal(nil, make([]byte, aead.NonceSize()), value, []byte(place))
 	return base64.StdEncoding.EncodeToString(sealed), content, nil
 }
@@ -141,7 +141,7 @@ func (c Content) aead() (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// CheckPublic says why a text is no public key; nil is that it is one.
+// CheckPublic says why a text is not a public key; nil is that it is one.
 func CheckPublic(text string) error {
 	_, err := parsePublic(text)
 	return err
@@ -155,7 +155,7 @@ func parsePublic(text string) (hpke.PublicKey, error) {
 	kem, _, _ := suite()
 	public, err := kem.NewPublicKey(raw)
 	if err != nil {
-		return nil, errors.New("this is no public key")
+		return nil, errors.New("this is not a public key")
 	}
 	return public, nil
 }

@@ -107,7 +107,7 @@ const opening = `{"signed":`
 // Sign signs a JSON object.
 func (k Key) Sign(p Place, counter int64, record []byte) ([]byte, error) {
 	if len(record) < 2 || record[0] != '{' || k.private == nil {
-		return nil, errors.New("sign: this is no record, or no key")
+		return nil, errors.New("sign: this is not a record, or no key")
 	}
 	head, err := json.Marshal(seal{counter, ed25519.Sign(k.private, p.message(counter, record))})
 	if err != nil {

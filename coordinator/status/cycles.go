@@ -28,7 +28,7 @@ type Cycle []Step
 
 // Deadlocks are the dependency cycles of a moment. A role is in one only if each of its reads
 // waits for a role that cannot go on either: another read might still let it write what is
-// awaited. A read with a time-out ends by itself.
+// awaited. A read with a timeout ends by itself.
 func Deadlocks(v *Status) []Cycle {
 	waits := map[*Role][]Step{}
 	readers := map[*Role][]*Role{}

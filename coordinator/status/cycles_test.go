@@ -13,7 +13,7 @@ import (
 )
 
 // waiting is a deployment in which each role of a server of its own waits: "a: b c" is a.r, blocked on
-// b.r:o and c.r:o. "a: b!" is a read with a time-out, "a" a role that runs, "a-" one that is done.
+// b.r:o and c.r:o. "a: b!" is a read with a timeout, "a" a role that runs, "a-" one that is done.
 func waiting(lines ...string) *Status {
 	p := &contract.Plan{}
 	snapshot := &deploy.Snapshot{Ready: true}

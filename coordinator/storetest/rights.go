@@ -37,7 +37,7 @@ func rightsReadWrite(b *bench) {
 		b.failsAt(err, coordinator.ErrRefused, b.root)
 		b.failsAt(s.Commit(b.ctx, write(b.root, coordinator.AnyVersion, "x")), coordinator.ErrRefused, b.root)
 	}
-	// Existence and version are no secrets.
+	// Existence and version are not secrets.
 	version, exists, err := nobody.Stat(b.ctx, b.at("cell"))
 	b.ok(err)
 	if !exists || version != 1 {

@@ -26,7 +26,7 @@ const (
 )
 
 // parse reads zk://HOST[:PORT][,HOST[:PORT]…]/ROOT, or zk+tls:// and the same with
-// parameters behind it (parseSecurity). It is no RFC 3986 URL, since that has one host.
+// parameters behind it (parseSecurity). It is not an RFC 3986 URL, since that has one host.
 // *coordinator.URLError says which part is wrong.
 func parse(url string) (address, error) {
 	a, err := parseParts(url)
@@ -86,7 +86,7 @@ func parseHost(text, port string) (string, error) {
 	}
 	if bare || strings.Contains(host, ":") {
 		if _, err := netip.ParseAddr(host); err != nil {
-			return "", fmt.Errorf("%q is no IPv6 address", host)
+			return "", fmt.Errorf("%q is not an IPv6 address", host)
 		}
 	}
 	if host == "" || strings.ContainsAny(host, "#/ ") {

@@ -205,7 +205,7 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// fanOut lets one peer's sessions stand at a time, since those of ours are no rest for
+// fanOut lets one peer's sessions stand at a time, since those of ours give no rest to
 // their server while they wait: the other's rounds would be slower for it.
 func fanOut(b *testing.B, sessions int, idle time.Duration) {
 	server := zktest.Start(b, zktest.AsInstalled)

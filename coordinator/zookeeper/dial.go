@@ -37,7 +37,7 @@ func newDialler(l *link, session time.Duration) *dialler {
 	return &dialler{link: l, session: session, patience: firstDial, handshake: firstHandshake, mostHandshake: session * 3 / 2}
 }
 
-// dial is a zk.Dialer; the time-out that the library gives is not used.
+// dial is a zk.Dialer; the timeout that the library gives is not used.
 func (d *dialler) dial(network, addr string, _ time.Duration) (net.Conn, error) {
 	d.bury()
 	if !d.refused.IsZero() && time.Since(d.refused) > d.session {

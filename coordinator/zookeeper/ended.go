@@ -20,7 +20,7 @@ func (l *link) endSession() net.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended++
-	// protocol version, time-out, session 0, a password (org.apache.zookeeper.proto.ConnectResponse)
+	// protocol version, timeout, session 0, a password (org.apache.zookeeper.proto.ConnectResponse)
 	answer := make([]byte, 4+4+4+8+4+16)
 	binary.BigEndian.PutUint32(answer, uint32(len(answer)-4))
 	binary.BigEndian.PutUint32(answer[20:], 16)

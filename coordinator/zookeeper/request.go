@@ -203,7 +203,7 @@ var answers = []error{
 }
 
 // Codes of org.apache.zookeeper.KeeperException that the library has no error for
-// and that say nothing of the request: connection loss and operation time-out.
+// and that say nothing of the request: connection loss and operation timeout.
 const connectionLoss, operationTimeout = "unknown error: -4", "unknown error: -7"
 
 // quotaExceeded is the code of another one that it does not know, from ZooKeeper 3.7 on.

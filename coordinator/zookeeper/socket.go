@@ -14,7 +14,7 @@ import (
 // parts: here it gets them from a buffer, which takes what has come in one call of the
 // system. And two things are mended that the library leaves open.
 //
-// It would wait for a session for ten times its receive time-out, and for the
+// It would wait for a session for ten times its receive timeout, and for the
 // second part of the answer without any bound: a paused server, whose kernel still
 // accepts, would hold a client until its session has expired. Here all of that ends
 // at until.

@@ -94,7 +94,7 @@ func (s *security) authorityCertificates() ([]*x509.Certificate, error) {
 	add := func(der []byte) error {
 		c, err := x509.ParseCertificate(der)
 		if err != nil {
-			return fmt.Errorf("ca holds what is no certificate: %w", err)
+			return fmt.Errorf("ca holds what is not a certificate: %w", err)
 		}
 		all = append(all, c)
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Rename edits a text that is no template of a stack: scalars that name files get
+// Rename edits a text that is not a template of a stack: scalars that name files get
 // other names, and some entries of maps are left out.
 func Rename(file *source.File, root *yaml.Node, names map[*yaml.Node]string, without map[*yaml.Node][]string) ([]byte, error) {
 	t := &hot.Template{File: file, Root: root}

@@ -70,7 +70,7 @@ func (s *stack) format(r *hot.Resource) (userDataFormat, bool) {
 			"write the format out, or give the parameter to the compiler with -P")
 		return raw, false
 	}
-	s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("%s is no user_data_format", value.EncodeJSON(e.Value)),
+	s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("%s is not a user_data_format", value.EncodeJSON(e.Value)),
 		"the formats are RAW, SOFTWARE_CONFIG and HEAT_CFNTOOLS")
 	return raw, false
 }

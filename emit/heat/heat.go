@@ -52,8 +52,8 @@ func UserDataFile(own userdata.Own) string {
 	return "hotc/user-data-with-" + own.String()
 }
 
-// waitSeconds is the longest time-out that Heat allows a wait condition; the
-// stack's own time-out comes before it.
+// waitSeconds is the longest timeout that Heat allows a wait condition; the
+// stack's own timeout comes before it.
 const waitSeconds = 43200
 
 // valuesTemplate gives the values that roles wrote back their types: a wait

@@ -14,7 +14,7 @@ import (
 )
 
 // Known are findings that were there before: a project begins with the linter by failing
-// for new ones only. Lines are no part of one, since what is written above moves it.
+// for new ones only. Lines are not part of one, since what is written above moves it.
 type Known struct {
 	path  string
 	count map[known]int
@@ -56,7 +56,7 @@ func ReadKnown(path string) (*Known, error) {
 	d.DisallowUnknownFields()
 	switch err := d.Decode(&b); {
 	case err != nil:
-		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s is no baseline: %v", path, err), "`hotc lint --write-baseline` writes it anew")
+		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s is not a baseline: %v", path, err), "`hotc lint --write-baseline` writes it anew")
 	case b.Version != baselineVersion:
 		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s has version %d of the format; this hotc reads version %d", path, b.Version, baselineVersion), "`hotc lint --write-baseline` writes it anew")
 	}

@@ -178,7 +178,7 @@ func (r *configReader) patterns(n *yaml.Node) []string {
 	out := r.texts(n)
 	for i, p := range out {
 		if !doublestar.ValidatePattern(p) {
-			r.bad(n.Items[i], fmt.Sprintf("%q is no pattern of paths", p), "* is any name, ** any folders, [ab] one of some letters, {a,b} one of some names")
+			r.bad(n.Items[i], fmt.Sprintf("%q is not a pattern of paths", p), "* is any name, ** any folders, [ab] one of some letters, {a,b} one of some names")
 		}
 	}
 	return out
@@ -223,7 +223,7 @@ func (r *configReader) scope(c *Config, n *yaml.Node) scope {
 	return s
 }
 
-// known says so where a name is no rule's, no category's and not all.
+// known says so where a name is not a rule's, no category's and not all.
 func (r *configReader) known(at source.Spanned, name string) {
 	if slices.Contains(ruleNames(), name) {
 		return

@@ -24,11 +24,11 @@ type Finding struct {
 	*source.Diagnostic
 	// File is where it stands; where it has no place, the file that was looked at.
 	File string
-	// Suppressed says why it is no concern; nil if it is one.
+	// Suppressed says why it is not a concern; nil if it is one.
 	Suppressed *Suppression
 }
 
-// Suppression is why a finding is no concern.
+// Suppression is why a finding is not a concern.
 type Suppression struct {
 	By     By
 	Reason string
@@ -144,7 +144,7 @@ func ParseLevel(name string) (Level, error) {
 			return Never + Level(i), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is no severity", name)
+	return 0, fmt.Errorf("%q is not a severity", name)
 }
 
 // Fails says whether a severity fails.

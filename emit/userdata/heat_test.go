@@ -168,7 +168,7 @@ func checkSchema(t *testing.T, cloudConfig string) {
 }
 
 // A server that cannot get its agent fails the stack, with the reason, instead of
-// leaving it to its time-out.
+// leaving it to its timeout.
 func TestWithoutAgentTheStackFails(t *testing.T) {
 	need(t, "cloud-init")
 	st := stack(t, Options{}, "", "", map[string]any{"hotc_agent_url": "http://127.0.0.1:9/agent"})

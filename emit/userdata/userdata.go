@@ -115,7 +115,7 @@ func CheckDigest(arch Arch, digest string) error {
 		return fmt.Errorf("the agent's digest for %s is not a sha256 in hex: %q", arch, digest)
 	}
 	if arch == "" || strings.Trim(string(arch), "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
-		return fmt.Errorf("%q is no architecture", arch)
+		return fmt.Errorf("%q is not an architecture", arch)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func CheckURL(text string) error {
 	u, err := url.Parse(strings.ReplaceAll(text, "{arch}", "amd64"))
 	switch {
 	case err != nil || !slices.Contains(urlSchemes, u.Scheme) || u.Host == "":
-		return fmt.Errorf("%q is no URL that a server can fetch: it begins with http://, https:// or ftp:// and a host", text)
+		return fmt.Errorf("%q is not a URL that a server can fetch: it begins with http://, https:// or ftp:// and a host", text)
 	case strings.ContainsAny(u.Path, "{}"):
 		return fmt.Errorf("%q: only {arch} is replaced, by amd64, arm64, …", text)
 	}

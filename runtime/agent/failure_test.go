@@ -60,7 +60,7 @@ func TestAFailureRunsAlongTheWholeChain(t *testing.T) {
 	}
 }
 
-// What a role makes of the error of a read is no value for others.
+// What a role makes of the error of a read is not a value for others.
 func TestNothingIsPublishedAfterAFailedRead(t *testing.T) {
 	b := newBed(t)
 	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", contract.String)))
@@ -121,7 +121,7 @@ func TestWhatFailsARole(t *testing.T) {
 			func(b *bed) contract.Role {
 				return with(b.sh("r", "echo many | hotc-agent put a; sleep 600"), output("a", contract.Number))
 			},
-			"s.r: output a: the value is no JSON (invalid character 'm' looking for beginning of value), and a number was declared: it is \"many\\n\" (site.yaml:3:3)"},
+			"s.r: output a: the value is not valid JSON (invalid character 'm' looking for beginning of value), and a number was declared: it is \"many\\n\" (site.yaml:3:3)"},
 		"a list that is a map, in a file": {
 			func(b *bed) contract.Role {
 				return with(b.sh("r", "echo '{}' >$heat_outputs_path.a; sleep 600"), output("a", contract.List))

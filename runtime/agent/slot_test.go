@@ -116,7 +116,7 @@ func TestMoreMembersThanSlots(t *testing.T) {
 	b.member("m2").await("every slot of the group app is in use (it has 1): Heat made more members of it than the plan has")
 }
 
-// A boot file of a template that is no member of such a group in this use of it.
+// A boot file of a template that is not a member of such a group in this use of it.
 func TestNoSlot(t *testing.T) {
 	b := newBed(t)
 	b.server("db", b.sh("db", "true"))

@@ -139,7 +139,7 @@ func TestAFailedUpdateIsReportedAndTheNextChangeMendsIt(t *testing.T) {
 		t.Errorf("after a restart db reports %+v", u)
 	}
 	b.change("db", b.updatable("2", "echo mended >>../count"))
-	// The hook alone is no change of the role; asked again, it runs again.
+	// The hook alone is not a change of the role; asked again, it runs again.
 	b.post("db", coordinator.Request{ID: "again", Kind: coordinator.Hook, Role: "mysql", Name: contract.HookUpdate, Again: true, Change: b.plan.Servers[0].Roles[0].Definition()})
 	b.awaitState("db", updated(coordinator.RoleDone))
 	db.ran("run 1\nupdate 2\nupdate 2\nmended\n")

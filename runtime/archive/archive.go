@@ -37,8 +37,8 @@ type Limits struct {
 // DefaultLimits fit any tree of recipes.
 var DefaultLimits = Limits{Bytes: 2 << 30, Entries: 200_000}
 
-// ErrUnknown says that a file is no archive of a kind that is known here.
-var ErrUnknown = errors.New("it is no tar, tar.gz, tar.bz2 or zip archive")
+// ErrUnknown says that a file is not an archive of a kind that is known here.
+var ErrUnknown = errors.New("it is not a tar, tar.gz, tar.bz2 or zip archive")
 
 // Unpack unpacks an archive into a folder, which it makes.
 func Unpack(ctx context.Context, file *os.File, folder string, limits Limits) error {
@@ -300,7 +300,7 @@ func outwards(root *os.Root, remove bool) error {
 				return nil
 			}
 		}
-		wrong = fmt.Errorf("the link %q leads out of the folder, or in a circle", name)
+		wrong = fmt.Errorf("the link %q leads out of the folder, or in a cycle", name)
 		if remove {
 			return root.Remove(name)
 		}

@@ -168,7 +168,7 @@ func TestHostileArchives(t *testing.T) {
 			link("a/b/up", "../.."), link("m", "a/b/up/../outside")), `the link "m" leads out of the folder`},
 		{"the same, in the other order", tarOf(t, tar.Header{Name: "a/b/", Typeflag: tar.TypeDir},
 			link("m", "a/b/up/../outside"), link("a/b/up", "../..")), `the link "m" leads out of the folder`},
-		{"a link to itself", tarOf(t, link("l", "l")), `in a circle`},
+		{"a link to itself", tarOf(t, link("l", "l")), `in a cycle`},
 		{"a hard link of a link", tarOf(t, tar.Header{Name: "a/b/", Typeflag: tar.TypeDir}, link("a/b/l", "../outside"), tar.Header{Name: "l", Typeflag: tar.TypeLink, Linkname: "a/b/l"}), `the link "l" leads out of the folder`},
 		{"a hard link outwards", tarOf(t, tar.Header{Name: "h", Typeflag: tar.TypeLink, Linkname: "../outside"}), `leads out of the folder`},
 		{"a hard link to what is not there", tarOf(t, tar.Header{Name: "h", Typeflag: tar.TypeLink, Linkname: "none"}), `the link "h"`},

@@ -64,7 +64,7 @@ type Values interface {
 // Foresight is what Values may have, too.
 type Foresight interface {
 	// Foresee returns an input's value when it is there, without being a read: it
-	// does not show as one, no time-out runs, and a value that does not come is an
+	// does not show as one, no timeout runs, and a value that does not come is an
 	// error for the caller alone.
 	Foresee(ctx context.Context, input string) (json.RawMessage, error)
 }

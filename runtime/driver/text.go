@@ -37,7 +37,7 @@ func Check(t contract.Type, value json.RawMessage) (json.RawMessage, error) {
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, value); err != nil {
-		return nil, fmt.Errorf("the value is no JSON (%v), and %s was declared: it is %s", err, declared(t), excerpt(value))
+		return nil, fmt.Errorf("the value is not valid JSON (%v), and %s was declared: it is %s", err, declared(t), excerpt(value))
 	}
 	is := TypeOf(b.Bytes())
 	if t == contract.JSON || t == "" || is == t {

@@ -22,7 +22,7 @@ func TestATextIsReadByTheDeclaredType(t *testing.T) {
 		{contract.String, "\xff\xfe", "!not UTF-8"},
 		{contract.Number, "3306\n", `3306`},
 		{contract.Number, "-1.5e3", `-1.5e3`},
-		{contract.Number, "many", `!the value is no JSON`},
+		{contract.Number, "many", `!the value is not valid JSON`},
 		{contract.Number, `"3306"`, `!the value is a string, and a number was declared: it is "\"3306\""`},
 		{contract.Boolean, "false", `false`},
 		{contract.Boolean, "0", `!a boolean was declared`},

@@ -169,7 +169,7 @@ func noReply(who string, err error) error {
 		e.diagnostic = source.Fail(source.NoHeat, who+": "+message, "the CA's file is $OS_CACERT, or cacert in clouds.yaml")
 	case errors.As(err, &garbled):
 		e.is = nil
-		e.diagnostic = source.Fail(source.NoHeat, who+" answers what is no answer of Heat's: "+short(err.Error()), "is that Heat, or something in between?")
+		e.diagnostic = source.Fail(source.NoHeat, who+" answers what is not an answer of Heat's: "+short(err.Error()), "is that Heat, or something in between?")
 	default:
 		e.diagnostic = source.Fail(source.NoHeat, "no answer from "+who+": "+cause(err), "is the address right, does it run, and does a firewall let you through?")
 	}

@@ -219,7 +219,7 @@ func diagnosis(t *testing.T, err error) string {
 	t.Helper()
 	d, is := source.AsDiagnostic(err)
 	if !is {
-		t.Fatalf("%v is no diagnostic", err)
+		t.Fatalf("%v is not a diagnostic", err)
 	}
 	return string(d.Code) + ": " + d.Message + " | " + d.Hint
 }

@@ -238,7 +238,7 @@ func (r *reader) take(name, dir string) (at string, err error) {
 	return at, nil
 }
 
-// wrapped is what the client makes of a file that is no text: base64 in lines.
+// wrapped is what the client makes of a file that is not a text: base64 in lines.
 func wrapped(data []byte) string {
 	var b strings.Builder
 	const line = 57 // bytes, which are 76 characters

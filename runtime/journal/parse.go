@@ -27,7 +27,7 @@ func parse(text []byte) (lines []line, whole int, err error) {
 	}
 	switch {
 	case len(lines) == 0 || lines[0].Journal == 0:
-		return nil, 0, fmt.Errorf("this is no journal of hotc-agent")
+		return nil, 0, fmt.Errorf("this is not a journal of hotc-agent")
 	case lines[0].Journal > Format:
 		return nil, 0, fmt.Errorf("the journal has format %d, and this agent knows format %d: it was written by a newer agent",
 			lines[0].Journal, Format)

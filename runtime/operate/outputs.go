@@ -116,7 +116,7 @@ func (e *Evaluation) prefetch(outputs []contract.Output) error {
 	return err
 }
 
-// readCell reads a cell; what a server has written that is no record has failed.
+// readCell reads a cell; what a server has written that is not a record has failed.
 func readCell(ctx context.Context, reader *deploy.Reader, place contract.CellRef) (coordinator.CellRecord, error) {
 	record, err := reader.Cell(ctx, place)
 	var bad *coordinator.RecordError

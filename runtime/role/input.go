@@ -169,7 +169,7 @@ func (l *life) failedRead(in *input, r *resolver, err error) error {
 	return errors.New(cause.String())
 }
 
-// Foresee returns an input's value when it is there. It is no read: nothing of the
+// Foresee returns an input's value when it is there. It is not a read: nothing of the
 // role depends on how it ends.
 func (l *life) Foresee(ctx context.Context, name string) (json.RawMessage, error) {
 	in, declared := l.inputs[name]

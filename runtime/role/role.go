@@ -234,7 +234,7 @@ func (l *life) runHook(hook *contract.Task) (driver.Exit, func(), error) {
 	return exit, closeJob, err
 }
 
-// run runs the driver under the role's time-out, until it has ended everything.
+// run runs the driver under the role's timeout, until it has ended everything.
 func (l *life) run(tool driver.Driver, job *driver.Job) (driver.Exit, error) {
 	if err := l.render(job.Work); err != nil {
 		return driver.Exit{}, err

@@ -7,7 +7,7 @@
 // finds Heat in the catalogue, and posts.
 //
 // Heat answers before it looks at the body, and drops what it does not
-// understand without a word; the stack then waits until its time-out. So the body
+// understand without a word; the stack then waits until its timeout. So the body
 // has exactly the keys that Heat knows, and nothing is left to luck on the way:
 // every failure, be it of the network, of Keystone or of Heat, is tried again,
 // more and more slowly, until the context ends. A signal's id is the server's

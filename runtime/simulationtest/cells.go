@@ -66,7 +66,7 @@ func (a act) step(r register) (bool, register) {
 // there is an order in which a register would have answered so; and in truth,
 // commit by commit.
 func (h *history) checkCells() {
-	if h.world.program.Follow { // cells are no write-once registers there
+	if h.world.program.Follow { // cells are not write-once registers there
 		h.checkCommits()
 		return
 	}

@@ -68,7 +68,7 @@ func (s Step) String() string {
 
 // Options are what a generated program may hold.
 type Options struct {
-	// Timed allows what ends by the clock: inputs' and roles' time-outs.
+	// Timed allows what ends by the clock: inputs' and roles' timeouts.
 	Timed bool
 	// Straight leaves out what no order of reads and writes can say: reads at the
 	// same time, and tools that go on after an error.

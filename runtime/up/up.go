@@ -129,7 +129,7 @@ func (u *Up) Run(ctx context.Context) (*Result, error) {
 
 func refusal(s *heat.Stack) error {
 	if s.State.Action() == "DELETE" {
-		return source.Fail(source.StackFailed, "Heat could not delete the stack "+s.Name+": "+s.Reason, "\"hotc down\" tries again; then it can be made anew")
+		return source.Fail(source.StackFailed, "Heat could not delete the stack "+s.Name+": "+s.Reason, "\"hotc down\" tries again; then it can be created again")
 	}
 	return source.Fail(source.StackFailed, "the stack "+s.Name+" is suspended", "\"openstack stack resume "+s.Name+"\" first")
 }

@@ -71,7 +71,7 @@ func TestBadPlans(t *testing.T) {
 		{"a read without the right", `, "readers": ["tier/2/app"]`, ``, "/servers/1/reads/0: tier/2/app is not among the readers"},
 		{"a right without a read", `"reads": [{"cell": "db.mysql:endpoint", "server": "db"}],`, ``, "/servers/1/roles/0/inputs/0/reads/0: db.mysql:endpoint is not among the reads"},
 		{"a read of another server's cell", `"reads": [{"cell": "db.mysql:endpoint", "server": "db"}]`, `"reads": [{"cell": "db.mysql:endpoint", "server": "tier/2/app"}]`, "/servers/1/reads/0/server: db.mysql:endpoint is written by db"},
-		{"a write of what is no cell", `"writes": ["db.mysql:endpoint", "db.mysql"]`, `"writes": ["db.mysql:endpoint", "db.mysql", "db.x"]`, "/servers/0/writes/2: db.x is no cell of db"},
+		{"a write of what is not a cell", `"writes": ["db.mysql:endpoint", "db.mysql"]`, `"writes": ["db.mysql:endpoint", "db.mysql", "db.x"]`, "/servers/0/writes/2: db.x is not a cell of db"},
 		{"a file that is not listed", `"timeout": 1.5`, `"files": ["` + strings.Repeat("ab", 32) + `"]`, "/servers/1/roles/0/files/0: the plan lists no file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -92,7 +92,7 @@ func (c *checker) server(at string, s *contract.Server) {
 	}
 	for j, w := range s.Writes {
 		cell, known := c.cells[w]
-		c.must(known && cell.Server == s.Path, "%s/writes/%d: %s is no cell of %s", at, j, w, s.Path)
+		c.must(known && cell.Server == s.Path, "%s/writes/%d: %s is not a cell of %s", at, j, w, s.Path)
 		usable[w] = true
 	}
 	roles := map[string]bool{}

@@ -35,17 +35,17 @@ func (l *lowering) isPlaybook(file *source.File) bool {
 	plays, err := parse(file)
 	if err != nil {
 		message, at := syntaxError(file, err)
-		l.wrong(at, "%s of role %q is no YAML: %s", file.Name, l.role.Name, message)
+		l.wrong(at, "%s of role %q is not valid YAML: %s", file.Name, l.role.Name, message)
 		return false
 	}
 	items := plays.items()
 	if len(items) == 0 {
-		l.wrong(plays.place(), "%s of role %q is no playbook: a playbook is a list of plays", file.Name, l.role.Name)
+		l.wrong(plays.place(), "%s of role %q is not a playbook: a playbook is a list of plays", file.Name, l.role.Name)
 		return false
 	}
 	for _, play := range items {
 		if !play.get("hosts").there() && !play.get("import_playbook").there() && !play.get("ansible.builtin.import_playbook").there() {
-			l.wrong(play.place(), "%s of role %q is no playbook: here should be a play with hosts", file.Name, l.role.Name)
+			l.wrong(play.place(), "%s of role %q is not a playbook: here should be a play with hosts", file.Name, l.role.Name)
 			return false
 		}
 	}

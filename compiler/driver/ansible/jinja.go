@@ -18,7 +18,7 @@ type mention struct {
 	any bool
 }
 
-// words are names in an expression that are no variables.
+// words are names in an expression that are not variables.
 var words = map[string]bool{"if": true, "else": true, "and": true, "or": true, "not": true, "in": true, "is": true,
 	"true": true, "false": true, "none": true, "True": true, "False": true, "None": true}
 

@@ -57,7 +57,7 @@ func (l *lowering) path(name string, at source.Place, kind string) []string {
 func (l *lowering) variable(name string, at source.Place, what string) {
 	switch {
 	case !identifier.MatchString(name):
-		l.fail(at, "letters, digits and _", "%s %q is no name of a variable in Ansible", what, name)
+		l.fail(at, "letters, digits and _", "%s %q is not a name of a variable in Ansible", what, name)
 	case slices.Contains(reserved, name):
 		l.fail(at, "", "%s %q is a name that Ansible keeps for itself", what, name)
 	}

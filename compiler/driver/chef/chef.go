@@ -43,7 +43,7 @@ var resourceForm = regexp.MustCompile(`^[a-z_][a-z0-9_]*\[[^\[\]\n]+\]$`)
 // CheckResource implements driver.Resources.
 func (Driver) CheckResource(name string) error {
 	if !resourceForm.MatchString(name) {
-		return fmt.Errorf("%q is no resource of Chef's: it is written TYPE[NAME], as in a notification: service[mysql]", name)
+		return fmt.Errorf("%q is not a resource of Chef's: it is written TYPE[NAME], as in a notification: service[mysql]", name)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (l *lowering) texts() {
 		case key == "mode" && text != "solo" && text != "client":
 			l.wrong(at, "`solo` is chef-solo; `client` is chef-client in local mode", "there is no mode %q", text)
 		case key == "environment" && !nameForm.MatchString(text):
-			l.wrong(at, "letters, digits, _ and -", "%q is no name of an environment", text)
+			l.wrong(at, "letters, digits, _ and -", "%q is not a name of an environment", text)
 		default:
 			l.out.Set(key, text)
 		}

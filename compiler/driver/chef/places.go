@@ -100,7 +100,7 @@ func nodePath(name string) ([]string, error) {
 		path := strings.Split(name, ".")
 		for _, key := range path {
 			if key == "" || strings.TrimSpace(key) != key {
-				return nil, fmt.Errorf("it is no path of keys, joined by dots")
+				return nil, fmt.Errorf("it is not a path of keys, joined by dots")
 			}
 			if strings.ContainsAny(key, "[]'\"") {
 				return nil, fmt.Errorf("the key %q is not written as in a recipe, nor as a name between dots", key)

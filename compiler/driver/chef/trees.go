@@ -196,7 +196,7 @@ func (l *lowering) addCookbook(t tree) {
 	if text, err := fs.ReadFile(t, "metadata.json"); err == nil {
 		metadata, err := yaml.DecodeJSON(text)
 		if err != nil {
-			l.wrong(l.cookbooksAt(), "", "%s/metadata.json is no JSON: %v", t.name, err)
+			l.wrong(l.cookbooksAt(), "", "%s/metadata.json is not valid JSON: %v", t.name, err)
 			return
 		}
 		if d, is := metadata.(*value.Dict); is {

@@ -104,7 +104,7 @@ func TestUnusedAnywhere(t *testing.T) {
 	}
 }
 
-// Comments and texts are no code; where code gets at the node by ways of its own it is
+// Comments and texts are not code; where code gets at the node by ways of its own it is
 // said why nothing was checked.
 func TestUncheckedIsSaid(t *testing.T) {
 	for _, c := range []struct{ file, text, unchecked string }{

@@ -228,7 +228,7 @@ func (d *Driver) ask(role driver.Role) (*answer, error) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, fmt.Errorf("its answer breaks off: it begins with %q", printed[:min(len(printed), 60)])
 	case err != nil:
-		return nil, fmt.Errorf("what it prints is no answer (%v): it begins with %q", err, printed[:min(len(printed), 60)])
+		return nil, fmt.Errorf("what it prints is not an answer (%v): it begins with %q", err, printed[:min(len(printed), 60)])
 	}
 	if _, err := decoder.Token(); err != io.EOF {
 		return nil, errors.New("it prints more than one line")

@@ -100,7 +100,7 @@ func TestAnswers(t *testing.T) {
 		`{"protocol": 1, `:                                                                                    `plug-in hotc-driver-x: its answer breaks off: it begins with "{\"protocol\": 1,"`,
 		`{"protocol": 1} }`:                                                                                   `plug-in hotc-driver-x: it prints more than one line`,
 		`{"protocol": 1} {"protocol": 1}`:                                                                     `plug-in hotc-driver-x: it prints more than one line`,
-		`{"protocol": 1, "later": true}`:                                                                      `plug-in hotc-driver-x: what it prints is no answer (json: unknown field "later"): it begins with "{\"protocol\": 1, \"later\": true}"`,
+		`{"protocol": 1, "later": true}`:                                                                      `plug-in hotc-driver-x: what it prints is not an answer (json: unknown field "later"): it begins with "{\"protocol\": 1, \"later\": true}"`,
 	} {
 		meaning, got := lower(t, &machine{answer: answer}, false)
 		switch {

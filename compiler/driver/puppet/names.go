@@ -109,5 +109,5 @@ func (Driver) CheckResource(name string) error {
 			return fmt.Errorf("Puppet writes the resource %q as %q", name, better)
 		}
 	}
-	return fmt.Errorf("%q is no reference to a resource, such as \"Service[mysql]\" or \"Class[mysql::server]\"", name)
+	return fmt.Errorf("%q is not a reference to a resource, such as \"Service[mysql]\" or \"Class[mysql::server]\"", name)
 }

@@ -253,7 +253,7 @@ func (l *lowering) settings(val value.Value) {
 		case slices.Contains(own, key):
 			l.diags.Error(source.BadSource, at, fmt.Sprintf("Puppet's setting %q is the agent's: the role's inputs and outputs depend on it", key), "")
 		case !settingForm.MatchString(key), isMap, v == nil, isText && strings.ContainsAny(text, "\r\n"):
-			l.diags.Error(source.BadSource, at, fmt.Sprintf("%q is no line of puppet.conf", key), "a setting has a text, a number or a boolean")
+			l.diags.Error(source.BadSource, at, fmt.Sprintf("%q is not a line of puppet.conf", key), "a setting has a text, a number or a boolean")
 		}
 	}
 	l.value.Set("settings", given)

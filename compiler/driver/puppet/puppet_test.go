@@ -84,8 +84,8 @@ func TestWhatASourceMeans(t *testing.T) {
 		{`{classes: [app], modules: {puppetlabs-app: modules}}`, `"puppetlabs-app" cannot be the name of a module`},
 		{`{classes: [app], modules: {app: {tag: x}}}`, `source.modules.app of role "app": a map needs one of the keys folder, url and git`},
 		{`{classes: [app], settings: {vardir: /x}}`, `Puppet's setting "vardir" is the agent's: the role's inputs and outputs depend on it`},
-		{`{classes: [app], settings: {"a = b": c}}`, `"a = b" is no line of puppet.conf`},
-		{`{classes: [app], settings: {certname: "x\n[agent]"}}`, `"certname" is no line of puppet.conf`},
+		{`{classes: [app], settings: {"a = b": c}}`, `"a = b" is not a line of puppet.conf`},
+		{`{classes: [app], settings: {certname: "x\n[agent]"}}`, `"certname" is not a line of puppet.conf`},
 	} {
 		m, diags := lower(t, c.text, nil, nil)
 		got := ""
@@ -138,8 +138,8 @@ func TestReferences(t *testing.T) {
 		"Mysql::Db['a b']": "",
 		"service[mysql]":   `Puppet writes the resource "service[mysql]" as "Service[mysql]"`,
 		"mysql::db[blog]":  `Puppet writes the resource "mysql::db[blog]" as "Mysql::Db[blog]"`,
-		"mysql":            `"mysql" is no reference to a resource, such as "Service[mysql]" or "Class[mysql::server]"`,
-		"Service[]":        `"Service[]" is no reference to a resource, such as "Service[mysql]" or "Class[mysql::server]"`,
+		"mysql":            `"mysql" is not a reference to a resource, such as "Service[mysql]" or "Class[mysql::server]"`,
+		"Service[]":        `"Service[]" is not a reference to a resource, such as "Service[mysql]" or "Class[mysql::server]"`,
 	} {
 		got := ""
 		if err := (puppet.Driver{}).CheckResource(name); err != nil {

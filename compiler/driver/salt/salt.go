@@ -241,7 +241,7 @@ func (l *lowering) values(m *value.Dict, key string) {
 		case slices.Contains(own, name):
 			l.bad([]string{key, name}, "", "Salt's setting %q is the agent's: the role's inputs and outputs depend on it", name)
 		case !settingForm.MatchString(name):
-			l.bad([]string{key, name}, "", "%q is no setting of Salt's", name)
+			l.bad([]string{key, name}, "", "%q is not a setting of Salt's", name)
 		}
 	}
 	l.out.Set(key, values)

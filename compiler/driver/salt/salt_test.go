@@ -72,7 +72,7 @@ func TestWhatASourceMeans(t *testing.T) {
 		{`{file_roots: salt, pillar: pillar}`, `pillar of role "web" must be a map, not a string`},
 		{`{file_roots: salt, id: "a b"}`, `id must be what Salt calls this server, not a b`},
 		{`{file_roots: salt, config: {master: x}}`, `Salt's setting "master" is the agent's: the role's inputs and outputs depend on it`},
-		{`{file_roots: salt, config: {"a b": x}}`, `"a b" is no setting of Salt's`},
+		{`{file_roots: salt, config: {"a b": x}}`, `"a b" is not a setting of Salt's`},
 		{`{file_roots: {tag: x}}`, `source.file_roots of role "web": a map needs one of the keys folder, url and git`},
 	} {
 		m, diags := lower(t, c.text, tree, "", "")

@@ -174,7 +174,7 @@ func (l *language) code(text string) string {
 			quote = ""
 		case quote != "":
 			if rest[0] == '\n' && len(quote) == 1 && !strings.Contains(l.long, quote) {
-				quote = "" // it was no string: an apostrophe in a text, a quote in a pattern
+				quote = "" // it was not a string: an apostrophe in a text, a quote in a pattern
 			}
 		case l.block[0] != "" && strings.HasPrefix(rest, l.block[0]):
 			end := strings.Index(rest, l.block[1])

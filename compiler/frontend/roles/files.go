@@ -59,7 +59,7 @@ func wrongPath(p string) string {
 	return ""
 }
 
-// fileSettings reads owner, group and mode. A mode that is no text has lost its first
+// fileSettings reads owner, group and mode. A mode that is not a text has lost its first
 // zero: YAML reads 0644 as 420.
 func (l *lowering) fileSettings(f *program.RoleFile, n *yaml.Node) bool {
 	ok := true

@@ -79,7 +79,7 @@ func (l *lowering) install(role *program.Role, tool driver.Driver, n *yaml.Node,
 			i.Version = fmt.Sprint(v.Value)
 		}
 		if i.Version != "" && !versionForm.MatchString(i.Version) {
-			wrong("version", "7, 7.23 or >=7.2", "%q is no version", i.Version)
+			wrong("version", "7, 7.23 or >=7.2", "%q is not a version", i.Version)
 		}
 	}
 	if known := append(slices.Clone(installable.InstallsFrom()), "none"); i.From != "" && !slices.Contains(known, i.From) {

@@ -43,7 +43,7 @@ func (bare) Name() string                 { return "bare" }
 func (bare) CheckResource(string, int)    {}
 func (bare) InstallsFrom(string) []string { return nil }
 
-// given are no files, and folders with one.
+// given are not files, and folders with one.
 func given() *program.Given {
 	return &program.Given{
 		ReadFile: func(name string) ([]byte, error) { return nil, fs.ErrNotExist },
@@ -82,14 +82,14 @@ func TestInstallAndResources(t *testing.T) {
 		{`outputs: {up: {resource: "service[x]", type: boolean}}`, `{     } up=service[x]:boolean`},
 
 		{`install: {version: 7.10}`, `a version with a point must be quoted`},
-		{`install: {version: "x"}`, `"x" is no version`},
-		{`install: {version: "7 --force"}`, `"7 --force" is no version`},
+		{`install: {version: "x"}`, `"x" is not a version`},
+		{`install: {version: "7 --force"}`, `"7 --force" is not a version`},
 		{`install: {from: gem}`, `the tool of the tool driver is not installed from "gem"`},
 		{`install: {from: url}`, `a tool that is installed from a URL needs url and sha256`},
 		{`install: {url: "https://x.org/t.deb"}`, `a tool that is installed from a URL needs url and sha256`},
 		{`install: {from: packages, ` + fromURL + `}`, "url and sha256 are for `from: url`"},
-		{`install: {url: "file:///t.deb", sha256: ` + sum + `}`, `"file:///t.deb" is no URL`},
-		{`install: {proxy: "p:3128"}`, `the proxy: "p:3128" is no URL`},
+		{`install: {url: "file:///t.deb", sha256: ` + sum + `}`, `"file:///t.deb" is not a URL`},
+		{`install: {proxy: "p:3128"}`, `the proxy: "p:3128" is not a URL`},
 		{`driver: bare, install: {version: 7}`, `the bare driver has no tool to install`},
 		{`outputs: {up: {resource: x}}`, `output "up": a resource is written type[title]`},
 		{`outputs: {up: {resource: "x[y]", value: 1}}`, `output "up" has a value and cannot be a resource's completion, too`},

@@ -153,7 +153,7 @@ func (p *Proxy) Thaw() {
 }
 
 // connectAnswer is the length of a server's answer to a connect request: its
-// length, protocol version, time-out, session id, and 16 bytes of password
+// length, protocol version, timeout, session id, and 16 bytes of password
 // (org.apache.zookeeper.proto.ConnectResponse).
 const connectAnswer = 4 + 4 + 4 + 8 + 4 + 16
 

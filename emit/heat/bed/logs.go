@@ -11,7 +11,7 @@ var logFiles = []string{stateDir + "/stages", "var/log/cloud-init-output.log", "
 	"var/log/cloud-init.log"}
 
 // Logs are the ends of a server's logs, each under its name; of cloud-init's own
-// log only what is no mere progress.
+// log only what is not a mere progress.
 func (s *Server) Logs() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "--- the machine\n%s\n", s.condition())

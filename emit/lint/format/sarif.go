@@ -50,7 +50,7 @@ type (
 		Message   sarifText       `json:"message"`
 		Locations []sarifLocation `json:"locations,omitempty"`
 		Related   []sarifLocation `json:"relatedLocations,omitempty"`
-		// Suppressions say that it is no concern.
+		// Suppressions say that it is not a concern.
 		Suppressions []sarifSuppression `json:"suppressions,omitempty"`
 		Fixes        []sarifFix         `json:"fixes,omitempty"`
 	}

@@ -81,7 +81,7 @@ func writeConfig(job *driver.Job, s source, l layout) error {
 func checkInputs(inputs []contract.Input) error {
 	for _, in := range inputs {
 		if top, _, _ := strings.Cut(in.Name, "."); !variable.MatchString(top) {
-			return fmt.Errorf("%q is no name of a variable in Ansible", in.Name)
+			return fmt.Errorf("%q is not a name of a variable in Ansible", in.Name)
 		}
 		for _, other := range inputs {
 			if strings.HasPrefix(other.Name, in.Name+".") {

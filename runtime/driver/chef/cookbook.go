@@ -39,7 +39,7 @@ func cookbookName(folder string) (string, error) {
 			Name string `json:"name"`
 		}
 		if err := json.Unmarshal(text, &metadata); err != nil {
-			return "", fmt.Errorf("the metadata.json of the cookbook %s is no JSON: %w", name, err)
+			return "", fmt.Errorf("the metadata.json of the cookbook %s is not valid JSON: %w", name, err)
 		}
 		if metadata.Name != "" {
 			name = metadata.Name
@@ -52,7 +52,7 @@ func cookbookName(folder string) (string, error) {
 		name = string(m[1])
 	}
 	if !nameForm.MatchString(name) {
-		return "", fmt.Errorf("%q is no name of a cookbook", name)
+		return "", fmt.Errorf("%q is not a name of a cookbook", name)
 	}
 	return name, nil
 }

@@ -474,8 +474,8 @@ func TestWhatCannotRun(t *testing.T) {
 		cause  string
 	}{
 		{web, tree{"../../../../../../.." + outside: "x", "web/metadata.rb": "name 'web'"}, "leads out"},
-		{web, tree{"web/metadata.rb": "name '../../etc'\n"}, `"../../etc" is no name of a cookbook`},
-		{web, tree{"web/metadata.json": "{"}, "the metadata.json of the cookbook web is no JSON: unexpected end of JSON input"},
+		{web, tree{"web/metadata.rb": "name '../../etc'\n"}, `"../../etc" is not a name of a cookbook`},
+		{web, tree{"web/metadata.json": "{"}, "the metadata.json of the cookbook web is not valid JSON: unexpected end of JSON input"},
 		{web, tree{"web/recipes/default.rb": ""}, "there is no cookbook in what the source names: none of its folders has a metadata.rb or metadata.json"},
 		{web, tree{"web/metadata.rb": "name 'web'", "web-2/metadata.rb": "name 'web'"}, "the folders web-2 and web hold the same cookbook"},
 		{`{"cookbooks": [{"file": "books", "path": "none"}], "run_list": ["web"]}`, recipe(""), "there is no none in what was fetched"},

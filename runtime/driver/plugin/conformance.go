@@ -186,9 +186,9 @@ func checkSteps(steps []compiledStep, inputs []string, outputs []startOutput) er
 	for _, s := range steps {
 		switch {
 		case s.Read != nil && !slices.Contains(inputs, *s.Read):
-			return fmt.Errorf("a step reads %q, which is no input", *s.Read)
+			return fmt.Errorf("a step reads %q, which is not an input", *s.Read)
 		case s.Write != nil && !slices.ContainsFunc(outputs, func(o startOutput) bool { return o.Name == *s.Write }):
-			return fmt.Errorf("a step writes %q, which is no output", *s.Write)
+			return fmt.Errorf("a step writes %q, which is not an output", *s.Write)
 		case s.Read == nil && s.Write == nil && s.Any == nil && s.Maybe == nil:
 			return errors.New("a step has none of read, write, any and maybe")
 		}
@@ -222,7 +222,7 @@ func (v *values) Read(ctx context.Context, name string) (json.RawMessage, error)
 			return in.Value, nil
 		}
 	}
-	return nil, v.isWrong(fmt.Errorf("it reads %q, which is no input", name))
+	return nil, v.isWrong(fmt.Errorf("it reads %q, which is not an input", name))
 }
 
 func (v *values) isWrong(err error) error {
@@ -238,7 +238,7 @@ func (v *values) isWrong(err error) error {
 func (v *values) Write(_ context.Context, name string, value json.RawMessage) error {
 	i := slices.IndexFunc(v.Outputs, func(o contract.Output) bool { return o.Name == name })
 	if i < 0 {
-		return v.isWrong(fmt.Errorf("it writes %q, which is no output", name))
+		return v.isWrong(fmt.Errorf("it writes %q, which is not an output", name))
 	}
 	value, err := driver.Check(v.Outputs[i].Type, value)
 	if err != nil {
@@ -260,7 +260,7 @@ func (v *values) Write(_ context.Context, name string, value json.RawMessage) er
 func (v *values) WriteText(ctx context.Context, name string, text []byte) error {
 	i := slices.IndexFunc(v.Outputs, func(o contract.Output) bool { return o.Name == name })
 	if i < 0 {
-		return v.isWrong(fmt.Errorf("it writes %q, which is no output", name))
+		return v.isWrong(fmt.Errorf("it writes %q, which is not an output", name))
 	}
 	value, err := driver.Parse(v.Outputs[i].Type, text)
 	if err != nil {

@@ -180,7 +180,7 @@ func parse(text []byte) (line, error) {
 		err = errors.New("more than one value")
 	}
 	if err != nil {
-		return l, fmt.Errorf("it printed what is no line of the protocol (%v): %s", err, excerpt(text))
+		return l, fmt.Errorf("it printed what is not a line of the protocol (%v): %s", err, excerpt(text))
 	}
 	kinds := 0
 	for _, there := range []bool{l.Protocol != nil, l.Get != nil, l.Put != nil, l.Log != nil, l.Done != nil, l.Failed != nil} {
@@ -190,7 +190,7 @@ func parse(text []byte) (line, error) {
 	}
 	valued := (l.Value != nil) != (l.Text != nil)
 	if kinds != 1 || (l.Put != nil) != valued || l.Put == nil && (l.Value != nil || l.Text != nil) || l.Done != nil && !*l.Done {
-		return l, fmt.Errorf("it printed what is no line of the protocol: %s", excerpt(text))
+		return l, fmt.Errorf("it printed what is not a line of the protocol: %s", excerpt(text))
 	}
 	return l, nil
 }

@@ -188,7 +188,7 @@ func moduleIn(path string) (string, error) {
 		}
 		path = filepath.Join(path, entries[0].Name())
 	}
-	return "", errors.New("what was fetched is no module: it has neither metadata.json nor manifests/ nor lib/")
+	return "", errors.New("what was fetched is not a module: it has neither metadata.json nor manifests/ nor lib/")
 }
 
 // installed are the folders in which a server has modules of its own.

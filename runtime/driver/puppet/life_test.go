@@ -117,7 +117,7 @@ func TestFailures(t *testing.T) {
 		code           int
 		says           string
 	}{
-		{"what is no manifest", "notice('a')\nfile {", 1, "Error: Could not parse for environment hotc: Syntax error at end of input (file: manifest/site.pp)"},
+		{"what is not a manifest", "notice('a')\nfile {", 1, "Error: Could not parse for environment hotc: Syntax error at end of input (file: manifest/site.pp)"},
 		{"a function", "\nfail('no disk')", 1, "Evaluation Error: Error while evaluating a Function Call, no disk (file: manifest/site.pp, line: 2, column: 1)"},
 		{"a wrong type", "class a (Integer $port) {}\nclass { 'a': port => 'x' }", 1, "Class[A]: parameter 'port' expects an Integer value, got String (file: manifest/site.pp, line: 2"},
 		{"an unknown class", "include none", 1, "Could not find class ::none"},

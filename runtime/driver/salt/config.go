@@ -115,7 +115,7 @@ func reference(text string) (state, id string) {
 	return "", text
 }
 
-// checkInputs refuses an argument of an action that is no path, or a part of one that
+// checkInputs refuses an argument of an action that is not a path, or a part of one that
 // is an input as a whole. Of a role's own inputs the compiler has made sure.
 func checkInputs(inputs []contract.Input) error {
 	seen := map[string]string{}
@@ -123,7 +123,7 @@ func checkInputs(inputs []contract.Input) error {
 		path := keys(in.Name)
 		for i, key := range path {
 			if key == "" {
-				return fmt.Errorf("%q is no path in the pillar", in.Name)
+				return fmt.Errorf("%q is not a path in the pillar", in.Name)
 			}
 			at, kind := strings.Join(path[:i+1], ":"), "has an input in it"
 			if i == len(path)-1 {

@@ -170,7 +170,7 @@ command:
 	})
 }
 
-// What comes without a folder, and what a program that is no Salt does.
+// What comes without a folder, and what a program that is not a Salt does.
 func TestATextAlone(t *testing.T) {
 	everySalt(t, func(t *testing.T, program string) {
 		r := role{agent: &drivertest.Values{Arrived: map[string]string{"who": `"you"`}}, inputs: []string{"who"}, outputs: []string{"greet.changes.stdout"},

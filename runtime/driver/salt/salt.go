@@ -89,7 +89,7 @@ func parseSource(raw json.RawMessage) (source, error) {
 		return source{}, errors.New("Salt's source in the plan names no states")
 	}
 	if s.Text != nil && (s.Text.Name == "" || filepath.Base(s.Text.Name) != s.Text.Name) {
-		return source{}, fmt.Errorf("%q is no name of an SLS file", s.Text.Name)
+		return source{}, fmt.Errorf("%q is not a name of an SLS file", s.Text.Name)
 	}
 	return s, nil
 }

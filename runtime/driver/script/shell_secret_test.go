@@ -42,7 +42,7 @@ func TestSecretIsNotExported(t *testing.T) {
 	}
 }
 
-// An output's value is no program's argument, in shells either that have no printf
+// An output's value is not a program's argument, in shells either that have no printf
 // of their own.
 func TestOutputIsNoArgument(t *testing.T) {
 	for _, shell := range []string{"dash", "bash", "mksh"} {

@@ -1,6 +1,6 @@
 // Package ruby reads what recipes do with a node's attributes, from their text.
 //
-// It is no parser of Ruby: it knows words, texts, and what opens and closes a block,
+// It is not a parser of Ruby: it knows words, texts, and what opens and closes a block,
 // which is enough to tell which attribute is named where, whether that place is
 // reached for certain, and whether Chef reaches it while it compiles or while it
 // converges. Where it cannot tell, it says so: an event is then marked as one that
@@ -159,7 +159,7 @@ func (l *lexer) endOfLine() {
 	l.add(newline, "\n", from, false)
 }
 
-// beginLine passes over what is no code: a long comment, and what follows the end.
+// beginLine passes over what is not a code: a long comment, and what follows the end.
 func (l *lexer) beginLine() {
 	if strings.HasPrefix(l.text[l.at:l.end], "=begin") {
 		if i := strings.Index(l.text[l.at:l.end], "\n=end"); i >= 0 {
@@ -220,7 +220,7 @@ func (l *lexer) colon(from int, spaced bool) {
 	}
 }
 
-// beginsValue says that a value can begin here, so that / and % are no operators.
+// beginsValue says that a value can begin here, so that / and % are not operators.
 func (l *lexer) beginsValue(spaced bool) bool {
 	switch last := l.last(); last.kind {
 	case newline, label:
