@@ -156,7 +156,7 @@ func (s story) message() string {
 	case waits.Conditional:
 		return fmt.Sprintf("deadlock if the condition %s is %s: %s", s.deadlock.Key, [...]string{"true", "false"}[min(1, s.deadlock.Way)], wait)
 	case waits.Timed:
-		return fmt.Sprintf("a dependency cycle that only a timeout ends, after %s: %s", seconds(s.first().Read.Timeout), wait)
+		return fmt.Sprintf("deadlock that only a timeout ends, after %s: %s", seconds(s.first().Read.Timeout), wait)
 	default:
 		return "possible deadlock, if reads come before the writes that others wait for: " + wait
 	}

@@ -68,7 +68,7 @@ func TestHooksThatWaitForEachOther(t *testing.T) {
 		"one does not read it":       {"a.r x <- b.y: put x\nb.r y <- a.x: get a.x; put y", ""},
 		"perhaps it does not":        {"a.r x <- b.y: if test -e f; then get b.y; fi; put x\nb.r y <- a.x: get a.x; put y", ""},
 		"by the order on one server": {"a.q <- b.y: get b.y\na.r x: put x\nb.r y <- a.x: get a.x; put y", "H511 if these outputs come to a live deployment, hooks update wait for each other: a.q → b.r → a.q"},
-		"by the order on both":       {"a.q <- b.y: get b.y\na.r x: put x\nb.s <- a.x: get a.x\nb.t y: put y", "H501 deadlock, whatever the order in which things happen: a.q → b.s → a.q"},
+		"by the order on both":       {"a.q <- b.y: get b.y\na.r x: put x\nb.s <- a.x: get a.x\nb.t y: put y", "H501 deadlock in every order of events: a.q → b.s → a.q"},
 	} {
 		if got := strings.Join(hooks(t, c.lines), "\n"); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)

@@ -79,7 +79,7 @@ func TestRootCommands(t *testing.T) {
 	apply := func(url string, more ...string) []string {
 		return append([]string{"apply", "testdata/site", "--stack", "site", "--coordinator", url, "--secret-file", secret}, more...)
 	}
-	expect([]string{"root", "show", "--coordinator", own}, 0, "nobody has made this ROOT", "Everybody who reaches this ZooKeeper may create nodes beside")
+	expect([]string{"root", "show", "--coordinator", own}, 0, "nobody has made this ROOT", "Everybody who reaches this ZooKeeper can create nodes beside")
 	expect([]string{"root", "new", "--coordinator", own}, 2, "which key?")
 	made := expect([]string{"root", "new", "--coordinator", own, "--root-key-file", key}, 0)
 	golden(t, "root.txt", made)

@@ -39,7 +39,7 @@ func text(t *testing.T, page string) string {
 	return string(text)
 }
 
-// prose calls with each line that is not a code, table or comment.
+// prose calls with each line that is not code, a table or a comment.
 func prose(text string, each func(line string, number int)) {
 	open := false
 	for i, line := range strings.Split(text, "\n") {

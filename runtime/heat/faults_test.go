@@ -78,7 +78,7 @@ func TestAnswersOfClouds(t *testing.T) {
 		"policy":    {403, `{"explanation":"You are not authorized to complete this action."}`, []string{"H711", "not authorized", "POST stacks"}, heat.ErrForbidden, 1},
 		"a failure": {500, `{"explanation":"The server has either erred or is incapable of performing the requested operation.","error":{"message":"RPC timed out","type":"MessagingTimeout"}}`, []string{"H710", "RPC timed out", "req-1"}, heat.ErrUnreachable, 1},
 		"a proxy":   {502, "<html>\nbad gateway</html>", []string{"H710", "<html> bad gateway</html>"}, heat.ErrUnreachable, 1},
-		"nonsense":  {201, "<html>welcome</html>", []string{"H710", "no answer of Heat's"}, nil, 1},
+		"nonsense":  {201, "<html>welcome</html>", []string{"H710", "is not an answer of Heat's"}, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int32

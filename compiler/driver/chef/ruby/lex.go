@@ -159,7 +159,7 @@ func (l *lexer) endOfLine() {
 	l.add(newline, "\n", from, false)
 }
 
-// beginLine passes over what is not a code: a long comment, and what follows the end.
+// beginLine passes over what is not code: a long comment, and what follows the end.
 func (l *lexer) beginLine() {
 	if strings.HasPrefix(l.text[l.at:l.end], "=begin") {
 		if i := strings.Index(l.text[l.at:l.end], "\n=end"); i >= 0 {
