@@ -6,9 +6,7 @@
 package heat
 
 import (
-	"fmt"
 	"regexp"
-	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -107,8 +105,8 @@ func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options,
 		counter.count(a)
 	}
 	for _, t := range o.Templates {
-		s := &stack{program: p, template: t.Template, analysis: a, built: b, options: o, diags: diags, generated: value.NewDict(), sizes: sizes, counter: counter,
-			stacks: stacks[t.Template], sites: sites[t.Template], files: t, version: t.Version, out: out}
+		s := &stack{&emission{program: p, template: t.Template, analysis: a, built: b, options: o, diags: diags, sizes: sizes, counter: counter,
+			stacks: stacks[t.Template], sites: sites[t.Template], out: out}, target{files: t, version: t.Version, generated: value.NewDict()}}
 		text := s.emit()
 		switch {
 		case text == nil:
@@ -198,7 +196,14 @@ func (s *stack) failed(err error) {
 // oddLineEnd is where a line ends for YAML, and not for editors.
 var oddLineEnd = regexp.MustCompile("\r(?:[^\n]|$)|[\u0085\u2028\u2029]")
 
+// stack is a template at work, and the text in which its servers are written.
 type stack struct {
+	*emission
+	target
+}
+
+// emission is what emitting a template begins with, and what it comes to.
+type emission struct {
 	program  *program.Program
 	template *hot.Template // the user's
 	text     edit.Editable // the one that is edited
@@ -211,172 +216,32 @@ type stack struct {
 	// sizes are those of the user-data files, in bytes.
 	sizes map[userdata.Own]int
 	// stacks are the uses of the template, sites its servers with agents.
-	stacks []*program.Stack
-	sites  []site
-	files  Template
-	// inMember says that a generated member of a group is written, not the template.
-	inMember bool
-	// group is the one whose member that is.
-	group *hot.Resource
-	// ownSite is that member.
-	ownSite site
-	// isSlot says that it is a member of a group that scales; slotAround is, in a generated
-	// member, what it is handed of such a group around.
-	isSlot     bool
-	slotAround tree
-	counter    *counter
+	stacks  []*program.Stack
+	sites   []site
+	counter *counter
 
 	carryingNests []*program.Nest
 	nestsKnown    bool
 	signalsHere   []*binding.Signal
 	signalsKnown  bool
-	version       hot.Version // of the text in which servers are written
+}
+
+// target is the text in which servers are written: the template, or a generated member of a
+// group in it.
+type target struct {
+	files   Template
+	version hot.Version
 	// generated are resources that hotc adds for single servers.
 	generated *value.Dict
-}
+	// isSlot says that it is a member of a group that scales; slotAround is, in a generated
+	// member, what it is handed of such a group around.
+	isSlot     bool
+	slotAround tree
 
-// checkNames refuses a template that has names of hotc's own.
-func (s *stack) checkNames() {
-	for _, p := range s.template.Parameters {
-		if slices.Contains(ownParameters, p.Name) && (s.carries() || s.isRoot()) {
-			s.diags.Error(source.NameTaken, s.template.Place(p.Entry.Key), fmt.Sprintf("hotc adds a parameter %q itself", p.Name), "name yours otherwise")
-		}
-	}
-	for _, name := range []string{ResourceHandle, ResourceCondition, ResourceValues, ResourceConfig} {
-		s.checkName(name)
-	}
-}
-
-// checkName refuses a resource that has a name of hotc's own.
-func (s *stack) checkName(name string) {
-	if r := s.template.Resource(name); r != nil {
-		s.diags.Error(source.NameTaken, s.template.Place(r.Entry.Key), fmt.Sprintf("hotc adds a resource %q itself", name), "name yours otherwise")
-	}
-}
-
-// checkOutputs refuses run-time values in outputs of a stack that leaves Heat out.
-func (s *stack) checkOutputs() {
-	if s.tellsHeat() || !s.isRoot() {
-		return
-	}
-	for _, r := range s.analysis.Reads {
-		if r.Expr != nil || r.Output.Value == nil {
-			s.diags.Error(source.NeedsHeat, s.template.Place(r.Call), fmt.Sprintf("this output needs %s.%s, which a role writes, and with --signal=none nothing reaches Heat",
-				r.Output.Role.Server.Path, r.Output.Attribute), "`hotc outputs` shows it without Heat; else compile with --signal=heat or --signal=relay")
-		}
-	}
-}
-
-func (s *stack) removeBlocks() {
-	for _, r := range s.text.Resources {
-		if program.BlockOf(r) == nil {
-			continue
-		}
-		if len(r.Metadata.Value.Entries) == 1 {
-			s.editor.Remove(r.Entry.Value, "metadata")
-		} else {
-			s.editor.Remove(r.Metadata.Value, "hotc")
-		}
-	}
-}
-
-// reads rewrites the uses of roles' outputs that Heat evaluates.
-func (s *stack) reads() {
-	done := map[*yaml.Node]bool{}
-	replace := func(n *yaml.Node, v tree) {
-		for _, now := range s.text.Nodes(n) {
-			if !done[now] {
-				done[now] = true
-				s.editor.Replace(now, v)
-			}
-		}
-	}
-	for _, r := range s.analysis.Reads {
-		if r.Template != s.template {
-			continue
-		}
-		if r.Expr != nil {
-			replace(r.Call, s.fromValues(r.Expr))
-			continue
-		}
-		if r.Output.Value != nil {
-			replace(r.Call, emitplan.HOT(r.Output.Value))
-			continue
-		}
-		arg := []value.Value{s.valuesOf(ResourceCondition, ResourceValues), "data", r.Output.Role.Server.Path, r.Output.Attribute}
-		for _, n := range r.Path {
-			arg = append(arg, s.editor.Content(nil, s.text.Nodes(n)[0], false))
-		}
-		replace(r.Arg, arg)
-	}
-}
-
-// pins makes Heat refuse a stack with another value of a parameter that was
-// folded into the plan.
-func (s *stack) pins() {
-	for _, p := range s.template.Parameters {
-		values := s.pinned(p)
-		if len(values) == 0 {
-			continue
-		}
-		n := s.text.Parameter(p.Name).Entry.Value
-		added := value.NewDict()
-		s.put(n, added, s.template.Words().Default, values[0])
-		if s.template.Version.CFN() {
-			s.put(n, added, "AllowedValues", values)
-			s.put(n, added, "ConstraintDescription", pinnedBecause)
-		} else {
-			s.pin(n, added, values)
-		}
-		if added.Len() > 0 {
-			s.editor.Add(n, added)
-		}
-	}
-}
-
-// pinnedBecause is what Heat says to who gives another value.
-const pinnedBecause = "hotc compiled the plan with this value"
-
-// put sets an entry of a map, which is added if it is not there.
-func (s *stack) put(n *yaml.Node, added *value.Dict, name string, value tree) {
-	if e := n.Entry(name); e != nil {
-		s.editor.Replace(e.Value, value)
-		return
-	}
-	added.Set(name, value)
-}
-
-// pin adds the constraint that leaves only some values.
-func (s *stack) pin(n *yaml.Node, added *value.Dict, values []value.Value) {
-	pin := dict("allowed_values", values, "description", pinnedBecause)
-	c := n.Get("constraints")
-	if c.IsNull() || c.Kind == yaml.List && len(c.Items) == 0 && c.Target() == nil {
-		s.put(n, added, "constraints", []value.Value{pin})
-		return
-	}
-	items := []value.Value{pin}
-	for _, x := range c.Items {
-		items = append(items, x)
-	}
-	s.editor.Prepend(c, items, pin)
-}
-
-// moves renames files that could not stay where they were.
-func (s *stack) moves() {
-	var nodes []*yaml.Node
-	names := map[*yaml.Node]string{}
-	for n, name := range s.files.Moved {
-		for _, now := range s.text.Use(n) {
-			if names[now] == "" {
-				nodes = append(nodes, now)
-			}
-			names[now] = name
-		}
-	}
-	slices.SortFunc(nodes, func(a, b *yaml.Node) int { return int(a.Span.Start) - int(b.Span.Start) })
-	for _, n := range nodes {
-		s.editor.Replace(n, names[n])
-	}
+	// inMember says that it is a generated member: ownSite, of group.
+	inMember bool
+	group    *hot.Resource
+	ownSite  site
 }
 
 // AddedResources is how many resources hotc added to the stack.

@@ -99,13 +99,8 @@ func (s rewritten) otherMetadata(n *yaml.Node) *value.Dict {
 
 // member is the text of a generated member, and the number of its resources.
 func (s rewritten) member(n *program.Nest) (text string, count int, ok bool) {
-	own := *s.stack
-	inner := rewritten{&own}
-	inner.inMember, inner.group, inner.version = true, n.Resource, hot.MemberVersion
-	inner.ownSite = s.memberSite(n)
-	inner.isSlot, inner.slotAround = n.Slots(), s.slot()
-	inner.files = Template{Target: s.memberFile(n)}
-	inner.generated = value.NewDict()
+	inner := rewritten{&stack{s.emission, target{inMember: true, group: n.Resource, ownSite: s.memberSite(n), version: hot.MemberVersion,
+		isSlot: n.Slots(), slotAround: s.slot(), files: Template{Target: s.memberFile(n)}, generated: value.NewDict()}}}
 	data, added, ok := inner.memberUserData(n)
 	if !ok {
 		return "", 0, false

@@ -1,7 +1,6 @@
 package heat
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -9,7 +8,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
-	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -146,22 +144,4 @@ func (s *stack) waits() bool {
 	return !slices.ContainsFunc(s.stacks, func(use *program.Stack) bool {
 		return use.Nest == nil || !s.options.MembersWait[use.Nest.Resource]
 	})
-}
-
-// checkSecrets refuses what Heat would have to be told by a relay that cannot open it.
-func (s *stack) checkSecrets() {
-	if s.options.Signal != contract.RelaySignals {
-		return
-	}
-	reads := slices.Clone(s.analysis.Reads)
-	for _, r := range s.analysis.PropertyReads {
-		reads = append(reads, r.Read)
-	}
-	for _, r := range reads {
-		i := slices.IndexFunc(r.Outputs, func(o *program.Output) bool { return o.Secret && o.Value == nil })
-		if r.Template == s.template && i >= 0 {
-			s.diags.Error(source.NeedsHeat, s.template.Place(r.Call), fmt.Sprintf("Heat reads %s.%s here, which is secret: it is sealed for the servers that read it, and a relay cannot open it", r.Outputs[i].Role.Server.Path, r.Outputs[i].Attribute),
-				"compile with --signal=heat, with which servers tell Heat themselves; or let only roles read it")
-		}
-	}
 }

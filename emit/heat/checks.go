@@ -1,0 +1,103 @@
+package heat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit/edit"
+	emitplan "github.com/hotc-dev/hotc/emit/plan"
+)
+
+// checkNames refuses a template that has names of hotc's own.
+func (s *stack) checkNames() {
+	for _, p := range s.template.Parameters {
+		if slices.Contains(ownParameters, p.Name) && (s.carries() || s.isRoot()) {
+			s.diags.Error(source.NameTaken, s.template.Place(p.Entry.Key), fmt.Sprintf("hotc adds a parameter %q itself", p.Name), "name yours otherwise")
+		}
+	}
+	for _, name := range []string{ResourceHandle, ResourceCondition, ResourceValues, ResourceConfig} {
+		s.checkName(name)
+	}
+}
+
+// checkName refuses a resource that has a name of hotc's own.
+func (s *stack) checkName(name string) {
+	if r := s.template.Resource(name); r != nil {
+		s.diags.Error(source.NameTaken, s.template.Place(r.Entry.Key), fmt.Sprintf("hotc adds a resource %q itself", name), "name yours otherwise")
+	}
+}
+
+// checkOutputs refuses run-time values in outputs of a stack that leaves Heat out.
+func (s *stack) checkOutputs() {
+	if s.tellsHeat() || !s.isRoot() {
+		return
+	}
+	for _, r := range s.analysis.Reads {
+		if r.Expr != nil || r.Output.Value == nil {
+			s.diags.Error(source.NeedsHeat, s.template.Place(r.Call), fmt.Sprintf("this output needs %s.%s, which a role writes, and with --signal=none nothing reaches Heat",
+				r.Output.Role.Server.Path, r.Output.Attribute), "`hotc outputs` shows it without Heat; else compile with --signal=heat or --signal=relay")
+		}
+	}
+}
+
+// checkSecrets refuses what Heat would have to be told by a relay that cannot open it.
+func (s *stack) checkSecrets() {
+	if s.options.Signal != contract.RelaySignals {
+		return
+	}
+	reads := slices.Clone(s.analysis.Reads)
+	for _, r := range s.analysis.PropertyReads {
+		reads = append(reads, r.Read)
+	}
+	for _, r := range reads {
+		i := slices.IndexFunc(r.Outputs, func(o *program.Output) bool { return o.Secret && o.Value == nil })
+		if r.Template == s.template && i >= 0 {
+			s.diags.Error(source.NeedsHeat, s.template.Place(r.Call), fmt.Sprintf("Heat reads %s.%s here, which is secret: it is sealed for the servers that read it, and a relay cannot open it", r.Outputs[i].Role.Server.Path, r.Outputs[i].Attribute),
+				"compile with --signal=heat, with which servers tell Heat themselves; or let only roles read it")
+		}
+	}
+}
+
+// checkSlots refuses a template that is a member of a group that scales in some uses
+// only, and groups of which two uses differ.
+func (s *stack) checkSlots() {
+	at := s.template.Place(s.template.Root)
+	if member := slices.IndexFunc(s.stacks, isSlot); member >= 0 {
+		s.isSlot = true
+		if other := slices.IndexFunc(s.stacks, func(use *program.Stack) bool { return !isSlot(use) }); other >= 0 {
+			s.diags.Error(source.NotYet, at, fmt.Sprintf("the template is a member of a group that scales in %q, and none in %q; hotc cannot emit one text for both yet", stackPath(s.stacks[member]), stackPath(s.stacks[other])), "use two files")
+		}
+	}
+	for _, n := range s.carrying() {
+		s.checkDeleteHooks(n)
+		for _, use := range s.stacks {
+			other := use.NestOf(n.Resource.Name)
+			if n.Slots() && other != nil && other.Slots() && !sameCount(n, other) {
+				s.diags.Error(source.NotYet, other.SizeAt, fmt.Sprintf("how many members %q has is said by different properties in %q and in %q; hotc cannot emit one text for both yet", n.Resource.Name, stackPath(n.In), stackPath(use)), "use two files")
+			}
+		}
+	}
+}
+
+// checkDeleteHooks refuses hooks by which a policy that removes a member would wait for an
+// operator.
+func (s *stack) checkDeleteHooks(n *program.Nest) {
+	if !n.Slots() {
+		return
+	}
+	i := slices.IndexFunc(s.program.Servers, func(x *program.Server) bool {
+		return strings.HasPrefix(x.Path, n.In.PathOf(n.Resource.Name)+"/") && hasDeleteHook(x)
+	})
+	if i >= 0 {
+		s.diags.Error(source.NotYet, s.program.Servers[i].At(), fmt.Sprintf("a role has a delete hook, and %q is a group that scales: Heat removes its members by itself, and cannot wait for the hook of each", n.Resource.Name),
+			"use OS::Heat::ResourceGroup, or run an action before you scale the group in")
+	}
+}
+
+func sameCount(a, b *program.Nest) bool {
+	return edit.Text("count", emitplan.HOT(a.Count)) == edit.Text("count", emitplan.HOT(b.Count))
+}

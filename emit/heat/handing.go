@@ -1,0 +1,109 @@
+package heat
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/value"
+	emitplan "github.com/hotc-dev/hotc/emit/plan"
+)
+
+// handing is what a nest's members get.
+func (s *stack) handing(n *program.Nest) *value.Dict {
+	var path value.Value = n.In.PathOf(n.Resource.Name)
+	rest := []value.Value{n.Resource.Name}
+	if n.Group() {
+		rest = append(rest, n.IndexVariable())
+		path = n.Resource.Name + "/" + n.IndexVariable()
+	}
+	if n.Slots() {
+		rest[1] = contract.AnyMember
+		path = n.Resource.Name + "/" + contract.AnyMember
+	}
+	if !s.isRoot() {
+		path = join("/", append([]value.Value{parameter(ParameterPath)}, rest...)...)
+	}
+	d := dict(
+		ParameterPath, path,
+		ParameterStackName, s.rootName(),
+		ParameterStackID, s.rootID(),
+	)
+	for _, name := range []string{ParameterCoordinator, ParameterAgentURL, ParameterSecret} {
+		d.Set(name, parameter(name))
+	}
+	if s.options.Signal == contract.AgentsSignal && s.anyRoles() {
+		d.Set(ParameterSignal, s.signal())
+		if handles := s.handles(n.Resource.Name); handles != nil && handsSignals(s.analysis) {
+			d.Set(ParameterSignals, handles)
+		}
+	}
+	if values := s.handedValues(n); values.Len() > 0 {
+		d.Set(ParameterDeploy, section{Dict: values})
+	}
+	if slot := s.slot(); slot != nil {
+		d.Set(ParameterSlot, slot)
+	}
+	return d
+}
+
+// anyRoles says whether there are roles at all: without any, nobody signals.
+func (s *stack) anyRoles() bool {
+	return slices.ContainsFunc(s.program.Servers, func(x *program.Server) bool { return len(x.Roles) > 0 })
+}
+
+// handedValues are the values that only Heat knows, those of all uses.
+func (s *stack) handedValues(n *program.Nest) *value.Dict {
+	values := value.NewDict()
+	var names []string
+	exprs := map[string]*hot.Expr{}
+	for _, use := range s.stacks {
+		other := use.NestOf(n.Resource.Name)
+		if c := s.analysis.Handed[other]; c != nil {
+			for _, name := range c.Names {
+				if exprs[name] == nil {
+					names = append(names, name)
+				}
+				exprs[name] = c.Exprs[name]
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		values.Set(name, emitplan.HOT(exprs[name]))
+	}
+	return values
+}
+
+// handedParameters declares what a nested template with agents gets. They have
+// defaults: a type that the template stands for may be a real one, which has no such
+// properties (heat/engine/resources/template_resource.py,
+// _validate_against_facade).
+func (s *stack) handedParameters() *value.Dict {
+	text := func(description string) *value.Dict {
+		return declare(declaration{kind: "string", preset: "", description: description})
+	}
+	hidden := func(description string) *value.Dict {
+		return declare(declaration{kind: "string", preset: "", hidden: true, description: description})
+	}
+	d := dict(
+		ParameterPath, text("the path of this stack among the stacks of the deployment"),
+		ParameterStackName, text("the root stack's name"),
+		ParameterStackID, text("the root stack's id"),
+		ParameterCoordinator, text("where the servers' agents meet"),
+		ParameterAgentURL, text("where servers get hotc-agent if their image lacks it"),
+		ParameterSecret, hidden("made by `hotc secret new`"),
+	)
+	if s.options.Signal != contract.RelaySignals {
+		d.Set(ParameterSignal, hidden("how servers tell the root stack that their roles are done"))
+	}
+	d.Set(ParameterDeploy, declare(declaration{kind: "json", preset: value.NewDict(), hidden: true, description: "values of the stack around for roles in this one"}))
+	if s.inSlot() {
+		d.Set(ParameterSlot, declare(declaration{kind: "json", preset: value.NewDict(), description: "which member of a group that scales this stack lies in"}))
+	}
+	if s.options.Signal == contract.AgentsSignal && handsSignals(s.analysis) {
+		d.Set(ParameterSignals, declare(declaration{kind: "json", preset: value.NewDict(), hidden: true, description: "how servers tell the stacks around that single roles are done"}))
+	}
+	return d
+}

@@ -1,0 +1,56 @@
+package heat
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+// outputs takes those away that need a role's output, and adds those that roles in
+// other stacks need.
+func (s *stack) outputs() {
+	if s.isRoot() {
+		return
+	}
+	added := s.countOutputs()
+	s.waitOutput(added)
+	for _, use := range s.stacks {
+		if c := s.analysis.Returned[use]; c != nil {
+			for _, name := range slices.Sorted(slices.Values(c.Names)) {
+				added.Set(name, dict("value", binding.Written(c.Exprs[name])))
+			}
+		}
+	}
+	var removed []string
+	for _, o := range s.template.Outputs {
+		if s.analysis.Removed[o] {
+			removed = append(removed, o.Name)
+		}
+	}
+	outputs := s.template.Words().Outputs
+	section := s.text.Root.Entry(outputs)
+	switch {
+	case len(removed) > 0 && len(removed) == len(section.Value.Entries) && added.Len() == 0:
+		s.editor.Remove(s.text.Root, outputs)
+		return
+	case len(removed) > 0 && len(removed) == len(section.Value.Entries):
+		s.editor.Fill(s.text.Root, section, added)
+		return
+	}
+	for _, name := range removed {
+		s.editor.Remove(section.Value, name)
+	}
+	if added.Len() > 0 {
+		s.addOutputs(added)
+	}
+}
+
+func (s *stack) addOutputs(added *value.Dict) {
+	before := ""
+	if s.text.Root.Entry("outputs") == nil && s.text.Root.Style != yaml.Flow {
+		before = "resources"
+	}
+	s.editor.AddTo("outputs", before, added)
+}

@@ -1,0 +1,94 @@
+package heat
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+// pins makes Heat refuse a stack with another value of a parameter that was
+// folded into the plan.
+func (s *stack) pins() {
+	for _, p := range s.template.Parameters {
+		values := s.pinned(p)
+		if len(values) == 0 {
+			continue
+		}
+		n := s.text.Parameter(p.Name).Entry.Value
+		added := value.NewDict()
+		s.put(n, added, s.template.Words().Default, values[0])
+		if s.template.Version.CFN() {
+			s.put(n, added, "AllowedValues", values)
+			s.put(n, added, "ConstraintDescription", pinnedBecause)
+		} else {
+			s.pin(n, added, values)
+		}
+		if added.Len() > 0 {
+			s.editor.Add(n, added)
+		}
+	}
+}
+
+// pinnedBecause is what Heat says to who gives another value.
+const pinnedBecause = "hotc compiled the plan with this value"
+
+// put sets an entry of a map, which is added if it is not there.
+func (s *stack) put(n *yaml.Node, added *value.Dict, name string, value tree) {
+	if e := n.Entry(name); e != nil {
+		s.editor.Replace(e.Value, value)
+		return
+	}
+	added.Set(name, value)
+}
+
+// pin adds the constraint that leaves only some values.
+func (s *stack) pin(n *yaml.Node, added *value.Dict, values []value.Value) {
+	pin := dict("allowed_values", values, "description", pinnedBecause)
+	c := n.Get("constraints")
+	if c.IsNull() || c.Kind == yaml.List && len(c.Items) == 0 && c.Target() == nil {
+		s.put(n, added, "constraints", []value.Value{pin})
+		return
+	}
+	items := []value.Value{pin}
+	for _, x := range c.Items {
+		items = append(items, x)
+	}
+	s.editor.Prepend(c, items, pin)
+}
+
+// pinned are the values that a parameter may have: of the root, the one that the
+// plan was made with; of a nested template, those of all uses, where they come from
+// parameter_defaults. Nil if it is not pinned.
+func (s *stack) pinned(p *hot.Parameter) []value.Value {
+	if s.isRoot() {
+		given := s.program.Given
+		if !given.Used(p.Name) || given.Unpinned {
+			return nil
+		}
+		return []value.Value{given.Parameters[p.Name]}
+	}
+	used := false
+	for _, use := range s.stacks {
+		used = used || use.Given.Used(p.Name) && use.Given.Handed[p.Name] == nil
+	}
+	if !used {
+		return nil
+	}
+	var values []value.Value
+	for _, use := range s.stacks {
+		v, known := use.Given.Parameters[p.Name]
+		switch {
+		case !known && use.Arguments[p.Name] != nil:
+			s.diags.Error(source.PinImpossible, use.Arguments[p.Name].Expr.At, fmt.Sprintf("the parameter %q is left open here, and another use of the template was compiled with its value from parameter_defaults", p.Name),
+				"hand it over in every use")
+			return nil
+		case known && !slices.ContainsFunc(values, func(x value.Value) bool { return value.Equal(x, v) }):
+			values = append(values, v)
+		}
+	}
+	return values
+}

@@ -1,0 +1,52 @@
+package heat
+
+import (
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+	emitplan "github.com/hotc-dev/hotc/emit/plan"
+)
+
+func (s *stack) removeBlocks() {
+	for _, r := range s.text.Resources {
+		if program.BlockOf(r) == nil {
+			continue
+		}
+		if len(r.Metadata.Value.Entries) == 1 {
+			s.editor.Remove(r.Entry.Value, "metadata")
+		} else {
+			s.editor.Remove(r.Metadata.Value, "hotc")
+		}
+	}
+}
+
+// reads rewrites the uses of roles' outputs that Heat evaluates.
+func (s *stack) reads() {
+	done := map[*yaml.Node]bool{}
+	replace := func(n *yaml.Node, v tree) {
+		for _, now := range s.text.Nodes(n) {
+			if !done[now] {
+				done[now] = true
+				s.editor.Replace(now, v)
+			}
+		}
+	}
+	for _, r := range s.analysis.Reads {
+		if r.Template != s.template {
+			continue
+		}
+		if r.Expr != nil {
+			replace(r.Call, s.fromValues(r.Expr))
+			continue
+		}
+		if r.Output.Value != nil {
+			replace(r.Call, emitplan.HOT(r.Output.Value))
+			continue
+		}
+		arg := []value.Value{s.valuesOf(ResourceCondition, ResourceValues), "data", r.Output.Role.Server.Path, r.Output.Attribute}
+		for _, n := range r.Path {
+			arg = append(arg, s.editor.Content(nil, s.text.Nodes(n)[0], false))
+		}
+		replace(r.Arg, arg)
+	}
+}
