@@ -11,7 +11,9 @@ package emit
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -253,6 +255,27 @@ func (r *Result) HeatCannotTell() []string {
 	}
 	if len(scaling) > 0 {
 		lines = append(lines, "when a policy scales "+strings.Join(scaling, ", ")+" the stack stays COMPLETE, whatever becomes of the new members: the group and `hotc status` tell")
+	}
+	return lines
+}
+
+// Unnoticed says in lines what of who joins and leaves groups no role will notice.
+func (r *Result) Unnoticed() []string {
+	unwatched, followed := map[string]bool{}, map[string]bool{}
+	for _, g := range r.Analysis.Gathers {
+		switch {
+		case g.Input.WatchAt.Known():
+			followed[g.Group()] = true
+		case g.Nest.Open():
+			unwatched[g.Group()] = true
+		}
+	}
+	var lines []string
+	if len(unwatched) > 0 {
+		lines = append(lines, "who joins or leaves "+strings.Join(slices.Sorted(maps.Keys(unwatched)), ", ")+" later is not noticed by roles that read its list without `watch: true`: `hotc explain --changes` names them")
+	}
+	if len(followed) > 0 && r.Built.Plan.Signal != contract.RelaySignals {
+		lines = append(lines, "who leaves "+strings.Join(slices.Sorted(maps.Keys(followed)), ", ")+" stays in the lists that roles follow until another machine takes the place: Heat tells that by a relay (--signal=relay)")
 	}
 	return lines
 }

@@ -100,8 +100,32 @@ func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeli
 			add(r.reach("role "+role.Key(), role))
 		}
 	}
+	for _, g := range groups(a) {
+		begin := preview.Begin{Cells: cellNames(g.Cells)}
+		add(r.from("member joins "+g.Group(), begin))
+		add(r.from("member leaves "+g.Group(), begin)) // with a relay
+	}
 	for _, s := range a.FactServers {
 		add(r.from("server "+s.Path, preview.Begin{Cells: cellNames(factCells(a, s.Path))}))
+	}
+	return all
+}
+
+// groups are those that roles read a list of, each with what is read of one member.
+func groups(a *binding.Analysis) []*binding.Gather {
+	var all []*binding.Gather
+	for _, g := range a.Gathers {
+		i := slices.IndexFunc(all, func(x *binding.Gather) bool { return x.Group() == g.Group() })
+		if i < 0 {
+			one := *g
+			all = append(all, &one)
+			continue
+		}
+		for _, cell := range g.Cells {
+			if !slices.Contains(all[i].Cells, cell) {
+				all[i].Cells = append(all[i].Cells[:len(all[i].Cells):len(all[i].Cells)], cell)
+			}
+		}
 	}
 	return all
 }

@@ -229,7 +229,7 @@ func printCompiled(s streams, r *emit.Result, dir, coordinator string) {
 	if n := r.Emitted.Ignored; n > 0 {
 		fmt.Fprintf(s.out, "  user_data_update_policy: IGNORE is set on %s, so that no change of user_data replaces one\n", counted(n, "server"))
 	}
-	for _, line := range r.HeatCannotTell() {
+	for _, line := range append(r.HeatCannotTell(), r.Unnoticed()...) {
 		fmt.Fprintf(s.out, "  %s\n", line)
 	}
 	if line := r.ReachNobody(); line != "" {

@@ -28,6 +28,8 @@ type HeatWaitAbout struct {
 	Wait  string `json:"wait"`
 	// Role is the one that is waited for, of each server; "" for all of them.
 	Role string `json:"role,omitempty"`
+	// Here says that it waits for nobody: it says that the member of a group is there.
+	Here bool `json:"here,omitempty"`
 }
 
 // HeatServer is a server that the stack has now.

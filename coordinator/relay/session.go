@@ -51,6 +51,8 @@ type Server struct {
 	Instance string
 	// Incarnation is the number of that machine.
 	Incarnation int
+	// Left says that Heat has it no more in its group, as relays have said.
+	Left bool
 	// State is what the agent of that machine has reported last.
 	State coordinator.ServerState
 	// Unreadable is why what it has written cannot be read.

@@ -28,6 +28,7 @@ const (
 	ParameterSecret      = "hotc_secret"
 	ResourceHandle       = "hotc_done_handle"
 	ResourceCondition    = "hotc_done"
+	ResourceHere         = "hotc_here" // says that a group's member is there
 	ResourceValues       = "hotc_values"
 	ResourceConfig       = "hotc_config"
 

@@ -131,9 +131,27 @@ func (s *stack) memberWait(added *value.Dict) {
 	if s.options.Signal != contract.RelaySignals || s.inRoot() {
 		return
 	}
-	if servers := s.ownServers(); len(servers) > 0 && s.waits() {
+	servers := s.ownServers()
+	switch {
+	case len(servers) == 0:
+	case s.waits():
 		s.wait(added, ResourceCondition, "", servers, false)
+	case s.isFollowed():
+		about := dict("format", int64(contract.HeatWaitFormat), "deployment", s.rootName(), "stack", parameter(ParameterPath), "wait", ResourceHere, "here", true)
+		added.Set(ResourceHere, resource(waitType, dict("server", s.rootID(), "signal_transport", "NO_SIGNAL", "input_values", dict("hotc", about, "servers", servers))))
 	}
+}
+
+// isFollowed says that a use of the template is a member of a group of which a role follows who
+// is in it.
+func (s *stack) isFollowed() bool {
+	followed := s.built.Plan.Followed()
+	return slices.ContainsFunc(s.stacks, func(use *program.Stack) bool {
+		if s.inMember {
+			return followed[use.PathOf(s.group.Name)] != nil
+		}
+		return use.Nest != nil && use.Nest.Group() && followed[use.Nest.In.PathOf(use.Nest.Resource.Name)] != nil
+	})
 }
 
 // waits says whether all uses of the template are members that wait for their roles.

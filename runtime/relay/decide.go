@@ -45,7 +45,8 @@ func waitsOf(name string, all []heat.Deployment) []wait {
 	})
 	for i := range out[:max(0, len(out)-1)] {
 		next := &out[i+1]
-		out[i].superseded = out[i].place() == next.place() && out[i].Created.Before(next.Created.Time)
+		shared := strings.Contains(out[i].About.Stack, contract.AnyMember) // by all members of a group that scales
+		out[i].superseded = !shared && out[i].place() == next.place() && out[i].Created.Before(next.Created.Time)
 	}
 	return out
 }
@@ -82,7 +83,7 @@ func (w wait) decide(p *contract.Plan, servers map[contract.ServerPath]relay.Ser
 func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPath]relay.Server) verdict {
 	out := verdict{state: coordinator.HeatDone, reason: "all roles are done"}
 	var failed time.Time
-	said := map[[2]string]bool{}
+	said, here := map[[2]string]bool{}, map[contract.ServerPath]*contract.Server{}
 	for _, named := range w.Servers {
 		if said[[2]string{string(named.Server), named.ID}] {
 			continue
@@ -93,6 +94,7 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 			out.waitFor(why)
 			continue
 		}
+		here[server.Path] = server
 		now := servers[server.Path]
 		for i := range server.Roles {
 			role := &server.Roles[i]
@@ -108,6 +110,9 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 			}
 			out.read(w.About, server, role)
 		}
+	}
+	if missed := missed(here, servers); missed != "" {
+		out.waitFor(missed)
 	}
 	if w.About.Role != "" && out.state == coordinator.HeatDone {
 		out.reason = "role " + w.About.Role + " is done"

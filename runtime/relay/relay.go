@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -59,6 +60,9 @@ type Relay struct {
 	toldAt  time.Time
 	said    map[string]string // why something is not done, by what it is
 	waiting map[string]bool   // the waits of which it was said that Heat waits
+	// members are what was said last of the groups that roles follow.
+	members map[string]*relay.Members
+	left    map[contract.ServerPath]int
 }
 
 // lookAtStack is how often the stack is asked for where only its id matters: one of the same
@@ -115,6 +119,7 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 	if err := s.Announce(ctx, r.Name, r.Presence); err != nil {
 		return err
 	}
+	r.members, r.left = map[string]*relay.Members{}, map[contract.ServerPath]int{}
 	var seen []wait
 	refused := false
 	next := time.NewTimer(0)
@@ -157,7 +162,7 @@ const refusedRest = 30
 
 // decided says whether one of Heat's waits is to be ended, as things stand.
 func (r *Relay) decided(seen []wait, s *relay.Session) bool {
-	servers := s.Servers()
+	servers := r.servers(s)
 	for _, w := range seen {
 		if w.inProgress() && w.decide(s.Plan, servers).state != coordinator.HeatWaits {
 			return true
@@ -169,6 +174,10 @@ func (r *Relay) decided(seen []wait, s *relay.Session) bool {
 // round looks at Heat, ends the waits that are to be ended, and says how it stands.
 func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 	seen, err := r.look(ctx)
+	if err == nil {
+		err = r.tellMembers(ctx, s, seen)
+		seen = slices.DeleteFunc(seen, func(w wait) bool { return w.About.Here })
+	}
 	if err == nil {
 		err = r.end(ctx, s, seen)
 	}
@@ -212,7 +221,7 @@ func (r *Relay) look(ctx context.Context) ([]wait, error) {
 
 // end ends the waits that are to be ended.
 func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait) error {
-	servers := s.Servers()
+	servers := r.servers(s)
 	for i := range seen {
 		w := &seen[i]
 		if !w.inProgress() {
@@ -283,7 +292,7 @@ func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
 	r.sayWaits(seen)
 	record := r.record
 	record.Waits, record.Since = nil, time.Now().UTC().Truncate(time.Second)
-	servers := s.Servers()
+	servers := r.servers(s)
 	for _, w := range mostTelling(seen) {
 		x := coordinator.HeatWait{Stack: w.About.Stack, Wait: w.About.Wait, Status: coordinator.HeatWaitState(w.Status), Reason: w.Reason}
 		switch {

@@ -86,6 +86,12 @@ func (c *cloud) EndDeployment(_ context.Context, id string, end heat.DeploymentE
 	return &now, nil
 }
 
+func (c *cloud) looked() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.looks
+}
+
 func (c *cloud) said() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +107,7 @@ type world struct {
 	plan   *contract.Plan
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, change ...func(*contract.Plan)) *world {
 	secret, err := coordinator.NewSecret(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +118,9 @@ func newWorld(t *testing.T) *world {
 	for _, name := range []contract.CellName{"db.mysql:endpoint", "db.mysql:own", "db.mysql", "db.backup"} {
 		w.plan.Cells = append(w.plan.Cells, contract.Cell{Name: name, Server: "db", Role: "mysql"})
 		db.Writes = append(db.Writes, name)
+	}
+	for _, c := range change {
+		c(w.plan)
 	}
 	w.publish()
 	return w
@@ -284,9 +293,7 @@ func TestHeatIsDown(t *testing.T) {
 	w.down = errors.New("no answer from Heat")
 	told := make(chan coordinator.HeatRecord, 100_000)
 	w.relay(t.Context(), "relay", func(r *Relay) { r.Told = func(x coordinator.HeatRecord) { told <- x } })
-	if x := <-told; x.Trouble != "no answer from Heat" {
-		t.Errorf("%+v", x)
-	}
+	w.until("it is said", func() bool { return (<-told).Trouble == "no answer from Heat" })
 	w.report(w.machine("id-1"), "mysql=failed")
 	w.mu.Lock()
 	w.down = nil

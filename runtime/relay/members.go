@@ -1,0 +1,139 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/relay"
+)
+
+// Who is in a group, Heat tells by the deployments of the members: each has one in its own
+// template, which Heat deletes first of all when the member goes. What is said of that is the
+// incarnations that are gone; a machine that was never seen in Heat is not said to be gone,
+// since an agent may be faster than Heat.
+
+// tellMembers writes down who is in the groups that roles follow, as Heat lists it.
+func (r *Relay) tellMembers(ctx context.Context, s *relay.Session, waits []wait) error {
+	if r.stack == nil {
+		return nil // whatever there was, nobody is told in its last moments
+	}
+	servers := s.Servers()
+	for _, group := range slices.Sorted(maps.Keys(s.Plan.Followed())) {
+		if err := r.tellGroup(ctx, s, group, listed(group, waits), servers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, listed map[string]bool, servers map[contract.ServerPath]relay.Server) error {
+	before := r.members[group]
+	if before == nil { // who writes it knows by its version that another relay has
+		var err error
+		if before, err = s.Members(ctx, group); err != nil {
+			return err
+		}
+		r.members[group] = before
+	}
+	maps.Copy(r.left, before.Gone)
+	now, left := members(before.MembersRecord, r.stack.ID, listed, s.Plan.Followed()[group], servers)
+	if maps.Equal(now.There, before.There) && maps.Equal(now.Gone, before.Gone) && now.Stack == before.Stack {
+		return nil
+	}
+	if left { // who goes with a stack that is deleted, or whose place another has taken, is no news
+		stack, err := r.Heat.Stack(ctx, string(r.Key.Deployment))
+		if err != nil || stack.ID != r.stack.ID || stack.State.Action() == "DELETE" {
+			return err
+		}
+	}
+	delete(r.members, group)
+	err := s.SayMembers(ctx, before, now)
+	if errors.Is(err, coordinator.ErrVersion) {
+		return nil
+	}
+	return err
+}
+
+// servers are those that are known, as they are.
+func (r *Relay) servers(s *relay.Session) map[contract.ServerPath]relay.Server {
+	servers := s.Servers()
+	for path, incarnation := range r.left {
+		if is := servers[path]; is.Incarnation > 0 && is.Incarnation <= incarnation {
+			is.Left = true
+			servers[path] = is
+		}
+	}
+	return servers
+}
+
+// listed are the machines that Heat has in a group's members, by their ids.
+func listed(group string, waits []wait) map[string]bool {
+	ids := map[string]bool{}
+	for _, w := range waits {
+		member, inside := strings.CutPrefix(w.About.Stack, group+"/")
+		if !inside || strings.Contains(member, "/") || w.About.Role != "" {
+			continue
+		}
+		for _, server := range w.Servers {
+			if server.ID != "" {
+				ids[server.ID] = true
+			}
+		}
+	}
+	return ids
+}
+
+// members is what a list of Heat's makes of who is in a group; left says that somebody is in it
+// no more.
+func members(before coordinator.MembersRecord, stack string, listed map[string]bool, of []contract.ServerPath, servers map[contract.ServerPath]relay.Server) (now coordinator.MembersRecord, left bool) {
+	now = coordinator.MembersRecord{Stack: stack, There: map[contract.ServerPath]int{}, Gone: map[contract.ServerPath]int{}}
+	for _, server := range of {
+		is, known := servers[server]
+		was, gone := before.There[server], before.Gone[server]
+		switch {
+		case !known:
+			now.There[server] = was
+		case is.Incarnation > 0 && listed[is.Instance]:
+			now.There[server], gone = is.Incarnation, is.Incarnation-1
+		case was > 0 && is.Incarnation == was:
+			gone, left = was, true
+		case is.Incarnation > was: // another machine, which Heat has not named yet
+			gone = max(gone, was)
+		}
+		keep(now.There, server, now.There[server])
+		keep(now.Gone, server, gone)
+	}
+	return now, left
+}
+
+// keep notes a server's incarnation, if there is one.
+func keep(in map[contract.ServerPath]int, server contract.ServerPath, incarnation int) {
+	if delete(in, server); incarnation > 0 {
+		in[server] = incarnation
+	}
+}
+
+// missed is a role that has not run yet with all members that are in a group which it follows,
+// now that the roles of all of them are done; "" if there is none.
+func missed(here map[contract.ServerPath]*contract.Server, servers map[contract.ServerPath]relay.Server) string {
+	for _, path := range slices.Sorted(maps.Keys(here)) {
+		for _, role := range here[path].Roles {
+			i := slices.IndexFunc(servers[path].State.Roles, func(x coordinator.RoleState) bool { return x.Name == role.Name })
+			for _, f := range role.Follows {
+				if f.Member == nil || here[f.Member.Server] == nil || servers[f.Member.Server].Left || i < 0 {
+					continue
+				}
+				if has := servers[path].State.Roles[i].Followed[f.Cell]; has[0] != servers[f.Member.Server].Incarnation {
+					return fmt.Sprintf("role %s: to be updated: %s has joined the group %s", path.Role(role.Name), f.Member.Server, f.Member.Group)
+				}
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,156 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/runtime/heat"
+)
+
+// What a list of Heat's says of a machine depends on what was known of it.
+func TestMembersOfAList(t *testing.T) {
+	type number = map[contract.ServerPath]int
+	for _, c := range []struct {
+		what                string
+		there, gone         number
+		machine             *relay.Server
+		listed              bool
+		wantThere, wantGone number
+		left                bool
+	}{
+		{"nobody has come", nil, nil, &relay.Server{}, false, number{}, number{}, false},
+		{"an agent is faster than Heat", nil, nil, &relay.Server{Incarnation: 1, Instance: "i"}, false, number{}, number{}, false},
+		{"it has come", nil, nil, &relay.Server{Incarnation: 1, Instance: "i"}, true, number{"w": 1}, number{}, false},
+		{"it is there", number{"w": 1}, nil, &relay.Server{Incarnation: 1, Instance: "i"}, true, number{"w": 1}, number{}, false},
+		{"it has left", number{"w": 1}, nil, &relay.Server{Incarnation: 1, Instance: "i"}, false, number{}, number{"w": 1}, true},
+		{"it is away", nil, number{"w": 1}, &relay.Server{Incarnation: 1, Instance: "i"}, false, number{}, number{"w": 1}, false},
+		{"Heat has it after all", nil, number{"w": 1}, &relay.Server{Incarnation: 1, Instance: "i"}, true, number{"w": 1}, number{}, false},
+		{"the next one is faster than Heat", nil, number{"w": 1}, &relay.Server{Incarnation: 2, Instance: "j"}, false, number{}, number{"w": 1}, false},
+		{"the next one has come", nil, number{"w": 1}, &relay.Server{Incarnation: 2, Instance: "j"}, true, number{"w": 2}, number{"w": 1}, false},
+		{"one takes the other's place", number{"w": 1}, nil, &relay.Server{Incarnation: 2, Instance: "j"}, false, number{}, number{"w": 1}, false},
+		{"nothing of it was read yet", number{"w": 2}, number{"w": 1}, nil, false, number{"w": 2}, number{"w": 1}, false},
+		{"the coordinator was put back", number{"w": 2}, number{"w": 1}, &relay.Server{Incarnation: 1, Instance: "i"}, false, number{}, number{"w": 1}, false},
+	} {
+		servers := map[contract.ServerPath]relay.Server{}
+		if c.machine != nil {
+			servers["w"] = *c.machine
+		}
+		ids := map[string]bool{"other": true}
+		if c.listed {
+			ids[c.machine.Instance] = true
+		}
+		now, left := members(coordinator.MembersRecord{Stack: "s", There: c.there, Gone: c.gone}, "s", ids, []contract.ServerPath{"w"}, servers)
+		if !maps.Equal(now.There, c.wantThere) || !maps.Equal(now.Gone, c.wantGone) || left != c.left {
+			t.Errorf("%s: there %v, gone %v, left %v", c.what, now.There, now.Gone, left)
+		}
+	}
+}
+
+// A list of what Heat has of a group's members leaves out what others say of them: the root's
+// own wait is as old as its last update.
+func TestListedMembers(t *testing.T) {
+	one := func(stack, role, id string) wait {
+		return wait{HeatWait: contract.HeatWait{About: contract.HeatWaitAbout{Stack: stack, Role: role}, Servers: contract.HeatServers{{Server: "x", ID: id}}}}
+	}
+	got := listed("tier/web", []wait{one("", "", "root"), one("tier/web/0", "", "a"), one("tier/web/*", "", "b"), one("tier/web/1", "serve", "role"),
+		one("tier/web/1/inner/0", "", "below"), one("tier/website/1", "", "other"), one("tier/web/2", "", "")})
+	if want := map[string]bool{"a": true, "b": true}; !maps.Equal(got, want) {
+		t.Errorf("listed are %v, want %v", got, want)
+	}
+}
+
+// A relay writes who leaves a group, one that takes over from it knows who was there, and a
+// stack that is deleted tells nobody.
+func TestRelayTellsMembers(t *testing.T) {
+	w := newWorld(t, func(p *contract.Plan) {
+		p.Servers[0].Roles[0].Follows = []contract.Follow{{Cell: "db.mysql:own", Watch: true, Member: &contract.Member{Group: "g", Server: "db"}}}
+	})
+	here := func(ids ...string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		maps.DeleteFunc(w.waits, func(id string, _ *heat.Deployment) bool { return id != "w1" })
+		for _, id := range ids {
+			text, _ := json.Marshal(contract.HeatServers{{Server: "db", ID: id}})
+			w.waits["here-"+id] = &heat.Deployment{ID: "here-" + id, Status: "COMPLETE", Inputs: map[string]json.RawMessage{
+				"hotc": json.RawMessage(`{"format":1,"deployment":"blog","stack":"g/0","wait":"hotc_here","here":true}`), "servers": text}}
+		}
+	}
+	here("id-1")
+	ctx, kill := context.WithCancel(t.Context())
+	ended := w.relay(ctx, "first", nil)
+	w.machine("id-1")
+	w.saidOf("g", `map[db:1] map[]`)
+	kill()
+	<-ended
+	here()
+	w.relay(t.Context(), "second", nil)
+	w.saidOf("g", `map[] map[db:1]`)
+	w.machine("id-2")
+	here("id-2")
+	w.saidOf("g", `map[db:2] map[db:1]`)
+	w.mu.Lock()
+	w.state = "DELETE_IN_PROGRESS"
+	w.mu.Unlock()
+	here()
+	looks := w.looked()
+	w.until("it has looked again", func() bool { return w.looked() > looks+5 })
+	w.saidOf("g", `map[db:2] map[db:1]`)
+	if got := w.said(); len(got) != 0 {
+		t.Errorf("Heat was told %q", got)
+	}
+}
+
+// saidOf waits until relays have said something of a group.
+func (w *world) saidOf(group, want string) {
+	w.t.Helper()
+	key, err := w.secret.Relay(blog)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	got := ""
+	w.until(want, func() bool {
+		s, err := relay.Join(w.t.Context(), w.tree.Open(key.Credential()), key)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		m, err := s.Members(w.t.Context(), group)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		got = fmt.Sprint(m.There, m.Gone)
+		return got == want
+	})
+}
+
+// A stack is not complete before those who follow a group have run with all who are in it.
+func TestWaitForFollowers(t *testing.T) {
+	p := site()
+	p.Servers[0].Roles[0].Follows = []contract.Follow{{Cell: "g/0.join:x", Watch: true, Member: &contract.Member{Group: "g", Server: "g/0"}}}
+	w := contract.HeatWait{Servers: contract.HeatServers{{Server: "db", ID: "id-db"}, {Server: "g/*", ID: "id-g"}}}
+	for _, c := range []struct{ joined, want string }{
+		{"join=running", "role g/0.join: running"}, {"join=failed", "g/0.join: exit status 3 (site.yaml:5:9)"},
+		{"join=done", "role db.mysql: to be updated: g/0 has joined the group g"},
+	} {
+		member, follower := ran(p, "g/0", "id-g", c.joined), ran(p, "db", "id-db", "mysql=done backup=done")
+		member.Incarnation = 2
+		servers := map[contract.ServerPath]relay.Server{"g/0": member, "db": follower}
+		if got := decide(w, p, servers).reason; got != c.want {
+			t.Errorf("%s: %q, want %q", c.joined, got, c.want)
+		}
+		follower.State.Roles[0].Followed = map[contract.CellName]coordinator.Count{"g/0.join:x": {2, 5}}
+		if got := decide(w, p, servers).state; c.joined == "join=done" && got != coordinator.HeatDone {
+			t.Errorf("with it: %s", got)
+		}
+		member.Left, follower.State.Roles[0].Followed = true, nil
+		servers["g/0"] = member
+		if got := decide(w, p, servers).state; c.joined == "join=done" && got != coordinator.HeatDone {
+			t.Errorf("where it has left: %s", got)
+		}
+	}
+}
