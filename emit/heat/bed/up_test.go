@@ -53,6 +53,11 @@ func (o *operator) start(args ...string) *command {
 	c := &command{Cmd: exec.CommandContext(o.t.Context(), filepath.Join(place.programs, "hotc"), args...)}
 	c.Env, c.Stdout, c.Stderr = o.env, c, c
 	do(o.t, c.Start())
+	o.t.Cleanup(func() {
+		if o.t.Failed() {
+			o.t.Logf("hotc %s has printed:\n%s", strings.Join(args, " "), c.printed())
+		}
+	})
 	return c
 }
 
