@@ -3,6 +3,7 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
+	"slices"
 )
 
 // How garbage is collected. A compilation keeps most of what it makes, so that
@@ -21,8 +22,18 @@ const (
 	ballastSize = 12 << 20 // of the startingHeap
 )
 
-// tuneHeap sets how garbage is collected, as long as what it returns is kept.
-func tuneHeap() any {
+// staying are commands that run for days, and keep little of what each look makes.
+var staying = []string{"relay", "serve-files"}
+
+// stayingPercent is how much garbage they may have beside what they use.
+const stayingPercent = 50
+
+// tuneHeap sets how garbage is collected in a command, as long as what it returns is kept.
+func tuneHeap(command string) any {
+	if slices.Contains(staying, command) {
+		debug.SetGCPercent(stayingPercent)
+		return nil
+	}
 	debug.SetGCPercent(100 * startingHeap / smallestHeap)
 	// What nothing refers to is gone with the first collection.
 	runtime.AddCleanup(new(*int), func(percent int) { debug.SetGCPercent(percent) }, garbagePercent)

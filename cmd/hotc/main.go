@@ -44,7 +44,7 @@ func driversWith(plugins plugin.Drivers) []driver.Driver {
 
 func main() {
 	if os.Getenv("GOGC") == "" {
-		defer runtime.KeepAlive(tuneHeap())
+		defer runtime.KeepAlive(tuneHeap(strings.Join(os.Args[1:min(len(os.Args), 2)], "")))
 	}
 	ctx, ignore := signal.NotifyContext(context.Background(), endings()...)
 	ctx, stop := context.WithCancelCause(ctx)

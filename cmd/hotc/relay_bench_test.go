@@ -195,11 +195,12 @@ func (d *relayed) agentsRun(b *testing.B) {
 		if _, err := m.Plan(ctx); err != nil {
 			return err
 		}
-		if _, err := m.Enrol(ctx, "journal", "id-"+strconv.Itoa(i), false, time.Now()); err != nil {
+		session, err := m.Enrol(ctx, "journal", "id-"+strconv.Itoa(i), false, time.Now())
+		if err != nil {
 			return err
 		}
 		role := coordinator.RoleState{Name: "app", Status: coordinator.RoleDone, Started: time.Now(), Ended: time.Now(), Made: server.Roles[0].Definition()}
-		return m.Report(ctx, coordinator.ServerState{Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{role}}, nil)
+		return session.Report(ctx, coordinator.ServerState{Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{role}}, nil)
 	})
 	if err != nil {
 		b.Fatal(err)

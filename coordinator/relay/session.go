@@ -143,11 +143,17 @@ func (s *Session) Watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	failed := make(chan error, len(s.Plan.Servers))
+	failed, looks := make(chan error, len(s.Plan.Servers)), make(chan look)
+	for range mostLooks {
+		all.Go(func() {
+			defer mistake.Ends()
+			s.looks(ctx, looks)
+		})
+	}
 	for _, server := range s.Plan.Servers {
 		all.Go(func() {
 			defer mistake.Ends()
-			if err := s.watch(ctx, server.Path); err != nil && ctx.Err() == nil {
+			if err := s.watch(ctx, server.Path, looks); err != nil && ctx.Err() == nil {
 				failed <- err
 			}
 		})
@@ -170,8 +176,36 @@ func (s *Session) Watch(ctx context.Context) error {
 	}
 }
 
+// look is a server that is to be read.
+type look struct {
+	server contract.ServerPath
+	done   chan error
+}
+
+// mostLooks is how many servers are read at once: a goroutine that only waits is small, which
+// counts where there are a thousand.
+const mostLooks = 16
+
+// looks reads servers.
+func (s *Session) looks(ctx context.Context, looks <-chan look) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case l := <-looks:
+			now, err := s.read(ctx, l.server)
+			if err == nil {
+				s.mu.Lock()
+				s.servers[l.server] = now
+				s.mu.Unlock()
+			}
+			l.done <- err
+		}
+	}
+}
+
 // watch follows one server.
-func (s *Session) watch(ctx context.Context, server contract.ServerPath) error {
+func (s *Session) watch(ctx context.Context, server contract.ServerPath, looks chan<- look) error {
 	d := s.key.Deployment
 	machine, err := s.store.Watch(ctx, d.Server(server))
 	if err != nil {
@@ -181,6 +215,7 @@ func (s *Session) watch(ctx context.Context, server contract.ServerPath) error {
 	if err != nil {
 		return err
 	}
+	l := look{server, make(chan error, 1)}
 	for {
 		select {
 		case <-ctx.Done():
@@ -188,13 +223,19 @@ func (s *Session) watch(ctx context.Context, server contract.ServerPath) error {
 		case <-machine:
 		case <-state:
 		}
-		now, err := s.read(ctx, server)
-		if err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return nil
+		case looks <- l:
 		}
-		s.mu.Lock()
-		s.servers[server] = now
-		s.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-l.done:
+			if err != nil {
+				return err
+			}
+		}
 		select {
 		case s.changed <- struct{}{}:
 		default:
