@@ -29,12 +29,12 @@ func newActionCommand(io streams) *cobra.Command {
 		Use:   "action SERVER ROLE NAME [KEY=VALUE]…",
 		Short: "Run an action of a role",
 		Long: fmt.Sprintf(`Ask the agent of a server to run one of the actions that a role declares, once, when
-no role of the server runs. KEY=VALUE are inputs of this run alone; one of a declared
-input's name takes its place. They lie readable in the coordinator: no place for secrets.
+no role of the server runs. KEY=VALUE are inputs of this run alone; they override declared
+inputs of the same name. They are readable in the coordinator: do not pass secrets here.
 
 With --wait the end of what the action printed (%d KiB) goes to the standard output,
-and hotc ends with the action's exit status. Without it the request's id is printed, with
-which --request asks later what became of it.`, coordinator.LogSize>>10),
+and hotc ends with the action's exit status. Without it hotc prints the request's id;
+--request ID asks later what became of it.`, coordinator.LogSize>>10),
 		Args: cobra.MinimumNArgs(3),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			a := acting{session: s, io: io, server: args[0], role: args[1], name: args[2], arguments: args[3:], request: request, wait: wait}

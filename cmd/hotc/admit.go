@@ -23,12 +23,12 @@ func newAdmitCommand(io streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "admit SERVER --key KEY",
-		Short: "Let a machine in whose server's token was used before",
-		Long: `Let the machine with this key in as a server. Where a deployment was applied with
---enrol=once a token lets one machine in, the first one. A machine that comes later,
-because the server was built anew, says its key on its console, and waits. Take the key
-from that console, or compare it: "hotc status" shows who asks, and anybody who has the
-token can ask, and can hide others that do. Without --key nothing is done.`,
+		Short: "Let in a machine whose server's token was used before",
+		Long: `Let the machine with this key in as a server. If a deployment was applied with
+--enrol=once, a token lets in one machine, the first. A machine that comes later, because
+the server was built anew, prints its key on its console, and waits. Take the key from that
+console, or compare it with the one that "hotc status" shows: anybody who has the token can
+ask to be let in, and can hide others that ask. Without --key hotc does nothing.`,
 		Args: cobra.ExactArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			server := contract.ServerPath(args[0])

@@ -40,15 +40,15 @@ func newApplyCommand(io streams) *cobra.Command {
 coordinator: before, while or after Heat makes the stack. Agents that are there
 already go on as soon as it is done. The same plan again changes nothing.
 
-Another plan takes a live one's place: servers, roles, outputs and what reads what may come
-and go, and roles change. A role that has run is brought up to date by its hook update,
-which its agent runs once for the change; without the hook the plan is refused. A role
-that has not run, or is retried, runs as it is then. Of roles and
-servers that go the delete hooks run before. --dry-run says what becomes of whom.
+Another plan replaces a live one: servers, roles, outputs and what reads what may come and
+go, and roles may change. A role that has run is brought up to date by its hook update, which
+its agent runs once for the change; without the hook the plan is refused, unless the role is
+idempotent: it runs again. A role that has not run, or is retried, runs as changed. The delete
+hooks of roles and servers that go run first. --dry-run says what would happen.
 
 Secrets that roles read from hidden parameters (hotc compile --secret-param) are given
-with --secret-param, and sealed for the servers of these roles. Given again, a new value
-takes the old one's place: roles that run from then on read it.`,
+with --secret-param, and sealed for the servers of these roles. A new value replaces the
+old one: roles that run from then on read it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a := application{target: &t, dir: args[0], dryRun: dryRun, secrets: secrets, enrol: enrol, restore: restore, withoutHooks: withoutHooks}

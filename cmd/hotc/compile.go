@@ -25,7 +25,7 @@ func newCompileCommand(s streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "compile TEMPLATE -o DIR",
-		Short: "Make a folder that stock Heat and `hotc apply` take",
+		Short: "Compile a template into a folder for stock Heat and `hotc apply`",
 		Long: `Compile a template into a folder: stack.yaml for stock Heat with the files that it
 names, plan.json and the roles' files for hotc apply. The folder needs nothing
 from where it was made. Nothing is written if there is an error.`,

@@ -25,14 +25,14 @@ func newDestroyCommand(io streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "destroy",
-		Short: "Take a deployment off the coordinator",
-		Long: `Take a deployment off the coordinator: plan, files, cells and all. The stack stays
-as it is; agents that still run roles fail.
+		Short: "Remove a deployment from the coordinator",
+		Long: `Remove a deployment from the coordinator: plan, files, cells and everything else. The stack
+stays as it is; agents that still run roles fail.
 
-With --run-hooks the delete hooks of the roles run before, and are waited for. If Heat is
-deleting the stack, and waits at the hooks that hotc/delete-hooks.yaml sets, they are
-cleared then, with your credentials for Heat ($OS_CLOUD, or the OS_* variables);
---delete-stack deletes the stack, too.`,
+With --run-hooks hotc first runs the roles' delete hooks, and waits for them. If Heat is
+deleting the stack, and waits at the hooks that hotc/delete-hooks.yaml sets, hotc then clears
+them, with your credentials for Heat ($OS_CLOUD, or the OS_* variables). --delete-stack
+deletes the stack, too.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if d.deleteStack && !d.runHooks {

@@ -21,9 +21,9 @@ func newDownCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down NAME",
 		Short: "Delete a stack, after its roles' delete hooks, and its deployment",
-		Long: `Run the delete hooks of the roles, delete the stack, and take the deployment off the
-coordinator. What is gone already is left out: the same command goes on where one was
-ended, and comes back to a deletion that Heat is at.`,
+		Long: `Run the delete hooks of the roles, delete the stack, and remove the deployment from the
+coordinator. If the command was interrupted, give it again: it goes on where it ended, and
+follows a deletion that Heat has begun.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if d.stack != "" && d.stack != args[0] {

@@ -26,11 +26,11 @@ func newEvalCommand(s streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "eval [-t TEMPLATE] EXPRESSION",
-		Short: "Say what an expression becomes, and when its value is known",
-		Long: `Evaluate an expression of HOT, written in YAML or JSON, as an input of a role would
-be: what is known now gives a value (static); what Heat resolves (deploy) or needs a
-role's output (run) gives the expression that is left. Without a template there are
-the functions of a version, files, and the parameters of -P and -e.`,
+		Short: "Show what an expression becomes, and when its value is known",
+		Long: `Evaluate a HOT expression, written in YAML or JSON, as a role's input. If all of it is
+known now, the result is a value (static). If Heat has to resolve a part (deploy), or it
+needs a role's output (run), the result is the expression that is left. Without a template
+you have the functions of a version, files, and the parameters of -P and -e.`,
 		Example: `  hotc eval '{list_join: ["-", [a, b]]}'
   hotc eval -t site.yaml -P name=blog '{get_param: name}'
   hotc eval --batch expressions.json`,

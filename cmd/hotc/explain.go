@@ -23,10 +23,10 @@ func newExplainCommand(s streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "explain TEMPLATE [REFERENCE]",
-		Short: "Say when each reference gets its value, why, and who resolves it",
-		Long: `Say of every reference in roles' inputs, and in outputs and resources that need a role's value,
-when it gets its value (static, deploy or run), by which rule, and who resolves it.
-REFERENCE chooses: SERVER.ROLE, SERVER.ROLE.INPUT, the name of what is referred to,
+		Short: "Show when each reference gets its value, why, and who resolves it",
+		Long: `Show for every reference in roles' inputs, and in outputs and resources that need a role's
+value, when it gets its value (static, deploy or run), by which rule, and who resolves it.
+REFERENCE selects some: SERVER.ROLE, SERVER.ROLE.INPUT, the name of what is referred to,
 or a place as LINE or FILE:LINE.
 
 With --changes: whom a change reaches, and how, for each parameter, each server that is built

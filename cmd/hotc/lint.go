@@ -23,19 +23,18 @@ func newLintCommand(s streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "lint FILE|FOLDER...",
-		Short: "Say what is wrong with templates, and write nothing",
-		Long: `Look at templates, with roles or without, as hotc compile would, and say what is wrong
-with them. Nothing is written without --fix. In a folder the templates and environments are found, by
-what they say. A template that another one nests is judged by what that one gives it.
-Environment files may be among the files; those of -e hold for all templates. - is
-standard input, which is called what --stdin-name says.
+		Short: "Find mistakes in templates, with roles or without",
+		Long: `Check templates, with roles or without, as hotc compile would. Nothing is written without
+--fix. In a folder hotc finds templates and environments by their content. A nested template
+is checked with what its parent gives it. Environment files may be among the files; those of
+-e hold for all templates. - is standard input; --stdin-name is its name.
 
 The status is 1 if there is an error, or whatever is as bad as --fail-on says, else 0; it
 is 2 if hotc was called wrongly.
 
---untrusted is for templates of strangers, as a pipeline gets them: nothing outside of a
-template's own folder (or of the folder that is named) is read but what -e names, no link
-leads out of it, no plug-in is started, and time and memory are bounded.
+--untrusted is for templates of strangers, as a pipeline gets them: hotc reads nothing outside
+of a template's own folder (or the folder that you name) except what -e names, follows no link
+out of it, starts no plug-in, and bounds time and memory.
 
 ` + formatHelp(),
 		Args: cobra.MinimumNArgs(1),

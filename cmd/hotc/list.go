@@ -27,8 +27,8 @@ func newListCommand(io streams) *cobra.Command {
 		Short: "List the deployments on a coordinator, with their stacks",
 		Long: `List the deployments below the coordinator's ROOT: the state of the stack of that name in
 your project, how old the deployment is, and how many of its servers' agents are there.
-What is more than a name wants the ROOT's key, or a secret that hotc up keeps. Without
-credentials for Heat nothing is said of stacks.`,
+To show more than names it needs the ROOT's key, or a secret that hotc up keeps. Without
+credentials for Heat it shows nothing about stacks.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := l.run(cmd.Context(), io, false)
@@ -210,11 +210,11 @@ func newGCCommand(io streams) *cobra.Command {
 		Use:   "gc [STACK…]",
 		Short: "Remove deployments whose stacks are gone",
 		Long: `Remove deployments from the coordinator whose stacks are gone from your project: those that
-are named, or all that nobody uses any more, which are those whose servers' agents are
-all away and which are an hour old. It shows them and asks.
+you name, or all that are an hour old and whose servers' agents are all away. It shows them
+and asks.
 
-What may be removed is what the ROOT's key opens (--root-key-file), also where a
-deployment's secret is lost, and what the secrets open that hotc up keeps.`,
+With the ROOT's key (--root-key-file) it can remove every deployment there, even if its secret
+is lost; without it, those whose secrets hotc up keeps.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return l.collect(cmd.Context(), io, args, yes)
 		},

@@ -23,8 +23,8 @@ func newOutputsCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "outputs [NAME]",
 		Short: "Print the values that have been published",
-		Long: `Print the stack's outputs that need a run-time value, and all outputs of roles, as far
-as they are there. With a NAME, of the stack's output or SERVER.ROLE:OUTPUT, just
+		Long: `Print the stack's outputs that need a run-time value, and all outputs of roles that have
+been published. With a NAME, of the stack's output or SERVER.ROLE:OUTPUT, just
 that value: a string as it is, anything else as JSON.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {

@@ -28,7 +28,7 @@ func newRelayCommand(s streams) *cobra.Command {
 	t, cloud, keyFile, once := &target{}, "", "", false
 	cmd := &cobra.Command{
 		Use:   "relay --stack NAME",
-		Short: "Tell Heat how the roles of a stack went, where their servers do not",
+		Short: "Tell Heat how the roles of a stack went, in place of their servers",
 		Long: `Stand between Heat and the coordinator: tell Heat of a stack that was compiled with
 --signal=relay when the roles of its servers are done, or which has failed. It runs where
 both are reached, as long as the stack is to be created, updated or scaled, or with --once
@@ -63,9 +63,9 @@ func newRelayKeyCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "key FILE --stack NAME",
 		Short: "Write the key of a stack's relay into FILE",
-		Long: `Write into FILE what "hotc relay" needs of a stack in the place of its secret. Who has it
-can tell Heat and the coordinator's readers how the stack stands, and read the plan, but can
-run nothing on its servers and read no secret. Only you may read the file.`,
+		Long: `Write into FILE a key that "hotc relay" can use in place of the stack's secret. Whoever has
+it can tell Heat and the coordinator's readers how the stack is doing, and read the plan, but
+cannot run anything on its servers or read a secret. Only you can read the file.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			key, err := t.relayKey("")

@@ -32,11 +32,11 @@ func newRetryCommand(io streams) *cobra.Command {
 		Long: `Ask the agent of a server to run its failed role again, in the same incarnation, and
 the agents of other servers to run again what failed because of it. What the failure
 had marked is taken back first, so that readers wait again. Nothing that is done runs
-again but roles that follow an output which was published, taken back, and written anew;
-where a role has read one and does not follow it, --yes is needed. With --skip
+again, except roles that follow an output which was published, taken back, and written
+again; if a role has read such an output and does not follow it, --yes is needed. With --skip
 the role does not run: it counts as done, with the outputs given by hand.
 
-Of a role that is done, and could not be brought up to date, that is tried again.
+If a role is done but could not be brought up to date, that is tried again.
 
 Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 		Args: cobra.ExactArgs(1),

@@ -23,15 +23,15 @@ const rootKeyVariable = "HOTC_ROOT_KEY_FILE"
 func newRootNodeCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "root",
-		Short: "Make or look at a ROOT that is a project's own",
+		Short: "Make or show a ROOT of your own",
 		Long: `A coordinator's URL names a ROOT, zk://HOST:PORT/ROOT, below which deployments lie. One
-that hotc apply makes is open: whoever reaches the coordinator may create and list there,
-so take the name of a stack, and fill the coordinator's memory. One that "hotc root new"
-makes belongs to who has its key: nobody else creates or lists there, and each deployment
-in it is bounded, where the coordinator can. A ROOT for each project keeps their stacks
-apart, whatever their names.
+that hotc apply makes is open: whoever reaches the coordinator can create and list there,
+take the name of a stack, and fill the coordinator's memory. One that "hotc root new" makes
+belongs to the holder of its key: nobody else can create or list there, and each deployment
+in it has a quota, if the coordinator enforces quotas. With a ROOT for each project, stacks
+of the same name do not meet.
 
-apply and destroy need the key then (--root-key-file, or $` + rootKeyVariable + `); agents,
+apply and destroy then need the key (--root-key-file, or $` + rootKeyVariable + `); agents,
 and the commands that look, do not.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -71,9 +71,9 @@ func newRootNewCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new",
 		Short: "Make a ROOT that only who has its key may create and list in",
-		Long: `Make a ROOT that only who has its key may create and list in. The key is made, too,
-unless its file is there. Done again it changes what deployments may have that are made
-there from then on.`,
+		Long: `Make a ROOT in which only the holder of its key can create and list. The key is made, too,
+unless its file exists. Given again, the command changes the quota of deployments that are
+made there from then on.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := t.openRoot(cmd.Context(), true)

@@ -14,8 +14,8 @@ import (
 func newRuleCommand(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rule [CODE]",
-		Short: "Tell what a diagnostic means, or list them all",
-		Long:  "Print the page about a diagnostic, such as H501: what it means, an example, and what to do. Without CODE all are listed.",
+		Short: "Explain a diagnostic, or list them all",
+		Long:  "Print the page about a diagnostic, such as H501: what it means, an example, and what to do. Without CODE it lists them all.",
 		Args:  cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var list []string

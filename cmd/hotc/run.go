@@ -39,8 +39,8 @@ func newRunCommand(s streams) *cobra.Command {
 		Long: `Compile a template and run its roles for real on this machine: a coordinator in this
 process, and for each server an agent of its own with a folder of its own. Addresses
 (127.x.y.z), the names and ids of servers and stacks, and random strings are made up; what
-else only Heat would know is given with --fact. Of a role that fails the last lines are shown,
-with --output all that roles print, as it comes.`,
+else only Heat would know is given with --fact. If a role fails its last lines are shown;
+--output shows everything that roles print, as it comes.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := in.options(args[0])

@@ -24,7 +24,7 @@ func newSimulateCommand(s streams) *cobra.Command {
 		Use:   "simulate TEMPLATE",
 		Short: "Predict a deployment's timeline and critical path",
 		Long: `Predict how a deployment will run: when each server boots, when each role works and
-what it is blocked on, the critical path, and how long it would take if Heat ordered
+what it waits for, the critical path, and how long it would take if Heat ordered
 whole servers; and the same with everything as slow as timeouts and retries allow.
 FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot) to seconds, or to
 {seconds: N, worst: N, retries: N}, as YAML or JSON; or what ` + "`hotc status --json`" + ` or

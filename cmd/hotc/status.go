@@ -20,9 +20,9 @@ func newStatusCommand(io streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "status [SERVER]",
-		Short: "Say who runs, and who waits for which value of whom",
-		Long: `Say of each role whether it is done, runs, waits for which value of whom, or has failed, and
-of each server whether its agent is there. Ends with status 3 if anything has failed.`,
+		Short: "Show which roles run, and which wait for what",
+		Long: `Show for each role whether it is done, runs, has failed, or waits, and for which value of
+which role; and for each server whether its agent is there. Ends with status 3 if anything has failed.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			show := func(v *status.Status, now time.Time) error {

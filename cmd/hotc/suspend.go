@@ -11,9 +11,9 @@ import (
 )
 
 func newSuspendCommand(io streams) *cobra.Command {
-	return newTurnCommand(io, contract.HookSuspend, `Run the suspend hooks of a deployment's roles and wait for them, those of readers
-before those of whom they read from. Heat suspends servers from outside, and nothing
-on them notices: so this comes first, then "openstack stack suspend".`, "openstack stack suspend %s")
+	return newTurnCommand(io, contract.HookSuspend, `Run the suspend hooks of a deployment's roles and wait for them; readers' hooks run before
+those of the roles they read from. Heat suspends servers from outside, and nothing on them
+notices: so do this first, then "openstack stack suspend".`, "openstack stack suspend %s")
 }
 
 func newResumeCommand(io streams) *cobra.Command {

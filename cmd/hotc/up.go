@@ -29,16 +29,16 @@ func newUpCommand(s streams) *cobra.Command {
 	a, asJSON := ascent{io: s}, false
 	cmd := &cobra.Command{
 		Use:   "up TEMPLATE --stack NAME",
-		Short: "Make a stack of a template, or bring it up to date, and follow it to its end",
+		Short: "Create a stack from a template, or update it, and follow it to its end",
 		Long: `Compile a template, put its plan on the coordinator, let Heat create the stack or update
 it, and show what Heat and the roles do until all is done or something has failed. Where
 the stack is there already, hotc says what changes, and asks.
 
-Ctrl-C stops only the looking: Heat and the servers go on, and the same command comes
-back, whatever has happened meanwhile, kill -9 included. A role that has failed runs
-again, and Heat gets the template again.
+Ctrl-C stops only the display: Heat and the servers go on, and the same command comes
+back to them, even after kill -9. A role that has failed runs again, and Heat gets the
+template again.
 
-The deployment's secret is made at first and kept in your state folder
+The first hotc up makes the deployment's secret and keeps it in your state folder
 ($XDG_STATE_HOME/hotc, usually ~/.local/state/hotc), where hotc's other commands find it;
 or in --secret-file. Heat is asked with your credentials: $OS_CLOUD names one of
 clouds.yaml's, else the OS_* variables are taken.`,

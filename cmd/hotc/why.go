@@ -20,7 +20,7 @@ func newWhyCommand(io streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "why [SERVER[.ROLE]]",
-		Short: "Say what a role is waiting for, down to the root",
+		Short: "Show what a role is waiting for, down to the root cause",
 		Long: `Follow the waits of a role, or of a server's roles, to their root: the role that
 still runs, the failure, the agent that never came, or the cycle. Without a name:
 the roots of everything that has not finished. Ends with status 3 if any of it has failed.`,
