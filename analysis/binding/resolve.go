@@ -220,7 +220,11 @@ func (b *binder) unknownOutput(at source.Place, server, attribute string) {
 			hint = fmt.Sprintf("%q is a role: what it writes is an attribute of its server; leave %q out", attribute, attribute)
 		}
 	}
-	b.report(source.Error, source.UnknownOutput, at, message, hint)
+	severity := source.Error
+	if b.doubtful && b.program.Server(server) == nil {
+		severity = source.Warning // Heat looks at it only if it is there
+	}
+	b.report(severity, source.UnknownOutput, at, message, hint)
 }
 
 // output is a reference to a role's output: its cell, or its value where that is

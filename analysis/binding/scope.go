@@ -14,6 +14,18 @@ type scope struct {
 	reader   *program.Input // that is bound; nil for places that Heat evaluates
 	via      *hot.Expr      // the call in the reader's own stack that led to this one
 	effects  *effects
+	doubtful bool // it is Heat that decides whether the resource is there that is looked at
+}
+
+// at is the binder for a resource's places.
+func (b *binder) at(r *hot.Resource) *binder {
+	if r == nil || r.Condition == nil {
+		return b
+	}
+	e, err := hot.Fold(b.template.Enabled(r.Condition), b.stack.Given.Peek)
+	inner := *b
+	inner.doubtful = err == nil && !e.IsValue()
+	return &inner
 }
 
 // effects are what resolving asks for beside the value: facts that are published, values

@@ -15,6 +15,7 @@ import (
 // heatsPlaces looks at what Heat evaluates: roles' outputs may be named there too.
 func (b *binder) heatsPlaces() {
 	for p := range b.stack.Places {
+		b := b.at(p.Resource)
 		switch p.Kind {
 		case program.InProperty:
 			b.live(p.Node, b.uses(p.Resource.Name, p.Node, b.inProperty(p.Resource)))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -23,12 +24,36 @@ func (c *checker) attributes(bound *hot.Expr) {
 // ofType warns of an attribute that the resource's type has not in stock Heat; a
 // cloud's own may have it.
 func (c *checker) ofType(r hot.Ref) {
+	c.ofMembers(r)
 	kind := c.kind(r.Name)
 	if kind == roles.ServerType || r.Attribute == "" {
 		return
 	}
 	if t := c.program.Types.Lookup(kind); t != nil && !t.HasAttribute(r.Attribute) {
 		c.unknown(source.Warning, source.UnknownAttribute, r.At, fmt.Sprintf("%s has no attribute %q in %s", kind, r.Attribute, c.program.Types.Says(t)), r.Attribute, slices.Sorted(maps.Keys(t.Attributes)))
+	}
+}
+
+// ofMembers is ofType for what is read of a group's members, where these are plain resources.
+func (c *checker) ofMembers(r hot.Ref) {
+	if r.Attribute == "" || len(c.uses) == 0 || c.template.Resource(r.Name) == nil {
+		return
+	}
+	for _, s := range c.uses {
+		nest := s.NestOf(r.Name)
+		if s.Absent(r.Name) || nest == nil || !nest.Group() || nest.Size == 0 || nest.HasRoles() || nest.Definition == nil {
+			return
+		}
+		t := c.program.Types.Lookup(nest.Definition.Type)
+		if t == nil {
+			return
+		}
+		read := nest.Select(r.Attribute, r.Path, r.Computed)
+		if read.Gives != program.HeatsOwn && read.Attribute != "" && !t.HasAttribute(read.Attribute) {
+			c.unknown(source.Warning, source.UnknownAttribute, r.At, fmt.Sprintf("the members of %q are %s, which has no attribute %q in %s", r.Name, t.Name, read.Attribute, c.program.Types.Says(t)),
+				read.Attribute, slices.Sorted(maps.Keys(t.Attributes)))
+			return
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 var missingProperty = Rule{Code: source.MissingProperty, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findMissingProperties}
@@ -15,6 +16,7 @@ var missingProperty = Rule{Code: source.MissingProperty, Category: Resources, Se
 // already. A null or a function that gives none counts as there: Heat has its own opinion
 // on each.
 func findMissingProperties(l *Look) {
+	l.membersWithoutType()
 	for _, t := range l.Typed() {
 		if !l.IsCall(t.Node) {
 			continue
@@ -54,6 +56,33 @@ func findMissingProperties(l *Look) {
 			l.Found(b.within(), fmt.Sprintf("%s needs the property %q", b.Of, needed[0]), "")
 		default:
 			l.Found(b.within(), fmt.Sprintf("%s needs the properties %s", b.Of, strings.Join(needed, ", ")), "")
+		}
+	}
+}
+
+// membersWithoutType finds groups that do not say of what type their members are: to Heat's
+// tables that is a map like any other, or an item that may be null.
+func (l *Look) membersWithoutType() {
+	for b := range l.BlocksOf("OS::Heat::AutoScalingGroup", "OS::Heat::ResourceGroup") {
+		name := "resource"
+		if b.Type.Name == "OS::Heat::ResourceGroup" {
+			name = "resource_def"
+		}
+		n := b.Get(name)
+		if n == nil || n.Kind != yaml.Map || l.IsCall(n) {
+			continue
+		}
+		if e := n.Entry("type"); e == nil && name == "resource" || e != nil && e.Value.IsNull() {
+			l.Found(n, fmt.Sprintf("%s of %s needs the property \"type\"", name, b.Of), "")
+		}
+	}
+	for b := range l.BlocksOf("OS::Heat::ResourceChain") {
+		if chain := b.Get("resources"); chain != nil {
+			for _, n := range chain.Items {
+				if n.IsNull() {
+					l.Found(n, fmt.Sprintf("an item of resources of %s is to be a type", b.Of), "")
+				}
+			}
 		}
 	}
 }

@@ -254,7 +254,7 @@ func (g *generator) anyValue(p *resourcetype.Property) any {
 		if p.Properties != nil {
 			return g.valid(p.Properties)
 		}
-		return map[string]any{"k": "v"}
+		return map[string]any{"k": "v", "type": "OS::Heat::None"} // a group asks for a type
 	case resourcetype.Any:
 	}
 	return "x"

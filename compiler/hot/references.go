@@ -189,8 +189,14 @@ func checkYaql(arg *Expr) error {
 	if !ok {
 		return fmt.Errorf("yaql needs the key expression")
 	}
-	if _, isText := expression.text(); expression.Kind != CallExpr && !isText {
+	text, isText := expression.text()
+	if expression.Kind != CallExpr && !isText {
 		return wants("yaql: expression", "a string", expression)
+	}
+	if isText {
+		if err := yaqlSyntax(text); err != nil {
+			return err
+		}
 	}
 	keys := arg.Keys
 	if d, ok := arg.Value.(*value.Dict); ok {

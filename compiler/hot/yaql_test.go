@@ -67,8 +67,11 @@ func TestYaqlAgreesWithHeat(t *testing.T) {
 			arg.Set("expression", queries[i])
 			arg.Set("data", data)
 			e, err := Fold(NewCall(yaql, source.Place{}, Constant(arg, source.Place{})), func(call *Expr) (*Expr, error) { return call, nil })
-			if err != nil {
-				t.Fatal(err)
+			if err != nil { // a query that cannot be read
+				if verdict.Error == "" {
+					t.Errorf("%s: Heat reads it, hotc says: %v", queries[i], err)
+				}
+				continue
 			}
 			if !e.IsValue() {
 				left++
