@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis"
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/analysis/rule"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -62,7 +63,7 @@ func BenchmarkAnalysis(b *testing.B) {
 			b.ResetTimer()
 			var kept *analysis.Findings
 			for range b.N {
-				kept = analysis.Check(p, binding.Analyse(p, binding.Options{}, &diags), false, &diags)
+				kept = analysis.Check(p, binding.Analyse(p, binding.Options{}, &diags), rule.Wanted{}, &diags)
 			}
 			b.StopTimer()
 			spent := processorTime(b) - before

@@ -36,19 +36,18 @@ type Findings struct {
 }
 
 // CheckBroken runs those passes that need no binding over a program whose template has errors.
-func CheckBroken(p *program.Program, diags *source.Diagnostics) {
+func CheckBroken(p *program.Program, want rule.Wanted, diags *source.Diagnostics) {
 	none := &binding.Analysis{}
 	references.Check(p, none, diags)
-	rule.Check(p, none, true, diags)
+	rule.Check(p, none, want, diags)
 }
 
-// Check runs all passes over a program; lint says that the rules are wanted, too, of which
-// a deployment is none the worse.
-func Check(p *program.Program, a *binding.Analysis, lint bool, diags *source.Diagnostics) *Findings {
+// Check runs all passes over a program; want says which rules look.
+func Check(p *program.Program, a *binding.Analysis, want rule.Wanted, diags *source.Diagnostics) *Findings {
 	references.Check(p, a, diags)
 	order.HeatCycles(p, a, diags)
 	f := &Findings{}
-	if !lint || len(p.Servers) > 0 { // without roles nobody waits but Heat
+	if !want.Lint || len(p.Servers) > 0 { // without roles nobody waits but Heat
 		f.Net = order.Net(p, a)
 		if f.Deadlocks = order.Deadlocks(p, f.Net, diags); len(f.Deadlocks) == 0 {
 			order.UpdateDeadlocks(p, a, diags)
@@ -58,6 +57,6 @@ func Check(p *program.Program, a *binding.Analysis, lint bool, diags *source.Dia
 	f.Follow, f.Cyclic = follow.Find(p, a, f.Heat, diags)
 	types.Check(p, a, diags)
 	secrecy.Check(p, a, diags)
-	rule.Check(p, a, lint, diags)
+	rule.Check(p, a, want, diags)
 	return f
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis"
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/analysis/rule"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/chef"
 	"github.com/hotc-dev/hotc/compiler/driver/puppet"
@@ -44,7 +45,7 @@ func lower(name string, text []byte, diags *source.Diagnostics) *program.Program
 func check(name string, text []byte) string {
 	var diags source.Diagnostics
 	if p := lower(name, text, &diags); p != nil {
-		analysis.Check(p, binding.Analyse(p, binding.Options{}, &diags), false, &diags)
+		analysis.Check(p, binding.Analyse(p, binding.Options{}, &diags), rule.Wanted{}, &diags)
 	}
 	var out strings.Builder
 	for _, d := range diags.All() {

@@ -20,6 +20,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis"
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/order"
+	"github.com/hotc-dev/hotc/analysis/rule"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/environment"
@@ -57,6 +58,8 @@ type Options struct {
 	// Lint says that nothing is to be made of the template: all rules look at it, and errors
 	// stop none of the stages that can go on.
 	Lint bool
+	// Packs are the rules of communities that are wanted beside hotc's own.
+	Packs []*rule.Rule
 	// WithoutHeat says that no Heat will see the stack (`hotc run`): parameters left
 	// to their defaults have them.
 	WithoutHeat bool
@@ -143,15 +146,16 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 	}
 	r := &Result{Program: program.New(template, given), Environment: env, Folder: Folder{}}
 	r.Program.Types = o.Types
+	want := rule.Wanted{Lint: o.Lint, Packs: o.Packs}
 	broken := diags.Failed()
 	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: files.openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
 	roles.Lower(r.Program, o.Drivers, diags)
 	if broken { // what binding goes on may not be there
-		analysis.CheckBroken(r.Program, diags)
+		analysis.CheckBroken(r.Program, want, diags)
 		return r
 	}
 	r.Analysis = binding.Analyse(r.Program, binding.Options{Facts: o.Facts, AllOutputs: o.WithoutHeat, SecretParameters: o.SecretParameters}, diags)
-	r.Findings = analysis.Check(r.Program, r.Analysis, o.Lint, diags)
+	r.Findings = analysis.Check(r.Program, r.Analysis, want, diags)
 	return r
 }
 

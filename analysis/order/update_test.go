@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis"
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/analysis/rule"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
@@ -48,7 +49,7 @@ func hooks(t *testing.T, lines string) []string {
 	p := program.New(template, &program.Given{})
 	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
 	a := binding.Analyse(p, binding.Options{}, &diags)
-	analysis.Check(p, a, false, &diags)
+	analysis.Check(p, a, rule.Wanted{}, &diags)
 	var found []string
 	for _, d := range diags.All() {
 		if strings.HasPrefix(string(d.Code), "H5") {

@@ -79,18 +79,30 @@ func Of(code source.Code) *Rule {
 	return nil
 }
 
-// Check looks at a program by every rule that is not found by a stage; lint says that all
-// are wanted.
-func Check(p *program.Program, a *binding.Analysis, lint bool, diags *source.Diagnostics) {
+// Pack is the rules of one community, which look only where they are wanted. They lie in a
+// folder of their own (analysis/rule/pack).
+type Pack struct {
+	Name, About string
+	Rules       []*Rule
+}
+
+// Wanted says which rules look.
+type Wanted struct {
+	Lint  bool    // those, too, of which a deployment is none the worse
+	Packs []*Rule // of the packs that are on
+}
+
+// Check looks at a program by every rule that is wanted, and is not found by a stage.
+func Check(p *program.Program, a *binding.Analysis, want Wanted, diags *source.Diagnostics) {
 	whole := !diags.Failed()
 	var rules []*Rule
-	for _, r := range All() {
-		if (lint || !r.LintOnly) && (whole || !r.Whole) {
+	for _, r := range slices.Concat(All(), want.Packs) {
+		if (want.Lint || !r.LintOnly) && (whole || !r.Whole) {
 			rules = append(rules, r)
 		}
 	}
 	for _, l := range looks(p) {
-		l.Analysis, l.Types, l.diags, l.lint = a, p.Types, diags, lint
+		l.Analysis, l.Types, l.diags, l.lint = a, p.Types, diags, want.Lint
 		for _, r := range rules {
 			if l.rule = r; r.Template != nil {
 				r.Template(l)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/analysis/rule/pack"
 	"github.com/hotc-dev/hotc/compiler/driver/plugin"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
@@ -89,6 +91,7 @@ out of it, starts no plug-in, and bounds time and memory.
 	f.BoolVar(&how.writeBaseline, "write-baseline", false, "write what is found into the baseline")
 	f.StringVar(&how.fix, "fix", "", "mend what can be mended surely; --fix=unsafe: also what is a guess")
 	f.Lookup("fix").NoOptDefVal = "safe"
+	f.StringArrayVar(&how.packs, "pack", nil, "`NAME` of a pack of rules that is on, beside hotc's own: "+strings.Join(pack.Names(), ", ")+" (several times)")
 	f.BoolVar(&how.diff, "diff", false, "print what --fix would change, and change nothing; the status is 1 if it would")
 	f.StringVar(&how.stdinName, "stdin-name", "stdin.yaml", "what standard input is called: files that it names are found from there")
 	return cmd
@@ -110,6 +113,7 @@ type linting struct {
 	// writeBaseline says that the baseline is written, not used.
 	writeBaseline bool
 	cloud         emit.Cloud
+	packs         []string
 }
 
 func (l *linting) check(args []string) error {
@@ -172,11 +176,18 @@ func (l *linting) options(o emit.Options, levelGiven bool, s streams) (lint.Opti
 			l.baseline = want.Config.Baseline
 		}
 	}
+	names := l.packs
+	if want.Config != nil {
+		names = slices.Concat(want.Config.Packs, l.packs)
+	}
+	var err error
+	if want.Compile.Packs, err = pack.Named(names); err != nil {
+		return want, usageError{fmt.Errorf("--pack: %w", err)}
+	}
 	switch {
 	case l.writeBaseline && l.baseline == "":
 		return want, usageError{fmt.Errorf("--write-baseline needs --baseline FILE, or `baseline` in the configuration")}
 	case l.baseline != "" && !l.writeBaseline:
-		var err error
 		want.Known, err = lint.ReadKnown(l.baseline)
 		return want, err
 	}

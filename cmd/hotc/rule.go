@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hotc-dev/hotc/analysis/rule"
+	"github.com/hotc-dev/hotc/analysis/rule/pack"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/docs/rules"
 )
@@ -28,7 +28,7 @@ func newRuleCommand(s streams) *cobra.Command {
 			var text string
 			for _, title := range rules.Titles() {
 				code, _, _ := strings.Cut(title, ":")
-				if r := rule.Of(source.Code(code)); r != nil {
+				if r := pack.Of(source.Code(code)); r != nil {
 					title += fmt.Sprintf(" (%s, %s)", r.Severity, r.Category)
 				}
 				text += title + "\n"

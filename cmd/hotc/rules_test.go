@@ -10,8 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hotc-dev/hotc/analysis/rule"
+	"github.com/hotc-dev/hotc/analysis/rule/pack"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/docs/rules"
 )
 
 // Every code has its page, and every page its code.
@@ -27,6 +28,12 @@ func TestEveryCodeHasItsPage(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	for _, r := range pack.Rules() {
+		if _, known := rules.Page(string(r.Code)); !known {
+			t.Errorf("the rule %s has no page", r.Code)
+		}
+		declared[string(r.Code)] = true
+	}
 	for _, page := range rulePages(t) {
 		if code := codeOf(page); !declared[code] {
 			t.Errorf("no diagnostic has the code of %s", page)
@@ -39,7 +46,7 @@ func TestEveryCodeHasItsPage(t *testing.T) {
 // good one, without the finding.
 func TestRulePagesSayHowTheyAreKnown(t *testing.T) {
 	for _, page := range rulePages(t) {
-		r := rule.Of(source.Code(codeOf(page)))
+		r := pack.Of(source.Code(codeOf(page)))
 		if r == nil {
 			continue
 		}
@@ -85,7 +92,7 @@ func TestRulePages(t *testing.T) {
 			for i, part := range parts[1:] {
 				shown, after, _ := strings.Cut(part, "```\n")
 				got := replay(t, parts[i], shown)
-				r := rule.Of(source.Code(codeOf(page)))
+				r := pack.Of(source.Code(codeOf(page)))
 				good := r != nil && r.Template != nil && i == len(parts)-2
 				if gives := strings.Contains(got, "["+codeOf(page)+"]"); gives == good {
 					t.Errorf("the example gives it: %v, and it should: %v\n%s", gives, !good, got)
@@ -110,9 +117,11 @@ func TestRulePages(t *testing.T) {
 func rulePages(t *testing.T) []string {
 	t.Helper()
 	pages, err := filepath.Glob("../../docs/rules/H*.md")
-	if err != nil || len(pages) == 0 {
+	packs, _ := filepath.Glob("../../docs/rules/*/*.md")
+	if err != nil || len(pages) == 0 || len(packs) == 0 {
 		t.Fatal("no pages", err)
 	}
+	pages = append(pages, packs...)
 	for i := range pages {
 		if pages[i], err = filepath.Abs(pages[i]); err != nil {
 			t.Fatal(err)

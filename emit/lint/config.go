@@ -16,7 +16,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/xeipuuv/gojsonschema"
 
-	"github.com/hotc-dev/hotc/analysis/rule"
+	"github.com/hotc-dev/hotc/analysis/rule/pack"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -36,6 +36,8 @@ var ConfigSchema []byte
 type Config struct {
 	// FailOn is "" where it says nothing, and so is Baseline.
 	FailOn, Baseline string
+	// Packs are the names of those that are on.
+	Packs []string
 
 	cloud   emit.Cloud
 	dir     string // absolute, of its folder
@@ -105,6 +107,13 @@ func ReadConfig(path string, diags *source.Diagnostics) *Config {
 	c.FailOn, _ = root.Get("fail_on").Text()
 	if name, given := root.Get("baseline").Text(); given {
 		c.Baseline = c.path(name)
+	}
+	packs := root.Get("packs")
+	c.Packs = r.texts(packs)
+	for i, name := range c.Packs {
+		if _, err := pack.Named([]string{name}); err != nil {
+			r.bad(packs.Items[i], err.Error(), "")
+		}
 	}
 	c.cloud.Heat, _ = root.Get("heat").Text()
 	for _, name := range r.texts(root.Get("types")) {
@@ -238,7 +247,7 @@ func (r *configReader) known(at source.Spanned, name string) {
 // ruleNames are the names by which rules are chosen.
 func ruleNames() []string {
 	names := map[string]bool{everything: true}
-	for _, r := range rule.All() {
+	for _, r := range pack.Rules() {
 		names[string(r.Code)], names[string(r.Category)] = true, true
 	}
 	return slices.Sorted(maps.Keys(names))
@@ -328,7 +337,7 @@ func (c *Config) Excludes(path string) bool {
 func (c *Config) Judge(path string, d *source.Diagnostic) (source.Severity, bool) {
 	severity, looked := d.Severity, true
 	names := []string{everything, "", string(d.Code)}
-	if r := rule.Of(d.Code); r != nil {
+	if r := pack.Of(d.Code); r != nil {
 		names[1] = string(r.Category)
 	}
 	for _, s := range c.of(path) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hotc-dev/hotc/analysis/rule"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -14,6 +15,7 @@ type filter struct {
 	comments map[string][]*ignore // of each text that was looked at, by fileKey
 	failed   map[string]bool      // texts in which there may be more, but for errors
 	files    []*source.File       // in order
+	packs    []*rule.Rule         // of those that are on
 }
 
 // see notes a text that was looked at.
@@ -71,7 +73,7 @@ func (f *filter) useless() (out []Finding) {
 		for _, c := range f.comments[fileKey(file)] {
 			if slices.ContainsFunc(c.codes, func(code source.Code) bool {
 				_, looked := f.Judge(file.Name, &source.Diagnostic{Code: code})
-				return !looked
+				return !looked || rule.Of(code) == nil && !slices.ContainsFunc(f.packs, func(r *rule.Rule) bool { return r.Code == code })
 			}) {
 				continue
 			}

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/hotc-dev/hotc/analysis/rule"
+	"github.com/hotc-dev/hotc/analysis/rule/pack"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -79,7 +79,7 @@ func (x *ignore) parse(text string) {
 		return
 	}
 	for _, code := range strings.Split(codes, ",") {
-		if rule.Of(source.Code(code)) == nil {
+		if pack.Of(source.Code(code)) == nil {
 			x.wrong, x.hint = fmt.Sprintf("there is no rule %q", code), "`hotc rule` lists them; "+form
 			return
 		}

@@ -112,7 +112,7 @@ func (r *run) nested() map[string]bool {
 // once.
 func (r *run) report() *Report {
 	out := &Report{Version: r.Compile.Version, FailOn: r.FailOn}
-	f := &filter{Config: r.Config, comments: map[string][]*ignore{}, failed: map[string]bool{}}
+	f := &filter{Config: r.Config, comments: map[string][]*ignore{}, failed: map[string]bool{}, packs: r.Compile.Packs}
 	nested := r.nested()
 	var kept []int
 	for i, l := range r.looked {

@@ -1,0 +1,16 @@
+package onap
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/analysis/rule"
+)
+
+// findDefaults is R-90526.
+func findDefaults(l *rule.Look) {
+	for _, e := range l.Template.Root.Get("parameters").All() {
+		if d := e.Value.Entry("default"); d != nil {
+			l.Found(d.Key, fmt.Sprintf("ONAP wants no default of the parameter %q (R-90526)", e.Name), "an environment file has its values")
+		}
+	}
+}

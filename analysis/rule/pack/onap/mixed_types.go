@@ -1,0 +1,37 @@
+package onap
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/hotc-dev/hotc/analysis/rule"
+)
+
+// suffixes are what stands behind the VM's type in the names of a server's parameters.
+var suffixes = map[string]*regexp.Regexp{
+	"image":  regexp.MustCompile(`^(.+)_image_name$`),
+	"flavor": regexp.MustCompile(`^(.+)_flavor_name$`),
+	"name":   regexp.MustCompile(`^(.+)_(?:name_\d+|names)$`),
+}
+
+// findMixedTypes is R-304011: names that follow their conventions, and speak of another type
+// of VM, or another index, than the server's name.
+func findMixedTypes(l *rule.Look) {
+	for _, s := range servers(l) {
+		if s.kind == "" {
+			continue
+		}
+		for _, property := range []string{"image", "flavor", "name"} {
+			n := s.Get(property)
+			if m := suffixes[property].FindStringSubmatch(parameter(l, n)); m != nil && m[1] != s.kind {
+				l.Note(l.Found(n, fmt.Sprintf("this %s is of the type %q, and the server of %q (R-304011)", property, m[1], s.kind), ""), s.Resource.Entry.Key, "the server")
+			}
+		}
+		for _, port := range s.ports(l) {
+			begins := s.kind + "_" + s.index + "_"
+			if m := portName.FindStringSubmatch(port.Name); m != nil && (len(port.Name) < len(begins) || port.Name[:len(begins)] != begins) {
+				l.Note(l.Found(port.Entry.Key, fmt.Sprintf("a port of %q is to be called %s… (R-304011)", s.Resource.Name, begins), ""), s.Resource.Entry.Key, "the server")
+			}
+		}
+	}
+}

@@ -1,0 +1,98 @@
+// Package onap is the pack of ONAP's rules: what its VNF requirements ask of Heat templates
+// (onap/vnfrqts-requirements), a requirement a file, as far as one template shows it. A
+// rule's code is the number of the requirement: ONAP-29751 is R-29751.
+//
+// The requirements speak of a VM's type, an index and a network's role. Here the type is
+// what a server's name says before _server_INDEX.
+package onap
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/hotc-dev/hotc/analysis/rule"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+// Pack is the pack.
+var Pack = rule.Pack{Name: "onap", About: "ONAP's VNF requirements", Rules: []*rule.Rule{
+	newRule("ONAP-29751", findServerNames),
+	newRule("ONAP-20453", findPortNames),
+	newRule("ONAP-58670", findImages),
+	newRule("ONAP-45188", findFlavors),
+	newRule("ONAP-54171", findNames),
+	newRule("ONAP-98450", findZones),
+	newRule("ONAP-37437", findMetadata),
+	newRule("ONAP-304011", findMixedTypes),
+	newRule("ONAP-44001", findUndescribed),
+	newRule("ONAP-90526", findDefaults),
+}}
+
+func newRule(code source.Code, look func(*rule.Look)) *rule.Rule {
+	return &rule.Rule{Code: code, Category: "onap", Severity: source.Warning, Truth: rule.TextShows, LintOnly: true, Template: look}
+}
+
+var serverName = regexp.MustCompile(`^([A-Za-z0-9_]+)_server_(\d+)$`)
+
+// server is one of a template's servers.
+type server struct {
+	*rule.Block
+	kind, index string // of its name; "" if that says none
+}
+
+// servers are those of a template that stand there as resources.
+func servers(l *rule.Look) (out []server) {
+	for b := range l.BlocksOf("OS::Nova::Server") {
+		if l.Template.Resource(b.Resource.Name) != b.Resource {
+			continue // the member of a group, which has no name of its own
+		}
+		s := server{Block: b}
+		if m := serverName.FindStringSubmatch(b.Resource.Name); m != nil {
+			s.kind, s.index = m[1], m[2]
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// ports are the ports of the template that a server is attached to.
+func (s server) ports(l *rule.Look) (out []*hot.Resource) {
+	networks := s.Get("networks")
+	if networks == nil {
+		return nil
+	}
+	for _, item := range networks.Items {
+		if r := l.Ref(item.Get("port")); r.Kind == hot.ToResource {
+			if port := l.Template.Resource(r.Name); port != nil && port.Type == "OS::Neutron::Port" {
+				out = append(out, port)
+			}
+		}
+	}
+	return out
+}
+
+// parameter is the name of the parameter of which a value is made; "" if it is not made of
+// one alone.
+func parameter(l *rule.Look, n *yaml.Node) string {
+	if r := l.Ref(n); r.Kind == hot.ToParameter {
+		return r.Name
+	}
+	return ""
+}
+
+// isParameter looks whether a property is a parameter with a name of a form: which
+// requirement wants the one, and which the other.
+func (s server) isParameter(l *rule.Look, property string, form *regexp.Regexp, shown, isOne, named string) {
+	n := s.Get(property)
+	if n == nil {
+		return
+	}
+	switch name := parameter(l, n); {
+	case name == "":
+		l.Found(n, fmt.Sprintf("ONAP wants a server's %s from a parameter (%s)", property, isOne), "{get_param: "+shown+"}")
+	case !form.MatchString(name):
+		l.Found(n, fmt.Sprintf("ONAP wants the parameter of a server's %s called %s, not %q (%s)", property, shown, name, named), "")
+	}
+}

@@ -1,0 +1,16 @@
+package onap
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/analysis/rule"
+)
+
+// findServerNames is R-29751.
+func findServerNames(l *rule.Look) {
+	for _, s := range servers(l) {
+		if s.kind == "" {
+			l.Found(s.Resource.Entry.Key, fmt.Sprintf("ONAP wants a server called {vm-type}_server_{index}, not %q (R-29751)", s.Resource.Name), "such as "+s.Resource.Name+"_server_0")
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package onap
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/analysis/rule"
+)
+
+// findUndescribed is R-44001.
+func findUndescribed(l *rule.Look) {
+	for _, e := range l.Template.Root.Get("parameters").All() {
+		if e.Value.Get("description").IsNull() {
+			l.Found(e.Key, fmt.Sprintf("ONAP wants the parameter %q described (R-44001)", e.Name), "description: what it is for")
+		}
+	}
+}

@@ -1,0 +1,60 @@
+// Package pack is the packs of rules: those of one community, in a folder each, which look
+// where a user says --pack NAME. A pack is a value, and a line in All.
+package pack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/analysis/rule"
+	"github.com/hotc-dev/hotc/analysis/rule/pack/onap"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// All are the packs.
+func All() []rule.Pack { return []rule.Pack{onap.Pack} }
+
+// Names are the names of the packs.
+func Names() (names []string) {
+	for _, p := range All() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Rules are all rules: hotc's own, and those of all packs.
+func Rules() []*rule.Rule {
+	out := slices.Clone(rule.All())
+	for _, p := range All() {
+		out = append(out, p.Rules...)
+	}
+	return out
+}
+
+// Of finds the rule of a code, in packs, too; nil if there is none.
+func Of(code source.Code) *rule.Rule {
+	if r := rule.Of(code); r != nil {
+		return r
+	}
+	for _, p := range All() {
+		for _, r := range p.Rules {
+			if r.Code == code {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// Named are the rules of some packs.
+func Named(names []string) (rules []*rule.Rule, err error) {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		i := slices.IndexFunc(All(), func(p rule.Pack) bool { return p.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no pack %q: there is %s", name, strings.Join(Names(), ", "))
+		}
+		rules = append(rules, All()[i].Rules...)
+	}
+	return rules, nil
+}
