@@ -2,7 +2,6 @@ package rule
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -24,28 +23,24 @@ func findRedundantDependencies(l *Look) {
 		if r.DependsOn.Value.Kind == yaml.Scalar {
 			items = []*yaml.Node{r.DependsOn.Value}
 		}
-		for _, n := range items {
+		var redundant []int
+		for i, n := range items {
 			if name, isText := n.Text(); isText && reads[name] != nil && l.Template.Resource(name) != nil && l.Template.Resource(name).Condition == nil {
-				d := l.Found(n, fmt.Sprintf("%q reads %q already, and so waits for it", r.Name, name), "leave it out")
-				l.Note(d, reads[name], "here")
-				if len(items) == 1 {
-					d.Fix = l.without(r.DependsOn)
-				}
+				redundant = append(redundant, i)
+			}
+		}
+		for _, i := range redundant {
+			name, _ := items[i].Text()
+			d := l.Found(items[i], fmt.Sprintf("%q reads %q already, and so waits for it", r.Name, name), "leave it out")
+			l.Note(d, reads[name], "here")
+			switch {
+			case len(redundant) < len(items):
+				d.Fix = l.withoutItem(r.DependsOn.Value, i)
+			case i == redundant[0]:
+				d.Fix = l.without(r.DependsOn)
 			}
 		}
 	}
-}
-
-// without is the fix that takes an entry of a block out, with its line; nil where something
-// else stands in the line.
-func (l *Look) without(e *yaml.Entry) *source.Fix {
-	file := l.Template.File
-	start, end := file.LineStart(e.Key.Span.Start), file.LineEnd(e.Value.Span.End)
-	before, behind := file.Slice(source.Span{Start: start, End: e.Key.Span.Start}), file.Slice(source.Span{Start: e.Value.Span.End, End: end})
-	if strings.TrimSpace(before) != "" || strings.TrimSpace(behind) != "" || e.Merged || e.Value.Target() != nil {
-		return nil
-	}
-	return &source.Fix{Does: "leave it out", Edits: []source.Edit{{Span: source.Span{Start: start, End: end}}}}
 }
 
 // certain are the resources that an expression reads in any case: not in a branch of an if.
