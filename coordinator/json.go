@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 )
 
 // Encode writes a record as JSON, with every character of a value as it is:
@@ -41,7 +42,7 @@ func SameValue(a, b json.RawMessage) bool {
 	}
 	x, errX := decodeExact(a)
 	y, errY := decodeExact(b)
-	return errX == nil && errY == nil && equal(x, y)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
 func decodeExact(text json.RawMessage) (any, error) {
@@ -55,34 +56,4 @@ func decodeExact(text json.RawMessage) (any, error) {
 		return nil, fmt.Errorf("more than one JSON value")
 	}
 	return v, nil
-}
-
-func equal(x, y any) bool {
-	switch x := x.(type) {
-	case map[string]any:
-		y, ok := y.(map[string]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for k, v := range x {
-			w, ok := y[k]
-			if !ok || !equal(v, w) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		y, ok := y.([]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for i := range x {
-			if !equal(x[i], y[i]) {
-				return false
-			}
-		}
-		return true
-	default:
-		return x == y
-	}
 }

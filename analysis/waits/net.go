@@ -119,17 +119,6 @@ func (n *Net) AddCell(name string, at source.Place) CellID {
 	return CellID(len(n.Cells) - 1)
 }
 
-// Phases are reads and writes of a tool that works in phases, each of which ends
-// before the next begins, in an unknown order within: Chef compiles all recipes
-// and then converges, Puppet compiles a catalogue and then applies it.
-func Phases(phases ...[]Step) []Step {
-	var body []Step
-	for _, steps := range phases {
-		body = append(body, Unordered(steps)...)
-	}
-	return body
-}
-
 // Unordered are reads and writes that all happen, in an order that is not known:
 // all writes first, or all reads.
 func Unordered(steps []Step) []Step {

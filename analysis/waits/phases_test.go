@@ -31,19 +31,19 @@ func verdictsOf(n *waits.Net) string {
 // body reads comes before what a resource writes, whatever stands first.
 func TestChef(t *testing.T) {
 	compileReads := pair(func(a, b waits.CellID) ([]waits.Step, []waits.Step) {
-		return waits.Phases([]waits.Step{read(b)}, []waits.Step{write(a)}), []waits.Step{read(a), write(b)}
+		return phases([]waits.Step{read(b)}, []waits.Step{write(a)}), []waits.Step{read(a), write(b)}
 	})
 	if got := verdictsOf(compileReads); got != "certain " {
 		t.Errorf("read at compile, written at converge: %s", got)
 	}
 	lazy := pair(func(a, b waits.CellID) ([]waits.Step, []waits.Step) {
-		return waits.Phases(nil, []waits.Step{write(a), read(b)}), []waits.Step{read(a), write(b)}
+		return phases(nil, []waits.Step{write(a), read(b)}), []waits.Step{read(a), write(b)}
 	})
 	if got := verdictsOf(lazy); got != "possible " {
 		t.Errorf("both at converge, in an order that is not known: %s", got)
 	}
 	attribute := pair(func(a, b waits.CellID) ([]waits.Step, []waits.Step) {
-		return waits.Phases([]waits.Step{write(a)}, []waits.Step{read(b)}), []waits.Step{read(a), write(b)}
+		return phases([]waits.Step{write(a)}, []waits.Step{read(b)}), []waits.Step{read(a), write(b)}
 	})
 	if got := verdictsOf(attribute); got != "" {
 		t.Errorf("written at compile, read at converge: %s", got)
@@ -53,14 +53,14 @@ func TestChef(t *testing.T) {
 // Puppet compiles a catalogue, which reads, and then applies it, which writes.
 func TestPuppet(t *testing.T) {
 	both := pair(func(a, b waits.CellID) ([]waits.Step, []waits.Step) {
-		return waits.Phases([]waits.Step{read(b)}, []waits.Step{write(a)}), waits.Phases([]waits.Step{read(a)}, []waits.Step{write(b)})
+		return phases([]waits.Step{read(b)}, []waits.Step{write(a)}), phases([]waits.Step{read(a)}, []waits.Step{write(b)})
 	})
 	if got := verdictsOf(both); got != "certain " {
 		t.Errorf("two catalogues that need each other's results: %s", got)
 	}
 	variable := pair(func(a, b waits.CellID) ([]waits.Step, []waits.Step) {
 		// A variable that the manifest sets is written while the catalogue is compiled.
-		return waits.Phases([]waits.Step{write(a), read(b)}, nil), waits.Phases([]waits.Step{read(a)}, []waits.Step{write(b)})
+		return phases([]waits.Step{write(a), read(b)}, nil), phases([]waits.Step{read(a)}, []waits.Step{write(b)})
 	})
 	if got := verdictsOf(variable); got != "possible " {
 		t.Errorf("a variable, set before or after the look-up: %s", got)
@@ -96,4 +96,15 @@ func TestFixes(t *testing.T) {
 	if fixes := n.Fixes(found[0], 5); len(fixes) != 2 || fixes[0].Kind != waits.PublishFirst {
 		t.Errorf("%+v", fixes)
 	}
+}
+
+// phases are reads and writes of a tool that works in phases, each of which ends
+// before the next begins, in an unknown order within: Chef compiles all recipes
+// and then converges, Puppet compiles a catalogue and then applies it.
+func phases(phases ...[]waits.Step) []waits.Step {
+	var body []waits.Step
+	for _, steps := range phases {
+		body = append(body, waits.Unordered(steps)...)
+	}
+	return body
 }

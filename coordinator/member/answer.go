@@ -62,10 +62,7 @@ func (m *Session) Answer(ctx context.Context, answers []coordinator.Answer) erro
 	if err != nil {
 		return fmt.Errorf("answer of server %s: %w", m.server, err)
 	}
-	err = m.commitOwn(ctx, func() ([]coordinator.Op, error) {
-		return []coordinator.Op{{Path: m.deployment.Answers(m.server), Version: coordinator.AnyVersion, Write: true, Data: data}}, nil
-	})
-	if err != nil {
+	if err = m.overwrite(ctx, m.deployment.Answers(m.server), data); err != nil {
 		return fmt.Errorf("answer of server %s: %w", m.server, err)
 	}
 	return nil
@@ -135,4 +132,11 @@ func (m *Member) commitOwn(ctx context.Context, writes func() ([]coordinator.Op,
 			return err
 		}
 	}
+}
+
+// overwrite writes a node of the server's own, whatever stands there.
+func (m *Member) overwrite(ctx context.Context, path coordinator.Path, data []byte) error {
+	return m.commitOwn(ctx, func() ([]coordinator.Op, error) {
+		return []coordinator.Op{{Path: path, Version: coordinator.AnyVersion, Write: true, Data: data}}, nil
+	})
 }

@@ -218,21 +218,8 @@ func (m *Session) WriteLog(ctx context.Context, role string, tail []byte) error 
 	if over := len(tail) - coordinator.LogSize; over > 0 {
 		tail = tail[over:]
 	}
-	for {
-		f, err := m.enrolled()
-		if err != nil {
-			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, err)
-		}
-		err = m.store.Commit(ctx, m.checks(f,
-			coordinator.Op{Path: m.deployment.Log(m.server, role), Version: coordinator.AnyVersion, Write: true, Data: tail})...)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, coordinator.ErrVersion) {
-			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, m.gone(ctx, err))
-		}
-		if err := m.checkFence(ctx); err != nil {
-			return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, err)
-		}
+	if err := m.overwrite(ctx, m.deployment.Log(m.server, role), tail); err != nil {
+		return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, err)
 	}
+	return nil
 }

@@ -403,26 +403,10 @@ func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say fu
 	if err != nil {
 		return err
 	}
-	return m.commitSeals(ctx, reader, data)
-}
-
-func (m *Member) commitSeals(ctx context.Context, reader contract.ServerPath, data []byte) error {
-	for {
-		f, err := m.enrolled()
-		if err != nil {
-			return err
-		}
-		err = m.store.Commit(ctx, m.checks(f, coordinator.Op{Path: m.deployment.SealsFor(m.server, reader), Version: coordinator.AnyVersion, Write: true, Data: data})...)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, coordinator.ErrVersion) {
-			return fmt.Errorf("seal for server %s: %w", reader, m.gone(ctx, err))
-		}
-		if err := m.checkFence(ctx); err != nil {
-			return fmt.Errorf("seal for server %s: %w", reader, err)
-		}
+	if err := m.overwrite(ctx, m.deployment.SealsFor(m.server, reader), data); err != nil {
+		return fmt.Errorf("seal for server %s: %w", reader, err)
 	}
+	return nil
 }
 
 // boxOf is the box in one of the server's own cells; not ok while there is none.

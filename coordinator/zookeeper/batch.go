@@ -89,3 +89,18 @@ start:
 	}
 	return nil
 }
+
+// scout calls look for 0 … n-1, several at a time.
+func scout(n int, look func(i int)) {
+	var running sync.WaitGroup
+	slots := make(chan struct{}, mostScouts)
+	for i := range n {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer mistake.Ends()
+			defer func() { <-slots }()
+			look(i)
+		})
+	}
+	running.Wait()
+}

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -160,32 +158,25 @@ func (s *store) makeRoot(ctx context.Context, of string) error {
 // other data is an error.
 func (s *store) missing(ctx context.Context, requests []*zk.CreateRequest) ([]*zk.CreateRequest, error) {
 	errs := make([]error, len(requests))
-	var running sync.WaitGroup
-	slots := make(chan struct{}, mostScouts)
-	for i, r := range requests {
-		slots <- struct{}{}
-		running.Go(func() {
-			defer mistake.Ends()
-			defer func() { <-slots }()
-			data, err := ask(ctx, s, read, func(c *zk.Conn) ([]byte, error) {
-				data, _, err := c.Get(r.Path)
-				return data, err
-			})
-			var list []zk.ACL
-			if err == nil {
-				_, list, err = s.accessList(ctx, r.Path)
-			}
-			switch {
-			case err != nil:
-			case !sameRights(list, r.Acl):
-				err = coordinator.ErrRights
-			case !bytes.Equal(data, r.Data):
-				err = coordinator.ErrExists
-			}
-			errs[i] = err
+	scout(len(requests), func(i int) {
+		r := requests[i]
+		data, err := ask(ctx, s, read, func(c *zk.Conn) ([]byte, error) {
+			data, _, err := c.Get(r.Path)
+			return data, err
 		})
-	}
-	running.Wait()
+		var list []zk.ACL
+		if err == nil {
+			_, list, err = s.accessList(ctx, r.Path)
+		}
+		switch {
+		case err != nil:
+		case !sameRights(list, r.Acl):
+			err = coordinator.ErrRights
+		case !bytes.Equal(data, r.Data):
+			err = coordinator.ErrExists
+		}
+		errs[i] = err
+	})
 	var left []*zk.CreateRequest
 	for i, r := range requests {
 		switch {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -70,28 +69,20 @@ func (s *store) below(ctx context.Context, root string) (all []string, closed ma
 	for level := all; len(level) > 0; {
 		next := make([][]string, len(level))
 		errs := make([]error, len(level))
-		var running sync.WaitGroup
-		slots := make(chan struct{}, mostScouts)
-		for i, at := range level {
-			slots <- struct{}{}
-			running.Go(func() {
-				defer mistake.Ends()
-				defer func() { <-slots }()
-				names, err := ask(ctx, s, read, func(c *zk.Conn) ([]string, error) {
-					names, _, err := c.Children(at)
-					return names, err
-				})
-				if errors.Is(err, zk.ErrNoNode) {
-					err = nil
-				}
-				errs[i] = err
-				slices.Sort(names)
-				for _, name := range names {
-					next[i] = append(next[i], at+"/"+name)
-				}
+		scout(len(level), func(i int) {
+			names, err := ask(ctx, s, read, func(c *zk.Conn) ([]string, error) {
+				names, _, err := c.Children(level[i])
+				return names, err
 			})
-		}
-		running.Wait()
+			if errors.Is(err, zk.ErrNoNode) {
+				err = nil
+			}
+			errs[i] = err
+			slices.Sort(names)
+			for _, name := range names {
+				next[i] = append(next[i], level[i]+"/"+name)
+			}
+		})
 		for i, err := range errs {
 			if errors.Is(err, zk.ErrNoAuth) {
 				closed[level[i]] = true

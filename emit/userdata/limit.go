@@ -13,6 +13,3 @@ const BootReserve = 2048
 
 // Base64Size is the size of a text of so many bytes once Heat has encoded it.
 func Base64Size(raw int) int { return (raw + 2) / 3 * 4 }
-
-// Fits tells whether Nova takes user-data of so many bytes.
-func Fits(raw int) bool { return Base64Size(raw) <= Base64Limit }

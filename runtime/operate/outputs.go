@@ -6,15 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
@@ -100,16 +96,10 @@ func (e *Evaluation) prefetch(outputs []contract.Output) error {
 		return err
 	}
 	records := make([]coordinator.CellRecord, len(outputs))
-	group, ctx := errgroup.WithContext(e.ctx)
-	group.SetLimit(64)
-	for i, o := range outputs {
-		group.Go(func() (err error) {
-			defer mistake.Ends()
-			records[i], err = readCell(ctx, reader, e.places[o.Cell])
-			return err
-		})
-	}
-	err = group.Wait()
+	err = coordinator.Each(e.ctx, len(outputs), func(ctx context.Context, i int) (err error) {
+		records[i], err = readCell(ctx, reader, e.places[outputs[i].Cell])
+		return err
+	})
 	for i, o := range outputs {
 		e.read[o.Cell] = records[i]
 	}
@@ -275,10 +265,7 @@ func (e *Evaluation) Named(name string) (Output, error) {
 		}
 		known = append(known, string(r.Cell))
 	}
-	if len(known) > 12 {
-		known = append(known[:12], "…")
-	}
-	return Output{}, source.Fail(source.UnknownName, "the deployment has no output "+name, "its outputs: "+strings.Join(known, ", "))
+	return Output{}, source.Fail(source.UnknownName, "the deployment has no output "+name, "its outputs: "+someOf(known))
 }
 
 // All evaluates all outputs.

@@ -16,29 +16,6 @@ type Step struct {
 // Steps are the template's reads, in the order in which it comes to them.
 func (t *Template) Steps() []Step { return t.steps }
 
-// Inputs are the inputs that the template may read.
-func (t *Template) Inputs() map[string]bool {
-	found := map[string]bool{}
-	var collect func([]Step)
-	collect = func(steps []Step) {
-		for _, s := range steps {
-			if s.Any {
-				for _, name := range t.inputs {
-					found[name] = true
-				}
-			}
-			if s.Input != "" {
-				found[s.Input] = true
-			}
-			for _, way := range s.Ways {
-				collect(way)
-			}
-		}
-	}
-	collect(t.steps)
-	return found
-}
-
 // call is a call of a defined template, with the inputs as its dot or with something
 // else.
 type call struct {
