@@ -35,11 +35,12 @@ func statusText(io streams, v *status.Status, of []*status.Server, removed []dep
 // untoldLines say why Heat does not know yet, and what it waits for.
 func untoldLines(v *status.Status, to *target) string {
 	var b strings.Builder
-	for _, u := range v.Untold() {
+	all := v.Untold()
+	for _, u := range all {
 		fmt.Fprintf(&b, "%s\n", terminal.Visible(u.String()))
-		if u.Server == "" && v.Relays == 0 {
-			fmt.Fprintf(&b, "  start one where Heat and the coordinator are reached: %s\n", to.command("relay"))
-		}
+	}
+	if len(all) > 0 && v.Plan.Signal == contract.RelaySignals && v.Relays == 0 {
+		fmt.Fprintf(&b, "  start one where Heat and the coordinator are reached: %s\n", to.command("relay"))
 	}
 	if b.Len() > 0 {
 		return "\n" + b.String()
@@ -219,6 +220,9 @@ func summary(v *status.Status, stack string) string {
 	}
 	if gone > 0 {
 		parts = append(parts, counted(gone, "server")+" gone")
+	}
+	if v.Plan.Signal == contract.RelaySignals && v.Relays == 0 && roles > 0 {
+		parts = append(parts, "no relay")
 	}
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")

@@ -20,6 +20,9 @@ type Snapshot struct {
 	// Relays is how many relays are there, Heat what one of them heard last.
 	Relays int
 	Heat   coordinator.HeatRecord
+	// Unrelayed are servers whose machine has come since a relay was there last; only where none
+	// is, and the coordinator's own clock tells.
+	Unrelayed []contract.ServerPath
 	// Members are what relays have said of the groups that roles follow, by their paths.
 	Members map[string]coordinator.MembersRecord
 	// Given says how the plan's secrets stand, as ReadGiven does.
@@ -91,6 +94,11 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 	if snapshot.Relays, snapshot.Heat, err = r.heat(ctx); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
 	}
+	if snapshot.Relays == 0 && p.Signal == contract.RelaySignals {
+		if snapshot.Unrelayed, err = r.unrelayed(ctx, snapshot.Servers); err != nil {
+			return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
+		}
+	}
 	if snapshot.Members, err = r.members(ctx, p); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
 	}
@@ -159,6 +167,35 @@ func (r *Reader) members(ctx context.Context, p *contract.Plan) (map[string]coor
 		}
 	}
 	return all, nil
+}
+
+// unrelayed are servers that have come since a relay has written what Heat says.
+func (r *Reader) unrelayed(ctx context.Context, servers []ServerSnapshot) ([]contract.ServerPath, error) {
+	d := r.keys.deployment
+	clock, is := r.store.(coordinator.Clock)
+	if !is {
+		return nil, nil
+	}
+	told, err := clock.Written(ctx, d.Heat())
+	if err != nil {
+		return nil, err
+	}
+	since := make([]bool, len(servers))
+	err = coordinator.Each(ctx, len(servers), func(ctx context.Context, i int) error {
+		if servers[i].Incarnation.Number == 0 {
+			return nil
+		}
+		came, err := clock.Written(ctx, d.Server(servers[i].Path))
+		since[i] = err == nil && came.After(told)
+		return r.halfway(err)
+	})
+	var all []contract.ServerPath
+	for i, newer := range since {
+		if newer {
+			all = append(all, servers[i].Path)
+		}
+	}
+	return all, err
 }
 
 // halfway is nil where a node is missing since a change of the plan has only begun.

@@ -26,6 +26,8 @@ type Status struct {
 	// Relays is how many relays are there, Heat what Heat said last to one.
 	Relays int
 	Heat   coordinator.HeatRecord
+	// Unrelayed are servers that have come since a relay was there last.
+	Unrelayed []contract.ServerPath
 }
 
 // Secret is a secret that an operator has given, or has to.
@@ -134,12 +136,12 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	v := &Status{
 		Ready:    snapshot.Ready,
 		Restored: snapshot.Restored,
-		Relays:   snapshot.Relays,
-		Heat:     snapshot.Heat,
-		ByPath:   map[contract.ServerPath]*Server{},
-		Cells:    map[contract.CellName]contract.Cell{},
-		Plan:     p,
-		Secrets:  map[contract.CellName]Secret{},
+		Relays:   snapshot.Relays, Unrelayed: snapshot.Unrelayed,
+		Heat:    snapshot.Heat,
+		ByPath:  map[contract.ServerPath]*Server{},
+		Cells:   map[contract.CellName]contract.Cell{},
+		Plan:    p,
+		Secrets: map[contract.CellName]Secret{},
 	}
 	for i, x := range p.Secrets {
 		v.Secrets[x.Cell] = Secret{x.Name, snapshot.Given[i]}

@@ -31,6 +31,10 @@ func (v *Status) Untold() []Untold {
 			out = append(out, Untold{Reason: v.Heat.Trouble})
 		case v.Relays == 0 && v.ended() && !v.heatKnows():
 			out = append(out, Untold{Reason: "no relay is running"})
+		case v.Relays == 0:
+			for _, s := range v.Unrelayed { // Heat waits for its roles, and none has looked
+				out = append(out, Untold{s, "it has come since a relay was there, and none is running"})
+			}
 		}
 	case contract.NobodySignals:
 	}

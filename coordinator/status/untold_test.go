@@ -11,6 +11,17 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
+// A machine that has come since a relay was there is one that Heat waits for, and that nobody
+// tells it of: an update of the stack by hand.
+func TestUntoldOfANewMachine(t *testing.T) {
+	p := &contract.Plan{Format: contract.Format, Signal: contract.RelaySignals, Servers: []contract.Server{{Path: "db", Roles: []contract.Role{{Name: "r"}}}}}
+	snapshot := &deploy.Snapshot{Ready: true, Unrelayed: []contract.ServerPath{"db"}, Servers: []deploy.ServerSnapshot{{Path: "db"}}, Heat: coordinator.HeatRecord{Waits: []coordinator.HeatWait{{Status: coordinator.HeatDone}}}}
+	v := status.New(p, snapshot, func(json.RawMessage) int { return 1 })
+	if got := fmt.Sprint(v.Untold()); got != "[Heat does not know yet of server db: it has come since a relay was there, and none is running]" {
+		t.Error(got)
+	}
+}
+
 // Heat does not know yet where there is something to tell and nobody tells it; before that
 // nothing is said, and where Heat is left out.
 func TestUntold(t *testing.T) {

@@ -48,7 +48,7 @@ func (o *Operator) Status(ctx context.Context) (*status.Status, error) {
 func (o *Operator) StatusOf(ctx context.Context, p *contract.Plan) (*status.Status, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
-	return status.Look(within, o, o.Deployment, o.Secret, p, o.Size)
+	return status.Look(within, o.Store, o.Deployment, o.Secret, p, o.Size)
 }
 
 // Removed are the servers that were taken out of the deployment.

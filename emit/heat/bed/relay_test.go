@@ -182,6 +182,35 @@ func TestRelayTellsTheTruth(t *testing.T) {
 	}
 }
 
+// The stack is updated by hand, and no relay is there: Heat waits, and hotc status says so, and
+// what to do.
+func TestUpdateWithoutARelay(t *testing.T) {
+	t.Parallel()
+	d := relayed(t, "testdata/relayed.yaml", "alone")
+	r := d.relay()
+	db := d.machine("db", nil)
+	open(t, db, "first")
+	d.ends("CREATE_COMPLETE")
+	until(t, "the relay to have written that down", func() bool { return !strings.Contains(d.on("status", "--json"), `"IN_PROGRESS"`) })
+	r.kill()
+	until(t, "the relay to be gone", func() bool { return strings.Contains(d.on("status"), "no relay") })
+	do(t, db.Reboot())
+	d.rebooted("db", db, 2)
+	if text := d.on("status"); strings.Contains(text, "Heat does not know yet") {
+		t.Errorf("after a reboot:\n%s", text)
+	}
+	d.stack.Update(t, d.with("batch", "b"))
+	open(t, d.machine("db", db), "second")
+	d.await("db", "gate", "done")
+	for _, want := range []string{"Heat does not know yet of server db: it has come since a relay was there", "start one where Heat and the coordinator are reached: hotc relay --stack alone"} {
+		if text := d.on("status"); !strings.Contains(text, want) {
+			t.Errorf("hotc status does not say %q:\n%s", want, text)
+		}
+	}
+	d.relay("--once")
+	d.ends("UPDATE_COMPLETE")
+}
+
 // A member that fails as the group grows fails the update; when its role has been mended the
 // next update completes.
 func TestRelayMemberFails(t *testing.T) {
