@@ -190,7 +190,7 @@ func forEver(w timeline.Wait) string {
 
 func (c *chart) legend(y float64) {
 	x := c.left
-	for _, item := range [][2]string{{`fill="#b8c4d0"`, "Heat makes it"}, {`fill="#3b82c4"`, "a role works"}, {`fill="url(#blocked)" stroke="#f0b44c"`, "blocked on a value"},
+	for _, item := range [][2]string{{`fill="#b8c4d0"`, "Heat creates it"}, {`fill="#3b82c4"`, "a role runs"}, {`fill="url(#blocked)" stroke="#f0b44c"`, "waits for a value"},
 		{`fill="none" stroke="#d6336c" stroke-width="2"`, "critical path"}} {
 		c.printf(`<rect x="%.1f" y="%.1f" width="22" height="12" rx="2" %s/>`+"\n", x, y-10, item[0])
 		c.text(x+28, y, 11, "#4a5763", "normal", "start", item[1])
