@@ -28,6 +28,7 @@ var all = append(stages(),
 	&indexInFunction,
 	&attributePath,
 	&attributeType,
+	&snapshotPolicy,
 
 	// language
 	&newerVersion,

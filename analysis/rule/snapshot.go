@@ -1,0 +1,30 @@
+package rule
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+var snapshotPolicy = Rule{Code: source.SnapshotPolicy, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findSnapshotPolicies}
+
+// findSnapshotPolicies finds the deletion policy Snapshot of types that make none (heat/
+// engine/resource.py, validate_deletion_policy). HOT says it in small letters, too; what a
+// cloud tells of its own types does not say.
+func findSnapshotPolicies(l *Look) {
+	for _, b := range l.Blocks() {
+		if b.Path != "" || b.Type.Snapshots || b.Type.Own != "" || l.Template.Resource(b.Resource.Name) != b.Resource {
+			continue
+		}
+		n := b.Resource.Entry.Value.Get(l.Template.Words().DeletionPolicy)
+		if n == nil {
+			continue
+		}
+		if v, known := l.Value(n); known {
+			if text, is := v.Value.(string); is && strings.EqualFold(text, "snapshot") {
+				l.Found(n, when(fmt.Sprintf("%s makes no snapshots in %s", b.Type.Name, l.Types.Says(b.Type)), v), "Retain keeps the thing itself")
+			}
+		}
+	}
+}
