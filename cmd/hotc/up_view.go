@@ -58,14 +58,14 @@ func (v *upView) Say(text string) { v.line("hotc", "", text) }
 
 // Event prints a step of Heat's.
 func (v *upView) Event(e heat.Event) {
-	name, what := e.Name, string(e.State)
+	what := string(e.State)
 	if e.OfStack() {
+		if e.StackName != v.t.stack {
+			return // the resource that it is says the same
+		}
 		v.mu.Lock()
 		v.stack = what
 		v.mu.Unlock()
-	}
-	if e.StackName != v.t.stack && e.OfStack() {
-		return // the resource that it is says the same
 	}
 	if begun, is := e.PausedAt("pre-delete"); is && begun {
 		what += ": waits for the delete hooks"
@@ -75,7 +75,7 @@ func (v *upView) Event(e heat.Event) {
 	if strings.HasPrefix(what, "SIGNAL_") {
 		return // the role has said so
 	}
-	v.line("Heat", name, what)
+	v.line("Heat", e.Path(v.t.stack), what)
 }
 
 // Known takes note of how the roles stand before anything is done.
@@ -161,7 +161,14 @@ func (v *upView) changed(key contract.RoleKey, old, now coordinator.RoleState) {
 		}
 	}
 	if now.Update != nil && (old.Update == nil || old.Update.Status != now.Update.Status) {
-		say("its hook update: " + string(now.Update.Status))
+		switch now.Update.Status {
+		case coordinator.RoleRunning:
+			say("is being updated")
+		case coordinator.RoleFailed:
+			say("not updated: " + firstLine(reasonOf(coordinator.RoleState{Cause: now.Update.Cause})))
+		default:
+			say("updated")
+		}
 	}
 }
 

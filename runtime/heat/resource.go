@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -160,6 +161,24 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 
 // OfStack says that an event is the stack's own and no resource's.
 func (e Event) OfStack() bool { return e.Physical == e.StackID }
+
+// nestedName is what Heat adds to a stack's name for one nested in it: the resource that makes
+// it, and twelve characters at random (heat/engine/resource.py, physical_resource_name).
+var nestedName = regexp.MustCompile(`^-(.+?)-[a-z2-7]{12}(?:$|(-.*))`)
+
+// Path is where a resource stands in the stack with the name: web/0/server. Only the stack's
+// name tells, so it is for people to read.
+func (e Event) Path(stack string) string {
+	path := ""
+	for rest := strings.TrimPrefix(e.StackName, stack); rest != ""; {
+		m := nestedName.FindStringSubmatch(rest)
+		if m == nil {
+			break
+		}
+		path, rest = path+m[1]+"/", m[2]
+	}
+	return path + e.Name
+}
 
 // Events are the events of a stack and of those nested in it to a depth, the oldest first,
 // after the one with the marker's id.
