@@ -40,6 +40,8 @@ type Standing struct {
 	Newer bool
 	// Waits is a cell that has not come to where the others are; "" is none.
 	Waits contract.CellName
+	// Unreached is what Heat gives otherwise than when the role ran, which nothing brings it to.
+	Unreached []contract.CellName
 	// Behind is why one of them will not come there by itself.
 	Behind *Cause
 }
@@ -61,6 +63,11 @@ func Stand(follows []contract.Follow, ran map[contract.CellName]Count, now func(
 		}
 		if f.Watch && r.State != Empty && r.At() != ran[f.Cell] {
 			s.Newer = true
+		}
+		if at, had := ran[f.Cell]; had && !f.Watch && r.State == Valued && r.At() != at {
+			if _, heats := f.Cell.HeatKey(); heats {
+				s.Unreached = append(s.Unreached, f.Cell)
+			}
 		}
 	}
 	for i := range follows {

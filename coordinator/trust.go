@@ -34,6 +34,8 @@ const (
 	KindKeysOf     = "servers' keys" // for a relay
 	KindHeat       = "heat"
 	KindMembers    = "members"
+	KindHeatValues = "heat values"
+	KindHeatNumber = "heat number"
 )
 
 // ErrForged says that a record is not by whom it must be.

@@ -73,6 +73,8 @@ type (
 		ToUpdate bool                     `json:"to_update,omitempty"`
 		// Superseded says that what runs is not the newest.
 		Superseded bool `json:"superseded,omitempty"`
+		// Unreached names what Heat gives otherwise than when the role ran, which nothing brings it to.
+		Unreached []string `json:"unreached,omitempty"`
 	}
 	waitReport struct {
 		Cell     contract.CellName `json:"cell"`
@@ -118,7 +120,7 @@ func reportRole(v *status.Status, r *status.Role) roleReport {
 	role := roleReport{
 		Name: r.Name, Status: r.Word(), Started: r.Started, Ended: r.Ended, ExitCode: r.ExitCode,
 		Blocked: []waitReport{}, BlockedSeconds: r.BlockedSeconds, Cause: r.Cause,
-		Update: r.Update, ToUpdate: r.Renewal() == status.ToUpdate, Superseded: r.Renewal() == status.Superseded,
+		Update: r.Update, ToUpdate: r.Renewal() == status.ToUpdate, Superseded: r.Renewal() == status.Superseded, Unreached: r.Unreached(),
 	}
 	if !r.IsBlocked() {
 		return role

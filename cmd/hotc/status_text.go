@@ -204,7 +204,7 @@ func summary(v *status.Status, stack string) string {
 	}
 	text := fmt.Sprintf("%s: %s, %s", stack, counted(servers, "server"), counted(roles, "role"))
 	var parts []string
-	for _, w := range []string{"done", "to be updated", "updating", "superseded", "not updated", "running", "blocked", "pending", "failed", "skipped"} {
+	for _, w := range []string{"done", "to be updated", "updating", "superseded", "not updated", "not reached", "running", "blocked", "pending", "failed", "skipped"} {
 		if words[w] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", words[w], w))
 		}
@@ -239,7 +239,7 @@ func summary(v *status.Status, stack string) string {
 func statusColor(word string) string {
 	return map[string]string{
 		"done": "32", "running": "36", "blocked": "33", "failed": "31", "unreadable": "31", "skipped": "31", "lost": "31", "gone": "33", "never came": "33",
-		"to be updated": "33", "updating": "36", "superseded": "36", "not updated": "31", "STATUS": "1",
+		"to be updated": "33", "updating": "36", "superseded": "36", "not updated": "31", "not reached": "33", "STATUS": "1",
 	}[word]
 }
 

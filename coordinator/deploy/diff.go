@@ -155,7 +155,8 @@ func serverDifferences(a, b contract.Server, signal contract.Signalling) []diffe
 	}
 	note(!sameSlot(a.Slot, b.Slot), "place in a group that scales changed", false)
 	note(!slices.Equal(a.Facts, b.Facts), "facts changed", true)
-	note(lacksKey(a.Deploy, b.Deploy), "values from Heat added", false)
+	note(lacksKey(a.Deploy, b.Deploy, false), "values from Heat added", false)
+	note(lacksKey(a.Deploy, b.Deploy, true), "values from Heat added, which a relay carries", true)
 	note(!sameDecisions(a, b), "what Heat decides changed", true)
 	order := func(s, other contract.Server) (names []string) {
 		for _, r := range s.Roles {
@@ -309,10 +310,11 @@ func sameKeys[V any](a, b map[string]V) bool {
 	return len(a) == len(b)
 }
 
-// lacksKey says that b has a key more.
-func lacksKey[V any](a, b map[string]V) bool {
-	for k := range b {
-		if _, both := a[k]; !both {
+// lacksKey says that b has a value more from Heat, which a relay carries or else only the
+// user-data of a server that is made anew has.
+func lacksKey(a, b map[string]contract.DeployValue, carried bool) bool {
+	for k, v := range b {
+		if _, both := a[k]; !both && v.Carried == carried {
 			return true
 		}
 	}

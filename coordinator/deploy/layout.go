@@ -171,7 +171,8 @@ func layRelay(d coordinator.Deployment, k *keyring, p *contract.Plan) ([]coordin
 		return nil, err
 	}
 	nodes := slices.Concat([]coordinator.NewNode{{Path: d.Relay(), Grants: k.grants(ofFolder, "")}}, coordinator.InParts(d.ServersKeys(), text, k.grants(ofServersKeys, "")),
-		[]coordinator.NewNode{{Path: d.Heat(), Data: []byte("{}"), Grants: k.grants(ofHeat, "")}, {Path: d.Relays(), Grants: k.grants(ofRelays, "")}})
+		[]coordinator.NewNode{{Path: d.Heat(), Data: []byte("{}"), Grants: k.grants(ofHeat, "")},
+			{Path: d.HeatNumber(), Data: []byte("{}"), Grants: k.grants(ofHeat, "")}, {Path: d.Relays(), Grants: k.grants(ofRelays, "")}})
 	followers := p.Followers()
 	if len(followers) > 0 {
 		nodes = append(nodes, coordinator.NewNode{Path: d.MembersOf(), Grants: k.grants(ofFolder, "")})
@@ -212,6 +213,9 @@ func layServer(d coordinator.Deployment, k *keyring, s *contract.Server) ([]coor
 		coordinator.NewNode{Path: d.Requests(s.Path), Data: []byte("{}"), Grants: k.grants(ofRequests, s.Path)},
 		coordinator.NewNode{Path: d.Answers(s.Path), Data: []byte("{}"), Grants: k.grants(ofReport, s.Path)},
 		coordinator.NewNode{Path: d.Agent(s.Path), Grants: k.grants(ofAgent, s.Path)})
+	if coordinator.Carried(s) {
+		nodes = append(nodes, coordinator.NewNode{Path: d.HeatValues(s.Path), Data: []byte("{}"), Grants: k.grants(ofHeatValues, s.Path)})
+	}
 	if k.record.Enrol == coordinator.EnrolOnce {
 		once, err := layOnce(d, k, s.Path)
 		if err != nil {

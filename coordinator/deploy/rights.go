@@ -34,6 +34,7 @@ const (
 	ofHeat                     // what Heat has said to a relay
 	ofRelays                   // relays' presences
 	ofMembers                  // what a relay knows of a group's members
+	ofHeatValues               // what Heat gives a server
 	ofGivenSeals               // of what the operator gives
 	ofTakenSeals               // the same where tokens are good for one enrolment: see takeGiven
 	ofGroup                    //
@@ -95,6 +96,7 @@ var rules = map[class]rule{
 	ofHeat:        {relay: coordinator.MayRead | coordinator.MayWrite},
 	ofRelays:      {root: mayClear, relay: coordinator.MayRead | coordinator.MayCreateChildren | coordinator.MayDeleteChildren},
 	ofMembers:     {readers: coordinator.MayRead, relay: coordinator.MayRead | coordinator.MayWrite},
+	ofHeatValues:  {server: coordinator.MayRead, relay: coordinator.MayRead | coordinator.MayWrite},
 	ofGivenSeals:  {server: coordinator.MayRead},
 	ofTakenSeals:  {server: coordinator.MayRead | coordinator.MayWrite},
 	ofGroup:       {token: coordinator.MayRead | coordinator.MayWrite},

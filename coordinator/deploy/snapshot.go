@@ -45,6 +45,8 @@ type ServerSnapshot struct {
 	Answers  []coordinator.Answer
 	// Cells are the server's own cells, without their values.
 	Cells map[contract.CellName]coordinator.CellRecord
+	// Heat is what relays have said that Heat gives the server.
+	Heat coordinator.HeatValues
 	// Knocks are the machines that ask to be the server, where its token is good for one
 	// enrolment and was used.
 	Knocks []coordinator.KnockRecord
@@ -69,6 +71,10 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 	err = coordinator.Each(ctx, len(p.Servers), func(ctx context.Context, i int) error {
 		err := r.halfway(snapshot.Servers[i].read(ctx, r, p.Servers[i].Path))
 		tidy(&snapshot.Servers[i].State, len(p.Servers[i].Roles))
+		if err == nil && coordinator.Carried(&p.Servers[i]) {
+			snapshot.Servers[i].Heat, err = r.heatValues(ctx, p.Servers[i].Path)
+			err = r.halfway(err)
+		}
 		if err == nil && r.keys.record.Enrol == coordinator.EnrolOnce {
 			snapshot.Servers[i].Knocks, err = r.Knocks(ctx, p.Servers[i].Path)
 			err = r.halfway(snapshot.Servers[i].goOn(err))
@@ -196,6 +202,25 @@ func (r *Reader) unrelayed(ctx context.Context, servers []ServerSnapshot) ([]con
 		}
 	}
 	return all, err
+}
+
+// heatValues reads what relays have said that Heat gives a server. What none of them has
+// signed is nothing.
+func (r *Reader) heatValues(ctx context.Context, server contract.ServerPath) (coordinator.HeatValues, error) {
+	d, none := r.keys.deployment, coordinator.HeatValues{}
+	node, err := r.store.Read(ctx, d.HeatValues(server))
+	if err != nil {
+		return none, err
+	}
+	signer, err := r.keys.relay.Signer()
+	if err != nil {
+		return none, err
+	}
+	values, _, err := coordinator.OpenIfAny[coordinator.HeatValues](d.HeatValues(server), node.Data, signer.Public(), d.Place(r.keys.record.ID, coordinator.KindHeatValues, server, ""))
+	if errors.Is(err, coordinator.ErrForged) {
+		return none, nil
+	}
+	return values, err
 }
 
 // halfway is nil where a node is missing since a change of the plan has only begun.

@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,14 +24,17 @@ func TestRelayRights(t *testing.T) {
 		p.Servers[0].Roles[0].Outputs[0].Heat = true
 		follower := &p.Servers[len(p.Servers)-1].Roles[0]
 		follower.Follows = append(follower.Follows, contract.Follow{Cell: "db.mysql:endpoint", Member: &contract.Member{Group: "tier/db", Server: "db"}})
+		p.Servers[0].Deploy = map[string]contract.DeployValue{"k": {Expr: json.RawMessage(`{"get_param":"k"}`), Carried: true}}
 		b.Publish(t, p)
 		key := relayKey(t)
 		s, operator := b.Open(t, key.Credential()), b.Operator(t)
 		reads := []coordinator.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServersKeys(), deploytest.Site.Heat(), deploytest.Site.Relays(), deploytest.Site.Members("tier/db"),
+			deploytest.Site.HeatNumber(), deploytest.Site.HeatValues("db"),
 			deploytest.Site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"})}
 		for _, server := range p.Servers {
 			reads = append(reads, deploytest.Site.Server(server.Path), deploytest.Site.State(server.Path))
 		}
+		writes := []coordinator.Path{deploytest.Site.Heat(), deploytest.Site.Members("tier/db"), deploytest.Site.HeatNumber(), deploytest.Site.HeatValues("db")}
 		walk(t, operator, deploytest.Site.Root(), func(path coordinator.Path) {
 			_, err := s.Read(t.Context(), path)
 			deploytest.Expect(t, "a relay reads "+string(path), slices.Contains(reads, path), err)
@@ -39,7 +43,7 @@ func TestRelayRights(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = s.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: node.Data})
-			deploytest.Expect(t, "a relay writes "+string(path), path == deploytest.Site.Heat() || path == deploytest.Site.Members("tier/db"), err)
+			deploytest.Expect(t, "a relay writes "+string(path), slices.Contains(writes, path), err)
 			err = deploytest.CreateChild(t.Context(), s, path)
 			deploytest.Expect(t, "a relay makes a node below "+string(path), path == deploytest.Site.Relays(), err)
 			if err := s.Allow(t.Context(), path, coordinator.Grant{To: key.Credential(), May: coordinator.MayAll}); !errors.Is(err, coordinator.ErrRefused) {

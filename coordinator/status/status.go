@@ -48,6 +48,7 @@ type Server struct {
 	// Missing is why Heat did not make the server, Perhaps why that may be so where nobody
 	// can tell; both are empty for one that came, or has to.
 	Missing, Perhaps string
+	plan             *contract.Server
 }
 
 // Role is one role: pending where its agent has reported nothing.
@@ -148,7 +149,7 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	}
 	decided := DecisionsOf(snapshot.Servers, size)
 	for i, server := range p.Servers {
-		s := &Server{ServerSnapshot: snapshot.Servers[i]}
+		s := &Server{ServerSnapshot: snapshot.Servers[i], plan: &p.Servers[i]}
 		if !s.Came() {
 			s.Missing, s.Perhaps = decided.Whether(server)
 		}
@@ -171,8 +172,8 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	}
 	for _, s := range v.Servers {
 		for i := range s.Roles {
-			if r := &s.Roles[i]; r.Status == coordinator.RoleDone && r.Plan.Updating() != nil {
-				r.standing = coordinator.Stand(r.Plan.Follows, r.Followed, coordinator.Followed(r.Plan.Follows, snapshot.Members, v.Cell))
+			if r := &s.Roles[i]; r.Status == coordinator.RoleDone && (r.Plan.Updating() != nil || coordinator.Carried(s.plan)) {
+				r.standing = coordinator.Stand(r.Plan.Follows, r.Followed, coordinator.Followed(r.Plan.Follows, snapshot.Members, r.cells(v)))
 				if from := v.ByPath[v.Cells[r.standing.Waits].Server]; from != nil && !from.Alive {
 					r.gone = ", whose server " + string(from.Path) + " is gone"
 				}
@@ -231,7 +232,7 @@ func (s *Server) Open() []*Role {
 		return nil
 	}
 	for i := range s.Roles {
-		if s.Roles[i].Status != coordinator.RoleDone || s.Roles[i].Renewal() != UpToDate {
+		if now := s.Roles[i].Renewal(); s.Roles[i].Status != coordinator.RoleDone || now != UpToDate && now != Unreached {
 			open = append(open, &s.Roles[i])
 		}
 	}

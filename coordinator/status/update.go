@@ -1,6 +1,7 @@
 package status
 
 import (
+	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -18,6 +19,7 @@ const (
 	// is finished, and the role is brought up to date after it.
 	Superseded
 	OutOfDate // it has failed, or who writes what it follows has
+	Unreached // Heat gives something else by now, which nothing brings the role to
 )
 
 // Renewal says whether a role that is done is what its plan has become.
@@ -49,6 +51,8 @@ func (r *Role) Renewal() Renewal {
 		return ToUpdate
 	case r.standing.Newer, r.Update != nil && r.Update.Status == coordinator.RoleFailed:
 		return OutOfDate
+	case len(r.standing.Unreached) > 0:
+		return Unreached
 	}
 	return UpToDate
 }
@@ -80,6 +84,8 @@ func (r *Role) Shown() string {
 		return "superseded"
 	case OutOfDate:
 		return "not updated"
+	case Unreached:
+		return "not reached"
 	case UpToDate:
 	}
 	return r.Word()
@@ -94,7 +100,7 @@ func UpdateDetail(r *Role) string {
 		case !r.Server.Alive:
 			return "its agent is not there to run " + r.updating()
 		case r.standing.Waits != "":
-			return "what it follows has changed, and it waits for the rest of the change: " + string(r.standing.Waits) + r.gone
+			return "what it follows has changed, and it waits for the rest of the change: " + r.Server.heatName(r.standing.Waits) + r.gone
 		case r.standing.Newer:
 			return "what it follows has changed"
 		}
@@ -115,9 +121,20 @@ func UpdateDetail(r *Role) string {
 			return CauseText(r.behind()) + ": " + CauseText(r.standing.Behind.Root())
 		}
 		return r.updating() + " failed: " + CauseText(r.Update.Cause)
+	case Unreached:
+		return "it goes on with what Heat gave when it ran: nothing brings it to another " + strings.Join(r.Unreached(), ", ")
 	case UpToDate:
 	}
 	return ""
+}
+
+// Unreached names what Heat gives otherwise than when the role ran, as it stands in templates.
+func (r *Role) Unreached() []string {
+	var all []string
+	for _, cell := range r.standing.Unreached {
+		all = append(all, r.Server.heatName(cell))
+	}
+	return all
 }
 
 // describeUpdate makes the finding of a role that is done, and perhaps not up to date.
@@ -133,6 +150,8 @@ func describeUpdate(f *Finding, r *Role) {
 		if !r.standing.Newer {
 			f.Since, f.LastLines = r.Update.Ended, lastLines(r.Update.LastLines)
 		}
+	case Unreached:
+		f.Message = UpdateDetail(r)
 	case UpToDate:
 	}
 }

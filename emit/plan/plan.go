@@ -249,7 +249,9 @@ func (w *serverWriter) role(r *program.Role) {
 		out.DependsOn = append(out.DependsOn, on)
 	}
 	if f := w.follow[r]; f != nil {
-		f = f.WithoutHeat() // until agents know what Heat gives
+		if !w.relayed {
+			f = f.WithoutHeat()
+		}
 		out.Follows, out.Carries = f.Follows, f.Carries
 	}
 	w.out.Roles = append(w.out.Roles, out)

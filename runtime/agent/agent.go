@@ -107,6 +107,7 @@ type agent struct {
 	// reported are the roles whose failure the coordinator has, with the attempt.
 	reported map[string]int
 	follows  *followed
+	heat     *heatValues
 	// stop ends everything, with the reason.
 	stop context.CancelCauseFunc
 }
@@ -131,7 +132,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Disk == nil {
 		c.Disk = journal.Folder(c.State)
 	}
-	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, follows: newFollowed(), planned: make(chan struct{}, 1)}
+	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, follows: newFollowed(), heat: newHeatValues(c.Boot.Deploy, c.Instance), planned: make(chan struct{}, 1)}
 	var err error
 	a.journal, err = journal.OpenOn(c.Disk, journal.Machine{
 		Deployment: c.Boot.Deployment, Server: c.Boot.Server, Instance: c.Instance}, c.Random, c.Now)
@@ -192,6 +193,9 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	if err := a.watchPlan(ctx); err != nil {
+		return false, err
+	}
+	if err := a.watchHeat(ctx); err != nil {
 		return false, err
 	}
 	if err := a.publishFacts(ctx); err != nil {
@@ -391,7 +395,7 @@ func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerSta
 func (a *agent) decided() map[string]json.RawMessage {
 	var out map[string]json.RawMessage
 	for key, expr := range a.plan.Decides {
-		value, err := role.Decided(expr, a.Boot.Deploy)
+		value, err := role.Decided(expr, a.heat.all())
 		if err != nil {
 			a.console.say("%v", err)
 			continue
@@ -412,13 +416,16 @@ func (a *agent) recall(r contract.Role) coordinator.RoleState {
 	if attempt, told := a.reported[r.Name]; now.Status == coordinator.RoleFailed && (!told || attempt != now.Attempt) {
 		return coordinator.RoleState{Name: now.Name, Status: coordinator.RoleRunning, Started: now.Started, Attempt: now.Attempt}
 	}
+	if now.Status == coordinator.RoleDone {
+		now.Followed = a.heat.ran(&r, now.Followed)
+	}
 	return now
 }
 
 func (a *agent) host() *role.Host {
 	return &role.Host{
-		Deployment: a.Boot.Deployment, Server: a.Boot.Server, Deploy: a.Boot.Deploy,
-		Drivers: a.Drivers, Cells: a.session, Journal: a.journal,
+		Deployment: a.Boot.Deployment, Server: a.Boot.Server, Deploy: a.heat.all(), Carried: a.heat.carried,
+		Drivers: a.Drivers, Cells: a.cells(), Journal: a.journal,
 		Serve: a.Serve, Work: a.Work, Private: filepath.Join(a.State, "run"), Agent: a.Program, Environment: a.Environment,
 		Ensure: a.ensure,
 		Show: func(r coordinator.RoleState) {

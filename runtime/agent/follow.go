@@ -47,6 +47,7 @@ func (f *followed) stale(cell contract.CellName) {
 	f.wake()
 }
 
+// wake says that something may have changed of what is not kept here.
 func (f *followed) wake() {
 	select {
 	case f.changed <- struct{}{}:
@@ -163,6 +164,9 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		return false, err
 	}
 	for _, f := range r.Follows {
+		if _, heats := f.Cell.HeatKey(); heats {
+			continue // all of it is watched as one
+		}
 		err := a.follows.watch(ctx, a.member, f.Cell)
 		if err == nil && f.Member != nil {
 			err = a.follows.watchGroup(ctx, a.member, f.Member.Group)
@@ -176,13 +180,14 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 	if err != nil {
 		return false, err
 	}
-	standing := coordinator.Stand(r.Follows, noted.Followed, now.of)
+	had := a.heat.ran(r, noted.Followed)
+	standing := coordinator.Stand(r.Follows, had, now.of)
 	if standing.Due() && r.Updating() != nil {
 		a.follows.forget(r.Follows)
 		if now, err = a.look(ctx, r); err != nil { // with values
 			return false, err
 		}
-		if !coordinator.Stand(r.Follows, noted.Followed, now.of).Due() {
+		if !coordinator.Stand(r.Follows, had, now.of).Due() {
 			return true, nil // it has changed just now: look again
 		}
 		return true, a.runUpdate(ctx, r, now)
@@ -199,6 +204,10 @@ func (s seen) of(cell contract.CellName) coordinator.CellRecord { return s[cell]
 func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 	now := seen{}
 	for _, f := range r.Follows {
+		if key, heats := f.Cell.HeatKey(); heats {
+			now[f.Cell], _ = a.heat.cell(key)
+			continue
+		}
 		record, err := a.follows.read(ctx, a.member, f.Cell)
 		var bad *coordinator.RecordError
 		var left *member.FailedCellError
@@ -237,12 +246,21 @@ func (a *agent) endInterrupted(ctx context.Context, r *contract.Role) error {
 	cause := &coordinator.Cause{Role: a.key(r.Name), At: r.At, Reason: "interrupted: the agent was ended or the server restarted while it ran"}
 	end := journal.End{Status: coordinator.RoleFailed, Cause: cause}
 	if r.Idempotent {
-		end.Followed = journal.Followed{} // it is due
+		end.Followed = due(r)
 	}
 	if err := a.journal.NoteTaskEnded(u.Request, r.Name+"."+contract.HookUpdate, u.Made, end); err != nil {
 		return err
 	}
 	return a.showUpdate(ctx, *r, "")
+}
+
+// due are versions that no cell has: the role has to run, whatever stands there.
+func due(r *contract.Role) journal.Followed {
+	none := journal.Followed{}
+	for _, f := range r.Follows {
+		none[f.Cell] = coordinator.Count{}
+	}
+	return none
 }
 
 // runUpdate runs what brings a role to what it follows.
@@ -282,7 +300,7 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen) error
 		noted.Status = coordinator.RoleFailed
 	}
 	if r.Idempotent && err != nil { // it was interrupted, and is due again
-		noted.Followed = journal.Followed{}
+		noted.Followed = due(r)
 	}
 	if noteErr := a.journal.NoteTaskEnded(id, name, made, noted); noteErr != nil || err != nil {
 		return errors.Join(err, noteErr)
@@ -329,5 +347,5 @@ func (a *agent) fits(ctx context.Context, r *contract.Role) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return coordinator.Stand(r.Follows, a.journal.Role(r.Name).Followed, now.of).Waits == "", nil
+	return coordinator.Stand(r.Follows, a.heat.ran(r, a.journal.Role(r.Name).Followed), now.of).Waits == "", nil
 }

@@ -81,6 +81,9 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 		a.fresh[cell] = !slices.Contains(before.Writes, cell)
 	}
 	err = a.board.commit(ctx, nil, a.rearrange)
+	if err == nil {
+		err = a.watchHeat(ctx)
+	}
 	if err == nil && !slices.Equal(before.Facts, changed.Facts) {
 		err = a.publishFacts(ctx)
 	}
@@ -101,6 +104,9 @@ func (a *agent) rearrange(s *coordinator.ServerState) {
 	for i, r := range a.plan.Roles {
 		if roles[i] = roleOf(s, r.Name); roles[i].Name == "" {
 			roles[i] = a.recall(r)
+		}
+		if roles[i].Status == coordinator.RoleDone {
+			roles[i].Followed = a.heat.ran(&r, roles[i].Followed)
 		}
 	}
 	s.Roles, s.Decided = roles, a.decided()

@@ -70,17 +70,17 @@ type value struct {
 
 // decide says how a wait stands. One that is superseded ends well, whatever its roles have
 // come to: a failure would leave the stack in progress for ever.
-func (w wait) decide(p *contract.Plan, servers map[contract.ServerPath]relay.Server) verdict {
+func (w wait) decide(p *contract.Plan, servers map[contract.ServerPath]relay.Server, c *carried) verdict {
 	if w.superseded {
 		return verdict{state: coordinator.HeatDone, reason: "superseded: an update came over the one that waited"}
 	}
-	return decide(w.HeatWait, p, servers)
+	return decide(w.HeatWait, p, servers, c)
 }
 
 // decide says how the roles stand that a wait is about. It ends well when each server that
 // the stack has now is the machine that has come, and all its roles are done as the plan now
 // has them; it fails with the first of them that has failed.
-func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPath]relay.Server) verdict {
+func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, c *carried) verdict {
 	out := verdict{state: coordinator.HeatDone, reason: "all roles are done"}
 	var failed time.Time
 	said, here := map[[2]string]bool{}, map[contract.ServerPath]*contract.Server{}
@@ -96,12 +96,16 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 		}
 		here[server.Path] = server
 		now := servers[server.Path]
+		if why := c.cannot(server.Path); why != "" {
+			out.state, out.reason = coordinator.HeatFailed, why
+			break
+		}
 		for i := range server.Roles {
 			role := &server.Roles[i]
 			if w.About.Role != "" && (role.Name != w.About.Role || role.Signal(w.About.Wait) == nil) {
 				continue
 			}
-			state, what, at := standing(role, server, now.State)
+			state, what, at := standing(role, server, now.State, c.owes(role, server.Path, now))
 			switch {
 			case state == coordinator.HeatWaits:
 				out.waitFor(what)
@@ -154,8 +158,8 @@ func find(named contract.HeatServer, p *contract.Plan, servers map[contract.Serv
 }
 
 // standing is how a role stands: HeatDone, HeatFailed with the chain of causes and when that
-// was, or HeatWaits.
-func standing(r *contract.Role, s *contract.Server, now coordinator.ServerState) (coordinator.HeatWaitState, string, time.Time) {
+// was, or HeatWaits. owed says that it has to run with what Heat gives by now.
+func standing(r *contract.Role, s *contract.Server, now coordinator.ServerState, owed bool) (coordinator.HeatWaitState, string, time.Time) {
 	key := string(s.Path.Role(r.Name))
 	i := slices.IndexFunc(now.Roles, func(x coordinator.RoleState) bool { return x.Name == r.Name })
 	if i < 0 {
@@ -167,6 +171,8 @@ func standing(r *contract.Role, s *contract.Server, now coordinator.ServerState)
 		return coordinator.HeatFailed, chain(key, is.Cause), is.Ended
 	case is.Status != coordinator.RoleDone:
 		return coordinator.HeatWaits, "role " + key + ": " + string(is.Status), time.Time{}
+	case owed:
+		return coordinator.HeatWaits, "role " + key + ": to be updated", time.Time{}
 	case updated != nil && updated.Status == coordinator.RoleFailed:
 		return coordinator.HeatFailed, "the hook update failed: " + chain(key, updated.Cause), updated.Ended
 	case updated != nil && updated.Status != coordinator.RoleDone, is.Made != r.Definition() && !is.ByHand:

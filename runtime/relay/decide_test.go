@@ -100,12 +100,12 @@ func TestDecide(t *testing.T) {
 		"what it wrote is forged":                    {whole, named, servers{"db": {Instance: "id-1", Unreadable: "not as server db wrote it"}}, coordinator.HeatWaits, "not as server db wrote it", 0},
 		"a failure is not waited out by one to come": {whole, append(slices.Clone(group), named...), db("mysql=failed"), coordinator.HeatFailed, "db.mysql", 0},
 	} {
-		got := decide(contract.HeatWait{About: c.about, Servers: c.named}, p, c.servers)
+		got := decide(contract.HeatWait{About: c.about, Servers: c.named}, p, c.servers, nil)
 		if got.state != c.want || !strings.Contains(got.reason, c.reason) || len(got.values) != c.values {
 			t.Errorf("%s: %+v, want %s: %s with %d values", name, got, c.want, c.reason, c.values)
 		}
 	}
-	got := decide(contract.HeatWait{About: mysql, Servers: named}, p, db("mysql=done"))
+	got := decide(contract.HeatWait{About: mysql, Servers: named}, p, db("mysql=done"), nil)
 	if len(got.values) != 1 || got.values[0].server != "db" || got.values[0].name != "own" {
 		t.Errorf("what a resource reads: %+v", got.values)
 	}

@@ -140,16 +140,16 @@ func TestWaitForFollowers(t *testing.T) {
 		member, follower := ran(p, "g/0", "id-g", c.joined), ran(p, "db", "id-db", "mysql=done backup=done")
 		member.Incarnation = 2
 		servers := map[contract.ServerPath]relay.Server{"g/0": member, "db": follower}
-		if got := decide(w, p, servers).reason; got != c.want {
+		if got := decide(w, p, servers, nil).reason; got != c.want {
 			t.Errorf("%s: %q, want %q", c.joined, got, c.want)
 		}
 		follower.State.Roles[0].Followed = map[contract.CellName]coordinator.Count{"g/0.join:x": {2, 5}}
-		if got := decide(w, p, servers).state; c.joined == "join=done" && got != coordinator.HeatDone {
+		if got := decide(w, p, servers, nil).state; c.joined == "join=done" && got != coordinator.HeatDone {
 			t.Errorf("with it: %s", got)
 		}
 		member.Left, follower.State.Roles[0].Followed = true, nil
 		servers["g/0"] = member
-		if got := decide(w, p, servers).state; c.joined == "join=done" && got != coordinator.HeatDone {
+		if got := decide(w, p, servers, nil).state; c.joined == "join=done" && got != coordinator.HeatDone {
 			t.Errorf("where it has left: %s", got)
 		}
 	}

@@ -59,6 +59,7 @@ type Relay struct {
 	told    coordinator.HeatRecord // what was written down last
 	toldAt  time.Time
 	said    map[string]string // why something is not done, by what it is
+	carried carried           // to the servers
 	waiting map[string]bool   // the waits of which it was said that Heat waits
 	// members are what was said last of the groups that roles follow.
 	members map[string]*relay.Members
@@ -120,6 +121,11 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 		return err
 	}
 	r.members, r.left = map[string]*relay.Members{}, map[contract.ServerPath]int{}
+	values, err := s.Values(ctx)
+	if err != nil {
+		return err
+	}
+	r.carried = carried{Values: values}
 	var seen []wait
 	refused := false
 	next := time.NewTimer(0)
@@ -164,7 +170,7 @@ const refusedRest = 30
 func (r *Relay) decided(seen []wait, s *relay.Session) bool {
 	servers := r.servers(s)
 	for _, w := range seen {
-		if w.inProgress() && w.decide(s.Plan, servers).state != coordinator.HeatWaits {
+		if w.inProgress() && w.decide(s.Plan, servers, &r.carried).state != coordinator.HeatWaits {
 			return true
 		}
 	}
@@ -174,12 +180,17 @@ func (r *Relay) decided(seen []wait, s *relay.Session) bool {
 // round looks at Heat, ends the waits that are to be ended, and says how it stands.
 func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 	seen, err := r.look(ctx)
+	told := error(nil)
 	if err == nil {
+		told = r.carry(ctx, s, seen)
 		err = r.tellMembers(ctx, s, seen)
 		seen = slices.DeleteFunc(seen, func(w wait) bool { return w.About.Here })
 	}
-	if err == nil {
+	if err == nil && told == nil {
 		err = r.end(ctx, s, seen)
+	}
+	if told != nil && ctx.Err() == nil && !errors.Is(told, relay.ErrStale) { // what was stale is looked at again
+		r.why("values", told.Error())
 	}
 	r.record.Trouble = ""
 	if err != nil && ctx.Err() == nil {
@@ -227,7 +238,7 @@ func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait) error {
 		if !w.inProgress() {
 			continue
 		}
-		v := w.decide(s.Plan, servers)
+		v := w.decide(s.Plan, servers, &r.carried)
 		if v.state == coordinator.HeatWaits {
 			continue
 		}
@@ -297,7 +308,7 @@ func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
 		x := coordinator.HeatWait{Stack: w.About.Stack, Wait: w.About.Wait, Status: coordinator.HeatWaitState(w.Status), Reason: w.Reason}
 		switch {
 		case w.inProgress():
-			x.Reason = w.decide(s.Plan, servers).reason
+			x.Reason = w.decide(s.Plan, servers, &r.carried).reason
 		case x.Status == coordinator.HeatDone:
 			x.Reason = ""
 		}

@@ -216,8 +216,11 @@ func (r *resolver) awaitCell(ctx context.Context, cell contract.CellName) (coord
 	return r.life.await(ctx, cell, r.in.Name, r.in.At[""], seconds(r.in.IfDown))
 }
 
-// Deploy gives a value of the boot file.
+// Deploy gives a value of Heat's.
 func (r *resolver) Deploy(key string) (json.RawMessage, error) {
+	if carried := r.life.host.Carried; carried != nil && carried(key) {
+		return r.Cell(string(contract.HeatCell(key)))
+	}
 	value, there := r.life.host.Deploy[key]
 	if !there {
 		return nil, noDeployValue(key)

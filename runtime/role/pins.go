@@ -52,13 +52,28 @@ func (c *cellCache) failed(cell contract.CellName, r coordinator.CellRecord) {
 // has these values to its end. Which they are, who decided that it is to run has read, or
 // they are read now.
 func (l *life) pin() error {
-	if !slices.ContainsFunc(l.role.Follows, func(f contract.Follow) bool { return f.Watch }) {
-		return nil
-	}
 	if l.task != nil {
 		for cell, r := range l.task.Pins {
 			l.cells.put(cell, r)
 		}
+	}
+	others := false // than what Heat gives count
+	for _, f := range l.role.Follows {
+		_, heats := f.Cell.HeatKey()
+		others = others || !heats && f.Watch || len(f.Sources) > 0
+		if !heats {
+			continue
+		}
+		r, err := l.host.Cells.Cell(l.ctx, f.Cell)
+		if err != nil {
+			return err
+		}
+		if r.State == coordinator.Valued {
+			l.cells.put(f.Cell, r)
+		}
+	}
+	if !others {
+		return nil
 	}
 	for _, in := range l.role.Inputs {
 		for _, cell := range in.Reads {

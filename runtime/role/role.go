@@ -63,8 +63,10 @@ type Cells interface {
 type Host struct {
 	Deployment string
 	Server     contract.ServerPath
-	// Deploy are the values of the boot file, by key.
+	// Deploy are the values that Heat gives, by key. Carried says that one may become another:
+	// it is read as a cell (contract.HeatCell). Nil is that none does.
 	Deploy  map[string]json.RawMessage
+	Carried func(key string) bool
 	Drivers []driver.Driver
 	Cells   Cells
 	Journal *journal.Journal

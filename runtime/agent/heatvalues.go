@@ -1,0 +1,191 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/runtime/journal"
+)
+
+// What Heat gives stands in the boot file as it was when the server was made, and in the
+// coordinator as a relay has heard it since. Of the two the relay's record counts, if it is
+// about this very machine: a server that Nova rebuilds boots with its old user-data, a new
+// one of the same name with newer user-data than the record of the one before it.
+
+// heatValues are the values that Heat gives the server, as they are now.
+type heatValues struct {
+	boot     map[string]json.RawMessage
+	instance string
+
+	mu      sync.Mutex
+	plan    *contract.Server
+	watched bool
+	record  coordinator.HeatValues
+	// older says that a newer record was seen than is there, which nobody shows now.
+	older   bool
+	changed chan struct{} // closed when there may be another value
+}
+
+func newHeatValues(boot map[string]json.RawMessage, instance string) *heatValues {
+	return &heatValues{boot: boot, instance: instance, changed: make(chan struct{})}
+}
+
+// take keeps what was read. An older record than one that was seen counts for nothing.
+func (h *heatValues) take(record coordinator.HeatValues, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case err == nil && h.record.Instance == h.instance && record.Instance != h.instance:
+		h.record.Number = record.Number // another machine takes this one's place, which goes on as it was
+	case err == nil:
+		h.record, h.older = record, false
+	case h.record.Number == 0:
+		h.older = h.older || errors.Is(err, member.ErrOlder)
+	}
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// cell is a value as a cell; empty is one that nobody has told yet.
+func (h *heatValues) cell(key string) (now coordinator.CellRecord, changed <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	value, there := h.boot[key]
+	if h.record.Instance == h.instance && h.record.Values[key] != nil {
+		value, there = h.record.Values[key], true
+	}
+	if !there || h.older {
+		return coordinator.CellRecord{State: coordinator.Empty}, h.changed
+	}
+	return coordinator.HeatRecordOf(value, h.record.Number), h.changed
+}
+
+// all are the values by key, for what is no role's input.
+func (h *heatValues) all() map[string]json.RawMessage {
+	all := map[string]json.RawMessage{}
+	for key := range h.boot {
+		all[key] = h.boot[key]
+		if now, _ := h.cell(key); now.State == coordinator.Valued {
+			all[key] = now.Value
+		}
+	}
+	return all
+}
+
+// ran is what a role has run with. One that ran before its plan had it follow what Heat gives
+// has run with what the boot file says.
+func (h *heatValues) ran(r *contract.Role, noted journal.Followed) journal.Followed {
+	all := noted
+	for _, f := range r.Follows {
+		key, heats := f.Cell.HeatKey()
+		if _, known := noted[f.Cell]; !heats || known || h.boot[key] == nil {
+			continue
+		}
+		if len(all) == len(noted) {
+			if all = maps.Clone(noted); all == nil {
+				all = journal.Followed{}
+			}
+		}
+		first := coordinator.HeatRecordOf(h.boot[key], 0)
+		all[f.Cell] = first.At()
+	}
+	return all
+}
+
+// withHeat are the cells of a server, and those that stand for what Heat gives it.
+type withHeat struct {
+	*member.Session
+	heat *heatValues
+}
+
+// Cell is Member.Cell.
+func (c withHeat) Cell(ctx context.Context, cell contract.CellName) (coordinator.CellRecord, error) {
+	if key, heats := cell.HeatKey(); heats {
+		now, _ := c.heat.cell(key)
+		return now, nil
+	}
+	return c.Session.Cell(ctx, cell)
+}
+
+// AwaitRecord is Member.AwaitRecord. A relay may come at any time: it is waited for for ever.
+func (c withHeat) AwaitRecord(ctx context.Context, cell contract.CellName, o member.AwaitOptions) (coordinator.CellRecord, error) {
+	key, heats := cell.HeatKey()
+	if !heats {
+		return c.Session.AwaitRecord(ctx, cell, o)
+	}
+	for {
+		now, changed := c.heat.cell(key)
+		if now.State == coordinator.Valued {
+			return now, nil
+		}
+		if o.Blocked != nil {
+			o.Blocked(time.Now())
+			o.Blocked = nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return now, context.Cause(ctx)
+		}
+	}
+}
+
+// cells are what the server's roles read and write.
+func (a *agent) cells() withHeat { return withHeat{a.session, a.heat} }
+
+// carried says which of the server's deploy-time values a relay may carry.
+func (h *heatValues) carried(key string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.plan != nil && h.plan.Deploy[key].Carried
+}
+
+// watchHeat learns what Heat gives, and whenever that changes, once the plan has anything of it.
+func (a *agent) watchHeat(ctx context.Context) error {
+	a.heat.mu.Lock()
+	a.heat.plan = a.plan
+	known := a.heat.watched || !coordinator.Carried(a.plan)
+	a.heat.watched = a.heat.watched || !known
+	a.heat.mu.Unlock()
+	if known {
+		return nil
+	}
+	changes, err := a.member.FollowHeat(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.readHeat(ctx); err != nil {
+		return err
+	}
+	go func() {
+		defer mistake.Ends()
+		for range changes {
+			if err := a.readHeat(ctx); err != nil && ctx.Err() == nil {
+				a.console.say("%v", err)
+			}
+		}
+	}()
+	return nil
+}
+
+// readHeat reads what Heat gives. What no relay has written changes nothing.
+func (a *agent) readHeat(ctx context.Context) error {
+	record, err := a.member.Heat(ctx)
+	if err != nil && !errors.Is(err, coordinator.ErrForged) && !errors.Is(err, member.ErrOlder) {
+		return err
+	}
+	if err != nil {
+		a.console.say("%v", err)
+	}
+	a.heat.take(record, err)
+	a.follows.wake()
+	return nil
+}

@@ -1,0 +1,153 @@
+package relay
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/relay"
+)
+
+// Beside each server that Heat waits for stands what Heat gives its roles. Several waits may
+// name a server, and Heat resolves them one after the other: what a wait says otherwise than
+// before is news, and what it goes on saying is not, whatever others say meanwhile.
+
+// carried is what the servers know of what Heat gives them, and why one cannot be told.
+type carried struct {
+	*relay.Values
+	refused map[contract.ServerPath]string
+}
+
+// carry tells the servers what Heat gives them by now. relay.ErrStale: look at Heat again.
+func (r *Relay) carry(ctx context.Context, s *relay.Session, seen []wait) error {
+	now := news(seen, s.Plan, s.Servers(), r.carried.Values)
+	r.carried.refused = nil
+	for {
+		before := r.carried.Values
+		written, err := s.Say(ctx, before, now)
+		var large *relay.TooLargeError
+		if errors.As(err, &large) {
+			if r.carried.refused == nil {
+				r.carried.refused = map[contract.ServerPath]string{}
+			}
+			r.carried.refused[large.Server] = large.Error()
+			delete(now, large.Server)
+			continue // the others get theirs
+		}
+		if err != nil || written {
+			values, again := s.Values(ctx)
+			if again != nil {
+				return errors.Join(err, again)
+			}
+			r.carried.Values = values
+		}
+		if err != nil {
+			return err
+		}
+		for _, path := range slices.Sorted(maps.Keys(now)) {
+			if was, _ := before.Of(path); was.Instance == now[path].Instance && !was.Same(now[path]) {
+				r.Say(fmt.Sprintf("Heat gives server %s something else by now: its agent is told", path))
+			}
+		}
+		return nil
+	}
+}
+
+// news are the servers of which a wait says something else than before, with that.
+func news(seen []wait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, known *relay.Values) map[contract.ServerPath]coordinator.HeatValues {
+	waits := slices.Clone(seen)
+	slices.SortStableFunc(waits, func(a, b wait) int { return a.Updated.Compare(b.Updated.Time) })
+	there := map[string]bool{}
+	for _, w := range waits {
+		there[w.ID] = true
+	}
+	all := map[contract.ServerPath]coordinator.HeatValues{}
+	for _, w := range waits {
+		for _, named := range w.Servers {
+			path, is := pathOf(named, p, servers)
+			if named.Values == nil || named.ID == "" || !is {
+				continue // Heat does not say yet; or no agent has taken the slot
+			}
+			now, news := all[path]
+			if !news {
+				before, has := known.Of(path)
+				if !has {
+					continue
+				}
+				now = before
+			}
+			digest := digestOf(named)
+			if now.From[w.ID] == digest {
+				continue
+			}
+			now.From = maps.Clone(now.From)
+			maps.DeleteFunc(now.From, func(id, _ string) bool { return !there[id] })
+			if now.From == nil {
+				now.From = map[string]string{}
+			}
+			now.From[w.ID] = digest
+			now.Instance, now.Values = named.ID, named.Values
+			all[path] = now
+		}
+	}
+	return all
+}
+
+// pathOf is the server of the plan that one of Heat's is.
+func pathOf(named contract.HeatServer, p *contract.Plan, servers map[contract.ServerPath]relay.Server) (contract.ServerPath, bool) {
+	if server, _ := find(named, p, servers); server != nil {
+		return server.Path, true
+	}
+	for i := range p.Servers { // its agent need not have come
+		if p.Servers[i].Path == named.Server {
+			return named.Server, true
+		}
+	}
+	return "", false
+}
+
+// digestOf names what a wait says of a server.
+func digestOf(named contract.HeatServer) string {
+	text, err := json.Marshal(named)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// cannot is why a server cannot be told; "" is that it is.
+func (c *carried) cannot(server contract.ServerPath) string {
+	if c == nil {
+		return ""
+	}
+	return c.refused[server]
+}
+
+// owes says that a role that is done has to run with what Heat gives its server by now.
+func (c *carried) owes(r *contract.Role, server contract.ServerPath, now relay.Server) bool {
+	if c == nil {
+		return false
+	}
+	values, there := c.Of(server)
+	i := slices.IndexFunc(now.State.Roles, func(x coordinator.RoleState) bool { return x.Name == r.Name })
+	if !there || values.Instance != now.Instance || i < 0 {
+		return false
+	}
+	return slices.ContainsFunc(r.Follows, func(f contract.Follow) bool {
+		key, heats := f.Cell.HeatKey()
+		value, given := values.Values[key]
+		if !heats || !f.Watch || !given {
+			return false
+		}
+		is := coordinator.HeatRecordOf(value, 0)
+		return is.At() != now.State.Roles[i].Followed[f.Cell]
+	})
+}
