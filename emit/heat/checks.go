@@ -57,7 +57,7 @@ func (s *stack) checkSecrets() {
 		i := slices.IndexFunc(r.Outputs, func(o *program.Output) bool { return o.Secret && o.Value == nil })
 		if r.Template == s.template && i >= 0 {
 			s.diags.Error(source.NeedsHeat, s.template.Place(r.Call), fmt.Sprintf("Heat reads %s.%s here, which is secret: it is sealed for the servers that read it, and a relay cannot open it", r.Outputs[i].Role.Server.Path, r.Outputs[i].Attribute),
-				"compile with --signal=heat, with which servers tell Heat themselves; or let only roles read it")
+				"leave it out of the stack's outputs: roles that read it get it all the same; or compile with --signal=heat, if each server reaches Keystone and Heat: then they tell Heat themselves")
 		}
 	}
 }
