@@ -50,7 +50,7 @@ func Lint(o Options, diags *source.Diagnostics) Linted {
 		r.make(o, files, diags)
 	}
 	seen := map[*hot.Template]bool{r.Program.Template: true}
-	r.Program.Root.Walk(func(s *program.Stack) {
+	r.Program.Root.WalkAll(func(s *program.Stack) {
 		if s.Nest == nil {
 			return
 		}

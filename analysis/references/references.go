@@ -22,7 +22,7 @@ import (
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	uses := map[*hot.Template][]*program.Stack{}
 	var templates []*hot.Template
-	p.Root.Walk(func(s *program.Stack) {
+	p.Root.WalkAll(func(s *program.Stack) {
 		if uses[s.Template] == nil {
 			templates = append(templates, s.Template)
 		}

@@ -116,7 +116,7 @@ func Check(p *program.Program, a *binding.Analysis, want Wanted, diags *source.D
 func looks(p *program.Program) []*Look {
 	var out []*Look
 	of := map[*hot.Template]*Look{}
-	p.Root.Walk(func(s *program.Stack) {
+	p.Root.WalkAll(func(s *program.Stack) {
 		l := of[s.Template]
 		if l == nil {
 			l = &Look{Program: p, Template: s.Template}

@@ -91,6 +91,9 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 		return
 	}
 	if !hasRoles {
+		if first != nil && l.Samples {
+			n.Sample = first.Stack
+		}
 		return
 	}
 	l.members(n, r, size, first, func(m *program.Member) *program.Stack {

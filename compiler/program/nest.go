@@ -19,6 +19,9 @@ type Nest struct {
 	// a group.
 	Definition *hot.Resource
 	Members    []*Member
+	// Sample is what a member is made of where the members have no roles and are not looked
+	// at one by one: the linter looks at it. Nil elsewhere.
+	Sample *Stack
 	// Size is how many members there are, also where they have no roles and are not
 	// looked at one by one; -1 if only Heat knows.
 	Size int

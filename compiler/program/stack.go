@@ -172,6 +172,21 @@ func (s *Stack) Walk(visit func(*Stack)) {
 	}
 }
 
+// WalkAll visits a stack and all stacks below it, the samples of groups' members, too.
+func (s *Stack) WalkAll(visit func(*Stack)) {
+	visit(s)
+	for _, n := range s.Nests {
+		for _, m := range n.Members {
+			if m.Stack != nil {
+				m.Stack.WalkAll(visit)
+			}
+		}
+		if n.Sample != nil {
+			n.Sample.WalkAll(visit)
+		}
+	}
+}
+
 // Scaled is the group that scales in which a stack lies, with the slot; nil if there is
 // none.
 func (s *Stack) Scaled() (n *Nest, slot *Member) {
