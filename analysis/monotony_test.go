@@ -132,7 +132,7 @@ func (g *expressions) template() string {
 	return b.String()
 }
 
-// outputs are values known before a role runs: only what makes no circle.
+// outputs are values known before a role runs: only what makes no cycle.
 func (g *expressions) outputs(int) string {
 	return g.pick("x", "{get_param: p0}", "{list_join: ['-', [a, {get_param: p1}]]}")
 }

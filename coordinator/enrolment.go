@@ -14,7 +14,7 @@ import (
 // twice (Store.HandOver): so a token that others read, before or after, is worth nothing
 // once its server is there, and a server whose pass somebody has taken, or only made
 // readable, is not let in by it. To a machine that comes later, with another key, the
-// token only allows to say so (knock.go), and an operator may let it in (deploy.Admit), by
+// token only allows to say so (approval.go), and an operator may let it in (deploy.Admit), by
 // sealing the password for its key. See docs/secrets.md, "Tokens".
 
 // Enrolment says how often a token lets a machine become its server.

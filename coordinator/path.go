@@ -91,12 +91,12 @@ func (d Deployment) SealsFor(s, reader contract.ServerPath) Path {
 	return d.Seals(s).Join(Segment(string(reader)))
 }
 
-// Pass, Knock and Admission are there where tokens are good for one enrolment: what the
+// Pass, ApprovalRequests and Admission are there where tokens are good for one enrolment: what the
 // first machine takes, what later ones say of themselves, and what lets that one in.
 func (d Deployment) Pass(s contract.ServerPath) Path { return d.Server(s).Join("pass") }
 
-// Knock holds the KnocksRecord.
-func (d Deployment) Knock(s contract.ServerPath) Path { return d.Server(s).Join("knock") }
+// ApprovalRequests holds the record of that name.
+func (d Deployment) ApprovalRequests(s contract.ServerPath) Path { return d.Server(s).Join("knock") }
 
 // Admission holds an AdmissionRecord.
 func (d Deployment) Admission(s contract.ServerPath) Path { return d.Server(s).Join("admission") }

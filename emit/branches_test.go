@@ -40,7 +40,7 @@ func TestOpenBranches(t *testing.T) {
 	} {
 		in := heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret, "tls": c.tls, "x": c.x}}
 		var boot struct{ Deploy map[string]json.RawMessage }
-		for _, s := range stockHeat.Judge(t).Create(t, "site", in).Servers(t, 2) {
+		for _, s := range stockHeat.Oracle(t).Create(t, "site", in).Servers(t, 2) {
 			if s.Path == "web" {
 				if err := json.Unmarshal([]byte(bootFile(t, s.NovaUserData)), &boot); err != nil {
 					t.Fatal(err)
@@ -92,7 +92,7 @@ func TestIfWithoutElse(t *testing.T) {
 		false: {"item": `["a","c"]`, "entry": `{"a":1,"c":3}`, "whole": `null`, "joined": `"a,u"`},
 	} {
 		in := heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret, "tls": tls}}
-		for _, s := range stockHeat.Judge(t).Create(t, "site", in).Servers(t, 2) {
+		for _, s := range stockHeat.Oracle(t).Create(t, "site", in).Servers(t, 2) {
 			var boot struct{ Deploy map[string]json.RawMessage }
 			if err := json.Unmarshal([]byte(bootFile(t, s.NovaUserData)), &boot); err != nil {
 				t.Fatal(err)
@@ -144,7 +144,7 @@ func TestConditionNamedByAValue(t *testing.T) {
 		"large": {"chosen": `"u"`, "both": `"u"`},
 	} {
 		in := heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret, "which": which}}
-		for _, s := range stockHeat.Judge(t).Create(t, "site", in).Servers(t, 2) {
+		for _, s := range stockHeat.Oracle(t).Create(t, "site", in).Servers(t, 2) {
 			var boot struct{ Deploy map[string]json.RawMessage }
 			if err := json.Unmarshal([]byte(bootFile(t, s.NovaUserData)), &boot); err != nil {
 				t.Fatal(err)
@@ -184,7 +184,7 @@ resources:
 		}
 		r, found := compile(t, options(path))
 		warned := strings.Contains(found, "warning[H204]: Heat takes the arguments")
-		made := stockHeat.Judge(t).Create(t, "list", heattest.Input{Template: path}).Wait(t).Status == "COMPLETE"
+		made := stockHeat.Oracle(t).Create(t, "list", heattest.Input{Template: path}).Wait(t).Status == "COMPLETE"
 		if r == nil || made != ok || made == warned {
 			t.Errorf("%s: made by Heat: %v; hotc says: %s", call, made, found)
 		}

@@ -59,7 +59,7 @@ resources:
 				for _, size := range []string{"s", "l"} {
 					for _, names := range [][2]string{{"x", "x"}, {"x", "y"}, {"z", "z"}} {
 						asked++
-						verdict := stockHeat.Judge(t).Validate(t, heattest.Input{Template: path, Parameters: map[string]any{"flag": flag, "size": size, "name": names[0], "other": names[1]}})
+						verdict := stockHeat.Oracle(t).Validate(t, heattest.Input{Template: path, Parameters: map[string]any{"flag": flag, "size": size, "name": names[0], "other": names[1]}})
 						if strings.Contains(verdict.Error, "Circular") {
 							refused++
 						}

@@ -102,7 +102,7 @@ func countedByHeat(t *testing.T, folder emit.Folder, servers int) (outputs map[s
 	if err := folder.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	st := stockHeat.Judge(t).Create(t, "site", heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}})
+	st := stockHeat.Oracle(t).Create(t, "site", heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}})
 	booted := st.Servers(t, servers)
 	for { // a sum may be a stack of its own, which is made beside the servers
 		outputs := st.Outputs(t)

@@ -15,7 +15,7 @@ func TestMemberWithoutRoles(t *testing.T) {
 	if r == nil {
 		t.Fatal(found)
 	}
-	st := stockHeat.Judge(t).Create(t, "site", inputOf(t, r))
+	st := stockHeat.Oracle(t).Create(t, "site", inputOf(t, r))
 	st.Complete(t)
 	if booted := st.Booted(t); len(booted) != 1 || booted[0].Path != "g/0/server" {
 		t.Errorf("servers: %+v", booted)

@@ -51,7 +51,7 @@ func accepted(t *testing.T, r *emit.Result) {
 	for _, name := range r.Environments {
 		in.Environments = append(in.Environments, filepath.Join(dir, name))
 	}
-	stockHeat.Judge(t).Accepts(t, in)
+	stockHeat.Oracle(t).Accepts(t, in)
 }
 
 // forHeat are the files of a folder that Heat reads, but for user-data, which has

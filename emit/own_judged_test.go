@@ -50,10 +50,10 @@ resources:
 		t.Fatal(found)
 	}
 	in := inputOf(t, r)
-	stockHeat.Judge(t).Accepts(t, in)
+	stockHeat.Oracle(t).Accepts(t, in)
 	for _, n := range []int{1, 3} {
 		in.Parameters["n"] = n
-		servers := stockHeat.Judge(t).Create(t, "own", heattest.Input{Template: in.Template, Environments: in.Environments, Parameters: in.Parameters}).Servers(t, 1+2*n)
+		servers := stockHeat.Oracle(t).Create(t, "own", heattest.Input{Template: in.Template, Environments: in.Environments, Parameters: in.Parameters}).Servers(t, 1+2*n)
 		if len(servers) != 1+2*n {
 			t.Errorf("%d servers of %d", len(servers), 1+2*n)
 		}

@@ -15,7 +15,7 @@ func TestPinned(t *testing.T) {
 				t.Fatal(found)
 			}
 			golden(t, "testdata/pinned/"+name+".stack", r.Folder["stack.yaml"])
-			stockHeat.Judge(t).Accepts(t, inputOf(t, r))
+			stockHeat.Oracle(t).Accepts(t, inputOf(t, r))
 		})
 	}
 }

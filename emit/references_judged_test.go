@@ -63,7 +63,7 @@ func TestReferencesAsHeatHasThem(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, found := compile(t, options(path))
-			verdict := stockHeat.Judge(t).Validate(t, heattest.Input{Template: path})
+			verdict := stockHeat.Oracle(t).Validate(t, heattest.Input{Template: path})
 			if accepts := !strings.Contains(found, "error["); accepts != verdict.Accepted {
 				t.Errorf("hotc: %s\nHeat: accepted %v %s", found, verdict.Accepted, verdict.Error)
 			}

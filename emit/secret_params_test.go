@@ -44,17 +44,17 @@ func TestSecretParameterNeedsNoValue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := compileSecret(t, "heat_template_version: 2018-08-31\nparameters:\n"+c.declaration+reads)
 			in := heattest.Input{Template: filepath.Join(dir, "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
-			stockHeat.Judge(t).Accepts(t, in)
+			stockHeat.Oracle(t).Accepts(t, in)
 			if strings.Contains(c.declaration, "other:") { // takes what it took
 				in.Parameters["other"] = `{"any": "value"}`
-				stockHeat.Judge(t).Accepts(t, in)
+				stockHeat.Oracle(t).Accepts(t, in)
 				delete(in.Parameters, "other")
 			}
 			if c.value == "" {
 				return
 			}
 			in.Parameters["p"] = c.value
-			if v := stockHeat.Judge(t).Validate(t, in); v.Accepted || !strings.Contains(v.Error, "hotc apply --secret-param p gives it") {
+			if v := stockHeat.Oracle(t).Validate(t, in); v.Accepted || !strings.Contains(v.Error, "hotc apply --secret-param p gives it") {
 				t.Errorf("Heat takes a value: %+v", v)
 			}
 		})

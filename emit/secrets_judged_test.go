@@ -89,7 +89,7 @@ outputs:
 		}
 	}
 	path := filepath.Join(dir, "main.yaml")
-	st := stockHeat.Judge(t).Create(t, "secrets", heattest.Input{Template: path, Parameters: map[string]any{"pw": secret}})
+	st := stockHeat.Oracle(t).Create(t, "secrets", heattest.Input{Template: path, Parameters: map[string]any{"pw": secret}})
 	if status := st.Wait(t); status.Status != "COMPLETE" {
 		t.Fatal(status)
 	}

@@ -49,7 +49,7 @@ func cloudInitParts(t *testing.T, userData []string) [][]part {
 // booted creates a stack that waits for nobody, and returns its servers by name.
 func booted(t *testing.T, in heattest.Input) map[string]heattest.Server {
 	t.Helper()
-	st := stockHeat.Judge(t).Create(t, "site", in)
+	st := stockHeat.Oracle(t).Create(t, "site", in)
 	st.Complete(t)
 	servers := map[string]heattest.Server{}
 	for _, s := range st.Booted(t) {
@@ -252,7 +252,7 @@ func waiting(t *testing.T, template string) map[string]heattest.Server {
 	t.Helper()
 	in := heattest.Input{Template: filepath.Join(written(t, template), "stack.yaml"), Parameters: map[string]any{"hotc_secret": secret}}
 	servers := map[string]heattest.Server{}
-	for _, s := range stockHeat.Judge(t).Create(t, "site", in).Servers(t, 2) {
+	for _, s := range stockHeat.Oracle(t).Create(t, "site", in).Servers(t, 2) {
 		servers[s.Path] = s
 	}
 	return servers

@@ -47,9 +47,9 @@ func TestVersions(t *testing.T) {
 				t.Fatal(found)
 			}
 			in := inputOf(t, r)
-			stockHeat.Judge(t).Accepts(t, in)
+			stockHeat.Oracle(t).Accepts(t, in)
 			var boot struct{ Deploy map[string]json.RawMessage }
-			if err := json.Unmarshal([]byte(bootFile(t, stockHeat.Judge(t).Create(t, "site", in).Servers(t, 1)[0].NovaUserData)), &boot); err != nil {
+			if err := json.Unmarshal([]byte(bootFile(t, stockHeat.Oracle(t).Create(t, "site", in).Servers(t, 1)[0].NovaUserData)), &boot); err != nil {
 				t.Fatal(err)
 			}
 			for _, in := range serverOf(t, r.Built.Plan, "server").Roles[0].Inputs {
@@ -117,7 +117,7 @@ func TestRoundTrip(t *testing.T) {
 // with what Nova gets, outputs. Ids, which differ in each stack, are left out.
 func made(t *testing.T, in heattest.Input) map[string]string {
 	t.Helper()
-	st := stockHeat.Judge(t).Create(t, "site", in)
+	st := stockHeat.Oracle(t).Create(t, "site", in)
 	st.Complete(t)
 	out := map[string]string{}
 	for _, r := range st.Resources(t) {

@@ -32,8 +32,8 @@ type Presence struct {
 	At     source.Place
 }
 
-// gate is a decision about one resource, or member of a group, as it is found.
-type gate struct {
+// existence is a decision of Heat about one resource, or member of a group, as it is found.
+type existence struct {
 	in     *program.Stack
 	expr   *hot.Expr // as for Decision
 	member int
@@ -41,8 +41,8 @@ type gate struct {
 	at     source.Place
 }
 
-// conditionOf is the gate of a resource whose condition Heat decides; nil for others.
-func (b *binder) conditionOf(in *program.Stack, r *hot.Resource) *gate {
+// conditionOf is the existence condition of a resource whose condition Heat decides; nil for others.
+func (b *binder) conditionOf(in *program.Stack, r *hot.Resource) *existence {
 	if r.Condition == nil || !nesting.Open(in, r) {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (b *binder) conditionOf(in *program.Stack, r *hot.Resource) *gate {
 	if name, ok := r.Condition.Value.Text(); ok {
 		why = fmt.Sprintf("the condition %q of %q is false", name, in.PathOf(r.Name))
 	}
-	return &gate{in: in, expr: e, member: -1, why: why, at: in.Place(r.Condition.Value)}
+	return &existence{in: in, expr: e, member: -1, why: why, at: in.Place(r.Condition.Value)}
 }
 
 // enabledIn is a resource's condition as an `if` that gives true or false.
@@ -68,9 +68,9 @@ func (b *binder) countOf(n *program.Nest) (*hot.Expr, error) {
 	return b.followed(crossing{n.In, "count of " + name}, "the count of "+n.In.PathOf(name), n.Count, b.in(n.In).asHeat())
 }
 
-// gatesOf are those of a nest and of one of its members.
-func (b *binder) gatesOf(n *program.Nest, m *program.Member) []*gate {
-	var out []*gate
+// existencesOf are those of a nest and of one of its members.
+func (b *binder) existencesOf(n *program.Nest, m *program.Member) []*existence {
+	var out []*existence
 	if g := b.conditionOf(n.In, n.Resource); g != nil {
 		out = append(out, g)
 	}
@@ -84,7 +84,7 @@ func (b *binder) gatesOf(n *program.Nest, m *program.Member) []*gate {
 		}
 	}
 	if err == nil {
-		out = append(out, &gate{in: n.In, expr: count, member: numberOf(n, m), at: n.SizeAt,
+		out = append(out, &existence{in: n.In, expr: count, member: numberOf(n, m), at: n.SizeAt,
 			why: fmt.Sprintf("the group %q has fewer than %d members", n.In.PathOf(n.Resource.Name), numberOf(n, m)+1)})
 	}
 	return out
@@ -100,8 +100,8 @@ func numberOf(n *program.Nest, m *program.Member) int {
 	return -1
 }
 
-// test is a gate as a condition of expressions in its stack.
-func (g *gate) test() *hot.Expr {
+// test is an existence condition as a condition of expressions in its stack.
+func (g *existence) test() *hot.Expr {
 	if g.member < 0 {
 		choice, _ := g.expr.If()
 		return choice.Condition
@@ -109,15 +109,15 @@ func (g *gate) test() *hot.Expr {
 	return hot.NewPresent(g.at, g.expr, g.member)
 }
 
-// guarded is an expression that fails where a gate is shut.
-func (b *binder) guarded(call *hot.Expr, g *gate, e *hot.Expr) *hot.Expr {
+// guarded is an expression that fails where an existence condition is shut.
+func (b *binder) guarded(call *hot.Expr, g *existence, e *hot.Expr) *hot.Expr {
 	text := fmt.Sprintf("nobody gives this value: %s", g.why)
 	nobody := hot.NewCall(hot.AbsentRef, call.At, hot.Constant(text, call.At))
 	return b.decided(g, call.At, e, nobody)
 }
 
-// decided chooses by a gate.
-func (b *binder) decided(g *gate, at source.Place, then, otherwise *hot.Expr) *hot.Expr {
+// decided chooses by an existence condition.
+func (b *binder) decided(g *existence, at source.Place, then, otherwise *hot.Expr) *hot.Expr {
 	like := g.expr
 	if g.member >= 0 {
 		like = nil
@@ -163,7 +163,7 @@ func (b *binder) ifMember(call *hot.Expr, n *program.Nest, m *program.Member, e 
 	if !n.Open() || TimeOf(e) != Run {
 		return e
 	}
-	for _, g := range b.gatesOf(n, m) {
+	for _, g := range b.existencesOf(n, m) {
 		if g.member >= 0 {
 			b.noteDecision(call, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, len(n.Members)))
 			return b.guarded(call, g, e)
@@ -202,23 +202,23 @@ func (b *binder) thereFor(target, reader *program.Server) (*hot.Expr, error) {
 	at := target.At()
 	yes, no := hot.Constant(true, at), hot.Constant(false, at)
 	e := yes
-	wrap := func(gates []*gate) {
-		for i := len(gates) - 1; i >= 0; i-- {
-			e = b.decided(gates[i], at, e, no)
+	wrap := func(existences []*existence) {
+		for i := len(existences) - 1; i >= 0; i-- {
+			e = b.decided(existences[i], at, e, no)
 		}
 	}
 	s := target.Stack
 	if target.Nest != nil {
 		if reader.Nest != target.Nest || reader.Member != target.Member {
-			wrap(b.gatesOf(target.Nest, target.Member))
+			wrap(b.existencesOf(target.Nest, target.Member))
 		}
 	} else if g := b.conditionOf(s, target.Resource); g != nil && target != reader {
-		wrap([]*gate{g})
+		wrap([]*existence{g})
 	}
 	for ; !around[s]; s = s.Around() {
 		m := s.Nest.Member(memberName(s))
 		e = b.in(s.Nest.In).carryUp(s.Nest, m, e)
-		wrap(b.gatesOf(s.Nest, m))
+		wrap(b.existencesOf(s.Nest, m))
 	}
 	if e == yes {
 		return nil, nil
@@ -251,7 +251,7 @@ func (b *binder) carryTo(from *program.Stack, reader *program.Server, e *hot.Exp
 func (b *binder) presences() {
 	decisions := map[string]*Decision{}
 	for _, s := range b.servers() {
-		for _, g := range b.gatesAround(s) {
+		for _, g := range b.existencesAround(s) {
 			key := Key(g.expr)
 			if g.in.Path != "" {
 				key = g.in.Path + ":" + Key(g.expr)
@@ -295,16 +295,16 @@ func (b *binder) servers() []*program.Server {
 	return all
 }
 
-// gatesAround are all that a server depends on, the outermost first.
-func (b *binder) gatesAround(s *program.Server) []*gate {
-	var out []*gate
+// existencesAround are all that a server depends on, the outermost first.
+func (b *binder) existencesAround(s *program.Server) []*existence {
+	var out []*existence
 	if s.Nest != nil {
-		out = b.gatesOf(s.Nest, s.Member)
+		out = b.existencesOf(s.Nest, s.Member)
 	} else if g := b.conditionOf(s.Stack, s.Resource); g != nil {
 		out = append(out, g)
 	}
 	for at := s.Stack; at.Nest != nil; at = at.Nest.In {
-		out = append(b.gatesOf(at.Nest, at.Nest.Member(memberName(at))), out...)
+		out = append(b.existencesOf(at.Nest, at.Nest.Member(memberName(at))), out...)
 	}
 	return out
 }

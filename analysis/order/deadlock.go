@@ -133,8 +133,8 @@ func (s story) who(process, task int) string {
 	return "resource " + p.Name
 }
 
-// circle says who waits for whom.
-func (s story) circle() string {
+// spelledOut says who waits for whom.
+func (s story) spelledOut() string {
 	cycle := s.deadlock.Cycle
 	var names []string
 	for _, w := range cycle {
@@ -145,11 +145,11 @@ func (s story) circle() string {
 	if len(cycle) == 1 {
 		return names[0] + " waits for " + s.what(cycle[0])
 	}
-	return circle(names)
+	return spelledOut(names)
 }
 
 func (s story) message() string {
-	wait := s.circle()
+	wait := s.spelledOut()
 	switch s.deadlock.Verdict {
 	case waits.Certain:
 		return "deadlock in every order of events: " + wait

@@ -220,7 +220,7 @@ func report(cycle []cycleStep, where string, diags *source.Diagnostics) {
 		first = added
 		hint = "let the role get this value at run time: from another role's output, or as a fact of a server with one network"
 	}
-	message := fmt.Sprintf("Heat would refuse this as circular: %s", circle(names))
+	message := fmt.Sprintf("Heat would refuse this as circular: %s", spelledOut(names))
 	d := &source.Diagnostic{Code: source.HeatCycle, At: cycle[first].edge.At, Message: message, Hint: hint}
 	if where != "" {
 		d.Severity, d.Message = source.Warning, message+", "+where

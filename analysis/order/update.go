@@ -46,7 +46,7 @@ func UpdateDeadlocks(p *program.Program, a *binding.Analysis, diags *source.Diag
 		}
 		d := f.tell()
 		d.Code, d.Severity = source.UpdateDeadlock, source.Warning
-		d.Message = "if these outputs come to a live deployment, hooks update wait for each other: " + f.circle()
+		d.Message = "if these outputs come to a live deployment, hooks update wait for each other: " + f.spelledOut()
 		diags.Add(d)
 	}
 }

@@ -60,11 +60,11 @@ func hooks(t *testing.T, lines string) []string {
 }
 
 func TestHooksThatWaitForEachOther(t *testing.T) {
-	const circle = "H511 if these outputs come to a live deployment, hooks update wait for each other: a.r → b.r → a.r"
+	const spelledOut = "H511 if these outputs come to a live deployment, hooks update wait for each other: a.r → b.r → a.r"
 	for name, c := range map[string]struct{ lines, want string }{
-		"each reads first":           {"a.r x <- b.y: get b.y; put x\nb.r y <- a.x: get a.x; put y", circle},
+		"each reads first":           {"a.r x <- b.y: get b.y; put x\nb.r y <- a.x: get a.x; put y", spelledOut},
 		"one writes first":           {"a.r x <- b.y: put x; get b.y\nb.r y <- a.x: get a.x; put y", ""},
-		"one has a default":          {"a.r x <- b.y?,default: none: get b.y; put x\nb.r y <- a.x: get a.x; put y", circle},
+		"one has a default":          {"a.r x <- b.y?,default: none: get b.y; put x\nb.r y <- a.x: get a.x; put y", spelledOut},
 		"one does not write it":      {"a.r x <- b.y: get b.y\nb.r y <- a.x: get a.x; put y", ""},
 		"one does not read it":       {"a.r x <- b.y: put x\nb.r y <- a.x: get a.x; put y", ""},
 		"perhaps it does not":        {"a.r x <- b.y: if test -e f; then get b.y; fi; put x\nb.r y <- a.x: get a.x; put y", ""},

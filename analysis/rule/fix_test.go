@@ -25,7 +25,7 @@ func TestFixesHold(t *testing.T) {
 			fixed++
 			t.Run(file+"/"+c.title, func(t *testing.T) {
 				in := c.write(t).Input
-				before := stockHeat.Judge(t).Validate(t, in)
+				before := stockHeat.Oracle(t).Validate(t, in)
 				t.Chdir(filepath.Dir(in.Template))
 				found := codes(mend(t, c, "", false).Findings)
 				for _, how := range []string{"safe", "unsafe"} {
@@ -38,7 +38,7 @@ func TestFixesHold(t *testing.T) {
 						}
 					}
 					found = codes(report.Findings)
-					if after := stockHeat.Judge(t).Validate(t, in); before.Accepted && !after.Accepted {
+					if after := stockHeat.Oracle(t).Validate(t, in); before.Accepted && !after.Accepted {
 						t.Errorf("%s: Heat refuses what it took: %s", how, after.Error)
 					}
 				}

@@ -36,7 +36,7 @@ func TestMutants(t *testing.T) {
 		if m == nil {
 			return
 		}
-		verdict := stockHeat.Judge(t).Validate(t, m.chunk().write(t).with(m.parameters))
+		verdict := stockHeat.Oracle(t).Validate(t, m.chunk().write(t).with(m.parameters))
 		if cloudOnly.MatchString(verdict.Error) || strings.HasPrefix(verdict.Error, "UserParameterMissing") {
 			return // the judge's stand-ins have failed, not Heat; or a value is to be given
 		}
@@ -123,7 +123,7 @@ func newSeeds(t *testing.T) seedList {
 			}
 		}
 		m := &mutant{template: s, text: s.text}
-		verdict := stockHeat.Judge(t).Validate(t, m.chunk().write(t).with(s.parameters))
+		verdict := stockHeat.Oracle(t).Validate(t, m.chunk().write(t).with(s.parameters))
 		if !verdict.Accepted {
 			t.Logf("%s is left out, Heat refuses it as it is: %s", name, verdict.Error)
 			continue

@@ -184,7 +184,7 @@ func TestHeatAgreesWithRules(t *testing.T) {
 					r := rule.Of(d.Code)
 					refusable = refusable || d.Severity == source.Error || r != nil && r.Truth == rule.HeatRefuses && r.Severity == d.Severity
 				}
-				verdict := stockHeat.Judge(t).Validate(t, c.write(t).Input)
+				verdict := stockHeat.Oracle(t).Validate(t, c.write(t).Input)
 				if verdict.Accepted && refusable || !verdict.Accepted && !refusable {
 					t.Errorf("hotc: %v\nHeat: accepted %v: %s", found, verdict.Accepted, verdict.Error)
 				}
@@ -213,8 +213,8 @@ func TestFixesMend(t *testing.T) {
 				if after := mended.lint(); len(after) >= len(before) {
 					t.Errorf("%s: %s: %s: found before %v, after it %v", file, c.title, d.Fix.Does, before, after)
 				}
-				if took := stockHeat.Judge(t).Validate(t, c.write(t).Input); took.Accepted {
-					if now := stockHeat.Judge(t).Validate(t, mended.write(t).Input); !now.Accepted {
+				if took := stockHeat.Oracle(t).Validate(t, c.write(t).Input); took.Accepted {
+					if now := stockHeat.Oracle(t).Validate(t, mended.write(t).Input); !now.Accepted {
 						t.Errorf("%s: %s: %s: Heat refuses what it took: %s", file, c.title, d.Fix.Does, now.Error)
 					}
 				}

@@ -8,7 +8,7 @@ import (
 
 // WholeServers is the makespan if Heat ordered whole servers (depends_on between
 // the same resources): each begins when all it needs anything of are done. False
-// if that would be a circle, which Heat refuses.
+// if that would be a cycle, which Heat refuses.
 func WholeServers(n *waits.Net, d Durations) (makespan float64, possible bool) {
 	early, _ := n.Bounds()
 	owner := map[waits.CellID]int{}

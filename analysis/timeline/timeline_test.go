@@ -179,7 +179,7 @@ func TestAtWorst(t *testing.T) {
 	}
 }
 
-// A wait in a circle that a timeout ends does not hang: it fails.
+// A wait in a cycle that a timeout ends does not hang: it fails.
 func TestTimedCircle(t *testing.T) {
 	n := &waits.Net{}
 	a, b := n.AddCell("a", source.Place{}), n.AddCell("b", source.Place{})

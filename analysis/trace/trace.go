@@ -54,7 +54,7 @@ type station struct {
 }
 
 // mostParts is how many parts of values are told apart. Behind that, values that are made
-// of each other in a circle, with longer and longer paths, count as a whole.
+// of each other in a cycle, with longer and longer paths, count as a whole.
 const mostParts = 10000
 
 // NewFinder makes a finder for a program.

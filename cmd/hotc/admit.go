@@ -33,7 +33,7 @@ ask to be let in, and can hide others that ask. Without --key hotc does nothing.
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			server := contract.ServerPath(args[0])
 			if key == "" {
-				asking, err := s.Asking(ctx, server)
+				asking, err := s.AwaitingApproval(ctx, server)
 				if err != nil {
 					return s.explain(ctx, err)
 				}
@@ -57,14 +57,14 @@ ask to be let in, and can hide others that ask. Without --key hotc does nothing.
 }
 
 // whichMachine asks for the key of one that asks to be a server.
-func whichMachine(t *target, server contract.ServerPath, asking []coordinator.KnockRecord) error {
+func whichMachine(t *target, server contract.ServerPath, asking []coordinator.ApprovalRequest) error {
 	if len(asking) == 0 {
 		return source.Fail(source.UnknownName, "no machine asks to be "+string(server),
 			"it says its key on its console when it is not let in; \""+t.command("status")+"\" shows who asks")
 	}
 	d := source.Fail(source.Usage, "which machine?", "--key says that you have compared it: openstack console log show SERVER")
 	for _, k := range asking {
-		d.Notes = append(d.Notes, source.Note{Message: terminal.Line(knockText(t, server, k))})
+		d.Notes = append(d.Notes, source.Note{Message: terminal.Line(approvalText(t, server, k))})
 	}
 	return d
 }
@@ -89,17 +89,17 @@ func instanceName(instance string) string {
 	return "instance " + instance
 }
 
-// knockText says who asks to be a server, and what lets it in.
-func knockText(t *target, server contract.ServerPath, k coordinator.KnockRecord) string {
+// approvalText says who asks to be a server, and what lets it in.
+func approvalText(t *target, server contract.ServerPath, k coordinator.ApprovalRequest) string {
 	return fmt.Sprintf("%s asks to be %s, whose token was used before: %s", instanceName(k.Instance), server, coordinator.AdmitCommand(server, t.flags(), k.Key))
 }
 
-// knockLines tell of the machines that ask to be one of the servers.
-func knockLines(t *target, servers []*status.Server) string {
+// approvalLines tell of the machines that ask to be one of the servers.
+func approvalLines(t *target, servers []*status.Server) string {
 	var b strings.Builder
 	for _, s := range servers {
-		for _, k := range s.Knocks {
-			b.WriteString(visibleLine(knockText(t, s.Path, k)))
+		for _, k := range s.AwaitingApproval {
+			b.WriteString(visibleLine(approvalText(t, s.Path, k)))
 		}
 	}
 	if b.Len() == 0 {

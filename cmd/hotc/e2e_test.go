@@ -104,7 +104,7 @@ func (w *world) input(parameters map[string]any) heattest.Input {
 
 // create lets stock Heat start on the stack.
 func (w *world) create(stack string) *heattest.Stack {
-	return stockHeat.Judge(w.t).Create(w.t, stack, w.input(nil))
+	return stockHeat.Oracle(w.t).Create(w.t, stack, w.input(nil))
 }
 
 var bootLine = regexp.MustCompile(`(?m)^\{.*"deployment".*\}$`)
@@ -199,7 +199,7 @@ func TestThreeTierSite(t *testing.T) {
 	}
 }
 
-// The cluster's servers need each other: a circle that Heat's references could not
+// The cluster's servers need each other: a cycle that Heat's references could not
 // express. One folder is deployed twice at the same time on one coordinator.
 func TestSlurmTwice(t *testing.T) {
 	w := newWorld(t, "../../testdata/slurm/cluster.yaml")

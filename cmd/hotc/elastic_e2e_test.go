@@ -78,7 +78,7 @@ func TestSizesThatOnlyHeatKnows(t *testing.T) {
 	for i, size := range []sized{{true, 2, 1}, {false, 0, 0}, {false, 3, 2}} {
 		name := fmt.Sprintf("site%d", i)
 		w.hotc(w.on(name, "apply", w.dir)...)
-		st := stockHeat.Judge(t).Create(t, name, size.input(w))
+		st := stockHeat.Oracle(t).Create(t, name, size.input(w))
 		w.bootAll(st, size.servers())
 		st.Complete(t)
 		if booted := st.Booted(t); len(booted) != size.servers() {
@@ -103,7 +103,7 @@ func TestScaledByUpdate(t *testing.T) {
 	w := newWorld(t, "../../testdata/elastic/site.yaml")
 	w.hotc(w.on("site", "apply", w.dir)...)
 	small, large := sized{true, 1, 0}, sized{true, 3, 0}
-	st := stockHeat.Judge(t).Create(t, "site", small.input(w))
+	st := stockHeat.Oracle(t).Create(t, "site", small.input(w))
 	w.bootAll(st, small.servers())
 	st.Complete(t)
 	before := map[string]string{}
@@ -155,7 +155,7 @@ func TestConditionsThatOnlyHeatKnows(t *testing.T) {
 	} {
 		name := fmt.Sprintf("site%d", i)
 		w.hotc(w.on(name, "apply", w.dir)...)
-		st := stockHeat.Judge(t).Create(t, name, w.input(map[string]any{"with_db": c.db, "with_web": c.web, "tiers": c.tiers}))
+		st := stockHeat.Oracle(t).Create(t, name, w.input(map[string]any{"with_db": c.db, "with_web": c.web, "tiers": c.tiers}))
 		w.bootAsMade(st, len(c.servers))
 		st.Complete(t)
 		var made []string
@@ -202,7 +202,7 @@ func TestOldVersionsCount(t *testing.T) {
 	} {
 		w := newWorld(t, "../../emit/testdata/nested/"+c.dir+"/main.yaml")
 		w.hotc(w.on("old", "apply", w.dir)...)
-		st := stockHeat.Judge(t).Create(t, "old", w.input(c.parameters))
+		st := stockHeat.Oracle(t).Create(t, "old", w.input(c.parameters))
 		w.bootAll(st, c.servers)
 		st.Complete(t)
 		if got := outputsOf(t, st)[c.output]; unspaced(got) != unspaced(c.want) {
@@ -216,7 +216,7 @@ func TestMoreMembersThanThePlanHas(t *testing.T) {
 	w := newWorld(t, "../../testdata/elastic/site.yaml")
 	w.hotc(w.on("site", "apply", w.dir)...)
 	size := sized{false, 1, 4}
-	st := stockHeat.Judge(t).Create(t, "site", size.input(w))
+	st := stockHeat.Oracle(t).Create(t, "site", size.input(w))
 	w.bootAll(st, size.servers())
 	if s := st.Wait(t); s.String() != "CREATE_FAILED" || !strings.Contains(s.Reason, "the deployment site has no server shard/3/replica/0") ||
 		!strings.Contains(s.Reason, "more members of a group than the plan has") {

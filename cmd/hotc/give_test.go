@@ -31,7 +31,7 @@ func TestWhySecretIsNotGiven(t *testing.T) {
 		}
 		i := status.Explain(v, roles)
 		at.advise(i)
-		return storyText(at, i, noon)
+		return explanationText(at, i, noon)
 	}
 	for _, want := range []string{
 		"db.mysql waits for /operator:db_password (input password, site.yaml:9:9)",

@@ -17,7 +17,7 @@ func (w *world) createWith(stack string, environments ...string) *heattest.Stack
 	for _, name := range environments {
 		in.Environments = append(in.Environments, filepath.Join(w.dir, name))
 	}
-	return stockHeat.Judge(w.t).Create(w.t, stack, in)
+	return stockHeat.Oracle(w.t).Create(w.t, stack, in)
 }
 
 // Values cross into nested stacks and out of them, through groups, and in parts that

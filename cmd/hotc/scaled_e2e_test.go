@@ -39,7 +39,7 @@ func TestScaledByPolicy(t *testing.T) {
 		t.Errorf("tokens that are good for one enrolment: %v\n%s", err, out)
 	}
 	w.hotc(w.on("site", "apply", w.dir)...)
-	st := stockHeat.Judge(t).Create(t, "site", w.input(map[string]any{"capacity": 2}))
+	st := stockHeat.Oracle(t).Create(t, "site", w.input(map[string]any{"capacity": 2}))
 	w.bootAsMade(st, 7)
 	st.Complete(t)
 	got := outputsOf(t, st)
@@ -95,7 +95,7 @@ func TestScaledByPolicy(t *testing.T) {
 func TestScaledMembersOfManyStacks(t *testing.T) {
 	w := newWorld(t, "../../emit/testdata/nested/scaled/main.yaml")
 	w.hotc(w.on("site", "apply", w.dir)...)
-	st := stockHeat.Judge(t).Create(t, "site", w.input(map[string]any{"hosts": 2}))
+	st := stockHeat.Oracle(t).Create(t, "site", w.input(map[string]any{"hosts": 2}))
 	w.bootAsMade(st, 9)
 	st.Complete(t)
 	if got := outputsOf(t, st); unspaced(got["inner"]) != `["1","1"]` || unspaced(got["x"]) != "[]" {

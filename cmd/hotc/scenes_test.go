@@ -144,7 +144,7 @@ func TestScenesForPeople(t *testing.T) {
 			}
 			text := "$ hotc status\n" + statusText(streams{}, v, v.Servers, nil, tgt, now)
 			text += "\n$ hotc why\n" + rootsText(tgt, asked(t, s, v), now)
-			text += "\n$ hotc why " + scene.ask + "\n" + storyText(tgt, asked(t, s, v, scene.ask), now)
+			text += "\n$ hotc why " + scene.ask + "\n" + explanationText(tgt, asked(t, s, v, scene.ask), now)
 			golden(t, scene.name+".txt", d.steady(text))
 		})
 	}

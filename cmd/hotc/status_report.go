@@ -102,7 +102,7 @@ func statusOf(stack string, v *status.Status, of []*status.Server, removed []dep
 			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Unreadable: s.Unreadable, Agent: s.State.Agent,
 			Roles: []roleReport{}, Asks: []askingReport{},
 		}
-		for _, k := range s.Knocks {
+		for _, k := range s.AwaitingApproval {
 			server.Asks = append(server.Asks, askingReport{Instance: k.Instance, Key: k.Key, Since: k.Since})
 		}
 		for i := range s.Roles {

@@ -29,7 +29,7 @@ func statusText(io streams, v *status.Status, of []*status.Server, removed []dep
 	for _, x := range removed {
 		t.add(string(x.Path), "-", "removed", ageOf(x.Since, now), "it was taken out of the deployment; its token is worth nothing any more")
 	}
-	return summary(v, to.stack) + "\n" + t.String() + cycleLines(v.Cycles) + knockLines(to, of) + untoldLines(v, to)
+	return summary(v, to.stack) + "\n" + t.String() + cycleLines(v.Cycles) + approvalLines(to, of) + untoldLines(v, to)
 }
 
 // untoldLines say why Heat does not know yet, and what it waits for.

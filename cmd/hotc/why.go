@@ -47,7 +47,7 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 			case len(args) == 0:
 				_, err = fmt.Fprint(io.out, rootsText(&t, i, time.Now())+untoldLines(v, &t))
 			default:
-				_, err = fmt.Fprint(io.out, storyText(&t, i, time.Now()))
+				_, err = fmt.Fprint(io.out, explanationText(&t, i, time.Now()))
 			}
 			if err == nil && i.Failed() {
 				err = errFailed
@@ -155,8 +155,8 @@ func (t *target) advise(i *status.Explanation) {
 			f.Message = t.command("apply", "DIR") + giftFlags(f.Secret)
 		case status.KindRefused:
 			var texts []string
-			for _, k := range i.Status.ByPath[f.Server].Knocks {
-				texts = append(texts, knockText(t, f.Server, k))
+			for _, k := range i.Status.ByPath[f.Server].AwaitingApproval {
+				texts = append(texts, approvalText(t, f.Server, k))
 			}
 			f.Message = strings.Join(texts, "; ")
 		default:

@@ -17,8 +17,8 @@ func TestWhyTellsOfMachinesThatWaitToBeLetIn(t *testing.T) {
 	for what, alive := range map[string]bool{"the one before is there": true, "the one before is gone": false} {
 		v := status.New(p, &deploy.Snapshot{Ready: true, Servers: []deploy.ServerSnapshot{{
 			Path: "db", Alive: alive, Incarnation: coordinator.IncarnationRecord{Number: 1, Instance: "i-old"},
-			State:  coordinator.ServerState{Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{done("mysql")}},
-			Knocks: []coordinator.KnockRecord{{Instance: "i-new", Key: "KEY", Since: noon}},
+			State:            coordinator.ServerState{Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{done("mysql")}},
+			AwaitingApproval: []coordinator.ApprovalRequest{{Instance: "i-new", Key: "KEY", Since: noon}},
 		}}}, hot.DecidedSize)
 		open, err := questioned(v, nil)
 		if err != nil {

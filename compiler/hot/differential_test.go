@@ -165,12 +165,12 @@ type trial struct {
 }
 
 // trials makes random expressions of a version and asks Heat for their values.
-func trials(t *testing.T, judge *hottest.Judge, v Version, seeds []uint64) []*trial {
+func trials(t *testing.T, judge *hottest.Oracle, v Version, seeds []uint64) []*trial {
 	t.Helper()
 	return trialsOf(t, judge, v, seeds, func(g *generator) value.Value { return g.value(anything, 1+g.IntN(4)) })
 }
 
-func trialsOf(t *testing.T, judge *hottest.Judge, v Version, seeds []uint64, expression func(*generator) value.Value) []*trial {
+func trialsOf(t *testing.T, judge *hottest.Oracle, v Version, seeds []uint64, expression func(*generator) value.Value) []*trial {
 	t.Helper()
 	var outputs []string
 	var out []*trial
@@ -196,7 +196,7 @@ func trialsOf(t *testing.T, judge *hottest.Judge, v Version, seeds []uint64, exp
 }
 
 // allTrials runs a check over the random expressions of all versions.
-func allTrials(t *testing.T, judge *hottest.Judge, count uint64, check func(*testing.T, *trial)) {
+func allTrials(t *testing.T, judge *hottest.Oracle, count uint64, check func(*testing.T, *trial)) {
 	t.Helper()
 	if *seed != 0 {
 		count = 0

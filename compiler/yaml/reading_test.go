@@ -42,7 +42,7 @@ func readAs(text string) (string, error) {
 	return string(value.EncodeJSON(root.Data())), nil
 }
 
-func compareReading(t *testing.T, judge *hottest.Judge, text string) bool {
+func compareReading(t *testing.T, judge *hottest.Oracle, text string) bool {
 	t.Helper()
 	heat := judge.Read(t, text)
 	got, err := readAs(text)

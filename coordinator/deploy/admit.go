@@ -18,19 +18,19 @@ var (
 	ErrNoKey = errors.New("this is not a machine's key")
 )
 
-// Knocks reads which machines ask to be a server and have not been let in. Anybody with the
+// AwaitingApproval reads which machines ask to be a server and have not been let in. Anybody with the
 // server's token may have written it; who is let in is the operator's word. ErrEnrolsAlways,
 // *RecordError.
-func (r *Reader) Knocks(ctx context.Context, server contract.ServerPath) ([]coordinator.KnockRecord, error) {
+func (r *Reader) AwaitingApproval(ctx context.Context, server contract.ServerPath) ([]coordinator.ApprovalRequest, error) {
 	s, d := r.store, r.keys.deployment
-	node, err := s.Read(ctx, d.Knock(server))
+	node, err := s.Read(ctx, d.ApprovalRequests(server))
 	if errors.Is(err, coordinator.ErrNotFound) {
 		return nil, ErrEnrolsAlways
 	}
 	if err != nil {
 		return nil, operatorError(err)
 	}
-	asking := coordinator.ParseKnocks(node.Data).Machines
+	asking := coordinator.ParseApprovalRequests(node.Data).Machines
 	if len(asking) == 0 {
 		return nil, nil
 	}
@@ -38,16 +38,16 @@ func (r *Reader) Knocks(ctx context.Context, server contract.ServerPath) ([]coor
 		return nil, operatorError(err)
 	}
 	admission, err := recordOf[coordinator.AdmissionRecord](r.keys, coordinator.KindAdmission, server, contract.Operator, "who is let in as server "+string(server), d.Admission(server), node.Data)
-	return slices.DeleteFunc(asking, func(k coordinator.KnockRecord) bool { return err == nil && seal.ID(k.Key) == admission.To }), err
+	return slices.DeleteFunc(asking, func(k coordinator.ApprovalRequest) bool { return err == nil && seal.ID(k.Key) == admission.To }), err
 }
 
 // Admit lets the machine with a public key in as a server, whether it has asked or will.
 // What is known of it is returned. Others that ask have to ask again, and their agents do.
 // ErrEnrolsAlways, ErrNoKey.
-func (r *Reader) Admit(ctx context.Context, server contract.ServerPath, key string) (coordinator.KnockRecord, error) {
+func (r *Reader) Admit(ctx context.Context, server contract.ServerPath, key string) (coordinator.ApprovalRequest, error) {
 	s, d := r.store, r.keys.deployment
-	of := coordinator.KnockRecord{Key: key}
-	asking, err := r.Knocks(ctx, server)
+	of := coordinator.ApprovalRequest{Key: key}
+	asking, err := r.AwaitingApproval(ctx, server)
 	if _, bad := unreadable(err); bad {
 		err = nil // it is written anew
 	}
@@ -57,13 +57,13 @@ func (r *Reader) Admit(ctx context.Context, server contract.ServerPath, key stri
 	if err != nil {
 		return of, fmt.Errorf("admit a machine as server %s: %w", server, err)
 	}
-	if at := slices.IndexFunc(asking, func(k coordinator.KnockRecord) bool { return k.Key == key }); at >= 0 {
+	if at := slices.IndexFunc(asking, func(k coordinator.ApprovalRequest) bool { return k.Key == key }); at >= 0 {
 		of = asking[at]
 	}
 	admission, err := r.keys.admission(server, key)
 	if err == nil {
 		err = s.Commit(ctx, coordinator.Op{Path: d.Admission(server), Version: coordinator.AnyVersion, Write: true, Data: admission},
-			coordinator.Op{Path: d.Knock(server), Version: coordinator.AnyVersion, Write: true, Data: []byte("{}")})
+			coordinator.Op{Path: d.ApprovalRequests(server), Version: coordinator.AnyVersion, Write: true, Data: []byte("{}")})
 	}
 	if err != nil {
 		return of, fmt.Errorf("admit a machine as server %s: %w", server, operatorError(err))

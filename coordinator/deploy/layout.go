@@ -280,7 +280,7 @@ func layOnce(d coordinator.Deployment, k *keyring, server contract.ServerPath) (
 	}
 	return []coordinator.NewNode{
 		{Path: d.Pass(server), Data: pass, Grants: k.grants(ofPass, server)},
-		{Path: d.Knock(server), Data: []byte("{}"), Grants: k.grants(ofKnock, server)},
+		{Path: d.ApprovalRequests(server), Data: []byte("{}"), Grants: k.grants(ofApproval, server)},
 		{Path: d.Admission(server), Data: []byte("{}"), Grants: k.grants(ofAdmission, server)},
 	}, nil
 }

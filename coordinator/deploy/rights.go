@@ -39,7 +39,7 @@ const (
 	ofTakenSeals               // the same where tokens are good for one enrolment: see takeGiven
 	ofGroup                    //
 	ofPass                     //
-	ofKnock                    //
+	ofApproval                 //
 	ofAdmission                //
 	ofRemoved                  // in the place of a server that was taken out
 )
@@ -101,7 +101,7 @@ var rules = map[class]rule{
 	ofTakenSeals:  {server: coordinator.MayRead | coordinator.MayWrite},
 	ofGroup:       {token: coordinator.MayRead | coordinator.MayWrite},
 	ofPass:        {token: coordinator.MayHandOver, later: anythingLater},
-	ofKnock:       {token: coordinator.MayRead | coordinator.MayWrite},
+	ofApproval:    {token: coordinator.MayRead | coordinator.MayWrite},
 	ofAdmission:   {token: coordinator.MayRead},
 	ofRemoved:     {root: mayClear, token: coordinator.MayRead},
 }

@@ -47,9 +47,9 @@ type ServerSnapshot struct {
 	Cells map[contract.CellName]coordinator.CellRecord
 	// Heat is what relays have said that Heat gives the server.
 	Heat coordinator.HeatValues
-	// Knocks are the machines that ask to be the server, where its token is good for one
+	// AwaitingApproval are the machines that ask to be the server, where its token is good for one
 	// enrolment and was used.
-	Knocks []coordinator.KnockRecord
+	AwaitingApproval []coordinator.ApprovalRequest
 }
 
 // TakeSnapshot reads everything about a deployment's servers but the values of
@@ -76,7 +76,7 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 			err = r.halfway(err)
 		}
 		if err == nil && r.keys.record.Enrol == coordinator.EnrolOnce {
-			snapshot.Servers[i].Knocks, err = r.Knocks(ctx, p.Servers[i].Path)
+			snapshot.Servers[i].AwaitingApproval, err = r.AwaitingApproval(ctx, p.Servers[i].Path)
 			err = r.halfway(snapshot.Servers[i].goOn(err))
 		}
 		return err

@@ -20,8 +20,8 @@ func (b Bed) PublishOnce(t *testing.T, p *contract.Plan) {
 	}
 }
 
-// Knocking is a machine's agent before it is let in.
-func (b Bed) Knocking(t *testing.T, of Machine) *member.Member {
+// AwaitingApproval is a machine's agent before it is let in.
+func (b Bed) AwaitingApproval(t *testing.T, of Machine) *member.Member {
 	t.Helper()
 	m := member.Join(b.Session(t, of.server), Site, of.server, TokenOf(of.server))
 	m.UseMachine(member.Machine{Instance: "i-" + of.Id, Now: func() time.Time { return Noon },
@@ -32,7 +32,7 @@ func (b Bed) Knocking(t *testing.T, of Machine) *member.Member {
 // Join is a machine's agent from its start until it is the server.
 func (b Bed) Join(t *testing.T, of Machine, enrolledBefore bool) *member.Session {
 	t.Helper()
-	m := b.Knocking(t, of)
+	m := b.AwaitingApproval(t, of)
 	err := m.AwaitDeployment(Within(t, Patience), func(why string) { t.Errorf("%s waits: %s", of.Id, why) })
 	if err != nil {
 		t.Fatal(err)

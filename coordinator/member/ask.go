@@ -9,18 +9,18 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
-// knock says that this machine is there, and is not let in.
-func (m *Member) knock(ctx context.Context, key seal.Key) error {
+// askApproval says that this machine is there, and is not let in.
+func (m *Member) askApproval(ctx context.Context, key seal.Key) error {
 	m.asks = true
-	path := m.deployment.Knock(m.server)
+	path := m.deployment.ApprovalRequests(m.server)
 	for {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
 			return fmt.Errorf("ask to be let in as server %s: %w", m.server, err)
 		}
 		now := m.machine.Now().UTC()
-		own := coordinator.KnockRecord{Instance: m.machine.Instance, Key: key.Public(), Since: now, Seen: now}
-		asking, changed := coordinator.ParseKnocks(node.Data).With(own)
+		own := coordinator.ApprovalRequest{Instance: m.machine.Instance, Key: key.Public(), Since: now, Seen: now}
+		asking, changed := coordinator.ParseApprovalRequests(node.Data).With(own)
 		if !changed {
 			return nil
 		}

@@ -155,9 +155,9 @@ func TestWhatIsNotPutBack(t *testing.T) {
 	b.PublishOnce(t, deploytest.ThreeTier())
 	b.Join(t, deploytest.NewMachine(t, "app", "a1"), false)
 	app := newRemains(t, "db", "d1")
-	knock := b.Knocking(t, app.Machine)
-	knock.UseMemory(app.Disk)
-	if err := knock.AwaitDeployment(deploytest.Within(t, deploytest.Patience), nil); err != nil {
+	askApproval := b.AwaitingApproval(t, app.Machine)
+	askApproval.UseMemory(app.Disk)
+	if err := askApproval.AwaitDeployment(deploytest.Within(t, deploytest.Patience), nil); err != nil {
 		t.Fatal(err)
 	}
 	b.Lose(t)
@@ -175,7 +175,7 @@ func TestATokenIsGoodAgainAfterARestore(t *testing.T) {
 	b.PublishOnce(t, p)
 	db, app := deploytest.NewMachine(t, "db", "d1"), deploytest.NewMachine(t, "app", "a1")
 	disk := &deploytest.Disk{}
-	first := b.Knocking(t, app)
+	first := b.AwaitingApproval(t, app)
 	first.UseMemory(disk)
 	if err := first.AwaitDeployment(deploytest.Within(t, deploytest.Patience), nil); err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestATokenIsGoodAgainAfterARestore(t *testing.T) {
 
 	thief := deploytest.NewMachine(t, "app", "thief")
 	taken := b.Join(t, thief, false)
-	back := b.Knocking(t, app)
+	back := b.AwaitingApproval(t, app)
 	back.UseMemory(disk)
 	waits, ended := make(chan string, 8), make(chan error, 1)
 	go func() {

@@ -119,7 +119,7 @@ func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 		return "", err
 	}
 	if record.To != seal.ID(key.Public()) {
-		return "", errors.Join(&coordinator.TokenUsedError{Deployment: m.deployment, Server: m.server, Key: key.Public()}, m.knock(ctx, key))
+		return "", errors.Join(&coordinator.TokenUsedError{Deployment: m.deployment, Server: m.server, Key: key.Public()}, m.askApproval(ctx, key))
 	}
 	content, err := key.Unwrap(record.Key, m.deployment.AdmissionPlace(m.server, "key"))
 	if err != nil {

@@ -75,7 +75,7 @@ func TestAPassThatSomebodyHasRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		db, waits, ended := deploytest.NewMachine(t, "db", "d1"), make(chan string, 8), make(chan error, 1)
-		knocked := b.Knocking(t, db)
+		knocked := b.AwaitingApproval(t, db)
 		go func() {
 			ended <- knocked.AwaitDeployment(deploytest.Within(t, deploytest.Patience), func(why string) { waits <- why })
 		}()
@@ -103,7 +103,7 @@ func TestALaterMachineIsAdmitted(t *testing.T) {
 		app := b.Join(t, first, false)
 		deploytest.ExpectValue(t, app, deploytest.GivenPassword, `"hush-hush"`)
 		ended, waits := make(chan error, 1), make(chan string, 8)
-		anew := b.Knocking(t, later)
+		anew := b.AwaitingApproval(t, later)
 		go func() {
 			ended <- anew.AwaitDeployment(deploytest.Within(t, deploytest.Patience), func(why string) { waits <- why })
 		}()
@@ -111,9 +111,9 @@ func TestALaterMachineIsAdmitted(t *testing.T) {
 			t.Errorf("it says %q", why)
 		}
 		b.ExpectAsking(t, "app", later)
-		knock, err := deploytest.Reading(t, op).Admit(t.Context(), "app", later.Key.Public())
-		if err != nil || knock.Instance != "i-a2" || !knock.Since.Equal(deploytest.Noon) {
-			t.Fatalf("let in: %+v (%v)", knock, err)
+		askApproval, err := deploytest.Reading(t, op).Admit(t.Context(), "app", later.Key.Public())
+		if err != nil || askApproval.Instance != "i-a2" || !askApproval.Since.Equal(deploytest.Noon) {
+			t.Fatalf("let in: %+v (%v)", askApproval, err)
 		}
 		if err := deploytest.Soon(t, ended); err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestALaterMachineIsAdmitted(t *testing.T) {
 		// who has the token alone is still kept out, and heard of
 		stopped, stop := context.WithCancel(t.Context())
 		defer stop()
-		told, knocked := make(chan string, 8), b.Knocking(t, thief)
+		told, knocked := make(chan string, 8), b.AwaitingApproval(t, thief)
 		go func() {
 			ended <- knocked.AwaitDeployment(stopped, func(why string) { told <- why })
 		}()
@@ -145,7 +145,7 @@ func TestALaterMachineIsAdmitted(t *testing.T) {
 			t.Errorf("given again the operator sees %+v (%v)", given, err)
 		}
 		snapshot, err := deploy.TakeSnapshot(t.Context(), op, deploytest.Site, deploytest.Secret, p)
-		if err != nil || len(snapshot.Servers[0].Knocks) != 1 || snapshot.Servers[0].Knocks[0].Instance != "i-thief" {
+		if err != nil || len(snapshot.Servers[0].AwaitingApproval) != 1 || snapshot.Servers[0].AwaitingApproval[0].Instance != "i-thief" {
 			t.Errorf("the thief's knock: %+v (%v)", snapshot, err)
 		}
 	})
@@ -188,7 +188,7 @@ func TestOneOfManyMachines(t *testing.T) {
 		defer stop()
 		in := make(chan bool, many)
 		for i := range many {
-			m := b.Knocking(t, deploytest.NewMachine(t, "app", strings.Repeat("a", i+1)))
+			m := b.AwaitingApproval(t, deploytest.NewMachine(t, "app", strings.Repeat("a", i+1)))
 			go func() { in <- m.AwaitDeployment(ctx, func(string) { in <- false }) == nil }()
 		}
 		winners := 0

@@ -408,12 +408,12 @@ func TestAForgedAdmissionIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Write(deploytest.Site.Admission("app"), `{"to":"`+seal.ID(later.Key.Public())+`","box":"`+box+`","key":"`+key+`"}`)
-	err = b.Knocking(t, later).AwaitDeployment(deploytest.Within(t, deploytest.Patience), func(why string) { t.Errorf("it waits: %s", why) })
+	err = b.AwaitingApproval(t, later).AwaitDeployment(deploytest.Within(t, deploytest.Patience), func(why string) { t.Errorf("it waits: %s", why) })
 	expectForged(t, "the machine", err)
 
 	// with another password in its pass, the first machine would sign with another key
 	a.Write(deploytest.Site.Pass("db"), `{"password":"`+strings.Repeat("0", 64)+`"}`)
-	m := b.Knocking(t, deploytest.NewMachine(t, "db", "d1"))
+	m := b.AwaitingApproval(t, deploytest.NewMachine(t, "db", "d1"))
 	err = m.AwaitDeployment(deploytest.Within(t, deploytest.Patience), nil)
 	if err == nil {
 		_, err = m.Plan(t.Context())
@@ -605,14 +605,14 @@ func TestAForgedAdmissionHidesNobody(t *testing.T) {
 	record := `{"to":"` + seal.ID(asks.Key.Public()) + `","box":"","key":""}`
 	for what, text := range map[string]string{"not signed": record, "signed by somebody else": a.Sign("admission", "app", "", record)} {
 		a.Write(deploytest.Site.Admission("app"), text)
-		_, err := deploytest.Reading(t, b.Operator(t)).Knocks(t.Context(), "app")
+		_, err := deploytest.Reading(t, b.Operator(t)).AwaitingApproval(t.Context(), "app")
 		expectForged(t, what, err, "who is let in as server app")
 		v, err := deploy.TakeSnapshot(t.Context(), b.Operator(t), deploytest.Site, deploytest.Secret, deploytest.WithGiven("app"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range v.Servers {
-			if s.Path == "app" && (len(s.Knocks) != 1 || len(s.Unreadable) != 1) {
+			if s.Path == "app" && (len(s.AwaitingApproval) != 1 || len(s.Unreadable) != 1) {
 				t.Errorf("%s: %+v", what, s)
 			}
 		}

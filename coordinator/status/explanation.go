@@ -16,20 +16,20 @@ type Kind string
 
 // The kinds. The first four lead on to something else, the others are roots.
 const (
-	KindBlocked  Kind = "blocked"  // reads a value that is not there
-	KindTurn     Kind = "turn"     // an earlier role of its server has not finished
-	KindSkipped  Kind = "skipped"  // an earlier role of its server failed
-	KindPoisoned Kind = "poisoned" // failed because something else did
-	KindRunning  Kind = "running"
-	KindFailed   Kind = "failed"
-	KindArrived  Kind = "arrived"   // the value is there; the agent is about to see it
-	KindStarting Kind = "starting"  // the agent has not begun with it yet
-	KindAbsent   Kind = "absent"    // no agent ever came
-	KindMissing  Kind = "missing"   // Heat did not make the server
-	KindLost     Kind = "lost"      // the agent came and is gone
-	KindNotGiven Kind = "not_given" // a secret that `hotc apply` has to give
-	KindRefused  Kind = "refused"   // no machine is there but one whose token was used before
-	KindDone     Kind = "done"
+	KindBlocked          Kind = "blocked"  // reads a value that is not there
+	KindTurn             Kind = "turn"     // an earlier role of its server has not finished
+	KindSkipped          Kind = "skipped"  // an earlier role of its server failed
+	KindFailedDependency Kind = "poisoned" // failed because something else did
+	KindRunning          Kind = "running"
+	KindFailed           Kind = "failed"
+	KindArrived          Kind = "arrived"   // the value is there; the agent is about to see it
+	KindStarting         Kind = "starting"  // the agent has not begun with it yet
+	KindAbsent           Kind = "absent"    // no agent ever came
+	KindMissing          Kind = "missing"   // Heat did not make the server
+	KindLost             Kind = "lost"      // the agent came and is gone
+	KindNotGiven         Kind = "not_given" // a secret that `hotc apply` has to give
+	KindRefused          Kind = "refused"   // no machine is there but one whose token was used before
+	KindDone             Kind = "done"
 
 	KindUpdating  Kind = "updating"    // done; its hook update runs, or is to run
 	KindOutOfDate Kind = "out_of_date" // done; its hook update failed
@@ -101,7 +101,7 @@ func Explain(v *Status, roles []*Role) *Explanation {
 // subjectOf is the role itself or, where nothing can be said of it because its
 // agent is not there, its server.
 func subjectOf(r *Role) string {
-	if !r.Server.Came() || r.Server.Lost() || len(r.Server.Knocks) > 0 && !r.Server.Alive {
+	if !r.Server.Came() || r.Server.Lost() || len(r.Server.AwaitingApproval) > 0 && !r.Server.Alive {
 		return string(r.Server.Path)
 	}
 	return string(r.Key())
@@ -124,8 +124,8 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 	switch {
 	case s.Missing != "":
 		f.Kind, f.Message = KindMissing, s.Missing
-	case len(s.Knocks) > 0 && !s.Alive:
-		f.Kind, f.Since = KindRefused, s.Knocks[0].Since
+	case len(s.AwaitingApproval) > 0 && !s.Alive:
+		f.Kind, f.Since = KindRefused, s.AwaitingApproval[0].Since
 	case !s.Came():
 		f.Kind = KindAbsent
 	case s.Lost():
@@ -174,7 +174,7 @@ func (i *Explanation) describeFailure(f *Finding, r *Role) {
 	// A server that was built anew, or a role that ran again, tells no more of it: the
 	// failure stands for itself, with its causes.
 	if culprit := i.Status.RoleOf(first.Role); culprit != nil && culprit.holdsUp() {
-		f.Kind = KindPoisoned
+		f.Kind = KindFailedDependency
 		f.LastLines = nil
 		i.lead(f, Dependence{Subject: subjectOf(culprit)}, culprit.Server, culprit)
 	}
@@ -252,7 +252,7 @@ type RootCause struct {
 // Failed says that anything on the way has failed, and not only waits.
 func (i *Explanation) Failed() bool {
 	return slices.ContainsFunc(i.Findings, func(f *Finding) bool {
-		return f.Kind == KindFailed || f.Kind == KindPoisoned || f.Kind == KindSkipped || f.Kind == KindOutOfDate
+		return f.Kind == KindFailed || f.Kind == KindFailedDependency || f.Kind == KindSkipped || f.Kind == KindOutOfDate
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 
 // At rest, hotc why names for every role that is not done what it waits for or why
 // it failed: a server that never came or is lost, a failure with its reason, or a
-// circle. Nothing is about to happen any more.
+// cycle. Nothing is about to happen any more.
 func TestWhyNamesEveryWait(t *testing.T) {
 	simulationtest.Seeds(t, 200, func(t *testing.T, seed uint64) {
 		o := simulationtest.Run(t, simulationtest.NewCase(seed, false), t.TempDir())

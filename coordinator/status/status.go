@@ -236,7 +236,7 @@ func (s *Server) Open() []*Role {
 			open = append(open, &s.Roles[i])
 		}
 	}
-	if len(s.Roles) == 0 && (!s.Came() || s.Lost()) || len(open) == 0 && len(s.Knocks) > 0 && !s.Alive {
+	if len(s.Roles) == 0 && (!s.Came() || s.Lost()) || len(open) == 0 && len(s.AwaitingApproval) > 0 && !s.Alive {
 		open = append(open, &Role{Server: s})
 	}
 	return open

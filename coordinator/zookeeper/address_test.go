@@ -46,7 +46,7 @@ func TestParseRefuses(t *testing.T) {
 		"zk://a:65536/hotc":          "no port",
 		"zk://a:http/hotc":           "no port",
 		"zk://::1/hotc":              "in brackets",
-		"zk://[a]/hotc":              "no IPv6 address",
+		"zk://[a]/hotc":              "is not an IPv6 address",
 		"zk://u@a:1/hotc":            "zk://…@a:1/hotc: a ZooKeeper URL has no user",
 		"zk://u:hush/hush@a/hotc":    "zk://…@a/hotc: a ZooKeeper URL has no user",
 		"zk://a:1":                   "names no root",

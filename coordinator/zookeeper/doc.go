@@ -7,9 +7,9 @@
 //
 // A request waits until there is a session, goes out, and is made again when the
 // connection breaks (request.go). A read without an answer is also made again
-// beside the first one, by the pulse, since Debian's ZooKeeper 3.8.0 can lose a
+// beside the first one, by the keep-alive, since Debian's ZooKeeper 3.8.0 can lose a
 // request's wake-up until other traffic of the session arrives (ZOOKEEPER-4537). A
-// write is not: that would be a second write. The pulse's own looks free it.
+// write is not: that would be a second write. The keep-alive's own looks free it.
 //
 // # Watches
 //
@@ -19,7 +19,7 @@
 // Here the token comes at once, and the reader's own Read sets the watch: a read
 // of a node that is watched in this session, but has no watch standing at the
 // server, is sent as a read with watch (watch.go). A blocked read costs the server
-// one request a wake. Where a token was taken and nobody reads, the pulse sets the
+// one request a wake. Where a token was taken and nobody reads, the keep-alive sets the
 // watch, and then gives another token for what may have happened before.
 //
 // So a Read or Stat of a watched node counts as the look of its watcher. Where a
@@ -29,18 +29,18 @@
 // What a node looked like is remembered as its state, the ids of the transactions
 // that created and last wrote it; whenever any later answer shows another state
 // than the watchers were told of, they get a token. That makes the rest simple: a
-// reconnection, an expiry or the pulse just looks at the node.
+// reconnection, an expiry or the keep-alive just looks at the node.
 //
 // A tree is watched node by node, data and children apart, because the library
 // has no recursive watches (tree.go). There, where latency matters less, the
 // watch is set first and the path is handed over after.
 //
-// # The pulse
+// # The keep-alive
 //
 // While anything of a session waits, it looks at one of the watched nodes every
-// 600 to 700 ms, in turn (pulse.go), but for those that their readers have just
+// 600 to 700 ms, in turn (keep_alive.go), but for those that their readers have just
 // looked at; after 300 to 700 ms when a request has had no answer for as long. It waits
-// for no answer. Of a server whose answers are slow it asks less often (tempo.go), and
+// for no answer. Of a server whose answers are slow it asks less often (backoff.go), and
 // among many others who look as well (others.go): else the looks of five thousand
 // sessions would be most of what keeps a server busy.
 //

@@ -487,7 +487,7 @@ func TestRootIsOpen(t *testing.T) {
 // its answers are slow; one that was lost, and came with the next, says nothing.
 func TestSlowAnswers(t *testing.T) {
 	const hour = time.Hour // what a machine takes that stands still is nothing beside it
-	var pace tempo
+	var pace backoff
 	if got := pace.stretch(hour); got != hour {
 		t.Fatalf("before any answer an hour is %v", got)
 	}

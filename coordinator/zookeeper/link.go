@@ -28,18 +28,18 @@ type link struct {
 	// security is nil for connections in clear.
 	security *security
 
-	mu       sync.Mutex
-	up       bool
-	changed  chan struct{} // closed and replaced when up changes
-	fresh    bool          // the next session is a new one
-	began    bool          // the session has been up before
-	since    time.Time     // when up became true last
-	anchored bool          // the anchor is watched in this session
-	mooring  bool          // it is about to be
-	moves    int           // of the connection, up and down
-	trouble  error         // what went wrong last
-	ended    int           // sessions that were ended here: see endSession
-	socket   *socket
+	mu        sync.Mutex
+	up        bool
+	changed   chan struct{} // closed and replaced when up changes
+	fresh     bool          // the next session is a new one
+	began     bool          // the session has been up before
+	since     time.Time     // when up became true last
+	anchored  bool          // the anchor is watched in this session
+	anchoring bool          // it is about to be
+	moves     int           // of the connection, up and down
+	trouble   error         // what went wrong last
+	ended     int           // sessions that were ended here: see endSession
+	socket    *socket
 
 	owed atomic.Int32 // see socket
 }
@@ -118,21 +118,21 @@ func (l *link) event(e zk.Event) {
 	}
 }
 
-// moor watches the anchor once the session has stood for a while; the pulse calls it.
-func (l *link) moor() {
+// watchAnchor watches the anchor once the session has stood for a while; the keep-alive calls it.
+func (l *link) watchAnchor() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.up || l.anchored || l.mooring || time.Since(l.since) < anchorAfter {
+	if !l.up || l.anchored || l.anchoring || time.Since(l.since) < anchorAfter {
 		return
 	}
-	l.mooring = true
+	l.anchoring = true
 	moves := l.moves
 	go func() {
 		defer mistake.Ends()
 		_, _, _, err := l.conn.ExistsW(anchor)
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.mooring = false
+		l.anchoring = false
 		if err == nil && l.moves == moves { // else it is done again
 			l.anchored = true
 		}

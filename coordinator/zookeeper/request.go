@@ -17,7 +17,7 @@ import (
 
 const (
 	// repeatAfter is how long a read waits for its answer before it is made again
-	// beside, or longer where answers are slow (see tempo); the next time it waits
+	// beside, or longer where answers are slow (see backoff); the next time it waits
 	// twice as long, so that a slow server is not drowned.
 	repeatAfter = 400 * time.Millisecond
 	// mostRepeats bounds the requests that are under way for one read.
@@ -71,10 +71,10 @@ func ask[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, e
 func once[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, error)) (T, error) {
 	answers := make(chan answer[T], mostRepeats)
 	begin := func() {
-		asked := s.tempo.ask()
+		asked := s.backoff.ask()
 		value, err := call(s.link.conn)
 		if !lost(err) {
-			s.tempo.answered(asked)
+			s.backoff.answered(asked)
 		}
 		answers <- answer[T]{value, err}
 	}
@@ -127,7 +127,7 @@ func (a *asking) longerThan(wait time.Duration) bool {
 	return a.requests > 0 && time.Since(a.since) > wait
 }
 
-// reads are those under way. The pulse makes those again that have no answer.
+// reads are those under way. The keep-alive makes those again that have no answer.
 type reads struct {
 	mu   sync.Mutex
 	open map[*openRead]struct{}

@@ -29,7 +29,7 @@ type store struct {
 	watches *watches
 	asking  asking
 	reads   reads
-	tempo   tempo
+	backoff backoff
 	others  others
 	calls   chan func() // to the goroutine that is idle
 	idle    atomic.Bool // there is one
@@ -67,7 +67,7 @@ func open(ctx context.Context, url string, timeout time.Duration, creds ...coord
 	if s.link, err = connect(a.hosts, a.security, timeout, s.watches.heard, s.watches.joined); err != nil {
 		return nil, err
 	}
-	s.running.Go(s.pulse)
+	s.running.Go(s.keepAlive)
 	err = s.link.await(ctx)
 	for _, c := range creds {
 		if err == nil {

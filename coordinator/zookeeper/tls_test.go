@@ -141,7 +141,7 @@ func TestFilesThatAreWrongEndOpenAtOnce(t *testing.T) {
 		"ca=nowhere.pem": "no such file",
 		"ca=" + empty:    "holds no certificate in PEM",
 		"ca=der:%21":     "not base64url",
-		"ca=der:AAAA":    "no certificate",
+		"ca=der:AAAA":    "is not a certificate",
 		"cert=" + client.Cert + "&key=" + other.Key: "private key does not match public key",
 	} {
 		_, err := Open(t.Context(), "zk+tls://127.0.0.1:1/hotc?"+query)

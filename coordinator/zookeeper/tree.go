@@ -17,7 +17,7 @@ import (
 const mostScouts = 16
 
 // tree watches a node and all below it. Each known node has a data watch and a
-// child watch; an event, a reconnection or the pulse makes it dirty, scouts look
+// child watch; an event, a reconnection or the keep-alive makes it dirty, scouts look
 // at dirty nodes, which sets the watches again, and then hand over those that
 // changed.
 type tree struct {
@@ -136,7 +136,7 @@ func (t *tree) joined() {
 	}
 }
 
-// targets adds the tree's nodes to the pulse's round.
+// targets adds the tree's nodes to the keep-alive's round.
 func (t *tree) targets(turn []target) []target {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,8 +148,8 @@ func (t *tree) targets(turn []target) []target {
 	return turn
 }
 
-// glanced compares a node with what the pulse saw.
-func (t *tree) glanced(at string, stat *zk.Stat) {
+// probed compares a node with what the keep-alive saw.
+func (t *tree) probed(at string, stat *zk.Stat) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.nodes[at]

@@ -13,7 +13,7 @@ import (
 )
 
 // rearmAfter is how long a new watcher has to take its first token and to read, and
-// so to set the watch, before that is done for it. After an event the pulse does so:
+// so to set the watch, before that is done for it. After an event the keep-alive does so:
 // where many readers share a busy machine, too early would double the server's work
 // at the worst moment.
 const rearmAfter = 50 * time.Millisecond
@@ -37,7 +37,7 @@ type watches struct {
 	mu      sync.Mutex
 	entries map[string]*entry
 	trees   map[*tree]struct{}
-	turn    []target // what the pulse looks at next
+	turn    []target // what the keep-alive looks at next
 }
 
 // entry is one watched node.

@@ -68,7 +68,7 @@ func arrange(g *Graph) *layout {
 	return l
 }
 
-// assignColumns puts each box behind those it needs. Arrows that close a circle,
+// assignColumns puts each box behind those it needs. Arrows that close a cycle,
 // found depth first, are left out.
 func (l *layout) assignColumns() {
 	state := map[*box]int{}
@@ -78,7 +78,7 @@ func (l *layout) assignColumns() {
 		b    *box
 		next int
 	}
-	// Those that need least come first, so that circles open at their sources.
+	// Those that need least come first, so that cycles open at their sources.
 	roots := append([]*box(nil), l.boxes...)
 	sort.SliceStable(roots, func(i, j int) bool { return len(l.in[roots[i]]) < len(l.in[roots[j]]) })
 	for _, root := range roots {

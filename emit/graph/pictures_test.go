@@ -68,7 +68,7 @@ func TestGroupsCollapse(t *testing.T) {
 	}
 }
 
-// What is drawn red is the circle and no more.
+// What is drawn red is the cycle and no more.
 func TestDeadlockIsRed(t *testing.T) {
 	red := map[string]bool{}
 	for _, e := range drawn(t, "testdata/deadlock.yaml", false).Edges {

@@ -56,7 +56,7 @@ func stack(t *testing.T, o Options, user, static string, parameters map[string]a
 		}
 	}
 	input := heattest.Input{Template: filepath.Join(folder, "stack.yaml"), Parameters: parameters}
-	j := heat.Judge(t)
+	j := heat.Oracle(t)
 	j.Accepts(t, input)
 	return j.Create(t, "site", input)
 }
@@ -173,7 +173,7 @@ func TestWithoutAgentTheStackFails(t *testing.T) {
 	need(t, "cloud-init")
 	st := stack(t, Options{}, "", "", map[string]any{"hotc_agent_url": "http://127.0.0.1:9/agent"})
 	parts := cloudInit(t, st.Server(t, "db").NovaUserData)
-	heat.Judge(t).Outage(t, 1, 0)
+	heat.Oracle(t).Outage(t, 1, 0)
 	s := newServer(t, "python3")
 	s.write("part", parts[1].text)
 	s.run(s.path("part"))

@@ -409,7 +409,7 @@ func (a *agent) decided() map[string]json.RawMessage {
 }
 
 // recall is what the journal knows of a role, as it may be shown. A failure that the
-// coordinator has not been told of stays hidden until all that it poisons is marked:
+// coordinator has not been told of stays hidden until all that it fails is marked:
 // should this agent end in between, the next one takes what it finds there for told.
 func (a *agent) recall(r contract.Role) coordinator.RoleState {
 	now := a.journal.Role(r.Name).RoleState
@@ -430,7 +430,7 @@ func (a *agent) host() *role.Host {
 		Ensure: a.ensure,
 		Show: func(r coordinator.RoleState) {
 			if r.Status == coordinator.RoleFailed {
-				return // it is reported together with what it poisons
+				return // it is reported together with what it fails
 			}
 			a.board.show(func(s *coordinator.ServerState) { setRole(s, r) })
 		},

@@ -237,7 +237,7 @@ func (a *agent) takeBack(ctx context.Context, from string, values bool) error {
 // markAgain marks again what was taken back for nothing.
 func (a *agent) markAgain(ctx context.Context, name string) error {
 	index := a.index(name)
-	return a.poison(ctx, index, a.journal.Role(a.plan.Roles[index].Name).RoleState)
+	return a.failDependents(ctx, index, a.journal.Role(a.plan.Roles[index].Name).RoleState)
 }
 
 // takeTask runs an action or a hook, if its time has come.

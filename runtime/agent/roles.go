@@ -104,16 +104,16 @@ func (a *agent) retried() bool {
 	return slices.ContainsFunc(a.plan.Roles, func(r contract.Role) bool { return a.journal.Role(r.Name).Attempt > 0 })
 }
 
-// reportFailure poisons what a failed role was to write, once: after a restart an
+// reportFailure fails what a failed role was to write, once: after a restart an
 // operator may have taken that back already, for a request that is still to be
 // taken.
 func (a *agent) reportFailure(ctx context.Context, index int, state coordinator.RoleState) error {
 	if attempt, known := a.reported[state.Name]; known && attempt == state.Attempt {
-		failed := a.poisoned(index, state)
+		failed := a.failedDependents(index, state)
 		maps.DeleteFunc(failed, func(cell contract.CellName, _ *coordinator.Cause) bool { return !a.fresh[cell] })
 		return a.board.commit(ctx, failed, a.failure(index, state, a.skipped(index, state)))
 	}
-	err := a.poison(ctx, index, state)
+	err := a.failDependents(ctx, index, state)
 	if err == nil {
 		a.reported[state.Name] = state.Attempt
 	}
@@ -135,14 +135,14 @@ func (a *agent) enter(ctx context.Context, phase coordinator.Phase) error {
 	return a.board.commit(ctx, nil, func(s *coordinator.ServerState) { s.Phase = phase })
 }
 
-// poison reports a failed role: it, its later roles and all that they have not
+// failDependents reports a failed role: it, its later roles and all that they have not
 // written fail in one commit.
-func (a *agent) poison(ctx context.Context, index int, state coordinator.RoleState) error {
-	return a.board.commit(ctx, a.poisoned(index, state), a.failure(index, state, a.skipped(index, state)))
+func (a *agent) failDependents(ctx context.Context, index int, state coordinator.RoleState) error {
+	return a.board.commit(ctx, a.failedDependents(index, state), a.failure(index, state, a.skipped(index, state)))
 }
 
-// poisoned are the cells that a failed role ends.
-func (a *agent) poisoned(index int, state coordinator.RoleState) map[contract.CellName]*coordinator.Cause {
+// failedDependents are the cells that a failed role ends.
+func (a *agent) failedDependents(index int, state coordinator.RoleState) map[contract.CellName]*coordinator.Cause {
 	failed := map[contract.CellName]*coordinator.Cause{}
 	mark := func(r contract.Role, cause *coordinator.Cause) {
 		failed[a.key(r.Name).Completion()] = cause

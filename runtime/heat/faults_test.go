@@ -19,7 +19,7 @@ import (
 
 func TestOutagesAndTokensThatExpireAreOvercome(t *testing.T) {
 	c := logIn(t)
-	j := shared.Judge(t)
+	j := shared.Oracle(t)
 	j.Outage(t, 2, 0)
 	if _, err := c.Stacks(t.Context()); err != nil {
 		t.Errorf("after two answers of 503: %v", err)

@@ -22,7 +22,7 @@ var shared heattest.Shared
 // logIn sets the variables of the judge's owner and connects.
 func logIn(t *testing.T) *heat.Client {
 	t.Helper()
-	e := shared.Judge(t).Endpoints
+	e := shared.Oracle(t).Endpoints
 	clearVariables(t)
 	for name, value := range map[string]string{"OS_AUTH_URL": e.AuthURL, "OS_USERNAME": e.Username, "OS_PASSWORD": e.Password, "OS_PROJECT_ID": e.Project, "OS_USER_DOMAIN_NAME": "Default", "OS_REGION_NAME": "RegionOne"} {
 		t.Setenv(name, value)
@@ -247,7 +247,7 @@ func TestHeatRefusesInItsOwnWords(t *testing.T) {
 		t.Error("a wrong password is not ErrForbidden")
 	}
 	t.Setenv("OS_REGION_NAME", "elsewhere")
-	t.Setenv("OS_PASSWORD", shared.Judge(t).Endpoints.Password)
+	t.Setenv("OS_PASSWORD", shared.Oracle(t).Endpoints.Password)
 	_, err = heat.Connect(t.Context(), heat.Options{})
 	expect(t, "another region", err, "H710", "elsewhere")
 }
@@ -283,7 +283,7 @@ func TestNobodyAnswers(t *testing.T) {
 
 func TestCloudsYAML(t *testing.T) {
 	logIn(t)
-	e := shared.Judge(t).Endpoints
+	e := shared.Oracle(t).Endpoints
 	clearVariables(t)
 	folder := t.TempDir()
 	write(t, folder, map[string]string{"clouds.yaml": "clouds:\n  mine:\n    auth: {auth_url: '" + e.AuthURL + "', username: " + e.Username + ", project_id: " + e.Project + ", user_domain_name: Default}\n    region_name: RegionOne\n",

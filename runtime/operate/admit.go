@@ -38,9 +38,9 @@ func (o *Operator) Admit(ctx context.Context, server contract.ServerPath, key st
 }
 
 // Asking are the machines that ask to be a server.
-func (o *Operator) Asking(ctx context.Context, server contract.ServerPath) (asking []coordinator.KnockRecord, err error) {
+func (o *Operator) AwaitingApproval(ctx context.Context, server contract.ServerPath) (asking []coordinator.ApprovalRequest, err error) {
 	err = o.enrolling(ctx, server, func(ctx context.Context, r *deploy.Reader, _ *contract.Plan) error {
-		asking, err = r.Knocks(ctx, server)
+		asking, err = r.AwaitingApproval(ctx, server)
 		return err
 	})
 	return asking, err

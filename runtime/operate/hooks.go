@@ -218,7 +218,7 @@ func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final
 }
 
 // rounds puts roles into an order by what they read: all of a round may run at the
-// same time. What waits in a circle is taken in the order of the plan.
+// same time. What waits in a cycle is taken in the order of the plan.
 func rounds(p *contract.Plan, roles []*status.Role, readersFirst bool) [][]*status.Role {
 	depths := depthsOf(p)
 	byDepth := map[int][]*status.Role{}

@@ -128,7 +128,7 @@ func (g *generator) own(s *contract.Server, cell contract.CellName, role string)
 }
 
 // connect makes the roles' reads. In most programs a role reads only what comes
-// before it; in the others there may be circles.
+// before it; in the others there may be cycles.
 func (g *generator) connect() {
 	circles := g.perhaps(0.3)
 	before := 0 // of the cells

@@ -80,7 +80,7 @@ var judge heattest.Shared
 // What stock Heat foresees in groups and nested stacks has its path; what only refers to
 // something that changes is left out there, too.
 func TestReplacementsInNestedStacksAreForeseen(t *testing.T) {
-	e := judge.Judge(t).Endpoints
+	e := judge.Oracle(t).Endpoints
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "OS_") {
 			t.Setenv(name, "")

@@ -32,7 +32,7 @@ func failures(all []heat.Resource) []Failure {
 	return out
 }
 
-// places are the paths of stacks by their ids, as the resources say that they are. A circle,
+// places are the paths of stacks by their ids, as the resources say that they are. A cycle,
 // which no Heat gives, ends nowhere.
 func places(all []heat.Resource) map[string][]string {
 	is := map[string]heat.Resource{}

@@ -23,8 +23,8 @@ var script string
 // SkipVariable is the environment variable that lets tests do without Heat.
 const SkipVariable = "HOTC_SKIP_HEAT"
 
-// Judge is a process with stock Heat's code in it.
-type Judge struct {
+// Oracle is a process with stock Heat's code in it.
+type Oracle struct {
 	mu  sync.Mutex
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -34,7 +34,7 @@ type Judge struct {
 // Start starts a judge for a test, or skips the test if the environment says so.
 // A machine without python3-heat is a failure: the tests that matter most must not
 // vanish in silence.
-func Start(t testing.TB) *Judge {
+func Start(t testing.TB) *Oracle {
 	t.Helper()
 	if os.Getenv(SkipVariable) == "1" {
 		t.Skip("NOT compared with stock Heat: " + SkipVariable + "=1")
@@ -52,18 +52,18 @@ func Start(t testing.TB) *Judge {
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("stock Heat is needed (apt-get install python3-heat, or %s=1): %v", SkipVariable, err)
 	}
-	j := &Judge{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20)}
+	j := &Oracle{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20)}
 	t.Cleanup(j.stop)
 	return j
 }
 
-func (j *Judge) stop() {
+func (j *Oracle) stop() {
 	_ = j.in.Close()
 	_ = j.cmd.Wait()
 }
 
 // Ask sends a question and reads the answer into a value.
-func (j *Judge) Ask(t testing.TB, what string, question map[string]any, answer any) {
+func (j *Oracle) Ask(t testing.TB, what string, question map[string]any, answer any) {
 	t.Helper()
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -126,7 +126,7 @@ func (s Stack) question() map[string]any {
 }
 
 // Evaluate gives Heat's values of expressions.
-func (j *Judge) Evaluate(t testing.TB, s Stack, expressions []json.RawMessage) []Verdict {
+func (j *Oracle) Evaluate(t testing.TB, s Stack, expressions []json.RawMessage) []Verdict {
 	t.Helper()
 	q := s.question()
 	q["expressions"] = expressions
@@ -136,7 +136,7 @@ func (j *Judge) Evaluate(t testing.TB, s Stack, expressions []json.RawMessage) [
 }
 
 // Read gives Heat's reading of a template's text.
-func (j *Judge) Read(t testing.TB, text string) Verdict {
+func (j *Oracle) Read(t testing.TB, text string) Verdict {
 	t.Helper()
 	var out Verdict
 	j.Ask(t, "read", map[string]any{"text": text}, &out)
@@ -145,7 +145,7 @@ func (j *Judge) Read(t testing.TB, text string) Verdict {
 
 // Parameter gives Heat's value of a parameter; head is the key and the value that
 // say a template's version.
-func (j *Judge) Parameter(t testing.TB, head [2]string, schema, value json.RawMessage) Verdict {
+func (j *Oracle) Parameter(t testing.TB, head [2]string, schema, value json.RawMessage) Verdict {
 	t.Helper()
 	var out Verdict
 	j.Ask(t, "parameter", map[string]any{"head": head, "schema": schema, "value": value}, &out)
@@ -154,7 +154,7 @@ func (j *Judge) Parameter(t testing.TB, head [2]string, schema, value json.RawMe
 
 // Seconds is the processor's time that Heat takes, the best of some times: "timing"
 // is its YAML loader alone.
-func (j *Judge) Seconds(t testing.TB, what string, q map[string]any) float64 {
+func (j *Oracle) Seconds(t testing.TB, what string, q map[string]any) float64 {
 	t.Helper()
 	var out struct {
 		Seconds float64 `json:"seconds"`
@@ -165,7 +165,7 @@ func (j *Judge) Seconds(t testing.TB, what string, q map[string]any) float64 {
 
 // Resolving is the processor's time that Heat takes to read a template and resolve its
 // resources' properties and metadata, the best of some times.
-func (j *Judge) Resolving(t testing.TB, s Stack, times int) float64 {
+func (j *Oracle) Resolving(t testing.TB, s Stack, times int) float64 {
 	t.Helper()
 	q := s.question()
 	q["times"] = times

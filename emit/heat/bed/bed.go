@@ -44,7 +44,7 @@ const (
 // Bed is the running cloud. Its methods may be used at the same time.
 type Bed struct {
 	// Judge is stock Heat.
-	Judge *heattest.Judge
+	Judge *heattest.Oracle
 	// FilesURL is where servers find the files of Options.Files.
 	FilesURL string
 

@@ -90,7 +90,7 @@ type soakedFault struct {
 	victim       *soakedServer // nil is ZooKeeper
 }
 
-// newSoaked makes a program without circles: everything in it can be done.
+// newSoaked makes a program without cycles: everything in it can be done.
 func newSoaked(r *rand.Rand) *soaked {
 	p := &soaked{members: 1 + 2*r.IntN(2)}
 	var all []*soakedRole

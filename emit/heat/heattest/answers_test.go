@@ -22,7 +22,7 @@ func TestManyLargeAnswers(t *testing.T) {
 	if err := os.WriteFile(template, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	st := shared.Judge(t).Create(t, "large", Input{Template: template})
+	st := shared.Oracle(t).Create(t, "large", Input{Template: template})
 	st.Complete(t)
 	var all sync.WaitGroup
 	for range 20 {

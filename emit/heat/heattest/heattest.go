@@ -54,9 +54,9 @@ type Endpoints struct {
 	Project  string `json:"project"` // its id
 }
 
-// Judge is a running stock Heat. Its methods may be used by several goroutines
+// Oracle is a running stock Heat. Its methods may be used by several goroutines
 // and tests at the same time.
-type Judge struct {
+type Oracle struct {
 	Endpoints Endpoints
 
 	process *exec.Cmd
@@ -84,7 +84,7 @@ type answer struct {
 
 // Start starts a judge that ends with the test. A missing Heat fails the test,
 // or skips it if HOTC_SKIP_HEAT=1.
-func Start(t testing.TB) *Judge {
+func Start(t testing.TB) *Oracle {
 	t.Helper()
 	j, err := New()
 	if err != nil {
@@ -104,13 +104,13 @@ type Shared struct {
 	Site Site
 
 	once sync.Once
-	j    *Judge
+	j    *Oracle
 	err  error
 }
 
-// Judge is the shared judge. A missing Heat fails the test, or skips it if
+// Oracle is the shared one. A missing Heat fails the test, or skips it if
 // HOTC_SKIP_HEAT=1.
-func (s *Shared) Judge(t testing.TB) *Judge {
+func (s *Shared) Oracle(t testing.TB) *Oracle {
 	t.Helper()
 	s.once.Do(func() { s.j, s.err = NewAt(s.Site) })
 	if s.err != nil {
@@ -164,10 +164,10 @@ func (s Site) flags() []string {
 
 // New starts a judge. The process ends with Close, or by itself when this process
 // is gone.
-func New() (*Judge, error) { return NewAt(Site{}) }
+func New() (*Oracle, error) { return NewAt(Site{}) }
 
 // NewAt starts a judge at a site.
-func NewAt(site Site) (*Judge, error) {
+func NewAt(site Site) (*Oracle, error) {
 	if _, err := os.Stat(interpreter); err != nil {
 		return nil, &MissingError{Packages: []string{"python3-heat", "heat-common", "python3-heatclient"}}
 	}
@@ -175,7 +175,7 @@ func NewAt(site Site) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{folder: folder, waiting: map[int]chan answer{}}
+	j := &Oracle{folder: folder, waiting: map[int]chan answer{}}
 	if err := j.start(site); err != nil {
 		os.RemoveAll(folder)
 		return nil, err
@@ -200,7 +200,7 @@ func unpack() (string, error) {
 	return folder, nil
 }
 
-func (j *Judge) start(site Site) error {
+func (j *Oracle) start(site Site) error {
 	cmd := exec.Command(interpreter, append([]string{filepath.Join(j.folder, "judge.py"), "serve", j.folder}, site.flags()...)...)
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONUTF8=1", "PYTHONPATH=")
 	cmd.Stderr = &j.stderr
@@ -238,7 +238,7 @@ func (j *Judge) start(site Site) error {
 }
 
 // listen hands each answer to the call that waits for it.
-func (j *Judge) listen(lines *bufio.Reader) {
+func (j *Oracle) listen(lines *bufio.Reader) {
 	for {
 		line, err := lines.ReadBytes('\n')
 		var a answer
@@ -274,7 +274,7 @@ func (e *Error) Error() string { return e.Text }
 type arguments map[string]any
 
 // ask makes one request and reads its result into result, unless that is nil.
-func (j *Judge) ask(op string, args arguments, result any) error {
+func (j *Oracle) ask(op string, args arguments, result any) error {
 	reply, err := j.send(op, args)
 	if err != nil {
 		return err
@@ -283,7 +283,7 @@ func (j *Judge) ask(op string, args arguments, result any) error {
 }
 
 // send makes a request. The process begins requests in the order in which they are made.
-func (j *Judge) send(op string, args arguments) (<-chan answer, error) {
+func (j *Oracle) send(op string, args arguments) (<-chan answer, error) {
 	request := arguments{"op": op}
 	for name, value := range args {
 		request[name] = value
@@ -313,7 +313,7 @@ func (j *Judge) send(op string, args arguments) (<-chan answer, error) {
 }
 
 // receive waits for a request's answer.
-func (j *Judge) receive(reply <-chan answer, op string, limit time.Duration, result any) error {
+func (j *Oracle) receive(reply <-chan answer, op string, limit time.Duration, result any) error {
 	late := time.AfterFunc(limit, func() { j.giveUp(op, limit) })
 	a, open := <-reply
 	late.Stop()
@@ -342,7 +342,7 @@ const (
 
 // giveUp ends a process that does not answer, with what it was at as the reason
 // that all requests in progress fail with.
-func (j *Judge) giveUp(op string, limit time.Duration) {
+func (j *Oracle) giveUp(op string, limit time.Duration) {
 	_ = j.process.Process.Signal(syscall.SIGUSR1)
 	for end := time.Now().Add(stackTime); !strings.Contains(j.stderr.String(), stackEnd) && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
@@ -356,7 +356,7 @@ func (j *Judge) giveUp(op string, limit time.Duration) {
 }
 
 // Close ends the process. Stacks that are still in progress are forgotten.
-func (j *Judge) Close() error {
+func (j *Oracle) Close() error {
 	j.writing.Lock()
 	j.requests.Close()
 	j.writing.Unlock()

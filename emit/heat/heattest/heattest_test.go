@@ -14,14 +14,14 @@ import (
 var shared Shared
 
 func TestAcceptsWithoutWarning(t *testing.T) {
-	v := shared.Judge(t).Accepts(t, Input{Template: "testdata/signals.yaml"})
+	v := shared.Oracle(t).Accepts(t, Input{Template: "testdata/signals.yaml"})
 	if len(v.Resources) != 4 {
 		t.Errorf("resources %v, not the template's four", v.Resources)
 	}
 }
 
 func TestRefuses(t *testing.T) {
-	j := shared.Judge(t)
+	j := shared.Oracle(t)
 	big := t.TempDir() + "/big.yaml"
 	text := "heat_template_version: 2018-08-31\nresources: {}\n" + `description: "` + strings.Repeat("x", 530_000) + `"` + "\n"
 	if err := os.WriteFile(big, []byte(text), 0o600); err != nil {
@@ -44,7 +44,7 @@ func TestRefuses(t *testing.T) {
 }
 
 func TestWarnsOfDeprecations(t *testing.T) {
-	v := shared.Judge(t).Validate(t, Input{Template: "testdata/deprecated.yaml"})
+	v := shared.Oracle(t).Validate(t, Input{Template: "testdata/deprecated.yaml"})
 	if !v.Accepted || len(v.Warnings) != 1 || !strings.Contains(v.Warnings[0], "address: OS::Nova::FloatingIP is HIDDEN") {
 		t.Errorf("%+v", v)
 	}
@@ -60,7 +60,7 @@ var values = []any{
 // A value that a server signals with HEAT_SIGNAL comes out of the stack unchanged,
 // also when the APIs are out of order for a while and the first token is worn out.
 func TestSignalledValues(t *testing.T) {
-	j := shared.Judge(t)
+	j := shared.Oracle(t)
 	stacks := make([]*Stack, len(values))
 	for i := range values {
 		stacks[i] = j.Create(t, "site", Input{Template: "testdata/signals.yaml"})
@@ -88,7 +88,7 @@ func TestSignalledValues(t *testing.T) {
 }
 
 func TestSignalledFailure(t *testing.T) {
-	st := shared.Judge(t).Create(t, "site", Input{Template: "testdata/signals.yaml"})
+	st := shared.Oracle(t).Create(t, "site", Input{Template: "testdata/signals.yaml"})
 	boot := bootOf(t, st.Server(t, "db"))
 	boot.signal(t, map[string]any{"id": "db", "status": "FAILURE", "reason": "mysql: exit status 3"})
 	if s := st.Wait(t); s.String() != "CREATE_FAILED" || !strings.Contains(s.Reason, "mysql: exit status 3") {
@@ -97,7 +97,7 @@ func TestSignalledFailure(t *testing.T) {
 }
 
 func TestWrongPasswordIsRefused(t *testing.T) {
-	boot := bootOf(t, shared.Judge(t).Create(t, "site", Input{Template: "testdata/signals.yaml"}).Server(t, "db"))
+	boot := bootOf(t, shared.Oracle(t).Create(t, "site", Input{Template: "testdata/signals.yaml"}).Server(t, "db"))
 	boot.Signal["password"] = "guessed"
 	if _, status := boot.token(t); status != http.StatusUnauthorized {
 		t.Errorf("status %d", status)
@@ -106,7 +106,7 @@ func TestWrongPasswordIsRefused(t *testing.T) {
 
 // A change of user_data under IGNORE replaces no server, in the preview and in fact.
 func TestUpdate(t *testing.T) {
-	st := shared.Judge(t).Create(t, "site", Input{Template: "testdata/signals.yaml"})
+	st := shared.Oracle(t).Create(t, "site", Input{Template: "testdata/signals.yaml"})
 	server := st.Server(t, "db")
 	bootOf(t, server).signal(t, map[string]any{"id": "db", "status": "SUCCESS", "data": 1})
 	st.Complete(t)
@@ -130,7 +130,7 @@ func TestUpdate(t *testing.T) {
 }
 
 func TestServersOfNestedStacks(t *testing.T) {
-	j := shared.Judge(t)
+	j := shared.Oracle(t)
 	in := Input{Template: "testdata/group.yaml", Environments: []string{"testdata/group.env.yaml"}}
 	j.Accepts(t, in)
 	st := j.Create(t, "tiers", in)

@@ -15,7 +15,7 @@ type Stack struct {
 	Name string
 	ID   string
 
-	j        *Judge
+	j        *Oracle
 	identity json.RawMessage // as the engine has it
 	logged   int             // lines of Heat's log when it was created
 }
@@ -23,7 +23,7 @@ type Stack struct {
 // Create starts to create a stack and returns while Heat is at it. Each stack
 // gets a project of its own, so stacks of one name do not meet. It fails the test
 // if Heat refuses the template: Validate tells why without that.
-func (j *Judge) Create(t testing.TB, name string, in Input) *Stack {
+func (j *Oracle) Create(t testing.TB, name string, in Input) *Stack {
 	t.Helper()
 	st, err := j.TryCreate(name, in)
 	if err != nil {
@@ -33,7 +33,7 @@ func (j *Judge) Create(t testing.TB, name string, in Input) *Stack {
 }
 
 // TryCreate is Create that returns Heat's refusal, as an *Error.
-func (j *Judge) TryCreate(name string, in Input) (*Stack, error) {
+func (j *Oracle) TryCreate(name string, in Input) (*Stack, error) {
 	var logged []string
 	if err := j.ask("warnings", nil, &logged); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (j *Judge) TryCreate(name string, in Input) (*Stack, error) {
 }
 
 // Find is a stack that was created over the HTTP API, in the owner's project.
-func (j *Judge) Find(t testing.TB, name string) *Stack {
+func (j *Oracle) Find(t testing.TB, name string) *Stack {
 	t.Helper()
 	st, err := j.stack("find", arguments{"name": name})
 	if err != nil {
@@ -57,7 +57,7 @@ func (j *Judge) Find(t testing.TB, name string) *Stack {
 	return st
 }
 
-func (j *Judge) stack(op string, args arguments) (*Stack, error) {
+func (j *Oracle) stack(op string, args arguments) (*Stack, error) {
 	st := &Stack{j: j}
 	if err := j.ask(op, args, &st.identity); err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ type TypedName struct {
 // point where it would start: the client's reading of all files, heat-api's
 // limits, parsing, parameters, and the strict validation of every resource and
 // output, nested stacks included.
-func (j *Judge) Validate(t testing.TB, in Input) Verdict {
+func (j *Oracle) Validate(t testing.TB, in Input) Verdict {
 	t.Helper()
 	var v Verdict
 	if err := j.ask("validate", in.arguments(), &v); err != nil {
@@ -64,7 +64,7 @@ func (j *Judge) Validate(t testing.TB, in Input) Verdict {
 }
 
 // Accepts fails the test unless Heat accepts the template without a warning.
-func (j *Judge) Accepts(t testing.TB, in Input) Verdict {
+func (j *Oracle) Accepts(t testing.TB, in Input) Verdict {
 	t.Helper()
 	v := j.Validate(t, in)
 	if !v.Accepted {
@@ -78,7 +78,7 @@ func (j *Judge) Accepts(t testing.TB, in Input) Verdict {
 
 // Outage makes the next requests to heat-api and Keystone fail with 503, so many
 // of each.
-func (j *Judge) Outage(t testing.TB, heat, keystone int) {
+func (j *Oracle) Outage(t testing.TB, heat, keystone int) {
 	t.Helper()
 	if err := j.ask("outage", arguments{"heat": heat, "keystone": keystone}, nil); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func (j *Judge) Outage(t testing.TB, heat, keystone int) {
 
 // ExpireTokens makes every token given out so far worthless, as after its life
 // time. Passwords stay.
-func (j *Judge) ExpireTokens(t testing.TB) {
+func (j *Oracle) ExpireTokens(t testing.TB) {
 	t.Helper()
 	if err := j.ask("expire_tokens", nil, nil); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func ring(size int) *waits.Net {
 	return n
 }
 
-// However long a circle is, what is told of it can be read: its beginning, its end and
+// However long a cycle is, what is told of it can be read: its beginning, its end and
 // how many lie between.
 func TestLongCircle(t *testing.T) {
 	var diags source.Diagnostics

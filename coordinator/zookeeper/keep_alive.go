@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// shortestBeat is how long a beat of the pulse is, and up to a third longer, or more
+	// shortestBeat is how long a beat of the keep-alive is, and up to a third longer, or more
 	// where answers are slow (docs/coordination.md, "Blocked reads"). Every beat it looks
 	// after requests that have waited for an answer as long.
 	shortestBeat = 300 * time.Millisecond
@@ -24,10 +24,10 @@ const (
 	longestRest = mostStretch * shortestBeat
 )
 
-// mostLooks bounds the looks of the pulse that have no answer yet.
+// mostLooks bounds the looks of the keep-alive that have no answer yet.
 const mostLooks = 4
 
-// target is a node that the pulse may look at.
+// target is a node that the keep-alive may look at.
 type target struct {
 	entry *entry
 	tree  *tree
@@ -35,12 +35,12 @@ type target struct {
 	at    string
 }
 
-// pulse looks at what is watched, in turn, until the store is closed. It frees
+// keepAlive looks at what is watched, in turn, until the store is closed. It frees
 // requests whose wake-up the server lost, and finds changes that no event told of.
 // It also makes reads again that have no answer, and sets watches again whose
 // readers do not: doing that here, and not in a timer for each, keeps it off the way
 // of those reads that all go well.
-func (s *store) pulse() {
+func (s *store) keepAlive() {
 	defer mistake.Ends()
 	beat := time.NewTimer(0)
 	defer beat.Stop()
@@ -48,7 +48,7 @@ func (s *store) pulse() {
 	wait, looked := shortestBeat, time.Time{}
 	for {
 		beat.Reset(wait + rand.N(shortestBeat/3))
-		wait = s.tempo.stretch(shortestBeat)
+		wait = s.backoff.stretch(shortestBeat)
 		select {
 		case <-beat.C:
 		case <-s.link.alive.Done():
@@ -57,8 +57,8 @@ func (s *store) pulse() {
 		if !s.link.isUp() {
 			continue
 		}
-		s.link.moor()
-		for _, again := range s.reads.late(s.tempo.stretch(repeatAfter)) {
+		s.link.watchAnchor()
+		for _, again := range s.reads.late(s.backoff.stretch(repeatAfter)) {
 			s.do(again)
 		}
 		s.watches.rearmIdle()
@@ -72,7 +72,7 @@ func (s *store) pulse() {
 			go func() {
 				defer mistake.Ends()
 				defer func() { <-looks }()
-				s.glance(next)
+				s.probeNext(next)
 			}()
 		default:
 		}
@@ -83,7 +83,7 @@ func (s *store) pulse() {
 // none while the session rests, and then it may have rested enough in soon.
 func (s *store) choose(rested time.Duration) (next target, soon time.Duration) {
 	late := s.asking.longerThan(shortestBeat)
-	rest := max(s.others.rest(), min(s.tempo.stretch(shortestRest), longestRest))
+	rest := max(s.others.rest(), min(s.backoff.stretch(shortestRest), longestRest))
 	if rested < rest && !late {
 		return target{}, rest - rested
 	}
@@ -129,8 +129,8 @@ func (w *watches) next(rest time.Duration) (next target, fresh time.Duration) {
 	return target{}, fresh
 }
 
-// glance looks at a node once, over the connection that there is now.
-func (s *store) glance(next target) {
+// probeNext looks at a node once, over the connection that there is now.
+func (s *store) probeNext(next target) {
 	w := s.watches
 	var before uint64
 	if next.entry != nil {
@@ -165,7 +165,7 @@ func (s *store) glance(next target) {
 		e.see(st)
 		w.rearmNow(e)
 	case next.tree != nil:
-		next.tree.glanced(next.at, stat)
+		next.tree.probed(next.at, stat)
 	case next.count && stat != nil:
 		s.others.count(int(stat.NumChildren))
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A circle can be as long as the template. Of a long one the beginning and the end are
+// A cycle can be as long as the template. Of a long one the beginning and the end are
 // told.
 const (
 	mostTold  = 12
@@ -13,7 +13,7 @@ const (
 	toldLast  = 3
 )
 
-// tells says whether a step of a circle is told. With the first that is not comes how
+// tells says whether a step of a cycle is told. With the first that is not comes how
 // many those are.
 func tells(step, steps int) (told bool, left int) {
 	if steps <= mostTold || step < toldFirst || step >= steps-toldLast {
@@ -25,8 +25,8 @@ func tells(step, steps int) (told bool, left int) {
 	return false, left
 }
 
-// circle writes down who waits for whom.
-func circle(names []string) string {
+// spelledOut writes down who waits for whom.
+func spelledOut(names []string) string {
 	var out []string
 	for i, name := range names {
 		told, left := tells(i, len(names))

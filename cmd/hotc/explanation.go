@@ -9,15 +9,15 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
-// storyText tells an investigation from the question to the roots.
-func storyText(t *target, i *status.Explanation, now time.Time) string {
+// explanationText tells an investigation from the question to the roots.
+func explanationText(t *target, i *status.Explanation, now time.Time) string {
 	var b strings.Builder
 	for _, f := range i.Findings {
 		b.WriteString(visibleLine(sentence(f, now)))
 		writeDetails(&b, f)
 	}
 	b.WriteString(cycleLines(i.Cycles) + unreadableLines(i.Status))
-	writeKnocks(&b, t, i)
+	writeAwaitingApproval(&b, t, i)
 	if roots := i.Roots(); len(roots) > 0 && len(i.Findings) > 1 {
 		var names []string
 		for _, r := range roots {
@@ -55,13 +55,13 @@ func rootsText(t *target, i *status.Explanation, now time.Time) string {
 		fmt.Fprintf(&b, "%s never came either: %s\n", counted(len(absent)-1, "more server"), few(absent[1:]))
 	}
 	b.WriteString(cycleLines(i.Cycles) + unreadableLines(i.Status))
-	writeKnocks(&b, t, i)
+	writeAwaitingApproval(&b, t, i)
 	if b.Len() == 0 {
 		b.WriteString("Nothing waits: every role is done.\n")
 	}
 	var gone []string
 	for _, s := range i.Status.Servers {
-		if s.Gone() && len(s.Knocks) == 0 {
+		if s.Gone() && len(s.AwaitingApproval) == 0 {
 			gone = append(gone, string(s.Path))
 		}
 	}
@@ -96,7 +96,7 @@ func short(k status.Kind) string {
 	switch k {
 	case status.KindRunning:
 		return "still runs"
-	case status.KindFailed, status.KindPoisoned:
+	case status.KindFailed, status.KindFailedDependency:
 		return "failed"
 	case status.KindArrived:
 		return "has what it waited for"
@@ -140,7 +140,7 @@ func sentence(f *status.Finding, now time.Time) string {
 			return f.Subject + " is skipped: " + status.CauseText(f.Cause)
 		}
 		return fmt.Sprintf("%s is skipped, because %s on its server failed", f.Subject, f.On[0].Subject)
-	case status.KindPoisoned:
+	case status.KindFailedDependency:
 		return fmt.Sprintf("%s failed%s: %s", f.Subject, at(f.Since, now), status.CauseText(f.Cause))
 	case status.KindFailed:
 		return fmt.Sprintf("%s failed%s: %s", f.Subject, at(f.Since, now), status.CauseText(f.Cause))
@@ -216,12 +216,12 @@ func writeDetails(b *strings.Builder, f *status.Finding) {
 
 // writeKnocks tells of machines that ask to be a server which is there: somebody has
 // its token.
-func writeKnocks(b *strings.Builder, t *target, i *status.Explanation) {
+func writeAwaitingApproval(b *strings.Builder, t *target, i *status.Explanation) {
 	var there []*status.Server
 	for _, s := range i.Status.Servers {
 		if s.Alive {
 			there = append(there, s)
 		}
 	}
-	b.WriteString(knockLines(t, there))
+	b.WriteString(approvalLines(t, there))
 }

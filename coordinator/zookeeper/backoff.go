@@ -13,13 +13,13 @@ const (
 	mostStretch = 4
 )
 
-// tempo is how fast the server answers a session. Where thousands of sessions wake at
-// once, looks of the pulse and reads made again would be most of the server's work.
+// backoff is how fast the server answers a session. Where thousands of sessions wake at
+// once, looks of the keep-alive and reads made again would be most of the server's work.
 //
 // What a server has lost looks slow as well, and there the looks are the cure. So
 // only an answer counts that nothing asked later can have set free: that to the
 // session's last request. Where one hung, the next is answered at once, and counts.
-type tempo struct {
+type backoff struct {
 	mu    sync.Mutex
 	asked uint64 // requests so far
 	delay time.Duration
@@ -31,14 +31,14 @@ type asked struct {
 	at     time.Time
 }
 
-func (t *tempo) ask() asked {
+func (t *backoff) ask() asked {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asked++
 	return asked{t.asked, time.Now()}
 }
 
-func (t *tempo) answered(a asked) {
+func (t *backoff) answered(a asked) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if a.number == t.asked {
@@ -47,7 +47,7 @@ func (t *tempo) answered(a asked) {
 }
 
 // stretch makes a wait longer where answers are slow.
-func (t *tempo) stretch(wait time.Duration) time.Duration {
+func (t *backoff) stretch(wait time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return min(max(wait, patienceWithSlow*t.delay), mostStretch*wait)

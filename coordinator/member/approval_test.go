@@ -43,12 +43,12 @@ func TestAMachineIsAdmittedWhateverOthersWrite(t *testing.T) {
 		b.Join(t, deploytest.NewMachine(t, "app", "a1"), false)
 		right, next := deploytest.NewMachine(t, "app", "right"), deploytest.NewMachine(t, "app", "next")
 		entered := b.Ask(t, right)
-		var crowd coordinator.KnocksRecord
+		var crowd coordinator.ApprovalRequests
 		var thieves []deploytest.Machine
 		for i := range 8 {
 			thief := deploytest.NewMachine(t, "app", fmt.Sprint("thief", i))
 			thieves = append(thieves, thief)
-			crowd.Machines = append(crowd.Machines, coordinator.KnockRecord{Instance: "i-" + thief.Id, Key: thief.Key.Public(), Since: deploytest.Noon, Seen: deploytest.Noon})
+			crowd.Machines = append(crowd.Machines, coordinator.ApprovalRequest{Instance: "i-" + thief.Id, Key: thief.Key.Public(), Since: deploytest.Noon, Seen: deploytest.Noon})
 		}
 		text, err := json.Marshal(crowd)
 		if err != nil {
@@ -57,8 +57,8 @@ func TestAMachineIsAdmittedWhateverOthersWrite(t *testing.T) {
 		b.Overwrite(t, "app", string(text))
 		b.ExpectAsking(t, "app", thieves...)
 		for _, m := range []deploytest.Machine{right, next} {
-			if knock, err := deploytest.Reading(t, b.Operator(t)).Admit(t.Context(), "app", m.Key.Public()); err != nil || knock.Instance != "" {
-				t.Fatalf("%+v, %v", knock, err)
+			if askApproval, err := deploytest.Reading(t, b.Operator(t)).Admit(t.Context(), "app", m.Key.Public()); err != nil || askApproval.Instance != "" {
+				t.Fatalf("%+v, %v", askApproval, err)
 			}
 			if m.Id == right.Id {
 				if err := deploytest.Soon(t, entered); err != nil {
@@ -97,10 +97,10 @@ func TestAStaleKnockLeavesItsPlace(t *testing.T) {
 	b.PublishOnce(t, deploytest.WithGiven("app"))
 	b.Join(t, deploytest.NewMachine(t, "app", "a1"), false)
 	gone, there, now := deploytest.NewMachine(t, "app", "gone"), deploytest.NewMachine(t, "app", "there"), deploytest.NewMachine(t, "app", "now")
-	record := func(of deploytest.Machine, seen time.Time) coordinator.KnockRecord {
-		return coordinator.KnockRecord{Instance: "i-" + of.Id, Key: of.Key.Public(), Since: deploytest.Noon.Add(-3 * time.Hour), Seen: seen}
+	record := func(of deploytest.Machine, seen time.Time) coordinator.ApprovalRequest {
+		return coordinator.ApprovalRequest{Instance: "i-" + of.Id, Key: of.Key.Public(), Since: deploytest.Noon.Add(-3 * time.Hour), Seen: seen}
 	}
-	text, err := json.Marshal(coordinator.KnocksRecord{Machines: []coordinator.KnockRecord{record(gone, deploytest.Noon.Add(-61*time.Minute)), record(there, deploytest.Noon.Add(-20*time.Minute))}})
+	text, err := json.Marshal(coordinator.ApprovalRequests{Machines: []coordinator.ApprovalRequest{record(gone, deploytest.Noon.Add(-61*time.Minute)), record(there, deploytest.Noon.Add(-20*time.Minute))}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,13 +109,13 @@ func TestAStaleKnockLeavesItsPlace(t *testing.T) {
 	b.ExpectAsking(t, "app", there, now)
 	// one that is there says so again, and keeps the time it asked first
 	b.Ask(t, there)
-	asking, err := deploytest.Reading(t, b.Operator(t)).Knocks(t.Context(), "app")
+	asking, err := deploytest.Reading(t, b.Operator(t)).AwaitingApproval(t.Context(), "app")
 	if err != nil || len(asking) != 2 || !asking[0].Seen.Equal(deploytest.Noon) || !asking[0].Since.Equal(deploytest.Noon.Add(-3*time.Hour)) {
 		t.Errorf("%+v, %v", asking, err)
 	}
 }
 
-// What a bearer of the token writes where machines knock harms nobody.
+// What a bearer of the token writes where machines ask for approval harms nobody.
 func TestAnyKnock(t *testing.T) {
 	b := deploytest.InMemory()
 	b.PublishOnce(t, deploytest.WithGiven("app"))

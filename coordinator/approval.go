@@ -11,34 +11,34 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
-// A machine whose server's token was used before knocks: it writes down that it is
+// A machine whose server's token was used before asks for approval: it writes down that it is
 // there, beside others that ask, and waits until an operator admits it. What an agent of
 // ours finds there it leaves as it is. But whoever has the token can write there what he
-// likes, and so a knock only helps operators to see who asks: they admit a machine by
+// likes, and so a request only helps operators to see who asks: they admit a machine by
 // its public key, which stands on its console, whatever stands here.
 
-// KnockRecord is what a machine says of itself whose token was used before.
-type KnockRecord struct {
+// ApprovalRequest is what a machine says of itself whose token was used before.
+type ApprovalRequest struct {
 	Instance string    `json:"instance,omitempty"` // Nova's instance id
 	Key      string    `json:"key,omitempty"`      // its public key, in base64
 	Since    time.Time `json:"since,omitzero"`     // when it asked first
 	Seen     time.Time `json:"seen,omitzero"`      // and last
 }
 
-// KnocksRecord are the machines that ask to be one server, the one that came first
+// ApprovalRequests are the machines that ask to be one server, the one that came first
 // first.
-type KnocksRecord struct {
-	Machines []KnockRecord `json:"machines,omitempty"`
+type ApprovalRequests struct {
+	Machines []ApprovalRequest `json:"machines,omitempty"`
 }
 
 const (
-	// mostKnocks is how many machines can ask to be one server and be seen.
-	mostKnocks = 8
-	// mostOfKnock is how long an instance's id can be.
-	mostOfKnock = 128
-	// knockAgain is how often a machine says that it is still there, staleKnock how long
+	// mostAsking is how many machines can ask to be one server and be seen.
+	mostAsking = 8
+	// mostOfInstance is how long an instance's id can be.
+	mostOfInstance = 128
+	// askAgain is how often a machine says that it is still there, staleRequest how long
 	// one counts that does not.
-	knockAgain, staleKnock = 10 * time.Minute, time.Hour
+	askAgain, staleRequest = 10 * time.Minute, time.Hour
 )
 
 // TokenUsedError says that another machine has used this server's token before.
@@ -70,33 +70,33 @@ func ShellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// ParseKnocks reads who asks. What no machine of ours has written is nobody.
-func ParseKnocks(data []byte) KnocksRecord {
-	var asking KnocksRecord
+// ParseApprovalRequests reads who asks. What no machine of ours has written is nobody.
+func ParseApprovalRequests(data []byte) ApprovalRequests {
+	var asking ApprovalRequests
 	if err := json.Unmarshal(data, &asking); err != nil {
-		return KnocksRecord{}
+		return ApprovalRequests{}
 	}
-	asking.Machines = slices.DeleteFunc(asking.Machines, func(k KnockRecord) bool {
-		return len(k.Instance) > mostOfKnock || seal.CheckPublic(k.Key) != nil
+	asking.Machines = slices.DeleteFunc(asking.Machines, func(k ApprovalRequest) bool {
+		return len(k.Instance) > mostOfInstance || seal.CheckPublic(k.Key) != nil
 	})
-	return KnocksRecord{Machines: asking.Machines[:min(len(asking.Machines), mostKnocks)]}
+	return ApprovalRequests{Machines: asking.Machines[:min(len(asking.Machines), mostAsking)]}
 }
 
 // With adds a machine, or says that it is still there. Those that have not been heard of
 // for long leave their place; those that were there first keep it, even if no other is
 // left. changed says that there is something to write.
-func (r KnocksRecord) With(own KnockRecord) (now KnocksRecord, changed bool) {
-	own.Instance = own.Instance[:min(len(own.Instance), mostOfKnock)]
-	now.Machines = slices.DeleteFunc(slices.Clone(r.Machines), func(k KnockRecord) bool {
-		return k.Key != own.Key && own.Seen.Sub(k.Seen).Abs() > staleKnock
+func (r ApprovalRequests) With(own ApprovalRequest) (now ApprovalRequests, changed bool) {
+	own.Instance = own.Instance[:min(len(own.Instance), mostOfInstance)]
+	now.Machines = slices.DeleteFunc(slices.Clone(r.Machines), func(k ApprovalRequest) bool {
+		return k.Key != own.Key && own.Seen.Sub(k.Seen).Abs() > staleRequest
 	})
-	at := slices.IndexFunc(now.Machines, func(k KnockRecord) bool { return k.Key == own.Key })
+	at := slices.IndexFunc(now.Machines, func(k ApprovalRequest) bool { return k.Key == own.Key })
 	switch {
-	case at >= 0 && own.Seen.Sub(now.Machines[at].Seen).Abs() < knockAgain:
+	case at >= 0 && own.Seen.Sub(now.Machines[at].Seen).Abs() < askAgain:
 		return r, false
 	case at >= 0:
 		now.Machines[at].Seen = own.Seen
-	case len(now.Machines) == mostKnocks:
+	case len(now.Machines) == mostAsking:
 		return r, false
 	default:
 		now.Machines = append(now.Machines, own)

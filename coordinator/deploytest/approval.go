@@ -13,7 +13,7 @@ import (
 func (b Bed) Ask(t *testing.T, of Machine) (entered <-chan error) {
 	t.Helper()
 	ended, waits := make(chan error, 1), make(chan string, 8)
-	m := b.Knocking(t, of)
+	m := b.AwaitingApproval(t, of)
 	go func() { ended <- m.AwaitDeployment(Within(t, Patience), func(why string) { waits <- why }) }()
 	if why := Soon(t, waits); !strings.Contains(why, of.Key.Public()) || strings.Contains(why, "ask to be let in") {
 		t.Errorf("%s waits: %s", of.Id, why)
@@ -24,7 +24,7 @@ func (b Bed) Ask(t *testing.T, of Machine) (entered <-chan error) {
 // ExpectAsking compares who asks to be a server.
 func (b Bed) ExpectAsking(t *testing.T, server contract.ServerPath, want ...Machine) {
 	t.Helper()
-	asking, err := Reading(t, b.Operator(t)).Knocks(t.Context(), server)
+	asking, err := Reading(t, b.Operator(t)).AwaitingApproval(t.Context(), server)
 	if err != nil || len(asking) != len(want) {
 		t.Fatalf("%d machines ask (%v), want %d: %+v", len(asking), err, len(want), asking)
 	}
@@ -38,7 +38,7 @@ func (b Bed) ExpectAsking(t *testing.T, server contract.ServerPath, want ...Mach
 // Overwrite is what whoever has the token can do with what others have said.
 func (b Bed) Overwrite(t *testing.T, server contract.ServerPath, text string) {
 	t.Helper()
-	if err := set(t.Context(), b.Session(t, server), Site.Knock(server), text); err != nil {
+	if err := set(t.Context(), b.Session(t, server), Site.ApprovalRequests(server), text); err != nil {
 		t.Fatal(err)
 	}
 }
