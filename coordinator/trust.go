@@ -175,7 +175,7 @@ func OpenIdentity(d Deployment, server contract.ServerPath, token string, pinned
 		return nil, 0, err
 	}
 	if !sign.CheckMAC(key, record.Identity, record.MAC) {
-		return nil, 0, Forged(what, "somebody who has the deployment's secret", sign.ErrForged)
+		return nil, 0, Forged(what, "a holder of the deployment's secret", sign.ErrForged)
 	}
 	operator := identity.Operator
 	if pinned != nil {

@@ -25,7 +25,7 @@ func (r *Result) ReachNobody() string {
 		if roles == 0 {
 			return ""
 		}
-		return fmt.Sprintf("nobody tells %s of another value of what Heat gives, until its server is made anew: a relay does (--signal=relay)", numbered(roles, "role"))
+		return fmt.Sprintf("nobody tells %s of another value of what Heat gives, until its server is replaced: a relay does (--signal=relay)", numbered(roles, "role"))
 	}
 	fixed, secret := 0, 0
 	for _, role := range r.rolesOf() {

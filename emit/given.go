@@ -68,7 +68,7 @@ func givenTwice(t *hot.Template, env *environment.Environment, o Options, diags 
 			continue // binding says so
 		}
 		if _, given := o.Parameters[name]; given {
-			diags.Error(source.SecretParameter, source.Place{}, fmt.Sprintf("the parameter %q is to be given with --secret-param, and -P gives it a value that nobody would get", name),
+			diags.Error(source.SecretParameter, source.Place{}, fmt.Sprintf("the parameter %q must be given with --secret-param, and -P gives it a value that nobody would get", name),
 				fmt.Sprintf("leave out -P %s: the value comes from a file, `--secret-param %s=FILE`", name, name))
 		}
 		for _, settings := range []map[string]environment.Setting{env.Parameters, env.Defaults} {

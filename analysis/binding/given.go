@@ -26,7 +26,7 @@ func (b *binder) secretParameters() {
 		case p == nil:
 			b.unknownSecret(name)
 		case !p.Hidden:
-			b.diags.Error(source.SecretParameter, b.program.Template.Place(p.Entry.Key), fmt.Sprintf("the parameter %q is to be given by `hotc apply --secret-param`, but it is not hidden", name),
+			b.diags.Error(source.SecretParameter, b.program.Template.Place(p.Entry.Key), fmt.Sprintf("`hotc apply --secret-param` gives the parameter %q, but it is not hidden", name),
 				fmt.Sprintf("say `%s: true`, so that everybody keeps its value secret", b.program.Template.Words().Hidden))
 		default:
 			b.given[name] = p

@@ -84,7 +84,7 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 		return nil, err
 	}
 	if out.IsValue() && late {
-		b.note(call, Deploy, "the input is to be bound when the stack is created", "", "")
+		b.note(call, Deploy, "the input asks to be bound when the stack is created", "", "")
 		return call, nil
 	}
 	if out.IsValue() {

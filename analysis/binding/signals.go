@@ -181,7 +181,7 @@ func (b *binder) dependsOnRole(r *hot.Resource, item *yaml.Node, on string) {
 	if role == nil {
 		if resource, why := b.stack.RemovedOn(on[:i]); why != nil {
 			b.analysis.Dependencies = append(b.analysis.Dependencies, &Dependency{Item: item, In: b.stack, Resource: r.Name, Left: strings.SplitN(on[:i], "/", 2)[0]})
-			d := b.diags.Warning(source.MissingProducer, at, fmt.Sprintf("role %s is not there: nothing is waited for", on), "")
+			d := b.diags.Warning(source.MissingProducer, at, fmt.Sprintf("role %s is not there: nothing waits for it", on), "")
 			d.Notes = append(d.Notes, why.Note(resource))
 			return
 		}

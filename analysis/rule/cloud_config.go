@@ -36,7 +36,7 @@ func findCloudConfigs(l *Look) {
 				l.FoundAt(at, fmt.Sprintf("cloud-init knows no %q, and ignores it", e.Name), meant(near))
 			case cloudinit.IsList(e.Name) && (e.Value.Kind == yaml.Map || e.Value.Kind == yaml.Scalar && !e.Value.IsNull()):
 				if t.text[e.Value.Start:e.Value.End] == t.replaced[e.Value.Start:e.Value.End] {
-					l.FoundAt(at, fmt.Sprintf("%s is to be a list: cloud-init does nothing with %s", e.Name, e.Value.Kind), "begin each item with a dash")
+					l.FoundAt(at, fmt.Sprintf("%s must be a list: cloud-init does nothing with %s", e.Name, e.Value.Kind), "begin each item with a dash")
 				}
 			}
 		}

@@ -80,7 +80,7 @@ func (l *Look) membersWithoutType() {
 		if chain := b.Get("resources"); chain != nil {
 			for _, n := range chain.Items {
 				if n.IsNull() {
-					l.Found(n, fmt.Sprintf("an item of resources of %s is to be a type", b.Of), "")
+					l.Found(n, fmt.Sprintf("an item of resources of %s must be a type", b.Of), "")
 				}
 			}
 		}

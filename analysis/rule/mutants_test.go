@@ -20,7 +20,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
-// What is to be found of a hundred mutants that Heat refuses, at the place that was changed.
+// What must be found of a hundred mutants that Heat refuses, at the place that was changed.
 const foundOfHundred = 95
 
 // Templates are changed at random, one mistake each, and judged by stock Heat and by hotc:
@@ -38,7 +38,7 @@ func TestMutants(t *testing.T) {
 		}
 		verdict := stockHeat.Oracle(t).Validate(t, m.chunk().write(t).with(m.parameters))
 		if cloudOnly.MatchString(verdict.Error) || strings.HasPrefix(verdict.Error, "UserParameterMissing") {
-			return // the judge's stand-ins have failed, not Heat; or a value is to be given
+			return // the judge's stand-ins have failed, not Heat; or a value must be given
 		}
 		news := m.findings()
 		if verdict.Accepted {

@@ -16,7 +16,7 @@ func findPropertyTypes(l *Look) {
 	for _, t := range l.Typed() {
 		for p := range l.Parts(t) {
 			if !p.property.Kind.Takes(p.value) {
-				l.Found(t.Node, when(fmt.Sprintf("%s is to be %s, not %s", p.name, p.property.Kind, described(p.value)), p.known), "")
+				l.Found(t.Node, when(fmt.Sprintf("%s must be %s, not %s", p.name, p.property.Kind, described(p.value)), p.known), "")
 				break
 			}
 		}
@@ -38,7 +38,7 @@ func findHandedOver(l *Look) {
 				continue
 			}
 			if _, isFloat := e.Value.Value.(float64); isFloat || e.Value.Kind != yaml.Scalar {
-				l.Note(around.Found(e.Value, fmt.Sprintf("%s of %s is to be a string, not %s", e.Name, l.Template.File.Name, described(e.Value.Data())), ""), p.Entry.Key, "the parameter")
+				l.Note(around.Found(e.Value, fmt.Sprintf("%s of %s must be a string, not %s", e.Name, l.Template.File.Name, described(e.Value.Data())), ""), p.Entry.Key, "the parameter")
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 var serverBoot = Rule{Code: source.ServerBoot, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findServerBoot}
 
-// sources are what a device of a server can be made of; there is to be one of them
+// sources are what a device of a server can be made of; there must be one of them
 // (heat/engine/resources/openstack/nova/server.py, _validate_block_device_mapping).
 var sources = []string{"volume_id", "snapshot_id", "image", "swap_size", "ephemeral_size", "ephemeral_format"}
 

@@ -75,7 +75,7 @@ func (b *Block) Has(name string) bool {
 	return p != nil && p.Instead != "" && b.Get(p.Instead) != nil
 }
 
-// within is where what a block lacks is to be written.
+// within is where what a block lacks must be written.
 func (b *Block) within() source.Spanned {
 	if b.Path == "" && b.Resource.Properties != nil {
 		return b.Resource.Properties.Key

@@ -301,7 +301,7 @@ func (r *applied) print(io streams, t *target) {
 		return
 	}
 	if r.Restored {
-		fmt.Fprint(io.out, "\nIts servers join again by themselves, and publish again what they had published. In Heat nothing is to be done.\n")
+		fmt.Fprint(io.out, "\nIts servers join again by themselves, and publish again what they had published. Nothing needs to be done in Heat.\n")
 	}
 	if updated || r.Restored {
 		fmt.Fprintf(io.out, "\nTo see how it goes:\n\n  %s\n", r.Next[len(r.Next)-1])

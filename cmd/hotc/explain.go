@@ -65,7 +65,7 @@ nothing.`,
 	}
 	in.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&changes, "changes", false, "say whom changes reach")
+	cmd.Flags().BoolVar(&changes, "changes", false, "show which roles changes reach")
 	cmd.Flags().StringVar(&durations, "durations", "", "with --changes: how long roles and boots take, as for \"hotc simulate\", in the `FILE`")
 	return cmd
 }

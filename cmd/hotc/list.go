@@ -115,7 +115,7 @@ func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks b
 	defer stop()
 	names, err := s.Children(within, "")
 	if errors.Is(err, coordinator.ErrRefused) {
-		return nil, source.Fail(source.BadSecret, "the ROOT of "+l.coordinatorName()+" is closed: only who has its key may list there", "name the key's file with --root-key-file FILE, or in $"+rootKeyVariable)
+		return nil, source.Fail(source.BadSecret, "the ROOT of "+l.coordinatorName()+" is closed: only the holder of its key can list there", "name the key's file with --root-key-file FILE, or in $"+rootKeyVariable)
 	}
 	for _, name := range names { // an error is said by List
 		if secret, err := l.of(name).secretKept(); err == nil {

@@ -173,7 +173,7 @@ func (t *target) explainRelay(ctx context.Context, key coordinator.RelayKey, err
 	case ctx.Err() != nil:
 		return interrupted()
 	case errors.Is(err, corelay.ErrWrongKey):
-		return source.Fail(source.BadSecret, "the deployment "+string(key.Deployment)+" was applied with another secret than the one that this relay's key is of", "write the key anew with \"hotc relay key\"")
+		return source.Fail(source.BadSecret, "the deployment "+string(key.Deployment)+" was applied with another secret than the one that this relay's key is of", "write the key again with \"hotc relay key\"")
 	}
 	return source.Fail(source.OperationFailed, err.Error(), "")
 }

@@ -95,7 +95,7 @@ func printRetried(io streams, r *operate.Retried, skip bool) {
 		fmt.Fprintf(io.out, "%s %s.\n", key, what)
 	}
 	for _, cell := range r.Kept {
-		fmt.Fprintf(io.out, "%s is taken back; who has read it and does not follow it keeps what it read.\n", cell)
+		fmt.Fprintf(io.out, "%s is taken back; a role that has read it and does not follow it keeps what it read.\n", cell)
 	}
 }
 

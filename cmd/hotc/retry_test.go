@@ -119,7 +119,7 @@ func TestRetryAsksAboutPublishedOutputs(t *testing.T) {
 			want := "app.web runs again.\n"
 			if c.read {
 				report(t, lb, nil, done("proxy"))
-				want += "app.web:port is taken back; who has read it and does not follow it keeps what it read.\n"
+				want += "app.web:port is taken back; a role that has read it and does not follow it keeps what it read.\n"
 			}
 			if c.read && !c.idempotent {
 				_, err := d.on(t, newRetryCommand, "app.web")

@@ -70,7 +70,7 @@ func newRootNewCommand(io streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "new",
-		Short: "Make a ROOT that only who has its key may create and list in",
+		Short: "Make a ROOT in which only the holder of its key can create and list",
 		Long: `Make a ROOT in which only the holder of its key can create and list. The key is made, too,
 unless its file exists. Given again, the command changes the quota of deployments that are
 made there from then on.`,
@@ -214,7 +214,7 @@ func (t *target) rootError(ctx context.Context, root deploy.Root, err error) err
 		return source.Fail(source.NotOurs, "the ROOT of "+t.coordinatorName()+" stands, and is open: "+holdersText(root.Holders),
 			"nobody can close it any more but ZooKeeper's super user: name another ROOT, as in …/hotc/PROJECT")
 	case root.State == deploy.RootClosed:
-		return source.Fail(source.BadSecret, "the ROOT of "+t.coordinatorName()+" belongs to who has another key", "name its file with --root-key-file FILE, or in $"+rootKeyVariable)
+		return source.Fail(source.BadSecret, "the ROOT of "+t.coordinatorName()+" belongs to the holder of another key", "name its file with --root-key-file FILE, or in $"+rootKeyVariable)
 	}
 	return source.Fail(source.OperationFailed, err.Error(), "")
 }
@@ -325,7 +325,7 @@ func (s *session) enterRoot(ctx context.Context) (root deploy.Root, closed *depl
 	case root.State == deploy.RootOurs:
 		return root, &deploy.InRoot{Key: *key, Root: root}, nil
 	case root.State == deploy.RootClosed && key == nil:
-		err = source.Fail(source.BadSecret, "the ROOT of "+name+" is closed: only who has its key may create or delete there", "name the key's file with --root-key-file FILE, or in $"+rootKeyVariable)
+		err = source.Fail(source.BadSecret, "the ROOT of "+name+" is closed: only the holder of its key can create or delete there", "name the key's file with --root-key-file FILE, or in $"+rootKeyVariable)
 	case key == nil:
 	case root.State == deploy.RootAbsent:
 		err = source.Fail(source.NotOurs, "nobody has made the ROOT of "+name+" yet", "\""+s.target.rootCommand("new")+"\" makes it")

@@ -226,9 +226,9 @@ func (s *session) explain(ctx context.Context, err error) error {
 	case errors.As(err, &other):
 		return source.Fail(source.ChangedPlan, other.Error(), "--enrol can be chosen when a deployment is made: apply without it; or under another --stack; or \""+s.target.command("destroy")+"\" first")
 	case errors.Is(err, deploy.ErrStands):
-		return source.Fail(source.OperationFailed, "the deployment "+name+" is there: nothing is to be put back", "if an older state stands there, \""+s.target.command("apply", "DIR")+"\" of the newest folder brings its plan up to date, and its agents publish again what they have")
+		return source.Fail(source.OperationFailed, "the deployment "+name+" is there: nothing has to be put back", "if an older state stands there, \""+s.target.command("apply", "DIR")+"\" of the newest folder brings its plan up to date, and its agents publish again what they have")
 	case errors.Is(err, deploy.ErrNotOurs):
-		return source.Fail(source.OperationFailed, err.Error(), "who administers the coordinator can delete it (in ZooKeeper: the super user); \""+s.target.command("destroy")+"\" then deletes what is left")
+		return source.Fail(source.OperationFailed, err.Error(), "an administrator of the coordinator can delete it (in ZooKeeper: the super user); \""+s.target.command("destroy")+"\" then deletes what is left")
 	case errors.Is(err, deploy.ErrWrongSecret), errors.Is(err, coordinator.ErrRefused):
 		return source.Fail(source.BadSecret, "wrong secret: the deployment "+name+" was applied with another one than "+s.target.secretPath(),
 			"give the file it was applied with; if the secret is lost, deploy under another stack name")

@@ -39,7 +39,7 @@ func printChanges(io streams, shape []string, changes []changedRole, t *target) 
 		fmt.Fprintf(io.out, "  %s: %s: %s.\n", c.Role, strings.Join(c.What, ", "), then)
 	}
 	if slices.ContainsFunc(changes, func(c changedRole) bool { return slices.Contains(c.What, "added with its server") }) {
-		fmt.Fprintln(io.out, "  A server among these that the stack has already, without roles, has no agent: Heat makes it anew at its next update. \"hotc up\" names these, and asks before.")
+		fmt.Fprintln(io.out, "  A server among these that the stack has already, without roles, has no agent: Heat replaces it at its next update. \"hotc up\" names these, and asks before.")
 	}
 	if len(changes) == 0 && len(shape) == 0 {
 		fmt.Fprintln(io.out, "  no role changes: only outputs, positions in the template or names of files differ.")
@@ -102,7 +102,7 @@ func (s *session) runDeleteHooks(ctx context.Context, changes []deploy.RoleChang
 // lacksHook is the diagnostic of roles that have run and have no hook update.
 func (s *session) lacksHook(err *deploy.NoUpdateHookError) error {
 	d := source.Fail(source.ChangedPlan, "the deployment "+string(s.Deployment)+" is live, and roles that have run, or run now, would be out of date: they have no hook update, and are not idempotent",
-		"add `hooks: {update: …}` to the role, a source that its agent runs once for the change, or `idempotent: true` if it may be run again; or \""+s.target.command("destroy")+"\" first, and build its servers anew. A role that has failed needs no hook: after \"hotc apply\", \"hotc retry\" runs it as it is then")
+		"add `hooks: {update: …}` to the role, a source that its agent runs once for the change, or `idempotent: true` if it may be run again; or \""+s.target.command("destroy")+"\" first, and rebuild its servers. A role that has failed needs no hook: after \"hotc apply\", \"hotc retry\" runs it as it is then")
 	for _, r := range err.Roles {
 		d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("role %s: %s changed", r.Key(), strings.Join(r.What, ", "))})
 	}

@@ -86,7 +86,7 @@ func (w *Publication) rootCredential() *coordinator.Credential {
 }
 
 // ErrStands says that a deployment that is to be put back is there.
-var ErrStands = errors.New("it is there: nothing is to be put back")
+var ErrStands = errors.New("it is there: nothing has to be put back")
 
 // Publish puts a deployment on the coordinator: plan, files, cells and rights,
 // and last the node that agents wait for. Where another plan is live it takes that

@@ -60,7 +60,7 @@ func (r *Role) Renewal() Renewal {
 // behind is why a role that is out of date is so.
 func (r *Role) behind() *coordinator.Cause {
 	if r.standing.Newer {
-		return &coordinator.Cause{Role: r.Key(), At: r.Plan.At, Reason: "who writes what it follows has failed", Cause: r.standing.Behind}
+		return &coordinator.Cause{Role: r.Key(), At: r.Plan.At, Reason: "the role that writes what it follows has failed", Cause: r.standing.Behind}
 	}
 	return r.Update.Cause
 }

@@ -56,9 +56,9 @@ func ReadKnown(path string) (*Known, error) {
 	d.DisallowUnknownFields()
 	switch err := d.Decode(&b); {
 	case err != nil:
-		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s is not a baseline: %v", path, err), "`hotc lint --write-baseline` writes it anew")
+		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s is not a baseline: %v", path, err), "`hotc lint --write-baseline` writes it again")
 	case b.Version != baselineVersion:
-		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s has version %d of the format; this hotc reads version %d", path, b.Version, baselineVersion), "`hotc lint --write-baseline` writes it anew")
+		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s has version %d of the format; this hotc reads version %d", path, b.Version, baselineVersion), "`hotc lint --write-baseline` writes it again")
 	}
 	k := &Known{path: path, count: map[known]int{}}
 	for _, e := range b.Findings {

@@ -119,7 +119,7 @@ func (e *Error) describe(name string, r request, status gophercloud.ErrUnexpecte
 		return source.Fail(source.NoHeat, fmt.Sprintf("Heat at %s does not serve now: %s", name, said), "try again later"), ErrUnreachable
 	case e.Status >= 500:
 		id := status.ResponseHeader.Get("X-Openstack-Request-Id")
-		hint := "who operates the cloud finds the reason in heat-engine's log"
+		hint := "the cloud's operator finds the reason in heat-engine's log"
 		if id != "" {
 			hint += ", request " + id
 		}

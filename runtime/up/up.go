@@ -203,7 +203,7 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 		case u.stack.State.InProgress():
 			u.View.Say("Heat is at it already (" + string(u.stack.State) + ")")
 		case u.outcome == deploy.Unchanged:
-			u.View.Say("Nothing is to be changed: the stack is " + string(u.stack.State))
+			u.View.Say("Nothing has to change: the stack is " + string(u.stack.State))
 		}
 	}
 	r, err := f.toTheEnd(ctx)

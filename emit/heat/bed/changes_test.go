@@ -230,7 +230,7 @@ func TestASecondUpTakesOver(t *testing.T) {
 		t.Fatalf("%v:\n%s", err, third.printed())
 	}
 	for _, c := range []*command{first, second} {
-		if err := c.Wait(); err == nil && !strings.Contains(c.printed(), "Nothing is to be changed") || err != nil && !strings.Contains(c.printed(), "another \"hotc up\" has taken over") {
+		if err := c.Wait(); err == nil && !strings.Contains(c.printed(), "Nothing has to change") || err != nil && !strings.Contains(c.printed(), "another \"hotc up\" has taken over") {
 			t.Errorf("%v:\n%s", err, c.printed())
 		}
 	}

@@ -114,7 +114,7 @@ func TestUpAndDown(t *testing.T) {
 		o.removed(stack)
 		o.expect(0, up(x[0], stack), "Heat creates the stack "+stack, "done in", stack+" is CREATE_COMPLETE", x[1], x[2])
 		o.expect(0, []string{"status", "--stack", stack}, "done")
-		if text := o.expect(0, up(x[0], stack), "Nothing is to be changed"); strings.Contains(text, "  role  ") {
+		if text := o.expect(0, up(x[0], stack), "Nothing has to change"); strings.Contains(text, "  role  ") {
 			t.Errorf("coming back tells of roles that were done before:\n%s", text)
 		}
 		o.expect(0, []string{"down", stack, "--yes"}, "Heat deletes the stack", stack+" is gone: the stack and the deployment.")
@@ -168,7 +168,7 @@ func TestUpUpdates(t *testing.T) {
 	db, err := place.bed.Server(id)
 	do(t, err)
 	expectFile(t, db, "var/lib/count", "run 1\nupdate 2 with level=2\n")
-	o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=2"), "Nothing is to be changed")
+	o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=2"), "Nothing has to change")
 }
 
 // A role fails: the reason and its place are told. With a mended script the same command runs

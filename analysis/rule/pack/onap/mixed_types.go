@@ -30,7 +30,7 @@ func findMixedTypes(l *rule.Look) {
 		for _, port := range s.ports(l) {
 			begins := s.kind + "_" + s.index + "_"
 			if m := portName.FindStringSubmatch(port.Name); m != nil && (len(port.Name) < len(begins) || port.Name[:len(begins)] != begins) {
-				l.Note(l.Found(port.Entry.Key, fmt.Sprintf("a port of %q is to be called %s… (R-304011)", s.Resource.Name, begins), ""), s.Resource.Entry.Key, "the server")
+				l.Note(l.Found(port.Entry.Key, fmt.Sprintf("a port of %q must be called %s… (R-304011)", s.Resource.Name, begins), ""), s.Resource.Entry.Key, "the server")
 			}
 		}
 	}
