@@ -86,6 +86,9 @@ func Join(ctx context.Context, store coordinator.Store, key coordinator.RelayKey
 		if err := json.Unmarshal(text, &s.Plan); err != nil {
 			return nil, fmt.Errorf("the plan of %s: %w", key.Deployment, err)
 		}
+		if s.Plan == nil || s.Plan.Format != contract.Format {
+			return nil, fmt.Errorf("the plan of %s has another format than this hotc reads (%d): relay with the hotc that applied it", key.Deployment, contract.Format)
+		}
 		return s, s.readKeys(ctx)
 	}
 }

@@ -3,6 +3,7 @@ package heat_test
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -170,6 +171,37 @@ func TestACertificateNobodyTrusts(t *testing.T) {
 	t.Setenv("OS_PASSWORD", "p")
 	_, err := heat.Connect(t.Context(), heat.Options{})
 	expect(t, "an unknown CA", err, "H710", "not trusted", "OS_CACERT")
+}
+
+// A cloud with a CA of its own is trusted by $OS_CACERT, and by clouds.yaml's cacert; one whose
+// catalogue has no Heat is told so.
+func TestACAOfOnesOwn(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Subject-Token", "token")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte(`{"token":{"expires_at":"2099-01-01T00:00:00.000000Z","catalog":[]}}`))
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	ca := filepath.Join(dir, "ca.pem")
+	write(t, dir, map[string]string{
+		"ca.pem":      string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})),
+		"empty.pem":   "",
+		"clouds.yaml": "clouds:\n  own:\n    auth: {auth_url: '" + server.URL + "/v3', username: u, password: p, project_id: p, user_domain_name: Default}\n    cacert: " + ca + "\n",
+	})
+	clearVariables(t)
+	for name, value := range map[string]string{"OS_AUTH_URL": server.URL + "/v3", "OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_ID": "p", "OS_CACERT": ca} {
+		t.Setenv(name, value)
+	}
+	_, err := heat.Connect(t.Context(), heat.Options{})
+	expect(t, "its own CA", err, "H710", "catalogue has no Heat")
+	t.Setenv("OS_CACERT", filepath.Join(dir, "empty.pem"))
+	_, err = heat.Connect(t.Context(), heat.Options{})
+	expect(t, "no CA", err, "H710", "holds no certificate")
+	t.Setenv("OS_CACERT", "")
+	t.Setenv("OS_CLIENT_CONFIG_FILE", filepath.Join(dir, "clouds.yaml"))
+	_, err = heat.Connect(t.Context(), heat.Options{Cloud: "own"})
+	expect(t, "clouds.yaml", err, "H710", "catalogue has no Heat")
 }
 
 // theClient prints what python-heatclient sends for a template and environments.

@@ -20,7 +20,7 @@ import (
 )
 
 // relayed deploys a template with --signal=relay.
-func relayed(t *testing.T, template, name string, parameters ...string) *deployment {
+func relayed(t testing.TB, template, name string, parameters ...string) *deployment {
 	t.Helper()
 	theBed(t)
 	return worldOn(t, place.zk.URL("hotc"), template, "--signal=relay").owned(name, parameters...)
