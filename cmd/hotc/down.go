@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -17,7 +16,7 @@ import (
 )
 
 func newDownCommand(s streams) *cobra.Command {
-	d, asJSON := descent{io: s}, false
+	d := descent{conduct: conduct{io: s}}
 	cmd := &cobra.Command{
 		Use:   "down NAME",
 		Short: "Delete a stack, after its roles' delete hooks, and its deployment",
@@ -29,30 +28,24 @@ follows a deletion that Heat has begun.`,
 			if d.stack != "" && d.stack != args[0] {
 				return usageError{fmt.Errorf("down takes the stack's name: is it %s or %s?", args[0], d.stack)}
 			}
-			d.stack, d.command = args[0], commandLine(cmd, args)
-			if asJSON {
-				d.json, d.io.out = d.io.out, d.io.err
-			}
+			d.stack = args[0]
+			d.begin(cmd, args)
 			return d.run(cmd.Context())
 		},
 	}
 	d.addFlags(cmd)
 	d.addRootKeyFlag(cmd)
 	f := cmd.Flags()
-	f.StringVar(&d.cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")
 	f.BoolVar(&d.skipHooks, "skip-hooks", false, "run no delete hooks")
-	f.BoolVar(&d.yes, "yes", false, "do not ask")
-	f.BoolVar(&asJSON, "json", false, "print what was there as JSON; what happens meanwhile goes to standard error")
+	d.addConductFlags(f, "do not ask")
 	return cmd
 }
 
 // descent is one run of `hotc down`.
 type descent struct {
 	target
-	io             streams
-	cloud, command string
-	skipHooks, yes bool
-	json           io.Writer // nil: nobody wants it
+	conduct
+	skipHooks bool
 }
 
 // downReport is what `hotc down` has deleted.
@@ -102,7 +95,7 @@ func (d *descent) run(ctx context.Context) error {
 	gone, err := (&up.Down{Cloud: cloud, Deployment: on, View: view, Name: d.stack, SkipHooks: d.skipHooks, Look: betweenHeatsLooks}).Run(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return source.Fail(source.OperationFailed, "interrupted: what was begun goes on without hotc, but Heat may wait for it", "the same command goes on: "+d.command)
+		return source.Fail(source.OperationFailed, "interrupted: what was begun goes on without hotc, but Heat may wait for it", "the same command goes on: "+d.typed)
 	case err != nil:
 		return err
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 func newUpCommand(s streams) *cobra.Command {
-	a, asJSON := ascent{io: s}, false
+	a := ascent{conduct: conduct{io: s}}
 	cmd := &cobra.Command{
 		Use:   "up TEMPLATE --stack NAME",
 		Short: "Create a stack from a template, or update it, and follow it to its end",
@@ -44,10 +44,7 @@ or in --secret-file. Heat is asked with your credentials: $OS_CLOUD names one of
 clouds.yaml's, else the OS_* variables are taken.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.command = commandLine(cmd, args)
-			if asJSON {
-				a.json, a.io.out = a.io.out, a.io.err
-			}
+			a.begin(cmd, args)
 			return a.run(cmd.Context(), args[0])
 		},
 	}
@@ -58,23 +55,40 @@ clouds.yaml's, else the OS_* variables are taken.`,
 	f.StringVar(&a.signal, "signal", "auto", "who tells Heat how roles end: relay (this command while it runs, and \"hotc relay\"), heat (servers do), none, auto (relay)")
 	f.StringArrayVar(&a.secrets, "secret-param", nil, "`NAME=FILE`, the value of a hidden parameter for roles alone, which Heat does not get; - is standard input (several times)")
 	f.StringVar(&a.enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always")
-	f.StringVar(&a.cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")
-	f.BoolVar(&a.yes, "yes", false, "do not ask before a stack that is there is changed")
-	f.BoolVar(&asJSON, "json", false, "print how it ended as JSON; what happens meanwhile goes to standard error")
+	a.addConductFlags(f, "do not ask before a stack that is there is changed")
 	return cmd
+}
+
+// conduct is how `hotc up` and `down` deal with the cloud and with whoever has typed them.
+type conduct struct {
+	io     streams
+	cloud  string
+	yes    bool
+	asJSON bool
+	json   io.Writer // nil: nobody wants it
+	typed  string    // this one, ready for a shell
+}
+
+func (c *conduct) addConductFlags(f *pflag.FlagSet, yes string) {
+	f.StringVar(&c.cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")
+	f.BoolVar(&c.yes, "yes", false, yes)
+	f.BoolVar(&c.asJSON, "json", false, "print how it ended as JSON; what happens meanwhile goes to standard error")
+}
+
+func (c *conduct) begin(cmd *cobra.Command, args []string) {
+	c.typed = commandLine(cmd, args)
+	if c.asJSON {
+		c.json, c.io.out = c.io.out, c.io.err
+	}
 }
 
 // ascent is one run of `hotc up`.
 type ascent struct {
 	target
 	compilation
-	io      streams
+	conduct
 	secrets []string
 	enrol   string
-	cloud   string
-	yes     bool
-	command string    // this one, ready for a shell
-	json    io.Writer // nil: nobody wants it
 
 	relays   int // that are there when this one has ended
 	compiled *emit.Result
@@ -114,7 +128,7 @@ func (a *ascent) run(ctx context.Context, template string) error {
 	if err := a.compile(template); err != nil {
 		return err
 	}
-	cloud, err := heat.Connect(ctx, heat.Options{Cloud: a.cloud})
+	cloud, err := heat.Connect(ctx, heat.Options{Cloud: a.conduct.cloud})
 	if err != nil {
 		return a.ended(ctx, err)
 	}
@@ -316,13 +330,13 @@ func (a *ascent) ended(ctx context.Context, err error) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return source.Fail(source.OperationFailed, "interrupted: what was begun goes on without hotc", "the same command comes back to it: "+a.command)
+		return source.Fail(source.OperationFailed, "interrupted: what was begun goes on without hotc", "the same command comes back to it: "+a.typed)
 	}
 	if e, is := errors.AsType[*heat.Error](err); is && a.compiled != nil {
 		d, _ := source.AsDiagnostic(err)
 		placed := *d
 		if placed.At = placeNamed(a.compiled, e.Said); errors.Is(err, heat.ErrUnreachable) {
-			placed.Hint = "what was begun goes on; the same command comes back to it: " + a.command
+			placed.Hint = "what was begun goes on; the same command comes back to it: " + a.typed
 		}
 		return &placed
 	}

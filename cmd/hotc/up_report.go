@@ -147,8 +147,8 @@ func (a *ascent) printWell(x *upReport, took time.Duration) {
 
 func (a *ascent) relayCommand() string {
 	text := a.target.command("relay")
-	if a.cloud != "" {
-		text += " --cloud " + shellQuote(a.cloud)
+	if a.conduct.cloud != "" {
+		text += " --cloud " + shellQuote(a.conduct.cloud)
 	}
 	return text
 }
@@ -170,7 +170,7 @@ func (a *ascent) printFailed(x *upReport, r *up.Result, took time.Duration) {
 	if len(r.Failed) == 0 && !failed {
 		reason += ": " + r.Stack.Reason
 	}
-	fmt.Fprintf(a.io.err, "\n%s is %s, after %s.\nMend the cause, and bring it up again:\n\n  %s\n\nor take it away:\n\n  %s\n", a.stack, reason, age(took), a.command, a.downCommand())
+	fmt.Fprintf(a.io.err, "\n%s is %s, after %s.\nMend the cause, and bring it up again:\n\n  %s\n\nor take it away:\n\n  %s\n", a.stack, reason, age(took), a.typed, a.downCommand())
 }
 
 func (a *ascent) downCommand() string {
@@ -184,8 +184,8 @@ func (a *ascent) downCommand() string {
 	if a.rootKeyFile != "" {
 		text += " --root-key-file " + shellQuote(a.rootKeyFile)
 	}
-	if a.cloud != "" {
-		text += " --cloud " + shellQuote(a.cloud)
+	if a.conduct.cloud != "" {
+		text += " --cloud " + shellQuote(a.conduct.cloud)
 	}
 	return text
 }
