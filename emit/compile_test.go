@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/contract/check"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/ansible"
 	"github.com/hotc-dev/hotc/compiler/driver/chef"
@@ -34,6 +35,11 @@ func compile(t *testing.T, o emit.Options) (*emit.Result, string) {
 	var text strings.Builder
 	for _, d := range diags.All() {
 		source.Print(&text, d, source.Style{})
+	}
+	if r != nil { // what is compiled can be applied
+		if _, err := check.Plan(r.PlanJSON); err != nil {
+			t.Errorf("plan.json: %v", err)
+		}
 	}
 	return r, text.String()
 }
