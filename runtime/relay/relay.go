@@ -32,6 +32,8 @@ type Heat interface {
 	Stack(ctx context.Context, name string) (*heat.Stack, error)
 	Deployments(ctx context.Context, server string) ([]heat.Deployment, error)
 	EndDeployment(ctx context.Context, id string, end heat.DeploymentEnd) (*heat.Deployment, error)
+	Definition(ctx context.Context, s *heat.Stack) (json.RawMessage, error)
+	Resources(ctx context.Context, stackName, stackID string, depth int) ([]heat.Resource, error)
 }
 
 // Relay is one relay of one deployment.
@@ -54,6 +56,7 @@ type Relay struct {
 
 	stack   *heat.Stack
 	looked  time.Time // at the stack
+	doubted time.Time // whether Heat still has what it waits for
 	served  bool      // Heat has answered as it should
 	record  coordinator.HeatRecord
 	told    coordinator.HeatRecord // what was written down last
@@ -187,6 +190,7 @@ func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 		seen = slices.DeleteFunc(seen, func(w wait) bool { return w.About.Here })
 	}
 	if err == nil && told == nil {
+		r.doubt(ctx, s, seen)
 		err = r.end(ctx, s, seen)
 	}
 	if told != nil && ctx.Err() == nil && !errors.Is(told, relay.ErrStale) { // what was stale is looked at again

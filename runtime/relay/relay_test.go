@@ -31,6 +31,9 @@ type cloud struct {
 	ends    []string
 	before  func() // an End takes effect
 	changed chan struct{}
+	updated time.Time // the stack was, last
+	has     []string  // machines that the stack has
+	names   string    // the resources of its template
 }
 
 func newCloud() *cloud {
@@ -49,7 +52,7 @@ func (c *cloud) wait(id, config string, servers ...contract.HeatServer) {
 func (c *cloud) Stack(context.Context, string) (*heat.Stack, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return &heat.Stack{Name: "blog", ID: "stack-1", State: c.state}, c.down
+	return &heat.Stack{Name: "blog", ID: "stack-1", State: c.state, Updated: heat.Time{Time: c.updated}}, c.down
 }
 
 func (c *cloud) Deployments(_ context.Context, server string) ([]heat.Deployment, error) {
@@ -61,6 +64,22 @@ func (c *cloud) Deployments(_ context.Context, server string) ([]heat.Deployment
 	var all []heat.Deployment
 	for _, d := range c.waits {
 		all = append(all, *d)
+	}
+	return all, nil
+}
+
+func (c *cloud) Definition(context.Context, *heat.Stack) (json.RawMessage, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return json.RawMessage(`{"resources":` + c.names + `}`), nil
+}
+
+func (c *cloud) Resources(context.Context, string, string, int) ([]heat.Resource, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []heat.Resource
+	for _, id := range c.has {
+		all = append(all, heat.Resource{ID: id})
 	}
 	return all, nil
 }
@@ -283,6 +302,42 @@ func TestSupersededWaitEnds(t *testing.T) {
 		if got := w.said()[1]; !strings.HasPrefix(got, "w2 FAILED db.mysql: exit status 3") {
 			t.Errorf("Heat was told %q", got)
 		}
+	}
+}
+
+// Heat waits for a machine which an update over the one that waits has replaced, or taken out:
+// whatever has become of that machine, the wait ends well. Where Heat still has the machine, or
+// nothing was updated since, it is waited for, and its failure told.
+func TestUpdateOverAWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		updated time.Time
+		has     []string
+		names   string
+		roles   string // of the machine that is waited for; "" is that another one is the server
+		want    string
+	}{
+		"replaced":                   {noon.Add(time.Minute), []string{"id-2"}, `{"db":{}}`, "", "w1 COMPLETE superseded"},
+		"replaced, and it failed":    {noon.Add(time.Minute), []string{"id-2"}, `{"db":{}}`, "mysql=failed", "w1 COMPLETE superseded"},
+		"taken out":                  {noon.Add(time.Minute), []string{"id-1"}, `{}`, "", "w1 COMPLETE superseded"},
+		"failed in an update before": {noon.Add(-time.Minute), []string{"id-2"}, `{"db":{}}`, "mysql=failed", "w1 FAILED"},
+		"failed, and Heat has it":    {noon.Add(time.Minute), []string{"id-1"}, `{"db":{}}`, "mysql=failed", "w1 FAILED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
+			w.waits["w1"].Created.Time = noon
+			w.updated, w.has, w.names, w.state = c.updated, c.has, c.names, "UPDATE_IN_PROGRESS"
+			if c.roles == "" {
+				w.report(w.machine("id-2"), "")
+			} else {
+				w.report(w.machine("id-1"), c.roles)
+			}
+			w.relay(t.Context(), "relay", nil)
+			w.until("Heat was told", func() bool { return len(w.said()) == 1 })
+			if got := w.said()[0]; !strings.HasPrefix(got, c.want) {
+				t.Errorf("Heat was told %q", got)
+			}
+		})
 	}
 }
 

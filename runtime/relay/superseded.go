@@ -1,0 +1,105 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/runtime/heat"
+)
+
+// An update that comes over another one has to wait at each resource until the other one has let
+// go of it. So Heat goes on waiting for a machine which that update has replaced, or taken out of
+// the template, and gets to know of the next one only when this wait has ended. It ends well: a
+// failure would leave the stack in progress for ever.
+
+// doubtAgain is the least time between two questions whether Heat still has what it waits for.
+const doubtAgain = 5 * time.Second
+
+// doubt finds the waits of an update that another has come over. Heat is asked about those alone
+// that wait for a machine which is not the server now, or are about to fail, while the stack was
+// updated after they began.
+func (r *Relay) doubt(ctx context.Context, s *relay.Session, seen []wait) {
+	servers := s.Servers()
+	var doubtful []int
+	at := time.Now()
+	for i, w := range seen {
+		if !w.inProgress() || w.superseded {
+			continue
+		}
+		fails := w.decide(s.Plan, servers, &r.carried).state == coordinator.HeatFailed
+		if fails || len(strangers(w.HeatWait, s.Plan, servers)) > 0 && at.Sub(r.doubted) >= doubtAgain {
+			doubtful = append(doubtful, i)
+		}
+	}
+	if len(doubtful) == 0 {
+		return
+	}
+	r.doubted = at
+	stack, err := r.Heat.Stack(ctx, string(r.Key.Deployment))
+	if err != nil || stack.ID != r.stack.ID {
+		return // the next look tells
+	}
+	doubtful = slices.DeleteFunc(doubtful, func(i int) bool { return stack.Updated.Before(began(seen[i])) })
+	if len(doubtful) == 0 || !stack.State.InProgress() {
+		return
+	}
+	has, err := r.has(ctx, stack)
+	if err != nil {
+		return
+	}
+	for _, i := range doubtful {
+		seen[i].superseded = slices.ContainsFunc(seen[i].Servers, func(named contract.HeatServer) bool { return !has(named) })
+	}
+}
+
+// began is when Heat began to wait for what it waits for.
+func began(w wait) time.Time {
+	if w.Updated.IsZero() {
+		return w.Created.Time
+	}
+	return w.Updated.Time
+}
+
+// strangers are the machines of a wait that are not their servers now.
+func strangers(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPath]relay.Server) (all []contract.HeatServer) {
+	for _, named := range w.Servers {
+		if server, _ := find(named, p, servers); server == nil {
+			all = append(all, named)
+		}
+	}
+	return all
+}
+
+// has finds out which machines Heat means to have: its template names their resource, and they
+// are the newest of it.
+func (r *Relay) has(ctx context.Context, stack *heat.Stack) (func(contract.HeatServer) bool, error) {
+	text, err := r.Heat.Definition(ctx, stack)
+	if err != nil {
+		return nil, err
+	}
+	var template struct {
+		Resources map[string]json.RawMessage `json:"resources"`
+	}
+	if err := json.Unmarshal(text, &template); err != nil {
+		return nil, err
+	}
+	resources, err := r.Heat.Resources(ctx, stack.Name, stack.ID, heat.MaxDepth)
+	if err != nil {
+		return nil, err
+	}
+	machines := map[string]bool{}
+	for _, x := range resources {
+		machines[x.ID] = true
+	}
+	return func(named contract.HeatServer) bool {
+		root, _, _ := strings.Cut(string(named.Server), "/")
+		_, stays := template.Resources[root]
+		return stays && machines[named.ID]
+	}, nil
+}
