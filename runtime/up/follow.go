@@ -91,7 +91,7 @@ func (f *following) heats(ctx context.Context) (*heat.Stack, error) {
 		f.pass(e)
 	}
 	if f.awaited {
-		f.awaited = !begins
+		f.awaited, f.ours = !begins, begins
 		return nil, nil // the stack was looked at before the update had begun
 	}
 	return s, f.takenOver(s)

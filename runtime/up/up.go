@@ -192,7 +192,7 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.id = id
+		f.id, f.ours = id, true
 	case step == Mend, step == Update && changes.Heat:
 		if err := u.update(ctx, f); err != nil {
 			return nil, err
