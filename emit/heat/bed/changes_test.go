@@ -110,7 +110,12 @@ func TestShapeChanges(t *testing.T) {
 		part{"b", []string{noting("two", "v: z", ", idempotent: true")}},
 		part{"bare", nil}, three)
 	l.expect(0, up(l.path, l.stack, "--yes"), "b.two: it runs again", "a.one: it runs again, once, after b.two", "c.three: it runs again, once, after b.two", "UPDATE_COMPLETE")
-	expectFile(t, a, "var/lib/count", "one x\nextra y\none two(z)\n")
+	// a.one, which the plan changes, too, may run for that before b.two has written (docs/updates.md).
+	turned, err := a.Read("var/lib/count")
+	do(t, err)
+	if turned != "one x\nextra y\none two(z)\n" && turned != "one x\nextra y\none two(one(x))\none two(z)\n" {
+		t.Errorf("a has %q", turned)
+	}
 	expectFile(t, b, "var/lib/count", "two one(x)\ntwo z\n")
 	expectFile(t, c, "var/lib/count", "three two(one(x))\nthree two(z)\n")
 
@@ -146,7 +151,7 @@ func TestShapeChanges(t *testing.T) {
 			t.Errorf("%s was replaced", name)
 		}
 	}
-	expectFile(t, a, "var/lib/count", "one x\nextra y\none two(z)\n")
+	expectFile(t, a, "var/lib/count", turned)
 }
 
 // diamond is one whose first role waits in its hook update until /tmp/open is there.

@@ -1,0 +1,240 @@
+package agent_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/zookeeper"
+	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
+	"github.com/hotc-dev/hotc/runtime/agent"
+	"github.com/hotc-dev/hotc/runtime/driver"
+)
+
+// BenchmarkChangedValue changes a value that the roles of a thousand servers follow. started-ms is
+// from the beginning of the write until the last role has been started for it; ratio compares
+// that with one value to as many readers, which the same roles block on in their first runs. The
+// agents share a process and this machine's cores; their journals lie in memory, since servers
+// have disks of their own. HOTC_AGENTS is another number than a thousand.
+func BenchmarkChangedValue(b *testing.B) {
+	count := 1000
+	if text := os.Getenv("HOTC_AGENTS"); text != "" {
+		var err error
+		if count, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for range b.N {
+		f := newFollowers(b, count)
+		var read, started []time.Duration
+		for i := range valueRounds {
+			read = append(read, f.round(fmt.Sprintf("first %d", i), func(ctx context.Context) error {
+				return f.writer.Put(ctx, cellOf(i), json.RawMessage(`"first"`), time.Now())
+			}))
+		}
+		f.settle()
+		for i := range valueRounds {
+			started = append(started, f.round(fmt.Sprintf("again %d", i), func(ctx context.Context) error {
+				return f.writer.Renew(ctx, cellOf(0), json.RawMessage(strconv.Itoa(i)), nil, time.Now())
+			}))
+			f.settle()
+		}
+		slices.Sort(read)
+		slices.Sort(started)
+		ours, peer := started[valueRounds/2], read[valueRounds/2]
+		b.ReportMetric(float64(ours.Milliseconds()), "started-ms")
+		b.ReportMetric(float64(peer.Milliseconds()), "read-ms")
+		b.ReportMetric(float64(ours)/float64(peer), "ratio")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// valueRounds is how often each is measured; the middle one counts.
+const valueRounds = 7
+
+func cellOf(i int) contract.CellName { return contract.CellName(fmt.Sprintf("db.r:x%d", i)) }
+
+// followers are the agents of servers with a role each, which reads some values one after
+// another and follows the first.
+type followers struct {
+	b      *testing.B
+	store  coordinator.Store
+	secret coordinator.Secret
+	plan   contract.Plan
+	writer *member.Session
+
+	mu    sync.Mutex
+	left  int
+	last  time.Time
+	ended chan struct{}
+}
+
+func newFollowers(b *testing.B, count int) *followers {
+	secret, err := coordinator.NewSecret(rand.Reader)
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := &followers{b: b, secret: secret, plan: contract.Plan{Format: contract.Format, Signal: "none", Outputs: []contract.StackOutput{}}}
+	db := contract.Server{Path: "db", Roles: []contract.Role{{Name: "r", Driver: "stub"}}}
+	own := func(s *contract.Server, cell contract.CellName) {
+		s.Writes = append(s.Writes, cell)
+		f.plan.Cells = append(f.plan.Cells, contract.Cell{Name: cell, Server: s.Path, Role: "r"})
+	}
+	reader := contract.Role{Name: "r", Driver: "stub", Idempotent: true, Follows: []contract.Follow{{Cell: cellOf(0), Watch: true}}}
+	var reads []contract.CellRef
+	for i := range valueRounds {
+		cell := cellOf(i)
+		own(&db, cell)
+		db.Roles[0].Outputs = append(db.Roles[0].Outputs, contract.Output{Name: fmt.Sprint("x", i), Cell: cell, Type: contract.JSON})
+		reads = append(reads, contract.CellRef{Cell: cell, Server: "db"})
+		reader.Inputs = append(reader.Inputs, contract.Input{Name: fmt.Sprint("x", i), Time: contract.Run, Watch: i == 0, Reads: []contract.CellName{cell},
+			Expr: json.RawMessage(fmt.Sprintf(`{"$cell":%q}`, cell)), At: map[string]contract.Position{"": "site.yaml:1:1"}, IfDown: 3600})
+	}
+	own(&db, "db.r")
+	f.plan.Servers = append(f.plan.Servers, db)
+	for i := range count {
+		s := contract.Server{Path: contract.ServerPath(fmt.Sprint("s", i)), Roles: []contract.Role{reader}, Reads: reads}
+		own(&s, s.Path.Role("r").Completion())
+		f.plan.Servers = append(f.plan.Servers, s)
+		for k := range valueRounds {
+			f.plan.Cells[k].Readers = append(f.plan.Cells[k].Readers, s.Path)
+		}
+	}
+	url := zktest.Start(b, zktest.AsInstalled).URL("hotc/changed")
+	open := func(ctx context.Context, _ string, creds ...coordinator.Credential) (coordinator.Store, error) {
+		return zookeeper.Open(ctx, url, creds...)
+	}
+	f.publish(open)
+	token := secret.ServerToken(deployment, "db")
+	store, err := open(b.Context(), "", coordinator.ServerCredential("db", token))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { store.Close() })
+	m := member.Join(store, deployment, "db", token)
+	if _, err := m.Plan(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	if f.writer, err = m.Enrol(b.Context(), "journal", "i-db", false, time.Now()); err != nil {
+		b.Fatal(err)
+	}
+	f.expect(count) // until all wait for the first value
+	f.startAll(open)
+	<-f.ended
+	f.settle()
+	return f
+}
+
+// publish puts the plan on the coordinator.
+func (f *followers) publish(open func(context.Context, string, ...coordinator.Credential) (coordinator.Store, error)) {
+	text, err := json.Marshal(f.plan)
+	if err != nil {
+		f.b.Fatal(err)
+	}
+	s, err := open(f.b.Context(), "", f.secret.Operator(deployment))
+	if err != nil {
+		f.b.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := deploy.Publish(f.b.Context(), s, deploy.Publication{Deployment: deployment, Secret: f.secret, Plan: &f.plan, JSON: text, Now: time.Now()}); err != nil {
+		f.b.Fatal(err)
+	}
+}
+
+// startAll starts the agents of all readers; they end with the benchmark.
+func (f *followers) startAll(open func(context.Context, string, ...coordinator.Credential) (coordinator.Store, error)) {
+	folder, err := os.MkdirTemp("/dev/shm", "hotc-agents")
+	if err != nil {
+		f.b.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		f.b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	f.b.Cleanup(func() {
+		stop()
+		running.Wait()
+		os.RemoveAll(folder)
+	})
+	for _, s := range f.plan.Servers[1:] {
+		own := filepath.Join(folder, string(s.Path))
+		config := agent.Config{
+			Boot: contract.Boot{Format: contract.Format, Deployment: string(deployment), Server: s.Path, Coordinator: "zk:",
+				Token: f.secret.ServerToken(deployment, s.Path)},
+			Instance: "i-" + string(s.Path), State: filepath.Join(own, "state"), Work: filepath.Join(own, "work"),
+			Program: program, Version: "bench", Environment: []string{}, Drivers: []driver.Driver{stub{f}}, Open: open, Console: os.Stderr,
+			Now: time.Now, Random: rand.Reader, Grace: time.Second, Parting: time.Second, Retry: time.Second,
+		}
+		running.Go(func() {
+			if err := agent.Run(ctx, config); err != nil && ctx.Err() == nil {
+				panic(err)
+			}
+		})
+	}
+}
+
+// expect begins a round, which ends when so many roles have come somewhere.
+func (f *followers) expect(count int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left, f.ended = count, make(chan struct{})
+}
+
+func (f *followers) came() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.left--; f.left == 0 {
+		f.last = time.Now()
+		close(f.ended)
+	}
+}
+
+// round writes a value, and says how long it took the last role to come to where it is expected.
+func (f *followers) round(what string, write func(context.Context) error) time.Duration {
+	f.expect(len(f.plan.Servers) - 1)
+	begin := time.Now()
+	if err := write(f.b.Context()); err != nil {
+		f.b.Fatalf("%s: %v", what, err)
+	}
+	<-f.ended
+	return f.last.Sub(begin)
+}
+
+// settle lets what agents do at the end of a run come to its end.
+func (f *followers) settle() { time.Sleep(3 * time.Second) }
+
+// stub is a driver that reads a role's values, and tells when it has come to each.
+type stub struct{ f *followers }
+
+func (stub) Name() string                               { return "stub" }
+func (stub) Prepare(context.Context, *driver.Job) error { return nil }
+func (d stub) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
+	if err := job.Started(ctx); err != nil {
+		return driver.Exit{}, err
+	}
+	d.f.came()
+	if string(job.Role.Source) == "" {
+		for _, in := range job.Role.Inputs {
+			value, err := job.Values.Read(ctx, in.Name)
+			if err != nil || string(value) != `"first"` {
+				return driver.Exit{}, err // it runs again
+			}
+			d.f.came()
+		}
+	}
+	return driver.Exit{}, nil
+}
