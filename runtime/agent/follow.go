@@ -183,12 +183,14 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 	had := a.heat.ran(r, noted.Followed)
 	standing := coordinator.Stand(r.Follows, had, now.of)
 	if standing.Due() && r.Updating() != nil {
-		a.follows.forget(r.Follows)
-		if now, err = a.look(ctx, r); err != nil { // with values
-			return false, err
-		}
-		if !coordinator.Stand(r.Follows, had, now.of).Due() {
-			return true, nil // it has changed just now: look again
+		if !now.whole() {
+			a.follows.forget(r.Follows)
+			if now, err = a.look(ctx, r); err != nil { // with values
+				return false, err
+			}
+			if !coordinator.Stand(r.Follows, had, now.of).Due() {
+				return true, nil // it has changed just now: look again
+			}
 		}
 		return true, a.runUpdate(ctx, r, now)
 	}
@@ -197,6 +199,16 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 
 // seen are cells as they were seen together.
 type seen map[contract.CellName]coordinator.CellRecord
+
+// whole says that all of them were read with their values.
+func (s seen) whole() bool {
+	for _, r := range s {
+		if r.State == coordinator.Valued && r.Value == nil {
+			return false
+		}
+	}
+	return true
+}
 
 func (s seen) of(cell contract.CellName) coordinator.CellRecord { return s[cell] }
 
@@ -284,7 +296,9 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen) error
 		if err := a.journal.NoteTaskRunning(id, name, mark, made, followed); err != nil {
 			return err
 		}
-		return a.showUpdate(ctx, *r, "")
+		running := a.recall(*r)
+		a.board.show(func(s *coordinator.ServerState) { setRole(s, running) }) // nobody waits for that
+		return nil
 	}}
 	a.console.say("%s: what it follows has changed", a.key(r.Name))
 	end, err := a.host().RunTask(ctx, *r, task)
