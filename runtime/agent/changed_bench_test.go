@@ -68,7 +68,6 @@ const followedCell contract.CellName = "db.r:x"
 // followers are the agents of servers with a role each, which follows a value.
 type followers struct {
 	b      *testing.B
-	store  coordinator.Store
 	secret coordinator.Secret
 	plan   contract.Plan
 	writer *member.Session
