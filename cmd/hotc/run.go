@@ -127,15 +127,24 @@ func (r *localRun) run(ctx context.Context, workdir string) error {
 	}
 	r.session = &session{&operate.Operator{Deployment: localrun.Name}, &target{stack: string(localrun.Name)}}
 	if r.running, err = localrun.Start(ctx, r.setup); err != nil {
-		return r.session.explain(ctx, err)
+		return r.explain(ctx, err)
 	}
 	defer r.running.Close()
 	r.session.Operator = r.running.Operator
 	result, err := r.running.Roles(ctx)
 	if err != nil {
-		return r.session.explain(ctx, err)
+		return r.explain(ctx, err)
 	}
 	return r.report(result, workdir != "")
+}
+
+// explain says why a run failed. One that was ended from outside has no reason of its own:
+// exit knows the signal, or the output that could not be written.
+func (r *localRun) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return r.session.explain(ctx, err)
 }
 
 func makeWorkdir(dir string) (string, error) {
