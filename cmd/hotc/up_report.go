@@ -46,12 +46,14 @@ type upReport struct {
 
 // upChanges are what an update was to change.
 type upChanges struct {
-	Added    []string           `json:"added"`
-	Deleted  []string           `json:"deleted"`
-	Replaced []string           `json:"replaced"`
-	Within   bool               `json:"unknown_within,omitempty"`
-	Roles    []changedRole      `json:"roles"`
-	Again    []contract.RoleKey `json:"again"`
+	Added    []string `json:"added"`
+	Deleted  []string `json:"deleted"`
+	Replaced []string `json:"replaced"`
+	Within   bool     `json:"unknown_within,omitempty"`
+	// Parameters get another value.
+	Parameters []string           `json:"parameters,omitempty"`
+	Roles      []changedRole      `json:"roles"`
+	Again      []contract.RoleKey `json:"again"`
 }
 
 type failedResource struct {
@@ -87,7 +89,7 @@ func (a *ascent) reportOf(r *up.Result, took time.Duration) *upReport {
 		x.Resources = append(x.Resources, failedResource{strings.Join(f.Path, "/"), f.Type, f.Reason, contract.Position(at.Portable()), at})
 	}
 	if c := r.Changes; r.Did == up.Update {
-		x.Changes = &upChanges{some(c.Added), some(c.Deleted), some(c.Replaced), c.Within, changedRoles(c.Roles), some(c.Again)}
+		x.Changes = &upChanges{some(c.Added), some(c.Deleted), some(c.Replaced), c.Within, c.Given, changedRoles(c.Roles), some(c.Again)}
 	}
 	return x
 }

@@ -239,7 +239,7 @@ func (v *upView) preview(c up.Changes) *previewReport {
 	if v.plan == nil || v.now == nil {
 		return nil
 	}
-	return previewOf(v.plan, v.now, c.Roles, c.Again, func(s contract.ServerPath) bool { return within(s, c.Replaced) })
+	return previewOf(v.plan, v.now, append(heatGives(v.plan, c), c.Roles...), c.Again, func(s contract.ServerPath) bool { return within(s, c.Replaced) })
 }
 
 // whyReplaced says of a resource that Heat replaces that this is because roles come to servers
@@ -277,6 +277,12 @@ func (v *upView) Confirm(c up.Changes) error {
 			fmt.Fprintf(out, "  %s %s%s\n", x.what, terminal.Line(name), v.whyReplaced(name, c.Replaced))
 		}
 	}
+	for _, name := range c.Given {
+		fmt.Fprintf(out, "  parameter %s gets another value\n", terminal.Line(name))
+	}
+	for _, r := range heatGives(v.plan, c) {
+		fmt.Fprintf(out, "  %s: %s: %s\n", r.Key(), strings.Join(r.What, ", "), heatBecomes(r.Effect))
+	}
 	for _, r := range c.Roles {
 		fmt.Fprintf(out, "  %s: %s: %s\n", r.Key(), strings.Join(r.What, ", "), becomes(r.Effect))
 	}
@@ -290,7 +296,7 @@ func (v *upView) Confirm(c up.Changes) error {
 		fmt.Fprintln(out, "  Heat does not say beforehand what it does in groups and nested stacks here: its own preview fails where a group grows or scales")
 	}
 	v.preview(c).print(out)
-	if len(c.Added)+len(c.Deleted)+len(c.Replaced)+len(c.Roles)+len(c.Again) == 0 {
+	if len(c.Added)+len(c.Deleted)+len(c.Replaced)+len(c.Roles)+len(c.Again)+len(c.Given) == 0 {
 		fmt.Fprintln(out, "  nothing that is sure: Heat gets the template, and makes no new server for it as far as can be told")
 	}
 	if v.yes {

@@ -19,6 +19,9 @@ type Changes struct {
 	Added, Deleted, Replaced []string
 	// Within says that Heat does not say what it would do in groups and nested stacks.
 	Within bool
+	// Given are the stack's parameters that get another value, and Derived the resources that
+	// are made of them: what Heat gives to roles changes with these.
+	Given, Derived []string
 	// Roles are those that the plan changes, Again those that have failed and run again.
 	Roles []deploy.RoleChange
 	Again []contract.RoleKey

@@ -51,8 +51,8 @@ func TestOnlyWhatIsSureIsSaidToBeReplaced(t *testing.T) {
 	}
 	u := &Up{Cloud: &cloud{definition: before}, Template: template, stack: &heat.Stack{ID: "id", Parameters: map[string]string{"image": "a", "n": "1"}}}
 	for given, want := range map[string]Changes{
-		`"2"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"given", "other", "pinned"}},
-		`"1"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"other", "pinned"}},
+		`"2"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"given", "other", "pinned"}, Given: []string{"image", "n"}, Derived: []string{"given", "pinned"}},
+		`"1"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"other", "pinned"}, Given: []string{"image"}, Derived: []string{"pinned"}},
 	} {
 		var c Changes
 		u.Options.Given = map[string]json.RawMessage{"n": []byte(given)}
