@@ -41,8 +41,12 @@ func (l *Look) withoutItem(list *yaml.Node, i int) *source.Fix {
 	return &source.Fix{Does: "leave it out", Edits: []source.Edit{{Span: out}}}
 }
 
-// perhapsWithout is without, where perhaps something else was to be mended.
-func (l *Look) perhapsWithout(e *yaml.Entry) *source.Fix {
+// perhapsWithout is without for an entry of a section, where perhaps something else was to
+// be mended. The last one goes with its section, which may not be empty.
+func (l *Look) perhapsWithout(e *yaml.Entry, section string) *source.Fix {
+	if around := l.Template.Root.Entry(section); around != nil && len(around.Value.Entries) == 1 {
+		e = around
+	}
 	fix := l.without(e)
 	if fix != nil {
 		fix.Unsafe = true

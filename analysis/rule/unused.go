@@ -33,7 +33,7 @@ func findUnusedParameters(l *Look) {
 	})
 	for _, p := range l.Template.Parameters {
 		if !used[p.Name] && !all {
-			l.Found(p.Entry.Key, fmt.Sprintf("nothing reads the parameter %q", p.Name), "").Fix = l.perhapsWithout(p.Entry)
+			l.Found(p.Entry.Key, fmt.Sprintf("nothing reads the parameter %q", p.Name), "").Fix = l.perhapsWithout(p.Entry, l.Template.Words().Parameters)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func findUnusedConditions(l *Look) {
 	collect(l.Template.Root)
 	for _, c := range l.Template.Root.Get(l.Template.Words().Conditions).All() {
 		if !words[c.Name] {
-			l.Found(c.Key, fmt.Sprintf("nothing asks for the condition %q", c.Name), "").Fix = l.perhapsWithout(&c)
+			l.Found(c.Key, fmt.Sprintf("nothing asks for the condition %q", c.Name), "").Fix = l.perhapsWithout(&c, l.Template.Words().Conditions)
 		}
 	}
 }

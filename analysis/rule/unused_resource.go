@@ -43,7 +43,7 @@ func findUnusedResources(l *Look) {
 	}
 	for r := range l.Resources {
 		if kind := l.Use(r.Name).Type(r); slices.Contains(forOthers, kind) && !used[r.Name] {
-			l.Found(r.Entry.Key, fmt.Sprintf("nothing refers to %q: an %s does nothing by itself", r.Name, kind), "").Fix = l.perhapsWithout(r.Entry)
+			l.Found(r.Entry.Key, fmt.Sprintf("nothing refers to %q: an %s does nothing by itself", r.Name, kind), "").Fix = l.perhapsWithout(r.Entry, "")
 		}
 	}
 }

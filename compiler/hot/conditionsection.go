@@ -45,11 +45,15 @@ func (t *Template) Enabled(condition *yaml.Entry) *Expr {
 func (t *Template) readConditions(diags *source.Diagnostics) {
 	name := t.Words().Conditions
 	n := t.Root.Get(name)
-	if n.IsNull() || !t.Version.hasConditions() {
+	if n == nil || !t.Version.hasConditions() {
 		return
 	}
 	if n.Kind != yaml.Map {
-		diags.Error(source.BadSection, t.Place(n), name+" must be a map, not "+n.Kind.String(), "")
+		what, at := n.Kind.String(), source.Spanned(n)
+		if n.IsNull() { // unlike the other sections
+			what, at = "empty", t.Root.Entry(name).Key
+		}
+		diags.Error(source.BadSection, t.Place(at), name+" must be a map, not "+what, "")
 		return
 	}
 	for _, e := range n.Entries {
