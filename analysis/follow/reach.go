@@ -57,6 +57,7 @@ type reacher struct {
 	graph     *preview.Graph
 	roles     []*program.Role // in the order of the text
 	byKey     map[contract.RoleKey]*program.Role
+	rewritten map[string]string           // cells that hooks update write, by whose
 	readers   map[string][]*program.Input // by cell
 }
 
@@ -181,11 +182,41 @@ func (r *reacher) from(what string, b preview.Begin) Change {
 		for _, in := range r.readers[string(cell)] {
 			if !runs[in.Role] && !kept[in] { // what runs reads the value anew, too
 				kept[in] = true
-				c.Keeps = append(c.Keeps, Kept{Input: in, At: in.At, Why: "it does not watch"})
+				c.Keeps = append(c.Keeps, Kept{Input: in, At: in.At, Why: "it does not watch" + r.anew(string(cell))})
 			}
 		}
 	}
 	return c
+}
+
+// anew says of a cell that its role's hook update writes it: nobody who does not watch learns of that.
+func (r *reacher) anew(cell string) string {
+	if r.rewritten == nil {
+		r.rewritten = rewritten(r.roles)
+	}
+	if key := r.rewritten[cell]; key != "" {
+		return ", though the hook update of " + key + " writes it"
+	}
+	return ""
+}
+
+// rewritten are the cells that hooks update write, each with its role.
+func rewritten(roles []*program.Role) map[string]string {
+	by := map[string]string{}
+	for _, role := range roles {
+		hook := role.Update()
+		if hook == nil || hook.Meaning == nil || hook.Meaning.Sequence == nil {
+			continue
+		}
+		hook.Meaning.Sequence.Walk(func(s *program.Step) {
+			for _, o := range role.Outputs {
+				if s.Op == program.WriteOutput && s.Name == o.Name {
+					by[o.Cell()] = role.Key()
+				}
+			}
+		})
+	}
+	return by
 }
 
 func cellNames(cells []string) []contract.CellName {
