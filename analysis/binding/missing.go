@@ -80,7 +80,8 @@ func (b *binder) leftOut(o *hot.Output) bool {
 		return false
 	}
 	needs := false
-	if missing := b.uses("", o.Value, func(*Read) { needs = true }); needs || missing {
+	u := &usage{binder: b, found: func(*Read) { needs = true }} // what leads nowhere does no harm here
+	if u.below(o.Value); needs || u.missing {
 		_, _ = hot.Fold(b.template.Enabled(o.Condition), b.stack.Given.Resolve)
 	}
 	return true

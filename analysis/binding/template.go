@@ -119,7 +119,7 @@ func (u *usage) useOfServer(call *yaml.Node, ref hot.NodeRef) bool {
 		}
 	}
 	if !roles.IsServerAttribute(attribute) {
-		u.unknownOutput(u.template.Place(call), path, attribute)
+		u.dangling = true // unless it stands in a branch that is not taken
 	}
 	return false
 }
