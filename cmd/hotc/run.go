@@ -132,9 +132,6 @@ func (r *localRun) run(ctx context.Context, workdir string) error {
 	defer r.running.Close()
 	r.session.Operator = r.running.Operator
 	result, err := r.running.Roles(ctx)
-	if err != nil && ctx.Err() != nil {
-		return err
-	}
 	if err != nil {
 		return r.explain(ctx, err)
 	}
