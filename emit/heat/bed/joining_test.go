@@ -1,0 +1,119 @@
+//go:build e2e
+
+package bed_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// listed are the lists that the balancer has had, the last one last.
+func (d *deployment) listed() []string {
+	d.t.Helper()
+	text, err := d.server("balancer").Read("var/lib/lists")
+	do(d.t, err)
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// balances waits until the balancer's list is of the machines that some servers are now.
+func (d *deployment) balances(paths ...string) {
+	d.t.Helper()
+	var got, want string
+	defer func() {
+		if d.t.Failed() {
+			d.t.Logf("the balancer has %q, want %q", got, want)
+		}
+	}()
+	until(d.t, "the balancer to have "+strings.Join(paths, " "), func() bool {
+		now := d.status()
+		var ids []string
+		for _, path := range paths {
+			ids = append(ids, now[path].Instance)
+		}
+		lists := d.listed()
+		got, want = lists[len(lists)-1], strings.Join(ids, " ")
+		return got == want
+	})
+	d.await("balancer", "proxy", "done")
+}
+
+// A balancer follows its groups: a ResourceGroup 2→3→1→2 by updates of the stack, and an
+// AutoScalingGroup by policies, past a member that fails. What is gone is never in its list again, and
+// what nobody hears of is, until Heat says that it is gone.
+func TestRelayBalancerFollowsGroups(t *testing.T) {
+	t.Parallel()
+	d := relayed(t, "testdata/joining.yaml", "joining")
+	d.relay()
+	open(t, d.machine("app/0", nil), "go")
+	d.ends("CREATE_COMPLETE")
+	d.balances("web/0", "web/1", "app/0")
+
+	d.stack.Update(t, d.with("size", 3))
+	d.ends("UPDATE_COMPLETE")
+	third := d.status()["web/2"].Instance
+	if lists := d.listed(); !strings.Contains(lists[len(lists)-1], third) {
+		t.Errorf("the stack is complete, and the balancer has %q, without %s", lists, third)
+	}
+	d.balances("web/0", "web/1", "web/2", "app/0")
+	second := d.status()["web/1"]
+	d.stack.Update(t, d.with("size", 1))
+	d.ends("UPDATE_COMPLETE")
+	d.balances("web/0", "app/0")
+	left := len(d.listed())
+	d.stack.Update(t, d.with("size", 2))
+	d.ends("UPDATE_COMPLETE")
+	d.balances("web/0", "web/1", "app/0")
+	if again := d.status()["web/1"]; again.Incarnation != second.Incarnation+1 || again.Instance == second.Instance {
+		t.Errorf("web/1 was %+v, and is %+v", second, again)
+	}
+	for _, list := range d.listed()[left:] {
+		if strings.Contains(list, second.Instance) || strings.Contains(list, third) {
+			t.Errorf("somebody who is gone is in the list again: %q", list)
+		}
+	}
+
+	openstack(t, d.world, "stack", "resource", "signal", d.name, "more") // by two
+	failing := d.machine("app/1", nil)
+	open(t, failing, "fail")
+	d.await("app/1", "join", "failed")
+	open(t, d.machine("app/2", nil), "go")
+	d.balances("web/0", "web/1", "app/0", "app/2")
+	open(t, failing, "go")
+	d.on("retry", "app/1.join")
+	d.balances("web/0", "web/1", "app/0", "app/1", "app/2")
+	openstack(t, d.world, "stack", "resource", "signal", d.name, "less")
+	until(t, "the balancer to have whom Heat has", func() bool {
+		var has []string
+		for _, r := range d.stack.Resources(t) {
+			if r.Type == "OS::Nova::Server" && r.Path != "balancer" {
+				has = append(has, r.ID)
+			}
+		}
+		list := strings.Fields(d.listed()[len(d.listed())-1])
+		slices.Sort(has)
+		slices.Sort(list)
+		return len(has) < 5 && slices.Equal(has, list)
+	})
+
+	// A machine is deleted behind Heat's back: nobody hears of it, and it stays.
+	gone := d.status()["web/1"].Instance
+	s, err := d.bed.Server(gone)
+	do(t, err)
+	do(t, d.bed.Remove(s))
+	until(t, "its agent to be gone", func() bool { return !d.status()["web/1"].Alive })
+	time.Sleep(3 * time.Second) // three looks of the relay at Heat
+	if lists := d.listed(); !strings.Contains(lists[len(lists)-1], gone) {
+		t.Errorf("Heat has not said that %s is gone, and the balancer has %q", gone, lists[len(lists)-1])
+	}
+	openstack(t, d.world, "stack", "check", d.name)
+	until(t, "Heat to have looked", func() bool { return d.stack.Status(t).Status != "IN_PROGRESS" })
+	d.stack.Update(t, d.with("size", 2))
+	d.machine("web/1", s)
+	until(t, "the stack to have been updated", func() bool { return d.stack.Status(t).Status != "IN_PROGRESS" })
+	until(t, "the balancer to have the new machine", func() bool {
+		list := d.listed()[len(d.listed())-1]
+		return strings.Contains(list, d.status()["web/1"].Instance) && !strings.Contains(list, gone)
+	})
+}
