@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -29,6 +30,12 @@ func (s *Session) Members(ctx context.Context, group string) (*Members, error) {
 		err = nil
 	}
 	return m, err
+}
+
+// Present says that a server's agent has a session.
+func (s *Session) Present(ctx context.Context, server contract.ServerPath) (bool, error) {
+	_, there, err := s.store.Stat(ctx, s.key.Deployment.Presence(server))
+	return there, err
 }
 
 // SayMembers writes down who is in a group. ErrVersion says that another relay has, meanwhile.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -15,8 +16,9 @@ import (
 
 // Who is in a group, Heat tells by the deployments of the members: each has one in its own
 // template, which Heat deletes first of all when the member goes. What is said of that is the
-// incarnations that are gone; a machine that was never seen in Heat is not said to be gone,
-// since an agent may be faster than Heat.
+// incarnations that are gone. A machine that was never seen in Heat, since no relay was there, is
+// gone only when nobody has heard of its agent for as long as readers wait for one: an agent may
+// be faster than Heat.
 
 // tellMembers writes down who is in the groups that roles follow, as Heat lists it.
 func (r *Relay) tellMembers(ctx context.Context, s *relay.Session, waits []wait) error {
@@ -42,7 +44,8 @@ func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, l
 		r.members[group] = before
 	}
 	maps.Copy(r.left, before.Gone)
-	now, left := members(before.MembersRecord, r.stack.ID, listed, s.Plan.Followed()[group], servers)
+	lost := func(server contract.ServerPath, incarnation int) bool { return r.lost(ctx, s, server, incarnation) }
+	now, left := members(before.MembersRecord, r.stack.ID, listed, s.Plan.Followed()[group], servers, lost)
 	if maps.Equal(now.There, before.There) && maps.Equal(now.Gone, before.Gone) && now.Stack == before.Stack {
 		return nil
 	}
@@ -58,6 +61,27 @@ func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, l
 		return nil
 	}
 	return err
+}
+
+// unlisted is since when a machine is there that Heat does not have.
+type unlisted struct {
+	incarnation int
+	since       time.Time
+}
+
+// lost says that Heat has not had a machine for long, and that its agent is not there.
+func (r *Relay) lost(ctx context.Context, s *relay.Session, server contract.ServerPath, incarnation int) bool {
+	known, now := r.unlisted[server], time.Now()
+	if known.incarnation == incarnation && now.Sub(known.since) < contract.DefaultIfDown*time.Second {
+		return false
+	}
+	if known.incarnation == incarnation {
+		if there, err := s.Present(ctx, server); err == nil && !there {
+			return true
+		}
+	}
+	r.unlisted[server] = unlisted{incarnation, now}
+	return false
 }
 
 // servers are those that are known, as they are.
@@ -91,7 +115,7 @@ func listed(group string, waits []wait) map[string]bool {
 
 // members is what a list of Heat's makes of who is in a group; left says that somebody is in it
 // no more.
-func members(before coordinator.MembersRecord, stack string, listed map[string]bool, of []contract.ServerPath, servers map[contract.ServerPath]relay.Server) (now coordinator.MembersRecord, left bool) {
+func members(before coordinator.MembersRecord, stack string, listed map[string]bool, of []contract.ServerPath, servers map[contract.ServerPath]relay.Server, lost func(contract.ServerPath, int) bool) (now coordinator.MembersRecord, left bool) {
 	now = coordinator.MembersRecord{Stack: stack, There: map[contract.ServerPath]int{}, Gone: map[contract.ServerPath]int{}}
 	for _, server := range of {
 		is, known := servers[server]
@@ -105,6 +129,9 @@ func members(before coordinator.MembersRecord, stack string, listed map[string]b
 			gone, left = was, true
 		case is.Incarnation > was: // another machine, which Heat has not named yet
 			gone = max(gone, was)
+			if is.Incarnation > gone && lost(server, is.Incarnation) {
+				gone, left = is.Incarnation, true
+			}
 		}
 		keep(now.There, server, now.There[server])
 		keep(now.Gone, server, gone)

@@ -23,19 +23,21 @@ func TestMembersOfAList(t *testing.T) {
 		listed              bool
 		wantThere, wantGone number
 		left                bool
+		lost                bool
 	}{
-		{"nobody has come", nil, nil, &relay.Server{}, false, number{}, number{}, false},
-		{"an agent is faster than Heat", nil, nil, &relay.Server{Incarnation: 1, Instance: "i"}, false, number{}, number{}, false},
-		{"it has come", nil, nil, &relay.Server{Incarnation: 1, Instance: "i"}, true, number{"w": 1}, number{}, false},
-		{"it is there", number{"w": 1}, nil, &relay.Server{Incarnation: 1, Instance: "i"}, true, number{"w": 1}, number{}, false},
-		{"it has left", number{"w": 1}, nil, &relay.Server{Incarnation: 1, Instance: "i"}, false, number{}, number{"w": 1}, true},
-		{"it is away", nil, number{"w": 1}, &relay.Server{Incarnation: 1, Instance: "i"}, false, number{}, number{"w": 1}, false},
-		{"Heat has it after all", nil, number{"w": 1}, &relay.Server{Incarnation: 1, Instance: "i"}, true, number{"w": 1}, number{}, false},
-		{"the next one is faster than Heat", nil, number{"w": 1}, &relay.Server{Incarnation: 2, Instance: "j"}, false, number{}, number{"w": 1}, false},
-		{"the next one has come", nil, number{"w": 1}, &relay.Server{Incarnation: 2, Instance: "j"}, true, number{"w": 2}, number{"w": 1}, false},
-		{"one takes the other's place", number{"w": 1}, nil, &relay.Server{Incarnation: 2, Instance: "j"}, false, number{}, number{"w": 1}, false},
-		{"nothing of it was read yet", number{"w": 2}, number{"w": 1}, nil, false, number{"w": 2}, number{"w": 1}, false},
-		{"the coordinator was put back", number{"w": 2}, number{"w": 1}, &relay.Server{Incarnation: 1, Instance: "i"}, false, number{}, number{"w": 1}, false},
+		{"it came and left while no relay was there", nil, number{"w": 1}, &relay.Server{Incarnation: 2, Instance: "i"}, false, number{}, number{"w": 2}, true, true},
+		{"nobody has come", nil, nil, &relay.Server{}, false, number{}, number{}, false, false},
+		{"an agent is faster than Heat", nil, nil, &relay.Server{Incarnation: 1, Instance: "i"}, false, number{}, number{}, false, false},
+		{"it has come", nil, nil, &relay.Server{Incarnation: 1, Instance: "i"}, true, number{"w": 1}, number{}, false, false},
+		{"it is there", number{"w": 1}, nil, &relay.Server{Incarnation: 1, Instance: "i"}, true, number{"w": 1}, number{}, false, false},
+		{"it has left", number{"w": 1}, nil, &relay.Server{Incarnation: 1, Instance: "i"}, false, number{}, number{"w": 1}, true, false},
+		{"it is away", nil, number{"w": 1}, &relay.Server{Incarnation: 1, Instance: "i"}, false, number{}, number{"w": 1}, false, false},
+		{"Heat has it after all", nil, number{"w": 1}, &relay.Server{Incarnation: 1, Instance: "i"}, true, number{"w": 1}, number{}, false, false},
+		{"the next one is faster than Heat", nil, number{"w": 1}, &relay.Server{Incarnation: 2, Instance: "j"}, false, number{}, number{"w": 1}, false, false},
+		{"the next one has come", nil, number{"w": 1}, &relay.Server{Incarnation: 2, Instance: "j"}, true, number{"w": 2}, number{"w": 1}, false, false},
+		{"one takes the other's place", number{"w": 1}, nil, &relay.Server{Incarnation: 2, Instance: "j"}, false, number{}, number{"w": 1}, false, false},
+		{"nothing of it was read yet", number{"w": 2}, number{"w": 1}, nil, false, number{"w": 2}, number{"w": 1}, false, false},
+		{"the coordinator was put back", number{"w": 2}, number{"w": 1}, &relay.Server{Incarnation: 1, Instance: "i"}, false, number{}, number{"w": 1}, false, false},
 	} {
 		servers := map[contract.ServerPath]relay.Server{}
 		if c.machine != nil {
@@ -45,7 +47,7 @@ func TestMembersOfAList(t *testing.T) {
 		if c.listed {
 			ids[c.machine.Instance] = true
 		}
-		now, left := members(coordinator.MembersRecord{Stack: "s", There: c.there, Gone: c.gone}, "s", ids, []contract.ServerPath{"w"}, servers)
+		now, left := members(coordinator.MembersRecord{Stack: "s", There: c.there, Gone: c.gone}, "s", ids, []contract.ServerPath{"w"}, servers, func(contract.ServerPath, int) bool { return c.lost })
 		if !maps.Equal(now.There, c.wantThere) || !maps.Equal(now.Gone, c.wantGone) || left != c.left {
 			t.Errorf("%s: there %v, gone %v, left %v", c.what, now.There, now.Gone, left)
 		}

@@ -67,6 +67,8 @@ type Relay struct {
 	// members are what was said last of the groups that roles follow.
 	members map[string]*relay.Members
 	left    map[contract.ServerPath]int
+	// unlisted are machines that Heat does not have, or not yet.
+	unlisted map[contract.ServerPath]unlisted
 }
 
 // lookAtStack is how often the stack is asked for where only its id matters: one of the same
@@ -123,7 +125,7 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 	if err := s.Announce(ctx, r.Name, r.Presence); err != nil {
 		return err
 	}
-	r.members, r.left = map[string]*relay.Members{}, map[contract.ServerPath]int{}
+	r.members, r.left, r.unlisted = map[string]*relay.Members{}, map[contract.ServerPath]int{}, map[contract.ServerPath]unlisted{}
 	values, err := s.Values(ctx)
 	if err != nil {
 		return err
