@@ -120,6 +120,10 @@ type groupWait struct {
 	mu    sync.Mutex
 	known map[contract.CellName]coordinator.CellRecord // of those that are not empty
 	lost  map[int]bool                                 // members whose agent came and went
+
+	awaited contract.CellName // the cell that is waited for
+	stop    context.CancelFunc
+	done    chan error
 }
 
 func (l *life) look(group string) *groupWait {
@@ -201,6 +205,7 @@ func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (func(c
 func (w *groupWait) wait(ctx context.Context, count, least int) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	defer w.leave()
 	cells, follows := w.life.host.Cells, w.follows
 	if least == 0 { // who comes beyond that number is not waited for
 		follows = slices.DeleteFunc(slices.Clone(follows), func(f contract.Follow) bool { return f.Member.Number >= count })
@@ -213,6 +218,7 @@ func (w *groupWait) wait(ctx context.Context, count, least int) error {
 		}
 		open := w.open(follows, now, count, least)
 		if open == nil {
+			w.resolver.last = ""
 			return nil
 		}
 		if !began {
@@ -226,7 +232,7 @@ func (w *groupWait) wait(ctx context.Context, count, least int) error {
 				}
 			}
 		}
-		if err := w.awaitCell(ctx, open); err != nil {
+		if err := w.await(ctx, open); err != nil {
 			return err
 		}
 	}
@@ -260,34 +266,45 @@ func (w *groupWait) open(follows []contract.Follow, now func(contract.CellName) 
 	return nil
 }
 
-// awaitCell waits for a member's cell, or for news of the group.
-func (w *groupWait) awaitCell(ctx context.Context, f *contract.Follow) error {
-	one, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	w.resolver.last = f.Cell
-	go func() {
-		defer mistake.Ends()
-		_, err := w.resolver.awaitCell(one, f.Cell)
-		done <- err
-	}()
-	var err error
+// await waits for a member's cell, or for news of the group. The wait for one cell goes on
+// while that is what is waited for: who begins one anew may wake who watches the same.
+func (w *groupWait) await(ctx context.Context, f *contract.Follow) error {
+	if w.awaited != f.Cell {
+		w.leave()
+		one, stop := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		w.awaited, w.stop, w.done, w.resolver.last = f.Cell, stop, done, f.Cell
+		go func() {
+			defer mistake.Ends()
+			_, err := w.resolver.awaitCell(one, f.Cell)
+			done <- err
+		}()
+	}
 	select {
-	case err = <-done:
-		stop()
 	case <-w.news:
-		stop()
-		<-done
-		err = nil
+	case err := <-w.done:
+		w.done <- nil
+		w.leave()
+		var lost *member.LostProducerError
+		switch {
+		case ctx.Err() != nil:
+		case stopsAgent(err):
+			return err
+		case errors.As(err, &lost):
+			w.lost[f.Member.Number] = true
+		}
 	}
-	var lost *member.LostProducerError
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	case stopsAgent(err):
-		return err
-	case errors.As(err, &lost):
-		w.lost[f.Member.Number] = true
 	}
-	w.resolver.last = ""
 	return nil
+}
+
+// leave ends the wait for a cell.
+func (w *groupWait) leave() {
+	if w.stop != nil {
+		w.stop()
+		<-w.done
+	}
+	w.awaited, w.stop = "", nil
 }

@@ -159,6 +159,9 @@ func (h *history) serverOf(c contract.CellName) contract.ServerPath {
 
 func (h *history) reads(r *run, input string) *access {
 	in := r.input(input)
+	if h.world.program.Joining != nil { // which cells a list of members is of, nobody can tell from it
+		return h.begin(&access{run: r, input: in})
+	}
 	return h.begin(&access{run: r, cells: in.Reads, input: in})
 }
 
@@ -187,6 +190,9 @@ func (a *access) ended(value json.RawMessage, err error) {
 		a.value = string(value)
 	}
 	h.mu.Unlock()
+	if !a.write && err == nil && h.world.program.Joining != nil {
+		h.world.joinedList(a.value)
+	}
 	what := "reads"
 	if a.write {
 		what = "writes"

@@ -17,7 +17,9 @@ func (s *session) Announce(ctx context.Context, path coordinator.Path, data []by
 		a.fall()
 		return err
 	}
-	s.process.joins()
+	if s.process != nil {
+		s.process.joins()
+	}
 	go a.keep(ctx)
 	return nil
 }
@@ -72,8 +74,11 @@ func (a *presence) keep(ctx context.Context) {
 
 // untilCut is how long it takes until the machine is cut off for too long.
 func (a *presence) untilCut() time.Duration {
-	now := a.session.cluster.now()
-	for _, c := range a.session.process.machine.Cut {
+	now, m := a.session.cluster.now(), a.session.machine()
+	if m == nil {
+		return time.Hour
+	}
+	for _, c := range m.Cut {
 		if expiry := c.From + sessionTimeout; expiry < c.To && now <= expiry {
 			return expiry - now + 1
 		}

@@ -18,6 +18,8 @@ type Program struct {
 	Follow bool
 	// Slow says that hooks take up to a minute.
 	Slow bool
+	// Joining are members that come and go; nil is that there are none.
+	Joining *Joining
 }
 
 // Role is what a role does, whatever tool it would be made of.

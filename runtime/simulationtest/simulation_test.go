@@ -60,6 +60,26 @@ func TestSuperseding(t *testing.T) {
 	}
 }
 
+// Members join groups and leave them, while relays come and go.
+func TestJoining(t *testing.T) {
+	total := map[string]int{}
+	Seeds(t, 200, func(t *testing.T, seed uint64) {
+		o := Run(t, NewJoining(seed), t.TempDir())
+		if len(o.Violations) > 0 {
+			o.Fatal(t, Replay("runtime/simulationtest", "TestJoining", seed))
+		}
+		for what, n := range o.Counts {
+			total[what] += n
+		}
+	})
+	for _, what := range slices.Sorted(maps.Keys(total)) {
+		t.Logf("%7d %s", total[what], what)
+	}
+	if os.Getenv("SEED") == "" && (total["followers of groups up to date"] == 0 || total["members that are in their group at rest"] == 0) {
+		t.Error("nobody followed a group")
+	}
+}
+
 // A seed makes the same program and faults again, and nearly always the same run.
 // Chance that hung on the scheduler would leave hardly one trace as it was.
 func TestReplay(t *testing.T) {

@@ -41,7 +41,9 @@ func (w *world) judge(s *deploy.Snapshot) {
 		v.server(&w.program.Plan.Servers[i])
 	}
 	w.judgeUpdates(v)
-	w.judgeFollowing(v)
+	if w.judgeJoining(v); w.program.Joining == nil {
+		w.judgeFollowing(v)
+	}
 }
 
 // alive says that a machine of a server is at work and has not been fenced.

@@ -129,6 +129,9 @@ func play(c Case, folder string) *Outcome {
 		w.start(m)
 	}
 	w.running.Go(w.operate)
+	if c.Program.Joining != nil {
+		w.relay()
+	}
 	if c.Faults.Once {
 		w.running.Go(w.admit)
 	}
@@ -254,7 +257,7 @@ func (w *world) awaitRest() {
 		time.Sleep(10 * time.Second)
 		now := w.cluster.now()
 		switch {
-		case now < w.Faults.last():
+		case now < max(w.Faults.last(), w.lastRelay()):
 		case time.Since(w.cluster.lastCommit()) > restAfter && (len(w.heat.untold()) == 0 || time.Since(w.cluster.lastCommit()) > heatPatience):
 			return
 		case w.settled():

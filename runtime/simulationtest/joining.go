@@ -1,0 +1,273 @@
+package simulationtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	heatapi "github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/relay"
+)
+
+// In a case of joining, members come to a group and leave it, on machines that Heat makes and
+// deletes; relays, which come and go as well, ask a stack that this world plays. At rest who
+// follows the group has run with the members that Heat has, and with no others.
+
+// Joining is what is particular to such a case.
+type Joining struct {
+	Members int
+	// Relays are the times in which one is there; the last one stays.
+	Relays []Span
+}
+
+const follower, groupName = contract.ServerPath("lb"), "web"
+
+func memberPath(n int) contract.ServerPath {
+	return contract.ServerPath(fmt.Sprintf("%s/%d", groupName, n))
+}
+
+// NewJoining makes the case of a seed in which members join and leave.
+func NewJoining(seed uint64) Case {
+	r := rand.New(rand.NewPCG(seed, 60))
+	g := &generator{Rand: r, program: &Program{Roles: map[contract.RoleKey]*Role{}, Follow: true,
+		Plan: contract.Plan{Format: contract.Format, Compiler: "simulation", Template: "site.yaml", Signal: contract.RelaySignals,
+			Outputs: []contract.StackOutput{}, Files: []contract.File{}}}}
+	j := &Joining{Members: 2 + r.IntN(4)}
+	for n := range j.Members {
+		g.member(n)
+	}
+	first := r.IntN(j.Members + 1)
+	g.follower(j.Members, first)
+	g.finish()
+	g.program.Joining = j
+	f := GenerateFaults(r, g.program, false)
+	f.Once = false
+	m := mishaps{r}
+	last := map[contract.ServerPath]*Machine{}
+	for i := range f.Machines {
+		one := &f.Machines[i]
+		one.Once = false
+		if n := memberNumber(one.Server); n >= first && one.Number == 0 { // who joins later
+			one.Boot += m.within(3 * time.Minute)
+			if one.Gone > 0 {
+				one.Gone += one.Boot
+			}
+		}
+		if before := last[one.Server]; before != nil { // Heat deletes the one before
+			before.Gone, one.Instance = one.Boot, ""
+		}
+		last[one.Server] = one
+	}
+	for n := range j.Members {
+		if one := last[memberPath(n)]; m.perhaps(0.4) && one.Gone == 0 {
+			one.Gone = one.Boot + m.within(4*time.Minute)
+		}
+	}
+	for at := time.Duration(0); m.perhaps(0.5) && len(j.Relays) < 4; {
+		from := at + m.within(time.Minute)
+		at = from + m.within(time.Minute)
+		j.Relays = append(j.Relays, Span{from, at})
+	}
+	j.Relays = append(j.Relays, Span{From: m.within(4 * time.Minute), To: 10 * tooLong})
+	c := Case{Seed: seed, Program: g.program, Faults: f}
+	f.name()
+	return c
+}
+
+func memberNumber(server contract.ServerPath) (n int) {
+	n = -1
+	_, _ = fmt.Sscanf(string(server), groupName+"/%d", &n)
+	return n
+}
+
+func (g *generator) member(n int) {
+	path := memberPath(n)
+	s := contract.Server{Path: path, At: "site.yaml:1:1"}
+	r := contract.Role{Name: "r", At: "site.yaml:2:1", Driver: driverName, Source: json.RawMessage(`{}`), Idempotent: g.perhaps(0.5)}
+	steps := []Step{{Op: Work, For: g.lasting()}}
+	for k := range 1 + g.IntN(2) {
+		cell := contract.CellName(fmt.Sprintf("%s.r:o%d", path, k))
+		r.Outputs = append(r.Outputs, contract.Output{Name: fmt.Sprintf("o%d", k), Cell: cell, Type: contract.String, At: r.At})
+		steps = append(steps, Step{Op: Write, Name: fmt.Sprintf("o%d", k)}, Step{Op: Work, For: g.lasting()})
+		g.own(&s, cell, "r")
+	}
+	g.own(&s, path.Role("r").Completion(), "r")
+	s.Roles = []contract.Role{r}
+	behaviour := &Role{Steps: steps}
+	if g.perhaps(0.15) {
+		behaviour.Exit = 3
+	}
+	g.program.Roles[path.Role("r")] = behaviour
+	g.program.Plan.Servers = append(g.program.Plan.Servers, s)
+}
+
+// follower reads a list of what each member writes.
+func (g *generator) follower(possible, first int) {
+	s := contract.Server{Path: follower, At: "site.yaml:3:1"}
+	r := contract.Role{Name: "r", At: "site.yaml:4:1", Driver: driverName, Source: json.RawMessage(`{}`), Idempotent: true}
+	in := contract.Input{Name: "list", Time: contract.Run, At: map[string]contract.Position{"": r.At}, IfDown: float64(5 + g.IntN(40)), Watch: true}
+	if g.perhaps(0.3) {
+		in.AtLeast = 1 + g.IntN(possible)
+	}
+	var items []any
+	for n := range possible {
+		var member []any
+		for _, o := range g.program.Plan.Servers[n].Roles[0].Outputs {
+			member = append(member, map[string]any{"$cell": o.Cell})
+			in.Reads = append(in.Reads, o.Cell)
+			g.reads(&s, contract.CellRef{Cell: o.Cell, Server: memberPath(n)})
+			r.Follows = append(r.Follows, contract.Follow{Cell: o.Cell, Watch: true, Member: &contract.Member{Group: groupName, Number: n, Server: memberPath(n)}})
+		}
+		items = append(items, member)
+	}
+	in.Expr, _ = json.Marshal(map[string]any{"$joined": []any{groupName, first, items}})
+	r.Inputs = []contract.Input{in}
+	g.own(&s, follower.Role("r").Completion(), "r")
+	s.Roles = []contract.Role{r}
+	g.program.Roles[follower.Role("r")] = &Role{Steps: []Step{{Op: Read, Name: "list"}, {Op: Work, For: g.lasting()}}}
+	g.program.Plan.Servers = append(g.program.Plan.Servers, s)
+}
+
+// relay plays the relays.
+func (w *world) relay() {
+	key, err := w.secret.Relay(deployment)
+	for i, span := range w.program.Joining.Relays {
+		w.running.Go(func() {
+			if err != nil || !w.sleepUntil(span.From, nil) {
+				return
+			}
+			ctx, end := context.WithTimeout(w.ctx, span.To-span.From)
+			defer end()
+			store := w.cluster.open(nil, fmt.Sprint("relay ", i), nil, &operator{}, []coordinator.Credential{key.Credential()})
+			defer store.Close()
+			r := &relay.Relay{Heat: members{w}, Store: store, Key: key, Name: fmt.Sprint("relay", i), Every: time.Second,
+				Say: func(text string) { w.trace("relay %d: %s", i, text) }}
+			if err := r.Run(ctx); ctx.Err() == nil {
+				w.history.violate("relay %d ended by itself: %v", i, err)
+			}
+		})
+	}
+}
+
+// lastRelay is when the relay that stays must know who is gone, whom no relay has seen, too.
+func (w *world) lastRelay() time.Duration {
+	if w.program.Joining == nil {
+		return 0
+	}
+	relays := w.program.Joining.Relays
+	return max(relays[len(relays)-1].From, w.Faults.last()) + contract.DefaultIfDown*time.Second + unknown
+}
+
+// members is Heat, for a relay.
+type members struct{ world *world }
+
+// Stack implements relay.Heat.
+func (m members) Stack(context.Context, string) (*heatapi.Stack, error) {
+	return &heatapi.Stack{Name: stackName, ID: stackID, State: "UPDATE_COMPLETE"}, nil
+}
+
+// Deployments implements relay.Heat. Heat has a machine a while after it has begun to boot.
+func (m members) Deployments(context.Context, string) ([]heatapi.Deployment, error) {
+	w := m.world
+	if within(w.Faults.HeatDown, w.cluster.now()) {
+		return nil, errors.New("no route to host")
+	}
+	var all []heatapi.Deployment
+	for n := range w.program.Joining.Members {
+		x := w.inHeat(memberPath(n))
+		if x == nil {
+			continue
+		}
+		about, _ := json.Marshal(contract.HeatWaitAbout{Format: contract.HeatWaitFormat, Deployment: stackName, Stack: string(memberPath(n)), Wait: "hotc_here", Here: true})
+		servers, _ := json.Marshal(contract.HeatServers{{Server: x.Server, ID: x.Instance}})
+		all = append(all, heatapi.Deployment{ID: x.String(), Status: string(coordinator.HeatDone), Inputs: map[string]json.RawMessage{"hotc": about, "servers": servers}})
+	}
+	return all, nil
+}
+
+// EndDeployment implements relay.Heat.
+func (m members) EndDeployment(context.Context, string, heatapi.DeploymentEnd) (*heatapi.Deployment, error) {
+	return nil, heatapi.ErrNotFound
+}
+
+// inHeat is the machine that Heat has as a server; nil is none.
+func (w *world) inHeat(server contract.ServerPath) *Machine {
+	now := w.cluster.now()
+	var newest *Machine
+	for i := range w.Faults.Machines {
+		m := &w.Faults.Machines[i]
+		if from := m.Boot + w.dice.between(0, 20*time.Second, "Heat has", m); m.Server == server && from <= now && (newest == nil || m.Number > newest.Number) {
+			newest = m
+		}
+	}
+	if newest != nil && newest.Gone > 0 && newest.Gone <= now {
+		return nil
+	}
+	return newest
+}
+
+// judgeJoining compares what the follower has run with with whom Heat has.
+func (w *world) judgeJoining(v *verdict) {
+	if w.program.Joining == nil {
+		return
+	}
+	s := w.program.Plan.Servers[len(w.program.Plan.Servers)-1]
+	if w.stuck(v, s, s.Roles[0]) {
+		return
+	}
+	w.history.count("followers of groups up to date")
+	has := v.role(follower, "r").Followed
+	for n := range w.program.Joining.Members {
+		path, m := memberPath(n), w.inHeat(memberPath(n))
+		is := v.servers[path]
+		there := m != nil && is.Incarnation.Number > 0 && is.Incarnation.Instance == m.Instance
+		want := map[contract.CellName]coordinator.Count{}
+		for _, o := range w.program.Plan.Servers[n].Roles[0].Outputs {
+			if r := is.Cells[o.Cell]; r.State == coordinator.Valued && there {
+				want[o.Cell] = r.At()
+			}
+		}
+		if len(want) < len(w.program.Plan.Servers[n].Roles[0].Outputs) {
+			clear(want)
+		}
+		if len(want) > 0 {
+			w.history.count("members that are in their group at rest")
+		}
+		for _, o := range w.program.Plan.Servers[n].Roles[0].Outputs {
+			if has[o.Cell] != want[o.Cell] {
+				w.history.violate("the follower has %v of %s, and Heat has %v: want %v", has[o.Cell], o.Cell, m, want[o.Cell])
+			}
+		}
+	}
+}
+
+// joinedLists notes a list that the follower has read: never of a machine that Heat has had no
+// more for so long that its relay, if there was one, and agent must know.
+func (w *world) joinedList(value string) {
+	var lists [][]string
+	if json.Unmarshal([]byte(value), &lists) != nil {
+		return
+	}
+	w.history.count("lists of members")
+	now := w.cluster.now()
+	i := slices.IndexFunc(w.program.Joining.Relays, func(s Span) bool { return s.From+unknown < now && now < s.To })
+	for _, of := range lists {
+		text, _ := json.Marshal(of)
+		for _, o := range origins(string(text)) {
+			for _, version := range o.Of {
+				for k := range w.Faults.Machines {
+					m := &w.Faults.Machines[k]
+					if m.Gone > 0 && i >= 0 && version == fmt.Sprintf("0 on %v", m) && now-m.Gone > unknown+contract.DefaultIfDown*time.Second {
+						w.history.violate("at %v the follower reads %s of %v, which is gone since %v", now, o.Cell, m, m.Gone)
+					}
+				}
+			}
+		}
+	}
+}
