@@ -271,3 +271,13 @@ func (w *world) joinedList(value string) {
 		}
 	}
 }
+
+// Definition implements relay.Heat. No value of this stack's is carried.
+func (m members) Definition(context.Context, *heatapi.Stack) (json.RawMessage, error) {
+	return nil, heatapi.ErrNotFound
+}
+
+// Resources implements relay.Heat.
+func (m members) Resources(context.Context, string, string, int) ([]heatapi.Resource, error) {
+	return nil, nil
+}
