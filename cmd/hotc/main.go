@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/driver/puppet"
 	"github.com/hotc-dev/hotc/compiler/driver/salt"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -155,7 +157,8 @@ func wrongArguments(c *cobra.Command, args []string) error {
 func unknownCommand(c *cobra.Command, name string) error {
 	hint := fmt.Sprintf("`hotc help%s` lists the commands", strings.TrimPrefix(c.CommandPath(), "hotc"))
 	if c.SuggestionsMinimumDistance = 2; len(c.SuggestionsFor(name)) > 0 {
-		hint = fmt.Sprintf("did you mean %q?", c.SuggestionsFor(name)[0])
+		near := cmp.Or(hot.Nearest(name, c.SuggestionsFor(name)), c.SuggestionsFor(name)[0])
+		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return source.Fail(source.Usage, fmt.Sprintf("unknown command %q for %q", name, c.CommandPath()), hint)
 }
