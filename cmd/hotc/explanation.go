@@ -108,6 +108,8 @@ func short(k status.Kind) string {
 		return "was not made"
 	case status.KindLost:
 		return "is lost"
+	case status.KindLeft:
+		return "has left its group"
 	case status.KindNotGiven:
 		return "is not given"
 	case status.KindRefused:
@@ -157,6 +159,8 @@ func sentence(f *status.Finding, now time.Time) string {
 		return f.Subject + " never came: no agent of this server has reached the coordinator"
 	case status.KindMissing:
 		return f.Subject + " was not made by Heat: " + f.Message
+	case status.KindLeft:
+		return f.Subject + " has left its group: Heat has taken its machine away"
 	case status.KindLost:
 		text := f.Subject + " is lost: its agent came, and has no session with the coordinator now; its last report" + at(f.Since, now)
 		if f.Message != "" {

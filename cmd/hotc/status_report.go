@@ -42,6 +42,7 @@ type (
 		Alive       bool                `json:"alive"`
 		Lost        bool                `json:"lost"`
 		Gone        bool                `json:"gone"`
+		Left        bool                `json:"left,omitempty"`
 		Missing     string              `json:"missing,omitempty"`
 		Perhaps     string              `json:"perhaps_missing,omitempty"`
 		Incarnation int                 `json:"incarnation"`
@@ -97,7 +98,7 @@ func statusOf(stack string, v *status.Status, of []*status.Server, removed []dep
 	report.Heat = heatReport{Signal: v.Plan.Signal, Relays: v.Relays, Waits: append([]coordinator.HeatWait{}, v.Heat.Waits...), Untold: append([]status.Untold{}, v.Untold()...)}
 	for _, s := range of {
 		server := serverReport{
-			Path: s.Path, Came: s.Came(), Alive: s.Alive, Lost: s.Lost(), Gone: s.Gone(), Missing: s.Missing, Perhaps: s.Perhaps,
+			Path: s.Path, Came: s.Came(), Alive: s.Alive, Lost: s.Lost(), Gone: s.Gone(), Left: s.Left, Missing: s.Missing, Perhaps: s.Perhaps,
 			Incarnation: s.Incarnation.Number, Instance: s.Incarnation.Instance,
 			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Unreadable: s.Unreadable, Agent: s.State.Agent,
 			Roles: []roleReport{}, Asks: []askingReport{},

@@ -57,6 +57,9 @@ func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 	case s.Missing != "":
 		t.add(path, "-", "not made", "", s.Missing)
 		return
+	case s.Left:
+		t.add(path, "-", "left", "", "Heat has taken its machine out of its group")
+		return
 	case s.Perhaps != "":
 		t.add(path, "-", "never came", "", "Heat may not have made it: it has not, if "+s.Perhaps)
 		return
@@ -169,6 +172,8 @@ func producerText(v *status.Status, reader contract.ServerPath, cell contract.Ce
 		return "Heat did not make " + string(c.Server) + ": " + s.Missing
 	case !s.Came():
 		return string(c.Server) + " never came"
+	case s.Left:
+		return string(c.Server) + " has left its group"
 	case s.Lost():
 		return string(c.Server) + " is lost"
 	}
@@ -181,10 +186,14 @@ func producerText(v *status.Status, reader contract.ServerPath, cell contract.Ce
 // summary is the deployment in one line.
 func summary(v *status.Status, stack string) string {
 	words := map[string]int{}
-	servers, missing, absent, lost, gone, roles := 0, 0, 0, 0, 0, 0
+	servers, missing, left, absent, lost, gone, roles := 0, 0, 0, 0, 0, 0, 0
 	for _, s := range v.Servers {
 		if s.Missing != "" {
 			missing++
+			continue
+		}
+		if s.Left {
+			left++
 			continue
 		}
 		servers++
@@ -214,6 +223,9 @@ func summary(v *status.Status, stack string) string {
 	}
 	if missing > 0 {
 		parts = append(parts, counted(missing, "server")+" not made")
+	}
+	if left > 0 {
+		parts = append(parts, counted(left, "server")+" left")
 	}
 	if lost > 0 {
 		parts = append(parts, counted(lost, "server")+" lost")

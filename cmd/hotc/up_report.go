@@ -69,7 +69,7 @@ func (a *ascent) reportOf(r *up.Result, took time.Duration) *upReport {
 	x := &upReport{Format: upFormat, Stack: a.stack, ID: r.Stack.ID, State: r.Stack.State, OK: r.OK(), Did: r.Did, Seconds: took.Round(time.Millisecond).Seconds(),
 		Outputs: map[string]json.RawMessage{}, Resources: []failedResource{}, Causes: []*coordinator.Cause{}, Signal: contract.Signalling(a.signal), Relays: a.relays}
 	for _, s := range r.Status.Servers {
-		if s.Missing == "" {
+		if !s.Absent() {
 			x.Servers++
 			x.Roles += len(s.Roles)
 		}

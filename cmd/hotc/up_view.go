@@ -93,7 +93,7 @@ func (v *upView) Roles(now *status.Status) {
 	counts := map[string]int{}
 	var order []string
 	for _, s := range now.Servers {
-		if s.Missing != "" {
+		if s.Absent() {
 			continue
 		}
 		v.presence(s)

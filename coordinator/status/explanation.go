@@ -27,6 +27,7 @@ const (
 	KindAbsent           Kind = "absent"    // no agent ever came
 	KindMissing          Kind = "missing"   // Heat did not make the server
 	KindLost             Kind = "lost"      // the agent came and is gone
+	KindLeft             Kind = "left"      // Heat has taken its machine out of its group
 	KindNotGiven         Kind = "not_given" // a secret that `hotc apply` has to give
 	KindRefused          Kind = "refused"   // no machine is there but one whose token was used before
 	KindDone             Kind = "done"
@@ -124,6 +125,8 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 	switch {
 	case s.Missing != "":
 		f.Kind, f.Message = KindMissing, s.Missing
+	case s.Left:
+		f.Kind = KindLeft
 	case len(s.AwaitingApproval) > 0 && !s.Alive:
 		f.Kind, f.Since = KindRefused, s.AwaitingApproval[0].Since
 	case !s.Came():

@@ -48,7 +48,9 @@ type Server struct {
 	// Missing is why Heat did not make the server, Perhaps why that may be so where nobody
 	// can tell; both are empty for one that came, or has to.
 	Missing, Perhaps string
-	plan             *contract.Server
+	// Left says that it came, and that Heat has taken its machine out of its group since.
+	Left bool
+	plan *contract.Server
 }
 
 // Role is one role: pending where its agent has reported nothing.
@@ -66,23 +68,26 @@ type Role struct {
 // Came says that an agent was ever there.
 func (s *Server) Came() bool { return s.Incarnation.Number > 0 }
 
+// Absent says that the server has no part in the stack as it is now.
+func (s *Server) Absent() bool { return s.Left || s.Missing != "" }
+
 // Lost says that an agent came, has not finished, and has no session now.
 func (s *Server) Lost() bool {
-	return s.Came() && !s.Alive && s.State.Phase != coordinator.PhaseDone && s.State.Phase != coordinator.PhaseFailed
+	return s.Came() && !s.Left && !s.Alive && s.State.Phase != coordinator.PhaseDone && s.State.Phase != coordinator.PhaseFailed
 }
 
 // Gone says that a server has finished and that its agent, which stays, has no session
 // now: it was deleted, is switched off, or frozen.
 func (s *Server) Gone() bool {
-	return s.Came() && !s.Alive && (s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed)
+	return s.Came() && !s.Left && !s.Alive && (s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed)
 }
 
 // failed says that a role of the server has failed, for itself or because of another, or
 // its last update has.
 func (s *Server) failed() bool {
-	return s.State.Phase == coordinator.PhaseFailed || slices.ContainsFunc(s.Roles, func(r Role) bool {
+	return !s.Left && (s.State.Phase == coordinator.PhaseFailed || slices.ContainsFunc(s.Roles, func(r Role) bool {
 		return r.Status == coordinator.RoleFailed || r.Status == coordinator.RoleSkipped || r.Renewal() == OutOfDate
-	})
+	}))
 }
 
 // AnyFailed says that one of the servers has failed.
@@ -92,12 +97,15 @@ func AnyFailed(servers []*Server) bool {
 
 // finished says that nothing more is to be expected of the server.
 func (s *Server) finished() bool {
+	if s.Absent() {
+		return true
+	}
 	for i := range s.Roles {
 		if now := s.Roles[i].Renewal(); now == ToUpdate || now == Updating || now == Superseded {
 			return false
 		}
 	}
-	return s.Missing != "" || s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
+	return s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
 }
 
 // Key names a role in its deployment.
@@ -152,6 +160,9 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 		s := &Server{ServerSnapshot: snapshot.Servers[i], plan: &p.Servers[i]}
 		if !s.Came() {
 			s.Missing, s.Perhaps = decided.Whether(server)
+		}
+		for _, said := range snapshot.Members {
+			s.Left = s.Left || s.Came() && said.Gone[server.Path] >= s.Incarnation.Number
 		}
 		reported := map[string]coordinator.RoleState{}
 		for _, r := range s.State.Roles {
@@ -228,7 +239,7 @@ func (v *Status) Finished() bool {
 // and that has only facts to give stands for itself, and so does one whose new machine waits to be let in.
 func (s *Server) Open() []*Role {
 	var open []*Role
-	if s.Missing != "" {
+	if s.Absent() {
 		return nil
 	}
 	for i := range s.Roles {
