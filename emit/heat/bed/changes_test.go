@@ -95,7 +95,7 @@ func TestShapeChanges(t *testing.T) {
 		part{"a", []string{noting("one", "v: x", ", idempotent: true"), noting("extra", "v: y", ", idempotent: true")}},
 		part{"b", []string{noting("two", "v: "+fmt.Sprintf(followed, "a", "one"), ", idempotent: true")}},
 		part{"bare", nil}, three)
-	text := l.expect(0, up(l.path, l.stack, "--yes"), "Heat makes c", "a.extra: added: it has not run", "c.three: added with its server", "a.extra: it runs", "UPDATE_COMPLETE")
+	text := l.expect(0, up(l.path, l.stack, "--yes"), "Heat creates c", "a.extra: added: it has not run", "c.three: added with its server", "a.extra: it runs", "UPDATE_COMPLETE")
 	if strings.Contains(text, "Heat replaces") {
 		t.Errorf("it says that Heat replaces something:\n%s", text)
 	}

@@ -17,6 +17,12 @@ func (d *deployment) listed() []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
+// balanced is the balancer's last list.
+func (d *deployment) balanced() string {
+	lists := d.listed()
+	return lists[len(lists)-1]
+}
+
 // balances waits until the balancer's list is of the machines that some servers are now.
 func (d *deployment) balances(paths ...string) {
 	d.t.Helper()
@@ -32,8 +38,7 @@ func (d *deployment) balances(paths ...string) {
 		for _, path := range paths {
 			ids = append(ids, now[path].Instance)
 		}
-		lists := d.listed()
-		got, want = lists[len(lists)-1], strings.Join(ids, " ")
+		got, want = d.balanced(), strings.Join(ids, " ")
 		return got == want
 	})
 	d.await("balancer", "proxy", "done")
@@ -53,8 +58,8 @@ func TestRelayBalancerFollowsGroups(t *testing.T) {
 	d.stack.Update(t, d.with("size", 3))
 	d.ends("UPDATE_COMPLETE")
 	third := d.status()["web/2"].Instance
-	if lists := d.listed(); !strings.Contains(lists[len(lists)-1], third) {
-		t.Errorf("the stack is complete, and the balancer has %q, without %s", lists, third)
+	if list := d.balanced(); !strings.Contains(list, third) {
+		t.Errorf("the stack is complete, and the balancer has %q, without %s", list, third)
 	}
 	d.balances("web/0", "web/1", "web/2", "app/0")
 	second := d.status()["web/1"]
@@ -91,7 +96,7 @@ func TestRelayBalancerFollowsGroups(t *testing.T) {
 				has = append(has, r.ID)
 			}
 		}
-		list := strings.Fields(d.listed()[len(d.listed())-1])
+		list := strings.Fields(d.balanced())
 		slices.Sort(has)
 		slices.Sort(list)
 		return len(has) < 5 && slices.Equal(has, list)
@@ -104,9 +109,9 @@ func TestRelayBalancerFollowsGroups(t *testing.T) {
 	do(t, d.bed.Remove(s))
 	until(t, "its agent to be gone", func() bool { return !d.status()["web/1"].Alive })
 	time.Sleep(3 * time.Second) // three looks of the relay at Heat
-	if lists := d.listed(); !strings.Contains(lists[len(lists)-1], gone) {
-		t.Errorf("Heat has not said that %s is gone, and the balancer has %q", gone, lists[len(lists)-1])
+	if list := d.balanced(); !strings.Contains(list, gone) {
+		t.Errorf("Heat has not said that %s is gone, and the balancer has %q", gone, list)
 	}
 	d.stack.Update(t, d.with("size", 1))
-	until(t, "the balancer to be without it", func() bool { return !strings.Contains(d.listed()[len(d.listed())-1], gone) })
+	until(t, "the balancer to be without it", func() bool { return !strings.Contains(d.balanced(), gone) })
 }
