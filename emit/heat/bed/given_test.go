@@ -39,3 +39,22 @@ func TestHeatGivesAnotherValue(t *testing.T) {
 	d.ends("UPDATE_COMPLETE")
 	expectFile(t, web, "var/lib/count", " 1 made-1 cache1\nupdate 2 made-2 cache2\nupdate 3 made-2 cache3\n")
 }
+
+// `hotc up` says a parameter that was left to its default, and leaves it again: what Heat makes
+// of it reaches the role each time.
+func TestUpChangesWhatHeatGives(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t)
+	o.removed("upgiven")
+	o.expect(0, up("testdata/given.yaml", "upgiven", "-P", "level=1"), "CREATE_COMPLETE")
+	s := place.bed.Judge.Find(t, "upgiven")
+	web, err := place.bed.Server(s.Server(t, "web").ID)
+	do(t, err)
+	o.expect(0, up("testdata/given.yaml", "upgiven", "-P", "level=1", "-P", "size=3", "--yes"), "parameter size", "UPDATE_COMPLETE")
+	expectFile(t, web, "var/lib/count", " 1 made-1 cache1\nupdate 1 made-3 cache1\n")
+	o.expect(0, up("testdata/given.yaml", "upgiven", "-P", "level=1", "--yes"), "parameter size", "UPDATE_COMPLETE")
+	expectFile(t, web, "var/lib/count", " 1 made-1 cache1\nupdate 1 made-3 cache1\nupdate 1 made-1 cache1\n")
+	if now := s.Server(t, "web").ID; now != web.ID {
+		t.Error("web was replaced")
+	}
+}
