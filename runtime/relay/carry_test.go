@@ -55,7 +55,6 @@ func TestHeatWaitsForWhatItGives(t *testing.T) {
 	w.wait("w1", "c1", leveled("id-1", `"low"`))
 	first, kill := context.WithCancel(t.Context())
 	killed := w.relay(first, "first", nil)
-	w.relay(t.Context(), "second", nil)
 	m := w.machine("id-1")
 	for name, value := range map[contract.CellName]string{"db.mysql:endpoint": `"http://db"`, "db.mysql:own": `1`} {
 		if err := m.Put(t.Context(), name, json.RawMessage(value), noon); err != nil {
@@ -64,6 +63,8 @@ func TestHeatWaitsForWhatItGives(t *testing.T) {
 	}
 	w.ran(m, `"low"`)
 	w.until("the first value was told", func() bool { return len(w.said()) == 1 })
+	// Only now: both could tell of the first value, and one of them, late, take that back.
+	w.relay(t.Context(), "second", nil)
 	w.wait("w1", "c2", leveled("id-1", `"high"`))
 	w.until("the second value was carried", func() bool { return w.told(m) == `id-1 "high"` })
 	looks := w.looked()

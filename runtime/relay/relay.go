@@ -349,7 +349,11 @@ func (r *Relay) sayWaits(seen []wait) {
 	for _, w := range seen {
 		if key := w.ID + w.Config; w.inProgress() {
 			if !r.waiting[key] {
-				r.Say(fmt.Sprintf("Heat waits for %s, %d servers", w.place(), len(w.Servers)))
+				count := fmt.Sprintf("%d servers", len(w.Servers))
+				if len(w.Servers) == 1 {
+					count = "1 server"
+				}
+				r.Say(fmt.Sprintf("Heat waits for %s, %s", w.place(), count))
 			}
 			waiting[key] = true
 		}
