@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -15,13 +16,13 @@ import (
 // dying is a store that takes so many commits.
 type dying struct {
 	coordinator.Store
-	left *int
+	left *atomic.Int64
 }
 
 var errDead = errors.New("dead")
 
 func (s dying) Commit(ctx context.Context, ops ...coordinator.Op) error {
-	if *s.left--; *s.left < 0 {
+	if s.left.Add(-1) < 0 {
 		return errDead
 	}
 	return s.Store.Commit(ctx, ops...)
@@ -40,7 +41,9 @@ func TestRelaysSayWhatHeatGives(t *testing.T) {
 		gives := func(value string) map[contract.ServerPath]coordinator.HeatValues {
 			return map[contract.ServerPath]coordinator.HeatValues{db: {Instance: "id", Values: map[string]json.RawMessage{"k": json.RawMessage(value)}, From: map[string]string{"w": value}}}
 		}
-		join := func(left int) (*relay.Session, *relay.Values) {
+		join := func(commits int) (*relay.Session, *relay.Values) {
+			var left atomic.Int64
+			left.Store(int64(commits))
 			s, err := relay.Join(t.Context(), dying{b.Open(t, relayKey(t).Credential()), &left}, relayKey(t))
 			if err != nil {
 				t.Fatal(err)

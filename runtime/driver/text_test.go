@@ -30,7 +30,7 @@ func TestATextIsReadByTheDeclaredType(t *testing.T) {
 		{contract.List, "{}", `!a map or null, and a list was declared`},
 		{contract.JSON, `{"a": [null]}`, `{"a":[null]}`},
 		{contract.JSON, "null", `null`},
-		{contract.JSON, "", `!no JSON`},
+		{contract.JSON, "", `!the value is not valid JSON`},
 		{contract.JSON, "\"\xff\"", "!not UTF-8"},
 	} {
 		value, err := driver.Parse(c.declared, []byte(c.text))
