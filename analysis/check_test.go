@@ -33,7 +33,7 @@ func lower(name string, text []byte, diags *source.Diagnostics) *program.Program
 	if t == nil {
 		return nil
 	}
-	given := &program.Given{
+	given := &program.Supplied{
 		ReadFile:   func(file string) ([]byte, error) { return os.ReadFile(filepath.Join(filepath.Dir(name), file)) },
 		OpenFolder: func(folder string) (fs.FS, error) { return os.DirFS(filepath.Join(filepath.Dir(name), folder)), nil }}
 	p := program.New(t, given)

@@ -168,7 +168,7 @@ type ServerState struct {
 	// Untold is why Heat does not know yet of what has ended, where the agent tells it.
 	Untold string      `json:"untold,omitempty"`
 	Roles  []RoleState `json:"roles"`
-	// Decided is what Heat decided of the stack's shape, by the keys of the plan: true,
+	// Decided is what Heat decided of the stack's topology, by the keys of the plan: true,
 	// false or a number of members.
 	Decided map[string]json.RawMessage `json:"decided,omitempty"`
 }

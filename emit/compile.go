@@ -243,7 +243,7 @@ func (r *Result) HeatCannotTell() []string {
 	wait := membersWait(r, contract.RelaySignals)
 	var held, scaling []string
 	for _, s := range r.Program.Stacks() {
-		for _, n := range s.Nests {
+		for _, n := range s.StackResources {
 			path := s.PathOf(n.Resource.Name)
 			if n.Group() && n.HasRoles() && !wait[n.Resource] {
 				held = append(held, path)
@@ -270,7 +270,7 @@ func (r *Result) Unnoticed() []string {
 		switch {
 		case g.Input.WatchAt.Known():
 			followed[g.Group()] = true
-		case g.Nest.Open():
+		case g.StackResource.Open():
 			unwatched[g.Group()] = true
 		}
 	}

@@ -28,9 +28,9 @@ func NewScope(o Options, version hot.Version, stackName string, diags *source.Di
 		return nil
 	}
 	// no plan is made of the values, so nothing needs to be pinned
-	p.Given.Unpinnable = nil
+	p.Supplied.Unpinnable = nil
 	if stackName != "" {
-		p.Given.Parameters[hot.StackName], p.Given.Parameters[hot.CFNStackName] = stackName, stackName
+		p.Supplied.Parameters[hot.StackName], p.Supplied.Parameters[hot.CFNStackName] = stackName, stackName
 	}
 	return &Scope{Template: p.Template, Evaluator: binding.NewEvaluator(p, binding.Options{Facts: o.Facts})}
 }
@@ -44,7 +44,7 @@ func withoutTemplate(o Options, version hot.Version, diags *source.Diagnostics) 
 	if diags.Failed() {
 		return nil
 	}
-	given := &program.Given{Parameters: map[string]value.Value{}, ReadFile: files.read, OpenFolder: files.open}
+	given := &program.Supplied{Parameters: map[string]value.Value{}, ReadFile: files.read, OpenFolder: files.open}
 	for name, s := range env.Defaults {
 		given.Parameters[name] = s.Value
 	}

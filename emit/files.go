@@ -116,7 +116,7 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 	p.Root.Walk(func(s *program.Stack) {
 		used[s.Template] = true
 		for _, r := range s.Template.Resources {
-			n := s.NestOf(r.Name)
+			n := s.StackResourceOf(r.Name)
 			if s.Absent(r.Name) || n != nil && n.Size == 0 {
 				bare[r.Entry.Value] = true
 			} else if n != nil && n.Group() && program.BlockOf(n.Definition) != nil {

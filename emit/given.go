@@ -16,8 +16,8 @@ import (
 
 // givenParameters collects the values of parameters that the compiler knows: of
 // environments and of -P, and without Heat the defaults.
-func givenParameters(t *hot.Template, env *environment.Environment, o Options, diags *source.Diagnostics) *program.Given {
-	g := &program.Given{Parameters: map[string]value.Value{}, Unpinnable: map[string]bool{}, Unpinned: o.WithoutHeat}
+func givenParameters(t *hot.Template, env *environment.Environment, o Options, diags *source.Diagnostics) *program.Supplied {
+	g := &program.Supplied{Parameters: map[string]value.Value{}, Unpinnable: map[string]bool{}, Unpinned: o.WithoutHeat}
 	if o.WithoutHeat {
 		for _, p := range t.Parameters {
 			if p.Default != nil {
@@ -97,7 +97,7 @@ func unknownParameter(t *hot.Template, name string, at source.Place, diags *sour
 
 // castParameters gives the values their parameters' types. Values of hidden
 // parameters are never used when compiling: no artifact holds a secret.
-func castParameters(t *hot.Template, g *program.Given, diags *source.Diagnostics) {
+func castParameters(t *hot.Template, g *program.Supplied, diags *source.Diagnostics) {
 	for _, p := range t.Parameters {
 		v, given := g.Parameters[p.Name]
 		if !given {

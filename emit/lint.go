@@ -51,7 +51,7 @@ func Lint(o Options, diags *source.Diagnostics) Linted {
 	}
 	seen := map[*hot.Template]bool{r.Program.Template: true}
 	r.Program.Root.WalkAll(func(s *program.Stack) {
-		if s.Nest == nil {
+		if s.StackResource == nil {
 			return
 		}
 		linted.Nested = append(linted.Nested, s.Template.File.Name)

@@ -82,7 +82,7 @@ type Analysis struct {
 	// Dependencies the roles in resources' depends_on.
 	PropertyReads []*PropertyRead
 	Dependencies  []*Dependency
-	Crossings
+	BetweenStacks
 	// Presences are what Heat decides of whether a server is there, by its path;
 	// Decisions are all of these, and Witnesses the servers that can tell.
 	Presences map[string][]Presence
@@ -94,7 +94,7 @@ type Analysis struct {
 	// Secrets are the parameters that `hotc apply` gives, in the order of the text.
 	Secrets []*hot.Parameter
 
-	signals map[crossing]*Signal
+	signals map[reference]*Signal
 }
 
 // FactServer is a server without roles whose facts somebody needs.
@@ -198,12 +198,12 @@ type shared struct {
 	diags    *source.Diagnostics
 	analysis *Analysis
 
-	following map[crossing]bool // the values that are being evaluated
-	steps     int               // how many since the outermost of them
-	arguments map[crossing]handed
+	following map[reference]bool // the values that are being evaluated
+	steps     int                // how many since the outermost of them
+	arguments map[reference]argumentValue
 	// needed says which parameters of nested stacks Heat itself evaluates, waiting
 	// which resources wait for which role.
-	needed, waiting map[crossing]bool
+	needed, waiting map[reference]bool
 	// written finds what roles write, hidden what hidden parameters give; refused are the places where that may not be.
 	written *trace.Finder
 	hidden  *trace.Finder
@@ -216,9 +216,9 @@ type shared struct {
 
 func newBinder(p *program.Program, options Options, diags *source.Diagnostics) *binder {
 	known := &shared{program: p, options: options, diags: diags, analysis: &Analysis{
-		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[string][]string{}, Edges: map[string][]Edge{}, Crossings: newCrossings(),
-		Presences: map[string][]Presence{}, Witnesses: map[string][]Witness{}, IfThere: map[*program.Role][]*hot.Expr{}, signals: map[crossing]*Signal{}},
-		following: map[crossing]bool{}, arguments: map[crossing]handed{}, needed: map[crossing]bool{}, waiting: map[crossing]bool{}, refused: map[source.Place]bool{}}
+		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[string][]string{}, Edges: map[string][]Edge{}, BetweenStacks: newBetweenStacks(),
+		Presences: map[string][]Presence{}, Witnesses: map[string][]Witness{}, IfThere: map[*program.Role][]*hot.Expr{}, signals: map[reference]*Signal{}},
+		following: map[reference]bool{}, arguments: map[reference]argumentValue{}, needed: map[reference]bool{}, waiting: map[reference]bool{}, refused: map[source.Place]bool{}}
 	return &binder{shared: known, scope: scope{stack: p.Root, template: p.Template, effects: &effects{now: true}}}
 }
 
@@ -226,7 +226,7 @@ func newBinder(p *program.Program, options Options, diags *source.Diagnostics) *
 func (b *binder) input() {
 	in, server := b.reader, b.reader.Role.Server
 	e, err := hot.Fold(in.Expr, b.resolve)
-	if err == nil && server.Nest != nil {
+	if err == nil && server.StackResource != nil {
 		e, err = b.inMember(server, e)
 	}
 	if errors.Is(err, errAbsent) && b.doesWithout() {

@@ -75,7 +75,7 @@ func analysed(t *testing.T, input string, options binding.Options) (*program.Pro
 		}
 		return nil, fs.ErrNotExist
 	}
-	p := program.New(template, &program.Given{Parameters: map[string]value.Value{"given": "known"}, ReadFile: read})
+	p := program.New(template, &program.Supplied{Parameters: map[string]value.Value{"given": "known"}, ReadFile: read})
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{Registry: &environment.Registry{}}, Read: read, MaxDepth: 5, MaxResources: 1000}, &diags)
 	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
 	return p, binding.Analyse(p, options, &diags), diags.All()
@@ -147,7 +147,7 @@ func TestFactsFromHeat(t *testing.T) {
 func TestOnlyWhatIsUsedIsPinned(t *testing.T) {
 	for input, want := range map[string]bool{"{get_param: given}": true, "{value: {get_param: given}, bind: deploy}": false, "{get_param: open}": false} {
 		p, _, _ := analysed(t, input, binding.Options{})
-		if got := p.Given.Used("given"); got != want {
+		if got := p.Supplied.Used("given"); got != want {
 			t.Errorf("%s: pinned %v, want %v", input, got, want)
 		}
 	}

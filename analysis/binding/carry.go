@@ -16,14 +16,14 @@ import (
 // Heat knows reach the agents in it: a map, by the key of each.
 const DeployParameter = "hotc_deploy"
 
-// Crossings are what the emitted templates need for references between stacks.
-type Crossings struct {
-	// Handed are the expressions whose values the members of a nest get in
+// BetweenStacks are what the emitted templates need for references between stacks.
+type BetweenStacks struct {
+	// DeployArguments are the expressions whose values the members of a stack resource get in
 	// hotc_deploy, in the stack around.
-	Handed map[*program.Nest]*Carried
-	// Returned are the outputs that are added to a nested stack, for parts of roles'
+	DeployArguments map[*program.StackResource]*NamedExprs
+	// Exports are the outputs that are added to a nested stack, for parts of roles'
 	// inputs elsewhere.
-	Returned map[*program.Stack]*Carried
+	Exports map[*program.Stack]*NamedExprs
 	// Placeholders are properties that hand a role's output over: Heat cannot know
 	// it. The parameter is the nested template's.
 	Placeholders map[*yaml.Node]*hot.Parameter
@@ -34,20 +34,20 @@ type Crossings struct {
 	Cells map[string]*program.Output
 }
 
-func newCrossings() Crossings {
-	return Crossings{Handed: map[*program.Nest]*Carried{}, Returned: map[*program.Stack]*Carried{}, Placeholders: map[*yaml.Node]*hot.Parameter{},
+func newBetweenStacks() BetweenStacks {
+	return BetweenStacks{DeployArguments: map[*program.StackResource]*NamedExprs{}, Exports: map[*program.Stack]*NamedExprs{}, Placeholders: map[*yaml.Node]*hot.Parameter{},
 		Removed: map[*hot.Output]bool{}, Cells: map[string]*program.Output{}}
 }
 
-// Carried are expressions by name, in the order in which they were needed.
-type Carried struct {
+// NamedExprs are expressions by name, in the order in which they were needed.
+type NamedExprs struct {
 	Names []string
 	Exprs map[string]*hot.Expr
 }
 
-func (c *Carried) add(name string, e *hot.Expr) *Carried {
+func (c *NamedExprs) add(name string, e *hot.Expr) *NamedExprs {
 	if c == nil {
-		c = &Carried{Exprs: map[string]*hot.Expr{}}
+		c = &NamedExprs{Exprs: map[string]*hot.Expr{}}
 	}
 	if c.Exprs[name] == nil {
 		c.Names = append(c.Names, name)
@@ -67,11 +67,11 @@ func Key(e *hot.Expr) string {
 func Written(e *hot.Expr) value.Value { return e.AsValue(Written) }
 
 // carryUp makes an expression of a member one of the stack around.
-func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.Expr {
+func (b *binder) carryUp(n *program.StackResource, m *program.Member, e *hot.Expr) *hot.Expr {
 	return Slots(e, func(x *hot.Expr) *hot.Expr {
 		key := "hotc_" + Key(x)
 		name := key
-		b.effects.add(func() { b.analysis.Returned[m.Stack] = b.analysis.Returned[m.Stack].add(key, x) })
+		b.effects.add(func() { b.analysis.Exports[m.Stack] = b.analysis.Exports[m.Stack].add(key, x) })
 		switch {
 		case n.Slots(): // all members decide alike; who gathers values refuses the others
 			return hot.NewItem(b.template.Version.AttributeCall(x.At, n.Resource.Name, program.OutputsList, name), numberOf(n, m))
@@ -84,8 +84,8 @@ func (b *binder) carryUp(n *program.Nest, m *program.Member, e *hot.Expr) *hot.E
 	})
 }
 
-// carryDown makes an expression of the stack around a nest one of its members'.
-func (b *binder) carryDown(n *program.Nest, e *hot.Expr) (*hot.Expr, error) {
+// carryDown makes an expression of the stack around a stack resource one of its members'.
+func (b *binder) carryDown(n *program.StackResource, e *hot.Expr) (*hot.Expr, error) {
 	var err error
 	out := Slots(e, func(x *hot.Expr) *hot.Expr {
 		if own := b.dependOn(n, x); own != nil {
@@ -94,15 +94,15 @@ func (b *binder) carryDown(n *program.Nest, e *hot.Expr) (*hot.Expr, error) {
 			return x
 		}
 		key := Key(x)
-		b.effects.add(func() { b.analysis.Handed[n] = b.analysis.Handed[n].add(key, x) })
+		b.effects.add(func() { b.analysis.DeployArguments[n] = b.analysis.DeployArguments[n].add(key, x) })
 		return hot.ParameterCall(x.At, DeployParameter, key)
 	})
 	return out, err
 }
 
-// dependOn notes what a nest depends on for a value that it hands over. It returns
-// the call that needs the nest itself, if there is one.
-func (b *binder) dependOn(n *program.Nest, e *hot.Expr) (own *hot.Expr) {
+// dependOn notes what a stack resource depends on for a value that it hands over. It returns
+// the call that needs the stack resource itself, if there is one.
+func (b *binder) dependOn(n *program.StackResource, e *hot.Expr) (own *hot.Expr) {
 	path := n.In.PathOf(n.Resource.Name)
 	e.Walk(func(x *hot.Expr) bool {
 		r := x.Ref()
@@ -125,9 +125,9 @@ func (b *binder) dependOn(n *program.Nest, e *hot.Expr) (own *hot.Expr) {
 // inMember makes an input's expression one of a group's member: the group's
 // definition is evaluated by the stack around it.
 func (b *binder) inMember(s *program.Server, e *hot.Expr) (*hot.Expr, error) {
-	out, err := b.carryDown(s.Nest, e)
+	out, err := b.carryDown(s.StackResource, e)
 	if err != nil {
 		return nil, err
 	}
-	return s.Nest.Indexed(out, s.Member.Name), nil
+	return s.StackResource.Indexed(out, s.Member.Name), nil
 }

@@ -24,7 +24,7 @@ func (b *binder) factsAtRun() bool {
 type server struct {
 	*hot.Resource
 	path   string
-	nest   *program.Nest
+	nest   *program.StackResource
 	member *program.Member
 }
 

@@ -144,9 +144,9 @@ func (b *binder) heatsUses(visit func(what string, n *yaml.Node)) {
 			what = fmt.Sprintf("the output %q", p.Output.Name)
 		}
 		switch {
-		case p.Kind == program.InOutput && b.stack.Nest != nil && b.analysis.Removed[p.Output]:
-		case p.Kind == program.HandedOver && !b.heatNeeds(p.Nest, p.Entry.Name):
-			b.handsSecret(p.Nest, p.Entry)
+		case p.Kind == program.InOutput && b.stack.StackResource != nil && b.analysis.Removed[p.Output]:
+		case p.Kind == program.HandedOver && !b.heatNeeds(p.StackResource, p.Entry.Name):
+			b.handsSecret(p.StackResource, p.Entry)
 		default:
 			visit(what, p.Node)
 		}
@@ -155,7 +155,7 @@ func (b *binder) heatsUses(visit func(what string, n *yaml.Node)) {
 
 // handsSecret puts a placeholder where the root hands a parameter over that Heat does
 // not have. What a nested stack hands on is the placeholder already.
-func (b *binder) handsSecret(n *program.Nest, e *yaml.Entry) {
+func (b *binder) handsSecret(n *program.StackResource, e *yaml.Entry) {
 	if b.stack != b.program.Root {
 		return
 	}

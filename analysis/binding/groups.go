@@ -13,7 +13,7 @@ import (
 )
 
 // nestAttribute is an attribute of a resource that stands for stacks or servers.
-func (b *binder) nestAttribute(call *hot.Expr, n *program.Nest, attribute string, path []value.Value) (*hot.Expr, error) {
+func (b *binder) nestAttribute(call *hot.Expr, n *program.StackResource, attribute string, path []value.Value) (*hot.Expr, error) {
 	sel := n.Select(attribute, path, false)
 	switch {
 	case n.Scales() && sel.Gives == program.HeatsOwn:
@@ -46,7 +46,7 @@ func (b *binder) nestAttribute(call *hot.Expr, n *program.Nest, attribute string
 
 // emptyGroup is what is read through a group without members: a list or a map with
 // nothing in it, which Heat gives.
-func (b *binder) emptyGroup(call *hot.Expr, n *program.Nest, attribute string) (*hot.Expr, error) {
+func (b *binder) emptyGroup(call *hot.Expr, n *program.StackResource, attribute string) (*hot.Expr, error) {
 	switch {
 	case strings.HasPrefix(attribute, "resource."):
 		return nil, b.absence(call, n.Resource.Name)
@@ -58,7 +58,7 @@ func (b *binder) emptyGroup(call *hot.Expr, n *program.Nest, attribute string) (
 }
 
 // noMember is what is wrong with a reference to a member that is not there.
-func (b *binder) noMember(call *hot.Expr, n *program.Nest, name string) error {
+func (b *binder) noMember(call *hot.Expr, n *program.StackResource, name string) error {
 	message, hint, why := fmt.Sprintf("the group %q has no member %q", n.Resource.Name, name), "", "the group has no such member"
 	number, err := strconv.Atoi(name)
 	isNumber := err == nil && number >= 0
@@ -84,7 +84,7 @@ func (b *binder) doesWithout() bool {
 
 // gather reads an attribute of all members. If only Heat knows all of them, the
 // call stays as it is.
-func (b *binder) gather(call *hot.Expr, n *program.Nest, attribute string, path []value.Value, named bool) (*hot.Expr, error) {
+func (b *binder) gather(call *hot.Expr, n *program.StackResource, attribute string, path []value.Value, named bool) (*hot.Expr, error) {
 	out := &hot.Expr{Kind: hot.ListExpr, At: call.At}
 	if named {
 		out.Kind = hot.MapExpr
@@ -117,7 +117,7 @@ func (b *binder) gather(call *hot.Expr, n *program.Nest, attribute string, path 
 }
 
 // memberCall is how the stack around reads an attribute of one member.
-func (b *binder) memberCall(call *hot.Expr, n *program.Nest, m *program.Member, attribute string, path []value.Value) *hot.Expr {
+func (b *binder) memberCall(call *hot.Expr, n *program.StackResource, m *program.Member, attribute string, path []value.Value) *hot.Expr {
 	if n.Open() { // Heat may not have it
 		arg := append([]value.Value{n.Resource.Name, attribute}, path...)
 		return hot.NewItem(hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At)), numberOf(n, m))
@@ -133,27 +133,27 @@ func (b *binder) joins(gathered *hot.Expr) bool {
 }
 
 // groupName is how a plan names a group.
-func groupName(call *hot.Expr, n *program.Nest) *hot.Expr {
+func groupName(call *hot.Expr, n *program.StackResource) *hot.Expr {
 	return hot.Constant(n.In.PathOf(n.Resource.Name), call.At)
 }
 
 // Gather is an input's read of what all members of a group give.
 type Gather struct {
-	Input *program.Input
-	Nest  *program.Nest
+	Input         *program.Input
+	StackResource *program.StackResource
 	// Cells are those that are read of the last of its possible members.
 	Cells []string
 }
 
 // Group is the group's path.
-func (g *Gather) Group() string { return g.Nest.In.PathOf(g.Nest.Resource.Name) }
+func (g *Gather) Group() string { return g.StackResource.In.PathOf(g.StackResource.Resource.Name) }
 
-func (b *binder) noteGather(n *program.Nest, all *hot.Expr) {
+func (b *binder) noteGather(n *program.StackResource, all *hot.Expr) {
 	if b.reader == nil || len(all.Items) == 0 {
 		return
 	}
 	if cells := all.Items[len(all.Items)-1].Cells(); len(cells) > 0 {
-		g := &Gather{Input: b.reader, Nest: n, Cells: cells}
+		g := &Gather{Input: b.reader, StackResource: n, Cells: cells}
 		b.effects.add(func() { b.analysis.Gathers = append(b.analysis.Gathers, g) })
 	}
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // handsOver is for properties that become parameters. Where Heat itself evaluates
-// the parameter, the nest waits for the value. Where only roles need it, they get it
+// the parameter, the stack resource waits for the value. Where only roles need it, they get it
 // themselves, and what is handed through from the stack around stays: Heat evaluates
 // it to the placeholder.
-func (b *binder) handsOver(n *program.Nest, e *yaml.Entry) func(*Read) {
+func (b *binder) handsOver(n *program.StackResource, e *yaml.Entry) func(*Read) {
 	waits := b.inProperty(n.Resource)
 	return func(read *Read) {
 		switch {
@@ -34,15 +34,15 @@ func (u *usage) useOfArgument(call *yaml.Node, ref hot.NodeRef) {
 	if a == nil {
 		return
 	}
-	h := u.handed(u.stack, name)
+	h := u.argumentValue(u.stack, name)
 	if outputs := u.outputsOf(h.expr); h.time == Run && len(outputs) > 0 {
 		u.found(&Read{Call: call, Arg: ref.Arg, Output: outputs[0], Outputs: outputs, Argument: a})
 	}
 }
 
-// useOfNest says whether what is read through a nested stack or a group needs a
+// useOfStackResource says whether what is read through a nested stack or a group needs a
 // role's output.
-func (u *usage) useOfNest(call *yaml.Node, ref hot.NodeRef) bool {
+func (u *usage) useOfStackResource(call *yaml.Node, ref hot.NodeRef) bool {
 	e, err := u.template.Fold(call, u.asHeat().resolve)
 	if err != nil {
 		u.dangling = u.dangling || errors.Is(err, errReported)

@@ -33,7 +33,7 @@ func (b *binder) missed(n *yaml.Node) (missed *hot.Expr, err error) {
 			missed = call
 			return nil, b.absence(call, r.Name)
 		}
-		return b.stack.Given.Peek(call)
+		return b.stack.Supplied.Peek(call)
 	})
 	if !errors.Is(err, errAbsent) {
 		return nil, nil
@@ -44,7 +44,7 @@ func (b *binder) missed(n *yaml.Node) (missed *hot.Expr, err error) {
 // handsMissing is for a property that hands over what a role writes that is not there:
 // to roles, which do without it or say so. Heat gets a placeholder, as if it had decided
 // that by itself.
-func (b *binder) handsMissing(n *program.Nest, e *yaml.Entry, missing bool) {
+func (b *binder) handsMissing(n *program.StackResource, e *yaml.Entry, missing bool) {
 	if !missing {
 		return
 	}
@@ -69,20 +69,20 @@ func (b *binder) wasRoles(call *hot.Expr) bool {
 	if b.stack.Type(r) == roles.ServerType {
 		return program.BlockOf(r) != nil && ref.Attribute != "" && !roles.IsServerAttribute(ref.Attribute)
 	}
-	return nesting.Nests(b.stack.Type(r))
+	return nesting.IsStackResource(b.stack.Type(r))
 }
 
 // leftOut says whether an output's condition is false. If the output needs what a role
 // writes, what decides the condition is pinned.
 func (b *binder) leftOut(o *hot.Output) bool {
-	e, err := hot.Fold(b.template.Enabled(o.Condition), b.stack.Given.Peek)
+	e, err := hot.Fold(b.template.Enabled(o.Condition), b.stack.Supplied.Peek)
 	if err != nil || !e.IsValue() || e.Value == true {
 		return false
 	}
 	needs := false
 	u := &usage{binder: b, found: func(*Read) { needs = true }} // what leads nowhere does no harm here
 	if u.below(o.Value); needs || u.missing {
-		_, _ = hot.Fold(b.template.Enabled(o.Condition), b.stack.Given.Resolve)
+		_, _ = hot.Fold(b.template.Enabled(o.Condition), b.stack.Supplied.Resolve)
 	}
 	return true
 }

@@ -38,15 +38,15 @@ func (e *absentError) Error() string {
 // Is lets errors.Is find any absence.
 func (e *absentError) Is(target error) bool { return target == errAbsent }
 
-// crossing is a reference that is being followed from stack to stack.
-type crossing struct {
+// reference is one that is being followed from stack to stack.
+type reference struct {
 	stack *program.Stack
 	name  string
 }
 
 // follow evaluates an expression of another stack for a call in this one.
 func (b *binder) follow(call *hot.Expr, to *program.Stack, name string, e *hot.Expr) (*hot.Expr, error) {
-	return b.followed(crossing{to, name}, name+" of "+stackName(to), e, b.through(call, to))
+	return b.followed(reference{to, name}, name+" of "+stackName(to), e, b.through(call, to))
 }
 
 // mostFollowed bounds how many values one reference is made of: where each is made of two
@@ -54,7 +54,7 @@ func (b *binder) follow(call *hot.Expr, to *program.Stack, name string, e *hot.E
 const mostFollowed = 100_000
 
 // followed evaluates an expression that stands elsewhere, in the scope of another binder.
-func (b *binder) followed(at crossing, name string, e *hot.Expr, in *binder) (*hot.Expr, error) {
+func (b *binder) followed(at reference, name string, e *hot.Expr, in *binder) (*hot.Expr, error) {
 	if len(b.following) == 0 {
 		b.steps = 0
 	}
@@ -77,23 +77,23 @@ func stackName(s *program.Stack) string {
 	return s.Path
 }
 
-// handed is what is known of an argument.
-type handed struct {
+// argumentValue is what is known of an argument.
+type argumentValue struct {
 	time Time
 	expr *hot.Expr // as Heat would have it; in the stack around
 	err  error
 }
 
-// handed finds out when the value of a parameter is known. Facts count as Heat's:
+// argumentValue finds out when the value of a parameter is known. Facts count as Heat's:
 // the property is Heat's place.
-func (b *binder) handed(s *program.Stack, name string) handed {
-	at := crossing{s, name}
+func (b *binder) argumentValue(s *program.Stack, name string) argumentValue {
+	at := reference{s, name}
 	if h, known := b.arguments[at]; known {
 		return h
 	}
 	a := s.Arguments[name]
-	e, err := b.asHeat().follow(a.Expr, s.Nest.In, "the parameter "+name, a.Expr)
-	h := handed{time: Deploy, expr: e, err: err}
+	e, err := b.asHeat().follow(a.Expr, s.StackResource.In, "the parameter "+name, a.Expr)
+	h := argumentValue{time: Deploy, expr: e, err: err}
 	switch {
 	case err == nil:
 		h.time = TimeOf(e)
@@ -107,12 +107,12 @@ func (b *binder) handed(s *program.Stack, name string) handed {
 // argument answers a call of get_param by what was handed over. It returns nil if
 // that is Heat's to know.
 func (b *binder) argument(call *hot.Expr, name string, a *program.Argument) (*hot.Expr, error) {
-	h := b.handed(b.stack, name)
+	h := b.argumentValue(b.stack, name)
 	p := b.template.Parameter(name)
 	if h.time == Deploy || p == nil || p.Hidden && h.time == Static {
 		return nil, nil
 	}
-	nest := b.stack.Nest
+	nest := b.stack.StackResource
 	e, err := b.follow(call, nest.In, "the parameter "+name, a.Expr)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (b *binder) argument(call *hot.Expr, name string, a *program.Argument) (*ho
 
 // memberName is the name of the stack in its group.
 func memberName(s *program.Stack) string {
-	for _, m := range s.Nest.Members {
+	for _, m := range s.StackResource.Members {
 		if m.Stack == s {
 			return m.Name
 		}
@@ -144,9 +144,9 @@ func memberName(s *program.Stack) string {
 	return ""
 }
 
-// memberAttribute is an attribute of one member of a nest. It is the call itself if
+// memberAttribute is an attribute of one member of a stack resource. It is the call itself if
 // only Heat knows it.
-func (b *binder) memberAttribute(call *hot.Expr, n *program.Nest, m *program.Member, attribute string, path []value.Value) (*hot.Expr, error) {
+func (b *binder) memberAttribute(call *hot.Expr, n *program.StackResource, m *program.Member, attribute string, path []value.Value) (*hot.Expr, error) {
 	if m.Stack == nil {
 		return b.serverAttribute(call, server{Resource: n.Definition, path: n.Path(m), nest: n, member: m}, attribute, path)
 	}
@@ -187,7 +187,7 @@ func (b *binder) leave(call *hot.Expr, rule string) *hot.Expr {
 }
 
 // across evaluates an expression of a member for a call in this stack.
-func (b *binder) across(call *hot.Expr, n *program.Nest, m *program.Member, name string, e *hot.Expr, path []value.Value) (*hot.Expr, error) {
+func (b *binder) across(call *hot.Expr, n *program.StackResource, m *program.Member, name string, e *hot.Expr, path []value.Value) (*hot.Expr, error) {
 	inner := b.looking()
 	out, err := inner.follow(call, m.Stack, name, e)
 	if err == nil && TimeOf(out) == Deploy {

@@ -26,7 +26,7 @@ const (
 
 func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
 	s := b.reader.Role.Server
-	own := server{Resource: s.Resource, path: s.Path, nest: s.Nest, member: s.Member}
+	own := server{Resource: s.Resource, path: s.Path, nest: s.StackResource, member: s.Member}
 	name, on, counted := call.OwnFact()
 	switch name {
 	case contract.FactID, contract.FactName:
@@ -92,10 +92,10 @@ func networkNames(r *hot.Resource) []string {
 
 // placeInGroup is a server's index in its group, or how many members that has.
 func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name string) (*hot.Expr, error) {
-	n, m := s.Nest, s.Member
-	for at := s.Stack; n == nil && at.Nest != nil; at = at.Around() {
-		if at.Nest.Group() {
-			n, m = at.Nest, at.Nest.Member(memberName(at))
+	n, m := s.StackResource, s.Member
+	for at := s.Stack; n == nil && at.StackResource != nil; at = at.Around() {
+		if at.StackResource.Group() {
+			n, m = at.StackResource, at.StackResource.Member(memberName(at))
 		}
 	}
 	if n == nil {
@@ -117,9 +117,9 @@ func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name string) (*
 		return hot.Constant(int64(n.Size), call.At), nil
 	}
 	e, err := b.countOf(n)
-	if err == nil && n != s.Nest {
+	if err == nil && n != s.StackResource {
 		inside := *s
-		inside.Nest = nil // the rest of the way is that of every input
+		inside.StackResource = nil // the rest of the way is that of every input
 		e, err = b.carryTo(n.In, &inside, e)
 	}
 	b.note(call, Deploy, fmt.Sprintf("how many members %q has is left to Heat", group), "", "")

@@ -15,7 +15,7 @@ import (
 // plan. Who reads them knows what was decided by a deploy-time value, the same
 // condition or number, and fails at once, or does without, where nobody will write.
 
-// Decision is something that Heat decides of a stack's shape.
+// Decision is something that Heat decides of a stack's topology.
 type Decision struct {
 	In   *program.Stack
 	Expr *hot.Expr // true, false or a number of members; as the stack would have it
@@ -59,17 +59,17 @@ func (b *binder) conditionOf(in *program.Stack, r *hot.Resource) *existence {
 
 // enabledIn is a resource's condition as an `if` that gives true or false.
 func (b *binder) enabledIn(in *program.Stack, r *hot.Resource) (*hot.Expr, error) {
-	return b.followed(crossing{in, "condition of " + r.Name}, "the condition of "+in.PathOf(r.Name), in.Template.Enabled(r.Condition), b.in(in).asHeat())
+	return b.followed(reference{in, "condition of " + r.Name}, "the condition of "+in.PathOf(r.Name), in.Template.Enabled(r.Condition), b.in(in).asHeat())
 }
 
 // countOf is a group's number of members, folded.
-func (b *binder) countOf(n *program.Nest) (*hot.Expr, error) {
+func (b *binder) countOf(n *program.StackResource) (*hot.Expr, error) {
 	name := n.Resource.Name
-	return b.followed(crossing{n.In, "count of " + name}, "the count of "+n.In.PathOf(name), n.Count, b.in(n.In).asHeat())
+	return b.followed(reference{n.In, "count of " + name}, "the count of "+n.In.PathOf(name), n.Count, b.in(n.In).asHeat())
 }
 
-// existencesOf are those of a nest and of one of its members.
-func (b *binder) existencesOf(n *program.Nest, m *program.Member) []*existence {
+// existencesOf are those of a stack resource and of one of its members.
+func (b *binder) existencesOf(n *program.StackResource, m *program.Member) []*existence {
 	var out []*existence
 	if g := b.conditionOf(n.In, n.Resource); g != nil {
 		out = append(out, g)
@@ -91,7 +91,7 @@ func (b *binder) existencesOf(n *program.Nest, m *program.Member) []*existence {
 }
 
 // numberOf is the number of a member.
-func numberOf(n *program.Nest, m *program.Member) int {
+func numberOf(n *program.StackResource, m *program.Member) int {
 	for i, other := range n.Members {
 		if other == m {
 			return i
@@ -141,7 +141,7 @@ func (b *binder) noteDecision(call *hot.Expr, rule string) {
 }
 
 // firstMembers is what is gathered over as many members as Heat makes.
-func (b *binder) firstMembers(call *hot.Expr, n *program.Nest, all *hot.Expr) (*hot.Expr, error) {
+func (b *binder) firstMembers(call *hot.Expr, n *program.StackResource, all *hot.Expr) (*hot.Expr, error) {
 	count, err := b.countOf(n)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (b *binder) firstMembers(call *hot.Expr, n *program.Nest, all *hot.Expr) (*
 }
 
 // ifMember is what one member gives of a group whose number only Heat knows.
-func (b *binder) ifMember(call *hot.Expr, n *program.Nest, m *program.Member, e *hot.Expr) *hot.Expr {
+func (b *binder) ifMember(call *hot.Expr, n *program.StackResource, m *program.Member, e *hot.Expr) *hot.Expr {
 	if !n.Open() || TimeOf(e) != Run {
 		return e
 	}
@@ -208,17 +208,17 @@ func (b *binder) thereFor(target, reader *program.Server) (*hot.Expr, error) {
 		}
 	}
 	s := target.Stack
-	if target.Nest != nil {
-		if reader.Nest != target.Nest || reader.Member != target.Member {
-			wrap(b.existencesOf(target.Nest, target.Member))
+	if target.StackResource != nil {
+		if reader.StackResource != target.StackResource || reader.Member != target.Member {
+			wrap(b.existencesOf(target.StackResource, target.Member))
 		}
 	} else if g := b.conditionOf(s, target.Resource); g != nil && target != reader {
 		wrap([]*existence{g})
 	}
 	for ; !around[s]; s = s.Around() {
-		m := s.Nest.Member(memberName(s))
-		e = b.in(s.Nest.In).carryUp(s.Nest, m, e)
-		wrap(b.existencesOf(s.Nest, m))
+		m := s.StackResource.Member(memberName(s))
+		e = b.in(s.StackResource.In).carryUp(s.StackResource, m, e)
+		wrap(b.existencesOf(s.StackResource, m))
 	}
 	if e == yes {
 		return nil, nil
@@ -235,11 +235,11 @@ func (b *binder) carryTo(from *program.Stack, reader *program.Server, e *hot.Exp
 	}
 	var err error
 	for i := len(down) - 1; i >= 0 && err == nil; i-- {
-		if e, err = b.carryDown(down[i].Nest, e); err == nil {
-			e = down[i].Nest.Indexed(e, memberName(down[i]))
+		if e, err = b.carryDown(down[i].StackResource, e); err == nil {
+			e = down[i].StackResource.Indexed(e, memberName(down[i]))
 		}
 	}
-	if err == nil && reader.Nest != nil {
+	if err == nil && reader.StackResource != nil {
 		e, err = b.inMember(reader, e)
 	}
 	return e, err
@@ -298,13 +298,13 @@ func (b *binder) servers() []*program.Server {
 // existencesAround are all that a server depends on, the outermost first.
 func (b *binder) existencesAround(s *program.Server) []*existence {
 	var out []*existence
-	if s.Nest != nil {
-		out = b.existencesOf(s.Nest, s.Member)
+	if s.StackResource != nil {
+		out = b.existencesOf(s.StackResource, s.Member)
 	} else if g := b.conditionOf(s.Stack, s.Resource); g != nil {
 		out = append(out, g)
 	}
-	for at := s.Stack; at.Nest != nil; at = at.Nest.In {
-		out = append(b.existencesOf(at.Nest, at.Nest.Member(memberName(at))), out...)
+	for at := s.Stack; at.StackResource != nil; at = at.StackResource.In {
+		out = append(b.existencesOf(at.StackResource, at.StackResource.Member(memberName(at))), out...)
 	}
 	return out
 }
@@ -313,7 +313,7 @@ func (b *binder) existencesAround(s *program.Server) []*existence {
 // part of what a group that scales says of its members: whenever it changed, Heat would
 // update all of them, and perhaps make new ones first.
 func changesMembers(s *program.Server, from *program.Stack) bool {
-	if s.Nest != nil && s.Nest.Slots() {
+	if s.StackResource != nil && s.StackResource.Slots() {
 		return true
 	}
 	n, _ := s.Stack.Scaled()

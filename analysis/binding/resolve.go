@@ -30,7 +30,7 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 	case hot.ToAttribute:
 		return b.attribute(call)
 	case hot.ToFile:
-		out, err := b.stack.Given.Resolve(call)
+		out, err := b.stack.Supplied.Resolve(call)
 		b.note(call, Static, "files are read when compiling", "", "")
 		return out, err
 	}
@@ -78,8 +78,8 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 		b.note(call, Run, "a secret that `hotc apply` gives", cell, program.Operator)
 		return hot.CellCall(call.At, cell, call.Ref().Path), nil
 	}
-	late := b.reader != nil && b.reader.Bind == "deploy" && !b.stack.Given.Unpinned
-	out, err := b.stack.Given.Peek(call)
+	late := b.reader != nil && b.reader.Bind == "deploy" && !b.stack.Supplied.Unpinned
+	out, err := b.stack.Supplied.Peek(call)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 		return call, nil
 	}
 	if out.IsValue() {
-		b.effects.add(func() { _, _ = b.stack.Given.Resolve(call) }) // it is pinned
+		b.effects.add(func() { _, _ = b.stack.Supplied.Resolve(call) }) // it is pinned
 		b.note(call, Static, "the parameter was given to the compiler", "", "")
 		return out, nil
 	}
@@ -166,7 +166,7 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := b.stack.NestOf(name)
+	n := b.stack.StackResourceOf(name)
 	switch why := b.stack.Removed(name); {
 	case why == nil:
 	case why.Null && b.reader != nil:
@@ -237,12 +237,12 @@ func (b *binder) output(call *hot.Expr, o *program.Output, path []value.Value) (
 		b.note(call, Run, "a role writes it", o.Cell(), o.Role.Server.Path)
 		return hot.CellCall(call.At, o.Cell(), path), nil
 	}
-	e, err := b.followed(crossing{nil, string(o.Cell())}, string(o.Cell()), o.Value, b)
+	e, err := b.followed(reference{nil, string(o.Cell())}, string(o.Cell()), o.Value, b)
 	if err != nil {
 		return nil, err
 	}
-	if s := o.Role.Server; s.Nest != nil {
-		e = s.Nest.Indexed(e, s.Member.Name)
+	if s := o.Role.Server; s.StackResource != nil {
+		e = s.StackResource.Indexed(e, s.Member.Name)
 	}
 	b.note(call, TimeOf(e), "the output has a value of its own", "", "")
 	if e.IsValue() {

@@ -11,7 +11,7 @@ import (
 
 // scaledAttribute is what is read of the members of a group that scales. Agents know of
 // slots only, so that what roles write can be had as a list.
-func (b *binder) scaledAttribute(call *hot.Expr, n *program.Nest, sel program.Selection) (*hot.Expr, error) {
+func (b *binder) scaledAttribute(call *hot.Expr, n *program.StackResource, sel program.Selection) (*hot.Expr, error) {
 	name, rest := sel.Attribute, sel.Path
 	if sel.Gives == program.ListOfAll {
 		e, err := b.gather(call, n, name, rest, false)
@@ -39,6 +39,6 @@ func (b *binder) notTold(call *hot.Expr, message, hint string) error {
 }
 
 // needsMember says whether Heat needs a group's members to know an expression.
-func needsMember(e *hot.Expr, n *program.Nest) bool {
+func needsMember(e *hot.Expr, n *program.StackResource) bool {
 	return e.Any(func(x *hot.Expr) bool { return x.Ref().Names(n.Resource.Name) })
 }

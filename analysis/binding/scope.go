@@ -22,7 +22,7 @@ func (b *binder) at(r *hot.Resource) *binder {
 	if r == nil || r.Condition == nil {
 		return b
 	}
-	e, err := hot.Fold(b.template.Enabled(r.Condition), b.stack.Given.Peek)
+	e, err := hot.Fold(b.template.Enabled(r.Condition), b.stack.Supplied.Peek)
 	inner := *b
 	inner.doubtful = err == nil && !e.IsValue()
 	return &inner

@@ -89,7 +89,7 @@ func (a *Analysis) Signal(in *program.Stack, r *program.Role) *Signal {
 	if !ok {
 		return nil
 	}
-	return a.signals[crossing{in, seen.name + "." + r.Name}]
+	return a.signals[reference{in, seen.name + "." + r.Name}]
 }
 
 // sight is how a stack sees a server that lies in it.
@@ -102,13 +102,13 @@ type sight struct {
 
 func seenFrom(in *program.Stack, s *program.Server) (sight, bool) {
 	names := []string{s.Resource.Name}
-	out := sight{beside: s.Stack == in && s.Nest == nil, grouped: s.Nest != nil}
-	for at := s.Stack; at != in; at = at.Nest.In {
-		if at.Nest == nil {
+	out := sight{beside: s.Stack == in && s.StackResource == nil, grouped: s.StackResource != nil}
+	for at := s.Stack; at != in; at = at.StackResource.In {
+		if at.StackResource == nil {
 			return sight{}, false
 		}
-		names = append([]string{at.Nest.Resource.Name}, names...)
-		out.grouped = out.grouped || at.Nest.Group()
+		names = append([]string{at.StackResource.Resource.Name}, names...)
+		out.grouped = out.grouped || at.StackResource.Group()
 	}
 	out.name, out.resource = strings.Join(names, "/"), names[0]
 	return out, true
@@ -121,7 +121,7 @@ func (b *binder) signal(in *program.Stack, r *program.Role) *Signal {
 		return nil
 	}
 	name := seen.name + "." + r.Name
-	if s := b.analysis.signals[crossing{in, name}]; s != nil {
+	if s := b.analysis.signals[reference{in, name}]; s != nil {
 		return s
 	}
 	s := &Signal{In: in, Name: name, Resource: seen.resource, Beside: seen.beside, Roles: []*program.Role{r}, read: map[*program.Output]bool{}}
@@ -133,7 +133,7 @@ func (b *binder) signal(in *program.Stack, r *program.Role) *Signal {
 			}
 		}
 	}
-	b.analysis.signals[crossing{in, name}] = s
+	b.analysis.signals[reference{in, name}] = s
 	b.analysis.Signals = append(b.analysis.Signals, s)
 	return s
 }
@@ -141,7 +141,7 @@ func (b *binder) signal(in *program.Stack, r *program.Role) *Signal {
 // waitFor lets a resource of the stack wait for a role.
 func (b *binder) waitFor(resource string, s *Signal, o *program.Output, at source.Place) {
 	path := b.stack.PathOf(resource)
-	of := crossing{b.stack, resource + " " + s.Name}
+	of := reference{b.stack, resource + " " + s.Name}
 	if b.waiting[of] {
 		return
 	}
@@ -198,7 +198,7 @@ func (b *binder) roleIn(path, name string) *program.Role {
 	if s := b.program.Server(b.stack.PathOf(path)); s != nil {
 		return s.Role(name)
 	}
-	if n := b.stack.NestOf(path); n != nil && n.Inline() && n.Members[0].Server != nil {
+	if n := b.stack.StackResourceOf(path); n != nil && n.Inline() && n.Members[0].Server != nil {
 		return n.Members[0].Server.Role(name)
 	}
 	return nil
@@ -206,7 +206,7 @@ func (b *binder) roleIn(path, name string) *program.Role {
 
 func (b *binder) noRole(r *hot.Resource, on string, at source.Place) {
 	server := on[:strings.LastIndexByte(on, '.')]
-	if s := b.program.Server(server); s != nil && b.stack.Nest != nil && b.stack.Server(server) == nil && s.Role(on[len(server)+1:]) != nil {
+	if s := b.program.Server(server); s != nil && b.stack.StackResource != nil && b.stack.Server(server) == nil && s.Role(on[len(server)+1:]) != nil {
 		b.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q depends on the role %s of another stack; Heat's resources can depend on roles of their own stack, and of those nested in it", r.Name, on),
 			"hand a value of the role over as a property of the nested stack and use it here, or let the nested stack itself depend on the role")
 		return
@@ -224,14 +224,14 @@ func (b *binder) noRole(r *hot.Resource, on string, at source.Place) {
 	}
 }
 
-// heatNeeds says whether Heat itself evaluates a parameter in a nest's members or
+// heatNeeds says whether Heat itself evaluates a parameter in a stack resource's members or
 // below: then it must have the value, and not only the roles there.
-func (b *binder) heatNeeds(n *program.Nest, parameter string) bool {
+func (b *binder) heatNeeds(n *program.StackResource, parameter string) bool {
 	return slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && b.usesParameter(m.Stack, parameter) })
 }
 
 func (b *binder) usesParameter(s *program.Stack, parameter string) bool {
-	at := crossing{s, parameter}
+	at := reference{s, parameter}
 	if used, known := b.needed[at]; known {
 		return used
 	}
@@ -239,7 +239,7 @@ func (b *binder) usesParameter(s *program.Stack, parameter string) bool {
 	for p := range s.Places {
 		switch {
 		case p.Kind == program.InOutput && !s.Template.Version.CFN(): // hotc does not look through one of CloudFormation
-		case mentions(s.Template, p.Node, parameter) && (p.Kind != program.HandedOver || b.heatNeeds(p.Nest, p.Entry.Name)):
+		case mentions(s.Template, p.Node, parameter) && (p.Kind != program.HandedOver || b.heatNeeds(p.StackResource, p.Entry.Name)):
 			b.needed[at] = true
 			return true
 		}
@@ -285,7 +285,7 @@ func (b *binder) alike() {
 
 // sameIn is the signal of another use of its template; nil if there is no such role.
 func (b *binder) sameIn(use *program.Stack, s *Signal) *Signal {
-	if have := b.analysis.signals[crossing{use, s.Name}]; have != nil {
+	if have := b.analysis.signals[reference{use, s.Name}]; have != nil {
 		return have
 	}
 	role := s.Name[strings.LastIndexByte(s.Name, '.')+1:]

@@ -22,8 +22,8 @@ func (b *binder) heatsPlaces() {
 		case program.InMetadata, program.InMember:
 			b.uses(p.Resource.Name, p.Node, b.inProperty(p.Resource))
 		case program.HandedOver:
-			b.handsMissing(p.Nest, p.Entry, b.uses(p.Resource.Name, p.Node, b.handsOver(p.Nest, p.Entry)))
-		case program.InShape:
+			b.handsMissing(p.StackResource, p.Entry, b.uses(p.Resource.Name, p.Node, b.handsOver(p.StackResource, p.Entry)))
+		case program.InTopology:
 			b.inShape(p)
 		case program.InDependsOn:
 			b.dependsOn(p.Resource, p.Node)
@@ -89,8 +89,8 @@ func (u *usage) use(call *yaml.Node, ref hot.NodeRef) {
 		return
 	}
 	if ref.Kind == hot.ToAttribute && len(ref.Parts) > 1 {
-		if nest := u.stack.NestOf(resource); nest != nil && len(nest.Members) > 0 {
-			if u.useOfNest(call, ref) {
+		if nest := u.stack.StackResourceOf(resource); nest != nil && len(nest.Members) > 0 {
+			if u.useOfStackResource(call, ref) {
 				return
 			}
 		} else if u.stack.Type(r) == roles.ServerType && u.useOfServer(call, ref) {
@@ -131,13 +131,13 @@ func (b *binder) attributeName(n *yaml.Node, s *program.Server) (name string, kn
 		return name, true
 	}
 	e := b.template.Expr(n)
-	folded, err := hot.Fold(e, b.stack.Given.Peek)
+	folded, err := hot.Fold(e, b.stack.Supplied.Peek)
 	if err != nil || !folded.IsValue() {
 		return "", false
 	}
 	name, known = folded.Value.(string)
 	if s != nil && s.Output(name) != nil {
-		_, _ = hot.Fold(e, b.stack.Given.Resolve)
+		_, _ = hot.Fold(e, b.stack.Supplied.Resolve)
 	}
 	return name, known
 }
@@ -207,7 +207,7 @@ func (b *binder) known(read *Read) bool {
 func (b *binder) heatsOutput(o *hot.Output) {
 	switch {
 	case b.leftOut(o):
-	case b.stack.Nest == nil:
+	case b.stack.StackResource == nil:
 		b.stackOutput(o)
 	default:
 		b.nestedOutput(o)

@@ -45,7 +45,7 @@ func found(t *testing.T, servers string) (string, string) {
 	}
 	var diags source.Diagnostics
 	template := hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags)
-	p := program.New(template, &program.Given{})
+	p := program.New(template, &program.Supplied{})
 	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
 	a := binding.Analyse(p, binding.Options{}, &diags)
 	if diags.Failed() {
@@ -192,7 +192,7 @@ func followed(t *testing.T, text string) (map[string]*follow.Role, *source.Diagn
 	t.Helper()
 	var diags source.Diagnostics
 	template := hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags)
-	p := program.New(template, &program.Given{})
+	p := program.New(template, &program.Supplied{})
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{}, MaxDepth: 5, MaxResources: 1000}, &diags)
 	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
 	a := binding.Analyse(p, binding.Options{}, &diags)

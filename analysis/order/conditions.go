@@ -49,7 +49,7 @@ func newGuarding(s *program.Stack, core map[string]bool) *guarding {
 
 // add adds a test to others, unless it is known to hold.
 func (g *guarding) add(to []test, condition *yaml.Entry, want bool) []test {
-	e, err := hot.Fold(g.stack.Template.Enabled(condition), g.stack.Given.Peek)
+	e, err := hot.Fold(g.stack.Template.Enabled(condition), g.stack.Supplied.Peek)
 	if err != nil || e.IsValue() && e.Value == want {
 		return to // a mistake in it is told elsewhere
 	}

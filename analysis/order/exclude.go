@@ -37,8 +37,8 @@ func (all whereabouts) exclude(n *waits.Net, d waits.Deadlock) bool {
 			seen[at] = true
 			g := guarding{stack: at.stack}
 			tests[at.stack] = g.add(tests[at.stack], at.stack.Template.Resource(at.name).Condition, true)
-			if known = at.stack.Nest != nil; known {
-				at = whereabout{at.stack.Around(), at.stack.Nest.Resource.Name}
+			if known = at.stack.StackResource != nil; known {
+				at = whereabout{at.stack.Around(), at.stack.StackResource.Resource.Name}
 			}
 		}
 	}
@@ -58,8 +58,8 @@ func (all whereabouts) mayLack(n *waits.Net, d waits.Deadlock) []int {
 		conditional := false
 		for known && !conditional {
 			conditional = at.stack.Template.Resource(at.name).Condition != nil
-			if known = at.stack.Nest != nil; known {
-				at = whereabout{at.stack.Around(), at.stack.Nest.Resource.Name}
+			if known = at.stack.StackResource != nil; known {
+				at = whereabout{at.stack.Around(), at.stack.StackResource.Resource.Name}
 			}
 		}
 		if conditional && !slices.Contains(lacking, w.Process) {

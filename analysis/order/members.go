@@ -19,10 +19,10 @@ import (
 // for their own roles.
 func MembersThatWait(p *program.Program, a *binding.Analysis) map[*hot.Resource]bool {
 	g := newNeeds(p, a)
-	uses := map[*hot.Resource][]*program.Nest{}
+	uses := map[*hot.Resource][]*program.StackResource{}
 	var groups []*hot.Resource
 	for _, s := range p.Stacks() {
-		for _, n := range s.Nests {
+		for _, n := range s.StackResources {
 			if !n.Group() || !n.HasRoles() {
 				continue
 			}
@@ -42,7 +42,7 @@ func MembersThatWait(p *program.Program, a *binding.Analysis) map[*hot.Resource]
 }
 
 // needs is what must be there before what: resources by their paths, the start of what
-// nests hold, servers' roles.
+// stack resources hold, servers' roles.
 type needs map[need][]need
 
 type need struct {
@@ -54,7 +54,7 @@ type needKind uint8
 
 const (
 	madeResource needKind = iota
-	begunNest
+	begunStackResource
 	doneRoles
 )
 
@@ -64,7 +64,7 @@ func newNeeds(p *program.Program, a *binding.Analysis) needs {
 		for _, r := range s.Template.Resources {
 			g.resource(a, s, r)
 		}
-		for _, n := range s.Nests {
+		for _, n := range s.StackResources {
 			for _, m := range n.Members {
 				if m.Server != nil {
 					g.add(need{madeResource, m.Server.Path}, begun(n))
@@ -77,8 +77,8 @@ func newNeeds(p *program.Program, a *binding.Analysis) needs {
 		g.crossing(need{madeResource, w.Resource}, w.Signal)
 	}
 	for _, x := range a.Signals {
-		if x.In.Nest != nil {
-			g.crossing(made(x.In.Nest), x)
+		if x.In.StackResource != nil {
+			g.crossing(made(x.In.StackResource), x)
 		}
 	}
 	for _, s := range p.Servers {
@@ -87,8 +87,10 @@ func newNeeds(p *program.Program, a *binding.Analysis) needs {
 	return g
 }
 
-func made(n *program.Nest) need  { return need{madeResource, n.In.PathOf(n.Resource.Name)} }
-func begun(n *program.Nest) need { return need{begunNest, n.In.PathOf(n.Resource.Name)} }
+func made(n *program.StackResource) need { return need{madeResource, n.In.PathOf(n.Resource.Name)} }
+func begun(n *program.StackResource) need {
+	return need{begunStackResource, n.In.PathOf(n.Resource.Name)}
+}
 
 func (g needs) add(who need, what ...need) { g[who] = append(g[who], what...) }
 
@@ -96,20 +98,20 @@ func (g needs) add(who need, what ...need) { g[who] = append(g[who], what...) }
 func (g needs) resource(a *binding.Analysis, s *program.Stack, r *hot.Resource) {
 	path := s.PathOf(r.Name)
 	begins := need{madeResource, path}
-	if s.NestOf(r.Name) != nil {
-		begins = need{begunNest, path}
+	if s.StackResourceOf(r.Name) != nil {
+		begins = need{begunStackResource, path}
 		g.add(need{madeResource, path}, begins)
 	}
-	if s.Nest != nil {
-		g.add(begins, begun(s.Nest))
-		g.add(made(s.Nest), need{madeResource, path})
+	if s.StackResource != nil {
+		g.add(begins, begun(s.StackResource))
+		g.add(made(s.StackResource), need{madeResource, path})
 	}
 	for _, e := range a.Edges[path] {
 		g.add(begins, need{madeResource, e.On})
 	}
 }
 
-// crossing is a wait for roles that Heat reads from.
+// reference is one a wait for roles that Heat reads from.
 func (g needs) crossing(who need, x *binding.Signal) {
 	g.add(who, need{madeResource, x.In.PathOf(x.Resource)})
 	for _, r := range x.Roles {
@@ -139,7 +141,7 @@ func (g needs) server(a *binding.Analysis, s *program.Server) {
 
 // canWait adds the members' waits to what a group needs, in all uses of its template, if
 // that makes no cycle.
-func (g needs) canWait(uses []*program.Nest) bool {
+func (g needs) canWait(uses []*program.StackResource) bool {
 	before := map[need][]need{}
 	for _, n := range uses {
 		before[made(n)] = g[made(n)]
@@ -147,15 +149,15 @@ func (g needs) canWait(uses []*program.Nest) bool {
 			g[made(n)] = append(slices.Clip(g[made(n)]), need{doneRoles, path})
 		}
 	}
-	cycle := slices.ContainsFunc(uses, func(n *program.Nest) bool { return g.leads(withRoles(n), made(n)) })
+	cycle := slices.ContainsFunc(uses, func(n *program.StackResource) bool { return g.leads(withRoles(n), made(n)) })
 	if cycle {
 		maps.Copy(g, before)
 	}
 	return !cycle
 }
 
-// withRoles are the servers with roles in a nest.
-func withRoles(n *program.Nest) []string {
+// withRoles are the servers with roles in a stack resource.
+func withRoles(n *program.StackResource) []string {
 	var paths []string
 	for _, m := range n.Members {
 		if m.Server != nil && len(m.Server.Roles) > 0 {
@@ -169,7 +171,7 @@ func withRoles(n *program.Nest) []string {
 				paths = append(paths, s.Path)
 			}
 		}
-		for _, inner := range m.Stack.Nests {
+		for _, inner := range m.Stack.StackResources {
 			paths = append(paths, withRoles(inner)...)
 		}
 	}

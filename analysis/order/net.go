@@ -20,8 +20,8 @@ import (
 // when its conditions are.
 func Net(p *program.Program, a *binding.Analysis) *waits.Net {
 	b := &netBuilder{program: p, analysis: a, net: &waits.Net{}, cells: make(map[string]waits.CellID, 4*len(p.Servers)), done: make(map[*program.Role]waits.CellID, 4*len(p.Servers)), made: map[string]waits.CellID{},
-		begun: map[*program.Nest]waits.CellID{}, members: map[*program.Nest][]string{},
-		waits: map[string][]binding.Wait{}, conditions: map[*binding.Signal]waits.CellID{}, inner: map[*program.Nest][]*binding.Signal{}}
+		begun: map[*program.StackResource]waits.CellID{}, members: map[*program.StackResource][]string{},
+		waits: map[string][]binding.Wait{}, conditions: map[*binding.Signal]waits.CellID{}, inner: map[*program.StackResource][]*binding.Signal{}}
 	for _, w := range a.Waits {
 		b.waits[w.Resource] = append(b.waits[w.Resource], w)
 	}
@@ -55,27 +55,27 @@ type netBuilder struct {
 	cells    map[string]waits.CellID // of outputs and facts
 	done     map[*program.Role]waits.CellID
 	made     map[string]waits.CellID // by path
-	begun    map[*program.Nest]waits.CellID
-	members  map[*program.Nest][]string
+	begun    map[*program.StackResource]waits.CellID
+	members  map[*program.StackResource][]string
 	waits    map[string][]binding.Wait
 	// conditions are the wait conditions that are there.
 	conditions map[*binding.Signal]waits.CellID
-	inner      map[*program.Nest][]*binding.Signal // by the nest whose members they stand in
+	inner      map[*program.StackResource][]*binding.Signal // by the stack resource whose members they stand in
 }
 
 // part is what becomes a process: a resource, or a group's member.
 type part struct {
 	path   string
 	at     source.Place
-	nest   *program.Nest   // that it is, if it stands for others
-	within *program.Nest   // whose member it is, or lies in
-	server *program.Server // nil without roles
-	boots  bool            // it is a server, with roles or without
+	nest   *program.StackResource // that it is, if it stands for others
+	within *program.StackResource // whose member it is, or lies in
+	server *program.Server        // nil without roles
+	boots  bool                   // it is a server, with roles or without
 }
 
 func parts(stack *program.Stack, r *hot.Resource) []part {
 	path := stack.PathOf(r.Name)
-	x := part{path: path, at: stack.Place(r.Entry.Key), nest: stack.NestOf(r.Name), within: stack.Nest,
+	x := part{path: path, at: stack.Place(r.Entry.Key), nest: stack.StackResourceOf(r.Name), within: stack.StackResource,
 		server: stack.Server(r.Name), boots: stack.Type(r) == roles.ServerType}
 	out := []part{x}
 	if x.nest != nil {
@@ -165,12 +165,12 @@ func (b *netBuilder) process(x part) {
 func conditionOf(s *binding.Signal) string { return "the wait condition of " + s.In.PathOf(s.Name) }
 
 func (b *netBuilder) declareCondition(s *binding.Signal) {
-	if s.Beside && s.In.Nest == nil {
+	if s.Beside && s.In.StackResource == nil {
 		return // its role stands for it
 	}
 	b.conditions[s] = b.net.AddCell(s.In.PathOf(s.Name), s.Roles[0].At)
-	if s.In.Nest != nil {
-		b.inner[s.In.Nest] = append(b.inner[s.In.Nest], s)
+	if s.In.StackResource != nil {
+		b.inner[s.In.StackResource] = append(b.inner[s.In.StackResource], s)
 	}
 }
 

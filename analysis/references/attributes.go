@@ -40,7 +40,7 @@ func (c *checker) ofMembers(r hot.Ref) {
 		return
 	}
 	for _, s := range c.uses {
-		nest := s.NestOf(r.Name)
+		nest := s.StackResourceOf(r.Name)
 		if s.Absent(r.Name) || nest == nil || !nest.Group() || nest.Size == 0 || nest.HasRoles() || nest.Definition == nil {
 			return
 		}
@@ -66,7 +66,7 @@ func (c *checker) kind(resource string) string {
 	}
 	kind := ""
 	for _, s := range c.uses {
-		if s.Absent(resource) || s.NestOf(resource) != nil || kind != "" && s.Type(r) != kind {
+		if s.Absent(resource) || s.StackResourceOf(resource) != nil || kind != "" && s.Type(r) != kind {
 			return ""
 		}
 		kind = s.Type(r)

@@ -122,7 +122,7 @@ func (c *checker) given(call *hot.Expr) (*hot.Expr, error) {
 		return call, nil
 	}
 	if len(c.uses) == 1 && r.Kind == hot.ToParameter {
-		return c.uses[0].Given.Peek(call)
+		return c.uses[0].Supplied.Peek(call)
 	}
 	return call, nil
 }

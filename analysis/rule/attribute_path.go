@@ -51,7 +51,7 @@ func (l *Look) attribute(r hot.Ref) (t *resourcetype.Type, kind resourcetype.Kin
 			continue
 		}
 		of := l.Types.Lookup(s.Type(resource))
-		if of == nil || s.NestOf(r.Name) != nil || t != nil && t != of {
+		if of == nil || s.StackResourceOf(r.Name) != nil || t != nil && t != of {
 			return nil, ""
 		}
 		t = of

@@ -19,7 +19,7 @@ var beforeIndex = []string{"digest", "contains", "equals", "yaql", "str_split"}
 
 func findIndexInFunctions(l *Look) {
 	for r := range l.Resources {
-		nest := l.Use(r.Name).NestOf(r.Name)
+		nest := l.Use(r.Name).StackResourceOf(r.Name)
 		if nest == nil || !nest.Group() || nest.Definition.Properties == nil {
 			continue
 		}

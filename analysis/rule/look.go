@@ -142,7 +142,7 @@ func (l *Look) given(s *program.Stack, call *hot.Expr, k *Known) (*hot.Expr, err
 	if r.Kind != hot.ToParameter {
 		return call, nil // files are large, and of no property's concern
 	}
-	out, err := s.Given.Peek(call)
+	out, err := s.Supplied.Peek(call)
 	if err != nil || out != call || r.Computed {
 		return out, err
 	}

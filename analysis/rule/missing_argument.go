@@ -12,15 +12,15 @@ var missingArgument = Rule{Code: source.MissingArgument, Category: Resources, Se
 // nobody gives a value.
 func findMissingArguments(l *Look) {
 	for _, s := range l.Uses {
-		if s.Nest == nil || s.Nest.Definition == nil {
+		if s.StackResource == nil || s.StackResource.Definition == nil {
 			continue
 		}
-		d := s.Nest.Definition
-		if d.Properties != nil && s.Nest.In.Template.Functions.Lookup(firstName(d.Properties.Value)) != nil {
+		d := s.StackResource.Definition
+		if d.Properties != nil && s.StackResource.In.Template.Functions.Lookup(firstName(d.Properties.Value)) != nil {
 			continue // a function gives them all
 		}
 		for _, p := range l.Template.Parameters {
-			if _, given := s.Given.Parameters[p.Name]; given || p.Default != nil || s.Arguments[p.Name] != nil {
+			if _, given := s.Supplied.Parameters[p.Name]; given || p.Default != nil || s.Arguments[p.Name] != nil {
 				continue
 			}
 			if d.Properties != nil && d.Properties.Value.Entry(p.Name) != nil {
@@ -30,7 +30,7 @@ func findMissingArguments(l *Look) {
 			if d.Properties != nil {
 				at = d.Properties.Key
 			}
-			f := &source.Diagnostic{Code: l.rule.Code, Severity: l.rule.Severity, At: s.Nest.In.Template.Place(at),
+			f := &source.Diagnostic{Code: l.rule.Code, Severity: l.rule.Severity, At: s.StackResource.In.Template.Place(at),
 				Message: fmt.Sprintf("%s needs the parameter %q, which has no default", l.Template.File.Name, p.Name),
 				Notes:   []source.Note{{At: l.Template.Place(p.Entry.Key), Message: "the parameter"}},
 				Hint:    "give it among the properties, or in parameter_defaults of an environment"}

@@ -27,12 +27,12 @@ func findPropertyTypes(l *Look) {
 // texts. Of other types its parameters are compared when the stack is put together.
 func findHandedOver(l *Look) {
 	for _, s := range l.Uses {
-		if s.Nest == nil || s.Nest.Definition == nil || s.Nest.Definition.Properties == nil || l.IsCall(s.Nest.Definition.Properties.Value) {
+		if s.StackResource == nil || s.StackResource.Definition == nil || s.StackResource.Definition.Properties == nil || l.IsCall(s.StackResource.Definition.Properties.Value) {
 			continue
 		}
 		around := *l
-		around.Template = s.Nest.In.Template
-		for _, e := range s.Nest.Definition.Properties.Value.All() {
+		around.Template = s.StackResource.In.Template
+		for _, e := range s.StackResource.Definition.Properties.Value.All() {
 			p := l.Template.Parameter(e.Name)
 			if p == nil || p.Type != "string" || around.IsCall(e.Value) {
 				continue

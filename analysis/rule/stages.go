@@ -18,7 +18,7 @@ func stages() []*Rule {
 	add(Roles, TextShows, source.Error, source.BadMetadata, source.BadSource, source.DuplicateRole, source.DuplicateOutput, source.AttributeTaken, source.UnknownOutput,
 		source.UnknownRole, source.NotYet, source.RolesElsewhere, source.BadScript, source.NoCookbook, source.BadFile, source.NoBound, source.BadPlugin)
 	add(Roles, TextShows, source.Warning, source.UnknownDriver)
-	add(Roles, CreationFails, source.Error, source.RunTimeInShape, source.RunTimeInProperty, source.SelfReference, source.NeedsHeat, source.WrongType, source.HeatsFunction,
+	add(Roles, CreationFails, source.Error, source.RunTimeInTopology, source.RunTimeInProperty, source.SelfReference, source.NeedsHeat, source.WrongType, source.HeatsFunction,
 		source.MissingProducer, source.ImpossibleTime, source.SecretParameter)
 	add(Security, TextShows, source.Error, source.SecretShown, source.SecretLeak, source.HiddenInUserData, source.SecretInEnvironment)
 	add(Order, CreationFails, source.Error, source.Deadlock)

@@ -67,12 +67,12 @@ func findSurprisingScalars(l *Look) {
 
 // surprisingArguments looks at what a nested template is given for parameters that are texts.
 func (l *Look) surprisingArguments(s *program.Stack) {
-	if s.Nest == nil || s.Nest.Definition == nil || s.Nest.Definition.Properties == nil {
+	if s.StackResource == nil || s.StackResource.Definition == nil || s.StackResource.Definition.Properties == nil {
 		return
 	}
 	around := *l
-	around.Template = s.Nest.In.Template
-	for _, e := range s.Nest.Definition.Properties.Value.All() {
+	around.Template = s.StackResource.In.Template
+	for _, e := range s.StackResource.Definition.Properties.Value.All() {
 		if p := l.Template.Parameter(e.Name); p != nil && p.Type == "string" {
 			around.surprising(e.Value, "the text")
 		}

@@ -93,7 +93,7 @@ func (l *Look) types() *typed {
 		w := &walker{Look: l, typed: &typed{}, seen: map[*yaml.Node]bool{}}
 		for r := range l.Resources {
 			s := l.Use(r.Name)
-			n := s.NestOf(r.Name)
+			n := s.StackResourceOf(r.Name)
 			if n != nil && n.Group() {
 				w.resource(n.Definition, n.Definition.Type, n)
 			}
@@ -116,7 +116,7 @@ type walker struct {
 	index string
 }
 
-func (w *walker) resource(r *hot.Resource, kind string, group *program.Nest) {
+func (w *walker) resource(r *hot.Resource, kind string, group *program.StackResource) {
 	t := w.Types.Lookup(kind)
 	if t == nil || w.seen[r.Entry.Value] {
 		return

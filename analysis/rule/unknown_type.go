@@ -39,7 +39,7 @@ func findUnknownTypes(l *Look) {
 	for r := range l.Resources {
 		s := l.Use(r.Name)
 		look(r, s.Type(r))
-		if n := s.NestOf(r.Name); n != nil && n.Group() {
+		if n := s.StackResourceOf(r.Name); n != nil && n.Group() {
 			look(n.Definition, n.Definition.Type)
 		}
 	}

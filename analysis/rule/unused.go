@@ -17,7 +17,7 @@ var (
 // be for the others.
 func findUnusedParameters(l *Look) {
 	for _, s := range l.Uses {
-		if s.Nest != nil {
+		if s.StackResource != nil {
 			return
 		}
 	}

@@ -18,7 +18,7 @@ var forOthers = []string{"OS::Heat::SoftwareConfig", "OS::Heat::StructuredConfig
 
 // findUnusedResources leaves nested templates alone: the stack around may look into them.
 func findUnusedResources(l *Look) {
-	if slices.ContainsFunc(l.Uses, func(s *program.Stack) bool { return s.Nest != nil }) {
+	if slices.ContainsFunc(l.Uses, func(s *program.Stack) bool { return s.StackResource != nil }) {
 		return
 	}
 	used, all := map[string]bool{}, false

@@ -88,7 +88,7 @@ func (l *Look) bootTexts(n *yaml.Node, depth int) []*bootText {
 	r, arg := l.Ref(n), n.Entries[0].Value
 	switch {
 	case r.Kind == hot.ToFile && r.Name != "" && !source.IsRemote(r.Name):
-		text, err := l.Uses[0].Given.ReadFile(r.Name)
+		text, err := l.Uses[0].Supplied.ReadFile(r.Name)
 		if err != nil {
 			return nil // said elsewhere
 		}

@@ -49,7 +49,7 @@ func findWrongKinds(l *Look) {
 			continue
 		}
 		target, s := l.Template.Resource(r.Name), l.Use(r.Name)
-		if target == nil || s == nil || s.NestOf(r.Name) != nil || target.Entry.Value.Get("external_id") != nil {
+		if target == nil || s == nil || s.StackResourceOf(r.Name) != nil || target.Entry.Value.Get("external_id") != nil {
 			continue
 		}
 		kind := s.Type(target)

@@ -96,7 +96,7 @@ func (c *checker) names(s *program.Stack) {
 		if s.Absent(r.Name) {
 			continue
 		}
-		n := s.NestOf(r.Name)
+		n := s.StackResourceOf(r.Name)
 		if name := r.Property("name"); name != nil && (n == nil || n.Group()) { // of a nested stack it is a parameter
 			c.report(c.finder.Find(s, s.Template.Expr(name)), fmt.Sprintf("the name of resource %q", r.Name), hint)
 		}

@@ -176,7 +176,7 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, pa
 	if r == nil || s.Absent(resource) {
 		return nil
 	}
-	if n := s.NestOf(resource); n != nil && len(n.Members) > 0 {
+	if n := s.StackResourceOf(resource); n != nil && len(n.Members) > 0 {
 		return f.nest(call, n, path, more)
 	}
 	name := firstName(path) // no computed name is one of a role's output: Heat has none
@@ -203,7 +203,7 @@ func firstName(path []value.Value) string {
 
 // nest is an attribute of a nested stack, or of the members of a group: what one of
 // them gives reaches here.
-func (f *Finder) nest(call *hot.Expr, n *program.Nest, path []value.Value, more bool) *Path {
+func (f *Finder) nest(call *hot.Expr, n *program.StackResource, path []value.Value, more bool) *Path {
 	var sel program.Selection
 	if name := firstName(path); name != "" {
 		if sel = n.Select(name, path[1:], more); sel.Gives == program.HeatsOwn {

@@ -17,7 +17,7 @@ func placeAt(r *emit.Result, path []string) (at source.Place) {
 			break
 		}
 		at = s.Template.Place(x.Entry.Key)
-		n := s.NestOf(path[0])
+		n := s.StackResourceOf(path[0])
 		if path = path[1:]; n == nil || len(n.Members) == 0 {
 			break
 		}

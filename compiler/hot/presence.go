@@ -147,7 +147,7 @@ func (e *Expr) entries() (keys []string, items []*Expr) {
 	return e.Keys, e.Items
 }
 
-// DecidedSize is what Heat decided of the stack's shape as a number of members: true is 1, false
+// DecidedSize is what Heat decided of the stack's topology as a number of members: true is 1, false
 // and what cannot be read are 0.
 func DecidedSize(value json.RawMessage) int {
 	v, err := yaml.DecodeJSON(value)

@@ -15,10 +15,10 @@ import (
 // hand gives a stack what is known of its parameters: by the properties of the
 // resource that it stands for, by parameter_defaults, and where there is no Heat
 // by their own defaults.
-func (l *loader) hand(s *program.Stack, n *program.Nest, m *program.Member, path string) {
+func (l *loader) hand(s *program.Stack, n *program.StackResource, m *program.Member, path string) {
 	around := n.In
 	s.Arguments = map[string]*program.Argument{}
-	s.Given = &program.Given{Parameters: map[string]value.Value{}, Unpinnable: map[string]bool{}, Handed: map[string]func(){}, Unpinned: around.Given.Unpinned,
+	s.Supplied = &program.Supplied{Parameters: map[string]value.Value{}, Unpinnable: map[string]bool{}, Arguments: map[string]func(){}, Unpinned: around.Supplied.Unpinned,
 		ReadFile: l.reader(filepath.Dir(path)), OpenFolder: l.opener(filepath.Dir(path))}
 	if n.Definition.Properties != nil {
 		for i := range n.Definition.Properties.Value.Entries {
@@ -71,30 +71,30 @@ func (l *loader) unknownProperty(s, around *program.Stack, e *yaml.Entry) {
 
 // value finds the value of one parameter, if it is known. Values of hidden
 // parameters are never used when compiling.
-func (l *loader) value(s *program.Stack, n *program.Nest, m *program.Member, p *hot.Parameter) {
+func (l *loader) value(s *program.Stack, n *program.StackResource, m *program.Member, p *hot.Parameter) {
 	var (
 		v     value.Value
 		at    source.Place
 		known bool
 	)
 	if a := s.Arguments[p.Name]; a != nil {
-		e, err := hot.Fold(a.Expr, n.In.Given.Peek)
+		e, err := hot.Fold(a.Expr, n.In.Supplied.Peek)
 		if err != nil || !e.IsValue() {
 			return // who needs it says what is wrong
 		}
 		v, at, known = n.Indexed(e, m.Name).Value, a.Expr.At, e.Value != nil
 		if known {
-			s.Given.Handed[p.Name] = func() { _, _ = hot.Fold(a.Expr, n.In.Given.Resolve) }
+			s.Supplied.Arguments[p.Name] = func() { _, _ = hot.Fold(a.Expr, n.In.Supplied.Resolve) }
 		}
 	}
 	if d, ok := l.Environment.Defaults[p.Name]; ok && !known {
 		v, at, known = d.Value, d.At, d.Value != nil
-		s.Given.Unpinnable[p.Name] = !s.Given.Unpinned && !p.Pinnable()
+		s.Supplied.Unpinnable[p.Name] = !s.Supplied.Unpinned && !p.Pinnable()
 	}
-	if s.Given.Unpinned && !known && p.Default != nil {
+	if s.Supplied.Unpinned && !known && p.Default != nil {
 		v, at, known = p.Default.Data(), s.Place(p.Default), true
 	}
-	if !known || p.Hidden && !s.Given.Unpinned {
+	if !known || p.Hidden && !s.Supplied.Unpinned {
 		return
 	}
 	cast, err := p.Cast(v)
@@ -106,5 +106,5 @@ func (l *loader) value(s *program.Stack, n *program.Nest, m *program.Member, p *
 		d.Notes = append(d.Notes, source.Note{At: s.Place(p.Entry.Key), Message: "the parameter"})
 		return
 	}
-	s.Given.Parameters[p.Name] = cast
+	s.Supplied.Parameters[p.Name] = cast
 }

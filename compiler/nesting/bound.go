@@ -18,7 +18,7 @@ const MaxMembers = "max_members"
 
 // bound is how many members a group may have whose size only Heat knows, 0 if nothing
 // says so, which Unbounded notes: its hotc block does, or the constraints of the parameters that decide it.
-func (l *loader) bound(n *program.Nest, r *hot.Resource, size *yaml.Node) int {
+func (l *loader) bound(n *program.StackResource, r *hot.Resource, size *yaml.Node) int {
 	s := n.In
 	block := program.BlockOf(r)
 	if block != nil {
@@ -43,7 +43,7 @@ func (l *loader) bound(n *program.Nest, r *hot.Resource, size *yaml.Node) int {
 // most is the largest size that an expression can give a group, as far as its text
 // tells; missing is what null is, and a branch that is not said.
 func (l *loader) most(s *program.Stack, e *hot.Expr, missing int) (most int, ok bool) {
-	folded, err := hot.Fold(e, s.Given.Peek)
+	folded, err := hot.Fold(e, s.Supplied.Peek)
 	switch {
 	case err != nil:
 		return 0, false
@@ -133,7 +133,7 @@ func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *yaml.Node) {
 
 // open are the parameters that leave a value to Heat, in the order of the text.
 func (l *loader) open(s *program.Stack, n *yaml.Node) (open []*hot.Parameter) {
-	e, err := s.Template.Fold(n, s.Given.Peek)
+	e, err := s.Template.Fold(n, s.Supplied.Peek)
 	if err != nil {
 		return nil
 	}

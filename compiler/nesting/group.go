@@ -30,8 +30,8 @@ var groups = map[string]groupType{
 	"OS::Heat::AutoScalingGroup": {definition: "resource", size: minSize},
 }
 
-// Nests says whether a resource of a type stands for others: a template, a stack, or a group.
-func Nests(typeName string) bool {
+// IsStackResource says whether a resource of a type stands for others: a template, a stack, or a group.
+func IsStackResource(typeName string) bool {
 	return environment.IsTemplate(typeName) || typeName == remoteType || groups[typeName].definition != ""
 }
 
@@ -52,7 +52,7 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 	}
 	entry := r.Properties.Value.Entry(g.definition)
 	d := &hot.Resource{Name: r.Name, Entry: entry, Properties: definition.Entry("properties"), Metadata: definition.Entry("metadata"), TypeNode: definition.Get("type")}
-	n := &program.Nest{In: s, Resource: r, Kind: program.Scaled{}, Definition: d}
+	n := &program.StackResource{In: s, Resource: r, Kind: program.Scaled{}, Definition: d}
 	size := r.Property(g.size)
 	if g.counted {
 		n.Kind = program.Counted{Index: l.indexVariable(s, r)}
@@ -72,7 +72,7 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 		return
 	}
 	d.Type = t.Name
-	s.AddNest(n)
+	s.AddStackResource(n)
 	if n.Size != 0 {
 		l.inner(s, r, t, definition.Get("properties"), at, registry)
 	}
@@ -103,9 +103,9 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 }
 
 // members makes the members of a group with roles, one by one.
-func (l *loader) members(n *program.Nest, r *hot.Resource, count *yaml.Node, first *program.Member, load func(*program.Member) *program.Stack) {
+func (l *loader) members(n *program.StackResource, r *hot.Resource, count *yaml.Node, first *program.Member, load func(*program.Member) *program.Stack) {
 	s, size := n.In, n.Size
-	if fixed := l.fixed(s, count); !fixed || n.Scales() && !s.Given.Unpinned {
+	if fixed := l.fixed(s, count); !fixed || n.Scales() && !s.Supplied.Unpinned {
 		most := 0
 		if n.Scales() {
 			most = l.slots(n, r)
@@ -150,7 +150,7 @@ func (l *loader) members(n *program.Nest, r *hot.Resource, count *yaml.Node, fir
 }
 
 // tooLarge refuses more members than Heat takes resources.
-func (l *loader) tooLarge(n *program.Nest, size int) {
+func (l *loader) tooLarge(n *program.StackResource, size int) {
 	const more = "say --limit resources=N if your cloud allows more"
 	if !n.Open() {
 		l.diags.Error(source.OverLimit, n.SizeAt, fmt.Sprintf("the group %q would have %d members; Heat takes %d resources (max_resources_per_stack)", n.Resource.Name, size, l.MaxResources),
@@ -175,7 +175,7 @@ func (l *loader) known(s *program.Stack, n *yaml.Node) (v value.Value, ok bool) 
 	if n == nil {
 		return nil, true
 	}
-	e, err := s.Template.Fold(n, s.Given.Peek)
+	e, err := s.Template.Fold(n, s.Supplied.Peek)
 	if err != nil || !e.IsValue() {
 		return nil, false
 	}
@@ -203,7 +203,7 @@ func (l *loader) fixed(s *program.Stack, n *yaml.Node) bool {
 	if n.IsNull() {
 		return true
 	}
-	e, err := s.Template.Fold(n, s.Given.Resolve)
+	e, err := s.Template.Fold(n, s.Supplied.Resolve)
 	return err == nil && e.IsValue()
 }
 
@@ -218,7 +218,7 @@ func (l *loader) removed(s *program.Stack, r *hot.Resource) (names []string, ok 
 		l.diags.Error(source.NotYet, s.Place(n), fmt.Sprintf("the members of %q have roles, and which of them are left out is left to Heat, which hotc does not compile yet", r.Name), "")
 		return nil, false
 	}
-	if s.NestOf(r.Name).Open() {
+	if s.StackResourceOf(r.Name).Open() {
 		l.diags.Error(source.NotYet, s.Place(n), fmt.Sprintf("the members of %q have roles, and their number is left to Heat: which names the others have once some are left out, hotc does not compile yet", r.Name),
 			"give the number when compiling, or leave no member out")
 		return nil, false

@@ -135,7 +135,7 @@ func (l *loader) stack(s *program.Stack, at place) {
 // present says whether a resource's condition allows it. One that only Heat can
 // decide counts as true.
 func (l *loader) present(s *program.Stack, r *hot.Resource, matters bool) bool {
-	e, err := hot.Fold(s.Template.Enabled(r.Condition), s.Given.Peek)
+	e, err := hot.Fold(s.Template.Enabled(r.Condition), s.Supplied.Peek)
 	if err != nil && matters {
 		l.diags.Error(source.BadArgument, s.Place(r.Condition.Value), fmt.Sprintf("the condition of %q: %v", r.Name, reason(err)), "")
 	}
@@ -143,7 +143,7 @@ func (l *loader) present(s *program.Stack, r *hot.Resource, matters bool) bool {
 		return true
 	}
 	if matters { // so what decides it is pinned
-		_, _ = hot.Fold(s.Template.Enabled(r.Condition), s.Given.Resolve)
+		_, _ = hot.Fold(s.Template.Enabled(r.Condition), s.Supplied.Resolve)
 	}
 	return e.Value == true
 }
@@ -156,7 +156,7 @@ func (l *loader) whyFalse(s *program.Stack, r *hot.Resource) string {
 	}
 	var values []string
 	_, _ = hot.Fold(s.Template.Enabled(r.Condition), func(call *hot.Expr) (*hot.Expr, error) {
-		out, err := s.Given.Peek(call)
+		out, err := s.Supplied.Peek(call)
 		if r := call.Ref(); err == nil && out.IsValue() && r.Kind == hot.ToParameter {
 			val := fmt.Sprintf("%s is %s", r.Name, value.EncodeJSON(out.Value))
 			if !slices.Contains(values, val) {
@@ -189,24 +189,24 @@ func (l *loader) nested(s *program.Stack, r *hot.Resource, t environment.Type, a
 			"map a type of your own to the file, in the resource_registry of an environment")
 		return
 	}
-	n := &program.Nest{In: s, Resource: r, Kind: program.Nested{}, Definition: r, Size: 1}
+	n := &program.StackResource{In: s, Resource: r, Kind: program.NestedTemplate{}, Definition: r, Size: 1}
 	m := &program.Member{}
 	if m.Stack = l.member(n, m, t, at, at.registry.Child(r.Name, t)); m.Stack == nil {
 		return
 	}
 	n.Members = []*program.Member{m}
 	n.EachResources = Resources(m.Stack)
-	s.AddNest(n)
+	s.AddStackResource(n)
 }
 
 // Open says whether the condition of a resource is left to Heat.
 func Open(s *program.Stack, r *hot.Resource) bool {
-	e, err := hot.Fold(s.Template.Enabled(r.Condition), s.Given.Peek)
+	e, err := hot.Fold(s.Template.Enabled(r.Condition), s.Supplied.Peek)
 	return err == nil && !e.IsValue()
 }
 
 // member loads a stack. It returns nil if there is none, with a diagnostic.
-func (l *loader) member(n *program.Nest, m *program.Member, t environment.Type, at place, registry *environment.Registry) *program.Stack {
+func (l *loader) member(n *program.StackResource, m *program.Member, t environment.Type, at place, registry *environment.Registry) *program.Stack {
 	s := n.In
 	typeNode := n.Definition.TypeNode
 	where := s.Place(typeNode)
@@ -311,7 +311,7 @@ func mentionsRoles(s *program.Stack) bool {
 }
 
 func resourceMentions(s *program.Stack, r *hot.Resource) bool {
-	n := s.NestOf(r.Name)
+	n := s.StackResourceOf(r.Name)
 	if n == nil || !n.Group() {
 		if program.BlockOf(r) != nil && s.Removed(r.Name) == nil {
 			return true
@@ -332,7 +332,7 @@ func Resources(s *program.Stack) int {
 			count++
 		}
 	}
-	for _, n := range s.Nests {
+	for _, n := range s.StackResources {
 		each := n.EachResources
 		if n.Group() {
 			each++ // the member itself is a resource of the group's stack

@@ -40,7 +40,7 @@ func (l *loader) membersMention(s *program.Stack, r *hot.Resource, t environment
 	if !environment.IsTemplate(t.Name) {
 		return false
 	}
-	n := &program.Nest{In: s, Resource: r, Kind: program.Counted{}, Definition: &hot.Resource{Name: r.Name, Entry: r.Entry, TypeNode: r.TypeNode}}
+	n := &program.StackResource{In: s, Resource: r, Kind: program.Counted{}, Definition: &hot.Resource{Name: r.Name, Entry: r.Entry, TypeNode: r.TypeNode}}
 	m := &program.Member{Name: "0"}
 	m.Stack = l.member(n, m, t, at, registry)
 	return m.Stack != nil && mentionsRoles(m.Stack)
@@ -99,7 +99,7 @@ func (l *loader) chain(s *program.Stack, r *hot.Resource, at place) {
 			return
 		}
 	}
-	if e, err := s.Template.Fold(n, s.Given.Peek); known || n.IsNull() || err != nil || e.IsValue() {
+	if e, err := s.Template.Fold(n, s.Supplied.Peek); known || n.IsNull() || err != nil || e.IsValue() {
 		return
 	}
 	for _, name := range registry.Types() {
@@ -150,7 +150,7 @@ func (l *loader) inner(s *program.Stack, r *hot.Resource, member environment.Typ
 		return
 	}
 	found := mentionsBlock(properties)
-	if e, err := s.Template.Fold(properties, s.Given.Peek); err == nil && !found {
+	if e, err := s.Template.Fold(properties, s.Supplied.Peek); err == nil && !found {
 		registry = registry.Child("0", member)
 		found = e.Any(func(x *hot.Expr) bool {
 			return x.IsValue() && anyText(x.Value, func(name string) bool {

@@ -26,14 +26,14 @@ const (
 // scales finds out how many members such a group has at first: the property that says it,
 // nil if there is none (heat/engine/resources/aws/autoscaling/autoscaling_group.py,
 // child_template). A group of none may become larger.
-func (l *loader) scales(n *program.Nest, r *hot.Resource) *yaml.Node {
+func (l *loader) scales(n *program.StackResource, r *hot.Resource) *yaml.Node {
 	s := n.In
 	size := r.Property(desiredCapacity)
 	if v, known := l.known(s, size); size.IsNull() || known && (v == nil || value.Equal(v, int64(0))) {
 		size = r.Property(minSize)
 	}
 	n.Size = l.size(s, size, 0)
-	if most, known := l.known(s, r.Property(maxSize)); n.Size == 0 && !s.Given.Unpinned && !(known && value.Equal(most, int64(0))) {
+	if most, known := l.known(s, r.Property(maxSize)); n.Size == 0 && !s.Supplied.Unpinned && !(known && value.Equal(most, int64(0))) {
 		n.Size = -1
 	}
 	return size
@@ -41,7 +41,7 @@ func (l *loader) scales(n *program.Nest, r *hot.Resource) *yaml.Node {
 
 // slots is how many slots the members of a group that scales need, 0 if it cannot have
 // roles.
-func (l *loader) slots(n *program.Nest, r *hot.Resource) int {
+func (l *loader) slots(n *program.StackResource, r *hot.Resource) int {
 	s := n.In
 	if !l.canScale(n, r) {
 		return 0
@@ -77,22 +77,22 @@ func (l *loader) made(s *program.Stack, updates *yaml.Node, most int) int {
 }
 
 // canScale refuses such groups with roles where they cannot be told apart, or not be read.
-func (l *loader) canScale(n *program.Nest, r *hot.Resource) bool {
+func (l *loader) canScale(n *program.StackResource, r *hot.Resource) bool {
 	s := n.In
 	refuse := func(message, hint string) bool {
 		l.diags.Error(source.NotYet, s.Place(r.Entry.Key), message, hint)
 		return false
 	}
 	around := s
-	for around.Nest != nil && !around.Nest.Scales() {
+	for around.StackResource != nil && !around.StackResource.Scales() {
 		around = around.Around()
 	}
 	switch v := s.Template.Version; {
 	case v <= hot.V20130523:
 		return refuse(fmt.Sprintf("the members of %q have roles, and a template of the version %s cannot read what the members of such a group give", r.Name, v),
 			"write the template in HOT, heat_template_version: 2014-10-16 or newer")
-	case around.Nest != nil:
-		return refuse(fmt.Sprintf("the members of %q have roles, and lie in members of %q, a group that scales, too: hotc does not compile one in the other yet", r.Name, around.Nest.Resource.Name),
+	case around.StackResource != nil:
+		return refuse(fmt.Sprintf("the members of %q have roles, and lie in members of %q, a group that scales, too: hotc does not compile one in the other yet", r.Name, around.StackResource.Resource.Name),
 			"use OS::Heat::ResourceGroup for the inner one")
 	}
 	if size := r.Property(desiredCapacity); !size.IsNull() && s.Template.Expr(size).MayVanish() {

@@ -15,12 +15,12 @@ func BlockOf(r *hot.Resource) *yaml.Entry { return r.MetadataEntry(Block) }
 
 // Place is a part of a stack's text that Heat evaluates.
 type Place struct {
-	Kind     PlaceKind
-	Resource *hot.Resource // nil for the sections
-	Output   *hot.Output   // whose value or condition it is
-	Nest     *Nest         // that the resource is, if it has members; nil for others
-	Entry    *yaml.Entry   // what it is called; for outputs their entry of the section
-	Node     *yaml.Node
+	Kind          PlaceKind
+	Resource      *hot.Resource  // nil for the sections
+	Output        *hot.Output    // whose value or condition it is
+	StackResource *StackResource // that the resource is, if it has members; nil for others
+	Entry         *yaml.Entry    // what it is called; for outputs their entry of the section
+	Node          *yaml.Node
 }
 
 // PlaceKind is what Heat does with a place.
@@ -31,8 +31,8 @@ const (
 	InProperty PlaceKind = iota // Heat makes a resource of it, as of metadata
 	InMetadata
 	InMember    // a property or metadata of a group's members
-	HandedOver  // a property that becomes a parameter of what the nest is made of
-	InShape     // it decides which resources there are, how many and of what type
+	HandedOver  // a property that becomes a parameter of what the stack resource is made of
+	InTopology  // it decides which resources there are, how many and of what type
 	InDependsOn // names of resources, and of roles
 	InOutput
 )
@@ -57,12 +57,12 @@ func (s *Stack) Places(yield func(Place) bool) {
 		}
 	}
 	w := s.Template.Words()
-	if e := s.Template.Root.Entry(w.Conditions); e != nil && !yield(Place{Kind: InShape, Entry: e, Node: e.Value}) {
+	if e := s.Template.Root.Entry(w.Conditions); e != nil && !yield(Place{Kind: InTopology, Entry: e, Node: e.Value}) {
 		return
 	}
 	for _, o := range s.Template.Outputs {
 		if !yield(Place{Kind: InOutput, Output: o, Entry: o.Entry, Node: o.Value}) ||
-			o.Condition != nil && !yield(Place{Kind: InShape, Output: o, Entry: o.Condition, Node: o.Condition.Value}) {
+			o.Condition != nil && !yield(Place{Kind: InTopology, Output: o, Entry: o.Condition, Node: o.Condition.Value}) {
 			return
 		}
 	}
@@ -90,7 +90,7 @@ func (s *Stack) placesOf(r *hot.Resource, yield func(Place) bool) bool {
 		case w.DependsOn:
 			going = x.visit(InDependsOn, e)
 		case w.Condition, w.Type, w.DeletionPolicy, w.UpdatePolicy, "external_id":
-			going = x.visit(InShape, e)
+			going = x.visit(InTopology, e)
 		}
 		if !going {
 			return false
@@ -103,12 +103,12 @@ func (s *Stack) placesOf(r *hot.Resource, yield func(Place) bool) bool {
 type placing struct {
 	t     *hot.Template
 	r     *hot.Resource
-	nest  *Nest
+	nest  *StackResource
 	yield func(Place) bool
 }
 
 func (x placing) visit(kind PlaceKind, e *yaml.Entry) bool {
-	return x.yield(Place{Kind: kind, Resource: x.r, Nest: x.nest, Entry: e, Node: e.Value})
+	return x.yield(Place{Kind: kind, Resource: x.r, StackResource: x.nest, Entry: e, Node: e.Value})
 }
 
 // each visits the entries of a map; one that a function gives is a place itself.
@@ -137,7 +137,7 @@ func (x placing) properties(properties *yaml.Entry, deciding []string) bool {
 		case x.nest != nil && e.Name == x.nest.Definition.Entry.Name, x.nest == nil && len(deciding) > 0 && e.Value.Get("type") != nil:
 			return x.definition(e)
 		case x.nest != nil, slices.Contains(deciding, e.Name):
-			return x.visit(InShape, e)
+			return x.visit(InTopology, e)
 		}
 		return x.visit(InProperty, e)
 	})
@@ -148,7 +148,7 @@ func (x placing) definition(definition *yaml.Entry) bool {
 	return x.each(InMember, definition, func(e *yaml.Entry) bool {
 		switch {
 		case e.Name == "type":
-			return x.visit(InShape, e)
+			return x.visit(InTopology, e)
 		case e.Name == "properties" && x.nest != nil && !x.nest.Inline():
 			return x.each(InMember, e, func(p *yaml.Entry) bool { return x.visit(HandedOver, p) })
 		case e.Name == "metadata":

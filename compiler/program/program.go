@@ -15,7 +15,7 @@ import (
 // Program is a deployment as its template describes it.
 type Program struct {
 	Template *hot.Template // of the root
-	Given    *Given        // of the root
+	Supplied *Supplied     // of the root
 	Root     *Stack
 	// Types are the resource types of the cloud; nil for those of Debian's Heat.
 	Types *resourcetype.Catalogue
@@ -26,8 +26,8 @@ type Program struct {
 }
 
 // New makes a program of a root template without any servers yet.
-func New(t *hot.Template, given *Given) *Program {
-	return &Program{Template: t, Given: given, Root: NewStack("", t, given, nil), byPath: map[string]*Server{}}
+func New(t *hot.Template, given *Supplied) *Program {
+	return &Program{Template: t, Supplied: given, Root: NewStack("", t, given, nil), byPath: map[string]*Server{}}
 }
 
 // AddServer adds a server of a stack, or returns the one of that resource.
@@ -41,9 +41,9 @@ func (p *Program) AddServer(in *Stack, r *hot.Resource) *Server {
 }
 
 // AddMember adds a server that is the member of a group.
-func (p *Program) AddMember(n *Nest, m *Member) *Server {
+func (p *Program) AddMember(n *StackResource, m *Member) *Server {
 	m.Server = p.add(n.In, n.Definition, n.Path(m))
-	m.Server.Member, m.Server.Nest = m, n
+	m.Server.Member, m.Server.StackResource = m, n
 	return m.Server
 }
 
@@ -70,11 +70,11 @@ type Server struct {
 	Template *hot.Template
 	// Stack is the one in which the server's expressions are evaluated: a group's
 	// server is described by the stack around the group.
-	Stack    *Stack
-	Resource *hot.Resource
-	Nest     *Nest // the group whose member it is; nil for most
-	Member   *Member
-	Roles    []*Role
+	Stack         *Stack
+	Resource      *hot.Resource
+	StackResource *StackResource // the group whose member it is; nil for most
+	Member        *Member
+	Roles         []*Role
 	// Unread says that the roles could not be read: what they declare is not known.
 	Unread bool
 

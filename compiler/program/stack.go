@@ -16,19 +16,19 @@ import (
 type Stack struct {
 	// Path is what server paths in the stack begin with: "" for the root, else
 	// "tier" or "tier/2".
-	Path     string
-	Template *hot.Template
-	Given    *Given
-	Nest     *Nest // what this is a member of; nil for the root
+	Path          string
+	Template      *hot.Template
+	Supplied      *Supplied
+	StackResource *StackResource // what this is a member of; nil for the root
 	// Arguments are the properties that hand the parameters over, evaluated by the
 	// stack around this one.
-	Arguments map[string]*Argument
-	Nests     []*Nest // in the order of the text
+	Arguments      map[string]*Argument
+	StackResources []*StackResource // in the order of the text
 
 	types      map[string]string // of resources whose type is not what it stands for
 	absent     map[string]bool
 	removals   map[string]*Removal
-	nests      map[string]*Nest
+	nests      map[string]*StackResource
 	byResource map[string]*Server
 }
 
@@ -39,17 +39,17 @@ type Argument struct {
 }
 
 // NewStack makes a stack without any resources known yet.
-func NewStack(path string, t *hot.Template, given *Given, nest *Nest) *Stack {
-	return &Stack{Path: path, Template: t, Given: given, Nest: nest, types: map[string]string{}, absent: map[string]bool{}, removals: map[string]*Removal{},
-		nests: map[string]*Nest{}, byResource: map[string]*Server{}}
+func NewStack(path string, t *hot.Template, given *Supplied, nest *StackResource) *Stack {
+	return &Stack{Path: path, Template: t, Supplied: given, StackResource: nest, types: map[string]string{}, absent: map[string]bool{}, removals: map[string]*Removal{},
+		nests: map[string]*StackResource{}, byResource: map[string]*Server{}}
 }
 
 // Around is the stack in which this one is nested, nil for the root.
 func (s *Stack) Around() *Stack {
-	if s.Nest == nil {
+	if s.StackResource == nil {
 		return nil
 	}
-	return s.Nest.In
+	return s.StackResource.In
 }
 
 // PathOf is the path of a resource.
@@ -119,7 +119,7 @@ func (s *Stack) RemovedOn(path string) (resource string, why *Removal) {
 		if why := at.Removed(names[0]); why != nil {
 			return at.PathOf(names[0]), why
 		}
-		n := at.NestOf(names[0])
+		n := at.StackResourceOf(names[0])
 		names = names[1:]
 		at = nil
 		switch {
@@ -135,14 +135,14 @@ func (s *Stack) RemovedOn(path string) (resource string, why *Removal) {
 	return "", nil
 }
 
-// AddNest adds a nest.
-func (s *Stack) AddNest(n *Nest) {
-	s.Nests = append(s.Nests, n)
+// AddStackResource adds a stack resource.
+func (s *Stack) AddStackResource(n *StackResource) {
+	s.StackResources = append(s.StackResources, n)
 	s.nests[n.Resource.Name] = n
 }
 
-// NestOf finds the nest that a resource is.
-func (s *Stack) NestOf(resource string) *Nest { return s.nests[resource] }
+// StackResourceOf finds the stack resource that a resource is.
+func (s *Stack) StackResourceOf(resource string) *StackResource { return s.nests[resource] }
 
 // Server finds a server with roles by the name of its resource.
 func (s *Stack) Server(resource string) *Server { return s.byResource[resource] }
@@ -154,7 +154,7 @@ func (s *Stack) HasRoles() bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(s.Nests, (*Nest).HasRoles)
+	return slices.ContainsFunc(s.StackResources, (*StackResource).HasRoles)
 }
 
 // Place is where a node of the stack's template stands.
@@ -163,7 +163,7 @@ func (s *Stack) Place(n source.Spanned) source.Place { return s.Template.Place(n
 // Walk visits the stack and all in it, in the order of the text.
 func (s *Stack) Walk(visit func(*Stack)) {
 	visit(s)
-	for _, n := range s.Nests {
+	for _, n := range s.StackResources {
 		for _, m := range n.Members {
 			if m.Stack != nil {
 				m.Stack.Walk(visit)
@@ -175,7 +175,7 @@ func (s *Stack) Walk(visit func(*Stack)) {
 // WalkAll visits a stack and all stacks below it, the samples of groups' members, too.
 func (s *Stack) WalkAll(visit func(*Stack)) {
 	visit(s)
-	for _, n := range s.Nests {
+	for _, n := range s.StackResources {
 		for _, m := range n.Members {
 			if m.Stack != nil {
 				m.Stack.WalkAll(visit)
@@ -189,10 +189,10 @@ func (s *Stack) WalkAll(visit func(*Stack)) {
 
 // Scaled is the group that scales in which a stack lies, with the slot; nil if there is
 // none.
-func (s *Stack) Scaled() (n *Nest, slot *Member) {
-	for ; s.Nest != nil; s = s.Around() {
-		if s.Nest.Slots() {
-			return s.Nest, s.Nest.Members[slices.IndexFunc(s.Nest.Members, func(m *Member) bool { return m.Stack == s })]
+func (s *Stack) Scaled() (n *StackResource, slot *Member) {
+	for ; s.StackResource != nil; s = s.Around() {
+		if s.StackResource.Slots() {
+			return s.StackResource, s.StackResource.Members[slices.IndexFunc(s.StackResource.Members, func(m *Member) bool { return m.Stack == s })]
 		}
 	}
 	return nil, nil

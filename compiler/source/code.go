@@ -90,7 +90,7 @@ const (
 	NoBound             Code = "H318" // a group's number is Heat's, and nothing says how large it may be
 	BadPlugin           Code = "H320" // a driver's plug-in does not answer as it should
 	NothingToRun        Code = "H321" // a role follows an input, and cannot be brought up to date
-	RunTimeInShape      Code = "H401" // a run-time value decides the stack's shape
+	RunTimeInTopology   Code = "H401" // a run-time value decides the stack's topology
 	RunTimeInProperty   Code = "H402" // a run-time value in a resource's property
 	SelfReference       Code = "H403" // a server's user_data would need the server itself
 	NeedsHeat           Code = "H404" // a run-time value in an output, with Heat left out

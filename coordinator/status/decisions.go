@@ -7,7 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
-// Decisions are what Heat decided of the stack's shape, as the agents know it from their
+// Decisions are what Heat decided of the stack's topology, as the agents know it from their
 // user-data, by the keys of the plan. Where they differ the stack was updated, and an
 // older server has not been told: the one that says that more is there is the younger.
 type Decisions struct {

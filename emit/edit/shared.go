@@ -164,8 +164,8 @@ func (s *Sharing) Server(resources *yaml.Node, r *hot.Resource) {
 	}
 }
 
-// Nest notes the edits of a resource that stands for stacks or servers.
-func (s *Sharing) Nest(resources *yaml.Node, x *program.Nest) {
+// StackResource notes the edits of a resource that stands for stacks or servers.
+func (s *Sharing) StackResource(resources *yaml.Node, x *program.StackResource) {
 	r := x.Resource
 	if !s.own(resources, r.Entry) {
 		return

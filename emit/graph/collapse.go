@@ -23,7 +23,7 @@ func newCollapse(p *program.Program, single bool) *collapse {
 	for _, s := range p.Servers {
 		box := boxOf(s.Stack) + s.Resource.Name
 		if s.Member != nil {
-			box += mark(s.Nest)
+			box += mark(s.StackResource)
 		}
 		if other := first[box]; other == nil {
 			first[box] = s
@@ -47,14 +47,14 @@ func newCollapse(p *program.Program, single bool) *collapse {
 // boxOf is what the boxes of a stack's servers begin with: its path, with a star for
 // each member of a group.
 func boxOf(s *program.Stack) string {
-	if s.Nest == nil {
+	if s.StackResource == nil {
 		return ""
 	}
-	return boxOf(s.Nest.In) + s.Nest.Resource.Name + mark(s.Nest) + "/"
+	return boxOf(s.StackResource.In) + s.StackResource.Resource.Name + mark(s.StackResource) + "/"
 }
 
 // mark stands for the name of a group's member.
-func mark(n *program.Nest) string {
+func mark(n *program.StackResource) string {
 	switch {
 	case !n.Group():
 		return ""

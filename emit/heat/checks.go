@@ -75,7 +75,7 @@ func (s *stack) checkSlots() {
 	for _, n := range s.carrying() {
 		s.checkDeleteHooks(n)
 		for _, use := range s.stacks {
-			other := use.NestOf(n.Resource.Name)
+			other := use.StackResourceOf(n.Resource.Name)
 			if n.Slots() && other != nil && other.Slots() && !sameCount(n, other) {
 				s.diags.Error(source.NotYet, other.SizeAt, fmt.Sprintf("how many members %q has is said by different properties in %q and in %q; hotc cannot emit one text for both yet", n.Resource.Name, stackPath(n.In), stackPath(use)), "use two files")
 			}
@@ -85,7 +85,7 @@ func (s *stack) checkSlots() {
 
 // checkDeleteHooks refuses hooks by which a policy that removes a member would wait for an
 // operator.
-func (s *stack) checkDeleteHooks(n *program.Nest) {
+func (s *stack) checkDeleteHooks(n *program.StackResource) {
 	if !n.Slots() {
 		return
 	}
@@ -98,6 +98,6 @@ func (s *stack) checkDeleteHooks(n *program.Nest) {
 	}
 }
 
-func sameCount(a, b *program.Nest) bool {
+func sameCount(a, b *program.StackResource) bool {
 	return edit.Text("count", emitplan.HOT(a.Count)) == edit.Text("count", emitplan.HOT(b.Count))
 }

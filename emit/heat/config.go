@@ -60,7 +60,7 @@ func (s *stack) softwareConfig(r, config *hot.Resource, format userDataFormat) (
 	if n.IsNull() {
 		return own{kind: userdata.NoOwn}, true
 	}
-	e, err := s.template.Fold(n, s.stacks[0].Given.Peek)
+	e, err := s.template.Fold(n, s.stacks[0].Supplied.Peek)
 	if err != nil {
 		s.badArgument(n, err)
 		return own{}, false

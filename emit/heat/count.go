@@ -82,15 +82,15 @@ func (c *counter) varies(s *program.Stack, path []string) bool {
 func onPath(r *hot.Resource, path []string) bool { return len(path) == 0 || path[0] == r.Name }
 
 func (c *counter) variesAt(s *program.Stack, r *hot.Resource, path []string) bool {
-	n := s.NestOf(r.Name)
+	n := s.StackResourceOf(r.Name)
 	if s.Absent(r.Name) || s.Server(r.Name) == nil && (n == nil || !n.HasRoles()) {
 		return false
 	}
 	return r.Condition != nil && nesting.Open(s, r) || n != nil && c.nestVaries(n, path)
 }
 
-// nestVaries is varies for a nest that is there.
-func (c *counter) nestVaries(n *program.Nest, path []string) bool {
+// nestVaries is varies for a stack resource that is there.
+func (c *counter) nestVaries(n *program.StackResource, path []string) bool {
 	return n.Open() || slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && c.varies(m.Stack, below(path)) })
 }
 
@@ -138,14 +138,14 @@ func (c *counter) termOf(t *hot.Template, r *hot.Resource, path []string) (term,
 		if s := use.Server(r.Name); s != nil && len(s.Roles) > 0 {
 			return term{known: 1}, true
 		}
-		if n := use.NestOf(r.Name); n != nil && n.HasRoles() {
+		if n := use.StackResourceOf(r.Name); n != nil && n.HasRoles() {
 			return c.termOfNest(t, n, path), true
 		}
 	}
 	return term{}, false
 }
 
-func (c *counter) termOfNest(t *hot.Template, n *program.Nest, path []string) term {
+func (c *counter) termOfNest(t *hot.Template, n *program.StackResource, path []string) term {
 	inRoot := t == c.program.Template
 	switch {
 	case inRoot && !c.nestVaries(n, path):
@@ -162,7 +162,7 @@ func (c *counter) termOfNest(t *hot.Template, n *program.Nest, path []string) te
 	}
 	name := outputOf(below(path))
 	for _, use := range c.stacks[t] {
-		other := use.NestOf(n.Resource.Name)
+		other := use.StackResourceOf(n.Resource.Name)
 		if other == nil {
 			continue
 		}
@@ -202,8 +202,8 @@ func (c *counter) need(t *hot.Template, name string, path []string) {
 
 // sure is how many members a group that scales has at first, all with the same servers;
 // -1 if only Heat knows.
-func (c *counter) sure(n *program.Nest, path []string) int {
-	e, err := hot.Fold(n.Count, n.In.Given.Peek)
+func (c *counter) sure(n *program.StackResource, path []string) int {
+	e, err := hot.Fold(n.Count, n.In.Supplied.Peek)
 	if err != nil || !e.IsValue() || slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && c.varies(m.Stack, below(path)) }) {
 		return -1
 	}
@@ -214,8 +214,8 @@ func (c *counter) sure(n *program.Nest, path []string) int {
 	return size
 }
 
-// known is the number of servers with roles on a path in a nest.
-func (c *counter) known(n *program.Nest, path []string) int64 {
+// known is the number of servers with roles on a path in a stack resource.
+func (c *counter) known(n *program.StackResource, path []string) int64 {
 	count := int64(0)
 	for _, m := range n.Members {
 		count += c.knownIn(m, path)
@@ -239,7 +239,7 @@ func (c *counter) knownIn(m *program.Member, path []string) int64 {
 		if x := m.Stack.Server(r.Name); x != nil && len(x.Roles) > 0 {
 			count++
 		}
-		if inner := m.Stack.NestOf(r.Name); inner != nil {
+		if inner := m.Stack.StackResourceOf(r.Name); inner != nil {
 			count += c.known(inner, below(path))
 		}
 	}
@@ -253,7 +253,7 @@ const yaqlItems = 200
 func (c *counter) most(s *program.Stack, path []string) int {
 	count := 0
 	for _, r := range s.Template.Resources {
-		n := s.NestOf(r.Name)
+		n := s.StackResourceOf(r.Name)
 		switch {
 		case !onPath(r, path) || s.Absent(r.Name):
 		case n == nil || n.Inline():

@@ -52,7 +52,7 @@ func (s *stack) format(r *hot.Resource) (userDataFormat, bool) {
 	if n.IsNull() {
 		return byDefault, true
 	}
-	e, err := s.template.Fold(n, s.stacks[0].Given.Resolve)
+	e, err := s.template.Fold(n, s.stacks[0].Supplied.Resolve)
 	if err != nil {
 		s.badArgument(n, err)
 		return raw, false

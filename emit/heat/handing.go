@@ -10,8 +10,8 @@ import (
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
-// handing is what a nest's members get.
-func (s *stack) handing(n *program.Nest) *value.Dict {
+// handing is what a stack resource's members get.
+func (s *stack) handing(n *program.StackResource) *value.Dict {
 	var path value.Value = n.In.PathOf(n.Resource.Name)
 	rest := []value.Value{n.Resource.Name}
 	if n.Group() {
@@ -54,13 +54,13 @@ func (s *stack) anyRoles() bool {
 }
 
 // handedValues are the values that only Heat knows, those of all uses.
-func (s *stack) handedValues(n *program.Nest) *value.Dict {
+func (s *stack) handedValues(n *program.StackResource) *value.Dict {
 	values := value.NewDict()
 	var names []string
 	exprs := map[string]*hot.Expr{}
 	for _, use := range s.stacks {
-		other := use.NestOf(n.Resource.Name)
-		if c := s.analysis.Handed[other]; c != nil {
+		other := use.StackResourceOf(n.Resource.Name)
+		if c := s.analysis.DeployArguments[other]; c != nil {
 			for _, name := range c.Names {
 				if exprs[name] == nil {
 					names = append(names, name)

@@ -221,10 +221,10 @@ type emission struct {
 	sites   []site
 	counter *counter
 
-	carryingNests []*program.Nest
-	nestsKnown    bool
-	signalsHere   []*binding.Signal
-	signalsKnown  bool
+	carryingStackResources []*program.StackResource
+	nestsKnown             bool
+	signalsHere            []*binding.Signal
+	signalsKnown           bool
 }
 
 // target is the text in which servers are written: the template, or a generated member of a

@@ -32,7 +32,7 @@ const (
 )
 
 // members makes a group's servers members of a generated template.
-func (s rewritten) members(n *program.Nest) {
+func (s rewritten) members(n *program.StackResource) {
 	file := s.memberFile(n)
 	text, resources, ok := s.member(n)
 	if !ok {
@@ -45,7 +45,7 @@ func (s rewritten) members(n *program.Nest) {
 	s.out.Files[file] = []byte(text)
 	s.nestsDeeper(2)
 	for _, use := range s.stacks {
-		if other := use.NestOf(n.Resource.Name); other != nil && !other.Open() {
+		if other := use.StackResourceOf(n.Resource.Name); other != nil && !other.Open() {
 			s.out.added += len(other.Members) * resources // the members themselves were counted
 		}
 	}
@@ -70,7 +70,7 @@ func (s rewritten) members(n *program.Nest) {
 }
 
 // memberFile is where a generated member lies.
-func (s *stack) memberFile(n *program.Nest) string {
+func (s *stack) memberFile(n *program.StackResource) string {
 	target, name := s.files.Target, n.Resource.Name
 	base := strings.TrimSuffix(target, path.Ext(target))
 	if target == RootFile {
@@ -98,7 +98,7 @@ func (s rewritten) otherMetadata(n *yaml.Node) *value.Dict {
 }
 
 // member is the text of a generated member, and the number of its resources.
-func (s rewritten) member(n *program.Nest) (text string, count int, ok bool) {
+func (s rewritten) member(n *program.StackResource) (text string, count int, ok bool) {
 	inner := rewritten{&stack{s.emission, target{inMember: true, group: n.Resource, ownSite: s.memberSite(n), version: hot.MemberVersion,
 		isSlot: n.Slots(), slotAround: s.slot(), files: Template{Target: s.memberFile(n)}, generated: value.NewDict()}}}
 	data, added, ok := inner.memberUserData(n)
@@ -156,7 +156,7 @@ func (s rewritten) member(n *program.Nest) (text string, count int, ok bool) {
 
 // memberUserData is the property user_data of a member's server, and the others that
 // hotc sets.
-func (s *stack) memberUserData(n *program.Nest) (tree, *value.Dict, bool) {
+func (s *stack) memberUserData(n *program.StackResource) (tree, *value.Dict, bool) {
 	r := n.Definition
 	added := value.NewDict()
 	format, ok := s.format(r)
@@ -181,7 +181,7 @@ func (s *stack) memberUserData(n *program.Nest) (tree, *value.Dict, bool) {
 	if r.Property("user_data_update_policy") == nil {
 		added.Set("user_data_update_policy", "IGNORE")
 		for _, use := range s.stacks {
-			if other := use.NestOf(n.Resource.Name); other != nil {
+			if other := use.StackResourceOf(n.Resource.Name); other != nil {
 				s.out.Ignored += len(other.Members)
 			}
 		}
@@ -193,14 +193,14 @@ func (s *stack) memberUserData(n *program.Nest) (tree, *value.Dict, bool) {
 }
 
 // memberSite is the server of a generated member: all members' in one.
-func (s *stack) memberSite(n *program.Nest) site {
+func (s *stack) memberSite(n *program.StackResource) site {
 	p := site{resource: memberServer, path: parameter(ParameterPath), roles: true}
 	for _, m := range n.Members {
 		merge(&p, s.built.Deploy[n.Path(m)])
 		p.longest = max(p.longest, len(n.Path(m)))
 	}
 	for _, use := range s.stacks {
-		if other := use.NestOf(n.Resource.Name); other != nil {
+		if other := use.StackResourceOf(n.Resource.Name); other != nil {
 			for _, m := range other.Members {
 				merge(&p, s.built.Deploy[other.Path(m)])
 			}
@@ -212,7 +212,7 @@ func (s *stack) memberSite(n *program.Nest) site {
 // memberOwn is the user's own user_data: in the member it is a part of the json
 // parameter.
 func (s *stack) memberOwn(r *hot.Resource, n *yaml.Node, format *userDataFormat) (own, bool) {
-	e, err := s.template.Fold(n, s.stacks[0].Given.Peek)
+	e, err := s.template.Fold(n, s.stacks[0].Supplied.Peek)
 	if err != nil {
 		s.badArgument(n, err)
 		return own{}, false
@@ -233,7 +233,7 @@ func (s *stack) memberOwn(r *hot.Resource, n *yaml.Node, format *userDataFormat)
 
 // readThrough are the real attributes of servers that the template reads through a
 // group: they must be outputs of the member.
-func (s *stack) readThrough(n *program.Nest) []string {
+func (s *stack) readThrough(n *program.StackResource) []string {
 	read := map[string]bool{}
 	var visit func(x *yaml.Node)
 	visit = func(x *yaml.Node) {
@@ -258,7 +258,7 @@ func (s *stack) readThrough(n *program.Nest) []string {
 }
 
 // attributesRead notes what a reference to a group asks its members for.
-func attributesRead(n *program.Nest, r hot.NodeRef, read map[string]bool) {
+func attributesRead(n *program.StackResource, r hot.NodeRef, read map[string]bool) {
 	if r.Attribute != "" {
 		switch sel := n.Select(r.Attribute, r.Path, r.Computed); {
 		case sel.Attribute != "":

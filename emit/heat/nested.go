@@ -32,31 +32,33 @@ var ownParameters = []string{ParameterCoordinator, ParameterAgentURL, ParameterS
 // its group: what a group hands over, it hands to all members.
 func (s *stack) carries() bool {
 	return len(s.sites) > 0 || len(s.carrying()) > 0 ||
-		slices.ContainsFunc(s.stacks, func(use *program.Stack) bool { return use.Nest != nil && use.Nest.Group() && s.hasAgents(use.Nest) })
+		slices.ContainsFunc(s.stacks, func(use *program.Stack) bool {
+			return use.StackResource != nil && use.StackResource.Group() && s.hasAgents(use.StackResource)
+		})
 }
 
-// carrying are the nests of the template with agents in them: each once, of the
+// carrying are the stack resources of the template with agents in them: each once, of the
 // first use that has members.
-func (s *stack) carrying() []*program.Nest {
+func (s *stack) carrying() []*program.StackResource {
 	if s.nestsKnown {
-		return s.carryingNests
+		return s.carryingStackResources
 	}
 	s.nestsKnown = true
 	at := map[string]int{}
 	for _, use := range s.stacks {
-		for _, n := range use.Nests {
+		for _, n := range use.StackResources {
 			if _, have := at[n.Resource.Name]; have || !s.hasAgents(n) {
 				continue
 			}
-			at[n.Resource.Name] = len(s.carryingNests)
-			s.carryingNests = append(s.carryingNests, n)
+			at[n.Resource.Name] = len(s.carryingStackResources)
+			s.carryingStackResources = append(s.carryingStackResources, n)
 		}
 	}
-	return s.carryingNests
+	return s.carryingStackResources
 }
 
-// hasAgents says whether a server in a nest has an agent.
-func (s *stack) hasAgents(n *program.Nest) bool {
+// hasAgents says whether a server in a stack resource has an agent.
+func (s *stack) hasAgents(n *program.StackResource) bool {
 	for _, m := range n.Members {
 		if m.Server != nil {
 			return true
@@ -70,7 +72,7 @@ func (s *stack) hasAgents(n *program.Nest) bool {
 				return true
 			}
 		}
-		if slices.ContainsFunc(m.Stack.Nests, s.hasAgents) {
+		if slices.ContainsFunc(m.Stack.StackResources, s.hasAgents) {
 			return true
 		}
 	}
@@ -99,9 +101,9 @@ func (s rewritten) nests() {
 	}
 }
 
-// definitionOf is the map that says what a nest's members are, and the properties in
+// definitionOf is the map that says what a stack resource's members are, and the properties in
 // it, in the text that is edited.
-func (s *stack) definitionOf(n *program.Nest) (in *yaml.Node, properties *yaml.Entry) {
+func (s *stack) definitionOf(n *program.StackResource) (in *yaml.Node, properties *yaml.Entry) {
 	r := s.text.Resource(n.Resource.Name)
 	in = r.Entry.Value
 	if n.Group() {
@@ -111,10 +113,10 @@ func (s *stack) definitionOf(n *program.Nest) (in *yaml.Node, properties *yaml.E
 }
 
 // checkUses refuses a template that another use of it makes something else of.
-func (s *stack) checkUses(n *program.Nest) {
+func (s *stack) checkUses(n *program.StackResource) {
 	for _, use := range s.stacks {
 		difference := ""
-		switch other := use.NestOf(n.Resource.Name); {
+		switch other := use.StackResourceOf(n.Resource.Name); {
 		case use.Absent(n.Resource.Name):
 		case !n.Alike(other):
 			difference = fmt.Sprintf("%q is %s in %q and %s in %q", n.Resource.Name, kindOf(n.In, n.Resource), stackPath(n.In), kindOf(use, n.Resource), stackPath(use))

@@ -17,7 +17,7 @@ func (s *stack) outputs() {
 	added := s.countOutputs()
 	s.waitOutput(added)
 	for _, use := range s.stacks {
-		if c := s.analysis.Returned[use]; c != nil {
+		if c := s.analysis.Exports[use]; c != nil {
 			for _, name := range slices.Sorted(slices.Values(c.Names)) {
 				added.Set(name, dict("value", binding.Written(c.Exprs[name])))
 			}

@@ -32,7 +32,7 @@ func (s rewritten) ownUserData(r *hot.Resource, format *userDataFormat) (o own, 
 		}
 		return own{kind: userdata.NoOwn}, true
 	}
-	e, err := s.template.Fold(n, s.stacks[0].Given.Peek)
+	e, err := s.template.Fold(n, s.stacks[0].Supplied.Peek)
 	if err != nil {
 		s.badArgument(n, err)
 		return own{}, false

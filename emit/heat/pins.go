@@ -65,7 +65,7 @@ func (s *stack) pin(n *yaml.Node, added *value.Dict, values []value.Value) {
 // parameter_defaults. Nil if it is not pinned.
 func (s *stack) pinned(p *hot.Parameter) []value.Value {
 	if s.isRoot() {
-		given := s.program.Given
+		given := s.program.Supplied
 		if !given.Used(p.Name) || given.Unpinned {
 			return nil
 		}
@@ -73,14 +73,14 @@ func (s *stack) pinned(p *hot.Parameter) []value.Value {
 	}
 	used := false
 	for _, use := range s.stacks {
-		used = used || use.Given.Used(p.Name) && use.Given.Handed[p.Name] == nil
+		used = used || use.Supplied.Used(p.Name) && use.Supplied.Arguments[p.Name] == nil
 	}
 	if !used {
 		return nil
 	}
 	var values []value.Value
 	for _, use := range s.stacks {
-		v, known := use.Given.Parameters[p.Name]
+		v, known := use.Supplied.Parameters[p.Name]
 		switch {
 		case !known && use.Arguments[p.Name] != nil:
 			s.diags.Error(source.PinImpossible, use.Arguments[p.Name].Expr.At, fmt.Sprintf("the parameter %q is left open here, and another use of the template was compiled with its value from parameter_defaults", p.Name),

@@ -47,7 +47,7 @@ func sitesOf(p *program.Program, a *binding.Analysis, b *emitplan.Built) map[*ho
 			return
 		}
 		x := site{resource: resource, path: serverPath, longest: len(serverPath), roles: roles, deploy: b.Deploy[serverPath]}
-		if s.Nest != nil {
+		if s.StackResource != nil {
 			known[at] = len(out[s.Template]) // the root has one use only
 			x.path = join("/", parameter(ParameterPath), resource)
 			x.deploy = nil
@@ -56,7 +56,7 @@ func sitesOf(p *program.Program, a *binding.Analysis, b *emitplan.Built) map[*ho
 		out[s.Template] = append(out[s.Template], x)
 	}
 	for _, s := range p.Servers {
-		if s.Nest == nil {
+		if s.StackResource == nil {
 			add(s.Stack, s.Resource.Name, s.Path, len(s.Roles) > 0)
 		}
 	}
@@ -99,7 +99,7 @@ func (s *stack) withRoles() (names []value.Value, count int) {
 func (s *stack) nestsDeeper(levels int) {
 	for _, use := range s.stacks {
 		depth := levels
-		for n := use.Nest; n != nil; n = n.In.Nest {
+		for n := use.StackResource; n != nil; n = n.In.StackResource {
 			if depth++; n.Group() {
 				depth++ // the group's own stack
 			}

@@ -11,7 +11,7 @@ import (
 // servers get that, with the path that all members have, and their agents take a slot.
 
 // isSlot says whether a use of a template is a member of a group that scales.
-func isSlot(use *program.Stack) bool { return use.Nest != nil && use.Nest.Slots() }
+func isSlot(use *program.Stack) bool { return use.StackResource != nil && use.StackResource.Slots() }
 
 // inSlot says whether the template is used below such a member: it is handed what that
 // one knows of itself.

@@ -18,7 +18,7 @@ func (s *stack) unshare() (edit.Editable, error) {
 			}
 		}
 		for _, n := range s.carrying() {
-			sh.Nest(t.Root.Get(w.Resources), n)
+			sh.StackResource(t.Root.Get(w.Resources), n)
 		}
 		for _, p := range t.Parameters {
 			if len(s.pinned(p)) > 0 || slices.Contains(s.analysis.Secrets, p) {

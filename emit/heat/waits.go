@@ -85,7 +85,7 @@ func (s *stack) serversAt(r *hot.Resource) tree {
 			i := slices.IndexFunc(s.sites, func(p site) bool { return p.resource == r.Name })
 			return s.waited(s.sites[i], r.Name)
 		}
-		if n := use.NestOf(r.Name); n != nil && n.HasRoles() {
+		if n := use.StackResourceOf(r.Name); n != nil && n.HasRoles() {
 			if n.Slots() {
 				return attribute(r.Name, program.OutputsList, outputWaits)
 			}
@@ -150,7 +150,7 @@ func (s *stack) isFollowed() bool {
 		if s.inMember {
 			return followed[use.PathOf(s.group.Name)] != nil
 		}
-		return use.Nest != nil && use.Nest.Group() && followed[use.Nest.In.PathOf(use.Nest.Resource.Name)] != nil
+		return use.StackResource != nil && use.StackResource.Group() && followed[use.StackResource.In.PathOf(use.StackResource.Resource.Name)] != nil
 	})
 }
 
@@ -160,6 +160,6 @@ func (s *stack) waits() bool {
 		return s.options.MembersWait[s.group]
 	}
 	return !slices.ContainsFunc(s.stacks, func(use *program.Stack) bool {
-		return use.Nest == nil || !s.options.MembersWait[use.Nest.Resource]
+		return use.StackResource == nil || !s.options.MembersWait[use.StackResource.Resource]
 	})
 }

@@ -174,7 +174,7 @@ func (h *Heat) madeUp() map[string]map[string]value.Value {
 			if s.Type(res) == roles.ServerType && !s.Absent(res.Name) {
 				add(s.PathOf(res.Name), strings.ReplaceAll(s.PathOf(res.Name), "/", "-"))
 			}
-			if nest := s.NestOf(res.Name); nest != nil && nest.Inline() {
+			if nest := s.StackResourceOf(res.Name); nest != nil && nest.Inline() {
 				for _, m := range nest.Members {
 					add(nest.Path(m), strings.ReplaceAll(nest.Path(m), "/", "-"))
 				}

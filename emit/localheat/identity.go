@@ -30,7 +30,7 @@ func shortID() string { return strings.ToLower(rand.Text()[:12]) }
 // identity is that of one of the run's stacks, made up once. A group is a stack of its own
 // between the stack around and its members.
 func (h *Heat) identity(s *program.Stack) identity {
-	if s.Nest == nil {
+	if s.StackResource == nil {
 		return h.root
 	}
 	if h.identities == nil {
@@ -43,18 +43,18 @@ func (h *Heat) identity(s *program.Stack) identity {
 		return h.identities[path]
 	}
 	return made(s.Path, func() identity {
-		resource := s.Nest.Resource.Name
+		resource := s.StackResource.Resource.Name
 		around := h.identity(s.Around())
-		if !s.Nest.Group() {
+		if !s.StackResource.Group() {
 			return around.inside(resource)
 		}
 		group := made(s.Around().PathOf(resource), func() identity { return around.inside(resource) })
-		return group.inside(h.memberName(s.Nest, s.Nest.Member(memberOf(s))))
+		return group.inside(h.memberName(s.StackResource, s.StackResource.Member(memberOf(s))))
 	})
 }
 
 // memberName is the name of a group's member, made up once if it is Heat's to make up.
-func (h *Heat) memberName(n *program.Nest, m *program.Member) string {
+func (h *Heat) memberName(n *program.StackResource, m *program.Member) string {
 	if !n.Scales() {
 		return m.Name
 	}

@@ -23,7 +23,7 @@ type scope struct {
 // scopeOf is the scope of a server's deploy-time values.
 func (h *Heat) scopeOf(path contract.ServerPath) *scope {
 	if s := h.program.Server(string(path)); s != nil {
-		if s.Nest != nil {
+		if s.StackResource != nil {
 			return &scope{h, s.Stack, s}
 		}
 		return &scope{h, s.Stack, nil}
@@ -85,7 +85,7 @@ func (s *scope) parameter(call *hot.Expr, name string, path []value.Value) (*hot
 			return e, err
 		}
 	}
-	if v, ok := s.stack.Given.Parameters[name]; ok {
+	if v, ok := s.stack.Supplied.Parameters[name]; ok {
 		return hot.Constant(hot.SelectParam(v, path), call.At), nil
 	}
 	if a := s.stack.Arguments[name]; a != nil {
@@ -93,7 +93,7 @@ func (s *scope) parameter(call *hot.Expr, name string, path []value.Value) (*hot
 		if err != nil || !e.IsValue() {
 			return e, err
 		}
-		v := s.stack.Nest.Indexed(e, memberOf(s.stack)).Value
+		v := s.stack.StackResource.Indexed(e, memberOf(s.stack)).Value
 		if p := s.stack.Template.Parameter(name); p != nil {
 			if v, err = p.Cast(v); err != nil {
 				return nil, err
@@ -113,14 +113,14 @@ func (s *scope) parameter(call *hot.Expr, name string, path []value.Value) (*hot
 
 // handed is a value of the stack around that only Heat would know.
 func (s *scope) handed(key value.Value) (*hot.Expr, error) {
-	nest, member := s.stack.Nest, ""
+	nest, member := s.stack.StackResource, ""
 	around := s.stack.Around()
 	if s.server != nil {
-		nest, member, around = s.server.Nest, s.server.Member.Name, s.stack
+		nest, member, around = s.server.StackResource, s.server.Member.Name, s.stack
 	} else if nest != nil {
 		member = memberOf(s.stack)
 	}
-	c := s.heat.analysis.Handed[nest]
+	c := s.heat.analysis.DeployArguments[nest]
 	name, _ := key.(string)
 	if c == nil || c.Exprs[name] == nil {
 		return nil, nil
@@ -133,7 +133,7 @@ func (s *scope) handed(key value.Value) (*hot.Expr, error) {
 }
 
 func memberOf(s *program.Stack) string {
-	for _, m := range s.Nest.Members {
+	for _, m := range s.StackResource.Members {
 		if m.Stack == s {
 			return m.Name
 		}
@@ -144,7 +144,7 @@ func memberOf(s *program.Stack) string {
 // nested is an output of a nested stack, one that the user declared or one that hotc
 // adds. It is nil for all else.
 func (s *scope) nested(call *hot.Expr, resource, attribute string, path []value.Value) (*hot.Expr, error) {
-	nest := s.stack.NestOf(resource)
+	nest := s.stack.StackResourceOf(resource)
 	if nest == nil {
 		return nil, nil
 	}
@@ -173,7 +173,7 @@ func (s *scope) nested(call *hot.Expr, resource, attribute string, path []value.
 // ofMembers is what each member of a group has under a name: a list, or a map by the members'
 // names (heat/engine/resources/openstack/heat: resource_group.py and autoscaling_group.py,
 // get_attribute).
-func (s *scope) ofMembers(call *hot.Expr, nest *program.Nest, sel program.Selection) (*hot.Expr, error) {
+func (s *scope) ofMembers(call *hot.Expr, nest *program.StackResource, sel program.Selection) (*hot.Expr, error) {
 	var list []value.Value
 	named := value.NewDict()
 	for _, m := range nest.Members {
@@ -190,7 +190,7 @@ func (s *scope) ofMembers(call *hot.Expr, nest *program.Nest, sel program.Select
 	return hot.Constant(list, call.At), nil
 }
 
-func (s *scope) ofMember(call *hot.Expr, nest *program.Nest, m *program.Member, attribute string, path []value.Value) (*hot.Expr, error) {
+func (s *scope) ofMember(call *hot.Expr, nest *program.StackResource, m *program.Member, attribute string, path []value.Value) (*hot.Expr, error) {
 	if m.Stack == nil {
 		if v, ok := s.heat.madeUp()[nest.Path(m)][attribute]; ok {
 			return hot.Constant(hot.Select(v, path), call.At), nil
@@ -201,7 +201,7 @@ func (s *scope) ofMember(call *hot.Expr, nest *program.Nest, m *program.Member, 
 	if o := m.Stack.Template.Output(attribute); o != nil {
 		e = m.Stack.Template.Expr(o.Value)
 	}
-	if c := s.heat.analysis.Returned[m.Stack]; c != nil && c.Exprs[attribute] != nil {
+	if c := s.heat.analysis.Exports[m.Stack]; c != nil && c.Exprs[attribute] != nil {
 		e = c.Exprs[attribute]
 	}
 	if e == nil {

@@ -173,7 +173,7 @@ func (b *builder) factServer(s binding.FactServer) {
 
 func (b *builder) server(s *program.Server) {
 	w := &serverWriter{builder: b, out: contract.Server{Path: contract.ServerPath(s.Path), At: position(s.At().Portable()),
-		Slot: slot(s.Path, s.Stack, s.Nest, s.Member), Facts: b.analysis.Facts[s.Path], Roles: []contract.Role{}}, reads: map[contract.CellName]bool{}}
+		Slot: slot(s.Path, s.Stack, s.StackResource, s.Member), Facts: b.analysis.Facts[s.Path], Roles: []contract.Role{}}, reads: map[contract.CellName]bool{}}
 	w.presence()
 	for _, r := range s.Roles {
 		w.role(r)
@@ -183,7 +183,7 @@ func (b *builder) server(s *program.Server) {
 
 // slot is a server's place in a group that scales, of which it is a member itself or lies
 // in one; nil if there is none.
-func slot(path string, in *program.Stack, n *program.Nest, m *program.Member) *contract.Slot {
+func slot(path string, in *program.Stack, n *program.StackResource, m *program.Member) *contract.Slot {
 	if n == nil || !n.Slots() {
 		if n, m = in.Scaled(); n == nil {
 			return nil

@@ -70,7 +70,7 @@ type Evaluation struct {
 	missing map[contract.ServerPath]string
 }
 
-// Learn finds out what Heat decided of the stack's shape.
+// Learn finds out what Heat decided of the stack's topology.
 func (e *Evaluation) Learn() error {
 	if e.plan.Undecided() == 0 {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 )
 
-// Decided is what Heat decided of the stack's shape, computed from the deploy-time
+// Decided is what Heat decided of the stack's topology, computed from the deploy-time
 // values of the server's boot file.
 func Decided(expr json.RawMessage, deploy map[string]json.RawMessage) (json.RawMessage, error) {
 	e, err := hot.ParseResidual(expr, nil)

@@ -40,7 +40,7 @@ func lower(t *testing.T, role string) (*program.Role, *source.Diagnostics) {
 	if diags.Failed() {
 		t.Fatal(diags.All()[0])
 	}
-	p := program.New(parsed, &program.Given{
+	p := program.New(parsed, &program.Supplied{
 		ReadFile: func(name string) ([]byte, error) {
 			if name == "dna.json" {
 				return []byte(`{"run_list": ["web::site"], "web": {"port": 80, "ratio": 0.5}}`), nil

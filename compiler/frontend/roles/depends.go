@@ -87,7 +87,7 @@ func (l *lowering) servers(in *program.Stack, path string) []*program.Server {
 	if s := l.program.Server(in.PathOf(path)); s != nil {
 		return []*program.Server{s}
 	}
-	if n := in.NestOf(path); n != nil && n.Inline() {
+	if n := in.StackResourceOf(path); n != nil && n.Inline() {
 		var all []*program.Server
 		for _, m := range n.Members {
 			if m.Server != nil {

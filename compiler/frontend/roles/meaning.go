@@ -92,7 +92,7 @@ func fileOf(src *yaml.Node) func(keys ...string) string {
 }
 
 // reader reads what a template's roles name.
-type reader struct{ given *program.Given }
+type reader struct{ given *program.Supplied }
 
 func (r reader) File(name string) ([]byte, error)  { return r.given.ReadFile(name) }
 func (r reader) Folder(name string) (fs.FS, error) { return r.given.OpenFolder(name) }

@@ -47,7 +47,7 @@ type lowering struct {
 	// of the stack that is being read
 	stack    *program.Stack
 	template *hot.Template
-	given    *program.Given
+	given    *program.Supplied
 }
 
 // Lower reads the roles of all stacks of a program.
@@ -61,9 +61,9 @@ func Lower(p *program.Program, drivers []driver.Driver, diags *source.Diagnostic
 }
 
 func (l *lowering) readStack(s *program.Stack) {
-	l.stack, l.template, l.given = s, s.Template, s.Given
+	l.stack, l.template, l.given = s, s.Template, s.Supplied
 	for _, r := range s.Template.Resources {
-		n := s.NestOf(r.Name)
+		n := s.StackResourceOf(r.Name)
 		group := n != nil && n.Group()
 		beside := s.Removed(r.Name) == nil && l.unseen(r)
 		if block := program.BlockOf(r); block != nil && s.Removed(r.Name) == nil && !beside {
@@ -80,14 +80,14 @@ func (l *lowering) readStack(s *program.Stack) {
 }
 
 // groupBlock checks what a group says of itself.
-func (l *lowering) groupBlock(n *program.Nest, block *yaml.Entry) {
+func (l *lowering) groupBlock(n *program.StackResource, block *yaml.Entry) {
 	if l.check(groupSchema(), block.Value, "the hotc block of a group") && n.Size >= 0 && len(n.Members) > 0 {
 		l.moreThanSaid(n, block)
 	}
 }
 
 // moreThanSaid refuses more members than the group's own block allows.
-func (l *lowering) moreThanSaid(n *program.Nest, block *yaml.Entry) {
+func (l *lowering) moreThanSaid(n *program.StackResource, block *yaml.Entry) {
 	at := block.Value.Get(nesting.MaxMembers)
 	if most, ok := at.Value.(int64); ok && int64(n.Size) > most {
 		d := l.diags.Error(source.BadArgument, n.SizeAt, fmt.Sprintf("the group %q has %d members, and its hotc block says %d at most", n.Resource.Name, n.Size, most), "")
@@ -96,7 +96,7 @@ func (l *lowering) moreThanSaid(n *program.Nest, block *yaml.Entry) {
 }
 
 // group reads the roles of a group whose members are servers.
-func (l *lowering) group(n *program.Nest) {
+func (l *lowering) group(n *program.StackResource) {
 	beside := l.unseen(n.Definition)
 	block := program.BlockOf(n.Definition)
 	switch {

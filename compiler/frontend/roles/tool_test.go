@@ -44,8 +44,8 @@ func (bare) CheckResource(string, int)    {}
 func (bare) InstallsFrom(string) []string { return nil }
 
 // given are not files, and folders with one.
-func given() *program.Given {
-	return &program.Given{
+func given() *program.Supplied {
+	return &program.Supplied{
 		ReadFile: func(name string) ([]byte, error) { return nil, fs.ErrNotExist },
 		OpenFolder: func(name string) (fs.FS, error) {
 			if name == "none" {

@@ -12,7 +12,7 @@ var zoneParameter = regexp.MustCompile(`^availability_zone_\d+$`)
 
 // findZones is R-98450, of base and incremental modules: nested templates are free.
 func findZones(l *rule.Look) {
-	if slices.ContainsFunc(l.Uses, func(s *program.Stack) bool { return s.Nest != nil }) {
+	if slices.ContainsFunc(l.Uses, func(s *program.Stack) bool { return s.StackResource != nil }) {
 		return
 	}
 	for _, s := range servers(l) {

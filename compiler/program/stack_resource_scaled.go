@@ -22,7 +22,7 @@ func (Scaled) sort() string { return "a group that scales" }
 //	[group, outputs_list, x, …] a list over the members
 //	[group, outputs, x, …]      a map of the names that Heat made up
 //	[group, resource.N.x, …]    of the N-th that Heat made, also as [group, resource.N, x, …]
-func (Scaled) selects(_ *Nest, attribute string, path []value.Value, more bool) Selection {
+func (Scaled) selects(_ *StackResource, attribute string, path []value.Value, more bool) Selection {
 	switch {
 	case attribute == OutputsList:
 		return named(ListOfAll, path, more)

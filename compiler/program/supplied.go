@@ -7,10 +7,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Given is what the compiler knows of a deployment beside the template: values of
+// Supplied is what the compiler knows of a deployment beside the template: values of
 // parameters, and files. It remembers which of the values were used, since a
 // value that was folded into the plan is pinned in the emitted template.
-type Given struct {
+type Supplied struct {
 	Parameters map[string]value.Value
 	// ReadFile reads a file that get_file names.
 	ReadFile func(name string) ([]byte, error)
@@ -23,15 +23,15 @@ type Given struct {
 	// Unpinnable are parameters whose type Heat cannot pin to a value: their values
 	// stay with Heat.
 	Unpinnable map[string]bool
-	// Handed are the parameters whose values the stack around hands over: who uses
+	// Arguments are the parameters whose values the stack around hands over: who uses
 	// one uses what that value was made of, and it is this that is pinned.
-	Handed map[string]func()
+	Arguments map[string]func()
 
 	used map[string]bool
 }
 
 // Resolve answers what is given; it leaves all else.
-func (g *Given) Resolve(call *hot.Expr) (*hot.Expr, error) {
+func (g *Supplied) Resolve(call *hot.Expr) (*hot.Expr, error) {
 	out, err := g.Peek(call)
 	if r := call.Ref(); err == nil && out != call && r.Kind == hot.ToParameter {
 		g.use(r.Name)
@@ -41,7 +41,7 @@ func (g *Given) Resolve(call *hot.Expr) (*hot.Expr, error) {
 
 // Peek is Resolve for what only has to be looked at: the value is not folded into
 // anything, and so not pinned.
-func (g *Given) Peek(call *hot.Expr) (*hot.Expr, error) {
+func (g *Supplied) Peek(call *hot.Expr) (*hot.Expr, error) {
 	switch r := call.Ref(); {
 	case r.Computed:
 	case r.Kind == hot.ToParameter:
@@ -58,15 +58,15 @@ func (g *Given) Peek(call *hot.Expr) (*hot.Expr, error) {
 	return call, nil
 }
 
-func (g *Given) use(name string) {
+func (g *Supplied) use(name string) {
 	if g.used == nil {
 		g.used = map[string]bool{}
 	}
 	g.used[name] = true
-	if handed := g.Handed[name]; handed != nil {
-		handed()
+	if argument := g.Arguments[name]; argument != nil {
+		argument()
 	}
 }
 
 // Used says whether a parameter's value was folded into something.
-func (g *Given) Used(parameter string) bool { return g.used[parameter] }
+func (g *Supplied) Used(parameter string) bool { return g.used[parameter] }

@@ -9,7 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Places that decide the stack's shape: which resources there are, how many and of
+// Places that decide the stack's topology: which resources there are, how many and of
 // what type. Heat looks at them before it makes anything, so no value that a role
 // writes may reach one, by whatever way.
 
@@ -26,9 +26,9 @@ func insteadOf(what string) string {
 	return "decide it by a parameter"
 }
 
-// shape refuses a value that a role writes in a place that decides the stack's
+// topology refuses a value that a role writes in a place that decides the stack's
 // shape, with the way from there to the role. It says whether it did.
-func (b *binder) shape(what string, e *hot.Expr) bool {
+func (b *binder) topology(what string, e *hot.Expr) bool {
 	path := b.runTime().Find(b.stack, e)
 	if path == nil {
 		return false
@@ -38,7 +38,7 @@ func (b *binder) shape(what string, e *hot.Expr) bool {
 	}
 	b.refused[path.At] = true
 	o := path.Output
-	d := b.diags.Error(source.RunTimeInShape, path.At, fmt.Sprintf("%s decides the shape of the stack and cannot wait for %s.%s, which a role writes", placeOf(what), o.Role.Server.Path, o.Attribute), insteadOf(what))
+	d := b.diags.Error(source.RunTimeInTopology, path.At, fmt.Sprintf("%s decides the topology of the stack and cannot wait for %s.%s, which a role writes", placeOf(what), o.Role.Server.Path, o.Attribute), insteadOf(what))
 	d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: o.At, Message: fmt.Sprintf("role %s writes it, when its server is there", o.Role.Key())})
 	return true
 }
@@ -62,9 +62,9 @@ func (b *binder) runTime() *trace.Finder {
 	return b.written
 }
 
-// inShape looks at a place that decides the stack's shape.
+// inShape looks at a place that decides the stack's topology.
 func (b *binder) inShape(p program.Place) {
-	if b.shape(p.Entry.Name, b.template.Expr(p.Node)) {
+	if b.topology(p.Entry.Name, b.template.Expr(p.Node)) {
 		return
 	}
 	owner := ""

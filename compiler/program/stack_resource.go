@@ -9,12 +9,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Nest is a resource that stands for stacks or servers: a nested template, which
+// StackResource is a resource that stands for stacks or servers: a nested template, which
 // has one member without a name, or a group.
-type Nest struct {
+type StackResource struct {
 	In       *Stack
 	Resource *hot.Resource
-	Kind     NestKind
+	Kind     StackResourceKind
 	// Definition is what each member is: the resource itself, or the resource_def of
 	// a group.
 	Definition *hot.Resource
@@ -37,17 +37,17 @@ type Nest struct {
 	EachResources int
 }
 
-// NestKind is how a nest names its members, and what is read through it. The kinds are
+// StackResourceKind is how a stack resource names its members, and what is read through it. The kinds are
 // those of this package, a file each.
-type NestKind interface {
+type StackResourceKind interface {
 	// sort tells kinds apart.
 	sort() string
-	// selects says what a path gives that begins with an attribute of the nest; more says
+	// selects says what a path gives that begins with an attribute of the stack resource; more says
 	// that it goes on with what is computed.
-	selects(n *Nest, attribute string, path []value.Value, more bool) Selection
+	selects(n *StackResource, attribute string, path []value.Value, more bool) Selection
 }
 
-// Selection is what reading through a nest gives.
+// Selection is what reading through a stack resource gives.
 type Selection struct {
 	Gives Gives
 	// Member is the one that is meant, nil if there is none of that name, or if only Heat
@@ -73,9 +73,9 @@ const (
 	MapOfAll // by the members' names
 )
 
-// Select says what reading an attribute of a nest gives, or a part of it; more says that
+// Select says what reading an attribute of a stack resource gives, or a part of it; more says that
 // the path goes on with what is computed.
-func (n *Nest) Select(attribute string, path []value.Value, more bool) Selection {
+func (n *StackResource) Select(attribute string, path []value.Value, more bool) Selection {
 	return n.Kind.selects(n, attribute, path, more)
 }
 
@@ -91,40 +91,40 @@ func named(gives Gives, path []value.Value, more bool) Selection {
 	return Selection{Gives: gives, Attribute: name, Path: path[1:]}
 }
 
-// Member is one stack of a nest, or one server of a group.
+// Member is one stack of a stack resource, or one server of a group.
 type Member struct {
 	Name   string // in the group; "" for a nested template
 	Stack  *Stack
 	Server *Server // of a group whose members are servers; nil without roles
 }
 
-// Group says whether the nest has several members, with names.
-func (n *Nest) Group() bool { return n.Kind != Nested{} }
+// Group says whether the stack resource has several members, with names.
+func (n *StackResource) Group() bool { return n.Kind != NestedTemplate{} }
 
 // Scales says whether Heat makes the members' names up: Members are slots then, each of
 // which some member takes, and Count is how many members there are at first.
-func (n *Nest) Scales() bool { return n.Kind == Scaled{} }
+func (n *StackResource) Scales() bool { return n.Kind == Scaled{} }
 
-// Alike says whether two nests make members of the same kind; either may be nil.
-func (n *Nest) Alike(other *Nest) bool {
+// Alike says whether two stack resources make members of the same kind; either may be nil.
+func (n *StackResource) Alike(other *StackResource) bool {
 	return n != nil && other != nil && n.Kind.sort() == other.Kind.sort()
 }
 
-// HasRoles says whether there is a server with roles in a nest.
-func (n *Nest) HasRoles() bool {
+// HasRoles says whether there is a server with roles in a stack resource.
+func (n *StackResource) HasRoles() bool {
 	return slices.ContainsFunc(n.Members, func(m *Member) bool {
 		return m.Server != nil && len(m.Server.Roles) > 0 || m.Stack != nil && m.Stack.HasRoles()
 	})
 }
 
 // Open says whether only Heat knows how many members with roles there are.
-func (n *Nest) Open() bool { return n.Count != nil }
+func (n *StackResource) Open() bool { return n.Count != nil }
 
 // Slots says whether the members are slots of a group that scales.
-func (n *Nest) Slots() bool { return n.Scales() && n.Open() }
+func (n *StackResource) Slots() bool { return n.Scales() && n.Open() }
 
-// Path is the path of a nest's member.
-func (n *Nest) Path(m *Member) string {
+// Path is the path of a stack resource's member.
+func (n *StackResource) Path(m *Member) string {
 	path := n.In.PathOf(n.Resource.Name)
 	if m.Name != "" {
 		path += "/" + m.Name
@@ -133,7 +133,7 @@ func (n *Nest) Path(m *Member) string {
 }
 
 // Member finds a member by name.
-func (n *Nest) Member(name string) *Member {
+func (n *StackResource) Member(name string) *Member {
 	i := slices.IndexFunc(n.Members, func(m *Member) bool { return m.Name == name })
 	if i < 0 {
 		return nil
@@ -142,7 +142,7 @@ func (n *Nest) Member(name string) *Member {
 }
 
 // Inline says that the members are servers that the group itself describes.
-func (n *Nest) Inline() bool {
+func (n *StackResource) Inline() bool {
 	return n.Group() && len(n.Members) > 0 && n.Members[0].Stack == nil
 }
 
@@ -150,7 +150,7 @@ func (n *Nest) Inline() bool {
 // member: Heat evaluates functions first and then puts the member's name into all
 // strings (heat/engine/resources/openstack/heat/resource_group.py,
 // _handle_repl_val).
-func (n *Nest) Indexed(e *hot.Expr, member string) *hot.Expr {
+func (n *StackResource) Indexed(e *hot.Expr, member string) *hot.Expr {
 	if n == nil || n.IndexVariable() == "" || member == "" {
 		return e
 	}
@@ -158,7 +158,7 @@ func (n *Nest) Indexed(e *hot.Expr, member string) *hot.Expr {
 }
 
 // IndexVariable is what a group replaces by a member's name, "" for none.
-func (n *Nest) IndexVariable() string {
+func (n *StackResource) IndexVariable() string {
 	counted, _ := n.Kind.(Counted)
 	return counted.Index
 }

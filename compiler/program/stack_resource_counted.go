@@ -24,7 +24,7 @@ var groupsOwn = []string{"refs", "refs_map", "removed_rsrc_list", "show"}
 //	[group, x, …]             a list over the members
 //	[group, attributes, x, …] a map of the members' names
 //	[group, resource.N.x, …]  of one member, also as [group, resource.N, x, …]
-func (Counted) selects(n *Nest, attribute string, path []value.Value, more bool) Selection {
+func (Counted) selects(n *StackResource, attribute string, path []value.Value, more bool) Selection {
 	switch {
 	case slices.Contains(groupsOwn, attribute):
 		return Selection{}
