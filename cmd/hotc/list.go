@@ -31,7 +31,7 @@ To show more than names it needs the ROOT's key, or a secret that hotc up keeps.
 credentials for Heat it shows nothing about stacks.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := l.run(cmd.Context(), io, false)
+			all, open, err := l.run(cmd.Context(), io)
 			if err != nil {
 				return err
 			}
@@ -39,6 +39,9 @@ credentials for Heat it shows nothing about stacks.`,
 				return printJSON(io.out, listReport{upFormat, l.coordinatorName(), all})
 			}
 			printListed(io, all)
+			if open {
+				fmt.Fprintln(io.out, "The ROOT is open: who reaches the coordinator can take names there, and fill its memory (\"hotc rule H709\").")
+			}
 			return nil
 		},
 	}
@@ -82,14 +85,23 @@ type listedDeployment struct {
 // noStack is the state of a stack that is not there.
 const noStack = "none"
 
-// run lists; with stacks says that it is no use without Heat.
-func (l *listing) run(ctx context.Context, io streams, stacks bool) ([]listedDeployment, error) {
+// run lists; open says that everybody may create deployments there.
+func (l *listing) run(ctx context.Context, io streams) (all []listedDeployment, open bool, err error) {
 	s, err := l.openAll(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer s.Close()
-	return l.list(ctx, io, s, stacks)
+	if all, err = l.list(ctx, io, s, false); err != nil {
+		return nil, false, err
+	}
+	within, stop := context.WithTimeout(ctx, l.timeout)
+	defer stop()
+	root, err := deploy.LookAtRoot(within, s, s.key)
+	if err != nil {
+		return nil, false, l.rootError(ctx, root, err)
+	}
+	return all, root.State == deploy.RootOpen && openToAll(s.Store, root), nil
 }
 
 // openAll opens a session with all identities at hand: the ROOT's key, and the secrets that

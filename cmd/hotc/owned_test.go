@@ -111,7 +111,16 @@ func TestRootCommands(t *testing.T) {
 	expect(apply(open), 1, "nobody has made the ROOT")
 	t.Setenv(rootKeyVariable, "")
 	expect(apply(open), 0, "warning[H709]", "the ROOT of zk://", "hotc root new --coordinator")
-	expect([]string{"root", "show", "--coordinator", open}, 0, "open. Who reaches", "everybody may read, create below, delete below", "1 deployment.")
+	for _, again := range [][]string{apply(open), apply(open, "--stack", "second")} { // it stands, and nothing can be done about it
+		if _, errs, status := hotc(again...); status != 0 || errs != "" {
+			t.Errorf("below an open ROOT that stands apply says: %s", errs)
+		}
+	}
+	expect([]string{"list", "--coordinator", open}, 0, "second", "The ROOT is open")
+	if out, _, _ := hotc("list", "--coordinator", own, "--root-key-file", key); strings.Contains(out, "is open") {
+		t.Errorf("a closed ROOT: %s", out)
+	}
+	expect([]string{"root", "show", "--coordinator", open}, 0, "open. Who reaches", "everybody may read, create below, delete below", "2 deployments.")
 	expect([]string{"root", "new", "--coordinator", open, "--root-key-file", key}, 1, "H709", "stands, and is open")
 	expect([]string{"root", "show", "--coordinator", own}, 0, "closed, and this is not its key", "Name the file")
 	expect([]string{"root", "show", "--json", "--coordinator", own, "--root-key-file", key}, 0, `"state": "ours"`, `"deployments": 1`, `"enforced": true`, `"nodes": 500`)

@@ -351,16 +351,24 @@ func (t *target) rootCommand(word string) string {
 	return text
 }
 
-// warnOpenRoot says that everybody may create nodes in the ROOT.
-func (s *session) warnOpenRoot(io streams, root deploy.Root) {
+// openToAll says that everybody may create nodes in the ROOT, or that nobody has made it: who
+// does, makes it so.
+func openToAll(store coordinator.Store, root deploy.Root) bool {
 	open := root.State == deploy.RootAbsent
 	for _, h := range root.Holders {
 		open = open || h.To.User == "" && h.May&coordinator.MayCreateChildren != 0
 	}
-	if _, shared := s.Store.(coordinator.Limiter); !open || !shared { // a socket is its owner's
+	_, shared := store.(coordinator.Limiter) // a socket is its owner's
+	return open && shared
+}
+
+// warnOpenRoot says that an open ROOT is about to be made. Once it stands it cannot be closed;
+// then "hotc list" and "hotc root show" say what it is.
+func (s *session) warnOpenRoot(io streams, root deploy.Root) {
+	if root.State != deploy.RootAbsent || !openToAll(s.Store, root) {
 		return
 	}
 	source.Print(io.err, &source.Diagnostic{Code: source.NotOurs, Severity: source.Warning,
-		Message: "the ROOT of " + s.target.coordinatorName() + " is open: anybody who reaches the coordinator can take the names of stacks there, and fill its memory",
-		Hint:    "make a ROOT of your own before the first deployment: \"" + s.target.rootCommand("new") + "\""}, io.errStyle())
+		Message: "nobody has made the ROOT of " + s.target.coordinatorName() + " yet. With this deployment it will be there, and open for good: anybody who reaches the coordinator can take the names of stacks there, and fill its memory",
+		Hint:    "for a ROOT of your own, make it first: \"" + s.target.rootCommand("new") + "\""}, io.errStyle())
 }

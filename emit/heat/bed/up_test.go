@@ -126,7 +126,7 @@ func TestUpAndDown(t *testing.T) {
 // end, with one run of each role.
 func TestUpIsKilledAtEveryStage(t *testing.T) {
 	t.Parallel()
-	stages := []string{"warning[H709]", "The plan is on the coordinator", "Heat creates the stack", "db  ", "  role  db.base", "CREATE_COMPLETE: Stack"}
+	stages := []string{"The plan is on the coordinator", "Heat creates the stack", "db  ", "  role  db.base", "CREATE_COMPLETE: Stack"}
 	for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
 		for i, stage := range stages {
 			o, stack := newOperator(t), fmt.Sprintf("killed%d-%d", end, i)
