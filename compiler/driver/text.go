@@ -2,8 +2,6 @@ package driver
 
 import (
 	"fmt"
-	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -27,7 +25,7 @@ type Text struct {
 // of the file that it came from, "" if it stands there itself. What is how it is
 // called then.
 func TextAt(at source.Place, file, text, what string) Text {
-	name := textName(at, file, what)
+	name := TextName(at, file, what)
 	own := source.NewFile(name, []byte(text))
 	p := Text{Name: name, file: own, text: text}
 	if file != "" || at.File == nil || at.Span.Len() == 0 {
@@ -40,17 +38,17 @@ func TextAt(at source.Place, file, text, what string) Text {
 	return p.onOneLine(at)
 }
 
-func textName(at source.Place, file, what string) string {
+// TextName is what people call a text whose expression stands at a place of a template; file
+// is that of TextAt.
+func TextName(at source.Place, file, what string) string {
 	switch {
 	case file == "" && at.File == nil:
 		return what
 	case file == "":
 		line, _ := at.File.Position(at.Span.Start)
 		return fmt.Sprintf("%s in line %d of %s", what, line, at.File.Name)
-	case at.File == nil || filepath.IsAbs(file) || strings.Contains(file, "://"):
-		return file
 	}
-	return path.Join(path.Dir(at.File.Name), file)
+	return shown(at, file)
 }
 
 // within finds the lines of a literal block again.

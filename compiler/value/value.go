@@ -135,6 +135,9 @@ func (d *Dict) At(key string) Value {
 	return v
 }
 
+// Has says whether a key is there.
+func (d *Dict) Has(key string) bool { return d.find(key) >= 0 }
+
 // Set sets a key; a new one goes to the end.
 func (d *Dict) Set(key string, v Value) {
 	if i := d.find(key); i >= 0 {

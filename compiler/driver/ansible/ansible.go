@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
@@ -41,47 +40,33 @@ func (Driver) CheckResource(name string) error {
 // defaultPlaybook is what is run of a folder where the source does not say.
 const defaultPlaybook = "site.yml"
 
-// sourceKeys are those of a source that is a map.
-var sourceKeys = []string{"playbook", "playbooks", "roles", "collections", "host", "groups", "tags", "skip_tags", "vars"}
-
-const sourceHint = "`source: {get_file: site.yml}`, or `source: {playbooks: ./ansible, playbook: site.yml}`; docs/ansible.md has all keys"
+var form = driver.Form{Driver: "ansible", Needs: "a playbook", Takes: "a playbook's text or a map",
+	Keys: []string{"playbook", "playbooks", "roles", "collections", "host", "groups", "tags", "skip_tags", "vars"},
+	Hint: "`source: {get_file: site.yml}`, or `source: {playbooks: ./ansible, playbook: site.yml}`; docs/ansible.md has all keys"}
 
 // Lower takes the playbooks along.
 func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
 	if role.NamesFile(diags) {
 		return nil
 	}
-	l := &lowering{role: role, diags: diags, meaning: &program.Meaning{}, out: value.NewDict(), playbooks: []string{defaultPlaybook}, host: "localhost"}
-	l.out.Set("host", "localhost")
-	switch src := role.Source.(type) {
-	case nil:
-		diags.Error(source.BadSource, role.At, fmt.Sprintf("role %q has no source: the ansible driver needs a playbook", role.Name), sourceHint)
-		return nil
-	case string:
-		l.text(src)
-	case *value.Dict:
-		l.source(src)
-	default:
-		l.bad(nil, sourceHint, "the source of role %q must be a playbook's text or a map, not %s", role.Name, value.TypeName(src))
-	}
+	l := &lowering{Reading: driver.NewReading(role, diags), playbooks: []string{defaultPlaybook}, host: "localhost"}
+	l.Out.Set("host", "localhost")
+	l.Open(&form, func(text string) { l.text(text) }, l.source)
 	l.names()
-	if !l.failed {
-		l.look()
+	meaning := &program.Meaning{Source: l.Out}
+	if !l.Failed {
+		meaning.Sequence = l.look()
 	}
-	if l.failed {
+	if l.Failed {
 		return nil
 	}
-	l.meaning.Source = l.out
-	return l.meaning
+	meaning.Files = l.Files
+	return meaning
 }
 
 type lowering struct {
-	role      driver.Role
-	diags     *source.Diagnostics
-	meaning   *program.Meaning
-	out       *value.Dict
+	driver.Reading
 	playbooks []string // that are run, by name in their folder
-	failed    bool
 
 	// what the compiler can look into
 	tree      *tree // nil if the playbooks are elsewhere
@@ -92,74 +77,57 @@ type lowering struct {
 	tagged    bool
 }
 
-func (l *lowering) bad(keys []string, hint, format string, args ...any) {
-	l.failed = true
-	l.diags.Error(source.BadSource, l.role.Locate(keys...), fmt.Sprintf(format, args...), hint)
-}
-
 // text takes a playbook that came as a text, under some keys of the source.
 func (l *lowering) text(text string, keys ...string) {
 	switch {
 	case strings.TrimSpace(text) == "":
-		l.bad(keys, "", "the playbook of role %q is empty", l.role.Name)
+		l.Wrong(keys, "", "the playbook of role %q is empty", l.Role.Name)
 		return
 	case !strings.Contains(text, "\n"):
-		l.bad(keys, sourceHint, "%q is not the text of a playbook", text)
+		l.Wrong(keys, form.Hint, "%q is not the text of a playbook", text)
 		return
 	}
 	name := "playbook.yml"
-	if len(keys) == 0 && l.role.SourceFile != "" {
-		name = path.Base(l.role.SourceFile)
+	if len(keys) == 0 && l.Role.SourceFile != "" {
+		name = path.Base(l.Role.SourceFile)
 	}
-	file := driver.NewFile(name, []byte(text))
-	l.meaning.Files = append(l.meaning.Files, file)
 	l.playbooks = []string{name}
-	travels := value.NewDict()
-	travels.Set("file", file.Digest)
-	travels.Set("name", name)
-	l.out.Set("text", travels)
-	l.set("playbook", l.playbooks)
+	l.SetText("text", "file", name, name, text)
+	l.SetTexts("playbook", l.playbooks)
 	l.tree = &tree{files: oneFile{name, []byte(text)}, name: l.textName(keys), single: true}
-	if len(keys) > 0 || l.role.SourceFile == "" {
-		l.tree.within = l.role.Locate(keys...)
+	if len(keys) > 0 || l.Role.SourceFile == "" {
+		l.tree.within = l.Role.Locate(keys...)
 	}
-}
-
-func (l *lowering) set(key string, list []string) {
-	values := make([]value.Value, len(list))
-	for i, x := range list {
-		values[i] = x
-	}
-	l.out.Set(key, values)
 }
 
 // source reads a source that is a map.
 func (l *lowering) source(m *value.Dict) {
-	for _, key := range m.Keys() {
-		if !slices.Contains(sourceKeys, key) {
-			l.bad([]string{key}, driver.KeyHint(key, sourceKeys), "the source of role %q has a key %q, which the ansible driver does not know", l.role.Name, key)
-		}
-	}
 	l.whatToRun(m)
 	if v, given := m.Get("host"); given {
 		name, _ := v.(string)
 		if !hostName.MatchString(name) {
-			l.bad([]string{"host"}, "", "host must be what the playbooks call this server, not %s", yaml.FlowText(v))
+			l.Wrong([]string{"host"}, "", "host must be what the playbooks call this server, not %s", yaml.FlowText(v))
 		}
-		l.out.Set("host", name)
+		l.Out.Set("host", name)
 		l.host = name
 	}
 	for _, key := range []string{"roles", "collections"} {
-		l.trees(m, key)
+		if v, given := m.Get(key); given {
+			l.Trees(key, v, func(v value.Value) {
+				if t := l.folder(v); t != nil && key == "roles" {
+					l.roleTrees = append(l.roleTrees, t)
+				}
+			})
+		}
 	}
 	for _, key := range []string{"groups", "tags", "skip_tags"} {
 		if list, given := l.list(m, key); given {
 			for _, name := range list {
 				if !groupName.MatchString(name) || key == "groups" && (name == "all" || name == "ungrouped") {
-					l.bad([]string{key}, "", "%s: %q cannot be such a name", key, name)
+					l.Wrong([]string{key}, "", "%s: %q cannot be such a name", key, name)
 				}
 			}
-			l.set(key, list)
+			l.SetTexts(key, list)
 			if key == "groups" {
 				l.groups = list
 			} else {
@@ -170,14 +138,14 @@ func (l *lowering) source(m *value.Dict) {
 	if v, given := m.Get("vars"); given {
 		vars, ok := v.(*value.Dict)
 		if !ok {
-			l.bad([]string{"vars"}, "", "vars must be a map of variables, not %s", value.TypeName(v))
+			l.Wrong([]string{"vars"}, "", "vars must be a map of variables, not %s", value.TypeName(v))
 			return
 		}
 		for _, name := range vars.Keys() {
-			l.variable(name, l.role.Locate("vars", name), "the variable")
+			l.variable(name, l.Role.Locate("vars", name), "the variable")
 		}
-		l.out.Set("vars", vars)
-		if p, err := parse(source.NewFile("vars of role "+l.role.Name, []byte(yaml.FlowText(vars)))); err == nil {
+		l.Out.Set("vars", vars)
+		if p, err := parse(source.NewFile("vars of role "+l.Role.Name, []byte(yaml.FlowText(vars)))); err == nil {
 			l.vars = p.entries()
 		}
 	}
@@ -198,10 +166,10 @@ func (l *lowering) whatToRun(m *value.Dict) {
 		l.text(text, "playbook")
 		return
 	case !hasTree:
-		l.bad(nil, sourceHint, "the source of role %q names no playbooks", l.role.Name)
+		l.Wrong(nil, form.Hint, "the source of role %q names no playbooks", l.Role.Name)
 		return
 	case isText && strings.Contains(text, "\n"):
-		l.bad([]string{"playbook"}, "leave `playbooks` out, or name the playbook by its path in there", "playbook is a text, and playbooks are a folder")
+		l.Wrong([]string{"playbook"}, "leave `playbooks` out, or name the playbook by its path in there", "playbook is a text, and playbooks are a folder")
 		return
 	case given:
 		if list, _ := l.list(m, "playbook"); len(list) > 0 {
@@ -210,44 +178,14 @@ func (l *lowering) whatToRun(m *value.Dict) {
 	}
 	for _, name := range l.playbooks {
 		if !fs.ValidPath(name) || name == "." {
-			l.bad([]string{"playbook"}, "", "%q does not lie in the folder of playbooks", name)
+			l.Wrong([]string{"playbook"}, "", "%q does not lie in the folder of playbooks", name)
 		}
 	}
-	l.set("playbook", l.playbooks)
-	origin := l.role.Origin(tree, l.diags, "playbooks")
-	if origin == nil {
-		l.failed = true
-		return
+	l.SetTexts("playbook", l.playbooks)
+	if origin := l.Tree(tree, "playbooks"); origin != nil {
+		l.Out.Set("playbooks", origin.Value)
+		l.tree = l.folder(tree)
 	}
-	l.out.Set("playbooks", origin.Value)
-	l.meaning.Files = append(l.meaning.Files, origin.Files...)
-	l.tree = l.folder(tree)
-}
-
-// trees reads `roles` or `collections`: one origin or a list of them.
-func (l *lowering) trees(m *value.Dict, key string) {
-	v, given := m.Get(key)
-	if !given {
-		return
-	}
-	list, isList := v.([]value.Value)
-	if !isList {
-		list = []value.Value{v}
-	}
-	var all []value.Value
-	for _, x := range list {
-		origin := l.role.Origin(x, l.diags, key)
-		if origin == nil {
-			l.failed = true
-			continue
-		}
-		all = append(all, origin.Value)
-		if t := l.folder(x); t != nil && key == "roles" {
-			l.roleTrees = append(l.roleTrees, t)
-		}
-		l.meaning.Files = append(l.meaning.Files, origin.Files...)
-	}
-	l.out.Set(key, all)
 }
 
 // list reads a name or a list of names.
@@ -256,14 +194,10 @@ func (l *lowering) list(m *value.Dict, key string) (names []string, given bool) 
 	if !given {
 		return nil, false
 	}
-	items, isList := v.([]value.Value)
-	if !isList {
-		items = []value.Value{v}
-	}
-	for _, x := range items {
+	for _, x := range driver.OneOrMore(v) {
 		name, ok := x.(string)
 		if !ok || name == "" {
-			l.bad([]string{key}, "", "%s must be a name or a list of names, not %s", key, yaml.FlowText(v))
+			l.Wrong([]string{key}, "", "%s must be a name or a list of names, not %s", key, yaml.FlowText(v))
 			return nil, false
 		}
 		names = append(names, name)

@@ -23,7 +23,7 @@ var reserved = []string{"vars", "hostvars", "groups", "group_names", "inventory_
 // names checks that the names of inputs and outputs are variables, or parts of such.
 func (l *lowering) names() {
 	seen := map[string]string{} // what is an input as a whole, and what has parts that are
-	for _, in := range l.role.Inputs {
+	for _, in := range l.Role.Inputs {
 		parts := l.path(in.Name, in.At, "input")
 		for i := range parts {
 			at := strings.Join(parts[:i+1], ".")
@@ -32,12 +32,12 @@ func (l *lowering) names() {
 				kind = "is an input"
 			}
 			if other := seen[at]; other != "" && other != kind {
-				l.fail(in.At, "give one map, or its parts", "%s cannot be an input and have an input in it", at)
+				l.WrongAt(in.At, "give one map, or its parts", "%s cannot be an input and have an input in it", at)
 			}
 			seen[at] = kind
 		}
 	}
-	for _, out := range l.role.Outputs {
+	for _, out := range l.Role.Outputs {
 		if out.Resource == "" {
 			l.path(out.Name, out.At, "output")
 		}
@@ -49,7 +49,7 @@ func (l *lowering) path(name string, at source.Place, kind string) []string {
 	parts := strings.Split(name, ".")
 	l.variable(parts[0], at, kind+" "+fmt.Sprintf("%q:", name))
 	if slices.Contains(parts[1:], "") {
-		l.fail(at, "", "%s %q has an empty part between its dots", kind, name)
+		l.WrongAt(at, "", "%s %q has an empty part between its dots", kind, name)
 	}
 	return parts
 }
@@ -57,13 +57,8 @@ func (l *lowering) path(name string, at source.Place, kind string) []string {
 func (l *lowering) variable(name string, at source.Place, what string) {
 	switch {
 	case !identifier.MatchString(name):
-		l.fail(at, "letters, digits and _", "%s %q is not a name of a variable in Ansible", what, name)
+		l.WrongAt(at, "letters, digits and _", "%s %q is not a name of a variable in Ansible", what, name)
 	case slices.Contains(reserved, name):
-		l.fail(at, "", "%s %q is a name that Ansible keeps for itself", what, name)
+		l.WrongAt(at, "", "%s %q is a name that Ansible keeps for itself", what, name)
 	}
-}
-
-func (l *lowering) fail(at source.Place, hint, format string, args ...any) {
-	l.failed = true
-	l.diags.Error(source.BadSource, at, fmt.Sprintf(format, args...), hint)
 }

@@ -65,7 +65,7 @@ const builtin = "ansible.builtin."
 
 func newWalker(l *lowering) *walker {
 	var names []string
-	for _, in := range l.role.Inputs {
+	for _, in := range l.Role.Inputs {
 		names = append(names, in.Name)
 	}
 	w := &walker{lowering: l, inputs: inputTree(names), budget: maxPieces, defined: map[string]bool{}, mentioned: map[string][]mention{}, conditioned: map[string][]mention{}, gathered: map[*yaml.Node]bool{}, makes: map[*yaml.Node]bool{}, variables: variables{made: map[string][]piece{}, set: map[string]bool{}},
@@ -130,7 +130,7 @@ func (w *walker) sequence(playbooks []string) *program.Sequence {
 	}
 	if !w.mine && len(w.others) > 0 {
 		hosts := strings.Join(w.others[0].texts(), ",")
-		w.diags.Error(source.BadSource, w.others[0].place(), fmt.Sprintf("no play of role %q is for this server, which the inventory calls %s: nothing would run", w.role.Name, w.host),
+		w.Diags.Error(source.BadSource, w.others[0].place(), fmt.Sprintf("no play of role %q is for this server, which the inventory calls %s: nothing would run", w.Role.Name, w.host),
 			fmt.Sprintf("say in the role's source which groups the server is in, `groups: [%s]`; or `hosts: all` here", hosts))
 	}
 	return &program.Sequence{Steps: w.settle(steps), Complete: true}

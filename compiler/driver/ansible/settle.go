@@ -16,7 +16,7 @@ const (
 )
 
 func (w *walker) mayWrite(at source.Place, what string) program.Step {
-	w.spend(len(w.role.Outputs))
+	w.spend(len(w.Role.Outputs))
 	return program.Step{Op: program.WriteOutput, Name: what, At: at, Progress: w.progress()}
 }
 
@@ -29,7 +29,7 @@ func (w *walker) settle(steps []program.Step) []program.Step {
 		}
 	})
 	var unseenFacts, unseen []string
-	for _, o := range w.role.Outputs {
+	for _, o := range w.Role.Outputs {
 		if count[o.Name] > 0 {
 			continue
 		}
@@ -39,7 +39,7 @@ func (w *walker) settle(steps []program.Step) []program.Step {
 		}
 	}
 	steps = w.expand(steps, map[string][]string{someFacts: unseenFacts, anyOutput: unseen})
-	for _, o := range w.role.Outputs {
+	for _, o := range w.Role.Outputs {
 		if count[o.Name] > 1 {
 			steps = publishLast(steps, o.Name)
 		}

@@ -266,7 +266,7 @@ func (w *walker) written(p piece, at where, names []string) []program.Step {
 	}
 	var steps []program.Step
 	name := p.get("name").text()
-	for _, o := range w.role.Outputs {
+	for _, o := range w.Role.Outputs {
 		top, _, _ := strings.Cut(o.Name, ".")
 		is := o.Resource == "" && slices.Contains(names, top)
 		if o.Resource != "" {

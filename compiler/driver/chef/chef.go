@@ -50,73 +50,42 @@ func (Driver) CheckResource(name string) error {
 
 // lowering is the reading of one role's source.
 type lowering struct {
-	role  driver.Role
-	diags *source.Diagnostics
-	keys  *value.Dict // of the source
-	out   *value.Dict // what the driver's other half gets
-	files []program.File
+	driver.Reading
+	keys *value.Dict // of the source
 	// holds is what is known of the trees.
 	holds holdings
 	items []item // the run list
-	bad   bool
 }
+
+var form = driver.Form{Driver: "chef", Needs: "cookbooks", Takes: "a map",
+	Keys: []string{"cookbooks", "repository", "roles", "data_bags", "environments", "environment", "run_list", "attributes", "prepare", "config", "mode"},
+	Hint: "`source: {cookbooks: ./cookbooks, run_list: [\"recipe[web]\"]}`; docs/chef.md has all keys"}
 
 // Lower reads a source.
 func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
-	l := &lowering{role: role, diags: diags, out: value.NewDict()}
-	if !l.openSource() {
+	l := &lowering{Reading: driver.NewReading(role, diags)}
+	l.Open(&form, nil, l.source)
+	if l.Failed {
 		return nil
+	}
+	sequence, unchecked := l.sequence()
+	return &program.Meaning{Source: l.Out, Files: l.Files, Sequence: sequence, Unchecked: unchecked}
+}
+
+func (l *lowering) source(keys *value.Dict) {
+	l.keys = keys
+	if !slices.ContainsFunc([]string{"cookbooks", "repository", "prepare"}, keys.Has) {
+		if !l.Failed { // a key that is written wrong may be the one that is missed
+			l.Wrong(nil, "name `cookbooks:` or `repository:`; a role's own source takes the place of the whole source of the defaults",
+				"the source of role %q says nothing of cookbooks", l.Role.Name)
+		}
+		return
 	}
 	l.trees()
 	l.texts()
 	l.attributes()
 	l.runList()
 	l.places()
-	if l.bad {
-		return nil
-	}
-	sequence, unchecked := l.sequence()
-	return &program.Meaning{Source: l.out, Files: l.files, Sequence: sequence, Unchecked: unchecked}
-}
-
-// sourceKeys are the keys of a source.
-var sourceKeys = []string{"cookbooks", "repository", "roles", "data_bags", "environments", "environment", "run_list", "attributes", "prepare", "config", "mode"}
-
-const sourceHint = "`source: {cookbooks: ./cookbooks, run_list: [\"recipe[web]\"]}`; docs/chef.md has all keys"
-
-func (l *lowering) openSource() bool {
-	if l.role.Source == nil {
-		l.wrong(l.role.At, sourceHint, "role %q has no source: the chef driver needs cookbooks", l.role.Name)
-		return false
-	}
-	keys, is := l.role.Source.(*value.Dict)
-	if !is {
-		l.wrong(l.role.SourceAt, sourceHint, "the source of role %q must be a map, not %s", l.role.Name, value.TypeName(l.role.Source))
-		return false
-	}
-	l.keys = keys
-	for _, key := range keys.Keys() {
-		if slices.Contains(sourceKeys, key) {
-			continue
-		}
-		l.wrong(l.role.Locate(key), driver.KeyHint(key, sourceKeys), "the source of role %q has the key %q, which chef does not know", l.role.Name, key)
-	}
-	for _, key := range []string{"cookbooks", "repository", "prepare"} {
-		if _, given := keys.Get(key); given {
-			return true
-		}
-	}
-	if !l.bad { // a key that is written wrong may be the one that is missed
-		l.wrong(l.role.SourceAt, "name `cookbooks:` or `repository:`; a role's own source takes the place of the whole source of the defaults",
-			"the source of role %q says nothing of cookbooks", l.role.Name)
-	}
-	return false
-}
-
-// wrong says what is wrong with the source.
-func (l *lowering) wrong(at source.Place, hint, format string, args ...any) {
-	l.bad = true
-	l.diags.Error(source.BadSource, at, fmt.Sprintf(format, args...), hint)
 }
 
 // texts takes the keys that are texts along.
@@ -127,15 +96,15 @@ func (l *lowering) texts() {
 			continue
 		}
 		text, is := val.(string)
-		switch at := l.role.Locate(key); {
+		switch at := l.Role.Locate(key); {
 		case !is || strings.TrimSpace(text) == "":
-			l.wrong(at, "", "%s of role %q must be a text, not %s", key, l.role.Name, value.TypeName(val))
+			l.WrongAt(at, "", "%s of role %q must be a text, not %s", key, l.Role.Name, value.TypeName(val))
 		case key == "mode" && text != "solo" && text != "client":
-			l.wrong(at, "`solo` is chef-solo; `client` is chef-client in local mode", "there is no mode %q", text)
+			l.WrongAt(at, "`solo` is chef-solo; `client` is chef-client in local mode", "there is no mode %q", text)
 		case key == "environment" && !nameForm.MatchString(text):
-			l.wrong(at, "letters, digits, _ and -", "%q is not a name of an environment", text)
+			l.WrongAt(at, "letters, digits, _ and -", "%q is not a name of an environment", text)
 		default:
-			l.out.Set(key, text)
+			l.Out.Set(key, text)
 		}
 	}
 }
@@ -147,18 +116,18 @@ func (l *lowering) attributes() {
 	if !given {
 		return
 	}
-	at := l.role.Locate("attributes")
+	at := l.Role.Locate("attributes")
 	if text, is := val.(string); is {
 		decoded, err := yaml.DecodeJSON([]byte(text))
 		if err != nil {
-			l.wrong(at, "", "the attributes of role %q are not JSON: %v", l.role.Name, err)
+			l.WrongAt(at, "", "the attributes of role %q are not JSON: %v", l.Role.Name, err)
 			return
 		}
 		val = decoded
 	}
 	attributes, is := val.(*value.Dict)
 	if !is {
-		l.wrong(at, "`attributes: {mysql: {port: 3306}}`, or {get_file: node.json}", "the attributes of role %q must be a map, not %s", l.role.Name, value.TypeName(val))
+		l.WrongAt(at, "`attributes: {mysql: {port: 3306}}`, or {get_file: node.json}", "the attributes of role %q must be a map, not %s", l.Role.Name, value.TypeName(val))
 		return
 	}
 	kept := value.NewDict()
@@ -168,11 +137,11 @@ func (l *lowering) attributes() {
 			kept.Set(key, inner)
 			continue
 		}
-		if _, twice := l.keys.Get("run_list"); twice {
-			l.wrong(at, "leave one of them out", "the attributes of role %q hold a run list, and the source has one, too", l.role.Name)
+		if l.keys.Has("run_list") {
+			l.WrongAt(at, "leave one of them out", "the attributes of role %q hold a run list, and the source has one, too", l.Role.Name)
 			return
 		}
 		l.keys.Set("run_list", inner)
 	}
-	l.out.Set("attributes", kept)
+	l.Out.Set("attributes", kept)
 }

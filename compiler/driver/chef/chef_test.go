@@ -98,7 +98,7 @@ func TestMistakes(t *testing.T) {
 		{`outputs: {}`, `H303 role "web" has no source: the chef driver needs cookbooks`, "docs/chef.md"},
 		{`source: ./books`, `H303 the source of role "web" must be a map, not a string`, "cookbooks: ./cookbooks"},
 		{`source: {run_list: [web]}`, `H303 the source of role "web" says nothing of cookbooks`, ""},
-		{`source: {cookbook: ./books, prepare: x}`, `H303 the source of role "web" has the key "cookbook", which chef does not know`, `did you mean "cookbooks"?`},
+		{`source: {cookbook: ./books, prepare: x}`, `H303 the source of role "web" has a key "cookbook", which the chef driver does not know`, `did you mean "cookbooks"?`},
 		{`source: {cookbooks: ./none}`, `H101 cannot read ./none: no such file or directory`, ""},
 		{`source: {cookbooks: ./empty}`, `H303 there is no cookbook in what the source of role "web" names`, "metadata.rb or metadata.json"},
 		{`source: {cookbooks: ./broken}`, `H303 broken/web/metadata.json is not valid JSON`, ""},

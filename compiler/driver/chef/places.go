@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -32,16 +33,16 @@ func (l *lowering) places() {
 		p := place{name: name, output: output, at: at}
 		path, err := nodePath(name)
 		if err != nil {
-			l.wrong(at, "`wordpress.db.url` or `node['wordpress']['db']['url']`", "%s %q of role %q: %v", p.kind(), name, l.role.Name, err)
+			l.WrongAt(at, "`wordpress.db.url` or `node['wordpress']['db']['url']`", "%s %q of role %q: %v", p.kind(), name, l.Role.Name, err)
 			return
 		}
 		p.path = path
 		all = append(all, p)
 	}
-	for _, in := range l.role.Inputs {
+	for _, in := range l.Role.Inputs {
 		read(in.Name, false, in.At)
 	}
-	for _, o := range l.role.Outputs {
+	for _, o := range l.Role.Outputs {
 		if o.Resource == "" {
 			read(o.Name, true, o.At)
 		}
@@ -49,21 +50,17 @@ func (l *lowering) places() {
 	inputs, outputs := value.NewDict(), value.NewDict()
 	for i, p := range all {
 		l.overlap(p, all[:i])
-		values := make([]value.Value, len(p.path))
-		for n, key := range p.path {
-			values[n] = key
-		}
 		if p.output {
-			outputs.Set(p.name, values)
+			outputs.Set(p.name, driver.Texts(p.path))
 		} else {
-			inputs.Set(p.name, values)
+			inputs.Set(p.name, driver.Texts(p.path))
 		}
 	}
 	if inputs.Len() > 0 {
-		l.out.Set("inputs", inputs)
+		l.Out.Set("inputs", inputs)
 	}
 	if outputs.Len() > 0 {
-		l.out.Set("outputs", outputs)
+		l.Out.Set("outputs", outputs)
 	}
 }
 
@@ -81,9 +78,8 @@ func (l *lowering) overlap(p place, before []place) {
 		if !slices.Equal(short, long[:len(short)]) {
 			continue
 		}
-		l.bad = true
-		d := l.diags.Error(source.BadSource, p.at, fmt.Sprintf("%s %q and %s %q of role %q are the same place of the node, or one lies in the other",
-			p.kind(), p.name, other.kind(), other.name, l.role.Name), "an input hides what a cookbook sets there, and all below it: choose places beside each other")
+		d := l.WrongAt(p.at, "an input hides what a cookbook sets there, and all below it: choose places beside each other",
+			"%s %q and %s %q of role %q are the same place of the node, or one lies in the other", p.kind(), p.name, other.kind(), other.name, l.Role.Name)
 		d.Notes = append(d.Notes, source.Note{At: other.at, Message: "the other one"})
 		return
 	}

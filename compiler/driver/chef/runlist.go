@@ -53,7 +53,7 @@ func parseItem(text string) (item, bool) {
 func (l *lowering) runList() {
 	val, given := l.keys.Get("run_list")
 	var texts []string
-	at := l.role.Locate("run_list")
+	at := l.Role.Locate("run_list")
 	switch val := val.(type) {
 	case string:
 		for _, text := range strings.Split(val, ",") {
@@ -63,14 +63,14 @@ func (l *lowering) runList() {
 		for _, v := range val {
 			text, is := v.(string)
 			if !is {
-				l.wrong(at, runListHint, "an item of the run list of role %q must be a text, not %s", l.role.Name, value.TypeName(v))
+				l.WrongAt(at, runListHint, "an item of the run list of role %q must be a text, not %s", l.Role.Name, value.TypeName(v))
 				return
 			}
 			texts = append(texts, text)
 		}
 	case nil:
 		if !given {
-			at = l.role.At
+			at = l.Role.At
 			if l.holds.broken {
 				return
 			}
@@ -80,7 +80,7 @@ func (l *lowering) runList() {
 		}
 	}
 	if len(texts) == 0 {
-		l.wrong(at, runListHint, "the run list of role %q must be a list of recipes and roles", l.role.Name)
+		l.WrongAt(at, runListHint, "the run list of role %q must be a list of recipes and roles", l.Role.Name)
 		return
 	}
 	var list []value.Value
@@ -88,12 +88,12 @@ func (l *lowering) runList() {
 	for _, text := range texts {
 		i, ok := parseItem(text)
 		if !ok {
-			l.wrong(at, runListHint, "%q in the run list of role %q is neither a recipe nor a role", text, l.role.Name)
+			l.WrongAt(at, runListHint, "%q in the run list of role %q is neither a recipe nor a role", text, l.Role.Name)
 			return
 		}
 		list, items = append(list, text), append(items, i)
 	}
-	l.out.Set("run_list", list)
+	l.Out.Set("run_list", list)
 	l.items = items
 	if l.holds.broken {
 		return
@@ -105,14 +105,14 @@ func (l *lowering) runList() {
 
 // ownRunList is the run list of a role that names none.
 func (l *lowering) ownRunList() []string {
-	name := l.role.Name
+	name := l.Role.Name
 	if !nameForm.MatchString(name) {
-		l.wrong(l.role.At, runListHint, "role %q has no run list, and no recipe or role of Chef's can have its name", name)
+		l.WrongAt(l.Role.At, runListHint, "role %q has no run list, and no recipe or role of Chef's can have its name", name)
 		return nil
 	}
 	switch {
 	case !l.holds.allRoles:
-		l.wrong(l.role.At, runListHint, "role %q needs a run list: the roles of its source are known on the server only, so that nobody can tell here whether %s is a role or a cookbook", name, name)
+		l.WrongAt(l.Role.At, runListHint, "role %q needs a run list: the roles of its source are known on the server only, so that nobody can tell here whether %s is a role or a cookbook", name, name)
 		return nil
 	case l.roleFile(name) != "":
 		return []string{"role[" + name + "]"}
@@ -136,19 +136,19 @@ func (l *lowering) roleFile(name string) string {
 // lookUp says what of the run list is not there.
 func (l *lowering) lookUp(i item, at source.Place) {
 	missing := func(hint, format string, args ...any) {
-		l.bad = true
-		l.diags.Error(source.NoCookbook, at, fmt.Sprintf(format, args...), hint)
+		l.Failed = true
+		l.Diags.Error(source.NoCookbook, at, fmt.Sprintf(format, args...), hint)
 	}
 	if i.role {
 		if l.holds.allRoles && l.roleFile(i.name) == "" {
-			missing(near(i.name, l.roleNames(), "the roles are "), "the run list of role %q names %s, and there is no such role", l.role.Name, i)
+			missing(near(i.name, l.roleNames(), "the roles are "), "the run list of role %q names %s, and there is no such role", l.Role.Name, i)
 		}
 		return
 	}
 	book := l.holds.cookbooks[i.name]
 	switch {
 	case book == nil && l.holds.allCookbooks:
-		missing(near(i.name, l.holds.names, "the cookbooks are "), "the run list of role %q names the cookbook %s, and there is none", l.role.Name, i.name)
+		missing(near(i.name, l.holds.names, "the cookbooks are "), "the run list of role %q names the cookbook %s, and there is none", l.Role.Name, i.name)
 	case book != nil && book.recipeFile(i.recipe) == "":
 		missing(near(i.recipe, book.recipes(), "its recipes are "), "the cookbook %s (%s) has no recipe %q", i.name, book.tree.name, i.recipe)
 	}

@@ -32,10 +32,10 @@ func (l *lowering) sequence() (found *program.Sequence, unchecked string) {
 	}
 	w := &walker{lowering: l, inputs: map[string][]string{}, outputs: map[string][]string{}, seen: map[string]bool{},
 		templates: map[*cookbook][]string{}, pages: map[string][]act{}}
-	for _, in := range l.role.Inputs {
+	for _, in := range l.Role.Inputs {
 		w.inputs[in.Name], _ = nodePath(in.Name)
 	}
-	for _, o := range l.role.Outputs {
+	for _, o := range l.Role.Outputs {
 		if o.Resource == "" {
 			w.outputs[o.Name], _ = nodePath(o.Name)
 		}
@@ -286,10 +286,10 @@ func (w *walker) read(book *cookbook, name string, scan func(string) ([]ruby.Eve
 
 // folder is where the template lies that names the source.
 func (w *walker) folder() string {
-	if w.role.At.File == nil {
+	if w.Role.At.File == nil {
 		return ""
 	}
-	return path.Dir(w.role.At.File.Name)
+	return path.Dir(w.Role.At.File.Name)
 }
 
 // recipe reads a recipe, and those that it includes, where it includes them.

@@ -94,10 +94,10 @@ func (b *builder) act(to *[]program.Step, a act) {
 // names are those of the inputs, or outputs, as they are declared.
 func (b *builder) names(of map[string][]string) []string {
 	var names []string
-	for _, in := range b.role.Inputs {
+	for _, in := range b.Role.Inputs {
 		names = append(names, in.Name)
 	}
-	for _, o := range b.role.Outputs {
+	for _, o := range b.Role.Outputs {
 		names = append(names, o.Name)
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return of[name] == nil })
@@ -134,7 +134,7 @@ func (b *builder) writeOf(to *[]program.Step, a act, name string) {
 		return
 	}
 	exact := len(a.Path) == len(output) && !a.Grows
-	scalar := exact && (a.Scalar || !a.Compound && slices.Contains([]string{"string", "number", "boolean"}, b.role.Output(name).Type))
+	scalar := exact && (a.Scalar || !a.Compound && slices.Contains([]string{"string", "number", "boolean"}, b.Role.Output(name).Type))
 	step := program.Step{Op: program.WriteOutput, Name: name, At: a.place()}
 	later := &b.compiled
 	if a.Phase == ruby.Converge {
@@ -180,7 +180,7 @@ func (b *builder) completes() {
 		return
 	}
 	b.declared = nil
-	for _, o := range b.role.Outputs {
+	for _, o := range b.Role.Outputs {
 		if o.Resource == "" || o.Resource != a.Name || b.certain[o.Name] {
 			continue
 		}

@@ -40,12 +40,12 @@ type cookbook struct {
 // trees takes all trees along, and looks into those that lie beside the template.
 func (l *lowering) trees() {
 	l.holds = holdings{cookbooks: map[string]*cookbook{}, allCookbooks: true, allRoles: true, allTrees: true}
-	if _, prepares := l.keys.Get("prepare"); prepares {
+	if l.keys.Has("prepare") {
 		l.holds.allCookbooks = false
 	}
 	if value, given := l.keys.Get("repository"); given {
 		if o := l.origin(value, "repository"); o != nil {
-			l.out.Set("repository", o.Value)
+			l.Out.Set("repository", o.Value)
 			l.repository(l.open(value))
 		}
 	}
@@ -61,7 +61,7 @@ func (l *lowering) trees() {
 		if o == nil {
 			continue
 		}
-		l.out.Set(key, o.Value)
+		l.Out.Set(key, o.Value)
 		if key == "roles" {
 			if t := l.open(value); t != nil {
 				l.holds.roles = []tree{*t} // these take the place of the repository's
@@ -70,69 +70,46 @@ func (l *lowering) trees() {
 			}
 		}
 	}
-	if l.holds.allCookbooks && len(l.holds.cookbooks) == 0 && !l.bad {
-		l.wrong(l.cookbooksAt(), "a cookbook is a folder with a metadata.rb or metadata.json", "there is no cookbook in what the source of role %q names", l.role.Name)
+	if l.holds.allCookbooks && len(l.holds.cookbooks) == 0 && !l.Failed {
+		l.WrongAt(l.cookbooksAt(), "a cookbook is a folder with a metadata.rb or metadata.json", "there is no cookbook in what the source of role %q names", l.Role.Name)
 	}
-	l.holds.broken = l.bad
+	l.holds.broken = l.Failed
 }
 
 func (l *lowering) cookbooksAt() source.Place {
-	if _, given := l.keys.Get("cookbooks"); given {
-		return l.role.Locate("cookbooks")
+	if l.keys.Has("cookbooks") {
+		return l.Role.Locate("cookbooks")
 	}
-	return l.role.Locate("repository")
+	return l.Role.Locate("repository")
 }
 
 // cookbookTrees takes one tree, or a list of them.
 func (l *lowering) cookbookTrees(val value.Value) {
-	list, several := val.([]value.Value)
-	if !several {
-		list = []value.Value{val}
-	}
-	var origins []value.Value
-	for _, value := range list {
-		o := l.origin(value, "cookbooks")
-		if o == nil {
-			continue
-		}
-		origins = append(origins, o.Value)
-		if t := l.open(value); t != nil {
+	l.Trees("cookbooks", val, func(v value.Value) {
+		if t := l.open(v); t != nil {
 			l.add(*t)
 		} else {
-			l.holds.allCookbooks = false
+			l.holds.allCookbooks, l.holds.allTrees = false, false
 		}
-	}
-	l.out.Set("cookbooks", origins)
+	})
 }
 
-// origin takes one tree along.
+// origin takes one tree along, which is not one of cookbooks alone.
 func (l *lowering) origin(val value.Value, key string) *driver.Origin {
-	o := l.role.Origin(val, l.diags, key)
-	if o == nil {
-		l.bad = true
-		return nil
-	}
+	o := l.Tree(val, key)
 	switch t := l.open(val); {
+	case o == nil:
 	case t == nil:
 		l.holds.allTrees = false
-	case key != "cookbooks" && key != "repository":
+	case key != "repository":
 		l.holds.data = append(l.holds.data, *t)
-	}
-	for _, file := range o.Files {
-		known := false
-		for _, other := range l.files {
-			known = known || other.Digest == file.Digest
-		}
-		if !known {
-			l.files = append(l.files, file)
-		}
 	}
 	return o
 }
 
 // open opens a tree that has been taken along, if it is a folder.
 func (l *lowering) open(val value.Value) *tree {
-	folder, name := l.role.Beside(val)
+	folder, name := l.Role.Beside(val)
 	if folder == nil {
 		return nil
 	}
@@ -196,7 +173,7 @@ func (l *lowering) addCookbook(t tree) {
 	if text, err := fs.ReadFile(t, "metadata.json"); err == nil {
 		metadata, err := yaml.DecodeJSON(text)
 		if err != nil {
-			l.wrong(l.cookbooksAt(), "", "%s/metadata.json is not valid JSON: %v", t.name, err)
+			l.WrongAt(l.cookbooksAt(), "", "%s/metadata.json is not valid JSON: %v", t.name, err)
 			return
 		}
 		if d, is := metadata.(*value.Dict); is {

@@ -66,7 +66,7 @@ type codeKey struct{}
 // codeOf is the code of a tree, which all roles have that have the tree; nil if it
 // cannot be read.
 func (l *lowering) codeOf(t tree) *code {
-	return driver.OnceBeside(l.role, t.name, codeKey{}, func() *code {
+	return driver.OnceBeside(l.Role, t.name, codeKey{}, func() *code {
 		c := &code{}
 		if c.mentions.AddTree(t, func(name, text string) { c.see(path.Join(t.name, name), name, text) }) != nil {
 			return nil
@@ -117,13 +117,13 @@ func (w *walker) unused() (unread, unwritten map[string]string, unchecked string
 		return nil, nil, c.elsewise
 	}
 	unread, unwritten = map[string]string{}, map[string]string{}
-	for _, in := range w.role.Inputs {
+	for _, in := range w.Role.Inputs {
 		at, _ := nodePath(in.Name)
 		if key := c.missing(at); key != "" && !c.around(at, ruby.Read) {
 			unread[in.Name] = c.mentions.Near(key)
 		}
 	}
-	for _, o := range w.role.Outputs {
+	for _, o := range w.Role.Outputs {
 		at, _ := nodePath(o.Name)
 		if o.Resource != "" || w.holds.cookbooks[at[0]] == nil || slices.Contains(ofOhai, at[0]) {
 			continue

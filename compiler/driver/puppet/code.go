@@ -40,7 +40,7 @@ func (l *lowering) addTree(folder fs.FS, name string) {
 		c.elsewhere = true
 		return
 	}
-	of := driver.OnceBeside(l.role, name, codeKey{}, func() *code {
+	of := driver.OnceBeside(l.Role, name, codeKey{}, func() *code {
 		of := &code{}
 		of.elsewhere = of.mentions.AddTree(folder, of.see) != nil || of.elsewhere
 		return of
@@ -112,12 +112,12 @@ func (l *lowering) unused() (unread, unwritten map[string]string) {
 	if c.elsewhere || !c.some {
 		return unread, unwritten
 	}
-	for _, in := range l.role.Inputs {
-		if last := lastPart(in.Name); !c.computed && !c.mentions.Has(last) && !slices.Contains(l.starts, in.Name) {
+	for _, in := range l.Role.Inputs {
+		if last := lastPart(in.Name); !c.computed && !c.mentions.Has(last) && !slices.Contains(l.Starts, in.Name) {
 			unread[in.Name] = c.mentions.Near(last)
 		}
 	}
-	for _, o := range l.role.Outputs {
+	for _, o := range l.Role.Outputs {
 		switch kind, name := outputOf(o); kind {
 		case "variable":
 			if last := lastPart(name); !c.computed && !c.mentions.Has(last) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/program"
-	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -25,16 +24,16 @@ var taken = []string{"facts", "trusted", "server_facts", "environment", "name", 
 // names checks the names of inputs and outputs. It returns what each output is to
 // Puppet: a variable, a fact or a resource.
 func (l *lowering) names() *value.Dict {
-	for _, in := range l.role.Inputs {
+	for _, in := range l.Role.Inputs {
 		if why := notReadable(in.Name); why != "" {
-			l.wrongName(in.At, "input", in.Name, why)
+			l.WrongName("input", in.Name, in.At, why, nameHint)
 		}
 	}
 	outputs := value.NewDict()
-	for _, o := range l.role.Outputs {
+	for _, o := range l.Role.Outputs {
 		kind, name := outputOf(o)
 		if kind == "" {
-			l.wrongName(o.At, "output", o.Name, name)
+			l.WrongName("output", o.Name, o.At, name, nameHint)
 			continue
 		}
 		of := value.NewDict()
@@ -44,10 +43,7 @@ func (l *lowering) names() *value.Dict {
 	return outputs
 }
 
-func (l *lowering) wrongName(at source.Place, what, name, why string) {
-	l.diags.Error(source.BadMetadata, at, fmt.Sprintf("%s %q of role %q: %s", what, name, l.role.Name, why),
-		"an input is `db_url` ($db_url, $facts['db_url'] and the Hiera key) or `wordpress::db_url` (the class parameter and Hiera key); an output is a variable `endpoint`, `mysql::endpoint`, a fact `facts.os.name`, or has `resource:`")
-}
+const nameHint = "an input is `db_url` ($db_url, $facts['db_url'] and the Hiera key) or `wordpress::db_url` (the class parameter and Hiera key); an output is a variable `endpoint`, `mysql::endpoint`, a fact `facts.os.name`, or has `resource:`"
 
 // notReadable says why a manifest could not read an input of a name.
 func notReadable(name string) string {

@@ -14,7 +14,6 @@
 package puppet
 
 import (
-	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
@@ -36,10 +35,9 @@ func (Driver) Name() string { return "puppet" }
 // InstallsFrom implements driver.Installable.
 func (Driver) InstallsFrom() []string { return []string{"packages", "url"} }
 
-// keys are those of a source that is a map.
-var keys = []string{"manifest", "environment", "hiera", "modules", "modulepath", "classes", "settings"}
-
-const hint = "`source: {get_file: site.pp}`, or a map with manifest, environment or classes; docs/puppet.md shows all forms"
+var form = driver.Form{Driver: "puppet", Needs: "a manifest, an environment or classes", Takes: "a manifest's text or a map",
+	Keys: []string{"manifest", "environment", "hiera", "modules", "modulepath", "classes", "settings"},
+	Hint: "`source: {get_file: site.pp}`, or a map with manifest, environment or classes; docs/puppet.md shows all forms"}
 
 // Lower checks a role's source. What it means is the source again, with digests in
 // the place of files.
@@ -47,43 +45,28 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 	if role.NamesFile(diags) {
 		return nil
 	}
-	l := &lowering{role: role, diags: diags, value: value.NewDict()}
-	before := len(diags.All())
-	switch src := role.Source.(type) {
-	case nil:
-		diags.Error(source.BadSource, role.At, fmt.Sprintf("role %q has no source: the puppet driver needs a manifest, an environment or classes", role.Name), hint)
-	case string:
-		l.text(src, role.SourceFile)
-	case *value.Dict:
-		l.dict(src)
-	default:
-		l.bad("", "the source of role %q must be a manifest's text or a map, not %s", role.Name, value.TypeName(src))
-	}
+	l := &lowering{Reading: driver.NewReading(role, diags)}
+	l.Open(&form, func(text string) { l.text(text, role.SourceFile) }, l.dict)
 	names := l.names()
-	if len(diags.All()) > before && diags.Failed() {
+	if l.Failed {
 		return nil
 	}
-	l.value.Set("outputs", names)
-	return &program.Meaning{Source: l.value, Files: l.files, Sequence: l.sequence()}
+	l.Out.Set("outputs", names)
+	return &program.Meaning{Source: l.Out, Files: l.Files, Sequence: l.sequence()}
 }
 
 type lowering struct {
-	role  driver.Role
-	diags *source.Diagnostics
-	value *value.Dict
-	files []program.File
-	// starts are the inputs that are read before Puppet is started.
-	starts []string
-	code   code
+	driver.Reading
+	code code
 }
 
 // bad reports what is wrong with a part of the source; key is "" for the whole.
 func (l *lowering) bad(key, format string, args ...any) {
-	at := l.role.SourceAt
-	if key != "" {
-		at = l.role.Locate(key)
+	if key == "" {
+		l.Wrong(nil, form.Hint, format, args...)
+		return
 	}
-	l.diags.Error(source.BadSource, at, fmt.Sprintf(format, args...), hint)
+	l.Wrong([]string{key}, form.Hint, format, args...)
 }
 
 // text is a manifest's.
@@ -91,23 +74,18 @@ func (l *lowering) text(text, file string) {
 	trimmed := strings.TrimSpace(text)
 	switch {
 	case trimmed == "":
-		l.bad("", "the manifest of role %q is empty", l.role.Name)
+		l.bad("", "the manifest of role %q is empty", l.Role.Name)
 		return
 	case file == "" && !strings.ContainsAny(trimmed, " \n{") && (strings.HasSuffix(trimmed, ".pp") || strings.ContainsRune(trimmed, '/')):
-		l.bad("", "the manifest of role %q is the text %q, which is a file's name: `{get_file: %s}` is its text, `{manifest: {folder: %s}}` a folder of manifests", l.role.Name, trimmed, trimmed, trimmed)
+		l.bad("", "the manifest of role %q is the text %q, which is a file's name: `{get_file: %s}` is its text, `{manifest: {folder: %s}}` a folder of manifests", l.Role.Name, trimmed, trimmed, trimmed)
 		return
 	}
-	name := l.role.Name + ".pp"
+	name := l.Role.Name + ".pp"
 	if file != "" {
 		name = path.Base(file)
 	}
 	l.code.add(name, text)
-	travels := driver.NewFile(name, []byte(text))
-	l.files = append(l.files, travels)
-	manifest := value.NewDict()
-	manifest.Set("text", travels.Digest)
-	manifest.Set("name", fileName.ReplaceAllString(strings.TrimSuffix(name, ".pp"), "_")+".pp")
-	l.value.Set("manifest", manifest)
+	l.SetText("manifest", "text", name, fileName.ReplaceAllString(strings.TrimSuffix(name, ".pp"), "_")+".pp", text)
 }
 
 // fileName is what is not put into the name of a file on the server.
@@ -129,15 +107,12 @@ func (l *lowering) dict(src *value.Dict) {
 			l.classes(value)
 		case "settings":
 			l.settings(value)
-		default:
-			l.diags.Error(source.BadSource, l.role.Locate(key), fmt.Sprintf("a source of the puppet driver has no key %q", key), driver.KeyHint(key, keys))
 		}
 	}
-	has := func(key string) bool { _, there := src.Get(key); return there }
 	switch {
-	case !has("manifest") && !has("environment") && !has("classes"):
-		l.bad("", "the source of role %q says nothing to apply: it has no manifest, no environment and no classes", l.role.Name)
-	case has("hiera") && has("environment"):
+	case !src.Has("manifest") && !src.Has("environment") && !src.Has("classes"):
+		l.bad("", "the source of role %q says nothing to apply: it has no manifest, no environment and no classes", l.Role.Name)
+	case src.Has("hiera") && src.Has("environment"):
 		l.bad("hiera", "an environment has its own hiera.yaml: hiera and environment exclude each other")
 	}
 }
@@ -145,11 +120,11 @@ func (l *lowering) dict(src *value.Dict) {
 func (l *lowering) manifest(val value.Value) {
 	switch val := val.(type) {
 	case string:
-		l.text(val, l.role.FileOf("manifest"))
+		l.text(val, l.Role.FileOf("manifest"))
 	case *value.Dict:
 		l.tree("manifest", val)
 	default:
-		l.bad("manifest", "the manifest of role %q must be a text or say where its files come from, not %s", l.role.Name, value.TypeName(val))
+		l.bad("manifest", "the manifest of role %q must be a text or say where its files come from, not %s", l.Role.Name, value.TypeName(val))
 	}
 }
 
@@ -159,8 +134,8 @@ func (l *lowering) tree(key string, val value.Value) {
 	if origin == nil {
 		return
 	}
-	l.value.Set(key, origin.Value)
-	if folder, _ := l.role.Beside(val); key == "hiera" && folder != nil {
+	l.Out.Set(key, origin.Value)
+	if folder, _ := l.Role.Beside(val); key == "hiera" && folder != nil {
 		if _, err := fs.Stat(folder, "hiera.yaml"); err != nil {
 			l.bad(key, "the folder of hiera has no hiera.yaml, which says where its data are")
 		}
@@ -168,14 +143,9 @@ func (l *lowering) tree(key string, val value.Value) {
 }
 
 func (l *lowering) origin(val value.Value, keys ...string) *driver.Origin {
-	origin := l.role.Origin(val, l.diags, keys...)
-	if origin == nil {
-		return nil
-	}
-	l.files = append(l.files, origin.Files...)
-	l.addTree(l.role.Beside(val))
-	if key := origin.Key; key != "" && !slices.Contains(l.starts, key) {
-		l.starts = append(l.starts, key)
+	origin := l.Tree(val, keys...)
+	if origin != nil {
+		l.addTree(l.Role.Beside(val))
 	}
 	return origin
 }
@@ -192,29 +162,18 @@ func (l *lowering) modules(val value.Value) {
 	for _, name := range named.Keys() {
 		v, _ := named.Get(name)
 		if !moduleForm.MatchString(name) || name == "hotc" {
-			l.diags.Error(source.BadSource, l.role.Locate("modules", name), fmt.Sprintf("%q cannot be the name of a module", name),
-				"the name is what manifests use, such as apache: without the author's, puppetlabs-")
+			l.Wrong([]string{"modules", name}, "the name is what manifests use, such as apache: without the author's, puppetlabs-", "%q cannot be the name of a module", name)
 			continue
 		}
 		if origin := l.origin(v, "modules", name); origin != nil {
 			modules.Set(name, origin.Value)
 		}
 	}
-	l.value.Set("modules", modules)
+	l.Out.Set("modules", modules)
 }
 
 func (l *lowering) modulepath(val value.Value) {
-	list, ok := val.([]value.Value)
-	if !ok {
-		list = []value.Value{val}
-	}
-	var folders []value.Value
-	for _, v := range list {
-		if origin := l.origin(v, "modulepath"); origin != nil {
-			folders = append(folders, origin.Value)
-		}
-	}
-	l.value.Set("modulepath", folders)
+	l.Trees("modulepath", val, func(v value.Value) { l.addTree(l.Role.Beside(v)) })
 }
 
 var classForm = regexp.MustCompile(`^[a-z]\w*(::[a-z]\w*)*$`)
@@ -230,7 +189,7 @@ func (l *lowering) classes(val value.Value) {
 			l.bad("classes", "%s cannot be the name of a class: such as apache, or apache::mod::ssl", value.EncodeJSON(v))
 		}
 	}
-	l.value.Set("classes", list)
+	l.Out.Set("classes", list)
 }
 
 // own are the settings that the run itself is made of.
@@ -247,14 +206,13 @@ func (l *lowering) settings(val value.Value) {
 	}
 	for _, key := range given.Keys() {
 		v, _ := given.Get(key)
-		at := l.role.Locate("settings", key)
 		text, isText := v.(string)
 		switch _, isMap := v.(*value.Dict); {
 		case slices.Contains(own, key):
-			l.diags.Error(source.BadSource, at, fmt.Sprintf("Puppet's setting %q is the agent's: the role's inputs and outputs depend on it", key), "")
+			l.Wrong([]string{"settings", key}, "", "Puppet's setting %q is the agent's: the role's inputs and outputs depend on it", key)
 		case !settingForm.MatchString(key), isMap, v == nil, isText && strings.ContainsAny(text, "\r\n"):
-			l.diags.Error(source.BadSource, at, fmt.Sprintf("%q is not a line of puppet.conf", key), "a setting has a text, a number or a boolean")
+			l.Wrong([]string{"settings", key}, "a setting has a text, a number or a boolean", "%q is not a line of puppet.conf", key)
 		}
 	}
-	l.value.Set("settings", given)
+	l.Out.Set("settings", given)
 }

@@ -74,7 +74,7 @@ func TestWhatASourceMeans(t *testing.T) {
 		{`site.pp`, `the manifest of role "app" is the text "site.pp", which is a file's name: ` + "`{get_file: site.pp}` is its text, `{manifest: {folder: site.pp}}` a folder of manifests"},
 		{`./manifests`, `the manifest of role "app" is the text "./manifests", which is a file's name: ` + "`{get_file: ./manifests}` is its text, `{manifest: {folder: ./manifests}}` a folder of manifests"},
 		{`{modulepath: modules}`, `the source of role "app" says nothing to apply: it has no manifest, no environment and no classes`},
-		{`{manifests: x, classes: [x]}`, `a source of the puppet driver has no key "manifests"`},
+		{`{manifests: x, classes: [x]}`, `the source of role "app" has a key "manifests", which the puppet driver does not know`},
 		{`{manifest: [x]}`, `the manifest of role "app" must be a text or say where its files come from, not a list`},
 		{`{environment: modules, hiera: hiera}`, `an environment has its own hiera.yaml: hiera and environment exclude each other`},
 		{`{classes: [app], hiera: data}`, `the folder of hiera has no hiera.yaml, which says where its data are`},

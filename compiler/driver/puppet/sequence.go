@@ -1,6 +1,10 @@
 package puppet
 
-import "github.com/hotc-dev/hotc/compiler/program"
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+)
 
 // The parts of a run, as far through it as they end: compiling takes seconds where
 // applying takes minutes.
@@ -14,18 +18,13 @@ const (
 // variables, then it is applied; facts are published last. What a phase does first
 // depends on the manifests.
 func (l *lowering) sequence() *program.Sequence {
-	var start, compile, apply, end []program.Step
-	read := map[string]bool{}
-	for _, name := range l.starts {
-		read[name] = true
-		start = append(start, program.Step{Op: program.ReadInput, Name: name, At: l.role.Input(name).At})
-	}
-	for _, in := range l.role.Inputs {
-		if !read[in.Name] {
+	var compile, apply, end []program.Step
+	for _, in := range l.Role.Inputs {
+		if !slices.Contains(l.Starts, in.Name) {
 			compile = append(compile, program.Step{Op: program.ReadInput, Name: in.Name, At: in.At, Progress: compiled})
 		}
 	}
-	for _, o := range l.role.Outputs {
+	for _, o := range l.Role.Outputs {
 		step := program.Step{Op: program.WriteOutput, Name: o.Name, At: o.At, Progress: applied}
 		switch kind, _ := outputOf(o); kind {
 		case "resource":
@@ -37,7 +36,7 @@ func (l *lowering) sequence() *program.Sequence {
 			compile = append(compile, step)
 		}
 	}
-	steps := start
+	steps := l.Start()
 	for _, phase := range [][]program.Step{compile, apply, end} {
 		if len(phase) > 0 {
 			steps = append(steps, program.Step{Op: program.AnyOrder, Ways: [][]program.Step{phase}, Progress: phase[0].Progress})

@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 // keys is a name's path: at its colons, as Salt writes it, else at its dots
@@ -24,10 +22,10 @@ const changes = ".changes."
 // names checks the names of inputs and outputs.
 func (l *lowering) names() {
 	seen := map[string]string{} // what is an input as a whole, and what has parts that are
-	for _, in := range l.role.Inputs {
+	for _, in := range l.Role.Inputs {
 		path := keys(in.Name)
 		if slices.Contains(path, "") {
-			l.wrongName("input", in.Name, in.At, "has an empty part")
+			l.WrongName("input", in.Name, in.At, "has an empty part", nameHint)
 			continue
 		}
 		for i := range path {
@@ -36,32 +34,27 @@ func (l *lowering) names() {
 				kind = "is an input"
 			}
 			if other := seen[at]; other != "" && (other != kind || kind == "is an input") {
-				l.wrongName("input", in.Name, in.At, at+" "+other+" already: give one map, or its parts")
+				l.WrongName("input", in.Name, in.At, at+" "+other+" already: give one map, or its parts", nameHint)
 				break
 			}
 			seen[at] = kind
 		}
 	}
-	for _, o := range l.role.Outputs {
+	for _, o := range l.Role.Outputs {
 		if o.Resource != "" {
 			continue
 		}
 		state, path, isChange := strings.Cut(o.Name, changes)
 		switch {
 		case isChange && (state == "" || slices.Contains(keys(path), "")):
-			l.wrongName("output", o.Name, o.At, "a part of a state's changes is named `ID.changes.stdout`")
+			l.WrongName("output", o.Name, o.At, "a part of a state's changes is named `ID.changes.stdout`", nameHint)
 		case !isChange && slices.Contains(keys(o.Name), ""):
-			l.wrongName("output", o.Name, o.At, "has an empty part")
+			l.WrongName("output", o.Name, o.At, "has an empty part", nameHint)
 		}
 	}
 }
 
 const nameHint = "an input is a path in the pillar, `db:url` or `db.url`; an output is a grain, `site:url`, a part of a state's changes, `ID.changes.stdout`, or has `resource:`"
-
-func (l *lowering) wrongName(what, name string, at source.Place, why string) {
-	l.failed = true
-	l.diags.Error(source.BadMetadata, at, fmt.Sprintf("%s %q of role %q: %s", what, name, l.role.Name, why), nameHint)
-}
 
 // requisite is a state as requisites name it.
 var requisite = regexp.MustCompile(`^([a-z_][a-z0-9_]*): *(\S.*)$`)

@@ -16,7 +16,6 @@
 package salt
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -38,10 +37,9 @@ func (Driver) Name() string { return "salt" }
 // InstallsFrom implements driver.Installable.
 func (Driver) InstallsFrom() []string { return []string{"packages", "url"} }
 
-// sourceKeys are those of a source that is a map.
-var sourceKeys = []string{"file_roots", "sls", "pillar_roots", "pillar", "grains", "id", "config"}
-
-const sourceHint = "`source: {get_file: web.sls}`, or `source: {file_roots: ./salt, sls: [web]}`; docs/salt.md has all keys"
+var form = driver.Form{Driver: "salt", Needs: "states", Takes: "the text of an SLS file or a map",
+	Keys: []string{"file_roots", "sls", "pillar_roots", "pillar", "grains", "id", "config"},
+	Hint: "`source: {get_file: web.sls}`, or `source: {file_roots: ./salt, sls: [web]}`; docs/salt.md has all keys"}
 
 // Lower checks a role's source. What it means is the source again, with digests in the
 // place of files.
@@ -49,71 +47,42 @@ func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meanin
 	if role.NamesFile(diags) {
 		return nil
 	}
-	l := &lowering{role: role, diags: diags, out: value.NewDict(), meaning: &program.Meaning{}, visible: true}
-	switch src := role.Source.(type) {
-	case nil:
-		l.failed = true
-		diags.Error(source.BadSource, role.At, fmt.Sprintf("role %q has no source: the salt driver needs states", role.Name), sourceHint)
-	case string:
-		l.text(src)
-	case *value.Dict:
-		l.source(src)
-	default:
-		l.bad(nil, sourceHint, "the source of role %q must be the text of an SLS file or a map, not %s", role.Name, value.TypeName(src))
-	}
+	l := &lowering{Reading: driver.NewReading(role, diags), visible: true}
+	l.Open(&form, l.text, l.source)
 	l.names()
-	if l.failed {
+	if l.Failed {
 		return nil
 	}
-	l.meaning.Source = l.out
-	l.meaning.Sequence = l.sequence()
-	return l.meaning
+	return &program.Meaning{Source: l.Out, Files: l.Files, Sequence: l.sequence()}
 }
 
 type lowering struct {
-	role    driver.Role
-	diags   *source.Diagnostics
-	out     *value.Dict
-	meaning *program.Meaning
-	failed  bool
-
+	driver.Reading
 	trees   []tree   // of states that the compiler can look into
 	visible bool     // these are all
 	sls     []string // what is applied; none is what top.sls says
-	// starts are the inputs that are read before Salt is started.
-	starts []string
-}
-
-func (l *lowering) bad(keys []string, hint, format string, args ...any) {
-	l.failed = true
-	l.diags.Error(source.BadSource, l.role.Locate(keys...), fmt.Sprintf(format, args...), hint)
 }
 
 // text is an SLS file's.
 func (l *lowering) text(text string) {
 	switch {
 	case strings.TrimSpace(text) == "":
-		l.bad(nil, "", "the SLS file of role %q is empty", l.role.Name)
+		l.Wrong(nil, "", "the SLS file of role %q is empty", l.Role.Name)
 		return
 	case !strings.Contains(text, "\n"):
-		l.bad(nil, sourceHint, "%q is not the text of an SLS file", text)
+		l.Wrong(nil, form.Hint, "%q is not the text of an SLS file", text)
 		return
 	}
-	name := notInNames.ReplaceAllString(l.role.Name, "_")
-	shown := l.role.Name + ".sls"
-	if l.role.SourceFile != "" {
-		shown = path.Base(l.role.SourceFile)
+	name := notInNames.ReplaceAllString(l.Role.Name, "_")
+	shown := l.Role.Name + ".sls"
+	if l.Role.SourceFile != "" {
+		shown = path.Base(l.Role.SourceFile)
 		name = notInNames.ReplaceAllString(strings.TrimSuffix(shown, ".sls"), "_")
 	}
-	sent := driver.NewFile(shown, []byte(text))
-	l.meaning.Files = append(l.meaning.Files, sent)
-	travels := value.NewDict()
-	travels.Set("file", sent.Digest)
-	travels.Set("name", name)
-	l.out.Set("text", travels)
+	l.SetText("text", "file", shown, name, text)
 	l.sls = []string{name}
-	l.setList("sls", l.sls)
-	own := driver.TextAt(l.role.SourceAt, l.role.SourceFile, text, "SLS file of role "+l.role.Name)
+	l.SetTexts("sls", l.sls)
+	own := driver.TextAt(l.Role.SourceAt, l.Role.SourceFile, text, "SLS file of role "+l.Role.Name)
 	l.trees = []tree{{single: &file{name: name + ".sls", text: text, place: func(from, to int) source.Place { return own.Place(uint32(from), uint32(to)) }}}}
 }
 
@@ -121,23 +90,10 @@ func (l *lowering) text(text string) {
 // folder, a comma ends it.
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
-func (l *lowering) setList(key string, list []string) {
-	values := make([]value.Value, len(list))
-	for i, x := range list {
-		values[i] = x
-	}
-	l.out.Set(key, values)
-}
-
 // source reads a source that is a map.
 func (l *lowering) source(m *value.Dict) {
-	for _, key := range m.Keys() {
-		if !slices.Contains(sourceKeys, key) {
-			l.bad([]string{key}, driver.KeyHint(key, sourceKeys), "the source of role %q has a key %q, which the salt driver does not know", l.role.Name, key)
-		}
-	}
-	if _, given := m.Get("file_roots"); !given && !l.failed { // a key that is written wrong may be the one that is missed
-		l.bad(nil, sourceHint, "the source of role %q names no states", l.role.Name)
+	if !m.Has("file_roots") && !l.Failed { // a key that is written wrong may be the one that is missed
+		l.Wrong(nil, form.Hint, "the source of role %q names no states", l.Role.Name)
 	}
 	l.roots(m, "file_roots")
 	l.roots(m, "pillar_roots")
@@ -150,9 +106,9 @@ func (l *lowering) source(m *value.Dict) {
 	if v, given := m.Get("id"); given {
 		id, _ := v.(string)
 		if !minionID.MatchString(id) {
-			l.bad([]string{"id"}, "", "id must be what Salt calls this server, not %s", yaml.FlowText(v))
+			l.Wrong([]string{"id"}, "", "id must be what Salt calls this server, not %s", yaml.FlowText(v))
 		}
-		l.out.Set("id", id)
+		l.Out.Set("id", id)
 	}
 }
 
@@ -165,56 +121,36 @@ func (l *lowering) roots(m *value.Dict, kind string) {
 	if !given {
 		return
 	}
-	list, isList := v.([]value.Value)
-	if !isList {
-		list = []value.Value{v}
+	if len(driver.OneOrMore(v)) == 0 {
+		l.Wrong([]string{kind}, "", "%s of role %q names nothing", kind, l.Role.Name)
 	}
-	if len(list) == 0 {
-		l.bad([]string{kind}, "", "%s of role %q names nothing", kind, l.role.Name)
-	}
-	var all []value.Value
-	for _, x := range list {
-		origin := l.role.Origin(x, l.diags, kind)
-		if origin == nil {
-			l.failed = true
-			continue
-		}
-		all = append(all, origin.Value)
-		l.meaning.Files = append(l.meaning.Files, origin.Files...)
-		if key := origin.Key; key != "" && !slices.Contains(l.starts, key) {
-			l.starts = append(l.starts, key)
-		}
+	l.Trees(kind, v, func(x value.Value) {
 		if kind == "file_roots" {
 			l.see(x)
 		}
-	}
-	l.out.Set(kind, all)
+	})
 }
 
 // slsName is how Salt names an SLS file: web, app.site. A file of a tree is checked.
 var slsName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 func (l *lowering) applied(v value.Value) {
-	list, isList := v.([]value.Value)
-	if !isList {
-		list = []value.Value{v}
-	}
-	for _, x := range list {
+	for _, x := range driver.OneOrMore(v) {
 		name, _ := x.(string)
 		switch {
 		case !slsName.MatchString(name):
-			l.bad([]string{"sls"}, "as in top.sls: `web`, or `app.site` for app/site.sls", "%s cannot be the name of an SLS file", yaml.FlowText(x))
+			l.Wrong([]string{"sls"}, "as in top.sls: `web`, or `app.site` for app/site.sls", "%s cannot be the name of an SLS file", yaml.FlowText(x))
 			continue
 		case l.visible && len(l.trees) > 0 && l.find(name) == nil:
 			file := strings.ReplaceAll(name, ".", "/")
-			l.bad([]string{"sls"}, "", "there is no %s.sls or %s/init.sls in %s", file, file, l.treeNames())
+			l.Wrong([]string{"sls"}, "", "there is no %s.sls or %s/init.sls in %s", file, file, l.treeNames())
 		}
 		l.sls = append(l.sls, name)
 	}
-	if len(l.sls) == 0 && !l.failed {
-		l.bad([]string{"sls"}, "leave it out to apply what top.sls says", "sls names nothing")
+	if len(l.sls) == 0 && !l.Failed {
+		l.Wrong([]string{"sls"}, "leave it out to apply what top.sls says", "sls names nothing")
 	}
-	l.setList("sls", l.sls)
+	l.SetTexts("sls", l.sls)
 }
 
 // own are the settings that the run itself is made of.
@@ -232,17 +168,17 @@ func (l *lowering) values(m *value.Dict, key string) {
 	}
 	values, is := v.(*value.Dict)
 	if !is {
-		l.bad([]string{key}, "", "%s of role %q must be a map, not %s", key, l.role.Name, value.TypeName(v))
+		l.Wrong([]string{key}, "", "%s of role %q must be a map, not %s", key, l.Role.Name, value.TypeName(v))
 		return
 	}
 	for _, name := range values.Keys() {
 		switch {
 		case key != "config":
 		case slices.Contains(own, name):
-			l.bad([]string{key, name}, "", "Salt's setting %q is the agent's: the role's inputs and outputs depend on it", name)
+			l.Wrong([]string{key, name}, "", "Salt's setting %q is the agent's: the role's inputs and outputs depend on it", name)
 		case !settingForm.MatchString(name):
-			l.bad([]string{key, name}, "", "%q is not a setting of Salt's", name)
+			l.Wrong([]string{key, name}, "", "%q is not a setting of Salt's", name)
 		}
 	}
-	l.out.Set(key, values)
+	l.Out.Set(key, values)
 }

@@ -49,17 +49,13 @@ func (l *lowering) sequence() *program.Sequence {
 	if w.unknown {
 		return nil
 	}
-	for _, o := range l.role.Outputs {
+	for _, o := range l.Role.Outputs {
 		if !w.found[o.Name] && w.computed {
 			w.run = append(w.run, perhaps(program.Step{Op: program.WriteOutput, Name: o.Name, At: o.At}))
 			w.anyOrder = true
 		}
 	}
-	var steps []program.Step
-	for _, name := range l.starts {
-		steps = append(steps, program.Step{Op: program.ReadInput, Name: name, At: l.role.Input(name).At})
-	}
-	steps = append(steps, progress(w.render, 0, rendered)...)
+	steps := append(l.Start(), progress(w.render, 0, rendered)...)
 	run := progress(w.run, rendered, applied)
 	if w.anyOrder && len(run) > 0 {
 		run = []program.Step{{Op: program.AnyOrder, Ways: [][]program.Step{run}, Progress: applied}}
@@ -239,7 +235,7 @@ func (w *walker) imported(f *file, p jinja.Part, certain bool, to *[]program.Ste
 // add adds the reads of mentions.
 func (w *walker) add(to *[]program.Step, f *file, all []mention) {
 	for _, m := range all {
-		if w.pairs += 1 + len(w.role.Inputs); w.pairs > maxPairs {
+		if w.pairs += 1 + len(w.Role.Inputs); w.pairs > maxPairs {
 			w.unknown = true
 			return
 		}
@@ -248,7 +244,7 @@ func (w *walker) add(to *[]program.Step, f *file, all []mention) {
 			*to = append(*to, program.Step{Op: program.ReadAny, At: at})
 			continue
 		}
-		for _, in := range w.role.Inputs {
+		for _, in := range w.Role.Inputs {
 			path := keys(in.Name)
 			step := program.Step{Op: program.ReadInput, Name: in.Name, At: at}
 			switch {
@@ -300,7 +296,7 @@ func (w *walker) states(f *file) {
 		}
 		events = append(events, event{m[0], steps})
 	}
-	for _, o := range w.role.Outputs {
+	for _, o := range w.Role.Outputs {
 		from, to := written(f, o)
 		if to == 0 {
 			continue

@@ -81,13 +81,10 @@ func (l *lowering) treeNames() string {
 
 // see opens the part of a tree that is meant, if it lies beside the template.
 func (l *lowering) see(v value.Value) {
-	files, name := l.role.Beside(v)
+	files, name := l.Role.Beside(v)
 	if files == nil {
 		l.visible = false
 		return
 	}
-	if at := l.role.SourceAt; at.File != nil && !path.IsAbs(name) {
-		name = path.Join(path.Dir(at.File.Name), name)
-	}
-	l.trees = append(l.trees, tree{files: files, name: name})
+	l.trees = append(l.trees, tree{files: files, name: l.Role.Shown(name)})
 }

@@ -103,11 +103,7 @@ func travel(name, text string, waits bool, environment []string) travelling {
 		src.Set("waits", true)
 	}
 	if len(environment) > 0 {
-		var names []value.Value
-		for _, name := range environment {
-			names = append(names, name)
-		}
-		src.Set("environment", names)
+		src.Set("environment", driver.Texts(environment))
 	}
 	return travelling{src, []program.File{file}}
 }

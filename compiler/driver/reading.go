@@ -1,0 +1,157 @@
+package driver
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+)
+
+// Reading is the reading of one role's source: what is wrong with it, and what of it the
+// driver's other half gets. A driver embeds it, beside what only that driver looks for.
+type Reading struct {
+	Role   Role
+	Diags  *source.Diagnostics
+	Out    *value.Dict // what the other half gets
+	Files  []program.File
+	Failed bool
+	// Starts are the inputs that are read before the tool starts: keys of repositories.
+	Starts []string
+}
+
+// NewReading begins to read a role's source.
+func NewReading(role Role, diags *source.Diagnostics) Reading {
+	return Reading{Role: role, Diags: diags, Out: value.NewDict()}
+}
+
+// Form is what a driver's sources look like.
+type Form struct {
+	Driver string
+	Needs  string   // what a role without a source lacks
+	Takes  string   // what a source may be
+	Keys   []string // of a source that is a map
+	Hint   string
+}
+
+// Open hands a source that is a text, or a map, to who reads it; text is nil where a
+// source is never one.
+func (r *Reading) Open(form *Form, text func(string), keys func(*value.Dict)) {
+	switch src := r.Role.Source.(type) {
+	case nil:
+		r.WrongAt(r.Role.At, form.Hint, "role %q has no source: the %s driver needs %s", r.Role.Name, form.Driver, form.Needs)
+		return
+	case string:
+		if text != nil {
+			text(src)
+			return
+		}
+	case *value.Dict:
+		for _, key := range src.Keys() {
+			if !slices.Contains(form.Keys, key) {
+				r.Wrong([]string{key}, KeyHint(key, form.Keys), "the source of role %q has a key %q, which the %s driver does not know", r.Role.Name, key, form.Driver)
+			}
+		}
+		keys(src)
+		return
+	}
+	r.Wrong(nil, form.Hint, "the source of role %q must be %s, not %s", r.Role.Name, form.Takes, value.TypeName(r.Role.Source))
+}
+
+// Wrong says what is wrong with the part of the source under some keys.
+func (r *Reading) Wrong(keys []string, hint, format string, args ...any) {
+	r.WrongAt(r.Role.Locate(keys...), hint, format, args...)
+}
+
+// WrongAt says what is wrong at a place.
+func (r *Reading) WrongAt(at source.Place, hint, format string, args ...any) *source.Diagnostic {
+	r.Failed = true
+	return r.Diags.Error(source.BadSource, at, fmt.Sprintf(format, args...), hint)
+}
+
+// WrongName says why an input or output cannot be called so.
+func (r *Reading) WrongName(what, name string, at source.Place, why, hint string) {
+	r.Failed = true
+	r.Diags.Error(source.BadMetadata, at, fmt.Sprintf("%s %q of role %q: %s", what, name, r.Role.Name, why), hint)
+}
+
+// Tree takes the tree of files along that stands under some keys of the source; nil, with a
+// diagnostic, if it is none.
+func (r *Reading) Tree(v value.Value, keys ...string) *Origin {
+	origin := r.Role.Origin(v, r.Diags, keys...)
+	if origin == nil {
+		r.Failed = true
+		return nil
+	}
+	for _, file := range origin.Files {
+		if !slices.ContainsFunc(r.Files, func(f program.File) bool { return f.Digest == file.Digest }) {
+			r.Files = append(r.Files, file)
+		}
+	}
+	if key := origin.Key; key != "" && !slices.Contains(r.Starts, key) {
+		r.Starts = append(r.Starts, key)
+	}
+	return origin
+}
+
+// Trees takes one tree along, or a list of them, and shows each.
+func (r *Reading) Trees(key string, v value.Value, see func(value.Value)) {
+	var all []value.Value
+	for _, x := range OneOrMore(v) {
+		if origin := r.Tree(x, key); origin != nil {
+			all = append(all, origin.Value)
+			see(x)
+		}
+	}
+	r.Out.Set(key, all)
+}
+
+// OneOrMore are the items of a list, or what stands in the place of one.
+func OneOrMore(v value.Value) []value.Value {
+	if list, is := v.([]value.Value); is {
+		return list
+	}
+	return []value.Value{v}
+}
+
+// SetTexts puts a list of texts into what the other half gets.
+func (r *Reading) SetTexts(key string, texts []string) { r.Out.Set(key, Texts(texts)) }
+
+// Texts are texts as a list of values.
+func Texts(texts []string) value.Value {
+	list := make([]value.Value, len(texts))
+	for i, text := range texts {
+		list[i] = text
+	}
+	return list
+}
+
+// SetText takes a text along as a file, and names its digest under a key of its own.
+func (r *Reading) SetText(key, digest, file, name, text string) {
+	sent := NewFile(file, []byte(text))
+	r.Files = append(r.Files, sent)
+	r.Out.Set(key, value.DictOf([]string{digest, "name"}, []value.Value{sent.Digest, name}))
+}
+
+// Start are the reads that come before the tool starts.
+func (r *Reading) Start() []program.Step {
+	var steps []program.Step
+	for _, name := range r.Starts {
+		steps = append(steps, program.Step{Op: program.ReadInput, Name: name, At: r.Role.Input(name).At})
+	}
+	return steps
+}
+
+// Shown is the name of a file beside the template as the user finds it: from where the
+// template is named.
+func (r Role) Shown(name string) string { return shown(r.SourceAt, name) }
+
+func shown(at source.Place, name string) string {
+	if at.File == nil || path.IsAbs(name) || strings.Contains(name, "://") {
+		return name
+	}
+	return path.Join(path.Dir(at.File.Name), name)
+}
