@@ -14,7 +14,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis"
@@ -32,6 +31,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/emit/edit"
 	"github.com/hotc-dev/hotc/emit/heat"
 	"github.com/hotc-dev/hotc/emit/plan"
 	"github.com/hotc-dev/hotc/emit/userdata"
@@ -205,7 +205,7 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	r.Emitted = heat.Emit(r.Program, r.Analysis, r.Built, heat.Options{Coordinator: o.Coordinator, AgentURL: o.AgentURL, Signal: o.Signal,
 		MembersWait: membersWait(r, o.Signal), Templates: templates, UserData: data, UserDataLimit: o.Limits.UserData}, diags)
 	if err := <-encoded; err != nil {
-		diags.Add(source.Fail(source.Internal, "hotc made a mistake, nothing was written: "+err.Error(), "please report it"))
+		diags.Add(edit.Internal(err.Error()))
 	}
 	if r.Emitted == nil || diags.Failed() {
 		return
@@ -323,12 +323,7 @@ func (l *Limits) Set(name string, value int) error {
 
 func (l Limits) check(r *Result, diags *source.Diagnostics) {
 	start := source.Place{File: r.Program.Template.File}
-	names := make([]string, 0, len(r.Folder))
-	for name := range r.Folder {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(r.Folder)) {
 		if size := len(r.Folder[name]); size > l.Template && isHeats(name) {
 			diags.Error(source.OverLimit, start, fmt.Sprintf("%s would have %d bytes; Heat takes %d a file (max_template_size)", name, size, l.Template),
 				"split the template into nested stacks, or say --limit template=N if your cloud allows more")

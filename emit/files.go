@@ -271,11 +271,7 @@ func (n *naming) renamed(root *yaml.Node, text []byte, without map[*yaml.Node][]
 	}
 	edited, err := edit.Rename(n.file, root, n.moved, without)
 	if err != nil {
-		d, ok := source.AsDiagnostic(err)
-		if !ok {
-			d = source.Fail(source.Internal, fmt.Sprintf("hotc made a mistake, nothing was written: %v", err), "please report it")
-		}
-		n.diags.Add(d)
+		n.diags.Add(edit.Diagnosed(err))
 	}
 	return edited
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/environment"
@@ -38,12 +37,7 @@ func givenParameters(t *hot.Template, env *environment.Environment, o Options, d
 			unknownParameter(t, name, env.Parameters[name].At, diags)
 		}
 	}
-	names := make([]string, 0, len(o.Parameters))
-	for name := range o.Parameters {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(o.Parameters)) {
 		p := t.Parameter(name)
 		if p == nil {
 			unknownParameter(t, name, source.Place{}, diags)

@@ -20,10 +20,10 @@ const DeployParameter = "hotc_deploy"
 type BetweenStacks struct {
 	// DeployArguments are the expressions whose values the members of a stack resource get in
 	// hotc_deploy, in the stack around.
-	DeployArguments map[*program.StackResource]*NamedExprs
+	DeployArguments map[*program.StackResource]map[string]*hot.Expr
 	// Exports are the outputs that are added to a nested stack, for parts of roles'
 	// inputs elsewhere.
-	Exports map[*program.Stack]*NamedExprs
+	Exports map[*program.Stack]map[string]*hot.Expr
 	// Placeholders are properties that hand a role's output over: Heat cannot know
 	// it. The parameter is the nested template's.
 	Placeholders map[*yaml.Node]*hot.Parameter
@@ -35,25 +35,18 @@ type BetweenStacks struct {
 }
 
 func newBetweenStacks() BetweenStacks {
-	return BetweenStacks{DeployArguments: map[*program.StackResource]*NamedExprs{}, Exports: map[*program.Stack]*NamedExprs{}, Placeholders: map[*yaml.Node]*hot.Parameter{},
+	return BetweenStacks{DeployArguments: map[*program.StackResource]map[string]*hot.Expr{}, Exports: map[*program.Stack]map[string]*hot.Expr{}, Placeholders: map[*yaml.Node]*hot.Parameter{},
 		Removed: map[*hot.Output]bool{}, Cells: map[string]*program.Output{}}
 }
 
-// NamedExprs are expressions by name, in the order in which they were needed.
-type NamedExprs struct {
-	Names []string
-	Exprs map[string]*hot.Expr
-}
-
-func (c *NamedExprs) add(name string, e *hot.Expr) *NamedExprs {
-	if c == nil {
-		c = &NamedExprs{Exprs: map[string]*hot.Expr{}}
+// addNamed adds an expression to those of a stack, or of a stack resource.
+func addNamed[Of comparable](all map[Of]map[string]*hot.Expr, of Of, name string, e *hot.Expr) {
+	if all[of] == nil {
+		all[of] = map[string]*hot.Expr{}
 	}
-	if c.Exprs[name] == nil {
-		c.Names = append(c.Names, name)
-		c.Exprs[name] = e
+	if all[of][name] == nil {
+		all[of][name] = e
 	}
-	return c
 }
 
 // Key derives a name from an expression that only Heat can resolve: a name never
@@ -71,7 +64,7 @@ func (b *binder) carryUp(n *program.StackResource, m *program.Member, e *hot.Exp
 	return Slots(e, func(x *hot.Expr) *hot.Expr {
 		key := "hotc_" + Key(x)
 		name := key
-		b.effects.add(func() { b.analysis.Exports[m.Stack] = b.analysis.Exports[m.Stack].add(key, x) })
+		b.effects.add(func() { addNamed(b.analysis.Exports, m.Stack, key, x) })
 		switch {
 		case n.Slots(): // all members decide alike; who gathers values refuses the others
 			return hot.NewItem(b.template.Version.AttributeCall(x.At, n.Resource.Name, program.OutputsList, name), numberOf(n, m))
@@ -94,7 +87,7 @@ func (b *binder) carryDown(n *program.StackResource, e *hot.Expr) (*hot.Expr, er
 			return x
 		}
 		key := Key(x)
-		b.effects.add(func() { b.analysis.DeployArguments[n] = b.analysis.DeployArguments[n].add(key, x) })
+		b.effects.add(func() { addNamed(b.analysis.DeployArguments, n, key, x) })
 		return hot.ParameterCall(x.At, DeployParameter, key)
 	})
 	return out, err

@@ -129,8 +129,7 @@ func (v *evaluator) one(in *compilation, text string, s streams) error {
 	d := value.NewDict()
 	d.Set("binding", bound.Time.String())
 	d.Set(key, val)
-	for _, k := range d.Keys() {
-		x, _ := d.Get(k)
+	for k, x := range d.All() {
 		fmt.Fprintf(s.out, "%s: %s\n", k, yaml.FlowText(x))
 	}
 	return nil

@@ -3,6 +3,7 @@
 package value
 
 import (
+	"iter"
 	"math"
 	"math/big"
 	"slices"
@@ -105,6 +106,17 @@ func (d *Dict) Keys() []string { return d.keys }
 
 // Values are the values in order; the caller does not change them.
 func (d *Dict) Values() []Value { return d.values }
+
+// All goes through the keys in order, with their values.
+func (d *Dict) All() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		for i, k := range d.keys {
+			if !yield(k, d.values[i]) {
+				return
+			}
+		}
+	}
+}
 
 func (d *Dict) find(key string) int {
 	if d.index != nil {

@@ -154,15 +154,17 @@ func (e *Editor) Wrap(in *yaml.Node, entry *yaml.Entry, v Tree) {
 	e.inserts = append(e.inserts, source.Edit{Span: span, New: text})
 }
 
-// Add puts new entries at the end of a map.
+// Add puts new entries, if there are any, at the end of a map.
 func (e *Editor) Add(n *yaml.Node, entries *value.Dict) {
+	if entries.Len() == 0 {
+		return
+	}
 	if n.Target() != nil || n.Kind != yaml.Map {
 		e.Fail(n, "it is an alias or no map")
 		return
 	}
 	c := e.change(n)
-	for _, k := range entries.Keys() {
-		v, _ := entries.Get(k)
+	for k, v := range entries.All() {
 		c.added.Set(k, v)
 	}
 	if n.Style == yaml.Flow {
@@ -177,8 +179,7 @@ func (e *Editor) Add(n *yaml.Node, entries *value.Dict) {
 	column := columnOf(e.file, last.Key)
 	var b strings.Builder
 	b.Grow(e.usual)
-	for _, k := range entries.Keys() {
-		v, _ := entries.Get(k)
+	for k, v := range entries.All() {
 		b.WriteString(e.nl)
 		e.writeEntry(&b, k, v, column)
 	}
@@ -189,8 +190,7 @@ func (e *Editor) Add(n *yaml.Node, entries *value.Dict) {
 
 func (e *Editor) addFlow(n *yaml.Node, entries *value.Dict) {
 	parts := []string{}
-	for _, k := range entries.Keys() {
-		v, _ := entries.Get(k)
+	for k, v := range entries.All() {
 		parts = append(parts, e.scalar(k)+": "+e.Flow(v))
 	}
 	text := strings.Join(parts, ", ")
@@ -306,14 +306,14 @@ func (e *Editor) flowEntry(n *yaml.Node, i int) source.Span {
 	return source.Span{Start: endOf(&n.Entries[i-1]), End: endOf(&n.Entries[i])}
 }
 
-// Apply makes the edits. What would be inserted inside of a removed piece goes in
-// front of it.
+// Apply makes the edits, and compares what comes of them with what was meant. What would be
+// inserted inside of a removed piece goes in front of it.
 func (e *Editor) Apply() ([]byte, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	removes := append([]source.Edit(nil), e.removes...)
-	sort.Slice(removes, func(i, j int) bool { return removes[i].Span.Start < removes[j].Span.Start })
+	removes := slices.Clone(e.removes)
+	slices.SortFunc(removes, func(a, b source.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
 	edits := make([]source.Edit, 0, len(removes)+len(e.inserts)+len(e.replaced))
 	for _, in := range append(slices.Clip(e.replaced), e.inserts...) {
 		i := sort.Search(len(removes), func(i int) bool { return removes[i].Span.End >= in.Span.Start })
@@ -328,7 +328,7 @@ func (e *Editor) Apply() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.file.Name, err)
 	}
-	return text, nil
+	return text, e.verify(text)
 }
 
 // outermost leaves out the edits within what another one takes away: what is left of that

@@ -1,6 +1,8 @@
 package edit
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -13,17 +15,12 @@ import (
 func Rename(file *source.File, root *yaml.Node, names map[*yaml.Node]string, without map[*yaml.Node][]string) ([]byte, error) {
 	t := &hot.Template{File: file, Root: root}
 	e := New(t)
-	nodes := make([]*yaml.Node, 0, len(names))
-	for n := range names {
-		nodes = append(nodes, n)
-	}
-	slices.SortFunc(nodes, func(a, b *yaml.Node) int { return int(a.Span.Start) - int(b.Span.Start) })
 	sharing, keys := newSharing(t), map[string]bool{} // those that are aliases: they would be renamed, too
 	for _, k := range sharing.keys {
 		keys[k.Name] = true
 	}
 	done := map[*yaml.Node]bool{}
-	for _, n := range nodes {
+	for _, n := range InTextOrder(names) {
 		at := anchoredNode(n)
 		if done[at] {
 			continue
@@ -50,9 +47,10 @@ func Rename(file *source.File, root *yaml.Node, names map[*yaml.Node]string, wit
 			e.Remove(section.Value, name)
 		}
 	}
-	text, err := e.Apply()
-	if err == nil {
-		err = e.Verify(text, root)
-	}
-	return text, err
+	return e.Apply()
+}
+
+// InTextOrder are the nodes that get names, as they stand in the text.
+func InTextOrder(names map[*yaml.Node]string) []*yaml.Node {
+	return slices.SortedFunc(maps.Keys(names), func(a, b *yaml.Node) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
 }

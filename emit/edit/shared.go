@@ -1,8 +1,8 @@
 package edit
 
 import (
+	"cmp"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -47,7 +47,7 @@ func newSharing(t *hot.Template) *Sharing {
 	e := New(t)
 	s := &Sharing{writer: e.writer, byAlias: map[*yaml.Node]*use{}, byMap: map[*yaml.Node][]*use{}}
 	s.collect(t.Root)
-	sort.SliceStable(s.uses, func(i, j int) bool { return s.uses[i].span().Start < s.uses[j].span().Start })
+	slices.SortStableFunc(s.uses, func(a, b *use) int { return cmp.Compare(a.span().Start, b.span().Start) })
 	return s
 }
 
@@ -209,12 +209,9 @@ func (s *Sharing) properties(n *yaml.Node) {
 
 // addable makes sure that entries can be added to a map.
 func (s *Sharing) addable(n *yaml.Node) {
-	for i := range n.Entries {
-		if !n.Entries[i].Merged {
-			return
-		}
+	if !slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return !e.Merged }) {
+		s.writeMerges(n)
 	}
-	s.writeMerges(n)
 }
 
 func (s *Sharing) remove(in *yaml.Node, e *yaml.Entry) {
@@ -242,12 +239,7 @@ func (s *Sharing) Parameter(parameters *yaml.Node, p *hot.Parameter) {
 
 // within says whether a span lies in one of a list.
 func within(span source.Span, list []source.Span) bool {
-	for _, x := range list {
-		if x.Contains(span) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(x source.Span) bool { return x.Contains(span) })
 }
 
 // goes says whether a node is in what goes, or deeper in what is replaced.
@@ -257,15 +249,7 @@ func (s *Sharing) goes(n *yaml.Node) bool {
 
 // spoiled says whether an anchored text does not stay what its other uses mean.
 func (s *Sharing) spoiled(n *yaml.Node) bool {
-	if s.goes(n) {
-		return true
-	}
-	for _, x := range s.changed {
-		if n.Span.Contains(x) {
-			return true
-		}
-	}
-	return false
+	return s.goes(n) || slices.ContainsFunc(s.changed, n.Span.Contains)
 }
 
 // text is the template with uses written out; nil if none has to be.
@@ -314,16 +298,10 @@ func (u *use) aliases() []*yaml.Node {
 	switch {
 	case u.alias.Target() != nil:
 		return []*yaml.Node{u.alias}
-	case u.merge && u.alias.Kind == yaml.List:
-		var list []*yaml.Node
-		for _, x := range u.alias.Items {
-			if x.Target() != nil {
-				list = append(list, x)
-			}
-		}
-		return list
+	case !u.merge:
+		return nil
 	}
-	return nil
+	return slices.DeleteFunc(slices.Clone(u.alias.Items), func(x *yaml.Node) bool { return x.Target() == nil })
 }
 
 func (s *Sharing) edit(span source.Span, text string) {

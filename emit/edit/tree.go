@@ -123,8 +123,7 @@ func (w *writer) writeEntry(b *strings.Builder, key string, v Tree, column int) 
 	b.WriteByte(':')
 	switch v := v.(type) {
 	case Section:
-		for _, k := range v.Keys() {
-			x, _ := v.Get(k)
+		for k, x := range v.All() {
 			b.WriteString(w.nl)
 			w.writeEntry(b, k, x, column+2)
 		}

@@ -1,6 +1,8 @@
 package edit
 
 import (
+	"slices"
+
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -55,10 +57,8 @@ func (s *Sharing) Replaced(n *yaml.Node) { s.replaced = append(s.replaced, ancho
 func (e *Editable) pair(old, now *yaml.Node) {
 	e.uses[old] = append(e.uses[old], anchoredNode(now))
 	old, now = anchoredNode(old), anchoredNode(now)
-	for _, n := range e.now[old] {
-		if n == now {
-			return
-		}
+	if slices.Contains(e.now[old], now) {
+		return
 	}
 	e.now[old] = append(e.now[old], now)
 	for i := range old.Items {

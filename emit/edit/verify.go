@@ -9,14 +9,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Verify parses the edited text again and compares it with what was meant. A
+// verify parses the edited text again and compares it with what was meant. A
 // difference is a mistake of hotc's own: nothing may be written then.
-func (e *Editor) Verify(text []byte, root *yaml.Node) error {
+func (e *Editor) verify(text []byte) error {
 	if len(e.changes) == 0 && bytes.Equal(text, e.file.Text) {
 		return nil // it was parsed before
 	}
 	file := source.NewFile(e.file.Name+" (emitted)", text)
-	if e.passes(file, root) {
+	if e.passes(file) {
 		return nil
 	}
 	var diags source.Diagnostics
@@ -24,10 +24,10 @@ func (e *Editor) Verify(text []byte, root *yaml.Node) error {
 	if again == nil {
 		return Internal(diags.All()[0].Error())
 	}
-	if again.IsNull() && e.emptied(root) {
+	if again.IsNull() && e.emptied() {
 		return nil // a text without any content, as good as an empty map
 	}
-	if where, is := e.differs(root, again); is {
+	if where, is := e.differs(e.root, again); is {
 		return Internal("the text of " + where + " does not say what was meant")
 	}
 	return nil
@@ -35,12 +35,12 @@ func (e *Editor) Verify(text []byte, root *yaml.Node) error {
 
 // passes is verify for large texts, without their trees: it says yes where everything
 // comes in the order that was meant.
-func (e *Editor) passes(file *source.File, root *yaml.Node) bool {
-	resources := root.Get("resources")
-	if !e.staysMap(root) || resources == nil || !e.staysMap(resources) {
+func (e *Editor) passes(file *source.File) bool {
+	resources := e.root.Get("resources")
+	if !e.staysMap(e.root) || resources == nil || !e.staysMap(resources) {
 		return false
 	}
-	top, inner := e.sequence(root), e.sequence(resources)
+	top, inner := e.sequence(e.root), e.sequence(resources)
 	top.apart = resources
 	read := yaml.Passing(file, func(inResources bool, entries []yaml.Entry) bool {
 		want := top
@@ -99,9 +99,8 @@ func (s *sequence) next(y *yaml.Entry) bool {
 	if s.added == s.c.added.Len() {
 		return false
 	}
-	k := s.c.added.Keys()[s.added]
+	k, v := s.c.added.Keys()[s.added], s.c.added.Values()[s.added]
 	s.added++
-	v, _ := s.c.added.Get(k)
 	_, differs := s.treeDiffers(v, y.Value)
 	return k == y.Name && !differs
 }
@@ -118,17 +117,24 @@ func (s *sequence) ended() bool {
 	return len(s.old) == 0 && s.added == s.c.added.Len()
 }
 
-// emptied says that every entry of a map was removed, and none added.
-func (e *Editor) emptied(n *yaml.Node) bool {
-	c := e.changes[n]
-	return n.Kind == yaml.Map && c != nil && len(c.removed) == len(n.Entries) && c.added.Len() == 0
+// emptied says that every entry of the text's map was removed, and none added.
+func (e *Editor) emptied() bool {
+	c := e.changes[e.root]
+	return e.root.Kind == yaml.Map && c != nil && len(c.removed) == len(e.root.Entries) && c.added.Len() == 0
 }
 
-func Internal(what string) error { return internalDiagnostic(what) }
-
-func internalDiagnostic(what string) *source.Diagnostic {
+// Internal is a mistake of hotc's own.
+func Internal(what string) *source.Diagnostic {
 	return &source.Diagnostic{Code: source.Internal, Message: "hotc made a mistake, nothing was written: " + what,
 		Hint: "please report it, with the template if you can"}
+}
+
+// Diagnosed is an error as a diagnostic; any that is none is a mistake of hotc's own.
+func Diagnosed(err error) *source.Diagnostic {
+	if d, is := source.AsDiagnostic(err); is {
+		return d
+	}
+	return Internal(err.Error())
 }
 
 // differs compares a node of the user's, changed as meant, with one of the new
@@ -182,16 +188,9 @@ func (e *Editor) mapDiffers(old, now *yaml.Node, c *change) (where string, is bo
 		}
 	}
 	if c != nil {
-		for _, k := range c.added.Keys() {
-			want++
-			v, _ := c.added.Get(k)
-			y := entry(k)
-			if y == nil {
-				return "/" + k, true
-			}
-			if where, is := e.treeDiffers(v, y.Value); is {
-				return "/" + k + where, true
-			}
+		want += c.added.Len()
+		if where, is := e.entriesDiffer(c.added, entry); is {
+			return where, true
 		}
 	}
 	return "", want != len(now.Entries)
@@ -230,18 +229,7 @@ func (e *Editor) treeDiffers(want Tree, now *yaml.Node) (where string, is bool) 
 		if now.Kind != yaml.Map || len(now.Entries) != want.Len() {
 			return "", true
 		}
-		entry := inOrder(now)
-		for _, k := range want.Keys() {
-			v, _ := want.Get(k)
-			y := entry(k)
-			if y == nil {
-				return "/" + k, true
-			}
-			if where, is := e.treeDiffers(v, y.Value); is {
-				return "/" + k + where, true
-			}
-		}
-		return "", false
+		return e.entriesDiffer(want, inOrder(now))
 	case []value.Value:
 		if now.Kind != yaml.List || len(now.Items) != len(want) {
 			return "", true
@@ -256,16 +244,26 @@ func (e *Editor) treeDiffers(want Tree, now *yaml.Node) (where string, is bool) 
 	return "", now.Kind != yaml.Scalar || !same(want, now.Value)
 }
 
+// entriesDiffer compares the entries that are meant to stand in a map with those that do.
+func (e *Editor) entriesDiffer(want *value.Dict, entry func(name string) *yaml.Entry) (where string, is bool) {
+	for k, v := range want.All() {
+		y := entry(k)
+		if y == nil {
+			return "/" + k, true
+		}
+		if where, is := e.treeDiffers(v, y.Value); is {
+			return "/" + k + where, true
+		}
+	}
+	return "", false
+}
+
 // same compares scalars with their types: 1 is not 1.0, and true is not 1.
 func same(a, b value.Value) bool {
 	if text, isText := a.(string); isText {
 		return text == b
 	}
-	return value.TypeName(a) == value.TypeName(b) && (value.Equal(a, b) || string(value.EncodeJSON(a)) == string(value.EncodeJSON(b))) && sameNumber(a, b)
-}
-
-func sameNumber(a, b value.Value) bool {
 	_, isFloat := a.(float64)
 	_, isFloatToo := b.(float64)
-	return isFloat == isFloatToo
+	return isFloat == isFloatToo && value.TypeName(a) == value.TypeName(b) && (value.Equal(a, b) || string(value.EncodeJSON(a)) == string(value.EncodeJSON(b)))
 }

@@ -1,12 +1,9 @@
 package heat
 
 import (
-	"slices"
-
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/value"
-	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
 // BootFile is the nested template that makes the boot file for templates whose
@@ -61,8 +58,8 @@ func (s *stack) boot(p site, of string) tree {
 			b.Set("signals", handles)
 		}
 	}
-	if values := s.deployValues(p); values != nil {
-		b.Set("deploy", section{Dict: values})
+	if len(p.deploy) > 0 {
+		b.Set("deploy", section{Dict: namedValues(p.deploy)})
 	}
 	if !nested {
 		return section{Dict: b}
@@ -71,25 +68,6 @@ func (s *stack) boot(p site, of string) tree {
 	s.nestsDeeper(1)
 	return attribute(s.generate(bootResource+of, resource(s.beside(BootFile), section{Dict: dict(
 		"secret", parameter(ParameterSecret), "boot", section{Dict: b})})), "json")
-}
-
-// deployValues are the expressions that Heat resolves for a server, by key; nil if
-// there are none.
-func (s *stack) deployValues(p site) *value.Dict {
-	slots := p.deploy
-	if len(slots) == 0 {
-		return nil
-	}
-	values := value.NewDict()
-	keys := make([]string, 0, len(slots))
-	for k := range slots {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		values.Set(k, emitplan.HOT(slots[k]))
-	}
-	return values
 }
 
 // generate adds a resource of hotc's own for one server.

@@ -74,10 +74,9 @@ func (s *stack) checkSlots() {
 	}
 	for _, n := range s.carrying() {
 		s.checkDeleteHooks(n)
-		for _, use := range s.stacks {
-			other := use.StackResourceOf(n.Resource.Name)
-			if n.Slots() && other != nil && other.Slots() && !sameCount(n, other) {
-				s.diags.Error(source.NotYet, other.SizeAt, fmt.Sprintf("how many members %q has is said by different properties in %q and in %q; hotc cannot emit one text for both yet", n.Resource.Name, stackPath(n.In), stackPath(use)), "use two files")
+		for other := range usesOf(s.stacks, n) {
+			if n.Slots() && other.Slots() && !sameCount(n, other) {
+				s.diags.Error(source.NotYet, other.SizeAt, fmt.Sprintf("how many members %q has is said by different properties in %q and in %q; hotc cannot emit one text for both yet", n.Resource.Name, stackPath(n.In), stackPath(other.In)), "use two files")
 			}
 		}
 	}

@@ -161,19 +161,14 @@ func (c *counter) termOfNest(t *hot.Template, n *program.StackResource, path []s
 		return term{known: int64(len(n.Members))}
 	}
 	name := outputOf(below(path))
-	for _, use := range c.stacks[t] {
-		other := use.StackResourceOf(n.Resource.Name)
-		if other == nil {
-			continue
-		}
+	for other := range usesOf(c.stacks[t], n) {
 		for _, m := range other.Members {
 			if m.Stack != nil {
 				c.need(m.Stack.Template, name, below(path))
 			}
 		}
 	}
-	switch {
-	case n.Slots():
+	if n.Slots() {
 		return term{value: attribute(n.Resource.Name, program.OutputsList, name)}
 	}
 	return term{value: attribute(n.Resource.Name, name)}

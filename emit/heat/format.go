@@ -7,8 +7,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/compiler/yaml"
-	"github.com/hotc-dev/hotc/emit/edit"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
@@ -93,24 +91,16 @@ func (f *userDataFormat) decide(r *hot.Resource, none bool, begin, known string)
 
 // cfnToolsData is user_data in the format HEAT_CFNTOOLS: Heat's own script on the
 // server runs it if it is executable (heat/cloudinit/loguserdata.py).
-func (s *stack) cfnToolsData(r *hot.Resource, entry *yaml.Entry, e *hot.Expr) (own, bool) {
-	o := own{kind: userdata.CfnTools, inserted: ""}
-	if entry == nil {
-		return o, true
-	}
-	o.static, o.inserted = knownText(e), edit.Verbatim(entry)
+func (s *stack) cfnToolsData(r *hot.Resource, e *hot.Expr, inserted tree) (own, bool) {
+	o := own{kind: userdata.CfnTools, static: knownText(e), inserted: inserted}
 	n := r.Property("user_data")
 	if err := userdata.CheckScript(o.static); err != nil {
 		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("the user_data of server %q %v", r.Name, err), "")
 		return own{}, false
 	}
-	if begin := beginning(e); begin != "" && !strings.HasPrefix(begin, "#!") || isResource(e) {
+	if begin := beginning(e); begin != "" && !strings.HasPrefix(begin, "#!") || e.Ref().Kind == hot.ToResource {
 		s.diags.Warning(source.UserDataIgnored, s.template.Place(n), fmt.Sprintf("the user_data of server %q does nothing: in the format HEAT_CFNTOOLS, which is the default, Heat runs it only if it begins with #!", r.Name),
 			"say `user_data_format: RAW` if it is meant for cloud-init")
 	}
 	return o, true
-}
-
-func isResource(e *hot.Expr) bool {
-	return e.Ref().Kind == hot.ToResource
 }

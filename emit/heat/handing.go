@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -55,22 +56,17 @@ func (s *stack) anyRoles() bool {
 
 // handedValues are the values that only Heat knows, those of all uses.
 func (s *stack) handedValues(n *program.StackResource) *value.Dict {
-	values := value.NewDict()
-	var names []string
 	exprs := map[string]*hot.Expr{}
-	for _, use := range s.stacks {
-		other := use.StackResourceOf(n.Resource.Name)
-		if c := s.analysis.DeployArguments[other]; c != nil {
-			for _, name := range c.Names {
-				if exprs[name] == nil {
-					names = append(names, name)
-				}
-				exprs[name] = c.Exprs[name]
-			}
-		}
+	for other := range usesOf(s.stacks, n) {
+		maps.Copy(exprs, s.analysis.DeployArguments[other])
 	}
-	slices.Sort(names)
-	for _, name := range names {
+	return namedValues(exprs)
+}
+
+// namedValues are expressions as Heat gets them, by their names.
+func namedValues(exprs map[string]*hot.Expr) *value.Dict {
+	values := value.NewDict()
+	for _, name := range slices.Sorted(maps.Keys(exprs)) {
 		values.Set(name, emitplan.HOT(exprs[name]))
 	}
 	return values

@@ -147,9 +147,6 @@ func (s *stack) emit() []byte {
 		return nil
 	}
 	text, err := s.editor.Apply()
-	if err == nil {
-		err = s.editor.Verify(text, s.text.Root)
-	}
 	if err != nil {
 		s.failed(err)
 		return nil
@@ -183,10 +180,7 @@ func (s *stack) open() bool {
 }
 
 func (s *stack) failed(err error) {
-	d, ok := source.AsDiagnostic(err)
-	if !ok {
-		d, _ = source.AsDiagnostic(edit.Internal(err.Error()))
-	}
+	d := edit.Diagnosed(err)
 	if at := oddLineEnd.FindIndex(s.template.File.Text); at != nil && d.Code == source.Internal {
 		d = edit.CannotEdit(s.template.File, source.Span{Start: uint32(at[0]), End: uint32(at[1])}, "a line ends with a carriage return alone, or another character that only YAML takes for a line end")
 		d.Hint = "end the lines as usual"

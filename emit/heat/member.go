@@ -14,7 +14,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/edit"
-	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
 // A group of servers with roles becomes a group of generated nested templates: Heat
@@ -44,8 +43,8 @@ func (s rewritten) members(n *program.StackResource) {
 	}
 	s.out.Files[file] = []byte(text)
 	s.nestsDeeper(2)
-	for _, use := range s.stacks {
-		if other := use.StackResourceOf(n.Resource.Name); other != nil && !other.Open() {
+	for other := range usesOf(s.stacks, n) {
+		if !other.Open() {
 			s.out.added += len(other.Members) * resources // the members themselves were counted
 		}
 	}
@@ -55,15 +54,10 @@ func (s rewritten) members(n *program.StackResource) {
 	if rest := s.otherMetadata(in.Get("metadata")); rest.Len() > 0 {
 		added.Set(memberMetadata, rest)
 	}
-	if properties != nil && !properties.Value.IsNull() {
+	if properties == nil || properties.Value.IsNull() {
+		s.addProperties(in, properties, added)
+	} else {
 		added.Set(memberProperties, edit.Verbatim(properties)) // last, so that a comment behind it stays behind it
-	}
-	switch {
-	case properties == nil:
-		s.editor.Add(in, dict("properties", section{Dict: added}))
-	case properties.Value.IsNull():
-		s.editor.Fill(in, properties, added)
-	default:
 		s.editor.Wrap(in, properties, section{Dict: added})
 	}
 	s.editor.Remove(in, "metadata")
@@ -101,7 +95,11 @@ func (s rewritten) otherMetadata(n *yaml.Node) *value.Dict {
 func (s rewritten) member(n *program.StackResource) (text string, count int, ok bool) {
 	inner := rewritten{&stack{s.emission, target{inMember: true, group: n.Resource, ownSite: s.memberSite(n), version: hot.MemberVersion,
 		isSlot: n.Slots(), slotAround: s.slot(), files: Template{Target: s.memberFile(n)}, generated: value.NewDict()}}}
-	data, added, ok := inner.memberUserData(n)
+	count = 0
+	for other := range usesOf(s.stacks, n) {
+		count += len(other.Members)
+	}
+	data, added, ok := inner.userDataOf(inner.ownSite, n.Definition, count)
 	if !ok {
 		return "", 0, false
 	}
@@ -111,8 +109,7 @@ func (s rewritten) member(n *program.StackResource) (text string, count int, ok 
 			properties.Set(e.Name, dict("get_param", []value.Value{memberProperties, e.Name}))
 		}
 	}
-	for _, k := range added.Keys() {
-		v, _ := added.Get(k)
+	for k, v := range added.All() {
 		properties.Set(k, v)
 	}
 	properties.Set("user_data", data)
@@ -123,8 +120,7 @@ func (s rewritten) member(n *program.StackResource) (text string, count int, ok 
 		server.Set("metadata", parameter(memberMetadata))
 	}
 	handed := inner.handedParameters()
-	for _, k := range handed.Keys() {
-		v, _ := handed.Get(k)
+	for k, v := range handed.All() {
 		parameters.Set(k, v)
 	}
 	outputs := dict("OS::stack_id", dict("value", id(memberServer)))
@@ -134,8 +130,7 @@ func (s rewritten) member(n *program.StackResource) (text string, count int, ok 
 	inner.waitOutput(outputs)
 	resources := dict(memberServer, section{Dict: server})
 	inner.memberWait(inner.generated)
-	for _, k := range inner.generated.Keys() {
-		v, _ := inner.generated.Get(k)
+	for k, v := range inner.generated.All() {
 		resources.Set(k, v)
 	}
 	var b strings.Builder
@@ -154,81 +149,18 @@ func (s rewritten) member(n *program.StackResource) (text string, count int, ok 
 	return strings.Replace(b.String(), `"`+hot.MemberVersion.String()+`"`, hot.MemberVersion.String(), 1), resources.Len(), true
 }
 
-// memberUserData is the property user_data of a member's server, and the others that
-// hotc sets.
-func (s *stack) memberUserData(n *program.StackResource) (tree, *value.Dict, bool) {
-	r := n.Definition
-	added := value.NewDict()
-	format, ok := s.format(r)
-	if !ok {
-		return nil, nil, false
-	}
-	o := own{}
-	if data := r.Property("user_data"); data.IsNull() {
-		format.decide(r, true, "", "")
-		if format == cfnTools {
-			o.inserted = ""
-		}
-	} else if o, ok = s.memberOwn(r, data, &format); !ok {
-		return nil, nil, false
-	}
-	if format == cfnTools {
-		o.kind = userdata.CfnTools
-	}
-	if format == raw && r.Property("user_data_format") == nil {
-		added.Set("user_data_format", "RAW")
-	}
-	if r.Property("user_data_update_policy") == nil {
-		added.Set("user_data_update_policy", "IGNORE")
-		for _, use := range s.stacks {
-			if other := use.StackResourceOf(n.Resource.Name); other != nil {
-				s.out.Ignored += len(other.Members)
-			}
-		}
-	}
-	s.out.UserData[o.kind] = true
-	p := s.ownSite
-	s.checkSize(r, p, o, format)
-	return s.userData(p, r, o, format), added, true
-}
-
 // memberSite is the server of a generated member: all members' in one.
 func (s *stack) memberSite(n *program.StackResource) site {
 	p := site{resource: memberServer, path: parameter(ParameterPath), roles: true}
 	for _, m := range n.Members {
-		merge(&p, s.built.Deploy[n.Path(m)])
 		p.longest = max(p.longest, len(n.Path(m)))
 	}
-	for _, use := range s.stacks {
-		if other := use.StackResourceOf(n.Resource.Name); other != nil {
-			for _, m := range other.Members {
-				merge(&p, s.built.Deploy[other.Path(m)])
-			}
+	for other := range usesOf(s.stacks, n) {
+		for _, m := range other.Members {
+			merge(&p, s.built.Deploy[other.Path(m)])
 		}
 	}
 	return p
-}
-
-// memberOwn is the user's own user_data: in the member it is a part of the json
-// parameter.
-func (s *stack) memberOwn(r *hot.Resource, n *yaml.Node, format *userDataFormat) (own, bool) {
-	e, err := s.template.Fold(n, s.stacks[0].Supplied.Peek)
-	if err != nil {
-		s.badArgument(n, err)
-		return own{}, false
-	}
-	val := dict("get_param", []value.Value{memberProperties, "user_data"})
-	format.decide(r, false, beginning(e), knownText(e))
-	if *format == cfnTools {
-		o, ok := s.cfnToolsData(r, r.Properties.Value.Entry("user_data"), e)
-		o.inserted = val
-		return o, ok
-	}
-	if _, isConfig := configOf(e); !isConfig && (beginning(e) != "" || e.IsValue()) {
-		s.checkText(r, n, e)
-		return s.textData(r, n, knownText(e), val, *format)
-	}
-	return s.unknownData(r, val, *format), true // a config's id, too
 }
 
 // readThrough are the real attributes of servers that the template reads through a

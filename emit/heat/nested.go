@@ -2,6 +2,7 @@ package heat
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
@@ -9,6 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
@@ -57,6 +59,17 @@ func (s *stack) carrying() []*program.StackResource {
 	return s.carryingStackResources
 }
 
+// usesOf is a resource as each use of a template has it.
+func usesOf(stacks []*program.Stack, n *program.StackResource) iter.Seq[*program.StackResource] {
+	return func(yield func(*program.StackResource) bool) {
+		for _, use := range stacks {
+			if other := use.StackResourceOf(n.Resource.Name); other != nil && !yield(other) {
+				return
+			}
+		}
+	}
+}
+
 // hasAgents says whether a server in a stack resource has an agent.
 func (s *stack) hasAgents(n *program.StackResource) bool {
 	for _, m := range n.Members {
@@ -90,14 +103,19 @@ func (s rewritten) nests() {
 		}
 		in, properties := s.definitionOf(n)
 		added := s.handing(n)
-		switch {
-		case properties == nil:
-			s.editor.Add(in, dict("properties", section{Dict: added}))
-		case properties.Value.IsNull():
-			s.editor.Fill(in, properties, added)
-		default:
-			s.editor.Add(properties.Value, added)
-		}
+		s.addProperties(in, properties, added)
+	}
+}
+
+// addProperties gives a resource, or what describes the members of a group, more properties.
+func (s *stack) addProperties(in *yaml.Node, properties *yaml.Entry, added *value.Dict) {
+	switch {
+	case properties == nil:
+		s.editor.Add(in, dict("properties", section{Dict: added}))
+	case properties.Value.IsNull():
+		s.editor.Fill(in, properties, added)
+	default:
+		s.editor.Add(properties.Value, added)
 	}
 }
 

@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
@@ -17,10 +18,9 @@ func (s *stack) outputs() {
 	added := s.countOutputs()
 	s.waitOutput(added)
 	for _, use := range s.stacks {
-		if c := s.analysis.Exports[use]; c != nil {
-			for _, name := range slices.Sorted(slices.Values(c.Names)) {
-				added.Set(name, dict("value", binding.Written(c.Exprs[name])))
-			}
+		exports := s.analysis.Exports[use]
+		for _, name := range slices.Sorted(maps.Keys(exports)) {
+			added.Set(name, dict("value", binding.Written(exports[name])))
 		}
 	}
 	var removed []string

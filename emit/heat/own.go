@@ -28,7 +28,7 @@ func (s rewritten) ownUserData(r *hot.Resource, format *userDataFormat) (o own, 
 	n := r.Property("user_data")
 	if n.IsNull() {
 		if format.decide(r, true, "", ""); *format == cfnTools {
-			return s.cfnToolsData(r, nil, nil)
+			return own{kind: userdata.CfnTools, inserted: ""}, true
 		}
 		return own{kind: userdata.NoOwn}, true
 	}
@@ -37,19 +37,26 @@ func (s rewritten) ownUserData(r *hot.Resource, format *userDataFormat) (o own, 
 		s.badArgument(n, err)
 		return own{}, false
 	}
-	entry := s.text.Resource(r.Name).Properties.Value.Entry("user_data")
 	format.decide(r, false, beginning(e), knownText(e))
-	if *format == cfnTools {
-		return s.cfnToolsData(r, entry, e)
+	var inserted tree = dict("get_param", []value.Value{memberProperties, "user_data"}) // in a member
+	var entry *yaml.Entry
+	if !s.inMember {
+		entry = s.text.Resource(r.Name).Properties.Value.Entry("user_data")
+		inserted = edit.Verbatim(entry)
 	}
-	if name, is := configOf(e); is {
+	switch name, isConfig := configOf(e); {
+	case *format == cfnTools:
+		return s.cfnToolsData(r, e, inserted)
+	case isConfig && !s.inMember:
 		return s.configResource(r, n, name, *format)
-	}
-	if beginning(e) == "" && !e.IsValue() {
-		return s.unknownData(r, s.content(entry.Value), *format), true
+	case isConfig, beginning(e) == "" && !e.IsValue():
+		if entry != nil {
+			inserted = s.content(entry.Value)
+		}
+		return s.unknownData(r, inserted, *format), true
 	}
 	s.checkText(r, n, e)
-	return s.textData(r, n, knownText(e), edit.Verbatim(entry), *format)
+	return s.textData(r, n, knownText(e), inserted, *format)
 }
 
 // textData is user_data of which the compiler knows the beginning.

@@ -27,9 +27,7 @@ func (s *stack) pins() {
 		} else {
 			s.pin(n, added, values)
 		}
-		if added.Len() > 0 {
-			s.editor.Add(n, added)
-		}
+		s.editor.Add(n, added)
 	}
 }
 

@@ -53,8 +53,7 @@ func (s *stack) firstMembers(e *hot.Expr, m hot.Members, val func(o *program.Out
 	all := s.withValues(m.Items, val)
 	if d, named := all.(*value.Dict); named {
 		pairs := []value.Value{}
-		for _, k := range d.Keys() {
-			x, _ := d.Get(k)
+		for k, x := range d.All() {
 			pairs = append(pairs, []value.Value{k, x})
 		}
 		expression, all = "dict("+expression+")", pairs

@@ -26,8 +26,6 @@ func (s *stack) secretParameters() {
 		case e != nil:
 			s.editor.Remove(n, "constraints")
 		}
-		if added.Len() > 0 {
-			s.editor.Add(n, added)
-		}
+		s.editor.Add(n, added)
 	}
 }

@@ -12,34 +12,37 @@ import (
 // server gives a server its user_data, beside the user's own.
 func (s rewritten) server(p site) {
 	r := s.template.Resource(p.resource)
+	if data, added, ok := s.userDataOf(p, r, 1); ok {
+		s.setUserData(s.text.Resource(r.Name), added, data)
+	}
+}
+
+// userDataOf is the property user_data of a server, and the others that hotc sets; count is
+// how many servers are made of it.
+func (s rewritten) userDataOf(p site, r *hot.Resource, count int) (data tree, added *value.Dict, ok bool) {
 	format, ok := s.format(r)
 	if !ok {
-		return
+		return nil, nil, false
 	}
 	o, ok := s.ownUserData(r, &format)
 	if !ok {
-		return
+		return nil, nil, false
 	}
-	added := value.NewDict()
+	added = value.NewDict()
 	if format == raw && r.Property("user_data_format") == nil {
 		added.Set("user_data_format", "RAW")
 	}
 	if r.Property("user_data_update_policy") == nil {
 		added.Set("user_data_update_policy", "IGNORE")
-		s.out.Ignored++
+		s.out.Ignored += count
 	}
 	s.out.UserData[o.kind] = true
 	s.checkSize(r, p, o, format)
-	s.setUserData(s.text.Resource(r.Name), added, s.userData(p, r, o, format))
-}
-
-// userData is the property's value.
-func (s *stack) userData(p site, r *hot.Resource, o own, format userDataFormat) tree {
-	text := s.archive(p, r, o)
-	if len(o.parts) == 0 {
-		return text
+	data = s.archive(p, r, o)
+	if len(o.parts) > 0 {
+		data = id(s.mime(r, append(o.parts, dict("config", data, "type", "multipart"))))
 	}
-	return id(s.mime(r, append(o.parts, dict("config", text, "type", "multipart"))))
+	return data, added, true
 }
 
 // archive is hotc's file with what Heat fills in.
@@ -78,20 +81,11 @@ func (s *stack) checkSize(r *hot.Resource, p site, o own, format userDataFormat)
 
 // setUserData puts a value where it belongs; r is of the text that is edited.
 func (s *stack) setUserData(r *hot.Resource, added *value.Dict, value tree) {
-	switch {
-	case r.Properties == nil:
+	if r.Property("user_data") == nil {
 		added.Set("user_data", value)
-		s.editor.Add(r.Entry.Value, dict("properties", section{Dict: added}))
-	case r.Properties.Value.IsNull():
-		added.Set("user_data", value)
-		s.editor.Fill(r.Entry.Value, r.Properties, added)
-	case r.Property("user_data") != nil:
-		s.editor.Wrap(r.Properties.Value, r.Properties.Value.Entry("user_data"), value)
-		if added.Len() > 0 {
-			s.editor.Add(r.Properties.Value, added)
-		}
-	default:
-		added.Set("user_data", value)
-		s.editor.Add(r.Properties.Value, added)
+		s.addProperties(r.Entry.Value, r.Properties, added)
+		return
 	}
+	s.editor.Wrap(r.Properties.Value, r.Properties.Value.Entry("user_data"), value)
+	s.editor.Add(r.Properties.Value, added)
 }

@@ -99,10 +99,10 @@ func (s *stack) serversAt(r *hot.Resource) tree {
 // to it of what Heat gives: not what is secret, which would stand readable there.
 func (s *stack) waited(p site, resource string) tree {
 	w := dict("server", p.path, "id", id(resource))
-	p.deploy = maps.Clone(p.deploy)
-	maps.DeleteFunc(p.deploy, func(key string, _ *hot.Expr) bool { return !s.built.Carried[key] })
-	if values := s.deployValues(p); values != nil {
-		w.Set("values", values)
+	carried := maps.Clone(p.deploy)
+	maps.DeleteFunc(carried, func(key string, _ *hot.Expr) bool { return !s.built.Carried[key] })
+	if len(carried) > 0 {
+		w.Set("values", namedValues(carried))
 	}
 	return w
 }

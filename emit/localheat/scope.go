@@ -120,12 +120,12 @@ func (s *scope) handed(key value.Value) (*hot.Expr, error) {
 	} else if nest != nil {
 		member = memberOf(s.stack)
 	}
-	c := s.heat.analysis.DeployArguments[nest]
 	name, _ := key.(string)
-	if c == nil || c.Exprs[name] == nil {
+	argument := s.heat.analysis.DeployArguments[nest][name]
+	if argument == nil {
 		return nil, nil
 	}
-	e, err := hot.Fold(c.Exprs[name], (&scope{heat: s.heat, stack: around}).answer)
+	e, err := hot.Fold(argument, (&scope{heat: s.heat, stack: around}).answer)
 	if err != nil {
 		return nil, err
 	}
@@ -201,8 +201,8 @@ func (s *scope) ofMember(call *hot.Expr, nest *program.StackResource, m *program
 	if o := m.Stack.Template.Output(attribute); o != nil {
 		e = m.Stack.Template.Expr(o.Value)
 	}
-	if c := s.heat.analysis.Exports[m.Stack]; c != nil && c.Exprs[attribute] != nil {
-		e = c.Exprs[attribute]
+	if exported := s.heat.analysis.Exports[m.Stack][attribute]; exported != nil {
+		e = exported
 	}
 	if e == nil {
 		return nil, nil
