@@ -118,9 +118,6 @@ type Store interface {
 	// coordinator is slow or has many others (docs/coordination.md, "Blocked reads"). The channel is
 	// closed when ctx ends.
 	Watch(ctx context.Context, path Path) (<-chan struct{}, error)
-	// WatchTree is Watch for a node and all nodes below it, with the path that
-	// changed. A path may come more than once.
-	WatchTree(ctx context.Context, path Path) (<-chan Path, error)
 	// Announce keeps an ephemeral node in place until ctx ends, made again after an
 	// expiry. It returns when the node stands for the first time.
 	Announce(ctx context.Context, path Path, data []byte) error

@@ -91,7 +91,7 @@ const pause = 250 * time.Millisecond
 func watchStatus(ctx context.Context, io streams, s *session, v *status.Status, asJSON bool, show func(*status.Status, time.Time) error) (*status.Status, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	changes, err := s.WatchTree(ctx, s.Deployment.Servers())
+	changes, err := s.WatchServers(ctx, v.Plan)
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}

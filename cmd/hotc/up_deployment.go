@@ -87,12 +87,12 @@ func (d *cloudDeployment) Status(ctx context.Context) (v *status.Status, err err
 }
 
 // Watch tells of changes of what servers report.
-func (d *cloudDeployment) Watch(ctx context.Context) (<-chan coordinator.Path, error) {
+func (d *cloudDeployment) Watch(ctx context.Context, p *contract.Plan) (<-chan coordinator.Path, error) {
 	s, err := d.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.WatchTree(ctx, s.Deployment.Servers())
+	return s.WatchServers(ctx, p)
 }
 
 // Again is `hotc retry` of every role that has failed by itself.
@@ -201,9 +201,11 @@ type noDeployment struct{}
 func (noDeployment) Rehearse(context.Context) (deploy.Outcome, []deploy.RoleChange, error) {
 	return deploy.Unchanged, nil, nil
 }
-func (noDeployment) Publish(context.Context) error                          { return nil }
-func (noDeployment) Status(context.Context) (*status.Status, error)         { return &status.Status{}, nil }
-func (noDeployment) Watch(context.Context) (<-chan coordinator.Path, error) { return nil, nil }
+func (noDeployment) Publish(context.Context) error                  { return nil }
+func (noDeployment) Status(context.Context) (*status.Status, error) { return &status.Status{}, nil }
+func (noDeployment) Watch(context.Context, *contract.Plan) (<-chan coordinator.Path, error) {
+	return nil, nil
+}
 func (noDeployment) Again(context.Context, *status.Status) ([]contract.RoleKey, error) {
 	return nil, nil
 }

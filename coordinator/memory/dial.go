@@ -27,7 +27,7 @@ type remote struct {
 	mu       sync.Mutex
 	last     uint64
 	calls    map[uint64]chan response
-	standing map[uint64]func(response) // takes events; it does not block
+	standing map[uint64]func() // takes events; it does not block
 }
 
 // dialPause is between two tries to reach a server that is not there yet.
@@ -44,7 +44,7 @@ func Dial(ctx context.Context, socketPath string, creds ...coordinator.Credentia
 	alive, end := context.WithCancel(context.Background())
 	r := &remote{
 		conn: conn, out: make(chan []byte), alive: alive, end: end,
-		calls: map[uint64]chan response{}, standing: map[uint64]func(response){},
+		calls: map[uint64]chan response{}, standing: map[uint64]func(){},
 	}
 	r.running.Go(r.write)
 	r.running.Go(r.receive)
@@ -113,7 +113,7 @@ func (r *remote) receive() {
 			call <- answer // of capacity one, and deleted after one answer
 			delete(r.calls, answer.ID)
 		} else if take := r.standing[answer.ID]; take != nil && answer.Event {
-			take(answer)
+			take()
 		}
 		r.mu.Unlock()
 	}
@@ -121,7 +121,7 @@ func (r *remote) receive() {
 
 // call sends a request and waits for its answer. Whatever goes wrong on the way
 // has the name and path that the caller gives.
-func (r *remote) call(ctx context.Context, name string, q request, events func(response)) (response, error) {
+func (r *remote) call(ctx context.Context, name string, q request, events func()) (response, error) {
 	if err := ctx.Err(); err != nil {
 		return response{}, fail(name, q.Path, err)
 	}
@@ -178,7 +178,7 @@ func (r *remote) forget(id uint64) {
 // cancel ends what a request left standing on the other side.
 func (r *remote) cancel(q request) {
 	switch q.Op {
-	case opWatch, opWatchTree, opAnnounce:
+	case opWatch, opAnnounce:
 		if text, err := line(request{ID: q.ID, Op: opCancel}); err == nil {
 			_ = r.send(r.alive, text)
 		}
@@ -306,7 +306,7 @@ func (r *remote) Authenticate(ctx context.Context, c coordinator.Credential) err
 // Watch implements coordinator.Store.
 func (r *remote) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
 	tokens := make(chan struct{}, 1)
-	answer, err := r.call(ctx, "watch", request{Op: opWatch, Path: path}, func(response) { token(tokens) })
+	answer, err := r.call(ctx, "watch", request{Op: opWatch, Path: path}, func() { token(tokens) })
 	if err != nil {
 		return nil, err
 	}
@@ -318,25 +318,6 @@ func (r *remote) Watch(ctx context.Context, path coordinator.Path) (<-chan struc
 		return nil, fail("watch", path, coordinator.ErrClosed)
 	}
 	return tokens, nil
-}
-
-// WatchTree implements coordinator.Store.
-func (r *remote) WatchTree(ctx context.Context, path coordinator.Path) (<-chan coordinator.Path, error) {
-	queue := newPathQueue()
-	answer, err := r.call(ctx, "watch", request{Op: opWatchTree, Path: path}, func(e response) { queue.add(e.Path) })
-	if err != nil {
-		return nil, err
-	}
-	paths := make(chan coordinator.Path)
-	started := r.start(func() {
-		queue.handOver(ctx, r.alive, paths)
-		r.until(ctx, answer.ID, opWatchTree)
-		close(paths)
-	})
-	if !started {
-		return nil, fail("watch", path, coordinator.ErrClosed)
-	}
-	return paths, nil
 }
 
 // Announce implements coordinator.Store.

@@ -156,7 +156,7 @@ func (c *connection) handle(ctx context.Context, r request) bool {
 			return false
 		}
 		err = s.SetRights(ctx, r.Path, r.Ops[0], r.Grants...)
-	case opWatch, opWatchTree, opAnnounce:
+	case opWatch, opAnnounce:
 		return c.stand(ctx, r)
 	case opCancel:
 		c.cancel(r.ID)
@@ -195,15 +195,6 @@ func (c *connection) stand(ctx context.Context, r request) bool {
 			}
 			for range tokens {
 				c.send(response{ID: r.ID, Event: true})
-			}
-		case opWatchTree:
-			paths, err := c.session.WatchTree(ctx, r.Path)
-			c.send(response{ID: r.ID, Error: toWire(err)})
-			if err != nil {
-				return
-			}
-			for path := range paths {
-				c.send(response{ID: r.ID, Event: true, Path: path})
 			}
 		case opAnnounce:
 			err := c.session.Announce(ctx, r.Path, r.Data)

@@ -36,8 +36,7 @@ type Tree struct {
 	root  *node
 	nodes map[coordinator.Path]*node // all but the root
 
-	watches map[coordinator.Path]map[*watch]struct{}
-	trees   map[coordinator.Path]map[*treeWatch]struct{}
+	watches map[coordinator.Path]map[chan struct{}]struct{}
 }
 
 // node is a node; its fields are guarded by Tree.mu.
@@ -77,8 +76,7 @@ func New() *Tree {
 			children: map[string]struct{}{},
 		},
 		nodes:   map[coordinator.Path]*node{},
-		watches: map[coordinator.Path]map[*watch]struct{}{},
-		trees:   map[coordinator.Path]map[*treeWatch]struct{}{},
+		watches: map[coordinator.Path]map[chan struct{}]struct{}{},
 	}
 }
 

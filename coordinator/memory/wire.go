@@ -12,8 +12,8 @@ import (
 
 // The protocol of the socket: lines of JSON. A client sends requests with ids of
 // its choice; each gets one answer of the same id, in any order. After the answer
-// to a watch, a tree or an announcement its id stays in use until the client
-// cancels it or goes: a watch's tokens and a tree's paths come under it, as events.
+// to a watch or an announcement its id stays in use until the client
+// cancels it or goes: a watch's tokens come under it, as events.
 // What a connection announced goes with it.
 
 const (
@@ -36,7 +36,6 @@ const (
 	opChildren     operation = "children"
 	opCommit       operation = "commit"
 	opWatch        operation = "watch"
-	opWatchTree    operation = "watch tree"
 	opAnnounce     operation = "announce"
 	opDeleteTree   operation = "delete tree"
 	opRights       operation = "rights"

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -163,12 +162,12 @@ func watchMissesNothing(b *bench) {
 	running.Wait()
 }
 
-func watchTree(b *bench) {
+func watchAll(b *bench) {
 	s, writer := b.operator, b.open(operator)
-	b.create(node(b.at("t"), ""), node(b.at("t/a"), ""), node(b.at("t/a/b"), ""), node(b.at("tt"), ""))
+	b.create(node(b.at("x"), ""))
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
-	changed, err := s.WatchTree(ctx, b.at("t"))
+	changed, err := coordinator.WatchAll(ctx, s, b.at("x"), b.at("later"))
 	b.ok(err)
 	await := func(want ...coordinator.Path) {
 		b.Helper()
@@ -178,119 +177,21 @@ func watchTree(b *bench) {
 				if !ok {
 					b.Fatal("the channel of paths was closed")
 				}
-				if path != b.at("t") && !strings.HasPrefix(string(path), string(b.at("t/"))) {
-					b.Fatalf("%q is not below the tree", path)
-				}
 				want = slices.DeleteFunc(want, func(p coordinator.Path) bool { return p == path })
 			case <-b.ctx.Done():
 				b.Fatalf("%q never came", want)
 			}
 		}
 	}
-	await(b.at("t"), b.at("t/a"), b.at("t/a/b"))
-	b.set(writer, b.at("t/a/b"), "1")
-	await(b.at("t/a/b"))
-	b.set(writer, b.at("t"), "1")
-	b.set(writer, b.at("tt"), "1")
-	await(b.at("t"))
-	b.ok(writer.Create(b.ctx, []coordinator.NewNode{node(b.at("t/a/c"), ""), node(b.at("t/a/c/d"), ""), node(b.at("t/e"), "")}))
-	await(b.at("t/a/c"), b.at("t/a/c/d"), b.at("t/e"))
-	b.set(writer, b.at("t/a/c/d"), "1")
-	await(b.at("t/a/c/d"))
-	b.ok(writer.DeleteTree(b.ctx, b.at("t/a")))
-	await(b.at("t/a"), b.at("t/a/b"), b.at("t/a/c"), b.at("t/a/c/d"))
-	b.ok(writer.Create(b.ctx, []coordinator.NewNode{node(b.at("t/a"), ""), node(b.at("t/a/b"), "")}))
-	await(b.at("t/a"), b.at("t/a/b"))
-	b.ok(writer.DeleteTree(b.ctx, b.at("t")))
-	await(b.at("t"), b.at("t/e"))
-	b.ok(writer.Create(b.ctx, []coordinator.NewNode{node(b.at("t"), "")}))
-	await(b.at("t"))
+	await(b.at("x"), b.at("later"))
+	b.set(writer, b.at("x"), "1")
+	await(b.at("x"))
+	b.ok(writer.Create(b.ctx, []coordinator.NewNode{node(b.at("later"), "")}))
+	await(b.at("later"))
+	b.ok(writer.DeleteTree(b.ctx, b.at("x")))
+	await(b.at("x"))
 	cancel()
 	drained(b, changed)
-	// A tree that is not there yet.
-	changed, err = s.WatchTree(b.ctx, b.at("t/later"))
-	b.ok(err)
-	await(b.at("t/later"))
-	b.ok(writer.Create(b.ctx, []coordinator.NewNode{node(b.at("t/later"), ""), node(b.at("t/later/x"), "")}))
-	await(b.at("t/later"), b.at("t/later/x"))
-}
-
-// watchTreeMissesNothing keeps a copy of a tree that others write, by reading what
-// is said to have changed; in the end it must be the same.
-func watchTreeMissesNothing(b *bench) {
-	const writers, times = 4, 60
-	b.create(node(b.at("t"), "0"))
-	changed, err := b.operator.WatchTree(b.ctx, b.at("t"))
-	b.ok(err)
-	var running sync.WaitGroup
-	for k := range writers {
-		s := b.open(operator)
-		running.Go(func() {
-			top := b.at(fmt.Sprint("t/w", k))
-			for i := range times {
-				var err error
-				if path := top.Join(fmt.Sprint(i % 7)); i%20 == 19 {
-					err = s.DeleteTree(b.ctx, top)
-				} else if err = s.Create(b.ctx, []coordinator.NewNode{node(top, "")}); err == nil {
-					if b.exists(s, path) {
-						err = s.Commit(b.ctx, write(path, coordinator.AnyVersion, strconv.Itoa(i)))
-					} else {
-						err = s.Create(b.ctx, []coordinator.NewNode{node(path, strconv.Itoa(i))})
-					}
-				}
-				if err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
-	}
-	go func() {
-		running.Wait()
-		if err := b.operator.Commit(b.ctx, write(b.at("t"), coordinator.AnyVersion, "end")); err != nil {
-			b.Error(err)
-		}
-	}()
-	mirror := map[coordinator.Path]string{}
-	same := func() bool {
-		if mirror[b.at("t")] != "end" {
-			return false
-		}
-		seen := 0
-		var walk func(path coordinator.Path) bool
-		walk = func(path coordinator.Path) bool {
-			n := b.read(b.operator, path)
-			names, err := b.operator.Children(b.ctx, path)
-			b.ok(err)
-			seen++
-			if have, ok := mirror[path]; !ok || have != string(n.Data) {
-				return false
-			}
-			for _, name := range names {
-				if !walk(path.Join(name)) {
-					return false
-				}
-			}
-			return true
-		}
-		return walk(b.at("t")) && seen == len(mirror)
-	}
-	for !same() {
-		select {
-		case path := <-changed:
-			n, err := b.operator.Read(b.ctx, path)
-			switch {
-			case err == nil:
-				mirror[path] = string(n.Data)
-			case errors.Is(err, coordinator.ErrNotFound):
-				delete(mirror, path)
-			default:
-				b.Fatal(err)
-			}
-		case <-b.ctx.Done():
-			b.Fatalf("the copy never became the tree: %q", mirror)
-		}
-	}
 }
 
 func contexts(b *bench) {
@@ -305,7 +206,7 @@ func contexts(b *bench) {
 		"Children":     func() error { _, err := s.Children(ended, b.at("a")); return err },
 		"Commit":       func() error { return s.Commit(ended, write(b.at("a"), 0, "1")) },
 		"Watch":        func() error { _, err := s.Watch(ended, b.at("a")); return err },
-		"WatchTree":    func() error { _, err := s.WatchTree(ended, b.at("a")); return err },
+		"WatchAll":     func() error { _, err := coordinator.WatchAll(ended, s, b.at("a")); return err },
 		"Announce":     func() error { return s.Announce(ended, b.at("p"), nil) },
 		"DeleteTree":   func() error { return s.DeleteTree(ended, b.at("a")) },
 		"Authenticate": func() error { return s.Authenticate(ended, bob) },
@@ -324,7 +225,7 @@ func closeEnds(b *bench) {
 	s := b.open(operator)
 	tokens, err := s.Watch(b.ctx, b.at("a"))
 	b.ok(err)
-	changed, err := s.WatchTree(b.ctx, b.root)
+	changed, err := coordinator.WatchAll(b.ctx, s, b.root, b.at("a"))
 	b.ok(err)
 	b.ok(s.Close())
 	drained(b, tokens)
@@ -346,7 +247,7 @@ func noLeak(b *bench) {
 		ctx, cancel := context.WithCancel(b.ctx)
 		_, err := s.Watch(ctx, b.at("a"))
 		b.ok(err)
-		_, err = s.WatchTree(ctx, b.root)
+		_, err = coordinator.WatchAll(ctx, s, b.root)
 		b.ok(err)
 		b.ok(s.Announce(ctx, b.at("agent/presence"), nil))
 		b.ok(s.Commit(b.ctx, write(b.at("agent"), coordinator.AnyVersion, "x")))

@@ -15,6 +15,8 @@ const (
 	// mostBatches is how many are under way: enough to keep the server's disk and
 	// the network busy at the same time.
 	mostBatches = 4
+	// mostScouts is how many nodes are looked at at the same time.
+	mostScouts = 16
 )
 
 // batches cuts n operations into runs [from, to), given their sizes in bytes.

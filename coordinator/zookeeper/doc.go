@@ -31,10 +31,6 @@
 // than the watchers were told of, they get a token. That makes the rest simple: a
 // reconnection, an expiry or the keep-alive just looks at the node.
 //
-// A tree is watched node by node, data and children apart, because the library
-// has no recursive watches (tree.go). There, where latency matters less, the
-// watch is set first and the path is handed over after.
-//
 // # The keep-alive
 //
 // While anything of a session waits, it looks at one of the watched nodes every

@@ -121,7 +121,7 @@ func TestExpiryDuringBlockedReads(t *testing.T) {
 	ctx := within(t)
 	proxy, s, op := behindProxy(t, ctx, sessionTimeout)
 	reading, other := read1(t, ctx, s, "cell"), read1(t, ctx, s, "other")
-	changed, err := s.WatchTree(ctx, "")
+	changed, err := coordinator.WatchAll(ctx, s, "other")
 	must(t, err)
 	must(t, s.Announce(ctx, "agent/presence", []byte("here")))
 	for i := 1; i <= 3; i++ {
@@ -148,7 +148,7 @@ func TestExpiryDuringBlockedReads(t *testing.T) {
 			case path := <-changed:
 				seen = path == "other"
 			case <-ctx.Done():
-				t.Fatal("the tree's watcher missed the change")
+				t.Fatal("the watcher of several nodes missed the change")
 			}
 		}
 		eventually(t, ctx, "the presence is back", func() bool {

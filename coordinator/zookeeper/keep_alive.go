@@ -30,7 +30,6 @@ const mostLooks = 4
 // target is a node that the keep-alive may look at.
 type target struct {
 	entry *entry
-	tree  *tree
 	count bool // its children are the others
 	at    string
 }
@@ -111,15 +110,9 @@ func (w *watches) next(rest time.Duration) (next target, fresh time.Duration) {
 		for _, e := range w.entries {
 			w.turn = append(w.turn, target{entry: e, at: e.at})
 		}
-		for t := range w.trees {
-			w.turn = t.targets(w.turn)
-		}
 	}
 	for len(w.turn) > 0 {
 		next, w.turn = w.turn[0], w.turn[1:]
-		if next.entry == nil {
-			return next, 0
-		}
 		age := time.Since(next.entry.looked)
 		if age >= rest {
 			return next, 0
@@ -147,26 +140,22 @@ func (s *store) probeNext(next target) {
 		}
 		return stat, nil
 	})
-	if err != nil {
-		return
-	}
-	switch {
-	case next.entry != nil:
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		e, st := next.entry, stateOf(stat, stat != nil)
-		e.looked = time.Now()
-		if e.events != before || e.known == nil {
-			return // a reader or rearm is about to look
-		}
-		if e.known != nil && *e.known != st {
-			e.armed = false // a change came without its event
-		}
-		e.see(st)
-		w.rearmNow(e)
-	case next.tree != nil:
-		next.tree.probed(next.at, stat)
-	case next.count && stat != nil:
+	if err == nil && next.count && stat != nil {
 		s.others.count(int(stat.NumChildren))
 	}
+	if err != nil || next.entry == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e, st := next.entry, stateOf(stat, stat != nil)
+	e.looked = time.Now()
+	if e.events != before || e.known == nil {
+		return // a reader or rearm is about to look
+	}
+	if *e.known != st {
+		e.armed = false // a change came without its event
+	}
+	e.see(st)
+	w.rearmNow(e)
 }

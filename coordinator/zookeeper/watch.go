@@ -36,7 +36,6 @@ type watches struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry
-	trees   map[*tree]struct{}
 	turn    []target // what the keep-alive looks at next
 }
 
@@ -62,7 +61,7 @@ type entry struct {
 }
 
 func newWatches(s *store) *watches {
-	return &watches{store: s, entries: map[string]*entry{}, trees: map[*tree]struct{}{}}
+	return &watches{store: s, entries: map[string]*entry{}}
 }
 
 // tell gives every watcher a token, unless it has one.
@@ -123,19 +122,16 @@ func (s *store) Watch(ctx context.Context, path coordinator.Path) (<-chan struct
 // heard takes an event of a node; it runs in the library's goroutine.
 func (w *watches) heard(event zk.Event) {
 	switch event.Type {
-	case zk.EventNodeCreated, zk.EventNodeDataChanged, zk.EventNodeDeleted, zk.EventNodeChildrenChanged:
+	case zk.EventNodeCreated, zk.EventNodeDataChanged, zk.EventNodeDeleted:
 	default:
 		return // watches that ended with a session: joined deals with them
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if e := w.entries[event.Path]; e != nil && event.Type != zk.EventNodeChildrenChanged {
+	if e := w.entries[event.Path]; e != nil {
 		e.events++
 		e.armed, e.known, e.fired = false, nil, time.Now()
 		e.tell()
-	}
-	for t := range w.trees {
-		t.heard(event)
 	}
 }
 
@@ -152,9 +148,6 @@ func (w *watches) joined(fresh bool) {
 			e.tell()
 		}
 		w.rearmNow(e)
-	}
-	for t := range w.trees {
-		t.joined()
 	}
 }
 

@@ -49,18 +49,17 @@ func (p *progress) settleLocked(server contract.ServerPath) {
 
 // follow tells of changes until its context ends.
 func (p *progress) follow(ctx context.Context) {
-	paths, err := p.run.WatchTree(ctx, p.run.Deployment.Servers())
+	servers, states := map[coordinator.Path]contract.ServerPath{}, []coordinator.Path{}
+	for _, s := range p.run.setup.Plan.Servers {
+		states = append(states, p.run.Deployment.State(s.Path))
+		servers[states[len(states)-1]] = s.Path
+	}
+	changed, err := coordinator.WatchAll(ctx, p.run, states...)
 	if err != nil {
 		return // the final look still comes
 	}
-	servers := map[coordinator.Path]contract.ServerPath{}
-	for _, s := range p.run.setup.Plan.Servers {
-		servers[p.run.Deployment.State(s.Path)] = s.Path
-	}
-	for path := range paths {
-		if server, ok := servers[path]; ok {
-			_ = p.look(ctx, server)
-		}
+	for path := range changed {
+		_ = p.look(ctx, servers[path])
 	}
 }
 

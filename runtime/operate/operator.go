@@ -51,6 +51,16 @@ func (o *Operator) StatusOf(ctx context.Context, p *contract.Plan) (*status.Stat
 	return status.Look(within, o.Store, o.Deployment, o.Secret, p, o.Size)
 }
 
+// WatchServers tells of every change of what the servers of a plan report, and of whether their
+// agents are there.
+func (o *Operator) WatchServers(ctx context.Context, p *contract.Plan) (<-chan coordinator.Path, error) {
+	var paths []coordinator.Path
+	for _, s := range p.Servers {
+		paths = append(paths, o.Deployment.Server(s.Path), o.Deployment.State(s.Path), o.Deployment.Presence(s.Path), o.Deployment.Answers(s.Path))
+	}
+	return coordinator.WatchAll(ctx, o.Store, paths...)
+}
+
 // Removed are the servers that were taken out of the deployment.
 func (o *Operator) Removed(ctx context.Context, p *contract.Plan) ([]deploy.Removed, error) {
 	within, stop := o.Within(ctx)

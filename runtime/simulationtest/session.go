@@ -362,11 +362,6 @@ func (s *session) Watch(ctx context.Context, path coordinator.Path) (<-chan stru
 	return tokens, nil
 }
 
-// WatchTree implements coordinator.Store. No agent uses it.
-func (s *session) WatchTree(ctx context.Context, path coordinator.Path) (<-chan coordinator.Path, error) {
-	return s.inner.WatchTree(ctx, path)
-}
-
 // Rights implements coordinator.Store. No agent uses it.
 func (s *session) Rights(ctx context.Context, path coordinator.Path, known ...coordinator.Credential) ([]coordinator.Grant, error) {
 	return s.inner.Rights(ctx, path, known...)

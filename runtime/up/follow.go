@@ -153,21 +153,16 @@ func (f *following) roles(ctx context.Context) error {
 		f.now = v
 		f.view.Roles(v)
 	}
-	return nil
-}
-
-// watch begins to watch what servers report.
-func (f *following) watch(ctx context.Context) {
-	if f.changed == nil {
-		f.changed, _ = f.deployment.Watch(ctx) // without it looks are further apart
+	if v != nil && f.changed == nil {
+		f.changed, _ = f.deployment.Watch(ctx, v.Plan) // without it looks are further apart
 	}
+	return nil
 }
 
 // until looks at both again and again, until done.
 func (f *following) until(ctx context.Context, done func(*heat.Stack) (bool, error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	f.watch(ctx)
 	defer func() { f.changed = nil }()
 	for n := 0; ; n++ {
 		if err := f.roles(ctx); err != nil {
@@ -234,7 +229,6 @@ func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
 func (f *following) rolesEnd(ctx context.Context, roles []contract.RoleKey) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	f.watch(ctx)
 	defer func() { f.changed = nil }()
 	for {
 		f.now = nil // always look: what is asked for has only just been written

@@ -39,8 +39,8 @@ type Deployment interface {
 	Publish(ctx context.Context) error
 	// Status is how it stands; nil where there is none.
 	Status(ctx context.Context) (*status.Status, error)
-	// Watch tells of every change of what servers report.
-	Watch(ctx context.Context) (<-chan coordinator.Path, error)
+	// Watch tells of every change of what the servers of its plan report.
+	Watch(ctx context.Context, p *contract.Plan) (<-chan coordinator.Path, error)
 	// Again runs the roles again that have failed, and what failed because of them.
 	Again(ctx context.Context, v *status.Status) ([]contract.RoleKey, error)
 	// Hooks runs the delete hooks.

@@ -127,7 +127,9 @@ func (d *deployment) Status(context.Context) (*status.Status, error) {
 	}
 	return &status.Status{}, nil
 }
-func (d *deployment) Watch(context.Context) (<-chan coordinator.Path, error) { return nil, nil }
+func (d *deployment) Watch(context.Context, *contract.Plan) (<-chan coordinator.Path, error) {
+	return nil, nil
+}
 func (d *deployment) Again(context.Context, *status.Status) ([]contract.RoleKey, error) {
 	return nil, nil
 }

@@ -1,0 +1,38 @@
+package coordinator
+
+import (
+	"context"
+	"sync"
+
+	"github.com/hotc-dev/hotc/compiler/mistake"
+)
+
+// WatchAll is Watch for several nodes: the channel gets the path of each that may have changed.
+func WatchAll(ctx context.Context, s Store, paths ...Path) (<-chan Path, error) {
+	ctx, stop := context.WithCancel(ctx)
+	changed := make(chan Path)
+	var watching sync.WaitGroup
+	for _, path := range paths {
+		tokens, err := s.Watch(ctx, path)
+		if err != nil {
+			stop()
+			return nil, err
+		}
+		watching.Go(func() {
+			defer mistake.Ends()
+			for range tokens {
+				select {
+				case changed <- path:
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	go func() {
+		defer mistake.Ends()
+		watching.Wait()
+		stop()
+		close(changed)
+	}()
+	return changed, nil
+}
