@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 )
@@ -26,4 +27,32 @@ func SortGrants(grants []Grant) []Grant {
 		return cmp.Or(strings.Compare(a.To.User, b.To.User), strings.Compare(a.To.Password, b.To.Password), cmp.Compare(a.May, b.May))
 	})
 	return grants
+}
+
+// RightsChange is a change of who may do what with a node: HandOver, Allow or SetRights.
+type RightsChange struct {
+	From   *Credential `json:",omitempty"` // hands the node over
+	Guard  *Op         `json:",omitempty"` // while this node has this version, Grants take the place of what stands
+	Grants []Grant
+}
+
+// HandOver takes a node from one of the session's identities, which may hand it
+// over, and gives another one rights on it. It is the first change of the node's
+// rights since the node was created, or it is refused: so nobody else has got rights
+// on it before. Of several who try only one succeeds: the others, and whoever tries
+// afterwards, get ErrRefused. The same again is nothing, for a session that is `to`
+// and may read the node: so a lost answer does no harm.
+func HandOver(ctx context.Context, s Store, path Path, from Credential, to Grant) error {
+	return s.ChangeRights(ctx, path, RightsChange{From: &from, Grants: []Grant{to}})
+}
+
+// Allow gives others rights on a node, beside those that stand.
+func Allow(ctx context.Context, s Store, path Path, grants ...Grant) error {
+	return s.ChangeRights(ctx, path, RightsChange{Grants: grants})
+}
+
+// SetRights gives a node these rights and no others, while the node that guard names
+// has the version that it names: ErrVersion.
+func SetRights(ctx context.Context, s Store, path Path, guard Op, grants ...Grant) error {
+	return s.ChangeRights(ctx, path, RightsChange{Guard: &guard, Grants: grants})
 }

@@ -39,7 +39,7 @@ const (
 	MayWrite
 	MayCreateChildren
 	MayDeleteChildren
-	MayHandOver // allows HandOver and Allow
+	MayHandOver // allows ChangeRights
 	MayAll      = MayRead | MayWrite | MayCreateChildren | MayDeleteChildren | MayHandOver
 )
 
@@ -98,19 +98,9 @@ type Store interface {
 	// it over. A holder is one of the known credentials, or has no password here: a store
 	// keeps none. To who may not hand the node over no holder is known.
 	Rights(ctx context.Context, path Path, known ...Credential) ([]Grant, error)
-	// HandOver takes a node from one of the session's identities, which may hand it
-	// over, and gives another one rights on it. It is the first change of the node's
-	// rights since the node was created, or it is refused: so nobody else has got rights
-	// on it before. Of several who try only one succeeds: the others, and whoever tries
-	// afterwards, get ErrRefused. The same again is nothing, for a session that is `to`
-	// and may read the node: so a lost answer does no harm.
-	HandOver(ctx context.Context, path Path, from Credential, to Grant) error
-	// Allow gives others rights on a node, beside those that stand, which the session
-	// must be allowed to hand over. Given again they are nothing.
-	Allow(ctx context.Context, path Path, grants ...Grant) error
-	// SetRights gives a node these rights and no others, while the node that guard names
-	// has the version that it names: ErrVersion. The session must be allowed to hand it over.
-	SetRights(ctx context.Context, path Path, guard Op, grants ...Grant) error
+	// ChangeRights changes who may do what with a node, to a session that may hand it over.
+	// What is so already is nothing.
+	ChangeRights(ctx context.Context, path Path, change RightsChange) error
 	// Watch returns a channel that gets a token whenever the node may have been
 	// created, changed or deleted since the last token was taken, the first one at
 	// once. A change is never missed, not by a lost session nor by a lost answer:

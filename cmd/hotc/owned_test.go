@@ -37,7 +37,7 @@ func TestApplyRefusesAStrangersNodes(t *testing.T) {
 	}
 	operator := d.tree.Open(secret.Operator(site))
 	defer operator.Close()
-	if err := operator.Allow(t.Context(), site.ServerPlan("db"), coordinator.Grant{May: coordinator.MayWrite}); err != nil {
+	if err := coordinator.Allow(t.Context(), operator, site.ServerPlan("db"), coordinator.Grant{May: coordinator.MayWrite}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = d.on(t, newApplyCommand, "testdata/site")

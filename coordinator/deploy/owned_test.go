@@ -139,7 +139,7 @@ func TestOtherRights(t *testing.T) {
 		for name, p := range map[string]*contract.Plan{"the same plan": everyClass(), "another plan": changed} {
 			b := deploytest.InMemory()
 			b.ApplyClasses(t, everyClass())
-			if err := b.Operator(t).Allow(t.Context(), n.Path, mallory); err != nil {
+			if err := coordinator.Allow(t.Context(), b.Operator(t), n.Path, mallory); err != nil {
 				t.Fatal(err)
 			}
 			_, err := deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(p))

@@ -87,7 +87,7 @@ func (u *update) bury(ctx context.Context, s contract.ServerPath) error {
 	if err := u.unseat(ctx, s); err != nil {
 		return fmt.Errorf("take the server %s out: %w", s, err)
 	}
-	err := u.store.SetRights(ctx, path, u.guard(), u.keys.grants(ofRemoved, s)...)
+	err := coordinator.SetRights(ctx, u.store, path, u.guard(), u.keys.grants(ofRemoved, s)...)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (u *update) bury(ctx context.Context, s contract.ServerPath) error {
 		}
 		own := at == u.d.Agent(s)
 		if own { // where its agent can make nodes
-			if err := u.store.SetRights(ctx, at, u.guard(), u.keys.grants(ofFolder, "")...); err != nil && !errors.Is(err, coordinator.ErrNotFound) {
+			if err := coordinator.SetRights(ctx, u.store, at, u.guard(), u.keys.grants(ofFolder, "")...); err != nil && !errors.Is(err, coordinator.ErrNotFound) {
 				return err
 			}
 		}

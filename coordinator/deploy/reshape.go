@@ -76,7 +76,7 @@ func (u *update) grow(ctx context.Context) error {
 		if absent[i] = !exists; err != nil || !exists || rules[u.owner().class(n.Path)].later == anythingLater {
 			return err
 		}
-		return u.store.Allow(ctx, n.Path, n.Grants...)
+		return coordinator.Allow(ctx, u.store, n.Path, n.Grants...)
 	})
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (u *update) shrink(ctx context.Context) error {
 		if u.stands(paths[i]) || rules[u.owner().class(paths[i])].later == anythingLater {
 			return nil
 		}
-		return u.store.SetRights(ctx, paths[i], u.guard(), u.nodes[paths[i]].Grants...)
+		return coordinator.SetRights(ctx, u.store, paths[i], u.guard(), u.nodes[paths[i]].Grants...)
 	})
 	if err == nil {
 		err = u.closeFiles(ctx)
@@ -240,11 +240,11 @@ func (u *update) closeFiles(ctx context.Context) error {
 		}
 		parts, err := u.store.Children(ctx, path)
 		if err == nil {
-			err = u.store.SetRights(ctx, path, u.guard(), may...)
+			err = coordinator.SetRights(ctx, u.store, path, u.guard(), may...)
 		}
 		for _, part := range parts {
 			if err == nil {
-				err = u.store.SetRights(ctx, path.Join(part), u.guard(), may...)
+				err = coordinator.SetRights(ctx, u.store, path.Join(part), u.guard(), may...)
 			}
 		}
 		if errors.Is(err, coordinator.ErrNotFound) {

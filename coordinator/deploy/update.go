@@ -287,7 +287,7 @@ func (u *update) layFiles(ctx context.Context) error {
 		if slices.Equal(before[digest], now[digest]) {
 			return nil
 		}
-		err := u.store.Allow(ctx, n.Path, n.Grants...)
+		err := coordinator.Allow(ctx, u.store, n.Path, n.Grants...)
 		if err == nil {
 			err = o.rights(ctx, n.Path, n.Grants, rules[ofFile].later)
 		}

@@ -264,12 +264,8 @@ func (s *dying) Commit(ctx context.Context, ops ...coordinator.Op) error {
 	return s.write(func() error { return s.Store.Commit(ctx, ops...) })
 }
 
-func (s *dying) Allow(ctx context.Context, path coordinator.Path, grants ...coordinator.Grant) error {
-	return s.write(func() error { return s.Store.Allow(ctx, path, grants...) })
-}
-
-func (s *dying) SetRights(ctx context.Context, path coordinator.Path, guard coordinator.Op, grants ...coordinator.Grant) error {
-	return s.write(func() error { return s.Store.SetRights(ctx, path, guard, grants...) })
+func (s *dying) ChangeRights(ctx context.Context, path coordinator.Path, c coordinator.RightsChange) error {
+	return s.write(func() error { return s.Store.ChangeRights(ctx, path, c) })
 }
 
 func (s *dying) DeleteTree(ctx context.Context, path coordinator.Path) error {

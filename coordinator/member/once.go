@@ -91,7 +91,7 @@ func (m *Member) ownGrants() []coordinator.Grant {
 // as one that was let in.
 func (m *Member) password(ctx context.Context, own coordinator.Credential, key seal.Key) (string, error) {
 	path := m.deployment.Pass(m.server)
-	err := m.store.HandOver(ctx, path, coordinator.ServerCredential(m.server, m.token), coordinator.Grant{To: own, May: coordinator.MayRead})
+	err := coordinator.HandOver(ctx, m.store, path, coordinator.ServerCredential(m.server, m.token), coordinator.Grant{To: own, May: coordinator.MayRead})
 	var pass coordinator.Node
 	if err == nil {
 		pass, err = m.store.Read(ctx, path)

@@ -46,7 +46,7 @@ func TestATokenForOneEnrolment(t *testing.T) {
 		db := b.Join(t, first, false)
 		expectTokenWorthless("after the first enrolment")
 		own := coordinator.Grant{To: coordinator.ServerCredential("db", deploytest.Secret.ServerToken(deploytest.Site, "db")), May: coordinator.MayRead}
-		if err := b.Session(t, "db").Allow(t.Context(), deploytest.Site.Pass("db"), own); !errors.Is(err, coordinator.ErrRefused) {
+		if err := coordinator.Allow(t.Context(), b.Session(t, "db"), deploytest.Site.Pass("db"), own); !errors.Is(err, coordinator.ErrRefused) {
 			t.Errorf("the token gives itself the pass: %v", err)
 		}
 		put(t, db, deploytest.Password, `"hush-hush"`)
@@ -68,7 +68,7 @@ func TestAPassThatSomebodyHasRead(t *testing.T) {
 		b.PublishOnce(t, deploytest.WithPassword())
 		thief := b.Session(t, "db")
 		own := coordinator.Grant{To: coordinator.ServerCredential("db", deploytest.Secret.ServerToken(deploytest.Site, "db")), May: coordinator.MayRead}
-		if err := thief.Allow(t.Context(), deploytest.Site.Pass("db"), own); err != nil {
+		if err := coordinator.Allow(t.Context(), thief, deploytest.Site.Pass("db"), own); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := thief.Read(t.Context(), deploytest.Site.Pass("db")); err != nil {

@@ -279,21 +279,9 @@ func (r *remote) Rights(ctx context.Context, path coordinator.Path, known ...coo
 	return answer.Grants, err
 }
 
-// HandOver implements coordinator.Store.
-func (r *remote) HandOver(ctx context.Context, path coordinator.Path, from coordinator.Credential, to coordinator.Grant) error {
-	_, err := r.call(ctx, "hand over", request{Op: opHandOver, Path: path, Credential: &from, Grant: &to}, nil)
-	return err
-}
-
-// Allow implements coordinator.Store.
-func (r *remote) Allow(ctx context.Context, path coordinator.Path, grants ...coordinator.Grant) error {
-	_, err := r.call(ctx, "allow", request{Op: opAllow, Path: path, Grants: grants}, nil)
-	return err
-}
-
-// SetRights implements coordinator.Store.
-func (r *remote) SetRights(ctx context.Context, path coordinator.Path, guard coordinator.Op, grants ...coordinator.Grant) error {
-	_, err := r.call(ctx, "set the rights of", request{Op: opSetRights, Path: path, Ops: []coordinator.Op{guard}, Grants: grants}, nil)
+// ChangeRights implements coordinator.Store.
+func (r *remote) ChangeRights(ctx context.Context, path coordinator.Path, change coordinator.RightsChange) error {
+	_, err := r.call(ctx, "change the rights of", request{Op: opChangeRights, Path: path, Rights: &change}, nil)
 	return err
 }
 

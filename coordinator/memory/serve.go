@@ -144,18 +144,11 @@ func (c *connection) handle(ctx context.Context, r request) bool {
 		err = s.DeleteTree(ctx, r.Path)
 	case opRights:
 		answer.Grants, err = s.Rights(ctx, r.Path, r.Known...)
-	case opHandOver:
-		if r.Credential == nil || r.Grant == nil {
+	case opChangeRights:
+		if r.Rights == nil || r.Rights.From != nil && len(r.Rights.Grants) != 1 {
 			return false
 		}
-		err = s.HandOver(ctx, r.Path, *r.Credential, *r.Grant)
-	case opAllow:
-		err = s.Allow(ctx, r.Path, r.Grants...)
-	case opSetRights:
-		if len(r.Ops) != 1 {
-			return false
-		}
-		err = s.SetRights(ctx, r.Path, r.Ops[0], r.Grants...)
+		err = s.ChangeRights(ctx, r.Path, *r.Rights)
 	case opWatch, opAnnounce:
 		return c.stand(ctx, r)
 	case opCancel:

@@ -234,28 +234,52 @@ func (s *session) Rights(ctx context.Context, path coordinator.Path, known ...co
 	return coordinator.SortGrants(grants), nil
 }
 
-// HandOver implements coordinator.Store.
-func (s *session) HandOver(ctx context.Context, path coordinator.Path, from coordinator.Credential, to coordinator.Grant) error {
+// ChangeRights implements coordinator.Store.
+func (s *session) ChangeRights(ctx context.Context, path coordinator.Path, c coordinator.RightsChange) error {
 	leave, err := s.enter(ctx, path)
 	if err != nil {
-		return fail("hand over", path, err)
+		return fail("change the rights of", path, err)
 	}
 	defer leave()
 	n := s.tree.find(path)
 	if n == nil {
-		return fail("hand over", path, coordinator.ErrNotFound)
+		return fail("change the rights of", path, coordinator.ErrNotFound)
 	}
-	if s.handedOver(n, from, to) {
-		return nil
+	may, err := s.changed(n, c)
+	if err != nil {
+		return fail("change the rights of", path, err)
 	}
-	id := identify(from)
-	if _, mine := s.identities[id]; !mine || n.may[id]&coordinator.MayHandOver == 0 || n.changes > 0 {
-		return fail("hand over", path, coordinator.ErrRefused)
+	if !maps.Equal(may, n.may) {
+		n.may = may
+		n.changes++
 	}
-	delete(n.may, id)
-	n.may[identify(to.To)] |= to.May
-	n.changes++
 	return nil
+}
+
+// changed are a node's rights after a change.
+func (s *session) changed(n *node, c coordinator.RightsChange) (map[identity]coordinator.Rights, error) {
+	may := maps.Clone(n.may)
+	switch {
+	case c.From != nil && s.handedOver(n, *c.From, c.Grants[0]):
+		return may, nil
+	case c.From != nil:
+		id := identify(*c.From)
+		if _, mine := s.identities[id]; !mine || n.may[id]&coordinator.MayHandOver == 0 || n.changes > 0 {
+			return nil, coordinator.ErrRefused
+		}
+		delete(may, id)
+	case !s.may(n, coordinator.MayHandOver):
+		return nil, coordinator.ErrRefused
+	case c.Guard != nil:
+		if g := s.tree.find(c.Guard.Path); g == nil || g.version != c.Guard.Version {
+			return nil, coordinator.ErrVersion
+		}
+		return s.newNode(nil, c.Grants).may, nil
+	}
+	for _, g := range c.Grants {
+		may[identify(g.To)] |= g.May
+	}
+	return may, nil
 }
 
 // handedOver reports whether exactly this was done before, and nothing else.
@@ -264,56 +288,6 @@ func (s *session) handedOver(n *node, from coordinator.Credential, to coordinato
 	_, mine := s.identities[id]
 	_, still := n.may[identify(from)]
 	return mine && !still && n.changes == 1 && n.may[id] == to.May && to.May&coordinator.MayRead != 0
-}
-
-// Allow implements coordinator.Store.
-func (s *session) Allow(ctx context.Context, path coordinator.Path, grants ...coordinator.Grant) error {
-	leave, err := s.enter(ctx, path)
-	if err != nil {
-		return fail("allow", path, err)
-	}
-	defer leave()
-	n := s.tree.find(path)
-	if n == nil {
-		return fail("allow", path, coordinator.ErrNotFound)
-	}
-	if !s.may(n, coordinator.MayHandOver) {
-		return fail("allow", path, coordinator.ErrRefused)
-	}
-	changed := false
-	for _, g := range grants {
-		id := identify(g.To)
-		changed = changed || n.may[id]|g.May != n.may[id]
-		n.may[id] |= g.May
-	}
-	if changed {
-		n.changes++
-	}
-	return nil
-}
-
-// SetRights implements coordinator.Store.
-func (s *session) SetRights(ctx context.Context, path coordinator.Path, guard coordinator.Op, grants ...coordinator.Grant) error {
-	leave, err := s.enter(ctx, path)
-	if err != nil {
-		return fail("set the rights of", path, err)
-	}
-	defer leave()
-	n := s.tree.find(path)
-	if n == nil {
-		return fail("set the rights of", path, coordinator.ErrNotFound)
-	}
-	if !s.may(n, coordinator.MayHandOver) {
-		return fail("set the rights of", path, coordinator.ErrRefused)
-	}
-	if g := s.tree.find(guard.Path); g == nil || g.version != guard.Version {
-		return fail("set the rights of", path, coordinator.ErrVersion)
-	}
-	if may := s.newNode(nil, grants).may; !maps.Equal(may, n.may) {
-		n.may = may
-		n.changes++
-	}
-	return nil
 }
 
 // Authenticate implements coordinator.Store.

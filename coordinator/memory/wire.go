@@ -39,23 +39,20 @@ const (
 	opAnnounce     operation = "announce"
 	opDeleteTree   operation = "delete tree"
 	opRights       operation = "rights"
-	opHandOver     operation = "hand over"
-	opAllow        operation = "allow"
-	opSetRights    operation = "set rights"
+	opChangeRights operation = "change rights"
 	opCancel       operation = "cancel" // has no answer
 )
 
 type request struct {
-	ID         uint64                   `json:"id"`
-	Op         operation                `json:"op"`
-	Path       coordinator.Path         `json:"path,omitempty"`
-	Data       []byte                   `json:"data,omitempty"`
-	Nodes      []coordinator.NewNode    `json:"nodes,omitempty"`
-	Ops        []coordinator.Op         `json:"ops,omitempty"`
-	Credential *coordinator.Credential  `json:"credential,omitempty"`
-	Grant      *coordinator.Grant       `json:"grant,omitempty"`
-	Grants     []coordinator.Grant      `json:"grants,omitempty"`
-	Known      []coordinator.Credential `json:"known,omitempty"`
+	ID         uint64                    `json:"id"`
+	Op         operation                 `json:"op"`
+	Path       coordinator.Path          `json:"path,omitempty"`
+	Data       []byte                    `json:"data,omitempty"`
+	Nodes      []coordinator.NewNode     `json:"nodes,omitempty"`
+	Ops        []coordinator.Op          `json:"ops,omitempty"`
+	Credential *coordinator.Credential   `json:"credential,omitempty"`
+	Rights     *coordinator.RightsChange `json:"rights,omitempty"`
+	Known      []coordinator.Credential  `json:"known,omitempty"`
 }
 
 // response is an answer or, with Event, what came later.

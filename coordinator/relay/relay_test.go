@@ -46,7 +46,7 @@ func TestRelayRights(t *testing.T) {
 			deploytest.Expect(t, "a relay writes "+string(path), slices.Contains(writes, path), err)
 			err = deploytest.CreateChild(t.Context(), s, path)
 			deploytest.Expect(t, "a relay makes a node below "+string(path), path == deploytest.Site.Relays(), err)
-			if err := s.Allow(t.Context(), path, coordinator.Grant{To: key.Credential(), May: coordinator.MayAll}); !errors.Is(err, coordinator.ErrRefused) {
+			if err := coordinator.Allow(t.Context(), s, path, coordinator.Grant{To: key.Credential(), May: coordinator.MayAll}); !errors.Is(err, coordinator.ErrRefused) {
 				t.Errorf("a relay gives itself rights on %s: %v", path, err)
 			}
 		})

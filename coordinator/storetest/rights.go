@@ -60,27 +60,27 @@ func rightsHandOver(b *bench) {
 	b.failsAt(err, coordinator.ErrRefused, b.at("pass"))
 	b.failsAt(a.Commit(b.ctx, write(b.at("pass"), 0, "x")), coordinator.ErrRefused, b.at("pass"))
 	to := grant(carol, coordinator.MayRead)
-	b.failsAt(r.HandOver(b.ctx, b.at("pass"), bob, to), coordinator.ErrRefused, b.at("pass"))
-	b.failsAt(r.HandOver(b.ctx, b.at("pass"), alice, to), coordinator.ErrRefused, b.at("pass")) // it is not alice
-	b.failsAt(a.HandOver(b.ctx, b.at("read"), alice, to), coordinator.ErrRefused, b.at("read"))
-	b.failsAt(a.HandOver(b.ctx, b.at("none"), alice, to), coordinator.ErrNotFound, b.at("none"))
-	b.ok(a.HandOver(b.ctx, b.at("pass"), alice, to))
+	b.failsAt(coordinator.HandOver(b.ctx, r, b.at("pass"), bob, to), coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(coordinator.HandOver(b.ctx, r, b.at("pass"), alice, to), coordinator.ErrRefused, b.at("pass")) // it is not alice
+	b.failsAt(coordinator.HandOver(b.ctx, a, b.at("read"), alice, to), coordinator.ErrRefused, b.at("read"))
+	b.failsAt(coordinator.HandOver(b.ctx, a, b.at("none"), alice, to), coordinator.ErrNotFound, b.at("none"))
+	b.ok(coordinator.HandOver(b.ctx, a, b.at("pass"), alice, to))
 	_, err = a.Read(b.ctx, b.at("pass"))
 	b.failsAt(err, coordinator.ErrRefused, b.at("pass"))
-	b.failsAt(a.HandOver(b.ctx, b.at("pass"), alice, grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(coordinator.HandOver(b.ctx, a, b.at("pass"), alice, grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
 	c := b.open(carol)
 	b.holds(c, b.at("pass"), "hush", 0) // the data, and its version, stay
-	b.failsAt(c.HandOver(b.ctx, b.at("pass"), carol, grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(coordinator.HandOver(b.ctx, c, b.at("pass"), carol, grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
 	b.failsAt(c.Commit(b.ctx, write(b.at("pass"), 0, "x")), coordinator.ErrRefused, b.at("pass"))
 	b.holds(b.operator, b.at("pass"), "hush", 0) // others on the list stay there
-	b.failsAt(a.Allow(b.ctx, b.at("pass"), grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
-	b.failsAt(c.HandOver(b.ctx, b.at("pass"), alice, grant(carol, coordinator.MayRead|coordinator.MayWrite)), coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(coordinator.Allow(b.ctx, a, b.at("pass"), grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(coordinator.HandOver(b.ctx, c, b.at("pass"), alice, grant(carol, coordinator.MayRead|coordinator.MayWrite)), coordinator.ErrRefused, b.at("pass"))
 	b.ok(a.Authenticate(b.ctx, carol))
 	b.holds(a, b.at("pass"), "hush", 0)
 	for _, s := range []coordinator.Store{a, c} { // again, as carol, is nothing
-		b.ok(s.HandOver(b.ctx, b.at("pass"), alice, to))
+		b.ok(coordinator.HandOver(b.ctx, s, b.at("pass"), alice, to))
 	}
-	b.ok(a.HandOver(b.ctx, b.at("all"), alice, to)) // all rights include this one
+	b.ok(coordinator.HandOver(b.ctx, a, b.at("all"), alice, to)) // all rights include this one
 	b.holds(c, b.at("all"), "hush", 0)
 	b.ok(b.operator.DeleteTree(b.ctx, b.at("pass")))
 }
@@ -100,13 +100,13 @@ func rightsHandOverFirst(b *bench) {
 	} {
 		path := b.at("pass-" + name)
 		b.create(node(path, "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)))
-		b.ok(a.Allow(b.ctx, path, grants...))
-		b.failsAt(c.HandOver(b.ctx, path, alice, to), coordinator.ErrRefused, path)
+		b.ok(coordinator.Allow(b.ctx, a, path, grants...))
+		b.failsAt(coordinator.HandOver(b.ctx, c, path, alice, to), coordinator.ErrRefused, path)
 	}
 	path := b.at("pass-taken") // by another one of carol's name
 	b.create(node(path, "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)))
-	b.ok(a.HandOver(b.ctx, path, alice, grant(other, coordinator.MayRead)))
-	b.failsAt(c.HandOver(b.ctx, path, alice, to), coordinator.ErrRefused, path)
+	b.ok(coordinator.HandOver(b.ctx, a, path, alice, grant(other, coordinator.MayRead)))
+	b.failsAt(coordinator.HandOver(b.ctx, c, path, alice, to), coordinator.ErrRefused, path)
 }
 
 // Of many who hand over at once, one succeeds, and alone can read what is there.
@@ -118,7 +118,7 @@ func rightsHandOverOnce(b *bench) {
 		s := b.open(alice)
 		own := coordinator.Credential{User: "machine", Password: fmt.Sprint(i)}
 		go func() {
-			err := s.HandOver(b.ctx, b.at("pass"), alice, grant(own, coordinator.MayRead))
+			err := coordinator.HandOver(b.ctx, s, b.at("pass"), alice, grant(own, coordinator.MayRead))
 			if err != nil && !errors.Is(err, coordinator.ErrRefused) {
 				b.Errorf("one of many: %v", err)
 			}
@@ -152,19 +152,19 @@ func rightsAdded(b *bench) {
 		node(b.at("pass"), "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)))
 	a, r := b.open(alice), b.open(bob)
 	for range 2 { // again is nothing
-		b.ok(b.operator.Allow(b.ctx, b.at("file"), grant(bob, coordinator.MayRead), grant(alice, coordinator.MayRead)))
+		b.ok(coordinator.Allow(b.ctx, b.operator, b.at("file"), grant(bob, coordinator.MayRead), grant(alice, coordinator.MayRead)))
 	}
 	for _, s := range []coordinator.Store{b.operator, a, r} {
 		b.holds(s, b.at("file"), "text", 0)
 	}
 	b.failsAt(r.Commit(b.ctx, write(b.at("file"), 0, "x")), coordinator.ErrRefused, b.at("file"))
-	b.ok(b.operator.Allow(b.ctx, b.at("file"), grant(bob, coordinator.MayRead|coordinator.MayWrite)))
+	b.ok(coordinator.Allow(b.ctx, b.operator, b.at("file"), grant(bob, coordinator.MayRead|coordinator.MayWrite)))
 	b.set(r, b.at("file"), "more")
 	b.holds(a, b.at("file"), "more", 1)
-	b.failsAt(a.Allow(b.ctx, b.at("file"), grant(alice, coordinator.MayAll)), coordinator.ErrRefused, b.at("file"))
-	b.failsAt(r.Allow(b.ctx, b.at("pass"), grant(bob, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
-	b.failsAt(b.operator.Allow(b.ctx, b.at("none"), grant(bob, coordinator.MayRead)), coordinator.ErrNotFound, b.at("none"))
-	b.ok(a.Allow(b.ctx, b.at("pass"), grant(bob, coordinator.MayRead)))
+	b.failsAt(coordinator.Allow(b.ctx, a, b.at("file"), grant(alice, coordinator.MayAll)), coordinator.ErrRefused, b.at("file"))
+	b.failsAt(coordinator.Allow(b.ctx, r, b.at("pass"), grant(bob, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(coordinator.Allow(b.ctx, b.operator, b.at("none"), grant(bob, coordinator.MayRead)), coordinator.ErrNotFound, b.at("none"))
+	b.ok(coordinator.Allow(b.ctx, a, b.at("pass"), grant(bob, coordinator.MayRead)))
 	b.holds(r, b.at("pass"), "hush", 0)
 }
 
@@ -177,20 +177,20 @@ func rightsReplaced(b *bench) {
 	a, r := b.open(alice), b.open(bob)
 	guard := coordinator.Op{Path: b.at("record"), Version: 0}
 	for range 2 { // again is nothing
-		b.ok(b.operator.SetRights(b.ctx, b.at("cell"), guard, grant(operator, coordinator.MayAll), grant(bob, coordinator.MayRead)))
+		b.ok(coordinator.SetRights(b.ctx, b.operator, b.at("cell"), guard, grant(operator, coordinator.MayAll), grant(bob, coordinator.MayRead)))
 	}
 	b.holds(r, b.at("cell"), "text", 0)
 	_, err := a.Read(b.ctx, b.at("cell"))
 	b.is(err, coordinator.ErrRefused)
-	b.failsAt(r.SetRights(b.ctx, b.at("cell"), guard, grant(bob, coordinator.MayAll)), coordinator.ErrRefused, b.at("cell"))
-	b.failsAt(b.operator.SetRights(b.ctx, b.at("none"), guard, grant(bob, coordinator.MayAll)), coordinator.ErrNotFound, b.at("none"))
+	b.failsAt(coordinator.SetRights(b.ctx, r, b.at("cell"), guard, grant(bob, coordinator.MayAll)), coordinator.ErrRefused, b.at("cell"))
+	b.failsAt(coordinator.SetRights(b.ctx, b.operator, b.at("none"), guard, grant(bob, coordinator.MayAll)), coordinator.ErrNotFound, b.at("none"))
 	// Rights that stand twice are set to what they are once.
-	b.ok(b.operator.Allow(b.ctx, b.at("given"), grant(alice, coordinator.MayRead|coordinator.MayWrite)))
-	b.ok(b.operator.SetRights(b.ctx, b.at("given"), guard, grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead)))
+	b.ok(coordinator.Allow(b.ctx, b.operator, b.at("given"), grant(alice, coordinator.MayRead|coordinator.MayWrite)))
+	b.ok(coordinator.SetRights(b.ctx, b.operator, b.at("given"), guard, grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead)))
 	b.failsAt(a.Commit(b.ctx, write(b.at("given"), 0, "x")), coordinator.ErrRefused, b.at("given"))
 	// Who was overtaken changes nothing.
 	b.set(b.operator, b.at("record"), "two")
-	b.failsAt(b.operator.SetRights(b.ctx, b.at("cell"), guard, grant(operator, coordinator.MayAll)), coordinator.ErrVersion, b.at("cell"))
+	b.failsAt(coordinator.SetRights(b.ctx, b.operator, b.at("cell"), guard, grant(operator, coordinator.MayAll)), coordinator.ErrVersion, b.at("cell"))
 	b.holds(r, b.at("cell"), "text", 0)
 }
 

@@ -32,7 +32,7 @@ func rightsTold(b *bench) {
 	b.failsAt(err, coordinator.ErrRefused, b.at("cell"))
 	_, err = b.operator.Rights(b.ctx, b.at("none"))
 	b.failsAt(err, coordinator.ErrNotFound, b.at("none"))
-	b.ok(b.operator.Allow(b.ctx, b.at("own"), grant(bob, coordinator.MayRead)))
+	b.ok(coordinator.Allow(b.ctx, b.operator, b.at("own"), grant(bob, coordinator.MayRead)))
 	b.told(b.operator, "own", []coordinator.Credential{operator, bob}, grant(operator, coordinator.MayAll), grant(bob, coordinator.MayRead))
 }
 

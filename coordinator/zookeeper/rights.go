@@ -1,7 +1,6 @@
 package zookeeper
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/base64"
@@ -145,34 +144,61 @@ func sameRights(there, wanted []zk.ACL) bool {
 	return maps.Equal(has, shown)
 }
 
-// HandOver implements coordinator.Store. ZooKeeper counts how often an access list was
-// changed, and changes it only if the count is still the one that is named: the first
-// change is made once.
-func (s *store) HandOver(ctx context.Context, path coordinator.Path, from coordinator.Credential, to coordinator.Grant) error {
-	at, mine := s.at(path), digest(from)
+// ChangeRights implements coordinator.Store. ZooKeeper counts how often an access list was
+// changed, and changes it only if the count is still the one that is named: so the first
+// change is made once. It changes no list together with other nodes: between the look at a
+// guard and the change only the list itself is checked.
+func (s *store) ChangeRights(ctx context.Context, path coordinator.Path, c coordinator.RightsChange) error {
+	at := s.at(path)
 	for {
-		version, list, err := s.accessList(ctx, at)
-		if err != nil {
-			return fail("hand over", path, err)
+		version, there, err := s.accessList(ctx, at)
+		var list []zk.ACL
+		if err == nil {
+			list, err = s.changed(ctx, version, there, c)
 		}
-		if version == 1 && handedOver(list, from, to) {
+		if err == nil && list != nil {
+			_, err = ask(ctx, s, write, func(conn *zk.Conn) (*zk.Stat, error) { return conn.SetACL(at, list, version) })
+		}
+		switch {
+		case errors.Is(err, zk.ErrBadVersion):
+		case err != nil:
+			return fail("change the rights of", path, err)
+		default:
 			return nil
 		}
-		has := slices.ContainsFunc(list, func(e zk.ACL) bool { return e.ID == mine && e.Perms&zk.PermAdmin != 0 })
-		if !has || version != 0 {
-			return fail("hand over", path, coordinator.ErrRefused)
-		}
-		list = slices.DeleteFunc(list, func(e zk.ACL) bool { return e.ID == mine })
-		list = append(list, acl([]coordinator.Grant{to}, nil)...)
-		_, err = ask(ctx, s, write, func(c *zk.Conn) (*zk.Stat, error) { return c.SetACL(at, list, version) })
-		if errors.Is(err, zk.ErrBadVersion) {
-			continue
-		}
-		if err != nil {
-			return fail("hand over", path, err)
-		}
-		return nil
 	}
+}
+
+// changed is an access list after a change; nil is that it is so already.
+func (s *store) changed(ctx context.Context, version int32, there []zk.ACL, c coordinator.RightsChange) ([]zk.ACL, error) {
+	switch {
+	case c.From != nil:
+		mine := digest(*c.From)
+		if version == 1 && handedOver(there, *c.From, c.Grants[0]) {
+			return nil, nil
+		}
+		has := slices.ContainsFunc(there, func(e zk.ACL) bool { return e.ID == mine && e.Perms&zk.PermAdmin != 0 })
+		if !has || version != 0 {
+			return nil, coordinator.ErrRefused
+		}
+		there = slices.DeleteFunc(there, func(e zk.ACL) bool { return e.ID == mine })
+		return append(there, acl(c.Grants, nil)...), nil
+	case c.Guard != nil:
+		list := acl(c.Grants, s.owner())
+		if maps.Equal(holders(there), holders(list)) {
+			return nil, nil
+		}
+		is, stands, err := s.Stat(ctx, c.Guard.Path)
+		if err == nil && (!stands || is != c.Guard.Version) {
+			err = coordinator.ErrVersion
+		}
+		return list, err
+	}
+	more := slices.DeleteFunc(acl(c.Grants, nil), func(e zk.ACL) bool { return len(c.Grants) == 0 || slices.Contains(there, e) })
+	if len(more) == 0 {
+		return nil, nil
+	}
+	return append(there, more...), nil
 }
 
 // handedOver reports whether a list that was changed once is what HandOver makes of it.
@@ -199,60 +225,6 @@ func handedOver(list []zk.ACL, from coordinator.Credential, to coordinator.Grant
 func user(id string) string {
 	name, _, _ := strings.Cut(id, ":")
 	return name
-}
-
-// Allow implements coordinator.Store.
-func (s *store) Allow(ctx context.Context, path coordinator.Path, grants ...coordinator.Grant) error {
-	at := s.at(path)
-	for {
-		version, list, err := s.accessList(ctx, at)
-		if err != nil {
-			return fail("allow", path, err)
-		}
-		var more []zk.ACL
-		for _, entry := range acl(grants, nil) {
-			if !slices.Contains(list, entry) {
-				more = append(more, entry)
-			}
-		}
-		if len(more) == 0 || len(grants) == 0 {
-			return nil
-		}
-		_, err = ask(ctx, s, write, func(c *zk.Conn) (*zk.Stat, error) { return c.SetACL(at, append(list, more...), version) })
-		if errors.Is(err, zk.ErrBadVersion) {
-			continue
-		}
-		if err != nil {
-			return fail("allow", path, err)
-		}
-		return nil
-	}
-}
-
-// SetRights implements coordinator.Store. ZooKeeper changes no list together with other
-// nodes: between the look at the guard and the change only the list itself is checked.
-func (s *store) SetRights(ctx context.Context, path coordinator.Path, guard coordinator.Op, grants ...coordinator.Grant) error {
-	at, list := s.at(path), acl(grants, s.owner())
-	for {
-		version, there, err := s.accessList(ctx, at)
-		if err != nil {
-			return fail("set the rights of", path, err)
-		}
-		if maps.Equal(holders(there), holders(list)) {
-			return nil
-		}
-		if is, stands, err := s.Stat(ctx, guard.Path); err != nil || !stands || is != guard.Version {
-			return fail("set the rights of", path, cmp.Or(err, coordinator.ErrVersion))
-		}
-		_, err = ask(ctx, s, write, func(c *zk.Conn) (*zk.Stat, error) { return c.SetACL(at, list, version) })
-		if errors.Is(err, zk.ErrBadVersion) {
-			continue
-		}
-		if err != nil {
-			return fail("set the rights of", path, err)
-		}
-		return nil
-	}
 }
 
 // accessList reads a node's list, of which ids are hidden from who may not change it,

@@ -367,23 +367,11 @@ func (s *session) Rights(ctx context.Context, path coordinator.Path, known ...co
 	return s.inner.Rights(ctx, path, known...)
 }
 
-// HandOver implements coordinator.Store.
-func (s *session) HandOver(ctx context.Context, path coordinator.Path, from coordinator.Credential, to coordinator.Grant) error {
-	return s.ask(ctx, "hand over", path, func(string) error {
-		return s.inner.HandOver(context.Background(), path, from, to)
+// ChangeRights implements coordinator.Store.
+func (s *session) ChangeRights(ctx context.Context, path coordinator.Path, change coordinator.RightsChange) error {
+	return s.ask(ctx, "change the rights of", path, func(string) error {
+		return s.inner.ChangeRights(context.Background(), path, change)
 	}, nil)
-}
-
-// Allow implements coordinator.Store.
-func (s *session) Allow(ctx context.Context, path coordinator.Path, grants ...coordinator.Grant) error {
-	return s.ask(ctx, "allow", path, func(string) error {
-		return s.inner.Allow(context.Background(), path, grants...)
-	}, nil)
-}
-
-// SetRights implements coordinator.Store. No agent uses it.
-func (s *session) SetRights(ctx context.Context, path coordinator.Path, guard coordinator.Op, grants ...coordinator.Grant) error {
-	return s.inner.SetRights(ctx, path, guard, grants...)
 }
 
 // Authenticate implements coordinator.Store.
