@@ -75,8 +75,11 @@ func (t *target) open(ctx context.Context) (*session, error) {
 	return t.session(store, d, secret), nil
 }
 
+// agentAway is three times as long as a session lives that its agent does not keep up.
+const agentAway = 30 * time.Second
+
 func (t *target) session(store coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) *session {
-	return &session{&operate.Operator{Store: store, Deployment: d, Secret: secret, Timeout: t.timeout, Size: hot.DecidedSize, Command: t.command}, t}
+	return &session{&operate.Operator{Store: store, Deployment: d, Secret: secret, Timeout: t.timeout, Size: hot.DecidedSize, Away: agentAway, Command: t.command}, t}
 }
 
 // operate makes a command's run of what it does in a session.

@@ -143,7 +143,7 @@ var told = time.Unix(0, 0)
 
 func (v *upView) changed(key contract.RoleKey, old, now coordinator.RoleState) {
 	say := func(what string) { v.line("role", string(key), what) }
-	if old.Status != now.Status {
+	if old.Status != now.Status || !old.Ended.Equal(now.Ended) { // it may have run from one look to the next
 		switch now.Status {
 		case coordinator.RoleRunning:
 			say("runs")
@@ -160,7 +160,7 @@ func (v *upView) changed(key contract.RoleKey, old, now coordinator.RoleState) {
 			say("waits for " + string(w.Cell))
 		}
 	}
-	if now.Update != nil && (old.Update == nil || old.Update.Status != now.Update.Status) {
+	if now.Update != nil && (old.Update == nil || old.Update.Status != now.Update.Status || !old.Update.Ended.Equal(now.Update.Ended)) {
 		switch now.Update.Status {
 		case coordinator.RoleRunning:
 			say("is being updated")

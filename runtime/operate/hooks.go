@@ -83,8 +83,8 @@ func (o *Operator) RunDeleteHooks(ctx context.Context, v *status.Status, of map[
 }
 
 func (o *Operator) runHooks(ctx context.Context, v *status.Status, hook string, only map[contract.RoleKey]bool, say func(string)) (*Hooked, error) {
-	h := &hooking{Operator: o, plan: v.Plan, hook: hook, say: say, only: only, result: Hooked{Stack: string(o.Deployment), Hook: hook, Roles: []HookRan{}, Without: []contract.RoleKey{}}}
-	roles, err := h.choose(v)
+	h := &hooking{Operator: o, plan: v.Plan, hook: hook, say: say, only: only, result: Hooked{Stack: string(o.Deployment), Hook: hook, Roles: []HookRan{}}}
+	roles, err := h.present(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -99,40 +99,72 @@ func (o *Operator) runHooks(ctx context.Context, v *status.Status, hook string, 
 	return &h.result, nil
 }
 
-// choose are the roles whose hook is to run. It refuses what would not come to an
-// end.
-func (h *hooking) choose(v *status.Status) ([]*status.Role, error) {
-	var chosen []*status.Role
+// present chooses the roles once all of their agents are there. One may be away for a moment, when
+// its machine or its network pauses, or boots: that is waited out before its hook counts as one
+// that cannot run.
+func (h *hooking) present(ctx context.Context, v *status.Status) ([]*status.Role, error) {
+	for end, said := time.Now().Add(h.Away), ""; ; {
+		chosen, absent, err := h.choose(v)
+		if err != nil || len(absent) == 0 {
+			return chosen, err
+		}
+		if !time.Now().Before(end) {
+			if h.only == nil {
+				return nil, &AbsentError{absent}
+			}
+			return slices.DeleteFunc(chosen, func(r *status.Role) bool {
+				if !r.Server.Alive {
+					h.result.Without = append(h.result.Without, r.Key())
+				}
+				return !r.Server.Alive
+			}), nil
+		}
+		if names := strings.Join(absent, ", "); names != said {
+			said = names
+			h.say(fmt.Sprintf("waiting up to %v for agents that are not there: %s", h.Away, names))
+		}
+		select {
+		case <-time.After(betweenLooks):
+		case <-ctx.Done():
+			return nil, ErrInterrupted
+		}
+		if v, err = h.StatusOf(ctx, v.Plan); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// betweenLooks is how often it is looked whether agents are there again.
+const betweenLooks = 500 * time.Millisecond
+
+// choose are the roles whose hook is to run, and those of their servers whose agents are not
+// there. It refuses what would not come to an end.
+func (h *hooking) choose(v *status.Status) (chosen []*status.Role, absent []string, err error) {
+	h.result.Without = []contract.RoleKey{}
 	for _, s := range v.Servers {
 		for i := range s.Roles {
 			r := &s.Roles[i]
-			if contract.FindTask(r.Plan.Hooks, h.hook) == nil {
+			if contract.FindTask(r.Plan.Hooks, h.hook) == nil || h.only != nil && !h.only[r.Key()] {
 				continue
 			}
-			can := s.Alive && (r.Status == coordinator.RoleDone || r.Status == coordinator.RoleFailed)
 			switch {
-			case h.only != nil && !h.only[r.Key()]:
-			case h.only != nil && !can:
+			case s.Absent(), !s.Came(), r.Status == coordinator.RoleSkipped, r.Status == coordinator.RoleFailed && h.hook != contract.HookDelete:
 				h.result.Without = append(h.result.Without, r.Key())
-			case r.Status == coordinator.RoleDone, r.Status == coordinator.RoleFailed && h.hook == contract.HookDelete:
+			case r.Status == coordinator.RoleDone, r.Status == coordinator.RoleFailed:
 				chosen = append(chosen, r)
-			case r.Status == coordinator.RoleFailed, r.Status == coordinator.RoleSkipped, !s.Came():
+			case h.only != nil:
 				h.result.Without = append(h.result.Without, r.Key())
 			default:
-				return nil, &EarlyHookError{r, h.hook}
+				return nil, nil, &EarlyHookError{r, h.hook}
 			}
 		}
 	}
-	var absent []string
 	for _, r := range chosen {
-		if !r.Server.Alive && !slices.Contains(absent, string(r.Server.Path)) {
+		if !r.Server.Alive && !slices.Contains(absent, string(r.Server.Path)) && h.hook != contract.HookResume { // after a resume agents return
 			absent = append(absent, string(r.Server.Path))
 		}
 	}
-	if len(absent) > 0 && h.hook != contract.HookResume { // after a resume agents return
-		return nil, &AbsentError{absent}
-	}
-	return chosen, nil
+	return chosen, absent, nil
 }
 
 // round runs hooks that may run at the same time.

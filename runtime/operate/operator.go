@@ -21,6 +21,8 @@ type Operator struct {
 	Secret     coordinator.Secret
 	Timeout    time.Duration // of one exchange with the coordinator
 	Size       status.Size
+	// Away is how long an agent whose hook is to run may be away before it counts as gone.
+	Away time.Duration
 	// Command is one of hotc's for the same deployment, as a hint names it.
 	Command func(words ...string) string
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
@@ -47,6 +48,7 @@ func (d *Down) Run(ctx context.Context) (gone Gone, err error) {
 		}
 		gone.Deployment = v != nil
 		if v != nil && s != nil && !d.SkipHooks {
+			d.left(ctx, s, v)
 			if err := d.Deployment.Hooks(ctx, v); err != nil {
 				return gone, err
 			}
@@ -61,6 +63,22 @@ func (d *Down) Run(ctx context.Context) (gone Gone, err error) {
 		return gone, d.Deployment.Destroy(ctx)
 	}
 	return gone, nil
+}
+
+// left marks the servers whose machines Heat does not have any more: no agent of theirs will come
+// back to run a hook, and where no relay ran nobody else says so.
+func (d *Down) left(ctx context.Context, s *heat.Stack, v *status.Status) {
+	all, err := d.Cloud.Resources(ctx, s.Name, s.ID, heat.MaxDepth)
+	if err != nil {
+		return // the agents are asked as they are known
+	}
+	there := map[string]bool{}
+	for _, r := range all {
+		there[r.ID] = true
+	}
+	for _, x := range v.Servers {
+		x.Left = x.Left || x.Incarnation.Instance != "" && !there[x.Incarnation.Instance]
+	}
 }
 
 // Stack lets Heat go on where the deletion of the stack waits for hooks, which have run, and

@@ -92,7 +92,7 @@ func (c *cloud) Resources(context.Context, string, string, int) ([]heat.Resource
 	return []heat.Resource{
 		{Name: "group", State: "CREATE_FAILED", StackID: "new", NestedID: "g"},
 		{Name: "db", State: "CREATE_FAILED", StackID: "g"},
-		{Name: "fine", State: "CREATE_COMPLETE", StackID: "g"},
+		{Name: "fine", ID: "there", State: "CREATE_COMPLETE", StackID: "g"},
 	}, nil
 }
 
@@ -110,6 +110,7 @@ func (c *cloud) ClearHook(_ context.Context, e heat.Event, _ string) error {
 type deployment struct {
 	outcome deploy.Outcome
 	there   bool
+	servers []*status.Server
 	asked   []string
 }
 
@@ -125,7 +126,7 @@ func (d *deployment) Status(context.Context) (*status.Status, error) {
 	if !d.there {
 		return nil, nil
 	}
-	return &status.Status{}, nil
+	return &status.Status{Servers: d.servers}, nil
 }
 func (d *deployment) Watch(context.Context, *contract.Plan) (<-chan coordinator.Path, error) {
 	return nil, nil
@@ -133,8 +134,13 @@ func (d *deployment) Watch(context.Context, *contract.Plan) (<-chan coordinator.
 func (d *deployment) Again(context.Context, *status.Status) ([]contract.RoleKey, error) {
 	return nil, nil
 }
-func (d *deployment) Hooks(context.Context, *status.Status) error {
+func (d *deployment) Hooks(_ context.Context, v *status.Status) error {
 	d.asked = append(d.asked, "hooks")
+	for _, s := range v.Servers {
+		if !s.Absent() {
+			d.asked = append(d.asked, "of "+string(s.Path))
+		}
+	}
 	return nil
 }
 func (d *deployment) Destroy(context.Context) error {
@@ -304,5 +310,19 @@ func TestDownGoesOnWhereItWasEnded(t *testing.T) {
 	gone, err = (&Down{Cloud: c, Deployment: &deployment{}, View: &view{}, Name: "s", Look: time.Millisecond}).Run(t.Context())
 	if err != nil || gone != (Gone{}) {
 		t.Errorf("what is gone: %v, %v", gone, err)
+	}
+}
+
+// A machine that Heat does not have any more runs no hook, whoever knew that before.
+func TestDownAsksNoMachineThatIsGone(t *testing.T) {
+	server := func(path contract.ServerPath, instance string) *status.Server {
+		s := &status.Server{}
+		s.Path, s.Incarnation = path, coordinator.IncarnationRecord{Number: 1, Instance: instance}
+		return s
+	}
+	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_COMPLETE"}, states: []heat.State{"DELETE_COMPLETE"}}
+	d := &deployment{there: true, servers: []*status.Server{server("web/0", "there"), server("web/1", "gone")}}
+	if _, err := (&Down{Cloud: c, Deployment: d, View: &view{}, Name: "s", Look: time.Millisecond}).Run(t.Context()); err != nil || !slices.Equal(d.asked, []string{"hooks", "of web/0", "destroy"}) {
+		t.Errorf("%v, %v", err, d.asked)
 	}
 }

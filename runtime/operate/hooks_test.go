@@ -1,0 +1,60 @@
+package operate
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploytest"
+)
+
+// An agent may be away for a moment: its hook is waited for, and not refused or left out. The
+// hook of one that stays away is refused, or left out where only some are to run; a machine that
+// has left its group is waited for by nobody.
+func TestHooksWaitForAgentsThatReturn(t *testing.T) {
+	b := deploytest.InMemory()
+	p := deploytest.ThreeTier()
+	p.Servers[0].Roles[0].Hooks = []contract.Task{{Name: contract.HookDelete, Source: []byte(`{"text":"true"}`)}}
+	b.Publish(t, p)
+	deploytest.Stands(t, b.Agent(t, "db"), "mysql", coordinator.RoleDone)
+	o := &Operator{Store: b.Operator(t), Deployment: deploytest.Site, Secret: deploytest.Secret, Timeout: deploytest.Patience, Size: hot.DecidedSize}
+	only := map[contract.RoleKey]bool{"db.mysql": true}
+	for _, some := range []map[contract.RoleKey]bool{nil, only} {
+		o.Away = 0
+		v, err := o.Status(t.Context())
+		if err != nil || v.ByPath["db"].Alive {
+			t.Fatalf("%v, %+v", err, v.ByPath["db"])
+		}
+		h := &hooking{Operator: o, hook: contract.HookDelete, only: some}
+		roles, err := h.present(t.Context(), v)
+		if _, absent := errors.AsType[*AbsentError](err); absent == (some != nil) || len(roles) != 0 || len(h.result.Without) != len(some) {
+			t.Errorf("an agent that stays away: %v, %v, without %v", roles, err, h.result.Without)
+		}
+
+		here := b.Session(t, "db")
+		h = &hooking{Operator: o, hook: contract.HookDelete, only: some, say: func(text string) {
+			if !strings.Contains(text, "agents that are not there: db") {
+				t.Errorf("it says %q", text)
+			}
+			if err := here.Announce(t.Context(), deploytest.Site.Presence("db"), nil); err != nil {
+				t.Error(err)
+			}
+		}}
+		o.Away = time.Hour
+		roles, err = h.present(t.Context(), v)
+		if err != nil || len(roles) != 1 || roles[0].Key() != "db.mysql" || len(h.result.Without) != 0 {
+			t.Errorf("an agent that comes back: %v, %v, without %v", roles, err, h.result.Without)
+		}
+		here.Close()
+
+		v.ByPath["db"].Left = true
+		h = &hooking{Operator: o, hook: contract.HookDelete, only: some}
+		if roles, err := h.present(t.Context(), v); err != nil || len(roles) != 0 || len(h.result.Without) != 1 {
+			t.Errorf("a machine that has left: %v, %v, without %v", roles, err, h.result.Without)
+		}
+	}
+}
