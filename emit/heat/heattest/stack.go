@@ -253,6 +253,14 @@ func (st *Stack) MarkUnhealthy(t testing.TB, resource string) {
 	st.ask(t, "unhealthy", arguments{"resource": resource}, nil)
 }
 
+// LoseServer deletes a server in Nova, of which Heat is not told.
+func (j *Oracle) LoseServer(t testing.TB, id string) {
+	t.Helper()
+	if err := j.ask("lose", arguments{"server": id}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Signal tells a resource to do what it is for: a scaling policy to scale its group.
 func (st *Stack) Signal(t testing.TB, resource string) {
 	t.Helper()

@@ -6,6 +6,7 @@ import warnings
 from heat.rpc import api as rpc_api
 
 import api
+import cloud
 import client
 import engine
 import findings
@@ -31,7 +32,7 @@ class Judge:
         self.stacks = stacks.Stacks(self.engine)
         self.operations = {
             'validate': self.validate, 'create': self.create, 'update': self.update, 'preview': self.preview,
-            'unhealthy': self.unhealthy, 'signal': self.signal, 'delete': self.delete, 'find': self.find,
+            'unhealthy': self.unhealthy, 'lose': self.lose, 'signal': self.signal, 'delete': self.delete, 'find': self.find,
             'status': self.stacks.status, 'wait': self.stacks.wait, 'resources': self.stacks.resources, 'servers': self.stacks.servers, 'outputs': self.stacks.outputs,
             'warnings': self.warnings, 'outage': self.outage, 'expire_tokens': self.expire_tokens,
             'requests': self.requests,
@@ -102,6 +103,11 @@ class Judge:
 
     def unhealthy(self, ident, resource):
         self.engine.client.resource_mark_unhealthy(self.stacks.context(ident), dict(ident), resource, True, 'broken')
+        return {}
+
+    def lose(self, server):
+        """Somebody deletes a server in Nova, and Heat is not told."""
+        cloud.Nova(self.engine.cloud).delete(server)
         return {}
 
     def signal(self, ident, resource):
