@@ -176,7 +176,7 @@ func sentence(f *status.Finding, now time.Time) string {
 	case status.KindUpdating:
 		return f.Subject + " is done, and is being updated" + since(f.Since, now) + ": " + f.Message
 	case status.KindOutOfDate:
-		return fmt.Sprintf("%s is done, but its hook update failed%s: %s", f.Subject, at(f.Since, now), status.CauseText(f.Cause))
+		return fmt.Sprintf("%s is done, but not updated%s: %s", f.Subject, at(f.Since, now), f.Message)
 	}
 	return f.Subject
 }

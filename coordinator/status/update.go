@@ -118,7 +118,12 @@ func UpdateDetail(r *Role) string {
 		return r.updating() + " runs to its end, and once more after that: " + since
 	case OutOfDate:
 		if r.standing.Newer {
-			return CauseText(r.behind()) + ": " + CauseText(r.standing.Behind.Root())
+			root := r.standing.Behind.Root()
+			why := CauseText(root)
+			if root.Role != "" {
+				why = string(root.Role) + ": " + why
+			}
+			return CauseText(r.behind()) + ": " + why
 		}
 		return r.updating() + " failed: " + CauseText(r.Update.Cause)
 	case Unreached:
@@ -146,7 +151,7 @@ func describeUpdate(f *Finding, r *Role) {
 	case Updating, Superseded:
 		f.Kind, f.Since, f.Message = KindUpdating, r.Update.Started, UpdateDetail(r)
 	case OutOfDate:
-		f.Kind, f.Cause = KindOutOfDate, r.behind()
+		f.Kind, f.Cause, f.Message, f.Since = KindOutOfDate, r.behind(), UpdateDetail(r), time.Time{}
 		if !r.standing.Newer {
 			f.Since, f.LastLines = r.Update.Ended, lastLines(r.Update.LastLines)
 		}
