@@ -21,9 +21,9 @@ import (
 
 func newActionCommand(io streams) *cobra.Command {
 	var (
-		t            target
-		wait, asJSON bool
-		request      string
+		t      target
+		a      = acting{io: io}
+		asJSON bool
 	)
 	cmd := &cobra.Command{
 		Use:   "action SERVER ROLE NAME [KEY=VALUE]…",
@@ -37,22 +37,17 @@ and hotc ends with the action's exit status. Without it hotc prints the request'
 --request ID asks later what became of it.`, coordinator.LogSize>>10),
 		Args: cobra.MinimumNArgs(3),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
-			a := acting{session: s, io: io, server: args[0], role: args[1], name: args[2], arguments: args[3:], request: request, wait: wait}
+			a.session, a.server, a.role, a.name, a.arguments = s, args[0], args[1], args[2], args[3:]
 			result, err := a.run(ctx)
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = printJSON(io.out, result)
-			} else {
-				result.print(io, &t)
-			}
-			return errors.Join(err, result.failure())
+			return errors.Join(printResult(io.out, asJSON, result, func() { result.print(io, &t) }), result.failure())
 		}),
 	}
 	t.addFlags(cmd)
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it has ended")
-	cmd.Flags().StringVar(&request, "request", "", "run nothing: tell what became of the request with this `ID`")
+	cmd.Flags().BoolVar(&a.wait, "wait", false, "wait until it has ended")
+	cmd.Flags().StringVar(&a.request, "request", "", "run nothing: tell what became of the request with this `ID`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }

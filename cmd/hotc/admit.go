@@ -43,11 +43,7 @@ ask to be let in, and can hide others that ask. Without --key hotc does nothing.
 			if err != nil {
 				return s.explain(ctx, err)
 			}
-			if asJSON {
-				return printJSON(io.out, result)
-			}
-			printAdmitted(io, result, &t)
-			return nil
+			return printResult(io.out, asJSON, result, func() { printAdmitted(io, result, &t) })
 		}),
 	}
 	t.addFlags(cmd)

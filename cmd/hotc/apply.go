@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,13 +22,10 @@ import (
 
 func newApplyCommand(io streams) *cobra.Command {
 	var (
-		t              target
-		dryRun, asJSON bool
-		secrets        []string
-		enrol          string
-		restore, wait  bool
-		withoutHooks   bool
-		cloud          string
+		t            target
+		a            = application{target: &t}
+		wait, asJSON bool
+		cloud        string
 	)
 	cmd := &cobra.Command{
 		Use:        "apply DIR",
@@ -51,17 +46,13 @@ with --secret-param, and sealed for the servers of these roles. A new value repl
 old one: roles that run from then on read it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a := application{target: &t, dir: args[0], dryRun: dryRun, secrets: secrets, enrol: enrol, restore: restore, withoutHooks: withoutHooks}
+			a.dir = args[0]
 			result, err := a.run(cmd.Context(), io)
-			if err != nil {
+			if err == nil {
+				err = printResult(io.out, asJSON, result, func() { result.print(io, &t) })
+			}
+			if err != nil || !wait || a.dryRun {
 				return err
-			}
-			if asJSON {
-				return printJSON(io.out, result)
-			}
-			result.print(io, &t)
-			if !wait || dryRun {
-				return nil
 			}
 			key, err := t.relayKey("")
 			if err != nil {
@@ -72,13 +63,13 @@ old one: roles that run from then on read it.`,
 	}
 	t.addFlags(cmd)
 	t.addRootKeyFlag(cmd)
-	cmd.Flags().StringArrayVar(&secrets, "secret-param", nil, "`NAME=FILE`, the value of a parameter that was compiled as secret; - is standard input (several times)")
-	cmd.Flags().StringVar(&enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always (default: always, or what the deployment was made with)")
-	cmd.Flags().BoolVar(&restore, "restore", false, "put back what the coordinator has lost: servers that have run their roles go on (with --enrol, as it was)")
-	cmd.Flags().BoolVar(&withoutHooks, "without-hooks", false, "take roles and servers out without running their delete hooks")
+	cmd.Flags().StringArrayVar(&a.secrets, "secret-param", nil, "`NAME=FILE`, the value of a parameter that was compiled as secret; - is standard input (several times)")
+	cmd.Flags().StringVar(&a.enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always (default: always, or what the deployment was made with)")
+	cmd.Flags().BoolVar(&a.restore, "restore", false, "put back what the coordinator has lost: servers that have run their roles go on (with --enrol, as it was)")
+	cmd.Flags().BoolVar(&a.withoutHooks, "without-hooks", false, "take roles and servers out without running their delete hooks")
 	cmd.Flags().BoolVar(&wait, "wait", false, "then relay, as \"hotc relay --once\" does, until Heat has made or updated the stack")
 	cmd.Flags().StringVar(&cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml, for --wait (default: $OS_CLOUD)")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be made, and make nothing")
+	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "say what would be made, and make nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	cmd.MarkFlagsMutuallyExclusive("wait", "json")
 	return cmd
@@ -394,7 +385,7 @@ func checkFiles(dir string, p *contract.Plan) error {
 		if err != nil {
 			return source.Fail(source.BadPlan, fmt.Sprintf("the file of %s cannot be read: %v", f.Name, err), "")
 		}
-		if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != f.Digest {
+		if digestOf(content) != f.Digest {
 			return source.Fail(source.BadPlan, path+" is not what was compiled", "it was changed: compile again")
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/operate"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
 
@@ -69,7 +70,7 @@ type destroyed struct {
 	Stack     string `json:"stack"`
 	Destroyed bool   `json:"destroyed"`
 	// Hooks are what became of the delete hooks, if they were to run.
-	Hooks *hooked `json:"hooks,omitempty"`
+	Hooks *operate.Hooked `json:"hooks,omitempty"`
 	// StackGone says that Heat has deleted the stack, or has none.
 	StackGone bool `json:"stack_gone,omitempty"`
 }
@@ -137,7 +138,7 @@ func (d *destruction) hooks(ctx context.Context, s *session, result *destroyed) 
 	for _, r := range result.Hooks.Roles {
 		d.say(fmt.Sprintf("%s: the hook delete is %s.", r.Role, r.Status))
 	}
-	return result.Hooks.failure()
+	return result.Hooks.Failure()
 }
 
 // leaveHeat lets Heat go on with a deletion that waits for the hooks, which are

@@ -26,14 +26,14 @@ var answers = map[string][]any{
 	"root new":   {rootReport{}}, "root show": {rootReport{}},
 	"list": {listReport{}}, "up": {upReport{}}, "down": {downReport{}},
 	"apply": {applied{}}, "status": {statusReport{}}, "why": {whyReport{}}, "admit": {operate.Admitted{}}, "logs": {logReport{}}, "outputs": {operate.Outputs{}},
-	"destroy": {destroyed{}}, "action": {acted{}}, "suspend": {hooked{}}, "resume": {hooked{}}, "lint": {format.JSON{}}, "explain": {explanation{}},
+	"destroy": {destroyed{}}, "action": {acted{}}, "suspend": {operate.Hooked{}}, "resume": {operate.Hooked{}}, "lint": {format.JSON{}}, "explain": {explanation{}},
 	"retry": {operate.Retried{}}, "simulate": {prediction{}}, "run": {runReport{}}, "eval": {evaluated{}},
 }
 
 // describedElsewhere are objects that have a table of their own in docs/json.md.
 var describedElsewhere = map[string][]reflect.Type{
 	"":        {reflect.TypeFor[coordinator.Cause]()},
-	"destroy": {reflect.TypeFor[hooked]()},
+	"destroy": {reflect.TypeFor[operate.Hooked]()},
 }
 
 // Every command that has --json has a section in docs/json.md, in which all of its keys

@@ -56,11 +56,7 @@ nothing.`,
 			if len(list) == 0 && chosen != "" {
 				return source.Fail(source.UnknownName, fmt.Sprintf("no reference matches %q", chosen), "`hotc explain "+shellQuote(args[0])+"` lists them all")
 			}
-			if asJSON {
-				return printJSON(s.out, map[string]any{"references": list})
-			}
-			printExplanations(s, list)
-			return nil
+			return printResult(s.out, asJSON, map[string]any{"references": list}, func() { printExplanations(s, list) })
 		},
 	}
 	in.addFlags(cmd.Flags())

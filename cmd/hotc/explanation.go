@@ -21,7 +21,7 @@ func explanationText(t *target, i *status.Explanation, now time.Time) string {
 	if roots := i.Roots(); len(roots) > 0 && len(i.Findings) > 1 {
 		var names []string
 		for _, r := range roots {
-			names = append(names, r.Subject+" "+short(r.Kind))
+			names = append(names, r.Subject+" "+short[r.Kind])
 		}
 		b.WriteString("\nAt the root: " + strings.Join(names, "; ") + ".\n")
 	}
@@ -92,38 +92,13 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func short(k status.Kind) string {
-	switch k {
-	case status.KindRunning:
-		return "still runs"
-	case status.KindFailed, status.KindFailedDependency:
-		return "failed"
-	case status.KindArrived:
-		return "has what it waited for"
-	case status.KindStarting:
-		return "has not started"
-	case status.KindAbsent:
-		return "never came"
-	case status.KindMissing:
-		return "was not made"
-	case status.KindLost:
-		return "is lost"
-	case status.KindLeft:
-		return "has left its group"
-	case status.KindNotGiven:
-		return "is not given"
-	case status.KindRefused:
-		return "is not let in"
-	case status.KindDone:
-		return "is done"
-	case status.KindUpdating:
-		return "is being updated"
-	case status.KindOutOfDate:
-		return "is out of date"
-	case status.KindBlocked, status.KindTurn, status.KindSkipped:
-		return "waits"
-	}
-	return string(k)
+// short is what holds of a root, in two or three words.
+var short = map[status.Kind]string{
+	status.KindRunning: "still runs", status.KindFailed: "failed", status.KindFailedDependency: "failed", status.KindArrived: "has what it waited for",
+	status.KindStarting: "has not started", status.KindAbsent: "never came", status.KindMissing: "was not made", status.KindLost: "is lost",
+	status.KindLeft: "has left its group", status.KindNotGiven: "is not given", status.KindRefused: "is not let in", status.KindDone: "is done",
+	status.KindUpdating: "is being updated", status.KindOutOfDate: "is out of date",
+	status.KindBlocked: "waits", status.KindTurn: "waits", status.KindSkipped: "waits",
 }
 
 // sentence says what holds a subject up.
@@ -142,9 +117,7 @@ func sentence(f *status.Finding, now time.Time) string {
 			return f.Subject + " is skipped: " + status.CauseText(f.Cause)
 		}
 		return fmt.Sprintf("%s is skipped, because %s on its server failed", f.Subject, f.On[0].Subject)
-	case status.KindFailedDependency:
-		return fmt.Sprintf("%s failed%s: %s", f.Subject, at(f.Since, now), status.CauseText(f.Cause))
-	case status.KindFailed:
+	case status.KindFailedDependency, status.KindFailed:
 		return fmt.Sprintf("%s failed%s: %s", f.Subject, at(f.Since, now), status.CauseText(f.Cause))
 	case status.KindRunning:
 		return f.Subject + " runs" + since(f.Since, now)
@@ -218,7 +191,7 @@ func writeDetails(b *strings.Builder, f *status.Finding) {
 	}
 }
 
-// writeKnocks tells of machines that ask to be a server which is there: somebody has
+// writeAwaitingApproval tells of machines that ask to be a server which is there: somebody has
 // its token.
 func writeAwaitingApproval(b *strings.Builder, t *target, i *status.Explanation) {
 	var there []*status.Server

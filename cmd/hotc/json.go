@@ -13,6 +13,16 @@ func printJSON(w io.Writer, result any) error {
 	return e.Encode(result)
 }
 
+// printResult writes a command's result for programs, if it was called with --json, or for
+// people.
+func printResult(w io.Writer, asJSON bool, result any, text func()) error {
+	if asJSON {
+		return printJSON(w, result)
+	}
+	text()
+	return nil
+}
+
 // printJSONLine is printJSON in one line, for results that come one after another.
 func printJSONLine(w io.Writer, result any) error {
 	e := json.NewEncoder(w)

@@ -52,11 +52,7 @@ that value: a string as it is, anything else as JSON.`,
 			if err != nil {
 				return s.explain(ctx, err)
 			}
-			if asJSON {
-				return printJSON(io.out, report)
-			}
-			_, err = fmt.Fprint(io.out, outputsText(io, report))
-			return err
+			return printResult(io.out, asJSON, report, func() { fmt.Fprint(io.out, outputsText(io, report)) })
 		}),
 	}
 	t.addFlags(cmd)

@@ -60,11 +60,7 @@ Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 			if err != nil {
 				return s.explain(cmd.Context(), err)
 			}
-			if asJSON {
-				return printJSON(io.out, result)
-			}
-			printRetried(io, result, r.Skip)
-			return nil
+			return printResult(io.out, asJSON, result, func() { printRetried(io, result, r.Skip) })
 		},
 	}
 	t.addFlags(cmd)

@@ -25,13 +25,10 @@ import (
 
 func newRunCommand(s streams) *cobra.Command {
 	var (
-		in      compilation
-		facts   []string
-		secrets []string
-		workdir string
-		agent   string
-		asJSON  bool
-		output  bool
+		r              = localRun{streams: s}
+		in             compilation
+		facts, secrets []string
+		workdir, agent string
 	)
 	cmd := &cobra.Command{
 		Use:   "run TEMPLATE",
@@ -51,17 +48,16 @@ else only Heat would know is given with --fact. If a role fails its last lines a
 			if o.SecretParameters, err = secretNames(secrets); err != nil {
 				return err
 			}
-			result, err := compileWith(o, s)
+			if r.result, err = compileWith(o, s); err != nil {
+				return err
+			}
+			r.started, r.width = time.Now(), longestRole(r.result.Built.Plan)
+			given, err := parseFacts(facts, r.result.Program)
 			if err != nil {
 				return err
 			}
-			r := &localRun{streams: s, result: result, asJSON: asJSON, output: output, started: time.Now(), width: longestRole(result.Built.Plan)}
-			given, err := parseFacts(facts, result.Program)
-			if err != nil {
-				return err
-			}
-			r.heat = localheat.New(string(localrun.Name), result, given)
-			if r.setup.Given, err = readGifts(cmd.Context(), secrets, result.Built.Plan, s); err != nil {
+			r.heat = localheat.New(string(localrun.Name), r.result, given)
+			if r.setup.Given, err = readGifts(cmd.Context(), secrets, r.result.Built.Plan, s); err != nil {
 				return err
 			}
 			if r.setup.Agent, err = findAgent(agent); err != nil {
@@ -76,8 +72,8 @@ else only Heat would know is given with --fact. If a role fails its last lines a
 	cmd.Flags().StringArrayVar(&secrets, "secret-param", nil, "`NAME=FILE`, the value of a hidden parameter that only roles read, given sealed; - is standard input (several times)")
 	cmd.Flags().StringVar(&workdir, "workdir", "", "keep everything in this `DIR`: what a role wrote, its stdout, stderr and status")
 	cmd.Flags().StringVar(&agent, "agent", "", "the hotc-agent to run (default: beside hotc, or on PATH)")
-	cmd.Flags().BoolVar(&output, "output", false, "show what roles print while they run, with --json on standard error")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	cmd.Flags().BoolVar(&r.output, "output", false, "show what roles print while they run, with --json on standard error")
+	cmd.Flags().BoolVar(&r.asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
 

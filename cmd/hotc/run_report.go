@@ -83,15 +83,8 @@ func (r *localRun) report(result *localrun.Result, kept bool) error {
 			report.Outputs[o.Name] = o.Value
 		}
 	}
-	if r.asJSON {
-		if err := printJSON(r.out, report); err != nil {
-			return err
-		}
-	} else {
-		r.printOutputs(outputs)
-	}
-	if report.Done {
-		return nil
+	if err := printResult(r.out, r.asJSON, report, func() { r.printOutputs(outputs) }); err != nil || report.Done {
+		return err
 	}
 	r.explainFailure(result)
 	return errFailed

@@ -43,12 +43,10 @@ and no existing file is overwritten.`,
 				return err
 			}
 			environment := args[0] + environmentSuffix
-			if asJSON {
-				return printJSON(io.out, map[string]string{"file": args[0], "environment": environment})
-			}
-			fmt.Fprintf(io.out, "%s holds a new secret, for hotc's --secret-file.\n%s gives it to Heat: openstack stack create -e %s …\n",
-				args[0], environment, shellQuote(environment))
-			return nil
+			return printResult(io.out, asJSON, map[string]string{"file": args[0], "environment": environment}, func() {
+				fmt.Fprintf(io.out, "%s holds a new secret, for hotc's --secret-file.\n%s gives it to Heat: openstack stack create -e %s …\n",
+					args[0], environment, shellQuote(environment))
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the names of the files as JSON")

@@ -47,11 +47,7 @@ FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot) to seconds
 					return fmt.Errorf("write the picture: %w", err)
 				}
 			}
-			if asJSON {
-				return printJSON(s.out, p)
-			}
-			p.print(s)
-			return nil
+			return printResult(s.out, asJSON, p, func() { p.print(s) })
 		},
 	}
 	in.addFlags(cmd.Flags())

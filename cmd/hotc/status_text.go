@@ -185,28 +185,24 @@ func producerText(v *status.Status, reader contract.ServerPath, cell contract.Ce
 
 // summary is the deployment in one line.
 func summary(v *status.Status, stack string) string {
-	words := map[string]int{}
-	servers, missing, left, absent, lost, gone, roles := 0, 0, 0, 0, 0, 0, 0
+	words, servers, roles := map[string]int{}, 0, 0
 	for _, s := range v.Servers {
-		if s.Missing != "" {
-			missing++
+		switch {
+		case s.Missing != "":
+			words["not made"]++
 			continue
-		}
-		if s.Left {
-			left++
+		case s.Left:
+			words["left"]++
 			continue
+		case !s.Came():
+			words["never came"]++
+		case s.Lost():
+			words["lost"]++
+		case s.Gone():
+			words["gone"]++
 		}
 		servers++
 		roles += len(s.Roles)
-		if !s.Came() {
-			absent++
-		}
-		if s.Lost() {
-			lost++
-		}
-		if s.Gone() {
-			gone++
-		}
 		for i := range s.Roles {
 			words[s.Roles[i].Shown()]++
 		}
@@ -218,20 +214,10 @@ func summary(v *status.Status, stack string) string {
 			parts = append(parts, fmt.Sprintf("%d %s", words[w], w))
 		}
 	}
-	if absent > 0 {
-		parts = append(parts, counted(absent, "server")+" never came")
-	}
-	if missing > 0 {
-		parts = append(parts, counted(missing, "server")+" not made")
-	}
-	if left > 0 {
-		parts = append(parts, counted(left, "server")+" left")
-	}
-	if lost > 0 {
-		parts = append(parts, counted(lost, "server")+" lost")
-	}
-	if gone > 0 {
-		parts = append(parts, counted(gone, "server")+" gone")
+	for _, w := range []string{"never came", "not made", "left", "lost", "gone"} {
+		if words[w] > 0 {
+			parts = append(parts, counted(words[w], "server")+" "+w)
+		}
 	}
 	if v.Plan.Signal == contract.RelaySignals && v.Relays == 0 && roles > 0 {
 		parts = append(parts, "no relay")

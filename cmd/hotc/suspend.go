@@ -33,40 +33,32 @@ func newTurnCommand(io streams, hook, long, next string) *cobra.Command {
 		Short: "Run the roles' " + hook + " hooks",
 		Long:  long,
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			if !runHooks {
 				return usageError{fmt.Errorf("hotc %s runs hooks, and leaves the stack to \"openstack stack %s\": say --run-hooks", hook, hook)}
 			}
-			result, err := turn(cmd.Context(), io, &t, hook)
+			return nil
+		},
+		RunE: t.operate(func(ctx context.Context, s *session, _ []string) error {
+			v, err := s.look(ctx)
 			if err != nil {
 				return err
 			}
-			failed := result.failure()
-			if asJSON {
-				return errors.Join(printJSON(io.out, result), failed)
+			result, err := s.runHooks(ctx, v, hook, func(text string) { fmt.Fprintln(io.err, text) })
+			if err != nil {
+				return err
 			}
-			result.print(io)
-			if failed == nil && next != "" {
-				fmt.Fprintf(io.out, "\nNext:\n\n  "+next+"\n", shellQuote(t.stack))
-			}
-			return failed
-		},
+			failed := result.Failure()
+			return errors.Join(printResult(io.out, asJSON, result, func() {
+				printHooks(io, result)
+				if failed == nil && next != "" {
+					fmt.Fprintf(io.out, "\nNext:\n\n  "+next+"\n", shellQuote(t.stack))
+				}
+			}), failed)
+		}),
 	}
 	t.addFlags(cmd)
 	cmd.Flags().BoolVar(&runHooks, "run-hooks", false, "run the hooks, one run each")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
-}
-
-func turn(ctx context.Context, io streams, t *target, hook string) (*hooked, error) {
-	s, err := t.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	v, err := s.look(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s.runHooks(ctx, v, hook, func(text string) { fmt.Fprintln(io.err, text) })
 }

@@ -163,7 +163,7 @@ func (d *cloudDeployment) Hooks(ctx context.Context, v *status.Status) error {
 	for _, r := range h.Roles {
 		d.say(fmt.Sprintf("%s: the hook delete is %s", r.Role, r.Status))
 	}
-	return withHint(h.failure(), "mend it, and give the same command again; --skip-hooks goes on without the delete hooks")
+	return withHint(h.Failure(), "mend it, and give the same command again; --skip-hooks goes on without the delete hooks")
 }
 
 // withHint is a diagnostic with another hint.

@@ -91,12 +91,7 @@ func (s *session) runDeleteHooks(ctx context.Context, changes []deploy.RoleChang
 	for _, key := range ran.Without {
 		say(fmt.Sprintf("%s: the hook delete did not run: its agent is not there, or the role has not ended.", key))
 	}
-	if err := (*hooked)(ran).failure(); err != nil {
-		d, _ := source.AsDiagnostic(err)
-		d.Hint = "nothing was changed: mend it, and apply again; or --without-hooks takes the role out as it is"
-		return d
-	}
-	return nil
+	return withHint(ran.Failure(), "nothing was changed: mend it, and apply again; or --without-hooks takes the role out as it is")
 }
 
 // lacksHook is the diagnostic of roles that have run and have no hook update.

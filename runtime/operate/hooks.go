@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -37,6 +38,24 @@ type HookRan struct {
 // Failed says that a hook has not come to its end well.
 func (h *Hooked) Failed() bool {
 	return slices.ContainsFunc(h.Roles, func(r HookRan) bool { return r.Status != coordinator.AnswerDone })
+}
+
+// Failure says which hooks have not come to their end well; nil is none.
+func (h *Hooked) Failure() error {
+	var failed *source.Diagnostic
+	for _, r := range h.Roles {
+		switch {
+		case r.Status == coordinator.AnswerDone:
+		case failed == nil:
+			failed = source.Fail(source.RoleFailed, fmt.Sprintf("the hook %s of %s: %s", h.Hook, r.Role, r.Reason), "hooks after it did not run; the same command runs them again")
+		default:
+			failed.Notes = append(failed.Notes, source.Note{Message: fmt.Sprintf("%s: %s", r.Role, r.Reason)})
+		}
+	}
+	if failed == nil {
+		return nil
+	}
+	return failed
 }
 
 // EarlyHookError is a hook that was to run before its role has ended.
