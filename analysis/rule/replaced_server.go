@@ -45,3 +45,12 @@ func scales(kind string) bool {
 	}
 	return false
 }
+
+// isText says whether a property surely has a text, which it has, too, if it is not there.
+func (l *Look) isText(n *yaml.Node, text string) bool {
+	if n == nil {
+		return true
+	}
+	v, known := l.Value(n)
+	return known && v.Value == text
+}

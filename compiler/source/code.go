@@ -40,6 +40,7 @@ const (
 	ServerNetwork       Code = "H225" // a server's network that names none
 	DeploymentFormat    Code = "H226" // deployments on a server whose user_data_format cannot run them
 	MissingArgument     Code = "H227" // a nested template's parameter that nobody gives a value
+	DependentProperty   Code = "H228" // a property that needs, or excludes, some value of another
 	IndexInFunction     Code = "H229" // a member's number in a function that is called before it is known
 	UnusedParameter     Code = "H230" // a parameter that nothing reads
 	UnusedCondition     Code = "H231" // a condition that nothing asks for

@@ -1,0 +1,103 @@
+package rule
+
+// demand is what a type's validate() asks of properties beside its table, which the
+// generator of the tables cannot find by trying. What stock Heat's methods ask for is all
+// here, in Blocks, or in a rule of its own (server_boot.go, server_network.go, …), but for
+// what only a cloud decides.
+type demand struct {
+	// path is that of the maps that it is about; "" is the resource's own properties.
+	path string
+	// of is the property whose value decides: one of `is`, or none of `not`. "" is always.
+	of      string
+	is, not []string
+
+	oneOf, excludes []string // at least one of these, and at most one
+	needs, without  []string
+	ascending       []string // numbers none of which is larger than one that follows
+}
+
+// demands are those of each type (heat/engine/resources, validate).
+var demands = map[string][]demand{
+	"AWS::AutoScaling::AutoScalingGroup": {{oneOf: []string{"InstanceId", "LaunchConfigurationName"}}, {excludes: []string{"InstanceId", "LaunchConfigurationName"}},
+		{ascending: []string{"MinSize", "DesiredCapacity", "MaxSize"}}},
+	"AWS::AutoScaling::LaunchConfiguration": {{oneOf: []string{"InstanceId", "ImageId"}}, {oneOf: []string{"InstanceId", "InstanceType"}},
+		{path: "BlockDeviceMappings", needs: []string{"Ebs"}}, {path: "BlockDeviceMappings.Ebs", needs: []string{"SnapshotId"}}},
+	"AWS::AutoScaling::ScalingPolicy": {{of: "AdjustmentType", not: []string{"PercentChangeInCapacity"}, without: []string{"MinAdjustmentStep"}}},
+	"AWS::EC2::EIPAssociation": {{oneOf: []string{"EIP", "AllocationId"}}, {excludes: []string{"EIP", "AllocationId"}},
+		{oneOf: []string{"InstanceId", "NetworkInterfaceId"}}},
+	"AWS::EC2::Instance": {{excludes: []string{"SecurityGroups", "NetworkInterfaces"}}, {excludes: []string{"SecurityGroupIds", "NetworkInterfaces"}},
+		{path: "BlockDeviceMappings", needs: []string{"Ebs"}}, {path: "BlockDeviceMappings.Ebs", needs: []string{"SnapshotId"}}},
+	"OS::Barbican::Order": {
+		{of: "type", is: []string{"key", "asymmetric"}, needs: []string{"algorithm", "bit_length"},
+			without: []string{"request_type", "subject_dn", "source_container_ref", "ca_id", "profile", "request_data"}},
+		{of: "type", is: []string{"key"}, without: []string{"pass_phrase"}},
+		{of: "type", is: []string{"asymmetric", "certificate"}, without: []string{"mode"}},
+		{of: "type", is: []string{"certificate"}, without: []string{"algorithm", "bit_length", "payload_content_type", "expiration", "pass_phrase"}},
+	},
+	"OS::Barbican::Secret": {{of: "payload_content_type", is: []string{"application/octet-stream"}, needs: []string{"payload_content_encoding"}},
+		{of: "payload_content_type", is: []string{"text/plain", ""}, without: []string{"payload_content_encoding"}}},
+	"OS::Cinder::Volume":         {{oneOf: []string{"size", "backup_id", "source_volid", "snapshot_id"}}},
+	"OS::Cinder::VolumeType":     {{of: "is_public", is: []string{"true"}, without: []string{"projects"}}},
+	"OS::Designate::Zone":        {{of: "type", is: []string{"PRIMARY"}, needs: []string{"email"}}, {of: "type", is: []string{"SECONDARY"}, needs: []string{"masters"}}},
+	"OS::Glance::WebImage":       {{of: "visibility", not: []string{"shared"}, without: []string{"members"}}},
+	"OS::Heat::AutoScalingGroup": {{ascending: []string{"min_size", "desired_capacity", "max_size"}}},
+	"OS::Heat::ScalingPolicy":    {{of: "adjustment_type", not: []string{"percent_change_in_capacity"}, without: []string{"min_adjustment_step"}}},
+
+	"OS::Keystone::Group":               oneOwner,
+	"OS::Keystone::GroupRoleAssignment": oneOwner,
+	"OS::Keystone::User":                oneOwner,
+	"OS::Keystone::UserRoleAssignment":  oneOwner,
+
+	"OS::Manila::ShareNetwork": {{excludes: []string{"neutron_network", "nova_network"}}, {excludes: []string{"neutron_subnet", "nova_network"}}},
+	"OS::Mistral::Workflow": {{of: "type", is: []string{"reverse"}, needs: []string{"params"}},
+		{path: "tasks", oneOf: []string{"workflow", "action"}}, {path: "tasks", excludes: []string{"workflow", "action"}}},
+	"OS::Monasca::Notification":    {{of: "type", not: []string{"webhook"}, without: []string{"period"}}},
+	"OS::Neutron::LBaaS::L7Policy": redirects,
+	"OS::Neutron::LBaaS::L7Rule":   keyed,
+	"OS::Neutron::LBaaS::Listener": terminated,
+	"OS::Neutron::LBaaS::Pool":     persistent,
+	"OS::Neutron::NetworkGateway": {{path: "connections", of: "segmentation_type", is: []string{"vlan"}, needs: []string{"segmentation_id"}},
+		{path: "connections", of: "segmentation_type", is: []string{"flat"}, without: []string{"segmentation_id"}}},
+	"OS::Neutron::Pool":        {{path: "vip.session_persistence", of: "type", is: []string{"APP_COOKIE"}, needs: []string{"cookie_name"}}},
+	"OS::Neutron::ProviderNet": {{of: "network_type", not: []string{"vlan"}, without: []string{"segmentation_id"}}},
+	"OS::Neutron::Router":      {{excludes: []string{"l3_agent_id", "l3_agent_ids"}}, {excludes: []string{"distributed", "l3_agent_id"}}, {excludes: []string{"distributed", "l3_agent_ids"}}},
+	"OS::Neutron::Segment": {{of: "network_type", is: []string{"flat", "vlan"}, needs: []string{"physical_network"}},
+		{of: "network_type", is: []string{"vlan"}, needs: []string{"segmentation_id"}},
+		{of: "network_type", is: []string{"local", "flat"}, without: []string{"segmentation_id"}},
+		{of: "network_type", is: []string{"vxlan", "gre", "geneve"}, without: []string{"physical_network"}}},
+	"OS::Neutron::Subnet":     {{excludes: []string{"cidr", "prefixlen"}}, {of: "ip_version", is: []string{"4"}, without: []string{"ipv6_ra_mode", "ipv6_address_mode"}}},
+	"OS::Neutron::SubnetPool": {{ascending: []string{"min_prefixlen", "default_prefixlen", "max_prefixlen"}}},
+	"OS::Nova::KeyPair":       {{oneOf: []string{"public_key"}}},
+	"OS::Nova::Server": {{path: "block_device_mapping", oneOf: []string{"volume_id", "snapshot_id"}}, {path: "block_device_mapping", excludes: []string{"volume_id", "snapshot_id"}},
+		{path: "networks", excludes: []string{"port", "fixed_ip"}},
+		{path: "networks", of: "allocate_network", is: []string{"auto", "none"}, without: []string{"network", "port", "subnet", "fixed_ip", "floating_ip", "tag"}}},
+	"OS::Octavia::L7Policy": redirects,
+	"OS::Octavia::L7Rule":   keyed,
+	"OS::Octavia::Listener": terminated,
+	"OS::Octavia::Pool":     persistent,
+	"OS::Trove::Cluster":    {{path: "instances.networks", oneOf: []string{"network", "port"}}, {path: "instances.networks", excludes: []string{"network", "port"}}},
+	"OS::Trove::Instance":   {{path: "networks", oneOf: []string{"network", "port"}}, {path: "networks", excludes: []string{"network", "port"}}},
+	"OS::Zun::Container": {{path: "mounts", oneOf: []string{"volume_id", "volume_size"}}, {path: "mounts", excludes: []string{"volume_id", "volume_size"}},
+		{path: "networks", oneOf: []string{"network", "port"}}, {path: "networks", excludes: []string{"port", "fixed_ip"}}},
+}
+
+var (
+	oneOwner  = []demand{{path: "roles", oneOf: []string{"project", "domain"}}, {path: "roles", excludes: []string{"project", "domain"}}}
+	redirects = []demand{{of: "action", is: []string{"REJECT", "REDIRECT_TO_URL"}, without: []string{"redirect_pool"}},
+		{of: "action", is: []string{"REJECT", "REDIRECT_TO_POOL"}, without: []string{"redirect_url"}},
+		{of: "action", is: []string{"REDIRECT_TO_URL"}, needs: []string{"redirect_url"}},
+		{of: "action", is: []string{"REDIRECT_TO_POOL"}, needs: []string{"redirect_pool"}}}
+	keyed      = []demand{{of: "type", is: []string{"HEADER", "COOKIE"}, needs: []string{"key"}}}
+	terminated = []demand{{of: "protocol", is: []string{"TERMINATED_HTTPS"}, needs: []string{"default_tls_container_ref"}}}
+	persistent = []demand{{path: "session_persistence", of: "type", is: []string{"APP_COOKIE"}, needs: []string{"cookie_name"}},
+		{path: "session_persistence", of: "type", is: []string{"SOURCE_IP"}, without: []string{"cookie_name"}}}
+)
+
+// demands are those that are about a block.
+func (b *Block) demands(yield func(demand) bool) {
+	for _, d := range demands[b.Type.Name] {
+		if d.path == b.Path && !yield(d) {
+			return
+		}
+	}
+}

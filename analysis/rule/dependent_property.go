@@ -1,0 +1,107 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+)
+
+var dependentProperty = Rule{Code: source.DependentProperty, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findDependentProperties}
+
+// findDependentProperties finds properties that a type needs, or does not take, because of
+// the value of another one.
+func findDependentProperties(l *Look) {
+	for _, b := range l.Blocks() {
+		l.besideItself(b)
+		for d := range b.demands {
+			l.ascending(b, d.ascending)
+			if len(d.needs)+len(d.without) == 0 {
+				continue
+			}
+			decides, because, holds := Known{}, "", d.of == ""
+			if d.of != "" {
+				decides, holds = l.decided(b, d)
+				because = fmt.Sprintf(" where %s is %s", d.of, said(decides.Value))
+			}
+			if !holds {
+				continue
+			}
+			for _, name := range d.needs {
+				if !l.elsewhere(b) && b.Node.Entry(name) == nil && (b.Known[name] == nil || b.Known[name].Default == nil && (b.Known[name].Instead == "" || b.Node.Entry(b.Known[name].Instead) == nil)) {
+					l.Found(b.within(), when(fmt.Sprintf("%s needs the property %q%s", b.Of, name, because), decides), "")
+				}
+			}
+			for _, name := range l.surely(b, d.without) {
+				l.Found(b.Node.Entry(name).Key, when(fmt.Sprintf("%s takes no property %q%s", b.Of, name, because), decides), "")
+			}
+		}
+	}
+}
+
+// besideItself finds what stands among the value_specs of a network and is a property of its
+// own (heat/engine/resources/openstack/neutron/neutron.py, validate_properties; the types
+// with a validate() of their own drop its answer).
+func (l *Look) besideItself(b *Block) {
+	specs := b.Get("value_specs")
+	if b.Path != "" || b.Type.Name != "OS::Neutron::Net" || specs == nil || l.IsCall(specs) {
+		return
+	}
+	for _, e := range specs.All() {
+		if b.Known[e.Name] != nil || e.Name == "shared" || e.Name == "tenant_id" {
+			l.Found(e.Key, fmt.Sprintf("%s takes no %q among its value_specs", b.Of, e.Name), "")
+		}
+	}
+}
+
+// decided is the value of the property that decides, and whether a demand holds for it.
+func (l *Look) decided(b *Block, d demand) (Known, bool) {
+	k := Known{}
+	if e := b.Node.Entry(d.of); e != nil {
+		known := false
+		if k, known = l.Value(e.Value); !known || e.Value.IsNull() || l.elsewhere(b) {
+			return k, false
+		}
+	} else if l.elsewhere(b) {
+		return k, false
+	} else if p := b.Known[d.of]; p != nil && p.Default != nil {
+		k.Value = p.Nothing()
+	}
+	text := ""
+	if k.Value != nil {
+		text = value.ToString(k.Value)
+	}
+	if yes, is := k.Value.(bool); is {
+		text = map[bool]string{true: "true", false: "false"}[yes]
+	}
+	return k, slices.Contains(d.is, text) || d.not != nil && !slices.Contains(d.not, text)
+}
+
+// said is a value as people call it.
+func said(v value.Value) string {
+	if v == nil {
+		return "not given"
+	}
+	return value.ToString(v)
+}
+
+// ascending compares numbers that are to be in order; of those that are not there, or not
+// known, nothing is said.
+func (l *Look) ascending(b *Block, names []string) {
+	last, lastName := int64(0), ""
+	for _, name := range names {
+		n := b.Get(name)
+		if n == nil {
+			continue
+		}
+		k, known := l.Value(n)
+		number, isNumber := value.Integer(k.Value)
+		if v, is := number.(int64); known && isNumber && is {
+			if lastName != "" && last > v {
+				l.Found(n, when(fmt.Sprintf("%s of %s is %d, and so less than %s, which is %d", name, b.Of, v, lastName, last), k), "")
+			}
+			last, lastName = v, name
+		}
+	}
+}
