@@ -168,6 +168,8 @@ type ServerState struct {
 	// Untold is why Heat does not know yet of what has ended, where the agent tells it.
 	Untold string      `json:"untold,omitempty"`
 	Roles  []RoleState `json:"roles"`
+	// Wrote are the versions of the values that the server has published.
+	Wrote map[contract.CellName]Count `json:"wrote,omitempty"`
 	// Decided is what Heat decided of the stack's topology, by the keys of the plan: true,
 	// false or a number of members.
 	Decided map[string]json.RawMessage `json:"decided,omitempty"`

@@ -348,6 +348,7 @@ func (a *agent) enrol(ctx context.Context) (err error) {
 		return err
 	}
 	a.board = newBoard(a.session, a.console, a.stop, a.Now, a.firstState(before))
+	a.board.wrote = a.wrote
 	return nil
 }
 

@@ -31,6 +31,8 @@ type board struct {
 
 	mu    sync.Mutex
 	state coordinator.ServerState
+	// wrote are the versions of what the server has published; nil is that nobody knows.
+	wrote func() map[contract.CellName]coordinator.Count
 
 	reporting chan struct{} // full from the look at the state to the end of its report
 }
@@ -136,6 +138,9 @@ func (b *board) copy() coordinator.ServerState {
 	defer b.mu.Unlock()
 	state := b.state
 	state.Roles = slices.Clone(state.Roles)
+	if b.wrote != nil {
+		state.Wrote = b.wrote()
+	}
 	return state
 }
 

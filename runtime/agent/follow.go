@@ -126,6 +126,22 @@ func (f *followed) reset() {
 	clear(f.stamped)
 }
 
+// wrote are the versions of what the server has published, for whoever has to know whether
+// those who follow it have run with that.
+func (a *agent) wrote() map[contract.CellName]coordinator.Count {
+	kept, err := a.journal.Kept()
+	if err != nil {
+		return nil // the next write fails over it
+	}
+	wrote := map[contract.CellName]coordinator.Count{}
+	for cell, r := range kept {
+		if r.State == coordinator.Valued {
+			wrote[cell] = r.At()
+		}
+	}
+	return wrote
+}
+
 // bringUpToDate runs, for roles that are done, what has become due, until nothing is. An
 // error says that the agent has to end.
 func (a *agent) bringUpToDate(ctx context.Context) error {

@@ -92,6 +92,14 @@ func TestAChangeRunsAlongAChain(t *testing.T) {
 	}
 	b.change("a", b.levelled("2"))
 	b.awaitState("c", upTo(2, coordinator.RoleDone))
+	for _, s := range []contract.ServerPath{"a", "b"} { // a relay compares this with what its followers have run with
+		b.awaitState(s, func(now coordinator.ServerState) bool {
+			return now.Roles[0].Status == coordinator.RoleDone && now.Wrote[contract.CellName(s+".r:out")] == coordinator.Count{1, 2}
+		})
+	}
+	b.awaitState("c", func(now coordinator.ServerState) bool {
+		return now.Roles[0].Followed["b.r:out"] == coordinator.Count{1, 2}
+	})
 	c.ran("b1\nupdate b2\n") // without a hook the role itself runs again
 	e.ran("b1\n")            // it does not watch
 	b.want("b.r:out", `"b2"`)

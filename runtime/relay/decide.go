@@ -115,7 +115,7 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 			out.read(w.About, server, role)
 		}
 	}
-	if missed := missed(here, servers); missed != "" {
+	if missed := missed(w.About, here, servers); missed != "" {
 		out.waitFor(missed)
 	}
 	if w.About.Role != "" && out.state == coordinator.HeatDone {

@@ -3,7 +3,6 @@ package relay
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -144,23 +143,4 @@ func keep(in map[contract.ServerPath]int, server contract.ServerPath, incarnatio
 	if delete(in, server); incarnation > 0 {
 		in[server] = incarnation
 	}
-}
-
-// missed is a role that has not run yet with all members that are in a group which it follows,
-// now that the roles of all of them are done; "" if there is none.
-func missed(here map[contract.ServerPath]*contract.Server, servers map[contract.ServerPath]relay.Server) string {
-	for _, path := range slices.Sorted(maps.Keys(here)) {
-		for _, role := range here[path].Roles {
-			i := slices.IndexFunc(servers[path].State.Roles, func(x coordinator.RoleState) bool { return x.Name == role.Name })
-			for _, f := range role.Follows {
-				if f.Member == nil || here[f.Member.Server] == nil || servers[f.Member.Server].Left || i < 0 {
-					continue
-				}
-				if has := servers[path].State.Roles[i].Followed[f.Cell]; has[0] != servers[f.Member.Server].Incarnation {
-					return fmt.Sprintf("role %s: to be updated: %s has joined the group %s", path.Role(role.Name), f.Member.Server, f.Member.Group)
-				}
-			}
-		}
-	}
-	return ""
 }

@@ -54,9 +54,11 @@ func BenchmarkTold(b *testing.B) {
 			return slices.ContainsFunc(signalled.Resources(b), func(r heattest.Resource) bool { return r.Name == "done" && r.Status == "IN_PROGRESS" && r.ID != "" })
 		})
 		time.Sleep(time.Duration(i) * time.Second / rounds)
+		ends := make(chan time.Time, 1) // Heat is asked all the time, as in the relay's turn
+		go func() { ends <- complete(b, signalled) }()
 		began := time.Now()
 		signalled.Signal(b, "done")
-		took[1] = append(took[1], complete(b, signalled).Sub(began).Seconds())
+		took[1] = append(took[1], (<-ends).Sub(began).Seconds())
 	}
 	for k := range took {
 		slices.Sort(took[k])

@@ -1,0 +1,66 @@
+package relay
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/relay"
+)
+
+// A role that follows others' values is done as now described when it has run with what they
+// say now. Its agent decides when it runs (coordinator.Stand). A relay reads no values: it
+// compares the versions that the servers report to have written with those that the role has
+// run with. What those who write have failed with fails the same wait, so that no role waits
+// in vain.
+
+// missed is a role that has not run yet with what is there by now, all roles of the wait being
+// done; "" if there is none. What others than members have written counts for the wait of the
+// whole stack alone: those may need what Heat does only after the wait of a member has ended.
+func missed(about contract.HeatWaitAbout, here map[contract.ServerPath]*contract.Server, servers map[contract.ServerPath]relay.Server) string {
+	wrote := map[contract.CellName]coordinator.Count{}
+	if about.Stack == "" && about.Role == "" {
+		for path, server := range here {
+			for _, cell := range server.Writes { // a server speaks for its own alone
+				if at, known := servers[path].State.Wrote[cell]; known {
+					wrote[cell] = at
+				}
+			}
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(here)) {
+		for i := range here[path].Roles {
+			role := &here[path].Roles[i]
+			n := slices.IndexFunc(servers[path].State.Roles, func(x coordinator.RoleState) bool { return x.Name == role.Name })
+			if n < 0 {
+				continue
+			}
+			ran := servers[path].State.Roles[n].Followed
+			for _, f := range role.Follows {
+				if why := behind(role, f, ran[f.Cell], here, servers, wrote); why != "" {
+					return fmt.Sprintf("role %s: to be updated: %s", path.Role(role.Name), why)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// behind is why a role that has run with a version of a cell has to run again; "" is that it
+// has not.
+func behind(role *contract.Role, f contract.Follow, ran coordinator.Count, here map[contract.ServerPath]*contract.Server, servers map[contract.ServerPath]relay.Server, wrote map[contract.CellName]coordinator.Count) string {
+	if m := f.Member; m != nil {
+		if here[m.Server] == nil || servers[m.Server].Left {
+			return ""
+		}
+		if ran[0] != servers[m.Server].Incarnation {
+			return fmt.Sprintf("%s has joined the group %s", m.Server, m.Group)
+		}
+	}
+	if now, known := wrote[f.Cell]; known && now != ran && f.Watch && role.Updating() != nil {
+		return "it has not run yet with what " + string(f.Cell) + " is now"
+	}
+	return ""
+}

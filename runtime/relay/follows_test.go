@@ -1,0 +1,58 @@
+package relay
+
+import (
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/relay"
+)
+
+// A stack is not complete before every role has run with what it follows of other roles, once
+// nothing fails. What only a member waits for does not ask for that, nor what no update brings
+// the role to, nor what a server says of another's cells.
+func TestWaitForWhatRolesFollow(t *testing.T) {
+	p := site()
+	p.Servers[0].Writes = []contract.CellName{"db.mysql:own"}
+	follower := &p.Servers[1].Roles[0]
+	follower.Idempotent = true
+	follower.Follows = []contract.Follow{{Cell: "db.mysql:own", Watch: true, Sources: []contract.Source{"db.mysql"}}}
+	named := contract.HeatServers{{Server: "db", ID: "id-db"}, {Server: "g/*", ID: "id-g"}}
+	whole, member := contract.HeatWaitAbout{Wait: "hotc_done"}, contract.HeatWaitAbout{Stack: "g/0", Wait: "hotc_done"}
+	type versions = map[contract.CellName]coordinator.Count
+	for _, c := range []struct {
+		what       string
+		about      contract.HeatWaitAbout
+		db         string
+		wrote, ran versions
+		forged     versions // as the follower says of it
+		change     func(*contract.Role)
+		want       coordinator.HeatWaitState
+	}{
+		{"it has run with what is there", whole, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 2}}, nil, nil, coordinator.HeatDone},
+		{"it has not", whole, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, nil, coordinator.HeatWaits},
+		{"it has run before there was one", whole, "done", versions{"db.mysql:own": {1, 1}}, nil, nil, nil, coordinator.HeatWaits},
+		{"another machine wrote the same number", whole, "done", versions{"db.mysql:own": {2, 1}}, versions{"db.mysql:own": {1, 1}}, nil, nil, coordinator.HeatWaits},
+		{"who writes it has failed meanwhile", whole, "not-updated", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, nil, coordinator.HeatFailed},
+		{"an agent that does not say what it wrote", whole, "done", nil, versions{"db.mysql:own": {1, 1}}, nil, nil, coordinator.HeatDone},
+		{"of a member's own wait", member, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, nil, coordinator.HeatDone},
+		{"the follower says what another has written", whole, "done", nil, versions{"db.mysql:own": {1, 1}}, versions{"db.mysql:own": {9, 9}}, nil, coordinator.HeatDone},
+		{"it does not watch it", whole, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, func(r *contract.Role) { r.Follows[0].Watch = false }, coordinator.HeatDone},
+		{"nothing brings it up to date", whole, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, func(r *contract.Role) { r.Idempotent = false }, coordinator.HeatDone},
+	} {
+		kept, follows := *follower, follower.Follows[0]
+		if c.change != nil {
+			c.change(follower)
+		}
+		db, g := ran(p, "db", "id-db", "mysql="+c.db+" backup=done"), ran(p, "g/0", "id-g", "join=done")
+		db.State.Wrote, g.State.Wrote, g.State.Roles[0].Followed = c.wrote, c.forged, c.ran
+		got := decide(contract.HeatWait{About: c.about, Servers: named}, p, map[contract.ServerPath]relay.Server{"db": db, "g/0": g}, nil)
+		if got.state != c.want {
+			t.Errorf("%s: %+v, want %s", c.what, got, c.want)
+		}
+		if want := "role g/0.join: to be updated: it has not run yet with what db.mysql:own is now"; c.want == coordinator.HeatWaits && got.reason != want {
+			t.Errorf("%s: %q", c.what, got.reason)
+		}
+		*follower, kept.Follows[0] = kept, follows
+	}
+}
