@@ -168,7 +168,7 @@ func contradiction(s *program.Sequence, happened []string) string {
 	for _, step := range s.Steps {
 		name := stepName(step)
 		if step.Op == program.Fork {
-			perhaps[stepName(step.Ways[0][0])] = true
+			perhaps[stepName(step.Ways[1][0])] = true
 			continue
 		}
 		at := slices.Index(happened, name)

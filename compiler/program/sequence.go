@@ -132,6 +132,30 @@ func scaled(steps []Step, from float64) []Step {
 	return out
 }
 
+// Perhaps are steps that happen or not.
+func Perhaps(at source.Place, steps []Step) []Step {
+	switch {
+	case len(steps) == 0:
+		return nil
+	case len(steps) == 1 && steps[0].Op == Fork && len(steps[0].Ways) == 2 && len(steps[0].Ways[0]) == 0:
+		return steps // already
+	}
+	return []Step{{Op: Fork, At: at, Progress: steps[0].Progress, Ways: [][]Step{nil, steps}}}
+}
+
+// Spread gives steps their progress: nobody knows better than evenly, from one point of the
+// run to another.
+func Spread(steps []Step, from, to float64) []Step {
+	for i := range steps {
+		end := from + (to-from)*float64(i+1)/float64(len(steps))
+		steps[i].Progress = end
+		for _, way := range steps[i].Ways {
+			Spread(way, from, end)
+		}
+	}
+	return steps
+}
+
 func walkSteps(steps []Step, visit func(*Step)) {
 	for i := range steps {
 		visit(&steps[i])

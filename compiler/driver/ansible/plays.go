@@ -163,7 +163,7 @@ func (w *walker) play(play piece, file string) []program.Step {
 			}
 			steps := w.playbook(path.Join(path.Dir(file), other.text()))
 			if play.get("when").there() {
-				steps = append(w.perhaps(play.place(), w.conditions(play.get("when"))), w.perhaps(play.place(), steps)...)
+				steps = append(program.Perhaps(play.place(), w.conditions(play.get("when"))), program.Perhaps(play.place(), steps)...)
 			}
 			return steps
 		}
@@ -177,7 +177,7 @@ func (w *walker) play(play piece, file string) []program.Step {
 	w.mine = true
 	body := w.playBody(play, where{file: file, tree: w.tree})
 	if !certain {
-		body = w.perhaps(play.place(), body)
+		body = program.Perhaps(play.place(), body)
 	}
 	return append(steps, body...)
 }
@@ -213,13 +213,13 @@ func (w *walker) playBody(play piece, at where) []program.Step {
 			w.define(w.tree.parse(path.Join(path.Dir(at.file), name)))
 		}
 	}
-	steps := w.perhaps(play.place(), w.reads(play.get("environment")))
+	steps := program.Perhaps(play.place(), w.reads(play.get("environment")))
 	if g := play.get("gather_facts"); g.text() != "false" && g.text() != "no" && g.text() != "False" {
 		steps = append(steps, w.mayWrite(play.place(), someFacts))
 	}
 	add := func(more []program.Step) {
 		if w.ends {
-			more = w.perhaps(play.place(), more)
+			more = program.Perhaps(play.place(), more)
 		}
 		steps = append(steps, more...)
 	}
@@ -255,7 +255,7 @@ func (w *walker) flush() []program.Step {
 			names = append(names, h.where.role+" : "+h.task.get("name").text())
 		}
 		if any || slices.ContainsFunc(names, func(n string) bool { return notified[n] || isTemplate(n) }) {
-			steps = append(steps, w.perhaps(h.task.place(), w.task(h.task, h.where))...)
+			steps = append(steps, program.Perhaps(h.task.place(), w.task(h.task, h.where))...)
 		}
 	}
 	return steps
@@ -271,7 +271,7 @@ func (w *walker) roleEntry(p piece, at where) []program.Step {
 	}
 	steps := w.aRole(name, "main", p, at)
 	if when := p.get("when"); when.there() {
-		return append(w.conditions(when), w.perhaps(p.place(), steps)...)
+		return append(w.conditions(when), program.Perhaps(p.place(), steps)...)
 	}
 	return steps
 }
@@ -341,7 +341,7 @@ func (w *walker) aRole(name, tasks string, p piece, at where) []program.Step {
 		body = append(body, w.task(task, own)...)
 	}
 	if again { // Ansible runs a role once, unless something differs
-		body = w.perhaps(p.place(), body)
+		body = program.Perhaps(p.place(), body)
 	}
 	return append(steps, body...)
 }

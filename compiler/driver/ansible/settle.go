@@ -47,8 +47,8 @@ func (w *walker) settle(steps []program.Step) []program.Step {
 		if made := w.variables.made[top]; count[o.Name] == 0 && o.Resource == "" && len(made) > 0 {
 			// a variable that nothing sets is published at the end
 			at := made[0].place()
-			steps = append(steps, w.perhaps(at, w.read(mention{path: []string{top}}, at, nil))...)
-			steps = append(steps, w.perhaps(at, []program.Step{{Op: program.WriteOutput, Name: o.Name, At: at, Progress: 1}})...)
+			steps = append(steps, program.Perhaps(at, w.read(mention{path: []string{top}}, at, nil))...)
+			steps = append(steps, program.Perhaps(at, []program.Step{{Op: program.WriteOutput, Name: o.Name, At: at, Progress: 1}})...)
 		}
 	}
 	return steps
@@ -70,7 +70,7 @@ func (w *walker) expand(steps []program.Step, what map[string][]string) []progra
 		for _, name := range names {
 			write := s
 			write.Name = name
-			out = append(out, w.perhaps(s.At, []program.Step{write})...)
+			out = append(out, program.Perhaps(s.At, []program.Step{write})...)
 		}
 	}
 	return out
@@ -89,14 +89,15 @@ func publishLast(steps []program.Step, name string) []program.Step {
 		})
 		certain = certain || steps[i].Op == program.WriteOutput && steps[i].Name == name
 	}
+	publish := []program.Step{write}
 	if !certain {
-		write = program.Step{Op: program.Fork, At: write.At, Progress: write.Progress, Ways: [][]program.Step{nil, {write}}}
+		publish = program.Perhaps(write.At, publish)
 	}
 	var out []program.Step
 	for i, s := range steps {
 		out = append(out, without([]program.Step{s}, name)...)
 		if i == last {
-			out = append(out, write)
+			out = append(out, publish...)
 		}
 	}
 	return out

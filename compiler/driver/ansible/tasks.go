@@ -51,7 +51,7 @@ func (w *walker) task(p piece, at where) []program.Step {
 		w.any = w.any || isTemplate(name)
 	}
 	if !certain {
-		body = w.perhaps(p.place(), body)
+		body = program.Perhaps(p.place(), body)
 	}
 	return append(steps, w.guarded(p, body)...)
 }
@@ -59,10 +59,10 @@ func (w *walker) task(p piece, at where) []program.Step {
 // guarded puts what a task or block does behind its conditions and tags.
 func (w *walker) guarded(p piece, body []program.Step) []program.Step {
 	if tags := p.get("tags").texts(); w.tagged || slices.Contains(tags, "never") {
-		body = w.perhaps(p.place(), body)
+		body = program.Perhaps(p.place(), body)
 	}
 	if when := p.get("when"); when.there() && when.text() != "true" {
-		return append(w.conditions(when), w.perhaps(p.place(), body)...)
+		return append(w.conditions(when), program.Perhaps(p.place(), body)...)
 	}
 	return body
 }
@@ -80,7 +80,7 @@ func (w *walker) conditions(p piece) []program.Step {
 	for i, x := range items {
 		more := w.condition(x)
 		if i > 0 {
-			more = w.perhaps(x.place(), more)
+			more = program.Perhaps(x.place(), more)
 		}
 		steps = append(steps, more...)
 	}
@@ -138,9 +138,9 @@ func (w *walker) block(p piece, at where) []program.Step {
 	if p.get("rescue").there() {
 		var loose []program.Step
 		for _, s := range steps {
-			loose = append(loose, w.perhaps(s.At, []program.Step{s})...)
+			loose = append(loose, program.Perhaps(s.At, []program.Step{s})...)
 		}
-		steps = append(loose, w.perhaps(p.get("rescue").place(), list("rescue"))...)
+		steps = append(loose, program.Perhaps(p.get("rescue").place(), list("rescue"))...)
 	}
 	return append(steps, list("always")...)
 }
@@ -277,7 +277,7 @@ func (w *walker) written(p piece, at where, names []string) []program.Step {
 		}
 		write := []program.Step{{Op: program.WriteOutput, Name: o.Name, At: p.place(), Progress: w.progress()}}
 		if o.Resource != "" && p.get("ignore_errors").there() {
-			write = w.perhaps(p.place(), write)
+			write = program.Perhaps(p.place(), write)
 		}
 		steps = append(steps, write...)
 	}

@@ -228,7 +228,7 @@ func (w *walker) readsOf(all []mention, at source.Place, within []string) []prog
 		}
 		read := w.read(m, at, within)
 		if !m.certain {
-			read = w.perhaps(at, read)
+			read = program.Perhaps(at, read)
 		}
 		steps = append(steps, read...)
 	}
@@ -247,7 +247,7 @@ func (w *walker) read(m mention, at source.Place, within []string) []program.Ste
 	}
 	if w.inputs.parts[top] == nil {
 		if len(w.variables.made[top]) != 1 || w.variables.set[top] {
-			own = w.perhaps(at, own)
+			own = program.Perhaps(at, own)
 		}
 		return own
 	}
@@ -260,18 +260,7 @@ func (w *walker) read(m mention, at source.Place, within []string) []program.Ste
 		steps = append(steps, program.Step{Op: program.ReadInput, Name: n, At: at, Progress: w.progress()})
 	}
 	if !certain {
-		return w.perhaps(at, append(steps, own...))
+		return program.Perhaps(at, append(steps, own...))
 	}
 	return steps
-}
-
-// perhaps are steps that may happen or not.
-func (w *walker) perhaps(at source.Place, steps []program.Step) []program.Step {
-	if len(steps) == 0 {
-		return nil
-	}
-	if len(steps) == 1 && steps[0].Op == program.Fork && len(steps[0].Ways) == 2 && len(steps[0].Ways[0]) == 0 {
-		return steps
-	}
-	return []program.Step{{Op: program.Fork, At: at, Progress: steps[0].Progress, Ways: [][]program.Step{nil, steps}}}
 }

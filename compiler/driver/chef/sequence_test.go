@@ -54,7 +54,7 @@ func shown(list []program.Step) string {
 		case program.ReadAny:
 			out = append(out, "read any")
 		case program.Fork:
-			out = append(out, "("+shown(s.Ways[0])+")")
+			out = append(out, "("+shown(s.Ways[1])+")")
 		case program.AnyOrder:
 			out = append(out, "?")
 		}

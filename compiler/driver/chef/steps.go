@@ -29,25 +29,12 @@ func (w *walker) steps() []program.Step {
 	}
 	b.completes()
 	b.atTheEnd()
-	spread(b.compile, 0, compiling)
-	spread(b.compiled, compiling, compiling)
-	spread(b.maybe, compiling, compiling)
-	spread(b.converge, compiling, 1)
-	spread(b.end, 1, 1)
+	program.Spread(b.compile, 0, compiling)
+	program.Spread(b.compiled, compiling, compiling)
+	program.Spread(b.maybe, compiling, compiling)
+	program.Spread(b.converge, compiling, 1)
+	program.Spread(b.end, 1, 1)
 	return slices.Concat(b.compile, b.compiled, b.maybe, b.converge, b.end)
-}
-
-// spread gives steps their place in the run.
-func spread(steps []program.Step, from, to float64) {
-	for i := range steps {
-		at := from + (to-from)*float64(i+1)/float64(len(steps)+1)
-		steps[i].Progress = at
-		for _, way := range steps[i].Ways {
-			for j := range way {
-				way[j].Progress = at
-			}
-		}
-	}
 }
 
 // builder makes the steps.
@@ -107,21 +94,20 @@ func (b *builder) names(of map[string][]string) []string {
 // lies in its value; perhaps where it names a place around it.
 func (b *builder) readOf(to *[]program.Step, a act, name string) {
 	input := b.inputs[name]
-	switch {
-	case len(a.Path) >= len(input) && slices.Equal(a.Path[:len(input)], input):
-		*to = append(*to, perhaps(a, program.Step{Op: program.ReadInput, Name: name, At: a.place()}))
-	case len(a.Path) < len(input) && slices.Equal(input[:len(a.Path)], a.Path) && !a.Presence:
-		a.Perhaps = true
-		*to = append(*to, perhaps(a, program.Step{Op: program.ReadInput, Name: name, At: a.place()}))
+	short := min(len(input), len(a.Path))
+	around := short < len(input)
+	if slices.Equal(a.Path[:short], input[:short]) && !(around && a.Presence) {
+		note(to, program.Step{Op: program.ReadInput, Name: name, At: a.place()}, a.Perhaps || around)
 	}
 }
 
-// perhaps is a step, or a fork of which one way has it.
-func perhaps(a act, step program.Step) program.Step {
-	if !a.Perhaps {
-		return step
+// note adds a step of an act, which perhaps happens only if the act does.
+func note(to *[]program.Step, step program.Step, perhaps bool) {
+	steps := []program.Step{step}
+	if perhaps {
+		steps = program.Perhaps(step.At, steps)
 	}
-	return program.Step{Op: program.Fork, At: step.At, Ways: [][]program.Step{{step}, nil}}
+	*to = append(*to, steps...)
 }
 
 // writeOf notes when an output is published that an act writes. A text, a number or
@@ -145,16 +131,14 @@ func (b *builder) writeOf(to *[]program.Step, a act, name string) {
 	}
 	switch {
 	case a.attributes:
-		*later = append(*later, perhaps(a, step))
+		note(later, step, a.Perhaps)
 	case scalar:
-		*to = append(*to, perhaps(a, step))
+		note(to, step, a.Perhaps)
 	default:
 		if to != later {
-			unsure := a
-			unsure.Perhaps = true
-			*to = append(*to, perhaps(unsure, step))
+			note(to, step, true)
 		}
-		*later = append(*later, perhaps(a, step))
+		note(later, step, a.Perhaps)
 	}
 	b.certain[name] = !a.Perhaps
 	b.uncertain[name] = step
@@ -186,9 +170,7 @@ func (b *builder) completes() {
 		}
 		step := program.Step{Op: program.WriteOutput, Name: o.Name, At: a.place()}
 		if a.Perhaps || a.Waits || a.Phase == ruby.AnyTime || strings.Contains(b.mentions.String(), o.Resource) {
-			unsure := *a
-			unsure.Perhaps = true
-			b.maybe = append(b.maybe, perhaps(unsure, step))
+			note(&b.maybe, step, true)
 			b.end = append(b.end, step)
 		} else {
 			b.converge = append(b.converge, step)

@@ -196,8 +196,7 @@ func (d *Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Mea
 		if err != nil {
 			return bad("%v", err)
 		}
-		spread(steps, 0, 1)
-		meaning.Sequence = &program.Sequence{Steps: steps, Complete: a.Complete}
+		meaning.Sequence = &program.Sequence{Steps: program.Spread(steps, 0, 1), Complete: a.Complete}
 	}
 	return meaning
 }
@@ -302,16 +301,4 @@ func (d *Driver) steps(role driver.Role, list []step, depth int) ([]program.Step
 		}
 	}
 	return out, nil
-}
-
-// spread says how far through the source the steps stand: nobody knows better than
-// evenly.
-func spread(steps []program.Step, from, to float64) {
-	for i := range steps {
-		end := from + (to-from)*float64(i+1)/float64(len(steps))
-		steps[i].Progress = end
-		for _, way := range steps[i].Ways {
-			spread(way, from, end)
-		}
-	}
 }

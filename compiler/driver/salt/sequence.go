@@ -51,34 +51,16 @@ func (l *lowering) sequence() *program.Sequence {
 	}
 	for _, o := range l.Role.Outputs {
 		if !w.found[o.Name] && w.computed {
-			w.run = append(w.run, perhaps(program.Step{Op: program.WriteOutput, Name: o.Name, At: o.At}))
+			w.run = append(w.run, program.Perhaps(o.At, []program.Step{{Op: program.WriteOutput, Name: o.Name, At: o.At}})...)
 			w.anyOrder = true
 		}
 	}
-	steps := append(l.Start(), progress(w.render, 0, rendered)...)
-	run := progress(w.run, rendered, applied)
+	steps := append(l.Start(), program.Spread(w.render, 0, rendered)...)
+	run := program.Spread(w.run, rendered, applied)
 	if w.anyOrder && len(run) > 0 {
 		run = []program.Step{{Op: program.AnyOrder, Ways: [][]program.Step{run}, Progress: applied}}
 	}
 	return &program.Sequence{Steps: append(steps, run...), Complete: !l.hasModules()}
-}
-
-// progress spreads steps over a part of the run.
-func progress(steps []program.Step, from, to float64) []program.Step {
-	for i := range steps {
-		at := from + (to-from)*float64(i+1)/float64(len(steps))
-		steps[i].Progress = at
-		for _, way := range steps[i].Ways {
-			for j := range way {
-				way[j].Progress = at
-			}
-		}
-	}
-	return steps
-}
-
-func perhaps(s program.Step) program.Step {
-	return program.Step{Op: program.Fork, At: s.At, Ways: [][]program.Step{nil, {s}}}
 }
 
 // walker goes through the SLS files of a run.
@@ -219,12 +201,10 @@ func (w *walker) template(f *file, certain bool, to *[]program.Step) {
 // imported walks through another template.
 func (w *walker) imported(f *file, p jinja.Part, certain bool, to *[]program.Step) {
 	tokens := jinja.Tokens(p.Text)
-	if len(tokens) == 0 || jinja.Quoted(tokens[0]) == "" {
-		*to = append(*to, program.Step{Op: program.ReadAny, At: f.place(p.Offset, p.Offset+len(p.Text))})
-		return
+	var other *file
+	if len(tokens) > 0 && jinja.Quoted(tokens[0]) != "" {
+		other = w.open(strings.TrimPrefix(strings.TrimPrefix(jinja.Quoted(tokens[0]), "salt://"), "./"))
 	}
-	name := strings.TrimPrefix(strings.TrimPrefix(jinja.Quoted(tokens[0]), "salt://"), "./")
-	other := w.open(name)
 	if other == nil {
 		*to = append(*to, program.Step{Op: program.ReadAny, At: f.place(p.Offset, p.Offset+len(p.Text))})
 		return
@@ -246,18 +226,16 @@ func (w *walker) add(to *[]program.Step, f *file, all []mention) {
 		}
 		for _, in := range w.Role.Inputs {
 			path := keys(in.Name)
-			step := program.Step{Op: program.ReadInput, Name: in.Name, At: at}
-			switch {
-			case len(path) <= len(m.path) && slices.Equal(path, m.path[:len(path)]):
-				if !m.certain {
-					step = perhaps(step)
-				}
-			case len(m.path) < len(path) && slices.Equal(path[:len(m.path)], m.path) && !m.inside:
-				step = perhaps(step)
-			default:
+			read := []program.Step{{Op: program.ReadInput, Name: in.Name, At: at}}
+			short := min(len(path), len(m.path))
+			whole := short == len(path)
+			if !slices.Equal(path[:short], m.path[:short]) || !whole && m.inside {
 				continue
 			}
-			*to = append(*to, step)
+			if !whole || !m.certain {
+				read = program.Perhaps(at, read)
+			}
+			*to = append(*to, read...)
 		}
 	}
 }
@@ -302,11 +280,11 @@ func (w *walker) states(f *file) {
 			continue
 		}
 		w.found[o.Name] = true
-		write := program.Step{Op: program.WriteOutput, Name: o.Name, At: f.place(from, to)}
+		write := []program.Step{{Op: program.WriteOutput, Name: o.Name, At: f.place(from, to)}}
 		if inBranch(parts, from) {
-			write = perhaps(write)
+			write = program.Perhaps(write[0].At, write)
 		}
-		events = append(events, event{from, []program.Step{write}})
+		events = append(events, event{from, write})
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return a.offset - b.offset })
 	for _, e := range events {
