@@ -11,7 +11,7 @@ import (
 // which statements its value is kept, and after which it is published: the ones
 // that no way leads on from to another assignment.
 func (a *analyser) placeOutputs() {
-	a.keepList(a.tree.Stmts, false)
+	a.keepList(a.tree.Stmts, inList, false)
 	for v := range a.outputs {
 		later := a.survey.handlers || a.mayAssignAny(a.survey.trapped, v, map[string]bool{})
 		a.publish(a.tree.Stmts, v, later)
@@ -93,9 +93,9 @@ func (a *analyser) publish(list []*syntax.Stmt, v string, later bool) {
 }
 
 // keepList marks statements that assign an output in the script's own process.
-func (a *analyser) keepList(list []*syntax.Stmt, inFunction bool) {
+func (a *analyser) keepList(list []*syntax.Stmt, st style, inFunction bool) {
 	for _, s := range list {
-		a.keep(s, inList, inFunction)
+		a.keep(s, st, inFunction)
 	}
 }
 
@@ -112,37 +112,48 @@ func (a *analyser) keep(s *syntax.Stmt, st style, inFunction bool) {
 			a.afterOf(s, st).keeps[v] = false
 		}
 	}
+	inner := inList
 	switch c := s.Cmd.(type) {
+	case *syntax.BinaryCmd, *syntax.TimeClause:
+		inner = inBraces
+	case *syntax.FuncDecl:
+		if body, is := c.Body.Cmd.(*syntax.Block); is {
+			a.keepList(body.Stmts, inList, true)
+		}
+	}
+	for _, list := range listsIn(s.Cmd) {
+		a.keepList(list, inner, inFunction)
+	}
+}
+
+// listsIn are the lists of statements in a command that the script's own process runs, where
+// the command stands.
+func listsIn(c syntax.Command) (lists [][]*syntax.Stmt) {
+	switch c := c.(type) {
 	case *syntax.Block:
-		a.keepList(c.Stmts, inFunction)
+		lists = append(lists, c.Stmts)
 	case *syntax.IfClause:
 		for ; c != nil; c = c.Else {
-			a.keepList(c.Cond, inFunction)
-			a.keepList(c.Then, inFunction)
+			lists = append(lists, c.Cond, c.Then)
 		}
 	case *syntax.WhileClause:
-		a.keepList(c.Cond, inFunction)
-		a.keepList(c.Do, inFunction)
+		lists = append(lists, c.Cond, c.Do)
 	case *syntax.ForClause:
-		a.keepList(c.Do, inFunction)
+		lists = append(lists, c.Do)
 	case *syntax.CaseClause:
 		for _, item := range c.Items {
-			a.keepList(item.Stmts, inFunction)
+			lists = append(lists, item.Stmts)
 		}
 	case *syntax.BinaryCmd:
 		if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
-			a.keep(c.X, inBraces, inFunction)
-			a.keep(c.Y, inBraces, inFunction)
+			lists = append(lists, []*syntax.Stmt{c.X, c.Y})
 		}
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
-			a.keep(c.Stmt, inBraces, inFunction)
-		}
-	case *syntax.FuncDecl:
-		if body, is := c.Body.Cmd.(*syntax.Block); is {
-			a.keepList(body.Stmts, true)
+			lists = append(lists, []*syntax.Stmt{c.Stmt})
 		}
 	}
+	return lists
 }
 
 // assignedBy are the variables that a statement itself assigns; any says that it
@@ -239,35 +250,7 @@ func (a *analyser) mayAssign(s *syntax.Stmt, v string, visited map[string]bool) 
 	if names, any := assignedBy(s); any || names[v] {
 		return true
 	}
-	switch c := s.Cmd.(type) {
-	case *syntax.BinaryCmd:
-		if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
-			return a.mayAssign(c.X, v, visited) || a.mayAssign(c.Y, v, visited)
-		}
-	case *syntax.TimeClause:
-		return c.Stmt != nil && a.mayAssign(c.Stmt, v, visited)
-	case *syntax.Block:
-		return a.mayAssignAny(c.Stmts, v, visited)
-	case *syntax.IfClause:
-		for ; c != nil; c = c.Else {
-			if a.mayAssignAny(c.Cond, v, visited) || a.mayAssignAny(c.Then, v, visited) {
-				return true
-			}
-		}
-	case *syntax.WhileClause:
-		return a.mayAssignAny(c.Cond, v, visited) || a.mayAssignAny(c.Do, v, visited)
-	case *syntax.ForClause:
-		return a.mayAssignAny(c.Do, v, visited)
-	case *syntax.CaseClause:
-		for _, item := range c.Items {
-			if a.mayAssignAny(item.Stmts, v, visited) {
-				return true
-			}
-		}
-	case *syntax.CallExpr:
-		if len(c.Args) == 0 {
-			return false
-		}
+	if c, is := s.Cmd.(*syntax.CallExpr); is && len(c.Args) > 0 {
 		name, known := literalOf(c.Args[0])
 		if !known {
 			return true // it may be any function
@@ -278,14 +261,9 @@ func (a *analyser) mayAssign(s *syntax.Stmt, v string, visited map[string]bool) 
 		visited[name] = true
 		return a.mayAssignAny(a.survey.functions[name], v, visited)
 	}
-	return false
+	return slices.ContainsFunc(listsIn(s.Cmd), func(list []*syntax.Stmt) bool { return a.mayAssignAny(list, v, visited) })
 }
 
 func (a *analyser) mayAssignAny(list []*syntax.Stmt, v string, visited map[string]bool) bool {
-	for _, s := range list {
-		if a.mayAssign(s, v, visited) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(s *syntax.Stmt) bool { return a.mayAssign(s, v, visited) })
 }

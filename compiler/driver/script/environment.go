@@ -268,13 +268,8 @@ type variablesKey struct{ text string }
 // environmentVariable is the variable in which the agent gives a script an input; "" for one
 // that the script has anyway.
 func environmentVariable(input string) string {
-	v := strings.Map(func(r rune) rune {
-		if r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
-			return r
-		}
-		return '_'
-	}, input)
-	if v == "PATH" || v == "HOME" || v == "heat_outputs_path" || strings.HasPrefix(v, "HOTC_") || strings.HasPrefix(v, "hotc_") {
+	v := asVariable(input)
+	if v == "PATH" || v == "HOME" || v == "heat_outputs_path" || isOurs(v) {
 		return ""
 	}
 	return v

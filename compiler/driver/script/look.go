@@ -1,6 +1,8 @@
 package script
 
 import (
+	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -65,7 +67,7 @@ func (a *analyser) read(u *uses, name string, at syntax.Node) {
 // but those that the script itself asks for.
 func (a *analyser) all(u *uses, at syntax.Node, but []string) {
 	for name, input := range a.inputs {
-		if !a.survey.asked[input] && !contains(but, name) {
+		if !a.survey.asked[input] && !slices.Contains(but, name) {
 			a.read(u, name, at)
 		}
 	}
@@ -174,7 +176,7 @@ func (a *analyser) lookCall(u *uses, c *syntax.CallExpr) {
 	case !run.known || run.name == "":
 		a.all(u, c, own)
 	case a.survey.functions[first] != nil:
-	case run.name == "hotc-agent" || strings.HasSuffix(run.name, "/hotc-agent"):
+	case path.Base(run.name) == "hotc-agent":
 	case builtins[run.name]:
 		a.lookBuiltin(u, c, run)
 	case run.bare:
@@ -182,7 +184,7 @@ func (a *analyser) lookCall(u *uses, c *syntax.CallExpr) {
 		a.all(u, c, own)
 	default:
 		for name := range a.inputs {
-			if isUtilitys(name) && !contains(own, name) {
+			if isUtilitys(name) && !slices.Contains(own, name) {
 				a.read(u, name, c)
 			}
 		}

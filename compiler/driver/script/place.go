@@ -172,7 +172,8 @@ func (a *analyser) command(s *syntax.Stmt, at anchor, k known, hoist bool) known
 			a.list(item.Stmts, k)
 		}
 	case *syntax.FuncDecl:
-		a.function(c, at)
+		// Its body may run at any time after this. What its own redirections read is awaited here.
+		a.stmt(c.Body, at, known{}, false)
 	case *syntax.CoprocClause:
 		a.stmt(c.Stmt, at, k, true)
 	case *syntax.CallExpr:
@@ -192,12 +193,6 @@ func assigned(list []*syntax.Assign, k known) known {
 		}
 	}
 	return k
-}
-
-// function places the waits of a body, which may run at any time after its
-// declaration. What its own redirections read is awaited at the declaration.
-func (a *analyser) function(c *syntax.FuncDecl, at anchor) {
-	a.stmt(c.Body, at, known{}, false)
 }
 
 func (a *analyser) choice(c *syntax.IfClause, k known) known {
@@ -257,12 +252,7 @@ func (a *analyser) within(s *syntax.Stmt, before, after known) known {
 }
 
 func hasHereDocument(s *syntax.Stmt) bool {
-	for _, r := range s.Redirs {
-		if r.Hdoc != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool { return r.Hdoc != nil })
 }
 
 // substitutions places the waits within a statement's command substitutions.

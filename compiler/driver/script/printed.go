@@ -46,28 +46,15 @@ func (p *printer) statement(s *syntax.Stmt) {
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
 		p.call(c)
-	case *syntax.BinaryCmd:
-		if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
-			p.statement(c.X)
-		}
-		p.statement(c.Y)
-	case *syntax.Block:
-		p.statements(c.Stmts)
 	case *syntax.Subshell:
 		p.statements(c.Stmts)
-	case *syntax.IfClause:
-		for clause := c; clause != nil; clause = clause.Else {
-			p.statements(clause.Cond)
-			p.statements(clause.Then)
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+			p.statement(c.Y)
 		}
-	case *syntax.WhileClause:
-		p.statements(c.Do)
-	case *syntax.ForClause:
-		p.statements(c.Do)
-	case *syntax.CaseClause:
-		for _, item := range c.Items {
-			p.statements(item.Stmts)
-		}
+	}
+	for _, list := range listsIn(s.Cmd) {
+		p.statements(list)
 	}
 }
 
@@ -96,11 +83,8 @@ func (p *printer) call(c *syntax.CallExpr) {
 			}
 		}
 	case "hotc-agent":
-		if len(c.Args) > 2 {
-			verb, _ := literalOf(c.Args[1])
-			if input, known := literalOf(c.Args[2]); known && verb == "get" {
-				p.note(input, c)
-			}
+		if verb, input := agentCall(c.Args[1:]); verb == "get" && input != "" {
+			p.note(input, c)
 		}
 	case "echo", "printf", "print":
 		for _, word := range c.Args[1:] {

@@ -179,9 +179,8 @@ func (s *standing) finish(late []string) (value.Value, []program.File) {
 // starts what cannot be looked into (eval, a sourced file, another interpreter),
 // more may happen than the steps say, and the sequence is not complete.
 func (s *shell) order() *program.Sequence {
-	w := &walker{analyser: s.analysed, functions: map[string]*syntax.Stmt{}, complete: true,
+	w := &walker{analyser: s.analysed, complete: true,
 		lines: max(1, strings.Count(s.text, "\n"))}
-	syntax.Walk(s.tree, w.declare)
 	steps, _ := w.statements(s.tree.Stmts)
 	return &program.Sequence{Steps: append(steps, w.atEnd()...), Complete: w.complete, Lost: s.lost(), Printed: w.printed(s.tree, s.inputs)}
 }

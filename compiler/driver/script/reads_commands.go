@@ -13,10 +13,7 @@ import (
 
 // opaque are commands that start what cannot be looked into.
 var opaque = []string{"eval", "source", ".", "trap", "python", "python3", "python2", "perl", "ruby", "node", "lua", "awk",
-	"sh", "bash", "dash", "ksh", "zsh", "busybox", "make", "xargs", "find", "parallel", "ssh", "chroot", "nsenter", "su", "runuser", "watch"}
-
-// wrappers run the command that follows their own options.
-var wrappers = []string{"command", "exec", "sudo", "env", "nice", "nohup", "time", "timeout", "setsid", "stdbuf", "ionice", "chronic"}
+	"sh", "bash", "dash", "ksh", "zsh", "busybox", "make", "find", "parallel", "ssh", "chroot", "nsenter", "su", "runuser", "watch"}
 
 // copiers write the file that a word names, when they are done.
 var copiers = []string{"cp", "mv", "tee", "install", "ln", "dd", "sponge"}
@@ -30,60 +27,39 @@ func (w *walker) call(c *syntax.CallExpr) ([]program.Step, leaving) {
 	for _, a := range c.Assigns {
 		steps = append(steps, w.expansions(a)...)
 	}
-	args := unwrapped(c.Args)
-	if len(args) == 0 {
+	if len(c.Args) == 0 {
 		return steps, goesOn
 	}
-	name, known := literalOf(args[0])
-	if !known {
+	run := childOf(c.Args)
+	if !run.known || slices.Contains(run.by, "xargs") {
 		w.complete = false
 		return steps, goesOn
 	}
-	first, _ := literalOf(c.Args[0])
+	name, args, functions := run.name, run.args, w.analyser.survey.functions[run.name]
 	switch {
 	case name == "exit" || name == "return" || name == "break" || name == "continue":
-		return steps, w.leave(name, args[1:])
+		return steps, w.leave(name, args)
 	case path.Base(name) == "hotc-agent":
-		steps = append(steps, w.agent(c, args[1:])...)
-	case w.functions[name] != nil:
-		own, end := w.function(name)
+		steps = append(steps, w.agent(c, args)...)
+	case len(functions) > 0:
+		own, end := w.function(name, functions[len(functions)-1])
 		return append(steps, own...), end
 	case slices.Contains(copiers, name):
-		for _, a := range args[1:] {
+		for _, a := range args {
 			steps = append(steps, w.outputFile(a, true)...)
 		}
 	case slices.Contains(opaque, path.Base(name)) || strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
 		w.complete = false
 	default:
-		for _, a := range args[1:] {
+		for _, a := range args {
 			steps = append(steps, w.outputFile(a, false)...)
 		}
 	}
-	if first == "exec" {
+	if run.by != nil && run.by[0] == "exec" {
 		w.exits++
 		return steps, leaves
 	}
 	return steps, goesOn
-}
-
-// unwrapped is a command without the ones that only start it.
-func unwrapped(args []*syntax.Word) []*syntax.Word {
-	for len(args) > 0 {
-		name, ok := literalOf(args[0])
-		if !ok || !slices.Contains(wrappers, name) {
-			return args
-		}
-		rest := args[1:]
-		for len(rest) > 0 {
-			text, _ := literalOf(rest[0])
-			if !strings.HasPrefix(text, "-") && !strings.Contains(text, "=") && (name != "timeout" || text == "" || text[0] < '0' || text[0] > '9') {
-				break
-			}
-			rest = rest[1:]
-		}
-		args = rest
-	}
-	return args
 }
 
 func (w *walker) leave(name string, args []*syntax.Word) leaving {
@@ -102,14 +78,14 @@ func (w *walker) leave(name string, args []*syntax.Word) leaving {
 }
 
 // function walks a function's body where it is called.
-func (w *walker) function(name string) ([]program.Step, leaving) {
+func (w *walker) function(name string, body *syntax.Stmt) ([]program.Step, leaving) {
 	if slices.Contains(w.calls, name) || len(w.calls) > 8 || w.walked > mostWalked {
 		w.complete = false // it calls itself, or too many others
 		return nil, goesOn
 	}
 	w.calls = append(w.calls, name)
 	before := w.exits
-	steps, end := w.statement(w.functions[name])
+	steps, end := w.statement(body)
 	w.calls = w.calls[:len(w.calls)-1]
 	switch {
 	case end == goesOn || end == failsHere:
@@ -122,30 +98,36 @@ func (w *walker) function(name string) ([]program.Step, leaving) {
 
 // agent is a call of the agent: a read, a write, or what cannot be told.
 func (w *walker) agent(c *syntax.CallExpr, args []*syntax.Word) []program.Step {
+	step := program.Step{At: w.at(c), Progress: w.progress(c)}
+	switch verb, name := agentCall(args); {
+	case verb == "get" && name == "":
+		step.Op = program.ReadAny
+	case verb == "get":
+		step.Op, step.Name = program.ReadInput, name
+	case verb == "put" && name != "":
+		step.Op, step.Name = program.WriteOutput, name
+	default:
+		w.complete = w.complete && verb != "" && verb != "put"
+		return nil
+	}
+	return []program.Step{step}
+}
+
+// agentCall is what a call of the agent says: `get NAME` or `put NAME`, among options. A word
+// that is computed is "".
+func agentCall(args []*syntax.Word) (verb, name string) {
 	var words []string
 	for _, a := range args {
-		text, ok := literalOf(a)
-		if !ok {
-			if len(words) > 0 && words[0] == "get" {
-				return []program.Step{{Op: program.ReadAny, At: w.at(c), Progress: w.progress(c)}}
-			}
-			w.complete = false
-			return nil
-		}
-		if !strings.HasPrefix(text, "-") {
+		text, literal := literalOf(a)
+		switch {
+		case !literal:
+			words = append(words, "")
+		case !strings.HasPrefix(text, "-"):
 			words = append(words, text)
 		}
 	}
-	if len(words) < 2 {
-		return nil
-	}
-	switch words[0] {
-	case "get":
-		return []program.Step{{Op: program.ReadInput, Name: words[1], At: w.at(c), Progress: w.progress(c)}}
-	case "put":
-		return []program.Step{{Op: program.WriteOutput, Name: words[1], At: w.at(c), Progress: w.progress(c)}}
-	}
-	return nil
+	words = append(words, "", "")
+	return words[0], words[1]
 }
 
 // cannotFail says whether a statement fails only when its role has failed: what

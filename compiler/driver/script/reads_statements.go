@@ -12,13 +12,12 @@ import (
 
 // walker goes through a script as the shell would.
 type walker struct {
-	analyser  *analyser
-	lines     int
-	functions map[string]*syntax.Stmt
-	calls     []string // functions that are being walked
-	complete  bool
-	exits     int // how many times the script itself may end on the way
-	walked    int // statements, so far
+	analyser *analyser
+	lines    int
+	calls    []string // functions that are being walked
+	complete bool
+	exits    int // how many times the script itself may end on the way
+	walked   int // statements, so far
 }
 
 // leaving says whether what stands behind a statement is still reached.
@@ -30,14 +29,6 @@ const (
 	leaves
 	failsHere // with a status that fails the role: no outcome to think about
 )
-
-// declare notes a function, wherever it stands.
-func (w *walker) declare(n syntax.Node) bool {
-	if f, ok := n.(*syntax.FuncDecl); ok && f.Name != nil {
-		w.functions[f.Name.Value] = f.Body
-	}
-	return true
-}
 
 // statements walks statements in a row.
 func (w *walker) statements(list []*syntax.Stmt) ([]program.Step, leaving) {

@@ -19,18 +19,29 @@ var reserved = map[string]bool{"PATH": true, "HOME": true, "IFS": true, "PWD": t
 // too: its name with "_" for everything but letters, digits and "_". It is ""
 // where no variable can have that name.
 func variable(name string) string {
-	v := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_':
-			return r
-		}
-		return '_'
-	}, name)
-	if v == "" || v[0] >= '0' && v[0] <= '9' || reserved[v] || strings.HasPrefix(v, "BASH") ||
-		strings.HasPrefix(v, "HOTC_") || strings.HasPrefix(v, "hotc_") {
+	v := asVariable(name)
+	if !isName(v) || reserved[v] || strings.HasPrefix(v, "BASH") || isOurs(v) {
 		return ""
 	}
 	return v
+}
+
+// asVariable is a name with "_" for what no variable has in its own.
+func asVariable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if notInName(r) {
+			return '_'
+		}
+		return r
+	}, name)
+}
+
+func isOurs(variable string) bool {
+	return strings.HasPrefix(variable, "HOTC_") || strings.HasPrefix(variable, "hotc_")
+}
+
+func notInName(r rune) bool {
+	return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
 }
 
 // isUtilitys says that a variable may mean something to any program: names in
@@ -42,12 +53,7 @@ func isUtilitys(variable string) bool {
 
 // isName says that a text could be the name of a variable.
 func isName(text string) bool {
-	for i, r := range text {
-		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return text != ""
+	return text != "" && (text[0] < '0' || text[0] > '9') && !strings.ContainsFunc(text, notInName)
 }
 
 // builtins of the shells that read no variable but those in their words, and
@@ -98,6 +104,7 @@ type child struct {
 	// without are variables that the words take out of the child's environment, or
 	// set there.
 	without []string
+	by      []string // the commands that start it
 	// bare says that the child has no environment but its own.
 	bare bool
 }
@@ -112,6 +119,7 @@ func childOf(args []*syntax.Word) child {
 		if !known || !starts {
 			return c
 		}
+		c.by = append(c.by, name)
 		rest := args[1:]
 		counted := name == "timeout"
 		for len(rest) > 0 {

@@ -1,6 +1,8 @@
 package script
 
 import (
+	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -150,9 +152,7 @@ func (s *survey) texts(n syntax.Node) {
 }
 
 func identifiers(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool {
-		return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
-	})
+	return strings.FieldsFunc(text, notInName)
 }
 
 // special looks for variables that another command in between would change.
@@ -184,7 +184,7 @@ func (s *survey) call(c *syntax.CallExpr, inFunction bool) {
 	case "set":
 		s.set(c, args)
 	case "shopt":
-		if contains(args, "extdebug") {
+		if slices.Contains(args, "extdebug") {
 			s.stop(c, "it debugs itself (extdebug)", notAtAll)
 		}
 	case "alias":
@@ -199,11 +199,9 @@ func (s *survey) call(c *syntax.CallExpr, inFunction bool) {
 		}
 	case "trap":
 		s.trap(c, run.args, args)
-	case "hotc-agent":
-		s.agent(run.args, args)
 	}
-	if strings.HasSuffix(run.name, "/hotc-agent") {
-		s.agent(run.args, args)
+	if path.Base(run.name) == "hotc-agent" {
+		s.agent(run.args)
 	}
 }
 
@@ -278,33 +276,12 @@ func handlerOf(word *syntax.Word) ([]*syntax.Stmt, bool) {
 	return tree.Stmts, true
 }
 
-func (s *survey) agent(words []*syntax.Word, args []string) {
-	var plain []string
-	for i, a := range args {
-		if _, literal := literalOf(words[i]); !literal {
-			a = ""
-		}
-		if !strings.HasPrefix(a, "-") {
-			plain = append(plain, a)
-		}
-	}
-	if len(plain) < 2 {
-		return
-	}
-	switch plain[0] {
+func (s *survey) agent(words []*syntax.Word) {
+	switch verb, name := agentCall(words); verb {
 	case "get":
-		s.asked[plain[1]] = true
+		s.asked[name] = true
 	case "put":
-		s.written[plain[1]] = true
-		s.writesAny = s.writesAny || plain[1] == ""
+		s.written[name] = true
+		s.writesAny = s.writesAny || name == ""
 	}
-}
-
-func contains(list []string, text string) bool {
-	for _, x := range list {
-		if x == text {
-			return true
-		}
-	}
-	return false
 }
