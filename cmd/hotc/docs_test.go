@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/analysis/explain"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/emit/lint/format"
 	"github.com/hotc-dev/hotc/runtime/operate"
@@ -26,7 +27,7 @@ var answers = map[string][]any{
 	"root new":   {rootReport{}}, "root show": {rootReport{}},
 	"list": {listReport{}}, "up": {upReport{}}, "down": {downReport{}},
 	"apply": {applied{}}, "status": {statusReport{}}, "why": {whyReport{}}, "admit": {operate.Admitted{}}, "logs": {logReport{}}, "outputs": {operate.Outputs{}},
-	"destroy": {destroyed{}}, "action": {acted{}}, "suspend": {operate.Hooked{}}, "resume": {operate.Hooked{}}, "lint": {format.JSON{}}, "explain": {explanation{}},
+	"destroy": {destroyed{}}, "action": {acted{}}, "suspend": {operate.Hooked{}}, "resume": {operate.Hooked{}}, "lint": {format.JSON{}}, "explain": {explain.Reference{}},
 	"retry": {operate.Retried{}}, "simulate": {prediction{}}, "run": {runReport{}}, "eval": {evaluated{}},
 }
 

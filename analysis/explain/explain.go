@@ -1,0 +1,145 @@
+// Package explain tells of each reference when it gets its value, by which rule, and who
+// resolves it.
+package explain
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+)
+
+// Reference is what there is to say of one reference (docs/json.md).
+type Reference struct {
+	At        string `json:"at"`
+	Reference string `json:"reference"`
+	Place     string `json:"place"` // SERVER.ROLE.INPUT, or outputs.NAME
+	Time      string `json:"time"`
+	Rule      string `json:"rule"`
+	By        string `json:"resolved_by"`
+	Cell      string `json:"cell,omitempty"`
+	// Needs is what must be there first: a role, a server, a resource, a parameter.
+	Needs string `json:"needs,omitempty"`
+	// Timed says that the wait may end without a value.
+	Timed    bool            `json:"timed,omitempty"`
+	Residual json.RawMessage `json:"residual,omitempty"`
+}
+
+// References are those of roles' inputs, of outputs and of resources that need a role's value:
+// all, or those that were chosen by a role, an input, a name, or a place.
+func References(p *program.Program, a *binding.Analysis, chosen string) []Reference {
+	list := []Reference{}
+	unchecked := map[string]string{} // by what a reference needs: roles whose writes are not
+	for _, server := range p.Servers {
+		for _, role := range server.Roles {
+			if role.Meaning != nil && role.Meaning.Unchecked != "" {
+				unchecked["role "+role.Key()] = "; whether " + role.Key() + " writes it is not checked: " + role.Meaning.Unchecked
+			}
+		}
+	}
+	add := func(place string, timed bool, e *hot.Expr, references []binding.Reference, note string) {
+		residual, _ := hot.EncodeResidual[string](e)
+		for _, ref := range references {
+			rule := ref.Rule
+			if ref.Time == binding.Run {
+				rule += note + unchecked[ref.Needs]
+			}
+			x := Reference{At: ref.At.String(), Reference: ref.Text, Place: place, Time: ref.Time.String(), Rule: rule,
+				By: resolver(ref), Cell: ref.Cell, Needs: ref.Needs, Timed: timed && ref.Time == binding.Run, Residual: residual}
+			if chosen == "" || x.matches(chosen) {
+				list = append(list, x)
+			}
+		}
+	}
+	for _, server := range p.Servers {
+		for _, role := range server.Roles {
+			for _, in := range role.Inputs {
+				if bound := a.Inputs[in]; bound != nil {
+					note := ""
+					if in.EagerAt.Known() {
+						note = "; awaited before the role starts, which reads it from its environment (" + in.EagerAt.String() + ")"
+					}
+					if in.WatchAt.Known() {
+						note += "; followed (" + in.WatchAt.String() + "): when it changes, " + brings(role)
+					}
+					if role.Meaning != nil && role.Meaning.Unchecked != "" {
+						note += "; whether the role reads it is not checked: " + role.Meaning.Unchecked
+					}
+					add(role.Key()+"."+in.Name, in.Timeout > 0 || role.Timeout > 0, bound.Expr, bound.References, note)
+				}
+			}
+		}
+	}
+	for _, out := range a.Outputs {
+		add("outputs."+out.Output.Name, false, out.Expr, out.References, "")
+	}
+	for _, read := range a.PropertyReads {
+		if read.Bound == nil {
+			continue
+		}
+		add("resources."+read.In.PathOf(read.Resource), false, read.Bound, read.References, "; Heat waits for the whole role, by a wait condition")
+	}
+	return list
+}
+
+// brings says what brings a role up to date.
+func brings(role *program.Role) string {
+	if role.Update() != nil {
+		return "its hook update runs"
+	}
+	return "the role runs again"
+}
+
+func resolver(ref binding.Reference) string {
+	switch ref.Time {
+	case binding.Static:
+		return "hotc, when compiling"
+	case binding.Deploy:
+		return "Heat, when the stack is created"
+	}
+	if ref.Writer == program.Operator {
+		return "the agent, when hotc apply --secret-param has given it"
+	}
+	return "the agent, when " + ref.Writer + " has published it"
+}
+
+func (x Reference) matches(chosen string) bool {
+	line := strings.Split(x.At, ":")
+	at := strings.Join(line[:max(0, len(line)-1)], ":")
+	return x.At == chosen || at == chosen || strings.HasSuffix(at, ":"+chosen) || x.Place == chosen || strings.HasPrefix(x.Place, chosen+".") ||
+		x.Cell == chosen || x.Reference == chosen || strings.Contains(strings.NewReplacer(", ", ".", "[", "", "]", "", "}", "").Replace(x.Reference), " "+chosen)
+}
+
+// FoldMembers gives one row to what differs only in the number of a group's member, which
+// becomes an asterisk. A member whose row differs otherwise keeps its own.
+func FoldMembers(list []Reference) []Reference {
+	type row struct{ at, time, place, reference, rule, needs, by string }
+	member := regexp.MustCompile(`/[0-9]+\b`)
+	fold := func(x Reference) (row, Reference) {
+		all := func(text string) string { return member.ReplaceAllString(text, "/*") }
+		x.Place, x.Needs, x.By = all(x.Place), all(x.Needs), all(x.By)
+		return row{x.At, x.Time, x.Place, x.Reference, x.Rule, x.Needs, x.By}, x
+	}
+	alike := map[row]int{}
+	for _, x := range list {
+		of, _ := fold(x)
+		alike[of]++
+	}
+	var out []Reference
+	for _, x := range list {
+		of, folded := fold(x)
+		switch alike[of] {
+		case 0: // stands in the row of the first
+			continue
+		case 1:
+			out = append(out, x)
+		default:
+			out = append(out, folded)
+			alike[of] = 0
+		}
+	}
+	return out
+}
