@@ -34,11 +34,11 @@ const (
 
 // Duration is how long one thing takes.
 type Duration struct {
-	Seconds float64
+	Seconds float64 `yaml:"seconds"`
 	// Worst is how long it takes at worst, 0 if nobody knows; Retries is how often it may
 	// have to be done again, at worst.
-	Worst   float64
-	Retries int
+	Worst   float64 `yaml:"worst"`
+	Retries int     `yaml:"retries"`
 }
 
 // Run is a predicted run.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/analysis/explain"
+	"github.com/hotc-dev/hotc/analysis/timeline"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/emit/lint/format"
 	"github.com/hotc-dev/hotc/runtime/operate"
@@ -28,7 +29,7 @@ var answers = map[string][]any{
 	"list": {listReport{}}, "up": {upReport{}}, "down": {downReport{}},
 	"apply": {applied{}}, "status": {statusReport{}}, "why": {whyReport{}}, "admit": {operate.Admitted{}}, "logs": {logReport{}}, "outputs": {operate.Outputs{}},
 	"destroy": {destroyed{}}, "action": {acted{}}, "suspend": {operate.Hooked{}}, "resume": {operate.Hooked{}}, "lint": {format.JSON{}}, "explain": {explain.Reference{}},
-	"retry": {operate.Retried{}}, "simulate": {prediction{}}, "run": {runReport{}}, "eval": {evaluated{}},
+	"retry": {operate.Retried{}}, "simulate": {timeline.Prediction{}}, "run": {runReport{}}, "eval": {evaluated{}},
 }
 
 // describedElsewhere are objects that have a table of their own in docs/json.md.

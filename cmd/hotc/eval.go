@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -169,7 +167,7 @@ func left(bound *binding.Bound) value.Value {
 
 // batch answers a list of expressions with a list of answers.
 func (v *evaluator) batch(in *compilation, path string, s streams) error {
-	text, err := readBatch(path, s.in)
+	text, err := readInput(path, s.in)
 	if err != nil {
 		return source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", path, err), "")
 	}
@@ -213,11 +211,4 @@ func answer(scope *emit.Scope, file *source.File, n *yaml.Node) evaluated {
 		return evaluated{Error: d.Message}
 	}
 	return answerOf(bound)
-}
-
-func readBatch(path string, stdin io.Reader) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(stdin)
-	}
-	return os.ReadFile(path)
 }

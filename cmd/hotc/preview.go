@@ -65,7 +65,7 @@ func (r *previewReport) headline() string {
 	if r.Seconds < 0 {
 		return "How long that takes cannot be told"
 	}
-	text := "About " + lasting(r.Seconds) + " in all"
+	text := "About " + timeline.Lasting(r.Seconds) + " in all"
 	if len(r.Critical) > 1 {
 		way := r.Critical
 		if over := len(way) - mostLinks; over > 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/analysis/timeline"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/graph"
 )
@@ -41,13 +43,13 @@ FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot) to seconds
 					return err
 				}
 			}
-			p := predict(r, d)
+			p := timeline.Predict(r.Program, r.Analysis, r.Findings.Net, d)
 			if svg != "" {
-				if err := os.WriteFile(svg, graph.Timeline(filepath.Base(args[0])+": "+p.headline(), p.Run), 0o644); err != nil {
+				if err := os.WriteFile(svg, graph.Timeline(filepath.Base(args[0])+": "+p.Headline(), p.Run), 0o644); err != nil {
 					return fmt.Errorf("write the picture: %w", err)
 				}
 			}
-			return printResult(s.out, asJSON, p, func() { p.print(s) })
+			return printResult(s.out, asJSON, p, func() { printPrediction(s, p) })
 		},
 	}
 	in.addFlags(cmd.Flags())
@@ -61,68 +63,7 @@ FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot) to seconds
 	return cmd
 }
 
-// prediction is what a simulation says.
-type prediction struct {
-	*timeline.Run
-	// Worst is the makespan if everything takes as long as it may.
-	Worst float64 `json:"worst_makespan"`
-	// WorstFailures are the roles that fail then.
-	WorstFailures []string `json:"worst_failures,omitempty"`
-	// WholeServers is that of Heat's own ordering of whole servers; -1 if it cannot
-	// express this.
-	WholeServers float64 `json:"whole_servers_makespan"`
-	// Perhaps are the servers that Heat may not make; the run has them all.
-	Perhaps []perhaps `json:"perhaps_missing,omitempty"`
-}
-
-// perhaps is a server that is there only if Heat decides so.
-type perhaps struct {
-	Server string `json:"server"`
-	Unless string `json:"unless"` // why it is not
-}
-
-func predict(r *emit.Result, d timeline.Durations) *prediction {
-	net := r.Findings.Net
-	p := &prediction{Run: timeline.Simulate(net, d), WholeServers: -1}
-	if makespan, possible := timeline.WholeServers(net, d); possible {
-		p.WholeServers = makespan
-	}
-	for _, s := range r.Program.Servers {
-		for _, x := range r.Analysis.Presences[s.Path] {
-			p.Perhaps = append(p.Perhaps, perhaps{s.Path, x.Why})
-			break
-		}
-	}
-	worst := timeline.AtWorst(net, d)
-	p.Worst, p.WorstFailures = worst.Makespan, failures(worst)
-	return p
-}
-
-func (p *prediction) headline() string {
-	if p.Hung {
-		return "never ends: roles wait for each other"
-	}
-	text := fmt.Sprintf("%s in all", lasting(p.Makespan))
-	if p.Failed {
-		return fmt.Sprintf("fails: all is over after %s", lasting(p.Makespan))
-	}
-	if p.WholeServers < 0 {
-		return text + "; ordering whole servers would be a cycle"
-	}
-	return fmt.Sprintf("%s, %s if Heat ordered whole servers", text, lasting(p.WholeServers))
-}
-
-func lasting(seconds float64) string {
-	if seconds < 0 {
-		return "for ever"
-	}
-	if seconds < 60 {
-		return fmt.Sprintf("%.3gs", seconds)
-	}
-	return fmt.Sprintf("%dm%02ds", int(seconds+0.5)/60, int(seconds+0.5)%60)
-}
-
-func (p *prediction) print(s streams) {
+func printPrediction(s streams, p *timeline.Prediction) {
 	t := table{width: s.width(), columns: []column{{"ROLE", 0}, {"START", 0}, {"END", 0}, {"BLOCKED", 0}, {"ON", narrowest}}}
 	for _, process := range p.Processes {
 		for _, task := range process.Tasks {
@@ -136,7 +77,7 @@ func (p *prediction) print(s streams) {
 		}
 	}
 	fmt.Fprint(s.out, t.String())
-	fmt.Fprintf(s.out, "\n%s\n", p.headline())
+	fmt.Fprintf(s.out, "\n%s\n", p.Headline())
 	if n := len(p.Perhaps); n > 0 {
 		var names []string
 		for _, x := range p.Perhaps {
@@ -144,11 +85,11 @@ func (p *prediction) print(s streams) {
 		}
 		fmt.Fprintf(s.out, "with %s that Heat may not make: %s\n", counted(n, "server"), few(names))
 	}
-	for _, failed := range failures(p.Run) {
+	for _, failed := range p.Failures() {
 		fmt.Fprintln(s.out, failed)
 	}
 	if p.Worst > p.Makespan || len(p.WorstFailures) > 0 && !p.Failed {
-		fmt.Fprintf(s.out, "at worst %s, if everything takes as long as it may\n", lasting(p.Worst))
+		fmt.Fprintf(s.out, "at worst %s, if everything takes as long as it may\n", timeline.Lasting(p.Worst))
 		for _, failed := range p.WorstFailures {
 			fmt.Fprintln(s.out, "  then "+failed)
 		}
@@ -167,32 +108,35 @@ func (p *prediction) print(s streams) {
 	}
 }
 
-// failures say why roles fail: by a timeout, or by what they need.
-func failures(r *timeline.Run) []string {
-	var out []string
-	for _, p := range r.Processes {
-		for _, t := range p.Tasks {
-			name := p.Name
-			if !t.Heat {
-				name += "." + t.Name
-			}
-			switch {
-			case t.Failed == "":
-			case t.End < 0:
-				out = append(out, fmt.Sprintf("%s does not begin: %s", name, t.Failed))
-			default:
-				out = append(out, fmt.Sprintf("%s fails after %s: %s", name, lasting(t.End), t.Failed))
-			}
-		}
+// readDurations reads a file, or standard input, that says how long things take.
+func readDurations(path string, r *emit.Result, boot float64, s streams) (map[string]timeline.Duration, error) {
+	text, err := readInput(path, s.in)
+	if err != nil {
+		return nil, source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", path, err), "")
 	}
-	return out
+	of, gone, err := timeline.ReadDurations(path, text, r.Program, r.Findings.Net, boot)
+	if gone > 0 {
+		fmt.Fprintf(s.err, "%s: %d roles of the record are not in the template\n", path, gone)
+	}
+	return of, err
 }
+
+// readInput reads a file, or standard input.
+func readInput(path string, in io.Reader) ([]byte, error) {
+	if path != "-" {
+		return os.ReadFile(path)
+	}
+	return io.ReadAll(io.LimitReader(in, maxRecord))
+}
+
+// maxRecord is how much is read from a pipe, in bytes.
+const maxRecord = 64 << 20
 
 func point(seconds float64) string {
 	if seconds < 0 {
 		return "never"
 	}
-	return lasting(seconds)
+	return timeline.Lasting(seconds)
 }
 
 func blocked(t timeline.Task) string {
@@ -202,7 +146,7 @@ func blocked(t timeline.Task) string {
 	if t.Blocked == 0 {
 		return "-"
 	}
-	return lasting(t.Blocked)
+	return timeline.Lasting(t.Blocked)
 }
 
 func on(t timeline.Task) string {
