@@ -122,6 +122,5 @@ func (d *descent) forget() {
 	for _, name := range []string{keptSecretFile, keptSecretFile + environmentSuffix} {
 		os.Remove(filepath.Join(folder, name))
 	}
-	os.RemoveAll(filepath.Join(folder, keptFolder))
 	os.Remove(folder) // only if nothing else is in it
 }

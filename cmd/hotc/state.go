@@ -14,12 +14,9 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// What `hotc up` keeps of a deployment between its runs lies in the user's state folder: the
-// secret, and the folder that was compiled last.
-const (
-	keptSecretFile = "secret"
-	keptFolder     = "made"
-)
+// keptSecretFile is what `hotc up` keeps of a deployment between its runs, in the user's state
+// folder.
+const keptSecretFile = "secret"
 
 // keptState is the deployment's folder there; "" where that cannot be told. The coordinator's
 // hosts are in its name, in any order: stacks of one name in two clouds have two secrets.

@@ -112,9 +112,17 @@ func watchStatus(ctx context.Context, io streams, s *session, v *status.Status, 
 		if err := nextChange(ctx, changes, soon, tick.C, io.width() > 0 && !asJSON); err != nil {
 			return nil, err
 		}
-		if v, err = s.lookAgain(ctx, v.Plan); err != nil {
+		now, err := s.lookAgain(ctx, v.Plan)
+		if err != nil {
 			return nil, err
 		}
+		if now.Stands != v.Stands { // another plan was applied
+			if now, err = s.look(ctx); err != nil {
+				return nil, err
+			}
+			return watchStatus(ctx, io, s, now, asJSON, show)
+		}
+		v = now
 	}
 }
 

@@ -125,6 +125,12 @@ func (a *ascent) run(ctx context.Context, template string) error {
 	if err := a.check(); err != nil {
 		return err
 	}
+	folder, err := os.MkdirTemp("", "hotc-up-") // of this run alone: another one may be at work for the same stack
+	if err != nil {
+		return source.Fail(source.OperationFailed, "there is no place for what is compiled: "+err.Error(), "$TMPDIR names another one")
+	}
+	defer os.RemoveAll(folder)
+	a.folder = filepath.Join(folder, "made")
 	if err := a.compile(template); err != nil {
 		return err
 	}
@@ -168,7 +174,7 @@ func (a *ascent) check() error {
 	return err
 }
 
-// compile writes the compiled folder into the deployment's state.
+// compile writes the compiled folder, and makes the deployment's state.
 func (a *ascent) compile(template string) error {
 	o, err := a.compilation.options(template)
 	if err != nil {
@@ -177,11 +183,9 @@ func (a *ascent) compile(template string) error {
 	if a.compiled, err = compileWith(o, a.io); err != nil {
 		return err
 	}
-	state, err := a.makeState()
-	if err != nil {
+	if _, err := a.makeState(); err != nil {
 		return err
 	}
-	a.folder = filepath.Join(state, keptFolder)
 	if err := a.compiled.Folder.Write(a.folder); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
+	"github.com/hotc-dev/hotc/runtime/up"
 )
 
 // cloudDeployment is the deployment of `hotc up` and `down` on its coordinator: what the
@@ -23,8 +24,9 @@ type cloudDeployment struct {
 	say    func(string)
 	yes    bool // roles that have published outputs run again without a question
 
-	session *session
-	plan    *contract.Plan
+	session   *session
+	plan      *contract.Plan
+	published string // the digest of the plan that this command has published
 }
 
 func (d *cloudDeployment) open(ctx context.Context) (*session, error) {
@@ -58,6 +60,9 @@ func (d *cloudDeployment) Rehearse(ctx context.Context) (deploy.Outcome, []deplo
 func (d *cloudDeployment) Publish(ctx context.Context) error {
 	d.apply.dryRun, d.plan = false, nil
 	done, err := d.apply.run(ctx, d.io)
+	if err == nil {
+		d.published = done.published.Record.Plan
+	}
 	if err == nil && done.published.Outcome != deploy.Unchanged {
 		d.say(fmt.Sprintf("The plan is on the coordinator: %s, %s", counted(done.Servers, "server"), counted(done.Roles, "role")))
 	}
@@ -83,6 +88,9 @@ func (d *cloudDeployment) Status(ctx context.Context) (v *status.Status, err err
 		return nil, s.explain(ctx, err)
 	}
 	d.plan = v.Plan
+	if d.published != "" && v.Stands != d.published {
+		return nil, up.ErrTakenOver
+	}
 	return v, nil
 }
 

@@ -14,6 +14,8 @@ import (
 type Snapshot struct {
 	// Ready says that the deployment was applied to the end.
 	Ready bool
+	// Plan is the digest of the plan that stands.
+	Plan string
 	// Restored says that the deployment was put in the place of one that was lost.
 	Restored bool
 	Servers  []ServerSnapshot
@@ -63,7 +65,7 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, err)
 	}
-	snapshot := &Snapshot{Ready: ready, Restored: r.keys.record.Restored, Servers: make([]ServerSnapshot, len(p.Servers))}
+	snapshot := &Snapshot{Ready: ready, Plan: r.keys.record.Plan, Restored: r.keys.record.Restored, Servers: make([]ServerSnapshot, len(p.Servers))}
 	index := map[contract.ServerPath]int{}
 	for i, server := range p.Servers {
 		index[server.Path] = i

@@ -22,6 +22,7 @@ type Status struct {
 	Cells    map[contract.CellName]contract.Cell
 	Secrets  map[contract.CellName]Secret
 	Plan     *contract.Plan
+	Stands   string  // the digest of the plan that stands on the coordinator, which may be another one
 	Cycles   []Cycle // that two looks agree on
 	// Relays is how many relays are there, Heat what Heat said last to one.
 	Relays int
@@ -144,8 +145,8 @@ func Look(ctx context.Context, store coordinator.Store, d coordinator.Deployment
 func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	v := &Status{
 		Ready:    snapshot.Ready,
-		Restored: snapshot.Restored,
-		Relays:   snapshot.Relays, Unrelayed: snapshot.Unrelayed,
+		Restored: snapshot.Restored, Stands: snapshot.Plan,
+		Relays: snapshot.Relays, Unrelayed: snapshot.Unrelayed,
 		Heat:    snapshot.Heat,
 		ByPath:  map[contract.ServerPath]*Server{},
 		Cells:   map[contract.CellName]contract.Cell{},

@@ -104,7 +104,7 @@ func (f *following) takenOver(s *heat.Stack) error {
 	if own || !f.ours || !slices.ContainsFunc(s.Tags, func(tag string) bool { return strings.HasPrefix(tag, tagPrefix) }) {
 		return nil
 	}
-	return source.Fail(source.StackFailed, "another \"hotc up\" has taken over: the stack "+s.Name+" is brought to what that one was given", "what had begun is finished, nothing else of this change will run; \"hotc status\" says how it goes")
+	return ErrTakenOver
 }
 
 // unwatched is how long no look is taken at the roles where nothing seems to change.
@@ -137,6 +137,9 @@ func (f *following) roles(ctx context.Context) error {
 	f.took = time.Since(began)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if errors.Is(err, ErrTakenOver) {
+		return err
 	}
 	if err != nil {
 		if !f.deaf {

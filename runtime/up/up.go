@@ -98,6 +98,10 @@ func (r *Result) OK() bool {
 	return r.Stack.State.Complete() && r.Stack.State.Action() != "ROLLBACK" && !status.AnyFailed(r.Status.Servers)
 }
 
+// ErrTakenOver says that somebody else has given the stack or the deployment something else
+// meanwhile.
+var ErrTakenOver = errors.New("another one has taken over")
+
 // tagPrefix begins the tag of stacks that `hotc up` asked for.
 const tagPrefix = "hotc-"
 
@@ -122,7 +126,12 @@ func (u *Up) Run(ctx context.Context) (*Result, error) {
 		case Refuse:
 			return nil, refusal(u.stack)
 		default:
-			return u.do(ctx, step)
+			r, err := u.do(ctx, step)
+			if errors.Is(err, ErrTakenOver) {
+				err = source.Fail(source.StackFailed, "another \"hotc up\" has taken over (or \"hotc apply\"): the stack "+u.Name+" is brought to what that one was given",
+					"what had begun is finished, nothing else of this change will run; \"hotc status\" says how it goes")
+			}
+			return r, err
 		}
 	}
 }

@@ -111,6 +111,7 @@ type deployment struct {
 	outcome deploy.Outcome
 	there   bool
 	servers []*status.Server
+	taken   bool // another plan is published right after ours
 	asked   []string
 }
 
@@ -125,6 +126,9 @@ func (d *deployment) Publish(context.Context) error {
 func (d *deployment) Status(context.Context) (*status.Status, error) {
 	if !d.there {
 		return nil, nil
+	}
+	if d.taken && slices.Contains(d.asked, "publish") {
+		return nil, ErrTakenOver
 	}
 	return &status.Status{Servers: d.servers}, nil
 }
@@ -324,5 +328,14 @@ func TestDownAsksNoMachineThatIsGone(t *testing.T) {
 	d := &deployment{there: true, servers: []*status.Server{server("web/0", "there"), server("web/1", "gone")}}
 	if _, err := (&Down{Cloud: c, Deployment: d, View: &view{}, Name: "s", Look: time.Millisecond}).Run(t.Context()); err != nil || !slices.Equal(d.asked, []string{"hooks", "of web/0", "destroy"}) {
 		t.Errorf("%v, %v", err, d.asked)
+	}
+}
+
+// Another command may change the deployment and give Heat nothing: the coordinator tells.
+func TestAnotherPlanTakesOver(t *testing.T) {
+	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_COMPLETE"}, states: []heat.State{"UPDATE_COMPLETE"}}
+	u, _ := begin(t, c, &deployment{outcome: deploy.Updated, there: true, taken: true})
+	if _, err := u.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "another \"hotc up\" has taken over") {
+		t.Errorf("%v", err)
 	}
 }

@@ -266,6 +266,27 @@ func TestASecondUpTakesOver(t *testing.T) {
 	}
 	l.expectStatus("late - removed", "4 roles: 4 done")
 	expectFile(t, a, "var/lib/count", "one 1\nupdate 2\nupdate 4\n")
+
+	// Two more give Heat nothing, since only a script changes: the first is told of by the coordinator.
+	scripts := func(name string) string {
+		path := filepath.Join(t.TempDir(), "site.yaml")
+		do(t, os.WriteFile(path, []byte(strings.Replace(string(text), "echo one", ": "+name+"; echo one", 1)), 0o600))
+		return path
+	}
+	first = l.start(up(scripts("first"), l.stack, "-P", "level=4", "--yes")...)
+	until(t, "the hook", hooks(3))
+	second = l.start(up(scripts("second"), l.stack, "-P", "level=4", "--yes")...)
+	until(t, "the second to take over", func() bool { return strings.Contains(second.printed(), "The plan is on the coordinator") })
+	if err := first.Wait(); err == nil || !strings.Contains(first.printed(), "another \"hotc up\" has taken over") {
+		t.Errorf("%v:\n%s", err, first.printed())
+	}
+	open(t, a, "")
+	until(t, "the newest hook", hooks(4))
+	open(t, a, "")
+	if err := second.Wait(); err != nil {
+		t.Errorf("%v:\n%s", err, second.printed())
+	}
+	l.expect(0, up(scripts("second"), l.stack, "-P", "level=4"), "Nothing has to change")
 }
 
 // Heat itself is given an update over one that waits for a machine which the second replaces
