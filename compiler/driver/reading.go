@@ -118,16 +118,7 @@ func OneOrMore(v value.Value) []value.Value {
 }
 
 // SetTexts puts a list of texts into what the other half gets.
-func (r *Reading) SetTexts(key string, texts []string) { r.Out.Set(key, Texts(texts)) }
-
-// Texts are texts as a list of values.
-func Texts(texts []string) value.Value {
-	list := make([]value.Value, len(texts))
-	for i, text := range texts {
-		list[i] = text
-	}
-	return list
-}
+func (r *Reading) SetTexts(key string, texts []string) { r.Out.Set(key, value.Texts(texts)) }
 
 // SetText takes a text along as a file, and names its digest under a key of its own.
 func (r *Reading) SetText(key, digest, file, name, text string) {

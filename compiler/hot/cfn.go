@@ -1,9 +1,10 @@
 package hot
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -168,12 +169,7 @@ func membersToMap(keyName, valueName string, from value.Value) (value.Value, err
 		}
 		groups[number].Set(m[2], items.At(name))
 	}
-	sort.Slice(numbers, func(i, j int) bool {
-		if len(numbers[i]) != len(numbers[j]) {
-			return len(numbers[i]) < len(numbers[j])
-		}
-		return numbers[i] < numbers[j]
-	})
+	slices.SortFunc(numbers, func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) })
 	out := value.NewDict()
 	for _, n := range numbers {
 		k, hasKey := groups[n].Get(keyName)
@@ -191,13 +187,9 @@ func memberItems(from value.Value) (*value.Dict, error) {
 	case []value.Value:
 		texts = from
 	case *value.Dict:
-		for _, k := range from.Keys() {
-			texts = append(texts, k)
-		}
+		texts = value.Texts(from.Keys())
 	case string:
-		for _, c := range characters(from) {
-			texts = append(texts, c)
-		}
+		texts = value.Texts(characters(from))
 	default:
 		return nil, fmt.Errorf("Fn::MemberListToMap needs a list, not %s", value.TypeName(from))
 	}

@@ -22,13 +22,13 @@ var (
 	fnFindInMap = &Function{Name: "Fn::FindInMap", Lazy: foldFindInMap, usesNames: true,
 		Check: checkUnpacked("Fn::FindInMap", 3, "the mapping, the key and the value's name")}
 
-	fnIf = &Function{Name: "Fn::If", means: "if", Check: checkIf("Fn::If", 3, 3), Lazy: foldIf, usesNames: true}
+	fnIf = &Function{Name: "Fn::If", means: "if", Check: sized("Fn::If", 3, 3, branchesOfIf), Lazy: foldIf, usesNames: true}
 
-	fnEquals = &Function{Name: "Fn::Equals", Gives: GivesBoolean, means: "equals", Check: checkPair("Fn::Equals", "two values"), Apply: applyEquals,
+	fnEquals = &Function{Name: "Fn::Equals", Gives: GivesBoolean, means: "equals", Check: sized("Fn::Equals", 2, 2, "two values"), Apply: applyEquals,
 		Positional: everyItem}
-	fnNot = &Function{Name: fnNotName, Gives: GivesBoolean, means: "not", Check: checkFnNot, Lazy: foldNot, usesNames: true}
-	fnAnd = &Function{Name: "Fn::And", Gives: GivesBoolean, means: "and", Check: checkConditions("Fn::And"), Lazy: foldAll(false), usesNames: true}
-	fnOr  = &Function{Name: "Fn::Or", Gives: GivesBoolean, means: "or", Check: checkConditions("Fn::Or"), Lazy: foldAll(true), usesNames: true}
+	fnNot = &Function{Name: fnNotName, Gives: GivesBoolean, means: "not", Check: sized("Fn::Not", 1, 1, "one condition"), Lazy: foldNot, usesNames: true}
+	fnAnd = &Function{Name: "Fn::And", Gives: GivesBoolean, means: "and", Check: sized("Fn::And", 2, anyNumber, "at least two conditions"), Lazy: foldAll(false), usesNames: true}
+	fnOr  = &Function{Name: "Fn::Or", Gives: GivesBoolean, means: "or", Check: sized("Fn::Or", 2, anyNumber, "at least two conditions"), Lazy: foldAll(true), usesNames: true}
 )
 
 // cfnFunctions are the functions of expressions (heat/engine/cfn/template.py, the
@@ -131,11 +131,4 @@ func findIn(from, key value.Value) (value.Value, error) {
 		return v, nil
 	}
 	return nil, fmt.Errorf("Fn::FindInMap: there is no %s in the mapping", shown(key))
-}
-
-func checkFnNot(arg *Expr) error {
-	if n, ok := arg.size(); !ok || n != 1 {
-		return wants("Fn::Not", "a list of one condition", arg)
-	}
-	return nil
 }

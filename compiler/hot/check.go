@@ -2,7 +2,10 @@ package hot
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -13,10 +16,8 @@ import (
 func (e *Expr) entry(key string) (*Expr, bool) {
 	switch e.Kind {
 	case MapExpr:
-		for i, k := range e.Keys {
-			if k == key {
-				return e.Items[i], true
-			}
+		if i := slices.Index(e.Keys, key); i >= 0 {
+			return e.Items[i], true
 		}
 	case ValueExpr:
 		if d, ok := e.Value.(*value.Dict); ok {
@@ -54,11 +55,7 @@ func (e *Expr) list() ([]*Expr, bool) {
 	if e.Kind != ValueExpr || !ok {
 		return nil, false
 	}
-	items := make([]*Expr, len(values))
-	for i, v := range values {
-		items[i] = Constant(v, e.At)
-	}
-	return items, true
+	return constants(values, e.At), true
 }
 
 // size is how many items a list has; ok is false for all else.
@@ -77,39 +74,25 @@ func unpacked(arg *Expr, n int) (parts []*Expr, ok bool) {
 	if items, ok := arg.list(); ok {
 		return items, len(items) == n
 	}
-	switch {
-	case arg.Kind == CallExpr:
-		return nil, false
-	case arg.Kind == MapExpr:
-		return constants(arg, arg.Keys, n)
-	}
+	texts := arg.Keys
 	switch v := arg.Value.(type) {
 	case *value.Dict:
-		return constants(arg, v.Keys(), n)
+		texts = v.Keys()
 	case string:
-		return constants(arg, characters(v), n)
+		texts = characters(v)
 	}
-	return nil, false
+	return constants(value.Texts(texts), arg.At), arg.Kind != CallExpr && len(texts) == n
 }
 
-func constants(at *Expr, texts []string, n int) ([]*Expr, bool) {
-	if len(texts) != n {
-		return nil, false
+func constants(values []value.Value, at source.Place) []*Expr {
+	parts := make([]*Expr, len(values))
+	for i, v := range values {
+		parts[i] = Constant(v, at)
 	}
-	parts := make([]*Expr, n)
-	for i, s := range texts {
-		parts[i] = Constant(s, at.At)
-	}
-	return parts, true
+	return parts
 }
 
-func characters(s string) []string {
-	var out []string
-	for _, r := range s {
-		out = append(out, string(r))
-	}
-	return out
-}
+func characters(s string) []string { return strings.Split(s, "") }
 
 // called is what an argument is, for a message.
 func (e *Expr) called() string {
@@ -131,17 +114,26 @@ func (e *Expr) harmless() bool {
 	case CallExpr:
 		return e.Func.Reference && e.Func != getFile && !e.Func.HeatOnly && e.arg.IsValue()
 	case ListExpr, MapExpr:
-		for _, x := range e.Items {
-			if !x.harmless() {
-				return false
-			}
-		}
+		return !slices.ContainsFunc(e.Items, func(x *Expr) bool { return !x.harmless() })
 	}
 	return true
 }
 
 // mayBeAbsent says that the item or entry with this expression may be left out.
 func (e *Expr) mayBeAbsent() bool { return e.Kind == CallExpr && e.Func.mayLeaveOut }
+
+// anyNumber is the most of lists without a bound.
+const anyNumber = 1 << 30
+
+// sized checks that the argument is a list of so many items; what says which.
+func sized(name string, least, most int, what string) func(*Expr) error {
+	return func(arg *Expr) error {
+		if n, ok := arg.size(); !ok || n < least || n > most {
+			return wants(name, "a list of "+what, arg)
+		}
+		return nil
+	}
+}
 
 func wants(name, expected string, arg *Expr) error {
 	return fmt.Errorf("%s needs %s, not %s", name, expected, arg.called())

@@ -16,22 +16,15 @@ import (
 // is never looked at, whatever it holds.
 
 var (
-	ifElse     = &Function{Name: "if", Check: checkIf("if", 3, 3), Lazy: foldIf, usesNames: true}
-	ifNullable = &Function{Name: "if", Check: checkIf("if", 2, 3), Lazy: foldIf, usesNames: true, mayLeaveOut: true}
-	equals     = &Function{Name: "equals", Gives: GivesBoolean, Check: checkPair("equals", "two values"), Apply: applyEquals, Positional: everyItem}
+	ifElse     = &Function{Name: "if", Check: sized("if", 3, 3, branchesOfIf), Lazy: foldIf, usesNames: true}
+	ifNullable = &Function{Name: "if", Check: sized("if", 2, 3, branchesOfIf), Lazy: foldIf, usesNames: true, mayLeaveOut: true}
+	equals     = &Function{Name: "equals", Gives: GivesBoolean, Check: sized("equals", 2, 2, "two values"), Apply: applyEquals, Positional: everyItem}
 	not        = &Function{Name: "not", Gives: GivesBoolean, Check: checkNot, Lazy: foldNot, usesNames: true}
-	and        = &Function{Name: "and", Gives: GivesBoolean, Check: checkConditions("and"), Lazy: foldAll(false), usesNames: true}
-	or         = &Function{Name: "or", Gives: GivesBoolean, Check: checkConditions("or"), Lazy: foldAll(true), usesNames: true}
+	and        = &Function{Name: "and", Gives: GivesBoolean, Check: sized("and", 2, anyNumber, "at least two conditions"), Lazy: foldAll(false), usesNames: true}
+	or         = &Function{Name: "or", Gives: GivesBoolean, Check: sized("or", 2, anyNumber, "at least two conditions"), Lazy: foldAll(true), usesNames: true}
 )
 
-func checkIf(name string, least, most int) func(*Expr) error {
-	return func(arg *Expr) error {
-		if n, ok := arg.size(); !ok || n < least || n > most {
-			return wants(name, "a list of the condition, the value if it is true and the value if it is false", arg)
-		}
-		return nil
-	}
-}
+const branchesOfIf = "the condition, the value if it is true and the value if it is false"
 
 func foldIf(f *folder, call *Expr) (*Expr, error) {
 	items, _ := call.arg.list()
@@ -172,15 +165,6 @@ func (e *Expr) negated() *Expr {
 		return items[0]
 	}
 	return e.arg
-}
-
-func checkConditions(name string) func(*Expr) error {
-	return func(arg *Expr) error {
-		if n, ok := arg.size(); !ok || n < 2 {
-			return wants(name, "a list of at least two conditions", arg)
-		}
-		return nil
-	}
 }
 
 // foldAll folds `and` and `or`. The first item that decides ends it, and only

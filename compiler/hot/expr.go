@@ -2,6 +2,7 @@ package hot
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -253,17 +254,7 @@ func (e *Expr) Any(is func(*Expr) bool) bool {
 
 // CallsAny says whether the expression calls a function of one of these meanings.
 func (e *Expr) CallsAny(names ...string) bool {
-	return e.Any(func(x *Expr) bool {
-		if x.Kind != CallExpr {
-			return false
-		}
-		for _, n := range names {
-			if x.Func.Meaning() == n {
-				return true
-			}
-		}
-		return false
-	})
+	return e.Any(func(x *Expr) bool { return x.Kind == CallExpr && slices.Contains(names, x.Func.Meaning()) })
 }
 
 // CallsRemoved says whether the expression calls a function that its version lost, not

@@ -149,8 +149,7 @@ func wholeSize(v value.Value) int {
 			size += wholeSize(x)
 		}
 	case *value.Dict:
-		for _, k := range v.Keys() {
-			x, _ := v.Get(k)
+		for k, x := range v.All() {
 			size += len(k) + perEntry + wholeSize(x)
 		}
 	}

@@ -12,29 +12,15 @@ import (
 // since) and Fn::Join, which is the older one.
 
 var (
-	listJoinOne = &Function{Name: "list_join", Gives: GivesString, works: JoinedItems, Check: checkJoinOne("list_join"), Apply: applyJoinOne("list_join"),
+	listJoinOne = &Function{Name: "list_join", Gives: GivesString, works: JoinedItems, Check: sized("list_join", 2, 2, joinedOne), Apply: applyJoinOne("list_join"),
 		Partial: joinPartial("list_join", false), Positional: everyItem}
-	listJoin = &Function{Name: "list_join", Gives: GivesString, works: JoinedItems, Check: checkJoin, Apply: applyJoin,
+	listJoin = &Function{Name: "list_join", Gives: GivesString, works: JoinedItems, Check: sized("list_join", 2, anyNumber, "the delimiter and one or more lists"), Apply: applyJoin,
 		Partial: joinPartial("list_join", true), Positional: 1}
-	fnJoin = &Function{Name: "Fn::Join", Check: checkJoinOne("Fn::Join"), Apply: applyJoinOne("Fn::Join"),
+	fnJoin = &Function{Name: "Fn::Join", Check: sized("Fn::Join", 2, 2, joinedOne), Apply: applyJoinOne("Fn::Join"),
 		Partial: joinPartial("Fn::Join", false), Positional: everyItem}
 )
 
-func checkJoinOne(name string) func(*Expr) error {
-	return func(arg *Expr) error {
-		if n, ok := arg.size(); !ok || n != 2 {
-			return wants(name, "a list of the delimiter and one list", arg)
-		}
-		return nil
-	}
-}
-
-func checkJoin(arg *Expr) error {
-	if n, ok := arg.size(); !ok || n < 2 {
-		return wants("list_join", "a list of the delimiter and one or more lists", arg)
-	}
-	return nil
-}
+const joinedOne = "the delimiter and one list"
 
 func applyJoinOne(name string) func(*work, value.Value) (value.Value, error) {
 	return func(w *work, arg value.Value) (value.Value, error) {

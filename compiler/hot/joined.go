@@ -30,9 +30,9 @@ func (firsts) Joined(group string, count, possible int) ([]int, error) {
 	if count > possible {
 		return nil, tooMany(group, count, possible)
 	}
-	var all []int
-	for n := range count {
-		all = append(all, n)
+	all := make([]int, count)
+	for n := range all {
+		all[n] = n
 	}
 	return all, nil
 }

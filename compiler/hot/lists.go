@@ -15,19 +15,10 @@ var (
 	listConcat       = &Function{Name: "list_concat", Gives: GivesList, works: JoinedLists, Apply: concat("list_concat", false), Partial: concatPartial("list_concat", false)}
 	listConcatUnique = &Function{Name: "list_concat_unique", Gives: GivesList, works: JoinedLists, Apply: concat("list_concat_unique", true),
 		Partial: concatPartial("list_concat_unique", true)}
-	contains = &Function{Name: "contains", Gives: GivesBoolean, Check: checkPair("contains", "the value and the list"), Apply: applyContains,
+	contains = &Function{Name: "contains", Gives: GivesBoolean, Check: sized("contains", 2, 2, "the value and the list"), Apply: applyContains,
 		Partial: containsPartial, Positional: everyItem}
-	filter = &Function{Name: "filter", Check: checkPair("filter", "the values and the list"), Lazy: foldFilter}
+	filter = &Function{Name: "filter", Check: sized("filter", 2, 2, "the values and the list"), Lazy: foldFilter}
 )
-
-func checkPair(name, what string) func(*Expr) error {
-	return func(arg *Expr) error {
-		if n, ok := arg.size(); !ok || n != 2 {
-			return wants(name, "a list of "+what, arg)
-		}
-		return nil
-	}
-}
 
 func concat(name string, unique bool) func(*work, value.Value) (value.Value, error) {
 	return func(w *work, arg value.Value) (value.Value, error) {

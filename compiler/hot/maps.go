@@ -31,8 +31,8 @@ func applyMerge(w *work, arg value.Value) (value.Value, error) {
 		if err := w.spend(perEntry * d.Len()); err != nil {
 			return nil, err
 		}
-		for _, k := range d.Keys() {
-			out.Set(k, d.At(k))
+		for k, v := range d.All() {
+			out.Set(k, v)
 		}
 	}
 	return out, nil
@@ -106,12 +106,8 @@ func (e *Expr) asMap() *Expr {
 	if e.Kind == MapExpr {
 		return &Expr{Kind: MapExpr, At: e.At, Keys: e.Keys, Items: e.Items}
 	}
-	out := &Expr{Kind: MapExpr, At: e.At}
 	d := e.Value.(*value.Dict)
-	for _, k := range d.Keys() {
-		out.Keys, out.Items = append(out.Keys, k), append(out.Items, Constant(d.At(k), e.At))
-	}
-	return out
+	return &Expr{Kind: MapExpr, At: e.At, Keys: d.Keys(), Items: constants(d.Values(), e.At)}
 }
 
 func applyMapReplace(_ *work, arg value.Value) (value.Value, error) {
@@ -162,10 +158,10 @@ func replaceInMap(in, keys, values *value.Dict) (value.Value, error) {
 			if err != nil {
 				return nil, err
 			}
-			if _, taken := in.Get(name); taken && name != k {
+			if in.Has(name) && name != k {
 				return nil, fmt.Errorf("map_replace: the new key %q for %q is already in the map", name, k)
 			}
-			if _, taken := out.Get(name); taken {
+			if out.Has(name) {
 				return nil, fmt.Errorf("map_replace: the new key %q for %q is already in the result", name, k)
 			}
 			key = name

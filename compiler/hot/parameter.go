@@ -197,11 +197,8 @@ func commaDelimited(v value.Value) (value.Value, error) {
 			list = append(list, value.ToString(x))
 		}
 	case string:
-		if v == "" {
-			break
-		}
-		for _, part := range strings.Split(v, ",") {
-			list = append(list, part)
+		if v != "" {
+			list = value.Texts(strings.Split(v, ","))
 		}
 	default:
 		return nil, fmt.Errorf("a list, or a string with commas, is expected, not %s", shown(v))

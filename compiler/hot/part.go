@@ -1,6 +1,8 @@
 package hot
 
 import (
+	"slices"
+
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -50,12 +52,7 @@ func (s *partStack) push(p part) {
 
 // allKnown says whether all parts have values.
 func allKnown(parts []part) bool {
-	for _, p := range parts {
-		if _, known := p.known(); !known {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(parts, func(p part) bool { _, known := p.known(); return !known })
 }
 
 // valuesOf are the values of parts that are known.

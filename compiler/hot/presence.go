@@ -3,6 +3,7 @@ package hot
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -37,14 +38,7 @@ type AbsentError struct{ Why string }
 func (e *AbsentError) Error() string { return e.Why }
 
 // OfPresence says whether a call is one of those that no template has.
-func (f *Function) OfPresence() bool {
-	for _, own := range presenceFunctions {
-		if f == own {
-			return true
-		}
-	}
-	return false
-}
+func (f *Function) OfPresence() bool { return slices.Contains(presenceFunctions, f) }
 
 // AsksPresence says whether there is such a call in the expression.
 func (e *Expr) AsksPresence() bool {
@@ -139,10 +133,7 @@ func (e *Expr) entries() (keys []string, items []*Expr) {
 		return nil, items
 	}
 	if d, ok := e.Value.(*value.Dict); ok {
-		for _, k := range d.Keys() {
-			items = append(items, Constant(d.At(k), e.At))
-		}
-		return d.Keys(), items
+		return d.Keys(), constants(d.Values(), e.At)
 	}
 	return e.Keys, e.Items
 }

@@ -3,7 +3,6 @@ package hot
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -21,8 +20,8 @@ var (
 	// get_attr asked for the attribute and then selected from it until 2013-05-23,
 	// hands the whole path to the resource since 2014-10-16, and gives all
 	// attributes of a resource since 2015-10-15.
-	getAttrThenSelect = &Function{Name: "get_attr", Reference: true, refers: ToAttribute, Check: checkGetAttr, Apply: attrArgument(false, false), Lazy: foldThenSelect}
-	getAttr           = &Function{Name: "get_attr", Reference: true, refers: ToAttribute, Check: checkGetAttr, Apply: attrArgument(false, true), Positional: 2}
+	getAttrThenSelect = &Function{Name: "get_attr", Reference: true, refers: ToAttribute, Check: sized("get_attr", 2, anyNumber, "the resource, the attribute and a path"), Apply: attrArgument(false, false), Lazy: foldThenSelect}
+	getAttr           = &Function{Name: "get_attr", Reference: true, refers: ToAttribute, Check: sized("get_attr", 2, anyNumber, "the resource, the attribute and a path"), Apply: attrArgument(false, true), Positional: 2}
 	getAttrAll        = &Function{Name: "get_attr", Reference: true, refers: ToAttribute, Check: checkGetAttrAll, Apply: attrArgument(true, true), Positional: 2, Lazy: foldAttributes}
 
 	resourceFacade = &Function{Name: "resource_facade", Reference: true, HeatOnly: true,
@@ -62,13 +61,6 @@ func nameArgument(function, what string) func(*work, value.Value) (value.Value, 
 		}
 		return nil, nil
 	}
-}
-
-func checkGetAttr(arg *Expr) error {
-	if n, ok := arg.size(); !ok || n < 2 {
-		return wants("get_attr", "a list of the resource, the attribute and a path", arg)
-	}
-	return nil
 }
 
 func checkGetAttrAll(arg *Expr) error {
@@ -168,13 +160,7 @@ func readAttr(arg value.Value) (resource string, attribute value.Value, path []v
 
 func checkFacade(name string, allowed ...string) func(*Expr) error {
 	return func(arg *Expr) error {
-		s, ok := arg.text()
-		for _, a := range allowed {
-			if ok && s == a {
-				return nil
-			}
-		}
-		if arg.Kind == CallExpr {
+		if s, ok := arg.text(); ok && slices.Contains(allowed, s) || arg.Kind == CallExpr {
 			return nil
 		}
 		return fmt.Errorf("%s needs one of %q", name, allowed)
@@ -307,5 +293,3 @@ func (n *names) meaningOfRef(f *Function, arg *yaml.Node) *Function {
 	}
 	return getParam
 }
-
-func quoted(s string) string { return strconv.Quote(s) }

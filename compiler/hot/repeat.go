@@ -87,9 +87,7 @@ func (r repeating) lists(each *value.Dict, nested bool) ([][]value.Value, error)
 			if !r.maps || !nested {
 				return nil, fmt.Errorf("repeat: for_each of %q must be a list, not a map", k)
 			}
-			for _, name := range v.Keys() {
-				lists[i] = append(lists[i], name)
-			}
+			lists[i] = value.Texts(v.Keys())
 		default:
 			return nil, fmt.Errorf("repeat: for_each of %q must be a list, not %s", k, value.TypeName(v))
 		}

@@ -182,7 +182,7 @@ func (r replacing) allFound(segments []segment, keys []string) error {
 	return nil
 }
 
-func fill(w *work, segments []segment, with []string) (value.Value, error) {
+func fill(w *work, segments []segment, with []string) (string, error) {
 	size := 0
 	for _, s := range segments {
 		if size += len(s.text); s.key >= 0 {
@@ -190,7 +190,7 @@ func fill(w *work, segments []segment, with []string) (value.Value, error) {
 		}
 	}
 	if err := w.spend(size); err != nil {
-		return nil, err
+		return "", err
 	}
 	var b strings.Builder
 	b.Grow(size)
@@ -227,9 +227,9 @@ func (r replacing) partial(f *folder, call *Expr) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	rest, ok := meld(segments, with)
+	rest, err := fill(&work{left: maxWork / 8}, segments, with)
 	again, _ := split(rest, openKeys(keys, open))
-	if !ok || !sameUse(segments, again, keys, with, open) {
+	if err != nil || !sameUse(segments, again, keys, with, open) {
 		return call, nil
 	}
 	left := &Expr{Kind: MapExpr, At: params.At}
@@ -273,20 +273,6 @@ func (r replacing) known(keys []string, params *Expr) (with []string, open []boo
 		}
 	}
 	return with, open, nil
-}
-
-// meld is the template with what is known put in.
-func meld(segments []segment, with []string) (string, bool) {
-	var b strings.Builder
-	for _, s := range segments {
-		if b.WriteString(s.text); s.key >= 0 {
-			b.WriteString(with[s.key])
-		}
-		if b.Len() > maxWork/8 {
-			return "", false
-		}
-	}
-	return b.String(), true
 }
 
 func openKeys(keys []string, open []bool) []string {

@@ -261,8 +261,7 @@ func (r *residualReader) dict(d *value.Dict, pointer string, around source.Place
 
 func (r *residualReader) entries(d *value.Dict, pointer string, around source.Place) (*Expr, error) {
 	e := &Expr{Kind: MapExpr, At: around}
-	for _, k := range d.Keys() {
-		x, _ := d.Get(k)
+	for k, x := range d.All() {
 		item, err := r.read(x, pointer+"/"+escapePointer(k), around)
 		if err != nil {
 			return nil, err

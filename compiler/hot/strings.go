@@ -2,6 +2,7 @@ package hot
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -64,11 +65,7 @@ func splitText(name string, delimiter, text value.Value) ([]value.Value, error) 
 	default:
 		return nil, fmt.Errorf("%s: the delimiter must be a string, not %s", name, value.TypeName(d))
 	}
-	list := make([]value.Value, len(parts))
-	for i, p := range parts {
-		list[i] = p
-	}
-	return list, nil
+	return value.Texts(parts), nil
 }
 
 func checkFnSplit(arg *Expr) error {
@@ -102,7 +99,7 @@ func applyBase64(_ *work, arg value.Value) (value.Value, error) {
 // shown is a value in a message.
 func shown(v value.Value) string {
 	if s, ok := v.(string); ok && len(s) <= 60 {
-		return quoted(s)
+		return strconv.Quote(s)
 	}
 	switch v.(type) {
 	case bool, float64, int64:

@@ -64,7 +64,7 @@ func holdsIterated(v value.Value) bool {
 	case []value.Value:
 		return slices.ContainsFunc(v, holdsIterated)
 	case *value.Dict:
-		return slices.ContainsFunc(v.Keys(), func(k string) bool { return holdsIterated(v.At(k)) })
+		return slices.ContainsFunc(v.Values(), holdsIterated)
 	}
 	return false
 }

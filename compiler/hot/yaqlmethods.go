@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -132,20 +133,11 @@ func yaqlDistinct(on, _ value.Value, _ []query) (value.Value, bool) {
 		if !isYaqlScalar(x) {
 			return nil, false
 		}
-		if !containsValue(out, x) {
+		if !in(out, x) {
 			out = append(out, x)
 		}
 	}
 	return out, ok
-}
-
-func containsValue(list []value.Value, v value.Value) bool {
-	for _, x := range list {
-		if value.Equal(x, v) {
-			return true
-		}
-	}
-	return false
 }
 
 func yaqlFlatten(on, _ value.Value, _ []query) (value.Value, bool) {
@@ -198,12 +190,7 @@ func yaqlContains(on, at value.Value, args []query) (value.Value, bool) {
 	if !ok || !okArg || !isYaqlScalar(v) {
 		return nil, false
 	}
-	for _, x := range list {
-		if !isYaqlScalar(x) {
-			return nil, false
-		}
-	}
-	return containsValue(list, v), true
+	return in(list, v), !slices.ContainsFunc(list, func(x value.Value) bool { return !isYaqlScalar(x) })
 }
 
 func yaqlJoin(on, at value.Value, args []query) (value.Value, bool) {
@@ -230,9 +217,5 @@ func yaqlValues(on, _ value.Value, _ []query) (value.Value, bool) {
 	if !isMap || d.Len() > yaqlItems {
 		return nil, false
 	}
-	out := iterated{}
-	for _, k := range d.Keys() {
-		out = append(out, d.At(k))
-	}
-	return out, true
+	return iterated(slices.Clone(d.Values())), true
 }

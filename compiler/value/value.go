@@ -150,6 +150,15 @@ func (d *Dict) At(key string) Value {
 // Has says whether a key is there.
 func (d *Dict) Has(key string) bool { return d.find(key) >= 0 }
 
+// Texts are texts as a list of values.
+func Texts(texts []string) []Value {
+	list := make([]Value, len(texts))
+	for i, text := range texts {
+		list[i] = text
+	}
+	return list
+}
+
 // Set sets a key; a new one goes to the end.
 func (d *Dict) Set(key string, v Value) {
 	if i := d.find(key); i >= 0 {

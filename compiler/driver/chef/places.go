@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -51,9 +50,9 @@ func (l *lowering) places() {
 	for i, p := range all {
 		l.overlap(p, all[:i])
 		if p.output {
-			outputs.Set(p.name, driver.Texts(p.path))
+			outputs.Set(p.name, value.Texts(p.path))
 		} else {
-			inputs.Set(p.name, driver.Texts(p.path))
+			inputs.Set(p.name, value.Texts(p.path))
 		}
 	}
 	if inputs.Len() > 0 {

@@ -103,7 +103,7 @@ func travel(name, text string, waits bool, environment []string) travelling {
 		src.Set("waits", true)
 	}
 	if len(environment) > 0 {
-		src.Set("environment", driver.Texts(environment))
+		src.Set("environment", value.Texts(environment))
 	}
 	return travelling{src, []program.File{file}}
 }
