@@ -142,9 +142,11 @@ func (l *Look) given(s *program.Stack, call *hot.Expr, k *Known) (*hot.Expr, err
 	if r.Kind != hot.ToParameter {
 		return call, nil // files are large, and of no property's concern
 	}
-	out, err := s.Supplied.Peek(call)
-	if err != nil || out != call || r.Computed {
-		return out, err
+	if v, known := s.Supplied.Parameters[r.Name]; known && !r.Computed {
+		return hot.Constant(hot.SelectParam(v, r.Path), call.At), nil
+	}
+	if r.Computed {
+		return call, nil
 	}
 	p := l.Template.Parameter(r.Name)
 	if p == nil || p.Default == nil || p.Hidden || s.Arguments[r.Name] != nil {

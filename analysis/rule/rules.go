@@ -45,6 +45,7 @@ var all = append(stages(),
 	&constantCondition,
 
 	// reading
+	&notJSON,
 	&surprisingScalar,
 	&oddSpace,
 

@@ -219,7 +219,7 @@ func jsonValue(v value.Value) (value.Value, error) {
 }
 
 // Check says what is wrong with a value for the parameter: its type, or a
-// constraint. Custom constraints are Heat's to check.
+// constraint. Custom constraints that ask a cloud are Heat's to check.
 func (p *Parameter) Check(v value.Value) error {
 	cast, err := p.Cast(v)
 	if err != nil {
@@ -228,7 +228,15 @@ func (p *Parameter) Check(v value.Value) error {
 	if p.Type == "comma_delimited_list" || p.Type == "json" {
 		v = cast
 	}
-	return p.checkConstraints(v)
+	if err := p.checkConstraints(v); err != nil {
+		return err
+	}
+	for _, c := range p.Constraints {
+		if err := CustomConstraint(c.Custom, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *Parameter) checkConstraints(v value.Value) error {

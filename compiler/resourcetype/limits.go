@@ -1,11 +1,6 @@
 package resourcetype
 
 import (
-	"fmt"
-	"net/netip"
-	"regexp"
-	"strings"
-
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -24,12 +19,7 @@ func (p *Property) Violation(v value.Value) error {
 	if err := p.parameter().Violates(v); err != nil {
 		return err
 	}
-	if check := customs[p.Custom]; check != nil {
-		if text, is := v.(string); is {
-			return check(text)
-		}
-	}
-	return nil
+	return hot.CustomConstraint(p.Custom, v)
 }
 
 // Nothing is what Heat makes of null: the default, or the empty value of the type (heat/
@@ -92,52 +82,4 @@ func decoded(v any) value.Value {
 		return int64(f)
 	}
 	return v
-}
-
-// customs are the constraints that need no cloud (heat/engine/constraint/common_constraints.py,
-// neutron_lib/api/validators), as far as they are worth it.
-var customs = map[string]func(string) error{
-	"ip_addr":  address,
-	"net_cidr": cidr,
-	"ip_or_cidr": func(text string) error {
-		if strings.Contains(text, "/") {
-			return cidr(text)
-		}
-		return address(text)
-	},
-	"mac_addr": func(text string) error {
-		if !macAddress.MatchString(text) {
-			return fmt.Errorf("a MAC address is expected, such as fa:16:3e:00:00:01, not %q", text)
-		}
-		return nil
-	},
-	"dns_domain": func(text string) error {
-		if text != "" && !strings.HasSuffix(text, ".") {
-			return fmt.Errorf("a domain that ends with a dot is expected, not %q", text)
-		}
-		return nil
-	},
-	"rel_dns_name": func(text string) error {
-		if strings.HasSuffix(text, ".") {
-			return fmt.Errorf("a name below a domain is expected, without a dot at its end, not %q", text)
-		}
-		return nil
-	},
-}
-
-// macAddress is what netaddr takes, and a little more.
-var macAddress = regexp.MustCompile(`^[0-9a-fA-F]{1,12}([:.-][0-9a-fA-F]{1,6}){0,5}$`)
-
-func address(text string) error {
-	if a, err := netip.ParseAddr(text); err != nil || a.Zone() != "" {
-		return fmt.Errorf("an IP address is expected, not %q", text)
-	}
-	return nil
-}
-
-func cidr(text string) error {
-	if _, err := netip.ParsePrefix(text); err != nil {
-		return fmt.Errorf("a network is expected, such as 10.0.0.0/24, not %q", text)
-	}
-	return nil
 }

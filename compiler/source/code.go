@@ -14,6 +14,7 @@ const (
 	TooDeep             Code = "H105" // nested deeper, or larger, than hotc reads
 	DuplicateKey        Code = "H106" // a key stands twice; Heat takes the last
 	NotText             Code = "H107" // not UTF-8, or control characters
+	NotJSON             Code = "H109" // a template that begins with { and is not JSON
 	BadTag              Code = "H108" // a YAML tag or value that Heat refuses
 	NotATemplate        Code = "H201" // no heat_template_version, or not a mapping
 	UnknownVersion      Code = "H202" // a version that hotc does not know

@@ -37,6 +37,22 @@ func parseJSON(text []byte) (*Node, error) {
 	return n, nil
 }
 
+// NotJSON says where a text that begins as JSON does is none; false if it is, or begins
+// otherwise. Heat's client reads such a template as nothing else (heatclient/common/
+// template_format.py, parse).
+func NotJSON(text []byte) (at int, is bool) {
+	if !looksLikeJSON(text) {
+		return 0, false
+	}
+	p := jsonParser{text: text}
+	_, err := p.value(0)
+	if err == nil {
+		p.space()
+		return p.at, p.at < len(text)
+	}
+	return p.at, errors.Is(err, errJSON)
+}
+
 type jsonParser struct {
 	text []byte
 	at   int
