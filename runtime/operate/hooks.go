@@ -252,11 +252,19 @@ func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final
 	if err != nil {
 		return "", final, err
 	}
+	asked := map[string]int{} // of which incarnation
+	for _, q := range requests {
+		asked[q.ID] = q.Incarnation
+	}
 	ended := map[string]bool{}
 	for _, a := range answers {
 		ended[a.ID] = a.Final()
+		now := !a.Ended.Before(r.Server.Incarnation.Since) // by the server's clock, which may have been set since
+		if of, known := asked[a.ID]; known {
+			now = of == r.Server.Incarnation.Number
+		}
 		if h.hook == contract.HookDelete && a.Kind == coordinator.Hook && a.Role == r.Name && a.Name == h.hook &&
-			a.Status == coordinator.AnswerDone && !a.Ended.Before(r.Server.Incarnation.Since) {
+			a.Status == coordinator.AnswerDone && now {
 			final = a
 		}
 	}

@@ -58,3 +58,34 @@ func TestHooksWaitForAgentsThatReturn(t *testing.T) {
 		}
 	}
 }
+
+// A delete hook that is done does not run again, though its server's clock was set back since the
+// machine came.
+func TestADeleteHookThatIsDoneStaysDone(t *testing.T) {
+	b := deploytest.InMemory()
+	p := deploytest.ThreeTier()
+	p.Servers[0].Roles[0].Hooks = []contract.Task{{Name: contract.HookDelete, Source: []byte(`{"text":"true"}`)}}
+	b.Publish(t, p)
+	agent := b.Agent(t, "db")
+	deploytest.Stands(t, agent, "mysql", coordinator.RoleDone)
+	o := &Operator{Store: b.Operator(t), Deployment: deploytest.Site, Secret: deploytest.Secret, Timeout: deploytest.Patience, Size: hot.DecidedSize}
+	v, err := o.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := v.Role("db", "mysql")
+	request := NewRequest(coordinator.Hook, role)
+	request.Name = contract.HookDelete
+	if err := o.Ask(t.Context(), v.Plan, "db", request); err != nil {
+		t.Fatal(err)
+	}
+	err = agent.Answer(t.Context(), []coordinator.Answer{{ID: request.ID, Kind: coordinator.Hook, Role: "mysql", Name: contract.HookDelete,
+		Status: coordinator.AnswerDone, Ended: role.Server.Incarnation.Since.Add(-time.Hour)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hooking{Operator: o, plan: v.Plan, hook: contract.HookDelete}
+	if _, final, err := h.earlier(t.Context(), role); err != nil || final.ID != request.ID {
+		t.Errorf("%+v, %v", final, err)
+	}
+}
