@@ -66,7 +66,7 @@ type Evaluation struct {
 	deploy map[string]json.RawMessage
 	// unknown is why values of Heat's are not among them.
 	unknown map[string]string
-	// missing is why Heat did not make servers.
+	// missing is why Heat did not make servers, or has them no more; "" is that it has.
 	missing map[contract.ServerPath]string
 }
 
@@ -81,9 +81,9 @@ func (e *Evaluation) Learn() error {
 	}
 	decided := status.DecisionsOf(snapshot.Servers, e.operator.Size)
 	e.deploy, e.missing = decided.Values, map[contract.ServerPath]string{}
-	for i, s := range e.plan.Servers {
-		if why, _ := decided.Whether(s); why != "" && snapshot.Servers[i].Incarnation.Number == 0 {
-			e.missing[s.Path] = why
+	for _, s := range status.New(e.plan, snapshot, e.operator.Size).Servers {
+		if e.missing[s.Path] = s.Missing; s.Left {
+			e.missing[s.Path] = "Heat has taken its machine out of its group"
 		}
 	}
 	return nil
@@ -142,6 +142,8 @@ func (e *Evaluation) roleOutput(o contract.Output) (Output, error) {
 	}
 	result := Output{Name: string(o.Cell), Type: o.Type, Secret: o.Secret, Since: record.Since}
 	switch {
+	case e.missing[e.places[o.Cell].Server] != "":
+		result.State, result.Message = OutputMissing, e.missing[e.places[o.Cell].Server]
 	case record.State == coordinator.Valued:
 		result.State = OutputValue
 		if !o.Secret {
@@ -150,8 +152,6 @@ func (e *Evaluation) roleOutput(o contract.Output) (Output, error) {
 	case record.State == coordinator.Failed:
 		result.State, result.Cause = OutputFailed, record.Cause
 		result.Message = status.CauseText(record.Cause)
-	case e.missing[e.places[o.Cell].Server] != "":
-		result.State, result.Message = OutputMissing, e.missing[e.places[o.Cell].Server]
 	default:
 		result.State, result.Message = OutputWaiting, "not published yet"
 		result.WaitingFor = []contract.CellName{o.Cell}
