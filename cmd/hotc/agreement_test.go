@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/operate"
 	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
@@ -36,7 +37,7 @@ func TestAnalysisAgreesWithAgents(t *testing.T) {
 		o := simulationtest.Run(t, c, t.TempDir())
 		v := status.New(&c.Program.Plan, o.Snapshot, hot.DecidedSize)
 		v.Cycles = status.Deadlocks(v) // at rest one look is enough
-		open, err := questioned(v, nil)
+		open, err := operate.Questioned(v, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/explain"
 	"github.com/hotc-dev/hotc/analysis/timeline"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/emit/lint/format"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -27,7 +28,7 @@ var answers = map[string][]any{
 	"secret new": nil, // a map of its two keys
 	"root new":   {rootReport{}}, "root show": {rootReport{}},
 	"list": {listReport{}}, "up": {upReport{}}, "down": {downReport{}},
-	"apply": {applied{}}, "status": {statusReport{}}, "why": {whyReport{}}, "admit": {operate.Admitted{}}, "logs": {logReport{}}, "outputs": {operate.Outputs{}},
+	"apply": {applied{}}, "status": {status.Report{}}, "why": {status.WhyReport{}}, "admit": {operate.Admitted{}}, "logs": {logReport{}}, "outputs": {operate.Outputs{}},
 	"destroy": {destroyed{}}, "action": {acted{}}, "suspend": {operate.Hooked{}}, "resume": {operate.Hooked{}}, "lint": {format.JSON{}}, "explain": {explain.Reference{}},
 	"retry": {operate.Retried{}}, "simulate": {timeline.Prediction{}}, "run": {runReport{}}, "eval": {evaluated{}},
 }

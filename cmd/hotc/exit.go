@@ -68,7 +68,7 @@ func exit(ctx context.Context, s streams, err error) int {
 	switch ended := errors.As(context.Cause(ctx), &unwritten); {
 	case ended && errors.Is(unwritten, syscall.EPIPE): // its reader has gone, as `| head` does
 		return exitPipe
-	case ended && (err == nil || errors.Is(err, context.Canceled)):
+	case ended: // whatever else has failed then has failed because of it
 		err = unwritten.error
 	case err == nil:
 		return exitOK

@@ -10,6 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 // A role that waits for a secret which no operator has given is led to the command that
@@ -25,7 +26,7 @@ func TestWhySecretIsNotGiven(t *testing.T) {
 	tell := func(given time.Time) string {
 		v := status.New(p, snapshot(given), hot.DecidedSize)
 		at := &target{stack: "blog", url: "zk://zk1/hotc"}
-		roles, err := questioned(v, nil)
+		roles, err := operate.Questioned(v, "")
 		if err != nil {
 			t.Fatal(err)
 		}

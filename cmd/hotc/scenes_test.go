@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 // The scenes are deployments at a certain moment, for every command that looks
@@ -152,7 +154,7 @@ func TestScenesForPeople(t *testing.T) {
 
 func asked(t *testing.T, s *session, v *status.Status, args ...string) *status.Explanation {
 	t.Helper()
-	roles, err := questioned(v, args)
+	roles, err := operate.Questioned(v, strings.Join(args, ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -26,6 +25,7 @@ still runs, the failure, the agent that never came, or the cycle. Without a name
 the roots of everything that has not finished. Ends with status 3 if any of it has failed.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
+			name := strings.Join(args, "")
 			v, err := s.look(ctx)
 			if err == nil {
 				v, err = s.lookForCycles(ctx, v)
@@ -33,7 +33,7 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 			if err != nil {
 				return err
 			}
-			roles, err := questioned(v, args)
+			roles, err := operate.Questioned(v, name)
 			if err != nil {
 				return err
 			}
@@ -43,8 +43,8 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 			}
 			switch {
 			case asJSON:
-				err = printJSON(io.out, whyOf(t.stack, args, i))
-			case len(args) == 0:
+				err = printJSON(io.out, i.Report(t.stack, name))
+			case name == "":
 				_, err = fmt.Fprint(io.out, rootsText(&t, i, time.Now())+untoldLines(v, &t))
 			default:
 				_, err = fmt.Fprint(io.out, explanationText(&t, i, time.Now()))
@@ -58,56 +58,6 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 	t.addFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
 	return cmd
-}
-
-// whyReport is the result of `hotc why --json` (docs/json.md).
-type whyReport struct {
-	Stack    string             `json:"stack"`
-	About    string             `json:"about"`
-	Findings []*status.Finding  `json:"findings"`
-	Roots    []status.RootCause `json:"roots"`
-	Cycles   [][]string         `json:"cycles"`
-	// Unreadable are records of servers that are none.
-	Unreadable []string `json:"unreadable,omitempty"`
-	// Untold is why Heat does not know yet.
-	Untold []status.Untold `json:"untold,omitempty"`
-}
-
-func whyOf(stack string, args []string, i *status.Explanation) whyReport {
-	report := whyReport{Stack: stack, Findings: i.Findings, Roots: i.Roots(), Cycles: status.Subjects(i.Cycles), Untold: i.Status.Untold()}
-	for _, s := range i.Status.Servers {
-		report.Unreadable = append(report.Unreadable, s.Unreadable...)
-	}
-	if len(args) > 0 {
-		report.About = args[0]
-	}
-	if report.Findings == nil {
-		report.Findings = []*status.Finding{}
-	}
-	return report
-}
-
-// questioned are the roles that the question is about: a role, a server's, or all
-// that have not finished.
-func questioned(v *status.Status, args []string) ([]*status.Role, error) {
-	if len(args) == 0 {
-		return v.Open(), nil
-	}
-	if s := v.ByPath[contract.ServerPath(args[0])]; s != nil {
-		if open := s.Open(); len(open) > 0 {
-			return open, nil
-		}
-		var all []*status.Role
-		for i := range s.Roles {
-			all = append(all, &s.Roles[i])
-		}
-		return all, nil
-	}
-	r, err := operate.FindRole(v, args[0])
-	if err != nil {
-		return nil, err
-	}
-	return []*status.Role{r}, nil
 }
 
 // whyAbsent lists what keeps agents away, as far as it can be told from here.

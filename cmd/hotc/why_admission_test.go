@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 // A machine that waits to be let in is told of also where the server before it is done.
@@ -20,7 +21,7 @@ func TestWhyTellsOfMachinesThatWaitToBeLetIn(t *testing.T) {
 			State:            coordinator.ServerState{Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{done("mysql")}},
 			AwaitingApproval: []coordinator.ApprovalRequest{{Instance: "i-new", Key: "KEY", Since: noon}},
 		}}}, hot.DecidedSize)
-		open, err := questioned(v, nil)
+		open, err := operate.Questioned(v, "")
 		if err != nil {
 			t.Fatal(err)
 		}

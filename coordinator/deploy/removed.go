@@ -44,8 +44,8 @@ func (k *keyring) removed(s contract.ServerPath, data []byte) time.Time {
 
 // Removed is a server that was taken out of a deployment.
 type Removed struct {
-	Path  contract.ServerPath
-	Since time.Time
+	Path  contract.ServerPath `json:"path"`
+	Since time.Time           `json:"since"`
 }
 
 // Removed finds the servers that are not in the whole plan, and were taken out, by name.

@@ -47,6 +47,29 @@ func FindRole(v *status.Status, name string) (*status.Role, error) {
 	return nil, source.Fail(source.UnknownName, "the server "+string(s.Path)+" has no role "+role, "its roles: "+strings.Join(known, ", "))
 }
 
+// Questioned are the roles that a question is about: a role, a server's, or with no name all
+// that have not finished.
+func Questioned(v *status.Status, name string) ([]*status.Role, error) {
+	if name == "" {
+		return v.Open(), nil
+	}
+	if s := v.ByPath[contract.ServerPath(name)]; s != nil {
+		if open := s.Open(); len(open) > 0 {
+			return open, nil
+		}
+		var all []*status.Role
+		for i := range s.Roles {
+			all = append(all, &s.Roles[i])
+		}
+		return all, nil
+	}
+	r, err := FindRole(v, name)
+	if err != nil {
+		return nil, err
+	}
+	return []*status.Role{r}, nil
+}
+
 func someOf(names []string) string {
 	if len(names) > mostNamed {
 		names = append(names[:mostNamed:mostNamed], "…")

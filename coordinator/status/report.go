@@ -1,4 +1,4 @@
-package main
+package status
 
 import (
 	"slices"
@@ -7,36 +7,34 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
-// The result of `hotc status --json` (docs/json.md).
+// How a deployment stands, for programs: the result of `hotc status --json` (docs/json.md).
 type (
-	statusReport struct {
+	// Report is that of a deployment.
+	Report struct {
 		Stack    string         `json:"stack"`
 		Ready    bool           `json:"ready"`
 		Restored bool           `json:"restored,omitempty"`
 		Finished bool           `json:"finished"`
 		Failed   bool           `json:"failed"`
-		Servers  []serverReport `json:"servers"`
+		Servers  []ServerReport `json:"servers"`
 		// Removed are the servers that were taken out of the deployment.
-		Removed []removedReport `json:"removed,omitempty"`
-		Cycles  [][]string      `json:"cycles"`
+		Removed []deploy.Removed `json:"removed,omitempty"`
+		Cycles  [][]string       `json:"cycles"`
 		// Heat is how it stands between the deployment and Heat.
-		Heat heatReport `json:"heat"`
+		Heat HeatReport `json:"heat"`
 	}
-	removedReport struct {
-		Path  contract.ServerPath `json:"path"`
-		Since time.Time           `json:"since"`
-	}
-	heatReport struct {
+	// HeatReport is how it stands between the deployment and Heat.
+	HeatReport struct {
 		Signal contract.Signalling `json:"signal"`
 		Relays int                 `json:"relays"`
 		// Waits are Heat's, as a relay saw them last, Untold why Heat does not know yet.
 		Waits  []coordinator.HeatWait `json:"waits"`
-		Untold []status.Untold        `json:"untold"`
+		Untold []Untold               `json:"untold"`
 	}
-	serverReport struct {
+	// ServerReport is that of a server.
+	ServerReport struct {
 		Path        contract.ServerPath `json:"path"`
 		Came        bool                `json:"came"`
 		Alive       bool                `json:"alive"`
@@ -52,21 +50,23 @@ type (
 		Message     string              `json:"message,omitempty"`
 		Unreadable  []string            `json:"unreadable,omitempty"`
 		Agent       string              `json:"agent,omitempty"`
-		Roles       []roleReport        `json:"roles"`
-		Asks        []askingReport      `json:"asks"`
+		Roles       []RoleReport        `json:"roles"`
+		Asks        []AskingReport      `json:"asks"`
 	}
-	askingReport struct {
+	// AskingReport is a machine that asks to be the server.
+	AskingReport struct {
 		Instance string    `json:"instance"`
 		Key      string    `json:"key"`
 		Since    time.Time `json:"since"`
 	}
-	roleReport struct {
+	// RoleReport is that of a role.
+	RoleReport struct {
 		Name           string             `json:"name"`
 		Status         string             `json:"status"`
 		Started        time.Time          `json:"started,omitzero"`
 		Ended          time.Time          `json:"ended,omitzero"`
 		ExitCode       *int               `json:"exit_code,omitempty"`
-		Blocked        []waitReport       `json:"blocked"`
+		Blocked        []WaitReport       `json:"blocked"`
 		BlockedSeconds float64            `json:"blocked_seconds"`
 		Cause          *coordinator.Cause `json:"cause,omitempty"`
 		// Update is the last run of the hook update, ToUpdate that one is to come.
@@ -77,14 +77,16 @@ type (
 		// Unreached names what Heat gives otherwise than when the role ran, which nothing brings it to.
 		Unreached []string `json:"unreached,omitempty"`
 	}
-	waitReport struct {
+	// WaitReport is a read that waits.
+	WaitReport struct {
 		Cell     contract.CellName `json:"cell"`
 		Input    string            `json:"input,omitempty"`
 		At       contract.Position `json:"at,omitempty"`
 		Since    time.Time         `json:"since"`
-		Producer producerReport    `json:"producer"`
+		Producer ProducerReport    `json:"producer"`
 	}
-	producerReport struct {
+	// ProducerReport is how whoever writes a cell stands.
+	ProducerReport struct {
 		Server contract.ServerPath `json:"server,omitempty"`
 		Role   string              `json:"role,omitempty"`
 		Came   bool                `json:"came"`
@@ -93,50 +95,73 @@ type (
 	}
 )
 
-func statusOf(stack string, v *status.Status, of []*status.Server, removed []deploy.Removed) statusReport {
-	report := statusReport{Stack: stack, Ready: v.Ready, Restored: v.Restored, Finished: v.Finished(), Failed: status.AnyFailed(of), Servers: []serverReport{}, Cycles: status.Subjects(v.Cycles)}
-	report.Heat = heatReport{Signal: v.Plan.Signal, Relays: v.Relays, Waits: append([]coordinator.HeatWait{}, v.Heat.Waits...), Untold: append([]status.Untold{}, v.Untold()...)}
+// Report tells of some of the servers, and of those that were taken out.
+func (v *Status) Report(stack string, of []*Server, removed []deploy.Removed) Report {
+	report := Report{Stack: stack, Removed: removed, Ready: v.Ready, Restored: v.Restored, Finished: v.Finished(), Failed: AnyFailed(of), Servers: []ServerReport{}, Cycles: Subjects(v.Cycles)}
+	report.Heat = HeatReport{Signal: v.Plan.Signal, Relays: v.Relays, Waits: append([]coordinator.HeatWait{}, v.Heat.Waits...), Untold: append([]Untold{}, v.Untold()...)}
 	for _, s := range of {
-		server := serverReport{
+		server := ServerReport{
 			Path: s.Path, Came: s.Came(), Alive: s.Alive, Lost: s.Lost(), Gone: s.Gone(), Left: s.Left, Missing: s.Missing, Perhaps: s.Perhaps,
 			Incarnation: s.Incarnation.Number, Instance: s.Incarnation.Instance,
 			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Unreadable: s.Unreadable, Agent: s.State.Agent,
-			Roles: []roleReport{}, Asks: []askingReport{},
+			Roles: []RoleReport{}, Asks: []AskingReport{},
 		}
 		for _, k := range s.AwaitingApproval {
-			server.Asks = append(server.Asks, askingReport{Instance: k.Instance, Key: k.Key, Since: k.Since})
+			server.Asks = append(server.Asks, AskingReport{Instance: k.Instance, Key: k.Key, Since: k.Since})
 		}
 		for i := range s.Roles {
-			server.Roles = append(server.Roles, reportRole(v, &s.Roles[i]))
+			server.Roles = append(server.Roles, v.reportRole(&s.Roles[i]))
 		}
 		report.Servers = append(report.Servers, server)
-	}
-	for _, x := range removed {
-		report.Removed = append(report.Removed, removedReport(x))
 	}
 	return report
 }
 
-func reportRole(v *status.Status, r *status.Role) roleReport {
-	role := roleReport{
+func (v *Status) reportRole(r *Role) RoleReport {
+	role := RoleReport{
 		Name: r.Name, Status: r.Word(), Started: r.Started, Ended: r.Ended, ExitCode: r.ExitCode,
-		Blocked: []waitReport{}, BlockedSeconds: r.BlockedSeconds, Cause: r.Cause,
-		Update: r.Update, ToUpdate: r.Renewal() == status.ToUpdate, Superseded: r.Renewal() == status.Superseded, Unreached: r.Unreached(),
+		Blocked: []WaitReport{}, BlockedSeconds: r.BlockedSeconds, Cause: r.Cause,
+		Update: r.Update, ToUpdate: r.Renewal() == ToUpdate, Superseded: r.Renewal() == Superseded, Unreached: r.Unreached(),
 	}
 	if !r.IsBlocked() {
 		return role
 	}
 	for _, w := range r.Blocked {
 		c := v.Cells[w.Cell]
-		producer := producerReport{Server: c.Server, Role: c.Role}
+		producer := ProducerReport{Server: c.Server, Role: c.Role}
 		if s := v.ByPath[c.Server]; s != nil {
 			producer.Came, producer.Alive = s.Came(), s.Alive
 		}
 		if p := v.Role(c.Server, c.Role); p != nil {
 			producer.Status = p.Word()
 		}
-		role.Blocked = append(role.Blocked, waitReport{Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since, Producer: producer})
+		role.Blocked = append(role.Blocked, WaitReport{Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since, Producer: producer})
 	}
-	slices.SortStableFunc(role.Blocked, func(a, b waitReport) int { return a.Since.Compare(b.Since) })
+	slices.SortStableFunc(role.Blocked, func(a, b WaitReport) int { return a.Since.Compare(b.Since) })
 	return role
+}
+
+// WhyReport is an explanation for programs: the result of `hotc why --json` (docs/json.md).
+type WhyReport struct {
+	Stack    string      `json:"stack"`
+	About    string      `json:"about"`
+	Findings []*Finding  `json:"findings"`
+	Roots    []RootCause `json:"roots"`
+	Cycles   [][]string  `json:"cycles"`
+	// Unreadable are records of servers that are none.
+	Unreadable []string `json:"unreadable,omitempty"`
+	// Untold is why Heat does not know yet.
+	Untold []Untold `json:"untold,omitempty"`
+}
+
+// Report tells of an explanation; about is what was asked about, "" is all.
+func (i *Explanation) Report(stack, about string) WhyReport {
+	report := WhyReport{Stack: stack, About: about, Findings: i.Findings, Roots: i.Roots(), Cycles: Subjects(i.Cycles), Untold: i.Status.Untold()}
+	for _, s := range i.Status.Servers {
+		report.Unreadable = append(report.Unreadable, s.Unreadable...)
+	}
+	if report.Findings == nil {
+		report.Findings = []*Finding{}
+	}
+	return report
 }
