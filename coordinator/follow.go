@@ -1,6 +1,10 @@
 package coordinator
 
-import "github.com/hotc-dev/hotc/compiler/contract"
+import (
+	"strconv"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+)
 
 // A role that follows cells is brought up to date when they have become newer and fit
 // together (docs/updates.md). Each agent decides that alone, and so do operators' commands
@@ -23,13 +27,22 @@ func (s Stamp) merge(source contract.Source, c Count) {
 	}
 }
 
-// At is the version of what the record holds.
-func (r *CellRecord) At() Count { return Count{r.Incarnation, r.Version} }
+// At is the version of what the record holds. What an operator has given has the one of its
+// value, so that a value which comes back is no other one.
+func (r *CellRecord) At() Count {
+	if value, err := strconv.ParseInt(r.Fingerprint[:min(len(r.Fingerprint), versionDigits)], 16, 64); err == nil {
+		return Count{0, int(value)}
+	}
+	return Count{r.Incarnation, r.Version}
+}
+
+// versionDigits are hex digits of as large a number as every reader of JSON keeps.
+const versionDigits = 12
 
 // of is the run of a source that a cell's content is made of.
 func (r *CellRecord) of(cell contract.CellName, s contract.Source) Count {
-	if contract.CellName(s) == cell { // a fact
-		return r.At()
+	if contract.CellName(s) == cell { // a fact, or what an operator has given
+		return Count{r.Incarnation, r.Version}
 	}
 	return r.Stamp[s]
 }
@@ -40,7 +53,8 @@ type Standing struct {
 	Newer bool
 	// Waits is a cell that has not come to where the others are; "" is none.
 	Waits contract.CellName
-	// Unreached is what Heat gives otherwise than when the role ran, which nothing brings it to.
+	// Unreached is what Heat or an operator gives otherwise than when the role ran, which
+	// nothing brings it to.
 	Unreached []contract.CellName
 	// Behind is why one of them will not come there by itself.
 	Behind *Cause
@@ -61,13 +75,15 @@ func Stand(follows []contract.Follow, ran map[contract.CellName]Count, now func(
 				newest.merge(source, r.of(f.Cell, source))
 			}
 		}
-		if f.Watch && r.State != Empty && r.At() != ran[f.Cell] {
+		at, had := ran[f.Cell]
+		if _, given := f.Cell.Parameter(); given && !had {
+			continue // it ran before its plan had it follow that, with what was given then
+		}
+		if f.Watch && r.State != Empty && r.At() != at {
 			s.Newer = true
 		}
-		if at, had := ran[f.Cell]; had && !f.Watch && r.State == Valued && r.At() != at {
-			if _, heats := f.Cell.HeatKey(); heats {
-				s.Unreached = append(s.Unreached, f.Cell)
-			}
+		if had && !f.Watch && r.State == Valued && r.At() != at && f.Cell.FromOutside() {
+			s.Unreached = append(s.Unreached, f.Cell)
 		}
 	}
 	for i := range follows {

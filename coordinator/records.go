@@ -80,6 +80,8 @@ type CellRecord struct {
 	Value   json.RawMessage `json:"value,omitempty"`
 	// Sealed is the value in a box, of a cell that is sealed; Value is not there then.
 	Sealed string `json:"sealed,omitempty"`
+	// Fingerprint is that of a value which an operator has given (Secret.Fingerprint).
+	Fingerprint string `json:"fingerprint,omitempty"`
 	// Cause is why it has failed; of a value, why the run failed that was to renew it.
 	Cause *Cause    `json:"cause,omitempty"`
 	Since time.Time `json:"since,omitzero"`

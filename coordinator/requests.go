@@ -3,6 +3,8 @@ package coordinator
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // RequestKind is what an operator may ask a server's agent for.
@@ -30,6 +32,9 @@ type Request struct {
 	// Change is the definition (contract.Role.Definition) that the hook update brings the
 	// role to.
 	Change string `json:"change,omitempty"`
+	// After are secrets that take another value together with the change, with the numbers
+	// that these have: the hook update waits for them, so that it runs once for both.
+	After map[contract.CellName]int `json:"after,omitempty"`
 	// Again says that it is to run even if it has failed for that already.
 	Again bool `json:"again,omitempty"`
 	// Values are a skipped role's outputs, or an action's arguments.

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -97,6 +98,14 @@ func (s Secret) ReaderSet(d Deployment, id string) Credential {
 func (s Secret) digest(rest string) string {
 	sum := sha256.Sum256([]byte(s.hex + ":" + rest))
 	return hex.EncodeToString(sum[:])
+}
+
+// Fingerprint is that of a value of something that is named: who has the secret knows the value
+// again by it, and nobody learns anything else.
+func (s Secret) Fingerprint(d Deployment, of string, value []byte) string {
+	h := hmac.New(sha256.New, []byte(s.digest(string(d)+":/value/"+of)))
+	h.Write(value)
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // ReaderCredential is the identity of a readers' set as its members have it.

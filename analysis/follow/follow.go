@@ -89,9 +89,9 @@ func Find(p *program.Program, a *binding.Analysis, heat *HeatValues, diags *sour
 	return found, false
 }
 
-// watched notes what a role follows, and says what it cannot. Heat may give it something,
-// whether it can follow that or not.
-func (f *finder) watched(r *program.Role) (heat bool) {
+// watched notes what a role follows, and says what it cannot. Heat or an operator may give it
+// something, whether it can follow that or not.
+func (f *finder) watched(r *program.Role) (outside bool) {
 	brought := r.Update() != nil || r.Idempotent
 	for _, in := range r.Inputs {
 		bound := f.analysis.Inputs[in]
@@ -102,7 +102,12 @@ func (f *finder) watched(r *program.Role) (heat bool) {
 			f.atLeast(in, bound)
 		}
 		given := f.heat.cells(in)
-		heat = heat || len(given) > 0
+		for _, cell := range bound.Expr.Cells() {
+			if contract.CellName(cell).FromOutside() {
+				given = append(given, cell)
+			}
+		}
+		outside = outside || len(given) > 0
 		if brought {
 			f.follow(r, in, given)
 		}
@@ -115,7 +120,7 @@ func (f *finder) watched(r *program.Role) (heat bool) {
 		}
 		f.follow(r, in, bound.Expr.Cells())
 	}
-	return heat
+	return outside
 }
 
 // follow makes the edges of an input.
@@ -198,7 +203,7 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 				f.carry(name, s)
 			}
 		}
-		if _, heats := c.Cell.HeatKey(); heats || c.Watch || c.Sources != nil {
+		if c.Cell.FromOutside() || c.Watch || c.Sources != nil {
 			cells = append(cells, c)
 		}
 	}

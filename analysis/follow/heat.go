@@ -93,7 +93,7 @@ func (r *Role) WithoutHeat() *Role {
 	out := &Role{Carries: without(r.Carries)}
 	for _, f := range r.Follows {
 		f.Sources = without(f.Sources)
-		if _, heats := contract.CellName(f.Cell).HeatKey(); !heats && (f.Watch || len(f.Sources) > 0) {
+		if _, heats := f.Cell.HeatKey(); !heats && (f.Watch || len(f.Sources) > 0 || f.Cell.FromOutside()) {
 			out.Follows = append(out.Follows, f)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
@@ -42,8 +44,8 @@ idempotent: it runs again. A role that has not run, or is retried, runs as chang
 hooks of roles and servers that go run first. --dry-run says what would happen.
 
 Secrets that roles read from hidden parameters (hotc compile --secret-param) are given
-with --secret-param, and sealed for the servers of these roles. A new value replaces the
-old one: roles that run from then on read it.`,
+with --secret-param, and sealed for the servers of these roles. Another value brings the
+roles that have run with the one before up to date, as another plan does.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.dir = args[0]
@@ -113,6 +115,8 @@ type applied struct {
 	Preview *previewReport `json:"preview,omitempty"`
 	// Given are the secret parameters that were given now, or would be.
 	Given []string `json:"given"`
+	// Same are those that have the value already that was given now.
+	Same []string `json:"same"`
 	// Again are those that have to be given again, since not all readers can open them.
 	Again []string `json:"again"`
 	Enrol string   `json:"enrol"` // once, always
@@ -170,7 +174,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	result := &applied{
 		published: done,
 		Changes:   changedRoles(done.Changes), Shape: append([]string{}, done.Shape...),
-		Given: partial.Given, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
+		Given: partial.Given, Same: partial.Same, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
 		Stack: string(s.Deployment), Outcome: string(done.Outcome), Restored: a.restore, DryRun: a.dryRun,
 		Plan: done.Record.Plan, Created: done.Record.Created,
 		Servers: len(p.Servers), Cells: len(p.Cells), Files: len(p.Files), Nodes: done.Nodes, Bytes: done.Bytes,
@@ -178,7 +182,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 	for _, server := range p.Servers {
 		result.Roles += len(server.Roles)
 	}
-	if a.dryRun && done.Outcome == deploy.Updated {
+	if a.dryRun && (done.Outcome == deploy.Updated || len(done.Changes) > 0) {
 		if result.Preview, err = s.preview(ctx, p, done.Changes); err != nil {
 			return nil, err
 		}
@@ -214,7 +218,7 @@ func (a *application) enrolment(p *contract.Plan) (*coordinator.Enrolment, error
 // publish rehearses first, so that nothing is written if a secret is missing or too
 // large.
 func (a *application) publish(whole context.Context, io streams, s *session, w deploy.Publication, gifts []operate.SecretValue) (done deploy.Published, r applied, err error) {
-	r.Given, r.Again = namesOf(gifts), []string{}
+	r.Given, r.Again, r.Same = namesOf(gifts), []string{}, []string{}
 	p := w.Plan
 	ctx, stop := context.WithTimeout(whole, 20*a.target.timeout)
 	defer stop()
@@ -227,30 +231,52 @@ func (a *application) publish(whole context.Context, io streams, s *session, w d
 			return done, r, err
 		}
 	}
-	if a.dryRun || len(p.Secrets) > 0 {
+	var reached []deploy.RoleChange
+	if len(p.Secrets) > 0 {
 		if err := s.CheckSizes(gifts); err != nil {
 			return done, r, err
 		}
-		missing, again, err := s.MissingSecrets(ctx, p, gifts, done.Outcome == deploy.Unchanged || done.Outcome == deploy.Updated)
-		if err == nil && len(missing) > 0 {
-			err = secretsMissing(missing)
+		giving, err := s.Compare(ctx, p, gifts, done.Outcome == deploy.Unchanged || done.Outcome == deploy.Updated)
+		if err == nil && len(giving.Missing) > 0 {
+			err = secretsMissing(giving.Missing)
 		}
-		r.Again = append(r.Again, again...)
-		if err == nil && done.Outcome == deploy.Updated && !a.dryRun {
-			err = s.Give(ctx, p, gifts) // before the hooks read them
-			gifts = nil
+		if err == nil && len(giving.Another) > 0 {
+			var now *status.Status
+			if now, err = s.look(ctx); err == nil {
+				reached = giving.Reach(p, now)
+			}
 		}
-		if err != nil || a.dryRun {
+		if err != nil {
 			return done, r, err
 		}
+		w.After, r.Again, r.Same = giving.After, append(r.Again, giving.Again...), append(r.Same, giving.Same...)
+		r.Given = slices.DeleteFunc(r.Given, func(name string) bool { return slices.Contains(r.Same, name) })
 	}
-	ctx, enough := context.WithTimeout(whole, 20*a.target.timeout) // hooks may have taken their time
-	defer enough()
-	done, err = deploy.Publish(ctx, s.Store, w)
-	if err == nil {
-		err = s.Give(ctx, p, gifts)
+	if !a.dryRun {
+		ctx, enough := context.WithTimeout(whole, 20*a.target.timeout) // hooks may have taken their time
+		defer enough()
+		if done, err = deploy.Publish(ctx, s.Store, w); err == nil {
+			err = s.Give(ctx, p, gifts)
+		}
 	}
+	done.Changes = mergeChanges(done.Changes, reached)
 	return done, r, err
+}
+
+// mergeChanges puts together what changes of a role for several reasons.
+func mergeChanges(changes, more []deploy.RoleChange) []deploy.RoleChange {
+	for _, c := range more {
+		i := slices.IndexFunc(changes, func(x deploy.RoleChange) bool { return x.Key() == c.Key() })
+		switch {
+		case i < 0:
+			changes = append(changes, c)
+		default:
+			if changes[i].What = append(changes[i].What, c.What...); changes[i].Effect == deploy.EffectNone {
+				changes[i].Effect = c.Effect
+			}
+		}
+	}
+	return changes
 }
 
 func (r *applied) print(io streams, t *target) {
@@ -263,7 +289,7 @@ func (r *applied) print(io streams, t *target) {
 	if r.DryRun {
 		say = map[string]string{
 			"created":   "%s would be " + r.made("made") + ": %s.\n",
-			"unchanged": "%s is applied already, with this very plan: %s. Nothing would be made.\n",
+			"unchanged": "%s is applied already, with this very plan: %s.\n",
 			"resumed":   "an interrupted apply of %s would be finished: %s.\n",
 			"updated":   "%s is live, and would get another plan: %s.\n",
 		}
@@ -273,10 +299,12 @@ func (r *applied) print(io streams, t *target) {
 		fmt.Sprintf("%s of %s", counted(r.Nodes, "node"), size(r.Bytes)),
 	}, ", ")
 	fmt.Fprintf(io.out, say[r.Outcome], r.Stack, what)
-	updated := r.Outcome == string(deploy.Updated)
+	updated := r.Outcome == string(deploy.Updated) || len(r.Changes) > 0
 	if updated {
 		printChanges(io, r.Shape, r.Changes, t)
 		r.Preview.print(io.out)
+	} else if r.DryRun && r.Outcome == string(deploy.Unchanged) && len(r.Given) == 0 {
+		fmt.Fprintln(io.out, "Nothing would be made.")
 	}
 	if len(r.Given) > 0 {
 		verb := "given, sealed for its readers"
@@ -284,6 +312,9 @@ func (r *applied) print(io streams, t *target) {
 			verb = "would be given"
 		}
 		fmt.Fprintf(io.out, "%s: %s.\n", verb, strings.Join(r.Given, ", "))
+	}
+	if len(r.Same) > 0 {
+		fmt.Fprintf(io.out, "given already, with this very value: %s.\n", strings.Join(r.Same, ", "))
 	}
 	if len(r.Again) > 0 {
 		fmt.Fprintf(io.out, "to be given again, with --secret-param, since not all of its readers can open it: %s.\n", strings.Join(r.Again, ", "))

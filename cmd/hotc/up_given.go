@@ -28,7 +28,7 @@ func heatGives(p *contract.Plan, c up.Changes) []deploy.RoleChange {
 			if len(what) == 0 || slices.ContainsFunc(c.Roles, func(x deploy.RoleChange) bool { return x.Key() == key }) {
 				continue
 			}
-			effect := deploy.EffectNone
+			effect := deploy.EffectUnreached
 			switch {
 			case contract.FindTask(r.Hooks, contract.HookUpdate) != nil:
 				effect = deploy.EffectHook
@@ -63,12 +63,4 @@ func heatReads(s *contract.Server, r *contract.Role, c up.Changes) (what []strin
 	}
 	slices.Sort(what)
 	return slices.Compact(what)
-}
-
-// heatBecomes is the effect of what Heat gives, in words.
-func heatBecomes(e deploy.Effect) string {
-	if e == deploy.EffectNone {
-		return "not reached: it has no hook update, and is not idempotent"
-	}
-	return becomes(e)
 }

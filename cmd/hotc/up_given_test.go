@@ -27,7 +27,7 @@ func TestWhomAParameterReaches(t *testing.T) {
 		Roles: []contract.Role{role("again", true, "level", "made"), hooked, role("fixed", false, "made"), role("other", true, "other"), role("planned", true, "level")}}}}
 	got := ""
 	for _, r := range heatGives(p, up.Changes{Given: []string{"level"}, Derived: []string{"made"}, Roles: []deploy.RoleChange{{Server: "a", Role: "planned"}}}) {
-		got += fmt.Sprintln(r.Key(), r.What, heatBecomes(r.Effect))
+		got += fmt.Sprintln(r.Key(), r.What, becomes(r.Effect))
 	}
 	want := "a.again [parameter level resource made] it runs again\na.hooked [parameter level] its agent runs the hook update\na.fixed [resource made] not reached: it has no hook update, and is not idempotent\n"
 	if got != want {

@@ -281,7 +281,7 @@ func (v *upView) Confirm(c up.Changes) error {
 		fmt.Fprintf(out, "  parameter %s gets another value\n", terminal.Line(name))
 	}
 	for _, r := range heatGives(v.plan, c) {
-		fmt.Fprintf(out, "  %s: %s: %s\n", r.Key(), strings.Join(r.What, ", "), heatBecomes(r.Effect))
+		fmt.Fprintf(out, "  %s: %s: %s\n", r.Key(), strings.Join(r.What, ", "), becomes(r.Effect))
 	}
 	for _, r := range c.Roles {
 		fmt.Fprintf(out, "  %s: %s: %s\n", r.Key(), strings.Join(r.What, ", "), becomes(r.Effect))

@@ -61,6 +61,8 @@ func becomes(e deploy.Effect) string {
 		return "its new outputs have no value until it runs again: it has no hook update, and is not idempotent"
 	case deploy.EffectRemoved:
 		return "its hook delete runs before, if it has one and its agent is there"
+	case deploy.EffectUnreached:
+		return "not reached: it has no hook update, and is not idempotent"
 	case deploy.EffectNone:
 	}
 	return "nothing that has run is out of date"

@@ -54,6 +54,19 @@ func HeatCell(key string) CellName { return CellName(heatCell + key) }
 // HeatKey is the key of such a cell.
 func (c CellName) HeatKey() (key string, is bool) { return strings.CutPrefix(string(c), heatCell) }
 
+// Parameter is the secret parameter that the cell holds, which an operator gives.
+func (c CellName) Parameter() (name string, is bool) {
+	return strings.CutPrefix(string(c), string(Operator)+":")
+}
+
+// FromOutside says that what the cell holds comes from no server: Heat gives it, or an
+// operator. A role follows it without saying so.
+func (c CellName) FromOutside() bool {
+	_, heats := c.HeatKey()
+	_, operators := c.Parameter()
+	return heats || operators
+}
+
 // HeatServers are lists in lists, as nested stacks give them, with nothing in the place of
 // what is not there.
 type HeatServers []HeatServer

@@ -57,10 +57,11 @@ func secretReaders(p *contract.Plan) []contract.ServerPath {
 // store.
 func GivenLimit(s coordinator.Store) int { return coordinator.SealedRoom(coordinator.Room(s)) }
 
-// Give seals a secret of the plan for its readers. One that was given before is
-// replaced: roles that read it from then on get the new one. A *RecordError says of each
-// reader to whose public key nothing can be sealed that it lacks the key: the others have
-// it. ErrTooLarge.
+// Give seals a secret of the plan for its readers. One that was given before is replaced:
+// roles that run from then on read the new one, and those that have run and can be brought up to
+// date run with it. The same value again is the same version, and is written only if a reader
+// lacks it. A *RecordError says of each reader to whose public key nothing can be sealed that
+// it lacks the key: the others have it. ErrTooLarge.
 func Give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan, given contract.Secret, value json.RawMessage, now time.Time) error {
 	if limit := GivenLimit(s); len(value) > limit {
 		return fmt.Errorf("give %s: it has %d bytes as JSON, a sealed cell takes %d: %w", given.Name, len(value), limit, coordinator.ErrTooLarge)
@@ -95,11 +96,19 @@ func give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 	if err != nil { // somebody else has written it: readers take none that is older than what they have seen
 		before.Incarnation = int(node.Version)
 	}
+	record := coordinator.CellRecord{State: coordinator.Valued, Incarnation: before.Incarnation + 1, Version: 1, Since: now.UTC(), Fingerprint: secret.Fingerprint(d, given.Name, value)}
+	if err == nil && before.Fingerprint == record.Fingerprint {
+		r := &Reader{s, keys}
+		if lack, err := r.lacking(ctx, given, seal.ID(before.Sealed)); err != nil || len(lack) == 0 {
+			return err
+		}
+		record.Incarnation, record.Since = before.Incarnation, before.Since
+	}
 	box, content, err := seal.Close(value, d.BoxPlace(given.Cell))
 	if err != nil {
 		return err
 	}
-	record := coordinator.CellRecord{State: coordinator.Valued, Incarnation: before.Incarnation + 1, Version: 1, Sealed: box, Since: now.UTC()}
+	record.Sealed = box
 	data, err := coordinator.Signed(keys.signer, d.CellPlace(live.ID, given.Ref()), 0, record)
 	if err != nil {
 		return err
@@ -204,8 +213,27 @@ type Given struct {
 	// Lacking are the readers that cannot open it: those that have come anew since, to
 	// whose key nobody could seal it, and all of a Give that was interrupted.
 	Lacking []contract.ServerPath
-	bad     *coordinator.RecordError // its cell is not a record, or not as the operator wrote it
+
+	incarnation int
+	fingerprint string
+	bad         *coordinator.RecordError // its cell is not a record, or not as the operator wrote it
 }
+
+// Record is what its cell holds, without the value.
+func (g *Given) Record() coordinator.CellRecord {
+	if g.Since.IsZero() {
+		return coordinator.CellRecord{State: coordinator.Empty}
+	}
+	return coordinator.CellRecord{State: coordinator.Valued, Incarnation: g.incarnation, Version: 1, Since: g.Since, Fingerprint: g.fingerprint}
+}
+
+// Becomes says that a value is another one than the one that was given before.
+func (g *Given) Becomes(secret coordinator.Secret, d coordinator.Deployment, name string, value json.RawMessage) bool {
+	return !g.Since.IsZero() && g.fingerprint != secret.Fingerprint(d, name, value)
+}
+
+// Next is the number of the value that takes this one's place.
+func (g *Given) Next() int { return g.incarnation + 1 }
 
 // ReadGiven says how a plan's secrets stand, in their order.
 func ReadGiven(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan) ([]Given, error) {
@@ -233,10 +261,13 @@ func (r *Reader) given(ctx context.Context, p *contract.Plan) ([]Given, error) {
 			all[i].bad = of
 			return nil
 		}
+		if errors.Is(err, coordinator.ErrNotFound) { // the live plan has no such secret
+			return nil
+		}
 		if err != nil || record.State != coordinator.Valued {
 			return err
 		}
-		all[i].Since = record.Since
+		all[i].Since, all[i].incarnation, all[i].fingerprint = record.Since, record.Incarnation, record.Fingerprint
 		all[i].Lacking, err = r.lacking(ctx, p.Secrets[i], seal.ID(record.Sealed))
 		return err
 	})
@@ -253,7 +284,7 @@ func (r *Reader) lacking(ctx context.Context, given contract.Secret, box string)
 		reader := given.Readers[i]
 		keys, err := readOf[coordinator.SealsRecord](ctx, s, reader, "its keys", d.SealsFor(contract.Operator, reader))
 		k := keys[given.Cell]
-		if _, bad := unreadable(err); bad {
+		if _, bad := unreadable(err); bad || errors.Is(err, coordinator.ErrNotFound) {
 			err = nil
 		}
 		if found[i] = k.Box != box; err != nil || found[i] || r.keys.record.Enrol != coordinator.EnrolOnce {

@@ -49,6 +49,28 @@ func TestGivenSecretsReachTheirReaders(t *testing.T) {
 		defer stopAgain()
 		deploytest.ExpectValue(t, again, deploytest.GivenPassword, `"hush-hush"`)
 		deploytest.ExpectNowhere(t, b.Operator(t), deploytest.Site.Root(), "hush-hush")
+		before, err := again.Cell(t.Context(), deploytest.GivenPassword)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Give(t, p, `"hush-hush"`) // the same value is the same version, also of another box
+		operator := b.Operator(t)
+		if err := operator.Commit(t.Context(), coordinator.Op{Path: deploytest.Site.SealsFor(contract.Operator, "db"), Version: coordinator.AnyVersion, Write: true, Data: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		b.Give(t, p, `"hush-hush"`)
+		deploytest.ExpectValue(t, db, deploytest.GivenPassword, `"hush-hush"`)
+		if now, err := again.Cell(t.Context(), deploytest.GivenPassword); err != nil || now.At() != before.At() {
+			t.Errorf("the same value again: %v, was %v (%v)", now.At(), before.At(), err)
+		}
+		b.Give(t, p, `"another one"`)
+		if now, err := again.Cell(t.Context(), deploytest.GivenPassword); err != nil || now.At() == before.At() {
+			t.Errorf("another value: %v, was %v (%v)", now.At(), before.At(), err)
+		}
+		b.Give(t, p, `"hush-hush"`)
+		if now, err := again.Cell(t.Context(), deploytest.GivenPassword); err != nil || now.At() != before.At() || now.Incarnation <= before.Incarnation {
+			t.Errorf("a value that comes back: %v, was %v (%v)", now.At(), before.At(), err)
+		}
 		b.Give(t, p, `"another one"`)
 		deploytest.ExpectValue(t, again, deploytest.GivenPassword, `"another one"`)
 		deploytest.ExpectValue(t, db, deploytest.GivenPassword, `"another one"`)

@@ -74,6 +74,8 @@ type Publication struct {
 	// go on with it.
 	Restore bool
 	Root    *InRoot // where it is closed
+	// After are the secrets that are given another value next, with their numbers (Given.Next).
+	After map[contract.CellName]int
 }
 
 // rootCredential is the identity of who has the key of a closed ROOT.

@@ -43,6 +43,9 @@ const (
 	// no value until it runs again.
 	EffectNoValue Effect = "no value"
 	EffectRemoved Effect = "removed" // its server has it no more
+	// EffectUnreached is that of another value from outside on a role that goes on with the one
+	// that it has run with.
+	EffectUnreached Effect = "not reached"
 )
 
 // RoleChange is a role that another plan changes.
@@ -82,6 +85,7 @@ type update struct {
 	keys     *keyring
 	live, to *contract.Plan
 	planJSON []byte
+	given    map[contract.CellName]int // Publication.After
 	files    Files
 	digest   string // of planJSON
 	now      time.Time
@@ -99,7 +103,7 @@ type update struct {
 // newUpdate looks at what is there. *ChangedPlanError.
 func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t tokens, digest string) (*update, error) {
 	d := w.Deployment
-	u := &update{store: s, d: d, tokens: t, root: w.rootCredential(), to: w.Plan, planJSON: w.JSON, files: w.Files, digest: digest, now: w.Now}
+	u := &update{store: s, d: d, tokens: t, root: w.rootCredential(), to: w.Plan, planJSON: w.JSON, given: w.After, files: w.Files, digest: digest, now: w.Now}
 	if err := u.begin(ctx); err != nil {
 		return nil, err
 	}

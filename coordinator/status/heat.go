@@ -29,6 +29,9 @@ func (r *Role) cells(v *Status) func(contract.CellName) coordinator.CellRecord {
 
 // heatName is what a cell is called: one that stands for what Heat gives, as templates say that.
 func (s *Server) heatName(cell contract.CellName) string {
+	if name, is := cell.Parameter(); is {
+		return "secret parameter " + name
+	}
 	key, heats := cell.HeatKey()
 	if !heats {
 		return string(cell)

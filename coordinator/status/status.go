@@ -184,7 +184,7 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	}
 	for _, s := range v.Servers {
 		for i := range s.Roles {
-			if r := &s.Roles[i]; r.Status == coordinator.RoleDone && (r.Plan.Updating() != nil || coordinator.Carried(s.plan)) {
+			if r := &s.Roles[i]; r.Status == coordinator.RoleDone && len(r.Plan.Follows) > 0 {
 				r.standing = coordinator.Stand(r.Plan.Follows, r.Followed, coordinator.Followed(r.Plan.Follows, snapshot.Members, r.cells(v)))
 				if from := v.ByPath[v.Cells[r.standing.Waits].Server]; from != nil && !from.Alive {
 					r.gone = ", whose server " + string(from.Path) + " is gone"
@@ -220,6 +220,9 @@ func (v *Status) RoleOf(key contract.RoleKey) *Role {
 
 // Cell is a cell's state now.
 func (v *Status) Cell(name contract.CellName) coordinator.CellRecord {
+	if x, is := v.Secrets[name]; is {
+		return x.given.Record()
+	}
 	if s := v.ByPath[v.Cells[name].Server]; s != nil {
 		return s.Cells[name]
 	}

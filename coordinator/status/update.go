@@ -19,7 +19,7 @@ const (
 	// is finished, and the role is brought up to date after it.
 	Superseded
 	OutOfDate // it has failed, or who writes what it follows has
-	Unreached // Heat gives something else by now, which nothing brings the role to
+	Unreached // Heat or an operator gives something else by now, which nothing brings the role to
 )
 
 // Renewal says whether a role that is done is what its plan has become.
@@ -127,13 +127,13 @@ func UpdateDetail(r *Role) string {
 		}
 		return r.updating() + " failed: " + CauseText(r.Update.Cause)
 	case Unreached:
-		return "it goes on with what Heat gave when it ran: nothing brings it to another " + strings.Join(r.Unreached(), ", ")
+		return "it goes on with what it was given when it ran: nothing brings it to another " + strings.Join(r.Unreached(), ", ")
 	case UpToDate:
 	}
 	return ""
 }
 
-// Unreached names what Heat gives otherwise than when the role ran, as it stands in templates.
+// Unreached names what is given otherwise than when the role ran, as it stands in templates.
 func (r *Role) Unreached() []string {
 	var all []string
 	for _, cell := range r.standing.Unreached {

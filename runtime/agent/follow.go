@@ -293,6 +293,9 @@ func due(r *contract.Role) journal.Followed {
 
 // runUpdate runs what brings a role to what it follows.
 func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen) error {
+	if err := a.member.CheckPlan(ctx); err != nil {
+		return err // it runs as in the newest plan
+	}
 	versions, pins := journal.Followed{}, seen{}
 	for cell, record := range coordinator.Having(r.Follows, now.of) {
 		if versions[cell] = record.At(); record.State == coordinator.Valued {

@@ -11,7 +11,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // SecretValue is a secret of the plan with its value. Nothing here writes one anywhere but into a
@@ -40,26 +42,74 @@ func ReadSecret(secret contract.Secret, text []byte) (json.RawMessage, error) {
 	return value.EncodeJSON(val), nil
 }
 
-// MissingSecrets are the names of the plan's secrets that are neither given now nor
-// were before, and those that not all readers can open. live says that the
-// plan is on the coordinator.
-func (o *Operator) MissingSecrets(ctx context.Context, p *contract.Plan, values []SecretValue, live bool) (missing, again []string, err error) {
+// Giving is what becomes of the plan's secrets when values are given.
+type Giving struct {
+	Missing []string      // have no value, now or before
+	Again   []string      // cannot be opened by all readers
+	Same    []string      // have this very value already
+	Another []SecretValue // take another value
+	After   map[contract.CellName]int
+}
+
+// Compare says what giving the values would do. live says that the deployment is on the
+// coordinator.
+func (o *Operator) Compare(ctx context.Context, p *contract.Plan, values []SecretValue, live bool) (g Giving, err error) {
 	given := make([]deploy.Given, len(p.Secrets))
 	if live {
 		if given, err = deploy.ReadGiven(ctx, o, o.Deployment, o.Secret, p); err != nil {
-			return nil, nil, err
+			return g, err
 		}
 	}
+	g.After = map[contract.CellName]int{}
 	for i, x := range p.Secrets {
+		now := slices.IndexFunc(values, func(v SecretValue) bool { return v.Secret.Name == x.Name })
 		switch {
-		case slices.ContainsFunc(values, func(g SecretValue) bool { return g.Secret.Name == x.Name }):
+		case now >= 0 && given[i].Becomes(o.Secret, o.Deployment, x.Name, values[now].Value):
+			g.Another = append(g.Another, values[now])
+			g.After[x.Cell] = given[i].Next()
+		case now >= 0 && !given[i].Since.IsZero() && len(given[i].Lacking) == 0:
+			g.Same = append(g.Same, x.Name)
+		case now >= 0:
 		case given[i].Since.IsZero():
-			missing = append(missing, x.Name)
+			g.Missing = append(g.Missing, x.Name)
 		case len(given[i].Lacking) > 0:
-			again = append(again, x.Name)
+			g.Again = append(g.Again, x.Name)
 		}
 	}
-	return missing, again, nil
+	return g, nil
+}
+
+// Reach are the roles of a plan that other values of secrets reach, or not, as they stand.
+func (g *Giving) Reach(p *contract.Plan, now *status.Status) []deploy.RoleChange {
+	var all []deploy.RoleChange
+	for i := range p.Servers {
+		s := &p.Servers[i]
+		for n := range s.Roles {
+			r := &s.Roles[n]
+			c := deploy.RoleChange{Server: s.Path, Role: r.Name, Effect: deploy.EffectUnreached}
+			for _, f := range r.Follows {
+				if name, is := f.Cell.Parameter(); is && g.After[f.Cell] > 0 {
+					c.What = append(c.What, "secret parameter "+name)
+				}
+			}
+			if len(c.What) == 0 {
+				continue
+			}
+			stands := now.RoleOf(c.Key())
+			switch {
+			case stands == nil, stands.Status == coordinator.RolePending, stands.Status == coordinator.RoleSkipped:
+				c.Effect = deploy.EffectRun
+			case stands.Status == coordinator.RoleFailed:
+				c.Effect = deploy.EffectRetry
+			case contract.FindTask(r.Hooks, contract.HookUpdate) != nil:
+				c.Effect = deploy.EffectHook
+			case r.Idempotent:
+				c.Effect = deploy.EffectAgain
+			}
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // CheckSizes refuses values that the coordinator cannot hold.

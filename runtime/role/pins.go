@@ -57,19 +57,14 @@ func (l *life) pin() error {
 			l.cells.put(cell, r)
 		}
 	}
-	others := false // than what Heat gives count
+	others := false // than what comes from outside count
 	for _, f := range l.role.Follows {
-		_, heats := f.Cell.HeatKey()
-		others = others || !heats && f.Watch || len(f.Sources) > 0
-		if !heats {
-			continue
-		}
-		r, err := l.host.Cells.Cell(l.ctx, f.Cell)
-		if err != nil {
-			return err
-		}
-		if r.State == coordinator.Valued {
-			l.cells.put(f.Cell, r)
+		outside := f.Cell.FromOutside()
+		others = others || !outside && f.Watch || len(f.Sources) > 0
+		if outside {
+			if err := l.pinCell(f.Cell); err != nil {
+				return err
+			}
 		}
 	}
 	if !others {
@@ -77,17 +72,11 @@ func (l *life) pin() error {
 	}
 	for _, in := range l.role.Inputs {
 		for _, cell := range in.Reads {
-			if _, known := l.cells.get(cell); known || l.ofMember(cell) { // who is in a group is another question
+			if l.ofMember(cell) { // who is in a group is another question
 				continue
 			}
-			r, err := l.host.Cells.Cell(l.ctx, cell)
-			switch {
-			case l.ending() != nil:
-				return l.ending()
-			case stopsAgent(err):
+			if err := l.pinCell(cell); err != nil {
 				return err
-			case err == nil && r.State == coordinator.Valued: // else its read tells
-				l.cells.put(cell, r)
 			}
 		}
 	}
@@ -95,6 +84,23 @@ func (l *life) pin() error {
 		return nil // it may wait for them, once it reads
 	}
 	return l.pinMembers()
+}
+
+// pinCell keeps what a cell holds now, if that can be read: else its read tells.
+func (l *life) pinCell(cell contract.CellName) error {
+	if _, known := l.cells.get(cell); known {
+		return nil
+	}
+	r, err := l.host.Cells.Cell(l.ctx, cell)
+	switch {
+	case l.ending() != nil:
+		return l.ending()
+	case stopsAgent(err):
+		return err
+	case err == nil && r.State == coordinator.Valued:
+		l.cells.put(cell, r)
+	}
+	return nil
 }
 
 func (l *life) ofMember(cell contract.CellName) bool {
