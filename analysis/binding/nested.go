@@ -122,7 +122,7 @@ func (b *binder) argument(call *hot.Expr, name string, a *program.Argument) (*ho
 			return nil, err
 		}
 	}
-	e = nest.Indexed(e, memberName(b.stack))
+	e = nest.Indexed(e, b.stack.Member().Name)
 	if e.IsValue() {
 		cast, err := p.Cast(e.Value)
 		if err != nil {
@@ -132,16 +132,6 @@ func (b *binder) argument(call *hot.Expr, name string, a *program.Argument) (*ho
 		b.note(call, Static, "the stack around hands over a value that is known", "", "")
 	}
 	return b.part(call, e, call.Ref().Path)
-}
-
-// memberName is the name of the stack in its group.
-func memberName(s *program.Stack) string {
-	for _, m := range s.StackResource.Members {
-		if m.Stack == s {
-			return m.Name
-		}
-	}
-	return ""
 }
 
 // memberAttribute is an attribute of one member of a stack resource. It is the call itself if
@@ -255,10 +245,8 @@ func itemOf(e *hot.Expr, key value.Value) *hot.Expr {
 			return e.Items[k]
 		}
 	case string:
-		for i, name := range e.Keys {
-			if e.Kind == hot.MapExpr && name == k {
-				return e.Items[i]
-			}
+		if i := slices.Index(e.Keys, k); e.Kind == hot.MapExpr && i >= 0 {
+			return e.Items[i]
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,10 +59,8 @@ func networkOf(r *hot.Resource, network value.Value) (int, error) {
 		return int(i), nil
 	}
 	names := networkNames(r)
-	for i, name := range names {
-		if name == network {
-			return i, nil
-		}
+	if name, _ := network.(string); slices.Contains(names, name) {
+		return slices.Index(names, name), nil
 	}
 	if known := strings.Join(names, ", "); known != "" {
 		return 0, fmt.Errorf("has no network %q: it has %s", network, known)
@@ -95,7 +94,7 @@ func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name string) (*
 	n, m := s.StackResource, s.Member
 	for at := s.Stack; n == nil && at.StackResource != nil; at = at.Around() {
 		if at.StackResource.Group() {
-			n, m = at.StackResource, at.StackResource.Member(memberName(at))
+			n, m = at.StackResource, at.Member()
 		}
 	}
 	if n == nil {

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/nesting"
@@ -91,14 +92,7 @@ func (b *binder) existencesOf(n *program.StackResource, m *program.Member) []*ex
 }
 
 // numberOf is the number of a member.
-func numberOf(n *program.StackResource, m *program.Member) int {
-	for i, other := range n.Members {
-		if other == m {
-			return i
-		}
-	}
-	return -1
-}
+func numberOf(n *program.StackResource, m *program.Member) int { return slices.Index(n.Members, m) }
 
 // test is an existence condition as a condition of expressions in its stack.
 func (g *existence) test() *hot.Expr {
@@ -216,7 +210,7 @@ func (b *binder) thereFor(target, reader *program.Server) (*hot.Expr, error) {
 		wrap([]*existence{g})
 	}
 	for ; !around[s]; s = s.Around() {
-		m := s.StackResource.Member(memberName(s))
+		m := s.Member()
 		e = b.in(s.StackResource.In).carryUp(s.StackResource, m, e)
 		wrap(b.existencesOf(s.StackResource, m))
 	}
@@ -236,7 +230,7 @@ func (b *binder) carryTo(from *program.Stack, reader *program.Server, e *hot.Exp
 	var err error
 	for i := len(down) - 1; i >= 0 && err == nil; i-- {
 		if e, err = b.carryDown(down[i].StackResource, e); err == nil {
-			e = down[i].StackResource.Indexed(e, memberName(down[i]))
+			e = down[i].StackResource.Indexed(e, down[i].Member().Name)
 		}
 	}
 	if err == nil && reader.StackResource != nil {
@@ -304,7 +298,7 @@ func (b *binder) existencesAround(s *program.Server) []*existence {
 		out = append(out, g)
 	}
 	for at := s.Stack; at.StackResource != nil; at = at.StackResource.In {
-		out = append(b.existencesOf(at.StackResource, at.StackResource.Member(memberName(at))), out...)
+		out = append(b.existencesOf(at.StackResource, at.Member()), out...)
 	}
 	return out
 }

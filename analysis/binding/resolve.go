@@ -101,7 +101,7 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 	if name != "" && !slices.Contains(b.template.Version.PseudoParameters(), name) && !strings.HasPrefix(name, "OS::") {
 		p := b.template.Parameter(name)
 		if p == nil {
-			b.unknown(source.UnknownParameter, call, fmt.Sprintf("there is no parameter %q", name), name, parameterNames(b.template))
+			b.unknown(source.UnknownParameter, call, fmt.Sprintf("there is no parameter %q", name), name, b.template.ParameterNames())
 			return nil, errReported
 		}
 		b.effects.add(func() { b.inUserData(call) })
@@ -112,11 +112,7 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 
 // unknown is a diagnostic of a name that is not there, with the nearest that is.
 func (b *binder) unknown(code source.Code, call *hot.Expr, message, name string, known []string) {
-	hint := ""
-	if near := hot.Nearest(name, known); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	b.report(source.Error, code, call.At, message, hint)
+	b.report(source.Error, code, call.At, message, hot.Meant(name, known, ""))
 }
 
 func (b *binder) absence(call *hot.Expr, name string) error {
@@ -131,7 +127,7 @@ func (b *binder) findResource(call *hot.Expr, name string) (*hot.Resource, error
 		}
 		return r, nil
 	}
-	b.unknown(source.UnknownResource, call, fmt.Sprintf("there is no resource %q", name), name, resourceNames(b.template))
+	b.unknown(source.UnknownResource, call, fmt.Sprintf("there is no resource %q", name), name, b.template.ResourceNames())
 	return nil, errReported
 }
 
@@ -213,9 +209,7 @@ func (b *binder) unknownOutput(at source.Place, server, attribute string) {
 	message := fmt.Sprintf("no role of server %q declares an output %q, and it is not an attribute of a server", server, attribute)
 	hint := "declare it under `outputs:` of the role that writes it"
 	if s := b.program.Server(server); s != nil {
-		if near := hot.Nearest(attribute, s.Attributes()); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
+		hint = hot.Meant(attribute, s.Attributes(), hint)
 		if s.Role(attribute) != nil {
 			hint = fmt.Sprintf("%q is a role: what it writes is an attribute of its server; leave %q out", attribute, attribute)
 		}
@@ -252,20 +246,4 @@ func (b *binder) output(call *hot.Expr, o *program.Output, path []value.Value) (
 		return nil, fmt.Errorf("hotc cannot select a part of output %q, whose value only Heat knows", o.Attribute)
 	}
 	return e, nil
-}
-
-func parameterNames(t *hot.Template) []string {
-	var names []string
-	for _, p := range t.Parameters {
-		names = append(names, p.Name)
-	}
-	return names
-}
-
-func resourceNames(t *hot.Template) []string {
-	var names []string
-	for _, r := range t.Resources {
-		names = append(names, r.Name)
-	}
-	return names
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/preview"
 	"github.com/hotc-dev/hotc/analysis/timeline"
@@ -132,11 +134,7 @@ func groups(a *binding.Analysis) []*binding.Gather {
 }
 
 func factCells(a *binding.Analysis, server string) []string {
-	var cells []string
-	for _, fact := range a.Facts[server] {
-		cells = append(cells, program.FactCell(server, fact))
-	}
-	return cells
+	return lists.Map(a.Facts[server], func(fact string) string { return program.FactCell(server, fact) })
 }
 
 // cells are those that an input reads, each once.
@@ -220,11 +218,7 @@ func rewritten(roles []*program.Role) map[string]string {
 }
 
 func cellNames(cells []string) []contract.CellName {
-	names := make([]contract.CellName, len(cells))
-	for i, cell := range cells {
-		names[i] = contract.CellName(cell)
-	}
-	return names
+	return lists.Map(cells, func(cell string) contract.CellName { return contract.CellName(cell) })
 }
 
 // outputs are the cells that a role writes.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/analysis/waits"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -18,11 +20,7 @@ func Deadlocks(p *program.Program, n *waits.Net, diags *source.Diagnostics) []wa
 	for _, f := range search.found {
 		diags.Add(f.tell())
 	}
-	found := make([]waits.Deadlock, len(search.found))
-	for i, f := range search.found {
-		found[i] = f.deadlock
-	}
-	return found
+	return lists.Map(search.found, func(f story) waits.Deadlock { return f.deadlock })
 }
 
 // mostSearches bounds how often a net is decided anew without a server that conditions

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -198,11 +200,7 @@ func (c *cycles) cycle(path []step, at string) []cycleStep {
 	for path[i].resource != at {
 		i++
 	}
-	var out []cycleStep
-	for _, s := range path[i:] {
-		out = append(out, cycleStep{s.resource, c.edges[s.resource][s.next-1]})
-	}
-	return out
+	return lists.Map(path[i:], func(s step) cycleStep { return cycleStep{s.resource, c.edges[s.resource][s.next-1]} })
 }
 
 // report tells a cycle; where says for which values it is one, "" is for all.

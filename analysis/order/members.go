@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -181,10 +183,7 @@ func withRoles(n *program.StackResource) []string {
 // leads says whether roles of these servers need something.
 func (g needs) leads(servers []string, to need) bool {
 	seen := map[need]bool{}
-	var next []need
-	for _, s := range servers {
-		next = append(next, need{doneRoles, s})
-	}
+	next := lists.Map(servers, func(s string) need { return need{doneRoles, s} })
 	for len(next) > 0 {
 		at := next[len(next)-1]
 		next = next[:len(next)-1]

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -232,10 +234,7 @@ func (w *worlds) told(tests []test) string {
 		if c.parameter != nil {
 			name = c.parameter.Name
 		}
-		spoken := make([]string, len(c.values))
-		for i, v := range c.values {
-			spoken[i] = string(value.EncodeJSON(v))
-		}
+		spoken := lists.Map(c.values, func(v value.Value) string { return string(value.EncodeJSON(v)) })
 		if _, isOther := own.value().(other); !isOther {
 			out = append(out, fmt.Sprintf("%s is %s", name, value.EncodeJSON(own.value())))
 		} else if len(spoken) > 0 {

@@ -254,10 +254,7 @@ func (c *checker) parameter(r hot.Ref, severity source.Severity) {
 	if c.template.Parameter(r.Name) != nil || slices.Contains(c.template.Version.PseudoParameters(), r.Name) {
 		return
 	}
-	known := c.template.Version.PseudoParameters()
-	for _, p := range c.template.Parameters {
-		known = append(known, p.Name)
-	}
+	known := append(c.template.Version.PseudoParameters(), c.template.ParameterNames()...)
 	c.unknown(severity, source.UnknownParameter, r.At, fmt.Sprintf("there is no parameter %q", r.Name), r.Name, known)
 }
 
@@ -267,10 +264,7 @@ func (c *checker) find(at source.Place, name string, severity source.Severity) {
 	switch {
 	case r == nil && c.template.Root.Get(c.template.Words().Resources).Get(name) != nil: // it is there, and not as it should be
 	case r == nil:
-		var known []string
-		for _, r := range c.template.Resources {
-			known = append(known, r.Name)
-		}
+		known := c.template.ResourceNames()
 		c.unknown(severity, source.UnknownResource, at, fmt.Sprintf("there is no resource %q", name), name, known)
 	case c.absent(name):
 		d := c.add(severity, source.UnknownResource, at, fmt.Sprintf("there is no resource %q: its condition is false", name), "")

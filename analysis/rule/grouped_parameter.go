@@ -23,10 +23,7 @@ func findGroupedParameters(l *Look) {
 		return
 	}
 	at := map[string]*yaml.Node{}
-	var known []string
-	for _, p := range l.Template.Parameters {
-		known = append(known, p.Name)
-	}
+	known := l.Template.ParameterNames()
 	for _, g := range groups.Items {
 		names := g.Get("parameters")
 		switch {

@@ -43,10 +43,7 @@ func undeclared(role *program.Role, op program.StepOp, kind string, declared []s
 	}
 	sort.Strings(wrong)
 	for _, name := range wrong {
-		hint := fmt.Sprintf("declare it under `%ss:` of the role", kind)
-		if near := hot.Nearest(name, declared); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
+		hint := hot.Meant(name, declared, fmt.Sprintf("declare it under `%ss:` of the role", kind))
 		d := diags.Warning(source.NotDeclared, steps[name].At, fmt.Sprintf("role %s declares no %s %q", role.Key(), kind, name), hint)
 		d.Notes = append(d.Notes, source.Note{At: role.At, Message: "the role"})
 	}

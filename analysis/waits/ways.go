@@ -1,5 +1,7 @@
 package waits
 
+import "github.com/hotc-dev/hotc/compiler/lists"
+
 // ways goes through all outcomes of the forks of a few processes.
 type ways struct {
 	net *Net // of these processes only
@@ -65,11 +67,7 @@ type cutter struct {
 }
 
 func (c *cutter) owned(cells []CellID) []CellID {
-	out := make([]CellID, len(cells))
-	for i, cell := range cells {
-		out[i] = c.inside[cell]
-	}
-	return out
+	return lists.Map(cells, func(cell CellID) CellID { return c.inside[cell] })
 }
 
 // steps makes a fork of each read that may fail by itself.
@@ -80,10 +78,7 @@ func (c *cutter) steps(steps []Step) []Step {
 		s.Cell = c.inside[whole]
 		switch {
 		case s.Op == Choice:
-			forked := make([][]Step, len(s.Ways))
-			for i, way := range s.Ways {
-				forked[i] = c.steps(way)
-			}
+			forked := lists.Map(s.Ways, c.steps)
 			s.Ways = forked
 		case s.Op == Read && s.Timeout > 0:
 			s = Step{Op: Choice, At: s.At, Timeout: s.Timeout, Ways: [][]Step{{s}, {{Op: fail}}}}

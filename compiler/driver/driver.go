@@ -132,8 +132,5 @@ func (r Role) NamesFile(diags *source.Diagnostics) bool {
 
 // KeyHint is what to do about a key of a source that is none of those it may have.
 func KeyHint(key string, known []string) string {
-	if near := hot.Nearest(key, known); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return "the keys are " + strings.Join(known, ", ")
+	return hot.Meant(key, known, "the keys are "+strings.Join(known, ", "))
 }

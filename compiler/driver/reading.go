@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -129,11 +131,9 @@ func (r *Reading) SetText(key, digest, file, name, text string) {
 
 // Start are the reads that come before the tool starts.
 func (r *Reading) Start() []program.Step {
-	var steps []program.Step
-	for _, name := range r.Starts {
-		steps = append(steps, program.Step{Op: program.ReadInput, Name: name, At: r.Role.Input(name).At})
-	}
-	return steps
+	return lists.Map(r.Starts, func(name string) program.Step {
+		return program.Step{Op: program.ReadInput, Name: name, At: r.Role.Input(name).At}
+	})
 }
 
 // Shown is the name of a file beside the template as the user finds it: from where the

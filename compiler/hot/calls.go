@@ -3,6 +3,8 @@ package hot
 import (
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -42,10 +44,7 @@ func (e *Expr) Short() string {
 	case string:
 		text = v
 	case []value.Value:
-		parts := make([]string, len(v))
-		for i, x := range v {
-			parts[i] = value.ToString(x)
-		}
+		parts := lists.Map(v, value.ToString)
 		text = "[" + strings.Join(parts, ", ") + "]"
 	}
 	return "{" + e.Func.Name + ": " + text + "}"

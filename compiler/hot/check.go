@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -85,11 +87,7 @@ func unpacked(arg *Expr, n int) (parts []*Expr, ok bool) {
 }
 
 func constants(values []value.Value, at source.Place) []*Expr {
-	parts := make([]*Expr, len(values))
-	for i, v := range values {
-		parts[i] = Constant(v, at)
-	}
-	return parts
+	return lists.Map(values, func(v value.Value) *Expr { return Constant(v, at) })
 }
 
 func characters(s string) []string { return strings.Split(s, "") }

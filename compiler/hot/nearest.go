@@ -1,6 +1,9 @@
 package hot
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // mostCompared is how many letters are compared with letters for one hint, which is not
 // worth more: about a thousand names of usual length.
@@ -23,6 +26,14 @@ func Nearest(name string, known []string) string {
 		}
 	}
 	return best
+}
+
+// Meant is a hint at the known name that was meant, or another one where none was.
+func Meant(name string, known []string, otherwise string) string {
+	if near := Nearest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return otherwise
 }
 
 // editRows are the last three rows of a table of distances.

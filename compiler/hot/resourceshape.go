@@ -54,10 +54,7 @@ func (t *Template) checkDeletionPolicy(r *Resource, e *yaml.Entry, diags *source
 	if isText && slices.Contains(known, text) {
 		return
 	}
-	hint := "it is one of " + strings.Join(deletionPolicies, ", ")
-	if near := Nearest(text, deletionPolicies); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
+	hint := Meant(text, deletionPolicies, "it is one of "+strings.Join(deletionPolicies, ", "))
 	diags.Error(source.BadSection, t.Place(e.Value), fmt.Sprintf("%q: %s is not a valid %s", r.Name, shown(e.Value.Data()), e.Name), hint)
 }
 

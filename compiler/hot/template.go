@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -64,13 +66,19 @@ func (t *Template) Output(name string) *Output {
 	return nil
 }
 
+// ParameterNames are the names of the parameters, in the order of the text.
+func (t *Template) ParameterNames() []string {
+	return lists.Map(t.Parameters, func(p *Parameter) string { return p.Name })
+}
+
+// ResourceNames are the names of the resources, in the order of the text.
+func (t *Template) ResourceNames() []string {
+	return lists.Map(t.Resources, func(r *Resource) string { return r.Name })
+}
+
 // OutputNames are the names of the outputs, in the order of the text.
 func (t *Template) OutputNames() []string {
-	names := make([]string, len(t.Outputs))
-	for i, o := range t.Outputs {
-		names[i] = o.Name
-	}
-	return names
+	return lists.Map(t.Outputs, func(o *Output) string { return o.Name })
 }
 
 // Place is where a node or a key stands.
@@ -294,13 +302,11 @@ var (
 
 // keyHint says what was meant by a key that is none.
 func keyHint(k yaml.Entry, known map[string]Version) string {
-	if near := Nearest(k.Name, slices.Sorted(maps.Keys(known))); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
+	otherwise := ""
 	if k.Value.Get("roles") != nil && known["metadata"] != 0 { // hotc's own block
-		return fmt.Sprintf("write it into the metadata: `metadata: {%s: …}`", k.Name)
+		otherwise = fmt.Sprintf("write it into the metadata: `metadata: {%s: …}`", k.Name)
 	}
-	return ""
+	return Meant(k.Name, slices.Sorted(maps.Keys(known)), otherwise)
 }
 
 // checkKeys says which keys Heat refuses, and which it passes over in a

@@ -3,6 +3,8 @@ package hot
 import (
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -218,11 +220,7 @@ func (e *Expr) OwnFact() (name string, network, number value.Value) {
 func (e *Expr) AsValue(part func(*Expr) value.Value) value.Value {
 	switch e.Kind {
 	case ListExpr:
-		list := make([]value.Value, len(e.Items))
-		for i, x := range e.Items {
-			list[i] = part(x)
-		}
-		return list
+		return lists.Map(e.Items, part)
 	case MapExpr:
 		d := value.SizedDict(len(e.Keys))
 		for i, k := range e.Keys {

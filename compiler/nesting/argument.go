@@ -58,14 +58,8 @@ func (l *loader) opener(dir string) func(name string) (fs.FS, error) {
 }
 
 func (l *loader) unknownProperty(s, around *program.Stack, e *yaml.Entry) {
-	var known []string
-	for _, p := range s.Template.Parameters {
-		known = append(known, p.Name)
-	}
-	hint := ""
-	if near := hot.Nearest(e.Name, known); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
+	known := s.Template.ParameterNames()
+	hint := hot.Meant(e.Name, known, "")
 	l.diags.Error(source.UnknownParameter, around.Place(e.Key), fmt.Sprintf("the template %s has no parameter %q", l.name(s.Template.File.Name), e.Name), hint)
 }
 

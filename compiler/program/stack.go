@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -213,11 +215,7 @@ func indexedValue(v value.Value, index *strings.Replacer) value.Value {
 	case string:
 		return index.Replace(v)
 	case []value.Value:
-		list := make([]value.Value, len(v))
-		for i, x := range v {
-			list[i] = indexedValue(x, index)
-		}
-		return list
+		return lists.Map(v, func(x value.Value) value.Value { return indexedValue(x, index) })
 	case *value.Dict:
 		d := value.NewDict()
 		for _, k := range v.Keys() {

@@ -141,6 +141,15 @@ func (n *StackResource) Member(name string) *Member {
 	return n.Members[i]
 }
 
+// Member is which one of its stack resource's the stack is; nil for the root.
+func (s *Stack) Member() *Member {
+	if s.StackResource == nil {
+		return nil
+	}
+	members := s.StackResource.Members
+	return members[slices.IndexFunc(members, func(m *Member) bool { return m.Stack == s })]
+}
+
 // Inline says that the members are servers that the group itself describes.
 func (n *StackResource) Inline() bool {
 	return n.Group() && len(n.Members) > 0 && n.Members[0].Stack == nil

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/compiler/hot"
 )
 
@@ -99,9 +101,6 @@ func (c *Catalogue) Says(t *Type) string {
 
 // Releases are the names of those that are known, the oldest first.
 func Releases() string {
-	var names []string
-	for _, r := range all() {
-		names = append(names, r.name)
-	}
+	names := lists.Map(all(), func(r *release) string { return r.name })
 	return strings.Join(names, ", ")
 }

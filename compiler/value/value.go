@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
 // Value is a value as Heat has it: nil, bool, int64, *big.Int, float64, string,
@@ -152,11 +154,7 @@ func (d *Dict) Has(key string) bool { return d.find(key) >= 0 }
 
 // Texts are texts as a list of values.
 func Texts(texts []string) []Value {
-	list := make([]Value, len(texts))
-	for i, text := range texts {
-		list[i] = text
-	}
-	return list
+	return lists.Map(texts, func(text string) Value { return text })
 }
 
 // Set sets a key; a new one goes to the end.

@@ -49,7 +49,7 @@ func (h *Heat) identity(s *program.Stack) identity {
 			return around.inside(resource)
 		}
 		group := made(s.Around().PathOf(resource), func() identity { return around.inside(resource) })
-		return group.inside(h.memberName(s.StackResource, s.StackResource.Member(memberOf(s))))
+		return group.inside(h.memberName(s.StackResource, s.Member()))
 	})
 }
 

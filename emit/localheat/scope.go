@@ -93,7 +93,7 @@ func (s *scope) parameter(call *hot.Expr, name string, path []value.Value) (*hot
 		if err != nil || !e.IsValue() {
 			return e, err
 		}
-		v := s.stack.StackResource.Indexed(e, memberOf(s.stack)).Value
+		v := s.stack.StackResource.Indexed(e, s.stack.Member().Name).Value
 		if p := s.stack.Template.Parameter(name); p != nil {
 			if v, err = p.Cast(v); err != nil {
 				return nil, err
@@ -118,7 +118,7 @@ func (s *scope) handed(key value.Value) (*hot.Expr, error) {
 	if s.server != nil {
 		nest, member, around = s.server.StackResource, s.server.Member.Name, s.stack
 	} else if nest != nil {
-		member = memberOf(s.stack)
+		member = s.stack.Member().Name
 	}
 	name, _ := key.(string)
 	argument := s.heat.analysis.DeployArguments[nest][name]
@@ -130,15 +130,6 @@ func (s *scope) handed(key value.Value) (*hot.Expr, error) {
 		return nil, err
 	}
 	return nest.Indexed(e, member), nil
-}
-
-func memberOf(s *program.Stack) string {
-	for _, m := range s.StackResource.Members {
-		if m.Stack == s {
-			return m.Name
-		}
-	}
-	return ""
 }
 
 // nested is an output of a nested stack, one that the user declared or one that hotc

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/hotc-dev/hotc/compiler/driver/jinja"
@@ -64,10 +66,7 @@ type where struct {
 const builtin = "ansible.builtin."
 
 func newWalker(l *lowering) *walker {
-	var names []string
-	for _, in := range l.Role.Inputs {
-		names = append(names, in.Name)
-	}
+	names := lists.Map(l.Role.Inputs, func(in *program.Input) string { return in.Name })
 	w := &walker{lowering: l, inputs: inputTree(names), budget: maxPieces, defined: map[string]bool{}, mentioned: map[string][]mention{}, conditioned: map[string][]mention{}, gathered: map[*yaml.Node]bool{}, makes: map[*yaml.Node]bool{}, variables: variables{made: map[string][]piece{}, set: map[string]bool{}},
 		roles: l.roleTrees, tagged: l.tagged, host: l.host, groups: l.groups}
 	w.gather(l.tree)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -161,11 +163,7 @@ func (p piece) items() []piece {
 	if p.node == nil || p.node.Kind != yaml.SequenceNode {
 		return nil
 	}
-	all := make([]piece, len(p.node.Content))
-	for i, n := range p.node.Content {
-		all[i] = piece{n, p.file}.resolved()
-	}
-	return all
+	return lists.Map(p.node.Content, func(n *yaml.Node) piece { return piece{n, p.file}.resolved() })
 }
 
 // entry is one of a map's.
@@ -254,11 +252,7 @@ func (p piece) text() string {
 // texts are the texts of a scalar or of a list of such.
 func (p piece) texts() []string {
 	if items := p.items(); items != nil {
-		var all []string
-		for _, x := range items {
-			all = append(all, x.text())
-		}
-		return all
+		return lists.Map(items, piece.text)
 	}
 	if t := p.text(); t != "" {
 		return []string{t}

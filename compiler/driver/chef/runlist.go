@@ -156,17 +156,16 @@ func (l *lowering) lookUp(i item, at source.Place) {
 
 // near names what was perhaps meant, or all there are.
 func near(name string, known []string, all string) string {
-	if name := hot.Nearest(name, known); name != "" {
-		return fmt.Sprintf("did you mean %q?", name)
-	}
-	if len(known) == 0 {
-		return ""
-	}
 	const enough = 10
-	if len(known) > enough {
-		return all + strings.Join(known[:enough], ", ") + ", …"
+	switch {
+	case len(known) == 0:
+		all = ""
+	case len(known) > enough:
+		all += strings.Join(known[:enough], ", ") + ", …"
+	default:
+		all += strings.Join(known, ", ")
 	}
-	return all + strings.Join(known, ", ")
+	return hot.Meant(name, known, all)
 }
 
 func (l *lowering) roleNames() []string {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/compiler/driver/chef/ruby"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -80,10 +82,7 @@ func (b *builder) act(to *[]program.Step, a act) {
 
 // names are those of the inputs, or outputs, as they are declared.
 func (b *builder) names(of map[string][]string) []string {
-	var names []string
-	for _, in := range b.Role.Inputs {
-		names = append(names, in.Name)
-	}
+	names := lists.Map(b.Role.Inputs, func(in *program.Input) string { return in.Name })
 	for _, o := range b.Role.Outputs {
 		names = append(names, o.Name)
 	}

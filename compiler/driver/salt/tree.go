@@ -5,6 +5,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -72,11 +74,7 @@ func (l *lowering) find(name string) *file {
 }
 
 func (l *lowering) treeNames() string {
-	var names []string
-	for _, t := range l.trees {
-		names = append(names, t.name)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(lists.Map(l.trees, func(t tree) string { return t.name }), ", ")
 }
 
 // see opens the part of a tree that is meant, if it lies beside the template.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
@@ -72,11 +74,7 @@ func read(role driver.Role, text string) *standing {
 }
 
 func namesOf[T any](list []T, name func(T) string) string {
-	names := make([]string, len(list))
-	for i, x := range list {
-		names[i] = name(x)
-	}
-	return strings.Join(names, "\x00")
+	return strings.Join(lists.Map(list, name), "\x00")
 }
 
 // parse reads a shell script; nil for one in another language, and for one that is too

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/xeipuuv/gojsonschema"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -230,10 +232,7 @@ func suggestKey(name, where string) string {
 		return fmt.Sprintf("%s belongs elsewhere: docs/metadata.md says what %s may have", name, where)
 	}
 	sort.Strings(known)
-	if near := hot.Nearest(name, known); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return "docs/metadata.md lists the keys"
+	return hot.Meant(name, known, "docs/metadata.md lists the keys")
 }
 
 // plainJSON is a node as the schema library decodes JSON itself; infinities,
@@ -241,11 +240,7 @@ func suggestKey(name, where string) string {
 func plainJSON(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.List:
-		list := make([]any, len(n.Items))
-		for i, x := range n.Items {
-			list[i] = plainJSON(x)
-		}
-		return list
+		return lists.Map(n.Items, plainJSON)
 	case yaml.Map:
 		m := make(map[string]any, len(n.Entries))
 		for _, e := range n.Entries {

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/hot/filetemplate"
@@ -106,10 +108,7 @@ func (l *lowering) fileTemplate(role *program.Role, f *program.RoleFile, n *yaml
 	}
 	named, _ := n.Get("get_file").Text()
 	places := driver.TextAt(at, named, text, "template")
-	var inputs []string
-	for _, in := range role.Inputs {
-		inputs = append(inputs, in.Name)
-	}
+	inputs := lists.Map(role.Inputs, func(in *program.Input) string { return in.Name })
 	parsed, err := filetemplate.Parse(text, inputs)
 	var wrong *filetemplate.Error
 	if errors.As(err, &wrong) {

@@ -188,10 +188,7 @@ func (l *lowering) driver(role *program.Role, name, install *yaml.Node) driver.D
 	role.Driver, _ = name.Text()
 	tool := l.find(role, install)
 	if tool == nil {
-		hint += l.pluginHint(role.Driver)
-		if near := hot.Nearest(role.Driver, known); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
+		hint = hot.Meant(role.Driver, known, hint+l.pluginHint(role.Driver))
 		l.diags.Error(source.UnknownDriver, l.template.Place(name), fmt.Sprintf("there is no driver %q", role.Driver), hint)
 		return nil
 	}

@@ -2,6 +2,8 @@ package filetemplate
 
 import (
 	"text/template/parse"
+
+	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
 // Step is a read of an input, or a place where the template's way forks.
@@ -151,11 +153,7 @@ func (w *walk) arguments(args []parse.Node, s scope) []Step {
 
 func (w *walk) argument(n parse.Node, s scope) []Step {
 	if isRoot(n, s.dot, s.dollar) {
-		var steps []Step
-		for _, name := range w.t.inputs {
-			steps = append(steps, Step{Offset: int(n.Position()), Input: name})
-		}
-		return steps
+		return lists.Map(w.t.inputs, func(name string) Step { return Step{Offset: int(n.Position()), Input: name} })
 	}
 	switch n := n.(type) {
 	case *parse.PipeNode:

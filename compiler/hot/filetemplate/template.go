@@ -147,9 +147,5 @@ func parseError(text string, err error) *Error {
 }
 
 func undeclared(pos parse.Pos, name string, inputs []string) *Error {
-	e := &Error{Offset: int(pos), Message: fmt.Sprintf("the role declares no input %q", name), Undeclared: true}
-	if near := hot.Nearest(name, inputs); near != "" {
-		e.Hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return e
+	return &Error{Offset: int(pos), Message: fmt.Sprintf("the role declares no input %q", name), Undeclared: true, Hint: hot.Meant(name, inputs, "")}
 }
