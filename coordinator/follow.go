@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"maps"
 	"strconv"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -25,6 +26,22 @@ func (s Stamp) merge(source contract.Source, c Count) {
 	if s[source].Less(c) {
 		s[source] = c
 	}
+}
+
+// PlanStamp is that of what is made of a change of the plan.
+func PlanStamp(change int64) Stamp { return Stamp{contract.PlanSource: {0, int(change)}} }
+
+// Keeping is the stamp with the change of the plan that its cell has come to before.
+func (s Stamp) Keeping(before Stamp) Stamp {
+	at, is := before[contract.PlanSource]
+	if !is || !s[contract.PlanSource].Less(at) {
+		return s
+	}
+	if s = maps.Clone(s); s == nil {
+		s = Stamp{}
+	}
+	s[contract.PlanSource] = at
+	return s
 }
 
 // At is the version of what the record holds. What an operator has given has the one of its

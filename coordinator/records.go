@@ -203,6 +203,16 @@ type RoleState struct {
 	// them, and Runs counts its runs for the stamps of its outputs.
 	Followed map[contract.CellName]Count `json:"followed,omitempty"`
 	Runs     int                         `json:"runs,omitempty"`
+	// Behind is why the role is not brought to what it follows by now; nil where it is, or
+	// will be.
+	Behind *BehindState `json:"behind,omitempty"`
+}
+
+// BehindState is why a role stays as it is though what it follows has changed.
+type BehindState struct {
+	Cause *Cause `json:"cause"`
+	// Heat is the number of the last change of Heat's that the agent has seen then.
+	Heat int64 `json:"heat,omitempty"`
 }
 
 // UpdateState is how far a run of a role's hook update is.

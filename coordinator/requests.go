@@ -2,6 +2,8 @@ package coordinator
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -45,6 +47,35 @@ type Request struct {
 // RequestsRecord holds a server's requests, the oldest first.
 type RequestsRecord struct {
 	Requests []Request `json:"requests,omitempty"`
+	// Coming are changes of the plan that reach roles by several ways, by role.
+	Coming map[string]Coming `json:"coming,omitempty"`
+}
+
+// Coming is a change of the plan that reaches a role by what other roles write. All that it
+// changes among these is to be there before the role runs for any of it.
+type Coming struct {
+	Number int64 `json:"number"` // of the change
+	// Asked says that the role itself is changed, Added that it comes with the change.
+	Asked bool `json:"asked,omitempty"`
+	Added bool `json:"added,omitempty"`
+	// After are cells, one of each role that writes what this one reads, with the incarnation
+	// of the server: another machine has run with what is newest.
+	After map[contract.CellName]int `json:"after,omitempty"`
+}
+
+// Missing is a cell that has not come to where the change is; "" is none. Come says that some
+// have.
+func (c *Coming) Missing(now func(contract.CellName) CellRecord) (missing contract.CellName, come bool) {
+	for _, cell := range slices.Sorted(maps.Keys(c.After)) {
+		switch r := now(cell); {
+		case r.State != Valued, r.Incarnation > c.After[cell]: // nothing is to be waited for
+		case int64(r.Stamp[contract.PlanSource][1]) >= c.Number:
+			come = true
+		case missing == "":
+			missing = cell
+		}
+	}
+	return missing, come
 }
 
 // AnswerStatus is how far an agent is with a request.

@@ -18,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/rings"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -74,7 +75,7 @@ func Find(p *program.Program, a *binding.Analysis, heat *HeatValues, diags *sour
 	if f.cyclic() {
 		return nil, true
 	}
-	f.rings = rings(f.roles, f.readsOf)
+	f.rings = rings.Of(f.roles, f.readsOf)
 	for _, r := range f.roles {
 		if found[r] != nil {
 			found[r].Follows = f.follows(r)

@@ -27,12 +27,12 @@ func (d *desk) failed(t *testing.T) (db, app *member.Session) {
 
 func asksFor(t *testing.T, m *member.Session) string {
 	t.Helper()
-	requests, err := m.Requests(t.Context())
+	asked, err := m.Asked(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var asks []string
-	for _, r := range requests {
+	for _, r := range asked.Requests {
 		asks = append(asks, string(r.Kind)+" "+r.Role+" "+string(r.Values["endpoint"]))
 	}
 	return strings.Join(asks, ", ")

@@ -125,6 +125,8 @@ func (s *Secret) Ref() CellRef { return CellRef{Cell: s.Cell, Server: Operator, 
 type Server struct {
 	Path ServerPath `json:"path"`
 	At   Position   `json:"at"`
+	// Change is the counter of the change that wrote it, where an agent has read it.
+	Change int64 `json:"-"`
 	// Slot is the place in a group whose members have names that Heat makes up; nil for
 	// all other servers.
 	Slot *Slot `json:"slot,omitempty"`

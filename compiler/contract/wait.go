@@ -44,6 +44,10 @@ type HeatServer struct {
 // HeatSource is the source of all that Heat gives: its number grows with each change.
 const HeatSource Source = "/heat"
 
+// PlanSource is the source of a change of the plan that reaches a role by several ways: its
+// number is the counter of the change.
+const PlanSource Source = "/plan"
+
 // heatCell begins the names of the cells that stand for what Heat gives a server.
 const heatCell = string(HeatSource) + ":"
 

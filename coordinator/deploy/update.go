@@ -17,7 +17,8 @@ import (
 // plan"):
 //
 //  1. the deployment's record says what it is changed to
-//  2. new files and other nodes, and rights on those that servers use now
+//  2. new files and other nodes, and rights on those that servers use now; roles that the
+//     change reaches by several ways are told after which cells they come
 //  3. for each server in one commit its part of the plan, its keys and the requests
 //     for the hooks, while it is the machine that was looked at, and none of its
 //     changed roles has started since
@@ -205,7 +206,8 @@ func (u *update) leaving() (all []RoleChange) {
 
 // run makes the change.
 func (u *update) run(ctx context.Context) ([]RoleChange, error) {
-	if _, err := u.rehearse(ctx); err != nil {
+	expected, err := u.rehearse(ctx)
+	if err != nil {
 		return nil, err
 	}
 	if err := u.mark(ctx); err != nil {
@@ -217,9 +219,12 @@ func (u *update) run(ctx context.Context) ([]RoleChange, error) {
 	if err := u.grow(ctx); err != nil {
 		return nil, err
 	}
+	if err := u.announce(ctx, expected); err != nil {
+		return nil, err
+	}
 	changes := make([][]RoleChange, len(u.to.Servers))
 	keep := make([][]string, len(u.to.Servers))
-	err := coordinator.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) (err error) {
+	err = coordinator.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) (err error) {
 		changes[i], keep[i], err = u.server(ctx, &u.to.Servers[i])
 		return err
 	})

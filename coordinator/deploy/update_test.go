@@ -49,11 +49,11 @@ func TestALivePlanIsChangedInPlace(t *testing.T) {
 		if err := app.CheckPlan(t.Context()); !errors.Is(err, member.ErrPlanChanged) {
 			t.Errorf("%v, want ErrPlanChanged", err)
 		}
-		requests, err := app.Requests(t.Context())
-		if err != nil || len(requests) != 1 {
-			t.Fatalf("%+v, %v", requests, err)
+		asked, err := app.Asked(t.Context())
+		if err != nil || len(asked.Requests) != 1 || asked.Coming != nil {
+			t.Fatalf("%+v, %v", asked, err)
 		}
-		if r := requests[0]; r.Kind != coordinator.Hook || r.Name != contract.HookUpdate || r.Role != "web" || r.Incarnation != 1 || r.Change != to.Servers[1].Roles[0].Definition() {
+		if r := asked.Requests[0]; r.Kind != coordinator.Hook || r.Name != contract.HookUpdate || r.Role != "web" || r.Incarnation != 1 || r.Change != to.Servers[1].Roles[0].Definition() {
 			t.Errorf("asked for %+v", r)
 		}
 		s, err := app.PlanAgain(t.Context())
@@ -213,8 +213,8 @@ func TestARoleStartsBeforeTheChangeOrAfterIt(t *testing.T) {
 		if err != nil || told(done.Changes) != "app.web: source, hook update: hook" {
 			t.Errorf("%s, %v", told(done.Changes), err)
 		}
-		if requests, err := app.Requests(t.Context()); err != nil || len(requests) != 1 {
-			t.Errorf("%+v, %v", requests, err)
+		if asked, err := app.Asked(t.Context()); err != nil || len(asked.Requests) != 1 {
+			t.Errorf("%+v, %v", asked, err)
 		}
 		// One that has not noticed the change does not start.
 		if err := app.ReportStart(t.Context(), running); !errors.Is(err, member.ErrPlanChanged) {

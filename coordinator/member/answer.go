@@ -10,26 +10,26 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Requests reads what the server's agent is asked for. ErrForged, ErrOlder.
-func (m *Member) Requests(ctx context.Context) ([]coordinator.Request, error) {
-	return lasts(ctx, m, func() ([]coordinator.Request, error) { return m.readRequests(ctx) })
+// Asked reads what the server's agent is asked for. ErrForged, ErrOlder.
+func (m *Member) Asked(ctx context.Context) (coordinator.RequestsRecord, error) {
+	return lasts(ctx, m, func() (coordinator.RequestsRecord, error) { return m.readAsked(ctx) })
 }
 
-func (m *Member) readRequests(ctx context.Context) ([]coordinator.Request, error) {
+func (m *Member) readAsked(ctx context.Context) (coordinator.RequestsRecord, error) {
+	none := coordinator.RequestsRecord{}
 	path, what := m.deployment.Requests(m.server), "what server "+string(m.server)+" is asked for"
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", what, m.gone(ctx, err))
+		return none, fmt.Errorf("read %s: %w", what, m.gone(ctx, err))
 	}
 	if len(node.Data) == 0 || string(node.Data) == "{}" {
-		return nil, nil
+		return none, nil
 	}
-	text, err := m.open(coordinator.KindRequests, "", what, node.Data)
+	text, _, err := m.open(coordinator.KindRequests, "", what, node.Data)
 	if err != nil {
-		return nil, m.judge(ctx, err)
+		return none, m.judge(ctx, err)
 	}
-	r, err := coordinator.Decode[coordinator.RequestsRecord](path, text)
-	return r.Requests, err
+	return coordinator.Decode[coordinator.RequestsRecord](path, text)
 }
 
 // Answers reads what the server's agent has answered.

@@ -123,6 +123,16 @@ func (m *Member) look(ctx context.Context, ref contract.CellRef) (record coordin
 // presence was enrolled: one that died in between leaves no change to see.
 const arrivalCheck = 30 * time.Second
 
+// WriterLost sends the time since when the agent of the server is gone that writes a cell, once
+// it has been gone for contract.DefaultIfDown.
+func (m *Member) WriterLost(ctx context.Context, cell contract.CellName) (<-chan time.Time, error) {
+	ref, err := m.place(cell)
+	if err != nil {
+		return nil, err
+	}
+	return m.followProducer(ctx, ref.Server, 0), nil
+}
+
 // followProducer sends the time since when the agent of a server is gone, once it
 // has been gone for ifDown. It works beside the wait for the value, so that
 // neither of the two depends on the other's requests.

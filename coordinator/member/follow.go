@@ -25,7 +25,7 @@ type renewal struct{ stamp coordinator.Stamp }
 // follow makes the record that comes after another one, which may have been taken back: the
 // same value again is the same version.
 func (n *renewal) follow(there, kept, fresh coordinator.CellRecord) coordinator.CellRecord {
-	fresh.Stamp = n.stamp
+	fresh.Stamp = n.stamp.Keeping(there.Stamp)
 	if there.State == coordinator.Empty && there.Version > 0 && kept.Value != nil && kept.At() == there.At() && bytes.Equal(kept.Value, fresh.Value) {
 		fresh.Version = there.Version
 	}
@@ -48,10 +48,11 @@ func (m *Session) Stamp(ctx context.Context, cells []contract.CellName, stamp co
 			if err != nil {
 				return nil, err
 			}
-			if record.State != coordinator.Valued || record.Incarnation != f.record.Number || sameStamp(record, stamp, cause) {
+			now := stamp.Keeping(record.Stamp)
+			if record.State != coordinator.Valued || record.Incarnation != f.record.Number || sameStamp(record, now, cause) {
 				continue
 			}
-			record.Stamp, record.Cause = stamp, coordinator.Shorten(cause)
+			record.Stamp, record.Cause = now, coordinator.Shorten(cause)
 			data, err := m.signCell(ref, record)
 			if err != nil {
 				return nil, err
@@ -73,8 +74,9 @@ func (m *Session) Stamp(ctx context.Context, cells []contract.CellName, stamp co
 func (m *Member) keepStamps(cells []contract.CellName, stamp coordinator.Stamp, cause *coordinator.Cause) {
 	kept, err := m.memory.Kept()
 	for _, cell := range cells {
-		if r := kept[cell]; err == nil && r.State == coordinator.Valued && !sameStamp(r, stamp, cause) {
-			r.Stamp, r.Cause = stamp, coordinator.Shorten(cause)
+		now := stamp.Keeping(kept[cell].Stamp)
+		if r := kept[cell]; err == nil && r.State == coordinator.Valued && !sameStamp(r, now, cause) {
+			r.Stamp, r.Cause = now, coordinator.Shorten(cause)
 			m.keep(cell, r)
 		}
 	}

@@ -135,15 +135,15 @@ func (m *Member) deriveKey(p *contract.Server) error {
 
 // open takes out a record that the operator has signed for this server, and
 // remembers that it has seen it. ErrForged, ErrOlder.
-func (m *Member) open(kind, item, what string, data []byte) ([]byte, error) {
-	text, counter, err := m.known().identity.Operator.Open(m.deployment.Place(m.known().identity.ID, kind, m.server, item), data)
+func (m *Member) open(kind, item, what string, data []byte) (text []byte, counter int64, err error) {
+	text, counter, err = m.known().identity.Operator.Open(m.deployment.Place(m.known().identity.ID, kind, m.server, item), data)
 	if err != nil {
-		return nil, coordinator.Forged(what, "the deployment's operator", err)
+		return nil, 0, coordinator.Forged(what, "the deployment's operator", err)
 	}
 	if err := m.notOlder(kind, counter); err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, 0, fmt.Errorf("%s: %w", what, err)
 	}
-	return text, nil
+	return text, counter, nil
 }
 
 // meet makes sure that the member knows who the deployment is.

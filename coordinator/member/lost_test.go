@@ -249,8 +249,8 @@ func TestADeploymentIsPutBackUnseen(t *testing.T) {
 			return err
 		}},
 		"reads requests": {reader, func(t *testing.T, m *member.Session) error {
-			asked, err := m.Requests(t.Context())
-			if len(asked) != 1 {
+			asked, err := m.Asked(t.Context())
+			if len(asked.Requests) != 1 {
 				t.Errorf("it is asked for %+v", asked)
 			}
 			return err
@@ -346,7 +346,7 @@ func TestSeveralComeBackTogether(t *testing.T) {
 	all := []func() error{
 		func() error { return reader.Report(t.Context(), coordinator.ServerState{}, nil) },
 		func() error { return writer.WriteLog(t.Context(), "mysql", []byte("a line")) },
-		func() error { _, err := reader.Requests(t.Context()); return err },
+		func() error { _, err := reader.Asked(t.Context()); return err },
 		func() error { _, err := reader.PlanAgain(t.Context()); return err },
 		func() error { _, err := reader.State(t.Context()); return err },
 		func() error {

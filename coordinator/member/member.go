@@ -246,10 +246,11 @@ func (m *Member) readPlan(ctx context.Context) (*contract.Server, coordinator.Ve
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the plan of server %s: %w", m.server, err)
 	}
-	if text, err = m.open(coordinator.KindPlan, "", "the plan of server "+string(m.server), text); err != nil {
+	text, counter, err := m.open(coordinator.KindPlan, "", "the plan of server "+string(m.server), text)
+	if err != nil {
 		return nil, 0, m.judge(ctx, err)
 	}
-	var s contract.Server
+	s := contract.Server{Change: counter}
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, 0, fmt.Errorf("read the plan of server %s: %w", m.server, err)
 	}
@@ -290,7 +291,7 @@ func (m *Member) joinSets(ctx context.Context) error {
 		return fmt.Errorf("read the keys of server %s: %w", m.server, err)
 	}
 	if len(text) > 0 && string(text) != "{}" {
-		if text, err = m.open(coordinator.KindKeys, "", "the keys of server "+string(m.server), text); err != nil {
+		if text, _, err = m.open(coordinator.KindKeys, "", "the keys of server "+string(m.server), text); err != nil {
 			return err
 		}
 	}

@@ -284,11 +284,11 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 	post("db", "one")
 	first := a.Read(deploytest.Site.Requests("db"))
 	post("db", "two")
-	if asked, err := db.Requests(t.Context()); err != nil || len(asked) != 2 {
+	if asked, err := db.Asked(t.Context()); err != nil || len(asked.Requests) != 2 {
 		t.Fatal(asked, err)
 	}
 	a.Write(deploytest.Site.Requests("db"), first)
-	if asked, err := db.Requests(t.Context()); !errors.Is(err, member.ErrOlder) || asked != nil {
+	if asked, err := db.Asked(t.Context()); !errors.Is(err, member.ErrOlder) || asked.Requests != nil {
 		t.Errorf("the requests before: %+v, %v", asked, err)
 	}
 	post("app", "three")
@@ -299,9 +299,9 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 		"signed by somebody else": a.Sign("requests", "db", "", bare(first)),
 	} {
 		a.Write(deploytest.Site.Requests("db"), text)
-		asked, err := db.Requests(t.Context())
+		asked, err := db.Asked(t.Context())
 		expectForged(t, what, err, "what server db is asked for")
-		if asked != nil {
+		if asked.Requests != nil {
 			t.Errorf("%s: it is asked for %+v", what, asked)
 		}
 		r := coordinator.Request{ID: "four", Kind: coordinator.Action, Role: "mysql", Name: "backup", Since: deploytest.Noon}
@@ -574,7 +574,7 @@ func TestAnOperatorReadsNothingForged(t *testing.T) {
 	if err := deploytest.Reading(t, b.Operator(t)).Post(t.Context(), request("two"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if asked, err := db.Requests(t.Context()); err != nil || len(asked) != 2 {
+	if asked, err := db.Asked(t.Context()); err != nil || len(asked.Requests) != 2 {
 		t.Errorf("a request that nobody has answered is forgotten: %+v, %v", asked, err)
 	}
 	a.Write(deploytest.Site.Requests("db"), bare(a.Read(deploytest.Site.Requests("db"))))

@@ -99,6 +99,7 @@ type agent struct {
 	planned chan struct{}         // the plan may have been changed
 	later   bool                  // something was asked for whose time had not come
 	open    []coordinator.Request // as they were read last
+	coming  map[string]coordinator.Coming
 	answers []coordinator.Answer
 	// shared is the server as all members of its group have it, where the agent has a slot.
 	shared *identity
@@ -107,7 +108,9 @@ type agent struct {
 	// reported are the roles whose failure the coordinator has, with the attempt.
 	reported map[string]int
 	follows  *followed
-	heat     *heatValues
+	// behind are the roles that are done and stay so, since what they follow has failed.
+	behind map[string]*coordinator.BehindState
+	heat   *heatValues
 	// stop ends everything, with the reason.
 	stop context.CancelCauseFunc
 }
@@ -132,7 +135,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Disk == nil {
 		c.Disk = journal.Folder(c.State)
 	}
-	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, follows: newFollowed(), heat: newHeatValues(c.Boot.Deploy, c.Instance), planned: make(chan struct{}, 1)}
+	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, behind: map[string]*coordinator.BehindState{}, follows: newFollowed(), heat: newHeatValues(c.Boot.Deploy, c.Instance), planned: make(chan struct{}, 1)}
 	var err error
 	a.journal, err = journal.OpenOn(c.Disk, journal.Machine{
 		Deployment: c.Boot.Deployment, Server: c.Boot.Server, Instance: c.Instance}, c.Random, c.Now)
@@ -419,6 +422,7 @@ func (a *agent) recall(r contract.Role) coordinator.RoleState {
 	}
 	if now.Status == coordinator.RoleDone {
 		now.Followed = a.heat.ran(&r, now.Followed)
+		now.Behind = a.behind[r.Name]
 	}
 	return now
 }

@@ -32,11 +32,14 @@ type followed struct {
 	known   map[contract.CellName]coordinator.CellRecord // without values; of those that have not changed since
 	stamped map[string]string                            // what the outputs of roles say already
 	groups  map[string]bool                              // that are watched
+	awaited map[string]awaited                           // by role, what a change of the plan is waited for with
+	lost    map[contract.CellName]int64                  // in which change its writer was gone for long
 }
 
 func newFollowed() *followed {
 	return &followed{changed: make(chan struct{}, 1), watched: map[contract.CellName]bool{},
-		known: map[contract.CellName]coordinator.CellRecord{}, stamped: map[string]string{}, groups: map[string]bool{}}
+		known: map[contract.CellName]coordinator.CellRecord{}, stamped: map[string]string{}, groups: map[string]bool{},
+		awaited: map[string]awaited{}, lost: map[contract.CellName]int64{}}
 }
 
 // stale notes that a cell may have changed.
@@ -161,7 +164,13 @@ func (a *agent) bringAll(ctx context.Context) error {
 			if len(a.planned) > 0 {
 				return nil // what has not begun runs as in the newest plan, which is read first
 			}
-			if len(r.Follows)+len(r.Carries) == 0 || a.journal.Role(r.Name).Status != coordinator.RoleDone {
+			status := a.journal.Role(r.Name).Status
+			if status == coordinator.RoleFailed {
+				if err := a.giveUp(ctx, r); err != nil {
+					return err
+				}
+			}
+			if _, reached := a.coming[r.Name]; len(r.Follows)+len(r.Carries) == 0 && !reached || status != coordinator.RoleDone {
 				continue
 			}
 			ran, err := a.bring(ctx, r)
@@ -179,15 +188,8 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 	if err := a.endInterrupted(ctx, r); err != nil {
 		return false, err
 	}
-	for _, f := range r.Follows {
-		if _, heats := f.Cell.HeatKey(); heats {
-			continue // all of it is watched as one
-		}
-		err := a.follows.watch(ctx, a.member, f.Cell)
-		if err == nil && f.Member != nil {
-			err = a.follows.watchGroup(ctx, a.member, f.Member.Group)
-		}
-		if err != nil {
+	for i := range r.Follows {
+		if err := a.watchFollowed(ctx, &r.Follows[i]); err != nil {
 			return false, err
 		}
 	}
@@ -199,6 +201,12 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 	had := a.heat.ran(r, noted.Followed)
 	standing := coordinator.Stand(r.Follows, had, now.of)
 	if standing.Due() && r.Updating() != nil {
+		if err := a.hear(ctx); err != nil {
+			return false, err
+		}
+		if held, err := a.held(ctx, r); held || err != nil {
+			return false, err
+		}
 		if !now.whole() {
 			a.follows.forget(r.Follows)
 			if now, err = a.look(ctx, r); err != nil { // with values
@@ -210,7 +218,41 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		}
 		return true, a.runUpdate(ctx, r, now)
 	}
+	if err := a.sayBehind(ctx, r, standing); err != nil {
+		return false, err
+	}
 	return false, a.sayHowFar(ctx, r, noted, standing, now)
+}
+
+// sayBehind reports why a role is not brought to what it follows: who waits for that, Heat among
+// them, need not wait on.
+func (a *agent) sayBehind(ctx context.Context, r *contract.Role, standing coordinator.Standing) error {
+	var now *coordinator.BehindState
+	if standing.Newer && standing.Waits == "" && standing.Behind != nil {
+		now = &coordinator.BehindState{Cause: coordinator.Shorten(standing.Behind), Heat: a.heat.number()}
+	}
+	before := a.behind[r.Name]
+	if (now == nil) == (before == nil) && (now == nil || now.Heat == before.Heat && now.Cause.String() == before.Cause.String()) {
+		return nil
+	}
+	a.behind[r.Name] = now
+	return a.board.commit(ctx, nil, func(s *coordinator.ServerState) {
+		is := a.recall(*r)
+		is.Update = withLines(is.Update, roleOf(s, r.Name).Update)
+		setRole(s, is)
+	})
+}
+
+// watchFollowed begins to watch what a role follows, once.
+func (a *agent) watchFollowed(ctx context.Context, f *contract.Follow) error {
+	if _, heats := f.Cell.HeatKey(); heats {
+		return nil // all of it is watched as one
+	}
+	err := a.follows.watch(ctx, a.member, f.Cell)
+	if err == nil && f.Member != nil {
+		err = a.follows.watchGroup(ctx, a.member, f.Member.Group)
+	}
+	return err
 }
 
 // seen are cells as they were seen together.
@@ -320,7 +362,11 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen) error
 		return nil
 	}}
 	a.console.say("%s: what it follows has changed", a.key(r.Name))
-	end, err := a.host().RunTask(ctx, *r, task)
+	host := a.host()
+	if host.Change, err = a.reaching(ctx, r); err != nil {
+		return err
+	}
+	end, err := host.RunTask(ctx, *r, task)
 	begun := a.journal.Task(id).Status == coordinator.RoleRunning
 	if err != nil && (end.Cause == nil || !begun) {
 		return err
@@ -345,10 +391,17 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen) error
 // sayHowFar gives the role's outputs the stamp of what they are made of, where that is known:
 // not while something newer is on its way.
 func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.Role, standing coordinator.Standing, now seen) error {
-	if len(r.Carries) == 0 || standing.Waits != "" || standing.Newer && standing.Behind == nil {
+	if standing.Waits != "" || standing.Newer && standing.Behind == nil {
 		return nil
 	}
+	change, err := a.through(ctx, r)
+	if len(r.Carries) == 0 && change == 0 || err != nil {
+		return err
+	}
 	stamp := coordinator.StampOf(r, a.key(r.Name), coordinator.Count{a.journal.Incarnation(), noted.Runs}, now.of)
+	if change > 0 {
+		stamp = stamp.Keeping(coordinator.PlanStamp(change))
+	}
 	var cause *coordinator.Cause
 	switch {
 	case standing.Behind != nil:

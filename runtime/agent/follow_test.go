@@ -141,9 +141,14 @@ func TestAFailedHalfOfAChange(t *testing.T) {
 	b.awaitState("c", upTo(2, coordinator.RoleFailed))
 	b.awaitState("b", upTo(2, coordinator.RoleDone))
 	b.want("c.r:out", `"c1"`)
+	behind := b.awaitState("d", func(s coordinator.ServerState) bool { return s.Roles[0].Behind != nil })
+	if why := behind.Roles[0].Behind.Cause.Root(); why.Role != "c.r" || !strings.Contains(why.Reason, "exit status 3") {
+		t.Errorf("d stays as it is because of %+v", why)
+	}
 	b.change("a", b.levelled("3", carries("a.r")))
 	b.awaitState("d", upTo(2, coordinator.RoleDone))
 	agents["d"].ran("b1 c1\nupdate b3 c3\n")
+	b.awaitState("d", func(s coordinator.ServerState) bool { return s.Roles[0].Behind == nil })
 }
 
 // Of several changes that came while an agent was away only the last one counts.

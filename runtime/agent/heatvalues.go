@@ -68,6 +68,13 @@ func (h *heatValues) cell(key string) (now coordinator.CellRecord, changed <-cha
 	return coordinator.HeatRecordOf(value, h.record.Number), h.changed
 }
 
+// number is that of the last change that was seen.
+func (h *heatValues) number() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.record.Number
+}
+
 // all are the values by key, for what is no role's input.
 func (h *heatValues) all() map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}

@@ -27,9 +27,10 @@ const keptAnswers = 16
 // written before anything is done for it. The answer follows, and is written again
 // by the next agent if this one does not get that far.
 func (a *agent) attend(ctx context.Context) (again bool, err error) {
-	requests, err := a.member.Requests(ctx)
+	record, err := a.member.Asked(ctx)
+	requests := record.Requests
 	if err == nil {
-		a.open, a.later = requests, false
+		a.open, a.coming, a.later = requests, record.Coming, false
 		before := a.plan
 		err = a.followPlan(ctx)
 		again = a.plan != before && a.mayGoOn()
@@ -264,6 +265,12 @@ func (a *agent) takeTask(ctx context.Context, r coordinator.Request, p contract.
 // runTask runs a task once. started is called when its start is noted.
 func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.Role, t *contract.Task, started func() error) (coordinator.Answer, error) {
 	host, name := a.host(), p.Name+"."+t.Name
+	if r.Change != "" {
+		var err error
+		if host.Change, err = a.reaching(ctx, &p); err != nil {
+			return coordinator.Answer{}, err
+		}
+	}
 	answer := coordinator.Answer{Status: coordinator.AnswerRunning, Started: a.Now().UTC()}
 	task := &role.Task{Task: *t, Kind: r.Kind, Arguments: r.Values, Start: func(ctx context.Context, mark string, followed journal.Followed) error {
 		if err := a.answer(ctx, r, answer); err != nil {

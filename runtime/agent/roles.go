@@ -46,6 +46,17 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 				return false, err
 			}
 		}
+		if before == coordinator.RolePending {
+			if held, err := a.heldBack(ctx, i); err != nil {
+				return false, err
+			} else if held {
+				if err := a.awaitNews(ctx); err != nil {
+					return false, err
+				}
+				i-- // look again
+				continue
+			}
+		}
 		run := host.Run
 		if before == coordinator.RolePending && !checked {
 			checked = true

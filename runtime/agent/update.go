@@ -180,6 +180,9 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 	if fits, err := a.fits(ctx, &p); err != nil || !fits {
 		return coordinator.Answer{}, err // half of another change is on its way
 	}
+	if held, err := a.held(ctx, &p); held || err != nil {
+		return coordinator.Answer{}, err
+	}
 	answer, err := a.runTask(ctx, r, p, hook, func() error { return a.showUpdate(ctx, p, "") })
 	if err == nil {
 		err = a.showUpdate(ctx, p, answer.Output)

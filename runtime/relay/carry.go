@@ -131,17 +131,18 @@ func (c *carried) cannot(server contract.ServerPath) string {
 	return c.refused[server]
 }
 
-// owes says that a role that is done has to run with what Heat gives its server by now.
-func (c *carried) owes(r *contract.Role, server contract.ServerPath, now relay.Server) bool {
+// owes is the number of the change of Heat's with whose values a role that is done has to run; 0
+// is none.
+func (c *carried) owes(r *contract.Role, server contract.ServerPath, now relay.Server) int64 {
 	if c == nil {
-		return false
+		return 0
 	}
 	values, there := c.Of(server)
 	i := slices.IndexFunc(now.State.Roles, func(x coordinator.RoleState) bool { return x.Name == r.Name })
 	if !there || values.Instance != now.Instance || i < 0 {
-		return false
+		return 0
 	}
-	return slices.ContainsFunc(r.Follows, func(f contract.Follow) bool {
+	if !slices.ContainsFunc(r.Follows, func(f contract.Follow) bool {
 		key, heats := f.Cell.HeatKey()
 		value, given := values.Values[key]
 		if !heats || !f.Watch || !given {
@@ -149,5 +150,8 @@ func (c *carried) owes(r *contract.Role, server contract.ServerPath, now relay.S
 		}
 		is := coordinator.HeatRecordOf(value, 0)
 		return is.At() != now.State.Roles[i].Followed[f.Cell]
-	})
+	}) {
+		return 0
+	}
+	return max(values.Number, 1)
 }

@@ -133,3 +133,38 @@ func TestHeatGivesTooMuch(t *testing.T) {
 		t.Error(said)
 	}
 }
+
+// A role that is not brought to what Heat gives, since what else it follows has failed, fails the
+// wait with that; but not with what its agent has said before it knew of the change.
+func TestAWaitForARoleThatStaysBehind(t *testing.T) {
+	w := given(t)
+	m := w.machine("id-1")
+	state := ran(w.plan, "db", "", "mysql=done backup=done").State
+	state.Phase = coordinator.PhaseDone
+	report := func(heat int64) {
+		t.Helper()
+		because := &coordinator.Cause{Role: "app.web", Reason: "exit status 3", At: "site.yaml:9:9"}
+		state.Roles[0].Behind = &coordinator.BehindState{Cause: because, Heat: heat}
+		if err := m.Report(t.Context(), state, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.wait("w1", "c1", leveled("id-1", `"low"`))
+	w.relay(t.Context(), "relay", nil)
+	w.until("the value was carried", func() bool { return w.told(m) == `id-1 "low"` })
+	now, err := m.Heat(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(now.Number - 1)
+	looks := w.looked()
+	w.until("it has looked again", func() bool { return w.looked() > looks+3 })
+	if said := w.said(); len(said) != 0 {
+		t.Fatalf("Heat was told of an earlier failure: %v", said)
+	}
+	report(now.Number)
+	w.until("Heat was told", func() bool { return len(w.said()) == 1 })
+	if said := w.said()[0]; !strings.HasPrefix(said, "w1 FAILED role db.mysql is not brought up to date: app.web: exit status 3 (site.yaml:9:9)") {
+		t.Error(said)
+	}
+}

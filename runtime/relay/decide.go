@@ -158,8 +158,9 @@ func find(named contract.HeatServer, p *contract.Plan, servers map[contract.Serv
 }
 
 // standing is how a role stands: HeatDone, HeatFailed with the chain of causes and when that
-// was, or HeatWaits. owed says that it has to run with what Heat gives by now.
-func standing(r *contract.Role, s *contract.Server, now coordinator.ServerState, owed bool) (coordinator.HeatWaitState, string, time.Time) {
+// was, or HeatWaits. owed is the change of Heat's with which it has to run, if there is one: it will
+// not where its agent has seen that, and says why.
+func standing(r *contract.Role, s *contract.Server, now coordinator.ServerState, owed int64) (coordinator.HeatWaitState, string, time.Time) {
 	key := string(s.Path.Role(r.Name))
 	i := slices.IndexFunc(now.Roles, func(x coordinator.RoleState) bool { return x.Name == r.Name })
 	if i < 0 {
@@ -171,7 +172,9 @@ func standing(r *contract.Role, s *contract.Server, now coordinator.ServerState,
 		return coordinator.HeatFailed, chain(key, is.Cause), is.Ended
 	case is.Status != coordinator.RoleDone:
 		return coordinator.HeatWaits, "role " + key + ": " + string(is.Status), time.Time{}
-	case owed:
+	case owed > 0 && is.Behind != nil && is.Behind.Heat >= owed:
+		return coordinator.HeatFailed, "role " + key + " is not brought up to date: " + chain(key, is.Behind.Cause), time.Time{}
+	case owed > 0:
 		return coordinator.HeatWaits, "role " + key + ": to be updated", time.Time{}
 	case updated != nil && updated.Status == coordinator.RoleFailed:
 		return coordinator.HeatFailed, "the hook update failed: " + chain(key, updated.Cause), updated.Ended

@@ -127,5 +127,9 @@ func (l *life) stamp() coordinator.Stamp {
 	l.mu.Lock()
 	run := coordinator.Count{l.host.Journal.Incarnation(), l.now.Runs}
 	l.mu.Unlock()
-	return coordinator.StampOf(&l.role, l.host.Key(l.role.Name), run, l.cells.record)
+	stamp := coordinator.StampOf(&l.role, l.host.Key(l.role.Name), run, l.cells.record)
+	if l.host.Change > 0 {
+		stamp = stamp.Keeping(coordinator.PlanStamp(l.host.Change))
+	}
+	return stamp
 }

@@ -89,8 +89,11 @@ type Host struct {
 	// Current says, with coordinator.ErrPlanChanged, that the role's plan is no longer
 	// the one it was read from; nil is nothing.
 	Current func(context.Context) error
-	Now     func() time.Time
-	Random  io.Reader
+	// Change is the counter of a change of the plan that the run is made of, with all that it
+	// reads; 0 is none. Its stamps name that.
+	Change int64
+	Now    func() time.Time
+	Random io.Reader
 	// Grace is how long a process that is asked to end may take, Parting how long a
 	// doomed one may go on before it is asked.
 	Grace, Parting time.Duration

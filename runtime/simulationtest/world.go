@@ -289,6 +289,11 @@ func (w *world) settled() bool {
 		if server.State.Phase != coordinator.PhaseDone && server.State.Phase != coordinator.PhaseFailed {
 			return false
 		}
+		for _, q := range server.Requests { // one may be held as long as its agent gives another's to come back
+			if q.Incarnation == server.Incarnation.Number && w.current(server.Path) != nil && !slices.ContainsFunc(server.Answers, func(a coordinator.Answer) bool { return a.ID == q.ID && a.Final() }) {
+				return false
+			}
+		}
 	}
 	return s.Ready && len(w.heat.untold()) == 0
 }

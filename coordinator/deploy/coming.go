@@ -1,0 +1,266 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/rings"
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// A change of the plan may reach a role by several ways: it is changed itself, and so is a role
+// that it reads; or two that it follows are. It is to run once, when all of that is there. So
+// before any server is told of the change, such roles are told after which cells they come, and
+// the roles on the way to them that others wait for their cells (docs/updates.md).
+
+// announce tells them. What an interrupted attempt of the same change has told stands already, and
+// says which roles it has asked.
+func (u *update) announce(ctx context.Context, changes []RoleChange) error {
+	found := map[contract.ServerPath]map[string]coordinator.Coming{}
+	if u.resumed {
+		for _, s := range u.to.Servers {
+			record, _, err := u.requestsOf(ctx, s.Path)
+			if err != nil {
+				return err
+			}
+			found[s.Path] = record.Coming
+		}
+	}
+	reached := newReach(u.to)
+	had := map[contract.RoleKey]bool{}
+	for _, s := range u.live.Servers {
+		for _, r := range s.Roles {
+			had[s.Path.Role(r.Name)] = true
+		}
+	}
+	for _, c := range changes {
+		switch {
+		case c.Effect == EffectHook || c.Effect == EffectAgain:
+			reached.asked[c.Key()] = true
+		case c.Effect == EffectRun && !had[c.Key()]:
+			reached.added[c.Key()] = true
+		}
+	}
+	for server, coming := range found {
+		for role, c := range coming {
+			reached.asked[server.Role(role)] = reached.asked[server.Role(role)] || c.Number == u.record.Counter && c.Asked
+		}
+	}
+	told, err := u.comings(ctx, reached)
+	if err != nil {
+		return err
+	}
+	return coordinator.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) error {
+		s := &u.to.Servers[i]
+		if told[s.Path] == nil && len(found[s.Path]) == 0 {
+			return nil
+		}
+		return u.tellComing(ctx, s, told[s.Path])
+	})
+}
+
+// comings are what the roles of each server are told.
+func (u *update) comings(ctx context.Context, reached *reach) (map[contract.ServerPath]map[string]coordinator.Coming, error) {
+	numbers := map[contract.ServerPath]int{}
+	all := map[contract.ServerPath]map[string]coordinator.Coming{}
+	for key, after := range reached.told() {
+		c := coordinator.Coming{Number: u.record.Counter, Asked: reached.asked[key] || reached.added[key], Added: reached.added[key]}
+		for _, cell := range after {
+			server := reached.place[reached.writer[cell]].server
+			if _, known := numbers[server]; !known {
+				node, err := u.store.Read(ctx, u.d.Server(server))
+				if err != nil && !errors.Is(err, coordinator.ErrNotFound) {
+					return nil, err
+				}
+				if err == nil {
+					numbers[server] = coordinator.ParseIncarnation(node).Number
+				}
+			}
+			if c.After == nil {
+				c.After = map[contract.CellName]int{}
+			}
+			c.After[cell] = numbers[server]
+		}
+		at := reached.place[key]
+		if all[at.server] == nil {
+			all[at.server] = map[string]coordinator.Coming{}
+		}
+		all[at.server][at.role.Name] = c
+	}
+	return all, nil
+}
+
+// requestsOf is what a server is asked for, and the write of something else in its place.
+func (u *update) requestsOf(ctx context.Context, server contract.ServerPath) (coordinator.RequestsRecord, func(coordinator.RequestsRecord) error, error) {
+	path := u.d.Requests(server)
+	node, err := u.store.Read(ctx, path)
+	if err != nil {
+		return coordinator.RequestsRecord{}, nil, err
+	}
+	at := u.d.Place(u.record.ID, coordinator.KindRequests, server, "")
+	record, counter, err := coordinator.OpenIfAny[coordinator.RequestsRecord](path, node.Data, u.keys.signer.Public(), at)
+	return record, func(now coordinator.RequestsRecord) error {
+		data, err := coordinator.Signed(u.keys.signer, at, max(counter, u.now.UnixMilli())+1, now)
+		if err != nil {
+			return err
+		}
+		return u.store.Commit(ctx, u.guard(), coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data})
+	}, err
+}
+
+// tellComing tells the roles of a server. What an earlier change has told stays, unless that was
+// interrupted: nobody waits for what may never come.
+func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[string]coordinator.Coming) error {
+	for {
+		record, write, err := u.requestsOf(ctx, s.Path)
+		if err != nil {
+			return err
+		}
+		now := map[string]coordinator.Coming{}
+		for role, c := range record.Coming {
+			if !u.resumed && slices.ContainsFunc(s.Roles, func(r contract.Role) bool { return r.Name == role }) {
+				now[role] = c
+			}
+		}
+		maps.Copy(now, told)
+		if maps.EqualFunc(now, record.Coming, func(a, b coordinator.Coming) bool {
+			return a.Number == b.Number && a.Asked == b.Asked && a.Added == b.Added && maps.Equal(a.After, b.After)
+		}) {
+			return nil
+		}
+		record.Coming = now
+		err = write(record)
+		if !errors.Is(err, coordinator.ErrVersion) {
+			return err
+		}
+		if err := u.check(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// reach works out whom a change of a plan reaches, and how.
+type reach struct {
+	asked, added map[contract.RoleKey]bool
+	roles        []contract.RoleKey
+	place        map[contract.RoleKey]placed
+	writer       map[contract.CellName]contract.RoleKey
+	ring         map[contract.RoleKey]int // roles with one number read each other, all around
+}
+
+type placed struct {
+	server contract.ServerPath
+	role   *contract.Role
+}
+
+func newReach(p *contract.Plan) *reach {
+	g := &reach{asked: map[contract.RoleKey]bool{}, added: map[contract.RoleKey]bool{}, place: map[contract.RoleKey]placed{}, writer: map[contract.CellName]contract.RoleKey{}}
+	for _, c := range p.Cells {
+		if c.Role != "" && c.Name != c.Server.Role(c.Role).Completion() {
+			g.writer[c.Name] = c.Server.Role(c.Role)
+		}
+	}
+	for i := range p.Servers {
+		for k := range p.Servers[i].Roles {
+			r := &p.Servers[i].Roles[k]
+			key := p.Servers[i].Path.Role(r.Name)
+			g.roles = append(g.roles, key)
+			g.place[key] = placed{p.Servers[i].Path, r}
+		}
+	}
+	return g
+}
+
+// reads are the roles that write what a role reads, with a cell of each; watched are those
+// that it follows.
+func (g *reach) reads(key contract.RoleKey) (cells map[contract.RoleKey]contract.CellName, watched map[contract.RoleKey]bool) {
+	cells, watched = map[contract.RoleKey]contract.CellName{}, map[contract.RoleKey]bool{}
+	note := func(cell contract.CellName) contract.RoleKey {
+		w := g.writer[cell]
+		if w == "" || w == key {
+			return ""
+		}
+		if before, known := cells[w]; !known || cell < before {
+			cells[w] = cell
+		}
+		return w
+	}
+	r := g.place[key].role
+	for _, in := range r.Inputs {
+		for _, cell := range in.Reads {
+			note(cell)
+		}
+	}
+	for _, f := range r.Follows {
+		if w := note(f.Cell); w != "" && f.Watch {
+			watched[w] = true
+		}
+	}
+	return cells, watched
+}
+
+// told are the roles that are to be told of the change, each with the cells after which it
+// comes: one of each role that it reads and that runs for the change. Of roles that read each
+// other those alone are waited for that are followed, which is never all around.
+func (g *reach) told() map[contract.RoleKey][]contract.CellName {
+	if len(g.asked)+len(g.added) < 2 {
+		return nil // its ways are known to the compiler, as sources
+	}
+	runs := maps.Clone(g.asked)
+	maps.DeleteFunc(runs, func(_ contract.RoleKey, is bool) bool { return !is })
+	followers := map[contract.RoleKey][]contract.RoleKey{}
+	for _, key := range g.roles {
+		_, watched := g.reads(key)
+		for w := range watched {
+			followers[w] = append(followers[w], key)
+		}
+	}
+	for open := slices.Collect(maps.Keys(runs)); len(open) > 0; {
+		key := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, f := range followers[key] {
+			if !runs[f] && !g.added[f] && g.place[f].role.Updating() != nil {
+				runs[f] = true
+				open = append(open, f)
+			}
+		}
+	}
+	g.ring = rings.Of(g.roles, func(key contract.RoleKey) []contract.RoleKey {
+		cells, _ := g.reads(key)
+		return slices.SortedFunc(maps.Keys(cells), cmp.Compare)
+	})
+	after := map[contract.RoleKey][]contract.CellName{}
+	var open []contract.RoleKey
+	for _, key := range g.roles {
+		if !runs[key] && !g.added[key] {
+			continue
+		}
+		cells, watched := g.reads(key)
+		for w, cell := range cells {
+			if runs[w] && (watched[w] || g.ring[w] != g.ring[key]) {
+				after[key] = append(after[key], cell)
+			}
+		}
+		slices.Sort(after[key])
+		if n := len(after[key]); n > 1 || n == 1 && (g.asked[key] || g.added[key]) {
+			open = append(open, key)
+		}
+	}
+	told := map[contract.RoleKey][]contract.CellName{}
+	for len(open) > 0 {
+		key := open[len(open)-1]
+		open = open[:len(open)-1]
+		if _, known := told[key]; known {
+			continue
+		}
+		told[key] = after[key]
+		for _, cell := range after[key] { // who writes it says how far it is
+			open = append(open, g.writer[cell])
+		}
+	}
+	return told
+}

@@ -1,0 +1,225 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
+)
+
+// A change of the plan may reach a role by several ways (coordinator.Coming). The role is held
+// until all of them are there, and its own cells say when it is through with the change.
+
+// hear reads once more what the operator says of changes: who has seen what a change makes of a
+// cell has to know of all that comes with it.
+func (a *agent) hear(ctx context.Context) error {
+	now, err := a.member.Asked(ctx)
+	if errors.Is(err, coordinator.ErrForged) || errors.Is(err, member.ErrOlder) {
+		return nil // what was known still holds
+	}
+	if err == nil {
+		a.coming = now.Coming
+	}
+	return err
+}
+
+// waits is a cell that a change of the plan has not come to, with which a role is to run; come
+// says that the change has begun to reach the role.
+func (a *agent) waits(ctx context.Context, r *contract.Role) (missing contract.CellName, come bool, err error) {
+	c, is := a.coming[r.Name]
+	if !is || len(c.After) == 0 {
+		return "", is, nil
+	}
+	after := &contract.Role{}
+	for cell := range c.After {
+		f := contract.Follow{Cell: cell}
+		if i := slices.IndexFunc(r.Follows, func(f contract.Follow) bool { return f.Cell == cell }); i >= 0 {
+			f.Member = r.Follows[i].Member
+		}
+		if err := a.watchFollowed(ctx, &f); err != nil {
+			return "", false, err
+		}
+		after.Follows = append(after.Follows, f)
+	}
+	now, err := a.look(ctx, after)
+	if err != nil {
+		return "", false, err
+	}
+	missing, come = c.Missing(func(cell contract.CellName) coordinator.CellRecord {
+		if a.follows.isLost(cell, c.Number) {
+			return coordinator.CellRecord{}
+		}
+		return now.of(cell)
+	})
+	a.follows.await(ctx, a.member, r.Name, missing, c.Number)
+	return missing, come || c.Asked && a.plan.Change >= c.Number, nil
+}
+
+// await watches the agent that writes what a role waits for; missing "" ends that. Who is gone for
+// long is waited for no more.
+func (f *followed) await(ctx context.Context, m *member.Member, role string, missing contract.CellName, change int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := f.awaited[role]
+	if before.cell == missing {
+		return
+	}
+	if before.stop != nil {
+		before.stop()
+	}
+	if delete(f.awaited, role); missing == "" {
+		return
+	}
+	one, stop := context.WithCancel(ctx)
+	lost, err := m.WriterLost(one, missing)
+	if err != nil {
+		stop()
+		return // the plan has it no more
+	}
+	f.awaited[role] = awaited{missing, stop}
+	go func() {
+		defer mistake.Ends()
+		select {
+		case <-lost:
+			f.mu.Lock()
+			f.lost[missing] = change
+			f.mu.Unlock()
+			f.wake()
+		case <-one.Done():
+		}
+	}()
+}
+
+// awaited is a cell that a role waits for, with what ends the watch of its writer.
+type awaited struct {
+	cell contract.CellName
+	stop context.CancelFunc
+}
+
+// isLost says that who writes a cell was gone for long in a change of the plan.
+func (f *followed) isLost(cell contract.CellName, change int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lost[cell] >= change
+}
+
+// held says that a role is not to run yet for a change, or for what it follows: it would run once
+// more for the same change, or wait for a role of its own server that can run only after it.
+func (a *agent) held(ctx context.Context, r *contract.Role) (bool, error) {
+	if a.readsPending(r) {
+		return true, nil
+	}
+	missing, come, err := a.waits(ctx, r)
+	return come && missing != "", err
+}
+
+// readsPending says that a role reads what one of its server has not had its turn to write.
+func (a *agent) readsPending(r *contract.Role) bool {
+	if a.failed() {
+		return false
+	}
+	for i := range a.plan.Roles {
+		other := &a.plan.Roles[i]
+		if a.journal.Role(other.Name).Status != coordinator.RolePending {
+			continue
+		}
+		for _, o := range other.Outputs {
+			if slices.ContainsFunc(r.Inputs, func(in contract.Input) bool { return slices.Contains(in.Reads, o.Cell) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// heldBack says that a role that has not run is not to start yet: it has come with a change, of
+// which something is not there that it reads; or one before it on its server is held, and what
+// waits for that one may be what it would wait for.
+func (a *agent) heldBack(ctx context.Context, i int) (bool, error) {
+	r := &a.plan.Roles[i]
+	if a.coming[r.Name].Added {
+		if missing, _, err := a.waits(ctx, r); missing != "" || err != nil {
+			return true, err
+		}
+	}
+	for k := range a.plan.Roles[:i] {
+		before := &a.plan.Roles[k]
+		if !a.askedToUpdate(before.Name) {
+			continue
+		}
+		if missing, come, err := a.waits(ctx, before); come && missing != "" || err != nil {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// askedToUpdate says that a request for a role's hook update has not been answered.
+func (a *agent) askedToUpdate(role string) bool {
+	return slices.ContainsFunc(a.open, func(r coordinator.Request) bool {
+		known := a.answerTo(r.ID)
+		return r.Kind == coordinator.Hook && r.Name == contract.HookUpdate && r.Role == role && (known == nil || !known.Final())
+	})
+}
+
+// awaitNews waits until something may be otherwise.
+func (a *agent) awaitNews(ctx context.Context) error {
+	select {
+	case _, open := <-a.asked:
+		if !open {
+			<-ctx.Done()
+		}
+	case <-a.planned:
+		a.replan()
+	case <-a.follows.changed:
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
+}
+
+// reaching is the number of a change of the plan that a run of a role is made of, together with
+// all that the role reads; 0 is none.
+func (a *agent) reaching(ctx context.Context, r *contract.Role) (int64, error) {
+	c, is := a.coming[r.Name]
+	if !is || c.Asked && a.plan.Change < c.Number {
+		return 0, nil
+	}
+	missing, _, err := a.waits(ctx, r)
+	if missing != "" || err != nil {
+		return 0, err
+	}
+	return c.Number, nil
+}
+
+// through is the number of a change of the plan that a role has come to, by a run or since it
+// needs none. It is known that it has run with what it follows.
+func (a *agent) through(ctx context.Context, r *contract.Role) (int64, error) {
+	if a.coming[r.Name].Asked && (a.askedToUpdate(r.Name) || a.journal.Role(r.Name).Made != r.Definition()) {
+		return 0, nil
+	}
+	return a.reaching(ctx, r)
+}
+
+// giveUp says of a role that has failed how far it is, for those that have what it published: it
+// will change that only when it is retried.
+func (a *agent) giveUp(ctx context.Context, r *contract.Role) error {
+	c, is := a.coming[r.Name]
+	text := fmt.Sprint("failed ", c.Number)
+	if !is || c.Asked && a.plan.Change < c.Number || a.follows.stamped[r.Name] == text {
+		return nil
+	}
+	var cells []contract.CellName
+	for _, o := range r.Outputs {
+		cells = append(cells, o.Cell)
+	}
+	if err := a.session.Stamp(ctx, cells, coordinator.PlanStamp(c.Number), nil); err != nil {
+		return err
+	}
+	a.follows.stamped[r.Name] = text
+	return nil
+}
