@@ -1,6 +1,9 @@
 package graph
 
-import "sort"
+import (
+	"cmp"
+	"slices"
+)
 
 // The layout is a layered one (Sugiyama's): servers go into columns so that most
 // arrows point to the right, the rows of a column are ordered by the mean row of
@@ -79,8 +82,8 @@ func (l *layout) assignColumns() {
 		next int
 	}
 	// Those that need least come first, so that cycles open at their sources.
-	roots := append([]*box(nil), l.boxes...)
-	sort.SliceStable(roots, func(i, j int) bool { return len(l.in[roots[i]]) < len(l.in[roots[j]]) })
+	roots := slices.Clone(l.boxes)
+	slices.SortStableFunc(roots, func(a, b *box) int { return cmp.Compare(len(l.in[a]), len(l.in[b])) })
 	for _, root := range roots {
 		if state[root] != 0 {
 			continue
@@ -106,10 +109,10 @@ func (l *layout) assignColumns() {
 			}
 		}
 	}
-	for i := len(finished) - 1; i >= 0; i-- {
-		for _, to := range l.out[finished[i]] {
-			if !back[[2]*box{finished[i], to}] {
-				to.column = max(to.column, finished[i].column+1)
+	for _, b := range slices.Backward(finished) {
+		for _, to := range l.out[b] {
+			if !back[[2]*box{b, to}] {
+				to.column = max(to.column, b.column+1)
 			}
 		}
 	}
@@ -155,10 +158,7 @@ const gapHeight = 26
 func (l *layout) leaveGaps(g *Graph) {
 	count := 0
 	for _, e := range g.Edges {
-		left, right := l.byName[e.From.Server], l.byName[e.To.Server]
-		if left.column > right.column {
-			left, right = right, left
-		}
+		left, right := l.ends(e)
 		if pair := [2]*box{left, right}; l.via[pair] == nil && right.column > left.column+1 {
 			l.via[pair] = make([]*box, right.column-left.column-1)
 			count += len(l.via[pair])
@@ -169,10 +169,7 @@ func (l *layout) leaveGaps(g *Graph) {
 		return
 	}
 	for _, e := range g.Edges { // in the order of the arrows, so that the picture is always the same
-		left, right := l.byName[e.From.Server], l.byName[e.To.Server]
-		if left.column > right.column {
-			left, right = right, left
-		}
+		left, right := l.ends(e)
 		gaps := l.via[[2]*box{left, right}]
 		if len(gaps) == 0 || gaps[0] != nil {
 			continue
@@ -188,6 +185,15 @@ func (l *layout) leaveGaps(g *Graph) {
 		l.out[before] = append(l.out[before], right)
 		l.in[right] = append(l.in[right], before)
 	}
+}
+
+// ends are the boxes of an arrow, the left one first.
+func (l *layout) ends(e *Edge) (left, right *box) {
+	left, right = l.byName[e.From.Server], l.byName[e.To.Server]
+	if left.column > right.column {
+		return right, left
+	}
+	return left, right
 }
 
 // orderRows goes back and forth over the columns and sorts each by the mean row
@@ -213,7 +219,7 @@ func (l *layout) orderRows() {
 					mean[b] = sum / float64(len(n)) * float64(max(1, len(column)-1))
 				}
 			}
-			sort.SliceStable(column, func(i, j int) bool { return mean[column[i]] < mean[column[j]] })
+			slices.SortStableFunc(column, func(a, b *box) int { return cmp.Compare(mean[a], mean[b]) })
 			number(column)
 		}
 	}

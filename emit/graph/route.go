@@ -1,6 +1,9 @@
 package graph
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // point is a place in a picture.
 type point struct{ x, y float64 }
@@ -45,11 +48,8 @@ func (p *picture) route(e *Edge) []curve {
 		return through(a, p.layout.via[[2]*box{from, to}], d)
 	}
 	a, d = point{from.x, a.y + backward}, point{to.x + to.w, d.y + backward}
-	gaps := p.layout.via[[2]*box{to, from}]
-	back := make([]*box, len(gaps))
-	for i := range gaps {
-		back[len(gaps)-1-i] = gaps[i]
-	}
+	back := slices.Clone(p.layout.via[[2]*box{to, from}])
+	slices.Reverse(back)
 	return through(a, back, d)
 }
 

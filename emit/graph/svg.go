@@ -41,23 +41,26 @@ func (g *Graph) SVG(title string) []byte {
 			}
 		}
 	}
-	p.out.WriteString(p.over.String())
+	p.WriteString(p.over.String())
 	p.printf("</svg>\n")
-	return []byte(p.out.String())
+	return []byte(p.String())
 }
 
 type picture struct {
-	out    strings.Builder
-	over   strings.Builder // labels, above all lines
+	canvas
+	over   canvas // labels, above all lines
 	layout *layout
 	dense  bool // too many arrows for words at them
 	labels map[[2]int]bool
 }
 
-func (p *picture) printf(format string, args ...any) { fmt.Fprintf(&p.out, format, args...) }
+// canvas is the text of a picture.
+type canvas struct{ strings.Builder }
 
-func (p *picture) text(x, y, size float64, color, weight, anchor, text string) {
-	p.printf(`<text x="%.1f" y="%.1f" font-size="%.0f" fill="%s" font-weight="%s" text-anchor="%s">%s</text>`+"\n", x, y, size, color, weight, anchor, html.EscapeString(text))
+func (c *canvas) printf(format string, args ...any) { fmt.Fprintf(c, format, args...) }
+
+func (c *canvas) text(x, y, size float64, color, weight, anchor, text string) {
+	c.printf(`<text x="%.1f" y="%.1f" font-size="%.0f" fill="%s" font-weight="%s" text-anchor="%s">%s</text>`+"\n", x, y, size, color, weight, anchor, html.EscapeString(text))
 }
 
 func (p *picture) box(b *box) {
@@ -106,7 +109,7 @@ func (p *picture) edge(e *Edge) {
 	}
 	p.printf(`<path d="%s" fill="none" stroke="%s" stroke-width="%.1f" stroke-opacity="%.2f" marker-end="url(#%s)"%s><title>%s</title></path>`+"\n",
 		d.String(), color, width, opacity, color[1:], style, html.EscapeString(e.tip()))
-	if label := e.label(); label != "" && (!p.dense || e.Deadlocked) {
+	if label := e.label(""); label != "" && (!p.dense || e.Deadlocked) {
 		p.label(route, e.secret(), shorten(label, 26), color)
 	}
 }
@@ -140,12 +143,12 @@ func (p *picture) label(route []curve, secret bool, text, color string) {
 		return // the arrow's title has it
 	}
 	p.take(spot, w)
-	fmt.Fprintf(&p.over, `<rect x="%.1f" y="%.1f" width="%.1f" height="15" rx="4" fill="#ffffff" fill-opacity="0.85"/>`+"\n", spot.x-w/2, spot.y-8, w)
+	p.over.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="15" rx="4" fill="#ffffff" fill-opacity="0.85"/>`+"\n", spot.x-w/2, spot.y-8, w)
 	if secret {
-		fmt.Fprintf(&p.over, `<g transform="translate(%.1f %.1f)"><rect y="4" width="8" height="6" rx="1" fill="%s"/><path d="M1.8 4 V2.6 a2.2 2.2 0 0 1 4.4 0 V4" fill="none" stroke="%s" stroke-width="1.3"/></g>`+"\n", spot.x-w/2+4, spot.y-6, color, color)
+		p.over.printf(`<g transform="translate(%.1f %.1f)"><rect y="4" width="8" height="6" rx="1" fill="%s"/><path d="M1.8 4 V2.6 a2.2 2.2 0 0 1 4.4 0 V4" fill="none" stroke="%s" stroke-width="1.3"/></g>`+"\n", spot.x-w/2+4, spot.y-6, color, color)
 		spot.x += lockWidth / 2
 	}
-	fmt.Fprintf(&p.over, `<text x="%.1f" y="%.1f" font-size="10.5" fill="%s" text-anchor="middle">%s</text>`+"\n", spot.x, spot.y+3.5, color, html.EscapeString(text))
+	p.over.printf(`<text x="%.1f" y="%.1f" font-size="10.5" fill="%s" text-anchor="middle">%s</text>`+"\n", spot.x, spot.y+3.5, color, html.EscapeString(text))
 }
 
 // room finds a spot on an arrow, or else beside it.

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,32 +26,23 @@ func (e *Edge) color() string {
 	return deployColor
 }
 
-// label is what stands at an arrow.
-func (e *Edge) label() string {
+// label is what stands at an arrow; mark is added to the names of secret values.
+func (e *Edge) label(mark string) string {
 	if e.Completion {
 		return "done"
 	}
 	var names []string
 	for _, l := range e.Labels {
-		names = append(names, l.Name)
-	}
-	return strings.Join(names, ", ")
-}
-
-// marked is the label with the secret values marked, where a sign cannot be drawn.
-func (e *Edge) marked() string {
-	if e.Completion {
-		return e.label()
-	}
-	var names []string
-	for _, l := range e.Labels {
 		if l.Secret {
-			l.Name += " (secret)"
+			l.Name += mark
 		}
 		names = append(names, l.Name)
 	}
 	return strings.Join(names, ", ")
 }
+
+// marked is the label where no sign of a secret can be drawn.
+func (e *Edge) marked() string { return e.label(" (secret)") }
 
 // DOT writes the graph for Graphviz.
 func (g *Graph) DOT() []byte {
@@ -95,13 +87,8 @@ func dotID(p Port) string { return strconv.Quote(p.Server + "." + p.Role) }
 
 // end is where an arrow to a server as a whole is fastened: its first role.
 func (g *Graph) end(p Port) Port {
-	if p.Role != "" {
-		return p
-	}
-	for _, s := range g.Servers {
-		if s.Name == p.Server && len(s.Roles) > 0 {
-			return Port{s.Name, s.Roles[0]}
-		}
+	if i := g.whole(p); i >= 0 {
+		p.Role = g.Servers[i].Roles[0]
 	}
 	return p
 }
@@ -109,12 +96,7 @@ func (g *Graph) end(p Port) Port {
 // whole is the number of a server with roles that an arrow means as a whole; -1 if it
 // means a role.
 func (g *Graph) whole(p Port) int {
-	for i, s := range g.Servers {
-		if p.Role == "" && s.Name == p.Server && len(s.Roles) > 0 {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(g.Servers, func(s *Server) bool { return p.Role == "" && s.Name == p.Server && len(s.Roles) > 0 })
 }
 
 // Mermaid writes the graph as a Mermaid flow chart.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html"
 	"math"
-	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/timeline"
 )
@@ -44,11 +43,11 @@ func Timeline(title string, r *timeline.Run) []byte {
 	}
 	c.legend(float64(topMargin + len(c.lanes)*laneHeight + 34))
 	c.printf("</svg>\n")
-	return []byte(c.out.String())
+	return []byte(c.String())
 }
 
 type chart struct {
-	out      strings.Builder
+	canvas
 	run      *timeline.Run
 	lanes    []timeline.Process
 	critical []timeline.Link
@@ -56,13 +55,7 @@ type chart struct {
 	end      float64
 }
 
-func (c *chart) printf(format string, args ...any) { fmt.Fprintf(&c.out, format, args...) }
-
 func (c *chart) x(seconds float64) float64 { return c.left + seconds/c.end*chartWidth }
-
-func (c *chart) text(x, y, size float64, color, weight, anchor, text string) {
-	c.printf(`<text x="%.1f" y="%.1f" font-size="%.0f" fill="%s" font-weight="%s" text-anchor="%s">%s</text>`+"\n", x, y, size, color, weight, anchor, html.EscapeString(text))
-}
 
 // span is the time that a run's picture covers; what hangs is drawn a bit beyond
 // the last thing that happens.
