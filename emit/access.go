@@ -130,11 +130,7 @@ func (c *Confined) Read(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := files.ReadFile(filepath.ToSlash(name))
-	if *c.left -= len(text); err == nil && *c.left < 0 {
-		return nil, fmt.Errorf("with it, more than %d MiB would be read, which is all that hotc reads for the template of a stranger", maxConfined>>20)
-	}
-	return text, err
+	return counted{files, c.left}.ReadFile(filepath.ToSlash(name))
 }
 
 // Open implements Access.
@@ -175,7 +171,7 @@ type counted struct {
 func (t counted) ReadFile(name string) ([]byte, error) {
 	text, err := t.tree.ReadFile(name)
 	if *t.left -= len(text); err == nil && *t.left < 0 {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("with it, more than %d MiB would be read", maxConfined>>20)}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("with it, more than %d MiB would be read, which is all that hotc reads for the template of a stranger", maxConfined>>20)}
 	}
 	return text, err
 }

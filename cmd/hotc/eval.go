@@ -124,13 +124,8 @@ func (v *evaluator) one(in *compilation, text string, s streams) error {
 	if bound.Time != binding.Static {
 		key, val = "residual", left(bound)
 	}
-	d := value.NewDict()
-	d.Set("binding", bound.Time.String())
-	d.Set(key, val)
-	for k, x := range d.All() {
-		fmt.Fprintf(s.out, "%s: %s\n", k, yaml.FlowText(x))
-	}
-	return nil
+	_, err = fmt.Fprintf(s.out, "binding: %s\n%s: %s\n", yaml.FlowText(bound.Time.String()), key, yaml.FlowText(val))
+	return err
 }
 
 // answerOf is the answer as JSON.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/dial"
 	"github.com/hotc-dev/hotc/emit"
 )
@@ -81,20 +81,13 @@ func openParameters(path string) []string {
 	if err != nil {
 		return []string{secretParameter}
 	}
-	var template struct {
-		Parameters yaml.Node `yaml:"parameters"`
-	}
-	if yaml.Unmarshal(text, &template) != nil || template.Parameters.Kind != yaml.MappingNode {
-		return nil
-	}
 	var open []string
-	for i := 0; i+1 < len(template.Parameters.Content); i += 2 {
-		var schema map[string]any
-		if template.Parameters.Content[i+1].Decode(&schema) != nil {
-			continue
-		}
-		if _, has := schema["default"]; !has {
-			open = append(open, template.Parameters.Content[i].Value)
+	var quiet source.Diagnostics
+	if t := hot.ParseTemplate(source.NewFile(path, text), &quiet); t != nil {
+		for _, p := range t.Parameters {
+			if p.Default == nil {
+				open = append(open, p.Name)
+			}
 		}
 	}
 	return open

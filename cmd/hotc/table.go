@@ -163,32 +163,15 @@ func (t *table) head(b *strings.Builder, row []string) {
 	}
 }
 
-// wrap breaks a text between words; a word that is longer than a line stays whole.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
-			line += " " + word
-		default:
-			lines = append(lines, line)
-			line = word
-		}
-	}
-	return append(lines, line)
-}
-
-// wrapTight breaks a text that is longer than a line, and then words that are, too.
+// wrapTight breaks a text that is longer than a line between words, and words that are, too.
 func wrapTight(text string, width int) []string {
 	if utf8.RuneCountInString(text) <= width {
 		return []string{text}
 	}
 	width = max(1, width)
 	var lines []string
-	for _, line := range wrap(text, width) {
+	line := ""
+	end := func() {
 		for utf8.RuneCountInString(line) > width {
 			runes := []rune(line)
 			at := width
@@ -203,5 +186,13 @@ func wrapTight(text string, width int) []string {
 		}
 		lines = append(lines, line)
 	}
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			end()
+			line = ""
+		}
+		line = strings.TrimLeft(line+" "+word, " ")
+	}
+	end()
 	return lines
 }

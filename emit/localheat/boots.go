@@ -45,7 +45,8 @@ type Heat struct {
 
 // New stands in for Heat of a stack of some name.
 func New(name string, r *emit.Result, f Facts) *Heat {
-	return &Heat{program: r.Program, analysis: r.Analysis, built: r.Built, facts: f, root: newIdentity(name)}
+	return &Heat{program: r.Program, analysis: r.Analysis, built: r.Built, facts: f, root: newIdentity(name),
+		identities: map[string]identity{}, memberNames: map[*program.Member]string{}, invented: map[string]string{}}
 }
 
 // Root answers what Heat would in the root stack.
@@ -159,9 +160,9 @@ func (h *Heat) madeUp() map[string]map[string]value.Value {
 	}
 	out := map[string]map[string]value.Value{}
 	n := 0
-	add := func(path string, property string) {
+	add := func(path string) {
 		n++
-		out[path] = map[string]value.Value{contract.FactID: uuid.NewString(), contract.FactName: property,
+		out[path] = map[string]value.Value{contract.FactID: uuid.NewString(), contract.FactName: strings.ReplaceAll(path, "/", "-"),
 			contract.FactFirstAddress: fmt.Sprintf("127.%d.%d.%d", 1+n/62500, n/250%250, 1+n%250)}
 		for name, f := range h.facts[path] {
 			if _, known := out[path][name]; known {
@@ -172,11 +173,11 @@ func (h *Heat) madeUp() map[string]map[string]value.Value {
 	h.program.Root.Walk(func(s *program.Stack) {
 		for _, res := range s.Template.Resources {
 			if s.Type(res) == roles.ServerType && !s.Absent(res.Name) {
-				add(s.PathOf(res.Name), strings.ReplaceAll(s.PathOf(res.Name), "/", "-"))
+				add(s.PathOf(res.Name))
 			}
 			if nest := s.StackResourceOf(res.Name); nest != nil && nest.Inline() {
 				for _, m := range nest.Members {
-					add(nest.Path(m), strings.ReplaceAll(nest.Path(m), "/", "-"))
+					add(nest.Path(m))
 				}
 			}
 		}

@@ -33,9 +33,6 @@ func (h *Heat) identity(s *program.Stack) identity {
 	if s.StackResource == nil {
 		return h.root
 	}
-	if h.identities == nil {
-		h.identities = map[string]identity{}
-	}
 	made := func(path string, make func() identity) identity {
 		if _, have := h.identities[path]; !have {
 			h.identities[path] = make()
@@ -57,9 +54,6 @@ func (h *Heat) identity(s *program.Stack) identity {
 func (h *Heat) memberName(n *program.StackResource, m *program.Member) string {
 	if !n.Scales() {
 		return m.Name
-	}
-	if h.memberNames == nil {
-		h.memberNames = map[*program.Member]string{}
 	}
 	if h.memberNames[m] == "" {
 		h.memberNames[m] = shortID()

@@ -43,9 +43,6 @@ func (s *scope) invented(call *hot.Expr, resource, attribute string, path []valu
 		if err != nil {
 			return nil, err
 		}
-		if s.heat.invented == nil {
-			s.heat.invented = map[string]string{}
-		}
 		s.heat.invented[where] = text
 	}
 	return hot.Constant(hot.Select(s.heat.invented[where], path), call.At), nil
@@ -96,9 +93,7 @@ func (s *scope) pickFrom(r *hot.Resource, pick *randomPick) error {
 		if err != nil {
 			return err
 		}
-		class := value.NewDict()
-		class.Set("class", e.Value)
-		classes = append(classes, class)
+		classes = append(classes, value.DictOf([]string{"class"}, []value.Value{e.Value}))
 	}
 	if classes == nil {
 		classes = []value.Value{value.NewDict()}
