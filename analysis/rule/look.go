@@ -63,9 +63,24 @@ func (l *Look) Found(at source.Spanned, message, hint string) *source.Diagnostic
 	return l.FoundAt(l.Template.Place(at), message, hint)
 }
 
+// FoundOf is Found where a type's table tells, of a value that is known. It is an error where
+// the table is surely that of the cloud: the user has named its release, or has the type
+// from the cloud itself.
+func (l *Look) FoundOf(t *resourcetype.Type, at source.Spanned, message string, k Known) *source.Diagnostic {
+	severity := l.rule.Severity
+	if k.If == "" && (l.Types.Named() || t.Own != "") {
+		severity = source.Error
+	}
+	return l.found(severity, l.Template.Place(at), when(message, k), "")
+}
+
 // FoundAt is Found in whatever file.
 func (l *Look) FoundAt(at source.Place, message, hint string) *source.Diagnostic {
-	d := &source.Diagnostic{Code: l.rule.Code, Severity: l.rule.Severity, At: at, Message: message, Hint: hint}
+	return l.found(l.rule.Severity, at, message, hint)
+}
+
+func (l *Look) found(severity source.Severity, at source.Place, message, hint string) *source.Diagnostic {
+	d := &source.Diagnostic{Code: l.rule.Code, Severity: severity, At: at, Message: message, Hint: hint}
 	if !l.diags.FailedAt(d.At) {
 		l.diags.Add(d)
 	}

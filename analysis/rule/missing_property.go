@@ -31,7 +31,7 @@ func findMissingProperties(l *Look) {
 				_, there := has.Get(name)
 				_, older := has.Get(below.Instead)
 				if below.Required && !there && !older {
-					l.Found(t.Node, when(fmt.Sprintf("%s needs the property %q", p.name, name), p.known), "")
+					l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s needs the property %q", p.name, name), p.known)
 				}
 			}
 		}
@@ -53,9 +53,9 @@ func findMissingProperties(l *Look) {
 		switch len(needed) {
 		case 0:
 		case 1:
-			l.Found(b.within(), fmt.Sprintf("%s needs the property %q", b.Of, needed[0]), "")
+			l.FoundOf(b.Type, b.within(), fmt.Sprintf("%s needs the property %q", b.Of, needed[0]), Known{})
 		default:
-			l.Found(b.within(), fmt.Sprintf("%s needs the properties %s", b.Of, strings.Join(needed, ", ")), "")
+			l.FoundOf(b.Type, b.within(), fmt.Sprintf("%s needs the properties %s", b.Of, strings.Join(needed, ", ")), Known{})
 		}
 	}
 }

@@ -16,7 +16,7 @@ func findPropertyTypes(l *Look) {
 	for _, t := range l.Typed() {
 		for p := range l.Parts(t) {
 			if !p.property.Kind.Takes(p.value) {
-				l.Found(t.Node, when(fmt.Sprintf("%s must be %s, not %s", p.name, p.property.Kind, described(p.value)), p.known), "")
+				l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s must be %s, not %s", p.name, p.property.Kind, described(p.value)), p.known)
 				break
 			}
 		}

@@ -23,6 +23,7 @@ func findServerBoot(l *Look) {
 		if image != nil {
 			boots++
 		}
+		empty := b.Node.Entry("image") != nil && b.Node.Get("image").IsNull() // to Heat, an image called ""
 		for _, name := range []string{"block_device_mapping", "block_device_mapping_v2"} {
 			devices := b.Get(name)
 			if devices == nil {
@@ -42,7 +43,7 @@ func findServerBoot(l *Look) {
 		}
 		if v2 := b.Get("block_device_mapping_v2"); b.Get("block_device_mapping") != nil && v2 != nil && len(l.surely(b, []string{"block_device_mapping", "block_device_mapping_v2"})) == 2 {
 			l.Found(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" takes only one of the properties block_device_mapping, block_device_mapping_v2", "leave one of them out")
-		} else if !open && boots > 1 && v2 != nil {
+		} else if !open && v2 != nil && (boots > 1 || boots > 0 && empty) {
 			l.Found(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" boots from one thing, and here are several", "give all but one another `boot_index`, such as -1, and leave the image out if it boots from a volume")
 		}
 		if !open && boots == 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // unknownProperty is a warning, as all that follows from the table is: a cloud's Heat may
-// know more.
+// know more, unless it is surely the table's.
 var unknownProperty = Rule{Code: source.UnknownProperty, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findUnknownProperties}
 
 // fewNames is how many names a hint lists.
@@ -28,7 +28,7 @@ func findUnknownProperties(l *Look) {
 			}
 			for _, name := range has.Keys() {
 				if !slices.Contains(may, name) {
-					l.Found(t.Node, when(fmt.Sprintf("%s has no property %q in %s", p.name, name, l.Types.Says(t.In.Type)), p.known), "")
+					l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s has no property %q in %s", p.name, name, l.Types.Says(t.In.Type)), p.known)
 				}
 			}
 		}
@@ -38,7 +38,7 @@ func findUnknownProperties(l *Look) {
 			if b.Known[e.Name] != nil {
 				continue
 			}
-			d := l.Found(e.Key, fmt.Sprintf("%s has no property %q in %s", b.Of, e.Name, l.Types.Says(b.Type)), "")
+			d := l.FoundOf(b.Type, e.Key, fmt.Sprintf("%s has no property %q in %s", b.Of, e.Name, l.Types.Says(b.Type)), Known{})
 			if near := hot.Nearest(e.Name, b.names()); near != "" {
 				d.Meant(e.Name, near)
 			} else if names := b.names(); len(names) <= fewNames {

@@ -77,9 +77,13 @@ func (c *compilation) addShapeFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.agentURL, "agent-url", "", "default of the parameter hotc_agent_url: where servers get the agent, {arch} and {version} are replaced; without it from the coordinator")
 	f.StringArrayVar(&c.digests, "agent-sha256", nil, "ARCH=HEX, digest of the agent for amd64, arm64, … (several times; default: of the agents beside hotc, or of its release)")
 	f.StringArrayVar(&c.limits, "limit", nil, "NAME=VALUE, a limit of your cloud: template, resources, depth or user_data (several times)")
-	f.StringVar(&c.cloud.Heat, "heat", "", "the `RELEASE` of your cloud's Heat: zed, 2023.1, 19, … (default: what Debian's Heat 19 and most others know)")
-	f.StringArrayVar(&c.cloud.Types, "types", nil, "`FILE` or folder with your cloud's own resource types, as \"openstack orchestration resource type show\" prints them (several times)")
+	addCloudFlags(f, &c.cloud)
 	f.StringVar(&c.facts, "facts", "run", "who gives servers' addresses and ids to roles: run (agents) or heat")
+}
+
+func addCloudFlags(f *pflag.FlagSet, c *emit.Cloud) {
+	f.StringVar(&c.Heat, "heat", "", "the `RELEASE` of your cloud's Heat: zed, 2023.1, 19, … (default: what Debian's Heat 19 and most others know)")
+	f.StringArrayVar(&c.Types, "types", nil, "`FILE` or folder with your cloud's own resource types, as \"openstack orchestration resource type show\" prints them (several times)")
 }
 
 func (c *compilation) addTemplateFlags(f *pflag.FlagSet) {

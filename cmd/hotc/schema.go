@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/lint/schema"
 )
 
@@ -16,7 +18,8 @@ func newSchemaCommand(s streams) *cobra.Command {
 		names = append(names, x.Name)
 		list = append(list, fmt.Sprintf("  %-10s %s", x.Name, x.Of))
 	}
-	return &cobra.Command{
+	var cloud emit.Cloud
+	cmd := &cobra.Command{
 		Use:       "schema " + strings.Join(names, "|"),
 		Short:     "Print a JSON Schema, for editors and programs",
 		Long:      "Print a JSON Schema, for editors and for programs that read what hotc writes:\n\n" + strings.Join(list, "\n"),
@@ -27,8 +30,15 @@ func newSchemaCommand(s streams) *cobra.Command {
 			if i < 0 {
 				return usageError{fmt.Errorf("there is no schema %q: there are %s", args[0], strings.Join(names, ", "))}
 			}
-			_, err := s.out.Write(schema.All[i].Text())
+			var diags source.Diagnostics
+			types := cloud.Catalogue(&diags)
+			if diags.Failed() {
+				return diags.All()[0]
+			}
+			_, err := s.out.Write(schema.All[i].Text(types))
 			return err
 		},
 	}
+	addCloudFlags(cmd.Flags(), &cloud)
+	return cmd
 }

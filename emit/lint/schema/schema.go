@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/emit/lint"
 )
 
@@ -14,8 +15,9 @@ import (
 type Schema struct {
 	Name string
 	// Of says what fits it.
-	Of   string
-	Text func() []byte
+	Of string
+	// Text is the schema, for the resource types of a cloud; nil are those of Debian's Heat.
+	Text func(*resourcetype.Catalogue) []byte
 }
 
 //go:embed report.json
@@ -23,10 +25,15 @@ var report []byte
 
 // All are the schemas.
 var All = []Schema{
-	{"template", "a HOT template, with the properties of stock Heat's resource types", template},
-	{"metadata", "the hotc block in a server's metadata", func() []byte { return roles.Schema }},
-	{"config", ".hotc.yaml", func() []byte { return lint.ConfigSchema }},
-	{"lint", "what `hotc lint --json` prints", func() []byte { return report }},
+	{"template", "a HOT template, with the properties of stock Heat's resource types, or your cloud's", template},
+	{"metadata", "the hotc block in a server's metadata", fixed(roles.Schema)},
+	{"config", ".hotc.yaml", fixed(lint.ConfigSchema)},
+	{"lint", "what `hotc lint --json` prints", fixed(report)},
+}
+
+// fixed is a schema that is the same for all clouds.
+func fixed(text []byte) func(*resourcetype.Catalogue) []byte {
+	return func(*resourcetype.Catalogue) []byte { return text }
 }
 
 func sorted(names []string) []string {

@@ -14,12 +14,11 @@ type object = map[string]any
 // template is the schema of HOT templates: what an editor completes and underlines. It
 // takes whatever stock Heat may take, since it knows no functions and no clouds; the linter
 // says the rest.
-func template() []byte {
+func template(types *resourcetype.Catalogue) []byte {
 	kinds, definitions := []string{}, object{
 		"call": object{"type": "object", "minProperties": 1, "maxProperties": 1, "description": "a function, such as {get_param: name}"},
 	}
 	var cases []object
-	var types *resourcetype.Catalogue
 	for _, name := range types.Names() {
 		t := types.Lookup(name)
 		definitions[name] = properties(t.Properties)

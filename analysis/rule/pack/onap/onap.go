@@ -19,6 +19,7 @@ import (
 // Pack is the pack.
 var Pack = rule.Pack{Name: "onap", About: "ONAP's VNF requirements", Rules: []*rule.Rule{
 	newRule("ONAP-29751", findServerNames),
+	newRule("ONAP-11690", findIndexes),
 	newRule("ONAP-20453", findPortNames),
 	newRule("ONAP-58670", findImages),
 	newRule("ONAP-45188", findFlavors),

@@ -96,6 +96,11 @@ resources:
     type: OS::Nova::Server
     properties: {image: {get_param: fw_image_name}, flavor: f, availability_zone: {get_param: zone}, metadata: {get_param: fw_image_name}}
 `}, []string{"ONAP-44001 nested.yaml:2", "ONAP-45188 nested.yaml:6", "ONAP-90526 nested.yaml:2", "ONAP-90526 nested.yaml:2"}},
+		"indexes that begin anywhere, and one gap": {folder{"main.yaml": parameters + `
+  fw_server_2: {type: OS::Nova::Server, properties: {image: {get_param: fw_image_name}, flavor: {get_param: fw_flavor_name}, name: {get_param: fw_names}, metadata: {get_param: x}}}
+  fw_server_03: {type: OS::Nova::Server, properties: {image: {get_param: fw_image_name}, flavor: {get_param: fw_flavor_name}, name: {get_param: fw_names}, metadata: {get_param: x}}}
+  fw_server_5: {type: OS::Nova::Server, properties: {image: {get_param: fw_image_name}, flavor: {get_param: fw_flavor_name}, name: {get_param: fw_names}, metadata: {get_param: x}}}
+`}, []string{"ONAP-11690 main.yaml:14"}},
 		"members of a group have no names": {folder{"main.yaml": parameters + `
   group: {type: OS::Heat::ResourceGroup, properties: {count: 2, resource_def: {type: OS::Nova::Server, properties: {image: i, flavor: f}}}}
 `}, []string{}},
