@@ -293,7 +293,7 @@ func leftOver(all []listedDeployment, names []string, now time.Time) ([]listedDe
 		case all[at].State != noStack && !strings.HasPrefix(all[at].State, "DELETE_COMPLETE"):
 			return nil, source.Fail(source.OperationFailed, "the stack "+name+" is there ("+all[at].State+")", "\"hotc down "+shellQuote(name)+"\" deletes both")
 		case all[at].Alive > 0:
-			return nil, source.Fail(source.OperationFailed, fmt.Sprintf("the stack %s is not in this project, but %s of the deployment are at work: is it another project's?", name, counted(all[at].Alive, "agent")), "ask Heat with that project's credentials (--cloud, $OS_CLOUD)")
+			return nil, source.Fail(source.OperationFailed, fmt.Sprintf("the stack %s is not in this project, but the deployment is at work, with %s: is it another project's?", name, counted(all[at].Alive, "agent")), "ask Heat with that project's credentials (--cloud, $OS_CLOUD)")
 		}
 		chosen = append(chosen, all[at])
 	}

@@ -85,9 +85,11 @@ func (r *Relay) Run(ctx context.Context) error {
 		r.Say = func(string) {}
 	}
 	r.said = map[string]string{}
+	missing := "the deployment is not there yet"
 	for {
 		session, err := relay.Join(ctx, r.Store, r.Key)
 		if err == nil {
+			missing = "the deployment is gone"
 			err = r.with(ctx, session)
 		}
 		switch {
@@ -98,7 +100,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		case errors.Is(err, relay.ErrChanged):
 			continue
 		case errors.Is(err, relay.ErrNotApplied):
-			r.why("deployment", "the deployment is not there yet")
+			r.why("deployment", missing)
 		default:
 			return err
 		}

@@ -452,3 +452,26 @@ func TestManyWaitsAreWrittenDown(t *testing.T) {
 		t.Errorf("%d waits: %+v", len(got), got[:12])
 	}
 }
+
+// A relay says of a deployment that is gone something else than of one that is still to come.
+func TestDeploymentComesAndGoes(t *testing.T) {
+	w := newWorld(t)
+	destroy := func() {
+		t.Helper()
+		if err := deploy.Destroy(t.Context(), w.tree.Open(w.secret.Operator(blog)), blog); err != nil {
+			t.Fatal(err)
+		}
+	}
+	destroy()
+	said := make(chan string, 64)
+	w.relay(t.Context(), "relay", func(r *Relay) { r.Say = func(text string) { said <- text } })
+	if text := <-said; text != "the deployment is not there yet" {
+		t.Errorf("it says %q", text)
+	}
+	w.publish()
+	w.until("the relay has come", func() bool { return w.looked() > 0 })
+	destroy()
+	if text := <-said; text != "the deployment is gone" {
+		t.Errorf("it says %q", text)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,6 +78,23 @@ func (l *lives) expectStatus(parts ...string) {
 	}
 }
 
+// expectMachines compares the servers that Heat has.
+func (l *lives) expectMachines(want ...string) {
+	l.t.Helper()
+	var has []string
+	for _, r := range place.bed.Judge.Find(l.t, l.stack).Resources(l.t) {
+		if r.Type == "OS::Nova::Server" {
+			has = append(has, r.Path)
+		}
+		if r.Status != "COMPLETE" {
+			l.t.Errorf("Heat says of %s that it is %s_%s: %s", r.Path, r.Action, r.Status, r.Reason)
+		}
+	}
+	if !slices.Equal(has, want) {
+		l.t.Errorf("Heat has the servers %v, want %v", has, want)
+	}
+}
+
 // Servers, roles and edges come and go by `hotc up`. What it says before is what happens: Heat
 // makes, replaces and deletes what was named, and roles run that were named, once.
 func TestShapeChanges(t *testing.T) {
@@ -103,6 +121,8 @@ func TestShapeChanges(t *testing.T) {
 	expectFile(t, b, "var/lib/count", "two one(x)\n")
 	c := l.server("c")
 	expectFile(t, c, "var/lib/count", "three two(one(x))\n")
+	l.expectMachines("a", "b", "bare", "c")
+	l.expectStatus("shapes: 3 servers, 4 roles: 4 done", "a one done", "a extra done", "c three done")
 
 	// The edge between a and b is turned round: b.two follows nothing, a.one follows b.
 	shape(t, l.path,
@@ -118,6 +138,8 @@ func TestShapeChanges(t *testing.T) {
 	}
 	expectFile(t, b, "var/lib/count", "two one(x)\ntwo z\n")
 	expectFile(t, c, "var/lib/count", "three two(one(x))\nthree two(z)\n")
+	l.expectMachines("a", "b", "bare", "c")
+	l.expectStatus("shapes: 3 servers, 4 roles: 4 done")
 
 	// A role comes to a server that has no agent: it is asked, and the server made anew.
 	shape(t, l.path,
@@ -143,6 +165,7 @@ func TestShapeChanges(t *testing.T) {
 		part{"bare", []string{noting("first", "v: q", "")}})
 	l.expect(0, up(l.path, l.stack, "--yes"), "Heat deletes c", "c.three: removed with its server", "UPDATE_COMPLETE")
 	l.expectStatus("shapes: 3 servers, 4 roles: 4 done", "c - removed")
+	l.expectMachines("a", "b", "bare")
 	if _, err := place.bed.Server(c.ID); err == nil {
 		t.Error("c is still there")
 	}
