@@ -206,10 +206,7 @@ func (n *naming) take(x *yaml.Node, name string) {
 	at := source.Place{File: n.file, Span: x.Span}
 	where, err := source.Locate(name, n.dir)
 	if err != nil {
-		d, _ := source.AsDiagnostic(err)
-		found := *d
-		found.At = at
-		n.diags.Add(&found)
+		n.diags.AddAt(at, err, true)
 		return
 	}
 	n.takeAs(x, name, filepath.Clean(where))

@@ -389,21 +389,5 @@ func (b *binder) failed(at source.Place, err error) {
 		d.Notes = append(d.Notes, absent.why.Note(absent.resource))
 		return
 	}
-	if d, ok := source.AsDiagnostic(err); ok {
-		found := *d
-		if !found.At.Known() {
-			found.At = at
-		}
-		b.diags.Add(&found)
-		return
-	}
-	if e, ok := err.(*hot.Error); ok {
-		message := e.Message
-		if e.Err != nil {
-			message = e.Err.Error()
-		}
-		b.diags.Error(source.BadArgument, e.At, message, "")
-		return
-	}
-	b.diags.Error(source.BadArgument, at, err.Error(), "")
+	hot.Report(b.diags, source.BadArgument, at, err)
 }

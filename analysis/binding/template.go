@@ -163,12 +163,8 @@ func (b *binder) whichAttribute(at source.Place, resource string) {
 }
 
 func (b *binder) dependsOn(r *hot.Resource, n *yaml.Node) {
-	items := n.Items
-	if n.Kind == yaml.Scalar {
-		items = []*yaml.Node{n}
-	}
 	path := b.stack.PathOf(r.Name)
-	for _, item := range items {
+	for _, item := range n.OneOrMore() {
 		on, ok := item.Text()
 		switch {
 		case !ok:

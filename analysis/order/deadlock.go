@@ -71,12 +71,7 @@ func (s *search) in(n *waits.Net) {
 
 // heatsOwn says whether a cycle has no role in it.
 func heatsOwn(n *waits.Net, d waits.Deadlock) bool {
-	for _, w := range d.Cycle {
-		if !n.Processes[w.Process].Tasks[w.Task].Heat || w.WriteTask > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(d.Cycle, func(w waits.Wait) bool { return !n.Processes[w.Process].Tasks[w.Task].Heat || w.WriteTask > 0 })
 }
 
 // turn begins a cycle with its first process, so that the story is always the same.

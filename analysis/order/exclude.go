@@ -15,6 +15,15 @@ type whereabout struct {
 	name  string // of the resource; a group's for its members
 }
 
+// around is the resource that holds the stack it is in.
+func (w whereabout) around() (_ whereabout, is bool) {
+	n := w.stack.StackResource
+	if n == nil {
+		return w, false
+	}
+	return whereabout{n.In, n.Resource.Name}, true
+}
+
 func findAll(p *program.Program) whereabouts {
 	all := whereabouts{}
 	for _, s := range p.Stacks() {
@@ -37,9 +46,7 @@ func (all whereabouts) exclude(n *waits.Net, d waits.Deadlock) bool {
 			seen[at] = true
 			g := guarding{stack: at.stack}
 			tests[at.stack] = g.add(tests[at.stack], at.stack.Template.Resource(at.name).Condition, true)
-			if known = at.stack.StackResource != nil; known {
-				at = whereabout{at.stack.Around(), at.stack.StackResource.Resource.Name}
-			}
+			at, known = at.around()
 		}
 	}
 	for s, list := range tests {
@@ -58,9 +65,7 @@ func (all whereabouts) mayLack(n *waits.Net, d waits.Deadlock) []int {
 		conditional := false
 		for known && !conditional {
 			conditional = at.stack.Template.Resource(at.name).Condition != nil
-			if known = at.stack.StackResource != nil; known {
-				at = whereabout{at.stack.Around(), at.stack.StackResource.Resource.Name}
-			}
+			at, known = at.around()
 		}
 		if conditional && !slices.Contains(lacking, w.Process) {
 			lacking = append(lacking, w.Process)

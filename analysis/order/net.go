@@ -97,14 +97,19 @@ func (b *netBuilder) declare(x part) {
 	if x.within != nil {
 		b.members[x.within] = append(b.members[x.within], x.path)
 	}
-	for _, fact := range b.analysis.Facts[x.path] {
-		cell := program.FactCell(x.path, fact)
-		b.cells[cell] = b.net.AddCell(cell, x.at)
+	b.declareServer(x.path, x.at, x.server)
+}
+
+// declareServer adds the cells of a server's facts and, if it has any, of its roles.
+func (b *netBuilder) declareServer(path string, at source.Place, s *program.Server) {
+	for _, fact := range b.analysis.Facts[path] {
+		cell := program.FactCell(path, fact)
+		b.cells[cell] = b.net.AddCell(cell, at)
 	}
-	if x.server == nil {
+	if s == nil {
 		return
 	}
-	for _, role := range x.server.Roles {
+	for _, role := range s.Roles {
 		for _, o := range role.Outputs {
 			if o.Value == nil {
 				b.cells[o.Cell()] = b.net.AddCell(o.Cell(), o.At)

@@ -22,18 +22,7 @@ func UpdateDeadlocks(p *program.Program, a *binding.Analysis, diags *source.Diag
 	}
 	b := &netBuilder{program: p, analysis: a, net: &waits.Net{}, cells: map[string]waits.CellID{}, done: map[*program.Role]waits.CellID{}}
 	for _, s := range p.Servers {
-		for _, fact := range a.Facts[s.Path] {
-			cell := program.FactCell(s.Path, fact)
-			b.cells[cell] = b.net.AddCell(cell, s.At())
-		}
-		for _, role := range s.Roles {
-			for _, o := range role.Outputs {
-				if o.Value == nil {
-					b.cells[o.Cell()] = b.net.AddCell(o.Cell(), o.At)
-				}
-			}
-			b.done[role] = b.net.AddCell(role.Key(), role.At)
-		}
+		b.declareServer(s.Path, s.At(), s)
 	}
 	for _, s := range p.Servers {
 		b.updates(s)

@@ -1,5 +1,7 @@
 package waits
 
+import "slices"
+
 // operation is a step of a straight program.
 type operation struct {
 	op   Op
@@ -192,12 +194,7 @@ func (f *failable) mayMiss(process, task int) bool {
 	if choices {
 		seen = certain(t.Body, Write)
 	}
-	for _, cell := range t.Owns {
-		if !seen[cell] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Owns, func(cell CellID) bool { return !seen[cell] })
 }
 
 // fails notes that a process may fail at an operation: what it writes from there

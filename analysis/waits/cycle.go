@@ -1,5 +1,7 @@
 package waits
 
+import "slices"
+
 // Wait is one link of a cycle: a process that reads what the next one writes only
 // after its own read.
 type Wait struct {
@@ -182,9 +184,7 @@ func (t *tangle) cycleFrom(start int32, in map[int32]bool, left *int) []int32 {
 					cycle = append(cycle, at)
 				}
 				cycle = append(cycle, start)
-				for i, j := 0, len(cycle)-1; i < j; i, j = i+1, j-1 {
-					cycle[i], cycle[j] = cycle[j], cycle[i]
-				}
+				slices.Reverse(cycle)
 				return cycle
 			}
 			if w := t.writer[n]; w >= 0 && in[w] {

@@ -1,6 +1,10 @@
 package waits
 
-import "sort"
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/lists"
+)
 
 // Verdict is how sure a deadlock is.
 type Verdict uint8
@@ -111,16 +115,7 @@ func (r *run) behindThem(those []int) int {
 }
 
 func (t *tangle) processesOf(knot []int32) []int {
-	seen := map[int]bool{}
-	var out []int
-	for _, n := range knot {
-		if p := int(t.process[n]); !seen[p] {
-			seen[p] = true
-			out = append(out, p)
-		}
-	}
-	sort.Ints(out)
-	return out
+	return sorted(lists.Map(knot, func(n int32) int { return int(t.process[n]) }))
 }
 
 // rest decides what the two bounds leave open.
@@ -201,8 +196,7 @@ func (d *decider) groups(t *tangle, knots [][]int32) []group {
 		g.processes = append(g.processes, all[i]...)
 	}
 	for i := range out {
-		sort.Ints(out[i].processes)
-		out[i].processes = unique(out[i].processes)
+		out[i].processes = sorted(out[i].processes)
 	}
 	return out
 }
@@ -243,18 +237,13 @@ func (d *decider) withFailing(processes []int) []int {
 			})
 		}
 	}
-	sort.Ints(all)
-	return all
+	return sorted(all)
 }
 
-func unique(sorted []int) []int {
-	out := sorted[:0]
-	for i, x := range sorted {
-		if i == 0 || x != sorted[i-1] {
-			out = append(out, x)
-		}
-	}
-	return out
+// sorted puts processes in order, each once.
+func sorted(processes []int) []int {
+	slices.Sort(processes)
+	return slices.Compact(processes)
 }
 
 func (d *decider) keysOf(process int) []string {

@@ -93,34 +93,20 @@ func (w *ways) alike(p, task int) []int {
 }
 
 // local is the number of a cell among those of a region.
-func (w *ways) local(cell CellID) CellID {
-	for i, c := range w.cells {
-		if c == cell {
-			return CellID(i)
-		}
-	}
-	return 0
-}
+func (w *ways) local(cell CellID) CellID { return CellID(max(0, slices.Index(w.cells, cell))) }
 
 // swapped runs a later task before an earlier one.
 func swapped(ops []operation, earlier, later int32) []operation {
-	var out []operation
-	for _, o := range ops {
-		if o.task < earlier {
-			out = append(out, o)
+	turn := func(o operation) int {
+		switch {
+		case o.task < earlier:
+			return 0
+		case o.task == later:
+			return 1
 		}
+		return 2
 	}
-	for _, o := range ops {
-		if o.task == later {
-			out = append(out, o)
-		}
-	}
-	for _, o := range ops {
-		if o.task >= earlier && o.task != later {
-			out = append(out, o)
-		}
-	}
-	return out
+	return slices.SortedStableFunc(slices.Values(ops), func(a, b operation) int { return turn(a) - turn(b) })
 }
 
 // moved writes a cell before something is read.

@@ -1,6 +1,10 @@
 package waits
 
-import "github.com/hotc-dev/hotc/compiler/lists"
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/lists"
+)
 
 // ways goes through all outcomes of the forks of a few processes.
 type ways struct {
@@ -78,8 +82,7 @@ func (c *cutter) steps(steps []Step) []Step {
 		s.Cell = c.inside[whole]
 		switch {
 		case s.Op == Choice:
-			forked := lists.Map(s.Ways, c.steps)
-			s.Ways = forked
+			s.Ways = lists.Map(s.Ways, c.steps)
 		case s.Op == Read && s.Timeout > 0:
 			s = Step{Op: Choice, At: s.At, Timeout: s.Timeout, Ways: [][]Step{{s}, {{Op: fail}}}}
 		case s.Op == Read && s.Cell == 0 && !s.Tolerant && c.mayFail != nil && c.mayFail[whole]:
@@ -165,12 +168,7 @@ func (w *ways) decide() *Deadlock {
 }
 
 func isTimed(cycle []Wait) bool {
-	for _, x := range cycle {
-		if x.Read.Timeout > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cycle, func(w Wait) bool { return w.Read.Timeout > 0 })
 }
 
 // advance takes the next outcome, as an odometer does.

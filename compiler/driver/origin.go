@@ -120,13 +120,9 @@ func (r Role) local(name, within string, at source.Place, diags *source.Diagnost
 		diags.Error(source.OverLimit, at, fmt.Sprintf("%s cannot travel with the plan: %v", name, err), LargeHint)
 		return nil
 	case err != nil:
-		if d, ok := source.AsDiagnostic(err); ok {
-			found := *d
-			found.At = at
-			diags.Add(&found)
-			return nil
+		if !diags.AddAt(at, err, true) {
+			diags.Error(source.BadSource, at, fmt.Sprintf("%s cannot travel with the plan: %v", name, err), "")
 		}
-		diags.Error(source.BadSource, at, fmt.Sprintf("%s cannot travel with the plan: %v", name, err), "")
 		return nil
 	}
 	val := value.NewDict()

@@ -161,20 +161,11 @@ func (r *registryReader) bad(n *yaml.Node, message, hint string) {
 	r.diags.Error(source.BadEnvironment, r.file.Place(n), message, hint)
 }
 
-func (r *registryReader) located(err error, n *yaml.Node) {
-	d, _ := source.AsDiagnostic(err)
-	found := *d
-	found.At = r.file.Place(n)
-	r.diags.Add(&found)
-}
+func (r *registryReader) located(err error, n *yaml.Node) { r.diags.AddAt(r.file.Place(n), err, true) }
 
 // words checks hooks and restricted actions: one word or a list.
 func (r *registryReader) words(e yaml.Entry, what string, known []string) {
-	items := e.Value.Items
-	if e.Value.Kind == yaml.Scalar {
-		items = []*yaml.Node{e.Value}
-	}
-	for _, x := range items {
+	for _, x := range e.Value.OneOrMore() {
 		if word, ok := x.Text(); !ok || !slices.Contains(known, word) {
 			r.bad(x, fmt.Sprintf("there is no %s %s", what, value.EncodeJSON(x.Data())), "one of "+strings.Join(known, ", "))
 		}

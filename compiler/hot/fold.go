@@ -25,11 +25,28 @@ type Error struct {
 	NoCondition bool
 }
 
-func (e *Error) Error() string {
-	text := e.Message
+// Reason is the error without its place.
+func (e *Error) Reason() string {
 	if e.Err != nil {
-		text = e.Err.Error()
+		return e.Err.Error()
 	}
+	return e.Message
+}
+
+// Report says that an expression, or what it needs, failed.
+func Report(diags *source.Diagnostics, code source.Code, at source.Place, err error) {
+	if diags.AddAt(at, err, false) {
+		return
+	}
+	message := err.Error()
+	if e, is := err.(*Error); is {
+		at, message = e.At, e.Reason()
+	}
+	diags.Error(code, at, message, "")
+}
+
+func (e *Error) Error() string {
+	text := e.Reason()
 	if e.At.Known() {
 		return e.At.String() + ": " + text
 	}

@@ -2,7 +2,6 @@ package nesting
 
 import (
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -19,7 +18,7 @@ func (l *loader) hand(s *program.Stack, n *program.StackResource, m *program.Mem
 	around := n.In
 	s.Arguments = map[string]*program.Argument{}
 	s.Supplied = &program.Supplied{Parameters: map[string]value.Value{}, Unpinnable: map[string]bool{}, Arguments: map[string]func(){}, Unpinned: around.Supplied.Unpinned,
-		ReadFile: l.reader(filepath.Dir(path)), OpenFolder: l.opener(filepath.Dir(path))}
+		ReadFile: located(filepath.Dir(path), l.Read), OpenFolder: located(filepath.Dir(path), l.Open)}
 	if n.Definition.Properties != nil {
 		for i := range n.Definition.Properties.Value.Entries {
 			e := &n.Definition.Properties.Value.Entries[i]
@@ -35,32 +34,21 @@ func (l *loader) hand(s *program.Stack, n *program.StackResource, m *program.Mem
 	}
 }
 
-// reader reads the files that a template in a folder names.
-func (l *loader) reader(dir string) func(name string) ([]byte, error) {
-	return func(name string) ([]byte, error) {
+// located opens what a template in a folder names by its path.
+func located[Opened any](dir string, open func(path string) (Opened, error)) func(name string) (Opened, error) {
+	return func(name string) (Opened, error) {
 		path, err := source.Locate(name, dir)
 		if err != nil {
-			return nil, err
+			var none Opened
+			return none, err
 		}
-		return l.Read(path)
-	}
-}
-
-// opener opens the folders that a template in a folder names.
-func (l *loader) opener(dir string) func(name string) (fs.FS, error) {
-	return func(name string) (fs.FS, error) {
-		path, err := source.Locate(name, dir)
-		if err != nil {
-			return nil, err
-		}
-		return l.Open(path)
+		return open(path)
 	}
 }
 
 func (l *loader) unknownProperty(s, around *program.Stack, e *yaml.Entry) {
-	known := s.Template.ParameterNames()
-	hint := hot.Meant(e.Name, known, "")
-	l.diags.Error(source.UnknownParameter, around.Place(e.Key), fmt.Sprintf("the template %s has no parameter %q", l.name(s.Template.File.Name), e.Name), hint)
+	l.diags.Error(source.UnknownParameter, around.Place(e.Key), fmt.Sprintf("the template %s has no parameter %q", l.name(s.Template.File.Name), e.Name),
+		hot.Meant(e.Name, s.Template.ParameterNames(), ""))
 }
 
 // value finds the value of one parameter, if it is known. Values of hidden

@@ -226,8 +226,7 @@ func (l *loader) removed(s *program.Stack, r *hot.Resource) (names []string, ok 
 	policies, _ := l.peek(s, n).([]value.Value)
 	for _, p := range policies {
 		if d, isMap := p.(*value.Dict); isMap {
-			list, _ := d.Get("resource_list")
-			items, _ := list.([]value.Value)
+			items, _ := d.At("resource_list").([]value.Value)
 			for _, x := range items {
 				names = append(names, value.ToString(x))
 			}

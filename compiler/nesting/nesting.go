@@ -137,7 +137,7 @@ func (l *loader) stack(s *program.Stack, at place) {
 func (l *loader) present(s *program.Stack, r *hot.Resource, matters bool) bool {
 	e, err := hot.Fold(s.Template.Enabled(r.Condition), s.Supplied.Peek)
 	if err != nil && matters {
-		l.diags.Error(source.BadArgument, s.Place(r.Condition.Value), fmt.Sprintf("the condition of %q: %v", r.Name, reason(err)), "")
+		l.diags.Error(source.BadArgument, s.Place(r.Condition.Value), fmt.Sprintf("the condition of %q: %s", r.Name, reason(err)), "")
 	}
 	if err != nil || !e.IsValue() {
 		return true
@@ -172,14 +172,11 @@ func (l *loader) whyFalse(s *program.Stack, r *hot.Resource) string {
 }
 
 // reason is an error without its place.
-func reason(err error) error {
+func reason(err error) string {
 	if e := (*hot.Error)(nil); errors.As(err, &e) {
-		if e.Err != nil {
-			return e.Err
-		}
-		return errors.New(e.Message)
+		return e.Reason()
 	}
-	return err
+	return err.Error()
 }
 
 // nested loads the one stack that a resource stands for.
@@ -218,10 +215,7 @@ func (l *loader) member(n *program.StackResource, m *program.Member, t environme
 	if path == "" {
 		located, err := source.Locate(t.Name, filepath.Dir(at.path))
 		if err != nil {
-			d, _ := source.AsDiagnostic(err)
-			found := *d
-			found.At = where
-			l.diags.Add(&found)
+			l.diags.AddAt(where, err, true)
 			return nil
 		}
 		path = located

@@ -181,10 +181,7 @@ func anyText(v value.Value, is func(string) bool) bool {
 	case []value.Value:
 		return slices.ContainsFunc(v, any)
 	case *value.Dict:
-		return slices.ContainsFunc(v.Keys(), func(key string) bool {
-			x, _ := v.Get(key)
-			return any(x)
-		})
+		return slices.ContainsFunc(v.Values(), any)
 	}
 	return false
 }

@@ -2,8 +2,8 @@ package program
 
 import (
 	"maps"
-	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -80,15 +80,11 @@ func (s *Sequence) At(place func(source.Span) source.Place) *Sequence {
 }
 
 func stepsAt(steps []Step, place func(source.Span) source.Place) []Step {
-	there := slices.Clone(steps)
-	for i := range there {
-		x := &there[i]
-		x.At, x.Ways = place(x.At.Span), slices.Clone(x.Ways)
-		for j, way := range x.Ways {
-			x.Ways[j] = stepsAt(way, place)
-		}
-	}
-	return there
+	return lists.Map(steps, func(s Step) Step {
+		s.At = place(s.At.Span)
+		s.Ways = lists.Map(s.Ways, func(way []Step) []Step { return stepsAt(way, place) })
+		return s
+	})
 }
 
 // Then is the sequence of a source and of another one that runs after it; nil if
@@ -119,17 +115,11 @@ func inBoth(a, b map[string]string) map[string]string {
 
 // scaled are steps as a half of something that begins at a progress.
 func scaled(steps []Step, from float64) []Step {
-	out := make([]Step, len(steps))
-	for i, s := range steps {
+	return lists.Map(steps, func(s Step) Step {
 		s.Progress = from + s.Progress/2
-		ways := s.Ways
-		s.Ways = make([][]Step, len(ways))
-		for j, way := range ways {
-			s.Ways[j] = scaled(way, from)
-		}
-		out[i] = s
-	}
-	return out
+		s.Ways = lists.Map(s.Ways, func(way []Step) []Step { return scaled(way, from) })
+		return s
+	})
 }
 
 // Perhaps are steps that happen or not.

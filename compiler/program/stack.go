@@ -163,28 +163,21 @@ func (s *Stack) HasRoles() bool {
 func (s *Stack) Place(n source.Spanned) source.Place { return s.Template.Place(n) }
 
 // Walk visits the stack and all in it, in the order of the text.
-func (s *Stack) Walk(visit func(*Stack)) {
-	visit(s)
-	for _, n := range s.StackResources {
-		for _, m := range n.Members {
-			if m.Stack != nil {
-				m.Stack.Walk(visit)
-			}
-		}
-	}
-}
+func (s *Stack) Walk(visit func(*Stack)) { s.walk(visit, false) }
 
 // WalkAll visits a stack and all stacks below it, the samples of groups' members, too.
-func (s *Stack) WalkAll(visit func(*Stack)) {
+func (s *Stack) WalkAll(visit func(*Stack)) { s.walk(visit, true) }
+
+func (s *Stack) walk(visit func(*Stack), samples bool) {
 	visit(s)
 	for _, n := range s.StackResources {
 		for _, m := range n.Members {
 			if m.Stack != nil {
-				m.Stack.WalkAll(visit)
+				m.Stack.walk(visit, samples)
 			}
 		}
-		if n.Sample != nil {
-			n.Sample.WalkAll(visit)
+		if samples && n.Sample != nil {
+			n.Sample.walk(visit, true)
 		}
 	}
 }
@@ -194,7 +187,7 @@ func (s *Stack) WalkAll(visit func(*Stack)) {
 func (s *Stack) Scaled() (n *StackResource, slot *Member) {
 	for ; s.StackResource != nil; s = s.Around() {
 		if s.StackResource.Slots() {
-			return s.StackResource, s.StackResource.Members[slices.IndexFunc(s.StackResource.Members, func(m *Member) bool { return m.Stack == s })]
+			return s.StackResource, s.Member()
 		}
 	}
 	return nil, nil
@@ -218,8 +211,7 @@ func indexedValue(v value.Value, index *strings.Replacer) value.Value {
 		return lists.Map(v, func(x value.Value) value.Value { return indexedValue(x, index) })
 	case *value.Dict:
 		d := value.NewDict()
-		for _, k := range v.Keys() {
-			x, _ := v.Get(k)
+		for k, x := range v.All() {
 			d.Set(k, indexedValue(x, index))
 		}
 		return d

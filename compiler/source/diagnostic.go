@@ -72,6 +72,20 @@ func (l *Diagnostics) Error(code Code, at Place, message, hint string) *Diagnost
 	return d
 }
 
+// AddAt collects a diagnostic that came as an error: at a place, if it has none of its own or
+// that is better known. It says whether it was one.
+func (l *Diagnostics) AddAt(at Place, err error, better bool) bool {
+	d, is := AsDiagnostic(err)
+	if is {
+		found := *d
+		if better || !found.At.Known() {
+			found.At = at
+		}
+		l.Add(&found)
+	}
+	return is
+}
+
 // Warning collects a warning.
 func (l *Diagnostics) Warning(code Code, at Place, message, hint string) *Diagnostic {
 	d := &Diagnostic{Code: code, Severity: Warning, At: at, Message: message, Hint: hint}

@@ -122,6 +122,18 @@ func (n *Node) Entry(key string) *Entry {
 	return nil
 }
 
+// OneOrMore are the items of a list, or the scalar that stands in the place of one; none of a
+// nil node.
+func (n *Node) OneOrMore() []*Node {
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == Scalar:
+		return []*Node{n}
+	}
+	return n.Items
+}
+
 // All are the entries of a map; also of a nil node.
 func (n *Node) All() []Entry {
 	if n == nil {

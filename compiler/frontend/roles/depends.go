@@ -12,14 +12,7 @@ import (
 )
 
 func (l *lowering) dependsOn(role *program.Role, n *yaml.Node) {
-	if n == nil {
-		return
-	}
-	items := n.Items
-	if n.Kind == yaml.Scalar {
-		items = []*yaml.Node{n}
-	}
-	for _, item := range items {
+	for _, item := range n.OneOrMore() {
 		text, _ := item.Text()
 		at := l.template.Place(item)
 		in := l.stack
@@ -53,17 +46,9 @@ func (l *lowering) findRoles(in *program.Stack, key string, at source.Place) []*
 		return nil
 	}
 	if l.keys == nil {
-		for _, s := range l.program.Servers {
-			for _, r := range s.Roles {
-				l.keys = append(l.keys, r.Key())
-			}
-		}
+		l.keys = l.rolesOf(l.program.Servers)
 	}
-	hint := l.roleHint(in, key)
-	if near := hot.Nearest(key, l.keys); near != "" && hint == "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	l.diags.Error(source.UnknownRole, at, fmt.Sprintf("there is no role %q", key), hint)
+	l.diags.Error(source.UnknownRole, at, fmt.Sprintf("there is no role %q", key), cmp.Or(l.roleHint(in, key), hot.Meant(key, l.keys, "")))
 	return nil
 }
 

@@ -27,10 +27,7 @@ var modeForm = regexp.MustCompile(`^0?[0-7]{3,4}$`)
 
 // files reads the files that the agent renders before the role runs.
 func (l *lowering) files(role *program.Role, n *yaml.Node) {
-	if n == nil {
-		return
-	}
-	for _, e := range n.Entries {
+	for _, e := range n.All() {
 		f := &program.RoleFile{Path: e.Name, At: l.template.Place(e.Key)}
 		if why := wrongPath(f.Path); why != "" {
 			l.diags.Error(source.BadFile, f.At, fmt.Sprintf("the path of file %q %s", f.Path, why), "an absolute path, or one below the folder that the role runs in")
@@ -93,7 +90,7 @@ func (l *lowering) fileTemplate(role *program.Role, f *program.RoleFile, n *yaml
 	at := l.template.Place(n)
 	e, err := hot.Fold(l.template.Expr(n), l.given.Resolve)
 	if err != nil {
-		l.failed(source.BadFile, at, err)
+		hot.Report(l.diags, source.BadFile, at, err)
 		return false
 	}
 	text, isText := e.Value.(string)

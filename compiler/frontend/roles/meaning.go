@@ -45,7 +45,7 @@ func (l *lowering) meaning(seen driver.Role, tool driver.Driver, src *yaml.Node)
 		seen.SourceAt = l.template.Place(src)
 		e, err := hot.Fold(l.template.Expr(src), l.given.Resolve)
 		if err != nil {
-			l.failed(source.BadSource, seen.SourceAt, err)
+			hot.Report(l.diags, source.BadSource, seen.SourceAt, err)
 			return nil
 		}
 		if !e.IsValue() {

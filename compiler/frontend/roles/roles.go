@@ -194,22 +194,3 @@ func (l *lowering) driver(role *program.Role, name, install *yaml.Node) driver.D
 	}
 	return tool
 }
-
-func (l *lowering) failed(code source.Code, at source.Place, err error) {
-	if d, ok := source.AsDiagnostic(err); ok {
-		found := *d
-		if !found.At.Known() {
-			found.At = at
-		}
-		l.diags.Add(&found)
-		return
-	}
-	message := err.Error()
-	if e, ok := err.(*hot.Error); ok {
-		at = e.At
-		if message = e.Message; e.Err != nil {
-			message = e.Err.Error()
-		}
-	}
-	l.diags.Error(code, at, message, "")
-}

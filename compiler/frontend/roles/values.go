@@ -21,22 +21,11 @@ func isDetailed(n *yaml.Node) bool {
 
 // isMapOf says that a node is a map with one key, and others only of a list.
 func isMapOf(n *yaml.Node, key string, of []string) bool {
-	if n.Kind != yaml.Map || n.Get(key) == nil {
-		return false
-	}
-	for _, e := range n.Entries {
-		if !slices.Contains(of, e.Name) {
-			return false
-		}
-	}
-	return true
+	return n.Kind == yaml.Map && n.Get(key) != nil && !slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return !slices.Contains(of, e.Name) })
 }
 
 func (l *lowering) inputs(role *program.Role, n *yaml.Node) {
-	if n == nil {
-		return
-	}
-	for _, e := range n.Entries {
+	for _, e := range n.All() {
 		in := &program.Input{Role: role, Name: e.Name, At: l.template.Place(e.Key)}
 		value := e.Value
 		if isDetailed(value) {
@@ -64,7 +53,7 @@ func (l *lowering) inputOptions(in *program.Input, n *yaml.Node) {
 		e, err := hot.Fold(l.template.Expr(d), l.given.Resolve)
 		switch {
 		case err != nil:
-			l.failed(source.BadArgument, l.template.Place(d), err)
+			hot.Report(l.diags, source.BadArgument, l.template.Place(d), err)
 		case !e.IsValue():
 			l.diags.Error(source.BadMetadata, l.template.Place(d), fmt.Sprintf("the default of input %q must be known when compiling", in.Name), "")
 		default:
@@ -92,10 +81,7 @@ func flag(n *yaml.Node, key string) bool {
 }
 
 func (l *lowering) outputs(role *program.Role, n *yaml.Node) {
-	if n == nil {
-		return
-	}
-	for _, e := range n.Entries {
+	for _, e := range n.All() {
 		o := &program.Output{Role: role, Name: e.Name, Attribute: e.Name, At: l.template.Place(e.Key), Secret: flag(e.Value, "secret")}
 		at := o.At
 		if a := e.Value.Get("attribute"); a != nil {
