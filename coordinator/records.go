@@ -168,8 +168,10 @@ type ServerState struct {
 	Message     string    `json:"message,omitempty"`
 	Agent       string    `json:"agent,omitempty"` // version
 	// Untold is why Heat does not know yet of what has ended, where the agent tells it.
-	Untold string      `json:"untold,omitempty"`
-	Roles  []RoleState `json:"roles"`
+	Untold string `json:"untold,omitempty"`
+	// NoHandle says that the machine was made when no server told Heat: it has no credentials.
+	NoHandle bool        `json:"no_handle,omitempty"`
+	Roles    []RoleState `json:"roles"`
 	// Wrote are the versions of the values that the server has published.
 	Wrote map[contract.CellName]Count `json:"wrote,omitempty"`
 	// Decided is what Heat decided of the stack's topology, by the keys of the plan: true,

@@ -187,7 +187,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 			return nil, err
 		}
 	}
-	result.Next, result.Parameters = nextCommands(a.dir, a.target, p.Signal)
+	result.Next, result.Parameters = nextCommands(a.dir, a.target, p.Signal == contract.RelaySignals || done.Untold)
 	if done.Outcome == deploy.Updated || a.restore { // the stack is there
 		result.Next, result.Parameters = result.Next[1:], []string{}
 	}
@@ -324,6 +324,9 @@ func (r *applied) print(io streams, t *target) {
 	}
 	if r.Restored {
 		fmt.Fprint(io.out, "\nIts servers join again by themselves, and publish again what they had published. Nothing needs to be done in Heat.\n")
+	}
+	if r.published.Untold {
+		fmt.Fprintf(io.out, "\nServers that are there have no credentials to tell Heat of this. Keep a relay running while Heat updates\nthe stack, which tells it in their place (\"hotc up\" brings its own):\n\n  %s\n", t.command("relay"))
 	}
 	if updated || r.Restored {
 		fmt.Fprintf(io.out, "\nTo see how it goes:\n\n  %s\n", r.Next[len(r.Next)-1])

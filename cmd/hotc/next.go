@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/dial"
@@ -20,9 +19,9 @@ const (
 )
 
 // nextCommands are what an operator types after apply, quoted for a shell: the stack's
-// creation, a relay if Heat is told by one, the status. missing are the template's own
+// creation, a relay if Heat needs one, the status. missing are the template's own
 // parameters that still want a value.
-func nextCommands(dir string, t *target, signal contract.Signalling) (commands, missing []string) {
+func nextCommands(dir string, t *target, relay bool) (commands, missing []string) {
 	template := filepath.Join(dir, "stack.yaml")
 	words := []string{"openstack stack create -t", shellQuote(template)}
 	for _, name := range environmentsOf(dir) {
@@ -46,7 +45,7 @@ func nextCommands(dir string, t *target, signal contract.Signalling) (commands, 
 		}
 	}
 	commands = []string{strings.Join(words, " ")}
-	if signal == contract.RelaySignals {
+	if relay {
 		commands = append(commands, t.command("relay", "--once"))
 	}
 	return append(commands, t.command("status", "--watch")), missing

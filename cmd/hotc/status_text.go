@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,8 @@ func untoldLines(v *status.Status, to *target) string {
 	for _, u := range all {
 		fmt.Fprintf(&b, "%s\n", terminal.Visible(u.String()))
 	}
-	if len(all) > 0 && v.Plan.Signal == contract.RelaySignals && v.Relays == 0 {
+	relay := func(u status.Untold) bool { return v.Plan.Signal == contract.RelaySignals || u.Server == "" }
+	if slices.ContainsFunc(all, relay) && v.Relays == 0 {
 		fmt.Fprintf(&b, "  start one where Heat and the coordinator are reached: %s\n", to.command("relay"))
 	}
 	if b.Len() > 0 {

@@ -311,11 +311,12 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 		on = noDeployment{}
 	}
 	u := &up.Up{Cloud: cloud, Deployment: on, View: view, Name: a.stack, Template: t, Options: a.stackOptions(secret.Hex()), Key: []byte(secret.Hex()), Look: betweenHeatsLooks}
-	if a.signal == string(contract.RelaySignals) && on == d {
+	if a.signal != string(contract.NobodySignals) && on == d {
 		key, err := secret.Relay(coordinator.Deployment(a.stack))
 		if err != nil {
 			return nil, nil, err
 		}
+		u.TakesOver = a.signal == string(contract.RelaySignals)
 		u.Relay = func(ctx context.Context) error {
 			return a.relayBy(ctx, &relay.Relay{Heat: cloud}, key)
 		}

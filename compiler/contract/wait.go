@@ -51,6 +51,10 @@ const PlanSource Source = "/plan"
 // heatCell begins the names of the cells that stand for what Heat gives a server.
 const heatCell = string(HeatSource) + ":"
 
+// DoneHandle is the wait condition's handle of the root stack by which agents tell Heat that all
+// of a server's roles have ended. Those of single roles are named in Role.Signals.
+const DoneHandle = "hotc_done_handle"
+
 // HeatCell stands for one of the values of Server.Deploy where a role follows it. No such
 // cell lies in the coordinator: the relay writes all of a server's into one record.
 func HeatCell(key string) CellName { return CellName(heatCell + key) }

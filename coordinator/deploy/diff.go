@@ -19,6 +19,9 @@ type difference struct {
 	inPlace bool   // a live deployment can take it
 	// shape says that it is about servers and what reads what: not about roles.
 	shape bool
+	// untold says that Heat is to be told what the servers that are there have no credentials
+	// for: a relay tells it.
+	untold bool
 }
 
 // differences says what another plan would change, a line for each server, role
@@ -30,14 +33,14 @@ func differences(from, to *contract.Plan) []difference {
 	note := func(what, how string, inPlace bool) {
 		all = append(all, difference{what: what, how: how, inPlace: inPlace, shape: inPlace})
 	}
-	if from.Signal != to.Signal {
-		// Servers know nothing of how a relay tells Heat. To tell it themselves they need
-		// credentials, without which Heat would wait for them, and for no further update.
-		how, relayed := fmt.Sprintf("%s becomes %s", from.Signal, to.Signal), from.Signal == contract.RelaySignals
-		if to.Signal == contract.AgentsSignal && relayed {
-			how += ", for which servers that are there have no credentials (keep --signal=relay, or compile with --signal=none)"
-		}
-		note("signal", how, to.Signal == contract.RelaySignals || relayed && to.Signal == contract.NobodySignals)
+	agents, switched := to.Signal == contract.AgentsSignal, from.Signal != to.Signal
+	if switched {
+		all = append(all, difference{what: "signal", how: fmt.Sprintf("%s becomes %s", from.Signal, to.Signal), shape: true, untold: agents,
+			inPlace: agents || to.Signal == contract.RelaySignals || from.Signal == contract.RelaySignals})
+	}
+	sealed := map[contract.CellName]bool{}
+	for _, c := range to.Cells {
+		sealed[c.Name] = c.Sealed
 	}
 	compare(from.Servers, to.Servers, func(s contract.Server) contract.ServerPath { return s.Path },
 		func(kind string, a, b contract.Server) {
@@ -46,6 +49,11 @@ func differences(from, to *contract.Plan) []difference {
 				return
 			}
 			all = append(all, serverDifferences(a, b, to.Signal)...)
+			for i := range b.Roles {
+				if agents && (switched || signalsMore(roleOf(&a, b.Roles[i].Name), b.Roles[i])) {
+					all = append(all, untellable(&b, &b.Roles[i], sealed)...)
+				}
+			}
 		})
 	compare(from.Cells, to.Cells, func(c contract.Cell) contract.CellName { return c.Name },
 		func(kind string, a, b contract.Cell) {
@@ -170,12 +178,13 @@ func serverDifferences(a, b contract.Server, signal contract.Signalling) []diffe
 	compare(a.Roles, b.Roles, func(r contract.Role) string { return r.Name },
 		func(kind string, x, y contract.Role) {
 			what := fmt.Sprintf("role %s.%s", a.Path, cmpName(x.Name, y.Name))
+			more := signal == contract.AgentsSignal && signalsMore(x, y)
 			if kind != "" {
-				all = append(all, difference{what: what, how: kind, inPlace: kind == "removed" || signal != contract.AgentsSignal || len(y.Signals) == 0})
+				all = append(all, difference{what: what, how: kind, inPlace: true, untold: more})
 				return
 			}
-			if signal == contract.AgentsSignal && signalsMore(x, y) {
-				all = append(all, difference{what: what, how: "what Heat waits for changed"})
+			if more {
+				all = append(all, difference{what: what, how: "what Heat waits for changed", inPlace: true, untold: true})
 			}
 			if names := roleDifferences(x, y); len(names) > 0 {
 				all = append(all, difference{what: what, how: strings.Join(names, ", ") + " changed", inPlace: true})
@@ -209,8 +218,29 @@ func sameDecisions(a, b contract.Server) bool {
 	return true
 }
 
+// roleOf is a server's role of a name, or none.
+func roleOf(s *contract.Server, name string) contract.Role {
+	i := slices.IndexFunc(s.Roles, func(r contract.Role) bool { return r.Name == name })
+	if i < 0 {
+		return contract.Role{}
+	}
+	return s.Roles[i]
+}
+
+// untellable are the values of a role that Heat reads, and that nobody can tell it: the server
+// has no credentials for that, and no relay can open what is sealed.
+func untellable(s *contract.Server, r *contract.Role, sealed map[contract.CellName]bool) (all []difference) {
+	for _, o := range r.ForHeat() {
+		if sealed[o.Cell] {
+			all = append(all, difference{what: fmt.Sprintf("role %s", s.Path.Role(r.Name)),
+				how: "Heat reads its secret " + o.Name + ", which its server has no credentials to tell Heat, and no relay can open"})
+		}
+	}
+	return all
+}
+
 // signalsMore says that a role is to signal more to Heat than before: what it needs for
-// that lies in its server's user-data, which stays as it was.
+// that lies in its server's user-data, which stays as it was. A relay tells it.
 func signalsMore(a, b contract.Role) bool {
 	return slices.ContainsFunc(b.Signals, func(s contract.Signal) bool {
 		return !slices.ContainsFunc(a.Signals, func(old contract.Signal) bool { return sameRecord(old, s) })

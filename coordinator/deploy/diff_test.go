@@ -66,15 +66,20 @@ func TestDifferences(t *testing.T) {
 			c.Slot = &contract.Slot{Group: "g", Number: 1}
 			p.Servers = append(p.Servers, c)
 		}, "server c: added; !group g: other places for its members"},
-		"signals": {nil, func(p *contract.Plan) { p.Signal = contract.AgentsSignal }, "!signal: none becomes heat"},
+		"signals": {nil, func(p *contract.Plan) { p.Signal = contract.AgentsSignal }, "signal: none becomes heat"},
 		"a relay to agents": {func(p *contract.Plan) { p.Signal = contract.RelaySignals }, func(p *contract.Plan) { p.Signal = contract.AgentsSignal },
-			"!signal: relay becomes heat, for which servers that are there have no credentials (keep --signal=relay, or compile with --signal=none)"},
+			"signal: relay becomes heat"},
+		"a relay to agents, with a secret that Heat reads": {func(p *contract.Plan) {
+			p.Signal, p.Cells[0].Sealed = contract.RelaySignals, true
+		}, func(p *contract.Plan) {
+			p.Signal, p.Cells[0].Sealed, p.Servers[0].Roles[0].Outputs[0].Heat = contract.AgentsSignal, true, true
+		}, "signal: relay becomes heat; role a.r: output x changed; !role a.r: Heat reads its secret x, which its server has no credentials to tell Heat, and no relay can open"},
 		"a relay to nobody": {func(p *contract.Plan) { p.Signal = contract.RelaySignals }, nil, "signal: relay becomes none"},
 		"a wait of Heat's": {func(p *contract.Plan) { p.Signal = contract.AgentsSignal }, func(p *contract.Plan) {
 			p.Signal = contract.AgentsSignal
 			p.Servers[0].Roles[0].Signals = []contract.Signal{{Handle: "h"}}
 			p.Servers[1].Roles = append(p.Servers[1].Roles, contract.Role{Name: "u", Signals: []contract.Signal{{Handle: "h"}}})
-		}, "!role a.r: what Heat waits for changed; !role b.u: added"},
+		}, "role a.r: what Heat waits for changed; role b.u: added"},
 		"a wait of Heat's, by the relay": {func(p *contract.Plan) { p.Signal = contract.RelaySignals }, func(p *contract.Plan) {
 			p.Signal = contract.RelaySignals
 			p.Servers[0].Roles[0].Signals = []contract.Signal{{Handle: "h"}}
@@ -87,6 +92,7 @@ func TestDifferences(t *testing.T) {
 				p.Secrets = []contract.Secret{{Name: "pw", Readers: []contract.ServerPath{"b"}}}
 			},
 			"secret parameter pw: no longer read by a; secret parameter pw: read by b too"},
+		"agents to nobody": {func(p *contract.Plan) { p.Signal = contract.AgentsSignal }, nil, "!signal: heat becomes none"},
 	} {
 		from, to := two(), two()
 		if c.from != nil {

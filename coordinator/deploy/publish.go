@@ -57,6 +57,9 @@ type Published struct {
 	Changes []RoleChange
 	// Shape says what else comes and goes by it: servers, and who reads what.
 	Shape []string
+	// Untold says that Heat is to be told by servers that are there what they have no
+	// credentials for: a relay has to tell it.
+	Untold bool
 }
 
 // Publication is a deployment as it is to stand on a coordinator.
@@ -204,7 +207,9 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 			return result, nil, nil, err
 		}
 		live = change.live
-		result.Shape = shapes(differences(live, p))
+		all := differences(live, p)
+		result.Shape = shapes(all)
+		result.Untold = slices.ContainsFunc(all, func(d difference) bool { return d.untold })
 	}
 	var missing map[coordinator.Path]bool
 	if result.Outcome == Unchanged || result.Outcome == Updated {

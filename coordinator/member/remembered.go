@@ -25,12 +25,18 @@ type Remembered struct {
 	Identity *coordinator.Identity `json:"identity,omitempty"`
 	// Counters are the last ones, by what they count.
 	Counters map[string]int64 `json:"counters,omitempty"`
+	// Heat is the last that a relay has carried of what Heat gives: it holds when no relay carries
+	// anything any more, and its record is gone.
+	Heat *coordinator.HeatValues `json:"heat,omitempty"`
 }
 
 // With is what is remembered when more is.
 func (r Remembered) With(more Remembered) Remembered {
 	if more.Identity != nil {
 		r.Identity = more.Identity
+	}
+	if more.Heat != nil {
+		r.Heat = more.Heat
 	}
 	counters := maps.Clone(r.Counters)
 	if counters == nil {

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -24,6 +25,9 @@ func (v *Status) Untold() []Untold {
 			if s.State.Untold != "" {
 				out = append(out, Untold{s.Path, s.State.Untold})
 			}
+		}
+		if s := v.withoutHandle(); s != nil && v.Relays == 0 && !v.handleDone() {
+			out = append(out, Untold{Reason: "server " + string(s.Path) + " was made without credentials for that, and no relay is running that tells it instead"})
 		}
 	case contract.RelaySignals:
 		switch {
@@ -60,6 +64,23 @@ func (v *Status) heatKnows() bool {
 		}
 	}
 	return len(v.Heat.Waits) > 0
+}
+
+// withoutHandle is a server with something to tell that cannot tell it; nil if all can.
+func (v *Status) withoutHandle() *Server {
+	for _, s := range v.Servers {
+		if s.Came() && s.State.NoHandle && len(s.Roles) > 0 && s.finished() {
+			return s
+		}
+	}
+	return nil
+}
+
+// handleDone says that Heat has heard all that it wants of servers, as a relay has found.
+func (v *Status) handleDone() bool {
+	return slices.ContainsFunc(v.Heat.Waits, func(w coordinator.HeatWait) bool {
+		return w.Wait == contract.DoneHandle && w.Status == coordinator.HeatDone
+	})
 }
 
 // String is it in a line.

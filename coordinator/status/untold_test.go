@@ -22,6 +22,33 @@ func TestUntoldOfANewMachine(t *testing.T) {
 	}
 }
 
+// A server that was made while a relay told Heat cannot tell it: without a relay Heat does not
+// know until one has found that it does.
+func TestUntoldByAServerWithoutHandle(t *testing.T) {
+	p := &contract.Plan{Format: contract.Format, Signal: contract.AgentsSignal, Servers: []contract.Server{{Path: "db", Roles: []contract.Role{{Name: "r"}}}}}
+	told := coordinator.HeatRecord{Waits: []coordinator.HeatWait{{Wait: "hotc_done", Status: coordinator.HeatDone}, {Wait: contract.DoneHandle, Status: coordinator.HeatDone}}}
+	const want = "[Heat does not know yet: server db was made without credentials for that, and no relay is running that tells it instead]"
+	for name, c := range map[string]struct {
+		noHandle bool
+		phase    coordinator.Phase
+		relays   int
+		heat     coordinator.HeatRecord
+		want     string
+	}{
+		"none is running":          {true, coordinator.PhaseDone, 0, coordinator.HeatRecord{Waits: told.Waits[:1]}, want},
+		"one is running":           {true, coordinator.PhaseDone, 1, coordinator.HeatRecord{}, "[]"},
+		"one was, and has told it": {true, coordinator.PhaseDone, 0, told, "[]"},
+		"it has nothing to tell":   {true, coordinator.PhaseRunning, 0, coordinator.HeatRecord{}, "[]"},
+		"it tells Heat itself":     {false, coordinator.PhaseDone, 0, coordinator.HeatRecord{}, "[]"},
+	} {
+		db := deploy.ServerSnapshot{Path: "db", Incarnation: coordinator.IncarnationRecord{Number: 1}, State: coordinator.ServerState{Phase: c.phase, NoHandle: c.noHandle}}
+		v := status.New(p, &deploy.Snapshot{Ready: true, Relays: c.relays, Heat: c.heat, Servers: []deploy.ServerSnapshot{db}}, func(json.RawMessage) int { return 1 })
+		if got := fmt.Sprint(v.Untold()); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // Heat does not know yet where there is something to tell and nobody tells it; before that
 // nothing is said, and where Heat is left out.
 func TestUntold(t *testing.T) {

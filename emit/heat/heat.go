@@ -26,7 +26,7 @@ const (
 	ParameterCoordinator = "hotc_coordinator"
 	ParameterAgentURL    = "hotc_agent_url"
 	ParameterSecret      = "hotc_secret"
-	ResourceHandle       = "hotc_done_handle"
+	ResourceHandle       = contract.DoneHandle
 	ResourceCondition    = "hotc_done"
 	ResourceHere         = "hotc_here" // says that a group's member is there
 	ResourceValues       = "hotc_values"

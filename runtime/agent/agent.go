@@ -143,6 +143,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer a.journal.Close()
+	a.heat.recall(a.journal.Remembered().Heat)
 	ctx, a.stop = context.WithCancelCause(ctx)
 	defer a.stop(nil)
 	if c.EndLeftovers {
@@ -380,7 +381,7 @@ func (a *agent) takeOver(before coordinator.ServerState) error {
 
 // firstState is what the journal knows, and what was printed of that.
 func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerState {
-	state := coordinator.ServerState{Phase: coordinator.PhaseUp, Since: a.Now().UTC(), Agent: a.Version, Decided: a.decided()}
+	state := coordinator.ServerState{Phase: coordinator.PhaseUp, Since: a.Now().UTC(), Agent: a.Version, NoHandle: a.Boot.Signal == "", Decided: a.decided()}
 	for _, r := range a.plan.Roles {
 		now := a.recall(r)
 		for _, old := range before.Roles {

@@ -16,7 +16,8 @@ import (
 )
 
 // What Heat gives stands in the boot file as it was when the server was made, and in the
-// coordinator as a relay has heard it since. Of the two the relay's record counts, if it is
+// coordinator as a relay has heard it since, and in the journal as it was read there last: the
+// record is gone once the stack does without a relay. Of these the relay's record counts, if it is
 // about this very machine: a server that Nova rebuilds boots with its old user-data, a new
 // one of the same name with newer user-data than the record of the one before it.
 
@@ -36,6 +37,13 @@ type heatValues struct {
 
 func newHeatValues(boot map[string]json.RawMessage, instance string) *heatValues {
 	return &heatValues{boot: boot, instance: instance, changed: make(chan struct{})}
+}
+
+// recall takes what this machine knew of before. Whatever a relay says now is newer.
+func (h *heatValues) recall(known *coordinator.HeatValues) {
+	if known != nil && known.Instance == h.instance {
+		h.record = *known
+	}
 }
 
 // take keeps what was read. An older record than one that was seen counts for nothing.
@@ -191,6 +199,11 @@ func (a *agent) readHeat(ctx context.Context) error {
 	}
 	if err != nil {
 		a.console.say("%v", err)
+	}
+	if before := a.journal.Remembered().Heat; err == nil && record.Instance == a.Instance && (before == nil || !before.Same(record)) {
+		if err := a.journal.Remember(member.Remembered{Heat: &record}); err != nil {
+			return err
+		}
 	}
 	a.heat.take(record, err)
 	a.follows.wake()

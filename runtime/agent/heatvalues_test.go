@@ -198,3 +198,22 @@ func TestHeatsValuesComeTogether(t *testing.T) {
 	reader.ran("1 made1\nupdate 2 made2\nupdate 3 made3\nupdate 4 made4\nupdate 5 made4\n")
 	a.ran("1\nupdate 2\nupdate 3\nupdate 4\n")
 }
+
+// What a relay has carried holds when the stack does without one: its record is gone then, and
+// the boot file is as old as the machine.
+func TestWhatWasCarriedHoldsWithoutARelay(t *testing.T) {
+	b := relayed(t, idempotent)
+	a := b.start("a", stays, booted("level", `1`))
+	b.awaitState("a", inPhase(coordinator.PhaseDone))
+	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `2`)})
+	b.awaitState("a", upTo(2, coordinator.RoleDone))
+	a.cancel()
+	a.gone()
+	db := &b.plan.Servers[0]
+	db.Deploy["level"] = contract.DeployValue{Expr: db.Deploy["level"].Expr, At: db.Deploy["level"].At}
+	db.Roles[0] = with(b.sh("r", `echo $HOTC_HOOK then $(hotc-agent get level) >>../count`), idempotent, given("level"))
+	b.apply(func(w *deploy.Publication) { w.Plan.Signal = contract.AgentsSignal })
+	a = b.start("a", stays, booted("level", `1`))
+	b.awaitState("a", upTo(3, coordinator.RoleDone))
+	a.ran("1\nupdate 2\nupdate then 2\n")
+}

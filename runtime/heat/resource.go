@@ -84,6 +84,25 @@ func (c *Client) Signal(ctx context.Context, stackName, stackID, resource string
 	return c.call(ctx, request{method: http.MethodPost, path: []string{"stacks", stackName, stackID, "resources", resource, "signal"}, body: data}, nil)
 }
 
+// HandleType is the type of a wait condition's handle.
+const HandleType = "OS::Heat::WaitConditionHandle"
+
+// Signals are the statuses that a wait condition's handle has been signalled with, by the
+// signals' ids.
+func (c *Client) Signals(ctx context.Context, stackName, stackID, handle string) (map[string]string, error) {
+	var answer struct {
+		Metadata map[string]struct {
+			Status string `json:"status"`
+		} `json:"metadata"`
+	}
+	err := c.call(ctx, get(nil, "stacks", stackName, stackID, "resources", handle, "metadata"), &answer)
+	statuses := map[string]string{}
+	for id, x := range answer.Metadata {
+		statuses[id] = x.Status
+	}
+	return statuses, err
+}
+
 // Deployment is an OS::Heat::SoftwareDeployment of the project's, as Heat has resolved it.
 type Deployment struct {
 	ID     string `json:"id"`

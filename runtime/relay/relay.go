@@ -34,6 +34,8 @@ type Heat interface {
 	EndDeployment(ctx context.Context, id string, end heat.DeploymentEnd) (*heat.Deployment, error)
 	Definition(ctx context.Context, s *heat.Stack) (json.RawMessage, error)
 	Resources(ctx context.Context, stackName, stackID string, depth int) ([]heat.Resource, error)
+	Signals(ctx context.Context, stackName, stackID, handle string) (map[string]string, error)
+	Signal(ctx context.Context, stackName, stackID, resource string, data any) error
 }
 
 // Relay is one relay of one deployment.
@@ -69,6 +71,7 @@ type Relay struct {
 	left    map[contract.ServerPath]int
 	// unlisted are machines that Heat does not have, or not yet.
 	unlisted map[contract.ServerPath]unlisted
+	helped   helped
 }
 
 // lookAtStack is how often the stack is asked for where only its id matters: one of the same
@@ -186,7 +189,7 @@ func (r *Relay) decided(seen []wait, s *relay.Session) bool {
 
 // round looks at Heat, ends the waits that are to be ended, and says how it stands.
 func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
-	seen, err := r.look(ctx)
+	seen, err := r.look(ctx, s.Plan.Signal == contract.AgentsSignal)
 	told := error(nil)
 	if err == nil {
 		told = r.carry(ctx, s, seen)
@@ -195,7 +198,9 @@ func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 	}
 	if err == nil && told == nil {
 		r.doubt(ctx, s, seen)
-		err = r.end(ctx, s, seen)
+		if err = r.end(ctx, s, seen); err == nil {
+			err = r.help(ctx, s)
+		}
 	}
 	if told != nil && ctx.Err() == nil && !errors.Is(told, relay.ErrStale) { // what was stale is looked at again
 		r.why("values", told.Error())
@@ -216,10 +221,10 @@ func trouble(err error) string {
 	return err.Error()
 }
 
-// look asks Heat what it waits for.
-func (r *Relay) look(ctx context.Context) ([]wait, error) {
+// look asks Heat what it waits for; state says that the stack's counts.
+func (r *Relay) look(ctx context.Context, state bool) ([]wait, error) {
 	name := string(r.Key.Deployment)
-	if r.stack == nil || r.Once || time.Since(r.looked) > lookAtStack {
+	if r.stack == nil || r.Once || state || time.Since(r.looked) > lookAtStack {
 		stack, err := r.Heat.Stack(ctx, name)
 		if errors.Is(err, heat.ErrNotFound) {
 			r.stack, r.record.Stack = nil, ""
@@ -322,6 +327,7 @@ func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
 		}
 		record.Waits = append(record.Waits, x)
 	}
+	record.Waits = append(record.Waits, r.helped.waits...)
 	r.record = record
 	if r.Told != nil {
 		r.Told(record)

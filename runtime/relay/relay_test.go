@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/memory"
 	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
 const blog = coordinator.Deployment("blog")
@@ -34,6 +36,8 @@ type cloud struct {
 	updated time.Time // the stack was, last
 	has     []string  // machines that the stack has
 	names   string    // the resources of its template
+	handles []heat.Resource
+	signals map[string]map[string]string // of handles, by their stack and name
 }
 
 func newCloud() *cloud {
@@ -79,9 +83,29 @@ func (c *cloud) Resources(context.Context, string, string, int) ([]heat.Resource
 	defer c.mu.Unlock()
 	var all []heat.Resource
 	for _, id := range c.has {
-		all = append(all, heat.Resource{ID: id})
+		all = append(all, heat.Resource{ID: id, StackID: "stack-1"})
 	}
-	return all, nil
+	return append(all, c.handles...), nil
+}
+
+func (c *cloud) Signals(_ context.Context, _, stack, handle string) (map[string]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.signals[stack+" "+handle]), nil
+}
+
+// Signal takes it, but for the first of each, which Heat answers and drops.
+func (c *cloud) Signal(_ context.Context, _, stack, handle string, data any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text, _ := json.Marshal(data)
+	c.ends = append(c.ends, stack+" "+handle+" "+string(text))
+	if there := c.signals[stack+" "+handle]; there != nil {
+		there[data.(signal.Signal).ID] = string(data.(signal.Signal).Status)
+		return nil
+	}
+	c.signals[stack+" "+handle] = map[string]string{}
+	return nil
 }
 
 func (c *cloud) EndDeployment(_ context.Context, id string, end heat.DeploymentEnd) (*heat.Deployment, error) {

@@ -281,3 +281,11 @@ func (m members) Definition(context.Context, *heatapi.Stack) (json.RawMessage, e
 func (m members) Resources(context.Context, string, string, int) ([]heatapi.Resource, error) {
 	return nil, nil
 }
+
+// Signals implements relay.Heat.
+func (m members) Signals(context.Context, string, string, string) (map[string]string, error) {
+	return nil, nil
+}
+
+// Signal implements relay.Heat.
+func (m members) Signal(context.Context, string, string, string, any) error { return nil }

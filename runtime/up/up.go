@@ -72,6 +72,8 @@ type Up struct {
 	Key []byte
 	// Relay tells Heat how roles go, until its context ends; nil where nobody is needed for it.
 	Relay func(ctx context.Context) error
+	// TakesOver says that the relay ends the waits which an update supersedes.
+	TakesOver bool
 	// Look is the time between two looks at Heat.
 	Look time.Duration
 
@@ -273,7 +275,7 @@ func (u *Up) create(ctx context.Context) (id string, err error) {
 func (u *Up) update(ctx context.Context, f *following) error {
 	f.id = u.stack.ID
 	switch {
-	case u.stack.State.InProgress() && u.Relay != nil:
+	case u.stack.State.InProgress() && u.TakesOver:
 		u.View.Say("Heat is at something else (" + string(u.stack.State) + "): the update takes over")
 	case u.stack.State.InProgress():
 		u.View.Say("Heat is at something else (" + string(u.stack.State) + "): the update follows")

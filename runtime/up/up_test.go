@@ -233,13 +233,24 @@ func TestAnUpdateWaitsForWhatHeatIsAt(t *testing.T) {
 func TestAnUpdateTakesOverWithARelay(t *testing.T) {
 	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_IN_PROGRESS", Tags: []string{"hotc-other"}}, states: []heat.State{"CREATE_IN_PROGRESS", "CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}}
 	u, v := begin(t, c, &deployment{outcome: deploy.Updated, there: true})
-	u.Relay = func(ctx context.Context) error { <-ctx.Done(); return nil }
+	u.TakesOver, u.Relay = true, func(ctx context.Context) error { <-ctx.Done(); return nil }
 	r, err := u.Run(t.Context())
 	if err != nil || !r.OK() || r.Stack.State != "UPDATE_COMPLETE" || len(c.states) > 0 || !slices.Equal(c.asked, []string{"update"}) {
 		t.Errorf("%v, %v, left: %v", err, c.asked, c.states)
 	}
 	if !slices.Contains(v.said, "Heat is at something else (CREATE_IN_PROGRESS): the update takes over") {
 		t.Errorf("%v", v.said)
+	}
+}
+
+// A relay that only tells Heat for some servers ends nothing that is superseded: Heat comes to its
+// end first.
+func TestAnUpdateFollowsWhereAgentsTellHeat(t *testing.T) {
+	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_IN_PROGRESS", Tags: []string{"hotc-other"}}, states: []heat.State{"CREATE_IN_PROGRESS", "CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}}
+	u, v := begin(t, c, &deployment{outcome: deploy.Updated, there: true})
+	u.Relay = func(ctx context.Context) error { <-ctx.Done(); return nil }
+	if r, err := u.Run(t.Context()); err != nil || !r.OK() || !slices.Contains(v.said, "Heat is at something else (CREATE_IN_PROGRESS): the update follows") {
+		t.Errorf("%v: %v", err, v.said)
 	}
 }
 

@@ -1,0 +1,206 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/signal"
+)
+
+// With --signal=heat servers tell Heat themselves, by wait conditions' handles whose
+// credentials are in their user-data. One that was made before Heat had such a handle, while a
+// relay told Heat, or nobody, has none, and its user-data stays as it is. For such servers a
+// relay signals, with its own credentials, the very thing that their agents would: a signal
+// that comes twice overwrites itself. So it needs not know who can speak for itself; it waits a
+// while, and tells what nobody has told by then.
+
+// patience is how many looks long what a server's agent may tell is left to it.
+const patience = 5
+
+// handle is a wait condition's handle, as Heat lists it.
+type handle struct{ stackName, stackID, name string }
+
+// said is what somebody has to be told: how a server's roles, or one of them, have ended.
+type said struct {
+	to handle
+	id string
+}
+
+// helped is what is known of handles.
+type helped struct {
+	known map[handle]map[string]string // statuses by the signals' ids
+	since map[said]time.Time           // when it was first found missing
+	read  map[handle]time.Time         // when Heat was asked
+	rests time.Time                    // when the stack was updated that Heat has done with
+	waits []coordinator.HeatWait
+}
+
+// help signals handles for the servers that cannot. Where Heat has done what it was asked for
+// it waits for nothing.
+func (r *Relay) help(ctx context.Context, s *relay.Session) error {
+	h := &r.helped
+	if s.Plan.Signal != contract.AgentsSignal || r.stack == nil {
+		h.waits = nil
+		return nil
+	}
+	rests := r.stack.State.Complete() || r.stack.State.Action() == "DELETE"
+	if rests && h.rests.Equal(r.stack.Updated.Time) && h.since == nil {
+		return nil
+	}
+	resources, err := r.Heat.Resources(ctx, r.stack.Name, r.stack.ID, heat.MaxDepth)
+	if err != nil {
+		return err
+	}
+	if h.since == nil {
+		h.known, h.since, h.read = map[handle]map[string]string{}, map[said]time.Time{}, map[handle]time.Time{}
+	}
+	found, servers := handlesOf(resources), r.servers(s)
+	h.waits = nil
+	for _, to := range found.all {
+		wait := coordinator.HeatWait{Wait: to.name, Status: coordinator.HeatDone}
+		if !rests {
+			for _, v := range found.verdicts(to, s.Plan, servers) {
+				told, err := r.helpWith(ctx, s, to, v)
+				if err != nil {
+					return err
+				}
+				switch {
+				case v.state == coordinator.HeatFailed:
+					wait.Status, wait.Reason = v.state, v.reason
+				case wait.Status == coordinator.HeatDone && !told:
+					wait.Status, wait.Reason = coordinator.HeatWaits, v.reason
+				}
+			}
+		}
+		h.waits = append(h.waits, wait)
+	}
+	if rests {
+		h.rests, h.since = r.stack.Updated.Time, nil
+	}
+	return nil
+}
+
+// helpWith tells Heat of a server, if nobody else does, and says whether Heat knows.
+func (r *Relay) helpWith(ctx context.Context, s *relay.Session, to handle, v spoken) (told bool, err error) {
+	h, what := &r.helped, said{to, v.id}
+	status := signal.Success
+	switch v.state {
+	case coordinator.HeatWaits:
+		return false, nil
+	case coordinator.HeatFailed:
+		status = signal.Failure
+	case coordinator.HeatDone:
+	}
+	if h.known[to][v.id] == string(status) {
+		return true, nil
+	}
+	if time.Since(h.read[to]) >= r.Every/2 { // once in a look
+		if h.known[to], err = r.Heat.Signals(ctx, to.stackName, to.stackID, to.name); err != nil {
+			if errors.Is(err, heat.ErrNotFound) {
+				return false, nil // Heat has replaced it
+			}
+			return false, err
+		}
+		h.read[to] = time.Now()
+	}
+	before, some := h.known[to][v.id]
+	if before == string(status) {
+		return true, nil
+	}
+	if h.since[what].IsZero() {
+		h.since[what] = time.Now()
+	}
+	if !some && time.Since(h.since[what]) < patience*r.Every {
+		return false, nil
+	}
+	signalled := signal.Signal{Status: status, Reason: signal.ShortReason(v.reason), ID: v.id}
+	end, err := r.answer(ctx, s, v.verdict)
+	switch {
+	case err != nil:
+		return false, err
+	case end.Status == string(coordinator.HeatFailed):
+		signalled.Status, signalled.Reason = signal.Failure, end.Reason
+	case len(v.values) > 0:
+		signalled.Data = end.Outputs["data"].(map[string]map[string]json.RawMessage)[v.values[0].server]
+	}
+	if err := r.Heat.Signal(ctx, to.stackName, to.stackID, to.name, signalled); err != nil && !errors.Is(err, heat.ErrNotFound) {
+		return false, err
+	}
+	r.Say(fmt.Sprintf("Heat was told of %s, for server %s: %s: %s", to.name, v.id, signalled.Status, signalled.Reason))
+	return false, nil // Heat takes it a little later, or drops it: the next look tells
+}
+
+// handles are a stack's, and where in it machines are.
+type handles struct {
+	all     []handle
+	parents map[string]string // of nested stacks, by their ids
+	at      map[string]string // the stack in which a resource lies, by its own id
+}
+
+func handlesOf(resources []heat.Resource) *handles {
+	h := &handles{parents: map[string]string{}, at: map[string]string{}}
+	for _, x := range resources {
+		switch {
+		case x.Type == heat.HandleType && x.ID != "" && x.StackID != "":
+			h.all = append(h.all, handle{x.StackName, x.StackID, x.Name})
+		case x.NestedID != "":
+			h.parents[x.NestedID] = x.StackID
+		case x.ID != "":
+			h.at[x.ID] = x.StackID
+		}
+	}
+	slices.SortFunc(h.all, func(a, b handle) int { return slices.Compare([]string{a.stackID, a.name}, []string{b.stackID, b.name}) })
+	return h
+}
+
+// meant is the handle of a name that an agent finds in its boot file: that of the nearest stack.
+func (h *handles) meant(machine, name string) (handle, bool) {
+	for at, deep := h.at[machine], 0; at != "" && deep <= heat.MaxDepth; at, deep = h.parents[at], deep+1 {
+		i := slices.IndexFunc(h.all, func(x handle) bool { return x.stackID == at && x.name == name })
+		if i >= 0 {
+			return h.all[i], true
+		}
+	}
+	return handle{}, false
+}
+
+// spoken is what is to be said to a handle under an id.
+type spoken struct {
+	id string
+	verdict
+}
+
+// verdicts are those of the servers that a handle is about, as far as Heat has them now.
+func (h *handles) verdicts(to handle, p *contract.Plan, servers map[contract.ServerPath]relay.Server) (all []spoken) {
+	for i := range p.Servers {
+		server := &p.Servers[i]
+		now := servers[server.Path]
+		if now.Instance == "" || h.at[now.Instance] == "" || now.Unreadable != "" || len(server.Roles) == 0 {
+			continue
+		}
+		if at, is := h.meant(now.Instance, to.name); !is || at != to {
+			continue
+		}
+		if to.name == contract.DoneHandle {
+			w := contract.HeatWait{Servers: contract.HeatServers{{Server: server.Path, ID: now.Instance}}}
+			all = append(all, spoken{string(server.Path), decide(w, p, map[contract.ServerPath]relay.Server{server.Path: now}, nil)})
+			continue
+		}
+		for n := range server.Roles {
+			role := &server.Roles[n]
+			if through := role.Signal(to.name); through != nil {
+				w := contract.HeatWait{About: contract.HeatWaitAbout{Wait: to.name, Role: role.Name}, Servers: contract.HeatServers{{Server: server.Path, ID: now.Instance}}}
+				all = append(all, spoken{through.ID, decide(w, p, map[contract.ServerPath]relay.Server{server.Path: now}, nil)})
+			}
+		}
+	}
+	return all
+}
