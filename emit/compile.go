@@ -60,6 +60,8 @@ type Options struct {
 	Lint bool
 	// Packs are the rules of communities that are wanted beside hotc's own.
 	Packs []*rule.Rule
+	// Shell looks at scripts of shells for the linter; nil if nothing is to.
+	Shell func(script string) []rule.Advice
 	// WithoutHeat says that no Heat will see the stack (`hotc run`): parameters left
 	// to their defaults have them.
 	WithoutHeat bool
@@ -146,7 +148,7 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 	}
 	r := &Result{Program: program.New(template, given), Environment: env, Folder: Folder{}}
 	r.Program.Types = o.Types
-	want := rule.Wanted{Lint: o.Lint, Packs: o.Packs}
+	want := rule.Wanted{Lint: o.Lint, Packs: o.Packs, Shell: o.Shell}
 	broken := diags.Failed()
 	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: files.openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources, Samples: o.Lint}, diags)
 	roles.Lower(r.Program, o.Drivers, diags)

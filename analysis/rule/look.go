@@ -21,6 +21,7 @@ type Look struct {
 	Uses     []*program.Stack
 	Types    *resourcetype.Catalogue
 
+	shell func(script string) []Advice
 	lint  bool // it is `hotc lint` that looks
 	rule  *Rule
 	diags *source.Diagnostics

@@ -90,6 +90,8 @@ type Pack struct {
 type Wanted struct {
 	Lint  bool    // those, too, of which a deployment is none the worse
 	Packs []*Rule // of the packs that are on
+	// Shell looks at a script of a shell; nil if nothing is to.
+	Shell func(script string) []Advice
 }
 
 // Check looks at a program by every rule that is wanted, and is not found by a stage.
@@ -102,7 +104,7 @@ func Check(p *program.Program, a *binding.Analysis, want Wanted, diags *source.D
 		}
 	}
 	for _, l := range looks(p) {
-		l.Analysis, l.Types, l.diags, l.lint = a, p.Types, diags, want.Lint
+		l.Analysis, l.Types, l.diags, l.lint, l.shell = a, p.Types, diags, want.Lint, want.Shell
 		for _, r := range rules {
 			if l.rule = r; r.Template != nil {
 				r.Template(l)

@@ -58,6 +58,7 @@ var all = append(stages(),
 
 	// user-data
 	&shellSyntax,
+	&shellAdvice,
 	&ignoredUserData,
 	&cloudConfig,
 	&largeUserData,

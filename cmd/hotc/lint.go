@@ -56,6 +56,11 @@ out of it, starts no plug-in, and bounds time and memory.
 			if err != nil {
 				return err
 			}
+			if how.shellcheck {
+				if want.Compile.Shell = lint.Shellcheck(cmd.Context()); want.Compile.Shell == nil {
+					fmt.Fprintln(s.err, "hotc: shellcheck is not installed: nothing has asked it about scripts")
+				}
+			}
 			found, differs, err := how.lint(cmd.Context(), args, want, s)
 			if err != nil {
 				return err
@@ -92,6 +97,7 @@ out of it, starts no plug-in, and bounds time and memory.
 	f.StringVar(&how.fix, "fix", "", "mend what can be mended surely; --fix=unsafe: also what is a guess")
 	f.Lookup("fix").NoOptDefVal = "safe"
 	f.StringArrayVar(&how.packs, "pack", nil, "`NAME` of a pack of rules that is on, beside hotc's own: "+strings.Join(pack.Names(), ", ")+" (several times)")
+	f.BoolVar(&how.shellcheck, "shellcheck", false, "also ask shellcheck about the shell scripts in user_data, if it is installed")
 	f.BoolVar(&how.diff, "diff", false, "print what --fix would change, and change nothing; the status is 1 if it would")
 	f.StringVar(&how.stdinName, "stdin-name", "stdin.yaml", "what standard input is called: files that it names are found from there")
 	return cmd
@@ -110,6 +116,7 @@ type linting struct {
 	baseline     string
 	fix          string // "", safe or unsafe
 	diff         bool
+	shellcheck   bool
 	// writeBaseline says that the baseline is written, not used.
 	writeBaseline bool
 	cloud         emit.Cloud
@@ -172,6 +179,7 @@ func (l *linting) options(o emit.Options, levelGiven bool, s streams) (lint.Opti
 		if name := want.Config.FailOn; name != "" && !levelGiven && !l.strict {
 			want.FailOn, _ = lint.ParseLevel(name) // the schema knows which there are
 		}
+		l.shellcheck = l.shellcheck || want.Config.Shellcheck
 		if l.baseline == "" {
 			l.baseline = want.Config.Baseline
 		}

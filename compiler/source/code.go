@@ -65,6 +65,7 @@ const (
 	IgnoredUserData     Code = "H251" // user_data that nothing on the server takes notice of
 	CloudConfig         Code = "H252" // a cloud-config, or a key in one, that cloud-init ignores
 	LargeUserData       Code = "H254" // user_data that is larger than Nova takes
+	ShellAdvice         Code = "H255" // what shellcheck says of a script in user_data
 	NewerVersion        Code = "H259" // a version of HOT that the cloud's Heat does not read
 	OpenToTheWorld      Code = "H260" // a security group that lets everybody log in
 	ShownPassword       Code = "H261" // a parameter that looks like a secret, and is not hidden

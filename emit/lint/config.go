@@ -38,6 +38,8 @@ type Config struct {
 	FailOn, Baseline string
 	// Packs are the names of those that are on.
 	Packs []string
+	// Shellcheck says that scripts are checked with it.
+	Shellcheck bool
 
 	cloud   emit.Cloud
 	dir     string // absolute, of its folder
@@ -114,6 +116,9 @@ func ReadConfig(path string, diags *source.Diagnostics) *Config {
 		if _, err := pack.Named([]string{name}); err != nil {
 			r.bad(packs.Items[i], err.Error(), "")
 		}
+	}
+	if n := root.Get("shellcheck"); n != nil {
+		c.Shellcheck, _ = n.Value.(bool)
 	}
 	c.cloud.Heat, _ = root.Get("heat").Text()
 	for _, name := range r.texts(root.Get("types")) {
