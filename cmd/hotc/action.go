@@ -2,20 +2,17 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/status"
-	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
@@ -119,7 +116,11 @@ func (a *acting) run(ctx context.Context) (*acted, error) {
 	}
 	result := &acted{Stack: string(a.Deployment), Role: role.Key(), Action: a.name, Request: a.request, server: role.Server.Path, name: role.Name}
 	if a.request == "" {
-		request, err := a.compose(role)
+		arguments, err := argumentsOf(a.arguments)
+		if err != nil {
+			return nil, err
+		}
+		request, err := a.ActionRequest(role, a.name, arguments)
 		if err != nil {
 			return nil, err
 		}
@@ -141,14 +142,7 @@ func (a *acting) run(ctx context.Context) (*acted, error) {
 
 func (a *acting) await(ctx context.Context, p *contract.Plan, r *acted) (coordinator.Answer, error) {
 	if a.request != "" {
-		answer, err := a.Answer(ctx, p, r.server, r.Request)
-		if err == nil && answer.Status == "" {
-			known := false
-			if known, err = a.Known(ctx, p, r.server, r.Request); err == nil && !known {
-				err = source.Fail(source.UnknownName, "the agent of "+string(r.server)+" knows nothing of a request "+r.Request,
-					"answers are kept until some newer ones have come; what an action printed lies on the server")
-			}
-		}
+		answer, err := a.Became(ctx, p, r.server, r.Request)
 		if err != nil || !a.wait || answer.Final() {
 			return answer, a.explain(ctx, err)
 		}
@@ -162,58 +156,18 @@ func (a *acting) await(ctx context.Context, p *contract.Plan, r *acted) (coordin
 	return answer, a.explain(ctx, err)
 }
 
-// compose makes the request, of what the plan knows.
-func (a *acting) compose(r *status.Role) (coordinator.Request, error) {
-	p := r.Plan
-	if contract.FindTask(p.Actions, a.name) == nil {
-		var names []string
-		for _, t := range p.Actions {
-			names = append(names, t.Name)
-		}
-		hint := "it has none: `actions:` of the role declares them"
-		if len(names) > 0 {
-			hint = "its actions: " + strings.Join(names, ", ")
-		}
-		if near := hot.Nearest(a.name, names); near != "" {
-			hint = "did you mean " + near + "? " + hint
-		}
-		return coordinator.Request{}, source.Fail(source.UnknownName, "the role "+string(r.Key())+" has no action "+a.name, hint)
-	}
-	if !r.Server.Alive {
-		return coordinator.Request{}, source.Fail(source.OperationFailed, "the agent of "+string(r.Server.Path)+" is not there", "\""+a.target.command("why", string(r.Server.Path))+"\" says what is known of it")
-	}
-	request := operate.NewRequest(coordinator.Action, r)
-	request.Name = a.name
-	var err error
-	request.Values, err = argumentsOf(a.arguments, p)
-	return request, err
-}
-
-// argumentsOf are the values of KEY=VALUE, by the types of the inputs that they
-// replace.
-func argumentsOf(texts []string, p *contract.Role) (map[string]json.RawMessage, error) {
-	inputs := map[string]contract.Input{}
-	for _, in := range p.Inputs {
-		inputs[in.Name] = in
-	}
-	values := map[string]json.RawMessage{}
+// argumentsOf are the values of KEY=VALUE, in the order in which they are given.
+func argumentsOf(texts []string) ([]operate.Argument, error) {
+	var all []operate.Argument
 	for _, text := range texts {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
 			return nil, usageError{fmt.Errorf("an action's arguments are KEY=VALUE, not %q", text)}
 		}
-		if _, twice := values[name]; twice {
+		if slices.ContainsFunc(all, func(x operate.Argument) bool { return x.Name == name }) {
 			return nil, usageError{fmt.Errorf("%s is given twice", name)}
 		}
-		in := inputs[name]
-		if in.Secret {
-			return nil, source.Fail(source.Usage, "the input "+name+" is secret: a value given here would lie readable in the coordinator", "leave it out: the action reads it as the role does")
-		}
-		parsed, err := driver.Parse(in.Type, []byte(value))
-		if err != nil {
-			return nil, source.Fail(source.Usage, "input "+name+": "+err.Error(), "")
-		}
-		values[name] = parsed
+		all = append(all, operate.Argument{Name: name, Text: value})
 	}
-	return values, nil
+	return all, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 
-	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -17,12 +16,6 @@ type session struct {
 // look reads how the deployment stands.
 func (s *session) look(ctx context.Context) (*status.Status, error) {
 	v, err := s.Status(ctx)
-	return v, s.explain(ctx, err)
-}
-
-// lookAgain is look with a plan that was read before.
-func (s *session) lookAgain(ctx context.Context, p *contract.Plan) (*status.Status, error) {
-	v, err := s.StatusOf(ctx, p)
 	return v, s.explain(ctx, err)
 }
 

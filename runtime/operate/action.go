@@ -1,0 +1,71 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/driver"
+)
+
+// Argument is an input of one run of an action, as text.
+type Argument struct{ Name, Text string }
+
+// ActionRequest is a request to run an action of a role, with arguments in the place of inputs.
+func (o *Operator) ActionRequest(r *status.Role, name string, arguments []Argument) (coordinator.Request, error) {
+	if contract.FindTask(r.Plan.Actions, name) == nil {
+		var names []string
+		for _, t := range r.Plan.Actions {
+			names = append(names, t.Name)
+		}
+		hint := "it has none: `actions:` of the role declares them"
+		if len(names) > 0 {
+			hint = "its actions: " + strings.Join(names, ", ")
+		}
+		if near := hot.Nearest(name, names); near != "" {
+			hint = "did you mean " + near + "? " + hint
+		}
+		return coordinator.Request{}, source.Fail(source.UnknownName, "the role "+string(r.Key())+" has no action "+name, hint)
+	}
+	if !r.Server.Alive {
+		return coordinator.Request{}, source.Fail(source.OperationFailed, "the agent of "+string(r.Server.Path)+" is not there", "\""+o.Command("why", string(r.Server.Path))+"\" says what is known of it")
+	}
+	request := NewRequest(coordinator.Action, r)
+	request.Name, request.Values = name, map[string]json.RawMessage{}
+	inputs := map[string]contract.Input{}
+	for _, in := range r.Plan.Inputs {
+		inputs[in.Name] = in
+	}
+	for _, x := range arguments {
+		in := inputs[x.Name]
+		if in.Secret {
+			return request, source.Fail(source.Usage, "the input "+x.Name+" is secret: a value given here would lie readable in the coordinator", "leave it out: the action reads it as the role does")
+		}
+		value, err := driver.Parse(in.Type, []byte(x.Text))
+		if err != nil {
+			return request, source.Fail(source.Usage, "input "+x.Name+": "+err.Error(), "")
+		}
+		request.Values[x.Name] = value
+	}
+	return request, nil
+}
+
+// Became is what has become of a request so far; one that the agent knows nothing of is an
+// error.
+func (o *Operator) Became(ctx context.Context, p *contract.Plan, server contract.ServerPath, id string) (coordinator.Answer, error) {
+	answer, err := o.Answer(ctx, p, server, id)
+	if err != nil || answer.Status != "" {
+		return answer, err
+	}
+	known, err := o.Known(ctx, p, server, id)
+	if err == nil && !known {
+		err = source.Fail(source.UnknownName, "the agent of "+string(server)+" knows nothing of a request "+id,
+			"answers are kept until some newer ones have come; what an action printed lies on the server")
+	}
+	return answer, err
+}
