@@ -53,6 +53,7 @@ type Kept struct {
 
 // reacher works out what changes reach.
 type reacher struct {
+	program   *program.Program
 	analysis  *binding.Analysis
 	heat      *HeatValues
 	durations timeline.Durations
@@ -67,7 +68,7 @@ type reacher struct {
 // parameters, resources whose attributes Heat gives, servers that are built anew, roles that write another value. No roles follow
 // each other in a cycle.
 func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeline.Durations) []Change {
-	r := &reacher{analysis: a, heat: heat, durations: d, byKey: map[contract.RoleKey]*program.Role{}, readers: map[string][]*program.Input{}}
+	r := &reacher{program: p, analysis: a, heat: heat, durations: d, byKey: map[contract.RoleKey]*program.Role{}, readers: map[string][]*program.Input{}}
 	var nodes []preview.Role
 	for _, s := range p.Servers {
 		for _, role := range s.Roles {
@@ -92,10 +93,17 @@ func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeli
 		}
 	}
 	for _, parameter := range p.Template.Parameters {
-		add(r.parameter(parameter.Name))
+		add(r.parameter(parameter))
 	}
 	for _, name := range r.resources() {
-		add(r.fromHeat(name, func(ref binding.Reference) bool { return ref.Needs == name }))
+		add(r.fromOutside(name, readsOf(r.roles, a, func(in *program.Input, bound *binding.Bound) (source.Place, binding.Time, bool) {
+			for _, ref := range bound.References {
+				if ref.Needs == name {
+					return ref.At, ref.Time, true
+				}
+			}
+			return source.Place{}, 0, false
+		}), nil))
 	}
 	for _, s := range p.Servers {
 		add(r.from("server "+s.Path, preview.Begin{Anew: []contract.ServerPath{contract.ServerPath(s.Path)}, Cells: cellNames(factCells(a, s.Path))}))
@@ -239,13 +247,6 @@ func brings(role *program.Role) How {
 	return Again
 }
 
-// parameter says whom another value of a parameter reaches.
-func (r *reacher) parameter(name string) Change {
-	return r.fromHeat("parameter "+name, func(ref binding.Reference) bool {
-		return strings.HasPrefix(ref.Text, "{get_param: "+name+"}") || strings.HasPrefix(ref.Text, "{get_param: ["+name+",")
-	})
-}
-
 // resources are those of which Heat gives attributes to roles, in the order of their names.
 func (r *reacher) resources() []string {
 	var all []string
@@ -262,48 +263,6 @@ func (r *reacher) resources() []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// fromHeat says whom another value reaches that Heat gives, or the compiler.
-func (r *reacher) fromHeat(what string, reads func(binding.Reference) bool) Change {
-	c := Change{What: what}
-	var changed []*program.Role
-	for _, role := range r.roles {
-		how := How("")
-		for _, in := range role.Inputs {
-			bound := r.analysis.Inputs[in]
-			if bound == nil {
-				continue
-			}
-			i := slices.IndexFunc(bound.References, reads)
-			if i < 0 {
-				continue
-			}
-			keep := func(why string) { c.Keeps = append(c.Keeps, Kept{in, bound.References[i].At, why}) }
-			brought := role.Update() != nil || role.Idempotent
-			switch time := bound.References[i].Time; {
-			case time == binding.Deploy && r.heat.Secret(in) != nil:
-				keep("it is secret, and a relay would read it where everybody who may see the stack can; Heat gives it when it makes the server")
-			case time == binding.Deploy && !brought:
-				keep("it has no hook update, and is not idempotent")
-			case time == binding.Deploy:
-				how = brings(role)
-			case time == binding.Run:
-				keep("`hotc apply` gives it, and the role does not watch")
-			case !brought:
-				keep("it has no hook update, and is not idempotent: `hotc apply` refuses the change once it has run")
-			case how == "":
-				how = Apply
-			}
-		}
-		if how != "" {
-			c.Reaches = append(c.Reaches, Reached{Role: role, How: how, After: r.readFrom(role, changed)})
-			changed = append(changed, role)
-		}
-	}
-	then := r.reach("", changed...)
-	c.Reaches, c.Keeps, c.Preview = append(c.Reaches, then.Reaches...), append(c.Keeps, then.Keeps...), then.Preview
-	return c
 }
 
 // readFrom are those of some roles from which one reads: it waits for what they make of the change.

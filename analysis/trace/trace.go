@@ -30,6 +30,8 @@ type Path struct {
 	At   source.Place // the reference in the expression itself
 	Hops []source.Note
 	Origin
+	// Made is the resource on the way of which Heat gives an attribute; nil if there is none.
+	Made *hot.Resource
 }
 
 // Finder finds the way from expressions to one kind of origin.
@@ -38,6 +40,9 @@ type Finder struct {
 	Wanted func(Origin) bool
 	// Ends are the calls through which nothing of it passes; nil for none.
 	Ends func(call *hot.Expr) bool
+	// Properties says that what Heat gives of a resource is made of all of its properties: those
+	// of servers aside, whose agents tell what they are.
+	Properties bool
 	// PassesTests says that what only decides an `if` is not in its value.
 	PassesTests bool
 
@@ -189,8 +194,18 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, pa
 	if server := s.Server(resource); server != nil && name != "" {
 		return f.output(call, server.Output(name), path[1:])
 	}
+	if f.Properties && s.Type(r) != serverType {
+		for _, p := range r.Entries() {
+			if found := f.through(station{stack: s, name: "/" + r.Name + "/" + p.Name}, call, s, s.Template.Expr(p.Value), nil, fmt.Sprintf("by resource %q", r.Name)); found != nil {
+				found.Made = r
+				return found
+			}
+		}
+	}
 	return nil
 }
+
+const serverType = "OS::Nova::Server"
 
 // firstName is the name that a path begins with, "" if it begins with none.
 func firstName(path []value.Value) string {
@@ -285,5 +300,5 @@ func (f *Finder) through(at station, call *hot.Expr, s *program.Stack, e *hot.Ex
 	if behind == nil {
 		return nil
 	}
-	return &Path{At: call.At, Origin: behind.Origin, Hops: append([]source.Note{{At: behind.At, Message: how}}, behind.Hops...)}
+	return &Path{At: call.At, Origin: behind.Origin, Made: behind.Made, Hops: append([]source.Note{{At: behind.At, Message: how}}, behind.Hops...)}
 }

@@ -107,7 +107,7 @@ func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChang
 			b.Roles[c.Key()] = preview.Again
 		case deploy.EffectRun:
 			b.Roles[c.Key()] = preview.Run
-		case deploy.EffectRetry, deploy.EffectNone, deploy.EffectNoValue, deploy.EffectRemoved, deploy.EffectUnreached:
+		case deploy.EffectRetry, deploy.EffectNone, deploy.EffectNoValue, deploy.EffectRemoved, deploy.EffectUnreached, deploy.EffectKept:
 		}
 	}
 	for _, s := range to.Servers {

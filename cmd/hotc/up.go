@@ -93,6 +93,7 @@ type ascent struct {
 	relays   int // that are there when this one has ended
 	compiled *emit.Result
 	folder   string
+	view     *upView
 }
 
 // betweenHeatsLooks is the time between two looks at Heat while somebody waits.
@@ -254,6 +255,22 @@ func (a *ascent) stackOptions(secret string) heat.StackOptions {
 	return o
 }
 
+// environmentValues are what environments give to the root's parameters: nothing to those
+// that `hotc apply` gives.
+func (a *ascent) environmentValues() map[string]json.RawMessage {
+	all := map[string]json.RawMessage{}
+	for name, set := range a.compiled.Environment.Defaults {
+		all[name] = value.EncodeJSON(set.Value)
+	}
+	for name, set := range a.compiled.Environment.Parameters {
+		all[name] = value.EncodeJSON(set.Value)
+	}
+	for _, name := range a.secretParameters {
+		all[name] = nil
+	}
+	return all
+}
+
 func text(s string) json.RawMessage {
 	b, _ := json.Marshal(s) // a string always can
 	return b
@@ -304,13 +321,14 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 		apply: application{target: &a.target, dir: a.folder, secrets: a.secrets, enrol: a.enrol}}
 	defer d.close()
 	view := newUpView(ctx, a.io, &a.target, a.compiled.Built.Plan, a.yes)
+	view.compiled, a.view = a.compiled, view
 	d.say = view.Say
 	defer view.clear()
 	var on up.Deployment = d
 	if len(a.compiled.Built.Plan.Servers) == 0 {
 		on = noDeployment{}
 	}
-	u := &up.Up{Cloud: cloud, Deployment: on, View: view, Name: a.stack, Template: t, Options: a.stackOptions(secret.Hex()), Key: []byte(secret.Hex()), Look: betweenHeatsLooks}
+	u := &up.Up{Cloud: cloud, Deployment: on, View: view, Name: a.stack, Template: t, Options: a.stackOptions(secret.Hex()), Values: a.environmentValues(), Key: []byte(secret.Hex()), Look: betweenHeatsLooks}
 	if a.signal != string(contract.NobodySignals) && on == d {
 		key, err := secret.Relay(coordinator.Deployment(a.stack))
 		if err != nil {

@@ -1,66 +1,50 @@
 package main
 
 import (
-	"slices"
-	"strings"
-
+	"github.com/hotc-dev/hotc/analysis/follow"
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
 
-// heatGives are the roles of the root's servers to which Heat gives something of what changes,
-// and which the plan does not change anyway.
-func heatGives(p *contract.Plan, c up.Changes) []deploy.RoleChange {
-	if p == nil || len(c.Given) == 0 {
-		return nil
+// roles are those that an update reaches, or not: by the plan, and by parameters that get another
+// value.
+func (v *upView) roles(c up.Changes) []deploy.RoleChange {
+	if v.compiled == nil || v.now == nil {
+		return c.Roles
 	}
-	var all []deploy.RoleChange
-	for i := range p.Servers {
-		s := &p.Servers[i]
-		if strings.Contains(string(s.Path), "/") {
-			continue // what is handed to it is told by the preview of what it follows, or by Heat
-		}
-		for n := range s.Roles {
-			r := &s.Roles[n]
-			key := s.Path.Role(r.Name)
-			what := heatReads(s, r, c)
-			if len(what) == 0 || slices.ContainsFunc(c.Roles, func(x deploy.RoleChange) bool { return x.Key() == key }) {
-				continue
-			}
-			effect := deploy.EffectUnreached
-			switch {
-			case contract.FindTask(r.Hooks, contract.HookUpdate) != nil:
-				effect = deploy.EffectHook
-			case r.Idempotent:
-				effect = deploy.EffectAgain
-			}
-			all = append(all, deploy.RoleChange{Server: s.Path, Role: r.Name, What: what, Effect: effect})
-		}
+	given := map[contract.RoleKey]int{} // by the plan
+	all := make([]deploy.RoleChange, len(c.Roles))
+	for i, r := range c.Roles {
+		r.What = append([]string{}, r.What...)
+		all[i], given[r.Key()] = r, i+1
 	}
-	return all
-}
-
-// heatReads are the parameters, and the resources made of them, of which a role is given something.
-func heatReads(s *contract.Server, r *contract.Role, c up.Changes) (what []string) {
-	for _, f := range r.Follows {
-		key, heats := f.Cell.HeatKey()
-		if !heats {
+	r := v.compiled
+	for _, g := range follow.GivenBy(r.Program, r.Analysis, r.Findings.Heat, c.Given, r.Built.Plan.Signal == contract.RelaySignals) {
+		x := deploy.RoleChange{Server: contract.ServerPath(g.Role.Server.Path), Role: g.Role.Name, Effect: deploy.EffectUnreached}
+		for _, name := range g.Parameters {
+			x.What = append(x.What, "parameter "+name)
+		}
+		stands := v.now.RoleOf(x.Key())
+		if i := given[x.Key()]; i > 0 {
+			all[i-1].What = append(all[i-1].What, x.What...)
 			continue
 		}
-		expr := strings.ReplaceAll(string(s.Deploy[key].Expr), " ", "")
-		note := func(function, name, as string) {
-			if strings.Contains(expr, `"`+function+`":"`+name+`"`) || strings.Contains(expr, `"`+function+`":["`+name+`"`) {
-				what = append(what, as+" "+name)
-			}
+		if stands == nil || stands.Status == coordinator.RolePending || within(x.Server, c.Replaced) {
+			continue // it runs with the newest
 		}
-		for _, name := range c.Given {
-			note("get_param", name, "parameter")
+		switch {
+		case stands.Status == coordinator.RoleFailed || stands.Status == coordinator.RoleSkipped:
+			x.Effect = deploy.EffectRetry
+		case g.How == follow.Hook:
+			x.Effect = deploy.EffectHook
+		case g.How == follow.Again:
+			x.Effect = deploy.EffectAgain
+		case g.Kept:
+			x.Effect = deploy.EffectKept
 		}
-		for _, name := range c.Derived {
-			note("get_attr", name, "resource")
-		}
+		all = append(all, x)
 	}
-	slices.Sort(what)
-	return slices.Compact(what)
+	return all
 }

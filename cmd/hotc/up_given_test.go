@@ -3,34 +3,66 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
 
-// A parameter, and what is made of it, reaches the roles that are given something of it, each
-// in the way that it has; the plan's own changes stand for themselves.
+// A parameter of the root reaches roles in nested stacks and groups, each in the way that it has;
+// what the plan changes names it, too. Who has not run yet, or is built anew, runs with the newest.
 func TestWhomAParameterReaches(t *testing.T) {
-	role := func(name string, idempotent bool, keys ...string) contract.Role {
-		r := contract.Role{Name: name, Idempotent: idempotent}
-		for _, key := range keys {
-			r.Follows = append(r.Follows, contract.Follow{Cell: contract.HeatCell(key)})
+	archive, err := txtar.ParseFile("testdata/script/changes-nested.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, f := range archive.Files {
+		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o600); err != nil {
+			t.Fatal(err)
 		}
-		return r
 	}
-	hooked := role("hooked", false, "level")
-	hooked.Hooks = []contract.Task{{Name: contract.HookUpdate}}
-	p := &contract.Plan{Servers: []contract.Server{{Path: "a", Deploy: map[string]contract.DeployValue{
-		"level": {Expr: json.RawMessage(`{"get_param": ["level", 0]}`)}, "made": {Expr: json.RawMessage(`{"get_attr":["made","value"]}`)}, "other": {Expr: json.RawMessage(`{"get_param":"levels"}`)}},
-		Roles: []contract.Role{role("again", true, "level", "made"), hooked, role("fixed", false, "made"), role("other", true, "other"), role("planned", true, "level")}}}}
-	got := ""
-	for _, r := range heatGives(p, up.Changes{Given: []string{"level"}, Derived: []string{"made"}, Roles: []deploy.RoleChange{{Server: "a", Role: "planned"}}}) {
-		got += fmt.Sprintln(r.Key(), r.What, becomes(r.Effect))
-	}
-	want := "a.again [parameter level resource made] it runs again\na.hooked [parameter level] its agent runs the hook update\na.fixed [resource made] not reached: it has no hook update, and is not idempotent\n"
-	if got != want {
-		t.Errorf("%s, want %s", got, want)
+	for signal, want := range map[contract.Signalling]string{
+		contract.RelaySignals: "web/1.app [source parameter lvl] hook\nweb/0.app [parameter lvl] again\nlb.proxy [parameter token] kept\nlb.proxy [parameter salt] hook\ntier/inner/db.r [parameter lvl] not reached\ntier/inner/db.again [parameter lvl] again\n",
+		contract.AgentsSignal: "web/1.app [source parameter lvl] hook\nweb/0.app [parameter lvl] kept\nlb.proxy [parameter token parameter salt] kept\ntier/inner/db.r [parameter lvl] kept\ntier/inner/db.again [parameter lvl] kept\n",
+	} {
+		var diags source.Diagnostics
+		r := emit.Compile(emit.Options{Template: filepath.Join(dir, "site.yaml"), Limits: emit.DefaultLimits, Drivers: drivers(), Version: version, Coordinator: "zk://h/hotc", Signal: signal}, &diags)
+		if r == nil || r.Built == nil {
+			t.Fatal(diags.All())
+		}
+		p := r.Built.Plan
+		snapshot := deploy.Snapshot{Servers: make([]deploy.ServerSnapshot, len(p.Servers))}
+		for i, s := range p.Servers {
+			snapshot.Servers[i] = deploy.ServerSnapshot{Path: s.Path}
+			if s.Path == "web/2" {
+				continue // it was never made
+			}
+			snapshot.Servers[i].Incarnation.Number = 1
+			for _, role := range s.Roles {
+				snapshot.Servers[i].State.Roles = append(snapshot.Servers[i].State.Roles, coordinator.RoleState{Name: role.Name, Status: coordinator.RoleDone})
+			}
+		}
+		v := newUpView(t.Context(), streams{}, &target{}, p, true)
+		v.compiled = r
+		v.Known(status.New(p, &snapshot, func(json.RawMessage) int { return 2 }))
+		plans := []deploy.RoleChange{{Server: "web/1", Role: "app", What: []string{"source"}, Effect: deploy.EffectHook}}
+		got := ""
+		for _, x := range v.roles(up.Changes{Given: []string{"lvl", "token", "salt", "level", "more"}, Replaced: []string{"asg"}, Roles: plans}) {
+			got += fmt.Sprintln(x.Key(), x.What, x.Effect)
+		}
+		if got != want || !slices.Equal(plans[0].What, []string{"source"}) {
+			t.Errorf("%s:\n%swant\n%s", signal, got, want)
+		}
 	}
 }

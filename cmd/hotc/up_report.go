@@ -51,9 +51,11 @@ type upChanges struct {
 	Replaced []string `json:"replaced"`
 	Within   bool     `json:"unknown_within,omitempty"`
 	// Parameters get another value.
-	Parameters []string           `json:"parameters,omitempty"`
-	Roles      []changedRole      `json:"roles"`
-	Again      []contract.RoleKey `json:"again"`
+	Parameters []string `json:"parameters,omitempty"`
+	// Unknown are hidden parameters of which nobody knows whether they do.
+	Unknown []string           `json:"unknown_parameters,omitempty"`
+	Roles   []changedRole      `json:"roles"`
+	Again   []contract.RoleKey `json:"again"`
 }
 
 type failedResource struct {
@@ -89,7 +91,11 @@ func (a *ascent) reportOf(r *up.Result, took time.Duration) *upReport {
 		x.Resources = append(x.Resources, failedResource{strings.Join(f.Path, "/"), f.Type, f.Reason, contract.Position(at.Portable()), at})
 	}
 	if c := r.Changes; r.Did == up.Update {
-		x.Changes = &upChanges{some(c.Added), some(c.Deleted), some(c.Replaced), c.Within, c.Given, changedRoles(c.Roles), some(c.Again)}
+		roles := c.Roles
+		if a.view != nil {
+			roles = a.view.roles(c)
+		}
+		x.Changes = &upChanges{some(c.Added), some(c.Deleted), some(c.Replaced), c.Within, c.Given, c.Unknown, changedRoles(roles), some(c.Again)}
 	}
 	return x
 }

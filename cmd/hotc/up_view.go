@@ -14,6 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
@@ -35,7 +36,9 @@ type upView struct {
 	counts string                            // how far the roles are
 	drawn  string                            // the last line as it stands; "" is none
 	plan   *contract.Plan                    // that is to be
-	now    *status.Status                    // before anything is done; nil is that nothing is there
+	// compiled is what the plan was made of; nil is that nothing is known of it.
+	compiled *emit.Result
+	now      *status.Status // before anything is done; nil is that nothing is there
 }
 
 // widestName is how much room the column of names takes at most.
@@ -239,7 +242,7 @@ func (v *upView) preview(c up.Changes) *previewReport {
 	if v.plan == nil || v.now == nil {
 		return nil
 	}
-	return previewOf(v.plan, v.now, append(heatGives(v.plan, c), c.Roles...), c.Again, func(s contract.ServerPath) bool { return within(s, c.Replaced) })
+	return previewOf(v.plan, v.now, v.roles(c), c.Again, func(s contract.ServerPath) bool { return within(s, c.Replaced) })
 }
 
 // whyReplaced says of a resource that Heat replaces that this is because roles come to servers
@@ -280,10 +283,10 @@ func (v *upView) Confirm(c up.Changes) error {
 	for _, name := range c.Given {
 		fmt.Fprintf(out, "  parameter %s gets another value\n", terminal.Line(name))
 	}
-	for _, r := range heatGives(v.plan, c) {
-		fmt.Fprintf(out, "  %s: %s: %s\n", r.Key(), strings.Join(r.What, ", "), becomes(r.Effect))
+	for _, name := range c.Unknown {
+		fmt.Fprintf(out, "  hidden parameter %s: nobody knows whether it gets another value\n", terminal.Line(name))
 	}
-	for _, r := range c.Roles {
+	for _, r := range v.roles(c) {
 		fmt.Fprintf(out, "  %s: %s: %s\n", r.Key(), strings.Join(r.What, ", "), becomes(r.Effect))
 	}
 	for _, key := range c.Again {
@@ -296,7 +299,7 @@ func (v *upView) Confirm(c up.Changes) error {
 		fmt.Fprintln(out, "  Heat does not say beforehand what it does in groups and nested stacks here: its own preview fails where a group grows or scales")
 	}
 	v.preview(c).print(out)
-	if len(c.Added)+len(c.Deleted)+len(c.Replaced)+len(c.Roles)+len(c.Again)+len(c.Given) == 0 {
+	if len(c.Added)+len(c.Deleted)+len(c.Replaced)+len(c.Roles)+len(c.Again)+len(c.Given)+len(c.Unknown) == 0 {
 		fmt.Fprintln(out, "  nothing that is sure: Heat gets the template, and makes no new server for it as far as can be told")
 	}
 	if v.yes {

@@ -42,7 +42,7 @@ func printChanges(io streams, shape []string, changes []changedRole, t *target) 
 		fmt.Fprintln(io.out, "  A server among these that the stack has already, without roles, has no agent: Heat replaces it at its next update. \"hotc up\" names these, and asks before.")
 	}
 	if len(changes) == 0 && len(shape) == 0 {
-		fmt.Fprintln(io.out, "  no role changes: only outputs, positions in the template or names of files differ.")
+		fmt.Fprintln(io.out, "  no role and no output changes: only positions in the template or names of files differ. What Heat gives to roles is not in the plan: \"hotc up\" compares that, too.")
 	}
 }
 
@@ -63,6 +63,8 @@ func becomes(e deploy.Effect) string {
 		return "its hook delete runs before, if it has one and its agent is there"
 	case deploy.EffectUnreached:
 		return "not reached: it has no hook update, and is not idempotent"
+	case deploy.EffectKept:
+		return "not reached: its server has the value before in its user-data, until it is replaced"
 	case deploy.EffectNone:
 	}
 	return "nothing that has run is out of date"

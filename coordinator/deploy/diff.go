@@ -81,7 +81,7 @@ func differences(from, to *contract.Plan) []difference {
 				kind = "changed"
 			}
 			if kind != "" { // nobody but the operator reads it
-				all = append(all, difference{what: "output " + cmpName(a.Name, b.Name), how: kind, inPlace: true})
+				note("output "+cmpName(a.Name, b.Name), kind, true)
 			}
 		})
 	compare(from.Secrets, to.Secrets, func(s contract.Secret) string { return s.Name },

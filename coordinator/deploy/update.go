@@ -47,6 +47,9 @@ const (
 	// EffectUnreached is that of another value from outside on a role that goes on with the one
 	// that it has run with.
 	EffectUnreached Effect = "not reached"
+	// EffectKept is that of one which stands in its server's user-data, and which nobody tells
+	// the server.
+	EffectKept Effect = "kept"
 )
 
 // RoleChange is a role that another plan changes.

@@ -22,6 +22,8 @@ type Changes struct {
 	// Given are the stack's parameters that get another value, and Derived the resources that
 	// are made of them: what Heat gives to roles changes with these.
 	Given, Derived []string
+	// Unknown are hidden parameters of which nobody knows what they had.
+	Unknown []string
 	// Roles are those that the plan changes, Again those that have failed and run again.
 	Roles []deploy.RoleChange
 	Again []contract.RoleKey

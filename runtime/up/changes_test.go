@@ -156,3 +156,56 @@ resources:
 		}
 	}
 }
+
+// A parameter gets another value where Heat, asked again, would show another text: however lists,
+// maps, numbers and truths are written, and whoever gives them. Hidden ones are told apart by
+// the stack's tags, which show nothing of them.
+func TestWhichParametersGetAnotherValue(t *testing.T) {
+	const declared = `{"heat_template_version": "2018-08-31", "parameters": {"s": {"type": "string", "default": "x"}, "n": {"type": "number", "default": 1}, "b": {"type": "boolean", "default": true},
+		"l": {"type": "comma_delimited_list", "default": "a, b"}, "j": {"type": "json", "default": {"a": [1, "x"], "b": {}}}, "h": {"type": "string", "hidden": true},
+		"hl": {"type": "comma_delimited_list", "hidden": "true", "default": ["a"]}, "apart": {"type": "string", "hidden": true, "default": ""}, "shown": {"type": "string", "hidden": false, "default": "x"}, "hotc_secret": {"type": "string", "hidden": true}}}`
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"t.yaml": declared})
+	template, err := heat.ReadTemplate(t.Context(), filepath.Join(dir, "t.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := func(text string) (values map[string]json.RawMessage) {
+		if err := json.Unmarshal([]byte(text), &values); err != nil {
+			t.Fatal(err)
+		}
+		return values
+	}
+	u := &Up{Template: template, Key: []byte("key"), Options: heat.StackOptions{Parameters: raw(`{"h": "hush", "hotc_secret": "one"}`)}, Values: map[string]json.RawMessage{"apart": nil},
+		stack: &heat.Stack{Parameters: map[string]string{"s": "x", "n": "1", "b": "True", "l": "a,b", "j": `{"b": {}, "a": [1, "x"]}`, "h": "******", "hl": "******", "apart": "******", "shown": "x", "hotc_secret": "******"}}}
+	same := u.tags()
+	if len(same) != 3 || strings.Contains(strings.Join(same, ""), "hush") {
+		t.Errorf("the stack's tags are %v", same)
+	}
+	for _, tag := range same {
+		if len(tag) > 80 || strings.Contains(tag, ",") {
+			t.Errorf("Heat does not take the tag %s", tag)
+		}
+	}
+	for _, c := range []struct{ tagged, given, values, hidden, want, unknown string }{
+		{"yes", `{}`, `{}`, `{"h": "hush"}`, "", ""},
+		{"yes", `{"l": "a,b", "n": "1.0", "b": "yes", "j": "{\"a\":[1,\"x\"],\"b\":{}}"}`, `{}`, `{"h": "hush"}`, "", ""},
+		{"yes", `{"l": "a,c", "n": "1.5", "b": "no", "j": "{\"a\":[1,\"x\"],\"b\":1}", "s": ""}`, `{}`, `{"h": "hush"}`, "b j l n s", ""},
+		{"yes", `{"s": "x"}`, `{"l": ["a", "b", "c"], "j": {"a": [1, "x"]}, "s": "y"}`, `{"h": "hush"}`, "j l", ""},
+		{"yes", `{}`, `{"hl": "a,b"}`, `{"h": "another"}`, "h hl", ""},
+		{"", `{"shown": "y"}`, `{}`, `{"h": "hush"}`, "shown", "h hl"},
+	} {
+		u.stack.Tags = nil
+		if c.tagged != "" {
+			u.stack.Tags = same
+		}
+		u.Options.Given, u.Options.Parameters = raw(c.given), raw(c.hidden)
+		if u.Values = raw(c.values); u.Values != nil {
+			u.Values["apart"] = nil
+		}
+		got, unknown, _, err := u.given()
+		if err != nil || strings.Join(got, " ") != c.want || strings.Join(unknown, " ") != c.unknown {
+			t.Errorf("%+v: %v, unknown %v, %v", c, got, unknown, err)
+		}
+	}
+}

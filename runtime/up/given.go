@@ -1,38 +1,59 @@
 package up
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// given are the parameters that get another value by the update, and the resources that read
-// them. Of hidden ones Heat does not say what they have, and lists and maps it writes in ways
-// of its own: these are others if they are declared otherwise.
-func (u *Up) given() (parameters, derived []string, err error) {
+// declaration is a parameter of the template that is to be.
+type declaration struct {
+	Type    string          `json:"type"`
+	Hidden  any             `json:"hidden"`
+	Default json.RawMessage `json:"default"`
+}
+
+func (d declaration) hidden() bool {
+	return d.Hidden != nil && d.Hidden != false && d.Hidden != "false"
+}
+
+// given are the parameters that get another value by the update, those of which nobody knows,
+// and the resources that read the former. Heat shows nobody what hidden ones have: those are
+// told apart by fingerprints, which stand in the stack's tags.
+func (u *Up) given() (parameters, unknown, derived []string, err error) {
 	var is struct {
-		Parameters map[string]struct {
-			Type    string `json:"type"`
-			Hidden  any    `json:"hidden"`
-			Default any    `json:"default"`
-		} `json:"parameters"`
 		Resources map[string]map[string]any `json:"resources"`
 	}
 	if err := json.Unmarshal(u.Template.JSON(), &is); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	declared, err := u.declared()
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	changed := map[string]bool{}
-	for name, p := range is.Parameters {
+	marked := slices.ContainsFunc(u.stack.Tags, func(tag string) bool { return strings.HasPrefix(tag, valueTag) })
+	for name, p := range declared {
 		before, known := u.stack.Parameters[name]
-		if !known || p.Hidden != nil || p.Type != "string" && p.Type != "number" && p.Type != "boolean" {
-			continue
-		}
-		value := p.Default
-		if text, given := u.Options.Given[name]; given && json.Unmarshal(text, &value) != nil || value == nil {
-			continue
-		}
-		if now := fmt.Sprint(value); now != before && !(p.Type == "boolean" && sameBoolean(now, before)) {
+		value := u.becomes(name, p)
+		switch {
+		case !known || value == nil:
+		case !p.hidden():
+			changed[name] = differs(p.Type, before, value)
+		case slices.Contains(u.stack.Tags, u.fingerprint(name, value)):
+		case marked:
 			changed[name] = true
+		default:
+			unknown = append(unknown, name)
+		}
+		if changed[name] {
 			parameters = append(parameters, name)
 		}
 	}
@@ -42,12 +63,112 @@ func (u *Up) given() (parameters, derived []string, err error) {
 		}
 	}
 	slices.Sort(parameters)
+	slices.Sort(unknown)
 	slices.Sort(derived)
-	return parameters, derived, nil
+	return parameters, unknown, derived, nil
+}
+
+// declared are the template's parameters, without those of hotc that are secret.
+func (u *Up) declared() (map[string]declaration, error) {
+	var is struct {
+		Parameters map[string]declaration `json:"parameters"`
+	}
+	if err := json.Unmarshal(u.Template.JSON(), &is); err != nil {
+		return nil, err
+	}
+	for name, p := range is.Parameters {
+		if strings.HasPrefix(name, "hotc_") && p.hidden() {
+			delete(is.Parameters, name)
+		}
+	}
+	return is.Parameters, nil
+}
+
+// becomes is the value that a parameter is to have; nil where it has none, or Heat does not get
+// it.
+func (u *Up) becomes(name string, p declaration) json.RawMessage {
+	for _, from := range []map[string]json.RawMessage{u.Options.Given, u.Values, u.Options.Parameters, u.Options.Defaults} {
+		if value, is := from[name]; is {
+			return value
+		}
+	}
+	return p.Default
+}
+
+// valueTag begins the tags of the stack that are fingerprints of hidden parameters.
+const valueTag = tagPrefix + "p-"
+
+// fingerprint is the tag of a hidden parameter's value: it tells nothing to who has not the key.
+func (u *Up) fingerprint(name string, value json.RawMessage) string {
+	h := hmac.New(sha256.New, u.Key)
+	fmt.Fprintf(h, "hotc parameter 1\n%s\n%s", name, plain(value))
+	return valueTag + hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// fingerprints are those of all hidden parameters that have a value.
+func (u *Up) fingerprints() (tags []string) {
+	declared, err := u.declared()
+	if err != nil {
+		return nil
+	}
+	for name, p := range declared {
+		if value := u.becomes(name, p); p.hidden() && value != nil {
+			tags = append(tags, u.fingerprint(name, value))
+		}
+	}
+	slices.Sort(tags)
+	return tags
+}
+
+// plain is a value as Heat writes a string, a number or a truth: text without quotes.
+func plain(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
+}
+
+// differs says that a value is another one than Heat shows, which writes all types as text.
+func differs(kind, before string, value json.RawMessage) bool {
+	now := plain(value)
+	switch strings.ReplaceAll(strings.ToLower(kind), "_", "") {
+	case "boolean":
+		return now != before && !sameBoolean(now, before)
+	case "number":
+		x, isX := new(big.Rat).SetString(before)
+		y, isY := new(big.Rat).SetString(now)
+		return now != before && !(isX && isY && x.Cmp(y) == 0)
+	case "json":
+		if now == "" {
+			now = "{}"
+		}
+		return !coordinator.SameValue(json.RawMessage(before), json.RawMessage(now))
+	case "commadelimitedlist":
+		return items(value) != before
+	}
+	return now != before
+}
+
+// items writes a list as Heat does.
+func items(value json.RawMessage) string {
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) != nil {
+		var trimmed []string
+		for x := range strings.SplitSeq(plain(value), ",") {
+			trimmed = append(trimmed, strings.TrimSpace(x))
+		}
+		return strings.Join(trimmed, ",")
+	}
+	var texts []string
+	for _, x := range list {
+		texts = append(texts, plain(x))
+	}
+	return strings.Join(texts, ",")
 }
 
 // sameBoolean says that two of the words that Heat knows mean the same.
 func sameBoolean(a, b string) bool {
-	yes := []string{"t", "true", "on", "y", "yes", "1", "True"}
-	return slices.Contains(yes, a) == slices.Contains(yes, b)
+	yes := []string{"t", "true", "on", "y", "yes", "1"}
+	return slices.Contains(yes, strings.ToLower(a)) == slices.Contains(yes, strings.ToLower(b))
 }

@@ -68,7 +68,10 @@ type Up struct {
 	Name       string
 	Template   *heat.Template
 	Options    heat.StackOptions
-	// Key makes the stack's tag: the deployment's secret.
+	// Values are those that environments give to the root's parameters; nil is one that Heat
+	// does not get.
+	Values map[string]json.RawMessage
+	// Key makes the stack's tags: the deployment's secret.
 	Key []byte
 	// Relay tells Heat how roles go, until its context ends; nil where nobody is needed for it.
 	Relay func(ctx context.Context) error
@@ -253,7 +256,7 @@ func (u *Up) tags() []string {
 			}
 		}
 	}
-	return append(tags, u.tag)
+	return append(append(tags, u.tag), u.fingerprints()...)
 }
 
 // create asks for the stack. A request whose answer was lost has perhaps arrived: the stack's

@@ -1,0 +1,173 @@
+package follow
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/analysis/preview"
+	"github.com/hotc-dev/hotc/analysis/trace"
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// What changes from outside: parameters of the root stack, by whatever way they reach a role's
+// input, and attributes of resources that Heat gives.
+
+// read is an input that is given something of what changes, at the time at which it is known.
+type read struct {
+	input *program.Input
+	at    source.Place
+	time  binding.Time
+}
+
+// readsOf are the inputs of roles of which a function says that they read something.
+func readsOf(roles []*program.Role, a *binding.Analysis, is func(*program.Input, *binding.Bound) (source.Place, binding.Time, bool)) []read {
+	var all []read
+	for _, role := range roles {
+		for _, in := range role.Inputs {
+			if bound := a.Inputs[in]; bound != nil {
+				if at, time, reads := is(in, bound); reads {
+					all = append(all, read{in, at, time})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// parameterFinder finds the ways from one of the root's parameters.
+func parameterFinder(p *program.Program, parameter *hot.Parameter) *trace.Finder {
+	ways := trace.NewFinder(p, func(o trace.Origin) bool { return o.Stack == p.Root && o.Parameter == parameter }, nil)
+	ways.Properties = true
+	return ways
+}
+
+// readsOfParameter are the inputs to which ways lead from one of the root's parameters.
+func readsOfParameter(roles []*program.Role, p *program.Program, a *binding.Analysis, parameter *hot.Parameter, ways *trace.Finder) []read {
+	time := binding.Deploy
+	switch {
+	case slices.Contains(a.Secrets, parameter):
+		time = binding.Run
+	case p.Supplied.Used(parameter.Name):
+		time = binding.Static
+	}
+	return readsOf(roles, a, func(in *program.Input, bound *binding.Bound) (source.Place, binding.Time, bool) {
+		way := ways.Find(in.Role.Server.Stack, in.Expr)
+		if way == nil {
+			return source.Place{}, 0, false
+		}
+		if way.Made != nil {
+			return way.At, binding.Deploy, true
+		}
+		return way.At, time, true
+	})
+}
+
+// reachOf says how another value reaches the role of an input, or why it does not.
+func reachOf(x read, heat *HeatValues) (how How, why string) {
+	role := x.input.Role
+	brought := role.Update() != nil || role.Idempotent
+	switch {
+	case x.time == binding.Deploy && heat.Secret(x.input) != nil:
+		return "", "it is secret, and a relay would read it where everybody who may see the stack can; Heat gives it when it makes the server"
+	case !brought && x.time == binding.Static:
+		return "", "it has no hook update, and is not idempotent: `hotc apply` refuses the change once it has run"
+	case !brought:
+		return "", "it has no hook update, and is not idempotent"
+	case x.time == binding.Static:
+		return Apply, ""
+	}
+	return brings(role), ""
+}
+
+// parameter says whom another value of a parameter reaches.
+func (r *reacher) parameter(parameter *hot.Parameter) Change {
+	ways := parameterFinder(r.program, parameter)
+	var cells []contract.CellName // of members that come or go with it
+	for _, g := range groups(r.analysis) {
+		if n := g.StackResource; n.Count != nil && ways.Find(n.In, n.Count) != nil {
+			cells = append(cells, cellNames(g.Cells)...)
+		}
+	}
+	return r.fromOutside("parameter "+parameter.Name, readsOfParameter(r.roles, r.program, r.analysis, parameter, ways), cells)
+}
+
+// fromOutside says whom other values reach that Heat gives, an operator, or the compiler, and
+// that of cells.
+func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellName) Change {
+	c := Change{What: what}
+	begin := preview.Begin{Roles: map[contract.RoleKey]How{}, Cells: cells}
+	var changed []*program.Role
+	for _, x := range reads {
+		how, why := reachOf(x, r.heat)
+		role := x.input.Role
+		i := slices.IndexFunc(c.Reaches, func(y Reached) bool { return y.Role == role })
+		switch {
+		case how == "":
+			c.Keeps = append(c.Keeps, Kept{x.input, x.at, why})
+		case i < 0:
+			c.Reaches = append(c.Reaches, Reached{Role: role, How: how, After: r.readFrom(role, changed)})
+			changed = append(changed, role)
+			begin.Roles[contract.RoleKey(role.Key())] = brings(role)
+		case how != Apply:
+			c.Reaches[i].How = how
+		}
+	}
+	then := r.from("", begin)
+	c.Reaches, c.Keeps, c.Preview = append(c.Reaches, then.Reaches...), append(c.Keeps, then.Keeps...), then.Preview
+	return c
+}
+
+// Given is a role that is given something of parameters of the root: once with those that may
+// reach it, and once with those that do not leave its server's user-data.
+type Given struct {
+	Role       *program.Role
+	Parameters []string
+	How        How // "" is that nothing brings it to another value
+	// Kept says that its server has the value in its user-data, where nobody tells it of another.
+	Kept bool
+}
+
+// GivenBy are the roles that are given something of parameters; relayed says that a relay tells
+// servers what Heat gives.
+func GivenBy(p *program.Program, a *binding.Analysis, heat *HeatValues, parameters []string, relayed bool) []Given {
+	var all []Given
+	var roles []*program.Role
+	order := map[*program.Role]int{}
+	for _, s := range p.Servers {
+		for _, role := range s.Roles {
+			order[role] = len(roles)
+			roles = append(roles, role)
+		}
+	}
+	type entry struct {
+		role *program.Role
+		kept bool
+	}
+	at := map[entry]int{}
+	for _, name := range parameters {
+		parameter := p.Template.Parameter(name)
+		if parameter == nil {
+			continue
+		}
+		for _, x := range readsOfParameter(roles, p, a, parameter, parameterFinder(p, parameter)) {
+			to := entry{x.input.Role, x.time == binding.Deploy && (!relayed || heat.Secret(x.input) != nil)}
+			i, known := at[to]
+			if !known {
+				i = len(all)
+				at[to] = i
+				all = append(all, Given{Role: to.role, Kept: to.kept})
+			}
+			if !slices.Contains(all[i].Parameters, name) {
+				all[i].Parameters = append(all[i].Parameters, name)
+			}
+			if how, _ := reachOf(x, heat); how != "" && !to.kept {
+				all[i].How = brings(to.role)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(x, y Given) int { return order[x.Role] - order[y.Role] })
+	return all
+}
