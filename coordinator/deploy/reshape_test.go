@@ -401,3 +401,24 @@ func TestAPlanIsReshapedWhereTokensAreGoodOnce(t *testing.T) {
 	}
 	b.Join(t, deploytest.NewMachine(t, "cache", "one"), false)
 }
+
+// Of a server that goes it is said that its roles go, if a machine has ever been that server.
+func TestNothingIsSaidOfServersThatNeverCame(t *testing.T) {
+	b := deploytest.InMemory()
+	p := deploytest.ThreeTier()
+	spare := p.Servers[2]
+	spare.Path, spare.Reads, spare.Writes = "spare", nil, []contract.CellName{"spare.proxy"}
+	spare.Roles = []contract.Role{{Name: "proxy", At: "site.yaml:35:9", Driver: "script", Source: json.RawMessage(`{"text":"true"}`)}}
+	p.Servers = append(p.Servers, spare)
+	p.Cells = append(p.Cells, contract.Cell{Name: "spare.proxy", Server: "spare", Role: "proxy"})
+	last := spare
+	last.Path, last.Writes = "last", []contract.CellName{"last.proxy"}
+	p.Servers = append(p.Servers, last)
+	p.Cells = append(p.Cells, contract.Cell{Name: "last.proxy", Server: "last", Role: "proxy"})
+	b.Publish(t, p)
+	b.Agent(t, "spare")
+	done := b.Publish(t, deploytest.ThreeTier())
+	if len(done.Changes) != 1 || done.Changes[0].Key() != "spare.proxy" || done.Changes[0].Effect != deploy.EffectRemoved {
+		t.Errorf("%+v", done.Changes)
+	}
+}

@@ -100,6 +100,7 @@ type update struct {
 	missing  map[coordinator.Path]bool    // nodes of the live plan that somebody has deleted
 	// resumed says that an earlier change, perhaps to another plan, was interrupted.
 	resumed          bool
+	leaving          []RoleChange                             // of servers that go
 	nodes, liveNodes map[coordinator.Path]coordinator.NewNode // nodesOf to, and of live
 	liveKeys         *keyring
 }
@@ -191,20 +192,28 @@ func (u *update) rehearse(ctx context.Context) ([]RoleChange, error) {
 	case len(busy) > 0:
 		return all, &RunningError{Lines: busy}
 	}
-	return append(all, u.leaving()...), nil
+	u.leaving, err = u.leave(ctx)
+	return append(all, u.leaving...), err
 }
 
-// leaving are the roles of servers that go.
-func (u *update) leaving() (all []RoleChange) {
+// leave are the roles of servers that go, where a machine has ever been such a server.
+func (u *update) leave(ctx context.Context) (all []RoleChange, err error) {
 	for _, s := range u.live.Servers {
 		if slices.ContainsFunc(u.to.Servers, func(other contract.Server) bool { return other.Path == s.Path }) {
 			continue
+		}
+		node, err := u.store.Read(ctx, u.d.Server(s.Path))
+		if errors.Is(err, coordinator.ErrNotFound) || err == nil && coordinator.ParseIncarnation(node).Number == 0 {
+			continue
+		}
+		if err != nil {
+			return nil, err
 		}
 		for _, r := range s.Roles {
 			all = append(all, RoleChange{Server: s.Path, Role: r.Name, What: []string{"removed with its server"}, Effect: EffectRemoved})
 		}
 	}
-	return all
+	return all, nil
 }
 
 // run makes the change.
@@ -250,7 +259,7 @@ func (u *update) run(ctx context.Context) ([]RoleChange, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Concat(changes...), u.leaving()...), u.clean(ctx, old)
+	return append(slices.Concat(changes...), u.leaving...), u.clean(ctx, old)
 }
 
 // mark writes the record of the change.
