@@ -25,8 +25,8 @@ which role; and for each server whether its agent is there. Ends with status 3 i
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			show := func(v *status.Status) error {
-				if watch && io.color() && !asJSON {
-					fmt.Fprint(io.out, io.outInk().Sequence("H")+io.outInk().Sequence("2J"))
+				if cursor := io.cursor(); watch && cursor != "" && !asJSON {
+					fmt.Fprint(io.out, cursor.Sequence("H")+cursor.Sequence("2J"))
 				}
 				of, err := selectServers(v, args)
 				if err != nil {

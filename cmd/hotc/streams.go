@@ -64,8 +64,14 @@ func (s streams) width() int {
 
 // color says whether the output may be coloured: only on a terminal, and not
 // where the user said NO_COLOR.
-func (s streams) color() bool {
-	return s.width() > 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+func (s streams) color() bool { return s.cursor() != "" && os.Getenv("NO_COLOR") == "" }
+
+// cursor is what moves the cursor of the output, if it is a terminal that can do that.
+func (s streams) cursor() terminal.Ink {
+	if s.width() == 0 || os.Getenv("TERM") == "dumb" {
+		return ""
+	}
+	return s.ink
 }
 
 // outInk is what colours the output, if it may be coloured.

@@ -182,7 +182,11 @@ func (v *upView) line(who, name, what string) {
 	v.wipe()
 	text := fmt.Sprintf("%7s  %s  ", age(time.Since(v.began)), who)
 	if name != "" {
-		text += fmt.Sprintf("%-*s  ", v.width, terminal.Line(name))
+		width := v.width
+		if room := v.io.width(); room > 0 { // what is said matters more than columns
+			width = min(width, room/4)
+		}
+		text += fmt.Sprintf("%-*s  ", width, terminal.Line(name))
 	}
 	text += terminal.Line(what)
 	if ink := v.io.outInk(); strings.Contains(what, "FAILED") || strings.HasPrefix(what, "failed") {
@@ -194,11 +198,13 @@ func (v *upView) line(who, name, what string) {
 
 // draw prints the last line, on a terminal that can take it back.
 func (v *upView) draw() {
-	ink := v.io.outInk()
-	if ink == "" {
+	if v.io.cursor() == "" {
 		return
 	}
 	text := strings.Join(notEmpty(v.stack, v.counts), "   ")
+	if room := v.io.width() - 1; utf8.RuneCountInString(text) > room { // it may have become narrower
+		text = string([]rune(text)[:max(room, 0)])
+	}
 	if text == v.drawn {
 		return
 	}
@@ -206,10 +212,7 @@ func (v *upView) draw() {
 	if v.drawn = text; text == "" {
 		return
 	}
-	if room := v.io.width() - 1; utf8.RuneCountInString(text) > room {
-		text = string([]rune(text)[:max(room, 0)])
-	}
-	fmt.Fprint(v.io.out, ink.Paint("2", text))
+	fmt.Fprint(v.io.out, v.io.outInk().Paint("2", text))
 }
 
 func notEmpty(texts ...string) (kept []string) {
@@ -224,8 +227,8 @@ func notEmpty(texts ...string) (kept []string) {
 // wipe takes the last line back.
 func (v *upView) wipe() {
 	if v.drawn != "" {
-		ink := v.io.outInk()
-		fmt.Fprint(v.io.out, ink.Sequence("G")+ink.Sequence("2K"))
+		cursor := v.io.cursor()
+		fmt.Fprint(v.io.out, cursor.Sequence("G")+cursor.Sequence("2K"))
 	}
 	v.drawn = ""
 }
