@@ -44,27 +44,35 @@ func (r *localRun) beside(role contract.RoleKey, c status.Cycle) {
 
 // changed prints what is new about a role.
 func (r *localRun) changed(role contract.RoleKey, old, now coordinator.RoleState) {
-	if old.Status != now.Status {
+	for _, what := range progress(old, now, true) {
+		r.say(role, what)
+	}
+}
+
+// progress is what is new about a role; waited says how long one that is done has waited, too.
+func progress(old, now coordinator.RoleState, waited bool) (news []string) {
+	if old.Status != now.Status || !old.Ended.Equal(now.Ended) { // it may have run from one look to the next
 		switch now.Status {
 		case coordinator.RoleRunning:
-			r.say(role, "runs")
+			news = append(news, "runs")
 		case coordinator.RoleDone:
 			text := "done in " + age(now.Ended.Sub(now.Started))
-			if now.BlockedSeconds >= 0.05 {
+			if waited && now.BlockedSeconds >= 0.05 {
 				text += ", of which it waited " + age(time.Duration(now.BlockedSeconds*float64(time.Second)))
 			}
-			r.say(role, text)
+			news = append(news, text)
 		case coordinator.RoleFailed:
-			r.say(role, "failed: "+firstLine(reasonOf(now)))
+			news = append(news, "failed: "+firstLine(reasonOf(now)))
 		case coordinator.RoleSkipped:
-			r.say(role, "skipped: an earlier role of the server failed")
+			news = append(news, "skipped: an earlier role of the server failed")
 		}
 	}
 	for _, w := range now.Blocked {
 		if !isBlockedOn(old, w.Cell) {
-			r.say(role, "waits for "+string(w.Cell))
+			news = append(news, "waits for "+string(w.Cell))
 		}
 	}
+	return news
 }
 
 func isBlockedOn(r coordinator.RoleState, cell contract.CellName) bool {

@@ -146,22 +146,8 @@ var told = time.Unix(0, 0)
 
 func (v *upView) changed(key contract.RoleKey, old, now coordinator.RoleState) {
 	say := func(what string) { v.line("role", string(key), what) }
-	if old.Status != now.Status || !old.Ended.Equal(now.Ended) { // it may have run from one look to the next
-		switch now.Status {
-		case coordinator.RoleRunning:
-			say("runs")
-		case coordinator.RoleDone:
-			say("done in " + age(now.Ended.Sub(now.Started)))
-		case coordinator.RoleFailed:
-			say("failed: " + firstLine(reasonOf(now)))
-		case coordinator.RoleSkipped:
-			say("skipped: an earlier role of the server failed")
-		}
-	}
-	for _, w := range now.Blocked {
-		if !isBlockedOn(old, w.Cell) {
-			say("waits for " + string(w.Cell))
-		}
+	for _, what := range progress(old, now, false) {
+		say(what)
 	}
 	if now.Update != nil && (old.Update == nil || old.Update.Status != now.Update.Status || !old.Update.Ended.Equal(now.Update.Ended)) {
 		switch now.Update.Status {
