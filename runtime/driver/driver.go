@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -97,6 +98,22 @@ type Job struct {
 	Program string
 	// Need finds another program that the role needs, and installs it if it may.
 	Need func(ctx context.Context, tool Tool) (program string, err error)
+}
+
+// Fetch writes a file of the plan to a path; what is its name for people.
+func (j *Job) Fetch(ctx context.Context, digest, what, path string, mode os.FileMode) error {
+	text, err := j.Files.File(ctx, digest)
+	if err != nil {
+		return fmt.Errorf("fetch the %s: %w", what, err)
+	}
+	err = os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = os.WriteFile(path, text, mode)
+	}
+	if err != nil {
+		return fmt.Errorf("write the %s: %w", what, err)
+	}
+	return nil
 }
 
 // AwaitEager waits for the inputs that must be there before the tool starts.

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // Unpack writes an interceptor, which the agent has embedded, into a folder; others
@@ -52,6 +54,37 @@ func WritePython(embedded fs.FS, client []byte, folder string) error {
 		return fmt.Errorf("write the interceptor: %w", err)
 	}
 	return nil
+}
+
+// Declared is an input or an output of a role, as an interceptor is told of it.
+type Declared struct {
+	Name     string        `json:"name"`
+	Path     []string      `json:"path,omitempty"` // where the tool has it: a variable, an attribute
+	Type     contract.Type `json:"type,omitempty"`
+	Resource string        `json:"resource,omitempty"` // of an output that says when something was applied
+	Secret   bool          `json:"secret,omitempty"`
+	Optional bool          `json:"optional,omitempty"`
+}
+
+// Declare is what a role declares. in and out say where the tool has an input or an output;
+// nil is nowhere.
+func Declare(r contract.Role, in, out func(name string) []string) (inputs, outputs []Declared) {
+	inputs, outputs = []Declared{}, []Declared{}
+	for _, i := range r.Inputs {
+		d := Declared{Name: i.Name, Type: i.Type, Secret: i.Secret, Optional: i.Optional}
+		if in != nil {
+			d.Path = in(i.Name)
+		}
+		inputs = append(inputs, d)
+	}
+	for _, o := range r.Outputs {
+		d := Declared{Name: o.Name, Type: o.Type, Resource: o.Resource, Secret: o.Secret}
+		if out != nil && o.Resource == "" {
+			d.Path = out(o.Name)
+		}
+		outputs = append(outputs, d)
+	}
+	return inputs, outputs
 }
 
 // WriteConfig writes what an interceptor is told, as JSON; others than the agent's user

@@ -87,10 +87,18 @@ func run(ctx context.Context, cmd *exec.Cmd, grace time.Duration, tool bool) (dr
 	return exitOf(cmd), nil
 }
 
-// RunTool is Run of a tool that goes on after what fails, if its user wants that: when an
-// input has failed it is killed, in the midst of the read.
-func RunTool(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (driver.Exit, error) {
-	return run(ctx, cmd, grace, true)
+// RunTool starts a job's tool and waits for its end. A tool goes on after what fails, if its
+// user wants that: so when an input has failed it is killed, in the midst of the read.
+func RunTool(ctx context.Context, job *driver.Job, cmd *exec.Cmd, grace time.Duration) (driver.Exit, error) {
+	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Work, job.Stdout, job.Stderr
+	if err := job.Started(ctx); err != nil {
+		return driver.Exit{}, err
+	}
+	exit, err := run(ctx, cmd, grace, true)
+	if err != nil {
+		err = fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	return exit, err
 }
 
 // awaitExit returns when the process has ended, and leaves it to be reaped.

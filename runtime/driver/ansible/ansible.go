@@ -137,18 +137,8 @@ func playbooks(ctx context.Context, job *driver.Job, s source) (string, error) {
 	if s.Playbooks != nil {
 		return fetch.Tree(ctx, job, *s.Playbooks, "playbooks")
 	}
-	data, err := job.Files.File(ctx, s.Text.File)
-	if err != nil {
-		return "", fmt.Errorf("fetch the playbook: %w", err)
-	}
 	folder := filepath.Join(job.Folder, "playbooks")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", fmt.Errorf("write the playbook: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, s.Playbook[0]), data, 0o600); err != nil {
-		return "", fmt.Errorf("write the playbook: %w", err)
-	}
-	return folder, nil
+	return folder, job.Fetch(ctx, s.Text.File, "playbook", filepath.Join(folder, s.Playbook[0]), 0o600)
 }
 
 // Run runs the playbook.
@@ -162,16 +152,8 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	}
 	arguments := append(interpreter[1:], filepath.Join(interceptorFolder(job), "launch.py"), configPath(job))
 	cmd := exec.Command(interpreter[0], arguments...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Work, job.Stdout, job.Stderr
 	cmd.Env = environment(job)
-	if err := job.Started(ctx); err != nil {
-		return driver.Exit{}, err
-	}
-	exit, err := process.RunTool(ctx, cmd, d.Grace)
-	if err != nil {
-		return driver.Exit{}, fmt.Errorf("start %s: %w", job.Program, err)
-	}
-	return exit, nil
+	return process.RunTool(ctx, job, cmd, d.Grace)
 }
 
 // interpreterOf is the Python of the program, as its first line has it.

@@ -24,20 +24,10 @@ type config struct {
 	Collections []string          `json:"collections"`
 	Folders     map[string]string `json:"folders"`
 	// Settings is the ansible.cfg that came with the playbooks; "" if none did.
-	Settings string          `json:"settings"`
-	Vars     json.RawMessage `json:"vars"`
-	Inputs   []declared      `json:"inputs"`
-	Outputs  []declared      `json:"outputs"`
-}
-
-// declared is an input or an output as a variable, or an output as a task's success.
-type declared struct {
-	Name     string        `json:"name"`
-	Path     []string      `json:"path,omitempty"`
-	Resource string        `json:"resource,omitempty"`
-	Type     contract.Type `json:"type,omitempty"`
-	Secret   bool          `json:"secret,omitempty"`
-	Optional bool          `json:"optional,omitempty"`
+	Settings string            `json:"settings"`
+	Vars     json.RawMessage   `json:"vars"`
+	Inputs   []driver.Declared `json:"inputs"`
+	Outputs  []driver.Declared `json:"outputs"`
 }
 
 func interceptorFolder(job *driver.Job) string { return filepath.Join(job.Folder, "interceptor") }
@@ -53,20 +43,12 @@ func writeConfig(job *driver.Job, s source, l layout) error {
 		return err
 	}
 	c := config{Program: job.Program, Host: s.Host, Groups: s.Groups, Roles: l.Roles, Collections: l.Collections,
-		Folders: l.Folders, Vars: s.Vars, Arguments: arguments(job, s, l), Settings: settings(s, l), Inputs: []declared{}, Outputs: []declared{}}
+		Folders: l.Folders, Vars: s.Vars, Arguments: arguments(job, s, l), Settings: settings(s, l)}
 	if c.Vars == nil {
 		c.Vars = json.RawMessage("{}")
 	}
-	for _, in := range job.Role.Inputs {
-		c.Inputs = append(c.Inputs, declared{Name: in.Name, Path: strings.Split(in.Name, "."), Secret: in.Secret, Optional: in.Optional})
-	}
-	for _, out := range job.Role.Outputs {
-		d := declared{Name: out.Name, Type: out.Type, Secret: out.Secret, Resource: out.Resource}
-		if out.Resource == "" {
-			d.Path = strings.Split(out.Name, ".")
-		}
-		c.Outputs = append(c.Outputs, d)
-	}
+	variable := func(name string) []string { return strings.Split(name, ".") }
+	c.Inputs, c.Outputs = driver.Declare(job.Role, variable, variable)
 	if err := driver.WritePython(interceptor, socket.PythonClient, interceptorFolder(job)); err != nil {
 		return err
 	}

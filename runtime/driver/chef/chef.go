@@ -106,14 +106,10 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 		return driver.Exit{}, fmt.Errorf("write Chef's run folder: %w", err)
 	}
 	cmd := exec.Command(program, arguments...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Work, job.Stdout, job.Stderr
 	cmd.Env = environment(job)
-	if err := job.Started(ctx); err != nil {
-		return driver.Exit{}, err
-	}
-	exit, err := process.RunTool(ctx, cmd, d.Grace)
+	exit, err := process.RunTool(ctx, job, cmd, d.Grace)
 	if err != nil {
-		return driver.Exit{}, fmt.Errorf("start %s: %w", program, err)
+		return exit, err
 	}
 	if !exit.OK() && ctx.Err() == nil {
 		// The last line of standard error is what the role's cause repeats.

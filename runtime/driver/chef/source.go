@@ -47,45 +47,25 @@ func parseSource(text json.RawMessage) (source, error) {
 	return s, nil
 }
 
-// place is a name's path in the node's attributes.
-func place(of map[string][]string, name string) []string {
-	if path := of[name]; len(path) > 0 {
-		return path
+// placeOf gives a name's path in the node's attributes.
+func placeOf(of map[string][]string) func(name string) []string {
+	return func(name string) []string {
+		if path := of[name]; len(path) > 0 {
+			return path
+		}
+		return strings.Split(name, ".")
 	}
-	return strings.Split(name, ".")
 }
 
-// What the interceptor gets to know of the role (ruby/hotc.rb).
-type (
-	interception struct {
-		Socket  string        `json:"socket"`
-		Failure string        `json:"failure"` // the file that says why a run has failed
-		Inputs  []interceptIn `json:"inputs"`
-		Outputs []intercepted `json:"outputs"`
-	}
-	interceptIn struct {
-		Name     string   `json:"name"`
-		Path     []string `json:"path"`
-		Optional bool     `json:"optional,omitempty"`
-	}
-	intercepted struct {
-		Name     string   `json:"name"`
-		Path     []string `json:"path,omitempty"`
-		Resource string   `json:"resource,omitempty"`
-	}
-)
+// interception is what the interceptor gets to know of the role (ruby/hotc.rb).
+type interception struct {
+	Socket  string            `json:"socket"`
+	Failure string            `json:"failure"` // the file that says why a run has failed
+	Inputs  []driver.Declared `json:"inputs"`
+	Outputs []driver.Declared `json:"outputs"`
+}
 
-func (s source) interception(r contract.Role) interception {
-	i := interception{Inputs: []interceptIn{}, Outputs: []intercepted{}}
-	for _, in := range r.Inputs {
-		i.Inputs = append(i.Inputs, interceptIn{in.Name, place(s.Inputs, in.Name), in.Optional})
-	}
-	for _, o := range r.Outputs {
-		out := intercepted{Name: o.Name, Resource: o.Resource}
-		if o.Resource == "" {
-			out.Path = place(s.Outputs, o.Name)
-		}
-		i.Outputs = append(i.Outputs, out)
-	}
+func (s source) interception(r contract.Role) (i interception) {
+	i.Inputs, i.Outputs = driver.Declare(r, placeOf(s.Inputs), placeOf(s.Outputs))
 	return i
 }

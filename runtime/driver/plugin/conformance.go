@@ -104,13 +104,11 @@ func (t *Trial) checkProgram(name string) error {
 func (t *Trial) asked(ctx context.Context, source json.RawMessage, must bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, t.Patience, fmt.Errorf("it does not answer within %v", t.Patience))
 	defer cancel()
-	inputs, outputs := []string{}, []startOutput{}
+	inputs := []string{}
 	for _, in := range t.Inputs {
 		inputs = append(inputs, in.Name)
 	}
-	for _, o := range t.Outputs {
-		outputs = append(outputs, startOutput{Name: o.Name, Type: string(o.Type), Resource: o.Resource})
-	}
+	_, outputs := driver.Declare(contract.Role{Outputs: t.Outputs}, nil, nil)
 	line, err := encode(map[string]any{"protocol": Protocol, "role": "check", "source": source, "inputs": inputs, "outputs": outputs,
 		"a key of a later version": true})
 	if err != nil {
@@ -158,7 +156,7 @@ type compiledStep struct {
 	Maybe []compiledStep `json:"maybe"`
 }
 
-func checkAnswer(printed []byte, inputs []string, outputs []startOutput, must bool) error {
+func checkAnswer(printed []byte, inputs []string, outputs []driver.Declared, must bool) error {
 	var a compiled
 	decoder := json.NewDecoder(bytes.NewReader(printed))
 	decoder.DisallowUnknownFields()
@@ -182,12 +180,12 @@ func checkAnswer(printed []byte, inputs []string, outputs []startOutput, must bo
 	return checkSteps(a.Steps, inputs, outputs)
 }
 
-func checkSteps(steps []compiledStep, inputs []string, outputs []startOutput) error {
+func checkSteps(steps []compiledStep, inputs []string, outputs []driver.Declared) error {
 	for _, s := range steps {
 		switch {
 		case s.Read != nil && !slices.Contains(inputs, *s.Read):
 			return fmt.Errorf("a step reads %q, which is not an input", *s.Read)
-		case s.Write != nil && !slices.ContainsFunc(outputs, func(o startOutput) bool { return o.Name == *s.Write }):
+		case s.Write != nil && !slices.ContainsFunc(outputs, func(o driver.Declared) bool { return o.Name == *s.Write }):
 			return fmt.Errorf("a step writes %q, which is not an output", *s.Write)
 		case s.Read == nil && s.Write == nil && s.Any == nil && s.Maybe == nil:
 			return errors.New("a step has none of read, write, any and maybe")

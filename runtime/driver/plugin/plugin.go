@@ -108,11 +108,10 @@ type layout struct {
 	source source
 }
 
-func (at layout) executable() string             { return filepath.Join(at.job.Folder, Prefix+at.source.Name) }
-func (at layout) sourceFile() string             { return filepath.Join(at.job.Folder, "source") }
-func (at layout) tree(key string) string         { return filepath.Join(at.job.Folder, "tree-"+key+".link") }
-func (at layout) folder() string                 { return filepath.Join(at.job.Folder, "own") }
-func (at layout) write(p string, b []byte) error { return os.WriteFile(p, b, 0o700) }
+func (at layout) executable() string     { return filepath.Join(at.job.Folder, Prefix+at.source.Name) }
+func (at layout) sourceFile() string     { return filepath.Join(at.job.Folder, "source") }
+func (at layout) tree(key string) string { return filepath.Join(at.job.Folder, "tree-"+key+".link") }
+func (at layout) folder() string         { return filepath.Join(at.job.Folder, "own") }
 
 // Prepare fetches the executable and the trees.
 func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
@@ -122,12 +121,8 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 	}
 	at := layout{job, s}
 	if s.Executable != "" {
-		data, err := job.Files.File(ctx, s.Executable)
-		if err != nil {
-			return fmt.Errorf("fetch the plug-in: %w", err)
-		}
-		if err := at.write(at.executable(), data); err != nil {
-			return fmt.Errorf("write the plug-in: %w", err)
+		if err := job.Fetch(ctx, s.Executable, "plug-in", at.executable(), 0o700); err != nil {
+			return err
 		}
 	}
 	for key, origin := range s.Trees {
@@ -142,7 +137,7 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 	if err := os.MkdirAll(at.folder(), 0o700); err != nil {
 		return err
 	}
-	return at.write(at.sourceFile(), driver.Text(s.Source))
+	return os.WriteFile(at.sourceFile(), driver.Text(s.Source), 0o600)
 }
 
 // Run runs the plug-in.
@@ -199,42 +194,21 @@ func (d Driver) patience() time.Duration {
 	return Patience
 }
 
-// The first line to a plug-in.
-type (
-	startLine struct {
-		Protocol int               `json:"protocol"`
-		Role     string            `json:"role"`
-		Source   json.RawMessage   `json:"source"`
-		Inputs   []startInput      `json:"inputs"`
-		Outputs  []startOutput     `json:"outputs"`
-		Trees    map[string]string `json:"trees"`
-		Folder   string            `json:"folder"`
-		Work     string            `json:"work"`
-	}
-	startInput struct {
-		Name     string `json:"name"`
-		Optional bool   `json:"optional,omitempty"`
-		Secret   bool   `json:"secret,omitempty"`
-		Type     string `json:"type,omitempty"`
-	}
-	startOutput struct {
-		Name     string `json:"name"`
-		Type     string `json:"type,omitempty"`
-		Resource string `json:"resource,omitempty"`
-		Secret   bool   `json:"secret,omitempty"`
-	}
-)
+// startLine is the first line to a plug-in.
+type startLine struct {
+	Protocol int               `json:"protocol"`
+	Role     string            `json:"role"`
+	Source   json.RawMessage   `json:"source"`
+	Inputs   []driver.Declared `json:"inputs"`
+	Outputs  []driver.Declared `json:"outputs"`
+	Trees    map[string]string `json:"trees"`
+	Folder   string            `json:"folder"`
+	Work     string            `json:"work"`
+}
 
 func (at layout) start() ([]byte, error) {
-	r := at.job.Role
-	line := startLine{Protocol: Protocol, Role: r.Name, Source: at.source.Source, Inputs: []startInput{}, Outputs: []startOutput{},
-		Trees: map[string]string{}, Folder: at.folder(), Work: at.job.Work}
-	for _, in := range r.Inputs {
-		line.Inputs = append(line.Inputs, startInput{in.Name, in.Optional, in.Secret, string(in.Type)})
-	}
-	for _, o := range r.Outputs {
-		line.Outputs = append(line.Outputs, startOutput{o.Name, string(o.Type), o.Resource, o.Secret})
-	}
+	line := startLine{Protocol: Protocol, Role: at.job.Role.Name, Source: at.source.Source, Trees: map[string]string{}, Folder: at.folder(), Work: at.job.Work}
+	line.Inputs, line.Outputs = driver.Declare(at.job.Role, nil, nil)
 	for key := range at.source.Trees {
 		path, err := os.Readlink(at.tree(key))
 		if err != nil {

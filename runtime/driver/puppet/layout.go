@@ -105,18 +105,8 @@ func (at *layout) writeManifest(ctx context.Context, m *manifest) (string, error
 	if !filepath.IsLocal(m.Name) || filepath.Base(m.Name) != m.Name {
 		return "", fmt.Errorf("the plan's manifest has the name %q", m.Name)
 	}
-	text, err := at.job.Files.File(ctx, m.Text)
-	if err != nil {
-		return "", fmt.Errorf("fetch the manifest: %w", err)
-	}
 	path := at.in("manifest", m.Name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fmt.Errorf("write the manifest: %w", err)
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		return "", fmt.Errorf("write the manifest: %w", err)
-	}
-	return path, nil
+	return path, at.job.Fetch(ctx, m.Text, "manifest", path, 0o600)
 }
 
 // fetchEnvironment brings the environment, or makes an empty one.
@@ -284,15 +274,11 @@ func (at *layout) writeClient() error {
 // The plan of a run, for the interceptor.
 type (
 	runPlan struct {
-		Socket  string      `json:"socket"`
-		Failure string      `json:"failure"`
-		Classes []string    `json:"classes"`
-		Inputs  []runInput  `json:"inputs"`
-		Outputs []runOutput `json:"outputs"`
-	}
-	runInput struct {
-		Name     string `json:"name"`
-		Optional bool   `json:"optional"`
+		Socket  string            `json:"socket"`
+		Failure string            `json:"failure"`
+		Classes []string          `json:"classes"`
+		Inputs  []driver.Declared `json:"inputs"`
+		Outputs []runOutput       `json:"outputs"`
 	}
 	runOutput struct {
 		Name string `json:"name"`
@@ -301,10 +287,8 @@ type (
 )
 
 func (at *layout) writePlan() error {
-	p := runPlan{Socket: socket.PathIn(at.job.Environment), Failure: at.failure(), Classes: append([]string{}, at.source.Classes...), Inputs: []runInput{}, Outputs: []runOutput{}}
-	for _, in := range at.job.Role.Inputs {
-		p.Inputs = append(p.Inputs, runInput{Name: in.Name, Optional: in.Optional})
-	}
+	p := runPlan{Socket: socket.PathIn(at.job.Environment), Failure: at.failure(), Classes: append([]string{}, at.source.Classes...), Outputs: []runOutput{}}
+	p.Inputs, _ = driver.Declare(at.job.Role, nil, nil)
 	for _, o := range at.job.Role.Outputs {
 		if of, known := at.source.Outputs[o.Name]; known { // a hook's source writes none
 			p.Outputs = append(p.Outputs, runOutput{o.Name, of})

@@ -128,14 +128,10 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 		program = d.Tool().Program
 	}
 	cmd := exec.Command(program, append([]string{"apply", "--confdir", at.configuration(), "--vardir", at.state(), "--detailed-exitcodes", "--color=false"}, at.manifest()...)...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Work, job.Stdout, job.Stderr
 	cmd.Env = append(append([]string(nil), job.Environment...), "LC_ALL=C.UTF-8")
-	if err := job.Started(ctx); err != nil {
-		return driver.Exit{}, err
-	}
-	exit, err := process.RunTool(ctx, cmd, d.Grace)
+	exit, err := process.RunTool(ctx, job, cmd, d.Grace)
 	if err != nil {
-		return driver.Exit{}, fmt.Errorf("start puppet: %w", err)
+		return exit, err
 	}
 	if exit.Signal == 0 && exit.Code == changed {
 		return driver.Exit{}, nil

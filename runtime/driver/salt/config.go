@@ -20,29 +20,18 @@ type config struct {
 	Pillar json.RawMessage `json:"pillar"`
 	// GrainsFile is where Salt's functions put a grain that is set, Outcome where the
 	// interceptor notes how the run ended.
-	GrainsFile string   `json:"grains_file"`
-	Outcome    string   `json:"outcome"`
-	Inputs     []input  `json:"inputs"`
-	Outputs    []output `json:"outputs"`
-}
-
-// input is a part of the pillar.
-type input struct {
-	Name     string   `json:"name"`
-	Path     []string `json:"path"`
-	Secret   bool     `json:"secret,omitempty"`
-	Optional bool     `json:"optional,omitempty"`
+	GrainsFile string            `json:"grains_file"`
+	Outcome    string            `json:"outcome"`
+	Inputs     []driver.Declared `json:"inputs"`
+	Outputs    []output          `json:"outputs"`
 }
 
 // output is a grain, or with an ID what a state gives: with a path a part of its
 // changes, else its success. State is the state's module; "" is any.
 type output struct {
-	Name   string        `json:"name"`
-	Type   contract.Type `json:"type,omitempty"`
-	Secret bool          `json:"secret,omitempty"`
-	State  string        `json:"state,omitempty"`
-	ID     string        `json:"id,omitempty"`
-	Path   []string      `json:"path,omitempty"`
+	driver.Declared
+	State string `json:"state,omitempty"`
+	ID    string `json:"id,omitempty"`
 }
 
 func configFolder(job *driver.Job) string { return filepath.Join(job.Folder, "etc") }
@@ -65,17 +54,16 @@ func configure(job *driver.Job, s source, trees layout) error {
 
 func interceptorConfig(job *driver.Job, s source) config {
 	c := config{Apply: []string{}, Pillar: s.Pillar, GrainsFile: filepath.Join(configFolder(job), "grains"),
-		Outcome: outcomePath(job), Inputs: []input{}, Outputs: []output{}}
+		Outcome: outcomePath(job), Outputs: []output{}}
 	if len(s.SLS) > 0 {
 		c.Apply = append(c.Apply, strings.Join(s.SLS, ","))
 	}
 	if c.Pillar == nil {
 		c.Pillar = json.RawMessage("{}")
 	}
-	for _, in := range job.Role.Inputs {
-		c.Inputs = append(c.Inputs, input{Name: in.Name, Path: keys(in.Name), Secret: in.Secret, Optional: in.Optional})
-	}
-	for _, out := range job.Role.Outputs {
+	inputs, outputs := driver.Declare(job.Role, keys, keys)
+	c.Inputs = inputs
+	for _, out := range outputs {
 		c.Outputs = append(c.Outputs, outputOf(out))
 	}
 	return c
@@ -92,17 +80,13 @@ func keys(name string) []string {
 // changes stands between a state's ID and the path in its changes.
 const changes = ".changes."
 
-func outputOf(o contract.Output) output {
-	out := output{Name: o.Name, Type: o.Type, Secret: o.Secret}
-	state, path, isChange := strings.Cut(o.Name, changes)
-	switch {
-	case o.Resource != "":
-		out.State, out.ID = reference(o.Resource)
-	case isChange:
+func outputOf(d driver.Declared) output {
+	out := output{Declared: d}
+	if state, path, isChange := strings.Cut(d.Name, changes); d.Resource != "" {
+		out.State, out.ID = reference(d.Resource)
+	} else if isChange {
 		out.State, out.ID = reference(state)
 		out.Path = keys(path)
-	default:
-		out.Path = keys(o.Name)
 	}
 	return out
 }

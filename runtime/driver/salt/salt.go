@@ -102,13 +102,9 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 	}
 	var trees layout
 	if s.Text != nil {
-		data, err := job.Files.File(ctx, s.Text.File)
-		if err != nil {
-			return fmt.Errorf("fetch the SLS file: %w", err)
-		}
 		folder := filepath.Join(job.Folder, "sls")
-		if err := driver.WritePrivate(filepath.Join(folder, s.Text.Name+".sls"), data); err != nil {
-			return fmt.Errorf("write the SLS file: %w", err)
+		if err := job.Fetch(ctx, s.Text.File, "SLS file", filepath.Join(folder, s.Text.Name+".sls"), 0o600); err != nil {
+			return err
 		}
 		trees.files = append(trees.files, folder)
 	}
@@ -132,16 +128,10 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 		return driver.Exit{}, err
 	}
 	cmd := exec.Command(job.Program, "--local", "--config-dir", configFolder(job), "--retcode-passthrough", "--no-color", "hotc.apply")
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = job.Work, job.Stdout, job.Stderr, job.Environment
-	if err := job.Started(ctx); err != nil {
-		return driver.Exit{}, err
-	}
-	exit, err := process.RunTool(ctx, cmd, d.Grace)
-	if err != nil {
-		return driver.Exit{}, fmt.Errorf("start %s: %w", job.Program, err)
-	}
-	if ctx.Err() != nil {
-		return exit, nil
+	cmd.Env = job.Environment
+	exit, err := process.RunTool(ctx, job, cmd, d.Grace)
+	if err != nil || ctx.Err() != nil {
+		return exit, err
 	}
 	return judge(job, exit)
 }

@@ -79,14 +79,7 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 	if err != nil {
 		return err
 	}
-	text, err := job.Files.File(ctx, s.File)
-	if err != nil {
-		return fmt.Errorf("fetch the script: %w", err)
-	}
-	if err := os.WriteFile(scriptPath(job), text, 0o700); err != nil {
-		return fmt.Errorf("write the script: %w", err)
-	}
-	return nil
+	return job.Fetch(ctx, s.File, "script", scriptPath(job), 0o700)
 }
 
 func parseSource(text json.RawMessage) (source, error) {
