@@ -3,16 +3,11 @@ package zookeeper
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/coordinator"
 )
-
-// missingPause is how long an announcement that could not be made again waits
-// before it is tried again: no watch of the node tells that its parent is back.
-const missingPause = time.Second
 
 // announcement is a node that one store keeps in place.
 type announcement struct {
@@ -21,66 +16,23 @@ type announcement struct {
 	data  []byte
 }
 
-// Announce implements coordinator.Store. An ephemeral node of another session is
-// replaced once, at the start, where the parent's rights allow it: it may be what
-// an agent's last process left, and would stand until that session expires.
-// Otherwise, and whenever it is replaced itself later, the announcement waits until
-// the other has gone; so two agents of one name do not delete each other's for ever.
+// Announce implements coordinator.Store.
 func (s *store) Announce(ctx context.Context, path coordinator.Path, data []byte) error {
 	if len(data) > MaxValue {
 		return fail("announce", path, tooLarge(len(data)))
 	}
-	within, end := context.WithCancel(ctx)
-	tokens, err := s.Watch(within, path)
+	err := coordinator.Keep(ctx, s, path, &announcement{s, s.at(path), bytesOf(data)}, s.start)
+	if err != nil && err == ctx.Err() {
+		err = s.link.gaveUp(err, nil)
+	}
 	if err != nil {
-		end()
-		return err
+		return fail("announce", path, err)
 	}
-	a := &announcement{s, s.at(path), bytesOf(data)}
-	for stands := false; !stands; {
-		if _, more := <-tokens; !more {
-			err = coordinator.ErrClosed
-			if ctx.Err() != nil {
-				err = s.link.gaveUp(ctx.Err(), nil)
-			}
-		} else {
-			stands, err = a.put(ctx, true)
-		}
-		if err != nil {
-			end()
-			s.start(a.withdraw) // the answer may have been lost
-			return fail("announce", path, err)
-		}
-	}
-	s.start(func() {
-		defer end()
-		a.keep(ctx, tokens)
-		a.withdraw()
-	})
 	return nil
 }
 
-// keep puts the node back, on every token and while that fails, until the tokens end.
-func (a *announcement) keep(ctx context.Context, tokens <-chan struct{}) {
-	pause := time.NewTimer(missingPause)
-	defer pause.Stop()
-	for {
-		select {
-		case _, more := <-tokens:
-			if !more {
-				return
-			}
-		case <-pause.C:
-		}
-		if _, err := a.put(ctx, false); err != nil {
-			pause.Reset(missingPause)
-		}
-	}
-}
-
-// put makes the node unless it stands. It reports false where one of another
-// session stands that it may not or shall not replace.
-func (a *announcement) put(ctx context.Context, replace bool) (stands bool, err error) {
+// Put implements coordinator.Announcement.
+func (a *announcement) Put(ctx context.Context, replace bool) (stands bool, err error) {
 	for look := !replace; ; look = true {
 		if look {
 			stands, gone, err := a.inspect(ctx, replace)
@@ -146,8 +98,8 @@ func (s *store) remembers(session int64) bool {
 	return ok
 }
 
-// withdraw takes the node away if it is this store's.
-func (a *announcement) withdraw() {
+// Withdraw implements coordinator.Announcement.
+func (a *announcement) Withdraw() {
 	s := a.store
 	stat, err := s.exists(s.link.alive, a.at, false)
 	if err != nil || stat == nil || !s.remembers(stat.EphemeralOwner) && stat.EphemeralOwner != s.link.conn.SessionID() {
