@@ -18,32 +18,6 @@ import (
 // boxes' keys again when a server comes, and so seals them before: for the key of
 // each reader's token, which the coordinator never sees (docs/secrets.md).
 
-// layGiven makes the nodes of what the operator gives: as those of a server that
-// writes sealed cells.
-func layGiven(d coordinator.Deployment, k *keyring, p *contract.Plan) ([]coordinator.NewNode, error) {
-	if len(p.Secrets) == 0 {
-		return nil, nil
-	}
-	empty, err := coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty})
-	if err != nil {
-		return nil, err
-	}
-	folder := k.grants(ofFolder, "")
-	nodes := []coordinator.NewNode{{Path: d.Server(contract.Operator), Grants: folder}, {Path: d.Cells(contract.Operator), Grants: folder}}
-	for _, s := range p.Secrets {
-		nodes = append(nodes, coordinator.NewNode{Path: d.Cell(s.Ref()), Data: empty, Grants: k.grants(ofShared, contract.Operator, s.Readers...)})
-	}
-	nodes = append(nodes, coordinator.NewNode{Path: d.Seals(contract.Operator), Grants: folder})
-	seals := ofGivenSeals
-	if k.record.Enrol == coordinator.EnrolOnce {
-		seals = ofTakenSeals
-	}
-	for _, r := range secretReaders(p) {
-		nodes = append(nodes, coordinator.NewNode{Path: d.SealsFor(contract.Operator, r), Data: []byte("{}"), Grants: k.grants(seals, r)})
-	}
-	return nodes, nil
-}
-
 func secretReaders(p *contract.Plan) []contract.ServerPath {
 	var all []contract.ServerPath
 	for _, s := range p.Secrets {

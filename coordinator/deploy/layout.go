@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,56 +15,80 @@ import (
 // MaxFiles is how many bytes of files the coordinator carries for a deployment.
 const MaxFiles = 16 << 20
 
+// node is a node of a deployment.
+type node struct {
+	coordinator.NewNode
+	class class
+	part  bool // of the text of the node above
+}
+
+// bare are the nodes as a store makes them.
+func bare(nodes []node) []coordinator.NewNode {
+	all := make([]coordinator.NewNode, len(nodes))
+	for i := range nodes {
+		all[i] = nodes[i].NewNode
+	}
+	return all
+}
+
+// unwritten is a record that nobody has written yet.
+var unwritten = []byte("{}")
+
+// node is one of a class, which is about some servers (see grants).
+func (k *keyring) node(path coordinator.Path, data []byte, c class, own contract.ServerPath, others ...contract.ServerPath) node {
+	return node{NewNode: coordinator.NewNode{Path: path, Data: data, Grants: k.grants(c, own, others...)}, class: c}
+}
+
+// text is a node whose text may lie in parts.
+func (k *keyring) text(path coordinator.Path, text []byte, c class, own contract.ServerPath, others ...contract.ServerPath) []node {
+	var nodes []node
+	for i, n := range coordinator.InParts(path, text, k.grants(c, own, others...)) {
+		nodes = append(nodes, node{NewNode: n, class: c, part: i > 0})
+	}
+	return nodes
+}
+
+// layer makes the nodes of a deployment.
+type layer struct {
+	*keyring
+	plan *contract.Plan
+	err  error // the first one
+}
+
+// must is a record that is written down.
+func (l *layer) must(data []byte, err error) []byte {
+	if l.err == nil {
+		l.err = err
+	}
+	return data
+}
+
 // layout is every node of a deployment but `ready`, parents before children,
 // with the rights that follow from the plan (docs/coordination.md, "Paths"). Without the
 // files' contents their nodes are empty.
-func layout(d coordinator.Deployment, k *keyring, p *contract.Plan, planJSON []byte, files Files) ([]coordinator.NewNode, error) {
-	root, err := k.deploymentRecord(k.record)
+func layout(k *keyring, p *contract.Plan, planJSON []byte, files Files) ([]node, error) {
+	l, d := &layer{keyring: k, plan: p}, k.deployment
+	nodes := []node{l.node(d.Root(), l.must(k.deploymentRecord(k.record)), ofRecord, "")}
+	nodes = append(nodes, l.text(d.Plan(), planJSON, ofPlan, "")...)
+	nodes = append(nodes, l.node(d.Files(), nil, ofFolder, ""))
+	fileNodes, err := layFiles(k, p, files)
 	if err != nil {
 		return nil, err
 	}
-	nodes := []coordinator.NewNode{{Path: d.Root(), Data: root, Grants: k.grants(ofRecord, "")}}
-	nodes = append(nodes, coordinator.InParts(d.Plan(), planJSON, k.grants(ofPlan, ""))...)
-	nodes = append(nodes, coordinator.NewNode{Path: d.Files(), Grants: k.grants(ofFolder, "")})
-	fileNodes, err := layFiles(d, k, p, files)
-	if err != nil {
-		return nil, err
-	}
-	nodes = append(nodes, fileNodes...)
-	cells, err := layCells(d, k, p)
-	if err != nil {
-		return nil, err
-	}
-	sealed := laySealed(d, k, p)
-	given, err := layGiven(d, k, p)
-	if err != nil {
-		return nil, err
-	}
-	relay, err := layRelay(d, k, p)
-	if err != nil {
-		return nil, err
-	}
-	nodes = append(nodes, relay...)
-	groups, err := layGroups(d, k, p)
-	if err != nil {
-		return nil, err
-	}
-	nodes = append(nodes, groups...)
-	nodes = append(nodes, coordinator.NewNode{Path: d.Servers(), Grants: k.grants(ofFolder, "")})
+	// Which sets of readers a server is in must be known before its own nodes are made.
+	cells, sealed, given := l.cells(), l.sealed(), l.given()
+	nodes = slices.Concat(nodes, fileNodes, l.relays(), l.groups(), []node{l.node(d.Servers(), nil, ofFolder, "")})
 	for i := range p.Servers {
-		serverNodes, err := layServer(d, k, &p.Servers[i])
-		if err != nil {
-			return nil, err
-		}
-		nodes = slices.Concat(nodes, serverNodes, sealed[p.Servers[i].Path], cells[p.Servers[i].Path])
+		s := &p.Servers[i]
+		nodes = append(append(append(nodes, l.server(s)...), sealed[s.Path]...), cells[s.Path]...)
 	}
-	return append(nodes, given...), nil
+	return append(nodes, given...), l.err
 }
 
 // layFiles makes the files' nodes, each readable by the servers whose roles use it.
-func layFiles(d coordinator.Deployment, k *keyring, p *contract.Plan, files Files) ([]coordinator.NewNode, error) {
+func layFiles(k *keyring, p *contract.Plan, files Files) ([]node, error) {
 	users := usersOf(p)
-	var nodes []coordinator.NewNode
+	var nodes []node
 	total := 0
 	for _, f := range p.Files {
 		content, err := readFile(f, files)
@@ -75,7 +98,7 @@ func layFiles(d coordinator.Deployment, k *keyring, p *contract.Plan, files File
 		if total += len(content); total > MaxFiles {
 			return nil, fmt.Errorf("the files have more than %d bytes together: %w", MaxFiles, coordinator.ErrTooLarge)
 		}
-		nodes = append(nodes, coordinator.InParts(d.File(f.Digest), content, k.grants(ofFile, "", users[f.Digest]...))...)
+		nodes = append(nodes, k.text(k.deployment.File(f.Digest), content, ofFile, "", users[f.Digest]...)...)
 		delete(users, f.Digest)
 	}
 	if missing := slices.Sorted(maps.Keys(users)); len(missing) > 0 {
@@ -111,34 +134,32 @@ func usersOf(p *contract.Plan) map[string][]contract.ServerPath {
 	return users
 }
 
-// layCells makes the cells' nodes by the server that writes them.
-func layCells(d coordinator.Deployment, k *keyring, p *contract.Plan) (map[contract.ServerPath][]coordinator.NewNode, error) {
-	known := map[contract.ServerPath]bool{}
-	for _, s := range p.Servers {
-		known[s.Path] = true
-	}
-	empty, err := coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty})
-	if err != nil {
-		return nil, err
-	}
-	cells, crossing := map[contract.ServerPath][]coordinator.NewNode{}, crossingCells(p)
-	for _, c := range p.Cells {
-		for _, s := range append([]contract.ServerPath{c.Server}, c.Readers...) {
-			if !known[s] {
-				return nil, fmt.Errorf("the plan has no server %s, which the cell %s names", s, c.Name)
-			}
-		}
-		path := d.Cell(contract.CellRef{Cell: c.Name, Server: c.Server})
-		cells[c.Server] = append(cells[c.Server], coordinator.NewNode{Path: path, Data: empty, Grants: k.grants(classOf(crossing, c), c.Server, c.Readers...)})
-	}
-	return cells, nil
+// emptyCell is the record of one that nobody has written.
+func (l *layer) emptyCell() []byte {
+	return l.must(coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty}))
 }
 
-func classOf(crossing map[contract.CellName]bool, c contract.Cell) class {
-	if crossing[c.Name] {
-		return ofCrossing
+// cells makes the cells' nodes by the server that writes them.
+func (l *layer) cells() map[contract.ServerPath][]node {
+	known := map[contract.ServerPath]bool{}
+	for _, s := range l.plan.Servers {
+		known[s.Path] = true
 	}
-	return ofShared
+	cells, crossing, empty := map[contract.ServerPath][]node{}, crossingCells(l.plan), l.emptyCell()
+	for _, c := range l.plan.Cells {
+		for _, s := range append([]contract.ServerPath{c.Server}, c.Readers...) {
+			if !known[s] {
+				l.must(nil, fmt.Errorf("the plan has no server %s, which the cell %s names", s, c.Name))
+			}
+		}
+		class := ofCell
+		if crossing[c.Name] {
+			class = ofCrossing
+		}
+		path := l.deployment.Cell(contract.CellRef{Cell: c.Name, Server: c.Server})
+		cells[c.Server] = append(cells[c.Server], l.node(path, empty, class, c.Server, c.Readers...))
+	}
+	return cells
 }
 
 // crossingCells are those that Heat reads, by way of a relay if there is one: what is sealed
@@ -160,27 +181,21 @@ func crossingCells(p *contract.Plan) map[contract.CellName]bool {
 	return cells
 }
 
-// layRelay makes the nodes that relays read and write.
-func layRelay(d coordinator.Deployment, k *keyring, p *contract.Plan) ([]coordinator.NewNode, error) {
-	keys, err := serversKeys(k, p)
-	if err != nil {
-		return nil, err
-	}
-	text, err := k.sign(coordinator.KindKeysOf, "", keys)
-	if err != nil {
-		return nil, err
-	}
-	nodes := slices.Concat([]coordinator.NewNode{{Path: d.Relay(), Grants: k.grants(ofFolder, "")}}, coordinator.InParts(d.ServersKeys(), text, k.grants(ofServersKeys, "")),
-		[]coordinator.NewNode{{Path: d.Heat(), Data: []byte("{}"), Grants: k.grants(ofHeat, "")},
-			{Path: d.HeatNumber(), Data: []byte("{}"), Grants: k.grants(ofHeat, "")}, {Path: d.Relays(), Grants: k.grants(ofRelays, "")}})
-	followers := p.Followers()
+// relays makes the nodes that relays read and write.
+func (l *layer) relays() []node {
+	d, followers := l.deployment, l.plan.Followers()
+	keys, err := serversKeys(l.keyring, l.plan)
+	l.must(nil, err)
+	nodes := []node{l.node(d.Relay(), nil, ofFolder, "")}
+	nodes = append(nodes, l.text(d.ServersKeys(), l.must(l.sign(coordinator.KindKeysOf, "", keys)), ofServersKeys, "")...)
+	nodes = append(nodes, l.node(d.Heat(), unwritten, ofHeat, ""), l.node(d.HeatNumber(), unwritten, ofHeat, ""), l.node(d.Relays(), nil, ofRelays, ""))
 	if len(followers) > 0 {
-		nodes = append(nodes, coordinator.NewNode{Path: d.MembersOf(), Grants: k.grants(ofFolder, "")})
+		nodes = append(nodes, l.node(d.MembersOf(), nil, ofFolder, ""))
 	}
 	for _, group := range slices.Sorted(maps.Keys(followers)) {
-		nodes = append(nodes, coordinator.NewNode{Path: d.Members(group), Data: []byte("{}"), Grants: k.grants(ofMembers, "", followers[group]...)})
+		nodes = append(nodes, l.node(d.Members(group), unwritten, ofMembers, "", followers[group]...))
 	}
-	return nodes, nil
+	return nodes
 }
 
 func serversKeys(k *keyring, p *contract.Plan) (coordinator.ServersKeys, error) {
@@ -195,43 +210,39 @@ func serversKeys(k *keyring, p *contract.Plan) (coordinator.ServersKeys, error) 
 	return keys, nil
 }
 
-// layServer makes a server's own nodes; its readers' sets must be known by now.
-func layServer(d coordinator.Deployment, k *keyring, s *contract.Server) ([]coordinator.NewNode, error) {
-	slice, errSlice := k.signedPart(s)
-	keys, errKeys := k.keys(s.Path, k.members[s.Path])
-	identity, errIdentity := k.identity(s.Path, time.Time{})
-	nobody, errNobody := coordinator.Encode(coordinator.IncarnationRecord{})
-	if err := errors.Join(errSlice, errKeys, errIdentity, errNobody); err != nil {
-		return nil, fmt.Errorf("write down the server %s: %w", s.Path, err)
+// server makes a server's own nodes; its readers' sets must be known by now.
+func (l *layer) server(s *contract.Server) []node {
+	d, path := l.deployment, s.Path
+	nodes := []node{
+		l.node(d.Server(path), l.must(coordinator.Encode(coordinator.IncarnationRecord{})), ofServer, path),
+		l.node(d.Identity(path), l.must(l.identity(path, time.Time{})), ofIdentity, path),
 	}
-	nodes := []coordinator.NewNode{{Path: d.Server(s.Path), Data: nobody, Grants: k.grants(ofServer, s.Path)},
-		{Path: d.Identity(s.Path), Data: identity, Grants: k.grants(ofIdentity, s.Path)}}
-	nodes = append(nodes, coordinator.InParts(d.ServerPlan(s.Path), slice, k.grants(ofServerPlan, s.Path))...)
-	nodes = append(nodes, coordinator.InParts(d.Keys(s.Path), keys, k.grants(ofKeys, s.Path))...)
+	nodes = append(nodes, l.text(d.ServerPlan(path), l.must(l.signedPart(s)), ofServerPlan, path)...)
+	nodes = append(nodes, l.text(d.Keys(path), l.must(l.keys(path, l.members[path])), ofKeys, path)...)
 	nodes = append(nodes,
-		coordinator.NewNode{Path: d.State(s.Path), Data: []byte("{}"), Grants: k.grants(ofState, s.Path)},
-		coordinator.NewNode{Path: d.Requests(s.Path), Data: []byte("{}"), Grants: k.grants(ofRequests, s.Path)},
-		coordinator.NewNode{Path: d.Answers(s.Path), Data: []byte("{}"), Grants: k.grants(ofReport, s.Path)},
-		coordinator.NewNode{Path: d.Agent(s.Path), Grants: k.grants(ofAgent, s.Path)})
+		l.node(d.State(path), unwritten, ofState, path),
+		l.node(d.Requests(path), unwritten, ofRequests, path),
+		l.node(d.Answers(path), unwritten, ofReport, path),
+		l.node(d.Agent(path), nil, ofAgent, path))
 	if coordinator.Carried(s) {
-		nodes = append(nodes, coordinator.NewNode{Path: d.HeatValues(s.Path), Data: []byte("{}"), Grants: k.grants(ofHeatValues, s.Path)})
+		nodes = append(nodes, l.node(d.HeatValues(path), unwritten, ofHeatValues, path))
 	}
-	if k.record.Enrol == coordinator.EnrolOnce {
-		once, err := layOnce(d, k, s.Path)
-		if err != nil {
-			return nil, err
-		}
-		nodes = append(nodes, once...)
+	if l.record.Enrol == coordinator.EnrolOnce { // by which a machine gets in
+		pass := coordinator.PassRecord{Password: l.secret.MemberCredential(d, l.record, path).Password}
+		nodes = append(nodes,
+			l.node(d.Pass(path), l.must(coordinator.Encode(pass)), ofPass, path),
+			l.node(d.ApprovalRequests(path), unwritten, ofApproval, path),
+			l.node(d.Admission(path), unwritten, ofAdmission, path))
 	}
 	for _, r := range s.Roles {
-		nodes = append(nodes, coordinator.NewNode{Path: d.Log(s.Path, r.Name), Grants: k.grants(ofReport, s.Path)})
+		nodes = append(nodes, l.node(d.Log(path, r.Name), nil, ofReport, path))
 	}
-	return append(nodes, coordinator.NewNode{Path: d.Cells(s.Path), Grants: k.grants(ofFolder, "")}), nil
+	return append(nodes, l.node(d.Cells(path), nil, ofFolder, ""))
 }
 
-// laySealed makes the nodes of sealed cells by server: the readers' and writers'
+// sealed makes the nodes of sealed cells by server: the readers' and writers'
 // public keys, and the keys of the boxes for each pair of them.
-func laySealed(d coordinator.Deployment, k *keyring, p *contract.Plan) map[contract.ServerPath][]coordinator.NewNode {
+func (l *layer) sealed() map[contract.ServerPath][]node {
 	type servers = map[contract.ServerPath]bool
 	writers, readers := map[contract.ServerPath]servers{}, map[contract.ServerPath]servers{}
 	add := func(to map[contract.ServerPath]servers, key, s contract.ServerPath) {
@@ -240,7 +251,7 @@ func laySealed(d coordinator.Deployment, k *keyring, p *contract.Plan) map[contr
 		}
 		to[key][s] = true
 	}
-	for _, c := range p.Cells {
+	for _, c := range l.plan.Cells {
 		if !c.Sealed {
 			continue
 		}
@@ -249,48 +260,55 @@ func laySealed(d coordinator.Deployment, k *keyring, p *contract.Plan) map[contr
 			add(readers, c.Server, r)
 		}
 	}
-	for _, secret := range p.Secrets {
+	for _, secret := range l.plan.Secrets {
 		for _, r := range secret.Readers {
 			add(writers, r, r) // the operator may read its key without being asked for
 		}
 	}
-	nodes := map[contract.ServerPath][]coordinator.NewNode{}
-	for _, s := range p.Servers {
+	nodes, d := map[contract.ServerPath][]node{}, l.deployment
+	for _, s := range l.plan.Servers {
 		if len(writers[s.Path]) == 0 {
 			continue
 		}
-		nodes[s.Path] = []coordinator.NewNode{{Path: d.Public(s.Path), Data: []byte("{}"),
-			Grants: k.grants(ofShared, s.Path, slices.Sorted(maps.Keys(writers[s.Path]))...)}}
-		if len(readers[s.Path]) == 0 {
-			continue
+		own := []node{l.node(d.Public(s.Path), unwritten, ofShared, s.Path, slices.Sorted(maps.Keys(writers[s.Path]))...)}
+		if len(readers[s.Path]) > 0 {
+			own = append(own, l.node(d.Seals(s.Path), nil, ofFolder, ""))
 		}
-		nodes[s.Path] = append(nodes[s.Path], coordinator.NewNode{Path: d.Seals(s.Path), Grants: k.grants(ofFolder, "")})
 		for _, r := range slices.Sorted(maps.Keys(readers[s.Path])) {
-			nodes[s.Path] = append(nodes[s.Path], coordinator.NewNode{Path: d.SealsFor(s.Path, r), Data: []byte("{}"), Grants: k.grants(ofShared, s.Path, r)})
+			own = append(own, l.node(d.SealsFor(s.Path, r), unwritten, ofShared, s.Path, r))
 		}
+		nodes[s.Path] = own
 	}
 	return nodes
 }
 
-// layOnce makes the nodes by which a machine gets in.
-func layOnce(d coordinator.Deployment, k *keyring, server contract.ServerPath) ([]coordinator.NewNode, error) {
-	pass, err := coordinator.Encode(coordinator.PassRecord{Password: k.secret.MemberCredential(d, k.record, server).Password})
-	if err != nil {
-		return nil, err
+// given makes the nodes of what the operator gives: as those of a server that
+// writes sealed cells.
+func (l *layer) given() []node {
+	if len(l.plan.Secrets) == 0 {
+		return nil
 	}
-	return []coordinator.NewNode{
-		{Path: d.Pass(server), Data: pass, Grants: k.grants(ofPass, server)},
-		{Path: d.ApprovalRequests(server), Data: []byte("{}"), Grants: k.grants(ofApproval, server)},
-		{Path: d.Admission(server), Data: []byte("{}"), Grants: k.grants(ofAdmission, server)},
-	}, nil
+	d, seals, empty := l.deployment, ofGivenSeals, l.emptyCell()
+	if l.record.Enrol == coordinator.EnrolOnce {
+		seals = ofTakenSeals
+	}
+	nodes := []node{l.node(d.Server(contract.Operator), nil, ofFolder, ""), l.node(d.Cells(contract.Operator), nil, ofFolder, "")}
+	for _, s := range l.plan.Secrets {
+		nodes = append(nodes, l.node(d.Cell(s.Ref()), empty, ofCell, contract.Operator, s.Readers...))
+	}
+	nodes = append(nodes, l.node(d.Seals(contract.Operator), nil, ofFolder, ""))
+	for _, r := range secretReaders(l.plan) {
+		nodes = append(nodes, l.node(d.SealsFor(contract.Operator, r), unwritten, seals, r))
+	}
+	return nodes
 }
 
-// layGroups makes the nodes of groups that scale, which the agents of all members may
+// groups makes the nodes of groups that scale, which the agents of all members may
 // write.
-func layGroups(d coordinator.Deployment, k *keyring, p *contract.Plan) ([]coordinator.NewNode, error) {
+func (l *layer) groups() []node {
 	records := map[string]*coordinator.SlotsRecord{}
 	shared := map[string][]contract.ServerPath{}
-	for _, s := range p.Servers {
+	for _, s := range l.plan.Servers {
 		if s.Slot == nil {
 			continue
 		}
@@ -308,15 +326,12 @@ func layGroups(d coordinator.Deployment, k *keyring, p *contract.Plan) ([]coordi
 		}
 	}
 	if len(records) == 0 {
-		return nil, nil
+		return nil
 	}
-	nodes := []coordinator.NewNode{{Path: d.Groups(), Grants: k.grants(ofFolder, "")}}
+	nodes := []node{l.node(l.deployment.Groups(), nil, ofFolder, "")}
 	for _, group := range slices.Sorted(maps.Keys(records)) {
-		data, err := coordinator.Encode(records[group])
-		if err != nil {
-			return nil, err
-		}
-		nodes = append(nodes, coordinator.NewNode{Path: d.Group(group), Data: data, Grants: k.grants(ofGroup, shared[group][0], shared[group][1:]...)})
+		data := l.must(coordinator.Encode(records[group]))
+		nodes = append(nodes, l.node(l.deployment.Group(group), data, ofGroup, shared[group][0], shared[group][1:]...))
 	}
-	return nodes, nil
+	return nodes
 }

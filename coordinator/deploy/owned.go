@@ -31,7 +31,6 @@ func (e *RightsError) Is(target error) bool { return target == coordinator.ErrRi
 // owner compares what stands with what is a deployment's own.
 type owner struct {
 	store coordinator.Store
-	d     coordinator.Deployment
 	keys  *keyring
 	// changing says that a change was interrupted: servers may have fewer rights than they
 	// must have, or read what they may read by another plan. Whoever goes on sets that right.
@@ -41,16 +40,16 @@ type owner struct {
 // check refuses a deployment, as a plan describes it, of which any node has other rights
 // than it must have: *RightsError. It returns those that do not stand.
 func (o *owner) check(ctx context.Context, p *contract.Plan) (missing map[coordinator.Path]bool, err error) {
-	nodes, err := layout(o.d, o.keys, p, nil, nil)
+	nodes, err := layout(o.keys, p, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	nodes = append(nodes, readyNode(o.keys, o.d))
-	nodes = slices.DeleteFunc(nodes, func(n coordinator.NewNode) bool { return o.isPart(n.Path) })
+	nodes = append(nodes, o.keys.node(o.keys.deployment.Ready(), nil, ofOperator, ""))
+	nodes = slices.DeleteFunc(nodes, func(n node) bool { return n.part })
 	missing = map[coordinator.Path]bool{}
 	var mu sync.Mutex
 	err = coordinator.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
-		err := o.node(ctx, nodes[i].Path, nodes[i].Grants)
+		err := o.node(ctx, nodes[i])
 		if errors.Is(err, coordinator.ErrNotFound) {
 			mu.Lock()
 			missing[nodes[i].Path] = true
@@ -63,17 +62,18 @@ func (o *owner) check(ctx context.Context, p *contract.Plan) (missing map[coordi
 }
 
 // node checks one node, and the parts of a text.
-func (o *owner) node(ctx context.Context, path coordinator.Path, grants []coordinator.Grant) error {
-	r := rules[o.class(path)]
-	if err := o.rights(ctx, path, grants, r.later); err != nil || !r.parts {
+func (o *owner) node(ctx context.Context, n node) error {
+	if err := o.rights(ctx, n); err != nil || !rules[n.class].parts {
 		return err
 	}
-	parts, err := o.store.Children(ctx, path)
+	parts, err := o.store.Children(ctx, n.Path)
 	if err != nil {
 		return err
 	}
 	return coordinator.Each(ctx, len(parts), func(ctx context.Context, i int) error {
-		err := o.rights(ctx, path.Join(parts[i]), grants, r.later)
+		part := n
+		part.Path = n.Path.Join(parts[i])
+		err := o.rights(ctx, part)
 		if errors.Is(err, coordinator.ErrNotFound) {
 			return nil // another apply has replaced the text
 		}
@@ -82,7 +82,8 @@ func (o *owner) node(ctx context.Context, path coordinator.Path, grants []coordi
 }
 
 // rights compares one node's rights with those that it must have. ErrNotFound.
-func (o *owner) rights(ctx context.Context, path coordinator.Path, grants []coordinator.Grant, later grantsLater) error {
+func (o *owner) rights(ctx context.Context, n node) error {
+	path, grants, later := n.Path, n.Grants, rules[n.class].later
 	if later == anythingLater {
 		return nil
 	}
@@ -151,27 +152,4 @@ func otherRights(there, wanted []coordinator.Grant) string {
 		}
 	}
 	return strings.Join(append(more, less...), ", ")
-}
-
-// class is that of a node, as far as its children or later rights are a matter of it.
-func (o *owner) class(path coordinator.Path) class {
-	at := strings.Split(strings.TrimPrefix(string(path), string(o.d.Root())+"/"), "/")
-	switch {
-	case path == o.d.Plan():
-		return ofPlan
-	case path == o.d.ServersKeys():
-		return ofServersKeys
-	case at[0] == "servers" && len(at) == 4 && at[2] == "cells":
-		return ofCrossing
-	case at[0] == "files" && len(at) == 2:
-		return ofFile
-	case at[0] == "servers" && len(at) == 3:
-		return map[string]class{"plan": ofServerPlan, "keys": ofKeys, "pass": ofPass}[at[2]]
-	}
-	return ofOperator
-}
-
-// isPart says that a node is a part of a text.
-func (o *owner) isPart(path coordinator.Path) bool {
-	return rules[o.class(path.Parent())].parts
 }

@@ -217,7 +217,7 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 		if err != nil {
 			return result, nil, nil, err
 		}
-		o := &owner{store: s, d: d, keys: keys, changing: change != nil && change.resumed}
+		o := &owner{store: s, keys: keys, changing: change != nil && change.resumed}
 		if missing, err = o.check(ctx, live); err != nil {
 			return result, nil, nil, err
 		}
@@ -229,10 +229,11 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 	if err != nil {
 		return result, nil, nil, err
 	}
-	if nodes, err = layout(d, keys, p, w.JSON, w.Files); err != nil {
+	laid, err := layout(keys, p, w.JSON, w.Files)
+	if err != nil {
 		return result, nil, nil, err
 	}
-	nodes = append(nodes, readyNode(keys, d))
+	nodes = bare(append(laid, keys.node(d.Ready(), nil, ofOperator, "")))
 	result.Nodes = len(nodes)
 	for _, n := range nodes {
 		result.Bytes += len(n.Data)
@@ -251,8 +252,8 @@ func checkRecord(ctx context.Context, s coordinator.Store, d coordinator.Deploym
 	if err != nil {
 		return err
 	}
-	o := &owner{store: s, d: d, keys: keys}
-	return o.rights(ctx, d.Root(), keys.grants(ofRecord, ""), nothingLater)
+	o := &owner{store: s, keys: keys}
+	return o.rights(ctx, keys.node(d.Root(), nil, ofRecord, ""))
 }
 
 // compareRecords says what is to be done about a deployment that is there.
@@ -271,10 +272,6 @@ func compareRecords(ctx context.Context, s coordinator.Store, d coordinator.Depl
 		return Unchanged, nil
 	}
 	return Resumed, nil
-}
-
-func readyNode(k *keyring, d coordinator.Deployment) coordinator.NewNode {
-	return coordinator.NewNode{Path: d.Ready(), Grants: k.grants(ofOperator, "")}
 }
 
 // OtherEnrolmentError says that a deployment is live with another enrolment than the

@@ -20,40 +20,41 @@ import (
 
 // nodesOf are the nodes that a change of the plan makes, opens and closes, by their paths:
 // not the record, the plan and the files, nor what says whose deployment it is, nor parts.
-func nodesOf(o *owner, nodes []coordinator.NewNode) map[coordinator.Path]coordinator.NewNode {
-	all := map[coordinator.Path]coordinator.NewNode{}
+func nodesOf(nodes []node) map[coordinator.Path]node {
+	all := map[coordinator.Path]node{}
 	for _, n := range nodes {
-		switch {
-		case n.Path == o.d.Root(), n.Path == o.d.Plan(), n.Path == o.d.Files(), n.Path.Parent() == o.d.Files(), o.isPart(n.Path), o.isIdentity(n.Path):
+		switch n.class {
+		case ofRecord, ofPlan, ofFile, ofIdentity:
 			continue
-		}
-		if c := o.class(n.Path); c == ofServerPlan || c == ofKeys || c == ofServersKeys {
+		case ofServerPlan, ofKeys, ofServersKeys:
 			n.Data = nil // a commit of its own writes it
 		}
-		all[n.Path] = n
+		if !n.part {
+			all[n.Path] = n
+		}
 	}
 	return all
 }
 
-func (o *owner) isIdentity(path coordinator.Path) bool {
-	return path.Parent().Parent() == o.d.Servers() && strings.HasSuffix(string(path), "/identity")
+// isIdentity says that a node says to a server whose deployment it is.
+func (u *update) isIdentity(path coordinator.Path) bool {
+	return path.Parent().Parent() == u.d.Servers() && strings.HasSuffix(string(path), "/identity")
 }
 
 // reshape works out what the tree is, and what it is to be.
 func (u *update) reshape() error {
-	o := &owner{store: u.store, d: u.d, keys: u.keys}
-	nodes, err := layout(u.d, u.keys, u.to, nil, nil)
+	nodes, err := layout(u.keys, u.to, nil, nil)
 	if err != nil {
 		return err
 	}
-	u.nodes = nodesOf(o, nodes)
+	u.nodes = nodesOf(nodes)
 	if u.liveKeys, err = newKeyring(u.tokens, u.record, u.root); err != nil {
 		return err
 	}
-	if nodes, err = layout(u.d, u.liveKeys, u.live, nil, nil); err != nil {
+	if nodes, err = layout(u.liveKeys, u.live, nil, nil); err != nil {
 		return err
 	}
-	u.liveNodes = nodesOf(o, nodes)
+	u.liveNodes = nodesOf(nodes)
 	return nil
 }
 
@@ -73,7 +74,7 @@ func (u *update) grow(ctx context.Context) error {
 			return nil
 		}
 		_, exists, err := u.store.Stat(ctx, n.Path)
-		if absent[i] = !exists; err != nil || !exists || rules[u.owner().class(n.Path)].later == anythingLater {
+		if absent[i] = !exists; err != nil || !exists || rules[n.class].later == anythingLater {
 			return err
 		}
 		return coordinator.Allow(ctx, u.store, n.Path, n.Grants...)
@@ -81,13 +82,13 @@ func (u *update) grow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var nodes []coordinator.NewNode
+	var nodes []node
 	for i, path := range paths {
 		if absent[i] {
 			nodes = append(nodes, u.nodes[path])
 		}
 	}
-	return u.overtaken(ctx, u.store.Create(ctx, nodes))
+	return u.overtaken(ctx, u.store.Create(ctx, bare(nodes)))
 }
 
 // overtaken says of a write that found something else in its place why that is so.
@@ -97,8 +98,6 @@ func (u *update) overtaken(ctx context.Context, err error) error {
 	}
 	return err
 }
-
-func (u *update) owner() *owner { return &owner{store: u.store, d: u.d, keys: u.keys} }
 
 // guard names the record as this change has written it.
 func (u *update) guard() coordinator.Op { return coordinator.Op{Path: u.d.Root(), Version: u.version} }
@@ -167,10 +166,11 @@ func (u *update) welcome(ctx context.Context) error {
 func (u *update) shrink(ctx context.Context) error {
 	paths := slices.Sorted(maps.Keys(u.nodes))
 	err := coordinator.Each(ctx, len(paths), func(ctx context.Context, i int) error {
-		if u.stands(paths[i]) || rules[u.owner().class(paths[i])].later == anythingLater {
+		n := u.nodes[paths[i]]
+		if u.stands(n.Path) || rules[n.class].later == anythingLater {
 			return nil
 		}
-		return coordinator.SetRights(ctx, u.store, paths[i], u.guard(), u.nodes[paths[i]].Grants...)
+		return coordinator.SetRights(ctx, u.store, n.Path, u.guard(), n.Grants...)
 	})
 	if err == nil {
 		err = u.closeFiles(ctx)
@@ -210,7 +210,7 @@ func (u *update) closeFiles(ctx context.Context) error {
 		return nil
 	}
 	before := usersOf(u.live)
-	was, err := layFiles(u.d, u.liveKeys, u.live, nil)
+	was, err := layFiles(u.liveKeys, u.live, nil)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (u *update) gone(ctx context.Context) ([]coordinator.Path, error) {
 }
 
 // explore adds the nodes that stand below the groups and the servers.
-func (u *update) explore(ctx context.Context, found map[coordinator.Path]coordinator.NewNode) error {
+func (u *update) explore(ctx context.Context, found map[coordinator.Path]node) error {
 	list := func(path coordinator.Path) ([]coordinator.Path, error) {
 		names, err := u.store.Children(ctx, path)
 		if errors.Is(err, coordinator.ErrNotFound) {
@@ -289,8 +289,8 @@ func (u *update) explore(ctx context.Context, found map[coordinator.Path]coordin
 	}
 	add := func(paths []coordinator.Path) {
 		for _, path := range paths {
-			if !u.owner().isIdentity(path) {
-				found[path] = coordinator.NewNode{Path: path}
+			if !u.isIdentity(path) {
+				found[path] = node{}
 			}
 		}
 	}

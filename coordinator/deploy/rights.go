@@ -28,7 +28,8 @@ const (
 	ofReport                   // answers, logs
 	ofRequests                 //
 	ofAgent                    //
-	ofShared                   // cells, public keys, seals: others read them
+	ofShared                   // public keys, seals: others read them
+	ofCell                     // so they do cells
 	ofCrossing                 // cells that Heat reads, too
 	ofServersKeys              // in parts
 	ofHeat                     // what Heat has said to a relay
@@ -91,6 +92,7 @@ var rules = map[class]rule{
 	ofRequests:    {server: coordinator.MayRead},
 	ofAgent:       {root: mayClear, server: coordinator.MayCreateChildren | coordinator.MayDeleteChildren},
 	ofShared:      {server: coordinator.MayRead | coordinator.MayWrite, readers: coordinator.MayRead},
+	ofCell:        {server: coordinator.MayRead | coordinator.MayWrite, readers: coordinator.MayRead, later: relayLater},
 	ofCrossing:    {server: coordinator.MayRead | coordinator.MayWrite, readers: coordinator.MayRead, relay: coordinator.MayRead, later: relayLater},
 	ofServersKeys: {relay: coordinator.MayRead, parts: true},
 	ofHeat:        {relay: coordinator.MayRead | coordinator.MayWrite},

@@ -93,15 +93,15 @@ type update struct {
 	files    Files
 	digest   string // of planJSON
 	now      time.Time
-	laid     []coordinator.NewNode        // the files of to
+	laid     []node                       // the files of to
 	record   coordinator.DeploymentRecord // as it is to be while the change lasts
 	version  coordinator.Version          // of the record
 	found    coordinator.DeploymentRecord // as it was found
 	missing  map[coordinator.Path]bool    // nodes of the live plan that somebody has deleted
 	// resumed says that an earlier change, perhaps to another plan, was interrupted.
 	resumed          bool
-	leaving          []RoleChange                             // of servers that go
-	nodes, liveNodes map[coordinator.Path]coordinator.NewNode // nodesOf to, and of live
+	leaving          []RoleChange              // of servers that go
+	nodes, liveNodes map[coordinator.Path]node // nodesOf to, and of live
 	liveKeys         *keyring
 }
 
@@ -112,8 +112,8 @@ func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t token
 	if err := u.begin(ctx); err != nil {
 		return nil, err
 	}
-	o := &owner{store: s, d: d, keys: u.keys}
-	if err := o.node(ctx, d.Plan(), u.keys.grants(ofPlan, "")); err != nil {
+	o := &owner{store: s, keys: u.keys}
+	if err := o.node(ctx, u.keys.node(d.Plan(), nil, ofPlan, "")); err != nil {
 		return nil, operatorError(err)
 	}
 	text, _, err := coordinator.ReadParts(ctx, s, d.Plan())
@@ -292,7 +292,7 @@ func (u *update) mark(ctx context.Context) error {
 // layFiles makes the files that are new, and lets all that use one now read it. What
 // was found of readers' sets for that belongs to the servers' keys.
 func (u *update) layFiles(ctx context.Context) error {
-	nodes, err := layFiles(u.d, u.keys, u.to, u.files)
+	nodes, err := layFiles(u.keys, u.to, u.files)
 	if err != nil {
 		return err
 	}
@@ -301,7 +301,7 @@ func (u *update) layFiles(ctx context.Context) error {
 		return err
 	}
 	before, now := usersOf(u.live), usersOf(u.to)
-	o := &owner{store: u.store, d: u.d, keys: u.keys}
+	o := &owner{store: u.store, keys: u.keys}
 	return coordinator.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
 		n := nodes[i]
 		digest, _, _ := strings.Cut(strings.TrimPrefix(string(n.Path), string(u.d.Files())+"/"), "/")
@@ -310,7 +310,7 @@ func (u *update) layFiles(ctx context.Context) error {
 		}
 		err := coordinator.Allow(ctx, u.store, n.Path, n.Grants...)
 		if err == nil {
-			err = o.rights(ctx, n.Path, n.Grants, rules[ofFile].later)
+			err = o.rights(ctx, n)
 		}
 		if errors.Is(err, coordinator.ErrNotFound) {
 			return nil // the change before deletes it just now: see layAgain
@@ -331,13 +331,13 @@ func (u *update) layAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var nodes []coordinator.NewNode
+	var nodes []node
 	for i, n := range u.laid {
 		if gone[i] {
 			nodes = append(nodes, n)
 		}
 	}
-	return u.store.Create(ctx, nodes)
+	return u.store.Create(ctx, bare(nodes))
 }
 
 // check says whether the change is still this one's to make.
