@@ -183,16 +183,19 @@ func (u *unpacking) place(name string) (string, error) {
 	return clean, nil
 }
 
-// parent makes the folder around an entry, and room for it.
-func (u *unpacking) parent(clean string) error {
+// prepare makes the folder around an entry, and room for it.
+func (u *unpacking) prepare(name string) (clean string, err error) {
+	if clean, err = u.place(name); err != nil {
+		return "", err
+	}
 	if err := u.root.MkdirAll(path.Dir(clean), 0o755); err != nil {
-		return fmt.Errorf("%q: %w", clean, reason(err))
+		return "", fmt.Errorf("%q: %w", clean, reason(err))
 	}
 	info, err := u.root.Lstat(clean)
 	if err != nil || info.IsDir() {
-		return nil
+		return clean, nil
 	}
-	return u.root.Remove(clean)
+	return clean, u.root.Remove(clean)
 }
 
 func (u *unpacking) folder(name string) error {
@@ -207,11 +210,8 @@ func (u *unpacking) folder(name string) error {
 }
 
 func (u *unpacking) file(name string, in io.Reader, executable bool) error {
-	clean, err := u.place(name)
+	clean, err := u.prepare(name)
 	if err != nil {
-		return err
-	}
-	if err := u.parent(clean); err != nil {
 		return err
 	}
 	mode := fs.FileMode(0o644)
@@ -241,14 +241,11 @@ func leadsOut(clean, target string) bool {
 }
 
 func (u *unpacking) link(name, target string) error {
-	clean, err := u.place(name)
-	if err != nil {
-		return err
-	}
-	if leadsOut(clean, target) || target == "" || strings.ContainsRune(target, 0) {
+	if leadsOut(path.Clean(name), target) || target == "" || strings.ContainsRune(target, 0) {
 		return fmt.Errorf("the link %q leads out of the folder, to %q", name, target)
 	}
-	if err := u.parent(clean); err != nil {
+	clean, err := u.prepare(name)
+	if err != nil {
 		return err
 	}
 	if err := u.root.Symlink(target, clean); err != nil {
@@ -258,15 +255,12 @@ func (u *unpacking) link(name, target string) error {
 }
 
 func (u *unpacking) hardLink(name, target string) error {
-	clean, err := u.place(name)
-	if err != nil {
-		return err
-	}
 	from := path.Clean(target)
 	if !filepath.IsLocal(from) {
 		return fmt.Errorf("the link %q leads out of the folder, to %q", name, target)
 	}
-	if err := u.parent(clean); err != nil {
+	clean, err := u.prepare(name)
+	if err != nil {
 		return err
 	}
 	if err := u.root.Link(from, clean); err != nil {

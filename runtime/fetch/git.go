@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/hotc-dev/hotc/runtime/archive"
@@ -133,23 +132,12 @@ func (g *git) clone(ctx context.Context) error {
 
 // run runs git, and tells its last words when it fails.
 func (g *git) run(ctx context.Context, in string, args ...string) error {
-	words, err := os.OpenFile(filepath.Join(g.job.Folder, "git.log"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	defer words.Close()
 	cmd := exec.Command(g.program, append([]string{"-c", "protocol.ext.allow=never", "-c", "protocol.file.allow=user", "-c", "advice.detachedHead=false"}, args...)...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = in, g.environment, words, words
-	exit, err := process.Run(ctx, cmd, process.Grace)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
+	cmd.Dir, cmd.Env = in, g.environment
+	text, exit, err := process.Output(ctx, cmd, process.Grace)
+	if err != nil || exit.OK() {
 		return err
-	case exit.OK():
-		return nil
 	}
-	text, _ := os.ReadFile(words.Name())
 	fmt.Fprintf(g.job.Stderr, "%s", text)
 	return fmt.Errorf("git: %s: %s", exit, process.LastLine(text))
 }

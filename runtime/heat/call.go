@@ -129,7 +129,8 @@ func repeatable(err error, again bool) bool {
 		return true
 	}
 	var garbled *garbledError
-	return again && !errors.As(err, &garbled) && !errors.Is(err, errAnswerTooLarge)
+	var large *http.MaxBytesError
+	return again && !errors.As(err, &garbled) && !errors.As(err, &large)
 }
 
 func encode(value any) ([]byte, error) {

@@ -13,7 +13,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -228,23 +227,7 @@ type bounded struct{ http.RoundTripper }
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := b.RoundTripper.RoundTrip(r)
 	if err == nil {
-		response.Body = &boundedBody{response.Body, maxAnswer}
+		response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer)
 	}
 	return response, err
-}
-
-type boundedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-var errAnswerTooLarge = errors.New("the answer is larger than hotc reads")
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errAnswerTooLarge
-	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
 }

@@ -184,6 +184,9 @@ func cause(err error) string {
 	if op, is := errors.AsType[*net.OpError](err); is {
 		return op.Err.Error()
 	}
+	if _, is := errors.AsType[*http.MaxBytesError](err); is {
+		return "the answer is larger than hotc reads"
+	}
 	return short(err.Error())
 }
 

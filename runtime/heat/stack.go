@@ -70,17 +70,19 @@ func (t *Time) UnmarshalJSON(text []byte) error {
 // Stack looks at a stack by its name or id, without its outputs. ErrNotFound says that there
 // is none.
 func (c *Client) Stack(ctx context.Context, name string) (*Stack, error) {
-	return c.stack(ctx, name, url.Values{"resolve_outputs": {"False"}})
+	return c.stack(ctx, withoutOutputs, name)
 }
 
 // StackWithOutputs is Stack with the outputs, for which Heat works longer.
 func (c *Client) StackWithOutputs(ctx context.Context, name string) (*Stack, error) {
-	return c.stack(ctx, name, nil)
+	return c.stack(ctx, nil, name)
 }
 
-func (c *Client) stack(ctx context.Context, name string, query url.Values) (*Stack, error) {
+var withoutOutputs = url.Values{"resolve_outputs": {"False"}}
+
+func (c *Client) stack(ctx context.Context, query url.Values, path ...string) (*Stack, error) {
 	var answer struct{ Stack *Stack }
-	if err := c.call(ctx, get(query, "stacks", name), &answer); err != nil {
+	if err := c.call(ctx, get(query, append([]string{"stacks"}, path...)...), &answer); err != nil {
 		return nil, err
 	}
 	if answer.Stack == nil || answer.Stack.ID == "" {
@@ -91,14 +93,7 @@ func (c *Client) stack(ctx context.Context, name string, query url.Values) (*Sta
 
 // StackAt looks at a stack by name and id, also when it is deleted.
 func (c *Client) StackAt(ctx context.Context, name, id string) (*Stack, error) {
-	var answer struct{ Stack *Stack }
-	if err := c.call(ctx, get(url.Values{"resolve_outputs": {"False"}}, "stacks", name, id), &answer); err != nil {
-		return nil, err
-	}
-	if answer.Stack == nil || answer.Stack.ID == "" {
-		return nil, noReply("Heat at "+c.name, &garbledError{fmt.Errorf("no stack")})
-	}
-	return answer.Stack, nil
+	return c.stack(ctx, withoutOutputs, name, id)
 }
 
 // pageSize is how many stacks, or events, are asked for at once.

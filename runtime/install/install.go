@@ -204,18 +204,11 @@ const tellsVersion = 2 * time.Minute
 func (i *Installer) version(ctx context.Context, program string, args []string) string {
 	ctx, cancel := context.WithTimeout(ctx, tellsVersion)
 	defer cancel()
-	out, err := os.CreateTemp("", "hotc-version-")
-	if err != nil {
-		return ""
-	}
-	defer os.Remove(out.Name())
-	defer out.Close()
 	cmd := exec.Command(program, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = i.Environment, out, out
-	if exit, err := process.Run(ctx, cmd, process.Grace); err != nil || !exit.OK() {
+	cmd.Env = i.Environment
+	printed, exit, err := process.Output(ctx, cmd, process.Grace)
+	if err != nil || !exit.OK() {
 		return ""
 	}
-	text := make([]byte, 4096)
-	n, _ := out.ReadAt(text, 0)
-	return versionIn(string(text[:n]))
+	return versionIn(string(printed[:min(len(printed), 4096)]))
 }

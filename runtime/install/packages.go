@@ -2,11 +2,8 @@ package install
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -144,12 +141,6 @@ func (r *run) manage(m manager, args []string) error {
 // run runs a program. It returns what it printed, which goes to the log, too; when
 // it fails, an error with its last line.
 func (r *run) run(environment []string, program string, args ...string) ([]byte, error) {
-	printed, err := os.CreateTemp("", "hotc-install-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(printed.Name())
-	defer printed.Close()
 	if !filepath.IsAbs(program) {
 		if path := r.lookUp(program); path != "" {
 			program = path
@@ -160,20 +151,14 @@ func (r *run) run(environment []string, program string, args ...string) ([]byte,
 	if p := r.want.Proxy; p != "" {
 		cmd.Env = append(cmd.Env, "http_proxy="+p, "https_proxy="+p, "HTTP_PROXY="+p, "HTTPS_PROXY="+p)
 	}
-	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", printed, printed
+	cmd.Dir = "/"
 	fmt.Fprintf(r.Log, "hotc-agent: %s %s\n", filepath.Base(program), strings.Join(args, " "))
-	exit, err := process.Run(r.ctx, cmd, process.Grace)
-	text := readEnd(printed)
+	text, exit, err := process.Output(r.ctx, cmd, process.Grace)
 	r.Log.Write(text)
-	switch {
-	case r.ctx.Err() != nil:
-		return text, context.Cause(r.ctx)
-	case err != nil:
-		return text, err
-	case !exit.OK():
-		return text, fmt.Errorf("%s: %s: %s", filepath.Base(program), exit, lastWords(text))
+	if err == nil && !exit.OK() {
+		err = fmt.Errorf("%s: %s: %s", filepath.Base(program), exit, lastWords(text))
 	}
-	return text, nil
+	return text, err
 }
 
 // lastWords is the last error that a package manager printed, or its last line.
@@ -185,17 +170,4 @@ func lastWords(text []byte) string {
 		}
 	}
 	return process.LastLine(text)
-}
-
-// mostPrinted is how much of what a program printed is looked at, from its end.
-const mostPrinted = 256 << 10
-
-func readEnd(file *os.File) []byte {
-	info, err := file.Stat()
-	if err != nil {
-		return nil
-	}
-	from := max(0, info.Size()-mostPrinted)
-	text, _ := io.ReadAll(io.NewSectionReader(file, from, mostPrinted))
-	return text
 }

@@ -20,6 +20,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -85,6 +87,28 @@ func run(ctx context.Context, cmd *exec.Cmd, grace time.Duration, tool bool) (dr
 	close(reap)
 	<-reaped
 	return exitOf(cmd), nil
+}
+
+// mostPrinted is how much of what a program printed is looked at, from its end.
+const mostPrinted = 256 << 10
+
+// Output is Run of a command for whose output there is no other place; it returns the end of
+// that.
+func Output(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (printed []byte, exit driver.Exit, err error) {
+	file, err := os.CreateTemp("", "hotc-output-")
+	if err != nil {
+		return nil, exit, err
+	}
+	defer file.Close()
+	os.Remove(file.Name())
+	cmd.Stdout, cmd.Stderr = file, file
+	if exit, err = Run(ctx, cmd, grace); ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if info, statErr := file.Stat(); statErr == nil {
+		printed, _ = io.ReadAll(io.NewSectionReader(file, max(0, info.Size()-mostPrinted), mostPrinted))
+	}
+	return printed, exit, err
 }
 
 // RunTool starts a job's tool and waits for its end. A tool goes on after what fails, if its

@@ -135,16 +135,10 @@ func (r *repository) prepare(ctx context.Context, command, in string, grace time
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, preparation, fmt.Errorf("prepare: it took longer than %v", preparation))
 	defer cancel()
-	words, err := os.OpenFile(filepath.Join(r.job.Folder, "prepare.log"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fmt.Errorf("prepare: %w", err)
-	}
-	defer words.Close()
 	cmd := exec.Command("/bin/sh", "-e", "-c", command)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = in, words, words
+	cmd.Dir = in
 	cmd.Env = append(environment(r.job), "hotc_cookbooks="+folder)
-	exit, err := process.Run(ctx, cmd, grace)
-	text, _ := os.ReadFile(words.Name())
+	text, exit, err := process.Output(ctx, cmd, grace)
 	fmt.Fprintf(r.job.Stderr, "%s", text)
 	switch {
 	case ctx.Err() != nil:
