@@ -36,3 +36,11 @@ func WatchAll(ctx context.Context, s Store, paths ...Path) (<-chan Path, error) 
 	}()
 	return changed, nil
 }
+
+// Wake puts a token into a channel of capacity one, unless one is there.
+func Wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

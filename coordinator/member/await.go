@@ -71,30 +71,25 @@ func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o Awai
 	}
 	lost := m.followProducer(ctx, ref.Server, o.IfDown)
 	for {
+		open, since := true, time.Time{}
 		select {
 		case <-news:
 			news = m.untilNews()
 			if _, err := m.place(cell); err != nil {
 				return none, err
 			}
-		case _, open := <-changes:
-			if !open {
-				return none, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
-			}
-			if record, done, err := m.look(ctx, ref); done || err != nil {
-				return record, err
-			}
-		case _, open := <-keys:
-			if !open {
-				return none, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
-			}
-			if record, done, err := m.look(ctx, ref); done || err != nil {
-				return record, err
-			}
-		case since := <-lost:
-			if record, done, err := m.look(ctx, ref); done || err != nil {
-				return record, err
-			}
+			continue
+		case _, open = <-changes:
+		case _, open = <-keys:
+		case since = <-lost:
+		}
+		if !open {
+			return none, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
+		}
+		if record, done, err := m.look(ctx, ref); done || err != nil {
+			return record, err
+		}
+		if !since.IsZero() {
 			return none, &LostProducerError{Cell: cell, Server: ref.Server, Since: since}
 		}
 	}

@@ -94,10 +94,7 @@ func (s *sealing) mark(readers ...contract.ServerPath) {
 		s.dirty[r] = true
 	}
 	s.mu.Unlock()
-	select {
-	case s.poke <- struct{}{}:
-	default:
-	}
+	coordinator.Wake(s.poke)
 }
 
 // take returns the readers that were marked.

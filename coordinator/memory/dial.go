@@ -294,7 +294,7 @@ func (r *remote) Authenticate(ctx context.Context, c coordinator.Credential) err
 // Watch implements coordinator.Store.
 func (r *remote) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
 	tokens := make(chan struct{}, 1)
-	answer, err := r.call(ctx, "watch", request{Op: opWatch, Path: path}, func() { token(tokens) })
+	answer, err := r.call(ctx, "watch", request{Op: opWatch, Path: path}, func() { coordinator.Wake(tokens) })
 	if err != nil {
 		return nil, err
 	}

@@ -10,15 +10,7 @@ import (
 // changed tells those who watch a node. The tree is locked.
 func (t *Tree) changed(path coordinator.Path) {
 	for tokens := range t.watches[path] {
-		token(tokens)
-	}
-}
-
-// token puts a token into a channel of capacity one, unless one is there.
-func token(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+		coordinator.Wake(tokens)
 	}
 }
 
@@ -30,7 +22,7 @@ func (s *session) Watch(ctx context.Context, path coordinator.Path) (<-chan stru
 	}
 	defer leave()
 	t, tokens := s.tree, make(chan struct{}, 1)
-	token(tokens)
+	coordinator.Wake(tokens)
 	if t.watches[path] == nil {
 		t.watches[path] = map[chan struct{}]struct{}{}
 	}

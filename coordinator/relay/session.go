@@ -239,10 +239,7 @@ func (s *Session) watch(ctx context.Context, server contract.ServerPath, looks c
 				return err
 			}
 		}
-		select {
-		case s.changed <- struct{}{}:
-		default:
-		}
+		coordinator.Wake(s.changed)
 	}
 }
 

@@ -67,10 +67,7 @@ func newWatches(s *store) *watches {
 // tell gives every watcher a token, unless it has one.
 func (e *entry) tell() {
 	for tokens := range e.watchers {
-		select {
-		case tokens <- struct{}{}:
-		default:
-		}
+		coordinator.Wake(tokens)
 	}
 }
 

@@ -245,66 +245,46 @@ func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 	telling, enough := context.WithCancel(ctx)
 	defer enough()
 	told := a.tellHeat(telling)
-	attend := func() (bool, error) {
-		again, err := a.attend(ctx)
-		if again || err != nil {
-			enough()
-			if told != nil {
-				a.noteSignalled(<-told)
-			}
-		}
-		return again, err
-	}
-	if a.later {
-		if again, err = attend(); again || err != nil {
-			return again, err
-		}
-	}
-	if err := a.bringUpToDate(ctx); err != nil {
-		return false, err
-	}
-	for {
-		if told == nil && a.Once {
-			return false, nil
-		}
-		select {
-		case status := <-told:
-			told = nil
-			a.noteSignalled(status)
-		case t := <-h.taken:
-			h.note(t)
-		case _, open := <-a.asked:
-			if !open {
-				return false, nil // the agent ends
-			}
-			if again, err = attend(); again || err != nil {
-				return again, err
-			}
-			if err := a.bringUpToDate(ctx); err != nil {
-				return false, err
-			}
-		case <-a.planned:
-			a.replan()
-			if again, err = attend(); again || err != nil {
-				return again, err
-			}
-			if err := a.bringUpToDate(ctx); err != nil {
-				return false, err
-			}
-		case <-a.follows.changed:
-			if a.later {
-				if again, err = attend(); again || err != nil {
-					return again, err
+	for asked := a.later; ; {
+		if asked {
+			if again, err = a.attend(ctx); again || err != nil {
+				enough()
+				if told != nil {
+					a.noteSignalled(<-told)
 				}
+				return again, err
 			}
-			if err := a.bringUpToDate(ctx); err != nil {
-				return false, err
+		}
+		if err := a.bringUpToDate(ctx); err != nil {
+			return false, err
+		}
+		for waiting := true; waiting; {
+			if told == nil && a.Once {
+				return false, nil
 			}
-		case <-ctx.Done():
-			if told != nil {
-				a.noteSignalled(<-told)
+			waiting, asked = false, false
+			select {
+			case status := <-told:
+				a.noteSignalled(status)
+				told, waiting = nil, true
+			case t := <-h.taken:
+				h.note(t)
+				waiting = true
+			case _, asked = <-a.asked:
+				if !asked {
+					return false, nil // the agent ends
+				}
+			case <-a.planned:
+				a.replan()
+				asked = true
+			case <-a.follows.changed:
+				asked = a.later
+			case <-ctx.Done():
+				if told != nil {
+					a.noteSignalled(<-told)
+				}
+				return false, nil
 			}
-			return false, nil
 		}
 	}
 }

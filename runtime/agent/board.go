@@ -74,10 +74,7 @@ func (b *board) follow(ctx context.Context) (stop func()) {
 // show changes the state; it is reported soon.
 func (b *board) show(change func(*coordinator.ServerState)) {
 	b.change(change)
-	select {
-	case b.changed <- struct{}{}:
-	default:
-	}
+	coordinator.Wake(b.changed)
 }
 
 // commit changes the state, and returns when the coordinator has it; with it the

@@ -51,12 +51,7 @@ func (f *followed) stale(cell contract.CellName) {
 }
 
 // wake says that something may have changed of what is not kept here.
-func (f *followed) wake() {
-	select {
-	case f.changed <- struct{}{}:
-	default:
-	}
-}
+func (f *followed) wake() { coordinator.Wake(f.changed) }
 
 // watchGroup begins to watch who is in a group, once.
 func (f *followed) watchGroup(ctx context.Context, m *member.Member, group string) error {

@@ -36,12 +36,7 @@ func (a *agent) watchPlan(ctx context.Context) error {
 }
 
 // replan notes that the plan may have been changed.
-func (a *agent) replan() {
-	select {
-	case a.planned <- struct{}{}:
-	default:
-	}
-}
+func (a *agent) replan() { coordinator.Wake(a.planned) }
 
 // followPlan reads the plan again if it was changed.
 func (a *agent) followPlan(ctx context.Context) error {

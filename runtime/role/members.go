@@ -136,12 +136,7 @@ func (l *life) look(group string) *groupWait {
 	return w
 }
 
-func (w *groupWait) wake() {
-	select {
-	case w.news <- struct{}{}:
-	default:
-	}
-}
+func (w *groupWait) wake() { coordinator.Wake(w.news) }
 
 // decide takes what there is now.
 func (w *groupWait) decide(ctx context.Context) ([]int, error) {
