@@ -6,14 +6,12 @@ package deploy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
-	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
 // ErrNotOurs says that a deployment cannot be deleted whole: who has a server's token can
@@ -22,40 +20,13 @@ var ErrNotOurs = errors.New("somebody with a server's token has put there what o
 
 // ReadPlan reads the whole plan of a deployment. ErrNotApplied, ErrWrongSecret.
 func ReadPlan(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) (*contract.Plan, error) {
-	before := ""
-	for {
-		record, err := readRecord(ctx, s, d, secret)
-		if err != nil {
-			return nil, fmt.Errorf("read the plan of %s: %w", d, err)
-		}
-		text, _, err := coordinator.ReadParts(ctx, s, d.Plan())
-		if err != nil {
-			return nil, fmt.Errorf("read the plan of %s: %w", d, operatorError(err))
-		}
-		if !coordinator.HasDigest(text, record.Plan) {
-			if record.Plan != before { // it was changed between the two, perhaps
-				before = record.Plan
-				continue
-			}
-			return nil, coordinator.Forged("the plan of "+string(d), "its operator", errors.New("its sha256 differs"))
-		}
-		p, err := parsePlan(text)
-		if err != nil {
-			return nil, fmt.Errorf("read the plan of %s: %w", d, err)
-		}
-		return p, nil
+	p, _, err := coordinator.ReadPlan(ctx, s, d, operatorError, func(ctx context.Context) (coordinator.DeploymentRecord, error) {
+		return readRecord(ctx, s, d, secret)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the plan of %s: %w", d, err)
 	}
-}
-
-func parsePlan(text []byte) (*contract.Plan, error) {
-	var p contract.Plan
-	if err := json.Unmarshal(text, &p); err != nil {
-		return nil, err
-	}
-	if p.Format != contract.Format {
-		return nil, fmt.Errorf("it has format %d, this hotc reads format %d", p.Format, contract.Format)
-	}
-	return &p, nil
+	return p, nil
 }
 
 // Reader reads what servers have written in a deployment: what they have not signed is
@@ -199,22 +170,11 @@ func readRoot(ctx context.Context, s coordinator.Store, d coordinator.Deployment
 }
 
 func openRecord(d coordinator.Deployment, secret coordinator.Secret, data []byte) (coordinator.DeploymentRecord, error) {
-	what := "the record of the deployment " + string(d)
-	var there coordinator.DeploymentRecord
-	if err := json.Unmarshal(sign.Bare(data), &there); err == nil && there.Format != coordinator.RecordFormat {
-		return there, fmt.Errorf("%s: %w", what, &coordinator.FormatError{Found: there.Format})
-	}
 	key, err := secret.OperatorKey(d)
 	if err != nil {
-		return there, err
+		return coordinator.DeploymentRecord{}, err
 	}
-	text, counter, err := key.Public().Open(d.Place("", coordinator.KindDeployment, "", ""), data)
-	if err != nil {
-		return there, coordinator.Forged(what, "its operator", err)
-	}
-	record, err := coordinator.Decode[coordinator.DeploymentRecord](d.Root(), text)
-	record.Counter = counter
-	return record, err
+	return coordinator.OpenDeployment(d, key.Public(), data)
 }
 
 // operatorError says what a refusal means to an operator: everything in a

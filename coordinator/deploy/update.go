@@ -123,7 +123,7 @@ func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t token
 	if !coordinator.HasDigest(text, u.found.Plan) {
 		return nil, ErrOvertaken
 	}
-	if u.live, err = parsePlan(text); err != nil {
+	if u.live, err = coordinator.ParsePlan(text); err != nil {
 		return nil, err
 	}
 	if lines := refusals(differences(u.live, w.Plan)); len(lines) > 0 {

@@ -69,28 +69,10 @@ func Join(ctx context.Context, store coordinator.Store, key coordinator.RelayKey
 	if _, ready, err := store.Stat(ctx, key.Deployment.Ready()); err != nil || !ready {
 		return nil, errors.Join(err, ErrNotApplied)
 	}
-	for before := ""; ; before = s.record.Plan {
-		if s.record, err = s.readRecord(ctx); err != nil {
-			return nil, err
-		}
-		text, _, err := coordinator.ReadParts(ctx, store, key.Deployment.Plan())
-		if err != nil {
-			return nil, s.explain(err)
-		}
-		if !coordinator.HasDigest(text, s.record.Plan) {
-			if s.record.Plan != before { // it was changed between the two, perhaps
-				continue
-			}
-			return nil, coordinator.Forged("the plan of "+string(key.Deployment), "its operator", errors.New("its sha256 differs"))
-		}
-		if err := json.Unmarshal(text, &s.Plan); err != nil {
-			return nil, fmt.Errorf("the plan of %s: %w", key.Deployment, err)
-		}
-		if s.Plan == nil || s.Plan.Format != contract.Format {
-			return nil, fmt.Errorf("the plan of %s has another format than this hotc reads (%d): relay with the hotc that applied it", key.Deployment, contract.Format)
-		}
-		return s, s.readKeys(ctx)
+	if s.Plan, s.record, err = coordinator.ReadPlan(ctx, store, key.Deployment, s.explain, s.readRecord); err != nil {
+		return nil, err
 	}
+	return s, s.readKeys(ctx)
 }
 
 func (s *Session) explain(err error) error {
@@ -104,20 +86,11 @@ func (s *Session) explain(err error) error {
 }
 
 func (s *Session) readRecord(ctx context.Context) (coordinator.DeploymentRecord, error) {
-	d := s.key.Deployment
-	var record coordinator.DeploymentRecord
-	node, err := s.store.Read(ctx, d.Root())
+	node, err := s.store.Read(ctx, s.key.Deployment.Root())
 	if err != nil {
-		return record, s.explain(err)
+		return coordinator.DeploymentRecord{}, s.explain(err)
 	}
-	if json.Unmarshal(sign.Bare(node.Data), &record) == nil && record.Format != coordinator.RecordFormat {
-		return record, &coordinator.FormatError{Found: record.Format}
-	}
-	text, _, err := s.key.Operator.Open(d.Place("", coordinator.KindDeployment, "", ""), node.Data)
-	if err != nil {
-		return record, coordinator.Forged("the record of the deployment "+string(d), "its operator", err)
-	}
-	return coordinator.Decode[coordinator.DeploymentRecord](d.Root(), text)
+	return coordinator.OpenDeployment(s.key.Deployment, s.key.Operator, node.Data)
 }
 
 func (s *Session) readKeys(ctx context.Context) error {
